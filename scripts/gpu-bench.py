@@ -40,6 +40,7 @@ import tempfile
 import time
 
 import gpu_bundles
+import gpu_table
 
 
 def arguments():
@@ -68,20 +69,6 @@ def output(*command):
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
-class Table:
-    """A list of rows in a JSON file, written anew with each row."""
-
-    def __init__(self, path):
-        self.path, self.rows = path, []
-
-    def add(self, row):
-        self.rows.append(row)
-        print(json.dumps(row), flush=True)
-        with open(self.path + ".new", "w") as f:
-            f.write("[\n  " + ",\n  ".join(map(json.dumps, self.rows)) + "\n]\n")
-        os.replace(self.path + ".new", self.path)
-
-
 def llama_cpp(o, path):
     """Tokens per second at each depth, by llama-bench; none without it."""
     if not o.llama_bench:
@@ -99,8 +86,8 @@ def speed(o, table, model, quant, path):
         command = f"bench -act {act} -device cuda -p 0 -n 256 -r {o.rounds} -empty -d {o.depths}"
         for r in json.loads(output(f"{o.bin}/mlarun", *command.split(), "-quiet", "-model", path, "-o", "json")):
             table.add({"model": model, "quant": quant, "act": act, "depth": r["depth"], "tok_s": round(r["tok_s"], 1), "sd": round(r["sd"], 2),
-                       "llamacpp_tok_s": other.get(r["depth"]), "date": datetime.date.today().isoformat(),
-                       "command": f"mlarun {command} -model {model}-{quant}.gguf", "commit": o.commit})
+                       "llamacpp_tok_s": other.get(r["depth"]),
+                       "command": f"mlarun {command} -model {model}-{quant}.gguf"})
 
 
 def several(o, table, model, quant, path, commands):
@@ -109,7 +96,7 @@ def several(o, table, model, quant, path, commands):
         command = f"bench -device cuda -act {o.acts[0]} {options}"
         for r in json.loads(output(f"{o.bin}/mlarun", *command.split(), "-quiet", "-model", path, "-o", "json")):
             table.add({"model": model, "quant": quant, "act": o.acts[0], "test": r["test"], "depth": r["depth"], "batch": r["batch"], "kv": r["kv"], "tok_s": round(r["tok_s"], 1),
-                       "sd": round(r["sd"], 2), "date": datetime.date.today().isoformat(), "command": f"mlarun {command}", "commit": o.commit})
+                       "sd": round(r["sd"], 2), "command": f"mlarun {command}"})
 
 
 PROMPTS = ["-p 512 -n 0 -d 0 -r 3", "-p 2048 -n 0 -d 0 -r 3", "-p 4096 -n 0 -d 0 -r 2", "-p 2048 -n 0 -d 16384,30720 -empty -r 2"]
@@ -151,8 +138,7 @@ def load(o, table, model, quant, path):
     if child.returncode:
         sys.exit(f"mlarun -v: {said}")
     table.add({"model": model, "quant": quant, "file_bytes": os.path.getsize(path), "cat_s": round(read, 2),
-               "load_s": float(re.search(r"load ([0-9.]+) s", said)[1]), "peak_bytes": usage.ru_maxrss * 1024,
-               "date": datetime.date.today().isoformat()})
+               "load_s": float(re.search(r"load ([0-9.]+) s", said)[1]), "peak_bytes": usage.ru_maxrss * 1024})
 
 
 def build(o):
@@ -174,7 +160,7 @@ def bundle(o, model):
 
 def measure(o):
     os.makedirs(o.out, exist_ok=True)
-    speeds, loads = Table(o.out + "/speed.json"), Table(o.out + "/load.json")
+    speeds, loads = (gpu_table.Table(f"{o.out}/{name}.json", o.commit) for name in ("speed", "load"))
     for model in o.models:
         for quant in o.quants:
             path = f"{o.files}/{model}-{quant}.gguf"

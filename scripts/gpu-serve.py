@@ -36,7 +36,6 @@ With --small the models are those of testdata, and lengths are small: a run of t
 itself, for any device.
 """
 import argparse
-import datetime
 import json
 import os
 import random
@@ -50,6 +49,7 @@ import tempfile
 import time
 
 import gpu_bundles
+import gpu_table
 
 
 def arguments():
@@ -94,17 +94,12 @@ class Run:
     """A run: its options, its rows, and how much time is left."""
 
     def __init__(self, o):
-        self.o, self.rows, self.end = o, [], time.monotonic() + o.limit
-        self.path, self.log = o.out + "/serve.json", open(o.out + "/serve.log", "w")
+        self.o, self.table, self.end = o, gpu_table.Table(o.out + "/serve.json", o.commit), time.monotonic() + o.limit
+        self.log = open(o.out + "/serve.log", "w")
         self.first = 1
 
     def add(self, **row):
-        row["date"], row["commit"] = datetime.date.today().isoformat(), self.o.commit
-        self.rows.append(row)
-        print(json.dumps(row), flush=True)
-        with open(self.path + ".new", "w") as f:
-            f.write("[\n  " + ",\n  ".join(map(json.dumps, self.rows)) + "\n]\n")
-        os.replace(self.path + ".new", self.path)
+        self.table.add(row)
 
     def program(self, limit, *command):
         """What a program prints on both outputs; it and all that it has started end in time."""
@@ -312,8 +307,8 @@ def main():
         o.files = os.path.abspath(o.files or folder)
         r = Run(o)
         measure(r)
-    table(r.rows)
-    sys.exit(any("error" in row for row in r.rows))
+    table(r.table.rows)
+    sys.exit(any("error" in row for row in r.table.rows))
 
 
 main()
