@@ -99,6 +99,11 @@ func TestIgnoreEOS(t *testing.T) {
 	if r := mlarun("", append(args, "-ignore-eos")...); r.code != 0 || !strings.Contains(r.err, "generated 4 tokens") {
 		t.Errorf("code %d, %q\n%s", r.code, r.out, r.err)
 	}
+	for want, flags := range map[string][]string{"stop": nil, "length": {"-ignore-eos"}} {
+		if got, _ := asked(t, map[string]any{"prompt": text, "max_tokens": 4}, append(flags, "-model", path)...); got[0].Finish != want {
+			t.Errorf("a server with %q ends by %s; expected %s", flags, got[0].Finish, want)
+		}
+	}
 }
 
 func number32(t *testing.T, text string) uint32 {

@@ -251,7 +251,7 @@ func (s *serving) serverConfig(eng *engine.Engine, service *completion.Service, 
 	s.sampling.recommended(eng.File())
 	context_, err := s.contextFor(eng)
 	return server.Config{
-		Service: service, Model: s.name(), Context: context_, Chat: renderer, Sampling: s.sampling.params,
+		Service: service, Model: s.name(), Context: context_, Chat: renderer, Sampling: s.sampling.of(t),
 		Limits: s.limits, Log: log, LogPrompts: s.logPrompts, Version: buildinfo.Version(),
 	}, err
 }

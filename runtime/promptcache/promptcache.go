@@ -42,7 +42,9 @@ func (k *Key) differs(saved *Key) string {
 		return fmt.Sprintf("it was made with bundle %s; this is %s", saved.Bundle, k.Bundle)
 	case saved.KV != k.KV:
 		return fmt.Sprintf("it has a cache of type %s; this is %s", saved.KV, k.KV)
-	case saved.Kernels != k.Kernels, saved.Layers != k.Layers, !slices.Equal(saved.Planes, k.Planes):
+	case saved.Layers != k.Layers:
+		return fmt.Sprintf("it has rows of %d layers; here there are %d (-draft mtp adds one)", saved.Layers, k.Layers)
+	case saved.Kernels != k.Kernels, !slices.Equal(saved.Planes, k.Planes):
 		return "it was made with other kernels of the bundle"
 	}
 	return ""

@@ -87,6 +87,7 @@ func TestForeign(t *testing.T) {
 	for want, change := range map[string]func(*Key){
 		"another model file":                               func(k *Key) { k.File = "g" },
 		"it was made with bundle b; this is c":             func(k *Key) { k.Bundle = "c" },
+		"(-draft mtp adds one)":                            func(k *Key) { k.Layers++ },
 		"it has a cache of type f16; this is f32":          func(k *Key) { k.KV = "f32" },
 		"it was made with other kernels of the bundle":     func(k *Key) { k.Kernels = "l" },
 		"it was made with other kernels of the bundle\x00": func(k *Key) { k.Planes = plan.Planes{2, rowBytes - 2} },

@@ -243,11 +243,26 @@ func TestQueue(t *testing.T) {
 	if _, text := s.do("GET", "/metrics", ""); !strings.Contains(text, `mla_errors_total{code="queue_full"} 2`) || !strings.Contains(text, "mla_requests_waiting 1") {
 		t.Error("the metrics lack refusals or who waits")
 	}
+	if _, text := s.do("GET", "/slots", ""); strings.Count(text, `"is_processing":true`) != sessions || strings.Count(text, `"is_processing"`) != sessions {
+		t.Errorf("slots while a request waits: %s", text)
+	}
 	cancel()
 	s.wait("the requests of clients who are gone to end", func() bool { return len(s.service.Requests()) == 0 })
 	s.model.Slow(0)
 	if r, text := s.do("POST", "/v1/completions", `{"prompt": "x"}`); r.StatusCode != 200 {
 		t.Errorf("%s %s", r.Status, text)
+	}
+}
+
+// TestBiasStays: a request's logit_bias is added to the server's for that request alone.
+func TestBiasStays(t *testing.T) {
+	own := map[int32]float32{5: 1}
+	s := serve(t, func(c *server.Config, _ *completion.Config) { c.Sampling.LogitBias = own })
+	if r, text := s.do("POST", "/v1/completions", `{"prompt": "x", "max_tokens": 1, "logit_bias": {"5": 3, "6": -100}}`); r.StatusCode != 200 {
+		t.Fatalf("%s %s", r.Status, text)
+	}
+	if len(own) != 1 || own[5] != 1 {
+		t.Errorf("the server's own biases are %v", own)
 	}
 }
 

@@ -87,11 +87,10 @@ func (s *Server) props(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
-// slots is GET /slots: the sessions, and what runs in them. Requests that wait have
-// numbers behind the last session.
+// slots is GET /slots: the sessions, and what runs in them. Requests that wait are in none.
 func (s *Server) slots(w http.ResponseWriter, _ *http.Request) error {
-	requests := s.cfg.Service.Requests()
-	list := make([]map[string]any, max(s.cfg.Service.Stats().Sessions, len(requests)))
+	requests := s.cfg.Service.Requests() // those that came first run
+	list := make([]map[string]any, s.cfg.Service.Stats().Sessions)
 	for i := range list {
 		list[i] = map[string]any{"id": i, "n_ctx": s.cfg.Context, "is_processing": i < len(requests)}
 		if i < len(requests) {

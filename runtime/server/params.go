@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"strconv"
@@ -93,6 +94,9 @@ func (f *sampling) params(d sample.Params, tok *tokenizer.Tokenizer) (sample.Par
 func (f *sampling) biases(p *sample.Params, tok *tokenizer.Tokenizer) error {
 	if len(f.LogitBias) > maxBiases {
 		return bad("logit_bias", "more than %d tokens", maxBiases)
+	}
+	if len(f.LogitBias) > 0 { // not the defaults' own map
+		p.LogitBias = maps.Clone(p.LogitBias)
 	}
 	for text, bias := range f.LogitBias {
 		id, err := strconv.ParseInt(text, 10, 32)
