@@ -22,6 +22,18 @@ func (v *specFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&v.class, "class", "", "`devices` that its shapes are for, apple or nvidia (default: any)")
 }
 
+// argument takes the spec from arguments where no flag names it, and returns the others.
+func (v *specFlags) argument(args []string) []string {
+	if v.path != "" || len(args) == 0 {
+		return args
+	}
+	v.path = args[0]
+	return args[1:]
+}
+
+// completesSpecs has shells complete an argument as a spec.
+var completesSpecs = cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt)
+
 func (v *specFlags) load() (*spec.Spec, error) { return variant(v.path, v.act, v.class) }
 
 // describeFlags are the flags of mlagen describe.
@@ -34,7 +46,9 @@ type describeFlags struct {
 
 func newDescribe() *cobra.Command {
 	var d describeFlags
-	c := command("describe -spec F", "what a token takes: kernels, bytes, barriers, prediction", d.run, "spec")
+	c := command("describe SPEC", "what a token takes: kernels, bytes, barriers, prediction", d.run)
+	c.Args = func(c *cobra.Command, args []string) error { return noArgs(c, d.argument(args)) }
+	c.ValidArgsFunction = completesSpecs
 	c.Long = "Prints the dispatches of a token with their bytes and operations, the registers that\nattention is estimated to hold, and what the time model predicts for Apple GPUs."
 	d.add(c)
 	c.Flags().StringVar(&d.profile, "quant", "", "`name` of one of the spec's quant profiles (default: the first)")
@@ -42,11 +56,14 @@ func newDescribe() *cobra.Command {
 	c.Flags().BoolVar(&d.json, "json", false, "the same as JSON")
 	c.Flags().StringVar(&d.html, "html", "", "write a `page` that shows a token as a timeline")
 	c.Flags().StringVar(&d.kernels, "kernels", "", "with -html: a `file` that mlarun bench -kernels -o json wrote, for measured times")
-	c.Example = "  mlagen describe -spec specs/glm47flash.yaml -quant q4_0 -html plan.html"
+	c.Example = "  mlagen describe specs/glm47flash.yaml -quant q4_0 -html plan.html"
 	return c
 }
 
 func (d *describeFlags) run(stdout, _ io.Writer) error {
+	if d.path == "" {
+		return fmt.Errorf("%w: describe needs a spec", errUsage)
+	}
 	s, err := d.load()
 	if err != nil {
 		return err
@@ -103,7 +120,7 @@ func newDump() *cobra.Command {
 	var v specFlags
 	var after string
 	var list bool
-	c := command("dump -spec F [-after PASS]", "the program after a pass", func(stdout, _ io.Writer) error {
+	c := command("dump SPEC [-after PASS]", "the program after a pass", func(stdout, _ io.Writer) error {
 		if list {
 			for _, p := range pass.Pipeline {
 				fmt.Fprintf(stdout, "%-18s %s\n", p.Name, p.Doc)
@@ -111,7 +128,7 @@ func newDump() *cobra.Command {
 			return nil
 		}
 		if v.path == "" {
-			return fmt.Errorf("%w: dump needs -spec", errUsage)
+			return fmt.Errorf("%w: dump needs a spec", errUsage)
 		}
 		s, err := v.load()
 		if err != nil {
@@ -124,6 +141,8 @@ func newDump() *cobra.Command {
 		_, err = io.WriteString(stdout, p.String())
 		return err
 	})
+	c.Args = func(c *cobra.Command, args []string) error { return noArgs(c, v.argument(args)) }
+	c.ValidArgsFunction = completesSpecs
 	v.add(c)
 	c.Flags().StringVar(&after, "after", "", "`name` of the last pass that runs (default: all run); lower: none")
 	c.Flags().BoolVar(&list, "passes", false, "list the passes instead")

@@ -16,9 +16,7 @@ func newExplain() *cobra.Command {
 	var v specFlags
 	var args []string
 	c := command("explain SPEC [KERNEL]", "why the kernels of a spec are what they are", func(out, _ io.Writer) error {
-		if v.path == "" && len(args) > 0 {
-			v.path, args = args[0], args[1:]
-		}
+		args := v.argument(args)
 		switch {
 		case v.path == "":
 			return fmt.Errorf("%w: explain needs a spec", errUsage)
@@ -33,7 +31,7 @@ func newExplain() *cobra.Command {
 	}
 	c.Long = "Says of each kernel, or of one, which passes brought its ops together, what these decided,\nwhere the shape of its threadgroups is from, and what its dispatches wait for. Names of\nkernels that take several rows end in _x and their number."
 	c.Example = "  mlagen explain specs/glm47flash.yaml attend\n  mlagen explain -class nvidia specs/glm47flash.yaml q_b_store_kv"
-	c.ValidArgsFunction = cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt)
+	c.ValidArgsFunction = completesSpecs
 	v.add(c)
 	return c
 }

@@ -49,7 +49,7 @@ func newGenerate() *cobra.Command {
 	c.Example = `  mlagen -gguf my.gguf
   mlagen -spec specs/glm47flash.yaml -check
   mlagen init -gguf my.gguf -o specs/my.yaml
-  mlagen describe -spec specs/my.yaml -html plan.html`
+  mlagen describe specs/my.yaml -html plan.html`
 	f := c.Flags()
 	f.StringVar(&g.bundle.gguf, "gguf", "", "compile for a model `file`, or for hf://user/repo[:QUANT], a model of the Hugging Face hub, which is loaded once; its bundle file goes where -install puts it")
 	f.StringVar(&g.spec, "spec", "", "compile a spec, a `file`")
