@@ -9023,7 +9023,7 @@ static inline void group_experts_x16_body(
     uint tg, uint tid, ushort sg, ushort lane) {
   EARLIER_DONE;
   // 6 of 64 experts for each row, a simdgroup each; then what all have selected, by expert
-  LATER_MAY_START; // one threadgroup routes: the others may come, and send for weights of theirs that need no routing
+  LATER_MAY_START; // one threadgroup routes: those of the next dispatch may come, and send for weights that need no routing
   threadgroup uint * selected = (threadgroup uint *)scratch;
   const uint live = simd_sum(lane < 16u && current[lane].nkv > 0u ? 1u : 0u); // dead rows are behind them
   for (uint row_index = sg; row_index < live; row_index += 16u) {

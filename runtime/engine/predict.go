@@ -88,8 +88,7 @@ type fed struct {
 // from forgets all behind so many tokens.
 func (f *fed) from(tokens int) {
 	if tokens < f.n || len(f.states) < tokens-f.n+1 {
-		clear(f.states) // and does not keep them in memory
-		*f = fed{n: tokens, states: append(f.states[:0], nil)}
+		*f = fed{n: tokens, states: [][]float32{nil}} // in memory of its own: the other holds states that are forgotten
 		return
 	}
 	f.states = f.states[:tokens-f.n+1]

@@ -44,7 +44,7 @@ func NewRouter(cfg Config, f *fleet.Fleet, key string) *Server {
 			n := noted(q)
 			n.attrs = append(n.attrs, slog.String("cause", err.Error()))
 			fail(w, q, &apiError{Status: http.StatusBadGateway, Type: "server_error", Code: "worker_gone", retryAfter: time.Second,
-				Message: "the server of this model broke off before it answered; it is started again for the next request"})
+				Message: "the server of this model broke off before it answered; try again"})
 		},
 	}
 	s.handler = s.around(s.mux(r.routes()))

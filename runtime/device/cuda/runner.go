@@ -380,7 +380,7 @@ func (r *runner) Close() error {
 // release frees all objects, users before what they use, and the context.
 func (r *runner) release() error {
 	err := r.gpu.Do(func() error {
-		list := []error{r.stream.Destroy(), r.chain.free(), r.picks.free()}
+		list := []error{r.stream.Destroy(), r.chain.free()}
 		all := append(r.graphs.runs[:], r.graphs.pick)
 		for _, g := range r.graphs.sequences {
 			all = append(all, g.all, g.body, g.picks)
@@ -394,7 +394,7 @@ func (r *runner) release() error {
 			t := &r.slots[i]
 			list = append(list, t.begin.Destroy(), t.end.Destroy(), t.landed.Destroy())
 		}
-		list = append(list, r.rows.Free(), r.paged.Free(), r.logits.Free(), r.moved.Free(), r.staging.Free(), r.memory.free(), r.code.unload())
+		list = append(list, r.picks.free(), r.rows.Free(), r.paged.Free(), r.logits.Free(), r.moved.Free(), r.staging.Free(), r.memory.free(), r.code.unload())
 		return errors.Join(list...)
 	})
 	return errors.Join(err, r.gpu.Release())

@@ -94,7 +94,7 @@ EXPORT CUresult cuGraphAddDependencies_v2(CUhandle graph, const CUhandle *from, 
     const bool whole = !data[i].fromPort && !data[i].kind, early = data[i].fromPort == 1 && data[i].kind == 1;
     REQUIRE((whole || early) && !data[i].toPort && std::ranges::count(data[i].reserved, 0) == 5, Rule::BadValue,
             "%s: an edge from port %u of kind %u", __func__, data[i].fromPort, data[i].kind);
-    // An early kernel waits by itself: TestWait in gen/ptx sees to it that it does.
+    // An early kernel waits by itself: TestEntries in gen/ptx sees to it that it does.
     second->after.push_back(first->index);
   }
   return CUDA_SUCCESS;
