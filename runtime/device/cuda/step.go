@@ -1,0 +1,32 @@
+package cuda
+
+import (
+	"unsafe"
+
+	"mla/runtime/device"
+	"mla/runtime/plan"
+)
+
+// wantedBytes is the size of the rows that are wanted, slotBytes that of all rows of a unit.
+const wantedBytes = plan.MaxWanted * int(rowBytes)
+
+func (r *runner) slotBytes() int { return wantedBytes + r.width*int(rowBytes) }
+
+// setRows makes rows, and dead ones behind them, those of what follows in the stream, a
+// sequence of so many. That of one row reads no list of those that are wanted.
+func (r *runner) setRows(slot int, rows []plan.Row, wanted []int, width int) error {
+	r.keepRows(slot, rows, wanted, width)
+	at := slot * r.slotBytes()
+	if width == 1 {
+		return r.stream.Upload(r.memory.row, r.rows, at+wantedBytes, int(rowBytes))
+	}
+	return r.stream.Upload(r.memory.wanted, r.rows, at, wantedBytes+width*int(rowBytes))
+}
+
+// keepRows puts rows where the unit in a slot takes them from, a sequence of so many.
+func (r *runner) keepRows(slot int, rows []plan.Row, wanted []int, width int) {
+	to := unsafe.Slice((*plan.Row)(unsafe.Pointer(&r.rows.Bytes()[slot*r.slotBytes()])), plan.MaxWanted+width)
+	clear(to[len(device.Wanted(to[:0], rows, wanted)):plan.MaxWanted])
+	to = to[plan.MaxWanted:]
+	clear(to[copy(to, rows):])
+}
