@@ -32,9 +32,15 @@ func (v *specFlags) argument(args []string) []string {
 }
 
 // completesSpecs has shells complete an argument as a spec.
-var completesSpecs = cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt)
+var completesSpecs = cobra.FixedCompletions(suffixes["spec"], cobra.ShellCompDirectiveFilterFileExt)
 
-func (v *specFlags) load() (*spec.Spec, error) { return variant(v.path, v.act, v.class) }
+// load reads the spec, which the command of a name needs.
+func (v *specFlags) load(command string) (*spec.Spec, error) {
+	if v.path == "" {
+		return nil, fmt.Errorf("%w: %s needs a spec", errUsage, command)
+	}
+	return variant(v.path, v.act, v.class)
+}
 
 // describeFlags are the flags of mlagen describe.
 type describeFlags struct {
@@ -61,10 +67,7 @@ func newDescribe() *cobra.Command {
 }
 
 func (d *describeFlags) run(stdout, _ io.Writer) error {
-	if d.path == "" {
-		return fmt.Errorf("%w: describe needs a spec", errUsage)
-	}
-	s, err := d.load()
+	s, err := d.load("describe")
 	if err != nil {
 		return err
 	}
@@ -127,10 +130,7 @@ func newDump() *cobra.Command {
 			}
 			return nil
 		}
-		if v.path == "" {
-			return fmt.Errorf("%w: dump needs a spec", errUsage)
-		}
-		s, err := v.load()
+		s, err := v.load("dump")
 		if err != nil {
 			return err
 		}

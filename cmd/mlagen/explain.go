@@ -17,10 +17,7 @@ func newExplain() *cobra.Command {
 	var args []string
 	c := command("explain SPEC [KERNEL]", "why the kernels of a spec are what they are", func(out, _ io.Writer) error {
 		args := v.argument(args)
-		switch {
-		case v.path == "":
-			return fmt.Errorf("%w: explain needs a spec", errUsage)
-		case len(args) > 1:
+		if len(args) > 1 {
 			return fmt.Errorf("%w: unexpected argument %q", errUsage, args[1])
 		}
 		return explainSpec(&v, args, out)
@@ -38,7 +35,7 @@ func newExplain() *cobra.Command {
 
 // explainSpec explains the kernels of a spec, or that of a name.
 func explainSpec(v *specFlags, kernel []string, out io.Writer) error {
-	s, err := v.load()
+	s, err := v.load("explain")
 	if err != nil {
 		return err
 	}
