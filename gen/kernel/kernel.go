@@ -130,8 +130,8 @@ func threads(p *ir.Program, s *ir.Step) int {
 			return groupingThreads
 		case part.Find(ir.RouteWeights) != nil && part.Find(ir.GroupExperts) == nil && part.Find(ir.ExpertsMatVec) == nil:
 			return simdWidth // one simdgroup routes a row
-		case part.Find(ir.RouteWeights) != nil && part.Find(ir.GroupExperts) != nil:
-			return simdWidth * p.Width // the same of all rows of a batch
+		case part.Find(ir.RouteWeights) != nil && part.Find(ir.GroupExperts) != nil && len(s.Parts) == 1:
+			return simdWidth * p.Width // the same of all rows of a batch, unless a product beside it says how many
 		}
 		switch {
 		case part.Find(ir.LatentAttn) != nil:

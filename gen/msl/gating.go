@@ -16,8 +16,16 @@ func (v *partView) ExpertsPerGroup() int {
 // LastEntry is the first threadgroup of the last entry.
 func (v *partView) LastEntry() int { return (v.Entries - 1) * v.RowGroups() }
 
-// Selections is how many experts all rows of a GroupExperts select.
-func (v *partView) Selections() int { return v.Width * v.P.(*plan.GroupExperts).Grouping.K }
+// Selections is how many experts all rows select.
+func (v *partView) Selections() int { return v.Width * v.grouping().K }
+
+// grouping is that of a part that makes or takes one.
+func (v *partView) grouping() *plan.Grouping {
+	if p, ok := v.P.(*plan.Experts); ok {
+		return p.Grouping
+	}
+	return &v.P.(*plan.GroupExperts).Grouping
+}
 
 // SelectionsPerSimdgroup is how many of them a simdgroup looks at, 32 at a time.
 func (v *partView) SelectionsPerSimdgroup() int {

@@ -2,6 +2,7 @@ package msl
 
 import (
 	"fmt"
+	"slices"
 
 	"mla/runtime/plan"
 )
@@ -24,4 +25,13 @@ func (v *partView) fetch(macro string, slot int, rows string) string {
 		rows += " + slice * (" + bytes + ")"
 	}
 	return fmt.Sprintf("%s(%s, %s);", macro, rows, bytes)
+}
+
+// AttentionNext says whether a kernel with the cache write makes what attention asks with, too, by each head's matrix:
+// then attention is the next dispatch, which has no weights to send for.
+func (k *kernelView) AttentionNext() bool {
+	return slices.ContainsFunc(k.Parts, func(p plan.Part) bool {
+		m, ok := p.(*plan.MatVec)
+		return ok && m.Batch > 1
+	})
 }

@@ -288,15 +288,22 @@ func (v *partView) Room() int {
 	return min(room, stepsAhead*v.RowBlocks()*simdWidth*4*v.laneWords())
 }
 
-// laneWords is how many words of a run of weights copies carry: of a batch's floats, as of a router, all.
+// laneWords is how many words of a run of weights copies carry: of a batch's floats all.
 func (v *partView) laneWords() int {
-	if p, ok := v.P.(*plan.MatVec); ok && v.Narrow() {
-		i := slices.Index(v.TypedSlots(), p.W)
-		if slices.ContainsFunc(v.Variants, func(variant plan.Variant) bool { return variant.Types[i] == quant.F32 }) {
-			return floatWords
-		}
+	if v.Narrow() && v.Floats() {
+		return floatWords
 	}
 	return laneWords
+}
+
+// Floats says whether a mat-vec's weights may have four bytes each, as those of a router.
+func (v *partView) Floats() bool {
+	p, ok := v.P.(*plan.MatVec)
+	if !ok {
+		return false
+	}
+	i := slices.Index(v.TypedSlots(), p.W)
+	return slices.ContainsFunc(v.Variants, func(variant plan.Variant) bool { return variant.Types[i] == quant.F32 })
 }
 
 // BlockFloats is a simdgroup's room for results for eight inputs, of one matrix or of two.
@@ -339,6 +346,12 @@ func (v *partView) FactorOf() string {
 // SelectionsOfTile is where the tile's selections are, behind the factors, or what the tiles are of.
 func (v *partView) SelectionsOfTile() int { return v.FactorsOfTile() + v.factors() }
 
+// MembersOfTile is where the members of all experts are, behind the entries.
+func (v *partView) MembersOfTile() int {
+	p := v.P.(*plan.Experts)
+	return v.SelectionsOfTile() + entryWords*p.Grouping.Entries(v.Width, p.Tokens)
+}
+
 // selections is how many numbers that is.
 func (v *partView) selections() int {
 	p, ok := v.P.(*plan.Experts)
@@ -346,7 +359,7 @@ func (v *partView) selections() int {
 	case !ok:
 		return 0
 	case p.Persistent > 0:
-		return entryWords * p.Grouping.Entries(v.Width, p.Tokens)
+		return entryWords*p.Grouping.Entries(v.Width, p.Tokens) + v.Width*p.Grouping.K
 	}
 	return p.Tokens
 }

@@ -140,7 +140,7 @@ var Pipeline = []Pass{
 		Doc:   "the shared experts' gate/up runs beside the router",
 		After: []Reason{{"fuse_norm", "both must read the residual itself"}}},
 	{Name: "merge_shared_down", Run: mergeSharedDown, Rows: ExpertsTogether,
-		Doc:   "the shared experts' down projection of a batch runs beside the routed ones' gate/up: one dispatch less",
+		Doc:   "the shared experts' down projection of a batch runs beside what routes it: one dispatch less",
 		After: []Reason{{"fuse_add_shared", "the sum over the experts adds what it makes"}, {"merge_shared", "its input is made beside the router"}}},
 	{Name: "tails", Run: tails, Rows: OneRow,
 		Doc: "where tuning.tails says so, the last threadgroup of a dispatch does the work of the next one",

@@ -31,8 +31,8 @@ const (
 	kGateUpX16
 	kDownX16
 	kRouterSharedGateSharedUpX16
-	kGroupExpertsX16
-	kSharedDownExpertsGateExpertsUpX16
+	kGroupExpertsSharedDownX16
+	kExpertsGateExpertsUpX16
 	kExpertsDownX16
 	kAttnNormX16
 	kFinalNormX16
@@ -112,8 +112,8 @@ const (
 	kGateUpX8Nvidia
 	kDownX8Nvidia
 	kRouterSharedGateSharedUpX8Nvidia
-	kGroupExpertsX8Nvidia
-	kSharedDownExpertsGateExpertsUpX8Nvidia
+	kGroupExpertsSharedDownX8Nvidia
+	kExpertsGateExpertsUpX8Nvidia
 	kExpertsDownX8Nvidia
 	kAttnNormX8Nvidia
 	kFinalNormX8Nvidia
@@ -129,8 +129,8 @@ const (
 	kGateUpX16Nvidia
 	kDownX16Nvidia
 	kRouterSharedGateSharedUpX16Nvidia
-	kGroupExpertsX16Nvidia
-	kSharedDownExpertsGateExpertsUpX16Nvidia
+	kGroupExpertsSharedDownX16Nvidia
+	kExpertsGateExpertsUpX16Nvidia
 	kExpertsDownX16Nvidia
 	kAttnNormX16Nvidia
 	kFinalNormX16Nvidia
@@ -178,38 +178,37 @@ const (
 
 // What several kernels do.
 const (
-	docEmbed                             = "embed: reads the token's embedding row, hands the next norm's input over."
-	docQKvA                              = "q: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save four dispatches and the trips of what lies between through memory."
-	docStoreKvKB                         = "store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Beside it, k_b: multiplies. Fused to save three dispatches and the trips of what lies between through memory."
-	docAttend                            = "attend: attends over one split of the latent cache for all heads."
-	docVB                                = "v_b: merges the attention splits, multiplies. Fused to save one dispatch and the trips of what lies between through memory."
-	docOProj                             = "o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory."
-	docGateUp                            = "gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between through memory."
-	docDown                              = "down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory."
-	docRouterSharedGateSharedUp          = "router: finishes the norm of an input handed over, multiplies. Beside it, shared_gate_shared_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save five dispatches and the trips of what lies between through memory."
-	docExpertsGateExpertsUp              = "experts_gate_experts_up: finishes the norm of an input handed over, scores the experts, selects them again in every threadgroup, hands their weights on, multiplies by the selected experts, applies SwiGLU in registers. Fused to save six dispatches and the trips of what lies between through memory."
-	docExpertsDownSharedDown             = "experts_down_shared_down: multiplies by the selected experts, sums the experts with their weights, multiplies, adds the residual, hands the next norm's input over. Fused to save four dispatches and the trips of what lies between through memory."
-	docLmHead                            = "lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and the trips of what lies between through memory."
-	docCombineX16                        = "combine: merges the attention splits."
-	docVBX16                             = "v_b: multiplies."
-	docGroupExpertsX16                   = "group_experts: scores the experts, selects them again in every threadgroup, hands their weights on, lists by expert what all rows have selected. Fused to save three dispatches and the trips of what lies between through memory."
-	docSharedDownExpertsGateExpertsUpX16 = "shared_down: multiplies. Beside it, experts_gate_experts_up: finishes the norm of an input handed over, multiplies by the selected experts, applies SwiGLU in registers. Fused to save four dispatches and the trips of what lies between through memory."
-	docExpertsDownX16                    = "experts_down: multiplies by the selected experts."
-	docAttnNormX16                       = "attn_norm: sums the experts with their weights, adds the residual, hands the next norm's input over. Fused to save two dispatches and the trips of what lies between through memory."
-	docFinalNormX16                      = "final_norm: sums the experts with their weights, adds the residual, hands the next norm's input over. Fused to save two dispatches and the trips of what lies between through memory."
-	docGatherX16                         = "moves what the head reads of the rows whose logits are wanted to the front: it multiplies no others."
-	docStoreKvX512                       = "store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Fused to save two dispatches and the trips of what lies between through memory."
-	docExpandKeysExpandValuesX512        = "expand_keys: makes keys or values of all heads of the latent cache rows that are attended to, which cost many queries less than the latent rows. Beside it, expand_values: makes keys or values of all heads of the latent cache rows that are attended to, which cost many queries less than the latent rows. Fused to save one dispatch and the trips of what lies between through memory."
-	docAttentionX512                     = "attention: attends with each head of some rows to its expanded keys and values."
-	docRoutingX512                       = "routing: scores the experts, selects them again in every threadgroup, hands their weights on. Fused to save two dispatches and the trips of what lies between through memory."
-	docGroupExpertsX512                  = "group_experts: lists by expert what all rows have selected."
-	docExpertsGateExpertsUpX512          = "experts_gate_experts_up: finishes the norm of an input handed over, multiplies by the selected experts, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between through memory."
-	docSharedDownX512                    = "shared_down: multiplies."
-	docSampleScan                        = "logits without NaN and infinities, with bias and penalties; the best of each threadgroup."
-	docSamplePick                        = "the best token, or top-k, top-p, min-p, temperature and a draw; makes the row that of the token."
-	docPicksScan                         = "logits of all rows behind which a token is picked, without NaN and infinities, with bias and penalties, of the tokens that may be picked; the best of each threadgroup."
-	docPicksPick                         = "the best token of each row, or top-k, top-p, min-p, temperature and a draw: a threadgroup for each."
-	docAttendApple7                      = "attend: attends over one split of the latent cache for all heads. For GPUs of class apple7, whose threads have fewer registers."
+	docEmbed                      = "embed: reads the token's embedding row, hands the next norm's input over."
+	docQKvA                       = "q: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save four dispatches and the trips of what lies between through memory."
+	docStoreKvKB                  = "store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Beside it, k_b: multiplies. Fused to save three dispatches and the trips of what lies between through memory."
+	docAttend                     = "attend: attends over one split of the latent cache for all heads."
+	docVB                         = "v_b: merges the attention splits, multiplies. Fused to save one dispatch and the trips of what lies between through memory."
+	docOProj                      = "o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory."
+	docGateUp                     = "gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between through memory."
+	docDown                       = "down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory."
+	docRouterSharedGateSharedUp   = "router: finishes the norm of an input handed over, multiplies. Beside it, shared_gate_shared_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save five dispatches and the trips of what lies between through memory."
+	docExpertsGateExpertsUp       = "experts_gate_experts_up: finishes the norm of an input handed over, scores the experts, selects them again in every threadgroup, hands their weights on, multiplies by the selected experts, applies SwiGLU in registers. Fused to save six dispatches and the trips of what lies between through memory."
+	docExpertsDownSharedDown      = "experts_down_shared_down: multiplies by the selected experts, sums the experts with their weights, multiplies, adds the residual, hands the next norm's input over. Fused to save four dispatches and the trips of what lies between through memory."
+	docLmHead                     = "lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and the trips of what lies between through memory."
+	docCombineX16                 = "combine: merges the attention splits."
+	docVBX16                      = "v_b: multiplies."
+	docGroupExpertsSharedDownX16  = "group_experts: scores the experts, selects them again in every threadgroup, hands their weights on, lists by expert what all rows have selected. Beside it, shared_down: multiplies. Fused to save four dispatches and the trips of what lies between through memory."
+	docExpertsGateExpertsUpX16    = "experts_gate_experts_up: finishes the norm of an input handed over, multiplies by the selected experts, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between through memory."
+	docExpertsDownX16             = "experts_down: multiplies by the selected experts."
+	docAttnNormX16                = "attn_norm: sums the experts with their weights, adds the residual, hands the next norm's input over. Fused to save two dispatches and the trips of what lies between through memory."
+	docFinalNormX16               = "final_norm: sums the experts with their weights, adds the residual, hands the next norm's input over. Fused to save two dispatches and the trips of what lies between through memory."
+	docGatherX16                  = "moves what the head reads of the rows whose logits are wanted to the front: it multiplies no others."
+	docStoreKvX512                = "store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Fused to save two dispatches and the trips of what lies between through memory."
+	docExpandKeysExpandValuesX512 = "expand_keys: makes keys or values of all heads of the latent cache rows that are attended to, which cost many queries less than the latent rows. Beside it, expand_values: makes keys or values of all heads of the latent cache rows that are attended to, which cost many queries less than the latent rows. Fused to save one dispatch and the trips of what lies between through memory."
+	docAttentionX512              = "attention: attends with each head of some rows to its expanded keys and values."
+	docRoutingX512                = "routing: scores the experts, selects them again in every threadgroup, hands their weights on. Fused to save two dispatches and the trips of what lies between through memory."
+	docGroupExpertsX512           = "group_experts: lists by expert what all rows have selected."
+	docSharedDownX512             = "shared_down: multiplies."
+	docSampleScan                 = "logits without NaN and infinities, with bias and penalties; the best of each threadgroup."
+	docSamplePick                 = "the best token, or top-k, top-p, min-p, temperature and a draw; makes the row that of the token."
+	docPicksScan                  = "logits of all rows behind which a token is picked, without NaN and infinities, with bias and penalties, of the tokens that may be picked; the best of each threadgroup."
+	docPicksPick                  = "the best token of each row, or top-k, top-p, min-p, temperature and a draw: a threadgroup for each."
+	docAttendApple7               = "attend: attends over one split of the latent cache for all heads. For GPUs of class apple7, whose threads have fewer registers."
 )
 
 // The combinations of types that several kernels have.
@@ -301,20 +300,6 @@ var (
 	}
 	typesCombineX16 = [][]quant.Type{
 		{},
-	}
-	typesSharedDownExpertsGateExpertsUpX16 = [][]quant.Type{
-		{quant.F16, quant.F16, quant.F16},
-		{quant.Q4_0, quant.Q4_0, quant.Q4_0},
-		{quant.Q4_1, quant.Q4_0, quant.Q4_0},
-		{quant.Q4_1, quant.Q4_1, quant.Q4_1},
-		{quant.Q8_0, quant.Q8_0, quant.Q8_0},
-		{quant.Q4_K, quant.Q4_K, quant.Q4_K},
-		{quant.Q5_K, quant.Q4_K, quant.Q4_K},
-		{quant.Q5_K, quant.Q5_K, quant.Q5_K},
-		{quant.Q6_K, quant.Q4_K, quant.Q4_K},
-		{quant.Q6_K, quant.Q5_K, quant.Q5_K},
-		{quant.Q6_K, quant.Q6_K, quant.Q6_K},
-		{quant.BF16, quant.BF16, quant.BF16},
 	}
 	typesExpertsDownX16 = [][]quant.Type{
 		{quant.F16},
@@ -573,18 +558,18 @@ var (
 		{Name: "w_shared_experts_up_proj", Elem: plan.ElemTyped},
 		{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2816},
 	}
-	slotsGroupExpertsX16 = []plan.Slot{
+	slotsGroupExpertsSharedDownX16 = []plan.Slot{
 		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 		{Name: "router", Space: arena, Stride: 64},
 		{Name: "routing", Space: arena, Elem: plan.ElemRoute, Write: true, Stride: 16},
 		{Name: "expert_starts", Space: arena, Elem: plan.ElemU32, Write: true},
 		{Name: "expert_members", Space: arena, Elem: plan.ElemU32, Write: true},
-	}
-	slotsSharedDownExpertsGateExpertsUpX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 		{Name: "w_shared_experts_down_proj", Elem: plan.ElemTyped},
 		{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 2816},
 		{Name: "shared_down", Space: arena, Write: true, Stride: 2048},
+	}
+	slotsExpertsGateExpertsUpX16 = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 		{Name: "w_experts_gate_proj", Elem: plan.ElemTyped},
 		{Name: "expert_starts", Space: arena, Elem: plan.ElemU32},
 		{Name: "expert_members", Space: arena, Elem: plan.ElemU32},
@@ -1136,28 +1121,28 @@ var kernels = []plan.Kernel{
 		Variants: plan.Variants("router_shared_gate_shared_up_x16", typesRouterSharedGateSharedUp),
 	},
 	{
-		Name:    "group_experts_x16",
-		Doc:     docGroupExpertsX16,
-		Threads: 512,
-		Slots:   slotsGroupExpertsX16,
+		Name:    "group_experts_shared_down_x16",
+		Doc:     docGroupExpertsSharedDownX16,
+		Threads: 128,
+		Slots:   slotsGroupExpertsSharedDownX16,
 		Width:   16,
 		Parts: []plan.Part{
 			&plan.RouteBatch{Gating: plan.Gating{Logits: 1, Bias: -1, Experts: 64, K: 6, Scale: 1.0, Groups: 1, KGroups: 1}, Routing: 2, Grouping: plan.Grouping{Starts: 3, Members: 4, Experts: 64, K: 6}},
+			&plan.MatVec{W: 5, Batch: 1, Rows: 2048, Cols: 2816, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 6, Stride: 2816}, Out: plan.Vec{Slot: 7, Stride: 2048}, Up: -1, Add: -1, Tokens: 16},
 		},
-		Variants: plan.Variants("group_experts_x16", typesCombineX16),
+		Variants: plan.Variants("group_experts_shared_down_x16", typesEmbed),
 	},
 	{
-		Name:    "shared_down_experts_gate_experts_up_x16",
-		Doc:     docSharedDownExpertsGateExpertsUpX16,
+		Name:    "experts_gate_experts_up_x16",
+		Doc:     docExpertsGateExpertsUpX16,
 		Threads: 128,
-		Slots:   slotsSharedDownExpertsGateExpertsUpX16,
+		Slots:   slotsExpertsGateExpertsUpX16,
 		Width:   16,
-		Args:    []int{4, 9},
+		Args:    []int{1, 6},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 2816, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2816}, Out: plan.Vec{Slot: 3, Stride: 2048}, Up: -1, Add: -1, Tokens: 16},
-			&plan.Experts{W: 4, Up: 9, K: 6, Rows: 1408, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 7}, Out: plan.Vec{Slot: 10, Stride: 1408}, Rescale: &plan.Rescale{Squares: 8, Count: 128, Eps: 1e-06}, Routing: -1, Grouping: &plan.Grouping{Starts: 5, Members: 6, Experts: 64, K: 6}, Tokens: 8, Shares: 1, Persistent: 256},
+			&plan.Experts{W: 1, Up: 6, K: 6, Rows: 1408, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1408}, Rescale: &plan.Rescale{Squares: 5, Count: 128, Eps: 1e-06}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Tokens: 8, Shares: 1, Persistent: 256},
 		},
-		Variants: plan.Variants("shared_down_experts_gate_experts_up_x16", typesSharedDownExpertsGateExpertsUpX16),
+		Variants: plan.Variants("experts_gate_experts_up_x16", typesQKvA),
 	},
 	{
 		Name:    "experts_down_x16",
@@ -1343,7 +1328,7 @@ var kernels = []plan.Kernel{
 	},
 	{
 		Name:    "experts_gate_experts_up_x512",
-		Doc:     docExpertsGateExpertsUpX512,
+		Doc:     docExpertsGateExpertsUpX16,
 		Threads: 128,
 		Slots:   slotsExpertsGateExpertsUpX512,
 		Width:   512,
@@ -2077,28 +2062,28 @@ var kernelsNvidia = []plan.Kernel{
 		Variants: plan.Variants("router_shared_gate_shared_up_x8", typesRouterSharedGateSharedUp),
 	},
 	{
-		Name:    "group_experts_x8",
-		Doc:     docGroupExpertsX16,
+		Name:    "group_experts_shared_down_x8",
+		Doc:     docGroupExpertsSharedDownX16,
 		Threads: 256,
-		Slots:   slotsGroupExpertsX16,
+		Slots:   slotsGroupExpertsSharedDownX16,
 		Width:   8,
 		Parts: []plan.Part{
 			&plan.RouteBatch{Gating: plan.Gating{Logits: 1, Bias: -1, Experts: 64, K: 6, Scale: 1.0, Groups: 1, KGroups: 1}, Routing: 2, Grouping: plan.Grouping{Starts: 3, Members: 4, Experts: 64, K: 6}},
+			&plan.MatVec{W: 5, Batch: 1, Rows: 2048, Cols: 2816, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 6, Stride: 2816}, Out: plan.Vec{Slot: 7, Stride: 2048}, Up: -1, Add: -1, Tokens: 8},
 		},
-		Variants: plan.Variants("group_experts_x8", typesCombineX16),
+		Variants: plan.Variants("group_experts_shared_down_x8", typesEmbed),
 	},
 	{
-		Name:    "shared_down_experts_gate_experts_up_x8",
-		Doc:     docSharedDownExpertsGateExpertsUpX16,
+		Name:    "experts_gate_experts_up_x8",
+		Doc:     docExpertsGateExpertsUpX16,
 		Threads: 128,
-		Slots:   slotsSharedDownExpertsGateExpertsUpX16,
+		Slots:   slotsExpertsGateExpertsUpX16,
 		Width:   8,
-		Args:    []int{4, 9},
+		Args:    []int{1, 6},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 2816, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2816}, Out: plan.Vec{Slot: 3, Stride: 2048}, Up: -1, Add: -1, Tokens: 8},
-			&plan.Experts{W: 4, Up: 9, K: 6, Rows: 1408, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 7}, Out: plan.Vec{Slot: 10, Stride: 1408}, Rescale: &plan.Rescale{Squares: 8, Count: 128, Eps: 1e-06}, Routing: -1, Grouping: &plan.Grouping{Starts: 5, Members: 6, Experts: 64, K: 6}, Tokens: 8, Shares: 1, Persistent: 528},
+			&plan.Experts{W: 1, Up: 6, K: 6, Rows: 1408, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1408}, Rescale: &plan.Rescale{Squares: 5, Count: 128, Eps: 1e-06}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Tokens: 8, Shares: 1, Persistent: 528},
 		},
-		Variants: plan.Variants("shared_down_experts_gate_experts_up_x8", typesSharedDownExpertsGateExpertsUpX16),
+		Variants: plan.Variants("experts_gate_experts_up_x8", typesQKvA),
 	},
 	{
 		Name:    "experts_down_x8",
@@ -2273,28 +2258,28 @@ var kernelsNvidia = []plan.Kernel{
 		Variants: plan.Variants("router_shared_gate_shared_up_x16", typesRouterSharedGateSharedUp),
 	},
 	{
-		Name:    "group_experts_x16",
-		Doc:     docGroupExpertsX16,
-		Threads: 512,
-		Slots:   slotsGroupExpertsX16,
+		Name:    "group_experts_shared_down_x16",
+		Doc:     docGroupExpertsSharedDownX16,
+		Threads: 256,
+		Slots:   slotsGroupExpertsSharedDownX16,
 		Width:   16,
 		Parts: []plan.Part{
 			&plan.RouteBatch{Gating: plan.Gating{Logits: 1, Bias: -1, Experts: 64, K: 6, Scale: 1.0, Groups: 1, KGroups: 1}, Routing: 2, Grouping: plan.Grouping{Starts: 3, Members: 4, Experts: 64, K: 6}},
+			&plan.MatVec{W: 5, Batch: 1, Rows: 2048, Cols: 2816, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 6, Stride: 2816}, Out: plan.Vec{Slot: 7, Stride: 2048}, Up: -1, Add: -1, Tokens: 16},
 		},
-		Variants: plan.Variants("group_experts_x16", typesCombineX16),
+		Variants: plan.Variants("group_experts_shared_down_x16", typesEmbed),
 	},
 	{
-		Name:    "shared_down_experts_gate_experts_up_x16",
-		Doc:     docSharedDownExpertsGateExpertsUpX16,
+		Name:    "experts_gate_experts_up_x16",
+		Doc:     docExpertsGateExpertsUpX16,
 		Threads: 128,
-		Slots:   slotsSharedDownExpertsGateExpertsUpX16,
+		Slots:   slotsExpertsGateExpertsUpX16,
 		Width:   16,
-		Args:    []int{4, 9},
+		Args:    []int{1, 6},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 2816, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2816}, Out: plan.Vec{Slot: 3, Stride: 2048}, Up: -1, Add: -1, Tokens: 16},
-			&plan.Experts{W: 4, Up: 9, K: 6, Rows: 1408, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 7}, Out: plan.Vec{Slot: 10, Stride: 1408}, Rescale: &plan.Rescale{Squares: 8, Count: 128, Eps: 1e-06}, Routing: -1, Grouping: &plan.Grouping{Starts: 5, Members: 6, Experts: 64, K: 6}, Tokens: 8, Shares: 1, Persistent: 528},
+			&plan.Experts{W: 1, Up: 6, K: 6, Rows: 1408, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1408}, Rescale: &plan.Rescale{Squares: 5, Count: 128, Eps: 1e-06}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Tokens: 8, Shares: 1, Persistent: 528},
 		},
-		Variants: plan.Variants("shared_down_experts_gate_experts_up_x16", typesSharedDownExpertsGateExpertsUpX16),
+		Variants: plan.Variants("experts_gate_experts_up_x16", typesQKvA),
 	},
 	{
 		Name:    "experts_down_x16",
@@ -2480,7 +2465,7 @@ var kernelsNvidia = []plan.Kernel{
 	},
 	{
 		Name:    "experts_gate_experts_up_x512",
-		Doc:     docExpertsGateExpertsUpX512,
+		Doc:     docExpertsGateExpertsUpX16,
 		Threads: 128,
 		Slots:   slotsExpertsGateExpertsUpX512,
 		Width:   512,
@@ -2685,7 +2670,7 @@ var kernelsNvidia = []plan.Kernel{
 	},
 	{
 		Name:    "experts_gate_experts_up_x2048",
-		Doc:     docExpertsGateExpertsUpX512,
+		Doc:     docExpertsGateExpertsUpX16,
 		Threads: 128,
 		Slots:   slotsExpertsGateExpertsUpX512,
 		Width:   2048,

@@ -2147,7 +2147,7 @@ struct entry_tiles {
   enum : bool { EVEN = false };
   enum : uint { K = PER_ROW };
   threadgroup const expert_entry * entries;
-  device const uint * members;
+  threadgroup const uint * members;
   uint tile;
 
   static inline uint nth_of(entry_tiles t) { return t.tile / GROUPS; }
@@ -2236,6 +2236,10 @@ struct tile_run {
     }
   };
 
+  static inline void clear(thread state & s, INPUTS x, threadgroup half * tiles, ushort lane) {
+    s.inputs.x = x;
+    product_t::clear_tiles(s.inputs, tiles, lane);
+  }
   static inline void begin_run(thread state & s, thread W & w, thread U & up, experts_matrices m, INPUTS x, uint behind, threadgroup half * tiles, threadgroup uchar * room, uint up_room, uint slice, ushort lane) {
     s.m = m;
     s.inputs.x = x;
@@ -2244,7 +2248,6 @@ struct tile_run {
     s.turn = 0u;
     s.weights.tile = s.next.tile = x.rows.tile;
     s.weights.step = s.next.step = slice;
-    product_t::clear_tiles(s.inputs, tiles, lane);
     W::begin(w, m.w, 0u, 0u, room, lane);
     U::begin(up, m.up, 0u, 0u, room + up_room, lane);
     state::begin_weights(s, w, up, lane);
@@ -2273,6 +2276,7 @@ struct tile_run<false, COLS, ROWS, SLICES, COPIES, W, U, INPUTS, TOKENS> {
     INPUTS x;
     uint slice;
   };
+  static inline void clear(thread state &, INPUTS, threadgroup half *, ushort) {}
   static inline void begin_run(thread state & s, thread W &, thread U &, experts_matrices m, INPUTS x, uint, threadgroup half *, threadgroup uchar *, uint, uint slice, ushort) {
     EARLIER_DONE;
     s.m = m;
@@ -3673,6 +3677,7 @@ static inline void q_b_store_kv_body(
     share(squares, scratch, sg, lane);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     const float factor = norm_factor(total<4u>(scratch), 256.0f, 1e-05f);
+    LATER_MAY_START; // the latent is here
     UNROLL for (uint k = 0; k < 2u; ++k) {
       const uint i = tid + k * 128u;
       if (i < 256u) cache<T_cache, 288u>::put(cache_, page, current.pos % PAGE_ROWS, i, lat[k] * factor * weight[k], lane);
@@ -4617,7 +4622,7 @@ kernel void embed_x16_q4_k(
 
 //:
 namespace mla {
-//: q_a_kv_a_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t lane_sums load_pair no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
+//: q_a_kv_a_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t lane_sums load_pair no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
 // q_a: finishes the norm of an input handed over, multiplies, hands the next norm's input over.
 // Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save three
 // dispatches and the trips of what lies between through memory.
@@ -4646,9 +4651,6 @@ static inline void q_a_kv_a_x16_body(
     weight_rows<T_w_q_a_proj, 256u, 2u, 16u, 0u> w;
     weight_rows<T_w_q_a_proj, 256u, 2u, 16u, 0u>::begin(w, w_q_a_proj, row, 255u, room, lane);
     no_weights w_up;
-    if (row + 16u <= 256u) {
-      WEIGHTS_SOON(w_q_a_proj + ulong(row) * T_w_q_a_proj::row_bytes(256u) + slice * (16u * T_w_q_a_proj::row_bytes(256u) / 2u), 16u * T_w_q_a_proj::row_bytes(256u) / 2u);
-    }
     weight_rows<T_w_q_a_proj, 256u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
@@ -4701,9 +4703,6 @@ static inline void q_a_kv_a_x16_body(
     weight_rows<T_w_kv_a_proj_with_mqa, 256u, 2u, 16u, 0u> w;
     weight_rows<T_w_kv_a_proj_with_mqa, 256u, 2u, 16u, 0u>::begin(w, w_kv_a_proj_with_mqa, row, 287u, room, lane);
     no_weights w_up;
-    if (row + 16u <= 288u) {
-      WEIGHTS_SOON(w_kv_a_proj_with_mqa + ulong(row) * T_w_kv_a_proj_with_mqa::row_bytes(256u) + slice * (16u * T_w_kv_a_proj_with_mqa::row_bytes(256u) / 2u), 16u * T_w_kv_a_proj_with_mqa::row_bytes(256u) / 2u);
-    }
     weight_rows<T_w_kv_a_proj_with_mqa, 256u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
@@ -4756,7 +4755,7 @@ kernel void q_a_kv_a_x16_q4_k_q4_k(
 
 //:
 namespace mla {
-//: q_b_store_kv_x16_body using EARLIER_DONE LATER_MAY_START PAGE_ROWS Row UNROLL WEIGHTS_SOON act_t angle_of cache no_weights norm_factor norm_factors put_results rows_between share store_pair take_results tile_inputs tile_product total turn_by weight_rows
+//: q_b_store_kv_x16_body using EARLIER_DONE LATER_MAY_START PAGE_ROWS Row UNROLL act_t angle_of cache no_weights norm_factor norm_factors put_results rows_between share store_pair take_results tile_inputs tile_product total turn_by weight_rows
 // q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it,
 // store_kv: normalises its input itself, rotates by the position, writes the new latent cache row.
 // Fused to save five dispatches and the trips of what lies between through memory.
@@ -4805,6 +4804,7 @@ static inline void q_b_store_kv_x16_body(
     share(squares, scratch, sg, lane);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     const float factor = norm_factor(total<4u>(scratch), 256.0f, 1e-05f);
+    LATER_MAY_START; // the latent is here
     UNROLL for (uint k = 0; k < 2u; ++k) {
       const uint i = tid + k * 128u;
       if (i < 256u) cache<T_cache, 288u>::put(cache_, page, row_current.pos % PAGE_ROWS, i, lat[k] * factor * weight[k], lane);
@@ -4824,9 +4824,6 @@ static inline void q_b_store_kv_x16_body(
     weight_rows<T_w_q_b_proj, 256u, 2u, 16u, 0u> w;
     weight_rows<T_w_q_b_proj, 256u, 2u, 16u, 0u>::begin(w, w_q_b_proj, row, 639u, room, lane);
     no_weights w_up;
-    if (row + 16u <= 640u) {
-      WEIGHTS_SOON(w_q_b_proj + ulong(row) * T_w_q_b_proj::row_bytes(256u) + slice * (16u * T_w_q_b_proj::row_bytes(256u) / 2u), 16u * T_w_q_b_proj::row_bytes(256u) / 2u);
-    }
     weight_rows<T_w_q_b_proj, 256u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
@@ -4932,7 +4929,7 @@ struct k_b_x16_args {
   ulong stride0; // rows between the entries of w_k_b_proj
 };
 
-//: k_b_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t k_b_x16_args no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
+//: k_b_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t k_b_x16_args no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
 // k_b: multiplies.
 template <typename T_w_k_b_proj>
 static inline void k_b_x16_body(
@@ -4955,9 +4952,6 @@ static inline void k_b_x16_body(
   weight_rows<T_w_k_b_proj, 96u, 2u, 16u, 0u> w;
   weight_rows<T_w_k_b_proj, 96u, 2u, 16u, 0u>::begin(w, w_k_b_proj + entry * (args.stride0 * T_w_k_b_proj::row_bytes(96u)), row, 255u, room, lane);
   no_weights w_up;
-  if (row + 16u <= 256u) {
-    WEIGHTS_SOON(w_k_b_proj + entry * (args.stride0 * T_w_k_b_proj::row_bytes(96u)) + ulong(row) * T_w_k_b_proj::row_bytes(96u), 16u * T_w_k_b_proj::row_bytes(96u));
-  }
   weight_rows<T_w_k_b_proj, 96u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
@@ -5246,7 +5240,7 @@ struct v_b_x16_args {
   ulong stride0; // rows between the entries of w_v_b_proj
 };
 
-//: v_b_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights put_results rows_between store_pair take_results tile_inputs tile_product v_b_x16_args weight_rows
+//: v_b_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t no_weights put_results rows_between store_pair take_results tile_inputs tile_product v_b_x16_args weight_rows
 // v_b: multiplies.
 template <typename T_w_v_b_proj>
 static inline void v_b_x16_body(
@@ -5269,9 +5263,6 @@ static inline void v_b_x16_body(
   weight_rows<T_w_v_b_proj, 256u, 2u, 16u, 0u> w;
   weight_rows<T_w_v_b_proj, 256u, 2u, 16u, 0u>::begin(w, w_v_b_proj + entry * (args.stride0 * T_w_v_b_proj::row_bytes(256u)), row, 127u, room, lane);
   no_weights w_up;
-  if (row + 16u <= 128u) {
-    WEIGHTS_SOON(w_v_b_proj + entry * (args.stride0 * T_w_v_b_proj::row_bytes(256u)) + ulong(row) * T_w_v_b_proj::row_bytes(256u) + slice * (16u * T_w_v_b_proj::row_bytes(256u) / 2u), 16u * T_w_v_b_proj::row_bytes(256u) / 2u);
-  }
   weight_rows<T_w_v_b_proj, 256u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
@@ -5316,7 +5307,7 @@ kernel void v_b_x16_q4_k(
 
 //:
 namespace mla {
-//: o_proj_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
+//: o_proj_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
 // o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one
 // dispatch and the trips of what lies between through memory.
 template <typename T_w_o_proj>
@@ -5342,9 +5333,6 @@ static inline void o_proj_x16_body(
   weight_rows<T_w_o_proj, 640u, 2u, 16u, 0u> w;
   weight_rows<T_w_o_proj, 640u, 2u, 16u, 0u>::begin(w, w_o_proj, row, 255u, room, lane);
   no_weights w_up;
-  if (row + 16u <= 256u) {
-    WEIGHTS_SOON(w_o_proj + ulong(row) * T_w_o_proj::row_bytes(640u) + slice * (16u * T_w_o_proj::row_bytes(640u) / 4u), 16u * T_w_o_proj::row_bytes(640u) / 4u);
-  }
   weight_rows<T_w_o_proj, 640u, 2u, 16u, 0u>::send_first(w, slice, 4u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
@@ -5411,7 +5399,7 @@ kernel void o_proj_x16_q5_1(
 
 //:
 namespace mla {
-//: gate_up_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t norm_factors put_results result_block rows_between silu_for store_pair take_results tile_inputs tile_product weight_rows
+//: gate_up_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t norm_factors put_results result_block rows_between silu_for store_pair take_results tile_inputs tile_product weight_rows
 // gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers.
 // Fused to save three dispatches and the trips of what lies between through memory.
 template <typename T_w_gate_proj, typename T_w_up_proj>
@@ -5436,10 +5424,6 @@ static inline void gate_up_x16_body(
   weight_rows<T_w_gate_proj, 256u, 2u, 16u, 0u>::begin(w, w_gate_proj, row, 767u, room, lane);
   weight_rows<T_w_up_proj, 256u, 2u, 16u, 0u> w_up;
   weight_rows<T_w_up_proj, 256u, 2u, 16u, 0u>::begin(w_up, w_up_proj, row, 767u, room + 0u, lane);
-  if (row + 16u <= 768u) {
-    WEIGHTS_SOON(w_gate_proj + ulong(row) * T_w_gate_proj::row_bytes(256u) + slice * (16u * T_w_gate_proj::row_bytes(256u) / 2u), 16u * T_w_gate_proj::row_bytes(256u) / 2u);
-    WEIGHTS_SOON(w_up_proj + ulong(row) * T_w_up_proj::row_bytes(256u) + slice * (16u * T_w_up_proj::row_bytes(256u) / 2u), 16u * T_w_up_proj::row_bytes(256u) / 2u);
-  }
   weight_rows<T_w_gate_proj, 256u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
   weight_rows<T_w_up_proj, 256u, 2u, 16u, 0u>::send_first(w_up, 0u, 1u, lane);
   EARLIER_DONE;
@@ -5497,7 +5481,7 @@ kernel void gate_up_x16_q4_k_q4_k(
 
 //:
 namespace mla {
-//: down_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
+//: down_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
 // down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch
 // and the trips of what lies between through memory.
 template <typename T_w_down_proj>
@@ -5523,9 +5507,6 @@ static inline void down_x16_body(
   weight_rows<T_w_down_proj, 768u, 2u, 16u, 0u> w;
   weight_rows<T_w_down_proj, 768u, 2u, 16u, 0u>::begin(w, w_down_proj, row, 255u, room, lane);
   no_weights w_up;
-  if (row + 16u <= 256u) {
-    WEIGHTS_SOON(w_down_proj + ulong(row) * T_w_down_proj::row_bytes(768u) + slice * (16u * T_w_down_proj::row_bytes(768u) / 4u), 16u * T_w_down_proj::row_bytes(768u) / 4u);
-  }
   weight_rows<T_w_down_proj, 768u, 2u, 16u, 0u>::send_first(w, slice, 4u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
@@ -5665,10 +5646,6 @@ static inline void router_shared_gate_shared_up_x16_body(
     weight_rows<T_w_shared_experts_gate_proj, 256u, 2u, 16u, 0u>::begin(w, w_shared_experts_gate_proj, row, 255u, room, lane);
     weight_rows<T_w_shared_experts_up_proj, 256u, 2u, 16u, 0u> w_up;
     weight_rows<T_w_shared_experts_up_proj, 256u, 2u, 16u, 0u>::begin(w_up, w_shared_experts_up_proj, row, 255u, room + 0u, lane);
-    if (row + 16u <= 256u) {
-      WEIGHTS_SOON(w_shared_experts_gate_proj + ulong(row) * T_w_shared_experts_gate_proj::row_bytes(256u) + slice * (16u * T_w_shared_experts_gate_proj::row_bytes(256u) / 2u), 16u * T_w_shared_experts_gate_proj::row_bytes(256u) / 2u);
-      WEIGHTS_SOON(w_shared_experts_up_proj + ulong(row) * T_w_shared_experts_up_proj::row_bytes(256u) + slice * (16u * T_w_shared_experts_up_proj::row_bytes(256u) / 2u), 16u * T_w_shared_experts_up_proj::row_bytes(256u) / 2u);
-    }
     weight_rows<T_w_shared_experts_gate_proj, 256u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
     weight_rows<T_w_shared_experts_up_proj, 256u, 2u, 16u, 0u>::send_first(w_up, 0u, 1u, lane);
     EARLIER_DONE;
@@ -5729,94 +5706,154 @@ kernel void router_shared_gate_shared_up_x16_f32_q4_k_q4_k(
 
 //:
 namespace mla {
-//: group_experts_x16_body using EARLIER_DONE LATER_MAY_START Routing Row UNROLL key_of normalized own picks sigmoid
+//: group_experts_shared_down_x16_body using EARLIER_DONE LATER_MAY_START Routing Row UNROLL act_t key_of no_weights normalized own picks put_results rows_between sigmoid store_pair take_results tile_inputs tile_product weight_rows
 // group_experts: scores the experts, selects them again in every threadgroup, hands their weights
-// on, lists by expert what all rows have selected. Fused to save three dispatches and the trips of
-// what lies between through memory.
-static inline void group_experts_x16_body(
+// on, lists by expert what all rows have selected. Beside it, shared_down: multiplies. Fused to
+// save four dispatches and the trips of what lies between through memory.
+template <typename T_w_shared_experts_down_proj>
+static inline void group_experts_shared_down_x16_body(
     constant Row * current,
     device const float * router,
     device const float * w_e_score_correction_bias,
     device Routing * routing,
     device uint * expert_starts,
     device uint * expert_members,
+    device const uchar * w_shared_experts_down_proj,
+    device const act_t * shared_swiglu,
+    device float * shared_down,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  EARLIER_DONE;
-  // 4 of 8 experts for each row, a simdgroup each; then what all have selected, by expert
-  LATER_MAY_START; // one threadgroup routes: those of the next dispatch may come, and send for weights that need no routing
-  threadgroup uint * selected = (threadgroup uint *)scratch;
-  const uint live = simd_sum(lane < 16u && current[lane].nkv > 0u ? 1u : 0u); // dead rows are behind them
-  for (uint row_index = sg; row_index < live; row_index += 16u) {
-  device const float * row_router = router + row_index * 16u;
-  device Routing * row_routing = routing + row_index * 16u;
-    // all loads first: a sigmoid ends in a division, which later ones would wait for
-    float own[1], biases[1];
-    UNROLL for (uint i = 0; i < 1u; ++i) {
-      const uint e = 32u * i + lane;
-      own[i] = e < 8u ? row_router[e] : 0.0f;
-      biases[i] = e < 8u ? w_e_score_correction_bias[e] : 0.0f;
+  if (tg < 1u) {
+    EARLIER_DONE;
+    // 4 of 8 experts for each row, a simdgroup each; then what all have selected, by expert
+    LATER_MAY_START; // one threadgroup routes: those of the next dispatch may come, and send for weights that need no routing
+    threadgroup uint * selected = (threadgroup uint *)scratch;
+    const uint live = simd_sum(lane < 16u && current[lane].nkv > 0u ? 1u : 0u); // dead rows are behind them
+    for (uint row_index = sg; row_index < live; row_index += 4u) {
+    device const float * row_router = router + row_index * 16u;
+    device Routing * row_routing = routing + row_index * 16u;
+      // all loads first: a sigmoid ends in a division, which later ones would wait for
+      float own[1], biases[1];
+      UNROLL for (uint i = 0; i < 1u; ++i) {
+        const uint e = 32u * i + lane;
+        own[i] = e < 8u ? row_router[e] : 0.0f;
+        biases[i] = e < 8u ? w_e_score_correction_bias[e] : 0.0f;
+      }
+      uint keys[1];
+      UNROLL for (uint i = 0; i < 1u; ++i) {
+        const float score = sigmoid(own[i]) + biases[i];
+        keys[i] = 32u * i + lane < 8u ? key_of(score) : 0u;
+      }
+      const uint picked = picks<1u>(keys, 4u, lane);
+      float weight = sigmoid(row_router[picked]);
+      weight = normalized<4u>(weight, lane);
+      if (lane < 4u) {
+        row_routing[lane].expert = picked;
+        row_routing[lane].weight = weight * 1.8f;
+      }
+      if (lane < 4u) selected[row_index * 4u + lane] = picked;
     }
-    uint keys[1];
-    UNROLL for (uint i = 0; i < 1u; ++i) {
-      const float score = sigmoid(own[i]) + biases[i];
-      keys[i] = 32u * i + lane < 8u ? key_of(score) : 0u;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    const uint n = live * 4u;
+    // The place of each selection, and where each expert's begin, by threads of their own.
+    for (uint i = tid; i < n + 8u + 1u; i += 128u) {
+      const bool place = i < n;
+      const uint e = place ? selected[i] : i - n;
+      uint before = 0u;
+      for (uint j = 0; j < n; ++j) before += selected[j] < e || (place && selected[j] == e && j < i) ? 1u : 0u;
+      if (place) expert_members[before] = i;
+      else expert_starts[e] = before;
     }
-    const uint picked = picks<1u>(keys, 4u, lane);
-    float weight = sigmoid(row_router[picked]);
-    weight = normalized<4u>(weight, lane);
-    if (lane < 4u) {
-      row_routing[lane].expert = picked;
-      row_routing[lane].weight = weight * 1.8f;
+  } else {
+// 256 × 256 matrix times the inputs of 16 rows
+    const uint g = (tg - 1u);
+    const uint slice = sg % 2u; // of the columns
+    const uint row = g * 32u + sg / 2u * 16u;
+    threadgroup half * tile = (threadgroup half *)scratch;
+    threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+    const rows_between<true> which = {0u, 15u};
+    weight_rows<T_w_shared_experts_down_proj, 256u, 2u, 16u, 0u> w;
+    weight_rows<T_w_shared_experts_down_proj, 256u, 2u, 16u, 0u>::begin(w, w_shared_experts_down_proj, row, 255u, room, lane);
+    no_weights w_up;
+    weight_rows<T_w_shared_experts_down_proj, 256u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
+    EARLIER_DONE;
+    LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+    typedef typename tile_product<256u, 16u, 2u, 128u, false, weight_rows<T_w_shared_experts_down_proj, 256u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between<true>>>::type product_t;
+    typename product_t::shares inputs; // under way before what else the products need
+    product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between<true>>{shared_swiglu, which}, tile, slice, tid, lane);
+    simdgroup_float8x8 d[4];
+    UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+    product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
+    const uint at = row + lane % 8u * 2u;
+    threadgroup const float * blocks = scratch + sg / 2u * 320u;
+    UNROLL for (uint n = 0; n < 2u; ++n) {
+      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+      put_results<2, 2>(d + n, scratch + sg * 160u);
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+      float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+      UNROLL for (uint i = 0; i < 1u; ++i) {
+        const uint input = (i * 2u + slice) * 4u + lane / 8u;
+        v[i] = take_results<2, 2, 160>(blocks, input, lane % 8u * 2u);
+      }
+      UNROLL for (uint i = 0; i < 1u; ++i) {
+        const uint input = (i * 2u + slice) * 4u + lane / 8u, batch_row = rows_between<true>::row_of(which, 8u * n + input);
+        const bool mine = at < 256u && 0u + 8u * n + input < 16u;
+        if (mine) store_pair(&shared_down[batch_row * 256u + at], v[i]);
+      }
     }
-    if (lane < 4u) selected[row_index * 4u + lane] = picked;
-  }
-  threadgroup_barrier(mem_flags::mem_threadgroup);
-  const uint n = live * 4u;
-  // The place of each selection, and where each expert's begin, by threads of their own.
-  for (uint i = tid; i < n + 8u + 1u; i += 512u) {
-    const bool place = i < n;
-    const uint e = place ? selected[i] : i - n;
-    uint before = 0u;
-    for (uint j = 0; j < n; ++j) before += selected[j] < e || (place && selected[j] == e && j < i) ? 1u : 0u;
-    if (place) expert_members[before] = i;
-    else expert_starts[e] = before;
   }
 }
 //:
 } // namespace mla
 
-//: group_experts_x16 using Routing Row group_experts_x16_body
-kernel void group_experts_x16(
+//: group_experts_shared_down_x16_q4_k using Routing Row act_t group_experts_shared_down_x16_body q4_k
+kernel void group_experts_shared_down_x16_q4_k(
   constant mla::Row * current [[buffer(0)]],
   device const float * router [[buffer(1)]],
   device const float * w_e_score_correction_bias [[buffer(2)]],
   device mla::Routing * routing [[buffer(3)]],
   device uint * expert_starts [[buffer(4)]],
   device uint * expert_members [[buffer(5)]],
+  device const uchar * w_shared_experts_down_proj [[buffer(6)]],
+  device const mla::act_t * shared_swiglu [[buffer(7)]],
+  device float * shared_down [[buffer(8)]],
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[16];
-  mla::group_experts_x16_body(current, router, w_e_score_correction_bias, routing, expert_starts, expert_members, (threadgroup float *)scratch, tg, tid, sg, lane);
+  threadgroup float4 scratch[576];
+  mla::group_experts_shared_down_x16_body<mla::q4_k>(current, router, w_e_score_correction_bias, routing, expert_starts, expert_members, w_shared_experts_down_proj, shared_swiglu, shared_down, (threadgroup float *)scratch, tg, tid, sg, lane);
+}
+
+//: group_experts_shared_down_x16_q6_k using Routing Row act_t group_experts_shared_down_x16_body q6_k
+kernel void group_experts_shared_down_x16_q6_k(
+  constant mla::Row * current [[buffer(0)]],
+  device const float * router [[buffer(1)]],
+  device const float * w_e_score_correction_bias [[buffer(2)]],
+  device mla::Routing * routing [[buffer(3)]],
+  device uint * expert_starts [[buffer(4)]],
+  device uint * expert_members [[buffer(5)]],
+  device const uchar * w_shared_experts_down_proj [[buffer(6)]],
+  device const mla::act_t * shared_swiglu [[buffer(7)]],
+  device float * shared_down [[buffer(8)]],
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup float4 scratch[576];
+  mla::group_experts_shared_down_x16_body<mla::q6_k>(current, router, w_e_score_correction_bias, routing, expert_starts, expert_members, w_shared_experts_down_proj, shared_swiglu, shared_down, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //:
 namespace mla {
-//: shared_down_experts_gate_experts_up_x16_args
-struct shared_down_experts_gate_experts_up_x16_args {
+//: experts_gate_experts_up_x16_args
+struct experts_gate_experts_up_x16_args {
   ulong stride0; // rows between the entries of w_experts_gate_proj
   ulong stride1; // rows between the entries of w_experts_up_proj
 };
 
-//: shared_down_experts_gate_experts_up_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t entry_tiles expert_entry experts_matrices matrices no_weights norm_factors put_results result_block rows_between shared_down_experts_gate_experts_up_x16_args silu_for store_pair take_results tile_inputs tile_product tile_run weight_rows
-// shared_down: multiplies. Beside it, experts_gate_experts_up: finishes the norm of an input handed
-// over, multiplies by the selected experts, applies SwiGLU in registers. Fused to save four
-// dispatches and the trips of what lies between through memory.
-template <typename T_w_shared_experts_down_proj, typename T_w_experts_gate_proj, typename T_w_experts_up_proj>
-static inline void shared_down_experts_gate_experts_up_x16_body(
+//: experts_gate_experts_up_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t entry_tiles expert_entry experts_gate_experts_up_x16_args experts_matrices matrices norm_factors put_results result_block rows_between silu_for store_pair take_results tile_inputs tile_run weight_rows
+// experts_gate_experts_up: finishes the norm of an input handed over, multiplies by the selected
+// experts, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies
+// between through memory.
+template <typename T_w_experts_gate_proj, typename T_w_experts_up_proj>
+static inline void experts_gate_experts_up_x16_body(
     constant Row * current,
-    device const uchar * w_shared_experts_down_proj,
-    device const act_t * shared_swiglu,
-    device float * shared_down,
     device const uchar * w_experts_gate_proj,
     device const uint * expert_starts,
     device const uint * expert_members,
@@ -5824,154 +5861,92 @@ static inline void shared_down_experts_gate_experts_up_x16_body(
     device const float * ready_squares,
     device const uchar * w_experts_up_proj,
     device act_t * experts_swiglu,
-    constant shared_down_experts_gate_experts_up_x16_args & args,
+    constant experts_gate_experts_up_x16_args & args,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  if (tg < 8u) {
-// 256 × 256 matrix times the inputs of 16 rows
-    const uint g = tg;
-    const uint slice = sg % 4u; // of the columns
-    const uint row = g * 32u + sg / 4u * 32u;
-    threadgroup half * tile = (threadgroup half *)scratch + sg * 2304u;
-    threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
-    const rows_between<true> which = {0u, 15u};
-    weight_rows<T_w_shared_experts_down_proj, 256u, 4u, 16u, 0u> w;
-    weight_rows<T_w_shared_experts_down_proj, 256u, 4u, 16u, 0u>::begin(w, w_shared_experts_down_proj, row, 255u, room, lane);
-    no_weights w_up;
-    if (row + 32u <= 256u) {
-      WEIGHTS_SOON(w_shared_experts_down_proj + ulong(row) * T_w_shared_experts_down_proj::row_bytes(256u) + slice * (32u * T_w_shared_experts_down_proj::row_bytes(256u) / 4u), 32u * T_w_shared_experts_down_proj::row_bytes(256u) / 4u);
+// 256 × 256 matrix of each expert times the inputs of all rows that have selected it. Every threadgroup takes
+  // a run of the tiles that there are of all of them, so that it waits once for who has selected what.
+  const uint slice = sg; // of the columns
+  threadgroup half * tile = (threadgroup half *)scratch + sg * 2304u;
+  threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
+  threadgroup expert_entry * entries = (threadgroup expert_entry *)(scratch + 7056u);
+  threadgroup uint * members = (threadgroup uint *)(scratch + 7092u);
+  typedef entry_tiles<16u, 16u, 16u, 4u> tiles_t;
+  typedef tile_inputs<act_t, 256u, 0u, tiles_t> inputs_t;
+  typedef tile_run<matrices<weight_rows<T_w_experts_gate_proj, 256u, 2u, 16u, 0u>, weight_rows<T_w_experts_up_proj, 256u, 2u, 16u, 0u>>::ALIKE, 256u, 256u, 4u, false, weight_rows<T_w_experts_gate_proj, 256u, 2u, 16u, 0u>, weight_rows<T_w_experts_up_proj, 256u, 2u, 16u, 0u>, inputs_t, 16u> run_t;
+  typename run_t::state run;
+  run_t::clear(run, inputs_t{ready, tiles_t{entries, members, 0u}}, tile, lane);
+  EARLIER_DONE;
+  for (uint i = tid; i < 64u; i += 128u) members[i] = expert_members[i]; // under way with where they begin
+  const uint all = tiles_t::list_entries<8u>(expert_starts, entries, sg == 0, lane) * 16u;
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  const uint first = tg * all / 192u, behind = (tg + 1u) * all / 192u;
+  if (first < behind) {
+  weight_rows<T_w_experts_gate_proj, 256u, 2u, 16u, 0u> w;
+  weight_rows<T_w_experts_up_proj, 256u, 2u, 16u, 0u> w_up;
+  run_t::begin_run(run, w, w_up, experts_matrices{w_experts_gate_proj, w_experts_up_proj, (args.stride0 * T_w_experts_gate_proj::row_bytes(256u)), (args.stride1 * T_w_experts_up_proj::row_bytes(256u))},
+      inputs_t{ready, tiles_t{entries, members, first}}, behind, tile, room, 0u, slice, lane);
+  LATER_MAY_START;
+  threadgroup float * factors = scratch + 7040u; // of all rows; barriers follow before they are used
+  norm_factors<16u, 16u, 16u, 4u>(ready_squares, rows_between<true>{0u, 15u}, 256.0f, 1e-05f, factors, sg, lane);
+  for (uint next = first; next < behind; ++next) {
+    const tiles_t now = {entries, members, next};
+    const uint row = tiles_t::first_row(now), count = tiles_t::entry_of(now).inputs;
+    uint selections[2];
+    UNROLL for (uint k = 0; k < 2u; ++k) {
+      const uint i = k % 1u;
+      selections[k] = tiles_t::row_of(now, k / 1u * 8u + ((i * 4u + slice) * 4u + lane / 8u) % 8u);
     }
-    weight_rows<T_w_shared_experts_down_proj, 256u, 4u, 16u, 0u>::send_first(w, slice, 4u, lane);
-    EARLIER_DONE;
-    LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
-    typedef typename tile_product<256u, 16u, 4u, 128u, false, weight_rows<T_w_shared_experts_down_proj, 256u, 4u, 16u, 0u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
-    product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between<true>>{shared_swiglu, which}, tile, slice, tid, lane);
     simdgroup_float8x8 d[8];
     UNROLL for (uint i = 0; i < 8u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-    product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-    const uint at = row + lane % 16u * 2u;
-    threadgroup const float * blocks = scratch + sg / 4u * 1152u;
-    UNROLL for (uint n = 0; n < 2u; ++n) {
-      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
-      put_results<4, 2>(d + n, scratch + sg * 288u);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
-      UNROLL for (uint i = 0; i < 1u; ++i) {
-        const uint input = (i * 4u + slice) * 2u + lane / 16u;
-        v[i] = take_results<4, 4, 288>(blocks, input, lane % 16u * 2u);
-      }
-      UNROLL for (uint i = 0; i < 1u; ++i) {
-        const uint input = (i * 4u + slice) * 2u + lane / 16u, batch_row = rows_between<true>::row_of(which, 8u * n + input);
-        const bool mine = at < 256u && 0u + 8u * n + input < 16u;
-        if (mine) store_pair(&shared_down[batch_row * 256u + at], v[i]);
-      }
-    }
-  } else {
-// 256 × 256 matrix of each expert times the inputs of all rows that have selected it. Every threadgroup takes
-    // a run of the tiles that there are of all of them, so that it waits once for who has selected what.
-    const uint slice = sg; // of the columns
-    threadgroup half * tile = (threadgroup half *)scratch + sg * 2304u;
-    threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
-    threadgroup expert_entry * entries = (threadgroup expert_entry *)(scratch + 7056u);
-    typedef entry_tiles<16u, 16u, 16u, 4u> tiles_t;
-    typedef tile_inputs<act_t, 256u, 0u, tiles_t> inputs_t;
-    typedef tile_run<matrices<weight_rows<T_w_experts_gate_proj, 256u, 2u, 16u, 0u>, weight_rows<T_w_experts_up_proj, 256u, 2u, 16u, 0u>>::ALIKE, 256u, 256u, 4u, false, weight_rows<T_w_experts_gate_proj, 256u, 2u, 16u, 0u>, weight_rows<T_w_experts_up_proj, 256u, 2u, 16u, 0u>, inputs_t, 16u> run_t;
-    EARLIER_DONE;
-    const uint all = tiles_t::list_entries<8u>(expert_starts, entries, sg == 0, lane) * 16u;
+    run_t::multiply_next(run, w, w_up, tile, staged, room, 0u, next, d, lane);
+  const uint at = row + lane % 8u * 2u;
+  threadgroup const float * blocks = scratch + 5760u + sg / 4u * 1280u;
+  UNROLL for (uint n = 0; n < 2u; ++n) {
+    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    put_results<2, 2>(d + n, scratch + 5760u + sg * 320u);
+    put_results<2, 2>(d + 4 + n, scratch + 5760u + sg * 320u + result_block<2>::FLOATS);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    const uint first = (tg - 8u) * all / 192u, behind = ((tg - 8u) + 1u) * all / 192u;
-    if (first < behind) {
-    weight_rows<T_w_experts_gate_proj, 256u, 2u, 16u, 0u> w;
-    weight_rows<T_w_experts_up_proj, 256u, 2u, 16u, 0u> w_up;
-    typename run_t::state run;
-    run_t::begin_run(run, w, w_up, experts_matrices{w_experts_gate_proj, w_experts_up_proj, (args.stride0 * T_w_experts_gate_proj::row_bytes(256u)), (args.stride1 * T_w_experts_up_proj::row_bytes(256u))},
-        inputs_t{ready, tiles_t{entries, expert_members, first}}, behind, tile, room, 0u, slice, lane);
-    LATER_MAY_START;
-    threadgroup float * factors = scratch + 7040u; // of all rows; barriers follow before they are used
-    norm_factors<16u, 16u, 16u, 4u>(ready_squares, rows_between<true>{0u, 15u}, 256.0f, 1e-05f, factors, sg, lane);
-    for (uint next = first; next < behind; ++next) {
-      const tiles_t now = {entries, expert_members, next};
-      const uint row = tiles_t::first_row(now), count = tiles_t::entry_of(now).inputs;
-      uint selections[2];
-      UNROLL for (uint k = 0; k < 2u; ++k) {
-        const uint i = k % 1u;
-        selections[k] = tiles_t::row_of(now, k / 1u * 8u + ((i * 4u + slice) * 4u + lane / 8u) % 8u);
-      }
-      simdgroup_float8x8 d[8];
-      UNROLL for (uint i = 0; i < 8u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-      run_t::multiply_next(run, w, w_up, tile, staged, room, 0u, next, d, lane);
-    const uint at = row + lane % 8u * 2u;
-    threadgroup const float * blocks = scratch + 5760u + sg / 4u * 1280u;
-    UNROLL for (uint n = 0; n < 2u; ++n) {
-      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
-      put_results<2, 2>(d + n, scratch + 5760u + sg * 320u);
-      put_results<2, 2>(d + 4 + n, scratch + 5760u + sg * 320u + result_block<2>::FLOATS);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
-      UNROLL for (uint i = 0; i < 1u; ++i) {
-        const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
-        v[i] = take_results<2, 4, 320>(blocks, input, lane % 8u * 2u);
-        v[i] *= factors[selections[n * 1u + i] / 4u];
-      }
-      UNROLL for (uint i = 0; i < 1u; ++i) {
-        const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
-        float2 up = take_results<2, 4, 320>(blocks + result_block<2>::FLOATS, input, lane % 8u * 2u);
-        up *= factors[selections[n * 1u + i] / 4u];
-        v[i].x = silu_for<act_t>::of(v[i].x) * up.x;
-        v[i].y = silu_for<act_t>::of(v[i].y) * up.y;
-      }
-      UNROLL for (uint i = 0; i < 1u; ++i) {
-        const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u, selection = selections[n * 1u + i];
-        const uint batch_row = selection / 4u, nth = selection % 4u;
-        if (at < 256u && 8u * n + input < count && slice < 2u) store_pair(&experts_swiglu[nth * 256u + batch_row * 1024u + at], v[i]);
-      }
+    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    UNROLL for (uint i = 0; i < 1u; ++i) {
+      const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
+      v[i] = take_results<2, 4, 320>(blocks, input, lane % 8u * 2u);
+      v[i] *= factors[selections[n * 1u + i] / 4u];
     }
+    UNROLL for (uint i = 0; i < 1u; ++i) {
+      const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
+      float2 up = take_results<2, 4, 320>(blocks + result_block<2>::FLOATS, input, lane % 8u * 2u);
+      up *= factors[selections[n * 1u + i] / 4u];
+      v[i].x = silu_for<act_t>::of(v[i].x) * up.x;
+      v[i].y = silu_for<act_t>::of(v[i].y) * up.y;
     }
+    UNROLL for (uint i = 0; i < 1u; ++i) {
+      const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u, selection = selections[n * 1u + i];
+      const uint batch_row = selection / 4u, nth = selection % 4u;
+      if (at < 256u && 8u * n + input < count && slice < 2u) store_pair(&experts_swiglu[nth * 256u + batch_row * 1024u + at], v[i]);
     }
+  }
+  }
   }
 }
 //:
 } // namespace mla
 
-//: shared_down_experts_gate_experts_up_x16_q4_k_q4_k_q4_k using Row act_t q4_k shared_down_experts_gate_experts_up_x16_args shared_down_experts_gate_experts_up_x16_body
-kernel void shared_down_experts_gate_experts_up_x16_q4_k_q4_k_q4_k(
+//: experts_gate_experts_up_x16_q4_k_q4_k using Row act_t experts_gate_experts_up_x16_args experts_gate_experts_up_x16_body q4_k
+kernel void experts_gate_experts_up_x16_q4_k_q4_k(
   constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_shared_experts_down_proj [[buffer(1)]],
-  device const mla::act_t * shared_swiglu [[buffer(2)]],
-  device float * shared_down [[buffer(3)]],
-  device const uchar * w_experts_gate_proj [[buffer(4)]],
-  device const uint * expert_starts [[buffer(5)]],
-  device const uint * expert_members [[buffer(6)]],
-  device const mla::act_t * ready [[buffer(7)]],
-  device const float * ready_squares [[buffer(8)]],
-  device const uchar * w_experts_up_proj [[buffer(9)]],
-  device mla::act_t * experts_swiglu [[buffer(10)]],
-  constant mla::shared_down_experts_gate_experts_up_x16_args & args [[buffer(11)]],
+  device const uchar * w_experts_gate_proj [[buffer(1)]],
+  device const uint * expert_starts [[buffer(2)]],
+  device const uint * expert_members [[buffer(3)]],
+  device const mla::act_t * ready [[buffer(4)]],
+  device const float * ready_squares [[buffer(5)]],
+  device const uchar * w_experts_up_proj [[buffer(6)]],
+  device mla::act_t * experts_swiglu [[buffer(7)]],
+  constant mla::experts_gate_experts_up_x16_args & args [[buffer(8)]],
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1773];
-  mla::shared_down_experts_gate_experts_up_x16_body<mla::q4_k, mla::q4_k, mla::q4_k>(current, w_shared_experts_down_proj, shared_swiglu, shared_down, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: shared_down_experts_gate_experts_up_x16_q6_k_q4_k_q4_k using Row act_t q4_k q6_k shared_down_experts_gate_experts_up_x16_args shared_down_experts_gate_experts_up_x16_body
-kernel void shared_down_experts_gate_experts_up_x16_q6_k_q4_k_q4_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_shared_experts_down_proj [[buffer(1)]],
-  device const mla::act_t * shared_swiglu [[buffer(2)]],
-  device float * shared_down [[buffer(3)]],
-  device const uchar * w_experts_gate_proj [[buffer(4)]],
-  device const uint * expert_starts [[buffer(5)]],
-  device const uint * expert_members [[buffer(6)]],
-  device const mla::act_t * ready [[buffer(7)]],
-  device const float * ready_squares [[buffer(8)]],
-  device const uchar * w_experts_up_proj [[buffer(9)]],
-  device mla::act_t * experts_swiglu [[buffer(10)]],
-  constant mla::shared_down_experts_gate_experts_up_x16_args & args [[buffer(11)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1773];
-  mla::shared_down_experts_gate_experts_up_x16_body<mla::q6_k, mla::q4_k, mla::q4_k>(current, w_shared_experts_down_proj, shared_swiglu, shared_down, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  threadgroup float4 scratch[1789];
+  mla::experts_gate_experts_up_x16_body<mla::q4_k, mla::q4_k>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //:
@@ -6002,21 +5977,24 @@ static inline void experts_down_x16_body(
   threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
   threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
   threadgroup expert_entry * entries = (threadgroup expert_entry *)(scratch + 6912u);
+  threadgroup uint * members = (threadgroup uint *)(scratch + 6948u);
   typedef entry_tiles<8u, 32u, 16u, 4u> tiles_t;
   typedef tile_inputs<act_t, 1024u, 256u, tiles_t> inputs_t;
   typedef tile_run<matrices<weight_rows<T_w_experts_down_proj, 256u, 4u, 16u, 0u>, no_weights>::ALIKE, 256u, 256u, 4u, false, weight_rows<T_w_experts_down_proj, 256u, 4u, 16u, 0u>, no_weights, inputs_t, 16u> run_t;
+  typename run_t::state run;
+  run_t::clear(run, inputs_t{experts_swiglu, tiles_t{entries, members, 0u}}, tile, lane);
+  for (uint i = tid; i < 64u; i += 128u) members[i] = expert_members[i]; // under way with where they begin
   const uint all = tiles_t::list_entries<8u>(expert_starts, entries, sg == 0, lane) * 8u;
   threadgroup_barrier(mem_flags::mem_threadgroup);
   const uint first = tg * all / 96u, behind = (tg + 1u) * all / 96u;
   if (first < behind) {
   weight_rows<T_w_experts_down_proj, 256u, 4u, 16u, 0u> w;
   no_weights w_up;
-  typename run_t::state run;
   run_t::begin_run(run, w, w_up, experts_matrices{w_experts_down_proj, w_experts_down_proj, (args.stride0 * T_w_experts_down_proj::row_bytes(256u)), 0u},
-      inputs_t{experts_swiglu, tiles_t{entries, expert_members, first}}, behind, tile, room, 0u, slice, lane);
+      inputs_t{experts_swiglu, tiles_t{entries, members, first}}, behind, tile, room, 0u, slice, lane);
   LATER_MAY_START;
   for (uint next = first; next < behind; ++next) {
-    const tiles_t now = {entries, expert_members, next};
+    const tiles_t now = {entries, members, next};
     const uint row = tiles_t::first_row(now), count = tiles_t::entry_of(now).inputs;
     uint selections[2];
     UNROLL for (uint k = 0; k < 2u; ++k) {
@@ -6061,7 +6039,7 @@ kernel void experts_down_x16_q4_k(
   device float * experts_down [[buffer(5)]],
   constant mla::experts_down_x16_args & args [[buffer(6)]],
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1737];
+  threadgroup float4 scratch[1753];
   mla::experts_down_x16_body<mla::q4_k>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -6075,7 +6053,7 @@ kernel void experts_down_x16_q6_k(
   device float * experts_down [[buffer(5)]],
   constant mla::experts_down_x16_args & args [[buffer(6)]],
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1737];
+  threadgroup float4 scratch[1753];
   mla::experts_down_x16_body<mla::q6_k>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -6251,7 +6229,7 @@ kernel void gather_x16(
 
 //:
 namespace mla {
-//: lm_head_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
+//: lm_head_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
 // lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and
 // the trips of what lies between through memory.
 template <typename T_w_lm_head>
@@ -6274,9 +6252,6 @@ static inline void lm_head_x16_body(
   weight_rows<T_w_lm_head, 256u, 2u, 16u, 0u> w;
   weight_rows<T_w_lm_head, 256u, 2u, 16u, 0u>::begin(w, w_lm_head, row, 511u, room, lane);
   no_weights w_up;
-  if (row + 16u <= 512u) {
-    WEIGHTS_SOON(w_lm_head + ulong(row) * T_w_lm_head::row_bytes(256u) + slice * (16u * T_w_lm_head::row_bytes(256u) / 2u), 16u * T_w_lm_head::row_bytes(256u) / 2u);
-  }
   weight_rows<T_w_lm_head, 256u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow

@@ -33,8 +33,8 @@ const (
 	kGateUpX16
 	kDownX16
 	kRouterSharedGateSharedUpX16
-	kGroupExpertsX16
-	kSharedDownExpertsGateExpertsUpX16
+	kGroupExpertsSharedDownX16
+	kExpertsGateExpertsUpX16
 	kExpertsDownX16
 	kAttnNormX16
 	kFinalNormX16
@@ -559,9 +559,9 @@ var kernels = []plan.Kernel{
 		Variants: plan.Variants("router_shared_gate_shared_up_x16", typesRouterSharedGateSharedUp),
 	},
 	{
-		Name:    "group_experts_x16",
-		Doc:     "group_experts: scores the experts, selects them again in every threadgroup, hands their weights on, lists by expert what all rows have selected. Fused to save three dispatches and the trips of what lies between through memory.",
-		Threads: 512,
+		Name:    "group_experts_shared_down_x16",
+		Doc:     "group_experts: scores the experts, selects them again in every threadgroup, hands their weights on, lists by expert what all rows have selected. Beside it, shared_down: multiplies. Fused to save four dispatches and the trips of what lies between through memory.",
+		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "router", Space: arena, Stride: 16},
@@ -569,22 +569,23 @@ var kernels = []plan.Kernel{
 			{Name: "routing", Space: arena, Elem: plan.ElemRoute, Write: true, Stride: 16},
 			{Name: "expert_starts", Space: arena, Elem: plan.ElemU32, Write: true},
 			{Name: "expert_members", Space: arena, Elem: plan.ElemU32, Write: true},
+			{Name: "w_shared_experts_down_proj", Elem: plan.ElemTyped},
+			{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 64},
+			{Name: "shared_down", Space: arena, Write: true, Stride: 96},
 		},
 		Width: 16,
 		Parts: []plan.Part{
 			&plan.RouteBatch{Gating: plan.Gating{Logits: 1, Bias: 2, Experts: 16, K: 4, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}, Routing: 3, Grouping: plan.Grouping{Starts: 4, Members: 5, Experts: 16, K: 4}},
+			&plan.MatVec{W: 6, Batch: 1, Rows: 96, Cols: 64, RowsPerGroup: 64, In: plan.Vec{Slot: 7, Stride: 64}, Out: plan.Vec{Slot: 8, Stride: 96}, Up: -1, Add: -1, Tokens: 16},
 		},
-		Variants: plan.Variants("group_experts_x16", typesCombineX16),
+		Variants: plan.Variants("group_experts_shared_down_x16", typesEmbed),
 	},
 	{
-		Name:    "shared_down_experts_gate_experts_up_x16",
-		Doc:     "shared_down: multiplies. Beside it, experts_gate_experts_up: finishes the norm of an input handed over, multiplies by the selected experts, applies SwiGLU in registers. Fused to save four dispatches and the trips of what lies between through memory.",
+		Name:    "experts_gate_experts_up_x16",
+		Doc:     "experts_gate_experts_up: finishes the norm of an input handed over, multiplies by the selected experts, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between through memory.",
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "w_shared_experts_down_proj", Elem: plan.ElemTyped},
-			{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 64},
-			{Name: "shared_down", Space: arena, Write: true, Stride: 96},
 			{Name: "w_experts_gate_proj", Elem: plan.ElemTyped},
 			{Name: "expert_starts", Space: arena, Elem: plan.ElemU32},
 			{Name: "expert_members", Space: arena, Elem: plan.ElemU32},
@@ -595,14 +596,11 @@ var kernels = []plan.Kernel{
 			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
 		},
 		Width: 16,
-		Args:  []int{4, 9},
+		Args:  []int{1, 6},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 96, Cols: 64, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 64}, Out: plan.Vec{Slot: 3, Stride: 96}, Up: -1, Add: -1, Tokens: 16},
-			&plan.Experts{W: 4, Up: 9, K: 4, Rows: 64, Cols: 96, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 7}, Out: plan.Vec{Slot: 10, Stride: 64}, Rescale: &plan.Rescale{Squares: 8, Count: 6, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 5, Members: 6, Experts: 16, K: 4}, Tokens: 8, Shares: 1, Persistent: 96},
+			&plan.Experts{W: 1, Up: 6, K: 4, Rows: 64, Cols: 96, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 64}, Rescale: &plan.Rescale{Squares: 5, Count: 6, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 16, K: 4}, Tokens: 8, Shares: 1, Persistent: 96},
 		},
-		Variants: plan.Variants("shared_down_experts_gate_experts_up_x16", [][]quant.Type{
-			{quant.Q4_0, quant.Q4_0, quant.Q4_0},
-		}),
+		Variants: plan.Variants("experts_gate_experts_up_x16", typesQAKvA),
 	},
 	{
 		Name:    "experts_down_x16",

@@ -33,8 +33,8 @@ const (
 	kGateUpX16
 	kDownX16
 	kRouterSharedGateSharedUpX16
-	kGroupExpertsX16
-	kSharedDownExpertsGateExpertsUpX16
+	kGroupExpertsSharedDownX16
+	kExpertsGateExpertsUpX16
 	kExpertsDownX16
 	kAttnNormX16
 	kFinalNormX16
@@ -66,8 +66,8 @@ const (
 	kVBX16NextN
 	kOProjX16NextN
 	kRouterSharedGateSharedUpX16NextN
-	kGroupExpertsX16NextN
-	kSharedDownExpertsGateExpertsUpX16NextN
+	kGroupExpertsSharedDownX16NextN
+	kExpertsGateExpertsUpX16NextN
 	kExpertsDownX16NextN
 	kFinalNormX16NextN
 	kGatherX16NextN
@@ -80,31 +80,31 @@ const (
 
 // What several kernels do.
 const (
-	docEmbed                             = "embed: reads the token's embedding row, hands the next norm's input over."
-	docQAKvA                             = "q_a: finishes the norm of an input handed over, multiplies, hands the next norm's input over. Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save three dispatches and the trips of what lies between through memory."
-	docQBStoreKv                         = "q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it, store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Fused to save five dispatches and the trips of what lies between through memory."
-	docKB                                = "k_b: multiplies."
-	docAttend                            = "attend: attends over one split of the latent cache for all heads."
-	docVB                                = "v_b: merges the attention splits, multiplies. Fused to save one dispatch and the trips of what lies between through memory."
-	docOProj                             = "o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory."
-	docGateUp                            = "gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between through memory."
-	docDown                              = "down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory."
-	docRouterSharedGateSharedUp          = "router: finishes the norm of an input handed over, multiplies. Beside it, shared_gate_shared_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save five dispatches and the trips of what lies between through memory."
-	docExpertsGateExpertsUp              = "experts_gate_experts_up: finishes the norm of an input handed over, scores the experts, selects them again in every threadgroup, hands their weights on, multiplies by the selected experts, applies SwiGLU in registers. Fused to save six dispatches and the trips of what lies between through memory."
-	docExpertsDownSharedDown             = "experts_down_shared_down: multiplies by the selected experts, sums the experts with their weights, multiplies, adds the residual, hands the next norm's input over. Fused to save four dispatches and the trips of what lies between through memory."
-	docLmHead                            = "lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and the trips of what lies between through memory."
-	docCombineX16                        = "combine: merges the attention splits."
-	docVBX16                             = "v_b: multiplies."
-	docGroupExpertsX16                   = "group_experts: scores the experts, selects them again in every threadgroup, hands their weights on, lists by expert what all rows have selected. Fused to save three dispatches and the trips of what lies between through memory."
-	docSharedDownExpertsGateExpertsUpX16 = "shared_down: multiplies. Beside it, experts_gate_experts_up: finishes the norm of an input handed over, multiplies by the selected experts, applies SwiGLU in registers. Fused to save four dispatches and the trips of what lies between through memory."
-	docExpertsDownX16                    = "experts_down: multiplies by the selected experts."
-	docFinalNormX16                      = "final_norm: sums the experts with their weights, adds the residual, hands the next norm's input over. Fused to save two dispatches and the trips of what lies between through memory."
-	docGatherX16                         = "moves what the head reads of the rows whose logits are wanted to the front: it multiplies no others."
-	docSampleScan                        = "logits without NaN and infinities, with bias and penalties; the best of each threadgroup."
-	docSamplePick                        = "the best token, or top-k, top-p, min-p, temperature and a draw; makes the row that of the token."
-	docPicksScan                         = "logits of all rows behind which a token is picked, without NaN and infinities, with bias and penalties, of the tokens that may be picked; the best of each threadgroup."
-	docPicksPick                         = "the best token of each row, or top-k, top-p, min-p, temperature and a draw: a threadgroup for each."
-	docEhProjNextN                       = "eh_proj: multiplies, hands the next norm's input over."
+	docEmbed                     = "embed: reads the token's embedding row, hands the next norm's input over."
+	docQAKvA                     = "q_a: finishes the norm of an input handed over, multiplies, hands the next norm's input over. Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save three dispatches and the trips of what lies between through memory."
+	docQBStoreKv                 = "q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it, store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Fused to save five dispatches and the trips of what lies between through memory."
+	docKB                        = "k_b: multiplies."
+	docAttend                    = "attend: attends over one split of the latent cache for all heads."
+	docVB                        = "v_b: merges the attention splits, multiplies. Fused to save one dispatch and the trips of what lies between through memory."
+	docOProj                     = "o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory."
+	docGateUp                    = "gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between through memory."
+	docDown                      = "down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch and the trips of what lies between through memory."
+	docRouterSharedGateSharedUp  = "router: finishes the norm of an input handed over, multiplies. Beside it, shared_gate_shared_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save five dispatches and the trips of what lies between through memory."
+	docExpertsGateExpertsUp      = "experts_gate_experts_up: finishes the norm of an input handed over, scores the experts, selects them again in every threadgroup, hands their weights on, multiplies by the selected experts, applies SwiGLU in registers. Fused to save six dispatches and the trips of what lies between through memory."
+	docExpertsDownSharedDown     = "experts_down_shared_down: multiplies by the selected experts, sums the experts with their weights, multiplies, adds the residual, hands the next norm's input over. Fused to save four dispatches and the trips of what lies between through memory."
+	docLmHead                    = "lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and the trips of what lies between through memory."
+	docCombineX16                = "combine: merges the attention splits."
+	docVBX16                     = "v_b: multiplies."
+	docGroupExpertsSharedDownX16 = "group_experts: scores the experts, selects them again in every threadgroup, hands their weights on, lists by expert what all rows have selected. Beside it, shared_down: multiplies. Fused to save four dispatches and the trips of what lies between through memory."
+	docExpertsGateExpertsUpX16   = "experts_gate_experts_up: finishes the norm of an input handed over, multiplies by the selected experts, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between through memory."
+	docExpertsDownX16            = "experts_down: multiplies by the selected experts."
+	docFinalNormX16              = "final_norm: sums the experts with their weights, adds the residual, hands the next norm's input over. Fused to save two dispatches and the trips of what lies between through memory."
+	docGatherX16                 = "moves what the head reads of the rows whose logits are wanted to the front: it multiplies no others."
+	docSampleScan                = "logits without NaN and infinities, with bias and penalties; the best of each threadgroup."
+	docSamplePick                = "the best token, or top-k, top-p, min-p, temperature and a draw; makes the row that of the token."
+	docPicksScan                 = "logits of all rows behind which a token is picked, without NaN and infinities, with bias and penalties, of the tokens that may be picked; the best of each threadgroup."
+	docPicksPick                 = "the best token of each row, or top-k, top-p, min-p, temperature and a draw: a threadgroup for each."
+	docEhProjNextN               = "eh_proj: multiplies, hands the next norm's input over."
 )
 
 // The combinations of types that several kernels have.
@@ -130,9 +130,6 @@ var (
 	}
 	typesCombineX16 = [][]quant.Type{
 		{},
-	}
-	typesSharedDownExpertsGateExpertsUpX16 = [][]quant.Type{
-		{quant.Q8_0, quant.Q8_0, quant.Q8_0},
 	}
 )
 
@@ -303,19 +300,19 @@ var (
 		{Name: "w_shared_experts_up_proj", Elem: plan.ElemTyped},
 		{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 96},
 	}
-	slotsGroupExpertsX16 = []plan.Slot{
+	slotsGroupExpertsSharedDownX16 = []plan.Slot{
 		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 		{Name: "router", Space: arena, Stride: 16},
 		{Name: "w_e_score_correction_bias"},
 		{Name: "routing", Space: arena, Elem: plan.ElemRoute, Write: true, Stride: 16},
 		{Name: "expert_starts", Space: arena, Elem: plan.ElemU32, Write: true},
 		{Name: "expert_members", Space: arena, Elem: plan.ElemU32, Write: true},
-	}
-	slotsSharedDownExpertsGateExpertsUpX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 		{Name: "w_shared_experts_down_proj", Elem: plan.ElemTyped},
 		{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 96},
 		{Name: "shared_down", Space: arena, Write: true, Stride: 256},
+	}
+	slotsExpertsGateExpertsUpX16 = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 		{Name: "w_experts_gate_proj", Elem: plan.ElemTyped},
 		{Name: "expert_starts", Space: arena, Elem: plan.ElemU32},
 		{Name: "expert_members", Space: arena, Elem: plan.ElemU32},
@@ -708,28 +705,28 @@ var kernels = []plan.Kernel{
 		Variants: plan.Variants("router_shared_gate_shared_up_x16", typesRouterSharedGateSharedUp),
 	},
 	{
-		Name:    "group_experts_x16",
-		Doc:     docGroupExpertsX16,
-		Threads: 512,
-		Slots:   slotsGroupExpertsX16,
+		Name:    "group_experts_shared_down_x16",
+		Doc:     docGroupExpertsSharedDownX16,
+		Threads: 128,
+		Slots:   slotsGroupExpertsSharedDownX16,
 		Width:   16,
 		Parts: []plan.Part{
 			&plan.RouteBatch{Gating: plan.Gating{Logits: 1, Bias: 2, Experts: 8, K: 2, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}, Routing: 3, Grouping: plan.Grouping{Starts: 4, Members: 5, Experts: 8, K: 2}},
+			&plan.MatVec{W: 6, Batch: 1, Rows: 256, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 7, Stride: 96}, Out: plan.Vec{Slot: 8, Stride: 256}, Up: -1, Add: -1, Tokens: 16},
 		},
-		Variants: plan.Variants("group_experts_x16", typesCombineX16),
+		Variants: plan.Variants("group_experts_shared_down_x16", typesEmbed),
 	},
 	{
-		Name:    "shared_down_experts_gate_experts_up_x16",
-		Doc:     docSharedDownExpertsGateExpertsUpX16,
+		Name:    "experts_gate_experts_up_x16",
+		Doc:     docExpertsGateExpertsUpX16,
 		Threads: 128,
-		Slots:   slotsSharedDownExpertsGateExpertsUpX16,
+		Slots:   slotsExpertsGateExpertsUpX16,
 		Width:   16,
-		Args:    []int{4, 9},
+		Args:    []int{1, 6},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 96, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: -1, Tokens: 16},
-			&plan.Experts{W: 4, Up: 9, K: 2, Rows: 96, Cols: 256, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 7}, Out: plan.Vec{Slot: 10, Stride: 96}, Rescale: &plan.Rescale{Squares: 8, Count: 16, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 5, Members: 6, Experts: 8, K: 2}, Tokens: 8, Shares: 1, Persistent: 72},
+			&plan.Experts{W: 1, Up: 6, K: 2, Rows: 96, Cols: 256, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 96}, Rescale: &plan.Rescale{Squares: 5, Count: 16, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 2}, Tokens: 8, Shares: 1, Persistent: 72},
 		},
-		Variants: plan.Variants("shared_down_experts_gate_experts_up_x16", typesSharedDownExpertsGateExpertsUpX16),
+		Variants: plan.Variants("experts_gate_experts_up_x16", typesQAKvA),
 	},
 	{
 		Name:    "experts_down_x16",
@@ -1068,28 +1065,28 @@ var kernelsNextN = []plan.Kernel{
 		Variants: plan.Variants("router_shared_gate_shared_up_x16", typesRouterSharedGateSharedUp),
 	},
 	{
-		Name:    "group_experts_x16",
-		Doc:     docGroupExpertsX16,
-		Threads: 512,
-		Slots:   slotsGroupExpertsX16,
+		Name:    "group_experts_shared_down_x16",
+		Doc:     docGroupExpertsSharedDownX16,
+		Threads: 128,
+		Slots:   slotsGroupExpertsSharedDownX16,
 		Width:   16,
 		Parts: []plan.Part{
 			&plan.RouteBatch{Gating: plan.Gating{Logits: 1, Bias: 2, Experts: 8, K: 2, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}, Routing: 3, Grouping: plan.Grouping{Starts: 4, Members: 5, Experts: 8, K: 2}},
+			&plan.MatVec{W: 6, Batch: 1, Rows: 256, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 7, Stride: 96}, Out: plan.Vec{Slot: 8, Stride: 256}, Up: -1, Add: -1, Tokens: 16},
 		},
-		Variants: plan.Variants("group_experts_x16", typesCombineX16),
+		Variants: plan.Variants("group_experts_shared_down_x16", typesEmbed),
 	},
 	{
-		Name:    "shared_down_experts_gate_experts_up_x16",
-		Doc:     docSharedDownExpertsGateExpertsUpX16,
+		Name:    "experts_gate_experts_up_x16",
+		Doc:     docExpertsGateExpertsUpX16,
 		Threads: 128,
-		Slots:   slotsSharedDownExpertsGateExpertsUpX16,
+		Slots:   slotsExpertsGateExpertsUpX16,
 		Width:   16,
-		Args:    []int{4, 9},
+		Args:    []int{1, 6},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 96, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: -1, Tokens: 16},
-			&plan.Experts{W: 4, Up: 9, K: 2, Rows: 96, Cols: 256, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 7}, Out: plan.Vec{Slot: 10, Stride: 96}, Rescale: &plan.Rescale{Squares: 8, Count: 16, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 5, Members: 6, Experts: 8, K: 2}, Tokens: 8, Shares: 1, Persistent: 72},
+			&plan.Experts{W: 1, Up: 6, K: 2, Rows: 96, Cols: 256, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 96}, Rescale: &plan.Rescale{Squares: 5, Count: 16, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 2}, Tokens: 8, Shares: 1, Persistent: 72},
 		},
-		Variants: plan.Variants("shared_down_experts_gate_experts_up_x16", typesSharedDownExpertsGateExpertsUpX16),
+		Variants: plan.Variants("experts_gate_experts_up_x16", typesQAKvA),
 	},
 	{
 		Name:    "experts_down_x16",

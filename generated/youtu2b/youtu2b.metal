@@ -4678,6 +4678,7 @@ static inline void q_b_store_kv_body(
     share(squares, scratch, sg, lane);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     const float factor = norm_factor(total<4u>(scratch), 512.0f, 1e-06f);
+    LATER_MAY_START; // the latent is here
     UNROLL for (uint k = 0; k < 4u; ++k) {
       const uint i = tid + k * 128u;
       if (i < 512u) cache<T_cache, 576u>::put(cache_, page, current.pos % PAGE_ROWS, i, lat[k] * factor * weight[k], lane);
@@ -6208,7 +6209,7 @@ kernel void embed_x16_bf16(
 
 //:
 namespace mla {
-//: q_a_kv_a_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t lane_sums load_pair no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
+//: q_a_kv_a_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t lane_sums load_pair no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
 // q_a: finishes the norm of an input handed over, multiplies, hands the next norm's input over.
 // Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save three
 // dispatches and the trips of what lies between through memory.
@@ -6237,9 +6238,6 @@ static inline void q_a_kv_a_x16_body(
     weight_rows<T_w_q_a_proj, 2048u, 2u, 16u, 0u> w;
     weight_rows<T_w_q_a_proj, 2048u, 2u, 16u, 0u>::begin(w, w_q_a_proj, row, 1535u, room, lane);
     no_weights w_up;
-    if (row + 16u <= 1536u) {
-      WEIGHTS_SOON(w_q_a_proj + ulong(row) * T_w_q_a_proj::row_bytes(2048u) + slice * (16u * T_w_q_a_proj::row_bytes(2048u) / 4u), 16u * T_w_q_a_proj::row_bytes(2048u) / 4u);
-    }
     weight_rows<T_w_q_a_proj, 2048u, 2u, 16u, 0u>::send_first(w, slice, 4u, lane);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
@@ -6292,9 +6290,6 @@ static inline void q_a_kv_a_x16_body(
     weight_rows<T_w_kv_a_proj_with_mqa, 2048u, 2u, 16u, 0u> w;
     weight_rows<T_w_kv_a_proj_with_mqa, 2048u, 2u, 16u, 0u>::begin(w, w_kv_a_proj_with_mqa, row, 575u, room, lane);
     no_weights w_up;
-    if (row + 16u <= 576u) {
-      WEIGHTS_SOON(w_kv_a_proj_with_mqa + ulong(row) * T_w_kv_a_proj_with_mqa::row_bytes(2048u) + slice * (16u * T_w_kv_a_proj_with_mqa::row_bytes(2048u) / 4u), 16u * T_w_kv_a_proj_with_mqa::row_bytes(2048u) / 4u);
-    }
     weight_rows<T_w_kv_a_proj_with_mqa, 2048u, 2u, 16u, 0u>::send_first(w, slice, 4u, lane);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
@@ -6459,7 +6454,7 @@ kernel void q_a_kv_a_x16_bf16_bf16(
 
 //:
 namespace mla {
-//: q_b_store_kv_x16_body using EARLIER_DONE LATER_MAY_START PAGE_ROWS Row UNROLL WEIGHTS_SOON act_t angle_of cache no_weights norm_factor norm_factors put_results rows_between share store_pair take_results tile_inputs tile_product total turn_by weight_rows
+//: q_b_store_kv_x16_body using EARLIER_DONE LATER_MAY_START PAGE_ROWS Row UNROLL act_t angle_of cache no_weights norm_factor norm_factors put_results rows_between share store_pair take_results tile_inputs tile_product total turn_by weight_rows
 // q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it,
 // store_kv: normalises its input itself, rotates by the position, writes the new latent cache row.
 // Fused to save five dispatches and the trips of what lies between through memory.
@@ -6508,6 +6503,7 @@ static inline void q_b_store_kv_x16_body(
     share(squares, scratch, sg, lane);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     const float factor = norm_factor(total<4u>(scratch), 512.0f, 1e-06f);
+    LATER_MAY_START; // the latent is here
     UNROLL for (uint k = 0; k < 4u; ++k) {
       const uint i = tid + k * 128u;
       if (i < 512u) cache<T_cache, 576u>::put(cache_, page, row_current.pos % PAGE_ROWS, i, lat[k] * factor * weight[k], lane);
@@ -6527,9 +6523,6 @@ static inline void q_b_store_kv_x16_body(
     weight_rows<T_w_q_b_proj, 1536u, 2u, 16u, 0u> w;
     weight_rows<T_w_q_b_proj, 1536u, 2u, 16u, 0u>::begin(w, w_q_b_proj, row, 3071u, room, lane);
     no_weights w_up;
-    if (row + 16u <= 3072u) {
-      WEIGHTS_SOON(w_q_b_proj + ulong(row) * T_w_q_b_proj::row_bytes(1536u) + slice * (16u * T_w_q_b_proj::row_bytes(1536u) / 4u), 16u * T_w_q_b_proj::row_bytes(1536u) / 4u);
-    }
     weight_rows<T_w_q_b_proj, 1536u, 2u, 16u, 0u>::send_first(w, slice, 4u, lane);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
@@ -6992,7 +6985,7 @@ struct k_b_x16_args {
   ulong stride0; // rows between the entries of w_k_b_proj
 };
 
-//: k_b_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t k_b_x16_args no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
+//: k_b_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t k_b_x16_args no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
 // k_b: multiplies.
 template <typename T_w_k_b_proj>
 static inline void k_b_x16_body(
@@ -7015,9 +7008,6 @@ static inline void k_b_x16_body(
   weight_rows<T_w_k_b_proj, 128u, 2u, 16u, 0u> w;
   weight_rows<T_w_k_b_proj, 128u, 2u, 16u, 0u>::begin(w, w_k_b_proj + entry * (args.stride0 * T_w_k_b_proj::row_bytes(128u)), row, 511u, room, lane);
   no_weights w_up;
-  if (row + 16u <= 512u) {
-    WEIGHTS_SOON(w_k_b_proj + entry * (args.stride0 * T_w_k_b_proj::row_bytes(128u)) + ulong(row) * T_w_k_b_proj::row_bytes(128u), 16u * T_w_k_b_proj::row_bytes(128u));
-  }
   weight_rows<T_w_k_b_proj, 128u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
@@ -7378,7 +7368,7 @@ struct v_b_x16_args {
   ulong stride0; // rows between the entries of w_v_b_proj
 };
 
-//: v_b_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights put_results rows_between store_pair take_results tile_inputs tile_product v_b_x16_args weight_rows
+//: v_b_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t no_weights put_results rows_between store_pair take_results tile_inputs tile_product v_b_x16_args weight_rows
 // v_b: multiplies.
 template <typename T_w_v_b_proj>
 static inline void v_b_x16_body(
@@ -7401,9 +7391,6 @@ static inline void v_b_x16_body(
   weight_rows<T_w_v_b_proj, 512u, 2u, 16u, 0u> w;
   weight_rows<T_w_v_b_proj, 512u, 2u, 16u, 0u>::begin(w, w_v_b_proj + entry * (args.stride0 * T_w_v_b_proj::row_bytes(512u)), row, 127u, room, lane);
   no_weights w_up;
-  if (row + 16u <= 128u) {
-    WEIGHTS_SOON(w_v_b_proj + entry * (args.stride0 * T_w_v_b_proj::row_bytes(512u)) + ulong(row) * T_w_v_b_proj::row_bytes(512u) + slice * (16u * T_w_v_b_proj::row_bytes(512u) / 4u), 16u * T_w_v_b_proj::row_bytes(512u) / 4u);
-  }
   weight_rows<T_w_v_b_proj, 512u, 2u, 16u, 0u>::send_first(w, slice, 4u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
@@ -7532,7 +7519,7 @@ kernel void v_b_x16_bf16(
 
 //:
 namespace mla {
-//: o_proj_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
+//: o_proj_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
 // o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one
 // dispatch and the trips of what lies between through memory.
 template <typename T_w_o_proj>
@@ -7558,9 +7545,6 @@ static inline void o_proj_x16_body(
   weight_rows<T_w_o_proj, 2048u, 2u, 16u, 0u> w;
   weight_rows<T_w_o_proj, 2048u, 2u, 16u, 0u>::begin(w, w_o_proj, row, 2047u, room, lane);
   no_weights w_up;
-  if (row + 16u <= 2048u) {
-    WEIGHTS_SOON(w_o_proj + ulong(row) * T_w_o_proj::row_bytes(2048u) + slice * (16u * T_w_o_proj::row_bytes(2048u) / 4u), 16u * T_w_o_proj::row_bytes(2048u) / 4u);
-  }
   weight_rows<T_w_o_proj, 2048u, 2u, 16u, 0u>::send_first(w, slice, 4u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
@@ -7732,7 +7716,7 @@ kernel void o_proj_x16_bf16(
 
 //:
 namespace mla {
-//: gate_up_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t norm_factors put_results result_block rows_between silu_for store_pair take_results tile_inputs tile_product weight_rows
+//: gate_up_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t norm_factors put_results result_block rows_between silu_for store_pair take_results tile_inputs tile_product weight_rows
 // gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers.
 // Fused to save three dispatches and the trips of what lies between through memory.
 template <typename T_w_gate_proj, typename T_w_up_proj>
@@ -7757,10 +7741,6 @@ static inline void gate_up_x16_body(
   weight_rows<T_w_gate_proj, 2048u, 2u, 16u, 0u>::begin(w, w_gate_proj, row, 6143u, room, lane);
   weight_rows<T_w_up_proj, 2048u, 2u, 16u, 0u> w_up;
   weight_rows<T_w_up_proj, 2048u, 2u, 16u, 0u>::begin(w_up, w_up_proj, row, 6143u, room + 0u, lane);
-  if (row + 16u <= 6144u) {
-    WEIGHTS_SOON(w_gate_proj + ulong(row) * T_w_gate_proj::row_bytes(2048u) + slice * (16u * T_w_gate_proj::row_bytes(2048u) / 4u), 16u * T_w_gate_proj::row_bytes(2048u) / 4u);
-    WEIGHTS_SOON(w_up_proj + ulong(row) * T_w_up_proj::row_bytes(2048u) + slice * (16u * T_w_up_proj::row_bytes(2048u) / 4u), 16u * T_w_up_proj::row_bytes(2048u) / 4u);
-  }
   weight_rows<T_w_gate_proj, 2048u, 2u, 16u, 0u>::send_first(w, slice, 4u, lane);
   weight_rows<T_w_up_proj, 2048u, 2u, 16u, 0u>::send_first(w_up, slice, 4u, lane);
   EARLIER_DONE;
@@ -7909,7 +7889,7 @@ kernel void gate_up_x16_bf16_bf16(
 
 //:
 namespace mla {
-//: down_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
+//: down_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
 // down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch
 // and the trips of what lies between through memory.
 template <typename T_w_down_proj>
@@ -7935,9 +7915,6 @@ static inline void down_x16_body(
   weight_rows<T_w_down_proj, 6144u, 2u, 16u, 0u> w;
   weight_rows<T_w_down_proj, 6144u, 2u, 16u, 0u>::begin(w, w_down_proj, row, 2047u, room, lane);
   no_weights w_up;
-  if (row + 16u <= 2048u) {
-    WEIGHTS_SOON(w_down_proj + ulong(row) * T_w_down_proj::row_bytes(6144u) + slice * (16u * T_w_down_proj::row_bytes(6144u) / 4u), 16u * T_w_down_proj::row_bytes(6144u) / 4u);
-  }
   weight_rows<T_w_down_proj, 6144u, 2u, 16u, 0u>::send_first(w, slice, 4u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
@@ -8157,7 +8134,7 @@ kernel void gather_x16(
 
 //:
 namespace mla {
-//: lm_head_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
+//: lm_head_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
 // lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and
 // the trips of what lies between through memory.
 template <typename T_w_embed_tokens>
@@ -8180,9 +8157,6 @@ static inline void lm_head_x16_body(
   weight_rows<T_w_embed_tokens, 2048u, 4u, 16u, 0u> w;
   weight_rows<T_w_embed_tokens, 2048u, 4u, 16u, 0u>::begin(w, w_embed_tokens, row, 128255u, room, lane);
   no_weights w_up;
-  if (row + 32u <= 128256u) {
-    WEIGHTS_SOON(w_embed_tokens + ulong(row) * T_w_embed_tokens::row_bytes(2048u) + slice * (32u * T_w_embed_tokens::row_bytes(2048u) / 4u), 32u * T_w_embed_tokens::row_bytes(2048u) / 4u);
-  }
   weight_rows<T_w_embed_tokens, 2048u, 4u, 16u, 0u>::send_first(w, slice, 4u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
@@ -8787,7 +8761,7 @@ kernel void q_b_x512_bf16(
 
 //:
 namespace mla {
-//: store_kv_x512_body using EARLIER_DONE PAGE_ROWS Row UNROLL act_t cache norm_factor share total turn_by
+//: store_kv_x512_body using EARLIER_DONE LATER_MAY_START PAGE_ROWS Row UNROLL act_t cache norm_factor share total turn_by
 // store_kv: normalises its input itself, rotates by the position, writes the new latent cache row.
 // Fused to save two dispatches and the trips of what lies between through memory.
 template <typename T_cache>
@@ -8830,6 +8804,7 @@ static inline void store_kv_x512_body(
   share(squares, scratch, sg, lane);
   threadgroup_barrier(mem_flags::mem_threadgroup);
   const float factor = norm_factor(total<8u>(scratch), 512.0f, 1e-06f);
+  LATER_MAY_START; // the latent is here
   UNROLL for (uint k = 0; k < 2u; ++k) {
     const uint i = tid + k * 256u;
     if (i < 512u) cache<T_cache, 576u>::put(cache_, page, row_current.pos % PAGE_ROWS, i, lat[k] * factor * weight[k], lane);
@@ -9935,7 +9910,7 @@ kernel void gather_x16_2(
 
 //:
 namespace mla {
-//: lm_head_x16_2_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
+//: lm_head_x16_2_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
 // lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and
 // the trips of what lies between through memory.
 template <typename T_w_embed_tokens>
@@ -9958,9 +9933,6 @@ static inline void lm_head_x16_2_body(
   weight_rows<T_w_embed_tokens, 2048u, 4u, 16u, 0u> w;
   weight_rows<T_w_embed_tokens, 2048u, 4u, 16u, 0u>::begin(w, w_embed_tokens, row, 128255u, room, lane);
   no_weights w_up;
-  if (row + 32u <= 128256u) {
-    WEIGHTS_SOON(w_embed_tokens + ulong(row) * T_w_embed_tokens::row_bytes(2048u) + slice * (32u * T_w_embed_tokens::row_bytes(2048u) / 4u), 32u * T_w_embed_tokens::row_bytes(2048u) / 4u);
-  }
   weight_rows<T_w_embed_tokens, 2048u, 4u, 16u, 0u>::send_first(w, slice, 4u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow

@@ -4279,6 +4279,7 @@ static inline void q_b_store_kv_body(
     share(squares, scratch, sg, lane);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     const float factor = norm_factor(total<4u>(scratch), 256.0f, 1e-06f);
+    LATER_MAY_START; // the latent is here
     UNROLL for (uint k = 0; k < 2u; ++k) {
       const uint i = tid + k * 128u;
       if (i < 256u) cache<T_cache, 288u>::put(cache_, page, current.pos % PAGE_ROWS, i, lat[k] * factor * weight[k], lane);
@@ -5055,7 +5056,7 @@ kernel void embed_x16_q6_k(
 
 //:
 namespace mla {
-//: q_a_kv_a_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t lane_sums load_pair no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
+//: q_a_kv_a_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t lane_sums load_pair no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
 // q_a: finishes the norm of an input handed over, multiplies, hands the next norm's input over.
 // Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save three
 // dispatches and the trips of what lies between through memory.
@@ -5084,9 +5085,6 @@ static inline void q_a_kv_a_x16_body(
     weight_rows<T_w_q_a_proj, 256u, 2u, 16u, 0u> w;
     weight_rows<T_w_q_a_proj, 256u, 2u, 16u, 0u>::begin(w, w_q_a_proj, row, 255u, room, lane);
     no_weights w_up;
-    if (row + 16u <= 256u) {
-      WEIGHTS_SOON(w_q_a_proj + ulong(row) * T_w_q_a_proj::row_bytes(256u) + slice * (16u * T_w_q_a_proj::row_bytes(256u) / 2u), 16u * T_w_q_a_proj::row_bytes(256u) / 2u);
-    }
     weight_rows<T_w_q_a_proj, 256u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
@@ -5139,9 +5137,6 @@ static inline void q_a_kv_a_x16_body(
     weight_rows<T_w_kv_a_proj_with_mqa, 256u, 2u, 16u, 0u> w;
     weight_rows<T_w_kv_a_proj_with_mqa, 256u, 2u, 16u, 0u>::begin(w, w_kv_a_proj_with_mqa, row, 287u, room, lane);
     no_weights w_up;
-    if (row + 16u <= 288u) {
-      WEIGHTS_SOON(w_kv_a_proj_with_mqa + ulong(row) * T_w_kv_a_proj_with_mqa::row_bytes(256u) + slice * (16u * T_w_kv_a_proj_with_mqa::row_bytes(256u) / 2u), 16u * T_w_kv_a_proj_with_mqa::row_bytes(256u) / 2u);
-    }
     weight_rows<T_w_kv_a_proj_with_mqa, 256u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
@@ -5210,7 +5205,7 @@ kernel void q_a_kv_a_x16_q4_k_q4_k(
 
 //:
 namespace mla {
-//: q_b_store_kv_x16_body using EARLIER_DONE LATER_MAY_START PAGE_ROWS Row UNROLL WEIGHTS_SOON act_t angle_of cache no_weights norm_factor norm_factors put_results rows_between share store_pair take_results tile_inputs tile_product total turn_by weight_rows
+//: q_b_store_kv_x16_body using EARLIER_DONE LATER_MAY_START PAGE_ROWS Row UNROLL act_t angle_of cache no_weights norm_factor norm_factors put_results rows_between share store_pair take_results tile_inputs tile_product total turn_by weight_rows
 // q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it,
 // store_kv: normalises its input itself, rotates by the position, writes the new latent cache row.
 // Fused to save five dispatches and the trips of what lies between through memory.
@@ -5259,6 +5254,7 @@ static inline void q_b_store_kv_x16_body(
     share(squares, scratch, sg, lane);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     const float factor = norm_factor(total<4u>(scratch), 256.0f, 1e-06f);
+    LATER_MAY_START; // the latent is here
     UNROLL for (uint k = 0; k < 2u; ++k) {
       const uint i = tid + k * 128u;
       if (i < 256u) cache<T_cache, 288u>::put(cache_, page, row_current.pos % PAGE_ROWS, i, lat[k] * factor * weight[k], lane);
@@ -5278,9 +5274,6 @@ static inline void q_b_store_kv_x16_body(
     weight_rows<T_w_q_b_proj, 256u, 2u, 16u, 0u> w;
     weight_rows<T_w_q_b_proj, 256u, 2u, 16u, 0u>::begin(w, w_q_b_proj, row, 383u, room, lane);
     no_weights w_up;
-    if (row + 16u <= 384u) {
-      WEIGHTS_SOON(w_q_b_proj + ulong(row) * T_w_q_b_proj::row_bytes(256u) + slice * (16u * T_w_q_b_proj::row_bytes(256u) / 2u), 16u * T_w_q_b_proj::row_bytes(256u) / 2u);
-    }
     weight_rows<T_w_q_b_proj, 256u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
@@ -5437,7 +5430,7 @@ struct k_b_x16_args {
   ulong stride0; // rows between the entries of w_k_b_proj
 };
 
-//: k_b_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t k_b_x16_args no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
+//: k_b_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t k_b_x16_args no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
 // k_b: multiplies.
 template <typename T_w_k_b_proj>
 static inline void k_b_x16_body(
@@ -5460,9 +5453,6 @@ static inline void k_b_x16_body(
   weight_rows<T_w_k_b_proj, 64u, 2u, 16u, 0u> w;
   weight_rows<T_w_k_b_proj, 64u, 2u, 16u, 0u>::begin(w, w_k_b_proj + entry * (args.stride0 * T_w_k_b_proj::row_bytes(64u)), row, 255u, room, lane);
   no_weights w_up;
-  if (row + 16u <= 256u) {
-    WEIGHTS_SOON(w_k_b_proj + entry * (args.stride0 * T_w_k_b_proj::row_bytes(64u)) + ulong(row) * T_w_k_b_proj::row_bytes(64u), 16u * T_w_k_b_proj::row_bytes(64u));
-  }
   weight_rows<T_w_k_b_proj, 64u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
@@ -5763,7 +5753,7 @@ struct v_b_x16_args {
   ulong stride0; // rows between the entries of w_v_b_proj
 };
 
-//: v_b_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights put_results rows_between store_pair take_results tile_inputs tile_product v_b_x16_args weight_rows
+//: v_b_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t no_weights put_results rows_between store_pair take_results tile_inputs tile_product v_b_x16_args weight_rows
 // v_b: multiplies.
 template <typename T_w_v_b_proj>
 static inline void v_b_x16_body(
@@ -5786,9 +5776,6 @@ static inline void v_b_x16_body(
   weight_rows<T_w_v_b_proj, 256u, 2u, 16u, 0u> w;
   weight_rows<T_w_v_b_proj, 256u, 2u, 16u, 0u>::begin(w, w_v_b_proj + entry * (args.stride0 * T_w_v_b_proj::row_bytes(256u)), row, 63u, room, lane);
   no_weights w_up;
-  if (row + 16u <= 64u) {
-    WEIGHTS_SOON(w_v_b_proj + entry * (args.stride0 * T_w_v_b_proj::row_bytes(256u)) + ulong(row) * T_w_v_b_proj::row_bytes(256u) + slice * (16u * T_w_v_b_proj::row_bytes(256u) / 2u), 16u * T_w_v_b_proj::row_bytes(256u) / 2u);
-  }
   weight_rows<T_w_v_b_proj, 256u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
@@ -5845,7 +5832,7 @@ kernel void v_b_x16_q4_k(
 
 //:
 namespace mla {
-//: o_proj_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
+//: o_proj_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
 // o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one
 // dispatch and the trips of what lies between through memory.
 template <typename T_w_o_proj>
@@ -5871,9 +5858,6 @@ static inline void o_proj_x16_body(
   weight_rows<T_w_o_proj, 256u, 2u, 16u, 0u> w;
   weight_rows<T_w_o_proj, 256u, 2u, 16u, 0u>::begin(w, w_o_proj, row, 255u, room, lane);
   no_weights w_up;
-  if (row + 16u <= 256u) {
-    WEIGHTS_SOON(w_o_proj + ulong(row) * T_w_o_proj::row_bytes(256u) + slice * (16u * T_w_o_proj::row_bytes(256u) / 2u), 16u * T_w_o_proj::row_bytes(256u) / 2u);
-  }
   weight_rows<T_w_o_proj, 256u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
@@ -5955,7 +5939,7 @@ kernel void o_proj_x16_q4_k(
 
 //:
 namespace mla {
-//: gate_up_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t norm_factors put_results result_block rows_between silu_for store_pair take_results tile_inputs tile_product weight_rows
+//: gate_up_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t norm_factors put_results result_block rows_between silu_for store_pair take_results tile_inputs tile_product weight_rows
 // gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers.
 // Fused to save three dispatches and the trips of what lies between through memory.
 template <typename T_w_gate_proj, typename T_w_up_proj>
@@ -5980,10 +5964,6 @@ static inline void gate_up_x16_body(
   weight_rows<T_w_gate_proj, 256u, 2u, 16u, 0u>::begin(w, w_gate_proj, row, 767u, room, lane);
   weight_rows<T_w_up_proj, 256u, 2u, 16u, 0u> w_up;
   weight_rows<T_w_up_proj, 256u, 2u, 16u, 0u>::begin(w_up, w_up_proj, row, 767u, room + 0u, lane);
-  if (row + 16u <= 768u) {
-    WEIGHTS_SOON(w_gate_proj + ulong(row) * T_w_gate_proj::row_bytes(256u) + slice * (16u * T_w_gate_proj::row_bytes(256u) / 2u), 16u * T_w_gate_proj::row_bytes(256u) / 2u);
-    WEIGHTS_SOON(w_up_proj + ulong(row) * T_w_up_proj::row_bytes(256u) + slice * (16u * T_w_up_proj::row_bytes(256u) / 2u), 16u * T_w_up_proj::row_bytes(256u) / 2u);
-  }
   weight_rows<T_w_gate_proj, 256u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
   weight_rows<T_w_up_proj, 256u, 2u, 16u, 0u>::send_first(w_up, 0u, 1u, lane);
   EARLIER_DONE;
@@ -6054,7 +6034,7 @@ kernel void gate_up_x16_q4_k_q4_k(
 
 //:
 namespace mla {
-//: down_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
+//: down_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
 // down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch
 // and the trips of what lies between through memory.
 template <typename T_w_down_proj>
@@ -6080,9 +6060,6 @@ static inline void down_x16_body(
   weight_rows<T_w_down_proj, 768u, 2u, 16u, 0u> w;
   weight_rows<T_w_down_proj, 768u, 2u, 16u, 0u>::begin(w, w_down_proj, row, 255u, room, lane);
   no_weights w_up;
-  if (row + 16u <= 256u) {
-    WEIGHTS_SOON(w_down_proj + ulong(row) * T_w_down_proj::row_bytes(768u) + slice * (16u * T_w_down_proj::row_bytes(768u) / 4u), 16u * T_w_down_proj::row_bytes(768u) / 4u);
-  }
   weight_rows<T_w_down_proj, 768u, 2u, 16u, 0u>::send_first(w, slice, 4u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
@@ -6227,7 +6204,7 @@ kernel void gather_x16(
 
 //:
 namespace mla {
-//: lm_head_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
+//: lm_head_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
 // lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and
 // the trips of what lies between through memory.
 template <typename T_w_embed_tokens>
@@ -6250,9 +6227,6 @@ static inline void lm_head_x16_body(
   weight_rows<T_w_embed_tokens, 256u, 2u, 16u, 0u> w;
   weight_rows<T_w_embed_tokens, 256u, 2u, 16u, 0u>::begin(w, w_embed_tokens, row, 511u, room, lane);
   no_weights w_up;
-  if (row + 16u <= 512u) {
-    WEIGHTS_SOON(w_embed_tokens + ulong(row) * T_w_embed_tokens::row_bytes(256u) + slice * (16u * T_w_embed_tokens::row_bytes(256u) / 2u), 16u * T_w_embed_tokens::row_bytes(256u) / 2u);
-  }
   weight_rows<T_w_embed_tokens, 256u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
@@ -6349,7 +6323,7 @@ kernel void embed_x24_q6_k(
 
 //:
 namespace mla {
-//: q_a_kv_a_x24_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t lane_sums load_pair no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
+//: q_a_kv_a_x24_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t lane_sums load_pair no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
 // q_a: finishes the norm of an input handed over, multiplies, hands the next norm's input over.
 // Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save three
 // dispatches and the trips of what lies between through memory.
@@ -6378,9 +6352,6 @@ static inline void q_a_kv_a_x24_body(
     weight_rows<T_w_q_a_proj, 256u, 2u, 32u, 0u> w;
     weight_rows<T_w_q_a_proj, 256u, 2u, 32u, 0u>::begin(w, w_q_a_proj, row, 255u, room, lane);
     no_weights w_up;
-    if (row + 16u <= 256u) {
-      WEIGHTS_SOON(w_q_a_proj + ulong(row) * T_w_q_a_proj::row_bytes(256u) + slice * (16u * T_w_q_a_proj::row_bytes(256u) / 2u), 16u * T_w_q_a_proj::row_bytes(256u) / 2u);
-    }
     weight_rows<T_w_q_a_proj, 256u, 2u, 32u, 0u>::send_first(w, 0u, 1u, lane);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
@@ -6433,9 +6404,6 @@ static inline void q_a_kv_a_x24_body(
     weight_rows<T_w_kv_a_proj_with_mqa, 256u, 2u, 32u, 0u> w;
     weight_rows<T_w_kv_a_proj_with_mqa, 256u, 2u, 32u, 0u>::begin(w, w_kv_a_proj_with_mqa, row, 287u, room, lane);
     no_weights w_up;
-    if (row + 16u <= 288u) {
-      WEIGHTS_SOON(w_kv_a_proj_with_mqa + ulong(row) * T_w_kv_a_proj_with_mqa::row_bytes(256u) + slice * (16u * T_w_kv_a_proj_with_mqa::row_bytes(256u) / 2u), 16u * T_w_kv_a_proj_with_mqa::row_bytes(256u) / 2u);
-    }
     weight_rows<T_w_kv_a_proj_with_mqa, 256u, 2u, 32u, 0u>::send_first(w, 0u, 1u, lane);
     EARLIER_DONE;
     LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
@@ -6504,7 +6472,7 @@ kernel void q_a_kv_a_x24_q4_k_q4_k(
 
 //:
 namespace mla {
-//: q_b_x24_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t angle_of no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product turn_by weight_rows
+//: q_b_x24_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t angle_of no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product turn_by weight_rows
 // q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Fused to
 // save two dispatches and the trips of what lies between through memory.
 template <typename T_w_q_b_proj>
@@ -6528,9 +6496,6 @@ static inline void q_b_x24_body(
   weight_rows<T_w_q_b_proj, 256u, 2u, 32u, 0u> w;
   weight_rows<T_w_q_b_proj, 256u, 2u, 32u, 0u>::begin(w, w_q_b_proj, row, 383u, room, lane);
   no_weights w_up;
-  if (row + 16u <= 384u) {
-    WEIGHTS_SOON(w_q_b_proj + ulong(row) * T_w_q_b_proj::row_bytes(256u) + slice * (16u * T_w_q_b_proj::row_bytes(256u) / 2u), 16u * T_w_q_b_proj::row_bytes(256u) / 2u);
-  }
   weight_rows<T_w_q_b_proj, 256u, 2u, 32u, 0u>::send_first(w, 0u, 1u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
@@ -6605,7 +6570,7 @@ kernel void q_b_x24_q4_k(
 
 //:
 namespace mla {
-//: store_kv_x24_body using EARLIER_DONE PAGE_ROWS Row UNROLL act_t cache norm_factor share total turn_by
+//: store_kv_x24_body using EARLIER_DONE LATER_MAY_START PAGE_ROWS Row UNROLL act_t cache norm_factor share total turn_by
 // store_kv: normalises its input itself, rotates by the position, writes the new latent cache row.
 // Fused to save two dispatches and the trips of what lies between through memory.
 template <typename T_cache>
@@ -6648,6 +6613,7 @@ static inline void store_kv_x24_body(
   share(squares, scratch, sg, lane);
   threadgroup_barrier(mem_flags::mem_threadgroup);
   const float factor = norm_factor(total<4u>(scratch), 256.0f, 1e-06f);
+  LATER_MAY_START; // the latent is here
   UNROLL for (uint k = 0; k < 2u; ++k) {
     const uint i = tid + k * 128u;
     if (i < 256u) cache<T_cache, 288u>::put(cache_, page, row_current.pos % PAGE_ROWS, i, lat[k] * factor * weight[k], lane);
@@ -6870,7 +6836,7 @@ kernel void attention_x24(
 
 //:
 namespace mla {
-//: o_proj_x24_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
+//: o_proj_x24_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
 // o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one
 // dispatch and the trips of what lies between through memory.
 template <typename T_w_o_proj>
@@ -6896,9 +6862,6 @@ static inline void o_proj_x24_body(
   weight_rows<T_w_o_proj, 256u, 2u, 32u, 0u> w;
   weight_rows<T_w_o_proj, 256u, 2u, 32u, 0u>::begin(w, w_o_proj, row, 255u, room, lane);
   no_weights w_up;
-  if (row + 16u <= 256u) {
-    WEIGHTS_SOON(w_o_proj + ulong(row) * T_w_o_proj::row_bytes(256u) + slice * (16u * T_w_o_proj::row_bytes(256u) / 2u), 16u * T_w_o_proj::row_bytes(256u) / 2u);
-  }
   weight_rows<T_w_o_proj, 256u, 2u, 32u, 0u>::send_first(w, 0u, 1u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
@@ -6980,7 +6943,7 @@ kernel void o_proj_x24_q4_k(
 
 //:
 namespace mla {
-//: gate_up_x24_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t norm_factors put_results result_block rows_between silu_for store_pair take_results tile_inputs tile_product weight_rows
+//: gate_up_x24_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t norm_factors put_results result_block rows_between silu_for store_pair take_results tile_inputs tile_product weight_rows
 // gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers.
 // Fused to save three dispatches and the trips of what lies between through memory.
 template <typename T_w_gate_proj, typename T_w_up_proj>
@@ -7005,10 +6968,6 @@ static inline void gate_up_x24_body(
   weight_rows<T_w_gate_proj, 256u, 2u, 32u, 0u>::begin(w, w_gate_proj, row, 767u, room, lane);
   weight_rows<T_w_up_proj, 256u, 2u, 32u, 0u> w_up;
   weight_rows<T_w_up_proj, 256u, 2u, 32u, 0u>::begin(w_up, w_up_proj, row, 767u, room + 0u, lane);
-  if (row + 16u <= 768u) {
-    WEIGHTS_SOON(w_gate_proj + ulong(row) * T_w_gate_proj::row_bytes(256u) + slice * (16u * T_w_gate_proj::row_bytes(256u) / 2u), 16u * T_w_gate_proj::row_bytes(256u) / 2u);
-    WEIGHTS_SOON(w_up_proj + ulong(row) * T_w_up_proj::row_bytes(256u) + slice * (16u * T_w_up_proj::row_bytes(256u) / 2u), 16u * T_w_up_proj::row_bytes(256u) / 2u);
-  }
   weight_rows<T_w_gate_proj, 256u, 2u, 32u, 0u>::send_first(w, 0u, 1u, lane);
   weight_rows<T_w_up_proj, 256u, 2u, 32u, 0u>::send_first(w_up, 0u, 1u, lane);
   EARLIER_DONE;
@@ -7079,7 +7038,7 @@ kernel void gate_up_x24_q4_k_q4_k(
 
 //:
 namespace mla {
-//: down_x24_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
+//: down_x24_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
 // down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch
 // and the trips of what lies between through memory.
 template <typename T_w_down_proj>
@@ -7105,9 +7064,6 @@ static inline void down_x24_body(
   weight_rows<T_w_down_proj, 768u, 2u, 32u, 0u> w;
   weight_rows<T_w_down_proj, 768u, 2u, 32u, 0u>::begin(w, w_down_proj, row, 255u, room, lane);
   no_weights w_up;
-  if (row + 16u <= 256u) {
-    WEIGHTS_SOON(w_down_proj + ulong(row) * T_w_down_proj::row_bytes(768u) + slice * (16u * T_w_down_proj::row_bytes(768u) / 2u), 16u * T_w_down_proj::row_bytes(768u) / 2u);
-  }
   weight_rows<T_w_down_proj, 768u, 2u, 32u, 0u>::send_first(w, 0u, 1u, lane);
   EARLIER_DONE;
   LATER_MAY_START; // all weights are under way: those of the next dispatch may follow

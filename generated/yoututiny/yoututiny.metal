@@ -2821,6 +2821,7 @@ static inline void q_b_store_kv_body(
     share(squares, scratch, sg, lane);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     const float factor = norm_factor(total<4u>(scratch), 64.0f, 1e-06f);
+    LATER_MAY_START; // the latent is here
     UNROLL for (uint k = 0; k < 1u; ++k) {
       const uint i = tid + k * 128u;
       if (i < 64u) cache<T_cache, 80u>::put(cache_, page, current.pos % PAGE_ROWS, i, lat[k] * factor * weight[k], lane);
@@ -3510,6 +3511,7 @@ static inline void q_b_store_kv_x4_body(
     share(squares, scratch, sg, lane);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     const float factor = norm_factor(total<4u>(scratch), 64.0f, 1e-06f);
+    LATER_MAY_START; // the latent is here
     UNROLL for (uint k = 0; k < 1u; ++k) {
       const uint i = tid + k * 128u;
       if (i < 64u) cache<T_cache, 80u>::put(cache_, page, row_current.pos % PAGE_ROWS, i, lat[k] * factor * weight[k], lane);
@@ -4329,6 +4331,7 @@ static inline void q_b_store_kv_x16_body(
     share(squares, scratch, sg, lane);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     const float factor = norm_factor(total<4u>(scratch), 64.0f, 1e-06f);
+    LATER_MAY_START; // the latent is here
     UNROLL for (uint k = 0; k < 1u; ++k) {
       const uint i = tid + k * 128u;
       if (i < 64u) cache<T_cache, 80u>::put(cache_, page, row_current.pos % PAGE_ROWS, i, lat[k] * factor * weight[k], lane);
@@ -4850,7 +4853,6 @@ static inline void gate_up_x16_body(
   weight_rows<T_w_up_proj, 96u, 2u, 16u, 0u>::begin(w_up, w_up_proj, row, 159u, room + 0u, lane);
   if (row + 16u <= 160u) {
     WEIGHTS_SOON(w_gate_proj + ulong(row) * T_w_gate_proj::row_bytes(96u), 16u * T_w_gate_proj::row_bytes(96u));
-    WEIGHTS_SOON(w_up_proj + ulong(row) * T_w_up_proj::row_bytes(96u), 16u * T_w_up_proj::row_bytes(96u));
   }
   weight_rows<T_w_gate_proj, 96u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
   weight_rows<T_w_up_proj, 96u, 2u, 16u, 0u>::send_first(w_up, 0u, 1u, lane);
