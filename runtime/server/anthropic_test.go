@@ -114,3 +114,28 @@ func TestMessagesStructured(t *testing.T) {
 		}
 	}
 }
+
+// TestMessagesBrokenCalls: what is no call becomes no tool_use block, streamed or not.
+func TestMessagesBrokenCalls(t *testing.T) {
+	tools := []anthropic.ToolUnionParam{{OfTool: &anthropic.ToolParam{Name: "weather"}}, {OfTool: &anthropic.ToolParam{Name: "now"}}}
+	c := anthropicClient(serve(t, useTemplate(t, "../chat/testdata/tools/sections.jinja"), sections...))
+	glm := anthropicClient(serve(t, nil, chats...))
+	for way, get := range messageWays {
+		q := message("Broken?")
+		q.Tools = tools
+		out, err := get(c, q)
+		if err != nil || len(out.Content) != 1 || out.StopReason != "end_turn" || out.Content[0].Text != "Well.<｜tool▁call▁begin｜>weather<｜tool▁sep｜>{\"city\": Bern}<｜tool▁call▁end｜>" {
+			t.Errorf("%s: %v, %s", way, err, out.RawJSON())
+		}
+		q = message("Good?")
+		q.Tools, q.MaxTokens = tools, 500
+		if out, err = get(c, q); err != nil || len(out.Content) != 2 || out.StopReason != "tool_use" || out.Content[1].Name != "now" {
+			t.Errorf("%s: %v, %s", way, err, out.RawJSON())
+		}
+		q = message("Cut?")
+		q.Tools = tools
+		if out, err = get(glm, q); err != nil || way == "streamed" && out.StopReason != "max_tokens" {
+			t.Errorf("%s: %v, %s", way, err, out.RawJSON())
+		}
+	}
+}

@@ -54,8 +54,9 @@ type ending struct {
 	err       error
 	matched   string // the stop that ended it
 	calls     int
-	reasoning int // tokens of thoughts
-	prompt    int // tokens of the prompt
+	torn      bool // a stream has a call that broke off, and cannot take it back
+	reasoning int  // tokens of thoughts
+	prompt    int  // tokens of the prompt
 }
 
 // finish is why a choice ended, in OpenAI's words.
@@ -63,7 +64,7 @@ func (e *ending) finish() string {
 	switch {
 	case e.calls > 0:
 		return "tool_calls"
-	case e.result.Reason == engine.ReasonLength, e.result.Reason == engine.ReasonContext:
+	case e.torn, e.result.Reason == engine.ReasonLength, e.result.Reason == engine.ReasonContext:
 		return "length"
 	}
 	return "stop"
@@ -162,6 +163,8 @@ type choice struct {
 	begun    int                // calls
 	calls    int                // that are complete
 	current  call
+	held     bool              // the current call waits for its end
+	torn     bool              // a call broke off that was passed on
 	args     strings.Builder   // of the current call
 	closed   bool              // nothing more is passed on
 	last     time.Time         // when the last token came
@@ -215,7 +218,7 @@ func (s *Server) choice(ctx context.Context, st *stream, j *job, prompt []int32,
 		},
 		Done: func(res engine.Result, err error) {
 			c.finish()
-			end := &ending{result: res, err: cmp.Or(err, c.broken), matched: c.stops.Matched(), calls: c.calls, reasoning: c.thought, prompt: len(prompt)}
+			end := &ending{result: res, err: cmp.Or(err, c.broken), matched: c.stops.Matched(), calls: c.calls, torn: c.torn, reasoning: c.thought, prompt: len(prompt)}
 			s.metrics.ended(end)
 			s.trace(ctx, number, end)
 			st.push(event{choice: number, end: end, tokens: c.pending})
@@ -276,29 +279,25 @@ func (c *choice) pass(events []output.Event) bool {
 	return !c.closed
 }
 
-// put passes an event on.
+// put passes an event on. A call whose end may turn it into text waits for that.
 func (c *choice) put(e output.Event) {
 	switch e.Kind {
 	case output.CallBegin:
-		c.current = call{id: newID("call_"), name: e.Text}
+		c.current, c.held = call{id: newID("call_"), name: e.Text}, !c.sure()
 		c.args.Reset()
 	case output.Arguments:
 		c.args.WriteString(e.Text)
-	case output.Content, output.Reasoning:
-		if e.Text == "" {
-			return
+	case output.CallEnd:
+		c.endCall(e)
+		return
+	default:
+		if e.Text != "" {
+			c.event(e)
 		}
-	}
-	c.event(e)
-	if e.Kind != output.CallEnd {
 		return
 	}
-	c.begun++
-	c.closed = c.closed || c.oneCall
-	if e.Valid {
-		c.calls++
-		c.current.arguments = c.args.String()
-		c.memory.add(c.current)
+	if !c.held {
+		c.event(e)
 	}
 }
 
@@ -329,9 +328,6 @@ type answer struct {
 	*ending
 }
 
-// call is a call of a tool.
-type call struct{ id, name, arguments string }
-
 // collect waits for the ends of all choices, and logs what they have used. A call whose arguments are no object is text.
 func (s *Server) collect(r *http.Request, st *stream, choices int) ([]answer, error) {
 	defer st.settle(r)
@@ -348,6 +344,7 @@ func (s *Server) collect(r *http.Request, st *stream, choices int) ([]answer, er
 				if a.ending = e.end; e.end.err != nil {
 					return nil, e.end.err
 				}
+				a.torn = false // it is text here
 				continue
 			}
 			a.add(e)

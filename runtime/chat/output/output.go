@@ -266,3 +266,6 @@ func (p *Parser) thoughts() bool {
 
 // Thinking says whether the model is at its thoughts.
 func (p *Parser) Thinking() bool { return p.where == inThoughts }
+
+// Pairs says whether calls are written in pairs, which become JSON whatever is in them.
+func (p *Parser) Pairs() bool { return p.format != nil && p.format.Pairs }
