@@ -252,7 +252,7 @@ func (s *serving) serverConfig(eng *engine.Engine, service *completion.Service, 
 	context_, err := s.contextFor(eng)
 	return server.Config{
 		Service: service, Model: s.name(), Context: context_, Chat: renderer, Sampling: s.sampling.of(t),
-		Limits: s.limits, Log: log, LogPrompts: s.logPrompts, Version: buildinfo.Version(),
+		Limits: s.limits, Log: log, Prompts: s.promptLog(log), Worker: isWorker(), Version: buildinfo.Version(),
 	}, err
 }
 

@@ -122,7 +122,7 @@ func (s *serving) serveModels(ctx context.Context) error {
 	key := rand.Text()
 	f := fleet.New(fleet.Config{Models: models, Memory: limit, Idle: s.modelsIdle, Log: log,
 		Run: func(ctx context.Context, m fleet.Model, ready func(string)) error {
-			return s.worker(ctx, files[m.Name], m.Name, key, ready)
+			return s.worker(ctx, files[m.Name], m.Name, key, log, ready)
 		}})
 	defer f.Close()
 	web := server.NewRouter(server.Config{Keys: s.keys, Hosts: s.allowedHosts(), Origins: s.origins, Limits: s.limits, Log: log,
@@ -132,7 +132,7 @@ func (s *serving) serveModels(ctx context.Context) error {
 }
 
 // worker runs the server of a model in a process of its own.
-func (s *serving) worker(ctx context.Context, path, name, key string, ready func(string)) error {
+func (s *serving) worker(ctx context.Context, path, name, key string, log *slog.Logger, ready func(string)) error {
 	args := []string{"serve", "-model", path, "-alias", name, "-port", "0", "-quiet"}
 	s.Visit(func(f *flag.Flag) {
 		if !slices.Contains(frontFlags, f.Name) && f.Name != "quiet" {
@@ -146,7 +146,9 @@ func (s *serving) worker(ctx context.Context, path, name, key string, ready func
 	c.Env = append(c.Env, "MLA_API_KEY="+key, "MLA_MODELS=", workerVariable+"=1")
 	c.Limit = math.MaxInt64 // until it is stopped
 	var once sync.Once
+	prompts := &promptReader{log: log.With("model", name)}
 	c.Line = func(line []byte) {
+		prompts.line(string(line))
 		address, ok := strings.CutPrefix(string(line), "ready ")
 		if ok {
 			once.Do(func() { ready(address) })
@@ -158,9 +160,12 @@ func (s *serving) worker(ctx context.Context, path, name, key string, ready func
 	return nil
 }
 
+// isWorker says whether another mlarun has started this one.
+func isWorker() bool { return os.Getenv(workerVariable) != "" }
+
 // announce tells the one that started this worker when the model can run.
 func (s *serving) announce(ctx context.Context, address string, ready func() bool) {
-	if os.Getenv(workerVariable) == "" {
+	if !isWorker() {
 		return
 	}
 	child.Guard()

@@ -189,7 +189,7 @@ func TestServeModels(t *testing.T) {
 	e := &env{in: strings.NewReader(""), out: io.Discard, err: log, bundles: generated.Bundles(), devices: testDevices(), self: selfTested}
 	s := newServing(e)
 	// A model takes 10 MiB and something: two do not fit.
-	if err := s.read([]string{"-models", dir, "-port", "0", "-c", "128", "-parallel", "2", "-temp", "0", "-models-memory", "0.018"}); err != nil {
+	if err := s.read([]string{"-models", dir, "-port", "0", "-c", "128", "-parallel", "2", "-temp", "0", "-models-memory", "0.018", "-log-prompts"}); err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
@@ -223,7 +223,8 @@ func TestServeModels(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	for _, want := range []string{`left out.*broken\.gguf`, `unloading.*model=one.*memory is needed`} {
+	for _, want := range []string{`left out.*broken\.gguf`, `unloading.*model=one.*memory is needed`,
+		`msg=prompt model=one id=req_\w+ text="func main\(\) {"`, `path=/v1/completions status=200 .*model=two prompt=\d+ cached=0 generated=8\n`} {
 		if log.find(regexp.MustCompile(want)) == "" {
 			t.Errorf("no %s in the log:\n%s", want, log.text.String())
 		}

@@ -2,6 +2,8 @@ package server
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"time"
@@ -23,7 +25,38 @@ func (u *account) add(e *ending, first bool) {
 // log adds an account to the request's line in the log.
 func (u *account) log(r *http.Request) {
 	n := noted(r)
+	n.used = u
 	n.attrs = append(n.attrs, slog.Int("prompt", u.prompt), slog.Int("cached", u.cached), slog.Int("generated", u.generated))
+}
+
+// usedTrailer is where a worker tells its router what a request has used.
+const usedTrailer = "X-Mla-Used"
+
+// tell writes an account behind an answer whose header has announced it.
+func (u *account) tell(h http.Header) {
+	if u != nil {
+		h.Set(usedTrailer, fmt.Sprint(u.prompt, u.cached, u.generated))
+	}
+}
+
+// told is the body of a worker's answer. At its end there is what the request has used,
+// which is for the router's log and not for the client.
+type told struct {
+	io.ReadCloser
+	answer *http.Response
+}
+
+// Read implements io.Reader.
+func (t *told) Read(data []byte) (int, error) {
+	n, err := t.ReadCloser.Read(data)
+	if text := t.answer.Trailer.Get(usedTrailer); err == io.EOF && text != "" {
+		t.answer.Trailer.Del(usedTrailer)
+		u := &account{}
+		if _, err := fmt.Sscan(text, &u.prompt, &u.cached, &u.generated); err == nil {
+			u.log(t.answer.Request)
+		}
+	}
+	return n, err
 }
 
 // settleTime is how long a request that has failed waits for the ends of its choices: they

@@ -130,7 +130,10 @@ func TestLog(t *testing.T) {
 	for _, prompts := range []bool{false, true} {
 		var log safeBuffer
 		s := serve(t, func(c *server.Config, _ *completion.Config) {
-			c.Log, c.LogPrompts = slog.New(slog.NewJSONHandler(&log, nil)), prompts
+			c.Log = slog.New(slog.NewJSONHandler(&log, nil))
+			if prompts {
+				c.Prompts = c.Log
+			}
 		})
 		s.do("POST", "/v1/completions", `{"prompt": "a secret", "max_tokens": 3}`)
 		s.wait("a line", func() bool { return strings.Contains(log.String(), `"generated":3`) })

@@ -46,6 +46,10 @@ func (s *Server) around(next http.Handler) http.Handler {
 		}
 		rec := &recorder{ResponseWriter: w, rc: http.NewResponseController(w), limit: s.cfg.Limits.Write, note: &note{}}
 		r = r.WithContext(context.WithValue(r.Context(), noteKey{}, rec.note))
+		if s.cfg.Worker {
+			w.Header().Set("Trailer", usedTrailer)
+			defer func() { rec.note.used.tell(w.Header()) }()
+		}
 		start := time.Now()
 		defer s.finish(rec, r, id, start)
 		switch {
@@ -98,6 +102,7 @@ var quiet = map[string]bool{"GET /health": true, "GET /metrics": true, "GET /pag
 type note struct {
 	endpoint string
 	attrs    []slog.Attr
+	used     *account  // nil: nothing, or nobody knows
 	failed   *apiError // why the request failed, even if its answer had begun
 }
 

@@ -94,9 +94,9 @@ func (s *Server) start(r *http.Request, j *job) (*stream, error) {
 		}
 	}
 	st.left = len(requests)
-	if s.cfg.LogPrompts {
+	if s.cfg.Prompts != nil {
 		for _, p := range j.prompts {
-			s.cfg.Log.InfoContext(ctx, "prompt", "text", s.tok.Decode(p))
+			s.cfg.Prompts.InfoContext(ctx, "prompt", "id", r.Header.Get(idHeader), "text", s.tok.Decode(p))
 		}
 	}
 	if err := s.cfg.Service.Start(ctx, requests...); err != nil {

@@ -19,7 +19,7 @@ type metrics struct {
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
 	errors   *prometheus.CounterVec
-
+	// Those of answers; a router has none of its own.
 	prompt, cached, generated, drafted, accepted prometheus.Counter
 	queue, first, between, promptRate, rate      prometheus.Histogram
 }
@@ -37,6 +37,12 @@ func newMetrics() *metrics {
 	m.requests = register(m, prometheus.NewCounterVec(prometheus.CounterOpts{Name: "mla_http_requests_total", Help: "Requests by endpoint and status."}, []string{"endpoint", "status"}))
 	m.seconds = register(m, prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "mla_http_request_seconds", Help: "Time from a request's header to the end of its answer.", Buckets: seconds}, []string{"endpoint"}))
 	m.errors = register(m, prometheus.NewCounterVec(prometheus.CounterOpts{Name: "mla_errors_total", Help: "Requests that failed, by reason; queue_full are those refused as too many were waiting."}, []string{"code"}))
+	m.handler = promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+	return m
+}
+
+// ofAnswers adds the metrics of answers.
+func (m *metrics) ofAnswers() {
 	for _, c := range []struct {
 		at         *prometheus.Counter
 		name, help string
@@ -62,8 +68,6 @@ func newMetrics() *metrics {
 	} {
 		*h.at = register(m, prometheus.NewHistogram(prometheus.HistogramOpts{Name: "mla_" + h.name, Help: h.help, Buckets: h.buckets}))
 	}
-	m.handler = promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
-	return m
 }
 
 // register adds a metric.

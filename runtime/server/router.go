@@ -34,6 +34,8 @@ func NewRouter(cfg Config, f *fleet.Fleet, key string) *Server {
 				a.Header.Del(name)
 			}
 			a.Header.Del(idHeader)
+			a.Trailer.Del(usedTrailer) // announced; told has its value
+			a.Body = &told{a.Body, a}
 			return nil
 		},
 		ErrorHandler: func(w http.ResponseWriter, q *http.Request, err error) {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -23,8 +24,12 @@ import (
 // TestRouter: requests get to the model that they name, which is loaded for them.
 func TestRouter(t *testing.T) {
 	workers := map[string]*served{
-		"north": serve(t, func(c *server.Config, _ *completion.Config) { c.Model, c.Keys = "north", []string{"worker"} }, completiontest.Answer{To: "Hello", Text: "x</think>from the north"}),
-		"south": serve(t, func(c *server.Config, _ *completion.Config) { c.Model, c.Keys = "south", []string{"worker"} }, completiontest.Answer{To: "Hello", Text: "x</think>from the south"}),
+		"north": serve(t, func(c *server.Config, _ *completion.Config) {
+			c.Model, c.Keys, c.Worker = "north", []string{"worker"}, true
+		}, completiontest.Answer{To: "Hello", Text: "x</think>from the north"}),
+		"south": serve(t, func(c *server.Config, _ *completion.Config) {
+			c.Model, c.Keys, c.Worker = "south", []string{"worker"}, true
+		}, completiontest.Answer{To: "Hello", Text: "x</think>from the south"}),
 	}
 	f := fleet.New(fleet.Config{Models: []fleet.Model{{Name: "north", Bytes: 60}, {Name: "south", Bytes: 60}, {Name: "broken", Bytes: 1}}, Memory: 100,
 		Run: func(ctx context.Context, m fleet.Model, ready func(string)) error {
@@ -38,7 +43,8 @@ func TestRouter(t *testing.T) {
 		}})
 	t.Cleanup(f.Close)
 	_, cfg, _ := configure(t)
-	cfg.Keys, cfg.Hosts = []string{"secret"}, []string{"localhost"}
+	var log safeBuffer
+	cfg.Keys, cfg.Hosts, cfg.Log = []string{"secret"}, []string{"localhost"}, slog.New(slog.NewJSONHandler(&log, nil))
 	front := httptest.NewServer(server.NewRouter(cfg, f, "worker"))
 	t.Cleanup(front.Close)
 	s := &served{T: t, url: front.URL}
@@ -50,7 +56,7 @@ func TestRouter(t *testing.T) {
 	for _, name := range []string{"north", "south", "north"} {
 		for _, more := range []string{"", `, "stream": true`} {
 			r, text := s.do("POST", "/v1/chat/completions", `{"messages": [{"role": "user", "content": "Hello"}], "model": "`+name+`"`+more+`}`, append(key, "Origin", s.url, "X-Request-Id", "mine")...)
-			if said := strings.Contains(text, "from the "+name) || strings.Contains(text, "[DONE]") && strings.Contains(text, `"model":"`+name); r.StatusCode != 200 || !said || len(r.Header["X-Request-Id"]) != 1 || r.Header.Get("X-Request-Id") != "mine" || len(r.Header["Cache-Control"]) != 1 {
+			if said := strings.Contains(text, "from the "+name) || strings.Contains(text, "[DONE]") && strings.Contains(text, `"model":"`+name); r.StatusCode != 200 || !said || len(r.Header["X-Request-Id"]) != 1 || r.Header.Get("X-Request-Id") != "mine" || len(r.Header["Cache-Control"]) != 1 || len(r.Trailer) > 0 {
 				t.Errorf("%s: %s %q %s", name, r.Status, r.Header, text)
 			}
 		}
@@ -83,6 +89,13 @@ func TestRouter(t *testing.T) {
 		if r, text := s.do(c.method, c.path, c.body, key...); r.StatusCode != c.status || !strings.Contains(text, c.want) {
 			t.Errorf("%s %s %s: %s %.300s", c.method, c.path, c.body, r.Status, text)
 		}
+	}
+	// What the model has used is in the router's log, and its metrics only with its name.
+	if n := strings.Count(log.String(), `"model":"north","prompt":10,"cached":`); n != 4 {
+		t.Errorf("%d lines with numbers of tokens:\n%s", n, log.String())
+	}
+	if _, text := s.do("GET", "/metrics", "", key...); strings.Contains(text, "mla_generated_tokens_total 0") || strings.Contains(text, "mla_first_token_seconds_count 0") {
+		t.Error("the router has metrics of answers of its own")
 	}
 	var list struct{ Data []struct{ ID string } }
 	if _, text := s.do("GET", "/v1/models", "", key...); json.Unmarshal([]byte(text), &list) != nil || len(list.Data) != 3 || list.Data[1].ID != "south" {

@@ -48,10 +48,12 @@ type Config struct {
 	Origins []string
 	Limits  Limits
 	Log     *slog.Logger
-	// LogPrompts puts the texts of prompts into the log.
-	LogPrompts bool
-	Tracer     trace.Tracer // of spans; nil: there are none
-	Version    string
+	// Prompts is a log of the texts of prompts; nil: there is none.
+	Prompts *slog.Logger
+	// Worker says that a router is the only client: it is told what each request has used.
+	Worker  bool
+	Tracer  trace.Tracer // of spans; nil: there are none
+	Version string
 }
 
 // Limits are on what clients can take. Values of 0 are those of DefaultLimits.
@@ -142,6 +144,7 @@ func New(cfg Config) *Server {
 		}
 	}
 	s.grammars = s.newGrammars()
+	s.metrics.ofAnswers()
 	s.metrics.registry.MustRegister(serviceMetrics{cfg.Service})
 	s.handler = s.around(s.mux(s.routes()))
 	return s
