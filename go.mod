@@ -28,7 +28,6 @@ require (
 	go.opentelemetry.io/otel v1.47.0 // the server's spans
 	go.opentelemetry.io/otel/sdk v1.47.0 // makes and sends the spans
 	go.opentelemetry.io/otel/trace v1.47.0 // of anthropic-sdk-go, in tests
-	golang.org/x/net v0.62.0 // netutil: a limit on the server's connections
 	golang.org/x/sys v0.49.0 // mmap, memory and CPU features of the system
 	golang.org/x/term v0.47.0 // the terminal of chats
 	gopkg.in/yaml.v3 v3.0.1 // specs, with line and column of every value
@@ -75,6 +74,7 @@ require (
 	golang.org/x/crypto v0.58.0 // indirect; of nats-server, in tests
 	golang.org/x/exp v0.0.0-20240719175910-8a7402abbf56 // indirect; of gonja
 	golang.org/x/mod v0.41.0 // indirect; of avo
+	golang.org/x/net v0.62.0 // indirect; of anthropic-sdk-go, in tests
 	golang.org/x/sync v0.24.0 // indirect; of avo
 	golang.org/x/text v0.43.0 // indirect; of gonja
 	golang.org/x/time v0.16.0 // indirect; of nats-server, in tests

@@ -20,7 +20,6 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
-	"golang.org/x/net/netutil"
 
 	"mla/runtime/chat"
 	"mla/runtime/chat/output"
@@ -159,13 +158,14 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	base, cut := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cut(nil)
 	limits := s.cfg.Limits
+	limited := limitConnections(l, limits.Connections)
 	web := &http.Server{
 		Handler: s, BaseContext: func(net.Listener) context.Context { return base },
-		ReadHeaderTimeout: limits.Read, IdleTimeout: limits.Idle, MaxHeaderBytes: limits.Header,
+		ReadHeaderTimeout: limits.Read, IdleTimeout: limits.Idle, MaxHeaderBytes: limits.Header, ConnState: limited.state,
 		ErrorLog: slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug),
 	}
 	failed := make(chan error, 1)
-	go func() { failed <- web.Serve(netutil.LimitListener(l, limits.Connections)) }()
+	go func() { failed <- web.Serve(limited) }()
 	select {
 	case err := <-failed:
 		return err

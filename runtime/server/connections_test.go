@@ -1,0 +1,99 @@
+package server_test
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"mla/runtime/completion"
+	"mla/runtime/server"
+)
+
+// dial opens connections and sends something on each.
+func (s *served) dial(n int, sent string) (list []net.Conn) {
+	s.Helper()
+	for range n {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+		if err != nil {
+			s.Fatal(err)
+		}
+		s.Cleanup(func() { conn.Close() })
+		if _, err := io.WriteString(conn, sent); err != nil {
+			s.Fatal(err)
+		}
+		list = append(list, conn)
+	}
+	return list
+}
+
+// healthy asks for the server's health on a connection of its own.
+func (s *served) healthy(limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, "GET", s.url+"/health", nil)
+	if err != nil {
+		s.Fatal(err)
+	}
+	out, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
+	if err == nil {
+		err = out.Body.Close()
+	}
+	return err
+}
+
+// TestIdleConnections: connections on which nobody asks for anything keep nobody out,
+// whether they have never had a request, are at its header, or have had an answer.
+func TestIdleConnections(t *testing.T) {
+	const most = 8
+	for name, sent := range map[string]string{"new": "", "header": "GET /health HTTP/1.1\r\nHost: ", "answered": "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"} {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t, func(c *server.Config, _ *completion.Config) { c.Limits.Connections = most })
+			conns := s.dial(most+2, sent)
+			for range most {
+				if err := s.healthy(10 * time.Second); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := conns[0].SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.Copy(io.Discard, conns[0]); err != nil && strings.Contains(err.Error(), "timeout") {
+				t.Error("the oldest is still there")
+			}
+		})
+	}
+}
+
+// TestBusyConnections: one with a request at hand is never closed for another, which waits
+// until the first one is done.
+func TestBusyConnections(t *testing.T) {
+	const most = 2
+	s := serve(t, func(c *server.Config, _ *completion.Config) { c.Limits.Connections = most })
+	s.model.Slow(2 * time.Millisecond)
+	body := `{"prompt": "x", "max_tokens": 150, "stream": true}`
+	conns := s.dial(most, "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50\r\n\r\n"+body)
+	s.wait("the answers to begin", func() bool { return len(s.service.Requests()) == most })
+	if err := s.healthy(30 * time.Millisecond); err == nil {
+		t.Error("more connections than allowed")
+	}
+	if err := s.healthy(20 * time.Second); err != nil {
+		t.Error(err)
+	}
+	done := 0
+	for _, conn := range conns {
+		for lines := bufio.NewScanner(conn); lines.Scan(); {
+			if strings.Contains(lines.Text(), "[DONE]") {
+				done++
+				break
+			}
+		}
+	}
+	if done != most {
+		t.Errorf("%d of %d answers came to their end", done, most)
+	}
+}
