@@ -80,7 +80,7 @@ func newServing(e *env) *serving {
 		}
 	}
 	f.Func("api-key", "`key` that requests must have, as bearer or x-api-key; may be given several times. The arguments of a process are seen by all, its variables are not", list(&s.keys))
-	f.Func("allow-host", "`name` by which requests may call the server (default: on a loopback address localhost, else any name); may be given several times", list(&s.hosts))
+	f.Func("allow-host", "`name` by which requests may call the server beside addresses (default: localhost and, on other than a loopback address, the machine's own name; any with -api-key); may be given several times", list(&s.hosts))
 	f.Func("cors-origin", "`origin` of web pages that may use the server, e.g. http://localhost:3000 (default: none); may be given several times", list(&s.origins))
 	f.IntVar(&s.queue, "queue", 64, "requests that may wait; further ones are told to come again (429)")
 	f.DurationVar(&s.limits.Drain, "drain", s.limits.Drain, "time that answers have to end when the server is stopped")
@@ -185,6 +185,7 @@ func (s *serving) listen(ctx context.Context, log *slog.Logger) (net.Listener, *
 	if err != nil {
 		return nil, nil, err
 	}
+	s.warnOpen(log)
 	traces, err := tracing(ctx, log)
 	if err != nil {
 		return nil, nil, errors.Join(err, l.Close())
@@ -312,15 +313,37 @@ func (s *serving) name() string {
 	return strings.TrimSuffix(filepath.Base(s.model), ".gguf")
 }
 
-// allowedHosts are the names by which the server may be called. Nobody else's name
-// belongs to a loopback address, so one that does is a trick on a browser.
-func (s *serving) allowedHosts() []string {
+// loopback says whether only this machine reaches the server.
+func (s *serving) loopback() bool {
 	addr, err := netip.ParseAddr(s.host)
-	loopback := s.host == "localhost" || err == nil && addr.IsLoopback()
-	if len(s.hosts) == 0 && !loopback {
+	return s.host == "localhost" || err == nil && addr.IsLoopback()
+}
+
+// allowedHosts are the names by which the server may be called beside addresses; none: any.
+// A page of a stranger may give its own name to this server's address, and a browser then
+// lets it ask. A loopback address has no name but localhost. Other addresses have names that
+// nobody here knows, so with a key, which such a page does not have, any will do.
+func (s *serving) allowedHosts() []string {
+	if len(s.hosts) == 0 && len(s.keys) > 0 && !s.loopback() {
 		return nil
 	}
-	return append([]string{"localhost", s.host}, s.hosts...)
+	list := append([]string{"localhost", s.host}, s.hosts...)
+	if s.loopback() || len(s.keys) > 0 {
+		return list
+	}
+	name, err := os.Hostname()
+	if err != nil || name == "" {
+		return list
+	}
+	short, _, _ := strings.Cut(name, ".")
+	return append(list, name, short, short+".local")
+}
+
+// warnOpen says so if anybody on the network may use the server.
+func (s *serving) warnOpen(log *slog.Logger) {
+	if !s.loopback() && len(s.keys) == 0 {
+		log.Warn("whoever reaches this machine may use the server: -api-key is not given", "host", s.host)
+	}
 }
 
 func (s *serving) logger() *slog.Logger {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -169,6 +170,46 @@ func TestServeKeyFromEnvironment(t *testing.T) {
 	}
 	if s.host = "0.0.0.0"; s.allowedHosts() != nil {
 		t.Errorf("on all addresses: %q", s.allowedHosts())
+	}
+}
+
+// TestServeOpen: a server that others reach, without a key, says so and answers only by
+// names that are its own.
+func TestServeOpen(t *testing.T) {
+	name, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args  string
+		warns bool
+		own   bool // names of the machine are allowed
+		any   bool
+	}{
+		{"-host 0.0.0.0", true, true, false},
+		{"-host 0.0.0.0 -allow-host mac.example", true, true, false},
+		{"-host 0.0.0.0 -api-key k", false, false, true},
+		{"-host 0.0.0.0 -api-key k -allow-host mac.example", false, false, false},
+		{"", false, false, false},
+	} {
+		log := &lockedLog{}
+		s := newServing(&env{in: strings.NewReader(""), out: io.Discard, err: log, devices: testDevices()})
+		if err := s.read(append([]string{"-model", shipped, "-port", "0"}, strings.Fields(c.args)...)); err != nil {
+			t.Fatal(err)
+		}
+		l, traces, err := s.listen(t.Context(), s.logger())
+		if err != nil {
+			t.Fatal(err)
+		}
+		traces.end(time.Second)
+		l.Close()
+		if got := log.find(regexp.MustCompile("WARN.*-api-key")) != ""; got != c.warns {
+			t.Errorf("%s: warned %v: %s", c.args, got, log.text.String())
+		}
+		hosts := s.allowedHosts()
+		if slices.Contains(hosts, name) != c.own || (hosts == nil) != c.any || slices.Contains(hosts, "mac.example") != strings.Contains(c.args, "mac.example") {
+			t.Errorf("%s: %q", c.args, hosts)
+		}
 	}
 }
 

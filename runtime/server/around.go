@@ -54,7 +54,7 @@ func (s *Server) around(next http.Handler) http.Handler {
 		defer s.finish(rec, r, id, start)
 		switch {
 		case !s.knowsHost(r.Host):
-			fail(rec, r, &apiError{Status: http.StatusForbidden, Type: "permission_error", Code: "host", Message: "the server does not answer for the host " + clip(r.Host, 100)})
+			fail(rec, r, &apiError{Status: http.StatusForbidden, Type: "permission_error", Code: "host", Message: "the server does not answer for the host " + clip(r.Host, 100) + "; its flag -allow-host adds names"})
 		case same.Check(r) != nil:
 			fail(rec, r, &apiError{Status: http.StatusForbidden, Type: "permission_error", Code: "origin", Message: "web pages of other origins may not use the server"})
 		case s.preflight(rec, r):
