@@ -74,7 +74,7 @@ require (
 	golang.org/x/crypto v0.58.0 // indirect; of nats-server, in tests
 	golang.org/x/exp v0.0.0-20240719175910-8a7402abbf56 // indirect; of gonja
 	golang.org/x/mod v0.41.0 // indirect; of avo
-	golang.org/x/net v0.62.0 // indirect; of anthropic-sdk-go, in tests
+	golang.org/x/net v0.62.0 // indirect; of gonja
 	golang.org/x/sync v0.24.0 // indirect; of avo
 	golang.org/x/text v0.43.0 // indirect; of gonja
 	golang.org/x/time v0.16.0 // indirect; of nats-server, in tests

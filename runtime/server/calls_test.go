@@ -86,3 +86,12 @@ func TestStreamedTornCalls(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// TestSpentBudget: a model whose thoughts were cut may end them once more, which is not shown.
+func TestSpentBudget(t *testing.T) {
+	s := serve(t, nil, completiontest.Answer{To: "Think?", Text: "They</think> greet.\n</think>Hi."})
+	out := s.answer("/v1/chat/completions", `{"messages": [{"role": "user", "content": "Think?"}], "reasoning_budget": 4}`)
+	if got := at(out, "choices", 0, "message", "content"); got != " greet.\nHi." || at(out, "choices", 0, "message", "reasoning_content") != "They" {
+		t.Errorf("%v", out)
+	}
+}

@@ -240,6 +240,7 @@ func (c *choice) force(budget int) int32 {
 	if !c.parser.Thinking() || c.thought < budget || len(c.unsaid) == 0 {
 		return -1
 	}
+	c.parser.EndThoughts()
 	id := c.unsaid[0]
 	c.unsaid = c.unsaid[1:]
 	return id

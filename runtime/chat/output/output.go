@@ -54,6 +54,7 @@ type Parser struct {
 	where  place
 	held   string
 	begun  bool   // something other than white space has been written
+	forced bool   // the thoughts were ended for the model, which may end them once more
 	trim   string // white space that does not count before the next text
 	events []Event
 	call   call
@@ -189,6 +190,9 @@ func (p *Parser) text() bool {
 	blanks := p.held[len(before):at]
 	p.held = p.held[at+len(marker):]
 	switch marker {
+	case p.think[1]:
+		p.emit(Content, strings.TrimLeft(blanks, p.trim))
+		p.forced = false
 	case p.think[0]:
 		p.where, p.trim, p.begun = inThoughts, "\n", true
 	case p.format.Call:
@@ -206,6 +210,9 @@ func (p *Parser) next() (at int, marker string) {
 	var markers []string
 	if !p.begun {
 		markers = append(markers, p.think[0])
+	}
+	if p.forced {
+		markers = append(markers, p.think[1])
 	}
 	if p.format != nil {
 		markers = append(markers, p.format.Call, p.format.Begin, p.format.End)
@@ -266,6 +273,10 @@ func (p *Parser) thoughts() bool {
 
 // Thinking says whether the model is at its thoughts.
 func (p *Parser) Thinking() bool { return p.where == inThoughts }
+
+// EndThoughts tells the parser that the end of the thoughts is written for the model. It may
+// go on with them and end them itself: that marker is no text.
+func (p *Parser) EndThoughts() { p.forced = true }
 
 // Pairs says whether calls are written in pairs, which become JSON whatever is in them.
 func (p *Parser) Pairs() bool { return p.format != nil && p.format.Pairs }
