@@ -163,7 +163,7 @@ func (q *messagesRequest) tools(c *conversation) error {
 	case "any":
 		c.choice.must = true
 	case "tool":
-		c.choice = toolChoice{must: true, name: q.ToolChoice.Name}
+		c.choice = onlyTool(q.ToolChoice.Name)
 		return declares("tool_choice", c.tools, q.ToolChoice.Name)
 	default:
 		return bad("tool_choice.type", "%q; expected auto, any, tool or none", clip(q.ToolChoice.Type, 50))

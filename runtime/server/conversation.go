@@ -22,12 +22,6 @@ type conversation struct {
 	grammar  *wanted // of the answer's text; nil: none
 }
 
-// toolChoice says whether tools may be called, must be, or which one must be.
-type toolChoice struct {
-	none, must bool
-	name       string
-}
-
 // Limits on a conversation, beside that on the body.
 const (
 	maxTools = 512
@@ -95,7 +89,7 @@ func (s *Server) chatJob(c *conversation) (*job, error) {
 	}
 	config := output.Config{Thinking: r.thinking}
 	if len(c.tools) > 0 && !c.choice.none {
-		config.Format, config.Tools = s.format, c.tools
+		config.Format, config.Tools = s.format, c.callable()
 	}
 	budget := -1
 	if c.budget != nil {

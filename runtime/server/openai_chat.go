@@ -106,51 +106,6 @@ func (q *chatRequest) tools(c *conversation) (err error) {
 	return err
 }
 
-// readChoice reads OpenAI's tool_choice.
-func readChoice(text raw, tools []raw) (toolChoice, error) {
-	if len(text) == 0 || text[0] == 'n' {
-		return toolChoice{}, nil
-	}
-	var word string
-	var named struct {
-		Name     string `json:"name"` // of the responses API
-		Function struct {
-			Name string `json:"name"`
-		} `json:"function"`
-	}
-	if json.Unmarshal(text, &word) == nil {
-		switch word {
-		case "auto":
-			return toolChoice{}, nil
-		case "none":
-			return toolChoice{none: true}, nil
-		case "required":
-			return toolChoice{must: true}, nil
-		}
-		return toolChoice{}, bad("tool_choice", "%q; expected auto, none, required, or a function", clip(word, 50))
-	}
-	if json.Unmarshal(text, &named) != nil {
-		return toolChoice{}, bad("tool_choice", "expected auto, none, required, or a function")
-	}
-	set(&named.Name, named.Function.Name)
-	return toolChoice{must: true, name: named.Name}, declares("tool_choice", tools, named.Name)
-}
-
-// declares fails if a tool is not among the declared ones.
-func declares(param string, tools []raw, name string) error {
-	for _, text := range tools {
-		var t struct {
-			Function struct {
-				Name string `json:"name"`
-			} `json:"function"`
-		}
-		if json.Unmarshal(text, &t) == nil && t.Function.Name == name {
-			return nil
-		}
-	}
-	return bad(param, "there is no tool %q", clip(name, 100))
-}
-
 // job is the job of the request.
 func (q *chatRequest) job(s *Server) (*job, error) {
 	c, err := q.conversation(s)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"mla/runtime/chat/output"
 	"mla/runtime/grammar"
@@ -29,21 +30,25 @@ func (s *Server) writing() output.Grammars {
 }
 
 // callGrammar is what a call has to follow behind its marker; nil: nothing in particular.
-// It is there if a call is asked for or a tool is strict, and then arguments follow their
+// It is there if a call is asked for, only some tools may be called, or one is strict, and then arguments follow their
 // schemas: those of strict tools exactly, those of others as far as keywords are supported.
 func (s *Server) callGrammar(c *conversation) (*grammar.Compiled, error) {
-	tools := make([]callable, len(c.tools))
-	asked := c.choice.must
+	var tools []callable
+	asked := c.choice.must || c.choice.only != nil
 	for i, text := range c.tools {
-		if err := json.Unmarshal(text, &tools[i]); err != nil {
+		var t callable
+		if err := json.Unmarshal(text, &t); err != nil {
 			return nil, bad(fmt.Sprintf("tools[%d].function", i), "expected a name, and parameters that are a JSON Schema")
 		}
-		asked = asked || tools[i].Function.Strict
+		if c.choice.only == nil || slices.Contains(c.choice.only, t.Function.Name) {
+			tools = append(tools, t)
+			asked = asked || t.Function.Strict
+		}
 	}
 	if !asked || c.choice.none || s.format == nil {
 		return nil, nil
 	}
-	key := "calls" + string(bytes.Join(rawBytes(c.tools), []byte("\n")))
+	key := "calls" + string(bytes.Join(rawBytes(c.callable()), []byte("\n")))
 	return s.grammars.get(&wanted{"tools", key, func() (*grammar.Grammar, error) { return s.callRules(tools) }})
 }
 

@@ -1,0 +1,132 @@
+package server
+
+import (
+	"encoding/json"
+	"slices"
+)
+
+// toolChoice says whether tools may be called, must be, and which ones.
+type toolChoice struct {
+	none, must bool
+	name       string   // of the tool that must be called
+	only       []string // tools that may be called; nil: all that are declared
+}
+
+// onlyTool is the choice of one tool, of which there may be several calls.
+func onlyTool(name string) toolChoice {
+	return toolChoice{must: true, name: name, only: []string{name}}
+}
+
+// callable are the tools that may be called. The prompt has the others, too: so it begins
+// as that of another request with another choice.
+func (c *conversation) callable() []raw {
+	if c.choice.only == nil {
+		return c.tools
+	}
+	return slices.DeleteFunc(slices.Clone(c.tools), func(t raw) bool { return !slices.Contains(c.choice.only, toolName(t)) })
+}
+
+// openAIChoice is OpenAI's tool_choice if it is not a word: a tool, or those of which the
+// model may choose. The chat API has their fields in an object, the responses API has not.
+type openAIChoice struct {
+	Type string `json:"type"`
+	namedTool
+	allowedTools
+	Allowed *allowedTools `json:"allowed_tools"`
+}
+
+type namedTool struct {
+	Name     string `json:"name"`
+	Function struct {
+		Name string `json:"name"`
+	} `json:"function"`
+}
+
+type allowedTools struct {
+	Mode  string      `json:"mode"`
+	Tools []namedTool `json:"tools"`
+}
+
+// name is the tool's, in either API.
+func (t *namedTool) name() string {
+	set(&t.Name, t.Function.Name)
+	return t.Name
+}
+
+// readChoice reads OpenAI's tool_choice.
+func readChoice(text raw, tools []raw) (toolChoice, error) {
+	if isNull(text) {
+		return toolChoice{}, nil
+	}
+	var word string
+	if json.Unmarshal(text, &word) == nil {
+		return chosenWord(word)
+	}
+	var q openAIChoice
+	if json.Unmarshal(text, &q) != nil {
+		return toolChoice{}, bad("tool_choice", "expected auto, none, required, a function, or allowed_tools")
+	}
+	if q.Type == "allowed_tools" {
+		if q.Allowed != nil {
+			q.allowedTools = *q.Allowed
+		}
+		return q.allowedTools.choice(tools)
+	}
+	return onlyTool(q.name()), declares("tool_choice", tools, q.name())
+}
+
+func chosenWord(word string) (toolChoice, error) {
+	switch word {
+	case "auto":
+		return toolChoice{}, nil
+	case "none":
+		return toolChoice{none: true}, nil
+	case "required":
+		return toolChoice{must: true}, nil
+	}
+	return toolChoice{}, bad("tool_choice", "%q; expected auto, none, required, a function, or allowed_tools", clip(word, 50))
+}
+
+// choice lets the model choose of some tools.
+func (a *allowedTools) choice(tools []raw) (toolChoice, error) {
+	if len(a.Tools) == 0 {
+		return toolChoice{}, bad("tool_choice", "allowed_tools has no tools")
+	}
+	c := toolChoice{}
+	for i := range a.Tools {
+		name := a.Tools[i].name()
+		if err := declares("tool_choice", tools, name); err != nil {
+			return c, err
+		}
+		c.only = append(c.only, name)
+	}
+	switch a.Mode {
+	case "auto":
+	case "required":
+		c.must = true
+	default:
+		return c, bad("tool_choice", "the mode of allowed_tools is %q; expected auto or required", clip(a.Mode, 50))
+	}
+	return c, nil
+}
+
+// declares fails if a tool is not among the declared ones.
+func declares(param string, tools []raw, name string) error {
+	if !slices.ContainsFunc(tools, func(t raw) bool { return toolName(t) == name }) {
+		return bad(param, "there is no tool %q", clip(name, 100))
+	}
+	return nil
+}
+
+// toolName is the name that a tool is declared with.
+func toolName(text raw) string {
+	var t struct {
+		Function struct {
+			Name string `json:"name"`
+		} `json:"function"`
+	}
+	if json.Unmarshal(text, &t) != nil {
+		return ""
+	}
+	return t.Function.Name
+}
