@@ -47,6 +47,9 @@ func (s *Server) render(c *conversation) (*rendered, error) {
 	if len(opts.Tools) > 0 && s.format == nil {
 		return nil, bad("tools", "the model's chat template says nothing about calls, or in a way that is not known")
 	}
+	if len(opts.Tools) > 0 && s.toolless {
+		return nil, bad("tools", "the model's chat template does not show tools to the model; one that does can be given with -chat-template")
+	}
 	if c.choice.must {
 		if len(c.tools) == 0 {
 			return nil, bad("tool_choice", "there are no tools")

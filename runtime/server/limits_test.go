@@ -144,14 +144,14 @@ func TestNative(t *testing.T) {
 // TestAlwaysThinks: where a template cannot switch thinking off, a call is forced behind
 // thoughts that are none.
 func TestAlwaysThinks(t *testing.T) {
-	renderer, err := chat.For("{{ messages[0].content }}<|assistant|><think>\n{# calls are in <tool_call> #}", chat.Hints{})
+	renderer, err := chat.For("{% for t in tools or [] %}{{ t.function.name }}{% endfor %}{{ messages[0].content }}<|assistant|><think>\n{# calls are in <tool_call> #}", chat.Hints{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := serve(t, func(c *server.Config, _ *completion.Config) { c.Chat = renderer })
 	var prompt struct{ Prompt string }
 	s.post("/apply-template", `{"messages": [{"role": "user", "content": "x"}], "tools": [{"type": "function", "function": {"name": "now"}}], "tool_choice": {"type": "function", "function": {"name": "now"}}}`, &prompt)
-	if want := "x<|assistant|><think>\n</think>\n\n<tool_call>\n{\"name\": \"now\", \"arguments\": "; prompt.Prompt != want {
+	if want := "nowx<|assistant|><think>\n</think>\n\n<tool_call>\n{\"name\": \"now\", \"arguments\": "; prompt.Prompt != want {
 		t.Errorf("%q; expected %q", prompt.Prompt, want)
 	}
 }

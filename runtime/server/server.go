@@ -100,6 +100,7 @@ type Server struct {
 	cfg      Config
 	tok      *tokenizer.Tokenizer
 	format   *output.Format // of calls; nil: the model makes none
+	toolless bool           // the model's template has no place for declarations of tools
 	stops    map[int32]bool // tokens that end an answer in a chat
 	visible  map[int32]bool // tokens that a chat's parser has to see
 	calls    *memory
@@ -126,7 +127,7 @@ func newServer(cfg Config) *Server {
 func New(cfg Config) *Server {
 	s := newServer(cfg)
 	s.tok, s.calls = cfg.Service.Tokenizer(), newMemory()
-	s.format = output.FormatOf(cfg.Chat.Template())
+	s.format, s.toolless = output.FormatOf(cfg.Chat.Template()), hidesTools(cfg.Chat)
 	s.stops, s.visible = map[int32]bool{}, map[int32]bool{}
 	for _, text := range cfg.Chat.Stops() {
 		if id, ok := s.tok.TokenID(text); ok {

@@ -3,7 +3,19 @@ package server
 import (
 	"encoding/json"
 	"slices"
+	"strings"
+
+	"mla/runtime/chat"
 )
+
+// hidesTools says whether a template leaves out the declarations of tools, as that of
+// DeepSeek-V3.1 does, which has calls. A model that is not told of a tool cannot call it.
+func hidesTools(r chat.Renderer) bool {
+	const name = "probe_of_this_template"
+	probe := raw(`{"type": "function", "function": {"name": "` + name + `", "description": "x", "parameters": {"type": "object", "properties": {}}}}`)
+	text, err := r.Render([]chat.Message{{Role: chat.User, Content: "x"}}, chat.Options{AddGenerationPrompt: true, Tools: []raw{probe}})
+	return err == nil && !strings.Contains(text, name) // of an error, requests are told
+}
 
 // toolChoice says whether tools may be called, must be, and which ones.
 type toolChoice struct {

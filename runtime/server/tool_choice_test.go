@@ -1,12 +1,37 @@
 package server_test
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"mla/runtime/completion/completiontest"
 )
+
+// TestToollessTemplate: tools that the model would not be told of are refused.
+func TestToollessTemplate(t *testing.T) {
+	template, err := os.ReadFile("../chat/testdata/tools/sections.jinja")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, ok := strings.Cut(string(template), "\n") // the first line has the tools
+	file := filepath.Join(t.TempDir(), "toolless.jinja")
+	if err := os.WriteFile(file, []byte("{{ bos_token }}\n"+rest), 0o600); err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	s := serve(t, useTemplate(t, file), sections...)
+	body := `{"max_tokens": 5, "messages": [{"role": "user", "content": "Good?"}], ` + twoTools
+	for _, path := range []string{"/v1/chat/completions", "/apply-template"} {
+		if r, text := s.do("POST", path, body+`}`); r.StatusCode != 400 || !strings.Contains(text, "does not show tools") || !strings.Contains(text, `"param":"tools"`) {
+			t.Errorf("%s: %s %s", path, r.Status, text)
+		}
+	}
+	if r, text := s.do("POST", "/v1/chat/completions", body+`, "tool_choice": "none"}`); r.StatusCode != 200 {
+		t.Errorf("tools that may not be called: %s %s", r.Status, text)
+	}
+}
 
 // choosing are answers with calls of two tools.
 var choosing = []completiontest.Answer{
