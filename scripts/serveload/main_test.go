@@ -28,6 +28,11 @@ func TestLoad(t *testing.T) {
 			}
 		}
 	}
+	long := *l
+	long.tokens = 1 << 20
+	if _, err := long.serve(1, 1, ""); err == nil || !strings.Contains(err.Error(), "this model allows 1 to") {
+		t.Errorf("a server that does not start: %v", err)
+	}
 	var text strings.Builder
 	if err := write(&text, "md", []row{newRow("a", "b", "ms", []float64{3, 1, 2}).atMost(2), newRow("a", "c", "", []float64{1, 2}).atLeast(2)}); err != nil {
 		t.Fatal(err)

@@ -42,15 +42,18 @@ func (l *load) serve(parallel, threads int, cpus string, flags ...string) (*serv
 		return nil, err
 	}
 	s := &server{cmd: c}
-	lines := bufio.NewScanner(log)
+	lines, last := bufio.NewScanner(log), ""
 	for s.url == "" && lines.Scan() {
+		if text := strings.TrimSpace(lines.Text()); text != "" {
+			last = text // if the server does not start, this says why
+		}
 		var line struct{ Msg, Address string }
 		if json.Unmarshal(lines.Bytes(), &line) == nil && line.Msg == "listening" {
 			s.url = line.Address
 		}
 	}
 	if s.url == "" {
-		return nil, errors.Join(fmt.Errorf("the server does not listen: %s", lines.Text()), c.Wait())
+		return nil, errors.Join(fmt.Errorf("the server does not listen: %s", last), c.Wait())
 	}
 	go func() { _, _ = io.Copy(io.Discard, log) }() // it would wait for a reader
 	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
