@@ -4997,7 +4997,7 @@ static inline void store_kv_k_b_body(
     device const float * cs = rope + (ulong(current.pos) * 32u + pair) * 2u;
     float cosine = cs[0], sine = cs[1];
     EARLIER_DONE;
-    LATER_MAY_START; // attention has no weights, which would be in the way of the latent
+    LATER_MAY_START; // others' weights would be in the way of the latent
     float lat[4];
     UNROLL for (uint k = 0; k < 4u; ++k) lat[k] = float(kv_a[min(tid + k * 128u, 511u)]);
     for (uint i = tid; i < 64u; i += 128u) {
@@ -7340,7 +7340,7 @@ static inline void store_kv_k_b_x16_body(
     device const float * cs = rope + (ulong(row_current.pos) * 32u + pair) * 2u;
     float cosine = cs[0], sine = cs[1];
     EARLIER_DONE;
-    LATER_MAY_START; // attention has no weights, which would be in the way of the latent
+    LATER_MAY_START; // others' weights would be in the way of the latent
     float lat[4];
     UNROLL for (uint k = 0; k < 4u; ++k) lat[k] = float(row_kv_a[min(tid + k * 128u, 511u)]);
     for (uint i = tid; i < 64u; i += 128u) {
@@ -10269,7 +10269,7 @@ kernel void q_kv_a_x512_bf16_bf16(
 
 //:
 namespace mla {
-//: store_kv_x512_body using EARLIER_DONE LATER_MAY_START PAGE_ROWS Row UNROLL act_t cache norm_factor share total turn_by
+//: store_kv_x512_body using EARLIER_DONE PAGE_ROWS Row UNROLL act_t cache norm_factor share total turn_by
 // store_kv: normalises its input itself, rotates by the position, writes the new latent cache row.
 // Fused to save two dispatches and the trips of what lies between through memory.
 template <typename T_cache>
@@ -10312,7 +10312,6 @@ static inline void store_kv_x512_body(
   share(squares, scratch, sg, lane);
   threadgroup_barrier(mem_flags::mem_threadgroup);
   const float factor = norm_factor(total<8u>(scratch), 512.0f, 1e-06f);
-  LATER_MAY_START; // the latent is here
   UNROLL for (uint k = 0; k < 2u; ++k) {
     const uint i = tid + k * 256u;
     if (i < 512u) cache<T_cache, 576u>::put(cache_, page, row_current.pos % PAGE_ROWS, i, lat[k] * factor * weight[k], lane);

@@ -3198,7 +3198,6 @@ static inline void q_b_store_kv_body(
     share(squares, scratch, sg, lane);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     const float factor = norm_factor(total<4u>(scratch), 64.0f, 1e-05f);
-    LATER_MAY_START; // the latent is here
     UNROLL for (uint k = 0; k < 1u; ++k) {
       const uint i = tid + k * 128u;
       if (i < 64u) cache<T_cache, 80u>::put(cache_, page, current.pos % PAGE_ROWS, i, lat[k] * factor * weight[k], lane);
@@ -4198,7 +4197,6 @@ static inline void q_b_store_kv_x16_body(
     share(squares, scratch, sg, lane);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     const float factor = norm_factor(total<4u>(scratch), 64.0f, 1e-05f);
-    LATER_MAY_START; // the latent is here
     UNROLL for (uint k = 0; k < 1u; ++k) {
       const uint i = tid + k * 128u;
       if (i < 64u) cache<T_cache, 80u>::put(cache_, page, row_current.pos % PAGE_ROWS, i, lat[k] * factor * weight[k], lane);

@@ -3247,7 +3247,6 @@ static inline void q_b_store_kv_body(
     share(squares, scratch, sg, lane);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     const float factor = norm_factor(total<4u>(scratch), 128.0f, 1e-05f);
-    LATER_MAY_START; // the latent is here
     UNROLL for (uint k = 0; k < 1u; ++k) {
       const uint i = tid + k * 128u;
       if (i < 128u) cache<T_cache, 160u>::put(cache_, page, current.pos % PAGE_ROWS, i, lat[k] * factor * weight[k], lane);
@@ -4349,7 +4348,6 @@ static inline void q_b_store_kv_x16_body(
     share(squares, scratch, sg, lane);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     const float factor = norm_factor(total<4u>(scratch), 128.0f, 1e-05f);
-    LATER_MAY_START; // the latent is here
     UNROLL for (uint k = 0; k < 1u; ++k) {
       const uint i = tid + k * 128u;
       if (i < 128u) cache<T_cache, 160u>::put(cache_, page, row_current.pos % PAGE_ROWS, i, lat[k] * factor * weight[k], lane);

@@ -3616,7 +3616,6 @@ static inline void q_b_store_kv_body(
     share(squares, scratch, sg, lane);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     const float factor = norm_factor(total<4u>(scratch), 256.0f, 1e-05f);
-    LATER_MAY_START; // the latent is here
     UNROLL for (uint k = 0; k < 2u; ++k) {
       const uint i = tid + k * 128u;
       if (i < 256u) cache<T_cache, 288u>::put(cache_, page, current.pos % PAGE_ROWS, i, lat[k] * factor * weight[k], lane);
@@ -4735,7 +4734,6 @@ static inline void q_b_store_kv_x16_body(
     share(squares, scratch, sg, lane);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     const float factor = norm_factor(total<4u>(scratch), 256.0f, 1e-05f);
-    LATER_MAY_START; // the latent is here
     UNROLL for (uint k = 0; k < 2u; ++k) {
       const uint i = tid + k * 128u;
       if (i < 256u) cache<T_cache, 288u>::put(cache_, page, row_current.pos % PAGE_ROWS, i, lat[k] * factor * weight[k], lane);

@@ -4279,7 +4279,6 @@ static inline void q_b_store_kv_body(
     share(squares, scratch, sg, lane);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     const float factor = norm_factor(total<4u>(scratch), 256.0f, 1e-06f);
-    LATER_MAY_START; // the latent is here
     UNROLL for (uint k = 0; k < 2u; ++k) {
       const uint i = tid + k * 128u;
       if (i < 256u) cache<T_cache, 288u>::put(cache_, page, current.pos % PAGE_ROWS, i, lat[k] * factor * weight[k], lane);
@@ -5254,7 +5253,6 @@ static inline void q_b_store_kv_x16_body(
     share(squares, scratch, sg, lane);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     const float factor = norm_factor(total<4u>(scratch), 256.0f, 1e-06f);
-    LATER_MAY_START; // the latent is here
     UNROLL for (uint k = 0; k < 2u; ++k) {
       const uint i = tid + k * 128u;
       if (i < 256u) cache<T_cache, 288u>::put(cache_, page, row_current.pos % PAGE_ROWS, i, lat[k] * factor * weight[k], lane);
@@ -6570,7 +6568,7 @@ kernel void q_b_x24_q4_k(
 
 //:
 namespace mla {
-//: store_kv_x24_body using EARLIER_DONE LATER_MAY_START PAGE_ROWS Row UNROLL act_t cache norm_factor share total turn_by
+//: store_kv_x24_body using EARLIER_DONE PAGE_ROWS Row UNROLL act_t cache norm_factor share total turn_by
 // store_kv: normalises its input itself, rotates by the position, writes the new latent cache row.
 // Fused to save two dispatches and the trips of what lies between through memory.
 template <typename T_cache>
@@ -6613,7 +6611,6 @@ static inline void store_kv_x24_body(
   share(squares, scratch, sg, lane);
   threadgroup_barrier(mem_flags::mem_threadgroup);
   const float factor = norm_factor(total<4u>(scratch), 256.0f, 1e-06f);
-  LATER_MAY_START; // the latent is here
   UNROLL for (uint k = 0; k < 2u; ++k) {
     const uint i = tid + k * 128u;
     if (i < 256u) cache<T_cache, 288u>::put(cache_, page, row_current.pos % PAGE_ROWS, i, lat[k] * factor * weight[k], lane);
