@@ -348,8 +348,12 @@ func (v *partView) SelectionsOfTile() int { return v.FactorsOfTile() + v.factors
 
 // MembersOfTile is where the members of all experts are, behind the entries.
 func (v *partView) MembersOfTile() int {
-	p := v.P.(*plan.Experts)
-	return v.SelectionsOfTile() + entryWords*p.Grouping.Entries(v.Width, p.Tokens)
+	return v.SelectionsOfTile() + v.entries(v.P.(*plan.Experts))
+}
+
+// entries is how many numbers the entries of all experts are.
+func (v *partView) entries(p *plan.Experts) int {
+	return entryWords * p.Grouping.Entries(v.Width, p.Tokens)
 }
 
 // selections is how many numbers that is.
@@ -359,7 +363,7 @@ func (v *partView) selections() int {
 	case !ok:
 		return 0
 	case p.Persistent > 0:
-		return entryWords*p.Grouping.Entries(v.Width, p.Tokens) + v.Width*p.Grouping.K
+		return v.entries(p) + v.Selections()
 	}
 	return p.Tokens
 }

@@ -4997,7 +4997,7 @@ static inline void store_kv_k_b_body(
     device const float * cs = rope + (ulong(current.pos) * 32u + pair) * 2u;
     float cosine = cs[0], sine = cs[1];
     EARLIER_DONE;
-    LATER_MAY_START; // others' weights would be in the way of the latent
+    LATER_MAY_START; // attention has no weights, whose loads would delay the latent's
     float lat[4];
     UNROLL for (uint k = 0; k < 4u; ++k) lat[k] = float(kv_a[min(tid + k * 128u, 511u)]);
     for (uint i = tid; i < 64u; i += 128u) {
@@ -7340,7 +7340,7 @@ static inline void store_kv_k_b_x16_body(
     device const float * cs = rope + (ulong(row_current.pos) * 32u + pair) * 2u;
     float cosine = cs[0], sine = cs[1];
     EARLIER_DONE;
-    LATER_MAY_START; // others' weights would be in the way of the latent
+    LATER_MAY_START; // attention has no weights, whose loads would delay the latent's
     float lat[4];
     UNROLL for (uint k = 0; k < 4u; ++k) lat[k] = float(row_kv_a[min(tid + k * 128u, 511u)]);
     for (uint i = tid; i < 64u; i += 128u) {

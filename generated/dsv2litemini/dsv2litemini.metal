@@ -3696,7 +3696,7 @@ static inline void store_kv_k_b_body(
     device const float * cs = rope + (ulong(current.pos) * 16u + pair) * 2u;
     float cosine = cs[0], sine = cs[1];
     EARLIER_DONE;
-    LATER_MAY_START; // others' weights would be in the way of the latent
+    LATER_MAY_START; // attention has no weights, whose loads would delay the latent's
     float lat[2];
     UNROLL for (uint k = 0; k < 2u; ++k) lat[k] = float(kv_a[min(tid + k * 128u, 255u)]);
     for (uint i = tid; i < 32u; i += 128u) {
@@ -4756,7 +4756,7 @@ static inline void store_kv_k_b_x16_body(
     device const float * cs = rope + (ulong(row_current.pos) * 16u + pair) * 2u;
     float cosine = cs[0], sine = cs[1];
     EARLIER_DONE;
-    LATER_MAY_START; // others' weights would be in the way of the latent
+    LATER_MAY_START; // attention has no weights, whose loads would delay the latent's
     float lat[2];
     UNROLL for (uint k = 0; k < 2u; ++k) lat[k] = float(row_kv_a[min(tid + k * 128u, 255u)]);
     for (uint i = tid; i < 32u; i += 128u) {

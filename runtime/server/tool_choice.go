@@ -35,8 +35,11 @@ func (c *conversation) callable() []raw {
 	if c.choice.only == nil {
 		return c.tools
 	}
-	return slices.DeleteFunc(slices.Clone(c.tools), func(t raw) bool { return !slices.Contains(c.choice.only, toolName(t)) })
+	return slices.DeleteFunc(slices.Clone(c.tools), func(t raw) bool { return !c.choice.allows(toolName(t)) })
 }
+
+// allows says whether the tool of a name may be called.
+func (c *toolChoice) allows(name string) bool { return c.only == nil || slices.Contains(c.only, name) }
 
 // openAIChoice is OpenAI's tool_choice if it is not a word: a tool, or those of which the
 // model may choose. The chat API has their fields in an object, the responses API has not.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"mla/runtime/chat/output"
 	"mla/runtime/grammar"
@@ -40,7 +39,7 @@ func (s *Server) callGrammar(c *conversation) (*grammar.Compiled, error) {
 		if err := json.Unmarshal(text, &t); err != nil {
 			return nil, bad(fmt.Sprintf("tools[%d].function", i), "expected a name, and parameters that are a JSON Schema")
 		}
-		if c.choice.only == nil || slices.Contains(c.choice.only, t.Function.Name) {
+		if c.choice.allows(t.Function.Name) {
 			tools = append(tools, t)
 			asked = asked || t.Function.Strict
 		}

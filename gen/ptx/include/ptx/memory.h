@@ -43,8 +43,9 @@ struct sixteen_bytes {
   METAL_FUNC static void end_copy(const sixteen_bytes &, uint4 *) {}
 };
 // Weights, of which a copy takes a piece of each of several rows: the level-2 cache fetches whole lines of 128 bytes,
-// as their other pieces are wanted soon. DeepSeek-V2-Lite's 8 and 16 sessions ran at 2,752 and 4,059 tok/s instead
-// of 2,594 and 3,846 with it, on an NVIDIA H100.
+// as their other pieces are wanted soon. DeepSeek-V2-Lite's 8 and 16 sessions ran at 2,608 and 3,911 tok/s instead
+// of 2,496 and 3,740 with it for copies of 16 bytes, and at 2,752 and 4,059 instead of 2,726 and 4,020 for the rest, on
+// an NVIDIA H100.
 template <typename V>
 struct whole_copy {
   METAL_FUNC static void begin_whole(V *to, const V *from) {
