@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -32,6 +33,25 @@ func leave(s *served, body string) {
 		cancel()
 	}()
 	s.ask(ctx, body)
+}
+
+// reset asks on a connection that it resets when the answer has begun. The server sees it when
+// it writes: the byte sent behind the request ends its watch over what the client does.
+func reset(s *served, body string) {
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	s.run(1)
+	if _, err := conn.Write([]byte("P")); err != nil {
+		s.Error(err)
+	}
+	s.run(begun)
+	if err := conn.(*net.TCPConn).SetLinger(0); err != nil {
+		s.Error(err)
+	}
 }
 
 // stay asks, and waits for the answer, or for its error.
@@ -72,17 +92,20 @@ func (s *served) ask(ctx context.Context, body string) {
 // TestCutShort: the line in the log and the span of a request that fails have the tokens that
 // were run for it until then, as the metrics have.
 func TestCutShort(t *testing.T) {
+	both := []bool{false, true}
 	for _, c := range []struct {
-		name  string
-		limit time.Duration // of a request
-		do    func(s *served, body string)
-		want  string // the error
+		name    string
+		streams []bool
+		limit   time.Duration // of a request
+		do      func(s *served, body string)
+		want    string // the error
 	}{
-		{"the client goes", time.Minute, leave, "client is gone"},
-		{"the time is up", 200 * time.Millisecond, stay, "longer than the server allows"},
-		{"the device fails", time.Minute, lose, "lost"},
+		{"the client goes", both, time.Minute, leave, "client is gone"},
+		{"the connection is reset", []bool{true}, time.Minute, reset, "client is gone"},
+		{"the time is up", both, 200 * time.Millisecond, stay, "longer than the server allows"},
+		{"the device fails", both, time.Minute, lose, "lost"},
 	} {
-		for _, stream := range []bool{false, true} {
+		for _, stream := range c.streams {
 			t.Run(fmt.Sprintf("%s, stream %v", c.name, stream), func(t *testing.T) {
 				var log safeBuffer
 				kept := tracetest.NewInMemoryExporter()

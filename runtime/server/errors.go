@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -71,11 +72,24 @@ func explain(err error) *apiError {
 	case errors.Is(err, errDeadline):
 		return &apiError{Status: http.StatusGatewayTimeout, Type: "timeout_error", Code: "deadline", Message: err.Error()}
 	case errors.Is(err, context.Canceled): // nobody reads it, but the log and the metrics have it
-		return &apiError{Status: statusGone, Type: "client_error", Code: "client_gone", Message: "the client is gone"}
+		return gone("the client is gone")
 	case errors.Is(err, errShutdown):
 		return &apiError{Status: http.StatusServiceUnavailable, Type: "unavailable_error", Code: "shutdown", Message: err.Error()}
 	}
 	return &apiError{Status: http.StatusInternalServerError, Type: "server_error", Message: err.Error()}
+}
+
+// gone is the error of a request whose client does not wait for its answer.
+func gone(why string) *apiError {
+	return &apiError{Status: statusGone, Type: "client_error", Code: "client_gone", Message: why}
+}
+
+// unwritten is the error of an answer that cannot be written.
+func unwritten(err error) *apiError {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return gone("the client reads too slowly: " + err.Error())
+	}
+	return gone("the client is gone: " + err.Error())
 }
 
 // anthropicTypes are the names of errors in Anthropic's API, by status.

@@ -402,7 +402,7 @@ func TestSlowClients(t *testing.T) {
 	body := `{"messages": [{"role": "user", "content": "x"}], "n": 8, "logprobs": true, "top_logprobs": 20, "stream": true}`
 	fmt.Fprintf(conn, "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 	s.wait("the answer to be given up", func() bool {
-		return strings.Contains(log.String(), `"path":"/v1/chat/completions"`) && strings.Contains(log.String(), "i/o timeout")
+		return strings.Contains(log.String(), `"path":"/v1/chat/completions"`) && strings.Contains(log.String(), "the client reads too slowly")
 	})
 	s.wait("the request to end", func() bool { return len(s.service.Requests()) == 0 })
 }

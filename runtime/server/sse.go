@@ -83,8 +83,8 @@ func (s *Server) pump(r *http.Request, st *stream, o *sse, w writer) error {
 			}
 			w.event(e)
 		}
-		if o.err != nil { // the client is gone, or too slow
-			noted(r).fail(&apiError{Status: statusGone, Code: "client_gone", Message: o.err.Error()})
+		if o.err != nil {
+			noted(r).fail(unwritten(o.err))
 			return nil
 		}
 	}
