@@ -34,7 +34,7 @@ type Program struct {
 	Expanded *Value
 
 	ArenaBytes   int64 // filled by the pass buffers
-	CounterBytes int64 // filled by the pass tails
+	CounterBytes int64 // filled by the passes tails and buffers
 	values       int   // how many values were made; the next ID
 }
 
@@ -48,8 +48,9 @@ type Step struct {
 
 // Part is a chain of ops that one set of threadgroups runs without leaving the chip.
 type Part struct {
-	Ops  []*Op
-	Tail *Tail // nil: it has threadgroups of its own
+	Ops     []*Op
+	Tail    *Tail  // nil: it has threadgroups of its own
+	Tickets *Value // [1] of persistent threadgroups: says which of them takes what next; nil: none
 }
 
 // Tail says that a part runs in the threadgroups of another part of its step: the
@@ -144,7 +145,7 @@ const (
 	Act      Class = iota // made and used within one token
 	Weight                // a tensor of the file
 	Cache                 // latent rows of one layer, kept between tokens
-	Counters              // of tails: zero between dispatches
+	Counters              // of tails and persistent threadgroups: zero between dispatches
 	Heads                 // expanded keys and values of the cached rows, of one layer at a time
 )
 

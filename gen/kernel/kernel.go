@@ -32,7 +32,7 @@ func Select(p *ir.Program, b *plan.Bundle) error {
 		q.Dispatches = append(q.Dispatches, plan.Dispatch{Kernel: intern(b, k), Layer: s.Layer, Barrier: s.Barrier, Operands: operands})
 	}
 	if p.Width > 1 {
-		b.Batches = append(b.Batches, q)
+		b.Batches, b.Counters = append(b.Batches, q), max(b.Counters, p.CounterBytes)
 		return nil
 	}
 	b.Decode, b.Head, b.ArenaBytes, b.Counters = q.Dispatches, q.Head, q.ArenaBytes, p.CounterBytes
@@ -107,7 +107,7 @@ func selectStep(p *ir.Program, uses *ir.Uses, s *ir.Step, head bool) (plan.Kerne
 			b.k.Parts = append(b.k.Parts, pp)
 			continue
 		}
-		b.k.Tails = append(b.k.Tails, plan.Tail{Part: pp, After: slices.Index(s.Parts, part.Tail.After), Counters: b.counters(part.Tail.Counters)})
+		b.k.Tails = append(b.k.Tails, plan.Tail{Part: pp, After: slices.Index(s.Parts, part.Tail.After), Counters: b.counters("arrived", part.Tail.Counters)})
 	}
 	b.args()
 	return b.k, b.operands, nil

@@ -21,7 +21,7 @@ func (b *builder) part(part *ir.Part) (plan.Part, error) {
 	case part.Find(ir.ExpertsMatVec) != nil && part.Find(ir.WeightedSum) != nil:
 		return b.expertsSum(ops), nil
 	case part.Find(ir.ExpertsMatVec) != nil:
-		return b.experts(ops), nil
+		return b.experts(ops, part.Tickets), nil
 	case part.Find(ir.MatVec) != nil && part.Tail != nil:
 		return b.tailMatVec(ops.take(ir.MatVec)), nil
 	case part.Find(ir.MatVec) != nil:
@@ -183,7 +183,7 @@ func other(add *ir.Op, v *ir.Value) *ir.Value {
 }
 
 // experts is [norm | rescale] [gating] experts [experts SwiGLU].
-func (b *builder) experts(ops chain) plan.Part {
+func (b *builder) experts(ops chain, tickets *ir.Value) plan.Part {
 	norm, rescale := ops.take(ir.RMSNorm), ops.take(ir.Rescale)
 	e := &plan.Experts{Up: -1, RowsPerGroup: b.rowsPerGroup(), SplitK: b.splitK(), Unroll: b.unroll()}
 	if len(ops) > 0 && ops[0].Kind == ir.Scores {
@@ -216,6 +216,7 @@ func (b *builder) experts(ops chain) plan.Part {
 	e.Out = b.vecOut(last, row.Rows)
 	if e.Grouping != nil && b.p.Width <= plan.MaxBatch {
 		e.Persistent = b.p.Spec.ExpertsThreadgroups(e.Grouping.Entries(b.p.Width, e.Tokens) * e.Groups() / e.K)
+		e.Tickets = b.counters("tickets", tickets)
 	}
 	return e
 }

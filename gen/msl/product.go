@@ -23,6 +23,7 @@ const (
 	floatWords  = 32  // of a run of floats
 	sectorBytes = 32  // copies of 16 bytes come in pairs, which take twice as long where the target is not aligned as the source
 	entryWords  = 3   // of an entry of experts_batch.msl
+	drawnWords  = 2   // tiles that are drawn there
 	stepsAhead  = 2   // of which so many steps of a prompt may be under way, of Q4_0 twice as many
 )
 
@@ -363,10 +364,17 @@ func (v *partView) selections() int {
 	case !ok:
 		return 0
 	case p.Persistent > 0:
-		return v.entries(p) + v.Selections()
+		return v.entries(p) + v.Selections() + drawnWords
 	}
 	return p.Tokens
 }
 
-// productFloats is all of it.
-func (v *partView) productFloats() int { return v.SelectionsOfTile() + v.selections() }
+// productFloats is all of it. Persistent threadgroups take their whole share where others of another kernel follow: in the
+// place of one that ends there is room for one of the next dispatch only if that takes no more.
+func (v *partView) productFloats() int {
+	n := v.SelectionsOfTile() + v.selections()
+	if v.persistent() > 0 && v.Copies() {
+		return max(n, batchBytes(v.Kernel)/4)
+	}
+	return n
+}

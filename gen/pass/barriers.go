@@ -70,6 +70,9 @@ func touched(p *ir.Program, u *ir.Uses, s *ir.Step) (reads, writes []span) {
 		if part.Tail != nil {
 			writes = append(writes, spanOf(p, s, part.Tail.Counters))
 		}
+		if part.Tickets != nil {
+			writes = append(writes, spanOf(p, s, part.Tickets))
+		}
 		for _, op := range part.Ops {
 			for _, r := range op.In {
 				if !part.Writes(r.V) {

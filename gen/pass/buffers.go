@@ -24,6 +24,7 @@ type life struct {
 // first that fits, in the order in which values are made. Two values share bytes
 // only if no step needs both, so a step's inputs and outputs never overlap.
 func buffers(p *ir.Program) error {
+	tickets(p)
 	var placed []*life
 	for _, l := range lives(p) {
 		l.v.Offset = firstFit(placed, l)
@@ -31,6 +32,28 @@ func buffers(p *ir.Program) error {
 		p.ArenaBytes = max(p.ArenaBytes, l.v.Offset+l.size)
 	}
 	return nil
+}
+
+// tickets gives those parts a counter whose threadgroups are persistent: experts of a batch. All share one: each
+// dispatch leaves a zero, and the next one counts when it has ended.
+func tickets(p *ir.Program) {
+	var counter *ir.Value
+	for _, s := range p.Steps {
+		if p.Width < 2 || !p.BatchExperts(s) {
+			continue
+		}
+		for _, part := range s.Parts {
+			if part.Find(ir.ExpertsMatVec) == nil {
+				continue
+			}
+			if counter == nil {
+				counter = p.NewValue("tickets", -1, 1)
+				counter.Class, counter.Offset = ir.Counters, p.CounterBytes
+				p.CounterBytes += aligned(4)
+			}
+			part.Tickets = counter
+		}
+	}
 }
 
 // lives lists the materialised activations in the order of their first step.

@@ -2489,13 +2489,14 @@ struct tile_run {
   typedef batch_product<COLS, TOKENS, SLICES, 2, COPIES, W, U, INPUTS> product_t;
   typedef typename INPUTS::which_t tiles_t;
 
-  struct coming_step { uint tile, step; };
-  static inline uint step_of(coming_step c, uint behind) { return c.tile < behind ? c.step : product_t::STEPS + SLICES; }
+  enum : uint { LEAD = W::AHEAD > product_t::TILES ? W::AHEAD : product_t::TILES, AHEAD = (LEAD + product_t::OWN_STEPS - 1u) / product_t::OWN_STEPS };
+
+  struct coming_step { uint nth, step; };
   static inline bool advance(thread coming_step & c, uint slice) {
     c.step += SLICES;
     if (c.step < product_t::OWN_STEPS * SLICES) return false;
     c.step = slice;
-    ++c.tile;
+    ++c.nth;
     return true;
   }
 
@@ -2503,30 +2504,37 @@ struct tile_run {
     experts_matrices m;
     typename product_t::shares inputs;
     coming_step weights, next;
+    uint known[AHEAD + 1u]; // tiles: the one at hand, and those behind it
     uint behind, slice, turn, count; // count: inputs of the tile whose inputs are sent for
 
+    static inline uint tile_of(thread const state & s, coming_step c) {
+      uint tile = s.behind;
+      UNROLL for (uint i = 0; i <= AHEAD; ++i) tile = c.nth == i ? s.known[i] : tile;
+      return tile;
+    }
+    static inline uint step_of(thread const state & s, coming_step c) { return tile_of(s, c) < s.behind ? c.step : product_t::STEPS + SLICES; }
     static inline void send_weights(thread state & s, thread W & w, thread U & up, ushort lane) {
-      const uint step = step_of(s.weights, s.behind);
+      const uint step = step_of(s, s.weights);
       W::send_step(w, step, lane);
       U::send_step(up, step, lane);
       if (advance(s.weights, s.slice)) begin_weights(s, w, up, lane);
     }
     static inline void begin_weights(thread state & s, thread W & w, thread U & up, ushort lane) {
-      if (s.weights.tile >= s.behind) return;
       tiles_t t = s.inputs.x.rows;
-      t.tile = s.weights.tile;
+      t.tile = tile_of(s, s.weights);
+      if (t.tile >= s.behind) return;
       const ulong expert = tiles_t::entry_of(t).expert;
       W::begin_rows(w, s.m.w + expert * s.m.stride, tiles_t::first_row(t), ROWS - 1u, lane);
       U::begin_rows(up, s.m.up + expert * s.m.up_stride, tiles_t::first_row(t), ROWS - 1u, lane);
     }
     static inline void send_next(thread state & s, thread typename product_t::shares & inputs, threadgroup half * tiles, uint nth, ushort lane) {
-      product_t::send_inputs(inputs, tiles, nth, step_of(s.next, s.behind), s.count, lane);
+      product_t::send_inputs(inputs, tiles, nth, step_of(s, s.next), s.count, lane);
       if (advance(s.next, s.slice)) begin_inputs(s, inputs, lane);
     }
     static inline void begin_inputs(thread state & s, thread typename product_t::shares & inputs, ushort lane) {
-      if (s.next.tile >= s.behind) return;
-      const uint before = tiles_t::nth_of(inputs.x.rows);
-      inputs.x.rows.tile = s.next.tile;
+      const uint tile = tile_of(s, s.next), before = tiles_t::nth_of(inputs.x.rows);
+      if (tile >= s.behind) return;
+      inputs.x.rows.tile = tile;
       if (tiles_t::nth_of(inputs.x.rows) != before) find_rows(s, inputs, lane);
     }
     static inline void find_rows(thread state & s, thread typename product_t::shares & inputs, ushort lane) {
@@ -2539,13 +2547,15 @@ struct tile_run {
     s.inputs.x = x;
     product_t::clear_tiles(s.inputs, tiles, lane);
   }
+  template <uint APART>
   static inline void begin_run(thread state & s, thread W & w, thread U & up, experts_matrices m, INPUTS x, uint behind, threadgroup half * tiles, threadgroup uchar * room, uint up_room, uint slice, ushort lane) {
     s.m = m;
     s.inputs.x = x;
     s.behind = behind;
     s.slice = slice;
     s.turn = 0u;
-    s.weights.tile = s.next.tile = x.rows.tile;
+    UNROLL for (uint i = 0; i <= AHEAD; ++i) s.known[i] = x.rows.tile + i * APART;
+    s.weights.nth = s.next.nth = 0u;
     s.weights.step = s.next.step = slice;
     W::begin(w, m.w, 0u, 0u, room, lane);
     U::begin(up, m.up, 0u, 0u, room + up_room, lane);
@@ -2556,7 +2566,15 @@ struct tile_run {
     UNROLL for (uint i = 0; i < product_t::TILES; ++i) state::send_next(s, s.inputs, tiles, i, lane);
   }
 
-  static inline void multiply_next(thread state & s, thread W & w, thread U & up, threadgroup half * tiles, threadgroup half * staged, threadgroup uchar *, uint, uint, thread simdgroup_float8x8 * d, ushort lane) {
+  static inline uint now(thread const state & s) { return s.known[0]; }
+  static inline void follow(thread state & s, thread W & w, thread U & up, uint another, ushort lane) {
+    UNROLL for (uint i = 0; i < AHEAD; ++i) s.known[i] = s.known[i + 1u];
+    s.known[AHEAD] = another;
+    if (s.weights.nth-- == AHEAD + 1u) state::begin_weights(s, w, up, lane);
+    if (s.next.nth-- == AHEAD + 1u) state::begin_inputs(s, s.inputs, lane);
+  }
+
+  static inline void multiply_next(thread state & s, thread W & w, thread U & up, threadgroup half * tiles, threadgroup half * staged, threadgroup uchar *, uint, thread simdgroup_float8x8 * d, ushort lane) {
     for (uint step = s.slice; step < product_t::OWN_STEPS * SLICES; step += SLICES) {
       const uint nth = product_t::TILES > 1u ? s.turn : 0u;
       product_t::multiply_tile(w, up, s.inputs, tiles, nth, product_t::staging_of(tiles, nth, staged), d, step, s, lane);
@@ -2570,20 +2588,29 @@ template <uint COLS, uint ROWS, uint SLICES, bool COPIES, typename W, typename U
 struct tile_run<false, COLS, ROWS, SLICES, COPIES, W, U, INPUTS, TOKENS> {
   typedef products_apart<COLS, TOKENS, SLICES, 32u * SLICES, COPIES, W, U, INPUTS> product_t;
   typedef typename INPUTS::which_t tiles_t;
+  enum : uint { AHEAD = 1u };
   struct state {
     experts_matrices m;
     INPUTS x;
-    uint slice;
+    uint known[2], slice;
   };
   static inline void clear(thread state &, INPUTS, threadgroup half *, ushort) {}
+  template <uint APART>
   static inline void begin_run(thread state & s, thread W &, thread U &, experts_matrices m, INPUTS x, uint, threadgroup half *, threadgroup uchar *, uint, uint slice, ushort) {
     EARLIER_DONE;
+    s.known[0] = x.rows.tile;
+    s.known[1] = x.rows.tile + APART;
     s.m = m;
     s.x = x;
     s.slice = slice;
   }
-  static inline void multiply_next(thread state & s, thread W & w, thread U & up, threadgroup half * tiles, threadgroup half * staged, threadgroup uchar * room, uint up_room, uint tile, thread simdgroup_float8x8 * d, ushort lane) {
-    s.x.rows.tile = tile;
+  static inline uint now(thread const state & s) { return s.known[0]; }
+  static inline void follow(thread state & s, thread W &, thread U &, uint another, ushort) {
+    s.known[0] = s.known[1];
+    s.known[1] = another;
+  }
+  static inline void multiply_next(thread state & s, thread W & w, thread U & up, threadgroup half * tiles, threadgroup half * staged, threadgroup uchar * room, uint up_room, thread simdgroup_float8x8 * d, ushort lane) {
+    s.x.rows.tile = now(s);
     const ulong expert = tiles_t::entry_of(s.x.rows).expert;
     W::begin(w, s.m.w + expert * s.m.stride, tiles_t::first_row(s.x.rows), ROWS - 1u, room, lane);
     U::begin(up, s.m.up + expert * s.m.up_stride, tiles_t::first_row(s.x.rows), ROWS - 1u, room + up_room, lane);
@@ -9544,7 +9571,7 @@ struct experts_gate_experts_up_x16_args {
   ulong stride1; // rows between the entries of w_experts_up_proj
 };
 
-//: experts_gate_experts_up_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t entry_tiles expert_entry experts_gate_experts_up_x16_args experts_matrices matrices norm_factors put_results result_block rows_between silu_for store_pair take_results tile_inputs tile_run weight_rows
+//: experts_gate_experts_up_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t entry_tiles expert_entry experts_gate_experts_up_x16_args experts_matrices matrices norm_factors put_results result_block rows_between silu_for store_pair take_results tile_inputs tile_run turn weight_rows
 // experts_gate_experts_up: finishes the norm of an input handed over, multiplies by the selected
 // experts, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies
 // between through memory.
@@ -9558,11 +9585,12 @@ static inline void experts_gate_experts_up_x16_body(
     device const float * ready_squares,
     device const uchar * w_experts_up_proj,
     device act_t * experts_swiglu,
+    device atomic_uint * tickets,
     constant experts_gate_experts_up_x16_args & args,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
 // 1536 × 2048 matrix of each expert times the inputs of all rows that have selected it. Every threadgroup takes
-  // a run of the tiles that there are of all of them, so that it waits once for who has selected what.
+  // several of the tiles that there are of all of them, so that it waits once for who has selected what.
   const uint slice = sg; // of the columns
   threadgroup half * tile = (threadgroup half *)scratch + sg * 1152u;
   threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 576u;
@@ -9578,17 +9606,19 @@ static inline void experts_gate_experts_up_x16_body(
   for (uint i = tid; i < 64u; i += 128u) members[i] = expert_members[i]; // under way with where they begin
   const uint all = tiles_t::list_entries<64u>(expert_starts, entries, sg == 0, lane) * 96u;
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  const uint first = tg * all / 256u, behind = (tg + 1u) * all / 256u;
-  if (first < behind) {
+  threadgroup uint * drawn = members + 64u; // of this tile, and of the one before: not all have read that
+  if (tg < all) {
   weight_rows<T_w_experts_gate_proj, 2048u, 2u, 8u, 0u> w;
   weight_rows<T_w_experts_up_proj, 2048u, 2u, 8u, 0u> w_up;
-  run_t::begin_run(run, w, w_up, experts_matrices{w_experts_gate_proj, w_experts_up_proj, (args.stride0 * T_w_experts_gate_proj::row_bytes(2048u)), (args.stride1 * T_w_experts_up_proj::row_bytes(2048u))},
-      inputs_t{ready, tiles_t{entries, members, first}}, behind, tile, room, 0u, slice, lane);
+  run_t::template begin_run<256u>(run, w, w_up, experts_matrices{w_experts_gate_proj, w_experts_up_proj, (args.stride0 * T_w_experts_gate_proj::row_bytes(2048u)), (args.stride1 * T_w_experts_up_proj::row_bytes(2048u))},
+      inputs_t{ready, tiles_t{entries, members, tg}}, all, tile, room, 0u, slice, lane);
   LATER_MAY_START;
   threadgroup float * factors = scratch + 4736u; // of all rows; barriers follow before they are used
   norm_factors<128u, 128u, 16u, 4u>(ready_squares, rows_between<true>{0u, 15u}, 2048.0f, 1e-05f, factors, sg, lane);
-  for (uint next = first; next < behind; ++next) {
-    const tiles_t now = {entries, members, next};
+  for (uint turn = 0u; run_t::now(run) < all; turn ^= 1u) {
+    uint ticket = 0u;
+    if (tid == 0) ticket = atomic_fetch_add_explicit(tickets, 1u, memory_order_relaxed);
+    const tiles_t now = {entries, members, run_t::now(run)};
     const uint row = tiles_t::first_row(now), count = tiles_t::entry_of(now).inputs;
     uint selections[1];
     UNROLL for (uint k = 0; k < 1u; ++k) {
@@ -9597,7 +9627,11 @@ static inline void experts_gate_experts_up_x16_body(
     }
     simdgroup_float8x8 d[4];
     UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-    run_t::multiply_next(run, w, w_up, tile, staged, room, 0u, next, d, lane);
+    run_t::multiply_next(run, w, w_up, tile, staged, room, 0u, d, lane);
+    if (tid == 0) {
+      drawn[turn] = (run_t::AHEAD + 1u) * 256u + ticket;
+      if (ticket == all - 1u) atomic_store_explicit(tickets, 0u, memory_order_relaxed); // there is one for each tile
+    }
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + 3456u + sg / 4u * 1280u;
   UNROLL for (uint n = 0; n < 1u; ++n) {
@@ -9624,6 +9658,7 @@ static inline void experts_gate_experts_up_x16_body(
       if (at < 1536u && 8u * n + input < count && slice < 2u) store_pair(&experts_swiglu[nth * 1536u + batch_row * 6144u + at], v[i]);
     }
   }
+  run_t::follow(run, w, w_up, drawn[turn], lane);
   }
   }
 }
@@ -9640,10 +9675,11 @@ kernel void experts_gate_experts_up_x16_f16_f16(
   device const float * ready_squares [[buffer(5)]],
   device const uchar * w_experts_up_proj [[buffer(6)]],
   device mla::act_t * experts_swiglu [[buffer(7)]],
-  constant mla::experts_gate_experts_up_x16_args & args [[buffer(8)]],
+  device metal::atomic_uint * tickets [[buffer(8)]],
+  constant mla::experts_gate_experts_up_x16_args & args [[buffer(9)]],
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1258];
-  mla::experts_gate_experts_up_x16_body<mla::f16, mla::f16>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  threadgroup float4 scratch[1259];
+  mla::experts_gate_experts_up_x16_body<mla::f16, mla::f16>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, tickets, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: experts_gate_experts_up_x16_q4_0_q4_0 using Row act_t experts_gate_experts_up_x16_args experts_gate_experts_up_x16_body q4_0
@@ -9656,10 +9692,11 @@ kernel void experts_gate_experts_up_x16_q4_0_q4_0(
   device const float * ready_squares [[buffer(5)]],
   device const uchar * w_experts_up_proj [[buffer(6)]],
   device mla::act_t * experts_swiglu [[buffer(7)]],
-  constant mla::experts_gate_experts_up_x16_args & args [[buffer(8)]],
+  device metal::atomic_uint * tickets [[buffer(8)]],
+  constant mla::experts_gate_experts_up_x16_args & args [[buffer(9)]],
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1258];
-  mla::experts_gate_experts_up_x16_body<mla::q4_0, mla::q4_0>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  threadgroup float4 scratch[1259];
+  mla::experts_gate_experts_up_x16_body<mla::q4_0, mla::q4_0>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, tickets, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: experts_gate_experts_up_x16_q4_1_q4_1 using Row act_t experts_gate_experts_up_x16_args experts_gate_experts_up_x16_body q4_1
@@ -9672,10 +9709,11 @@ kernel void experts_gate_experts_up_x16_q4_1_q4_1(
   device const float * ready_squares [[buffer(5)]],
   device const uchar * w_experts_up_proj [[buffer(6)]],
   device mla::act_t * experts_swiglu [[buffer(7)]],
-  constant mla::experts_gate_experts_up_x16_args & args [[buffer(8)]],
+  device metal::atomic_uint * tickets [[buffer(8)]],
+  constant mla::experts_gate_experts_up_x16_args & args [[buffer(9)]],
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1258];
-  mla::experts_gate_experts_up_x16_body<mla::q4_1, mla::q4_1>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  threadgroup float4 scratch[1259];
+  mla::experts_gate_experts_up_x16_body<mla::q4_1, mla::q4_1>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, tickets, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: experts_gate_experts_up_x16_q8_0_q8_0 using Row act_t experts_gate_experts_up_x16_args experts_gate_experts_up_x16_body q8_0
@@ -9688,10 +9726,11 @@ kernel void experts_gate_experts_up_x16_q8_0_q8_0(
   device const float * ready_squares [[buffer(5)]],
   device const uchar * w_experts_up_proj [[buffer(6)]],
   device mla::act_t * experts_swiglu [[buffer(7)]],
-  constant mla::experts_gate_experts_up_x16_args & args [[buffer(8)]],
+  device metal::atomic_uint * tickets [[buffer(8)]],
+  constant mla::experts_gate_experts_up_x16_args & args [[buffer(9)]],
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1258];
-  mla::experts_gate_experts_up_x16_body<mla::q8_0, mla::q8_0>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  threadgroup float4 scratch[1259];
+  mla::experts_gate_experts_up_x16_body<mla::q8_0, mla::q8_0>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, tickets, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: experts_gate_experts_up_x16_q4_k_q4_k using Row act_t experts_gate_experts_up_x16_args experts_gate_experts_up_x16_body q4_k
@@ -9704,10 +9743,11 @@ kernel void experts_gate_experts_up_x16_q4_k_q4_k(
   device const float * ready_squares [[buffer(5)]],
   device const uchar * w_experts_up_proj [[buffer(6)]],
   device mla::act_t * experts_swiglu [[buffer(7)]],
-  constant mla::experts_gate_experts_up_x16_args & args [[buffer(8)]],
+  device metal::atomic_uint * tickets [[buffer(8)]],
+  constant mla::experts_gate_experts_up_x16_args & args [[buffer(9)]],
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1258];
-  mla::experts_gate_experts_up_x16_body<mla::q4_k, mla::q4_k>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  threadgroup float4 scratch[1259];
+  mla::experts_gate_experts_up_x16_body<mla::q4_k, mla::q4_k>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, tickets, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: experts_gate_experts_up_x16_q5_k_q5_k using Row act_t experts_gate_experts_up_x16_args experts_gate_experts_up_x16_body q5_k
@@ -9720,10 +9760,11 @@ kernel void experts_gate_experts_up_x16_q5_k_q5_k(
   device const float * ready_squares [[buffer(5)]],
   device const uchar * w_experts_up_proj [[buffer(6)]],
   device mla::act_t * experts_swiglu [[buffer(7)]],
-  constant mla::experts_gate_experts_up_x16_args & args [[buffer(8)]],
+  device metal::atomic_uint * tickets [[buffer(8)]],
+  constant mla::experts_gate_experts_up_x16_args & args [[buffer(9)]],
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1258];
-  mla::experts_gate_experts_up_x16_body<mla::q5_k, mla::q5_k>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  threadgroup float4 scratch[1259];
+  mla::experts_gate_experts_up_x16_body<mla::q5_k, mla::q5_k>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, tickets, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: experts_gate_experts_up_x16_q6_k_q6_k using Row act_t experts_gate_experts_up_x16_args experts_gate_experts_up_x16_body q6_k
@@ -9736,10 +9777,11 @@ kernel void experts_gate_experts_up_x16_q6_k_q6_k(
   device const float * ready_squares [[buffer(5)]],
   device const uchar * w_experts_up_proj [[buffer(6)]],
   device mla::act_t * experts_swiglu [[buffer(7)]],
-  constant mla::experts_gate_experts_up_x16_args & args [[buffer(8)]],
+  device metal::atomic_uint * tickets [[buffer(8)]],
+  constant mla::experts_gate_experts_up_x16_args & args [[buffer(9)]],
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1258];
-  mla::experts_gate_experts_up_x16_body<mla::q6_k, mla::q6_k>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  threadgroup float4 scratch[1259];
+  mla::experts_gate_experts_up_x16_body<mla::q6_k, mla::q6_k>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, tickets, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: experts_gate_experts_up_x16_bf16_bf16 using Row act_t bf16 experts_gate_experts_up_x16_args experts_gate_experts_up_x16_body
@@ -9752,10 +9794,11 @@ kernel void experts_gate_experts_up_x16_bf16_bf16(
   device const float * ready_squares [[buffer(5)]],
   device const uchar * w_experts_up_proj [[buffer(6)]],
   device mla::act_t * experts_swiglu [[buffer(7)]],
-  constant mla::experts_gate_experts_up_x16_args & args [[buffer(8)]],
+  device metal::atomic_uint * tickets [[buffer(8)]],
+  constant mla::experts_gate_experts_up_x16_args & args [[buffer(9)]],
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1258];
-  mla::experts_gate_experts_up_x16_body<mla::bf16, mla::bf16>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  threadgroup float4 scratch[1259];
+  mla::experts_gate_experts_up_x16_body<mla::bf16, mla::bf16>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, tickets, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //:
@@ -9765,7 +9808,7 @@ struct experts_down_x16_args {
   ulong stride0; // rows between the entries of w_experts_down_proj
 };
 
-//: experts_down_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t entry_tiles expert_entry experts_down_x16_args experts_matrices matrices no_weights put_results store_pair take_results tile_inputs tile_run weight_rows
+//: experts_down_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t entry_tiles expert_entry experts_down_x16_args experts_matrices matrices no_weights put_results store_pair take_results tile_inputs tile_run turn weight_rows
 // experts_down: multiplies by the selected experts.
 template <typename T_w_experts_down_proj>
 static inline void experts_down_x16_body(
@@ -9775,11 +9818,12 @@ static inline void experts_down_x16_body(
     device const uint * expert_members,
     device const act_t * experts_swiglu,
     device float * experts_down,
+    device atomic_uint * tickets,
     constant experts_down_x16_args & args,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
 // 2048 × 1536 matrix of each expert times the inputs of all rows that have selected it. Every threadgroup takes
-  // a run of the tiles that there are of all of them, so that it waits once for who has selected what.
+  // several of the tiles that there are of all of them, so that it waits once for who has selected what.
   // That was listed before the dispatch whose results are the inputs: weights are sent for while that one ends.
   const uint slice = sg; // of the columns
   threadgroup half * tile = (threadgroup half *)scratch + sg * 1152u;
@@ -9795,15 +9839,17 @@ static inline void experts_down_x16_body(
   for (uint i = tid; i < 64u; i += 128u) members[i] = expert_members[i]; // under way with where they begin
   const uint all = tiles_t::list_entries<64u>(expert_starts, entries, sg == 0, lane) * 64u;
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  const uint first = tg * all / 256u, behind = (tg + 1u) * all / 256u;
-  if (first < behind) {
+  threadgroup uint * drawn = members + 64u; // of this tile, and of the one before: not all have read that
+  if (tg < all) {
   weight_rows<T_w_experts_down_proj, 1536u, 4u, 8u, 0u> w;
   no_weights w_up;
-  run_t::begin_run(run, w, w_up, experts_matrices{w_experts_down_proj, w_experts_down_proj, (args.stride0 * T_w_experts_down_proj::row_bytes(1536u)), 0u},
-      inputs_t{experts_swiglu, tiles_t{entries, members, first}}, behind, tile, room, 0u, slice, lane);
+  run_t::template begin_run<256u>(run, w, w_up, experts_matrices{w_experts_down_proj, w_experts_down_proj, (args.stride0 * T_w_experts_down_proj::row_bytes(1536u)), 0u},
+      inputs_t{experts_swiglu, tiles_t{entries, members, tg}}, all, tile, room, 0u, slice, lane);
   LATER_MAY_START;
-  for (uint next = first; next < behind; ++next) {
-    const tiles_t now = {entries, members, next};
+  for (uint turn = 0u; run_t::now(run) < all; turn ^= 1u) {
+    uint ticket = 0u;
+    if (tid == 0) ticket = atomic_fetch_add_explicit(tickets, 1u, memory_order_relaxed);
+    const tiles_t now = {entries, members, run_t::now(run)};
     const uint row = tiles_t::first_row(now), count = tiles_t::entry_of(now).inputs;
     uint selections[1];
     UNROLL for (uint k = 0; k < 1u; ++k) {
@@ -9812,7 +9858,11 @@ static inline void experts_down_x16_body(
     }
     simdgroup_float8x8 d[4];
     UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-    run_t::multiply_next(run, w, w_up, tile, staged, room, 0u, next, d, lane);
+    run_t::multiply_next(run, w, w_up, tile, staged, room, 0u, d, lane);
+    if (tid == 0) {
+      drawn[turn] = (run_t::AHEAD + 1u) * 256u + ticket;
+      if (ticket == all - 1u) atomic_store_explicit(tickets, 0u, memory_order_relaxed); // there is one for each tile
+    }
   const uint at = row + lane % 16u * 2u;
   threadgroup const float * blocks = scratch + 3456u + sg / 4u * 1152u;
   UNROLL for (uint n = 0; n < 1u; ++n) {
@@ -9830,6 +9880,7 @@ static inline void experts_down_x16_body(
       if (at < 2048u && 8u * n + input < count) store_pair(&experts_down[nth * 2048u + batch_row * 8192u + at], v[i]);
     }
   }
+  run_t::follow(run, w, w_up, drawn[turn], lane);
   }
   } else {
     EARLIER_DONE;
@@ -9846,10 +9897,11 @@ kernel void experts_down_x16_f16(
   device const uint * expert_members [[buffer(3)]],
   device const mla::act_t * experts_swiglu [[buffer(4)]],
   device float * experts_down [[buffer(5)]],
-  constant mla::experts_down_x16_args & args [[buffer(6)]],
+  device metal::atomic_uint * tickets [[buffer(6)]],
+  constant mla::experts_down_x16_args & args [[buffer(7)]],
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1222];
-  mla::experts_down_x16_body<mla::f16>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  threadgroup float4 scratch[1223];
+  mla::experts_down_x16_body<mla::f16>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, tickets, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: experts_down_x16_q4_0 using Row act_t experts_down_x16_args experts_down_x16_body q4_0
@@ -9860,10 +9912,11 @@ kernel void experts_down_x16_q4_0(
   device const uint * expert_members [[buffer(3)]],
   device const mla::act_t * experts_swiglu [[buffer(4)]],
   device float * experts_down [[buffer(5)]],
-  constant mla::experts_down_x16_args & args [[buffer(6)]],
+  device metal::atomic_uint * tickets [[buffer(6)]],
+  constant mla::experts_down_x16_args & args [[buffer(7)]],
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1222];
-  mla::experts_down_x16_body<mla::q4_0>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  threadgroup float4 scratch[1223];
+  mla::experts_down_x16_body<mla::q4_0>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, tickets, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: experts_down_x16_q4_1 using Row act_t experts_down_x16_args experts_down_x16_body q4_1
@@ -9874,10 +9927,11 @@ kernel void experts_down_x16_q4_1(
   device const uint * expert_members [[buffer(3)]],
   device const mla::act_t * experts_swiglu [[buffer(4)]],
   device float * experts_down [[buffer(5)]],
-  constant mla::experts_down_x16_args & args [[buffer(6)]],
+  device metal::atomic_uint * tickets [[buffer(6)]],
+  constant mla::experts_down_x16_args & args [[buffer(7)]],
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1222];
-  mla::experts_down_x16_body<mla::q4_1>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  threadgroup float4 scratch[1223];
+  mla::experts_down_x16_body<mla::q4_1>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, tickets, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: experts_down_x16_q8_0 using Row act_t experts_down_x16_args experts_down_x16_body q8_0
@@ -9888,10 +9942,11 @@ kernel void experts_down_x16_q8_0(
   device const uint * expert_members [[buffer(3)]],
   device const mla::act_t * experts_swiglu [[buffer(4)]],
   device float * experts_down [[buffer(5)]],
-  constant mla::experts_down_x16_args & args [[buffer(6)]],
+  device metal::atomic_uint * tickets [[buffer(6)]],
+  constant mla::experts_down_x16_args & args [[buffer(7)]],
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1222];
-  mla::experts_down_x16_body<mla::q8_0>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  threadgroup float4 scratch[1223];
+  mla::experts_down_x16_body<mla::q8_0>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, tickets, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: experts_down_x16_q4_k using Row act_t experts_down_x16_args experts_down_x16_body q4_k
@@ -9902,10 +9957,11 @@ kernel void experts_down_x16_q4_k(
   device const uint * expert_members [[buffer(3)]],
   device const mla::act_t * experts_swiglu [[buffer(4)]],
   device float * experts_down [[buffer(5)]],
-  constant mla::experts_down_x16_args & args [[buffer(6)]],
+  device metal::atomic_uint * tickets [[buffer(6)]],
+  constant mla::experts_down_x16_args & args [[buffer(7)]],
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1222];
-  mla::experts_down_x16_body<mla::q4_k>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  threadgroup float4 scratch[1223];
+  mla::experts_down_x16_body<mla::q4_k>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, tickets, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: experts_down_x16_q5_k using Row act_t experts_down_x16_args experts_down_x16_body q5_k
@@ -9916,10 +9972,11 @@ kernel void experts_down_x16_q5_k(
   device const uint * expert_members [[buffer(3)]],
   device const mla::act_t * experts_swiglu [[buffer(4)]],
   device float * experts_down [[buffer(5)]],
-  constant mla::experts_down_x16_args & args [[buffer(6)]],
+  device metal::atomic_uint * tickets [[buffer(6)]],
+  constant mla::experts_down_x16_args & args [[buffer(7)]],
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1222];
-  mla::experts_down_x16_body<mla::q5_k>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  threadgroup float4 scratch[1223];
+  mla::experts_down_x16_body<mla::q5_k>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, tickets, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: experts_down_x16_q6_k using Row act_t experts_down_x16_args experts_down_x16_body q6_k
@@ -9930,10 +9987,11 @@ kernel void experts_down_x16_q6_k(
   device const uint * expert_members [[buffer(3)]],
   device const mla::act_t * experts_swiglu [[buffer(4)]],
   device float * experts_down [[buffer(5)]],
-  constant mla::experts_down_x16_args & args [[buffer(6)]],
+  device metal::atomic_uint * tickets [[buffer(6)]],
+  constant mla::experts_down_x16_args & args [[buffer(7)]],
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1222];
-  mla::experts_down_x16_body<mla::q6_k>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  threadgroup float4 scratch[1223];
+  mla::experts_down_x16_body<mla::q6_k>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, tickets, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: experts_down_x16_bf16 using Row act_t bf16 experts_down_x16_args experts_down_x16_body
@@ -9944,10 +10002,11 @@ kernel void experts_down_x16_bf16(
   device const uint * expert_members [[buffer(3)]],
   device const mla::act_t * experts_swiglu [[buffer(4)]],
   device float * experts_down [[buffer(5)]],
-  constant mla::experts_down_x16_args & args [[buffer(6)]],
+  device metal::atomic_uint * tickets [[buffer(6)]],
+  constant mla::experts_down_x16_args & args [[buffer(7)]],
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1222];
-  mla::experts_down_x16_body<mla::bf16>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+  threadgroup float4 scratch[1223];
+  mla::experts_down_x16_body<mla::bf16>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, tickets, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //:

@@ -17,6 +17,7 @@ var Bundles = []*plan.Bundle{
 		Activations: plan.ElemF32,
 		ArenaBytes:  173824,
 		Batches:     batches,
+		Counters:    256,
 		Decode:      decode,
 		Head:        36,
 		Kernels:     kernels,

@@ -320,6 +320,7 @@ var (
 		{Name: "ready_squares", Space: arena, Stride: 16},
 		{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
 		{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 192},
+		{Name: "tickets", Space: plan.SpaceCounters, Elem: plan.ElemCounter, Write: true},
 		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
 	}
 	slotsExpertsDownX16 = []plan.Slot{
@@ -329,6 +330,7 @@ var (
 		{Name: "expert_members", Space: arena, Elem: plan.ElemU32},
 		{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 192},
 		{Name: "experts_down", Space: arena, Write: true, Stride: 512},
+		{Name: "tickets", Space: plan.SpaceCounters, Elem: plan.ElemCounter, Write: true},
 		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
 	}
 	slotsAttnNormX16 = []plan.Slot{
@@ -724,7 +726,7 @@ var kernels = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: 6, K: 2, Rows: 96, Cols: 256, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 96}, Rescale: &plan.Rescale{Squares: 5, Count: 16, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 2}, Tokens: 8, Shares: 1, Persistent: 72},
+			&plan.Experts{W: 1, Up: 6, K: 2, Rows: 96, Cols: 256, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 96}, Rescale: &plan.Rescale{Squares: 5, Count: 16, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 2}, Tokens: 8, Shares: 1, Persistent: 72, Tickets: 8},
 		},
 		Variants: plan.Variants("experts_gate_experts_up_x16", typesQAKvA),
 	},
@@ -736,7 +738,7 @@ var kernels = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: -1, K: 2, Rows: 256, Cols: 96, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 4, Stride: 96}, Out: plan.Vec{Slot: 5, Stride: 256}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 2}, Tokens: 8, Shares: 1, Persistent: 96},
+			&plan.Experts{W: 1, Up: -1, K: 2, Rows: 256, Cols: 96, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 4, Stride: 96}, Out: plan.Vec{Slot: 5, Stride: 256}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 2}, Tokens: 8, Shares: 1, Persistent: 96, Tickets: 6},
 		},
 		Variants: plan.Variants("experts_down_x16", typesEmbed),
 	},
@@ -1084,7 +1086,7 @@ var kernelsNextN = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: 6, K: 2, Rows: 96, Cols: 256, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 96}, Rescale: &plan.Rescale{Squares: 5, Count: 16, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 2}, Tokens: 8, Shares: 1, Persistent: 72},
+			&plan.Experts{W: 1, Up: 6, K: 2, Rows: 96, Cols: 256, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 96}, Rescale: &plan.Rescale{Squares: 5, Count: 16, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 2}, Tokens: 8, Shares: 1, Persistent: 72, Tickets: 8},
 		},
 		Variants: plan.Variants("experts_gate_experts_up_x16", typesQAKvA),
 	},
@@ -1096,7 +1098,7 @@ var kernelsNextN = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: -1, K: 2, Rows: 256, Cols: 96, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 4, Stride: 96}, Out: plan.Vec{Slot: 5, Stride: 256}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 2}, Tokens: 8, Shares: 1, Persistent: 96},
+			&plan.Experts{W: 1, Up: -1, K: 2, Rows: 256, Cols: 96, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 4, Stride: 96}, Out: plan.Vec{Slot: 5, Stride: 256}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 2}, Tokens: 8, Shares: 1, Persistent: 96, Tickets: 6},
 		},
 		Variants: plan.Variants("experts_down_x16", typesEmbed),
 	},

@@ -36,7 +36,7 @@ type Bundle struct {
 	SampleBytes int64      // size of the sampler's memory, see SampleLayout
 	Pick        []Dispatch // behind a sequence: picks tokens behind its rows by their logits; none without Batches
 	PickBytes   int64      // size of its memory, see PickLayout
-	Counters    int64      // size of SpaceCounters; 0: no kernel has a tail
+	Counters    int64      // size of SpaceCounters; 0: no kernel has a tail or tickets
 	Source      string     // Metal, of all bundles of the spec for Class; see Metal
 	SourceHash  string     // in place of Source, where no device needs its text; see SourceSum
 }

@@ -33,7 +33,8 @@ type Experts struct {
 	Grouping     *Grouping // takes what it lists of all rows of a kernel with a Width; nil: each row has threadgroups of its own
 	Tokens       int       // with Grouping, as in MatVec: selections of its expert that a threadgroup takes at a time
 	Shares       int       // with Tokens: threadgroups for the same weights, each of which takes every Shares-th Tokens
-	Persistent   int       // with Tokens: threadgroups in all, each of which takes a run of the tiles that there are; 0: one for each tile of weights
+	Persistent   int       // with Tokens: threadgroups in all, which share the tiles that there are; 0: one for each tile of weights
+	Tickets      int       // with Persistent: slot of SpaceCounters, [1]: who draws a number from it takes that tile next, and who draws the last one sets it back
 }
 
 // Groups implements Part.

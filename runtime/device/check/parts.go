@@ -226,6 +226,9 @@ func (a *arguments) part(p plan.Part) {
 		if a.grouping = p.Grouping; p.Grouping != nil {
 			a.all(starts, p.Grouping.Starts)
 			a.all(members, p.Grouping.Members)
+			if p.Persistent > 0 {
+				a.all(counts, p.Tickets)
+			}
 		} else {
 			a.gating(p.Gating, p.Routing)
 		}

@@ -180,6 +180,9 @@ func (r *reach) part(p plan.Part) {
 		r.matrix(p.Up, experts, p.Rows, p.Cols)
 		r.input(p.In, p.K, p.Cols, p.Norm, p.Rescale, nil)
 		r.vec(p.Out, p.K, p.Rows)
+		if p.Persistent > 0 {
+			r.numbers(p.Tickets, 1)
+		}
 		if p.Grouping != nil {
 			r.grouping(p.Grouping)
 			return

@@ -27,7 +27,7 @@ const (
 	StateIn     // Sampling
 	StateOut    // Sampling, written
 	RowOut      // the row, written
-	Counters    // of a tail
+	Counters    // of a tail or of persistent threadgroups
 	PicksIn     // Pick
 	AdjustsIn   // Adjust
 )
@@ -58,6 +58,9 @@ func Uses(p plan.Part) []Use {
 		list := append(optional(p.Up, Weight, p.Cols), Use{p.W, Weight, p.Cols}, Use{Slot: p.Out.Slot, As: Output})
 		list = append(list, rescaleUses(p.Rescale)...)
 		list = append(list, inputUses(p.In, p.Norm)...)
+		if p.Persistent > 0 {
+			list = append(list, Use{Slot: p.Tickets, As: Counters})
+		}
 		switch {
 		case p.Grouping != nil:
 			return append(list, groupingUses(p.Grouping, Integers)...)
