@@ -38,7 +38,7 @@ type Chat struct {
 // a chat template is an error: [Options].ChatTemplate gives it one.
 func (m *Model) NewChat(system string) (*Chat, error) {
 	t := m.tokenizer
-	hints := chat.Hints{Name: m.engine.Bundle().Model.ChatTemplate, BOS: t.TokenText(t.BOS()), EOS: t.TokenText(t.EOS())}
+	hints := chat.Hints{Name: m.engine.Bundle().Model.ChatTemplate, BOS: t.TokenText(t.BOS()), EOS: t.TokenText(t.EOS()), Escape: t.Escape}
 	if m.chatTemplate != "" {
 		hints.Name = ""
 	}
@@ -71,7 +71,7 @@ func (c *Chat) Send(ctx context.Context, text string, g Generation) iter.Seq2[st
 			return
 		}
 		tok := c.session.model.tokenizer
-		tokens := tok.Encode(prompt, tokenizer.EncodeOptions{AddBOS: true, ParseSpecial: true})
+		tokens := tok.Encode(prompt, tokenizer.EncodeOptions{AddBOS: true, ParseSpecial: true, Escaped: true})
 		c.session.last = Result{}
 		for piece, err := range c.session.generate(ctx, tokens, c.ends(), g) {
 			if !yield(piece, err) {

@@ -86,7 +86,7 @@ func (c *conversation) prompt() (turn, error) {
 	}
 	thinking := strings.HasSuffix(strings.TrimRight(text, "\n"), thinkBegin)
 	return turn{
-		prompt:  c.tok.Encode(text, tokenizer.EncodeOptions{AddBOS: true, ParseSpecial: true}),
+		prompt:  c.tok.Encode(text, tokenizer.EncodeOptions{AddBOS: true, ParseSpecial: true, Escaped: true}),
 		stop:    func(id int32) bool { return c.tok.IsEOG(id) || slices.Contains(stops, id) },
 		answers: &answerParts{parser: output.New(output.Config{Thinking: thinking}), markers: thinkMarkers(c.tok)},
 	}, nil

@@ -27,5 +27,5 @@ func chatFormat(eng *engine.Engine, t *tokenizer.Tokenizer, path string) (chat.R
 			return nil, err
 		}
 	}
-	return chat.For(template, chat.Hints{Name: eng.Bundle().Model.ChatTemplate, BOS: t.TokenText(t.BOS()), EOS: t.TokenText(t.EOS())})
+	return chat.For(template, chat.Hints{Name: eng.Bundle().Model.ChatTemplate, BOS: t.TokenText(t.BOS()), EOS: t.TokenText(t.EOS()), Escape: t.Escape})
 }

@@ -7,8 +7,8 @@
 // the template's author meant it is an error: there is no default format.
 //
 // A rendered prompt contains control tokens as text, so it has to be encoded
-// with special tokens parsed. A message can spell such a token too, as it can
-// with every implementation of these templates.
+// with special tokens parsed. With Hints.Escape, no message of a user or a tool can
+// spell one.
 package chat
 
 import (
@@ -77,6 +77,10 @@ type Hints struct {
 	Name string
 	// BOS and EOS are the texts of the tokens that begin and end a text.
 	BOS, EOS string
+	// Escape is the tokenizer's: it writes text so that it has no control tokens. A
+	// prompt is encoded as escaped text then. nil: whoever is quoted can end his turn and
+	// begin another's.
+	Escape func(string) string
 }
 
 // formats makes the renderers of the names that a spec can give.
@@ -110,6 +114,14 @@ func Names() []string { return slices.Sorted(maps.Keys(formats)) }
 // a name is; the name only helps when there is none. Without either, and by the name
 // "none", the model has no chat.
 func For(template string, h Hints) (Renderer, error) {
+	r, err := find(template, h)
+	if err != nil || h.Escape == nil {
+		return r, err
+	}
+	return escaping{r, h.Escape}, nil
+}
+
+func find(template string, h Hints) (Renderer, error) {
 	format, known := formats[h.Name]
 	if h.Name != "" && !known {
 		return nil, fmt.Errorf("chat format %q is not known, expected one of %s", h.Name, strings.Join(Names(), ", "))

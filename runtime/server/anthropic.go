@@ -344,6 +344,6 @@ func (s *Server) countTokens(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, map[string]any{"input_tokens": len(s.encode(text.text))})
+	writeJSON(w, http.StatusOK, map[string]any{"input_tokens": len(s.encode(text))})
 	return nil
 }

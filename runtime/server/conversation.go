@@ -30,7 +30,7 @@ const (
 
 // rendered is a conversation as the model gets it.
 type rendered struct {
-	text     string
+	text     string // as the renderer escapes it
 	opening  string // what of the answer text ends with
 	thinking bool   // the answer begins within thoughts
 }
@@ -79,9 +79,9 @@ func (s *Server) render(c *conversation) (*rendered, error) {
 	return r, nil
 }
 
-// encode makes a prompt of a text whose markers are tokens.
-func (s *Server) encode(text string) []int32 {
-	return s.tok.Encode(text, tokenizer.EncodeOptions{AddBOS: true, ParseSpecial: true})
+// encode makes a prompt of it.
+func (s *Server) encode(r *rendered) []int32 {
+	return s.tok.Encode(r.text, tokenizer.EncodeOptions{AddBOS: true, ParseSpecial: true, Escaped: true})
 }
 
 // chatJob is the job to answer a conversation.
@@ -113,7 +113,7 @@ func (s *Server) chatJob(c *conversation) (*job, error) {
 	}
 	return &job{
 		grammar: content, calls: calls, budget: budget, unthink: s.tok.Encode("</think>", tokenizer.EncodeOptions{ParseSpecial: true}),
-		prompts: [][]int32{s.encode(r.text)}, n: 1, max: -1, logprobs: -1, visible: s.visible, opening: r.opening, oneCall: c.oneCall,
+		prompts: [][]int32{s.encode(r)}, n: 1, max: -1, logprobs: -1, visible: s.visible, opening: r.opening, oneCall: c.oneCall,
 		end:    func(id int32) bool { return s.tok.IsEOG(id) || s.stops[id] },
 		parser: func() *output.Parser { return output.New(config) },
 	}, nil

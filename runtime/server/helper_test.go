@@ -56,7 +56,7 @@ func configure(t testing.TB, answers ...completiontest.Answer) (*completiontest.
 	if err != nil {
 		t.Fatal(err)
 	}
-	renderer, err := chat.For(string(template), chat.Hints{})
+	renderer, err := chat.For(string(template), chat.Hints{Escape: m.Tokenizer.Escape})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,7 +66,7 @@ func (s *Server) applyTemplate(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, map[string]any{"prompt": text.text})
+	writeJSON(w, http.StatusOK, map[string]any{"prompt": tokenizer.Unescape(text.text)})
 	return nil
 }
 

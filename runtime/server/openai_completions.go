@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"mla/runtime/completion"
+	"mla/runtime/tokenizer"
 )
 
 // textRequest is the body of POST /v1/completions.
@@ -56,7 +57,7 @@ func (p *prompts) UnmarshalJSON(data []byte) error {
 func (q *textRequest) job(s *Server) (j *job, err error) {
 	j = &job{logprobs: -1, ids: q.TokenIDs, prompts: q.Prompt.tokens, end: s.tok.IsEOG, stops: q.Stop}
 	for _, text := range q.Prompt.texts {
-		j.prompts = append(j.prompts, s.encode(text))
+		j.prompts = append(j.prompts, s.tok.Encode(text, tokenizer.EncodeOptions{AddBOS: true, ParseSpecial: true}))
 	}
 	if j.n, err = choices(q.N); err != nil {
 		return nil, err

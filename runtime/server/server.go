@@ -35,7 +35,7 @@ type Config struct {
 	Model string
 	// Context is the greatest length of a prompt with its answer, in tokens.
 	Context int
-	// Chat writes conversations as the model knows them.
+	// Chat writes conversations as the model knows them, with the Escape of its tokenizer.
 	Chat chat.Renderer
 	// Sampling has the values that a request does not give.
 	Sampling sample.Params

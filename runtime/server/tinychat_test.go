@@ -42,7 +42,7 @@ func tinychat(t *testing.T, change ...func(*completion.Config)) *served {
 	if err != nil {
 		t.Fatal(err)
 	}
-	renderer, err := chat.For(tok.ChatTemplate(), chat.Hints{})
+	renderer, err := chat.For(tok.ChatTemplate(), chat.Hints{Escape: tok.Escape})
 	if err != nil {
 		t.Fatal(err)
 	}

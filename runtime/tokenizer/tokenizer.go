@@ -20,11 +20,11 @@ type Tokenizer struct {
 	vocab Vocab
 	pre   preTokenizer
 	bpe   *bpe
-	// userDefined has the tokens that are found in any text, special these and
-	// the control tokens.
-	userDefined, special *specials
-	ids                  map[string]int32 // vocabulary entry -> id
-	eog                  []int32          // sorted
+	// userDefined has the tokens that are found in any text, control those that only
+	// templates write, special both.
+	userDefined, control, special *specials
+	ids                           map[string]int32 // vocabulary entry -> id
+	eog                           []int32          // sorted
 }
 
 // New checks a vocabulary and prepares it for use. Errors name the GGUF key.
@@ -35,6 +35,7 @@ func New(v Vocab) (*Tokenizer, error) {
 	t := &Tokenizer{
 		vocab:       v,
 		userDefined: newSpecials(),
+		control:     newSpecials(),
 		special:     newSpecials(),
 		ids:         make(map[string]int32, len(v.Tokens)),
 	}
@@ -51,6 +52,7 @@ func New(v Vocab) (*Tokenizer, error) {
 			t.userDefined.add(token, int32(id))
 			t.special.add(token, int32(id))
 		case TypeControl, TypeUnknown:
+			t.control.add(token, int32(id))
 			t.special.add(token, int32(id))
 		}
 	}
@@ -151,6 +153,9 @@ type EncodeOptions struct {
 	// ParseSpecial reads control tokens in the text as tokens. It is for
 	// rendered chats; text from users or files must not be able to spell them.
 	ParseSpecial bool
+	// Escaped says that parts of the text were written by Escape. It is for rendered
+	// chats, too: their messages spell no control tokens then.
+	Escaped bool
 }
 
 // Encode returns the tokens of text. Bytes for which the vocabulary has neither
@@ -163,7 +168,11 @@ func (t *Tokenizer) Encode(text string, opts EncodeOptions) []int32 {
 	e := encoder{t: t}
 	for len(text) > 0 {
 		from, to, id := special.find(text)
-		e.encode(text[:from])
+		piece := text[:from]
+		if opts.Escaped {
+			piece = Unescape(piece)
+		}
+		e.encode(piece)
 		if id >= 0 {
 			e.ids = append(e.ids, id)
 		}

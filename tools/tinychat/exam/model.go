@@ -92,7 +92,7 @@ func (m *Model) load(threads int) (err error) {
 	if m.tok, err = m.engine.Tokenizer(); err != nil {
 		return err
 	}
-	if m.renderer, err = chat.For(m.tok.ChatTemplate(), chat.Hints{}); err != nil {
+	if m.renderer, err = chat.For(m.tok.ChatTemplate(), chat.Hints{Escape: m.tok.Escape}); err != nil {
 		return err
 	}
 	context := min(m.engine.MaxContext(), longest)
@@ -116,9 +116,9 @@ func (m *Model) Close() error {
 // Renderer implements Taker.
 func (m *Model) Renderer() chat.Renderer { return m.renderer }
 
-// tokens are those of a prompt, in which names of special tokens are these tokens.
+// tokens are those of a prompt of the renderer.
 func (m *Model) tokens(prompt string) []int32 {
-	return m.tok.Encode(prompt, tokenizer.EncodeOptions{ParseSpecial: true})
+	return m.tok.Encode(prompt, tokenizer.EncodeOptions{ParseSpecial: true, Escaped: true})
 }
 
 // Answer implements Taker.
