@@ -53,7 +53,7 @@ func newSettings(e *env) *settings {
 		"A text may also be piped to mlarun. Without one, on a terminal, mlarun chats.",
 		"\nOther commands:\n"+strings.TrimRight(commandLines(), "\n")+"\n",
 		"Exit codes: "+exitCodes).running()
-	s := &settings{flags: f, sampling: newSampling(f), form: newForm(f), source: f.source("`text` to continue")}
+	s := &settings{flags: f, sampling: newSampling(f).stopFlag(), form: newForm(f), source: f.source("`text` to continue")}
 	f.IntVar(&s.max, "n", 128, "`tokens` to generate; -1: until the model ends or the context is full (default 128; -1 in a chat and with -sys)")
 	f.IntVar(&s.context, "c", 0, "`tokens` of context (default 4096, or less if the model has less)")
 	f.IntVar(&s.parallel, "parallel", 0, "continue every line of the text as a prompt of its own, `N` at a time; a line is a prompt or an object like {\"prompt\": \"Once\", \"n\": 20, \"temp\": 0, \"seed\": 1, \"stop\": [\"\\n\"]}, and so are the lines of the output, in the same order")

@@ -37,7 +37,12 @@ func newSampling(f *flags) *sampling {
 	f.Func("logit-bias", "`token-id+bias` or token-id-bias adds a number to a token's logit, as in 15043+1; token-id-inf forbids it; may be given several times", s.addBias)
 	f.BoolVar(&s.ignoreEOS, "ignore-eos", false, "never pick a token that ends the text")
 	f.Uint64Var(&s.seed, "seed", 0, "`seed` of the random numbers (default: another one every time)")
-	f.Func("stop", "end the text before this `string`; may be given several times", func(text string) error {
+	return s
+}
+
+// stopFlag adds -stop, for commands whose texts no request describes.
+func (s *sampling) stopFlag() *sampling {
+	s.flags.Func("stop", "end the text before this `string`; may be given several times", func(text string) error {
 		if text == "" {
 			return errors.New("an empty string would end every text")
 		}

@@ -162,8 +162,6 @@ func (s *serving) check() error {
 		return s.wrong("-max-body, -max-connections, -timeout and -drain must be more than 0")
 	case s.retries < 0 || s.stuck <= 0:
 		return s.wrong("-device-retries must not be negative, and -device-stuck must be more than 0")
-	case len(s.sampling.stops) > 0:
-		return s.wrong("-stop is for requests to say")
 	}
 	if s.promptsDir != "" {
 		if info, err := os.Stat(s.promptsDir); err != nil || !info.IsDir() {
