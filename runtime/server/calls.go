@@ -27,8 +27,12 @@ func (c *choice) endCall(e output.Event) {
 		c.torn = true
 		return
 	}
+	wrote := written{arguments: c.current.arguments}
+	if c.begun == 0 {
+		wrote.thoughts = c.reasoning.String()
+	}
+	c.memory.add(c.current.id, wrote)
 	c.begun++
 	c.calls++
 	c.closed = c.closed || c.oneCall
-	c.memory.add(c.current)
 }

@@ -59,10 +59,11 @@ func (s *Server) render(c *conversation) (*rendered, error) {
 			opts.Thinking = &off
 		}
 	}
-	text, err := s.cfg.Chat.Render(c.messages, opts)
+	messages := s.calls.think(c.messages)
+	text, err := s.cfg.Chat.Render(messages, opts)
 	if err != nil && c.thinking == nil && opts.Thinking != nil { // the template always thinks
 		opts.Thinking = nil
-		text, err = s.cfg.Chat.Render(c.messages, opts)
+		text, err = s.cfg.Chat.Render(messages, opts)
 	}
 	if err != nil {
 		return nil, bad("messages", "%v", err)

@@ -152,30 +152,31 @@ func (st *stream) done() bool { return st.left == 0 }
 // choice is one answer on its way. All but next runs on the service's goroutine.
 type choice struct {
 	*stream
-	metrics  *metrics
-	memory   *memory
-	number   int
-	parser   *output.Parser
-	stops    *sample.Stopper
-	oneCall  bool
-	ids      bool               // of job
-	pending  []completion.Token // of the next event
-	begun    int                // calls
-	calls    int                // that are complete
-	current  call
-	held     bool              // the current call waits for its end
-	torn     bool              // a call broke off that was passed on
-	args     strings.Builder   // of the current call
-	closed   bool              // nothing more is passed on
-	last     time.Time         // when the last token came
-	thought  int               // tokens of thoughts
-	unsaid   []int32           // tokens that are to end the thoughts
-	matcher  *grammar.Matcher  // of the answer; nil: it follows no grammar
-	thoughts *grammar.Matcher  // before it
-	tools    *grammar.Compiled // of calls
-	calling  bool              // the model is at a call
-	tok      *tokenizer.Tokenizer
-	broken   error // the answer has left its grammar
+	metrics   *metrics
+	memory    *memory
+	number    int
+	parser    *output.Parser
+	stops     *sample.Stopper
+	oneCall   bool
+	ids       bool               // of job
+	pending   []completion.Token // of the next event
+	begun     int                // calls
+	calls     int                // that are complete
+	current   call
+	held      bool            // the current call waits for its end
+	torn      bool            // a call broke off that was passed on
+	args      strings.Builder // of the current call
+	closed    bool            // nothing more is passed on
+	last      time.Time       // when the last token came
+	reasoning strings.Builder
+	thought   int               // tokens of it
+	unsaid    []int32           // tokens that are to end the thoughts
+	matcher   *grammar.Matcher  // of the answer; nil: it follows no grammar
+	thoughts  *grammar.Matcher  // before it
+	tools     *grammar.Compiled // of calls
+	calling   bool              // the model is at a call
+	tok       *tokenizer.Tokenizer
+	broken    error // the answer has left its grammar
 }
 
 // choice is a request for one answer.
@@ -292,6 +293,9 @@ func (c *choice) put(e output.Event) {
 		c.endCall(e)
 		return
 	default:
+		if e.Kind == output.Reasoning {
+			c.reasoning.WriteString(e.Text)
+		}
 		if e.Text != "" {
 			c.event(e)
 		}

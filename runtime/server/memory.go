@@ -3,20 +3,27 @@ package server
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"sync"
 
 	"mla/runtime/chat"
 )
 
-// memory has the arguments of calls as the model wrote them, by the ids of the calls.
-// Clients send calls back, some of them after decoding and encoding: written as the model
-// has written them, their tokens are found in the pages.
+// memory has what the model wrote of its calls, by their ids: the arguments, and the thoughts
+// before the first call of an answer. Clients send calls back, some of them after decoding
+// and encoding, and most without the thoughts. Written as the model has written them, their
+// tokens are found in the pages, and the model knows why it called.
 type memory struct {
-	mu   sync.Mutex
-	args map[string]string
-	ids  []string // the oldest first
-	size int      // bytes
+	mu    sync.Mutex
+	calls map[string]written
+	ids   []string // the oldest first
+	size  int      // bytes
 }
+
+// written is what the model wrote of a call.
+type written struct{ arguments, thoughts string }
+
+func (w written) size() int { return len(w.arguments) + len(w.thoughts) }
 
 // Limits on what is remembered.
 const (
@@ -24,33 +31,50 @@ const (
 	maxCallBytes = 16 << 20
 )
 
-func newMemory() *memory { return &memory{args: map[string]string{}} }
+func newMemory() *memory { return &memory{calls: map[string]written{}} }
 
 // add remembers a call.
-func (m *memory) add(c call) {
+func (m *memory) add(id string, w written) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if _, ok := m.args[c.id]; ok || len(c.arguments) > maxCallBytes/16 {
+	if _, ok := m.calls[id]; ok || w.size() > maxCallBytes/16 {
 		return
 	}
-	m.args[c.id] = c.arguments
-	m.ids = append(m.ids, c.id)
-	m.size += len(c.arguments)
+	m.calls[id] = w
+	m.ids = append(m.ids, id)
+	m.size += w.size()
 	for len(m.ids) > maxCalls || m.size > maxCallBytes {
-		m.size -= len(m.args[m.ids[0]])
-		delete(m.args, m.ids[0])
+		m.size -= m.calls[m.ids[0]].size()
+		delete(m.calls, m.ids[0])
 		m.ids = m.ids[1:]
 	}
+}
+
+// of is what the model wrote of a call, if it is known.
+func (m *memory) of(id string) (w written, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	w, ok = m.calls[id]
+	return w, ok
+}
+
+// think gives the model's turns that call tools the thoughts that a client has left out.
+func (m *memory) think(messages []chat.Message) []chat.Message {
+	messages = slices.Clone(messages)
+	for i := range messages {
+		if t := &messages[i]; t.Role == chat.Assistant && t.Reasoning == "" && len(t.ToolCalls) > 0 {
+			w, _ := m.of(t.ToolCalls[0].ID)
+			t.Reasoning = w.thoughts
+		}
+	}
+	return messages
 }
 
 // arguments are those of a call as the model wrote them, if it did write these; else as
 // models write them.
 func (m *memory) arguments(id, given string) (string, error) {
-	m.mu.Lock()
-	written, ok := m.args[id]
-	m.mu.Unlock()
-	if ok && (written == given || sameJSON(written, given)) {
-		return written, nil
+	if w, ok := m.of(id); ok && (w.arguments == given || sameJSON(w.arguments, given)) {
+		return w.arguments, nil
 	}
 	return chat.PythonJSON(given)
 }

@@ -8,7 +8,7 @@ import (
 
 func TestMemory(t *testing.T) {
 	m := newMemory()
-	m.add(call{id: "a", arguments: `{"x":1,  "y":[2.50]}`})
+	m.add("a", written{arguments: `{"x":1,  "y":[2.50]}`})
 	for _, c := range []struct{ id, given, want string }{
 		{"a", `{"x":1,  "y":[2.50]}`, `{"x":1,  "y":[2.50]}`},
 		{"a", `{"y": [2.50], "x": 1}`, `{"x":1,  "y":[2.50]}`}, // a client has encoded it anew
@@ -23,20 +23,20 @@ func TestMemory(t *testing.T) {
 		t.Error("half an object is taken")
 	}
 	for i := range maxCalls + 10 {
-		m.add(call{id: fmt.Sprint(i), arguments: "{}"})
+		m.add(fmt.Sprint(i), written{arguments: "{}"})
 	}
-	if len(m.args) != maxCalls || len(m.ids) != maxCalls {
-		t.Errorf("%d calls are remembered", len(m.args))
+	if len(m.calls) != maxCalls || len(m.ids) != maxCalls {
+		t.Errorf("%d calls are remembered", len(m.calls))
 	}
 	large := strings.Repeat("x", maxCallBytes/16)
 	for i := range 20 {
-		m.add(call{id: fmt.Sprint("large", i), arguments: large})
+		m.add(fmt.Sprint("large", i), written{large[1:], "x"})
 	}
-	if m.size > maxCallBytes || len(m.ids) != len(m.args) || m.args["large19"] != large {
-		t.Errorf("%d bytes, %d ids, %d calls", m.size, len(m.ids), len(m.args))
+	if m.size > maxCallBytes || len(m.ids) != len(m.calls) || m.calls["large19"].arguments != large[1:] {
+		t.Errorf("%d bytes, %d ids, %d calls", m.size, len(m.ids), len(m.calls))
 	}
-	m.add(call{id: "huge", arguments: large + "x"})
-	if _, ok := m.args["huge"]; ok {
+	m.add("huge", written{large, "x"})
+	if _, ok := m.calls["huge"]; ok {
 		t.Error("too large a call is remembered")
 	}
 }

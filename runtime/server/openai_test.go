@@ -145,12 +145,15 @@ func TestTools(t *testing.T) {
 		if first.Function.Name != "weather" || first.Function.Arguments != `{"city": "Zürich \"old\"", "days": 3}` || first.ID == "" || first.ID == second.ID || second.Function.Name != "now" || second.Function.Arguments != "{}" {
 			t.Errorf("%s: %+v", way, got.Message.ToolCalls)
 		}
-		answer := got.Message.ToParam()
-		answer.OfAssistant.SetExtraFields(map[string]any{"reasoning_content": reasoning})
+		answer := got.Message.ToParam() // without the thoughts, as most clients send it
 		q.Messages = append(q.Messages, answer, openai.ToolMessage("12 degrees", first.ID), openai.ToolMessage("noon", second.ID))
 		next, _ := get(t, c, q)
 		if got := next.Choices[0].Message.Content; got != "It is 12 degrees." {
 			t.Errorf("%s: %q", way, got)
+		}
+		q.Messages[len(q.Messages)-3].OfAssistant.SetExtraFields(map[string]any{"reasoning_content": reasoning})
+		if with, _ := get(t, c, q); with.Usage.PromptTokens != next.Usage.PromptTokens {
+			t.Errorf("%s: %d tokens without the thoughts, with them %d", way, next.Usage.PromptTokens, with.Usage.PromptTokens)
 		}
 		// What the model has read and written is found again: all full pages of 64, but
 		// for the line break between text and call, which the template does not have.
