@@ -84,9 +84,9 @@ var cases = map[string]testCase{
 			return reference.Chains(r, nil)
 		})
 	}},
-	"sessions":    {"yoututiny", sessions("youtu-tiny-F32", quant.F16)},
+	"sessions":    {"yoututiny", opened("youtu-tiny-F32", together)},
 	"logits q8":   {"youtumini", logits("youtu-mini-Q4_0", quant.Q8_0, 0.25)},
-	"sessions q8": {"youtumini", sessions("youtu-mini-Q4_0", quant.Q8_0)},
+	"sessions q8": {"youtumini", opened("youtu-mini-Q4_0", sharing)},
 	"check q8":    {"youtumini", checked("youtumini", parts["check q8"])},
 	"check heads": {"youtumini", checked("youtumini", parts["check heads"])},
 	"misuse": {"yoututiny", func(lib string) error {
@@ -183,7 +183,7 @@ func TestStandIn(t *testing.T) {
 		{"no node", "unallocated", []string{"CUDASIM_FAULT=cuGraphAddKernelNode_v2:5:1"}, "record the token: cuGraphAddKernelNode_v2"},
 		{"no graph", "unallocated", []string{"CUDASIM_FAULT=cuGraphInstantiateWithFlags:2:2"}, "record the token: cuGraphInstantiateWithFlags"},
 	} {
-		if testing.Short() && slices.Equal(tt.env, fast) {
+		if testing.Short() && (slices.Equal(tt.env, fast) || tt.run == "check large") {
 			continue // the race detector finds nothing more in them
 		}
 		t.Run(tt.name, func(t *testing.T) {
@@ -273,8 +273,19 @@ func with(lib, name string, cfg device.Config, f func(device.Runner) error, bund
 	return errors.Join(withModel(lib, m, cfg, f), done(), leaks(lib))
 }
 
-// sessions has several sessions on one loaded model.
-func sessions(name string, kv quant.Type) func(lib string) error {
+// together has several sessions on one loaded model, and batches of rows.
+func together(d device.Device, m *device.Model) error {
+	cfg := device.Config{KV: quant.F16}
+	return errors.Join(reference.Sessions(d, m, cfg), reference.BatchesWithin(1e-3, "youtu-tiny-F32", d, m, 5), reference.Picks(d, m, cfg))
+}
+
+// sharing has sessions that share pages of a cache of q8_0.
+func sharing(d device.Device, m *device.Model) error {
+	return reference.Sessions(d, m, device.Config{KV: quant.Q8_0})
+}
+
+// opened hands the device and a file's model to f, and looks for leaks.
+func opened(name string, f func(device.Device, *device.Model) error) func(lib string) error {
 	return func(lib string) error {
 		m, done, err := reference.Bind(name, generated.Bundles(), "f32")
 		if err != nil {
@@ -284,7 +295,7 @@ func sessions(name string, kv quant.Type) func(lib string) error {
 		if err != nil {
 			return err
 		}
-		return errors.Join(reference.Sessions(d, m, device.Config{KV: kv}), reference.BatchesWithin(1e-3, name, d, m, 5), reference.Picks(d, m, device.Config{KV: kv}), done(), leaks(lib))
+		return errors.Join(f(d, m), done(), leaks(lib))
 	}
 }
 

@@ -70,9 +70,9 @@ var cases = map[string]func(lib string) error{
 	"chains":          chains(metal.ReplayICB),
 	"chains auto":     chains(metal.ReplayAuto),
 	"misuse":          misuse,
-	"sessions":        sessions(metal.ReplayICB, "youtu-tiny-F32", quant.F16),
-	"encode sessions": sessions(metal.ReplayEncode, "youtu-tiny-F32", quant.F16),
-	"sessions q8":     sessions(metal.ReplayICB, "youtu-mini-Q4_0", quant.Q8_0),
+	"sessions":        opened(metal.ReplayICB, "youtu-tiny-F32", together),
+	"encode sessions": opened(metal.ReplayEncode, "youtu-tiny-F32", together),
+	"sessions q8":     opened(metal.ReplayICB, "youtu-mini-Q4_0", sharing),
 	"logits q8":       logits("youtu-mini-Q4_0", quant.Q8_0, 0.25, metal.ReplayICB),
 	"lost chain":      lostChain,
 	"no sampler":      noSampler,
@@ -170,6 +170,7 @@ func TestSimulator(t *testing.T) {
 			continue // the race detector finds nothing more in them
 		}
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			cmd := exec.Command(os.Args[0])
 			cmd.Env = append(os.Environ(), caseVariable+"="+tt.run+"|"+lib, "METALSIM_STRICT=1", "METALSIM_CACHE="+cache)
 			cmd.Env = append(cmd.Env, tt.env...)
@@ -208,8 +209,19 @@ func with(lib, name string, cfg device.Config, options metal.Options, f func(dev
 	return withModel(lib, m, cfg, options, f)
 }
 
-// sessions has several sessions on one loaded model.
-func sessions(how metal.Replay, name string, kv quant.Type) func(lib string) error {
+// together has several sessions on one loaded model, and batches of rows.
+func together(d device.Device, m *device.Model) error {
+	cfg := device.Config{KV: quant.F16}
+	return errors.Join(reference.Sessions(d, m, cfg), reference.BatchesWithin(1e-3, "youtu-tiny-F32", d, m, 5), reference.Picks(d, m, cfg))
+}
+
+// sharing has sessions that share pages of a cache of q8_0.
+func sharing(d device.Device, m *device.Model) error {
+	return reference.Sessions(d, m, device.Config{KV: quant.Q8_0})
+}
+
+// opened hands the device and a file's model to f.
+func opened(how metal.Replay, name string, f func(device.Device, *device.Model) error) func(lib string) error {
 	return func(lib string) error {
 		m, done, err := reference.Bind(name, generated.Bundles(), "f32")
 		if err != nil {
@@ -219,7 +231,7 @@ func sessions(how metal.Replay, name string, kv quant.Type) func(lib string) err
 		if err != nil {
 			return err
 		}
-		return errors.Join(reference.Sessions(d, m, device.Config{KV: kv}), reference.BatchesWithin(1e-3, name, d, m, 5), reference.Picks(d, m, device.Config{KV: kv}), done())
+		return errors.Join(f(d, m), done())
 	}
 }
 
