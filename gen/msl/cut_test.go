@@ -74,7 +74,7 @@ func TestCuts(t *testing.T) {
 				if _, before := parsed.LoadOrStore(cut, true); before {
 					continue
 				}
-				if err := frontend.Check(cut, msl.ThreadgroupMemory(b.Class)); err != nil {
+				if err := frontend.CheckOldest(cut, msl.ThreadgroupMemory(b.Class)); err != nil {
 					t.Errorf("%s: %v", b.Profiles[i].Name, err)
 				}
 			}

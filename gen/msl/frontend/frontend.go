@@ -48,6 +48,16 @@ var metalPragma = regexp.MustCompile(`(?m)^#pragma METAL fp `)
 // it. The error lists what clang and the lint say; a warning is an error, and so is what
 // C++14 does not have, which MSL is below version 4.
 func Check(source string, threadgroupBytes int) error {
+	return check(source, threadgroupBytes, versions(source))
+}
+
+// CheckOldest is Check for the oldest version alone that the source allows: for what is cut
+// out of a source that passes Check.
+func CheckOldest(source string, threadgroupBytes int) error {
+	return check(source, threadgroupBytes, versions(source)[:1])
+}
+
+func check(source string, threadgroupBytes int, versions []int) error {
 	clang, err := findClang()
 	if err != nil {
 		return err
@@ -64,7 +74,7 @@ func Check(source string, threadgroupBytes int) error {
 	if err := writeIncludes(dir); err != nil {
 		return err
 	}
-	for _, version := range versions(source) {
+	for _, version := range versions {
 		if err := parse(clang, dir, version); err != nil {
 			return err
 		}
