@@ -18,6 +18,7 @@ type conversation struct {
 	oneCall  bool    // at most one call in an answer
 	thinking *bool   // nil: as the template has it
 	keep     bool    // the thoughts of earlier turns
+	whole    bool    // a last message of the assistant is not the beginning of the answer
 	budget   *int    // tokens of thoughts
 	grammar  *wanted // of the answer's text; nil: none
 }
@@ -60,6 +61,9 @@ func (s *Server) render(c *conversation) (*rendered, error) {
 		}
 	}
 	messages := s.calls.think(c.messages)
+	if last := messages[len(messages)-1]; last.Role == chat.Assistant && len(last.ToolCalls) == 0 && !c.whole {
+		return s.goOn(messages, opts, c)
+	}
 	text, err := s.cfg.Chat.Render(messages, opts)
 	if err != nil && c.thinking == nil && opts.Thinking != nil { // the template always thinks
 		opts.Thinking = nil
@@ -78,6 +82,32 @@ func (s *Server) render(c *conversation) (*rendered, error) {
 		r.text += r.opening
 	}
 	return r, nil
+}
+
+// openEnd is behind what the client has begun of an answer while the template writes it: a
+// character that no text has, and that no template takes for space.
+const openEnd = "\ufdd3"
+
+// goOn writes a conversation whose last message is the beginning of the answer: up to where
+// the template ends that.
+func (s *Server) goOn(messages []chat.Message, opts chat.Options, c *conversation) (*rendered, error) {
+	switch {
+	case c.choice.must:
+		return nil, bad("tool_choice", "the answer has been begun by a message of the assistant, so it is no call")
+	case c.grammar != nil:
+		return nil, bad("messages", "the last one, of the assistant, begins the answer; one in a form cannot be begun")
+	}
+	messages[len(messages)-1].Content += openEnd
+	opts.AddGenerationPrompt = false
+	text, err := s.cfg.Chat.Render(messages, opts)
+	if err != nil {
+		return nil, bad("messages", "%v", err)
+	}
+	end := strings.LastIndex(text, openEnd)
+	if end < 0 {
+		return nil, bad("messages", "the model's chat template does not show the last one, of the assistant, which begins the answer")
+	}
+	return &rendered{text: text[:end]}, nil
 }
 
 // encode makes a prompt of it.

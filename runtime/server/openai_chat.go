@@ -29,7 +29,8 @@ type chatRequest struct {
 	TopLogprobs     int             `json:"top_logprobs"`
 	ResponseFormat  *responseFormat `json:"response_format"`
 	ReasoningEffort string          `json:"reasoning_effort"`
-	ReasoningBudget *int            `json:"reasoning_budget"` // tokens; llama-server's name
+	ReasoningBudget *int            `json:"reasoning_budget"`       // tokens; llama-server's name
+	ContinueFinal   *bool           `json:"continue_final_message"` // vLLM's name
 	Template        struct {
 		EnableThinking *bool `json:"enable_thinking"`
 		ClearThinking  *bool `json:"clear_thinking"`
@@ -60,7 +61,7 @@ type chatCall struct {
 // conversation is what the request wants answered.
 func (q *chatRequest) conversation(s *Server) (*conversation, error) {
 	c := &conversation{oneCall: q.ParallelCalls != nil && !*q.ParallelCalls, budget: q.ReasoningBudget, thinking: q.Template.EnableThinking,
-		keep: q.Template.ClearThinking != nil && !*q.Template.ClearThinking}
+		keep: q.Template.ClearThinking != nil && !*q.Template.ClearThinking, whole: q.ContinueFinal != nil && !*q.ContinueFinal}
 	if q.ReasoningEffort == "none" && c.thinking == nil {
 		c.thinking = new(bool)
 	}
