@@ -1,6 +1,7 @@
-//go:build !race
+//go:build !race && !noclients
 
-// The client takes minutes to compile for the race detector; TestSoak has its requests.
+// The client takes minutes to compile, so neither the race detector nor what is vetted for macOS
+// has it; TestSoak has its requests.
 
 package server_test
 

@@ -1,6 +1,6 @@
-//go:build !race
+//go:build !race && !noclients
 
-// As openai_test.go: the client takes minutes to compile for the race detector.
+// As openai_test.go: the client takes minutes to compile.
 
 package server_test
 
