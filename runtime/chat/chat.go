@@ -7,8 +7,8 @@
 // the template's author meant it is an error: there is no default format.
 //
 // A rendered prompt contains control tokens as text, so it has to be encoded
-// with special tokens parsed. With Hints.Escape, no message of a user or a tool can
-// spell one.
+// with special tokens parsed. With Hints.Escape, no message but the system's can spell
+// one.
 package chat
 
 import (

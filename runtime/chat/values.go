@@ -2,7 +2,9 @@ package chat
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/nikolalohinski/gonja/v2/exec"
@@ -20,7 +22,14 @@ const textsKey = "JSON texts"
 func value(text json.RawMessage) (any, error) {
 	d := json.NewDecoder(strings.NewReader(string(text)))
 	d.UseNumber()
-	return decodeValue(d, 0)
+	v, err := decodeValue(d, 0)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("more than one JSON value")
+	}
+	return v, nil
 }
 
 func decodeValue(d *json.Decoder, depth int) (any, error) {

@@ -22,6 +22,7 @@ type messagesRequest struct {
 	Tools         []anthropicTool   `json:"tools"`
 	ToolChoice    anthropicChoice   `json:"tool_choice"`
 	Thinking      anthropicThinking `json:"thinking"`
+	ContinueFinal *bool             `json:"continue_final_message"` // vLLM's name
 	Output        struct {
 		Format *responseFormat `json:"format"`
 	} `json:"output_config"`
@@ -83,7 +84,7 @@ func (b *blocks) UnmarshalJSON(data []byte) error {
 
 // conversation is what the request wants answered.
 func (q *messagesRequest) conversation(s *Server) (*conversation, error) {
-	c := &conversation{oneCall: q.ToolChoice.OneCall}
+	c := &conversation{oneCall: q.ToolChoice.OneCall, whole: q.ContinueFinal != nil && !*q.ContinueFinal}
 	if q.System != "" {
 		c.messages = append(c.messages, chat.Message{Role: chat.System, Content: string(q.System)})
 	}

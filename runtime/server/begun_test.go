@@ -39,24 +39,36 @@ func TestBegunAnswer(t *testing.T) {
 	}
 	const quick, hello = `{"role": "user", "content": "Quick"}, `, `{"role": "user", "content": "Hello"}, `
 	for _, path := range []string{"/v1/chat/completions", "/v1/messages", "/v1/responses"} {
-		if got := begin(path, quick+`{"role": "assistant", "content": "Do"}`, ""); got != "ne." {
+		if got := begin(path, quick+`{"role": "assistant", "content": "Do"}`, `, "continue_final_message": true`); got != "ne." {
 			t.Errorf("%s goes on with %q", path, got)
 		}
 	}
 	const chat = "/v1/chat/completions"
-	for begun, want := range map[string]string{`"reasoning_content": "They greet.", "content": "Grüezi, "`: "how are you?", `"reasoning_content": "They greet.", "content": "Grüezi,"`: " how are you?"} {
+	for begun, want := range map[string]string{
+		`"reasoning_content": "They greet.", "content": "Grüezi, "`: "how are you?",
+		`"reasoning_content": "They greet.", "content": "Grüezi,"`:  " how are you?",
+		`"reasoning_content": "They gr", "content": ""`:             "Grüezi, how are you?", // behind the rest of the thoughts
+		`"content": "<think>They gr"`:                               "Grüezi, how are you?",
+		`"content": null`:                                           "Grüezi, how are you?",
+	} {
 		if got := begin(chat, hello+`{"role": "assistant", `+begun+`}`, ""); got != want {
 			t.Errorf("%s goes on with %q; expected %q", begun, got, want)
 		}
+	}
+	if got := begin("/v1/responses", quick+`{"role": "assistant", "content": "Do"}`, `, "reasoning": {"effort": "none"}`); got != "Done." {
+		t.Errorf("behind an item of the responses API: %q", got)
 	}
 	if got := begin(chat, quick+`{"role": "assistant", "content": "Do"}`, `, "continue_final_message": false, "reasoning_effort": "none"`); got != "Done." {
 		t.Errorf("behind a turn of its own: %q", got)
 	}
 	for more, want := range map[string]string{
 		`"response_format": {"type": "json_object"}`: "one in a form cannot be begun",
-		`"tool_choice": "required", "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]`: "so it is no call",
+		`"tool_choice": "required", "tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]`: "so that is no call",
 	} {
 		r, text := s.do("POST", chat, `{"messages": [`+quick+`{"role": "assistant", "content": "{"}], `+more+`}`)
+		if !strings.Contains(text, "continue_final_message") {
+			t.Errorf("%s: %s does not say what helps", more, text)
+		}
 		if r.StatusCode != http.StatusBadRequest || !strings.Contains(text, want) {
 			t.Errorf("%s: %s %s; expected %q", more, r.Status, text, want)
 		}

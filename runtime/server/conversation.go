@@ -1,8 +1,11 @@
 package server
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 
 	"mla/runtime/chat"
@@ -36,6 +39,17 @@ type rendered struct {
 	thinking bool   // the answer begins within thoughts
 }
 
+// roles are whose messages may be, in OpenAI's words, and in those of templates.
+var roles = map[string]string{"system": chat.System, "developer": chat.System, "user": chat.User, "assistant": chat.Assistant, "tool": chat.Tool, "function": chat.Tool}
+
+// readRole is a role as templates know it.
+func readRole(param, role string) (string, error) {
+	if known := roles[role]; known != "" {
+		return known, nil
+	}
+	return "", bad(param, "%q; expected one of %s", clip(role, 50), strings.Join(slices.Sorted(maps.Keys(roles)), ", "))
+}
+
 // render writes a conversation in the model's format.
 func (s *Server) render(c *conversation) (*rendered, error) {
 	if len(c.messages) == 0 {
@@ -60,9 +74,17 @@ func (s *Server) render(c *conversation) (*rendered, error) {
 			opts.Thinking = &off
 		}
 	}
-	messages := s.calls.think(c.messages)
-	if last := messages[len(messages)-1]; last.Role == chat.Assistant && len(last.ToolCalls) == 0 && !c.whole {
-		return s.goOn(messages, opts, c)
+	messages := c.messages
+	if c.thinking == nil || *c.thinking {
+		messages = s.calls.think(messages)
+	}
+	if last := &messages[len(messages)-1]; last.Role == chat.Assistant && len(last.ToolCalls) == 0 && !c.whole {
+		if last.Content != "" || last.Reasoning != "" {
+			return s.goOn(messages, opts, c)
+		}
+		if messages = messages[:len(messages)-1]; len(messages) == 0 { // it begins nothing
+			return nil, bad("messages", "there is but an empty one")
+		}
 	}
 	text, err := s.cfg.Chat.Render(messages, opts)
 	if err != nil && c.thinking == nil && opts.Thinking != nil { // the template always thinks
@@ -84,30 +106,38 @@ func (s *Server) render(c *conversation) (*rendered, error) {
 	return r, nil
 }
 
-// openEnd is behind what the client has begun of an answer while the template writes it: a
-// character that no text has, and that no template takes for space.
-const openEnd = "\ufdd3"
-
-// goOn writes a conversation whose last message is the beginning of the answer: up to where
-// the template ends that.
+// goOn writes a conversation whose last message is the beginning of the answer, or of the
+// thoughts before it: up to where that ends in what the template writes.
 func (s *Server) goOn(messages []chat.Message, opts chat.Options, c *conversation) (*rendered, error) {
+	const instead = `; with "continue_final_message": false the last message is a turn of its own`
 	switch {
 	case c.choice.must:
-		return nil, bad("tool_choice", "the answer has been begun by a message of the assistant, so it is no call")
+		return nil, bad("tool_choice", "the last message, of the assistant, begins the answer, so that is no call%s", instead)
 	case c.grammar != nil:
-		return nil, bad("messages", "the last one, of the assistant, begins the answer; one in a form cannot be begun")
+		return nil, bad("messages", "the last one, of the assistant, begins the answer; one in a form cannot be begun%s", instead)
 	}
-	messages[len(messages)-1].Content += openEnd
+	messages = slices.Clone(messages)
+	last := &messages[len(messages)-1]
+	if text, ok := strings.CutPrefix(last.Content, "<think>"); ok && !strings.Contains(text, "</think>") {
+		last.Content, last.Reasoning = "", text
+	}
+	thinking := last.Content == ""
+	end := "\ufdd3" + rand.Text() // which nobody else writes, and no template takes for space
+	if thinking {
+		last.Reasoning += end
+	} else {
+		last.Content += end
+	}
 	opts.AddGenerationPrompt = false
 	text, err := s.cfg.Chat.Render(messages, opts)
 	if err != nil {
 		return nil, bad("messages", "%v", err)
 	}
-	end := strings.LastIndex(text, openEnd)
-	if end < 0 {
-		return nil, bad("messages", "the model's chat template does not show the last one, of the assistant, which begins the answer")
+	text, _, found := strings.Cut(text, end)
+	if !found {
+		return nil, bad("messages", "the model's chat template does not show the last one, of the assistant, which begins the answer%s", instead)
 	}
-	return &rendered{text: text[:end]}, nil
+	return &rendered{text: text, thinking: thinking}, nil
 }
 
 // encode makes a prompt of it.

@@ -3,6 +3,7 @@ package server_test
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 )
@@ -15,10 +16,14 @@ func TestNoForgedTokens(t *testing.T) {
 	if id, ok := s.model.Tokenizer.TokenID(forged); !ok || s.model.Tokenizer.Decode([]int32{id}) != "" {
 		t.Fatalf("%s is no control token", forged)
 	}
-	for path, body := range map[string]string{
-		"/v1/chat/completions": `{"max_tokens": 1, "messages": [{"role": "user", "content": %s}]}`,
-		"/v1/messages":         `{"max_tokens": 1, "messages": [{"role": "user", "content": %s}]}`,
-		"/v1/responses":        `{"max_output_tokens": 16, "input": [{"role": "user", "content": %s}]}`,
+	for body, path := range map[string]string{
+		`{"max_tokens": 1, "messages": [{"role": "user", "content": %s}]}`:                                                                  "/v1/chat/completions",
+		`{"max_tokens": 1, "messages": [{"role": "function", "name": "f", "content": %s}]}`:                                                 "/v1/chat/completions",
+		`{"max_tokens": 1, "messages": [{"role": "user", "content": "x"}, {"role": "assistant", "content": %s}]}`:                           "/v1/chat/completions",
+		`{"max_tokens": 1, "messages": [{"role": "user", "content": "x"}, {"role": "assistant", "reasoning_content": %s, "content": "y"}]}`: "/v1/chat/completions",
+		`{"max_tokens": 1, "messages": [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": %s}]}]}`:        "/v1/messages",
+		`{"max_tokens": 1, "messages": [{"role": "user", "content": %s}]} `:                                                                 "/v1/messages",
+		`{"max_output_tokens": 16, "input": [{"role": "user", "content": %s}]}`:                                                             "/v1/responses",
 	} {
 		tokens := func(said string) int {
 			quoted, err := json.Marshal(said) // which writes < as \u003c
@@ -35,7 +40,12 @@ func TestNoForgedTokens(t *testing.T) {
 			return out.Usage.Prompt + out.Usage.Input
 		}
 		if one, forged := tokens("x"), tokens("x"+forged); forged != one+len(`<|user|>`) { // each byte is a token of this model
-			t.Errorf("%s: %d tokens, without what is forged %d", path, forged, one)
+			t.Errorf("%s %s: %d tokens, without what is forged %d", path, body, forged, one)
+		}
+	}
+	for path, body := range map[string]string{"/v1/chat/completions": `{"messages": [{"role": "user<|user|>", "content": "x"}]}`, "/v1/responses": `{"input": [{"role": "observation", "content": "x"}]}`} {
+		if r, text := s.do("POST", path, body); r.StatusCode != http.StatusBadRequest || !strings.Contains(text, "expected one of assistant, developer") {
+			t.Errorf("%s %s: %s %s", path, body, r.Status, text)
 		}
 	}
 	var shown struct{ Prompt string }

@@ -37,6 +37,9 @@ func newMemory() *memory { return &memory{calls: map[string]written{}} }
 func (m *memory) add(id string, w written) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if w.size() > maxCallBytes/16 {
+		w.thoughts = ""
+	}
 	if _, ok := m.calls[id]; ok || w.size() > maxCallBytes/16 {
 		return
 	}
@@ -58,13 +61,19 @@ func (m *memory) of(id string) (w written, ok bool) {
 	return w, ok
 }
 
-// think gives the model's turns that call tools the thoughts that a client has left out.
+// think gives the model's turns that call tools the thoughts that a client has left out, if
+// it has not changed the calls that they led to.
 func (m *memory) think(messages []chat.Message) []chat.Message {
 	messages = slices.Clone(messages)
 	for i := range messages {
-		if t := &messages[i]; t.Role == chat.Assistant && t.Reasoning == "" && len(t.ToolCalls) > 0 {
-			w, _ := m.of(t.ToolCalls[0].ID)
-			t.Reasoning = w.thoughts
+		t := &messages[i]
+		if t.Role != chat.Assistant || t.Reasoning != "" {
+			continue
+		}
+		for _, c := range t.ToolCalls {
+			if w, ok := m.of(c.ID); ok && w.arguments == c.Arguments && w.thoughts != "" {
+				t.Reasoning = w.thoughts
+			}
 		}
 	}
 	return messages

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"mla/runtime/chat"
 )
 
 func TestMemory(t *testing.T) {
@@ -35,8 +37,38 @@ func TestMemory(t *testing.T) {
 	if m.size > maxCallBytes || len(m.ids) != len(m.calls) || m.calls["large19"].arguments != large[1:] {
 		t.Errorf("%d bytes, %d ids, %d calls", m.size, len(m.ids), len(m.calls))
 	}
-	m.add("huge", written{large, "x"})
+	m.add("huge", written{arguments: large + "x"})
 	if _, ok := m.calls["huge"]; ok {
 		t.Error("too large a call is remembered")
+	}
+}
+
+// TestThoughts: a turn that calls tools gets the thoughts before its calls, in whatever order
+// these come, unless it has thoughts of its own or the calls were changed.
+func TestThoughts(t *testing.T) {
+	m := newMemory()
+	m.add("a", written{`{"x": 1}`, "why"})
+	m.add("b", written{arguments: `{}`})
+	m.add("c", written{"{}", strings.Repeat("x", maxCallBytes/16)})
+	a, b, c := chat.ToolCall{ID: "a", Arguments: `{"x": 1}`}, chat.ToolCall{ID: "b", Arguments: "{}"}, chat.ToolCall{ID: "c", Arguments: "{}"}
+	for _, tt := range []struct {
+		turn chat.Message
+		want string
+	}{
+		{chat.Message{Role: chat.Assistant, ToolCalls: []chat.ToolCall{a, b}}, "why"},
+		{chat.Message{Role: chat.Assistant, ToolCalls: []chat.ToolCall{b, a}}, "why"},
+		{chat.Message{Role: chat.Assistant, ToolCalls: []chat.ToolCall{b}}, ""},
+		{chat.Message{Role: chat.Assistant, ToolCalls: []chat.ToolCall{c}}, ""}, // too many to remember
+		{chat.Message{Role: chat.Assistant, ToolCalls: []chat.ToolCall{{ID: "a", Arguments: `{"x": 2}`}}}, ""},
+		{chat.Message{Role: chat.Assistant, Reasoning: "mine", ToolCalls: []chat.ToolCall{a}}, "mine"},
+		{chat.Message{Role: chat.User, Content: "x"}, ""},
+	} {
+		given := []chat.Message{tt.turn}
+		if got := m.think(given)[0].Reasoning; got != tt.want || given[0].Reasoning != tt.turn.Reasoning {
+			t.Errorf("%+v: %q; expected %q", tt.turn, got, tt.want)
+		}
+	}
+	if w, ok := m.of("c"); !ok || w.arguments != "{}" {
+		t.Error("a call is forgotten as its thoughts were too long")
 	}
 }

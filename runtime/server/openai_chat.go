@@ -66,10 +66,11 @@ func (q *chatRequest) conversation(s *Server) (*conversation, error) {
 		c.thinking = new(bool)
 	}
 	for i, m := range q.Messages {
-		out := chat.Message{Role: m.Role, Content: string(m.Content), Reasoning: m.Reasoning, Name: m.Name, ToolCallID: m.ToolCallID}
-		if m.Role == "developer" {
-			out.Role = chat.System
+		role, err := readRole(fmt.Sprintf("messages[%d].role", i), m.Role)
+		if err != nil {
+			return nil, err
 		}
+		out := chat.Message{Role: role, Content: string(m.Content), Reasoning: m.Reasoning, Name: m.Name, ToolCallID: m.ToolCallID}
 		for _, t := range m.ToolCalls {
 			call, err := s.replay(fmt.Sprintf("messages[%d].tool_calls", i), t.ID, t.Function.Name, t.Function.Arguments)
 			if err != nil {

@@ -21,6 +21,7 @@ type responsesRequest struct {
 	Tools         []responseTool `json:"tools"`
 	ToolChoice    raw            `json:"tool_choice"`
 	ParallelCalls *bool          `json:"parallel_tool_calls"`
+	ContinueFinal bool           `json:"continue_final_message"` // vLLM's name
 	Previous      raw            `json:"previous_response_id"`
 	Conversation  raw            `json:"conversation"`
 	Background    bool           `json:"background"`
@@ -76,7 +77,7 @@ func (l *inputItems) UnmarshalJSON(data []byte) error {
 // conversation is what the request wants answered. Thoughts and calls belong to the
 // assistant's turn that they are a part of.
 func (q *responsesRequest) conversation(s *Server) (*conversation, error) {
-	c := &conversation{oneCall: q.ParallelCalls != nil && !*q.ParallelCalls}
+	c := &conversation{oneCall: q.ParallelCalls != nil && !*q.ParallelCalls, whole: !q.ContinueFinal}
 	if q.Reasoning.Effort == "none" {
 		c.thinking = new(bool)
 	}
@@ -108,10 +109,12 @@ func (q *responsesRequest) conversation(s *Server) (*conversation, error) {
 			return nil, bad(param, "an item of type %q is not supported", clip(item.Type, 50))
 		case item.Role == chat.Assistant:
 			turn(func(m *chat.Message) bool { return m.Content == "" && len(m.ToolCalls) == 0 }).Content = string(item.Content)
-		case item.Role == "developer":
-			c.messages = append(c.messages, chat.Message{Role: chat.System, Content: string(item.Content)})
 		default:
-			c.messages = append(c.messages, chat.Message{Role: item.Role, Content: string(item.Content)})
+			role, err := readRole(param+".role", item.Role)
+			if err != nil {
+				return nil, err
+			}
+			c.messages = append(c.messages, chat.Message{Role: role, Content: string(item.Content)})
 		}
 	}
 	if len(c.messages) == 0 {

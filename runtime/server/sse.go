@@ -88,7 +88,9 @@ func (s *Server) pump(r *http.Request, st *stream, o *sse, w writer) error {
 			return nil
 		}
 	}
-	w.end()
+	if w.end(); o.err != nil {
+		noted(r).fail(unwritten(o.err))
+	}
 	return nil
 }
 

@@ -279,9 +279,10 @@ func together(d device.Device, m *device.Model) error {
 	return errors.Join(reference.Sessions(d, m, cfg), reference.BatchesWithin(1e-3, "youtu-tiny-F32", d, m, 5), reference.Picks(d, m, cfg))
 }
 
-// sharing has sessions that share pages of a cache of q8_0.
+// sharing has sessions that share pages of a cache of q8_0, and tokens picked behind batches.
 func sharing(d device.Device, m *device.Model) error {
-	return reference.Sessions(d, m, device.Config{KV: quant.Q8_0})
+	cfg := device.Config{KV: quant.Q8_0}
+	return errors.Join(reference.Sessions(d, m, cfg), reference.Picks(d, m, cfg))
 }
 
 // opened hands the device and a file's model to f, and looks for leaks.
