@@ -43,7 +43,7 @@ func TestBadRequests(t *testing.T) {
 		{"responses", `{"input": []}`, 400, "input", "there is none"},
 		{"chat/completions", chat(`, "max_tokens": 1` + strings.Repeat("0", 5000)), 400, "max_tokens", "00…"},
 		{"chat/completions", `{"messages": 7}`, 400, "messages", "messages: got a number; expected a list"},
-		{"chat/completions", `{"messages": [{"role": "judge", "content": "x"}]}`, 400, "messages", `role "judge"`},
+		{"chat/completions", `{"messages": [{"role": "judge", "content": "x"}]}`, 400, "messages[0].role", `"judge"; expected one of`},
 		{"chat/completions", `{"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}`, 400, "content", "only text"},
 		{"chat/completions", `{"messages": [{"role": "user", "content": 5}]}`, 400, "content", "expected a text"},
 		{"chat/completions", `{"messages": [{"role": "assistant", "tool_calls": [{"id": "a", "function": {"name": "f", "arguments": "[]"}}]}]}`, 400, "messages[0].tool_calls", "JSON object"},
