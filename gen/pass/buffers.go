@@ -39,11 +39,8 @@ func buffers(p *ir.Program) error {
 func tickets(p *ir.Program) {
 	var counter *ir.Value
 	for _, s := range p.Steps {
-		if p.Width < 2 || !p.BatchExperts(s) {
-			continue
-		}
 		for _, part := range s.Parts {
-			if part.Find(ir.ExpertsMatVec) == nil {
+			if part.Find(ir.ExpertsMatVec) == nil || !p.BatchExperts(s) {
 				continue
 			}
 			if counter == nil {

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -40,34 +41,29 @@ func (e escaping) Render(messages []Message, opts Options) (string, error) {
 	return e.Renderer.Render(messages, opts)
 }
 
-// said escapes what an assistant has said, but for the marks of its thoughts, which templates
-// look for and which are control tokens of some models.
+// thoughtMark is a mark of an assistant's thoughts. Templates look for it, and it is a control
+// token of some models.
+var thoughtMark = regexp.MustCompile(`</?think>`)
+
+// said escapes what an assistant has said, but for the marks of its thoughts.
 func (e escaping) said(text string) string {
 	var out strings.Builder
-	for {
-		at, mark := len(text), ""
-		for _, m := range []string{"<think>", "</think>"} {
-			if i := strings.Index(text, m); i >= 0 && i < at {
-				at, mark = i, m
-			}
-		}
-		out.WriteString(e.escape(text[:at]) + mark)
-		if mark == "" {
-			return out.String()
-		}
-		text = text[at+len(mark):]
+	from := 0
+	for _, mark := range thoughtMark.FindAllStringIndex(text, -1) {
+		out.WriteString(e.escape(text[from:mark[0]]) + text[mark[0]:mark[1]])
+		from = mark[1]
 	}
+	return out.String() + e.escape(text[from:])
 }
 
 // json escapes the strings of a JSON text, which may write characters in other ways. A text
 // without control tokens stays as it is.
 func (e escaping) json(text string) string {
 	if strings.Contains(text, `\`) {
-		plain, err := PythonJSON(text)
-		if err == nil && e.escape(plain) == plain {
-			return text
-		}
-		if err == nil {
+		if plain, err := PythonJSON(text); err == nil {
+			if e.escape(plain) == plain {
+				return text
+			}
 			text = plain
 		}
 	}

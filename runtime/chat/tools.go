@@ -47,10 +47,15 @@ func fields(object string) (out []field, err error) {
 	if _, err := d.Token(); err != nil {
 		return nil, err
 	}
+	return out, ended(d)
+}
+
+// ended is an error unless a text ends behind the value that was decoded.
+func ended(d *json.Decoder) error {
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("more than one JSON value")
+		return errors.New("more than one JSON value")
 	}
-	return out, nil
+	return nil
 }
 
 // PythonJSON writes a JSON text as Python's json.dumps(x, ensure_ascii=False) does, which
@@ -62,8 +67,8 @@ func PythonJSON(text string) (string, error) {
 	if err := writePython(&out, d, 0); err != nil {
 		return "", err
 	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return "", errors.New("more than one JSON value")
+	if err := ended(d); err != nil {
+		return "", err
 	}
 	return out.String(), nil
 }

@@ -2,9 +2,7 @@ package chat
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/nikolalohinski/gonja/v2/exec"
@@ -23,13 +21,10 @@ func value(text json.RawMessage) (any, error) {
 	d := json.NewDecoder(strings.NewReader(string(text)))
 	d.UseNumber()
 	v, err := decodeValue(d, 0)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = ended(d)
 	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("more than one JSON value")
-	}
-	return v, nil
+	return v, err
 }
 
 func decodeValue(d *json.Decoder, depth int) (any, error) {

@@ -84,7 +84,7 @@ func (b *blocks) UnmarshalJSON(data []byte) error {
 
 // conversation is what the request wants answered.
 func (q *messagesRequest) conversation(s *Server) (*conversation, error) {
-	c := &conversation{oneCall: q.ToolChoice.OneCall, whole: q.ContinueFinal != nil && !*q.ContinueFinal}
+	c := &conversation{oneCall: q.ToolChoice.OneCall, whole: isFalse(q.ContinueFinal)}
 	if q.System != "" {
 		c.messages = append(c.messages, chat.Message{Role: chat.System, Content: string(q.System)})
 	}

@@ -60,8 +60,8 @@ type chatCall struct {
 
 // conversation is what the request wants answered.
 func (q *chatRequest) conversation(s *Server) (*conversation, error) {
-	c := &conversation{oneCall: q.ParallelCalls != nil && !*q.ParallelCalls, budget: q.ReasoningBudget, thinking: q.Template.EnableThinking,
-		keep: q.Template.ClearThinking != nil && !*q.Template.ClearThinking, whole: q.ContinueFinal != nil && !*q.ContinueFinal}
+	c := &conversation{oneCall: isFalse(q.ParallelCalls), budget: q.ReasoningBudget, thinking: q.Template.EnableThinking,
+		keep: isFalse(q.Template.ClearThinking), whole: isFalse(q.ContinueFinal)}
 	if q.ReasoningEffort == "none" && c.thinking == nil {
 		c.thinking = new(bool)
 	}

@@ -142,6 +142,9 @@ func (t texts) check(param string) error {
 	return nil
 }
 
+// isFalse says whether a request has given a field, and false.
+func isFalse(field *bool) bool { return field != nil && !*field }
+
 // most is how many tokens an answer may have: what the request says, or as many as fit.
 func most(param string, n *int) (int, error) {
 	switch {

@@ -77,7 +77,7 @@ func (l *inputItems) UnmarshalJSON(data []byte) error {
 // conversation is what the request wants answered. Thoughts and calls belong to the
 // assistant's turn that they are a part of.
 func (q *responsesRequest) conversation(s *Server) (*conversation, error) {
-	c := &conversation{oneCall: q.ParallelCalls != nil && !*q.ParallelCalls, whole: !q.ContinueFinal}
+	c := &conversation{oneCall: isFalse(q.ParallelCalls), whole: !q.ContinueFinal}
 	if q.Reasoning.Effort == "none" {
 		c.thinking = new(bool)
 	}

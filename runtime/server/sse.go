@@ -67,7 +67,7 @@ type writer interface {
 // pump writes a stream until it ends, or the client has gone, and logs what it has used.
 func (s *Server) pump(r *http.Request, st *stream, o *sse, w writer) error {
 	defer st.settle(r)
-	for !st.done() {
+	for o.err == nil && !st.done() {
 		events, err := st.next(r.Context(), s.cfg.Limits.Ping)
 		if err != nil {
 			failed(r, w, err)
@@ -83,12 +83,11 @@ func (s *Server) pump(r *http.Request, st *stream, o *sse, w writer) error {
 			}
 			w.event(e)
 		}
-		if o.err != nil {
-			noted(r).fail(unwritten(o.err))
-			return nil
-		}
 	}
-	if w.end(); o.err != nil {
+	if o.err == nil {
+		w.end()
+	}
+	if o.err != nil {
 		noted(r).fail(unwritten(o.err))
 	}
 	return nil

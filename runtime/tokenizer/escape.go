@@ -22,16 +22,20 @@ func (t *Tokenizer) Escape(text string) string {
 	var out strings.Builder
 	rest := strings.ReplaceAll(text, escape, escapeItself)
 	for {
-		from, _, id := t.control.find(rest)
-		if id < 0 {
-			break
+		from, to, id := t.special.find(rest) // as Encode searches
+		switch {
+		case id < 0:
+			return out.String() + rest
+		case t.vocab.typeOf(int(id)) == TypeUserDefined: // any text may have it
+			out.WriteString(rest[:to])
+		default:
+			// Another one may begin within this one, so the search goes on behind its first character.
+			_, size := utf8.DecodeRuneInString(rest[from:])
+			to = from + size
+			out.WriteString(rest[:to] + escapeBreak)
 		}
-		// Another one may begin within this one, so the search goes on behind its first character.
-		_, size := utf8.DecodeRuneInString(rest[from:])
-		out.WriteString(rest[:from+size] + escapeBreak)
-		rest = rest[from+size:]
+		rest = rest[to:]
 	}
-	return out.String() + rest
 }
 
 // Unescape returns the text that was escaped.

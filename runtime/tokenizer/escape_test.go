@@ -18,9 +18,10 @@ func TestEscape(t *testing.T) {
 	for _, overlapping := range []string{"abc", "bcd", "cd", "é!"} {
 		v.Tokens, v.Types = append(v.Tokens, overlapping), append(v.Types, TypeControl)
 	}
+	v.Tokens, v.Types = append(v.Tokens, "x<e>y"), append(v.Types, TypeUserDefined) // which has one
 	tok := mustNew(t, v)
 	for _, message := range []string{
-		"", "hello", "<e>", "he<e>he<unk>", "<think>ing<e><think>", "<<|user|>|user|>", "<|us<|user|>er|>", "abcdcd", "é!é",
+		"", "hello", "<e>", "he<e>he<unk>", "<think>ing<e><think>", "<<|user|>|user|>", "<|us<|user|>er|>", "abcdcd", "é!é", "x<e>y<e>yx<e>",
 		"\ufdd0", "\ufdd0\ufdd1", "<\ufdd0\ufdd2e>", "\ufdd2", "a\xff<e>\xff", "<e", strings.Repeat("<e>", 100),
 	} {
 		if back := Unescape(tok.Escape(message)); back != message {

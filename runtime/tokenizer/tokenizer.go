@@ -20,11 +20,11 @@ type Tokenizer struct {
 	vocab Vocab
 	pre   preTokenizer
 	bpe   *bpe
-	// userDefined has the tokens that are found in any text, control those that only
-	// templates write, special both.
-	userDefined, control, special *specials
-	ids                           map[string]int32 // vocabulary entry -> id
-	eog                           []int32          // sorted
+	// userDefined has the tokens that are found in any text, special these and
+	// the control tokens.
+	userDefined, special *specials
+	ids                  map[string]int32 // vocabulary entry -> id
+	eog                  []int32          // sorted
 }
 
 // New checks a vocabulary and prepares it for use. Errors name the GGUF key.
@@ -35,7 +35,6 @@ func New(v Vocab) (*Tokenizer, error) {
 	t := &Tokenizer{
 		vocab:       v,
 		userDefined: newSpecials(),
-		control:     newSpecials(),
 		special:     newSpecials(),
 		ids:         make(map[string]int32, len(v.Tokens)),
 	}
@@ -52,7 +51,6 @@ func New(v Vocab) (*Tokenizer, error) {
 			t.userDefined.add(token, int32(id))
 			t.special.add(token, int32(id))
 		case TypeControl, TypeUnknown:
-			t.control.add(token, int32(id))
 			t.special.add(token, int32(id))
 		}
 	}

@@ -84,9 +84,9 @@ var cases = map[string]testCase{
 			return reference.Chains(r, nil)
 		})
 	}},
-	"sessions":    {"yoututiny", opened("youtu-tiny-F32", together)},
+	"sessions":    {"yoututiny", opened("youtu-tiny-F32", reference.Together)},
 	"logits q8":   {"youtumini", logits("youtu-mini-Q4_0", quant.Q8_0, 0.25)},
-	"sessions q8": {"youtumini", opened("youtu-mini-Q4_0", sharing)},
+	"sessions q8": {"youtumini", opened("youtu-mini-Q4_0", reference.Sharing)},
 	"check q8":    {"youtumini", checked("youtumini", parts["check q8"])},
 	"check heads": {"youtumini", checked("youtumini", parts["check heads"])},
 	"misuse": {"yoututiny", func(lib string) error {
@@ -271,18 +271,6 @@ func with(lib, name string, cfg device.Config, f func(device.Runner) error, bund
 		return err
 	}
 	return errors.Join(withModel(lib, m, cfg, f), done(), leaks(lib))
-}
-
-// together has several sessions on one loaded model, and batches of rows.
-func together(d device.Device, m *device.Model) error {
-	cfg := device.Config{KV: quant.F16}
-	return errors.Join(reference.Sessions(d, m, cfg), reference.BatchesWithin(1e-3, "youtu-tiny-F32", d, m, 5), reference.Picks(d, m, cfg))
-}
-
-// sharing has sessions that share pages of a cache of q8_0, and tokens picked behind batches.
-func sharing(d device.Device, m *device.Model) error {
-	cfg := device.Config{KV: quant.Q8_0}
-	return errors.Join(reference.Sessions(d, m, cfg), reference.Picks(d, m, cfg))
 }
 
 // opened hands the device and a file's model to f, and looks for leaks.

@@ -70,9 +70,9 @@ var cases = map[string]func(lib string) error{
 	"chains":          chains(metal.ReplayICB),
 	"chains auto":     chains(metal.ReplayAuto),
 	"misuse":          misuse,
-	"sessions":        opened(metal.ReplayICB, "youtu-tiny-F32", together),
-	"encode sessions": opened(metal.ReplayEncode, "youtu-tiny-F32", together),
-	"sessions q8":     opened(metal.ReplayICB, "youtu-mini-Q4_0", sharing),
+	"sessions":        opened(metal.ReplayICB, "youtu-tiny-F32", reference.Together),
+	"encode sessions": opened(metal.ReplayEncode, "youtu-tiny-F32", reference.Together),
+	"sessions q8":     opened(metal.ReplayICB, "youtu-mini-Q4_0", reference.Sharing),
 	"logits q8":       logits("youtu-mini-Q4_0", quant.Q8_0, 0.25, metal.ReplayICB),
 	"lost chain":      lostChain,
 	"no sampler":      noSampler,
@@ -207,18 +207,6 @@ func with(lib, name string, cfg device.Config, options metal.Options, f func(dev
 	}
 	defer func() { err = errors.Join(err, done()) }()
 	return withModel(lib, m, cfg, options, f)
-}
-
-// together has several sessions on one loaded model, and batches of rows.
-func together(d device.Device, m *device.Model) error {
-	cfg := device.Config{KV: quant.F16}
-	return errors.Join(reference.Sessions(d, m, cfg), reference.BatchesWithin(1e-3, "youtu-tiny-F32", d, m, 5), reference.Picks(d, m, cfg))
-}
-
-// sharing has sessions that share pages of a cache of q8_0, and tokens picked behind batches.
-func sharing(d device.Device, m *device.Model) error {
-	cfg := device.Config{KV: quant.Q8_0}
-	return errors.Join(reference.Sessions(d, m, cfg), reference.Picks(d, m, cfg))
 }
 
 // opened hands the device and a file's model to f.

@@ -82,9 +82,24 @@ func (ref *Reference) next(done *[2]int, width int) []plan.Row {
 	return rows
 }
 
-// BatchesWithin is Batches on a file of the package, with a cache of float32, and fails if
+// Together has several sessions on the loaded model of youtu-tiny-F32, batches of up to five
+// rows, and tokens picked behind them.
+func Together(d device.Device, m *device.Model) error {
+	return errors.Join(together(d, m, quant.F16), batchesWithin(1e-3, "youtu-tiny-F32", d, m, 5))
+}
+
+// Sharing has sessions of a model that share pages of a cache of q8_0, and tokens picked
+// behind batches.
+func Sharing(d device.Device, m *device.Model) error { return together(d, m, quant.Q8_0) }
+
+func together(d device.Device, m *device.Model, kv quant.Type) error {
+	cfg := device.Config{KV: kv}
+	return errors.Join(Sessions(d, m, cfg), Picks(d, m, cfg))
+}
+
+// batchesWithin is Batches on a file of the package, with a cache of float32, and fails if
 // the logits are farther off than one row's may be.
-func BatchesWithin(tolerance float64, name string, d device.Device, m *device.Model, width int) error {
+func batchesWithin(tolerance float64, name string, d device.Device, m *device.Model, width int) error {
 	ref, err := Read(name)
 	if err != nil {
 		return err
