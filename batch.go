@@ -15,7 +15,7 @@ import (
 // tells of every prompt that failed, by its number from 1; the results of the others are
 // good.
 func (m *Model) Batch(ctx context.Context, prompts []string, g Generation) ([]Result, error) {
-	s, err := scheduler.New(m.model, scheduler.Config{})
+	s, err := scheduler.New(m.model, scheduler.Config{Ahead: ahead})
 	if err != nil {
 		return nil, err
 	}

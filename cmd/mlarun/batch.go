@@ -136,7 +136,7 @@ type running struct {
 
 // runBatch runs jobs and prints the answers, each as soon as those before it are there.
 func (s *settings) runBatch(ctx context.Context, m *loaded, tok *tokenizer.Tokenizer, list []*job) error {
-	sched, err := scheduler.New(m.model, scheduler.Config{})
+	sched, err := scheduler.New(m.model, scheduler.Config{Ahead: s.ahead})
 	if err != nil {
 		return err
 	}

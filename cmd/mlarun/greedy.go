@@ -89,7 +89,7 @@ func (f *flags) greedyAll(ctx context.Context, lists [][]int32, n int) (results 
 		return nil, err
 	}
 	defer closing(m, &err)
-	s, err := scheduler.New(m.model, scheduler.Config{})
+	s, err := scheduler.New(m.model, scheduler.Config{Ahead: f.ahead})
 	if err != nil {
 		return nil, err
 	}

@@ -60,7 +60,7 @@ func pickThreads(vocab int) int {
 func Pick(b *plan.Bundle) {
 	vocab := b.Model.VocabSize
 	scan := &plan.ScanPicks{Vocab: vocab, PerGroup: scanPerGroup}
-	pick := &plan.PickTokens{Vocab: vocab, Scanned: scan.Scanned()}
+	pick := &plan.PickTokens{Vocab: vocab, Scanned: scan.Scanned(), Row: -1}
 	l := plan.PickLayoutOf(vocab, scan.Scanned())
 	b.PickBytes = l.Bytes
 	s := newSampler(plan.SpacePick, "picks_scan", scanThreads,
@@ -77,14 +77,15 @@ func Pick(b *plan.Bundle) {
 	b.Pick = append(b.Pick, first)
 
 	s = newSampler(plan.SpacePick, "picks_pick", pickThreads(vocab),
-		"the best token of each row, or top-k, top-p, min-p, temperature and a draw: a threadgroup for each.")
-	pick.Picks = s.memory(plan.Slot{Name: "picks", Elem: plan.ElemPick}, l.Picks, l.Adjusts)
+		"the best token of each row, or top-k, top-p, min-p, temperature and a draw: a threadgroup for each, which makes the row that of the token.")
+	pick.Picks = s.memory(plan.Slot{Name: "picks", Elem: plan.ElemPick, Write: true}, l.Picks, l.Adjusts)
 	pick.Tokens = s.memory(plan.Slot{Name: "tokens", Elem: plan.ElemU32, Write: true}, l.Tokens, l.Values)
 	pick.Values = s.memory(plan.Slot{Name: "values"}, l.Values, l.Tops)
 	pick.Tops = s.memory(plan.Slot{Name: "tops"}, l.Tops, l.TopIDs)
 	pick.TopIDs = s.memory(plan.Slot{Name: "top_ids", Elem: plan.ElemU32}, l.TopIDs, l.Kept)
 	pick.Kept = s.memory(plan.Slot{Name: "kept", Write: true}, l.Kept, l.KeptIDs)
 	pick.KeptIDs = s.memory(plan.Slot{Name: "kept_ids", Elem: plan.ElemU32, Write: true}, l.KeptIDs, l.Bytes)
+	pick.Row = s.slot(plan.Slot{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow, Write: true}, plan.Operand{})
 	b.Pick = append(b.Pick, s.dispatch(b, pick))
 }
 

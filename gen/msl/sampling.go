@@ -34,3 +34,9 @@ func (v *partView) NoPick() string { return fmt.Sprint(uint32(plan.PickNone)) }
 
 // Picks is how many picked tokens are kept.
 func (v *partView) Picks() int { return plan.SamplePicks }
+
+// PickTurns is for how many steps tokens picked behind several rows are kept, MaxPicks each.
+func (v *partView) PickTurns() int { return plan.PickTurns }
+
+// MaxPicks is behind how many rows tokens are picked at most.
+func (v *partView) MaxPicks() int { return plan.MaxWanted }

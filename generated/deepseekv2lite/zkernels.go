@@ -207,7 +207,7 @@ const (
 	docSampleScan                 = "logits without NaN and infinities, with bias and penalties; the best of each threadgroup."
 	docSamplePick                 = "the best token, or top-k, top-p, min-p, temperature and a draw; makes the row that of the token."
 	docPicksScan                  = "logits of all rows behind which a token is picked, without NaN and infinities, with bias and penalties, of the tokens that may be picked; the best of each threadgroup."
-	docPicksPick                  = "the best token of each row, or top-k, top-p, min-p, temperature and a draw: a threadgroup for each."
+	docPicksPick                  = "the best token of each row, or top-k, top-p, min-p, temperature and a draw: a threadgroup for each, which makes the row that of the token."
 	docAttendApple7               = "attend: attends over one split of the latent cache for all heads. For GPUs of class apple7, whose threads have fewer registers."
 )
 
@@ -784,13 +784,14 @@ var (
 		{Name: "top_ids", Space: plan.SpacePick, Elem: plan.ElemU32, Write: true},
 	}
 	slotsPicksPick = []plan.Slot{
-		{Name: "picks", Space: plan.SpacePick, Elem: plan.ElemPick},
+		{Name: "picks", Space: plan.SpacePick, Elem: plan.ElemPick, Write: true},
 		{Name: "tokens", Space: plan.SpacePick, Elem: plan.ElemU32, Write: true},
 		{Name: "values", Space: plan.SpacePick},
 		{Name: "tops", Space: plan.SpacePick},
 		{Name: "top_ids", Space: plan.SpacePick, Elem: plan.ElemU32},
 		{Name: "kept", Space: plan.SpacePick, Write: true},
 		{Name: "kept_ids", Space: plan.SpacePick, Elem: plan.ElemU32, Write: true},
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow, Write: true},
 	}
 	slotsEmbedX2Nvidia = []plan.Slot{
 		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
@@ -1453,7 +1454,7 @@ var kernels = []plan.Kernel{
 		Threads: 512,
 		Slots:   slotsPicksPick,
 		Parts: []plan.Part{
-			&plan.PickTokens{Tokens: 1, Values: 2, Tops: 3, TopIDs: 4, Kept: 5, KeptIDs: 6, Vocab: 102400, Scanned: 400},
+			&plan.PickTokens{Tokens: 1, Values: 2, Tops: 3, TopIDs: 4, Kept: 5, KeptIDs: 6, Row: 7, Vocab: 102400, Scanned: 400},
 		},
 		Variants: plan.Variants("picks_pick", typesCombineX16),
 	},
@@ -2772,7 +2773,7 @@ var kernelsNvidia = []plan.Kernel{
 		Threads: 512,
 		Slots:   slotsPicksPick,
 		Parts: []plan.Part{
-			&plan.PickTokens{Tokens: 1, Values: 2, Tops: 3, TopIDs: 4, Kept: 5, KeptIDs: 6, Vocab: 102400, Scanned: 400},
+			&plan.PickTokens{Tokens: 1, Values: 2, Tops: 3, TopIDs: 4, Kept: 5, KeptIDs: 6, Row: 7, Vocab: 102400, Scanned: 400},
 		},
 		Variants: plan.Variants("picks_pick", typesCombineX16),
 	},

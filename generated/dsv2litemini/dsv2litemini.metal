@@ -2592,7 +2592,7 @@ struct Sampling {
 //: Pick using Sampling
 struct Pick {
   Sampling sampling;
-  uint row; uint first; uint entries; uint mask;
+  uint row; uint place; uint first; uint entries; uint mask; uint unused;
 };
 
 //: Adjust
@@ -6413,17 +6413,18 @@ kernel void picks_scan(
 
 //:
 namespace mla {
-//: picks_pick_body using EARLIER_DONE LATER_MAY_START Pick best_key pick rank_of sample_token share_best
+//: picks_pick_body using EARLIER_DONE LATER_MAY_START Pick Row best_key pick rank_of sample_token share_best
 // the best token of each row, or top-k, top-p, min-p, temperature and a draw: a threadgroup for
-// each.
+// each, which makes the row that of the token.
 static inline void picks_pick_body(
-    device const Pick * picks_,
+    device Pick * picks_,
     device uint * tokens,
     device const float * values_,
     device const float * tops_,
     device const uint * top_ids,
     device float * kept_,
     device uint * kept_ids,
+    device Row * current,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
   EARLIER_DONE;
@@ -6431,11 +6432,17 @@ static inline void picks_pick_body(
   LATER_MAY_START;
   threadgroup uint * work = (threadgroup uint *)scratch;
   const uint at_pick = tg;
-  device const Pick * pick = picks_ + at_pick;
+  device Pick * pick = picks_ + at_pick;
   if (pick->row != 4294967295u) {
     device const float * x = values_ + at_pick * 512u;
     device const float * best_of = tops_ + at_pick * 2u;
     device const uint * best_ids = top_ids + at_pick * 2u;
+    // What the end needs is loaded first, so that it arrives with the rest.
+    const float inv_temperature = pick->sampling.inv_temperature;
+    const ulong draw = pick->sampling.draw;
+    const uint picked = pick->sampling.picked;
+    device Row * row = current + pick->place;
+    const uint pos = row->pos, nkv = row->nkv;
     uint best = 0u, at = 0xffffffffu;
     for (uint i = tid; i < 2u; i += 128u) {
       const uint r = rank_of(best_of[i]), id = best_ids[i];
@@ -6443,31 +6450,42 @@ static inline void picks_pick_body(
       best = max(best, r);
     }
     share_best<4u>(best, at, work, sg, lane);
-    threadgroup_barrier(mem_flags::mem_threadgroup);
+    threadgroup_barrier(mem_flags::mem_device | mem_flags::mem_threadgroup); // every thread has read the pick before it changes
     const ulong k = best_key<4u>(work);
     const bool any = uint(k >> 32) > 0x007fffffu; // above minus infinity
     uint token = ~uint(k);
-    if (any && pick->sampling.inv_temperature != 0.0f) {
+    if (any && inv_temperature != 0.0f) {
       threadgroup_barrier(mem_flags::mem_threadgroup);
       token = sample_token<512u, 2u, 128u>(x, best_of, &pick->sampling, kept_ + at_pick * 512u,
           kept_ids + at_pick * 512u, x[token], work, tid, sg, lane);
+      threadgroup_barrier(mem_flags::mem_device); // as above
     }
-    if (tid == 0u) tokens[at_pick] = any ? token : 0xffffffffu;
+    if (tid == 0u) {
+      tokens[picked % 2u * 16u + at_pick] = any ? token : 0xffffffffu;
+      pick->sampling.picked = picked + 1u;
+      pick->sampling.draw = draw + 1ul;
+      if (any) {
+        row->token = token;
+        row->pos = pos + 1u;
+        row->nkv = nkv + 1u;
+      }
+    }
   }
 }
 //:
 } // namespace mla
 
-//: picks_pick using Pick picks_pick_body
+//: picks_pick using Pick Row picks_pick_body
 kernel void picks_pick(
-  device const mla::Pick * picks_ [[buffer(0)]],
+  device mla::Pick * picks_ [[buffer(0)]],
   device uint * tokens [[buffer(1)]],
   device const float * values_ [[buffer(2)]],
   device const float * tops_ [[buffer(3)]],
   device const uint * top_ids [[buffer(4)]],
   device float * kept_ [[buffer(5)]],
   device uint * kept_ids [[buffer(6)]],
+  device mla::Row * current [[buffer(7)]],
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1091];
-  mla::picks_pick_body(picks_, tokens, values_, tops_, top_ids, kept_, kept_ids, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::picks_pick_body(picks_, tokens, values_, tops_, top_ids, kept_, kept_ids, current, (threadgroup float *)scratch, tg, tid, sg, lane);
 }

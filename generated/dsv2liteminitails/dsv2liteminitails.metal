@@ -1697,7 +1697,7 @@ struct Sampling {
 //: Pick using Sampling
 struct Pick {
   Sampling sampling;
-  uint row; uint first; uint entries; uint mask;
+  uint row; uint place; uint first; uint entries; uint mask; uint unused;
 };
 
 //: Adjust

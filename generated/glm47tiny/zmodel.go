@@ -24,7 +24,7 @@ var Bundles = []*plan.Bundle{
 		Model:       model,
 		Name:        "glm47tiny",
 		Pick:        picking,
-		PickBytes:   862976,
+		PickBytes:   863232,
 		Profiles:    profiles,
 		RopeFreqs:   ropeFreqs,
 		RopeMScale:  1.0,

@@ -103,7 +103,7 @@ const (
 	docSampleScan                = "logits without NaN and infinities, with bias and penalties; the best of each threadgroup."
 	docSamplePick                = "the best token, or top-k, top-p, min-p, temperature and a draw; makes the row that of the token."
 	docPicksScan                 = "logits of all rows behind which a token is picked, without NaN and infinities, with bias and penalties, of the tokens that may be picked; the best of each threadgroup."
-	docPicksPick                 = "the best token of each row, or top-k, top-p, min-p, temperature and a draw: a threadgroup for each."
+	docPicksPick                 = "the best token of each row, or top-k, top-p, min-p, temperature and a draw: a threadgroup for each, which makes the row that of the token."
 	docEhProjNextN               = "eh_proj: multiplies, hands the next norm's input over."
 )
 
@@ -387,13 +387,14 @@ var (
 		{Name: "top_ids", Space: plan.SpacePick, Elem: plan.ElemU32, Write: true},
 	}
 	slotsPicksPick = []plan.Slot{
-		{Name: "picks", Space: plan.SpacePick, Elem: plan.ElemPick},
+		{Name: "picks", Space: plan.SpacePick, Elem: plan.ElemPick, Write: true},
 		{Name: "tokens", Space: plan.SpacePick, Elem: plan.ElemU32, Write: true},
 		{Name: "values", Space: plan.SpacePick},
 		{Name: "tops", Space: plan.SpacePick},
 		{Name: "top_ids", Space: plan.SpacePick, Elem: plan.ElemU32},
 		{Name: "kept", Space: plan.SpacePick, Write: true},
 		{Name: "kept_ids", Space: plan.SpacePick, Elem: plan.ElemU32, Write: true},
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow, Write: true},
 	}
 )
 
@@ -823,7 +824,7 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsPicksPick,
 		Parts: []plan.Part{
-			&plan.PickTokens{Tokens: 1, Values: 2, Tops: 3, TopIDs: 4, Kept: 5, KeptIDs: 6, Vocab: 1024, Scanned: 4},
+			&plan.PickTokens{Tokens: 1, Values: 2, Tops: 3, TopIDs: 4, Kept: 5, KeptIDs: 6, Row: 7, Vocab: 1024, Scanned: 4},
 		},
 		Variants: plan.Variants("picks_pick", typesCombineX16),
 	},
@@ -1172,7 +1173,7 @@ var kernelsNextN = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsPicksPick,
 		Parts: []plan.Part{
-			&plan.PickTokens{Tokens: 1, Values: 2, Tops: 3, TopIDs: 4, Kept: 5, KeptIDs: 6, Vocab: 1024, Scanned: 4},
+			&plan.PickTokens{Tokens: 1, Values: 2, Tops: 3, TopIDs: 4, Kept: 5, KeptIDs: 6, Row: 7, Vocab: 1024, Scanned: 4},
 		},
 		Variants: plan.Variants("picks_pick", typesCombineX16),
 	},

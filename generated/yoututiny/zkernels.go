@@ -747,19 +747,20 @@ var kernels = []plan.Kernel{
 	},
 	{
 		Name:    "picks_pick",
-		Doc:     "the best token of each row, or top-k, top-p, min-p, temperature and a draw: a threadgroup for each.",
+		Doc:     "the best token of each row, or top-k, top-p, min-p, temperature and a draw: a threadgroup for each, which makes the row that of the token.",
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "picks", Space: plan.SpacePick, Elem: plan.ElemPick},
+			{Name: "picks", Space: plan.SpacePick, Elem: plan.ElemPick, Write: true},
 			{Name: "tokens", Space: plan.SpacePick, Elem: plan.ElemU32, Write: true},
 			{Name: "values", Space: plan.SpacePick},
 			{Name: "tops", Space: plan.SpacePick},
 			{Name: "top_ids", Space: plan.SpacePick, Elem: plan.ElemU32},
 			{Name: "kept", Space: plan.SpacePick, Write: true},
 			{Name: "kept_ids", Space: plan.SpacePick, Elem: plan.ElemU32, Write: true},
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.PickTokens{Tokens: 1, Values: 2, Tops: 3, TopIDs: 4, Kept: 5, KeptIDs: 6, Vocab: 384, Scanned: 2},
+			&plan.PickTokens{Tokens: 1, Values: 2, Tops: 3, TopIDs: 4, Kept: 5, KeptIDs: 6, Row: 7, Vocab: 384, Scanned: 2},
 		},
 		Variants: plan.Variants("picks_pick", typesGatherX4),
 	},

@@ -23,7 +23,7 @@ var Bundles = []*plan.Bundle{
 		Model:       model,
 		Name:        "yoututiny",
 		Pick:        picking,
-		PickBytes:   862976,
+		PickBytes:   863232,
 		Profiles:    profiles,
 		RopeFreqs:   ropeFreqs,
 		RopeMScale:  1.0,

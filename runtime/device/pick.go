@@ -21,13 +21,22 @@ type Picker interface {
 	// PickedLogits are the logits of the i-th of the last Pick, [VocabSize], valid until
 	// the next Replay or Pick.
 	PickedLogits(i int) ([]float32, error)
+	// PickAhead runs the rows of the last Pick once more, each as that of the token that was
+	// picked behind it, one position on, and picks behind them as the samplers would: with
+	// the next draw, and otherwise as before. It must have picked behind all of them. It does
+	// not wait; tokens of at most plan.PickTurns steps can be under way. Where none could be
+	// picked the row stays what it was. A Pick or a Replay forgets what is under way.
+	PickAhead() error
+	// PickedAhead waits for the first PickAhead whose tokens it has not returned, and
+	// returns those, in the order of the picks.
+	PickedAhead() ([]int32, error)
 }
 
 // Pick is behind which row a token is picked, and how.
 type Pick struct {
 	Row           int  // which of the rows that are run; picks are in the order of theirs
 	LogitsOnly    bool // nothing is picked: PickedLogits is asked for it
-	plan.Sampling      // Window, Accepted and Picked are not used
+	plan.Sampling      // Window and Accepted are not used, and Picked is 0
 	Adjusts       []plan.Adjust
 	Mask          []uint32 // which tokens may be picked, a bit each; nil: all
 }
@@ -114,7 +123,6 @@ func PickedRows(picks []Pick) []int {
 // checked, and returns how much of it that is: bytes from its beginning on, and bytes of
 // masks from PickLayout.Masks on.
 func WritePicks(dst []byte, picks []Pick, vocab int) (bytes, masks int) {
-	const adjusts = plan.MaxWanted * plan.PickBytes // where they begin
 	l := plan.PickLayoutOf(vocab, 1)
 	var list [plan.MaxWanted]plan.Pick
 	at := uint32(0)
@@ -124,16 +132,17 @@ func WritePicks(dst []byte, picks []Pick, vocab int) (bytes, masks int) {
 			continue
 		}
 		p := &picks[i]
-		list[i] = plan.Pick{Sampling: p.Sampling, Row: uint32(i), First: at, Entries: uint32(len(p.Adjusts)), Mask: plan.PickNone}
+		list[i] = plan.Pick{Sampling: p.Sampling, Row: uint32(i), Place: uint32(p.Row), First: at, Entries: uint32(len(p.Adjusts)), Mask: plan.PickNone}
+		list[i].Picked = 0
 		if p.Mask != nil {
 			list[i].Mask = uint32(masks / 4)
 			masks += writeMask(dst[l.Masks+int64(masks):], p.Mask, plan.MaskWords(vocab))
 		}
-		copy(dst[adjusts+plan.AdjustBytes*at:], raw(p.Adjusts))
+		copy(dst[l.Adjusts+plan.AdjustBytes*int64(at):], raw(p.Adjusts))
 		at += uint32(len(p.Adjusts))
 	}
 	copy(dst, raw(list[:]))
-	return adjusts + plan.AdjustBytes*int(at), masks
+	return int(l.Adjusts) + plan.AdjustBytes*int(at), masks
 }
 
 // writeMask writes so many words of a mask, which allows no tokens behind its end.
@@ -151,11 +160,17 @@ func raw[T plan.Pick | plan.Adjust | uint32](list []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(&list[0])), len(list)*int(unsafe.Sizeof(list[0])))
 }
 
-// Picked are the tokens of picks, of the memory where the device left them: -1 if there is
-// none.
+// PickTurn are the tokens that a device left at a turn of PickLayout.Tokens, which memory
+// begins with.
+func PickTurn(memory []byte, turn int) []uint32 {
+	all := unsafe.Slice((*uint32)(unsafe.Pointer(&memory[0])), plan.PickTurns*plan.MaxWanted)
+	return all[turn*plan.MaxWanted:][:plan.MaxWanted]
+}
+
+// Picked are the tokens of picks, of those of a turn: -1 if there is none.
 func Picked(picks []Pick, tokens []uint32, vocab int) ([]int32, error) {
 	out := make([]int32, len(picks))
-	for i, t := range tokens {
+	for i, t := range tokens[:len(picks)] {
 		switch {
 		case picks[i].LogitsOnly, t == plan.SampleNone:
 			out[i] = -1

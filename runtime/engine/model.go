@@ -27,6 +27,7 @@ type Model struct {
 	prompts   []int      // widths of the sequences that are loaded for prompts, rising
 	batch     int        // rows of the widest sequence without expanded heads, if one with them is loaded; else 0
 	holders   []*Session // whose rows were run last: the runner's logits are theirs
+	pickers   []*Session // behind whose rows, and no others, the device picked last
 	chain     *chain     // that picks tokens on the device
 	failed    error      // of the runner: nobody knows what the pages hold
 }
@@ -120,7 +121,7 @@ func (m *Model) forget() error {
 	if err != nil {
 		return err
 	}
-	m.pool, m.holders, m.chain = pool, nil, nil
+	m.pool, m.holders, m.pickers, m.chain = pool, nil, nil, nil
 	for _, s := range m.sessions {
 		if s != nil {
 			s.tokens, s.logits = nil, nil
@@ -163,12 +164,12 @@ func (m *Model) holds(s *Session) bool {
 	return slices.Contains(m.holders, s) || m.chain != nil && m.chain.session == s
 }
 
-// turn forgets whose logits and chain the runner has.
+// turn forgets whose logits, picks and chain the runner has.
 func (m *Model) turn() {
 	for _, s := range m.holders {
 		s.logits = nil
 	}
-	m.holders, m.chain = m.holders[:0], nil
+	m.holders, m.pickers, m.chain = m.holders[:0], nil, nil
 }
 
 // fail remembers an error of the runner: rows that were reported as run may be missing.

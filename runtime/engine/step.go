@@ -181,6 +181,9 @@ func (m *Model) replay(rows []Row, states []*device.Sampling) ([]outcome, error)
 			m.holders = append(m.holders, r.Session)
 		}
 	}
+	if !slices.ContainsFunc(out, func(o outcome) bool { return !o.picked }) {
+		m.pickers = slices.Clone(m.holders)
+	}
 	return out, nil
 }
 

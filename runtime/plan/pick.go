@@ -1,15 +1,17 @@
 package plan
 
-// Pick says behind which row a token is picked, and how (80 bytes). Unlike a chain, whose
-// state the device moves on, a pick depends on nothing but this: what the sampler has
+// Pick says behind which row a token is picked, and how (88 bytes). What the sampler has
 // accepted comes with it, as adjustments of logits. So sessions come and go, and rows of
-// guesses are picked behind, without any state on the device.
+// guesses are picked behind. The kernel that picks moves the pick on, and makes the row that
+// of the token: so the same rows can be run again without the host.
 type Pick struct {
-	Sampling        // Window, Accepted and Picked are not used
+	Sampling        // Draw and Picked are moved on; Window and Accepted are not used
 	Row      uint32 // of SpaceLogits; PickNone: there is no such pick
+	Place    uint32 // of the row in SpaceRow that becomes that of the token, one position on
 	First    uint32 // of its entries in PickLayout.Adjusts, which are in the order of their tokens
 	Entries  uint32
 	Mask     uint32 // where its words begin in PickLayout.Masks, which has a bit for each token that may be picked; PickNone: all may
+	_        uint32
 }
 
 // Adjust changes the logit of a token (12 bytes).
@@ -24,11 +26,13 @@ const (
 	PickNone = 1<<32 - 1
 	// PickAdjusts is how many entries a pick has at most.
 	PickAdjusts = 4096
+	// PickTurns is for how many steps picked tokens are kept.
+	PickTurns = 2
 )
 
 // The sizes of Pick and Adjust, in bytes.
 const (
-	PickBytes   = 80
+	PickBytes   = 88
 	AdjustBytes = 12
 )
 
@@ -38,9 +42,9 @@ func MaskWords(vocab int) int { return ceil(vocab, 32) }
 // PickLayout says where the arrays of SpacePick begin, in bytes.
 type PickLayout struct {
 	Picks   int64 // [MaxWanted]Pick, from the host
-	Adjusts int64 // [MaxWanted*PickAdjusts]Adjust, from the host, right behind
+	Adjusts int64 // [MaxWanted*PickAdjusts]Adjust, from the host
 	Masks   int64 // [MaxWanted][MaskWords]uint32, from the host, the lowest bit for the first token
-	Tokens  int64 // [MaxWanted]uint32: what is picked, or SampleNone
+	Tokens  int64 // [PickTurns][MaxWanted]uint32: what is picked, or SampleNone; a ring, see Sampling.Picked
 	Values  int64 // [MaxWanted][vocab]float32: logits after bias and penalties
 	Tops    int64 // [MaxWanted][groups]float32: the best value of each threadgroup that scans
 	TopIDs  int64 // [MaxWanted][groups]uint32: the first token that has it
@@ -54,7 +58,7 @@ type PickLayout struct {
 func PickLayoutOf(vocab, groups int) PickLayout {
 	var l PickLayout
 	l.Bytes = layOut([]array{
-		{&l.Picks, MaxWanted * PickBytes}, {&l.Adjusts, MaxWanted * PickAdjusts * AdjustBytes}, {&l.Masks, 4 * MaxWanted * MaskWords(vocab)}, {&l.Tokens, 4 * MaxWanted},
+		{&l.Picks, MaxWanted * PickBytes}, {&l.Adjusts, MaxWanted * PickAdjusts * AdjustBytes}, {&l.Masks, 4 * MaxWanted * MaskWords(vocab)}, {&l.Tokens, 4 * PickTurns * MaxWanted},
 		{&l.Values, 4 * MaxWanted * vocab}, {&l.Tops, 4 * MaxWanted * groups}, {&l.TopIDs, 4 * MaxWanted * groups},
 		{&l.Kept, 4 * MaxWanted * vocab}, {&l.KeptIDs, 4 * MaxWanted * vocab},
 	})
@@ -90,11 +94,13 @@ func (p *ScanPicks) Scanned() int { return ceil(p.Vocab, p.PerGroup) }
 // Groups implements Part.
 func (p *ScanPicks) Groups() int { return MaxWanted * p.Scanned() }
 
-// PickTokens picks a token from the Values of every pick.
+// PickTokens picks a token from the Values of every pick, moves the pick on and makes its
+// row that of the token: one position on.
 type PickTokens struct {
 	Picks, Tokens        int
 	Values, Tops, TopIDs int
 	Kept, KeptIDs        int
+	Row                  int // written
 	Vocab, Scanned       int // Scanned: threadgroups of ScanPicks for one pick
 }
 

@@ -16,7 +16,7 @@ type Sampling struct {
 
 	Window   uint32 // how many accepted tokens are recent; 0: none, SampleWindowAll: all
 	Accepted uint32 // tokens ever written to the ring of recent ones: the next goes to Accepted mod Window
-	Picked   uint32 // tokens picked: the next goes to place Picked mod SamplePicks
+	Picked   uint32 // tokens picked: the next goes to place Picked mod SamplePicks, of a Pick to turn Picked mod PickTurns
 }
 
 const (

@@ -26,10 +26,10 @@ const (
 )
 
 // alone is the request that a device can go on with by itself, for at most so many tokens
-// (negative: any number): nobody else is there, and nothing but the logits decides about its
+// (negative: any number): nobody else is there or could join, and nothing but the logits decides about its
 // tokens. Nil: there is none.
 func (s *Scheduler) alone() (t *task, most int) {
-	if s.unit < 1 || len(s.active) != 1 || len(s.waiting) > 0 || len(s.turn.decode) > 0 || s.turn.prompts > 0 {
+	if s.unit < 1 || len(s.active) != 1 || s.joins() || len(s.turn.decode) > 0 || s.turn.prompts > 0 {
 		return nil, 0
 	}
 	t = s.active[0]
@@ -41,7 +41,7 @@ func (s *Scheduler) alone() (t *task, most int) {
 	if t == s.flight.task {
 		return t, 0
 	}
-	if most = s.unguessed(t); t.Max >= 0 {
+	if most = s.unguessed(t, 1); t.Max >= 0 {
 		left := t.Max - len(t.result.Tokens)
 		if most < 0 || most > left {
 			most = left
@@ -53,8 +53,9 @@ func (s *Scheduler) alone() (t *task, most int) {
 	return t, most
 }
 
-// unguessed is for how many tokens a request need not guess; negative: for all.
-func (s *Scheduler) unguessed(t *task) int {
+// unguessed is for how many tokens a request need not guess, in steps of so many rows; negative:
+// for all.
+func (s *Scheduler) unguessed(t *task, rows int) int {
 	if t.drafter == nil {
 		return -1
 	}
@@ -62,7 +63,7 @@ func (s *Scheduler) unguessed(t *task) int {
 	_, following := t.drafter.(engine.Following)
 	rest := max(s.pays.Resting(), t.share.Resting())
 	switch {
-	case !textual && !following, s.pays.Alone(1) == 0: // it is not known yet what guesses have to beat
+	case !textual && !following, s.pays.Alone(rows) == 0: // it is not known yet what guesses have to beat
 		return 0
 	case rest > 0:
 		return rest
@@ -102,7 +103,7 @@ func (s *Scheduler) goOn(t *task, most int) bool {
 		return true
 	}
 	took := s.now().Sub(start)
-	s.steps.one(took)
+	s.steps.ahead(1, took)
 	if f := &s.flight; f.task == t {
 		if f.ran++; f.ran == f.most {
 			s.land() // nothing is under way

@@ -269,7 +269,7 @@ func TestUnguessed(t *testing.T) {
 	s.pays.Ran(1, 0, 1, 1)
 	r := &task{drafter: textual{}}
 	for _, want := range []int{8, 16, 32, 64, 64} {
-		if got := s.unguessed(r); got != want {
+		if got := s.unguessed(r, 1); got != want {
 			t.Errorf("%d tokens without a look; expected %d", got, want)
 		}
 	}
@@ -283,7 +283,7 @@ func TestUnguessed(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Sampler, r.Max, r.ctx = sampler, 10, t.Context()
-	if s.take(r, []int32{1, 2}); s.unguessed(r) != 8 {
+	if s.take(r, []int32{1, 2}); s.unguessed(r, 1) != 8 {
 		t.Errorf("%d tokens behind a right guess", r.unguessed)
 	}
 }

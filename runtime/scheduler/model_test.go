@@ -157,7 +157,7 @@ func (c *client) check(t testing.TB, cfg device.Config) error {
 }
 
 // counts are what schedules have met together.
-type counts struct{ cancelled, outOfPages, gaveBack, reused, waited, picked, onHost, drafted, accepted, ahead int }
+type counts struct{ cancelled, outOfPages, gaveBack, reused, waited, picked, onHost, drafted, accepted, ahead, together int }
 
 // prompts are texts that have much in common.
 func randomPrompt(rng *rand.Rand, others []*client) []int32 {
@@ -183,12 +183,16 @@ func schedule(t testing.TB, seed uint64, total *counts) error {
 	if err != nil {
 		return err
 	}
+	plain := rng.IntN(2) == 0
 	var clients []*client
 	for range 1 + rng.IntN(7) {
 		c := &client{prompt: randomPrompt(rng, clients), params: sample.Off(), max: rng.IntN(60) - 1, stop: vocab - 1 - rng.Int32N(2)*vocab, submitAt: rng.IntN(200)}
 		c.params.Temperature, c.params.Seed, c.params.RepeatPenalty = float32(rng.IntN(3)), rng.Uint64(), 1+float32(rng.IntN(2))/8
 		c.params.FrequencyPenalty = float32(rng.IntN(3)) / 2
 		c.params.RepeatLastN, c.onHost = []int{-1, 3, 64}[rng.IntN(3)], rng.IntN(4) == 0
+		if plain { // what is picked depends on nothing but the logits
+			c.params.RepeatPenalty, c.params.FrequencyPenalty, c.onHost = 1, 0, false
+		}
 		c.drafts = rng.IntN(2) == 0
 		if rng.IntN(5) == 0 {
 			c.cancelAt = 1 + rng.IntN(20)
@@ -207,14 +211,14 @@ func schedule(t testing.TB, seed uint64, total *counts) error {
 			}
 			last = last && c.submitAt <= step
 		}
-		before := runner.Replays - chain.ran
+		before := runner.Replays - chain.ran - runner.StepsAhead
 		more, err := s.Step()
 		if err != nil {
 			return err
 		}
-		if ran := runner.Replays - chain.ran - before; ran > 1 {
+		if ran := runner.Replays - chain.ran - runner.StepsAhead - before; ran > 1 {
 			return fmt.Errorf("%d replays in a step of at most %d rows", ran, s.width)
-		} else if ran == 0 && more && s.flight.task == nil {
+		} else if ran == 0 && more && s.flight.task == nil && s.together.ahead == nil {
 			if idle++; idle > 100 {
 				return errors.New("steps without rows")
 			}
@@ -246,6 +250,7 @@ func schedule(t testing.TB, seed uint64, total *counts) error {
 	total.picked += runner.Picked
 	total.onHost += runner.OnHost
 	total.ahead += chain.ran
+	total.together += runner.StepsAhead
 	if got := m.Pages(); got.InUse != 0 {
 		return fmt.Errorf("%d pages are still in use", got.InUse)
 	}
@@ -277,7 +282,7 @@ func TestSchedules(t *testing.T) {
 		}
 	}
 	t.Logf("%d schedules: %+v", schedules, total)
-	if least := schedules / 20; min(total.cancelled, total.outOfPages, total.gaveBack, total.reused, total.waited, total.picked, total.onHost, total.ahead, total.accepted, total.drafted-total.accepted) < least {
+	if least := schedules / 20; min(total.cancelled, total.outOfPages, total.gaveBack, total.reused, total.waited, total.picked, total.onHost, total.ahead, total.together, total.accepted, total.drafted-total.accepted) < least {
 		t.Error("the schedules do too little of something")
 	}
 }

@@ -18,16 +18,19 @@ const sizes = 13
 // MostRows is the greatest number of rows of steps in Steps.Rows[i].
 func MostRows(i int) int { return 1 << i }
 
-// one counts a step of one decoding row.
-func (s *Steps) one(took time.Duration) {
-	s.Rows[0]++
-	s.Decode++
+// ahead counts a step of so many decoding rows that a device has made by itself.
+func (s *Steps) ahead(rows int, took time.Duration) {
+	s.Rows[sizeOf(rows)]++
+	s.Decode += rows
 	s.Busy += took
 }
 
+// sizeOf is the size of a step of so many rows.
+func sizeOf(rows int) int { return bits.Len(uint(rows - 1)) }
+
 // begin counts a step by the tasks of its rows, before they are run.
 func (s *Steps) begin(tasks []*task) {
-	s.Rows[bits.Len(uint(len(tasks)-1))]++
+	s.Rows[sizeOf(len(tasks))]++
 	for _, t := range tasks {
 		if t.decoding() {
 			s.Decode++

@@ -14,7 +14,8 @@ import (
 
 // Picks picks tokens behind several rows at once with the bundle's kernels on a Launcher:
 // for as many sessions as a round has, each with parameters, accepted tokens and a number
-// of draws of its own. It returns the first token that is not what runtime/sample picks.
+// of draws of its own, and once more by what the kernels have left. It returns the first token
+// that is not what runtime/sample picks, or row that is not the token's.
 func Picks(l Launcher, b *plan.Bundle, rounds int) error {
 	m, err := newPickMemory(l, b)
 	if err != nil {
@@ -34,6 +35,7 @@ type pickMemory struct {
 	launcher       Launcher
 	launches       []*Launch
 	memory, logits []byte
+	rows           [2 * plan.MaxWanted]plan.Row
 	layout         plan.PickLayout
 	vocab          int
 }
@@ -54,6 +56,8 @@ func newPickMemory(l Launcher, b *plan.Bundle) (*pickMemory, error) {
 				launch.Buffers = append(launch.Buffers, m.memory[o.Offset:o.Offset+o.Bytes:o.Offset+o.Bytes])
 			case plan.SpaceLogits:
 				launch.Buffers = append(launch.Buffers, m.logits)
+			case plan.SpaceRow:
+				launch.Buffers = append(launch.Buffers, unsafe.Slice((*byte)(unsafe.Pointer(&m.rows)), unsafe.Sizeof(m.rows)))
 			default:
 				return nil, fmt.Errorf("kernel %s, which picks, has an operand in space %d", k.Name, o.Space)
 			}
@@ -75,13 +79,13 @@ func (m *pickMemory) round(rng *rand.Rand, round int) error {
 		n = 1
 	}
 	var picks []device.Pick
-	var want []int32
+	var want, then []int32
 	values := unsafe.Slice((*float32)(unsafe.Pointer(&m.logits[0])), len(m.logits)/4)
 	for i := range n {
 		own := values[i*m.vocab:][:m.vocab]
 		logitKinds[rng.IntN(len(logitKinds))](rng, own)
 		p := all[(round*plan.MaxWanted+i)%len(all)]
-		s, pick, err := picked(rng, p, i, m.vocab)
+		s, pick, err := picked(rng, p, 2*i, m.vocab)
 		if err != nil {
 			return fmt.Errorf("%+v: %w", p, err)
 		}
@@ -90,24 +94,18 @@ func (m *pickMemory) round(rng *rand.Rand, round int) error {
 			s.Allow(pick.Mask)
 		}
 		if pick.LogitsOnly = round > 1 && rng.IntN(8) == 0; pick.LogitsOnly {
-			want = append(want, untouched)
+			want, then = append(want, untouched), append(then, untouched)
 		} else {
-			want = append(want, s.Next(own))
+			want, then = append(want, s.Next(own)), append(then, s.Next(own))
 		}
 		picks = append(picks, pick)
 	}
-	got, err := m.run(picks)
-	if err != nil {
+	m.write(picks)
+	if err := m.run(picks, [plan.PickTurns][]int32{want}); err != nil {
 		return err
 	}
-	for i, token := range got {
-		expected := int32(untouched)
-		if i < len(want) {
-			expected = want[i]
-		}
-		if token != expected {
-			return fmt.Errorf("pick %d of %d: %d; expected %d (%+v)", i, n, token, expected, picks[min(i, len(picks)-1)].Sampling)
-		}
+	if err := m.run(picks, [plan.PickTurns][]int32{want, then}); err != nil {
+		return fmt.Errorf("once more: %w", err)
 	}
 	return nil
 }
@@ -152,21 +150,55 @@ func allowed(rng *rand.Rand, vocab int) []uint32 {
 // untouched is what is where no token is picked.
 const untouched = 0x5a5a5a5a
 
-// run runs the kernels once. It returns the tokens of all picks that there could be.
-func (m *pickMemory) run(picks []device.Pick) ([]int32, error) {
+// write fills the memory that the host fills, and what the kernels are to leave alone.
+func (m *pickMemory) write(picks []device.Pick) {
 	device.WritePicks(m.memory[:m.layout.Tokens], picks, m.vocab)
 	tokens := m.memory[m.layout.Tokens:]
-	for i := range plan.MaxWanted {
+	for i := range plan.PickTurns * plan.MaxWanted {
 		binary.LittleEndian.PutUint32(tokens[4*i:], untouched)
 	}
+	for i := range m.rows {
+		m.rows[i] = rowBefore(i)
+	}
+}
+
+// rowBefore is a row before anything is picked behind it.
+func rowBefore(i int) plan.Row {
+	pos := uint32(100 * i)
+	return plan.Row{Token: untouched, Pos: pos, NKV: pos + 1, Table: uint32(i)}
+}
+
+// run runs the kernels once, and compares the tokens of each turn, as far as there are any yet,
+// and the rows with what they should be.
+func (m *pickMemory) run(picks []device.Pick, turns [plan.PickTurns][]int32) error {
 	for _, l := range m.launches {
 		if err := m.launcher.Launch(l); err != nil {
-			return nil, fmt.Errorf("kernel %s: %w", l.Kernel.Name, err)
+			return fmt.Errorf("kernel %s: %w", l.Kernel.Name, err)
 		}
 	}
-	out := make([]int32, plan.MaxWanted)
-	for i := range out {
-		out[i] = int32(binary.LittleEndian.Uint32(tokens[4*i:]))
+	rows := m.rows
+	for i := range rows {
+		rows[i] = rowBefore(i)
 	}
-	return out, nil
+	for turn, want := range turns {
+		for i, token := range device.PickTurn(m.memory[m.layout.Tokens:], turn) {
+			expected := int32(untouched)
+			if i < len(want) {
+				expected = want[i]
+			}
+			if int32(token) != expected {
+				return fmt.Errorf("pick %d of %d: %d; expected %d (%+v)", i, len(picks), int32(token), expected, picks[min(i, len(picks)-1)].Sampling)
+			}
+			if expected != untouched && expected >= 0 {
+				row := &rows[picks[i].Row]
+				row.Token, row.Pos, row.NKV = token, row.Pos+1, row.NKV+1
+			}
+		}
+	}
+	for i := range rows {
+		if m.rows[i] != rows[i] {
+			return fmt.Errorf("row %d is %+v; expected %+v", i, m.rows[i], rows[i])
+		}
+	}
+	return nil
 }

@@ -85,7 +85,7 @@ func (r *runner) Begin(s *device.Sampling) error {
 		if err := r.gpu.Do(r.uploadSampling); err != nil {
 			return err
 		}
-		r.last, r.picks.made = nil, 0
+		r.forget()
 		return nil
 	})
 }

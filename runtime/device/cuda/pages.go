@@ -9,8 +9,8 @@ import (
 
 var errClosed = errors.New("the runner is closed")
 
-// Assign implements device.Runner. It waits for what is in flight: tokens there may
-// read the entries, and an earlier copy of them may be under way.
+// Assign implements device.Runner. It waits for what brings entries, which the host may be
+// about to change. What reads them need not be waited for: the stream keeps the order.
 func (r *runner) Assign(table, first int, pages []uint32) error {
 	if r.closed {
 		return errClosed
@@ -20,13 +20,20 @@ func (r *runner) Assign(table, first int, pages []uint32) error {
 		return err
 	}
 	return r.gpu.Do(func() error {
-		if err := r.drain(); err != nil {
-			return err
+		for i := range r.slots {
+			if r.slots[i].tables {
+				if err := r.land(i); err != nil {
+					return err
+				}
+			}
 		}
 		r.tables.Write(r.paged.Bytes(), at, len(pages))
-		return r.unit(0, func(int) error {
+		slot := r.next
+		err := r.unit(0, func(int) error {
 			return r.stream.Upload(r.memory.tables+cu.Ptr(4*at), r.paged, 4*at, 4*len(pages))
 		})
+		r.slots[slot].tables = err == nil
+		return err
 	})
 }
 

@@ -3,7 +3,6 @@ package cuda
 import (
 	"errors"
 	"fmt"
-	"unsafe"
 
 	"mla/runtime/device"
 	"mla/runtime/device/cuda/cu"
@@ -12,12 +11,15 @@ import (
 
 // picks is what picking behind several rows takes on the host: how to pick goes to the device
 // as one copy, with its masks as another, and the kernels write the tokens to the host. A Pick
-// is waited for, so there is one of each.
+// is waited for, and what follows it has nothing to be brought, so there is one of each.
 type picks struct {
+	ahead  device.PicksAhead
 	layout plan.PickLayout
-	to     *cu.Pinned // [PickLayout.Tokens] bytes
-	from   *cu.Pinned // [MaxWanted]uint32
-	made   int        // by the last Pick, if the logits on the device are theirs
+	to     *cu.Pinned          // [PickLayout.Tokens] bytes
+	from   *cu.Pinned          // [PickTurns][MaxWanted]uint32
+	graph  *cu.Exec            // of the last Pick
+	slots  [plan.PickTurns]int // of the units of the steps behind it
+	made   int                 // by the last Pick, if the logits on the device are theirs
 }
 
 // allocate reserves it, and says where the tokens are to go; where one row is run at a time
@@ -31,7 +33,7 @@ func (p *picks) allocate(vocab int, bytes int64) (to landing, err error) {
 		return landing{}, err
 	}
 	to.offset = p.layout.Tokens
-	p.from, to.to, err = cu.AllocMapped(4 * plan.MaxWanted)
+	p.from, to.to, err = cu.AllocMapped(4 * plan.PickTurns * plan.MaxWanted)
 	return to, err
 }
 
@@ -54,7 +56,29 @@ func (r *runner) Pick(rows []plan.Row, picks []device.Pick) ([]int32, error) {
 	}
 	r.computed(rows, wanted)
 	r.picks.made = len(picks)
-	return device.Picked(picks, unsafe.Slice((*uint32)(unsafe.Pointer(&r.picks.from.Bytes()[0])), len(picks)), r.vocab)
+	r.picks.ahead.Begin(rows, picks)
+	return device.Picked(picks, r.picks.tokens(0), r.vocab)
+}
+
+// tokens are what the device picked at a turn.
+func (p *picks) tokens(turn int) []uint32 { return device.PickTurn(p.from.Bytes(), turn) }
+
+// PickAhead implements device.Picker. The device has moved rows and picks on, so the graph of
+// the Pick is launched once more.
+func (r *runner) PickAhead() error {
+	return r.picks.ahead.Ask(func(turn int) error {
+		r.last, r.picks.made, r.picks.slots[turn] = nil, 0, r.next
+		return r.gpu.Do(func() error {
+			return r.unit(0, func(int) error { return r.picks.graph.Launch(r.stream) })
+		})
+	})
+}
+
+// PickedAhead implements device.Picker.
+func (r *runner) PickedAhead() ([]int32, error) {
+	return r.picks.ahead.Next(func(turn int) error {
+		return r.gpu.Do(func() error { return r.land(r.picks.slots[turn]) })
+	}, r.picks.tokens)
 }
 
 // pick runs rows, and what picks behind them, and waits. All copies come before the one graph:
@@ -74,6 +98,7 @@ func (r *runner) pick(rows []plan.Row, wanted []int, picks []device.Pick) error 
 				return err
 			}
 		}
+		r.picks.graph = graphs.picks
 		return graphs.picks.Launch(r.stream)
 	})
 	if err != nil {

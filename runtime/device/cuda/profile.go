@@ -64,7 +64,7 @@ func (r *runner) Profile(p *device.Profiling) (list []device.Stage, err error) {
 	if err := r.End(); err != nil {
 		return nil, err
 	}
-	r.last = nil
+	r.forget()
 	err = r.gpu.Do(func() error {
 		all, err := r.prepare(p)
 		if err != nil {

@@ -76,7 +76,8 @@ type slot struct {
 	begin, end cu.Event
 	landed     cu.Event // behind end: what it picked is in the host's memory
 	flying     bool
-	picks      int // tokens that it picks
+	picks      int  // tokens that it picks
+	tables     bool // it brings entries of block tables
 }
 
 // newRunner allocates, uploads and records.
@@ -130,6 +131,7 @@ func (r *runner) build(l *device.Layout, progress func(done, total int64)) (err 
 	if err := r.chain.allocate(r.vocab, l.Sample); err != nil {
 		return err
 	}
+	r.picks.ahead = device.NewPicksAhead(r.vocab, r.context, r.tables)
 	if r.memory.picked, err = r.picks.allocate(r.vocab, l.Pick); err != nil {
 		return err
 	}
@@ -207,8 +209,14 @@ func (r *runner) begin(rows []plan.Row, wanted []int) error {
 	if err := r.End(); err != nil {
 		return err
 	}
-	r.last, r.picks.made = nil, 0
+	r.forget()
 	return nil
+}
+
+// forget forgets whose logits the device has, and what it picked.
+func (r *runner) forget() {
+	r.picks.ahead.Forget()
+	r.last, r.picks.made = nil, 0
 }
 
 // computed notes whose logits the device has.
@@ -291,7 +299,7 @@ func (r *runner) unit(picks int, f func(slot int) error) error {
 	if r.failed = err; err != nil {
 		return err
 	}
-	t.flying, t.picks = true, picks
+	t.flying, t.picks, t.tables = true, picks, false
 	r.next = (r.next + 1) % ring
 	return nil
 }
@@ -344,8 +352,8 @@ func (r *runner) Close() error {
 		return nil
 	}
 	r.closed = true
-	r.chain.Chain = device.Chain{} // nothing can be asked of it
-	if r.failed != nil {           // reported; the driver may refuse what follows
+	r.chain.Chain, r.picks.ahead = device.Chain{}, device.PicksAhead{} // nothing can be asked of them
+	if r.failed != nil {                                               // reported; the driver may refuse what follows
 		_ = r.release()
 		return nil
 	}

@@ -54,7 +54,7 @@ func (r *runner) Stress(ctx context.Context, what *device.Stressing) (*device.St
 	if err := r.End(); err != nil {
 		return nil, err
 	}
-	r.last = nil
+	r.forget()
 	s := &stress{r: r, what: what}
 	var parts []device.Part // in the order of the layers, so that the first to differ is near its cause
 	for i := range r.memory.caches {

@@ -9,6 +9,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"mla/runtime/device"
 	"mla/runtime/plan"
@@ -31,6 +32,7 @@ type Runner struct {
 	WithLogits int
 	Picked     int // tokens
 	OnHost     int // logits that were asked for beside picked tokens
+	StepsAhead int // of PickAhead
 	Copied     int // rows
 	Written    int // pages
 	Assigned   int // entries of block tables
@@ -41,9 +43,12 @@ type Runner struct {
 	tables       *device.Tables
 	cache        []row // [pages][plan.PageRows]
 	logits       []float32
-	picks        []device.Pick // of the last Pick
-	inputs       []float32     // of the next Replay
-	ran          []plan.Row    // by the last one
+	picks        []device.Pick // of the last Pick, or of the last step behind it
+	ahead        device.PicksAhead
+	behind       []plan.Row // that were run last by Pick and PickAhead
+	next         [][]int32  // what they picked, from what was returned last on
+	inputs       []float32  // of the next Replay
+	ran          []plan.Row // by the last one
 }
 
 type row struct {
@@ -54,9 +59,10 @@ type row struct {
 // New is a runner for a vocabulary of so many tokens.
 func New(vocab int, cfg device.Config) *Runner {
 	pages := cmp.Or(cfg.Pages, plan.Pages(cfg.Context))
+	tables := device.NewTables(cmp.Or(cfg.Tables, 1), plan.Pages(cfg.Context), pages)
 	return &Runner{
 		context: cfg.Context, vocab: vocab, width: max(cfg.Width, 1), logits: make([]float32, max(cfg.Width, 1)*vocab), cache: make([]row, pages*plan.PageRows),
-		tables: device.NewTables(cmp.Or(cfg.Tables, 1), plan.Pages(cfg.Context), pages),
+		tables: tables, ahead: device.NewPicksAhead(vocab, cfg.Context, tables),
 	}
 }
 
@@ -110,6 +116,11 @@ func (r *Runner) WritePage(page uint32, src []byte) error {
 
 // Replay implements device.Runner.
 func (r *Runner) Replay(rows []plan.Row, wanted []int) ([]float32, error) {
+	r.ahead.Forget()
+	return r.replay(rows, wanted)
+}
+
+func (r *Runner) replay(rows []plan.Row, wanted []int) ([]float32, error) {
 	if r.After != nil {
 		r.After()
 	}
@@ -161,15 +172,56 @@ func (r *Runner) Pick(rows []plan.Row, picks []device.Pick) ([]int32, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.picks = picks
-	out := make([]int32, len(picks))
-	for i := range picks {
-		if p := &picks[i]; !p.LogitsOnly {
+	r.picks, r.next, r.behind = picks, nil, rows
+	r.ahead.Begin(rows, picks)
+	return r.pick(logits), nil
+}
+
+// pick is what is picked by the logits of the last Replay.
+func (r *Runner) pick(logits []float32) []int32 {
+	out := make([]int32, len(r.picks))
+	for i := range r.picks {
+		if p := &r.picks[i]; !p.LogitsOnly {
 			out[i] = sample.Picked(p, logits[i*r.vocab:][:r.vocab])
 			r.Picked++
 		}
 	}
-	return out, nil
+	r.next = append(r.next, out)
+	return out
+}
+
+// PickAhead implements device.Picker. It does at once what it is asked for, so that rows behind
+// a text's end are written, as a GPU does.
+func (r *Runner) PickAhead() error {
+	return r.ahead.Ask(func(int) error {
+		picked, rows, picks := r.next[len(r.next)-1], slices.Clone(r.behind), slices.Clone(r.picks)
+		for i, token := range picked {
+			if token >= 0 {
+				rows[i].Token, rows[i].Pos, rows[i].NKV = uint32(token), rows[i].Pos+1, rows[i].NKV+1
+			}
+			picks[i].Draw++
+		}
+		logits, err := r.replay(rows, device.PickedRows(picks))
+		if err != nil {
+			return err
+		}
+		r.StepsAhead++
+		r.behind, r.picks = rows, picks
+		r.pick(logits)
+		return nil
+	})
+}
+
+// PickedAhead implements device.Picker.
+func (r *Runner) PickedAhead() ([]int32, error) {
+	return r.ahead.Next(func(int) error { return nil }, func(int) []uint32 {
+		r.next = r.next[1:]
+		list := make([]uint32, 0, len(r.next[0]))
+		for _, token := range r.next[0] {
+			list = append(list, uint32(token))
+		}
+		return list
+	})
 }
 
 // PickedLogits implements device.Picker.

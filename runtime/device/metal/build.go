@@ -35,6 +35,7 @@ func (d *Device) fill(r *runner, m *device.Model, l *layout, s *sequence) (err e
 	if r.sampled > r.decode && !r.memory.sample.Nil() {
 		r.chain.Chain = device.NewChain(r.vocab, r.context, r.tables)
 	}
+	r.ahead.PicksAhead = device.NewPicksAhead(r.vocab, r.context, r.tables)
 	var icbs []mtl.Indirect
 	if d.direct() {
 		r.replayer = &direct{s, r.memory, r.pipelines}

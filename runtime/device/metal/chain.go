@@ -32,7 +32,7 @@ func (r *runner) Begin(s *device.Sampling) error {
 		}
 		r.chain.slot = r.next
 		r.setRows(r.next, []plan.Row{*r.last}, nil)
-		r.last, r.picked = nil, 0
+		r.forget()
 		return nil
 	})
 }

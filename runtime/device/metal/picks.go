@@ -2,7 +2,6 @@ package metal
 
 import (
 	"fmt"
-	"unsafe"
 
 	"mla/runtime/device"
 	"mla/runtime/device/metal/mtl"
@@ -22,15 +21,49 @@ func (r *runner) Pick(rows []plan.Row, picks []device.Pick) ([]int32, error) {
 	if err := r.begin(rows, wanted); err != nil {
 		return nil, err
 	}
-	memory := r.memory.picks.Bytes()
-	device.WritePicks(memory, picks, r.vocab)
+	device.WritePicks(r.memory.picks.Bytes(), picks, r.vocab)
+	slot := r.next
 	if err := mtl.Pool(func() error { return r.replay(rows, wanted, r.picks) }); err != nil {
 		return nil, err
 	}
 	r.computed(rows, wanted)
-	r.picked = len(picks)
-	tokens := unsafe.Pointer(&memory[plan.PickLayoutOf(r.vocab, 1).Tokens])
-	return device.Picked(picks, unsafe.Slice((*uint32)(tokens), len(picks)), r.vocab)
+	r.picked, r.ahead.rows = len(picks), slot
+	r.ahead.Begin(rows, picks)
+	return device.Picked(picks, r.tokens(0), r.vocab)
+}
+
+// picksAhead are the steps behind the last Pick. All of them use its rows, which the GPU moves
+// on from step to step: no host writes these while one is in flight.
+type picksAhead struct {
+	device.PicksAhead
+	rows  int                 // slot of the rows
+	slots [plan.PickTurns]int // of the units
+}
+
+// PickAhead implements device.Picker.
+func (r *runner) PickAhead() error {
+	return r.ahead.Ask(func(turn int) error {
+		r.last, r.picked, r.ahead.slots[turn] = nil, 0, r.next
+		return mtl.Pool(func() error {
+			if err := r.land(r.next); err != nil {
+				return err
+			}
+			q := r.narrowest(r.ahead.Rows())
+			return r.commit(r.ahead.rows, []run{{q.from, q.to}, r.picks}, 0)
+		})
+	})
+}
+
+// PickedAhead implements device.Picker.
+func (r *runner) PickedAhead() ([]int32, error) {
+	return r.ahead.Next(func(turn int) error {
+		return mtl.Pool(func() error { return r.land(r.ahead.slots[turn]) })
+	}, r.tokens)
+}
+
+// tokens are what the GPU picked at a turn.
+func (r *runner) tokens(turn int) []uint32 {
+	return device.PickTurn(r.memory.picks.Bytes()[plan.PickLayoutOf(r.vocab, 1).Tokens:], turn)
 }
 
 // PickedLogits implements device.Picker.

@@ -40,6 +40,7 @@ type runner struct {
 	next   int        // slot of the next unit
 	last   *plan.Row  // of the last Replay, if the logits are its
 	picked int        // by the last Pick, if the logits are theirs
+	ahead  picksAhead
 	chain  chain
 	failed error
 	busy   float64 // seconds, of finished tokens
@@ -76,8 +77,17 @@ func (r *runner) begin(rows []plan.Row, wanted []int) error {
 	if err := r.End(); err != nil {
 		return err
 	}
-	r.last, r.picked = nil, 0
+	flying := r.ahead.Flying()
+	if r.forget(); flying { // it uses memory that the host is about to fill
+		return mtl.Pool(r.drain)
+	}
 	return nil
+}
+
+// forget forgets whose logits there are, and what the GPU picked.
+func (r *runner) forget() {
+	r.ahead.Forget()
+	r.last, r.picked = nil, 0
 }
 
 // computed notes whose logits there are.
@@ -98,7 +108,7 @@ func (r *runner) replay(rows []plan.Row, wanted []int, picks run) error {
 		return err
 	}
 	r.setRows(r.next, rows, wanted)
-	q := r.replays[slices.IndexFunc(r.replays, func(q replayed) bool { return q.width >= len(rows) })]
+	q := r.narrowest(len(rows))
 	to := q.head
 	if len(wanted) > 0 {
 		to = q.to
@@ -111,6 +121,11 @@ func (r *runner) replay(rows []plan.Row, wanted []int, picks run) error {
 		return err
 	}
 	return r.drain()
+}
+
+// narrowest is the sequence that so many rows are run in.
+func (r *runner) narrowest(rows int) replayed {
+	return r.replays[slices.IndexFunc(r.replays, func(q replayed) bool { return q.width >= rows })]
 }
 
 // setRows writes the rows in a slot of the ring, and dead ones behind them: those that are
@@ -185,7 +200,7 @@ func (r *runner) Close() error {
 		return nil
 	}
 	r.closed = true
-	r.chain.Chain = device.Chain{} // nothing can be asked of it
+	r.chain.Chain, r.ahead = device.Chain{}, picksAhead{} // nothing can be asked of them
 	return mtl.Pool(func() error {
 		reported := r.failed != nil
 		err := r.drain()

@@ -58,6 +58,83 @@ func Picks(d device.Device, m *device.Model, cfg device.Config) (err error) {
 			return fmt.Errorf("picks, round %d: %w", round, err)
 		}
 	}
+	for _, n := range []int{sessions, 2} {
+		if err := picksAhead(p, list[:n], m.Bundle.Model.VocabSize); err != nil {
+			return fmt.Errorf("picks ahead of %d rows: %w", n, err)
+		}
+	}
+	return nil
+}
+
+// stepsAhead is how many steps the device makes ahead: more than can be under way.
+const stepsAhead = plan.PickTurns + 1
+
+// picksAhead lets the device pick behind a row of each session and go on by itself, and then
+// the host, step by step: the tokens must be the same, which shows that the rows were.
+func picksAhead(r device.Picker, list []*picking, vocab int) error {
+	var rows []plan.Row
+	var asked []device.Pick
+	for i, s := range list {
+		row := Step(int32((11*i+3)%vocab), len(s.tokens))
+		row.Table = s.table
+		pick, err := s.sampler.Sampling().Pick(i, vocab)
+		if err != nil {
+			return err
+		}
+		rows, asked = append(rows, row), append(asked, pick)
+	}
+	first, err := r.Pick(rows, asked)
+	if err != nil {
+		return err
+	}
+	got, err := ahead(r)
+	if err != nil {
+		return err
+	}
+	for step, tokens := range append([][]int32{first}, got...) {
+		logits, err := r.Replay(rows, device.All(len(rows)))
+		if err != nil {
+			return err
+		}
+		for i, s := range list {
+			pick := asked[i]
+			pick.Draw += uint64(step)
+			token := sample.Picked(&pick, logits[i*vocab:][:vocab])
+			if tokens[i] != token {
+				return fmt.Errorf("step %d, session %d: token %d; expected %d (%+v)", step, s.table, tokens[i], token, pick)
+			}
+			rows[i].Token, rows[i].Pos, rows[i].NKV = uint32(token), rows[i].Pos+1, rows[i].NKV+1
+		}
+	}
+	return aheadOfNothing(r)
+}
+
+// ahead asks for steps ahead, as many as can be under way, and is refused one more.
+func ahead(r device.Picker) (got [][]int32, err error) {
+	for asked := 0; len(got) < stepsAhead; {
+		for ; asked < min(stepsAhead, len(got)+plan.PickTurns); asked++ {
+			if err := r.PickAhead(); err != nil {
+				return nil, err
+			}
+		}
+		if asked-len(got) == plan.PickTurns && r.PickAhead() == nil {
+			return nil, errors.New("more steps under way than tokens are kept for: no error")
+		}
+		tokens, err := r.PickedAhead()
+		if err != nil {
+			return nil, err
+		}
+		got = append(got, tokens)
+	}
+	return got, nil
+}
+
+// aheadOfNothing wants errors behind a Replay, which has forgotten what was picked.
+func aheadOfNothing(r device.Picker) error {
+	_, err := r.PickedAhead()
+	if err == nil || r.PickAhead() == nil {
+		return errors.New("a step ahead behind a Replay: no error")
+	}
 	return nil
 }
 

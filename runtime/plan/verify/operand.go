@@ -104,8 +104,11 @@ func (o *operands) operand(d *plan.Dispatch, k *plan.Kernel, r *reach, s int) er
 	if op.Space != slot.Space {
 		return fmt.Errorf("operand in space %d; expected %d", op.Space, slot.Space)
 	}
-	if samples := op.Space == plan.SpaceSample || op.Space == plan.SpaceRow && slot.Write; samples && o.sampler != plan.SpaceSample {
-		return fmt.Errorf("only the sampler has its memory, and writes rows")
+	if op.Space == plan.SpaceSample && o.sampler != plan.SpaceSample {
+		return fmt.Errorf("only the sampler has its memory")
+	}
+	if op.Space == plan.SpaceRow && slot.Write && o.sampler == 0 {
+		return fmt.Errorf("only what picks tokens writes rows")
 	}
 	if op.Space == plan.SpacePick && o.sampler != plan.SpacePick {
 		return fmt.Errorf("only what picks behind several rows has that memory")

@@ -38,8 +38,8 @@ func sampleUses(p plan.Part) []Use {
 		return []Use{{Slot: p.Logits, As: Floats}, {Slot: p.Picks, As: PicksIn}, {Slot: p.Adjusts, As: AdjustsIn}, {Slot: p.Masks, As: Integers},
 			{Slot: p.Values, As: Results}, {Slot: p.Tops, As: Results}, {Slot: p.TopIDs, As: IntegersOut}}
 	case *plan.PickTokens:
-		return []Use{{Slot: p.Picks, As: PicksIn}, {Slot: p.Tokens, As: IntegersOut}, {Slot: p.Values, As: Floats}, {Slot: p.Tops, As: Floats},
-			{Slot: p.TopIDs, As: Integers}, {Slot: p.Kept, As: Results}, {Slot: p.KeptIDs, As: IntegersOut}}
+		return []Use{{Slot: p.Picks, As: PicksOut}, {Slot: p.Tokens, As: IntegersOut}, {Slot: p.Values, As: Floats}, {Slot: p.Tops, As: Floats},
+			{Slot: p.TopIDs, As: Integers}, {Slot: p.Kept, As: Results}, {Slot: p.KeptIDs, As: IntegersOut}, {Slot: p.Row, As: RowOut}}
 	}
 	return nil
 }
@@ -70,7 +70,8 @@ func (r *reach) samplePart(p plan.Part) {
 		r.each(int64(p.Groups()), p.Tops, p.TopIDs)
 	case *plan.PickTokens:
 		r.want(p.Vocab == r.model.VocabSize, "picks of %d tokens", p.Vocab)
-		r.each(plan.MaxWanted, p.Picks, p.Tokens)
+		r.each(plan.MaxWanted, p.Picks)
+		r.each(plan.PickTurns*plan.MaxWanted, p.Tokens)
 		r.each(plan.MaxWanted*vocab, p.Values, p.Kept, p.KeptIDs)
 		r.each(plan.MaxWanted*int64(p.Scanned), p.Tops, p.TopIDs)
 	default:

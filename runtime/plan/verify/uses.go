@@ -29,6 +29,7 @@ const (
 	RowOut      // the row, written
 	Counters    // of a tail or of persistent threadgroups
 	PicksIn     // Pick
+	PicksOut    // Pick, written
 	AdjustsIn   // Adjust
 )
 
@@ -219,6 +220,8 @@ func (r Use) check(k *plan.Kernel) error {
 		ok = s.Elem == plan.ElemCounter && s.Space == plan.SpaceCounters && s.Write
 	case PicksIn:
 		ok = s.Elem == plan.ElemPick
+	case PicksOut:
+		ok = s.Elem == plan.ElemPick && s.Write
 	case AdjustsIn:
 		ok = s.Elem == plan.ElemAdjust
 	case RowOut:
@@ -234,5 +237,5 @@ var roleNames = [...]string{
 	Weight: "a typed weight", Floats: "float32 input", Input: "an input", Output: "an output", Results: "float32 output",
 	CacheIn: "a cache", CacheOut: "a written cache", HeadsIn: "expanded heads", HeadsOut: "written heads", RouteIn: "routing", RouteOut: "written routing",
 	Integers: "integers", IntegersOut: "written integers", StateIn: "the sampler's state", StateOut: "the written state of the sampler",
-	RowOut: "the written row", Counters: "counters", PicksIn: "picks", AdjustsIn: "adjustments of logits",
+	RowOut: "the written row", Counters: "counters", PicksIn: "picks", PicksOut: "written picks", AdjustsIn: "adjustments of logits",
 }

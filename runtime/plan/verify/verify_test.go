@@ -235,7 +235,7 @@ func TestRefuses(t *testing.T) {
 		{"glm47tiny", func(b *plan.Bundle) { productOf(b).Tokens = 12 }, "tiles of 12 rows"},
 		{"glm47tiny", func(b *plan.Bundle) { p, _ := partOf[*plan.MatVec](b); p.Tokens = -8 }, "of -8 rows at a time"},
 		{"yoututiny", func(b *plan.Bundle) { b.Decode = append(b.Decode, b.Sample...) }, "only the sampler has its memory"},
-		{"yoututiny", func(b *plan.Bundle) { rows(b).Write = true }, "only the sampler has its memory, and writes rows"},
+		{"yoututiny", func(b *plan.Bundle) { rows(b).Write = true }, "only what picks tokens writes rows"},
 		{"yoututiny", func(b *plan.Bundle) { p, k := partOf[*plan.StoreKV](b); p.Norm.Weight = slotOf(k, plan.SpaceRope) }, "a table is read as"},
 		{"glm47flash", func(b *plan.Bundle) { classOf(b).Instead = -1 }, "in place of kernel -1"},
 		{"glm47flash", func(b *plan.Bundle) { classOf(b).Instead = 0 }, "other slots or parts than those of kernel 0"},

@@ -1,0 +1,164 @@
+package scheduler
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"mla/runtime/device"
+)
+
+// submitted is a scheduler of a model of its own with some requests.
+func submitted(t *testing.T, cfg device.Config, clients ...*client) (*Scheduler, *chaining) {
+	t.Helper()
+	m, r := chained(t, cfg)
+	s, err := New(m, Config{PromptRows: 64, Ahead: 2, Now: func() time.Time { return time.Time{} }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range clients {
+		c.submit(t, s)
+	}
+	return s, r
+}
+
+// several are requests that differ in all that a device needs not be told again.
+func several(t *testing.T) []*client {
+	clients := []*client{greedy(t, text(3, 4), 30), greedy(t, text(9, 70), 50), greedy(t, text(5, 20), 80)}
+	for i, c := range clients {
+		c.params.Temperature, c.params.Seed, c.params.LogitBias = float32(i), uint64(i), map[int32]float32{2: float32(i)}
+	}
+	return clients
+}
+
+// TestTogether: requests that decode are gone on with by the device until one of them ends, and
+// then the others; the texts are those of each alone.
+func TestTogether(t *testing.T) {
+	cfg := device.Config{Context: 256, Tables: 3, Pages: 12, Width: 16}
+	clients := several(t)
+	s, r := submitted(t, cfg, clients...)
+	if err := s.Run(); err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range clients {
+		if err := c.check(t, cfg); err != nil {
+			t.Errorf("request %d: %v", i, err)
+		}
+	}
+	// The first tokens come from rounds, one of which has all prompts' last rows, and so does the
+	// first token behind each end. The last request is alone from its 50th token on.
+	if r.StepsAhead < 49-8 || r.ran < 15 || s.together.ahead != nil {
+		t.Errorf("%d steps ahead of several, %d of one", r.StepsAhead, r.ran)
+	}
+	if got := s.Stats().Steps; got.Decode != 29+49+79 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestTogetherJoined: who comes while a step is under way waits for no more.
+func TestTogetherJoined(t *testing.T) {
+	cfg := device.Config{Context: 256, Tables: 4, Pages: 16, Width: 16}
+	clients := several(t)
+	s, r := submitted(t, cfg, clients...)
+	for r.StepsAhead < 10 {
+		if _, err := s.Step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	late := greedy(t, []int32{1, 2, 3}, 10)
+	late.submit(t, s)
+	for range 2 { // the one under way, and its prompt's
+		if _, err := s.Step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(late.emitted) != 1 || r.StepsAhead > 11 {
+		t.Errorf("%d tokens of who came late; %d steps ahead", len(late.emitted), r.StepsAhead)
+	}
+	if err := s.Run(); err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range append(clients, late) {
+		if err := c.check(t, cfg); err != nil {
+			t.Errorf("request %d: %v", i, err)
+		}
+	}
+}
+
+// TestTogetherQueued: the device goes on also while others wait for a session, which they cannot
+// get yet.
+func TestTogetherQueued(t *testing.T) {
+	cfg := device.Config{Context: 256, Tables: 2, Pages: 12, Width: 16}
+	clients := several(t)
+	s, r := submitted(t, cfg, clients...)
+	if err := s.Run(); err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range clients {
+		if err := c.check(t, cfg); err != nil {
+			t.Errorf("request %d: %v", i, err)
+		}
+	}
+	if r.StepsAhead < 29+20-8 {
+		t.Errorf("%d steps ahead", r.StepsAhead)
+	}
+}
+
+// TestTogetherAlone: nothing goes on by itself with a sampler whose next pick depends on the
+// token before, nor with one that only the host can be or that watches the text.
+func TestTogetherAlone(t *testing.T) {
+	for name, change := range map[string]func(*client){
+		"penalties": func(c *client) { c.params.FrequencyPenalty, c.params.RepeatLastN = 0.5, 64 },
+		"the host":  func(c *client) { c.onHost = true },
+	} {
+		clients := several(t)
+		change(clients[1])
+		s, r := submitted(t, device.Config{Context: 256, Tables: 2, Pages: 12, Width: 16}, clients[:2]...)
+		if err := s.Run(); err != nil || r.StepsAhead > 0 {
+			t.Errorf("%s: %v; %d steps ahead", name, err, r.StepsAhead)
+		}
+	}
+}
+
+// TestTogetherFails: a device that fails under way ends all requests, and a scheduler whose
+// requests were all cancelled goes on with the next.
+func TestTogetherFails(t *testing.T) {
+	cfg := device.Config{Context: 256, Tables: 4, Pages: 16, Width: 16}
+	for _, fails := range []bool{true, false} {
+		clients := several(t)
+		if !fails {
+			for _, c := range clients {
+				c.cancelAt = 15
+			}
+		}
+		s, r := submitted(t, cfg, clients...)
+		for r.StepsAhead < 5 {
+			if _, err := s.Step(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		lost := errors.New("lost")
+		if fails {
+			r.Fail = lost
+		}
+		err := s.Run()
+		if fails {
+			for i, c := range clients {
+				if !errors.Is(err, lost) || !errors.Is(c.err, lost) || c.ended != 1 {
+					t.Errorf("%v; request %d ended %d times with %v", err, i, c.ended, c.err)
+				}
+			}
+			continue
+		}
+		next := greedy(t, text(7, 30), 20)
+		next.submit(t, s)
+		if err := errors.Join(err, s.Run(), next.check(t, cfg)); err != nil {
+			t.Error(err)
+		}
+		for i, c := range clients {
+			if err := c.check(t, cfg); err != nil {
+				t.Errorf("request %d: %v", i, err)
+			}
+		}
+	}
+}
