@@ -140,7 +140,7 @@ func (r *scheduled) submit(ctx context.Context, s *scheduler.Scheduler) {
 	}
 	picks := &watched{Sampler: own}
 	q := scheduler.Request{Prompt: prompt, Max: 1 + r.rng.IntN(120), Sampler: own}
-	if r.rng.IntN(3) == 0 { // the host picks, and sees the logits
+	if r.requests/32%2 == 0 && r.rng.IntN(2) == 0 { // the host picks, and sees the logits; behind 32 such requests come 32 that a device may go on with
 		q.Sampler = picks
 	}
 	if r.rng.IntN(2) == 0 {

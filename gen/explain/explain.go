@@ -182,7 +182,7 @@ func (t *trace) shape(k *plan.Kernel, s *ir.Step) string {
 		return text + "; " + spec.WhyProduct(t.program.Rows(s), rows, cols)
 	}
 	if t.program.Few(s) {
-		return text + "; " + spec.WhyFew(t.program.Rows(s), rows, cols)
+		return text + "; " + tuning.WhyFew(s.ShapeName(), t.program.Rows(s))
 	}
 	return text + fmt.Sprintf(", unroll %d; ", shape.Unroll) + tuning.WhyShape(s.ShapeName(), t.program.Width, rows, cols)
 }

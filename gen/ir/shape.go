@@ -42,8 +42,7 @@ func (p *Program) Matrices(s *Step) bool { return p.Width > 1 && !s.apart() && !
 
 // Few says whether it is that of one row, with the inputs of all.
 func (p *Program) Few(s *Step) bool {
-	rows, cols := p.Results(s)
-	return p.Width > 1 && !s.apart() && s.grouped() == 0 && spec.TakesInputs(p.Rows(s), rows, cols)
+	return p.Width > 1 && !s.apart() && s.grouped() == 0 && p.Spec.Tuning.TakesInputs(s.ShapeName(), p.Rows(s))
 }
 
 // Apart says whether each of several rows has threadgroups of its own for a part that multiplies.

@@ -49,22 +49,23 @@ func TestShapeOfWidth(t *testing.T) {
 
 // TestFew: which kernels of few rows are those of one row, and how many rows of weights a simdgroup has.
 func TestFew(t *testing.T) {
+	tuning := parseTuned(t, `tuning:
+  kernels:
+    down: {rows_per_simdgroup: 8}
+    down_x4: {rows_per_simdgroup: 8}
+    down_x8: {rows_per_simdgroup: 8}
+`).Tuning
 	for _, c := range []struct {
-		width, rows, cols int
-		takes             bool
-	}{
-		{2, 12288, 2048, true},  // gate and up of Youtu-LLM
-		{2, 128256, 2048, true}, // its head
-		{4, 12288, 2048, true},
-		{4, 128256, 2048, false},
-		{4, 10240, 192, true}, // k_b of GLM-4.7-Flash
-		{3, 2048, 6144, true},
-		{5, 64, 64, false},
-		{16, 2048, 6144, false},
-	} {
-		if got := TakesInputs(c.width, c.rows, c.cols); got != c.takes {
-			t.Errorf("%d rows of %d results of %d: %t", c.width, c.rows, c.cols, got)
+		kernel string
+		width  int
+		takes  bool
+	}{{"down", 2, true}, {"o_proj", 2, true}, {"down", 3, false}, {"down", 4, true}, {"o_proj", 4, false}, {"down", 8, false}} {
+		if got := tuning.TakesInputs(c.kernel, c.width); got != c.takes {
+			t.Errorf("%s of %d rows: %t", c.kernel, c.width, got)
 		}
+	}
+	if why := tuning.WhyFew("down", 4); !strings.Contains(why, "line ") {
+		t.Error(why)
 	}
 	for width, want := range map[int]int{2: 8, 3: 8, 4: 8, 5: 6} {
 		if got := FewShape(Shape{RowsPerSimdgroup: 8, Simdgroups: 4, SplitK: 2}, width); got.RowsPerSimdgroup != want || got.SplitK != 2 {

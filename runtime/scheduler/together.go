@@ -23,6 +23,10 @@ func (s *Scheduler) beginTogether(rows []engine.Row, tasks []*task, picked [][]i
 	if s.failed != nil || s.unit < 1 || len(rows) < 2 || !s.goesOn(tasks, 1) {
 		return
 	}
+	ahead := s.model.StepsAhead(rows, picked)
+	if ahead == nil {
+		return
+	}
 	left := -1
 	for _, t := range tasks {
 		_, watches := t.Sampler.(engine.Watching)
@@ -35,10 +39,6 @@ func (s *Scheduler) beginTogether(rows []engine.Row, tasks []*task, picked [][]i
 		case own > 0 && (left < 0 || own < left):
 			left = own
 		}
-	}
-	ahead := s.model.StepsAhead(rows, picked)
-	if ahead == nil {
-		return
 	}
 	s.turn = round{}
 	s.together = together{tasks: tasks, ahead: ahead, left: left, since: s.now()}

@@ -90,7 +90,7 @@ var named = []mistake{
 
 	{"flight/no-wait-for-the-slot", "runner.go", "	if err := r.land(r.next); err != nil {\n		return err\n	}\n", ""},
 	{"flight/one-row-for-all", "memory.go", "return m.rows[slot], uint64(wantedBytes)", "return m.rows[0], uint64(wantedBytes)"},
-	{"flight/logits-too-early", "runner.go", "	return r.drain()\n}\n\n// setRow", "	return nil\n}\n\n// setRow"},
+	{"flight/logits-too-early", "runner.go", "	return r.drain()\n}\n\n// narrowest", "	return nil\n}\n\n// narrowest"},
 	{"flight/close-without-waiting", "runner.go", "		err := r.drain()\n", "		var err error\n"},
 	{"flight/status-unchecked", "mtl/command.go", "status != statusCompleted", "false && status != statusCompleted"},
 
@@ -104,8 +104,11 @@ var named = []mistake{
 	{"chain/row-not-set", "chain.go", "	r.setRows(r.next, []plan.Row{*r.last}, nil)\n", ""},
 
 	{"picks/one-command-too-few", "picks.go", "r.replay(rows, wanted, r.picks)", "r.replay(rows, wanted, run{r.picks.from, r.picks.to - 1})"},
+	{"picks/ahead-with-other-rows", "picks.go", "r.ahead.rows = len(picks), slot", "r.ahead.rows = len(picks), (slot + 1) % ring"},
+	{"picks/ahead-without-waiting", "picks.go", "return r.land(r.ahead.slots[turn])", "return nil"},
+	{"picks/ahead-of-another-turn", "../pick_ahead.go", "turn := (a.returned + 1) % plan.PickTurns", "turn := a.returned % plan.PickTurns"},
 	{"rows/dead-ones-live", "runner.go", "clear(to[copy(to, rows):])", "copy(to, rows)"},
-	{"rows/too-narrow", "runner.go", "return q.width >= len(rows)", "return q.width > len(rows)"},
+	{"rows/too-narrow", "runner.go", "return q.width >= rows", "return q.width > rows"},
 	{"rows/of-the-decode-sequence", "runner.go", "[]run{{q.from, to}}", "[]run{{0, to - q.from}}"},
 
 	{"pages/entries-not-written", "pages.go", "r.tables.Write(r.memory.tables.Bytes(), at, len(pages))", "_ = at"},
