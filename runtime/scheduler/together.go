@@ -15,6 +15,7 @@ type together struct {
 	ahead *engine.StepsAhead // nil: there are none
 	left  int                // steps that may still be asked for; negative: any number
 	since time.Time          // when the step under way began
+	wait  time.Duration      // from then on until the next one is asked for
 }
 
 // beginTogether lets the device go on with the requests of a step, behind the tokens that it
@@ -77,14 +78,28 @@ const (
 	napping = 100 * time.Microsecond
 )
 
-// awaitTogether waits until the step under way is about to end, by what such steps took, or
-// somebody comes.
+// awaitTogether waits until the step under way is about to end, or somebody comes.
 func (s *Scheduler) awaitTogether() {
-	left := s.pays.Alone(len(s.together.tasks)) - s.now().Sub(s.together.since) - lead
-	for ; left > 0 && !s.arrived(); left -= napping {
-		nap(min(left, napping))
+	g := &s.together
+	for most := g.wait; most > 0 && s.now().Sub(g.since) < g.wait && !s.arrived(); most -= napping {
+		nap(napping)
 	}
 	s.receive()
+}
+
+// learn sets for how long to wait in the next step: this one took so long, and the host was
+// blocked for some of that at its end, for too long or not long enough. Where it was not at all
+// the step may have ended long before, so what it took says nothing.
+func (g *together) learn(blocked, took time.Duration) {
+	switch {
+	case blocked > lead:
+		g.wait += (blocked - lead) / 2
+	case blocked > lead/4:
+		g.wait -= lead - blocked
+	default:
+		g.wait /= 2
+	}
+	g.wait = max(0, min(g.wait, took-lead))
 }
 
 // goOnTogether takes the tokens of the step that was asked for first, with the next one under way.
@@ -94,12 +109,14 @@ func (s *Scheduler) goOnTogether() {
 	if s.askTogether(); s.failed != nil {
 		return
 	}
+	asked := s.now()
 	picked, err := g.ahead.Next()
 	if s.failed = err; err != nil {
 		return
 	}
 	now := s.now()
 	took := now.Sub(g.since)
+	g.learn(now.Sub(asked), took)
 	g.since = now
 	s.steps.ahead(len(picked), took)
 	s.pace.ran(len(picked), took)

@@ -162,3 +162,17 @@ func TestTogetherFails(t *testing.T) {
 		}
 	}
 }
+
+// TestLearn: the next step is asked for lead before the one under way ends, however long these
+// take, and soon again where steps become shorter.
+func TestLearn(t *testing.T) {
+	var g together
+	for _, step := range []time.Duration{2 * time.Millisecond, 30 * time.Millisecond, 1500 * time.Microsecond, 100 * time.Microsecond} {
+		for range 40 {
+			g.learn(max(0, step-g.wait), max(step, g.wait))
+		}
+		if ahead := step - g.wait; ahead < min(step, lead/2) || ahead > max(2*lead, step/20) {
+			t.Errorf("steps of %v: the next is asked for %v before the end", step, ahead)
+		}
+	}
+}

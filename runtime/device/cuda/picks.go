@@ -89,6 +89,9 @@ func (r *runner) pick(rows []plan.Row, wanted []int, picks []device.Pick) error 
 		if err != nil {
 			return err
 		}
+		for i := range r.picks.tokens(0) { // nobody takes those of the Pick before for this one's
+			r.picks.tokens(0)[i] = plan.SampleNone
+		}
 		bytes, masks := device.WritePicks(r.picks.to.Bytes(), picks, r.vocab)
 		if err := r.stream.Upload(r.memory.picks, r.picks.to, 0, bytes); err != nil {
 			return err

@@ -67,7 +67,7 @@ func Picks(d device.Device, m *device.Model, cfg device.Config) (err error) {
 }
 
 // stepsAhead is how many steps the device makes ahead: more than can be under way.
-const stepsAhead = plan.PickTurns + 1
+const stepsAhead = plan.PickTurns + 2
 
 // picksAhead lets the device pick behind a row of each session and go on by itself, and then
 // the host, step by step: the tokens must be the same, which shows that the rows were.
@@ -109,10 +109,17 @@ func picksAhead(r device.Picker, list []*picking, vocab int) error {
 	return aheadOfNothing(r)
 }
 
-// ahead asks for steps ahead, as many as can be under way, and is refused one more.
+// ahead asks for steps ahead, as many as can be under way, and is refused one more. Some are asked
+// for while the one before is under way, some when it has ended, as reading a page waits for that.
 func ahead(r device.Picker) (got [][]int32, err error) {
+	page := make([]byte, r.PageBytes())
 	for asked := 0; len(got) < stepsAhead; {
 		for ; asked < min(stepsAhead, len(got)+plan.PickTurns); asked++ {
+			if asked%2 > 0 {
+				if err := r.ReadPage(0, page); err != nil {
+					return nil, err
+				}
+			}
 			if err := r.PickAhead(); err != nil {
 				return nil, err
 			}

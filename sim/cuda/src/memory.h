@@ -20,6 +20,7 @@ struct Block {
   uint8_t *host;                    // where its contents are
   bool mapped;                      // page-locked
   metalsim::Intervals written;      // offsets that hold something
+  std::vector<uint32_t> seen;       // if mapped: its words at the last launch; all ones: not known
 
   uint8_t *at(CUdeviceptr p) const { return host + (p - base); }
   void wrote(uint64_t from, uint64_t to) { written.add(from + 1, to + 1); }  // 0 is no address to Intervals

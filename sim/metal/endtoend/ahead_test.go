@@ -9,7 +9,8 @@ import (
 
 // TestAhead generates with tokens that the GPU picks, one or several per command
 // buffer, and wants the text of tokens that the CPU picks: greedy, sampled, ended
-// by a stop string, by a full context, and by -n amid a unit. The CPU device gives
+// by a stop string, by a full context, and by -n amid a unit, and of several sessions,
+// of which it makes a step at a time. The CPU device gives
 // the same text, but for a draw that falls between two tokens whose weights differ
 // with the order of float32 sums, as "hot" has one.
 func TestAhead(t *testing.T) {
@@ -19,6 +20,7 @@ func TestAhead(t *testing.T) {
 		units []string
 	}{
 		"greedy":        {"greedy -tokens 3,40,200,7 -n 17 -kv f32 -model " + tiny, []string{"1", "2", "5"}},
+		"several":       {"greedy -tokens 3,40,200,7 -tokens 9,8 -n 70 -kv f32 -model " + tiny, []string{"1"}}, // more than a page
 		"text":          {"-p Once -temp 0 -n 20 -model " + shipped, []string{"1", "4"}},
 		"sampled":       {"-p Once -seed 5 -n 25 -top-k 30 -top-p 0.9 -min-p 0.02 -repeat-penalty 1.3 -model " + shipped, []string{"1", "2", "5"}},
 		"hot":           {"-p Once -seed 6 -temp 2 -n 15 -top-k 0 -top-p 0.99 -min-p 0 -model " + shipped, []string{"3"}},

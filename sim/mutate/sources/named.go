@@ -105,7 +105,6 @@ var named = []mistake{
 
 	{"picks/one-command-too-few", "picks.go", "r.replay(rows, wanted, r.picks)", "r.replay(rows, wanted, run{r.picks.from, r.picks.to - 1})"},
 	{"picks/ahead-with-other-rows", "picks.go", "r.ahead.rows = len(picks), slot", "r.ahead.rows = len(picks), (slot + 1) % ring"},
-	{"picks/ahead-without-waiting", "picks.go", "return r.land(r.ahead.slots[turn])", "return nil"},
 	{"picks/ahead-of-another-turn", "../pick_ahead.go", "turn := (a.returned + 1) % plan.PickTurns", "turn := a.returned % plan.PickTurns"},
 	{"rows/dead-ones-live", "runner.go", "clear(to[copy(to, rows):])", "copy(to, rows)"},
 	{"rows/too-narrow", "runner.go", "return q.width >= rows", "return q.width > rows"},
