@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nap sleeps for less than a millisecond, which time.Sleep takes at least.
+// nap sleeps, also for less than the millisecond that time.Sleep may take at least.
 func nap(d time.Duration) {
 	t := unix.NsecToTimeval(int64(d))
 	_, _ = unix.Select(0, nil, nil, nil, &t) // a signal wakes it early

@@ -72,17 +72,23 @@ func (s *Scheduler) askTogether() {
 }
 
 // A step is asked for so long before the one under way ends: who comes until then need not wait
-// for both. It takes some of that to hand it over, and a nap some more.
+// for both. It takes some of that to hand it over, and naps take longer than they should.
 const (
-	lead    = 400 * time.Microsecond
-	napping = 100 * time.Microsecond
+	lead     = 400 * time.Microsecond
+	shortest = 100 * time.Microsecond // nap
 )
 
 // awaitTogether waits until the step under way is about to end, or somebody comes.
 func (s *Scheduler) awaitTogether() {
 	g := &s.together
-	for most := g.wait; most > 0 && s.now().Sub(g.since) < g.wait && !s.arrived(); most -= napping {
-		nap(napping)
+	for left := g.wait; ; {
+		left = min(left, g.wait-s.now().Sub(g.since))
+		if left <= 0 || s.arrived() {
+			break
+		}
+		n := max(shortest, left/2)
+		nap(n)
+		left -= n // also where the clock stands still
 	}
 	s.receive()
 }
