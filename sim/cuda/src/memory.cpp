@@ -87,7 +87,7 @@ void expect(Block *b) {
   // What was written since the last launch may be taken still: a step may be under way before the host has
   // looked at the one before. What is as it was then has been there for long enough.
   for (size_t i = 0; i < b->seen.size(); ++i) {
-    if (i < before.size() && now[i] == before[i]) now[i] = ~0u;  // poison
+    if (before.empty() || now[i] == before[i]) now[i] = ~0u;  // poison
     b->seen[i] = now[i];
   }
   b->written = {};
