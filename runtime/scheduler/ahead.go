@@ -26,16 +26,14 @@ const (
 )
 
 // alone is the request that a device can go on with by itself, for at most so many tokens
-// (negative: any number): nobody else is there or could join, and nothing but the logits decides about its
-// tokens. Nil: there is none.
+// (negative: any number): nobody else is there or could join, and nothing but the logits
+// decides about its tokens. Nil: there is none.
 func (s *Scheduler) alone() (t *task, most int) {
 	if s.unit < 1 || len(s.active) != 1 || s.joins() || len(s.turn.decode) > 0 || s.turn.prompts > 0 {
 		return nil, 0
 	}
 	t = s.active[0]
-	_, portable := t.Sampler.(engine.Portable)
-	_, watches := t.Sampler.(engine.Watching)
-	if !t.ready() || t.onHost || !portable || watches {
+	if !t.ready() || t.onHost || !t.portable() {
 		return nil, 0
 	}
 	if t == s.flight.task {

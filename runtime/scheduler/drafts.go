@@ -86,9 +86,7 @@ func (t *task) guess(n int) []int32 {
 		n = min(n, t.Max-len(t.result.Tokens)-1)
 	}
 	n = min(n, t.session.Context()-len(t.text))
-	_, alone := t.Sampler.(engine.Portable)
-	_, watches := t.Sampler.(engine.Watching)
-	if t.drafter == nil || n < 1 || !alone || watches {
+	if t.drafter == nil || n < 1 || !t.portable() {
 		return nil
 	}
 	if t.share.Resting() > 0 {

@@ -43,6 +43,13 @@ func (t *task) decoding() bool { return t.started() && t.left() == 1 }
 // ready says whether a task has a row for the next round, unless there is no page for it.
 func (t *task) ready() bool { return t.decoding() && !t.waits }
 
+// portable says whether a device can pick for the sampler, by nothing but what that has accepted.
+func (t *task) portable() bool {
+	_, portable := t.Sampler.(engine.Portable)
+	_, watches := t.Sampler.(engine.Watching)
+	return portable && !watches
+}
+
 // row is the next one, behind rows that are in the same step already.
 func (t *task) row(behind int) engine.Row {
 	at := t.done() + behind

@@ -30,8 +30,7 @@ func (s *Scheduler) beginTogether(rows []engine.Row, tasks []*task, picked [][]i
 	}
 	left := -1
 	for _, t := range tasks {
-		_, watches := t.Sampler.(engine.Watching)
-		if !t.ready() || watches {
+		if !t.ready() || !t.portable() {
 			return
 		}
 		switch own := s.unguessed(t, len(rows)); {
