@@ -118,6 +118,9 @@ func inherited(k *spec.KernelShape, of spec.Tuning) bool {
 // alike says whether all kernels of a name have the same shape with another tuning.
 func alike(v *variant, kernel string, other spec.Tuning) bool {
 	name, width, _ := spec.AnyWidth(kernel)
+	if other.TakesInputs(name, width) != v.spec.Tuning.TakesInputs(name, width) {
+		return false // that it is named makes it a mat-vec
+	}
 	for _, s := range v.program.Steps {
 		rows, cols := v.program.Results(s)
 		if s.ShapeName() == name && other.ShapeFor(name, width, rows, cols) != v.spec.Tuning.ShapeFor(name, width, rows, cols) {
