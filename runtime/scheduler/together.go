@@ -73,7 +73,7 @@ func (s *Scheduler) askTogether() {
 // A step is asked for so long before the one under way ends: who comes until then need not wait
 // for both. It takes some of that to hand it over, and naps take longer than they should.
 const (
-	lead     = 400 * time.Microsecond
+	lead     = 200 * time.Microsecond
 	shortest = 100 * time.Microsecond // nap
 )
 
