@@ -177,7 +177,7 @@ func latentAttention(m *Machine, op *ir.Op) {
 	}
 }
 
-// attendSplit leaves per split and head the sum of e^(s_j-m)·lat_j, m and the sum of e^(s_j-m).
+// attendSplit leaves per split and head l = Σ e^(s_j-m), m and Σ e^(s_j-m)·lat_j / l.
 func attendSplit(m *Machine, op *ir.Op) {
 	out, ml := m.out(op, 0), m.out(op, 1)
 	c, n := op.In[0].Len, m.pos+1
@@ -195,6 +195,9 @@ func attendSplit(m *Machine, op *ir.Op) {
 				for d := range o {
 					o[d] += e * m.caches[op.In[2].V.Layer][lo+j][d]
 				}
+			}
+			for d := range o {
+				o[d] /= sum
 			}
 			ml[(s*op.Heads+h)*2], ml[(s*op.Heads+h)*2+1] = top, sum
 		}
@@ -214,8 +217,8 @@ func combine(m *Machine, op *ir.Op) {
 		sum := 0.0
 		o := out[h*c : (h+1)*c]
 		for s := 0; s*per < n; s++ {
-			e := math.Exp(ml[(s*op.Heads+h)*2] - top)
-			sum += e * ml[(s*op.Heads+h)*2+1]
+			e := math.Exp(ml[(s*op.Heads+h)*2]-top) * ml[(s*op.Heads+h)*2+1]
+			sum += e
 			for d := range o {
 				o[d] += e * part[(s*op.Heads+h)*c+d]
 			}

@@ -74,7 +74,7 @@ const (
 	Expand                    // out[j]_h = Wᵀ_h (keys) or W_h (values) lat_j for every cached row j
 	Attention                 // softmax(scale (q_nope·k_j + q_pe·k_pe_j)) v_j with expanded keys and values
 	LatentAttn                // the same on the latent cache: softmax(scale (q_abs·lat_j + q_pe·k_pe_j)) lat_j
-	AttendSplit               // LatentAttn over splits of the cache: unnormalised sums, maxima, denominators
+	AttendSplit               // LatentAttn over splits of the cache: their results, maxima, denominators
 	Combine                   // merges the splits exactly
 	SwiGLU                    // out = silu(gate) * up
 	Add                       // out = a + b
@@ -155,7 +155,7 @@ type Elem uint8
 // The element types; Half is float32 unless the spec says activations: f16.
 const (
 	F32  Elem = iota
-	Half      // an activation that mat-vecs read
+	Half      // an activation that mat-vecs read, or that a combine makes such a one of
 	Route
 	Index // uint32
 )

@@ -93,7 +93,7 @@ func matrixShape(p *plan.Attend, threads int, budget *Budget, cache quant.Type, 
 		}
 		for piece := tile; piece >= block; piece /= 2 {
 			shares := max(block*heads*(tile+4), piece*block*(keys|1)/2)
-			floats := simdgroups*shares + block*heads*block + block*heads*(tile+8)/2
+			floats := simdgroups*shares + block*heads*(block+1) + block*heads*(tile+8)/2
 			if 4*floats <= maxThreadgroupBytes {
 				return &matrixAttention{Cache: cache, Tile: tile, Piece: piece, Terms: queryTerms, floats: floats, registers: registers}
 			}

@@ -195,7 +195,7 @@ func (m *memory) compareRouting(t *testing.T, want *memory, slot int) {
 	for i := range len(m.data[slot]) / 8 {
 		e, w := m.routing(slot, i)
 		we, ww := want.routing(slot, i)
-		if e != we || !(math.Abs(w-ww) <= tolerance) {
+		if e != we || !(math.Abs(w-ww) <= tolerance || math.IsNaN(w) && math.IsNaN(ww)) {
 			t.Fatalf("routing %d: expert %d with %g; expected %d with %g", i, e, w, we, ww)
 		}
 	}

@@ -1,12 +1,48 @@
 package msl
 
 import (
+	"fmt"
+
 	"mla/runtime/plan"
 	"mla/runtime/plan/verify"
 )
 
 // KeysPerLane is how many experts each lane has while they are selected.
 func (v *partView) KeysPerLane() int { return ceil(verify.GatingOf(v.P).Experts, simdWidth) }
+
+// RoutedRows is how many rows a simdgroup routes: its share of a batch, or the one that the text is about.
+func (v *partView) RoutedRows() int {
+	if v.routesBatch() {
+		return ceil(v.Width, v.Simdgroups())
+	}
+	return 1
+}
+
+// routesBatch says whether the part routes all rows in one threadgroup.
+func (v *partView) routesBatch() bool {
+	_, ok := v.P.(*plan.RouteBatch)
+	return ok
+}
+
+// RoutedRow is the r-th of a simdgroup's rows of a batch. All simdgroups have as many; behind the batch's
+// last row there is none.
+func (v *partView) RoutedRow() string { return fmt.Sprintf("sg + r * %du", v.Simdgroups()) }
+
+// Routed is element i of a slot, of the r-th row that a simdgroup routes; instead of none it is the last.
+func (v *partView) Routed(slot int, i string) string {
+	if v.routesBatch() {
+		i = fmt.Sprintf("min(%s, %du) * %du + %s", v.RoutedRow(), v.Width-1, v.RowStride(slot), i)
+	}
+	return fmt.Sprintf("%s[%s]", v.Name(slot), i)
+}
+
+// AndLive is what else has to hold where the routing of the r-th row is stored.
+func (v *partView) AndLive() string {
+	if !v.routesBatch() {
+		return ""
+	}
+	return fmt.Sprintf(" && %s < live", v.RoutedRow())
+}
 
 // ExpertsPerGroup is the size of gating's groups of experts.
 func (v *partView) ExpertsPerGroup() int {
@@ -21,11 +57,20 @@ func (v *partView) Selections() int { return v.Width * v.grouping().K }
 
 // grouping is that of a part that makes or takes one.
 func (v *partView) grouping() *plan.Grouping {
-	if p, ok := v.P.(*plan.Experts); ok {
+	switch p := v.P.(type) {
+	case *plan.Experts:
 		return p.Grouping
+	case *plan.RouteBatch:
+		return &p.Grouping
 	}
 	return &v.P.(*plan.GroupExperts).Grouping
 }
+
+// Codes is the length of a list of them that is read by fours.
+func (v *partView) Codes() int { return roundUp(v.Selections(), 4) }
+
+// Places is how many numbers group them: the place of each, where each expert's begin, and the end.
+func (v *partView) Places() int { return v.Selections() + v.grouping().Experts + 1 }
 
 // SelectionsPerSimdgroup is how many of them a simdgroup looks at, 32 at a time.
 func (v *partView) SelectionsPerSimdgroup() int {

@@ -135,13 +135,15 @@ func (m *memory) fill(slot int) []byte {
 		return b
 	case s.Name == "ml", s.Name == "squares":
 		return m.positive(1 << 10)
-	case s.Name == "splits":
-		return m.encode(quant.F32, 8*20*512)
+	}
+	n, t := 1<<14, quant.F32
+	if s.Name == "splits" {
+		n = 8 * 20 * 512
 	}
 	if m.half(slot) {
-		return m.encode(quant.F16, 1<<14)
+		t = quant.F16
 	}
-	return m.encode(quant.F32, 1<<14)
+	return m.encode(t, n)
 }
 
 // weights makes the entries of a weight matrix, and writes down their stride if
@@ -257,6 +259,17 @@ func (m *memory) clone() *memory {
 		c.data[i] = slices.Clone(m.data[i])
 	}
 	return &c
+}
+
+// rowOf is the memory of one row of a batch, of slots that have all rows' as far apart.
+func (m *memory) rowOf(row int, slots ...int) *memory {
+	one := *m
+	one.data = slices.Clone(m.data)
+	for _, slot := range slots {
+		bytes := len(m.data[slot]) / m.k.Width
+		one.data[slot] = m.data[slot][row*bytes:][:bytes]
+	}
+	return &one
 }
 
 // half says whether a slot holds halves.

@@ -224,8 +224,8 @@ func (m *memory) combine(c *plan.Combine, head, dim int) []float64 {
 		top = max(top, m.at(c.ML, (s*c.Heads+head)*2))
 	}
 	for s := range used {
-		w := math.Exp(m.at(c.ML, (s*c.Heads+head)*2) - top)
-		sum += w * m.at(c.ML, (s*c.Heads+head)*2+1)
+		w := math.Exp(m.at(c.ML, (s*c.Heads+head)*2)-top) * m.at(c.ML, (s*c.Heads+head)*2+1)
+		sum += w
 		addTo(o, m.vec(plan.Vec{Slot: c.Out, Offset: (s*c.Heads + head) * dim}, 0, dim), w)
 	}
 	for i := range o {
@@ -251,6 +251,9 @@ func (m *memory) attend(p *plan.Attend) {
 				w := math.Exp(score - top)
 				sum += w
 				addTo(o, m.vec(cached(p.Cache, s*per+i, width), 0, p.LatDim), w)
+			}
+			for i := range o {
+				o[i] /= sum
 			}
 			if len(scores) > 0 {
 				m.setVec(plan.Vec{Slot: p.Out, Offset: (s*p.Heads + h) * p.LatDim}, 0, o)
@@ -285,6 +288,11 @@ func (m *memory) gate(g *plan.Gating, routing int) {
 	if g.Bias >= 0 {
 		addTo(selection, m.vec(plan.Vec{Slot: g.Bias}, 0, g.Experts), 1)
 	}
+	for i, score := range selection {
+		if math.IsNaN(score) {
+			selection[i] = mask
+		}
+	}
 	limitGroups(selection, g)
 	var chosen []int
 	var total float64
@@ -304,7 +312,10 @@ func (m *memory) gate(g *plan.Gating, routing int) {
 	}
 }
 
-// limitGroups leaves the experts of the best groups.
+// mask is the score of experts of other groups, and of those whose scores are not numbers.
+const mask = -1e30
+
+// limitGroups leaves the experts of the best groups, of equal ones the first.
 func limitGroups(selection []float64, g *plan.Gating) {
 	if g.Groups <= 1 {
 		return
@@ -315,10 +326,12 @@ func limitGroups(selection []float64, g *plan.Gating) {
 		group := slices.Sorted(slices.Values(selection[i*size : (i+1)*size]))
 		scores[i] = group[size-1] + group[size-2]
 	}
-	sorted := slices.Sorted(slices.Values(scores))
+	for range g.KGroups {
+		scores[slices.Index(scores, slices.Max(scores))] = math.Inf(-1)
+	}
 	for e := range selection {
-		if scores[e/size] < sorted[g.Groups-g.KGroups] {
-			selection[e] = math.Inf(-1)
+		if !math.IsInf(scores[e/size], -1) {
+			selection[e] = mask
 		}
 	}
 }

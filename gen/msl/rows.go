@@ -19,11 +19,12 @@ func (k *kernelView) Batched() bool { return k.Width > 0 }
 // Together says whether a threadgroup of the part computes several rows.
 func (v *partView) Together() bool { return v.Batched() && plan.Together(v.P) }
 
-// attendsRows says whether the part finds what it needs of all rows by itself, as attention of many
+// namesRows says whether the part finds what it needs of all rows by itself, as attention of many
 // rows does.
-func (v *partView) attendsRows() bool {
+func (v *partView) namesRows() bool {
+	_, gathers := v.P.(*plan.GatherVec)
 	_, latent := v.P.(*plan.AttendRows)
-	return latent || attendsHeads(v.P) || expandsHeads(v.P)
+	return gathers || latent || attendsHeads(v.P) || expandsHeads(v.P) || v.routesBatch()
 }
 
 // splitsFirst says whether the first threadgroups are those of all rows' first splits: the last splits, of
@@ -58,18 +59,16 @@ const rowPrefix = "row_"
 // ofRow lets the part's text speak of one row: of that in whose threadgroup it is, whose
 // pointers have names of their own, or of the lane's.
 func (v *partView) ofRow() {
-	if _, ok := v.P.(*plan.GatherVec); ok {
-		return // it names rows itself
+	if v.namesRows() {
+		return
 	}
 	k := *v.kernelView
 	k.names = slices.Clone(k.names)
-	_, route := v.P.(*plan.RouteBatch)
 	for i := range k.Slots {
 		switch {
-		case v.attendsRows(): // it names rows itself
-		case v.Together() && !route && i == k.rowSlot():
+		case v.Together() && i == k.rowSlot():
 			k.names[i] += "[batch_row]"
-		case (!v.Together() || route) && v.perRow(i):
+		case !v.Together() && v.perRow(i):
 			k.names[i] = rowPrefix + strings.TrimSuffix(k.names[i], "_")
 		}
 	}

@@ -99,7 +99,7 @@ func matVecs() []plan.Kernel {
 				p.Rescale = &plan.Rescale{Squares: s.floats("squares", false), Count: 130, Eps: 1e-6}
 			case "combine":
 				s.step()
-				p.Combine = &plan.Combine{Out: s.floats("splits", false), ML: s.floats("ml", false), Splits: plan.Splits{Count: 8, Tile: 16}, Heads: 5}
+				p.Combine = &plan.Combine{Out: s.in("splits").Slot, ML: s.floats("ml", false), Splits: plan.Splits{Count: 8, Tile: 16}, Heads: 5}
 				p.Batch, p.Out.Stride = 5, 60
 			}
 			switch epilogue {
@@ -202,7 +202,7 @@ var temperature = plan.Temperature{Scale: 0.1, Length: 3}
 func attendKernel(name string, heads, lat, pe, simdgroups int, splits plan.Splits) plan.Kernel {
 	var s slots
 	p := &plan.Attend{Heads: heads, LatDim: lat, PeDim: pe, Scale: 0.0721688, Splits: splits, Temperature: temperature,
-		QAbs: s.in("q_abs"), QPe: s.in("q"), Cache: s.cache(false), Out: s.floats("splits", true), ML: s.floats("ml", true)}
+		QAbs: s.in("q_abs"), QPe: s.in("q"), Cache: s.cache(false), Out: s.out("splits").Slot, ML: s.floats("ml", true)}
 	p.QAbs.Stride, p.QPe.Offset, p.QPe.Stride = lat, 8, pe+8
 	s.step()
 	k := s.cacheKernel(name, p)
@@ -231,7 +231,7 @@ func singleKernels() []plan.Kernel {
 
 func combineVec(s *slots) plan.Part {
 	s.step()
-	return &plan.CombineVec{Combine: plan.Combine{Out: s.floats("splits", false), ML: s.floats("ml", false), Splits: plan.Splits{Count: 8, Tile: 16}, Heads: 5},
+	return &plan.CombineVec{Combine: plan.Combine{Out: s.in("splits").Slot, ML: s.floats("ml", false), Splits: plan.Splits{Count: 8, Tile: 16}, Heads: 5},
 		Out: plan.Vec{Slot: s.out("o").Slot, Stride: 64}, Dim: 64}
 }
 

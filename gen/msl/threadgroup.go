@@ -74,7 +74,7 @@ func (v *partView) floats() int {
 	case *plan.NormVec:
 		return v.Simdgroups()
 	case *plan.RouteBatch:
-		return v.Width * p.Gating.K
+		return v.Codes()
 	case *plan.GroupExperts:
 		return 2 * v.Simdgroups()
 	case *plan.CombineVec:
@@ -153,7 +153,7 @@ func (v *partView) normFloats(n *plan.Norm) int {
 
 // combineFloats are the factors of the splits and the sums of all teams but one.
 func combineFloats(c *plan.Combine, dim, threads int) int {
-	return c.Splits.Count + (teams(dim, threads)-1)*dim
+	return roundUp(c.Splits.Count, simdWidth) + (teams(dim, threads)-1)*dim
 }
 
 // teams is how many teams of threads combine splits, each with a thread for every

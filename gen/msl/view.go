@@ -107,6 +107,9 @@ func (k *kernelView) Input(v plan.Vec, e string) string {
 	return fmt.Sprintf("%s{%s}", k.InputKind(v), k.Ptr(v, e))
 }
 
+// All is the vector that a slot is.
+func (k *kernelView) All(slot int) plan.Vec { return plan.Vec{Slot: slot} }
+
 var inputKinds = map[plan.Elem]string{plan.ElemF32: "floats", plan.ElemF16: "halves", plan.ElemAct: "acts"}
 
 // InputKind is the type of such an input.

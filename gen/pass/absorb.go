@@ -2,10 +2,8 @@ package pass
 
 import (
 	"fmt"
-	"slices"
 
 	"mla/gen/ir"
-	"mla/runtime/plan"
 )
 
 // absorb uses q·(W_UK c) = (W_UKᵀ q)·c and Σ p_j (W_UV c_j) = W_UV Σ p_j c_j
@@ -56,36 +54,31 @@ func absorbed(p *ir.Program, layer int, attn, keys, values *ir.Op) []*ir.Op {
 	}
 }
 
-// leastRows are how many cache rows a split has at least where so many rows attend side by side:
-// 4, 8 and 16 rows at 512 cache rows each are 64 to 128 threadgroups then, where a large GPU has
-// 132 multiprocessors. Two rows have one tile, as a row alone, whose sums they then have. Fewer cache
-// rows for more threadgroups would find no multiprocessor free, and each split leaves its combine as
-// many bytes as 28 rows of a cache of halves have. Measured on an NVIDIA H200 (docs/performance.md).
-var leastRows = []struct{ width, rows int }{
-	{2, 0},
-	{4, 32},
-	{8, 64},
-	{plan.MaxBatch, 64},
-}
+// rowsApart is how many cache rows a split has at least for each of the rows that attend side by side: with 512
+// cache rows each these have 128 threadgroups then, where a large GPU has 132 multiprocessors. Fewer cache
+// rows for more threadgroups would find no multiprocessor free. On an NVIDIA H200 eight sessions of Youtu-LLM,
+// 512 tokens deep, ran at 7,031 tok/s, with twice as many rows to a split at 6,897.
+const rowsApart = 4
 
-// least is the entry for a width, in whole tiles.
+// least is how many these are, in whole tiles; 0: a tile.
 func least(width, tile int) int {
-	if width <= 1 {
+	if width <= 1 || rowsApart*width <= tile {
 		return 0
 	}
-	i := slices.IndexFunc(leastRows, func(l struct{ width, rows int }) bool { return width <= l.width })
-	return (leastRows[i].rows + tile - 1) / tile * tile
+	return (rowsApart*width + tile - 1) / tile * tile
 }
 
-// attendGroups is how many threadgroups attend side by side at the most: some two for every multiprocessor of a
-// large GPU, which has room for one at a time, or as many as one row's splits. Those of splits that a
-// context does not have yet end at once, but each takes its turn: of 1,024 for 16 rows of 512 cache
-// rows, 880 did so on an NVIDIA H200, a fifth of all that its warps waited for. 4, 8 and 16 sessions of
-// Youtu-LLM ran at 2,837, 5,097 and 8,114 tok/s, with 1,024 at 2,929, 5,140 and 8,067: no more than noise.
-const attendGroups = 256
-
-// mostSplits is how many splits each of so many rows has.
-func mostSplits(width, splits int) int { return min(splits, max(1, attendGroups/width)) }
+// mostSplits is how many splits each of so many rows has: together they have as many threadgroups as a row
+// alone, for which a large GPU has a multiprocessor each and room for no more. Those of splits that a
+// context does not have yet end at once, but each takes its turn. On an NVIDIA H200 with twice as many, 16
+// sessions of Youtu-LLM ran at 10,736 tok/s instead of 11,562, of DeepSeek-V2-Lite at 4,838 instead of 4,979.
+func mostSplits(width, splits int) int {
+	n := splits / max(1, width)
+	if n > 4 {
+		n -= n % 4 // a combine goes over four at a time
+	}
+	return max(1, n)
+}
 
 // splitKV cuts latent attention into a fixed number of splits of the cache
 // (flash-decoding) and an exact combine.
@@ -101,6 +94,7 @@ func splitKV(p *ir.Program) error {
 		}
 		out := op.Out[0]
 		part := p.NewValue("attend_out", s.Layer, splits*out.Len)
+		part.Elem = ir.Half
 		ml := p.NewValue("attend_ml", s.Layer, splits*op.Heads*2)
 		op.Note("split_kv: the cache is cut into at most %d splits of whole tiles of %d rows, a threadgroup each, so that one token's attention is spread over the GPU; a split costs its combine two or three rows' attention, so short contexts have fewer", splits, t.Tile)
 		if least > 0 {

@@ -100,8 +100,10 @@ var budgets = []budget{
 	{
 		// The combined latent and the factors of the splits.
 		what: "the combine of the splits takes", unit: "bytes of threadgroup memory", limit: maxMemory,
-		needs:  []string{"model.kv_lora_rank"},
-		used:   func(s *Spec) int { return 4 * (s.Model.KVLoraRank + s.Tuning.Attention.Splits) },
+		needs: []string{"model.kv_lora_rank"},
+		used: func(s *Spec) int {
+			return 4 * (s.Model.KVLoraRank + ceil(s.Tuning.Attention.Splits, simdgroup)*simdgroup)
+		},
 		blame:  []string{"tuning.attention.splits", "model.kv_lora_rank"},
 		remedy: "fewer tuning.attention.splits fit",
 	},

@@ -79,9 +79,9 @@ func TestClassTuning(t *testing.T) {
 		attention Attention
 		kernels   []KernelShape
 	}{
-		{"", Shape{8, 0, 0, 0}, Attention{128, 8, 4}, []KernelShape{{"down", Shape{8, 8, 2, 2}, 0, 0}, {"o_proj", Shape{8, 2, 0, 2}, 0, 0}}},
-		{"apple", Shape{8, 0, 0, 0}, Attention{128, 8, 4}, []KernelShape{{"down", Shape{8, 8, 2, 2}, 0, 0}, {"o_proj", Shape{8, 2, 0, 2}, 0, 0}}},
-		{"nvidia", Shape{2, 0, 0, 0}, Attention{128, 32, 4},
+		{"", Shape{8, 0, 0, 0}, Attention{132, 8, 4}, []KernelShape{{"down", Shape{8, 8, 2, 2}, 0, 0}, {"o_proj", Shape{8, 2, 0, 2}, 0, 0}}},
+		{"apple", Shape{8, 0, 0, 0}, Attention{132, 8, 4}, []KernelShape{{"down", Shape{8, 8, 2, 2}, 0, 0}, {"o_proj", Shape{8, 2, 0, 2}, 0, 0}}},
+		{"nvidia", Shape{2, 0, 0, 0}, Attention{132, 32, 4},
 			[]KernelShape{{"down", Shape{2, 8, 4, 2}, 0, 0}, {"o_proj", Shape{2, 2, 0, 2}, 0, 0}, {"v_b", Shape{4, 0, 1, 8}, 0, 0}}},
 	} {
 		got := s.WithClass(tt.class).Tuning

@@ -15,7 +15,7 @@ var source string
 var Bundles = []*plan.Bundle{
 	{
 		Activations: plan.ElemF32,
-		ArenaBytes:  538624,
+		ArenaBytes:  555264,
 		Batches:     batches,
 		Counters:    256,
 		Decode:      decode,
@@ -37,7 +37,7 @@ var Bundles = []*plan.Bundle{
 	},
 	{
 		Activations: plan.ElemF16,
-		ArenaBytes:  535552,
+		ArenaBytes:  281856,
 		Batches:     batchesF16,
 		Counters:    256,
 		Decode:      decodeF16,

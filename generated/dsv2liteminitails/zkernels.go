@@ -103,11 +103,11 @@ var kernels = []plan.Kernel{
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
-			{Name: "attend_out", Space: arena, Write: true},
+			{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Write: true},
 			{Name: "attend_ml", Space: arena, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Stride: 256}, QPe: plan.Vec{Slot: 1, Offset: 64, Stride: 96}, Heads: 4, LatDim: 256, PeDim: 32, Scale: 0.16224054109680577, Cache: plan.Paged{Slot: 2, Tables: 4, MaxPages: 2560}, Out: 5, ML: 6, Splits: plan.Splits{Count: 128, Tile: 16}},
+			&plan.Attend{QAbs: plan.Vec{Stride: 256}, QPe: plan.Vec{Slot: 1, Offset: 64, Stride: 96}, Heads: 4, LatDim: 256, PeDim: 32, Scale: 0.16224054109680577, Cache: plan.Paged{Slot: 2, Tables: 4, MaxPages: 2560}, Out: 5, ML: 6, Splits: plan.Splits{Count: 132, Tile: 16}},
 		},
 		Variants: plan.Variants("attend", [][]quant.Type{
 			{quant.F32},
@@ -122,14 +122,14 @@ var kernels = []plan.Kernel{
 		Slots: []plan.Slot{
 			{Name: "w_v_b_proj", Elem: plan.ElemTyped},
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "attend_out", Space: arena},
+			{Name: "attend_out", Space: arena, Elem: plan.ElemAct},
 			{Name: "attend_ml", Space: arena},
 			{Name: "attention", Space: arena, Elem: plan.ElemAct, Write: true},
 			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
 		},
 		Args: []int{0},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 4, Rows: 64, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 64}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 128, Tile: 16}, Heads: 4}, Up: -1, Add: -1},
+			&plan.MatVec{Batch: 4, Rows: 64, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 64}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 132, Tile: 16}, Heads: 4}, Up: -1, Add: -1},
 		},
 		Variants: plan.Variants("v_b", typesEmbed),
 	},

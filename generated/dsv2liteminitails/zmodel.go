@@ -15,7 +15,7 @@ var source string
 var Bundles = []*plan.Bundle{
 	{
 		Activations: plan.ElemF32,
-		ArenaBytes:  539904,
+		ArenaBytes:  556544,
 		Batches:     batches,
 		Counters:    512,
 		Decode:      decode,
@@ -36,7 +36,7 @@ var Bundles = []*plan.Bundle{
 	},
 	{
 		Activations: plan.ElemF16,
-		ArenaBytes:  535552,
+		ArenaBytes:  281856,
 		Batches:     batches,
 		Counters:    512,
 		Decode:      decodeF16,

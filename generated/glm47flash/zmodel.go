@@ -15,7 +15,7 @@ var source string
 var Bundles = []*plan.Bundle{
 	{
 		Activations: plan.ElemF32,
-		ArenaBytes:  5356032,
+		ArenaBytes:  5520640,
 		Batches:     batches,
 		Counters:    256,
 		Decode:      decode,
@@ -37,7 +37,7 @@ var Bundles = []*plan.Bundle{
 	},
 	{
 		Activations: plan.ElemF16,
-		ArenaBytes:  5320704,
+		ArenaBytes:  2781952,
 		Batches:     batchesF16,
 		Counters:    256,
 		Decode:      decodeF16,
@@ -59,7 +59,7 @@ var Bundles = []*plan.Bundle{
 	},
 	{
 		Activations: plan.ElemF32,
-		ArenaBytes:  5356032,
+		ArenaBytes:  5520640,
 		Batches:     batchesNvidia,
 		Class:       "nvidia",
 		Counters:    256,
@@ -75,14 +75,14 @@ var Bundles = []*plan.Bundle{
 		RopeMScale:  1.0,
 		Sample:      samplingNvidia,
 		SampleBytes: 3120384,
-		SourceHash:  "ba294a9e83120c6ad63c603ac5259577691aaa33b3508a2291078223f261c000",
+		SourceHash:  "1308b997e1d4c3313ce413fe064caf29049388fa676c069ff5b4626df5a97490",
 		Spec:        "glm47flash.yaml",
 		SpecHash:    "1ad477e507a4a05ec76b6ddca1d0b55f5b3d4ca4581afaeb52a52ebba3534649",
 		Weights:     weights,
 	},
 	{
 		Activations: plan.ElemF16,
-		ArenaBytes:  5320704,
+		ArenaBytes:  2781952,
 		Batches:     batchesF16Nvidia,
 		Class:       "nvidia",
 		Counters:    256,
@@ -98,7 +98,7 @@ var Bundles = []*plan.Bundle{
 		RopeMScale:  1.0,
 		Sample:      samplingNvidia,
 		SampleBytes: 3120384,
-		SourceHash:  "e6934bd32c2ae857a0efae489763b615e8220acd7c7ec7d067830e8fef97d61e",
+		SourceHash:  "e2edd55503adb262e677e12105dee53256da75971db1a74c1bd8c171b67c2103",
 		Spec:        "glm47flash.yaml",
 		SpecHash:    "1ad477e507a4a05ec76b6ddca1d0b55f5b3d4ca4581afaeb52a52ebba3534649",
 		Weights:     weights,

@@ -15,7 +15,7 @@ var source string
 var Bundles = []*plan.Bundle{
 	{
 		Activations: plan.ElemF32,
-		ArenaBytes:  674048,
+		ArenaBytes:  694784,
 		Batches:     batches,
 		Counters:    256,
 		Decode:      decode,
@@ -37,7 +37,7 @@ var Bundles = []*plan.Bundle{
 	},
 	{
 		Activations: plan.ElemF16,
-		ArenaBytes:  669184,
+		ArenaBytes:  352000,
 		Batches:     batchesF16,
 		Counters:    256,
 		Decode:      decodeF16,

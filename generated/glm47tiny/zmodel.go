@@ -15,7 +15,7 @@ var source string
 var Bundles = []*plan.Bundle{
 	{
 		Activations: plan.ElemF32,
-		ArenaBytes:  173824,
+		ArenaBytes:  179200,
 		Batches:     batches,
 		Counters:    256,
 		Decode:      decode,

@@ -1894,24 +1894,11 @@ struct tile_run<false, COLS, ROWS, SLICES, COPIES, W, U, INPUTS, TOKENS> {
 };
 
 
-//: softmax
-struct softmax { float top, sum; };
-
-//: softmax_of using softmax
-template <uint E>
-static inline softmax softmax_of(device const float * logits, ushort lane) {
-  softmax s;
-  s.top = -1e30f;
-  for (uint e = lane; e < E; e += 32u) s.top = max(s.top, logits[e]);
-  s.top = simd_max(s.top);
-  s.sum = 0.0f;
-  for (uint e = lane; e < E; e += 32u) s.sum += exp(logits[e] - s.top);
-  s.sum = simd_sum(s.sum);
-  return s;
+//: load_own using UNROLL
+template <uint N, uint EXPERTS>
+static inline void load_own(thread float * mine, device const float * all, ushort lane) {
+  UNROLL for (uint i = 0; i < N; ++i) mine[i] = 32u * i + lane < EXPERTS ? all[32u * i + lane] : 0.0f;
 }
-
-//: probability using softmax
-static inline float probability(softmax s, float logit) { return exp(logit - s.top) / s.sum; }
 
 //: key_of
 static inline uint key_of(float score) {
@@ -1922,6 +1909,10 @@ static inline uint key_of(float score) {
 //: score_of
 static inline float score_of(uint key) { return as_type<float>((key & 0x80000000u) != 0u ? key & 0x7fffffffu : ~key); }
 
+//: expert_key using key_of
+template <uint EXPERTS>
+static inline uint expert_key(float score, uint e) { return e < EXPERTS ? key_of(score) : 0u; }
+
 //: greatest using UNROLL
 template <uint N>
 static inline uint greatest(thread const uint * keys) {
@@ -1930,26 +1921,29 @@ static inline uint greatest(thread const uint * keys) {
   return simd_max(best);
 }
 
-//: pick using UNROLL greatest
+//: first_with using UNROLL
 template <uint N>
-static inline uint pick(thread uint * keys, ushort lane) {
-  const uint best = greatest<N>(keys);
+static inline uint first_with(thread const uint * keys, uint key, ushort lane) {
   uint at = 32u * N;
-  UNROLL for (uint i = N; i-- > 0u;) at = keys[i] == best ? 32u * i + lane : at;
-  const uint e = simd_min(at);
-  UNROLL for (uint i = 0; i < N; ++i) keys[i] = 32u * i + lane == e ? 0u : keys[i];
-  return e;
+  UNROLL for (uint i = N; i-- > 0u;) at = keys[i] == key ? 32u * i + lane : at;
+  return simd_min(at);
 }
 
-//: picks using pick
-template <uint N>
-static inline uint picks(thread uint * keys, uint count, ushort lane) {
-  uint picked = 0u;
-  for (uint k = 0; k < count; ++k) {
-    const uint e = pick<N>(keys, lane);
-    picked = lane == k ? e : picked;
-  }
-  return picked;
+//: pick using UNROLL first_with greatest
+template <uint ROWS, uint N>
+static inline void pick(thread uint * keys, thread uint * first, ushort lane) {
+  uint best[ROWS];
+  UNROLL for (uint r = 0; r < ROWS; ++r) best[r] = greatest<N>(keys + r * N);
+  UNROLL for (uint r = 0; r < ROWS; ++r) first[r] = first_with<N>(keys + r * N, best[r], lane);
+  UNROLL for (uint i = 0; i < ROWS * N; ++i) keys[i] = 32u * (i % N) + lane == first[i / N] ? 0u : keys[i];
+}
+
+//: pick_for using UNROLL pick
+template <uint ROWS, uint N>
+static inline void pick_for(uint k, thread uint * keys, thread uint * picked, ushort lane) {
+  uint first[ROWS];
+  pick<ROWS, N>(keys, first, lane);
+  UNROLL for (uint r = 0; r < ROWS; ++r) picked[r] = lane == k ? first[r] : picked[r];
 }
 
 //: limit_groups using UNROLL greatest key_of pick score_of
@@ -1957,10 +1951,10 @@ template <uint N, uint GROUPS, uint SIZE, uint KEEP>
 static inline void limit_groups(thread uint * keys, ushort lane) {
   float scores[GROUPS];
   UNROLL for (uint g = 0; g < GROUPS; ++g) {
-    uint members[N];
+    uint members[N], first[1];
     UNROLL for (uint i = 0; i < N; ++i) members[i] = (32u * i + lane) / SIZE == g ? keys[i] : 0u;
     scores[g] = score_of(greatest<N>(members));
-    pick<N>(members, lane);
+    pick<1, N>(members, first, lane);
     if (SIZE > 1u) scores[g] += score_of(greatest<N>(members));
   }
   UNROLL for (uint g = 0; g < GROUPS; ++g) {
@@ -1970,10 +1964,41 @@ static inline void limit_groups(thread uint * keys, ushort lane) {
   }
 }
 
-//: normalized
-template <uint K>
-static inline float normalized(float weight, ushort lane) {
-  return weight / max(simd_sum(lane < K ? weight : 0.0f), 6.103515625e-05f);
+//: softmax using UNROLL expert_key greatest score_of sum_lanes
+template <uint ROWS, uint N, uint EXPERTS>
+static inline void softmax(thread float * scores, thread float * sums, ushort lane) {
+  uint keys[ROWS * N];
+  UNROLL for (uint i = 0; i < ROWS * N; ++i) keys[i] = expert_key<EXPERTS>(scores[i], 32u * (i % N) + lane);
+  float top[ROWS];
+  UNROLL for (uint r = 0; r < ROWS; ++r) {
+    top[r] = score_of(greatest<N>(keys + r * N));
+    sums[r] = 0.0f;
+  }
+  UNROLL for (uint i = 0; i < ROWS * N; ++i) {
+    scores[i] = exp(scores[i] - top[i / N]);
+    sums[i / N] += 32u * (i % N) + lane < EXPERTS ? scores[i] : 0.0f;
+  }
+  sum_lanes<ROWS>(sums);
+}
+
+//: score_at using UNROLL
+template <uint N>
+static inline float score_at(thread const float * scores, uint e) {
+  float score = 0.0f;
+  UNROLL for (uint i = 0; i < N; ++i) {
+    const float other = simd_shuffle(scores[i], ushort(e % 32u));
+    score = e / 32u == i ? other : score;
+  }
+  return score;
+}
+
+//: normalize_weights using UNROLL sum_lanes
+template <uint ROWS, uint K>
+static inline void normalize_weights(thread float * weights, ushort lane) {
+  float sums[ROWS];
+  UNROLL for (uint r = 0; r < ROWS; ++r) sums[r] = lane < K ? weights[r] : 0.0f;
+  sum_lanes<ROWS>(sums);
+  UNROLL for (uint r = 0; r < ROWS; ++r) weights[r] /= max(sums[r], 6.103515625e-05f);
 }
 
 //: add_block using Routing UNROLL
@@ -2006,49 +2031,69 @@ static inline uint idle_first(uint lane) {
   return (lane + LANES - busy) % LANES;
 }
 
-//: combine_splits using LATER_MAY_START UNROLL in_floats load4
-template <uint COUNT, uint HEADS, uint DIM, uint THREADS, uint TEAMS>
+//: parts_of
+template <typename X, uint WIDE> struct parts_of { typedef float words; };
+//: parts_of if in_floats using in_floats
+template <> struct parts_of<in_floats, 4> { typedef float4 words; };
+//: parts_of if in_halves using in_halves
+template <> struct parts_of<in_halves, 4> { typedef uint2 words; };
+
+//: load_words using in_floats
+static inline void load_words(in_floats x, uint i, thread float & w) { w = x.p[i]; }
+//: load_words if in_halves using in_halves
+static inline void load_words(in_halves x, uint i, thread float & w) { w = float(x.p[i]); }
+//: load_words if in_floats using in_floats
+static inline void load_words(in_floats x, uint i, thread float4 & w) { w = *(device const float4 *)(x.p + i); }
+//: load_words if in_halves using in_halves
+static inline void load_words(in_halves x, uint i, thread uint2 & w) { w = *(device const uint2 *)(x.p + i); }
+
+//: part_at
+static inline float part_at(float w, uint) { return w; }
+//: part_at
+static inline float part_at(float4 w, uint e) { return w[e]; }
+//: part_at using high_half low_half
+static inline float part_at(uint2 w, uint e) { return e % 2u == 0u ? low_half(w[e / 2u]) : high_half(w[e / 2u]); }
+
+//: combine_splits using LATER_MAY_START UNROLL load_words part_at parts_of
+template <uint COUNT, uint HEADS, uint DIM, uint THREADS, uint TEAMS, typename X>
 struct combine_splits {
   enum : uint {
     TURNS = (COUNT + 31u) / 32u,                          // a lane per split
     WIDE = DIM % 4u == 0u ? 4u : 1u,                      // columns per load
     TEAM = TEAMS > 1u || DIM / WIDE < THREADS ? DIM / WIDE : THREADS, // threads
     LOADS = (DIM / WIDE + TEAM - 1u) / TEAM,              // of a thread, per split
-    AT_ONCE = LOADS < 8u ? 16u / LOADS : 2u,              // splits whose loads wait for nothing but each other
+    OWN = (COUNT + TEAMS - 1u) / TEAMS,                   // splits of a team
+    ROOM = LOADS < 8u ? 20u / LOADS : 2u,                 // whose loads a thread has registers for
+    ROUNDS = (OWN + ROOM - 1u) / ROOM,
+    AT_ONCE = (OWN + ROUNDS - 1u) / ROUNDS < ROOM / 4u * 4u ? ((OWN + ROUNDS - 1u) / ROUNDS + 3u) / 4u * 4u : uint(ROOM), // whose loads wait for nothing but each other
     GROUP = AT_ONCE % 4u == 0u ? 4u : 1u,                 // splits that are left out together behind the last in use
     FLOATS = LOADS * WIDE,                                // of a thread, per split
-    WHOLE = 32u % (GROUP * TEAMS) == 0u && COUNT % (GROUP * TEAMS) == 0u, // a group in use has factors, maybe 0, for all its splits
+    WHOLE = 32u % (GROUP * TEAMS) == 0u,                  // a group in use has factors, maybe 0, for all its splits
   };
+  typedef typename parts_of<X, WIDE>::words words_t;
 
-  static inline void load_parts(device const float * out, uint head, uint first, uint per, uint nkv, thread float * v, uint tid) {
+  static inline void load_parts(X out, uint head, uint first, uint per, uint nkv, thread words_t * v, uint tid) {
     UNROLL for (uint g = 0; g < AT_ONCE; g += GROUP) {
       if ((first + g * TEAMS) * per < nkv) {
         UNROLL for (uint i = g; i < g + GROUP; ++i) {
           const uint s = first + i * TEAMS;
           UNROLL for (uint j = 0; j < LOADS; ++j) {
             const uint c = (tid % TEAM + j * TEAM) * WIDE;
-            thread float * to = v + i * FLOATS + j * WIDE;
-            UNROLL for (uint e = 0; e < WIDE; ++e) to[e] = 0.0f;
-            if (s * per < nkv && c < DIM) {
-              if (WIDE == 4u) {
-                load4(in_floats{out + (s * HEADS + head) * DIM}, c, to);
-              } else {
-                to[0] = out[(s * HEADS + head) * DIM + c];
-              }
-            }
+            v[i * LOADS + j] = words_t(0);
+            if (s * per < nkv && c < DIM) load_words(out, (s * HEADS + head) * DIM + c, v[i * LOADS + j]);
           }
         }
       }
     }
   }
 
-  static inline void add_parts(threadgroup const float * factors, uint first, uint per, uint nkv, thread const float * v, thread float * o) {
+  static inline void add_parts(threadgroup const float * factors, uint first, uint per, uint nkv, thread const words_t * v, thread float * o) {
     UNROLL for (uint g = 0; g < AT_ONCE; g += GROUP) {
       if ((first + g * TEAMS) * per < nkv) {
         UNROLL for (uint i = g; i < g + GROUP; ++i) {
           const uint s = first + i * TEAMS;
           const float factor = WHOLE || s * per < nkv ? factors[s] : 0.0f;
-          UNROLL for (uint j = 0; j < FLOATS; ++j) o[j] = fma(factor, v[i * FLOATS + j], o[j]);
+          UNROLL for (uint j = 0; j < FLOATS; ++j) o[j] = fma(factor, part_at(v[i * LOADS + j / WIDE], j % WIDE), o[j]);
         }
       }
     }
@@ -2074,21 +2119,22 @@ struct combine_splits {
     highest = simd_max(highest);
     float sum = 0.0f;
     UNROLL for (uint k = 0; k < N; ++k) {
-      m[k] = exp(m[k] - highest);
-      sum = fma(m[k], l[k], sum);
+      m[k] = exp(m[k] - highest) * l[k];
+      sum += m[k];
     }
     const float scale = 1.0f / simd_sum(sum);
     UNROLL for (uint k = 0; k < N; ++k) {
-      if (k % (THREADS / 32u) == sg && 32u * k + lane < COUNT) factors[32u * k + lane] = m[k] * scale;
+      if (k % (THREADS / 32u) == sg) factors[32u * k + lane] = m[k] * scale;
     }
   }
 
   template <typename O>
-  static inline void run(device const float * out, device const float * ml, uint head, uint per, uint nkv, threadgroup float * scratch,
+  static inline void run(X out, device const float * ml, uint head, uint per, uint nkv, threadgroup float * scratch,
                          O merged, uint tid, ushort sg, ushort lane) {
     threadgroup float * factors = scratch;
     const uint team = tid / TEAM, rows = team < TEAMS ? nkv : 0u;
-    float m[TURNS], l[TURNS], v[AT_ONCE * FLOATS], o[FLOATS] = {};
+    float m[TURNS], l[TURNS], o[FLOATS] = {};
+    words_t v[AT_ONCE * LOADS];
     load_ml(ml, head, per, nkv, m, l, lane);
     load_parts(out, head, team, per, rows, v, tid);
     LATER_MAY_START; // whose weights are more than what is left to load here
@@ -2103,7 +2149,7 @@ struct combine_splits {
       s += AT_ONCE * TEAMS;
       load_parts(out, head, s, per, rows, v, tid);
     }
-    threadgroup float * sums = scratch + COUNT;
+    threadgroup float * sums = scratch + 32u * TURNS;
     if (TEAMS > 1u) {
       UNROLL for (uint j = 0; j < FLOATS; ++j) {
         if (team > 0u && team < TEAMS) sums[(team - 1u) * DIM + column(j, tid)] = o[j];
@@ -2703,17 +2749,17 @@ static inline void tile_values(threadgroup const float * tile, uint n, threadgro
 }
 
 //: store_values using UNROLL
-template <uint HEADS, uint LAT, uint COLUMNS, uint THREADS>
-static inline void store_values(device float * out, thread const float * sums, uint tid) {
+template <uint HEADS, uint LAT, uint COLUMNS, uint THREADS, typename A>
+static inline void store_values(device A * out, thread const float * sums, threadgroup const float * ml, uint tid) {
   UNROLL for (uint k = 0; k < COLUMNS; ++k) {
     const uint c = tid + k * THREADS;
     if (c < LAT) {
-      UNROLL for (uint h = 0; h < HEADS; ++h) out[h * LAT + c] = sums[k * HEADS + h];
+      UNROLL for (uint h = 0; h < HEADS; ++h) out[h * LAT + c] = A(sums[k * HEADS + h] / ml[2u * h + 1u]);
     }
   }
 }
 
-//: MULTIPLY_BLOCKS multiply_blocks scale_rows using UNROLL
+//: MULTIPLY_BLOCKS multiply_blocks scale_rows store_scaled using UNROLL
 #ifndef MULTIPLY_BLOCKS
 #define MULTIPLY_BLOCKS
 template <uint M, uint K>
@@ -2729,6 +2775,21 @@ static inline void scale_rows(thread simdgroup_float8x8 * d, threadgroup const f
   simdgroup_float8x8 diagonal;
   simdgroup_load(diagonal, factors);
   UNROLL for (uint n = 0; n < N; ++n) simdgroup_multiply(d[n], diagonal, d[n]);
+}
+
+template <uint N, typename A>
+static inline void store_scaled(thread const simdgroup_float8x8 * d, uint blocks, uint rows, threadgroup const float * factors,
+                                threadgroup float * staged, device A * out, uint n, ushort lane) {
+  UNROLL for (uint i = 0; i < N; ++i) simdgroup_store(d[i], staged + 8u * i, 8u * N);
+  simdgroup_barrier(mem_flags::mem_threadgroup);
+  for (uint i = lane; i < 16u * N; i += 32u) {
+    const uint r = i / (2u * N), c = i % (2u * N);
+    if (r < rows && c < 2u * blocks) {
+      const float4 v = *(threadgroup const float4 *)(staged + 4u * i) * factors[r];
+      UNROLL for (uint e = 0; e < 4u; ++e) out[r * n + 4u * c + e] = A(v[e]);
+    }
+  }
+  simdgroup_barrier(mem_flags::mem_threadgroup);
 }
 #endif
 
@@ -2778,7 +2839,7 @@ static inline void multiply_matrix(thread simdgroup_float8x8 * d, uint dn, threa
 template <typename X>
 static inline void load_query4(X x, uint i, thread float * y) { load4(x, i, y); }
 
-//: attend_matrix using EARLIER_DONE LATER_MAY_START LOAD_FOUR PAGE_ROWS UNROLL cache for_all load_blocks load_query4 load_rows look multiply_matrix rows_seen scale_rows score_scale softmax
+//: attend_matrix using EARLIER_DONE LATER_MAY_START LOAD_FOUR PAGE_ROWS UNROLL cache for_all load_blocks load_query4 load_rows look multiply_matrix rows_seen scale_rows score_scale softmax store_scaled
 template <uint HEADS, uint LAT, uint PE, uint TILE, uint PIECE, uint SIMDGROUPS, uint TERMS, uint NEW, typename T>
 struct attend_matrix {
   typedef cache<T, LAT + PE> cache_t;
@@ -2797,11 +2858,14 @@ struct attend_matrix {
     STAGE_ROW = (KEYS | 1u) * 8u,                                   // halves
     STAGED = PIECE * STAGE_ROW / 2u,                                // floats of PIECE rows
     SHARES = STAGED > 8u * H * SHARE_ROW ? STAGED : 8u * H * SHARE_ROW, // floats of a simdgroup's shares, or of what it stages
+    ROOM = SHARES / 64u,                                            // blocks of results that these have room for
+    AT_ONCE = VALUES <= ROOM ? uint(VALUES) : VALUES % 4u == 0u && ROOM >= 4u ? 4u : VALUES % 2u == 0u && ROOM >= 2u ? 2u : 1u, // of which these pass through
   };
 
   struct memory {
     threadgroup float * shares;  // [SIMDGROUPS][8 H][SHARE_ROW] of the scores; also where queries and results pass
     threadgroup float * shrink;  // [8 H][8]: the diagonal of each block is by what its heads' sums shrink
+    threadgroup float * inverse; // [8 H]: 1 / l
     threadgroup half * weights;  // [8 H][WEIGHT_ROW]
   };
 
@@ -2809,7 +2873,8 @@ struct attend_matrix {
     memory m;
     m.shares = scratch;
     m.shrink = scratch + SIMDGROUPS * SHARES;
-    m.weights = (threadgroup half *)(m.shrink + 64u * H);
+    m.inverse = m.shrink + 64u * H;
+    m.weights = (threadgroup half *)(m.inverse + 8u * H);
     return m;
   }
 
@@ -2981,6 +3046,14 @@ struct attend_matrix {
     }
   }
 
+  static inline void add_sums(memory m, thread float * sum, ushort sg, ushort lane) {
+    UNROLL for (uint k = 0; k < TURNS; ++k) {
+      const uint h = own_head(k, sg, lane);
+      sum[k] = head_sum(sum[k]);
+      if (h < HEADS && lane % TILE == 0u) m.inverse[h] = sum[k] > 0.0f ? 1.0f / sum[k] : 0.0f;
+    }
+  }
+
   static inline void add_values(thread const simdgroup_half8x8 * values, memory m, thread simdgroup_float8x8 * o, ushort lane) {
     simdgroup_half8x8 weights[H * R];
     load_blocks<false, H, R>(weights, m.weights, WEIGHT_ROW, lane);
@@ -2995,26 +3068,21 @@ struct attend_matrix {
   static inline void store_ml(thread const float * reference, thread const float * sum, device float * ml, ushort sg, ushort lane) {
     UNROLL for (uint k = 0; k < TURNS; ++k) {
       const uint h = own_head(k, sg, lane);
-      const float l = head_sum(sum[k]);
       if (h < HEADS && lane % TILE == 0u) {
         ml[2u * h] = reference[k];
-        ml[2u * h + 1u] = l;
+        ml[2u * h + 1u] = sum[k];
       }
     }
   }
 
-  static inline void store(thread const simdgroup_float8x8 * o, memory m, device float * out, ushort sg, ushort lane) {
-    UNROLL for (uint h = 0; h < HEADS / 8u; ++h) {
-      UNROLL for (uint j = 0; j < VALUES; ++j) {
-        if (has(j, sg)) simdgroup_store(o[h * VALUES + j], out + 8u * h * LAT + column(j, sg), LAT);
+  template <typename A>
+  static inline void store(thread const simdgroup_float8x8 * o, memory m, device A * out, ushort sg, ushort lane) {
+    const uint blocks = LAT % (8u * SIMDGROUPS) == 0u ? uint(VALUES) : min(uint(VALUES), max(LAT / 8u, sg * VALUES) - sg * VALUES);
+    UNROLL for (uint h = 0; h < H; ++h) {
+      UNROLL for (uint j = 0; j < VALUES; j += AT_ONCE) {
+        store_scaled<AT_ONCE>(o + h * VALUES + j, max(blocks, j) - j, HEADS - 8u * h, m.inverse + 8u * h, m.shares + sg * SHARES,
+                              out + 8u * h * LAT + column(j, sg), LAT, lane);
       }
-    }
-    threadgroup float * staged = m.shares + sg * SHARES;
-    UNROLL for (uint j = 0; HEADS % 8u > 0u && j < VALUES; ++j) {
-      simdgroup_store(o[(H - 1u) * VALUES + j], staged);
-      simdgroup_barrier(mem_flags::mem_threadgroup);
-      for (uint i = lane; i < HEADS % 8u * 8u && has(j, sg); i += 32u) out[((H - 1u) * 8u + i / 8u) * LAT + column(j, sg) + i % 8u] = staged[i];
-      simdgroup_barrier(mem_flags::mem_threadgroup);
     }
   }
 
@@ -3028,7 +3096,7 @@ struct attend_matrix {
     for (uint i = HEADS * 8u + sg * 32u + lane; i < 64u * H; i += SIMDGROUPS * 32u) m.shrink[i] = 0.0f;
   }
 
-  template <typename S>
+  template <bool ALL, typename S>
   static inline void walk(S seen, device const uchar * cache, device const uint * pages, rows_t tile, uint following, uint from, uint n, uint to, uint nkv,
                           thread loads & next, thread simdgroup_half8x8 * keys, thread simdgroup_half8x8 * values, thread const simdgroup_half8x8 * q, memory m,
                           thread simdgroup_float8x8 * o, thread float * reference, thread float * sum, ushort sg, ushort lane) {
@@ -3050,6 +3118,7 @@ struct attend_matrix {
       threadgroup_barrier(mem_flags::mem_threadgroup);
       look(seen, at, present);
       softmax(m, seen, at == from, reference, sum, sg, lane);
+      if (ALL && !more) add_sums(m, sum, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       add_values(values, m, o, lane);
       if (more) form_rows(next, uint(TILE), m, keys, values, sg, lane); // all of it, as a branch would cost every tile
@@ -3062,9 +3131,9 @@ struct attend_matrix {
     return nkv > from + NEW ? nkv - from - NEW : 0u;
   }
 
-  template <typename Q>
+  template <typename Q, typename A>
   static inline void attend(device const uchar * cache, device const uint * pages, uint from, uint to, uint nkv, Q q_abs, uint abs_stride, Q q_pe, uint pe_stride, float scale,
-                         device float * out, device float * ml, threadgroup float * scratch, ushort sg, ushort lane) {
+                         device A * out, device float * ml, threadgroup float * scratch, ushort sg, ushort lane) {
     const memory m = in(scratch);
     simdgroup_half8x8 keys[R * KEYS], values[R * VALUES], q[KEYS * TERMS * H];
     simdgroup_float8x8 o[VALUES * H];
@@ -3090,10 +3159,10 @@ struct attend_matrix {
     if (from + n == to) LATER_MAY_START; // no rows are left to load, whose way their weights would be in
     form_rows(next, n, m, keys, values, sg, lane);
     form_queries(left, m, q, sg, lane);
-    walk(for_all{n, scale}, cache, pages, tile, following, from, n, to, nkv, next, keys, values, q, m, o, reference, sum, sg, lane);
+    walk<true>(for_all{n, scale}, cache, pages, tile, following, from, n, to, nkv, next, keys, values, q, m, o, reference, sum, sg, lane);
     LATER_MAY_START;
     store(o, m, out, sg, lane);
-    store_ml(reference, sum, ml, sg, lane); // its shuffles while the values are on their way
+    store_ml(reference, sum, ml, sg, lane);
   }
 };
 //:
@@ -3425,18 +3494,18 @@ static inline void attend_body(
     device const uchar * cache_,
     constant Row & current,
     device const uint * tables,
-    device float * attend_out,
+    device act_t * attend_out,
     device float * attend_ml,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  // 4 heads on one of 128 splits; one without rows says just that
+  // 4 heads on one of 132 splits; one without rows says just that
   const uint split = tg;
   const uint4 row = whole(current); // at once: the block table is looked up before the queries are waited for
   const uint nkv = row.z;
-  const uint per = split_rows<128u, 16u, 16u>(nkv);
+  const uint per = split_rows<132u, 16u, 16u>(nkv);
   const uint from = min(split * per, nkv);
   const uint to = min(from + per, nkv);
-  device float * out = attend_out + split * 512u;
+  device act_t * out = attend_out + split * 512u;
   device float * out_ml = attend_ml + split * 8u;
   if (from == to) {
     EARLIER_DONE;
@@ -3469,7 +3538,7 @@ static inline void attend_body(
       tile_values<4u, 128u, 160u, 1u, 256u>(tile, n, p, shrink, sums, tid);
       threadgroup_barrier(mem_flags::mem_threadgroup);
     }
-    store_values<4u, 128u, 1u, 256u>(out, sums, tid);
+    store_values<4u, 128u, 1u, 256u>(out, sums, ml, tid);
     for (uint i = tid; i < 8u; i += 256u) out_ml[i] = ml[i];
   }
 }
@@ -3483,18 +3552,18 @@ static inline void attend_f16_body(
     device const uchar * cache_,
     constant Row & current,
     device const uint * tables,
-    device float * attend_out,
+    device act_t * attend_out,
     device float * attend_ml,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  // 4 heads on one of 128 splits; one without rows says just that
+  // 4 heads on one of 132 splits; one without rows says just that
   const uint split = tg;
   const uint4 row = whole(current); // at once: the block table is looked up before the queries are waited for
   const uint nkv = row.z;
-  const uint per = split_rows<128u, 16u, 16u>(nkv);
+  const uint per = split_rows<132u, 16u, 16u>(nkv);
   const uint from = min(split * per, nkv);
   const uint to = min(from + per, nkv);
-  device float * out = attend_out + split * 512u;
+  device act_t * out = attend_out + split * 512u;
   device float * out_ml = attend_ml + split * 8u;
   if (from == to) {
     EARLIER_DONE;
@@ -3515,18 +3584,18 @@ static inline void attend_q8_0_body(
     device const uchar * cache_,
     constant Row & current,
     device const uint * tables,
-    device float * attend_out,
+    device act_t * attend_out,
     device float * attend_ml,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  // 4 heads on one of 128 splits; one without rows says just that
+  // 4 heads on one of 132 splits; one without rows says just that
   const uint split = tg;
   const uint4 row = whole(current); // at once: the block table is looked up before the queries are waited for
   const uint nkv = row.z;
-  const uint per = split_rows<128u, 16u, 16u>(nkv);
+  const uint per = split_rows<132u, 16u, 16u>(nkv);
   const uint from = min(split * per, nkv);
   const uint to = min(from + per, nkv);
-  device float * out = attend_out + split * 512u;
+  device act_t * out = attend_out + split * 512u;
   device float * out_ml = attend_ml + split * 8u;
   if (from == to) {
     EARLIER_DONE;
@@ -3547,7 +3616,7 @@ kernel void attend_f32(
   device const uchar * cache_ [[buffer(2)]],
   constant mla::Row & current [[buffer(3)]],
   device const uint * tables [[buffer(4)]],
-  device float * attend_out [[buffer(5)]],
+  device mla::act_t * attend_out [[buffer(5)]],
   device float * attend_ml [[buffer(6)]],
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[787];
@@ -3561,10 +3630,10 @@ kernel void attend_f16(
   device const uchar * cache_ [[buffer(2)]],
   constant mla::Row & current [[buffer(3)]],
   device const uint * tables [[buffer(4)]],
-  device float * attend_out [[buffer(5)]],
+  device mla::act_t * attend_out [[buffer(5)]],
   device float * attend_ml [[buffer(6)]],
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[824];
+  threadgroup float4 scratch[826];
   mla::attend_f16_body<mla::f16>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -3575,10 +3644,10 @@ kernel void attend_q8_0(
   device const uchar * cache_ [[buffer(2)]],
   constant mla::Row & current [[buffer(3)]],
   device const uint * tables [[buffer(4)]],
-  device float * attend_out [[buffer(5)]],
+  device mla::act_t * attend_out [[buffer(5)]],
   device float * attend_ml [[buffer(6)]],
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[824];
+  threadgroup float4 scratch[826];
   mla::attend_q8_0_body<mla::q8_0>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -3589,14 +3658,14 @@ struct v_b_args {
   ulong stride0; // rows between the entries of w_v_b_proj
 };
 
-//: v_b_body using EARLIER_DONE LATER_MAY_START Row WEIGHTS_NEAR WEIGHTS_SOON act_t combine_splits dot_held first_pass in_shared own split_rows sum_lanes v_b_args
+//: v_b_body using EARLIER_DONE LATER_MAY_START Row WEIGHTS_NEAR WEIGHTS_SOON act_t combine_splits dot_held first_pass in_acts in_shared own split_rows sum_lanes v_b_args
 // v_b: merges the attention splits, multiplies. Fused to save one dispatch and the trips of what
 // lies between through memory.
 template <typename T_w_v_b_proj>
 static inline void v_b_body(
     device const uchar * w_v_b_proj,
     constant Row & current,
-    device const float * attend_out,
+    device const act_t * attend_out,
     device const float * attend_ml,
     device act_t * attention,
     constant v_b_args & args,
@@ -3611,7 +3680,7 @@ static inline void v_b_body(
   const bool mine = lane < 4;
   device const uchar * w = w_v_b_proj + entry * (args.stride0 * T_w_v_b_proj::row_bytes(128u)) + first * T_w_v_b_proj::row_bytes(128u);
   WEIGHTS_SOON(w, 4u * T_w_v_b_proj::row_bytes(128u));
-  const uint nkv = current.nkv, per = split_rows<128u, 16u, 16u>(nkv);
+  const uint nkv = current.nkv, per = split_rows<132u, 16u, 16u>(nkv);
   first_pass<T_w_v_b_proj, 4, 128u, 32u, 1u> held_w;
   first_pass<T_w_v_b_proj, 4, 128u, 32u, 1u>::fetch(w, lane, held_w);
   EARLIER_DONE;
@@ -3619,7 +3688,7 @@ static inline void v_b_body(
   float sum[4] = {};
   threadgroup float * xs = scratch;
   WEIGHTS_NEAR(w, 4u * T_w_v_b_proj::row_bytes(128u)); // by when the splits are combined
-  combine_splits<128u, 4u, 128u, 128u, 4u>::run(attend_out, attend_ml, entry, per, nkv, scratch + 128u, xs, tid, sg, lane);
+  combine_splits<132u, 4u, 128u, 128u, 4u, in_acts>::run(in_acts{attend_out}, attend_ml, entry, per, nkv, scratch + 128u, xs, tid, sg, lane);
   threadgroup_barrier(mem_flags::mem_threadgroup);
   dot_held<T_w_v_b_proj, 4, 128u, 32u, 4u>(held_w, w, in_shared{xs, 0u}, lane, sum);
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -3634,12 +3703,12 @@ static inline void v_b_body(
 kernel void v_b_q8_0(
   device const uchar * w_v_b_proj [[buffer(0)]],
   constant mla::Row & current [[buffer(1)]],
-  device const float * attend_out [[buffer(2)]],
+  device const mla::act_t * attend_out [[buffer(2)]],
   device const float * attend_ml [[buffer(3)]],
   device mla::act_t * attention [[buffer(4)]],
   constant mla::v_b_args & args [[buffer(5)]],
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[160];
+  threadgroup float4 scratch[168];
   mla::v_b_body<mla::q8_0>(w_v_b_proj, current, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -3924,7 +3993,7 @@ struct experts_gate_experts_up_args {
   ulong stride1; // rows between the entries of w_experts_up_proj
 };
 
-//: experts_gate_experts_up_body using EARLIER_DONE LATER_MAY_START Routing UNROLL act_t dot_both experts_gate_experts_up_args in_acts key_of load_partials norm_factor normalized own picks sigmoid silu sum_lanes sum_of sum_up
+//: experts_gate_experts_up_body using EARLIER_DONE LATER_MAY_START Routing UNROLL act_t dot_both expert_key experts_gate_experts_up_args in_acts load_own load_partials norm_factor normalize_weights own pick_for score_at sigmoid silu sum_lanes sum_of sum_up
 // experts_gate_experts_up: finishes the norm of an input handed over, scores the experts, selects
 // them again in every threadgroup, hands their weights on, multiplies by the selected experts,
 // applies SwiGLU in registers. Fused to save six dispatches and the trips of what lies between
@@ -3952,31 +4021,33 @@ static inline void experts_gate_experts_up_body(
   const bool mine = lane < 4 && at >= row && at < end;
   EARLIER_DONE;
   threadgroup uint * chosen = (threadgroup uint *)(scratch + 0u);
-  uint picked = 0u;
+    float scores[1];
+    uint picked[1] = {};
   if (sg == 0) {
     // all loads first: a sigmoid ends in a division, which later ones would wait for
-    float own[1], biases[1];
-    UNROLL for (uint i = 0; i < 1u; ++i) {
-      const uint e = 32u * i + lane;
-      own[i] = e < 8u ? router[e] : 0.0f;
-      biases[i] = e < 8u ? w_e_score_correction_bias[e] : 0.0f;
-    }
+    UNROLL for (uint r = 0; r < 1u; ++r) load_own<1u, 8u>(scores + r * 1u, &router[0u], lane);
+    float biases[1];
+    load_own<1u, 8u>(biases, w_e_score_correction_bias, lane);
+    UNROLL for (uint i = 0; i < 1u; ++i) scores[i] = sigmoid(scores[i]);
     uint keys[1];
     UNROLL for (uint i = 0; i < 1u; ++i) {
-      const float score = sigmoid(own[i]) + biases[i];
-      keys[i] = 32u * i + lane < 8u ? key_of(score) : 0u;
+      const float score = scores[i] + biases[i % 1u];
+      keys[i] = expert_key<8u>(score, 32u * (i % 1u) + lane);
     }
-    picked = picks<1u>(keys, entry + 1u, lane); // no more than it takes to know its own
-    if (lane == entry) *chosen = picked;
+    for (uint k = 0; k <= entry; ++k) pick_for<1, 1u>(k, keys, picked, lane); // no more than it takes to know its own
+    if (lane == entry) *chosen = picked[0];
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
   const uint expert = *chosen;
   if (g == 6u && sg == 0) { // which has picked all
-    float weight = sigmoid(router[picked]);
-    weight = normalized<2u>(weight, lane);
-    if (lane < 2u) {
-      routing[lane].expert = picked;
-      routing[lane].weight = weight * 1.8f;
+    float weights[1];
+    UNROLL for (uint r = 0; r < 1u; ++r) weights[r] = score_at<1u>(scores + r * 1u, picked[r]);
+    normalize_weights<1u, 2u>(weights, lane);
+    UNROLL for (uint r = 0; r < 1u; ++r) {
+      if (lane < 2u) {
+        routing[lane].expert = picked[r];
+        routing[lane].weight = weights[r] * 1.8f;
+      }
     }
   }
   device const uchar * w = w_experts_gate_proj + expert * (args.stride0 * T_w_experts_gate_proj::row_bytes(256u)) + first * T_w_experts_gate_proj::row_bytes(256u);
@@ -4577,7 +4648,7 @@ static inline void attend_x16_body(
     device const act_t * q_rope,
     device const uchar * cache_,
     device const uint * tables,
-    device float * attend_out,
+    device act_t * attend_out,
     device float * attend_ml,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
@@ -4586,16 +4657,16 @@ static inline void attend_x16_body(
   constant Row & row_current = current[row_index];
   device const act_t * row_q_abs = q_abs_ + row_index * 512u;
   device const act_t * row_q_rope = q_rope + row_index * 256u;
-  device float * row_attend_out = attend_out + row_index * 8192u;
-  device float * row_attend_ml = attend_ml + row_index * 128u;
-  // 4 heads on one of 16 splits; one without rows says just that
+  device act_t * row_attend_out = attend_out + row_index * 4096u;
+  device float * row_attend_ml = attend_ml + row_index * 64u;
+  // 4 heads on one of 8 splits; one without rows says just that
   const uint split = (tg / 16u);
   const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
   const uint nkv = row.z;
-  const uint per = split_rows<16u, 16u, 64u>(nkv);
+  const uint per = split_rows<8u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
   const uint to = min(from + per, nkv);
-  device float * out = row_attend_out + split * 512u;
+  device act_t * out = row_attend_out + split * 512u;
   device float * out_ml = row_attend_ml + split * 8u;
   if (from == to) {
     EARLIER_DONE;
@@ -4628,7 +4699,7 @@ static inline void attend_x16_body(
       tile_values<4u, 128u, 160u, 1u, 256u>(tile, n, p, shrink, sums, tid);
       threadgroup_barrier(mem_flags::mem_threadgroup);
     }
-    store_values<4u, 128u, 1u, 256u>(out, sums, tid);
+    store_values<4u, 128u, 1u, 256u>(out, sums, ml, tid);
     for (uint i = tid; i < 8u; i += 256u) out_ml[i] = ml[i];
   }
   } else { // dead rows
@@ -4645,7 +4716,7 @@ static inline void attend_x16_f16_body(
     device const act_t * q_rope,
     device const uchar * cache_,
     device const uint * tables,
-    device float * attend_out,
+    device act_t * attend_out,
     device float * attend_ml,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
@@ -4654,16 +4725,16 @@ static inline void attend_x16_f16_body(
   constant Row & row_current = current[row_index];
   device const act_t * row_q_abs = q_abs_ + row_index * 512u;
   device const act_t * row_q_rope = q_rope + row_index * 256u;
-  device float * row_attend_out = attend_out + row_index * 8192u;
-  device float * row_attend_ml = attend_ml + row_index * 128u;
-  // 4 heads on one of 16 splits; one without rows says just that
+  device act_t * row_attend_out = attend_out + row_index * 4096u;
+  device float * row_attend_ml = attend_ml + row_index * 64u;
+  // 4 heads on one of 8 splits; one without rows says just that
   const uint split = (tg / 16u);
   const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
   const uint nkv = row.z;
-  const uint per = split_rows<16u, 16u, 64u>(nkv);
+  const uint per = split_rows<8u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
   const uint to = min(from + per, nkv);
-  device float * out = row_attend_out + split * 512u;
+  device act_t * out = row_attend_out + split * 512u;
   device float * out_ml = row_attend_ml + split * 8u;
   if (from == to) {
     EARLIER_DONE;
@@ -4687,7 +4758,7 @@ static inline void attend_x16_q8_0_body(
     device const act_t * q_rope,
     device const uchar * cache_,
     device const uint * tables,
-    device float * attend_out,
+    device act_t * attend_out,
     device float * attend_ml,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
@@ -4696,16 +4767,16 @@ static inline void attend_x16_q8_0_body(
   constant Row & row_current = current[row_index];
   device const act_t * row_q_abs = q_abs_ + row_index * 512u;
   device const act_t * row_q_rope = q_rope + row_index * 256u;
-  device float * row_attend_out = attend_out + row_index * 8192u;
-  device float * row_attend_ml = attend_ml + row_index * 128u;
-  // 4 heads on one of 16 splits; one without rows says just that
+  device act_t * row_attend_out = attend_out + row_index * 4096u;
+  device float * row_attend_ml = attend_ml + row_index * 64u;
+  // 4 heads on one of 8 splits; one without rows says just that
   const uint split = (tg / 16u);
   const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
   const uint nkv = row.z;
-  const uint per = split_rows<16u, 16u, 64u>(nkv);
+  const uint per = split_rows<8u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
   const uint to = min(from + per, nkv);
-  device float * out = row_attend_out + split * 512u;
+  device act_t * out = row_attend_out + split * 512u;
   device float * out_ml = row_attend_ml + split * 8u;
   if (from == to) {
     EARLIER_DONE;
@@ -4729,7 +4800,7 @@ kernel void attend_x16_f32(
   device const mla::act_t * q_rope [[buffer(2)]],
   device const uchar * cache_ [[buffer(3)]],
   device const uint * tables [[buffer(4)]],
-  device float * attend_out [[buffer(5)]],
+  device mla::act_t * attend_out [[buffer(5)]],
   device float * attend_ml [[buffer(6)]],
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[787];
@@ -4743,10 +4814,10 @@ kernel void attend_x16_f16(
   device const mla::act_t * q_rope [[buffer(2)]],
   device const uchar * cache_ [[buffer(3)]],
   device const uint * tables [[buffer(4)]],
-  device float * attend_out [[buffer(5)]],
+  device mla::act_t * attend_out [[buffer(5)]],
   device float * attend_ml [[buffer(6)]],
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[824];
+  threadgroup float4 scratch[826];
   mla::attend_x16_f16_body<mla::f16>(current, q_abs_, q_rope, cache_, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -4757,20 +4828,20 @@ kernel void attend_x16_q8_0(
   device const mla::act_t * q_rope [[buffer(2)]],
   device const uchar * cache_ [[buffer(3)]],
   device const uint * tables [[buffer(4)]],
-  device float * attend_out [[buffer(5)]],
+  device mla::act_t * attend_out [[buffer(5)]],
   device float * attend_ml [[buffer(6)]],
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[824];
+  threadgroup float4 scratch[826];
   mla::attend_x16_q8_0_body<mla::q8_0>(current, q_abs_, q_rope, cache_, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //:
 namespace mla {
-//: combine_x16_body using EARLIER_DONE Row act_t combine_splits split_rows
+//: combine_x16_body using EARLIER_DONE Row act_t combine_splits in_acts split_rows
 // combine: merges the attention splits.
 static inline void combine_x16_body(
     constant Row * current,
-    device const float * attend_out,
+    device const act_t * attend_out,
     device const float * attend_ml,
     device act_t * o_lat,
     threadgroup float * scratch,
@@ -4778,14 +4849,14 @@ static inline void combine_x16_body(
   const uint row_index = tg / 4u;
   if (current[row_index].nkv > 0u) {
   constant Row & row_current = current[row_index];
-  device const float * row_attend_out = attend_out + row_index * 8192u;
-  device const float * row_attend_ml = attend_ml + row_index * 128u;
+  device const act_t * row_attend_out = attend_out + row_index * 4096u;
+  device const float * row_attend_ml = attend_ml + row_index * 64u;
   device act_t * row_o_lat = o_lat + row_index * 512u;
   EARLIER_DONE;
   // merges the splits of one head per threadgroup
   const uint entry = (tg % 4u);
-  const uint nkv = row_current.nkv, per = split_rows<16u, 16u, 64u>(nkv);
-  combine_splits<16u, 4u, 128u, 128u, 4u>::run(row_attend_out, row_attend_ml, entry, per, nkv, scratch + 0u, row_o_lat + entry * 128u, tid, sg, lane);
+  const uint nkv = row_current.nkv, per = split_rows<8u, 16u, 64u>(nkv);
+  combine_splits<8u, 4u, 128u, 128u, 4u, in_acts>::run(in_acts{row_attend_out}, row_attend_ml, entry, per, nkv, scratch + 0u, row_o_lat + entry * 128u, tid, sg, lane);
   } else { // dead rows
     EARLIER_DONE;
   }
@@ -4796,11 +4867,11 @@ static inline void combine_x16_body(
 //: combine_x16 using Row act_t combine_x16_body
 kernel void combine_x16(
   constant mla::Row * current [[buffer(0)]],
-  device const float * attend_out [[buffer(1)]],
+  device const mla::act_t * attend_out [[buffer(1)]],
   device const float * attend_ml [[buffer(2)]],
   device mla::act_t * o_lat [[buffer(3)]],
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[100];
+  threadgroup float4 scratch[104];
   mla::combine_x16_body(current, attend_out, attend_ml, o_lat, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -5278,7 +5349,7 @@ kernel void router_shared_gate_shared_up_x16_f32_q8_0_q8_0(
 
 //:
 namespace mla {
-//: group_experts_shared_down_x16_body using EARLIER_DONE LATER_MAY_START Routing Row UNROLL act_t key_of no_weights normalized own picks put_results rows_between sigmoid store_pair take_results tile_inputs tile_product weight_rows
+//: group_experts_shared_down_x16_body using EARLIER_DONE LATER_MAY_START Routing Row UNROLL act_t expert_key load_own no_weights normalize_weights pick_for put_results rows_between score_at sigmoid store_pair take_results tile_inputs tile_product weight_rows
 // group_experts: scores the experts, selects them again in every threadgroup, hands their weights
 // on, lists by expert what all rows have selected. Beside it, shared_down: multiplies. Fused to
 // save four dispatches and the trips of what lies between through memory.
@@ -5297,44 +5368,56 @@ static inline void group_experts_shared_down_x16_body(
     uint tg, uint tid, ushort sg, ushort lane) {
   if (tg < 1u) {
     EARLIER_DONE;
-    // 2 of 8 experts for each row, a simdgroup each; then what all have selected, by expert
+    // 2 of 8 experts for each row, a simdgroup's rows side by side; then what all have selected, by expert
     LATER_MAY_START; // one threadgroup routes: those of the next dispatch may come, and send for weights that need no routing
-    threadgroup uint * selected = (threadgroup uint *)scratch;
-    const uint live = simd_sum(lane < 16u && current[lane].nkv > 0u ? 1u : 0u); // dead rows are behind them
-    for (uint row_index = sg; row_index < live; row_index += 4u) {
-    device const float * row_router = router + row_index * 16u;
-    device Routing * row_routing = routing + row_index * 16u;
+    const uint nkv = current[min(uint(lane), 15u)].nkv; // under way beside the logits, so without a condition
+      float scores[4];
+      uint picked[4] = {};
       // all loads first: a sigmoid ends in a division, which later ones would wait for
-      float own[1], biases[1];
-      UNROLL for (uint i = 0; i < 1u; ++i) {
-        const uint e = 32u * i + lane;
-        own[i] = e < 8u ? row_router[e] : 0.0f;
-        biases[i] = e < 8u ? w_e_score_correction_bias[e] : 0.0f;
+      UNROLL for (uint r = 0; r < 4u; ++r) load_own<1u, 8u>(scores + r * 1u, &router[min(sg + r * 4u, 15u) * 16u + 0u], lane);
+      float biases[1];
+      load_own<1u, 8u>(biases, w_e_score_correction_bias, lane);
+      UNROLL for (uint i = 0; i < 4u; ++i) scores[i] = sigmoid(scores[i]);
+      uint keys[4];
+      UNROLL for (uint i = 0; i < 4u; ++i) {
+        const float score = scores[i] + biases[i % 1u];
+        keys[i] = expert_key<8u>(score, 32u * (i % 1u) + lane);
       }
-      uint keys[1];
-      UNROLL for (uint i = 0; i < 1u; ++i) {
-        const float score = sigmoid(own[i]) + biases[i];
-        keys[i] = 32u * i + lane < 8u ? key_of(score) : 0u;
-      }
-      const uint picked = picks<1u>(keys, 2u, lane);
-      float weight = sigmoid(row_router[picked]);
-      weight = normalized<2u>(weight, lane);
-      if (lane < 2u) {
-        row_routing[lane].expert = picked;
-        row_routing[lane].weight = weight * 1.8f;
-      }
-      if (lane < 2u) selected[row_index * 2u + lane] = picked;
+      UNROLL for (uint k = 0; k < 2u; ++k) pick_for<4u, 1u>(k, keys, picked, lane);
+    const uint live = simd_sum(lane < 16u && nkv > 0u ? 1u : 0u); // dead rows are behind them, routed for nothing
+    // Codes of selections have the order wanted, that of (expert, selection); those of dead rows are behind all.
+    threadgroup uint * codes = (threadgroup uint *)scratch;
+    UNROLL for (uint r = 0; r < 4u; ++r) {
+      const uint row = sg + r * 4u, s = row * 2u + lane;
+      if (lane < 2u && row < 16u) codes[s] = row < live ? picked[r] * 32u + s : 0xffffffffu;
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    const uint n = live * 2u;
-    // The place of each selection, and where each expert's begin, by threads of their own.
-    for (uint i = tid; i < n + 8u + 1u; i += 128u) {
-      const bool place = i < n;
-      const uint e = place ? selected[i] : i - n;
-      uint before = 0u;
-      for (uint j = 0; j < n; ++j) before += selected[j] < e || (place && selected[j] == e && j < i) ? 1u : 0u;
-      if (place) expert_members[before] = i;
-      else expert_starts[e] = before;
+      float weights[4];
+      UNROLL for (uint r = 0; r < 4u; ++r) weights[r] = score_at<1u>(scores + r * 1u, picked[r]);
+      normalize_weights<4u, 2u>(weights, lane);
+      UNROLL for (uint r = 0; r < 4u; ++r) {
+        if (lane < 2u && sg + r * 4u < live) {
+          routing[min(sg + r * 4u, 15u) * 16u + lane].expert = picked[r];
+          routing[min(sg + r * 4u, 15u) * 16u + lane].weight = weights[r] * 1.8f;
+        }
+      }
+    // The place of each selection, and where each expert's begin, is how many codes are lower. Each has a thread
+    // that counts them.
+    uint limit[1], before[1];
+    UNROLL for (uint t = 0; t < 1u; ++t) {
+      const uint i = tid + t * 128u;
+      limit[t] = i < 32u ? codes[i] : (i - 32u) * 32u;
+      before[t] = 0u;
+    }
+    UNROLL for (uint j = 0; j < 32u; j += 4u) {
+      const uint4 four = *(threadgroup const uint4 *)(codes + j);
+      UNROLL for (uint t = 0; t < 1u; ++t)
+        before[t] += (four.x < limit[t] ? 1u : 0u) + (four.y < limit[t] ? 1u : 0u) + (four.z < limit[t] ? 1u : 0u) + (four.w < limit[t] ? 1u : 0u);
+    }
+    UNROLL for (uint t = 0; t < 1u; ++t) {
+      const uint i = tid + t * 128u;
+      if (i >= 32u && i < 41u) expert_starts[i - 32u] = before[t];
+      if (i < 32u && limit[t] != 0xffffffffu) expert_members[before[t]] = i;
     }
   } else {
 // 256 × 96 matrix times the inputs of 16 rows
@@ -5916,7 +5999,7 @@ namespace mla {
 // the best token, or top-k, top-p, min-p, temperature and a draw; makes the row that of the token.
 static inline void sample_pick_body(
     device Sampling * state_,
-    device uint * picks_,
+    device uint * picks,
     device uint * recent,
     device uint * counts_,
     device const float * values_,
@@ -5954,7 +6037,7 @@ static inline void sample_pick_body(
     threadgroup_barrier(mem_flags::mem_device); // as above
   }
   if (tid == 0u) {
-    picks_[picked % 256u] = any ? token : 0xffffffffu;
+    picks[picked % 256u] = any ? token : 0xffffffffu;
     state_->picked = picked + 1u;
     state_->draw = draw + 1ul;
     if (any) {
@@ -5971,7 +6054,7 @@ static inline void sample_pick_body(
 //: sample_pick using Row Sampling sample_pick_body
 kernel void sample_pick(
   device mla::Sampling * state_ [[buffer(0)]],
-  device uint * picks_ [[buffer(1)]],
+  device uint * picks [[buffer(1)]],
   device uint * recent [[buffer(2)]],
   device uint * counts_ [[buffer(3)]],
   device const float * values_ [[buffer(4)]],
@@ -5982,7 +6065,7 @@ kernel void sample_pick(
   device mla::Row * current [[buffer(9)]],
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1091];
-  mla::sample_pick_body(state_, picks_, recent, counts_, values_, tops_, top_ids, kept_, kept_ids, current, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::sample_pick_body(state_, picks, recent, counts_, values_, tops_, top_ids, kept_, kept_ids, current, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //:
@@ -5992,7 +6075,7 @@ namespace mla {
 // penalties, of the tokens that may be picked; the best of each threadgroup.
 static inline void picks_scan_body(
     device const float * logits_,
-    device const Pick * picks_,
+    device const Pick * picks,
     device const Adjust * adjusts,
     device const uint * masks,
     device float * values_,
@@ -6005,7 +6088,7 @@ static inline void picks_scan_body(
   LATER_MAY_START;
   threadgroup uint * work = (threadgroup uint *)scratch;
   const uint at_pick = tg / 4u, g = tg % 4u;
-  device const Pick * pick = picks_ + at_pick;
+  device const Pick * pick = picks + at_pick;
   if (pick->row != 4294967295u) {
     device const float * in = logits_ + ulong(pick->row) * 1024u;
     device float * out = values_ + at_pick * 1024u;
@@ -6038,7 +6121,7 @@ static inline void picks_scan_body(
 //: picks_scan using Adjust Pick picks_scan_body
 kernel void picks_scan(
   device const float * logits_ [[buffer(0)]],
-  device const mla::Pick * picks_ [[buffer(1)]],
+  device const mla::Pick * picks [[buffer(1)]],
   device const mla::Adjust * adjusts [[buffer(2)]],
   device const uint * masks [[buffer(3)]],
   device float * values_ [[buffer(4)]],
@@ -6046,7 +6129,7 @@ kernel void picks_scan(
   device uint * top_ids [[buffer(6)]],
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[4];
-  mla::picks_scan_body(logits_, picks_, adjusts, masks, values_, tops_, top_ids, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::picks_scan_body(logits_, picks, adjusts, masks, values_, tops_, top_ids, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //:
@@ -6055,7 +6138,7 @@ namespace mla {
 // the best token of each row, or top-k, top-p, min-p, temperature and a draw: a threadgroup for
 // each, which makes the row that of the token.
 static inline void picks_pick_body(
-    device Pick * picks_,
+    device Pick * picks,
     device uint * tokens,
     device const float * values_,
     device const float * tops_,
@@ -6070,7 +6153,7 @@ static inline void picks_pick_body(
   LATER_MAY_START;
   threadgroup uint * work = (threadgroup uint *)scratch;
   const uint at_pick = tg;
-  device Pick * pick = picks_ + at_pick;
+  device Pick * pick = picks + at_pick;
   if (pick->row != 4294967295u) {
     device const float * x = values_ + at_pick * 1024u;
     device const float * best_of = tops_ + at_pick * 4u;
@@ -6115,7 +6198,7 @@ static inline void picks_pick_body(
 
 //: picks_pick using Pick Row picks_pick_body
 kernel void picks_pick(
-  device mla::Pick * picks_ [[buffer(0)]],
+  device mla::Pick * picks [[buffer(0)]],
   device uint * tokens [[buffer(1)]],
   device const float * values_ [[buffer(2)]],
   device const float * tops_ [[buffer(3)]],
@@ -6125,7 +6208,7 @@ kernel void picks_pick(
   device mla::Row * current [[buffer(7)]],
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1091];
-  mla::picks_pick_body(picks_, tokens, values_, tops_, top_ids, kept_, kept_ids, current, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::picks_pick_body(picks, tokens, values_, tops_, top_ids, kept_, kept_ids, current, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //:

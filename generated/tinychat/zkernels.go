@@ -169,13 +169,13 @@ var (
 		{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
 		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 		{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
-		{Name: "attend_out", Space: arena, Write: true},
+		{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Write: true},
 		{Name: "attend_ml", Space: arena, Write: true},
 	}
 	slotsVB = []plan.Slot{
 		{Name: "w_v_b_proj", Elem: plan.ElemTyped},
 		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-		{Name: "attend_out", Space: arena},
+		{Name: "attend_out", Space: arena, Elem: plan.ElemAct},
 		{Name: "attend_ml", Space: arena},
 		{Name: "attention", Space: arena, Elem: plan.ElemAct, Write: true},
 		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
@@ -264,13 +264,13 @@ var (
 		{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Stride: 256},
 		{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
 		{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
-		{Name: "attend_out", Space: arena, Write: true, Stride: 8192},
-		{Name: "attend_ml", Space: arena, Write: true, Stride: 128},
+		{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 4096},
+		{Name: "attend_ml", Space: arena, Write: true, Stride: 64},
 	}
 	slotsCombineX16 = []plan.Slot{
 		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-		{Name: "attend_out", Space: arena, Stride: 8192},
-		{Name: "attend_ml", Space: arena, Stride: 128},
+		{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Stride: 4096},
+		{Name: "attend_ml", Space: arena, Stride: 64},
 		{Name: "o_lat", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 512},
 	}
 	slotsVBX16 = []plan.Slot{
@@ -456,7 +456,7 @@ var kernels = []plan.Kernel{
 		Threads: 256,
 		Slots:   slotsAttend,
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Stride: 128}, QPe: plan.Vec{Slot: 1, Offset: 32, Stride: 64}, Heads: 4, LatDim: 128, PeDim: 32, Scale: 0.125, Cache: plan.Paged{Slot: 2, Tables: 4, MaxPages: 32}, Out: 5, ML: 6, Splits: plan.Splits{Count: 128, Tile: 16}},
+			&plan.Attend{QAbs: plan.Vec{Stride: 128}, QPe: plan.Vec{Slot: 1, Offset: 32, Stride: 64}, Heads: 4, LatDim: 128, PeDim: 32, Scale: 0.125, Cache: plan.Paged{Slot: 2, Tables: 4, MaxPages: 32}, Out: 5, ML: 6, Splits: plan.Splits{Count: 132, Tile: 16}},
 		},
 		Variants: plan.Variants("attend", typesAttend),
 	},
@@ -467,7 +467,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsVB,
 		Args:    []int{0},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 4, Rows: 64, Cols: 128, RowsPerGroup: 16, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 64}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 128, Tile: 16}, Heads: 4}, Up: -1, Add: -1},
+			&plan.MatVec{Batch: 4, Rows: 64, Cols: 128, RowsPerGroup: 16, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 64}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 132, Tile: 16}, Heads: 4}, Up: -1, Add: -1},
 		},
 		Variants: plan.Variants("v_b", typesEmbed),
 	},
@@ -619,7 +619,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsAttendX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 128}, QPe: plan.Vec{Slot: 2, Offset: 32, Stride: 64}, Heads: 4, LatDim: 128, PeDim: 32, Scale: 0.125, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 32}, Out: 5, ML: 6, Splits: plan.Splits{Count: 16, Tile: 16, Least: 64}},
+			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 128}, QPe: plan.Vec{Slot: 2, Offset: 32, Stride: 64}, Heads: 4, LatDim: 128, PeDim: 32, Scale: 0.125, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 32}, Out: 5, ML: 6, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}},
 		},
 		Variants: plan.Variants("attend_x16", typesAttend),
 	},
@@ -630,7 +630,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsCombineX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 16, Tile: 16, Least: 64}, Heads: 4}, Out: plan.Vec{Slot: 3, Stride: 128}, Dim: 128},
+			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}, Heads: 4}, Out: plan.Vec{Slot: 3, Stride: 128}, Dim: 128},
 		},
 		Variants: plan.Variants("combine_x16", typesCombineX16),
 	},
@@ -887,7 +887,7 @@ var kernelsNextN = []plan.Kernel{
 		Threads: 256,
 		Slots:   slotsAttend,
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Stride: 128}, QPe: plan.Vec{Slot: 1, Offset: 32, Stride: 64}, Heads: 4, LatDim: 128, PeDim: 32, Scale: 0.125, Cache: plan.Paged{Slot: 2, Tables: 4, MaxPages: 32}, Out: 5, ML: 6, Splits: plan.Splits{Count: 128, Tile: 16}},
+			&plan.Attend{QAbs: plan.Vec{Stride: 128}, QPe: plan.Vec{Slot: 1, Offset: 32, Stride: 64}, Heads: 4, LatDim: 128, PeDim: 32, Scale: 0.125, Cache: plan.Paged{Slot: 2, Tables: 4, MaxPages: 32}, Out: 5, ML: 6, Splits: plan.Splits{Count: 132, Tile: 16}},
 		},
 		Variants: plan.Variants("attend", typesAttend),
 	},
@@ -898,7 +898,7 @@ var kernelsNextN = []plan.Kernel{
 		Slots:   slotsVB,
 		Args:    []int{0},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 4, Rows: 64, Cols: 128, RowsPerGroup: 16, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 64}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 128, Tile: 16}, Heads: 4}, Up: -1, Add: -1},
+			&plan.MatVec{Batch: 4, Rows: 64, Cols: 128, RowsPerGroup: 16, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 64}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 132, Tile: 16}, Heads: 4}, Up: -1, Add: -1},
 		},
 		Variants: plan.Variants("v_b", typesEmbed),
 	},
@@ -1017,7 +1017,7 @@ var kernelsNextN = []plan.Kernel{
 		Slots:   slotsAttendX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 128}, QPe: plan.Vec{Slot: 2, Offset: 32, Stride: 64}, Heads: 4, LatDim: 128, PeDim: 32, Scale: 0.125, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 32}, Out: 5, ML: 6, Splits: plan.Splits{Count: 16, Tile: 16, Least: 64}},
+			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 128}, QPe: plan.Vec{Slot: 2, Offset: 32, Stride: 64}, Heads: 4, LatDim: 128, PeDim: 32, Scale: 0.125, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 32}, Out: 5, ML: 6, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}},
 		},
 		Variants: plan.Variants("attend_x16", typesAttend),
 	},
@@ -1028,7 +1028,7 @@ var kernelsNextN = []plan.Kernel{
 		Slots:   slotsCombineX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 16, Tile: 16, Least: 64}, Heads: 4}, Out: plan.Vec{Slot: 3, Stride: 128}, Dim: 128},
+			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}, Heads: 4}, Out: plan.Vec{Slot: 3, Stride: 128}, Dim: 128},
 		},
 		Variants: plan.Variants("combine_x16", typesCombineX16),
 	},

@@ -15,7 +15,7 @@ var source string
 var Bundles = []*plan.Bundle{
 	{
 		Activations: plan.ElemF32,
-		ArenaBytes:  272384,
+		ArenaBytes:  280832,
 		Batches:     batches,
 		Counters:    256,
 		Decode:      decode,
@@ -38,7 +38,7 @@ var Bundles = []*plan.Bundle{
 	},
 	{
 		Activations: plan.ElemF32,
-		ArenaBytes:  270336,
+		ArenaBytes:  278784,
 		Batches:     batchesNextN,
 		Counters:    256,
 		Decode:      decodeNextN,

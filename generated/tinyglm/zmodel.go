@@ -15,7 +15,7 @@ var source string
 var Bundles = []*plan.Bundle{
 	{
 		Activations: plan.ElemF32,
-		ArenaBytes:  539392,
+		ArenaBytes:  556032,
 		Batches:     batches,
 		Counters:    256,
 		Decode:      decode,
@@ -37,7 +37,7 @@ var Bundles = []*plan.Bundle{
 	},
 	{
 		Activations: plan.ElemF16,
-		ArenaBytes:  535296,
+		ArenaBytes:  281600,
 		Batches:     batchesF16,
 		Counters:    256,
 		Decode:      decodeF16,

@@ -15,7 +15,7 @@ var source string
 var Bundles = []*plan.Bundle{
 	{
 		Activations: plan.ElemF32,
-		ArenaBytes:  538880,
+		ArenaBytes:  555520,
 		Batches:     batches,
 		Decode:      decode,
 		Head:        33,
@@ -36,7 +36,7 @@ var Bundles = []*plan.Bundle{
 	},
 	{
 		Activations: plan.ElemF16,
-		ArenaBytes:  534016,
+		ArenaBytes:  280320,
 		Batches:     batchesF16,
 		Decode:      decodeF16,
 		Head:        33,

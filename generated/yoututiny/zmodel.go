@@ -15,7 +15,7 @@ var source string
 var Bundles = []*plan.Bundle{
 	{
 		Activations: plan.ElemF32,
-		ArenaBytes:  104192,
+		ArenaBytes:  107520,
 		Batches:     batches,
 		Decode:      decode,
 		Head:        25,

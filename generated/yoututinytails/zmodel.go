@@ -15,7 +15,7 @@ var source string
 var Bundles = []*plan.Bundle{
 	{
 		Activations: plan.ElemF32,
-		ArenaBytes:  104960,
+		ArenaBytes:  108288,
 		Batches:     batches,
 		Counters:    256,
 		Decode:      decode,

@@ -73,9 +73,9 @@ func (s Splits) Per(n int) int {
 }
 
 // Combine is the prologue that merges attention splits of head b (the exact
-// flash-decode combine): m = max_s m_s, o = Σ e^(m_s-m) o_s / Σ e^(m_s-m) l_s.
+// flash-decode combine): m = max_s m_s, o = Σ e^(m_s-m) l_s o_s / Σ e^(m_s-m) l_s.
 type Combine struct {
-	Out    int // [Splits.Count][heads][KVLoraRank] float32, unnormalised; undefined where a split holds nothing
+	Out    int // [Splits.Count][heads][KVLoraRank]: attention to the split alone; undefined where it holds nothing
 	ML     int // [Splits.Count][heads][2] float32: m, the largest score or one near it, and l = Σ e^(score-m); -1e30 and 0 where a split holds nothing
 	Splits Splits
 	Heads  int
@@ -250,7 +250,7 @@ type RouteVec struct {
 func (p *RouteVec) Groups() int { return 1 }
 
 // RouteBatch is RouteVec and GroupExperts for the few rows of a batch: one threadgroup routes
-// all rows, a simdgroup each, and groups what they select.
+// all rows, each simdgroup its share of them side by side, and groups what they select.
 type RouteBatch struct {
 	Gating   Gating
 	Routing  int

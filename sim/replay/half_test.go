@@ -80,7 +80,7 @@ func (l *lockstep) dispatch(i int, run func() error) error {
 		}
 	}
 	if a, ok := k.Parts[0].(*plan.Attend); ok {
-		check.Rebase(results[a.ML], results[a.Out], twins[a.ML])
+		check.Rebase(results[a.ML], twins[a.ML])
 	}
 	for slot, s := range k.Slots {
 		off, allowed := offBy(results[slot], twins[slot]), l.allowed(k, slot)

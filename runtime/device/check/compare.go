@@ -55,7 +55,7 @@ func compare(r *Result, got, want *memory) {
 		for row := range want.live {
 			used, _ := want.usedSplits(row)
 			n := used * a.Heads
-			Rebase(got.rowFloats(a.ML, row)[:2*n], got.rowFloats(a.Out, row)[:n*a.LatDim], want.rowFloats(a.ML, row))
+			Rebase(got.rowFloats(a.ML, row)[:2*n], want.rowFloats(a.ML, row))
 		}
 	}
 	worst := -1.0
@@ -175,24 +175,18 @@ func (d *difference) numbers(m *memory, slot, row int, got, want []byte) {
 	}
 }
 
-// Rebase expresses results of attention by a twin's references. ml holds (m, l) of rows,
-// one for each split and head, out as many latents, and twins begins with the (m, l)
-// of the same rows. They stand for e^m·l and e^m·out, and a kernel need not choose the
-// maximum for m, only something near it; where m is far away the row stays as it is.
-func Rebase(ml, out, twins []float32) {
+// Rebase expresses what attention sums up by a twin's references. ml holds (m, l) of rows,
+// one for each split and head, and twins begins with the (m, l) of the same rows. They
+// stand for e^m·l, and a kernel need not choose the maximum for m, only something near it;
+// where m is far away the row stays as it is.
+func Rebase(ml, twins []float32) {
 	const near = 12 // e^12 leaves halves in range
-	rows := len(ml) / 2
-	width := len(out) / max(rows, 1)
-	for row := range rows {
+	for row := range len(ml) / 2 {
 		shift := ml[2*row] - twins[2*row]
 		if !(math.Abs(float64(shift)) <= near) {
 			continue
 		}
-		factor := float32(math.Exp(float64(shift)))
-		ml[2*row], ml[2*row+1] = twins[2*row], ml[2*row+1]*factor
-		for c := range out[row*width : (row+1)*width] {
-			out[row*width+c] *= factor
-		}
+		ml[2*row], ml[2*row+1] = twins[2*row], ml[2*row+1]*float32(math.Exp(float64(shift)))
 	}
 }
 

@@ -149,11 +149,10 @@ func (m *memory) usedSplits(row int) (used, all int) {
 	return (n + s.Per(n) - 1) / s.Per(n), s.Count
 }
 
-// partials fills a row's part of a slot with what attention leaves: [splits] results, of
-// which the empty ones are not written, or (m, l), which are (-1e30, 0) there.
-func (m *memory) partials(row int, buf []byte, holds contents) {
+// partials makes n numbers that attention leaves for a row: [splits] results, without the
+// empty ones, which are not written, or (m, l), which are (-1e30, 0) there.
+func (m *memory) partials(row, n int, holds contents) []float32 {
 	used, all := m.usedSplits(row)
-	n := len(buf) / 4
 	x := m.normal(n/all*used, 0, 1)
 	if holds == maxima {
 		x = append(x, make([]float32, n-len(x))...)
@@ -165,7 +164,7 @@ func (m *memory) partials(row int, buf []byte, holds contents) {
 			}
 		}
 	}
-	copy(buf, bytesOf(x))
+	return x
 }
 
 // maxDistinct is how many different numbers a signal has: a prime. Expanded heads of a large

@@ -270,7 +270,11 @@ func (m *memory) fill(slot int) error {
 	case squares:
 		m.squares(slot)
 	case maxima, partials:
-		m.eachRow(slot, func(row int, buf []byte) { m.partials(row, buf, holds) })
+		size, err := m.numberBytes(slot)
+		if err != nil {
+			return err
+		}
+		m.eachRow(slot, func(row int, buf []byte) { putNumbers(buf, size, m.partials(row, len(buf)/size, holds)) })
 	case signal:
 		if m.scaled(slot) {
 			m.fillScaled(slot)
@@ -314,11 +318,16 @@ func (m *memory) numberBytes(slot int) (int, error) {
 // write stores numbers from the start of a slot's buffer on.
 func (m *memory) write(slot int, x []float32) {
 	size, _ := m.numberBytes(slot)
+	putNumbers(m.buffers[slot], size, x)
+}
+
+// putNumbers stores numbers of 2 or 4 bytes.
+func putNumbers(buf []byte, size int, x []float32) {
 	for i, v := range x {
 		if size == 2 {
-			binary.LittleEndian.PutUint16(m.buffers[slot][2*i:], quant.FloatToHalf(v))
+			binary.LittleEndian.PutUint16(buf[2*i:], quant.FloatToHalf(v))
 		} else {
-			binary.LittleEndian.PutUint32(m.buffers[slot][4*i:], math.Float32bits(v))
+			binary.LittleEndian.PutUint32(buf[4*i:], math.Float32bits(v))
 		}
 	}
 }

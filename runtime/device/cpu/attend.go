@@ -63,18 +63,21 @@ func (t *latentHeads) dim() int { return t.latDim + t.peDim }
 // unit u serves split u%splits.Count of block u/splits.Count.
 type attend struct {
 	latentHeads
-	out, ml []float32
-	splits  plan.Splits
+	out    vec // [splits.Count][heads][latDim]
+	ml     []float32
+	splits plan.Splits
 }
 
 func bindAttend(b *binder, p *plan.Attend) *attend {
 	partials := b.splits(p.Splits, p.Heads)
-	return &attend{
+	t := &attend{
 		latentHeads: b.latentHeads(p),
-		out:         b.writableFloats(p.Out, partials*p.LatDim),
+		out:         b.output(plan.Vec{Slot: p.Out, Stride: p.LatDim}, partials, p.LatDim),
 		ml:          b.writableFloats(p.ML, partials*2),
 		splits:      p.Splits,
 	}
+	t.needSums(b)
+	return t
 }
 
 // size knows no cost: it depends on the position.
@@ -87,13 +90,16 @@ func (t *attend) run(w *worker, lo, hi int) {
 	}
 }
 
-// unit runs heads [first, first+heads) over the rows of one split. The output stays
-// unnormalised; combine divides.
+// unit runs heads [first, first+heads) over the rows of one split.
 func (t *attend) unit(w *worker, split, first, heads int) {
 	n := int(w.row.NKV)
 	per := t.splits.Per(n)
 	row0 := split*t.heads + first
-	t.over(w, first, heads, split*per, min((split+1)*per, n), t.ml[2*row0:2*(row0+heads)], t.out[row0*t.latDim:])
+	ml := t.ml[2*row0 : 2*(row0+heads)]
+	t.over(w, first, heads, split*per, min((split+1)*per, n), ml)
+	if split*per < n {
+		t.divide(w, ml, row0, &t.out)
+	}
 }
 
 // attendRows is the twin of plan.AttendRows, of one of its rows. A unit is one block of heads.
@@ -108,10 +114,14 @@ func bindAttendRows(b *binder, p *plan.AttendRows) *attendRows {
 			Scale: p.Scale, Temperature: p.Temperature, Cache: p.Cache, Splits: plan.Splits{Tile: p.Tile}}),
 		out: b.output(p.Out, p.Heads, p.LatDim),
 	}
+	t.needSums(b)
+	return t
+}
+
+func (t *latentHeads) needSums(b *binder) {
 	if b.err == nil {
 		b.r.need.sums = max(b.r.need.sums, t.block*t.latDim)
 	}
-	return t
 }
 
 func (t *attendRows) size() (units, cost int) { return t.blocks, 0 }
@@ -121,19 +131,24 @@ func (t *attendRows) run(w *worker, lo, hi int) {
 		first := u * t.block
 		heads := min(t.block, t.heads-first)
 		var ml [2 * headBlock]float32
-		t.over(w, first, heads, 0, int(w.row.NKV), ml[:2*heads], w.sums)
-		for h := range heads {
-			x := w.sums[h*t.latDim:][:t.latDim]
-			quant.Scale(x, 1/ml[2*h+1])
-			t.out.write((first+h)*t.out.stride, x)
-		}
+		t.over(w, first, heads, 0, int(w.row.NKV), ml[:2*heads])
+		t.divide(w, ml[:2*heads], first, &t.out)
+	}
+}
+
+// divide writes the worker's sums by their l in ml, as entries of out from first on.
+func (t *latentHeads) divide(w *worker, ml []float32, first int, out *vec) {
+	for h := range len(ml) / 2 {
+		x := w.sums[h*t.latDim:][:t.latDim]
+		quant.Scale(x, 1/ml[2*h+1])
+		out.write((first+h)*out.stride, x)
 	}
 }
 
 // over runs heads [first, first+heads) over the rows [start, end): scores and an online
 // softmax tile by tile, as in FlashAttention. It leaves (m, l) of each head in ml, and what
-// has not been divided by l, [heads][latDim], in sums, if there are rows.
-func (t *latentHeads) over(w *worker, first, heads, start, end int, ml, sums []float32) {
+// has not been divided by l, [heads][latDim], in the worker's sums, if there are rows.
+func (t *latentHeads) over(w *worker, first, heads, start, end int, ml []float32) {
 	for h := range heads {
 		ml[2*h], ml[2*h+1] = lowest, 0
 	}
@@ -141,7 +156,7 @@ func (t *latentHeads) over(w *worker, first, heads, start, end int, ml, sums []f
 		return
 	}
 	query := matrix(t.queries(w, first, heads), t.dim(), t.width, t.width)
-	out := matrix(sums, heads, t.latDim, t.latDim)
+	out := matrix(w.sums, heads, t.latDim, t.latDim)
 	clear(out.Data[:heads*t.latDim])
 	for at, rows := start, 0; at < end; at += rows {
 		rows = min(t.tile, end-at, plan.PageRows-at%plan.PageRows)

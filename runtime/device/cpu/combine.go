@@ -7,7 +7,7 @@ import (
 
 // combine merges the attention splits of a head; see plan.Combine.
 type combine struct {
-	out    []float32 // [splits.Count][heads][dim]
+	out    vec       // [splits.Count][heads][dim]
 	ml     []float32 // [splits.Count][heads][2]
 	splits plan.Splits
 	heads  int
@@ -17,8 +17,11 @@ type combine struct {
 // combine binds the splits of heads that are dim wide.
 func (b *binder) combine(p *plan.Combine, dim int) *combine {
 	rows := b.splits(p.Splits, p.Heads)
+	if b.err == nil {
+		b.r.need.sums = max(b.r.need.sums, dim)
+	}
 	return &combine{
-		out:    b.floats(p.Out, rows*dim),
+		out:    b.input(plan.Vec{Slot: p.Out, Stride: dim}, rows, dim),
 		ml:     b.floats(p.ML, rows*2),
 		splits: p.Splits,
 		heads:  p.Heads,
@@ -37,7 +40,7 @@ func (b *binder) splits(s plan.Splits, heads int) int {
 	return s.Count * heads
 }
 
-// run writes the latent of a head to dst: o = Σ e^(m_s-m) o_s / Σ e^(m_s-m) l_s
+// run writes the latent of a head to dst: o = Σ e^(m_s-m) l_s o_s / Σ e^(m_s-m) l_s
 // over the splits that hold rows.
 func (c *combine) run(w *worker, head int, dst []float32) {
 	n := int(w.row.NKV)
@@ -50,9 +53,9 @@ func (c *combine) run(w *worker, head int, dst []float32) {
 	clear(dst)
 	for s := range used {
 		row := s*c.heads + head
-		e := quant.Exp(c.ml[2*row] - m)
-		l += e * c.ml[2*row+1]
-		quant.Axpy(dst, e, c.out[row*c.dim:(row+1)*c.dim])
+		weight := quant.Exp(c.ml[2*row]-m) * c.ml[2*row+1]
+		l += weight
+		quant.Axpy(dst, weight, c.out.read(row*c.dim, c.dim, w.sums))
 	}
 	quant.Scale(dst, 1/l)
 }

@@ -84,7 +84,7 @@ func Uses(p plan.Part) []Use {
 		return list
 	case *plan.Attend:
 		return []Use{{Slot: p.QAbs.Slot, As: Input}, {Slot: p.QPe.Slot, As: Input}, {Slot: p.Cache.Slot, As: CacheIn}, {Slot: p.Cache.Tables, As: Integers},
-			{Slot: p.Out, As: Results}, {Slot: p.ML, As: Results}}
+			{Slot: p.Out, As: Output}, {Slot: p.ML, As: Results}}
 	case *plan.AttendRows:
 		return []Use{{Slot: p.QAbs.Slot, As: Input}, {Slot: p.QPe.Slot, As: Input}, {Slot: p.Cache.Slot, As: CacheIn}, {Slot: p.Cache.Tables, As: Integers},
 			{Slot: p.Out.Slot, As: Output}}
@@ -169,7 +169,7 @@ func outputUses(out plan.Vec, h *plan.HandOver) []Use {
 }
 
 func combineUses(c *plan.Combine) []Use {
-	return []Use{{Slot: c.Out, As: Floats}, {Slot: c.ML, As: Floats}}
+	return []Use{{Slot: c.Out, As: Input}, {Slot: c.ML, As: Floats}}
 }
 
 func gatingUses(g *plan.Gating, routing int) []Use {
