@@ -7,18 +7,18 @@ import (
 // The shapes of the sampler's kernels. Scanning is spread over the GPU. Picking is
 // for a lone threadgroup, as wide as the vocabulary is worth.
 const (
-	scanThreads  = 256
-	scanPerGroup = 256
-	pickFew      = 128
-	pickMany     = 512
-	largeVocab   = 8192
+	scanThreads = 256
+	scanBlock   = 256
+	pickFew     = 128
+	pickMany    = 512
+	largeVocab  = 8192
 )
 
 // Sample adds the dispatches that pick a token by the logits, so that a device can
 // feed it back without the host.
 func Sample(b *plan.Bundle) {
 	vocab := b.Model.VocabSize
-	scan := &plan.ScanLogits{Vocab: vocab, PerGroup: scanPerGroup}
+	scan := &plan.ScanLogits{Vocab: vocab, PerGroup: scanBlock}
 	pick := &plan.PickToken{Vocab: vocab, Scanned: scan.Groups(), Row: -1}
 	l := plan.SampleLayoutOf(vocab, scan.Groups())
 	b.SampleBytes = l.Bytes
@@ -59,7 +59,7 @@ func pickThreads(vocab int) int {
 // Pick adds the dispatches that pick tokens behind several rows by their logits.
 func Pick(b *plan.Bundle) {
 	vocab := b.Model.VocabSize
-	scan := &plan.ScanPicks{Vocab: vocab, PerGroup: scanPerGroup}
+	scan := &plan.ScanPicks{Vocab: vocab, Block: scanBlock, Blocks: scanThreads / simdWidth}
 	pick := &plan.PickTokens{Vocab: vocab, Scanned: scan.Scanned(), Row: -1}
 	l := plan.PickLayoutOf(vocab, scan.Scanned())
 	b.PickBytes = l.Bytes

@@ -83,7 +83,7 @@ func (v *partView) floats() int {
 		return v.Attention.floats()
 	case *plan.ExpandHeads, *plan.AttendHeads:
 		return v.headsFloats()
-	case *plan.ScanLogits, *plan.ScanPicks:
+	case *plan.ScanLogits:
 		return 2 * v.Simdgroups()
 	case *plan.PickToken:
 		return pickFloats(p.Scanned, v.Threads)

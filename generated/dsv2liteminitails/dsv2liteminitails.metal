@@ -2341,13 +2341,13 @@ static inline void scale_rows(thread simdgroup_float8x8 * d, threadgroup const f
 }
 
 template <uint N, typename A>
-static inline void store_scaled(thread const simdgroup_float8x8 * d, uint blocks, uint rows, threadgroup const float * factors,
+static inline void store_scaled(thread const simdgroup_float8x8 * d, uint blocks, uint height, threadgroup const float * factors,
                                 threadgroup float * staged, device A * out, uint n, ushort lane) {
   UNROLL for (uint i = 0; i < N; ++i) simdgroup_store(d[i], staged + 8u * i, 8u * N);
   simdgroup_barrier(mem_flags::mem_threadgroup);
   for (uint i = lane; i < 16u * N; i += 32u) {
     const uint r = i / (2u * N), c = i % (2u * N);
-    if (r < rows && c < 2u * blocks) {
+    if (r < height && c < 2u * blocks) {
       const float4 v = *(threadgroup const float4 *)(staged + 4u * i) * factors[r];
       UNROLL for (uint e = 0; e < 4u; ++e) out[r * n + 4u * c + e] = A(v[e]);
     }

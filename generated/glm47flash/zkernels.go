@@ -1394,7 +1394,7 @@ var kernels = []plan.Kernel{
 		Threads: 256,
 		Slots:   slotsPicksScan,
 		Parts: []plan.Part{
-			&plan.ScanPicks{Picks: 1, Adjusts: 2, Masks: 3, Values: 4, Tops: 5, TopIDs: 6, Vocab: 154880, PerGroup: 256},
+			&plan.ScanPicks{Picks: 1, Adjusts: 2, Masks: 3, Values: 4, Tops: 5, TopIDs: 6, Vocab: 154880, Block: 256, Blocks: 8},
 		},
 		Variants: plan.Variants("picks_scan", typesCombineX16),
 	},
@@ -2909,7 +2909,7 @@ var kernelsNvidia = []plan.Kernel{
 		Threads: 256,
 		Slots:   slotsPicksScan,
 		Parts: []plan.Part{
-			&plan.ScanPicks{Picks: 1, Adjusts: 2, Masks: 3, Values: 4, Tops: 5, TopIDs: 6, Vocab: 154880, PerGroup: 256},
+			&plan.ScanPicks{Picks: 1, Adjusts: 2, Masks: 3, Values: 4, Tops: 5, TopIDs: 6, Vocab: 154880, Block: 256, Blocks: 8},
 		},
 		Variants: plan.Variants("picks_scan", typesCombineX16),
 	},

@@ -3208,13 +3208,13 @@ static inline void scale_rows(thread simdgroup_float8x8 * d, threadgroup const f
 }
 
 template <uint N, typename A>
-static inline void store_scaled(thread const simdgroup_float8x8 * d, uint blocks, uint rows, threadgroup const float * factors,
+static inline void store_scaled(thread const simdgroup_float8x8 * d, uint blocks, uint height, threadgroup const float * factors,
                                 threadgroup float * staged, device A * out, uint n, ushort lane) {
   UNROLL for (uint i = 0; i < N; ++i) simdgroup_store(d[i], staged + 8u * i, 8u * N);
   simdgroup_barrier(mem_flags::mem_threadgroup);
   for (uint i = lane; i < 16u * N; i += 32u) {
     const uint r = i / (2u * N), c = i % (2u * N);
-    if (r < rows && c < 2u * blocks) {
+    if (r < height && c < 2u * blocks) {
       const float4 v = *(threadgroup const float4 *)(staged + 4u * i) * factors[r];
       UNROLL for (uint e = 0; e < 4u; ++e) out[r * n + 4u * c + e] = A(v[e]);
     }
@@ -6553,7 +6553,7 @@ kernel void sample_pick(
 
 //:
 namespace mla {
-//: picks_scan_body using Adjust EARLIER_DONE LATER_MAY_START Pick best_key entry_of penalise pick rank_of settle share_best unrank
+//: picks_scan_body using Adjust EARLIER_DONE LATER_MAY_START Pick UNROLL entry_of penalise pick rank_of settle unrank
 // logits of all rows behind which a token is picked, without NaN and infinities, with bias and
 // penalties, of the tokens that may be picked; the best of each threadgroup.
 static inline void picks_scan_body(
@@ -6564,37 +6564,43 @@ static inline void picks_scan_body(
     device float * values_,
     device float * tops_,
     device uint * top_ids,
-    threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
   EARLIER_DONE;
-  // 512 logits of each pick, 256 per threadgroup
+  // 512 logits of each pick, 256 per simdgroup: all loads at once, and nothing to wait for behind them
   LATER_MAY_START;
-  threadgroup uint * work = (threadgroup uint *)scratch;
-  const uint at_pick = tg / 2u, g = tg % 2u;
+  const uint at_pick = tg / 1u, nth = tg % 1u * 8u + sg;
   device const Pick * pick = picks + at_pick;
-  if (pick->row != 4294967295u) {
+  if (pick->row != 4294967295u && nth < 2u) {
     device const float * in = logits_ + ulong(pick->row) * 512u;
     device float * out = values_ + at_pick * 512u;
     device const Adjust * entries = adjusts + pick->first;
-    const uint n = pick->entries, mask = pick->mask;
-    uint best = 0u, at = 0xffffffffu;
-    for (uint i = g * 256u + tid; i < min(g * 256u + 256u, 512u); i += 256u) {
-      const uint e = entry_of(entries, n, i);
-      const float add = e < n ? entries[e].add : 0.0f;
-      const float biased = in[i] + add;
-      const float penalised = penalise(settle(biased), e < n ? entries[e].count : 0u, &pick->sampling);
-      const uint word = mask == 4294967295u ? 0xffffffffu : masks[mask + i / 32u]; // one for a simdgroup
-      const float x = (word >> (i % 32u) & 1u) != 0u ? penalised : as_type<float>(0xff800000u);
-      out[i] = x;
-      at = rank_of(x) > best ? i : at;
-      best = max(best, rank_of(x));
+    const uint n = pick->entries, mask = pick->mask, from = nth * 256u + lane;
+    enum : uint { EACH = 256u / 32u };
+    float logits[EACH];
+    uint words[EACH];
+    UNROLL for (uint k = 0; k < EACH; ++k) {
+      const uint i = min(from + 32u * k, 511u);
+      logits[k] = in[i];
+      words[k] = mask == 4294967295u ? 0xffffffffu : masks[mask + i / 32u]; // one for a simdgroup
     }
-    share_best<8u>(best, at, work, sg, lane);
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    if (tid == 0u) {
-      const ulong k = best_key<8u>(work);
-      tops_[tg] = unrank(uint(k >> 32));
-      top_ids[tg] = ~uint(k);
+    uint best = 0u, at = 0xffffffffu;
+    UNROLL for (uint k = 0; k < EACH; ++k) {
+      const uint i = from + 32u * k;
+      if (i < 512u) {
+        const uint e = entry_of(entries, n, i);
+        const float add = e < n ? entries[e].add : 0.0f;
+        const float biased = logits[k] + add;
+        const float penalised = penalise(settle(biased), e < n ? entries[e].count : 0u, &pick->sampling);
+        const float x = (words[k] >> (i % 32u) & 1u) != 0u ? penalised : as_type<float>(0xff800000u);
+        out[i] = x;
+        at = rank_of(x) > best ? i : at;
+        best = max(best, rank_of(x));
+      }
+    }
+    const uint top = simd_max(best), first = simd_min(best == top ? at : 0xffffffffu);
+    if (lane == 0) {
+      tops_[at_pick * 2u + nth] = unrank(top);
+      top_ids[at_pick * 2u + nth] = first;
     }
   }
 }
@@ -6611,8 +6617,7 @@ kernel void picks_scan(
   device float * tops_ [[buffer(5)]],
   device uint * top_ids [[buffer(6)]],
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[4];
-  mla::picks_scan_body(logits_, picks, adjusts, masks, values_, tops_, top_ids, (threadgroup float *)scratch, tg, tid, sg, lane);
+  mla::picks_scan_body(logits_, picks, adjusts, masks, values_, tops_, top_ids, tg, tid, sg, lane);
 }
 
 //:

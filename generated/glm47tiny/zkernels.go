@@ -732,7 +732,7 @@ var kernels = []plan.Kernel{
 			{Name: "top_ids", Space: plan.SpacePick, Elem: plan.ElemU32, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.ScanPicks{Picks: 1, Adjusts: 2, Masks: 3, Values: 4, Tops: 5, TopIDs: 6, Vocab: 384, PerGroup: 256},
+			&plan.ScanPicks{Picks: 1, Adjusts: 2, Masks: 3, Values: 4, Tops: 5, TopIDs: 6, Vocab: 384, Block: 256, Blocks: 8},
 		},
 		Variants: plan.Variants("picks_scan", typesCombineX16),
 	},

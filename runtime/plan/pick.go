@@ -85,14 +85,17 @@ func layOut(arrays []array) (bytes int64) {
 type ScanPicks struct {
 	Logits, Picks, Adjusts, Masks int
 	Values, Tops, TopIDs          int
-	Vocab, PerGroup               int // PerGroup: values per threadgroup
+	Vocab, Block, Blocks          int // Block: values of which the best is kept; Blocks: per threadgroup
 }
 
-// Scanned is how many threadgroups scan the logits of one pick.
-func (p *ScanPicks) Scanned() int { return ceil(p.Vocab, p.PerGroup) }
+// Scanned is how many blocks the logits of one pick have.
+func (p *ScanPicks) Scanned() int { return ceil(p.Vocab, p.Block) }
+
+// GroupsOfPick is how many threadgroups scan them.
+func (p *ScanPicks) GroupsOfPick() int { return ceil(p.Scanned(), p.Blocks) }
 
 // Groups implements Part.
-func (p *ScanPicks) Groups() int { return MaxWanted * p.Scanned() }
+func (p *ScanPicks) Groups() int { return MaxWanted * p.GroupsOfPick() }
 
 // PickTokens picks a token from the Values of every pick, moves the pick on and makes its
 // row that of the token: one position on.
@@ -101,7 +104,7 @@ type PickTokens struct {
 	Values, Tops, TopIDs int
 	Kept, KeptIDs        int
 	Row                  int // written
-	Vocab, Scanned       int // Scanned: threadgroups of ScanPicks for one pick
+	Vocab, Scanned       int // Scanned: blocks of ScanPicks for one pick
 }
 
 // Groups implements Part.

@@ -176,7 +176,7 @@ func sizes(p plan.Part) []int {
 	case *plan.GatherVec:
 		return []int{p.Dim, p.PerGroup}
 	case *plan.ScanPicks:
-		return []int{p.Vocab, p.PerGroup}
+		return []int{p.Vocab, p.Block, p.Blocks}
 	case *plan.PickTokens:
 		return []int{p.Vocab, p.Scanned}
 	}

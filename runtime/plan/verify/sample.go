@@ -18,7 +18,7 @@ func checkPick(vocab, blocks, threads int) error {
 	case PickBins%threads != 0:
 		return fmt.Errorf("%d threads pick a token; expected a divisor of %d", threads, PickBins)
 	case blocks != ceil(vocab, ScanBlock):
-		return fmt.Errorf("%d threadgroups scan %d tokens; expected %d each", blocks, vocab, ScanBlock)
+		return fmt.Errorf("%d blocks of %d tokens; expected %d each", blocks, vocab, ScanBlock)
 	}
 	return nil
 }
@@ -61,13 +61,14 @@ func (r *reach) samplePart(p plan.Part) {
 		r.each(vocab, p.Counts, p.Values, p.Kept, p.KeptIDs)
 		r.each(int64(p.Scanned), p.Tops, p.TopIDs)
 	case *plan.ScanPicks:
-		r.want(p.Vocab == r.model.VocabSize && p.PerGroup == ScanBlock, "scans %d logits, %d per threadgroup", p.Vocab, p.PerGroup)
+		r.want(p.Vocab == r.model.VocabSize && p.Block == ScanBlock && p.Blocks*SimdWidth == r.kernel.Threads,
+			"scans %d logits, %d for each of %d simdgroups", p.Vocab, p.Block, p.Blocks)
 		r.numbers(p.Logits, vocab) // of a row that the host names
 		r.each(plan.MaxWanted, p.Picks)
 		r.each(plan.MaxWanted*plan.PickAdjusts, p.Adjusts)
 		r.each(plan.MaxWanted*int64(plan.MaskWords(p.Vocab)), p.Masks)
 		r.each(plan.MaxWanted*vocab, p.Values)
-		r.each(int64(p.Groups()), p.Tops, p.TopIDs)
+		r.each(plan.MaxWanted*int64(p.Scanned()), p.Tops, p.TopIDs)
 	case *plan.PickTokens:
 		r.want(p.Vocab == r.model.VocabSize, "picks of %d tokens", p.Vocab)
 		r.each(plan.MaxWanted, p.Picks)
