@@ -155,8 +155,7 @@ func (c *counter) splits(i int) (active, all int64) {
 		default:
 			continue
 		}
-		per := int64(s.Per(int(c.rows)))
-		return (c.rows + per - 1) / per, int64(s.Count)
+		return int64(s.Used(int(c.rows))), int64(s.Count)
 	}
 	return 0, 0
 }

@@ -32,7 +32,7 @@ func (m *memory) inMatrices(slot int) bool {
 // something near the maximum.
 func (m *memory) rebase(want *memory) {
 	if a, ok := m.k.Parts[0].(*plan.Attend); ok {
-		rows := ceil(m.pos+1, a.Splits.Per(m.pos+1)) * a.Heads
+		rows := a.Splits.Used(m.pos+1) * a.Heads
 		check.Rebase(float32s(m.data[a.ML])[:2*rows], float32s(want.data[a.ML]))
 	}
 }

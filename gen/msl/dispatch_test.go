@@ -348,9 +348,7 @@ func float32s(b []byte) []float32 {
 func (d *dispatch) specified(slot, n int) int {
 	for _, p := range d.kernel.Parts {
 		if a, ok := p.(*plan.Attend); ok && (slot == a.Out || slot == a.ML) {
-			rows := int(d.model.step.NKV)
-			per := a.Splits.Per(rows)
-			return n / a.Splits.Count * ((rows + per - 1) / per)
+			return n / a.Splits.Count * a.Splits.Used(int(d.model.step.NKV))
 		}
 	}
 	return n

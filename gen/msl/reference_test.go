@@ -219,7 +219,7 @@ func (m *memory) combine(c *plan.Combine, head, dim int) []float64 {
 	n := m.pos + 1
 	top, sum := math.Inf(-1), 0.0
 	o := make([]float64, dim)
-	used := ceil(n, c.Splits.Per(n))
+	used := c.Splits.Used(n)
 	for s := range used {
 		top = max(top, m.at(c.ML, (s*c.Heads+head)*2))
 	}

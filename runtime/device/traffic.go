@@ -102,8 +102,7 @@ func (t *traffic) splits(i int) (active, all int) {
 			}
 		}
 		if s.Count > 0 && t.rows > 0 {
-			per := s.Per(t.rows)
-			return (t.rows + per - 1) / per, s.Count
+			return s.Used(t.rows), s.Count
 		}
 	}
 	return 0, 0

@@ -72,6 +72,9 @@ func (s Splits) Per(n int) int {
 	return max(least, ceil(n, s.Count*s.Tile)*s.Tile)
 }
 
+// Used is how many splits hold some of n valid rows: the first ones.
+func (s Splits) Used(n int) int { return ceil(n, s.Per(n)) }
+
 // Combine is the prologue that merges attention splits of head b (the exact
 // flash-decode combine): m = max_s m_s, o = Σ e^(m_s-m) l_s o_s / Σ e^(m_s-m) l_s.
 type Combine struct {

@@ -27,6 +27,9 @@ func TestSplits(t *testing.T) {
 				if per%tile != 0 || per < tile || count*per < rows {
 					t.Fatalf("%+v: %d rows per split of %d", s, per, rows)
 				}
+				if used := s.Used(rows); used > count || used*per < rows || (used-1)*per >= rows {
+					t.Fatalf("%+v: %d splits of %d for %d rows", s, used, per, rows)
+				}
 				if per > tile && count*(per-tile) >= rows && 4*(per/2)*(per/2) >= rows {
 					t.Fatalf("%+v: a tile less than %d would cover %d rows", s, per, rows)
 				}

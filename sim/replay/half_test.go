@@ -81,8 +81,7 @@ func (l *lockstep) dispatch(i int, run func() error) error {
 	}
 	if a, ok := k.Parts[0].(*plan.Attend); ok {
 		check.Rebase(results[a.ML], twins[a.ML])
-		n, per := int(l.step.NKV), a.Splits.Per(int(l.step.NKV))
-		results[a.Out] = results[a.Out][:(n+per-1)/per*a.Heads*a.LatDim] // empty splits hold what was there before, maybe infinities
+		results[a.Out] = results[a.Out][:a.Splits.Used(int(l.step.NKV))*a.Heads*a.LatDim] // empty splits hold what was there before, maybe infinities
 	}
 	for slot, s := range k.Slots {
 		off, allowed := offBy(results[slot], twins[slot]), l.allowed(k, slot)

@@ -146,7 +146,7 @@ func (m *memory) squares(slot int) {
 // usedSplits is how many splits hold rows for a row of the kernel, and how many there are.
 func (m *memory) usedSplits(row int) (used, all int) {
 	s, n := m.arguments.splits, int(m.live[row].NKV)
-	return (n + s.Per(n) - 1) / s.Per(n), s.Count
+	return s.Used(n), s.Count
 }
 
 // partials makes n numbers that attention leaves for a row: [splits] results, without the

@@ -44,7 +44,7 @@ func (b *binder) splits(s plan.Splits, heads int) int {
 // over the splits that hold rows.
 func (c *combine) run(w *worker, head int, dst []float32) {
 	n := int(w.row.NKV)
-	used := (n + c.splits.Per(n) - 1) / c.splits.Per(n)
+	used := c.splits.Used(n)
 	m := float32(lowest)
 	for s := range used {
 		m = max(m, c.ml[2*(s*c.heads+head)])

@@ -41,7 +41,7 @@ func deepPositions(b *plan.Bundle) []int {
 // allSplits is the least number of rows with which every split has some.
 func allSplits(s plan.Splits) int {
 	for n := 1; ; n++ {
-		if per := s.Per(n); (n+per-1)/per == s.Count {
+		if s.Used(n) == s.Count {
 			return n
 		}
 	}
