@@ -27,7 +27,7 @@ func (p *Program) Shape(s *Step) spec.Shape {
 		if s.grouped() > 0 {
 			rows *= max(1, min(p.Width, p.Spec.MoE.NRoutedExperts/p.Spec.MoE.NumExpertsPerTok)) // all rows' experts
 		}
-		return spec.ProductShape(p.Spec.Class, p.Rows(s), rows, cols)
+		return spec.ProductShape(p.Spec.Class, p.Rows(s), spec.ProductSize{Rows: rows, Cols: cols, Pairs: s.pairs()})
 	}
 	shape := p.Spec.Tuning.ShapeFor(s.ShapeName(), p.Width, rows, cols)
 	if p.Few(s) {
@@ -66,6 +66,11 @@ func (s *Step) grouped() (n int) {
 		}
 	}
 	return n
+}
+
+// pairs says whether a step makes results of two rows of weights each.
+func (s *Step) pairs() bool {
+	return slices.ContainsFunc(s.Parts, func(part *Part) bool { return part.Find(SwiGLU) != nil })
 }
 
 // Results is what a shape follows from: how many results the matrices of a step give, of

@@ -10,7 +10,9 @@ import (
 // (docs/performance.md).
 
 // Up to allInputs rows every mat-vec decodes its weights once for the inputs of all rows. Up to
-// someInputs those do that a spec's tuning names for sequences of so many rows.
+// someInputs those do that a spec's tuning names for sequences of so many rows. Of eight rows none pays:
+// o_proj of DeepSeek-V2-Lite takes 3.8 µs instead of 2.8, the router and shared experts 10 instead of 5.5, on an
+// NVIDIA H100.
 const (
 	allInputs  = 2
 	someInputs = 4

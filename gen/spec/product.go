@@ -51,13 +51,19 @@ func ExpertShares(width, perRow, experts int) int {
 // Multiprocessors is how many a large GPU has: an NVIDIA H100 or H200.
 const Multiprocessors = 132
 
-// ProductShape is the shape of the threadgroups of a kernel of products with so many rows in all, of
-// cols columns each: measured on an NVIDIA H200 (docs/performance.md), not on Apple hardware.
-func ProductShape(class string, width, rows, cols int) Shape {
+// ProductSize is what the products of a kernel have in all.
+type ProductSize struct {
+	Rows, Cols int  // of the weights: results, and inputs of each
+	Pairs      bool // two rows give one result, as those of SwiGLU
+}
+
+// ProductShape is the shape of the threadgroups of a kernel of products for so many rows:
+// measured on NVIDIA GPUs (docs/performance.md), not on Apple hardware.
+func ProductShape(class string, width int, size ProductSize) Shape {
 	if tokens := ProductTokens(width); tokens < productTile {
-		return narrowShape(class, tokens, rows, cols)
+		return narrowShape(class, tokens, size)
 	}
-	switch threadgroups := (width + productTile - 1) / productTile * ((rows + 127) / 128); {
+	switch threadgroups := (width + productTile - 1) / productTile * ((size.Rows + 127) / 128); {
 	case threadgroups <= Multiprocessors: // one each: eight simdgroups, two of which share rows
 		return Shape{RowsPerSimdgroup: 32, Simdgroups: 8, SplitK: 2}
 	case threadgroups <= 2*Multiprocessors: // twice as many do not leave half of them idle in the end
@@ -96,20 +102,41 @@ func WhyProduct(width, rows, cols int) string {
 }
 
 // narrowShape is for batches, where the weights' way from memory counts: simdgroups that share rows take
-// steps of their own, and make half as many rows where there are few. Where there are few of NVIDIA's
-// threadgroups, whose memory is larger, eight simdgroups share rows, so that a multiprocessor has warps
-// enough to hide what each waits for: Youtu-LLM's 8 and 16 sessions ran at 5,661 and 8,769 tok/s, with four
-// at 5,313 and 8,254, on an NVIDIA H200.
-func narrowShape(class string, tokens, rows, cols int) Shape {
+// steps of their own, and make half as many rows where there are few.
+func narrowShape(class string, tokens int, size ProductSize) Shape {
 	s := Shape{RowsPerSimdgroup: 32, Simdgroups: 4, SplitK: 1}
-	for s.SplitK < s.Simdgroups && 2*s.SplitK*tokens <= productTile && 256*s.SplitK <= cols {
+	for s.SplitK < s.Simdgroups && 2*s.SplitK*tokens <= productTile && 256*s.SplitK <= size.Cols {
 		s.SplitK *= 2
 	}
-	if perGroup := 32 * s.Simdgroups / s.SplitK; (rows+perGroup-1)/perGroup < 2*Multiprocessors {
+	if perGroup := 32 * s.Simdgroups / s.SplitK; (size.Rows+perGroup-1)/perGroup < 2*Multiprocessors {
 		s.RowsPerSimdgroup = 16
 	}
-	if class == plan.ClassNVIDIA && s.SplitK == 4 && rows <= 16*2*Multiprocessors && 256*s.SplitK <= cols {
-		s.Simdgroups, s.SplitK = 8, 8
+	if class == plan.ClassNVIDIA {
+		return s.sharedByEight(tokens, size)
+	}
+	return s
+}
+
+// sharedByEight is such a shape where NVIDIA's threadgroups, whose memory is larger, are better off with eight
+// simdgroups, so that a multiprocessor has warps enough to hide what each waits for. Youtu-LLM's 8 and 16
+// sessions ran at 5,661 and 8,769 tok/s, with four at 5,313 and 8,254, on an NVIDIA H200. Of 8 sessions all
+// products but the head are: where some had four the next kernel started later, and DeepSeek-V2-Lite's 8 ran at
+// 2,948 tok/s instead of 3,002, Youtu-LLM's at 6,674 instead of 6,830, on an NVIDIA H100. Of 16 blocks of 32
+// rows, of which each multiprocessor has at most one, need four: Youtu-LLM's ran at 11,190 tok/s, with
+// eight at 10,963. Those of two matrices make only 16 rows of each.
+func (s Shape) sharedByEight(tokens int, size ProductSize) Shape {
+	const wave, head = 16 * Multiprocessors, 1 << 15 // rows: one block of 16 for each multiprocessor; more than any product but a head has
+	eight := Shape{RowsPerSimdgroup: 16, Simdgroups: 8, SplitK: 8}
+	switch rows, cols := size.Rows, size.Cols; {
+	case s.SplitK == 1:
+		return Shape{RowsPerSimdgroup: 16, Simdgroups: 8, SplitK: 1}
+	case tokens == 8 && (cols >= 2048 && rows <= head || cols >= 512 && rows <= wave):
+		return eight
+	case s.SplitK == 4 && cols >= 1024 && rows <= 2*wave:
+		if tokens == 16 && rows > wave && !size.Pairs {
+			return Shape{RowsPerSimdgroup: 32, Simdgroups: 4, SplitK: 4}
+		}
+		return eight
 	}
 	return s
 }

@@ -44,25 +44,33 @@ func TestExpertsThreadgroups(t *testing.T) {
 // TestProductShape: of a prompt's products, as many threadgroups as keep the multiprocessors busy.
 func TestProductShape(t *testing.T) {
 	for _, c := range []struct {
-		class             string
-		width, rows, cols int
-		want              Shape
+		class string
+		width int
+		size  ProductSize
+		want  Shape
 	}{
-		{"", 512, 2048, 6144, Shape{RowsPerSimdgroup: 32, Simdgroups: 8, SplitK: 2}},
-		{"", 512, 2112, 2048, Shape{RowsPerSimdgroup: 32, Simdgroups: 4, SplitK: 2}},
-		{"", 512, 12288, 2048, Shape{RowsPerSimdgroup: 32, Simdgroups: 4, SplitK: 1}},
-		{"", 2048, 2048, 2048, Shape{RowsPerSimdgroup: 32, Simdgroups: 4, SplitK: 1}},
-		{"", 16, 12288, 2048, Shape{RowsPerSimdgroup: 32, Simdgroups: 4, SplitK: 4}},
-		{plan.ClassNVIDIA, 512, 2048, 6144, Shape{RowsPerSimdgroup: 32, Simdgroups: 8, SplitK: 2}},
-		{plan.ClassNVIDIA, 16, 12288, 2048, Shape{RowsPerSimdgroup: 32, Simdgroups: 4, SplitK: 4}}, // threadgroups enough
-		{plan.ClassNVIDIA, 8, 2048, 6144, Shape{RowsPerSimdgroup: 16, Simdgroups: 8, SplitK: 8}},
-		{plan.ClassNVIDIA, 16, 3072, 1536, Shape{RowsPerSimdgroup: 16, Simdgroups: 8, SplitK: 8}},
-		{plan.ClassNVIDIA, 16, 2048, 768, Shape{RowsPerSimdgroup: 16, Simdgroups: 4, SplitK: 4}}, // less than a step for each of eight
-		{plan.ClassApple, 8, 2048, 6144, Shape{RowsPerSimdgroup: 16, Simdgroups: 4, SplitK: 4}},
-		{"", 16, 2048, 128, Shape{RowsPerSimdgroup: 16, Simdgroups: 4, SplitK: 1}},
+		{"", 512, ProductSize{Rows: 2048, Cols: 6144}, Shape{RowsPerSimdgroup: 32, Simdgroups: 8, SplitK: 2}},
+		{"", 512, ProductSize{Rows: 2112, Cols: 2048}, Shape{RowsPerSimdgroup: 32, Simdgroups: 4, SplitK: 2}},
+		{"", 512, ProductSize{Rows: 12288, Cols: 2048}, Shape{RowsPerSimdgroup: 32, Simdgroups: 4, SplitK: 1}},
+		{"", 2048, ProductSize{Rows: 2048, Cols: 2048}, Shape{RowsPerSimdgroup: 32, Simdgroups: 4, SplitK: 1}},
+		{"", 16, ProductSize{Rows: 12288, Cols: 2048}, Shape{RowsPerSimdgroup: 32, Simdgroups: 4, SplitK: 4}},
+		{plan.ClassNVIDIA, 512, ProductSize{Rows: 2048, Cols: 6144}, Shape{RowsPerSimdgroup: 32, Simdgroups: 8, SplitK: 2}},
+		{plan.ClassNVIDIA, 16, ProductSize{Rows: 12288, Cols: 2048}, Shape{RowsPerSimdgroup: 32, Simdgroups: 4, SplitK: 4}}, // threadgroups enough
+		{plan.ClassNVIDIA, 8, ProductSize{Rows: 2048, Cols: 6144}, Shape{RowsPerSimdgroup: 16, Simdgroups: 8, SplitK: 8}},
+		{plan.ClassNVIDIA, 8, ProductSize{Rows: 12288, Cols: 2048, Pairs: true}, Shape{RowsPerSimdgroup: 16, Simdgroups: 8, SplitK: 8}},
+		{plan.ClassNVIDIA, 8, ProductSize{Rows: 102400, Cols: 2048}, Shape{RowsPerSimdgroup: 32, Simdgroups: 4, SplitK: 4}}, // a head
+		{plan.ClassNVIDIA, 8, ProductSize{Rows: 2048, Cols: 512}, Shape{RowsPerSimdgroup: 16, Simdgroups: 8, SplitK: 8}},
+		{plan.ClassNVIDIA, 8, ProductSize{Rows: 5120, Cols: 512}, Shape{RowsPerSimdgroup: 16, Simdgroups: 4, SplitK: 4}},
+		{plan.ClassNVIDIA, 8, ProductSize{Rows: 8192, Cols: 128}, Shape{RowsPerSimdgroup: 16, Simdgroups: 8, SplitK: 1}},
+		{plan.ClassNVIDIA, 16, ProductSize{Rows: 2048, Cols: 2048}, Shape{RowsPerSimdgroup: 16, Simdgroups: 8, SplitK: 8}},
+		{plan.ClassNVIDIA, 16, ProductSize{Rows: 3072, Cols: 1536}, Shape{RowsPerSimdgroup: 32, Simdgroups: 4, SplitK: 4}}, // a block for each multiprocessor
+		{plan.ClassNVIDIA, 16, ProductSize{Rows: 3136, Cols: 2048, Pairs: true}, Shape{RowsPerSimdgroup: 16, Simdgroups: 8, SplitK: 8}},
+		{plan.ClassNVIDIA, 16, ProductSize{Rows: 2048, Cols: 768}, Shape{RowsPerSimdgroup: 16, Simdgroups: 4, SplitK: 4}}, // less than a step for each of eight
+		{plan.ClassApple, 8, ProductSize{Rows: 2048, Cols: 6144}, Shape{RowsPerSimdgroup: 16, Simdgroups: 4, SplitK: 4}},
+		{"", 16, ProductSize{Rows: 2048, Cols: 128}, Shape{RowsPerSimdgroup: 16, Simdgroups: 4, SplitK: 1}},
 	} {
-		if got := ProductShape(c.class, c.width, c.rows, c.cols); got != c.want {
-			t.Errorf("class %q, %d rows, %d × %d: %+v; expected %+v", c.class, c.width, c.rows, c.cols, got, c.want)
+		if got := ProductShape(c.class, c.width, c.size); got != c.want {
+			t.Errorf("class %q, %d rows, %+v: %+v; expected %+v", c.class, c.width, c.size, got, c.want)
 		}
 	}
 }

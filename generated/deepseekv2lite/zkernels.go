@@ -1772,7 +1772,7 @@ var kernelsNvidia = []plan.Kernel{
 	{
 		Name:    "embed_x4",
 		Doc:     docEmbed,
-		Threads: 128,
+		Threads: 256,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "w_embed_tokens", Elem: plan.ElemTyped},
@@ -1783,7 +1783,7 @@ var kernelsNvidia = []plan.Kernel{
 		},
 		Width: 4,
 		Parts: []plan.Part{
-			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 2048, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 8}},
+			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 2048, RowsPerGroup: 256, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 8}},
 		},
 		Variants: plan.Variants("embed_x4", typesEmbed),
 	},
@@ -1811,13 +1811,13 @@ var kernelsNvidia = []plan.Kernel{
 	{
 		Name:    "store_kv_k_b_x4",
 		Doc:     docStoreKvKB,
-		Threads: 128,
+		Threads: 256,
 		Slots:   slotsStoreKvKBX16,
 		Width:   4,
 		Args:    []int{6},
 		Parts: []plan.Part{
 			&plan.StoreKV{Lat: plan.Vec{Slot: 1, Stride: 512}, KPe: plan.Vec{Slot: 1, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 2560}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 3, HeadDim: 64, Dim: 64}},
-			&plan.MatVec{W: 6, Batch: 16, Rows: 512, Cols: 128, RowsPerGroup: 64, In: plan.Vec{Slot: 7, Stride: 192}, Out: plan.Vec{Slot: 8, Stride: 512}, Up: -1, Add: -1, Tokens: 8},
+			&plan.MatVec{W: 6, Batch: 16, Rows: 512, Cols: 128, RowsPerGroup: 128, In: plan.Vec{Slot: 7, Stride: 192}, Out: plan.Vec{Slot: 8, Stride: 512}, Up: -1, Add: -1, Tokens: 8},
 		},
 		Variants: plan.Variants("store_kv_k_b_x4", typesStoreKvKB),
 	},
@@ -1882,7 +1882,7 @@ var kernelsNvidia = []plan.Kernel{
 	{
 		Name:    "gate_up_x4",
 		Doc:     docGateUp,
-		Threads: 128,
+		Threads: 256,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "w_gate_proj", Elem: plan.ElemTyped},
@@ -1893,7 +1893,7 @@ var kernelsNvidia = []plan.Kernel{
 		},
 		Width: 4,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 10944, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10944}, Rescale: &plan.Rescale{Squares: 3, Count: 256, Eps: 1e-06}, Up: 4, Add: -1, Tokens: 8},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 10944, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10944}, Rescale: &plan.Rescale{Squares: 3, Count: 256, Eps: 1e-06}, Up: 4, Add: -1, Tokens: 8},
 		},
 		Variants: plan.Variants("gate_up_x4", typesQKvA),
 	},
@@ -2021,11 +2021,11 @@ var kernelsNvidia = []plan.Kernel{
 	{
 		Name:    "embed_x8",
 		Doc:     docEmbed,
-		Threads: 128,
+		Threads: 256,
 		Slots:   slotsEmbedX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 2048, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 16}},
+			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 2048, RowsPerGroup: 256, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 16}},
 		},
 		Variants: plan.Variants("embed_x8", typesEmbed),
 	},
@@ -2044,13 +2044,13 @@ var kernelsNvidia = []plan.Kernel{
 	{
 		Name:    "store_kv_k_b_x8",
 		Doc:     docStoreKvKB,
-		Threads: 128,
+		Threads: 256,
 		Slots:   slotsStoreKvKBX16,
 		Width:   8,
 		Args:    []int{6},
 		Parts: []plan.Part{
 			&plan.StoreKV{Lat: plan.Vec{Slot: 1, Stride: 512}, KPe: plan.Vec{Slot: 1, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 2560}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 3, HeadDim: 64, Dim: 64}},
-			&plan.MatVec{W: 6, Batch: 16, Rows: 512, Cols: 128, RowsPerGroup: 64, In: plan.Vec{Slot: 7, Stride: 192}, Out: plan.Vec{Slot: 8, Stride: 512}, Up: -1, Add: -1, Tokens: 8},
+			&plan.MatVec{W: 6, Batch: 16, Rows: 512, Cols: 128, RowsPerGroup: 128, In: plan.Vec{Slot: 7, Stride: 192}, Out: plan.Vec{Slot: 8, Stride: 512}, Up: -1, Add: -1, Tokens: 8},
 		},
 		Variants: plan.Variants("store_kv_k_b_x8", typesStoreKvKB),
 	},
@@ -2076,7 +2076,7 @@ var kernelsNvidia = []plan.Kernel{
 	{
 		Name:    "combine_x8",
 		Doc:     docCombineX16,
-		Threads: 128,
+		Threads: 256,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Stride: 131072},
@@ -2092,12 +2092,12 @@ var kernelsNvidia = []plan.Kernel{
 	{
 		Name:    "v_b_x8",
 		Doc:     docVBX16,
-		Threads: 128,
+		Threads: 256,
 		Slots:   slotsVBX16,
 		Width:   8,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 16, Rows: 128, Cols: 512, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 512}, Out: plan.Vec{Slot: 3, Stride: 128}, Up: -1, Add: -1, Tokens: 8},
+			&plan.MatVec{W: 1, Batch: 16, Rows: 128, Cols: 512, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 512}, Out: plan.Vec{Slot: 3, Stride: 128}, Up: -1, Add: -1, Tokens: 8},
 		},
 		Variants: plan.Variants("v_b_x8", typesEmbed),
 	},
@@ -2115,11 +2115,11 @@ var kernelsNvidia = []plan.Kernel{
 	{
 		Name:    "gate_up_x8",
 		Doc:     docGateUp,
-		Threads: 128,
+		Threads: 256,
 		Slots:   slotsGateUpX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 10944, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10944}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-06}, Up: 4, Add: -1, Tokens: 8},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 10944, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10944}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-06}, Up: 4, Add: -1, Tokens: 8},
 		},
 		Variants: plan.Variants("gate_up_x8", typesQKvA),
 	},
@@ -2137,12 +2137,12 @@ var kernelsNvidia = []plan.Kernel{
 	{
 		Name:    "router_shared_gate_shared_up_x8",
 		Doc:     docRouterSharedGateSharedUp,
-		Threads: 128,
+		Threads: 256,
 		Slots:   slotsRouterSharedGateSharedUpX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 64, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 8},
-			&plan.MatVec{W: 5, Batch: 1, Rows: 2816, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 2816}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-06}, Up: 6, Add: -1, Tokens: 8},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 64, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 8},
+			&plan.MatVec{W: 5, Batch: 1, Rows: 2816, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 2816}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-06}, Up: 6, Add: -1, Tokens: 8},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up_x8", typesRouterSharedGateSharedUp),
 	},
@@ -2185,22 +2185,22 @@ var kernelsNvidia = []plan.Kernel{
 	{
 		Name:    "attn_norm_x8",
 		Doc:     docAttnNormX16,
-		Threads: 128,
+		Threads: 256,
 		Slots:   slotsAttnNormX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 6, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
+			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 6, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 256, HandOver: &plan.HandOver{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
 		},
 		Variants: plan.Variants("attn_norm_x8", typesCombineX16),
 	},
 	{
 		Name:    "final_norm_x8",
 		Doc:     docFinalNormX16,
-		Threads: 128,
+		Threads: 256,
 		Slots:   slotsAttnNormX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 6, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
+			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 6, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 256, HandOver: &plan.HandOver{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
 		},
 		Variants: plan.Variants("final_norm_x8", typesCombineX16),
 	},
@@ -2230,36 +2230,36 @@ var kernelsNvidia = []plan.Kernel{
 	{
 		Name:    "embed_x16",
 		Doc:     docEmbed,
-		Threads: 128,
+		Threads: 256,
 		Slots:   slotsEmbedX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 2048, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 16}},
+			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 2048, RowsPerGroup: 256, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 16}},
 		},
 		Variants: plan.Variants("embed_x16", typesEmbed),
 	},
 	{
 		Name:    "q_kv_a_x16",
 		Doc:     docQKvA,
-		Threads: 256,
+		Threads: 128,
 		Slots:   slotsQKvAX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 3072, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 3072}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1, Tokens: 16},
-			&plan.MatVec{W: 6, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 576}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 3072, Cols: 2048, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 3072}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1, Tokens: 16},
+			&plan.MatVec{W: 6, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 576}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 16},
 		},
 		Variants: plan.Variants("q_kv_a_x16", typesQKvA),
 	},
 	{
 		Name:    "store_kv_k_b_x16",
 		Doc:     docStoreKvKB,
-		Threads: 128,
+		Threads: 256,
 		Slots:   slotsStoreKvKBX16,
 		Width:   16,
 		Args:    []int{6},
 		Parts: []plan.Part{
 			&plan.StoreKV{Lat: plan.Vec{Slot: 1, Stride: 512}, KPe: plan.Vec{Slot: 1, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 2560}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 3, HeadDim: 64, Dim: 64}},
-			&plan.MatVec{W: 6, Batch: 16, Rows: 512, Cols: 128, RowsPerGroup: 64, In: plan.Vec{Slot: 7, Stride: 192}, Out: plan.Vec{Slot: 8, Stride: 512}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{W: 6, Batch: 16, Rows: 512, Cols: 128, RowsPerGroup: 128, In: plan.Vec{Slot: 7, Stride: 192}, Out: plan.Vec{Slot: 8, Stride: 512}, Up: -1, Add: -1, Tokens: 16},
 		},
 		Variants: plan.Variants("store_kv_k_b_x16", typesStoreKvKB),
 	},
@@ -2277,7 +2277,7 @@ var kernelsNvidia = []plan.Kernel{
 	{
 		Name:    "combine_x16",
 		Doc:     docCombineX16,
-		Threads: 128,
+		Threads: 256,
 		Slots:   slotsCombineX16,
 		Width:   16,
 		Parts: []plan.Part{
@@ -2381,22 +2381,22 @@ var kernelsNvidia = []plan.Kernel{
 	{
 		Name:    "attn_norm_x16",
 		Doc:     docAttnNormX16,
-		Threads: 128,
+		Threads: 256,
 		Slots:   slotsAttnNormX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 6, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
+			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 6, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 256, HandOver: &plan.HandOver{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
 		},
 		Variants: plan.Variants("attn_norm_x16", typesCombineX16),
 	},
 	{
 		Name:    "final_norm_x16",
 		Doc:     docFinalNormX16,
-		Threads: 128,
+		Threads: 256,
 		Slots:   slotsAttnNormX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 6, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
+			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 6, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 256, HandOver: &plan.HandOver{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
 		},
 		Variants: plan.Variants("final_norm_x16", typesCombineX16),
 	},

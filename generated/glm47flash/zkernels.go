@@ -1849,11 +1849,11 @@ var kernelsNvidia = []plan.Kernel{
 	{
 		Name:    "embed_x4",
 		Doc:     docEmbed,
-		Threads: 128,
+		Threads: 256,
 		Slots:   slotsEmbedX16,
 		Width:   4,
 		Parts: []plan.Part{
-			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 2048, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 16}},
+			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 2048, RowsPerGroup: 256, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 16}},
 		},
 		Variants: plan.Variants("embed_x4", typesEmbed),
 	},
@@ -1884,12 +1884,12 @@ var kernelsNvidia = []plan.Kernel{
 	{
 		Name:    "k_b_x4",
 		Doc:     docKB,
-		Threads: 128,
+		Threads: 256,
 		Slots:   slotsKBX16,
 		Width:   4,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 20, Rows: 512, Cols: 192, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 512}, Up: -1, Add: -1, Tokens: 8},
+			&plan.MatVec{W: 1, Batch: 20, Rows: 512, Cols: 192, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 512}, Up: -1, Add: -1, Tokens: 8},
 		},
 		Variants: plan.Variants("k_b_x4", typesKB),
 	},
@@ -1945,11 +1945,11 @@ var kernelsNvidia = []plan.Kernel{
 	{
 		Name:    "gate_up_x4",
 		Doc:     docGateUp,
-		Threads: 128,
+		Threads: 256,
 		Slots:   slotsGateUpX16,
 		Width:   4,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 10240, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10240}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-05}, Up: 4, Add: -1, Tokens: 8},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 10240, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10240}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-05}, Up: 4, Add: -1, Tokens: 8},
 		},
 		Variants: plan.Variants("gate_up_x4", typesQAKvA),
 	},
@@ -2050,11 +2050,11 @@ var kernelsNvidia = []plan.Kernel{
 	{
 		Name:    "embed_x8",
 		Doc:     docEmbed,
-		Threads: 128,
+		Threads: 256,
 		Slots:   slotsEmbedX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 2048, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 16}},
+			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 2048, RowsPerGroup: 256, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 16}},
 		},
 		Variants: plan.Variants("embed_x8", typesEmbed),
 	},
@@ -2085,12 +2085,12 @@ var kernelsNvidia = []plan.Kernel{
 	{
 		Name:    "k_b_x8",
 		Doc:     docKB,
-		Threads: 128,
+		Threads: 256,
 		Slots:   slotsKBX16,
 		Width:   8,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 20, Rows: 512, Cols: 192, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 512}, Up: -1, Add: -1, Tokens: 8},
+			&plan.MatVec{W: 1, Batch: 20, Rows: 512, Cols: 192, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 512}, Up: -1, Add: -1, Tokens: 8},
 		},
 		Variants: plan.Variants("k_b_x8", typesKB),
 	},
@@ -2116,7 +2116,7 @@ var kernelsNvidia = []plan.Kernel{
 	{
 		Name:    "combine_x8",
 		Doc:     docCombineX16,
-		Threads: 128,
+		Threads: 256,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Stride: 163840},
@@ -2155,11 +2155,11 @@ var kernelsNvidia = []plan.Kernel{
 	{
 		Name:    "gate_up_x8",
 		Doc:     docGateUp,
-		Threads: 128,
+		Threads: 256,
 		Slots:   slotsGateUpX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 10240, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10240}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-05}, Up: 4, Add: -1, Tokens: 8},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 10240, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10240}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-05}, Up: 4, Add: -1, Tokens: 8},
 		},
 		Variants: plan.Variants("gate_up_x8", typesQAKvA),
 	},
@@ -2225,22 +2225,22 @@ var kernelsNvidia = []plan.Kernel{
 	{
 		Name:    "attn_norm_x8",
 		Doc:     docAttnNormX16,
-		Threads: 128,
+		Threads: 256,
 		Slots:   slotsAttnNormX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 4, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
+			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 4, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 256, HandOver: &plan.HandOver{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
 		},
 		Variants: plan.Variants("attn_norm_x8", typesCombineX16),
 	},
 	{
 		Name:    "final_norm_x8",
 		Doc:     docFinalNormX16,
-		Threads: 128,
+		Threads: 256,
 		Slots:   slotsAttnNormX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 4, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
+			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 4, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 256, HandOver: &plan.HandOver{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
 		},
 		Variants: plan.Variants("final_norm_x8", typesCombineX16),
 	},
@@ -2270,11 +2270,11 @@ var kernelsNvidia = []plan.Kernel{
 	{
 		Name:    "embed_x16",
 		Doc:     docEmbed,
-		Threads: 128,
+		Threads: 256,
 		Slots:   slotsEmbedX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 2048, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 16}},
+			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 2048, RowsPerGroup: 256, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 16}},
 		},
 		Variants: plan.Variants("embed_x16", typesEmbed),
 	},
@@ -2305,12 +2305,12 @@ var kernelsNvidia = []plan.Kernel{
 	{
 		Name:    "k_b_x16",
 		Doc:     docKB,
-		Threads: 128,
+		Threads: 256,
 		Slots:   slotsKBX16,
 		Width:   16,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 20, Rows: 512, Cols: 192, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 512}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{W: 1, Batch: 20, Rows: 512, Cols: 192, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 512}, Up: -1, Add: -1, Tokens: 16},
 		},
 		Variants: plan.Variants("k_b_x16", typesKB),
 	},
@@ -2328,7 +2328,7 @@ var kernelsNvidia = []plan.Kernel{
 	{
 		Name:    "combine_x16",
 		Doc:     docCombineX16,
-		Threads: 128,
+		Threads: 256,
 		Slots:   slotsCombineX16,
 		Width:   16,
 		Parts: []plan.Part{
@@ -2432,22 +2432,22 @@ var kernelsNvidia = []plan.Kernel{
 	{
 		Name:    "attn_norm_x16",
 		Doc:     docAttnNormX16,
-		Threads: 128,
+		Threads: 256,
 		Slots:   slotsAttnNormX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 4, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
+			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 4, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 256, HandOver: &plan.HandOver{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
 		},
 		Variants: plan.Variants("attn_norm_x16", typesCombineX16),
 	},
 	{
 		Name:    "final_norm_x16",
 		Doc:     docFinalNormX16,
-		Threads: 128,
+		Threads: 256,
 		Slots:   slotsAttnNormX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 4, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
+			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 4, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 256, HandOver: &plan.HandOver{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
 		},
 		Variants: plan.Variants("final_norm_x16", typesCombineX16),
 	},

@@ -1323,11 +1323,11 @@ var kernelsNvidia = []plan.Kernel{
 	{
 		Name:    "embed_x4",
 		Doc:     docEmbed,
-		Threads: 128,
+		Threads: 256,
 		Slots:   slotsEmbedX16,
 		Width:   4,
 		Parts: []plan.Part{
-			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 2048, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 16}},
+			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 2048, RowsPerGroup: 256, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 16}},
 		},
 		Variants: plan.Variants("embed_x4", typesEmbed),
 	},
@@ -1358,12 +1358,12 @@ var kernelsNvidia = []plan.Kernel{
 	{
 		Name:    "k_b_x4",
 		Doc:     docKB,
-		Threads: 128,
+		Threads: 256,
 		Slots:   slotsKBX16,
 		Width:   4,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 16, Rows: 512, Cols: 128, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 192}, Out: plan.Vec{Slot: 3, Stride: 512}, Up: -1, Add: -1, Tokens: 8},
+			&plan.MatVec{W: 1, Batch: 16, Rows: 512, Cols: 128, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 192}, Out: plan.Vec{Slot: 3, Stride: 512}, Up: -1, Add: -1, Tokens: 8},
 		},
 		Variants: plan.Variants("k_b_x4", typesKB),
 	},
@@ -1419,11 +1419,11 @@ var kernelsNvidia = []plan.Kernel{
 	{
 		Name:    "gate_up_x4",
 		Doc:     docGateUp,
-		Threads: 128,
+		Threads: 256,
 		Slots:   slotsGateUpX16,
 		Width:   4,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 6144, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 6144}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-06}, Up: 4, Add: -1, Tokens: 8},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 6144, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 6144}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-06}, Up: 4, Add: -1, Tokens: 8},
 		},
 		Variants: plan.Variants("gate_up_x4", typesQAKvA),
 	},
@@ -1464,11 +1464,11 @@ var kernelsNvidia = []plan.Kernel{
 	{
 		Name:    "embed_x8",
 		Doc:     docEmbed,
-		Threads: 128,
+		Threads: 256,
 		Slots:   slotsEmbedX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 2048, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 16}},
+			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 2048, RowsPerGroup: 256, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 16}},
 		},
 		Variants: plan.Variants("embed_x8", typesEmbed),
 	},
@@ -1499,12 +1499,12 @@ var kernelsNvidia = []plan.Kernel{
 	{
 		Name:    "k_b_x8",
 		Doc:     docKB,
-		Threads: 128,
+		Threads: 256,
 		Slots:   slotsKBX16,
 		Width:   8,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 16, Rows: 512, Cols: 128, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 192}, Out: plan.Vec{Slot: 3, Stride: 512}, Up: -1, Add: -1, Tokens: 8},
+			&plan.MatVec{W: 1, Batch: 16, Rows: 512, Cols: 128, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 192}, Out: plan.Vec{Slot: 3, Stride: 512}, Up: -1, Add: -1, Tokens: 8},
 		},
 		Variants: plan.Variants("k_b_x8", typesKB),
 	},
@@ -1530,7 +1530,7 @@ var kernelsNvidia = []plan.Kernel{
 	{
 		Name:    "combine_x8",
 		Doc:     docCombineX16,
-		Threads: 128,
+		Threads: 256,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Stride: 131072},
@@ -1546,12 +1546,12 @@ var kernelsNvidia = []plan.Kernel{
 	{
 		Name:    "v_b_x8",
 		Doc:     docVBX16,
-		Threads: 128,
+		Threads: 256,
 		Slots:   slotsVBX16,
 		Width:   8,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 16, Rows: 128, Cols: 512, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 512}, Out: plan.Vec{Slot: 3, Stride: 128}, Up: -1, Add: -1, Tokens: 8},
+			&plan.MatVec{W: 1, Batch: 16, Rows: 128, Cols: 512, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 512}, Out: plan.Vec{Slot: 3, Stride: 128}, Up: -1, Add: -1, Tokens: 8},
 		},
 		Variants: plan.Variants("v_b_x8", typesVB),
 	},
@@ -1569,11 +1569,11 @@ var kernelsNvidia = []plan.Kernel{
 	{
 		Name:    "gate_up_x8",
 		Doc:     docGateUp,
-		Threads: 128,
+		Threads: 256,
 		Slots:   slotsGateUpX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 6144, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 6144}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-06}, Up: 4, Add: -1, Tokens: 8},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 6144, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 6144}, Rescale: &plan.Rescale{Squares: 3, Count: 128, Eps: 1e-06}, Up: 4, Add: -1, Tokens: 8},
 		},
 		Variants: plan.Variants("gate_up_x8", typesQAKvA),
 	},
@@ -1614,11 +1614,11 @@ var kernelsNvidia = []plan.Kernel{
 	{
 		Name:    "embed_x16",
 		Doc:     docEmbed,
-		Threads: 128,
+		Threads: 256,
 		Slots:   slotsEmbedX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 2048, RowsPerGroup: 128, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 16}},
+			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 2048, RowsPerGroup: 256, HandOver: &plan.HandOver{Weight: 3, Ready: 4, Squares: 5, Group: 16}},
 		},
 		Variants: plan.Variants("embed_x16", typesEmbed),
 	},
@@ -1637,11 +1637,11 @@ var kernelsNvidia = []plan.Kernel{
 	{
 		Name:    "q_b_store_kv_x16",
 		Doc:     docQBStoreKv,
-		Threads: 256,
+		Threads: 128,
 		Slots:   slotsQBStoreKvX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 3072, Cols: 1536, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 3072}, Rescale: &plan.Rescale{Squares: 3, Count: 96, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1, Tokens: 16},
+			&plan.MatVec{W: 1, Batch: 1, Rows: 3072, Cols: 1536, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 3072}, Rescale: &plan.Rescale{Squares: 3, Count: 96, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1, Tokens: 16},
 			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 512}, KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 2048}, Norm: &plan.Norm{Weight: 7, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
 		},
 		Variants: plan.Variants("q_b_store_kv_x16", typesQBStoreKv),
@@ -1649,12 +1649,12 @@ var kernelsNvidia = []plan.Kernel{
 	{
 		Name:    "k_b_x16",
 		Doc:     docKB,
-		Threads: 128,
+		Threads: 256,
 		Slots:   slotsKBX16,
 		Width:   16,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 16, Rows: 512, Cols: 128, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 192}, Out: plan.Vec{Slot: 3, Stride: 512}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{W: 1, Batch: 16, Rows: 512, Cols: 128, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 192}, Out: plan.Vec{Slot: 3, Stride: 512}, Up: -1, Add: -1, Tokens: 16},
 		},
 		Variants: plan.Variants("k_b_x16", typesKB),
 	},
@@ -1672,7 +1672,7 @@ var kernelsNvidia = []plan.Kernel{
 	{
 		Name:    "combine_x16",
 		Doc:     docCombineX16,
-		Threads: 128,
+		Threads: 256,
 		Slots:   slotsCombineX16,
 		Width:   16,
 		Parts: []plan.Part{
