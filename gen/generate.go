@@ -139,9 +139,9 @@ func checkKernels(s *spec.Spec, programs []*ir.Program) error {
 	}
 	of := map[int][]string{}
 	for _, p := range programs {
-		for _, step := range p.Steps {
-			if rows, _ := p.Results(step); rows > 0 && p.Width > 1 && !p.Matrices(step) {
-				of[p.Width] = append(of[p.Width], step.ShapeName())
+		for _, launch := range p.Launches {
+			if rows, _ := p.Results(launch); rows > 0 && p.Width > 1 && !p.Matrices(launch) {
+				of[p.Width] = append(of[p.Width], launch.ShapeName())
 			}
 		}
 	}
@@ -153,7 +153,7 @@ func checkKernels(s *spec.Spec, programs []*ir.Program) error {
 func kernelNames(programs []*ir.Program) []string {
 	var names []string
 	for _, p := range programs {
-		for _, s := range p.Steps {
+		for _, s := range p.Launches {
 			if !slices.Contains(names, s.Name()) {
 				names = append(names, s.Name())
 			}

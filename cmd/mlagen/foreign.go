@@ -22,16 +22,16 @@ func (t *tree) foreign() error {
 		return err
 	}
 	for _, path := range paths {
-		if why := t.stranger(path); why != "" {
+		if why := t.notOurs(path); why != "" {
 			return fmt.Errorf("%s %s; give -out another folder than %s", path, why, folder)
 		}
 	}
 	return nil
 }
 
-// stranger says why a file is not of the bundle that t is for; "": it is, or it is none
+// notOurs says why a file is not of the bundle that t is for; "": it is, or it is none
 // of mlagen's and not in the way.
-func (t *tree) stranger(path string) string {
+func (t *tree) notOurs(path string) string {
 	line, ours := headed(path), t.has(path)
 	switch {
 	case line == "" && ours:

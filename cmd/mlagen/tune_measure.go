@@ -243,7 +243,7 @@ func (t *trial) token(depth int) (time.Duration, error) {
 	depth = min(depth, len(list)-1)
 	var times []time.Duration
 	for range prompts {
-		if err := t.session.Pretend(list[:depth]); err != nil {
+		if err := t.session.FillForBench(list[:depth]); err != nil {
 			return 0, err
 		}
 		start := time.Now()

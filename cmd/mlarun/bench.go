@@ -171,7 +171,7 @@ func (l *loaded) measure(depths, batches, prompts []int, decode, repeat int, emp
 	defer p.clear()
 	prepare := func(depth int) error {
 		if empty {
-			return l.Pretend(tokens[:depth])
+			return l.FillForBench(tokens[:depth])
 		}
 		return l.Sync(ctx, tokens[:depth], nil)
 	}

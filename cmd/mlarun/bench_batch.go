@@ -22,7 +22,7 @@ func (l *loaded) runBatch(ctx context.Context, n, depth int, tokens []int32) (to
 			return timed{}, err
 		}
 		defer func() { err = errors.Join(err, s.Close()) }()
-		if err := s.Pretend(tokens[:depth]); err != nil {
+		if err := s.FillForBench(tokens[:depth]); err != nil {
 			return timed{}, err
 		}
 		rows = append(rows, engine.Row{Session: s})
@@ -68,7 +68,7 @@ const mostDifferent = 0.9
 func runAhead(ctx context.Context, ahead *engine.StepsAhead, steps int) (different float64, err error) {
 	all := 0
 	for asked, done := 0, 0; done < steps; done++ {
-		for ; asked < steps && ahead.Flying() < ahead.Most(); asked++ {
+		for ; asked < steps && ahead.InFlight() < ahead.Most(); asked++ {
 			if err := errors.Join(ctx.Err(), ahead.Ask()); err != nil {
 				return 0, err
 			}

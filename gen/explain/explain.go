@@ -53,16 +53,16 @@ func sequence(b *plan.Bundle, width int) *plan.Sequence {
 	return &plan.Sequence{Width: 1, Dispatches: b.Decode, Head: b.Head}
 }
 
-// trace is a program, and in which steps its ops were after every pass.
+// trace is a program, and in which launches its ops were after every pass.
 type trace struct {
 	program *ir.Program
 	after   []stage
 }
 
-// stage is where ops are after a pass: the number of their steps.
+// stage is where ops are after a pass: the number of their launches.
 type stage struct {
-	pass string
-	step map[*ir.Op]int
+	pass   string
+	launch map[*ir.Op]int
 }
 
 // watch compiles a program.
@@ -70,7 +70,7 @@ func watch(s *spec.Spec, width int) (*trace, error) {
 	t := &trace{program: lower.Lower(s, width)}
 	err := pass.Compile(t.program, pass.Options{Observe: func(name string, p *ir.Program) error {
 		at := map[*ir.Op]int{}
-		for i, s := range p.Steps {
+		for i, s := range p.Launches {
 			for _, part := range s.Parts {
 				for _, op := range part.Ops {
 					at[op] = i
@@ -83,12 +83,12 @@ func watch(s *spec.Spec, width int) (*trace, error) {
 	return t, err
 }
 
-// kernels explains those of a sequence, whose dispatches are the program's steps; that which
-// moves the wanted rows to the front of the head has no step.
+// kernels explains those of a sequence, whose dispatches are the program's launches; that which
+// moves the wanted rows to the front of the head has no launch.
 func (t *trace) kernels(b *plan.Bundle, q *plan.Sequence) []Kernel {
 	var list []Kernel
 	at := map[int]int{} // of the list, by number of the kernel
-	steps := t.program.Steps
+	launches := t.program.Launches
 	for i := range q.Dispatches {
 		d := &q.Dispatches[i]
 		k := &b.Kernels[d.Kernel]
@@ -104,8 +104,8 @@ func (t *trace) kernels(b *plan.Bundle, q *plan.Sequence) []Kernel {
 			e.Shape = shapeOf(k)
 			continue
 		}
-		s := steps[0]
-		steps = steps[1:]
+		s := launches[0]
+		launches = launches[1:]
 		if !known {
 			e.Passes, e.Notes, e.Shape = t.passes(s), notes(s), t.shape(k, s)
 		}
@@ -116,9 +116,9 @@ func (t *trace) kernels(b *plan.Bundle, q *plan.Sequence) []Kernel {
 	return list
 }
 
-// passes lists those that have changed which of a step's ops are together, or have made one
+// passes lists those that have changed which of a launch's ops are together, or have made one
 // of them, with what they are for.
-func (t *trace) passes(s *ir.Step) (list []string) {
+func (t *trace) passes(s *ir.Launch) (list []string) {
 	var ops []*ir.Op
 	for _, part := range s.Parts {
 		ops = append(ops, part.Ops...)
@@ -132,26 +132,26 @@ func (t *trace) passes(s *ir.Step) (list []string) {
 	return list
 }
 
-// together says of each op which is the first of the ops that is in one step with it; -1: the
+// together says of each op which is the first of the ops that is in one launch with it; -1: the
 // op is not there yet.
 func together(ops []*ir.Op, at *stage) []int {
 	first := make([]int, len(ops))
 	for i, op := range ops {
-		n, ok := at.step[op]
+		n, ok := at.launch[op]
 		if !ok {
 			first[i] = -1
 			continue
 		}
 		first[i] = slices.IndexFunc(ops, func(o *ir.Op) bool {
-			m, ok := at.step[o]
+			m, ok := at.launch[o]
 			return ok && m == n
 		})
 	}
 	return first
 }
 
-// notes are those that passes have left on a step's ops.
-func notes(s *ir.Step) (list []string) {
+// notes are those that passes have left on a launch's ops.
+func notes(s *ir.Launch) (list []string) {
 	for _, part := range s.Parts {
 		for _, op := range part.Ops {
 			list = append(list, op.Notes...)
@@ -161,7 +161,7 @@ func notes(s *ir.Step) (list []string) {
 }
 
 // shape says how a kernel's work is dealt, and why so.
-func (t *trace) shape(k *plan.Kernel, s *ir.Step) string {
+func (t *trace) shape(k *plan.Kernel, s *ir.Launch) string {
 	text := shapeOf(k)
 	tuning := &t.program.Spec.Tuning
 	rows, cols := t.program.Results(s)

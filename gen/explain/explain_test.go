@@ -59,7 +59,7 @@ func find(t *testing.T, list []explain.Kernel, name string) (k explain.Kernel, t
 func TestExplain(t *testing.T) {
 	list := kernels(t, "../lower/testdata/small.yaml", "")
 	for name, want := range map[string][]string{
-		"embed":        {"  runs     once a replay of one row, outside the layers\n", "hand_over: it writes x·w", "  waits    for nothing\n"},
+		"embed":        {"  runs     once a replay of one row, outside the layers\n", "norm_partial: it writes x·w", "  waits    for nothing\n"},
 		"q_a_kv_a":     {"merge_qkv_a: ", "in the layers 0-1\n", "it reads ready, which embed writes"},
 		"q_b_store_kv": {"fuse_store_kv: ", "fuse_rope: ", "merge_store_kv: ", "it reads ready, which q_a_kv_a writes"},
 		"attend":       {"absorb: move W_UK", "split_kv: the cache is cut into at most 4 splits of whole tiles of 2 rows", "tuning.attention: splits 4, tile 2", "64 latent elements and 16 of the rotated key, for all 2 heads"},
@@ -79,7 +79,7 @@ func TestExplain(t *testing.T) {
 	if k, _ := find(t, list, "k_b"); len(k.Passes) != 1 || !strings.HasPrefix(k.Passes[0], "absorb: ") {
 		t.Errorf("k_b is of %q", k.Passes)
 	}
-	if k, _ := find(t, list, "embed"); len(k.Passes) != 1 || !strings.HasPrefix(k.Passes[0], "hand_over: ") {
+	if k, _ := find(t, list, "embed"); len(k.Passes) != 1 || !strings.HasPrefix(k.Passes[0], "norm_partial: ") {
 		t.Errorf("embed is of %q", k.Passes)
 	}
 }

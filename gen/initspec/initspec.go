@@ -76,7 +76,7 @@ func Generate(f *gguf.File, out string, activations ...string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Path, err)
 	}
-	if err := strangers(f, s); err != nil {
+	if err := unexpectedTensors(f, s); err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Path, err)
 	}
 	s.Quants = []spec.Quant{q}

@@ -167,10 +167,10 @@ func profileName(path string) string {
 	return name
 }
 
-// strangers refuses a tensor that no weight of the model is made of: computing without
+// unexpectedTensors refuses a tensor that no weight of the model is made of: computing without
 // it would give other numbers than the file's author meant. Blocks behind the last layer
 // are multi-token prediction.
-func strangers(f *gguf.File, s *spec.Spec) error {
+func unexpectedTensors(f *gguf.File, s *spec.Spec) error {
 	known := map[string]bool{}
 	for _, name := range gguf.ArchitectureOf(s.Architecture).Besides {
 		known[name] = true

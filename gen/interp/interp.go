@@ -85,7 +85,7 @@ func (m *Machine) Rows(rows []Row) ([][]float64, error) {
 	}
 	logits := make([][]float64, len(rows))
 	var err error
-	m.p.Ops(func(_ *ir.Step, _ *ir.Part, op *ir.Op) {
+	m.p.Ops(func(_ *ir.Launch, _ *ir.Part, op *ir.Op) {
 		for i := range m.rows {
 			if err != nil {
 				return
@@ -126,7 +126,7 @@ var formulas = map[ir.Kind]func(m *Machine, op *ir.Op){
 	ir.Expand: expand, ir.Attention: attention, ir.LatentAttn: latentAttention, ir.AttendSplit: attendSplit,
 	ir.Combine: combine, ir.SwiGLU: swiglu, ir.Add: add, ir.Scores: scores, ir.TopK: topK,
 	ir.RouteWeights: routeWeights, ir.ExpertsMatVec: expertsMatVec, ir.WeightedSum: weightedSum,
-	ir.HandOver: handOver, ir.Rescale: rescale, ir.SquaredReLU: squaredReLU, ir.GroupExperts: groupExperts,
+	ir.NormPartial: normPartial, ir.NormApply: normApply, ir.SquaredReLU: squaredReLU, ir.GroupExperts: groupExperts,
 }
 
 // in is entry b of an op's i-th input.

@@ -55,7 +55,7 @@ func (b *bench) check(what string, op *ir.Op, want ...float64) {
 		n /= 2 // indices, then weights
 	}
 	op.Out = []*ir.Value{b.m.p.NewValue("out", 0, n)}
-	if op.Kind == ir.HandOver {
+	if op.Kind == ir.NormPartial {
 		op.Out = append(op.Out, b.m.p.NewValue("squares", 0, n/op.Group))
 	}
 	if err := b.m.run(op); err != nil {
@@ -81,8 +81,8 @@ func TestFormulas(t *testing.T) {
 	b.check("embed", &ir.Op{Kind: ir.Embed, W: b.weight("E", 1, 2, 2)}, 3, 4)
 	b.check("rms_norm", &ir.Op{Kind: ir.RMSNorm, In: []ir.Ref{b.value(1, 7)}, W: b.weight("g", 1, 1, 2), Eps: 0}, 2./5, -7./5)
 	b.check("rms_norm with eps", &ir.Op{Kind: ir.RMSNorm, In: []ir.Ref{b.value(1, 1)}, W: b.weight("g", 1, 1, 2), Eps: 3}, 1, -.5)
-	b.check("hand_over", &ir.Op{Kind: ir.HandOver, In: []ir.Ref{b.value(1, 7)}, W: b.weight("g", 1, 1, 2), Group: 2}, 2, -7)
-	b.check("rescale", &ir.Op{Kind: ir.Rescale, In: []ir.Ref{b.value(2, -7), b.value(1, 49)}, Eps: 0}, 2./5, -7./5)
+	b.check("norm_partial", &ir.Op{Kind: ir.NormPartial, In: []ir.Ref{b.value(1, 7)}, W: b.weight("g", 1, 1, 2), Group: 2}, 2, -7)
+	b.check("norm_apply", &ir.Op{Kind: ir.NormApply, In: []ir.Ref{b.value(2, -7), b.value(1, 49)}, Eps: 0}, 2./5, -7./5)
 	b.check("mat_vec", &ir.Op{Kind: ir.MatVec, In: []ir.Ref{b.value(1, 10)}, W: b.weight("A", 1, 3, 2), Batch: 1}, 21, 43, 65)
 	x := b.value(1, 10, 2, 20)
 	b.check("mat_vec per head", &ir.Op{Kind: ir.MatVec, In: []ir.Ref{ir.Batched(x.V, 0, 2, 2)}, W: b.weight("X", 2, 2, 2), Batch: 2}, 1, 10, 130, 174)

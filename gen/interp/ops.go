@@ -36,7 +36,7 @@ func rmsNorm(m *Machine, op *ir.Op) {
 	}
 }
 
-func handOver(m *Machine, op *ir.Op) {
+func normPartial(m *Machine, op *ir.Op) {
 	x, ready, squares := m.in(op, 0, 0), m.out(op, 0), m.out(op, 1)
 	w, _, _ := m.weight(op, 0, 0)
 	for i, v := range x {
@@ -45,7 +45,7 @@ func handOver(m *Machine, op *ir.Op) {
 	}
 }
 
-func rescale(m *Machine, op *ir.Op) {
+func normApply(m *Machine, op *ir.Op) {
 	ready, squares, out := m.in(op, 0, 0), m.in(op, 1, 0), m.out(op, 0)
 	sum := 0.0
 	for _, v := range squares {

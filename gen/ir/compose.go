@@ -5,7 +5,7 @@ import "regexp"
 // letters spell a part: one letter per op.
 var letters = [...]byte{Embed: 'e', RMSNorm: 'N', MatVec: 'M', Rope: 'R', StoreKV: 'S', Expand: 'x', Attention: 'a', LatentAttn: 'l',
 	AttendSplit: 'L', Combine: 'C', SwiGLU: 'G', Add: 'A', Scores: 'p', TopK: 't', RouteWeights: 'w', ExpertsMatVec: 'E', WeightedSum: 'W',
-	HandOver: 'H', Rescale: 'K', SquaredReLU: 'Q', GroupExperts: 'g'}
+	NormPartial: 'H', NormApply: 'K', SquaredReLU: 'Q', GroupExperts: 'g'}
 
 // compositions lists what one kernel part can do: prologue, body, epilogue.
 var compositions = regexp.MustCompile("^(" +
@@ -18,7 +18,7 @@ var compositions = regexp.MustCompile("^(" +
 	"|eH" + // embedding and the next norm's input
 	"|N?R?S" + // norm and rope of a new cache row
 	"|ptwg" + // gating of a batch, and what its rows have selected by expert
-	"|ptw|[exalNRLCGApEWtg]" + // single steps
+	"|ptw|[exalNRLCGApEWtg]" + // single launches
 	")$")
 
 // Signature spells the part's ops, one letter each.

@@ -1,7 +1,8 @@
 // Package ir is the compiler's program: what the rows of one replay compute, as a
-// list of steps. A row is one token of a session; the formulas are those of one row. After lowering every step holds one op, one op per formula;
-// passes group ops into fused parts and parts into dispatches. The ops inside
-// keep their meaning, so any program can be interpreted at any time.
+// list of launches. A row is one token of a session; the formulas are those of one row.
+// After lowering every launch holds one op, one op per formula; passes group ops into
+// fused parts and parts into launches. The ops inside keep their meaning, so any program
+// can be interpreted at any time.
 package ir
 
 import (
@@ -15,10 +16,10 @@ import (
 // Program computes some rows of a model. Every op is run for all rows before the next
 // op, so a row attends to what rows before it in the same session have stored.
 type Program struct {
-	Width   int // rows at most
-	Spec    *spec.Spec
-	Weights []weights.Row
-	Steps   []*Step
+	Width    int // rows at most
+	Spec     *spec.Spec
+	Weights  []weights.Row
+	Launches []*Launch
 
 	// Filled by the pass bake_rope.
 	RopeFreqs  []float64 // radians per position of each rotated pair
@@ -38,8 +39,8 @@ type Program struct {
 	values       int   // how many values were made; the next ID
 }
 
-// Step becomes one dispatch: parts that run side by side.
-type Step struct {
+// Launch becomes one dispatch: parts that run side by side.
+type Launch struct {
 	Layer   int // -1 outside the layers
 	Barrier bool
 	Why     string // what the barrier waits for
@@ -53,10 +54,10 @@ type Part struct {
 	Tickets *Value // [1] of persistent threadgroups: says which of them takes what next; nil: none
 }
 
-// Tail says that a part runs in the threadgroups of another part of its step: the
+// Tail says that a part runs in the threadgroups of another part of its launch: the
 // last of them to finish a group of rows does what the part does with that group.
 type Tail struct {
-	After    *Part  // an earlier part of the step
+	After    *Part  // an earlier part of the launch
 	Groups   int    // of rows of After, all of one size
 	Counters *Value // [Groups]
 }
@@ -83,14 +84,14 @@ const (
 	RouteWeights              // routing weights of the selected experts
 	ExpertsMatVec             // out_i = W_{e_i} in_i
 	WeightedSum               // out = Σ_i w_i in_i
-	HandOver                  // ready = in * W, squares_g = Σ in² over the g-th Group elements
-	Rescale                   // out = ready / sqrt(Σ squares / n + eps): with HandOver, an RMSNorm
+	NormPartial               // ready = in * W, squares_g = Σ in² over the g-th Group elements
+	NormApply                 // out = ready / sqrt(Σ squares / n + eps): with NormPartial, an RMSNorm
 	SquaredReLU               // out = max(0, in)²
 	GroupExperts              // starts, members: what all rows have selected, by expert; see plan.Grouping
 )
 
 var kindNames = [...]string{"embed", "rms_norm", "mat_vec", "rope", "store_kv", "expand", "attention", "latent_attention",
-	"attend_split", "combine", "swiglu", "add", "scores", "top_k", "route_weights", "experts_mat_vec", "weighted_sum", "hand_over", "rescale", "squared_relu", "group_experts"}
+	"attend_split", "combine", "swiglu", "add", "scores", "top_k", "route_weights", "experts_mat_vec", "weighted_sum", "norm_partial", "norm_apply", "squared_relu", "group_experts"}
 
 func (k Kind) String() string { return kindNames[k] }
 
@@ -102,7 +103,7 @@ type Op struct {
 	W    []*Value // weights
 	Out  []*Value
 
-	Eps    float64 // RMSNorm, Rescale
+	Eps    float64 // RMSNorm, NormApply
 	Heads  int     // Rope, attention kinds: heads; Expand: heads
 	Scale  float64 // attention kinds: kq_scale; 0 until bake_rope. Embed, RMSNorm: factor on the result, Add: on the second input; 0: 1
 	Halves bool    // Rope: pairs are (i, i + n/2) instead of (2i, 2i + 1); not behind fold_scales
@@ -115,7 +116,7 @@ type Op struct {
 	Tile       int  // AttendSplit, Combine
 	Least      int  // AttendSplit, Combine: see plan.Splits
 	K          int  // ExpertsMatVec, WeightedSum, gating kinds: experts per token
-	Group      int  // HandOver: elements per partial sum
+	Group      int  // NormPartial: elements per partial sum
 
 	Notes []string // what passes have decided about it, and why, for mlagen explain
 }
@@ -241,13 +242,13 @@ func (p *Program) WeightValue(role string, layer int) *Value {
 	panic("ir: no weight " + role) // the table and lowering disagree: a bug, not input
 }
 
-// Append adds a step of one op.
+// Append adds a launch of one op.
 func (p *Program) Append(layer int, op *Op) {
-	p.Steps = append(p.Steps, &Step{Layer: layer, Parts: []*Part{{Ops: []*Op{op}}}})
+	p.Launches = append(p.Launches, &Launch{Layer: layer, Parts: []*Part{{Ops: []*Op{op}}}})
 }
 
 // Name is the kernel's name: what its parts' main ops are in the model.
-func (s *Step) Name() string {
+func (s *Launch) Name() string {
 	name := ""
 	for i, part := range s.Parts {
 		if i > 0 {
@@ -260,8 +261,8 @@ func (s *Step) Name() string {
 
 // ShapeName is the name under which a spec's tuning gives the kernel a shape: its name
 // without the parts that take the threadgroups as they are.
-func (s *Step) ShapeName() string {
-	own := Step{}
+func (s *Launch) ShapeName() string {
+	own := Launch{}
 	for _, part := range s.Parts {
 		if part.Tail == nil {
 			own.Parts = append(own.Parts, part)

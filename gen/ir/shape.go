@@ -7,8 +7,8 @@ import (
 	"mla/runtime/plan"
 )
 
-// Rows is how many rows a step computes: of the head those whose logits are wanted.
-func (p *Program) Rows(s *Step) int {
+// Rows is how many rows a launch computes: of the head those whose logits are wanted.
+func (p *Program) Rows(s *Launch) int {
 	for _, part := range s.Parts {
 		if slices.ContainsFunc(part.Ops, func(op *Op) bool { return slices.ContainsFunc(op.Out, func(v *Value) bool { return v.Output }) }) {
 			return min(p.Width, plan.MaxWanted)
@@ -17,8 +17,8 @@ func (p *Program) Rows(s *Step) int {
 	return p.Width
 }
 
-// Shape is the shape of the threadgroups of a step's kernel.
-func (p *Program) Shape(s *Step) spec.Shape {
+// Shape is the shape of the threadgroups of a launch's kernel.
+func (p *Program) Shape(s *Launch) spec.Shape {
 	rows, cols := p.Results(s)
 	if p.Matrices(s) {
 		if p.BatchExperts(s) {
@@ -36,12 +36,12 @@ func (p *Program) Shape(s *Step) spec.Shape {
 	return shape
 }
 
-// Matrices says whether the kernel of a step multiplies by the inputs of several rows in simdgroup
+// Matrices says whether the kernel of a launch multiplies by the inputs of several rows in simdgroup
 // matrices.
-func (p *Program) Matrices(s *Step) bool { return p.Width > 1 && !s.apart() && !p.Few(s) }
+func (p *Program) Matrices(s *Launch) bool { return p.Width > 1 && !s.apart() && !p.Few(s) }
 
 // Few says whether it is that of one row, with the inputs of all.
-func (p *Program) Few(s *Step) bool {
+func (p *Program) Few(s *Launch) bool {
 	return p.Width > 1 && !s.apart() && s.grouped() == 0 && p.Spec.Tuning.TakesInputs(s.ShapeName(), p.Rows(s))
 }
 
@@ -51,13 +51,13 @@ func (p *Part) Apart() bool {
 	return experts != nil && !experts.Grouped() || p.Find(Combine) != nil && p.Find(MatVec) != nil
 }
 
-func (s *Step) apart() bool { return slices.ContainsFunc(s.Parts, (*Part).Apart) }
+func (s *Launch) apart() bool { return slices.ContainsFunc(s.Parts, (*Part).Apart) }
 
-// BatchExperts says whether a step multiplies by what the rows of a batch have selected.
-func (p *Program) BatchExperts(s *Step) bool { return p.Width <= plan.MaxBatch && s.grouped() > 0 }
+// BatchExperts says whether a launch multiplies by what the rows of a batch have selected.
+func (p *Program) BatchExperts(s *Launch) bool { return p.Width <= plan.MaxBatch && s.grouped() > 0 }
 
-// grouped is how many matrices of experts a step multiplies by what all rows have selected; 0: none.
-func (s *Step) grouped() (n int) {
+// grouped is how many matrices of experts a launch multiplies by what all rows have selected; 0: none.
+func (s *Launch) grouped() (n int) {
 	for _, part := range s.Parts {
 		for _, op := range part.Ops {
 			if op.Kind == ExpertsMatVec && op.Grouped() {
@@ -68,14 +68,14 @@ func (s *Step) grouped() (n int) {
 	return n
 }
 
-// pairs says whether a step makes results of two rows of weights each.
-func (s *Step) pairs() bool {
+// pairs says whether a launch makes results of two rows of weights each.
+func (s *Launch) pairs() bool {
 	return slices.ContainsFunc(s.Parts, func(part *Part) bool { return part.Find(SwiGLU) != nil })
 }
 
-// Results is what a shape follows from: how many results the matrices of a step give, of
+// Results is what a shape follows from: how many results the matrices of a launch give, of
 // one row, and the most inputs that one of them takes. 0, 0: there are no matrices.
-func (p *Program) Results(s *Step) (rows, cols int) {
+func (p *Program) Results(s *Launch) (rows, cols int) {
 	for _, part := range s.Parts {
 		if part.Tail != nil {
 			continue // it takes the threadgroups as they are
@@ -113,8 +113,8 @@ func (p *Program) ExpertShares(k int) int {
 	return 0
 }
 
-// Tokens is how many rows the mat-vecs of a step take at a time; 0 if the program has but one.
-func (p *Program) Tokens(s *Step) int {
+// Tokens is how many rows the mat-vecs of a launch take at a time; 0 if the program has but one.
+func (p *Program) Tokens(s *Launch) int {
 	switch {
 	case p.Matrices(s):
 		return spec.ProductTokens(p.Rows(s))

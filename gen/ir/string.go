@@ -9,7 +9,7 @@ import (
 // String is a stable dump of the program, one line per op.
 func (p *Program) String() string {
 	var b strings.Builder
-	for i, s := range p.Steps {
+	for i, s := range p.Launches {
 		bar := " "
 		if s.Barrier {
 			bar = "|"

@@ -3,8 +3,8 @@ package ir
 import "slices"
 
 // Ops calls f for every op in order.
-func (p *Program) Ops(f func(s *Step, part *Part, op *Op)) {
-	for _, s := range p.Steps {
+func (p *Program) Ops(f func(s *Launch, part *Part, op *Op)) {
+	for _, s := range p.Launches {
 		for _, part := range s.Parts {
 			for _, op := range part.Ops {
 				f(s, part, op)
@@ -53,7 +53,7 @@ type Uses struct {
 // Analyze finds every value's writer and readers.
 func Analyze(p *Program) *Uses {
 	u := &Uses{order: map[*Part]int{}, writer: map[*Value]*Part{}, readers: map[*Value][]*Part{}}
-	p.Ops(func(_ *Step, part *Part, op *Op) {
+	p.Ops(func(_ *Launch, part *Part, op *Op) {
 		if _, ok := u.order[part]; !ok {
 			u.order[part] = len(u.order)
 		}

@@ -8,28 +8,28 @@ import (
 )
 
 // Verify checks what every pass must keep: SSA form, definitions before uses,
-// no dependence between the parts of one step, refs inside their values, ops with
+// no dependence between the parts of one launch, refs inside their values, ops with
 // as many operands as their kind takes, and operands of lengths that agree.
 func Verify(p *Program) error {
-	v := verifier{written: map[*Value]*Step{}}
+	v := verifier{written: map[*Value]*Launch{}}
 	if p.Input != nil {
-		v.written[p.Input] = &Step{}
+		v.written[p.Input] = &Launch{}
 	}
 	outputs := 0
-	for i, s := range p.Steps {
+	for i, s := range p.Launches {
 		if len(s.Parts) == 0 {
-			return fmt.Errorf("ir: step %d is empty", i)
+			return fmt.Errorf("ir: launch %d is empty", i)
 		}
 		for _, part := range s.Parts {
 			if len(part.Ops) == 0 {
-				return fmt.Errorf("ir: step %d has a part without ops", i)
+				return fmt.Errorf("ir: launch %d has a part without ops", i)
 			}
 			if err := tail(s, part); err != nil {
-				return fmt.Errorf("ir: step %d (%s, layer %d): %w", i, s.Name(), s.Layer, err)
+				return fmt.Errorf("ir: launch %d (%s, layer %d): %w", i, s.Name(), s.Layer, err)
 			}
 			for _, op := range part.Ops {
 				if err := v.op(p, s, part, op); err != nil {
-					return fmt.Errorf("ir: step %d (%s, layer %d): %s: %w", i, s.Name(), s.Layer, op, err)
+					return fmt.Errorf("ir: launch %d (%s, layer %d): %s: %w", i, s.Name(), s.Layer, op, err)
 				}
 				for _, o := range op.Out {
 					if o.Output {
@@ -48,9 +48,9 @@ func Verify(p *Program) error {
 	return nil
 }
 
-// tail checks that a tail follows a part of its step that is none itself, and cuts
+// tail checks that a tail follows a part of its launch that is none itself, and cuts
 // what that part makes into groups of one size.
-func tail(s *Step, part *Part) error {
+func tail(s *Launch, part *Part) error {
 	t := part.Tail
 	if t == nil {
 		return nil
@@ -70,10 +70,10 @@ func tail(s *Step, part *Part) error {
 }
 
 type verifier struct {
-	written map[*Value]*Step
+	written map[*Value]*Launch
 }
 
-func (v *verifier) op(p *Program, s *Step, part *Part, op *Op) error {
+func (v *verifier) op(p *Program, s *Launch, part *Part, op *Op) error {
 	if err := arity(op); err != nil {
 		return err
 	}
@@ -101,13 +101,13 @@ func (v *verifier) op(p *Program, s *Step, part *Part, op *Op) error {
 	return nil
 }
 
-func (v *verifier) read(s *Step, part *Part, r Ref, batch int) error {
+func (v *verifier) read(s *Launch, part *Part, r Ref, batch int) error {
 	w := v.written[r.V]
 	if w == nil {
 		return fmt.Errorf("%s is read before it is written", r.V)
 	}
 	if w == s && !part.Writes(r.V) && !(part.Tail != nil && part.Tail.After.Writes(r.V)) {
-		return fmt.Errorf("%s is written by another part of the same step", r.V)
+		return fmt.Errorf("%s is written by another part of the same launch", r.V)
 	}
 	if r.Off < 0 || r.Len <= 0 || r.Off+(batch-1)*r.Stride+r.Len > r.V.Len {
 		return fmt.Errorf("%s lies outside its value", r)
@@ -136,7 +136,7 @@ var arities = [...]struct{ in, out, minW, maxW int }{
 	Embed: {0, 1, 1, 1}, RMSNorm: {1, 1, 1, 1}, MatVec: {1, 1, 1, 1}, Rope: {1, 1, 0, 0}, StoreKV: {2, 1, 0, 0},
 	Expand: {1, 1, 1, 1}, Attention: {5, 1, 0, 0}, LatentAttn: {3, 1, 0, 0}, AttendSplit: {3, 2, 0, 0}, Combine: {2, 1, 0, 0},
 	SwiGLU: {2, 1, 0, 0}, Add: {2, 1, 0, 0}, Scores: {1, 1, 0, 0}, TopK: {1, 1, 0, 1}, RouteWeights: {2, 1, 0, 0},
-	ExpertsMatVec: {2, 1, 1, 1}, GroupExperts: {1, 2, 0, 0}, WeightedSum: {2, 1, 0, 0}, HandOver: {1, 2, 1, 1}, Rescale: {2, 1, 0, 0}, SquaredReLU: {1, 1, 0, 0},
+	ExpertsMatVec: {2, 1, 1, 1}, GroupExperts: {1, 2, 0, 0}, WeightedSum: {2, 1, 0, 0}, NormPartial: {1, 2, 1, 1}, NormApply: {2, 1, 0, 0}, SquaredReLU: {1, 1, 0, 0},
 }
 
 func arity(op *Op) error {
@@ -185,9 +185,9 @@ func lengths(p *Program, op *Op) []length {
 		return []length{{"the input", in(0), op.K * out}}
 	case StoreKV:
 		return []length{{"the cache row", out, in(0) + in(1)}}
-	case HandOver:
+	case NormPartial:
 		return []length{{"the weight", row.Cols, in(0)}, {"the output", out, in(0)}, {"the squares' cover", op.Out[1].Len * op.Group, in(0)}}
-	case Rescale, SquaredReLU:
+	case NormApply, SquaredReLU:
 		return []length{{"the output", out, in(0)}}
 	case SwiGLU, Add:
 		return []length{{"the second input", in(1), in(0)}, {"the output", out, in(0)}}

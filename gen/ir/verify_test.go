@@ -25,7 +25,7 @@ func moeSpec() *spec.Spec {
 func op(t *testing.T, p *ir.Program, name string) *ir.Op {
 	t.Helper()
 	var found *ir.Op
-	p.Ops(func(_ *ir.Step, _ *ir.Part, op *ir.Op) {
+	p.Ops(func(_ *ir.Launch, _ *ir.Part, op *ir.Op) {
 		if found == nil && op.Name == name {
 			found = op
 		}
@@ -36,21 +36,21 @@ func op(t *testing.T, p *ir.Program, name string) *ir.Op {
 	return found
 }
 
-// tail absorbs W_UK and makes the first step called name a tail of the one called after.
-func tail(t *testing.T, p *ir.Program, after, name string, groups int) *ir.Step {
+// tail absorbs W_UK and makes the first launch called name a tail of the one called after.
+func tail(t *testing.T, p *ir.Program, after, name string, groups int) *ir.Launch {
 	t.Helper()
 	if err := pass.Compile(p, pass.Options{Until: "absorb"}); err != nil {
 		t.Fatal(err)
 	}
-	step := func(name string) int {
-		return slices.IndexFunc(p.Steps, func(s *ir.Step) bool { return s.Name() == name })
+	launch := func(name string) int {
+		return slices.IndexFunc(p.Launches, func(s *ir.Launch) bool { return s.Name() == name })
 	}
-	to, from := p.Steps[step(after)], p.Steps[step(name)]
+	to, from := p.Launches[launch(after)], p.Launches[launch(name)]
 	counters := p.NewValue("arrived", -1, groups)
 	counters.Class = ir.Counters
 	from.Parts[0].Tail = &ir.Tail{After: to.Parts[0], Groups: groups, Counters: counters}
 	to.Parts = append(to.Parts, from.Parts...)
-	p.Steps = slices.Delete(p.Steps, step(name), step(name)+1)
+	p.Launches = slices.Delete(p.Launches, launch(name), launch(name)+1)
 	return to
 }
 
@@ -77,18 +77,18 @@ func TestVerifyRefuses(t *testing.T) {
 			s := tail(t, p, "q_rope", "k_b", 3)
 			op(t, p, "k_b").In[0].V = op(t, p, "q_a").Out[0]
 			s.Parts = append([]*ir.Part{{Ops: []*ir.Op{op(t, p, "q_a")}}}, s.Parts...)
-			p.Steps = slices.DeleteFunc(p.Steps, func(s *ir.Step) bool { return len(s.Parts) == 1 && s.Parts[0].Ops[0].Name == "q_a" })
+			p.Launches = slices.DeleteFunc(p.Launches, func(s *ir.Launch) bool { return len(s.Parts) == 1 && s.Parts[0].Ops[0].Name == "q_a" })
 		}, "is read before it is written"},
-		{"empty step", func(p *ir.Program) { p.Steps[3].Parts = nil }, "step 3 is empty"},
-		{"empty part", func(p *ir.Program) { p.Steps[3].Parts[0].Ops = nil }, "step 3 has a part without ops"},
+		{"empty launch", func(p *ir.Program) { p.Launches[3].Parts = nil }, "launch 3 is empty"},
+		{"empty part", func(p *ir.Program) { p.Launches[3].Parts[0].Ops = nil }, "launch 3 has a part without ops"},
 		{"no output", func(p *ir.Program) { op(t, p, "lm_head").Out[0].Output = false }, "0 ops write the output"},
 		{"two outputs", func(p *ir.Program) { op(t, p, "gate").Out[0].Output = true }, "2 ops write the output"},
-		{"use before definition", func(p *ir.Program) { p.Steps[1], p.Steps[2] = p.Steps[2], p.Steps[1] }, "read before it is written"},
+		{"use before definition", func(p *ir.Program) { p.Launches[1], p.Launches[2] = p.Launches[2], p.Launches[1] }, "read before it is written"},
 		{"written twice", func(p *ir.Program) { op(t, p, "up").Out = op(t, p, "gate").Out }, "written twice"},
 		{"parts that depend", func(p *ir.Program) {
-			p.Steps[1].Parts = append(p.Steps[1].Parts, p.Steps[2].Parts...)
-			p.Steps = append(p.Steps[:2], p.Steps[3:]...)
-		}, "written by another part of the same step"},
+			p.Launches[1].Parts = append(p.Launches[1].Parts, p.Launches[2].Parts...)
+			p.Launches = append(p.Launches[:2], p.Launches[3:]...)
+		}, "written by another part of the same launch"},
 		{"negative offset", func(p *ir.Program) { op(t, p, "kv_a_norm").In[0].Off = -1 }, "lies outside its value"},
 		{"empty ref", func(p *ir.Program) { op(t, p, "kv_a_norm").In[0].Len = 0 }, "lies outside its value"},
 		{"past the end", func(p *ir.Program) { op(t, p, "k_rope").In[0].Off++ }, "lies outside its value"},
@@ -129,7 +129,7 @@ func TestMove(t *testing.T) {
 	p := lower.Lower(moeSpec(), 1)
 	uses := ir.Analyze(p)
 	var parts []*ir.Part
-	for _, s := range p.Steps {
+	for _, s := range p.Launches {
 		parts = append(parts, s.Parts...)
 	}
 	for i := 0; i+3 < len(parts); i += 2 { // moves chain: a part that took ops gives them on
@@ -142,7 +142,7 @@ func TestMove(t *testing.T) {
 	if uses.Local(op(t, p, "lm_head").Out[0]) {
 		t.Error("the output counts as local")
 	}
-	p.Ops(func(_ *ir.Step, _ *ir.Part, op *ir.Op) {
+	p.Ops(func(_ *ir.Launch, _ *ir.Part, op *ir.Op) {
 		for _, v := range op.Out {
 			if uses.Writer(v) != fresh.Writer(v) {
 				t.Errorf("%s: another writer", v)
@@ -163,7 +163,7 @@ func TestMove(t *testing.T) {
 	})
 }
 
-// TestComposable holds the signatures of every step that the compiler makes,
+// TestComposable holds the signatures of every launch that the compiler makes,
 // and some chains that no kernel runs.
 func TestComposable(t *testing.T) {
 	p := lower.Lower(moeSpec(), 1)
@@ -171,7 +171,7 @@ func TestComposable(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, s := range p.Steps {
+	for _, s := range p.Launches {
 		var parts []string
 		for _, part := range s.Parts {
 			parts = append(parts, part.Signature())
@@ -180,7 +180,7 @@ func TestComposable(t *testing.T) {
 	}
 	want := "eH KMH+KM KMR+NRS M L CM MAH KMMG MAH KMH+KM KMR+NRS M L CM MAH KM+KMMG KptwEEG EWMAAH KM"
 	if s := strings.Join(got, " "); s != want {
-		t.Errorf("steps %s\nwant  %s", s, want)
+		t.Errorf("launches %s\nwant  %s", s, want)
 	}
 	kinds := map[byte]ir.Kind{'N': ir.RMSNorm, 'M': ir.MatVec, 'R': ir.Rope, 'G': ir.SwiGLU, 'A': ir.Add, 'C': ir.Combine,
 		'S': ir.StoreKV, 'E': ir.ExpertsMatVec, 'W': ir.WeightedSum}

@@ -27,12 +27,12 @@ var docs = map[ir.Kind]string{
 	ir.ExpertsMatVec: "multiplies by the selected experts",
 	ir.WeightedSum:   "sums the experts with their weights",
 	ir.GroupExperts:  "lists by expert what all rows have selected",
-	ir.HandOver:      "hands the next norm's input over",
-	ir.Rescale:       "finishes the norm of an input handed over",
+	ir.NormPartial:   "makes the next norm's partial sums",
+	ir.NormApply:     "finishes the norm of its input",
 }
 
-// doc describes a step part by part.
-func doc(s *ir.Step) string {
+// doc describes a launch part by part.
+func doc(s *ir.Launch) string {
 	var parts []string
 	behind := ""
 	for _, part := range s.Parts {
@@ -64,11 +64,11 @@ func groupOf(t *ir.Tail) string {
 	return "the rows of a head"
 }
 
-func savedDispatches(s *ir.Step) int {
+func savedDispatches(s *ir.Launch) int {
 	n := -1
 	for _, part := range s.Parts {
 		n += len(part.Ops)
-		if part.Find(ir.HandOver) != nil {
+		if part.Find(ir.NormPartial) != nil {
 			n-- // half of a norm
 		}
 	}

@@ -28,7 +28,7 @@ func gather(p *ir.Program, b *plan.Bundle) plan.Dispatch {
 // headInputs are the activations that the head reads and does not compute itself.
 func headInputs(p *ir.Program) (list []*ir.Value) {
 	written := map[*ir.Value]bool{}
-	for _, s := range p.Steps[headStart(p):] {
+	for _, s := range p.Launches[headStart(p):] {
 		for _, part := range s.Parts {
 			for _, op := range part.Ops {
 				for _, r := range op.In {

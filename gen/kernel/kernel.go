@@ -1,6 +1,6 @@
-// Package kernel selects kernels: it turns every step of a compiled program
+// Package kernel selects kernels: it turns every launch of a compiled program
 // into a plan.Kernel (prologue × body × epilogue, with slots) and a dispatch
-// that binds its operands. Steps of different layers that do the same share one
+// that binds its operands. Launches of different layers that do the same share one
 // kernel.
 package kernel
 
@@ -21,11 +21,11 @@ const simdWidth = 32
 func Select(p *ir.Program, b *plan.Bundle) error {
 	uses := ir.Analyze(p)
 	q := plan.Sequence{Width: p.Width, Head: headStart(p), ArenaBytes: p.ArenaBytes, Input: vectors(p, p.Input), Hidden: vectors(p, p.Hidden)}
-	for i, s := range p.Steps {
+	for i, s := range p.Launches {
 		if i == q.Head && p.Width > 1 {
 			q.Dispatches = append(q.Dispatches, gather(p, b))
 		}
-		k, operands, err := selectStep(p, uses, s, i >= q.Head)
+		k, operands, err := selectLaunch(p, uses, s, i >= q.Head)
 		if err != nil {
 			return fmt.Errorf("kernel %s, layer %d: %w", s.Name(), s.Layer, err)
 		}
@@ -49,10 +49,10 @@ func vectors(p *ir.Program, v *ir.Value) *plan.Vectors {
 	return &plan.Vectors{Offset: v.Offset, Len: v.Len, Stride: p.Stride(v), Elem: elems[v.Elem]}
 }
 
-// headStart is the first of the trailing steps that belong to no layer.
+// headStart is the first of the trailing launches that belong to no layer.
 func headStart(p *ir.Program) int {
-	n := len(p.Steps)
-	for n > 0 && p.Steps[n-1].Layer < 0 {
+	n := len(p.Launches)
+	for n > 0 && p.Launches[n-1].Layer < 0 {
 		n--
 	}
 	return n
@@ -84,9 +84,9 @@ func indexOf(kernels []plan.Kernel, name string) int {
 	return -1
 }
 
-// selectStep builds one kernel and the operands of its dispatch. Those of the head compute
+// selectLaunch builds one kernel and the operands of its dispatch. Those of the head compute
 // the rows that are wanted.
-func selectStep(p *ir.Program, uses *ir.Uses, s *ir.Step, head bool) (plan.Kernel, []plan.Operand, error) {
+func selectLaunch(p *ir.Program, uses *ir.Uses, s *ir.Launch, head bool) (plan.Kernel, []plan.Operand, error) {
 	b := &builder{p: p, uses: uses, head: head, shape: p.Shape(s), matrices: p.Matrices(s), tokens: p.Tokens(s), layer: s.Layer, slots: map[*ir.Value]int{}, byWeight: map[tensor]int{},
 		row: -1, rope: -1, tables: -1, maxPages: plan.Pages(p.Spec.Model.MaxPositionEmbeddings)}
 	b.k = plan.Kernel{Name: s.Name(), Doc: doc(s), Threads: threads(p, s)}
@@ -121,7 +121,7 @@ const groupingThreads = 512
 // expandThreads make heads: a simdgroup has 32 columns of a page.
 const expandThreads = plan.ExpandValues
 
-func threads(p *ir.Program, s *ir.Step) int {
+func threads(p *ir.Program, s *ir.Launch) int {
 	for _, part := range s.Parts {
 		switch {
 		case part.Find(ir.AttendSplit) != nil:

@@ -96,25 +96,25 @@ func (b *builder) norm(op *ir.Op) *plan.Norm {
 	return &plan.Norm{Weight: b.weight(op.W[0]), Eps: op.Eps}
 }
 
-// handOver is the last op of a part that hands the next norm's input over. Its
+// normPartial is the last op of a part that makes the partial sums of the next norm. Its
 // slots have the same names whatever that norm is: layers share kernels.
-func (b *builder) handOver(ops *chain) *plan.HandOver {
-	op := ops.take(ir.HandOver)
+func (b *builder) normPartial(ops *chain) *plan.NormPartial {
+	op := ops.take(ir.NormPartial)
 	if op == nil {
 		return nil
 	}
-	return &plan.HandOver{Weight: b.namedWeight(op.W[0], "w_next_norm"), Ready: b.out(op.Out[0]), Squares: b.out(op.Out[1]), Group: op.Group}
+	return &plan.NormPartial{Weight: b.namedWeight(op.W[0], "w_next_norm"), Ready: b.out(op.Out[0]), Squares: b.out(op.Out[1]), Group: op.Group}
 }
 
-func (b *builder) rescale(op *ir.Op) *plan.Rescale {
-	return &plan.Rescale{Squares: b.in(op.In[1].V), Count: op.In[1].Len, Eps: op.Eps}
+func (b *builder) normApply(op *ir.Op) *plan.NormApply {
+	return &plan.NormApply{Squares: b.in(op.In[1].V), Count: op.In[1].Len, Eps: op.Eps}
 }
 
-// embed is embed [hand over].
+// embed is embed [norm partial].
 func (b *builder) embed(ops chain) plan.Part {
 	op := ops.take(ir.Embed)
 	b.needRow()
-	return &plan.Embed{W: b.weight(op.W[0]), Scale: op.Scale, Out: b.vecOut(op, 0), Dim: op.Out[0].Len, RowsPerGroup: b.k.Threads, HandOver: b.handOver(&ops)}
+	return &plan.Embed{W: b.weight(op.W[0]), Scale: op.Scale, Out: b.vecOut(op, 0), Dim: op.Out[0].Len, RowsPerGroup: b.k.Threads, NormPartial: b.normPartial(&ops)}
 }
 
 func (b *builder) ropeAt(op *ir.Op) *plan.RopeAt {
@@ -127,18 +127,18 @@ func (b *builder) combine(op *ir.Op) *plan.Combine {
 		Splits: op.KVSplits()}
 }
 
-// matVec is [norm | rescale | combine] mat-vec [mat-vec SwiGLU | squared ReLU | rope | [add] [hand over]].
+// matVec is [norm | norm apply | combine] mat-vec [mat-vec SwiGLU | squared ReLU | rope | [add] [norm partial]].
 func (b *builder) matVec(ops chain) (plan.Part, error) {
 	m := &plan.MatVec{Up: -1, Add: -1, RowsPerGroup: b.rowsPerGroup(), SplitK: b.splitK(), Unroll: b.unroll(), Tokens: b.tokens}
-	norm, rescale, combine := ops.take(ir.RMSNorm), ops.take(ir.Rescale), ops.take(ir.Combine)
+	norm, apply, combine := ops.take(ir.RMSNorm), ops.take(ir.NormApply), ops.take(ir.Combine)
 	op := ops.take(ir.MatVec)
 	row := &b.p.Weights[op.W[0].Row]
 	m.W, m.Batch, m.Rows, m.Cols = b.weight(op.W[0]), op.Batch, row.Rows, row.Cols
 	switch {
 	case norm != nil:
 		m.In, m.Norm = b.vec(norm.In[0]), b.norm(norm)
-	case rescale != nil:
-		m.In, m.Rescale = b.vec(rescale.In[0]), b.rescale(rescale)
+	case apply != nil:
+		m.In, m.NormApply = b.vec(apply.In[0]), b.normApply(apply)
 	case combine != nil:
 		m.Combine = b.combine(combine)
 		m.In = plan.Vec{Slot: m.Combine.Out}
@@ -161,7 +161,7 @@ func (b *builder) matVec(ops chain) (plan.Part, error) {
 		m.Add, last = b.in(other(add, op.Out[0])), add
 	}
 	m.Out = b.vecOut(last, row.Rows)
-	if m.HandOver = b.handOver(&ops); m.HandOver == nil && m.Up < 0 { // sums of squares are of as many results as the shape says
+	if m.NormPartial = b.normPartial(&ops); m.NormPartial == nil && m.Up < 0 { // sums of squares are of as many results as the shape says
 		m.RowsPerGroup = b.rowsOf(m.Rows)
 	}
 	return m, nil
@@ -182,9 +182,9 @@ func other(add *ir.Op, v *ir.Value) *ir.Value {
 	return add.In[0].V
 }
 
-// experts is [norm | rescale] [gating] experts [experts SwiGLU].
+// experts is [norm | norm apply] [gating] experts [experts SwiGLU].
 func (b *builder) experts(ops chain, tickets *ir.Value) plan.Part {
-	norm, rescale := ops.take(ir.RMSNorm), ops.take(ir.Rescale)
+	norm, apply := ops.take(ir.RMSNorm), ops.take(ir.NormApply)
 	e := &plan.Experts{Up: -1, RowsPerGroup: b.rowsPerGroup(), SplitK: b.splitK(), Unroll: b.unroll()}
 	if len(ops) > 0 && ops[0].Kind == ir.Scores {
 		e.Gating = b.gating(&ops)
@@ -204,8 +204,8 @@ func (b *builder) experts(ops chain, tickets *ir.Value) plan.Part {
 	switch {
 	case norm != nil:
 		e.In, e.Norm = plan.Vec{Slot: b.in(norm.In[0].V), Offset: norm.In[0].Off}, b.norm(norm)
-	case rescale != nil:
-		e.In, e.Rescale = plan.Vec{Slot: b.in(rescale.In[0].V), Offset: rescale.In[0].Off}, b.rescale(rescale)
+	case apply != nil:
+		e.In, e.NormApply = plan.Vec{Slot: b.in(apply.In[0].V), Offset: apply.In[0].Off}, b.normApply(apply)
 	default:
 		e.In = b.vec(op.In[0])
 	}
@@ -221,7 +221,7 @@ func (b *builder) experts(ops chain, tickets *ir.Value) plan.Part {
 	return e
 }
 
-// expertsSum is experts, weighted sum [shared mat-vec, add] [add] [hand over].
+// expertsSum is experts, weighted sum [shared mat-vec, add] [add] [norm partial].
 func (b *builder) expertsSum(ops chain) plan.Part {
 	op := ops.take(ir.ExpertsMatVec)
 	sum := ops.take(ir.WeightedSum)
@@ -237,11 +237,11 @@ func (b *builder) expertsSum(ops chain) plan.Part {
 		e.Add, last = b.in(other(add, last.Out[0])), add
 	}
 	e.Out = b.vecOut(last, 0)
-	e.HandOver = b.handOver(&ops)
+	e.NormPartial = b.normPartial(&ops)
 	return e
 }
 
-// weightedSum is weighted sum [add] [add] [hand over].
+// weightedSum is weighted sum [add] [add] [norm partial].
 func (b *builder) weightedSum(ops chain) plan.Part {
 	op := ops.take(ir.WeightedSum)
 	w := &plan.WeightedSum{In: plan.Vec{Slot: b.in(op.In[0].V), Stride: op.Out[0].Len}, K: op.K, Dim: op.Out[0].Len,
@@ -252,7 +252,7 @@ func (b *builder) weightedSum(ops chain) plan.Part {
 		last = add
 	}
 	w.Out = b.vecOut(last, 0)
-	w.HandOver = b.handOver(&ops)
+	w.NormPartial = b.normPartial(&ops)
 	return w
 }
 

@@ -1,5 +1,5 @@
 // Package lower turns a spec into the unfused program: one op per formula, one
-// op per step, named as in the papers. It is the readable definition of the
+// op per launch, named as in the papers. It is the readable definition of the
 // model (DeepSeek-V2, arXiv 2405.04434, section 2.1, for multi-head latent
 // attention; DeepSeek-V3, arXiv 2412.19437, for sigmoid gating with a selection
 // bias); everything later only rearranges it.
@@ -86,7 +86,7 @@ func (l *lowerer) addTo(x *ir.Value, name string, y *ir.Value) *ir.Value {
 }
 
 // last is the op that was emitted last.
-func (l *lowerer) last() *ir.Op { return l.p.Steps[len(l.p.Steps)-1].Parts[0].Ops[0] }
+func (l *lowerer) last() *ir.Op { return l.p.Launches[len(l.p.Launches)-1].Parts[0].Ops[0] }
 
 // head computes the logits; a tied head reads the embedding table.
 func (l *lowerer) head(x *ir.Value) {

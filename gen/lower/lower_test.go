@@ -37,7 +37,7 @@ func TestGolden(t *testing.T) {
 }
 
 // TestVerified: what lowering makes of any model is a valid program of one op a
-// step, which uses every weight of the table.
+// launch, which uses every weight of the table.
 func TestVerified(t *testing.T) {
 	for seed, s := range spectest.Varied(100) {
 		p := lower.Lower(s, 1)
@@ -45,9 +45,9 @@ func TestVerified(t *testing.T) {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		used := map[int]int{}
-		p.Ops(func(s *ir.Step, _ *ir.Part, op *ir.Op) {
+		p.Ops(func(s *ir.Launch, _ *ir.Part, op *ir.Op) {
 			if len(s.Parts) != 1 || len(s.Parts[0].Ops) != 1 {
-				t.Errorf("seed %d: %s shares its step", seed, op)
+				t.Errorf("seed %d: %s shares its launch", seed, op)
 			}
 			for _, w := range op.W {
 				used[w.Row]++

@@ -13,7 +13,7 @@ import (
 )
 
 // arriving is the source of attention on a row that the dispatch before is still storing: until
-// EARLIER_DONE, the sectors of the cache that hold something of it are other bytes. A GPU's
+// GRID_WAIT, the sectors of the cache that hold something of it are other bytes. A GPU's
 // level-1 cache keeps 32 bytes as one, so what was loaded of them before stays as it was.
 func arriving(t *testing.T, source string, sectors []int) string {
 	t.Helper()
@@ -25,7 +25,7 @@ func arriving(t *testing.T, source string, sectors []int) string {
     }
     threadgroup_barrier(mem_flags::mem_device);
 `, numbers, len(sectors))
-	const before = "    EARLIER_DONE;\n    load_queries("
+	const before = "    GRID_WAIT;\n    load_queries("
 	if strings.Count(source, before) != 1 {
 		t.Fatalf("%d times %q in the source", strings.Count(source, before), before)
 	}

@@ -14,7 +14,7 @@ import (
 
 // manyRows are shapes of attention of many rows: queries that are whole rows, parts of rows,
 // and neither, the last threadgroup's all there or not; blocks of queries that are full and not;
-// columns dealt out evenly and unevenly, and loaded by 8 and by 16 of a cache of Q8_0, which
+// columns laid out evenly and unevenly, and loaded by 8 and by 16 of a cache of Q8_0, which
 // three shapes can have; and shapes that take the plain form.
 var manyRows = []struct {
 	heads, lat, pe, width, queries, simdgroups, tile int

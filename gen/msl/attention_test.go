@@ -43,7 +43,7 @@ func float32s(b []byte) []float32 {
 }
 
 // oddAttention are shapes at the edges of blocks: heads of one to three of them, some
-// of them full, columns that are dealt out evenly and unevenly, to lanes by 8 and by 16
+// of them full, columns that are laid out evenly and unevenly, to lanes by 8 and by 16
 // where a cache of Q8_0 is possible, and four shapes that take the plain form, the last one by tiles that do not divide a page.
 var oddAttention = []struct {
 	heads, lat, pe, simdgroups, tile int

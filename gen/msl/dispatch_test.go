@@ -18,7 +18,7 @@ import (
 type dispatch struct {
 	*model
 	*plan.Dispatch
-	step   *ir.Step
+	step   *ir.Launch
 	kv     quant.Type
 	kernel *plan.Kernel
 }

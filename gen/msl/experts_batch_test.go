@@ -17,7 +17,7 @@ import (
 // TestExpertsOfBatch runs products of a batch's experts by fewer threadgroups than there are tiles, so that each takes
 // several: of one expert and of the next one, steps that do not share out evenly, experts that are selected by more
 // rows than a tile holds, matrices of one format and of two, activations of both types, on devices with copies that
-// need no registers, which land as late as they may, and without.
+// need no registers, which arrive as late as they may, and without.
 func TestExpertsOfBatch(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -87,11 +87,11 @@ func casesOf(t *testing.T, b, few *plan.Bundle) []check.Case {
 }
 
 // TestExpertsEarly: what the experts' down projection reads before the dispatch before has ended is nothing of that
-// one's results, its inputs: these are other bytes until EARLIER_DONE.
+// one's results, its inputs: these are other bytes until GRID_WAIT.
 func TestExpertsEarly(t *testing.T) {
 	t.Parallel()
 	const (
-		before = "    EARLIER_DONE;\n    state::find_rows(s, s.inputs, lane);\n"
+		before = "    GRID_WAIT;\n    state::find_rows(s, s.inputs, lane);\n"
 		send   = "    UNROLL for (uint i = 0; i < product_t::TILES; ++i) state::send_next(s, s.inputs, tiles, i, lane);\n"
 	)
 	for _, c := range []struct {
@@ -112,8 +112,8 @@ func TestExpertsEarly(t *testing.T) {
     threadgroup_barrier(mem_flags::mem_device);
 `, 16*e.K*e.Cols*c.bytes)
 			for name, by := range map[string]string{
-				"":                      arrive + strings.Replace(before, "    EARLIER_DONE;\n", "", 1) + send,
-				"inputs sent for early": strings.Replace(before, "    EARLIER_DONE;\n", "", 1) + send + arrive,
+				"":                      arrive + strings.Replace(before, "    GRID_WAIT;\n", "", 1) + send,
+				"inputs sent for early": strings.Replace(before, "    GRID_WAIT;\n", "", 1) + send + arrive,
 			} {
 				changed := strings.Replace(source, before+send, by, 1)
 				if changed == source {

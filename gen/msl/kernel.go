@@ -79,7 +79,7 @@ func (p *printer) body(v *kernelView, name string, parts []partView, floats int)
 func (p *printer) part(parts []partView, i int) {
 	text := p.render(parts[i].template, &parts[i])
 	if !waitsItself(parts[i].P) {
-		text = "    EARLIER_DONE;\n" + text
+		text = "    GRID_WAIT;\n" + text
 	}
 	text, err := parts[i].alive(text)
 	if p.err == nil {
@@ -106,7 +106,7 @@ func (p *printer) part(parts []partView, i int) {
 	}
 }
 
-// waitsItself says whether a part's template has EARLIER_DONE itself, behind what need
+// waitsItself says whether a part's template has GRID_WAIT itself, behind what need
 // not wait: weights, the step's state, and cache rows of earlier tokens.
 func waitsItself(p plan.Part) bool {
 	switch p.(type) {

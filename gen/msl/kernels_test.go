@@ -55,7 +55,7 @@ func (l *launcher) Launch(c *check.Launch) error {
 // splitRows is what a source begins with whose kernels read rows that are split.
 const splitRows = "#define SPLIT_ROWS true\n"
 
-// lateCopies has copies land when they are waited for, no sooner; see sim/exec/include/metal_stdlib.
+// lateCopies has copies arrive when they are waited for, no sooner; see sim/exec/include/metal_stdlib.
 const lateCopies = "#define COPIES_LAND land_copies(-1)\n#define COPIES_GROUP msl_end_group()\n#define COPIES_LAND_BUT(n) land_copies(int(n))\n"
 
 // splitWeights is a matrix of a kernel laid out anew, if its format's rows are.
@@ -211,7 +211,7 @@ func TestPromptKernels(t *testing.T) {
 
 // TestCopies runs the products of a device that copies to threadgroup memory without registers, on
 // rows that are split: weights come through buffers, those of dense products in all formats, alone and
-// beside a second matrix of the same format or of another one. Copies land at once, and as late as
+// beside a second matrix of the same format or of another one. Copies arrive at once, and as late as
 // they may.
 func TestCopies(t *testing.T) {
 	t.Parallel()

@@ -132,9 +132,9 @@ func TestPrintRefuses(t *testing.T) {
 		change(&k, k.Parts[0].(*plan.Attend))
 		return k
 	}
-	handOver := func(change func(h *plan.HandOver)) plan.Kernel {
+	normPartial := func(change func(h *plan.NormPartial)) plan.Kernel {
 		k := named(matVecs(), "matvec_ready_add_hand")
-		change(k.Parts[0].(*plan.MatVec).HandOver)
+		change(k.Parts[0].(*plan.MatVec).NormPartial)
 		return k
 	}
 	embed := func(change func(p *plan.Embed)) plan.Kernel {
@@ -184,10 +184,10 @@ func TestPrintRefuses(t *testing.T) {
 		{matVec(func(k *plan.Kernel, p *plan.MatVec) { p.Norm, p.In.Offset = nil, 4 }), "inputs at 4, 0 apart; expected multiples of 8"},
 		{matVec(func(k *plan.Kernel, p *plan.MatVec) { p.Norm, p.In.Stride = nil, 260 }), "inputs at 0, 260 apart; expected multiples of 8"},
 		{matVec(func(k *plan.Kernel, p *plan.MatVec) {
-			p.HandOver = &plan.HandOver{Weight: p.Norm.Weight, Ready: p.Out.Slot, Squares: p.Out.Slot, Group: 4}
+			p.NormPartial = &plan.NormPartial{Weight: p.Norm.Weight, Ready: p.Out.Slot, Squares: p.Out.Slot, Group: 4}
 		}), "cannot serve as float32 output"},
-		{handOver(func(h *plan.HandOver) { h.Group = 3 }), "sums of 3 squares each"},
-		{handOver(func(h *plan.HandOver) { h.Group = 64 }), "sums of 64 squares each"},
+		{normPartial(func(h *plan.NormPartial) { h.Group = 3 }), "sums of 3 squares each"},
+		{normPartial(func(h *plan.NormPartial) { h.Group = 64 }), "sums of 64 squares each"},
 		{embed(func(p *plan.Embed) { p.RowsPerGroup = 64 }), "64 elements for 128 threads"},
 		{attend(func(k *plan.Kernel, p *plan.Attend) { p.LatDim = 8000 }), "does not fit 32768 bytes of threadgroup memory"},
 		{attend(func(k *plan.Kernel, p *plan.Attend) { k.Threads = 32 }), "use more simdgroups"},

@@ -284,26 +284,25 @@ func unroll(p plan.Part) int {
 func (v *partView) Normed() bool {
 	switch p := v.P.(type) {
 	case *plan.MatVec:
-		return p.Norm != nil || p.Rescale != nil
+		return p.Norm != nil || p.NormApply != nil
 	case *plan.Experts:
-		return p.Norm != nil || p.Rescale != nil
+		return p.Norm != nil || p.NormApply != nil
 	}
 	return false
 }
 
-// SquaresPerLane is how many partial sums of squares a lane adds up of those that
-// were handed over.
+// SquaresPerLane is how many of the partial sums of squares a lane adds.
 func (v *partView) SquaresPerLane() int {
 	switch p := v.P.(type) {
 	case *plan.MatVec:
-		return ceil(p.Rescale.Count, v.SquaresLanes())
+		return ceil(p.NormApply.Count, v.SquaresLanes())
 	case *plan.Experts:
-		return ceil(p.Rescale.Count, v.SquaresLanes())
+		return ceil(p.NormApply.Count, v.SquaresLanes())
 	}
 	return 0
 }
 
-// SquaresLanes is how many lanes share the sums of squares that were handed over:
+// SquaresLanes is how many lanes share the partial sums of squares:
 // those of the threadgroup where its simdgroups meet at a barrier anyway.
 func (v *partView) SquaresLanes() int {
 	if v.Slices() > 1 {

@@ -7,12 +7,16 @@ import (
 	"mla/runtime/plan"
 )
 
-// Soon says that a simdgroup is going to read its rows, or its share of them, of
+// PrefetchL2 says that a simdgroup is going to read its rows, or its share of them, of
 // the weight in a slot.
-func (v *partView) Soon(slot int, rows string) string { return v.fetch("WEIGHTS_SOON", slot, rows) }
+func (v *partView) PrefetchL2(slot int, rows string) string {
+	return v.fetch("PREFETCH_L2", slot, rows)
+}
 
-// Near says that it is going to read them once loads that are under way have come.
-func (v *partView) Near(slot int, rows string) string { return v.fetch("WEIGHTS_NEAR", slot, rows) }
+// PrefetchL1 says that it is going to read them once loads that are under way have come.
+func (v *partView) PrefetchL1(slot int, rows string) string {
+	return v.fetch("PREFETCH_L1", slot, rows)
+}
 
 func (v *partView) fetch(macro string, slot int, rows string) string {
 	_, cols := matrix(v.P)

@@ -315,7 +315,7 @@ func (v *partView) resultFloats() int { return v.Simdgroups() * v.BlockFloats() 
 func (v *partView) roomsEnd() int     { return v.RoomsAt() + v.Simdgroups()*v.Rooms()/4 }
 
 // ResultsAt is where results pass from simdgroup to simdgroup: where the tiles were, or behind all that, where copies
-// of the next tile land meanwhile.
+// of the next tile arrive meanwhile.
 func (v *partView) ResultsAt() int {
 	if v.persistent() == 0 {
 		return 0
@@ -329,7 +329,7 @@ func (v *partView) FactorsOfTile() int { return max(v.roomsEnd(), v.ResultsAt()+
 // factors is how many those are, FactorOf which of them is that of an input.
 func (v *partView) factors() int {
 	switch {
-	case verify.RescaleOf(v.P) == nil:
+	case verify.NormApplyOf(v.P) == nil:
 		return 0
 	case v.persistent() > 0:
 		return v.Width

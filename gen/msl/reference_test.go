@@ -14,7 +14,7 @@ func (m *memory) run(p plan.Part) {
 	switch p := p.(type) {
 	case *plan.MatVec:
 		for b := range p.Batch {
-			x := m.factor(p.In, b, p.Cols, p.Norm, p.Rescale)
+			x := m.factor(p.In, b, p.Cols, p.Norm, p.NormApply)
 			if p.Combine != nil {
 				x = factor{x: m.combine(p.Combine, b, p.Cols), scale: 1}
 			}
@@ -28,7 +28,7 @@ func (m *memory) run(p plan.Part) {
 			if p.Add >= 0 {
 				addTo(y, m.vec(plan.Vec{Slot: p.Add, Offset: p.Out.Offset, Stride: p.Out.Stride}, b, p.Rows), 1)
 			}
-			m.store(p.Out, b, y, p.HandOver)
+			m.store(p.Out, b, y, p.NormPartial)
 		}
 	case *plan.Experts:
 		if p.Gating != nil {
@@ -36,7 +36,7 @@ func (m *memory) run(p plan.Part) {
 		}
 		for i := range p.K {
 			e, _ := m.routing(p.Routing, i)
-			x := m.factor(p.In, i, p.Cols, p.Norm, p.Rescale)
+			x := m.factor(p.In, i, p.Cols, p.Norm, p.NormApply)
 			m.setVec(p.Out, i, m.mul(p, p.W, p.Up, e, p.Rows, x))
 		}
 	case *plan.ExpertsSum:
@@ -51,7 +51,7 @@ func (m *memory) run(p plan.Part) {
 		if p.Add >= 0 {
 			addTo(y, m.vec(plan.Vec{Slot: p.Add, Offset: p.Out.Offset}, 0, p.Rows), 1)
 		}
-		m.store(p.Out, 0, y, p.HandOver)
+		m.store(p.Out, 0, y, p.NormPartial)
 	case *plan.StoreKV:
 		pe := m.vec(p.KPe, 0, p.PeDim)
 		m.rope(p.Rope, pe)
@@ -74,7 +74,7 @@ func (m *memory) runVector(p plan.Part) {
 		for i := range row {
 			row[i] *= cmp.Or(p.Scale, 1)
 		}
-		m.store(p.Out, 0, row, p.HandOver)
+		m.store(p.Out, 0, row, p.NormPartial)
 	case *plan.NormVec:
 		m.setVec(p.Out, 0, m.input(p.In, 0, p.Dim, &p.Norm))
 	case *plan.RopeVec:
@@ -137,7 +137,7 @@ type factor struct {
 }
 
 // factor is a vector, normalised if there is a norm or half of one.
-func (m *memory) factor(v plan.Vec, e, n int, norm *plan.Norm, r *plan.Rescale) factor {
+func (m *memory) factor(v plan.Vec, e, n int, norm *plan.Norm, r *plan.NormApply) factor {
 	f := factor{x: m.input(v, e, n, norm), halves: norm == nil && m.half(v.Slot), scale: 1}
 	if r != nil {
 		var sum float64
@@ -149,8 +149,8 @@ func (m *memory) factor(v plan.Vec, e, n int, norm *plan.Norm, r *plan.Rescale) 
 	return f
 }
 
-// store sets a result and hands over what the next norm wants of it.
-func (m *memory) store(out plan.Vec, e int, y []float64, h *plan.HandOver) {
+// store sets a result and makes the first half of the next norm of it.
+func (m *memory) store(out plan.Vec, e int, y []float64, h *plan.NormPartial) {
 	if out.Slot >= 0 {
 		m.setVec(out, e, y)
 	}

@@ -141,7 +141,7 @@ func (v *partView) alive(text string) (string, error) {
 			locals += "\n"
 		}
 	}
-	return fmt.Sprintf("    const uint %s = %s;\n    if (%s[%s].nkv > 0u) {\n%s%s    } else { // dead rows\n      EARLIER_DONE;\n    }\n",
+	return fmt.Sprintf("    const uint %s = %s;\n    if (%s[%s].nkv > 0u) {\n%s%s    } else { // dead rows\n      GRID_WAIT;\n    }\n",
 		name, index, rows, name, locals, text), nil
 }
 

@@ -24,7 +24,7 @@ var shares = []struct{ blocks, lanes int }{
 // kQuants are the formats with two forms.
 var kQuants = []quant.Type{quant.Q4_K, quant.Q5_K, quant.Q6_K}
 
-// mixed are types of two matrices that share their inputs: dealt out alike, as IQ4_XS
+// mixed are types of two matrices that share their inputs: laid out alike, as IQ4_XS
 // and the K-quants are where these take 16 lanes, or not.
 var mixed = [][]quant.Type{{quant.Q4_K, quant.Q6_K}, {quant.Q5_K, quant.IQ4_XS}, {quant.Q4_K, quant.Q8_0}, {quant.Q4_0, quant.IQ4_NL}}
 
@@ -83,7 +83,7 @@ func shareAssertions() string {
 		"template <template <uint> class T, uint SHARE> struct lanes_of<T<SHARE>> { enum { value = SHARE }; };\n")
 	for _, t := range kQuants {
 		for _, row := range shares {
-			fmt.Fprintf(&s, "static_assert(lanes_of<mla::dealt<mla::%s, %du, 32u>::format>::value == %d, \"\");\n", t, row.blocks, row.lanes)
+			fmt.Fprintf(&s, "static_assert(lanes_of<mla::lane_layout<mla::%s, %du, 32u>::format>::value == %d, \"\");\n", t, row.blocks, row.lanes)
 		}
 	}
 	return s.String()

@@ -32,8 +32,8 @@ func (s *slots) out(name string) plan.Vec {
 func (s *slots) floats(name string, write bool) int {
 	return s.add(name, plan.SpaceArena, plan.ElemF32, write)
 }
-func (s *slots) handOver(group int) *plan.HandOver {
-	return &plan.HandOver{Weight: s.vector("w_next"), Ready: s.out("ready").Slot, Squares: s.floats("next_squares", true), Group: group}
+func (s *slots) normPartial(group int) *plan.NormPartial {
+	return &plan.NormPartial{Weight: s.vector("w_next"), Ready: s.out("ready").Slot, Squares: s.floats("next_squares", true), Group: group}
 }
 func (s *slots) route(write bool) int {
 	return s.add("routing", plan.SpaceArena, plan.ElemRoute, write)
@@ -86,7 +86,7 @@ func matVecs() []plan.Kernel {
 	for _, prologue := range []string{"plain", "norm", "ready", "long_norm", "combine"} {
 		for _, epilogue := range []string{"store", "swiglu", "relu", "rope", "add", "hand", "add_hand"} {
 			if prologue != "ready" && strings.HasSuffix(epilogue, "hand") || prologue == "ready" && epilogue == "store" {
-				continue // what is handed over is tried with what takes it
+				continue // the first half of a norm is tried with the second
 			}
 			var s slots
 			cols := map[string]int{"long_norm": 7168}[prologue]
@@ -96,7 +96,7 @@ func matVecs() []plan.Kernel {
 			case "norm", "long_norm":
 				p.Norm = &plan.Norm{Weight: s.vector("w_norm"), Eps: 1e-6}
 			case "ready":
-				p.Rescale = &plan.Rescale{Squares: s.floats("squares", false), Count: 130, Eps: 1e-6}
+				p.NormApply = &plan.NormApply{Squares: s.floats("squares", false), Count: 130, Eps: 1e-6}
 			case "combine":
 				s.step()
 				p.Combine = &plan.Combine{Out: s.in("splits").Slot, ML: s.floats("ml", false), Splits: plan.Splits{Count: 8, Tile: 16}, Heads: 5}
@@ -112,9 +112,9 @@ func matVecs() []plan.Kernel {
 			case "add":
 				p.Add = s.in("residual").Slot
 			case "add_hand":
-				p.Add, p.HandOver = s.in("residual").Slot, s.handOver(2)
+				p.Add, p.NormPartial = s.in("residual").Slot, s.normPartial(2)
 			case "hand":
-				p.Out.Slot, p.HandOver = -1, s.handOver(1)
+				p.Out.Slot, p.NormPartial = -1, s.normPartial(1)
 			}
 			list = append(list, s.kernel("matvec_"+prologue+"_"+epilogue, nil, p))
 		}
@@ -137,7 +137,7 @@ func expertKernels() []plan.Kernel {
 		var s slots
 		e := &plan.Experts{W: s.weight("w_gate"), Up: s.weight("w_up"), K: 6, Rows: 20, Cols: 256, RowsPerGroup: 16, In: s.in("x"), Out: s.out("h")}
 		if sigmoid {
-			e.Rescale = &plan.Rescale{Squares: s.floats("squares", false), Count: 64, Eps: 1e-5}
+			e.NormApply = &plan.NormApply{Squares: s.floats("squares", false), Count: 64, Eps: 1e-5}
 		} else {
 			e.Norm = &plan.Norm{Weight: s.vector("w_norm"), Eps: 1e-5}
 		}
@@ -157,7 +157,7 @@ func expertKernels() []plan.Kernel {
 		p.In.Stride = 256
 		if full {
 			p.Shared, p.SharedCols, p.SharedIn, p.Add = s.weight("w_shared"), 512, s.in("hs"), s.in("residual").Slot
-			p.HandOver = s.handOver(4)
+			p.NormPartial = s.normPartial(4)
 		}
 		s.args()
 		list = append(list, s.kernel(fmt.Sprintf("experts_sum_%t", full), []int{p.W}, p))
@@ -217,7 +217,7 @@ func singleKernels() []plan.Kernel {
 	h.step()
 	return []plan.Kernel{
 		e.kernelOf("embed", &plan.Embed{W: e.weight("w"), Scale: 12, Out: e.out("x"), Dim: 512, RowsPerGroup: 128}),
-		h.kernelOf("embed_hand", &plan.Embed{W: h.weight("w"), Scale: 1.5, Out: h.out("x"), Dim: 512, RowsPerGroup: 128, HandOver: h.handOver(4)}),
+		h.kernelOf("embed_hand", &plan.Embed{W: h.weight("w"), Scale: 1.5, Out: h.out("x"), Dim: 512, RowsPerGroup: 128, NormPartial: h.normPartial(4)}),
 		n.kernelOf("norm", &plan.NormVec{In: n.in("x"), Out: n.out("y"), Dim: 300, Norm: plan.Norm{Weight: n.vector("w"), Eps: 1e-6}}),
 		r.kernelOf("rope", ropeVec(&r)),
 		c.kernelOf("combine", combineVec(&c)),

@@ -54,9 +54,9 @@ func (v *tailView) Counter() string {
 	return at
 }
 
-// Soon says that the tail is going to read a matrix, of which every threadgroup that
+// PrefetchL2 says that the tail is going to read a matrix, of which every threadgroup that
 // the tail waits for fetches an equal share.
-func (v *tailView) Soon() (string, error) {
+func (v *tailView) PrefetchL2() (string, error) {
 	p, ok := v.P.(*plan.MatVec)
 	if !ok {
 		return "", nil
@@ -64,7 +64,7 @@ func (v *tailView) Soon() (string, error) {
 	n := v.Arrivals()
 	bytes := fmt.Sprintf("%du * %s::row_bytes(%du) / %du", p.Rows, v.Tag(p.W), p.Cols, n*v.Simdgroups())
 	entry, err := v.WeightEntry(fmt.Sprintf("(g / %du)", n))
-	return fmt.Sprintf("WEIGHTS_SOON(%s + (g %% %du * %du + sg) * (%s), %s);", entry, n, v.Simdgroups(), bytes, bytes), err
+	return fmt.Sprintf("PREFETCH_L2(%s + (g %% %du * %du + sg) * (%s), %s);", entry, n, v.Simdgroups(), bytes, bytes), err
 }
 
 // WeightEntry points to an entry of the tail's matrix.

@@ -62,9 +62,9 @@ func (v *partView) floats() int {
 	}
 	switch p := v.P.(type) {
 	case *plan.MatVec:
-		return v.SlicesAt() + v.slicesFloats(p.Up, p.Rescale)
+		return v.SlicesAt() + v.slicesFloats(p.Up, p.NormApply)
 	case *plan.Experts:
-		return v.SlicesAt() + v.slicesFloats(p.Up, p.Rescale)
+		return v.SlicesAt() + v.slicesFloats(p.Up, p.NormApply)
 	case *plan.ExpertsSum:
 		return v.slicesFloats(-1, nil)
 	case *plan.StoreKV:
@@ -123,7 +123,7 @@ func (v *partView) SquaresAt() int {
 }
 
 // slicesFloats are the sums of simdgroups that share rows.
-func (v *partView) slicesFloats(up int, r *plan.Rescale) int {
+func (v *partView) slicesFloats(up int, r *plan.NormApply) int {
 	if v.Slices() < 2 {
 		return 0
 	}

@@ -10,13 +10,13 @@ import (
 // (DeepSeek-V2, section 2.1.2): keys and values are never expanded.
 func absorb(p *ir.Program) error {
 	writers := map[*ir.Value]*ir.Op{}
-	p.Ops(func(_ *ir.Step, _ *ir.Part, op *ir.Op) {
+	p.Ops(func(_ *ir.Launch, _ *ir.Part, op *ir.Op) {
 		for _, o := range op.Out {
 			writers[o] = op
 		}
 	})
-	var steps []*ir.Step
-	for _, s := range p.Steps {
+	var launches []*ir.Launch
+	for _, s := range p.Launches {
 		op := s.Parts[0].Ops[0]
 		switch op.Kind {
 		case ir.Expand:
@@ -26,13 +26,13 @@ func absorb(p *ir.Program) error {
 				return fmt.Errorf("layer %d: attention does not read expanded keys and values", s.Layer)
 			}
 			for _, o := range absorbed(p, s.Layer, op, keys, values) {
-				steps = append(steps, &ir.Step{Layer: s.Layer, Parts: []*ir.Part{{Ops: []*ir.Op{o}}}})
+				launches = append(launches, &ir.Launch{Layer: s.Layer, Parts: []*ir.Part{{Ops: []*ir.Op{o}}}})
 			}
 		default:
-			steps = append(steps, s)
+			launches = append(launches, s)
 		}
 	}
-	p.Steps = steps
+	p.Launches = launches
 	return nil
 }
 
@@ -85,9 +85,9 @@ func mostSplits(width, splits int) int {
 func splitKV(p *ir.Program) error {
 	t := p.Spec.Tuning.Attention
 	least, splits := least(p.Width, t.Tile), mostSplits(p.Width, t.Splits)
-	var steps []*ir.Step
-	for _, s := range p.Steps {
-		steps = append(steps, s)
+	var launches []*ir.Launch
+	for _, s := range p.Launches {
+		launches = append(launches, s)
 		op := s.Parts[0].Ops[0]
 		if op.Kind != ir.LatentAttn {
 			continue
@@ -101,11 +101,11 @@ func splitKV(p *ir.Program) error {
 			op.Note("split_kv: several rows attend side by side, so that there are threadgroups enough with %d cache rows in a split at least", least)
 		}
 		op.Kind, op.Out, op.Splits, op.Tile, op.Least = ir.AttendSplit, []*ir.Value{part, ml}, splits, t.Tile, least
-		steps = append(steps, &ir.Step{Layer: s.Layer, Parts: []*ir.Part{{Ops: []*ir.Op{{
+		launches = append(launches, &ir.Launch{Layer: s.Layer, Parts: []*ir.Part{{Ops: []*ir.Op{{
 			Kind: ir.Combine, Name: "combine", Heads: op.Heads, Splits: splits, Tile: t.Tile, Least: least,
 			In: []ir.Ref{ir.All(part), ir.All(ml)}, Out: []*ir.Value{out},
 		}}}}})
 	}
-	p.Steps = steps
+	p.Launches = launches
 	return nil
 }

@@ -6,12 +6,12 @@ import (
 	"mla/gen/ir"
 )
 
-// barriers marks the steps that must wait: those that read a byte range
+// barriers marks the launches that must wait: those that read a byte range
 // written since the last barrier, or write one read or written since.
 func barriers(p *ir.Program) error {
 	var t tracker
 	u := ir.Analyze(p)
-	for _, s := range p.Steps {
+	for _, s := range p.Launches {
 		reads, writes := touched(p, u, s)
 		s.Why = t.hazard(reads, writes)
 		s.Barrier = s.Why != ""
@@ -28,8 +28,8 @@ func barriers(p *ir.Program) error {
 type span struct {
 	owner      *ir.Value // nil: the arena
 	start, end int64
-	value      *ir.Value // that is there
-	step       *ir.Step  // that touches it
+	value      *ir.Value  // that is there
+	launch     *ir.Launch // that touches it
 }
 
 func (a span) overlaps(b span) bool {
@@ -38,16 +38,16 @@ func (a span) overlaps(b span) bool {
 
 type tracker struct{ reads, writes []span }
 
-// hazard says why a step must wait; "": it need not.
+// hazard says why a launch must wait; "": it need not.
 func (t *tracker) hazard(reads, writes []span) string {
 	if a, b := overlap(t.writes, reads); b != nil {
-		return fmt.Sprintf("it reads %s, which %s writes", b.value.Name, a.step.Name())
+		return fmt.Sprintf("it reads %s, which %s writes", b.value.Name, a.launch.Name())
 	}
 	if a, b := overlap(t.writes, writes); b != nil {
-		return fmt.Sprintf("it writes %s where %s writes %s", b.value.Name, a.step.Name(), a.value.Name)
+		return fmt.Sprintf("it writes %s where %s writes %s", b.value.Name, a.launch.Name(), a.value.Name)
 	}
 	if a, b := overlap(t.reads, writes); b != nil {
-		return fmt.Sprintf("it writes %s where %s reads %s", b.value.Name, a.step.Name(), a.value.Name)
+		return fmt.Sprintf("it writes %s where %s reads %s", b.value.Name, a.launch.Name(), a.value.Name)
 	}
 	return ""
 }
@@ -64,8 +64,8 @@ func overlap(a, b []span) (x, y *span) {
 	return nil, nil
 }
 
-// touched lists what a step reads and writes outside its parts.
-func touched(p *ir.Program, u *ir.Uses, s *ir.Step) (reads, writes []span) {
+// touched lists what a launch reads and writes outside its parts.
+func touched(p *ir.Program, u *ir.Uses, s *ir.Launch) (reads, writes []span) {
 	for _, part := range s.Parts {
 		if part.Tail != nil {
 			writes = append(writes, spanOf(p, s, part.Tail.Counters))
@@ -89,12 +89,12 @@ func touched(p *ir.Program, u *ir.Uses, s *ir.Step) (reads, writes []span) {
 	return reads, writes
 }
 
-func spanOf(p *ir.Program, s *ir.Step, v *ir.Value) span {
+func spanOf(p *ir.Program, s *ir.Launch, v *ir.Value) span {
 	if v.Class == ir.Heads {
-		return span{owner: p.Expanded, end: 1, value: v, step: s}
+		return span{owner: p.Expanded, end: 1, value: v, launch: s}
 	}
 	if v.Class == ir.Cache || v.Class == ir.Counters || v.Output {
-		return span{owner: v, end: 1, value: v, step: s}
+		return span{owner: v, end: 1, value: v, launch: s}
 	}
-	return span{start: v.Offset, end: v.Offset + p.Bytes(v), value: v, step: s}
+	return span{start: v.Offset, end: v.Offset + p.Bytes(v), value: v, launch: s}
 }

@@ -7,7 +7,7 @@ import (
 	"mla/gen/spec"
 )
 
-// hazards is a program of steps that each read some values and write one.
+// hazards is a program of launches that each read some values and write one.
 type hazards struct {
 	p ir.Program
 }
@@ -19,7 +19,7 @@ func (h *hazards) value(offset int64, n int) *ir.Value {
 	return v
 }
 
-func (h *hazards) step(out *ir.Value, in ...*ir.Value) {
+func (h *hazards) launch(out *ir.Value, in ...*ir.Value) {
 	op := &ir.Op{Kind: ir.Add, Out: []*ir.Value{out}}
 	for _, v := range in {
 		op.In = append(op.In, ir.All(v))
@@ -28,65 +28,65 @@ func (h *hazards) step(out *ir.Value, in ...*ir.Value) {
 }
 
 // TestBarrierRules checks each kind of hazard apart from the others: compiled
-// models are chains in which nearly every step waits anyway.
+// models are chains in which nearly every launch waits anyway.
 func TestBarrierRules(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		build func(h *hazards)
-		want  string // one letter per step: | waits, . does not
+		want  string // one letter per launch: | waits, . does not
 	}{
 		{"independent", func(h *hazards) {
 			a, b := h.value(0, 64), h.value(256, 64)
-			h.step(a)
-			h.step(b)
-			h.step(h.value(512, 64), a, b)
+			h.launch(a)
+			h.launch(b)
+			h.launch(h.value(512, 64), a, b)
 		}, "..|"},
 		{"read after write", func(h *hazards) {
 			a := h.value(0, 64)
-			h.step(a)
-			h.step(h.value(256, 64), a)
-			h.step(h.value(512, 64), a) // the barrier before it is enough
+			h.launch(a)
+			h.launch(h.value(256, 64), a)
+			h.launch(h.value(512, 64), a) // the barrier before it is enough
 		}, ".|."},
 		{"write after read", func(h *hazards) {
 			a, b := h.value(0, 64), h.value(256, 64)
-			h.step(a)
-			h.step(b, a)
+			h.launch(a)
+			h.launch(b, a)
 			c := h.value(0, 64) // takes the bytes of a
-			h.step(c)
-			h.step(h.value(512, 64), b, c)
+			h.launch(c)
+			h.launch(h.value(512, 64), b, c)
 		}, ".|||"},
 		{"write after write", func(h *hazards) {
 			a, b := h.value(0, 65), h.value(256, 64) // b takes the last bytes of a
-			h.step(a)
-			h.step(b)
-			h.step(h.value(1024, 64), a, b)
+			h.launch(a)
+			h.launch(b)
+			h.launch(h.value(1024, 64), a, b)
 		}, ".||"},
 		{"neighbours", func(h *hazards) {
 			a, b := h.value(256, 64), h.value(512, 64)
-			h.step(a)
-			h.step(b) // begins where a ends
-			h.step(h.value(0, 64))
-			h.step(h.value(1024, 64), a, b)
+			h.launch(a)
+			h.launch(b) // begins where a ends
+			h.launch(h.value(0, 64))
+			h.launch(h.value(1024, 64), a, b)
 		}, "...|"},
 		{"caches", func(h *hazards) {
 			cache, other := h.value(0, 64), h.value(0, 64)
 			cache.Class, other.Class = ir.Cache, ir.Cache
 			a, b := h.value(256, 64), h.value(512, 64)
-			h.step(cache)
-			h.step(other)
-			h.step(a, cache)
-			h.step(b, other)
-			h.step(h.value(0, 64), a, b) // bytes of the arena, not of a cache
+			h.launch(cache)
+			h.launch(other)
+			h.launch(a, cache)
+			h.launch(b, other)
+			h.launch(h.value(0, 64), a, b) // bytes of the arena, not of a cache
 		}, "..|.|"},
 		{"local values", func(h *hazards) {
 			a, b := h.value(0, 64), h.value(256, 64)
-			h.step(a)
-			h.step(b)
+			h.launch(a)
+			h.launch(b)
 			unplaced := h.value(0, 64) // stays in its part: its offset means nothing
-			part := h.p.Steps[1].Parts[0]
+			part := h.p.Launches[1].Parts[0]
 			part.Ops[0].Out = []*ir.Value{unplaced}
 			part.Ops = append(part.Ops, &ir.Op{Kind: ir.Add, In: []ir.Ref{ir.All(unplaced)}, Out: []*ir.Value{b}})
-			h.step(h.value(512, 64), a, b)
+			h.launch(h.value(512, 64), a, b)
 		}, "..|"},
 	} {
 		h := &hazards{ir.Program{Spec: &spec.Spec{Activations: "f32"}}}
@@ -95,7 +95,7 @@ func TestBarrierRules(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := ""
-		for _, s := range h.p.Steps {
+		for _, s := range h.p.Launches {
 			if s.Barrier {
 				got += "|"
 			} else {
@@ -124,7 +124,7 @@ func TestFirstFit(t *testing.T) {
 		{"behind one", 256, 0, 2, 512},
 		{"in a gap", 256, 4, 4, 768},
 		{"gap too small", 512, 4, 4, 1280},
-		{"alive in its last step", 256, 9, 9, 0},
+		{"alive in its last launch", 256, 9, 9, 0},
 		{"under two that overlap", 256, 5, 8, 1280},
 		{"behind a larger one below", 512, 7, 8, 1024},
 	} {

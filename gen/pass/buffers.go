@@ -13,7 +13,7 @@ const arenaAlign = 256
 // aligned rounds bytes up to a multiple of arenaAlign.
 func aligned(bytes int64) int64 { return (bytes + arenaAlign - 1) / arenaAlign * arenaAlign }
 
-// life is the range of steps in which a value's bytes must stay.
+// life is the range of launches in which a value's bytes must stay.
 type life struct {
 	v           *ir.Value
 	first, last int
@@ -22,7 +22,7 @@ type life struct {
 
 // buffers gives every value that leaves its part a place in the arena: the
 // first that fits, in the order in which values are made. Two values share bytes
-// only if no step needs both, so a step's inputs and outputs never overlap.
+// only if no launch needs both, so a launch's inputs and outputs never overlap.
 func buffers(p *ir.Program) error {
 	tickets(p)
 	var placed []*life
@@ -38,7 +38,7 @@ func buffers(p *ir.Program) error {
 // dispatch leaves a zero, and the next one counts when it has ended.
 func tickets(p *ir.Program) {
 	var counter *ir.Value
-	for _, s := range p.Steps {
+	for _, s := range p.Launches {
 		for _, part := range s.Parts {
 			if part.Find(ir.ExpertsMatVec) == nil || !p.BatchExperts(s) {
 				continue
@@ -53,19 +53,19 @@ func tickets(p *ir.Program) {
 	}
 }
 
-// lives lists the materialised activations in the order of their first step.
+// lives lists the materialised activations in the order of their first launch.
 func lives(p *ir.Program) []*life {
 	u := ir.Analyze(p)
 	var list []*life
 	at := map[*ir.Value]*life{}
-	add := func(v *ir.Value, step int) {
-		at[v] = &life{v: v, first: step, last: step, size: aligned(p.Bytes(v))}
+	add := func(v *ir.Value, launch int) {
+		at[v] = &life{v: v, first: launch, last: launch, size: aligned(p.Bytes(v))}
 		list = append(list, at[v])
 	}
 	if p.Input != nil {
 		add(p.Input, 0)
 	}
-	for i, s := range p.Steps {
+	for i, s := range p.Launches {
 		for _, part := range s.Parts {
 			for _, op := range part.Ops {
 				for _, r := range op.In {
@@ -82,7 +82,7 @@ func lives(p *ir.Program) []*life {
 		}
 	}
 	if p.Hidden != nil {
-		at[p.Hidden].last = len(p.Steps)
+		at[p.Hidden].last = len(p.Launches)
 	}
 	return list
 }

@@ -11,13 +11,13 @@ import (
 // layers expand is in one memory, as long as the cache: keys and values are made side by side.
 func expandHeads(p *ir.Program) error {
 	p.Expanded = p.NewValue("heads", -1, 0)
-	var steps []*ir.Step
-	var heads *ir.Step // of the layer, while its keys and values are gathered
-	for _, s := range p.Steps {
+	var launches []*ir.Launch
+	var heads *ir.Launch // of the layer, while its keys and values are gathered
+	for _, s := range p.Launches {
 		op := s.Parts[0].Ops[0]
 		if op.Kind != ir.Expand {
 			heads = nil
-			steps = append(steps, s)
+			launches = append(launches, s)
 			continue
 		}
 		for _, v := range op.Out {
@@ -25,7 +25,7 @@ func expandHeads(p *ir.Program) error {
 		}
 		if heads == nil {
 			heads = s
-			steps = append(steps, s)
+			launches = append(launches, s)
 			continue
 		}
 		if heads.Layer != s.Layer || len(heads.Parts) > 1 {
@@ -33,6 +33,6 @@ func expandHeads(p *ir.Program) error {
 		}
 		heads.Parts = append(heads.Parts, s.Parts...)
 	}
-	p.Steps = steps
+	p.Launches = launches
 	return nil
 }

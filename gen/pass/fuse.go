@@ -10,7 +10,7 @@ import (
 // comes. f keeps uses up to date; parts that it empties go at the end.
 func eachPart(p *ir.Program, f func(uses *ir.Uses, part *ir.Part)) {
 	uses := ir.Analyze(p)
-	for _, s := range p.Steps {
+	for _, s := range p.Launches {
 		for _, part := range s.Parts {
 			if len(part.Ops) > 0 {
 				f(uses, part)
@@ -20,12 +20,12 @@ func eachPart(p *ir.Program, f func(uses *ir.Uses, part *ir.Part)) {
 	sweep(p)
 }
 
-// sweep drops parts without ops and steps without parts.
+// sweep drops parts without ops and launches without parts.
 func sweep(p *ir.Program) {
-	for _, s := range p.Steps {
+	for _, s := range p.Launches {
 		s.Parts = slices.DeleteFunc(s.Parts, func(part *ir.Part) bool { return len(part.Ops) == 0 })
 	}
-	p.Steps = slices.DeleteFunc(p.Steps, func(s *ir.Step) bool { return len(s.Parts) == 0 })
+	p.Launches = slices.DeleteFunc(p.Launches, func(s *ir.Launch) bool { return len(s.Parts) == 0 })
 }
 
 // joined is the part that runs the ops of from, then those of into.
@@ -167,12 +167,12 @@ func fuseAddShared(p *ir.Program) error {
 	return nil
 }
 
-// groupExperts lists by expert what all rows have selected, in a step behind that which
+// groupExperts lists by expert what all rows have selected, in a launch behind that which
 // routes, and lets the experts' mat-vecs go by that list.
 func groupExperts(p *ir.Program) error {
 	uses := ir.Analyze(p)
-	behind := map[*ir.Step]*ir.Step{}
-	p.Ops(func(s *ir.Step, _ *ir.Part, op *ir.Op) {
+	behind := map[*ir.Launch]*ir.Launch{}
+	p.Ops(func(s *ir.Launch, _ *ir.Part, op *ir.Op) {
 		if op.Kind != ir.RouteWeights {
 			return
 		}
@@ -186,7 +186,7 @@ func groupExperts(p *ir.Program) error {
 			list.Elem, list.Joint = ir.Index, true
 			group.Out = append(group.Out, list)
 		}
-		behind[s] = &ir.Step{Layer: s.Layer, Parts: []*ir.Part{{Ops: []*ir.Op{group}}}}
+		behind[s] = &ir.Launch{Layer: s.Layer, Parts: []*ir.Part{{Ops: []*ir.Op{group}}}}
 		for _, r := range uses.Readers(op.Out[0]) {
 			for _, m := range r.Ops {
 				if m.Kind == ir.ExpertsMatVec {
@@ -195,9 +195,9 @@ func groupExperts(p *ir.Program) error {
 			}
 		}
 	})
-	for i := len(p.Steps) - 1; i >= 0; i-- {
-		if s := behind[p.Steps[i]]; s != nil {
-			p.Steps = slices.Insert(p.Steps, i+1, s)
+	for i := len(p.Launches) - 1; i >= 0; i-- {
+		if s := behind[p.Launches[i]]; s != nil {
+			p.Launches = slices.Insert(p.Launches, i+1, s)
 		}
 	}
 	return nil

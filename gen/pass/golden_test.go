@@ -47,20 +47,20 @@ func TestEveryFusionSaves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	steps := func(width int, disable ...string) int {
+	launches := func(width int, disable ...string) int {
 		p := lower.Lower(s, width)
 		if err := Compile(p, Options{Disable: disable}); err != nil {
 			t.Fatal(err)
 		}
-		return len(p.Steps)
+		return len(p.Launches)
 	}
 	s.Tuning.Tails = true
 	for _, ps := range Pipeline {
-		if ps.Required || ps.Name == "hand_over" { // it saves work, not dispatches
+		if ps.Required || ps.Name == "norm_partial" { // it saves work, not dispatches
 			continue
 		}
 		for _, width := range []int{1, 8} {
-			if best, n := steps(width), steps(width, ps.Name); n <= best && ps.Rows.has(lower.Lower(s, width)) {
+			if best, n := launches(width), launches(width, ps.Name); n <= best && ps.Rows.has(lower.Lower(s, width)) {
 				t.Errorf("without %s: %d dispatches of %d rows, with it %d", ps.Name, n, width, best)
 			}
 		}
@@ -91,8 +91,8 @@ func (o owner) holds(p *ir.Program, v *ir.Value) bool {
 	return true
 }
 
-// TestBuffers replays who owns which bytes: every value is whole when a step
-// reads it, also while that step writes its outputs, and lies inside the arena
+// TestBuffers replays who owns which bytes: every value is whole when a launch
+// reads it, also while that launch writes its outputs, and lies inside the arena
 // on an aligned place.
 func TestBuffers(t *testing.T) {
 	for seed := range uint64(40) {
@@ -105,8 +105,8 @@ func TestBuffers(t *testing.T) {
 			t.Fatal(err)
 		}
 		uses, arena, naive := ir.Analyze(p), owner{}, int64(0)
-		for _, step := range p.Steps {
-			reads, writes := outside(uses, step)
+		for _, launch := range p.Launches {
+			reads, writes := outside(uses, launch)
 			for _, v := range writes {
 				if end := v.Offset + p.Bytes(v); v.Offset%arenaAlign != 0 || v.Offset < 0 || end > p.ArenaBytes {
 					t.Errorf("seed %d: %s ends at %d of %d", seed, v, end, p.ArenaBytes)
@@ -116,7 +116,7 @@ func TestBuffers(t *testing.T) {
 			}
 			for _, v := range append(reads, writes...) {
 				if !arena.holds(p, v) {
-					t.Errorf("seed %d, %s: the bytes of %s hold something else", seed, step.Name(), v)
+					t.Errorf("seed %d, %s: the bytes of %s hold something else", seed, launch.Name(), v)
 				}
 			}
 		}
@@ -126,8 +126,8 @@ func TestBuffers(t *testing.T) {
 	}
 }
 
-// outside lists the arena values that a step reads and writes for others.
-func outside(uses *ir.Uses, s *ir.Step) (reads, writes []*ir.Value) {
+// outside lists the arena values that a launch reads and writes for others.
+func outside(uses *ir.Uses, s *ir.Launch) (reads, writes []*ir.Value) {
 	for _, part := range s.Parts {
 		for _, op := range part.Ops {
 			for _, r := range op.In {

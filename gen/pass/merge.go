@@ -6,34 +6,34 @@ import (
 	"mla/gen/ir"
 )
 
-// merger puts steps of one layer side by side. Parts move as they are, so who
+// merger puts launches of one layer side by side. Parts move as they are, so who
 // writes what stays true.
 type merger struct {
-	uses  *ir.Uses
-	steps []*ir.Step // of the layer, in order
+	uses     *ir.Uses
+	launches []*ir.Launch // of the layer, in order
 }
 
-// eachLayer calls f for every layer's steps; those that f empties go at the end.
+// eachLayer calls f for every layer's launches; those that f empties go at the end.
 func eachLayer(p *ir.Program, f func(m *merger)) error {
 	m := merger{uses: ir.Analyze(p)}
-	layers := make([][]*ir.Step, p.Spec.Model.NumHiddenLayers)
-	for _, s := range p.Steps {
+	layers := make([][]*ir.Launch, p.Spec.Model.NumHiddenLayers)
+	for _, s := range p.Launches {
 		if s.Layer >= 0 {
 			layers[s.Layer] = append(layers[s.Layer], s)
 		}
 	}
-	for _, m.steps = range layers {
+	for _, m.launches = range layers {
 		f(&m)
 	}
 	sweep(p)
 	return nil
 }
 
-// merge moves the parts of step b into the earlier step a if nothing from a up
+// merge moves the parts of launch b into the earlier launch a if nothing from a up
 // to b writes what they read. It reports whether it did.
-func (m *merger) merge(a, b *ir.Step) bool {
+func (m *merger) merge(a, b *ir.Launch) bool {
 	between := map[*ir.Part]bool{}
-	for _, s := range m.steps[slices.Index(m.steps, a):slices.Index(m.steps, b)] {
+	for _, s := range m.launches[slices.Index(m.launches, a):slices.Index(m.launches, b)] {
 		for _, part := range s.Parts {
 			between[part] = true
 		}
@@ -52,9 +52,9 @@ func (m *merger) merge(a, b *ir.Step) bool {
 	return true
 }
 
-// step finds the layer's step that carries an op of one of the names, or nil.
-func (m *merger) step(names ...string) *ir.Step {
-	for _, s := range m.steps {
+// launch finds the layer's launch that carries an op of one of the names, or nil.
+func (m *merger) launch(names ...string) *ir.Launch {
+	for _, s := range m.launches {
 		for _, part := range s.Parts {
 			for _, op := range part.Ops {
 				if slices.Contains(names, op.Name) {
@@ -67,18 +67,18 @@ func (m *merger) step(names ...string) *ir.Step {
 }
 
 func mergeQKVA(p *ir.Program) error {
-	return eachLayer(p, func(m *merger) { m.merge(m.step("q_a", "q"), m.step("kv_a")) })
+	return eachLayer(p, func(m *merger) { m.merge(m.launch("q_a", "q"), m.launch("kv_a")) })
 }
 
-// mergeStoreKV puts the cache write beside the step before it, or the step
+// mergeStoreKV puts the cache write beside the launch before it, or the launch
 // after it beside the cache write.
 func mergeStoreKV(p *ir.Program) error {
 	return eachLayer(p, func(m *merger) {
-		store := m.step("store_kv")
-		if q := m.step("q_b"); q != nil && m.merge(q, store) {
+		store := m.launch("store_kv")
+		if q := m.launch("q_b"); q != nil && m.merge(q, store) {
 			return
 		}
-		if kb := m.step("k_b"); kb != nil && kb != store { // none where heads are expanded
+		if kb := m.launch("k_b"); kb != nil && kb != store { // none where heads are expanded
 			m.merge(store, kb)
 		}
 	})
@@ -86,7 +86,7 @@ func mergeStoreKV(p *ir.Program) error {
 
 func mergeShared(p *ir.Program) error {
 	return eachLayer(p, func(m *merger) {
-		router, shared := m.step("router"), m.step("shared_gate")
+		router, shared := m.launch("router"), m.launch("shared_gate")
 		if router != nil && shared != nil && router != shared {
 			m.merge(router, shared)
 		}
@@ -98,7 +98,7 @@ func mergeShared(p *ir.Program) error {
 // ended were 12 µs late, and so was the end.
 func mergeSharedDown(p *ir.Program) error {
 	return eachLayer(p, func(m *merger) {
-		routed, routing, shared := m.step("experts_gate", "experts_up"), m.step("group_experts"), m.step("shared_down")
+		routed, routing, shared := m.launch("experts_gate", "experts_up"), m.launch("group_experts"), m.launch("shared_down")
 		if routed != nil && routing != nil && shared != nil && p.BatchExperts(routed) {
 			m.merge(routing, shared)
 		}

@@ -138,10 +138,10 @@ func TestDisable(t *testing.T) {
 			if err := near(want, logits(t, p, w)); err != nil {
 				t.Errorf("seed %d without %v: %v", seed, off, err)
 			}
-			for _, step := range p.Steps {
-				for _, part := range step.Parts {
+			for _, launch := range p.Launches {
+				for _, part := range launch.Parts {
 					if !ir.Composable(part) {
-						t.Errorf("seed %d without %v: no kernel for %s (%s)", seed, off, step.Name(), part.Signature())
+						t.Errorf("seed %d without %v: no kernel for %s (%s)", seed, off, launch.Name(), part.Signature())
 					}
 				}
 			}
@@ -182,7 +182,7 @@ func TestDispatches(t *testing.T) {
 			t.Fatal(err)
 		}
 		count := map[int]int{}
-		for _, s := range p.Steps {
+		for _, s := range p.Launches {
 			count[s.Layer]++
 		}
 		for layer, n := range count {

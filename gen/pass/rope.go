@@ -19,7 +19,7 @@ func bakeRope(p *ir.Program) error {
 	p.RopeFreqs = y.freqs()
 	p.RopeMScale = y.magnitude()
 	scale := y.attention() / math.Sqrt(float64(m.QKNopeHeadDim+m.QKRopeHeadDim))
-	p.Ops(func(_ *ir.Step, _ *ir.Part, op *ir.Op) {
+	p.Ops(func(_ *ir.Launch, _ *ir.Part, op *ir.Op) {
 		if op.Kind == ir.Attention {
 			op.Scale = scale
 			op.Note("bake_rope: scores are multiplied by %.6g, 1/√(%d+%d) with YaRN's temperature if there is one", scale, m.QKNopeHeadDim, m.QKRopeHeadDim)

@@ -16,13 +16,13 @@ import (
 // are loaded.
 func foldScales(p *ir.Program) error {
 	stream := map[*ir.Value]float64{} // by what its values are divided
-	p.Ops(func(_ *ir.Step, _ *ir.Part, op *ir.Op) {
+	p.Ops(func(_ *ir.Launch, _ *ir.Part, op *ir.Op) {
 		if op.Kind == ir.Add && op.Scale != 0 {
 			stream[op.In[0].V], stream[op.Out[0]] = op.Scale, op.Scale
 			op.Scale = 0
 		}
 	})
-	p.Ops(func(_ *ir.Step, _ *ir.Part, op *ir.Op) {
+	p.Ops(func(_ *ir.Launch, _ *ir.Part, op *ir.Op) {
 		switch op.Kind {
 		case ir.Embed:
 			if s := stream[op.Out[0]]; s != 0 {

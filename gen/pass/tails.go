@@ -7,7 +7,7 @@ import (
 	"mla/gen/ir"
 )
 
-// tails moves a step into the one before it where each of its parts needs no more
+// tails moves a launch into the one before it where each of its parts needs no more
 // than what one part there makes: the threadgroup that finishes the last rows of a
 // head goes on with that head's queries into the latent space, the one that finishes
 // the last row of the latent writes the cache row. A dispatch costs more than the
@@ -18,9 +18,9 @@ func tails(p *ir.Program) error {
 	}
 	t := tailer{p: p, counters: map[string]*ir.Value{}}
 	err := eachLayer(p, func(m *merger) {
-		for i := 1; i < len(m.steps); i++ {
-			if before := m.steps[i-1]; len(before.Parts) > 0 {
-				t.step(m.uses, before, m.steps[i])
+		for i := 1; i < len(m.launches); i++ {
+			if before := m.launches[i-1]; len(before.Parts) > 0 {
+				t.launch(m.uses, before, m.launches[i])
 			}
 		}
 	})
@@ -36,8 +36,8 @@ type tailer struct {
 	err      error
 }
 
-// step makes the parts of s tails of those of before, all or none.
-func (t *tailer) step(uses *ir.Uses, before, s *ir.Step) {
+// launch makes the parts of s tails of those of before, all or none.
+func (t *tailer) launch(uses *ir.Uses, before, s *ir.Launch) {
 	var found []*ir.Tail
 	taken := map[*ir.Part]bool{}
 	for _, part := range s.Parts {
@@ -58,8 +58,8 @@ func (t *tailer) step(uses *ir.Uses, before, s *ir.Step) {
 	t.check(before)
 }
 
-// tailOf says how part can be a tail in step before; nil if it cannot.
-func tailOf(uses *ir.Uses, before *ir.Step, part *ir.Part) *ir.Tail {
+// tailOf says how part can be a tail in launch before; nil if it cannot.
+func tailOf(uses *ir.Uses, before *ir.Launch, part *ir.Part) *ir.Tail {
 	after := maker(uses, part)
 	if after == nil || after.Tail != nil || !slices.Contains(before.Parts, after) || !makesRows(after) {
 		return nil
@@ -116,7 +116,7 @@ func (t *tailer) countersOf(part *ir.Part) *ir.Value {
 }
 
 // check wants threadgroups that make rows of one group only.
-func (t *tailer) check(s *ir.Step) {
+func (t *tailer) check(s *ir.Launch) {
 	shape := t.p.Shape(s)
 	rows := shape.RowsPerSimdgroup * shape.Simdgroups / shape.SplitK
 	for _, part := range s.Parts {

@@ -21,7 +21,7 @@ func tailSpec(qLoraRank int) *spec.Spec {
 	return s
 }
 
-// TestTails holds the steps of a layer, and what each tail follows.
+// TestTails holds the launches of a layer, and what each tail follows.
 func TestTails(t *testing.T) {
 	tests := []struct {
 		name      string
@@ -41,24 +41,24 @@ func TestTails(t *testing.T) {
 		if err := Compile(p, Options{Disable: tt.disable}); err != nil {
 			t.Fatalf("%s: %v", tt.name, err)
 		}
-		if got := layerSteps(p, 0); got != tt.want {
+		if got := layerLaunches(p, 0); got != tt.want {
 			t.Errorf("%s: %s\nwant %s", tt.name, got, tt.want)
 		}
 		counting := false // since the last barrier
-		for i, s := range p.Steps {
+		for i, s := range p.Launches {
 			counting = counting && !s.Barrier
 			if hasTail(s) && counting {
-				t.Errorf("%s: step %d (%s) does not wait for who shares its counters", tt.name, i, s.Name())
+				t.Errorf("%s: launch %d (%s) does not wait for who shares its counters", tt.name, i, s.Name())
 			}
 			counting = counting || hasTail(s)
 		}
 	}
 }
 
-// layerSteps spells a layer's steps and their parts.
-func layerSteps(p *ir.Program, layer int) string {
-	var steps []string
-	for _, s := range p.Steps {
+// layerLaunches spells a layer's launches and their parts.
+func layerLaunches(p *ir.Program, layer int) string {
+	var launches []string
+	for _, s := range p.Launches {
 		if s.Layer != layer {
 			continue
 		}
@@ -70,12 +70,12 @@ func layerSteps(p *ir.Program, layer int) string {
 			}
 			parts = append(parts, name)
 		}
-		steps = append(steps, strings.Join(parts, "+"))
+		launches = append(launches, strings.Join(parts, "+"))
 	}
-	return strings.Join(steps, " ")
+	return strings.Join(launches, " ")
 }
 
-func hasTail(s *ir.Step) bool {
+func hasTail(s *ir.Launch) bool {
 	return slices.ContainsFunc(s.Parts, func(part *ir.Part) bool { return part.Tail != nil })
 }
 
@@ -86,7 +86,7 @@ func TestTailCounters(t *testing.T) {
 		t.Fatal(err)
 	}
 	places := map[string]int64{}
-	for _, s := range p.Steps {
+	for _, s := range p.Launches {
 		for _, part := range s.Parts {
 			if part.Tail == nil {
 				continue
@@ -122,9 +122,9 @@ func TestTailShapes(t *testing.T) {
 	if err := Compile(p, Options{}); err != nil {
 		t.Fatal(err)
 	}
-	for _, step := range p.Steps {
-		if got := p.Shape(step); hasTail(step) && got != want {
-			t.Errorf("%s: shape %+v, want %+v", step.Name(), got, want)
+	for _, launch := range p.Launches {
+		if got := p.Shape(launch); hasTail(launch) && got != want {
+			t.Errorf("%s: shape %+v, want %+v", launch.Name(), got, want)
 		}
 	}
 }

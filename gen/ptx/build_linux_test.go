@@ -82,7 +82,7 @@ func checkEntries(t *testing.T, f ptxFile) {
 			case strings.Contains(e.body, "call"):
 				t.Errorf("%s: %s calls a function; all must be inlined", b.Name, v.Func)
 			case !waitsFirst(t, k, e.body):
-				t.Errorf("%s: %s touches memory that kernels write, lets the next begin, or ends, before it says EARLIER_DONE", b.Name, v.Func)
+				t.Errorf("%s: %s touches memory that kernels write, lets the next begin, or ends, before it says GRID_WAIT", b.Name, v.Func)
 			case approximate.MatchString(elsewhere(b, k, &v, e.body)):
 				t.Errorf("%s: %s has the instruction %s", b.Name, v.Func, approximate.FindString(elsewhere(b, k, &v, e.body)))
 			}

@@ -51,7 +51,7 @@ func entries(t *testing.T, text string) map[string]entry {
 }
 
 // touches finds accesses to memory that kernels may write, with the registers of what they
-// load; wait is EARLIER_DONE, launch LATER_MAY_START. Addresses are made of parameters by what addressLine finds.
+// load; wait is GRID_WAIT, launch LAUNCH_DEPENDENTS. Addresses are made of parameters by what addressLine finds.
 var (
 	touches     = regexp.MustCompile(`\b(?:ld\.(?:\w+\.)?global\.(?:[^n]\S*)\s[^[]*\[(%rd\d+)|st\.(?:\w+\.)?global|atom\.|red\.global)`)
 	wait        = "griddepcontrol.wait"

@@ -7,7 +7,7 @@ import (
 )
 
 // TestRestrict: no kernel writes to the spaces that are __restrict__, whose loads
-// may come before EARLIER_DONE.
+// may come before GRID_WAIT.
 func TestRestrict(t *testing.T) {
 	for _, b := range generated.Bundles() {
 		for i := range b.Kernels {

@@ -31,7 +31,7 @@ type Kernel struct {
 	// under way at a time.
 	Resident int
 	// Constant[n] says that no kernel writes what is bound to buffer n. All others
-	// may change until EARLIER_DONE: a kernel can begin before the one that it
+	// may change until GRID_WAIT: a kernel can begin before the one that it
 	// depends on has ended.
 	Constant []bool
 }

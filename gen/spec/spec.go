@@ -24,7 +24,7 @@ type Spec struct {
 	MoE          *MoE // nil: every layer is dense
 	Tokenizer    string
 	ChatTemplate string
-	Activations  string // one of Activations: what kernels hand over to each other
+	Activations  string // one of Activations: what kernels pass to each other
 	Class        string // one of plan.Classes, whose devices Tuning is for; "": any
 	NextN        int    // number of the layer that this variant is, see NextNLayer; 0: it is the model
 	Main         *Spec  // of a layer that predicts: the variant of the model that it is a layer of
@@ -122,7 +122,7 @@ type Tuning struct {
 	// Kernels overrides MatVec for one kernel by name, e.g. "lm_head", or for it in sequences of
 	// one width alone, "lm_head_x4".
 	Kernels []KernelShape
-	// SumGroup bounds how many results of a hand-over share one sum of squares; 0:
+	// SumGroup bounds how many results of a partial norm share one sum of squares; 0:
 	// their shapes do. No file says it: it keeps the kernels that read those sums as
 	// they are while mlagen tune tries shapes for the kernels that make them.
 	SumGroup int

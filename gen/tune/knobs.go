@@ -68,17 +68,17 @@ func starts(s *spec.Spec) ([]Knob, error) {
 	stages := stages(b, kernels)
 	var shapes []Knob
 	cut := Knob{Name: Attention, Values: attentionValues(s.Tuning.Attention)}
-	for i, step := range p.Steps {
-		if has(step, attending) {
+	for i, launch := range p.Launches {
+		if has(launch, attending) {
 			cut.Stages = add(cut.Stages, stages[i])
 		}
-		if !has(step, shaped) {
+		if !has(launch, shaped) {
 			continue
 		}
-		at := slices.IndexFunc(shapes, func(k Knob) bool { return k.Name == step.ShapeName() })
+		at := slices.IndexFunc(shapes, func(k Knob) bool { return k.Name == launch.ShapeName() })
 		if at < 0 {
 			at = len(shapes)
-			shapes = append(shapes, Knob{Name: step.ShapeName(), Values: shapeValues(p.Shape(step))})
+			shapes = append(shapes, Knob{Name: launch.ShapeName(), Values: shapeValues(p.Shape(launch))})
 		}
 		shapes[at].Stages = add(shapes[at].Stages, stages[i])
 	}

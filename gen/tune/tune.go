@@ -140,11 +140,11 @@ func stages(b *plan.Bundle, kernels []string) []string {
 // have one time.
 func StageName(kernels []string) string { return strings.Join(kernels, " + ") }
 
-// kernelNames are the names by which a tuning knows the kernels of a program's steps,
+// kernelNames are the names by which a tuning knows the kernels of a program's launches,
 // one per dispatch.
 func kernelNames(p *ir.Program) []string {
 	var names []string
-	for _, s := range p.Steps {
+	for _, s := range p.Launches {
 		names = append(names, s.ShapeName())
 	}
 	return names
@@ -156,7 +156,7 @@ var shaped = []ir.Kind{ir.MatVec, ir.ExpertsMatVec}
 // attending are those that how attention is cut changes.
 var attending = []ir.Kind{ir.AttendSplit, ir.Combine}
 
-func has(s *ir.Step, kinds []ir.Kind) bool {
+func has(s *ir.Launch, kinds []ir.Kind) bool {
 	return slices.ContainsFunc(s.Parts, func(p *ir.Part) bool {
 		return slices.ContainsFunc(kinds, func(k ir.Kind) bool { return p.Find(k) != nil })
 	})

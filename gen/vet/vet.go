@@ -121,7 +121,7 @@ func alike(v *variant, kernel string, other spec.Tuning) bool {
 	if other.TakesInputs(name, width) != v.spec.Tuning.TakesInputs(name, width) {
 		return false // that it is named makes it a mat-vec
 	}
-	for _, s := range v.program.Steps {
+	for _, s := range v.program.Launches {
 		rows, cols := v.program.Results(s)
 		if s.ShapeName() == name && other.ShapeFor(name, width, rows, cols) != v.spec.Tuning.ShapeFor(name, width, rows, cols) {
 			return false

@@ -25,12 +25,12 @@
 #define UNROLL _Pragma("clang loop unroll(full)")
 #endif
 
-//: WEIGHTS_SOON WEIGHTS_NEAR EARLIER_DONE LATER_MAY_START
-#ifndef WEIGHTS_SOON
-#define WEIGHTS_SOON(rows, bytes)
-#define WEIGHTS_NEAR(rows, bytes)
-#define EARLIER_DONE
-#define LATER_MAY_START
+//: PREFETCH_L2 PREFETCH_L1 GRID_WAIT LAUNCH_DEPENDENTS
+#ifndef PREFETCH_L2
+#define PREFETCH_L2(rows, bytes)
+#define PREFETCH_L1(rows, bytes)
+#define GRID_WAIT
+#define LAUNCH_DEPENDENTS
 #endif
 
 //:
@@ -682,13 +682,13 @@ static inline half half_of(uint word, uint i) { return i % 2u == 0u ? as_type<ha
 //: byte_of
 static inline char byte_of(uint word, uint i) { return char(word >> i % 4u * 8u & 0xffu); }
 
-//: dealt
+//: lane_layout
 template <typename T, uint BLOCKS, uint LANES>
-struct dealt { typedef T format; };
+struct lane_layout { typedef T format; };
 
-//: dealt
+//: lane_layout
 template <template <uint> class T, uint SHARE, uint BLOCKS, uint LANES>
-struct dealt<T<SHARE>, BLOCKS, LANES> {
+struct lane_layout<T<SHARE>, BLOCKS, LANES> {
   enum : uint { PASSES = (BLOCKS * SHARE + LANES - 1u) / LANES, HALF_PASSES = (2u * BLOCKS * SHARE + LANES - 1u) / LANES };
   typedef T<(uint(HALF_PASSES) < 2u * uint(PASSES) ? 2u * SHARE : SHARE)> format;
 };
@@ -712,10 +712,10 @@ static inline void take_block(device const uchar * w, in_rows<X, ROWS, STRIDE> x
   UNROLL for (ushort i = 0; i < ROWS; ++i) T::template step<N, COLS>(w, input_of(x, i), b, part, sum + i * N);
 }
 
-//: dot_one using IN_FLIGHT dealt share take_block
+//: dot_one using IN_FLIGHT lane_layout share take_block
 template <typename FORMAT, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X>
 static inline void dot_one(device const uchar * w, X x, uint begin, uint end, uint lane, thread float * sum) {
-  typedef typename dealt<FORMAT, COLS / FORMAT::COLUMNS, LANES>::format T;
+  typedef typename lane_layout<FORMAT, COLS / FORMAT::COLUMNS, LANES>::format T;
   const uint share = T::share(COLS), pass = LANES / share, last = end / T::COLUMNS;
   const uint mine = lane / share, part = lane % share;
   uint b = begin / T::COLUMNS;
@@ -723,13 +723,13 @@ static inline void dot_one(device const uchar * w, X x, uint begin, uint end, ui
   if (b + mine < last) take_block<T, N, COLS>(w, x, b + mine, part, sum);
 }
 
-//: dot_both using BOTH_IN_FLIGHT dealt dot_one share take_block
+//: dot_both using BOTH_IN_FLIGHT dot_one lane_layout share take_block
 template <typename FORMAT, typename OTHER, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X>
 static inline void dot_both(device const uchar * w, device const uchar * u, X x, uint begin, uint end, uint lane,
                             thread float * sum_w, thread float * sum_u) {
   enum : uint { EACH = (FLIGHT + 1u) / 2u };
-  typedef typename dealt<FORMAT, COLS / FORMAT::COLUMNS, LANES>::format T;
-  typedef typename dealt<OTHER, COLS / OTHER::COLUMNS, LANES>::format U;
+  typedef typename lane_layout<FORMAT, COLS / FORMAT::COLUMNS, LANES>::format T;
+  typedef typename lane_layout<OTHER, COLS / OTHER::COLUMNS, LANES>::format U;
   if (uint(T::COLUMNS) == uint(U::COLUMNS) && T::share(COLS) == U::share(COLS)) {
     const uint share = T::share(COLS), pass = LANES / share, last = end / T::COLUMNS;
     const uint mine = lane / share, part = lane % share;
@@ -748,15 +748,15 @@ static inline void dot_both(device const uchar * w, device const uchar * u, X x,
   }
 }
 
-//: held using load
+//: preloaded using load
 template <typename T, ushort N, uint COLS>
-struct held {
+struct preloaded {
   enum : bool { HOLDS = false };
 
-  static inline void load(device const uchar *, uint, uint, thread held &) {}
+  static inline void load(device const uchar *, uint, uint, thread preloaded &) {}
 
   template <typename X>
-  static inline void multiply(thread const held &, X, uint, uint, thread float *) {}
+  static inline void multiply(thread const preloaded &, X, uint, uint, thread float *) {}
 };
 
 //: take_held
@@ -771,11 +771,11 @@ static inline void take_held(thread const HELD & h, in_rows<X, ROWS, STRIDE> x, 
   UNROLL for (ushort i = 0; i < ROWS; ++i) HELD::multiply(h, input_of(x, i), b, part, sum + i * N);
 }
 
-//: first_pass using dealt held take_held
+//: first_pass using lane_layout preloaded take_held
 template <typename FORMAT, ushort N, uint COLS, uint LANES, uint MATRICES>
 struct first_pass {
-  typedef typename dealt<FORMAT, COLS / FORMAT::COLUMNS, LANES>::format T;
-  typedef held<T, N, COLS> block;
+  typedef typename lane_layout<FORMAT, COLS / FORMAT::COLUMNS, LANES>::format T;
+  typedef preloaded<T, N, COLS> block;
   enum : bool { HOLDS = block::HOLDS && MATRICES * sizeof(block) <= 128u };
   block h;
 
@@ -987,15 +987,15 @@ struct q5_0 {
   }
 };
 
-//: held if q5_0 using SPLIT_ROWS UNROLL load load_two q5_0 word_at words_at
+//: preloaded if q5_0 using SPLIT_ROWS UNROLL load load_two q5_0 word_at words_at
 template <ushort N, uint COLS>
-struct held<q5_0, N, COLS> {
+struct preloaded<q5_0, N, COLS> {
   enum : bool { HOLDS = SPLIT_ROWS && COLS / 32u * 22u % 4u == 0u };
   uint2 q[N];
   uint fifths[N];
   half scale[N];
 
-  static inline void load(device const uchar * w, uint b, uint part, thread held & h) {
+  static inline void load(device const uchar * w, uint b, uint part, thread preloaded & h) {
     if (!HOLDS) return;
     UNROLL for (ushort r = 0; r < N; ++r) {
       device const uchar * p = w + r * q5_0::row_bytes(COLS);
@@ -1006,7 +1006,7 @@ struct held<q5_0, N, COLS> {
   }
 
   template <typename X>
-  static inline void multiply(thread const held & h, X x, uint b, uint part, thread float * sum) {
+  static inline void multiply(thread const preloaded & h, X x, uint b, uint part, thread float * sum) {
     typename X::eight y[2];
     load_two(x, b * 32u + 8u * part, b * 32u + 16u + 8u * part, y);
     UNROLL for (ushort r = 0; r < N; ++r) sum[r] = q5_0::add_row(h.q[r], h.fifths[r] >> 8u * part, float(h.scale[r]), y, sum[r]);
@@ -1192,15 +1192,15 @@ struct q4_k_by {
   }
 };
 
-//: held if q4_k_by using UNROLL load q4_k_by
+//: preloaded if q4_k_by using UNROLL load q4_k_by
 template <uint SHARE, ushort N, uint COLS>
-struct held<q4_k_by<SHARE>, N, COLS> {
+struct preloaded<q4_k_by<SHARE>, N, COLS> {
   enum : bool { HOLDS = true };
   typedef q4_k_by<SHARE> T;
   uint4 head[N];
   typename T::words q[N];
 
-  static inline void load(device const uchar * w, uint b, uint part, thread held & h) {
+  static inline void load(device const uchar * w, uint b, uint part, thread preloaded & h) {
     UNROLL for (ushort r = 0; r < N; ++r) {
       device const uchar * p = w + r * T::row_bytes(COLS) + b * 144u;
       h.head[r] = *(device const uint4 *)p;
@@ -1209,7 +1209,7 @@ struct held<q4_k_by<SHARE>, N, COLS> {
   }
 
   template <typename X>
-  static inline void multiply(thread const held & h, X x, uint b, uint part, thread float * sum) {
+  static inline void multiply(thread const preloaded & h, X x, uint b, uint part, thread float * sum) {
     typename T::template inputs<X> in;
     T::load_inputs(x, b, part, in);
     UNROLL for (ushort r = 0; r < N; ++r) sum[r] += T::product(h.head[r], h.q[r], in);
@@ -1574,11 +1574,11 @@ static inline void add_block(device const uchar * w, ulong stride, device const 
   UNROLL for (ushort r = 0; r < N; ++r) sum[r] = fma(selected[i].weight, one[r], sum[r]);
 }
 
-//: dot_experts using IN_FLIGHT Routing add_block dealt share
+//: dot_experts using IN_FLIGHT Routing add_block lane_layout share
 template <typename FORMAT, ushort N, uint COLS, uint K, uint LANES, uint FLIGHT, typename X>
 static inline void dot_experts(device const uchar * w, ulong stride, device const Routing * selected, X x, uint apart,
                                uint lane, thread float * sum) {
-  typedef typename dealt<FORMAT, K * (COLS / FORMAT::COLUMNS), LANES>::format T;
+  typedef typename lane_layout<FORMAT, K * (COLS / FORMAT::COLUMNS), LANES>::format T;
   const uint share = T::share(COLS), pass = LANES / share, last = K * (COLS / T::COLUMNS);
   const uint mine = lane / share, part = lane % share;
   uint b = 0;
@@ -1586,10 +1586,10 @@ static inline void dot_experts(device const uchar * w, ulong stride, device cons
   if (b + mine < last) add_block<T, N, COLS>(w, stride, selected, x, apart, b + mine, part, sum);
 }
 
-//: idle_first using dealt
+//: idle_first using lane_layout
 template <typename FORMAT, uint COLS, uint K, uint LANES>
 static inline uint idle_first(uint lane) {
-  typedef typename dealt<FORMAT, K * (COLS / FORMAT::COLUMNS), LANES>::format T;
+  typedef typename lane_layout<FORMAT, K * (COLS / FORMAT::COLUMNS), LANES>::format T;
   const uint busy = (K * (COLS / T::COLUMNS) * T::share(COLS) % LANES + 31u) / 32u * 32u;
   return (lane + LANES - busy) % LANES;
 }
@@ -1617,7 +1617,7 @@ static inline float part_at(float4 w, uint e) { return w[e]; }
 //: part_at using high_half low_half
 static inline float part_at(uint2 w, uint e) { return e % 2u == 0u ? low_half(w[e / 2u]) : high_half(w[e / 2u]); }
 
-//: combine_splits using LATER_MAY_START UNROLL load_words part_at parts_of
+//: combine_splits using LAUNCH_DEPENDENTS UNROLL load_words part_at parts_of
 template <uint COUNT, uint HEADS, uint DIM, uint THREADS, uint TEAMS, typename X>
 struct combine_splits {
   enum : uint {
@@ -1700,7 +1700,7 @@ struct combine_splits {
     words_t v[AT_ONCE * LOADS];
     load_ml(ml, head, per, nkv, m, l, lane);
     load_parts(out, head, team, per, rows, v, tid);
-    LATER_MAY_START; // whose weights are more than what is left to load here
+    LAUNCH_DEPENDENTS; // whose weights are more than what is left to load here
     if (TURNS > 1u && 32u * per < nkv) {
       weigh<TURNS>(m, l, factors, sg, lane);
     } else {
@@ -2402,7 +2402,7 @@ static inline void multiply_matrix(thread simdgroup_float8x8 * d, uint dn, threa
 template <typename X>
 static inline void load_query4(X x, uint i, thread float * y) { load4(x, i, y); }
 
-//: attend_matrix using EARLIER_DONE LATER_MAY_START LOAD_FOUR PAGE_ROWS UNROLL cache for_all load_blocks load_query4 load_rows look multiply_matrix rows_seen scale_rows score_scale softmax store_scaled
+//: attend_matrix using GRID_WAIT LAUNCH_DEPENDENTS LOAD_FOUR PAGE_ROWS UNROLL cache for_all load_blocks load_query4 load_rows look multiply_matrix rows_seen scale_rows score_scale softmax store_scaled
 template <uint HEADS, uint LAT, uint PE, uint TILE, uint PIECE, uint SIMDGROUPS, uint TERMS, uint NEW, typename T>
 struct attend_matrix {
   typedef cache<T, LAT + PE> cache_t;
@@ -2713,17 +2713,17 @@ struct attend_matrix {
       load_rows<true, false>(tile, n, there, next, sg, lane);
       load_scales<true, false>(tile, n, there, next, sg, lane);
     }
-    EARLIER_DONE;
+    GRID_WAIT;
     load_queries(q_abs, abs_stride, q_pe, pe_stride, left, sg, lane);
     if (!EARLY || there < to - from + cache_t::NEIGHBOURS) {
       load_rows<!EARLY, true>(tile, n, there, next, sg, lane);
       load_scales<!EARLY, true>(tile, n, there, next, sg, lane);
     }
-    if (from + n == to) LATER_MAY_START; // no rows are left to load, whose way their weights would be in
+    if (from + n == to) LAUNCH_DEPENDENTS; // no rows are left to load, whose way their weights would be in
     form_rows(next, n, m, keys, values, sg, lane);
     form_queries(left, m, q, sg, lane);
     walk<true>(for_all{n, scale}, cache, pages, tile, following, from, n, to, nkv, next, keys, values, q, m, o, reference, sum, sg, lane);
-    LATER_MAY_START;
+    LAUNCH_DEPENDENTS;
     store(o, m, out, sg, lane);
     store_ml(reference, sum, ml, sg, lane);
   }
@@ -2819,8 +2819,9 @@ static inline void all_rows(device const uchar * w, X x, device O * out, ushort 
 } // namespace mla
 
 namespace mla {
-//: embed_body using EARLIER_DONE LATER_MAY_START Row act_t sum_group
-// embed: reads the token's embedding row, hands the next norm's input over.
+//: embed_body using GRID_WAIT LAUNCH_DEPENDENTS Row act_t sum_group
+// embed: reads the token's embedding row, applies the next norm's weights and makes its partial
+// sums of squares.
 template <typename T_w_embed_tokens>
 static inline void embed_body(
     constant Row & current,
@@ -2830,9 +2831,9 @@ static inline void embed_body(
     device act_t * ready,
     device float * ready_squares,
     uint tg, uint tid, ushort sg, ushort lane) {
-  EARLIER_DONE;
+  GRID_WAIT;
   // the token's row of the embedding, 256 wide
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   const uint at = tg * 128u + tid;
   const bool mine = at < 256u;
   const float v = mine ? T_w_embed_tokens::template element<256u>(w_embed_tokens + current.token * T_w_embed_tokens::row_bytes(256u), at) : 0.0f;
@@ -2864,13 +2865,12 @@ struct q_kv_a_store_kv_k_b_args {
   ulong stride0; // rows between the entries of w_k_b_proj
 };
 
-//: q_kv_a_store_kv_k_b_body using EARLIER_DONE LATER_MAY_START PAGE_ROWS Row UNROLL WEIGHTS_SOON act_t all_rows cache dot_held first_pass in_acts in_coherent_acts last_to_arrive load_partials norm_factor own q_kv_a_store_kv_k_b_args share sum_lanes sum_of total turn_by
-// q: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it,
-// kv_a: finishes the norm of an input handed over, multiplies. The last threadgroup of kv_a to
-// finish its rows goes on with store_kv: normalises its input itself, rotates by the position,
-// writes the new latent cache row. The last threadgroup of q to finish the rows of a head goes on
-// with k_b: multiplies. Fused to save eight dispatches and the trips of what lies between through
-// memory.
+//: q_kv_a_store_kv_k_b_body using GRID_WAIT LAUNCH_DEPENDENTS PAGE_ROWS PREFETCH_L2 Row UNROLL act_t all_rows cache dot_held first_pass in_acts in_coherent_acts last_to_arrive load_partials norm_factor own q_kv_a_store_kv_k_b_args share sum_lanes sum_of total turn_by
+// q: finishes the norm of its input, multiplies, rotates by the position. Beside it, kv_a: finishes
+// the norm of its input, multiplies. The last threadgroup of kv_a to finish its rows goes on with
+// store_kv: normalises its input itself, rotates by the position, writes the new latent cache row.
+// The last threadgroup of q to finish the rows of a head goes on with k_b: multiplies. Fused to
+// save eight dispatches and the trips of what lies between through memory.
 template <typename T_w_q_proj, typename T_w_kv_a_proj_with_mqa, typename T_cache, typename T_w_k_b_proj>
 static inline void q_kv_a_store_kv_k_b_body(
     device const uchar * w_q_proj,
@@ -2899,12 +2899,12 @@ static inline void q_kv_a_store_kv_k_b_body(
     const uint at = first + lane; // lane r finishes row r
     const bool mine = lane < 4;
     device const uchar * w = w_q_proj + first * T_w_q_proj::row_bytes(256u);
-    WEIGHTS_SOON(w, 4u * T_w_q_proj::row_bytes(256u));
-    WEIGHTS_SOON(w_k_b_proj + (g / 6u) * (args.stride0 * T_w_k_b_proj::row_bytes(64u)) + (g % 6u * 4u + sg) * (256u * T_w_k_b_proj::row_bytes(64u) / 24u), 256u * T_w_k_b_proj::row_bytes(64u) / 24u);
+    PREFETCH_L2(w, 4u * T_w_q_proj::row_bytes(256u));
+    PREFETCH_L2(w_k_b_proj + (g / 6u) * (args.stride0 * T_w_k_b_proj::row_bytes(64u)) + (g % 6u * 4u + sg) * (256u * T_w_k_b_proj::row_bytes(64u) / 24u), 256u * T_w_k_b_proj::row_bytes(64u) / 24u);
     first_pass<T_w_q_proj, 4, 256u, 32u, 1u> held_w;
     first_pass<T_w_q_proj, 4, 256u, 32u, 1u>::fetch(w, lane, held_w);
-    EARLIER_DONE;
-    LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+    GRID_WAIT;
+    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
     const uint d = at % 96u;
     const bool turns = mine && d >= 64u;
     device const float * cs = rope + (ulong(current.pos) * 16u + (turns ? (d - 64u) / 2u : 0u)) * 2u;
@@ -2937,11 +2937,11 @@ static inline void q_kv_a_store_kv_k_b_body(
     const uint at = first + lane; // lane r finishes row r
     const bool mine = lane < 4;
     device const uchar * w = w_kv_a_proj_with_mqa + first * T_w_kv_a_proj_with_mqa::row_bytes(256u);
-    WEIGHTS_SOON(w, 4u * T_w_kv_a_proj_with_mqa::row_bytes(256u));
+    PREFETCH_L2(w, 4u * T_w_kv_a_proj_with_mqa::row_bytes(256u));
     first_pass<T_w_kv_a_proj_with_mqa, 4, 256u, 32u, 1u> held_w;
     first_pass<T_w_kv_a_proj_with_mqa, 4, 256u, 32u, 1u>::fetch(w, lane, held_w);
-    EARLIER_DONE;
-    LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+    GRID_WAIT;
+    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
     float sum[4] = {};
     float partials[2];
     load_partials<64u, 32u>(ready_squares, lane, partials);
@@ -3060,7 +3060,7 @@ kernel void q_kv_a_store_kv_k_b_q4_k_q4_k_q8_0_q5_0(
 
 //:
 namespace mla {
-//: attend_body using EARLIER_DONE PAGE_ROWS Row act_t cache for_all load_query split_rows store_values tile_scores tile_softmax tile_values whole
+//: attend_body using GRID_WAIT PAGE_ROWS Row act_t cache for_all load_query split_rows store_values tile_scores tile_softmax tile_values whole
 // attend: attends over one split of the latent cache for all heads.
 template <typename T_cache>
 static inline void attend_body(
@@ -3083,10 +3083,10 @@ static inline void attend_body(
   device act_t * out = attend_out + split * 1024u;
   device float * out_ml = attend_ml + split * 8u;
   if (from == to) {
-    EARLIER_DONE;
+    GRID_WAIT;
     for (uint i = tid; i < 8u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else { // 16 rows of 288 at a time
-    EARLIER_DONE;
+    GRID_WAIT;
     threadgroup float * tile = scratch;
     threadgroup float * shares = tile + 4608u;
     threadgroup float * p = shares + 512u;
@@ -3118,7 +3118,7 @@ static inline void attend_body(
   }
 }
 
-//: attend_f16_body using EARLIER_DONE Row act_t attend_matrix in_acts split_rows whole
+//: attend_f16_body using GRID_WAIT Row act_t attend_matrix in_acts split_rows whole
 // The same of a cache of f16.
 template <typename T_cache>
 static inline void attend_f16_body(
@@ -3141,7 +3141,7 @@ static inline void attend_f16_body(
   device act_t * out = attend_out + split * 1024u;
   device float * out_ml = attend_ml + split * 8u;
   if (from == to) {
-    EARLIER_DONE;
+    GRID_WAIT;
     for (uint i = tid; i < 8u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else {
     attend_matrix<4u, 256u, 32u, 32u, 32u, 8u, 1u, 1u, T_cache>::attend(
@@ -3150,7 +3150,7 @@ static inline void attend_f16_body(
   }
 }
 
-//: attend_q8_0_body using EARLIER_DONE Row act_t attend_matrix in_acts split_rows whole
+//: attend_q8_0_body using GRID_WAIT Row act_t attend_matrix in_acts split_rows whole
 // The same of a cache of q8_0.
 template <typename T_cache>
 static inline void attend_q8_0_body(
@@ -3173,7 +3173,7 @@ static inline void attend_q8_0_body(
   device act_t * out = attend_out + split * 1024u;
   device float * out_ml = attend_ml + split * 8u;
   if (from == to) {
-    EARLIER_DONE;
+    GRID_WAIT;
     for (uint i = tid; i < 8u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else {
     attend_matrix<4u, 256u, 32u, 32u, 32u, 8u, 1u, 1u, T_cache>::attend(
@@ -3233,7 +3233,7 @@ struct v_b_args {
   ulong stride0; // rows between the entries of w_v_b_proj
 };
 
-//: v_b_body using EARLIER_DONE LATER_MAY_START Row WEIGHTS_NEAR WEIGHTS_SOON act_t combine_splits dot_held first_pass in_acts in_shared own split_rows sum_lanes v_b_args
+//: v_b_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L1 PREFETCH_L2 Row act_t combine_splits dot_held first_pass in_acts in_shared own split_rows sum_lanes v_b_args
 // v_b: merges the attention splits, multiplies. Fused to save one dispatch and the trips of what
 // lies between through memory.
 template <typename T_w_v_b_proj>
@@ -3254,15 +3254,15 @@ static inline void v_b_body(
   const uint at = first + lane; // lane r finishes row r
   const bool mine = lane < 4;
   device const uchar * w = w_v_b_proj + entry * (args.stride0 * T_w_v_b_proj::row_bytes(256u)) + first * T_w_v_b_proj::row_bytes(256u);
-  WEIGHTS_SOON(w, 4u * T_w_v_b_proj::row_bytes(256u));
+  PREFETCH_L2(w, 4u * T_w_v_b_proj::row_bytes(256u));
   const uint nkv = current.nkv, per = split_rows<132u, 16u, 16u>(nkv);
   first_pass<T_w_v_b_proj, 4, 256u, 32u, 1u> held_w;
   first_pass<T_w_v_b_proj, 4, 256u, 32u, 1u>::fetch(w, lane, held_w);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
   float sum[4] = {};
   threadgroup float * xs = scratch;
-  WEIGHTS_NEAR(w, 4u * T_w_v_b_proj::row_bytes(256u)); // by when the splits are combined
+  PREFETCH_L1(w, 4u * T_w_v_b_proj::row_bytes(256u)); // by when the splits are combined
   combine_splits<132u, 4u, 256u, 128u, 2u, in_acts>::run(in_acts{attend_out}, attend_ml, entry, per, nkv, scratch + 256u, xs, tid, sg, lane);
   threadgroup_barrier(mem_flags::mem_threadgroup);
   dot_held<T_w_v_b_proj, 4, 256u, 32u, 4u>(held_w, w, in_shared{xs, 0u}, lane, sum);
@@ -3289,9 +3289,9 @@ kernel void v_b_q4_k(
 
 //:
 namespace mla {
-//: o_proj_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON act_t dot_held first_pass in_acts own sum_group sum_lanes
-// o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one
-// dispatch and the trips of what lies between through memory.
+//: o_proj_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t dot_held first_pass in_acts own sum_group sum_lanes
+// o_proj: multiplies, adds the residual, applies the next norm's weights and makes its partial sums
+// of squares. Fused to save one dispatch and the trips of what lies between through memory.
 template <typename T_w_o_proj>
 static inline void o_proj_body(
     device const uchar * w_o_proj,
@@ -3309,11 +3309,11 @@ static inline void o_proj_body(
   const uint at = first + lane; // lane r finishes row r
   const bool mine = lane < 4;
   device const uchar * w = w_o_proj + first * T_w_o_proj::row_bytes(256u);
-  WEIGHTS_SOON(w, 4u * T_w_o_proj::row_bytes(256u));
+  PREFETCH_L2(w, 4u * T_w_o_proj::row_bytes(256u));
   first_pass<T_w_o_proj, 4, 256u, 32u, 1u> held_w;
   first_pass<T_w_o_proj, 4, 256u, 32u, 1u>::fetch(w, lane, held_w);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
@@ -3345,9 +3345,9 @@ kernel void o_proj_q5_k(
 
 //:
 namespace mla {
-//: gate_up_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON act_t dot_both_held first_pass in_acts load_partials norm_factor own silu sum_lanes sum_of sum_up
-// gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers.
-// Fused to save three dispatches and the trips of what lies between through memory.
+//: gate_up_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t dot_both_held first_pass in_acts load_partials norm_factor own silu sum_lanes sum_of sum_up
+// gate_up: finishes the norm of its input, multiplies, applies SwiGLU in registers. Fused to save
+// three dispatches and the trips of what lies between through memory.
 template <typename T_w_gate_proj, typename T_w_up_proj>
 static inline void gate_up_body(
     device const uchar * w_gate_proj,
@@ -3364,14 +3364,14 @@ static inline void gate_up_body(
   const bool mine = lane < 4;
   device const uchar * w = w_gate_proj + first * T_w_gate_proj::row_bytes(256u);
   device const uchar * w_up = w_up_proj + first * T_w_up_proj::row_bytes(256u);
-  WEIGHTS_SOON(w, 4u * T_w_gate_proj::row_bytes(256u));
-  WEIGHTS_SOON(w_up, 4u * T_w_up_proj::row_bytes(256u));
+  PREFETCH_L2(w, 4u * T_w_gate_proj::row_bytes(256u));
+  PREFETCH_L2(w_up, 4u * T_w_up_proj::row_bytes(256u));
   first_pass<T_w_gate_proj, 4, 256u, 32u, 2u> held_w;
   first_pass<T_w_gate_proj, 4, 256u, 32u, 2u>::fetch(w, lane, held_w);
   first_pass<T_w_up_proj, 4, 256u, 32u, 2u> held_up;
   first_pass<T_w_up_proj, 4, 256u, 32u, 2u>::fetch(w_up, lane, held_up);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
   float sum[4] = {};
   float sum_up[4] = {};
   float partials[2];
@@ -3405,9 +3405,9 @@ kernel void gate_up_q4_k_q4_k(
 
 //:
 namespace mla {
-//: down_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON act_t add_slices dot_held first_pass in_acts own put_slice sum_group sum_lanes
-// down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch
-// and the trips of what lies between through memory.
+//: down_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t add_slices dot_held first_pass in_acts own put_slice sum_group sum_lanes
+// down: multiplies, adds the residual, applies the next norm's weights and makes its partial sums
+// of squares. Fused to save one dispatch and the trips of what lies between through memory.
 template <typename T_w_down_proj>
 static inline void down_body(
     device const uchar * w_down_proj,
@@ -3428,11 +3428,11 @@ static inline void down_body(
   const uint at = first + lane; // lane r finishes row r
   const bool mine = lane < 4 && slice == 0u;
   device const uchar * w = w_down_proj + first * T_w_down_proj::row_bytes(608u);
-  WEIGHTS_SOON(w + slice * (4u * T_w_down_proj::row_bytes(608u) / 2u), 4u * T_w_down_proj::row_bytes(608u) / 2u);
+  PREFETCH_L2(w + slice * (4u * T_w_down_proj::row_bytes(608u) / 2u), 4u * T_w_down_proj::row_bytes(608u) / 2u);
   first_pass<T_w_down_proj, 4, 608u, 64u, 1u> held_w;
   first_pass<T_w_down_proj, 4, 608u, 64u, 1u>::fetch(w, part, held_w);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
@@ -3469,10 +3469,10 @@ kernel void down_q5_0(
 
 //:
 namespace mla {
-//: router_shared_gate_shared_up_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON act_t dot_both_held dot_held first_pass in_acts load_partials norm_factor own silu sum_lanes sum_of sum_up
-// router: finishes the norm of an input handed over, multiplies. Beside it, shared_gate_shared_up:
-// finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save
-// five dispatches and the trips of what lies between through memory.
+//: router_shared_gate_shared_up_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t dot_both_held dot_held first_pass in_acts load_partials norm_factor own silu sum_lanes sum_of sum_up
+// router: finishes the norm of its input, multiplies. Beside it, shared_gate_shared_up: finishes
+// the norm of its input, multiplies, applies SwiGLU in registers. Fused to save five dispatches and
+// the trips of what lies between through memory.
 template <typename T_w_gate, typename T_w_shared_experts_gate_proj, typename T_w_shared_experts_up_proj>
 static inline void router_shared_gate_shared_up_body(
     device const uchar * w_gate,
@@ -3492,11 +3492,11 @@ static inline void router_shared_gate_shared_up_body(
     const uint at = first + lane; // lane r finishes row r
     const bool mine = lane < 4 && at >= row && at < end;
     device const uchar * w = w_gate + first * T_w_gate::row_bytes(256u);
-    WEIGHTS_SOON(w, 4u * T_w_gate::row_bytes(256u));
+    PREFETCH_L2(w, 4u * T_w_gate::row_bytes(256u));
     first_pass<T_w_gate, 4, 256u, 32u, 1u> held_w;
     first_pass<T_w_gate, 4, 256u, 32u, 1u>::fetch(w, lane, held_w);
-    EARLIER_DONE;
-    LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+    GRID_WAIT;
+    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
     float sum[4] = {};
     float partials[2];
     load_partials<64u, 32u>(ready_squares, lane, partials);
@@ -3518,14 +3518,14 @@ static inline void router_shared_gate_shared_up_body(
     const bool mine = lane < 4;
     device const uchar * w = w_shared_experts_gate_proj + first * T_w_shared_experts_gate_proj::row_bytes(256u);
     device const uchar * w_up = w_shared_experts_up_proj + first * T_w_shared_experts_up_proj::row_bytes(256u);
-    WEIGHTS_SOON(w, 4u * T_w_shared_experts_gate_proj::row_bytes(256u));
-    WEIGHTS_SOON(w_up, 4u * T_w_shared_experts_up_proj::row_bytes(256u));
+    PREFETCH_L2(w, 4u * T_w_shared_experts_gate_proj::row_bytes(256u));
+    PREFETCH_L2(w_up, 4u * T_w_shared_experts_up_proj::row_bytes(256u));
     first_pass<T_w_shared_experts_gate_proj, 4, 256u, 32u, 2u> held_w;
     first_pass<T_w_shared_experts_gate_proj, 4, 256u, 32u, 2u>::fetch(w, lane, held_w);
     first_pass<T_w_shared_experts_up_proj, 4, 256u, 32u, 2u> held_up;
     first_pass<T_w_shared_experts_up_proj, 4, 256u, 32u, 2u>::fetch(w_up, lane, held_up);
-    EARLIER_DONE;
-    LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+    GRID_WAIT;
+    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
     float sum[4] = {};
     float sum_up[4] = {};
     float partials[2];
@@ -3568,11 +3568,10 @@ struct experts_gate_experts_up_args {
   ulong stride1; // rows between the entries of w_experts_up_proj
 };
 
-//: experts_gate_experts_up_body using EARLIER_DONE LATER_MAY_START Routing UNROLL act_t dot_both expert_key experts_gate_experts_up_args in_acts load_own load_partials norm_factor own pick_for score_at silu softmax sum_lanes sum_of sum_up
-// experts_gate_experts_up: finishes the norm of an input handed over, scores the experts, selects
-// them again in every threadgroup, hands their weights on, multiplies by the selected experts,
-// applies SwiGLU in registers. Fused to save six dispatches and the trips of what lies between
-// through memory.
+//: experts_gate_experts_up_body using GRID_WAIT LAUNCH_DEPENDENTS Routing UNROLL act_t dot_both expert_key experts_gate_experts_up_args in_acts load_own load_partials norm_factor own pick_for score_at silu softmax sum_lanes sum_of sum_up
+// experts_gate_experts_up: finishes the norm of its input, scores the experts, selects them again
+// in every threadgroup, hands their weights on, multiplies by the selected experts, applies SwiGLU
+// in registers. Fused to save six dispatches and the trips of what lies between through memory.
 template <typename T_w_experts_gate_proj, typename T_w_experts_up_proj>
 static inline void experts_gate_experts_up_body(
     device const float * router,
@@ -3593,7 +3592,7 @@ static inline void experts_gate_experts_up_body(
   const uint first = min(row, 156u); // a last simdgroup repeats rows, but stores only its own
   const uint at = first + lane; // lane r finishes row r
   const bool mine = lane < 4 && at >= row && at < end;
-  EARLIER_DONE;
+  GRID_WAIT;
   threadgroup uint * chosen = (threadgroup uint *)(scratch + 0u);
     float scores[1], sums[1];
     uint picked[1] = {};
@@ -3629,7 +3628,7 @@ static inline void experts_gate_experts_up_body(
   load_partials<64u, 32u>(ready_squares, lane, partials);
   if (row < end) dot_both<T_w_experts_gate_proj, T_w_experts_up_proj, 4, 256u, 32u, 4u>(w, w_up, in_acts{ready}, 0u, 256u, lane, sum, sum_up);
   float squares = sum_of<2>(partials);
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
   sum_lanes<4>(sum_up);
@@ -3666,10 +3665,10 @@ struct experts_down_shared_down_args {
   ulong stride0; // rows between the entries of w_experts_down_proj
 };
 
-//: experts_down_shared_down_body using EARLIER_DONE LATER_MAY_START Routing WEIGHTS_SOON act_t dot_experts dot_one experts_down_shared_down_args idle_first in_acts own sum_group sum_lanes
+//: experts_down_shared_down_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 Routing act_t dot_experts dot_one experts_down_shared_down_args idle_first in_acts own sum_group sum_lanes
 // experts_down_shared_down: multiplies by the selected experts, sums the experts with their
-// weights, multiplies, adds the residual, hands the next norm's input over. Fused to save four
-// dispatches and the trips of what lies between through memory.
+// weights, multiplies, adds the residual, applies the next norm's weights and makes its partial
+// sums of squares. Fused to save four dispatches and the trips of what lies between through memory.
 template <typename T_w_experts_down_proj, typename T_w_shared_experts_down_proj>
 static inline void experts_down_shared_down_body(
     device const uchar * w_experts_down_proj,
@@ -3692,8 +3691,8 @@ static inline void experts_down_shared_down_body(
   const uint at = first + lane; // lane r finishes row r
   const bool mine = lane < 4 && at >= row && at < end;
   device const uchar * shared = w_shared_experts_down_proj + first * T_w_shared_experts_down_proj::row_bytes(320u);
-  WEIGHTS_SOON(shared, 4u * T_w_shared_experts_down_proj::row_bytes(320u));
-  EARLIER_DONE;
+  PREFETCH_L2(shared, 4u * T_w_shared_experts_down_proj::row_bytes(320u));
+  GRID_WAIT;
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
@@ -3704,7 +3703,7 @@ static inline void experts_down_shared_down_body(
     dot_experts<T_w_experts_down_proj, 4, 160u, 3u, 32u, 4u>(w_experts_down_proj + first * T_w_experts_down_proj::row_bytes(160u), (args.stride0 * T_w_experts_down_proj::row_bytes(160u)),
         routing, in_acts{experts_swiglu}, 160u, lane, sum);
   }
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   sum_lanes<4>(sum);
   float v = own<4>(sum, lane);
   v += residual;
@@ -3752,9 +3751,9 @@ kernel void experts_down_shared_down_q8_0_q8_0(
 
 //:
 namespace mla {
-//: lm_head_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON act_t dot_held first_pass in_acts load_partials norm_factor own sum_lanes sum_of
-// lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and
-// the trips of what lies between through memory.
+//: lm_head_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t dot_held first_pass in_acts load_partials norm_factor own sum_lanes sum_of
+// lm_head: finishes the norm of its input, multiplies. Fused to save one dispatch and the trips of
+// what lies between through memory.
 template <typename T_w_lm_head>
 static inline void lm_head_body(
     device const uchar * w_lm_head,
@@ -3769,11 +3768,11 @@ static inline void lm_head_body(
   const uint at = first + lane; // lane r finishes row r
   const bool mine = lane < 4;
   device const uchar * w = w_lm_head + first * T_w_lm_head::row_bytes(256u);
-  WEIGHTS_SOON(w, 4u * T_w_lm_head::row_bytes(256u));
+  PREFETCH_L2(w, 4u * T_w_lm_head::row_bytes(256u));
   first_pass<T_w_lm_head, 4, 256u, 32u, 1u> held_w;
   first_pass<T_w_lm_head, 4, 256u, 32u, 1u>::fetch(w, lane, held_w);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
   float sum[4] = {};
   float partials[2];
   load_partials<64u, 32u>(ready_squares, lane, partials);
@@ -3802,7 +3801,7 @@ kernel void lm_head_q6_k(
 
 //:
 namespace mla {
-//: sample_scan_body using EARLIER_DONE LATER_MAY_START Sampling best_key penalise rank_of settle share_best unrank
+//: sample_scan_body using GRID_WAIT LAUNCH_DEPENDENTS Sampling best_key penalise rank_of settle share_best unrank
 // logits without NaN and infinities, with bias and penalties; the best of each threadgroup.
 static inline void sample_scan_body(
     device const float * logits_,
@@ -3814,9 +3813,9 @@ static inline void sample_scan_body(
     device uint * top_ids,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  EARLIER_DONE;
+  GRID_WAIT;
   // 512 logits, 256 per threadgroup
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   threadgroup uint * work = (threadgroup uint *)scratch;
   const uint g = tg;
   uint best = 0u, at = 0xffffffffu;
@@ -3854,7 +3853,7 @@ kernel void sample_scan(
 
 //:
 namespace mla {
-//: sample_pick_body using EARLIER_DONE LATER_MAY_START Row Sampling best_key rank_of remember sample_token share_best
+//: sample_pick_body using GRID_WAIT LAUNCH_DEPENDENTS Row Sampling best_key rank_of remember sample_token share_best
 // the best token, or top-k, top-p, min-p, temperature and a draw; makes the row that of the token.
 static inline void sample_pick_body(
     device Sampling * state_,
@@ -3869,9 +3868,9 @@ static inline void sample_pick_body(
     device Row * current,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  EARLIER_DONE;
+  GRID_WAIT;
   // one of 512 tokens
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   threadgroup uint * work = (threadgroup uint *)scratch;
   // What the end needs is loaded first, so that it arrives with the rest.
   const float inv_temperature = state_->inv_temperature;

@@ -21,12 +21,12 @@
 #define UNROLL _Pragma("clang loop unroll(full)")
 #endif
 
-//: WEIGHTS_SOON WEIGHTS_NEAR EARLIER_DONE LATER_MAY_START
-#ifndef WEIGHTS_SOON
-#define WEIGHTS_SOON(rows, bytes)
-#define WEIGHTS_NEAR(rows, bytes)
-#define EARLIER_DONE
-#define LATER_MAY_START
+//: PREFETCH_L2 PREFETCH_L1 GRID_WAIT LAUNCH_DEPENDENTS
+#ifndef PREFETCH_L2
+#define PREFETCH_L2(rows, bytes)
+#define PREFETCH_L1(rows, bytes)
+#define GRID_WAIT
+#define LAUNCH_DEPENDENTS
 #endif
 
 //:
@@ -678,13 +678,13 @@ static inline half half_of(uint word, uint i) { return i % 2u == 0u ? as_type<ha
 //: byte_of
 static inline char byte_of(uint word, uint i) { return char(word >> i % 4u * 8u & 0xffu); }
 
-//: dealt
+//: lane_layout
 template <typename T, uint BLOCKS, uint LANES>
-struct dealt { typedef T format; };
+struct lane_layout { typedef T format; };
 
-//: dealt
+//: lane_layout
 template <template <uint> class T, uint SHARE, uint BLOCKS, uint LANES>
-struct dealt<T<SHARE>, BLOCKS, LANES> {
+struct lane_layout<T<SHARE>, BLOCKS, LANES> {
   enum : uint { PASSES = (BLOCKS * SHARE + LANES - 1u) / LANES, HALF_PASSES = (2u * BLOCKS * SHARE + LANES - 1u) / LANES };
   typedef T<(uint(HALF_PASSES) < 2u * uint(PASSES) ? 2u * SHARE : SHARE)> format;
 };
@@ -708,10 +708,10 @@ static inline void take_block(device const uchar * w, in_rows<X, ROWS, STRIDE> x
   UNROLL for (ushort i = 0; i < ROWS; ++i) T::template step<N, COLS>(w, input_of(x, i), b, part, sum + i * N);
 }
 
-//: dot_one using IN_FLIGHT dealt share take_block
+//: dot_one using IN_FLIGHT lane_layout share take_block
 template <typename FORMAT, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X>
 static inline void dot_one(device const uchar * w, X x, uint begin, uint end, uint lane, thread float * sum) {
-  typedef typename dealt<FORMAT, COLS / FORMAT::COLUMNS, LANES>::format T;
+  typedef typename lane_layout<FORMAT, COLS / FORMAT::COLUMNS, LANES>::format T;
   const uint share = T::share(COLS), pass = LANES / share, last = end / T::COLUMNS;
   const uint mine = lane / share, part = lane % share;
   uint b = begin / T::COLUMNS;
@@ -719,13 +719,13 @@ static inline void dot_one(device const uchar * w, X x, uint begin, uint end, ui
   if (b + mine < last) take_block<T, N, COLS>(w, x, b + mine, part, sum);
 }
 
-//: dot_both using BOTH_IN_FLIGHT dealt dot_one share take_block
+//: dot_both using BOTH_IN_FLIGHT dot_one lane_layout share take_block
 template <typename FORMAT, typename OTHER, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X>
 static inline void dot_both(device const uchar * w, device const uchar * u, X x, uint begin, uint end, uint lane,
                             thread float * sum_w, thread float * sum_u) {
   enum : uint { EACH = (FLIGHT + 1u) / 2u };
-  typedef typename dealt<FORMAT, COLS / FORMAT::COLUMNS, LANES>::format T;
-  typedef typename dealt<OTHER, COLS / OTHER::COLUMNS, LANES>::format U;
+  typedef typename lane_layout<FORMAT, COLS / FORMAT::COLUMNS, LANES>::format T;
+  typedef typename lane_layout<OTHER, COLS / OTHER::COLUMNS, LANES>::format U;
   if (uint(T::COLUMNS) == uint(U::COLUMNS) && T::share(COLS) == U::share(COLS)) {
     const uint share = T::share(COLS), pass = LANES / share, last = end / T::COLUMNS;
     const uint mine = lane / share, part = lane % share;
@@ -744,15 +744,15 @@ static inline void dot_both(device const uchar * w, device const uchar * u, X x,
   }
 }
 
-//: held using load
+//: preloaded using load
 template <typename T, ushort N, uint COLS>
-struct held {
+struct preloaded {
   enum : bool { HOLDS = false };
 
-  static inline void load(device const uchar *, uint, uint, thread held &) {}
+  static inline void load(device const uchar *, uint, uint, thread preloaded &) {}
 
   template <typename X>
-  static inline void multiply(thread const held &, X, uint, uint, thread float *) {}
+  static inline void multiply(thread const preloaded &, X, uint, uint, thread float *) {}
 };
 
 //: take_held
@@ -767,11 +767,11 @@ static inline void take_held(thread const HELD & h, in_rows<X, ROWS, STRIDE> x, 
   UNROLL for (ushort i = 0; i < ROWS; ++i) HELD::multiply(h, input_of(x, i), b, part, sum + i * N);
 }
 
-//: first_pass using dealt held take_held
+//: first_pass using lane_layout preloaded take_held
 template <typename FORMAT, ushort N, uint COLS, uint LANES, uint MATRICES>
 struct first_pass {
-  typedef typename dealt<FORMAT, COLS / FORMAT::COLUMNS, LANES>::format T;
-  typedef held<T, N, COLS> block;
+  typedef typename lane_layout<FORMAT, COLS / FORMAT::COLUMNS, LANES>::format T;
+  typedef preloaded<T, N, COLS> block;
   enum : bool { HOLDS = block::HOLDS && MATRICES * sizeof(block) <= 128u };
   block h;
 
@@ -976,14 +976,14 @@ struct q4_0 {
   }
 };
 
-//: held if q4_0 using SPLIT_ROWS UNROLL load load_two q4_0 words_at
+//: preloaded if q4_0 using SPLIT_ROWS UNROLL load load_two q4_0 words_at
 template <ushort N, uint COLS>
-struct held<q4_0, N, COLS> {
+struct preloaded<q4_0, N, COLS> {
   enum : bool { HOLDS = SPLIT_ROWS && COLS / 32u * 18u % 4u == 0u };
   uint2 q[N];
   half scale[N];
 
-  static inline void load(device const uchar * w, uint b, uint part, thread held & h) {
+  static inline void load(device const uchar * w, uint b, uint part, thread preloaded & h) {
     if (!HOLDS) return;
     UNROLL for (ushort r = 0; r < N; ++r) {
       device const uchar * p = w + r * q4_0::row_bytes(COLS);
@@ -993,7 +993,7 @@ struct held<q4_0, N, COLS> {
   }
 
   template <typename X>
-  static inline void multiply(thread const held & h, X x, uint b, uint part, thread float * sum) {
+  static inline void multiply(thread const preloaded & h, X x, uint b, uint part, thread float * sum) {
     typename X::eight y[2];
     load_two(x, b * 32u + 8u * part, b * 32u + 16u + 8u * part, y);
     UNROLL for (ushort r = 0; r < N; ++r) sum[r] = q4_0::add_row(h.q[r], float(h.scale[r]), y, sum[r]);
@@ -1141,15 +1141,15 @@ struct q5_0 {
   }
 };
 
-//: held if q5_0 using SPLIT_ROWS UNROLL load load_two q5_0 word_at words_at
+//: preloaded if q5_0 using SPLIT_ROWS UNROLL load load_two q5_0 word_at words_at
 template <ushort N, uint COLS>
-struct held<q5_0, N, COLS> {
+struct preloaded<q5_0, N, COLS> {
   enum : bool { HOLDS = SPLIT_ROWS && COLS / 32u * 22u % 4u == 0u };
   uint2 q[N];
   uint fifths[N];
   half scale[N];
 
-  static inline void load(device const uchar * w, uint b, uint part, thread held & h) {
+  static inline void load(device const uchar * w, uint b, uint part, thread preloaded & h) {
     if (!HOLDS) return;
     UNROLL for (ushort r = 0; r < N; ++r) {
       device const uchar * p = w + r * q5_0::row_bytes(COLS);
@@ -1160,7 +1160,7 @@ struct held<q5_0, N, COLS> {
   }
 
   template <typename X>
-  static inline void multiply(thread const held & h, X x, uint b, uint part, thread float * sum) {
+  static inline void multiply(thread const preloaded & h, X x, uint b, uint part, thread float * sum) {
     typename X::eight y[2];
     load_two(x, b * 32u + 8u * part, b * 32u + 16u + 8u * part, y);
     UNROLL for (ushort r = 0; r < N; ++r) sum[r] = q5_0::add_row(h.q[r], h.fifths[r] >> 8u * part, float(h.scale[r]), y, sum[r]);
@@ -1407,15 +1407,15 @@ struct q4_k_by {
   }
 };
 
-//: held if q4_k_by using UNROLL load q4_k_by
+//: preloaded if q4_k_by using UNROLL load q4_k_by
 template <uint SHARE, ushort N, uint COLS>
-struct held<q4_k_by<SHARE>, N, COLS> {
+struct preloaded<q4_k_by<SHARE>, N, COLS> {
   enum : bool { HOLDS = true };
   typedef q4_k_by<SHARE> T;
   uint4 head[N];
   typename T::words q[N];
 
-  static inline void load(device const uchar * w, uint b, uint part, thread held & h) {
+  static inline void load(device const uchar * w, uint b, uint part, thread preloaded & h) {
     UNROLL for (ushort r = 0; r < N; ++r) {
       device const uchar * p = w + r * T::row_bytes(COLS) + b * 144u;
       h.head[r] = *(device const uint4 *)p;
@@ -1424,7 +1424,7 @@ struct held<q4_k_by<SHARE>, N, COLS> {
   }
 
   template <typename X>
-  static inline void multiply(thread const held & h, X x, uint b, uint part, thread float * sum) {
+  static inline void multiply(thread const preloaded & h, X x, uint b, uint part, thread float * sum) {
     typename T::template inputs<X> in;
     T::load_inputs(x, b, part, in);
     UNROLL for (ushort r = 0; r < N; ++r) sum[r] += T::product(h.head[r], h.q[r], in);
@@ -2131,7 +2131,7 @@ struct sent_eight {
     else eight_inputs<X>::none(s.e);
   }
   template <uint TERM>
-  static inline void land(thread const sent_eight & s, threadgroup half * to) { *(threadgroup uint4 *)to = eight_inputs<X>::template halves<TERM>(s.e); }
+  static inline void put(thread const sent_eight & s, threadgroup half * to) { *(threadgroup uint4 *)to = eight_inputs<X>::template halves<TERM>(s.e); }
 };
 //: sent_eight using sixteen_bytes
 template <> struct sent_eight<half> {
@@ -2140,7 +2140,7 @@ template <> struct sent_eight<half> {
   template <bool NEAR>
   static inline void send(thread sent_eight & s, threadgroup half * to, device const half * p, uint n) { sixteen_bytes::begin_copy<NEAR>(s.v, (threadgroup uint4 *)to, (device const uint4 *)p, 2u * n); }
   template <uint TERM>
-  static inline void land(thread const sent_eight & s, threadgroup half * to) { sixteen_bytes::end_copy(s.v, (threadgroup uint4 *)to); }
+  static inline void put(thread const sent_eight & s, threadgroup half * to) { sixteen_bytes::end_copy(s.v, (threadgroup uint4 *)to); }
 };
 
 //: columns_from
@@ -2180,7 +2180,7 @@ struct batch_product {
   }
   template <uint TERM>
   static inline void land_inputs(thread const shares & s, threadgroup half * tiles, uint nth, ushort lane) {
-    UNROLL for (uint k = 0; k < EIGHTS; ++k) eight_t::template land<TERM>(s.e[nth * EIGHTS + k], place_of(tiles + nth * TILE, k, lane));
+    UNROLL for (uint k = 0; k < EIGHTS; ++k) eight_t::template put<TERM>(s.e[nth * EIGHTS + k], place_of(tiles + nth * TILE, k, lane));
   }
 
   static inline void begin_steps(thread shares & s, INPUTS x, threadgroup half * tiles, uint slice, uint, ushort lane) {
@@ -2300,7 +2300,7 @@ struct prompt_product {
   template <uint TERM>
   static inline void land_part(thread const shares & s, threadgroup half * buffer, uint tid) {
     UNROLL for (uint k = 0; k < EIGHTS; ++k)
-      if (has(k, tid)) eight_t::template land<TERM>(s.e[k], place_of(buffer, k, tid));
+      if (has(k, tid)) eight_t::template put<TERM>(s.e[k], place_of(buffer, k, tid));
   }
 
   static inline void begin_steps(thread shares & s, INPUTS x, threadgroup half * tile, uint, uint tid, ushort) {
@@ -2483,7 +2483,7 @@ struct experts_matrices {
   ulong stride, up_stride;
 };
 
-//: tile_run using EARLIER_DONE UNROLL batch_product experts_matrices turn
+//: tile_run using GRID_WAIT UNROLL batch_product experts_matrices turn
 template <bool ALIKE, uint COLS, uint ROWS, uint SLICES, bool COPIES, typename W, typename U, typename INPUTS, uint TOKENS>
 struct tile_run {
   typedef batch_product<COLS, TOKENS, SLICES, 2, COPIES, W, U, INPUTS> product_t;
@@ -2561,7 +2561,7 @@ struct tile_run {
     U::begin(up, m.up, 0u, 0u, room + up_room, lane);
     state::begin_weights(s, w, up, lane);
     UNROLL for (uint i = 0; i < W::AHEAD; ++i) state::send_weights(s, w, up, lane);
-    EARLIER_DONE;
+    GRID_WAIT;
     state::find_rows(s, s.inputs, lane);
     UNROLL for (uint i = 0; i < product_t::TILES; ++i) state::send_next(s, s.inputs, tiles, i, lane);
   }
@@ -2583,7 +2583,7 @@ struct tile_run {
   }
 };
 
-//: tile_run using EARLIER_DONE experts_matrices products_apart
+//: tile_run using GRID_WAIT experts_matrices products_apart
 template <uint COLS, uint ROWS, uint SLICES, bool COPIES, typename W, typename U, typename INPUTS, uint TOKENS>
 struct tile_run<false, COLS, ROWS, SLICES, COPIES, W, U, INPUTS, TOKENS> {
   typedef products_apart<COLS, TOKENS, SLICES, 32u * SLICES, COPIES, W, U, INPUTS> product_t;
@@ -2597,7 +2597,7 @@ struct tile_run<false, COLS, ROWS, SLICES, COPIES, W, U, INPUTS, TOKENS> {
   static inline void clear(thread state &, INPUTS, threadgroup half *, ushort) {}
   template <uint APART>
   static inline void begin_run(thread state & s, thread W &, thread U &, experts_matrices m, INPUTS x, uint, threadgroup half *, threadgroup uchar *, uint, uint slice, ushort) {
-    EARLIER_DONE;
+    GRID_WAIT;
     s.known[0] = x.rows.tile;
     s.known[1] = x.rows.tile + APART;
     s.m = m;
@@ -2747,11 +2747,11 @@ static inline void add_block(device const uchar * w, ulong stride, device const 
   UNROLL for (ushort r = 0; r < N; ++r) sum[r] = fma(selected[i].weight, one[r], sum[r]);
 }
 
-//: dot_experts using IN_FLIGHT Routing add_block dealt selected share
+//: dot_experts using IN_FLIGHT Routing add_block lane_layout selected share
 template <typename FORMAT, ushort N, uint COLS, uint K, uint LANES, uint FLIGHT, typename X>
 static inline void dot_experts(device const uchar * w, ulong stride, device const Routing * selected, X x, uint apart,
                                uint lane, thread float * sum) {
-  typedef typename dealt<FORMAT, K * (COLS / FORMAT::COLUMNS), LANES>::format T;
+  typedef typename lane_layout<FORMAT, K * (COLS / FORMAT::COLUMNS), LANES>::format T;
   const uint share = T::share(COLS), pass = LANES / share, last = K * (COLS / T::COLUMNS);
   const uint mine = lane / share, part = lane % share;
   uint b = 0;
@@ -2759,10 +2759,10 @@ static inline void dot_experts(device const uchar * w, ulong stride, device cons
   if (b + mine < last) add_block<T, N, COLS>(w, stride, selected, x, apart, b + mine, part, sum);
 }
 
-//: idle_first using dealt
+//: idle_first using lane_layout
 template <typename FORMAT, uint COLS, uint K, uint LANES>
 static inline uint idle_first(uint lane) {
-  typedef typename dealt<FORMAT, K * (COLS / FORMAT::COLUMNS), LANES>::format T;
+  typedef typename lane_layout<FORMAT, K * (COLS / FORMAT::COLUMNS), LANES>::format T;
   const uint busy = (K * (COLS / T::COLUMNS) * T::share(COLS) % LANES + 31u) / 32u * 32u;
   return (lane + LANES - busy) % LANES;
 }
@@ -2790,7 +2790,7 @@ static inline float part_at(float4 w, uint e) { return w[e]; }
 //: part_at using high_half low_half
 static inline float part_at(uint2 w, uint e) { return e % 2u == 0u ? low_half(w[e / 2u]) : high_half(w[e / 2u]); }
 
-//: combine_splits using LATER_MAY_START UNROLL load_words part_at parts_of
+//: combine_splits using LAUNCH_DEPENDENTS UNROLL load_words part_at parts_of
 template <uint COUNT, uint HEADS, uint DIM, uint THREADS, uint TEAMS, typename X>
 struct combine_splits {
   enum : uint {
@@ -2873,7 +2873,7 @@ struct combine_splits {
     words_t v[AT_ONCE * LOADS];
     load_ml(ml, head, per, nkv, m, l, lane);
     load_parts(out, head, team, per, rows, v, tid);
-    LATER_MAY_START; // whose weights are more than what is left to load here
+    LAUNCH_DEPENDENTS; // whose weights are more than what is left to load here
     if (TURNS > 1u && 32u * per < nkv) {
       weigh<TURNS>(m, l, factors, sg, lane);
     } else {
@@ -3575,7 +3575,7 @@ static inline void multiply_matrix(thread simdgroup_float8x8 * d, uint dn, threa
 template <typename X>
 static inline void load_query4(X x, uint i, thread float * y) { load4(x, i, y); }
 
-//: attend_matrix using EARLIER_DONE LATER_MAY_START LOAD_FOUR PAGE_ROWS UNROLL cache for_all load_blocks load_query4 load_rows look multiply_matrix rows_seen scale_rows score_scale softmax store_scaled
+//: attend_matrix using GRID_WAIT LAUNCH_DEPENDENTS LOAD_FOUR PAGE_ROWS UNROLL cache for_all load_blocks load_query4 load_rows look multiply_matrix rows_seen scale_rows score_scale softmax store_scaled
 template <uint HEADS, uint LAT, uint PE, uint TILE, uint PIECE, uint SIMDGROUPS, uint TERMS, uint NEW, typename T>
 struct attend_matrix {
   typedef cache<T, LAT + PE> cache_t;
@@ -3886,17 +3886,17 @@ struct attend_matrix {
       load_rows<true, false>(tile, n, there, next, sg, lane);
       load_scales<true, false>(tile, n, there, next, sg, lane);
     }
-    EARLIER_DONE;
+    GRID_WAIT;
     load_queries(q_abs, abs_stride, q_pe, pe_stride, left, sg, lane);
     if (!EARLY || there < to - from + cache_t::NEIGHBOURS) {
       load_rows<!EARLY, true>(tile, n, there, next, sg, lane);
       load_scales<!EARLY, true>(tile, n, there, next, sg, lane);
     }
-    if (from + n == to) LATER_MAY_START; // no rows are left to load, whose way their weights would be in
+    if (from + n == to) LAUNCH_DEPENDENTS; // no rows are left to load, whose way their weights would be in
     form_rows(next, n, m, keys, values, sg, lane);
     form_queries(left, m, q, sg, lane);
     walk<true>(for_all{n, scale}, cache, pages, tile, following, from, n, to, nkv, next, keys, values, q, m, o, reference, sum, sg, lane);
-    LATER_MAY_START;
+    LAUNCH_DEPENDENTS;
     store(o, m, out, sg, lane);
     store_ml(reference, sum, ml, sg, lane);
   }
@@ -4376,7 +4376,7 @@ struct head_lanes {
 #endif
 
 
-//: attend_heads using COPIES_LAND LATER_MAY_START PAGE_ROWS UNROLL alike alike_at head_cache head_eight head_lanes head_rows multiply_matrix own scale_at scale_rows score_scales softmax whole
+//: attend_heads using COPIES_LAND LAUNCH_DEPENDENTS PAGE_ROWS UNROLL alike alike_at head_cache head_eight head_lanes head_rows multiply_matrix own scale_at scale_rows score_scales softmax whole
 template <uint WIDTH, uint NOPE, uint PE, uint V, uint M, uint SLICES, uint SIMDGROUPS, uint TILE, bool ROOMY, typename A>
 struct attend_heads {
   typedef head_eight<A> eight_t;
@@ -4714,7 +4714,7 @@ struct attend_heads {
       if (run.nkv > 0u) follow(c, r, run, row, q, o, t, scales, scratch, slice, tid, sg, lane);
       at = run.end;
     }
-    LATER_MAY_START;
+    LAUNCH_DEPENDENTS;
     if (KNOWN && SLICES == 1u) store_lanes(r, row, o, t, lane);
     else finish(r, row, o, t, scratch, slice, sg, lane);
   }
@@ -4723,8 +4723,9 @@ struct attend_heads {
 } // namespace mla
 
 namespace mla {
-//: embed_body using EARLIER_DONE LATER_MAY_START Row act_t sum_group
-// embed: reads the token's embedding row, hands the next norm's input over.
+//: embed_body using GRID_WAIT LAUNCH_DEPENDENTS Row act_t sum_group
+// embed: reads the token's embedding row, applies the next norm's weights and makes its partial
+// sums of squares.
 template <typename T_w_embed_tokens>
 static inline void embed_body(
     constant Row & current,
@@ -4734,9 +4735,9 @@ static inline void embed_body(
     device act_t * ready,
     device float * ready_squares,
     uint tg, uint tid, ushort sg, ushort lane) {
-  EARLIER_DONE;
+  GRID_WAIT;
   // the token's row of the embedding, 2048 wide
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   const uint at = tg * 128u + tid;
   const bool mine = at < 2048u;
   const float v = mine ? T_w_embed_tokens::template element<2048u>(w_embed_tokens + current.token * T_w_embed_tokens::row_bytes(2048u), at) : 0.0f;
@@ -4847,10 +4848,10 @@ kernel void embed_bf16(
 
 //:
 namespace mla {
-//: q_a_kv_a_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON act_t add_slices dot_held first_pass in_acts load_partials norm_factor own put_slice sum_group sum_lanes sum_of total
-// q_a: finishes the norm of an input handed over, multiplies, hands the next norm's input over.
-// Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save three
-// dispatches and the trips of what lies between through memory.
+//: q_a_kv_a_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t add_slices dot_held first_pass in_acts load_partials norm_factor own put_slice sum_group sum_lanes sum_of total
+// q_a: finishes the norm of its input, multiplies, applies the next norm's weights and makes its
+// partial sums of squares. Beside it, kv_a: finishes the norm of its input, multiplies. Fused to
+// save three dispatches and the trips of what lies between through memory.
 template <typename T_w_q_a_proj, typename T_w_kv_a_proj_with_mqa>
 static inline void q_a_kv_a_body(
     device const uchar * w_q_a_proj,
@@ -4873,11 +4874,11 @@ static inline void q_a_kv_a_body(
     const uint at = first + lane; // lane r finishes row r
     const bool mine = lane < 2 && slice == 0u;
     device const uchar * w = w_q_a_proj + first * T_w_q_a_proj::row_bytes(2048u);
-    WEIGHTS_SOON(w + slice * (2u * T_w_q_a_proj::row_bytes(2048u) / 4u), 2u * T_w_q_a_proj::row_bytes(2048u) / 4u);
+    PREFETCH_L2(w + slice * (2u * T_w_q_a_proj::row_bytes(2048u) / 4u), 2u * T_w_q_a_proj::row_bytes(2048u) / 4u);
     first_pass<T_w_q_a_proj, 2, 2048u, 128u, 1u> held_w;
     first_pass<T_w_q_a_proj, 2, 2048u, 128u, 1u>::fetch(w, part, held_w);
-    EARLIER_DONE;
-    LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+    GRID_WAIT;
+    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
     const float next_norm = mine ? w_next_norm[at] : 0.0f;
     float sum[2] = {};
     float partials[8];
@@ -4908,11 +4909,11 @@ static inline void q_a_kv_a_body(
     const uint at = first + lane; // lane r finishes row r
     const bool mine = lane < 2 && slice == 0u;
     device const uchar * w = w_kv_a_proj_with_mqa + first * T_w_kv_a_proj_with_mqa::row_bytes(2048u);
-    WEIGHTS_SOON(w + slice * (2u * T_w_kv_a_proj_with_mqa::row_bytes(2048u) / 4u), 2u * T_w_kv_a_proj_with_mqa::row_bytes(2048u) / 4u);
+    PREFETCH_L2(w + slice * (2u * T_w_kv_a_proj_with_mqa::row_bytes(2048u) / 4u), 2u * T_w_kv_a_proj_with_mqa::row_bytes(2048u) / 4u);
     first_pass<T_w_kv_a_proj_with_mqa, 2, 2048u, 128u, 1u> held_w;
     first_pass<T_w_kv_a_proj_with_mqa, 2, 2048u, 128u, 1u>::fetch(w, part, held_w);
-    EARLIER_DONE;
-    LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+    GRID_WAIT;
+    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
     float sum[2] = {};
     float partials[8];
     load_partials<1024u, 128u>(ready_squares, tid, partials);
@@ -5057,10 +5058,10 @@ kernel void q_a_kv_a_bf16_bf16(
 
 //:
 namespace mla {
-//: q_b_store_kv_body using EARLIER_DONE LATER_MAY_START PAGE_ROWS Row UNROLL WEIGHTS_SOON act_t add_slices cache dot_held first_pass in_acts load_partials norm_factor own put_slice share sum_lanes sum_of total turn_by
-// q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it,
-// store_kv: normalises its input itself, rotates by the position, writes the new latent cache row.
-// Fused to save five dispatches and the trips of what lies between through memory.
+//: q_b_store_kv_body using GRID_WAIT LAUNCH_DEPENDENTS PAGE_ROWS PREFETCH_L2 Row UNROLL act_t add_slices cache dot_held first_pass in_acts load_partials norm_factor own put_slice share sum_lanes sum_of total turn_by
+// q_b: finishes the norm of its input, multiplies, rotates by the position. Beside it, store_kv:
+// normalises its input itself, rotates by the position, writes the new latent cache row. Fused to
+// save five dispatches and the trips of what lies between through memory.
 template <typename T_w_q_b_proj, typename T_cache>
 static inline void q_b_store_kv_body(
     device const uchar * w_q_b_proj,
@@ -5084,7 +5085,7 @@ static inline void q_b_store_kv_body(
     const uint pair = min(tid, 63u) / 2u; // of the thread's first column
     device const float * cs = rope + (ulong(current.pos) * 32u + pair) * 2u;
     float cosine = cs[0], sine = cs[1];
-    EARLIER_DONE;
+    GRID_WAIT;
     float lat[4];
     UNROLL for (uint k = 0; k < 4u; ++k) lat[k] = float(kv_a[min(tid + k * 128u, 511u)]);
     for (uint i = tid; i < 64u; i += 128u) {
@@ -5116,11 +5117,11 @@ static inline void q_b_store_kv_body(
     const uint at = first + lane; // lane r finishes row r
     const bool mine = lane < 4 && slice == 0u;
     device const uchar * w = w_q_b_proj + first * T_w_q_b_proj::row_bytes(768u);
-    WEIGHTS_SOON(w + slice * (4u * T_w_q_b_proj::row_bytes(768u) / 2u), 4u * T_w_q_b_proj::row_bytes(768u) / 2u);
+    PREFETCH_L2(w + slice * (4u * T_w_q_b_proj::row_bytes(768u) / 2u), 4u * T_w_q_b_proj::row_bytes(768u) / 2u);
     first_pass<T_w_q_b_proj, 4, 768u, 64u, 1u> held_w;
     first_pass<T_w_q_b_proj, 4, 768u, 64u, 1u>::fetch(w, part, held_w);
-    EARLIER_DONE;
-    LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+    GRID_WAIT;
+    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
     const uint d = at % 256u;
     const bool turns = mine && d >= 192u;
     device const float * cs = rope + (ulong(current.pos) * 32u + (turns ? (d - 192u) / 2u : 0u)) * 2u;
@@ -5564,7 +5565,7 @@ struct k_b_args {
   ulong stride0; // rows between the entries of w_k_b_proj
 };
 
-//: k_b_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON act_t dot_held first_pass in_acts k_b_args own sum_lanes
+//: k_b_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t dot_held first_pass in_acts k_b_args own sum_lanes
 // k_b: multiplies.
 template <typename T_w_k_b_proj>
 static inline void k_b_body(
@@ -5581,11 +5582,11 @@ static inline void k_b_body(
   const uint at = first + lane; // lane r finishes row r
   const bool mine = lane < 4;
   device const uchar * w = w_k_b_proj + entry * (args.stride0 * T_w_k_b_proj::row_bytes(192u)) + first * T_w_k_b_proj::row_bytes(192u);
-  WEIGHTS_SOON(w, 4u * T_w_k_b_proj::row_bytes(192u));
+  PREFETCH_L2(w, 4u * T_w_k_b_proj::row_bytes(192u));
   first_pass<T_w_k_b_proj, 4, 192u, 32u, 1u> held_w;
   first_pass<T_w_k_b_proj, 4, 192u, 32u, 1u>::fetch(w, lane, held_w);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
   float sum[4] = {};
   dot_held<T_w_k_b_proj, 4, 192u, 32u, 4u>(held_w, w, in_acts{q_rope + entry * 256u}, lane, sum);
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -5668,7 +5669,7 @@ kernel void k_b_bf16(
 
 //:
 namespace mla {
-//: attend_body using EARLIER_DONE PAGE_ROWS Row act_t cache for_all load_query split_rows store_values tile_scores tile_softmax tile_values whole
+//: attend_body using GRID_WAIT PAGE_ROWS Row act_t cache for_all load_query split_rows store_values tile_scores tile_softmax tile_values whole
 // attend: attends over one split of the latent cache for all heads.
 template <typename T_cache>
 static inline void attend_body(
@@ -5691,10 +5692,10 @@ static inline void attend_body(
   device act_t * out = attend_out + split * 10240u;
   device float * out_ml = attend_ml + split * 40u;
   if (from == to) {
-    EARLIER_DONE;
+    GRID_WAIT;
     for (uint i = tid; i < 40u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else { // 8 rows of 576 at a time
-    EARLIER_DONE;
+    GRID_WAIT;
     threadgroup float * tile = scratch;
     threadgroup float * shares = tile + 4608u;
     threadgroup float * p = shares + 1280u;
@@ -5726,7 +5727,7 @@ static inline void attend_body(
   }
 }
 
-//: attend_f16_body using EARLIER_DONE Row act_t attend_matrix in_acts split_rows whole
+//: attend_f16_body using GRID_WAIT Row act_t attend_matrix in_acts split_rows whole
 // The same of a cache of f16.
 template <typename T_cache>
 static inline void attend_f16_body(
@@ -5749,7 +5750,7 @@ static inline void attend_f16_body(
   device act_t * out = attend_out + split * 10240u;
   device float * out_ml = attend_ml + split * 40u;
   if (from == to) {
-    EARLIER_DONE;
+    GRID_WAIT;
     for (uint i = tid; i < 40u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else {
     attend_matrix<20u, 512u, 64u, 16u, 16u, 8u, 1u, 1u, T_cache>::attend(
@@ -5758,7 +5759,7 @@ static inline void attend_f16_body(
   }
 }
 
-//: attend_q8_0_body using EARLIER_DONE Row act_t attend_matrix in_acts split_rows whole
+//: attend_q8_0_body using GRID_WAIT Row act_t attend_matrix in_acts split_rows whole
 // The same of a cache of q8_0.
 template <typename T_cache>
 static inline void attend_q8_0_body(
@@ -5781,7 +5782,7 @@ static inline void attend_q8_0_body(
   device act_t * out = attend_out + split * 10240u;
   device float * out_ml = attend_ml + split * 40u;
   if (from == to) {
-    EARLIER_DONE;
+    GRID_WAIT;
     for (uint i = tid; i < 40u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else {
     attend_matrix<20u, 512u, 64u, 32u, 16u, 8u, 1u, 1u, T_cache>::attend(
@@ -5841,7 +5842,7 @@ struct v_b_args {
   ulong stride0; // rows between the entries of w_v_b_proj
 };
 
-//: v_b_body using EARLIER_DONE LATER_MAY_START Row WEIGHTS_NEAR WEIGHTS_SOON act_t combine_splits dot_held first_pass in_acts in_shared own split_rows sum_lanes v_b_args
+//: v_b_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L1 PREFETCH_L2 Row act_t combine_splits dot_held first_pass in_acts in_shared own split_rows sum_lanes v_b_args
 // v_b: merges the attention splits, multiplies. Fused to save one dispatch and the trips of what
 // lies between through memory.
 template <typename T_w_v_b_proj>
@@ -5862,15 +5863,15 @@ static inline void v_b_body(
   const uint at = first + lane; // lane r finishes row r
   const bool mine = lane < 8;
   device const uchar * w = w_v_b_proj + entry * (args.stride0 * T_w_v_b_proj::row_bytes(512u)) + first * T_w_v_b_proj::row_bytes(512u);
-  WEIGHTS_SOON(w, 8u * T_w_v_b_proj::row_bytes(512u));
+  PREFETCH_L2(w, 8u * T_w_v_b_proj::row_bytes(512u));
   const uint nkv = current.nkv, per = split_rows<132u, 16u, 16u>(nkv);
   first_pass<T_w_v_b_proj, 8, 512u, 32u, 1u> held_w;
   first_pass<T_w_v_b_proj, 8, 512u, 32u, 1u>::fetch(w, lane, held_w);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
   float sum[8] = {};
   threadgroup float * xs = scratch;
-  WEIGHTS_NEAR(w, 8u * T_w_v_b_proj::row_bytes(512u)); // by when the splits are combined
+  PREFETCH_L1(w, 8u * T_w_v_b_proj::row_bytes(512u)); // by when the splits are combined
   combine_splits<132u, 20u, 512u, 256u, 2u, in_acts>::run(in_acts{attend_out}, attend_ml, entry, per, nkv, scratch + 512u, xs, tid, sg, lane);
   threadgroup_barrier(mem_flags::mem_threadgroup);
   dot_held<T_w_v_b_proj, 8, 512u, 32u, 4u>(held_w, w, in_shared{xs, 0u}, lane, sum);
@@ -5988,9 +5989,9 @@ kernel void v_b_bf16(
 
 //:
 namespace mla {
-//: o_proj_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON act_t add_slices dot_held first_pass in_acts own put_slice sum_group sum_lanes
-// o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one
-// dispatch and the trips of what lies between through memory.
+//: o_proj_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t add_slices dot_held first_pass in_acts own put_slice sum_group sum_lanes
+// o_proj: multiplies, adds the residual, applies the next norm's weights and makes its partial sums
+// of squares. Fused to save one dispatch and the trips of what lies between through memory.
 template <typename T_w_o_proj>
 static inline void o_proj_body(
     device const uchar * w_o_proj,
@@ -6011,11 +6012,11 @@ static inline void o_proj_body(
   const uint at = first + lane; // lane r finishes row r
   const bool mine = lane < 2 && slice == 0u;
   device const uchar * w = w_o_proj + first * T_w_o_proj::row_bytes(5120u);
-  WEIGHTS_SOON(w + slice * (2u * T_w_o_proj::row_bytes(5120u) / 4u), 2u * T_w_o_proj::row_bytes(5120u) / 4u);
+  PREFETCH_L2(w + slice * (2u * T_w_o_proj::row_bytes(5120u) / 4u), 2u * T_w_o_proj::row_bytes(5120u) / 4u);
   first_pass<T_w_o_proj, 2, 5120u, 128u, 1u> held_w;
   first_pass<T_w_o_proj, 2, 5120u, 128u, 1u>::fetch(w, part, held_w);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[2] = {};
@@ -6150,9 +6151,9 @@ kernel void o_proj_bf16(
 
 //:
 namespace mla {
-//: gate_up_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON act_t add_slices dot_both_held first_pass in_acts load_partials norm_factor own put_slice silu sum_lanes sum_of sum_up total
-// gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers.
-// Fused to save three dispatches and the trips of what lies between through memory.
+//: gate_up_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t add_slices dot_both_held first_pass in_acts load_partials norm_factor own put_slice silu sum_lanes sum_of sum_up total
+// gate_up: finishes the norm of its input, multiplies, applies SwiGLU in registers. Fused to save
+// three dispatches and the trips of what lies between through memory.
 template <typename T_w_gate_proj, typename T_w_up_proj>
 static inline void gate_up_body(
     device const uchar * w_gate_proj,
@@ -6172,14 +6173,14 @@ static inline void gate_up_body(
   const bool mine = lane < 4 && slice == 0u;
   device const uchar * w = w_gate_proj + first * T_w_gate_proj::row_bytes(2048u);
   device const uchar * w_up = w_up_proj + first * T_w_up_proj::row_bytes(2048u);
-  WEIGHTS_SOON(w + slice * (4u * T_w_gate_proj::row_bytes(2048u) / 2u), 4u * T_w_gate_proj::row_bytes(2048u) / 2u);
-  WEIGHTS_SOON(w_up + slice * (4u * T_w_up_proj::row_bytes(2048u) / 2u), 4u * T_w_up_proj::row_bytes(2048u) / 2u);
+  PREFETCH_L2(w + slice * (4u * T_w_gate_proj::row_bytes(2048u) / 2u), 4u * T_w_gate_proj::row_bytes(2048u) / 2u);
+  PREFETCH_L2(w_up + slice * (4u * T_w_up_proj::row_bytes(2048u) / 2u), 4u * T_w_up_proj::row_bytes(2048u) / 2u);
   first_pass<T_w_gate_proj, 4, 2048u, 64u, 2u> held_w;
   first_pass<T_w_gate_proj, 4, 2048u, 64u, 2u>::fetch(w, part, held_w);
   first_pass<T_w_up_proj, 4, 2048u, 64u, 2u> held_up;
   first_pass<T_w_up_proj, 4, 2048u, 64u, 2u>::fetch(w_up, part, held_up);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
   float sum[4] = {};
   float sum_up[4] = {};
   float partials[8];
@@ -6305,9 +6306,9 @@ kernel void gate_up_bf16_bf16(
 
 //:
 namespace mla {
-//: down_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON act_t add_slices dot_held first_pass in_acts own put_slice sum_group sum_lanes
-// down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch
-// and the trips of what lies between through memory.
+//: down_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t add_slices dot_held first_pass in_acts own put_slice sum_group sum_lanes
+// down: multiplies, adds the residual, applies the next norm's weights and makes its partial sums
+// of squares. Fused to save one dispatch and the trips of what lies between through memory.
 template <typename T_w_down_proj>
 static inline void down_body(
     device const uchar * w_down_proj,
@@ -6328,11 +6329,11 @@ static inline void down_body(
   const uint at = first + lane; // lane r finishes row r
   const bool mine = lane < 2 && slice == 0u;
   device const uchar * w = w_down_proj + first * T_w_down_proj::row_bytes(10240u);
-  WEIGHTS_SOON(w + slice * (2u * T_w_down_proj::row_bytes(10240u) / 4u), 2u * T_w_down_proj::row_bytes(10240u) / 4u);
+  PREFETCH_L2(w + slice * (2u * T_w_down_proj::row_bytes(10240u) / 4u), 2u * T_w_down_proj::row_bytes(10240u) / 4u);
   first_pass<T_w_down_proj, 2, 10240u, 128u, 1u> held_w;
   first_pass<T_w_down_proj, 2, 10240u, 128u, 1u>::fetch(w, part, held_w);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[2] = {};
@@ -6453,10 +6454,10 @@ kernel void down_bf16(
 
 //:
 namespace mla {
-//: router_shared_gate_shared_up_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON act_t add_slices dot_both_held dot_held first_pass in_acts load_partials norm_factor own put_slice silu sum_lanes sum_of sum_up total
-// router: finishes the norm of an input handed over, multiplies. Beside it, shared_gate_shared_up:
-// finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save
-// five dispatches and the trips of what lies between through memory.
+//: router_shared_gate_shared_up_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t add_slices dot_both_held dot_held first_pass in_acts load_partials norm_factor own put_slice silu sum_lanes sum_of sum_up total
+// router: finishes the norm of its input, multiplies. Beside it, shared_gate_shared_up: finishes
+// the norm of its input, multiplies, applies SwiGLU in registers. Fused to save five dispatches and
+// the trips of what lies between through memory.
 template <typename T_w_gate, typename T_w_shared_experts_gate_proj, typename T_w_shared_experts_up_proj>
 static inline void router_shared_gate_shared_up_body(
     device const uchar * w_gate,
@@ -6478,11 +6479,11 @@ static inline void router_shared_gate_shared_up_body(
     const uint at = first + lane; // lane r finishes row r
     const bool mine = lane < 2 && slice == 0u;
     device const uchar * w = w_gate + first * T_w_gate::row_bytes(2048u);
-    WEIGHTS_SOON(w + slice * (2u * T_w_gate::row_bytes(2048u) / 4u), 2u * T_w_gate::row_bytes(2048u) / 4u);
+    PREFETCH_L2(w + slice * (2u * T_w_gate::row_bytes(2048u) / 4u), 2u * T_w_gate::row_bytes(2048u) / 4u);
     first_pass<T_w_gate, 2, 2048u, 128u, 1u> held_w;
     first_pass<T_w_gate, 2, 2048u, 128u, 1u>::fetch(w, part, held_w);
-    EARLIER_DONE;
-    LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+    GRID_WAIT;
+    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
     float sum[2] = {};
     float partials[8];
     load_partials<1024u, 128u>(ready_squares, tid, partials);
@@ -6511,14 +6512,14 @@ static inline void router_shared_gate_shared_up_body(
     const bool mine = lane < 2 && slice == 0u;
     device const uchar * w = w_shared_experts_gate_proj + first * T_w_shared_experts_gate_proj::row_bytes(2048u);
     device const uchar * w_up = w_shared_experts_up_proj + first * T_w_shared_experts_up_proj::row_bytes(2048u);
-    WEIGHTS_SOON(w + slice * (2u * T_w_shared_experts_gate_proj::row_bytes(2048u) / 4u), 2u * T_w_shared_experts_gate_proj::row_bytes(2048u) / 4u);
-    WEIGHTS_SOON(w_up + slice * (2u * T_w_shared_experts_up_proj::row_bytes(2048u) / 4u), 2u * T_w_shared_experts_up_proj::row_bytes(2048u) / 4u);
+    PREFETCH_L2(w + slice * (2u * T_w_shared_experts_gate_proj::row_bytes(2048u) / 4u), 2u * T_w_shared_experts_gate_proj::row_bytes(2048u) / 4u);
+    PREFETCH_L2(w_up + slice * (2u * T_w_shared_experts_up_proj::row_bytes(2048u) / 4u), 2u * T_w_shared_experts_up_proj::row_bytes(2048u) / 4u);
     first_pass<T_w_shared_experts_gate_proj, 2, 2048u, 128u, 2u> held_w;
     first_pass<T_w_shared_experts_gate_proj, 2, 2048u, 128u, 2u>::fetch(w, part, held_w);
     first_pass<T_w_shared_experts_up_proj, 2, 2048u, 128u, 2u> held_up;
     first_pass<T_w_shared_experts_up_proj, 2, 2048u, 128u, 2u>::fetch(w_up, part, held_up);
-    EARLIER_DONE;
-    LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+    GRID_WAIT;
+    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
     float sum[2] = {};
     float sum_up[2] = {};
     float partials[8];
@@ -6667,11 +6668,10 @@ struct experts_gate_experts_up_args {
   ulong stride1; // rows between the entries of w_experts_up_proj
 };
 
-//: experts_gate_experts_up_body using EARLIER_DONE LATER_MAY_START Routing UNROLL act_t add_slices dot_both expert_key experts_gate_experts_up_args in_acts load_own load_partials norm_factor normalize_weights own pick_for put_slice score_at sigmoid silu sum_lanes sum_of sum_up total
-// experts_gate_experts_up: finishes the norm of an input handed over, scores the experts, selects
-// them again in every threadgroup, hands their weights on, multiplies by the selected experts,
-// applies SwiGLU in registers. Fused to save six dispatches and the trips of what lies between
-// through memory.
+//: experts_gate_experts_up_body using GRID_WAIT LAUNCH_DEPENDENTS Routing UNROLL act_t add_slices dot_both expert_key experts_gate_experts_up_args in_acts load_own load_partials norm_factor normalize_weights own pick_for put_slice score_at sigmoid silu sum_lanes sum_of sum_up total
+// experts_gate_experts_up: finishes the norm of its input, scores the experts, selects them again
+// in every threadgroup, hands their weights on, multiplies by the selected experts, applies SwiGLU
+// in registers. Fused to save six dispatches and the trips of what lies between through memory.
 template <typename T_w_experts_gate_proj, typename T_w_experts_up_proj>
 static inline void experts_gate_experts_up_body(
     device const float * router,
@@ -6695,7 +6695,7 @@ static inline void experts_gate_experts_up_body(
   const uint first = min(row, 1532u); // a last simdgroup repeats rows, but stores only its own
   const uint at = first + lane; // lane r finishes row r
   const bool mine = lane < 4 && at >= row && at < end && slice == 0u;
-  EARLIER_DONE;
+  GRID_WAIT;
   threadgroup uint * chosen = (threadgroup uint *)(scratch + 0u);
     float scores[2];
     uint picked[1] = {};
@@ -6734,7 +6734,7 @@ static inline void experts_gate_experts_up_body(
   load_partials<1024u, 256u>(ready_squares, tid, partials);
   if (row < end) dot_both<T_w_experts_gate_proj, T_w_experts_up_proj, 4, 2048u, 64u, 4u>(w, w_up, in_acts{ready}, 0u, 2048u, part, sum, sum_up);
   float squares = sum_of<4>(partials);
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
   sum_lanes<4>(sum_up);
@@ -6891,10 +6891,10 @@ struct experts_down_shared_down_args {
   ulong stride0; // rows between the entries of w_experts_down_proj
 };
 
-//: experts_down_shared_down_body using EARLIER_DONE LATER_MAY_START Routing WEIGHTS_SOON act_t add_slices dot_experts dot_one experts_down_shared_down_args idle_first in_acts own put_slice sum_group sum_lanes
+//: experts_down_shared_down_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 Routing act_t add_slices dot_experts dot_one experts_down_shared_down_args idle_first in_acts own put_slice sum_group sum_lanes
 // experts_down_shared_down: multiplies by the selected experts, sums the experts with their
-// weights, multiplies, adds the residual, hands the next norm's input over. Fused to save four
-// dispatches and the trips of what lies between through memory.
+// weights, multiplies, adds the residual, applies the next norm's weights and makes its partial
+// sums of squares. Fused to save four dispatches and the trips of what lies between through memory.
 template <typename T_w_experts_down_proj, typename T_w_shared_experts_down_proj>
 static inline void experts_down_shared_down_body(
     device const uchar * w_experts_down_proj,
@@ -6920,8 +6920,8 @@ static inline void experts_down_shared_down_body(
   const uint at = first + lane; // lane r finishes row r
   const bool mine = lane < 4 && at >= row && at < end && slice == 0u;
   device const uchar * shared = w_shared_experts_down_proj + first * T_w_shared_experts_down_proj::row_bytes(1536u);
-  WEIGHTS_SOON(shared + slice * (4u * T_w_shared_experts_down_proj::row_bytes(1536u) / 8u), 4u * T_w_shared_experts_down_proj::row_bytes(1536u) / 8u);
-  EARLIER_DONE;
+  PREFETCH_L2(shared + slice * (4u * T_w_shared_experts_down_proj::row_bytes(1536u) / 8u), 4u * T_w_shared_experts_down_proj::row_bytes(1536u) / 8u);
+  GRID_WAIT;
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
@@ -6932,7 +6932,7 @@ static inline void experts_down_shared_down_body(
     dot_experts<T_w_experts_down_proj, 4, 1536u, 4u, 256u, 4u>(w_experts_down_proj + first * T_w_experts_down_proj::row_bytes(1536u), (args.stride0 * T_w_experts_down_proj::row_bytes(1536u)),
         routing, in_acts{experts_swiglu}, 1536u, part, sum);
   }
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   sum_lanes<4>(sum);
   float v = own<4>(sum, lane);
   put_slice<4>(v, scratch, sg, lane);
@@ -7093,9 +7093,9 @@ kernel void experts_down_shared_down_bf16_bf16(
 
 //:
 namespace mla {
-//: lm_head_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON act_t dot_held first_pass in_acts load_partials norm_factor own sum_lanes sum_of
-// lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and
-// the trips of what lies between through memory.
+//: lm_head_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t dot_held first_pass in_acts load_partials norm_factor own sum_lanes sum_of
+// lm_head: finishes the norm of its input, multiplies. Fused to save one dispatch and the trips of
+// what lies between through memory.
 template <typename T_w_lm_head>
 static inline void lm_head_body(
     device const uchar * w_lm_head,
@@ -7110,11 +7110,11 @@ static inline void lm_head_body(
   const uint at = first + lane; // lane r finishes row r
   const bool mine = lane < 4;
   device const uchar * w = w_lm_head + first * T_w_lm_head::row_bytes(2048u);
-  WEIGHTS_SOON(w, 4u * T_w_lm_head::row_bytes(2048u));
+  PREFETCH_L2(w, 4u * T_w_lm_head::row_bytes(2048u));
   first_pass<T_w_lm_head, 4, 2048u, 32u, 1u> held_w;
   first_pass<T_w_lm_head, 4, 2048u, 32u, 1u>::fetch(w, lane, held_w);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
   float sum[4] = {};
   dot_held<T_w_lm_head, 4, 2048u, 32u, 4u>(held_w, w, in_acts{ready}, lane, sum);
   float partials[32];
@@ -7173,8 +7173,9 @@ kernel void lm_head_bf16(
 
 //:
 namespace mla {
-//: embed_x16_body using EARLIER_DONE LATER_MAY_START Row act_t sum_group
-// embed: reads the token's embedding row, hands the next norm's input over.
+//: embed_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row act_t sum_group
+// embed: reads the token's embedding row, applies the next norm's weights and makes its partial
+// sums of squares.
 template <typename T_w_embed_tokens>
 static inline void embed_x16_body(
     constant Row * current,
@@ -7190,9 +7191,9 @@ static inline void embed_x16_body(
   device float * row_x = x_ + row_index * 2048u;
   device act_t * row_ready = ready + row_index * 2048u;
   device float * row_ready_squares = ready_squares + row_index * 128u;
-  EARLIER_DONE;
+  GRID_WAIT;
   // the token's row of the embedding, 2048 wide
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   const uint at = (tg % 16u) * 128u + tid;
   const bool mine = at < 2048u;
   const float v = mine ? T_w_embed_tokens::template element<2048u>(w_embed_tokens + row_current.token * T_w_embed_tokens::row_bytes(2048u), at) : 0.0f;
@@ -7202,7 +7203,7 @@ static inline void embed_x16_body(
   if (mine) row_ready[at] = v * next_norm;
   if (mine && at % 16u == 0u) row_ready_squares[at / 16u] = square;
   } else { // dead rows
-    EARLIER_DONE;
+    GRID_WAIT;
   }
 }
 //:
@@ -7306,10 +7307,10 @@ kernel void embed_x16_bf16(
 
 //:
 namespace mla {
-//: q_a_kv_a_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t lane_sums load_pair no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
-// q_a: finishes the norm of an input handed over, multiplies, hands the next norm's input over.
-// Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save three
-// dispatches and the trips of what lies between through memory.
+//: q_a_kv_a_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t lane_sums load_pair no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
+// q_a: finishes the norm of its input, multiplies, applies the next norm's weights and makes its
+// partial sums of squares. Beside it, kv_a: finishes the norm of its input, multiplies. Fused to
+// save three dispatches and the trips of what lies between through memory.
 template <typename T_w_q_a_proj, typename T_w_kv_a_proj_with_mqa>
 static inline void q_a_kv_a_x16_body(
     constant Row * current,
@@ -7336,8 +7337,8 @@ static inline void q_a_kv_a_x16_body(
     weight_rows<T_w_q_a_proj, 2048u, 2u, 16u, 0u>::begin(w, w_q_a_proj, row, 767u, room, lane);
     no_weights w_up;
     weight_rows<T_w_q_a_proj, 2048u, 2u, 16u, 0u>::send_first(w, slice, 4u, lane);
-    EARLIER_DONE;
-    LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+    GRID_WAIT;
+    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
     typedef typename tile_product<2048u, 16u, 4u, 128u, false, weight_rows<T_w_q_a_proj, 2048u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
     typename product_t::shares inputs; // under way before what else the products need
     product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
@@ -7388,8 +7389,8 @@ static inline void q_a_kv_a_x16_body(
     weight_rows<T_w_kv_a_proj_with_mqa, 2048u, 2u, 16u, 0u>::begin(w, w_kv_a_proj_with_mqa, row, 575u, room, lane);
     no_weights w_up;
     weight_rows<T_w_kv_a_proj_with_mqa, 2048u, 2u, 16u, 0u>::send_first(w, slice, 4u, lane);
-    EARLIER_DONE;
-    LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+    GRID_WAIT;
+    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
     typedef typename tile_product<2048u, 16u, 4u, 128u, false, weight_rows<T_w_kv_a_proj_with_mqa, 2048u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
     typename product_t::shares inputs; // under way before what else the products need
     product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
@@ -7551,10 +7552,10 @@ kernel void q_a_kv_a_x16_bf16_bf16(
 
 //:
 namespace mla {
-//: q_b_store_kv_x16_body using EARLIER_DONE LATER_MAY_START PAGE_ROWS Row UNROLL act_t angle_of cache no_weights norm_factor norm_factors put_results rows_between share store_pair take_results tile_inputs tile_product total turn_by weight_rows
-// q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it,
-// store_kv: normalises its input itself, rotates by the position, writes the new latent cache row.
-// Fused to save five dispatches and the trips of what lies between through memory.
+//: q_b_store_kv_x16_body using GRID_WAIT LAUNCH_DEPENDENTS PAGE_ROWS Row UNROLL act_t angle_of cache no_weights norm_factor norm_factors put_results rows_between share store_pair take_results tile_inputs tile_product total turn_by weight_rows
+// q_b: finishes the norm of its input, multiplies, rotates by the position. Beside it, store_kv:
+// normalises its input itself, rotates by the position, writes the new latent cache row. Fused to
+// save five dispatches and the trips of what lies between through memory.
 template <typename T_w_q_b_proj, typename T_cache>
 static inline void q_b_store_kv_x16_body(
     constant Row * current,
@@ -7582,7 +7583,7 @@ static inline void q_b_store_kv_x16_body(
     const uint pair = min(tid, 63u) / 2u; // of the thread's first column
     device const float * cs = rope + (ulong(row_current.pos) * 32u + pair) * 2u;
     float cosine = cs[0], sine = cs[1];
-    EARLIER_DONE;
+    GRID_WAIT;
     float lat[4];
     UNROLL for (uint k = 0; k < 4u; ++k) lat[k] = float(row_kv_a[min(tid + k * 128u, 511u)]);
     for (uint i = tid; i < 64u; i += 128u) {
@@ -7605,7 +7606,7 @@ static inline void q_b_store_kv_x16_body(
       if (i < 512u) cache<T_cache, 576u>::put(cache_, page, row_current.pos % PAGE_ROWS, i, lat[k] * factor * weight[k], lane);
     }
     } else { // dead rows
-      EARLIER_DONE;
+      GRID_WAIT;
     }
   } else {
 // 5120 × 768 matrix times the inputs of 16 rows
@@ -7620,8 +7621,8 @@ static inline void q_b_store_kv_x16_body(
     weight_rows<T_w_q_b_proj, 768u, 2u, 16u, 0u>::begin(w, w_q_b_proj, row, 5119u, room, lane);
     no_weights w_up;
     weight_rows<T_w_q_b_proj, 768u, 2u, 16u, 0u>::send_first(w, slice, 4u, lane);
-    EARLIER_DONE;
-    LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+    GRID_WAIT;
+    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
     typedef typename tile_product<768u, 16u, 4u, 128u, false, weight_rows<T_w_q_b_proj, 768u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 768u, 0u, rows_between<true>>>::type product_t;
     typename product_t::shares inputs; // under way before what else the products need
     product_t::begin_inputs(inputs, tile_inputs<act_t, 768u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
@@ -8081,7 +8082,7 @@ struct k_b_x16_args {
   ulong stride0; // rows between the entries of w_k_b_proj
 };
 
-//: k_b_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t k_b_x16_args no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
+//: k_b_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t k_b_x16_args no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
 // k_b: multiplies.
 template <typename T_w_k_b_proj>
 static inline void k_b_x16_body(
@@ -8105,8 +8106,8 @@ static inline void k_b_x16_body(
   weight_rows<T_w_k_b_proj, 192u, 2u, 16u, 0u>::begin(w, w_k_b_proj + entry * (args.stride0 * T_w_k_b_proj::row_bytes(192u)), row, 511u, room, lane);
   no_weights w_up;
   weight_rows<T_w_k_b_proj, 192u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
   typedef typename tile_product<192u, 16u, 1u, 128u, false, weight_rows<T_w_k_b_proj, 192u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 5120u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
   product_t::begin_inputs(inputs, tile_inputs<act_t, 5120u, 0u, rows_between<true>>{q_rope + entry * 256u, which}, tile, slice, tid, lane);
@@ -8221,7 +8222,7 @@ kernel void k_b_x16_bf16(
 
 //:
 namespace mla {
-//: attend_x16_body using EARLIER_DONE PAGE_ROWS Row act_t cache for_all load_query split_rows store_values tile_scores tile_softmax tile_values whole
+//: attend_x16_body using GRID_WAIT PAGE_ROWS Row act_t cache for_all load_query split_rows store_values tile_scores tile_softmax tile_values whole
 // attend: attends over one split of the latent cache for all heads.
 template <typename T_cache>
 static inline void attend_x16_body(
@@ -8251,10 +8252,10 @@ static inline void attend_x16_body(
   device act_t * out = row_attend_out + split * 10240u;
   device float * out_ml = row_attend_ml + split * 40u;
   if (from == to) {
-    EARLIER_DONE;
+    GRID_WAIT;
     for (uint i = tid; i < 40u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else { // 8 rows of 576 at a time
-    EARLIER_DONE;
+    GRID_WAIT;
     threadgroup float * tile = scratch;
     threadgroup float * shares = tile + 4608u;
     threadgroup float * p = shares + 1280u;
@@ -8285,11 +8286,11 @@ static inline void attend_x16_body(
     for (uint i = tid; i < 40u; i += 256u) out_ml[i] = ml[i];
   }
   } else { // dead rows
-    EARLIER_DONE;
+    GRID_WAIT;
   }
 }
 
-//: attend_x16_f16_body using EARLIER_DONE Row act_t attend_matrix in_acts split_rows whole
+//: attend_x16_f16_body using GRID_WAIT Row act_t attend_matrix in_acts split_rows whole
 // The same of a cache of f16.
 template <typename T_cache>
 static inline void attend_x16_f16_body(
@@ -8319,7 +8320,7 @@ static inline void attend_x16_f16_body(
   device act_t * out = row_attend_out + split * 10240u;
   device float * out_ml = row_attend_ml + split * 40u;
   if (from == to) {
-    EARLIER_DONE;
+    GRID_WAIT;
     for (uint i = tid; i < 40u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else {
     attend_matrix<20u, 512u, 64u, 16u, 16u, 8u, 1u, 16u, T_cache>::attend(
@@ -8327,11 +8328,11 @@ static inline void attend_x16_f16_body(
         0.0625f, out, out_ml, scratch, sg, lane);
   }
   } else { // dead rows
-    EARLIER_DONE;
+    GRID_WAIT;
   }
 }
 
-//: attend_x16_q8_0_body using EARLIER_DONE Row act_t attend_matrix in_acts split_rows whole
+//: attend_x16_q8_0_body using GRID_WAIT Row act_t attend_matrix in_acts split_rows whole
 // The same of a cache of q8_0.
 template <typename T_cache>
 static inline void attend_x16_q8_0_body(
@@ -8361,7 +8362,7 @@ static inline void attend_x16_q8_0_body(
   device act_t * out = row_attend_out + split * 10240u;
   device float * out_ml = row_attend_ml + split * 40u;
   if (from == to) {
-    EARLIER_DONE;
+    GRID_WAIT;
     for (uint i = tid; i < 40u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else {
     attend_matrix<20u, 512u, 64u, 32u, 16u, 8u, 1u, 16u, T_cache>::attend(
@@ -8369,7 +8370,7 @@ static inline void attend_x16_q8_0_body(
         0.0625f, out, out_ml, scratch, sg, lane);
   }
   } else { // dead rows
-    EARLIER_DONE;
+    GRID_WAIT;
   }
 }
 //:
@@ -8419,7 +8420,7 @@ kernel void attend_x16_q8_0(
 
 //:
 namespace mla {
-//: combine_x16_body using EARLIER_DONE Row act_t combine_splits in_acts split_rows
+//: combine_x16_body using GRID_WAIT Row act_t combine_splits in_acts split_rows
 // combine: merges the attention splits.
 static inline void combine_x16_body(
     constant Row * current,
@@ -8434,13 +8435,13 @@ static inline void combine_x16_body(
   device const act_t * row_attend_out = attend_out + row_index * 81920u;
   device const float * row_attend_ml = attend_ml + row_index * 320u;
   device act_t * row_o_lat = o_lat + row_index * 10240u;
-  EARLIER_DONE;
+  GRID_WAIT;
   // merges the splits of one head per threadgroup
   const uint entry = (tg % 20u);
   const uint nkv = row_current.nkv, per = split_rows<8u, 16u, 64u>(nkv);
   combine_splits<8u, 20u, 512u, 128u, 1u, in_acts>::run(in_acts{row_attend_out}, row_attend_ml, entry, per, nkv, scratch + 0u, row_o_lat + entry * 512u, tid, sg, lane);
   } else { // dead rows
-    EARLIER_DONE;
+    GRID_WAIT;
   }
 }
 //:
@@ -8464,7 +8465,7 @@ struct v_b_x16_args {
   ulong stride0; // rows between the entries of w_v_b_proj
 };
 
-//: v_b_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t no_weights put_results rows_between store_pair take_results tile_inputs tile_product v_b_x16_args weight_rows
+//: v_b_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t no_weights put_results rows_between store_pair take_results tile_inputs tile_product v_b_x16_args weight_rows
 // v_b: multiplies.
 template <typename T_w_v_b_proj>
 static inline void v_b_x16_body(
@@ -8488,8 +8489,8 @@ static inline void v_b_x16_body(
   weight_rows<T_w_v_b_proj, 512u, 2u, 16u, 0u>::begin(w, w_v_b_proj + entry * (args.stride0 * T_w_v_b_proj::row_bytes(512u)), row, 255u, room, lane);
   no_weights w_up;
   weight_rows<T_w_v_b_proj, 512u, 2u, 16u, 0u>::send_first(w, slice, 4u, lane);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
   typedef typename tile_product<512u, 16u, 4u, 128u, false, weight_rows<T_w_v_b_proj, 512u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 10240u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
   product_t::begin_inputs(inputs, tile_inputs<act_t, 10240u, 0u, rows_between<true>>{o_lat + entry * 512u, which}, tile, slice, tid, lane);
@@ -8615,9 +8616,9 @@ kernel void v_b_x16_bf16(
 
 //:
 namespace mla {
-//: o_proj_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
-// o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one
-// dispatch and the trips of what lies between through memory.
+//: o_proj_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
+// o_proj: multiplies, adds the residual, applies the next norm's weights and makes its partial sums
+// of squares. Fused to save one dispatch and the trips of what lies between through memory.
 template <typename T_w_o_proj>
 static inline void o_proj_x16_body(
     constant Row * current,
@@ -8642,8 +8643,8 @@ static inline void o_proj_x16_body(
   weight_rows<T_w_o_proj, 5120u, 2u, 16u, 0u>::begin(w, w_o_proj, row, 2047u, room, lane);
   no_weights w_up;
   weight_rows<T_w_o_proj, 5120u, 2u, 16u, 0u>::send_first(w, slice, 4u, lane);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
   typedef typename tile_product<5120u, 16u, 4u, 128u, false, weight_rows<T_w_o_proj, 5120u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 5120u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
   product_t::begin_inputs(inputs, tile_inputs<act_t, 5120u, 0u, rows_between<true>>{attention, which}, tile, slice, tid, lane);
@@ -8812,9 +8813,9 @@ kernel void o_proj_x16_bf16(
 
 //:
 namespace mla {
-//: gate_up_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t norm_factors put_results result_block rows_between silu_for store_pair take_results tile_inputs tile_product weight_rows
-// gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers.
-// Fused to save three dispatches and the trips of what lies between through memory.
+//: gate_up_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t norm_factors put_results result_block rows_between silu_for store_pair take_results tile_inputs tile_product weight_rows
+// gate_up: finishes the norm of its input, multiplies, applies SwiGLU in registers. Fused to save
+// three dispatches and the trips of what lies between through memory.
 template <typename T_w_gate_proj, typename T_w_up_proj>
 static inline void gate_up_x16_body(
     constant Row * current,
@@ -8839,8 +8840,8 @@ static inline void gate_up_x16_body(
   weight_rows<T_w_up_proj, 2048u, 2u, 16u, 0u>::begin(w_up, w_up_proj, row, 10239u, room + 0u, lane);
   weight_rows<T_w_gate_proj, 2048u, 2u, 16u, 0u>::send_first(w, slice, 4u, lane);
   weight_rows<T_w_up_proj, 2048u, 2u, 16u, 0u>::send_first(w_up, slice, 4u, lane);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
   typedef typename tile_product<2048u, 16u, 4u, 128u, false, weight_rows<T_w_gate_proj, 2048u, 2u, 16u, 0u>, weight_rows<T_w_up_proj, 2048u, 2u, 16u, 0u>, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
   product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
@@ -8985,9 +8986,9 @@ kernel void gate_up_x16_bf16_bf16(
 
 //:
 namespace mla {
-//: down_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
-// down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch
-// and the trips of what lies between through memory.
+//: down_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
+// down: multiplies, adds the residual, applies the next norm's weights and makes its partial sums
+// of squares. Fused to save one dispatch and the trips of what lies between through memory.
 template <typename T_w_down_proj>
 static inline void down_x16_body(
     constant Row * current,
@@ -9012,8 +9013,8 @@ static inline void down_x16_body(
   weight_rows<T_w_down_proj, 10240u, 2u, 16u, 0u>::begin(w, w_down_proj, row, 2047u, room, lane);
   no_weights w_up;
   weight_rows<T_w_down_proj, 10240u, 2u, 16u, 0u>::send_first(w, slice, 4u, lane);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
   typedef typename tile_product<10240u, 16u, 4u, 128u, false, weight_rows<T_w_down_proj, 10240u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 10240u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
   product_t::begin_inputs(inputs, tile_inputs<act_t, 10240u, 0u, rows_between<true>>{swiglu, which}, tile, slice, tid, lane);
@@ -9167,10 +9168,10 @@ kernel void down_x16_bf16(
 
 //:
 namespace mla {
-//: router_shared_gate_shared_up_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights norm_factors put_results result_block rows_between silu_for store_pair take_results tile_inputs tile_product weight_rows
-// router: finishes the norm of an input handed over, multiplies. Beside it, shared_gate_shared_up:
-// finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save
-// five dispatches and the trips of what lies between through memory.
+//: router_shared_gate_shared_up_x16_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 Row UNROLL act_t no_weights norm_factors put_results result_block rows_between silu_for store_pair take_results tile_inputs tile_product weight_rows
+// router: finishes the norm of its input, multiplies. Beside it, shared_gate_shared_up: finishes
+// the norm of its input, multiplies, applies SwiGLU in registers. Fused to save five dispatches and
+// the trips of what lies between through memory.
 template <typename T_w_gate, typename T_w_shared_experts_gate_proj, typename T_w_shared_experts_up_proj>
 static inline void router_shared_gate_shared_up_x16_body(
     constant Row * current,
@@ -9196,11 +9197,11 @@ static inline void router_shared_gate_shared_up_x16_body(
     weight_rows<T_w_gate, 2048u, 2u, 16u, 0u>::begin(w, w_gate, row, 63u, room, lane);
     no_weights w_up;
     if (row + 16u <= 64u) {
-      WEIGHTS_SOON(w_gate + ulong(row) * T_w_gate::row_bytes(2048u) + slice * (16u * T_w_gate::row_bytes(2048u) / 4u), 16u * T_w_gate::row_bytes(2048u) / 4u);
+      PREFETCH_L2(w_gate + ulong(row) * T_w_gate::row_bytes(2048u) + slice * (16u * T_w_gate::row_bytes(2048u) / 4u), 16u * T_w_gate::row_bytes(2048u) / 4u);
     }
     weight_rows<T_w_gate, 2048u, 2u, 16u, 0u>::send_first(w, slice, 4u, lane);
-    EARLIER_DONE;
-    LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+    GRID_WAIT;
+    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
     typedef typename tile_product<2048u, 16u, 4u, 128u, false, weight_rows<T_w_gate, 2048u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
     typename product_t::shares inputs; // under way before what else the products need
     product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
@@ -9242,8 +9243,8 @@ static inline void router_shared_gate_shared_up_x16_body(
     weight_rows<T_w_shared_experts_up_proj, 2048u, 2u, 16u, 0u>::begin(w_up, w_shared_experts_up_proj, row, 1535u, room + 0u, lane);
     weight_rows<T_w_shared_experts_gate_proj, 2048u, 2u, 16u, 0u>::send_first(w, slice, 4u, lane);
     weight_rows<T_w_shared_experts_up_proj, 2048u, 2u, 16u, 0u>::send_first(w_up, slice, 4u, lane);
-    EARLIER_DONE;
-    LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+    GRID_WAIT;
+    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
     typedef typename tile_product<2048u, 16u, 4u, 128u, false, weight_rows<T_w_shared_experts_gate_proj, 2048u, 2u, 16u, 0u>, weight_rows<T_w_shared_experts_up_proj, 2048u, 2u, 16u, 0u>, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
     typename product_t::shares inputs; // under way before what else the products need
     product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
@@ -9405,7 +9406,7 @@ kernel void router_shared_gate_shared_up_x16_f32_bf16_bf16(
 
 //:
 namespace mla {
-//: group_experts_shared_down_x16_body using EARLIER_DONE LATER_MAY_START Routing Row UNROLL act_t expert_key load_own no_weights normalize_weights pick_for put_results rows_between score_at sigmoid store_pair take_results tile_inputs tile_product weight_rows
+//: group_experts_shared_down_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Routing Row UNROLL act_t expert_key load_own no_weights normalize_weights pick_for put_results rows_between score_at sigmoid store_pair take_results tile_inputs tile_product weight_rows
 // group_experts: scores the experts, selects them again in every threadgroup, hands their weights
 // on, lists by expert what all rows have selected. Beside it, shared_down: multiplies. Fused to
 // save four dispatches and the trips of what lies between through memory.
@@ -9423,9 +9424,9 @@ static inline void group_experts_shared_down_x16_body(
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
   if (tg < 1u) {
-    EARLIER_DONE;
+    GRID_WAIT;
     // 4 of 64 experts for each row, a simdgroup's rows side by side; then what all have selected, by expert
-    LATER_MAY_START; // one threadgroup routes: those of the next dispatch may come, and send for weights that need no routing
+    LAUNCH_DEPENDENTS; // one threadgroup routes: those of the next dispatch may come, and send for weights that need no routing
     const uint nkv = current[min(uint(lane), 15u)].nkv; // under way beside the logits, so without a condition
       float scores[8];
       uint picked[4] = {};
@@ -9488,8 +9489,8 @@ static inline void group_experts_shared_down_x16_body(
     weight_rows<T_w_shared_experts_down_proj, 1536u, 2u, 16u, 0u>::begin(w, w_shared_experts_down_proj, row, 2047u, room, lane);
     no_weights w_up;
     weight_rows<T_w_shared_experts_down_proj, 1536u, 2u, 16u, 0u>::send_first(w, slice, 4u, lane);
-    EARLIER_DONE;
-    LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+    GRID_WAIT;
+    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
     typedef typename tile_product<1536u, 16u, 4u, 128u, false, weight_rows<T_w_shared_experts_down_proj, 1536u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 1536u, 0u, rows_between<true>>>::type product_t;
     typename product_t::shares inputs; // under way before what else the products need
     product_t::begin_inputs(inputs, tile_inputs<act_t, 1536u, 0u, rows_between<true>>{shared_swiglu, which}, tile, slice, tid, lane);
@@ -9654,10 +9655,10 @@ struct experts_gate_experts_up_x16_args {
   ulong stride1; // rows between the entries of w_experts_up_proj
 };
 
-//: experts_gate_experts_up_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t entry_tiles expert_entry experts_gate_experts_up_x16_args experts_matrices matrices norm_factors put_results result_block rows_between silu_for store_pair take_results tile_inputs tile_run turn weight_rows
-// experts_gate_experts_up: finishes the norm of an input handed over, multiplies by the selected
-// experts, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies
-// between through memory.
+//: experts_gate_experts_up_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t entry_tiles expert_entry experts_gate_experts_up_x16_args experts_matrices matrices norm_factors put_results result_block rows_between silu_for store_pair take_results tile_inputs tile_run turn weight_rows
+// experts_gate_experts_up: finishes the norm of its input, multiplies by the selected experts,
+// applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between
+// through memory.
 template <typename T_w_experts_gate_proj, typename T_w_experts_up_proj>
 static inline void experts_gate_experts_up_x16_body(
     constant Row * current,
@@ -9685,7 +9686,7 @@ static inline void experts_gate_experts_up_x16_body(
   typedef tile_run<matrices<weight_rows<T_w_experts_gate_proj, 2048u, 2u, 8u, 0u>, weight_rows<T_w_experts_up_proj, 2048u, 2u, 8u, 0u>>::ALIKE, 2048u, 1536u, 4u, false, weight_rows<T_w_experts_gate_proj, 2048u, 2u, 8u, 0u>, weight_rows<T_w_experts_up_proj, 2048u, 2u, 8u, 0u>, inputs_t, 8u> run_t;
   typename run_t::state run;
   run_t::clear(run, inputs_t{ready, tiles_t{entries, members, 0u}}, tile, lane);
-  EARLIER_DONE;
+  GRID_WAIT;
   for (uint i = tid; i < 64u; i += 128u) members[i] = expert_members[i]; // under way with where they begin
   const uint all = tiles_t::list_entries<64u>(expert_starts, entries, sg == 0, lane) * 96u;
   threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -9695,7 +9696,7 @@ static inline void experts_gate_experts_up_x16_body(
   weight_rows<T_w_experts_up_proj, 2048u, 2u, 8u, 0u> w_up;
   run_t::template begin_run<256u>(run, w, w_up, experts_matrices{w_experts_gate_proj, w_experts_up_proj, (args.stride0 * T_w_experts_gate_proj::row_bytes(2048u)), (args.stride1 * T_w_experts_up_proj::row_bytes(2048u))},
       inputs_t{ready, tiles_t{entries, members, tg}}, all, tile, room, 0u, slice, lane);
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   threadgroup float * factors = scratch + 4736u; // of all rows; barriers follow before they are used
   norm_factors<128u, 128u, 16u, 4u>(ready_squares, rows_between<true>{0u, 15u}, 2048.0f, 1e-05f, factors, sg, lane);
   for (uint turn = 0u; run_t::now(run) < all; turn ^= 1u) {
@@ -9891,7 +9892,7 @@ struct experts_down_x16_args {
   ulong stride0; // rows between the entries of w_experts_down_proj
 };
 
-//: experts_down_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t entry_tiles expert_entry experts_down_x16_args experts_matrices matrices no_weights put_results store_pair take_results tile_inputs tile_run turn weight_rows
+//: experts_down_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t entry_tiles expert_entry experts_down_x16_args experts_matrices matrices no_weights put_results store_pair take_results tile_inputs tile_run turn weight_rows
 // experts_down: multiplies by the selected experts.
 template <typename T_w_experts_down_proj>
 static inline void experts_down_x16_body(
@@ -9928,7 +9929,7 @@ static inline void experts_down_x16_body(
   no_weights w_up;
   run_t::template begin_run<256u>(run, w, w_up, experts_matrices{w_experts_down_proj, w_experts_down_proj, (args.stride0 * T_w_experts_down_proj::row_bytes(1536u)), 0u},
       inputs_t{experts_swiglu, tiles_t{entries, members, tg}}, all, tile, room, 0u, slice, lane);
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   for (uint turn = 0u; run_t::now(run) < all; turn ^= 1u) {
     uint ticket = 0u;
     if (tid == 0) ticket = atomic_fetch_add_explicit(tickets, 1u, memory_order_relaxed);
@@ -9966,7 +9967,7 @@ static inline void experts_down_x16_body(
   run_t::follow(run, w, w_up, drawn[turn], lane);
   }
   } else {
-    EARLIER_DONE;
+    GRID_WAIT;
   }
 }
 //:
@@ -10094,9 +10095,10 @@ kernel void experts_down_x16_bf16(
 
 //:
 namespace mla {
-//: attn_norm_x16_body using EARLIER_DONE LATER_MAY_START Routing Row act_t sum_group
-// attn_norm: sums the experts with their weights, adds the residual, hands the next norm's input
-// over. Fused to save two dispatches and the trips of what lies between through memory.
+//: attn_norm_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Routing Row act_t sum_group
+// attn_norm: sums the experts with their weights, adds the residual, applies the next norm's
+// weights and makes its partial sums of squares. Fused to save two dispatches and the trips of what
+// lies between through memory.
 static inline void attn_norm_x16_body(
     constant Row * current,
     device const float * experts_down,
@@ -10117,9 +10119,9 @@ static inline void attn_norm_x16_body(
   device float * row_x_2 = x_2 + row_index * 2048u;
   device act_t * row_ready = ready + row_index * 2048u;
   device float * row_ready_squares = ready_squares + row_index * 128u;
-  EARLIER_DONE;
+  GRID_WAIT;
   // sum of 4 expert outputs with their routing weights
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   const uint at = (tg % 16u) * 128u + tid;
   const bool mine = at < 2048u;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
@@ -10132,7 +10134,7 @@ static inline void attn_norm_x16_body(
   if (mine) row_ready[at] = v * next_norm;
   if (mine && at % 16u == 0u) row_ready_squares[at / 16u] = square;
   } else { // dead rows
-    EARLIER_DONE;
+    GRID_WAIT;
   }
 }
 //:
@@ -10155,9 +10157,10 @@ kernel void attn_norm_x16(
 
 //:
 namespace mla {
-//: final_norm_x16_body using EARLIER_DONE LATER_MAY_START Routing Row act_t sum_group
-// final_norm: sums the experts with their weights, adds the residual, hands the next norm's input
-// over. Fused to save two dispatches and the trips of what lies between through memory.
+//: final_norm_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Routing Row act_t sum_group
+// final_norm: sums the experts with their weights, adds the residual, applies the next norm's
+// weights and makes its partial sums of squares. Fused to save two dispatches and the trips of what
+// lies between through memory.
 static inline void final_norm_x16_body(
     constant Row * current,
     device const float * experts_down,
@@ -10178,9 +10181,9 @@ static inline void final_norm_x16_body(
   device float * row_x_2 = x_2 + row_index * 2048u;
   device act_t * row_ready = ready + row_index * 2048u;
   device float * row_ready_squares = ready_squares + row_index * 128u;
-  EARLIER_DONE;
+  GRID_WAIT;
   // sum of 4 expert outputs with their routing weights
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   const uint at = (tg % 16u) * 128u + tid;
   const bool mine = at < 2048u;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
@@ -10193,7 +10196,7 @@ static inline void final_norm_x16_body(
   if (mine) row_ready[at] = v * next_norm;
   if (mine && at % 16u == 0u) row_ready_squares[at / 16u] = square;
   } else { // dead rows
-    EARLIER_DONE;
+    GRID_WAIT;
   }
 }
 //:
@@ -10216,7 +10219,7 @@ kernel void final_norm_x16(
 
 //:
 namespace mla {
-//: gather_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t
+//: gather_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t
 // moves what the head reads of the rows whose logits are wanted to the front: it multiplies no
 // others.
 static inline void gather_x16_body(
@@ -10225,9 +10228,9 @@ static inline void gather_x16_body(
     device float * ready_squares,
     uint tg, uint tid, ushort sg, ushort lane) {
   if (tg < 1u) {
-    EARLIER_DONE;
+    GRID_WAIT;
     // vectors of 128 elements, one of each per thread
-    LATER_MAY_START;
+    LAUNCH_DEPENDENTS;
     const uint i = tg * 256u + tid;
     if (i < 128u) {
       float x[16]; // all loads, then all stores: a place may be another's source
@@ -10237,9 +10240,9 @@ static inline void gather_x16_body(
       }
     }
   } else {
-    EARLIER_DONE;
+    GRID_WAIT;
     // vectors of 2048 elements, one of each per thread
-    LATER_MAY_START;
+    LAUNCH_DEPENDENTS;
     const uint i = (tg - 1u) * 256u + tid;
     if (i < 2048u) {
       act_t x[16]; // all loads, then all stores: a place may be another's source
@@ -10264,9 +10267,9 @@ kernel void gather_x16(
 
 //:
 namespace mla {
-//: lm_head_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
-// lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and
-// the trips of what lies between through memory.
+//: lm_head_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
+// lm_head: finishes the norm of its input, multiplies. Fused to save one dispatch and the trips of
+// what lies between through memory.
 template <typename T_w_lm_head>
 static inline void lm_head_x16_body(
     constant Row * wanted_,
@@ -10288,8 +10291,8 @@ static inline void lm_head_x16_body(
   weight_rows<T_w_lm_head, 2048u, 4u, 16u, 0u>::begin(w, w_lm_head, row, 154879u, room, lane);
   no_weights w_up;
   weight_rows<T_w_lm_head, 2048u, 4u, 16u, 0u>::send_first(w, slice, 4u, lane);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
   typedef typename tile_product<2048u, 16u, 4u, 128u, false, weight_rows<T_w_lm_head, 2048u, 4u, 16u, 0u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
   product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
@@ -10370,8 +10373,9 @@ kernel void lm_head_x16_bf16(
 
 //:
 namespace mla {
-//: embed_x512_body using EARLIER_DONE LATER_MAY_START Row act_t sum_group
-// embed: reads the token's embedding row, hands the next norm's input over.
+//: embed_x512_body using GRID_WAIT LAUNCH_DEPENDENTS Row act_t sum_group
+// embed: reads the token's embedding row, applies the next norm's weights and makes its partial
+// sums of squares.
 template <typename T_w_embed_tokens>
 static inline void embed_x512_body(
     constant Row * current,
@@ -10387,9 +10391,9 @@ static inline void embed_x512_body(
   device float * row_x = x_ + row_index * 2048u;
   device act_t * row_ready = ready + row_index * 2048u;
   device float * row_ready_squares = ready_squares + row_index * 64u;
-  EARLIER_DONE;
+  GRID_WAIT;
   // the token's row of the embedding, 2048 wide
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   const uint at = (tg % 8u) * 256u + tid;
   const bool mine = at < 2048u;
   const float v = mine ? T_w_embed_tokens::template element<2048u>(w_embed_tokens + row_current.token * T_w_embed_tokens::row_bytes(2048u), at) : 0.0f;
@@ -10399,7 +10403,7 @@ static inline void embed_x512_body(
   if (mine) row_ready[at] = v * next_norm;
   if (mine && at % 32u == 0u) row_ready_squares[at / 32u] = square;
   } else { // dead rows
-    EARLIER_DONE;
+    GRID_WAIT;
   }
 }
 //:
@@ -10503,10 +10507,10 @@ kernel void embed_x512_bf16(
 
 //:
 namespace mla {
-//: q_a_kv_a_x512_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t lane_sums load_pair no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
-// q_a: finishes the norm of an input handed over, multiplies, hands the next norm's input over.
-// Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save three
-// dispatches and the trips of what lies between through memory.
+//: q_a_kv_a_x512_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t lane_sums load_pair no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
+// q_a: finishes the norm of its input, multiplies, applies the next norm's weights and makes its
+// partial sums of squares. Beside it, kv_a: finishes the norm of its input, multiplies. Fused to
+// save three dispatches and the trips of what lies between through memory.
 template <typename T_w_q_a_proj, typename T_w_kv_a_proj_with_mqa>
 static inline void q_a_kv_a_x512_body(
     constant Row * current,
@@ -10535,7 +10539,7 @@ static inline void q_a_kv_a_x512_body(
     weight_rows<T_w_q_a_proj, 2048u, 4u, 64u, 0u>::begin(w, w_q_a_proj, row, 767u, room, lane);
     no_weights w_up;
     weight_rows<T_w_q_a_proj, 2048u, 4u, 64u, 0u>::send_first(w, 0u, 1u, lane);
-    EARLIER_DONE;
+    GRID_WAIT;
     typedef typename tile_product<2048u, 64u, 2u, 256u, false, weight_rows<T_w_q_a_proj, 2048u, 4u, 64u, 0u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
     typename product_t::shares inputs; // under way before what else the products need
     product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
@@ -10544,7 +10548,7 @@ static inline void q_a_kv_a_x512_body(
     simdgroup_float8x8 d[32];
     UNROLL for (uint i = 0; i < 32u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
     product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-    LATER_MAY_START;
+    LAUNCH_DEPENDENTS;
     const float2 next_norm = load_pair(&w_next_norm[min(row + lane % 16u * 2u, 766u)]);
     const uint at = row + lane % 16u * 2u;
     threadgroup const float * blocks = scratch + sg / 2u * 576u;
@@ -10575,7 +10579,7 @@ static inline void q_a_kv_a_x512_body(
       }
     }
     } else { // dead rows
-      EARLIER_DONE;
+      GRID_WAIT;
     }
   } else {
     const uint first_row = (tg - 48u) % 8u * 64u;
@@ -10592,7 +10596,7 @@ static inline void q_a_kv_a_x512_body(
     weight_rows<T_w_kv_a_proj_with_mqa, 2048u, 4u, 64u, 0u>::begin(w, w_kv_a_proj_with_mqa, row, 575u, room, lane);
     no_weights w_up;
     weight_rows<T_w_kv_a_proj_with_mqa, 2048u, 4u, 64u, 0u>::send_first(w, 0u, 1u, lane);
-    EARLIER_DONE;
+    GRID_WAIT;
     typedef typename tile_product<2048u, 64u, 2u, 256u, false, weight_rows<T_w_kv_a_proj_with_mqa, 2048u, 4u, 64u, 0u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
     typename product_t::shares inputs; // under way before what else the products need
     product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
@@ -10601,7 +10605,7 @@ static inline void q_a_kv_a_x512_body(
     simdgroup_float8x8 d[32];
     UNROLL for (uint i = 0; i < 32u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
     product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-    LATER_MAY_START;
+    LAUNCH_DEPENDENTS;
     const uint at = row + lane % 16u * 2u;
     threadgroup const float * blocks = scratch + sg / 2u * 576u;
     UNROLL for (uint n = 0; n < 8u; ++n) {
@@ -10621,7 +10625,7 @@ static inline void q_a_kv_a_x512_body(
       }
     }
     } else { // dead rows
-      EARLIER_DONE;
+      GRID_WAIT;
     }
   }
 }
@@ -10758,9 +10762,9 @@ kernel void q_a_kv_a_x512_bf16_bf16(
 
 //:
 namespace mla {
-//: q_b_x512_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t angle_of no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product turn_by weight_rows
-// q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Fused to
-// save two dispatches and the trips of what lies between through memory.
+//: q_b_x512_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t angle_of no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product turn_by weight_rows
+// q_b: finishes the norm of its input, multiplies, rotates by the position. Fused to save two
+// dispatches and the trips of what lies between through memory.
 template <typename T_w_q_b_proj>
 static inline void q_b_x512_body(
     constant Row * current,
@@ -10785,7 +10789,7 @@ static inline void q_b_x512_body(
   weight_rows<T_w_q_b_proj, 768u, 4u, 64u, 0u>::begin(w, w_q_b_proj, row, 5119u, room, lane);
   no_weights w_up;
   weight_rows<T_w_q_b_proj, 768u, 4u, 64u, 0u>::send_first(w, 0u, 1u, lane);
-  EARLIER_DONE;
+  GRID_WAIT;
   typedef typename tile_product<768u, 64u, 1u, 128u, false, weight_rows<T_w_q_b_proj, 768u, 4u, 64u, 0u>, no_weights, tile_inputs<act_t, 768u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
   product_t::begin_inputs(inputs, tile_inputs<act_t, 768u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
@@ -10794,7 +10798,7 @@ static inline void q_b_x512_body(
   simdgroup_float8x8 d[32];
   UNROLL for (uint i = 0; i < 32u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   const uint dim = (row + lane % 16u * 2u) % 256u;
   const bool turns = dim >= 192u;
   uint positions[2]; // of the tile's rows, in the lanes
@@ -10828,7 +10832,7 @@ static inline void q_b_x512_body(
     }
   }
   } else { // dead rows
-    EARLIER_DONE;
+    GRID_WAIT;
   }
 }
 //:
@@ -10940,7 +10944,7 @@ kernel void q_b_x512_bf16(
 
 //:
 namespace mla {
-//: store_kv_x512_body using EARLIER_DONE PAGE_ROWS Row UNROLL act_t cache norm_factor share total turn_by
+//: store_kv_x512_body using GRID_WAIT PAGE_ROWS Row UNROLL act_t cache norm_factor share total turn_by
 // store_kv: normalises its input itself, rotates by the position, writes the new latent cache row.
 // Fused to save two dispatches and the trips of what lies between through memory.
 template <typename T_cache>
@@ -10965,7 +10969,7 @@ static inline void store_kv_x512_body(
   const uint pair = min(tid, 63u) / 2u; // of the thread's first column
   device const float * cs = rope + (ulong(row_current.pos) * 32u + pair) * 2u;
   float cosine = cs[0], sine = cs[1];
-  EARLIER_DONE;
+  GRID_WAIT;
   float lat[2];
   UNROLL for (uint k = 0; k < 2u; ++k) lat[k] = float(row_kv_a[min(tid + k * 256u, 511u)]);
   for (uint i = tid; i < 64u; i += 256u) {
@@ -10988,7 +10992,7 @@ static inline void store_kv_x512_body(
     if (i < 512u) cache<T_cache, 576u>::put(cache_, page, row_current.pos % PAGE_ROWS, i, lat[k] * factor * weight[k], lane);
   }
   } else { // dead rows
-    EARLIER_DONE;
+    GRID_WAIT;
   }
 }
 //:
@@ -11041,7 +11045,7 @@ struct expand_keys_expand_values_x512_args {
   ulong stride1; // rows between the entries of w_v_b_proj
 };
 
-//: expand_keys_expand_values_x512_body using EARLIER_DONE Row act_t each_page expand_keys_expand_values_x512_args head_pages key_maker share value_maker
+//: expand_keys_expand_values_x512_body using GRID_WAIT Row act_t each_page expand_keys_expand_values_x512_args head_pages key_maker share value_maker
 // expand_keys: makes keys or values of all heads of the latent cache rows that are attended to,
 // which cost many queries less than the latent rows. Beside it, expand_values: makes keys or values
 // of all heads of the latent cache rows that are attended to, which cost many queries less than the
@@ -11058,7 +11062,7 @@ static inline void expand_keys_expand_values_x512_body(
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
   if (tg < 480u) {
-    EARLIER_DONE;
+    GRID_WAIT;
     // 192 columns of each of 20 heads, 64 at a time
     const uint share = tg % 8u, unit = tg / 8u;
     const uint head = unit / 3u, first = unit % 3u * 64u;
@@ -11068,7 +11072,7 @@ static inline void expand_keys_expand_values_x512_body(
     key_maker<T_w_k_b_proj, T_cache, 512u, 64u, 192u, act_t>::begin_maker(maker, w_k_b_proj + head * (args.stride0 * T_w_k_b_proj::row_bytes(192u)), first, head, sg, lane);
     each_page<512u>(maker, pages, scratch, tid, sg, lane);
   } else {
-    EARLIER_DONE;
+    GRID_WAIT;
     // 256 columns of each of 20 heads, 128 at a time
     const uint share = (tg - 480u) % 16u, unit = (tg - 480u) / 16u;
     const uint head = unit / 2u, first = unit % 2u * 128u;
@@ -11420,7 +11424,7 @@ kernel void expand_keys_expand_values_x512_bf16_q8_0_bf16(
 
 //:
 namespace mla {
-//: attention_x512_body using EARLIER_DONE Row act_t attend_heads head_cache head_rows score_scales
+//: attention_x512_body using GRID_WAIT Row act_t attend_heads head_cache head_rows score_scales
 // attention: attends with each head of some rows to its expanded keys and values.
 static inline void attention_x512_body(
     constant Row * current,
@@ -11430,7 +11434,7 @@ static inline void attention_x512_body(
     device act_t * attention,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  EARLIER_DONE;
+  GRID_WAIT;
   // 32 rows of a head; the last rows', which have the most to read, begin first
   const uint head = tg % 20u, first = (15u - tg / 20u) * 32u;
   const score_scales scales{0.0625f, 0.0f, 1u};
@@ -11457,9 +11461,9 @@ kernel void attention_x512(
 
 //:
 namespace mla {
-//: o_proj_x512_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
-// o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one
-// dispatch and the trips of what lies between through memory.
+//: o_proj_x512_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
+// o_proj: multiplies, adds the residual, applies the next norm's weights and makes its partial sums
+// of squares. Fused to save one dispatch and the trips of what lies between through memory.
 template <typename T_w_o_proj>
 static inline void o_proj_x512_body(
     constant Row * current,
@@ -11486,14 +11490,14 @@ static inline void o_proj_x512_body(
   weight_rows<T_w_o_proj, 5120u, 4u, 64u, 0u>::begin(w, w_o_proj, row, 2047u, room, lane);
   no_weights w_up;
   weight_rows<T_w_o_proj, 5120u, 4u, 64u, 0u>::send_first(w, 0u, 1u, lane);
-  EARLIER_DONE;
+  GRID_WAIT;
   typedef typename tile_product<5120u, 64u, 2u, 256u, false, weight_rows<T_w_o_proj, 5120u, 4u, 64u, 0u>, no_weights, tile_inputs<act_t, 5120u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
   product_t::begin_inputs(inputs, tile_inputs<act_t, 5120u, 0u, rows_between<true>>{attention, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[32];
   UNROLL for (uint i = 0; i < 32u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   float2 residuals[16]; // all of them under way together
   UNROLL for (uint k = 0; k < 16u; ++k) {
     const uint at = min(row + lane % 16u * 2u, 2046u), i = k % 2u;
@@ -11531,7 +11535,7 @@ static inline void o_proj_x512_body(
     }
   }
   } else { // dead rows
-    EARLIER_DONE;
+    GRID_WAIT;
   }
 }
 //:
@@ -11659,9 +11663,9 @@ kernel void o_proj_x512_bf16(
 
 //:
 namespace mla {
-//: gate_up_x512_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t norm_factors put_results result_block rows_between silu_for store_pair take_results tile_inputs tile_product weight_rows
-// gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers.
-// Fused to save three dispatches and the trips of what lies between through memory.
+//: gate_up_x512_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t norm_factors put_results result_block rows_between silu_for store_pair take_results tile_inputs tile_product weight_rows
+// gate_up: finishes the norm of its input, multiplies, applies SwiGLU in registers. Fused to save
+// three dispatches and the trips of what lies between through memory.
 template <typename T_w_gate_proj, typename T_w_up_proj>
 static inline void gate_up_x512_body(
     constant Row * current,
@@ -11688,7 +11692,7 @@ static inline void gate_up_x512_body(
   weight_rows<T_w_up_proj, 2048u, 2u, 64u, 0u>::begin(w_up, w_up_proj, row, 10239u, room + 0u, lane);
   weight_rows<T_w_gate_proj, 2048u, 2u, 64u, 0u>::send_first(w, 0u, 1u, lane);
   weight_rows<T_w_up_proj, 2048u, 2u, 64u, 0u>::send_first(w_up, 0u, 1u, lane);
-  EARLIER_DONE;
+  GRID_WAIT;
   typedef typename tile_product<2048u, 64u, 1u, 128u, false, weight_rows<T_w_gate_proj, 2048u, 2u, 64u, 0u>, weight_rows<T_w_up_proj, 2048u, 2u, 64u, 0u>, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
   product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
@@ -11697,7 +11701,7 @@ static inline void gate_up_x512_body(
   simdgroup_float8x8 d[32];
   UNROLL for (uint i = 0; i < 32u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 1u * 320u;
   threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
@@ -11726,7 +11730,7 @@ static inline void gate_up_x512_body(
     }
   }
   } else { // dead rows
-    EARLIER_DONE;
+    GRID_WAIT;
   }
 }
 //:
@@ -11838,9 +11842,9 @@ kernel void gate_up_x512_bf16_bf16(
 
 //:
 namespace mla {
-//: down_x512_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
-// down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch
-// and the trips of what lies between through memory.
+//: down_x512_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
+// down: multiplies, adds the residual, applies the next norm's weights and makes its partial sums
+// of squares. Fused to save one dispatch and the trips of what lies between through memory.
 template <typename T_w_down_proj>
 static inline void down_x512_body(
     constant Row * current,
@@ -11867,14 +11871,14 @@ static inline void down_x512_body(
   weight_rows<T_w_down_proj, 10240u, 4u, 64u, 0u>::begin(w, w_down_proj, row, 2047u, room, lane);
   no_weights w_up;
   weight_rows<T_w_down_proj, 10240u, 4u, 64u, 0u>::send_first(w, 0u, 1u, lane);
-  EARLIER_DONE;
+  GRID_WAIT;
   typedef typename tile_product<10240u, 64u, 2u, 256u, false, weight_rows<T_w_down_proj, 10240u, 4u, 64u, 0u>, no_weights, tile_inputs<act_t, 10240u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
   product_t::begin_inputs(inputs, tile_inputs<act_t, 10240u, 0u, rows_between<true>>{swiglu, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[32];
   UNROLL for (uint i = 0; i < 32u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   float2 residuals[16]; // all of them under way together
   UNROLL for (uint k = 0; k < 16u; ++k) {
     const uint at = min(row + lane % 16u * 2u, 2046u), i = k % 2u;
@@ -11912,7 +11916,7 @@ static inline void down_x512_body(
     }
   }
   } else { // dead rows
-    EARLIER_DONE;
+    GRID_WAIT;
   }
 }
 //:
@@ -12025,10 +12029,10 @@ kernel void down_x512_bf16(
 
 //:
 namespace mla {
-//: router_shared_gate_shared_up_x512_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t no_weights norm_factors put_results result_block rows_between silu_for store_pair take_results tile_inputs tile_product weight_rows
-// router: finishes the norm of an input handed over, multiplies. Beside it, shared_gate_shared_up:
-// finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save
-// five dispatches and the trips of what lies between through memory.
+//: router_shared_gate_shared_up_x512_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t no_weights norm_factors put_results result_block rows_between silu_for store_pair take_results tile_inputs tile_product weight_rows
+// router: finishes the norm of its input, multiplies. Beside it, shared_gate_shared_up: finishes
+// the norm of its input, multiplies, applies SwiGLU in registers. Fused to save five dispatches and
+// the trips of what lies between through memory.
 template <typename T_w_gate, typename T_w_shared_experts_gate_proj, typename T_w_shared_experts_up_proj>
 static inline void router_shared_gate_shared_up_x512_body(
     constant Row * current,
@@ -12056,7 +12060,7 @@ static inline void router_shared_gate_shared_up_x512_body(
     weight_rows<T_w_gate, 2048u, 4u, 64u, 0u>::begin(w, w_gate, row, 63u, room, lane);
     no_weights w_up;
     weight_rows<T_w_gate, 2048u, 4u, 64u, 0u>::send_first(w, 0u, 1u, lane);
-    EARLIER_DONE;
+    GRID_WAIT;
     typedef typename tile_product<2048u, 64u, 2u, 128u, false, weight_rows<T_w_gate, 2048u, 4u, 64u, 0u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
     typename product_t::shares inputs; // under way before what else the products need
     product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
@@ -12065,7 +12069,7 @@ static inline void router_shared_gate_shared_up_x512_body(
     simdgroup_float8x8 d[32];
     UNROLL for (uint i = 0; i < 32u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
     product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-    LATER_MAY_START;
+    LAUNCH_DEPENDENTS;
     const uint at = row + lane % 16u * 2u;
     threadgroup const float * blocks = scratch + sg / 2u * 576u;
     UNROLL for (uint n = 0; n < 8u; ++n) {
@@ -12085,7 +12089,7 @@ static inline void router_shared_gate_shared_up_x512_body(
       }
     }
     } else { // dead rows
-      EARLIER_DONE;
+      GRID_WAIT;
     }
   } else {
     const uint first_row = (tg - 8u) % 8u * 64u;
@@ -12104,7 +12108,7 @@ static inline void router_shared_gate_shared_up_x512_body(
     weight_rows<T_w_shared_experts_up_proj, 2048u, 2u, 64u, 0u>::begin(w_up, w_shared_experts_up_proj, row, 1535u, room + 0u, lane);
     weight_rows<T_w_shared_experts_gate_proj, 2048u, 2u, 64u, 0u>::send_first(w, 0u, 1u, lane);
     weight_rows<T_w_shared_experts_up_proj, 2048u, 2u, 64u, 0u>::send_first(w_up, 0u, 1u, lane);
-    EARLIER_DONE;
+    GRID_WAIT;
     typedef typename tile_product<2048u, 64u, 2u, 128u, false, weight_rows<T_w_shared_experts_gate_proj, 2048u, 2u, 64u, 0u>, weight_rows<T_w_shared_experts_up_proj, 2048u, 2u, 64u, 0u>, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
     typename product_t::shares inputs; // under way before what else the products need
     product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
@@ -12113,7 +12117,7 @@ static inline void router_shared_gate_shared_up_x512_body(
     simdgroup_float8x8 d[32];
     UNROLL for (uint i = 0; i < 32u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
     product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-    LATER_MAY_START;
+    LAUNCH_DEPENDENTS;
     const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 2u * 640u;
     UNROLL for (uint n = 0; n < 8u; ++n) {
@@ -12141,7 +12145,7 @@ static inline void router_shared_gate_shared_up_x512_body(
       }
     }
     } else { // dead rows
-      EARLIER_DONE;
+      GRID_WAIT;
     }
   }
 }
@@ -12270,7 +12274,7 @@ kernel void router_shared_gate_shared_up_x512_f32_bf16_bf16(
 
 //:
 namespace mla {
-//: routing_x512_body using EARLIER_DONE Routing Row UNROLL expert_key load_own normalize_weights pick_for score_at sigmoid
+//: routing_x512_body using GRID_WAIT Routing Row UNROLL expert_key load_own normalize_weights pick_for score_at sigmoid
 // routing: scores the experts, selects them again in every threadgroup, hands their weights on.
 // Fused to save two dispatches and the trips of what lies between through memory.
 static inline void routing_x512_body(
@@ -12283,7 +12287,7 @@ static inline void routing_x512_body(
   if (current[row_index].nkv > 0u) {
   device const float * row_router = router + row_index * 64u;
   device Routing * row_routing = routing + row_index * 16u;
-  EARLIER_DONE;
+  GRID_WAIT;
   // 4 of 64 experts
   if (sg == 0) {
     float scores[2];
@@ -12310,7 +12314,7 @@ static inline void routing_x512_body(
     }
   }
   } else { // dead rows
-    EARLIER_DONE;
+    GRID_WAIT;
   }
 }
 //:
@@ -12328,7 +12332,7 @@ kernel void routing_x512(
 
 //:
 namespace mla {
-//: group_experts_x512_body using EARLIER_DONE Routing Row UNROLL own selected
+//: group_experts_x512_body using GRID_WAIT Routing Row UNROLL own selected
 // group_experts: lists by expert what all rows have selected.
 static inline void group_experts_x512_body(
     constant Row * current,
@@ -12337,7 +12341,7 @@ static inline void group_experts_x512_body(
     device uint * expert_members,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  EARLIER_DONE;
+  GRID_WAIT;
 // The selections of one of 64 experts in their order, behind those of all lower experts: a stable
   // counting sort in which every threadgroup counts for itself, so that none waits for another.
   const uint expert = tg, from = sg * 128u, to = min(from + 128u, 2048u);
@@ -12396,10 +12400,10 @@ struct experts_gate_experts_up_x512_args {
   ulong stride1; // rows between the entries of w_experts_up_proj
 };
 
-//: experts_gate_experts_up_x512_body using EARLIER_DONE Row UNROLL act_t experts_gate_experts_up_x512_args norm_factors put_results result_block rows_selected silu_for store_pair take_results tile_inputs tile_product weight_rows
-// experts_gate_experts_up: finishes the norm of an input handed over, multiplies by the selected
-// experts, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies
-// between through memory.
+//: experts_gate_experts_up_x512_body using GRID_WAIT Row UNROLL act_t experts_gate_experts_up_x512_args norm_factors put_results result_block rows_selected silu_for store_pair take_results tile_inputs tile_product weight_rows
+// experts_gate_experts_up: finishes the norm of its input, multiplies by the selected experts,
+// applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between
+// through memory.
 template <typename T_w_experts_gate_proj, typename T_w_experts_up_proj>
 static inline void experts_gate_experts_up_x512_body(
     constant Row * current,
@@ -12421,7 +12425,7 @@ static inline void experts_gate_experts_up_x512_body(
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 2880u) + sg * 576u;
   threadgroup uchar * room = (threadgroup uchar *)(scratch + 4032u); // for weights on their way
-  EARLIER_DONE;
+  GRID_WAIT;
   const uint begin = expert_starts[entry] + tg / 1536u * 40u, behind = expert_starts[entry + 1u];
   if (begin < behind) { // else too few rows selected the expert
   threadgroup uint * selections = (threadgroup uint *)(scratch + 4072u);
@@ -12612,7 +12616,7 @@ struct experts_down_x512_args {
   ulong stride0; // rows between the entries of w_experts_down_proj
 };
 
-//: experts_down_x512_body using EARLIER_DONE Row UNROLL act_t experts_down_x512_args no_weights put_results rows_selected store_pair take_results tile_inputs tile_product weight_rows
+//: experts_down_x512_body using GRID_WAIT Row UNROLL act_t experts_down_x512_args no_weights put_results rows_selected store_pair take_results tile_inputs tile_product weight_rows
 // experts_down: multiplies by the selected experts.
 template <typename T_w_experts_down_proj>
 static inline void experts_down_x512_body(
@@ -12633,7 +12637,7 @@ static inline void experts_down_x512_body(
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 2880u) + sg * 576u;
   threadgroup uchar * room = (threadgroup uchar *)(scratch + 4032u); // for weights on their way
-  EARLIER_DONE;
+  GRID_WAIT;
   const uint begin = expert_starts[entry] + tg / 1024u * 40u, behind = expert_starts[entry + 1u];
   if (begin < behind) { // else too few rows selected the expert
   threadgroup uint * selections = (threadgroup uint *)(scratch + 4032u);
@@ -12790,7 +12794,7 @@ kernel void experts_down_x512_bf16(
 
 //:
 namespace mla {
-//: shared_down_x512_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
+//: shared_down_x512_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
 // shared_down: multiplies.
 template <typename T_w_shared_experts_down_proj>
 static inline void shared_down_x512_body(
@@ -12814,14 +12818,14 @@ static inline void shared_down_x512_body(
   weight_rows<T_w_shared_experts_down_proj, 1536u, 4u, 64u, 0u>::begin(w, w_shared_experts_down_proj, row, 2047u, room, lane);
   no_weights w_up;
   weight_rows<T_w_shared_experts_down_proj, 1536u, 4u, 64u, 0u>::send_first(w, 0u, 1u, lane);
-  EARLIER_DONE;
+  GRID_WAIT;
   typedef typename tile_product<1536u, 64u, 2u, 256u, false, weight_rows<T_w_shared_experts_down_proj, 1536u, 4u, 64u, 0u>, no_weights, tile_inputs<act_t, 1536u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
   product_t::begin_inputs(inputs, tile_inputs<act_t, 1536u, 0u, rows_between<true>>{shared_swiglu, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[32];
   UNROLL for (uint i = 0; i < 32u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   const uint at = row + lane % 16u * 2u;
   threadgroup const float * blocks = scratch + sg / 2u * 576u;
   UNROLL for (uint n = 0; n < 8u; ++n) {
@@ -12840,7 +12844,7 @@ static inline void shared_down_x512_body(
     }
   }
   } else { // dead rows
-    EARLIER_DONE;
+    GRID_WAIT;
   }
 }
 //:
@@ -12936,9 +12940,10 @@ kernel void shared_down_x512_bf16(
 
 //:
 namespace mla {
-//: attn_norm_x512_body using EARLIER_DONE LATER_MAY_START Routing Row act_t sum_group
-// attn_norm: sums the experts with their weights, adds the residual, hands the next norm's input
-// over. Fused to save two dispatches and the trips of what lies between through memory.
+//: attn_norm_x512_body using GRID_WAIT LAUNCH_DEPENDENTS Routing Row act_t sum_group
+// attn_norm: sums the experts with their weights, adds the residual, applies the next norm's
+// weights and makes its partial sums of squares. Fused to save two dispatches and the trips of what
+// lies between through memory.
 static inline void attn_norm_x512_body(
     constant Row * current,
     device const float * experts_down,
@@ -12959,9 +12964,9 @@ static inline void attn_norm_x512_body(
   device float * row_x_2 = x_2 + row_index * 2048u;
   device act_t * row_ready = ready + row_index * 2048u;
   device float * row_ready_squares = ready_squares + row_index * 64u;
-  EARLIER_DONE;
+  GRID_WAIT;
   // sum of 4 expert outputs with their routing weights
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   const uint at = (tg % 8u) * 256u + tid;
   const bool mine = at < 2048u;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
@@ -12974,7 +12979,7 @@ static inline void attn_norm_x512_body(
   if (mine) row_ready[at] = v * next_norm;
   if (mine && at % 32u == 0u) row_ready_squares[at / 32u] = square;
   } else { // dead rows
-    EARLIER_DONE;
+    GRID_WAIT;
   }
 }
 //:
@@ -12997,9 +13002,10 @@ kernel void attn_norm_x512(
 
 //:
 namespace mla {
-//: final_norm_x512_body using EARLIER_DONE LATER_MAY_START Routing Row act_t sum_group
-// final_norm: sums the experts with their weights, adds the residual, hands the next norm's input
-// over. Fused to save two dispatches and the trips of what lies between through memory.
+//: final_norm_x512_body using GRID_WAIT LAUNCH_DEPENDENTS Routing Row act_t sum_group
+// final_norm: sums the experts with their weights, adds the residual, applies the next norm's
+// weights and makes its partial sums of squares. Fused to save two dispatches and the trips of what
+// lies between through memory.
 static inline void final_norm_x512_body(
     constant Row * current,
     device const float * experts_down,
@@ -13020,9 +13026,9 @@ static inline void final_norm_x512_body(
   device float * row_x_2 = x_2 + row_index * 2048u;
   device act_t * row_ready = ready + row_index * 2048u;
   device float * row_ready_squares = ready_squares + row_index * 64u;
-  EARLIER_DONE;
+  GRID_WAIT;
   // sum of 4 expert outputs with their routing weights
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   const uint at = (tg % 8u) * 256u + tid;
   const bool mine = at < 2048u;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
@@ -13035,7 +13041,7 @@ static inline void final_norm_x512_body(
   if (mine) row_ready[at] = v * next_norm;
   if (mine && at % 32u == 0u) row_ready_squares[at / 32u] = square;
   } else { // dead rows
-    EARLIER_DONE;
+    GRID_WAIT;
   }
 }
 //:
@@ -13058,7 +13064,7 @@ kernel void final_norm_x512(
 
 //:
 namespace mla {
-//: gather_x16_2_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t
+//: gather_x16_2_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t
 // moves what the head reads of the rows whose logits are wanted to the front: it multiplies no
 // others.
 static inline void gather_x16_2_body(
@@ -13067,9 +13073,9 @@ static inline void gather_x16_2_body(
     device float * ready_squares,
     uint tg, uint tid, ushort sg, ushort lane) {
   if (tg < 1u) {
-    EARLIER_DONE;
+    GRID_WAIT;
     // vectors of 64 elements, one of each per thread
-    LATER_MAY_START;
+    LAUNCH_DEPENDENTS;
     const uint i = tg * 256u + tid;
     if (i < 64u) {
       float x[16]; // all loads, then all stores: a place may be another's source
@@ -13079,9 +13085,9 @@ static inline void gather_x16_2_body(
       }
     }
   } else {
-    EARLIER_DONE;
+    GRID_WAIT;
     // vectors of 2048 elements, one of each per thread
-    LATER_MAY_START;
+    LAUNCH_DEPENDENTS;
     const uint i = (tg - 1u) * 256u + tid;
     if (i < 2048u) {
       act_t x[16]; // all loads, then all stores: a place may be another's source
@@ -13106,9 +13112,9 @@ kernel void gather_x16_2(
 
 //:
 namespace mla {
-//: lm_head_x16_2_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
-// lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and
-// the trips of what lies between through memory.
+//: lm_head_x16_2_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
+// lm_head: finishes the norm of its input, multiplies. Fused to save one dispatch and the trips of
+// what lies between through memory.
 template <typename T_w_lm_head>
 static inline void lm_head_x16_2_body(
     constant Row * wanted_,
@@ -13130,8 +13136,8 @@ static inline void lm_head_x16_2_body(
   weight_rows<T_w_lm_head, 2048u, 4u, 16u, 0u>::begin(w, w_lm_head, row, 154879u, room, lane);
   no_weights w_up;
   weight_rows<T_w_lm_head, 2048u, 4u, 16u, 0u>::send_first(w, slice, 4u, lane);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
   typedef typename tile_product<2048u, 16u, 4u, 128u, false, weight_rows<T_w_lm_head, 2048u, 4u, 16u, 0u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
   product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
@@ -13212,7 +13218,7 @@ kernel void lm_head_x16_2_bf16(
 
 //:
 namespace mla {
-//: sample_scan_body using EARLIER_DONE LATER_MAY_START Sampling best_key penalise rank_of settle share_best unrank
+//: sample_scan_body using GRID_WAIT LAUNCH_DEPENDENTS Sampling best_key penalise rank_of settle share_best unrank
 // logits without NaN and infinities, with bias and penalties; the best of each threadgroup.
 static inline void sample_scan_body(
     device const float * logits_,
@@ -13224,9 +13230,9 @@ static inline void sample_scan_body(
     device uint * top_ids,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  EARLIER_DONE;
+  GRID_WAIT;
   // 154880 logits, 256 per threadgroup
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   threadgroup uint * work = (threadgroup uint *)scratch;
   const uint g = tg;
   uint best = 0u, at = 0xffffffffu;
@@ -13264,7 +13270,7 @@ kernel void sample_scan(
 
 //:
 namespace mla {
-//: sample_pick_body using EARLIER_DONE LATER_MAY_START Row Sampling best_key rank_of remember sample_token share_best
+//: sample_pick_body using GRID_WAIT LAUNCH_DEPENDENTS Row Sampling best_key rank_of remember sample_token share_best
 // the best token, or top-k, top-p, min-p, temperature and a draw; makes the row that of the token.
 static inline void sample_pick_body(
     device Sampling * state_,
@@ -13279,9 +13285,9 @@ static inline void sample_pick_body(
     device Row * current,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  EARLIER_DONE;
+  GRID_WAIT;
   // one of 154880 tokens
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   threadgroup uint * work = (threadgroup uint *)scratch;
   // What the end needs is loaded first, so that it arrives with the rest.
   const float inv_temperature = state_->inv_temperature;
@@ -13339,7 +13345,7 @@ kernel void sample_pick(
 
 //:
 namespace mla {
-//: picks_scan_body using Adjust EARLIER_DONE LATER_MAY_START Pick UNROLL entry_of penalise pick rank_of settle unrank
+//: picks_scan_body using Adjust GRID_WAIT LAUNCH_DEPENDENTS Pick UNROLL entry_of penalise pick rank_of settle unrank
 // logits of all rows behind which a token is picked, without NaN and infinities, with bias and
 // penalties, of the tokens that may be picked; the best of each threadgroup.
 static inline void picks_scan_body(
@@ -13351,9 +13357,9 @@ static inline void picks_scan_body(
     device float * tops_,
     device uint * top_ids,
     uint tg, uint tid, ushort sg, ushort lane) {
-  EARLIER_DONE;
+  GRID_WAIT;
   // 154880 logits of each pick, 256 per simdgroup: all loads at once, and nothing to wait for behind them
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   const uint at_pick = tg / 76u, nth = tg % 76u * 8u + sg;
   device const Pick * pick = picks + at_pick;
   if (pick->row != 4294967295u && nth < 605u) {
@@ -13408,7 +13414,7 @@ kernel void picks_scan(
 
 //:
 namespace mla {
-//: picks_pick_body using EARLIER_DONE LATER_MAY_START Pick Row best_key pick rank_of sample_token share_best
+//: picks_pick_body using GRID_WAIT LAUNCH_DEPENDENTS Pick Row best_key pick rank_of sample_token share_best
 // the best token of each row, or top-k, top-p, min-p, temperature and a draw: a threadgroup for
 // each, which makes the row that of the token.
 static inline void picks_pick_body(
@@ -13422,9 +13428,9 @@ static inline void picks_pick_body(
     device Row * current,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  EARLIER_DONE;
+  GRID_WAIT;
   // one of 154880 tokens for each pick
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   threadgroup uint * work = (threadgroup uint *)scratch;
   const uint at_pick = tg;
   device Pick * pick = picks + at_pick;
@@ -13487,7 +13493,7 @@ kernel void picks_pick(
 
 //:
 namespace mla {
-//: attend_apple7_body using EARLIER_DONE PAGE_ROWS Row act_t cache for_all load_query split_rows store_values tile_scores tile_softmax tile_values whole
+//: attend_apple7_body using GRID_WAIT PAGE_ROWS Row act_t cache for_all load_query split_rows store_values tile_scores tile_softmax tile_values whole
 // attend: attends over one split of the latent cache for all heads. For GPUs of class apple7, whose
 // threads have fewer registers.
 template <typename T_cache>
@@ -13511,10 +13517,10 @@ static inline void attend_apple7_body(
   device act_t * out = attend_out + split * 10240u;
   device float * out_ml = attend_ml + split * 40u;
   if (from == to) {
-    EARLIER_DONE;
+    GRID_WAIT;
     for (uint i = tid; i < 40u; i += 352u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else { // 8 rows of 576 at a time
-    EARLIER_DONE;
+    GRID_WAIT;
     threadgroup float * tile = scratch;
     threadgroup float * shares = tile + 4608u;
     threadgroup float * p = shares + 1760u;
@@ -13546,7 +13552,7 @@ static inline void attend_apple7_body(
   }
 }
 
-//: attend_apple7_f16_body using EARLIER_DONE Row act_t attend_matrix in_acts split_rows whole
+//: attend_apple7_f16_body using GRID_WAIT Row act_t attend_matrix in_acts split_rows whole
 // The same of a cache of f16.
 template <typename T_cache>
 static inline void attend_apple7_f16_body(
@@ -13569,7 +13575,7 @@ static inline void attend_apple7_f16_body(
   device act_t * out = attend_out + split * 10240u;
   device float * out_ml = attend_ml + split * 40u;
   if (from == to) {
-    EARLIER_DONE;
+    GRID_WAIT;
     for (uint i = tid; i < 40u; i += 352u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else {
     attend_matrix<20u, 512u, 64u, 8u, 8u, 11u, 1u, 1u, T_cache>::attend(
@@ -13578,7 +13584,7 @@ static inline void attend_apple7_f16_body(
   }
 }
 
-//: attend_apple7_q8_0_body using EARLIER_DONE Row act_t attend_matrix in_acts split_rows whole
+//: attend_apple7_q8_0_body using GRID_WAIT Row act_t attend_matrix in_acts split_rows whole
 // The same of a cache of q8_0.
 template <typename T_cache>
 static inline void attend_apple7_q8_0_body(
@@ -13601,7 +13607,7 @@ static inline void attend_apple7_q8_0_body(
   device act_t * out = attend_out + split * 10240u;
   device float * out_ml = attend_ml + split * 40u;
   if (from == to) {
-    EARLIER_DONE;
+    GRID_WAIT;
     for (uint i = tid; i < 40u; i += 352u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else {
     attend_matrix<20u, 512u, 64u, 16u, 16u, 11u, 1u, 1u, T_cache>::attend(
@@ -13656,7 +13662,7 @@ kernel void attend_apple7_q8_0(
 
 //:
 namespace mla {
-//: attend_x16_apple7_body using EARLIER_DONE PAGE_ROWS Row act_t cache for_all load_query split_rows store_values tile_scores tile_softmax tile_values whole
+//: attend_x16_apple7_body using GRID_WAIT PAGE_ROWS Row act_t cache for_all load_query split_rows store_values tile_scores tile_softmax tile_values whole
 // attend: attends over one split of the latent cache for all heads. For GPUs of class apple7, whose
 // threads have fewer registers.
 template <typename T_cache>
@@ -13687,10 +13693,10 @@ static inline void attend_x16_apple7_body(
   device act_t * out = row_attend_out + split * 10240u;
   device float * out_ml = row_attend_ml + split * 40u;
   if (from == to) {
-    EARLIER_DONE;
+    GRID_WAIT;
     for (uint i = tid; i < 40u; i += 352u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else { // 8 rows of 576 at a time
-    EARLIER_DONE;
+    GRID_WAIT;
     threadgroup float * tile = scratch;
     threadgroup float * shares = tile + 4608u;
     threadgroup float * p = shares + 1760u;
@@ -13721,11 +13727,11 @@ static inline void attend_x16_apple7_body(
     for (uint i = tid; i < 40u; i += 352u) out_ml[i] = ml[i];
   }
   } else { // dead rows
-    EARLIER_DONE;
+    GRID_WAIT;
   }
 }
 
-//: attend_x16_apple7_f16_body using EARLIER_DONE Row act_t attend_matrix in_acts split_rows whole
+//: attend_x16_apple7_f16_body using GRID_WAIT Row act_t attend_matrix in_acts split_rows whole
 // The same of a cache of f16.
 template <typename T_cache>
 static inline void attend_x16_apple7_f16_body(
@@ -13755,7 +13761,7 @@ static inline void attend_x16_apple7_f16_body(
   device act_t * out = row_attend_out + split * 10240u;
   device float * out_ml = row_attend_ml + split * 40u;
   if (from == to) {
-    EARLIER_DONE;
+    GRID_WAIT;
     for (uint i = tid; i < 40u; i += 352u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else {
     attend_matrix<20u, 512u, 64u, 8u, 8u, 11u, 1u, 16u, T_cache>::attend(
@@ -13763,11 +13769,11 @@ static inline void attend_x16_apple7_f16_body(
         0.0625f, out, out_ml, scratch, sg, lane);
   }
   } else { // dead rows
-    EARLIER_DONE;
+    GRID_WAIT;
   }
 }
 
-//: attend_x16_apple7_q8_0_body using EARLIER_DONE Row act_t attend_matrix in_acts split_rows whole
+//: attend_x16_apple7_q8_0_body using GRID_WAIT Row act_t attend_matrix in_acts split_rows whole
 // The same of a cache of q8_0.
 template <typename T_cache>
 static inline void attend_x16_apple7_q8_0_body(
@@ -13797,7 +13803,7 @@ static inline void attend_x16_apple7_q8_0_body(
   device act_t * out = row_attend_out + split * 10240u;
   device float * out_ml = row_attend_ml + split * 40u;
   if (from == to) {
-    EARLIER_DONE;
+    GRID_WAIT;
     for (uint i = tid; i < 40u; i += 352u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else {
     attend_matrix<20u, 512u, 64u, 16u, 16u, 11u, 1u, 16u, T_cache>::attend(
@@ -13805,7 +13811,7 @@ static inline void attend_x16_apple7_q8_0_body(
         0.0625f, out, out_ml, scratch, sg, lane);
   }
   } else { // dead rows
-    EARLIER_DONE;
+    GRID_WAIT;
   }
 }
 //:

@@ -21,12 +21,12 @@
 #define UNROLL _Pragma("clang loop unroll(full)")
 #endif
 
-//: WEIGHTS_SOON WEIGHTS_NEAR EARLIER_DONE LATER_MAY_START
-#ifndef WEIGHTS_SOON
-#define WEIGHTS_SOON(rows, bytes)
-#define WEIGHTS_NEAR(rows, bytes)
-#define EARLIER_DONE
-#define LATER_MAY_START
+//: PREFETCH_L2 PREFETCH_L1 GRID_WAIT LAUNCH_DEPENDENTS
+#ifndef PREFETCH_L2
+#define PREFETCH_L2(rows, bytes)
+#define PREFETCH_L1(rows, bytes)
+#define GRID_WAIT
+#define LAUNCH_DEPENDENTS
 #endif
 
 //:
@@ -678,13 +678,13 @@ static inline half half_of(uint word, uint i) { return i % 2u == 0u ? as_type<ha
 //: byte_of
 static inline char byte_of(uint word, uint i) { return char(word >> i % 4u * 8u & 0xffu); }
 
-//: dealt
+//: lane_layout
 template <typename T, uint BLOCKS, uint LANES>
-struct dealt { typedef T format; };
+struct lane_layout { typedef T format; };
 
-//: dealt
+//: lane_layout
 template <template <uint> class T, uint SHARE, uint BLOCKS, uint LANES>
-struct dealt<T<SHARE>, BLOCKS, LANES> {
+struct lane_layout<T<SHARE>, BLOCKS, LANES> {
   enum : uint { PASSES = (BLOCKS * SHARE + LANES - 1u) / LANES, HALF_PASSES = (2u * BLOCKS * SHARE + LANES - 1u) / LANES };
   typedef T<(uint(HALF_PASSES) < 2u * uint(PASSES) ? 2u * SHARE : SHARE)> format;
 };
@@ -708,10 +708,10 @@ static inline void take_block(device const uchar * w, in_rows<X, ROWS, STRIDE> x
   UNROLL for (ushort i = 0; i < ROWS; ++i) T::template step<N, COLS>(w, input_of(x, i), b, part, sum + i * N);
 }
 
-//: dot_one using IN_FLIGHT dealt share take_block
+//: dot_one using IN_FLIGHT lane_layout share take_block
 template <typename FORMAT, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X>
 static inline void dot_one(device const uchar * w, X x, uint begin, uint end, uint lane, thread float * sum) {
-  typedef typename dealt<FORMAT, COLS / FORMAT::COLUMNS, LANES>::format T;
+  typedef typename lane_layout<FORMAT, COLS / FORMAT::COLUMNS, LANES>::format T;
   const uint share = T::share(COLS), pass = LANES / share, last = end / T::COLUMNS;
   const uint mine = lane / share, part = lane % share;
   uint b = begin / T::COLUMNS;
@@ -719,13 +719,13 @@ static inline void dot_one(device const uchar * w, X x, uint begin, uint end, ui
   if (b + mine < last) take_block<T, N, COLS>(w, x, b + mine, part, sum);
 }
 
-//: dot_both using BOTH_IN_FLIGHT dealt dot_one share take_block
+//: dot_both using BOTH_IN_FLIGHT dot_one lane_layout share take_block
 template <typename FORMAT, typename OTHER, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X>
 static inline void dot_both(device const uchar * w, device const uchar * u, X x, uint begin, uint end, uint lane,
                             thread float * sum_w, thread float * sum_u) {
   enum : uint { EACH = (FLIGHT + 1u) / 2u };
-  typedef typename dealt<FORMAT, COLS / FORMAT::COLUMNS, LANES>::format T;
-  typedef typename dealt<OTHER, COLS / OTHER::COLUMNS, LANES>::format U;
+  typedef typename lane_layout<FORMAT, COLS / FORMAT::COLUMNS, LANES>::format T;
+  typedef typename lane_layout<OTHER, COLS / OTHER::COLUMNS, LANES>::format U;
   if (uint(T::COLUMNS) == uint(U::COLUMNS) && T::share(COLS) == U::share(COLS)) {
     const uint share = T::share(COLS), pass = LANES / share, last = end / T::COLUMNS;
     const uint mine = lane / share, part = lane % share;
@@ -744,15 +744,15 @@ static inline void dot_both(device const uchar * w, device const uchar * u, X x,
   }
 }
 
-//: held using load
+//: preloaded using load
 template <typename T, ushort N, uint COLS>
-struct held {
+struct preloaded {
   enum : bool { HOLDS = false };
 
-  static inline void load(device const uchar *, uint, uint, thread held &) {}
+  static inline void load(device const uchar *, uint, uint, thread preloaded &) {}
 
   template <typename X>
-  static inline void multiply(thread const held &, X, uint, uint, thread float *) {}
+  static inline void multiply(thread const preloaded &, X, uint, uint, thread float *) {}
 };
 
 //: take_held
@@ -767,11 +767,11 @@ static inline void take_held(thread const HELD & h, in_rows<X, ROWS, STRIDE> x, 
   UNROLL for (ushort i = 0; i < ROWS; ++i) HELD::multiply(h, input_of(x, i), b, part, sum + i * N);
 }
 
-//: first_pass using dealt held take_held
+//: first_pass using lane_layout preloaded take_held
 template <typename FORMAT, ushort N, uint COLS, uint LANES, uint MATRICES>
 struct first_pass {
-  typedef typename dealt<FORMAT, COLS / FORMAT::COLUMNS, LANES>::format T;
-  typedef held<T, N, COLS> block;
+  typedef typename lane_layout<FORMAT, COLS / FORMAT::COLUMNS, LANES>::format T;
+  typedef preloaded<T, N, COLS> block;
   enum : bool { HOLDS = block::HOLDS && MATRICES * sizeof(block) <= 128u };
   block h;
 
@@ -983,15 +983,15 @@ struct q5_0 {
   }
 };
 
-//: held if q5_0 using SPLIT_ROWS UNROLL load load_two q5_0 word_at words_at
+//: preloaded if q5_0 using SPLIT_ROWS UNROLL load load_two q5_0 word_at words_at
 template <ushort N, uint COLS>
-struct held<q5_0, N, COLS> {
+struct preloaded<q5_0, N, COLS> {
   enum : bool { HOLDS = SPLIT_ROWS && COLS / 32u * 22u % 4u == 0u };
   uint2 q[N];
   uint fifths[N];
   half scale[N];
 
-  static inline void load(device const uchar * w, uint b, uint part, thread held & h) {
+  static inline void load(device const uchar * w, uint b, uint part, thread preloaded & h) {
     if (!HOLDS) return;
     UNROLL for (ushort r = 0; r < N; ++r) {
       device const uchar * p = w + r * q5_0::row_bytes(COLS);
@@ -1002,7 +1002,7 @@ struct held<q5_0, N, COLS> {
   }
 
   template <typename X>
-  static inline void multiply(thread const held & h, X x, uint b, uint part, thread float * sum) {
+  static inline void multiply(thread const preloaded & h, X x, uint b, uint part, thread float * sum) {
     typename X::eight y[2];
     load_two(x, b * 32u + 8u * part, b * 32u + 16u + 8u * part, y);
     UNROLL for (ushort r = 0; r < N; ++r) sum[r] = q5_0::add_row(h.q[r], h.fifths[r] >> 8u * part, float(h.scale[r]), y, sum[r]);
@@ -1249,15 +1249,15 @@ struct q4_k_by {
   }
 };
 
-//: held if q4_k_by using UNROLL load q4_k_by
+//: preloaded if q4_k_by using UNROLL load q4_k_by
 template <uint SHARE, ushort N, uint COLS>
-struct held<q4_k_by<SHARE>, N, COLS> {
+struct preloaded<q4_k_by<SHARE>, N, COLS> {
   enum : bool { HOLDS = true };
   typedef q4_k_by<SHARE> T;
   uint4 head[N];
   typename T::words q[N];
 
-  static inline void load(device const uchar * w, uint b, uint part, thread held & h) {
+  static inline void load(device const uchar * w, uint b, uint part, thread preloaded & h) {
     UNROLL for (ushort r = 0; r < N; ++r) {
       device const uchar * p = w + r * T::row_bytes(COLS) + b * 144u;
       h.head[r] = *(device const uint4 *)p;
@@ -1266,7 +1266,7 @@ struct held<q4_k_by<SHARE>, N, COLS> {
   }
 
   template <typename X>
-  static inline void multiply(thread const held & h, X x, uint b, uint part, thread float * sum) {
+  static inline void multiply(thread const preloaded & h, X x, uint b, uint part, thread float * sum) {
     typename T::template inputs<X> in;
     T::load_inputs(x, b, part, in);
     UNROLL for (ushort r = 0; r < N; ++r) sum[r] += T::product(h.head[r], h.q[r], in);
@@ -1832,7 +1832,7 @@ struct sent_eight {
     else eight_inputs<X>::none(s.e);
   }
   template <uint TERM>
-  static inline void land(thread const sent_eight & s, threadgroup half * to) { *(threadgroup uint4 *)to = eight_inputs<X>::template halves<TERM>(s.e); }
+  static inline void put(thread const sent_eight & s, threadgroup half * to) { *(threadgroup uint4 *)to = eight_inputs<X>::template halves<TERM>(s.e); }
 };
 //: sent_eight using sixteen_bytes
 template <> struct sent_eight<half> {
@@ -1841,7 +1841,7 @@ template <> struct sent_eight<half> {
   template <bool NEAR>
   static inline void send(thread sent_eight & s, threadgroup half * to, device const half * p, uint n) { sixteen_bytes::begin_copy<NEAR>(s.v, (threadgroup uint4 *)to, (device const uint4 *)p, 2u * n); }
   template <uint TERM>
-  static inline void land(thread const sent_eight & s, threadgroup half * to) { sixteen_bytes::end_copy(s.v, (threadgroup uint4 *)to); }
+  static inline void put(thread const sent_eight & s, threadgroup half * to) { sixteen_bytes::end_copy(s.v, (threadgroup uint4 *)to); }
 };
 
 //: columns_from
@@ -1881,7 +1881,7 @@ struct batch_product {
   }
   template <uint TERM>
   static inline void land_inputs(thread const shares & s, threadgroup half * tiles, uint nth, ushort lane) {
-    UNROLL for (uint k = 0; k < EIGHTS; ++k) eight_t::template land<TERM>(s.e[nth * EIGHTS + k], place_of(tiles + nth * TILE, k, lane));
+    UNROLL for (uint k = 0; k < EIGHTS; ++k) eight_t::template put<TERM>(s.e[nth * EIGHTS + k], place_of(tiles + nth * TILE, k, lane));
   }
 
   static inline void begin_steps(thread shares & s, INPUTS x, threadgroup half * tiles, uint slice, uint, ushort lane) {
@@ -2001,7 +2001,7 @@ struct prompt_product {
   template <uint TERM>
   static inline void land_part(thread const shares & s, threadgroup half * buffer, uint tid) {
     UNROLL for (uint k = 0; k < EIGHTS; ++k)
-      if (has(k, tid)) eight_t::template land<TERM>(s.e[k], place_of(buffer, k, tid));
+      if (has(k, tid)) eight_t::template put<TERM>(s.e[k], place_of(buffer, k, tid));
   }
 
   static inline void begin_steps(thread shares & s, INPUTS x, threadgroup half * tile, uint, uint tid, ushort) {
@@ -2184,7 +2184,7 @@ struct experts_matrices {
   ulong stride, up_stride;
 };
 
-//: tile_run using EARLIER_DONE UNROLL batch_product experts_matrices turn
+//: tile_run using GRID_WAIT UNROLL batch_product experts_matrices turn
 template <bool ALIKE, uint COLS, uint ROWS, uint SLICES, bool COPIES, typename W, typename U, typename INPUTS, uint TOKENS>
 struct tile_run {
   typedef batch_product<COLS, TOKENS, SLICES, 2, COPIES, W, U, INPUTS> product_t;
@@ -2262,7 +2262,7 @@ struct tile_run {
     U::begin(up, m.up, 0u, 0u, room + up_room, lane);
     state::begin_weights(s, w, up, lane);
     UNROLL for (uint i = 0; i < W::AHEAD; ++i) state::send_weights(s, w, up, lane);
-    EARLIER_DONE;
+    GRID_WAIT;
     state::find_rows(s, s.inputs, lane);
     UNROLL for (uint i = 0; i < product_t::TILES; ++i) state::send_next(s, s.inputs, tiles, i, lane);
   }
@@ -2284,7 +2284,7 @@ struct tile_run {
   }
 };
 
-//: tile_run using EARLIER_DONE experts_matrices products_apart
+//: tile_run using GRID_WAIT experts_matrices products_apart
 template <uint COLS, uint ROWS, uint SLICES, bool COPIES, typename W, typename U, typename INPUTS, uint TOKENS>
 struct tile_run<false, COLS, ROWS, SLICES, COPIES, W, U, INPUTS, TOKENS> {
   typedef products_apart<COLS, TOKENS, SLICES, 32u * SLICES, COPIES, W, U, INPUTS> product_t;
@@ -2298,7 +2298,7 @@ struct tile_run<false, COLS, ROWS, SLICES, COPIES, W, U, INPUTS, TOKENS> {
   static inline void clear(thread state &, INPUTS, threadgroup half *, ushort) {}
   template <uint APART>
   static inline void begin_run(thread state & s, thread W &, thread U &, experts_matrices m, INPUTS x, uint, threadgroup half *, threadgroup uchar *, uint, uint slice, ushort) {
-    EARLIER_DONE;
+    GRID_WAIT;
     s.known[0] = x.rows.tile;
     s.known[1] = x.rows.tile + APART;
     s.m = m;
@@ -2441,11 +2441,11 @@ static inline void add_block(device const uchar * w, ulong stride, device const 
   UNROLL for (ushort r = 0; r < N; ++r) sum[r] = fma(selected[i].weight, one[r], sum[r]);
 }
 
-//: dot_experts using IN_FLIGHT Routing add_block dealt share
+//: dot_experts using IN_FLIGHT Routing add_block lane_layout share
 template <typename FORMAT, ushort N, uint COLS, uint K, uint LANES, uint FLIGHT, typename X>
 static inline void dot_experts(device const uchar * w, ulong stride, device const Routing * selected, X x, uint apart,
                                uint lane, thread float * sum) {
-  typedef typename dealt<FORMAT, K * (COLS / FORMAT::COLUMNS), LANES>::format T;
+  typedef typename lane_layout<FORMAT, K * (COLS / FORMAT::COLUMNS), LANES>::format T;
   const uint share = T::share(COLS), pass = LANES / share, last = K * (COLS / T::COLUMNS);
   const uint mine = lane / share, part = lane % share;
   uint b = 0;
@@ -2453,10 +2453,10 @@ static inline void dot_experts(device const uchar * w, ulong stride, device cons
   if (b + mine < last) add_block<T, N, COLS>(w, stride, selected, x, apart, b + mine, part, sum);
 }
 
-//: idle_first using dealt
+//: idle_first using lane_layout
 template <typename FORMAT, uint COLS, uint K, uint LANES>
 static inline uint idle_first(uint lane) {
-  typedef typename dealt<FORMAT, K * (COLS / FORMAT::COLUMNS), LANES>::format T;
+  typedef typename lane_layout<FORMAT, K * (COLS / FORMAT::COLUMNS), LANES>::format T;
   const uint busy = (K * (COLS / T::COLUMNS) * T::share(COLS) % LANES + 31u) / 32u * 32u;
   return (lane + LANES - busy) % LANES;
 }
@@ -2484,7 +2484,7 @@ static inline float part_at(float4 w, uint e) { return w[e]; }
 //: part_at using high_half low_half
 static inline float part_at(uint2 w, uint e) { return e % 2u == 0u ? low_half(w[e / 2u]) : high_half(w[e / 2u]); }
 
-//: combine_splits using LATER_MAY_START UNROLL load_words part_at parts_of
+//: combine_splits using LAUNCH_DEPENDENTS UNROLL load_words part_at parts_of
 template <uint COUNT, uint HEADS, uint DIM, uint THREADS, uint TEAMS, typename X>
 struct combine_splits {
   enum : uint {
@@ -2567,7 +2567,7 @@ struct combine_splits {
     words_t v[AT_ONCE * LOADS];
     load_ml(ml, head, per, nkv, m, l, lane);
     load_parts(out, head, team, per, rows, v, tid);
-    LATER_MAY_START; // whose weights are more than what is left to load here
+    LAUNCH_DEPENDENTS; // whose weights are more than what is left to load here
     if (TURNS > 1u && 32u * per < nkv) {
       weigh<TURNS>(m, l, factors, sg, lane);
     } else {
@@ -3269,7 +3269,7 @@ static inline void multiply_matrix(thread simdgroup_float8x8 * d, uint dn, threa
 template <typename X>
 static inline void load_query4(X x, uint i, thread float * y) { load4(x, i, y); }
 
-//: attend_matrix using EARLIER_DONE LATER_MAY_START LOAD_FOUR PAGE_ROWS UNROLL cache for_all load_blocks load_query4 load_rows look multiply_matrix rows_seen scale_rows score_scale softmax store_scaled
+//: attend_matrix using GRID_WAIT LAUNCH_DEPENDENTS LOAD_FOUR PAGE_ROWS UNROLL cache for_all load_blocks load_query4 load_rows look multiply_matrix rows_seen scale_rows score_scale softmax store_scaled
 template <uint HEADS, uint LAT, uint PE, uint TILE, uint PIECE, uint SIMDGROUPS, uint TERMS, uint NEW, typename T>
 struct attend_matrix {
   typedef cache<T, LAT + PE> cache_t;
@@ -3580,17 +3580,17 @@ struct attend_matrix {
       load_rows<true, false>(tile, n, there, next, sg, lane);
       load_scales<true, false>(tile, n, there, next, sg, lane);
     }
-    EARLIER_DONE;
+    GRID_WAIT;
     load_queries(q_abs, abs_stride, q_pe, pe_stride, left, sg, lane);
     if (!EARLY || there < to - from + cache_t::NEIGHBOURS) {
       load_rows<!EARLY, true>(tile, n, there, next, sg, lane);
       load_scales<!EARLY, true>(tile, n, there, next, sg, lane);
     }
-    if (from + n == to) LATER_MAY_START; // no rows are left to load, whose way their weights would be in
+    if (from + n == to) LAUNCH_DEPENDENTS; // no rows are left to load, whose way their weights would be in
     form_rows(next, n, m, keys, values, sg, lane);
     form_queries(left, m, q, sg, lane);
     walk<true>(for_all{n, scale}, cache, pages, tile, following, from, n, to, nkv, next, keys, values, q, m, o, reference, sum, sg, lane);
-    LATER_MAY_START;
+    LAUNCH_DEPENDENTS;
     store(o, m, out, sg, lane);
     store_ml(reference, sum, ml, sg, lane);
   }
@@ -3599,8 +3599,9 @@ struct attend_matrix {
 } // namespace mla
 
 namespace mla {
-//: embed_body using EARLIER_DONE LATER_MAY_START Row act_t sum_group
-// embed: reads the token's embedding row, hands the next norm's input over.
+//: embed_body using GRID_WAIT LAUNCH_DEPENDENTS Row act_t sum_group
+// embed: reads the token's embedding row, applies the next norm's weights and makes its partial
+// sums of squares.
 template <typename T_w_embed_tokens>
 static inline void embed_body(
     constant Row & current,
@@ -3610,9 +3611,9 @@ static inline void embed_body(
     device act_t * ready,
     device float * ready_squares,
     uint tg, uint tid, ushort sg, ushort lane) {
-  EARLIER_DONE;
+  GRID_WAIT;
   // the token's row of the embedding, 256 wide
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   const uint at = tg * 128u + tid;
   const bool mine = at < 256u;
   const float v = mine ? T_w_embed_tokens::template element<256u>(w_embed_tokens + current.token * T_w_embed_tokens::row_bytes(256u), at) : 0.0f;
@@ -3639,10 +3640,10 @@ kernel void embed_q4_k(
 
 //:
 namespace mla {
-//: q_a_kv_a_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON act_t dot_held first_pass in_acts load_partials norm_factor own sum_group sum_lanes sum_of
-// q_a: finishes the norm of an input handed over, multiplies, hands the next norm's input over.
-// Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save three
-// dispatches and the trips of what lies between through memory.
+//: q_a_kv_a_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t dot_held first_pass in_acts load_partials norm_factor own sum_group sum_lanes sum_of
+// q_a: finishes the norm of its input, multiplies, applies the next norm's weights and makes its
+// partial sums of squares. Beside it, kv_a: finishes the norm of its input, multiplies. Fused to
+// save three dispatches and the trips of what lies between through memory.
 template <typename T_w_q_a_proj, typename T_w_kv_a_proj_with_mqa>
 static inline void q_a_kv_a_body(
     device const uchar * w_q_a_proj,
@@ -3662,11 +3663,11 @@ static inline void q_a_kv_a_body(
     const uint at = first + lane; // lane r finishes row r
     const bool mine = lane < 4;
     device const uchar * w = w_q_a_proj + first * T_w_q_a_proj::row_bytes(256u);
-    WEIGHTS_SOON(w, 4u * T_w_q_a_proj::row_bytes(256u));
+    PREFETCH_L2(w, 4u * T_w_q_a_proj::row_bytes(256u));
     first_pass<T_w_q_a_proj, 4, 256u, 32u, 1u> held_w;
     first_pass<T_w_q_a_proj, 4, 256u, 32u, 1u>::fetch(w, lane, held_w);
-    EARLIER_DONE;
-    LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+    GRID_WAIT;
+    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
     const float next_norm = mine ? w_next_norm[at] : 0.0f;
     float sum[4] = {};
     float partials[2];
@@ -3690,11 +3691,11 @@ static inline void q_a_kv_a_body(
     const uint at = first + lane; // lane r finishes row r
     const bool mine = lane < 4;
     device const uchar * w = w_kv_a_proj_with_mqa + first * T_w_kv_a_proj_with_mqa::row_bytes(256u);
-    WEIGHTS_SOON(w, 4u * T_w_kv_a_proj_with_mqa::row_bytes(256u));
+    PREFETCH_L2(w, 4u * T_w_kv_a_proj_with_mqa::row_bytes(256u));
     first_pass<T_w_kv_a_proj_with_mqa, 4, 256u, 32u, 1u> held_w;
     first_pass<T_w_kv_a_proj_with_mqa, 4, 256u, 32u, 1u>::fetch(w, lane, held_w);
-    EARLIER_DONE;
-    LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+    GRID_WAIT;
+    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
     float sum[4] = {};
     float partials[2];
     load_partials<64u, 32u>(ready_squares, lane, partials);
@@ -3728,10 +3729,10 @@ kernel void q_a_kv_a_q4_k_q4_k(
 
 //:
 namespace mla {
-//: q_b_store_kv_body using EARLIER_DONE LATER_MAY_START PAGE_ROWS Row UNROLL WEIGHTS_SOON act_t cache dot_held first_pass in_acts load_partials norm_factor own share sum_lanes sum_of total turn_by
-// q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it,
-// store_kv: normalises its input itself, rotates by the position, writes the new latent cache row.
-// Fused to save five dispatches and the trips of what lies between through memory.
+//: q_b_store_kv_body using GRID_WAIT LAUNCH_DEPENDENTS PAGE_ROWS PREFETCH_L2 Row UNROLL act_t cache dot_held first_pass in_acts load_partials norm_factor own share sum_lanes sum_of total turn_by
+// q_b: finishes the norm of its input, multiplies, rotates by the position. Beside it, store_kv:
+// normalises its input itself, rotates by the position, writes the new latent cache row. Fused to
+// save five dispatches and the trips of what lies between through memory.
 template <typename T_w_q_b_proj, typename T_cache>
 static inline void q_b_store_kv_body(
     device const uchar * w_q_b_proj,
@@ -3755,7 +3756,7 @@ static inline void q_b_store_kv_body(
     const uint pair = min(tid, 31u) / 2u; // of the thread's first column
     device const float * cs = rope + (ulong(current.pos) * 16u + pair) * 2u;
     float cosine = cs[0], sine = cs[1];
-    EARLIER_DONE;
+    GRID_WAIT;
     float lat[2];
     UNROLL for (uint k = 0; k < 2u; ++k) lat[k] = float(kv_a[min(tid + k * 128u, 255u)]);
     for (uint i = tid; i < 32u; i += 128u) {
@@ -3785,11 +3786,11 @@ static inline void q_b_store_kv_body(
     const uint at = first + lane; // lane r finishes row r
     const bool mine = lane < 4;
     device const uchar * w = w_q_b_proj + first * T_w_q_b_proj::row_bytes(256u);
-    WEIGHTS_SOON(w, 4u * T_w_q_b_proj::row_bytes(256u));
+    PREFETCH_L2(w, 4u * T_w_q_b_proj::row_bytes(256u));
     first_pass<T_w_q_b_proj, 4, 256u, 32u, 1u> held_w;
     first_pass<T_w_q_b_proj, 4, 256u, 32u, 1u>::fetch(w, lane, held_w);
-    EARLIER_DONE;
-    LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+    GRID_WAIT;
+    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
     const uint d = at % 128u;
     const bool turns = mine && d >= 96u;
     device const float * cs = rope + (ulong(current.pos) * 16u + (turns ? (d - 96u) / 2u : 0u)) * 2u;
@@ -3871,7 +3872,7 @@ struct k_b_args {
   ulong stride0; // rows between the entries of w_k_b_proj
 };
 
-//: k_b_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON act_t dot_held first_pass in_acts k_b_args own sum_lanes
+//: k_b_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t dot_held first_pass in_acts k_b_args own sum_lanes
 // k_b: multiplies.
 template <typename T_w_k_b_proj>
 static inline void k_b_body(
@@ -3888,11 +3889,11 @@ static inline void k_b_body(
   const uint at = first + lane; // lane r finishes row r
   const bool mine = lane < 4;
   device const uchar * w = w_k_b_proj + entry * (args.stride0 * T_w_k_b_proj::row_bytes(96u)) + first * T_w_k_b_proj::row_bytes(96u);
-  WEIGHTS_SOON(w, 4u * T_w_k_b_proj::row_bytes(96u));
+  PREFETCH_L2(w, 4u * T_w_k_b_proj::row_bytes(96u));
   first_pass<T_w_k_b_proj, 4, 96u, 32u, 1u> held_w;
   first_pass<T_w_k_b_proj, 4, 96u, 32u, 1u>::fetch(w, lane, held_w);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
   float sum[4] = {};
   dot_held<T_w_k_b_proj, 4, 96u, 32u, 4u>(held_w, w, in_acts{q_rope + entry * 128u}, lane, sum);
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -3915,7 +3916,7 @@ kernel void k_b_q5_0(
 
 //:
 namespace mla {
-//: attend_body using EARLIER_DONE PAGE_ROWS Row act_t cache for_all load_query split_rows store_values tile_scores tile_softmax tile_values whole
+//: attend_body using GRID_WAIT PAGE_ROWS Row act_t cache for_all load_query split_rows store_values tile_scores tile_softmax tile_values whole
 // attend: attends over one split of the latent cache for all heads.
 template <typename T_cache>
 static inline void attend_body(
@@ -3938,10 +3939,10 @@ static inline void attend_body(
   device act_t * out = attend_out + split * 1280u;
   device float * out_ml = attend_ml + split * 10u;
   if (from == to) {
-    EARLIER_DONE;
+    GRID_WAIT;
     for (uint i = tid; i < 10u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else { // 16 rows of 288 at a time
-    EARLIER_DONE;
+    GRID_WAIT;
     threadgroup float * tile = scratch;
     threadgroup float * shares = tile + 4608u;
     threadgroup float * p = shares + 640u;
@@ -3973,7 +3974,7 @@ static inline void attend_body(
   }
 }
 
-//: attend_f16_body using EARLIER_DONE Row act_t attend_matrix in_acts split_rows whole
+//: attend_f16_body using GRID_WAIT Row act_t attend_matrix in_acts split_rows whole
 // The same of a cache of f16.
 template <typename T_cache>
 static inline void attend_f16_body(
@@ -3996,7 +3997,7 @@ static inline void attend_f16_body(
   device act_t * out = attend_out + split * 1280u;
   device float * out_ml = attend_ml + split * 10u;
   if (from == to) {
-    EARLIER_DONE;
+    GRID_WAIT;
     for (uint i = tid; i < 10u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else {
     attend_matrix<5u, 256u, 32u, 32u, 32u, 8u, 1u, 1u, T_cache>::attend(
@@ -4005,7 +4006,7 @@ static inline void attend_f16_body(
   }
 }
 
-//: attend_q8_0_body using EARLIER_DONE Row act_t attend_matrix in_acts split_rows whole
+//: attend_q8_0_body using GRID_WAIT Row act_t attend_matrix in_acts split_rows whole
 // The same of a cache of q8_0.
 template <typename T_cache>
 static inline void attend_q8_0_body(
@@ -4028,7 +4029,7 @@ static inline void attend_q8_0_body(
   device act_t * out = attend_out + split * 1280u;
   device float * out_ml = attend_ml + split * 10u;
   if (from == to) {
-    EARLIER_DONE;
+    GRID_WAIT;
     for (uint i = tid; i < 10u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else {
     attend_matrix<5u, 256u, 32u, 32u, 32u, 8u, 1u, 1u, T_cache>::attend(
@@ -4088,7 +4089,7 @@ struct v_b_args {
   ulong stride0; // rows between the entries of w_v_b_proj
 };
 
-//: v_b_body using EARLIER_DONE LATER_MAY_START Row WEIGHTS_NEAR WEIGHTS_SOON act_t combine_splits dot_held first_pass in_acts in_shared own split_rows sum_lanes v_b_args
+//: v_b_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L1 PREFETCH_L2 Row act_t combine_splits dot_held first_pass in_acts in_shared own split_rows sum_lanes v_b_args
 // v_b: merges the attention splits, multiplies. Fused to save one dispatch and the trips of what
 // lies between through memory.
 template <typename T_w_v_b_proj>
@@ -4109,15 +4110,15 @@ static inline void v_b_body(
   const uint at = first + lane; // lane r finishes row r
   const bool mine = lane < 4;
   device const uchar * w = w_v_b_proj + entry * (args.stride0 * T_w_v_b_proj::row_bytes(256u)) + first * T_w_v_b_proj::row_bytes(256u);
-  WEIGHTS_SOON(w, 4u * T_w_v_b_proj::row_bytes(256u));
+  PREFETCH_L2(w, 4u * T_w_v_b_proj::row_bytes(256u));
   const uint nkv = current.nkv, per = split_rows<132u, 16u, 16u>(nkv);
   first_pass<T_w_v_b_proj, 4, 256u, 32u, 1u> held_w;
   first_pass<T_w_v_b_proj, 4, 256u, 32u, 1u>::fetch(w, lane, held_w);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
   float sum[4] = {};
   threadgroup float * xs = scratch;
-  WEIGHTS_NEAR(w, 4u * T_w_v_b_proj::row_bytes(256u)); // by when the splits are combined
+  PREFETCH_L1(w, 4u * T_w_v_b_proj::row_bytes(256u)); // by when the splits are combined
   combine_splits<132u, 5u, 256u, 128u, 2u, in_acts>::run(in_acts{attend_out}, attend_ml, entry, per, nkv, scratch + 256u, xs, tid, sg, lane);
   threadgroup_barrier(mem_flags::mem_threadgroup);
   dot_held<T_w_v_b_proj, 4, 256u, 32u, 4u>(held_w, w, in_shared{xs, 0u}, lane, sum);
@@ -4144,9 +4145,9 @@ kernel void v_b_q4_k(
 
 //:
 namespace mla {
-//: o_proj_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON act_t add_slices dot_held first_pass in_acts own put_slice sum_group sum_lanes
-// o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one
-// dispatch and the trips of what lies between through memory.
+//: o_proj_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t add_slices dot_held first_pass in_acts own put_slice sum_group sum_lanes
+// o_proj: multiplies, adds the residual, applies the next norm's weights and makes its partial sums
+// of squares. Fused to save one dispatch and the trips of what lies between through memory.
 template <typename T_w_o_proj>
 static inline void o_proj_body(
     device const uchar * w_o_proj,
@@ -4167,11 +4168,11 @@ static inline void o_proj_body(
   const uint at = first + lane; // lane r finishes row r
   const bool mine = lane < 4 && slice == 0u;
   device const uchar * w = w_o_proj + first * T_w_o_proj::row_bytes(640u);
-  WEIGHTS_SOON(w + slice * (4u * T_w_o_proj::row_bytes(640u) / 2u), 4u * T_w_o_proj::row_bytes(640u) / 2u);
+  PREFETCH_L2(w + slice * (4u * T_w_o_proj::row_bytes(640u) / 2u), 4u * T_w_o_proj::row_bytes(640u) / 2u);
   first_pass<T_w_o_proj, 4, 640u, 64u, 1u> held_w;
   first_pass<T_w_o_proj, 4, 640u, 64u, 1u>::fetch(w, part, held_w);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
@@ -4208,9 +4209,9 @@ kernel void o_proj_q5_1(
 
 //:
 namespace mla {
-//: gate_up_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON act_t dot_both_held first_pass in_acts load_partials norm_factor own silu sum_lanes sum_of sum_up
-// gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers.
-// Fused to save three dispatches and the trips of what lies between through memory.
+//: gate_up_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t dot_both_held first_pass in_acts load_partials norm_factor own silu sum_lanes sum_of sum_up
+// gate_up: finishes the norm of its input, multiplies, applies SwiGLU in registers. Fused to save
+// three dispatches and the trips of what lies between through memory.
 template <typename T_w_gate_proj, typename T_w_up_proj>
 static inline void gate_up_body(
     device const uchar * w_gate_proj,
@@ -4227,14 +4228,14 @@ static inline void gate_up_body(
   const bool mine = lane < 4;
   device const uchar * w = w_gate_proj + first * T_w_gate_proj::row_bytes(256u);
   device const uchar * w_up = w_up_proj + first * T_w_up_proj::row_bytes(256u);
-  WEIGHTS_SOON(w, 4u * T_w_gate_proj::row_bytes(256u));
-  WEIGHTS_SOON(w_up, 4u * T_w_up_proj::row_bytes(256u));
+  PREFETCH_L2(w, 4u * T_w_gate_proj::row_bytes(256u));
+  PREFETCH_L2(w_up, 4u * T_w_up_proj::row_bytes(256u));
   first_pass<T_w_gate_proj, 4, 256u, 32u, 2u> held_w;
   first_pass<T_w_gate_proj, 4, 256u, 32u, 2u>::fetch(w, lane, held_w);
   first_pass<T_w_up_proj, 4, 256u, 32u, 2u> held_up;
   first_pass<T_w_up_proj, 4, 256u, 32u, 2u>::fetch(w_up, lane, held_up);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
   float sum[4] = {};
   float sum_up[4] = {};
   float partials[2];
@@ -4268,9 +4269,9 @@ kernel void gate_up_q4_k_q4_k(
 
 //:
 namespace mla {
-//: down_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON act_t add_slices dot_held first_pass in_acts own put_slice sum_group sum_lanes
-// down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch
-// and the trips of what lies between through memory.
+//: down_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t add_slices dot_held first_pass in_acts own put_slice sum_group sum_lanes
+// down: multiplies, adds the residual, applies the next norm's weights and makes its partial sums
+// of squares. Fused to save one dispatch and the trips of what lies between through memory.
 template <typename T_w_down_proj>
 static inline void down_body(
     device const uchar * w_down_proj,
@@ -4291,11 +4292,11 @@ static inline void down_body(
   const uint at = first + lane; // lane r finishes row r
   const bool mine = lane < 4 && slice == 0u;
   device const uchar * w = w_down_proj + first * T_w_down_proj::row_bytes(768u);
-  WEIGHTS_SOON(w + slice * (4u * T_w_down_proj::row_bytes(768u) / 2u), 4u * T_w_down_proj::row_bytes(768u) / 2u);
+  PREFETCH_L2(w + slice * (4u * T_w_down_proj::row_bytes(768u) / 2u), 4u * T_w_down_proj::row_bytes(768u) / 2u);
   first_pass<T_w_down_proj, 4, 768u, 64u, 1u> held_w;
   first_pass<T_w_down_proj, 4, 768u, 64u, 1u>::fetch(w, part, held_w);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
@@ -4332,10 +4333,10 @@ kernel void down_q4_k(
 
 //:
 namespace mla {
-//: router_shared_gate_shared_up_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON act_t dot_both_held dot_held first_pass in_acts load_partials norm_factor own silu sum_lanes sum_of sum_up
-// router: finishes the norm of an input handed over, multiplies. Beside it, shared_gate_shared_up:
-// finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save
-// five dispatches and the trips of what lies between through memory.
+//: router_shared_gate_shared_up_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t dot_both_held dot_held first_pass in_acts load_partials norm_factor own silu sum_lanes sum_of sum_up
+// router: finishes the norm of its input, multiplies. Beside it, shared_gate_shared_up: finishes
+// the norm of its input, multiplies, applies SwiGLU in registers. Fused to save five dispatches and
+// the trips of what lies between through memory.
 template <typename T_w_gate, typename T_w_shared_experts_gate_proj, typename T_w_shared_experts_up_proj>
 static inline void router_shared_gate_shared_up_body(
     device const uchar * w_gate,
@@ -4355,11 +4356,11 @@ static inline void router_shared_gate_shared_up_body(
     const uint at = first + lane; // lane r finishes row r
     const bool mine = lane < 4 && at >= row && at < end;
     device const uchar * w = w_gate + first * T_w_gate::row_bytes(256u);
-    WEIGHTS_SOON(w, 4u * T_w_gate::row_bytes(256u));
+    PREFETCH_L2(w, 4u * T_w_gate::row_bytes(256u));
     first_pass<T_w_gate, 4, 256u, 32u, 1u> held_w;
     first_pass<T_w_gate, 4, 256u, 32u, 1u>::fetch(w, lane, held_w);
-    EARLIER_DONE;
-    LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+    GRID_WAIT;
+    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
     float sum[4] = {};
     float partials[2];
     load_partials<64u, 32u>(ready_squares, lane, partials);
@@ -4381,14 +4382,14 @@ static inline void router_shared_gate_shared_up_body(
     const bool mine = lane < 4;
     device const uchar * w = w_shared_experts_gate_proj + first * T_w_shared_experts_gate_proj::row_bytes(256u);
     device const uchar * w_up = w_shared_experts_up_proj + first * T_w_shared_experts_up_proj::row_bytes(256u);
-    WEIGHTS_SOON(w, 4u * T_w_shared_experts_gate_proj::row_bytes(256u));
-    WEIGHTS_SOON(w_up, 4u * T_w_shared_experts_up_proj::row_bytes(256u));
+    PREFETCH_L2(w, 4u * T_w_shared_experts_gate_proj::row_bytes(256u));
+    PREFETCH_L2(w_up, 4u * T_w_shared_experts_up_proj::row_bytes(256u));
     first_pass<T_w_shared_experts_gate_proj, 4, 256u, 32u, 2u> held_w;
     first_pass<T_w_shared_experts_gate_proj, 4, 256u, 32u, 2u>::fetch(w, lane, held_w);
     first_pass<T_w_shared_experts_up_proj, 4, 256u, 32u, 2u> held_up;
     first_pass<T_w_shared_experts_up_proj, 4, 256u, 32u, 2u>::fetch(w_up, lane, held_up);
-    EARLIER_DONE;
-    LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+    GRID_WAIT;
+    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
     float sum[4] = {};
     float sum_up[4] = {};
     float partials[2];
@@ -4431,11 +4432,10 @@ struct experts_gate_experts_up_args {
   ulong stride1; // rows between the entries of w_experts_up_proj
 };
 
-//: experts_gate_experts_up_body using EARLIER_DONE LATER_MAY_START Routing UNROLL act_t dot_both expert_key experts_gate_experts_up_args in_acts load_own load_partials norm_factor normalize_weights own pick_for score_at sigmoid silu sum_lanes sum_of sum_up
-// experts_gate_experts_up: finishes the norm of an input handed over, scores the experts, selects
-// them again in every threadgroup, hands their weights on, multiplies by the selected experts,
-// applies SwiGLU in registers. Fused to save six dispatches and the trips of what lies between
-// through memory.
+//: experts_gate_experts_up_body using GRID_WAIT LAUNCH_DEPENDENTS Routing UNROLL act_t dot_both expert_key experts_gate_experts_up_args in_acts load_own load_partials norm_factor normalize_weights own pick_for score_at sigmoid silu sum_lanes sum_of sum_up
+// experts_gate_experts_up: finishes the norm of its input, scores the experts, selects them again
+// in every threadgroup, hands their weights on, multiplies by the selected experts, applies SwiGLU
+// in registers. Fused to save six dispatches and the trips of what lies between through memory.
 template <typename T_w_experts_gate_proj, typename T_w_experts_up_proj>
 static inline void experts_gate_experts_up_body(
     device const float * router,
@@ -4457,7 +4457,7 @@ static inline void experts_gate_experts_up_body(
   const uint first = min(row, 252u); // a last simdgroup repeats rows, but stores only its own
   const uint at = first + lane; // lane r finishes row r
   const bool mine = lane < 4 && at >= row && at < end;
-  EARLIER_DONE;
+  GRID_WAIT;
   threadgroup uint * chosen = (threadgroup uint *)(scratch + 0u);
     float scores[1];
     uint picked[1] = {};
@@ -4496,7 +4496,7 @@ static inline void experts_gate_experts_up_body(
   load_partials<64u, 32u>(ready_squares, lane, partials);
   if (row < end) dot_both<T_w_experts_gate_proj, T_w_experts_up_proj, 4, 256u, 32u, 4u>(w, w_up, in_acts{ready}, 0u, 256u, lane, sum, sum_up);
   float squares = sum_of<2>(partials);
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
   sum_lanes<4>(sum_up);
@@ -4534,10 +4534,10 @@ struct experts_down_shared_down_args {
   ulong stride0; // rows between the entries of w_experts_down_proj
 };
 
-//: experts_down_shared_down_body using EARLIER_DONE LATER_MAY_START Routing WEIGHTS_SOON act_t dot_experts dot_one experts_down_shared_down_args idle_first in_acts own sum_group sum_lanes
+//: experts_down_shared_down_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 Routing act_t dot_experts dot_one experts_down_shared_down_args idle_first in_acts own sum_group sum_lanes
 // experts_down_shared_down: multiplies by the selected experts, sums the experts with their
-// weights, multiplies, adds the residual, hands the next norm's input over. Fused to save four
-// dispatches and the trips of what lies between through memory.
+// weights, multiplies, adds the residual, applies the next norm's weights and makes its partial
+// sums of squares. Fused to save four dispatches and the trips of what lies between through memory.
 template <typename T_w_experts_down_proj, typename T_w_shared_experts_down_proj>
 static inline void experts_down_shared_down_body(
     device const uchar * w_experts_down_proj,
@@ -4560,8 +4560,8 @@ static inline void experts_down_shared_down_body(
   const uint at = first + lane; // lane r finishes row r
   const bool mine = lane < 4 && at >= row && at < end;
   device const uchar * shared = w_shared_experts_down_proj + first * T_w_shared_experts_down_proj::row_bytes(256u);
-  WEIGHTS_SOON(shared, 4u * T_w_shared_experts_down_proj::row_bytes(256u));
-  EARLIER_DONE;
+  PREFETCH_L2(shared, 4u * T_w_shared_experts_down_proj::row_bytes(256u));
+  GRID_WAIT;
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
@@ -4572,7 +4572,7 @@ static inline void experts_down_shared_down_body(
     dot_experts<T_w_experts_down_proj, 4, 256u, 4u, 32u, 4u>(w_experts_down_proj + first * T_w_experts_down_proj::row_bytes(256u), (args.stride0 * T_w_experts_down_proj::row_bytes(256u)),
         routing, in_acts{experts_swiglu}, 256u, lane, sum);
   }
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   sum_lanes<4>(sum);
   float v = own<4>(sum, lane);
   v += residual;
@@ -4620,9 +4620,9 @@ kernel void experts_down_shared_down_q6_k_q6_k(
 
 //:
 namespace mla {
-//: lm_head_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON act_t dot_held first_pass in_acts load_partials norm_factor own sum_lanes sum_of
-// lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and
-// the trips of what lies between through memory.
+//: lm_head_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t dot_held first_pass in_acts load_partials norm_factor own sum_lanes sum_of
+// lm_head: finishes the norm of its input, multiplies. Fused to save one dispatch and the trips of
+// what lies between through memory.
 template <typename T_w_lm_head>
 static inline void lm_head_body(
     device const uchar * w_lm_head,
@@ -4637,11 +4637,11 @@ static inline void lm_head_body(
   const uint at = first + lane; // lane r finishes row r
   const bool mine = lane < 4;
   device const uchar * w = w_lm_head + first * T_w_lm_head::row_bytes(256u);
-  WEIGHTS_SOON(w, 4u * T_w_lm_head::row_bytes(256u));
+  PREFETCH_L2(w, 4u * T_w_lm_head::row_bytes(256u));
   first_pass<T_w_lm_head, 4, 256u, 32u, 1u> held_w;
   first_pass<T_w_lm_head, 4, 256u, 32u, 1u>::fetch(w, lane, held_w);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
   float sum[4] = {};
   float partials[2];
   load_partials<64u, 32u>(ready_squares, lane, partials);
@@ -4670,8 +4670,9 @@ kernel void lm_head_q6_k(
 
 //:
 namespace mla {
-//: embed_x16_body using EARLIER_DONE LATER_MAY_START Row act_t sum_group
-// embed: reads the token's embedding row, hands the next norm's input over.
+//: embed_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row act_t sum_group
+// embed: reads the token's embedding row, applies the next norm's weights and makes its partial
+// sums of squares.
 template <typename T_w_embed_tokens>
 static inline void embed_x16_body(
     constant Row * current,
@@ -4687,9 +4688,9 @@ static inline void embed_x16_body(
   device float * row_x = x_ + row_index * 256u;
   device act_t * row_ready = ready + row_index * 256u;
   device float * row_ready_squares = ready_squares + row_index * 16u;
-  EARLIER_DONE;
+  GRID_WAIT;
   // the token's row of the embedding, 256 wide
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   const uint at = (tg % 2u) * 128u + tid;
   const bool mine = at < 256u;
   const float v = mine ? T_w_embed_tokens::template element<256u>(w_embed_tokens + row_current.token * T_w_embed_tokens::row_bytes(256u), at) : 0.0f;
@@ -4699,7 +4700,7 @@ static inline void embed_x16_body(
   if (mine) row_ready[at] = v * next_norm;
   if (mine && at % 16u == 0u) row_ready_squares[at / 16u] = square;
   } else { // dead rows
-    EARLIER_DONE;
+    GRID_WAIT;
   }
 }
 //:
@@ -4719,10 +4720,10 @@ kernel void embed_x16_q4_k(
 
 //:
 namespace mla {
-//: q_a_kv_a_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t lane_sums load_pair no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
-// q_a: finishes the norm of an input handed over, multiplies, hands the next norm's input over.
-// Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save three
-// dispatches and the trips of what lies between through memory.
+//: q_a_kv_a_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t lane_sums load_pair no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
+// q_a: finishes the norm of its input, multiplies, applies the next norm's weights and makes its
+// partial sums of squares. Beside it, kv_a: finishes the norm of its input, multiplies. Fused to
+// save three dispatches and the trips of what lies between through memory.
 template <typename T_w_q_a_proj, typename T_w_kv_a_proj_with_mqa>
 static inline void q_a_kv_a_x16_body(
     constant Row * current,
@@ -4749,8 +4750,8 @@ static inline void q_a_kv_a_x16_body(
     weight_rows<T_w_q_a_proj, 256u, 2u, 16u, 0u>::begin(w, w_q_a_proj, row, 255u, room, lane);
     no_weights w_up;
     weight_rows<T_w_q_a_proj, 256u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
-    EARLIER_DONE;
-    LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+    GRID_WAIT;
+    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
     typedef typename tile_product<256u, 16u, 2u, 128u, false, weight_rows<T_w_q_a_proj, 256u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between<true>>>::type product_t;
     typename product_t::shares inputs; // under way before what else the products need
     product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
@@ -4801,8 +4802,8 @@ static inline void q_a_kv_a_x16_body(
     weight_rows<T_w_kv_a_proj_with_mqa, 256u, 2u, 16u, 0u>::begin(w, w_kv_a_proj_with_mqa, row, 287u, room, lane);
     no_weights w_up;
     weight_rows<T_w_kv_a_proj_with_mqa, 256u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
-    EARLIER_DONE;
-    LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+    GRID_WAIT;
+    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
     typedef typename tile_product<256u, 16u, 2u, 128u, false, weight_rows<T_w_kv_a_proj_with_mqa, 256u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between<true>>>::type product_t;
     typename product_t::shares inputs; // under way before what else the products need
     product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
@@ -4852,10 +4853,10 @@ kernel void q_a_kv_a_x16_q4_k_q4_k(
 
 //:
 namespace mla {
-//: q_b_store_kv_x16_body using EARLIER_DONE LATER_MAY_START PAGE_ROWS Row UNROLL act_t angle_of cache no_weights norm_factor norm_factors put_results rows_between share store_pair take_results tile_inputs tile_product total turn_by weight_rows
-// q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it,
-// store_kv: normalises its input itself, rotates by the position, writes the new latent cache row.
-// Fused to save five dispatches and the trips of what lies between through memory.
+//: q_b_store_kv_x16_body using GRID_WAIT LAUNCH_DEPENDENTS PAGE_ROWS Row UNROLL act_t angle_of cache no_weights norm_factor norm_factors put_results rows_between share store_pair take_results tile_inputs tile_product total turn_by weight_rows
+// q_b: finishes the norm of its input, multiplies, rotates by the position. Beside it, store_kv:
+// normalises its input itself, rotates by the position, writes the new latent cache row. Fused to
+// save five dispatches and the trips of what lies between through memory.
 template <typename T_w_q_b_proj, typename T_cache>
 static inline void q_b_store_kv_x16_body(
     constant Row * current,
@@ -4883,7 +4884,7 @@ static inline void q_b_store_kv_x16_body(
     const uint pair = min(tid, 31u) / 2u; // of the thread's first column
     device const float * cs = rope + (ulong(row_current.pos) * 16u + pair) * 2u;
     float cosine = cs[0], sine = cs[1];
-    EARLIER_DONE;
+    GRID_WAIT;
     float lat[2];
     UNROLL for (uint k = 0; k < 2u; ++k) lat[k] = float(row_kv_a[min(tid + k * 128u, 255u)]);
     for (uint i = tid; i < 32u; i += 128u) {
@@ -4906,7 +4907,7 @@ static inline void q_b_store_kv_x16_body(
       if (i < 256u) cache<T_cache, 288u>::put(cache_, page, row_current.pos % PAGE_ROWS, i, lat[k] * factor * weight[k], lane);
     }
     } else { // dead rows
-      EARLIER_DONE;
+      GRID_WAIT;
     }
   } else {
 // 640 × 256 matrix times the inputs of 16 rows
@@ -4921,8 +4922,8 @@ static inline void q_b_store_kv_x16_body(
     weight_rows<T_w_q_b_proj, 256u, 2u, 16u, 0u>::begin(w, w_q_b_proj, row, 639u, room, lane);
     no_weights w_up;
     weight_rows<T_w_q_b_proj, 256u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
-    EARLIER_DONE;
-    LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+    GRID_WAIT;
+    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
     typedef typename tile_product<256u, 16u, 2u, 128u, false, weight_rows<T_w_q_b_proj, 256u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between<true>>>::type product_t;
     typename product_t::shares inputs; // under way before what else the products need
     product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
@@ -5025,7 +5026,7 @@ struct k_b_x16_args {
   ulong stride0; // rows between the entries of w_k_b_proj
 };
 
-//: k_b_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t k_b_x16_args no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
+//: k_b_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t k_b_x16_args no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
 // k_b: multiplies.
 template <typename T_w_k_b_proj>
 static inline void k_b_x16_body(
@@ -5049,8 +5050,8 @@ static inline void k_b_x16_body(
   weight_rows<T_w_k_b_proj, 96u, 2u, 16u, 0u>::begin(w, w_k_b_proj + entry * (args.stride0 * T_w_k_b_proj::row_bytes(96u)), row, 255u, room, lane);
   no_weights w_up;
   weight_rows<T_w_k_b_proj, 96u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
   typedef typename tile_product<96u, 16u, 1u, 128u, false, weight_rows<T_w_k_b_proj, 96u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 640u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
   product_t::begin_inputs(inputs, tile_inputs<act_t, 640u, 0u, rows_between<true>>{q_rope + entry * 128u, which}, tile, slice, tid, lane);
@@ -5093,7 +5094,7 @@ kernel void k_b_x16_q5_0(
 
 //:
 namespace mla {
-//: attend_x16_body using EARLIER_DONE PAGE_ROWS Row act_t cache for_all load_query split_rows store_values tile_scores tile_softmax tile_values whole
+//: attend_x16_body using GRID_WAIT PAGE_ROWS Row act_t cache for_all load_query split_rows store_values tile_scores tile_softmax tile_values whole
 // attend: attends over one split of the latent cache for all heads.
 template <typename T_cache>
 static inline void attend_x16_body(
@@ -5123,10 +5124,10 @@ static inline void attend_x16_body(
   device act_t * out = row_attend_out + split * 1280u;
   device float * out_ml = row_attend_ml + split * 10u;
   if (from == to) {
-    EARLIER_DONE;
+    GRID_WAIT;
     for (uint i = tid; i < 10u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else { // 16 rows of 288 at a time
-    EARLIER_DONE;
+    GRID_WAIT;
     threadgroup float * tile = scratch;
     threadgroup float * shares = tile + 4608u;
     threadgroup float * p = shares + 640u;
@@ -5157,11 +5158,11 @@ static inline void attend_x16_body(
     for (uint i = tid; i < 10u; i += 256u) out_ml[i] = ml[i];
   }
   } else { // dead rows
-    EARLIER_DONE;
+    GRID_WAIT;
   }
 }
 
-//: attend_x16_f16_body using EARLIER_DONE Row act_t attend_matrix in_acts split_rows whole
+//: attend_x16_f16_body using GRID_WAIT Row act_t attend_matrix in_acts split_rows whole
 // The same of a cache of f16.
 template <typename T_cache>
 static inline void attend_x16_f16_body(
@@ -5191,7 +5192,7 @@ static inline void attend_x16_f16_body(
   device act_t * out = row_attend_out + split * 1280u;
   device float * out_ml = row_attend_ml + split * 10u;
   if (from == to) {
-    EARLIER_DONE;
+    GRID_WAIT;
     for (uint i = tid; i < 10u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else {
     attend_matrix<5u, 256u, 32u, 32u, 32u, 8u, 1u, 16u, T_cache>::attend(
@@ -5199,11 +5200,11 @@ static inline void attend_x16_f16_body(
         0.088388346f, out, out_ml, scratch, sg, lane);
   }
   } else { // dead rows
-    EARLIER_DONE;
+    GRID_WAIT;
   }
 }
 
-//: attend_x16_q8_0_body using EARLIER_DONE Row act_t attend_matrix in_acts split_rows whole
+//: attend_x16_q8_0_body using GRID_WAIT Row act_t attend_matrix in_acts split_rows whole
 // The same of a cache of q8_0.
 template <typename T_cache>
 static inline void attend_x16_q8_0_body(
@@ -5233,7 +5234,7 @@ static inline void attend_x16_q8_0_body(
   device act_t * out = row_attend_out + split * 1280u;
   device float * out_ml = row_attend_ml + split * 10u;
   if (from == to) {
-    EARLIER_DONE;
+    GRID_WAIT;
     for (uint i = tid; i < 10u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else {
     attend_matrix<5u, 256u, 32u, 32u, 32u, 8u, 1u, 16u, T_cache>::attend(
@@ -5241,7 +5242,7 @@ static inline void attend_x16_q8_0_body(
         0.088388346f, out, out_ml, scratch, sg, lane);
   }
   } else { // dead rows
-    EARLIER_DONE;
+    GRID_WAIT;
   }
 }
 //:
@@ -5291,7 +5292,7 @@ kernel void attend_x16_q8_0(
 
 //:
 namespace mla {
-//: combine_x16_body using EARLIER_DONE Row act_t combine_splits in_acts split_rows
+//: combine_x16_body using GRID_WAIT Row act_t combine_splits in_acts split_rows
 // combine: merges the attention splits.
 static inline void combine_x16_body(
     constant Row * current,
@@ -5306,13 +5307,13 @@ static inline void combine_x16_body(
   device const act_t * row_attend_out = attend_out + row_index * 10240u;
   device const float * row_attend_ml = attend_ml + row_index * 80u;
   device act_t * row_o_lat = o_lat + row_index * 1280u;
-  EARLIER_DONE;
+  GRID_WAIT;
   // merges the splits of one head per threadgroup
   const uint entry = (tg % 5u);
   const uint nkv = row_current.nkv, per = split_rows<8u, 16u, 64u>(nkv);
   combine_splits<8u, 5u, 256u, 128u, 2u, in_acts>::run(in_acts{row_attend_out}, row_attend_ml, entry, per, nkv, scratch + 0u, row_o_lat + entry * 256u, tid, sg, lane);
   } else { // dead rows
-    EARLIER_DONE;
+    GRID_WAIT;
   }
 }
 //:
@@ -5336,7 +5337,7 @@ struct v_b_x16_args {
   ulong stride0; // rows between the entries of w_v_b_proj
 };
 
-//: v_b_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t no_weights put_results rows_between store_pair take_results tile_inputs tile_product v_b_x16_args weight_rows
+//: v_b_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t no_weights put_results rows_between store_pair take_results tile_inputs tile_product v_b_x16_args weight_rows
 // v_b: multiplies.
 template <typename T_w_v_b_proj>
 static inline void v_b_x16_body(
@@ -5360,8 +5361,8 @@ static inline void v_b_x16_body(
   weight_rows<T_w_v_b_proj, 256u, 2u, 16u, 0u>::begin(w, w_v_b_proj + entry * (args.stride0 * T_w_v_b_proj::row_bytes(256u)), row, 127u, room, lane);
   no_weights w_up;
   weight_rows<T_w_v_b_proj, 256u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
   typedef typename tile_product<256u, 16u, 2u, 128u, false, weight_rows<T_w_v_b_proj, 256u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 1280u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
   product_t::begin_inputs(inputs, tile_inputs<act_t, 1280u, 0u, rows_between<true>>{o_lat + entry * 256u, which}, tile, slice, tid, lane);
@@ -5403,9 +5404,9 @@ kernel void v_b_x16_q4_k(
 
 //:
 namespace mla {
-//: o_proj_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
-// o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one
-// dispatch and the trips of what lies between through memory.
+//: o_proj_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
+// o_proj: multiplies, adds the residual, applies the next norm's weights and makes its partial sums
+// of squares. Fused to save one dispatch and the trips of what lies between through memory.
 template <typename T_w_o_proj>
 static inline void o_proj_x16_body(
     constant Row * current,
@@ -5430,8 +5431,8 @@ static inline void o_proj_x16_body(
   weight_rows<T_w_o_proj, 640u, 2u, 16u, 0u>::begin(w, w_o_proj, row, 255u, room, lane);
   no_weights w_up;
   weight_rows<T_w_o_proj, 640u, 2u, 16u, 0u>::send_first(w, slice, 4u, lane);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
   typedef typename tile_product<640u, 16u, 4u, 128u, false, weight_rows<T_w_o_proj, 640u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 640u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
   product_t::begin_inputs(inputs, tile_inputs<act_t, 640u, 0u, rows_between<true>>{attention, which}, tile, slice, tid, lane);
@@ -5495,9 +5496,9 @@ kernel void o_proj_x16_q5_1(
 
 //:
 namespace mla {
-//: gate_up_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t norm_factors put_results result_block rows_between silu_for store_pair take_results tile_inputs tile_product weight_rows
-// gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers.
-// Fused to save three dispatches and the trips of what lies between through memory.
+//: gate_up_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t norm_factors put_results result_block rows_between silu_for store_pair take_results tile_inputs tile_product weight_rows
+// gate_up: finishes the norm of its input, multiplies, applies SwiGLU in registers. Fused to save
+// three dispatches and the trips of what lies between through memory.
 template <typename T_w_gate_proj, typename T_w_up_proj>
 static inline void gate_up_x16_body(
     constant Row * current,
@@ -5522,8 +5523,8 @@ static inline void gate_up_x16_body(
   weight_rows<T_w_up_proj, 256u, 2u, 16u, 0u>::begin(w_up, w_up_proj, row, 767u, room + 0u, lane);
   weight_rows<T_w_gate_proj, 256u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
   weight_rows<T_w_up_proj, 256u, 2u, 16u, 0u>::send_first(w_up, 0u, 1u, lane);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
   typedef typename tile_product<256u, 16u, 2u, 128u, false, weight_rows<T_w_gate_proj, 256u, 2u, 16u, 0u>, weight_rows<T_w_up_proj, 256u, 2u, 16u, 0u>, tile_inputs<act_t, 256u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
   product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
@@ -5577,9 +5578,9 @@ kernel void gate_up_x16_q4_k_q4_k(
 
 //:
 namespace mla {
-//: down_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
-// down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch
-// and the trips of what lies between through memory.
+//: down_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
+// down: multiplies, adds the residual, applies the next norm's weights and makes its partial sums
+// of squares. Fused to save one dispatch and the trips of what lies between through memory.
 template <typename T_w_down_proj>
 static inline void down_x16_body(
     constant Row * current,
@@ -5604,8 +5605,8 @@ static inline void down_x16_body(
   weight_rows<T_w_down_proj, 768u, 2u, 16u, 0u>::begin(w, w_down_proj, row, 255u, room, lane);
   no_weights w_up;
   weight_rows<T_w_down_proj, 768u, 2u, 16u, 0u>::send_first(w, slice, 4u, lane);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
   typedef typename tile_product<768u, 16u, 4u, 128u, false, weight_rows<T_w_down_proj, 768u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 768u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
   product_t::begin_inputs(inputs, tile_inputs<act_t, 768u, 0u, rows_between<true>>{swiglu, which}, tile, slice, tid, lane);
@@ -5669,10 +5670,10 @@ kernel void down_x16_q4_k(
 
 //:
 namespace mla {
-//: router_shared_gate_shared_up_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights norm_factors put_results result_block rows_between silu_for store_pair take_results tile_inputs tile_product weight_rows
-// router: finishes the norm of an input handed over, multiplies. Beside it, shared_gate_shared_up:
-// finishes the norm of an input handed over, multiplies, applies SwiGLU in registers. Fused to save
-// five dispatches and the trips of what lies between through memory.
+//: router_shared_gate_shared_up_x16_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 Row UNROLL act_t no_weights norm_factors put_results result_block rows_between silu_for store_pair take_results tile_inputs tile_product weight_rows
+// router: finishes the norm of its input, multiplies. Beside it, shared_gate_shared_up: finishes
+// the norm of its input, multiplies, applies SwiGLU in registers. Fused to save five dispatches and
+// the trips of what lies between through memory.
 template <typename T_w_gate, typename T_w_shared_experts_gate_proj, typename T_w_shared_experts_up_proj>
 static inline void router_shared_gate_shared_up_x16_body(
     constant Row * current,
@@ -5698,11 +5699,11 @@ static inline void router_shared_gate_shared_up_x16_body(
     weight_rows<T_w_gate, 256u, 2u, 16u, 0u>::begin(w, w_gate, row, 7u, room, lane);
     no_weights w_up;
     if (row + 16u <= 8u) {
-      WEIGHTS_SOON(w_gate + ulong(row) * T_w_gate::row_bytes(256u) + slice * (16u * T_w_gate::row_bytes(256u) / 2u), 16u * T_w_gate::row_bytes(256u) / 2u);
+      PREFETCH_L2(w_gate + ulong(row) * T_w_gate::row_bytes(256u) + slice * (16u * T_w_gate::row_bytes(256u) / 2u), 16u * T_w_gate::row_bytes(256u) / 2u);
     }
     weight_rows<T_w_gate, 256u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
-    EARLIER_DONE;
-    LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+    GRID_WAIT;
+    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
     typedef typename tile_product<256u, 16u, 2u, 128u, false, weight_rows<T_w_gate, 256u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between<true>>>::type product_t;
     typename product_t::shares inputs; // under way before what else the products need
     product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
@@ -5744,8 +5745,8 @@ static inline void router_shared_gate_shared_up_x16_body(
     weight_rows<T_w_shared_experts_up_proj, 256u, 2u, 16u, 0u>::begin(w_up, w_shared_experts_up_proj, row, 255u, room + 0u, lane);
     weight_rows<T_w_shared_experts_gate_proj, 256u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
     weight_rows<T_w_shared_experts_up_proj, 256u, 2u, 16u, 0u>::send_first(w_up, 0u, 1u, lane);
-    EARLIER_DONE;
-    LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+    GRID_WAIT;
+    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
     typedef typename tile_product<256u, 16u, 2u, 128u, false, weight_rows<T_w_shared_experts_gate_proj, 256u, 2u, 16u, 0u>, weight_rows<T_w_shared_experts_up_proj, 256u, 2u, 16u, 0u>, tile_inputs<act_t, 256u, 0u, rows_between<true>>>::type product_t;
     typename product_t::shares inputs; // under way before what else the products need
     product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
@@ -5802,7 +5803,7 @@ kernel void router_shared_gate_shared_up_x16_f32_q4_k_q4_k(
 
 //:
 namespace mla {
-//: group_experts_shared_down_x16_body using EARLIER_DONE LATER_MAY_START Routing Row UNROLL act_t expert_key load_own no_weights normalize_weights pick_for put_results rows_between score_at sigmoid store_pair take_results tile_inputs tile_product weight_rows
+//: group_experts_shared_down_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Routing Row UNROLL act_t expert_key load_own no_weights normalize_weights pick_for put_results rows_between score_at sigmoid store_pair take_results tile_inputs tile_product weight_rows
 // group_experts: scores the experts, selects them again in every threadgroup, hands their weights
 // on, lists by expert what all rows have selected. Beside it, shared_down: multiplies. Fused to
 // save four dispatches and the trips of what lies between through memory.
@@ -5820,9 +5821,9 @@ static inline void group_experts_shared_down_x16_body(
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
   if (tg < 1u) {
-    EARLIER_DONE;
+    GRID_WAIT;
     // 4 of 8 experts for each row, a simdgroup's rows side by side; then what all have selected, by expert
-    LATER_MAY_START; // one threadgroup routes: those of the next dispatch may come, and send for weights that need no routing
+    LAUNCH_DEPENDENTS; // one threadgroup routes: those of the next dispatch may come, and send for weights that need no routing
     const uint nkv = current[min(uint(lane), 15u)].nkv; // under way beside the logits, so without a condition
       float scores[4];
       uint picked[4] = {};
@@ -5885,8 +5886,8 @@ static inline void group_experts_shared_down_x16_body(
     weight_rows<T_w_shared_experts_down_proj, 256u, 2u, 16u, 0u>::begin(w, w_shared_experts_down_proj, row, 255u, room, lane);
     no_weights w_up;
     weight_rows<T_w_shared_experts_down_proj, 256u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
-    EARLIER_DONE;
-    LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+    GRID_WAIT;
+    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
     typedef typename tile_product<256u, 16u, 2u, 128u, false, weight_rows<T_w_shared_experts_down_proj, 256u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between<true>>>::type product_t;
     typename product_t::shares inputs; // under way before what else the products need
     product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between<true>>{shared_swiglu, which}, tile, slice, tid, lane);
@@ -5955,10 +5956,10 @@ struct experts_gate_experts_up_x16_args {
   ulong stride1; // rows between the entries of w_experts_up_proj
 };
 
-//: experts_gate_experts_up_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t entry_tiles expert_entry experts_gate_experts_up_x16_args experts_matrices matrices norm_factors put_results result_block rows_between silu_for store_pair take_results tile_inputs tile_run turn weight_rows
-// experts_gate_experts_up: finishes the norm of an input handed over, multiplies by the selected
-// experts, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies
-// between through memory.
+//: experts_gate_experts_up_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t entry_tiles expert_entry experts_gate_experts_up_x16_args experts_matrices matrices norm_factors put_results result_block rows_between silu_for store_pair take_results tile_inputs tile_run turn weight_rows
+// experts_gate_experts_up: finishes the norm of its input, multiplies by the selected experts,
+// applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between
+// through memory.
 template <typename T_w_experts_gate_proj, typename T_w_experts_up_proj>
 static inline void experts_gate_experts_up_x16_body(
     constant Row * current,
@@ -5986,7 +5987,7 @@ static inline void experts_gate_experts_up_x16_body(
   typedef tile_run<matrices<weight_rows<T_w_experts_gate_proj, 256u, 2u, 16u, 0u>, weight_rows<T_w_experts_up_proj, 256u, 2u, 16u, 0u>>::ALIKE, 256u, 256u, 4u, false, weight_rows<T_w_experts_gate_proj, 256u, 2u, 16u, 0u>, weight_rows<T_w_experts_up_proj, 256u, 2u, 16u, 0u>, inputs_t, 16u> run_t;
   typename run_t::state run;
   run_t::clear(run, inputs_t{ready, tiles_t{entries, members, 0u}}, tile, lane);
-  EARLIER_DONE;
+  GRID_WAIT;
   for (uint i = tid; i < 64u; i += 128u) members[i] = expert_members[i]; // under way with where they begin
   const uint all = tiles_t::list_entries<8u>(expert_starts, entries, sg == 0, lane) * 16u;
   threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -5996,7 +5997,7 @@ static inline void experts_gate_experts_up_x16_body(
   weight_rows<T_w_experts_up_proj, 256u, 2u, 16u, 0u> w_up;
   run_t::template begin_run<192u>(run, w, w_up, experts_matrices{w_experts_gate_proj, w_experts_up_proj, (args.stride0 * T_w_experts_gate_proj::row_bytes(256u)), (args.stride1 * T_w_experts_up_proj::row_bytes(256u))},
       inputs_t{ready, tiles_t{entries, members, tg}}, all, tile, room, 0u, slice, lane);
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   threadgroup float * factors = scratch + 7040u; // of all rows; barriers follow before they are used
   norm_factors<16u, 16u, 16u, 4u>(ready_squares, rows_between<true>{0u, 15u}, 256.0f, 1e-05f, factors, sg, lane);
   for (uint turn = 0u; run_t::now(run) < all; turn ^= 1u) {
@@ -6073,7 +6074,7 @@ struct experts_down_x16_args {
   ulong stride0; // rows between the entries of w_experts_down_proj
 };
 
-//: experts_down_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t entry_tiles expert_entry experts_down_x16_args experts_matrices matrices no_weights put_results store_pair take_results tile_inputs tile_run turn weight_rows
+//: experts_down_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t entry_tiles expert_entry experts_down_x16_args experts_matrices matrices no_weights put_results store_pair take_results tile_inputs tile_run turn weight_rows
 // experts_down: multiplies by the selected experts.
 template <typename T_w_experts_down_proj>
 static inline void experts_down_x16_body(
@@ -6110,7 +6111,7 @@ static inline void experts_down_x16_body(
   no_weights w_up;
   run_t::template begin_run<96u>(run, w, w_up, experts_matrices{w_experts_down_proj, w_experts_down_proj, (args.stride0 * T_w_experts_down_proj::row_bytes(256u)), 0u},
       inputs_t{experts_swiglu, tiles_t{entries, members, tg}}, all, tile, room, 0u, slice, lane);
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   for (uint turn = 0u; run_t::now(run) < all; turn ^= 1u) {
     uint ticket = 0u;
     if (tid == 0) ticket = atomic_fetch_add_explicit(tickets, 1u, memory_order_relaxed);
@@ -6148,7 +6149,7 @@ static inline void experts_down_x16_body(
   run_t::follow(run, w, w_up, drawn[turn], lane);
   }
   } else {
-    EARLIER_DONE;
+    GRID_WAIT;
   }
 }
 //:
@@ -6186,9 +6187,10 @@ kernel void experts_down_x16_q6_k(
 
 //:
 namespace mla {
-//: attn_norm_x16_body using EARLIER_DONE LATER_MAY_START Routing Row act_t sum_group
-// attn_norm: sums the experts with their weights, adds the residual, hands the next norm's input
-// over. Fused to save two dispatches and the trips of what lies between through memory.
+//: attn_norm_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Routing Row act_t sum_group
+// attn_norm: sums the experts with their weights, adds the residual, applies the next norm's
+// weights and makes its partial sums of squares. Fused to save two dispatches and the trips of what
+// lies between through memory.
 static inline void attn_norm_x16_body(
     constant Row * current,
     device const float * experts_down,
@@ -6209,9 +6211,9 @@ static inline void attn_norm_x16_body(
   device float * row_x_2 = x_2 + row_index * 256u;
   device act_t * row_ready = ready + row_index * 256u;
   device float * row_ready_squares = ready_squares + row_index * 16u;
-  EARLIER_DONE;
+  GRID_WAIT;
   // sum of 4 expert outputs with their routing weights
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   const uint at = (tg % 2u) * 128u + tid;
   const bool mine = at < 256u;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
@@ -6224,7 +6226,7 @@ static inline void attn_norm_x16_body(
   if (mine) row_ready[at] = v * next_norm;
   if (mine && at % 16u == 0u) row_ready_squares[at / 16u] = square;
   } else { // dead rows
-    EARLIER_DONE;
+    GRID_WAIT;
   }
 }
 //:
@@ -6247,9 +6249,10 @@ kernel void attn_norm_x16(
 
 //:
 namespace mla {
-//: final_norm_x16_body using EARLIER_DONE LATER_MAY_START Routing Row act_t sum_group
-// final_norm: sums the experts with their weights, adds the residual, hands the next norm's input
-// over. Fused to save two dispatches and the trips of what lies between through memory.
+//: final_norm_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Routing Row act_t sum_group
+// final_norm: sums the experts with their weights, adds the residual, applies the next norm's
+// weights and makes its partial sums of squares. Fused to save two dispatches and the trips of what
+// lies between through memory.
 static inline void final_norm_x16_body(
     constant Row * current,
     device const float * experts_down,
@@ -6270,9 +6273,9 @@ static inline void final_norm_x16_body(
   device float * row_x_2 = x_2 + row_index * 256u;
   device act_t * row_ready = ready + row_index * 256u;
   device float * row_ready_squares = ready_squares + row_index * 16u;
-  EARLIER_DONE;
+  GRID_WAIT;
   // sum of 4 expert outputs with their routing weights
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   const uint at = (tg % 2u) * 128u + tid;
   const bool mine = at < 256u;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
@@ -6285,7 +6288,7 @@ static inline void final_norm_x16_body(
   if (mine) row_ready[at] = v * next_norm;
   if (mine && at % 16u == 0u) row_ready_squares[at / 16u] = square;
   } else { // dead rows
-    EARLIER_DONE;
+    GRID_WAIT;
   }
 }
 //:
@@ -6308,7 +6311,7 @@ kernel void final_norm_x16(
 
 //:
 namespace mla {
-//: gather_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t
+//: gather_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t
 // moves what the head reads of the rows whose logits are wanted to the front: it multiplies no
 // others.
 static inline void gather_x16_body(
@@ -6317,9 +6320,9 @@ static inline void gather_x16_body(
     device float * ready_squares,
     uint tg, uint tid, ushort sg, ushort lane) {
   if (tg < 1u) {
-    EARLIER_DONE;
+    GRID_WAIT;
     // vectors of 256 elements, one of each per thread
-    LATER_MAY_START;
+    LAUNCH_DEPENDENTS;
     const uint i = tg * 256u + tid;
     if (i < 256u) {
       act_t x[16]; // all loads, then all stores: a place may be another's source
@@ -6329,9 +6332,9 @@ static inline void gather_x16_body(
       }
     }
   } else {
-    EARLIER_DONE;
+    GRID_WAIT;
     // vectors of 16 elements, one of each per thread
-    LATER_MAY_START;
+    LAUNCH_DEPENDENTS;
     const uint i = (tg - 1u) * 256u + tid;
     if (i < 16u) {
       float x[16]; // all loads, then all stores: a place may be another's source
@@ -6356,9 +6359,9 @@ kernel void gather_x16(
 
 //:
 namespace mla {
-//: lm_head_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
-// lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and
-// the trips of what lies between through memory.
+//: lm_head_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
+// lm_head: finishes the norm of its input, multiplies. Fused to save one dispatch and the trips of
+// what lies between through memory.
 template <typename T_w_lm_head>
 static inline void lm_head_x16_body(
     constant Row * wanted_,
@@ -6380,8 +6383,8 @@ static inline void lm_head_x16_body(
   weight_rows<T_w_lm_head, 256u, 2u, 16u, 0u>::begin(w, w_lm_head, row, 511u, room, lane);
   no_weights w_up;
   weight_rows<T_w_lm_head, 256u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
   typedef typename tile_product<256u, 16u, 2u, 128u, false, weight_rows<T_w_lm_head, 256u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
   product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
@@ -6426,7 +6429,7 @@ kernel void lm_head_x16_q6_k(
 
 //:
 namespace mla {
-//: sample_scan_body using EARLIER_DONE LATER_MAY_START Sampling best_key penalise rank_of settle share_best unrank
+//: sample_scan_body using GRID_WAIT LAUNCH_DEPENDENTS Sampling best_key penalise rank_of settle share_best unrank
 // logits without NaN and infinities, with bias and penalties; the best of each threadgroup.
 static inline void sample_scan_body(
     device const float * logits_,
@@ -6438,9 +6441,9 @@ static inline void sample_scan_body(
     device uint * top_ids,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  EARLIER_DONE;
+  GRID_WAIT;
   // 512 logits, 256 per threadgroup
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   threadgroup uint * work = (threadgroup uint *)scratch;
   const uint g = tg;
   uint best = 0u, at = 0xffffffffu;
@@ -6478,7 +6481,7 @@ kernel void sample_scan(
 
 //:
 namespace mla {
-//: sample_pick_body using EARLIER_DONE LATER_MAY_START Row Sampling best_key rank_of remember sample_token share_best
+//: sample_pick_body using GRID_WAIT LAUNCH_DEPENDENTS Row Sampling best_key rank_of remember sample_token share_best
 // the best token, or top-k, top-p, min-p, temperature and a draw; makes the row that of the token.
 static inline void sample_pick_body(
     device Sampling * state_,
@@ -6493,9 +6496,9 @@ static inline void sample_pick_body(
     device Row * current,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  EARLIER_DONE;
+  GRID_WAIT;
   // one of 512 tokens
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   threadgroup uint * work = (threadgroup uint *)scratch;
   // What the end needs is loaded first, so that it arrives with the rest.
   const float inv_temperature = state_->inv_temperature;
@@ -6553,7 +6556,7 @@ kernel void sample_pick(
 
 //:
 namespace mla {
-//: picks_scan_body using Adjust EARLIER_DONE LATER_MAY_START Pick UNROLL entry_of penalise pick rank_of settle unrank
+//: picks_scan_body using Adjust GRID_WAIT LAUNCH_DEPENDENTS Pick UNROLL entry_of penalise pick rank_of settle unrank
 // logits of all rows behind which a token is picked, without NaN and infinities, with bias and
 // penalties, of the tokens that may be picked; the best of each threadgroup.
 static inline void picks_scan_body(
@@ -6565,9 +6568,9 @@ static inline void picks_scan_body(
     device float * tops_,
     device uint * top_ids,
     uint tg, uint tid, ushort sg, ushort lane) {
-  EARLIER_DONE;
+  GRID_WAIT;
   // 512 logits of each pick, 256 per simdgroup: all loads at once, and nothing to wait for behind them
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   const uint at_pick = tg / 1u, nth = tg % 1u * 8u + sg;
   device const Pick * pick = picks + at_pick;
   if (pick->row != 4294967295u && nth < 2u) {
@@ -6622,7 +6625,7 @@ kernel void picks_scan(
 
 //:
 namespace mla {
-//: picks_pick_body using EARLIER_DONE LATER_MAY_START Pick Row best_key pick rank_of sample_token share_best
+//: picks_pick_body using GRID_WAIT LAUNCH_DEPENDENTS Pick Row best_key pick rank_of sample_token share_best
 // the best token of each row, or top-k, top-p, min-p, temperature and a draw: a threadgroup for
 // each, which makes the row that of the token.
 static inline void picks_pick_body(
@@ -6636,9 +6639,9 @@ static inline void picks_pick_body(
     device Row * current,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  EARLIER_DONE;
+  GRID_WAIT;
   // one of 512 tokens for each pick
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   threadgroup uint * work = (threadgroup uint *)scratch;
   const uint at_pick = tg;
   device Pick * pick = picks + at_pick;

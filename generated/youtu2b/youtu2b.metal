@@ -21,12 +21,12 @@
 #define UNROLL _Pragma("clang loop unroll(full)")
 #endif
 
-//: WEIGHTS_SOON WEIGHTS_NEAR EARLIER_DONE LATER_MAY_START
-#ifndef WEIGHTS_SOON
-#define WEIGHTS_SOON(rows, bytes)
-#define WEIGHTS_NEAR(rows, bytes)
-#define EARLIER_DONE
-#define LATER_MAY_START
+//: PREFETCH_L2 PREFETCH_L1 GRID_WAIT LAUNCH_DEPENDENTS
+#ifndef PREFETCH_L2
+#define PREFETCH_L2(rows, bytes)
+#define PREFETCH_L1(rows, bytes)
+#define GRID_WAIT
+#define LAUNCH_DEPENDENTS
 #endif
 
 //:
@@ -678,13 +678,13 @@ static inline half half_of(uint word, uint i) { return i % 2u == 0u ? as_type<ha
 //: byte_of
 static inline char byte_of(uint word, uint i) { return char(word >> i % 4u * 8u & 0xffu); }
 
-//: dealt
+//: lane_layout
 template <typename T, uint BLOCKS, uint LANES>
-struct dealt { typedef T format; };
+struct lane_layout { typedef T format; };
 
-//: dealt
+//: lane_layout
 template <template <uint> class T, uint SHARE, uint BLOCKS, uint LANES>
-struct dealt<T<SHARE>, BLOCKS, LANES> {
+struct lane_layout<T<SHARE>, BLOCKS, LANES> {
   enum : uint { PASSES = (BLOCKS * SHARE + LANES - 1u) / LANES, HALF_PASSES = (2u * BLOCKS * SHARE + LANES - 1u) / LANES };
   typedef T<(uint(HALF_PASSES) < 2u * uint(PASSES) ? 2u * SHARE : SHARE)> format;
 };
@@ -708,10 +708,10 @@ static inline void take_block(device const uchar * w, in_rows<X, ROWS, STRIDE> x
   UNROLL for (ushort i = 0; i < ROWS; ++i) T::template step<N, COLS>(w, input_of(x, i), b, part, sum + i * N);
 }
 
-//: dot_one using IN_FLIGHT dealt share take_block
+//: dot_one using IN_FLIGHT lane_layout share take_block
 template <typename FORMAT, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X>
 static inline void dot_one(device const uchar * w, X x, uint begin, uint end, uint lane, thread float * sum) {
-  typedef typename dealt<FORMAT, COLS / FORMAT::COLUMNS, LANES>::format T;
+  typedef typename lane_layout<FORMAT, COLS / FORMAT::COLUMNS, LANES>::format T;
   const uint share = T::share(COLS), pass = LANES / share, last = end / T::COLUMNS;
   const uint mine = lane / share, part = lane % share;
   uint b = begin / T::COLUMNS;
@@ -719,13 +719,13 @@ static inline void dot_one(device const uchar * w, X x, uint begin, uint end, ui
   if (b + mine < last) take_block<T, N, COLS>(w, x, b + mine, part, sum);
 }
 
-//: dot_both using BOTH_IN_FLIGHT dealt dot_one share take_block
+//: dot_both using BOTH_IN_FLIGHT dot_one lane_layout share take_block
 template <typename FORMAT, typename OTHER, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X>
 static inline void dot_both(device const uchar * w, device const uchar * u, X x, uint begin, uint end, uint lane,
                             thread float * sum_w, thread float * sum_u) {
   enum : uint { EACH = (FLIGHT + 1u) / 2u };
-  typedef typename dealt<FORMAT, COLS / FORMAT::COLUMNS, LANES>::format T;
-  typedef typename dealt<OTHER, COLS / OTHER::COLUMNS, LANES>::format U;
+  typedef typename lane_layout<FORMAT, COLS / FORMAT::COLUMNS, LANES>::format T;
+  typedef typename lane_layout<OTHER, COLS / OTHER::COLUMNS, LANES>::format U;
   if (uint(T::COLUMNS) == uint(U::COLUMNS) && T::share(COLS) == U::share(COLS)) {
     const uint share = T::share(COLS), pass = LANES / share, last = end / T::COLUMNS;
     const uint mine = lane / share, part = lane % share;
@@ -744,15 +744,15 @@ static inline void dot_both(device const uchar * w, device const uchar * u, X x,
   }
 }
 
-//: held using load
+//: preloaded using load
 template <typename T, ushort N, uint COLS>
-struct held {
+struct preloaded {
   enum : bool { HOLDS = false };
 
-  static inline void load(device const uchar *, uint, uint, thread held &) {}
+  static inline void load(device const uchar *, uint, uint, thread preloaded &) {}
 
   template <typename X>
-  static inline void multiply(thread const held &, X, uint, uint, thread float *) {}
+  static inline void multiply(thread const preloaded &, X, uint, uint, thread float *) {}
 };
 
 //: take_held
@@ -767,11 +767,11 @@ static inline void take_held(thread const HELD & h, in_rows<X, ROWS, STRIDE> x, 
   UNROLL for (ushort i = 0; i < ROWS; ++i) HELD::multiply(h, input_of(x, i), b, part, sum + i * N);
 }
 
-//: first_pass using dealt held take_held
+//: first_pass using lane_layout preloaded take_held
 template <typename FORMAT, ushort N, uint COLS, uint LANES, uint MATRICES>
 struct first_pass {
-  typedef typename dealt<FORMAT, COLS / FORMAT::COLUMNS, LANES>::format T;
-  typedef held<T, N, COLS> block;
+  typedef typename lane_layout<FORMAT, COLS / FORMAT::COLUMNS, LANES>::format T;
+  typedef preloaded<T, N, COLS> block;
   enum : bool { HOLDS = block::HOLDS && MATRICES * sizeof(block) <= 128u };
   block h;
 
@@ -976,14 +976,14 @@ struct q4_0 {
   }
 };
 
-//: held if q4_0 using SPLIT_ROWS UNROLL load load_two q4_0 words_at
+//: preloaded if q4_0 using SPLIT_ROWS UNROLL load load_two q4_0 words_at
 template <ushort N, uint COLS>
-struct held<q4_0, N, COLS> {
+struct preloaded<q4_0, N, COLS> {
   enum : bool { HOLDS = SPLIT_ROWS && COLS / 32u * 18u % 4u == 0u };
   uint2 q[N];
   half scale[N];
 
-  static inline void load(device const uchar * w, uint b, uint part, thread held & h) {
+  static inline void load(device const uchar * w, uint b, uint part, thread preloaded & h) {
     if (!HOLDS) return;
     UNROLL for (ushort r = 0; r < N; ++r) {
       device const uchar * p = w + r * q4_0::row_bytes(COLS);
@@ -993,7 +993,7 @@ struct held<q4_0, N, COLS> {
   }
 
   template <typename X>
-  static inline void multiply(thread const held & h, X x, uint b, uint part, thread float * sum) {
+  static inline void multiply(thread const preloaded & h, X x, uint b, uint part, thread float * sum) {
     typename X::eight y[2];
     load_two(x, b * 32u + 8u * part, b * 32u + 16u + 8u * part, y);
     UNROLL for (ushort r = 0; r < N; ++r) sum[r] = q4_0::add_row(h.q[r], float(h.scale[r]), y, sum[r]);
@@ -1141,15 +1141,15 @@ struct q5_0 {
   }
 };
 
-//: held if q5_0 using SPLIT_ROWS UNROLL load load_two q5_0 word_at words_at
+//: preloaded if q5_0 using SPLIT_ROWS UNROLL load load_two q5_0 word_at words_at
 template <ushort N, uint COLS>
-struct held<q5_0, N, COLS> {
+struct preloaded<q5_0, N, COLS> {
   enum : bool { HOLDS = SPLIT_ROWS && COLS / 32u * 22u % 4u == 0u };
   uint2 q[N];
   uint fifths[N];
   half scale[N];
 
-  static inline void load(device const uchar * w, uint b, uint part, thread held & h) {
+  static inline void load(device const uchar * w, uint b, uint part, thread preloaded & h) {
     if (!HOLDS) return;
     UNROLL for (ushort r = 0; r < N; ++r) {
       device const uchar * p = w + r * q5_0::row_bytes(COLS);
@@ -1160,7 +1160,7 @@ struct held<q5_0, N, COLS> {
   }
 
   template <typename X>
-  static inline void multiply(thread const held & h, X x, uint b, uint part, thread float * sum) {
+  static inline void multiply(thread const preloaded & h, X x, uint b, uint part, thread float * sum) {
     typename X::eight y[2];
     load_two(x, b * 32u + 8u * part, b * 32u + 16u + 8u * part, y);
     UNROLL for (ushort r = 0; r < N; ++r) sum[r] = q5_0::add_row(h.q[r], h.fifths[r] >> 8u * part, float(h.scale[r]), y, sum[r]);
@@ -1407,15 +1407,15 @@ struct q4_k_by {
   }
 };
 
-//: held if q4_k_by using UNROLL load q4_k_by
+//: preloaded if q4_k_by using UNROLL load q4_k_by
 template <uint SHARE, ushort N, uint COLS>
-struct held<q4_k_by<SHARE>, N, COLS> {
+struct preloaded<q4_k_by<SHARE>, N, COLS> {
   enum : bool { HOLDS = true };
   typedef q4_k_by<SHARE> T;
   uint4 head[N];
   typename T::words q[N];
 
-  static inline void load(device const uchar * w, uint b, uint part, thread held & h) {
+  static inline void load(device const uchar * w, uint b, uint part, thread preloaded & h) {
     UNROLL for (ushort r = 0; r < N; ++r) {
       device const uchar * p = w + r * T::row_bytes(COLS) + b * 144u;
       h.head[r] = *(device const uint4 *)p;
@@ -1424,7 +1424,7 @@ struct held<q4_k_by<SHARE>, N, COLS> {
   }
 
   template <typename X>
-  static inline void multiply(thread const held & h, X x, uint b, uint part, thread float * sum) {
+  static inline void multiply(thread const preloaded & h, X x, uint b, uint part, thread float * sum) {
     typename T::template inputs<X> in;
     T::load_inputs(x, b, part, in);
     UNROLL for (ushort r = 0; r < N; ++r) sum[r] += T::product(h.head[r], h.q[r], in);
@@ -2131,7 +2131,7 @@ struct sent_eight {
     else eight_inputs<X>::none(s.e);
   }
   template <uint TERM>
-  static inline void land(thread const sent_eight & s, threadgroup half * to) { *(threadgroup uint4 *)to = eight_inputs<X>::template halves<TERM>(s.e); }
+  static inline void put(thread const sent_eight & s, threadgroup half * to) { *(threadgroup uint4 *)to = eight_inputs<X>::template halves<TERM>(s.e); }
 };
 //: sent_eight using sixteen_bytes
 template <> struct sent_eight<half> {
@@ -2140,7 +2140,7 @@ template <> struct sent_eight<half> {
   template <bool NEAR>
   static inline void send(thread sent_eight & s, threadgroup half * to, device const half * p, uint n) { sixteen_bytes::begin_copy<NEAR>(s.v, (threadgroup uint4 *)to, (device const uint4 *)p, 2u * n); }
   template <uint TERM>
-  static inline void land(thread const sent_eight & s, threadgroup half * to) { sixteen_bytes::end_copy(s.v, (threadgroup uint4 *)to); }
+  static inline void put(thread const sent_eight & s, threadgroup half * to) { sixteen_bytes::end_copy(s.v, (threadgroup uint4 *)to); }
 };
 
 //: columns_from
@@ -2180,7 +2180,7 @@ struct batch_product {
   }
   template <uint TERM>
   static inline void land_inputs(thread const shares & s, threadgroup half * tiles, uint nth, ushort lane) {
-    UNROLL for (uint k = 0; k < EIGHTS; ++k) eight_t::template land<TERM>(s.e[nth * EIGHTS + k], place_of(tiles + nth * TILE, k, lane));
+    UNROLL for (uint k = 0; k < EIGHTS; ++k) eight_t::template put<TERM>(s.e[nth * EIGHTS + k], place_of(tiles + nth * TILE, k, lane));
   }
 
   static inline void begin_steps(thread shares & s, INPUTS x, threadgroup half * tiles, uint slice, uint, ushort lane) {
@@ -2300,7 +2300,7 @@ struct prompt_product {
   template <uint TERM>
   static inline void land_part(thread const shares & s, threadgroup half * buffer, uint tid) {
     UNROLL for (uint k = 0; k < EIGHTS; ++k)
-      if (has(k, tid)) eight_t::template land<TERM>(s.e[k], place_of(buffer, k, tid));
+      if (has(k, tid)) eight_t::template put<TERM>(s.e[k], place_of(buffer, k, tid));
   }
 
   static inline void begin_steps(thread shares & s, INPUTS x, threadgroup half * tile, uint, uint tid, ushort) {
@@ -2458,7 +2458,7 @@ static inline float part_at(float4 w, uint e) { return w[e]; }
 //: part_at using high_half low_half
 static inline float part_at(uint2 w, uint e) { return e % 2u == 0u ? low_half(w[e / 2u]) : high_half(w[e / 2u]); }
 
-//: combine_splits using LATER_MAY_START UNROLL load_words part_at parts_of
+//: combine_splits using LAUNCH_DEPENDENTS UNROLL load_words part_at parts_of
 template <uint COUNT, uint HEADS, uint DIM, uint THREADS, uint TEAMS, typename X>
 struct combine_splits {
   enum : uint {
@@ -2541,7 +2541,7 @@ struct combine_splits {
     words_t v[AT_ONCE * LOADS];
     load_ml(ml, head, per, nkv, m, l, lane);
     load_parts(out, head, team, per, rows, v, tid);
-    LATER_MAY_START; // whose weights are more than what is left to load here
+    LAUNCH_DEPENDENTS; // whose weights are more than what is left to load here
     if (TURNS > 1u && 32u * per < nkv) {
       weigh<TURNS>(m, l, factors, sg, lane);
     } else {
@@ -3243,7 +3243,7 @@ static inline void multiply_matrix(thread simdgroup_float8x8 * d, uint dn, threa
 template <typename X>
 static inline void load_query4(X x, uint i, thread float * y) { load4(x, i, y); }
 
-//: attend_matrix using EARLIER_DONE LATER_MAY_START LOAD_FOUR PAGE_ROWS UNROLL cache for_all load_blocks load_query4 load_rows look multiply_matrix rows_seen scale_rows score_scale store_scaled
+//: attend_matrix using GRID_WAIT LAUNCH_DEPENDENTS LOAD_FOUR PAGE_ROWS UNROLL cache for_all load_blocks load_query4 load_rows look multiply_matrix rows_seen scale_rows score_scale store_scaled
 template <uint HEADS, uint LAT, uint PE, uint TILE, uint PIECE, uint SIMDGROUPS, uint TERMS, uint NEW, typename T>
 struct attend_matrix {
   typedef cache<T, LAT + PE> cache_t;
@@ -3554,17 +3554,17 @@ struct attend_matrix {
       load_rows<true, false>(tile, n, there, next, sg, lane);
       load_scales<true, false>(tile, n, there, next, sg, lane);
     }
-    EARLIER_DONE;
+    GRID_WAIT;
     load_queries(q_abs, abs_stride, q_pe, pe_stride, left, sg, lane);
     if (!EARLY || there < to - from + cache_t::NEIGHBOURS) {
       load_rows<!EARLY, true>(tile, n, there, next, sg, lane);
       load_scales<!EARLY, true>(tile, n, there, next, sg, lane);
     }
-    if (from + n == to) LATER_MAY_START; // no rows are left to load, whose way their weights would be in
+    if (from + n == to) LAUNCH_DEPENDENTS; // no rows are left to load, whose way their weights would be in
     form_rows(next, n, m, keys, values, sg, lane);
     form_queries(left, m, q, sg, lane);
     walk<true>(for_all{n, scale}, cache, pages, tile, following, from, n, to, nkv, next, keys, values, q, m, o, reference, sum, sg, lane);
-    LATER_MAY_START;
+    LAUNCH_DEPENDENTS;
     store(o, m, out, sg, lane);
     store_ml(reference, sum, ml, sg, lane);
   }
@@ -4044,7 +4044,7 @@ struct head_lanes {
 #endif
 
 
-//: attend_heads using COPIES_LAND LATER_MAY_START PAGE_ROWS UNROLL alike alike_at head_cache head_eight head_lanes head_rows multiply_matrix own scale_at scale_rows score_scales whole
+//: attend_heads using COPIES_LAND LAUNCH_DEPENDENTS PAGE_ROWS UNROLL alike alike_at head_cache head_eight head_lanes head_rows multiply_matrix own scale_at scale_rows score_scales whole
 template <uint WIDTH, uint NOPE, uint PE, uint V, uint M, uint SLICES, uint SIMDGROUPS, uint TILE, bool ROOMY, typename A>
 struct attend_heads {
   typedef head_eight<A> eight_t;
@@ -4382,7 +4382,7 @@ struct attend_heads {
       if (run.nkv > 0u) follow(c, r, run, row, q, o, t, scales, scratch, slice, tid, sg, lane);
       at = run.end;
     }
-    LATER_MAY_START;
+    LAUNCH_DEPENDENTS;
     if (KNOWN && SLICES == 1u) store_lanes(r, row, o, t, lane);
     else finish(r, row, o, t, scratch, slice, sg, lane);
   }
@@ -4391,8 +4391,9 @@ struct attend_heads {
 } // namespace mla
 
 namespace mla {
-//: embed_body using EARLIER_DONE LATER_MAY_START Row act_t sum_group
-// embed: reads the token's embedding row, hands the next norm's input over.
+//: embed_body using GRID_WAIT LAUNCH_DEPENDENTS Row act_t sum_group
+// embed: reads the token's embedding row, applies the next norm's weights and makes its partial
+// sums of squares.
 template <typename T_w_embed_tokens>
 static inline void embed_body(
     constant Row & current,
@@ -4402,9 +4403,9 @@ static inline void embed_body(
     device act_t * ready,
     device float * ready_squares,
     uint tg, uint tid, ushort sg, ushort lane) {
-  EARLIER_DONE;
+  GRID_WAIT;
   // the token's row of the embedding, 2048 wide
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   const uint at = tg * 128u + tid;
   const bool mine = at < 2048u;
   const float v = mine ? T_w_embed_tokens::template element<2048u>(w_embed_tokens + current.token * T_w_embed_tokens::row_bytes(2048u), at) : 0.0f;
@@ -4467,10 +4468,10 @@ kernel void embed_bf16(
 
 //:
 namespace mla {
-//: q_a_kv_a_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON act_t add_slices dot_held first_pass in_acts load_partials norm_factor own put_slice sum_group sum_lanes sum_of total
-// q_a: finishes the norm of an input handed over, multiplies, hands the next norm's input over.
-// Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save three
-// dispatches and the trips of what lies between through memory.
+//: q_a_kv_a_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t add_slices dot_held first_pass in_acts load_partials norm_factor own put_slice sum_group sum_lanes sum_of total
+// q_a: finishes the norm of its input, multiplies, applies the next norm's weights and makes its
+// partial sums of squares. Beside it, kv_a: finishes the norm of its input, multiplies. Fused to
+// save three dispatches and the trips of what lies between through memory.
 template <typename T_w_q_a_proj, typename T_w_kv_a_proj_with_mqa>
 static inline void q_a_kv_a_body(
     device const uchar * w_q_a_proj,
@@ -4493,11 +4494,11 @@ static inline void q_a_kv_a_body(
     const uint at = first + lane; // lane r finishes row r
     const bool mine = lane < 2 && slice == 0u;
     device const uchar * w = w_q_a_proj + first * T_w_q_a_proj::row_bytes(2048u);
-    WEIGHTS_SOON(w + slice * (2u * T_w_q_a_proj::row_bytes(2048u) / 4u), 2u * T_w_q_a_proj::row_bytes(2048u) / 4u);
+    PREFETCH_L2(w + slice * (2u * T_w_q_a_proj::row_bytes(2048u) / 4u), 2u * T_w_q_a_proj::row_bytes(2048u) / 4u);
     first_pass<T_w_q_a_proj, 2, 2048u, 128u, 1u> held_w;
     first_pass<T_w_q_a_proj, 2, 2048u, 128u, 1u>::fetch(w, part, held_w);
-    EARLIER_DONE;
-    LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+    GRID_WAIT;
+    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
     const float next_norm = mine ? w_next_norm[at] : 0.0f;
     float sum[2] = {};
     float partials[8];
@@ -4528,11 +4529,11 @@ static inline void q_a_kv_a_body(
     const uint at = first + lane; // lane r finishes row r
     const bool mine = lane < 2 && slice == 0u;
     device const uchar * w = w_kv_a_proj_with_mqa + first * T_w_kv_a_proj_with_mqa::row_bytes(2048u);
-    WEIGHTS_SOON(w + slice * (2u * T_w_kv_a_proj_with_mqa::row_bytes(2048u) / 4u), 2u * T_w_kv_a_proj_with_mqa::row_bytes(2048u) / 4u);
+    PREFETCH_L2(w + slice * (2u * T_w_kv_a_proj_with_mqa::row_bytes(2048u) / 4u), 2u * T_w_kv_a_proj_with_mqa::row_bytes(2048u) / 4u);
     first_pass<T_w_kv_a_proj_with_mqa, 2, 2048u, 128u, 1u> held_w;
     first_pass<T_w_kv_a_proj_with_mqa, 2, 2048u, 128u, 1u>::fetch(w, part, held_w);
-    EARLIER_DONE;
-    LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+    GRID_WAIT;
+    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
     float sum[2] = {};
     float partials[8];
     load_partials<1024u, 128u>(ready_squares, tid, partials);
@@ -4677,10 +4678,10 @@ kernel void q_a_kv_a_bf16_bf16(
 
 //:
 namespace mla {
-//: q_b_store_kv_body using EARLIER_DONE LATER_MAY_START PAGE_ROWS Row UNROLL WEIGHTS_SOON act_t add_slices cache dot_held first_pass in_acts load_partials norm_factor own put_slice share sum_lanes sum_of total turn_by
-// q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it,
-// store_kv: normalises its input itself, rotates by the position, writes the new latent cache row.
-// Fused to save five dispatches and the trips of what lies between through memory.
+//: q_b_store_kv_body using GRID_WAIT LAUNCH_DEPENDENTS PAGE_ROWS PREFETCH_L2 Row UNROLL act_t add_slices cache dot_held first_pass in_acts load_partials norm_factor own put_slice share sum_lanes sum_of total turn_by
+// q_b: finishes the norm of its input, multiplies, rotates by the position. Beside it, store_kv:
+// normalises its input itself, rotates by the position, writes the new latent cache row. Fused to
+// save five dispatches and the trips of what lies between through memory.
 template <typename T_w_q_b_proj, typename T_cache>
 static inline void q_b_store_kv_body(
     device const uchar * w_q_b_proj,
@@ -4704,7 +4705,7 @@ static inline void q_b_store_kv_body(
     const uint pair = min(tid, 63u) / 2u; // of the thread's first column
     device const float * cs = rope + (ulong(current.pos) * 32u + pair) * 2u;
     float cosine = cs[0], sine = cs[1];
-    EARLIER_DONE;
+    GRID_WAIT;
     float lat[4];
     UNROLL for (uint k = 0; k < 4u; ++k) lat[k] = float(kv_a[min(tid + k * 128u, 511u)]);
     for (uint i = tid; i < 64u; i += 128u) {
@@ -4736,11 +4737,11 @@ static inline void q_b_store_kv_body(
     const uint at = first + lane; // lane r finishes row r
     const bool mine = lane < 4 && slice == 0u;
     device const uchar * w = w_q_b_proj + first * T_w_q_b_proj::row_bytes(1536u);
-    WEIGHTS_SOON(w + slice * (4u * T_w_q_b_proj::row_bytes(1536u) / 2u), 4u * T_w_q_b_proj::row_bytes(1536u) / 2u);
+    PREFETCH_L2(w + slice * (4u * T_w_q_b_proj::row_bytes(1536u) / 2u), 4u * T_w_q_b_proj::row_bytes(1536u) / 2u);
     first_pass<T_w_q_b_proj, 4, 1536u, 64u, 1u> held_w;
     first_pass<T_w_q_b_proj, 4, 1536u, 64u, 1u>::fetch(w, part, held_w);
-    EARLIER_DONE;
-    LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+    GRID_WAIT;
+    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
     const uint d = at % 192u;
     const bool turns = mine && d >= 128u;
     device const float * cs = rope + (ulong(current.pos) * 32u + (turns ? (d - 128u) / 2u : 0u)) * 2u;
@@ -5184,7 +5185,7 @@ struct k_b_args {
   ulong stride0; // rows between the entries of w_k_b_proj
 };
 
-//: k_b_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON act_t dot_held first_pass in_acts k_b_args own sum_lanes
+//: k_b_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t dot_held first_pass in_acts k_b_args own sum_lanes
 // k_b: multiplies.
 template <typename T_w_k_b_proj>
 static inline void k_b_body(
@@ -5201,11 +5202,11 @@ static inline void k_b_body(
   const uint at = first + lane; // lane r finishes row r
   const bool mine = lane < 4;
   device const uchar * w = w_k_b_proj + entry * (args.stride0 * T_w_k_b_proj::row_bytes(128u)) + first * T_w_k_b_proj::row_bytes(128u);
-  WEIGHTS_SOON(w, 4u * T_w_k_b_proj::row_bytes(128u));
+  PREFETCH_L2(w, 4u * T_w_k_b_proj::row_bytes(128u));
   first_pass<T_w_k_b_proj, 4, 128u, 32u, 1u> held_w;
   first_pass<T_w_k_b_proj, 4, 128u, 32u, 1u>::fetch(w, lane, held_w);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
   float sum[4] = {};
   dot_held<T_w_k_b_proj, 4, 128u, 32u, 4u>(held_w, w, in_acts{q_rope + entry * 192u}, lane, sum);
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -5288,7 +5289,7 @@ kernel void k_b_bf16(
 
 //:
 namespace mla {
-//: attend_body using EARLIER_DONE PAGE_ROWS Row act_t cache for_all load_query split_rows store_values tile_scores tile_softmax tile_values whole
+//: attend_body using GRID_WAIT PAGE_ROWS Row act_t cache for_all load_query split_rows store_values tile_scores tile_softmax tile_values whole
 // attend: attends over one split of the latent cache for all heads.
 template <typename T_cache>
 static inline void attend_body(
@@ -5311,10 +5312,10 @@ static inline void attend_body(
   device act_t * out = attend_out + split * 8192u;
   device float * out_ml = attend_ml + split * 32u;
   if (from == to) {
-    EARLIER_DONE;
+    GRID_WAIT;
     for (uint i = tid; i < 32u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else { // 8 rows of 576 at a time
-    EARLIER_DONE;
+    GRID_WAIT;
     threadgroup float * tile = scratch;
     threadgroup float * shares = tile + 4608u;
     threadgroup float * p = shares + 1024u;
@@ -5346,7 +5347,7 @@ static inline void attend_body(
   }
 }
 
-//: attend_f16_body using EARLIER_DONE Row act_t attend_matrix in_acts split_rows whole
+//: attend_f16_body using GRID_WAIT Row act_t attend_matrix in_acts split_rows whole
 // The same of a cache of f16.
 template <typename T_cache>
 static inline void attend_f16_body(
@@ -5369,7 +5370,7 @@ static inline void attend_f16_body(
   device act_t * out = attend_out + split * 8192u;
   device float * out_ml = attend_ml + split * 32u;
   if (from == to) {
-    EARLIER_DONE;
+    GRID_WAIT;
     for (uint i = tid; i < 32u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else {
     attend_matrix<16u, 512u, 64u, 16u, 16u, 8u, 1u, 1u, T_cache>::attend(
@@ -5378,7 +5379,7 @@ static inline void attend_f16_body(
   }
 }
 
-//: attend_q8_0_body using EARLIER_DONE Row act_t attend_matrix in_acts split_rows whole
+//: attend_q8_0_body using GRID_WAIT Row act_t attend_matrix in_acts split_rows whole
 // The same of a cache of q8_0.
 template <typename T_cache>
 static inline void attend_q8_0_body(
@@ -5401,7 +5402,7 @@ static inline void attend_q8_0_body(
   device act_t * out = attend_out + split * 8192u;
   device float * out_ml = attend_ml + split * 32u;
   if (from == to) {
-    EARLIER_DONE;
+    GRID_WAIT;
     for (uint i = tid; i < 32u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else {
     attend_matrix<16u, 512u, 64u, 32u, 16u, 8u, 1u, 1u, T_cache>::attend(
@@ -5461,7 +5462,7 @@ struct v_b_args {
   ulong stride0; // rows between the entries of w_v_b_proj
 };
 
-//: v_b_body using EARLIER_DONE LATER_MAY_START Row WEIGHTS_NEAR WEIGHTS_SOON act_t combine_splits dot_held first_pass in_acts in_shared own split_rows sum_lanes v_b_args
+//: v_b_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L1 PREFETCH_L2 Row act_t combine_splits dot_held first_pass in_acts in_shared own split_rows sum_lanes v_b_args
 // v_b: merges the attention splits, multiplies. Fused to save one dispatch and the trips of what
 // lies between through memory.
 template <typename T_w_v_b_proj>
@@ -5482,15 +5483,15 @@ static inline void v_b_body(
   const uint at = first + lane; // lane r finishes row r
   const bool mine = lane < 4;
   device const uchar * w = w_v_b_proj + entry * (args.stride0 * T_w_v_b_proj::row_bytes(512u)) + first * T_w_v_b_proj::row_bytes(512u);
-  WEIGHTS_SOON(w, 4u * T_w_v_b_proj::row_bytes(512u));
+  PREFETCH_L2(w, 4u * T_w_v_b_proj::row_bytes(512u));
   const uint nkv = current.nkv, per = split_rows<132u, 16u, 16u>(nkv);
   first_pass<T_w_v_b_proj, 4, 512u, 32u, 1u> held_w;
   first_pass<T_w_v_b_proj, 4, 512u, 32u, 1u>::fetch(w, lane, held_w);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
   float sum[4] = {};
   threadgroup float * xs = scratch;
-  WEIGHTS_NEAR(w, 4u * T_w_v_b_proj::row_bytes(512u)); // by when the splits are combined
+  PREFETCH_L1(w, 4u * T_w_v_b_proj::row_bytes(512u)); // by when the splits are combined
   combine_splits<132u, 16u, 512u, 256u, 2u, in_acts>::run(in_acts{attend_out}, attend_ml, entry, per, nkv, scratch + 512u, xs, tid, sg, lane);
   threadgroup_barrier(mem_flags::mem_threadgroup);
   dot_held<T_w_v_b_proj, 4, 512u, 32u, 4u>(held_w, w, in_shared{xs, 0u}, lane, sum);
@@ -5608,9 +5609,9 @@ kernel void v_b_bf16(
 
 //:
 namespace mla {
-//: o_proj_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON act_t add_slices dot_held first_pass in_acts own put_slice sum_group sum_lanes
-// o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one
-// dispatch and the trips of what lies between through memory.
+//: o_proj_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t add_slices dot_held first_pass in_acts own put_slice sum_group sum_lanes
+// o_proj: multiplies, adds the residual, applies the next norm's weights and makes its partial sums
+// of squares. Fused to save one dispatch and the trips of what lies between through memory.
 template <typename T_w_o_proj>
 static inline void o_proj_body(
     device const uchar * w_o_proj,
@@ -5631,11 +5632,11 @@ static inline void o_proj_body(
   const uint at = first + lane; // lane r finishes row r
   const bool mine = lane < 4 && slice == 0u;
   device const uchar * w = w_o_proj + first * T_w_o_proj::row_bytes(2048u);
-  WEIGHTS_SOON(w + slice * (4u * T_w_o_proj::row_bytes(2048u) / 2u), 4u * T_w_o_proj::row_bytes(2048u) / 2u);
+  PREFETCH_L2(w + slice * (4u * T_w_o_proj::row_bytes(2048u) / 2u), 4u * T_w_o_proj::row_bytes(2048u) / 2u);
   first_pass<T_w_o_proj, 4, 2048u, 64u, 1u> held_w;
   first_pass<T_w_o_proj, 4, 2048u, 64u, 1u>::fetch(w, part, held_w);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
@@ -5770,9 +5771,9 @@ kernel void o_proj_bf16(
 
 //:
 namespace mla {
-//: gate_up_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON act_t add_slices dot_both_held first_pass in_acts load_partials norm_factor own put_slice silu sum_lanes sum_of sum_up total
-// gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers.
-// Fused to save three dispatches and the trips of what lies between through memory.
+//: gate_up_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t add_slices dot_both_held first_pass in_acts load_partials norm_factor own put_slice silu sum_lanes sum_of sum_up total
+// gate_up: finishes the norm of its input, multiplies, applies SwiGLU in registers. Fused to save
+// three dispatches and the trips of what lies between through memory.
 template <typename T_w_gate_proj, typename T_w_up_proj>
 static inline void gate_up_body(
     device const uchar * w_gate_proj,
@@ -5792,14 +5793,14 @@ static inline void gate_up_body(
   const bool mine = lane < 4 && slice == 0u;
   device const uchar * w = w_gate_proj + first * T_w_gate_proj::row_bytes(2048u);
   device const uchar * w_up = w_up_proj + first * T_w_up_proj::row_bytes(2048u);
-  WEIGHTS_SOON(w + slice * (4u * T_w_gate_proj::row_bytes(2048u) / 2u), 4u * T_w_gate_proj::row_bytes(2048u) / 2u);
-  WEIGHTS_SOON(w_up + slice * (4u * T_w_up_proj::row_bytes(2048u) / 2u), 4u * T_w_up_proj::row_bytes(2048u) / 2u);
+  PREFETCH_L2(w + slice * (4u * T_w_gate_proj::row_bytes(2048u) / 2u), 4u * T_w_gate_proj::row_bytes(2048u) / 2u);
+  PREFETCH_L2(w_up + slice * (4u * T_w_up_proj::row_bytes(2048u) / 2u), 4u * T_w_up_proj::row_bytes(2048u) / 2u);
   first_pass<T_w_gate_proj, 4, 2048u, 64u, 2u> held_w;
   first_pass<T_w_gate_proj, 4, 2048u, 64u, 2u>::fetch(w, part, held_w);
   first_pass<T_w_up_proj, 4, 2048u, 64u, 2u> held_up;
   first_pass<T_w_up_proj, 4, 2048u, 64u, 2u>::fetch(w_up, part, held_up);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
   float sum[4] = {};
   float sum_up[4] = {};
   float partials[8];
@@ -5925,9 +5926,9 @@ kernel void gate_up_bf16_bf16(
 
 //:
 namespace mla {
-//: down_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON act_t add_slices dot_held first_pass in_acts own put_slice sum_group sum_lanes
-// down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch
-// and the trips of what lies between through memory.
+//: down_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t add_slices dot_held first_pass in_acts own put_slice sum_group sum_lanes
+// down: multiplies, adds the residual, applies the next norm's weights and makes its partial sums
+// of squares. Fused to save one dispatch and the trips of what lies between through memory.
 template <typename T_w_down_proj>
 static inline void down_body(
     device const uchar * w_down_proj,
@@ -5948,11 +5949,11 @@ static inline void down_body(
   const uint at = first + lane; // lane r finishes row r
   const bool mine = lane < 4 && slice == 0u;
   device const uchar * w = w_down_proj + first * T_w_down_proj::row_bytes(6144u);
-  WEIGHTS_SOON(w + slice * (4u * T_w_down_proj::row_bytes(6144u) / 2u), 4u * T_w_down_proj::row_bytes(6144u) / 2u);
+  PREFETCH_L2(w + slice * (4u * T_w_down_proj::row_bytes(6144u) / 2u), 4u * T_w_down_proj::row_bytes(6144u) / 2u);
   first_pass<T_w_down_proj, 4, 6144u, 64u, 1u> held_w;
   first_pass<T_w_down_proj, 4, 6144u, 64u, 1u>::fetch(w, part, held_w);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
@@ -6087,9 +6088,9 @@ kernel void down_bf16(
 
 //:
 namespace mla {
-//: lm_head_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON act_t dot_held first_pass in_acts load_partials norm_factor own sum_lanes sum_of
-// lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and
-// the trips of what lies between through memory.
+//: lm_head_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t dot_held first_pass in_acts load_partials norm_factor own sum_lanes sum_of
+// lm_head: finishes the norm of its input, multiplies. Fused to save one dispatch and the trips of
+// what lies between through memory.
 template <typename T_w_embed_tokens>
 static inline void lm_head_body(
     device const uchar * w_embed_tokens,
@@ -6104,11 +6105,11 @@ static inline void lm_head_body(
   const uint at = first + lane; // lane r finishes row r
   const bool mine = lane < 4;
   device const uchar * w = w_embed_tokens + first * T_w_embed_tokens::row_bytes(2048u);
-  WEIGHTS_SOON(w, 4u * T_w_embed_tokens::row_bytes(2048u));
+  PREFETCH_L2(w, 4u * T_w_embed_tokens::row_bytes(2048u));
   first_pass<T_w_embed_tokens, 4, 2048u, 32u, 1u> held_w;
   first_pass<T_w_embed_tokens, 4, 2048u, 32u, 1u>::fetch(w, lane, held_w);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
   float sum[4] = {};
   dot_held<T_w_embed_tokens, 4, 2048u, 32u, 4u>(held_w, w, in_acts{ready}, lane, sum);
   float partials[32];
@@ -6167,8 +6168,9 @@ kernel void lm_head_bf16(
 
 //:
 namespace mla {
-//: embed_x16_body using EARLIER_DONE LATER_MAY_START Row act_t sum_group
-// embed: reads the token's embedding row, hands the next norm's input over.
+//: embed_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row act_t sum_group
+// embed: reads the token's embedding row, applies the next norm's weights and makes its partial
+// sums of squares.
 template <typename T_w_embed_tokens>
 static inline void embed_x16_body(
     constant Row * current,
@@ -6184,9 +6186,9 @@ static inline void embed_x16_body(
   device float * row_x = x_ + row_index * 2048u;
   device act_t * row_ready = ready + row_index * 2048u;
   device float * row_ready_squares = ready_squares + row_index * 128u;
-  EARLIER_DONE;
+  GRID_WAIT;
   // the token's row of the embedding, 2048 wide
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   const uint at = (tg % 16u) * 128u + tid;
   const bool mine = at < 2048u;
   const float v = mine ? T_w_embed_tokens::template element<2048u>(w_embed_tokens + row_current.token * T_w_embed_tokens::row_bytes(2048u), at) : 0.0f;
@@ -6196,7 +6198,7 @@ static inline void embed_x16_body(
   if (mine) row_ready[at] = v * next_norm;
   if (mine && at % 16u == 0u) row_ready_squares[at / 16u] = square;
   } else { // dead rows
-    EARLIER_DONE;
+    GRID_WAIT;
   }
 }
 //:
@@ -6252,10 +6254,10 @@ kernel void embed_x16_bf16(
 
 //:
 namespace mla {
-//: q_a_kv_a_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t lane_sums load_pair no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
-// q_a: finishes the norm of an input handed over, multiplies, hands the next norm's input over.
-// Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save three
-// dispatches and the trips of what lies between through memory.
+//: q_a_kv_a_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t lane_sums load_pair no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
+// q_a: finishes the norm of its input, multiplies, applies the next norm's weights and makes its
+// partial sums of squares. Beside it, kv_a: finishes the norm of its input, multiplies. Fused to
+// save three dispatches and the trips of what lies between through memory.
 template <typename T_w_q_a_proj, typename T_w_kv_a_proj_with_mqa>
 static inline void q_a_kv_a_x16_body(
     constant Row * current,
@@ -6282,8 +6284,8 @@ static inline void q_a_kv_a_x16_body(
     weight_rows<T_w_q_a_proj, 2048u, 2u, 16u, 0u>::begin(w, w_q_a_proj, row, 1535u, room, lane);
     no_weights w_up;
     weight_rows<T_w_q_a_proj, 2048u, 2u, 16u, 0u>::send_first(w, slice, 4u, lane);
-    EARLIER_DONE;
-    LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+    GRID_WAIT;
+    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
     typedef typename tile_product<2048u, 16u, 4u, 128u, false, weight_rows<T_w_q_a_proj, 2048u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
     typename product_t::shares inputs; // under way before what else the products need
     product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
@@ -6334,8 +6336,8 @@ static inline void q_a_kv_a_x16_body(
     weight_rows<T_w_kv_a_proj_with_mqa, 2048u, 2u, 16u, 0u>::begin(w, w_kv_a_proj_with_mqa, row, 575u, room, lane);
     no_weights w_up;
     weight_rows<T_w_kv_a_proj_with_mqa, 2048u, 2u, 16u, 0u>::send_first(w, slice, 4u, lane);
-    EARLIER_DONE;
-    LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+    GRID_WAIT;
+    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
     typedef typename tile_product<2048u, 16u, 4u, 128u, false, weight_rows<T_w_kv_a_proj_with_mqa, 2048u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
     typename product_t::shares inputs; // under way before what else the products need
     product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
@@ -6497,10 +6499,10 @@ kernel void q_a_kv_a_x16_bf16_bf16(
 
 //:
 namespace mla {
-//: q_b_store_kv_x16_body using EARLIER_DONE LATER_MAY_START PAGE_ROWS Row UNROLL act_t angle_of cache no_weights norm_factor norm_factors put_results rows_between share store_pair take_results tile_inputs tile_product total turn_by weight_rows
-// q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it,
-// store_kv: normalises its input itself, rotates by the position, writes the new latent cache row.
-// Fused to save five dispatches and the trips of what lies between through memory.
+//: q_b_store_kv_x16_body using GRID_WAIT LAUNCH_DEPENDENTS PAGE_ROWS Row UNROLL act_t angle_of cache no_weights norm_factor norm_factors put_results rows_between share store_pair take_results tile_inputs tile_product total turn_by weight_rows
+// q_b: finishes the norm of its input, multiplies, rotates by the position. Beside it, store_kv:
+// normalises its input itself, rotates by the position, writes the new latent cache row. Fused to
+// save five dispatches and the trips of what lies between through memory.
 template <typename T_w_q_b_proj, typename T_cache>
 static inline void q_b_store_kv_x16_body(
     constant Row * current,
@@ -6528,7 +6530,7 @@ static inline void q_b_store_kv_x16_body(
     const uint pair = min(tid, 63u) / 2u; // of the thread's first column
     device const float * cs = rope + (ulong(row_current.pos) * 32u + pair) * 2u;
     float cosine = cs[0], sine = cs[1];
-    EARLIER_DONE;
+    GRID_WAIT;
     float lat[4];
     UNROLL for (uint k = 0; k < 4u; ++k) lat[k] = float(row_kv_a[min(tid + k * 128u, 511u)]);
     for (uint i = tid; i < 64u; i += 128u) {
@@ -6551,7 +6553,7 @@ static inline void q_b_store_kv_x16_body(
       if (i < 512u) cache<T_cache, 576u>::put(cache_, page, row_current.pos % PAGE_ROWS, i, lat[k] * factor * weight[k], lane);
     }
     } else { // dead rows
-      EARLIER_DONE;
+      GRID_WAIT;
     }
   } else {
 // 3072 × 1536 matrix times the inputs of 16 rows
@@ -6566,8 +6568,8 @@ static inline void q_b_store_kv_x16_body(
     weight_rows<T_w_q_b_proj, 1536u, 2u, 16u, 0u>::begin(w, w_q_b_proj, row, 3071u, room, lane);
     no_weights w_up;
     weight_rows<T_w_q_b_proj, 1536u, 2u, 16u, 0u>::send_first(w, slice, 4u, lane);
-    EARLIER_DONE;
-    LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+    GRID_WAIT;
+    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
     typedef typename tile_product<1536u, 16u, 4u, 128u, false, weight_rows<T_w_q_b_proj, 1536u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 1536u, 0u, rows_between<true>>>::type product_t;
     typename product_t::shares inputs; // under way before what else the products need
     product_t::begin_inputs(inputs, tile_inputs<act_t, 1536u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
@@ -7027,7 +7029,7 @@ struct k_b_x16_args {
   ulong stride0; // rows between the entries of w_k_b_proj
 };
 
-//: k_b_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t k_b_x16_args no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
+//: k_b_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t k_b_x16_args no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
 // k_b: multiplies.
 template <typename T_w_k_b_proj>
 static inline void k_b_x16_body(
@@ -7051,8 +7053,8 @@ static inline void k_b_x16_body(
   weight_rows<T_w_k_b_proj, 128u, 2u, 16u, 0u>::begin(w, w_k_b_proj + entry * (args.stride0 * T_w_k_b_proj::row_bytes(128u)), row, 511u, room, lane);
   no_weights w_up;
   weight_rows<T_w_k_b_proj, 128u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
   typedef typename tile_product<128u, 16u, 1u, 128u, false, weight_rows<T_w_k_b_proj, 128u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 3072u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
   product_t::begin_inputs(inputs, tile_inputs<act_t, 3072u, 0u, rows_between<true>>{q_rope + entry * 192u, which}, tile, slice, tid, lane);
@@ -7167,7 +7169,7 @@ kernel void k_b_x16_bf16(
 
 //:
 namespace mla {
-//: attend_x16_body using EARLIER_DONE PAGE_ROWS Row act_t cache for_all load_query split_rows store_values tile_scores tile_softmax tile_values whole
+//: attend_x16_body using GRID_WAIT PAGE_ROWS Row act_t cache for_all load_query split_rows store_values tile_scores tile_softmax tile_values whole
 // attend: attends over one split of the latent cache for all heads.
 template <typename T_cache>
 static inline void attend_x16_body(
@@ -7197,10 +7199,10 @@ static inline void attend_x16_body(
   device act_t * out = row_attend_out + split * 8192u;
   device float * out_ml = row_attend_ml + split * 32u;
   if (from == to) {
-    EARLIER_DONE;
+    GRID_WAIT;
     for (uint i = tid; i < 32u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else { // 8 rows of 576 at a time
-    EARLIER_DONE;
+    GRID_WAIT;
     threadgroup float * tile = scratch;
     threadgroup float * shares = tile + 4608u;
     threadgroup float * p = shares + 1024u;
@@ -7231,11 +7233,11 @@ static inline void attend_x16_body(
     for (uint i = tid; i < 32u; i += 256u) out_ml[i] = ml[i];
   }
   } else { // dead rows
-    EARLIER_DONE;
+    GRID_WAIT;
   }
 }
 
-//: attend_x16_f16_body using EARLIER_DONE Row act_t attend_matrix in_acts split_rows whole
+//: attend_x16_f16_body using GRID_WAIT Row act_t attend_matrix in_acts split_rows whole
 // The same of a cache of f16.
 template <typename T_cache>
 static inline void attend_x16_f16_body(
@@ -7265,7 +7267,7 @@ static inline void attend_x16_f16_body(
   device act_t * out = row_attend_out + split * 8192u;
   device float * out_ml = row_attend_ml + split * 32u;
   if (from == to) {
-    EARLIER_DONE;
+    GRID_WAIT;
     for (uint i = tid; i < 32u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else {
     attend_matrix<16u, 512u, 64u, 16u, 16u, 8u, 1u, 16u, T_cache>::attend(
@@ -7273,11 +7275,11 @@ static inline void attend_x16_f16_body(
         0.07216878f, out, out_ml, scratch, sg, lane);
   }
   } else { // dead rows
-    EARLIER_DONE;
+    GRID_WAIT;
   }
 }
 
-//: attend_x16_q8_0_body using EARLIER_DONE Row act_t attend_matrix in_acts split_rows whole
+//: attend_x16_q8_0_body using GRID_WAIT Row act_t attend_matrix in_acts split_rows whole
 // The same of a cache of q8_0.
 template <typename T_cache>
 static inline void attend_x16_q8_0_body(
@@ -7307,7 +7309,7 @@ static inline void attend_x16_q8_0_body(
   device act_t * out = row_attend_out + split * 8192u;
   device float * out_ml = row_attend_ml + split * 32u;
   if (from == to) {
-    EARLIER_DONE;
+    GRID_WAIT;
     for (uint i = tid; i < 32u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else {
     attend_matrix<16u, 512u, 64u, 32u, 16u, 8u, 1u, 16u, T_cache>::attend(
@@ -7315,7 +7317,7 @@ static inline void attend_x16_q8_0_body(
         0.07216878f, out, out_ml, scratch, sg, lane);
   }
   } else { // dead rows
-    EARLIER_DONE;
+    GRID_WAIT;
   }
 }
 //:
@@ -7365,7 +7367,7 @@ kernel void attend_x16_q8_0(
 
 //:
 namespace mla {
-//: combine_x16_body using EARLIER_DONE Row act_t combine_splits in_acts split_rows
+//: combine_x16_body using GRID_WAIT Row act_t combine_splits in_acts split_rows
 // combine: merges the attention splits.
 static inline void combine_x16_body(
     constant Row * current,
@@ -7380,13 +7382,13 @@ static inline void combine_x16_body(
   device const act_t * row_attend_out = attend_out + row_index * 65536u;
   device const float * row_attend_ml = attend_ml + row_index * 256u;
   device act_t * row_o_lat = o_lat + row_index * 8192u;
-  EARLIER_DONE;
+  GRID_WAIT;
   // merges the splits of one head per threadgroup
   const uint entry = (tg % 16u);
   const uint nkv = row_current.nkv, per = split_rows<8u, 16u, 64u>(nkv);
   combine_splits<8u, 16u, 512u, 128u, 1u, in_acts>::run(in_acts{row_attend_out}, row_attend_ml, entry, per, nkv, scratch + 0u, row_o_lat + entry * 512u, tid, sg, lane);
   } else { // dead rows
-    EARLIER_DONE;
+    GRID_WAIT;
   }
 }
 //:
@@ -7410,7 +7412,7 @@ struct v_b_x16_args {
   ulong stride0; // rows between the entries of w_v_b_proj
 };
 
-//: v_b_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t no_weights put_results rows_between store_pair take_results tile_inputs tile_product v_b_x16_args weight_rows
+//: v_b_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t no_weights put_results rows_between store_pair take_results tile_inputs tile_product v_b_x16_args weight_rows
 // v_b: multiplies.
 template <typename T_w_v_b_proj>
 static inline void v_b_x16_body(
@@ -7434,8 +7436,8 @@ static inline void v_b_x16_body(
   weight_rows<T_w_v_b_proj, 512u, 2u, 16u, 0u>::begin(w, w_v_b_proj + entry * (args.stride0 * T_w_v_b_proj::row_bytes(512u)), row, 127u, room, lane);
   no_weights w_up;
   weight_rows<T_w_v_b_proj, 512u, 2u, 16u, 0u>::send_first(w, slice, 4u, lane);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
   typedef typename tile_product<512u, 16u, 4u, 128u, false, weight_rows<T_w_v_b_proj, 512u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 8192u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
   product_t::begin_inputs(inputs, tile_inputs<act_t, 8192u, 0u, rows_between<true>>{o_lat + entry * 512u, which}, tile, slice, tid, lane);
@@ -7561,9 +7563,9 @@ kernel void v_b_x16_bf16(
 
 //:
 namespace mla {
-//: o_proj_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
-// o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one
-// dispatch and the trips of what lies between through memory.
+//: o_proj_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
+// o_proj: multiplies, adds the residual, applies the next norm's weights and makes its partial sums
+// of squares. Fused to save one dispatch and the trips of what lies between through memory.
 template <typename T_w_o_proj>
 static inline void o_proj_x16_body(
     constant Row * current,
@@ -7588,8 +7590,8 @@ static inline void o_proj_x16_body(
   weight_rows<T_w_o_proj, 2048u, 2u, 16u, 0u>::begin(w, w_o_proj, row, 2047u, room, lane);
   no_weights w_up;
   weight_rows<T_w_o_proj, 2048u, 2u, 16u, 0u>::send_first(w, slice, 4u, lane);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
   typedef typename tile_product<2048u, 16u, 4u, 128u, false, weight_rows<T_w_o_proj, 2048u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
   product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{attention, which}, tile, slice, tid, lane);
@@ -7758,9 +7760,9 @@ kernel void o_proj_x16_bf16(
 
 //:
 namespace mla {
-//: gate_up_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t norm_factors put_results result_block rows_between silu_for store_pair take_results tile_inputs tile_product weight_rows
-// gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers.
-// Fused to save three dispatches and the trips of what lies between through memory.
+//: gate_up_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t norm_factors put_results result_block rows_between silu_for store_pair take_results tile_inputs tile_product weight_rows
+// gate_up: finishes the norm of its input, multiplies, applies SwiGLU in registers. Fused to save
+// three dispatches and the trips of what lies between through memory.
 template <typename T_w_gate_proj, typename T_w_up_proj>
 static inline void gate_up_x16_body(
     constant Row * current,
@@ -7785,8 +7787,8 @@ static inline void gate_up_x16_body(
   weight_rows<T_w_up_proj, 2048u, 2u, 16u, 0u>::begin(w_up, w_up_proj, row, 6143u, room + 0u, lane);
   weight_rows<T_w_gate_proj, 2048u, 2u, 16u, 0u>::send_first(w, slice, 4u, lane);
   weight_rows<T_w_up_proj, 2048u, 2u, 16u, 0u>::send_first(w_up, slice, 4u, lane);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
   typedef typename tile_product<2048u, 16u, 4u, 128u, false, weight_rows<T_w_gate_proj, 2048u, 2u, 16u, 0u>, weight_rows<T_w_up_proj, 2048u, 2u, 16u, 0u>, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
   product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
@@ -7931,9 +7933,9 @@ kernel void gate_up_x16_bf16_bf16(
 
 //:
 namespace mla {
-//: down_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
-// down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch
-// and the trips of what lies between through memory.
+//: down_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
+// down: multiplies, adds the residual, applies the next norm's weights and makes its partial sums
+// of squares. Fused to save one dispatch and the trips of what lies between through memory.
 template <typename T_w_down_proj>
 static inline void down_x16_body(
     constant Row * current,
@@ -7958,8 +7960,8 @@ static inline void down_x16_body(
   weight_rows<T_w_down_proj, 6144u, 2u, 16u, 0u>::begin(w, w_down_proj, row, 2047u, room, lane);
   no_weights w_up;
   weight_rows<T_w_down_proj, 6144u, 2u, 16u, 0u>::send_first(w, slice, 4u, lane);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
   typedef typename tile_product<6144u, 16u, 4u, 128u, false, weight_rows<T_w_down_proj, 6144u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 6144u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
   product_t::begin_inputs(inputs, tile_inputs<act_t, 6144u, 0u, rows_between<true>>{swiglu, which}, tile, slice, tid, lane);
@@ -8128,7 +8130,7 @@ kernel void down_x16_bf16(
 
 //:
 namespace mla {
-//: gather_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t
+//: gather_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t
 // moves what the head reads of the rows whose logits are wanted to the front: it multiplies no
 // others.
 static inline void gather_x16_body(
@@ -8137,9 +8139,9 @@ static inline void gather_x16_body(
     device float * ready_squares,
     uint tg, uint tid, ushort sg, ushort lane) {
   if (tg < 1u) {
-    EARLIER_DONE;
+    GRID_WAIT;
     // vectors of 128 elements, one of each per thread
-    LATER_MAY_START;
+    LAUNCH_DEPENDENTS;
     const uint i = tg * 256u + tid;
     if (i < 128u) {
       float x[16]; // all loads, then all stores: a place may be another's source
@@ -8149,9 +8151,9 @@ static inline void gather_x16_body(
       }
     }
   } else {
-    EARLIER_DONE;
+    GRID_WAIT;
     // vectors of 2048 elements, one of each per thread
-    LATER_MAY_START;
+    LAUNCH_DEPENDENTS;
     const uint i = (tg - 1u) * 256u + tid;
     if (i < 2048u) {
       act_t x[16]; // all loads, then all stores: a place may be another's source
@@ -8176,9 +8178,9 @@ kernel void gather_x16(
 
 //:
 namespace mla {
-//: lm_head_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
-// lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and
-// the trips of what lies between through memory.
+//: lm_head_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
+// lm_head: finishes the norm of its input, multiplies. Fused to save one dispatch and the trips of
+// what lies between through memory.
 template <typename T_w_embed_tokens>
 static inline void lm_head_x16_body(
     constant Row * wanted_,
@@ -8200,8 +8202,8 @@ static inline void lm_head_x16_body(
   weight_rows<T_w_embed_tokens, 2048u, 4u, 16u, 0u>::begin(w, w_embed_tokens, row, 128255u, room, lane);
   no_weights w_up;
   weight_rows<T_w_embed_tokens, 2048u, 4u, 16u, 0u>::send_first(w, slice, 4u, lane);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
   typedef typename tile_product<2048u, 16u, 4u, 128u, false, weight_rows<T_w_embed_tokens, 2048u, 4u, 16u, 0u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
   product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
@@ -8282,8 +8284,9 @@ kernel void lm_head_x16_bf16(
 
 //:
 namespace mla {
-//: embed_x512_body using EARLIER_DONE LATER_MAY_START Row act_t sum_group
-// embed: reads the token's embedding row, hands the next norm's input over.
+//: embed_x512_body using GRID_WAIT LAUNCH_DEPENDENTS Row act_t sum_group
+// embed: reads the token's embedding row, applies the next norm's weights and makes its partial
+// sums of squares.
 template <typename T_w_embed_tokens>
 static inline void embed_x512_body(
     constant Row * current,
@@ -8299,9 +8302,9 @@ static inline void embed_x512_body(
   device float * row_x = x_ + row_index * 2048u;
   device act_t * row_ready = ready + row_index * 2048u;
   device float * row_ready_squares = ready_squares + row_index * 64u;
-  EARLIER_DONE;
+  GRID_WAIT;
   // the token's row of the embedding, 2048 wide
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   const uint at = (tg % 8u) * 256u + tid;
   const bool mine = at < 2048u;
   const float v = mine ? T_w_embed_tokens::template element<2048u>(w_embed_tokens + row_current.token * T_w_embed_tokens::row_bytes(2048u), at) : 0.0f;
@@ -8311,7 +8314,7 @@ static inline void embed_x512_body(
   if (mine) row_ready[at] = v * next_norm;
   if (mine && at % 32u == 0u) row_ready_squares[at / 32u] = square;
   } else { // dead rows
-    EARLIER_DONE;
+    GRID_WAIT;
   }
 }
 //:
@@ -8367,10 +8370,10 @@ kernel void embed_x512_bf16(
 
 //:
 namespace mla {
-//: q_a_kv_a_x512_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t lane_sums load_pair no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
-// q_a: finishes the norm of an input handed over, multiplies, hands the next norm's input over.
-// Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save three
-// dispatches and the trips of what lies between through memory.
+//: q_a_kv_a_x512_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t lane_sums load_pair no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
+// q_a: finishes the norm of its input, multiplies, applies the next norm's weights and makes its
+// partial sums of squares. Beside it, kv_a: finishes the norm of its input, multiplies. Fused to
+// save three dispatches and the trips of what lies between through memory.
 template <typename T_w_q_a_proj, typename T_w_kv_a_proj_with_mqa>
 static inline void q_a_kv_a_x512_body(
     constant Row * current,
@@ -8399,7 +8402,7 @@ static inline void q_a_kv_a_x512_body(
     weight_rows<T_w_q_a_proj, 2048u, 4u, 64u, 0u>::begin(w, w_q_a_proj, row, 1535u, room, lane);
     no_weights w_up;
     weight_rows<T_w_q_a_proj, 2048u, 4u, 64u, 0u>::send_first(w, 0u, 1u, lane);
-    EARLIER_DONE;
+    GRID_WAIT;
     typedef typename tile_product<2048u, 64u, 2u, 128u, false, weight_rows<T_w_q_a_proj, 2048u, 4u, 64u, 0u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
     typename product_t::shares inputs; // under way before what else the products need
     product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
@@ -8408,7 +8411,7 @@ static inline void q_a_kv_a_x512_body(
     simdgroup_float8x8 d[32];
     UNROLL for (uint i = 0; i < 32u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
     product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-    LATER_MAY_START;
+    LAUNCH_DEPENDENTS;
     const float2 next_norm = load_pair(&w_next_norm[min(row + lane % 16u * 2u, 1534u)]);
     const uint at = row + lane % 16u * 2u;
     threadgroup const float * blocks = scratch + sg / 2u * 576u;
@@ -8439,7 +8442,7 @@ static inline void q_a_kv_a_x512_body(
       }
     }
     } else { // dead rows
-      EARLIER_DONE;
+      GRID_WAIT;
     }
   } else {
     const uint first_row = (tg - 192u) % 8u * 64u;
@@ -8456,7 +8459,7 @@ static inline void q_a_kv_a_x512_body(
     weight_rows<T_w_kv_a_proj_with_mqa, 2048u, 4u, 64u, 0u>::begin(w, w_kv_a_proj_with_mqa, row, 575u, room, lane);
     no_weights w_up;
     weight_rows<T_w_kv_a_proj_with_mqa, 2048u, 4u, 64u, 0u>::send_first(w, 0u, 1u, lane);
-    EARLIER_DONE;
+    GRID_WAIT;
     typedef typename tile_product<2048u, 64u, 2u, 128u, false, weight_rows<T_w_kv_a_proj_with_mqa, 2048u, 4u, 64u, 0u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
     typename product_t::shares inputs; // under way before what else the products need
     product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
@@ -8465,7 +8468,7 @@ static inline void q_a_kv_a_x512_body(
     simdgroup_float8x8 d[32];
     UNROLL for (uint i = 0; i < 32u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
     product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-    LATER_MAY_START;
+    LAUNCH_DEPENDENTS;
     const uint at = row + lane % 16u * 2u;
     threadgroup const float * blocks = scratch + sg / 2u * 576u;
     UNROLL for (uint n = 0; n < 8u; ++n) {
@@ -8485,7 +8488,7 @@ static inline void q_a_kv_a_x512_body(
       }
     }
     } else { // dead rows
-      EARLIER_DONE;
+      GRID_WAIT;
     }
   }
 }
@@ -8622,9 +8625,9 @@ kernel void q_a_kv_a_x512_bf16_bf16(
 
 //:
 namespace mla {
-//: q_b_x512_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t angle_of no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product turn_by weight_rows
-// q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Fused to
-// save two dispatches and the trips of what lies between through memory.
+//: q_b_x512_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t angle_of no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product turn_by weight_rows
+// q_b: finishes the norm of its input, multiplies, rotates by the position. Fused to save two
+// dispatches and the trips of what lies between through memory.
 template <typename T_w_q_b_proj>
 static inline void q_b_x512_body(
     constant Row * current,
@@ -8649,7 +8652,7 @@ static inline void q_b_x512_body(
   weight_rows<T_w_q_b_proj, 1536u, 4u, 64u, 0u>::begin(w, w_q_b_proj, row, 3071u, room, lane);
   no_weights w_up;
   weight_rows<T_w_q_b_proj, 1536u, 4u, 64u, 0u>::send_first(w, 0u, 1u, lane);
-  EARLIER_DONE;
+  GRID_WAIT;
   typedef typename tile_product<1536u, 64u, 2u, 128u, false, weight_rows<T_w_q_b_proj, 1536u, 4u, 64u, 0u>, no_weights, tile_inputs<act_t, 1536u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
   product_t::begin_inputs(inputs, tile_inputs<act_t, 1536u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
@@ -8658,7 +8661,7 @@ static inline void q_b_x512_body(
   simdgroup_float8x8 d[32];
   UNROLL for (uint i = 0; i < 32u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   const uint dim = (row + lane % 16u * 2u) % 192u;
   const bool turns = dim >= 128u;
   uint positions[2]; // of the tile's rows, in the lanes
@@ -8691,7 +8694,7 @@ static inline void q_b_x512_body(
     }
   }
   } else { // dead rows
-    EARLIER_DONE;
+    GRID_WAIT;
   }
 }
 //:
@@ -8803,7 +8806,7 @@ kernel void q_b_x512_bf16(
 
 //:
 namespace mla {
-//: store_kv_x512_body using EARLIER_DONE PAGE_ROWS Row UNROLL act_t cache norm_factor share total turn_by
+//: store_kv_x512_body using GRID_WAIT PAGE_ROWS Row UNROLL act_t cache norm_factor share total turn_by
 // store_kv: normalises its input itself, rotates by the position, writes the new latent cache row.
 // Fused to save two dispatches and the trips of what lies between through memory.
 template <typename T_cache>
@@ -8828,7 +8831,7 @@ static inline void store_kv_x512_body(
   const uint pair = min(tid, 63u) / 2u; // of the thread's first column
   device const float * cs = rope + (ulong(row_current.pos) * 32u + pair) * 2u;
   float cosine = cs[0], sine = cs[1];
-  EARLIER_DONE;
+  GRID_WAIT;
   float lat[2];
   UNROLL for (uint k = 0; k < 2u; ++k) lat[k] = float(row_kv_a[min(tid + k * 256u, 511u)]);
   for (uint i = tid; i < 64u; i += 256u) {
@@ -8851,7 +8854,7 @@ static inline void store_kv_x512_body(
     if (i < 512u) cache<T_cache, 576u>::put(cache_, page, row_current.pos % PAGE_ROWS, i, lat[k] * factor * weight[k], lane);
   }
   } else { // dead rows
-    EARLIER_DONE;
+    GRID_WAIT;
   }
 }
 //:
@@ -8904,7 +8907,7 @@ struct expand_keys_expand_values_x512_args {
   ulong stride1; // rows between the entries of w_v_b_proj
 };
 
-//: expand_keys_expand_values_x512_body using EARLIER_DONE Row act_t each_page expand_keys_expand_values_x512_args head_pages key_maker share value_maker
+//: expand_keys_expand_values_x512_body using GRID_WAIT Row act_t each_page expand_keys_expand_values_x512_args head_pages key_maker share value_maker
 // expand_keys: makes keys or values of all heads of the latent cache rows that are attended to,
 // which cost many queries less than the latent rows. Beside it, expand_values: makes keys or values
 // of all heads of the latent cache rows that are attended to, which cost many queries less than the
@@ -8921,7 +8924,7 @@ static inline void expand_keys_expand_values_x512_body(
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
   if (tg < 512u) {
-    EARLIER_DONE;
+    GRID_WAIT;
     // 128 columns of each of 16 heads, 64 at a time
     const uint share = tg % 16u, unit = tg / 16u;
     const uint head = unit / 2u, first = unit % 2u * 64u;
@@ -8931,7 +8934,7 @@ static inline void expand_keys_expand_values_x512_body(
     key_maker<T_w_k_b_proj, T_cache, 512u, 64u, 128u, act_t>::begin_maker(maker, w_k_b_proj + head * (args.stride0 * T_w_k_b_proj::row_bytes(128u)), first, head, sg, lane);
     each_page<512u>(maker, pages, scratch, tid, sg, lane);
   } else {
-    EARLIER_DONE;
+    GRID_WAIT;
     // 128 columns of each of 16 heads, 128 at a time
     const uint share = (tg - 512u) % 32u, unit = (tg - 512u) / 32u;
     const uint head = unit / 1u, first = unit % 1u * 128u;
@@ -9283,7 +9286,7 @@ kernel void expand_keys_expand_values_x512_bf16_q8_0_bf16(
 
 //:
 namespace mla {
-//: attention_x512_body using EARLIER_DONE Row act_t attend_heads head_cache head_rows score_scales
+//: attention_x512_body using GRID_WAIT Row act_t attend_heads head_cache head_rows score_scales
 // attention: attends with each head of some rows to its expanded keys and values.
 static inline void attention_x512_body(
     constant Row * current,
@@ -9293,7 +9296,7 @@ static inline void attention_x512_body(
     device act_t * attention,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  EARLIER_DONE;
+  GRID_WAIT;
   // 32 rows of a head; the last rows', which have the most to read, begin first
   const uint head = tg % 16u, first = (15u - tg / 16u) * 32u;
   const score_scales scales{0.07216878f, 0.0f, 1u};
@@ -9320,9 +9323,9 @@ kernel void attention_x512(
 
 //:
 namespace mla {
-//: o_proj_x512_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
-// o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one
-// dispatch and the trips of what lies between through memory.
+//: o_proj_x512_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
+// o_proj: multiplies, adds the residual, applies the next norm's weights and makes its partial sums
+// of squares. Fused to save one dispatch and the trips of what lies between through memory.
 template <typename T_w_o_proj>
 static inline void o_proj_x512_body(
     constant Row * current,
@@ -9349,14 +9352,14 @@ static inline void o_proj_x512_body(
   weight_rows<T_w_o_proj, 2048u, 4u, 64u, 0u>::begin(w, w_o_proj, row, 2047u, room, lane);
   no_weights w_up;
   weight_rows<T_w_o_proj, 2048u, 4u, 64u, 0u>::send_first(w, 0u, 1u, lane);
-  EARLIER_DONE;
+  GRID_WAIT;
   typedef typename tile_product<2048u, 64u, 2u, 256u, false, weight_rows<T_w_o_proj, 2048u, 4u, 64u, 0u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
   product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{attention, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[32];
   UNROLL for (uint i = 0; i < 32u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   float2 residuals[16]; // all of them under way together
   UNROLL for (uint k = 0; k < 16u; ++k) {
     const uint at = min(row + lane % 16u * 2u, 2046u), i = k % 2u;
@@ -9394,7 +9397,7 @@ static inline void o_proj_x512_body(
     }
   }
   } else { // dead rows
-    EARLIER_DONE;
+    GRID_WAIT;
   }
 }
 //:
@@ -9522,9 +9525,9 @@ kernel void o_proj_x512_bf16(
 
 //:
 namespace mla {
-//: gate_up_x512_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t norm_factors put_results result_block rows_between silu_for store_pair take_results tile_inputs tile_product weight_rows
-// gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers.
-// Fused to save three dispatches and the trips of what lies between through memory.
+//: gate_up_x512_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t norm_factors put_results result_block rows_between silu_for store_pair take_results tile_inputs tile_product weight_rows
+// gate_up: finishes the norm of its input, multiplies, applies SwiGLU in registers. Fused to save
+// three dispatches and the trips of what lies between through memory.
 template <typename T_w_gate_proj, typename T_w_up_proj>
 static inline void gate_up_x512_body(
     constant Row * current,
@@ -9551,7 +9554,7 @@ static inline void gate_up_x512_body(
   weight_rows<T_w_up_proj, 2048u, 2u, 64u, 0u>::begin(w_up, w_up_proj, row, 6143u, room + 0u, lane);
   weight_rows<T_w_gate_proj, 2048u, 2u, 64u, 0u>::send_first(w, 0u, 1u, lane);
   weight_rows<T_w_up_proj, 2048u, 2u, 64u, 0u>::send_first(w_up, 0u, 1u, lane);
-  EARLIER_DONE;
+  GRID_WAIT;
   typedef typename tile_product<2048u, 64u, 1u, 128u, false, weight_rows<T_w_gate_proj, 2048u, 2u, 64u, 0u>, weight_rows<T_w_up_proj, 2048u, 2u, 64u, 0u>, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
   product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
@@ -9560,7 +9563,7 @@ static inline void gate_up_x512_body(
   simdgroup_float8x8 d[32];
   UNROLL for (uint i = 0; i < 32u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 1u * 320u;
   threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
@@ -9589,7 +9592,7 @@ static inline void gate_up_x512_body(
     }
   }
   } else { // dead rows
-    EARLIER_DONE;
+    GRID_WAIT;
   }
 }
 //:
@@ -9701,9 +9704,9 @@ kernel void gate_up_x512_bf16_bf16(
 
 //:
 namespace mla {
-//: down_x512_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
-// down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch
-// and the trips of what lies between through memory.
+//: down_x512_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
+// down: multiplies, adds the residual, applies the next norm's weights and makes its partial sums
+// of squares. Fused to save one dispatch and the trips of what lies between through memory.
 template <typename T_w_down_proj>
 static inline void down_x512_body(
     constant Row * current,
@@ -9730,14 +9733,14 @@ static inline void down_x512_body(
   weight_rows<T_w_down_proj, 6144u, 4u, 64u, 0u>::begin(w, w_down_proj, row, 2047u, room, lane);
   no_weights w_up;
   weight_rows<T_w_down_proj, 6144u, 4u, 64u, 0u>::send_first(w, 0u, 1u, lane);
-  EARLIER_DONE;
+  GRID_WAIT;
   typedef typename tile_product<6144u, 64u, 2u, 256u, false, weight_rows<T_w_down_proj, 6144u, 4u, 64u, 0u>, no_weights, tile_inputs<act_t, 6144u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
   product_t::begin_inputs(inputs, tile_inputs<act_t, 6144u, 0u, rows_between<true>>{swiglu, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[32];
   UNROLL for (uint i = 0; i < 32u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   float2 residuals[16]; // all of them under way together
   UNROLL for (uint k = 0; k < 16u; ++k) {
     const uint at = min(row + lane % 16u * 2u, 2046u), i = k % 2u;
@@ -9775,7 +9778,7 @@ static inline void down_x512_body(
     }
   }
   } else { // dead rows
-    EARLIER_DONE;
+    GRID_WAIT;
   }
 }
 //:
@@ -9903,7 +9906,7 @@ kernel void down_x512_bf16(
 
 //:
 namespace mla {
-//: gather_x16_2_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t
+//: gather_x16_2_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t
 // moves what the head reads of the rows whose logits are wanted to the front: it multiplies no
 // others.
 static inline void gather_x16_2_body(
@@ -9912,9 +9915,9 @@ static inline void gather_x16_2_body(
     device float * ready_squares,
     uint tg, uint tid, ushort sg, ushort lane) {
   if (tg < 1u) {
-    EARLIER_DONE;
+    GRID_WAIT;
     // vectors of 64 elements, one of each per thread
-    LATER_MAY_START;
+    LAUNCH_DEPENDENTS;
     const uint i = tg * 256u + tid;
     if (i < 64u) {
       float x[16]; // all loads, then all stores: a place may be another's source
@@ -9924,9 +9927,9 @@ static inline void gather_x16_2_body(
       }
     }
   } else {
-    EARLIER_DONE;
+    GRID_WAIT;
     // vectors of 2048 elements, one of each per thread
-    LATER_MAY_START;
+    LAUNCH_DEPENDENTS;
     const uint i = (tg - 1u) * 256u + tid;
     if (i < 2048u) {
       act_t x[16]; // all loads, then all stores: a place may be another's source
@@ -9951,9 +9954,9 @@ kernel void gather_x16_2(
 
 //:
 namespace mla {
-//: lm_head_x16_2_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
-// lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and
-// the trips of what lies between through memory.
+//: lm_head_x16_2_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
+// lm_head: finishes the norm of its input, multiplies. Fused to save one dispatch and the trips of
+// what lies between through memory.
 template <typename T_w_embed_tokens>
 static inline void lm_head_x16_2_body(
     constant Row * wanted_,
@@ -9975,8 +9978,8 @@ static inline void lm_head_x16_2_body(
   weight_rows<T_w_embed_tokens, 2048u, 4u, 16u, 0u>::begin(w, w_embed_tokens, row, 128255u, room, lane);
   no_weights w_up;
   weight_rows<T_w_embed_tokens, 2048u, 4u, 16u, 0u>::send_first(w, slice, 4u, lane);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
   typedef typename tile_product<2048u, 16u, 4u, 128u, false, weight_rows<T_w_embed_tokens, 2048u, 4u, 16u, 0u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
   product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
@@ -10057,7 +10060,7 @@ kernel void lm_head_x16_2_bf16(
 
 //:
 namespace mla {
-//: sample_scan_body using EARLIER_DONE LATER_MAY_START Sampling best_key penalise rank_of settle share_best unrank
+//: sample_scan_body using GRID_WAIT LAUNCH_DEPENDENTS Sampling best_key penalise rank_of settle share_best unrank
 // logits without NaN and infinities, with bias and penalties; the best of each threadgroup.
 static inline void sample_scan_body(
     device const float * logits_,
@@ -10069,9 +10072,9 @@ static inline void sample_scan_body(
     device uint * top_ids,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  EARLIER_DONE;
+  GRID_WAIT;
   // 128256 logits, 256 per threadgroup
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   threadgroup uint * work = (threadgroup uint *)scratch;
   const uint g = tg;
   uint best = 0u, at = 0xffffffffu;
@@ -10109,7 +10112,7 @@ kernel void sample_scan(
 
 //:
 namespace mla {
-//: sample_pick_body using EARLIER_DONE LATER_MAY_START Row Sampling best_key rank_of remember sample_token share_best
+//: sample_pick_body using GRID_WAIT LAUNCH_DEPENDENTS Row Sampling best_key rank_of remember sample_token share_best
 // the best token, or top-k, top-p, min-p, temperature and a draw; makes the row that of the token.
 static inline void sample_pick_body(
     device Sampling * state_,
@@ -10124,9 +10127,9 @@ static inline void sample_pick_body(
     device Row * current,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  EARLIER_DONE;
+  GRID_WAIT;
   // one of 128256 tokens
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   threadgroup uint * work = (threadgroup uint *)scratch;
   // What the end needs is loaded first, so that it arrives with the rest.
   const float inv_temperature = state_->inv_temperature;
@@ -10184,7 +10187,7 @@ kernel void sample_pick(
 
 //:
 namespace mla {
-//: picks_scan_body using Adjust EARLIER_DONE LATER_MAY_START Pick UNROLL entry_of penalise rank_of settle unrank
+//: picks_scan_body using Adjust GRID_WAIT LAUNCH_DEPENDENTS Pick UNROLL entry_of penalise rank_of settle unrank
 // logits of all rows behind which a token is picked, without NaN and infinities, with bias and
 // penalties, of the tokens that may be picked; the best of each threadgroup.
 static inline void picks_scan_body(
@@ -10196,9 +10199,9 @@ static inline void picks_scan_body(
     device float * tops_,
     device uint * top_ids,
     uint tg, uint tid, ushort sg, ushort lane) {
-  EARLIER_DONE;
+  GRID_WAIT;
   // 128256 logits of each pick, 256 per simdgroup: all loads at once, and nothing to wait for behind them
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   const uint at_pick = tg / 63u, nth = tg % 63u * 8u + sg;
   device const Pick * pick = picks + at_pick;
   if (pick->row != 4294967295u && nth < 501u) {
@@ -10253,7 +10256,7 @@ kernel void picks_scan(
 
 //:
 namespace mla {
-//: picks_pick_body using EARLIER_DONE LATER_MAY_START Pick Row best_key rank_of sample_token share_best
+//: picks_pick_body using GRID_WAIT LAUNCH_DEPENDENTS Pick Row best_key rank_of sample_token share_best
 // the best token of each row, or top-k, top-p, min-p, temperature and a draw: a threadgroup for
 // each, which makes the row that of the token.
 static inline void picks_pick_body(
@@ -10267,9 +10270,9 @@ static inline void picks_pick_body(
     device Row * current,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  EARLIER_DONE;
+  GRID_WAIT;
   // one of 128256 tokens for each pick
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   threadgroup uint * work = (threadgroup uint *)scratch;
   const uint at_pick = tg;
   device Pick * pick = picks + at_pick;
@@ -10332,7 +10335,7 @@ kernel void picks_pick(
 
 //:
 namespace mla {
-//: attend_apple7_body using EARLIER_DONE PAGE_ROWS Row act_t cache for_all load_query split_rows store_values tile_scores tile_softmax tile_values whole
+//: attend_apple7_body using GRID_WAIT PAGE_ROWS Row act_t cache for_all load_query split_rows store_values tile_scores tile_softmax tile_values whole
 // attend: attends over one split of the latent cache for all heads. For GPUs of class apple7, whose
 // threads have fewer registers.
 template <typename T_cache>
@@ -10356,10 +10359,10 @@ static inline void attend_apple7_body(
   device act_t * out = attend_out + split * 8192u;
   device float * out_ml = attend_ml + split * 32u;
   if (from == to) {
-    EARLIER_DONE;
+    GRID_WAIT;
     for (uint i = tid; i < 32u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else { // 8 rows of 576 at a time
-    EARLIER_DONE;
+    GRID_WAIT;
     threadgroup float * tile = scratch;
     threadgroup float * shares = tile + 4608u;
     threadgroup float * p = shares + 1024u;
@@ -10391,7 +10394,7 @@ static inline void attend_apple7_body(
   }
 }
 
-//: attend_apple7_f16_body using EARLIER_DONE Row act_t attend_matrix in_acts split_rows whole
+//: attend_apple7_f16_body using GRID_WAIT Row act_t attend_matrix in_acts split_rows whole
 // The same of a cache of f16.
 template <typename T_cache>
 static inline void attend_apple7_f16_body(
@@ -10414,7 +10417,7 @@ static inline void attend_apple7_f16_body(
   device act_t * out = attend_out + split * 8192u;
   device float * out_ml = attend_ml + split * 32u;
   if (from == to) {
-    EARLIER_DONE;
+    GRID_WAIT;
     for (uint i = tid; i < 32u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else {
     attend_matrix<16u, 512u, 64u, 16u, 16u, 8u, 1u, 1u, T_cache>::attend(
@@ -10423,7 +10426,7 @@ static inline void attend_apple7_f16_body(
   }
 }
 
-//: attend_apple7_q8_0_body using EARLIER_DONE Row act_t attend_matrix in_acts split_rows whole
+//: attend_apple7_q8_0_body using GRID_WAIT Row act_t attend_matrix in_acts split_rows whole
 // The same of a cache of q8_0.
 template <typename T_cache>
 static inline void attend_apple7_q8_0_body(
@@ -10446,7 +10449,7 @@ static inline void attend_apple7_q8_0_body(
   device act_t * out = attend_out + split * 8192u;
   device float * out_ml = attend_ml + split * 32u;
   if (from == to) {
-    EARLIER_DONE;
+    GRID_WAIT;
     for (uint i = tid; i < 32u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else {
     attend_matrix<16u, 512u, 64u, 16u, 16u, 8u, 1u, 1u, T_cache>::attend(
@@ -10501,7 +10504,7 @@ kernel void attend_apple7_q8_0(
 
 //:
 namespace mla {
-//: attend_x16_apple7_body using EARLIER_DONE PAGE_ROWS Row act_t cache for_all load_query split_rows store_values tile_scores tile_softmax tile_values whole
+//: attend_x16_apple7_body using GRID_WAIT PAGE_ROWS Row act_t cache for_all load_query split_rows store_values tile_scores tile_softmax tile_values whole
 // attend: attends over one split of the latent cache for all heads. For GPUs of class apple7, whose
 // threads have fewer registers.
 template <typename T_cache>
@@ -10532,10 +10535,10 @@ static inline void attend_x16_apple7_body(
   device act_t * out = row_attend_out + split * 8192u;
   device float * out_ml = row_attend_ml + split * 32u;
   if (from == to) {
-    EARLIER_DONE;
+    GRID_WAIT;
     for (uint i = tid; i < 32u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else { // 8 rows of 576 at a time
-    EARLIER_DONE;
+    GRID_WAIT;
     threadgroup float * tile = scratch;
     threadgroup float * shares = tile + 4608u;
     threadgroup float * p = shares + 1024u;
@@ -10566,11 +10569,11 @@ static inline void attend_x16_apple7_body(
     for (uint i = tid; i < 32u; i += 256u) out_ml[i] = ml[i];
   }
   } else { // dead rows
-    EARLIER_DONE;
+    GRID_WAIT;
   }
 }
 
-//: attend_x16_apple7_f16_body using EARLIER_DONE Row act_t attend_matrix in_acts split_rows whole
+//: attend_x16_apple7_f16_body using GRID_WAIT Row act_t attend_matrix in_acts split_rows whole
 // The same of a cache of f16.
 template <typename T_cache>
 static inline void attend_x16_apple7_f16_body(
@@ -10600,7 +10603,7 @@ static inline void attend_x16_apple7_f16_body(
   device act_t * out = row_attend_out + split * 8192u;
   device float * out_ml = row_attend_ml + split * 32u;
   if (from == to) {
-    EARLIER_DONE;
+    GRID_WAIT;
     for (uint i = tid; i < 32u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else {
     attend_matrix<16u, 512u, 64u, 16u, 16u, 8u, 1u, 16u, T_cache>::attend(
@@ -10608,11 +10611,11 @@ static inline void attend_x16_apple7_f16_body(
         0.07216878f, out, out_ml, scratch, sg, lane);
   }
   } else { // dead rows
-    EARLIER_DONE;
+    GRID_WAIT;
   }
 }
 
-//: attend_x16_apple7_q8_0_body using EARLIER_DONE Row act_t attend_matrix in_acts split_rows whole
+//: attend_x16_apple7_q8_0_body using GRID_WAIT Row act_t attend_matrix in_acts split_rows whole
 // The same of a cache of q8_0.
 template <typename T_cache>
 static inline void attend_x16_apple7_q8_0_body(
@@ -10642,7 +10645,7 @@ static inline void attend_x16_apple7_q8_0_body(
   device act_t * out = row_attend_out + split * 8192u;
   device float * out_ml = row_attend_ml + split * 32u;
   if (from == to) {
-    EARLIER_DONE;
+    GRID_WAIT;
     for (uint i = tid; i < 32u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else {
     attend_matrix<16u, 512u, 64u, 16u, 16u, 8u, 1u, 16u, T_cache>::attend(
@@ -10650,7 +10653,7 @@ static inline void attend_x16_apple7_q8_0_body(
         0.07216878f, out, out_ml, scratch, sg, lane);
   }
   } else { // dead rows
-    EARLIER_DONE;
+    GRID_WAIT;
   }
 }
 //:

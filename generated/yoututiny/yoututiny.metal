@@ -21,12 +21,12 @@
 #define UNROLL _Pragma("clang loop unroll(full)")
 #endif
 
-//: WEIGHTS_SOON WEIGHTS_NEAR EARLIER_DONE LATER_MAY_START
-#ifndef WEIGHTS_SOON
-#define WEIGHTS_SOON(rows, bytes)
-#define WEIGHTS_NEAR(rows, bytes)
-#define EARLIER_DONE
-#define LATER_MAY_START
+//: PREFETCH_L2 PREFETCH_L1 GRID_WAIT LAUNCH_DEPENDENTS
+#ifndef PREFETCH_L2
+#define PREFETCH_L2(rows, bytes)
+#define PREFETCH_L1(rows, bytes)
+#define GRID_WAIT
+#define LAUNCH_DEPENDENTS
 #endif
 
 //:
@@ -678,13 +678,13 @@ static inline half half_of(uint word, uint i) { return i % 2u == 0u ? as_type<ha
 //: byte_of
 static inline char byte_of(uint word, uint i) { return char(word >> i % 4u * 8u & 0xffu); }
 
-//: dealt
+//: lane_layout
 template <typename T, uint BLOCKS, uint LANES>
-struct dealt { typedef T format; };
+struct lane_layout { typedef T format; };
 
-//: dealt
+//: lane_layout
 template <template <uint> class T, uint SHARE, uint BLOCKS, uint LANES>
-struct dealt<T<SHARE>, BLOCKS, LANES> {
+struct lane_layout<T<SHARE>, BLOCKS, LANES> {
   enum : uint { PASSES = (BLOCKS * SHARE + LANES - 1u) / LANES, HALF_PASSES = (2u * BLOCKS * SHARE + LANES - 1u) / LANES };
   typedef T<(uint(HALF_PASSES) < 2u * uint(PASSES) ? 2u * SHARE : SHARE)> format;
 };
@@ -708,10 +708,10 @@ static inline void take_block(device const uchar * w, in_rows<X, ROWS, STRIDE> x
   UNROLL for (ushort i = 0; i < ROWS; ++i) T::template step<N, COLS>(w, input_of(x, i), b, part, sum + i * N);
 }
 
-//: dot_one using IN_FLIGHT dealt share take_block
+//: dot_one using IN_FLIGHT lane_layout share take_block
 template <typename FORMAT, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X>
 static inline void dot_one(device const uchar * w, X x, uint begin, uint end, uint lane, thread float * sum) {
-  typedef typename dealt<FORMAT, COLS / FORMAT::COLUMNS, LANES>::format T;
+  typedef typename lane_layout<FORMAT, COLS / FORMAT::COLUMNS, LANES>::format T;
   const uint share = T::share(COLS), pass = LANES / share, last = end / T::COLUMNS;
   const uint mine = lane / share, part = lane % share;
   uint b = begin / T::COLUMNS;
@@ -719,13 +719,13 @@ static inline void dot_one(device const uchar * w, X x, uint begin, uint end, ui
   if (b + mine < last) take_block<T, N, COLS>(w, x, b + mine, part, sum);
 }
 
-//: dot_both using BOTH_IN_FLIGHT dealt dot_one share take_block
+//: dot_both using BOTH_IN_FLIGHT dot_one lane_layout share take_block
 template <typename FORMAT, typename OTHER, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X>
 static inline void dot_both(device const uchar * w, device const uchar * u, X x, uint begin, uint end, uint lane,
                             thread float * sum_w, thread float * sum_u) {
   enum : uint { EACH = (FLIGHT + 1u) / 2u };
-  typedef typename dealt<FORMAT, COLS / FORMAT::COLUMNS, LANES>::format T;
-  typedef typename dealt<OTHER, COLS / OTHER::COLUMNS, LANES>::format U;
+  typedef typename lane_layout<FORMAT, COLS / FORMAT::COLUMNS, LANES>::format T;
+  typedef typename lane_layout<OTHER, COLS / OTHER::COLUMNS, LANES>::format U;
   if (uint(T::COLUMNS) == uint(U::COLUMNS) && T::share(COLS) == U::share(COLS)) {
     const uint share = T::share(COLS), pass = LANES / share, last = end / T::COLUMNS;
     const uint mine = lane / share, part = lane % share;
@@ -744,15 +744,15 @@ static inline void dot_both(device const uchar * w, device const uchar * u, X x,
   }
 }
 
-//: held using load
+//: preloaded using load
 template <typename T, ushort N, uint COLS>
-struct held {
+struct preloaded {
   enum : bool { HOLDS = false };
 
-  static inline void load(device const uchar *, uint, uint, thread held &) {}
+  static inline void load(device const uchar *, uint, uint, thread preloaded &) {}
 
   template <typename X>
-  static inline void multiply(thread const held &, X, uint, uint, thread float *) {}
+  static inline void multiply(thread const preloaded &, X, uint, uint, thread float *) {}
 };
 
 //: take_held
@@ -767,11 +767,11 @@ static inline void take_held(thread const HELD & h, in_rows<X, ROWS, STRIDE> x, 
   UNROLL for (ushort i = 0; i < ROWS; ++i) HELD::multiply(h, input_of(x, i), b, part, sum + i * N);
 }
 
-//: first_pass using dealt held take_held
+//: first_pass using lane_layout preloaded take_held
 template <typename FORMAT, ushort N, uint COLS, uint LANES, uint MATRICES>
 struct first_pass {
-  typedef typename dealt<FORMAT, COLS / FORMAT::COLUMNS, LANES>::format T;
-  typedef held<T, N, COLS> block;
+  typedef typename lane_layout<FORMAT, COLS / FORMAT::COLUMNS, LANES>::format T;
+  typedef preloaded<T, N, COLS> block;
   enum : bool { HOLDS = block::HOLDS && MATRICES * sizeof(block) <= 128u };
   block h;
 
@@ -1318,7 +1318,7 @@ struct sent_eight {
     else eight_inputs<X>::none(s.e);
   }
   template <uint TERM>
-  static inline void land(thread const sent_eight & s, threadgroup half * to) { *(threadgroup uint4 *)to = eight_inputs<X>::template halves<TERM>(s.e); }
+  static inline void put(thread const sent_eight & s, threadgroup half * to) { *(threadgroup uint4 *)to = eight_inputs<X>::template halves<TERM>(s.e); }
 };
 //: sent_eight using sixteen_bytes
 template <> struct sent_eight<half> {
@@ -1327,7 +1327,7 @@ template <> struct sent_eight<half> {
   template <bool NEAR>
   static inline void send(thread sent_eight & s, threadgroup half * to, device const half * p, uint n) { sixteen_bytes::begin_copy<NEAR>(s.v, (threadgroup uint4 *)to, (device const uint4 *)p, 2u * n); }
   template <uint TERM>
-  static inline void land(thread const sent_eight & s, threadgroup half * to) { sixteen_bytes::end_copy(s.v, (threadgroup uint4 *)to); }
+  static inline void put(thread const sent_eight & s, threadgroup half * to) { sixteen_bytes::end_copy(s.v, (threadgroup uint4 *)to); }
 };
 
 //: columns_from
@@ -1367,7 +1367,7 @@ struct batch_product {
   }
   template <uint TERM>
   static inline void land_inputs(thread const shares & s, threadgroup half * tiles, uint nth, ushort lane) {
-    UNROLL for (uint k = 0; k < EIGHTS; ++k) eight_t::template land<TERM>(s.e[nth * EIGHTS + k], place_of(tiles + nth * TILE, k, lane));
+    UNROLL for (uint k = 0; k < EIGHTS; ++k) eight_t::template put<TERM>(s.e[nth * EIGHTS + k], place_of(tiles + nth * TILE, k, lane));
   }
 
   static inline void begin_steps(thread shares & s, INPUTS x, threadgroup half * tiles, uint slice, uint, ushort lane) {
@@ -1487,7 +1487,7 @@ struct prompt_product {
   template <uint TERM>
   static inline void land_part(thread const shares & s, threadgroup half * buffer, uint tid) {
     UNROLL for (uint k = 0; k < EIGHTS; ++k)
-      if (has(k, tid)) eight_t::template land<TERM>(s.e[k], place_of(buffer, k, tid));
+      if (has(k, tid)) eight_t::template put<TERM>(s.e[k], place_of(buffer, k, tid));
   }
 
   static inline void begin_steps(thread shares & s, INPUTS x, threadgroup half * tile, uint, uint tid, ushort) {
@@ -1645,7 +1645,7 @@ static inline float part_at(float4 w, uint e) { return w[e]; }
 //: part_at using high_half low_half
 static inline float part_at(uint2 w, uint e) { return e % 2u == 0u ? low_half(w[e / 2u]) : high_half(w[e / 2u]); }
 
-//: combine_splits using LATER_MAY_START UNROLL load_words part_at parts_of
+//: combine_splits using LAUNCH_DEPENDENTS UNROLL load_words part_at parts_of
 template <uint COUNT, uint HEADS, uint DIM, uint THREADS, uint TEAMS, typename X>
 struct combine_splits {
   enum : uint {
@@ -1728,7 +1728,7 @@ struct combine_splits {
     words_t v[AT_ONCE * LOADS];
     load_ml(ml, head, per, nkv, m, l, lane);
     load_parts(out, head, team, per, rows, v, tid);
-    LATER_MAY_START; // whose weights are more than what is left to load here
+    LAUNCH_DEPENDENTS; // whose weights are more than what is left to load here
     if (TURNS > 1u && 32u * per < nkv) {
       weigh<TURNS>(m, l, factors, sg, lane);
     } else {
@@ -2361,7 +2361,7 @@ static inline void multiply_matrix(thread simdgroup_float8x8 * d, uint dn, threa
 template <typename X>
 static inline void load_query4(X x, uint i, thread float * y) { load4(x, i, y); }
 
-//: attend_matrix using EARLIER_DONE LATER_MAY_START LOAD_FOUR PAGE_ROWS UNROLL cache for_all load_blocks load_query4 load_rows look multiply_matrix rows_seen scale_rows score_scale store_scaled
+//: attend_matrix using GRID_WAIT LAUNCH_DEPENDENTS LOAD_FOUR PAGE_ROWS UNROLL cache for_all load_blocks load_query4 load_rows look multiply_matrix rows_seen scale_rows score_scale store_scaled
 template <uint HEADS, uint LAT, uint PE, uint TILE, uint PIECE, uint SIMDGROUPS, uint TERMS, uint NEW, typename T>
 struct attend_matrix {
   typedef cache<T, LAT + PE> cache_t;
@@ -2672,17 +2672,17 @@ struct attend_matrix {
       load_rows<true, false>(tile, n, there, next, sg, lane);
       load_scales<true, false>(tile, n, there, next, sg, lane);
     }
-    EARLIER_DONE;
+    GRID_WAIT;
     load_queries(q_abs, abs_stride, q_pe, pe_stride, left, sg, lane);
     if (!EARLY || there < to - from + cache_t::NEIGHBOURS) {
       load_rows<!EARLY, true>(tile, n, there, next, sg, lane);
       load_scales<!EARLY, true>(tile, n, there, next, sg, lane);
     }
-    if (from + n == to) LATER_MAY_START; // no rows are left to load, whose way their weights would be in
+    if (from + n == to) LAUNCH_DEPENDENTS; // no rows are left to load, whose way their weights would be in
     form_rows(next, n, m, keys, values, sg, lane);
     form_queries(left, m, q, sg, lane);
     walk<true>(for_all{n, scale}, cache, pages, tile, following, from, n, to, nkv, next, keys, values, q, m, o, reference, sum, sg, lane);
-    LATER_MAY_START;
+    LAUNCH_DEPENDENTS;
     store(o, m, out, sg, lane);
     store_ml(reference, sum, ml, sg, lane);
   }
@@ -2691,8 +2691,9 @@ struct attend_matrix {
 } // namespace mla
 
 namespace mla {
-//: embed_body using EARLIER_DONE LATER_MAY_START Row act_t sum_group
-// embed: reads the token's embedding row, hands the next norm's input over.
+//: embed_body using GRID_WAIT LAUNCH_DEPENDENTS Row act_t sum_group
+// embed: reads the token's embedding row, applies the next norm's weights and makes its partial
+// sums of squares.
 template <typename T_w_embed_tokens>
 static inline void embed_body(
     constant Row & current,
@@ -2702,9 +2703,9 @@ static inline void embed_body(
     device act_t * ready,
     device float * ready_squares,
     uint tg, uint tid, ushort sg, ushort lane) {
-  EARLIER_DONE;
+  GRID_WAIT;
   // the token's row of the embedding, 96 wide
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   const uint at = tg * 128u + tid;
   const bool mine = at < 96u;
   const float v = mine ? T_w_embed_tokens::template element<96u>(w_embed_tokens + current.token * T_w_embed_tokens::row_bytes(96u), at) : 0.0f;
@@ -2731,10 +2732,10 @@ kernel void embed_f32(
 
 //:
 namespace mla {
-//: q_a_kv_a_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON act_t dot_held first_pass in_acts load_partials norm_factor own sum_group sum_lanes sum_of
-// q_a: finishes the norm of an input handed over, multiplies, hands the next norm's input over.
-// Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save three
-// dispatches and the trips of what lies between through memory.
+//: q_a_kv_a_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t dot_held first_pass in_acts load_partials norm_factor own sum_group sum_lanes sum_of
+// q_a: finishes the norm of its input, multiplies, applies the next norm's weights and makes its
+// partial sums of squares. Beside it, kv_a: finishes the norm of its input, multiplies. Fused to
+// save three dispatches and the trips of what lies between through memory.
 template <typename T_w_q_a_proj, typename T_w_kv_a_proj_with_mqa>
 static inline void q_a_kv_a_body(
     device const uchar * w_q_a_proj,
@@ -2754,11 +2755,11 @@ static inline void q_a_kv_a_body(
     const uint at = first + lane; // lane r finishes row r
     const bool mine = lane < 4;
     device const uchar * w = w_q_a_proj + first * T_w_q_a_proj::row_bytes(96u);
-    WEIGHTS_SOON(w, 4u * T_w_q_a_proj::row_bytes(96u));
+    PREFETCH_L2(w, 4u * T_w_q_a_proj::row_bytes(96u));
     first_pass<T_w_q_a_proj, 4, 96u, 32u, 1u> held_w;
     first_pass<T_w_q_a_proj, 4, 96u, 32u, 1u>::fetch(w, lane, held_w);
-    EARLIER_DONE;
-    LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+    GRID_WAIT;
+    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
     const float next_norm = mine ? w_next_norm[at] : 0.0f;
     float sum[4] = {};
     float partials[1];
@@ -2782,11 +2783,11 @@ static inline void q_a_kv_a_body(
     const uint at = first + lane; // lane r finishes row r
     const bool mine = lane < 4;
     device const uchar * w = w_kv_a_proj_with_mqa + first * T_w_kv_a_proj_with_mqa::row_bytes(96u);
-    WEIGHTS_SOON(w, 4u * T_w_kv_a_proj_with_mqa::row_bytes(96u));
+    PREFETCH_L2(w, 4u * T_w_kv_a_proj_with_mqa::row_bytes(96u));
     first_pass<T_w_kv_a_proj_with_mqa, 4, 96u, 32u, 1u> held_w;
     first_pass<T_w_kv_a_proj_with_mqa, 4, 96u, 32u, 1u>::fetch(w, lane, held_w);
-    EARLIER_DONE;
-    LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+    GRID_WAIT;
+    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
     float sum[4] = {};
     float partials[1];
     load_partials<24u, 32u>(ready_squares, lane, partials);
@@ -2820,10 +2821,10 @@ kernel void q_a_kv_a_f32_f32(
 
 //:
 namespace mla {
-//: q_b_store_kv_body using EARLIER_DONE LATER_MAY_START PAGE_ROWS Row UNROLL WEIGHTS_SOON act_t cache dot_held first_pass in_acts load_partials norm_factor own share sum_lanes sum_of total turn_by
-// q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it,
-// store_kv: normalises its input itself, rotates by the position, writes the new latent cache row.
-// Fused to save five dispatches and the trips of what lies between through memory.
+//: q_b_store_kv_body using GRID_WAIT LAUNCH_DEPENDENTS PAGE_ROWS PREFETCH_L2 Row UNROLL act_t cache dot_held first_pass in_acts load_partials norm_factor own share sum_lanes sum_of total turn_by
+// q_b: finishes the norm of its input, multiplies, rotates by the position. Beside it, store_kv:
+// normalises its input itself, rotates by the position, writes the new latent cache row. Fused to
+// save five dispatches and the trips of what lies between through memory.
 template <typename T_w_q_b_proj, typename T_cache>
 static inline void q_b_store_kv_body(
     device const uchar * w_q_b_proj,
@@ -2847,7 +2848,7 @@ static inline void q_b_store_kv_body(
     const uint pair = min(tid, 15u) / 2u; // of the thread's first column
     device const float * cs = rope + (ulong(current.pos) * 8u + pair) * 2u;
     float cosine = cs[0], sine = cs[1];
-    EARLIER_DONE;
+    GRID_WAIT;
     float lat[1];
     UNROLL for (uint k = 0; k < 1u; ++k) lat[k] = float(kv_a[min(tid + k * 128u, 63u)]);
     for (uint i = tid; i < 16u; i += 128u) {
@@ -2877,11 +2878,11 @@ static inline void q_b_store_kv_body(
     const uint at = first + lane; // lane r finishes row r
     const bool mine = lane < 4;
     device const uchar * w = w_q_b_proj + first * T_w_q_b_proj::row_bytes(64u);
-    WEIGHTS_SOON(w, 4u * T_w_q_b_proj::row_bytes(64u));
+    PREFETCH_L2(w, 4u * T_w_q_b_proj::row_bytes(64u));
     first_pass<T_w_q_b_proj, 4, 64u, 32u, 1u> held_w;
     first_pass<T_w_q_b_proj, 4, 64u, 32u, 1u>::fetch(w, lane, held_w);
-    EARLIER_DONE;
-    LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+    GRID_WAIT;
+    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
     const uint d = at % 48u;
     const bool turns = mine && d >= 32u;
     device const float * cs = rope + (ulong(current.pos) * 8u + (turns ? (d - 32u) / 2u : 0u)) * 2u;
@@ -2946,7 +2947,7 @@ struct k_b_args {
   ulong stride0; // rows between the entries of w_k_b_proj
 };
 
-//: k_b_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON act_t dot_held first_pass in_acts k_b_args own sum_lanes
+//: k_b_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t dot_held first_pass in_acts k_b_args own sum_lanes
 // k_b: multiplies.
 template <typename T_w_k_b_proj>
 static inline void k_b_body(
@@ -2963,11 +2964,11 @@ static inline void k_b_body(
   const uint at = first + lane; // lane r finishes row r
   const bool mine = lane < 4;
   device const uchar * w = w_k_b_proj + entry * (args.stride0 * T_w_k_b_proj::row_bytes(32u)) + first * T_w_k_b_proj::row_bytes(32u);
-  WEIGHTS_SOON(w, 4u * T_w_k_b_proj::row_bytes(32u));
+  PREFETCH_L2(w, 4u * T_w_k_b_proj::row_bytes(32u));
   first_pass<T_w_k_b_proj, 4, 32u, 32u, 1u> held_w;
   first_pass<T_w_k_b_proj, 4, 32u, 32u, 1u>::fetch(w, lane, held_w);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
   float sum[4] = {};
   dot_held<T_w_k_b_proj, 4, 32u, 32u, 4u>(held_w, w, in_acts{q_rope + entry * 48u}, lane, sum);
   // Each sum over lanes is a chain of shuffles: all chains run side by side.
@@ -2990,7 +2991,7 @@ kernel void k_b_f32(
 
 //:
 namespace mla {
-//: attend_body using EARLIER_DONE PAGE_ROWS Row act_t cache for_all load_query split_rows store_values tile_scores tile_softmax tile_values whole
+//: attend_body using GRID_WAIT PAGE_ROWS Row act_t cache for_all load_query split_rows store_values tile_scores tile_softmax tile_values whole
 // attend: attends over one split of the latent cache for all heads.
 template <typename T_cache>
 static inline void attend_body(
@@ -3013,10 +3014,10 @@ static inline void attend_body(
   device act_t * out = attend_out + split * 192u;
   device float * out_ml = attend_ml + split * 6u;
   if (from == to) {
-    EARLIER_DONE;
+    GRID_WAIT;
     for (uint i = tid; i < 6u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else { // 16 rows of 80 at a time
-    EARLIER_DONE;
+    GRID_WAIT;
     threadgroup float * tile = scratch;
     threadgroup float * shares = tile + 1280u;
     threadgroup float * p = shares + 384u;
@@ -3085,7 +3086,7 @@ struct v_b_args {
   ulong stride0; // rows between the entries of w_v_b_proj
 };
 
-//: v_b_body using EARLIER_DONE LATER_MAY_START Row WEIGHTS_NEAR WEIGHTS_SOON act_t combine_splits dot_held first_pass in_acts in_shared own split_rows sum_lanes v_b_args
+//: v_b_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L1 PREFETCH_L2 Row act_t combine_splits dot_held first_pass in_acts in_shared own split_rows sum_lanes v_b_args
 // v_b: merges the attention splits, multiplies. Fused to save one dispatch and the trips of what
 // lies between through memory.
 template <typename T_w_v_b_proj>
@@ -3106,15 +3107,15 @@ static inline void v_b_body(
   const uint at = first + lane; // lane r finishes row r
   const bool mine = lane < 4;
   device const uchar * w = w_v_b_proj + entry * (args.stride0 * T_w_v_b_proj::row_bytes(64u)) + first * T_w_v_b_proj::row_bytes(64u);
-  WEIGHTS_SOON(w, 4u * T_w_v_b_proj::row_bytes(64u));
+  PREFETCH_L2(w, 4u * T_w_v_b_proj::row_bytes(64u));
   const uint nkv = current.nkv, per = split_rows<132u, 16u, 16u>(nkv);
   first_pass<T_w_v_b_proj, 4, 64u, 32u, 1u> held_w;
   first_pass<T_w_v_b_proj, 4, 64u, 32u, 1u>::fetch(w, lane, held_w);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
   float sum[4] = {};
   threadgroup float * xs = scratch;
-  WEIGHTS_NEAR(w, 4u * T_w_v_b_proj::row_bytes(64u)); // by when the splits are combined
+  PREFETCH_L1(w, 4u * T_w_v_b_proj::row_bytes(64u)); // by when the splits are combined
   combine_splits<132u, 3u, 64u, 128u, 8u, in_acts>::run(in_acts{attend_out}, attend_ml, entry, per, nkv, scratch + 64u, xs, tid, sg, lane);
   threadgroup_barrier(mem_flags::mem_threadgroup);
   dot_held<T_w_v_b_proj, 4, 64u, 32u, 4u>(held_w, w, in_shared{xs, 0u}, lane, sum);
@@ -3141,9 +3142,9 @@ kernel void v_b_f32(
 
 //:
 namespace mla {
-//: o_proj_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON act_t dot_held first_pass in_acts own sum_group sum_lanes
-// o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one
-// dispatch and the trips of what lies between through memory.
+//: o_proj_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t dot_held first_pass in_acts own sum_group sum_lanes
+// o_proj: multiplies, adds the residual, applies the next norm's weights and makes its partial sums
+// of squares. Fused to save one dispatch and the trips of what lies between through memory.
 template <typename T_w_o_proj>
 static inline void o_proj_body(
     device const uchar * w_o_proj,
@@ -3161,11 +3162,11 @@ static inline void o_proj_body(
   const uint at = first + lane; // lane r finishes row r
   const bool mine = lane < 4;
   device const uchar * w = w_o_proj + first * T_w_o_proj::row_bytes(96u);
-  WEIGHTS_SOON(w, 4u * T_w_o_proj::row_bytes(96u));
+  PREFETCH_L2(w, 4u * T_w_o_proj::row_bytes(96u));
   first_pass<T_w_o_proj, 4, 96u, 32u, 1u> held_w;
   first_pass<T_w_o_proj, 4, 96u, 32u, 1u>::fetch(w, lane, held_w);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
@@ -3197,9 +3198,9 @@ kernel void o_proj_f32(
 
 //:
 namespace mla {
-//: gate_up_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON act_t dot_both_held first_pass in_acts load_partials norm_factor own silu sum_lanes sum_of sum_up
-// gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers.
-// Fused to save three dispatches and the trips of what lies between through memory.
+//: gate_up_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t dot_both_held first_pass in_acts load_partials norm_factor own silu sum_lanes sum_of sum_up
+// gate_up: finishes the norm of its input, multiplies, applies SwiGLU in registers. Fused to save
+// three dispatches and the trips of what lies between through memory.
 template <typename T_w_gate_proj, typename T_w_up_proj>
 static inline void gate_up_body(
     device const uchar * w_gate_proj,
@@ -3216,14 +3217,14 @@ static inline void gate_up_body(
   const bool mine = lane < 4;
   device const uchar * w = w_gate_proj + first * T_w_gate_proj::row_bytes(96u);
   device const uchar * w_up = w_up_proj + first * T_w_up_proj::row_bytes(96u);
-  WEIGHTS_SOON(w, 4u * T_w_gate_proj::row_bytes(96u));
-  WEIGHTS_SOON(w_up, 4u * T_w_up_proj::row_bytes(96u));
+  PREFETCH_L2(w, 4u * T_w_gate_proj::row_bytes(96u));
+  PREFETCH_L2(w_up, 4u * T_w_up_proj::row_bytes(96u));
   first_pass<T_w_gate_proj, 4, 96u, 32u, 2u> held_w;
   first_pass<T_w_gate_proj, 4, 96u, 32u, 2u>::fetch(w, lane, held_w);
   first_pass<T_w_up_proj, 4, 96u, 32u, 2u> held_up;
   first_pass<T_w_up_proj, 4, 96u, 32u, 2u>::fetch(w_up, lane, held_up);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
   float sum[4] = {};
   float sum_up[4] = {};
   float partials[1];
@@ -3257,9 +3258,9 @@ kernel void gate_up_f32_f32(
 
 //:
 namespace mla {
-//: down_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON act_t dot_held first_pass in_acts own sum_group sum_lanes
-// down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch
-// and the trips of what lies between through memory.
+//: down_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t dot_held first_pass in_acts own sum_group sum_lanes
+// down: multiplies, adds the residual, applies the next norm's weights and makes its partial sums
+// of squares. Fused to save one dispatch and the trips of what lies between through memory.
 template <typename T_w_down_proj>
 static inline void down_body(
     device const uchar * w_down_proj,
@@ -3277,11 +3278,11 @@ static inline void down_body(
   const uint at = first + lane; // lane r finishes row r
   const bool mine = lane < 4;
   device const uchar * w = w_down_proj + first * T_w_down_proj::row_bytes(160u);
-  WEIGHTS_SOON(w, 4u * T_w_down_proj::row_bytes(160u));
+  PREFETCH_L2(w, 4u * T_w_down_proj::row_bytes(160u));
   first_pass<T_w_down_proj, 4, 160u, 32u, 1u> held_w;
   first_pass<T_w_down_proj, 4, 160u, 32u, 1u>::fetch(w, lane, held_w);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
@@ -3313,9 +3314,9 @@ kernel void down_f32(
 
 //:
 namespace mla {
-//: lm_head_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON act_t dot_held first_pass in_acts load_partials norm_factor own sum_lanes sum_of
-// lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and
-// the trips of what lies between through memory.
+//: lm_head_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t dot_held first_pass in_acts load_partials norm_factor own sum_lanes sum_of
+// lm_head: finishes the norm of its input, multiplies. Fused to save one dispatch and the trips of
+// what lies between through memory.
 template <typename T_w_embed_tokens>
 static inline void lm_head_body(
     device const uchar * w_embed_tokens,
@@ -3330,11 +3331,11 @@ static inline void lm_head_body(
   const uint at = first + lane; // lane r finishes row r
   const bool mine = lane < 4;
   device const uchar * w = w_embed_tokens + first * T_w_embed_tokens::row_bytes(96u);
-  WEIGHTS_SOON(w, 4u * T_w_embed_tokens::row_bytes(96u));
+  PREFETCH_L2(w, 4u * T_w_embed_tokens::row_bytes(96u));
   first_pass<T_w_embed_tokens, 4, 96u, 32u, 1u> held_w;
   first_pass<T_w_embed_tokens, 4, 96u, 32u, 1u>::fetch(w, lane, held_w);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
   float sum[4] = {};
   float partials[1];
   load_partials<24u, 32u>(ready_squares, lane, partials);
@@ -3363,8 +3364,9 @@ kernel void lm_head_f32(
 
 //:
 namespace mla {
-//: embed_x4_body using EARLIER_DONE LATER_MAY_START Row act_t sum_group
-// embed: reads the token's embedding row, hands the next norm's input over.
+//: embed_x4_body using GRID_WAIT LAUNCH_DEPENDENTS Row act_t sum_group
+// embed: reads the token's embedding row, applies the next norm's weights and makes its partial
+// sums of squares.
 template <typename T_w_embed_tokens>
 static inline void embed_x4_body(
     constant Row * current,
@@ -3380,9 +3382,9 @@ static inline void embed_x4_body(
   device float * row_x = x_ + row_index * 96u;
   device act_t * row_ready = ready + row_index * 96u;
   device float * row_ready_squares = ready_squares + row_index * 16u;
-  EARLIER_DONE;
+  GRID_WAIT;
   // the token's row of the embedding, 96 wide
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   const uint at = 0u * 128u + tid;
   const bool mine = at < 96u;
   const float v = mine ? T_w_embed_tokens::template element<96u>(w_embed_tokens + row_current.token * T_w_embed_tokens::row_bytes(96u), at) : 0.0f;
@@ -3392,7 +3394,7 @@ static inline void embed_x4_body(
   if (mine) row_ready[at] = v * next_norm;
   if (mine && at % 16u == 0u) row_ready_squares[at / 16u] = square;
   } else { // dead rows
-    EARLIER_DONE;
+    GRID_WAIT;
   }
 }
 //:
@@ -3412,10 +3414,10 @@ kernel void embed_x4_f32(
 
 //:
 namespace mla {
-//: q_a_kv_a_x4_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t lane_sums load_pair no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
-// q_a: finishes the norm of an input handed over, multiplies, hands the next norm's input over.
-// Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save three
-// dispatches and the trips of what lies between through memory.
+//: q_a_kv_a_x4_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 Row UNROLL act_t lane_sums load_pair no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
+// q_a: finishes the norm of its input, multiplies, applies the next norm's weights and makes its
+// partial sums of squares. Beside it, kv_a: finishes the norm of its input, multiplies. Fused to
+// save three dispatches and the trips of what lies between through memory.
 template <typename T_w_q_a_proj, typename T_w_kv_a_proj_with_mqa>
 static inline void q_a_kv_a_x4_body(
     constant Row * current,
@@ -3442,11 +3444,11 @@ static inline void q_a_kv_a_x4_body(
     weight_rows<T_w_q_a_proj, 96u, 2u, 8u, 0u>::begin(w, w_q_a_proj, row, 63u, room, lane);
     no_weights w_up;
     if (row + 16u <= 64u) {
-      WEIGHTS_SOON(w_q_a_proj + ulong(row) * T_w_q_a_proj::row_bytes(96u), 16u * T_w_q_a_proj::row_bytes(96u));
+      PREFETCH_L2(w_q_a_proj + ulong(row) * T_w_q_a_proj::row_bytes(96u), 16u * T_w_q_a_proj::row_bytes(96u));
     }
     weight_rows<T_w_q_a_proj, 96u, 2u, 8u, 0u>::send_first(w, 0u, 1u, lane);
-    EARLIER_DONE;
-    LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+    GRID_WAIT;
+    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
     typedef typename tile_product<96u, 8u, 1u, 128u, false, weight_rows<T_w_q_a_proj, 96u, 2u, 8u, 0u>, no_weights, tile_inputs<act_t, 96u, 0u, rows_between<false>>>::type product_t;
     typename product_t::shares inputs; // under way before what else the products need
     product_t::begin_inputs(inputs, tile_inputs<act_t, 96u, 0u, rows_between<false>>{ready, which}, tile, slice, tid, lane);
@@ -3498,11 +3500,11 @@ static inline void q_a_kv_a_x4_body(
     weight_rows<T_w_kv_a_proj_with_mqa, 96u, 2u, 8u, 0u>::begin(w, w_kv_a_proj_with_mqa, row, 79u, room, lane);
     no_weights w_up;
     if (row + 16u <= 80u) {
-      WEIGHTS_SOON(w_kv_a_proj_with_mqa + ulong(row) * T_w_kv_a_proj_with_mqa::row_bytes(96u), 16u * T_w_kv_a_proj_with_mqa::row_bytes(96u));
+      PREFETCH_L2(w_kv_a_proj_with_mqa + ulong(row) * T_w_kv_a_proj_with_mqa::row_bytes(96u), 16u * T_w_kv_a_proj_with_mqa::row_bytes(96u));
     }
     weight_rows<T_w_kv_a_proj_with_mqa, 96u, 2u, 8u, 0u>::send_first(w, 0u, 1u, lane);
-    EARLIER_DONE;
-    LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+    GRID_WAIT;
+    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
     typedef typename tile_product<96u, 8u, 1u, 128u, false, weight_rows<T_w_kv_a_proj_with_mqa, 96u, 2u, 8u, 0u>, no_weights, tile_inputs<act_t, 96u, 0u, rows_between<false>>>::type product_t;
     typename product_t::shares inputs; // under way before what else the products need
     product_t::begin_inputs(inputs, tile_inputs<act_t, 96u, 0u, rows_between<false>>{ready, which}, tile, slice, tid, lane);
@@ -3553,10 +3555,10 @@ kernel void q_a_kv_a_x4_f32_f32(
 
 //:
 namespace mla {
-//: q_b_store_kv_x4_body using EARLIER_DONE LATER_MAY_START PAGE_ROWS Row UNROLL WEIGHTS_SOON act_t angle_of cache no_weights norm_factor norm_factors put_results rows_between share store_pair take_results tile_inputs tile_product total turn_by weight_rows
-// q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it,
-// store_kv: normalises its input itself, rotates by the position, writes the new latent cache row.
-// Fused to save five dispatches and the trips of what lies between through memory.
+//: q_b_store_kv_x4_body using GRID_WAIT LAUNCH_DEPENDENTS PAGE_ROWS PREFETCH_L2 Row UNROLL act_t angle_of cache no_weights norm_factor norm_factors put_results rows_between share store_pair take_results tile_inputs tile_product total turn_by weight_rows
+// q_b: finishes the norm of its input, multiplies, rotates by the position. Beside it, store_kv:
+// normalises its input itself, rotates by the position, writes the new latent cache row. Fused to
+// save five dispatches and the trips of what lies between through memory.
 template <typename T_w_q_b_proj, typename T_cache>
 static inline void q_b_store_kv_x4_body(
     constant Row * current,
@@ -3584,7 +3586,7 @@ static inline void q_b_store_kv_x4_body(
     const uint pair = min(tid, 15u) / 2u; // of the thread's first column
     device const float * cs = rope + (ulong(row_current.pos) * 8u + pair) * 2u;
     float cosine = cs[0], sine = cs[1];
-    EARLIER_DONE;
+    GRID_WAIT;
     float lat[1];
     UNROLL for (uint k = 0; k < 1u; ++k) lat[k] = float(row_kv_a[min(tid + k * 128u, 63u)]);
     for (uint i = tid; i < 16u; i += 128u) {
@@ -3607,7 +3609,7 @@ static inline void q_b_store_kv_x4_body(
       if (i < 64u) cache<T_cache, 80u>::put(cache_, page, row_current.pos % PAGE_ROWS, i, lat[k] * factor * weight[k], lane);
     }
     } else { // dead rows
-      EARLIER_DONE;
+      GRID_WAIT;
     }
   } else {
 // 144 × 64 matrix times the inputs of 8 rows
@@ -3622,11 +3624,11 @@ static inline void q_b_store_kv_x4_body(
     weight_rows<T_w_q_b_proj, 64u, 2u, 8u, 0u>::begin(w, w_q_b_proj, row, 143u, room, lane);
     no_weights w_up;
     if (row + 16u <= 144u) {
-      WEIGHTS_SOON(w_q_b_proj + ulong(row) * T_w_q_b_proj::row_bytes(64u), 16u * T_w_q_b_proj::row_bytes(64u));
+      PREFETCH_L2(w_q_b_proj + ulong(row) * T_w_q_b_proj::row_bytes(64u), 16u * T_w_q_b_proj::row_bytes(64u));
     }
     weight_rows<T_w_q_b_proj, 64u, 2u, 8u, 0u>::send_first(w, 0u, 1u, lane);
-    EARLIER_DONE;
-    LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+    GRID_WAIT;
+    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
     typedef typename tile_product<64u, 8u, 1u, 128u, false, weight_rows<T_w_q_b_proj, 64u, 2u, 8u, 0u>, no_weights, tile_inputs<act_t, 64u, 0u, rows_between<false>>>::type product_t;
     typename product_t::shares inputs; // under way before what else the products need
     product_t::begin_inputs(inputs, tile_inputs<act_t, 64u, 0u, rows_between<false>>{ready, which}, tile, slice, tid, lane);
@@ -3713,7 +3715,7 @@ struct k_b_x4_args {
   ulong stride0; // rows between the entries of w_k_b_proj
 };
 
-//: k_b_x4_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t k_b_x4_args no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
+//: k_b_x4_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 Row UNROLL act_t k_b_x4_args no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
 // k_b: multiplies.
 template <typename T_w_k_b_proj>
 static inline void k_b_x4_body(
@@ -3737,11 +3739,11 @@ static inline void k_b_x4_body(
   weight_rows<T_w_k_b_proj, 32u, 2u, 8u, 0u>::begin(w, w_k_b_proj + entry * (args.stride0 * T_w_k_b_proj::row_bytes(32u)), row, 63u, room, lane);
   no_weights w_up;
   if (row + 16u <= 64u) {
-    WEIGHTS_SOON(w_k_b_proj + entry * (args.stride0 * T_w_k_b_proj::row_bytes(32u)) + ulong(row) * T_w_k_b_proj::row_bytes(32u), 16u * T_w_k_b_proj::row_bytes(32u));
+    PREFETCH_L2(w_k_b_proj + entry * (args.stride0 * T_w_k_b_proj::row_bytes(32u)) + ulong(row) * T_w_k_b_proj::row_bytes(32u), 16u * T_w_k_b_proj::row_bytes(32u));
   }
   weight_rows<T_w_k_b_proj, 32u, 2u, 8u, 0u>::send_first(w, 0u, 1u, lane);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
   typedef typename tile_product<32u, 8u, 1u, 128u, false, weight_rows<T_w_k_b_proj, 32u, 2u, 8u, 0u>, no_weights, tile_inputs<act_t, 144u, 0u, rows_between<false>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
   product_t::begin_inputs(inputs, tile_inputs<act_t, 144u, 0u, rows_between<false>>{q_rope + entry * 48u, which}, tile, slice, tid, lane);
@@ -3784,7 +3786,7 @@ kernel void k_b_x4_f32(
 
 //:
 namespace mla {
-//: attend_x4_body using EARLIER_DONE PAGE_ROWS Row act_t cache for_all load_query split_rows store_values tile_scores tile_softmax tile_values whole
+//: attend_x4_body using GRID_WAIT PAGE_ROWS Row act_t cache for_all load_query split_rows store_values tile_scores tile_softmax tile_values whole
 // attend: attends over one split of the latent cache for all heads.
 template <typename T_cache>
 static inline void attend_x4_body(
@@ -3814,10 +3816,10 @@ static inline void attend_x4_body(
   device act_t * out = row_attend_out + split * 192u;
   device float * out_ml = row_attend_ml + split * 6u;
   if (from == to) {
-    EARLIER_DONE;
+    GRID_WAIT;
     for (uint i = tid; i < 6u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else { // 16 rows of 80 at a time
-    EARLIER_DONE;
+    GRID_WAIT;
     threadgroup float * tile = scratch;
     threadgroup float * shares = tile + 1280u;
     threadgroup float * p = shares + 384u;
@@ -3848,7 +3850,7 @@ static inline void attend_x4_body(
     for (uint i = tid; i < 6u; i += 256u) out_ml[i] = ml[i];
   }
   } else { // dead rows
-    EARLIER_DONE;
+    GRID_WAIT;
   }
 }
 //:
@@ -3889,7 +3891,7 @@ struct v_b_x4_args {
   ulong stride0; // rows between the entries of w_v_b_proj
 };
 
-//: v_b_x4_body using EARLIER_DONE LATER_MAY_START Row WEIGHTS_NEAR WEIGHTS_SOON act_t combine_splits dot_held first_pass in_acts in_shared own split_rows sum_lanes v_b_x4_args
+//: v_b_x4_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L1 PREFETCH_L2 Row act_t combine_splits dot_held first_pass in_acts in_shared own split_rows sum_lanes v_b_x4_args
 // v_b: merges the attention splits, multiplies. Fused to save one dispatch and the trips of what
 // lies between through memory.
 template <typename T_w_v_b_proj>
@@ -3916,15 +3918,15 @@ static inline void v_b_x4_body(
   const uint at = first + lane; // lane r finishes row r
   const bool mine = lane < 4;
   device const uchar * w = w_v_b_proj + entry * (args.stride0 * T_w_v_b_proj::row_bytes(64u)) + first * T_w_v_b_proj::row_bytes(64u);
-  WEIGHTS_SOON(w, 4u * T_w_v_b_proj::row_bytes(64u));
+  PREFETCH_L2(w, 4u * T_w_v_b_proj::row_bytes(64u));
   const uint nkv = row_current.nkv, per = split_rows<32u, 16u, 16u>(nkv);
   first_pass<T_w_v_b_proj, 4, 64u, 32u, 1u> held_w;
   first_pass<T_w_v_b_proj, 4, 64u, 32u, 1u>::fetch(w, lane, held_w);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
   float sum[4] = {};
   threadgroup float * xs = scratch;
-  WEIGHTS_NEAR(w, 4u * T_w_v_b_proj::row_bytes(64u)); // by when the splits are combined
+  PREFETCH_L1(w, 4u * T_w_v_b_proj::row_bytes(64u)); // by when the splits are combined
   combine_splits<32u, 3u, 64u, 128u, 8u, in_acts>::run(in_acts{row_attend_out}, row_attend_ml, entry, per, nkv, scratch + 64u, xs, tid, sg, lane);
   threadgroup_barrier(mem_flags::mem_threadgroup);
   dot_held<T_w_v_b_proj, 4, 64u, 32u, 4u>(held_w, w, in_shared{xs, 0u}, lane, sum);
@@ -3933,7 +3935,7 @@ static inline void v_b_x4_body(
   float v = own<4>(sum, lane);
   if (mine) row_attention[entry * 32u + at] = v;
   } else { // dead rows
-    EARLIER_DONE;
+    GRID_WAIT;
   }
 }
 //:
@@ -3954,9 +3956,9 @@ kernel void v_b_x4_f32(
 
 //:
 namespace mla {
-//: o_proj_x4_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
-// o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one
-// dispatch and the trips of what lies between through memory.
+//: o_proj_x4_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 Row UNROLL act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
+// o_proj: multiplies, adds the residual, applies the next norm's weights and makes its partial sums
+// of squares. Fused to save one dispatch and the trips of what lies between through memory.
 template <typename T_w_o_proj>
 static inline void o_proj_x4_body(
     constant Row * current,
@@ -3981,11 +3983,11 @@ static inline void o_proj_x4_body(
   weight_rows<T_w_o_proj, 96u, 2u, 8u, 0u>::begin(w, w_o_proj, row, 95u, room, lane);
   no_weights w_up;
   if (row + 16u <= 96u) {
-    WEIGHTS_SOON(w_o_proj + ulong(row) * T_w_o_proj::row_bytes(96u), 16u * T_w_o_proj::row_bytes(96u));
+    PREFETCH_L2(w_o_proj + ulong(row) * T_w_o_proj::row_bytes(96u), 16u * T_w_o_proj::row_bytes(96u));
   }
   weight_rows<T_w_o_proj, 96u, 2u, 8u, 0u>::send_first(w, 0u, 1u, lane);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
   typedef typename tile_product<96u, 8u, 1u, 128u, false, weight_rows<T_w_o_proj, 96u, 2u, 8u, 0u>, no_weights, tile_inputs<act_t, 96u, 0u, rows_between<false>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
   product_t::begin_inputs(inputs, tile_inputs<act_t, 96u, 0u, rows_between<false>>{attention, which}, tile, slice, tid, lane);
@@ -4050,9 +4052,9 @@ kernel void o_proj_x4_f32(
 
 //:
 namespace mla {
-//: gate_up_x4_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t norm_factors put_results result_block rows_between silu_for store_pair take_results tile_inputs tile_product weight_rows
-// gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers.
-// Fused to save three dispatches and the trips of what lies between through memory.
+//: gate_up_x4_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 Row UNROLL act_t norm_factors put_results result_block rows_between silu_for store_pair take_results tile_inputs tile_product weight_rows
+// gate_up: finishes the norm of its input, multiplies, applies SwiGLU in registers. Fused to save
+// three dispatches and the trips of what lies between through memory.
 template <typename T_w_gate_proj, typename T_w_up_proj>
 static inline void gate_up_x4_body(
     constant Row * current,
@@ -4076,12 +4078,12 @@ static inline void gate_up_x4_body(
   weight_rows<T_w_up_proj, 96u, 2u, 8u, 0u> w_up;
   weight_rows<T_w_up_proj, 96u, 2u, 8u, 0u>::begin(w_up, w_up_proj, row, 159u, room + 0u, lane);
   if (row + 16u <= 160u) {
-    WEIGHTS_SOON(w_gate_proj + ulong(row) * T_w_gate_proj::row_bytes(96u), 16u * T_w_gate_proj::row_bytes(96u));
+    PREFETCH_L2(w_gate_proj + ulong(row) * T_w_gate_proj::row_bytes(96u), 16u * T_w_gate_proj::row_bytes(96u));
   }
   weight_rows<T_w_gate_proj, 96u, 2u, 8u, 0u>::send_first(w, 0u, 1u, lane);
   weight_rows<T_w_up_proj, 96u, 2u, 8u, 0u>::send_first(w_up, 0u, 1u, lane);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
   typedef typename tile_product<96u, 8u, 1u, 128u, false, weight_rows<T_w_gate_proj, 96u, 2u, 8u, 0u>, weight_rows<T_w_up_proj, 96u, 2u, 8u, 0u>, tile_inputs<act_t, 96u, 0u, rows_between<false>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
   product_t::begin_inputs(inputs, tile_inputs<act_t, 96u, 0u, rows_between<false>>{ready, which}, tile, slice, tid, lane);
@@ -4136,9 +4138,9 @@ kernel void gate_up_x4_f32_f32(
 
 //:
 namespace mla {
-//: down_x4_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
-// down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch
-// and the trips of what lies between through memory.
+//: down_x4_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 Row UNROLL act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
+// down: multiplies, adds the residual, applies the next norm's weights and makes its partial sums
+// of squares. Fused to save one dispatch and the trips of what lies between through memory.
 template <typename T_w_down_proj>
 static inline void down_x4_body(
     constant Row * current,
@@ -4163,11 +4165,11 @@ static inline void down_x4_body(
   weight_rows<T_w_down_proj, 160u, 2u, 8u, 0u>::begin(w, w_down_proj, row, 95u, room, lane);
   no_weights w_up;
   if (row + 16u <= 96u) {
-    WEIGHTS_SOON(w_down_proj + ulong(row) * T_w_down_proj::row_bytes(160u), 16u * T_w_down_proj::row_bytes(160u));
+    PREFETCH_L2(w_down_proj + ulong(row) * T_w_down_proj::row_bytes(160u), 16u * T_w_down_proj::row_bytes(160u));
   }
   weight_rows<T_w_down_proj, 160u, 2u, 8u, 0u>::send_first(w, 0u, 1u, lane);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
   typedef typename tile_product<160u, 8u, 1u, 128u, false, weight_rows<T_w_down_proj, 160u, 2u, 8u, 0u>, no_weights, tile_inputs<act_t, 160u, 0u, rows_between<false>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
   product_t::begin_inputs(inputs, tile_inputs<act_t, 160u, 0u, rows_between<false>>{swiglu, which}, tile, slice, tid, lane);
@@ -4232,7 +4234,7 @@ kernel void down_x4_f32(
 
 //:
 namespace mla {
-//: gather_x4_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t
+//: gather_x4_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t
 // moves what the head reads of the rows whose logits are wanted to the front: it multiplies no
 // others.
 static inline void gather_x4_body(
@@ -4241,9 +4243,9 @@ static inline void gather_x4_body(
     device float * ready_squares,
     uint tg, uint tid, ushort sg, ushort lane) {
   if (tg < 1u) {
-    EARLIER_DONE;
+    GRID_WAIT;
     // vectors of 96 elements, one of each per thread
-    LATER_MAY_START;
+    LAUNCH_DEPENDENTS;
     const uint i = tg * 256u + tid;
     if (i < 96u) {
       act_t x[4]; // all loads, then all stores: a place may be another's source
@@ -4253,9 +4255,9 @@ static inline void gather_x4_body(
       }
     }
   } else {
-    EARLIER_DONE;
+    GRID_WAIT;
     // vectors of 6 elements, one of each per thread
-    LATER_MAY_START;
+    LAUNCH_DEPENDENTS;
     const uint i = (tg - 1u) * 256u + tid;
     if (i < 6u) {
       float x[4]; // all loads, then all stores: a place may be another's source
@@ -4280,9 +4282,9 @@ kernel void gather_x4(
 
 //:
 namespace mla {
-//: lm_head_x4_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
-// lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and
-// the trips of what lies between through memory.
+//: lm_head_x4_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 Row UNROLL act_t no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
+// lm_head: finishes the norm of its input, multiplies. Fused to save one dispatch and the trips of
+// what lies between through memory.
 template <typename T_w_embed_tokens>
 static inline void lm_head_x4_body(
     constant Row * wanted_,
@@ -4304,11 +4306,11 @@ static inline void lm_head_x4_body(
   weight_rows<T_w_embed_tokens, 96u, 2u, 8u, 0u>::begin(w, w_embed_tokens, row, 383u, room, lane);
   no_weights w_up;
   if (row + 16u <= 384u) {
-    WEIGHTS_SOON(w_embed_tokens + ulong(row) * T_w_embed_tokens::row_bytes(96u), 16u * T_w_embed_tokens::row_bytes(96u));
+    PREFETCH_L2(w_embed_tokens + ulong(row) * T_w_embed_tokens::row_bytes(96u), 16u * T_w_embed_tokens::row_bytes(96u));
   }
   weight_rows<T_w_embed_tokens, 96u, 2u, 8u, 0u>::send_first(w, 0u, 1u, lane);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
   typedef typename tile_product<96u, 8u, 1u, 128u, false, weight_rows<T_w_embed_tokens, 96u, 2u, 8u, 0u>, no_weights, tile_inputs<act_t, 96u, 0u, rows_between<false>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
   product_t::begin_inputs(inputs, tile_inputs<act_t, 96u, 0u, rows_between<false>>{ready, which}, tile, slice, tid, lane);
@@ -4354,8 +4356,9 @@ kernel void lm_head_x4_f32(
 
 //:
 namespace mla {
-//: embed_x16_body using EARLIER_DONE LATER_MAY_START Row act_t sum_group
-// embed: reads the token's embedding row, hands the next norm's input over.
+//: embed_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row act_t sum_group
+// embed: reads the token's embedding row, applies the next norm's weights and makes its partial
+// sums of squares.
 template <typename T_w_embed_tokens>
 static inline void embed_x16_body(
     constant Row * current,
@@ -4371,9 +4374,9 @@ static inline void embed_x16_body(
   device float * row_x = x_ + row_index * 96u;
   device act_t * row_ready = ready + row_index * 96u;
   device float * row_ready_squares = ready_squares + row_index * 16u;
-  EARLIER_DONE;
+  GRID_WAIT;
   // the token's row of the embedding, 96 wide
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   const uint at = 0u * 128u + tid;
   const bool mine = at < 96u;
   const float v = mine ? T_w_embed_tokens::template element<96u>(w_embed_tokens + row_current.token * T_w_embed_tokens::row_bytes(96u), at) : 0.0f;
@@ -4383,7 +4386,7 @@ static inline void embed_x16_body(
   if (mine) row_ready[at] = v * next_norm;
   if (mine && at % 16u == 0u) row_ready_squares[at / 16u] = square;
   } else { // dead rows
-    EARLIER_DONE;
+    GRID_WAIT;
   }
 }
 //:
@@ -4403,10 +4406,10 @@ kernel void embed_x16_f32(
 
 //:
 namespace mla {
-//: q_a_kv_a_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t lane_sums load_pair no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
-// q_a: finishes the norm of an input handed over, multiplies, hands the next norm's input over.
-// Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save three
-// dispatches and the trips of what lies between through memory.
+//: q_a_kv_a_x16_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 Row UNROLL act_t lane_sums load_pair no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
+// q_a: finishes the norm of its input, multiplies, applies the next norm's weights and makes its
+// partial sums of squares. Beside it, kv_a: finishes the norm of its input, multiplies. Fused to
+// save three dispatches and the trips of what lies between through memory.
 template <typename T_w_q_a_proj, typename T_w_kv_a_proj_with_mqa>
 static inline void q_a_kv_a_x16_body(
     constant Row * current,
@@ -4433,11 +4436,11 @@ static inline void q_a_kv_a_x16_body(
     weight_rows<T_w_q_a_proj, 96u, 2u, 16u, 0u>::begin(w, w_q_a_proj, row, 63u, room, lane);
     no_weights w_up;
     if (row + 16u <= 64u) {
-      WEIGHTS_SOON(w_q_a_proj + ulong(row) * T_w_q_a_proj::row_bytes(96u), 16u * T_w_q_a_proj::row_bytes(96u));
+      PREFETCH_L2(w_q_a_proj + ulong(row) * T_w_q_a_proj::row_bytes(96u), 16u * T_w_q_a_proj::row_bytes(96u));
     }
     weight_rows<T_w_q_a_proj, 96u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
-    EARLIER_DONE;
-    LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+    GRID_WAIT;
+    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
     typedef typename tile_product<96u, 16u, 1u, 128u, false, weight_rows<T_w_q_a_proj, 96u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 96u, 0u, rows_between<true>>>::type product_t;
     typename product_t::shares inputs; // under way before what else the products need
     product_t::begin_inputs(inputs, tile_inputs<act_t, 96u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
@@ -4489,11 +4492,11 @@ static inline void q_a_kv_a_x16_body(
     weight_rows<T_w_kv_a_proj_with_mqa, 96u, 2u, 16u, 0u>::begin(w, w_kv_a_proj_with_mqa, row, 79u, room, lane);
     no_weights w_up;
     if (row + 16u <= 80u) {
-      WEIGHTS_SOON(w_kv_a_proj_with_mqa + ulong(row) * T_w_kv_a_proj_with_mqa::row_bytes(96u), 16u * T_w_kv_a_proj_with_mqa::row_bytes(96u));
+      PREFETCH_L2(w_kv_a_proj_with_mqa + ulong(row) * T_w_kv_a_proj_with_mqa::row_bytes(96u), 16u * T_w_kv_a_proj_with_mqa::row_bytes(96u));
     }
     weight_rows<T_w_kv_a_proj_with_mqa, 96u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
-    EARLIER_DONE;
-    LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+    GRID_WAIT;
+    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
     typedef typename tile_product<96u, 16u, 1u, 128u, false, weight_rows<T_w_kv_a_proj_with_mqa, 96u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 96u, 0u, rows_between<true>>>::type product_t;
     typename product_t::shares inputs; // under way before what else the products need
     product_t::begin_inputs(inputs, tile_inputs<act_t, 96u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
@@ -4544,10 +4547,10 @@ kernel void q_a_kv_a_x16_f32_f32(
 
 //:
 namespace mla {
-//: q_b_store_kv_x16_body using EARLIER_DONE LATER_MAY_START PAGE_ROWS Row UNROLL WEIGHTS_SOON act_t angle_of cache no_weights norm_factor norm_factors put_results rows_between share store_pair take_results tile_inputs tile_product total turn_by weight_rows
-// q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it,
-// store_kv: normalises its input itself, rotates by the position, writes the new latent cache row.
-// Fused to save five dispatches and the trips of what lies between through memory.
+//: q_b_store_kv_x16_body using GRID_WAIT LAUNCH_DEPENDENTS PAGE_ROWS PREFETCH_L2 Row UNROLL act_t angle_of cache no_weights norm_factor norm_factors put_results rows_between share store_pair take_results tile_inputs tile_product total turn_by weight_rows
+// q_b: finishes the norm of its input, multiplies, rotates by the position. Beside it, store_kv:
+// normalises its input itself, rotates by the position, writes the new latent cache row. Fused to
+// save five dispatches and the trips of what lies between through memory.
 template <typename T_w_q_b_proj, typename T_cache>
 static inline void q_b_store_kv_x16_body(
     constant Row * current,
@@ -4575,7 +4578,7 @@ static inline void q_b_store_kv_x16_body(
     const uint pair = min(tid, 15u) / 2u; // of the thread's first column
     device const float * cs = rope + (ulong(row_current.pos) * 8u + pair) * 2u;
     float cosine = cs[0], sine = cs[1];
-    EARLIER_DONE;
+    GRID_WAIT;
     float lat[1];
     UNROLL for (uint k = 0; k < 1u; ++k) lat[k] = float(row_kv_a[min(tid + k * 128u, 63u)]);
     for (uint i = tid; i < 16u; i += 128u) {
@@ -4598,7 +4601,7 @@ static inline void q_b_store_kv_x16_body(
       if (i < 64u) cache<T_cache, 80u>::put(cache_, page, row_current.pos % PAGE_ROWS, i, lat[k] * factor * weight[k], lane);
     }
     } else { // dead rows
-      EARLIER_DONE;
+      GRID_WAIT;
     }
   } else {
 // 144 × 64 matrix times the inputs of 16 rows
@@ -4613,11 +4616,11 @@ static inline void q_b_store_kv_x16_body(
     weight_rows<T_w_q_b_proj, 64u, 2u, 16u, 0u>::begin(w, w_q_b_proj, row, 143u, room, lane);
     no_weights w_up;
     if (row + 16u <= 144u) {
-      WEIGHTS_SOON(w_q_b_proj + ulong(row) * T_w_q_b_proj::row_bytes(64u), 16u * T_w_q_b_proj::row_bytes(64u));
+      PREFETCH_L2(w_q_b_proj + ulong(row) * T_w_q_b_proj::row_bytes(64u), 16u * T_w_q_b_proj::row_bytes(64u));
     }
     weight_rows<T_w_q_b_proj, 64u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
-    EARLIER_DONE;
-    LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+    GRID_WAIT;
+    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
     typedef typename tile_product<64u, 16u, 1u, 128u, false, weight_rows<T_w_q_b_proj, 64u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 64u, 0u, rows_between<true>>>::type product_t;
     typename product_t::shares inputs; // under way before what else the products need
     product_t::begin_inputs(inputs, tile_inputs<act_t, 64u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
@@ -4704,7 +4707,7 @@ struct k_b_x16_args {
   ulong stride0; // rows between the entries of w_k_b_proj
 };
 
-//: k_b_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t k_b_x16_args no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
+//: k_b_x16_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 Row UNROLL act_t k_b_x16_args no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
 // k_b: multiplies.
 template <typename T_w_k_b_proj>
 static inline void k_b_x16_body(
@@ -4728,11 +4731,11 @@ static inline void k_b_x16_body(
   weight_rows<T_w_k_b_proj, 32u, 2u, 16u, 0u>::begin(w, w_k_b_proj + entry * (args.stride0 * T_w_k_b_proj::row_bytes(32u)), row, 63u, room, lane);
   no_weights w_up;
   if (row + 16u <= 64u) {
-    WEIGHTS_SOON(w_k_b_proj + entry * (args.stride0 * T_w_k_b_proj::row_bytes(32u)) + ulong(row) * T_w_k_b_proj::row_bytes(32u), 16u * T_w_k_b_proj::row_bytes(32u));
+    PREFETCH_L2(w_k_b_proj + entry * (args.stride0 * T_w_k_b_proj::row_bytes(32u)) + ulong(row) * T_w_k_b_proj::row_bytes(32u), 16u * T_w_k_b_proj::row_bytes(32u));
   }
   weight_rows<T_w_k_b_proj, 32u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
   typedef typename tile_product<32u, 16u, 1u, 128u, false, weight_rows<T_w_k_b_proj, 32u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 144u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
   product_t::begin_inputs(inputs, tile_inputs<act_t, 144u, 0u, rows_between<true>>{q_rope + entry * 48u, which}, tile, slice, tid, lane);
@@ -4775,7 +4778,7 @@ kernel void k_b_x16_f32(
 
 //:
 namespace mla {
-//: attend_x16_body using EARLIER_DONE PAGE_ROWS Row act_t cache for_all load_query split_rows store_values tile_scores tile_softmax tile_values whole
+//: attend_x16_body using GRID_WAIT PAGE_ROWS Row act_t cache for_all load_query split_rows store_values tile_scores tile_softmax tile_values whole
 // attend: attends over one split of the latent cache for all heads.
 template <typename T_cache>
 static inline void attend_x16_body(
@@ -4805,10 +4808,10 @@ static inline void attend_x16_body(
   device act_t * out = row_attend_out + split * 192u;
   device float * out_ml = row_attend_ml + split * 6u;
   if (from == to) {
-    EARLIER_DONE;
+    GRID_WAIT;
     for (uint i = tid; i < 6u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else { // 16 rows of 80 at a time
-    EARLIER_DONE;
+    GRID_WAIT;
     threadgroup float * tile = scratch;
     threadgroup float * shares = tile + 1280u;
     threadgroup float * p = shares + 384u;
@@ -4839,7 +4842,7 @@ static inline void attend_x16_body(
     for (uint i = tid; i < 6u; i += 256u) out_ml[i] = ml[i];
   }
   } else { // dead rows
-    EARLIER_DONE;
+    GRID_WAIT;
   }
 }
 //:
@@ -4875,7 +4878,7 @@ kernel void attend_x16_f16(
 
 //:
 namespace mla {
-//: combine_x16_body using EARLIER_DONE Row act_t combine_splits in_acts split_rows
+//: combine_x16_body using GRID_WAIT Row act_t combine_splits in_acts split_rows
 // combine: merges the attention splits.
 static inline void combine_x16_body(
     constant Row * current,
@@ -4890,13 +4893,13 @@ static inline void combine_x16_body(
   device const act_t * row_attend_out = attend_out + row_index * 1536u;
   device const float * row_attend_ml = attend_ml + row_index * 48u;
   device act_t * row_o_lat = o_lat + row_index * 192u;
-  EARLIER_DONE;
+  GRID_WAIT;
   // merges the splits of one head per threadgroup
   const uint entry = (tg % 3u);
   const uint nkv = row_current.nkv, per = split_rows<8u, 16u, 64u>(nkv);
   combine_splits<8u, 3u, 64u, 128u, 8u, in_acts>::run(in_acts{row_attend_out}, row_attend_ml, entry, per, nkv, scratch + 0u, row_o_lat + entry * 64u, tid, sg, lane);
   } else { // dead rows
-    EARLIER_DONE;
+    GRID_WAIT;
   }
 }
 //:
@@ -4920,7 +4923,7 @@ struct v_b_x16_args {
   ulong stride0; // rows between the entries of w_v_b_proj
 };
 
-//: v_b_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights put_results rows_between store_pair take_results tile_inputs tile_product v_b_x16_args weight_rows
+//: v_b_x16_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 Row UNROLL act_t no_weights put_results rows_between store_pair take_results tile_inputs tile_product v_b_x16_args weight_rows
 // v_b: multiplies.
 template <typename T_w_v_b_proj>
 static inline void v_b_x16_body(
@@ -4944,11 +4947,11 @@ static inline void v_b_x16_body(
   weight_rows<T_w_v_b_proj, 64u, 2u, 16u, 0u>::begin(w, w_v_b_proj + entry * (args.stride0 * T_w_v_b_proj::row_bytes(64u)), row, 31u, room, lane);
   no_weights w_up;
   if (row + 16u <= 32u) {
-    WEIGHTS_SOON(w_v_b_proj + entry * (args.stride0 * T_w_v_b_proj::row_bytes(64u)) + ulong(row) * T_w_v_b_proj::row_bytes(64u), 16u * T_w_v_b_proj::row_bytes(64u));
+    PREFETCH_L2(w_v_b_proj + entry * (args.stride0 * T_w_v_b_proj::row_bytes(64u)) + ulong(row) * T_w_v_b_proj::row_bytes(64u), 16u * T_w_v_b_proj::row_bytes(64u));
   }
   weight_rows<T_w_v_b_proj, 64u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
   typedef typename tile_product<64u, 16u, 1u, 128u, false, weight_rows<T_w_v_b_proj, 64u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 192u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
   product_t::begin_inputs(inputs, tile_inputs<act_t, 192u, 0u, rows_between<true>>{o_lat + entry * 64u, which}, tile, slice, tid, lane);
@@ -4991,9 +4994,9 @@ kernel void v_b_x16_f32(
 
 //:
 namespace mla {
-//: o_proj_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
-// o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one
-// dispatch and the trips of what lies between through memory.
+//: o_proj_x16_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 Row UNROLL act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
+// o_proj: multiplies, adds the residual, applies the next norm's weights and makes its partial sums
+// of squares. Fused to save one dispatch and the trips of what lies between through memory.
 template <typename T_w_o_proj>
 static inline void o_proj_x16_body(
     constant Row * current,
@@ -5018,11 +5021,11 @@ static inline void o_proj_x16_body(
   weight_rows<T_w_o_proj, 96u, 2u, 16u, 0u>::begin(w, w_o_proj, row, 95u, room, lane);
   no_weights w_up;
   if (row + 16u <= 96u) {
-    WEIGHTS_SOON(w_o_proj + ulong(row) * T_w_o_proj::row_bytes(96u), 16u * T_w_o_proj::row_bytes(96u));
+    PREFETCH_L2(w_o_proj + ulong(row) * T_w_o_proj::row_bytes(96u), 16u * T_w_o_proj::row_bytes(96u));
   }
   weight_rows<T_w_o_proj, 96u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
   typedef typename tile_product<96u, 16u, 1u, 128u, false, weight_rows<T_w_o_proj, 96u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 96u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
   product_t::begin_inputs(inputs, tile_inputs<act_t, 96u, 0u, rows_between<true>>{attention, which}, tile, slice, tid, lane);
@@ -5087,9 +5090,9 @@ kernel void o_proj_x16_f32(
 
 //:
 namespace mla {
-//: gate_up_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t norm_factors put_results result_block rows_between silu_for store_pair take_results tile_inputs tile_product weight_rows
-// gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers.
-// Fused to save three dispatches and the trips of what lies between through memory.
+//: gate_up_x16_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 Row UNROLL act_t norm_factors put_results result_block rows_between silu_for store_pair take_results tile_inputs tile_product weight_rows
+// gate_up: finishes the norm of its input, multiplies, applies SwiGLU in registers. Fused to save
+// three dispatches and the trips of what lies between through memory.
 template <typename T_w_gate_proj, typename T_w_up_proj>
 static inline void gate_up_x16_body(
     constant Row * current,
@@ -5113,12 +5116,12 @@ static inline void gate_up_x16_body(
   weight_rows<T_w_up_proj, 96u, 2u, 16u, 0u> w_up;
   weight_rows<T_w_up_proj, 96u, 2u, 16u, 0u>::begin(w_up, w_up_proj, row, 159u, room + 0u, lane);
   if (row + 16u <= 160u) {
-    WEIGHTS_SOON(w_gate_proj + ulong(row) * T_w_gate_proj::row_bytes(96u), 16u * T_w_gate_proj::row_bytes(96u));
+    PREFETCH_L2(w_gate_proj + ulong(row) * T_w_gate_proj::row_bytes(96u), 16u * T_w_gate_proj::row_bytes(96u));
   }
   weight_rows<T_w_gate_proj, 96u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
   weight_rows<T_w_up_proj, 96u, 2u, 16u, 0u>::send_first(w_up, 0u, 1u, lane);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
   typedef typename tile_product<96u, 16u, 1u, 128u, false, weight_rows<T_w_gate_proj, 96u, 2u, 16u, 0u>, weight_rows<T_w_up_proj, 96u, 2u, 16u, 0u>, tile_inputs<act_t, 96u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
   product_t::begin_inputs(inputs, tile_inputs<act_t, 96u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
@@ -5173,9 +5176,9 @@ kernel void gate_up_x16_f32_f32(
 
 //:
 namespace mla {
-//: down_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
-// down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch
-// and the trips of what lies between through memory.
+//: down_x16_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 Row UNROLL act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
+// down: multiplies, adds the residual, applies the next norm's weights and makes its partial sums
+// of squares. Fused to save one dispatch and the trips of what lies between through memory.
 template <typename T_w_down_proj>
 static inline void down_x16_body(
     constant Row * current,
@@ -5200,11 +5203,11 @@ static inline void down_x16_body(
   weight_rows<T_w_down_proj, 160u, 2u, 16u, 0u>::begin(w, w_down_proj, row, 95u, room, lane);
   no_weights w_up;
   if (row + 16u <= 96u) {
-    WEIGHTS_SOON(w_down_proj + ulong(row) * T_w_down_proj::row_bytes(160u), 16u * T_w_down_proj::row_bytes(160u));
+    PREFETCH_L2(w_down_proj + ulong(row) * T_w_down_proj::row_bytes(160u), 16u * T_w_down_proj::row_bytes(160u));
   }
   weight_rows<T_w_down_proj, 160u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
   typedef typename tile_product<160u, 16u, 1u, 128u, false, weight_rows<T_w_down_proj, 160u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 160u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
   product_t::begin_inputs(inputs, tile_inputs<act_t, 160u, 0u, rows_between<true>>{swiglu, which}, tile, slice, tid, lane);
@@ -5269,7 +5272,7 @@ kernel void down_x16_f32(
 
 //:
 namespace mla {
-//: gather_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL act_t
+//: gather_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t
 // moves what the head reads of the rows whose logits are wanted to the front: it multiplies no
 // others.
 static inline void gather_x16_body(
@@ -5278,9 +5281,9 @@ static inline void gather_x16_body(
     device float * ready_squares,
     uint tg, uint tid, ushort sg, ushort lane) {
   if (tg < 1u) {
-    EARLIER_DONE;
+    GRID_WAIT;
     // vectors of 96 elements, one of each per thread
-    LATER_MAY_START;
+    LAUNCH_DEPENDENTS;
     const uint i = tg * 256u + tid;
     if (i < 96u) {
       act_t x[16]; // all loads, then all stores: a place may be another's source
@@ -5290,9 +5293,9 @@ static inline void gather_x16_body(
       }
     }
   } else {
-    EARLIER_DONE;
+    GRID_WAIT;
     // vectors of 6 elements, one of each per thread
-    LATER_MAY_START;
+    LAUNCH_DEPENDENTS;
     const uint i = (tg - 1u) * 256u + tid;
     if (i < 6u) {
       float x[16]; // all loads, then all stores: a place may be another's source
@@ -5317,9 +5320,9 @@ kernel void gather_x16(
 
 //:
 namespace mla {
-//: lm_head_x16_body using EARLIER_DONE LATER_MAY_START Row UNROLL WEIGHTS_SOON act_t no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
-// lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and
-// the trips of what lies between through memory.
+//: lm_head_x16_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 Row UNROLL act_t no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
+// lm_head: finishes the norm of its input, multiplies. Fused to save one dispatch and the trips of
+// what lies between through memory.
 template <typename T_w_embed_tokens>
 static inline void lm_head_x16_body(
     constant Row * wanted_,
@@ -5341,11 +5344,11 @@ static inline void lm_head_x16_body(
   weight_rows<T_w_embed_tokens, 96u, 2u, 16u, 0u>::begin(w, w_embed_tokens, row, 383u, room, lane);
   no_weights w_up;
   if (row + 16u <= 384u) {
-    WEIGHTS_SOON(w_embed_tokens + ulong(row) * T_w_embed_tokens::row_bytes(96u), 16u * T_w_embed_tokens::row_bytes(96u));
+    PREFETCH_L2(w_embed_tokens + ulong(row) * T_w_embed_tokens::row_bytes(96u), 16u * T_w_embed_tokens::row_bytes(96u));
   }
   weight_rows<T_w_embed_tokens, 96u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
   typedef typename tile_product<96u, 16u, 1u, 128u, false, weight_rows<T_w_embed_tokens, 96u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 96u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
   product_t::begin_inputs(inputs, tile_inputs<act_t, 96u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
@@ -5391,7 +5394,7 @@ kernel void lm_head_x16_f32(
 
 //:
 namespace mla {
-//: sample_scan_body using EARLIER_DONE LATER_MAY_START Sampling best_key penalise rank_of settle share_best unrank
+//: sample_scan_body using GRID_WAIT LAUNCH_DEPENDENTS Sampling best_key penalise rank_of settle share_best unrank
 // logits without NaN and infinities, with bias and penalties; the best of each threadgroup.
 static inline void sample_scan_body(
     device const float * logits_,
@@ -5403,9 +5406,9 @@ static inline void sample_scan_body(
     device uint * top_ids,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  EARLIER_DONE;
+  GRID_WAIT;
   // 384 logits, 256 per threadgroup
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   threadgroup uint * work = (threadgroup uint *)scratch;
   const uint g = tg;
   uint best = 0u, at = 0xffffffffu;
@@ -5443,7 +5446,7 @@ kernel void sample_scan(
 
 //:
 namespace mla {
-//: sample_pick_body using EARLIER_DONE LATER_MAY_START Row Sampling best_key rank_of remember sample_token share_best
+//: sample_pick_body using GRID_WAIT LAUNCH_DEPENDENTS Row Sampling best_key rank_of remember sample_token share_best
 // the best token, or top-k, top-p, min-p, temperature and a draw; makes the row that of the token.
 static inline void sample_pick_body(
     device Sampling * state_,
@@ -5458,9 +5461,9 @@ static inline void sample_pick_body(
     device Row * current,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  EARLIER_DONE;
+  GRID_WAIT;
   // one of 384 tokens
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   threadgroup uint * work = (threadgroup uint *)scratch;
   // What the end needs is loaded first, so that it arrives with the rest.
   const float inv_temperature = state_->inv_temperature;
@@ -5518,7 +5521,7 @@ kernel void sample_pick(
 
 //:
 namespace mla {
-//: picks_scan_body using Adjust EARLIER_DONE LATER_MAY_START Pick UNROLL entry_of penalise rank_of settle unrank
+//: picks_scan_body using Adjust GRID_WAIT LAUNCH_DEPENDENTS Pick UNROLL entry_of penalise rank_of settle unrank
 // logits of all rows behind which a token is picked, without NaN and infinities, with bias and
 // penalties, of the tokens that may be picked; the best of each threadgroup.
 static inline void picks_scan_body(
@@ -5530,9 +5533,9 @@ static inline void picks_scan_body(
     device float * tops_,
     device uint * top_ids,
     uint tg, uint tid, ushort sg, ushort lane) {
-  EARLIER_DONE;
+  GRID_WAIT;
   // 384 logits of each pick, 256 per simdgroup: all loads at once, and nothing to wait for behind them
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   const uint at_pick = tg / 1u, nth = tg % 1u * 8u + sg;
   device const Pick * pick = picks + at_pick;
   if (pick->row != 4294967295u && nth < 2u) {
@@ -5587,7 +5590,7 @@ kernel void picks_scan(
 
 //:
 namespace mla {
-//: picks_pick_body using EARLIER_DONE LATER_MAY_START Pick Row best_key rank_of sample_token share_best
+//: picks_pick_body using GRID_WAIT LAUNCH_DEPENDENTS Pick Row best_key rank_of sample_token share_best
 // the best token of each row, or top-k, top-p, min-p, temperature and a draw: a threadgroup for
 // each, which makes the row that of the token.
 static inline void picks_pick_body(
@@ -5601,9 +5604,9 @@ static inline void picks_pick_body(
     device Row * current,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  EARLIER_DONE;
+  GRID_WAIT;
   // one of 384 tokens for each pick
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   threadgroup uint * work = (threadgroup uint *)scratch;
   const uint at_pick = tg;
   device Pick * pick = picks + at_pick;

@@ -25,12 +25,12 @@
 #define UNROLL _Pragma("clang loop unroll(full)")
 #endif
 
-//: WEIGHTS_SOON WEIGHTS_NEAR EARLIER_DONE LATER_MAY_START
-#ifndef WEIGHTS_SOON
-#define WEIGHTS_SOON(rows, bytes)
-#define WEIGHTS_NEAR(rows, bytes)
-#define EARLIER_DONE
-#define LATER_MAY_START
+//: PREFETCH_L2 PREFETCH_L1 GRID_WAIT LAUNCH_DEPENDENTS
+#ifndef PREFETCH_L2
+#define PREFETCH_L2(rows, bytes)
+#define PREFETCH_L1(rows, bytes)
+#define GRID_WAIT
+#define LAUNCH_DEPENDENTS
 #endif
 
 //:
@@ -682,13 +682,13 @@ static inline half half_of(uint word, uint i) { return i % 2u == 0u ? as_type<ha
 //: byte_of
 static inline char byte_of(uint word, uint i) { return char(word >> i % 4u * 8u & 0xffu); }
 
-//: dealt
+//: lane_layout
 template <typename T, uint BLOCKS, uint LANES>
-struct dealt { typedef T format; };
+struct lane_layout { typedef T format; };
 
-//: dealt
+//: lane_layout
 template <template <uint> class T, uint SHARE, uint BLOCKS, uint LANES>
-struct dealt<T<SHARE>, BLOCKS, LANES> {
+struct lane_layout<T<SHARE>, BLOCKS, LANES> {
   enum : uint { PASSES = (BLOCKS * SHARE + LANES - 1u) / LANES, HALF_PASSES = (2u * BLOCKS * SHARE + LANES - 1u) / LANES };
   typedef T<(uint(HALF_PASSES) < 2u * uint(PASSES) ? 2u * SHARE : SHARE)> format;
 };
@@ -712,10 +712,10 @@ static inline void take_block(device const uchar * w, in_rows<X, ROWS, STRIDE> x
   UNROLL for (ushort i = 0; i < ROWS; ++i) T::template step<N, COLS>(w, input_of(x, i), b, part, sum + i * N);
 }
 
-//: dot_one using IN_FLIGHT dealt share take_block
+//: dot_one using IN_FLIGHT lane_layout share take_block
 template <typename FORMAT, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X>
 static inline void dot_one(device const uchar * w, X x, uint begin, uint end, uint lane, thread float * sum) {
-  typedef typename dealt<FORMAT, COLS / FORMAT::COLUMNS, LANES>::format T;
+  typedef typename lane_layout<FORMAT, COLS / FORMAT::COLUMNS, LANES>::format T;
   const uint share = T::share(COLS), pass = LANES / share, last = end / T::COLUMNS;
   const uint mine = lane / share, part = lane % share;
   uint b = begin / T::COLUMNS;
@@ -723,13 +723,13 @@ static inline void dot_one(device const uchar * w, X x, uint begin, uint end, ui
   if (b + mine < last) take_block<T, N, COLS>(w, x, b + mine, part, sum);
 }
 
-//: dot_both using BOTH_IN_FLIGHT dealt dot_one share take_block
+//: dot_both using BOTH_IN_FLIGHT dot_one lane_layout share take_block
 template <typename FORMAT, typename OTHER, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X>
 static inline void dot_both(device const uchar * w, device const uchar * u, X x, uint begin, uint end, uint lane,
                             thread float * sum_w, thread float * sum_u) {
   enum : uint { EACH = (FLIGHT + 1u) / 2u };
-  typedef typename dealt<FORMAT, COLS / FORMAT::COLUMNS, LANES>::format T;
-  typedef typename dealt<OTHER, COLS / OTHER::COLUMNS, LANES>::format U;
+  typedef typename lane_layout<FORMAT, COLS / FORMAT::COLUMNS, LANES>::format T;
+  typedef typename lane_layout<OTHER, COLS / OTHER::COLUMNS, LANES>::format U;
   if (uint(T::COLUMNS) == uint(U::COLUMNS) && T::share(COLS) == U::share(COLS)) {
     const uint share = T::share(COLS), pass = LANES / share, last = end / T::COLUMNS;
     const uint mine = lane / share, part = lane % share;
@@ -748,15 +748,15 @@ static inline void dot_both(device const uchar * w, device const uchar * u, X x,
   }
 }
 
-//: held using load
+//: preloaded using load
 template <typename T, ushort N, uint COLS>
-struct held {
+struct preloaded {
   enum : bool { HOLDS = false };
 
-  static inline void load(device const uchar *, uint, uint, thread held &) {}
+  static inline void load(device const uchar *, uint, uint, thread preloaded &) {}
 
   template <typename X>
-  static inline void multiply(thread const held &, X, uint, uint, thread float *) {}
+  static inline void multiply(thread const preloaded &, X, uint, uint, thread float *) {}
 };
 
 //: take_held
@@ -771,11 +771,11 @@ static inline void take_held(thread const HELD & h, in_rows<X, ROWS, STRIDE> x, 
   UNROLL for (ushort i = 0; i < ROWS; ++i) HELD::multiply(h, input_of(x, i), b, part, sum + i * N);
 }
 
-//: first_pass using dealt held take_held
+//: first_pass using lane_layout preloaded take_held
 template <typename FORMAT, ushort N, uint COLS, uint LANES, uint MATRICES>
 struct first_pass {
-  typedef typename dealt<FORMAT, COLS / FORMAT::COLUMNS, LANES>::format T;
-  typedef held<T, N, COLS> block;
+  typedef typename lane_layout<FORMAT, COLS / FORMAT::COLUMNS, LANES>::format T;
+  typedef preloaded<T, N, COLS> block;
   enum : bool { HOLDS = block::HOLDS && MATRICES * sizeof(block) <= 128u };
   block h;
 
@@ -937,7 +937,7 @@ static inline float part_at(float4 w, uint e) { return w[e]; }
 //: part_at using high_half low_half
 static inline float part_at(uint2 w, uint e) { return e % 2u == 0u ? low_half(w[e / 2u]) : high_half(w[e / 2u]); }
 
-//: combine_splits using LATER_MAY_START UNROLL load_words part_at parts_of
+//: combine_splits using LAUNCH_DEPENDENTS UNROLL load_words part_at parts_of
 template <uint COUNT, uint HEADS, uint DIM, uint THREADS, uint TEAMS, typename X>
 struct combine_splits {
   enum : uint {
@@ -1020,7 +1020,7 @@ struct combine_splits {
     words_t v[AT_ONCE * LOADS];
     load_ml(ml, head, per, nkv, m, l, lane);
     load_parts(out, head, team, per, rows, v, tid);
-    LATER_MAY_START; // whose weights are more than what is left to load here
+    LAUNCH_DEPENDENTS; // whose weights are more than what is left to load here
     if (TURNS > 1u && 32u * per < nkv) {
       weigh<TURNS>(m, l, factors, sg, lane);
     } else {
@@ -1653,7 +1653,7 @@ static inline void multiply_matrix(thread simdgroup_float8x8 * d, uint dn, threa
 template <typename X>
 static inline void load_query4(X x, uint i, thread float * y) { load4(x, i, y); }
 
-//: attend_matrix using EARLIER_DONE LATER_MAY_START LOAD_FOUR PAGE_ROWS UNROLL cache for_all load_blocks load_query4 load_rows look multiply_matrix rows_seen scale_rows score_scale store_scaled
+//: attend_matrix using GRID_WAIT LAUNCH_DEPENDENTS LOAD_FOUR PAGE_ROWS UNROLL cache for_all load_blocks load_query4 load_rows look multiply_matrix rows_seen scale_rows score_scale store_scaled
 template <uint HEADS, uint LAT, uint PE, uint TILE, uint PIECE, uint SIMDGROUPS, uint TERMS, uint NEW, typename T>
 struct attend_matrix {
   typedef cache<T, LAT + PE> cache_t;
@@ -1964,17 +1964,17 @@ struct attend_matrix {
       load_rows<true, false>(tile, n, there, next, sg, lane);
       load_scales<true, false>(tile, n, there, next, sg, lane);
     }
-    EARLIER_DONE;
+    GRID_WAIT;
     load_queries(q_abs, abs_stride, q_pe, pe_stride, left, sg, lane);
     if (!EARLY || there < to - from + cache_t::NEIGHBOURS) {
       load_rows<!EARLY, true>(tile, n, there, next, sg, lane);
       load_scales<!EARLY, true>(tile, n, there, next, sg, lane);
     }
-    if (from + n == to) LATER_MAY_START; // no rows are left to load, whose way their weights would be in
+    if (from + n == to) LAUNCH_DEPENDENTS; // no rows are left to load, whose way their weights would be in
     form_rows(next, n, m, keys, values, sg, lane);
     form_queries(left, m, q, sg, lane);
     walk<true>(for_all{n, scale}, cache, pages, tile, following, from, n, to, nkv, next, keys, values, q, m, o, reference, sum, sg, lane);
-    LATER_MAY_START;
+    LAUNCH_DEPENDENTS;
     store(o, m, out, sg, lane);
     store_ml(reference, sum, ml, sg, lane);
   }
@@ -2070,8 +2070,9 @@ static inline void all_rows(device const uchar * w, X x, device O * out, ushort 
 } // namespace mla
 
 namespace mla {
-//: embed_body using EARLIER_DONE LATER_MAY_START Row act_t sum_group
-// embed: reads the token's embedding row, hands the next norm's input over.
+//: embed_body using GRID_WAIT LAUNCH_DEPENDENTS Row act_t sum_group
+// embed: reads the token's embedding row, applies the next norm's weights and makes its partial
+// sums of squares.
 template <typename T_w_embed_tokens>
 static inline void embed_body(
     constant Row & current,
@@ -2081,9 +2082,9 @@ static inline void embed_body(
     device act_t * ready,
     device float * ready_squares,
     uint tg, uint tid, ushort sg, ushort lane) {
-  EARLIER_DONE;
+  GRID_WAIT;
   // the token's row of the embedding, 96 wide
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   const uint at = tg * 128u + tid;
   const bool mine = at < 96u;
   const float v = mine ? T_w_embed_tokens::template element<96u>(w_embed_tokens + current.token * T_w_embed_tokens::row_bytes(96u), at) : 0.0f;
@@ -2110,10 +2111,10 @@ kernel void embed_f32(
 
 //:
 namespace mla {
-//: q_a_kv_a_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON act_t dot_held first_pass in_acts load_partials norm_factor own sum_group sum_lanes sum_of
-// q_a: finishes the norm of an input handed over, multiplies, hands the next norm's input over.
-// Beside it, kv_a: finishes the norm of an input handed over, multiplies. Fused to save three
-// dispatches and the trips of what lies between through memory.
+//: q_a_kv_a_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t dot_held first_pass in_acts load_partials norm_factor own sum_group sum_lanes sum_of
+// q_a: finishes the norm of its input, multiplies, applies the next norm's weights and makes its
+// partial sums of squares. Beside it, kv_a: finishes the norm of its input, multiplies. Fused to
+// save three dispatches and the trips of what lies between through memory.
 template <typename T_w_q_a_proj, typename T_w_kv_a_proj_with_mqa>
 static inline void q_a_kv_a_body(
     device const uchar * w_q_a_proj,
@@ -2133,11 +2134,11 @@ static inline void q_a_kv_a_body(
     const uint at = first + lane; // lane r finishes row r
     const bool mine = lane < 4;
     device const uchar * w = w_q_a_proj + first * T_w_q_a_proj::row_bytes(96u);
-    WEIGHTS_SOON(w, 4u * T_w_q_a_proj::row_bytes(96u));
+    PREFETCH_L2(w, 4u * T_w_q_a_proj::row_bytes(96u));
     first_pass<T_w_q_a_proj, 4, 96u, 32u, 1u> held_w;
     first_pass<T_w_q_a_proj, 4, 96u, 32u, 1u>::fetch(w, lane, held_w);
-    EARLIER_DONE;
-    LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+    GRID_WAIT;
+    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
     const float next_norm = mine ? w_next_norm[at] : 0.0f;
     float sum[4] = {};
     float partials[1];
@@ -2161,11 +2162,11 @@ static inline void q_a_kv_a_body(
     const uint at = first + lane; // lane r finishes row r
     const bool mine = lane < 4;
     device const uchar * w = w_kv_a_proj_with_mqa + first * T_w_kv_a_proj_with_mqa::row_bytes(96u);
-    WEIGHTS_SOON(w, 4u * T_w_kv_a_proj_with_mqa::row_bytes(96u));
+    PREFETCH_L2(w, 4u * T_w_kv_a_proj_with_mqa::row_bytes(96u));
     first_pass<T_w_kv_a_proj_with_mqa, 4, 96u, 32u, 1u> held_w;
     first_pass<T_w_kv_a_proj_with_mqa, 4, 96u, 32u, 1u>::fetch(w, lane, held_w);
-    EARLIER_DONE;
-    LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+    GRID_WAIT;
+    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
     float sum[4] = {};
     float partials[1];
     load_partials<24u, 32u>(ready_squares, lane, partials);
@@ -2204,11 +2205,11 @@ struct q_b_store_kv_k_b_args {
   ulong stride0; // rows between the entries of w_k_b_proj
 };
 
-//: q_b_store_kv_k_b_body using EARLIER_DONE LATER_MAY_START PAGE_ROWS Row UNROLL WEIGHTS_SOON act_t all_rows cache dot_held first_pass in_acts in_coherent_acts last_to_arrive load_partials norm_factor own q_b_store_kv_k_b_args share sum_lanes sum_of total turn_by
-// q_b: finishes the norm of an input handed over, multiplies, rotates by the position. Beside it,
-// store_kv: normalises its input itself, rotates by the position, writes the new latent cache row.
-// The last threadgroup of q_b to finish the rows of a head goes on with k_b: multiplies. Fused to
-// save six dispatches and the trips of what lies between through memory.
+//: q_b_store_kv_k_b_body using GRID_WAIT LAUNCH_DEPENDENTS PAGE_ROWS PREFETCH_L2 Row UNROLL act_t all_rows cache dot_held first_pass in_acts in_coherent_acts last_to_arrive load_partials norm_factor own q_b_store_kv_k_b_args share sum_lanes sum_of total turn_by
+// q_b: finishes the norm of its input, multiplies, rotates by the position. Beside it, store_kv:
+// normalises its input itself, rotates by the position, writes the new latent cache row. The last
+// threadgroup of q_b to finish the rows of a head goes on with k_b: multiplies. Fused to save six
+// dispatches and the trips of what lies between through memory.
 template <typename T_w_q_b_proj, typename T_cache, typename T_w_k_b_proj>
 static inline void q_b_store_kv_k_b_body(
     device const uchar * w_q_b_proj,
@@ -2236,7 +2237,7 @@ static inline void q_b_store_kv_k_b_body(
     const uint pair = min(tid, 15u) / 2u; // of the thread's first column
     device const float * cs = rope + (ulong(current.pos) * 8u + pair) * 2u;
     float cosine = cs[0], sine = cs[1];
-    EARLIER_DONE;
+    GRID_WAIT;
     float lat[1];
     UNROLL for (uint k = 0; k < 1u; ++k) lat[k] = float(kv_a[min(tid + k * 128u, 63u)]);
     for (uint i = tid; i < 16u; i += 128u) {
@@ -2266,12 +2267,12 @@ static inline void q_b_store_kv_k_b_body(
     const uint at = first + lane; // lane r finishes row r
     const bool mine = lane < 4;
     device const uchar * w = w_q_b_proj + first * T_w_q_b_proj::row_bytes(64u);
-    WEIGHTS_SOON(w, 4u * T_w_q_b_proj::row_bytes(64u));
-    WEIGHTS_SOON(w_k_b_proj + (g / 3u) * (args.stride0 * T_w_k_b_proj::row_bytes(32u)) + (g % 3u * 4u + sg) * (64u * T_w_k_b_proj::row_bytes(32u) / 12u), 64u * T_w_k_b_proj::row_bytes(32u) / 12u);
+    PREFETCH_L2(w, 4u * T_w_q_b_proj::row_bytes(64u));
+    PREFETCH_L2(w_k_b_proj + (g / 3u) * (args.stride0 * T_w_k_b_proj::row_bytes(32u)) + (g % 3u * 4u + sg) * (64u * T_w_k_b_proj::row_bytes(32u) / 12u), 64u * T_w_k_b_proj::row_bytes(32u) / 12u);
     first_pass<T_w_q_b_proj, 4, 64u, 32u, 1u> held_w;
     first_pass<T_w_q_b_proj, 4, 64u, 32u, 1u>::fetch(w, lane, held_w);
-    EARLIER_DONE;
-    LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+    GRID_WAIT;
+    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
     const uint d = at % 48u;
     const bool turns = mine && d >= 32u;
     device const float * cs = rope + (ulong(current.pos) * 8u + (turns ? (d - 32u) / 2u : 0u)) * 2u;
@@ -2345,7 +2346,7 @@ kernel void q_b_store_kv_k_b_f32_f16_f32(
 
 //:
 namespace mla {
-//: attend_body using EARLIER_DONE PAGE_ROWS Row act_t cache for_all load_query split_rows store_values tile_scores tile_softmax tile_values whole
+//: attend_body using GRID_WAIT PAGE_ROWS Row act_t cache for_all load_query split_rows store_values tile_scores tile_softmax tile_values whole
 // attend: attends over one split of the latent cache for all heads.
 template <typename T_cache>
 static inline void attend_body(
@@ -2368,10 +2369,10 @@ static inline void attend_body(
   device act_t * out = attend_out + split * 192u;
   device float * out_ml = attend_ml + split * 6u;
   if (from == to) {
-    EARLIER_DONE;
+    GRID_WAIT;
     for (uint i = tid; i < 6u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else { // 16 rows of 80 at a time
-    EARLIER_DONE;
+    GRID_WAIT;
     threadgroup float * tile = scratch;
     threadgroup float * shares = tile + 1280u;
     threadgroup float * p = shares + 384u;
@@ -2440,7 +2441,7 @@ struct v_b_args {
   ulong stride0; // rows between the entries of w_v_b_proj
 };
 
-//: v_b_body using EARLIER_DONE LATER_MAY_START Row WEIGHTS_NEAR WEIGHTS_SOON act_t combine_splits dot_held first_pass in_acts in_shared own split_rows sum_lanes v_b_args
+//: v_b_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L1 PREFETCH_L2 Row act_t combine_splits dot_held first_pass in_acts in_shared own split_rows sum_lanes v_b_args
 // v_b: merges the attention splits, multiplies. Fused to save one dispatch and the trips of what
 // lies between through memory.
 template <typename T_w_v_b_proj>
@@ -2461,15 +2462,15 @@ static inline void v_b_body(
   const uint at = first + lane; // lane r finishes row r
   const bool mine = lane < 4;
   device const uchar * w = w_v_b_proj + entry * (args.stride0 * T_w_v_b_proj::row_bytes(64u)) + first * T_w_v_b_proj::row_bytes(64u);
-  WEIGHTS_SOON(w, 4u * T_w_v_b_proj::row_bytes(64u));
+  PREFETCH_L2(w, 4u * T_w_v_b_proj::row_bytes(64u));
   const uint nkv = current.nkv, per = split_rows<132u, 16u, 16u>(nkv);
   first_pass<T_w_v_b_proj, 4, 64u, 32u, 1u> held_w;
   first_pass<T_w_v_b_proj, 4, 64u, 32u, 1u>::fetch(w, lane, held_w);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
   float sum[4] = {};
   threadgroup float * xs = scratch;
-  WEIGHTS_NEAR(w, 4u * T_w_v_b_proj::row_bytes(64u)); // by when the splits are combined
+  PREFETCH_L1(w, 4u * T_w_v_b_proj::row_bytes(64u)); // by when the splits are combined
   combine_splits<132u, 3u, 64u, 128u, 8u, in_acts>::run(in_acts{attend_out}, attend_ml, entry, per, nkv, scratch + 64u, xs, tid, sg, lane);
   threadgroup_barrier(mem_flags::mem_threadgroup);
   dot_held<T_w_v_b_proj, 4, 64u, 32u, 4u>(held_w, w, in_shared{xs, 0u}, lane, sum);
@@ -2496,9 +2497,9 @@ kernel void v_b_f32(
 
 //:
 namespace mla {
-//: o_proj_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON act_t dot_held first_pass in_acts own sum_group sum_lanes
-// o_proj: multiplies, adds the residual, hands the next norm's input over. Fused to save one
-// dispatch and the trips of what lies between through memory.
+//: o_proj_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t dot_held first_pass in_acts own sum_group sum_lanes
+// o_proj: multiplies, adds the residual, applies the next norm's weights and makes its partial sums
+// of squares. Fused to save one dispatch and the trips of what lies between through memory.
 template <typename T_w_o_proj>
 static inline void o_proj_body(
     device const uchar * w_o_proj,
@@ -2516,11 +2517,11 @@ static inline void o_proj_body(
   const uint at = first + lane; // lane r finishes row r
   const bool mine = lane < 4;
   device const uchar * w = w_o_proj + first * T_w_o_proj::row_bytes(96u);
-  WEIGHTS_SOON(w, 4u * T_w_o_proj::row_bytes(96u));
+  PREFETCH_L2(w, 4u * T_w_o_proj::row_bytes(96u));
   first_pass<T_w_o_proj, 4, 96u, 32u, 1u> held_w;
   first_pass<T_w_o_proj, 4, 96u, 32u, 1u>::fetch(w, lane, held_w);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
@@ -2552,9 +2553,9 @@ kernel void o_proj_f32(
 
 //:
 namespace mla {
-//: gate_up_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON act_t dot_both_held first_pass in_acts load_partials norm_factor own silu sum_lanes sum_of sum_up
-// gate_up: finishes the norm of an input handed over, multiplies, applies SwiGLU in registers.
-// Fused to save three dispatches and the trips of what lies between through memory.
+//: gate_up_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t dot_both_held first_pass in_acts load_partials norm_factor own silu sum_lanes sum_of sum_up
+// gate_up: finishes the norm of its input, multiplies, applies SwiGLU in registers. Fused to save
+// three dispatches and the trips of what lies between through memory.
 template <typename T_w_gate_proj, typename T_w_up_proj>
 static inline void gate_up_body(
     device const uchar * w_gate_proj,
@@ -2571,14 +2572,14 @@ static inline void gate_up_body(
   const bool mine = lane < 4;
   device const uchar * w = w_gate_proj + first * T_w_gate_proj::row_bytes(96u);
   device const uchar * w_up = w_up_proj + first * T_w_up_proj::row_bytes(96u);
-  WEIGHTS_SOON(w, 4u * T_w_gate_proj::row_bytes(96u));
-  WEIGHTS_SOON(w_up, 4u * T_w_up_proj::row_bytes(96u));
+  PREFETCH_L2(w, 4u * T_w_gate_proj::row_bytes(96u));
+  PREFETCH_L2(w_up, 4u * T_w_up_proj::row_bytes(96u));
   first_pass<T_w_gate_proj, 4, 96u, 32u, 2u> held_w;
   first_pass<T_w_gate_proj, 4, 96u, 32u, 2u>::fetch(w, lane, held_w);
   first_pass<T_w_up_proj, 4, 96u, 32u, 2u> held_up;
   first_pass<T_w_up_proj, 4, 96u, 32u, 2u>::fetch(w_up, lane, held_up);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
   float sum[4] = {};
   float sum_up[4] = {};
   float partials[1];
@@ -2612,9 +2613,9 @@ kernel void gate_up_f32_f32(
 
 //:
 namespace mla {
-//: down_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON act_t dot_held first_pass in_acts own sum_group sum_lanes
-// down: multiplies, adds the residual, hands the next norm's input over. Fused to save one dispatch
-// and the trips of what lies between through memory.
+//: down_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t dot_held first_pass in_acts own sum_group sum_lanes
+// down: multiplies, adds the residual, applies the next norm's weights and makes its partial sums
+// of squares. Fused to save one dispatch and the trips of what lies between through memory.
 template <typename T_w_down_proj>
 static inline void down_body(
     device const uchar * w_down_proj,
@@ -2632,11 +2633,11 @@ static inline void down_body(
   const uint at = first + lane; // lane r finishes row r
   const bool mine = lane < 4;
   device const uchar * w = w_down_proj + first * T_w_down_proj::row_bytes(160u);
-  WEIGHTS_SOON(w, 4u * T_w_down_proj::row_bytes(160u));
+  PREFETCH_L2(w, 4u * T_w_down_proj::row_bytes(160u));
   first_pass<T_w_down_proj, 4, 160u, 32u, 1u> held_w;
   first_pass<T_w_down_proj, 4, 160u, 32u, 1u>::fetch(w, lane, held_w);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
@@ -2668,9 +2669,9 @@ kernel void down_f32(
 
 //:
 namespace mla {
-//: lm_head_body using EARLIER_DONE LATER_MAY_START WEIGHTS_SOON act_t dot_held first_pass in_acts load_partials norm_factor own sum_lanes sum_of
-// lm_head: finishes the norm of an input handed over, multiplies. Fused to save one dispatch and
-// the trips of what lies between through memory.
+//: lm_head_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t dot_held first_pass in_acts load_partials norm_factor own sum_lanes sum_of
+// lm_head: finishes the norm of its input, multiplies. Fused to save one dispatch and the trips of
+// what lies between through memory.
 template <typename T_w_embed_tokens>
 static inline void lm_head_body(
     device const uchar * w_embed_tokens,
@@ -2685,11 +2686,11 @@ static inline void lm_head_body(
   const uint at = first + lane; // lane r finishes row r
   const bool mine = lane < 4;
   device const uchar * w = w_embed_tokens + first * T_w_embed_tokens::row_bytes(96u);
-  WEIGHTS_SOON(w, 4u * T_w_embed_tokens::row_bytes(96u));
+  PREFETCH_L2(w, 4u * T_w_embed_tokens::row_bytes(96u));
   first_pass<T_w_embed_tokens, 4, 96u, 32u, 1u> held_w;
   first_pass<T_w_embed_tokens, 4, 96u, 32u, 1u>::fetch(w, lane, held_w);
-  EARLIER_DONE;
-  LATER_MAY_START; // all weights are under way, or most: those of the next dispatch may follow
+  GRID_WAIT;
+  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
   float sum[4] = {};
   float partials[1];
   load_partials<24u, 32u>(ready_squares, lane, partials);
@@ -2718,7 +2719,7 @@ kernel void lm_head_f32(
 
 //:
 namespace mla {
-//: sample_scan_body using EARLIER_DONE LATER_MAY_START Sampling best_key penalise rank_of settle share_best unrank
+//: sample_scan_body using GRID_WAIT LAUNCH_DEPENDENTS Sampling best_key penalise rank_of settle share_best unrank
 // logits without NaN and infinities, with bias and penalties; the best of each threadgroup.
 static inline void sample_scan_body(
     device const float * logits_,
@@ -2730,9 +2731,9 @@ static inline void sample_scan_body(
     device uint * top_ids,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  EARLIER_DONE;
+  GRID_WAIT;
   // 384 logits, 256 per threadgroup
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   threadgroup uint * work = (threadgroup uint *)scratch;
   const uint g = tg;
   uint best = 0u, at = 0xffffffffu;
@@ -2770,7 +2771,7 @@ kernel void sample_scan(
 
 //:
 namespace mla {
-//: sample_pick_body using EARLIER_DONE LATER_MAY_START Row Sampling best_key rank_of remember sample_token share_best
+//: sample_pick_body using GRID_WAIT LAUNCH_DEPENDENTS Row Sampling best_key rank_of remember sample_token share_best
 // the best token, or top-k, top-p, min-p, temperature and a draw; makes the row that of the token.
 static inline void sample_pick_body(
     device Sampling * state_,
@@ -2785,9 +2786,9 @@ static inline void sample_pick_body(
     device Row * current,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  EARLIER_DONE;
+  GRID_WAIT;
   // one of 384 tokens
-  LATER_MAY_START;
+  LAUNCH_DEPENDENTS;
   threadgroup uint * work = (threadgroup uint *)scratch;
   // What the end needs is loaded first, so that it arrives with the rest.
   const float inv_temperature = state_->inv_temperature;

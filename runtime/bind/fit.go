@@ -57,7 +57,7 @@ func Fit(f *gguf.File, b *plan.Bundle) []Mismatch {
 			out = append(out, *bad)
 		}
 	}
-	out = append(out, strangers(f, b)...)
+	out = append(out, unexpectedTensors(f, b)...)
 	if len(out) == missing { // every weight is there: look at them together
 		out = append(out, combinations(b, types)...)
 	}
@@ -74,11 +74,11 @@ func merge(row []Mismatch, m Mismatch) []Mismatch {
 	return row
 }
 
-// strangers lists tensors in the model's layers that the bundle never reads:
+// unexpectedTensors lists tensors in the model's layers that the bundle never reads:
 // computing without them would give other numbers than the file's author meant.
 // Blocks behind the last layer are of layers that predict, which have bundles of their
 // own; to such a bundle, all but its block is of the model.
-func strangers(f *gguf.File, b *plan.Bundle) []Mismatch {
+func unexpectedTensors(f *gguf.File, b *plan.Bundle) []Mismatch {
 	known := besides(f)
 	all := slices.Concat(b.Weights, b.Joined)
 	for i := range all {

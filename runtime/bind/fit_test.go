@@ -111,7 +111,7 @@ func TestFitRejects(t *testing.T) {
 			f.remove("blk.1.attn_kv_b")
 			f.add("blk.1.attn_kv_b.weight", quant.F32, latent, nope*heads)
 		}, []string{"(self_attn.k_b_proj): found dimensions [32, 64], expected [32, 192]", "(self_attn.v_b_proj): found dimensions [32, 64], expected [32, 192]"}},
-		{"stranger", func(f *testFile, _ *plan.Bundle) { f.add("blk.0.attn_q_a.bias", quant.F32, 4) }, []string{`tensor "blk.0.attn_q_a.bias": found a tensor that no kernel reads`}},
+		{"an unexpected tensor", func(f *testFile, _ *plan.Bundle) { f.add("blk.0.attn_q_a.bias", quant.F32, 4) }, []string{`tensor "blk.0.attn_q_a.bias": found a tensor that no kernel reads`}},
 		{"architecture", func(f *testFile, _ *plan.Bundle) { f.keys["general.architecture"] = gguf.String("llama") }, []string{`"llama"`}},
 	}
 	for _, tt := range tests {

@@ -10,7 +10,7 @@ import (
 	"mla/runtime/quant"
 )
 
-// besides are tensors of f that the weight table does not have and that are no strangers
+// besides are tensors of f that the weight table does not have and that are expected
 // in a file of its architecture.
 func besides(f *gguf.File) map[string]bool {
 	known := map[string]bool{}

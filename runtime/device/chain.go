@@ -70,30 +70,30 @@ func (c *Chain) Ahead(n int, submit func(first bool) error) error {
 	return nil
 }
 
-// Landed counts n more tokens as picked, and returns the place of the first in
+// Picked counts n more tokens as picked, and returns the place of the first in
 // SampleLayout.Picks, a ring.
-func (c *Chain) Landed(n int) (first int) {
+func (c *Chain) Picked(n int) (first int) {
 	first = c.picked % plan.SamplePicks
 	c.picked += n
 	return first
 }
 
-// Land waits until Next has a token to return. The units of work in flight are in a
-// ring of so many slots, the oldest in slot oldest or behind it; land waits for the
-// unit in a slot, if there is one, and has Landed count what it picked.
-func (c *Chain) Land(oldest, slots int, land func(slot int) error) error {
+// Wait waits until Next has a token to return. The units of work in flight are in a
+// ring of so many slots, the oldest in slot oldest or behind it; wait waits for the
+// unit in a slot, if there is one, and has Picked count what it picked.
+func (c *Chain) Wait(oldest, slots int, wait func(slot int) error) error {
 	for i := range slots {
 		if c.picked > c.fetched {
 			break
 		}
-		if err := land((oldest + i) % slots); err != nil {
+		if err := wait((oldest + i) % slots); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Next does what Sampler.Next says. wait waits for the token, see Land; pick returns
+// Next does what Sampler.Next says. wait waits for the token, see Wait; pick returns
 // what the device left in a place of SampleLayout.Picks.
 func (c *Chain) Next(wait func() error, pick func(place int) uint32) (int32, error) {
 	switch {

@@ -53,7 +53,7 @@ func submitted(bool) error { return nil }
 
 // fetch has a token picked and returns it.
 func fetch(c *Chain, token uint32) (int32, error) {
-	return c.Next(func() error { c.Landed(1); return nil }, func(int) uint32 { return token })
+	return c.Next(func() error { c.Picked(1); return nil }, func(int) uint32 { return token })
 }
 
 // TestChainBegin refuses to begin, and leaves no chain behind.
@@ -221,7 +221,7 @@ func TestChainPlaces(t *testing.T) {
 		if err := c.Ahead(unit, submitted); err != nil {
 			t.Fatal(err)
 		}
-		first := c.Landed(unit)
+		first := c.Picked(unit)
 		for i := range unit {
 			picks[(first+i)%len(picks)] = uint32(n+i) % 10
 		}
@@ -252,14 +252,14 @@ func TestChainLand(t *testing.T) {
 		{"one fails", [4]int{1, 1, 0, 0}, 0, 3, []int{2, 3}, lost},
 	} {
 		c := begun(t, 0, 5)
-		c.Landed(tt.there)
+		c.Picked(tt.there)
 		var waited []int
-		err := c.Land(2, len(tt.picks), func(slot int) error {
+		err := c.Wait(2, len(tt.picks), func(slot int) error {
 			waited = append(waited, slot)
 			if slot == tt.fail {
 				return lost
 			}
-			c.Landed(tt.picks[slot])
+			c.Picked(tt.picks[slot])
 			return nil
 		})
 		if err != tt.err || !slices.Equal(waited, tt.want) {

@@ -38,8 +38,8 @@ func (a *PicksAhead) Forget() { a.rows = a.rows[:0] }
 // Rows is how many rows go on.
 func (a *PicksAhead) Rows() int { return len(a.rows) }
 
-// Flying says whether tokens are yet to be returned.
-func (a *PicksAhead) Flying() bool { return len(a.rows) > 0 && a.asked > a.returned }
+// InFlight says whether tokens are yet to be returned.
+func (a *PicksAhead) InFlight() bool { return len(a.rows) > 0 && a.asked > a.returned }
 
 // Ask does what Picker.PickAhead says. submit hands the device the step whose tokens go to a
 // turn of PickLayout.Tokens; if it fails, the step counts as not asked for.
@@ -69,7 +69,7 @@ func (a *PicksAhead) Ask(submit func(turn int) error) error {
 // Next does what Picker.PickedAhead says. wait waits for the step of a turn; tokens are what
 // the device left there.
 func (a *PicksAhead) Next(wait func(turn int) error, tokens func(turn int) []uint32) ([]int32, error) {
-	if !a.Flying() {
+	if !a.InFlight() {
 		return nil, errors.New("no step is under way whose tokens were not returned")
 	}
 	turn := (a.returned + 1) % plan.PickTurns

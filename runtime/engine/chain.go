@@ -13,13 +13,13 @@ import (
 // when the text ends is forgotten: the timeline holds only what was fetched. A model
 // has one chain at a time; a row of another session ends it.
 type chain struct {
-	session *Session
-	device  device.Sampler
-	sampler Portable
-	unit    int // tokens
-	left    int // tokens that may still be asked for
-	flying  int // tokens asked for and not yet fetched
-	full    *OutOfPages
+	session  *Session
+	device   device.Sampler
+	sampler  Portable
+	unit     int // tokens
+	left     int // tokens that may still be asked for
+	inFlight int // tokens asked for and not yet fetched
+	full     *OutOfPages
 }
 
 // chain begins a chain for a request; it is nil if the host has to pick.
@@ -53,7 +53,7 @@ func (c *chain) next() (int32, error) {
 	if c.session.model.chain != c {
 		return 0, errOther
 	}
-	for c.left > 0 && c.flying <= c.unit && c.full == nil {
+	for c.left > 0 && c.inFlight <= c.unit && c.full == nil {
 		if err := c.ask(min(c.unit, c.left)); err != nil {
 			return 0, c.failed(err)
 		}
@@ -62,7 +62,7 @@ func (c *chain) next() (int32, error) {
 	if err != nil {
 		return 0, c.failed(c.session.model.fail(err))
 	}
-	c.flying--
+	c.inFlight--
 	c.sampler.Skip()
 	return token, nil
 }
@@ -71,7 +71,7 @@ func (c *chain) next() (int32, error) {
 // token runs the one before it: of those in flight and of n more, all but the last.
 func (c *chain) ask(n int) error {
 	for ; n > 0; n-- {
-		err := c.session.Reserve(c.flying + n - 1)
+		err := c.session.Reserve(c.inFlight + n - 1)
 		if errors.As(err, &c.full) {
 			continue
 		}
@@ -79,18 +79,18 @@ func (c *chain) ask(n int) error {
 			err = c.session.model.fail(c.device.Ahead(n))
 		}
 		c.left -= n
-		c.flying += n
+		c.inFlight += n
 		return err
 	}
 	return nil
 }
 
 // more says whether the row of the token that was picked last is asked for.
-func (c *chain) more() bool { return c.left > 0 || c.flying > 0 }
+func (c *chain) more() bool { return c.left > 0 || c.inFlight > 0 }
 
 // run adds a token that the device runs, or has run, to the timeline.
 func (c *chain) run(token int32) error {
-	if c.flying == 0 && c.full != nil {
+	if c.inFlight == 0 && c.full != nil {
 		return c.full // the token's row was not asked for
 	}
 	return c.session.add(token)

@@ -108,7 +108,7 @@ func TestPrivateSession(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	before := r.Replays
-	if err := s.Pretend(text(0, 200)); err != nil {
+	if err := s.FillForBench(text(0, 200)); err != nil {
 		t.Fatal(err)
 	}
 	synced(t, open(t, m), text(0, 200))
@@ -160,7 +160,7 @@ func TestSessionsAndPagesRunOut(t *testing.T) {
 	if err := b.Append(1); err != nil {
 		t.Error(err)
 	}
-	for name, err := range map[string]error{"Sync": a.Sync(context.Background(), nil, nil), "Append": a.Append(1), "Reserve": a.Reserve(1), "Pretend": a.Pretend(nil)} {
+	for name, err := range map[string]error{"Sync": a.Sync(context.Background(), nil, nil), "Append": a.Append(1), "Reserve": a.Reserve(1), "FillForBench": a.FillForBench(nil)} {
 		if !errors.Is(err, errClosed) {
 			t.Errorf("%s after Close: %v", name, err)
 		}

@@ -208,7 +208,7 @@ func TestRestoreFails(t *testing.T) {
 	k := fakeKey
 	k.Planes = plan.Planes{2 * k.Planes[0]}
 	path := filepath.Join(t.TempDir(), "cache")
-	if err := errors.Join(s.Pretend(text)); err != nil {
+	if err := errors.Join(s.FillForBench(text)); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := s.Restore(context.Background(), f, text); n != 0 || err != nil {

@@ -122,11 +122,11 @@ func (s *Session) allows(tokens []int32) error {
 	return s.model.Allows(tokens)
 }
 
-// Pretend makes the timeline equal to tokens without running any: the caches keep
+// FillForBench makes the timeline equal to tokens without running any: the caches keep
 // what they hold. What is generated then means nothing, but takes as long as behind
 // a real prompt, which is what a benchmark at a great depth wants. Other sessions do
 // not find these tokens.
-func (s *Session) Pretend(tokens []int32) error {
+func (s *Session) FillForBench(tokens []int32) error {
 	if err := s.allows(tokens); err != nil {
 		return err
 	}

@@ -151,7 +151,7 @@ func TestPretend(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := r.Replays
-	if err := s.Pretend([]int32{1, 2, 3}); err != nil || r.Replays != before {
+	if err := s.FillForBench([]int32{1, 2, 3}); err != nil || r.Replays != before {
 		t.Errorf("%d replays, %v; want none", r.Replays-before, err)
 	}
 	if err := s.Sync(context.Background(), []int32{1, 2, 3, 4}, nil); err != nil || r.Replays != before+1 {
@@ -161,7 +161,7 @@ func TestPretend(t *testing.T) {
 		t.Errorf("timeline %d; want %d", s.Tokens(), want)
 	}
 	var long *ContextError
-	if err := s.Pretend(make([]int32, 9)); !errors.As(err, &long) {
+	if err := s.FillForBench(make([]int32, 9)); !errors.As(err, &long) {
 		t.Errorf("9 tokens in a context of 8: %v", err)
 	}
 }

@@ -16,7 +16,7 @@ type StepsAhead struct {
 	sessions []*Session
 	samplers []Portable
 	picked   []int32 // last: the next step runs them
-	flying   int     // steps whose tokens are yet to be taken
+	inFlight int     // steps whose tokens are yet to be taken
 }
 
 // StepsAhead goes on behind the last Pick, which was of these rows and picked these tokens; it
@@ -41,8 +41,8 @@ func (m *Model) StepsAhead(rows []Row, picked [][]int32) *StepsAhead {
 	return a
 }
 
-// Flying is for how many steps the device has been asked whose tokens Next has not returned.
-func (a *StepsAhead) Flying() int { return a.flying }
+// InFlight is for how many steps the device has been asked whose tokens Next has not returned.
+func (a *StepsAhead) InFlight() int { return a.inFlight }
 
 // Most is how many steps can be under way.
 func (a *StepsAhead) Most() int { return plan.PickTurns }
@@ -51,7 +51,7 @@ func (a *StepsAhead) Most() int { return plan.PickTurns }
 // context; with *OutOfPages nothing has been done.
 func (a *StepsAhead) Ask() error {
 	for _, s := range a.sessions {
-		if err := s.Reserve(a.flying + 1); err != nil {
+		if err := s.Reserve(a.inFlight + 1); err != nil {
 			return err
 		}
 	}
@@ -59,7 +59,7 @@ func (a *StepsAhead) Ask() error {
 		return a.model.fail(err)
 	}
 	a.model.turn()
-	a.flying++
+	a.inFlight++
 	return nil
 }
 
@@ -80,6 +80,6 @@ func (a *StepsAhead) Next() ([]int32, error) {
 		a.samplers[i].Skip()
 	}
 	a.picked = picked
-	a.flying--
+	a.inFlight--
 	return picked, nil
 }

@@ -68,7 +68,7 @@ func TestStepsAhead(t *testing.T) {
 				}
 				continue
 			}
-			for a.Flying() < a.Most() {
+			for a.InFlight() < a.Most() {
 				if err := a.Ask(); err != nil {
 					t.Fatal(err)
 				}
@@ -136,14 +136,14 @@ func TestStepsAheadOutOfPages(t *testing.T) {
 	a := m.StepsAhead(rows, picked)
 	var out *OutOfPages
 	for !errors.As(err, &out) {
-		if err = a.Ask(); err == nil && a.Flying() == a.Most() {
+		if err = a.Ask(); err == nil && a.InFlight() == a.Most() {
 			_, err = a.Next()
 		}
 		if err != nil && !errors.As(err, &out) {
 			t.Fatal(err)
 		}
 	}
-	for a.Flying() > 0 {
+	for a.InFlight() > 0 {
 		if _, err := a.Next(); err != nil {
 			t.Fatal(err)
 		}

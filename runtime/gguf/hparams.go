@@ -90,7 +90,7 @@ func ReadHParams(f *File) (HParams, error) {
 	r := &keyReader{f: f}
 	r.architecture()
 	h := HParams{Architecture: r.arch}
-	r.strangers()
+	r.unexpectedKeys()
 	r.size(&h)
 	r.attention(&h)
 	r.feedForward(&h)

@@ -136,9 +136,9 @@ func ruleOf(name string) *keyRule {
 	return &keyRules[i]
 }
 
-// strangers refuses the first key of the architecture that changes what the model
+// unexpectedKeys refuses the first key of the architecture that changes what the model
 // computes and that nothing here takes into account.
-func (r *keyReader) strangers() {
+func (r *keyReader) unexpectedKeys() {
 	for _, kv := range r.f.Meta {
 		name, ours := strings.CutPrefix(kv.Key, r.key(""))
 		if !ours {

@@ -27,7 +27,7 @@ type Experts struct {
 	Unroll       int // as in MatVec
 	In, Out      Vec
 	Norm         *Norm
-	Rescale      *Rescale
+	NormApply    *NormApply
 	Gating       *Gating   // recomputed by every threadgroup; one of them writes Routing
 	Routing      int       // [K]Routing; read when Gating is nil; -1 with a Grouping
 	Grouping     *Grouping // takes what it lists of all rows of a kernel with a Width; nil: each row has threadgroups of its own
@@ -94,7 +94,7 @@ type ExpertsSum struct {
 	SharedIn     Vec
 	Add          int // -1: none
 	Out          Vec
-	HandOver     *HandOver
+	NormPartial  *NormPartial
 }
 
 // Groups implements Part.

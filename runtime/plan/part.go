@@ -22,21 +22,21 @@ type Norm struct {
 	Eps    float64
 }
 
-// HandOver is the epilogue that prepares the next norm, beside the plain result
+// NormPartial is the epilogue that prepares the next norm, beside the plain result
 // or (Out.Slot -1) instead of it: Ready[i] = out[i]*Weight[i], and one sum of
 // squares per Group results. It is the half of a norm that its consumers would
-// otherwise do over in every threadgroup; Rescale is the other half.
-type HandOver struct {
+// otherwise do over in every threadgroup; NormApply is the other half.
+type NormPartial struct {
 	Weight  int // [Rows] float32
 	Ready   int // [Rows], of the activations' type
 	Squares int // [Rows/Group] float32
 	Group   int // a power of two of up to 32 that divides Rows and RowsPerGroup
 }
 
-// Rescale is the prologue that finishes a norm whose input was handed over:
+// NormApply is the prologue that finishes a norm of which NormPartial is the first half:
 // in[i]*rsqrt(ΣSquares/Cols+Eps). As the factor is one number, kernels multiply
 // their results by it.
-type Rescale struct {
+type NormApply struct {
 	Squares int // [Count] float32
 	Count   int
 	Eps     float64
@@ -94,13 +94,13 @@ type MatVec struct {
 	Unroll            int // blocks of a row, or of two rows that are read together, under way at a time; 0: DefaultUnroll
 	In, Out           Vec // In has Cols elements per entry, Out has Rows
 	Norm              *Norm
-	Rescale           *Rescale
+	NormApply         *NormApply
 	Combine           *Combine // In is ignored: the input is the combined latent
 	Up                int      // typed, like W: out = silu(W·in) * (Up·in); -1: none
 	SquaredReLU       bool     // out = max(0, W·in)²
 	Rope              *RopeAt
 	Add               int // slot added to the result, same layout as Out; -1: none
-	HandOver          *HandOver
+	NormPartial       *NormPartial
 	Tokens            int // of a kernel with a Width: rows that a threadgroup multiplies by its weights; 0: each row has threadgroups of its own
 }
 
@@ -184,7 +184,7 @@ type Embed struct {
 	Out          Vec
 	Dim          int
 	RowsPerGroup int // elements per threadgroup
-	HandOver     *HandOver
+	NormPartial  *NormPartial
 }
 
 // Groups implements Part.
@@ -285,7 +285,7 @@ type WeightedSum struct {
 	Routing      int
 	Add          []int // slots, laid out as Out
 	RowsPerGroup int
-	HandOver     *HandOver
+	NormPartial  *NormPartial
 }
 
 // Groups implements Part.

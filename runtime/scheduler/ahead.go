@@ -83,7 +83,7 @@ func (s *Scheduler) goOn(t *task, most int) bool {
 	if s.flight.task == t {
 		token, err = s.flight.ahead.Next(token)
 		if out := (*engine.OutOfPages)(nil); errors.As(err, &out) {
-			s.land()
+			s.endAhead()
 			return s.failed != nil
 		}
 	} else {
@@ -104,7 +104,7 @@ func (s *Scheduler) goOn(t *task, most int) bool {
 	s.steps.ahead(1, took)
 	if f := &s.flight; f.task == t {
 		if f.ran++; f.ran == f.most {
-			s.land() // nothing is under way
+			s.endAhead() // nothing is under way
 		}
 	} else {
 		s.pays.Ran(1, 0, 1, took)
@@ -115,8 +115,8 @@ func (s *Scheduler) goOn(t *task, most int) bool {
 	return true
 }
 
-// land ends what a device does by itself. The request goes on with rows.
-func (s *Scheduler) land() {
+// endAhead ends what a device does by itself. The request goes on with rows.
+func (s *Scheduler) endAhead() {
 	if f := s.flight; f.ahead != nil {
 		s.pays.Ahead(f.ran, s.now().Sub(f.since))
 		f.task.share.Passed(f.ran)

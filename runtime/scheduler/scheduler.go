@@ -163,7 +163,7 @@ func (s *Scheduler) Step() (more bool, err error) {
 func (s *Scheduler) next() {
 	t, most := s.alone()
 	if t != s.flight.task {
-		s.land()
+		s.endAhead()
 	}
 	if t == nil || s.failed != nil || !s.goOn(t, most) {
 		s.round()
@@ -237,7 +237,7 @@ func (s *Scheduler) fail() {
 // end takes a request out of the schedule, and tells it.
 func (s *Scheduler) end(t *task, reason engine.Reason, err error) {
 	if s.flight.task == t {
-		s.land()
+		s.endAhead()
 	}
 	is := func(u *task) bool { return u == t }
 	s.active, s.waiting = slices.DeleteFunc(s.active, is), slices.DeleteFunc(s.waiting, is)

@@ -42,7 +42,7 @@ func (s *Scheduler) beginTogether(rows []engine.Row, tasks []*task, picked [][]i
 	}
 	s.turn = round{}
 	s.together = together{tasks: tasks, ahead: ahead, left: left, since: s.now()}
-	if s.askTogether(); ahead.Flying() == 0 {
+	if s.askTogether(); ahead.InFlight() == 0 {
 		s.together = together{}
 	}
 }
@@ -58,7 +58,7 @@ func (s *Scheduler) goesOn(tasks []*task, tokens int) bool {
 // askTogether asks for one more step, if all of them go on for as long.
 func (s *Scheduler) askTogether() {
 	g := &s.together
-	if flying := g.ahead.Flying(); g.left == 0 || flying == g.ahead.Most() || !s.goesOn(g.tasks, flying+1) {
+	if inFlight := g.ahead.InFlight(); g.left == 0 || inFlight == g.ahead.Most() || !s.goesOn(g.tasks, inFlight+1) {
 		return
 	}
 	err := g.ahead.Ask()
@@ -127,7 +127,7 @@ func (s *Scheduler) goOnTogether() {
 	s.pace.ran(len(picked), took)
 	s.pays.Ran(len(picked), 0, len(picked), took)
 	tasks := g.tasks
-	if g.ahead.Flying() == 0 {
+	if g.ahead.InFlight() == 0 {
 		s.together = together{}
 	}
 	for i, t := range tasks {

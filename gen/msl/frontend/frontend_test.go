@@ -42,7 +42,7 @@ kernel void k(device const uchar * w [[buffer(0)]], device half * out [[buffer(1
 `
 
 func TestCheckAccepts(t *testing.T) {
-	for _, source := range []string{good, needs + handOver} {
+	for _, source := range []string{good, needs + normPartial} {
 		if err := Check(source, 32768); err != nil {
 			t.Error(err)
 		}
@@ -52,8 +52,8 @@ func TestCheckAccepts(t *testing.T) {
 // needs makes a source one of version 3.2.
 const needs = "#if __METAL_VERSION__ < 320\n#error \"3.2\"\n#endif\n"
 
-// handOver hands a number to another threadgroup of the dispatch.
-const handOver = prefix + `
+// normPartial hands a number to another threadgroup of the dispatch.
+const normPartial = prefix + `
 kernel void k(coherent(device) device float * a [[buffer(0)]], device atomic_uint * n [[buffer(1)]]) {
   a[0] = 1.0f;
   atomic_thread_fence(mem_flags::mem_device, memory_order_seq_cst, thread_scope_device);
@@ -115,7 +115,7 @@ func TestCheckRejects(t *testing.T) {
 		{"a pragma in the midst of a function", k("a[0] = 1.0f;\n#pragma METAL fp contract(off)\na[0] = 2.0f;"), "can only appear at file scope or at the start of a compound statement"},
 
 		{"a fence in version 3.1", k("atomic_thread_fence(mem_flags::mem_device, memory_order_seq_cst, thread_scope_device); a[0] = 1.0f;"), "use of undeclared identifier 'memory_order_seq_cst'"},
-		{"coherent memory in version 3.1", handOver, "expected expression"},
+		{"coherent memory in version 3.1", normPartial, "expected expression"},
 		{"coherence lost", needs + prefix + "kernel void k(coherent(device) device float * a [[buffer(0)]]) { device float * p = a; p[0] = 1.0f; }", "cannot initialize"},
 		{"a counter as an integer", needs + prefix + "kernel void k(device atomic_uint * n [[buffer(0)]]) { n[0] = 1u; }", "no viable overloaded '='"},
 

@@ -75,14 +75,14 @@ struct q4 { };
 template <uint SHARE> struct q6_by { };
 //: q6 using q6_by
 typedef q6_by<8> q6;
-//: held using load
-template <typename T, ushort N> struct held { void f() { load<N>(); } };
-//: held if q4 using q4
-template <ushort N> struct held<q4, N> { q4 f; };
-//: held if q6_by using four q6_by
-template <uint SHARE, ushort four> struct held<q6_by<SHARE>, four> { };
-//: alias using held q4
-using alias = held<q4, 1>;
+//: preloaded using load
+template <typename T, ushort N> struct preloaded { void f() { load<N>(); } };
+//: preloaded if q4 using q4
+template <ushort N> struct preloaded<q4, N> { q4 f; };
+//: preloaded if q6_by using four q6_by
+template <uint SHARE, ushort four> struct preloaded<q6_by<SHARE>, four> { };
+//: alias using preloaded q4
+using alias = preloaded<q4, 1>;
 //: table using four
 constant float table[2] = {1.0f, float(sizeof(four))};
 //: BINS

@@ -114,8 +114,8 @@ func (m *memory) bundle(c *Case, k *plan.Kernel) {
 					b.Weights[d.Operands[slot].Index].Rows = p.Rows
 				}
 			}
-			if p.HandOver != nil {
-				b.Weights[d.Operands[p.HandOver.Weight].Index].Cols = p.Rows
+			if p.NormPartial != nil {
+				b.Weights[d.Operands[p.NormPartial.Weight].Index].Cols = p.Rows
 			}
 			if p.Out.Slot >= 0 && k.Slots[p.Out.Slot].Space == plan.SpaceLogits && k.Width == 0 { // of several rows, the kernel knows where each begins
 				b.Model.VocabSize = p.Rows

@@ -144,14 +144,14 @@ func (a *arguments) norm(n *plan.Norm) {
 	}
 }
 
-func (a *arguments) rescale(r *plan.Rescale, cols int) {
+func (a *arguments) normApply(r *plan.NormApply, cols int) {
 	if r != nil {
 		a.add(r.Squares, argument{holds: squares, terms: cols / max(r.Count, 1)})
 	}
 }
 
-// handOver notes what a part hands over of numbers that sum up so many terms.
-func (a *arguments) handOver(h *plan.HandOver, terms int) {
+// normPartial notes the partial sums that a part makes of numbers that sum up so many terms.
+func (a *arguments) normPartial(h *plan.NormPartial, terms int) {
 	if h != nil {
 		a.all(scales, h.Weight)
 		a.out(h.Ready, terms)
@@ -160,7 +160,7 @@ func (a *arguments) handOver(h *plan.HandOver, terms int) {
 }
 
 // products notes that what a part of several rows makes are products of matrices, if they are.
-func (a *arguments) products(p plan.Part, up, out int, h *plan.HandOver) {
+func (a *arguments) products(p plan.Part, up, out int, h *plan.NormPartial) {
 	slots := []int{out}
 	if h != nil {
 		slots = append(slots, h.Ready, h.Squares)
@@ -212,17 +212,17 @@ func (a *arguments) part(p plan.Part) {
 			a.all(signal, p.In.Slot)
 		}
 		a.norm(p.Norm)
-		a.rescale(p.Rescale, p.Cols)
+		a.normApply(p.NormApply, p.Cols)
 		a.rope(p.Rope)
 		a.all(signal, p.Add)
 		a.out(p.Out.Slot, p.Cols)
-		a.handOver(p.HandOver, p.Cols)
-		a.products(p, p.Up, p.Out.Slot, p.HandOver)
+		a.normPartial(p.NormPartial, p.Cols)
+		a.products(p, p.Up, p.Out.Slot, p.NormPartial)
 	case *plan.Experts:
 		a.all(matrix, p.W, p.Up)
 		a.all(signal, p.In.Slot)
 		a.norm(p.Norm)
-		a.rescale(p.Rescale, p.Cols)
+		a.normApply(p.NormApply, p.Cols)
 		if a.grouping = p.Grouping; p.Grouping != nil {
 			a.all(starts, p.Grouping.Starts)
 			a.all(members, p.Grouping.Members)
@@ -242,7 +242,7 @@ func (a *arguments) part(p plan.Part) {
 			a.all(signal, p.SharedIn.Slot)
 		}
 		a.out(p.Out.Slot, p.K*p.Cols+p.SharedCols)
-		a.handOver(p.HandOver, p.K*p.Cols+p.SharedCols)
+		a.normPartial(p.NormPartial, p.K*p.Cols+p.SharedCols)
 	case *plan.StoreKV:
 		a.all(signal, p.Lat.Slot, p.KPe.Slot)
 		a.norm(p.Norm)
@@ -277,7 +277,7 @@ func (a *arguments) part(p plan.Part) {
 	case *plan.Embed:
 		a.all(matrix, p.W)
 		a.out(p.Out.Slot, 1)
-		a.handOver(p.HandOver, 1)
+		a.normPartial(p.NormPartial, 1)
 	default:
 		a.vectorPart(p)
 	}
@@ -316,7 +316,7 @@ func (a *arguments) vectorPart(p plan.Part) {
 		a.all(signal, p.Add...)
 		a.all(choice, p.Routing)
 		a.out(p.Out.Slot, p.K+len(p.Add))
-		a.handOver(p.HandOver, p.K+len(p.Add))
+		a.normPartial(p.NormPartial, p.K+len(p.Add))
 	default:
 		if a.err == nil {
 			a.err = fmt.Errorf("part %T is not known", p)

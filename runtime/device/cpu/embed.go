@@ -9,16 +9,16 @@ import (
 
 // embed is the twin of plan.Embed; a row is so short that one unit copies it.
 type embed struct {
-	w     weight
-	out   vec
-	dim   int
-	hand  *handOver
-	scale float32
+	w       weight
+	out     vec
+	dim     int
+	partial *normPartial
+	scale   float32
 }
 
 func bindEmbed(b *binder, p *plan.Embed) *embed {
 	b.dims(p.RowsPerGroup)
-	return &embed{b.matrix(p.W, 1, b.model.Bundle.Model.VocabSize, p.Dim), b.output(p.Out, 1, p.Dim), p.Dim, b.handOver(p.HandOver, p.Dim), float32(cmp.Or(p.Scale, 1))}
+	return &embed{b.matrix(p.W, 1, b.model.Bundle.Model.VocabSize, p.Dim), b.output(p.Out, 1, p.Dim), p.Dim, b.normPartial(p.NormPartial, p.Dim), float32(cmp.Or(p.Scale, 1))}
 }
 
 func (t *embed) size() (units, cost int) { return 1, 8 * t.dim }
@@ -30,7 +30,7 @@ func (t *embed) run(w *worker, _, _ int) {
 		quant.Scale(x, t.scale)
 	}
 	t.out.write(0, x)
-	if t.hand != nil {
-		t.hand.apply(x, 0)
+	if t.partial != nil {
+		t.partial.apply(x, 0)
 	}
 }

@@ -23,7 +23,7 @@ func bindExperts(b *binder, p *plan.Experts) *experts {
 		projection: b.projection(p.W, p.Up, n, p.Rows, p.Cols),
 		split:      b.split(p.Rows, p.RowsPerGroup),
 		k:          p.K,
-		in:         b.source(p.In, p.K, p.Cols, p.Norm, p.Rescale, nil),
+		in:         b.source(p.In, p.K, p.Cols, p.Norm, p.NormApply, nil),
 		out:        b.output(p.Out, p.K, p.Rows),
 	}
 	if p.Grouping == nil {

@@ -16,7 +16,7 @@ type expertsSum struct {
 	sharedIn source
 	add      *vec // nil: none
 	out      vec
-	hand     *handOver
+	partial  *normPartial
 }
 
 func bindExpertsSum(b *binder, p *plan.ExpertsSum) *expertsSum {
@@ -28,10 +28,10 @@ func bindExpertsSum(b *binder, p *plan.ExpertsSum) *expertsSum {
 		routing: b.routing(p.Routing, p.K, false),
 		out:     b.output(p.Out, 1, p.Rows),
 		add:     b.add(p.Add, p.Out, 1, p.Rows),
-		hand:    b.handOver(p.HandOver, p.Rows),
+		partial: b.normPartial(p.NormPartial, p.Rows),
 	}
-	if p.HandOver != nil && p.RowsPerGroup%p.HandOver.Group != 0 {
-		b.fail("sums of %d squares each, %d rows per group", p.HandOver.Group, p.RowsPerGroup)
+	if p.NormPartial != nil && p.RowsPerGroup%p.NormPartial.Group != 0 {
+		b.fail("sums of %d squares each, %d rows per group", p.NormPartial.Group, p.RowsPerGroup)
 	}
 	if p.Shared >= 0 {
 		m := b.matrix(p.Shared, 1, p.Rows, p.SharedCols)
@@ -69,8 +69,8 @@ func (t *expertsSum) run(w *worker, lo, hi int) {
 			addTo(y, t.add.read(r0, len(y), part))
 		}
 		t.out.write(r0, y)
-		if t.hand != nil {
-			t.hand.apply(y, r0)
+		if t.partial != nil {
+			t.partial.apply(y, r0)
 		}
 	})
 }

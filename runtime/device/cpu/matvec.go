@@ -66,14 +66,14 @@ func (s *split) each(lo, hi int, f func(entry, r0, r1 int)) {
 type matVec struct {
 	projection
 	split
-	batch int
-	in    source
-	out   vec
-	rope  *rope
-	relu2 bool
-	add   *vec
-	hand  *handOver
-	store bool // out is wanted as it is
+	batch   int
+	in      source
+	out     vec
+	rope    *rope
+	relu2   bool
+	add     *vec
+	partial *normPartial
+	store   bool // out is wanted as it is
 }
 
 func bindMatVec(b *binder, p *plan.MatVec) *matVec {
@@ -81,9 +81,9 @@ func bindMatVec(b *binder, p *plan.MatVec) *matVec {
 		projection: b.projection(p.W, p.Up, p.Batch, p.Rows, p.Cols),
 		split:      b.split(p.Rows, p.RowsPerGroup),
 		batch:      p.Batch,
-		in:         b.source(p.In, p.Batch, p.Cols, p.Norm, p.Rescale, p.Combine),
-		hand:       b.handOver(p.HandOver, p.Rows),
-		store:      p.Out.Slot >= 0 || p.HandOver == nil,
+		in:         b.source(p.In, p.Batch, p.Cols, p.Norm, p.NormApply, p.Combine),
+		partial:    b.normPartial(p.NormPartial, p.Rows),
+		store:      p.Out.Slot >= 0 || p.NormPartial == nil,
 		rope:       b.rope(p.Rope, p.Rows),
 		relu2:      p.SquaredReLU,
 		add:        b.add(p.Add, p.Out, p.Batch, p.Rows),
@@ -91,8 +91,8 @@ func bindMatVec(b *binder, p *plan.MatVec) *matVec {
 	if t.store {
 		t.out = b.output(p.Out, p.Batch, p.Rows)
 	}
-	if p.HandOver != nil && (p.Batch != 1 || p.RowsPerGroup%p.HandOver.Group != 0) {
-		b.fail("sums of %d squares each of %d entries, %d rows per group", p.HandOver.Group, p.Batch, p.RowsPerGroup)
+	if p.NormPartial != nil && (p.Batch != 1 || p.RowsPerGroup%p.NormPartial.Group != 0) {
+		b.fail("sums of %d squares each of %d entries, %d rows per group", p.NormPartial.Group, p.Batch, p.RowsPerGroup)
 	}
 	if p.Rope != nil && p.RowsPerGroup%2 != 0 {
 		b.fail("rotation with %d rows per group; pairs need an even number", p.RowsPerGroup)
@@ -134,7 +134,7 @@ func (t *matVec) finish(w *worker, entry, r0 int, y []float32) {
 	if t.store {
 		t.out.write(entry*t.out.stride+r0, y)
 	}
-	if t.hand != nil {
-		t.hand.apply(y, r0)
+	if t.partial != nil {
+		t.partial.apply(y, r0)
 	}
 }

@@ -6,17 +6,17 @@ import "mla/runtime/plan"
 // happens to it first. A worker prepares an entry once and keeps it until it
 // needs another.
 type source struct {
-	id      int
-	row     int // whose input it is
-	cols    int
-	vec     vec
-	norm    *norm    // nil: none
-	rescale *rescale // nil: none
-	combine *combine // nil: the input is vec
+	id        int
+	row       int // whose input it is
+	cols      int
+	vec       vec
+	norm      *norm      // nil: none
+	normApply *normApply // nil: none
+	combine   *combine   // nil: the input is vec
 }
 
 // source binds the input of a mat-vec of entries × cols.
-func (b *binder) source(v plan.Vec, entries, cols int, n *plan.Norm, r *plan.Rescale, c *plan.Combine) source {
+func (b *binder) source(v plan.Vec, entries, cols int, n *plan.Norm, r *plan.NormApply, c *plan.Combine) source {
 	s := source{id: b.id(), row: b.row, cols: cols}
 	b.dims(entries, cols)
 	switch {
@@ -29,7 +29,7 @@ func (b *binder) source(v plan.Vec, entries, cols int, n *plan.Norm, r *plan.Res
 		}
 	default:
 		s.vec = b.input(v, entries, cols)
-		s.norm, s.rescale = b.norm(n, cols), b.rescale(r)
+		s.norm, s.normApply = b.norm(n, cols), b.normApply(r)
 	}
 	if b.err == nil {
 		b.r.need.input = max(b.r.need.input, cols)
@@ -64,5 +64,5 @@ func (s *source) prepare(w *worker, entry int) input {
 		s.norm.apply(x, in)
 		return input{x: x, factor: 1}
 	}
-	return input{x: in, halves: s.vec.half(), factor: s.rescale.factor(s.cols)}
+	return input{x: in, halves: s.vec.half(), factor: s.normApply.factor(s.cols)}
 }

@@ -11,21 +11,21 @@ type weightedSum struct {
 	in, out vec
 	routing []plan.Routing
 	add     []*vec
-	hand    *handOver
+	partial *normPartial
 	store   bool // out is wanted as it is
 }
 
 func bindWeightedSum(b *binder, p *plan.WeightedSum) *weightedSum {
 	t := &weightedSum{split: b.split(p.Dim, p.RowsPerGroup), in: b.input(p.In, p.K, p.Dim), routing: b.routing(p.Routing, p.K, false),
-		hand: b.handOver(p.HandOver, p.Dim), store: p.Out.Slot >= 0 || p.HandOver == nil}
+		partial: b.normPartial(p.NormPartial, p.Dim), store: p.Out.Slot >= 0 || p.NormPartial == nil}
 	for _, slot := range p.Add {
 		t.add = append(t.add, b.add(slot, p.Out, 1, p.Dim))
 	}
 	if t.store {
 		t.out = b.output(p.Out, 1, p.Dim)
 	}
-	if p.HandOver != nil && b.err == nil && p.RowsPerGroup%p.HandOver.Group != 0 {
-		b.fail("sums of %d squares each, %d elements per group", p.HandOver.Group, p.RowsPerGroup)
+	if p.NormPartial != nil && b.err == nil && p.RowsPerGroup%p.NormPartial.Group != 0 {
+		b.fail("sums of %d squares each, %d elements per group", p.NormPartial.Group, p.RowsPerGroup)
 	}
 	return t
 }
@@ -47,8 +47,8 @@ func (t *weightedSum) run(w *worker, lo, hi int) {
 		if t.store {
 			t.out.write(r0, y)
 		}
-		if t.hand != nil {
-			t.hand.apply(y, r0)
+		if t.partial != nil {
+			t.partial.apply(y, r0)
 		}
 	})
 }

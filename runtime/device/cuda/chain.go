@@ -15,11 +15,11 @@ import (
 // two tokens, and several of them are one graph.
 type chain struct {
 	device.Chain
-	layout  plan.SampleLayout
-	begin   *cu.Pinned // what a chain begins with: the sampler's memory up to layout.Values
-	landing *cu.Pinned // [ring][SamplePicks]uint32: the picks after each unit
-	copies  cu.Stream  // brings them there, beside the units that follow
-	picks   [plan.SamplePicks]uint32
+	layout    plan.SampleLayout
+	begin     *cu.Pinned // what a chain begins with: the sampler's memory up to layout.Values
+	hostPicks *cu.Pinned // [ring][SamplePicks]uint32: the picks after each unit
+	copies    cu.Stream  // brings them there, beside the units that follow
+	picks     [plan.SamplePicks]uint32
 }
 
 // picksBytes is the size of the picks that the device keeps.
@@ -37,7 +37,7 @@ func (c *chain) allocate(vocab int, bytes int64) (err error) {
 	if c.begin, err = cu.AllocPinned(int(c.layout.Values)); err != nil {
 		return err
 	}
-	if c.landing, err = cu.AllocPinned(ring * picksBytes); err != nil {
+	if c.hostPicks, err = cu.AllocPinned(ring * picksBytes); err != nil {
 		return err
 	}
 	c.copies, err = cu.NewStream()
@@ -45,7 +45,7 @@ func (c *chain) allocate(vocab int, bytes int64) (err error) {
 }
 
 func (c *chain) free() error {
-	return errors.Join(c.copies.Destroy(), c.begin.Free(), c.landing.Free())
+	return errors.Join(c.copies.Destroy(), c.begin.Free(), c.hostPicks.Free())
 }
 
 // fetch copies the picks from device memory when the unit in a slot has ended. The
@@ -55,18 +55,18 @@ func (c *chain) fetch(t *slot, i int, from cu.Ptr) error {
 	if err := c.copies.After(t.end); err != nil {
 		return err
 	}
-	if err := c.copies.Download(c.landing, i*picksBytes, from, picksBytes); err != nil {
+	if err := c.copies.Download(c.hostPicks, i*picksBytes, from, picksBytes); err != nil {
 		return err
 	}
-	return t.landed.Record(c.copies)
+	return t.copied.Record(c.copies)
 }
 
-// keep takes the picks of a unit that has landed in a slot.
+// keep takes the picks of a unit that is done.
 func (c *chain) keep(slot, picks int) {
-	first := c.Landed(picks)
+	first := c.Picked(picks)
 	for i := range picks {
 		place := (first + i) % plan.SamplePicks
-		c.picks[place] = binary.LittleEndian.Uint32(c.landing.Bytes()[slot*picksBytes+4*place:])
+		c.picks[place] = binary.LittleEndian.Uint32(c.hostPicks.Bytes()[slot*picksBytes+4*place:])
 	}
 }
 
@@ -136,7 +136,7 @@ func (r *runner) Next() (int32, error) {
 
 // landPicked waits for units until there is a token to fetch.
 func (r *runner) landPicked() error {
-	if err := r.chain.Land(r.next, ring, r.land); err != nil {
+	if err := r.chain.Wait(r.next, ring, r.waitFor); err != nil {
 		return err
 	}
 	return r.failed

@@ -34,7 +34,7 @@ func stages(list []device.Command, o *code, m *memory) []stage {
 // record makes an executable graph in which every stage waits for all launches of
 // the stage before, and so for everything before. This is the one place that makes
 // dependencies. Where one kernel follows one other it begins early: it fetches its
-// weights while the other ends (EARLIER_DONE in the Metal source is where it waits).
+// weights while the other ends (GRID_WAIT in the Metal source is where it waits).
 // There the other has ended, its tails too, and as each waits like this, everything
 // before it: so layers can share the counters of tails and what tails write.
 func record(stages []stage) (exec cu.Exec, err error) {

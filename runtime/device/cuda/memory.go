@@ -23,16 +23,16 @@ type memory struct {
 	sample                              cu.Ptr // 0: the bundle has no sampler
 	heads                               cu.Ptr // see plan.HeadsPage; 0: no sequence has them
 	picks                               cu.Ptr // see plan.PickLayout; 0: one row is run at a time
-	picked                              landing
+	picked                              hostRange
 	counters                            cu.Ptr   // 0: no kernel has a tail
 	caches                              []cu.Ptr // one per layer
 	cache                               int64    // bytes of one
 	bytes                               int64    // of all, without the weights
 }
 
-// landing is where of the memory of picks kernels write to the host's instead: no copy waits
+// hostRange is the part of the memory of picks that is the host's: kernels write there: no copy waits
 // for them, and nothing waits for a copy.
-type landing struct {
+type hostRange struct {
 	offset int64
 	to     cu.Ptr
 }

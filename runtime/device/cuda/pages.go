@@ -22,7 +22,7 @@ func (r *runner) Assign(table, first int, pages []uint32) error {
 	return r.gpu.Do(func() error {
 		for i := range r.slots {
 			if r.slots[i].tables {
-				if err := r.land(i); err != nil {
+				if err := r.waitFor(i); err != nil {
 					return err
 				}
 			}
@@ -84,7 +84,7 @@ func (r *runner) ReadPage(page uint32, dst []byte) error {
 }
 
 // WritePage implements device.Runner. It does not wait: src is copied to page-locked
-// memory, where it stays until the unit has landed.
+// memory, where it stays until the unit is done.
 func (r *runner) WritePage(page uint32, src []byte) error {
 	return r.movePage(page, src, func(slot int) error {
 		from := slot * len(src)

@@ -24,13 +24,13 @@ type picks struct {
 
 // allocate reserves it, and says where the tokens are to go; where one row is run at a time
 // there is nothing to do.
-func (p *picks) allocate(vocab int, bytes int64) (to landing, err error) {
+func (p *picks) allocate(vocab int, bytes int64) (to hostRange, err error) {
 	if bytes == 0 {
-		return landing{}, nil
+		return hostRange{}, nil
 	}
 	p.layout = plan.PickLayoutOf(vocab, 1)
 	if p.to, err = cu.AllocPinned(int(p.layout.Tokens)); err != nil {
-		return landing{}, err
+		return hostRange{}, err
 	}
 	to.offset = p.layout.Tokens
 	p.from, to.to, err = cu.AllocMapped(4 * plan.PickTurns * plan.MaxWanted)
@@ -77,7 +77,7 @@ func (r *runner) PickAhead() error {
 // PickedAhead implements device.Picker.
 func (r *runner) PickedAhead() ([]int32, error) {
 	return r.picks.ahead.Next(func(turn int) error {
-		return r.gpu.Do(func() error { return r.land(r.picks.slots[turn]) })
+		return r.gpu.Do(func() error { return r.waitFor(r.picks.slots[turn]) })
 	}, r.picks.tokens)
 }
 

@@ -74,8 +74,8 @@ var lengths = [...]int{4, 1}
 // slot is a unit of work in flight.
 type slot struct {
 	begin, end cu.Event
-	landed     cu.Event // behind end: what it picked is in the host's memory
-	flying     bool
+	copied     cu.Event // behind end: what it picked is in the host's memory
+	inFlight   bool
 	picks      int  // tokens that it picks
 	tables     bool // it brings entries of block tables
 }
@@ -137,7 +137,7 @@ func (r *runner) build(l *device.Layout, progress func(done, total int64)) (err 
 	}
 	for i := range r.slots {
 		t := &r.slots[i]
-		for _, e := range []*cu.Event{&t.begin, &t.end, &t.landed} {
+		for _, e := range []*cu.Event{&t.begin, &t.end, &t.copied} {
 			if *e, err = cu.NewEvent(); err != nil {
 				return err
 			}
@@ -282,7 +282,7 @@ func launch(g *cu.Exec, s cu.Stream) error {
 // unit puts what f does into the stream as one unit of work, which picks picks
 // tokens. slot is for the memory that f needs until the unit is done.
 func (r *runner) unit(picks int, f func(slot int) error) error {
-	if err := r.land(r.next); err != nil {
+	if err := r.waitFor(r.next); err != nil {
 		return err
 	}
 	t := &r.slots[r.next]
@@ -299,21 +299,21 @@ func (r *runner) unit(picks int, f func(slot int) error) error {
 	if r.failed = err; err != nil {
 		return err
 	}
-	t.flying, t.picks, t.tables = true, picks, false
+	t.inFlight, t.picks, t.tables = true, picks, false
 	r.next = (r.next + 1) % ring
 	return nil
 }
 
-// land waits for the unit in a slot, if one is in flight there.
-func (r *runner) land(i int) error {
+// waitFor waits for the unit in a slot, if one is in flight there.
+func (r *runner) waitFor(i int) error {
 	t := &r.slots[i]
-	if !t.flying || r.failed != nil {
+	if !t.inFlight || r.failed != nil {
 		return r.failed
 	}
-	t.flying = false
+	t.inFlight = false
 	last := t.end
 	if t.picks > 0 {
-		last = t.landed
+		last = t.copied
 	}
 	if r.failed = last.Wait(); r.failed != nil {
 		return r.failed
@@ -328,7 +328,7 @@ func (r *runner) land(i int) error {
 // drain waits for all units in flight, oldest first.
 func (r *runner) drain() error {
 	for i := range ring {
-		_ = r.land((r.next + i) % ring) // r.failed has the first error
+		_ = r.waitFor((r.next + i) % ring) // r.failed has the first error
 	}
 	return r.failed
 }
@@ -376,7 +376,7 @@ func (r *runner) release() error {
 		}
 		for i := range r.slots {
 			t := &r.slots[i]
-			list = append(list, t.begin.Destroy(), t.end.Destroy(), t.landed.Destroy())
+			list = append(list, t.begin.Destroy(), t.end.Destroy(), t.copied.Destroy())
 		}
 		list = append(list, r.picks.free(), r.rows.Free(), r.paged.Free(), r.logits.Free(), r.moved.Free(), r.staging.Free(), r.memory.free(), r.code.unload())
 		return errors.Join(list...)

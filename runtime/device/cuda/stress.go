@@ -92,7 +92,7 @@ func (s *stress) run(ctx context.Context) (err error) {
 		if err := s.launch(i); err != nil {
 			return err
 		}
-		if err := s.land(1 - i); err != nil {
+		if err := s.waitFor(1 - i); err != nil {
 			return err
 		}
 	}
@@ -159,8 +159,8 @@ func (s *stress) replay(to cu.Ptr) error {
 	return r.stream.Copy(to, r.memory.logits, 4*int64(r.vocab))
 }
 
-// land waits for a batch and compares its results.
-func (s *stress) land(i int) error {
+// waitFor waits for a batch and compares its results.
+func (s *stress) waitFor(i int) error {
 	b := &s.batches[i]
 	if b.replays == 0 {
 		return nil

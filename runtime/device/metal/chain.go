@@ -47,7 +47,7 @@ func (r *runner) Ahead(n int) error {
 // commitPicks commits what picks n more tokens, as one unit. Of a chain's first token
 // nothing is left to run.
 func (r *runner) commitPicks(n int, first bool) error {
-	if err := r.land(r.next); err != nil {
+	if err := r.waitFor(r.next); err != nil {
 		return err
 	}
 	runs := slices.Repeat([]run{{0, r.sampled}}, n)
@@ -64,7 +64,7 @@ func (r *runner) Next() (int32, error) {
 
 // landPicked waits for units until there is a token to fetch.
 func (r *runner) landPicked() error {
-	if err := r.chain.Land(r.next, ring, r.land); err != nil {
+	if err := r.chain.Wait(r.next, ring, r.waitFor); err != nil {
 		return err
 	}
 	return r.failed

@@ -12,7 +12,7 @@ const Ring = ring
 // InFlight counts a runner's units that are committed and not yet waited for.
 func InFlight(r device.Runner) int {
 	n := 0
-	for _, u := range r.(*runner).flying {
+	for _, u := range r.(*runner).inFlight {
 		if !u.Nil() {
 			n++
 		}

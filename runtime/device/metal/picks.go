@@ -45,7 +45,7 @@ func (r *runner) PickAhead() error {
 	return r.ahead.Ask(func(turn int) error {
 		r.last, r.picked, r.ahead.slots[turn] = nil, 0, r.next
 		return mtl.Pool(func() error {
-			if err := r.land(r.next); err != nil {
+			if err := r.waitFor(r.next); err != nil {
 				return err
 			}
 			q := r.narrowest(r.ahead.Rows())
@@ -57,7 +57,7 @@ func (r *runner) PickAhead() error {
 // PickedAhead implements device.Picker.
 func (r *runner) PickedAhead() ([]int32, error) {
 	return r.ahead.Next(func(turn int) error {
-		return mtl.Pool(func() error { return r.land(r.ahead.slots[turn]) })
+		return mtl.Pool(func() error { return r.waitFor(r.ahead.slots[turn]) })
 	}, r.tokens)
 }
 

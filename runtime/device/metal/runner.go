@@ -36,15 +36,15 @@ type runner struct {
 	tables    *device.Tables
 	replayer  replayer
 
-	flying [ring]unit // committed, not yet waited for; oldest at next
-	next   int        // slot of the next unit
-	last   *plan.Row  // of the last Replay, if the logits are its
-	picked int        // by the last Pick, if the logits are theirs
-	ahead  picksAhead
-	chain  chain
-	failed error
-	busy   float64 // seconds, of finished tokens
-	closed bool
+	inFlight [ring]unit // committed, not yet waited for; oldest at next
+	next     int        // slot of the next unit
+	last     *plan.Row  // of the last Replay, if the logits are its
+	picked   int        // by the last Pick, if the logits are theirs
+	ahead    picksAhead
+	chain    chain
+	failed   error
+	busy     float64 // seconds, of finished tokens
+	closed   bool
 }
 
 // unit is a command buffer and how many tokens it picks.
@@ -77,8 +77,8 @@ func (r *runner) begin(rows []plan.Row, wanted []int) error {
 	if err := r.End(); err != nil {
 		return err
 	}
-	flying := r.ahead.Flying()
-	if r.forget(); flying { // it uses memory that the host is about to fill
+	inFlight := r.ahead.InFlight()
+	if r.forget(); inFlight { // it uses memory that the host is about to fill
 		return mtl.Pool(r.drain)
 	}
 	return nil
@@ -104,7 +104,7 @@ func (r *runner) Width() int { return r.width }
 // replay commits rows, and waits for them if logits are wanted, and for what picks tokens
 // by these.
 func (r *runner) replay(rows []plan.Row, wanted []int, picks run) error {
-	if err := r.land(r.next); err != nil {
+	if err := r.waitFor(r.next); err != nil {
 		return err
 	}
 	r.setRows(r.next, rows, wanted)
@@ -154,14 +154,14 @@ func (r *runner) commit(slot int, runs []run, picks int) error {
 	encoder.End()
 	commands.Commit()
 	r.heartbeat.touch()
-	r.flying[r.next] = unit{commands, picks}
+	r.inFlight[r.next] = unit{commands, picks}
 	r.next = (r.next + 1) % ring
 	return nil
 }
 
-// land waits for the unit in a slot, if one is in flight there.
-func (r *runner) land(slot int) error {
-	u := &r.flying[slot]
+// waitFor waits for the unit in a slot, if one is in flight there.
+func (r *runner) waitFor(slot int) error {
+	u := &r.inFlight[slot]
 	if u.Nil() {
 		return r.failed
 	}
@@ -169,7 +169,7 @@ func (r *runner) land(slot int) error {
 		r.failed = err
 	} else if err == nil {
 		r.busy += u.Seconds()
-		r.chain.Landed(u.picks)
+		r.chain.Picked(u.picks)
 		r.saving.begin()
 	}
 	u.Release()
@@ -179,7 +179,7 @@ func (r *runner) land(slot int) error {
 // drain waits for all units in flight, oldest first.
 func (r *runner) drain() error {
 	for i := range ring {
-		_ = r.land((r.next + i) % ring) // r.failed has the first error
+		_ = r.waitFor((r.next + i) % ring) // r.failed has the first error
 	}
 	return r.failed
 }

@@ -31,7 +31,7 @@ func checkPart(k *plan.Kernel, p plan.Part) error {
 	case *plan.PickTokens:
 		return checkPick(p.Vocab, p.Scanned, k.Threads)
 	}
-	if err := checkHandOver(k, p); err != nil {
+	if err := checkNormPartial(k, p); err != nil {
 		return err
 	}
 	if err := checkInputs(p); err != nil {
@@ -73,24 +73,24 @@ func checkInputs(p plan.Part) error {
 	return nil
 }
 
-// checkHandOver wants partial sums that no simdgroup boundary cuts.
-func checkHandOver(k *plan.Kernel, p plan.Part) error {
-	var h *plan.HandOver
+// checkNormPartial wants partial sums that no simdgroup boundary cuts.
+func checkNormPartial(k *plan.Kernel, p plan.Part) error {
+	var h *plan.NormPartial
 	var rows, perSimdgroup int
 	switch p := p.(type) {
 	case *plan.MatVec:
-		h, rows, perSimdgroup = p.HandOver, p.Rows, ceil(p.RowsPerGroup, k.Threads/SimdWidth/max(p.SplitK, 1))
+		h, rows, perSimdgroup = p.NormPartial, p.Rows, ceil(p.RowsPerGroup, k.Threads/SimdWidth/max(p.SplitK, 1))
 	case *plan.ExpertsSum:
-		h, rows, perSimdgroup = p.HandOver, p.Rows, ceil(p.RowsPerGroup, k.Threads/SimdWidth/max(p.SplitK, 1))
+		h, rows, perSimdgroup = p.NormPartial, p.Rows, ceil(p.RowsPerGroup, k.Threads/SimdWidth/max(p.SplitK, 1))
 	case *plan.Embed:
-		h, rows, perSimdgroup = p.HandOver, p.Dim, SimdWidth
+		h, rows, perSimdgroup = p.NormPartial, p.Dim, SimdWidth
 		if h != nil && p.RowsPerGroup != k.Threads {
-			return fmt.Errorf("%d elements for %d threads to hand over; expected as many", p.RowsPerGroup, k.Threads)
+			return fmt.Errorf("%d elements for %d threads that make partial sums; expected as many", p.RowsPerGroup, k.Threads)
 		}
 	case *plan.WeightedSum:
-		h, rows, perSimdgroup = p.HandOver, p.Dim, SimdWidth
+		h, rows, perSimdgroup = p.NormPartial, p.Dim, SimdWidth
 		if h != nil && p.RowsPerGroup != k.Threads {
-			return fmt.Errorf("%d elements for %d threads to hand over; expected as many", p.RowsPerGroup, k.Threads)
+			return fmt.Errorf("%d elements for %d threads that make partial sums; expected as many", p.RowsPerGroup, k.Threads)
 		}
 	}
 	if h == nil {

@@ -38,13 +38,13 @@ func Multiplies(p plan.Part) bool {
 // inputs than a matrix has columns, lanes multiply each as they do the only one.
 func Matrices(p plan.Part) bool { return TokensOf(p) >= Block }
 
-// RescaleOf is the norm that a part finishes, or nil.
-func RescaleOf(p plan.Part) *plan.Rescale {
+// NormApplyOf is the norm that a part finishes, or nil.
+func NormApplyOf(p plan.Part) *plan.NormApply {
 	switch p := p.(type) {
 	case *plan.MatVec:
-		return p.Rescale
+		return p.NormApply
 	case *plan.Experts:
-		return p.Rescale
+		return p.NormApply
 	}
 	return nil
 }
@@ -81,15 +81,15 @@ func checkPairs(k *plan.Kernel, p plan.Part) error {
 	case *plan.Experts:
 		rows, strides = p.Rows, []int{k.Slots[p.Out.Slot].Stride, p.Out.Stride, p.Out.Offset}
 	case *plan.MatVec:
-		if p.Add < 0 && p.HandOver == nil && p.Rope == nil {
+		if p.Add < 0 && p.NormPartial == nil && p.Rope == nil {
 			return nil
 		}
 		rows = p.Rows
 		if p.Add >= 0 {
 			strides = append(strides, k.Slots[p.Add].Stride, k.Slots[p.Out.Slot].Stride, p.Out.Stride, p.Out.Offset)
 		}
-		if p.HandOver != nil {
-			strides = append(strides, k.Slots[p.HandOver.Ready].Stride)
+		if p.NormPartial != nil {
+			strides = append(strides, k.Slots[p.NormPartial.Ready].Stride)
 		}
 	}
 	for _, n := range append(strides, rows) {
@@ -121,7 +121,7 @@ func checkProduct(k *plan.Kernel, p plan.Part) error {
 	case rows*simdgroups != perGroup*slices || rows != 2*Block && rows != 4*Block || Block*rows/SimdWidth%slices != 0 && slices%(Block*rows/SimdWidth) != 0:
 		return fmt.Errorf("%d rows of weights for a threadgroup of %d simdgroups, %d to a row; expected 16 or 32 for each", perGroup, simdgroups, slices)
 	}
-	if r := RescaleOf(p); r != nil && r.Count < 1 {
+	if r := NormApplyOf(p); r != nil && r.Count < 1 {
 		return fmt.Errorf("a norm of no sums of squares")
 	}
 	return checkPairs(k, p)

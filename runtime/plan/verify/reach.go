@@ -71,13 +71,13 @@ func (r *reach) also(slot int, v plan.Vec, entries, n int) {
 	}
 }
 
-// output is vec for a result, which has no place of its own where it is only handed over.
-func (r *reach) output(v plan.Vec, entries, n int, h *plan.HandOver) {
+// output is vec for a result, which has no place of its own where only a norm reads it.
+func (r *reach) output(v plan.Vec, entries, n int, h *plan.NormPartial) {
 	r.also(v.Slot, v, entries, n)
 	if h == nil {
 		return
 	}
-	r.want(entries == 1, "hands over %d entries; expected one", entries)
+	r.want(entries == 1, "a norm of %d entries; expected one", entries)
 	r.numbers(h.Weight, int64(n))
 	r.numbers(h.Ready, int64(n))
 	r.numbers(h.Squares, int64(n/h.Group))
@@ -103,7 +103,7 @@ func (r *reach) norm(n *plan.Norm, cols int) {
 }
 
 // input is what a mat-vec multiplies, with its prologue.
-func (r *reach) input(v plan.Vec, entries, cols int, n *plan.Norm, s *plan.Rescale, c *plan.Combine) {
+func (r *reach) input(v plan.Vec, entries, cols int, n *plan.Norm, s *plan.NormApply, c *plan.Combine) {
 	if c != nil {
 		r.want(c.Heads == entries && n == nil && s == nil, "combines %d heads for %d entries, or does more than combine", c.Heads, entries)
 		r.combine(c, cols)
@@ -171,14 +171,14 @@ func (r *reach) part(p plan.Part) {
 	case *plan.MatVec:
 		r.matrix(p.W, p.Batch, p.Rows, p.Cols)
 		r.matrix(p.Up, p.Batch, p.Rows, p.Cols)
-		r.input(p.In, p.Batch, p.Cols, p.Norm, p.Rescale, p.Combine)
+		r.input(p.In, p.Batch, p.Cols, p.Norm, p.NormApply, p.Combine)
 		r.rope(p.Rope, p.Rows)
 		r.also(p.Add, p.Out, p.Batch, p.Rows)
-		r.output(p.Out, p.Batch, p.Rows, p.HandOver)
+		r.output(p.Out, p.Batch, p.Rows, p.NormPartial)
 	case *plan.Experts:
 		r.matrix(p.W, experts, p.Rows, p.Cols)
 		r.matrix(p.Up, experts, p.Rows, p.Cols)
-		r.input(p.In, p.K, p.Cols, p.Norm, p.Rescale, nil)
+		r.input(p.In, p.K, p.Cols, p.Norm, p.NormApply, nil)
 		r.vec(p.Out, p.K, p.Rows)
 		if p.Persistent > 0 {
 			r.numbers(p.Tickets, 1)
@@ -201,7 +201,7 @@ func (r *reach) part(p plan.Part) {
 			r.vec(p.SharedIn, 1, p.SharedCols)
 		}
 		r.also(p.Add, p.Out, 1, p.Rows)
-		r.output(p.Out, 1, p.Rows, p.HandOver)
+		r.output(p.Out, 1, p.Rows, p.NormPartial)
 	case *plan.StoreKV:
 		r.vec(p.Lat, 1, p.LatDim)
 		r.vec(p.KPe, 1, p.PeDim)
@@ -226,7 +226,7 @@ func (r *reach) part(p plan.Part) {
 	case *plan.Embed:
 		r.want(!wanted(r.kernel), "the tokens of rows that are wanted, which have places instead")
 		r.matrix(p.W, 1, r.model.VocabSize, p.Dim)
-		r.output(p.Out, 1, p.Dim, p.HandOver)
+		r.output(p.Out, 1, p.Dim, p.NormPartial)
 	default:
 		r.vectorPart(p)
 	}
@@ -274,7 +274,7 @@ func (r *reach) vectorPart(p plan.Part) {
 		for _, slot := range p.Add {
 			r.also(slot, p.Out, 1, p.Dim)
 		}
-		r.output(p.Out, 1, p.Dim, p.HandOver)
+		r.output(p.Out, 1, p.Dim, p.NormPartial)
 	default:
 		r.samplePart(p)
 	}

@@ -72,7 +72,7 @@ func checkTail(k *plan.Kernel, t *plan.Tail) error {
 func tailReads(p plan.Part, row int) (inputs []plan.Vec, end, stride int, err error) {
 	switch p := p.(type) {
 	case *plan.MatVec:
-		if p.Norm != nil || p.Rescale != nil || p.Combine != nil || p.Up >= 0 || p.SquaredReLU || p.Rope != nil || p.Add >= 0 || p.HandOver != nil || p.SplitK > 1 ||
+		if p.Norm != nil || p.NormApply != nil || p.Combine != nil || p.Up >= 0 || p.SquaredReLU || p.Rope != nil || p.Add >= 0 || p.NormPartial != nil || p.SplitK > 1 ||
 			p.RowsPerGroup != p.Rows || p.Out.Slot < 0 {
 			return nil, 0, 0, fmt.Errorf("a mat-vec that fuses something, or of %d rows per group; expected all %d", p.RowsPerGroup, p.Rows)
 		}

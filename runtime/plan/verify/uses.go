@@ -45,7 +45,7 @@ func Uses(p plan.Part) []Use {
 	switch p := p.(type) {
 	case *plan.MatVec:
 		list := append(optional(p.Up, Weight, p.Cols), Use{p.W, Weight, p.Cols})
-		list = append(list, outputUses(p.Out, p.HandOver)...)
+		list = append(list, outputUses(p.Out, p.NormPartial)...)
 		list = append(list, optional(p.Add, Input, 0)...)
 		if p.Rope != nil {
 			list = append(list, Use{Slot: p.Rope.Table, As: Floats})
@@ -53,11 +53,11 @@ func Uses(p plan.Part) []Use {
 		if p.Combine != nil {
 			return append(list, combineUses(p.Combine)...)
 		}
-		list = append(list, rescaleUses(p.Rescale)...)
+		list = append(list, normApplyUses(p.NormApply)...)
 		return append(list, inputUses(p.In, p.Norm)...)
 	case *plan.Experts:
 		list := append(optional(p.Up, Weight, p.Cols), Use{p.W, Weight, p.Cols}, Use{Slot: p.Out.Slot, As: Output})
-		list = append(list, rescaleUses(p.Rescale)...)
+		list = append(list, normApplyUses(p.NormApply)...)
 		list = append(list, inputUses(p.In, p.Norm)...)
 		if p.Persistent > 0 {
 			list = append(list, Use{Slot: p.Tickets, As: Counters})
@@ -71,7 +71,7 @@ func Uses(p plan.Part) []Use {
 		return append(list, gatingUses(p.Gating, p.Routing)...)
 	case *plan.ExpertsSum:
 		list := []Use{{p.W, Weight, p.Cols}, {Slot: p.In.Slot, As: Input}, {Slot: p.Routing, As: RouteIn}}
-		list = append(list, outputUses(p.Out, p.HandOver)...)
+		list = append(list, outputUses(p.Out, p.NormPartial)...)
 		if p.Shared >= 0 {
 			list = append(list, Use{p.Shared, Weight, p.SharedCols}, Use{Slot: p.SharedIn.Slot, As: Input})
 		}
@@ -98,7 +98,7 @@ func Uses(p plan.Part) []Use {
 		return []Use{{Slot: p.QNope.Slot, As: Input}, {Slot: p.QPe.Slot, As: Input}, {Slot: p.KV.Slot, As: HeadsIn}, {Slot: p.KV.Tables, As: Integers},
 			{Slot: p.Out.Slot, As: Output}}
 	case *plan.Embed:
-		return append(outputUses(p.Out, p.HandOver), Use{p.W, Weight, p.Dim})
+		return append(outputUses(p.Out, p.NormPartial), Use{p.W, Weight, p.Dim})
 	case *plan.RouteVec:
 		return gatingUses(&p.Gating, p.Routing)
 	case *plan.RouteBatch:
@@ -129,7 +129,7 @@ func vectorUses(p plan.Part) []Use {
 		for _, slot := range p.Add {
 			list = append(list, Use{Slot: slot, As: Input})
 		}
-		return append(list, outputUses(p.Out, p.HandOver)...)
+		return append(list, outputUses(p.Out, p.NormPartial)...)
 	}
 	return sampleUses(p)
 }
@@ -153,15 +153,15 @@ func inputUses(in plan.Vec, n *plan.Norm) []Use {
 	return list
 }
 
-func rescaleUses(r *plan.Rescale) []Use {
+func normApplyUses(r *plan.NormApply) []Use {
 	if r == nil {
 		return nil
 	}
 	return []Use{{Slot: r.Squares, As: Floats}}
 }
 
-// outputUses are a result, unless it goes nowhere as it is, and what is handed over.
-func outputUses(out plan.Vec, h *plan.HandOver) []Use {
+// outputUses are a result, unless it goes nowhere as it is, and the first half of a norm.
+func outputUses(out plan.Vec, h *plan.NormPartial) []Use {
 	if h == nil {
 		return []Use{{Slot: out.Slot, As: Output}}
 	}

@@ -1,4 +1,4 @@
-// Copies that a kernel begins and that land as late as they may: what a thread has begun waits here until
+// Copies that a kernel begins and that arrive as late as they may: what a thread has begun waits here until
 // it asks for it. See land_copies in <metal_stdlib>. Kernels are linked without C++'s library.
 #include "copies.h"
 #include <stdlib.h>
@@ -38,7 +38,7 @@ void msl_end_group() { push({{}, true}); }
 
 bool msl_next_copy(msl_copy *c, int but) {
   queue &q = queues[launch.current];
-  // The first copy belongs to the first group that ends behind it. Those of no group land with all others.
+  // The first copy belongs to the first group that ends behind it. Those of no group arrive with all others.
   while (q.begin < q.end && (but < 0 || groups_of(q) > uint(but))) {
     const entry &first = q.entries[q.begin++];
     if (first.group) continue;

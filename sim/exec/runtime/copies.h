@@ -1,4 +1,4 @@
-// Copies that land late: what compiled kernels call, and the scheduler.
+// Copies that arrive late: what compiled kernels call, and the scheduler.
 #pragma once
 #include "thread.h"
 

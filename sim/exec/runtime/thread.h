@@ -59,7 +59,7 @@ struct msl_copy {
   uint bytes, zeros;
 };
 
-// A thread begins a copy, ends a group of them, and asks for the next one that has to land: of all groups but
+// A thread begins a copy, ends a group of them, and asks for the next one that has to arrive: of all groups but
 // the last `but` of them, or of -1: of all, and those that are in no group. False: there is none.
 void msl_begin_copy(const msl_copy &);
 void msl_end_group();

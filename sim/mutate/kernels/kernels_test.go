@@ -30,7 +30,7 @@ typedef q4_k_by<8> q4_k;
 
 template <typename FORMAT>
 static inline uint through(uint lane) {
-  typedef typename dealt<FORMAT, 2u>::format T;
+  typedef typename lane_layout<FORMAT, 2u>::format T;
   return T::share(lane);
 }
 

@@ -88,7 +88,7 @@ var named = []mistake{
 	{"lifetime/commands-leak", "runner.go", "	u.Release()\n	return r.failed", "	*u = unit{}\n	return r.failed"},
 	{"lifetime/queue-first", "runner.go", "	if r.replayer != nil {\n		r.replayer.release()\n	}", "	r.gpu.Release()\n	if r.replayer != nil {\n		r.replayer.release()\n	}"},
 
-	{"flight/no-wait-for-the-slot", "runner.go", "	if err := r.land(r.next); err != nil {\n		return err\n	}\n", ""},
+	{"flight/no-wait-for-the-slot", "runner.go", "	if err := r.waitFor(r.next); err != nil {\n		return err\n	}\n", ""},
 	{"flight/one-row-for-all", "memory.go", "return m.rows[slot], uint64(wantedBytes)", "return m.rows[0], uint64(wantedBytes)"},
 	{"flight/logits-too-early", "runner.go", "	return r.drain()\n}\n\n// narrowest", "	return nil\n}\n\n// narrowest"},
 	{"flight/close-without-waiting", "runner.go", "		err := r.drain()\n", "		var err error\n"},
@@ -97,7 +97,7 @@ var named = []mistake{
 	{"chain/no-barrier-between-tokens", "replay.go", "		if n > 0 {\n", "		if n < 0 {\n"},
 	{"chain/no-barrier-between-tokens-encoded", "replay.go", "c.Dispatch.Barrier || n > 0 && i == r.from", "c.Dispatch.Barrier || n < 0"},
 	{"chain/step-of-another-slot", "chain.go", "r.chain.slot = r.next\n", "r.chain.slot = (r.next + 1) % ring\n"},
-	{"chain/no-wait-for-room", "chain.go", "	if err := r.land(r.next); err != nil {\n		return err\n	}\n", ""},
+	{"chain/no-wait-for-room", "chain.go", "	if err := r.waitFor(r.next); err != nil {\n		return err\n	}\n", ""},
 	{"chain/no-wait-for-the-token", "chain.go", "return mtl.Pool(r.landPicked)", "return nil"},
 	{"chain/one-too-few", "chain.go", "{0, r.sampled}}, n)", "{0, r.sampled}}, n-1)"},
 	{"chain/not-ended-by-replay", "runner.go", "	if err := r.End(); err != nil {\n		return err\n	}\n", ""},

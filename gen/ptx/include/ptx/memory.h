@@ -11,15 +11,15 @@ METAL_FUNC void simdgroup_barrier(mem_flags) { __nvvm_bar_warp_sync(all_lanes); 
 
 // What the sources say about the dispatch before, for kernels that begin before it
 // has ended (programmatic dependent launch). Without such a launch both do nothing.
-#define EARLIER_DONE asm volatile("griddepcontrol.wait;" ::: "memory")
-#define LATER_MAY_START asm volatile("griddepcontrol.launch_dependents;" ::: "memory")
+#define GRID_WAIT asm volatile("griddepcontrol.wait;" ::: "memory")
+#define LAUNCH_DEPENDENTS asm volatile("griddepcontrol.launch_dependents;" ::: "memory")
 
 // Fetches a simdgroup's weights into the level-2 cache, a line per lane.
 METAL_FUNC void prefetch(const uchar *rows, ulong bytes) {
   for (ulong at = position::thread_index_in_simdgroup() * 128u; at < bytes; at += simd_width * 128u)
     asm volatile("prefetch.global.L2 [%0];" ::"l"(rows + at));
 }
-#define WEIGHTS_SOON(rows, bytes) metal::prefetch(rows, bytes)
+#define PREFETCH_L2(rows, bytes) metal::prefetch(rows, bytes)
 
 // Brings a simdgroup's weights from there into the level-1 cache, whose lines are filled
 // by 32 bytes: so many per lane.
@@ -28,7 +28,7 @@ METAL_FUNC void bring_near(const uchar *rows, ulong bytes) {
   _Pragma("clang loop unroll(full)") for (ulong at = 0; at < bytes; at += simd_width * 32u)
     if (at + first < bytes) asm volatile("prefetch.global.L1 [%0];" ::"l"(rows + at + first));
 }
-#define WEIGHTS_NEAR(rows, bytes) metal::bring_near(rows, bytes)
+#define PREFETCH_L1(rows, bytes) metal::bring_near(rows, bytes)
 
 // Copies that need no registers; those of a thread are there behind COPIES_LAND.
 struct sixteen_bytes {

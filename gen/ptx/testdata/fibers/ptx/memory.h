@@ -7,10 +7,10 @@ inline constexpr mem_flags operator|(mem_flags a, mem_flags) { return a; }
 inline void threadgroup_barrier(mem_flags) { fibers::wait(fibers::threadgroup, fibers::count); }
 inline void simdgroup_barrier(mem_flags) { fibers::wait(fibers::simdgroups[fibers::current / 32], 32); }
 
-#define EARLIER_DONE
-#define LATER_MAY_START
-#define WEIGHTS_SOON(rows, bytes)
-#define WEIGHTS_NEAR(rows, bytes)
+#define GRID_WAIT
+#define LAUNCH_DEPENDENTS
+#define PREFETCH_L2(rows, bytes)
+#define PREFETCH_L1(rows, bytes)
 
 struct sixteen_bytes {
   template <bool NEAR = false>

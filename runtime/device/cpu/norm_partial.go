@@ -6,16 +6,16 @@ import (
 	"mla/runtime/plan"
 )
 
-// handOver is the first half of a norm; see plan.HandOver.
-type handOver struct {
+// normPartial is the first half of a norm; see plan.NormPartial.
+type normPartial struct {
 	weight  []float32
 	ready   vec
 	squares []float32
 	group   int
 }
 
-// handOver binds what n results hand over, if they do.
-func (b *binder) handOver(p *plan.HandOver, n int) *handOver {
+// normPartial binds the first half of the next norm, of n results, if there is one.
+func (b *binder) normPartial(p *plan.NormPartial, n int) *normPartial {
 	if p == nil {
 		return nil
 	}
@@ -24,13 +24,13 @@ func (b *binder) handOver(p *plan.HandOver, n int) *handOver {
 		b.fail("sums of %d squares each for %d results", p.Group, n)
 		return nil
 	}
-	return &handOver{b.vector(p.Weight, n), b.output(plan.Vec{Slot: p.Ready}, 1, n), b.writableFloats(p.Squares, n/p.Group), p.Group}
+	return &normPartial{b.vector(p.Weight, n), b.output(plan.Vec{Slot: p.Ready}, 1, n), b.writableFloats(p.Squares, n/p.Group), p.Group}
 }
 
-// apply hands over the results y, which begin with number r0. Results come in
+// apply makes the first half of the norm of the results y, which begin with number r0. Results come in
 // order, and those of one sum from one worker.
 // It makes of them what is ready.
-func (h *handOver) apply(y []float32, r0 int) {
+func (h *normPartial) apply(y []float32, r0 int) {
 	for i, v := range y {
 		y[i] = v * h.weight[r0+i]
 		sum := &h.squares[(r0+i)/h.group]
@@ -42,23 +42,23 @@ func (h *handOver) apply(y []float32, r0 int) {
 	h.ready.write(r0, y)
 }
 
-// rescale is the second half of a norm; see plan.Rescale.
-type rescale struct {
+// normApply is the second half of a norm; see plan.NormApply.
+type normApply struct {
 	squares []float32
 	eps     float64
 }
 
-// rescale binds an optional rescale.
-func (b *binder) rescale(p *plan.Rescale) *rescale {
+// normApply binds an optional norm apply.
+func (b *binder) normApply(p *plan.NormApply) *normApply {
 	if p == nil {
 		return nil
 	}
 	b.dims(p.Count)
-	return &rescale{b.floats(p.Squares, p.Count), p.Eps}
+	return &normApply{b.floats(p.Squares, p.Count), p.Eps}
 }
 
 // factor is that of the norm over n elements, 1 without one.
-func (r *rescale) factor(n int) float32 {
+func (r *normApply) factor(n int) float32 {
 	if r == nil {
 		return 1
 	}

@@ -9,16 +9,16 @@ import (
 	"mla/runtime/quant"
 )
 
-// handOver adds what a part of n results hands over, and returns the weights.
-func (rg *rig) handOver(n, group int) (*plan.HandOver, []float64) {
-	h := &plan.HandOver{Ready: rg.out(plan.ElemF32, n), Squares: rg.out(plan.ElemF32, n/group), Group: group}
+// normPartial adds the first half of a norm of n results, and returns the weights.
+func (rg *rig) normPartial(n, group int) (*plan.NormPartial, []float64) {
+	h := &plan.NormPartial{Ready: rg.out(plan.ElemF32, n), Squares: rg.out(plan.ElemF32, n/group), Group: group}
 	var w []float64
 	h.Weight, w = rg.vector(n, 1)
 	return h, w
 }
 
-// checkHandOver compares what was handed over with results y.
-func (rg *rig) checkHandOver(t *testing.T, r *runner, h *plan.HandOver, weight, y []float64) {
+// checkNormPartial compares the first half of a norm with results y.
+func (rg *rig) checkNormPartial(t *testing.T, r *runner, h *plan.NormPartial, weight, y []float64) {
 	t.Helper()
 	ready, squares := make([]float64, len(y)), make([]float64, len(y)/h.Group)
 	for i, v := range y {
@@ -29,9 +29,9 @@ func (rg *rig) checkHandOver(t *testing.T, r *runner, h *plan.HandOver, weight, 
 	check(t, "squares", rg.read(r, h.Squares, len(squares)), squares, tolerance(plan.ElemF32))
 }
 
-// TestHandOver: both halves of a norm around a mat-vec, also where the plain
+// TestNormPartial: both halves of a norm around a mat-vec, also where the plain
 // result is not stored and where a worker's rows do not fit its scratch memory.
-func TestHandOver(t *testing.T) {
+func TestNormPartial(t *testing.T) {
 	for _, c := range []struct {
 		rows, perGroup, group int
 		stored, add           bool
@@ -53,8 +53,8 @@ func TestHandOver(t *testing.T) {
 			for i, v := range squares {
 				squares[i] = v * v
 			}
-			p.Rescale = &plan.Rescale{Count: 16, Eps: eps}
-			p.Rescale.Squares, squares = rg.buffer(plan.ElemF32, false, squares)
+			p.NormApply = &plan.NormApply{Count: 16, Eps: eps}
+			p.NormApply.Squares, squares = rg.buffer(plan.ElemF32, false, squares)
 			for _, v := range squares {
 				total += v
 			}
@@ -64,7 +64,7 @@ func TestHandOver(t *testing.T) {
 			if c.add {
 				p.Add, res = rg.in(plan.ElemF32, c.rows)
 			}
-			p.HandOver, next = rg.handOver(c.rows, c.group)
+			p.NormPartial, next = rg.normPartial(c.rows, c.group)
 			rg.kernel.Parts = []plan.Part{p}
 			r := rg.run(plan.Row{})
 			for i := range x {
@@ -77,23 +77,23 @@ func TestHandOver(t *testing.T) {
 			if c.stored {
 				check(t, "out", rg.read(r, p.Out.Slot, c.rows), want, tolerance(plan.ElemF32))
 			}
-			rg.checkHandOver(t, r, p.HandOver, next, want)
+			rg.checkNormPartial(t, r, p.NormPartial, next, want)
 		})
 	}
 }
 
-// TestEmbedHandOver: the embedding hands over like a mat-vec.
-func TestEmbedHandOver(t *testing.T) {
+// TestEmbedNormPartial: the embedding makes the first half of a norm as a mat-vec does.
+func TestEmbedNormPartial(t *testing.T) {
 	rg := newRig(t, 6)
 	const dim = 96
 	p := &plan.Embed{Dim: dim, RowsPerGroup: 32, Out: plan.Vec{Slot: rg.out(plan.ElemF32, dim)}}
 	var w []float64
 	p.W, w = rg.weight(quant.Q8_0, 1, rg.bundle.Model.VocabSize, dim)
 	var next []float64
-	p.HandOver, next = rg.handOver(dim, 8)
+	p.NormPartial, next = rg.normPartial(dim, 8)
 	rg.kernel.Parts = []plan.Part{p}
 	r := rg.run(plan.Row{Token: 3})
 	want := w[3*dim:][:dim]
 	check(t, "out", rg.read(r, p.Out.Slot, dim), want, tolerance(plan.ElemF32))
-	rg.checkHandOver(t, r, p.HandOver, next, want)
+	rg.checkNormPartial(t, r, p.NormPartial, next, want)
 }

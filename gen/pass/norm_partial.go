@@ -2,21 +2,21 @@ package pass
 
 import "mla/gen/ir"
 
-// handOver cuts a norm into the half that needs one element at a time, x·w and
+// normPartial cuts a norm into the half that needs one element at a time, x·w and
 // partial sums of x², and the factor, which is one number. The part that makes x
 // does the first half; the mat-vecs that read the norm multiply their results by
 // the factor. None of their threadgroups reads, normalises and stages all of x.
-func handOver(p *ir.Program) error {
+func normPartial(p *ir.Program) error {
 	if p.Width > 1 {
 		spreadNorms(p)
 	}
 	uses := ir.Analyze(p)
-	steps := map[*ir.Part]*ir.Step{}
-	p.Ops(func(s *ir.Step, part *ir.Part, _ *ir.Op) { steps[part] = s })
-	var all []*handed
-	for _, s := range p.Steps {
+	launches := map[*ir.Part]*ir.Launch{}
+	p.Ops(func(s *ir.Launch, part *ir.Part, _ *ir.Op) { launches[part] = s })
+	var all []*partialNorm
+	for _, s := range p.Launches {
 		for _, part := range s.Parts {
-			if h := handedBy(uses, part); h != nil {
+			if h := partialNormOf(uses, part); h != nil {
 				all = append(all, h)
 			}
 		}
@@ -27,7 +27,7 @@ func handOver(p *ir.Program) error {
 		group = most
 	}
 	for _, h := range all {
-		group = gcd(gcd(group, h.value.Len), elementsPerSimdgroup(p, steps[h.maker], h.maker))
+		group = gcd(gcd(group, h.value.Len), elementsPerSimdgroup(p, launches[h.maker], h.maker))
 	}
 	for _, h := range all {
 		h.rewrite(p, group)
@@ -46,11 +46,11 @@ func spreadNorms(p *ir.Program) {
 		norm := part.Ops[0]
 		maker := uses.Writer(norm.In[0].V)
 		whole := norm.In[0].Off == 0 && norm.In[0].Len == norm.In[0].V.Len
-		if !whole || !ir.Composable(joined(&ir.Part{Ops: []*ir.Op{{Kind: ir.HandOver}}}, maker)) {
+		if !whole || !ir.Composable(joined(&ir.Part{Ops: []*ir.Op{{Kind: ir.NormPartial}}}, maker)) {
 			return
 		}
 		for _, r := range uses.Readers(norm.Out[0]) {
-			if !ir.Composable(joined(r, &ir.Part{Ops: []*ir.Op{{Kind: ir.Rescale}}})) {
+			if !ir.Composable(joined(r, &ir.Part{Ops: []*ir.Op{{Kind: ir.NormApply}}})) {
 				return
 			}
 		}
@@ -64,16 +64,16 @@ func spreadNorms(p *ir.Program) {
 const simdWidth = 32
 
 // handed is a value that is read through norms with one weight.
-type handed struct {
+type partialNorm struct {
 	value   *ir.Value
 	maker   *ir.Part
 	readers []*ir.Part // each begins with its copy of the norm
 }
 
-// handedBy returns what part can hand over, or nil.
-func handedBy(uses *ir.Uses, part *ir.Part) *handed {
+// partialNormOf returns the norm whose first half part can make, or nil.
+func partialNormOf(uses *ir.Uses, part *ir.Part) *partialNorm {
 	last := part.Ops[len(part.Ops)-1]
-	h := &handed{value: last.Out[0], maker: part}
+	h := &partialNorm{value: last.Out[0], maker: part}
 	var weight *ir.Value
 	for _, r := range uses.Readers(h.value) {
 		norm := r.Ops[0]
@@ -86,12 +86,12 @@ func handedBy(uses *ir.Uses, part *ir.Part) *handed {
 		// The cache write normalises only a part of its value, in one threadgroup.
 		whole := norm.In[0].Off == 0 && norm.In[0].Len == h.value.Len
 		same := norm.W[0].Row == weight.Row && norm.W[0].Layer == weight.Layer
-		if !whole || !same || !ir.Composable(withFirst(r, &ir.Op{Kind: ir.Rescale})) {
+		if !whole || !same || !ir.Composable(withFirst(r, &ir.Op{Kind: ir.NormApply})) {
 			return nil
 		}
 		h.readers = append(h.readers, r)
 	}
-	if len(h.readers) == 0 || !ir.Composable(joined(&ir.Part{Ops: []*ir.Op{{Kind: ir.HandOver}}}, part)) {
+	if len(h.readers) == 0 || !ir.Composable(joined(&ir.Part{Ops: []*ir.Op{{Kind: ir.NormPartial}}}, part)) {
 		return nil
 	}
 	return h
@@ -103,7 +103,7 @@ func withFirst(part *ir.Part, first *ir.Op) *ir.Part {
 }
 
 // elementsPerSimdgroup is how many neighbours of part's output are made by one simdgroup.
-func elementsPerSimdgroup(p *ir.Program, s *ir.Step, part *ir.Part) int {
+func elementsPerSimdgroup(p *ir.Program, s *ir.Launch, part *ir.Part) int {
 	if part.Find(ir.Embed) != nil || part.Find(ir.WeightedSum) != nil && part.Find(ir.ExpertsMatVec) == nil {
 		return simdWidth
 	}
@@ -120,7 +120,7 @@ func gcd(a, b int) int {
 // rewrite moves the first half of the norm to the maker. The residual stream
 // itself stays stored in every layer, also where nothing reads it any more, so
 // that layers share kernels.
-func (h *handed) rewrite(p *ir.Program, group int) {
+func (h *partialNorm) rewrite(p *ir.Program, group int) {
 	norm := h.readers[0].Ops[0]
 	layer := h.value.Layer
 	ready, squares := p.NewValue("ready", layer, h.value.Len), p.NewValue("ready_squares", layer, h.value.Len/group)
@@ -128,9 +128,9 @@ func (h *handed) rewrite(p *ir.Program, group int) {
 	h.value.Kept = h.value.Kept || h.maker.Ops[len(h.maker.Ops)-1].Kind != ir.MatVec
 	for _, r := range h.readers {
 		n := r.Ops[0]
-		r.Ops[0] = &ir.Op{Kind: ir.Rescale, Name: n.Name, In: []ir.Ref{ir.All(ready), ir.All(squares)}, Out: n.Out, Eps: n.Eps}
+		r.Ops[0] = &ir.Op{Kind: ir.NormApply, Name: n.Name, In: []ir.Ref{ir.All(ready), ir.All(squares)}, Out: n.Out, Eps: n.Eps}
 	}
-	half := &ir.Op{Kind: ir.HandOver, Name: norm.Name, In: []ir.Ref{ir.All(h.value)}, W: norm.W, Out: []*ir.Value{ready, squares}, Group: group}
-	half.Note("hand_over: it writes x·w and a sum of squares for every %d elements, as many as a simdgroup of any kernel that makes such values has", group)
+	half := &ir.Op{Kind: ir.NormPartial, Name: norm.Name, In: []ir.Ref{ir.All(h.value)}, W: norm.W, Out: []*ir.Value{ready, squares}, Group: group}
+	half.Note("norm_partial: it writes x·w and a sum of squares for every %d elements, as many as a simdgroup of any kernel that makes such values has", group)
 	h.maker.Ops = append(h.maker.Ops, half)
 }
