@@ -128,10 +128,10 @@ func programs(s *spec.Spec, disable []string) ([]*ir.Program, error) {
 }
 
 // checkKernels wants shapes in the tuning for kernels that there are. Their names are
-// those without tails: one set of shapes serves devices with tails and without.
+// those without last-block parts: one set of shapes serves devices with last-block parts and without.
 func checkKernels(s *spec.Spec, programs []*ir.Program) error {
-	if s.Tuning.Tails {
-		p, err := Program(s, 1, pass.Options{Disable: []string{"tails"}})
+	if s.Tuning.LastBlocks {
+		p, err := Program(s, 1, pass.Options{Disable: []string{"last_blocks"}})
 		if err != nil {
 			return err
 		}

@@ -84,9 +84,9 @@ func TestUnroll(t *testing.T) {
 // has each kernel once, and all that either bundle names.
 func TestOneSource(t *testing.T) {
 	for name, change := range map[string]func(s *spec.Spec){
-		"as it is": func(*spec.Spec) {},
-		"tied":     func(s *spec.Spec) { s.Model.TieWordEmbeddings = true },
-		"tails":    func(s *spec.Spec) { s.Tuning.Tails = true },
+		"as it is":    func(*spec.Spec) {},
+		"tied":        func(s *spec.Spec) { s.Model.TieWordEmbeddings = true },
+		"last_blocks": func(s *spec.Spec) { s.Tuning.LastBlocks = true },
 	} {
 		s, err := spec.Load("../specs/more/glm47flashmtp.yaml")
 		if err != nil {
@@ -103,12 +103,12 @@ func TestOneSource(t *testing.T) {
 			both = append(both, b)
 		}
 		model, layer := both[0], both[1]
-		if model.Source != layer.Source || model.Name == layer.Name || model.HasTails() != layer.HasTails() || model.HasTails() != (name == "tails") {
-			t.Errorf("%s: bundles %s and %s, sources of %d and %d bytes, tails: %t and %t", name, model.Name, layer.Name, len(model.Source), len(layer.Source), model.HasTails(), layer.HasTails())
+		if model.Source != layer.Source || model.Name == layer.Name || model.HasLastBlocks() != layer.HasLastBlocks() || model.HasLastBlocks() != (name == "last_blocks") {
+			t.Errorf("%s: bundles %s and %s, sources of %d and %d bytes, last-block parts: %t and %t", name, model.Name, layer.Name, len(model.Source), len(layer.Source), model.HasLastBlocks(), layer.HasLastBlocks())
 		}
 		head := layer.Kernels[layer.Decode[layer.Head].Kernel].Name
-		if own := name == "tied"; own != (head == "lm_head_2") || own == (head == "lm_head") || layer.Weights[len(layer.Weights)-1].Step != head {
-			t.Errorf("%s: the layer's head is %s, its weights are read by %s", name, head, layer.Weights[len(layer.Weights)-1].Step)
+		if own := name == "tied"; own != (head == "lm_head_2") || own == (head == "lm_head") || layer.Weights[len(layer.Weights)-1].Kernel != head {
+			t.Errorf("%s: the layer's head is %s, its weights are read by %s", name, head, layer.Weights[len(layer.Weights)-1].Kernel)
 		}
 		source := pieces.Parse(model.Source)
 		for _, b := range both {

@@ -160,7 +160,7 @@ func notes(s *ir.Launch) (list []string) {
 	return list
 }
 
-// shape says how a kernel's work is dealt, and why so.
+// shape says how a kernel's work is laid out, and why so.
 func (t *trace) shape(k *plan.Kernel, s *ir.Launch) string {
 	text := shapeOf(k)
 	tuning := &t.program.Spec.Tuning

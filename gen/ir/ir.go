@@ -35,7 +35,7 @@ type Program struct {
 	Expanded *Value
 
 	ArenaBytes   int64 // filled by the pass buffers
-	CounterBytes int64 // filled by the passes tails and buffers
+	CounterBytes int64 // filled by the passes last_blocks and buffers
 	values       int   // how many values were made; the next ID
 }
 
@@ -49,14 +49,14 @@ type Launch struct {
 
 // Part is a chain of ops that one set of threadgroups runs without leaving the chip.
 type Part struct {
-	Ops     []*Op
-	Tail    *Tail  // nil: it has threadgroups of its own
-	Tickets *Value // [1] of persistent threadgroups: says which of them takes what next; nil: none
+	Ops       []*Op
+	LastBlock *LastBlock // nil: it has threadgroups of its own
+	Tickets   *Value     // [1] of persistent threadgroups: says which of them takes what next; nil: none
 }
 
-// Tail says that a part runs in the threadgroups of another part of its launch: the
+// LastBlock says that a part runs in the threadgroups of another part of its launch: the
 // last of them to finish a group of rows does what the part does with that group.
-type Tail struct {
+type LastBlock struct {
 	After    *Part  // an earlier part of the launch
 	Groups   int    // of rows of After, all of one size
 	Counters *Value // [Groups]
@@ -146,7 +146,7 @@ const (
 	Act      Class = iota // made and used within one token
 	Weight                // a tensor of the file
 	Cache                 // latent rows of one layer, kept between tokens
-	Counters              // of tails and persistent threadgroups: zero between dispatches
+	Counters              // of last-block parts and persistent threadgroups: zero between dispatches
 	Heads                 // expanded keys and values of the cached rows, of one layer at a time
 )
 
@@ -264,7 +264,7 @@ func (s *Launch) Name() string {
 func (s *Launch) ShapeName() string {
 	own := Launch{}
 	for _, part := range s.Parts {
-		if part.Tail == nil {
+		if part.LastBlock == nil {
 			own.Parts = append(own.Parts, part)
 		}
 	}

@@ -77,7 +77,7 @@ func (s *Launch) pairs() bool {
 // one row, and the most inputs that one of them takes. 0, 0: there are no matrices.
 func (p *Program) Results(s *Launch) (rows, cols int) {
 	for _, part := range s.Parts {
-		if part.Tail != nil {
+		if part.LastBlock != nil {
 			continue // it takes the threadgroups as they are
 		}
 		sum := part.Find(WeightedSum) != nil

@@ -21,8 +21,8 @@ func (p *Program) String() string {
 				if k == 0 {
 					lead = fmt.Sprintf("%c:", 'a'+j)
 				}
-				if k == 0 && part.Tail != nil {
-					lead += fmt.Sprintf(" behind %c", 'a'+slices.Index(s.Parts, part.Tail.After))
+				if k == 0 && part.LastBlock != nil {
+					lead += fmt.Sprintf(" behind %c", 'a'+slices.Index(s.Parts, part.LastBlock.After))
 				}
 				fmt.Fprintf(&b, "       %s %s\n", lead, op)
 			}

@@ -43,8 +43,8 @@ func doc(s *ir.Launch) string {
 			}
 		}
 		text := part.Name() + ": " + strings.Join(what, ", ")
-		if part.Tail != nil {
-			behind += " The last threadgroup of " + part.Tail.After.Name() + " to finish " + groupOf(part.Tail) + " goes on with " + text + "."
+		if part.LastBlock != nil {
+			behind += " The last threadgroup of " + part.LastBlock.After.Name() + " to finish " + groupOf(part.LastBlock) + " goes on with " + text + "."
 			continue
 		}
 		parts = append(parts, text)
@@ -56,8 +56,8 @@ func doc(s *ir.Launch) string {
 	return text
 }
 
-// groupOf says what a tail waits for.
-func groupOf(t *ir.Tail) string {
+// groupOf says what a last-block part waits for.
+func groupOf(t *ir.LastBlock) string {
 	if t.Groups == 1 {
 		return "its rows"
 	}

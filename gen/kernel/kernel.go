@@ -103,11 +103,11 @@ func selectLaunch(p *ir.Program, uses *ir.Uses, s *ir.Launch, head bool) (plan.K
 		if err != nil {
 			return b.k, nil, err
 		}
-		if part.Tail == nil {
+		if part.LastBlock == nil {
 			b.k.Parts = append(b.k.Parts, pp)
 			continue
 		}
-		b.k.Tails = append(b.k.Tails, plan.Tail{Part: pp, After: slices.Index(s.Parts, part.Tail.After), Counters: b.counters("arrived", part.Tail.Counters)})
+		b.k.LastBlocks = append(b.k.LastBlocks, plan.LastBlock{Part: pp, After: slices.Index(s.Parts, part.LastBlock.After), Counters: b.counters("arrived", part.LastBlock.Counters)})
 	}
 	b.args()
 	return b.k, b.operands, nil

@@ -181,8 +181,8 @@ func TestVariants(t *testing.T) {
 		}
 	}
 	for _, w := range b.Weights {
-		if len(w.Types) == 0 || !slices.IsSorted(w.Types) || len(slices.Compact(slices.Clone(w.Types))) != len(w.Types) || w.Step == "" {
-			t.Errorf("%s: types %v, step %q", w.Role, w.Types, w.Step)
+		if len(w.Types) == 0 || !slices.IsSorted(w.Types) || len(slices.Compact(slices.Clone(w.Types))) != len(w.Types) || w.Kernel == "" {
+			t.Errorf("%s: types %v, kernel %q", w.Role, w.Types, w.Kernel)
 		}
 	}
 }

@@ -22,8 +22,8 @@ func (b *builder) part(part *ir.Part) (plan.Part, error) {
 		return b.expertsSum(ops), nil
 	case part.Find(ir.ExpertsMatVec) != nil:
 		return b.experts(ops, part.Tickets), nil
-	case part.Find(ir.MatVec) != nil && part.Tail != nil:
-		return b.tailMatVec(ops.take(ir.MatVec)), nil
+	case part.Find(ir.MatVec) != nil && part.LastBlock != nil:
+		return b.lastBlockMatVec(ops.take(ir.MatVec)), nil
 	case part.Find(ir.MatVec) != nil:
 		return b.matVec(ops)
 	case part.Find(ir.Embed) != nil:
@@ -167,8 +167,8 @@ func (b *builder) matVec(ops chain) (plan.Part, error) {
 	return m, nil
 }
 
-// tailMatVec is a mat-vec each of whose entries one threadgroup makes.
-func (b *builder) tailMatVec(op *ir.Op) plan.Part {
+// lastBlockMatVec is a mat-vec each of whose entries one threadgroup makes.
+func (b *builder) lastBlockMatVec(op *ir.Op) plan.Part {
 	row := &b.p.Weights[op.W[0].Row]
 	return &plan.MatVec{W: b.weight(op.W[0]), Batch: op.Batch, Rows: row.Rows, Cols: row.Cols, RowsPerGroup: row.Rows,
 		In: b.vec(op.In[0]), Out: b.vecOut(op, row.Rows), Up: -1, Add: -1}

@@ -124,7 +124,7 @@ func (b *builder) value(v *ir.Value, write bool) int {
 
 var elems = [...]plan.Elem{ir.F32: plan.ElemF32, ir.Half: plan.ElemAct, ir.Route: plan.ElemRoute, ir.Index: plan.ElemU32}
 
-// counters is the slot of a tail's counters, or of tickets.
+// counters is the slot of a last-block part's counters, or of tickets.
 func (b *builder) counters(name string, v *ir.Value) int {
 	s := plan.Slot{Name: name, Space: plan.SpaceCounters, Elem: plan.ElemCounter, Write: true}
 	return b.add(s, plan.Operand{Offset: v.Offset, Bytes: int64(4 * v.Len)})

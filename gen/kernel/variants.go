@@ -73,8 +73,8 @@ func weightTypes(b *plan.Bundle) {
 	}
 	for _, d := range b.Decode {
 		for _, o := range d.Operands {
-			if o.Space == plan.SpaceWeight && b.Weights[o.Index].Step == "" {
-				b.Weights[o.Index].Step = b.Kernels[d.Kernel].Name
+			if o.Space == plan.SpaceWeight && b.Weights[o.Index].Kernel == "" {
+				b.Weights[o.Index].Kernel = b.Kernels[d.Kernel].Name
 			}
 		}
 	}

@@ -37,7 +37,7 @@ func Build(b *plan.Bundle) ([]byte, error) {
 // flags are the version of the language and of macOS that a bundle needs, and arithmetic as
 // written with precise functions. That nothing is contracted is a pragma of the source.
 func flags(b *plan.Bundle) []string {
-	if b.HasTails() { // for its fences of device scope
+	if b.HasLastBlocks() { // for its fences of device scope
 		return []string{"-std=metal3.2", "-mmacosx-version-min=15.0", "-fno-fast-math"}
 	}
 	return []string{"-std=metal3.1", "-mmacosx-version-min=14.0", "-fno-fast-math"}

@@ -85,7 +85,7 @@ func (p *printer) part(parts []partView, i int) {
 	if p.err == nil {
 		p.err = err
 	}
-	if t := parts[i].Tail; t != nil {
+	if t := parts[i].LastBlock; t != nil {
 		text += t.text()
 	}
 	if len(parts) == 1 {

@@ -23,8 +23,8 @@ type partView struct {
 	N         int // rows per simdgroup
 	Attention *attention
 	Matrix    *matrixAttention // the form that attention takes; nil: the plain one
-	Tail      *tailView        // what its last threadgroups go on with; nil: nothing
-	Behind    bool             // it is such a tail itself
+	LastBlock *lastBlockView   // what its last threadgroups go on with; nil: nothing
+	Behind    bool             // it is such a part itself
 	wordAt    int              // where in threadgroup memory they learn that they are the last
 }
 
@@ -102,18 +102,18 @@ func (k *kernelView) parts() ([]partView, int, error) {
 		}
 		first += k.GroupsOf(p)
 		floats = max(floats, roundUp(v.floats(), 4)) // what loads of 16 bytes are aligned to
-		if t := tailOf(k.Kernel, p); t != nil {
-			if v.Tail, err = k.tailView(t); err != nil {
+		if t := lastBlockOf(k.Kernel, p); t != nil {
+			if v.LastBlock, err = k.lastBlockView(t); err != nil {
 				return nil, 0, err
 			}
-			floats = max(floats, roundUp(v.Tail.floats(), 4))
+			floats = max(floats, roundUp(v.LastBlock.floats(), 4))
 		}
 		views = append(views, v)
 	}
-	if len(k.Tails) > 0 {
+	if len(k.LastBlocks) > 0 {
 		for i := range views {
-			if views[i].Tail != nil {
-				views[i].Tail.wordAt = floats
+			if views[i].LastBlock != nil {
+				views[i].LastBlock.wordAt = floats
 			}
 		}
 		floats += 4

@@ -124,7 +124,7 @@ func (a *attention) forms() []Registers {
 
 // attends is the part of a kernel that does nothing but attention.
 func attends(k *plan.Kernel) (*plan.Attend, bool) {
-	if len(k.Parts) != 1 || len(k.Tails) > 0 {
+	if len(k.Parts) != 1 || len(k.LastBlocks) > 0 {
 		return nil, false
 	}
 	p, ok := k.Parts[0].(*plan.Attend)

@@ -86,9 +86,9 @@ func TestSmaller(t *testing.T) {
 		}
 	}
 	k := attendShape{20, 512, 64, 8}.kernel("k")
-	k.Tails = []plan.Tail{{}}
+	k.LastBlocks = []plan.LastBlock{{}}
 	if threads, err := old.Smaller(&k); threads != 0 || err != nil {
-		t.Errorf("with a tail: %d threads, %v", threads, err)
+		t.Errorf("with a last-block part: %d threads, %v", threads, err)
 	}
 }
 

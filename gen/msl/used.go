@@ -120,8 +120,8 @@ func (p *printer) shared() {
 			p.execute(s.template, p)
 		}
 	}
-	if p.bundle.HasTails() {
-		p.execute("tail.shared", nil)
+	if p.bundle.HasLastBlocks() {
+		p.execute("last_block.shared", nil)
 	}
 }
 

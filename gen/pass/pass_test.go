@@ -193,7 +193,7 @@ func TestDispatches(t *testing.T) {
 			case p.Spec.MoE != nil && layer >= p.Spec.MoE.FirstKDenseReplace:
 				limit = 9
 			}
-			if layer >= 0 && p.Spec.Tuning.Tails {
+			if layer >= 0 && p.Spec.Tuning.LastBlocks {
 				limit-- // of low-rank queries; those of direct ones are below it anyway
 			}
 			if n > limit {

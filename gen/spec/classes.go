@@ -65,7 +65,7 @@ func (t Tuning) over(general Tuning) Tuning {
 	t.Attention = t.Attention.over(general.Attention)
 	t.AttendRows = t.AttendRows.over(general.AttendRows)
 	t.AttendHeads = t.AttendHeads.over(general.AttendHeads)
-	t.Tails = t.Tails || general.Tails
+	t.LastBlocks = t.LastBlocks || general.LastBlocks
 	kernels := slices.Clone(general.Kernels)
 	for _, k := range t.Kernels {
 		i := slices.IndexFunc(kernels, func(g KernelShape) bool { return g.Kernel == k.Kernel })

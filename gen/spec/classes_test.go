@@ -71,7 +71,7 @@ func TestClassTuning(t *testing.T) {
       kernels:
         down: {split_k: 4}
         v_b: {rows_per_simdgroup: 4, split_k: 1, unroll: 8}
-      tails: true
+      last_blocks: true
 `)
 	for _, tt := range []struct {
 		class     string
@@ -85,7 +85,7 @@ func TestClassTuning(t *testing.T) {
 			[]KernelShape{{"down", Shape{2, 8, 4, 2}, 0, 0}, {"o_proj", Shape{2, 2, 0, 2}, 0, 0}, {"v_b", Shape{4, 0, 1, 8}, 0, 0}}},
 	} {
 		got := s.WithClass(tt.class).Tuning
-		if plain := got.withoutPositions(); got.MatVec != tt.matvec || got.Attention != tt.attention || !slices.Equal(plain.Kernels, tt.kernels) || got.Tails != (tt.class == "nvidia") {
+		if plain := got.withoutPositions(); got.MatVec != tt.matvec || got.Attention != tt.attention || !slices.Equal(plain.Kernels, tt.kernels) || got.LastBlocks != (tt.class == "nvidia") {
 			t.Errorf("%q: %+v", tt.class, got)
 		}
 	}

@@ -145,7 +145,7 @@ func tuningFields(t *Tuning) []field {
 		optional(section("attention", attentionFields(&t.Attention))),
 		optional(section("attend_rows", attendRowsFields(&t.AttendRows))),
 		optional(section("attend_heads", attendHeadsFields(&t.AttendHeads))),
-		optional(boolean("tails", &t.Tails)),
+		optional(boolean("last_blocks", &t.LastBlocks)),
 		optional(field{key: "kernels", decode: func(d *decoder, n *yaml.Node, path string) bool {
 			return d.kernels(n, path, t)
 		}}),

@@ -116,9 +116,9 @@ type Tuning struct {
 	AttendRows AttendRows
 	// AttendHeads is attention over expanded heads, of sequences that have enough rows for it.
 	AttendHeads AttendHeads
-	// Tails lets the last threadgroup of a dispatch do the work of the next one where
+	// LastBlocks lets the last threadgroup of a dispatch do the work of the next one where
 	// the compiler can. On Apple's GPUs it takes macOS 15.
-	Tails bool
+	LastBlocks bool
 	// Kernels overrides MatVec for one kernel by name, e.g. "lm_head", or for it in sequences of
 	// one width alone, "lm_head_x4".
 	Kernels []KernelShape

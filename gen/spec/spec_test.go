@@ -153,7 +153,8 @@ func TestMistakes(t *testing.T) {
 		{"lm_head: {simdgroups: 2}", "lm_head: {simdgroups: 4, split_k: 3}", "59:39: tuning.kernels.lm_head.split_k is 3; expected a divisor of simdgroups, 4"},
 		{"lm_head: {simdgroups: 2}", "lm_head: {unroll: 17}", "59:23: tuning.kernels.lm_head.unroll is 17; expected an integer from 1 to 16"},
 		{"lm_head: {simdgroups: 2}", "lm_head: {unroll: 0}", "59:23: tuning.kernels.lm_head.unroll is 0; expected an integer from 1 to 16"},
-		{"matvec: {rows_per_simdgroup: 8}", "tails: [k_b]", "57:10: tuning.tails is a list; expected true or false"},
+		{"matvec: {rows_per_simdgroup: 8}", "tails: true", "57:3: tuning.tails is called last_blocks now"},
+		{"matvec: {rows_per_simdgroup: 8}", "last_blocks: [k_b]", "57:16: tuning.last_blocks is a list; expected true or false"},
 		{"rows_per_simdgroup: 8", "rows_per_simdgroup: 3", "57:32: tuning.matvec.rows_per_simdgroup is 3; expected an even number"},
 		{"lm_head: {", "LM-head: {", "59:5: tuning.kernels: \"LM-head\" is no kernel name or appears twice; expected lower-case letters, digits and _"},
 		{"tokenizer: glm4", "tokenizer: [glm4", "27:1: not valid YAML: did not find expected ',' or ']'"},
@@ -164,7 +165,7 @@ func TestMistakes(t *testing.T) {
 				"41:7: unknown role in types \"self_attn.q_proj\" (did you mean \"self_attn.o_proj\"?)\n" +
 				"54:37: types of mlp.shared_experts.down_proj: layer 4 has no type"},
 		{"tuning:", "tuning:\n  devices: {nvdia: {}}", "57:13: unknown key in tuning.devices \"nvdia\" (did you mean \"nvidia\"?)"},
-		{"tuning:", "tuning:\n  devices: {nvidia: 3}", "57:21: tuning.devices.nvidia is 3; expected a mapping with the keys matvec, attention, attend_rows, attend_heads, tails, kernels, sequences"},
+		{"tuning:", "tuning:\n  devices: {nvidia: 3}", "57:21: tuning.devices.nvidia is 3; expected a mapping with the keys matvec, attention, attend_rows, attend_heads, last_blocks, kernels, sequences"},
 		{"tuning:", "tuning:\n  devices: {nvidia: {kernels: {down: {split_k: 33}}}}", "57:48: tuning.devices.nvidia.kernels.down.split_k is 33; expected an integer from 1 to 32"},
 		{"tuning:", "tuning:\n  devices: {apple: {kernels: {lm_head: {split_k: 3}}}}", "57:50: tuning.devices.apple.kernels.lm_head.split_k is 3; expected a divisor of simdgroups, 2"},
 		{"tuning:", "tuning:\n  devices: {apple: {matvec: {simdgroups: 3, split_k: 2}}}", "57:54: tuning.devices.apple.matvec.split_k is 2; expected a divisor of simdgroups, 3"},

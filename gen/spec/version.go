@@ -11,6 +11,10 @@ import (
 // mean something else. A file that names none is of version 1.
 var changes []string
 
+// renamed are the present names of keys that few files have and that had another one. A file
+// with the old one is told, and its version stays what it is.
+var renamed = map[string]string{"tails": "last_blocks"}
+
 // Version is the latest version of the format.
 func Version() int { return len(changes) + 1 }
 

@@ -4724,8 +4724,7 @@ struct attend_heads {
 
 namespace mla {
 //: embed_body using GRID_WAIT LAUNCH_DEPENDENTS Row act_t sum_group
-// embed: reads the token's embedding row, applies the next norm's weights and makes its partial
-// sums of squares.
+// embed: reads the token's embedding row, makes the next norm's partial sums.
 template <typename T_w_embed_tokens>
 static inline void embed_body(
     constant Row & current,
@@ -5872,8 +5871,8 @@ kernel void v_b_bf16(
 //:
 namespace mla {
 //: o_proj_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t add_slices dot_held first_pass in_acts own put_slice sum_group sum_lanes
-// o_proj: multiplies, adds the residual, applies the next norm's weights and makes its partial sums
-// of squares. Fused to save one dispatch and the trips of what lies between through memory.
+// o_proj: multiplies, adds the residual, makes the next norm's partial sums. Fused to save one
+// dispatch and the trips of what lies between through memory.
 template <typename T_w_o_proj>
 static inline void o_proj_body(
     device const uchar * w_o_proj,
@@ -6189,8 +6188,8 @@ kernel void gate_up_bf16_bf16(
 //:
 namespace mla {
 //: down_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t add_slices dot_held first_pass in_acts own put_slice sum_group sum_lanes
-// down: multiplies, adds the residual, applies the next norm's weights and makes its partial sums
-// of squares. Fused to save one dispatch and the trips of what lies between through memory.
+// down: multiplies, adds the residual, makes the next norm's partial sums. Fused to save one
+// dispatch and the trips of what lies between through memory.
 template <typename T_w_down_proj>
 static inline void down_body(
     device const uchar * w_down_proj,
@@ -6749,8 +6748,8 @@ struct experts_down_shared_down_args {
 
 //: experts_down_shared_down_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 Routing act_t add_slices dot_experts dot_one experts_down_shared_down_args idle_first in_acts own put_slice sum_group sum_lanes
 // experts_down_shared_down: multiplies by the selected experts, sums the experts with their
-// weights, multiplies, adds the residual, applies the next norm's weights and makes its partial
-// sums of squares. Fused to save four dispatches and the trips of what lies between through memory.
+// weights, multiplies, adds the residual, makes the next norm's partial sums. Fused to save four
+// dispatches and the trips of what lies between through memory.
 template <typename T_w_experts_down_proj, typename T_w_shared_experts_down_proj>
 static inline void experts_down_shared_down_body(
     device const uchar * w_experts_down_proj,
@@ -7030,8 +7029,7 @@ kernel void lm_head_bf16(
 //:
 namespace mla {
 //: embed_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row act_t sum_group
-// embed: reads the token's embedding row, applies the next norm's weights and makes its partial
-// sums of squares.
+// embed: reads the token's embedding row, makes the next norm's partial sums.
 template <typename T_w_embed_tokens>
 static inline void embed_x16_body(
     constant Row * current,
@@ -8316,8 +8314,8 @@ kernel void v_b_x16_bf16(
 //:
 namespace mla {
 //: o_proj_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
-// o_proj: multiplies, adds the residual, applies the next norm's weights and makes its partial sums
-// of squares. Fused to save one dispatch and the trips of what lies between through memory.
+// o_proj: multiplies, adds the residual, makes the next norm's partial sums. Fused to save one
+// dispatch and the trips of what lies between through memory.
 template <typename T_w_o_proj>
 static inline void o_proj_x16_body(
     constant Row * current,
@@ -8686,8 +8684,8 @@ kernel void gate_up_x16_bf16_bf16(
 //:
 namespace mla {
 //: down_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
-// down: multiplies, adds the residual, applies the next norm's weights and makes its partial sums
-// of squares. Fused to save one dispatch and the trips of what lies between through memory.
+// down: multiplies, adds the residual, makes the next norm's partial sums. Fused to save one
+// dispatch and the trips of what lies between through memory.
 template <typename T_w_down_proj>
 static inline void down_x16_body(
     constant Row * current,
@@ -9753,9 +9751,8 @@ kernel void experts_down_x16_bf16(
 //:
 namespace mla {
 //: attn_norm_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Routing Row act_t sum_group
-// attn_norm: sums the experts with their weights, adds the residual, applies the next norm's
-// weights and makes its partial sums of squares. Fused to save two dispatches and the trips of what
-// lies between through memory.
+// attn_norm: sums the experts with their weights, adds the residual, makes the next norm's partial
+// sums. Fused to save two dispatches and the trips of what lies between through memory.
 static inline void attn_norm_x16_body(
     constant Row * current,
     device const float * experts_down,
@@ -9815,9 +9812,8 @@ kernel void attn_norm_x16(
 //:
 namespace mla {
 //: final_norm_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Routing Row act_t sum_group
-// final_norm: sums the experts with their weights, adds the residual, applies the next norm's
-// weights and makes its partial sums of squares. Fused to save two dispatches and the trips of what
-// lies between through memory.
+// final_norm: sums the experts with their weights, adds the residual, makes the next norm's partial
+// sums. Fused to save two dispatches and the trips of what lies between through memory.
 static inline void final_norm_x16_body(
     constant Row * current,
     device const float * experts_down,
@@ -10031,8 +10027,7 @@ kernel void lm_head_x16_bf16(
 //:
 namespace mla {
 //: embed_x512_body using GRID_WAIT LAUNCH_DEPENDENTS Row act_t sum_group
-// embed: reads the token's embedding row, applies the next norm's weights and makes its partial
-// sums of squares.
+// embed: reads the token's embedding row, makes the next norm's partial sums.
 template <typename T_w_embed_tokens>
 static inline void embed_x512_body(
     constant Row * current,
@@ -11182,8 +11177,8 @@ kernel void attention_x512(
 //:
 namespace mla {
 //: o_proj_x512_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
-// o_proj: multiplies, adds the residual, applies the next norm's weights and makes its partial sums
-// of squares. Fused to save one dispatch and the trips of what lies between through memory.
+// o_proj: multiplies, adds the residual, makes the next norm's partial sums. Fused to save one
+// dispatch and the trips of what lies between through memory.
 template <typename T_w_o_proj>
 static inline void o_proj_x512_body(
     constant Row * current,
@@ -11563,8 +11558,8 @@ kernel void gate_up_x512_bf16_bf16(
 //:
 namespace mla {
 //: down_x512_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
-// down: multiplies, adds the residual, applies the next norm's weights and makes its partial sums
-// of squares. Fused to save one dispatch and the trips of what lies between through memory.
+// down: multiplies, adds the residual, makes the next norm's partial sums. Fused to save one
+// dispatch and the trips of what lies between through memory.
 template <typename T_w_down_proj>
 static inline void down_x512_body(
     constant Row * current,
@@ -12629,9 +12624,8 @@ kernel void shared_down_x512_bf16(
 //:
 namespace mla {
 //: attn_norm_x512_body using GRID_WAIT LAUNCH_DEPENDENTS Routing Row act_t sum_group
-// attn_norm: sums the experts with their weights, adds the residual, applies the next norm's
-// weights and makes its partial sums of squares. Fused to save two dispatches and the trips of what
-// lies between through memory.
+// attn_norm: sums the experts with their weights, adds the residual, makes the next norm's partial
+// sums. Fused to save two dispatches and the trips of what lies between through memory.
 static inline void attn_norm_x512_body(
     constant Row * current,
     device const float * experts_down,
@@ -12691,9 +12685,8 @@ kernel void attn_norm_x512(
 //:
 namespace mla {
 //: final_norm_x512_body using GRID_WAIT LAUNCH_DEPENDENTS Routing Row act_t sum_group
-// final_norm: sums the experts with their weights, adds the residual, applies the next norm's
-// weights and makes its partial sums of squares. Fused to save two dispatches and the trips of what
-// lies between through memory.
+// final_norm: sums the experts with their weights, adds the residual, makes the next norm's partial
+// sums. Fused to save two dispatches and the trips of what lies between through memory.
 static inline void final_norm_x512_body(
     constant Row * current,
     device const float * experts_down,

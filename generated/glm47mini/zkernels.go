@@ -48,14 +48,14 @@ const (
 
 // What several kernels do.
 const (
-	docEmbed                    = "embed: reads the token's embedding row, applies the next norm's weights and makes its partial sums of squares."
-	docQAKvA                    = "q_a: finishes the norm of its input, multiplies, applies the next norm's weights and makes its partial sums of squares. Beside it, kv_a: finishes the norm of its input, multiplies. Fused to save three dispatches and the trips of what lies between through memory."
+	docEmbed                    = "embed: reads the token's embedding row, makes the next norm's partial sums."
+	docQAKvA                    = "q_a: finishes the norm of its input, multiplies, makes the next norm's partial sums. Beside it, kv_a: finishes the norm of its input, multiplies. Fused to save three dispatches and the trips of what lies between through memory."
 	docQBStoreKv                = "q_b: finishes the norm of its input, multiplies, rotates by the position. Beside it, store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Fused to save five dispatches and the trips of what lies between through memory."
 	docKB                       = "k_b: multiplies."
 	docAttend                   = "attend: attends over one split of the latent cache for all heads."
-	docOProj                    = "o_proj: multiplies, adds the residual, applies the next norm's weights and makes its partial sums of squares. Fused to save one dispatch and the trips of what lies between through memory."
+	docOProj                    = "o_proj: multiplies, adds the residual, makes the next norm's partial sums. Fused to save one dispatch and the trips of what lies between through memory."
 	docGateUp                   = "gate_up: finishes the norm of its input, multiplies, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between through memory."
-	docDown                     = "down: multiplies, adds the residual, applies the next norm's weights and makes its partial sums of squares. Fused to save one dispatch and the trips of what lies between through memory."
+	docDown                     = "down: multiplies, adds the residual, makes the next norm's partial sums. Fused to save one dispatch and the trips of what lies between through memory."
 	docRouterSharedGateSharedUp = "router: finishes the norm of its input, multiplies. Beside it, shared_gate_shared_up: finishes the norm of its input, multiplies, applies SwiGLU in registers. Fused to save five dispatches and the trips of what lies between through memory."
 	docLmHead                   = "lm_head: finishes the norm of its input, multiplies. Fused to save one dispatch and the trips of what lies between through memory."
 )
@@ -321,7 +321,7 @@ var kernels = []plan.Kernel{
 	},
 	{
 		Name:    "experts_down_shared_down",
-		Doc:     "experts_down_shared_down: multiplies by the selected experts, sums the experts with their weights, multiplies, adds the residual, applies the next norm's weights and makes its partial sums of squares. Fused to save four dispatches and the trips of what lies between through memory.",
+		Doc:     "experts_down_shared_down: multiplies by the selected experts, sums the experts with their weights, multiplies, adds the residual, makes the next norm's partial sums. Fused to save four dispatches and the trips of what lies between through memory.",
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_experts_down_proj", Elem: plan.ElemTyped},
@@ -641,7 +641,7 @@ var kernels = []plan.Kernel{
 	},
 	{
 		Name:    "attn_norm_x16",
-		Doc:     "attn_norm: sums the experts with their weights, adds the residual, applies the next norm's weights and makes its partial sums of squares. Fused to save two dispatches and the trips of what lies between through memory.",
+		Doc:     "attn_norm: sums the experts with their weights, adds the residual, makes the next norm's partial sums. Fused to save two dispatches and the trips of what lies between through memory.",
 		Threads: 128,
 		Slots:   slotsAttnNormX16,
 		Width:   16,
@@ -652,7 +652,7 @@ var kernels = []plan.Kernel{
 	},
 	{
 		Name:    "final_norm_x16",
-		Doc:     "final_norm: sums the experts with their weights, adds the residual, applies the next norm's weights and makes its partial sums of squares. Fused to save two dispatches and the trips of what lies between through memory.",
+		Doc:     "final_norm: sums the experts with their weights, adds the residual, makes the next norm's partial sums. Fused to save two dispatches and the trips of what lies between through memory.",
 		Threads: 128,
 		Slots:   slotsAttnNormX16,
 		Width:   16,

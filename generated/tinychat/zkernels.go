@@ -80,31 +80,31 @@ const (
 
 // What several kernels do.
 const (
-	docEmbed                     = "embed: reads the token's embedding row, applies the next norm's weights and makes its partial sums of squares."
-	docQAKvA                     = "q_a: finishes the norm of its input, multiplies, applies the next norm's weights and makes its partial sums of squares. Beside it, kv_a: finishes the norm of its input, multiplies. Fused to save three dispatches and the trips of what lies between through memory."
+	docEmbed                     = "embed: reads the token's embedding row, makes the next norm's partial sums."
+	docQAKvA                     = "q_a: finishes the norm of its input, multiplies, makes the next norm's partial sums. Beside it, kv_a: finishes the norm of its input, multiplies. Fused to save three dispatches and the trips of what lies between through memory."
 	docQBStoreKv                 = "q_b: finishes the norm of its input, multiplies, rotates by the position. Beside it, store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Fused to save five dispatches and the trips of what lies between through memory."
 	docKB                        = "k_b: multiplies."
 	docAttend                    = "attend: attends over one split of the latent cache for all heads."
 	docVB                        = "v_b: merges the attention splits, multiplies. Fused to save one dispatch and the trips of what lies between through memory."
-	docOProj                     = "o_proj: multiplies, adds the residual, applies the next norm's weights and makes its partial sums of squares. Fused to save one dispatch and the trips of what lies between through memory."
+	docOProj                     = "o_proj: multiplies, adds the residual, makes the next norm's partial sums. Fused to save one dispatch and the trips of what lies between through memory."
 	docGateUp                    = "gate_up: finishes the norm of its input, multiplies, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between through memory."
-	docDown                      = "down: multiplies, adds the residual, applies the next norm's weights and makes its partial sums of squares. Fused to save one dispatch and the trips of what lies between through memory."
+	docDown                      = "down: multiplies, adds the residual, makes the next norm's partial sums. Fused to save one dispatch and the trips of what lies between through memory."
 	docRouterSharedGateSharedUp  = "router: finishes the norm of its input, multiplies. Beside it, shared_gate_shared_up: finishes the norm of its input, multiplies, applies SwiGLU in registers. Fused to save five dispatches and the trips of what lies between through memory."
 	docExpertsGateExpertsUp      = "experts_gate_experts_up: finishes the norm of its input, scores the experts, selects them again in every threadgroup, hands their weights on, multiplies by the selected experts, applies SwiGLU in registers. Fused to save six dispatches and the trips of what lies between through memory."
-	docExpertsDownSharedDown     = "experts_down_shared_down: multiplies by the selected experts, sums the experts with their weights, multiplies, adds the residual, applies the next norm's weights and makes its partial sums of squares. Fused to save four dispatches and the trips of what lies between through memory."
+	docExpertsDownSharedDown     = "experts_down_shared_down: multiplies by the selected experts, sums the experts with their weights, multiplies, adds the residual, makes the next norm's partial sums. Fused to save four dispatches and the trips of what lies between through memory."
 	docLmHead                    = "lm_head: finishes the norm of its input, multiplies. Fused to save one dispatch and the trips of what lies between through memory."
 	docCombineX16                = "combine: merges the attention splits."
 	docVBX16                     = "v_b: multiplies."
 	docGroupExpertsSharedDownX16 = "group_experts: scores the experts, selects them again in every threadgroup, hands their weights on, lists by expert what all rows have selected. Beside it, shared_down: multiplies. Fused to save four dispatches and the trips of what lies between through memory."
 	docExpertsGateExpertsUpX16   = "experts_gate_experts_up: finishes the norm of its input, multiplies by the selected experts, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between through memory."
 	docExpertsDownX16            = "experts_down: multiplies by the selected experts."
-	docFinalNormX16              = "final_norm: sums the experts with their weights, adds the residual, applies the next norm's weights and makes its partial sums of squares. Fused to save two dispatches and the trips of what lies between through memory."
+	docFinalNormX16              = "final_norm: sums the experts with their weights, adds the residual, makes the next norm's partial sums. Fused to save two dispatches and the trips of what lies between through memory."
 	docGatherX16                 = "moves what the head reads of the rows whose logits are wanted to the front: it multiplies no others."
 	docSampleScan                = "logits without NaN and infinities, with bias and penalties; the best of each threadgroup."
 	docSamplePick                = "the best token, or top-k, top-p, min-p, temperature and a draw; makes the row that of the token."
 	docPicksScan                 = "logits of all rows behind which a token is picked, without NaN and infinities, with bias and penalties, of the tokens that may be picked; the best of each threadgroup."
 	docPicksPick                 = "the best token of each row, or top-k, top-p, min-p, temperature and a draw: a threadgroup for each, which makes the row that of the token."
-	docEhProjNextN               = "eh_proj: multiplies, applies the next norm's weights and makes its partial sums of squares."
+	docEhProjNextN               = "eh_proj: multiplies, makes the next norm's partial sums."
 )
 
 // The combinations of types that several kernels have.
@@ -745,7 +745,7 @@ var kernels = []plan.Kernel{
 	},
 	{
 		Name:    "attn_norm_x16",
-		Doc:     "attn_norm: sums the experts with their weights, adds the residual, applies the next norm's weights and makes its partial sums of squares. Fused to save two dispatches and the trips of what lies between through memory.",
+		Doc:     "attn_norm: sums the experts with their weights, adds the residual, makes the next norm's partial sums. Fused to save two dispatches and the trips of what lies between through memory.",
 		Threads: 128,
 		Slots:   slotsAttnNormX16,
 		Width:   16,

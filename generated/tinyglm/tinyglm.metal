@@ -3539,8 +3539,7 @@ struct attend_matrix {
 
 namespace mla {
 //: embed_body using GRID_WAIT LAUNCH_DEPENDENTS Row act_t sum_group
-// embed: reads the token's embedding row, applies the next norm's weights and makes its partial
-// sums of squares.
+// embed: reads the token's embedding row, makes the next norm's partial sums.
 template <typename T_w_embed_tokens>
 static inline void embed_body(
     constant Row & current,
@@ -3580,9 +3579,9 @@ kernel void embed_q4_k(
 //:
 namespace mla {
 //: q_a_kv_a_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t dot_held first_pass in_acts load_partials norm_factor own sum_group sum_lanes sum_of
-// q_a: finishes the norm of its input, multiplies, applies the next norm's weights and makes its
-// partial sums of squares. Beside it, kv_a: finishes the norm of its input, multiplies. Fused to
-// save three dispatches and the trips of what lies between through memory.
+// q_a: finishes the norm of its input, multiplies, makes the next norm's partial sums. Beside it,
+// kv_a: finishes the norm of its input, multiplies. Fused to save three dispatches and the trips of
+// what lies between through memory.
 template <typename T_w_q_a_proj, typename T_w_kv_a_proj_with_mqa>
 static inline void q_a_kv_a_body(
     device const uchar * w_q_a_proj,
@@ -4085,8 +4084,8 @@ kernel void v_b_q4_k(
 //:
 namespace mla {
 //: o_proj_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t dot_held first_pass in_acts own sum_group sum_lanes
-// o_proj: multiplies, adds the residual, applies the next norm's weights and makes its partial sums
-// of squares. Fused to save one dispatch and the trips of what lies between through memory.
+// o_proj: multiplies, adds the residual, makes the next norm's partial sums. Fused to save one
+// dispatch and the trips of what lies between through memory.
 template <typename T_w_o_proj>
 static inline void o_proj_body(
     device const uchar * w_o_proj,
@@ -4201,8 +4200,8 @@ kernel void gate_up_q4_k_q4_k(
 //:
 namespace mla {
 //: down_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t add_slices dot_held first_pass in_acts own put_slice sum_group sum_lanes
-// down: multiplies, adds the residual, applies the next norm's weights and makes its partial sums
-// of squares. Fused to save one dispatch and the trips of what lies between through memory.
+// down: multiplies, adds the residual, makes the next norm's partial sums. Fused to save one
+// dispatch and the trips of what lies between through memory.
 template <typename T_w_down_proj>
 static inline void down_body(
     device const uchar * w_down_proj,
@@ -4467,8 +4466,8 @@ struct experts_down_shared_down_args {
 
 //: experts_down_shared_down_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 Routing act_t dot_experts dot_one experts_down_shared_down_args idle_first in_acts own sum_group sum_lanes
 // experts_down_shared_down: multiplies by the selected experts, sums the experts with their
-// weights, multiplies, adds the residual, applies the next norm's weights and makes its partial
-// sums of squares. Fused to save four dispatches and the trips of what lies between through memory.
+// weights, multiplies, adds the residual, makes the next norm's partial sums. Fused to save four
+// dispatches and the trips of what lies between through memory.
 template <typename T_w_experts_down_proj, typename T_w_shared_experts_down_proj>
 static inline void experts_down_shared_down_body(
     device const uchar * w_experts_down_proj,
@@ -4602,8 +4601,7 @@ kernel void lm_head_q6_k(
 //:
 namespace mla {
 //: embed_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row act_t sum_group
-// embed: reads the token's embedding row, applies the next norm's weights and makes its partial
-// sums of squares.
+// embed: reads the token's embedding row, makes the next norm's partial sums.
 template <typename T_w_embed_tokens>
 static inline void embed_x16_body(
     constant Row * current,
@@ -4652,9 +4650,9 @@ kernel void embed_x16_q4_k(
 //:
 namespace mla {
 //: q_a_kv_a_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t lane_sums load_pair no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
-// q_a: finishes the norm of its input, multiplies, applies the next norm's weights and makes its
-// partial sums of squares. Beside it, kv_a: finishes the norm of its input, multiplies. Fused to
-// save three dispatches and the trips of what lies between through memory.
+// q_a: finishes the norm of its input, multiplies, makes the next norm's partial sums. Beside it,
+// kv_a: finishes the norm of its input, multiplies. Fused to save three dispatches and the trips of
+// what lies between through memory.
 template <typename T_w_q_a_proj, typename T_w_kv_a_proj_with_mqa>
 static inline void q_a_kv_a_x16_body(
     constant Row * current,
@@ -5336,8 +5334,8 @@ kernel void v_b_x16_q4_k(
 //:
 namespace mla {
 //: o_proj_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
-// o_proj: multiplies, adds the residual, applies the next norm's weights and makes its partial sums
-// of squares. Fused to save one dispatch and the trips of what lies between through memory.
+// o_proj: multiplies, adds the residual, makes the next norm's partial sums. Fused to save one
+// dispatch and the trips of what lies between through memory.
 template <typename T_w_o_proj>
 static inline void o_proj_x16_body(
     constant Row * current,
@@ -5510,8 +5508,8 @@ kernel void gate_up_x16_q4_k_q4_k(
 //:
 namespace mla {
 //: down_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
-// down: multiplies, adds the residual, applies the next norm's weights and makes its partial sums
-// of squares. Fused to save one dispatch and the trips of what lies between through memory.
+// down: multiplies, adds the residual, makes the next norm's partial sums. Fused to save one
+// dispatch and the trips of what lies between through memory.
 template <typename T_w_down_proj>
 static inline void down_x16_body(
     constant Row * current,
@@ -6119,9 +6117,8 @@ kernel void experts_down_x16_q6_k(
 //:
 namespace mla {
 //: attn_norm_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Routing Row act_t sum_group
-// attn_norm: sums the experts with their weights, adds the residual, applies the next norm's
-// weights and makes its partial sums of squares. Fused to save two dispatches and the trips of what
-// lies between through memory.
+// attn_norm: sums the experts with their weights, adds the residual, makes the next norm's partial
+// sums. Fused to save two dispatches and the trips of what lies between through memory.
 static inline void attn_norm_x16_body(
     constant Row * current,
     device const float * experts_down,
@@ -6181,9 +6178,8 @@ kernel void attn_norm_x16(
 //:
 namespace mla {
 //: final_norm_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Routing Row act_t sum_group
-// final_norm: sums the experts with their weights, adds the residual, applies the next norm's
-// weights and makes its partial sums of squares. Fused to save two dispatches and the trips of what
-// lies between through memory.
+// final_norm: sums the experts with their weights, adds the residual, makes the next norm's partial
+// sums. Fused to save two dispatches and the trips of what lies between through memory.
 static inline void final_norm_x16_body(
     constant Row * current,
     device const float * experts_down,

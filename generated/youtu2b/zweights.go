@@ -9,21 +9,21 @@ import (
 
 // weights lists every tensor: role, GGUF name, shape, layers, the kernel that binds it, the types covered.
 var weights = []plan.Weight{
-	{Role: "embed_tokens", GGUF: "token_embd.weight", Cols: 2048, Rows: 128256, Batch: 1, First: -1, Step: "embed", Types: []quant.Type{quant.F16, quant.Q8_0, quant.Q6_K, quant.BF16}},
-	{Role: "input_layernorm", GGUF: "blk.%d.attn_norm.weight", Cols: 2048, Rows: 1, Batch: 1, Last: 32, Step: "embed", Types: []quant.Type{quant.F32}},
-	{Role: "self_attn.q_a_proj", GGUF: "blk.%d.attn_q_a.weight", Cols: 2048, Rows: 1536, Batch: 1, Last: 32, Step: "q_a_kv_a", Types: []quant.Type{quant.F16, quant.Q4_0, quant.Q4_1, quant.Q8_0, quant.Q4_K, quant.Q5_K, quant.Q6_K, quant.BF16}},
-	{Role: "self_attn.q_a_layernorm", GGUF: "blk.%d.attn_q_a_norm.weight", Cols: 1536, Rows: 1, Batch: 1, Last: 32, Step: "q_a_kv_a", Types: []quant.Type{quant.F32}},
-	{Role: "self_attn.q_b_proj", GGUF: "blk.%d.attn_q_b.weight", Cols: 1536, Rows: 3072, Batch: 1, Last: 32, Step: "q_b_store_kv", Types: []quant.Type{quant.F16, quant.Q4_0, quant.Q4_1, quant.Q8_0, quant.Q4_K, quant.Q5_K, quant.Q6_K, quant.BF16}},
-	{Role: "self_attn.kv_a_proj_with_mqa", GGUF: "blk.%d.attn_kv_a_mqa.weight", Cols: 2048, Rows: 576, Batch: 1, Last: 32, Step: "q_a_kv_a", Types: []quant.Type{quant.F16, quant.Q4_0, quant.Q4_1, quant.Q8_0, quant.Q4_K, quant.Q5_K, quant.Q6_K, quant.BF16}},
-	{Role: "self_attn.kv_a_layernorm", GGUF: "blk.%d.attn_kv_a_norm.weight", Cols: 512, Rows: 1, Batch: 1, Last: 32, Step: "q_b_store_kv", Types: []quant.Type{quant.F32}},
-	{Role: "self_attn.k_b_proj", GGUF: "blk.%d.attn_k_b.weight", Alt: "blk.%d.attn_kv_b.weight", Cols: 128, Rows: 512, Batch: 16, Last: 32, Step: "k_b", Types: []quant.Type{quant.F16, quant.Q4_0, quant.Q4_1, quant.Q5_0, quant.Q5_1, quant.Q8_0, quant.BF16}},
-	{Role: "self_attn.v_b_proj", GGUF: "blk.%d.attn_v_b.weight", Alt: "blk.%d.attn_kv_b.weight", Cols: 512, Rows: 128, Batch: 16, Last: 32, Step: "v_b", Types: []quant.Type{quant.F16, quant.Q4_0, quant.Q4_1, quant.Q8_0, quant.Q4_K, quant.Q5_K, quant.Q6_K, quant.BF16}},
-	{Role: "self_attn.o_proj", GGUF: "blk.%d.attn_output.weight", Cols: 2048, Rows: 2048, Batch: 1, Last: 32, Step: "o_proj", Types: []quant.Type{quant.F16, quant.Q4_0, quant.Q4_1, quant.Q8_0, quant.Q4_K, quant.Q5_K, quant.Q6_K, quant.BF16}},
-	{Role: "post_attention_layernorm", GGUF: "blk.%d.ffn_norm.weight", Cols: 2048, Rows: 1, Batch: 1, Last: 32, Step: "o_proj", Types: []quant.Type{quant.F32}},
-	{Role: "mlp.gate_proj", GGUF: "blk.%d.ffn_gate.weight", Cols: 2048, Rows: 6144, Batch: 1, Last: 32, Step: "gate_up", Types: []quant.Type{quant.F16, quant.Q4_0, quant.Q4_1, quant.Q8_0, quant.Q4_K, quant.Q5_K, quant.Q6_K, quant.BF16}},
-	{Role: "mlp.up_proj", GGUF: "blk.%d.ffn_up.weight", Cols: 2048, Rows: 6144, Batch: 1, Last: 32, Step: "gate_up", Types: []quant.Type{quant.F16, quant.Q4_0, quant.Q4_1, quant.Q8_0, quant.Q4_K, quant.Q5_K, quant.Q6_K, quant.BF16}},
-	{Role: "mlp.down_proj", GGUF: "blk.%d.ffn_down.weight", Cols: 6144, Rows: 2048, Batch: 1, Last: 32, Step: "down", Types: []quant.Type{quant.F16, quant.Q4_0, quant.Q4_1, quant.Q8_0, quant.Q4_K, quant.Q5_K, quant.Q6_K, quant.BF16}},
-	{Role: "norm", GGUF: "output_norm.weight", Cols: 2048, Rows: 1, Batch: 1, First: -1, Step: "down", Types: []quant.Type{quant.F32}},
+	{Role: "embed_tokens", GGUF: "token_embd.weight", Cols: 2048, Rows: 128256, Batch: 1, First: -1, Kernel: "embed", Types: []quant.Type{quant.F16, quant.Q8_0, quant.Q6_K, quant.BF16}},
+	{Role: "input_layernorm", GGUF: "blk.%d.attn_norm.weight", Cols: 2048, Rows: 1, Batch: 1, Last: 32, Kernel: "embed", Types: []quant.Type{quant.F32}},
+	{Role: "self_attn.q_a_proj", GGUF: "blk.%d.attn_q_a.weight", Cols: 2048, Rows: 1536, Batch: 1, Last: 32, Kernel: "q_a_kv_a", Types: []quant.Type{quant.F16, quant.Q4_0, quant.Q4_1, quant.Q8_0, quant.Q4_K, quant.Q5_K, quant.Q6_K, quant.BF16}},
+	{Role: "self_attn.q_a_layernorm", GGUF: "blk.%d.attn_q_a_norm.weight", Cols: 1536, Rows: 1, Batch: 1, Last: 32, Kernel: "q_a_kv_a", Types: []quant.Type{quant.F32}},
+	{Role: "self_attn.q_b_proj", GGUF: "blk.%d.attn_q_b.weight", Cols: 1536, Rows: 3072, Batch: 1, Last: 32, Kernel: "q_b_store_kv", Types: []quant.Type{quant.F16, quant.Q4_0, quant.Q4_1, quant.Q8_0, quant.Q4_K, quant.Q5_K, quant.Q6_K, quant.BF16}},
+	{Role: "self_attn.kv_a_proj_with_mqa", GGUF: "blk.%d.attn_kv_a_mqa.weight", Cols: 2048, Rows: 576, Batch: 1, Last: 32, Kernel: "q_a_kv_a", Types: []quant.Type{quant.F16, quant.Q4_0, quant.Q4_1, quant.Q8_0, quant.Q4_K, quant.Q5_K, quant.Q6_K, quant.BF16}},
+	{Role: "self_attn.kv_a_layernorm", GGUF: "blk.%d.attn_kv_a_norm.weight", Cols: 512, Rows: 1, Batch: 1, Last: 32, Kernel: "q_b_store_kv", Types: []quant.Type{quant.F32}},
+	{Role: "self_attn.k_b_proj", GGUF: "blk.%d.attn_k_b.weight", Alt: "blk.%d.attn_kv_b.weight", Cols: 128, Rows: 512, Batch: 16, Last: 32, Kernel: "k_b", Types: []quant.Type{quant.F16, quant.Q4_0, quant.Q4_1, quant.Q5_0, quant.Q5_1, quant.Q8_0, quant.BF16}},
+	{Role: "self_attn.v_b_proj", GGUF: "blk.%d.attn_v_b.weight", Alt: "blk.%d.attn_kv_b.weight", Cols: 512, Rows: 128, Batch: 16, Last: 32, Kernel: "v_b", Types: []quant.Type{quant.F16, quant.Q4_0, quant.Q4_1, quant.Q8_0, quant.Q4_K, quant.Q5_K, quant.Q6_K, quant.BF16}},
+	{Role: "self_attn.o_proj", GGUF: "blk.%d.attn_output.weight", Cols: 2048, Rows: 2048, Batch: 1, Last: 32, Kernel: "o_proj", Types: []quant.Type{quant.F16, quant.Q4_0, quant.Q4_1, quant.Q8_0, quant.Q4_K, quant.Q5_K, quant.Q6_K, quant.BF16}},
+	{Role: "post_attention_layernorm", GGUF: "blk.%d.ffn_norm.weight", Cols: 2048, Rows: 1, Batch: 1, Last: 32, Kernel: "o_proj", Types: []quant.Type{quant.F32}},
+	{Role: "mlp.gate_proj", GGUF: "blk.%d.ffn_gate.weight", Cols: 2048, Rows: 6144, Batch: 1, Last: 32, Kernel: "gate_up", Types: []quant.Type{quant.F16, quant.Q4_0, quant.Q4_1, quant.Q8_0, quant.Q4_K, quant.Q5_K, quant.Q6_K, quant.BF16}},
+	{Role: "mlp.up_proj", GGUF: "blk.%d.ffn_up.weight", Cols: 2048, Rows: 6144, Batch: 1, Last: 32, Kernel: "gate_up", Types: []quant.Type{quant.F16, quant.Q4_0, quant.Q4_1, quant.Q8_0, quant.Q4_K, quant.Q5_K, quant.Q6_K, quant.BF16}},
+	{Role: "mlp.down_proj", GGUF: "blk.%d.ffn_down.weight", Cols: 6144, Rows: 2048, Batch: 1, Last: 32, Kernel: "down", Types: []quant.Type{quant.F16, quant.Q4_0, quant.Q4_1, quant.Q8_0, quant.Q4_K, quant.Q5_K, quant.Q6_K, quant.BF16}},
+	{Role: "norm", GGUF: "output_norm.weight", Cols: 2048, Rows: 1, Batch: 1, First: -1, Kernel: "down", Types: []quant.Type{quant.F32}},
 }
 
 // profiles lists the quant profiles: per weight one type for all layers, or one per layer.

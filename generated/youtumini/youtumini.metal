@@ -4136,8 +4136,7 @@ struct attend_heads {
 
 namespace mla {
 //: embed_body using GRID_WAIT LAUNCH_DEPENDENTS Row act_t sum_group
-// embed: reads the token's embedding row, applies the next norm's weights and makes its partial
-// sums of squares.
+// embed: reads the token's embedding row, makes the next norm's partial sums.
 template <typename T_w_embed_tokens>
 static inline void embed_body(
     constant Row & current,
@@ -4177,9 +4176,9 @@ kernel void embed_q6_k(
 //:
 namespace mla {
 //: q_a_kv_a_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t dot_held first_pass in_acts load_partials norm_factor own sum_group sum_lanes sum_of
-// q_a: finishes the norm of its input, multiplies, applies the next norm's weights and makes its
-// partial sums of squares. Beside it, kv_a: finishes the norm of its input, multiplies. Fused to
-// save three dispatches and the trips of what lies between through memory.
+// q_a: finishes the norm of its input, multiplies, makes the next norm's partial sums. Beside it,
+// kv_a: finishes the norm of its input, multiplies. Fused to save three dispatches and the trips of
+// what lies between through memory.
 template <typename T_w_q_a_proj, typename T_w_kv_a_proj_with_mqa>
 static inline void q_a_kv_a_body(
     device const uchar * w_q_a_proj,
@@ -4770,8 +4769,8 @@ kernel void v_b_q4_k(
 //:
 namespace mla {
 //: o_proj_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t dot_held first_pass in_acts own sum_group sum_lanes
-// o_proj: multiplies, adds the residual, applies the next norm's weights and makes its partial sums
-// of squares. Fused to save one dispatch and the trips of what lies between through memory.
+// o_proj: multiplies, adds the residual, makes the next norm's partial sums. Fused to save one
+// dispatch and the trips of what lies between through memory.
 template <typename T_w_o_proj>
 static inline void o_proj_body(
     device const uchar * w_o_proj,
@@ -4910,8 +4909,8 @@ kernel void gate_up_q4_k_q4_k(
 //:
 namespace mla {
 //: down_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t add_slices dot_held first_pass in_acts own put_slice sum_group sum_lanes
-// down: multiplies, adds the residual, applies the next norm's weights and makes its partial sums
-// of squares. Fused to save one dispatch and the trips of what lies between through memory.
+// down: multiplies, adds the residual, makes the next norm's partial sums. Fused to save one
+// dispatch and the trips of what lies between through memory.
 template <typename T_w_down_proj>
 static inline void down_body(
     device const uchar * w_down_proj,
@@ -5052,8 +5051,7 @@ kernel void lm_head_q6_k(
 //:
 namespace mla {
 //: embed_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row act_t sum_group
-// embed: reads the token's embedding row, applies the next norm's weights and makes its partial
-// sums of squares.
+// embed: reads the token's embedding row, makes the next norm's partial sums.
 template <typename T_w_embed_tokens>
 static inline void embed_x16_body(
     constant Row * current,
@@ -5102,9 +5100,9 @@ kernel void embed_x16_q6_k(
 //:
 namespace mla {
 //: q_a_kv_a_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t lane_sums load_pair no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
-// q_a: finishes the norm of its input, multiplies, applies the next norm's weights and makes its
-// partial sums of squares. Beside it, kv_a: finishes the norm of its input, multiplies. Fused to
-// save three dispatches and the trips of what lies between through memory.
+// q_a: finishes the norm of its input, multiplies, makes the next norm's partial sums. Beside it,
+// kv_a: finishes the norm of its input, multiplies. Fused to save three dispatches and the trips of
+// what lies between through memory.
 template <typename T_w_q_a_proj, typename T_w_kv_a_proj_with_mqa>
 static inline void q_a_kv_a_x16_body(
     constant Row * current,
@@ -5877,8 +5875,8 @@ kernel void v_b_x16_q4_k(
 //:
 namespace mla {
 //: o_proj_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
-// o_proj: multiplies, adds the residual, applies the next norm's weights and makes its partial sums
-// of squares. Fused to save one dispatch and the trips of what lies between through memory.
+// o_proj: multiplies, adds the residual, makes the next norm's partial sums. Fused to save one
+// dispatch and the trips of what lies between through memory.
 template <typename T_w_o_proj>
 static inline void o_proj_x16_body(
     constant Row * current,
@@ -6079,8 +6077,8 @@ kernel void gate_up_x16_q4_k_q4_k(
 //:
 namespace mla {
 //: down_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
-// down: multiplies, adds the residual, applies the next norm's weights and makes its partial sums
-// of squares. Fused to save one dispatch and the trips of what lies between through memory.
+// down: multiplies, adds the residual, makes the next norm's partial sums. Fused to save one
+// dispatch and the trips of what lies between through memory.
 template <typename T_w_down_proj>
 static inline void down_x16_body(
     constant Row * current,
@@ -6319,8 +6317,7 @@ kernel void lm_head_x16_q6_k(
 //:
 namespace mla {
 //: embed_x24_body using GRID_WAIT LAUNCH_DEPENDENTS Row act_t sum_group
-// embed: reads the token's embedding row, applies the next norm's weights and makes its partial
-// sums of squares.
+// embed: reads the token's embedding row, makes the next norm's partial sums.
 template <typename T_w_embed_tokens>
 static inline void embed_x24_body(
     constant Row * current,
@@ -6369,9 +6366,9 @@ kernel void embed_x24_q6_k(
 //:
 namespace mla {
 //: q_a_kv_a_x24_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t lane_sums load_pair no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
-// q_a: finishes the norm of its input, multiplies, applies the next norm's weights and makes its
-// partial sums of squares. Beside it, kv_a: finishes the norm of its input, multiplies. Fused to
-// save three dispatches and the trips of what lies between through memory.
+// q_a: finishes the norm of its input, multiplies, makes the next norm's partial sums. Beside it,
+// kv_a: finishes the norm of its input, multiplies. Fused to save three dispatches and the trips of
+// what lies between through memory.
 template <typename T_w_q_a_proj, typename T_w_kv_a_proj_with_mqa>
 static inline void q_a_kv_a_x24_body(
     constant Row * current,
@@ -6881,8 +6878,8 @@ kernel void attention_x24(
 //:
 namespace mla {
 //: o_proj_x24_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
-// o_proj: multiplies, adds the residual, applies the next norm's weights and makes its partial sums
-// of squares. Fused to save one dispatch and the trips of what lies between through memory.
+// o_proj: multiplies, adds the residual, makes the next norm's partial sums. Fused to save one
+// dispatch and the trips of what lies between through memory.
 template <typename T_w_o_proj>
 static inline void o_proj_x24_body(
     constant Row * current,
@@ -7083,8 +7080,8 @@ kernel void gate_up_x24_q4_k_q4_k(
 //:
 namespace mla {
 //: down_x24_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
-// down: multiplies, adds the residual, applies the next norm's weights and makes its partial sums
-// of squares. Fused to save one dispatch and the trips of what lies between through memory.
+// down: multiplies, adds the residual, makes the next norm's partial sums. Fused to save one
+// dispatch and the trips of what lies between through memory.
 template <typename T_w_down_proj>
 static inline void down_x24_body(
     constant Row * current,

@@ -9,21 +9,21 @@ import (
 
 // weights lists every tensor: role, GGUF name, shape, layers, the kernel that binds it, the types covered.
 var weights = []plan.Weight{
-	{Role: "embed_tokens", GGUF: "token_embd.weight", Cols: 256, Rows: 512, Batch: 1, First: -1, Step: "embed", Types: []quant.Type{quant.Q6_K}},
-	{Role: "input_layernorm", GGUF: "blk.%d.attn_norm.weight", Cols: 256, Rows: 1, Batch: 1, Last: 4, Step: "embed", Types: []quant.Type{quant.F32}},
-	{Role: "self_attn.q_a_proj", GGUF: "blk.%d.attn_q_a.weight", Cols: 256, Rows: 256, Batch: 1, Last: 4, Step: "q_a_kv_a", Types: []quant.Type{quant.Q4_0, quant.Q4_K}},
-	{Role: "self_attn.q_a_layernorm", GGUF: "blk.%d.attn_q_a_norm.weight", Cols: 256, Rows: 1, Batch: 1, Last: 4, Step: "q_a_kv_a", Types: []quant.Type{quant.F32}},
-	{Role: "self_attn.q_b_proj", GGUF: "blk.%d.attn_q_b.weight", Cols: 256, Rows: 384, Batch: 1, Last: 4, Step: "q_b_store_kv", Types: []quant.Type{quant.Q4_0, quant.Q4_K}},
-	{Role: "self_attn.kv_a_proj_with_mqa", GGUF: "blk.%d.attn_kv_a_mqa.weight", Cols: 256, Rows: 288, Batch: 1, Last: 4, Step: "q_a_kv_a", Types: []quant.Type{quant.Q4_0, quant.Q4_K}},
-	{Role: "self_attn.kv_a_layernorm", GGUF: "blk.%d.attn_kv_a_norm.weight", Cols: 256, Rows: 1, Batch: 1, Last: 4, Step: "q_b_store_kv", Types: []quant.Type{quant.F32}},
-	{Role: "self_attn.k_b_proj", GGUF: "blk.%d.attn_k_b.weight", Alt: "blk.%d.attn_kv_b.weight", Cols: 64, Rows: 256, Batch: 4, Last: 4, Step: "k_b", Types: []quant.Type{quant.Q4_0, quant.Q5_0}},
-	{Role: "self_attn.v_b_proj", GGUF: "blk.%d.attn_v_b.weight", Alt: "blk.%d.attn_kv_b.weight", Cols: 256, Rows: 64, Batch: 4, Last: 4, Step: "v_b", Types: []quant.Type{quant.Q4_0, quant.Q4_K}},
-	{Role: "self_attn.o_proj", GGUF: "blk.%d.attn_output.weight", Cols: 256, Rows: 256, Batch: 1, Last: 4, Step: "o_proj", Types: []quant.Type{quant.Q4_0, quant.Q4_K}},
-	{Role: "post_attention_layernorm", GGUF: "blk.%d.ffn_norm.weight", Cols: 256, Rows: 1, Batch: 1, Last: 4, Step: "o_proj", Types: []quant.Type{quant.F32}},
-	{Role: "mlp.gate_proj", GGUF: "blk.%d.ffn_gate.weight", Cols: 256, Rows: 768, Batch: 1, Last: 4, Step: "gate_up", Types: []quant.Type{quant.Q4_0, quant.Q4_K}},
-	{Role: "mlp.up_proj", GGUF: "blk.%d.ffn_up.weight", Cols: 256, Rows: 768, Batch: 1, Last: 4, Step: "gate_up", Types: []quant.Type{quant.Q4_0, quant.Q4_K}},
-	{Role: "mlp.down_proj", GGUF: "blk.%d.ffn_down.weight", Cols: 768, Rows: 256, Batch: 1, Last: 4, Step: "down", Types: []quant.Type{quant.Q4_0, quant.Q4_K, quant.Q6_K}},
-	{Role: "norm", GGUF: "output_norm.weight", Cols: 256, Rows: 1, Batch: 1, First: -1, Step: "down", Types: []quant.Type{quant.F32}},
+	{Role: "embed_tokens", GGUF: "token_embd.weight", Cols: 256, Rows: 512, Batch: 1, First: -1, Kernel: "embed", Types: []quant.Type{quant.Q6_K}},
+	{Role: "input_layernorm", GGUF: "blk.%d.attn_norm.weight", Cols: 256, Rows: 1, Batch: 1, Last: 4, Kernel: "embed", Types: []quant.Type{quant.F32}},
+	{Role: "self_attn.q_a_proj", GGUF: "blk.%d.attn_q_a.weight", Cols: 256, Rows: 256, Batch: 1, Last: 4, Kernel: "q_a_kv_a", Types: []quant.Type{quant.Q4_0, quant.Q4_K}},
+	{Role: "self_attn.q_a_layernorm", GGUF: "blk.%d.attn_q_a_norm.weight", Cols: 256, Rows: 1, Batch: 1, Last: 4, Kernel: "q_a_kv_a", Types: []quant.Type{quant.F32}},
+	{Role: "self_attn.q_b_proj", GGUF: "blk.%d.attn_q_b.weight", Cols: 256, Rows: 384, Batch: 1, Last: 4, Kernel: "q_b_store_kv", Types: []quant.Type{quant.Q4_0, quant.Q4_K}},
+	{Role: "self_attn.kv_a_proj_with_mqa", GGUF: "blk.%d.attn_kv_a_mqa.weight", Cols: 256, Rows: 288, Batch: 1, Last: 4, Kernel: "q_a_kv_a", Types: []quant.Type{quant.Q4_0, quant.Q4_K}},
+	{Role: "self_attn.kv_a_layernorm", GGUF: "blk.%d.attn_kv_a_norm.weight", Cols: 256, Rows: 1, Batch: 1, Last: 4, Kernel: "q_b_store_kv", Types: []quant.Type{quant.F32}},
+	{Role: "self_attn.k_b_proj", GGUF: "blk.%d.attn_k_b.weight", Alt: "blk.%d.attn_kv_b.weight", Cols: 64, Rows: 256, Batch: 4, Last: 4, Kernel: "k_b", Types: []quant.Type{quant.Q4_0, quant.Q5_0}},
+	{Role: "self_attn.v_b_proj", GGUF: "blk.%d.attn_v_b.weight", Alt: "blk.%d.attn_kv_b.weight", Cols: 256, Rows: 64, Batch: 4, Last: 4, Kernel: "v_b", Types: []quant.Type{quant.Q4_0, quant.Q4_K}},
+	{Role: "self_attn.o_proj", GGUF: "blk.%d.attn_output.weight", Cols: 256, Rows: 256, Batch: 1, Last: 4, Kernel: "o_proj", Types: []quant.Type{quant.Q4_0, quant.Q4_K}},
+	{Role: "post_attention_layernorm", GGUF: "blk.%d.ffn_norm.weight", Cols: 256, Rows: 1, Batch: 1, Last: 4, Kernel: "o_proj", Types: []quant.Type{quant.F32}},
+	{Role: "mlp.gate_proj", GGUF: "blk.%d.ffn_gate.weight", Cols: 256, Rows: 768, Batch: 1, Last: 4, Kernel: "gate_up", Types: []quant.Type{quant.Q4_0, quant.Q4_K}},
+	{Role: "mlp.up_proj", GGUF: "blk.%d.ffn_up.weight", Cols: 256, Rows: 768, Batch: 1, Last: 4, Kernel: "gate_up", Types: []quant.Type{quant.Q4_0, quant.Q4_K}},
+	{Role: "mlp.down_proj", GGUF: "blk.%d.ffn_down.weight", Cols: 768, Rows: 256, Batch: 1, Last: 4, Kernel: "down", Types: []quant.Type{quant.Q4_0, quant.Q4_K, quant.Q6_K}},
+	{Role: "norm", GGUF: "output_norm.weight", Cols: 256, Rows: 1, Batch: 1, First: -1, Kernel: "down", Types: []quant.Type{quant.F32}},
 }
 
 // profiles lists the quant profiles: per weight one type for all layers, or one per layer.

@@ -2692,8 +2692,7 @@ struct attend_matrix {
 
 namespace mla {
 //: embed_body using GRID_WAIT LAUNCH_DEPENDENTS Row act_t sum_group
-// embed: reads the token's embedding row, applies the next norm's weights and makes its partial
-// sums of squares.
+// embed: reads the token's embedding row, makes the next norm's partial sums.
 template <typename T_w_embed_tokens>
 static inline void embed_body(
     constant Row & current,
@@ -2733,9 +2732,9 @@ kernel void embed_f32(
 //:
 namespace mla {
 //: q_a_kv_a_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t dot_held first_pass in_acts load_partials norm_factor own sum_group sum_lanes sum_of
-// q_a: finishes the norm of its input, multiplies, applies the next norm's weights and makes its
-// partial sums of squares. Beside it, kv_a: finishes the norm of its input, multiplies. Fused to
-// save three dispatches and the trips of what lies between through memory.
+// q_a: finishes the norm of its input, multiplies, makes the next norm's partial sums. Beside it,
+// kv_a: finishes the norm of its input, multiplies. Fused to save three dispatches and the trips of
+// what lies between through memory.
 template <typename T_w_q_a_proj, typename T_w_kv_a_proj_with_mqa>
 static inline void q_a_kv_a_body(
     device const uchar * w_q_a_proj,
@@ -3143,8 +3142,8 @@ kernel void v_b_f32(
 //:
 namespace mla {
 //: o_proj_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t dot_held first_pass in_acts own sum_group sum_lanes
-// o_proj: multiplies, adds the residual, applies the next norm's weights and makes its partial sums
-// of squares. Fused to save one dispatch and the trips of what lies between through memory.
+// o_proj: multiplies, adds the residual, makes the next norm's partial sums. Fused to save one
+// dispatch and the trips of what lies between through memory.
 template <typename T_w_o_proj>
 static inline void o_proj_body(
     device const uchar * w_o_proj,
@@ -3259,8 +3258,8 @@ kernel void gate_up_f32_f32(
 //:
 namespace mla {
 //: down_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t dot_held first_pass in_acts own sum_group sum_lanes
-// down: multiplies, adds the residual, applies the next norm's weights and makes its partial sums
-// of squares. Fused to save one dispatch and the trips of what lies between through memory.
+// down: multiplies, adds the residual, makes the next norm's partial sums. Fused to save one
+// dispatch and the trips of what lies between through memory.
 template <typename T_w_down_proj>
 static inline void down_body(
     device const uchar * w_down_proj,
@@ -3365,8 +3364,7 @@ kernel void lm_head_f32(
 //:
 namespace mla {
 //: embed_x4_body using GRID_WAIT LAUNCH_DEPENDENTS Row act_t sum_group
-// embed: reads the token's embedding row, applies the next norm's weights and makes its partial
-// sums of squares.
+// embed: reads the token's embedding row, makes the next norm's partial sums.
 template <typename T_w_embed_tokens>
 static inline void embed_x4_body(
     constant Row * current,
@@ -3415,9 +3413,9 @@ kernel void embed_x4_f32(
 //:
 namespace mla {
 //: q_a_kv_a_x4_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 Row UNROLL act_t lane_sums load_pair no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
-// q_a: finishes the norm of its input, multiplies, applies the next norm's weights and makes its
-// partial sums of squares. Beside it, kv_a: finishes the norm of its input, multiplies. Fused to
-// save three dispatches and the trips of what lies between through memory.
+// q_a: finishes the norm of its input, multiplies, makes the next norm's partial sums. Beside it,
+// kv_a: finishes the norm of its input, multiplies. Fused to save three dispatches and the trips of
+// what lies between through memory.
 template <typename T_w_q_a_proj, typename T_w_kv_a_proj_with_mqa>
 static inline void q_a_kv_a_x4_body(
     constant Row * current,
@@ -3957,8 +3955,8 @@ kernel void v_b_x4_f32(
 //:
 namespace mla {
 //: o_proj_x4_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 Row UNROLL act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
-// o_proj: multiplies, adds the residual, applies the next norm's weights and makes its partial sums
-// of squares. Fused to save one dispatch and the trips of what lies between through memory.
+// o_proj: multiplies, adds the residual, makes the next norm's partial sums. Fused to save one
+// dispatch and the trips of what lies between through memory.
 template <typename T_w_o_proj>
 static inline void o_proj_x4_body(
     constant Row * current,
@@ -4139,8 +4137,8 @@ kernel void gate_up_x4_f32_f32(
 //:
 namespace mla {
 //: down_x4_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 Row UNROLL act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
-// down: multiplies, adds the residual, applies the next norm's weights and makes its partial sums
-// of squares. Fused to save one dispatch and the trips of what lies between through memory.
+// down: multiplies, adds the residual, makes the next norm's partial sums. Fused to save one
+// dispatch and the trips of what lies between through memory.
 template <typename T_w_down_proj>
 static inline void down_x4_body(
     constant Row * current,
@@ -4357,8 +4355,7 @@ kernel void lm_head_x4_f32(
 //:
 namespace mla {
 //: embed_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row act_t sum_group
-// embed: reads the token's embedding row, applies the next norm's weights and makes its partial
-// sums of squares.
+// embed: reads the token's embedding row, makes the next norm's partial sums.
 template <typename T_w_embed_tokens>
 static inline void embed_x16_body(
     constant Row * current,
@@ -4407,9 +4404,9 @@ kernel void embed_x16_f32(
 //:
 namespace mla {
 //: q_a_kv_a_x16_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 Row UNROLL act_t lane_sums load_pair no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
-// q_a: finishes the norm of its input, multiplies, applies the next norm's weights and makes its
-// partial sums of squares. Beside it, kv_a: finishes the norm of its input, multiplies. Fused to
-// save three dispatches and the trips of what lies between through memory.
+// q_a: finishes the norm of its input, multiplies, makes the next norm's partial sums. Beside it,
+// kv_a: finishes the norm of its input, multiplies. Fused to save three dispatches and the trips of
+// what lies between through memory.
 template <typename T_w_q_a_proj, typename T_w_kv_a_proj_with_mqa>
 static inline void q_a_kv_a_x16_body(
     constant Row * current,
@@ -4995,8 +4992,8 @@ kernel void v_b_x16_f32(
 //:
 namespace mla {
 //: o_proj_x16_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 Row UNROLL act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
-// o_proj: multiplies, adds the residual, applies the next norm's weights and makes its partial sums
-// of squares. Fused to save one dispatch and the trips of what lies between through memory.
+// o_proj: multiplies, adds the residual, makes the next norm's partial sums. Fused to save one
+// dispatch and the trips of what lies between through memory.
 template <typename T_w_o_proj>
 static inline void o_proj_x16_body(
     constant Row * current,
@@ -5177,8 +5174,8 @@ kernel void gate_up_x16_f32_f32(
 //:
 namespace mla {
 //: down_x16_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 Row UNROLL act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
-// down: multiplies, adds the residual, applies the next norm's weights and makes its partial sums
-// of squares. Fused to save one dispatch and the trips of what lies between through memory.
+// down: multiplies, adds the residual, makes the next norm's partial sums. Fused to save one
+// dispatch and the trips of what lies between through memory.
 template <typename T_w_down_proj>
 static inline void down_x16_body(
     constant Row * current,

@@ -50,15 +50,15 @@ const (
 
 // What several kernels do.
 const (
-	docEmbed     = "embed: reads the token's embedding row, applies the next norm's weights and makes its partial sums of squares."
-	docQAKvA     = "q_a: finishes the norm of its input, multiplies, applies the next norm's weights and makes its partial sums of squares. Beside it, kv_a: finishes the norm of its input, multiplies. Fused to save three dispatches and the trips of what lies between through memory."
+	docEmbed     = "embed: reads the token's embedding row, makes the next norm's partial sums."
+	docQAKvA     = "q_a: finishes the norm of its input, multiplies, makes the next norm's partial sums. Beside it, kv_a: finishes the norm of its input, multiplies. Fused to save three dispatches and the trips of what lies between through memory."
 	docQBStoreKv = "q_b: finishes the norm of its input, multiplies, rotates by the position. Beside it, store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Fused to save five dispatches and the trips of what lies between through memory."
 	docKB        = "k_b: multiplies."
 	docAttend    = "attend: attends over one split of the latent cache for all heads."
 	docVB        = "v_b: merges the attention splits, multiplies. Fused to save one dispatch and the trips of what lies between through memory."
-	docOProj     = "o_proj: multiplies, adds the residual, applies the next norm's weights and makes its partial sums of squares. Fused to save one dispatch and the trips of what lies between through memory."
+	docOProj     = "o_proj: multiplies, adds the residual, makes the next norm's partial sums. Fused to save one dispatch and the trips of what lies between through memory."
 	docGateUp    = "gate_up: finishes the norm of its input, multiplies, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between through memory."
-	docDown      = "down: multiplies, adds the residual, applies the next norm's weights and makes its partial sums of squares. Fused to save one dispatch and the trips of what lies between through memory."
+	docDown      = "down: multiplies, adds the residual, makes the next norm's partial sums. Fused to save one dispatch and the trips of what lies between through memory."
 	docLmHead    = "lm_head: finishes the norm of its input, multiplies. Fused to save one dispatch and the trips of what lies between through memory."
 	docGatherX4  = "moves what the head reads of the rows whose logits are wanted to the front: it multiplies no others."
 )

@@ -23,9 +23,9 @@ var edits = flag.Int("edits", 100, "hostile plans per model in TestHostile")
 
 // hostile are small models with every kind of part, and files that fit them.
 var hostile = map[string]string{
-	"yoututiny":      "../../testdata/reference/youtu-tiny-F32.gguf",
-	"glm47tiny":      "../../testdata/reference/glm47-tiny-Q4_0.gguf",
-	"yoututinytails": "../../testdata/reference/youtu-tiny-F32.gguf",
+	"yoututiny":          "../../testdata/reference/youtu-tiny-F32.gguf",
+	"glm47tiny":          "../../testdata/reference/glm47-tiny-Q4_0.gguf",
+	"yoututinylastblock": "../../testdata/reference/youtu-tiny-F32.gguf",
 }
 
 // TestHostile changes numbers of a plan at random. Most such plans are refused; those that

@@ -129,13 +129,13 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// TestTails: a tail waits for as many threadgroups as make one of its groups, and its
+// TestLastBlocks: a last-block part waits for as many threadgroups as make one of its groups, and its
 // part counts among all.
-func TestTails(t *testing.T) {
+func TestLastBlocks(t *testing.T) {
 	rows := &MatVec{Batch: 1, Rows: 3 * 48, RowsPerGroup: 16}
 	heads := &MatVec{Batch: 3, Rows: 64, RowsPerGroup: 64}
-	k := Kernel{Parts: []Part{&StoreKV{}, rows}, Tails: []Tail{{Part: heads, After: 1}}}
-	if n := k.Arrivals(&k.Tails[0]); n != 3 {
+	k := Kernel{Parts: []Part{&StoreKV{}, rows}, LastBlocks: []LastBlock{{Part: heads, After: 1}}}
+	if n := k.Arrivals(&k.LastBlocks[0]); n != 3 {
 		t.Errorf("a head waits for %d threadgroups, want 3", n)
 	}
 	if n := k.Groups(); n != 10 {
@@ -145,7 +145,7 @@ func TestTails(t *testing.T) {
 		t.Errorf("parts %v", all)
 	}
 	with, without := Bundle{Kernels: []Kernel{{}, k}}, Bundle{Kernels: []Kernel{{}}}
-	if !with.HasTails() || without.HasTails() {
-		t.Error("which bundle has tails?")
+	if !with.HasLastBlocks() || without.HasLastBlocks() {
+		t.Error("which bundle has last-block parts?")
 	}
 }

@@ -191,24 +191,24 @@ func TestProgram(t *testing.T) {
 			t.Errorf("two replays: %v\n%s", err, stderr)
 		}
 	})
-	t.Run("tails", func(t *testing.T) {
-		const bundle = " -bundle yoututinytails"
+	t.Run("last-block parts", func(t *testing.T) {
+		const bundle = " -bundle yoututinylastblock"
 		args := "greedy -tokens 3,40,200,7 -n 9 -quiet" + youtu
 		want, stderr, err := run(program, "yoututiny", args)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, stderr)
 		}
 		for _, seed := range []string{"1", "2"} {
-			if got, stderr, err := run(program, "yoututinytails", args+bundle, "CUDASIM_SEED="+seed); err != nil || got != want {
+			if got, stderr, err := run(program, "yoututinylastblock", args+bundle, "CUDASIM_SEED="+seed); err != nil || got != want {
 				t.Errorf("%v, %q; expected %q\n%s", err, got, want, stderr)
 			}
 		}
 		args = "doctor -quiet -stress 5" + youtu + bundle
-		if out, stderr, err := run(program, "yoututinytails", args); err != nil || !strings.Contains(out, "; 0 differ\n  ok, ") {
+		if out, stderr, err := run(program, "yoututinylastblock", args); err != nil || !strings.Contains(out, "; 0 differ\n  ok, ") {
 			t.Errorf("%v\n%s\n%s", err, out, stderr)
 		}
 		args = "bench -kernels -o csv -d 0" + youtu + bundle
-		out, stderr, err := run(program, "yoututinytails", args, "CUDASIM_KERNELS=stub", "CUDASIM_MEMORY=20000000", "CUDASIM_L2=1000")
+		out, stderr, err := run(program, "yoututinylastblock", args, "CUDASIM_KERNELS=stub", "CUDASIM_MEMORY=20000000", "CUDASIM_L2=1000")
 		if err != nil || !strings.Contains(out, "\nf32,0,1,q_b_store_kv_k_b_f32_f32_f32,3,") {
 			t.Errorf("%v\n%s\n%s", err, out, stderr)
 		}

@@ -88,7 +88,7 @@ type Runner struct {
 	pageBytes int             // of all caches together
 	planes    plan.Planes     // of a page
 	logits    *execute.Buffer
-	counters  *execute.Buffer // of tails; nil without one
+	counters  *execute.Buffer // of last-block parts; nil without one
 	bytes     int64
 	rng       *rand.Rand
 }

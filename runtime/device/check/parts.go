@@ -77,8 +77,8 @@ func argumentsOf(k *plan.Kernel) (*arguments, error) {
 	for _, p := range k.Parts {
 		a.part(p)
 	}
-	for i := range k.Tails {
-		a.tail(&k.Tails[i])
+	for i := range k.LastBlocks {
+		a.lastBlock(&k.LastBlocks[i])
 	}
 	for i := range k.Slots {
 		if _, ok := a.slots[i]; !ok && a.err == nil {
@@ -91,9 +91,9 @@ func argumentsOf(k *plan.Kernel) (*arguments, error) {
 	return a, nil
 }
 
-// tail notes the slots of a part that reads what another part of the kernel makes:
+// lastBlock notes the slots of a part that reads what another part of the kernel makes:
 // its results sum up the terms of both.
-func (a *arguments) tail(t *plan.Tail) {
+func (a *arguments) lastBlock(t *plan.LastBlock) {
 	own := &arguments{kernel: a.kernel, slots: map[int]argument{}}
 	own.part(t.Part)
 	terms := 0

@@ -54,9 +54,9 @@ func TestChain(t *testing.T) {
 	}
 }
 
-// TestTail: a tail runs when all threadgroups of the part before it have ended, and a
-// dispatch with a tail may be the first of those behind the head.
-func TestTail(t *testing.T) {
+// TestLastBlock: a last-block part runs when all threadgroups of the part before it have ended, and a
+// dispatch with a last-block part may be the first of those behind the head.
+func TestLastBlock(t *testing.T) {
 	const n, tokens = 8 << 10, 6
 	for _, threads := range []int{1, 2, 3, 8} {
 		rg := newRig(t, 21)
@@ -67,7 +67,7 @@ func TestTail(t *testing.T) {
 		}
 		counters := rg.slot(plan.Slot{Space: plan.SpaceCounters, Elem: plan.ElemCounter, Write: true}, plan.Operand{Bytes: 4})
 		rg.kernel.Parts = []plan.Part{add(in, double)}
-		rg.kernel.Tails = []plan.Tail{{Part: add(double, last), Counters: counters}}
+		rg.kernel.LastBlocks = []plan.LastBlock{{Part: add(double, last), Counters: counters}}
 		rg.finish = func(b *plan.Bundle) { b.Head = 0 }
 		r, err := rg.record(threads)
 		if err != nil {

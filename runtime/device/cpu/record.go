@@ -48,16 +48,16 @@ func (r *runner) sequence(m *device.Model, q *plan.Sequence, workers int) (seque
 		if i == q.Head {
 			s.head = len(s.phases)
 		}
-		twins, tails, err := r.dispatch(m, &q.Dispatches[i])
+		twins, lastBlocks, err := r.dispatch(m, &q.Dispatches[i])
 		if err != nil {
 			return s, fmt.Errorf("dispatch %d: %w", i, err)
 		}
 		open = append(open, twins...)
-		if len(tails) > 0 { // a phase is what the last threadgroup to arrive has to wait for
+		if len(lastBlocks) > 0 { // a phase is what the last threadgroup to arrive has to wait for
 			if err := flush(); err != nil {
 				return s, err
 			}
-			open = tails
+			open = lastBlocks
 		}
 	}
 	if err := flush(); err != nil {
@@ -72,8 +72,8 @@ func (r *runner) sequence(m *device.Model, q *plan.Sequence, workers int) (seque
 	return s, nil
 }
 
-// dispatch binds the parts of one dispatch, and those of its tails.
-func (r *runner) dispatch(m *device.Model, d *plan.Dispatch) (twins, tails []twin, err error) {
+// dispatch binds the parts of one dispatch, and those of its last-block parts.
+func (r *runner) dispatch(m *device.Model, d *plan.Dispatch) (twins, lastBlocks []twin, err error) {
 	if d.Kernel < 0 || d.Kernel >= len(m.Bundle.Kernels) {
 		return nil, nil, fmt.Errorf("kernel %d of %d", d.Kernel, len(m.Bundle.Kernels))
 	}

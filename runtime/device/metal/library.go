@@ -51,7 +51,7 @@ func (d *Device) library(gpu mtl.Device, b *plan.Bundle, functions []string) (l 
 
 // language is the version of the shading language that a bundle is compiled for.
 func language(b *plan.Bundle) uint64 {
-	if b.HasTails() {
+	if b.HasLastBlocks() {
 		return mtl.Language3_2 // for its fences of device scope
 	}
 	return mtl.Language3_1

@@ -167,8 +167,8 @@ func (d *Device) direct() bool { return d.how == ReplayEncode }
 
 // Runs says why the system cannot compile a bundle's kernels, nil if it can.
 func (d *Device) Runs(b *plan.Bundle) error {
-	if b.HasTails() && !d.Language3_2 {
-		return fmt.Errorf("bundle %s has kernels with tails, which need macOS 15 or later, for version 3.2 of the shading language; this is %s. -bundle takes one of a spec without tuning.tails", b.Name, d.OS)
+	if b.HasLastBlocks() && !d.Language3_2 {
+		return fmt.Errorf("bundle %s has kernels with last-block parts, which need macOS 15 or later, for version 3.2 of the shading language; this is %s. -bundle takes one of a spec without tuning.last_blocks", b.Name, d.OS)
 	}
 	return b.HasSource()
 }

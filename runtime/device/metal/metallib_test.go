@@ -157,10 +157,10 @@ func TestMetallibProbe(t *testing.T) {
 		t.Errorf("%v, %q", err, text)
 	}
 	out := t.TempDir()
-	if text, err := run("", "metal3.2", out); err != nil || !strings.Contains(text, "yoututinytails.metal needs -std=metal3.2") {
+	if text, err := run("", "metal3.2", out); err != nil || !strings.Contains(text, "yoututinylastblock.metal needs -std=metal3.2") {
 		t.Errorf("%v, %q", err, text)
 	}
-	for name, want := range map[string]bool{"yoututiny": true, "yoututinytails": false} {
+	for name, want := range map[string]bool{"yoututiny": true, "yoututinylastblock": false} {
 		if _, err := os.Stat(filepath.Join(out, metal.LibraryName(bundle(name)))); (err == nil) != want {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -35,7 +35,7 @@ const (
 // Language is the version of the shading language that kernels are compiled for.
 func (d *Device) Language() string {
 	if d.Language3_2 {
-		return "Metal 3.1, and 3.2 for kernels with tails, safe math mode"
+		return "Metal 3.1, and 3.2 for kernels with last-block parts, safe math mode"
 	}
 	return "Metal 3.1, safe math mode"
 }

@@ -112,7 +112,7 @@ func checkTables(b *plan.Bundle) error {
 }
 
 func checkWeight(w *plan.Weight, layers int) error {
-	for _, text := range []string{w.Role, w.GGUF, w.Alt, w.Step} {
+	for _, text := range []string{w.Role, w.GGUF, w.Alt, w.Kernel} {
 		if len(text) > maxText {
 			return fmt.Errorf("a name of %d bytes", len(text))
 		}

@@ -41,7 +41,7 @@ func Kernel(k *plan.Kernel) error {
 			return fmt.Errorf("part %d: %w", i, err)
 		}
 	}
-	if err := checkTails(k); err != nil {
+	if err := checkLastBlocks(k); err != nil {
 		return err
 	}
 	for i := range k.Variants {

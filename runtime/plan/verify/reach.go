@@ -25,8 +25,8 @@ func reachOf(k *plan.Kernel, m *plan.Model) (*reach, error) {
 	for _, p := range k.AllParts() {
 		r.part(p)
 	}
-	for i := range k.Tails {
-		r.numbers(k.Tails[i].Counters, int64(k.Tails[i].Part.Groups()))
+	for i := range k.LastBlocks {
+		r.numbers(k.LastBlocks[i].Counters, int64(k.LastBlocks[i].Part.Groups()))
 	}
 	return r, r.err
 }

@@ -111,8 +111,8 @@ func checkStrides(k *plan.Kernel) error {
 			rows++
 		}
 	}
-	if rows > 1 || k.Width > 0 && (rows == 0 || len(k.Tails) > 0) {
-		return errors.New("a kernel of several rows without a slot for them, or with tails; or one with two such slots")
+	if rows > 1 || k.Width > 0 && (rows == 0 || len(k.LastBlocks) > 0) {
+		return errors.New("a kernel of several rows without a slot for them, or with last-block parts; or one with two such slots")
 	}
 	for _, s := range k.Slots {
 		aligned := s.Stride%plan.StrideAlign == 0 || s.Space == plan.SpaceLogits

@@ -27,7 +27,7 @@ const (
 	StateIn     // Sampling
 	StateOut    // Sampling, written
 	RowOut      // the row, written
-	Counters    // of a tail or of persistent threadgroups
+	Counters    // of a last-block part or of persistent threadgroups
 	PicksIn     // Pick
 	PicksOut    // Pick, written
 	AdjustsIn   // Adjust

@@ -38,7 +38,7 @@ func copyOf(t *testing.T, name string) *plan.Bundle {
 }
 
 // small are bundles with every kind of part; those of several rows have groups of experts.
-var small = []string{"yoututiny", "glm47tiny", "yoututinytails", "dsv2litemini"}
+var small = []string{"yoututiny", "glm47tiny", "yoututinylastblock", "dsv2litemini"}
 
 // dispatches are those of all sequences.
 func dispatches(b *plan.Bundle) [][]plan.Dispatch {
@@ -248,9 +248,9 @@ func TestRefuses(t *testing.T) {
 		{"glm47tiny", func(b *plan.Bundle) { p, _ := partOf[*plan.Experts](b); p.K++ }, ""},
 		{"glm47tiny", func(b *plan.Bundle) { b.Model.MoE.NRoutedExperts++ }, "the model has 17"},
 		{"glm47tiny", func(b *plan.Bundle) { p, _ := partOf[*plan.RouteBatch](b); p.Gating.Experts, p.Grouping.Experts = 8, 8 }, "the model has 16"},
-		{"yoututinytails", func(b *plan.Bundle) { b.Counters = 0 }, "do not fit memory of 0"},
-		{"yoututinytails", func(b *plan.Bundle) { tailOf(b).Part = nil }, "tail 0: "},
-		{"yoututinytails", func(b *plan.Bundle) { tailOf(b).After = 7 }, "tail 0: "},
+		{"yoututinylastblock", func(b *plan.Bundle) { b.Counters = 0 }, "do not fit memory of 0"},
+		{"yoututinylastblock", func(b *plan.Bundle) { lastBlockOf(b).Part = nil }, "last-block part 0: "},
+		{"yoututinylastblock", func(b *plan.Bundle) { lastBlockOf(b).After = 7 }, "last-block part 0: "},
 	} {
 		b := copyOf(t, tt.bundle)
 		tt.change(b)
@@ -329,10 +329,10 @@ func productOf(b *plan.Bundle) *plan.MatVec {
 	panic("no product")
 }
 
-// tailOf is the first tail of a bundle.
-func tailOf(b *plan.Bundle) *plan.Tail {
-	i := slices.IndexFunc(b.Kernels, func(k plan.Kernel) bool { return len(k.Tails) > 0 })
-	return &b.Kernels[i].Tails[0]
+// lastBlockOf is the first last-block part of a bundle.
+func lastBlockOf(b *plan.Bundle) *plan.LastBlock {
+	i := slices.IndexFunc(b.Kernels, func(k plan.Kernel) bool { return len(k.LastBlocks) > 0 })
+	return &b.Kernels[i].LastBlocks[0]
 }
 
 // TestIndices: memory that is used as indices holds what a dispatch of the same sequence

@@ -7,8 +7,8 @@ import (
 	"mla/runtime/plan"
 )
 
-// tailed is a kernel with a tail behind each of two parts, and changes to it.
-func tailed(change func(k *plan.Kernel, after, heads *plan.MatVec, row *plan.StoreKV)) plan.Kernel {
+// withLastBlocks is a kernel with a last-block part behind each of two parts, and changes to it.
+func withLastBlocks(change func(k *plan.Kernel, after, heads *plan.MatVec, row *plan.StoreKV)) plan.Kernel {
 	var s slots
 	after := &plan.MatVec{W: s.weight("w"), Batch: 1, Rows: 144, Cols: 64, RowsPerGroup: 16, In: s.in("x"), Out: s.out("q"), Up: -1, Add: -1}
 	latent := &plan.MatVec{W: s.weight("w_a"), Batch: 1, Rows: 80, Cols: 64, RowsPerGroup: 16, In: after.In, Out: s.out("kv_a"), Up: -1, Add: -1}
@@ -18,36 +18,38 @@ func tailed(change func(k *plan.Kernel, after, heads *plan.MatVec, row *plan.Sto
 	row := &plan.StoreKV{Lat: latent.Out, KPe: latent.Out, LatDim: 64, PeDim: 16, Cache: s.cache(true)}
 	row.KPe.Offset = 64
 	s.step()
-	k := s.kernel("tailed", nil, after, latent)
+	k := s.kernel("withLastBlocks", nil, after, latent)
 	counter := func(name string) int {
 		k.Slots = append(k.Slots, plan.Slot{Name: name, Space: plan.SpaceCounters, Elem: plan.ElemCounter, Write: true})
 		return len(k.Slots) - 1
 	}
-	k.Tails = []plan.Tail{{Part: heads, After: 0, Counters: counter("arrived")}, {Part: row, After: 1, Counters: counter("arrived_2")}}
+	k.LastBlocks = []plan.LastBlock{{Part: heads, After: 0, Counters: counter("arrived")}, {Part: row, After: 1, Counters: counter("arrived_2")}}
 	k.Variants = k.Variants[:1] // f32
 	change(&k, after, heads, row)
 	return k
 }
 
-// TestTailsRefused: what the templates of tails take for granted is checked.
-func TestTailsRefused(t *testing.T) {
+// TestLastBlocksRefused: what the templates of last-block parts take for granted is checked.
+func TestLastBlocksRefused(t *testing.T) {
 	for _, tt := range []struct {
 		change func(k *plan.Kernel, after, heads *plan.MatVec, row *plan.StoreKV)
 		want   string // "": nothing is wrong
 	}{
 		{func(k *plan.Kernel, after, heads *plan.MatVec, row *plan.StoreKV) {}, ""},
-		{func(k *plan.Kernel, after, heads *plan.MatVec, row *plan.StoreKV) { k.Tails[0].After = 2 }, "behind part 2 of 2"},
-		{func(k *plan.Kernel, after, heads *plan.MatVec, row *plan.StoreKV) { k.Tails[1].After = 0 }, "expected what part 0 makes"},
-		{func(k *plan.Kernel, after, heads *plan.MatVec, row *plan.StoreKV) { k.Tails[1] = k.Tails[0] }, "part 0 has two"},
+		{func(k *plan.Kernel, after, heads *plan.MatVec, row *plan.StoreKV) { k.LastBlocks[0].After = 2 }, "behind part 2 of 2"},
+		{func(k *plan.Kernel, after, heads *plan.MatVec, row *plan.StoreKV) { k.LastBlocks[1].After = 0 }, "expected what part 0 makes"},
+		{func(k *plan.Kernel, after, heads *plan.MatVec, row *plan.StoreKV) { k.LastBlocks[1] = k.LastBlocks[0] }, "part 0 has two"},
 		{func(k *plan.Kernel, after, heads *plan.MatVec, row *plan.StoreKV) { k.Parts[0] = &plan.AddVec{} }, "part 0: "},
 		{func(k *plan.Kernel, after, heads *plan.MatVec, row *plan.StoreKV) { after.Batch = 3 }, "expected one mat-vec"},
 		{func(k *plan.Kernel, after, heads *plan.MatVec, row *plan.StoreKV) {
-			k.Tails[0].Counters = after.Out.Slot
+			k.LastBlocks[0].Counters = after.Out.Slot
 		}, "cannot serve as counters"},
-		{func(k *plan.Kernel, after, heads *plan.MatVec, row *plan.StoreKV) { k.Tails[0].Part = &plan.NormVec{} }, "slot"},
 		{func(k *plan.Kernel, after, heads *plan.MatVec, row *plan.StoreKV) {
-			k.Tails[0].Part = &plan.AddVec{A: heads.In, B: heads.In, Out: heads.Out, Dim: 48, RowsPerGroup: 16}
-		}, "no template for a *plan.AddVec as a tail"},
+			k.LastBlocks[0].Part = &plan.NormVec{}
+		}, "slot"},
+		{func(k *plan.Kernel, after, heads *plan.MatVec, row *plan.StoreKV) {
+			k.LastBlocks[0].Part = &plan.AddVec{A: heads.In, B: heads.In, Out: heads.Out, Dim: 48, RowsPerGroup: 16}
+		}, "no template for a *plan.AddVec as a last-block part"},
 		{func(k *plan.Kernel, after, heads *plan.MatVec, row *plan.StoreKV) { after.RowsPerGroup = 32 }, "3 groups of 144 rows, 32 per threadgroup"},
 		{func(k *plan.Kernel, after, heads *plan.MatVec, row *plan.StoreKV) { heads.Batch = 5 }, "5 groups of 144 rows"},
 		{func(k *plan.Kernel, after, heads *plan.MatVec, row *plan.StoreKV) { heads.RowsPerGroup = 64 }, "of 64 rows per group; expected all 40"},
@@ -60,7 +62,7 @@ func TestTailsRefused(t *testing.T) {
 		}, "reads slot 2, which does not hold activations"},
 		{func(k *plan.Kernel, after, heads *plan.MatVec, row *plan.StoreKV) { row.Lat = after.In }, "expected what part 1 makes"},
 	} {
-		k := tailed(tt.change)
+		k := withLastBlocks(tt.change)
 		_, err := Print(&plan.Bundle{Kernels: []plan.Kernel{k}}, header)
 		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 			t.Errorf("%v; want an error that says %q", err, tt.want)

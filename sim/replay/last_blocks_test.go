@@ -11,21 +11,21 @@ import (
 	"mla/runtime/quant"
 )
 
-// TestTails compares bundles with tails with the reference, whole tokens with delayed
-// stores: what a tail reads it has from its fences, and its counters are left at zero
+// TestLastBlocks compares bundles with last-block parts with the reference, whole tokens with delayed
+// stores: what a last-block part reads it has from its fences, and its counters are left at zero
 // by every dispatch.
-func TestTails(t *testing.T) {
+func TestLastBlocks(t *testing.T) {
 	t.Parallel()
 	d := newDevice(t, execute.Checked)
 	for _, run := range []struct {
 		bundle, file string
 		dispatches   int // fewer than without
-	}{{"yoututinytails", "youtu-tiny-F32", 3}, {"dsv2liteminitails", "dsv2lite-mini-Q4_K_M", 4}} {
+	}{{"yoututinylastblock", "youtu-tiny-F32", 3}, {"dsv2liteminilastblock", "dsv2lite-mini-Q4_K_M", 4}} {
 		t.Run(run.bundle, func(t *testing.T) {
 			stem := root + "testdata/reference/" + run.file
 			ref := read(t, stem)
 			m := bindWish(t, stem+".gguf", bind.Wish{Bundle: run.bundle})
-			plain := bundle(t, strings.TrimSuffix(run.bundle, "tails"))
+			plain := bundle(t, strings.TrimSuffix(run.bundle, "lastblock"))
 			if n := len(plain.Decode) - len(m.Bundle.Decode); n != run.dispatches {
 				t.Errorf("%d dispatches fewer; want %d", n, run.dispatches)
 			}
@@ -49,13 +49,13 @@ func TestTails(t *testing.T) {
 	}
 }
 
-// TestHalfTails compares every dispatch of a bundle with tails and activations in half
+// TestHalfLastBlocks compares every dispatch of a bundle with last-block parts and activations in half
 // with its Go twin.
-func TestHalfTails(t *testing.T) {
+func TestHalfLastBlocks(t *testing.T) {
 	t.Parallel()
 	d := newDevice(t, execute.Fast) // the kernels run with all checks in gen/msl
 	stem := root + "testdata/reference/dsv2lite-mini-Q4_K_M"
-	m, tokens := bindWish(t, stem+".gguf", bind.Wish{Bundle: "dsv2liteminitailsf16"}), read(t, stem).Prompt
+	m, tokens := bindWish(t, stem+".gguf", bind.Wish{Bundle: "dsv2liteminilastblockf16"}), read(t, stem).Prompt
 	for kv, n := range halfTokens {
 		l := lockstep{model: m, config: device.Config{Context: n, KV: kv}}
 		l.replay(t, d, tokens[:n])

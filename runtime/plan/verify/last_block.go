@@ -8,22 +8,22 @@ import (
 	"mla/runtime/plan"
 )
 
-// checkTails holds the tails of a kernel to what their templates take for granted:
+// checkLastBlocks holds the last-block parts of a kernel to what their templates take for granted:
 // they read rows of one group that the part before them makes, by whole threadgroups.
-func checkTails(k *plan.Kernel) error {
-	for i := range k.Tails {
-		t := &k.Tails[i]
-		if err := checkTail(k, t); err != nil {
-			return fmt.Errorf("tail %d: %w", i, err)
+func checkLastBlocks(k *plan.Kernel) error {
+	for i := range k.LastBlocks {
+		t := &k.LastBlocks[i]
+		if err := checkLastBlock(k, t); err != nil {
+			return fmt.Errorf("last-block part %d: %w", i, err)
 		}
-		if slices.ContainsFunc(k.Tails[:i], func(other plan.Tail) bool { return other.After == t.After || other.Counters == t.Counters }) {
-			return fmt.Errorf("tail %d: part %d has two, or they share counters", i, t.After)
+		if slices.ContainsFunc(k.LastBlocks[:i], func(other plan.LastBlock) bool { return other.After == t.After || other.Counters == t.Counters }) {
+			return fmt.Errorf("last-block part %d: part %d has two, or they share counters", i, t.After)
 		}
 	}
 	return nil
 }
 
-// turns is a tail's part as the limits on rows see it: its threadgroup takes them in turns.
+// turns is a last-block part as the limits on rows see it: its threadgroup takes them in turns.
 func turns(p plan.Part) plan.Part {
 	if m, ok := p.(*plan.MatVec); ok {
 		one := *m
@@ -33,7 +33,7 @@ func turns(p plan.Part) plan.Part {
 	return p
 }
 
-func checkTail(k *plan.Kernel, t *plan.Tail) error {
+func checkLastBlock(k *plan.Kernel, t *plan.LastBlock) error {
 	if t.Part == nil || t.After < 0 || t.After >= len(k.Parts) {
 		return fmt.Errorf("behind part %d of %d", t.After, len(k.Parts))
 	}
@@ -52,7 +52,7 @@ func checkTail(k *plan.Kernel, t *plan.Tail) error {
 	if after.Rows%max(groups, 1) != 0 || groups > 1 && made%after.RowsPerGroup != 0 {
 		return fmt.Errorf("%d groups of %d rows, %d per threadgroup; expected whole threadgroups for each", groups, after.Rows, after.RowsPerGroup)
 	}
-	inputs, end, stride, err := tailReads(t.Part, made)
+	inputs, end, stride, err := lastBlockReads(t.Part, made)
 	if err != nil {
 		return err
 	}
@@ -67,9 +67,9 @@ func checkTail(k *plan.Kernel, t *plan.Tail) error {
 	return nil
 }
 
-// tailReads lists the inputs of a tail's part, where they end within a group, and the
+// lastBlockReads lists the inputs of a last-block part, where they end within a group, and the
 // distance of two groups; a part with only one has that of its row.
-func tailReads(p plan.Part, row int) (inputs []plan.Vec, end, stride int, err error) {
+func lastBlockReads(p plan.Part, row int) (inputs []plan.Vec, end, stride int, err error) {
 	switch p := p.(type) {
 	case *plan.MatVec:
 		if p.Norm != nil || p.NormApply != nil || p.Combine != nil || p.Up >= 0 || p.SquaredReLU || p.Rope != nil || p.Add >= 0 || p.NormPartial != nil || p.SplitK > 1 ||
@@ -80,5 +80,5 @@ func tailReads(p plan.Part, row int) (inputs []plan.Vec, end, stride int, err er
 	case *plan.StoreKV:
 		return []plan.Vec{p.Lat, p.KPe}, max(p.Lat.Offset+p.LatDim, p.KPe.Offset+p.PeDim), row, nil
 	}
-	return nil, 0, 0, fmt.Errorf("no template for a %T as a tail", p)
+	return nil, 0, 0, fmt.Errorf("no template for a %T as a last-block part", p)
 }

@@ -15,32 +15,32 @@ import (
 	"mla/runtime/quant"
 )
 
-// alone is a bundle of the first kernel with tails of b, with some of its variants.
+// alone is a bundle of the first kernel with last-block parts of b, with some of its variants.
 func alone(t *testing.T, b *plan.Bundle, variants func(*plan.Kernel) []plan.Variant) *plan.Bundle {
 	t.Helper()
 	for _, d := range b.Decode {
 		k := b.Kernels[d.Kernel]
-		if len(k.Tails) == 0 {
+		if len(k.LastBlocks) == 0 {
 			continue
 		}
 		one := *b
 		k.Variants, d.Kernel = variants(&k), 0
 		one.Kernels, one.Decode, one.Head, one.Sample = []plan.Kernel{k}, []plan.Dispatch{d}, 1, nil
-		source, err := msl.Print(&one, "// tails")
+		source, err := msl.Print(&one, "// last-block parts")
 		if err != nil {
 			t.Fatal(err)
 		}
 		one.Source = source
 		return &one
 	}
-	t.Fatalf("bundle %s: no kernel has a tail", b.Name)
+	t.Fatalf("bundle %s: no kernel has a last-block part", b.Name)
 	return nil
 }
 
-// TestBrokenTails makes the mistakes that a handover between threadgroups is prone to.
+// TestBrokenLastBlocks makes the mistakes that a handover between threadgroups is prone to.
 // The executor's races or its delayed stores, or the comparison with the twin, which
 // covers the counters, find each.
-func TestBrokenTails(t *testing.T) {
+func TestBrokenLastBlocks(t *testing.T) {
 	const fence = "atomic_thread_fence(mem_flags::mem_device, FENCE_ORDER, thread_scope_device);\n"
 	const barrier = "threadgroup_barrier(mem_flags::mem_device | mem_flags::mem_threadgroup);\n"
 	arrive := "    const bool last = "
@@ -62,7 +62,7 @@ func TestBrokenTails(t *testing.T) {
 	}
 	var tiny *plan.Bundle
 	for _, b := range generated.Bundles() {
-		if b.Name == "yoututinytails" {
+		if b.Name == "yoututinylastblock" {
 			tiny = b
 		}
 	}
@@ -89,13 +89,13 @@ func TestBrokenTails(t *testing.T) {
 	}
 }
 
-// TestTailFormats runs tails on all formats and both types of activations.
-func TestTailFormats(t *testing.T) {
+// TestLastBlockFormats runs last-block parts on all formats and both types of activations.
+func TestLastBlockFormats(t *testing.T) {
 	for _, act := range spec.Activations {
 		t.Run(act, func(t *testing.T) {
 			t.Parallel()
 			s := spectest.Random(1)
-			s.Activations, s.Tuning.Tails = act, true
+			s.Activations, s.Tuning.LastBlocks = act, true
 			s.Model.NumAttentionHeads, s.Model.QLoraRank, s.Model.QKNopeHeadDim, s.Model.KVLoraRank = 3, 256, 256, 40
 			b, err := gen.Compile(s, nil)
 			if err != nil {

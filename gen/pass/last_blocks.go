@@ -7,16 +7,16 @@ import (
 	"mla/gen/ir"
 )
 
-// tails moves a launch into the one before it where each of its parts needs no more
+// lastBlocks moves a launch into the one before it where each of its parts needs no more
 // than what one part there makes: the threadgroup that finishes the last rows of a
 // head goes on with that head's queries into the latent space, the one that finishes
 // the last row of the latent writes the cache row. A dispatch costs more than the
 // work of these, and the trip through memory becomes one through the cache.
-func tails(p *ir.Program) error {
-	if !p.Spec.Tuning.Tails {
+func lastBlocks(p *ir.Program) error {
+	if !p.Spec.Tuning.LastBlocks {
 		return nil
 	}
-	t := tailer{p: p, counters: map[string]*ir.Value{}}
+	t := lastBlocker{p: p, counters: map[string]*ir.Value{}}
 	err := eachLayer(p, func(m *merger) {
 		for i := 1; i < len(m.launches); i++ {
 			if before := m.launches[i-1]; len(before.Parts) > 0 {
@@ -30,49 +30,49 @@ func tails(p *ir.Program) error {
 	return t.err
 }
 
-type tailer struct {
+type lastBlocker struct {
 	p        *ir.Program
 	counters map[string]*ir.Value // by part and number of groups
 	err      error
 }
 
-// launch makes the parts of s tails of those of before, all or none.
-func (t *tailer) launch(uses *ir.Uses, before, s *ir.Launch) {
-	var found []*ir.Tail
+// launch makes the parts of s last-block parts of those of before, all or none.
+func (t *lastBlocker) launch(uses *ir.Uses, before, s *ir.Launch) {
+	var found []*ir.LastBlock
 	taken := map[*ir.Part]bool{}
 	for _, part := range s.Parts {
-		tail := tailOf(uses, before, part)
-		if tail == nil || taken[tail.After] {
+		lastBlock := lastBlockOf(uses, before, part)
+		if lastBlock == nil || taken[lastBlock.After] {
 			return
 		}
-		taken[tail.After] = true
-		found = append(found, tail)
+		taken[lastBlock.After] = true
+		found = append(found, lastBlock)
 	}
 	for i, part := range s.Parts {
-		part.Ops[0].Note("tails: the last threadgroup of %s goes on with it: a dispatch costs more than this work", found[i].After.Name())
-		part.Tail = found[i]
-		part.Tail.Counters = t.countersOf(part)
+		part.Ops[0].Note("last_blocks: the last threadgroup of %s goes on with it: a dispatch costs more than this work", found[i].After.Name())
+		part.LastBlock = found[i]
+		part.LastBlock.Counters = t.countersOf(part)
 	}
 	before.Parts = append(before.Parts, s.Parts...)
 	s.Parts = nil
 	t.check(before)
 }
 
-// tailOf says how part can be a tail in launch before; nil if it cannot.
-func tailOf(uses *ir.Uses, before *ir.Launch, part *ir.Part) *ir.Tail {
+// lastBlockOf says how part can be a last-block part in launch before; nil if it cannot.
+func lastBlockOf(uses *ir.Uses, before *ir.Launch, part *ir.Part) *ir.LastBlock {
 	after := maker(uses, part)
-	if after == nil || after.Tail != nil || !slices.Contains(before.Parts, after) || !makesRows(after) {
+	if after == nil || after.LastBlock != nil || !slices.Contains(before.Parts, after) || !makesRows(after) {
 		return nil
 	}
 	body := part.Ops[len(part.Ops)-1]
 	switch {
 	case body.Kind == ir.StoreKV:
-		return &ir.Tail{After: after, Groups: 1}
+		return &ir.LastBlock{After: after, Groups: 1}
 	case body.Kind == ir.MatVec && len(part.Ops) == 1:
 		// Entry b reads within the b-th of as many groups of rows as there are entries.
 		in := body.In[0]
 		if in.Off+in.Len <= in.Stride && in.Stride*body.Batch == in.V.Len {
-			return &ir.Tail{After: after, Groups: body.Batch}
+			return &ir.LastBlock{After: after, Groups: body.Batch}
 		}
 	}
 	return nil
@@ -102,12 +102,12 @@ func makesRows(part *ir.Part) bool {
 	return op != nil && op.Batch == 1 && part.Find(ir.ExpertsMatVec) == nil && part.Find(ir.SwiGLU) == nil
 }
 
-// countersOf are a tail's counters. Layers share them: before a dispatch of the next
+// countersOf are a last-block part's counters. Layers share them: before a dispatch of the next
 // layer counts, that of this one has ended and left zeros.
-func (t *tailer) countersOf(part *ir.Part) *ir.Value {
-	key := fmt.Sprint(part.Name(), part.Tail.Groups)
+func (t *lastBlocker) countersOf(part *ir.Part) *ir.Value {
+	key := fmt.Sprint(part.Name(), part.LastBlock.Groups)
 	if t.counters[key] == nil {
-		v := t.p.NewValue(part.Name()+"_arrived", -1, part.Tail.Groups)
+		v := t.p.NewValue(part.Name()+"_arrived", -1, part.LastBlock.Groups)
 		v.Class, v.Offset = ir.Counters, t.p.CounterBytes
 		t.p.CounterBytes += aligned(int64(4 * v.Len))
 		t.counters[key] = v
@@ -116,16 +116,16 @@ func (t *tailer) countersOf(part *ir.Part) *ir.Value {
 }
 
 // check wants threadgroups that make rows of one group only.
-func (t *tailer) check(s *ir.Launch) {
+func (t *lastBlocker) check(s *ir.Launch) {
 	shape := t.p.Shape(s)
 	rows := shape.RowsPerSimdgroup * shape.Simdgroups / shape.SplitK
 	for _, part := range s.Parts {
-		if part.Tail == nil || part.Tail.Groups == 1 || t.err != nil {
+		if part.LastBlock == nil || part.LastBlock.Groups == 1 || t.err != nil {
 			continue
 		}
-		made := part.Tail.After.Find(ir.MatVec).Out[0].Len / part.Tail.Groups
+		made := part.LastBlock.After.Find(ir.MatVec).Out[0].Len / part.LastBlock.Groups
 		if made%rows != 0 {
-			t.err = fmt.Errorf("kernel %s: threadgroups of %d rows cut the %d rows that %s waits for; with tuning.tails, rows_per_simdgroup * simdgroups / split_k divides them",
+			t.err = fmt.Errorf("kernel %s: threadgroups of %d rows cut the %d rows that %s waits for; with tuning.last_blocks, rows_per_simdgroup * simdgroups / split_k divides them",
 				s.Name(), rows, made, part.Name())
 		}
 	}
