@@ -2,11 +2,6 @@ package ir
 
 import "regexp"
 
-// letters spell a part: one letter per op.
-var letters = [...]byte{Embed: 'e', RMSNorm: 'N', MatVec: 'M', Rope: 'R', StoreKV: 'S', Expand: 'x', Attention: 'a', LatentAttn: 'l',
-	AttendSplit: 'L', Combine: 'C', SwiGLU: 'G', Add: 'A', Scores: 'p', TopK: 't', RouteWeights: 'w', ExpertsMatVec: 'E', WeightedSum: 'W',
-	NormPartial: 'H', NormApply: 'K', SquaredReLU: 'Q', GroupExperts: 'g'}
-
 // compositions lists what one kernel part can do: prologue, body, epilogue.
 var compositions = regexp.MustCompile("^(" +
 	"[NK]?M(R|Q|A?H?)" + // norm, mat-vec, then rope, squared ReLU, or residual and the next norm's input
@@ -25,7 +20,7 @@ var compositions = regexp.MustCompile("^(" +
 func (p *Part) Signature() string {
 	s := make([]byte, len(p.Ops))
 	for i, op := range p.Ops {
-		s[i] = letters[op.Kind]
+		s[i] = kinds[op.Kind].letter
 	}
 	return string(s)
 }

@@ -62,39 +62,6 @@ type LastBlock struct {
 	Counters *Value // [Groups]
 }
 
-// Kind is the formula that an op computes.
-type Kind uint8
-
-// The kinds. Shapes are those of one token; h runs over heads, i over selected experts.
-const (
-	Embed         Kind = iota // out = W[token]
-	RMSNorm                   // out = in / sqrt(mean(in²)+eps) * W
-	MatVec                    // out_b = W_b in_b
-	Rope                      // rotates the last dims of each head by the position (interleaved pairs)
-	StoreKV                   // cache[pos] = [lat | k_pe]
-	Expand                    // out[j]_h = Wᵀ_h (keys) or W_h (values) lat_j for every cached row j
-	Attention                 // softmax(scale (q_nope·k_j + q_pe·k_pe_j)) v_j with expanded keys and values
-	LatentAttn                // the same on the latent cache: softmax(scale (q_abs·lat_j + q_pe·k_pe_j)) lat_j
-	AttendSplit               // LatentAttn over splits of the cache: their results, maxima, denominators
-	Combine                   // merges the splits exactly
-	SwiGLU                    // out = silu(gate) * up
-	Add                       // out = a + b
-	Scores                    // softmax or sigmoid of the router's logits
-	TopK                      // indices of the selected experts
-	RouteWeights              // routing weights of the selected experts
-	ExpertsMatVec             // out_i = W_{e_i} in_i
-	WeightedSum               // out = Σ_i w_i in_i
-	NormPartial               // ready = in * W, squares_g = Σ in² over the g-th Group elements
-	NormApply                 // out = ready / sqrt(Σ squares / n + eps): with NormPartial, an RMSNorm
-	SquaredReLU               // out = max(0, in)²
-	GroupExperts              // starts, members: what all rows have selected, by expert; see plan.Grouping
-)
-
-var kindNames = [...]string{"embed", "rms_norm", "mat_vec", "rope", "store_kv", "expand", "attention", "latent_attention",
-	"attend_split", "combine", "swiglu", "add", "scores", "top_k", "route_weights", "experts_mat_vec", "weighted_sum", "norm_partial", "norm_apply", "squared_relu", "group_experts"}
-
-func (k Kind) String() string { return kindNames[k] }
-
 // Op is one formula. Which fields it uses depends on Kind.
 type Op struct {
 	Kind Kind

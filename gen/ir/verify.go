@@ -74,7 +74,7 @@ type verifier struct {
 }
 
 func (v *verifier) op(p *Program, s *Launch, part *Part, op *Op) error {
-	if err := arity(op); err != nil {
+	if err := operands(op); err != nil {
 		return err
 	}
 	for _, r := range op.In {
@@ -130,17 +130,9 @@ func batchOf(op *Op, r Ref) int {
 	return 1
 }
 
-// arities is how many inputs and outputs each kind takes, and how many weights
-// at least and at most.
-var arities = [...]struct{ in, out, minW, maxW int }{
-	Embed: {0, 1, 1, 1}, RMSNorm: {1, 1, 1, 1}, MatVec: {1, 1, 1, 1}, Rope: {1, 1, 0, 0}, StoreKV: {2, 1, 0, 0},
-	Expand: {1, 1, 1, 1}, Attention: {5, 1, 0, 0}, LatentAttn: {3, 1, 0, 0}, AttendSplit: {3, 2, 0, 0}, Combine: {2, 1, 0, 0},
-	SwiGLU: {2, 1, 0, 0}, Add: {2, 1, 0, 0}, Scores: {1, 1, 0, 0}, TopK: {1, 1, 0, 1}, RouteWeights: {2, 1, 0, 0},
-	ExpertsMatVec: {2, 1, 1, 1}, GroupExperts: {1, 2, 0, 0}, WeightedSum: {2, 1, 0, 0}, NormPartial: {1, 2, 1, 1}, NormApply: {2, 1, 0, 0}, SquaredReLU: {1, 1, 0, 0},
-}
-
-func arity(op *Op) error {
-	a := arities[op.Kind]
+// operands checks how many an op has.
+func operands(op *Op) error {
+	a := kinds[op.Kind].arity
 	if op.Grouped() {
 		a.in++
 	}

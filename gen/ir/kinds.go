@@ -1,0 +1,69 @@
+package ir
+
+// Kind is the formula that an op computes.
+type Kind uint8
+
+// The kinds. Shapes are those of one token; h runs over heads, i over selected experts.
+const (
+	Embed         Kind = iota // out = W[token]
+	RMSNorm                   // out = in / sqrt(mean(in²)+eps) * W
+	MatVec                    // out_b = W_b in_b
+	Rope                      // rotates the last dims of each head by the position (interleaved pairs)
+	StoreKV                   // cache[pos] = [lat | k_pe]
+	Expand                    // out[j]_h = Wᵀ_h (keys) or W_h (values) lat_j for every cached row j
+	Attention                 // softmax(scale (q_nope·k_j + q_pe·k_pe_j)) v_j with expanded keys and values
+	LatentAttn                // the same on the latent cache: softmax(scale (q_abs·lat_j + q_pe·k_pe_j)) lat_j
+	AttendSplit               // LatentAttn over splits of the cache: their results, maxima, denominators
+	Combine                   // merges the splits exactly
+	SwiGLU                    // out = silu(gate) * up
+	Add                       // out = a + b
+	Scores                    // softmax or sigmoid of the router's logits
+	TopK                      // indices of the selected experts
+	RouteWeights              // routing weights of the selected experts
+	ExpertsMatVec             // out_i = W_{e_i} in_i
+	WeightedSum               // out = Σ_i w_i in_i
+	NormPartial               // ready = in * W, squares_g = Σ in² over the g-th Group elements
+	NormApply                 // out = ready / sqrt(Σ squares / n + eps): with NormPartial, an RMSNorm
+	SquaredReLU               // out = max(0, in)²
+	GroupExperts              // starts, members: what all rows have selected, by expert; see plan.Grouping
+)
+
+// kind is what else there is to know of one.
+type kind struct {
+	name   string // in dumps
+	letter byte   // in signatures of parts
+	does   string // in the comment above a kernel
+	arity
+}
+
+// arity is how many inputs and outputs a kind takes, and how many weights at least and at most.
+type arity struct{ in, out, minW, maxW int }
+
+var kinds = [...]kind{
+	Embed:         {"embed", 'e', "reads the token's embedding row", arity{0, 1, 1, 1}},
+	RMSNorm:       {"rms_norm", 'N', "normalises its input itself", arity{1, 1, 1, 1}},
+	MatVec:        {"mat_vec", 'M', "multiplies", arity{1, 1, 1, 1}},
+	Rope:          {"rope", 'R', "rotates by the position", arity{1, 1, 0, 0}},
+	StoreKV:       {"store_kv", 'S', "writes the new latent cache row", arity{2, 1, 0, 0}},
+	Expand:        {"expand", 'x', "makes keys or values of all heads of the latent cache rows that are attended to, which cost many queries less than the latent rows", arity{1, 1, 1, 1}},
+	Attention:     {"attention", 'a', "attends with each head of some rows to its expanded keys and values", arity{5, 1, 0, 0}},
+	LatentAttn:    {"latent_attention", 'l', "attends to the latent cache for all heads of some rows", arity{3, 1, 0, 0}},
+	AttendSplit:   {"attend_split", 'L', "attends over one split of the latent cache for all heads", arity{3, 2, 0, 0}},
+	Combine:       {"combine", 'C', "merges the attention splits", arity{2, 1, 0, 0}},
+	SwiGLU:        {"swiglu", 'G', "applies SwiGLU in registers", arity{2, 1, 0, 0}},
+	Add:           {"add", 'A', "adds the residual", arity{2, 1, 0, 0}},
+	Scores:        {"scores", 'p', "scores the experts", arity{1, 1, 0, 0}},
+	TopK:          {"top_k", 't', "selects them again in every threadgroup", arity{1, 1, 0, 1}},
+	RouteWeights:  {"route_weights", 'w', "hands their weights on", arity{2, 1, 0, 0}},
+	ExpertsMatVec: {"experts_mat_vec", 'E', "multiplies by the selected experts", arity{2, 1, 1, 1}},
+	WeightedSum:   {"weighted_sum", 'W', "sums the experts with their weights", arity{2, 1, 0, 0}},
+	NormPartial:   {"norm_partial", 'H', "makes the next norm's partial sums", arity{1, 2, 1, 1}},
+	NormApply:     {"norm_apply", 'K', "finishes the norm of its input", arity{2, 1, 0, 0}},
+	SquaredReLU:   {"squared_relu", 'Q', "squares what is positive", arity{1, 1, 0, 0}},
+	GroupExperts:  {"group_experts", 'g', "lists by expert what all rows have selected", arity{1, 2, 0, 0}},
+}
+
+func (k Kind) String() string { return kinds[k].name }
+
+// Does says what an op of this kind does in a kernel.
+func (k Kind) Does() string { return kinds[k].does }
