@@ -46,7 +46,7 @@ func (v *specFlags) load(command string) (*spec.Spec, error) {
 type describeFlags struct {
 	specFlags
 	profile, html, kernels string
-	depth                  int
+	depth, width           int
 	json                   bool
 }
 
@@ -55,10 +55,11 @@ func newDescribe() *cobra.Command {
 	c := command("describe SPEC", "what a token takes: kernels, bytes, barriers, prediction", d.run)
 	c.Args = func(c *cobra.Command, args []string) error { return noArgs(c, d.argument(args)) }
 	c.ValidArgsFunction = completesSpecs
-	c.Long = "Prints the dispatches of a token with their bytes and operations, the registers that\nattention is estimated to hold, and what the time model predicts for Apple GPUs."
+	c.Long = "Prints the dispatches of a token, or of several rows, with their bytes and operations, what\neach of the spec's sequences takes, the registers that attention is estimated to hold, and\nwhat the time model predicts for Apple GPUs."
 	d.add(c)
 	c.Flags().StringVar(&d.profile, "quant", "", "`name` of one of the spec's quant profiles (default: the first)")
 	c.Flags().IntVar(&d.depth, "depth", 0, "`tokens` in the context before")
+	c.Flags().IntVar(&d.width, "width", 1, "list the dispatches of a replay of so many `rows`")
 	c.Flags().BoolVar(&d.json, "json", false, "the same as JSON")
 	c.Flags().StringVar(&d.html, "html", "", "write a `page` that shows a token as a timeline")
 	c.Flags().StringVar(&d.kernels, "kernels", "", "with -html: a `file` that mlarun bench -kernels -o json wrote, for measured times")
@@ -76,6 +77,8 @@ func (d *describeFlags) run(stdout, _ io.Writer) error {
 		return fmt.Errorf("%w: -depth %d is outside the context of %d", errUsage, d.depth, s.Model.MaxPositionEmbeddings)
 	case d.kernels != "" && d.html == "":
 		return fmt.Errorf("%w: -kernels goes with -html", errUsage)
+	case d.html != "" && d.width != 1:
+		return fmt.Errorf("%w: -html shows a token, not a replay of -width %d", errUsage, d.width)
 	}
 	b, err := gen.Compile(s, nil)
 	if err != nil {
@@ -84,7 +87,11 @@ func (d *describeFlags) run(stdout, _ io.Writer) error {
 	names := []string{}
 	for i, p := range b.Profiles {
 		if d.profile == "" || p.Name == d.profile {
-			return d.print(describe.Make(b, i, d.depth), stdout)
+			r, err := describe.Make(b, i, d.depth, d.width)
+			if err != nil {
+				return fmt.Errorf("%w: %w", errUsage, err)
+			}
+			return d.print(r, stdout)
 		}
 		names = append(names, p.Name)
 	}

@@ -2,11 +2,14 @@ package describe_test
 
 import (
 	"math"
+	"slices"
+	"strings"
 	"testing"
 
 	"mla/gen"
 	"mla/gen/describe"
 	"mla/gen/spec"
+	"mla/runtime/plan"
 )
 
 // The model of gen/lower/testdata/small.yaml: hidden 64, 2 layers (dense,
@@ -31,7 +34,7 @@ func TestCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for depth, splits := range []int64{1, 1, 2, 2, 3, 3, 4, 4, 3, 3} { // at most 4 splits of whole tiles of 2 rows
-		r, rows := describe.Make(b, 0, depth), int64(depth)+1
+		r, rows := describe.Must(t, b, 0, depth), int64(depth)+1
 		if want := int64(4 * (matElems + 64)); r.WeightBytesPerToken != want { // and one row of the embedding
 			t.Errorf("%d weight bytes, want %d", r.WeightBytesPerToken, want)
 		}
@@ -56,5 +59,42 @@ func TestCounts(t *testing.T) {
 		if got := 1e6 / r.Predictions[0].CeilingTokSec; math.Abs(got-want) > 1e-12*want {
 			t.Errorf("depth %d: ceiling of %g µs on %s, want %g", depth, got, r.Predictions[0].Device, want)
 		}
+	}
+}
+
+// TestWidths: a replay of several rows reads each matrix once, of experts as many as the rows select on
+// average, and multiplies by it for every row.
+func TestWidths(t *testing.T) {
+	s, err := spec.Load("../lower/testdata/small.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	widths := []int{1, 4, 16, 32}
+	b, err := gen.Compile(s.WithSequences(widths...), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const expert, depth = 3 * 64 * 32, 9
+	for _, rows := range widths {
+		r, err := describe.Make(b, 0, depth, rows)
+		if err != nil || r.Rows != rows {
+			t.Fatal(r, err)
+		}
+		distinct := 2.0
+		if rows > 1 {
+			distinct = 8 * (1 - math.Pow(1-2./8, float64(rows)))
+		}
+		i := slices.Index(widths, rows)
+		w, want := r.Widths[i], 4*(float64(matElems-2*expert)+distinct*expert+64*float64(rows))
+		// The rows of each matrix are whole.
+		if math.Abs(float64(w.WeightBytes)-want) > 4*3*64 || w.Rows != rows || w.Dispatches != len(r.Dispatches) {
+			t.Errorf("%d rows: %+v; want %.0f weight bytes, %d dispatches", rows, w, want, len(r.Dispatches))
+		}
+		if flops := int64(rows) * (2*matElems + 2*2*2*(64+16+64)*(depth+1)); rows <= plan.MaxWanted && w.Flops != flops {
+			t.Errorf("%d rows: %d flop, want %d", rows, w.Flops, flops)
+		}
+	}
+	if _, err := describe.Make(b, 0, 0, 5); err == nil || !strings.Contains(err.Error(), "no sequence of 5 rows; it has those of [1 4 16 32]") {
+		t.Error(err)
 	}
 }

@@ -1,15 +1,18 @@
-// Package describe reports what a bundle does per token: every dispatch with
-// its bytes and operations, the totals, and what they predict for a device.
+// Package describe reports what a bundle does per token, and per replay of several rows: every
+// dispatch with its bytes and operations, the totals, and what they predict for a device.
 package describe
 
 import (
+	"fmt"
+	"math"
 	"slices"
 
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )
 
-// Report is one token's work under one quant profile, with an f16 cache.
+// Report is one token's work under one quant profile, with an f16 cache. Where Rows is more than
+// one, Dispatches are those of a replay of so many, each of which has Depth tokens before it.
 type Report struct {
 	Bundle                 string       `json:"bundle"`
 	Act                    string       `json:"act"` // activations, f32 or f16
@@ -20,7 +23,9 @@ type Report struct {
 	WeightBytesPerToken    int64        `json:"weight_bytes_per_token"`
 	KVBytesPerContextToken int64        `json:"kv_bytes_per_context_token"`
 	FlopsPerToken          int64        `json:"flops_per_token"`
+	Rows                   int          `json:"rows"`
 	Dispatches             []Dispatch   `json:"dispatches"`
+	Widths                 []Width      `json:"widths"`
 	Kernels                []Kernel     `json:"kernels"`
 	Attention              []Attention  `json:"attention"`
 	Predictions            []Prediction `json:"predictions"`
@@ -53,28 +58,69 @@ type Kernel struct {
 // cacheType is what the report counts the latent cache as.
 const cacheType = quant.F16
 
-// Make reports on profile number pi of a bundle at depth cached positions.
-func Make(b *plan.Bundle, pi, depth int) *Report {
-	p := &b.Profiles[pi]
-	r := &Report{Bundle: b.Name, Act: b.Act(), Profile: p.Name, Depth: depth, DispatchesPerToken: len(b.Decode)}
+// Width sums up what a replay of so many rows takes.
+type Width struct {
+	Rows         int   `json:"rows"`
+	Dispatches   int   `json:"dispatches"`
+	Barriers     int   `json:"barriers"`
+	WeightBytes  int64 `json:"weight_bytes"` // of experts as many as so many rows select on average
+	BytesRead    int64 `json:"bytes_read"`
+	BytesWritten int64 `json:"bytes_written"`
+	Flops        int64 `json:"flops"`
+	ArenaBytes   int64 `json:"arena_bytes"` // activations
+
+	list []Dispatch
+}
+
+// Make reports on profile number pi of a bundle at depth cached positions. It lists the dispatches of
+// a replay of so many rows; there is an error if the bundle has no such sequence.
+func Make(b *plan.Bundle, pi, depth, rows int) (*Report, error) {
+	r := &Report{Bundle: b.Name, Act: b.Act(), Profile: b.Profiles[pi].Name, Depth: depth, Rows: rows, DispatchesPerToken: len(b.Decode)}
 	r.KVBytesPerContextToken = int64(b.Model.NumHiddenLayers*b.Model.CacheDim()) * 2
-	for i := range b.Decode {
-		c := counter{b: b, d: &b.Decode[i], k: &b.Kernels[b.Decode[i].Kernel], profile: p, rows: int64(depth) + 1}
-		row := c.count()
-		row.Step = i
-		r.Dispatches = append(r.Dispatches, row)
-		if k := (Kernel{c.k.Name, c.k.Doc}); !slices.Contains(r.Kernels, k) {
-			r.Kernels = append(r.Kernels, k)
-		}
-		r.WeightBytesPerToken += row.WeightBytes
-		r.FlopsPerToken += row.Flops
-		if row.Barrier {
-			r.BarriersPerToken++
+	var have []int
+	for _, q := range b.Sequences() {
+		w := sumUp(b, &q, pi, depth)
+		r.Widths, have = append(r.Widths, w), append(have, q.Width)
+		if q.Width == rows {
+			r.Dispatches, r.Kernels = w.list, kernels(b, q.Dispatches)
 		}
 	}
-	r.Attention = attention(b)
+	if r.Dispatches == nil {
+		return nil, fmt.Errorf("%s has no sequence of %d rows; it has those of %d", b.Name, rows, have)
+	}
+	token := &r.Widths[0]
+	r.WeightBytesPerToken, r.FlopsPerToken, r.BarriersPerToken = token.WeightBytes, token.Flops, token.Barriers
+	r.Attention = AttentionOf(b)
 	r.Predictions = predict(&b.Model, r)
-	return r
+	return r, nil
+}
+
+// sumUp counts the dispatches of a sequence.
+func sumUp(b *plan.Bundle, q *plan.Sequence, pi, depth int) Width {
+	w := Width{Rows: q.Width, Dispatches: len(q.Dispatches), ArenaBytes: q.ArenaBytes}
+	for i := range q.Dispatches {
+		d := &q.Dispatches[i]
+		c := counter{b: b, d: d, k: &b.Kernels[d.Kernel], profile: &b.Profiles[pi], rows: int64(depth) + 1}
+		row := c.count()
+		row.Step = i
+		w.list = append(w.list, row)
+		w.WeightBytes, w.BytesRead, w.BytesWritten, w.Flops = w.WeightBytes+row.WeightBytes, w.BytesRead+row.BytesRead, w.BytesWritten+row.BytesWritten, w.Flops+row.Flops
+		if row.Barrier {
+			w.Barriers++
+		}
+	}
+	return w
+}
+
+// kernels lists what runs, each once.
+func kernels(b *plan.Bundle, list []plan.Dispatch) (out []Kernel) {
+	for i := range list {
+		k := &b.Kernels[list[i].Kernel]
+		if k := (Kernel{k.Name, k.Doc}); !slices.Contains(out, k) {
+			out = append(out, k)
+		}
+	}
+	return out
 }
 
 // counter counts one dispatch.
@@ -83,8 +129,19 @@ type counter struct {
 	d       *plan.Dispatch
 	k       *plan.Kernel
 	profile *plan.Profile
-	rows    int64 // cache rows attended to, the new one included
+	rows    int64 // cache rows that each row attends to, the new one included
 	out     Dispatch
+}
+
+// width is how many rows the kernel computes.
+func (c *counter) width() int64 { return int64(max(1, c.k.Width)) }
+
+// caches is how many caches its rows attend to: of a batch each row has one, of a prompt all have the same.
+func (c *counter) caches() int64 {
+	if c.k.Width > plan.MaxBatch {
+		return 1
+	}
+	return c.width()
 }
 
 func (c *counter) count() Dispatch {
@@ -112,8 +169,8 @@ func (c *counter) slot(i int, s plan.Slot) {
 		bytes = 4 * int64(c.b.Weights[c.d.Operands[i].Index].Cols)
 	case plan.SpaceKV:
 		row := int64(c.b.Model.CacheDim()) * 2
-		if bytes = row; !s.Write {
-			bytes = row * c.rows
+		if bytes = row * c.width(); !s.Write {
+			bytes = row * c.rows * c.caches()
 			c.out.CacheBytes += bytes
 		}
 	case plan.SpaceHeads:
@@ -123,11 +180,11 @@ func (c *counter) slot(i int, s plan.Slot) {
 		}
 		bytes = size * int64(c.b.Model.HeadsPage().Elements) * int64(plan.Pages(int(c.rows)))
 	case plan.SpaceRope:
-		bytes = int64(c.b.Model.QKRopeHeadDim) * 4
+		bytes = int64(c.b.Model.QKRopeHeadDim) * 4 * c.width()
 	case plan.SpaceRow, plan.SpaceWanted:
-		bytes = 16
+		bytes = 16 * c.width()
 	case plan.SpaceLogits:
-		bytes = int64(c.b.Model.VocabSize) * 4
+		bytes = int64(c.b.Model.VocabSize) * 4 * c.width()
 	}
 	if s.Write {
 		c.out.BytesWritten += bytes
@@ -162,37 +219,52 @@ func (c *counter) splits(i int) (active, all int64) {
 
 // part adds a part's matrices and operations.
 func (c *counter) part(p plan.Part) {
+	pairs := c.rows * c.width() // of queries and cache rows
 	switch p := p.(type) {
 	case *plan.Embed:
-		c.matrix(p.W, 1, 0)
+		c.matrix(p.W, c.width(), 0)
 	case *plan.MatVec:
 		rows := int64(p.Batch) * int64(p.Rows)
-		c.matrix(p.W, rows, 1)
-		if p.Up >= 0 {
-			c.matrix(p.Up, rows, 1)
-		}
+		c.matrix(p.W, rows, rows)
+		c.matrix(p.Up, rows, rows)
 	case *plan.Experts:
-		rows := int64(p.K) * int64(p.Rows)
-		c.matrix(p.W, rows, 1)
-		if p.Up >= 0 {
-			c.matrix(p.Up, rows, 1)
-		}
+		c.experts(p.W, p.K, p.Rows)
+		c.experts(p.Up, p.K, p.Rows)
 	case *plan.ExpertsSum:
-		c.matrix(p.W, int64(p.K)*int64(p.Rows), 1)
-		if p.Shared >= 0 {
-			c.matrix(p.Shared, int64(p.Rows), 1)
-		}
+		c.experts(p.W, p.K, p.Rows)
+		c.matrix(p.Shared, int64(p.Rows), int64(p.Rows))
 	case *plan.Attend:
-		c.out.Flops += 2 * int64(p.Heads) * int64(2*p.LatDim+p.PeDim) * c.rows
+		c.out.Flops += 2 * pairs * int64(p.Heads) * int64(2*p.LatDim+p.PeDim)
+	case *plan.AttendRows:
+		c.out.Flops += 2 * pairs * int64(p.Heads) * int64(2*p.LatDim+p.PeDim)
+	case *plan.AttendHeads:
+		c.out.Flops += 2 * pairs * int64(p.Heads) * int64(p.NopeDim+p.PeDim+p.VDim)
+	case *plan.ExpandHeads: // for cached rows, not for the kernel's
+		rows := int64(p.Heads) * int64(p.Dim)
+		c.matrix(p.W, rows, 0)
+		c.out.Flops += 2 * c.rows * rows * int64(p.LatDim)
 	}
 }
 
-// matrix adds rows of a weight; each is multiplied times over.
-func (c *counter) matrix(slot int, rows, times int64) {
+// experts adds the same rows of the experts that a row selects, k of them.
+func (c *counter) experts(slot, k, rows int) {
+	all, n := float64(c.b.Model.MoE.NRoutedExperts), float64(k)
+	distinct := n
+	if c.width() > 1 { // those that some row selects, if each selects any of them alike
+		distinct = all * (1 - math.Pow(1-n/all, float64(c.width())))
+	}
+	c.matrix(slot, int64(distinct*float64(rows)), int64(k)*int64(rows))
+}
+
+// matrix adds rows of a weight, if there is one, so many of which each of the kernel's rows is multiplied by.
+func (c *counter) matrix(slot int, rows, products int64) {
+	if slot < 0 {
+		return
+	}
 	w := &c.b.Weights[c.d.Operands[slot].Index]
 	f, _ := quant.Lookup(c.typeOf(slot))
 	c.out.WeightBytes += rows * int64(w.Cols/f.BlockElems*f.BlockBytes)
-	c.out.Flops += 2 * times * rows * int64(w.Cols)
+	c.out.Flops += 2 * c.width() * products * int64(w.Cols)
 }
 
 // typeOf is the type of a typed slot under the profile.

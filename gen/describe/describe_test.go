@@ -35,7 +35,7 @@ func TestRealModels(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := describe.Make(b, profile(t, b.Name, s, "q4_0"), 0)
+		r := describe.Must(t, b, profile(t, b.Name, s, "q4_0"), 0)
 		if limit := m.dense*m.denseMax + m.moe*m.moeMax + 4; r.DispatchesPerToken > limit || r.DispatchesPerToken != len(r.Dispatches) {
 			t.Errorf("%s: %d dispatches (%d listed), at most %d are allowed", m.spec, r.DispatchesPerToken, len(r.Dispatches), limit)
 		}

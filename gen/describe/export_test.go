@@ -1,5 +1,11 @@
 package describe
 
+import (
+	"testing"
+
+	"mla/runtime/plan"
+)
+
 // Shares are those of the tiers, from small chips to large ones.
 func Shares() (dense, moe []Range) {
 	for _, t := range []*tier{&proTier, &maxTier, &ultraTier} {
@@ -10,3 +16,13 @@ func Shares() (dense, moe []Range) {
 
 // Timings are those of the page.
 func Timings(r *Report) []Timing { return r.timings() }
+
+// Must describes a token.
+func Must(t *testing.T, b *plan.Bundle, profile, depth int) *Report {
+	t.Helper()
+	r, err := Make(b, profile, depth, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}

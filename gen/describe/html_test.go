@@ -27,7 +27,7 @@ func report(t *testing.T, path string, depth int) *describe.Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return describe.Make(b, 0, depth)
+	return describe.Must(t, b, 0, depth)
 }
 
 // browsers are the names of Chromium that scripts/tools.sh looks for.

@@ -16,7 +16,7 @@ func (r *Report) JSON(w io.Writer) error {
 
 // Table writes the report for people.
 func (r *Report) Table(w io.Writer) error {
-	fmt.Fprintf(w, "%s, quant profile %s, %s activations, f16 cache, depth %d\n\n", r.Bundle, r.Profile, r.Act, r.Depth)
+	fmt.Fprintf(w, "%s, quant profile %s, %s activations, f16 cache, depth %d, replays of %d rows\n\n", r.Bundle, r.Profile, r.Act, r.Depth, r.Rows)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "step\tlayer\tkernel\tgrid\tthreads\tbarrier\tweights B\tread B\twritten B\tflop\t")
 	for _, d := range r.Dispatches {
@@ -30,12 +30,27 @@ func (r *Report) Table(w io.Writer) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
+	if err := r.widths(w); err != nil {
+		return err
+	}
 	fmt.Fprintf(w, "\nper token: %d dispatches, %d barriers, %d weight bytes, %d cache bytes per context token, %d flop\n\n",
 		r.DispatchesPerToken, r.BarriersPerToken, r.WeightBytesPerToken, r.KVBytesPerContextToken, r.FlopsPerToken)
 	if err := r.registers(w); err != nil {
 		return err
 	}
 	return r.predictions(w)
+}
+
+// widths writes what a replay of so many rows takes.
+func (r *Report) widths(w io.Writer) error {
+	fmt.Fprintln(w, "\nsequences: a replay of so many rows, of experts as many as they select on average")
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "rows\tdispatches\tbarriers\tweights B\tfor each row\tread B\twritten B\tflop\tarena B\t")
+	for _, v := range r.Widths {
+		fmt.Fprintf(t, "%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t\n", v.Rows, v.Dispatches, v.Barriers, v.WeightBytes, v.WeightBytes/int64(v.Rows),
+			v.BytesRead, v.BytesWritten, v.Flops, v.ArenaBytes)
+	}
+	return t.Flush()
 }
 
 // predictions writes the predictions and where their shares of the bandwidth are from.

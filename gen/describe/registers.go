@@ -28,8 +28,8 @@ type Attention struct {
 	Over         bool   `json:"over"` // the budget, in registers or threads
 }
 
-// attention lists all forms of every attention kernel, as each class runs it.
-func attention(b *plan.Bundle) (list []Attention) {
+// AttentionOf lists all forms of every attention kernel, as each class runs it.
+func AttentionOf(b *plan.Bundle) (list []Attention) {
 	for _, budget := range msl.Budgets {
 		if b.Class == plan.ClassNVIDIA && budget.Class != "" {
 			continue

@@ -142,7 +142,7 @@ func sameClass(all []variant) (list []string) {
 
 func registers(all []variant) (list []string) {
 	for _, v := range all {
-		for _, a := range describe.Make(v.bundle, 0, 0).Attention {
+		for _, a := range describe.AttentionOf(v.bundle) {
 			if a.Over {
 				list = append(list, fmt.Sprintf("bundle %s: the %s form of %s on a cache of %s holds %d registers a thread in %d threads; the budget of %s is %d in %d",
 					v.bundle.Name, a.Form, a.Kernel, a.Cache, a.Held, a.Threads, cmp.Or(a.Class, "any GPU"), a.Budget, a.MostThreads))
