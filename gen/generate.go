@@ -200,24 +200,18 @@ func model(s *spec.Spec) plan.Model {
 	m := &s.Model
 	out := plan.Model{
 		Architecture: s.Architecture,
-		VocabSize:    m.VocabSize, HiddenSize: m.HiddenSize, NumHiddenLayers: m.NumHiddenLayers, NumAttentionHeads: m.NumAttentionHeads,
-		QLoraRank: m.QLoraRank, KVLoraRank: m.KVLoraRank, QKNopeHeadDim: m.QKNopeHeadDim, QKRopeHeadDim: m.QKRopeHeadDim,
-		VHeadDim: m.VHeadDim, IntermediateSize: m.IntermediateSize, MaxPositionEmbeddings: m.MaxPositionEmbeddings,
-		RMSNormEps: m.RMSNormEps, TieWordEmbeddings: m.TieWordEmbeddings,
-		Rope:        plan.Rope{Theta: s.Rope.Theta, Factor: 1, AttnFactor: 1},
-		Temperature: s.Temperature,
-		Tokenizer:   s.Tokenizer, ChatTemplate: s.ChatTemplate,
+		Dims:         m.Dims,
+		Rope:         plan.Rope{Theta: s.Rope.Theta, Factor: 1, AttnFactor: 1},
+		Temperature:  s.Temperature,
+		Tokenizer:    s.Tokenizer, ChatTemplate: s.ChatTemplate,
 		NextN: s.NextN,
 	}
 	if y := s.Rope.Scaling; y != nil {
 		out.Rope = plan.Rope{Theta: s.Rope.Theta, Yarn: true, Factor: y.Factor, OriginalContext: y.OriginalMaxPositionEmbeddings,
 			MScaleAllDim: y.MScaleAllDim, AttnFactor: y.AttnFactor}
 	}
-	if e := s.MoE; e != nil {
-		out.MoE = plan.MoE{NRoutedExperts: e.NRoutedExperts, NumExpertsPerTok: e.NumExpertsPerTok, NSharedExperts: e.NSharedExperts,
-			MoEIntermediateSize: e.MoEIntermediateSize, FirstKDenseReplace: e.FirstKDenseReplace, ScoringFunc: e.ScoringFunc,
-			SelectionBias: e.SelectionBias, NormTopKProb: e.NormTopKProb, RoutedScalingFactor: e.RoutedScalingFactor,
-			NGroup: e.NGroup, TopKGroup: e.TopKGroup}
+	if s.MoE != nil {
+		out.MoE = *s.MoE
 	}
 	return out
 }

@@ -17,13 +17,14 @@ var rules = []struct {
 	{"mla/generated", []string{"mla/generated/", "mla/runtime/plan"}, "the registry only lists bundles"},
 	{"mla/runtime/quant", []string{"mla/runtime/quant"}, "formats stand alone"},
 	{"mla/runtime/plan/", []string{"mla/runtime/plan", "mla/runtime/quant"}, "what reads plans knows no device"},
-	{"mla/runtime/plan", []string{"mla/runtime/quant"}, "the plan has no logic"},
+	{"mla/runtime/hparams", nil, "what a model is stands alone"},
+	{"mla/runtime/plan", []string{"mla/runtime/hparams", "mla/runtime/quant"}, "the plan has no logic"},
 	{"mla/runtime", []string{"mla/runtime/"}, "the runtime never imports the compiler or a bundle"},
 	{"mla/gen/msl/execute", []string{"mla/sim", "mla/runtime/plan"}, "running Metal source on the CPU is for tests; it needs only the executor"},
 	{"mla/sim/replay", []string{"mla/gen/msl/execute", "mla/runtime/"}, "it replays plans with executed Metal source, on no device"},
 	{"mla/sim/mutate", []string{"mla/sim/mutate/", "mla/sim/replay", "mla/gen/msl/execute", "mla/runtime/", "mla/generated"}, "it breaks what was compiled, and runs it"},
 	{"mla/sim", nil, "the simulator stands in for Apple's software and knows nothing of the project"},
-	{"mla/gen", []string{"mla/gen", "mla/templates", "mla/runtime/plan", "mla/runtime/quant", "mla/runtime/gguf", "mla/runtime/atomicfile"},
+	{"mla/gen", []string{"mla/gen", "mla/templates", "mla/runtime/plan", "mla/runtime/quant", "mla/runtime/gguf", "mla/runtime/hparams", "mla/runtime/atomicfile"},
 		"the compiler knows formats and plans, not devices"},
 }
 

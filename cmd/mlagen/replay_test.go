@@ -31,9 +31,8 @@ func compileF32(t *testing.T, s *spec.Spec, disable []string) (*ir.Program, *pla
 	if s.Activations == "f16" {
 		act = plan.ElemF16
 	}
-	b := &plan.Bundle{Name: s.Name, Activations: act, Weights: kernel.WeightTable(p.Weights), Model: plan.Model{
-		VocabSize: m.VocabSize, HiddenSize: m.HiddenSize, NumHiddenLayers: m.NumHiddenLayers, NumAttentionHeads: m.NumAttentionHeads,
-		KVLoraRank: m.KVLoraRank, QKRopeHeadDim: m.QKRopeHeadDim, MaxPositionEmbeddings: m.MaxPositionEmbeddings}}
+	b := &plan.Bundle{Name: s.Name, Activations: act, Weights: kernel.WeightTable(p.Weights), Model: plan.Model{Dims: plan.Dims{VocabSize: m.VocabSize, HiddenSize: m.HiddenSize, NumHiddenLayers: m.NumHiddenLayers, NumAttentionHeads: m.NumAttentionHeads, KVLoraRank: m.KVLoraRank,
+		QKRopeHeadDim: m.QKRopeHeadDim, MaxPositionEmbeddings: m.MaxPositionEmbeddings}}}
 	if s.MoE != nil {
 		b.Model.MoE = plan.MoE{NRoutedExperts: s.MoE.NRoutedExperts, NumExpertsPerTok: s.MoE.NumExpertsPerTok}
 	}

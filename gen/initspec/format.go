@@ -9,6 +9,7 @@ import (
 	"mla/gen/spec"
 	"mla/gen/weights"
 	"mla/runtime/gguf"
+	"mla/runtime/hparams"
 )
 
 // writer collects lines of YAML.
@@ -62,27 +63,29 @@ func format(s *spec.Spec, source string, activations []string) ([]byte, error) {
 func (w *writer) model(m *spec.Model, title string) {
 	w.line("model:")
 	w.line("  title: %s", title)
-	w.line("  vocab_size: %d", m.VocabSize)
-	w.line("  hidden_size: %d", m.HiddenSize)
-	w.line("  num_hidden_layers: %d", m.NumHiddenLayers)
-	w.line("  num_attention_heads: %d", m.NumAttentionHeads)
-	if m.QLoraRank > 0 {
-		w.line("  q_lora_rank: %d", m.QLoraRank)
-	} else {
-		w.line("  q_lora_rank: null")
-	}
-	w.line("  kv_lora_rank: %d", m.KVLoraRank)
-	w.line("  qk_nope_head_dim: %d", m.QKNopeHeadDim)
-	w.line("  qk_rope_head_dim: %d", m.QKRopeHeadDim)
-	w.line("  v_head_dim: %d", m.VHeadDim)
-	w.line("  intermediate_size: %d", m.IntermediateSize)
-	w.line("  max_position_embeddings: %d", m.MaxPositionEmbeddings)
-	w.line("  rms_norm_eps: %s", number(m.RMSNormEps))
-	if m.TieWordEmbeddings {
-		w.line("  tie_word_embeddings: true")
-	}
+	w.parameters(&m.Dims)
 	if m.NumNextNPredictLayers > 0 {
 		w.line("  num_nextn_predict_layers: %d", m.NumNextNPredictLayers)
+	}
+}
+
+// parameters writes the fields of a *spec.Dims or *spec.MoE.
+func (w *writer) parameters(of any) {
+	for _, p := range hparams.Parameters(of) {
+		text := ""
+		switch v := p.Value.(type) {
+		case *int:
+			if text = strconv.Itoa(*v); p.Nullable && *v == 0 {
+				text = "null"
+			}
+		case *float64:
+			text = number(*v)
+		case *bool:
+			text = strconv.FormatBool(*v)
+		case *string:
+			text = *v
+		}
+		w.line("  %s: %s", p.Name, text)
 	}
 }
 
@@ -107,17 +110,7 @@ func (w *writer) rope(r *spec.Rope) {
 
 func (w *writer) experts(e *spec.MoE) {
 	w.line("\nmoe:")
-	w.line("  n_routed_experts: %d", e.NRoutedExperts)
-	w.line("  num_experts_per_tok: %d", e.NumExpertsPerTok)
-	w.line("  n_shared_experts: %d", e.NSharedExperts)
-	w.line("  moe_intermediate_size: %d", e.MoEIntermediateSize)
-	w.line("  first_k_dense_replace: %d", e.FirstKDenseReplace)
-	w.line("  scoring_func: %s", e.ScoringFunc)
-	w.line("  selection_bias: %t", e.SelectionBias)
-	w.line("  norm_topk_prob: %t", e.NormTopKProb)
-	w.line("  routed_scaling_factor: %s", number(e.RoutedScalingFactor))
-	w.line("  n_group: %d", e.NGroup)
-	w.line("  topk_group: %d", e.TopKGroup)
+	w.parameters(e)
 }
 
 func (w *writer) quant(s *spec.Spec, q *spec.Quant) {

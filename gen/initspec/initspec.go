@@ -135,19 +135,9 @@ func fromHParams(h *gguf.HParams) (*spec.Spec, error) {
 		return nil, err
 	}
 	s := &spec.Spec{Architecture: h.Architecture, Tokenizer: tokenizer, Temperature: plan.Temperature(h.Temperature)}
-	s.Model = spec.Model{
-		VocabSize: h.VocabSize, HiddenSize: h.HiddenSize, NumHiddenLayers: h.NumHiddenLayers, NumAttentionHeads: h.NumAttentionHeads,
-		QLoraRank: h.QLoraRank, KVLoraRank: h.KVLoraRank, QKNopeHeadDim: h.QKNopeHeadDim, QKRopeHeadDim: h.QKRopeHeadDim,
-		VHeadDim: h.VHeadDim, IntermediateSize: h.IntermediateSize, MaxPositionEmbeddings: h.MaxPositionEmbeddings,
-		RMSNormEps: h.RMSNormEps, TieWordEmbeddings: h.TiedEmbeddings,
-	}
+	s.Model.Dims = h.Dims
 	if h.NRoutedExperts > 0 {
-		s.MoE = &spec.MoE{
-			NRoutedExperts: h.NRoutedExperts, NumExpertsPerTok: h.NumExpertsPerTok, NSharedExperts: h.NSharedExperts,
-			MoEIntermediateSize: h.MoEIntermediateSize, FirstKDenseReplace: h.FirstKDenseReplace,
-			ScoringFunc: h.ScoringFunc, SelectionBias: h.SelectionBias, NormTopKProb: h.NormTopKProb,
-			RoutedScalingFactor: h.RoutedScalingFactor, NGroup: h.NGroup, TopKGroup: h.TopKGroup,
-		}
+		s.MoE = &h.MoE
 	}
 	s.Rope.Theta = h.RopeTheta
 	r := &h.RopeScaling

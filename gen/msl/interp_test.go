@@ -70,8 +70,9 @@ func TestInterpreter(t *testing.T) {
 // numbers of rows that are no multiple of what threadgroups take.
 func wide(activations string, moe *spec.MoE) *spec.Spec {
 	s := &spec.Spec{Name: "wide", File: "wide.yaml", Tokenizer: "glm4", ChatTemplate: "none", Activations: activations, MoE: moe}
-	s.Model = spec.Model{Title: "wide", VocabSize: 77, HiddenSize: 256, NumHiddenLayers: 1, NumAttentionHeads: 3, KVLoraRank: 256, QKNopeHeadDim: 256,
-		QKRopeHeadDim: 24, VHeadDim: 256, IntermediateSize: 256, MaxPositionEmbeddings: 64, RMSNormEps: 1e-6, TieWordEmbeddings: moe == nil}
+	s.Model = spec.Model{Title: "wide", Dims: spec.Dims{VocabSize: 77, HiddenSize: 256, NumHiddenLayers: 1, NumAttentionHeads: 3, KVLoraRank: 256,
+		QKNopeHeadDim: 256, QKRopeHeadDim: 24, VHeadDim: 256, IntermediateSize: 256, MaxPositionEmbeddings: 64,
+		RMSNormEps: 1e-6, TieWordEmbeddings: moe == nil}}
 	if moe != nil {
 		s.Model.QLoraRank = 256
 	} else {

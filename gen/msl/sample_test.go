@@ -18,7 +18,7 @@ import (
 // sampler is a bundle with nothing but a sampler.
 func sampler(t *testing.T, vocab int) *plan.Bundle {
 	t.Helper()
-	b := &plan.Bundle{Name: fmt.Sprintf("vocabulary of %d", vocab), Model: plan.Model{VocabSize: vocab}, Profiles: []plan.Profile{{}}}
+	b := &plan.Bundle{Name: fmt.Sprintf("vocabulary of %d", vocab), Model: plan.Model{Dims: plan.Dims{VocabSize: vocab}}, Profiles: []plan.Profile{{}}}
 	kernel.Sample(b)
 	kernel.Pick(b)
 	kernel.Variants(b)

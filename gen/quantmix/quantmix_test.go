@@ -144,8 +144,8 @@ func (run *dryRun) compare(t *testing.T, s *spec.Spec) map[string]bool {
 
 // mini is glm47-mini of testdata/reference: eight experts, four layers.
 func mini() *spec.Spec {
-	s := &spec.Spec{Model: spec.Model{VocabSize: 512, HiddenSize: 256, NumHiddenLayers: 4, NumAttentionHeads: 5, QLoraRank: 256,
-		KVLoraRank: 256, QKNopeHeadDim: 96, QKRopeHeadDim: 32, VHeadDim: 128, IntermediateSize: 768}}
+	s := &spec.Spec{Model: spec.Model{Dims: spec.Dims{VocabSize: 512, HiddenSize: 256, NumHiddenLayers: 4, NumAttentionHeads: 5, QLoraRank: 256,
+		KVLoraRank: 256, QKNopeHeadDim: 96, QKRopeHeadDim: 32, VHeadDim: 128, IntermediateSize: 768}}}
 	s.MoE = &spec.MoE{NRoutedExperts: 8, NumExpertsPerTok: 4, NSharedExperts: 1, MoEIntermediateSize: 256, FirstKDenseReplace: 1}
 	return s
 }

@@ -7,18 +7,14 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"mla/runtime/gguf"
+	"mla/runtime/hparams"
 	"mla/runtime/plan"
 )
 
 // Upper bounds of dimensions: far above any known model, and small enough for
 // the number of elements of any tensor to stay below 2^53.
 const (
-	maxVocab   = 1 << 24
 	maxWidth   = 1 << 20
-	maxLayers  = 512
-	maxHeads   = 1 << 10
-	maxExperts = 1 << 12
-	maxShared  = 1 << 8
 	maxContext = 1 << 30
 	maxSplits  = 1024
 	maxTile    = 1024
@@ -35,7 +31,6 @@ var (
 	Tokenizers    = []string{"deepseek-llm", "deepseek-v3", "gigachat", "glm4", "kanana2", "kimi-k2", "qwen2", "tekken", "youtu", SentencePiece}
 	ChatTemplates = []string{"glm4", "deepseek-v2", "youtu", "none", "jinja"}
 	Activations   = []string{"f32", "f16"} // plan.ActNames; the first is the default
-	scoringFuncs  = []string{"softmax", "sigmoid"}
 )
 
 // DefaultTuning is what keys missing under tuning mean. Shapes follow from the
@@ -76,23 +71,33 @@ func rootFields(s *Spec) []field {
 }
 
 func modelFields(m *Model) []field {
-	return []field{
-		text("title", &m.Title),
-		integer("vocab_size", &m.VocabSize, 1, maxVocab),
-		integer("hidden_size", &m.HiddenSize, 1, maxWidth),
-		integer("num_hidden_layers", &m.NumHiddenLayers, 1, maxLayers),
-		integer("num_attention_heads", &m.NumAttentionHeads, 1, maxHeads),
-		optional(nullable(integer("q_lora_rank", &m.QLoraRank, 0, maxWidth))),
-		integer("kv_lora_rank", &m.KVLoraRank, 1, maxWidth),
-		integer("qk_nope_head_dim", &m.QKNopeHeadDim, 1, maxWidth),
-		integer("qk_rope_head_dim", &m.QKRopeHeadDim, 1, maxWidth),
-		integer("v_head_dim", &m.VHeadDim, 1, maxWidth),
-		integer("intermediate_size", &m.IntermediateSize, 1, maxWidth),
-		integer("max_position_embeddings", &m.MaxPositionEmbeddings, 1, maxContext),
-		number("rms_norm_eps", &m.RMSNormEps, 1e-12, 0.1),
-		optional(boolean("tie_word_embeddings", &m.TieWordEmbeddings)),
-		optional(integer("num_nextn_predict_layers", &m.NumNextNPredictLayers, 0, 1)),
+	return slices.Concat([]field{text("title", &m.Title)}, parameters(&m.Dims),
+		[]field{optional(integer("num_nextn_predict_layers", &m.NumNextNPredictLayers, 0, 1))})
+}
+
+func moeFields(m *MoE) []field { return parameters(m) }
+
+// parameters are the keys of the fields of a *Dims or *MoE, as their tags say.
+func parameters(of any) (list []field) {
+	for _, p := range hparams.Parameters(of) {
+		var f field
+		switch v := p.Value.(type) {
+		case *int:
+			f = integer(p.Name, v, int(p.Lo), int(p.Hi))
+		case *float64:
+			f = number(p.Name, v, p.Lo, p.Hi)
+		case *bool:
+			f = boolean(p.Name, v)
+		case *string:
+			f = oneOf(p.Name, v, p.Names)
+		}
+		if p.Nullable {
+			f = nullable(f)
+		}
+		f.optional = p.Optional
+		list = append(list, f)
 	}
+	return list
 }
 
 func temperatureFields(t *plan.Temperature) []field {
@@ -120,22 +125,6 @@ func yarnFields(y *Yarn) []field {
 		integer("original_max_position_embeddings", &y.OriginalMaxPositionEmbeddings, 1, maxContext),
 		optional(number("mscale_all_dim", &y.MScaleAllDim, 0, 1e3)),
 		optional(number("attn_factor", &y.AttnFactor, 1e-6, 1e6)),
-	}
-}
-
-func moeFields(m *MoE) []field {
-	return []field{
-		integer("n_routed_experts", &m.NRoutedExperts, 1, maxExperts),
-		integer("num_experts_per_tok", &m.NumExpertsPerTok, 1, simdgroup),
-		integer("n_shared_experts", &m.NSharedExperts, 0, maxShared),
-		integer("moe_intermediate_size", &m.MoEIntermediateSize, 1, maxWidth),
-		integer("first_k_dense_replace", &m.FirstKDenseReplace, 0, maxLayers),
-		oneOf("scoring_func", &m.ScoringFunc, scoringFuncs),
-		optional(boolean("selection_bias", &m.SelectionBias)),
-		optional(boolean("norm_topk_prob", &m.NormTopKProb)),
-		optional(number("routed_scaling_factor", &m.RoutedScalingFactor, 0, 1e6)),
-		optional(integer("n_group", &m.NGroup, 1, maxExperts)),
-		optional(integer("topk_group", &m.TopKGroup, 1, maxExperts)),
 	}
 }
 

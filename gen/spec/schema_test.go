@@ -13,6 +13,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"mla/runtime/gguf"
+	"mla/runtime/hparams"
 	"mla/runtime/plan"
 )
 
@@ -183,7 +184,7 @@ func TestSchemaNames(t *testing.T) {
 		"properties/tokenizer":                   Tokenizers,
 		"properties/chat_template":               ChatTemplates,
 		"$defs/activations":                      Activations,
-		"properties/moe/properties/scoring_func": scoringFuncs,
+		"properties/moe/properties/scoring_func": hparams.Parameters(&MoE{}, "scoring_func")[0].Names,
 		"$defs/profile/properties/stock":         Stocks,
 	} {
 		var got []string
@@ -216,4 +217,20 @@ func at(t *testing.T, schema map[string]any, pointer string) map[string]any {
 		schema = next
 	}
 	return schema
+}
+
+// TestSchemaRanges: the schema has the ranges of hyper-parameters that their tags say.
+func TestSchemaRanges(t *testing.T) {
+	schema := readSchema(t)
+	for pointer, of := range map[string]any{"properties/model": &Dims{}, "properties/moe": &MoE{}} {
+		for _, p := range hparams.Parameters(of) {
+			if p.Lo == p.Hi {
+				continue // no number
+			}
+			value := at(t, schema, pointer+"/properties/"+p.Name)
+			if value["minimum"] != p.Lo || value["maximum"] != p.Hi {
+				t.Errorf("%s: the schema says %v to %v, the tag %g to %g", p.Name, value["minimum"], value["maximum"], p.Lo, p.Hi)
+			}
+		}
+	}
 }

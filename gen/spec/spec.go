@@ -4,6 +4,7 @@
 package spec
 
 import (
+	"mla/runtime/hparams"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )
@@ -38,20 +39,8 @@ type Spec struct {
 
 // Model holds the dimensions.
 type Model struct {
-	Title                 string // what people call it
-	VocabSize             int
-	HiddenSize            int
-	NumHiddenLayers       int
-	NumAttentionHeads     int
-	QLoraRank             int // 0 (YAML: null or 0): one q_proj
-	KVLoraRank            int
-	QKNopeHeadDim         int
-	QKRopeHeadDim         int
-	VHeadDim              int
-	IntermediateSize      int
-	MaxPositionEmbeddings int
-	RMSNormEps            float64
-	TieWordEmbeddings     bool
+	Title string // what people call it
+	Dims
 	NumNextNPredictLayers int // 1: files may have one layer more, which predicts the token after next
 }
 
@@ -69,19 +58,11 @@ type Yarn struct {
 	AttnFactor                    float64 // 1 by default
 }
 
-// MoE holds the mixture of experts.
-type MoE struct {
-	NRoutedExperts      int
-	NumExpertsPerTok    int
-	NSharedExperts      int
-	MoEIntermediateSize int
-	FirstKDenseReplace  int
-	ScoringFunc         string // "softmax" or "sigmoid"
-	SelectionBias       bool
-	NormTopKProb        bool
-	RoutedScalingFactor float64
-	NGroup, TopKGroup   int // 1 by default
-}
+// Dims and MoE are what files and bundles have too.
+type (
+	Dims = hparams.Dims
+	MoE  = hparams.MoE
+)
 
 // Quant is one quant profile that the bundle covers: a stock file type
 // ("q4_k_m", "q4_0 imatrix", …), explicit types per role, or a stock file type

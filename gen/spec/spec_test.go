@@ -28,9 +28,9 @@ func TestLoad(t *testing.T) {
 	if s.Name != "ok" || s.File != "ok.yaml" || len(s.Hash) != 64 {
 		t.Errorf("names: %q %q %q", s.Name, s.File, s.Hash)
 	}
-	wantModel := Model{Title: "Test", VocabSize: 512, HiddenSize: 256, NumHiddenLayers: 4, NumAttentionHeads: 5,
-		KVLoraRank: 256, QKNopeHeadDim: 96, QKRopeHeadDim: 32, VHeadDim: 128, IntermediateSize: 768,
-		MaxPositionEmbeddings: 4096, RMSNormEps: 1e-5}
+	wantModel := Model{Title: "Test", Dims: Dims{VocabSize: 512, HiddenSize: 256, NumHiddenLayers: 4, NumAttentionHeads: 5, KVLoraRank: 256,
+		QKNopeHeadDim: 96, QKRopeHeadDim: 32, VHeadDim: 128, IntermediateSize: 768, MaxPositionEmbeddings: 4096,
+		RMSNormEps: 1e-5}}
 	if s.Model != wantModel {
 		t.Errorf("model\n got %+v\nwant %+v", s.Model, wantModel)
 	}

@@ -14,10 +14,9 @@ import (
 func Family(seed uint64) *spec.Spec {
 	d := dice{rand.New(rand.NewPCG(seed, 3))}
 	s := &spec.Spec{Architecture: gguf.Deepseek2, Name: "family", File: "family.yaml", ChatTemplate: "none", Activations: "f32"}
-	s.Model = spec.Model{Title: "family", VocabSize: d.pick(273, 301, 384), HiddenSize: d.pick(96, 160, 256, 288, 512),
-		NumHiddenLayers: d.pick(1, 2, 3), NumAttentionHeads: d.pick(1, 2, 3, 5, 8), KVLoraRank: d.pick(32, 96, 256, 512),
-		QKNopeHeadDim: d.pick(48, 64, 96, 128), QKRopeHeadDim: d.pick(16, 24, 32, 48), VHeadDim: d.pick(32, 40, 64, 128, 256),
-		IntermediateSize: d.pick(96, 256, 352), MaxPositionEmbeddings: 64, RMSNormEps: d.float(1e-6, 1e-5)}
+	s.Model = spec.Model{Title: "family", Dims: spec.Dims{VocabSize: d.pick(273, 301, 384), HiddenSize: d.pick(96, 160, 256, 288, 512), NumHiddenLayers: d.pick(1, 2, 3), NumAttentionHeads: d.pick(1, 2, 3, 5, 8), KVLoraRank: d.pick(32, 96, 256, 512),
+		QKNopeHeadDim: d.pick(48, 64, 96, 128), QKRopeHeadDim: d.pick(16, 24, 32, 48), VHeadDim: d.pick(32, 40, 64, 128, 256), IntermediateSize: d.pick(96, 256, 352), MaxPositionEmbeddings: 64,
+		RMSNormEps: d.float(1e-6, 1e-5)}}
 	s.Rope.Theta = d.float(10000, 1000000, 1600000)
 	families[d.IntN(len(families))](d, s)
 	s.Tuning = spec.Tuning{MatVec: spec.Shape{RowsPerSimdgroup: 4, Simdgroups: 4}, Attention: spec.Attention{Splits: 32, Tile: 16, Simdgroups: 8},

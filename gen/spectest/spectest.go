@@ -20,10 +20,9 @@ func Random(seed uint64) *spec.Spec {
 	r := rand.New(rand.NewPCG(seed, 1))
 	pick := func(n ...int) int { return n[r.IntN(len(n))] }
 	s := &spec.Spec{Architecture: gguf.Deepseek2, Name: "random", File: "random.yaml", Tokenizer: "glm4", ChatTemplate: "none", Activations: "f32"}
-	s.Model = spec.Model{Title: "random", VocabSize: 64 + 16*r.IntN(3), HiddenSize: pick(64, 96, 256), NumHiddenLayers: pick(1, 2, 3),
-		NumAttentionHeads: pick(1, 2, 5), QLoraRank: pick(0, 32, 64), KVLoraRank: pick(32, 64), QKNopeHeadDim: pick(32, 64),
-		QKRopeHeadDim: pick(16, 32), VHeadDim: pick(32, 64), IntermediateSize: pick(64, 160), MaxPositionEmbeddings: 64,
-		RMSNormEps: 1e-5, TieWordEmbeddings: r.IntN(2) == 0}
+	s.Model = spec.Model{Title: "random", Dims: spec.Dims{VocabSize: 64 + 16*r.IntN(3), HiddenSize: pick(64, 96, 256), NumHiddenLayers: pick(1, 2, 3), NumAttentionHeads: pick(1, 2, 5), QLoraRank: pick(0, 32, 64),
+		KVLoraRank: pick(32, 64), QKNopeHeadDim: pick(32, 64), QKRopeHeadDim: pick(16, 32), VHeadDim: pick(32, 64), IntermediateSize: pick(64, 160),
+		MaxPositionEmbeddings: 64, RMSNormEps: 1e-5, TieWordEmbeddings: r.IntN(2) == 0}}
 	s.Rope = spec.Rope{Theta: float64(pick(10000, 1000000))}
 	if r.IntN(2) == 0 {
 		s.Rope.Scaling = &spec.Yarn{Factor: float64(pick(4, 40)), OriginalMaxPositionEmbeddings: pick(64, 4096), AttnFactor: 1,

@@ -6,6 +6,7 @@ import (
 	"mla/gen/quantmix"
 	"mla/gen/spec"
 	"mla/runtime/gguf"
+	"mla/runtime/hparams"
 )
 
 // Values of expert_gating_func.
@@ -31,6 +32,22 @@ func (l *metaList) count(key string, n int) {
 
 func (l *metaList) float(key string, x float64) {
 	l.own(key, gguf.Float32(float32(x)))
+}
+
+// parameter adds the key of a field, if it has one of its own. Converters write no key that is false.
+func (l *metaList) parameter(p *hparams.Parameter) {
+	switch v := p.Value.(type) {
+	case *int:
+		if p.Key != "" {
+			l.count(p.Key, *v)
+		}
+	case *float64:
+		l.float(p.Key, *v)
+	case *bool:
+		if p.Key != "" && *v {
+			l.own(p.Key, gguf.Bool(true))
+		}
+	}
 }
 
 // metadata lists the keys that converters write for this architecture.
@@ -69,16 +86,11 @@ func (l *metaList) model(s *spec.Spec, q *spec.Quant) {
 	if n := m.NumNextNPredictLayers; n > 0 {
 		l.count("nextn_predict_layers", n)
 	}
-	l.count("context_length", m.MaxPositionEmbeddings)
-	l.count("embedding_length", m.HiddenSize)
-	l.count("feed_forward_length", m.IntermediateSize)
-	l.count("vocab_size", m.VocabSize)
-	l.float("attention.layer_norm_rms_epsilon", m.RMSNormEps)
-	l.count("attention.head_count", m.NumAttentionHeads)
-	if !gguf.ArchitectureOf(s.Architecture).FullQuery {
-		l.count("attention.q_lora_rank", m.QLoraRank)
+	for _, p := range hparams.Parameters(&m.Dims) {
+		if p.Name != "q_lora_rank" || !gguf.ArchitectureOf(s.Architecture).FullQuery {
+			l.parameter(&p)
+		}
 	}
-	l.count("attention.kv_lora_rank", m.KVLoraRank)
 	if s.HasKVB(q) {
 		l.count("attention.head_count_kv", m.NumAttentionHeads)
 		l.count("attention.key_length", key)
@@ -93,7 +105,6 @@ func (l *metaList) model(s *spec.Spec, q *spec.Quant) {
 }
 
 func (l *metaList) rope(s *spec.Spec) {
-	l.count("rope.dimension_count", s.Model.QKRopeHeadDim)
 	l.float("rope.freq_base", s.Rope.Theta)
 	y := s.Rope.Scaling
 	if y == nil {
@@ -123,16 +134,8 @@ func (l *metaList) experts(s *spec.Spec) {
 		l.count("expert_shared_count", 0)
 		return
 	}
-	l.count("leading_dense_block_count", e.FirstKDenseReplace)
-	l.count("expert_feed_forward_length", e.MoEIntermediateSize)
-	l.count("expert_count", e.NRoutedExperts)
-	l.count("expert_used_count", e.NumExpertsPerTok)
-	l.count("expert_shared_count", e.NSharedExperts)
-	l.count("expert_group_count", e.NGroup)
-	l.count("expert_group_used_count", e.TopKGroup)
-	l.own("expert_gating_func", gguf.Uint32(gatingFuncs[e.ScoringFunc]))
-	l.float("expert_weights_scale", e.RoutedScalingFactor)
-	if e.NormTopKProb {
-		l.own("expert_weights_norm", gguf.Bool(true))
+	for _, p := range hparams.Parameters(e) {
+		l.parameter(&p)
 	}
+	l.own("expert_gating_func", gguf.Uint32(gatingFuncs[e.ScoringFunc]))
 }

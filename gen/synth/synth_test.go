@@ -73,19 +73,13 @@ func checkHParams(t *testing.T, s *spec.Spec, f *gguf.File, legacy bool) {
 		t.Fatalf("%s: %v", s.Name, err)
 	}
 	m := &s.Model
-	got := spec.Model{Title: m.Title, VocabSize: h.VocabSize, HiddenSize: h.HiddenSize, NumHiddenLayers: h.NumHiddenLayers,
-		NumAttentionHeads: h.NumAttentionHeads, QLoraRank: h.QLoraRank, KVLoraRank: h.KVLoraRank, QKNopeHeadDim: h.QKNopeHeadDim,
-		QKRopeHeadDim: h.QKRopeHeadDim, VHeadDim: h.VHeadDim, IntermediateSize: h.IntermediateSize,
-		MaxPositionEmbeddings: h.MaxPositionEmbeddings, RMSNormEps: m.RMSNormEps, TieWordEmbeddings: h.TiedEmbeddings}
-	if got != *m {
-		t.Errorf("%s: got %+v; want %+v", s.Name, got, *m)
+	got := h.Dims
+	if got.RMSNormEps = m.RMSNormEps; got != m.Dims {
+		t.Errorf("%s: got %+v; want %+v", s.Name, got, m.Dims)
 	}
 	if s.MoE != nil {
-		e := spec.MoE{NRoutedExperts: h.NRoutedExperts, NumExpertsPerTok: h.NumExpertsPerTok, NSharedExperts: h.NSharedExperts,
-			MoEIntermediateSize: h.MoEIntermediateSize, FirstKDenseReplace: h.FirstKDenseReplace, ScoringFunc: h.ScoringFunc,
-			SelectionBias: h.SelectionBias, NormTopKProb: h.NormTopKProb, RoutedScalingFactor: s.MoE.RoutedScalingFactor,
-			NGroup: h.NGroup, TopKGroup: h.TopKGroup}
-		if e != *s.MoE || float32(h.RoutedScalingFactor) != float32(s.MoE.RoutedScalingFactor) {
+		e := h.MoE
+		if e.RoutedScalingFactor = s.MoE.RoutedScalingFactor; e != *s.MoE || float32(h.RoutedScalingFactor) != float32(s.MoE.RoutedScalingFactor) {
 			t.Errorf("%s: got %+v; want %+v", s.Name, e, *s.MoE)
 		}
 	}

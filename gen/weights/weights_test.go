@@ -12,8 +12,8 @@ import (
 // small is a model in which no two dimensions are equal.
 func small() *spec.Spec {
 	s := &spec.Spec{}
-	s.Model = spec.Model{VocabSize: 1000, HiddenSize: 64, NumHiddenLayers: 3, NumAttentionHeads: 5, QLoraRank: 96, KVLoraRank: 128,
-		QKNopeHeadDim: 40, QKRopeHeadDim: 16, VHeadDim: 24, IntermediateSize: 192}
+	s.Model = spec.Model{Dims: spec.Dims{VocabSize: 1000, HiddenSize: 64, NumHiddenLayers: 3, NumAttentionHeads: 5, QLoraRank: 96,
+		KVLoraRank: 128, QKNopeHeadDim: 40, QKRopeHeadDim: 16, VHeadDim: 24, IntermediateSize: 192}}
 	s.MoE = &spec.MoE{NRoutedExperts: 7, NumExpertsPerTok: 2, NSharedExperts: 2, MoEIntermediateSize: 32, FirstKDenseReplace: 1, SelectionBias: true}
 	return s
 }

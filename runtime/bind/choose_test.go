@@ -161,7 +161,7 @@ func TestFitErrorIsShort(t *testing.T) {
 	for i := range b.Weights {
 		b.Weights[i].Types = nil
 	}
-	b.Model = plan.Model{NumHiddenLayers: 2}
+	b.Model = plan.Model{Dims: plan.Dims{NumHiddenLayers: 2}}
 	_, err := Choose(newFile().open(t), []*plan.Bundle{b}, Wish{})
 	var fit *FitError
 	if !errors.As(err, &fit) || len(fit.Mismatches) <= shownMismatches {

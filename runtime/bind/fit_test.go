@@ -91,7 +91,7 @@ func TestFitRejects(t *testing.T) {
 		{"dense", func(f *testFile, b *plan.Bundle) { b.Model.MoE = plan.MoE{} },
 			[]string{"first_k_dense_replace: found 1, expected 2", "n_routed_experts: found 3, expected 0"}},
 		{"bias", func(f *testFile, _ *plan.Bundle) { f.remove("exp_probs_b") },
-			[]string{"e_score_correction_bias: found false, expected true", `tensor "blk.1.exp_probs_b.bias" (mlp.gate.e_score_correction_bias): found no such tensor, expected dimensions [3]`}},
+			[]string{"selection_bias: found false, expected true", `tensor "blk.1.exp_probs_b.bias" (mlp.gate.e_score_correction_bias): found no such tensor, expected dimensions [3]`}},
 		{"untied", func(f *testFile, _ *plan.Bundle) { f.add("output.weight", quant.F32, hidden, vocab) },
 			[]string{"tie_word_embeddings: found false, expected true", `tensor "output.weight": found a tensor that no kernel reads`}},
 		{"missing in two layers", func(f *testFile, _ *plan.Bundle) { f.remove("attn_norm") },

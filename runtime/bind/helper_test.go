@@ -26,9 +26,9 @@ const (
 func testBundle(name string) *plan.Bundle {
 	b := &plan.Bundle{Name: name, Model: plan.Model{
 		Architecture: "deepseek2",
-		VocabSize:    vocab, HiddenSize: hidden, NumHiddenLayers: 2, NumAttentionHeads: heads,
-		KVLoraRank: latent, QKNopeHeadDim: nope, QKRopeHeadDim: rope, VHeadDim: vdim, IntermediateSize: ff,
-		MaxPositionEmbeddings: 64, RMSNormEps: 1e-6, TieWordEmbeddings: true,
+		Dims: plan.Dims{VocabSize: vocab, HiddenSize: hidden, NumHiddenLayers: 2, NumAttentionHeads: heads, KVLoraRank: latent,
+			QKNopeHeadDim: nope, QKRopeHeadDim: rope, VHeadDim: vdim, IntermediateSize: ff, MaxPositionEmbeddings: 64,
+			RMSNormEps: 1e-6, TieWordEmbeddings: true},
 		Rope: plan.Rope{Theta: 10000, Factor: 1, AttnFactor: 1},
 		MoE: plan.MoE{NRoutedExperts: experts, NumExpertsPerTok: 2, NSharedExperts: 1, MoEIntermediateSize: expertFF,
 			FirstKDenseReplace: 1, ScoringFunc: "sigmoid", SelectionBias: true, NormTopKProb: true, RoutedScalingFactor: 1.8},

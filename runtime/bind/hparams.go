@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"reflect"
+	"slices"
 	"strings"
 
 	"mla/runtime/gguf"
+	"mla/runtime/hparams"
 	"mla/runtime/plan"
 )
 
@@ -21,30 +24,21 @@ func hyperParameters(f *gguf.File, b *plan.Bundle) []Mismatch {
 	if m.NextN > 0 { // it has none of them
 		dense = h.FirstKDenseReplace
 	}
-	list := []parameter{
-		{"architecture", h.Architecture, m.Architecture},
-		{"vocab_size", h.VocabSize, m.VocabSize},
-		{"hidden_size", h.HiddenSize, m.HiddenSize},
-		{"num_hidden_layers", h.NumHiddenLayers, cmp.Or(m.NextN, m.NumHiddenLayers)},
-		{"num_attention_heads", h.NumAttentionHeads, m.NumAttentionHeads},
-		{"q_lora_rank", h.QLoraRank, m.QLoraRank},
-		{"kv_lora_rank", h.KVLoraRank, m.KVLoraRank},
-		{"qk_nope_head_dim", h.QKNopeHeadDim, m.QKNopeHeadDim},
-		{"qk_rope_head_dim", h.QKRopeHeadDim, m.QKRopeHeadDim},
-		{"v_head_dim", h.VHeadDim, m.VHeadDim},
-		{"rms_norm_eps", h.RMSNormEps, m.RMSNormEps},
-		{"temperature.scale", h.Temperature.Scale, m.Temperature.Scale},
-		{"temperature.length", h.Temperature.Length, m.Temperature.Length},
-		{"tie_word_embeddings", h.TiedEmbeddings, m.TieWordEmbeddings},
-		{"first_k_dense_replace", h.FirstKDenseReplace, dense},
-		{"n_routed_experts", h.NRoutedExperts, m.MoE.NRoutedExperts},
+	want := m.Dims
+	want.NumHiddenLayers = cmp.Or(m.NextN, m.NumHiddenLayers)
+	want.MaxPositionEmbeddings = h.MaxPositionEmbeddings // a longer context than the file's is no mistake
+	if m.NextN > 0 || h.FirstKDenseReplace == 0 {
+		want.IntermediateSize = h.IntermediateSize // no layer has it
 	}
-	if m.NextN == 0 && h.FirstKDenseReplace > 0 {
-		list = append(list, parameter{"intermediate_size", h.IntermediateSize, m.IntermediateSize})
-	}
+	list := append([]parameter{{"architecture", h.Architecture, m.Architecture}}, compared(&h.Dims, &want)...)
+	list = append(list,
+		parameter{"temperature.scale", h.Temperature.Scale, m.Temperature.Scale},
+		parameter{"temperature.length", h.Temperature.Length, m.Temperature.Length},
+		parameter{"first_k_dense_replace", h.FirstKDenseReplace, dense},
+		parameter{"n_routed_experts", h.NRoutedExperts, m.MoE.NRoutedExperts})
 	list = append(list, ropeParameters(&h, &m.Rope)...)
 	if h.NRoutedExperts > 0 && m.MoE.NRoutedExperts > 0 {
-		list = append(list, expertParameters(&h, &m.MoE)...)
+		list = append(list, expertParameters(h.MoE, m.MoE)...)
 	}
 	var out []Mismatch
 	for _, p := range list {
@@ -93,19 +87,24 @@ func scaling(r *plan.Rope) string {
 	return "none"
 }
 
-func expertParameters(h *gguf.HParams, want *plan.MoE) []parameter {
-	list := []parameter{
-		{"num_experts_per_tok", h.NumExpertsPerTok, want.NumExpertsPerTok},
-		{"n_shared_experts", h.NSharedExperts, want.NSharedExperts},
-		{"moe_intermediate_size", h.MoEIntermediateSize, want.MoEIntermediateSize},
-		{"scoring_func", h.ScoringFunc, want.ScoringFunc},
-		{"e_score_correction_bias", h.SelectionBias, want.SelectionBias},
-		{"norm_topk_prob", h.NormTopKProb, want.NormTopKProb},
-		{"routed_scaling_factor", orOne(h.RoutedScalingFactor), orOne(want.RoutedScalingFactor)},
-		{"n_group", max(h.NGroup, 1), max(want.NGroup, 1)},
+// expertParameters compares what there is to say of experts, where both have some.
+func expertParameters(found, want plan.MoE) []parameter {
+	for _, m := range []*plan.MoE{&found, &want} {
+		m.RoutedScalingFactor = orOne(m.RoutedScalingFactor)
+		if m.NGroup = max(m.NGroup, 1); found.NGroup <= 1 {
+			m.TopKGroup = 1 // it has no effect
+		}
 	}
-	if h.NGroup > 1 {
-		list = append(list, parameter{"topk_group", h.TopKGroup, want.TopKGroup})
+	return slices.DeleteFunc(compared(&found, &want), func(p parameter) bool {
+		return p.name == "n_routed_experts" || p.name == "first_k_dense_replace" // they are compared for all
+	})
+}
+
+// compared pairs the fields of two *plan.Dims or *plan.MoE.
+func compared(found, want any) (list []parameter) {
+	expected := hparams.Parameters(want)
+	for i, p := range hparams.Parameters(found) {
+		list = append(list, parameter{p.Name, reflect.ValueOf(p.Value).Elem().Interface(), reflect.ValueOf(expected[i].Value).Elem().Interface()})
 	}
 	return list
 }

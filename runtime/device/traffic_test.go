@@ -10,7 +10,7 @@ import (
 
 // TestTraffic counts by hand.
 func TestTraffic(t *testing.T) {
-	b := &plan.Bundle{Model: plan.Model{VocabSize: 100, KVLoraRank: 60, QKRopeHeadDim: 4, MoE: plan.MoE{NRoutedExperts: 16, NumExpertsPerTok: 4}}}
+	b := &plan.Bundle{Model: plan.Model{Dims: plan.Dims{VocabSize: 100, KVLoraRank: 60, QKRopeHeadDim: 4}, MoE: plan.MoE{NRoutedExperts: 16, NumExpertsPerTok: 4}}}
 	q8 := &Weight{Type: quant.Q8_0} // 34 bytes for 32 elements
 	norm := &Weight{Type: quant.F32, Bytes: 256}
 	weight, arena := plan.Slot{Elem: plan.ElemTyped}, plan.Slot{Space: plan.SpaceArena}

@@ -1,6 +1,7 @@
 package gguf
 
 import (
+	"mla/runtime/hparams"
 	"path/filepath"
 	"testing"
 )
@@ -12,24 +13,42 @@ func TestModels(t *testing.T) {
 	}
 	for name, want := range map[string]HParams{
 		"minicpm3-mini-Q4_0": {
-			Architecture: "minicpm3", VocabSize: 512, HiddenSize: 320, NumHiddenLayers: 3, NumAttentionHeads: 5,
-			QLoraRank: 128, KVLoraRank: 128, QKNopeHeadDim: 64, QKRopeHeadDim: 32, VHeadDim: 64, // of 320 / 5: no key
-			IntermediateSize: 256, FirstKDenseReplace: 3, RMSNormEps: eps(1e-5), RopeTheta: 10000, RopeScaling: plain(256),
-			MaxPositionEmbeddings: 4096, TiedEmbeddings: true, LegacyKVB: true, TokenizerModel: "llama", TokenizerPre: "default",
+			Architecture: "minicpm3",
+			// VHeadDim is 320 / 5: there is no key.
+			Dims: hparams.Dims{VocabSize: 512, HiddenSize: 320, NumHiddenLayers: 3, NumAttentionHeads: 5, QLoraRank: 128,
+				KVLoraRank: 128, QKNopeHeadDim: 64, QKRopeHeadDim: 32, VHeadDim: 64, IntermediateSize: 256,
+				RMSNormEps: eps(1e-5), MaxPositionEmbeddings: 4096, TieWordEmbeddings: true},
+			MoE:            hparams.MoE{FirstKDenseReplace: 3},
+			RopeTheta:      10000,
+			RopeScaling:    plain(256),
+			LegacyKVB:      true,
+			TokenizerModel: "llama",
+			TokenizerPre:   "default",
 		},
 		"plm-mini-Q4_K_M": {
-			Architecture: "plm", VocabSize: 512, HiddenSize: 256, NumHiddenLayers: 2, NumAttentionHeads: 4,
-			KVLoraRank: 256, QKNopeHeadDim: 64, QKRopeHeadDim: 32, VHeadDim: 64,
-			IntermediateSize: 768, FirstKDenseReplace: 2, RMSNormEps: eps(1e-6), RopeTheta: 100000, RopeScaling: plain(4096),
-			MaxPositionEmbeddings: 4096, TiedEmbeddings: true, LegacyKVB: true, TokenizerModel: "gpt2", TokenizerPre: "qwen2",
+			Architecture: "plm",
+			Dims: hparams.Dims{VocabSize: 512, HiddenSize: 256, NumHiddenLayers: 2, NumAttentionHeads: 4, KVLoraRank: 256,
+				QKNopeHeadDim: 64, QKRopeHeadDim: 32, VHeadDim: 64, IntermediateSize: 768, RMSNormEps: eps(1e-6),
+				MaxPositionEmbeddings: 4096, TieWordEmbeddings: true},
+			MoE:            hparams.MoE{FirstKDenseReplace: 2},
+			RopeTheta:      100000,
+			RopeScaling:    plain(4096),
+			LegacyKVB:      true,
+			TokenizerModel: "gpt2",
+			TokenizerPre:   "qwen2",
 		},
 		"mistral4-mini-Q4_K_M": {
-			Architecture: "mistral4", VocabSize: 512, HiddenSize: 256, NumHiddenLayers: 2, NumAttentionHeads: 2,
-			QLoraRank: 256, KVLoraRank: 256, QKNopeHeadDim: 64, QKRopeHeadDim: 64, VHeadDim: 128, IntermediateSize: 768,
-			NRoutedExperts: 8, NSharedExperts: 1, NumExpertsPerTok: 4, MoEIntermediateSize: 64, ScoringFunc: "softmax", NormTopKProb: true,
-			RoutedScalingFactor: 1, NGroup: 1, TopKGroup: 1, RMSNormEps: eps(1e-6), RopeTheta: 10000, MaxPositionEmbeddings: 1048576,
-			RopeScaling: RopeScaling{Type: "yarn", Factor: 128, OriginalContext: 512, AttnFactor: 1, LogMultiplier: eps(0.1), HasLogMultiplier: true},
-			FusedGateUp: true, TokenizerModel: "gpt2", TokenizerPre: "tekken",
+			Architecture: "mistral4",
+			Dims: hparams.Dims{VocabSize: 512, HiddenSize: 256, NumHiddenLayers: 2, NumAttentionHeads: 2, QLoraRank: 256,
+				KVLoraRank: 256, QKNopeHeadDim: 64, QKRopeHeadDim: 64, VHeadDim: 128, IntermediateSize: 768,
+				RMSNormEps: eps(1e-6), MaxPositionEmbeddings: 1048576},
+			MoE: hparams.MoE{NRoutedExperts: 8, NSharedExperts: 1, NumExpertsPerTok: 4, MoEIntermediateSize: 64, ScoringFunc: "softmax",
+				NormTopKProb: true, RoutedScalingFactor: 1, NGroup: 1, TopKGroup: 1},
+			RopeTheta:      10000,
+			RopeScaling:    RopeScaling{Type: "yarn", Factor: 128, OriginalContext: 512, AttnFactor: 1, LogMultiplier: eps(0.1), HasLogMultiplier: true},
+			FusedGateUp:    true,
+			TokenizerModel: "gpt2",
+			TokenizerPre:   "tekken",
 		},
 	} {
 		got, err := ReadHParams(open(t, filepath.Join("../../testdata/models", name+".gguf")))
@@ -59,8 +78,8 @@ func TestDenseArchitectures(t *testing.T) {
 	}{
 		{"no experts, whatever the keys", of("plm", nil), func(h HParams) bool { return h.FirstKDenseReplace == 3 && h.NRoutedExperts == 0 }},
 		{"no low-rank query, whatever the key", of("plm", nil), func(h HParams) bool { return h.QLoraRank == 0 }},
-		{"a head of the table", of("plm", nil), func(h HParams) bool { return h.TiedEmbeddings }},
-		{"a head of its own", of("minicpm3", nil), func(h HParams) bool { return !h.TiedEmbeddings }},
+		{"a head of the table", of("plm", nil), func(h HParams) bool { return h.TieWordEmbeddings }},
+		{"a head of its own", of("minicpm3", nil), func(h HParams) bool { return !h.TieWordEmbeddings }},
 		{"26 layers", of("minicpm3", func(m *model) { m.set("block_count", Uint32(26)) }), func(h HParams) bool { return h.QLoraRank == 12 }},
 		{"widths of a head", of("minicpm3", nil), func(h HParams) bool { return h.QKNopeHeadDim == 32 && h.VHeadDim == 32 && h.LegacyKVB }},
 		{"no width of values", of("minicpm3", func(m *model) { m.remove("attention.value_length") }), func(h HParams) bool { return h.VHeadDim == hiddenSize/2 }},

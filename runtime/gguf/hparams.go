@@ -1,51 +1,27 @@
 package gguf
 
-import "fmt"
+import (
+	"fmt"
 
-// HParams are the hyper-parameters of a model under the Hugging Face names of the
-// fields. Dimensions are numbers of elements. Floats are the
+	"mla/runtime/hparams"
+)
+
+// HParams are the hyper-parameters of a model as a file has them. Floats are the
 // float32 values of the file, so 1e-6 is found as float64(float32(1e-6)).
 type HParams struct {
 	Architecture string // one of Architectures
+	hparams.Dims        // of NumHiddenLayers those without the NextNLayers that follow
+	hparams.MoE         // all zero but FirstKDenseReplace when every layer is dense
 
-	VocabSize         int // rows of token_embd.weight
-	HiddenSize        int
-	NumHiddenLayers   int // without the NextNLayers that follow
-	NumAttentionHeads int
+	RopeTheta   float64
+	RopeScaling RopeScaling
+	Temperature Temperature
 
-	QLoraRank     int // 0: queries have no low-rank factor (attn_q)
-	KVLoraRank    int
-	QKNopeHeadDim int
-	QKRopeHeadDim int
-	VHeadDim      int
-
-	IntermediateSize   int // of dense feed-forward layers
-	FirstKDenseReplace int // layers before this one are dense; NumHiddenLayers when all are
-
-	// Of the layers with experts; all zero when every layer is dense.
-	NRoutedExperts      int
-	NSharedExperts      int
-	NumExpertsPerTok    int
-	MoEIntermediateSize int
-	ScoringFunc         string // "softmax" or "sigmoid"
-	SelectionBias       bool   // exp_probs_b, added to the scores to select only
-	NormTopKProb        bool
-	RoutedScalingFactor float64 // 1: none
-	NGroup              int
-	TopKGroup           int
-
-	RMSNormEps            float64
-	RopeTheta             float64
-	RopeScaling           RopeScaling
-	Temperature           Temperature
-	MaxPositionEmbeddings int
-
-	TiedEmbeddings bool // no output.weight: token_embd.weight is used
-	NextNLayers    int  // multi-token-prediction layers after the last
-	NextN          bool // the file has the first of these layers
-	NextNOnly      bool // and nothing in front of it
-	LegacyKVB      bool // attn_kv_b instead of attn_k_b and attn_v_b
-	FusedGateUp    bool // ffn_gate_up_exps instead of ffn_gate_exps and ffn_up_exps
+	NextNLayers int  // multi-token-prediction layers after the last
+	NextN       bool // the file has the first of these layers
+	NextNOnly   bool // and nothing in front of it
+	LegacyKVB   bool // attn_kv_b instead of attn_k_b and attn_v_b
+	FusedGateUp bool // ffn_gate_up_exps instead of ffn_gate_exps and ffn_up_exps
 
 	TokenizerModel string // "" if the file does not say
 	TokenizerPre   string
@@ -77,7 +53,6 @@ const (
 	maxLayers  = 512
 	maxWidth   = 1 << 20
 	maxVocab   = 1 << 24
-	maxHeads   = 1 << 12
 	maxExperts = 1 << 12
 	maxContext = 1 << 30
 )
@@ -114,11 +89,9 @@ func (r *keyReader) size(h *HParams) {
 	h.NumHiddenLayers = blocks - h.NextNLayers
 	h.NextN = h.NextNLayers > 0 && r.hasTensor(fmt.Sprintf("blk.%d.attn_norm.weight", h.NumHiddenLayers))
 	h.NextNOnly = h.NextN && !r.hasTensor("blk.0.attn_norm.weight")
-	h.MaxPositionEmbeddings = r.need("context_length", 1, maxContext)
-	h.HiddenSize = r.need("embedding_length", 1, maxWidth)
-	h.RMSNormEps = r.needFloat("attention.layer_norm_rms_epsilon", 1e-12, 1e-1)
+	r.needs(&h.Dims, "max_position_embeddings", "hidden_size", "rms_norm_eps")
 	h.VocabSize = r.vocabulary(h.HiddenSize)
-	h.TiedEmbeddings = r.of.Tied || !r.hasTensor("output.weight")
+	h.TieWordEmbeddings = r.of.Tied || !r.hasTensor("output.weight")
 }
 
 // vocabulary returns the number of rows of the embedding table, which the
@@ -159,10 +132,9 @@ func IsLite(layers, vocab int) bool {
 // before the *_mla keys existed hold the unsplit attn_kv_b, and in key_length
 // and value_length what the *_mla keys say in later files.
 func (r *keyReader) attention(h *HParams) {
-	h.NumAttentionHeads = r.need("attention.head_count", 1, maxHeads)
-	h.KVLoraRank = r.need("attention.kv_lora_rank", 1, maxWidth)
+	r.needs(&h.Dims, "num_attention_heads", "kv_lora_rank")
 	if !r.of.FullQuery && (r.of.Dense || !IsLite(h.NumHiddenLayers, h.VocabSize)) {
-		h.QLoraRank = r.need("attention.q_lora_rank", 0, maxWidth)
+		r.needs(&h.Dims, "q_lora_rank")
 	}
 	h.QKRopeHeadDim = r.need("rope.dimension_count", 2, maxWidth)
 	if h.QKRopeHeadDim%2 != 0 {

@@ -5,7 +5,7 @@ import "fmt"
 // feedForward reads the dense layers' width and, if any layer has experts, the
 // router's settings.
 func (r *keyReader) feedForward(h *HParams) {
-	h.IntermediateSize = r.need("feed_forward_length", 1, maxWidth)
+	r.needs(&h.Dims, "intermediate_size")
 	if r.of.Dense {
 		h.FirstKDenseReplace = h.NumHiddenLayers
 		return

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"mla/runtime/hparams"
 	"mla/runtime/quant"
 )
 
@@ -20,18 +21,24 @@ func noScaling(context int) RopeScaling {
 
 func TestReferenceHParams(t *testing.T) {
 	youtuMini := HParams{
-		VocabSize: 512, HiddenSize: 256, NumHiddenLayers: 4, NumAttentionHeads: 4,
-		QLoraRank: 256, KVLoraRank: 256, QKNopeHeadDim: 64, QKRopeHeadDim: 32, VHeadDim: 64,
-		IntermediateSize: 768, FirstKDenseReplace: 4,
-		RMSNormEps: eps(1e-6), RopeTheta: 1600000, RopeScaling: noScaling(131072), MaxPositionEmbeddings: 131072,
-		TiedEmbeddings: true, TokenizerModel: "gpt2", TokenizerPre: "youtu",
+		Dims: hparams.Dims{VocabSize: 512, HiddenSize: 256, NumHiddenLayers: 4, NumAttentionHeads: 4, QLoraRank: 256,
+			KVLoraRank: 256, QKNopeHeadDim: 64, QKRopeHeadDim: 32, VHeadDim: 64, IntermediateSize: 768,
+			RMSNormEps: eps(1e-6), MaxPositionEmbeddings: 131072, TieWordEmbeddings: true},
+		MoE:            hparams.MoE{FirstKDenseReplace: 4},
+		RopeTheta:      1600000,
+		RopeScaling:    noScaling(131072),
+		TokenizerModel: "gpt2",
+		TokenizerPre:   "youtu",
 	}
 	youtuTiny := HParams{
-		VocabSize: 384, HiddenSize: 96, NumHiddenLayers: 3, NumAttentionHeads: 3,
-		QLoraRank: 64, KVLoraRank: 64, QKNopeHeadDim: 32, QKRopeHeadDim: 16, VHeadDim: 32,
-		IntermediateSize: 160, FirstKDenseReplace: 3,
-		RMSNormEps: eps(1e-6), RopeTheta: 1600000, RopeScaling: noScaling(131072), MaxPositionEmbeddings: 131072,
-		TiedEmbeddings: true, TokenizerModel: "gpt2", TokenizerPre: "youtu",
+		Dims: hparams.Dims{VocabSize: 384, HiddenSize: 96, NumHiddenLayers: 3, NumAttentionHeads: 3, QLoraRank: 64,
+			KVLoraRank: 64, QKNopeHeadDim: 32, QKRopeHeadDim: 16, VHeadDim: 32, IntermediateSize: 160,
+			RMSNormEps: eps(1e-6), MaxPositionEmbeddings: 131072, TieWordEmbeddings: true},
+		MoE:            hparams.MoE{FirstKDenseReplace: 3},
+		RopeTheta:      1600000,
+		RopeScaling:    noScaling(131072),
+		TokenizerModel: "gpt2",
+		TokenizerPre:   "youtu",
 	}
 	legacy := youtuTiny
 	legacy.LegacyKVB = true
@@ -41,33 +48,40 @@ func TestReferenceHParams(t *testing.T) {
 		"youtu-tiny-F32":           youtuTiny,
 		"youtu-tiny-legacykvb-F32": legacy,
 		"dsv2lite-mini-Q4_K_M": {
-			VocabSize: 512, HiddenSize: 256, NumHiddenLayers: 4, NumAttentionHeads: 4,
-			KVLoraRank: 256, QKNopeHeadDim: 64, QKRopeHeadDim: 32, VHeadDim: 64,
-			IntermediateSize: 608, FirstKDenseReplace: 1,
-			NRoutedExperts: 8, NSharedExperts: 2, NumExpertsPerTok: 3, MoEIntermediateSize: 160,
-			ScoringFunc: "softmax", RoutedScalingFactor: 1, NGroup: 1, TopKGroup: 1,
-			RMSNormEps: eps(1e-6), RopeTheta: 10000, MaxPositionEmbeddings: 163840,
+			Dims: hparams.Dims{VocabSize: 512, HiddenSize: 256, NumHiddenLayers: 4, NumAttentionHeads: 4, KVLoraRank: 256,
+				QKNopeHeadDim: 64, QKRopeHeadDim: 32, VHeadDim: 64, IntermediateSize: 608, RMSNormEps: eps(1e-6),
+				MaxPositionEmbeddings: 163840},
+			MoE: hparams.MoE{FirstKDenseReplace: 1, NRoutedExperts: 8, NSharedExperts: 2, NumExpertsPerTok: 3, MoEIntermediateSize: 160,
+				ScoringFunc: "softmax", RoutedScalingFactor: 1, NGroup: 1, TopKGroup: 1},
+			RopeTheta: 10000,
 			RopeScaling: RopeScaling{Type: "yarn", Factor: 40, OriginalContext: 4096, AttnFactor: 1,
 				LogMultiplier: eps(0.0707), HasLogMultiplier: true},
-			TokenizerModel: "gpt2", TokenizerPre: "deepseek-llm",
+			TokenizerModel: "gpt2",
+			TokenizerPre:   "deepseek-llm",
 		},
 		"glm47-mini-Q4_K_M": {
-			VocabSize: 512, HiddenSize: 256, NumHiddenLayers: 4, NumAttentionHeads: 5,
-			QLoraRank: 256, KVLoraRank: 256, QKNopeHeadDim: 96, QKRopeHeadDim: 32, VHeadDim: 128,
-			IntermediateSize: 768, FirstKDenseReplace: 1,
-			NRoutedExperts: 8, NSharedExperts: 1, NumExpertsPerTok: 4, MoEIntermediateSize: 256,
-			ScoringFunc: "sigmoid", SelectionBias: true, NormTopKProb: true, RoutedScalingFactor: eps(1.8), NGroup: 1, TopKGroup: 1,
-			RMSNormEps: eps(1e-5), RopeTheta: 1000000, RopeScaling: noScaling(202752), MaxPositionEmbeddings: 202752,
-			TokenizerModel: "gpt2", TokenizerPre: "glm4",
+			Dims: hparams.Dims{VocabSize: 512, HiddenSize: 256, NumHiddenLayers: 4, NumAttentionHeads: 5, QLoraRank: 256,
+				KVLoraRank: 256, QKNopeHeadDim: 96, QKRopeHeadDim: 32, VHeadDim: 128, IntermediateSize: 768,
+				RMSNormEps: eps(1e-5), MaxPositionEmbeddings: 202752},
+			MoE: hparams.MoE{FirstKDenseReplace: 1, NRoutedExperts: 8, NSharedExperts: 1, NumExpertsPerTok: 4, MoEIntermediateSize: 256,
+				ScoringFunc: "sigmoid", SelectionBias: true, NormTopKProb: true, RoutedScalingFactor: eps(1.8), NGroup: 1,
+				TopKGroup: 1},
+			RopeTheta:      1000000,
+			RopeScaling:    noScaling(202752),
+			TokenizerModel: "gpt2",
+			TokenizerPre:   "glm4",
 		},
 		"glm47-tiny-Q4_0": {
-			VocabSize: 384, HiddenSize: 96, NumHiddenLayers: 4, NumAttentionHeads: 5,
-			QLoraRank: 64, KVLoraRank: 64, QKNopeHeadDim: 48, QKRopeHeadDim: 16, VHeadDim: 64,
-			IntermediateSize: 160, FirstKDenseReplace: 1,
-			NRoutedExperts: 16, NSharedExperts: 1, NumExpertsPerTok: 4, MoEIntermediateSize: 64,
-			ScoringFunc: "sigmoid", SelectionBias: true, NormTopKProb: true, RoutedScalingFactor: eps(1.8), NGroup: 1, TopKGroup: 1,
-			RMSNormEps: eps(1e-5), RopeTheta: 1000000, RopeScaling: noScaling(202752), MaxPositionEmbeddings: 202752,
-			TokenizerModel: "gpt2", TokenizerPre: "glm4",
+			Dims: hparams.Dims{VocabSize: 384, HiddenSize: 96, NumHiddenLayers: 4, NumAttentionHeads: 5, QLoraRank: 64,
+				KVLoraRank: 64, QKNopeHeadDim: 48, QKRopeHeadDim: 16, VHeadDim: 64, IntermediateSize: 160,
+				RMSNormEps: eps(1e-5), MaxPositionEmbeddings: 202752},
+			MoE: hparams.MoE{FirstKDenseReplace: 1, NRoutedExperts: 16, NSharedExperts: 1, NumExpertsPerTok: 4, MoEIntermediateSize: 64,
+				ScoringFunc: "sigmoid", SelectionBias: true, NormTopKProb: true, RoutedScalingFactor: eps(1.8), NGroup: 1,
+				TopKGroup: 1},
+			RopeTheta:      1000000,
+			RopeScaling:    noScaling(202752),
+			TokenizerModel: "gpt2",
+			TokenizerPre:   "glm4",
 		},
 	}
 	for name, want := range tests {
@@ -163,9 +177,9 @@ func TestHParamsRules(t *testing.T) {
 		{"defaults", func(m *model) {}, func(h HParams) bool {
 			return h.ScoringFunc == "softmax" && !h.SelectionBias && !h.NormTopKProb && h.RoutedScalingFactor == 1 &&
 				h.NGroup == 1 && h.TopKGroup == 1 && h.RopeTheta == 10000 && h.RopeScaling == noScaling(4096) &&
-				!h.TiedEmbeddings && !h.LegacyKVB && !h.FusedGateUp && h.TokenizerModel == "" && h.QLoraRank == 12
+				!h.TieWordEmbeddings && !h.LegacyKVB && !h.FusedGateUp && h.TokenizerModel == "" && h.QLoraRank == 12
 		}},
-		{"tied", func(m *model) { m.tensors = nil }, func(h HParams) bool { return h.TiedEmbeddings }},
+		{"tied", func(m *model) { m.tensors = nil }, func(h HParams) bool { return h.TieWordEmbeddings }},
 		{"26 layers are lite", func(m *model) { m.set("block_count", Uint32(26)) }, func(h HParams) bool { return h.QLoraRank == 0 }},
 		{"27 layers are lite", func(m *model) { m.set("block_count", Uint32(27)); m.remove("attention.q_lora_rank") },
 			func(h HParams) bool { return h.QLoraRank == 0 && h.NumHiddenLayers == 27 }},

@@ -1,6 +1,10 @@
 package gguf
 
-import "fmt"
+import (
+	"fmt"
+
+	"mla/runtime/hparams"
+)
 
 // keyReader reads the keys of one architecture. It keeps the first error and
 // then only returns zeros, so that its users need not check after every key.
@@ -76,6 +80,18 @@ func (r *keyReader) need(name string, lo, hi int) int {
 func (r *keyReader) needFloat(name string, lo, hi float64) float64 {
 	r.require(name)
 	return r.float(name, 0, lo, hi)
+}
+
+// needs reads fields of a *hparams.Dims or *hparams.MoE, by the names and with the ranges of their tags.
+func (r *keyReader) needs(of any, names ...string) {
+	for _, p := range hparams.Parameters(of, names...) {
+		switch v := p.Value.(type) {
+		case *int:
+			*v = r.need(p.Key, int(p.Lo), int(p.Hi))
+		case *float64:
+			*v = r.needFloat(p.Key, p.Lo, p.Hi)
+		}
+	}
 }
 
 func (r *keyReader) require(name string) {

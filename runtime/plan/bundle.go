@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 
+	"mla/runtime/hparams"
 	"mla/runtime/quant"
 )
 
@@ -44,19 +45,13 @@ type Bundle struct {
 // Model is what a GGUF file must have to fit a bundle. The names are those of
 // the Hugging Face configuration.
 type Model struct {
-	Architecture                                              string // general.architecture
-	VocabSize, HiddenSize, NumHiddenLayers, NumAttentionHeads int
-	QLoraRank                                                 int // 0: no low-rank q
-	KVLoraRank, QKNopeHeadDim, QKRopeHeadDim, VHeadDim        int
-	IntermediateSize                                          int
-	MaxPositionEmbeddings                                     int
-	RMSNormEps                                                float64
-	TieWordEmbeddings                                         bool
-	Rope                                                      Rope
-	Temperature                                               Temperature
-	MoE                                                       MoE
-	Tokenizer, ChatTemplate                                   string
-	NextN                                                     int // number in files of the layer that the bundle is, which predicts the token after next; 0: a model
+	Architecture string // general.architecture
+	Dims
+	Rope                    Rope
+	Temperature             Temperature
+	MoE                     MoE
+	Tokenizer, ChatTemplate string
+	NextN                   int // number in files of the layer that the bundle is, which predicts the token after next; 0: a model
 }
 
 // Rope says how rotary angles are made; see gen/pass for the YaRN formula.
@@ -83,17 +78,11 @@ func (t Temperature) At(pos int) float64 {
 	return 1 + t.Scale*math.Log(float64(pos/t.Length+1))
 }
 
-// MoE describes the mixture-of-experts layers; zero for a dense model.
-type MoE struct {
-	NRoutedExperts, NumExpertsPerTok, NSharedExperts int
-	MoEIntermediateSize                              int
-	FirstKDenseReplace                               int    // layers before this one are dense
-	ScoringFunc                                      string // "softmax" or "sigmoid"
-	SelectionBias                                    bool
-	NormTopKProb                                     bool
-	RoutedScalingFactor                              float64 // 0 and 1: no scaling
-	NGroup, TopKGroup                                int     // 1, 1: no groups
-}
+// Dims and MoE are the hyper-parameters that specs and files have too.
+type (
+	Dims = hparams.Dims
+	MoE  = hparams.MoE
+)
 
 // DenseLayers is the number of leading layers with a dense feed-forward part.
 func (m *Model) DenseLayers() int {

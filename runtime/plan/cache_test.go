@@ -27,7 +27,7 @@ func TestCachePlanes(t *testing.T) {
 		{512, 64, quant.Q4_0, nil, "KV cache of q4_0; expected f16, f32 or q8_0"},
 		{512, 64, quant.Type(99), nil, "type 99"},
 	} {
-		m := plan.Model{KVLoraRank: tt.lat, QKRopeHeadDim: tt.pe}
+		m := plan.Model{Dims: plan.Dims{KVLoraRank: tt.lat, QKRopeHeadDim: tt.pe}}
 		got, err := m.CachePlanes(tt.kv)
 		if !slices.Equal(got, tt.want) || (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
 			t.Errorf("%+v: %v, %v", tt, got, err)

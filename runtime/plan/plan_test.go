@@ -119,11 +119,11 @@ func TestTypedSlots(t *testing.T) {
 }
 
 func TestModel(t *testing.T) {
-	dense := Model{NumHiddenLayers: 32, KVLoraRank: 512, QKRopeHeadDim: 64, QKNopeHeadDim: 128}
+	dense := Model{Dims: Dims{NumHiddenLayers: 32, KVLoraRank: 512, QKRopeHeadDim: 64, QKNopeHeadDim: 128}}
 	if dense.DenseLayers() != 32 || dense.CacheDim() != 576 || dense.QHeadDim() != 192 {
 		t.Errorf("%d dense layers, cache rows of %d, queries of %d", dense.DenseLayers(), dense.CacheDim(), dense.QHeadDim())
 	}
-	experts := Model{NumHiddenLayers: 27, MoE: MoE{NRoutedExperts: 64, FirstKDenseReplace: 1}}
+	experts := Model{Dims: Dims{NumHiddenLayers: 27}, MoE: MoE{NRoutedExperts: 64, FirstKDenseReplace: 1}}
 	if experts.DenseLayers() != 1 {
 		t.Errorf("%d dense layers, want 1", experts.DenseLayers())
 	}

@@ -98,7 +98,7 @@ const longest = 1 << 16 // positions of the model
 func emptyYoutu(layers int) *youtu {
 	y := &youtu{rng: rand.New(rand.NewPCG(1, 2))}
 	y.bundle = plan.Bundle{Name: "youtu", RopeFreqs: make([]float64, pe/2), RopeMScale: 1,
-		Model: plan.Model{VocabSize: vocab, NumHiddenLayers: layers, KVLoraRank: kvRank, QKRopeHeadDim: pe, MaxPositionEmbeddings: longest}}
+		Model: plan.Model{Dims: plan.Dims{VocabSize: vocab, NumHiddenLayers: layers, KVLoraRank: kvRank, QKRopeHeadDim: pe, MaxPositionEmbeddings: longest}}}
 	y.model.Bundle = &y.bundle
 	return y
 }

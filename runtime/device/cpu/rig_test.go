@@ -37,7 +37,7 @@ func newRig(t *testing.T, seed uint64) *rig {
 		Activations: plan.ElemF16,
 		RopeFreqs:   []float64{1, 0.3, 0.01},
 		RopeMScale:  1.25,
-		Model:       plan.Model{VocabSize: 7, NumHiddenLayers: 1, KVLoraRank: 10, QKRopeHeadDim: 6, MaxPositionEmbeddings: 200},
+		Model:       plan.Model{Dims: plan.Dims{VocabSize: 7, NumHiddenLayers: 1, KVLoraRank: 10, QKRopeHeadDim: 6, MaxPositionEmbeddings: 200}},
 	}
 	rg.kernel.Name = "k"
 	return rg

@@ -36,7 +36,7 @@ func Toy() (*device.Model, device.Config) {
 func bundle() *plan.Bundle {
 	return &plan.Bundle{
 		Name: "toy", ArenaBytes: 1024, SampleBytes: 512, RopeFreqs: []float64{1, 0.5}, RopeMScale: 1, Head: 1,
-		Model:   plan.Model{VocabSize: 10, NumHiddenLayers: 2, KVLoraRank: 12, QKRopeHeadDim: 4, MaxPositionEmbeddings: 64},
+		Model:   plan.Model{Dims: plan.Dims{VocabSize: 10, NumHiddenLayers: 2, KVLoraRank: 12, QKRopeHeadDim: 4, MaxPositionEmbeddings: 64}},
 		Weights: []plan.Weight{{Role: "a", First: 0, Last: 2}, {Role: "b", First: -1}},
 		Kernels: []plan.Kernel{
 			{Name: "k", Threads: 64, Parts: []plan.Part{Groups(3), &plan.MatVec{Batch: 2, Rows: 2, Cols: 32, RowsPerGroup: 1, Up: -1, Add: -1}}, Args: []int{0},

@@ -17,7 +17,7 @@ import (
 // kind of mistake, so that TestList can name them all.
 func toy() *device.Model {
 	b := &plan.Bundle{
-		Name: "toy", ArenaBytes: 1024, Model: plan.Model{NumHiddenLayers: 2},
+		Name: "toy", ArenaBytes: 1024, Model: plan.Model{Dims: plan.Dims{NumHiddenLayers: 2}},
 		Weights: []plan.Weight{{Role: "w", Batch: 2, First: 0, Last: 2}},
 		Kernels: []plan.Kernel{{Name: "k", Threads: 64, Parts: []plan.Part{devicetest.Groups(3)},
 			Slots: []plan.Slot{{Name: "w", Elem: plan.ElemTyped}, {Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},

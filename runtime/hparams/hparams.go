@@ -1,0 +1,88 @@
+// Package hparams is the hyper-parameters of a model: what files, specs and bundles have in common. One
+// field each, whose tags say how the Hugging Face configuration and specs call it (hf), which key of a GGUF
+// file has it, behind the architecture (gguf; none where it follows from more than one), from what to what
+// it may be (range, or names), and whether specs may leave it out (spec).
+package hparams
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Dims are the dimensions, numbers of elements. Upper bounds are far above any known model, and small
+// enough for the number of elements of any tensor to stay below 2^53.
+type Dims struct {
+	VocabSize             int     `hf:"vocab_size" gguf:"vocab_size" range:"1 16777216"`
+	HiddenSize            int     `hf:"hidden_size" gguf:"embedding_length" range:"1 1048576"`
+	NumHiddenLayers       int     `hf:"num_hidden_layers" range:"1 512"` // without those that predict
+	NumAttentionHeads     int     `hf:"num_attention_heads" gguf:"attention.head_count" range:"1 1024"`
+	QLoraRank             int     `hf:"q_lora_rank" gguf:"attention.q_lora_rank" range:"0 1048576" spec:"nullable"` // 0: queries have no low-rank factor
+	KVLoraRank            int     `hf:"kv_lora_rank" gguf:"attention.kv_lora_rank" range:"1 1048576"`
+	QKNopeHeadDim         int     `hf:"qk_nope_head_dim" range:"1 1048576"`
+	QKRopeHeadDim         int     `hf:"qk_rope_head_dim" gguf:"rope.dimension_count" range:"1 1048576"`
+	VHeadDim              int     `hf:"v_head_dim" range:"1 1048576"`
+	IntermediateSize      int     `hf:"intermediate_size" gguf:"feed_forward_length" range:"1 1048576"` // of dense feed-forward layers
+	MaxPositionEmbeddings int     `hf:"max_position_embeddings" gguf:"context_length" range:"1 1073741824"`
+	RMSNormEps            float64 `hf:"rms_norm_eps" gguf:"attention.layer_norm_rms_epsilon" range:"1e-12 0.1"`
+	TieWordEmbeddings     bool    `hf:"tie_word_embeddings" spec:"optional"` // the head is the embedding
+}
+
+// MoE is the mixture of experts; NRoutedExperts 0: every layer is dense.
+type MoE struct {
+	NRoutedExperts      int     `hf:"n_routed_experts" gguf:"expert_count" range:"1 4096"`
+	NumExpertsPerTok    int     `hf:"num_experts_per_tok" gguf:"expert_used_count" range:"1 32"`
+	NSharedExperts      int     `hf:"n_shared_experts" gguf:"expert_shared_count" range:"0 256"`
+	MoEIntermediateSize int     `hf:"moe_intermediate_size" gguf:"expert_feed_forward_length" range:"1 1048576"`
+	FirstKDenseReplace  int     `hf:"first_k_dense_replace" gguf:"leading_dense_block_count" range:"0 512"` // layers before this one are dense
+	ScoringFunc         string  `hf:"scoring_func" names:"softmax sigmoid"`
+	SelectionBias       bool    `hf:"selection_bias" spec:"optional"` // added to the scores to select only; Hugging Face's e_score_correction_bias
+	NormTopKProb        bool    `hf:"norm_topk_prob" gguf:"expert_weights_norm" spec:"optional"`
+	RoutedScalingFactor float64 `hf:"routed_scaling_factor" gguf:"expert_weights_scale" range:"0 1e6" spec:"optional"` // 0 and 1: no scaling
+	NGroup              int     `hf:"n_group" gguf:"expert_group_count" range:"1 4096" spec:"optional"`                // 1: no groups
+	TopKGroup           int     `hf:"topk_group" gguf:"expert_group_used_count" range:"1 4096" spec:"optional"`
+}
+
+// Parameter is a field and what its tags say.
+type Parameter struct {
+	Name     string // Hugging Face's
+	Key      string // of a GGUF file, without the architecture; "": it has none of its own
+	Lo, Hi   float64
+	Names    []string // of a string
+	Optional bool     // specs may leave it out
+	Nullable bool     // specs may leave it out, or say null for 0
+	Value    any      // *int, *float64, *bool or *string: the field
+}
+
+// Parameters lists the fields of a *Dims or *MoE, with names only those, in their order. It panics if
+// there is no such name, or tags are malformed: they are not input.
+func Parameters(of any, names ...string) []Parameter {
+	v := reflect.ValueOf(of).Elem()
+	var list []Parameter
+	for i := range v.NumField() {
+		tag := v.Type().Field(i).Tag
+		p := Parameter{Name: tag.Get("hf"), Key: tag.Get("gguf"), Names: strings.Fields(tag.Get("names")), Value: v.Field(i).Addr().Interface()}
+		p.Nullable = tag.Get("spec") == "nullable"
+		p.Optional = p.Nullable || tag.Get("spec") == "optional"
+		if bounds := strings.Fields(tag.Get("range")); len(bounds) == 2 {
+			p.Lo, p.Hi = number(bounds[0]), number(bounds[1])
+		}
+		if len(names) == 0 || slices.Contains(names, p.Name) {
+			list = append(list, p)
+		}
+	}
+	if len(names) > 0 && len(list) != len(names) {
+		panic(fmt.Sprintf("hparams: not all of %v are fields of %T", names, of))
+	}
+	return list
+}
+
+func number(text string) float64 {
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		panic("hparams: " + err.Error())
+	}
+	return x
+}
