@@ -4,8 +4,8 @@ package templates
 
 import "embed"
 
-// MSL is the folder msl: the part templates and, under msl/quant, one file per
-// format, named after quant.Format.Name.
+// MSL is the folder msl: the part templates, under msl/quant one file per format, named after
+// quant.Format.Name, and under msl/weights what all formats are read with.
 //
 //go:embed msl
 var MSL embed.FS

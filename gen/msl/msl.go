@@ -23,7 +23,7 @@ import (
 // Print returns kernels.metal for a bundle, headed by header. It fails for a
 // part that breaks a limit of the GPU or of its template.
 func Print(b *plan.Bundle, header string) (string, error) {
-	tmpl, err := template.ParseFS(templates.MSL, "msl/*.msl", "msl/quant/*.msl")
+	tmpl, err := template.ParseFS(templates.MSL, "msl/*.msl", "msl/weights/*.msl", "msl/quant/*.msl")
 	if err != nil {
 		return "", err
 	}

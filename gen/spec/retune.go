@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"mla/gen/yamledit"
 )
 
 // Change is one thing that Retune writes: the shape of a kernel, all of it (what is 0
@@ -30,7 +32,7 @@ func Retune(text []byte, class string, changes []Change) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	want, e := before.tunings.clone(), &editor{text: string(text)}
+	want, e := before.tunings.clone(), &yamledit.Editor{Text: string(text)}
 	for _, c := range changes {
 		if now := want.of(class); !c.changes(&now) {
 			continue
@@ -40,7 +42,7 @@ func Retune(text []byte, class string, changes []Change) ([]byte, error) {
 			return nil, byHand(err, class, changes)
 		}
 	}
-	out := []byte(e.text)
+	out := []byte(e.Text)
 	after, err := Parse("spec.yaml", out)
 	switch {
 	case err != nil:
@@ -141,19 +143,19 @@ func (c *Change) text(class string) string {
 }
 
 // write puts c into the text.
-func (c *Change) write(e *editor, class string) error {
+func (c *Change) write(e *yamledit.Editor, class string) error {
 	path, values := c.path(class)
-	old, err := e.find(path)
+	old, err := e.Find(path)
 	switch {
 	case err != nil:
 		return err
 	case old == nil, isScalar(old, "!!null"):
-		err = e.set(path, flow(values))
-	case e.plainFlow(old):
-		err = e.replaceFlow(old, flow(values))
+		err = e.Set(path, flow(values))
+	case e.PlainFlow(old):
+		err = e.ReplaceFlow(old, flow(values))
 	default:
 		for _, v := range values {
-			if err = e.set(append(path[:len(path):len(path)], v.key), strconv.Itoa(v.is)); err != nil {
+			if err = e.Set(append(path[:len(path):len(path)], v.key), strconv.Itoa(v.is)); err != nil {
 				return err
 			}
 		}
@@ -161,7 +163,7 @@ func (c *Change) write(e *editor, class string) error {
 	if err != nil {
 		return err
 	}
-	return e.comment(path, path[len(path)-1], printable(c.Why))
+	return e.Comment(path, path[len(path)-1], "tuned on", printable(c.Why))
 }
 
 // printable is text that cannot end a comment.

@@ -1,4 +1,6 @@
-package spec
+// Package yamledit changes single values of a YAML text where they stand, and leaves comments and
+// layout as they are.
+package yamledit
 
 import (
 	"errors"
@@ -10,15 +12,15 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// editor changes single values of YAML text where they stand. It knows the layouts
-// that people use and refuses others; what it made is to be parsed and compared.
-type editor struct{ text string }
+// Editor changes Text. It knows the layouts that people use and refuses others; what it made is to be
+// parsed and compared.
+type Editor struct{ Text string }
 
 var errLayout = errors.New("unusual YAML")
 
-func (e *editor) root() (*yaml.Node, error) {
+func (e *Editor) root() (*yaml.Node, error) {
 	var doc yaml.Node
-	if err := yaml.Unmarshal([]byte(e.text), &doc); err != nil {
+	if err := yaml.Unmarshal([]byte(e.Text), &doc); err != nil {
 		return nil, err
 	}
 	if doc.Kind != yaml.DocumentNode {
@@ -37,8 +39,8 @@ func pair(n *yaml.Node, key string) (k, v *yaml.Node) {
 	return nil, nil
 }
 
-// find returns the value at path, nil if there is none.
-func (e *editor) find(path []string) (*yaml.Node, error) {
+// Find returns the value at path, nil if there is none.
+func (e *Editor) Find(path []string) (*yaml.Node, error) {
 	n, err := e.root()
 	for i := 0; err == nil && i < len(path) && n != nil; i++ {
 		_, n = pair(n, path[i])
@@ -47,10 +49,10 @@ func (e *editor) find(path []string) (*yaml.Node, error) {
 }
 
 // offset is where a node begins. Columns count characters.
-func (e *editor) offset(n *yaml.Node) (int, error) {
+func (e *Editor) offset(n *yaml.Node) (int, error) {
 	at, ok := e.lineStart(n.Line)
 	for i := 1; ok && i < n.Column; i++ {
-		_, size := utf8.DecodeRuneInString(e.text[at:])
+		_, size := utf8.DecodeRuneInString(e.Text[at:])
 		ok = size > 0
 		at += size
 	}
@@ -61,11 +63,11 @@ func (e *editor) offset(n *yaml.Node) (int, error) {
 }
 
 // lineStart is where a line begins, from 1; the line behind the last is the end.
-func (e *editor) lineStart(line int) (at int, ok bool) {
+func (e *Editor) lineStart(line int) (at int, ok bool) {
 	for ; line > 1; line-- {
-		n := strings.IndexByte(e.text[at:], '\n')
+		n := strings.IndexByte(e.Text[at:], '\n')
 		if n < 0 {
-			return len(e.text), line == 2
+			return len(e.Text), line == 2
 		}
 		at += n + 1
 	}
@@ -73,33 +75,33 @@ func (e *editor) lineStart(line int) (at int, ok bool) {
 }
 
 // splice replaces text[from:to].
-func (e *editor) splice(from, to int, by string) { e.text = e.text[:from] + by + e.text[to:] }
+func (e *Editor) splice(from, to int, by string) { e.Text = e.Text[:from] + by + e.Text[to:] }
 
 // newline is how lines of the text end.
-func (e *editor) newline() string {
-	if strings.Contains(e.text, "\r\n") {
+func (e *Editor) newline() string {
+	if strings.Contains(e.Text, "\r\n") {
 		return "\r\n"
 	}
 	return "\n"
 }
 
 // insertLines puts lines before a line.
-func (e *editor) insertLines(line int, lines []string) error {
+func (e *Editor) insertLines(line int, lines []string) error {
 	at, ok := e.lineStart(line)
 	if !ok {
 		return errLayout
 	}
 	end := e.newline()
-	if at == len(e.text) && e.text != "" && !strings.HasSuffix(e.text, "\n") {
-		e.text += end
-		at = len(e.text)
+	if at == len(e.Text) && e.Text != "" && !strings.HasSuffix(e.Text, "\n") {
+		e.Text += end
+		at = len(e.Text)
 	}
 	e.splice(at, at, strings.Join(lines, end)+end)
 	return nil
 }
 
-// set makes value, as YAML on one line, the value at path.
-func (e *editor) set(path []string, value string) error {
+// Set makes value, as YAML on one line, the value at path.
+func (e *Editor) Set(path []string, value string) error {
 	n, err := e.root()
 	if err != nil {
 		return err
@@ -114,7 +116,7 @@ func (e *editor) set(path []string, value string) error {
 		switch {
 		case v == nil:
 			return e.insert(n, n == root, path[i:], value)
-		case isScalar(v, "!!null"):
+		case isNull(v):
 			return e.fill(n, k, v, path[i+1:], value)
 		case last && v.Kind == yaml.ScalarNode:
 			return e.replace(v, value)
@@ -125,9 +127,9 @@ func (e *editor) set(path []string, value string) error {
 }
 
 // replace changes a plain scalar.
-func (e *editor) replace(v *yaml.Node, value string) error {
+func (e *Editor) replace(v *yaml.Node, value string) error {
 	at, err := e.offset(v)
-	if err != nil || v.Style != 0 || v.Value == "" || !strings.HasPrefix(e.text[at:], v.Value) {
+	if err != nil || v.Style != 0 || v.Value == "" || !strings.HasPrefix(e.Text[at:], v.Value) {
 		return errors.Join(err, errLayout)
 	}
 	e.splice(at, at+len(v.Value), value)
@@ -135,10 +137,10 @@ func (e *editor) replace(v *yaml.Node, value string) error {
 }
 
 // insert adds path: value to a mapping that lacks its first key.
-func (e *editor) insert(n *yaml.Node, root bool, path []string, value string) error {
+func (e *Editor) insert(n *yaml.Node, root bool, path []string, value string) error {
 	if n.Style&yaml.FlowStyle != 0 {
 		at, err := e.offset(n)
-		if err != nil || !strings.HasPrefix(e.text[at:], "{") {
+		if err != nil || !strings.HasPrefix(e.Text[at:], "{") {
 			return errors.Join(err, errLayout)
 		}
 		if len(n.Content) > 0 {
@@ -148,7 +150,7 @@ func (e *editor) insert(n *yaml.Node, root bool, path []string, value string) er
 	}
 	lines := blockPath(strings.Repeat(" ", n.Column-1), path, value)
 	if root {
-		return e.insertLines(strings.Count(strings.TrimSuffix(e.text, "\n"), "\n")+2, append([]string{""}, lines...))
+		return e.insertLines(strings.Count(strings.TrimSuffix(e.Text, "\n"), "\n")+2, append([]string{""}, lines...))
 	}
 	line, err := e.lastLine(n)
 	if err != nil {
@@ -157,13 +159,13 @@ func (e *editor) insert(n *yaml.Node, root bool, path []string, value string) er
 	return e.insertLines(line+1, lines)
 }
 
-func (e *editor) inserted(at int, text string) error {
+func (e *Editor) inserted(at int, text string) error {
 	e.splice(at, at, text)
 	return nil
 }
 
 // fill gives a key a value that has none, or null.
-func (e *editor) fill(n, k, v *yaml.Node, path []string, value string) error {
+func (e *Editor) fill(n, k, v *yaml.Node, path []string, value string) error {
 	if v.Value != "" {
 		by := ""
 		if n.Style&yaml.FlowStyle != 0 || len(path) == 0 {
@@ -204,7 +206,7 @@ func blockPath(indent string, path []string, value string) []string {
 }
 
 // lastLine is the line where a node ends. Of scalars it knows those on one line.
-func (e *editor) lastLine(n *yaml.Node) (int, error) {
+func (e *Editor) lastLine(n *yaml.Node) (int, error) {
 	switch {
 	case n.Kind == yaml.ScalarNode && n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) == 0:
 		return n.Line, nil
@@ -213,10 +215,10 @@ func (e *editor) lastLine(n *yaml.Node) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		return strings.Count(e.text[:end], "\n") + 1, nil
+		return strings.Count(e.Text[:end], "\n") + 1, nil
 	case n.Kind == yaml.MappingNode && len(n.Content) > 0:
 		last := n.Content[len(n.Content)-1]
-		if isScalar(last, "!!null") && last.Value == "" {
+		if isNull(last) && last.Value == "" {
 			last = n.Content[len(n.Content)-2] // the key: an empty value may be anywhere
 		}
 		return e.lastLine(last)
@@ -226,14 +228,14 @@ func (e *editor) lastLine(n *yaml.Node) (int, error) {
 
 // braces is the range of a flow mapping, its braces included. It may hold plain
 // values, other such mappings and comments.
-func (e *editor) braces(n *yaml.Node) (from, to int, err error) {
+func (e *Editor) braces(n *yaml.Node) (from, to int, err error) {
 	from, err = e.offset(n)
-	if err != nil || !strings.HasPrefix(e.text[from:], "{") {
+	if err != nil || !strings.HasPrefix(e.Text[from:], "{") {
 		return 0, 0, errors.Join(err, errLayout)
 	}
 	depth := 0
-	for at := from; at < len(e.text); at++ {
-		switch c := e.text[at]; c {
+	for at := from; at < len(e.Text); at++ {
+		switch c := e.Text[at]; c {
 		case '{':
 			depth++
 		case '}':
@@ -243,7 +245,7 @@ func (e *editor) braces(n *yaml.Node) (from, to int, err error) {
 		case '"', '\'':
 			return 0, 0, errLayout
 		case '#':
-			end := strings.IndexByte(e.text[at:], '\n')
+			end := strings.IndexByte(e.Text[at:], '\n')
 			if end < 0 {
 				return 0, 0, errLayout
 			}
@@ -253,17 +255,17 @@ func (e *editor) braces(n *yaml.Node) (from, to int, err error) {
 	return 0, 0, errLayout
 }
 
-// plainFlow says whether a node is a flow mapping on one line.
-func (e *editor) plainFlow(n *yaml.Node) bool {
+// PlainFlow says whether a node is a flow mapping on one line.
+func (e *Editor) PlainFlow(n *yaml.Node) bool {
 	if n.Kind != yaml.MappingNode || n.Style&yaml.FlowStyle == 0 {
 		return false
 	}
 	from, to, err := e.braces(n)
-	return err == nil && !strings.Contains(e.text[from:to], "\n")
+	return err == nil && !strings.Contains(e.Text[from:to], "\n")
 }
 
-// replaceFlow replaces a flow mapping.
-func (e *editor) replaceFlow(n *yaml.Node, by string) error {
+// ReplaceFlow replaces a flow mapping.
+func (e *Editor) ReplaceFlow(n *yaml.Node, by string) error {
 	from, to, err := e.braces(n)
 	if err == nil {
 		e.splice(from, to, by)
@@ -271,13 +273,10 @@ func (e *editor) replaceFlow(n *yaml.Node, by string) error {
 	return err
 }
 
-// tunedMark is what the comments of Retune say behind the name of what they are about.
-const tunedMark = " tuned on "
-
-// comment says above the line of a key why it is what it is. It replaces what an
+// Comment says above the line of a key why it is what it is: "# NAME MARK WHY". It replaces what an
 // earlier call said about the same name.
-func (e *editor) comment(path []string, name, why string) error {
-	parent, err := e.find(path[:len(path)-1])
+func (e *Editor) Comment(path []string, name, mark, why string) error {
+	parent, err := e.Find(path[:len(path)-1])
 	if err != nil || parent == nil {
 		return errors.Join(err, errLayout)
 	}
@@ -285,23 +284,25 @@ func (e *editor) comment(path []string, name, why string) error {
 	if key == nil {
 		return errLayout
 	}
-	lines := strings.Split(e.text, "\n")
+	lines := strings.Split(e.Text, "\n")
 	own := lines[key.Line-1]
 	indent := own[:len(own)-len(strings.TrimLeft(own, " "))]
-	text := fmt.Sprintf("%s# %s%s%s", indent, name, tunedMark, why)
-	for i := key.Line - 2; i >= 0 && isTuned(lines[i]); i-- {
-		if strings.HasPrefix(strings.TrimLeft(lines[i], " "), "# "+name+tunedMark) {
+	text := fmt.Sprintf("%s# %s %s %s", indent, name, mark, why)
+	for i := key.Line - 2; i >= 0 && isMarked(lines[i], mark); i-- {
+		if strings.HasPrefix(strings.TrimLeft(lines[i], " "), "# "+name+" "+mark+" ") {
 			lines[i] = text + strings.TrimSuffix(e.newline(), "\n")
-			e.text = strings.Join(lines, "\n")
+			e.Text = strings.Join(lines, "\n")
 			return nil
 		}
 	}
 	return e.insertLines(key.Line, []string{text})
 }
 
-// isTuned says whether a line is a comment of Retune.
-func isTuned(line string) bool {
+// isMarked says whether a line is a comment of Comment.
+func isMarked(line, mark string) bool {
 	comment, ok := strings.CutPrefix(strings.TrimLeft(line, " "), "# ")
-	_, after, marked := strings.Cut(comment, tunedMark)
-	return ok && marked && after != "" && !strings.Contains(strings.TrimSuffix(comment, tunedMark+after), " ")
+	_, after, marked := strings.Cut(comment, " "+mark+" ")
+	return ok && marked && after != "" && !strings.Contains(strings.TrimSuffix(comment, " "+mark+" "+after), " ")
 }
+
+func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
