@@ -78,19 +78,10 @@ func (c *Chain) Picked(n int) (first int) {
 	return first
 }
 
-// Wait waits until Next has a token to return. The units of work in flight are in a
-// ring of so many slots, the oldest in slot oldest or behind it; wait waits for the
-// unit in a slot, if there is one, and has Picked count what it picked.
-func (c *Chain) Wait(oldest, slots int, wait func(slot int) error) error {
-	for i := range slots {
-		if c.picked > c.fetched {
-			break
-		}
-		if err := wait((oldest + i) % slots); err != nil {
-			return err
-		}
-	}
-	return nil
+// Wait waits for units of a queue until Next has a token to return. Whoever waits for one has Picked count
+// what it picked.
+func (c *Chain) Wait(q *Queue) error {
+	return q.Oldest(func() bool { return c.picked > c.fetched })
 }
 
 // Next does what Sampler.Next says. wait waits for the token, see Wait; pick returns

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"testing"
+	"time"
 
 	"mla/runtime/plan"
 )
@@ -234,8 +235,8 @@ func TestChainPlaces(t *testing.T) {
 	}
 }
 
-// TestChainLand waits for units, oldest first, as long as there is no token to fetch.
-func TestChainLand(t *testing.T) {
+// TestChainWait waits for units, oldest first, as long as there is no token to fetch.
+func TestChainWait(t *testing.T) {
 	lost := errors.New("lost")
 	for _, tt := range []struct {
 		name  string
@@ -254,14 +255,26 @@ func TestChainLand(t *testing.T) {
 		c := begun(t, 0, 5)
 		c.Picked(tt.there)
 		var waited []int
-		err := c.Wait(2, len(tt.picks), func(slot int) error {
+		filling := true
+		q := NewQueue(len(tt.picks), func(slot int) (time.Duration, error) {
+			if filling {
+				return 0, nil
+			}
 			waited = append(waited, slot)
 			if slot == tt.fail {
-				return lost
+				return 0, lost
 			}
 			c.Picked(tt.picks[slot])
-			return nil
+			return 0, nil
 		})
+		for range 2 + len(tt.picks) { // the oldest is in slot 2
+			if _, err := q.Slot(); err != nil {
+				t.Fatal(err)
+			}
+			q.Submit()
+		}
+		filling = false
+		err := c.Wait(&q)
 		if err != tt.err || !slices.Equal(waited, tt.want) {
 			t.Errorf("%s: waited for the slots %d, %v; expected %d, %v", tt.name, waited, err, tt.want, tt.err)
 		}

@@ -75,8 +75,8 @@ func (r *runner) Begin(s *device.Sampling) error {
 	switch {
 	case r.closed:
 		return errors.New("the runner is closed")
-	case r.failed != nil:
-		return r.failed
+	case r.units.Failed() != nil:
+		return r.units.Failed()
 	}
 	return r.chain.Begin(r.last, func() error {
 		if err := s.Write(r.chain.begin.Bytes(), r.vocab); err != nil {
@@ -131,18 +131,13 @@ func (r *runner) launchPicks(n int, first bool) error {
 
 // Next implements device.Sampler.
 func (r *runner) Next() (int32, error) {
-	return r.chain.Next(func() error { return r.gpu.Do(r.landPicked) }, func(place int) uint32 { return r.chain.picks[place] })
+	return r.chain.Next(func() error { return r.gpu.Do(r.waitPicked) }, func(place int) uint32 { return r.chain.picks[place] })
 }
 
-// landPicked waits for units until there is a token to fetch.
-func (r *runner) landPicked() error {
-	if err := r.chain.Wait(r.next, ring, r.waitFor); err != nil {
-		return err
-	}
-	return r.failed
-}
+// waitPicked waits for units until there is a token to fetch.
+func (r *runner) waitPicked() error { return r.chain.Wait(&r.units) }
 
 // End implements device.Sampler.
 func (r *runner) End() error {
-	return r.chain.End(func() error { return r.gpu.Do(r.drain) })
+	return r.chain.End(func() error { return r.gpu.Do(r.units.Drain) })
 }

@@ -22,13 +22,13 @@ func (r *runner) Assign(table, first int, pages []uint32) error {
 	return r.gpu.Do(func() error {
 		for i := range r.slots {
 			if r.slots[i].tables {
-				if err := r.waitFor(i); err != nil {
+				if err := r.units.Wait(i); err != nil {
 					return err
 				}
 			}
 		}
 		r.tables.Write(r.paged.Bytes(), at, len(pages))
-		slot := r.next
+		slot := r.units.Next()
 		err := r.unit(0, func(int) error {
 			return r.stream.Upload(r.memory.tables+cu.Ptr(4*at), r.paged, 4*at, 4*len(pages))
 		})

@@ -67,7 +67,7 @@ func (p *picks) tokens(turn int) []uint32 { return device.PickTurn(p.from.Bytes(
 // the Pick is launched once more.
 func (r *runner) PickAhead() error {
 	return r.picks.ahead.Ask(func(turn int) error {
-		r.last, r.picks.made, r.picks.slots[turn] = nil, 0, r.next
+		r.last, r.picks.made, r.picks.slots[turn] = nil, 0, r.units.Next()
 		return r.gpu.Do(func() error {
 			return r.unit(0, func(int) error { return r.picks.graph.Launch(r.stream) })
 		})
@@ -77,7 +77,7 @@ func (r *runner) PickAhead() error {
 // PickedAhead implements device.Picker.
 func (r *runner) PickedAhead() ([]int32, error) {
 	return r.picks.ahead.Next(func(turn int) error {
-		return r.gpu.Do(func() error { return r.waitFor(r.picks.slots[turn]) })
+		return r.gpu.Do(func() error { return r.units.Wait(r.picks.slots[turn]) })
 	}, r.picks.tokens)
 }
 
@@ -107,7 +107,7 @@ func (r *runner) pick(rows []plan.Row, wanted []int, picks []device.Pick) error 
 	if err != nil {
 		return err
 	}
-	return r.drain()
+	return r.units.Drain()
 }
 
 // PickedLogits implements device.Picker.
@@ -123,7 +123,7 @@ func (r *runner) PickedLogits(i int) ([]float32, error) {
 		if err != nil {
 			return err
 		}
-		return r.drain()
+		return r.units.Drain()
 	})
 	return r.hostLogits()[at:][:r.vocab], err
 }

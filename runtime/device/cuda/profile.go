@@ -91,7 +91,7 @@ func (r *runner) Profile(p *device.Profiling) (list []device.Stage, err error) {
 
 // prepare makes the device ready for the rows of a replay, whose cache rows are 0, and returns its stages.
 func (r *runner) prepare(p *device.Profiling) ([]stage, error) {
-	if err := r.drain(); err != nil {
+	if err := r.units.Drain(); err != nil {
 		return nil, err
 	}
 	for _, c := range r.memory.caches {
@@ -293,7 +293,7 @@ func (r *runner) CopyBandwidth() (rate float64, err error) {
 }
 
 func (r *runner) copyBandwidth() (rate float64, err error) {
-	if err := r.drain(); err != nil {
+	if err := r.units.Drain(); err != nil {
 		return 0, err
 	}
 	room, _, err := cu.MemoryInfo()

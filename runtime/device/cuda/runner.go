@@ -45,13 +45,11 @@ type runner struct {
 	logits  *cu.Pinned
 	moved   *cu.Pinned // vectors on their way to or from the host; nil: none has been
 	staging *cu.Pinned // [ring] pages on their way to or from the host; nil: none has been
-	slots   [ring]slot
-	next    int       // slot of the next unit
-	last    *plan.Row // of the last Replay, if the logits on the device are its
+	units   device.Queue
+	slots   [ring]slot // of units
+	last    *plan.Row  // of the last Replay, if the logits on the device are its
 	chain   chain
 	picks   picks
-	failed  error
-	busy    time.Duration // of finished units
 	closed  bool
 }
 
@@ -71,18 +69,18 @@ type replay struct{ all, body, picks *cu.Exec }
 // two tokens of one graph it does not; recording costs 4 µs per dispatch.
 var lengths = [...]int{4, 1}
 
-// slot is a unit of work in flight.
+// slot is what a unit of work has of its own.
 type slot struct {
 	begin, end cu.Event
 	copied     cu.Event // behind end: what it picked is in the host's memory
-	inFlight   bool
-	picks      int  // tokens that it picks
-	tables     bool // it brings entries of block tables
+	picks      int      // tokens that it picks
+	tables     bool     // it brings entries of block tables
 }
 
 // newRunner allocates, uploads and records.
 func (d *Device) newRunner(m *device.Model, cfg device.Config, l *device.Layout, c *device.Commands) (r *runner, err error) {
 	r = &runner{width: l.Width, vocab: m.Bundle.Model.VocabSize, context: cfg.Context, kv: cfg.KV, planes: l.Planes, device: d, model: m, commands: c}
+	r.units = device.NewQueue(ring, r.wait)
 	if r.gpu, err = d.device.Retain(); err != nil {
 		return nil, err
 	}
@@ -254,7 +252,7 @@ func (r *runner) replay(rows []plan.Row, wanted []int) error {
 	if err != nil || len(wanted) == 0 {
 		return err
 	}
-	return r.drain()
+	return r.units.Drain()
 }
 
 // sequence is the narrowest that holds rows, which it puts in their place.
@@ -282,55 +280,45 @@ func launch(g *cu.Exec, s cu.Stream) error {
 // unit puts what f does into the stream as one unit of work, which picks picks
 // tokens. slot is for the memory that f needs until the unit is done.
 func (r *runner) unit(picks int, f func(slot int) error) error {
-	if err := r.waitFor(r.next); err != nil {
+	i, err := r.units.Slot()
+	if err != nil {
 		return err
 	}
-	t := &r.slots[r.next]
-	err := t.begin.Record(r.stream)
+	t := &r.slots[i]
+	err = t.begin.Record(r.stream)
 	if err == nil {
-		err = f(r.next)
+		err = f(i)
 	}
 	if err == nil {
 		err = t.end.Record(r.stream)
 	}
 	if err == nil && picks > 0 {
-		err = r.chain.fetch(t, r.next, r.memory.sample+cu.Ptr(r.chain.layout.Picks))
+		err = r.chain.fetch(t, i, r.memory.sample+cu.Ptr(r.chain.layout.Picks))
 	}
-	if r.failed = err; err != nil {
-		return err
+	if err != nil {
+		return r.units.Fail(err)
 	}
-	t.inFlight, t.picks, t.tables = true, picks, false
-	r.next = (r.next + 1) % ring
+	t.picks, t.tables = picks, false
+	r.units.Submit()
 	return nil
 }
 
-// waitFor waits for the unit in a slot, if one is in flight there.
-func (r *runner) waitFor(i int) error {
-	t := &r.slots[i]
-	if !t.inFlight || r.failed != nil {
-		return r.failed
+// wait waits for the unit in a slot. After a failure the driver may refuse even that.
+func (r *runner) wait(i int) (time.Duration, error) {
+	if r.units.Failed() != nil {
+		return 0, nil
 	}
-	t.inFlight = false
+	t := &r.slots[i]
 	last := t.end
 	if t.picks > 0 {
 		last = t.copied
 	}
-	if r.failed = last.Wait(); r.failed != nil {
-		return r.failed
+	if err := last.Wait(); err != nil {
+		return 0, err
 	}
 	ms, err := t.end.Since(t.begin)
-	r.failed = err
-	r.busy += time.Duration(float64(ms) * float64(time.Millisecond))
 	r.chain.keep(i, t.picks)
-	return r.failed
-}
-
-// drain waits for all units in flight, oldest first.
-func (r *runner) drain() error {
-	for i := range ring {
-		_ = r.waitFor((r.next + i) % ring) // r.failed has the first error
-	}
-	return r.failed
+	return time.Duration(float64(ms) * float64(time.Millisecond)), err
 }
 
 // Dispatches implements device.Runner.
@@ -343,7 +331,7 @@ func (r *runner) Bytes() int64 { return r.memory.bytes }
 func (r *runner) Compilation() (device.Compilation, error) { return r.code.compiled, nil }
 
 // GPUTime implements device.Timed.
-func (r *runner) GPUTime() time.Duration { return r.busy }
+func (r *runner) GPUTime() time.Duration { return r.units.Busy() }
 
 // Close implements device.Runner. It returns the error of a unit that nobody has
 // waited for.
@@ -353,11 +341,11 @@ func (r *runner) Close() error {
 	}
 	r.closed = true
 	r.chain.Chain, r.picks.ahead = device.Chain{}, device.PicksAhead{} // nothing can be asked of them
-	if r.failed != nil {                                               // reported; the driver may refuse what follows
+	if r.units.Failed() != nil {                                       // reported; the driver may refuse what follows
 		_ = r.release()
 		return nil
 	}
-	err := r.gpu.Do(r.drain)
+	err := r.gpu.Do(r.units.Drain)
 	return errors.Join(err, r.release())
 }
 

@@ -72,7 +72,7 @@ func (r *runner) Stress(ctx context.Context, what *device.Stressing) (*device.St
 
 // run keeps a batch in flight while it compares the one before.
 func (s *stress) run(ctx context.Context) (err error) {
-	if err := s.r.drain(); err != nil {
+	if err := s.r.units.Drain(); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.r.stream.Wait(), s.free()) }()

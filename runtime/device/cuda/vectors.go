@@ -35,7 +35,7 @@ func (r *runner) Hidden(dst []float32) error {
 			return r.stream.Download(host, 0, r.memory.arena+cu.Ptr(v.Offset), int(v.Bytes(rows, r.model.Bundle.Activations)))
 		})
 		if err == nil {
-			err = r.drain()
+			err = r.units.Drain()
 		}
 		if err == nil {
 			device.TakeVectors(dst, host.Bytes(), v)
@@ -54,7 +54,7 @@ func (r *runner) vectors(move func(host *cu.Pinned) error) error {
 		return err
 	}
 	return r.gpu.Do(func() (err error) {
-		if err := r.drain(); err != nil {
+		if err := r.units.Drain(); err != nil {
 			return err
 		}
 		if r.moved == nil {

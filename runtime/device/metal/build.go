@@ -11,6 +11,7 @@ import (
 // build makes the Metal objects of a runner.
 func (d *Device) build(m *device.Model, cfg device.Config, l *layout, s *sequence) (*runner, error) {
 	r := &runner{sequence: s, tables: l.NewTables(), vocab: m.Bundle.Model.VocabSize, context: cfg.Context, bytes: l.own(), pageBytes: l.PageBytes(), planes: l.Planes}
+	r.units = device.NewQueue(ring, r.wait)
 	err := mtl.Pool(func() error { return d.fill(r, m, l, s) })
 	if err != nil {
 		return nil, errors.Join(err, r.Close())

@@ -23,15 +23,15 @@ func (r *runner) Begin(s *device.Sampling) error {
 	switch {
 	case r.closed:
 		return errors.New("the runner is closed")
-	case r.failed != nil:
-		return r.failed
+	case r.units.Failed() != nil:
+		return r.units.Failed()
 	}
 	return r.chain.Begin(r.last, func() error {
 		if err := s.Write(r.memory.sample.Bytes(), r.vocab); err != nil {
 			return err
 		}
-		r.chain.slot = r.next
-		r.setRows(r.next, []plan.Row{*r.last}, nil)
+		r.chain.slot = r.units.Next()
+		r.setRows(r.units.Next(), []plan.Row{*r.last}, nil)
 		r.forget()
 		return nil
 	})
@@ -47,7 +47,7 @@ func (r *runner) Ahead(n int) error {
 // commitPicks commits what picks n more tokens, as one unit. Of a chain's first token
 // nothing is left to run.
 func (r *runner) commitPicks(n int, first bool) error {
-	if err := r.waitFor(r.next); err != nil {
+	if _, err := r.units.Slot(); err != nil {
 		return err
 	}
 	runs := slices.Repeat([]run{{0, r.sampled}}, n)
@@ -59,16 +59,11 @@ func (r *runner) commitPicks(n int, first bool) error {
 
 // Next implements device.Sampler.
 func (r *runner) Next() (int32, error) {
-	return r.chain.Next(func() error { return mtl.Pool(r.landPicked) }, r.pick)
+	return r.chain.Next(func() error { return mtl.Pool(r.waitPicked) }, r.pick)
 }
 
-// landPicked waits for units until there is a token to fetch.
-func (r *runner) landPicked() error {
-	if err := r.chain.Wait(r.next, ring, r.waitFor); err != nil {
-		return err
-	}
-	return r.failed
-}
+// waitPicked waits for units until there is a token to fetch.
+func (r *runner) waitPicked() error { return r.chain.Wait(&r.units) }
 
 // pick is what the GPU left in a place of the picks.
 func (r *runner) pick(place int) uint32 {
@@ -78,5 +73,5 @@ func (r *runner) pick(place int) uint32 {
 
 // End implements device.Sampler.
 func (r *runner) End() error {
-	return r.chain.End(func() error { return mtl.Pool(r.drain) })
+	return r.chain.End(func() error { return mtl.Pool(r.units.Drain) })
 }

@@ -10,15 +10,7 @@ import (
 const Ring = ring
 
 // InFlight counts a runner's units that are committed and not yet waited for.
-func InFlight(r device.Runner) int {
-	n := 0
-	for _, u := range r.(*runner).inFlight {
-		if !u.Nil() {
-			n++
-		}
-	}
-	return n
-}
+func InFlight(r device.Runner) int { return r.(*runner).units.InFlight() }
 
 // Language is the version of the shading language that a bundle is compiled for.
 var Language = language

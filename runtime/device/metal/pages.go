@@ -71,7 +71,7 @@ func (r *runner) hostCaches() device.Caches {
 // idle calls change once nothing is in flight that reads what it changes.
 func (r *runner) idle(change func()) error {
 	return mtl.Pool(func() error {
-		if err := r.drain(); err != nil {
+		if err := r.units.Drain(); err != nil {
 			return err
 		}
 		change()

@@ -22,7 +22,7 @@ func (r *runner) Pick(rows []plan.Row, picks []device.Pick) ([]int32, error) {
 		return nil, err
 	}
 	device.WritePicks(r.memory.picks.Bytes(), picks, r.vocab)
-	slot := r.next
+	slot := r.units.Next()
 	if err := mtl.Pool(func() error { return r.replay(rows, wanted, r.picks) }); err != nil {
 		return nil, err
 	}
@@ -43,9 +43,9 @@ type picksAhead struct {
 // PickAhead implements device.Picker.
 func (r *runner) PickAhead() error {
 	return r.ahead.Ask(func(turn int) error {
-		r.last, r.picked, r.ahead.slots[turn] = nil, 0, r.next
+		r.last, r.picked, r.ahead.slots[turn] = nil, 0, r.units.Next()
 		return mtl.Pool(func() error {
-			if err := r.waitFor(r.next); err != nil {
+			if _, err := r.units.Slot(); err != nil {
 				return err
 			}
 			q := r.narrowest(r.ahead.Rows())
@@ -57,7 +57,7 @@ func (r *runner) PickAhead() error {
 // PickedAhead implements device.Picker.
 func (r *runner) PickedAhead() ([]int32, error) {
 	return r.ahead.Next(func(turn int) error {
-		return mtl.Pool(func() error { return r.waitFor(r.ahead.slots[turn]) })
+		return mtl.Pool(func() error { return r.units.Wait(r.ahead.slots[turn]) })
 	}, r.tokens)
 }
 

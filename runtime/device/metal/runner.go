@@ -36,14 +36,12 @@ type runner struct {
 	tables    *device.Tables
 	replayer  replayer
 
-	inFlight [ring]unit // committed, not yet waited for; oldest at next
-	next     int        // slot of the next unit
+	units    device.Queue
+	commands [ring]unit // of the slots of units
 	last     *plan.Row  // of the last Replay, if the logits are its
 	picked   int        // by the last Pick, if the logits are theirs
 	ahead    picksAhead
 	chain    chain
-	failed   error
-	busy     float64 // seconds, of finished tokens
 	closed   bool
 }
 
@@ -79,7 +77,7 @@ func (r *runner) begin(rows []plan.Row, wanted []int) error {
 	}
 	inFlight := r.ahead.InFlight()
 	if r.forget(); inFlight { // it uses memory that the host is about to fill
-		return mtl.Pool(r.drain)
+		return mtl.Pool(r.units.Drain)
 	}
 	return nil
 }
@@ -104,10 +102,11 @@ func (r *runner) Width() int { return r.width }
 // replay commits rows, and waits for them if logits are wanted, and for what picks tokens
 // by these.
 func (r *runner) replay(rows []plan.Row, wanted []int, picks run) error {
-	if err := r.waitFor(r.next); err != nil {
+	slot, err := r.units.Slot()
+	if err != nil {
 		return err
 	}
-	r.setRows(r.next, rows, wanted)
+	r.setRows(slot, rows, wanted)
 	q := r.narrowest(len(rows))
 	to := q.head
 	if len(wanted) > 0 {
@@ -117,10 +116,10 @@ func (r *runner) replay(rows []plan.Row, wanted []int, picks run) error {
 	if picks.to > picks.from {
 		runs = append(runs, picks)
 	}
-	if err := r.commit(r.next, runs, 0); err != nil || len(wanted) == 0 {
+	if err := r.commit(slot, runs, 0); err != nil || len(wanted) == 0 {
 		return err
 	}
-	return r.drain()
+	return r.units.Drain()
 }
 
 // narrowest is the sequence that so many rows are run in.
@@ -154,34 +153,21 @@ func (r *runner) commit(slot int, runs []run, picks int) error {
 	encoder.End()
 	commands.Commit()
 	r.heartbeat.touch()
-	r.inFlight[r.next] = unit{commands, picks}
-	r.next = (r.next + 1) % ring
+	r.commands[r.units.Next()] = unit{commands, picks}
+	r.units.Submit()
 	return nil
 }
 
-// waitFor waits for the unit in a slot, if one is in flight there.
-func (r *runner) waitFor(slot int) error {
-	u := &r.inFlight[slot]
-	if u.Nil() {
-		return r.failed
-	}
-	if err := u.Wait(); err != nil && r.failed == nil {
-		r.failed = err
-	} else if err == nil {
-		r.busy += u.Seconds()
+// wait waits for the command buffer in a slot.
+func (r *runner) wait(slot int) (took time.Duration, err error) {
+	u := &r.commands[slot]
+	if err = u.Wait(); err == nil {
+		took = time.Duration(u.Seconds() * float64(time.Second))
 		r.chain.Picked(u.picks)
 		r.saving.begin()
 	}
 	u.Release()
-	return r.failed
-}
-
-// drain waits for all units in flight, oldest first.
-func (r *runner) drain() error {
-	for i := range ring {
-		_ = r.waitFor((r.next + i) % ring) // r.failed has the first error
-	}
-	return r.failed
+	return took, err
 }
 
 // Dispatches implements device.Runner.
@@ -191,7 +177,7 @@ func (r *runner) Dispatches() int { return r.replays[0].to }
 func (r *runner) Bytes() int64 { return r.bytes }
 
 // GPUTime implements device.Timed.
-func (r *runner) GPUTime() time.Duration { return time.Duration(r.busy * float64(time.Second)) }
+func (r *runner) GPUTime() time.Duration { return r.units.Busy() }
 
 // Close implements device.Runner. It returns the error of a token that nobody
 // has waited for.
@@ -202,8 +188,8 @@ func (r *runner) Close() error {
 	r.closed = true
 	r.chain.Chain, r.ahead = device.Chain{}, picksAhead{} // nothing can be asked of them
 	return mtl.Pool(func() error {
-		reported := r.failed != nil
-		err := r.drain()
+		reported := r.units.Failed() != nil
+		err := r.units.Drain()
 		r.release()
 		if reported {
 			return nil
