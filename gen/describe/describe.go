@@ -4,7 +4,6 @@ package describe
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"mla/runtime/plan"
@@ -248,11 +247,7 @@ func (c *counter) part(p plan.Part) {
 
 // experts adds the same rows of the experts that a row selects, k of them.
 func (c *counter) experts(slot, k, rows int) {
-	all, n := float64(c.b.Model.MoE.NRoutedExperts), float64(k)
-	distinct := n
-	if c.width() > 1 { // those that some row selects, if each selects any of them alike
-		distinct = all * (1 - math.Pow(1-n/all, float64(c.width())))
-	}
+	distinct := c.b.Model.MoE.Distinct(k, c.k.Width)
 	c.matrix(slot, int64(distinct*float64(rows)), int64(k)*int64(rows))
 }
 

@@ -61,7 +61,7 @@ func (d *decoder) mapping(n *yaml.Node, path string, fields []field) bool {
 		key, value := n.Content[i], n.Content[i+1]
 		f := find(fields, key)
 		switch {
-		case f == nil && find(fields, &yaml.Node{Kind: yaml.ScalarNode, Value: renamed[key.Value]}) != nil:
+		case f == nil && slices.Contains(keys(fields), renamed[key.Value]):
 			d.errorf(key, "%s.%s is called %s now", where, key.Value, renamed[key.Value])
 		case f == nil:
 			d.errorf(key, "%s", unknown("key in "+where, key.Value, keys(fields)))

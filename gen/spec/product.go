@@ -132,11 +132,10 @@ func (s Shape) sharedByEight(tokens int, size ProductSize) Shape {
 		return Shape{RowsPerSimdgroup: 16, Simdgroups: 8, SplitK: 1}
 	case tokens == 8 && (cols >= 2048 && rows <= head || cols >= 512 && rows <= wave):
 		return eight
-	case s.SplitK == 4 && cols >= 1024 && rows <= 2*wave:
-		if tokens == 16 && rows > wave && !size.Pairs {
-			return Shape{RowsPerSimdgroup: 32, Simdgroups: 4, SplitK: 4}
-		}
-		return eight
+	case s.SplitK != 4 || cols < 1024 || rows > 2*wave:
+		return s
+	case tokens == 16 && rows > wave && !size.Pairs:
+		return Shape{RowsPerSimdgroup: 32, Simdgroups: 4, SplitK: 4}
 	}
-	return s
+	return eight
 }

@@ -36,15 +36,16 @@ func (l *metaList) float(key string, x float64) {
 
 // parameter adds the key of a field, if it has one of its own. Converters write no key that is false.
 func (l *metaList) parameter(p *hparams.Parameter) {
+	if p.Key == "" {
+		return
+	}
 	switch v := p.Value.(type) {
 	case *int:
-		if p.Key != "" {
-			l.count(p.Key, *v)
-		}
+		l.count(p.Key, *v)
 	case *float64:
 		l.float(p.Key, *v)
 	case *bool:
-		if p.Key != "" && *v {
+		if *v {
 			l.own(p.Key, gguf.Bool(true))
 		}
 	}

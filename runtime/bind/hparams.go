@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"reflect"
-	"slices"
 	"strings"
 
 	"mla/runtime/gguf"
@@ -89,15 +88,12 @@ func scaling(r *plan.Rope) string {
 
 // expertParameters compares what there is to say of experts, where both have some.
 func expertParameters(found, want plan.MoE) []parameter {
-	for _, m := range []*plan.MoE{&found, &want} {
-		m.RoutedScalingFactor = orOne(m.RoutedScalingFactor)
-		if m.NGroup = max(m.NGroup, 1); found.NGroup <= 1 {
-			m.TopKGroup = 1 // it has no effect
-		}
+	found.RoutedScalingFactor, want.RoutedScalingFactor = orOne(found.RoutedScalingFactor), orOne(want.RoutedScalingFactor)
+	if found.NGroup, want.NGroup = max(found.NGroup, 1), max(want.NGroup, 1); found.NGroup == 1 {
+		want.TopKGroup = found.TopKGroup // it has no effect
 	}
-	return slices.DeleteFunc(compared(&found, &want), func(p parameter) bool {
-		return p.name == "n_routed_experts" || p.name == "first_k_dense_replace" // they are compared for all
-	})
+	want.NRoutedExperts, want.FirstKDenseReplace = found.NRoutedExperts, found.FirstKDenseReplace // they are compared for all
+	return compared(&found, &want)
 }
 
 // compared pairs the fields of two *plan.Dims or *plan.MoE.

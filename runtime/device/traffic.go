@@ -1,8 +1,6 @@
 package device
 
 import (
-	"math"
-
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )
@@ -32,8 +30,8 @@ type traffic struct {
 	rows   int
 }
 
-// selected is how many times one row's experts all rows of a kernel select, if each selects any of them alike: of E
-// experts, k a row, E (1 - (1 - k/E)^rows). 1: the matrix is no expert's, or there is one row.
+// selected is how many times one row's experts all rows of a kernel select. 1: the matrix is no expert's, or there
+// is one row.
 func (t *traffic) selected(p plan.Part, slot int) float64 {
 	k, width := 0, t.c.Kernel.Width
 	switch p := p.(type) {
@@ -44,12 +42,10 @@ func (t *traffic) selected(p plan.Part, slot int) float64 {
 			k = p.K
 		}
 	}
-	all := float64(t.bundle.Model.MoE.NRoutedExperts)
-	if k == 0 || width <= 1 || all == 0 {
+	if k == 0 {
 		return 1
 	}
-	share := float64(k) / all
-	return (1 - math.Pow(1-share, float64(width))) / share
+	return t.bundle.Model.MoE.Distinct(k, width) / float64(k)
 }
 
 // slot is what a slot moves besides matrices.

@@ -6,6 +6,7 @@ package hparams
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -43,6 +44,16 @@ type MoE struct {
 	RoutedScalingFactor float64 `hf:"routed_scaling_factor" gguf:"expert_weights_scale" range:"0 1e6" spec:"optional"` // 0 and 1: no scaling
 	NGroup              int     `hf:"n_group" gguf:"expert_group_count" range:"1 4096" spec:"optional"`                // 1: no groups
 	TopKGroup           int     `hf:"topk_group" gguf:"expert_group_used_count" range:"1 4096" spec:"optional"`
+}
+
+// Distinct is how many different experts so many rows select on average, each k of them and any alike: of E
+// experts E (1 - (1 - k/E)^rows).
+func (m *MoE) Distinct(k, rows int) float64 {
+	if rows <= 1 || m.NRoutedExperts == 0 {
+		return float64(k)
+	}
+	all := float64(m.NRoutedExperts)
+	return all * (1 - math.Pow(1-float64(k)/all, float64(rows)))
 }
 
 // Parameter is a field and what its tags say.

@@ -30,7 +30,7 @@ type memory struct {
 	bytes                               int64    // of all, without the weights
 }
 
-// hostRange is the part of the memory of picks that is the host's: kernels write there: no copy waits
+// hostRange is the part of the memory of picks that is the host's, where kernels write: no copy waits
 // for them, and nothing waits for a copy.
 type hostRange struct {
 	offset int64

@@ -276,8 +276,7 @@ func (r *runner) elapsed(f func() error) (time.Duration, error) {
 	if err := t.end.Wait(); err != nil {
 		return 0, err
 	}
-	ms, err := t.end.Since(t.begin)
-	return time.Duration(float64(ms) * float64(time.Millisecond)), err
+	return t.end.Since(t.begin)
 }
 
 // CopyBandwidth implements device.Profiler.

@@ -316,9 +316,8 @@ func (r *runner) wait(i int) (time.Duration, error) {
 	if err := last.Wait(); err != nil {
 		return 0, err
 	}
-	ms, err := t.end.Since(t.begin)
 	r.chain.keep(i, t.picks)
-	return time.Duration(float64(ms) * float64(time.Millisecond)), err
+	return t.end.Since(t.begin)
 }
 
 // Dispatches implements device.Runner.

@@ -74,7 +74,7 @@ type list struct {
 	all            []Mutation
 }
 
-// functionName is the name with its receiver's type, as runner.waitFor.
+// functionName is the name with its receiver's type, as runner.wait.
 func functionName(f *ast.FuncDecl) string {
 	if f.Recv == nil {
 		return f.Name.Name

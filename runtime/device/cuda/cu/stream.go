@@ -1,6 +1,9 @@
 package cu
 
-import "errors"
+import (
+	"errors"
+	"time"
+)
 
 // Stream is a queue of work that runs in order. Streams run beside each other.
 type Stream struct{ handle handle }
@@ -49,11 +52,11 @@ func (e Event) Record(s Stream) error {
 // Wait waits until the event is passed; one that was never recorded is.
 func (e Event) Wait() error { return check("cuEventSynchronize", api.eventWait(e.handle)) }
 
-// Since is the time in milliseconds between two events that are passed.
-func (e Event) Since(earlier Event) (float32, error) {
+// Since is the time between two events that are passed.
+func (e Event) Since(earlier Event) (time.Duration, error) {
 	var ms float32
 	err := check("cuEventElapsedTime", api.eventElapsed(&ms, earlier.handle, e.handle))
-	return ms, err
+	return time.Duration(float64(ms) * float64(time.Millisecond)), err
 }
 
 // Destroy frees the event.
