@@ -196,70 +196,35 @@ func (c *counter) slot(i int, s plan.Slot) {
 // for; 0, 0 for other slots.
 func (c *counter) splits(i int) (active, all int64) {
 	for _, p := range c.k.Parts {
-		var s plan.Splits
-		switch p := p.(type) {
-		case *plan.Attend:
-			if i != p.Out && i != p.ML {
-				continue
+		for _, u := range p.Uses() {
+			if u.Slot == i && u.Splits != nil {
+				return int64(u.Splits.Used(int(c.rows))), int64(u.Splits.Count)
 			}
-			s = p.Splits
-		case *plan.MatVec:
-			if p.Combine == nil || i != p.Combine.Out && i != p.Combine.ML {
-				continue
-			}
-			s = p.Combine.Splits
-		default:
-			continue
 		}
-		return int64(s.Used(int(c.rows))), int64(s.Count)
 	}
 	return 0, 0
 }
 
 // part adds a part's matrices and operations.
 func (c *counter) part(p plan.Part) {
-	pairs := c.rows * c.width() // of queries and cache rows
-	switch p := p.(type) {
-	case *plan.Embed:
-		c.matrix(p.W, c.width(), 0)
-	case *plan.MatVec:
-		rows := int64(p.Batch) * int64(p.Rows)
-		c.matrix(p.W, rows, rows)
-		c.matrix(p.Up, rows, rows)
-	case *plan.Experts:
-		c.experts(p.W, p.K, p.Rows)
-		c.experts(p.Up, p.K, p.Rows)
-	case *plan.ExpertsSum:
-		c.experts(p.W, p.K, p.Rows)
-		c.matrix(p.Shared, int64(p.Rows), int64(p.Rows))
-	case *plan.Attend:
-		c.out.Flops += 2 * pairs * int64(p.Heads) * int64(2*p.LatDim+p.PeDim)
-	case *plan.AttendRows:
-		c.out.Flops += 2 * pairs * int64(p.Heads) * int64(2*p.LatDim+p.PeDim)
-	case *plan.AttendHeads:
-		c.out.Flops += 2 * pairs * int64(p.Heads) * int64(p.NopeDim+p.PeDim+p.VDim)
-	case *plan.ExpandHeads: // for cached rows, not for the kernel's
-		rows := int64(p.Heads) * int64(p.Dim)
-		c.matrix(p.W, rows, 0)
-		c.out.Flops += 2 * c.rows * rows * int64(p.LatDim)
+	c.out.Flops += c.rows * c.width() * int64(plan.PairFlops(p))
+	times := c.width()
+	if _, ok := p.(*plan.ExpandHeads); ok { // for cached rows, not for the kernel's
+		times = c.rows
 	}
-}
-
-// experts adds the same rows of the experts that a row selects, k of them.
-func (c *counter) experts(slot, k, rows int) {
-	distinct := c.b.Model.MoE.Distinct(k, c.k.Width)
-	c.matrix(slot, int64(distinct*float64(rows)), int64(k)*int64(rows))
-}
-
-// matrix adds rows of a weight, if there is one, so many of which each of the kernel's rows is multiplied by.
-func (c *counter) matrix(slot int, rows, products int64) {
-	if slot < 0 {
-		return
+	for _, w := range plan.WeightsOf(p) {
+		rows := int64(w.Needed)
+		if k := w.Selected(); k > 0 {
+			rows = int64(c.b.Model.MoE.Distinct(k, c.k.Width) * float64(w.Rows))
+		}
+		if w.LooksUp() {
+			rows = c.width()
+		} else {
+			c.out.Flops += 2 * times * int64(w.Needed) * int64(w.Cols)
+		}
+		f, _ := quant.Lookup(c.typeOf(w.Slot))
+		c.out.WeightBytes += rows * int64(w.Cols/f.BlockElems*f.BlockBytes)
 	}
-	w := &c.b.Weights[c.d.Operands[slot].Index]
-	f, _ := quant.Lookup(c.typeOf(slot))
-	c.out.WeightBytes += rows * int64(w.Cols/f.BlockElems*f.BlockBytes)
-	c.out.Flops += 2 * c.width() * products * int64(w.Cols)
 }
 
 // typeOf is the type of a typed slot under the profile.

@@ -14,11 +14,6 @@ func (p *printer) check(k *plan.Kernel) error {
 	if err := verify.Kernel(k); err != nil {
 		return err
 	}
-	for _, part := range k.Parts {
-		if _, err := partTemplate(part); err != nil {
-			return err
-		}
-	}
 	for _, v := range k.Variants {
 		if p.funcs[v.Func] || taken(v.Func) || reserved.Library().Has(v.Func) {
 			return fmt.Errorf("variant %q: expected an identifier of its own", v.Func)

@@ -8,6 +8,7 @@ import (
 
 	"mla/gen/msl/execute"
 	"mla/runtime/plan"
+	"mla/runtime/plan/verify"
 	"mla/runtime/quant"
 )
 
@@ -86,7 +87,7 @@ func executeSource(t *testing.T, b *plan.Bundle, source string, split bool) {
 
 // positions are where a kernel runs: attention at the edges of tiles and splits.
 func positions(k *plan.Kernel) []int {
-	if _, ok := k.Parts[0].(*plan.Attend); ok || combineOf(k.Parts[0]) != nil {
+	if _, ok := k.Parts[0].(*plan.Attend); ok || verify.CombineOf(k.Parts[0]) != nil {
 		return []int{0, 15, 16, 37, testContext - 1}
 	}
 	return []int{37}

@@ -12,8 +12,8 @@ import (
 
 // Inputs is how many inputs a mat-vec's lanes multiply.
 func (v *partView) Inputs() int {
-	if n := verify.TokensOf(v.P); n > 0 && !verify.Matrices(v.P) {
-		return n
+	if m := v.Product; m != nil && m.Tokens > 0 && !verify.Matrices(v.P) {
+		return m.Tokens
 	}
 	return 1
 }

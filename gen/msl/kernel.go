@@ -77,8 +77,8 @@ func (p *printer) body(v *kernelView, name string, parts []partView, floats int)
 
 // part prints part i: each of several parts has its range of threadgroups.
 func (p *printer) part(parts []partView, i int) {
-	text := p.render(parts[i].template, &parts[i])
-	if !waitsItself(parts[i].P) {
+	text := p.render(parts[i].body.template, &parts[i])
+	if !parts[i].body.waits {
 		text = "    GRID_WAIT;\n" + text
 	}
 	text, err := parts[i].alive(text)
@@ -104,16 +104,6 @@ func (p *printer) part(parts []partView, i int) {
 	if i == len(parts)-1 {
 		p.line("  }")
 	}
-}
-
-// waitsItself says whether a part's template has GRID_WAIT itself, behind what need
-// not wait: weights, the step's state, and cache rows of earlier tokens.
-func waitsItself(p plan.Part) bool {
-	switch p.(type) {
-	case *plan.MatVec, *plan.Experts, *plan.ExpertsSum, *plan.Attend, *plan.StoreKV:
-		return true
-	}
-	return false
 }
 
 // variant prints the kernel function of one combination of types, which calls a body.

@@ -11,7 +11,6 @@ import (
 	"mla/gen/msl/execute"
 	"mla/gen/spec"
 	"mla/generated"
-	"mla/runtime/device"
 	"mla/runtime/device/check"
 	"mla/runtime/plan"
 	"mla/runtime/plan/pieces"
@@ -61,7 +60,7 @@ const lateCopies = "#define COPIES_LAND land_copies(-1)\n#define COPIES_GROUP ms
 // splitWeights is a matrix of a kernel laid out anew, if its format's rows are.
 func splitWeights(k *plan.Kernel, slot int, f *quant.Format, data []byte) []byte {
 	for _, p := range k.AllParts() {
-		for _, m := range device.Matrices(p) {
+		for _, m := range plan.WeightsOf(p) {
 			if m.Slot == slot && f.Splits(m.Cols) {
 				rowBytes, _ := f.RowBytes(m.Cols)
 				split := make([]byte, len(data)/rowBytes*f.SplitRowBytes(m.Cols))
@@ -276,7 +275,7 @@ func inAllFormats(k *plan.Kernel) []plan.Variant {
 	var list []plan.Variant
 	last := quant.F32
 	for _, f := range quant.Formats() {
-		if device.Matrices(k.Parts[0])[0].Cols%f.BlockElems != 0 {
+		if plan.WeightsOf(k.Parts[0])[0].Cols%f.BlockElems != 0 {
 			continue
 		}
 		types := slices.Repeat([]quant.Type{f.Type}, len(k.TypedSlots()))

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"mla/runtime/plan"
-	"mla/runtime/plan/verify"
 )
 
 // lastBlockRows is how many rows a lane of a last-block part's mat-vec works on at a time: the more,
@@ -37,7 +36,7 @@ func (k *kernelView) lastBlockView(t *plan.LastBlock) (*lastBlockView, error) {
 	v := &lastBlockView{part, t}
 	v.Behind = true
 	if p, ok := t.Part.(*plan.MatVec); ok {
-		v.template, v.N = "last_block.matvec", min(lastBlockRows, p.Rows)
+		v.body.template, v.N = "last_block.matvec", min(lastBlockRows, p.Rows)
 	}
 	return v, nil
 }
@@ -78,8 +77,8 @@ func (v *lastBlockView) WeightEntry(entry string) (string, error) {
 func (v *lastBlockView) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "    if (last_to_arrive<%du>(%s, (threadgroup uint *)(scratch + %du), tid)) {\n", v.Arrivals(), v.Counter(), v.wordAt)
-	text := strings.TrimPrefix(v.printer.render(v.template, v), "\n")
-	if v.template != "last_block.matvec" { // a template of parts
+	text := strings.TrimPrefix(v.printer.render(v.body.template, v), "\n")
+	if v.body.template != "last_block.matvec" { // a template of parts
 		text = "  " + strings.TrimSuffix(strings.ReplaceAll(text, "\n", "\n  "), "  ")
 	}
 	b.WriteString(strings.TrimSuffix(text, "\n") + "\n    }\n")
@@ -89,6 +88,6 @@ func (v *lastBlockView) text() string {
 // coherent says whether a slot is written and then read by a last-block part.
 func (k *kernelView) coherent(slot int) bool {
 	return k.Slots[slot].Write && slices.ContainsFunc(k.LastBlocks, func(t plan.LastBlock) bool {
-		return slices.ContainsFunc(verify.Uses(t.Part), func(u verify.Use) bool { return u.Slot == slot && u.As == verify.Input })
+		return slices.ContainsFunc(t.Part.Uses(), func(u plan.Use) bool { return u.Slot == slot && u.As == plan.RoleVector && !u.Write })
 	})
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"mla/runtime/plan"
-	"mla/runtime/plan/verify"
 	"mla/runtime/quant"
 )
 
@@ -44,11 +43,11 @@ func newMemory(k *plan.Kernel, v *plan.Variant, act plan.Elem, pos int) *memory 
 		m.data[i] = m.fill(i)
 	}
 	for _, p := range k.Parts {
-		for _, r := range verify.Uses(p) {
+		for _, r := range p.Uses() {
 			switch r.As {
-			case verify.Weight:
+			case plan.RoleWeight:
 				m.data[r.Slot] = m.weights(p, r)
-			case verify.CacheIn, verify.CacheOut:
+			case plan.RoleCache:
 				m.widths[r.Slot] = cacheWidth(p)
 				m.data[r.Slot] = m.cachePages(m.types[r.Slot], testPages, cacheWidth(p))
 			}
@@ -148,7 +147,7 @@ func (m *memory) fill(slot int) []byte {
 
 // weights makes the entries of a weight matrix, and writes down their stride if
 // it is an argument.
-func (m *memory) weights(p plan.Part, r verify.Use) []byte {
+func (m *memory) weights(p plan.Part, r plan.Use) []byte {
 	rows, entries, pad := m.shape(p, r)
 	f, _ := quant.Lookup(m.types[r.Slot])
 	rowBytes, _ := f.RowBytes(r.Cols)
@@ -168,8 +167,8 @@ func (m *memory) weights(p plan.Part, r verify.Use) []byte {
 func (m *memory) splitSlots() map[int]int {
 	list := map[int]int{}
 	for _, p := range m.k.Parts {
-		for _, r := range verify.Uses(p) {
-			if f, _ := quant.Lookup(m.types[r.Slot]); m.split && r.As == verify.Weight && f.Splits(r.Cols) {
+		for _, r := range p.Uses() {
+			if f, _ := quant.Lookup(m.types[r.Slot]); m.split && r.As == plan.RoleWeight && f.Splits(r.Cols) {
 				list[r.Slot] = r.Cols
 			}
 		}
@@ -181,7 +180,7 @@ func (m *memory) splitSlots() map[int]int {
 func (m *memory) splitRows(slot, cols int) []byte {
 	var out []byte
 	for _, p := range m.k.Parts {
-		for _, r := range verify.Uses(p) {
+		for _, r := range p.Uses() {
 			if r.Slot != slot {
 				continue
 			}
@@ -196,7 +195,7 @@ func (m *memory) splitRows(slot, cols int) []byte {
 }
 
 // shape is a weight's rows, entries and rows between entries.
-func (m *memory) shape(p plan.Part, r verify.Use) (rows, entries, pad int) {
+func (m *memory) shape(p plan.Part, r plan.Use) (rows, entries, pad int) {
 	rows, entries = matrixRows(p), 1
 	switch p := p.(type) {
 	case *plan.MatVec:
@@ -326,7 +325,7 @@ func (m *memory) row(p plan.Part, slot, cols, entry, row int) []float64 {
 
 // rowBytes is a row as stored.
 func (m *memory) rowBytes(p plan.Part, slot, cols, entry, row int) (*quant.Format, []byte) {
-	rows, _, pad := m.shape(p, verify.Use{Slot: slot})
+	rows, _, pad := m.shape(p, plan.Use{Slot: slot})
 	f, _ := quant.Lookup(m.types[slot])
 	rowBytes, _ := f.RowBytes(cols)
 	at := (entry*(rows+pad) + row) * rowBytes

@@ -17,8 +17,9 @@ const maxStage = 4096
 type partView struct {
 	*kernelView
 	P         plan.Part
+	Product   *plan.Product // P as a product of weights; nil: it is none
+	body      body
 	First     int // first threadgroup
-	template  string
 	Entries   int // heads or experts, each with threadgroups of its own
 	N         int // rows per simdgroup
 	Attention *attention
@@ -26,60 +27,6 @@ type partView struct {
 	LastBlock *lastBlockView   // what its last threadgroups go on with; nil: nothing
 	Behind    bool             // it is such a part itself
 	wordAt    int              // where in threadgroup memory they learn that they are the last
-}
-
-// partTemplate names the template of a kind of part.
-func partTemplate(p plan.Part) (string, error) {
-	switch p := p.(type) {
-	case *plan.MatVec:
-		if verify.Matrices(p) {
-			return "matmul.msl", nil
-		}
-		return "matvec.msl", nil
-	case *plan.Experts:
-		if p.Persistent > 0 {
-			return "experts_batch.msl", nil
-		}
-		if verify.Matrices(p) {
-			return "experts_matmul.msl", nil
-		}
-		return "experts.msl", nil
-	case *plan.ExpertsSum:
-		return "experts_sum.msl", nil
-	case *plan.StoreKV:
-		return "store_kv.msl", nil
-	case *plan.Attend:
-		return "attend.msl", nil
-	case *plan.AttendRows:
-		return "attend_rows.msl", nil
-	case *plan.ExpandHeads:
-		return "expand_heads.msl", nil
-	case *plan.AttendHeads:
-		return "attend_heads.msl", nil
-	case *plan.Embed:
-		return "embed.msl", nil
-	case *plan.NormVec:
-		return "norm.msl", nil
-	case *plan.RopeVec:
-		return "rope.msl", nil
-	case *plan.CombineVec:
-		return "combine.msl", nil
-	case *plan.SwiGLUVec:
-		return "swiglu.msl", nil
-	case *plan.AddVec:
-		return "add.msl", nil
-	case *plan.RouteVec:
-		return "route.msl", nil
-	case *plan.RouteBatch:
-		return "route_batch.msl", nil
-	case *plan.GroupExperts:
-		return "group_experts.msl", nil
-	case *plan.WeightedSum:
-		return "weighted_sum.msl", nil
-	case *plan.GatherVec:
-		return "gather.msl", nil
-	}
-	return sampleTemplate(p)
 }
 
 // lonersFirst orders parts: one of a single threadgroup works through its rows by
@@ -125,40 +72,18 @@ func (k *kernelView) parts() ([]partView, int, error) {
 }
 
 func (k *kernelView) part(p plan.Part, first int) (partView, error) {
-	v := partView{kernelView: k, P: p, First: first, Entries: 1}
+	v := partView{kernelView: k, P: p, Product: plan.ProductOf(p), First: first, Entries: 1}
 	var err error
-	if v.template, err = partTemplate(p); err != nil {
+	if v.body, err = bodyOf(p); err != nil {
 		return v, err
 	}
-	switch p := p.(type) {
-	case *plan.MatVec:
-		v.Entries, v.N = p.Batch, k.rowsPerSimdgroup(p.Rows, p.RowsPerGroup, p.SplitK)
-		if verify.Matrices(p) {
-			v.N = k.productRows(p.RowsPerGroup, p.SplitK)
-		} else if p.Rope != nil {
-			v.N += v.N % 2 // a simdgroup turns whole pairs
-		}
-	case *plan.Experts:
-		v.Entries, v.N = p.K, k.rowsPerSimdgroup(p.Rows, p.RowsPerGroup, p.SplitK)
-		if p.Tokens > 0 {
-			v.Entries, v.N = p.Grouping.Experts, k.productRows(p.RowsPerGroup, p.SplitK)
-		}
-	case *plan.ExpertsSum:
-		v.N = k.rowsPerSimdgroup(p.Rows, p.RowsPerGroup, p.SplitK)
-	case *plan.Attend:
-		v.Attention, err = attentionShape(p, k.Threads, budgetOf(k.Class))
-	case *plan.AttendRows:
-		v.Attention, err = rowsShape(p, k.Threads)
+	if v.body.view != nil {
+		err = v.body.view(&v)
 	}
 	if k.Batched() {
 		v.ofRow()
 	}
 	return v, err
-}
-
-// rowsPerSimdgroup shares the rows of a threadgroup out among its simdgroups.
-func (k *kernelView) rowsPerSimdgroup(rows, perGroup, splitK int) int {
-	return min(ceil(perGroup, k.Simdgroups()/max(splitK, 1)), rows)
 }
 
 // Even says that all simdgroups of all threadgroups of a mat-vec have as many rows. Of experts
@@ -251,7 +176,12 @@ func (v *partView) Stride(slot int) (string, error) {
 }
 
 // Slices is how many simdgroups share the columns of a row.
-func (v *partView) Slices() int { return max(verify.SplitKOf(v.P), 1) }
+func (v *partView) Slices() int {
+	if v.Product == nil {
+		return 1
+	}
+	return max(v.Product.SplitK, 1)
+}
 
 // Lanes is how many lanes share the columns of a row.
 func (v *partView) Lanes() int { return simdWidth * v.Slices() }
@@ -266,40 +196,16 @@ func (v *partView) Lane() string {
 
 // Unroll is how many blocks of a row are under way at a time: of several inputs the fewer, as their
 // elements take the registers.
-func (v *partView) Unroll() int { return max(1, cmp.Or(unroll(v.P), plan.DefaultUnroll)/v.Inputs()) }
-
-func unroll(p plan.Part) int {
-	switch p := p.(type) {
-	case *plan.MatVec:
-		return p.Unroll
-	case *plan.Experts:
-		return p.Unroll
-	case *plan.ExpertsSum:
-		return p.Unroll
-	}
-	return 0
+func (v *partView) Unroll() int {
+	return max(1, cmp.Or(v.Product.Unroll, plan.DefaultUnroll)/v.Inputs())
 }
 
 // Normed says whether the results wait for the factor of a norm.
-func (v *partView) Normed() bool {
-	switch p := v.P.(type) {
-	case *plan.MatVec:
-		return p.Norm != nil || p.NormApply != nil
-	case *plan.Experts:
-		return p.Norm != nil || p.NormApply != nil
-	}
-	return false
-}
+func (v *partView) Normed() bool { return v.Product.Norm != nil || v.Product.NormApply != nil }
 
 // SquaresPerLane is how many of the partial sums of squares a lane adds.
 func (v *partView) SquaresPerLane() int {
-	switch p := v.P.(type) {
-	case *plan.MatVec:
-		return ceil(p.NormApply.Count, v.SquaresLanes())
-	case *plan.Experts:
-		return ceil(p.NormApply.Count, v.SquaresLanes())
-	}
-	return 0
+	return ceil(v.Product.NormApply.Count, v.SquaresLanes())
 }
 
 // SquaresLanes is how many lanes share the partial sums of squares:
@@ -323,17 +229,11 @@ func (v *partView) input() (in plan.Vec, entry string) {
 	if v.Entries > 1 {
 		entry = "entry"
 	}
-	switch p := v.P.(type) {
-	case *plan.MatVec:
-		in = p.In
-	case *plan.Experts:
-		in = p.In
-	}
-	return in, entry
+	return v.Product.In, entry
 }
 
 // Combine is the part's combine, or nil.
-func (v *partView) Combine() *plan.Combine { return combineOf(v.P) }
+func (v *partView) Combine() *plan.Combine { return verify.CombineOf(v.P) }
 
 // CombineDim is the width of a combined latent.
 func (v *partView) CombineDim() int {

@@ -29,33 +29,18 @@ const (
 
 // matrix is the shape of one entry of a part's weights.
 func matrix(p plan.Part) (rows, cols int) {
-	switch p := p.(type) {
-	case *plan.MatVec:
-		return p.Rows, p.Cols
-	case *plan.Experts:
-		return p.Rows, p.Cols
-	case *plan.ExpertsSum:
-		return p.Rows, p.Cols
-	case *plan.ExpandHeads:
-		if p.Keys {
-			return p.LatDim, p.Dim
-		}
-		return p.Dim, p.LatDim
+	for _, w := range plan.WeightsOf(p) {
+		return w.Rows, w.Cols
 	}
 	return 0, 0
 }
 
 // matrices is how many matrices a part multiplies by: one, or two.
 func (v *partView) matrices() int {
-	if verify.UpOf(v.P) >= 0 {
+	if v.Product.Up >= 0 {
 		return 2
 	}
 	return 1
-}
-
-// productRows is how many rows of weights a simdgroup multiplies.
-func (k *kernelView) productRows(perGroup, splitK int) int {
-	return perGroup * max(splitK, 1) / k.Simdgroups()
 }
 
 // Tiles is how many threadgroups share a threadgroup's weights, for a tile of rows each.
@@ -97,13 +82,13 @@ func (v *partView) persistent() int {
 // RowBlocks and TokenBlocks are how many blocks of 8 × 8 a simdgroup makes of one matrix, Blocks how many
 // of one or of both.
 func (v *partView) RowBlocks() int   { return v.N / block }
-func (v *partView) TokenBlocks() int { return verify.TokensOf(v.P) / block }
+func (v *partView) TokenBlocks() int { return v.Product.Tokens / block }
 func (v *partView) Blocks() int      { return v.matrices() * v.RowBlocks() * v.TokenBlocks() }
 
 // WeightRows is the type of a lane's rows of the matrix in a slot.
 func (v *partView) WeightRows(slot int) string {
 	_, cols := matrix(v.P)
-	return fmt.Sprintf("weight_rows<%s, %du, %du, %du, %du>", v.Tag(slot), cols, v.RowBlocks(), verify.TokensOf(v.P), v.Room())
+	return fmt.Sprintf("weight_rows<%s, %du, %du, %du, %du>", v.Tag(slot), cols, v.RowBlocks(), v.Product.Tokens, v.Room())
 }
 
 // MatrixAt points to the matrix of the threadgroup's entry.
@@ -123,7 +108,7 @@ func (v *partView) RowsAt(slot int) (string, error) {
 }
 
 // Narrow says whether the part is of a batch, whose rows are less than a tile of inputs holds.
-func (v *partView) Narrow() bool { return !verify.IsPrompt(verify.TokensOf(v.P)) }
+func (v *partView) Narrow() bool { return !verify.IsPrompt(v.Product.Tokens) }
 
 // TileInputs is the type of what says where the inputs of the threadgroup's tile are, InputsAt its base.
 func (v *partView) TileInputs() string {
@@ -143,7 +128,7 @@ func (v *partView) TileInputs() string {
 
 // TileRows is the type of what says which rows they are, where these are neighbours.
 func (v *partView) TileRows() string {
-	return fmt.Sprintf("rows_between<%t>", v.Width%verify.TokensOf(v.P) == 0)
+	return fmt.Sprintf("rows_between<%t>", v.Width%v.Product.Tokens == 0)
 }
 
 func (v *partView) InputsAt() string {
@@ -156,7 +141,7 @@ func (v *partView) InputsAt() string {
 
 // UpRows is the type of the rows of the second matrix.
 func (v *partView) UpRows() string {
-	if up := verify.UpOf(v.P); up >= 0 {
+	if up := v.Product.Up; up >= 0 {
 		return v.WeightRows(up)
 	}
 	return "no_weights"
@@ -202,7 +187,7 @@ func (v *partView) InPairs() bool {
 
 // ownTiles says whether simdgroups have tiles of their own: they have steps of their own.
 func (v *partView) ownTiles() bool {
-	return verify.TokensOf(v.P) <= ownTile && v.Slices() == v.Simdgroups()
+	return v.Product.Tokens <= ownTile && v.Slices() == v.Simdgroups()
 }
 
 // FirstStep is the first step of a simdgroup, StepStride how far apart its steps are.
@@ -228,7 +213,7 @@ func (v *partView) TileHalves() int {
 	if !v.ownTiles() {
 		return 0
 	}
-	return v.ownTileCount() * verify.TokensOf(v.P) * inputRow
+	return v.ownTileCount() * v.Product.Tokens * inputRow
 }
 
 // ownTileCount is how many those are: where copies fill them two at least, and of eight halves up to four, as many
@@ -239,7 +224,7 @@ func (v *partView) ownTileCount() int {
 	switch {
 	case !v.Copies():
 		return 1
-	case v.Slots[in.Slot].Elem == plan.ElemF32 || verify.TokensOf(v.P) > block || v.persistent() > 0:
+	case v.Slots[in.Slot].Elem == plan.ElemF32 || v.Product.Tokens > block || v.persistent() > 0:
 		return 2
 	}
 	return min(max(ceil(ceil(cols, stepColumns), v.Slices()), 2), 4)
@@ -250,7 +235,7 @@ func (v *partView) TileFloats() int {
 	if v.ownTiles() {
 		return v.Simdgroups() * v.TileHalves() / 2
 	}
-	n := verify.TokensOf(v.P) * inputRow / 2
+	n := v.Product.Tokens * inputRow / 2
 	if in, _ := v.input(); v.Copies() && v.Slots[in.Slot].Elem != plan.ElemF32 {
 		n *= 2 // two buffers of whole steps where activations are halves, else of halves of steps
 	}
@@ -276,7 +261,7 @@ func (v *partView) Room() int {
 	if !v.Copies() {
 		return 0
 	}
-	lists := 2 * verify.TokensOf(v.P) // factors and selections
+	lists := 2 * v.Product.Tokens // factors and selections
 	if v.persistent() > 0 {
 		lists = v.factors() + v.selections() + v.resultFloats()
 	}
@@ -329,12 +314,12 @@ func (v *partView) FactorsOfTile() int { return max(v.roomsEnd(), v.ResultsAt()+
 // factors is how many those are, FactorOf which of them is that of an input.
 func (v *partView) factors() int {
 	switch {
-	case verify.NormApplyOf(v.P) == nil:
+	case v.Product.NormApply == nil:
 		return 0
 	case v.persistent() > 0:
 		return v.Width
 	}
-	return verify.TokensOf(v.P)
+	return v.Product.Tokens
 }
 
 func (v *partView) FactorOf() string {

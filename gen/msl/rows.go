@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"mla/runtime/plan"
-	"mla/runtime/plan/verify"
 )
 
 // Kernels of several rows. Mat-vecs and experts multiply their weights by a tile of rows, see
@@ -78,7 +77,7 @@ func (v *partView) ofRow() {
 // perRow says whether the part uses a slot that each row has its own elements of.
 func (v *partView) perRow(slot int) bool {
 	s := &v.Slots[slot]
-	return s.Elem == plan.ElemRow || s.Stride > 0 && slices.ContainsFunc(verify.Uses(v.P), func(u verify.Use) bool { return u.Slot == slot })
+	return s.Elem == plan.ElemRow || s.Stride > 0 && slices.ContainsFunc(v.P.Uses(), func(u plan.Use) bool { return u.Slot == slot })
 }
 
 // Locals declares the pointers to a row.
@@ -107,15 +106,11 @@ func (v *partView) Locals() string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// usesRow says whether the part's text reads the row itself.
+// usesRow says whether the part's text reads the row itself: for its token, its position or its cache.
 func (v *partView) usesRow() bool {
-	switch p := v.P.(type) {
-	case *plan.StoreKV, *plan.Attend, *plan.Embed, *plan.RopeVec, *plan.CombineVec:
-		return true
-	case *plan.MatVec:
-		return p.Rope != nil || p.Combine != nil
-	}
-	return false
+	return slices.ContainsFunc(v.P.Uses(), func(u plan.Use) bool {
+		return u.LooksUp() || u.As == plan.RoleAngles || u.As == plan.RoleCache || u.Splits != nil
+	})
 }
 
 // alive puts a part's text under the condition that the threadgroup has a row: a dead row
@@ -130,7 +125,7 @@ func (v *partView) alive(text string) (string, error) {
 	}
 	name, index, locals := "row_index", v.Number(), ""
 	if v.Together() {
-		name, index = "first_row", fmt.Sprintf("%s %% %du * %du", index, v.Tiles(), verify.TokensOf(v.P))
+		name, index = "first_row", fmt.Sprintf("%s %% %du * %du", index, v.Tiles(), v.Product.Tokens)
 	} else {
 		if v.splitsFirst() {
 			index += fmt.Sprintf(" %% %du", v.Width)

@@ -14,21 +14,6 @@ func pickFloats(blocks, threads int) int {
 	return 4*verify.PickBins + 2*(sums*simdWidth+sums) + 2
 }
 
-// sampleTemplate is the template of a sampler's part.
-func sampleTemplate(p plan.Part) (string, error) {
-	switch p.(type) {
-	case *plan.ScanLogits:
-		return "scan_logits.msl", nil
-	case *plan.PickToken:
-		return "pick_token.msl", nil
-	case *plan.ScanPicks:
-		return "scan_picks.msl", nil
-	case *plan.PickTokens:
-		return "pick_tokens.msl", nil
-	}
-	return "", fmt.Errorf("no template for a part of type %T", p)
-}
-
 // NoPick is the row of a pick that there is not.
 func (v *partView) NoPick() string { return fmt.Sprint(uint32(plan.PickNone)) }
 

@@ -3,7 +3,6 @@ package msl
 import (
 	"mla/gen/spec"
 	"mla/runtime/plan"
-	"mla/runtime/plan/verify"
 )
 
 // groupMemory is what a class of devices has for a threadgroup.
@@ -57,70 +56,32 @@ func ThreadgroupBytes(k *plan.Kernel) (int, error) {
 
 // floats is the threadgroup memory of a part in floats.
 func (v *partView) floats() int {
-	if verify.Matrices(v.P) {
-		return v.productFloats()
+	if v.body.floats == nil {
+		return 0
 	}
-	switch p := v.P.(type) {
-	case *plan.MatVec:
-		return v.SlicesAt() + v.slicesFloats(p.Up, p.NormApply)
-	case *plan.Experts:
-		return v.SlicesAt() + v.slicesFloats(p.Up, p.NormApply)
-	case *plan.ExpertsSum:
-		return v.slicesFloats(-1, nil)
-	case *plan.StoreKV:
-		if p.Norm != nil {
-			return v.Simdgroups()
-		}
-	case *plan.NormVec:
-		return v.Simdgroups()
-	case *plan.RouteBatch:
-		return v.Codes()
-	case *plan.GroupExperts:
-		return 2 * v.Simdgroups()
-	case *plan.CombineVec:
-		return combineFloats(&p.Combine, p.Dim, v.Threads)
-	case *plan.Attend, *plan.AttendRows:
-		return v.Attention.floats()
-	case *plan.ExpandHeads, *plan.AttendHeads:
-		return v.headsFloats()
-	case *plan.ScanLogits:
-		return 2 * v.Simdgroups()
-	case *plan.PickToken:
-		return pickFloats(p.Scanned, v.Threads)
-	case *plan.PickTokens:
-		return pickFloats(p.Scanned, v.Threads)
-	}
-	return 0
+	return v.body.floats(v)
+}
+
+// laneFloats is that of a product whose lanes multiply.
+func (v *partView) laneFloats() int {
+	return v.SlicesAt() + v.slicesFloats(v.Product.Up, v.Product.NormApply)
 }
 
 // SlicesAt is where the sums of simdgroups that share rows are, behind the input
 // and what chooses the experts.
 func (v *partView) SlicesAt() int {
-	switch p := v.P.(type) {
-	case *plan.MatVec:
-		if p.Combine != nil {
-			return p.Cols + combineFloats(p.Combine, p.Cols, v.Threads)
-		}
-		return v.normFloats(p.Norm)
-	case *plan.Experts:
-		return v.normFloats(p.Norm) + chosenFloats(p.Gating)
+	m := v.Product
+	if m.Combine != nil {
+		return m.Cols + combineFloats(m.Combine, m.Cols, v.Threads)
 	}
-	return 0
+	return v.normFloats(m.Norm) + chosenFloats(m.Gating)
 }
 
 // SliceFloats is one sum of every simdgroup for each of its results.
 func (v *partView) SliceFloats() int { return v.Simdgroups() * v.Sums() }
 
 // SquaresAt is where the simdgroups' sums of squares are, behind their other sums.
-func (v *partView) SquaresAt() int {
-	switch p := v.P.(type) {
-	case *plan.MatVec:
-		return v.slicesFloats(p.Up, nil)
-	case *plan.Experts:
-		return v.slicesFloats(p.Up, nil)
-	}
-	return 0
-}
+func (v *partView) SquaresAt() int { return v.slicesFloats(v.Product.Up, nil) }
 
 // slicesFloats are the sums of simdgroups that share rows.
 func (v *partView) slicesFloats(up int, r *plan.NormApply) int {

@@ -57,7 +57,7 @@ var sharedParts = []struct {
 	{"route.shared", func(p plan.Part) bool { return verify.GatingOf(p) != nil }},
 	{"group_experts.shared", func(p plan.Part) bool { _, ok := p.(*plan.GroupExperts); return ok }},
 	{"experts_sum.shared", func(p plan.Part) bool { _, ok := p.(*plan.ExpertsSum); return ok }},
-	{"combine.shared", func(p plan.Part) bool { return combineOf(p) != nil }},
+	{"combine.shared", func(p plan.Part) bool { return verify.CombineOf(p) != nil }},
 	{"sample.shared", samples},
 	{"cache.shared", usesCache},
 	{"attend.shared", func(p plan.Part) bool { return attendOf(p) != nil }},
@@ -90,17 +90,12 @@ func attendOf(p plan.Part) *plan.Attend {
 }
 
 func usesCache(p plan.Part) bool {
-	_, stores := p.(*plan.StoreKV)
-	return stores || attendOf(p) != nil || expandsHeads(p)
+	return slices.ContainsFunc(p.Uses(), func(u plan.Use) bool { return u.As == plan.RoleCache })
 }
 
 // samples says whether a part belongs to the sampler.
 func samples(p plan.Part) bool {
-	switch p.(type) {
-	case *plan.ScanLogits, *plan.PickToken, *plan.ScanPicks, *plan.PickTokens:
-		return true
-	}
-	return false
+	return slices.ContainsFunc(p.Uses(), func(u plan.Use) bool { return u.As == plan.RoleState || u.As == plan.RolePicks })
 }
 
 // HasCache says whether some variant has a cache of the type of that name.
@@ -134,15 +129,4 @@ func (p *printer) anyPart(f func(plan.Part) bool) bool {
 		}
 	}
 	return false
-}
-
-// combineOf returns the combine that a part runs, or nil.
-func combineOf(p plan.Part) *plan.Combine {
-	switch p := p.(type) {
-	case *plan.MatVec:
-		return p.Combine
-	case *plan.CombineVec:
-		return &p.Combine
-	}
-	return nil
 }

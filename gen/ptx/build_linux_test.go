@@ -45,7 +45,7 @@ func elsewhere(b *plan.Bundle, k *plan.Kernel, v *plan.Variant, body string) str
 	if slices.ContainsFunc(k.Parts, func(p plan.Part) bool { return weighsInHalves(p, v.Types) }) {
 		return strings.ReplaceAll(body, "ex2.approx.ftz.f32", "")
 	}
-	if b.Activations == plan.ElemF16 && slices.ContainsFunc(k.Parts, func(p plan.Part) bool { return verify.Matrices(p) && verify.UpOf(p) >= 0 }) {
+	if b.Activations == plan.ElemF16 && slices.ContainsFunc(k.Parts, func(p plan.Part) bool { return verify.Matrices(p) && plan.ProductOf(p).Up >= 0 }) {
 		return strings.NewReplacer("ex2.approx.ftz.f32", "", "rsqrt.approx.ftz.f32", "").Replace(body)
 	}
 	return body

@@ -189,8 +189,8 @@ func resident(k *plan.Kernel, weights []quant.Type) int {
 		if _, ok := p.(*plan.AttendHeads); ok {
 			return floatThreads / k.Threads
 		}
-		if verify.Multiplies(p) && !verify.Matrices(p) {
-			return residentFew(k, verify.TokensOf(p))
+		if m := plan.ProductOf(p); m != nil && !verify.Matrices(p) {
+			return residentFew(k, m.Tokens)
 		}
 		_, expands := p.(*plan.ExpandHeads)
 		tiles = tiles || expands || verify.Matrices(p)

@@ -15,8 +15,8 @@ func (m *Model) Traffic(c *Command, kv quant.Type, rows int) int64 {
 		n += t.slot(i)
 	}
 	for _, p := range c.Kernel.AllParts() {
-		for _, w := range Matrices(p) {
-			n += int64(float64(rowBytes(c.Bindings[w.Slot].Weight.Type, w.Cols)*int64(w.Rows)) * t.selected(p, w.Slot))
+		for _, w := range plan.WeightsOf(p) {
+			n += int64(float64(rowBytes(c.Bindings[w.Slot].Weight.Type, w.Cols)*int64(w.Needed)) * t.distinct(&w))
 		}
 	}
 	return n
@@ -30,22 +30,14 @@ type traffic struct {
 	rows   int
 }
 
-// selected is how many times one row's experts all rows of a kernel select. 1: the matrix is no expert's, or there
+// distinct is how many times one row's experts all rows of a kernel select. 1: the matrix is no expert's, or there
 // is one row.
-func (t *traffic) selected(p plan.Part, slot int) float64 {
-	k, width := 0, t.c.Kernel.Width
-	switch p := p.(type) {
-	case *plan.Experts:
-		k = p.K
-	case *plan.ExpertsSum:
-		if slot != p.Shared {
-			k = p.K
-		}
-	}
+func (t *traffic) distinct(w *plan.Use) float64 {
+	k := w.Selected()
 	if k == 0 {
 		return 1
 	}
-	return t.bundle.Model.MoE.Distinct(k, width) / float64(k)
+	return t.bundle.Model.MoE.Distinct(k, t.c.Kernel.Width) / float64(k)
 }
 
 // slot is what a slot moves besides matrices.
@@ -86,19 +78,10 @@ func (t *traffic) slot(i int) int64 {
 // for; 0, 0 for other slots.
 func (t *traffic) splits(i int) (active, all int) {
 	for _, p := range t.c.Kernel.Parts {
-		var s plan.Splits
-		switch p := p.(type) {
-		case *plan.Attend:
-			if i == p.Out || i == p.ML {
-				s = p.Splits
+		for _, u := range p.Uses() {
+			if u.Slot == i && u.Splits != nil && u.Splits.Count > 0 && t.rows > 0 {
+				return u.Splits.Used(t.rows), u.Splits.Count
 			}
-		case *plan.MatVec:
-			if p.Combine != nil && (i == p.Combine.Out || i == p.Combine.ML) {
-				s = p.Combine.Splits
-			}
-		}
-		if s.Count > 0 && t.rows > 0 {
-			return s.Used(t.rows), s.Count
 		}
 	}
 	return 0, 0

@@ -69,6 +69,22 @@ const (
 // Groups implements Part.
 func (p *ExpandHeads) Groups() int { return p.Heads * ceil(p.Dim, p.Columns()) * p.Shares }
 
+// Sizes implements Part.
+func (p *ExpandHeads) Sizes() []int { return []int{p.Heads, p.Dim, p.LatDim, p.PeDim, p.Shares} }
+
+// Uses implements Part.
+func (p *ExpandHeads) Uses() []Use {
+	var l uses
+	rows, cols := p.Dim, p.LatDim
+	if p.Keys {
+		rows, cols = p.LatDim, p.Dim
+	}
+	l.weight(p.W, p.Heads, rows, cols, p.Heads*rows)
+	l.pages(RoleCache, p.Cache, p.LatDim, p.PeDim, 0, false)
+	l.add(Use{Slot: p.Out, As: RoleHeads, Write: true, Entries: 1, Terms: p.LatDim})
+	return l
+}
+
 func (p *ExpandHeads) groupsOfAll(*Kernel) int { return p.Groups() }
 
 // AttendHeads is attention of many rows over keys and values that ExpandHeads has made: a query
@@ -94,5 +110,20 @@ type AttendHeads struct {
 
 // Groups implements Part.
 func (p *AttendHeads) Groups() int { return p.Heads }
+
+// Sizes implements Part.
+func (p *AttendHeads) Sizes() []int {
+	return p.Temperature.sizes(p.Heads, p.NopeDim, p.PeDim, p.VDim, p.RowsPerGroup, p.SplitK, p.Tile)
+}
+
+// Uses implements Part.
+func (p *AttendHeads) Uses() []Use {
+	var l uses
+	l.read(p.QNope, p.Heads, p.NopeDim)
+	l.read(p.QPe, p.Heads, p.PeDim)
+	l.pages(RoleHeads, p.KV, 0, 0, 0, false)
+	l.write(p.Out, p.Heads, p.VDim, p.NopeDim+p.PeDim)
+	return l
+}
 
 func (p *AttendHeads) groupsOfAll(k *Kernel) int { return p.Heads * ceil(k.Width, p.RowsPerGroup) }

@@ -97,6 +97,22 @@ func (p *ScanPicks) GroupsOfPick() int { return ceil(p.Scanned(), p.Blocks) }
 // Groups implements Part.
 func (p *ScanPicks) Groups() int { return MaxWanted * p.GroupsOfPick() }
 
+// Sizes implements Part.
+func (p *ScanPicks) Sizes() []int { return []int{p.Vocab, p.Block, p.Blocks} }
+
+// Uses implements Part.
+func (p *ScanPicks) Uses() []Use {
+	var l uses
+	l.each(RoleFloats, false, p.Vocab, p.Logits) // of a row that the host names
+	l.each(RolePicks, false, MaxWanted, p.Picks)
+	l.each(RoleAdjusts, false, MaxWanted*PickAdjusts, p.Adjusts)
+	l.each(RoleIntegers, false, MaxWanted*MaskWords(p.Vocab), p.Masks)
+	l.each(RoleFloats, true, MaxWanted*p.Vocab, p.Values)
+	l.each(RoleFloats, true, MaxWanted*p.Scanned(), p.Tops)
+	l.each(RoleIntegers, true, MaxWanted*p.Scanned(), p.TopIDs)
+	return l
+}
+
 // PickTokens picks a token from the Values of every pick, moves the pick on and makes its
 // row that of the token: one position on.
 type PickTokens struct {
@@ -109,3 +125,20 @@ type PickTokens struct {
 
 // Groups implements Part.
 func (p *PickTokens) Groups() int { return MaxWanted }
+
+// Sizes implements Part.
+func (p *PickTokens) Sizes() []int { return []int{p.Vocab, p.Scanned} }
+
+// Uses implements Part.
+func (p *PickTokens) Uses() []Use {
+	var l uses
+	l.each(RolePicks, true, MaxWanted, p.Picks)
+	l.each(RoleIntegers, true, PickTurns*MaxWanted, p.Tokens)
+	l.each(RoleFloats, false, MaxWanted*p.Vocab, p.Values)
+	l.each(RoleFloats, false, MaxWanted*p.Scanned, p.Tops)
+	l.each(RoleIntegers, false, MaxWanted*p.Scanned, p.TopIDs)
+	l.each(RoleFloats, true, MaxWanted*p.Vocab, p.Kept)
+	l.each(RoleIntegers, true, MaxWanted*p.Vocab, p.KeptIDs)
+	l.each(RoleRow, true, 0, p.Row)
+	return l
+}

@@ -82,11 +82,8 @@ type together interface{ groupsOfAll(k *Kernel) int }
 // Together says whether a part of a kernel with a Width computes several rows in one
 // threadgroup.
 func Together(p Part) bool {
-	switch p := p.(type) {
-	case *MatVec:
-		return p.Tokens > 0
-	case *Experts:
-		return p.Tokens > 0
+	if m := ProductOf(p); m != nil {
+		return m.Tokens > 0
 	}
 	_, ok := p.(together)
 	return ok

@@ -71,6 +71,21 @@ type ScanLogits struct {
 // Groups implements Part.
 func (p *ScanLogits) Groups() int { return ceil(p.Vocab, p.PerGroup) }
 
+// Sizes implements Part.
+func (p *ScanLogits) Sizes() []int { return []int{p.Vocab, p.PerGroup} }
+
+// Uses implements Part.
+func (p *ScanLogits) Uses() []Use {
+	var l uses
+	l.each(RoleFloats, false, p.Vocab, p.Logits, p.Bias)
+	l.each(RoleState, false, 1, p.State)
+	l.each(RoleIntegers, false, p.Vocab, p.Counts)
+	l.each(RoleFloats, true, p.Vocab, p.Values)
+	l.each(RoleFloats, true, p.Groups(), p.Tops)
+	l.each(RoleIntegers, true, p.Groups(), p.TopIDs)
+	return l
+}
+
 // PickToken picks a token from Values, appends it to Picks, accepts it for the
 // penalties and makes Row that of the token: one position on.
 type PickToken struct {
@@ -83,3 +98,21 @@ type PickToken struct {
 
 // Groups implements Part.
 func (p *PickToken) Groups() int { return 1 }
+
+// Sizes implements Part.
+func (p *PickToken) Sizes() []int { return []int{p.Vocab, p.Scanned} }
+
+// Uses implements Part.
+func (p *PickToken) Uses() []Use {
+	var l uses
+	l.each(RoleState, true, 1, p.State)
+	l.each(RoleIntegers, true, SamplePicks, p.Picks)
+	l.each(RoleIntegers, true, SampleWindow, p.Recent)
+	l.each(RoleIntegers, true, p.Vocab, p.Counts, p.KeptIDs)
+	l.each(RoleFloats, false, p.Vocab, p.Values)
+	l.each(RoleFloats, false, p.Scanned, p.Tops)
+	l.each(RoleIntegers, false, p.Scanned, p.TopIDs)
+	l.each(RoleFloats, true, p.Vocab, p.Kept)
+	l.each(RoleRow, true, 0, p.Row)
+	return l
+}

@@ -3,7 +3,7 @@
 // contents that make sense for every argument, runs the launch on the twins of
 // runtime/device/cpu and on a Launcher, and compares every byte of both.
 //
-// What an argument holds follows from the kernel's parts and is listed in
+// What an argument holds follows from what the kernel's parts say of their slots, see
 // parts.go; memory.go makes it, compare.go says how far results may differ.
 package check
 

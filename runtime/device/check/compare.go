@@ -80,7 +80,7 @@ func compare(r *Result, got, want *memory) {
 			d.tolerance = attentionTolerance(want.kernel, want.config.KV)
 		}
 		switch {
-		case use.holds != result || s.Elem == plan.ElemU32:
+		case !use.result || s.Elem == plan.ElemU32:
 			d.bytes(got.buffers[slot], want.buffers[slot])
 		case want.scaled(slot):
 			d.scaled(want, got.buffers[slot], want.buffers[slot])
@@ -94,7 +94,7 @@ func compare(r *Result, got, want *memory) {
 				}
 			})
 		}
-		if part := d.worst / d.tolerance; part > worst || part == worst && use.holds == result {
+		if part := d.worst / d.tolerance; part > worst || part == worst && use.result {
 			worst = part
 			r.Slot, r.Error, r.Tolerance, r.Detail = s.Name, d.worst, d.tolerance, d.detail
 		}

@@ -151,10 +151,10 @@ func (m *memory) usedSplits(row int) (used, all int) {
 
 // partials makes n numbers that attention leaves for a row: [splits] results, without the
 // empty ones, which are not written, or (m, l), which are (-1e30, 0) there.
-func (m *memory) partials(row, n int, holds contents) []float32 {
+func (m *memory) partials(row, n int, holds plan.Role) []float32 {
 	used, all := m.usedSplits(row)
 	x := m.normal(n/all*used, 0, 1)
-	if holds == maxima {
+	if holds == plan.RoleSplitML {
 		x = append(x, make([]float32, n-len(x))...)
 		for i := 0; i < n; i += 2 {
 			if i < n/all*used {

@@ -105,24 +105,25 @@ func (m *memory) bundle(c *Case, k *plan.Kernel) {
 	}
 	b.Model.NumHiddenLayers = 1
 	for _, p := range k.Parts {
-		switch p := p.(type) {
-		case *plan.Embed:
-			b.Weights[d.Operands[p.W].Index].Rows, b.Model.VocabSize = embedRows, embedRows
-		case *plan.MatVec:
-			for _, slot := range []int{p.W, p.Up} {
-				if slot >= 0 {
-					b.Weights[d.Operands[slot].Index].Rows = p.Rows
-				}
-			}
-			if p.NormPartial != nil {
-				b.Weights[d.Operands[p.NormPartial.Weight].Index].Cols = p.Rows
-			}
-			if p.Out.Slot >= 0 && k.Slots[p.Out.Slot].Space == plan.SpaceLogits && k.Width == 0 { // of several rows, the kernel knows where each begins
-				b.Model.VocabSize = p.Rows
-			}
+		for _, u := range p.Uses() {
+			m.shape(&b, &d.Operands[u.Slot], &u)
 		}
 	}
 	m.model = device.Model{Bundle: &b, Weights: make([][]device.Weight, len(b.Weights))}
+}
+
+// shape makes what a slot is bound to as large as a kernel uses of it.
+func (m *memory) shape(b *plan.Bundle, op *plan.Operand, u *plan.Use) {
+	switch {
+	case u.LooksUp():
+		b.Weights[op.Index].Rows, b.Model.VocabSize = embedRows, embedRows
+	case u.As == plan.RoleWeight:
+		b.Weights[op.Index].Rows = u.Rows
+	case u.As == plan.RoleNormWeight:
+		b.Weights[op.Index].Cols = u.Len
+	case u.Write && op.Space == plan.SpaceLogits && m.kernel.Width == 0: // of several rows, the kernel knows where each begins
+		b.Model.VocabSize = u.Len
+	}
 }
 
 // dispatch is the one of the bundle.
@@ -244,38 +245,45 @@ func (m *memory) clone() *memory {
 // fill writes what a slot holds.
 func (m *memory) fill(slot int) error {
 	s := &m.kernel.Slots[slot]
-	switch holds := m.arguments.slots[slot].holds; holds {
-	case state:
+	switch s.Elem {
+	case plan.ElemRow:
 		rows := make([]plan.Row, m.config.Width)
 		copy(rows, m.live)
 		for _, r := range rows {
 			m.buffers[slot] = append(m.buffers[slot], words(r.Token, r.Pos, r.NKV, r.Table)...)
 		}
-	case strides:
+		return nil
+	case plan.ElemArgs:
 		data, err := device.Strides(m.kernel, m.weight)
 		m.buffers[slot] = append(m.buffers[slot], data...)
 		return err
-	case matrix:
+	}
+	use := m.arguments.slots[slot]
+	if use.result {
+		return nil
+	}
+	switch use.role {
+	case plan.RoleWeight:
 		_, err := m.weight(slot)
 		return err
-	case scales:
+	case plan.RoleNormWeight:
 		return m.vector(slot, 1, 0.2)
-	case biases:
+	case plan.RoleBias:
 		return m.vector(slot, 0, 0.02)
-	case angles, result, counts, pageTables, starts, members:
-	case choice:
+	case plan.RoleAngles, plan.RoleCounters, plan.RoleTables, plan.RoleStarts, plan.RoleMembers:
+	case plan.RoleRouting:
 		m.eachRow(slot, func(_ int, buf []byte) { m.choose(buf) })
-	case scores:
+	case plan.RoleScores:
 		m.eachRow(slot, func(_ int, buf []byte) { m.scores(buf) })
-	case squares:
+	case plan.RoleSquares:
 		m.squares(slot)
-	case maxima, partials:
+	case plan.RoleSplitML, plan.RoleSplitOut:
 		size, err := m.numberBytes(slot)
 		if err != nil {
 			return err
 		}
-		m.eachRow(slot, func(row int, buf []byte) { putNumbers(buf, size, m.partials(row, len(buf)/size, holds)) })
-	case signal:
+		m.eachRow(slot, func(row int, buf []byte) { putNumbers(buf, size, m.partials(row, len(buf)/size, use.role)) })
+	case plan.RoleVector, plan.RoleCache, plan.RoleHeads, plan.RoleGathered:
 		if m.scaled(slot) {
 			m.fillScaled(slot)
 			return nil
@@ -286,7 +294,7 @@ func (m *memory) fill(slot int) error {
 		}
 		return err
 	default:
-		return fmt.Errorf("contents %d in space %d", holds, s.Space)
+		return fmt.Errorf("role %d in space %d", use.role, s.Space)
 	}
 	return nil
 }

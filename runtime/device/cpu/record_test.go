@@ -173,7 +173,9 @@ func TestHostileBundles(t *testing.T) {
 
 type foreign struct{}
 
-func (foreign) Groups() int { return 1 }
+func (foreign) Groups() int      { return 1 }
+func (foreign) Sizes() []int     { return nil }
+func (foreign) Uses() []plan.Use { return nil }
 
 func TestVariantError(t *testing.T) {
 	rg := every(t)

@@ -3,7 +3,6 @@ package cuda
 import (
 	"fmt"
 
-	"mla/runtime/device"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )
@@ -24,7 +23,7 @@ func splitRows(k *plan.Kernel, v *plan.Variant) (map[int]rowLayout, error) {
 	}
 	list := map[int]rowLayout{}
 	for _, p := range k.AllParts() {
-		for _, w := range device.Matrices(p) {
+		for _, w := range plan.WeightsOf(p) {
 			format, ok := quant.Lookup(types[w.Slot])
 			if !ok || !format.Splits(w.Cols) {
 				continue

@@ -17,6 +17,12 @@ type Groups int
 // Groups implements plan.Part.
 func (g Groups) Groups() int { return int(g) }
 
+// Sizes implements plan.Part.
+func (Groups) Sizes() []int { return nil }
+
+// Uses implements plan.Part.
+func (Groups) Uses() []plan.Use { return nil }
+
 // Toy is a model of two layers, a head and a sampler, of one dispatch each, and a
 // configuration that it can be resolved with. Weight 0 has a matrix per layer, the
 // second at the start of the third page of the only region, with another stride;

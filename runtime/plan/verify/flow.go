@@ -41,19 +41,11 @@ func spanOf(op *plan.Operand) span {
 // experts (the whole routing), or a list of plan.Grouping.
 type index struct {
 	span
-	kind       indexKind
+	role       plan.Role // RoleRouting, RoleStarts or RoleMembers
 	k, experts int
 	width      int
 	wanted     bool // of the rows that are wanted alone
 }
-
-type indexKind uint8
-
-const (
-	routing indexKind = iota
-	starts
-	members
-)
 
 // step checks a dispatch behind those before it.
 func (f *flow) step(k *plan.Kernel, d *plan.Dispatch) error {
@@ -116,33 +108,14 @@ type indexUse struct {
 }
 
 // indexUses lists the slots of a part that hold indices, with what they hold.
-func indexUses(p plan.Part) []indexUse {
-	var list []indexUse
-	route := func(slot, k int) {
-		list = append(list, indexUse{slot, index{kind: routing, k: k}})
-	}
-	group := func(g *plan.Grouping) {
-		list = append(list, indexUse{g.Starts, index{kind: starts, k: g.K, experts: g.Experts}}, indexUse{g.Members, index{kind: members, k: g.K, experts: g.Experts}})
-	}
-	switch p := p.(type) {
-	case *plan.Experts:
-		if p.Grouping != nil {
-			group(p.Grouping)
-		} else {
-			route(p.Routing, p.K)
+func indexUses(p plan.Part) (list []indexUse) {
+	for _, u := range p.Uses() {
+		switch u.As {
+		case plan.RoleRouting: // who reads it does not know of how many it is
+			list = append(list, indexUse{u.Slot, index{role: u.As, k: u.Select}})
+		case plan.RoleStarts, plan.RoleMembers:
+			list = append(list, indexUse{u.Slot, index{role: u.As, k: u.Select, experts: u.Of}})
 		}
-	case *plan.ExpertsSum:
-		route(p.Routing, p.K)
-	case *plan.RouteVec:
-		route(p.Routing, p.Gating.K)
-	case *plan.RouteBatch:
-		route(p.Routing, p.Gating.K)
-		group(&p.Grouping)
-	case *plan.GroupExperts:
-		route(p.Routing, p.Grouping.K)
-		group(&p.Grouping)
-	case *plan.WeightedSum:
-		route(p.Routing, p.K)
 	}
 	return list
 }

@@ -53,30 +53,3 @@ func checkHeads(k *plan.Kernel, p *plan.AttendHeads) error {
 	}
 	return nil
 }
-
-// expand is what a part that makes heads reaches.
-func (r *reach) expand(p *plan.ExpandHeads) {
-	m, dim := r.model, r.model.VHeadDim
-	if p.Keys {
-		dim = m.QKNopeHeadDim
-	}
-	r.want(p.Heads == m.NumAttentionHeads && p.Dim == dim && p.LatDim == m.KVLoraRank && p.PeDim == m.QKRopeHeadDim,
-		"%d heads of %d columns of rows of %d and %d; the model has others", p.Heads, p.Dim, p.LatDim, p.PeDim)
-	if p.Keys {
-		r.matrix(p.W, p.Heads, p.LatDim, p.Dim)
-	} else {
-		r.matrix(p.W, p.Heads, p.Dim, p.LatDim)
-	}
-	r.cache(p.Cache, p.LatDim+p.PeDim)
-}
-
-// attendHeads is what attention to heads reaches.
-func (r *reach) attendHeads(p *plan.AttendHeads) {
-	m := r.model
-	r.want(p.Heads == m.NumAttentionHeads && p.NopeDim == m.QKNopeHeadDim && p.PeDim == m.QKRopeHeadDim && p.VDim == m.VHeadDim,
-		"%d heads of %d + %d and %d columns; the model has others", p.Heads, p.NopeDim, p.PeDim, p.VDim)
-	r.want(p.KV.MaxPages == m.MaxPages() && r.kernel.Slots[p.KV.Tables].Space == plan.SpaceTables, "block tables of %d entries; expected %d", p.KV.MaxPages, m.MaxPages())
-	r.vec(p.QNope, p.Heads, p.NopeDim)
-	r.vec(p.QPe, p.Heads, p.PeDim)
-	r.vec(p.Out, p.Heads, p.VDim)
-}

@@ -81,15 +81,10 @@ func checkVariant(k *plan.Kernel, v *plan.Variant) error {
 // CacheTypes are the types that the cache of a kernel can have; none of a kernel without one.
 func CacheTypes(k *plan.Kernel) []quant.Type {
 	for _, p := range k.AllParts() {
-		switch p := p.(type) {
-		case *plan.StoreKV:
-			return plan.CacheTypes(p.LatDim, p.PeDim)
-		case *plan.Attend:
-			return plan.CacheTypes(p.LatDim, p.PeDim)
-		case *plan.AttendRows:
-			return plan.CacheTypes(p.LatDim, p.PeDim)
-		case *plan.ExpandHeads:
-			return plan.CacheTypes(p.LatDim, p.PeDim)
+		for _, u := range p.Uses() {
+			if u.As == plan.RoleCache {
+				return plan.CacheTypes(u.Latent, u.Rotated)
+			}
 		}
 	}
 	return nil
@@ -105,8 +100,8 @@ func checkBlocks(k *plan.Kernel, v *plan.Variant) error {
 		typeOf[slot] = v.Types[i]
 	}
 	for _, part := range k.AllParts() {
-		for _, r := range Uses(part) {
-			if r.As != Weight {
+		for _, r := range part.Uses() {
+			if r.As != plan.RoleWeight {
 				continue
 			}
 			f, _ := quant.Lookup(typeOf[r.Slot])

@@ -41,7 +41,7 @@ func checkLastBlock(k *plan.Kernel, t *plan.LastBlock) error {
 	if !ok || after.Batch != 1 || after.Out.Offset != 0 {
 		return fmt.Errorf("behind a %T; expected one mat-vec", k.Parts[t.After])
 	}
-	if err := (Use{Slot: t.Counters, As: Counters}).check(k); err != nil {
+	if err := checkUse(k, &plan.Use{Slot: t.Counters, As: plan.RoleCounters, Write: true}); err != nil {
 		return err
 	}
 	if err := errors.Join(checkSizes(t.Part), checkPart(k, turns(t.Part))); err != nil {

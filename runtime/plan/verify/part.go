@@ -8,91 +8,117 @@ import (
 
 // checkPart checks one part's slots and dimensions.
 func checkPart(k *plan.Kernel, p plan.Part) error {
-	for _, r := range Uses(p) {
-		if err := r.check(k); err != nil {
+	for _, u := range p.Uses() {
+		if err := checkUse(k, &u); err != nil {
 			return err
 		}
 	}
 	if err := checkSizes(p); err != nil {
 		return err
 	}
-	if err := checkRows(k, p); err != nil {
-		return err
-	}
 	if err := checkBatch(k, p); err != nil {
 		return err
 	}
-	if err := checkProduct(k, p); err != nil {
-		return err
+	if m := plan.ProductOf(p); m != nil {
+		if err := checkProduct(k, p, m); err != nil {
+			return err
+		}
 	}
+	if s, heads := splitsOf(p); s != nil {
+		if err := checkSplits(s, heads); err != nil {
+			return err
+		}
+	}
+	if g := GatingOf(p); g != nil {
+		if err := checkGating(g); err != nil {
+			return err
+		}
+	}
+	if r, n := ropeOf(p); r != nil {
+		if err := checkRope(r, n); err != nil {
+			return err
+		}
+	}
+	return checkOwn(k, p)
+}
+
+// checkOwn checks what is like no other part's.
+func checkOwn(k *plan.Kernel, p plan.Part) error {
 	switch p := p.(type) {
+	case *plan.MatVec:
+		return checkMatVec(p)
+	case *plan.Experts:
+		if g := p.Gating; g != nil && g.K != p.K {
+			return fmt.Errorf("chooses %d experts and runs %d", g.K, p.K)
+		}
+	case *plan.StoreKV:
+		if p.Rope != nil && p.Rope.Dim != p.PeDim {
+			return fmt.Errorf("rope over %d of %d key columns; expected all", p.Rope.Dim, p.PeDim)
+		}
+	case *plan.AttendRows:
+		if max(p.Heads, p.Queries, p.Tile) > maxSplits {
+			return fmt.Errorf("%d queries of %d heads in tiles of %d rows; expected at most %d", p.Queries, p.Heads, p.Tile, maxSplits)
+		}
+	case *plan.Embed:
+		return checkThreads(k, p.NormPartial, p.Dim, p.RowsPerGroup)
+	case *plan.WeightedSum:
+		return checkThreads(k, p.NormPartial, p.Dim, p.RowsPerGroup)
 	case *plan.PickToken:
 		return checkPick(p.Vocab, p.Scanned, k.Threads)
 	case *plan.PickTokens:
 		return checkPick(p.Vocab, p.Scanned, k.Threads)
 	}
-	if err := checkNormPartial(k, p); err != nil {
-		return err
-	}
-	if err := checkInputs(p); err != nil {
-		return err
-	}
-	if g := GatingOf(p); g != nil {
-		return checkGating(g)
-	}
-	return checkRope(p)
+	return nil
 }
 
-// inputAlign is what inputs of a mat-vec begin at multiples of, in elements: one load
-// fetches eight halves.
-const inputAlign = 8
-
-// checkInputs wants inputs that begin where a mat-vec can load inputAlign halves at a time.
-func checkInputs(p plan.Part) error {
-	var inputs []plan.Vec
-	switch p := p.(type) {
-	case *plan.MatVec:
-		if p.Norm == nil && p.Combine == nil { // these are staged
-			inputs = []plan.Vec{p.In}
-		}
-	case *plan.Experts:
-		if p.Norm == nil {
-			inputs = []plan.Vec{p.In}
-		}
-	case *plan.ExpertsSum:
-		inputs = []plan.Vec{p.In}
-		if p.Shared >= 0 {
-			inputs = append(inputs, p.SharedIn)
-		}
-	}
-	for _, in := range inputs {
-		if in.Offset%inputAlign != 0 || in.Stride%inputAlign != 0 {
-			return fmt.Errorf("inputs at %d, %d apart; expected multiples of %d", in.Offset, in.Stride, inputAlign)
+// checkSizes wants dimensions of which products of two fit an int64.
+func checkSizes(p plan.Part) error {
+	for _, n := range p.Sizes() {
+		if n < 1 || n > 1<<30 {
+			return fmt.Errorf("%T: a dimension of %d", p, n)
 		}
 	}
 	return nil
 }
 
-// checkNormPartial wants partial sums that no simdgroup boundary cuts.
-func checkNormPartial(k *plan.Kernel, p plan.Part) error {
-	var h *plan.NormPartial
-	var rows, perSimdgroup int
-	switch p := p.(type) {
-	case *plan.MatVec:
-		h, rows, perSimdgroup = p.NormPartial, p.Rows, ceil(p.RowsPerGroup, k.Threads/SimdWidth/max(p.SplitK, 1))
-	case *plan.ExpertsSum:
-		h, rows, perSimdgroup = p.NormPartial, p.Rows, ceil(p.RowsPerGroup, k.Threads/SimdWidth/max(p.SplitK, 1))
-	case *plan.Embed:
-		h, rows, perSimdgroup = p.NormPartial, p.Dim, SimdWidth
-		if h != nil && p.RowsPerGroup != k.Threads {
-			return fmt.Errorf("%d elements for %d threads that make partial sums; expected as many", p.RowsPerGroup, k.Threads)
-		}
-	case *plan.WeightedSum:
-		h, rows, perSimdgroup = p.NormPartial, p.Dim, SimdWidth
-		if h != nil && p.RowsPerGroup != k.Threads {
-			return fmt.Errorf("%d elements for %d threads that make partial sums; expected as many", p.RowsPerGroup, k.Threads)
-		}
+// checkMatVec wants one thing that is done to its input, and one entry, or whole pairs of rows, where results are
+// normed or rotated.
+func checkMatVec(p *plan.MatVec) error {
+	if c := p.Combine; c != nil && (c.Heads != p.Batch || p.Norm != nil || p.NormApply != nil) {
+		return fmt.Errorf("combines %d heads for %d entries, or does more than combine", c.Heads, p.Batch)
 	}
+	if p.NormPartial != nil && p.Batch != 1 {
+		return fmt.Errorf("a norm of %d entries; expected one", p.Batch)
+	}
+	if p.Rope != nil && p.RowsPerGroup%2 != 0 {
+		return fmt.Errorf("rope over groups of %d rows; expected even numbers", p.RowsPerGroup)
+	}
+	return nil
+}
+
+// splitsOf is how a part's attention is cut, and for how many heads, or nil.
+func splitsOf(p plan.Part) (s *plan.Splits, heads int) {
+	if a, ok := p.(*plan.Attend); ok {
+		return &a.Splits, a.Heads
+	}
+	if c := CombineOf(p); c != nil {
+		return &c.Splits, c.Heads
+	}
+	return nil, 0
+}
+
+func checkSplits(s *plan.Splits, heads int) error {
+	if s.Least < 0 || s.Least > maxSplits || s.Least%max(s.Tile, 1) != 0 {
+		return fmt.Errorf("splits of at least %d rows in tiles of %d; expected a multiple up to %d", s.Least, s.Tile, maxSplits)
+	}
+	if max(s.Count, s.Tile, heads) > maxSplits {
+		return fmt.Errorf("%d splits in tiles of %d rows for %d heads; expected at most %d", s.Count, s.Tile, heads, maxSplits)
+	}
+	return nil
+}
+
+// checkNormPartial wants partial sums that no simdgroup boundary cuts.
+func checkNormPartial(h *plan.NormPartial, rows, perSimdgroup int) error {
 	if h == nil {
 		return nil
 	}
@@ -102,105 +128,12 @@ func checkNormPartial(k *plan.Kernel, p plan.Part) error {
 	return nil
 }
 
-// checkSizes wants dimensions of which products of two fit an int64.
-func checkSizes(p plan.Part) error {
-	for _, n := range sizes(p) {
-		if n < 1 || n > 1<<30 {
-			return fmt.Errorf("%T: a dimension of %d", p, n)
-		}
+// checkThreads is checkNormPartial of a part whose threads have an element each.
+func checkThreads(k *plan.Kernel, h *plan.NormPartial, dim, perGroup int) error {
+	if h != nil && perGroup != k.Threads {
+		return fmt.Errorf("%d elements for %d threads that make partial sums; expected as many", perGroup, k.Threads)
 	}
-	return nil
-}
-
-// sizes lists the dimensions of a part that must be positive.
-func sizes(p plan.Part) []int {
-	switch p := p.(type) {
-	case *plan.MatVec:
-		list := []int{p.Batch, p.Rows, p.Cols, p.RowsPerGroup}
-		if c := p.Combine; c != nil {
-			list = append(list, c.Heads, c.Splits.Count, c.Splits.Tile)
-		}
-		return list
-	case *plan.Experts:
-		return []int{p.K, p.Rows, p.Cols, p.RowsPerGroup}
-	case *plan.ExpertsSum:
-		list := []int{p.K, p.Rows, p.Cols, p.RowsPerGroup}
-		if p.Shared >= 0 {
-			list = append(list, p.SharedCols)
-		}
-		return list
-	case *plan.StoreKV:
-		return []int{p.LatDim, p.PeDim}
-	case *plan.Attend:
-		list := []int{p.Heads, p.LatDim, p.PeDim, p.Splits.Count, p.Splits.Tile}
-		if p.Temperature.Scale != 0 {
-			list = append(list, p.Temperature.Length)
-		}
-		return list
-	case *plan.AttendRows:
-		list := []int{p.Heads, p.LatDim, p.PeDim, p.Queries, p.Tile}
-		if p.Temperature.Scale != 0 {
-			list = append(list, p.Temperature.Length)
-		}
-		return list
-	case *plan.ExpandHeads:
-		return []int{p.Heads, p.Dim, p.LatDim, p.PeDim, p.Shares}
-	case *plan.AttendHeads:
-		list := []int{p.Heads, p.NopeDim, p.PeDim, p.VDim, p.RowsPerGroup, p.SplitK, p.Tile}
-		if p.Temperature.Scale != 0 {
-			list = append(list, p.Temperature.Length)
-		}
-		return list
-	case *plan.Embed:
-		return []int{p.Dim, p.RowsPerGroup}
-	case *plan.NormVec:
-		return []int{p.Dim}
-	case *plan.RopeVec:
-		return []int{p.Heads}
-	case *plan.CombineVec:
-		return []int{p.Dim, p.Combine.Heads, p.Combine.Splits.Count, p.Combine.Splits.Tile}
-	case *plan.SwiGLUVec:
-		return []int{p.Dim, p.RowsPerGroup}
-	case *plan.AddVec:
-		return []int{p.Dim, p.RowsPerGroup}
-	case *plan.WeightedSum:
-		return []int{p.K, p.Dim, p.RowsPerGroup}
-	case *plan.RouteBatch:
-		return []int{p.Grouping.Experts, p.Grouping.K}
-	case *plan.GroupExperts:
-		return []int{p.Grouping.Experts, p.Grouping.K}
-	case *plan.ScanLogits:
-		return []int{p.Vocab, p.PerGroup}
-	case *plan.PickToken:
-		return []int{p.Vocab, p.Scanned}
-	case *plan.GatherVec:
-		return []int{p.Dim, p.PerGroup}
-	case *plan.ScanPicks:
-		return []int{p.Vocab, p.Block, p.Blocks}
-	case *plan.PickTokens:
-		return []int{p.Vocab, p.Scanned}
-	}
-	return nil
-}
-
-// checkRows wants a lane for each row of a simdgroup.
-func checkRows(k *plan.Kernel, p plan.Part) error {
-	perGroup := 0
-	switch p := p.(type) {
-	case *plan.MatVec:
-		perGroup = p.RowsPerGroup
-	case *plan.Experts:
-		perGroup = p.RowsPerGroup
-	case *plan.ExpertsSum:
-		perGroup = p.RowsPerGroup
-	}
-	if n := SplitKOf(p); n < 0 || n > 1 && k.Threads/SimdWidth%n != 0 {
-		return fmt.Errorf("%d simdgroups share a row of %d in a threadgroup; expected a divisor", n, k.Threads/SimdWidth)
-	}
-	if perGroup > k.Threads/max(SplitKOf(p), 1) {
-		return fmt.Errorf("%d rows per threadgroup of %d threads; expected at most a row per thread", perGroup, k.Threads)
-	}
-	return nil
+	return checkNormPartial(h, dim, SimdWidth)
 }
 
 func checkGating(g *plan.Gating) error {
@@ -215,33 +148,23 @@ func checkGating(g *plan.Gating) error {
 	return nil
 }
 
-// checkRope wants pairs that no simdgroup boundary and no head boundary cuts.
-func checkRope(p plan.Part) error {
-	var r plan.RopeAt
+// ropeOf is what a part rotates, and how many elements of an entry it goes over, or nil.
+func ropeOf(p plan.Part) (r *plan.RopeAt, n int) {
 	switch p := p.(type) {
 	case *plan.MatVec:
-		if p.Rope == nil {
-			return nil
-		}
-		r = *p.Rope
-		if p.Rows%2 != 0 || p.RowsPerGroup%2 != 0 {
-			return fmt.Errorf("rope over %d rows in groups of %d; expected even numbers", p.Rows, p.RowsPerGroup)
-		}
+		return p.Rope, p.Rows
 	case *plan.RopeVec:
-		r = p.Rope
+		return &p.Rope, p.Rope.HeadDim
 	case *plan.StoreKV:
-		if p.Rope == nil {
-			return nil
-		}
-		r = plan.RopeAt{HeadDim: p.PeDim, Dim: p.Rope.Dim}
-		if r.Dim != r.HeadDim {
-			return fmt.Errorf("rope over %d of %d key columns; expected all", r.Dim, r.HeadDim)
-		}
-	default:
-		return nil
+		return p.Rope, p.PeDim
 	}
-	if r.Dim < 2 || r.Dim > r.HeadDim || r.Dim%2 != 0 || r.HeadDim%2 != 0 {
-		return fmt.Errorf("rope over %d of %d columns; expected even numbers", r.Dim, r.HeadDim)
+	return nil, 0
+}
+
+// checkRope wants pairs that no head boundary cuts.
+func checkRope(r *plan.RopeAt, n int) error {
+	if r.Dim < 2 || r.Dim > r.HeadDim || r.Dim%2 != 0 || r.HeadDim%2 != 0 || n%2 != 0 {
+		return fmt.Errorf("rope over %d of %d columns of %d; expected even numbers", r.Dim, r.HeadDim, n)
 	}
 	return nil
 }

@@ -4,9 +4,10 @@ import "mla/runtime/plan"
 
 // GatingOf returns the gating that a part runs, or nil.
 func GatingOf(p plan.Part) *plan.Gating {
+	if m := plan.ProductOf(p); m != nil {
+		return m.Gating
+	}
 	switch p := p.(type) {
-	case *plan.Experts:
-		return p.Gating
 	case *plan.RouteVec:
 		return &p.Gating
 	case *plan.RouteBatch:
@@ -15,17 +16,15 @@ func GatingOf(p plan.Part) *plan.Gating {
 	return nil
 }
 
-// SplitKOf is how many simdgroups share a row of a part; 0 and 1: none do.
-func SplitKOf(p plan.Part) int {
-	switch p := p.(type) {
-	case *plan.MatVec:
-		return p.SplitK
-	case *plan.Experts:
-		return p.SplitK
-	case *plan.ExpertsSum:
-		return p.SplitK
+// CombineOf returns the combine that a part runs, or nil.
+func CombineOf(p plan.Part) *plan.Combine {
+	if m := plan.ProductOf(p); m != nil {
+		return m.Combine
 	}
-	return 0
+	if c, ok := p.(*plan.CombineVec); ok {
+		return &c.Combine
+	}
+	return nil
 }
 
 func ceil(a, b int) int { return (a + b - 1) / b }

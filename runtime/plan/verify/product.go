@@ -16,60 +16,70 @@ const (
 // TokensOf is how many rows a part multiplies its weights by at a time; 0 for parts of one row, or
 // that have threadgroups for each.
 func TokensOf(p plan.Part) int {
-	switch p := p.(type) {
-	case *plan.MatVec:
-		return p.Tokens
-	case *plan.Experts:
-		return p.Tokens
+	if m := plan.ProductOf(p); m != nil {
+		return m.Tokens
 	}
 	return 0
-}
-
-// Multiplies says whether a part multiplies by a matrix of weights.
-func Multiplies(p plan.Part) bool {
-	switch p.(type) {
-	case *plan.MatVec, *plan.Experts, *plan.ExpertsSum:
-		return true
-	}
-	return false
 }
 
 // Matrices says whether a part multiplies in simdgroup matrices: by a tile of inputs. Of fewer
 // inputs than a matrix has columns, lanes multiply each as they do the only one.
 func Matrices(p plan.Part) bool { return TokensOf(p) >= Block }
 
-// NormApplyOf is the norm that a part finishes, or nil.
-func NormApplyOf(p plan.Part) *plan.NormApply {
-	switch p := p.(type) {
-	case *plan.MatVec:
-		return p.NormApply
-	case *plan.Experts:
-		return p.NormApply
+// inputAlign is what inputs of a mat-vec begin at multiples of, in elements: one load
+// fetches eight halves.
+const inputAlign = 8
+
+// checkInputs wants inputs that begin where a mat-vec can load inputAlign halves at a time.
+func checkInputs(p plan.Part, m *plan.Product) error {
+	if m.Norm != nil || m.Combine != nil { // these are staged
+		return nil
+	}
+	inputs := []plan.Vec{m.In}
+	if e, ok := p.(*plan.ExpertsSum); ok && e.Shared >= 0 {
+		inputs = append(inputs, e.SharedIn)
+	}
+	for _, in := range inputs {
+		if in.Offset%inputAlign != 0 || in.Stride%inputAlign != 0 {
+			return fmt.Errorf("inputs at %d, %d apart; expected multiples of %d", in.Offset, in.Stride, inputAlign)
+		}
 	}
 	return nil
 }
 
-// UpOf is the slot of a part's second matrix, or -1.
-func UpOf(p plan.Part) int {
-	switch p := p.(type) {
-	case *plan.MatVec:
-		return p.Up
-	case *plan.Experts:
-		return p.Up
+// checkRows wants a lane for each row of a simdgroup, and norms that can be.
+func checkRows(k *plan.Kernel, m *plan.Product) error {
+	if n := m.SplitK; n < 0 || n > 1 && k.Threads/SimdWidth%n != 0 {
+		return fmt.Errorf("%d simdgroups share a row of %d in a threadgroup; expected a divisor", n, k.Threads/SimdWidth)
 	}
-	return -1
+	slices := max(m.SplitK, 1)
+	if m.RowsPerGroup > k.Threads/slices {
+		return fmt.Errorf("%d rows per threadgroup of %d threads; expected at most a row per thread", m.RowsPerGroup, k.Threads)
+	}
+	if a := m.NormApply; a != nil && (m.Norm != nil || a.Count < 1 || a.Count > maxDimension) {
+		return fmt.Errorf("a norm of %d sums of squares, or a norm and half a norm", a.Count)
+	}
+	return checkNormPartial(m.NormPartial, m.Rows, ceil(m.RowsPerGroup, k.Threads/SimdWidth/slices))
 }
 
-// weightRowsOf is how many rows of weights a threadgroup of a part multiplies; 0 for parts
-// that are never of several rows together.
-func weightRowsOf(p plan.Part) int {
-	switch p := p.(type) {
-	case *plan.MatVec:
-		return p.RowsPerGroup
-	case *plan.Experts:
-		return p.RowsPerGroup
+// checkProduct holds a product to the shape that its templates have.
+func checkProduct(k *plan.Kernel, p plan.Part, m *plan.Product) error {
+	if err := checkRows(k, m); err != nil {
+		return err
 	}
-	return 0
+	if err := checkInputs(p, m); err != nil {
+		return err
+	}
+	if m.Tokens < 0 || m.Tokens > 0 && k.Width == 0 {
+		return fmt.Errorf("%T of %d rows at a time in a kernel of %d", p, m.Tokens, k.Width)
+	}
+	switch {
+	case m.Tokens == 0:
+		return nil
+	case Matrices(p):
+		return checkTile(k, p, m)
+	}
+	return checkFew(k, p, m)
 }
 
 // checkPairs wants an even number of results of products that do more with them than store them: a
@@ -85,7 +95,7 @@ func checkPairs(k *plan.Kernel, p plan.Part) error {
 			return nil
 		}
 		rows = p.Rows
-		if p.Add >= 0 {
+		if p.Add >= 0 && p.Out.Slot >= 0 {
 			strides = append(strides, k.Slots[p.Add].Stride, k.Slots[p.Out.Slot].Stride, p.Out.Stride, p.Out.Offset)
 		}
 		if p.NormPartial != nil {
@@ -100,39 +110,25 @@ func checkPairs(k *plan.Kernel, p plan.Part) error {
 	return nil
 }
 
-// checkProduct wants simdgroups that share the tile's loads and results evenly, and of few inputs a
-// lane for each result.
-func checkProduct(k *plan.Kernel, p plan.Part) error {
-	tokens, perGroup := TokensOf(p), weightRowsOf(p)
-	if tokens < 0 || tokens > 0 && k.Width == 0 {
-		return fmt.Errorf("%T of %d rows at a time in a kernel of %d", p, tokens, k.Width)
-	}
-	if tokens == 0 {
-		return nil
-	}
-	if !Matrices(p) {
-		return checkInputsOf(k, p, tokens)
-	}
-	slices, simdgroups := max(SplitKOf(p), 1), k.Threads/SimdWidth
-	rows := perGroup * slices / simdgroups // of weights, for a simdgroup
+// checkTile wants simdgroups that share the tile's loads and results evenly.
+func checkTile(k *plan.Kernel, p plan.Part, m *plan.Product) error {
+	tokens, slices, simdgroups := m.Tokens, max(m.SplitK, 1), k.Threads/SimdWidth
+	rows := m.RowsPerGroup * slices / simdgroups // of weights, for a simdgroup
 	switch {
 	case tokens%Block != 0 || tokens > TileInputs || slices > 2 && slices < simdgroups || slices > 2 && tokens > TileInputs/4:
 		return fmt.Errorf("tiles of %d rows for %d threads, %d of %d simdgroups to a row; expected one or two, or up to %d rows for all", tokens, k.Threads, slices, simdgroups, TileInputs/4)
-	case rows*simdgroups != perGroup*slices || rows != 2*Block && rows != 4*Block || Block*rows/SimdWidth%slices != 0 && slices%(Block*rows/SimdWidth) != 0:
-		return fmt.Errorf("%d rows of weights for a threadgroup of %d simdgroups, %d to a row; expected 16 or 32 for each", perGroup, simdgroups, slices)
-	}
-	if r := NormApplyOf(p); r != nil && r.Count < 1 {
-		return fmt.Errorf("a norm of no sums of squares")
+	case rows*simdgroups != m.RowsPerGroup*slices || rows != 2*Block && rows != 4*Block || Block*rows/SimdWidth%slices != 0 && slices%(Block*rows/SimdWidth) != 0:
+		return fmt.Errorf("%d rows of weights for a threadgroup of %d simdgroups, %d to a row; expected 16 or 32 for each", m.RowsPerGroup, simdgroups, slices)
 	}
 	return checkPairs(k, p)
 }
 
-// checkInputsOf wants a mat-vec that takes the few rows of its kernel at once.
-func checkInputsOf(k *plan.Kernel, p plan.Part, tokens int) error {
-	m, ok := p.(*plan.MatVec)
-	perSimdgroup := ceil(weightRowsOf(p), k.Threads/SimdWidth/max(SplitKOf(p), 1))
-	if !ok || tokens != k.Width || m.Combine != nil || perSimdgroup*tokens > SimdWidth {
-		return fmt.Errorf("%T of %d rows at a time in a kernel of %d, %d results for each in a simdgroup; expected a mat-vec of all rows, and a lane for each result", p, tokens, k.Width, perSimdgroup)
+// checkFew wants a mat-vec that takes the few rows of its kernel at once, and a lane for each result.
+func checkFew(k *plan.Kernel, p plan.Part, m *plan.Product) error {
+	_, ok := p.(*plan.MatVec)
+	perSimdgroup := ceil(m.RowsPerGroup, k.Threads/SimdWidth/max(m.SplitK, 1))
+	if !ok || m.Tokens != k.Width || m.Combine != nil || perSimdgroup*m.Tokens > SimdWidth {
+		return fmt.Errorf("%T of %d rows at a time in a kernel of %d, %d results for each in a simdgroup; expected a mat-vec of all rows, and a lane for each result", p, m.Tokens, k.Width, perSimdgroup)
 	}
 	return nil
 }

@@ -1,0 +1,206 @@
+package plan
+
+// MatVec computes out_b = W_b · in_b for b < Batch, rows split over
+// threadgroups of RowsPerGroup rows; optional pieces fuse what is around it.
+type MatVec struct {
+	W                 int // typed, [Batch][Rows][Cols]
+	Batch, Rows, Cols int
+	RowsPerGroup      int
+	SplitK            int // simdgroups that share the columns of a row; 0 and 1: one
+	Unroll            int // blocks of a row, or of two rows that are read together, under way at a time; 0: DefaultUnroll
+	In, Out           Vec // In has Cols elements per entry, Out has Rows
+	Norm              *Norm
+	NormApply         *NormApply
+	Combine           *Combine // In is ignored: the input is the combined latent
+	Up                int      // typed, like W: out = silu(W·in) * (Up·in); -1: none
+	SquaredReLU       bool     // out = max(0, W·in)²
+	Rope              *RopeAt
+	Add               int // slot added to the result, same layout as Out; -1: none
+	NormPartial       *NormPartial
+	Tokens            int // of a kernel with a Width: rows that a threadgroup multiplies by its weights; 0: each row has threadgroups of its own
+}
+
+// DefaultUnroll is how many blocks mat-vecs have under way unless they say otherwise.
+const DefaultUnroll = 4
+
+// Groups implements Part.
+func (p *MatVec) Groups() int { return p.Batch * ceil(p.Rows, p.RowsPerGroup) }
+
+// Sizes implements Part.
+func (p *MatVec) Sizes() []int {
+	sizes := []int{p.Batch, p.Rows, p.Cols, p.RowsPerGroup}
+	if c := p.Combine; c != nil {
+		sizes = append(sizes, c.Heads, c.Splits.Count, c.Splits.Tile)
+	}
+	return sizes
+}
+
+// Uses implements Part.
+func (p *MatVec) Uses() []Use {
+	var l uses
+	l.weight(p.W, p.Batch, p.Rows, p.Cols, p.Batch*p.Rows)
+	l.upWeight(p.Up, p.Batch, p.Rows, p.Cols, p.Batch*p.Rows)
+	if p.Combine != nil {
+		l.splits(p.Combine, p.Cols, 0, false)
+	} else {
+		l.input(p.In, p.Batch, p.Cols, p.Norm, p.NormApply)
+	}
+	l.rope(p.Rope)
+	l.addend(p.Add, p.Out, p.Batch, p.Rows)
+	l.output(p.Out, p.Batch, p.Rows, p.Cols, p.NormPartial)
+	return l
+}
+
+// groupsOfAll: neighbouring threadgroups read the same weights for one tile of rows each.
+func (p *MatVec) groupsOfAll(k *Kernel) int { return p.Groups() * ceil(k.Width, p.Tokens) }
+
+// Experts computes, for each selected expert e_i, out_i = W_{e_i} · in_i.
+// In.Stride is 0 when all experts read the same input.
+type Experts struct {
+	W, Up        int // typed [NRoutedExperts][Rows][Cols]; Up -1: none, else SwiGLU as in MatVec
+	K            int
+	Rows, Cols   int
+	RowsPerGroup int
+	SplitK       int // as in MatVec
+	Unroll       int // as in MatVec
+	In, Out      Vec
+	Norm         *Norm
+	NormApply    *NormApply
+	Gating       *Gating   // recomputed by every threadgroup; one of them writes Routing
+	Routing      int       // [K]Routing; read when Gating is nil; -1 with a Grouping
+	Grouping     *Grouping // takes what it lists of all rows of a kernel with a Width; nil: each row has threadgroups of its own
+	Tokens       int       // with Grouping, as in MatVec: selections of its expert that a threadgroup takes at a time
+	Shares       int       // with Tokens: threadgroups for the same weights, each of which takes every Shares-th Tokens
+	Persistent   int       // with Tokens: threadgroups in all, which share the tiles that there are; 0: one for each tile of weights
+	Tickets      int       // with Persistent: slot of SpaceCounters, [1]: who draws a number from it takes that tile next, and who draws the last one sets it back
+}
+
+// Groups implements Part.
+func (p *Experts) Groups() int { return p.K * ceil(p.Rows, p.RowsPerGroup) }
+
+// Sizes implements Part.
+func (p *Experts) Sizes() []int { return []int{p.K, p.Rows, p.Cols, p.RowsPerGroup} }
+
+// Uses implements Part.
+func (p *Experts) Uses() []Use {
+	var l uses
+	l.weight(p.W, EachExpert, p.Rows, p.Cols, p.K*p.Rows)
+	l.upWeight(p.Up, EachExpert, p.Rows, p.Cols, p.K*p.Rows)
+	l.input(p.In, p.K, p.Cols, p.Norm, p.NormApply)
+	l.write(p.Out, p.K, p.Rows, p.Cols)
+	if p.Persistent > 0 {
+		l.each(RoleCounters, true, 1, p.Tickets)
+	}
+	switch {
+	case p.Grouping != nil:
+		l.grouping(p.Grouping, false)
+	case p.Gating != nil:
+		l.gating(p.Gating, p.Routing)
+	default:
+		l.routing(p.Routing, p.K)
+	}
+	return l
+}
+
+// groupsOfAll: each expert of the model has threadgroups of its own, which read its weights
+// for all rows that have selected it. With Shares several have the same weights. Persistent ones share what
+// experts were selected.
+func (p *Experts) groupsOfAll(*Kernel) int {
+	if p.Persistent > 0 {
+		return p.Persistent
+	}
+	return p.Shares * p.Grouping.Experts * ceil(p.Rows, p.RowsPerGroup)
+}
+
+// Early says that threadgroups read what was selected before the dispatch before has ended, and send for weights by
+// it: that dispatch has made their inputs by the same selections, so these are older.
+func (p *Experts) Early() bool { return p.Persistent > 0 && p.In.Stride > 0 }
+
+// MaxShares bounds the threadgroups that find nothing to do, MaxPersistent the persistent ones: their number
+// times that of all tiles is a uint.
+const MaxShares, MaxPersistent = 64, 1 << 11
+
+// ExpertsSum is the down projection of the routed experts with their routing
+// weights, the shared experts and the residual:
+// out = Add + Σ_i w_i · W_{e_i} in_i + Shared · SharedIn.
+type ExpertsSum struct {
+	W            int // typed [NRoutedExperts][Rows][Cols]
+	K            int
+	Rows, Cols   int
+	RowsPerGroup int
+	SplitK       int // as in MatVec
+	Unroll       int // as in MatVec
+	In           Vec // Stride = Cols
+	Routing      int
+	Shared       int // typed [Rows][SharedCols]; -1: none
+	SharedCols   int
+	SharedIn     Vec
+	Add          int // -1: none
+	Out          Vec
+	NormPartial  *NormPartial
+}
+
+// Groups implements Part.
+func (p *ExpertsSum) Groups() int { return ceil(p.Rows, p.RowsPerGroup) }
+
+// Sizes implements Part.
+func (p *ExpertsSum) Sizes() []int {
+	sizes := []int{p.K, p.Rows, p.Cols, p.RowsPerGroup}
+	if p.Shared >= 0 {
+		sizes = append(sizes, p.SharedCols)
+	}
+	return sizes
+}
+
+// Uses implements Part.
+func (p *ExpertsSum) Uses() []Use {
+	var l uses
+	terms := p.K * p.Cols
+	l.weight(p.W, EachExpert, p.Rows, p.Cols, p.K*p.Rows)
+	l.read(p.In, p.K, p.Cols)
+	l.routing(p.Routing, p.K)
+	if p.Shared >= 0 {
+		terms += p.SharedCols
+		l.weight(p.Shared, 1, p.Rows, p.SharedCols, p.Rows)
+		l.read(p.SharedIn, 1, p.SharedCols)
+	}
+	l.addend(p.Add, p.Out, 1, p.Rows)
+	l.output(p.Out, 1, p.Rows, terms, p.NormPartial)
+	return l
+}
+
+// Product is what the parts that multiply a matrix of weights by vectors have in common.
+type Product struct {
+	Rows, Cols   int
+	RowsPerGroup int // of a threadgroup
+	SplitK       int // simdgroups that share the columns of a row; 0 and 1: one
+	Unroll       int // 0: DefaultUnroll
+	Tokens       int // rows of the kernel that a threadgroup multiplies by its weights; 0: one
+	Up           int // the second matrix; -1: none
+	In, Out      Vec
+	Norm         *Norm
+	NormApply    *NormApply
+	NormPartial  *NormPartial
+	Combine      *Combine
+	Gating       *Gating
+}
+
+// ProductOf is a part as a product of weights, nil if it is none.
+func ProductOf(p Part) *Product {
+	if m, ok := p.(interface{ product() *Product }); ok {
+		return m.product()
+	}
+	return nil
+}
+
+func (p *MatVec) product() *Product {
+	return &Product{p.Rows, p.Cols, p.RowsPerGroup, p.SplitK, p.Unroll, p.Tokens, p.Up, p.In, p.Out, p.Norm, p.NormApply, p.NormPartial, p.Combine, nil}
+}
+
+func (p *Experts) product() *Product {
+	return &Product{p.Rows, p.Cols, p.RowsPerGroup, p.SplitK, p.Unroll, p.Tokens, p.Up, p.In, p.Out, p.Norm, p.NormApply, nil, nil, p.Gating}
+}
+
+func (p *ExpertsSum) product() *Product {
+	return &Product{p.Rows, p.Cols, p.RowsPerGroup, p.SplitK, p.Unroll, 0, -1, p.In, p.Out, nil, nil, p.NormPartial, nil, nil}
+}
