@@ -174,7 +174,7 @@ func TestPrintRefuses(t *testing.T) {
 		{matVec(func(k *plan.Kernel, p *plan.MatVec) { p.Cols = 320 }), "rows of 320 columns of w are no whole blocks of 256"},
 		{matVec(func(k *plan.Kernel, p *plan.MatVec) { p.W = 40 }), "slot 40 of"},
 		{matVec(func(k *plan.Kernel, p *plan.MatVec) { p.W = p.Out.Slot }), "cannot serve as a typed weight"},
-		{matVec(func(k *plan.Kernel, p *plan.MatVec) { k.Slots[p.Out.Slot].Write = false }), "cannot serve as an output"},
+		{matVec(func(k *plan.Kernel, p *plan.MatVec) { k.Slots[p.Out.Slot].Write = false }), "cannot serve as activations"},
 		{matVec(func(k *plan.Kernel, p *plan.MatVec) { p.RowsPerGroup = 0 }), "a dimension of 0"},
 		{matVec(func(k *plan.Kernel, p *plan.MatVec) { p.RowsPerGroup = 256 }), "256 rows per threadgroup of 128 threads"},
 		{matVec(func(k *plan.Kernel, p *plan.MatVec) { p.RowsPerGroup = 7 }), "expected even numbers"},
@@ -185,7 +185,7 @@ func TestPrintRefuses(t *testing.T) {
 		{matVec(func(k *plan.Kernel, p *plan.MatVec) { p.Norm, p.In.Stride = nil, 260 }), "inputs at 0, 260 apart; expected multiples of 8"},
 		{matVec(func(k *plan.Kernel, p *plan.MatVec) {
 			p.NormPartial = &plan.NormPartial{Weight: p.Norm.Weight, Ready: p.Out.Slot, Squares: p.Out.Slot, Group: 4}
-		}), "cannot serve as float32 output"},
+		}), "cannot serve as sums of squares"},
 		{normPartial(func(h *plan.NormPartial) { h.Group = 3 }), "sums of 3 squares each"},
 		{normPartial(func(h *plan.NormPartial) { h.Group = 64 }), "sums of 64 squares each"},
 		{embed(func(p *plan.Embed) { p.RowsPerGroup = 64 }), "64 elements for 128 threads"},
