@@ -7,7 +7,7 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.7.0
 # looks whether any is missing). Of mlarun the tests are that are about several at a time.
 RACE = ./runtime/batch ./runtime/bind ./runtime/chat/... ./runtime/child ./runtime/completion/... \
 	./runtime/device/cpu ./runtime/device/cuda/... ./runtime/device/metal/... ./runtime/engine \
-	./runtime/fleet ./runtime/grammar ./runtime/guided ./runtime/nextn ./runtime/quality ./runtime/quant \
+	./runtime/fleet ./runtime/grammar ./runtime/guided ./runtime/nextn ./runtime/quality ./runtime/linalg \
 	./runtime/recordfile ./runtime/scheduler ./runtime/server/... ./cmd/mlarun/input
 RACE_MLARUN = 'Batch|Interrupt|Parallel|Rate|ServeModels|Terminal'
 
@@ -114,7 +114,7 @@ cross: ## everything compiles for Apple Silicon without cgo
 	CGO_ENABLED=0 GOOS=linux GOARCH=arm64 $(GO) build ./...
 
 bench: ## benchmarks of the inner loops
-	$(GO) test -run '^$$' -bench . -benchtime 1s ./runtime/quant ./runtime/device/cpu
+	$(GO) test -run '^$$' -bench . -benchtime 1s ./runtime/linalg ./runtime/device/cpu
 
 tools:
 	@sh scripts/tools.sh

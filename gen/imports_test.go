@@ -16,6 +16,7 @@ var rules = []struct {
 	{"mla/generated/", []string{"mla/runtime/plan", "mla/runtime/quant"}, "generated code is data"},
 	{"mla/generated", []string{"mla/generated/", "mla/runtime/plan"}, "the registry only lists bundles"},
 	{"mla/runtime/quant", []string{"mla/runtime/quant"}, "formats stand alone"},
+	{"mla/runtime/linalg", []string{"mla/runtime/linalg", "mla/runtime/quant"}, "linear algebra knows formats alone"},
 	{"mla/runtime/plan/", []string{"mla/runtime/plan", "mla/runtime/quant"}, "what reads plans knows no device"},
 	{"mla/runtime/hparams", nil, "what a model is stands alone"},
 	{"mla/runtime/plan", []string{"mla/runtime/hparams", "mla/runtime/quant"}, "the plan has no logic"},

@@ -7,14 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"mla/runtime/linalg"
 	"mla/runtime/npy"
-	"mla/runtime/quant"
 )
 
 // TestActInt8: -act q8 is named, is refused where it cannot be, and gives almost the logits
 // that floats give, at every width.
 func TestActInt8(t *testing.T) {
-	if !quant.HasInt8() {
+	if !linalg.HasInt8() {
 		r := mlarun("", "greedy", "-tokens", "3", "-act", "q8", "-device", "cpu", "-model", youtu)
 		if r.code != 1 || !strings.Contains(r.err, "loops of bytes for AVX2 and AVX-512 only") {
 			t.Errorf("code %d: %s", r.code, r.err)
@@ -37,7 +37,7 @@ func TestActInt8(t *testing.T) {
 			t.Errorf("mlarun %s: code %d, want %d and %q:\n%s", tt.args, r.code, tt.code, tt.want, text)
 		}
 	}
-	if err := quant.SetBackend(bestBackend); err != nil {
+	if err := linalg.SetBackend(bestBackend); err != nil {
 		t.Fatal(err)
 	}
 	for _, model := range []string{youtu, references + "youtu-mini-Q4_K_M.gguf"} {
@@ -53,7 +53,7 @@ func TestActInt8(t *testing.T) {
 }
 
 // bestBackend is the one that a program begins with.
-var bestBackend = quant.Backend()
+var bestBackend = linalg.Backend()
 
 // logitsOf are the logits of some tokens.
 func logitsOf(t *testing.T, model, act, width string) []float32 {

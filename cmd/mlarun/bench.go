@@ -15,8 +15,8 @@ import (
 	"mla/runtime/buildinfo"
 	"mla/runtime/device"
 	"mla/runtime/engine"
+	"mla/runtime/linalg"
 	"mla/runtime/plan"
-	"mla/runtime/quant"
 	"mla/runtime/sample"
 )
 
@@ -118,7 +118,7 @@ func (l *loaded) setup() setup {
 	b := l.engine.Bundle()
 	s := setup{
 		Model: filepath.Base(l.flags.model), Size: l.fileBytes(), Bundle: b.Name, Spec: b.SpecHash, KV: l.flags.kv,
-		Device: l.engine.Device().Name(), Threads: l.flags.threads, Loops: quant.Backend(),
+		Device: l.engine.Device().Name(), Threads: l.flags.threads, Loops: linalg.Backend(),
 		Version: buildinfo.Version(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
 	}
 	if s.Threads == 0 {

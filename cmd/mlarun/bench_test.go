@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"mla/runtime/quant"
+	"mla/runtime/linalg"
 )
 
 func TestBench(t *testing.T) {
@@ -35,7 +35,7 @@ func TestBench(t *testing.T) {
 			t.Errorf("object %d is %v: it has a first token is %t", i, o, has)
 		}
 	}
-	for key, want := range map[string]any{"model": "glm47-tiny-Q4_0.gguf", "bundle": "glm47tiny", "device": "cpu", "kv": "f16", "cpu_loops": quant.Backend()} {
+	for key, want := range map[string]any{"model": "glm47-tiny-Q4_0.gguf", "bundle": "glm47tiny", "device": "cpu", "kv": "f16", "cpu_loops": linalg.Backend()} {
 		if list[0][key] != want {
 			t.Errorf("%s is %v; want %v", key, list[0][key], want)
 		}
@@ -52,7 +52,7 @@ func TestBench(t *testing.T) {
 		t.Errorf("csv: %v\n%s", err, r.out)
 	}
 	r = mlarun("", append(args, "md")...)
-	if lines := strings.Split(r.out, "\n"); len(lines) != 11 || !strings.Contains(lines[0], quant.Backend()+" inner loops") || !strings.HasPrefix(lines[4], "| pp4 | 0 | 1 | ") {
+	if lines := strings.Split(r.out, "\n"); len(lines) != 11 || !strings.Contains(lines[0], linalg.Backend()+" inner loops") || !strings.HasPrefix(lines[4], "| pp4 | 0 | 1 | ") {
 		t.Errorf("md:\n%s", r.out)
 	}
 	r = mlarun("", "bench", "-model", glm, "-p", "0", "-n", "3", "-batch", "1,2,20", "-r", "1", "-quiet", "-o", "csv")

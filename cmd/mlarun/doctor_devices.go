@@ -13,8 +13,8 @@ import (
 	"mla/runtime/device/metal"
 	"mla/runtime/device/metal/trust"
 	"mla/runtime/engine"
+	"mla/runtime/linalg"
 	"mla/runtime/plan"
-	"mla/runtime/quant"
 )
 
 // patient is what the doctor examines: a device.
@@ -59,7 +59,7 @@ func cpuPatient(*doctorFlags) (*patient, error) {
 		facts: []fact{
 			{"device", "cpu"},
 			{"cores", fmt.Sprint(runtime.GOMAXPROCS(0))},
-			{"inner loops", quant.Backend() + ", compared with plain Go"},
+			{"inner loops", linalg.Backend() + ", compared with plain Go"},
 		},
 		launcher: func(*plan.Bundle, []string) (check.Launcher, func(), error) { return plainGo{}, func() {}, nil },
 	}, nil
@@ -70,11 +70,11 @@ type plainGo struct{}
 
 // Launch implements check.Launcher.
 func (plainGo) Launch(l *check.Launch) error {
-	before := quant.Backend()
-	if err := quant.SetBackend("go"); err != nil {
+	before := linalg.Backend()
+	if err := linalg.SetBackend("go"); err != nil {
 		return err
 	}
-	return errors.Join(check.Twins{}.Launch(l), quant.SetBackend(before))
+	return errors.Join(check.Twins{}.Launch(l), linalg.SetBackend(before))
 }
 
 // metalPatient examines the GPU.

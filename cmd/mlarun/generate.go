@@ -11,10 +11,10 @@ import (
 	"mla/runtime/chat"
 	"mla/runtime/device"
 	"mla/runtime/engine"
+	"mla/runtime/linalg"
 	"mla/runtime/plan"
 	"mla/runtime/plan/planjson"
 	"mla/runtime/promptcache"
-	"mla/runtime/quant"
 )
 
 // defaultContext is the context without -c, if the model allows it.
@@ -134,7 +134,7 @@ func (s *settings) describe(m *loaded) error {
 	if !s.verbose {
 		return nil
 	}
-	s.note("dispatches per token: %d\nCPU inner loops: %s\n", m.model.Dispatches(), quant.Backend())
+	s.note("dispatches per token: %d\nCPU inner loops: %s\n", m.model.Dispatches(), linalg.Backend())
 	c, ok, err := m.model.Compilation()
 	if ok && err == nil {
 		s.note("compiled: %s\n", c)

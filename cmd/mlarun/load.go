@@ -11,8 +11,8 @@ import (
 	"mla/runtime/device/cpu"
 	"mla/runtime/engine"
 	"mla/runtime/gguf"
+	"mla/runtime/linalg"
 	"mla/runtime/plan"
-	"mla/runtime/quant"
 )
 
 // loaded is a model that is ready to run.
@@ -89,7 +89,7 @@ func (f *flags) chooseBackend() error {
 	if f.simd == "" {
 		return nil
 	}
-	if err := quant.SetBackend(f.simd); err != nil {
+	if err := linalg.SetBackend(f.simd); err != nil {
 		return f.wrong("-simd: %v", err)
 	}
 	return nil

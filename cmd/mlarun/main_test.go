@@ -13,9 +13,9 @@ import (
 
 	"mla/generated"
 	"mla/runtime/child"
+	"mla/runtime/linalg"
 	"mla/runtime/npy"
 	"mla/runtime/plan"
-	"mla/runtime/quant"
 )
 
 const references = "../../testdata/reference/"
@@ -247,7 +247,7 @@ func TestGenerate(t *testing.T) {
 	if r := from("", "-p", "hello", "-v", "-quiet"); r.err != "" {
 		t.Errorf("-v -quiet: %q", r.err)
 	}
-	if r := from("", "-p", "hello", "-v"); !strings.Contains(r.err, fmt.Sprintf("dispatches per token: %d\nCPU inner loops: %s\n", dispatches(t, "youtumini"), quant.Backend())) {
+	if r := from("", "-p", "hello", "-v"); !strings.Contains(r.err, fmt.Sprintf("dispatches per token: %d\nCPU inner loops: %s\n", dispatches(t, "youtumini"), linalg.Backend())) {
 		t.Errorf("-v: %q", r.err)
 	}
 	if r := from("", "-p", "hello", "-v"); !regexp.MustCompile(`load \d+\.\d\d s, \d+\.\d\d GB/s · `).MatchString(r.err) {
@@ -330,9 +330,9 @@ func TestGenerateErrors(t *testing.T) {
 
 // TestSIMD runs the pure Go loops, which every machine has.
 func TestSIMD(t *testing.T) {
-	before := quant.Backend()
+	before := linalg.Backend()
 	defer func() {
-		if err := quant.SetBackend(before); err != nil {
+		if err := linalg.SetBackend(before); err != nil {
 			t.Error(err)
 		}
 	}()

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"mla/runtime/quant"
+	"mla/runtime/linalg"
 )
 
 // The shipped model's perplexity on testdata/perplexity.txt, in chunks of 128 with an f32
@@ -40,9 +40,9 @@ func figure(t *testing.T, r result, words string) float64 {
 // TestPerplexity: the shipped model predicts the text as well as it does, with all inner
 // loops of this machine and in the simulator of Metal.
 func TestPerplexity(t *testing.T) {
-	before := quant.Backend()
+	before := linalg.Backend()
 	defer func() {
-		if err := quant.SetBackend(before); err != nil {
+		if err := linalg.SetBackend(before); err != nil {
 			t.Error(err)
 		}
 	}()

@@ -19,7 +19,7 @@ var extremes = map[string]func(i int) float32{
 	"subnormal":            func(i int) float32 { return float32(i%1999-999) * 0x1p-24 },
 }
 
-// TestExtremes: kernels round products of halves as quant.RowsHalves does, whatever
+// TestExtremes: kernels round products of halves as linalg.RowsHalves does, whatever
 // the inputs' size is, on rows as they are and on those whose fields are apart.
 func TestExtremes(t *testing.T) {
 	var s slots

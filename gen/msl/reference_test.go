@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"mla/runtime/linalg"
 	"mla/runtime/plan"
 )
 
@@ -188,7 +189,7 @@ func (m *memory) product(p plan.Part, w, entry, row int, f factor) float64 {
 		x[i] = float32(v)
 	}
 	format, data := m.rowBytes(p, w, len(x), entry, row)
-	format.RowsHalves(data, len(data), x, y)
+	linalg.RowsHalves(format, data, len(data), x, y)
 	return f.scale * float64(y[0])
 }
 

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"unsafe"
 
+	"mla/runtime/linalg"
 	"mla/runtime/plan"
-	"mla/runtime/quant"
 )
 
 // Vectored is a Runner of a bundle whose sequences have vectors that the host writes or
@@ -58,7 +58,7 @@ func PutVectors(dst []byte, v *plan.Vectors, act plan.Elem, vectors []float32) {
 	for row := 0; row*v.Len < len(vectors); row++ {
 		at, from := dst[row*v.Stride*size:], vectors[row*v.Len:][:v.Len]
 		if size == 2 {
-			quant.FloatsToHalves(elements[uint16](at, v.Len), from)
+			linalg.FloatsToHalves(elements[uint16](at, v.Len), from)
 		} else {
 			copy(elements[float32](at, v.Len), from)
 		}

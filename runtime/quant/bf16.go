@@ -48,7 +48,7 @@ func dotRowBF16(row []byte, x []float32) float32 {
 	for len(x) > 0 {
 		n := min(len(x), chunk)
 		dequantizeBF16(w[:n], row)
-		sum += dotGo(w[:n], x[:n])
+		sum += DotFloats(w[:n], x[:n])
 		row, x = row[2*n:], x[n:]
 	}
 	return sum

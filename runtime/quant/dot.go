@@ -4,9 +4,9 @@ package quant
 // a time when a format has no larger blocks of its own.
 const chunk = 256
 
-// dotGo returns Σ a[i]·b[i] over len(a) elements. Four running sums hide the
+// DotFloats returns Σ a[i]·b[i] over len(a) elements. Four running sums hide the
 // latency of the additions.
-func dotGo(a, b []float32) float32 {
+func DotFloats(a, b []float32) float32 {
 	b = b[:len(a)]
 	var s0, s1, s2, s3 float32
 	for len(a) >= 8 && len(b) >= 8 {

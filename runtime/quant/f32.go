@@ -36,7 +36,7 @@ func dotRowF32(row []byte, x []float32) float32 {
 	for len(x) > 0 {
 		n := min(len(x), chunk)
 		dequantizeF32(w[:n], row)
-		sum += dotGo(w[:n], x[:n])
+		sum += DotFloats(w[:n], x[:n])
 		row, x = row[4*n:], x[n:]
 	}
 	return sum

@@ -1,14 +1,7 @@
-// Package quant holds the block formats in which GGUF files store weights and
-// the mat-vec inner loops that read them.
-//
-// A format lives in one file (q4_0.go, q4_k.go, …) that documents its block,
-// decodes it, encodes it and takes its dot product with float activations. The
-// table in this file lists them all: a new format is its file and one line here.
-//
-// The inner loops come in three back ends, chosen once at run time: AVX-512 and
-// AVX2 assembly written by the generator in internal/asm, and pure Go. They
-// agree up to the rounding of float32 sums. Activations are quantised only where Inputs are
-// asked to (Int8).
+// Package quant holds the block formats in which GGUF files store weights. A format
+// lives in one file (q4_0.go, q4_k.go, …) that documents its block, decodes it, encodes it and
+// takes its dot product with float activations. The table in this file lists them
+// all: a new format is its file and one line here. Package linalg has the CPU's fast products.
 package quant
 
 import (
@@ -17,8 +10,6 @@ import (
 	"slices"
 	"strings"
 )
-
-//go:generate go run ./internal/asm -out zdot_amd64.s -stubs zdot_amd64.go
 
 // Type is a ggml tensor type id, as stored in GGUF files.
 type Type uint32
@@ -80,7 +71,7 @@ type Format struct {
 	// float32 over len(x) elements. len(x) must be a multiple of BlockElems.
 	Dot func(row []byte, x []float32) float32
 
-	halves *halfProducts // nil: RowsHalves is Rows
+	Halves *HalfProducts // nil: kernels multiply in floats
 }
 
 // Formats returns every known format in the order of the type ids.

@@ -11,7 +11,7 @@ import "encoding/binary"
 //
 // element = d·(scale - 32)·iq4Table[nibble]
 var formatIQ4_XS = Format{
-	Type: IQ4_XS, Name: "iq4_xs", BlockElems: superBlock, BlockBytes: iq4_XSBytes,
+	Type: IQ4_XS, Name: "iq4_xs", BlockElems: SuperBlock, BlockBytes: iq4_XSBytes,
 	Dequantize: dequantizeIQ4_XS, Quantize: quantizeIQ4_XS, Dot: dotIQ4_XS,
 }
 
@@ -28,7 +28,7 @@ func scalesIQ4_XS(block []byte) (scales [8]float32) {
 }
 
 func dequantizeIQ4_XS(dst []float32, src []byte) {
-	for ; len(dst) > 0; dst, src = dst[superBlock:], src[iq4_XSBytes:] {
+	for ; len(dst) > 0; dst, src = dst[SuperBlock:], src[iq4_XSBytes:] {
 		for s, scale := range scalesIQ4_XS(src) {
 			unpackTable((*[32]float32)(dst[32*s:]), (*[16]byte)(src[8+16*s:]), &iq4Table, scale)
 		}
@@ -36,7 +36,7 @@ func dequantizeIQ4_XS(dst []float32, src []byte) {
 }
 
 func quantizeIQ4_XS(dst []byte, src []float32) {
-	for ; len(src) > 0; dst, src = dst[iq4_XSBytes:], src[superBlock:] {
+	for ; len(src) > 0; dst, src = dst[iq4_XSBytes:], src[SuperBlock:] {
 		var want [8]float32
 		for s := range want {
 			want[s] = extreme(src[32*s:32*s+32]) / iq4Table[0]
@@ -58,7 +58,7 @@ func quantizeIQ4_XS(dst []byte, src []float32) {
 
 func dotIQ4_XS(row []byte, x []float32) float32 {
 	var sum float32
-	for ; len(x) > 0; row, x = row[iq4_XSBytes:], x[superBlock:] {
+	for ; len(x) > 0; row, x = row[iq4_XSBytes:], x[SuperBlock:] {
 		for s, scale := range scalesIQ4_XS(row) {
 			sum += scale * dotTable((*[16]byte)(row[8+16*s:]), (*[32]float32)(x[32*s:]), &iq4Table)
 		}

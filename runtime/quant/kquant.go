@@ -1,9 +1,9 @@
 package quant
 
-// superBlock is the number of elements in a block of the K-quants and of
+// SuperBlock is the number of elements in a block of the K-quants and of
 // IQ4_XS: sub-blocks of 32 or 16 elements with small integer scales of their
 // own, under one half-precision scale.
-const superBlock = 256
+const SuperBlock = 256
 
 // scaleMin unpacks the 6-bit scale and minimum of sub-block j (0–7) from the 12
 // bytes that Q4_K and Q5_K pack them into: the first four in the low six bits
@@ -19,7 +19,7 @@ func scaleMin(q *[12]byte, j int) (scale, minimum uint8) {
 // unpackScaleMin decodes the scales and minima of all eight sub-blocks from what
 // blocks of Q4_K and Q5_K begin with: d, dmin and the 12 bytes of scaleMin. They are
 // for integers that count from the middle of their range.
-func unpackScaleMin(head *[16]byte, middle float32, scales []affine) {
+func unpackScaleMin(head *[16]byte, middle float32, scales []Affine) {
 	d, dmin := halfAt(head[:]), halfAt(head[2:])
 	for s := range scales {
 		scale, minimum := scaleMin((*[12]byte)(head[4:]), s)
@@ -38,7 +38,7 @@ func packScaleMin(q *[12]byte, scales, mins *[8]uint8) {
 
 // quantizeAffine chooses the scales of a Q4_K or Q5_K block and quantises its
 // elements to 0…levels. It writes d, dmin and the packed scales to head.
-func quantizeAffine(head *[16]byte, src *[superBlock]float32, levels int) (q [superBlock]uint8) {
+func quantizeAffine(head *[16]byte, src *[SuperBlock]float32, levels int) (q [SuperBlock]uint8) {
 	var spans, offsets [8]float32 // scale and negated minimum each sub-block asks for
 	for s := range 8 {
 		sub := src[32*s : 32*s+32]

@@ -9,7 +9,7 @@ package quant
 var formatQ4_0 = Format{
 	Type: Q4_0, Name: "q4_0", BlockElems: 32, BlockBytes: q4_0Bytes,
 	Dequantize: dequantizeQ4_0, Quantize: quantizeQ4_0, Dot: dotQ4_0,
-	halves: &halfProducts{magnitude: 8, apart: 16, unpack: unpackQ4_0},
+	Halves: &HalfProducts{Magnitude: 8, Apart: 16, Unpack: unpackQ4_0},
 }
 
 const q4_0Bytes = 18
@@ -23,11 +23,11 @@ func dequantizeQ4_0(dst []float32, src []byte) {
 	}
 }
 
-func unpackQ4_0(block []byte, q []int16, scales []affine) {
+func unpackQ4_0(block []byte, q []int16, scales []Affine) {
 	for j, b := range block[2:q4_0Bytes] {
 		q[j], q[j+16] = int16(b&15)-8, int16(b>>4)-8
 	}
-	scales[0] = affine{d: halfAt(block)}
+	scales[0] = Affine{D: halfAt(block)}
 }
 
 func quantizeQ4_0(dst []byte, src []float32) {

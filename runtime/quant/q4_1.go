@@ -12,7 +12,7 @@ import "slices"
 var formatQ4_1 = Format{
 	Type: Q4_1, Name: "q4_1", BlockElems: 32, BlockBytes: q4_1Bytes,
 	Dequantize: dequantizeQ4_1, Quantize: quantizeQ4_1, Dot: dotQ4_1,
-	halves: &halfProducts{magnitude: 8, apart: 16, unpack: unpackQ4_1},
+	Halves: &HalfProducts{Magnitude: 8, Apart: 16, Unpack: unpackQ4_1},
 }
 
 const q4_1Bytes = 20
@@ -28,7 +28,7 @@ func dequantizeQ4_1(dst []float32, src []byte) {
 	}
 }
 
-func unpackQ4_1(block []byte, q []int16, scales []affine) {
+func unpackQ4_1(block []byte, q []int16, scales []Affine) {
 	for j, b := range block[4:q4_1Bytes] {
 		q[j], q[j+16] = int16(b&15)-8, int16(b>>4)-8
 	}
@@ -49,7 +49,7 @@ func dotQ4_1(row []byte, x []float32) float32 {
 	var sum float32
 	for ; len(x) > 0; row, x = row[q4_1Bytes:], x[32:] {
 		dequantizeQ4_1(w[:], row)
-		sum += dotGo(w[:], x[:32])
+		sum += DotFloats(w[:], x[:32])
 	}
 	return sum
 }

@@ -9,15 +9,15 @@ package quant
 //
 // element = d·scale·nibble - dmin·minimum
 var formatQ4_K = Format{
-	Type: Q4_K, Name: "q4_k", BlockElems: superBlock, BlockBytes: q4_KBytes,
+	Type: Q4_K, Name: "q4_k", BlockElems: SuperBlock, BlockBytes: q4_KBytes,
 	Dequantize: dequantizeQ4_K, Quantize: quantizeQ4_K, Dot: dotQ4_K,
-	halves: &halfProducts{magnitude: 8, apart: 4, unpack: unpackQ4_K},
+	Halves: &HalfProducts{Magnitude: 8, Apart: 4, Unpack: unpackQ4_K},
 }
 
 const q4_KBytes = 144
 
 func dequantizeQ4_K(dst []float32, src []byte) {
-	for ; len(dst) > 0; dst, src = dst[superBlock:], src[q4_KBytes:] {
+	for ; len(dst) > 0; dst, src = dst[SuperBlock:], src[q4_KBytes:] {
 		d, dmin, scales := halfAt(src), halfAt(src[2:]), (*[12]byte)(src[4:])
 		for c := range 4 {
 			sc0, m0 := scaleMin(scales, 2*c)
@@ -33,7 +33,7 @@ func dequantizeQ4_K(dst []float32, src []byte) {
 	}
 }
 
-func unpackQ4_K(block []byte, q []int16, scales []affine) {
+func unpackQ4_K(block []byte, q []int16, scales []Affine) {
 	unpackScaleMin((*[16]byte)(block), 8, scales)
 	for i, b := range block[16:q4_KBytes] {
 		at := i/32*64 + i%32
@@ -42,8 +42,8 @@ func unpackQ4_K(block []byte, q []int16, scales []affine) {
 }
 
 func quantizeQ4_K(dst []byte, src []float32) {
-	for ; len(src) > 0; dst, src = dst[q4_KBytes:], src[superBlock:] {
-		q := quantizeAffine((*[16]byte)(dst), (*[superBlock]float32)(src), 15)
+	for ; len(src) > 0; dst, src = dst[q4_KBytes:], src[SuperBlock:] {
+		q := quantizeAffine((*[16]byte)(dst), (*[SuperBlock]float32)(src), 15)
 		for i := range 128 {
 			c, l := i/32, i%32
 			dst[16+i] = q[64*c+l] | q[64*c+32+l]<<4
@@ -52,11 +52,11 @@ func quantizeQ4_K(dst []byte, src []float32) {
 }
 
 func dotQ4_K(row []byte, x []float32) float32 {
-	var w [superBlock]float32
+	var w [SuperBlock]float32
 	var sum float32
-	for ; len(x) > 0; row, x = row[q4_KBytes:], x[superBlock:] {
+	for ; len(x) > 0; row, x = row[q4_KBytes:], x[SuperBlock:] {
 		dequantizeQ4_K(w[:], row)
-		sum += dotGo(w[:], x[:superBlock])
+		sum += DotFloats(w[:], x[:SuperBlock])
 	}
 	return sum
 }

@@ -12,7 +12,7 @@ import "encoding/binary"
 var formatQ5_0 = Format{
 	Type: Q5_0, Name: "q5_0", BlockElems: 32, BlockBytes: q5_0Bytes,
 	Dequantize: dequantizeQ5_0, Quantize: quantizeQ5_0, Dot: dotQ5_0,
-	halves: &halfProducts{magnitude: 16, apart: 16, unpack: unpackQ5_0},
+	Halves: &HalfProducts{Magnitude: 16, Apart: 16, Unpack: unpackQ5_0},
 }
 
 const q5_0Bytes = 22
@@ -31,9 +31,9 @@ func dequantizeQ5_0(dst []float32, src []byte) {
 	}
 }
 
-func unpackQ5_0(block []byte, q []int16, scales []affine) {
+func unpackQ5_0(block []byte, q []int16, scales []Affine) {
 	unpack5(binary.LittleEndian.Uint32(block[2:]), block[6:q5_0Bytes], -16, q)
-	scales[0] = affine{d: halfAt(block)}
+	scales[0] = Affine{D: halfAt(block)}
 }
 
 // unpack5 adds bias to the 32 numbers of five bits with fifth bits qh and low nibbles
@@ -57,7 +57,7 @@ func dotQ5_0(row []byte, x []float32) float32 {
 	var sum float32
 	for ; len(x) > 0; row, x = row[q5_0Bytes:], x[32:] {
 		dequantizeQ5_0(w[:], row)
-		sum += dotGo(w[:], x[:32])
+		sum += DotFloats(w[:], x[:32])
 	}
 	return sum
 }

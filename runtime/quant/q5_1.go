@@ -16,7 +16,7 @@ import (
 var formatQ5_1 = Format{
 	Type: Q5_1, Name: "q5_1", BlockElems: 32, BlockBytes: q5_1Bytes,
 	Dequantize: dequantizeQ5_1, Quantize: quantizeQ5_1, Dot: dotQ5_1,
-	halves: &halfProducts{magnitude: 16, apart: 16, unpack: unpackQ5_1},
+	Halves: &HalfProducts{Magnitude: 16, Apart: 16, Unpack: unpackQ5_1},
 }
 
 const q5_1Bytes = 24
@@ -35,7 +35,7 @@ func dequantizeQ5_1(dst []float32, src []byte) {
 	}
 }
 
-func unpackQ5_1(block []byte, q []int16, scales []affine) {
+func unpackQ5_1(block []byte, q []int16, scales []Affine) {
 	unpack5(binary.LittleEndian.Uint32(block[4:]), block[8:q5_1Bytes], -16, q)
 	scales[0] = centred(halfAt(block), halfAt(block[2:]), 16)
 }
@@ -54,7 +54,7 @@ func dotQ5_1(row []byte, x []float32) float32 {
 	var sum float32
 	for ; len(x) > 0; row, x = row[q5_1Bytes:], x[32:] {
 		dequantizeQ5_1(w[:], row)
-		sum += dotGo(w[:], x[:32])
+		sum += DotFloats(w[:], x[:32])
 	}
 	return sum
 }

@@ -10,15 +10,15 @@ package quant
 //
 // element = d·scale·(nibble | fifth bit << 4) - dmin·minimum
 var formatQ5_K = Format{
-	Type: Q5_K, Name: "q5_k", BlockElems: superBlock, BlockBytes: q5_KBytes,
+	Type: Q5_K, Name: "q5_k", BlockElems: SuperBlock, BlockBytes: q5_KBytes,
 	Dequantize: dequantizeQ5_K, Quantize: quantizeQ5_K, Dot: dotQ5_K,
-	halves: &halfProducts{magnitude: 16, apart: 4, unpack: unpackQ5_K},
+	Halves: &HalfProducts{Magnitude: 16, Apart: 4, Unpack: unpackQ5_K},
 }
 
 const q5_KBytes = 176
 
 func dequantizeQ5_K(dst []float32, src []byte) {
-	for ; len(dst) > 0; dst, src = dst[superBlock:], src[q5_KBytes:] {
+	for ; len(dst) > 0; dst, src = dst[SuperBlock:], src[q5_KBytes:] {
 		d, dmin, scales := halfAt(src), halfAt(src[2:]), (*[12]byte)(src[4:])
 		qh := (*[32]byte)(src[16:])
 		for c := range 4 {
@@ -36,7 +36,7 @@ func dequantizeQ5_K(dst []float32, src []byte) {
 	}
 }
 
-func unpackQ5_K(block []byte, q []int16, scales []affine) {
+func unpackQ5_K(block []byte, q []int16, scales []Affine) {
 	unpackScaleMin((*[16]byte)(block), 16, scales)
 	for i, b := range block[48:q5_KBytes] {
 		c, l := i/32, i%32
@@ -46,8 +46,8 @@ func unpackQ5_K(block []byte, q []int16, scales []affine) {
 }
 
 func quantizeQ5_K(dst []byte, src []float32) {
-	for ; len(src) > 0; dst, src = dst[q5_KBytes:], src[superBlock:] {
-		q := quantizeAffine((*[16]byte)(dst), (*[superBlock]float32)(src), 31)
+	for ; len(src) > 0; dst, src = dst[q5_KBytes:], src[SuperBlock:] {
+		q := quantizeAffine((*[16]byte)(dst), (*[SuperBlock]float32)(src), 31)
 		for l := range 32 {
 			dst[16+l] = 0
 			for s := range 8 {
@@ -62,11 +62,11 @@ func quantizeQ5_K(dst []byte, src []float32) {
 }
 
 func dotQ5_K(row []byte, x []float32) float32 {
-	var w [superBlock]float32
+	var w [SuperBlock]float32
 	var sum float32
-	for ; len(x) > 0; row, x = row[q5_KBytes:], x[superBlock:] {
+	for ; len(x) > 0; row, x = row[q5_KBytes:], x[SuperBlock:] {
 		dequantizeQ5_K(w[:], row)
-		sum += dotGo(w[:], x[:superBlock])
+		sum += DotFloats(w[:], x[:SuperBlock])
 	}
 	return sum
 }

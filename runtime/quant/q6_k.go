@@ -14,7 +14,7 @@ package quant
 //
 // element = d·scale·(q - 32)
 var formatQ6_K = Format{
-	Type: Q6_K, Name: "q6_k", BlockElems: superBlock, BlockBytes: q6_KBytes,
+	Type: Q6_K, Name: "q6_k", BlockElems: SuperBlock, BlockBytes: q6_KBytes,
 	Dequantize: dequantizeQ6_K, Quantize: quantizeQ6_K, Dot: dotQ6_K,
 }
 
@@ -26,7 +26,7 @@ const (
 )
 
 func dequantizeQ6_K(dst []float32, src []byte) {
-	for ; len(dst) > 0; dst, src = dst[superBlock:], src[q6_KBytes:] {
+	for ; len(dst) > 0; dst, src = dst[SuperBlock:], src[q6_KBytes:] {
 		d := halfAt(src[q6_KScale:])
 		for h := range 2 {
 			ql, qh := (*[64]byte)(src[64*h:]), (*[32]byte)(src[q6_KHigh+32*h:])
@@ -47,7 +47,7 @@ func dequantizeQ6_K(dst []float32, src []byte) {
 }
 
 func quantizeQ6_K(dst []byte, src []float32) {
-	for ; len(src) > 0; dst, src = dst[q6_KBytes:], src[superBlock:] {
+	for ; len(src) > 0; dst, src = dst[q6_KBytes:], src[SuperBlock:] {
 		// The extreme of each sub-block becomes -32 and the largest scale -128,
 		// the ends of the ranges that reach further.
 		var want [16]float32
@@ -56,7 +56,7 @@ func quantizeQ6_K(dst []byte, src []float32) {
 		}
 		d := putHalf(dst[q6_KScale:], extreme(want[:])/-128)
 		invD := inverse(d)
-		var q [superBlock]uint8
+		var q [SuperBlock]uint8
 		for s := range want {
 			scale := round(want[s]*invD, -128, 127)
 			dst[q6_KScales+s] = byte(int8(scale))
@@ -77,7 +77,7 @@ func quantizeQ6_K(dst []byte, src []float32) {
 
 func dotQ6_K(row []byte, x []float32) float32 {
 	var sum float32
-	for ; len(x) > 0; row, x = row[q6_KBytes:], x[superBlock:] {
+	for ; len(x) > 0; row, x = row[q6_KBytes:], x[SuperBlock:] {
 		var block float32
 		for h := range 2 {
 			for s := range 2 {

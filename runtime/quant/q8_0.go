@@ -14,7 +14,7 @@ import (
 var formatQ8_0 = Format{
 	Type: Q8_0, Name: "q8_0", BlockElems: 32, BlockBytes: q8_0Bytes,
 	Dequantize: dequantizeQ8_0, Quantize: quantizeQ8_0, Dot: dotQ8_0,
-	halves: &halfProducts{magnitude: 128, apart: 16, unpack: unpackQ8_0},
+	Halves: &HalfProducts{Magnitude: 128, Apart: 16, Unpack: unpackQ8_0},
 }
 
 const q8_0Bytes = 34
@@ -29,11 +29,11 @@ func dequantizeQ8_0(dst []float32, src []byte) {
 	}
 }
 
-func unpackQ8_0(block []byte, q []int16, scales []affine) {
+func unpackQ8_0(block []byte, q []int16, scales []Affine) {
 	for j, b := range block[2:q8_0Bytes] {
 		q[j] = int16(int8(b))
 	}
-	scales[0] = affine{d: halfAt(block)}
+	scales[0] = Affine{D: halfAt(block)}
 }
 
 func quantizeQ8_0(dst []byte, src []float32) {
@@ -53,28 +53,12 @@ func quantizeBytes(qs []byte, src []float32) (scale uint16) {
 	return scale
 }
 
-// FloatsToScaledBytes makes blocks of Q8_0 with their fields apart: bytes in qs, and in
+// FloatsToScaledBytes makes blocks of Q8_0 with their fields Apart: bytes in qs, and in
 // scales a half for every 32 of them. len(src) is a multiple of 32, qs and scales have
 // room for as much.
 func FloatsToScaledBytes(qs []byte, scales []uint16, src []float32) {
 	for b := range len(src) / 32 {
 		scales[b] = quantizeBytes(qs[32*b:][:32], src[32*b:][:32])
-	}
-}
-
-// ScaledBytesToFloats is its inverse: len(dst), a multiple of 32, numbers.
-func ScaledBytesToFloats(dst []float32, qs []byte, scales []uint16) {
-	qs, scales = qs[:len(dst)], scales[:len(dst)/32]
-	n, loops := whole(len(dst))
-	if n > 0 {
-		loops.scaled(&dst[0], &qs[0], &scales[0], n)
-		return
-	}
-	for b, scale := range scales {
-		d := HalfToFloat(scale)
-		for i, q := range qs[32*b:][:32] {
-			dst[32*b+i] = d * float32(int8(q))
-		}
 	}
 }
 

@@ -78,3 +78,12 @@ func TestQuantizeSpecial(t *testing.T) {
 		}
 	}
 }
+
+// randomFloats returns n normally distributed numbers.
+func randomFloats(r *rand.Rand, n int) []float32 {
+	f := make([]float32, n)
+	for i := range f {
+		f[i] = float32(r.NormFloat64())
+	}
+	return f
+}

@@ -31,7 +31,7 @@ func (f *Format) SplitRowBytes(cols int) int {
 }
 
 // SplitRows copies whole rows of cols elements, for which Splits holds, from src to
-// dst and sets the fields of their blocks apart: a row then has the widest field
+// dst and sets the fields of their blocks Apart: a row then has the widest field
 // of all of its blocks, then the next narrower one, then zeros up to SplitRowBytes.
 // Kernels that are compiled with SPLIT_ROWS read such rows by aligned words.
 func (f *Format) SplitRows(dst, src []byte, cols int) {

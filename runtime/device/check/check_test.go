@@ -12,6 +12,7 @@ import (
 	"mla/generated"
 	"mla/runtime/device"
 	"mla/runtime/device/check"
+	"mla/runtime/linalg"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )
@@ -201,11 +202,11 @@ func TestBackends(t *testing.T) {
 type plainGo struct{}
 
 func (plainGo) Launch(l *check.Launch) error {
-	before := quant.Backend()
-	if err := quant.SetBackend("go"); err != nil {
+	before := linalg.Backend()
+	if err := linalg.SetBackend("go"); err != nil {
 		return err
 	}
-	return errors.Join(check.Twins{}.Launch(l), quant.SetBackend(before))
+	return errors.Join(check.Twins{}.Launch(l), linalg.SetBackend(before))
 }
 
 // TestWorst keeps one result a variant, the worst.

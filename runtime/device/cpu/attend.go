@@ -1,8 +1,8 @@
 package cpu
 
 import (
+	"mla/runtime/linalg"
 	"mla/runtime/plan"
-	"mla/runtime/quant"
 )
 
 // headBlock is the most heads that a unit of work serves. All heads share the rows
@@ -48,10 +48,10 @@ func (b *binder) latentHeads(p *plan.Attend) latentHeads {
 	if b.err == nil {
 		t.blocks = (p.Heads + headBlock - 1) / headBlock
 		t.block = (p.Heads + t.blocks - 1) / t.blocks
-		t.width = roundUp(t.block, quant.ProductCols)
+		t.width = roundUp(t.block, linalg.ProductCols)
 		need, tile := &b.r.need, min(t.tile, b.r.context)
 		need.query = max(need.query, t.dim()*t.width)
-		need.scores = max(need.scores, roundUp(tile*t.width, quant.VectorStep))
+		need.scores = max(need.scores, roundUp(tile*t.width, linalg.VectorStep))
 		need.tile = max(need.tile, tile*t.dim())
 	}
 	return t
@@ -140,7 +140,7 @@ func (t *attendRows) run(w *worker, lo, hi int) {
 func (t *latentHeads) divide(w *worker, ml []float32, first int, out *vec) {
 	for h := range len(ml) / 2 {
 		x := w.sums[h*t.latDim:][:t.latDim]
-		quant.Scale(x, 1/ml[2*h+1])
+		linalg.Scale(x, 1/ml[2*h+1])
 		out.write((first+h)*out.stride, x)
 	}
 }
@@ -164,16 +164,16 @@ func (t *latentHeads) over(w *worker, first, heads, start, end int, ml []float32
 		keys, values := matrix(tile, rows, t.dim(), t.dim()), matrix(tile, rows, t.latDim, t.dim())
 		scores := matrix(w.scores, rows, t.width, t.width)
 		clear(w.scores[:rows*t.width])
-		quant.AddProduct(&scores, &keys, &query)
-		softmaxTile(&scores, heads, ml, func(h int, by float32) { quant.Scale(out.Data[h*out.Row:][:out.Cols], by) })
-		weights := quant.Matrix{Data: scores.Data, Rows: heads, Cols: rows, Row: 1, Col: t.width}
-		quant.AddProduct(&out, &weights, &values)
+		linalg.AddProduct(&scores, &keys, &query)
+		softmaxTile(&scores, heads, ml, func(h int, by float32) { linalg.Scale(out.Data[h*out.Row:][:out.Cols], by) })
+		weights := linalg.Matrix{Data: scores.Data, Rows: heads, Cols: rows, Row: 1, Col: t.width}
+		linalg.AddProduct(&out, &weights, &values)
 	}
 }
 
 // matrix views rows that begin stride apart.
-func matrix(x []float32, rows, cols, stride int) quant.Matrix {
-	return quant.Matrix{Data: x, Rows: rows, Cols: cols, Row: stride, Col: 1}
+func matrix(x []float32, rows, cols, stride int) linalg.Matrix {
+	return linalg.Matrix{Data: x, Rows: rows, Cols: cols, Row: stride, Col: 1}
 }
 
 // queries returns the scaled queries [q_abs | q_pe] of a block of heads as the
@@ -202,7 +202,7 @@ func (t *latentHeads) queries(w *worker, first, heads int) []float32 {
 // softmaxTile turns the scores of a tile, one head per column, into e^(score-m)
 // for the running maximum m of each head, updates (m, l) and shrinks what is
 // accumulated where m rises.
-func softmaxTile(scores *quant.Matrix, heads int, ml []float32, shrink func(h int, by float32)) {
+func softmaxTile(scores *linalg.Matrix, heads int, ml []float32, shrink func(h int, by float32)) {
 	var highest, sum [headBlock]float32
 	m, l := highest[:heads], sum[:heads]
 	for h := range m {
@@ -217,7 +217,7 @@ func softmaxTile(scores *quant.Matrix, heads int, ml []float32, shrink func(h in
 	}
 	for h := range m {
 		if m[h] > ml[2*h] {
-			by := quant.Exp(ml[2*h] - m[h])
+			by := linalg.Exp(ml[2*h] - m[h])
 			ml[2*h], ml[2*h+1] = m[h], ml[2*h+1]*by
 			shrink(h, by)
 		}
@@ -228,7 +228,7 @@ func softmaxTile(scores *quant.Matrix, heads int, ml []float32, shrink func(h in
 			row[h] -= m[h]
 		}
 	}
-	quant.Exps(scores.Data[:roundUp(scores.Rows*scores.Row, quant.VectorStep)])
+	linalg.Exps(scores.Data[:roundUp(scores.Rows*scores.Row, linalg.VectorStep)])
 	for r := range scores.Rows {
 		row := scores.Data[r*scores.Row:][:len(l)]
 		for h := range row {

@@ -1,8 +1,8 @@
 package cpu
 
 import (
+	"mla/runtime/linalg"
 	"mla/runtime/plan"
-	"mla/runtime/quant"
 )
 
 // attendHeads is the twin of plan.AttendHeads. A unit is one head of headBlock rows: they are
@@ -36,7 +36,7 @@ func bindAttendHeads(b *binder, p *plan.AttendHeads) *attendHeads {
 	if b.err == nil {
 		need, dim := &b.r.need, p.NopeDim+p.PeDim
 		need.query = max(need.query, dim*headBlock)
-		need.scores = max(need.scores, roundUp(plan.PageRows*headBlock, quant.VectorStep))
+		need.scores = max(need.scores, roundUp(plan.PageRows*headBlock, linalg.VectorStep))
 		need.tile = max(need.tile, plan.PageRows*max(p.NopeDim, p.VDim, p.PeDim))
 		need.sums = max(need.sums, p.VDim*headBlock)
 		b.scratch(dim)
@@ -62,7 +62,7 @@ func (t *attendHeads) run(w *worker, lo, hi int) {
 
 // follow attends with one head of n rows of one block table, page by page.
 func (t *attendHeads) follow(w *worker, head, first, n int) {
-	rows, width := w.rows[first:first+n], roundUp(n, quant.ProductCols)
+	rows, width := w.rows[first:first+n], roundUp(n, linalg.ProductCols)
 	nkv := 0
 	var ml [2 * headBlock]float32
 	for i, r := range rows {
@@ -78,9 +78,9 @@ func (t *attendHeads) follow(w *worker, head, first, n int) {
 		scores := matrix(w.scores, plan.PageRows, width, width)
 		clear(w.scores[:plan.PageRows*width])
 		keys := matrix(t.kv.read(at+page.Keys+head*plan.PageRows*t.nope, plan.PageRows*t.nope, w.tile), plan.PageRows, t.nope, t.nope)
-		quant.AddProduct(&scores, &keys, &qNope)
+		linalg.AddProduct(&scores, &keys, &qNope)
 		rotated := matrix(t.kv.read(at+page.Rotated, plan.PageRows*t.pe, w.tile), plan.PageRows, t.pe, t.pe)
-		quant.AddProduct(&scores, &rotated, &qPe)
+		linalg.AddProduct(&scores, &rotated, &qPe)
 		hide(&scores, rows, i*plan.PageRows)
 		softmaxTile(&scores, n, ml[:], func(row int, by float32) {
 			for c := range t.v {
@@ -88,7 +88,7 @@ func (t *attendHeads) follow(w *worker, head, first, n int) {
 			}
 		})
 		values := matrix(t.kv.read(at+page.Values+head*t.v*plan.PageRows, t.v*plan.PageRows, w.tile), t.v, plan.PageRows, plan.PageRows)
-		quant.AddProduct(&out, &values, &scores)
+		linalg.AddProduct(&out, &values, &scores)
 	}
 	x := w.temp(t.v)
 	for i := range rows {
@@ -102,7 +102,7 @@ func (t *attendHeads) follow(w *worker, head, first, n int) {
 
 // hide takes the cache rows that a row does not see from its scores; the first row of all is
 // seen by everybody.
-func hide(scores *quant.Matrix, rows []plan.Row, at int) {
+func hide(scores *linalg.Matrix, rows []plan.Row, at int) {
 	for i, r := range rows {
 		for k := max(int(r.NKV)-at, 0); k < scores.Rows; k++ {
 			scores.Data[k*scores.Row+i] = lowest

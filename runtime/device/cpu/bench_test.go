@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"mla/runtime/device"
+	"mla/runtime/linalg"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )
@@ -165,13 +166,13 @@ func newYoutu(layers int) *youtu {
 func BenchmarkYoutu(b *testing.B) {
 	const layers = 4
 	y := newYoutu(layers)
-	best, all := quant.Backend(), runtime.GOMAXPROCS(0)
-	defer quant.SetBackend(best)
+	best, all := linalg.Backend(), runtime.GOMAXPROCS(0)
+	defer linalg.SetBackend(best)
 	for _, c := range []struct {
 		backend        string
 		threads, depth int
 	}{{best, 1, 0}, {best, all, 0}, {best, all, 4096}, {"avx2", all, 0}, {"avx2", all, 4096}, {"go", all, 0}} {
-		if quant.SetBackend(c.backend) != nil {
+		if linalg.SetBackend(c.backend) != nil {
 			continue // not on this machine
 		}
 		b.Run(fmt.Sprintf("%s/threads=%d/depth=%d", c.backend, c.threads, c.depth), func(b *testing.B) {
@@ -209,9 +210,9 @@ func BenchmarkYoutu(b *testing.B) {
 // Youtu-LLM-2B and of GLM-4.7-Flash.
 func BenchmarkAttend(b *testing.B) {
 	const depth = 4096
-	defer quant.SetBackend(quant.Backend())
+	defer linalg.SetBackend(linalg.Backend())
 	for _, backend := range []string{"avx512", "avx2", "go"} {
-		if quant.SetBackend(backend) != nil {
+		if linalg.SetBackend(backend) != nil {
 			continue // not on this machine
 		}
 		for _, n := range []int{heads, 20} {

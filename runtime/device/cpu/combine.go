@@ -1,8 +1,8 @@
 package cpu
 
 import (
+	"mla/runtime/linalg"
 	"mla/runtime/plan"
-	"mla/runtime/quant"
 )
 
 // combine merges the attention splits of a head; see plan.Combine.
@@ -53,11 +53,11 @@ func (c *combine) run(w *worker, head int, dst []float32) {
 	clear(dst)
 	for s := range used {
 		row := s*c.heads + head
-		weight := quant.Exp(c.ml[2*row]-m) * c.ml[2*row+1]
+		weight := linalg.Exp(c.ml[2*row]-m) * c.ml[2*row+1]
 		l += weight
-		quant.Axpy(dst, weight, c.out.read(row*c.dim, c.dim, w.sums))
+		linalg.Axpy(dst, weight, c.out.read(row*c.dim, c.dim, w.sums))
 	}
-	quant.Scale(dst, 1/l)
+	linalg.Scale(dst, 1/l)
 }
 
 // combineVec is the twin of plan.CombineVec.

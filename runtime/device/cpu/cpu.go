@@ -16,6 +16,7 @@ import (
 	"slices"
 
 	"mla/runtime/device"
+	"mla/runtime/linalg"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )
@@ -59,8 +60,8 @@ func (cpu) Int8(b *plan.Bundle) error {
 	if b.Activations != plan.ElemF32 {
 		return fmt.Errorf("bundle %s hands halves from kernel to kernel; floats are what is rounded to bytes", b.Name)
 	}
-	if !quant.HasInt8() {
-		return fmt.Errorf("the CPU device has loops of bytes for AVX2 and AVX-512 only; its loops here: %s", quant.Backend())
+	if !linalg.HasInt8() {
+		return fmt.Errorf("the CPU device has loops of bytes for AVX2 and AVX-512 only; its loops here: %s", linalg.Backend())
 	}
 	return nil
 }

@@ -3,8 +3,8 @@ package cpu
 import (
 	"cmp"
 
+	"mla/runtime/linalg"
 	"mla/runtime/plan"
-	"mla/runtime/quant"
 )
 
 // embed is the twin of plan.Embed; a row is so short that one unit copies it.
@@ -27,7 +27,7 @@ func (t *embed) run(w *worker, _, _ int) {
 	x := w.temp(t.dim)
 	t.w.format.Dequantize(x, t.w.data[int(w.row.Token)*t.w.rowBytes:])
 	if t.scale != 1 {
-		quant.Scale(x, t.scale)
+		linalg.Scale(x, t.scale)
 	}
 	t.out.write(0, x)
 	if t.partial != nil {

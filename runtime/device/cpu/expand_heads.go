@@ -1,8 +1,8 @@
 package cpu
 
 import (
+	"mla/runtime/linalg"
 	"mla/runtime/plan"
-	"mla/runtime/quant"
 )
 
 // headPages is a bound slot of SpaceHeads: pages of the keys and values of all heads.
@@ -101,7 +101,7 @@ func (t *expand) expandPage(w *worker, panel []float32, table uint32, i, n, head
 	at := t.out.at(table, i)
 	if t.keys {
 		keys, weights := matrix(sums, plan.PageRows, t.dim, t.dim), matrix(panel, t.latDim, t.dim, t.dim)
-		quant.AddProduct(&keys, &rows, &weights)
+		linalg.AddProduct(&keys, &rows, &weights)
 		t.out.write(at+t.out.page.Keys+head*len(sums), sums)
 		if head == 0 {
 			t.rotated(w, tile, at)
@@ -115,7 +115,7 @@ func (t *expand) expandPage(w *worker, panel []float32, table uint32, i, n, head
 		}
 	}
 	values, weights, latents := matrix(sums, t.dim, plan.PageRows, plan.PageRows), matrix(panel, t.dim, t.latDim, t.latDim), matrix(turned, t.latDim, plan.PageRows, plan.PageRows)
-	quant.AddProduct(&values, &weights, &latents)
+	linalg.AddProduct(&values, &weights, &latents)
 	t.out.write(at+t.out.page.Values+head*len(sums), sums)
 }
 

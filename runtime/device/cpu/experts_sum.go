@@ -1,8 +1,8 @@
 package cpu
 
 import (
+	"mla/runtime/linalg"
 	"mla/runtime/plan"
-	"mla/runtime/quant"
 )
 
 // expertsSum is the twin of plan.ExpertsSum. Sums run in the order of the
@@ -59,7 +59,7 @@ func (t *expertsSum) run(w *worker, lo, hi int) {
 				return
 			}
 			t.w.rows(e, r0, t.in.load(w, i), part)
-			quant.Axpy(y, r.Weight, part)
+			linalg.Axpy(y, r.Weight, part)
 		}
 		if t.shared != nil {
 			t.shared.rows(0, r0, t.sharedIn.load(w, 0), part)

@@ -3,7 +3,7 @@ package cpu
 import (
 	"math"
 
-	"mla/runtime/quant"
+	"mla/runtime/linalg"
 )
 
 // lowest is where running maxima start: below every score, yet finite, so that
@@ -11,10 +11,10 @@ import (
 const lowest = -1e30
 
 // sigmoid is 1/(1+e^-x).
-func sigmoid(x float32) float32 { return 1 / (1 + quant.Exp(-x)) }
+func sigmoid(x float32) float32 { return 1 / (1 + linalg.Exp(-x)) }
 
 // exps is room for some exponentials.
-type exps [quant.VectorStep]float32
+type exps [linalg.VectorStep]float32
 
 // swiglu replaces gate[i] by silu(gate[i])*up[i], where silu(x) = x·sigmoid(x). A rest, too,
 // is done by the loops of whole steps: bits do not depend on the place.
@@ -24,7 +24,7 @@ func (e *exps) swiglu(gate, up []float32) {
 		for i, g := range gate[:n] {
 			e[i] = -g
 		}
-		quant.Exps(e[:])
+		linalg.Exps(e[:])
 		for i, g := range gate[:n] {
 			gate[i] = g / (1 + e[i]) * up[i]
 		}
@@ -34,6 +34,6 @@ func (e *exps) swiglu(gate, up []float32) {
 
 // rmsScale is 1/sqrt(mean(x²)+eps); the sum of squares is float32.
 func rmsScale(x []float32, eps float64) float32 {
-	mean := float64(quant.DotF32(x, x)) / float64(len(x))
+	mean := float64(linalg.DotF32(x, x)) / float64(len(x))
 	return float32(1 / math.Sqrt(mean+eps))
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"mla/runtime/device"
+	"mla/runtime/linalg"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )
@@ -110,7 +111,7 @@ func scaledRow(x []float64) (row []byte, got []float64) {
 	}
 	qs, scales := make([]byte, len(x)), make([]uint16, len(x)/32)
 	quant.FloatsToScaledBytes(qs, scales, in)
-	quant.ScaledBytesToFloats(out, qs, scales)
+	linalg.ScaledBytesToFloats(out, qs, scales)
 	for _, v := range out {
 		got = append(got, float64(v))
 	}

@@ -3,8 +3,8 @@ package cpu
 import (
 	"math"
 
+	"mla/runtime/linalg"
 	"mla/runtime/plan"
-	"mla/runtime/quant"
 )
 
 // gating chooses the experts of a token; see plan.Gating. Every worker that
@@ -79,7 +79,7 @@ func (g *gating) probabilities(probs []float32) {
 	}
 	var sum float32
 	for i, x := range g.logits {
-		probs[i] = quant.Exp(x - m)
+		probs[i] = linalg.Exp(x - m)
 		sum += probs[i]
 	}
 	for i := range probs {

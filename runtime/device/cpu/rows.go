@@ -1,8 +1,8 @@
 package cpu
 
 import (
+	"mla/runtime/linalg"
 	"mla/runtime/plan"
-	"mla/runtime/quant"
 )
 
 // Kernels of several rows. Every part is bound once for each row, to the vectors of that
@@ -65,15 +65,15 @@ func (t *eachRow) run(w *worker, lo, hi int) {
 
 // togetherBlock is how many rows of weights are multiplied by all inputs before the next.
 // It is even, as rowBlock is.
-const togetherBlock = quant.PanelRows
+const togetherBlock = linalg.PanelRows
 
 // together is a worker's room for the inputs and results of several rows.
 type together struct {
 	xs, ys, ups [][]float32
 	inputs      []input
-	results     []float32       // [rows][2][togetherBlock]
-	in          [2]quant.Inputs // of the two matrices of a projection
-	key         key             // of what they were set to
+	results     []float32        // [rows][2][togetherBlock]
+	in          [2]linalg.Inputs // of the two matrices of a projection
+	key         key              // of what they were set to
 }
 
 func newTogether(rows int) together {
@@ -129,19 +129,19 @@ func (p *projection) rowsMany(w *worker, entry, r0, n int) [][]float32 {
 }
 
 // rowsMany is rows for several inputs, which have one type.
-func (m *weight) rowsMany(entry, r0 int, t *together, in *quant.Inputs, ys [][]float32) {
+func (m *weight) rowsMany(entry, r0 int, t *together, in *linalg.Inputs, ys [][]float32) {
 	w := m.data[entry*m.stride+r0*m.rowBytes:]
 	if len(t.inputs) == 0 {
 		return
 	}
 	if t.inputs[0].halves {
-		m.format.RowsHalvesMany(w, m.rowBytes, t.xs, ys)
+		linalg.RowsHalvesMany(m.format, w, m.rowBytes, t.xs, ys)
 	} else {
-		m.format.Product(w, m.rowBytes, in, ys)
+		linalg.Product(m.format, w, m.rowBytes, in, ys)
 	}
 	for i, in := range t.inputs {
 		if in.factor != 1 {
-			quant.Scale(ys[i], in.factor)
+			linalg.Scale(ys[i], in.factor)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"unsafe"
 
+	"mla/runtime/linalg"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )
@@ -23,7 +24,7 @@ func (v *numbers) read(at, n int, buf []float32) []float32 {
 		return v.f32[at : at+n : at+n]
 	}
 	buf = buf[:n]
-	quant.HalvesToFloats(buf, v.f16[at:at+n])
+	linalg.HalvesToFloats(buf, v.f16[at:at+n])
 	return buf
 }
 
@@ -33,7 +34,7 @@ func (v *numbers) write(at int, x []float32) {
 		copy(v.f32[at:at+len(x)], x)
 		return
 	}
-	quant.FloatsToHalves(v.f16[at:at+len(x)], x)
+	linalg.FloatsToHalves(v.f16[at:at+len(x)], x)
 }
 
 // half says whether reading converts.
@@ -69,7 +70,7 @@ func (c *paged) read(table uint32, pos, n int, buf []float32) []float32 {
 	}
 	buf = buf[:n*c.dim]
 	qs, scales := c.scaled(page, row, n)
-	quant.ScaledBytesToFloats(buf, qs, scales)
+	linalg.ScaledBytesToFloats(buf, qs, scales)
 	return buf
 }
 
@@ -111,12 +112,12 @@ type input struct {
 func (m *weight) rows(entry, r0 int, in input, y []float32) {
 	w := m.data[entry*m.stride+r0*m.rowBytes:]
 	if in.halves {
-		m.format.RowsHalves(w, m.rowBytes, in.x, y)
+		linalg.RowsHalves(m.format, w, m.rowBytes, in.x, y)
 	} else {
 		in.one.rows(m.format, w, m.rowBytes, in.x, y)
 	}
 	if in.factor != 1 {
-		quant.Scale(y, in.factor)
+		linalg.Scale(y, in.factor)
 	}
 }
 

@@ -1,8 +1,8 @@
 package cpu
 
 import (
+	"mla/runtime/linalg"
 	"mla/runtime/plan"
-	"mla/runtime/quant"
 )
 
 // weightedSum is the twin of plan.WeightedSum.
@@ -39,7 +39,7 @@ func (t *weightedSum) run(w *worker, lo, hi int) {
 		y := w.y[:r1-r0]
 		clear(y)
 		for i, e := range t.routing {
-			quant.Axpy(y, e.Weight, t.in.read(i*t.in.stride+r0, len(y), w.up[:]))
+			linalg.Axpy(y, e.Weight, t.in.read(i*t.in.stride+r0, len(y), w.up[:]))
 		}
 		for _, v := range t.add {
 			addTo(y, v.read(r0, len(y), w.up[:]))

@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"mla/runtime/linalg"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )
@@ -68,7 +69,7 @@ type prepared struct {
 // computed: it stays where it is, so that assembly may be handed its address.
 type oneInput struct {
 	format *quant.Format // nil: not yet
-	in     quant.Inputs
+	in     linalg.Inputs
 	x, y   [1][]float32
 }
 
@@ -79,7 +80,7 @@ func (o *oneInput) rows(f *quant.Format, w []byte, stride int, x, y []float32) {
 		o.in.Set(f, o.x[:])
 	}
 	o.y[0] = y
-	f.Product(w, stride, &o.in, o.y[:])
+	linalg.Product(f, w, stride, &o.in, o.y[:])
 }
 
 func newWorker(n needs) *worker {

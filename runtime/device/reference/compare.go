@@ -9,6 +9,7 @@ import (
 	"mla/runtime/device"
 	"mla/runtime/device/cpu"
 	"mla/runtime/gguf"
+	"mla/runtime/linalg"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )
@@ -54,7 +55,7 @@ func Twins(name string, bundles []*plan.Bundle, kv quant.Type, with func(m *devi
 		return err
 	}
 	defer func() { err = errors.Join(err, done()) }()
-	if err := quant.SetBackend("go"); err != nil {
+	if err := linalg.SetBackend("go"); err != nil {
 		return err
 	}
 	cfg := device.Config{Context: len(ref.Prompt), KV: kv}

@@ -10,6 +10,7 @@ import (
 	"mla/runtime/device"
 	"mla/runtime/device/cpu"
 	"mla/runtime/device/reference"
+	"mla/runtime/linalg"
 	"mla/runtime/plan"
 	"mla/runtime/quality"
 	"mla/runtime/quant"
@@ -154,12 +155,12 @@ func (fake) Close() error                      { return nil }
 // to other halves.
 func plainGo(t *testing.T) {
 	t.Helper()
-	before := quant.Backend()
-	if err := quant.SetBackend("go"); err != nil {
+	before := linalg.Backend()
+	if err := linalg.SetBackend("go"); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := quant.SetBackend(before); err != nil {
+		if err := linalg.SetBackend(before); err != nil {
 			t.Error(err)
 		}
 	})

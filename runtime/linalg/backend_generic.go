@@ -1,0 +1,6 @@
+//go:build !amd64
+
+package linalg
+
+// backends lists the back ends of this machine, best first.
+func backends() []*backend { return []*backend{&goBackend} }

@@ -1,0 +1,95 @@
+// Command asm writes the amd64 assembly of package linalg: the mat-vec inner
+// loops of every format for AVX-512 and AVX2, and the loops over floats.
+//
+// The output depends on nothing but this program, so running it twice gives the
+// same bytes.
+package main
+
+import (
+	"flag"
+	"log"
+	"os"
+
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/pass"
+	"github.com/mmcloughlin/avo/printer"
+)
+
+func main() {
+	// avo puts flags of its own into the default set.
+	flags := flag.NewFlagSet("asm", flag.ExitOnError)
+	out := flags.String("out", "zdot_amd64.s", "assembly `file` to write")
+	stubs := flags.String("stubs", "zdot_amd64.go", "Go `file` with the declarations to write")
+	flags.Parse(os.Args[1:]) // exits on errors
+	if err := write(*out, *stubs); err != nil {
+		build.LogError(log.New(os.Stderr, "asm: ", 0), err, 10)
+		os.Exit(1)
+	}
+}
+
+func write(out, stubs string) error {
+	assembly, declarations, err := generate()
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(out, assembly, 0o644); err != nil {
+		return err
+	}
+	return os.WriteFile(stubs, declarations, 0o644)
+}
+
+// generate returns the assembly file and the Go file that declares it.
+func generate() (assembly, declarations []byte, err error) {
+	g := &gen{Context: build.NewContext(), constants: map[string]bool{}}
+	for _, f := range formats512 {
+		g.matVec(avx512, f)
+		g.decode(avx512, f, scaledPanel)
+	}
+	for _, f := range int8Formats512 {
+		g.matVec(avx512, int8Of(f))
+	}
+	for _, inputs := range panelInputs {
+		g.panelLoop(avx512, scaledPanel, inputs)
+		for _, k := range panelKinds2 {
+			g.panelLoop(avx2, k, inputs)
+		}
+	}
+	g.sumPanel()
+	for _, f := range formats2 {
+		g.matVec(avx2, f)
+		if f.folded {
+			g.decode(avx2, f, f.panelKind())
+		}
+		if f.int8 != nil {
+			g.matVec(avx2, int8Of(f))
+		}
+	}
+	g.sumLoop(stretchTile)
+	g.arrangeLoop("arrangeAVX2", single)
+	g.arrangeLoop("arrangePairsAVX2", pairs)
+	g.int8Loop("int8AVX2", signedSingle8, false)
+	g.int8Loop("int8PairsAVX2", pairs8, false)
+	g.int8Loop("int8PairsMinAVX2", pairs8, true)
+	g.blocksLoop("int8BlocksAVX2", blocks8, false)
+	g.blocksLoop("int8BlocksMinAVX2", blocks8, true)
+	g.superLoop("int8SuperAVX2", super8)
+	for _, v := range []isa{avx512, avx2} {
+		g.vectorLoops(v)
+		for _, s := range v.shapes {
+			g.productLoop(v, s)
+		}
+	}
+	file, err := g.Result()
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := pass.Compile.Execute(file); err != nil {
+		return nil, nil, err
+	}
+	config := printer.Config{Name: "internal/asm", Pkg: "linalg"}
+	if assembly, err = printer.NewGoAsm(config).Print(file); err != nil {
+		return nil, nil, err
+	}
+	declarations, err = printer.NewStubs(config).Print(file)
+	return assembly, declarations, err
+}

@@ -1,0 +1,106 @@
+package linalg
+
+import "mla/runtime/quant"
+
+// VectorStep is the number of elements that the vector loops of the assembly
+// back ends work on at a time; the functions below do the rest in Go.
+const VectorStep = 32
+
+// vectorLoops are the float loops of a back end over n elements, n a positive
+// multiple of VectorStep.
+type vectorLoops struct {
+	dot    func(a, b *float32, n int) float32
+	axpy   func(dst *float32, a float32, x *float32, n int)
+	scale  func(dst *float32, a float32, n int)
+	widen  func(dst *float32, src *uint16, n int)
+	round  func(dst *uint16, src *float32, n int)
+	scaled func(dst *float32, src *byte, scales *uint16, n int)
+	exp    func(x *float32, n int)
+}
+
+// whole returns how many of n elements are for the vector loops of the active
+// back end, and those loops.
+func whole(n int) (int, *vectorLoops) {
+	b := active.Load()
+	if b.vectors == nil {
+		return 0, nil
+	}
+	return n &^ (VectorStep - 1), b.vectors
+}
+
+// DotF32 returns Σ a[i]·b[i] over len(a) elements; b must be at least as long.
+func DotF32(a, b []float32) float32 {
+	b = b[:len(a)]
+	n, loops := whole(len(a))
+	if n == 0 {
+		return quant.DotFloats(a, b)
+	}
+	return loops.dot(&a[0], &b[0], n) + quant.DotFloats(a[n:], b[n:])
+}
+
+// Axpy adds a·x to dst, element by element; x must be at least as long as dst.
+// Products are rounded before they are added, on every back end, so that the bits
+// of an element do not depend on its place.
+func Axpy(dst []float32, a float32, x []float32) {
+	x = x[:len(dst)]
+	n, loops := whole(len(dst))
+	if n > 0 {
+		loops.axpy(&dst[0], a, &x[0], n)
+	}
+	x = x[n:]
+	for i := range dst[n:] {
+		dst[n+i] += float32(a * x[i]) // the conversion keeps Go from fusing, as the loops do not
+	}
+}
+
+// Scale multiplies every element of dst by a.
+func Scale(dst []float32, a float32) {
+	n, loops := whole(len(dst))
+	if n > 0 {
+		loops.scale(&dst[0], a, n)
+	}
+	for i := range dst[n:] {
+		dst[n+i] *= a
+	}
+}
+
+// HalvesToFloats converts len(dst) halves; src must be at least as long.
+func HalvesToFloats(dst []float32, src []uint16) {
+	src = src[:len(dst)]
+	n, loops := whole(len(dst))
+	if n > 0 {
+		loops.widen(&dst[0], &src[0], n)
+	}
+	for i, h := range src[n:] {
+		dst[n+i] = quant.HalfToFloat(h)
+	}
+}
+
+// FloatsToHalves converts len(dst) floats as FloatToHalf does; src must be at
+// least as long.
+func FloatsToHalves(dst []uint16, src []float32) {
+	src = src[:len(dst)]
+	n, loops := whole(len(dst))
+	if n > 0 {
+		loops.round(&dst[0], &src[0], n)
+	}
+	for i, f := range src[n:] {
+		dst[n+i] = quant.FloatToHalf(f)
+	}
+}
+
+// ScaledBytesToFloats is the inverse of quant.FloatsToScaledBytes: len(dst), a multiple of 32, numbers.
+func ScaledBytesToFloats(dst []float32, qs []byte, scales []uint16) {
+	qs, scales = qs[:len(dst)], scales[:len(dst)/32]
+	n, loops := whole(len(dst))
+	if n > 0 {
+		loops.scaled(&dst[0], &qs[0], &scales[0], n)
+		return
+	}
+	for b, scale := range scales {
+		d := quant.HalfToFloat(scale)
+		for i, q := range qs[32*b:][:32] {
+			dst[32*b+i] = d * float32(int8(q))
+		}
+	}
+}
