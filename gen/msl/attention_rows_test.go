@@ -180,7 +180,7 @@ func TestRowsRefused(t *testing.T) {
 		"does not fit 32768 bytes":           func(_ *plan.Kernel, p *plan.AttendRows) { p.LatDim, p.Queries = 8128, 4 },
 		"use more simdgroups":                func(k *plan.Kernel, _ *plan.AttendRows) { k.Threads = 32 },
 		"queries of 1073741824 heads":        func(_ *plan.Kernel, p *plan.AttendRows) { p.Heads = 1 << 30 },
-		"cannot serve as activations":          func(k *plan.Kernel, p *plan.AttendRows) { k.Slots[p.Out.Slot].Write = false },
+		"cannot serve as activations":        func(k *plan.Kernel, p *plan.AttendRows) { k.Slots[p.Out.Slot].Write = false },
 		"a kernel of several rows without a": func(k *plan.Kernel, _ *plan.AttendRows) { k.Slots[len(k.Slots)-1].Elem = plan.ElemU32 },
 	} {
 		k := rowsKernel("refused", 16, 512, 64, 24, 16, 8, 16)
