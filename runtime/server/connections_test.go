@@ -26,6 +26,15 @@ func (s *served) dial(n int, sent string) (list []net.Conn) {
 		if _, err := io.WriteString(conn, sent); err != nil {
 			s.Fatal(err)
 		}
+		if strings.HasPrefix(sent, "GET") && strings.HasSuffix(sent, "\r\n\r\n") { // so that they become idle one after the other
+			r, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil {
+				s.Fatal(err)
+			}
+			if _, err := io.Copy(io.Discard, r.Body); err != nil {
+				s.Fatal(err)
+			}
+		}
 		list = append(list, conn)
 	}
 	return list
