@@ -71,7 +71,7 @@ func TestUnroll(t *testing.T) {
 			t.Fatal(err)
 		}
 		k := b.Kernels[b.Decode[b.Head].Kernel]
-		dot := fmt.Sprintf("%du>(held_w, w, ", cmp.Or(want, plan.DefaultUnroll))
+		dot := fmt.Sprintf("%du>(loaded_w, w, ", cmp.Or(want, plan.DefaultUnroll))
 		_, body, _ := strings.Cut(b.Source, "static inline void lm_head_body(")
 		if p := k.Parts[0].(*plan.MatVec); k.Name != "lm_head" || p.Unroll != want || !strings.Contains(body, dot) {
 			t.Errorf("%q: %s has %d blocks under way; want %d, and %q", tuning, k.Name, p.Unroll, want, dot)

@@ -33,7 +33,7 @@ func Sample(b *plan.Bundle) {
 	scan.TopIDs = s.memory(plan.Slot{Name: "top_ids", Elem: plan.ElemU32, Write: true}, l.TopIDs, l.Kept)
 	b.Sample = append(b.Sample, s.dispatch(b, scan))
 
-	s = newSampler(plan.SpaceSample, "sample_pick", pickThreads(vocab),
+	s = newSampler(plan.SpaceSample, "sample_pick", pickThreads(b),
 		"the best token, or top-k, top-p, min-p, temperature and a draw; makes the row that of the token.")
 	pick.State = s.memory(plan.Slot{Name: "state", Elem: plan.ElemSampling, Write: true}, l.State, l.Picks)
 	pick.Picks = s.memory(plan.Slot{Name: "picks", Elem: plan.ElemU32, Write: true}, l.Picks, l.Recent)
@@ -48,9 +48,13 @@ func Sample(b *plan.Bundle) {
 	b.Sample = append(b.Sample, s.dispatch(b, pick))
 }
 
-// pickThreads are the threads that pick one token.
-func pickThreads(vocab int) int {
-	if vocab > largeVocab {
+// pickThreads are the threads that pick one token: as many as an NVIDIA GPU has for a threadgroup, where an
+// Apple GPU may have half as many with their registers.
+func pickThreads(b *plan.Bundle) int {
+	switch large := b.Model.VocabSize > largeVocab; {
+	case large && b.Class == plan.ClassNVIDIA:
+		return 2 * pickMany
+	case large:
 		return pickMany
 	}
 	return pickFew
@@ -76,7 +80,7 @@ func Pick(b *plan.Bundle) {
 	first.Barrier = false // devices wait for what ran before, as for a sequence
 	b.Pick = append(b.Pick, first)
 
-	s = newSampler(plan.SpacePick, "picks_pick", pickThreads(vocab),
+	s = newSampler(plan.SpacePick, "picks_pick", pickThreads(b),
 		"the best token of each row, or top-k, top-p, min-p, temperature and a draw: a threadgroup for each, which makes the row that of the token.")
 	pick.Picks = s.memory(plan.Slot{Name: "picks", Elem: plan.ElemPick, Write: true}, l.Picks, l.Adjusts)
 	pick.Tokens = s.memory(plan.Slot{Name: "tokens", Elem: plan.ElemU32, Write: true}, l.Tokens, l.Values)

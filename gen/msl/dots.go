@@ -28,21 +28,21 @@ func (v *partView) Staged() dots   { return dots{v, "in_shared{xs, c}", "c, c + 
 func (v *partView) Combined() dots { return dots{v, "in_shared{xs, 0u}", v.columns(), false} }
 func (v *partView) Direct() dots   { return dots{v, v.InputOfRows(v.input()), v.columns(), false} }
 
-// Held says whether a lane holds its first blocks before the inputs are there. Those that pass in
+// Preloads says whether a lane loads its first blocks before the inputs are there. Those that pass in
 // stages wait for all of the threadgroup between.
-func (v *partView) Held() bool {
+func (v *partView) Preloads() bool {
 	p, ok := v.P.(*plan.MatVec)
 	return ok && p.Norm == nil
 }
 
-// FirstPass is the type of what it holds of the weight in a slot.
-func (v *partView) FirstPass(slot int) string {
+// Preload is the type of what it loads of the weight in a slot.
+func (v *partView) Preload(slot int) string {
 	_, cols := matrix(v.P)
 	matrices := 1
 	if v.P.(*plan.MatVec).Up >= 0 {
 		matrices = 2
 	}
-	return fmt.Sprintf("first_pass<%s, %d, %du, %du, %du>", v.Tag(slot), v.N, cols, v.Lanes(), matrices)
+	return fmt.Sprintf("preload<%s, %d, %du, %du, %du>", v.Tag(slot), v.N, cols, v.Lanes(), matrices)
 }
 
 func (v *partView) columns() string {

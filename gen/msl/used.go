@@ -59,6 +59,7 @@ var sharedParts = []struct {
 	{"experts_sum.shared", func(p plan.Part) bool { _, ok := p.(*plan.ExpertsSum); return ok }},
 	{"combine.shared", func(p plan.Part) bool { return verify.CombineOf(p) != nil }},
 	{"sample.shared", samples},
+	{"draw.shared", samples},
 	{"cache.shared", usesCache},
 	{"attend.shared", func(p plan.Part) bool { return attendOf(p) != nil }},
 	{"blocks.shared", func(p plan.Part) bool {

@@ -2896,7 +2896,7 @@ var kernelsNvidia = []plan.Kernel{
 	{
 		Name:    "sample_pick",
 		Doc:     docSamplePick,
-		Threads: 512,
+		Threads: 1024,
 		Slots:   slotsSamplePick,
 		Parts: []plan.Part{
 			&plan.PickToken{Picks: 1, Recent: 2, Counts: 3, Values: 4, Tops: 5, TopIDs: 6, Kept: 7, KeptIDs: 8, Row: 9, Vocab: 154880, Scanned: 605},
@@ -2916,7 +2916,7 @@ var kernelsNvidia = []plan.Kernel{
 	{
 		Name:    "picks_pick",
 		Doc:     docPicksPick,
-		Threads: 512,
+		Threads: 1024,
 		Slots:   slotsPicksPick,
 		Parts: []plan.Part{
 			&plan.PickTokens{Tokens: 1, Values: 2, Tops: 3, TopIDs: 4, Kept: 5, KeptIDs: 6, Row: 7, Vocab: 154880, Scanned: 605},

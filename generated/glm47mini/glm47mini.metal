@@ -747,7 +747,7 @@ static inline void dot_both(device const uchar * w, device const uchar * u, X x,
 //: preloaded using load
 template <typename T, ushort N, uint COLS>
 struct preloaded {
-  enum : bool { HOLDS = false };
+  enum : bool { PRELOADS = false };
 
   static inline void load(device const uchar *, uint, uint, thread preloaded &) {}
 
@@ -755,58 +755,58 @@ struct preloaded {
   static inline void multiply(thread const preloaded &, X, uint, uint, thread float *) {}
 };
 
-//: take_held
-template <typename HELD, ushort N, typename X>
-static inline void take_held(thread const HELD & h, X x, uint b, uint part, thread float * sum) {
-  HELD::multiply(h, x, b, part, sum);
+//: take_preloaded
+template <typename LOADED, ushort N, typename X>
+static inline void take_preloaded(thread const LOADED & h, X x, uint b, uint part, thread float * sum) {
+  LOADED::multiply(h, x, b, part, sum);
 }
 
-//: take_held if in_rows using UNROLL in_rows input_of
-template <typename HELD, ushort N, typename X, ushort ROWS, uint STRIDE>
-static inline void take_held(thread const HELD & h, in_rows<X, ROWS, STRIDE> x, uint b, uint part, thread float * sum) {
-  UNROLL for (ushort i = 0; i < ROWS; ++i) HELD::multiply(h, input_of(x, i), b, part, sum + i * N);
+//: take_preloaded if in_rows using UNROLL in_rows input_of
+template <typename LOADED, ushort N, typename X, ushort ROWS, uint STRIDE>
+static inline void take_preloaded(thread const LOADED & h, in_rows<X, ROWS, STRIDE> x, uint b, uint part, thread float * sum) {
+  UNROLL for (ushort i = 0; i < ROWS; ++i) LOADED::multiply(h, input_of(x, i), b, part, sum + i * N);
 }
 
-//: first_pass using lane_layout preloaded take_held
+//: preload using lane_layout preloaded take_preloaded
 template <typename FORMAT, ushort N, uint COLS, uint LANES, uint MATRICES>
-struct first_pass {
+struct preload {
   typedef typename lane_layout<FORMAT, COLS / FORMAT::COLUMNS, LANES>::format T;
   typedef preloaded<T, N, COLS> block;
-  enum : bool { HOLDS = block::HOLDS && MATRICES * sizeof(block) <= 128u };
+  enum : bool { PRELOADS = block::PRELOADS && MATRICES * sizeof(block) <= 128u };
   block h;
 
   static inline uint blocks() { return COLS / T::COLUMNS; }
   static inline uint pass() { return LANES / T::share(COLS); }
   static inline uint end() { return min(pass(), blocks()) * T::COLUMNS; } // the columns of the pass
 
-  static inline void fetch(device const uchar * w, uint lane, thread first_pass & p) {
+  static inline void fetch(device const uchar * w, uint lane, thread preload & p) {
     const uint b = lane / T::share(COLS);
-    if (HOLDS) block::load(w, pass() <= blocks() ? b : min(b, blocks() - 1u), lane % T::share(COLS), p.h);
+    if (PRELOADS) block::load(w, pass() <= blocks() ? b : min(b, blocks() - 1u), lane % T::share(COLS), p.h);
   }
 
   template <typename X>
-  static inline void add(thread const first_pass & p, X x, uint lane, thread float * sum) {
+  static inline void add(thread const preload & p, X x, uint lane, thread float * sum) {
     const uint b = lane / T::share(COLS);
-    if (pass() <= blocks() || b < blocks()) take_held<block, N>(p.h, x, b, lane % T::share(COLS), sum);
+    if (pass() <= blocks() || b < blocks()) take_preloaded<block, N>(p.h, x, b, lane % T::share(COLS), sum);
   }
 };
 
-//: dot_held using dot_one first_pass
+//: dot_preload using dot_one preload
 template <typename FORMAT, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X>
-static inline void dot_held(thread const first_pass<FORMAT, N, COLS, LANES, 1> & p, device const uchar * w, X x, uint lane, thread float * sum) {
-  typedef first_pass<FORMAT, N, COLS, LANES, 1> P;
-  const uint begin = P::HOLDS ? P::end() : 0u;
-  if (P::HOLDS) P::add(p, x, lane, sum);
+static inline void dot_preload(thread const preload<FORMAT, N, COLS, LANES, 1> & p, device const uchar * w, X x, uint lane, thread float * sum) {
+  typedef preload<FORMAT, N, COLS, LANES, 1> P;
+  const uint begin = P::PRELOADS ? P::end() : 0u;
+  if (P::PRELOADS) P::add(p, x, lane, sum);
   if (begin < COLS) dot_one<FORMAT, N, COLS, LANES, FLIGHT>(w, x, begin, COLS, lane, sum);
 }
 
-//: dot_both_held using dot_both first_pass
+//: dot_both_preload using dot_both preload
 template <typename FORMAT, typename OTHER, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X>
-static inline void dot_both_held(thread const first_pass<FORMAT, N, COLS, LANES, 2> & p, thread const first_pass<OTHER, N, COLS, LANES, 2> & q,
+static inline void dot_both_preload(thread const preload<FORMAT, N, COLS, LANES, 2> & p, thread const preload<OTHER, N, COLS, LANES, 2> & q,
                                  device const uchar * w, device const uchar * u, X x, uint lane, thread float * sum_w, thread float * sum_u) {
-  typedef first_pass<FORMAT, N, COLS, LANES, 2> P;
-  typedef first_pass<OTHER, N, COLS, LANES, 2> Q;
-  if (P::HOLDS && Q::HOLDS && P::end() == Q::end()) {
+  typedef preload<FORMAT, N, COLS, LANES, 2> P;
+  typedef preload<OTHER, N, COLS, LANES, 2> Q;
+  if (P::PRELOADS && Q::PRELOADS && P::end() == Q::end()) {
     P::add(p, x, lane, sum_w);
     Q::add(q, x, lane, sum_u);
     if (P::end() < COLS) dot_both<FORMAT, OTHER, N, COLS, LANES, FLIGHT>(w, u, x, P::end(), COLS, lane, sum_w, sum_u);
@@ -986,13 +986,13 @@ struct q5_0 {
 //: preloaded if q5_0 using SPLIT_ROWS UNROLL load load_two q5_0 word_at words_at
 template <ushort N, uint COLS>
 struct preloaded<q5_0, N, COLS> {
-  enum : bool { HOLDS = SPLIT_ROWS && COLS / 32u * 22u % 4u == 0u };
+  enum : bool { PRELOADS = SPLIT_ROWS && COLS / 32u * 22u % 4u == 0u };
   uint2 q[N];
   uint fifths[N];
   half scale[N];
 
   static inline void load(device const uchar * w, uint b, uint part, thread preloaded & h) {
-    if (!HOLDS) return;
+    if (!PRELOADS) return;
     UNROLL for (ushort r = 0; r < N; ++r) {
       device const uchar * p = w + r * q5_0::row_bytes(COLS);
       h.q[r] = words_at(q5_0::quants<COLS>(p, b) + 8u * part, q5_0::row_bytes(COLS));
@@ -1252,7 +1252,7 @@ struct q4_k_by {
 //: preloaded if q4_k_by using UNROLL load q4_k_by
 template <uint SHARE, ushort N, uint COLS>
 struct preloaded<q4_k_by<SHARE>, N, COLS> {
-  enum : bool { HOLDS = true };
+  enum : bool { PRELOADS = true };
   typedef q4_k_by<SHARE> T;
   uint4 head[N];
   typename T::words q[N];
@@ -2680,20 +2680,13 @@ static inline uint token_weight(float x) {
   const float low = n * -2.12194440e-4f;
   float r = x - high;
   r = r - low;
-  float p = 1.98412701e-4f * r;
-  p = p + 1.38888892e-3f;
-  p = p * r;
-  p = p + 8.33333377e-3f;
-  p = p * r;
-  p = p + 4.16666679e-2f;
-  p = p * r;
-  p = p + 0.166666672f;
-  p = p * r;
-  p = p + 0.5f;
-  p = p * r;
-  p = p + 1.0f;
-  p = p * r;
-  p = p + 1.0f;
+  float p = 1.98412701e-4f * r; p = p + 1.38888892e-3f;
+  p = p * r; p = p + 8.33333377e-3f;
+  p = p * r; p = p + 4.16666679e-2f;
+  p = p * r; p = p + 0.166666672f;
+  p = p * r; p = p + 0.5f;
+  p = p * r; p = p + 1.0f;
+  p = p * r; p = p + 1.0f;
   p = p * as_type<float>(uint(int(n) + 127) << 23);
   p = p * 1073741824.0f;
   return uint(p);
@@ -2713,8 +2706,7 @@ static inline ulong draw_bits(ulong seed, ulong draw) {
 
 //: mul_high
 static inline ulong mul_high(ulong a, ulong b) {
-  const ulong al = a & 0xfffffffful, ah = a >> 32, bl = b & 0xfffffffful, bh = b >> 32;
-  const ulong low = al * bl, m = ah * bl + (low >> 32), k = al * bh + (m & 0xfffffffful);
+  const ulong al = a & 0xfffffffful, ah = a >> 32, bl = b & 0xfffffffful, bh = b >> 32, low = al * bl, m = ah * bl + (low >> 32), k = al * bh + (m & 0xfffffffful);
   return ah * bh + (m >> 32) + (k >> 32);
 }
 
@@ -2723,6 +2715,8 @@ static inline ulong mul_high(ulong a, ulong b) {
 
 //: BLOCK
 #define BLOCK 256u
+//: PER_LANE
+#define PER_LANE 8u
 
 //: share_best
 template <uint SIMDGROUPS>
@@ -2788,21 +2782,31 @@ static inline void sum_up(threadgroup Wide * sums, uint n, uint tid) {
   threadgroup_barrier(mem_flags::mem_threadgroup);
 }
 
-//: threshold_of_few using Wide load_wide store_wide token_key token_weight
+//: threshold_of_few using UNROLL Wide load_wide rank_of store_wide token_key token_weight
 template <uint THREADS, bool WEIGHED>
 static inline ulong threshold_of_few(device const float * logits, uint n, float top, ulong need, threadgroup uint * work, uint tid) {
-  threadgroup Wide * keys = (threadgroup Wide *)work;
-  threadgroup uint * amounts = work + 2u * THREADS;
-  threadgroup Wide * found = (threadgroup Wide *)(work + 3u * THREADS);
+  threadgroup uint * amounts = work + THREADS;
+  threadgroup Wide * found = (threadgroup Wide *)(work + 2u * THREADS);
   const float x = logits[min(tid, n - 1u)];
-  const ulong k = token_key(x, tid);
+  const uint rank = tid < n ? rank_of(x) : 0u;
   const uint amount = tid >= n ? 0u : (WEIGHED ? token_weight(x - top) : 1u);
-  store_wide(keys + tid, k);
+  work[tid] = rank;
   amounts[tid] = amount;
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  ulong above = 0ul;
-  for (uint i = 0; i < n; ++i) above += load_wide(keys + i) > k ? ulong(amounts[i]) : 0ul;
-  if (above < need && above + ulong(amount) >= need) store_wide(found, k);
+  if (tid < n) {
+    ulong above = 0ul;
+    for (uint i = 0; i < n; i += 4u) {
+      const uint4 r = *(threadgroup const uint4 *)(work + i), a = *(threadgroup const uint4 *)(amounts + i);
+      uint many = 0u;
+      UNROLL for (uint e = 0; e < 4u; ++e) {
+        const bool is = r[e] > rank || (r[e] == rank && i + e < tid);
+        if (WEIGHED) above += is ? ulong(a[e]) : 0ul;
+        else many += is ? 1u : 0u;
+      }
+      above += ulong(many);
+    }
+    if (above < need && above + ulong(amount) >= need) store_wide(found, token_key(x, tid));
+  }
   threadgroup_barrier(mem_flags::mem_threadgroup);
   return load_wide(found);
 }
@@ -2842,15 +2846,16 @@ static inline ulong threshold_of_many(device const float * logits, uint n, float
 //: threshold using threshold_of_few threshold_of_many
 template <uint SUMS, uint THREADS, bool WEIGHED>
 static inline ulong threshold(device const float * logits, uint n, float top, ulong need, threadgroup uint * work, uint tid) {
-  return n <= THREADS ? threshold_of_few<THREADS, WEIGHED>(logits, n, top, need, work, tid)
+  return n <= THREADS && n <= 512u ? threshold_of_few<THREADS, WEIGHED>(logits, n, top, need, work, tid)
                       : threshold_of_many<SUMS, THREADS, WEIGHED>(logits, n, top, need, work, tid);
 }
 
-//: keep_tokens using BLOCK UNROLL rank_of token_key
+//: keep_tokens using BLOCK PER_LANE UNROLL own rank_of token_key
 template <uint VOCAB, uint BLOCKS, uint SIMDGROUPS>
 static inline uint keep_tokens(device const float * logits, device const float * tops, ulong from, device float * kept,
                                device uint * ids, threadgroup uint * counts, ushort sg, ushort lane) {
   const uint run = (BLOCKS + SIMDGROUPS - 1u) / SIMDGROUPS, end = min((sg + 1u) * run, BLOCKS);
+  float x[PER_LANE];
   uint at = 0u, all = 0u;
   for (uint pass = 0; pass < 2u; ++pass) {
     for (uint first = sg * run; first < end; first += 32u) {
@@ -2858,17 +2863,21 @@ static inline uint keep_tokens(device const float * logits, device const float *
       uint block = own_block < end && rank_of(tops[min(own_block, BLOCKS - 1u)]) >= uint(from >> 32) ? own_block : BLOCKS;
       for (uint b = simd_min(block); b < BLOCKS; b = simd_min(block)) {
         block = block == b ? BLOCKS : block;
-        UNROLL for (uint j = 0; j < BLOCK; j += 32u) {
-          const uint i = b * BLOCK + j + lane;
-          const float x = logits[min(i, VOCAB - 1u)];
-          const uint chosen = i < VOCAB && token_key(x, i) >= from ? 1u : 0u;
-          const uint until = at + simd_prefix_inclusive_sum(chosen);
-          if (chosen != 0u && pass == 1u) {
-            kept[until - 1u] = x;
-            ids[until - 1u] = i;
-          }
-          at += simd_sum(chosen);
+        const uint i = b * BLOCK + lane * PER_LANE; // neighbours
+        bool is[PER_LANE];
+        uint own = 0u;
+        UNROLL for (uint j = 0; j < PER_LANE; ++j) {
+          x[j] = logits[min(i + j, VOCAB - 1u)];
+          is[j] = i + j < VOCAB && token_key(x[j], i + j) >= from;
+          own += is[j] ? 1u : 0u;
         }
+        uint to = at + simd_prefix_inclusive_sum(own) - own;
+        UNROLL for (uint j = 0; j < PER_LANE; ++j) {
+          if (pass == 0u || !is[j]) continue;
+          kept[to] = x[j];
+          ids[to++] = i + j;
+        }
+        at += simd_sum(own);
       }
     }
     if (pass == 1u) break;
@@ -2884,23 +2893,30 @@ static inline uint keep_tokens(device const float * logits, device const float *
   return all;
 }
 
-//: chosen_weight using token_key token_weight
-static inline uint chosen_weight(device const float * logits, uint n, uint i, float top, ulong from, float lowest, float scale) {
-  if (i >= n) return 0u;
-  const float x = logits[i];
-  const float below = x - top;
-  const float scaled = below * scale;
-  return token_key(x, i) >= from && below >= lowest ? token_weight(scaled) : 0u;
+//: chosen_weights using BLOCK PER_LANE UNROLL token_key token_weight
+static inline void chosen_weights(device const float * logits, uint n, uint b, float top, ulong from, float lowest, float scale,
+                                  thread uint * weights, ushort lane) {
+  float x[PER_LANE];
+  UNROLL for (uint j = 0; j < PER_LANE; ++j) x[j] = logits[min(b * BLOCK + j * 32u + lane, n - 1u)];
+  UNROLL for (uint j = 0; j < PER_LANE; ++j) {
+    const uint i = b * BLOCK + j * 32u + lane;
+    const float below = x[j] - top;
+    const float scaled = below * scale;
+    const uint weight = token_weight(scaled); // of all: no branch
+    weights[j] = i < n && token_key(x[j], i) >= from && below >= lowest ? weight : 0u;
+  }
 }
 
-//: weigh_tokens using BLOCK UNROLL Wide chosen_weight load_wide store_wide sum_up whole
+//: weigh_tokens using BLOCK PER_LANE UNROLL Wide chosen_weights load_wide store_wide sum_up whole
 template <uint SUMS, uint SIMDGROUPS>
 static inline ulong weigh_tokens(device const float * logits, uint n, float top, ulong from, float lowest, float scale,
                                  threadgroup Wide * sums, uint tid, ushort sg, ushort lane) {
   const uint blocks = (n + BLOCK - 1u) / BLOCK;
   for (uint b = sg; b < blocks; b += SIMDGROUPS) {
     ulong sum = 0ul;
-    UNROLL for (uint j = 0; j < BLOCK; j += 32u) sum += ulong(chosen_weight(logits, n, b * BLOCK + j + lane, top, from, lowest, scale));
+    uint weights[PER_LANE];
+    chosen_weights(logits, n, b, top, from, lowest, scale, weights, lane);
+    UNROLL for (uint j = 0; j < PER_LANE; ++j) sum += ulong(weights[j]);
     const ulong whole = (ulong(simd_sum(uint(sum >> 17))) << 17) + ulong(simd_sum(uint(sum & 0x1fffful)));
     if (lane == 0) store_wide(sums + b, whole);
   }
@@ -2910,7 +2926,7 @@ static inline ulong weigh_tokens(device const float * logits, uint n, float top,
   return all;
 }
 
-//: draw_token using BLOCK Wide chosen_weight load_wide mul_high weigh_tokens whole
+//: draw_token using BLOCK PER_LANE UNROLL Wide chosen_weights load_wide mul_high weigh_tokens whole
 template <uint SUMS, uint SIMDGROUPS>
 static inline uint draw_token(device const float * logits, uint n, float top, ulong from, float lowest, float scale, ulong random,
                               threadgroup Wide * sums, threadgroup uint * found, uint tid, ushort sg, ushort lane) {
@@ -2920,11 +2936,13 @@ static inline uint draw_token(device const float * logits, uint n, float top, ul
   for (; left >= load_wide(sums + SUMS + b); ++b) left -= load_wide(sums + SUMS + b);
   for (b *= 32u; left >= load_wide(sums + b); ++b) left -= load_wide(sums + b);
   if (sg == 0) {
-    for (uint i = b * BLOCK + lane; i < (b + 1u) * BLOCK; i += 32u) {
-      const uint w = chosen_weight(logits, n, i, top, from, lowest, scale);
+    uint weights[PER_LANE];
+    chosen_weights(logits, n, b, top, from, lowest, scale, weights, lane);
+    UNROLL for (uint j = 0; j < PER_LANE; ++j) {
+      const uint w = weights[j];
       const ulong until = (ulong(simd_prefix_inclusive_sum(w >> 15)) << 15) + ulong(simd_prefix_inclusive_sum(w & 0x7fffu));
       const ulong whole = (ulong(simd_sum(w >> 15)) << 15) + ulong(simd_sum(w & 0x7fffu));
-      if (left < until && left + ulong(w) >= until) found[0] = i;
+      if (left < until && left + ulong(w) >= until) found[0] = b * BLOCK + j * 32u + lane;
       if (left < whole) break;
       left -= whole;
     }
@@ -3639,7 +3657,7 @@ kernel void embed_q4_k(
 
 //:
 namespace mla {
-//: q_a_kv_a_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t dot_held first_pass in_acts load_partials norm_factor own sum_group sum_lanes sum_of
+//: q_a_kv_a_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t dot_preload in_acts load_partials norm_factor own preload sum_group sum_lanes sum_of
 // q_a: finishes the norm of its input, multiplies, makes the next norm's partial sums. Beside it,
 // kv_a: finishes the norm of its input, multiplies. Fused to save three dispatches and the trips of
 // what lies between through memory.
@@ -3663,17 +3681,16 @@ static inline void q_a_kv_a_body(
     const bool mine = lane < 4;
     device const uchar * w = w_q_a_proj + first * T_w_q_a_proj::row_bytes(256u);
     PREFETCH_L2(w, 4u * T_w_q_a_proj::row_bytes(256u));
-    first_pass<T_w_q_a_proj, 4, 256u, 32u, 1u> held_w;
-    first_pass<T_w_q_a_proj, 4, 256u, 32u, 1u>::fetch(w, lane, held_w);
+    preload<T_w_q_a_proj, 4, 256u, 32u, 1u> loaded_w;
+    preload<T_w_q_a_proj, 4, 256u, 32u, 1u>::fetch(w, lane, loaded_w);
     GRID_WAIT;
     LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
     const float next_norm = mine ? w_next_norm[at] : 0.0f;
     float sum[4] = {};
     float partials[2];
     load_partials<64u, 32u>(ready_squares, lane, partials);
-    dot_held<T_w_q_a_proj, 4, 256u, 32u, 4u>(held_w, w, in_acts{ready}, lane, sum);
+    dot_preload<T_w_q_a_proj, 4, 256u, 32u, 4u>(loaded_w, w, in_acts{ready}, lane, sum);
     float squares = sum_of<2>(partials);
-    // Each sum over lanes is a chain of shuffles: all chains run side by side.
     sum_lanes<4>(sum);
     squares = simd_sum(squares);
     float v = own<4>(sum, lane);
@@ -3691,16 +3708,15 @@ static inline void q_a_kv_a_body(
     const bool mine = lane < 4;
     device const uchar * w = w_kv_a_proj_with_mqa + first * T_w_kv_a_proj_with_mqa::row_bytes(256u);
     PREFETCH_L2(w, 4u * T_w_kv_a_proj_with_mqa::row_bytes(256u));
-    first_pass<T_w_kv_a_proj_with_mqa, 4, 256u, 32u, 1u> held_w;
-    first_pass<T_w_kv_a_proj_with_mqa, 4, 256u, 32u, 1u>::fetch(w, lane, held_w);
+    preload<T_w_kv_a_proj_with_mqa, 4, 256u, 32u, 1u> loaded_w;
+    preload<T_w_kv_a_proj_with_mqa, 4, 256u, 32u, 1u>::fetch(w, lane, loaded_w);
     GRID_WAIT;
     LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
     float sum[4] = {};
     float partials[2];
     load_partials<64u, 32u>(ready_squares, lane, partials);
-    dot_held<T_w_kv_a_proj_with_mqa, 4, 256u, 32u, 4u>(held_w, w, in_acts{ready}, lane, sum);
+    dot_preload<T_w_kv_a_proj_with_mqa, 4, 256u, 32u, 4u>(loaded_w, w, in_acts{ready}, lane, sum);
     float squares = sum_of<2>(partials);
-    // Each sum over lanes is a chain of shuffles: all chains run side by side.
     sum_lanes<4>(sum);
     squares = simd_sum(squares);
     float v = own<4>(sum, lane);
@@ -3728,7 +3744,7 @@ kernel void q_a_kv_a_q4_k_q4_k(
 
 //:
 namespace mla {
-//: q_b_store_kv_body using GRID_WAIT LAUNCH_DEPENDENTS PAGE_ROWS PREFETCH_L2 Row UNROLL act_t cache dot_held first_pass in_acts load_partials norm_factor own share sum_lanes sum_of total turn_by
+//: q_b_store_kv_body using GRID_WAIT LAUNCH_DEPENDENTS PAGE_ROWS PREFETCH_L2 Row UNROLL act_t cache dot_preload in_acts load_partials norm_factor own preload share sum_lanes sum_of total turn_by
 // q_b: finishes the norm of its input, multiplies, rotates by the position. Beside it, store_kv:
 // normalises its input itself, rotates by the position, writes the new latent cache row. Fused to
 // save five dispatches and the trips of what lies between through memory.
@@ -3786,8 +3802,8 @@ static inline void q_b_store_kv_body(
     const bool mine = lane < 4;
     device const uchar * w = w_q_b_proj + first * T_w_q_b_proj::row_bytes(256u);
     PREFETCH_L2(w, 4u * T_w_q_b_proj::row_bytes(256u));
-    first_pass<T_w_q_b_proj, 4, 256u, 32u, 1u> held_w;
-    first_pass<T_w_q_b_proj, 4, 256u, 32u, 1u>::fetch(w, lane, held_w);
+    preload<T_w_q_b_proj, 4, 256u, 32u, 1u> loaded_w;
+    preload<T_w_q_b_proj, 4, 256u, 32u, 1u>::fetch(w, lane, loaded_w);
     GRID_WAIT;
     LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
     const uint d = at % 128u;
@@ -3797,9 +3813,8 @@ static inline void q_b_store_kv_body(
     float sum[4] = {};
     float partials[2];
     load_partials<64u, 32u>(ready_squares, lane, partials);
-    dot_held<T_w_q_b_proj, 4, 256u, 32u, 4u>(held_w, w, in_acts{ready}, lane, sum);
+    dot_preload<T_w_q_b_proj, 4, 256u, 32u, 4u>(loaded_w, w, in_acts{ready}, lane, sum);
     float squares = sum_of<2>(partials);
-    // Each sum over lanes is a chain of shuffles: all chains run side by side.
     sum_lanes<4>(sum);
     squares = simd_sum(squares);
     float v = own<4>(sum, lane);
@@ -3871,7 +3886,7 @@ struct k_b_args {
   ulong stride0; // rows between the entries of w_k_b_proj
 };
 
-//: k_b_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t dot_held first_pass in_acts k_b_args own sum_lanes
+//: k_b_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t dot_preload in_acts k_b_args own preload sum_lanes
 // k_b: multiplies.
 template <typename T_w_k_b_proj>
 static inline void k_b_body(
@@ -3889,13 +3904,12 @@ static inline void k_b_body(
   const bool mine = lane < 4;
   device const uchar * w = w_k_b_proj + entry * (args.stride0 * T_w_k_b_proj::row_bytes(96u)) + first * T_w_k_b_proj::row_bytes(96u);
   PREFETCH_L2(w, 4u * T_w_k_b_proj::row_bytes(96u));
-  first_pass<T_w_k_b_proj, 4, 96u, 32u, 1u> held_w;
-  first_pass<T_w_k_b_proj, 4, 96u, 32u, 1u>::fetch(w, lane, held_w);
+  preload<T_w_k_b_proj, 4, 96u, 32u, 1u> loaded_w;
+  preload<T_w_k_b_proj, 4, 96u, 32u, 1u>::fetch(w, lane, loaded_w);
   GRID_WAIT;
   LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
   float sum[4] = {};
-  dot_held<T_w_k_b_proj, 4, 96u, 32u, 4u>(held_w, w, in_acts{q_rope + entry * 128u}, lane, sum);
-  // Each sum over lanes is a chain of shuffles: all chains run side by side.
+  dot_preload<T_w_k_b_proj, 4, 96u, 32u, 4u>(loaded_w, w, in_acts{q_rope + entry * 128u}, lane, sum);
   sum_lanes<4>(sum);
   float v = own<4>(sum, lane);
   if (mine) q_abs_[entry * 256u + at] = v;
@@ -4088,7 +4102,7 @@ struct v_b_args {
   ulong stride0; // rows between the entries of w_v_b_proj
 };
 
-//: v_b_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L1 PREFETCH_L2 Row act_t combine_splits dot_held first_pass in_acts in_shared own split_rows sum_lanes v_b_args
+//: v_b_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L1 PREFETCH_L2 Row act_t combine_splits dot_preload in_acts in_shared own preload split_rows sum_lanes v_b_args
 // v_b: merges the attention splits, multiplies. Fused to save one dispatch and the trips of what
 // lies between through memory.
 template <typename T_w_v_b_proj>
@@ -4111,8 +4125,8 @@ static inline void v_b_body(
   device const uchar * w = w_v_b_proj + entry * (args.stride0 * T_w_v_b_proj::row_bytes(256u)) + first * T_w_v_b_proj::row_bytes(256u);
   PREFETCH_L2(w, 4u * T_w_v_b_proj::row_bytes(256u));
   const uint nkv = current.nkv, per = split_rows<132u, 16u, 16u>(nkv);
-  first_pass<T_w_v_b_proj, 4, 256u, 32u, 1u> held_w;
-  first_pass<T_w_v_b_proj, 4, 256u, 32u, 1u>::fetch(w, lane, held_w);
+  preload<T_w_v_b_proj, 4, 256u, 32u, 1u> loaded_w;
+  preload<T_w_v_b_proj, 4, 256u, 32u, 1u>::fetch(w, lane, loaded_w);
   GRID_WAIT;
   LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
   float sum[4] = {};
@@ -4120,8 +4134,7 @@ static inline void v_b_body(
   PREFETCH_L1(w, 4u * T_w_v_b_proj::row_bytes(256u)); // by when the splits are combined
   combine_splits<132u, 5u, 256u, 128u, 2u, in_acts>::run(in_acts{attend_out}, attend_ml, entry, per, nkv, scratch + 256u, xs, tid, sg, lane);
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  dot_held<T_w_v_b_proj, 4, 256u, 32u, 4u>(held_w, w, in_shared{xs, 0u}, lane, sum);
-  // Each sum over lanes is a chain of shuffles: all chains run side by side.
+  dot_preload<T_w_v_b_proj, 4, 256u, 32u, 4u>(loaded_w, w, in_shared{xs, 0u}, lane, sum);
   sum_lanes<4>(sum);
   float v = own<4>(sum, lane);
   if (mine) attention[entry * 128u + at] = v;
@@ -4144,7 +4157,7 @@ kernel void v_b_q4_k(
 
 //:
 namespace mla {
-//: o_proj_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t add_slices dot_held first_pass in_acts own put_slice sum_group sum_lanes
+//: o_proj_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t add_slices dot_preload in_acts own preload put_slice sum_group sum_lanes
 // o_proj: multiplies, adds the residual, makes the next norm's partial sums. Fused to save one
 // dispatch and the trips of what lies between through memory.
 template <typename T_w_o_proj>
@@ -4168,15 +4181,14 @@ static inline void o_proj_body(
   const bool mine = lane < 4 && slice == 0u;
   device const uchar * w = w_o_proj + first * T_w_o_proj::row_bytes(640u);
   PREFETCH_L2(w + slice * (4u * T_w_o_proj::row_bytes(640u) / 2u), 4u * T_w_o_proj::row_bytes(640u) / 2u);
-  first_pass<T_w_o_proj, 4, 640u, 64u, 1u> held_w;
-  first_pass<T_w_o_proj, 4, 640u, 64u, 1u>::fetch(w, part, held_w);
+  preload<T_w_o_proj, 4, 640u, 64u, 1u> loaded_w;
+  preload<T_w_o_proj, 4, 640u, 64u, 1u>::fetch(w, part, loaded_w);
   GRID_WAIT;
   LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
-  dot_held<T_w_o_proj, 4, 640u, 64u, 4u>(held_w, w, in_acts{attention}, part, sum);
-  // Each sum over lanes is a chain of shuffles: all chains run side by side.
+  dot_preload<T_w_o_proj, 4, 640u, 64u, 4u>(loaded_w, w, in_acts{attention}, part, sum);
   sum_lanes<4>(sum);
   float v = own<4>(sum, lane);
   threadgroup float * slices = scratch + 0u;
@@ -4208,7 +4220,7 @@ kernel void o_proj_q5_1(
 
 //:
 namespace mla {
-//: gate_up_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t dot_both_held first_pass in_acts load_partials norm_factor own silu sum_lanes sum_of sum_up
+//: gate_up_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t dot_both_preload in_acts load_partials norm_factor own preload silu sum_lanes sum_of sum_up
 // gate_up: finishes the norm of its input, multiplies, applies SwiGLU in registers. Fused to save
 // three dispatches and the trips of what lies between through memory.
 template <typename T_w_gate_proj, typename T_w_up_proj>
@@ -4229,19 +4241,18 @@ static inline void gate_up_body(
   device const uchar * w_up = w_up_proj + first * T_w_up_proj::row_bytes(256u);
   PREFETCH_L2(w, 4u * T_w_gate_proj::row_bytes(256u));
   PREFETCH_L2(w_up, 4u * T_w_up_proj::row_bytes(256u));
-  first_pass<T_w_gate_proj, 4, 256u, 32u, 2u> held_w;
-  first_pass<T_w_gate_proj, 4, 256u, 32u, 2u>::fetch(w, lane, held_w);
-  first_pass<T_w_up_proj, 4, 256u, 32u, 2u> held_up;
-  first_pass<T_w_up_proj, 4, 256u, 32u, 2u>::fetch(w_up, lane, held_up);
+  preload<T_w_gate_proj, 4, 256u, 32u, 2u> loaded_w;
+  preload<T_w_gate_proj, 4, 256u, 32u, 2u>::fetch(w, lane, loaded_w);
+  preload<T_w_up_proj, 4, 256u, 32u, 2u> loaded_up;
+  preload<T_w_up_proj, 4, 256u, 32u, 2u>::fetch(w_up, lane, loaded_up);
   GRID_WAIT;
   LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
   float sum[4] = {};
   float sum_up[4] = {};
   float partials[2];
   load_partials<64u, 32u>(ready_squares, lane, partials);
-  dot_both_held<T_w_gate_proj, T_w_up_proj, 4, 256u, 32u, 4u>(held_w, held_up, w, w_up, in_acts{ready}, lane, sum, sum_up);
+  dot_both_preload<T_w_gate_proj, T_w_up_proj, 4, 256u, 32u, 4u>(loaded_w, loaded_up, w, w_up, in_acts{ready}, lane, sum, sum_up);
   float squares = sum_of<2>(partials);
-  // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
   sum_lanes<4>(sum_up);
   squares = simd_sum(squares);
@@ -4268,7 +4279,7 @@ kernel void gate_up_q4_k_q4_k(
 
 //:
 namespace mla {
-//: down_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t add_slices dot_held first_pass in_acts own put_slice sum_group sum_lanes
+//: down_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t add_slices dot_preload in_acts own preload put_slice sum_group sum_lanes
 // down: multiplies, adds the residual, makes the next norm's partial sums. Fused to save one
 // dispatch and the trips of what lies between through memory.
 template <typename T_w_down_proj>
@@ -4292,15 +4303,14 @@ static inline void down_body(
   const bool mine = lane < 4 && slice == 0u;
   device const uchar * w = w_down_proj + first * T_w_down_proj::row_bytes(768u);
   PREFETCH_L2(w + slice * (4u * T_w_down_proj::row_bytes(768u) / 2u), 4u * T_w_down_proj::row_bytes(768u) / 2u);
-  first_pass<T_w_down_proj, 4, 768u, 64u, 1u> held_w;
-  first_pass<T_w_down_proj, 4, 768u, 64u, 1u>::fetch(w, part, held_w);
+  preload<T_w_down_proj, 4, 768u, 64u, 1u> loaded_w;
+  preload<T_w_down_proj, 4, 768u, 64u, 1u>::fetch(w, part, loaded_w);
   GRID_WAIT;
   LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
-  dot_held<T_w_down_proj, 4, 768u, 64u, 4u>(held_w, w, in_acts{swiglu}, part, sum);
-  // Each sum over lanes is a chain of shuffles: all chains run side by side.
+  dot_preload<T_w_down_proj, 4, 768u, 64u, 4u>(loaded_w, w, in_acts{swiglu}, part, sum);
   sum_lanes<4>(sum);
   float v = own<4>(sum, lane);
   threadgroup float * slices = scratch + 0u;
@@ -4332,7 +4342,7 @@ kernel void down_q4_k(
 
 //:
 namespace mla {
-//: router_shared_gate_shared_up_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t dot_both_held dot_held first_pass in_acts load_partials norm_factor own silu sum_lanes sum_of sum_up
+//: router_shared_gate_shared_up_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t dot_both_preload dot_preload in_acts load_partials norm_factor own preload silu sum_lanes sum_of sum_up
 // router: finishes the norm of its input, multiplies. Beside it, shared_gate_shared_up: finishes
 // the norm of its input, multiplies, applies SwiGLU in registers. Fused to save five dispatches and
 // the trips of what lies between through memory.
@@ -4356,16 +4366,15 @@ static inline void router_shared_gate_shared_up_body(
     const bool mine = lane < 4 && at >= row && at < end;
     device const uchar * w = w_gate + first * T_w_gate::row_bytes(256u);
     PREFETCH_L2(w, 4u * T_w_gate::row_bytes(256u));
-    first_pass<T_w_gate, 4, 256u, 32u, 1u> held_w;
-    first_pass<T_w_gate, 4, 256u, 32u, 1u>::fetch(w, lane, held_w);
+    preload<T_w_gate, 4, 256u, 32u, 1u> loaded_w;
+    preload<T_w_gate, 4, 256u, 32u, 1u>::fetch(w, lane, loaded_w);
     GRID_WAIT;
     LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
     float sum[4] = {};
     float partials[2];
     load_partials<64u, 32u>(ready_squares, lane, partials);
-    if (row < end) dot_held<T_w_gate, 4, 256u, 32u, 4u>(held_w, w, in_acts{ready}, lane, sum);
+    if (row < end) dot_preload<T_w_gate, 4, 256u, 32u, 4u>(loaded_w, w, in_acts{ready}, lane, sum);
     float squares = sum_of<2>(partials);
-    // Each sum over lanes is a chain of shuffles: all chains run side by side.
     sum_lanes<4>(sum);
     squares = simd_sum(squares);
     float v = own<4>(sum, lane);
@@ -4383,19 +4392,18 @@ static inline void router_shared_gate_shared_up_body(
     device const uchar * w_up = w_shared_experts_up_proj + first * T_w_shared_experts_up_proj::row_bytes(256u);
     PREFETCH_L2(w, 4u * T_w_shared_experts_gate_proj::row_bytes(256u));
     PREFETCH_L2(w_up, 4u * T_w_shared_experts_up_proj::row_bytes(256u));
-    first_pass<T_w_shared_experts_gate_proj, 4, 256u, 32u, 2u> held_w;
-    first_pass<T_w_shared_experts_gate_proj, 4, 256u, 32u, 2u>::fetch(w, lane, held_w);
-    first_pass<T_w_shared_experts_up_proj, 4, 256u, 32u, 2u> held_up;
-    first_pass<T_w_shared_experts_up_proj, 4, 256u, 32u, 2u>::fetch(w_up, lane, held_up);
+    preload<T_w_shared_experts_gate_proj, 4, 256u, 32u, 2u> loaded_w;
+    preload<T_w_shared_experts_gate_proj, 4, 256u, 32u, 2u>::fetch(w, lane, loaded_w);
+    preload<T_w_shared_experts_up_proj, 4, 256u, 32u, 2u> loaded_up;
+    preload<T_w_shared_experts_up_proj, 4, 256u, 32u, 2u>::fetch(w_up, lane, loaded_up);
     GRID_WAIT;
     LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
     float sum[4] = {};
     float sum_up[4] = {};
     float partials[2];
     load_partials<64u, 32u>(ready_squares, lane, partials);
-    dot_both_held<T_w_shared_experts_gate_proj, T_w_shared_experts_up_proj, 4, 256u, 32u, 4u>(held_w, held_up, w, w_up, in_acts{ready}, lane, sum, sum_up);
+    dot_both_preload<T_w_shared_experts_gate_proj, T_w_shared_experts_up_proj, 4, 256u, 32u, 4u>(loaded_w, loaded_up, w, w_up, in_acts{ready}, lane, sum, sum_up);
     float squares = sum_of<2>(partials);
-    // Each sum over lanes is a chain of shuffles: all chains run side by side.
     sum_lanes<4>(sum);
     sum_lanes<4>(sum_up);
     squares = simd_sum(squares);
@@ -4496,7 +4504,6 @@ static inline void experts_gate_experts_up_body(
   if (row < end) dot_both<T_w_experts_gate_proj, T_w_experts_up_proj, 4, 256u, 32u, 4u>(w, w_up, in_acts{ready}, 0u, 256u, lane, sum, sum_up);
   float squares = sum_of<2>(partials);
   LAUNCH_DEPENDENTS;
-  // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
   sum_lanes<4>(sum_up);
   squares = simd_sum(squares);
@@ -4619,7 +4626,7 @@ kernel void experts_down_shared_down_q6_k_q6_k(
 
 //:
 namespace mla {
-//: lm_head_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t dot_held first_pass in_acts load_partials norm_factor own sum_lanes sum_of
+//: lm_head_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t dot_preload in_acts load_partials norm_factor own preload sum_lanes sum_of
 // lm_head: finishes the norm of its input, multiplies. Fused to save one dispatch and the trips of
 // what lies between through memory.
 template <typename T_w_lm_head>
@@ -4637,16 +4644,15 @@ static inline void lm_head_body(
   const bool mine = lane < 4;
   device const uchar * w = w_lm_head + first * T_w_lm_head::row_bytes(256u);
   PREFETCH_L2(w, 4u * T_w_lm_head::row_bytes(256u));
-  first_pass<T_w_lm_head, 4, 256u, 32u, 1u> held_w;
-  first_pass<T_w_lm_head, 4, 256u, 32u, 1u>::fetch(w, lane, held_w);
+  preload<T_w_lm_head, 4, 256u, 32u, 1u> loaded_w;
+  preload<T_w_lm_head, 4, 256u, 32u, 1u>::fetch(w, lane, loaded_w);
   GRID_WAIT;
   LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
   float sum[4] = {};
   float partials[2];
   load_partials<64u, 32u>(ready_squares, lane, partials);
-  dot_held<T_w_lm_head, 4, 256u, 32u, 4u>(held_w, w, in_acts{ready}, lane, sum);
+  dot_preload<T_w_lm_head, 4, 256u, 32u, 4u>(loaded_w, w, in_acts{ready}, lane, sum);
   float squares = sum_of<2>(partials);
-  // Each sum over lanes is a chain of shuffles: all chains run side by side.
   sum_lanes<4>(sum);
   squares = simd_sum(squares);
   float v = own<4>(sum, lane);
@@ -6552,7 +6558,7 @@ kernel void sample_pick(
 
 //:
 namespace mla {
-//: picks_scan_body using Adjust GRID_WAIT LAUNCH_DEPENDENTS Pick UNROLL entry_of penalise pick rank_of settle unrank
+//: picks_scan_body using Adjust GRID_WAIT LAUNCH_DEPENDENTS PER_LANE Pick UNROLL entry_of penalise pick rank_of settle unrank
 // logits of all rows behind which a token is picked, without NaN and infinities, with bias and
 // penalties, of the tokens that may be picked; the best of each threadgroup.
 static inline void picks_scan_body(
@@ -6574,16 +6580,15 @@ static inline void picks_scan_body(
     device float * out = values_ + at_pick * 512u;
     device const Adjust * entries = adjusts + pick->first;
     const uint n = pick->entries, mask = pick->mask, from = nth * 256u + lane;
-    enum : uint { EACH = 256u / 32u };
-    float logits[EACH];
-    uint words[EACH];
-    UNROLL for (uint k = 0; k < EACH; ++k) {
+    float logits[PER_LANE];
+    uint words[PER_LANE];
+    UNROLL for (uint k = 0; k < PER_LANE; ++k) {
       const uint i = min(from + 32u * k, 511u);
       logits[k] = in[i];
       words[k] = mask == 4294967295u ? 0xffffffffu : masks[mask + i / 32u]; // one for a simdgroup
     }
     uint best = 0u, at = 0xffffffffu;
-    UNROLL for (uint k = 0; k < EACH; ++k) {
+    UNROLL for (uint k = 0; k < PER_LANE; ++k) {
       const uint i = from + 32u * k;
       if (i < 512u) {
         const uint e = entry_of(entries, n, i);
