@@ -195,12 +195,8 @@ func (c *counter) slot(i int, s plan.Slot) {
 // splits says how many attention splits hold rows, and how many slot i has room
 // for; 0, 0 for other slots.
 func (c *counter) splits(i int) (active, all int64) {
-	for _, p := range c.k.Parts {
-		for _, u := range p.Uses() {
-			if u.Slot == i && u.Splits != nil {
-				return int64(u.Splits.Used(int(c.rows))), int64(u.Splits.Count)
-			}
-		}
+	if s := c.k.SplitsAt(i); s != nil {
+		return int64(s.Used(int(c.rows))), int64(s.Count)
 	}
 	return 0, 0
 }

@@ -61,9 +61,7 @@ func (p *Attend) Sizes() []int {
 // Uses implements Part.
 func (p *Attend) Uses() []Use {
 	var l uses
-	l.read(p.QAbs, p.Heads, p.LatDim)
-	l.read(p.QPe, p.Heads, p.PeDim)
-	l.pages(RoleCache, p.Cache, p.LatDim, p.PeDim, 0, false)
+	l.latent(p.QAbs, p.QPe, p.Heads, p.LatDim, p.PeDim, p.Cache)
 	l.splits(&Combine{Out: p.Out, ML: p.ML, Splits: p.Splits, Heads: p.Heads}, p.LatDim, p.LatDim+p.PeDim, true)
 	return l
 }
@@ -98,9 +96,7 @@ func (p *AttendRows) Sizes() []int {
 // Uses implements Part.
 func (p *AttendRows) Uses() []Use {
 	var l uses
-	l.read(p.QAbs, p.Heads, p.LatDim)
-	l.read(p.QPe, p.Heads, p.PeDim)
-	l.pages(RoleCache, p.Cache, p.LatDim, p.PeDim, 0, false)
+	l.latent(p.QAbs, p.QPe, p.Heads, p.LatDim, p.PeDim, p.Cache)
 	l.write(p.Out, p.Heads, p.LatDim, p.LatDim+p.PeDim)
 	return l
 }

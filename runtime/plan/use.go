@@ -85,6 +85,18 @@ func WeightsOf(p Part) (list []Use) {
 	return list
 }
 
+// SplitsAt is how attention is cut whose results a slot of the kernel holds; nil: it holds none.
+func (k *Kernel) SplitsAt(slot int) *Splits {
+	for _, p := range k.Parts {
+		for _, u := range p.Uses() {
+			if u.Slot == slot && u.Splits != nil {
+				return u.Splits
+			}
+		}
+	}
+	return nil
+}
+
 // PairFlops is how many operations attention makes for each query's row and each cache row: two for each
 // column of a key and of a value of all heads. 0: the part is no attention.
 func PairFlops(p Part) int {
@@ -103,9 +115,6 @@ func PairFlops(p Part) int {
 type uses []Use
 
 func (l *uses) add(u Use) { *l = append(*l, u) }
-
-// numbers are the first n elements of a slot that is only read.
-func (l *uses) numbers(as Role, slot, n int) { l.add(Use{Slot: slot, As: as, Entries: 1, Len: n}) }
 
 // read is a vector of n elements for each entry.
 func (l *uses) read(v Vec, entries, n int) { l.add(vectorUse(v, entries, n)) }
@@ -136,7 +145,7 @@ func (l *uses) output(v Vec, entries, n, terms int, h *NormPartial) {
 	if h == nil {
 		return
 	}
-	l.numbers(RoleNormWeight, h.Weight, n)
+	l.each(RoleNormWeight, false, n, h.Weight)
 	l.write(Vec{Slot: h.Ready}, 1, n, terms)
 	l.add(Use{Slot: h.Squares, As: RoleSquares, Write: true, Entries: 1, Len: n / max(h.Group, 1), Terms: terms + h.Group})
 }
@@ -164,7 +173,7 @@ func (l *uses) input(v Vec, entries, cols int, n *Norm, a *NormApply) {
 
 func (l *uses) norm(n *Norm, cols int) {
 	if n != nil {
-		l.numbers(RoleNormWeight, n.Weight, cols)
+		l.each(RoleNormWeight, false, cols, n.Weight)
 	}
 }
 
@@ -187,6 +196,13 @@ func (l *uses) pages(as Role, p Paged, lat, rotated, terms int, write bool) {
 	l.add(Use{Slot: p.Tables, As: RoleTables, Entries: 1, Len: p.MaxPages})
 }
 
+// latent are what latent attention asks with, and the cache that it reads.
+func (l *uses) latent(qAbs, qPe Vec, heads, lat, pe int, cache Paged) {
+	l.read(qAbs, heads, lat)
+	l.read(qPe, heads, pe)
+	l.pages(RoleCache, cache, lat, pe, 0, false)
+}
+
 // routing is a selection of k experts that is read.
 func (l *uses) routing(slot, k int) {
 	l.add(Use{Slot: slot, As: RoleRouting, Entries: 1, Len: k, Select: k})
@@ -194,9 +210,9 @@ func (l *uses) routing(slot, k int) {
 
 // gating makes one.
 func (l *uses) gating(g *Gating, routing int) {
-	l.numbers(RoleScores, g.Logits, g.Experts)
+	l.each(RoleScores, false, g.Experts, g.Logits)
 	if g.Bias >= 0 {
-		l.numbers(RoleBias, g.Bias, g.Experts)
+		l.each(RoleBias, false, g.Experts, g.Bias)
 	}
 	l.add(Use{Slot: routing, As: RoleRouting, Write: true, Entries: 1, Len: g.K, Select: g.K, Of: g.Experts, Terms: g.Experts})
 }
@@ -207,7 +223,7 @@ func (l *uses) grouping(g *Grouping, write bool) {
 	l.add(Use{Slot: g.Members, As: RoleMembers, Write: write, Entries: 1, Len: g.K, Terms: 1, Select: g.K, Of: g.Experts})
 }
 
-// each are slots of one kind with n elements.
+// each are slots of one kind, of which the first n elements are used.
 func (l *uses) each(as Role, write bool, n int, slots ...int) {
 	for _, slot := range slots {
 		l.add(Use{Slot: slot, As: as, Write: write, Entries: 1, Len: n})

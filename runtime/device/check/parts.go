@@ -120,7 +120,7 @@ func (a *arguments) part(p plan.Part) {
 			use.product = m != nil && verify.Matrices(p)
 			use.gated = use.product && m.Up >= 0
 		case u.As == plan.RoleCache:
-			a.deep = a.deep || a.splits == nil
+			a.deep = a.deep || a.attend == nil
 		case u.As == plan.RoleHeads:
 			a.deep = true
 		}
@@ -132,7 +132,7 @@ func (a *arguments) part(p plan.Part) {
 func (a *arguments) note(p plan.Part) (attention bool) {
 	switch p := p.(type) {
 	case *plan.Attend:
-		a.attend, a.splits = p, &p.Splits
+		a.attend = p
 		return true
 	case *plan.AttendRows, *plan.AttendHeads:
 		return true

@@ -39,11 +39,8 @@ func reachOf(k *plan.Kernel, m *plan.Model) (*reach, error) {
 
 // use adds one use. Kernel has checked slots and dimensions.
 func (r *reach) use(u *plan.Use) error {
-	switch {
-	case u.Offset < 0 || u.Stride < 0 || u.Offset > 1<<30 || u.Stride > 1<<30: // so that nothing overflows
+	if u.Offset < 0 || u.Stride < 0 || u.Offset > 1<<30 || u.Stride > 1<<30 { // so that nothing overflows
 		return fmt.Errorf("offset %d, stride %d", u.Offset, u.Stride)
-	case u.Splits != nil && max(u.Splits.Count, u.Splits.Tile) > maxSplits:
-		return fmt.Errorf("%d splits in tiles of %d rows; expected at most %d", u.Splits.Count, u.Splits.Tile, maxSplits)
 	}
 	switch u.As {
 	case plan.RoleWeight:
