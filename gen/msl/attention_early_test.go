@@ -13,18 +13,20 @@ import (
 )
 
 // arriving is the source of attention on a row that the dispatch before is still storing: until
-// GRID_WAIT, the sectors of the cache that hold something of it are other bytes. A GPU's
-// level-1 cache keeps 32 bytes as one, so what was loaded of them before stays as it was.
-func arriving(t *testing.T, source string, sectors []int) string {
+// GRID_WAIT, the sectors of the cache that hold something of it, by how many rows there are, are other
+// bytes. A GPU's level-1 cache keeps 32 bytes as one, so what was loaded of them before stays as it was.
+func arriving(t *testing.T, source string, sectors map[int][]int) string {
 	t.Helper()
-	numbers := strings.Trim(strings.Join(strings.Fields(fmt.Sprint(sectors)), "u, "), "[]") + "u"
-	store := fmt.Sprintf(`threadgroup_barrier(mem_flags::mem_device);
-    const uint sectors[] = {%s};
-    for (uint s = 0; sg == 0 && lane == 0 && s < %du; ++s) {
-      for (uint i = 0; i < 32u; ++i) ((device uchar *)cache)[32u * sectors[s] + i] ^= 0x5a;
+	store := "threadgroup_barrier(mem_flags::mem_device);\n"
+	for rows, list := range sectors {
+		numbers := strings.Trim(strings.Join(strings.Fields(fmt.Sprint(list)), "u, "), "[]") + "u"
+		store += fmt.Sprintf(`    const uint sectors%d[] = {%s};
+    for (uint s = 0; nkv == %du && sg == 0 && lane == 0 && s < %du; ++s) {
+      for (uint i = 0; i < 32u; ++i) ((device uchar *)cache)[32u * sectors%d[s] + i] ^= 0x5a;
     }
-    threadgroup_barrier(mem_flags::mem_device);
-`, numbers, len(sectors))
+`, rows, numbers, rows, len(list), rows)
+	}
+	store += "    threadgroup_barrier(mem_flags::mem_device);\n"
 	const before = "    GRID_WAIT;\n    load_queries("
 	if strings.Count(source, before) != 1 {
 		t.Fatalf("%d times %q in the source", strings.Count(source, before), before)
@@ -49,12 +51,15 @@ func (m *memory) sectorsOf(pos int) (list []int) {
 	return slices.Compact(list)
 }
 
-// early runs the first split of attention while the newest row arrives, and says what is wrong.
-func early(t *testing.T, k *plan.Kernel, v *plan.Variant, rows int, change func(string) string) error {
+// early runs the first split of attention while the newest of so many rows arrives, for each of them, and
+// calls wrong with what is. One source serves all of them.
+func early(t *testing.T, k *plan.Kernel, v *plan.Variant, rows []int, change func(string) string, wrong func(rows int, err error)) {
 	t.Helper()
 	a := k.Parts[0].(*plan.Attend)
-	m := newMemory(k, v, plan.ElemF32, rows-1)
-	sectors := m.sectorsOf(rows - 1)
+	sectors := map[int][]int{}
+	for _, n := range rows {
+		sectors[n] = newMemory(k, v, plan.ElemF32, n-1).sectorsOf(n - 1)
+	}
 	one := *k
 	one.Variants = []plan.Variant{*v}
 	e, err := execute.Compile(change(arriving(t, print(t, &plan.Bundle{Name: "early", Activations: plan.ElemF32, Kernels: []plan.Kernel{one}}), sectors)), execute.Fast)
@@ -62,29 +67,32 @@ func early(t *testing.T, k *plan.Kernel, v *plan.Variant, rows int, change func(
 		t.Fatal(err)
 	}
 	defer e.Close()
-	data := m.clone().data
-	for _, s := range sectors {
-		for i := range 32 {
-			data[a.Cache.Slot][32*s+i] ^= 0x5a
+	for _, n := range rows {
+		m := newMemory(k, v, plan.ElemF32, n-1)
+		data := m.clone().data
+		for _, s := range sectors[n] {
+			for i := range 32 {
+				data[a.Cache.Slot][32*s+i] ^= 0x5a
+			}
+		}
+		if err := e.Copies().Run(v.Func, 1, k.Threads, data); err != nil {
+			wrong(n, err)
+			continue
+		}
+		m.run(a)
+		ml, out := float32s(data[a.ML])[:2*a.Heads], float32s(data[a.Out])[:a.Heads*a.LatDim]
+		check.Rebase(ml, float32s(m.data[a.ML]))
+		most, worst := float32(0), float32(0)
+		for i, want := range float32s(m.data[a.Out])[:len(out)] {
+			if d := max(out[i]-want, want-out[i]); d > worst || d != d {
+				worst = d
+			}
+			most = max(most, want, -want)
+		}
+		if !(worst <= matrixTolerance*most) {
+			wrong(n, fmt.Errorf("results are off by %v of %v", worst, most))
 		}
 	}
-	if err := e.Copies().Run(v.Func, 1, k.Threads, data); err != nil {
-		return err
-	}
-	m.run(a)
-	ml, out := float32s(data[a.ML])[:2*a.Heads], float32s(data[a.Out])[:a.Heads*a.LatDim]
-	check.Rebase(ml, float32s(m.data[a.ML]))
-	most, worst := float32(0), float32(0)
-	for i, want := range float32s(m.data[a.Out])[:len(out)] {
-		if d := max(out[i]-want, want-out[i]); d > worst || d != d {
-			worst = d
-		}
-		most = max(most, want, -want)
-	}
-	if !(worst <= matrixTolerance*most) {
-		return fmt.Errorf("results are off by %v of %v", worst, most)
-	}
-	return nil
 }
 
 // earlyMistakes are what early loads could get wrong: text of the source, and what stands in its place.
@@ -107,18 +115,12 @@ func TestEarly(t *testing.T) {
 		}
 		for i := range k.Variants[1:] {
 			v := &k.Variants[1+i]
-			for _, rows := range []int{1, 2, 6, 7, 16, 17, 40} {
-				if err := early(t, &k, v, rows, func(s string) string { return s }); err != nil {
-					t.Errorf("%d + %d columns, %s, %d rows: %v", shape.lat, shape.pe, v.Func, rows, err)
-				}
-				for _, mistake := range earlyMistakes {
-					if rows != 6 && rows != 7 && rows != 17 {
-						continue
-					}
-					if err := early(t, &k, v, rows, func(s string) string { return strings.Replace(s, mistake.old, mistake.by, 1) }); err != nil {
-						found[mistake.name]++
-					}
-				}
+			early(t, &k, v, []int{1, 2, 6, 7, 16, 17, 40}, func(s string) string { return s }, func(rows int, err error) {
+				t.Errorf("%d + %d columns, %s, %d rows: %v", shape.lat, shape.pe, v.Func, rows, err)
+			})
+			for _, mistake := range earlyMistakes {
+				change := func(s string) string { return strings.Replace(s, mistake.old, mistake.by, 1) }
+				early(t, &k, v, []int{6, 7, 17}, change, func(int, error) { found[mistake.name]++ })
 			}
 		}
 	}
