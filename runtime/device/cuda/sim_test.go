@@ -112,9 +112,19 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
+// compiled is where the stand-in keeps compiled kernels: CUDASIM_CACHE, if it is set, for
+// all runs; else a folder of the test's own.
+func compiled(t *testing.T) string {
+	t.Helper()
+	if folder := os.Getenv("CUDASIM_CACHE"); folder != "" {
+		return folder
+	}
+	return t.TempDir()
+}
+
 // TestStandIn runs the runtime on the stand-in.
 func TestStandIn(t *testing.T) {
-	lib, cache := library(t), t.TempDir()
+	lib, cache := library(t), compiled(t)
 	fast := []string{"CUDASIM_KERNELS=fast"} // checked loads and stores take too long
 	for _, tt := range []struct {
 		name, run string

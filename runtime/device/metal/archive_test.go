@@ -44,7 +44,7 @@ func init() {
 
 // TestArchive keeps archives of pipelines, whatever becomes of them.
 func TestArchive(t *testing.T) {
-	lib, cache := library(t), t.TempDir()
+	lib, cache := library(t), compiled(t)
 	for _, tt := range []struct{ run, fault string }{
 		{"archive", ""}, {"archives", ""}, {"archive, no token", ""}, {"archive, slow", "archive-slow"}, {"archive, given up", "archive-slow"},
 		{"archive, nowhere", ""}, {"archive, remains", ""}, {"archive, new folder", ""},

@@ -45,7 +45,7 @@ func TestIdle(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) { idleSession(t, metal.Replay(how)) })
 		return
 	}
-	lib, cache := library(t), t.TempDir()
+	lib, cache := library(t), compiled(t)
 	members := map[string]uint64{}
 	for _, tt := range []struct{ name, how, os string }{
 		{"ICB", "icb", "15"}, {"direct encoding", "encode", "15"}, {"ICB, macOS 26", "icb", "26"},
