@@ -14,17 +14,23 @@ export GOROOT
 
 for target in linux/amd64 linux/arm64 darwin/arm64; do
 	export GOOS="${target%/*}" GOARCH="${target#*/}" CGO_ENABLED=0
-	# It warns of every file that is not Go; what it finds wrong comes last.
+	# It warns of every file that is not Go.
 	case $1 in
 	check)
-		if ! "$tool" report ./cmd/mlarun ./cmd/mlagen --ignore mla 2>/dev/null | grep -q nikolalohinski/gonja; then
+		list=$("$tool" report ./cmd/mlarun ./cmd/mlagen --ignore mla 2>/dev/null) || true
+		case $list in
+		*nikolalohinski/gonja*) ;;
+		*)
 			echo "go-licenses does not see the dependencies of $target" >&2
 			exit 1
-		fi
-		"$tool" check ./cmd/mlarun ./cmd/mlagen --allowed_licenses="$allowed" --ignore mla 2>"${TMPDIR:-/tmp}/licenses.$$" || {
-			grep -v '^W' "${TMPDIR:-/tmp}/licenses.$$" >&2
+			;;
+		esac
+		# Lines of a package, where its licence is, and which it is, or Unknown.
+		others=$(printf '%s\n' "$list" | awk -F, -v allowed=",$allowed," '!index(allowed, "," $NF ",")')
+		if [ -n "$others" ]; then
+			printf '%s: not of %s:\n%s\n' "$target" "$allowed" "$others" >&2
 			exit 1
-		}
+		fi
 		;;
 	save)
 		"$tool" save ./cmd/mlarun ./cmd/mlagen --ignore mla --force --save_path "$2.$GOOS" 2>/dev/null
@@ -38,7 +44,6 @@ for target in linux/amd64 linux/arm64 darwin/arm64; do
 		;;
 	esac
 done
-rm -f "${TMPDIR:-/tmp}/licenses.$$"
 if [ "$1" = save ]; then # that of the language's library, which is compiled in too
 	mkdir -p "$2/go"
 	cp "$("$go" env GOROOT)/LICENSE" "$2/go/LICENSE"
