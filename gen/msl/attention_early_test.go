@@ -12,19 +12,26 @@ import (
 	"mla/runtime/quant"
 )
 
+// arrival is memory whose newest row, the last of so many, is still on its way, and the sectors
+// of the cache that hold something of it.
+type arrival struct {
+	*memory
+	rows    int
+	sectors []int
+}
+
 // arriving is the source of attention on a row that the dispatch before is still storing: until
-// GRID_WAIT, the sectors of the cache that hold something of it, by how many rows there are, are other
-// bytes. A GPU's level-1 cache keeps 32 bytes as one, so what was loaded of them before stays as it was.
-func arriving(t *testing.T, source string, sectors map[int][]int) string {
+// GRID_WAIT, the sectors of the arrival that has so many rows are other bytes. A GPU's level-1 cache keeps 32 bytes as one, so what was loaded of them before stays as it was.
+func arriving(t *testing.T, source string, arrivals []arrival) string {
 	t.Helper()
 	store := "threadgroup_barrier(mem_flags::mem_device);\n"
-	for rows, list := range sectors {
-		numbers := strings.Trim(strings.Join(strings.Fields(fmt.Sprint(list)), "u, "), "[]") + "u"
+	for _, a := range arrivals {
+		numbers := strings.Trim(strings.Join(strings.Fields(fmt.Sprint(a.sectors)), "u, "), "[]") + "u"
 		store += fmt.Sprintf(`    const uint sectors%d[] = {%s};
     for (uint s = 0; nkv == %du && sg == 0 && lane == 0 && s < %du; ++s) {
       for (uint i = 0; i < 32u; ++i) ((device uchar *)cache)[32u * sectors%d[s] + i] ^= 0x5a;
     }
-`, rows, numbers, rows, len(list), rows)
+`, a.rows, numbers, a.rows, len(a.sectors), a.rows)
 	}
 	store += "    threadgroup_barrier(mem_flags::mem_device);\n"
 	const before = "    GRID_WAIT;\n    load_queries("
@@ -55,44 +62,51 @@ func (m *memory) sectorsOf(pos int) (list []int) {
 // calls wrong with what is. One source serves all of them.
 func early(t *testing.T, k *plan.Kernel, v *plan.Variant, rows []int, change func(string) string, wrong func(rows int, err error)) {
 	t.Helper()
-	a := k.Parts[0].(*plan.Attend)
-	sectors := map[int][]int{}
+	var arrivals []arrival
 	for _, n := range rows {
-		sectors[n] = newMemory(k, v, plan.ElemF32, n-1).sectorsOf(n - 1)
+		m := newMemory(k, v, plan.ElemF32, n-1)
+		arrivals = append(arrivals, arrival{m, n, m.sectorsOf(n - 1)})
 	}
 	one := *k
 	one.Variants = []plan.Variant{*v}
-	e, err := execute.Compile(change(arriving(t, print(t, &plan.Bundle{Name: "early", Activations: plan.ElemF32, Kernels: []plan.Kernel{one}}), sectors)), execute.Fast)
+	e, err := execute.Compile(change(arriving(t, print(t, &plan.Bundle{Name: "early", Activations: plan.ElemF32, Kernels: []plan.Kernel{one}}), arrivals)), execute.Fast)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	for _, n := range rows {
-		m := newMemory(k, v, plan.ElemF32, n-1)
-		data := m.clone().data
-		for _, s := range sectors[n] {
-			for i := range 32 {
-				data[a.Cache.Slot][32*s+i] ^= 0x5a
-			}
-		}
-		if err := e.Copies().Run(v.Func, 1, k.Threads, data); err != nil {
-			wrong(n, err)
-			continue
-		}
-		m.run(a)
-		ml, out := float32s(data[a.ML])[:2*a.Heads], float32s(data[a.Out])[:a.Heads*a.LatDim]
-		check.Rebase(ml, float32s(m.data[a.ML]))
-		most, worst := float32(0), float32(0)
-		for i, want := range float32s(m.data[a.Out])[:len(out)] {
-			if d := max(out[i]-want, want-out[i]); d > worst || d != d {
-				worst = d
-			}
-			most = max(most, want, -want)
-		}
-		if !(worst <= matrixTolerance*most) {
-			wrong(n, fmt.Errorf("results are off by %v of %v", worst, most))
+	for _, a := range arrivals {
+		if err := a.attend(e, v.Func); err != nil {
+			wrong(a.rows, err)
 		}
 	}
+}
+
+// attend runs the first split on the arrival, and on its twin with the row there.
+func (m arrival) attend(e *execute.Program, kernel string) error {
+	a := m.k.Parts[0].(*plan.Attend)
+	data := m.clone().data
+	for _, s := range m.sectors {
+		for i := range 32 {
+			data[a.Cache.Slot][32*s+i] ^= 0x5a
+		}
+	}
+	if err := e.Copies().Run(kernel, 1, m.k.Threads, data); err != nil {
+		return err
+	}
+	m.run(a)
+	ml, out := float32s(data[a.ML])[:2*a.Heads], float32s(data[a.Out])[:a.Heads*a.LatDim]
+	check.Rebase(ml, float32s(m.data[a.ML]))
+	most, worst := float32(0), float32(0)
+	for i, want := range float32s(m.data[a.Out])[:len(out)] {
+		if d := max(out[i]-want, want-out[i]); d > worst || d != d {
+			worst = d
+		}
+		most = max(most, want, -want)
+	}
+	if !(worst <= matrixTolerance*most) {
+		return fmt.Errorf("results are off by %v of %v", worst, most)
+	}
+	return nil
 }
 
 // earlyMistakes are what early loads could get wrong: text of the source, and what stands in its place.

@@ -17,6 +17,7 @@ import (
 	"mla/generated"
 	"mla/runtime/device"
 	"mla/runtime/device/cuda"
+	"mla/runtime/device/devicetest"
 	"mla/runtime/device/reference"
 	"mla/runtime/plan"
 	"mla/runtime/plan/pieces"
@@ -29,20 +30,10 @@ import (
 
 const caseVariable = "MLA_CUDA_CASE"
 
-// library is the stand-in, which `make sim` builds, or what MLA_CUDA_LIB names.
+// library is the stand-in.
 func library(t *testing.T) string {
 	t.Helper()
-	path, err := filepath.Abs("../../../build/libcudasim.so")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if v := os.Getenv("MLA_CUDA_LIB"); v != "" {
-		path = v
-	}
-	if _, err := os.Stat(path); err != nil {
-		t.Fatalf("%v; make sim builds the stand-in for NVIDIA's driver", err)
-	}
-	return path
+	return devicetest.Library(t, "../../..", "libcudasim.so", "MLA_CUDA_LIB")
 }
 
 // testCase runs with the stand-in. It returns what is wrong.
@@ -112,19 +103,9 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// compiled is where the stand-in keeps compiled kernels: CUDASIM_CACHE, if it is set, for
-// all runs; else a folder of the test's own.
-func compiled(t *testing.T) string {
-	t.Helper()
-	if folder := os.Getenv("CUDASIM_CACHE"); folder != "" {
-		return folder
-	}
-	return t.TempDir()
-}
-
 // TestStandIn runs the runtime on the stand-in.
 func TestStandIn(t *testing.T) {
-	lib, cache := library(t), compiled(t)
+	lib, cache := library(t), devicetest.Compiled(t, "CUDASIM_CACHE")
 	fast := []string{"CUDASIM_KERNELS=fast"} // checked loads and stores take too long
 	for _, tt := range []struct {
 		name, run string

@@ -1,5 +1,6 @@
-// Package devicetest has a model that refers to every kind of memory, for tests of
-// what resolves plans. It runs on no device: its kernels are names.
+// Package devicetest has what tests of devices share: a model that refers to every kind of
+// memory, for tests of what resolves plans, which runs on no device, as its kernels are
+// names; and where the simulators are.
 package devicetest
 
 import (

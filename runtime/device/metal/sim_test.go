@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"mla/generated"
 	"mla/runtime/device"
+	"mla/runtime/device/devicetest"
 	"mla/runtime/device/metal"
 	"mla/runtime/device/reference"
 	"mla/runtime/plan"
@@ -24,30 +24,16 @@ import (
 
 const caseVariable = "MLA_METAL_CASE"
 
-// library is the simulator, which `make sim` builds, or what MLA_METAL_LIB names.
+// library is the simulator.
 func library(t *testing.T) string {
 	t.Helper()
-	path, err := filepath.Abs("../../../build/libmetalsim.so")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if v := os.Getenv("MLA_METAL_LIB"); v != "" {
-		path = v
-	}
-	if _, err := os.Stat(path); err != nil {
-		t.Fatalf("%v; make sim builds the simulator", err)
-	}
-	return path
+	return devicetest.Library(t, "../../..", "libmetalsim.so", "MLA_METAL_LIB")
 }
 
-// compiled is where the simulator keeps compiled kernels: METALSIM_CACHE, if it is
-// set, else a folder of the test's own.
+// compiled is where it keeps compiled kernels.
 func compiled(t *testing.T) string {
 	t.Helper()
-	if folder := os.Getenv("METALSIM_CACHE"); folder != "" {
-		return folder
-	}
-	return t.TempDir()
+	return devicetest.Compiled(t, "METALSIM_CACHE")
 }
 
 // cases run inside the simulator. They return what is wrong.
