@@ -28,7 +28,7 @@ STAMP = -X mla/runtime/buildinfo.version=$(VERSION) -X mla/runtime/buildinfo.com
 # How long each fuzz target runs.
 FUZZTIME ?= 60s
 
-.PHONY: help build install uninstall dist licenses verify fuzz test unit race msl sim mutate soak arm64 metallib test-metal generate ptx check fmt vet staticcheck cross bench tools clean
+.PHONY: help build install uninstall dist licenses verify fuzz test prove deep race msl sim mutate soak arm64 metallib test-metal generate ptx check fmt vet staticcheck cross bench tools clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -55,21 +55,33 @@ verify: ## fail if a downloaded dependency is not what go.sum says
 fuzz: ## run every fuzz target for FUZZTIME (60s; CI has 2,000 inputs each)
 	@GO="$(GO)" sh scripts/fuzz.sh $(FUZZTIME)
 
-test: tools unit race ## all tests; installs clang-19 and gcc on Debian, elsewhere names what is missing
+test: ## tests of every package and one example of every proof; installs what they need on Debian, names it elsewhere
+	@sh scripts/tools.sh test
+	@$(TIMED) $(MAKE) --no-print-directory sim
+	@$(TIMED) $(GO) run ./tools/tests
 
-# The compiled kernels of both simulators, for both.
-unit race: export METALSIM_CACHE = $(CURDIR)/build/kernels
-unit race: export CUDASIM_CACHE = $(CURDIR)/build/kernels
+prove: ## all proofs: every test, the race detector, emulated arm64, Chromium, Caddy, mutations, fuzz targets
+	@sh scripts/tools.sh prove
+	@$(TIMED) $(MAKE) --no-print-directory sim
+	@$(TIMED) $(MAKE) --no-print-directory deep
+	@$(TIMED) $(MAKE) --no-print-directory race
+	@$(TIMED) sh scripts/fuzz.sh 2000x
 
-unit: sim
-	$(GO) test -timeout 40m ./...
+TIMED = sh scripts/timed.sh
 
-race: sim
-	CGO_ENABLED=1 $(GO) test -race -short -timeout 40m $(RACE)
-	CGO_ENABLED=1 $(GO) test -race -short -timeout 40m -run $(RACE_MLARUN) ./cmd/mlarun
+# The compiled kernels of both simulators, for all that follow.
+test deep race: export METALSIM_CACHE = $(CURDIR)/build/kernels
+test deep race: export CUDASIM_CACHE = $(CURDIR)/build/kernels
 
-msl: tools ## parse the Metal source of every bundle in the strict front end
-	$(GO) test ./gen/msl/...
+deep: sim ## every test without the race detector
+	$(GO) run ./tools/tests -deep
+
+race: sim ## the fast tier under the race detector, for packages that use goroutines
+	CGO_ENABLED=1 $(GO) run ./tools/tests -race $(RACE)
+	CGO_ENABLED=1 $(GO) run ./tools/tests -race -run $(RACE_MLARUN) ./cmd/mlarun
+
+msl: tools ## parse and run the Metal source of every bundle
+	$(GO) test -tags deep ./gen/msl/...
 
 sim: tools ## build build/libmetalsim.so and build/libcudasim.so, which stand in for Metal and for NVIDIA's driver
 	@mkdir -p build
@@ -77,10 +89,10 @@ sim: tools ## build build/libmetalsim.so and build/libcudasim.so, which stand in
 	sh sim/cuda/build.sh build/libcudasim.so
 
 soak: ## 20,000 requests of clients that come, go, dawdle and lie, and a device that fails, and 20,000 to a real model: nothing may be left of them
-	$(GO) test ./runtime/server -count 1 -run TestSoak -v -timeout 30m -soak 20000
+	$(GO) test -tags deep ./runtime/server -count 1 -run TestSoak -v -timeout 30m -soak 20000
 
-arm64: tools ## the simulator and mlarun on it for linux/arm64, under an emulator (on x86-64; `make test` has it too)
-	$(GO) test -count 1 -run Arm64 ./sim ./sim/metal/...
+arm64: tools ## the simulator and mlarun on it for linux/arm64, under an emulator (on x86-64; `make prove` has it too)
+	$(GO) test -tags deep -count 1 -run Arm64 ./sim ./sim/metal/...
 
 mutate: sim ## break plans, kernels and the Metal runtime, one mistake at a time; SEED=n draws others
 	$(GO) run ./sim/mutate -seed $(SEED)
@@ -104,11 +116,11 @@ fmt: ## fail if a Go file is not gofmt-clean
 	@out=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$out" || { echo "not gofmt-clean:"; echo "$$out"; exit 1; }
 
 vet: ## go vet, for this machine and for darwin/arm64; there without clients that take minutes to compile
-	$(GO) vet ./...
+	$(GO) vet -tags deep ./...
 	CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 $(GO) vet -tags noclients ./...
 
 staticcheck: ## honnef.co/go/tools
-	$(GO) run $(STATICCHECK) ./...
+	$(GO) run $(STATICCHECK) -tags deep ./...
 
 cross: ## everything compiles for Apple Silicon without cgo
 	CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 $(GO) build ./...
@@ -118,7 +130,7 @@ bench: ## benchmarks of the inner loops
 	$(GO) test -run '^$$' -bench . -benchtime 1s ./runtime/linalg ./runtime/device/cpu
 
 tools:
-	@sh scripts/tools.sh
+	@sh scripts/tools.sh prove
 
 clean: ## remove what builds made
 	rm -rf bin build

@@ -27,6 +27,7 @@ require (
 	github.com/spf13/pflag v1.0.9 // cobra's flags
 	go.opentelemetry.io/otel v1.47.0 // the server's spans
 	go.opentelemetry.io/otel/sdk v1.47.0 // makes and sends the spans
+	github.com/tdewolff/parse/v2 v2.8.20 // parses the server's page, in tests only
 	go.opentelemetry.io/otel/trace v1.47.0 // of anthropic-sdk-go, in tests
 	golang.org/x/sys v0.49.0 // mmap, memory and CPU features of the system
 	golang.org/x/term v0.47.0 // the terminal of chats

@@ -108,23 +108,6 @@ var layouts = []layout{
 // notLegacy are layouts that files with attn_kv_b alone cannot have.
 var notLegacy = map[string]bool{"attn_kv_b beside the split halves": true, "no key_length and value_length": true}
 
-// TestLayouts compares files of all layouts with what they mean.
-func TestLayouts(t *testing.T) {
-	for _, l := range layouts {
-		for _, profile := range []string{"q4_k_m", "f16 legacy_kv_b"} {
-			if strings.Contains(profile, "legacy") && notLegacy[l.name] {
-				continue
-			}
-			t.Run(l.name+" "+profile, func(t *testing.T) {
-				s := l.model(t)
-				m := loadModel(t, synthFile(t, s, profile, 5))
-				l.change(m, s)
-				compareFile(t, m.write(t), s)
-			})
-		}
-	}
-}
-
 // TestContainers has the same model in other GGUF containers.
 func TestContainers(t *testing.T) {
 	s := glm(t)

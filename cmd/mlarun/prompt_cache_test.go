@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"mla/tools/tests/deep"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -97,7 +98,7 @@ func TestPromptCacheRefused(t *testing.T) {
 		{good, []string{"-kv", "f32"}, "it has a cache of type f16; this is f32", false},
 		{good, []string{"-model", glm}, "it was made with another model file", false},
 	}
-	if !testing.Short() { // slow under the race detector
+	if deep.On { // slow under the race detector
 		files = append(files, file{good, []string{"-act", "f16", "-n", "1"}, "it was made with bundle tinyglm; this is tinyglmf16", false})
 	}
 	for _, tt := range files {
@@ -169,24 +170,5 @@ func TestPromptCacheBatch(t *testing.T) {
 	short := filepath.Join(folder, "short")
 	if r := mlarun("a\nb\n", "-device", "cpu", "-model", shipped, "-n", "2", "-parallel", "2", "-prompt-cache", short, "-"); r.code != 0 || strings.Contains(r.err, written) {
 		t.Errorf("nothing in common: code %d\n%s", r.code, r.err)
-	}
-}
-
-// TestPromptCacheOtherDevice: what the CPU has left serves Metal.
-func TestPromptCacheOtherDevice(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "cache")
-	text := longText(t, 800)
-	file := path + ".txt" // its lines would be arguments
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	want := cached(path, text)
-	if want.code != 0 {
-		t.Fatal(want.err)
-	}
-	r := process(t, []string{"METALSIM_KERNELS=fast", "XDG_CACHE_HOME=" + t.TempDir()}, "-device", "metal", "-metal-lib", simulator(t), "-replay", "encode",
-		"-model", shipped, "-n", "6", "-temp", "0", "-prompt-cache", path, "-f", file)
-	if r.code != 0 || r.out != want.out || !strings.Contains(r.err, "prompt 1 tokens") {
-		t.Errorf("code %d, %q; want %q\n%s", r.code, r.out, want.out, r.err)
 	}
 }

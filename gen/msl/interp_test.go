@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"mla/gen"
-	"mla/gen/gentest"
 	"mla/gen/interp"
 	"mla/gen/ir"
 	"mla/gen/kernel"
@@ -15,10 +14,9 @@ import (
 	"mla/gen/pass"
 	"mla/gen/spec"
 	"mla/gen/spectest"
-	"mla/generated"
-	"mla/runtime/device/check"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
+	"mla/tools/tests/deep"
 )
 
 // TestInterpreter compares every dispatch of small models with what the op
@@ -33,7 +31,7 @@ func TestInterpreter(t *testing.T) {
 			all = append(all, p.Name)
 		}
 	}
-	for _, tt := range []struct {
+	models, seeds := []struct {
 		name    string
 		spec    *spec.Spec
 		disable []string
@@ -42,7 +40,11 @@ func TestInterpreter(t *testing.T) {
 		{"moe", wide("f16", &spec.MoE{NRoutedExperts: 8, NumExpertsPerTok: 3, NSharedExperts: 1, MoEIntermediateSize: 256, ScoringFunc: "sigmoid",
 			SelectionBias: true, NormTopKProb: true, RoutedScalingFactor: 1.8, NGroup: 4, TopKGroup: 2}), nil},
 		{"unfused", wide("f32", &spec.MoE{NRoutedExperts: 8, NumExpertsPerTok: 2, MoEIntermediateSize: 256, ScoringFunc: "softmax", NGroup: 1, TopKGroup: 1}), all},
-	} {
+	}, uint64(5)
+	if !deep.On {
+		models, seeds = models[:1], 1
+	}
+	for _, tt := range models {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			var profiles []assignment
@@ -52,7 +54,7 @@ func TestInterpreter(t *testing.T) {
 			interpret(t, tt.spec, tt.disable, profiles)
 		})
 	}
-	for seed := range uint64(5) {
+	for seed := range seeds {
 		t.Run(fmt.Sprintf("random %d", seed), func(t *testing.T) {
 			t.Parallel()
 			formats := quant.Formats()
@@ -117,29 +119,6 @@ func interpret(t *testing.T, s *spec.Spec, disable []string, profiles []assignme
 	l := launcherOf(t, b, cases, execute.Fast)
 	l.compareWithInterpreter(t, p, b)
 	l.compareWithTwins(t, cases)
-}
-
-// TestShippedInterpreter compares every dispatch of the small bundles that ship, under
-// each of their profiles, with the op interpreter.
-func TestShippedInterpreter(t *testing.T) {
-	for _, b := range generated.Bundles() {
-		if large(b) {
-			continue
-		}
-		t.Run(b.Name, func(t *testing.T) {
-			t.Parallel()
-			v, err := gentest.Variant("../../specs", b)
-			if err != nil {
-				t.Fatal(err)
-			}
-			p, err := gen.Program(v, 1, pass.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			cases := slices.DeleteFunc(twins(t, b), func(c check.Case) bool { return c.Kernel.Width > 0 })
-			launcherOf(t, b, cases, execute.Fast).compareWithInterpreter(t, p, b)
-		})
-	}
 }
 
 // compareWithInterpreter runs the kernels of one row, which is what the interpreter takes.

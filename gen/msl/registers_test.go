@@ -1,12 +1,10 @@
 package msl
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 
 	"mla/runtime/plan"
-	"mla/runtime/quant"
 )
 
 // attendShape is attention of some heads and columns by so many simdgroups.
@@ -89,40 +87,6 @@ func TestSmaller(t *testing.T) {
 	k.LastBlocks = []plan.LastBlock{{}}
 	if threads, err := old.Smaller(&k); threads != 0 || err != nil {
 		t.Errorf("with a last-block part: %d threads, %v", threads, err)
-	}
-}
-
-// TestAttentionTiles runs attention with each tile that a budget can lead to, and GLM's as
-// the older GPUs do, in both forms.
-func TestAttentionTiles(t *testing.T) {
-	shipped := Budgets
-	t.Cleanup(func() { Budgets = shipped })
-	b := &plan.Bundle{Name: "tiles", Activations: plan.ElemF32}
-	for _, shape := range []attendShape{{24, 64, 32, 2}, {9, 256, 32, 8}, {2, 40, 8, 1}} {
-		for tile := block; tile <= simdWidth; tile *= 2 {
-			k := shape.kernel(fmt.Sprintf("attend_%d_%d", shape.heads, tile))
-			values := ceil(shape.lat/block, shape.simdgroups)
-			r := matrixRegisters(k.Parts[0].(*plan.Attend), k.Threads, tile, values+ceil(shape.pe/block, shape.simdgroups), values, quant.F16)
-			k.Class = k.Name
-			Budgets = append(Budgets, Budget{k.Class, r.Held(), r.Held(), maxThreads})
-			if m := matrixShape(k.Parts[0].(*plan.Attend), k.Threads, budgetOf(k.Class), quant.F16, simdWidth); m == nil || m.Tile != tile {
-				t.Fatalf("%+v with %d registers: %+v", shape, r.Held(), m)
-			}
-			b.Kernels = append(b.Kernels, k)
-		}
-	}
-	glm := attendShape{20, 512, 64, 11}.kernel("attend_glm")
-	glm.Class = plan.ClassApple7
-	b.Kernels = append(b.Kernels, glm)
-	e := executor(t, print(t, b))
-	for i := range b.Kernels {
-		k := &b.Kernels[i]
-		for j := range k.Variants {
-			for _, rows := range []int{1, 8, 9, 17, 33, 63} {
-				m := newMemory(k, &k.Variants[j], b.Activations, rows-1)
-				t.Run(fmt.Sprintf("%s/%d", k.Variants[j].Func, rows), func(t *testing.T) { m.execute(t, e, k.Variants[j].Func) })
-			}
-		}
 	}
 }
 

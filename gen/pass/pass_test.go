@@ -9,6 +9,7 @@ import (
 	"mla/gen/ir"
 	"mla/gen/lower"
 	"mla/gen/spectest"
+	"mla/tools/tests/deep"
 )
 
 var tokens = []int{3, 17, 3, 40, 8, 21, 5}
@@ -96,7 +97,11 @@ func near(a, b [][]float64) error {
 // TestTranslation interprets random small models after every pass, at all widths: rows
 // together give what the unfused program gives row by row.
 func TestTranslation(t *testing.T) {
-	for seed, s := range spectest.Varied(40) {
+	models := uint64(40)
+	if !deep.On {
+		models = 8 // each width twice
+	}
+	for seed, s := range spectest.Varied(models) {
 		w := &spectest.Weights{Spec: s}
 		for _, width := range widths {
 			if width > 1 && (seed+width)%4 > 0 { // one width in four, each for ten seeds

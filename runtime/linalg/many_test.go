@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"mla/runtime/quant"
+	"mla/tools/tests/deep"
 )
 
 // manyLengths are the numbers of blocks to test with RowsMany; for formats without
@@ -55,7 +56,7 @@ func vectors(r *rand.Rand, n, length int) [][]float32 {
 // TestRowsMany compares the bits of every input with those that it gives alone.
 func TestRowsMany(t *testing.T) {
 	apart := 1
-	if testing.Short() {
+	if !deep.On {
 		apart = 5 // nothing here runs at the same time
 	}
 	for _, name := range backendNames() {

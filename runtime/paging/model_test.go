@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"mla/runtime/plan"
+	"mla/tools/tests/deep"
 )
 
 // contents says whether the device holds the rows of all sessions and of the tree.
@@ -104,7 +105,7 @@ var seed = flag.Uint64("seed", 0, "the seed of TestSchedules' first schedule (de
 // schedule has a seed of its own; a failure prints it, for -seed.
 func TestSchedules(t *testing.T) {
 	schedules, first := 4000, *seed
-	if testing.Short() {
+	if !deep.On {
 		schedules = 1000
 	}
 	if first == 0 {

@@ -15,6 +15,7 @@ import (
 	"mla/runtime/engine"
 	"mla/runtime/plan"
 	"mla/runtime/sample"
+	"mla/tools/tests/deep"
 )
 
 const vocab = 12
@@ -268,7 +269,7 @@ var seed = flag.Uint64("seed", 0, "the seed of TestSchedules' first schedule (de
 // has a seed of its own; a failure prints it, for -seed.
 func TestSchedules(t *testing.T) {
 	schedules, first := 4000, *seed
-	if testing.Short() {
+	if !deep.On {
 		schedules = 300
 	}
 	if first == 0 {

@@ -21,6 +21,7 @@ import (
 
 	"mla/runtime/completion"
 	"mla/runtime/server"
+	"mla/tools/tests/deep"
 )
 
 // soakRequests is how many requests each soak makes; `make soak` makes 20,000.
@@ -163,7 +164,7 @@ func TestSoak(t *testing.T) {
 func (s *served) hold(l load) {
 	s.Helper()
 	requests := *soakRequests
-	if testing.Short() { // as under the race detector
+	if !deep.On {
 		requests /= 5
 	}
 	s.do("POST", "/v1/completions", `{"prompt": "x", "max_tokens": 60}`)
@@ -181,7 +182,7 @@ func (s *served) hold(l load) {
 	s.Logf("%d requests: %d answers to their end, %d failures of the device, %d to %d KiB in use, %d to %d KiB resident",
 		requests, s.service.Stats().Completed, s.service.Stats().Failures, before>>10, after>>10, resident>>10, residentAfter>>10)
 	// The race detector has memory of its own for whatever was touched.
-	if after > before+slack || residentAfter > resident+slackResident && !testing.Short() {
+	if after > before+slack || residentAfter > resident+slackResident && deep.On {
 		s.Errorf("memory has grown")
 	}
 	if st := s.service.Stats(); st.Completed < requests/4 {

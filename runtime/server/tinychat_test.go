@@ -57,27 +57,3 @@ func tinychat(t *testing.T, change ...func(*completion.Config)) *served {
 	}
 	return start(t, server.Config{Model: "tinychat", Context: length, Chat: renderer, Sampling: sample.Off()}, runs)
 }
-
-// testPageTinychat has a conversation with it on the page.
-func testPageTinychat(t *testing.T, browser context.Context) {
-	s := tinychat(t)
-	b := open(t, browser, s.url)
-	b.until("document.getElementById('model-name').textContent === 'tinychat'")
-	for _, c := range []struct{ say, want string }{
-		{"Hi, I'm Zoe!", "Nice to meet you, Zoe!"},
-		{"What's my name?", "Your name is Zoe."},
-		{"27 + 58", "27 + 58 = 85"},
-		{"Count down from 9 to 6.", "9, 8, 7, 6."},
-	} {
-		b.say(c.say)
-		if got := b.last(".text:not(.thinking .text)"); got != c.want {
-			t.Errorf("%q: %q; expected %q", c.say, got, c.want)
-		}
-	}
-	b.run(click(".message:last-of-type summary"))
-	b.say("Make a table of the first 4 multiples of 7.")
-	b.until("[...document.querySelectorAll('.assistant td')].at(-1)?.innerText === '28'")
-	b.show(1280, 860, "light")
-	b.picture("tinychat")
-	b.quiet()
-}

@@ -14,17 +14,6 @@ import (
 
 const root = "../.."
 
-// TestFast makes a small draw of all mutations; each must be caught.
-func TestFast(t *testing.T) {
-	caught, err := command(t.Context(), []string{"-fast", "-root", root}, t.Output())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !caught {
-		t.Error("a mutation escaped")
-	}
-}
-
 // TestExclusions demands that every row of the document is about a mutation.
 func TestExclusions(t *testing.T) {
 	r, err := newRig(t.Context(), root)

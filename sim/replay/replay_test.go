@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"mla/gen/msl/execute"
-	"mla/gen/spec"
-	"mla/gen/synth"
 	"mla/generated"
 	"mla/runtime/bind"
 	"mla/runtime/device"
@@ -18,6 +16,7 @@ import (
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 	"mla/sim/replay"
+	"mla/tools/tests/deep"
 )
 
 const root = "../../"
@@ -41,8 +40,12 @@ func TestReference(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no reference files: %v", err)
 	}
+	files = append(files, root+"testdata/tinyglm.gguf", root+"testdata/tinychat.gguf")
+	if !deep.On {
+		files = []string{root + "testdata/reference/youtu-tiny-F32.gguf", root + "testdata/reference/glm47-tiny-Q4_0.gguf"}
+	}
 	d := newDevice(t, execute.Checked)
-	for _, file := range append(files, root+"testdata/tinyglm.gguf", root+"testdata/tinychat.gguf") {
+	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			stem := strings.TrimSuffix(file, ".gguf")
 			ref, m := read(t, stem), bindFile(t, file, "f32")
@@ -56,39 +59,6 @@ func TestReference(t *testing.T) {
 				t.Logf("%s cache, %d tokens: logits within %.2g", kv, n, worst)
 				if !(worst <= tolerance) {
 					t.Errorf("%s cache: logits differ by %g; at most %g is allowed", kv, worst, tolerance)
-				}
-			}
-		})
-	}
-}
-
-// TestVariants runs every kernel function of the small bundles, on files of all
-// profiles with random weights, and compares the logits with those of the CPU
-// device's Go twins. With all checks TestReference runs the same bundles, and gen/msl the
-// same functions.
-func TestVariants(t *testing.T) {
-	t.Parallel()
-	d := newDevice(t, execute.Fast)
-	for _, name := range small {
-		t.Run(name, func(t *testing.T) {
-			s, err := spec.Load(root + "specs/" + name + ".yaml")
-			if err != nil {
-				t.Fatal(err)
-			}
-			used := map[string]int{}
-			for _, q := range s.Quants {
-				file := filepath.Join(t.TempDir(), "model.gguf")
-				if err := synth.Write(t.Context(), s, q.Name, file, 1); err != nil {
-					t.Fatal(err)
-				}
-				compareWithTwins(t, d, bindFile(t, file, "f32"), used)
-			}
-			b := bundle(t, name)
-			for _, d := range b.Decode { // the sampler's kernels have tests of their own in gen/msl
-				for _, v := range b.Kernels[d.Kernel].Variants {
-					if used[v.Func] == 0 {
-						t.Errorf("%s: no profile runs it", v.Func)
-					}
 				}
 			}
 		})

@@ -22,6 +22,7 @@ import (
 	"mla/runtime/plan"
 	"mla/runtime/plan/pieces"
 	"mla/runtime/quant"
+	"mla/tools/tests/deep"
 )
 
 // The stand-in for the driver reads its configuration once, and a broken rule ends
@@ -103,6 +104,9 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
+// fastBundle is the bundle that the fast tier runs, with checked kernels alone.
+const fastBundle = "yoututiny"
+
 // TestStandIn runs the runtime on the stand-in.
 func TestStandIn(t *testing.T) {
 	lib, cache := library(t), devicetest.Compiled(t, "CUDASIM_CACHE")
@@ -174,8 +178,8 @@ func TestStandIn(t *testing.T) {
 		{"no node", "unallocated", []string{"CUDASIM_FAULT=cuGraphAddKernelNode_v2:5:1"}, "record the token: cuGraphAddKernelNode_v2"},
 		{"no graph", "unallocated", []string{"CUDASIM_FAULT=cuGraphInstantiateWithFlags:2:2"}, "record the token: cuGraphInstantiateWithFlags"},
 	} {
-		if testing.Short() && (slices.Equal(tt.env, fast) || tt.run == "check large") {
-			continue // the race detector finds nothing more in them
+		if !deep.On && (slices.Contains(tt.env, "CUDASIM_KERNELS=fast") || cases[tt.run].bundle != fastBundle) {
+			continue
 		}
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,6 +17,7 @@ import (
 	"mla/runtime/device/reference"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
+	"mla/tools/tests/deep"
 )
 
 // The simulator reads its configuration once, and a broken rule ends the
@@ -80,6 +82,10 @@ func TestMain(m *testing.M) {
 	}
 	os.Exit(0)
 }
+
+// deepRuns are the beginnings of what only the deep tier runs: the runs of all bundles but
+// two. The fast tier has one bundle by indirect command buffer, and one by direct encoding.
+var deepRuns = []string{"half", "last-block parts", "legacy", "logits glm", "logits q8", "sessions", "encode sessions"}
 
 // TestSimulator runs the runtime under the simulator, on several systems.
 func TestSimulator(t *testing.T) {
@@ -152,8 +158,8 @@ func TestSimulator(t *testing.T) {
 		{"no library", "unallocated", []string{"METALSIM_FAULT=library:1"}, "compile the kernels"},
 		{"no pipeline", "unallocated", []string{"METALSIM_FAULT=pipeline:3", "GOMAXPROCS=1"}, "make a pipeline: injected failure"},
 	} {
-		if testing.Short() && strings.HasPrefix(tt.run, "half") {
-			continue // the race detector finds nothing more in them
+		if !deep.On && slices.ContainsFunc(deepRuns, func(run string) bool { return strings.HasPrefix(tt.run, run) }) {
+			continue
 		}
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

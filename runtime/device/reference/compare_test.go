@@ -14,13 +14,14 @@ import (
 	"mla/runtime/plan"
 	"mla/runtime/quality"
 	"mla/runtime/quant"
+	"mla/tools/tests/deep"
 )
 
 // halves are the files that a bundle with activations in half fits; one of them under
 // the race detector, which finds nothing more in the others.
 func halves() []string {
 	list := []string{"youtu-mini-Q4_0", "youtu-mini-Q4_K_M", "dsv2lite-mini-Q4_K_M", "glm47-mini-Q4_K_M", "../tinyglm"}
-	if testing.Short() {
+	if !deep.On {
 		return list[:1]
 	}
 	return list

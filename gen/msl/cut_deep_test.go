@@ -1,0 +1,35 @@
+//go:build deep
+
+package msl_test
+
+import (
+	"testing"
+
+	"mla/gen/msl"
+	"mla/gen/msl/frontend"
+	"mla/generated"
+	"mla/runtime/plan/pieces"
+)
+
+// TestSingleKernels parses every kernel of one bundle by itself: what it needs must not
+// be there by the luck of another's need.
+func TestSingleKernels(t *testing.T) {
+	for _, b := range generated.Bundles() {
+		if b.Name != "glm47mini" && b.Name != "dsv2liteminilastblockf16" {
+			continue
+		}
+		source := pieces.Parse(b.Source)
+		for _, f := range b.Functions() {
+			t.Run(b.Name+"/"+f, func(t *testing.T) {
+				t.Parallel()
+				cut, err := source.Cut([]string{f})
+				if err == nil {
+					err = frontend.Check(cut, msl.ThreadgroupMemory(b.Class))
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+}

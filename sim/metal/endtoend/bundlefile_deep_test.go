@@ -1,0 +1,156 @@
+//go:build linux && deep
+
+package endtoend_test
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"mla/runtime/bundlefile"
+)
+
+// TestBundleFile is what a user does with downloaded programs and a model that they were
+// not built for: an empty folder, nothing in PATH, and two commands. The logits are the
+// reference's, on the CPU and on Metal; the simulator needs its own compiler.
+func TestBundleFile(t *testing.T) {
+	programs := t.TempDir()
+	cmd := exec.Command("go", "build", "-tags", "release", "-ldflags", "-s -w", "-o", programs, "mla/cmd/mlagen", "mla/cmd/mlarun") // as make build and make dist
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	const most = 30_000_000 // bytes of a program, so that it is quick to load and to start
+	for _, name := range []string{"mlagen", "mlarun"} {
+		if info, err := os.Stat(filepath.Join(programs, name)); err != nil || info.Size() > most {
+			t.Errorf("%s: %v, %v; expected at most %d bytes", name, info, err, most)
+		}
+	}
+	models, err := filepath.Glob(root + "testdata/models/*.gguf")
+	if err != nil || len(models) == 0 {
+		t.Fatalf("no models: %v", err)
+	}
+	onMetal := map[string]bool{"plm-mini-Q4_K_M": true, "gigachat3-mini-Q4_0": true} // one dense, one of experts
+	for _, model := range models {
+		name := strings.TrimSuffix(filepath.Base(model), ".gguf")
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := unpack(t, programs, model)
+			if o := d.command("./mlagen", "-gguf", "my.gguf"); o.err != nil || !strings.Contains(o.out, "wrote my.mla (") {
+				t.Fatalf("%v\n%s%s", o.err, o.out, o.stderr)
+			}
+			ref := readReference(t, model)
+			d.compare(t, ref, "-device", "cpu")
+			if onMetal[name] {
+				host.checkLogits(t, &reference{model: filepath.Join(d.folder, "my.gguf"), prompt: ref.prompt, logits: ref.logits}, "f32", nil, "METALSIM_KERNELS=fast")
+			}
+		})
+	}
+}
+
+// download is a folder with the two programs and a model.
+type download struct{ folder string }
+
+// unpack makes one.
+func unpack(t *testing.T, programs, model string) *download {
+	t.Helper()
+	d := &download{t.TempDir()}
+	for to, from := range map[string]string{"mlagen": filepath.Join(programs, "mlagen"), "mlarun": filepath.Join(programs, "mlarun"), "my.gguf": model} {
+		// A link would lead mlarun to files beside the original.
+		if err := copyFile(filepath.Join(d.folder, to), from); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return d
+}
+
+func copyFile(to, from string) (err error) {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, fs.FileMode(0o755))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	_, err = io.Copy(out, in)
+	return err
+}
+
+// command runs a program of the folder, with no other to be found.
+func (d *download) command(name string, args ...string) outcome {
+	cmd := exec.Command(name, args...)
+	cmd.Dir = d.folder
+	cmd.Env = []string{"PATH=", "HOME=" + d.folder, "XDG_CACHE_HOME=" + filepath.Join(d.folder, "cache")}
+	return run(cmd, func() {})
+}
+
+// compare runs the prompt and wants the reference's logits.
+func (d *download) compare(t *testing.T, ref *reference, flags ...string) {
+	t.Helper()
+	o := d.command("./mlarun", append([]string{"logits", "-quiet", "-kv", "f32", "-model", "my.gguf", "-tokens", strings.Join(ref.prompt, ","), "-o", "out.npy"}, flags...)...)
+	if o.err != nil || o.stderr != "" {
+		t.Fatalf("%v\n%.3000s", o.err, o.stderr)
+	}
+	got, _ := readLogits(t, filepath.Join(d.folder, "out.npy"))
+	if len(got) != len(ref.logits) {
+		t.Fatalf("%d logits, want %d", len(got), len(ref.logits))
+	}
+	for i, want := range ref.logits {
+		if diff := math.Abs(float64(got[i]) - float64(want)); !(diff <= tolerances["f32"]) {
+			t.Fatalf("logit %d is %g, want %g", i, got[i], want)
+		}
+	}
+}
+
+// TestBundleLibrary: kernels that were compiled beforehand and lie in a bundle file are
+// used, and nothing is compiled. In the simulator a library is a shared object: what it
+// leaves in its cache.
+func TestBundleLibrary(t *testing.T) {
+	work, own, none := t.TempDir(), t.TempDir(), t.TempDir()
+	path := filepath.Join(work, "x"+bundlefile.Suffix)
+	cmd := exec.Command("go", "run", "mla/cmd/mlagen", "-spec", root+"specs/yoututiny.yaml", "-o", path)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	args := strings.Fields("-p Once -temp 0 -n 3 -v -model " + root + "testdata/reference/youtu-tiny-F32.gguf -bundle " + path)
+	compiled := host.metal(t, []string{"METALSIM_KERNELS=fast", "METALSIM_CACHE=" + own}, args)
+	if compiled.err != nil || !strings.Contains(compiled.stderr, "kernels from Metal source") {
+		t.Fatalf("%v\n%s", compiled.err, compiled.stderr)
+	}
+	objects, err := filepath.Glob(filepath.Join(own, "*.so"))
+	if err != nil || len(objects) != 1 {
+		t.Fatalf("the simulator's cache has %v, %v", objects, err)
+	}
+	file, err := bundlefile.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if file.Metal["yoututiny"], err = os.ReadFile(objects[0]); err != nil {
+		t.Fatal(err)
+	}
+	data, err := bundlefile.Encode(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := bundlefile.Write(path, data); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second finds what the first has left
+		o := host.metal(t, []string{"METALSIM_KERNELS=fast", "METALSIM_CACHE=" + none}, args)
+		if o.err != nil || o.out != compiled.out || !strings.Contains(o.stderr, "kernels from "+filepath.Join(host.files, "mla", "libraries")) {
+			t.Errorf("%v: %q, want %q\n%s", o.err, o.out, compiled.out, o.stderr)
+		}
+	}
+	if left, err := os.ReadDir(none); err != nil || len(left) > 0 {
+		t.Errorf("the simulator has compiled %v, %v", left, err)
+	}
+}

@@ -1,0 +1,85 @@
+// Command tests runs the project's tests and says how far it is: which package of how many
+// has ended, how long the rest will take by recorded times, what failed, and at the end the
+// ten slowest packages.
+//
+//	go run ./tools/tests            the fast tier: make test
+//	go run ./tools/tests -deep      all tests: make prove
+//	go run ./tools/tests -list-deep what the deep tier has besides
+//
+// Arguments name packages; without any, all packages of the module are tested.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"time"
+)
+
+// options is what the command line says.
+type options struct {
+	deep, race, list, record bool
+	timeout                  time.Duration
+	pattern                  string
+	packages                 []string
+}
+
+func main() {
+	var o options
+	flag.BoolVar(&o.deep, "deep", false, "run the deep tier, too")
+	flag.BoolVar(&o.race, "race", false, "run under the race detector")
+	flag.BoolVar(&o.list, "list-deep", false, "list the tests that only the deep tier has, and run nothing")
+	flag.BoolVar(&o.record, "record", false, "write the times of this run into "+timesFile)
+	flag.StringVar(&o.pattern, "run", "", "run only tests whose names match, as go test does")
+	flag.DurationVar(&o.timeout, "timeout", 40*time.Minute, "the longest that one package may take")
+	flag.Parse()
+	o.packages = flag.Args()
+	if len(o.packages) == 0 {
+		o.packages = []string{"./..."}
+	}
+	if err := run(o); err != nil {
+		fmt.Fprintln(os.Stderr, "tests:", err)
+		os.Exit(1)
+	}
+}
+
+func run(o options) error {
+	if o.list {
+		return printDeep(os.Stdout, ".")
+	}
+	packages, err := testPackages(o)
+	if err != nil {
+		return err
+	}
+	packages, elsewhere := runnable(packages, runtime.GOOS)
+	for _, p := range elsewhere {
+		fmt.Printf("not on %s: %s\n", runtime.GOOS, p)
+	}
+	times, err := readTimes(timesFile, o.tier())
+	if err != nil {
+		return err
+	}
+	order(packages, times)
+	interrupted := make(chan os.Signal, 1)
+	signal.Notify(interrupted, os.Interrupt)
+	p := newProgress(os.Stdout, packages, times)
+	failed := goTest(o, packages, p, interrupted)
+	p.summary(o)
+	if failed == nil && o.record {
+		return writeTimes(timesFile, o.tier(), p.seconds)
+	}
+	return failed
+}
+
+// tier names a column of the recorded times.
+func (o options) tier() string {
+	switch {
+	case o.race:
+		return "race"
+	case o.deep:
+		return "deep"
+	}
+	return "fast"
+}

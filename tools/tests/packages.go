@@ -1,0 +1,124 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// testPackages lists the packages that have tests in the chosen tier.
+func testPackages(o options) ([]string, error) {
+	args := append([]string{"list"}, o.tags()...)
+	args = append(args, "-f", "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}")
+	cmd := exec.Command("go", append(args, o.packages...)...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list: %w", err)
+	}
+	packages := strings.Fields(string(out))
+	if len(packages) == 0 {
+		return nil, errors.New("no package has a test")
+	}
+	return packages, nil
+}
+
+func (o options) tags() []string {
+	if o.deep {
+		return []string{"-tags", "deep"}
+	}
+	return nil
+}
+
+// linuxOnly names the packages whose tests need Linux, and why. They stand in for Apple's
+// and NVIDIA's software, which loads as a library of Linux.
+var linuxOnly = []struct{ prefix, why string }{
+	{"mla/sim/", "the simulators of Metal and of NVIDIA's driver are Linux libraries; a Mac has Metal itself: make test-metal"},
+	{"mla/runtime/device/metal", "its tests run on the simulator of Metal; on a Mac: make test-metal"},
+	{"mla/runtime/device/cuda", "there is no NVIDIA driver; its tests run on the stand-in for it"},
+	{"mla/gen/ptx", "PTX is compiled for Linux with NVIDIA GPUs"},
+}
+
+// runnable are the packages that can be tested on a system, and a line for each group of
+// packages that cannot.
+func runnable(packages []string, system string) (can, elsewhere []string) {
+	if system == "linux" {
+		return packages, nil
+	}
+	cannot := map[string]int{}
+	for _, p := range packages {
+		i := slices.IndexFunc(linuxOnly, func(l struct{ prefix, why string }) bool {
+			return strings.HasPrefix(p+"/", strings.TrimSuffix(l.prefix, "/")+"/")
+		})
+		if i < 0 {
+			can = append(can, p)
+			continue
+		}
+		cannot[linuxOnly[i].prefix]++
+	}
+	for _, l := range linuxOnly {
+		if n := cannot[l.prefix]; n > 0 {
+			elsewhere = append(elsewhere, fmt.Sprintf("%s (%d packages): %s", l.prefix, n, l.why))
+		}
+	}
+	return can, elsewhere
+}
+
+// order puts the slowest packages first, so that no core waits at the end. What has no
+// recorded time may be slow.
+func order(packages []string, times map[string]float64) {
+	slices.SortStableFunc(packages, func(a, b string) int {
+		return cmp.Or(-cmp.Compare(expected(times, a), expected(times, b)), strings.Compare(a, b))
+	})
+}
+
+// unknown is how many seconds a package counts that has no recorded time.
+const unknown = 10
+
+func expected(times map[string]float64, p string) float64 {
+	if s, ok := times[p]; ok {
+		return s
+	}
+	return unknown
+}
+
+var testFunction = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w*)\(`)
+
+// deepTag is the first line of a file whose tests only the deep tier runs.
+var deepTag = regexp.MustCompile(`(?m)^//go:build .*\bdeep\b`)
+
+// printDeep writes a line for each file that only the deep tier has, with its tests.
+func printDeep(w io.Writer, root string) error {
+	tests := 0
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil || !deepTag.Match(text[:bytes.Index(text, []byte("package "))]) {
+			return err
+		}
+		var names []string
+		for _, m := range testFunction.FindAllSubmatch(text, -1) {
+			names = append(names, string(m[1]))
+		}
+		tests += len(names)
+		if len(names) > 0 {
+			_, err = fmt.Fprintf(w, "%s: %s\n", filepath.ToSlash(path), strings.Join(names, " "))
+		}
+		return err
+	})
+	if err == nil {
+		_, err = fmt.Fprintf(w, "%d tests; make prove runs them\n", tests)
+	}
+	return err
+}
