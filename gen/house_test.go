@@ -85,6 +85,39 @@ func TestWhereToAdd(t *testing.T) {
 	}
 }
 
+// TestContributing: the table in CONTRIBUTING.md says for every folder with code what to run
+// after a change in it. A row counts for the folders below its own, too.
+func TestContributing(t *testing.T) {
+	_, table, ok := strings.Cut(string(read(t, "CONTRIBUTING.md")), "## What to run after which change\n")
+	if !ok {
+		t.Fatal("CONTRIBUTING.md has no section of that name")
+	}
+	table, _, _ = strings.Cut(table, "\n## ")
+	named := map[string]bool{}
+	for _, row := range regexp.MustCompile(`(?m)^\| ([^|]*) \| ([^|]+) \|$`).FindAllStringSubmatch(table, -1) {
+		for _, folder := range regexp.MustCompile("`([a-z0-9/]+)`").FindAllStringSubmatch(row[1], -1) {
+			named[folder[1]] = true
+			if _, err := os.Stat(filepath.Join(root, folder[1])); err != nil {
+				t.Errorf("CONTRIBUTING.md: %v", err)
+			}
+		}
+	}
+	var without []string
+	for _, file := range tracked(t, "*.go", "*.msl", "*.cpp", "*.h", "*.sh", "*.py", "*.yaml") {
+		folder := filepath.Dir(file)
+		covered := folder == "." || strings.HasPrefix(folder, ".") || strings.Contains(folder, "testdata")
+		for at := folder; at != "." && !covered; at = filepath.Dir(at) {
+			covered = named[at]
+		}
+		if !covered && !slices.Contains(without, folder) {
+			without = append(without, folder)
+		}
+	}
+	if len(named) < 50 || len(without) > 0 {
+		t.Errorf("CONTRIBUTING.md names %d folders, and says for none of these which test to run: %q", len(named), without)
+	}
+}
+
 // TestDependencies: go.mod says what every dependency is for, and of which others those
 // are that only come along.
 func TestDependencies(t *testing.T) {
