@@ -28,7 +28,7 @@ STAMP = -X mla/runtime/buildinfo.version=$(VERSION) -X mla/runtime/buildinfo.com
 # How long each fuzz target runs.
 FUZZTIME ?= 60s
 
-.PHONY: help build install uninstall dist licenses verify fuzz test prove deep race msl sim mutate soak arm64 metallib test-metal generate ptx check fmt vet staticcheck cross bench tools clean
+.PHONY: help build install uninstall dist licenses verify fuzz test prove deep race msl sim mutate soak arm64 metallib test-metal generate ptx check fingerprints fmt vet staticcheck cross bench tools clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -111,6 +111,9 @@ ptx: tools ## compile the kernels for NVIDIA GPUs, for the next build; needs cla
 
 check: ## fail if anything under generated/ is out of date
 	$(GO) run ./cmd/mlagen -all -check
+
+fingerprints: tools ## plans, kernels and PTX of all bundles against specs/fingerprints.txt; compiles PTX that make ptx has not left
+	$(GO) test ./gen/fingerprint -count 1 -timeout 4h -ptx
 
 fmt: ## fail if a Go file is not gofmt-clean
 	@out=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$out" || { echo "not gofmt-clean:"; echo "$$out"; exit 1; }

@@ -86,23 +86,6 @@ func TestTranslateRefuses(t *testing.T) {
 	}
 }
 
-// TestScan: the tokens are the source, whatever it is.
-func TestScan(t *testing.T) {
-	for _, s := range []string{"", "a /* b", "\"x\\\"y\" 'c' a[b[1]] [[z]] 1.5e-3f 0x1p-3f .5h é\n#define x \\\n y\nz", "\x00\xff"} {
-		all, line := "", 1
-		for _, tok := range scan(s) {
-			if tok.line != line {
-				t.Errorf("%q: token %q is on line %d, want %d", s, tok.text, tok.line, line)
-			}
-			all += tok.text
-			line += strings.Count(tok.text, "\n")
-		}
-		if all != s {
-			t.Errorf("%q is cut into %q", s, all)
-		}
-	}
-}
-
 // FuzzTranslate: no source brings it down.
 func FuzzTranslate(f *testing.F) {
 	f.Add("kernel void k(device float * a [[buffer(0)]]) { threadgroup float t[2]; }")

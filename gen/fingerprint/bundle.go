@@ -1,0 +1,216 @@
+package main
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"mla/gen"
+	"mla/gen/ptx"
+	"mla/gen/spec"
+	"mla/runtime/device"
+	"mla/runtime/device/reference"
+	"mla/runtime/plan"
+	"mla/runtime/plan/pieces"
+	"mla/runtime/plan/planjson"
+)
+
+// project is the specs of a checkout, and what to do with their bundles.
+type project struct {
+	root      string
+	entries   []entry
+	compile   bool // PTX that lies nowhere
+	functions bool // fingerprints of single functions
+}
+
+// entry is a bundle that a spec makes.
+type entry struct {
+	*spec.Spec
+	ptx bool // mlagen ptx -all compiles it
+}
+
+// open lists the bundles of specs/ and specs/more/ below root.
+func open(root string) (*project, error) {
+	p := &project{root: root}
+	seen := map[string]bool{}
+	for _, folder := range []string{"specs", filepath.Join("specs", "more")} {
+		files, err := filepath.Glob(filepath.Join(root, folder, "*.y*ml"))
+		if err != nil {
+			return nil, err
+		}
+		if len(files) == 0 {
+			return nil, fmt.Errorf("no specs in %s; run this in the root of the repository", filepath.Join(root, folder))
+		}
+		for _, file := range files {
+			s, err := spec.Load(file)
+			if err != nil {
+				return nil, err
+			}
+			for _, v := range s.Variants() {
+				if seen[v.Name] {
+					return nil, fmt.Errorf("%s: a second bundle %s", file, v.Name)
+				}
+				seen[v.Name] = true
+				p.entries = append(p.entries, entry{v, folder == "specs" && v.Serves(plan.ClassNVIDIA)})
+			}
+		}
+	}
+	return p, nil
+}
+
+// names are the names of all bundles.
+func (p *project) names() (list []string) {
+	for _, e := range p.entries {
+		list = append(list, e.Name)
+	}
+	return list
+}
+
+// only leaves the bundles of names; none: all.
+func (p *project) only(names []string) error {
+	for _, name := range names {
+		if !slices.Contains(p.names(), name) {
+			return fmt.Errorf("no bundle %s; there are %s", name, strings.Join(p.names(), ", "))
+		}
+	}
+	if len(names) > 0 {
+		p.entries = slices.DeleteFunc(slices.Clone(p.entries), func(e entry) bool { return !slices.Contains(names, e.Name) })
+	}
+	return nil
+}
+
+// table compiles the bundles, on all cores.
+func (p *project) table() (table, error) {
+	tables, errs := make([]table, len(p.entries)), make([]error, len(p.entries))
+	var all sync.WaitGroup
+	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
+	for i, e := range p.entries {
+		slots <- struct{}{}
+		all.Go(func() {
+			defer func() { <-slots }()
+			tables[i], errs[i] = p.bundle(e)
+		})
+	}
+	all.Wait()
+	return slices.Concat(tables...), errors.Join(errs...)
+}
+
+// bundle is the fingerprints of one bundle.
+func (p *project) bundle(e entry) (table, error) {
+	b, err := gen.Compile(e.Spec, nil)
+	if err != nil {
+		return nil, err
+	}
+	t, err := fingerprints(b, e.Serves(plan.ClassNVIDIA))
+	if err == nil && p.functions {
+		err = t.addFunctions(b)
+	}
+	if err != nil || !e.ptx {
+		return t, err
+	}
+	value, err := p.ptx(b)
+	if err == nil && value != "" {
+		t = append(t, line{b.Name, ptxKind, value})
+	}
+	return t, err
+}
+
+// fingerprints are those of a bundle that need no compiler but ours.
+func fingerprints(b *plan.Bundle, nvidia bool) (table, error) {
+	value, err := planSum(b)
+	if err != nil {
+		return nil, err
+	}
+	t := table{{b.Name, planKind, value}}
+	if err := t.addMetal(b); err != nil || !nvidia {
+		return t, err
+	}
+	key, err := ptx.CodeKey(b)
+	return append(t, line{b.Name, cudaKind, short(key)}), err
+}
+
+// short is a hash, short enough for a table: 64 bits tell two kernels apart.
+func short(hexadecimal string) string { return hexadecimal[:16] }
+
+// sum is the short hash of texts.
+func sum(texts ...string) string {
+	hash := sha256.New()
+	for _, text := range texts {
+		fmt.Fprintf(hash, "%d\n%s", len(text), text)
+	}
+	return short(fmt.Sprintf("%x", hash.Sum(nil)))
+}
+
+// planSum is the hash of the plan. The Metal source has hashes of its own, and a comment in a
+// spec changes no plan.
+func planSum(b *plan.Bundle) (string, error) {
+	bare := *b
+	bare.Source, bare.SourceHash, bare.SpecHash = "", "", ""
+	text, err := planjson.Marshal([]*plan.Bundle{&bare})
+	return sum(string(text)), err
+}
+
+// classes are the classes of GPUs that the bundle has different kernels for: "", any of them,
+// and the kernel classes.
+func classes(b *plan.Bundle) []string {
+	list := []string{""}
+	for i := range b.Kernels {
+		if c := b.Kernels[i].Class; !slices.Contains(list, c) {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// addMetal adds what the Metal device hands to its compiler: for each profile, and then for
+// each cache type and class of GPUs. So a change shows where it is, and a table has as many
+// lines as profiles and caches, not as many as pairs of them.
+func (t *table) addMetal(b *plan.Bundle) error {
+	source := pieces.Parse(b.Metal())
+	caches := map[string][]string{} // sums by cache type and class
+	for i := range b.Profiles {
+		var sums []string
+		for _, kv := range b.Model.CacheTypes() {
+			for _, class := range classes(b) {
+				functions, err := reference.Profile(b, &b.Profiles[i]).Functions(device.Config{KV: kv, Width: b.Width()}, class)
+				if err != nil {
+					return err
+				}
+				cut, err := source.Cut(functions)
+				if err != nil {
+					return fmt.Errorf("bundle %s, profile %s: %w", b.Name, b.Profiles[i].Name, err)
+				}
+				what := cacheKind + "=" + kv.String()
+				if class != "" {
+					what += "," + class
+				}
+				s := sum(cut)
+				sums, caches[what] = append(sums, s), append(caches[what], s)
+			}
+		}
+		*t = append(*t, line{b.Name, profileKind + "=" + strings.ReplaceAll(b.Profiles[i].Name, " ", "+"), sum(sums...)})
+	}
+	for _, what := range slices.Sorted(maps.Keys(caches)) {
+		*t = append(*t, line{b.Name, what, sum(caches[what]...)})
+	}
+	return nil
+}
+
+// addFunctions adds each kernel function, with all that it is made of.
+func (t *table) addFunctions(b *plan.Bundle) error {
+	source := pieces.Parse(b.Metal())
+	for _, f := range b.Functions() {
+		cut, err := source.Cut([]string{f})
+		if err != nil {
+			return err
+		}
+		*t = append(*t, line{b.Name, functionKind + "=" + f, sum(cut)})
+	}
+	return nil
+}
