@@ -25,9 +25,10 @@ require (
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // holds specs to their schema, in tests only
 	github.com/spf13/cobra v1.10.2 // mlagen's command line: help per command, completions
 	github.com/spf13/pflag v1.0.9 // cobra's flags
+	github.com/tdewolff/parse/v2 v2.8.20 // parses the server's page, in tests only
 	go.opentelemetry.io/otel v1.47.0 // the server's spans
 	go.opentelemetry.io/otel/sdk v1.47.0 // makes and sends the spans
-	github.com/tdewolff/parse/v2 v2.8.20 // parses the server's page, in tests only
+	github.com/sashabaranov/go-openai v1.43.0 // a client of the server, in tests only
 	go.opentelemetry.io/otel/trace v1.47.0 // of anthropic-sdk-go, in tests
 	golang.org/x/sys v0.49.0 // mmap, memory and CPU features of the system
 	golang.org/x/term v0.47.0 // the terminal of chats
@@ -82,3 +83,4 @@ require (
 	golang.org/x/tools v0.51.0 // indirect; of avo
 	google.golang.org/protobuf v1.36.12 // indirect; of client_golang
 )
+

@@ -96,29 +96,41 @@ var testFunction = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w*)\(`)
 // deepTag is the first line of a file whose tests only the deep tier runs.
 var deepTag = regexp.MustCompile(`(?m)^//go:build .*\bdeep\b`)
 
-// printDeep writes a line for each file that only the deep tier has, with its tests.
+// moreExamples is a line of a test of both tiers that runs more examples in the deep one.
+var moreExamples = regexp.MustCompile(`\bdeep\.On\b`)
+
+// printDeep writes a line for each file of tests that only the deep tier has, with its tests,
+// and a line for each place where a test of both tiers runs more examples in the deep one.
 func printDeep(w io.Writer, root string) error {
-	tests := 0
+	tests, places := 0, 0
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
 			return err
 		}
 		text, err := os.ReadFile(path)
-		if err != nil || !deepTag.Match(text[:bytes.Index(text, []byte("package "))]) {
+		if err != nil {
 			return err
 		}
-		var names []string
-		for _, m := range testFunction.FindAllSubmatch(text, -1) {
-			names = append(names, string(m[1]))
+		if head, _, _ := bytes.Cut(text, []byte("\npackage ")); deepTag.Match(head) {
+			var names []string
+			for _, m := range testFunction.FindAllSubmatch(text, -1) {
+				names = append(names, string(m[1]))
+			}
+			if tests += len(names); len(names) > 0 {
+				_, err = fmt.Fprintf(w, "%s: %s\n", filepath.ToSlash(path), strings.Join(names, " "))
+			}
+			return err
 		}
-		tests += len(names)
-		if len(names) > 0 {
-			_, err = fmt.Fprintf(w, "%s: %s\n", filepath.ToSlash(path), strings.Join(names, " "))
+		for i, line := range bytes.Split(text, []byte("\n")) {
+			if err == nil && moreExamples.Match(line) {
+				places++
+				_, err = fmt.Fprintf(w, "%s:%d: more examples\n", filepath.ToSlash(path), i+1)
+			}
 		}
 		return err
 	})
 	if err == nil {
-		_, err = fmt.Fprintf(w, "%d tests; make prove runs them\n", tests)
+		_, err = fmt.Fprintf(w, "%d tests, and more examples at %d places; make prove runs them\n", tests, places)
 	}
 	return err
 }
