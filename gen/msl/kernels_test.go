@@ -1,6 +1,7 @@
 package msl_test
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -294,6 +295,51 @@ func TestFewRows(t *testing.T) {
 	}
 }
 
+// headShape is a model and how its expanded heads are made and read.
+type headShape struct {
+	act, class string
+	nope, v    int
+	attend     spec.AttendHeads
+	wantedTile int
+}
+
+var headShapes = []headShape{
+	{"f16", "", 32, 32, spec.AttendHeads{RowsPerSimdgroup: 8, Simdgroups: 8, SplitK: 2, Tile: 32, Shares: 3}, 32},
+	{"f32", "", 192, 136, spec.AttendHeads{RowsPerSimdgroup: 16, Simdgroups: 4, SplitK: 4, Tile: 32}, 32},
+	{"f16", "", 128, 264, spec.AttendHeads{RowsPerSimdgroup: 16, Simdgroups: 4, SplitK: 1, Tile: 32}, 16},
+	{"f32", "", 40, 72, spec.AttendHeads{RowsPerSimdgroup: 8, Simdgroups: 1, SplitK: 1, Tile: 16, Shares: 1}, 16},
+	{"f16", "", 256, 32, spec.AttendHeads{RowsPerSimdgroup: 8, Simdgroups: 2, SplitK: 2, Tile: 16}, 16},
+	{"f16", plan.ClassNVIDIA, 160, 256, spec.AttendHeads{RowsPerSimdgroup: 16, Simdgroups: 4, SplitK: 1, Tile: 32}, 32},
+	{"f32", plan.ClassNVIDIA, 160, 256, spec.AttendHeads{RowsPerSimdgroup: 16, Simdgroups: 4, SplitK: 2, Tile: 32}, 32},
+}
+
+func (c headShape) compile(t *testing.T) *plan.Bundle {
+	t.Helper()
+	s, err := spec.Load("../../specs/dsv2litemini.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.attend.From = 17
+	tuning := s.Tuning
+	tuning.AttendHeads = c.attend
+	if s, err = s.WithTuning(tuning); err != nil {
+		t.Fatal(err)
+	}
+	s.Activations, s.Class, s.Model.QKNopeHeadDim, s.Model.VHeadDim = c.act, c.class, c.nope, c.v
+	s.Model.NumAttentionHeads, s.Model.KVLoraRank = 2, 96
+	if c.nope == 256 {
+		s.Quants = []spec.Quant{{Name: "q6_k", Stock: "q6_k"}} // whose lanes have columns far apart
+	}
+	if got := s.HeadsTile(); got != c.wantedTile {
+		t.Errorf("%+v: tiles of %d rows; expected %d", c, got, c.wantedTile)
+	}
+	b, err := gen.Compile(s.WithSequences(1, 72), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
 // TestHeads runs the kernels that make expanded heads and attend to them, on caches of all types
 // and with both activations: rows of a tile that is not full, dead rows, sessions that share a tile,
 // one and two blocks of queries, one to four simdgroups that share them, heads of fewer columns
@@ -301,46 +347,12 @@ func TestFewRows(t *testing.T) {
 // nothing but a tile.
 func TestHeads(t *testing.T) {
 	t.Parallel()
-	shapes := []struct {
-		act, class string
-		nope, v    int
-		attend     spec.AttendHeads
-		wantedTile int
-	}{
-		{"f16", "", 32, 32, spec.AttendHeads{RowsPerSimdgroup: 8, Simdgroups: 8, SplitK: 2, Tile: 32, Shares: 3}, 32},
-		{"f32", "", 192, 136, spec.AttendHeads{RowsPerSimdgroup: 16, Simdgroups: 4, SplitK: 4, Tile: 32}, 32},
-		{"f16", "", 128, 264, spec.AttendHeads{RowsPerSimdgroup: 16, Simdgroups: 4, SplitK: 1, Tile: 32}, 16},
-		{"f32", "", 40, 72, spec.AttendHeads{RowsPerSimdgroup: 8, Simdgroups: 1, SplitK: 1, Tile: 16, Shares: 1}, 16},
-		{"f16", "", 256, 32, spec.AttendHeads{RowsPerSimdgroup: 8, Simdgroups: 2, SplitK: 2, Tile: 16}, 16},
-		{"f16", plan.ClassNVIDIA, 160, 256, spec.AttendHeads{RowsPerSimdgroup: 16, Simdgroups: 4, SplitK: 1, Tile: 32}, 32},
-		{"f32", plan.ClassNVIDIA, 160, 256, spec.AttendHeads{RowsPerSimdgroup: 16, Simdgroups: 4, SplitK: 2, Tile: 32}, 32},
-	}
+	shapes := headShapes
 	if !deep.On {
 		shapes = shapes[:1]
 	}
 	for i, c := range shapes {
-		s, err := spec.Load("../../specs/dsv2litemini.yaml")
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.attend.From = 17
-		tuning := s.Tuning
-		tuning.AttendHeads = c.attend
-		if s, err = s.WithTuning(tuning); err != nil {
-			t.Fatal(err)
-		}
-		s.Activations, s.Class, s.Model.QKNopeHeadDim, s.Model.VHeadDim = c.act, c.class, c.nope, c.v
-		s.Model.NumAttentionHeads, s.Model.KVLoraRank = 2, 96
-		if c.nope == 256 {
-			s.Quants = []spec.Quant{{Name: "q6_k", Stock: "q6_k"}} // whose lanes have columns far apart
-		}
-		if got := s.HeadsTile(); got != c.wantedTile {
-			t.Errorf("%d: tiles of %d rows; expected %d", i, got, c.wantedTile)
-		}
-		b, err := gen.Compile(s.WithSequences(1, 72), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := c.compile(t)
 		cases, err := check.Cases(b)
 		if err != nil {
 			t.Fatal(err)
@@ -368,4 +380,41 @@ func TestHeads(t *testing.T) {
 // aboutHeads says whether a kernel makes expanded heads or attends to them.
 func aboutHeads(k *plan.Kernel) bool {
 	return slices.ContainsFunc(k.Slots, func(s plan.Slot) bool { return s.Space == plan.SpaceHeads })
+}
+
+// TestFastParts: the bundles that the fast tier runs, here and in TestPromptKernels and TestHeads,
+// have every part of the bundles that ship.
+func TestFastParts(t *testing.T) {
+	parts := func(b *plan.Bundle, into map[string]bool) {
+		for i := range b.Kernels {
+			for _, p := range b.Kernels[i].AllParts() {
+				into[fmt.Sprintf("%T", p)] = true
+			}
+		}
+	}
+	fast, all := map[string]bool{}, map[string]bool{}
+	for _, b := range generated.Bundles() {
+		parts(b, all)
+		if slices.Contains(fastBundles, b.Name) {
+			parts(b, fast)
+		}
+	}
+	s, err := spec.Load("../../specs/dsv2litemini.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	prompts, err := gen.Compile(s.WithSequences(1, 72), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts(prompts, fast)
+	parts(headShapes[0].compile(t), fast)
+	if len(all) < 15 {
+		t.Errorf("%d kinds of parts", len(all))
+	}
+	for p := range all {
+		if !fast[p] {
+			t.Errorf("the fast tier runs no %s", p)
+		}
+	}
 }
