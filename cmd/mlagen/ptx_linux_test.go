@@ -1,78 +1,8 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
-
-	"mla/gen"
-	"mla/gen/ptx"
-	"mla/gen/spec"
 )
-
-// TestPTXDrift: -check compares PTX with what the kernels are now, without a compiler.
-// What is out of date is drift where there is one, and else a note that says what the
-// compiler would be needed for. A bundle without PTX is fine.
-func TestPTXDrift(t *testing.T) {
-	s, err := spec.Load(tinySpec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := gen.Compile(s, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	fresh, err := ptx.Build(b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.Source += "// an older version\n"
-	stale, err := ptx.Build(b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := t.TempDir()
-	if code, _, stderr := mlagen("-spec", tinySpec, "-out", out); code != exitOK {
-		t.Fatal(stderr)
-	}
-	for _, tt := range []struct {
-		name string
-		file []byte
-		code int
-		says string
-	}{
-		{"none", nil, exitOK, ""},
-		{"fresh", fresh, exitOK, ""},
-		{"stale", stale, exitDrift, "yoututiny.ptx.gz is out of date: it was made from another Metal source\nmend it with: rm "},
-		{"damaged", stale[:100], exitDrift, "mend it with: rm "},
-	} {
-		if tt.file != nil {
-			if err := os.WriteFile(filepath.Join(out, ptx.FileName("yoututiny")), tt.file, 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		check := []string{"-spec", tinySpec, "-out", out, "-check"}
-		code, _, stderr := mlagen(check...)
-		if code != tt.code || !strings.Contains(stderr, tt.says) {
-			t.Errorf("%s: exit %d, want %d and %q:\n%s", tt.name, code, tt.code, tt.says, stderr)
-		}
-		path := os.Getenv("PATH")
-		t.Setenv("PATH", "") // no compiler
-		code, stdout, stderr := mlagen(check...)
-		note := strings.Contains(stderr, "yoututiny.ptx.gz is out of date") && strings.Contains(stderr, "needs clang-19: apt-get install clang-19")
-		if code != exitOK || !strings.Contains(stdout, "yoututiny: 5 files, up to date") || note != (tt.code == exitDrift) {
-			t.Errorf("%s, without a compiler: exit %d:\n%s%s", tt.name, code, stdout, stderr)
-		}
-		t.Setenv("PATH", path)
-	}
-	if err := os.Remove(filepath.Join(out, "zweights.go")); err != nil {
-		t.Fatal(err)
-	}
-	if code, _, stderr := mlagen("-spec", tinySpec, "-out", out, "-check"); code != exitDrift || !strings.Contains(stderr, "mend it with: mlagen -spec "+tinySpec+" -out "+out) {
-		t.Errorf("exit %d: %s", code, stderr)
-	}
-}
 
 func TestPTXUsage(t *testing.T) {
 	for _, args := range [][]string{{"ptx"}, {"ptx", "-all", "-spec", tinySpec}, {"ptx", "-all", "more"}} {
