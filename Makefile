@@ -57,10 +57,6 @@ fuzz: ## run every fuzz target for FUZZTIME (60s; CI has 2,000 inputs each)
 
 test: tools unit race ## all tests; installs clang-19 and gcc on Debian, elsewhere names what is missing
 
-# The compiled kernels of both simulators, for both.
-unit race: export METALSIM_CACHE = $(CURDIR)/build/kernels
-unit race: export CUDASIM_CACHE = $(CURDIR)/build/kernels
-
 unit: sim
 	$(GO) test -timeout 40m ./...
 
