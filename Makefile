@@ -69,10 +69,6 @@ prove: ## all proofs: every test, the race detector, emulated arm64, Chromium, C
 
 TIMED = sh scripts/timed.sh
 
-# The compiled kernels of both simulators, for all that follow.
-test deep race: export METALSIM_CACHE = $(CURDIR)/build/kernels
-test deep race: export CUDASIM_CACHE = $(CURDIR)/build/kernels
-
 deep: sim ## every test without the race detector
 	$(GO) run ./tools/tests -deep
 

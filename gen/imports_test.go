@@ -21,7 +21,7 @@ var rules = []struct {
 	{"mla/runtime/hparams", nil, "what a model is stands alone"},
 	{"mla/runtime/plan", []string{"mla/runtime/hparams", "mla/runtime/quant"}, "the plan has no logic"},
 	{"mla/runtime", []string{"mla/runtime/"}, "the runtime never imports the compiler or a bundle"},
-	{"mla/gen/msl/execute", []string{"mla/sim", "mla/runtime/plan"}, "running Metal source on the CPU is for tests; it needs only the executor"},
+	{"mla/gen/msl/execute", []string{"mla/sim", "mla/gen/objects", "mla/runtime/plan"}, "running Metal source on the CPU is for tests; it needs only the executor"},
 	{"mla/sim/replay", []string{"mla/gen/msl/execute", "mla/runtime/"}, "it replays plans with executed Metal source, on no device"},
 	{"mla/sim/mutate", []string{"mla/sim/mutate/", "mla/sim/replay", "mla/gen/msl/execute", "mla/runtime/", "mla/generated"}, "it breaks what was compiled, and runs it"},
 	{"mla/sim", nil, "the simulator stands in for Apple's software and knows nothing of the project"},

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"mla/gen/objects"
 	"mla/generated"
 	"mla/runtime/child"
 	"mla/runtime/plan"
@@ -30,11 +31,11 @@ const (
 func TestMain(m *testing.M) {
 	args, ok := os.LookupEnv(argsVariable)
 	if !ok {
-		// Verdicts on simulated GPUs are none of the user's. What the simulator has
-		// compiled serves all tests.
+		// Verdicts on simulated GPUs are none of the user's. What the simulator compiles is.
+		kernels := objects.Folder()
 		folder, err := os.MkdirTemp("", "mlarun-cache")
 		if err == nil {
-			err = errors.Join(os.Setenv("XDG_CACHE_HOME", folder), os.Setenv("METALSIM_CACHE", filepath.Join(folder, "kernels")))
+			err = errors.Join(os.Setenv("XDG_CACHE_HOME", folder), os.Setenv(objects.Variable, kernels))
 		}
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -9,6 +9,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
+
+	"mla/gen/objects"
 )
 
 //go:embed include
@@ -30,8 +33,30 @@ var flags = []string{
 	"-DSPLIT_ROWS=true", "-mllvm", "-disable-vector-combine", "-Iinclude", "-S", "-o", "-", "kernels.cu",
 }
 
-// compile runs clang on translated source.
+// compile is what clang makes of translated source, or made of it for an earlier program.
 func compile(cuda string) ([]byte, error) {
+	version, err := clangVersion()
+	if err != nil {
+		return nil, err
+	}
+	parts := []string{"ptx", version, strings.Join(flags, " "), cuda}
+	err = readIncludes(func(path string, text []byte) { parts = append(parts, path, string(text)) })
+	if err != nil {
+		return nil, err
+	}
+	key := objects.Key(parts...)
+	if text, ok := objects.Find(key); ok {
+		return text, nil
+	}
+	text, err := runClang(cuda)
+	if err != nil {
+		return nil, err
+	}
+	_ = objects.Keep(key, text) // else the next program compiles it too
+	return text, nil
+}
+
+func runClang(cuda string) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "ptx")
 	if err != nil {
 		return nil, err

@@ -1,29 +1,41 @@
 // Compiles Metal source text into a shared object as described in msl.h.
 #pragma once
-#include <stddef.h>
+#include <string>
+#include <vector>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+namespace msl {
 
 // How a source is built.
-enum {
-  MSL_BUILD_FAST = 1,     // no checks of loads and stores
-  MSL_BUILD_SANITIZE = 2, // AddressSanitizer and UBSan; implies FAST. The process
-                          // that loads the object must be linked with them.
+enum : unsigned {
+  buildFast = 1,      // no checks of loads and stores
+  buildSanitize = 2,  // AddressSanitizer and UBSan; implies buildFast. The process that
+                      // loads the object must be linked with them.
 };
 
-// Parses source strictly, translates its kernels and compiles them to so_path.
-//   exec_dir    the folder of this file (headers and run time)
-//   strict_dir  the strict metal_stdlib (gen/msl/frontend/include); null: no
-//               strict parse, for sources that were parsed before
-//   work_dir    an existing folder for intermediate files
-//   run_time    where the run time's object, which all sources share, is or will be; null:
-//               it is compiled for this source alone
-// It returns 1, or 0 with a message in error. clang-19 (or clang) must be in PATH.
-int msl_build(const char *source, const char *exec_dir, const char *strict_dir, const char *work_dir,
-              const char *run_time, const char *so_path, unsigned flags, char *error, size_t error_size);
+// Runs clang for the sources of one program.
+class Compiler {
+ public:
+  //   exec      the folder of this file (headers and run time)
+  //   language  __METAL_VERSION__; see languageOf
+  Compiler(std::string exec, const char *language, unsigned flags);
 
-#ifdef __cplusplus
-}
-#endif
+  // All that objects depend on but their sources: compiler, target and flags.
+  std::string name() const;
+
+  // Each returns false with a message in error, and writes nothing but files in the
+  // folder work. parse holds the source to the strict metal_stdlib in a folder.
+  bool parse(const std::string &source, const std::string &strict, const std::string &work, std::string &error) const;
+  bool kernels(const std::string &source, const std::string &work, const std::string &object, std::string &error) const;
+  bool runTime(const std::string &work, const std::string &object, std::string &error) const;
+
+ private:
+  bool clang(const std::vector<std::string> &arguments, const std::string &work, const char *what, std::string &error) const;
+
+  std::string exec_, language_, clang_;
+  unsigned flags_;
+};
+
+// 310, or the version that the source asks for.
+const char *languageOf(const std::string &source);
+
+}  // namespace msl

@@ -2,8 +2,8 @@
 // whatever launches its kernels (the Go tests, the Metal simulator).
 //
 // A compiled source is a shared object that exports msl_kernels(). Nothing is
-// carried from one launch to the next. Launches of one object take turns: a
-// second thread that calls run() waits for the first.
+// carried from one launch to the next. Launches of a process take turns: a second
+// thread that calls run() waits for the first.
 #pragma once
 #include <stdint.h>
 
@@ -47,6 +47,7 @@ typedef struct msl_kernel {
   uint32_t max_threads;       // 1024, or what the source declares
   uint32_t checked;           // 1: every load and store is checked
   void (*run)(const msl_launch *);
+  const char *begin, *end;    // the object that has the kernel, with its constants
 } msl_kernel;
 
 // The kernels of the object, in source order; *n is their number.

@@ -1,12 +1,13 @@
-// runner OBJECT.so: launches kernels for another process, so that a crash ends only
-// this one. Requests come on stdin, a line each; see execute.go for the other side.
+// runner [-fast|-sanitize] EXEC_DIR IN.metal: compiles a source and launches its kernels for
+// another process, so that a crash ends only this one. Requests come on stdin, a line each; see
+// execute.go for the other side.
 //   list                                     kernels, then "ok"
+//   compiled                                 the names of those that were not there before, then "ok"
 //   map ID FILE PAD SIZE                     maps SIZE bytes from PAD on; "ok"
 //   run NAME GROUPS THREADS SEED FLAGS N     followed by N lines ID OFFSET SIZE, one
 //                                            per buffer index; ID -1: none
 // run answers "touched ID OFFSET BYTES STORE" lines if FLAGS has report_touched, then
 // "ok" or "fault RULE TEXT".
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -15,10 +16,13 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <fstream>
 #include <map>
+#include <sstream>
 #include <string>
 #include <vector>
-#include "msl.h"
+#include "build.h"
+#include "library.h"
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
@@ -156,13 +160,25 @@ void on_crash(int, siginfo_t *info, void *) {
 }
 }
 
+namespace {
+msl::KernelTable compile(int argc, char **argv) {
+  const std::string mode = argc == 4 ? argv[1] : "";
+  if (argc < 3 || argc > 4 || (argc == 4 && mode != "-fast" && mode != "-sanitize")) protocol_error("usage: runner [-fast|-sanitize] EXEC_DIR IN.metal");
+  std::ostringstream source;
+  const std::ifstream in(argv[argc - 1]);
+  source << in.rdbuf();
+  std::string error;
+  const unsigned flags = mode == "-fast" ? msl::buildFast : mode == "-sanitize" ? msl::buildSanitize : 0;
+  const msl::KernelTable t = msl::compile(source.str(), {argv[argc - 2], ""}, flags, error);
+  if (!t.first) protocol_error(("compiling the Metal source: " + error).c_str());
+  return t;
+}
+}
+
 int main(int argc, char **argv) {
-  void *object = argc == 2 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : nullptr;
-  if (!object) protocol_error(argc == 2 ? dlerror() : "usage: runner OBJECT.so");
-  const auto list = reinterpret_cast<decltype(&msl_kernels)>(dlsym(object, "msl_kernels"));
-  if (!list) protocol_error(dlerror());
-  uint32_t count;
-  const msl_kernel *kernels = list(&count);
+  const msl::KernelTable table = compile(argc, argv);
+  const msl_kernel *kernels = table.first;
+  const uint32_t count = table.count;
   if (!SANITIZED) {
     static char stack[64 << 10];
     const stack_t alternate = {.ss_sp = stack, .ss_flags = 0, .ss_size = sizeof stack};
@@ -178,6 +194,9 @@ int main(int argc, char **argv) {
         const msl_kernel &k = kernels[i];
         printf("%s %u %u %u %u %u %u\n", k.name, k.buffers, k.constants, k.writable, k.threadgroup_bytes, k.max_threads, k.checked);
       }
+      puts("ok");
+    } else if (!strcmp(word, "compiled")) {
+      for (const std::string &name : table.compiled) puts(name.c_str());
       puts("ok");
     } else if (!strcmp(word, "map")) {
       int id;

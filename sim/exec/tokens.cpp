@@ -1,4 +1,5 @@
 #include "tokens.h"
+#include <algorithm>
 #include <cctype>
 
 namespace {
@@ -13,16 +14,18 @@ size_t skip(const std::string &s, size_t i) {
   if (isspace(static_cast<unsigned char>(s[i]))) return i + 1;
   if (s.compare(i, 2, "//") == 0) return past("\n", i);
   if (s.compare(i, 2, "/*") == 0) return past("*/", i + 2);
-  if (s[i] == '#') {
-    size_t end = i;
-    do end = past("\n", end);
-    while (end < s.size() && end >= 2 && s[end - 2] == '\\');
-    return end;
-  }
   return i;
 }
 
+// The end of the preprocessor line at i, without its newline.
+size_t end_of_directive(const std::string &s, size_t i) {
+  size_t end = s.find('\n', i);
+  while (end != std::string::npos && end > 0 && s[end - 1] == '\\') end = s.find('\n', end + 1);
+  return end == std::string::npos ? s.size() : end;
+}
+
 size_t end_of_token(const std::string &s, size_t i) {
+  if (s[i] == '#') return end_of_directive(s, i);
   if (s[i] == '"' || s[i] == '\'') {
     size_t j = i + 1;
     while (j < s.size() && s[j] != s[i]) j += s[j] == '\\' ? 2 : 1;
@@ -37,17 +40,26 @@ size_t end_of_token(const std::string &s, size_t i) {
 }
 }
 
-std::vector<token> tokenize(const std::string &source) {
+bool is_identifier(const std::string &text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), is_word) && !isdigit(static_cast<unsigned char>(text[0]));
+}
+
+std::vector<token> tokenize_all(const std::string &source) {
   std::vector<token> list;
   int line = 1;
   for (size_t i = 0; i < source.size();) {
     size_t end = skip(source, i);
     if (end == i) {
-      end = end_of_token(source, i);
-      if (end > source.size()) end = source.size();
-      list.push_back({source.substr(i, end - i), i, end, line});
+      end = std::min(end_of_token(source, i), source.size());
+      list.push_back({source.substr(i, end - i), i, end, line, source[i] == '#'});
     }
     for (; i < end; ++i) line += source[i] == '\n';
   }
+  return list;
+}
+
+std::vector<token> tokenize(const std::string &source) {
+  std::vector<token> list = tokenize_all(source);
+  list.erase(std::remove_if(list.begin(), list.end(), [](const token &t) { return t.directive; }), list.end());
   return list;
 }

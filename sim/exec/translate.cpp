@@ -19,6 +19,17 @@ const std::map<std::string, const char *> positions = {
     {"simdgroups_per_threadgroup", "uint3((t.threads.x * t.threads.y * t.threads.z + msl_simd_width - 1) / msl_simd_width)"},
 };
 
+// What linkers call the first byte of an object and the one after its last.
+const std::string object_ends = R"(
+#if defined(__APPLE__)
+extern "C" char msl_begin[] __asm("segment$start$__TEXT");
+extern "C" char msl_end[] __asm("segment$end$__DATA");
+#else
+extern "C" char msl_begin[] __asm("__ehdr_start") __attribute__((visibility("hidden")));
+extern "C" char msl_end[] __asm("_end") __attribute__((visibility("hidden")));
+#endif
+)";
+
 struct array { // in threadgroup memory
   size_t begin, end; // of the declaration
   std::string type, name, dims;
@@ -184,7 +195,7 @@ private:
   }
 
   std::string table() const {
-    std::string entries, out = "\n#undef kernel\n#undef thread\nnamespace {\nextern const msl_kernel msl_table[];\n";
+    std::string entries, out = "\n#undef kernel\n#undef thread\nnamespace {\nextern const msl_kernel msl_table[];\n}\n" + object_ends + "namespace {\n";
     for (size_t i = 0; i < kernels_.size(); ++i) {
       const kernel_info &k = kernels_[i];
       const std::string n = std::to_string(i);
@@ -194,7 +205,7 @@ private:
       out += "MSL_UNCHECKED void msl_enter" + n + "(const msl_launch *l, const msl_thread &t) { " + k.name + "(" + arguments + "); }\n" +
              "void msl_start" + n + "(const msl_launch *l) { msl_run(l, &msl_table[" + n + "], msl_enter" + n + "); }\n";
       entries += "  {\"" + k.name + "\", " + std::to_string(k.buffers) + "u, " + std::to_string(k.constants) + "u, " +
-                 std::to_string(k.writable) + "u, " + bytes + ", " + k.max_threads + ", MSL_CHECKED, msl_start" + n + "},\n";
+                 std::to_string(k.writable) + "u, " + bytes + ", " + k.max_threads + ", MSL_CHECKED, msl_start" + n + ", msl_begin, msl_end},\n";
     }
     return out + "const msl_kernel msl_table[] = {\n" + entries + "  {}};\n}\n" +
            "extern \"C\" MSL_UNCHECKED __attribute__((visibility(\"default\"))) const msl_kernel *msl_kernels(uint32_t *n) {\n  *n = " +

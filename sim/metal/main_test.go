@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -35,7 +34,6 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	os.Setenv(libVariable, lib)
-	os.Setenv("METALSIM_CACHE", filepath.Dir(lib))
 	os.Exit(m.Run())
 }
 

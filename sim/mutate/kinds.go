@@ -188,15 +188,14 @@ func (r *rig) edit(k *edit, long bool) verdict {
 	if err := os.WriteFile(path, []byte(changed), 0o600); err != nil {
 		return verdict{broken: err}
 	}
-	env := []string{"METALSIM_CACHE=" + folder}
 	switch {
 	case k.sampler:
-		return r.run(r.trial, env, append(picking(r.stem(k.file)), "-source", path)...)
+		return r.run(r.trial, nil, append(picking(r.stem(k.file)), "-source", path)...)
 	case long:
 		return r.far(k.file, "-source", path)
 	}
 	for _, device := range []string{"checked", "sanitized"} {
-		if v := r.run(r.trial, env, append(r.short(k.file), "-source", path, "-device", device)...); v.by != "" || v.invalid {
+		if v := r.run(r.trial, nil, append(r.short(k.file), "-source", path, "-device", device)...); v.by != "" || v.invalid {
 			return v
 		}
 	}

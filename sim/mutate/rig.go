@@ -139,8 +139,8 @@ func (r *rig) short(file string) []string {
 	return []string{"-file", r.stem(file), "-kv", "f32,f16", "-tokens", "25", "-bits", filepath.Join(r.work, file+".bits")}
 }
 
-// cache keeps compiled kernels, by their source, for runs that change none.
-func (r *rig) cache() string { return "METALSIM_CACHE=" + r.path("build", "mutate") }
+// cache keeps compiled kernels apart from the user's, most of which no mistake would leave there.
+func (r *rig) cache() string { return "MLA_KERNEL_CACHE=" + r.path("build", "mutate") }
 
 // run starts a trial and says what caught it.
 func (r *rig) run(trial string, env []string, args ...string) verdict {

@@ -1,7 +1,7 @@
 // Package execute runs Metal kernels on the CPU, so that tests can compare what
-// the printed source computes with a reference. sim/exec compiles the source as it
-// is; a process of its own, the runner, loads the result and launches kernels on
-// memory that it shares with the test. What a kernel must not do comes back as a
+// the printed source computes with a reference. A process of its own, the runner of
+// sim/exec, compiles the source as it is and launches kernels on memory that it shares
+// with the test. What a kernel must not do comes back as a
 // Fault; sim/exec/msl.h lists the rules.
 package execute
 
@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -66,31 +67,31 @@ type Fault struct{ Rule, Text string }
 
 func (f *Fault) Error() string { return f.Rule + ": " + f.Text }
 
-// Compile builds a source that frontend.Check accepts, unless an earlier program has, and
-// starts its runner.
+// Compile starts a runner of a source that frontend.Check accepts. The runner compiles those
+// kernels that no earlier program has left in the cache (sim/exec/store.h).
 func Compile(source string, c Checks) (*Program, error) {
 	dir, err := os.MkdirTemp("", "msl")
 	if err != nil {
 		return nil, err
 	}
 	p := &Program{dir: dir}
-	object, err := compile(source, dir, checks[c].flags...)
-	if err == nil {
-		err = p.start(c, object)
-	}
-	if err != nil {
+	if err := p.start(source, c); err != nil {
 		p.Close()
 		return nil, err
 	}
 	return p, nil
 }
 
-func (p *Program) start(c Checks, object string) error {
+func (p *Program) start(source string, c Checks) error {
 	root, err := tools()
 	if err != nil {
 		return err
 	}
-	p.process = exec.Command(filepath.Join(root, "exec", checks[c].runner), object)
+	metal := filepath.Join(p.dir, "in.metal")
+	if err := os.WriteFile(metal, []byte(source), 0o600); err != nil {
+		return err
+	}
+	p.process = exec.Command(filepath.Join(root, checks[c].runner), append(slices.Clone(checks[c].flags), filepath.Join(root, "exec"), metal)...)
 	p.process.Stderr = &p.problems
 	if p.in, err = p.process.StdinPipe(); err != nil {
 		return err
@@ -118,6 +119,9 @@ func (p *Program) start(c Checks, object string) error {
 
 // Kernels lists the kernels in source order.
 func (p *Program) Kernels() []Kernel { return p.kernels }
+
+// Compiled names the kernels that had to be compiled, as no earlier program has left them.
+func (p *Program) Compiled() ([]string, error) { return p.ask("compiled\n") }
 
 // ask sends a request and returns the lines of the answer before "ok".
 func (p *Program) ask(request string) ([]string, error) {

@@ -1,7 +1,6 @@
 package execute
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -10,46 +9,53 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
+	"mla/gen/objects"
 	"mla/sim"
 )
 
-// tools is the folder with sim/exec's sources and, built from them, the compiler
-// mslc and the runners. It is kept in the user's cache under the sources' hash.
+// tools is the folder with sim/exec's sources and, built from them, the runners. It is kept
+// beside the objects that they compile, under the sources' hash.
 var tools = sync.OnceValues(func() (string, error) {
 	hash, err := sourceHash()
 	if err != nil {
 		return "", err
 	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		cache = os.TempDir()
-	}
-	dir := filepath.Join(cache, "mla", "exec-"+hash)
-	if _, err := os.Stat(dir); err == nil {
+	dir := filepath.Join(objects.Folder(), "exec-"+hash)
+	now := time.Now()
+	if err := os.Chtimes(dir, now, now); err == nil {
 		return dir, nil
 	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
-		return "", err
-	}
-	tmp, err := os.MkdirTemp(filepath.Dir(dir), "build")
+	work, err := objects.NewWork()
 	if err != nil {
 		return "", err
 	}
-	defer os.RemoveAll(tmp)
-	if err := buildTools(tmp); err != nil {
+	defer work.Close()
+	if err := buildTools(work.Path); err != nil {
 		return "", err
 	}
+	removeUnused(filepath.Dir(dir))
 	// Another process may have been faster; its result is as good.
-	if err := os.Rename(tmp, dir); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := os.Rename(work.Path, dir); err != nil && !errors.Is(err, fs.ErrExist) {
 		if _, missing := os.Stat(dir); missing != nil {
 			return "", err
 		}
 	}
 	return dir, nil
 })
+
+// removeUnused removes the runners of other sources that nothing has used for a week.
+func removeUnused(folder string) {
+	list, _ := filepath.Glob(filepath.Join(folder, "exec-*")) // the pattern is right
+	for _, path := range list {
+		if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()) > 7*24*time.Hour {
+			_ = os.RemoveAll(path) // another process may have done it
+		}
+	}
+}
 
 func sourceHash() (string, error) {
 	h := sha256.New()
@@ -73,13 +79,18 @@ func buildTools(dir string) error {
 	if err != nil {
 		return err
 	}
+	sources, err := fs.Glob(os.DirFS(filepath.Join(dir, "exec")), "*.cpp")
+	if err != nil {
+		return err
+	}
+	sources = slices.DeleteFunc(sources, func(name string) bool { return name == "runner.cpp" })
 	for _, args := range [][]string{
-		{"-O1", "-o", "mslc", "mslc.cpp", "build.cpp", "translate.cpp", "tokens.cpp"},
-		{"-O1", "-o", "runner", "runner.cpp", "-ldl"},
-		{"-O1", "-fsanitize=address,undefined", "-o", "runner-sanitize", "runner.cpp", "-ldl"},
+		append([]string{"-r", "-nostdlib", "-o", "../exec.o"}, sources...),
+		{"-o", "../runner", "runner.cpp", "../exec.o", "-ldl", "-pthread"},
+		{"-fsanitize=address,undefined", "-o", "../runner-sanitize", "runner.cpp", "../exec.o", "-ldl", "-pthread"},
 	} {
-		cmd := exec.Command(compiler, append([]string{"-std=c++20"}, args...)...)
-		cmd.Dir = filepath.Join(dir, "exec")
+		cmd := exec.Command(compiler, append([]string{"-std=c++20", "-O1"}, args...)...)
+		cmd.Dir = filepath.Join(dir, "exec") // and nothing is made there: it has the headers' hash
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("%s: %w\n%s", compiler, err, out)
 		}
@@ -88,95 +99,10 @@ func buildTools(dir string) error {
 }
 
 func findCompiler() (string, error) {
-	for _, name := range []string{"clang++-19", "clang++"} {
+	for _, name := range []string{"clang++-19", "/opt/homebrew/opt/llvm/bin/clang++", "/usr/local/opt/llvm/bin/clang++", "clang++"} {
 		if _, err := exec.LookPath(name); err == nil {
 			return name, nil
 		}
 	}
 	return "", errors.New("running kernels on the CPU needs clang: apt-get install clang-19")
-}
-
-// compile returns the path of a source's shared object, which it runs mslc for, in dir,
-// unless the object is there already.
-func compile(source, dir string, flags ...string) (string, error) {
-	tools, err := tools()
-	if err != nil {
-		return "", err
-	}
-	object, err := objectPath(tools, source, flags)
-	if err != nil {
-		return "", err
-	}
-	runTime, err := objectPath(tools, "", nil) // all sources share it
-	if err != nil {
-		return "", err
-	}
-	now := time.Now()
-	if os.Chtimes(object, now, now) == nil {
-		return object, nil
-	}
-	_ = os.Chtimes(runTime, now, now) // the first makes it
-	if err := makeRoom(filepath.Dir(object)); err != nil {
-		return "", err
-	}
-	in, out := filepath.Join(dir, "in.metal"), object+"."+filepath.Base(dir)
-	if err := os.WriteFile(in, []byte(source), 0o600); err != nil {
-		return "", err
-	}
-	root := filepath.Join(tools, "exec")
-	cmd := exec.Command(filepath.Join(root, "mslc"), append(flags, "-runtime", runTime, root, dir, in, out)...)
-	var problems bytes.Buffer
-	cmd.Stderr = &problems
-	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("compiling the Metal source: %w\n%s", err, problems.Bytes())
-	}
-	return object, os.Rename(out, object)
-}
-
-// objectPath is where the object of a source is kept for the next program, of this package
-// or another one, that wants the same. It follows from the source, how it is compiled, by
-// what, and, as mslc compiles for the machine it runs on, from that.
-func objectPath(tools, source string, flags []string) (string, error) {
-	target, err := target()
-	if err != nil {
-		return "", err
-	}
-	h := sha256.New()
-	fmt.Fprintf(h, "%q\n%s\n%s", flags, target, source)
-	return filepath.Join(tools, "objects", hex.EncodeToString(h.Sum(nil))), nil
-}
-
-// target is what the compiler says of itself and of this machine.
-var target = sync.OnceValues(func() (string, error) {
-	compiler, err := findCompiler()
-	if err != nil {
-		return "", err
-	}
-	cmd := exec.Command(compiler, "-march=native", "-###", "-c", "-x", "c++", "-o", "none", os.DevNull)
-	cmd.Dir = "/" // which it names
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("%s: %w\n%s", compiler, err, out)
-	}
-	return string(out), nil
-})
-
-// keptFor is how long an object is kept that nothing uses.
-const keptFor = 24 * time.Hour
-
-// makeRoom makes the folder of objects, or removes from it what has not been used for long.
-func makeRoom(dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	list, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
-	for _, e := range list {
-		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > keptFor {
-			_ = os.Remove(filepath.Join(dir, e.Name())) // another process may have done it
-		}
-	}
-	return nil
 }

@@ -109,7 +109,7 @@ const fastBundle = "yoututiny"
 
 // TestStandIn runs the runtime on the stand-in.
 func TestStandIn(t *testing.T) {
-	lib, cache := library(t), devicetest.Compiled(t, "CUDASIM_CACHE")
+	lib := library(t)
 	fast := []string{"CUDASIM_KERNELS=fast"} // checked loads and stores take too long
 	for _, tt := range []struct {
 		name, run string
@@ -188,7 +188,7 @@ func TestStandIn(t *testing.T) {
 				t.Fatal(err)
 			}
 			cmd := exec.Command(os.Args[0])
-			cmd.Env = append(os.Environ(), caseVariable+"="+tt.run+"|"+lib, "CUDASIM_METAL="+metal, "CUDASIM_CACHE="+cache)
+			cmd.Env = append(os.Environ(), caseVariable+"="+tt.run+"|"+lib, "CUDASIM_METAL="+metal)
 			cmd.Env = append(cmd.Env, tt.env...)
 			out, err := cmd.CombinedOutput()
 			broken := bytes.Contains(out, []byte("[cudasim]")) && !strings.HasPrefix(tt.want, "RULE")

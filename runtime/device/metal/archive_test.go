@@ -44,7 +44,7 @@ func init() {
 
 // TestArchive keeps archives of pipelines, whatever becomes of them.
 func TestArchive(t *testing.T) {
-	lib, cache := library(t), compiled(t)
+	lib := library(t)
 	for _, tt := range []struct{ run, fault string }{
 		{"archive", ""}, {"archives", ""}, {"archive, no token", ""}, {"archive, slow", "archive-slow"}, {"archive, given up", "archive-slow"},
 		{"archive, nowhere", ""}, {"archive, remains", ""}, {"archive, new folder", ""},
@@ -55,7 +55,7 @@ func TestArchive(t *testing.T) {
 	} {
 		t.Run(tt.run+" "+tt.fault, func(t *testing.T) {
 			cmd := exec.Command(os.Args[0])
-			cmd.Env = append(os.Environ(), caseVariable+"="+tt.run+"|"+lib, "METALSIM_STRICT=1", "METALSIM_CACHE="+cache, "METALSIM_KERNELS=fast", "METALSIM_FAULT="+tt.fault)
+			cmd.Env = append(os.Environ(), caseVariable+"="+tt.run+"|"+lib, "METALSIM_STRICT=1", "METALSIM_KERNELS=fast", "METALSIM_FAULT="+tt.fault)
 			out, err := cmd.CombinedOutput()
 			if err != nil || bytes.Contains(out, []byte("[metalsim]")) {
 				t.Fatalf("%v\n%s", err, head(out))
@@ -68,7 +68,7 @@ func TestArchive(t *testing.T) {
 // that the first one has left, which only its speed would tell.
 func TestArchiveUsed(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), caseVariable+"=archive, twice|"+library(t), "METALSIM_STRICT=1", "METALSIM_CACHE="+compiled(t), "METALSIM_KERNELS=stub", "METALSIM_TRACE=1")
+	cmd.Env = append(os.Environ(), caseVariable+"=archive, twice|"+library(t), "METALSIM_STRICT=1", "METALSIM_KERNELS=stub", "METALSIM_TRACE=1")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, head(out))

@@ -45,7 +45,7 @@ func TestIdle(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) { idleSession(t, metal.Replay(how)) })
 		return
 	}
-	lib, cache := library(t), compiled(t)
+	lib := library(t)
 	members := map[string]uint64{}
 	for _, tt := range []struct{ name, how, os string }{
 		{"ICB", "icb", "15"}, {"direct encoding", "encode", "15"}, {"ICB, macOS 26", "icb", "26"},
@@ -54,7 +54,7 @@ func TestIdle(t *testing.T) {
 			report := filepath.Join(t.TempDir(), "report")
 			cmd := exec.Command(os.Args[0], "-test.run=^TestIdle$")
 			cmd.Env = append(os.Environ(), idleVariable+"="+tt.how, "MLA_METAL_LIB="+lib, "METALSIM_OS="+tt.os, "METALSIM_REPORT="+report,
-				"METALSIM_STRICT=1", "METALSIM_CACHE="+cache, "METALSIM_KERNELS=stub")
+				"METALSIM_STRICT=1", "METALSIM_KERNELS=stub")
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, head(out))
 			}

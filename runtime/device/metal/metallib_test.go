@@ -14,6 +14,7 @@ import (
 
 	"mla/generated"
 	"mla/runtime/device/check"
+	"mla/runtime/device/devicetest"
 	"mla/runtime/device/metal"
 	"mla/runtime/device/metal/mtl"
 	"mla/runtime/plan"
@@ -69,22 +70,21 @@ func TestMetallib(t *testing.T) {
 		t.Helper()
 		cmd := exec.Command(os.Args[0])
 		cmd.Dir = work
-		cmd.Env = append(os.Environ(), caseVariable+"="+caseName+"|"+lib, "METALSIM_STRICT=1", "METALSIM_CACHE="+cache)
+		cmd.Env = append(os.Environ(), caseVariable+"="+caseName+"|"+lib, "METALSIM_STRICT=1", "MLA_KERNEL_CACHE="+cache)
 		out, err := cmd.CombinedOutput()
 		if (want == "") != (err == nil) || !bytes.Contains(out, []byte(want)) || bytes.Contains(out, []byte("[metalsim]")) {
 			t.Fatalf("%s: error %v; expected %q\n%s", what, err, want, head(out))
 		}
 	}
 	run("no folder", "library of none", "")
-	objects, err := filepath.Glob(filepath.Join(cache, "*.so"))
-	if err != nil || len(objects) != 1 {
-		t.Fatalf("the simulator's cache has %v, %v", objects, err)
-	}
+	object := devicetest.KernelObject(t, cache)
 	folder := filepath.Join(work, libraryFolder)
 	if err := os.Mkdir(folder, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	copyFile(t, objects[0], filepath.Join(folder, name))
+	if err := os.WriteFile(filepath.Join(folder, name), object, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	run("the library", "library of the source", "")
 
 	// One of another source has another name, and is not taken.
@@ -98,17 +98,6 @@ func TestMetallib(t *testing.T) {
 		t.Fatal(err)
 	}
 	run("a damaged library", "library of none", "")
-}
-
-func copyFile(t *testing.T, from, to string) {
-	t.Helper()
-	data, err := os.ReadFile(from)
-	if err == nil {
-		err = os.WriteFile(to, data, 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // xcrun stands in for Apple's: what it compiles and links is what it was given.

@@ -32,12 +32,6 @@ func library(t *testing.T) string {
 	return devicetest.Library(t, "../../..", "libmetalsim.so", "MLA_METAL_LIB")
 }
 
-// compiled is where it keeps compiled kernels.
-func compiled(t *testing.T) string {
-	t.Helper()
-	return devicetest.Compiled(t, "METALSIM_CACHE")
-}
-
 // cases run inside the simulator. They return what is wrong.
 var cases = map[string]func(lib string) error{
 	"logits youtu":            logits("youtu-tiny-F32", quant.F32, 1e-3, metal.ReplayICB),
@@ -89,7 +83,7 @@ var deepRuns = []string{"half", "last-block parts", "legacy", "logits glm", "log
 
 // TestSimulator runs the runtime under the simulator, on several systems.
 func TestSimulator(t *testing.T) {
-	lib, cache := library(t), compiled(t)
+	lib := library(t)
 	// Checked loads and stores take long. Systems replay in one of two ways, each of which
 	// is checked on one of them, and with delayed stores.
 	fast := []string{"METALSIM_KERNELS=fast"}
@@ -164,7 +158,7 @@ func TestSimulator(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			cmd := exec.Command(os.Args[0])
-			cmd.Env = append(os.Environ(), caseVariable+"="+tt.run+"|"+lib, "METALSIM_STRICT=1", "METALSIM_CACHE="+cache)
+			cmd.Env = append(os.Environ(), caseVariable+"="+tt.run+"|"+lib, "METALSIM_STRICT=1")
 			cmd.Env = append(cmd.Env, tt.env...)
 			out, err := cmd.CombinedOutput()
 			if tt.want == "" && err != nil {

@@ -57,7 +57,6 @@ Config read() {
   set(c.shared, "CUDASIM_SHARED");
   set(c.seed, "CUDASIM_SEED");
   set(c.root, "CUDASIM_ROOT");
-  set(c.cache, "CUDASIM_CACHE");
   std::string kernels = "run", fault, flip;
   set(kernels, "CUDASIM_KERNELS");
   static const std::map<std::string, Kernels> modes = {

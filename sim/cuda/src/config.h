@@ -16,7 +16,8 @@
 //                                  launches are checked but kernels do not run, and without
 //                                  CUDASIM_METAL any PTX is loaded
 //   CUDASIM_ROOT=dir               the repository, for the compiler of Metal source
-//   CUDASIM_CACHE=dir              keeps compiled sources, by their hash
+//
+// Compiled kernels are kept in a folder that sim/exec/store.h names.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +38,7 @@ struct Config {
   std::string flipKernel;  // ""; none
   uint64_t flipAt = 0;
   Kernels kernels = Kernels::Run;
-  std::string root, cache;
+  std::string root;
 };
 
 const Config &config();

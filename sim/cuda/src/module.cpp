@@ -11,7 +11,7 @@
 
 #include "../../exec/build.h"
 #include "../../exec/library.h"
-#include "sha256.h"
+#include "../../exec/sha256.h"
 #include "stream.h"
 
 namespace cudasim {
@@ -82,7 +82,8 @@ const std::string &metalSource() {
 const msl::KernelTable &kernels() {
   static const msl::KernelTable table = [] {
     std::string error;
-    const auto t = msl::compile(definitions + metalSource(), {config().root, config().cache}, config().kernels == Kernels::Run ? 0 : MSL_BUILD_FAST, error);
+    const msl::Places places = {config().root + "/sim/exec", config().root + "/gen/msl/frontend/include"};
+    const auto t = msl::compile(definitions + metalSource(), places, config().kernels == Kernels::Run ? 0 : msl::buildFast, error);
     REQUIRE(t.first, Rule::Configuration, "%s: %s", config().metal.c_str(), error.c_str());
     return t;
   }();
@@ -111,7 +112,7 @@ const msl_kernel *stubOf(const std::string &entry, const Entry &e) {
   static std::map<std::tuple<std::string, size_t, size_t, size_t>, msl_kernel> stubs;
   const auto at = stubs.try_emplace({entry, e.params, e.threads, e.dynamic}).first;
   at->second = {.name = std::get<0>(at->first).c_str(), .buffers = (1u << e.params) - 1, .constants = 0, .writable = 0, .threadgroup_bytes = e.dynamic,
-                .max_threads = e.threads, .checked = 0, .run = nullptr};
+                .max_threads = e.threads, .checked = 0, .run = nullptr, .begin = nullptr, .end = nullptr};
   return &at->second;
 }
 
@@ -146,7 +147,7 @@ EXPORT CUresult cuModuleLoadDataEx(CUhandle *out, const char *image, unsigned n,
   const std::string text = image;
   const auto entries = readPTX(text, error);
   if (entries.empty()) return log.error(error);
-  REQUIRE(sourceless() || text.find("kernels.metal sha256:" + sha256(metalSource())) != std::string::npos, Rule::WrongSource,
+  REQUIRE(sourceless() || text.find("kernels.metal sha256:" + msl::sha256(metalSource())) != std::string::npos, Rule::WrongSource,
           "the head of the PTX does not name %s", config().metal.c_str());
   auto *m = new Module;
   for (const auto &[name, e] : entries) {

@@ -152,9 +152,6 @@ const range *buffer_of(const char *at, size_t size) {
   return nullptr;
 }
 
-extern "C" char __ehdr_start[] __attribute__((visibility("hidden")));
-extern "C" char _end[] __attribute__((visibility("hidden")));
-
 // Names the buffer that ends closest before at.
 void out_of_bounds(const char *at, size_t size, bool store) {
   const range *close = nullptr;
@@ -177,7 +174,7 @@ void access(const char *at, size_t size, bool store) {
     if (!r->shadowed) return;
     note(device_memory, at, size, store);
     if (store) overlay_before_store(const_cast<char *>(at), size);
-  } else if (!(at >= __ehdr_start && at + size <= _end && !store)) {
+  } else if (!(at >= launch.kernel->begin && at + size <= launch.kernel->end && !store)) {
     out_of_bounds(at, size, store);
   }
 }
@@ -193,6 +190,7 @@ void aligned_access(const char *at, size_t size, bool store) {
 }
 
 // The hooks: calls that clang inserts before every load and store.
+#pragma GCC visibility push(default)
 #define HOOK(n) \
   extern "C" void msl_load##n##_noabort(const char *at) { aligned_access(at, n, false); } \
   extern "C" void msl_store##n##_noabort(const char *at) { aligned_access(at, n, true); }
@@ -216,6 +214,7 @@ extern "C" void *msl_memset(void *to, int value, size_t size) {
   access(static_cast<const char *>(to), size, true);
   return memset(to, value, size);
 }
+#pragma GCC visibility pop
 
 void msl_atomic(const volatile void *pointer, size_t size, bool store) {
   const char *at = const_cast<const char *>(static_cast<const volatile char *>(pointer));

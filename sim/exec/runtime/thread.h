@@ -29,6 +29,8 @@ struct msl_thread {
 // A kernel as the generated table knows it.
 typedef void (*msl_entry)(const msl_launch *, const msl_thread &);
 
+#pragma GCC visibility push(default) // the run time is an object of its own, which kernels of several share
+
 // Runs all threads of a launch.
 void msl_run(const msl_launch *, const msl_kernel *, msl_entry);
 
@@ -70,3 +72,5 @@ void msl_device_fence();
 
 // Says that an atomic operation touches [at, at+size).
 void msl_atomic(const volatile void *at, size_t size, bool store);
+
+#pragma GCC visibility pop

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"mla/runtime/bundlefile"
+	"mla/runtime/device/devicetest"
 )
 
 // TestBundleFile is what a user does with downloaded programs and a model that they were
@@ -122,21 +123,15 @@ func TestBundleLibrary(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	args := strings.Fields("-p Once -temp 0 -n 3 -v -model " + root + "testdata/reference/youtu-tiny-F32.gguf -bundle " + path)
-	compiled := host.metal(t, []string{"METALSIM_KERNELS=fast", "METALSIM_CACHE=" + own}, args)
+	compiled := host.metal(t, []string{"METALSIM_KERNELS=fast", "MLA_KERNEL_CACHE=" + own}, args)
 	if compiled.err != nil || !strings.Contains(compiled.stderr, "kernels from Metal source") {
 		t.Fatalf("%v\n%s", compiled.err, compiled.stderr)
-	}
-	objects, err := filepath.Glob(filepath.Join(own, "*.so"))
-	if err != nil || len(objects) != 1 {
-		t.Fatalf("the simulator's cache has %v, %v", objects, err)
 	}
 	file, err := bundlefile.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if file.Metal["yoututiny"], err = os.ReadFile(objects[0]); err != nil {
-		t.Fatal(err)
-	}
+	file.Metal["yoututiny"] = devicetest.KernelObject(t, own)
 	data, err := bundlefile.Encode(file)
 	if err != nil {
 		t.Fatal(err)
@@ -145,12 +140,10 @@ func TestBundleLibrary(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 { // the second finds what the first has left
-		o := host.metal(t, []string{"METALSIM_KERNELS=fast", "METALSIM_CACHE=" + none}, args)
+		o := host.metal(t, []string{"METALSIM_KERNELS=fast", "MLA_KERNEL_CACHE=" + none}, args)
 		if o.err != nil || o.out != compiled.out || !strings.Contains(o.stderr, "kernels from "+filepath.Join(host.files, "mla", "libraries")) {
 			t.Errorf("%v: %q, want %q\n%s", o.err, o.out, compiled.out, o.stderr)
 		}
 	}
-	if left, err := os.ReadDir(none); err != nil || len(left) > 0 {
-		t.Errorf("the simulator has compiled %v, %v", left, err)
-	}
+	devicetest.NoKernelObject(t, none)
 }

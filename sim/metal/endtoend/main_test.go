@@ -16,6 +16,7 @@ import (
 	"strings"
 	"testing"
 
+	"mla/gen/objects"
 	"mla/sim/metal/library"
 )
 
@@ -23,9 +24,9 @@ const root = "../../../"
 
 // machine is what runs mlarun.
 type machine struct {
-	prefix       []string // of command lines: an emulator
-	mlarun, lib  string
-	cache, files string // folders: compiled kernels; what programs write
+	prefix      []string // of command lines: an emulator
+	mlarun, lib string
+	files       string // a folder for what programs write
 }
 
 // host is the machine of the tests.
@@ -40,6 +41,7 @@ func tests(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(folder)
+	os.Setenv(objects.Variable, objects.Folder()) // programs of these tests have no other folder of the user's
 	if host, err = build(folder, runtime.GOARCH); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -57,7 +59,6 @@ func build(folder, arch string) (*machine, error) {
 	}
 	var err error
 	m.lib, err = library.Build(root, arch)
-	m.cache = filepath.Dir(m.lib)
 	return m, err
 }
 
@@ -94,7 +95,7 @@ func (m *machine) metal(t *testing.T, settings, args []string) outcome {
 func (m *machine) watched(t *testing.T, settings, args []string, wrote func(*os.Process)) (o outcome) {
 	t.Helper()
 	report := filepath.Join(t.TempDir(), "report")
-	settings = append([]string{"METALSIM_STRICT=1", "METALSIM_CACHE=" + m.cache, "METALSIM_REPORT=" + report}, settings...)
+	settings = append([]string{"METALSIM_STRICT=1", "METALSIM_REPORT=" + report}, settings...)
 	args = append(args, "-device", "metal", "-metal-lib", m.lib)
 	if !slices.Contains(args, "-replay") {
 		args = append(args, "-replay", "icb") // auto runs the simulator in two processes, which would share the report

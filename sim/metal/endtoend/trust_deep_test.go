@@ -25,7 +25,7 @@ func TestTrust(t *testing.T) {
 		t.Run(fault, func(t *testing.T) {
 			t.Parallel()
 			folder := t.TempDir()
-			settings := []string{"METALSIM_KERNELS=fast", "METALSIM_CACHE=" + host.cache, "XDG_CACHE_HOME=" + folder, "METALSIM_FAULT=" + fault}
+			settings := []string{"METALSIM_KERNELS=fast", "XDG_CACHE_HOME=" + folder, "METALSIM_FAULT=" + fault}
 			got := host.command(settings, append(strings.Fields(trustLine), "-device", "metal", "-metal-lib", host.lib))
 			if got.err != nil || got.out != want.out {
 				t.Errorf("%v, %q; expected %q\n%s", got.err, got.out, want.out, got.stderr)
@@ -73,7 +73,7 @@ func TestTrustDeleted(t *testing.T) {
 	}
 	cmd := exec.Command("/proc/self/fd/3", append(strings.Fields(trustLine), "-device", "metal", "-metal-lib", host.lib)...)
 	cmd.ExtraFiles = []*os.File{program}
-	cmd.Env = append(os.Environ(), "METALSIM_KERNELS=fast", "METALSIM_CACHE="+host.cache, "XDG_CACHE_HOME="+folder)
+	cmd.Env = append(os.Environ(), "METALSIM_KERNELS=fast", "XDG_CACHE_HOME="+folder)
 	if o := run(cmd, func() {}); o.err != nil || o.out == "" || !strings.Contains(o.stderr, "takes encode, because") || !strings.Contains(o.stderr, "no such file") {
 		t.Errorf("%v, %q\n%s", o.err, o.out, o.stderr)
 	}

@@ -79,7 +79,6 @@ Config read() {
   }
   const char *root = variable("METALSIM_ROOT");
   c.root = root ? root : METALSIM_DEFAULT_ROOT;
-  if (const char *v = variable("METALSIM_CACHE")) c.cache = v;
   if (const char *v = variable("METALSIM_REPORT")) c.report = v;
   REQUIRE(!c.storeDelay || c.kernels != Kernels::Fast, Rule::Configuration, "METALSIM_STORE_DELAY needs checked kernels");
   readFault(c);

@@ -24,7 +24,8 @@
 //   METALSIM_STRICT=1                 abort at the end if anything leaked
 //   METALSIM_REPORT=file              keeps counts of what is alive in a file: see report.h
 //   METALSIM_ROOT=dir                 the repository, for the compiler of Metal source
-//   METALSIM_CACHE=dir                keeps compiled libraries, by the hash of their source
+//
+// Compiled kernels are kept in a folder that sim/exec/store.h names.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +51,6 @@ struct Config {
   bool trace = false;
   bool strict = false;
   std::string root;
-  std::string cache;
   std::string report;
 };
 

@@ -36,11 +36,13 @@ const char *needs32(const std::string &source) {
   return nullptr;
 }
 
+msl::Places places() { return {config().root + "/sim/exec", config().root + "/gen/msl/frontend/include"}; }
+
 // Compiling takes seconds; other threads go on meanwhile.
 msl::KernelTable compileUnlocked(const std::string &source, std::string &error) {
-  const unsigned flags = config().kernels == Kernels::Run ? 0 : MSL_BUILD_FAST;
+  const unsigned flags = config().kernels == Kernels::Run ? 0 : msl::buildFast;
   apiLock().unlock();
-  const msl::KernelTable t = msl::compile(source, {config().root, config().cache}, flags, error);
+  const msl::KernelTable t = msl::compile(source, places(), flags, error);
   apiLock().lock();
   return t;
 }
@@ -102,7 +104,7 @@ Object *newLibraryWithSource(String *source, CompileOptions *options, Error **er
 Object *newLibraryWithUrl(Url *url, Error **error) {
   REQUIRE(url, Rule::NilArgument, "newLibraryWithURL:error:");
   std::string text;
-  const msl::KernelTable kernels = msl::load(url->file, text);
+  const msl::KernelTable kernels = msl::load(url->file, places(), text);
   return libraryOf(kernels, text, error);
 }
 

@@ -3,9 +3,9 @@
 
 #include <string>
 
-namespace cudasim {
+namespace msl {
 
 // The digest of a text, in lower-case hexadecimal.
 std::string sha256(const std::string &text);
 
-}  // namespace cudasim
+}  // namespace msl

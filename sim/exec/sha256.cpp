@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstdio>
 
-namespace cudasim {
+namespace msl {
 namespace {
 
 using Words = std::array<uint32_t, 8>;
@@ -67,4 +67,4 @@ std::string sha256(const std::string &text) {
   return out;
 }
 
-}  // namespace cudasim
+}  // namespace msl
