@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,16 +13,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
-	"time"
 
 	"mla/sim/mutate/model"
 )
-
-// maxTime is the longest that a trial, or the tests, take: a mutation that makes them
-// take longer is caught. Unchanged, the longest trial needs two minutes of processor
-// time; what shares the machine must not decide who is caught.
-const maxTime = 20 * time.Minute
 
 // rig is what mutations are tried with.
 type rig struct {
@@ -139,8 +135,22 @@ func (r *rig) short(file string) []string {
 	return []string{"-file", r.stem(file), "-kv", "f32,f16", "-tokens", "25", "-bits", filepath.Join(r.work, file+".bits")}
 }
 
-// cache keeps compiled kernels, by their source, for runs that change none.
-func (r *rig) cache() string { return "METALSIM_CACHE=" + r.path("build", "mutate") }
+// cache is the folder that keeps compiled kernels, by their source, for runs that change none.
+func (r *rig) cache() string { return r.path("build", "mutate") }
+
+// linkAll links all files of one folder in another one. The first folder may be missing.
+func linkAll(from, to string) error {
+	files, err := os.ReadDir(from)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, f := range files {
+		if err := os.Symlink(filepath.Join(from, f.Name()), filepath.Join(to, f.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // run starts a trial and says what caught it.
 func (r *rig) run(trial string, env []string, args ...string) verdict {
@@ -150,22 +160,34 @@ func (r *rig) run(trial string, env []string, args ...string) verdict {
 // look runs a program that is to notice a mistake. Whatever it has started ends with it:
 // kernels that a mistake makes endless run in a process of their own.
 func (r *rig) look(env []string, program string, args ...string) verdict {
-	ctx, cancel := context.WithTimeout(r.ctx, maxTime)
+	ctx, cancel := context.WithCancel(r.ctx)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Dir, cmd.Env = r.root, append(append(os.Environ(), r.cache()), env...)
+	cmd.Dir, cmd.Env = r.root, append(append(os.Environ(), "METALSIM_CACHE="+r.cache()), env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	out, err := cmd.CombinedOutput()
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		return verdict{broken: err}
+	}
+	var late atomic.Bool
+	go func() {
+		if limits.exceeded(ctx, cmd.Process.Pid) {
+			late.Store(true)
+			cancel()
+		}
+	}()
+	err := cmd.Wait()
 	switch {
 	case r.ctx.Err() != nil:
 		return verdict{broken: r.ctx.Err()}
-	case ctx.Err() != nil:
-		return verdict{by: "its running time"}
 	case err == nil:
 		return verdict{}
+	case late.Load():
+		return verdict{by: "its running time"}
 	default:
-		return judge(out, err)
+		return judge(out.Bytes(), err)
 	}
 }
 
