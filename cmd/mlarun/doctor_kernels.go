@@ -16,7 +16,7 @@ import (
 
 // samplerTokens is how many tokens the sampler has to pick as the CPU does: enough for
 // every path of the sampler with every kind of logits.
-const samplerTokens = 200
+const samplerTokens = 220
 
 // pickRounds is how many times tokens are picked behind several rows at once: every set of
 // parameters comes up some ten times, in company of others.

@@ -12,11 +12,12 @@ import (
 type exclusions struct{ patterns []string }
 
 // row is a line of the document's table: patterns in backquotes, then a proof.
-var row = regexp.MustCompile("^\\| ((?:`[^`]+`(?:<br>)?)+) \\| (.+) \\|$")
+var row = regexp.MustCompile("^\\| (`[^`]+`(?:<br>`[^`]+`)*) \\| (.+) \\|$")
 
 var quoted = regexp.MustCompile("`([^`]+)`")
 
-// readExclusions reads the rows below the heading "Excluded".
+// readExclusions reads the table below the heading "Excluded". A row that is not one is an
+// error: its mutations would count as escaped.
 func readExclusions(path string) (*exclusions, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -26,12 +27,21 @@ func readExclusions(path string) (*exclusions, error) {
 	if !ok {
 		return nil, fmt.Errorf("%s has no section Excluded", path)
 	}
+	_, list, ok = strings.Cut(list, "\n|---|---|\n")
+	if !ok {
+		return nil, fmt.Errorf("%s: the section Excluded has no table of two columns", path)
+	}
 	x := &exclusions{}
 	for line := range strings.Lines(list) {
-		if f := row.FindStringSubmatch(strings.TrimSuffix(line, "\n")); f != nil {
-			for _, p := range quoted.FindAllStringSubmatch(f[1], -1) {
-				x.patterns = append(x.patterns, strings.ReplaceAll(p[1], `\|`, "|"))
-			}
+		if !strings.HasPrefix(line, "|") {
+			break // the end of the table
+		}
+		f := row.FindStringSubmatch(strings.TrimSuffix(line, "\n"))
+		if f == nil {
+			return nil, fmt.Errorf("%s: the row %q is not of the form | `PATTERN`<br>`PATTERN` | PROOF |", path, line)
+		}
+		for _, p := range quoted.FindAllStringSubmatch(f[1], -1) {
+			x.patterns = append(x.patterns, strings.ReplaceAll(p[1], `\|`, "|"))
 		}
 	}
 	return x, nil

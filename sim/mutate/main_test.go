@@ -38,11 +38,14 @@ func TestExclusions(t *testing.T) {
 
 func TestReadExclusions(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "mutations.md")
-	text := "# M\n| `go/no` | not in the section |\n\n## Excluded\n\n| mutation | proof |\n|---|---|\n| `msl/*/a\\|\\|b` | one |\n| `go/x`<br>`go/y*` | two |\n"
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
+	read := func(table string) (*exclusions, error) {
+		text := "# M\n| `go/no` | not in the section |\n\n## Excluded\n\n| mutation | proof |\n" + table
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return readExclusions(path)
 	}
-	x, err := readExclusions(path)
+	x, err := read("|---|---|\n| `msl/*/a\\|\\|b` | one |\n| `go/x`<br>`go/y*` | two |\n\n| `go/no` | not in the table |\n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,6 +55,14 @@ func TestReadExclusions(t *testing.T) {
 		if x.lists(id) != want {
 			t.Errorf("%s: listed is %t; expected %t", id, !want, want)
 		}
+	}
+	for _, row := range []string{"| `go/x`, `go/y` | commas |", "| go/x | no backquotes |", "| `go/x` |", "| `go/x` |  |", "| `go/x`<br> | nothing follows |", "| `go/x` | `a || b` | three columns"} {
+		if x, err := read("|---|---|\n| `go/a` | one |\n" + row + "\n"); err == nil {
+			t.Errorf("%s: no error but %q", row, x.patterns)
+		}
+	}
+	if _, err := read(""); err == nil {
+		t.Error("no table: no error")
 	}
 	if _, err := readExclusions(filepath.Join(t.TempDir(), "none")); err == nil {
 		t.Error("no document: no error")

@@ -12,16 +12,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
-	"time"
 
 	"mla/sim/mutate/model"
 )
-
-// maxTime is the longest that a trial, or the tests, take: a mutation that makes them
-// take longer is caught. Unchanged, the longest trial needs two minutes of processor
-// time; what shares the machine must not decide who is caught.
-const maxTime = 20 * time.Minute
 
 // rig is what mutations are tried with.
 type rig struct {
@@ -150,22 +145,34 @@ func (r *rig) run(trial string, env []string, args ...string) verdict {
 // look runs a program that is to notice a mistake. Whatever it has started ends with it:
 // kernels that a mistake makes endless run in a process of their own.
 func (r *rig) look(env []string, program string, args ...string) verdict {
-	ctx, cancel := context.WithTimeout(r.ctx, maxTime)
+	ctx, cancel := context.WithCancel(r.ctx)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir, cmd.Env = r.root, append(append(os.Environ(), r.cache()), env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	out, err := cmd.CombinedOutput()
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		return verdict{broken: err}
+	}
+	var late atomic.Bool
+	go func() {
+		if limits.exceeded(ctx, cmd.Process.Pid) {
+			late.Store(true)
+			cancel()
+		}
+	}()
+	err := cmd.Wait()
 	switch {
 	case r.ctx.Err() != nil:
 		return verdict{broken: r.ctx.Err()}
-	case ctx.Err() != nil:
-		return verdict{by: "its running time"}
 	case err == nil:
 		return verdict{}
+	case late.Load():
+		return verdict{by: "its running time"}
 	default:
-		return judge(out, err)
+		return judge(out.Bytes(), err)
 	}
 }
 

@@ -130,15 +130,11 @@ func (m *samplerMemory) getRow() plan.Row {
 	return plan.Row{Token: word(0), Pos: word(1), NKV: word(2), Table: word(3)}
 }
 
-// Seeds whose first draw is the least and the greatest of all, 0 and 2^64 - 1: it
-// meets the first and the last token that can be drawn, at the very edge.
-const (
-	seedOfLeast    = 0xc5deefb0344c1df5
-	seedOfGreatest = 0x1fdb84807c8bc327
-)
-
-// samplings are parameters that take every path of the sampler.
+// samplings are parameters that take every path of the sampler. The least and the greatest
+// draw of all meet the first and the last token that can be drawn, at the very edge.
 func samplings(vocab int) []sample.Params {
+	seedOfLeast, seedOfGreatest := seedOf(0, 0), seedOf(math.MaxUint64, 0)
+	_, random := edgeOf(vocab)
 	hot := sample.Off()
 	hot.Temperature, hot.Seed = 1, 7
 	list := []sample.Params{sample.Off(), hot}
@@ -157,6 +153,8 @@ func samplings(vocab int) []sample.Params {
 		func(p *sample.Params) { p.Seed = seedOfLeast },
 		func(p *sample.Params) { p.Seed = seedOfGreatest },
 		func(p *sample.Params) { p.TopK, p.Seed = 20, seedOfLeast },
+		func(p *sample.Params) { p.MinP, p.Seed = 1, seedOfLeast },   // blocks before the best token weigh nothing
+		func(p *sample.Params) { p.Seed = seedOf(random, allEqual) }, // a chain draws once by each kind of logits
 		func(p *sample.Params) { p.Temperature = 1e-4 },
 		func(p *sample.Params) { p.Temperature, p.RepeatPenalty, p.RepeatLastN = 0, 1.3, -1 },
 		func(p *sample.Params) {
@@ -175,6 +173,9 @@ func samplings(vocab int) []sample.Params {
 	}
 	return list
 }
+
+// allEqual is the one of logitKinds that gives all tokens the same weight.
+const allEqual = 7
 
 // logitKinds fill logits: as a model has them, close to each other, none positive,
 // with many ties, with numbers that are none, huge, tiny, all equal, and hardly any.
