@@ -5,10 +5,12 @@ package planfuzz
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"reflect"
 
 	"mla/runtime/plan"
 	"mla/runtime/plan/planjson"
+	"mla/runtime/plan/verify"
 )
 
 // Files are compiled bundles with all kinds of parts, and the models that they run, in the module's folder.
@@ -31,6 +33,22 @@ func Copy(b *plan.Bundle) (*plan.Bundle, error) {
 		return nil, fmt.Errorf("copy of bundle %s: %w", b.Name, err)
 	}
 	return list[0], nil
+}
+
+// Accepted changes a copy of a bundle in so many steps, keeps those after which package verify finds nothing wrong, and
+// says what they were; nil: it has refused all.
+func Accepted(rng *rand.Rand, b *plan.Bundle, steps int) (accepted *plan.Bundle, what string, err error) {
+	for range steps {
+		next, err := Copy(b)
+		if err != nil {
+			return nil, "", err
+		}
+		change := Mutate(rng, next)
+		if verify.Bundle(next) == nil {
+			b, accepted, what = next, next, fmt.Sprint(what, " ", change)
+		}
+	}
+	return accepted, what, nil
 }
 
 // sequences are the lists of dispatches of a bundle that are not empty.
