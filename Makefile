@@ -5,11 +5,11 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.7.0
 
 # Packages that use goroutines; they are tested under the race detector too (TestRace in gen
 # looks whether any is missing). Of mlarun the tests are that are about several at a time.
-RACE = ./runtime/batch ./runtime/bind ./runtime/chat/... ./runtime/child ./runtime/completion/... \
+RACE = ./runtime/atomicfile ./runtime/batch ./runtime/bind ./runtime/chat/... ./runtime/child ./runtime/completion/... \
 	./runtime/device/cpu ./runtime/device/cuda/... ./runtime/device/metal/... ./runtime/engine \
-	./runtime/fleet ./runtime/grammar ./runtime/guided ./runtime/nextn ./runtime/quality ./runtime/linalg \
+	./runtime/fleet ./runtime/gguf ./runtime/grammar ./runtime/guided ./runtime/nextn ./runtime/quality ./runtime/linalg \
 	./runtime/recordfile ./runtime/scheduler ./runtime/server/... ./cmd/mlarun/input
-RACE_MLARUN = 'Batch|Interrupt|Parallel|Rate|ServeModels|Terminal'
+RACE_MLARUN = 'Batch|Interrupt|Lost|Parallel|Rate|ServeModels|Terminal'
 
 # Which mutations `make mutate` draws.
 SEED ?= 1

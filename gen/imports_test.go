@@ -25,7 +25,7 @@ var rules = []struct {
 	{"mla/sim/replay", []string{"mla/gen/msl/execute", "mla/runtime/"}, "it replays plans with executed Metal source, on no device"},
 	{"mla/sim/mutate", []string{"mla/sim/mutate/", "mla/sim/replay", "mla/gen/msl/execute", "mla/runtime/", "mla/generated"}, "it breaks what was compiled, and runs it"},
 	{"mla/sim", nil, "the simulator stands in for Apple's software and knows nothing of the project"},
-	{"mla/gen", []string{"mla/gen", "mla/templates", "mla/runtime/plan", "mla/runtime/quant", "mla/runtime/gguf", "mla/runtime/hparams", "mla/runtime/atomicfile"},
+	{"mla/gen", []string{"mla/gen", "mla/templates", "mla/runtime/plan", "mla/runtime/quant", "mla/runtime/gguf", "mla/runtime/hparams", "mla/runtime/atomicfile", "mla/runtime/userfile"},
 		"the compiler knows formats and plans, not devices"},
 }
 

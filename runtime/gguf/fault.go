@@ -47,7 +47,7 @@ type LostError struct {
 }
 
 func (e *LostError) Error() string {
-	return fmt.Sprintf("%s: byte %d cannot be read: %s; the model must be loaded again", e.Path, e.Offset, e.Why)
+	return fmt.Sprintf("%s: byte %d cannot be read: %s; start again with the whole file", e.Path, e.Offset, e.Why)
 }
 
 // Fault says which mapped file a read has failed in, by the value of the panic that came of it; nil: it was another
