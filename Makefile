@@ -5,11 +5,11 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.7.0
 
 # Packages that use goroutines; they are tested under the race detector too (TestRace in gen
 # looks whether any is missing). Of mlarun the tests are that are about several at a time.
-RACE = ./runtime/batch ./runtime/bind ./runtime/chat/... ./runtime/child ./runtime/completion/... \
+RACE = ./runtime/atomicfile ./runtime/batch ./runtime/bind ./runtime/chat/... ./runtime/child ./runtime/completion/... \
 	./runtime/device/cpu ./runtime/device/cuda/... ./runtime/device/metal/... ./runtime/engine \
-	./runtime/fleet ./runtime/grammar ./runtime/guided ./runtime/nextn ./runtime/quality ./runtime/linalg \
+	./runtime/fleet ./runtime/gguf ./runtime/grammar ./runtime/guided ./runtime/nextn ./runtime/quality ./runtime/linalg \
 	./runtime/recordfile ./runtime/scheduler ./runtime/server/... ./cmd/mlarun/input
-RACE_MLARUN = 'Batch|Interrupt|Parallel|Rate|ServeModels|Terminal'
+RACE_MLARUN = 'Batch|Interrupt|Lost|Parallel|Rate|ServeModels|Terminal'
 
 # Which mutations `make mutate` draws.
 SEED ?= 1
@@ -28,7 +28,7 @@ STAMP = -X mla/runtime/buildinfo.version=$(VERSION) -X mla/runtime/buildinfo.com
 # How long each fuzz target runs.
 FUZZTIME ?= 60s
 
-.PHONY: help build install uninstall dist licenses verify fuzz test prove deep race msl sim mutate soak arm64 metallib test-metal generate ptx check fingerprints fmt vet staticcheck cross bench tools clean
+.PHONY: help build install uninstall dist licenses verify fuzz test prove deep race plans msl sim mutate soak arm64 metallib test-metal generate ptx check fingerprints fmt vet staticcheck cross bench tools clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -68,6 +68,14 @@ prove: ## all proofs: every test, the race detector, emulated arm64, Chromium, C
 	@$(TIMED) sh scripts/fuzz.sh 2000x
 
 TIMED = sh scripts/timed.sh
+
+# How many plans of each of five bundles `make plans` tries on the CPU device.
+PLANS ?= 20000
+
+plans: sim ## hostile plans, the long form: 100,000 on the CPU device, some in the executor and the Metal simulator; hours
+	$(GO) test ./runtime/device/cpu -count 1 -run TestHostilePlans -timeout 24h -plans $(PLANS)
+	$(GO) test ./sim/replay -count 1 -run TestHostilePlans -timeout 24h -plans 50
+	$(GO) test ./sim/metal/endtoend -count 1 -run TestHostilePlans -timeout 24h -plans 50
 
 deep: sim ## every test without the race detector
 	$(GO) run ./tools/tests -deep

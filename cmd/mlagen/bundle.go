@@ -16,6 +16,7 @@ import (
 	"mla/runtime/gguf"
 	"mla/runtime/hub"
 	"mla/runtime/plan"
+	"mla/runtime/userfile"
 )
 
 // bundleFlags say which bundle file to write.
@@ -117,7 +118,7 @@ func (f *bundleFlags) path(spec string) (string, error) {
 // model's header.
 func (g *generateFlags) bundleSpec() (s *spec.Spec, text []byte, err error) {
 	if g.spec != "" {
-		if text, err = os.ReadFile(g.spec); err == nil {
+		if text, err = userfile.Read(g.spec, spec.MaxFile); err == nil {
 			s, err = spec.Parse(g.spec, text)
 		}
 		return s, text, err

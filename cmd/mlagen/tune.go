@@ -19,6 +19,7 @@ import (
 	"mla/gen/tune"
 	"mla/runtime/atomicfile"
 	"mla/runtime/plan"
+	"mla/runtime/userfile"
 )
 
 // tuneFlags are the flags of mlagen tune.
@@ -141,7 +142,7 @@ const (
 
 // run tunes a spec by measurement.
 func (t *tuneFlags) run(stdout io.Writer) (err error) {
-	text, err := os.ReadFile(t.spec)
+	text, err := userfile.Read(t.spec, spec.MaxFile)
 	if err != nil {
 		return err
 	}

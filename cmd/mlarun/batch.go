@@ -189,7 +189,7 @@ func (b *running) finish(i int, a *answer) {
 		b.failed++
 	}
 	for b.printed < len(b.answers) && b.answers[b.printed] != nil && b.err == nil {
-		e := json.NewEncoder(b.env.out)
+		e := json.NewEncoder(shown(b.env.out))
 		e.SetEscapeHTML(false) // code is full of < and &
 		b.err = e.Encode(b.answers[b.printed])
 		b.printed++

@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 
 	"mla/runtime/atomicfile"
 	"mla/runtime/chat"
+	"mla/runtime/userfile"
 )
 
 // chatFormatName is what the files of /save begin with.
@@ -31,7 +31,7 @@ type chatMessage struct {
 // readChat reads a conversation. Who wrote the file is not known, so nothing of it is
 // taken for granted.
 func readChat(path string) (*chatFile, error) {
-	file, err := os.Open(path)
+	file, err := userfile.OpenPiped(path)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (c *conversation) saveChat(path string) (string, error) {
 	if err := e.Encode(out); err != nil {
 		return "", err
 	}
-	if err := atomicfile.Write(path, data.Bytes()); err != nil {
+	if err := atomicfile.WritePrivate(path, data.Bytes()); err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("%d messages are in %s.", len(out.Messages), path), nil

@@ -1,11 +1,10 @@
 package main
 
 import (
-	"os"
-
 	"mla/runtime/chat"
 	"mla/runtime/engine"
 	"mla/runtime/tokenizer"
+	"mla/runtime/userfile"
 )
 
 // templateFlag adds -chat-template.
@@ -18,7 +17,7 @@ func (f *flags) templateFlag(path *string) {
 func chatFormat(eng *engine.Engine, t *tokenizer.Tokenizer, path string) (chat.Renderer, error) {
 	template := t.ChatTemplate()
 	if path != "" {
-		file, err := os.Open(path)
+		file, err := userfile.OpenPiped(path)
 		if err != nil {
 			return nil, err
 		}

@@ -32,7 +32,7 @@ type turn struct {
 
 // write generates text on stdout.
 func (s *settings) write(ctx context.Context, m *loaded, t *tokenizer.Tokenizer, what turn) (engine.Result, *printer, error) {
-	out := &printer{w: s.env.out, stream: t.NewStream(), stops: sample.NewStopper(s.sampling.stops), answerParts: what.answers}
+	out := &printer{w: shown(s.env.out), stream: t.NewStream(), stops: sample.NewStopper(s.sampling.stops), answerParts: what.answers}
 	sampler, formed, err := s.sampler(t, s.sampling.of(t), what, out)
 	if err != nil {
 		return engine.Result{}, out, err

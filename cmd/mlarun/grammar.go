@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 
 	"mla/runtime/engine"
 	"mla/runtime/grammar"
@@ -11,6 +10,7 @@ import (
 	"mla/runtime/guided"
 	"mla/runtime/sample"
 	"mla/runtime/tokenizer"
+	"mla/runtime/userfile"
 )
 
 // form holds the flags that say what grammar the text follows.
@@ -25,13 +25,16 @@ func newForm(f *flags) *form {
 
 func (o *form) given() bool { return o.grammar != "" || o.schema != "" }
 
+// maxRules is the size of the longest file with a grammar or a schema, in bytes.
+const maxRules = 4 << 20
+
 // rules reads the file.
 func (o *form) rules() (*grammar.Grammar, error) {
 	name := o.grammar
 	if name == "" {
 		name = o.schema
 	}
-	text, err := os.ReadFile(name)
+	text, err := userfile.Read(name, maxRules)
 	if err != nil {
 		return nil, err
 	}

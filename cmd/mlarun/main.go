@@ -19,6 +19,7 @@ import (
 	"mla/runtime/bundlefile"
 	"mla/runtime/child"
 	"mla/runtime/completion"
+	"mla/runtime/gguf"
 	"mla/runtime/plan"
 )
 
@@ -98,7 +99,7 @@ func self(args []string) (c child.Command, err error) {
 
 // main runs a command line and returns the exit code.
 func (e *env) main(args []string) int {
-	err := e.dispatch(args)
+	err := gguf.Guard(func() error { return e.dispatch(args) })
 	var usage *usageError
 	var lost *completion.DeviceError
 	switch {

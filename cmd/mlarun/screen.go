@@ -9,6 +9,7 @@ import (
 // between two lines of their own. A nil screen shows nothing.
 type screen struct {
 	w        io.Writer // nil: only how many tokens there are
+	thoughts io.Writer // w, for the text of the model
 	dim      bool      // w understands the escape code for dim text
 	thinking bool
 	bar      *progress
@@ -33,6 +34,9 @@ func (s *settings) newScreen() *screen {
 	default:
 		sc.w, sc.dim = s.env.err, s.env.colours(s.env.err)
 	}
+	if sc.w != nil {
+		sc.thoughts = shown(sc.w)
+	}
 	return sc
 }
 
@@ -49,13 +53,16 @@ func (s *screen) think(text string) {
 	if s == nil || s.w == nil || text == "" {
 		return
 	}
+	before, after := "", ""
 	if s.dim { // each piece by itself: whatever ends the program leaves the terminal as it was
-		text = dimOn + text + dimOff
+		before, after = dimOn, dimOff
 	} else if !s.thinking {
-		text = "(thinking)\n" + text
+		before = "(thinking)\n"
 	}
 	s.thinking = true
-	fmt.Fprint(s.w, text)
+	fmt.Fprint(s.w, before)
+	fmt.Fprint(s.thoughts, text)
+	fmt.Fprint(s.w, after)
 }
 
 // endThoughts separates what follows from the thoughts, if there were any.

@@ -27,7 +27,7 @@ func (s *serving) promptLog(log *slog.Logger) *slog.Logger {
 	case !s.logPrompts:
 		return nil
 	case isWorker():
-		return slog.New(slog.NewJSONHandler(promptWriter{s.env.out}, nil))
+		return slog.New(slog.NewJSONHandler(promptWriter{shown(s.env.out)}, nil))
 	}
 	return log
 }

@@ -4,10 +4,10 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os"
 	"strings"
 
 	"mla/runtime/sample"
+	"mla/runtime/userfile"
 )
 
 // slash is a command of a chat.
@@ -76,7 +76,7 @@ func (c *conversation) readFile(path string) (string, error) {
 	if path == "" {
 		return "", errors.New("which file?")
 	}
-	file, err := os.Open(path)
+	file, err := userfile.OpenPiped(path)
 	if err != nil {
 		return "", err
 	}

@@ -85,6 +85,6 @@ func detokenize(e *env, args []string) error {
 	if _, ok := terminal(e.out); ok {
 		text += "\n"
 	}
-	_, err = io.WriteString(e.out, text)
+	_, err = io.WriteString(shown(e.out), text)
 	return err
 }

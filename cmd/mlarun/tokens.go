@@ -3,10 +3,11 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"strings"
 	"unicode"
+
+	"mla/runtime/userfile"
 )
 
 // parseTokens reads token ids that are separated by commas or white space.
@@ -83,7 +84,7 @@ func (s *source) read(f *flags, stdin bool) (text string, ok bool, err error) {
 		text, err = readText("stdin", f.env.in)
 		return text, true, err
 	case f.given("f"):
-		file, err := os.Open(s.file)
+		file, err := userfile.OpenPiped(s.file)
 		if err != nil {
 			return "", false, err
 		}

@@ -15,6 +15,7 @@ import (
 	"mla/runtime/atomicfile"
 	"mla/runtime/batch"
 	"mla/runtime/server"
+	"mla/runtime/userfile"
 )
 
 // broker are the flags that say where batches are.
@@ -109,7 +110,7 @@ func submit(e *env, args []string) (err error) {
 	if len(rest) != 1 {
 		return f.wrong("expected one file of requests")
 	}
-	in, err := os.Open(rest[0])
+	in, err := userfile.OpenPiped(rest[0])
 	if err != nil {
 		return err
 	}
@@ -129,11 +130,11 @@ func submit(e *env, args []string) (err error) {
 	}
 	f.note("%d requests handed in as batch %s\n", file.Len(), file.Name)
 	if *to == "" {
-		return file.Collect(ctx, js, e.out, nil)
+		return file.Collect(ctx, js, shown(e.out), nil)
 	}
 	var answers bytes.Buffer
 	if err := file.Collect(ctx, js, &answers, nil); err != nil {
 		return err
 	}
-	return atomicfile.Write(*to, answers.Bytes())
+	return atomicfile.WritePrivate(*to, answers.Bytes())
 }

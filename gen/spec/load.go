@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"go/token"
 	"io"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -15,20 +14,21 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"mla/runtime/gguf"
+	"mla/runtime/userfile"
 )
 
-// maxFile is the size of the largest file, in bytes: a hundred times a long one.
-const maxFile = 1 << 18
+// MaxFile is the size of the largest file, in bytes: a hundred times a long one.
+const MaxFile = 1 << 18
 
 // Load reads and checks the spec file at path. It returns the first of the file's
 // variants. All the mistakes found in it are returned together as an ErrorList.
 func Load(path string) (*Spec, error) {
-	f, err := os.Open(path)
+	f, err := userfile.OpenPiped(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	data, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
 	if err != nil {
 		return nil, err
 	}
@@ -55,8 +55,8 @@ func Parse(file string, data []byte) (*Spec, error) {
 // parse returns the one document of the file, free of anchors and aliases.
 func (d *decoder) parse(data []byte) *yaml.Node {
 	start := &yaml.Node{Line: 1, Column: 1}
-	if len(data) > maxFile {
-		d.errorf(start, "the file is larger than %d bytes", maxFile)
+	if len(data) > MaxFile {
+		d.errorf(start, "the file is larger than %d bytes", MaxFile)
 		return nil
 	}
 	var doc, rest yaml.Node

@@ -48,7 +48,8 @@ func whole(data []byte) error {
 	return err
 }
 
-// TestKilledWriters: at whatever time a writer is killed, the file is one of its versions.
+// TestKilledWriters: at whatever time a writer is killed, the file is one of its versions, and what is left beside it is
+// gone after the next write.
 func TestKilledWriters(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	var seen int
@@ -80,5 +81,11 @@ func TestKilledWriters(t *testing.T) {
 	}
 	if seen == 0 {
 		t.Error("no writer has come to its end")
+	}
+	if err := Write(path, version(0)); err != nil {
+		t.Fatal(err)
+	}
+	if entries, err := os.ReadDir(filepath.Dir(path)); err != nil || len(entries) != 1 {
+		t.Errorf("%v, %v; want one file: the next writer removes what is left", entries, err)
 	}
 }

@@ -45,7 +45,11 @@ func Bind(f *gguf.File, b *plan.Bundle) (*device.Model, error) {
 		m.Weights = append(m.Weights, row)
 	}
 	if copies.bytes > 0 {
-		m.Regions = append(m.Regions, copies.make())
+		region, err := copies.make()
+		if err != nil {
+			return nil, err
+		}
+		m.Regions = append(m.Regions, region)
 	}
 	return m, nil
 }

@@ -1,12 +1,15 @@
 package bind
 
 import (
+	"cmp"
 	"encoding/binary"
+	"errors"
 	"math"
 	"runtime"
 	"sync"
 
 	"mla/runtime/device"
+	"mla/runtime/gguf"
 )
 
 // copyAlign keeps every copy at the alignment that mapped tensors have.
@@ -34,22 +37,17 @@ func (c *copies) add(s *source) device.Weight {
 }
 
 // make fills the region, one entry (head) per task, on all cores.
-func (c *copies) make() []byte {
+func (c *copies) make() ([]byte, error) {
 	region := make([]byte, c.bytes)
 	type task struct{ weight, entry int }
 	tasks := make(chan task)
+	errs := make([]error, runtime.GOMAXPROCS(0))
 	var workers sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
+	for i := range errs {
 		workers.Go(func() {
 			for t := range tasks {
-				s := c.sources[t.weight]
-				size := s.bytes / int64(s.batch)
-				at := c.offsets[t.weight] + int64(t.entry)*size
-				if s.change != nil {
-					s.change(region[at:at+size], s.tensor.Data[s.offset+int64(t.entry)*s.stride:][:size])
-				} else {
-					transpose(region[at:at+size], s, t.entry)
-				}
+				err := gguf.Guard(func() error { c.copy(region, t.weight, t.entry); return nil })
+				errs[i] = cmp.Or(errs[i], err)
 			}
 		})
 	}
@@ -60,7 +58,19 @@ func (c *copies) make() []byte {
 	}
 	close(tasks)
 	workers.Wait()
-	return region
+	return region, errors.Join(errs...)
+}
+
+// copy fills the place of an entry of a weight.
+func (c *copies) copy(region []byte, weight, entry int) {
+	s := c.sources[weight]
+	size := s.bytes / int64(s.batch)
+	at := c.offsets[weight] + int64(entry)*size
+	if s.change != nil {
+		s.change(region[at:at+size], s.tensor.Data[s.offset+int64(entry)*s.stride:][:size])
+	} else {
+		transpose(region[at:at+size], s, entry)
+	}
 }
 
 // transpose writes dst[r][c] = src[c][r] for one entry of s: the file has

@@ -42,14 +42,33 @@ const (
 	planEntry     = "plan.json"
 )
 
-// group is a folder of the archive with a file for some bundles.
-type group struct{ prefix, suffix string }
+// group is a folder of the archive with a file for some bundles, each of so many bytes at most.
+type group struct {
+	prefix, suffix string
+	most           uint64
+}
 
 var (
-	kernels   = group{"kernels/", ".metal"}
-	ptxs      = group{"ptx/", ".ptx.gz"}
-	libraries = group{"metallib/", ".metallib"}
+	kernels   = group{"kernels/", ".metal", 1 << 24}
+	ptxs      = group{"ptx/", ".ptx.gz", 1 << 25}
+	libraries = group{"metallib/", ".metallib", 1 << 27}
 )
+
+// mostBytes is how large an entry may be. What has no place in the file has no bytes.
+func mostBytes(name string) uint64 {
+	switch name {
+	case manifestEntry, specEntry:
+		return 1 << 20
+	case planEntry:
+		return maxPlan
+	}
+	for _, g := range []group{kernels, ptxs, libraries} {
+		if _, ok := g.bundle(name); ok {
+			return g.most
+		}
+	}
+	return 0
+}
 
 func (g group) entry(bundle string) string { return g.prefix + bundle + g.suffix }
 
@@ -64,7 +83,7 @@ func (g group) bundle(entry string) (string, bool) {
 const (
 	maxFile    = 1 << 28 // bytes, packed and unpacked
 	maxEntries = 64
-	maxPlan    = 1 << 26 // bytes of plan.json
+	maxPlan    = 1 << 26 // bytes of plan.json; mostBytes has those of the others
 	maxBundles = 16
 )
 

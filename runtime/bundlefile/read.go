@@ -9,12 +9,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 
 	"mla/runtime/plan"
 	"mla/runtime/plan/planjson"
 	"mla/runtime/plan/verify"
+	"mla/runtime/userfile"
 )
 
 // ErrVersion says that a file was made by another version of mlagen.
@@ -36,7 +36,7 @@ func Open(path string) (*File, error) {
 
 // readFile reads a regular file that is not too large.
 func readFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := userfile.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -45,8 +45,6 @@ func readFile(path string) ([]byte, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is not a regular file", path)
 	case info.Size() > maxFile:
 		return nil, fmt.Errorf("%s has %d bytes; a bundle file has at most %d", path, info.Size(), maxFile)
 	}
@@ -139,6 +137,11 @@ func readManifest(text []byte) (*manifest, error) {
 // content unpacks an entry, of at most left bytes, which it uses up.
 func content(file *zip.File, left *int64) ([]byte, error) {
 	size := file.UncompressedSize64
+	if most := mostBytes(file.Name); most == 0 {
+		return nil, fmt.Errorf("entry %.64q is not known", file.Name)
+	} else if size > most {
+		return nil, fmt.Errorf("entry %.64q: %d bytes; expected at most %d", file.Name, size, most)
+	}
 	if size > uint64(*left) {
 		return nil, fmt.Errorf("entry %.64q: %d bytes; the whole file has at most %d", file.Name, size, maxFile)
 	}
@@ -180,9 +183,6 @@ func assemble(entries []entry) (*File, error) {
 		if taken {
 			return nil, fmt.Errorf("entry %.64q is there twice", e.name)
 		}
-	}
-	if n := len(entries[1].data); n > maxPlan {
-		return nil, fmt.Errorf("%s: %d bytes; expected at most %d", planEntry, n, maxPlan)
 	}
 	bundles, err := planjson.Unmarshal(entries[1].data)
 	if err != nil {

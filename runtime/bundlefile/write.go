@@ -10,12 +10,12 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"slices"
 
 	"mla/runtime/atomicfile"
 	"mla/runtime/plan"
 	"mla/runtime/plan/planjson"
+	"mla/runtime/userfile"
 )
 
 // manifest is the first entry.
@@ -133,7 +133,7 @@ func Write(path string, data []byte) error {
 
 // is says whether the file at path begins as bundle files do.
 func is(path string) (bool, error) {
-	f, err := os.Open(path)
+	f, err := userfile.Open(path)
 	if err != nil {
 		return false, err
 	}

@@ -1,11 +1,10 @@
 package checkup
 
 import (
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
+
+	"mla/runtime/atomicfile"
 )
 
 // MostBytes is the size of the largest report: it fits into an issue or a mail.
@@ -29,18 +28,7 @@ func (r *Report) Failures() (n int) {
 
 // WriteFile puts the report in place of a file, by renaming.
 func (r *Report) WriteFile(path string) error {
-	temp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.new")
-	if err != nil {
-		return err
-	}
-	_, err = temp.WriteString(r.Markdown())
-	if err = errors.Join(err, temp.Chmod(0o644), temp.Close()); err == nil {
-		err = os.Rename(temp.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(temp.Name())
-	}
-	return err
+	return atomicfile.Write(path, []byte(r.Markdown()))
 }
 
 // Markdown is the report, of at most MostBytes. Passed checks are only counted.

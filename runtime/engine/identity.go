@@ -40,11 +40,19 @@ const sampleBytes = 4096
 // key is for.
 func (e *Engine) FileKey() (string, error) {
 	k := newKey()
+	err := gguf.Guard(func() error { return e.addFile(k) })
+	if err != nil {
+		return "", err
+	}
+	return k.String(), nil
+}
+
+func (e *Engine) addFile(k key) error {
 	for i := range e.file.Shards {
 		s := &e.file.Shards[i]
 		info, err := os.Stat(s.Path)
 		if err != nil {
-			return "", err
+			return err
 		}
 		k.number(uint64(len(s.Data)))
 		k.number(uint64(info.ModTime().UnixNano()))
@@ -57,7 +65,7 @@ func (e *Engine) FileKey() (string, error) {
 			k.add(data[at:min(at+sampleBytes, len(data))])
 		}
 	}
-	return k.String(), nil
+	return nil
 }
 
 // headerBytes is what lies in front of a shard's tensors.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"mla/runtime/device"
+	"mla/runtime/gguf"
 	"mla/runtime/paging"
 	"mla/runtime/plan"
 )
@@ -34,7 +35,15 @@ type Model struct {
 
 // Load brings the model to the device for cfg.Tables sessions at a time (0: 1), with
 // pages for all of them together. It must be closed before the engine.
-func (e *Engine) Load(cfg device.Config) (*Model, error) {
+func (e *Engine) Load(cfg device.Config) (m *Model, err error) {
+	err = gguf.Guard(func() error {
+		m, err = e.load(cfg)
+		return err
+	})
+	return m, err
+}
+
+func (e *Engine) load(cfg device.Config) (*Model, error) {
 	if err := e.allows(cfg); err != nil {
 		return nil, err
 	}

@@ -79,8 +79,8 @@ func (t *Tensor) Elems() uint64 {
 }
 
 // Open maps the file at path and parses it. If it is one shard of a split
-// model, whichever, all the shards beside it are opened too. The file must not
-// be truncated by others while it is open.
+// model, whichever, all the shards beside it are opened too. If others
+// make the file shorter while it is open, reads of what is missing fail as Guard and Fault say.
 func Open(path string) (*File, error) {
 	f, err := openShard(path)
 	if err != nil {

@@ -53,6 +53,7 @@ func mapFile(path string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: map %d bytes: %w", path, info.Size(), err)
 	}
+	remember(path, data)
 	return data, nil
 }
 
@@ -85,6 +86,7 @@ func mapAligned(fd int, size uintptr) ([]byte, error) {
 func alignUp(n uintptr) uintptr { return (n + MapAlign - 1) / MapAlign * MapAlign }
 
 func unmapFile(data []byte) error {
+	forget(data)
 	return unix.MunmapPtr(unsafe.Pointer(unsafe.SliceData(data)), alignUp(uintptr(len(data))))
 }
 

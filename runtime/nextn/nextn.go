@@ -6,6 +6,7 @@
 package nextn
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -57,7 +58,7 @@ func (j *Joiner) Own(x []float32) { j.norms(x, j.own) }
 
 // norms is norm of each vector of x, in place.
 func (j *Joiner) norms(x, weight []float32) {
-	spread(len(x)/j.dim, func(i int) {
+	_ = spread(len(x)/j.dim, func(i int) { // which reads no file
 		v := x[i*j.dim:][:j.dim]
 		norm(v, v, weight, j.eps)
 	})
@@ -71,8 +72,7 @@ func (j *Joiner) Inputs(dst []float32, tokens []int32, hidden [][]float32) error
 			return fmt.Errorf("token %d of a vocabulary of %d", t, j.vocab)
 		}
 	}
-	spread(len(tokens), func(i int) { j.input(dst[2*i*j.dim:], tokens[i], hidden[i]) })
-	return nil
+	return spread(len(tokens), func(i int) { j.input(dst[2*i*j.dim:], tokens[i], hidden[i]) })
 }
 
 func (j *Joiner) input(dst []float32, token int32, hidden []float32) {
@@ -87,22 +87,27 @@ func (j *Joiner) input(dst []float32, token int32, hidden []float32) {
 }
 
 // spread calls do for rows 0 to n-1, on several processors if they are many: a row takes
-// some microseconds, as a goroutine takes to begin.
-func spread(n int, do func(i int)) {
+// some microseconds, as a goroutine takes to begin. It fails if do has read a file that is not there any more.
+func spread(n int, do func(i int)) error {
 	const few = 16
 	var wg sync.WaitGroup
+	errs := make([]error, runtime.GOMAXPROCS(0)+1)
 	share := max(few, (n+runtime.GOMAXPROCS(0)-1)/runtime.GOMAXPROCS(0))
 	for first := share; first < n; first += share {
-		wg.Go(func() {
-			for i := first; i < min(first+share, n); i++ {
-				do(i)
-			}
-		})
+		wg.Go(func() { errs[first/share] = rows(first, min(first+share, n), do) })
 	}
-	for i := range min(share, n) {
-		do(i)
-	}
+	errs[0] = rows(0, min(share, n), do)
 	wg.Wait()
+	return cmp.Or(errs...)
+}
+
+func rows(from, to int, do func(i int)) error {
+	return gguf.Guard(func() error {
+		for i := from; i < to; i++ {
+			do(i)
+		}
+		return nil
+	})
 }
 
 // norm is dst = x/sqrt(mean(x²)+eps)*weight of a vector.

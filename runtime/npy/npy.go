@@ -43,7 +43,7 @@ type Writer struct {
 // Create begins a file for a matrix of rows × cols. What is at path already may
 // be a file or a link to one; a folder or a device is an error.
 func Create(path string, rows, cols int) (*Writer, error) {
-	file, err := atomicfile.Create(path)
+	file, err := atomicfile.CreatePrivate(path)
 	if err != nil {
 		return nil, err
 	}

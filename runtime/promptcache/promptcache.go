@@ -18,7 +18,10 @@ import (
 	"mla/runtime/recordfile"
 )
 
-var kind = recordfile.Kind{Magic: [8]byte([]byte("MLAPAGES")), Version: 2, Name: "a prompt cache"}
+var kind = recordfile.Kind{Magic: [8]byte([]byte("MLAPAGES")), Version: 2, Name: "a prompt cache", Each: plan.PageRows * tokenBytes}
+
+// tokenBytes is how long a token and a comma are in a header, at most.
+const tokenBytes = len("-2147483648,")
 
 // Key is what cache rows depend on, beside the tokens.
 type Key struct {
@@ -67,7 +70,9 @@ type File struct {
 // fs.ErrNotExist.
 func Open(path string, k Key) (*File, error) {
 	var h header
-	f, err := recordfile.Open(path, kind, &h)
+	ours := kind
+	ours.Record = k.PageBytes()
+	f, err := recordfile.Open(path, ours, &h)
 	if err != nil {
 		return nil, err
 	}

@@ -114,7 +114,7 @@ func TestCheck(t *testing.T) {
 	if err := os.WriteFile(path, []byte("GGUF of somebody"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string]string{path: "is not a prompt cache; it is left as it is", filepath.Join(folder, "none", "x"): "no such file", folder: "directory"} {
+	for path, want := range map[string]string{path: "is not a prompt cache; it is left as it is", filepath.Join(folder, "none", "x"): "no such file", folder: "is not a prompt cache"} {
 		if err := Check(path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v; want %q", err, want)
 		}

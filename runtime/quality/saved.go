@@ -10,7 +10,10 @@ import (
 )
 
 // kind is the files of saved logits.
-var kind = recordfile.Kind{Magic: [8]byte([]byte("MLALOGIT")), Version: 1, Name: "a file of saved logits"}
+var kind = recordfile.Kind{Magic: [8]byte([]byte("MLALOGIT")), Version: 1, Name: "a file of saved logits", Each: eachBytes}
+
+// eachBytes is how long the tokens of the text may be in a header, for each of those that count: about half of them.
+const eachBytes = 64
 
 // Header says what logits are of: the model and the text must be those of the run that
 // is compared with them.
@@ -78,7 +81,9 @@ type Base struct {
 // OpenBase opens a file that was saved under the same header, or says what differs.
 func OpenBase(path string, h Header) (*Base, error) {
 	var saved Header
-	f, err := recordfile.Open(path, kind, &saved)
+	ours := kind
+	ours.Record = rowBytes(h.Vocab)
+	f, err := recordfile.Open(path, ours, &saved)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,8 @@ import (
 	"hash/crc32"
 	"io"
 	"os"
+
+	"mla/runtime/userfile"
 )
 
 // File is an open file whose header is good. It is safe for concurrent use.
@@ -22,7 +24,7 @@ type File struct {
 // Open opens a file and reads its header into what header points to. Errors are those
 // of os.Open, *NotOursError and *DamagedError. Records are checked when they are read.
 func Open(path string, k Kind, header any) (*File, error) {
-	file, err := os.Open(path)
+	file, err := open(path, k)
 	if err != nil {
 		return nil, err
 	}
@@ -33,13 +35,19 @@ func Open(path string, k Kind, header any) (*File, error) {
 	return f, nil
 }
 
+// open opens a file that may be of a kind: a folder, a pipe and a device are not.
+func open(path string, k Kind) (*os.File, error) {
+	file, err := userfile.Open(path)
+	if errors.Is(err, userfile.ErrNotRegular) {
+		err = &NotOursError{path, k.Name}
+	}
+	return file, err
+}
+
 func openFile(file *os.File, path string, k Kind, header any) (*File, error) {
 	info, err := file.Stat()
 	if err != nil {
 		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, &NotOursError{path, k.Name}
 	}
 	f, err := parse(file, info.Size(), path, k, header)
 	if err == nil {

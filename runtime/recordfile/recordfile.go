@@ -31,6 +31,18 @@ type Kind struct {
 	Magic   [8]byte
 	Version uint32
 	Name    string // for messages, with an article: "a prompt cache"
+	Record  int    // bytes of a record, if a reader knows that; 0: it does not
+	Each    int    // bytes that the header may have for each record, beside those that all headers may have
+}
+
+// mostHeader is how long a header may be in a file of so many records: reading it must not cost more than what it
+// belongs to. Records that are not as long as they should be are not counted.
+func (k *Kind) mostHeader(records, record uint64) uint64 {
+	const least = 4 << 20
+	if k.Record > 0 && record != uint64(k.Record) {
+		return least
+	}
+	return min(least+min(records, maxHeader)*uint64(k.Each), maxHeader)
 }
 
 // NotOursError says that a file was not written as this kind. It must not be replaced.
@@ -81,8 +93,8 @@ func decode(b []byte, k Kind, size int64) (s sizes, reason string) {
 	switch {
 	case version != k.Version:
 		return s, fmt.Sprintf("it is of version %d; this program reads version %d", version, k.Version)
-	case header > maxHeader || record > maxRecord:
-		return s, fmt.Sprintf("a header of %d bytes and records of %d", header, record)
+	case uint64(header) > k.mostHeader(records, record) || record > maxRecord:
+		return s, fmt.Sprintf("a header of %d bytes, and %d records of %d", header, records, record)
 	}
 	high, body := bits.Mul64(records, record+sumBytes)
 	want := fixedBytes + uint64(header) + sumBytes + body

@@ -8,7 +8,6 @@ import (
 	"hash/crc32"
 	"io"
 	"io/fs"
-	"os"
 
 	"mla/runtime/atomicfile"
 )
@@ -34,10 +33,10 @@ func Create(path string, k Kind, header any, records, recordBytes int) (*Writer,
 	if err != nil {
 		return nil, err
 	}
-	if len(text) > maxHeader || records < 0 || recordBytes < 0 || recordBytes > maxRecord {
+	if records < 0 || recordBytes < 0 || recordBytes > maxRecord || uint64(len(text)) > k.mostHeader(uint64(records), uint64(recordBytes)) {
 		return nil, fmt.Errorf("%s: a header of %d bytes and %d records of %d are more than such a file can hold", path, len(text), records, recordBytes)
 	}
-	file, err := atomicfile.Create(path)
+	file, err := atomicfile.CreatePrivate(path)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +52,7 @@ func Create(path string, k Kind, header any, records, recordBytes int) (*Writer,
 
 // Replaceable fails if there is a file that is not of the kind (*NotOursError).
 func Replaceable(path string, k Kind) error {
-	file, err := os.Open(path)
+	file, err := open(path, k)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

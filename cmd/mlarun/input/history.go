@@ -3,10 +3,14 @@ package input
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"mla/runtime/atomicfile"
+	"mla/runtime/userfile"
 )
 
 // Limits of a history.
@@ -43,14 +47,16 @@ func OpenHistory(path string) *History {
 	if path == "" {
 		return h
 	}
-	file, err := os.Open(path)
+	file, err := userfile.Open(path)
+	if errors.Is(err, userfile.ErrNotRegular) {
+		h.path = "" // somebody else's
+	}
 	if err != nil {
 		return h
 	}
 	defer file.Close()
 	info, err := file.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		h.path = "" // somebody else's
+	if err != nil {
 		return h
 	}
 	from := max(0, info.Size()-mostBytes)
@@ -109,17 +115,12 @@ func (h *History) Add(text string) {
 
 // shorten writes the file anew with what is remembered, in one step.
 func (h *History) shorten() {
-	file, err := os.CreateTemp(filepath.Dir(h.path), ".history*")
-	if err != nil {
-		return
-	}
-	e := json.NewEncoder(file)
+	var data bytes.Buffer
+	e := json.NewEncoder(&data)
 	for _, text := range h.messages {
-		if err == nil {
-			err = e.Encode(text)
+		if e.Encode(text) != nil {
+			return
 		}
 	}
-	if closed := file.Close(); err != nil || closed != nil || os.Rename(file.Name(), h.path) != nil {
-		_ = os.Remove(file.Name())
-	}
+	_ = atomicfile.WritePrivate(h.path, data.Bytes()) // a chat goes on with a long history
 }

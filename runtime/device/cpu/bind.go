@@ -278,7 +278,7 @@ func (b *binder) vector(slot, n int) []float32 {
 	if v := b.r.vectors[&w.data[0]]; len(v) == n {
 		return v
 	}
-	v := make([]float32, n)
+	v := floats(n)
 	w.format.Dequantize(v, w.data)
 	b.r.bytes += 4 * int64(n)
 	b.r.vectors[&w.data[0]] = v

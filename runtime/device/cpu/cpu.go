@@ -90,8 +90,8 @@ func allocate(m *device.Model, cfg device.Config) (*runner, error) {
 		planes:    l.Planes,
 		arena:     alignedBytes(l.Arena),
 		heads:     alignedBytes(l.Heads),
-		rope:      make([]float32, l.Rope/4),
-		logits:    make([]float32, l.Logits/4),
+		rope:      floats(int(l.Rope / 4)),
+		logits:    floats(int(l.Logits / 4)),
 		vectors:   map[*byte][]float32{},
 		tables:    l.NewTables(),
 	}

@@ -17,6 +17,7 @@ type groupExperts struct {
 func bindGroupExperts(b *binder, p *plan.GroupExperts) *groupExperts {
 	t := &groupExperts{rows: perRow(b, func() []plan.Routing { return b.routing(p.Routing, p.Grouping.K, false) })}
 	t.starts, t.members = b.lists(&p.Grouping, true)
+	b.r.need.selected = max(b.r.need.selected, len(t.members))
 	return t
 }
 
@@ -24,23 +25,26 @@ func (t *groupExperts) size() (units, cost int) { return 1, 8 * len(t.members) }
 
 func (t *groupExperts) run(w *worker, _, _ int) {
 	clear(t.starts)
+	// What rows have selected is read once: what was counted and what is listed must be the same.
+	selected := w.selected[:0]
 	for _, routing := range t.rows[:len(w.rows)] {
-		for _, r := range routing {
-			if int(r.Expert) >= len(t.starts)-1 {
-				w.fail(fmt.Errorf("routing names expert %d of %d", r.Expert, len(t.starts)-1))
-				return
-			}
-			t.starts[r.Expert+1]++ // so far how many, not where
+		for i := range routing {
+			selected = append(selected, routing[i].Expert)
 		}
+	}
+	for _, e := range selected {
+		if int(e) >= len(t.starts)-1 {
+			w.fail(fmt.Errorf("routing names expert %d of %d", e, len(t.starts)-1))
+			return
+		}
+		t.starts[e+1]++ // so far how many, not where
 	}
 	for e := range t.starts[1:] {
 		t.starts[e+1] += t.starts[e]
 	}
-	for row, routing := range t.rows[:len(w.rows)] {
-		for i, r := range routing {
-			t.members[t.starts[r.Expert]] = uint32(row*len(routing) + i)
-			t.starts[r.Expert]++
-		}
+	for s, e := range selected {
+		t.members[t.starts[e]] = uint32(s)
+		t.starts[e]++
 	}
 	copy(t.starts[1:], t.starts) // each is now where the next one begins
 	t.starts[0] = 0
@@ -93,17 +97,20 @@ func (t *groupedExperts) run(w *worker, lo, hi int) {
 			w.fail(fmt.Errorf("expert %d was selected %d to %d of %d times", expert, first, behind, len(t.members)))
 			return
 		}
-		if members := t.members[first:behind]; len(members) > 0 {
-			t.expert(w, expert, members, r0, r1)
+		if n := int(behind - first); n > len(t.rows) {
+			w.fail(fmt.Errorf("expert %d was selected %d times by %d rows", expert, n, len(t.rows)))
+		} else if n > 0 {
+			t.expert(w, expert, append(w.members[:0], t.members[first:behind]...), r0, r1)
 		}
 	})
 }
 
-// expert computes rows [r0, r1) of the expert of some selections.
+// expert computes rows [r0, r1) of the expert of some selections, which are a copy of the worker's own: what is checked
+// is what is used.
 func (t *groupedExperts) expert(w *worker, expert int, members []uint32, r0, r1 int) {
 	k := t.rows[0].k
-	if s := slices.Max(members); int(s)/k >= len(t.rows) || len(members) > len(t.rows) {
-		w.fail(fmt.Errorf("selection %d, one of %d, of %d rows of %d", s, len(members), len(t.rows), k))
+	if s := slices.Max(members); int(s)/k >= len(t.rows) {
+		w.fail(fmt.Errorf("selection %d of %d rows of %d", s, len(t.rows), k))
 		return
 	}
 	all := &w.together

@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 
@@ -72,12 +73,13 @@ func newPool(sequences []sequence, workers []*worker) *pool {
 // run executes the phases [0, last) of a sequence for some rows, of which the head computes
 // those that are wanted.
 func (p *pool) run(sequence int, rows, wanted []plan.Row, last int) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // see gguf.Fault
 	if len(p.workers) == 1 {
 		w := p.workers[0]
 		w.begin(w.token+1, rows, wanted)
 		for _, ph := range p.sequences[sequence].phases[:last] {
 			for _, c := range ph {
-				c.twin.run(w, c.lo, c.hi)
+				w.do(c)
 			}
 		}
 		return
@@ -101,6 +103,7 @@ func (p *pool) close() {
 
 // serve is the life of a worker other than the caller.
 func (p *pool) serve(w *worker) {
+	debug.SetPanicOnFault(true) // of this goroutine
 	for {
 		v := p.state.Load()
 		if p.stop.Load() {
@@ -137,7 +140,7 @@ func (p *pool) work(w *worker) {
 		if token := v >> 32; w.token != token {
 			w.begin(token, p.rows, p.wanted)
 		}
-		ph[next].twin.run(w, ph[next].lo, ph[next].hi)
+		w.do(ph[next])
 		if p.done.Add(1) == int64(len(ph)) {
 			p.done.Store(0)
 			p.publish(p.following(v))

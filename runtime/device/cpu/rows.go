@@ -79,7 +79,7 @@ type together struct {
 func newTogether(rows int) together {
 	return together{
 		xs: make([][]float32, 0, rows), ys: make([][]float32, rows), ups: make([][]float32, rows),
-		inputs: make([]input, 0, rows), results: make([]float32, 2*rows*togetherBlock),
+		inputs: make([]input, 0, rows), results: floats(2 * rows * togetherBlock),
 	}
 }
 

@@ -126,8 +126,21 @@ func alignedBytes(n int64) []byte {
 	if n == 0 {
 		return nil
 	}
+	return newMemory(n)
+}
+
+// newMemory is how all memory is made that plans say the size of. Tests put guard pages around it.
+var newMemory = func(n int64) []byte {
 	words := make([]uint64, (n+7)/8)
 	return unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), n)
+}
+
+// floats allocates n zeroed floats.
+func floats(n int) []float32 {
+	if n == 0 {
+		return []float32{}
+	}
+	return view[float32](newMemory(4 * int64(n)))
 }
 
 // view reinterprets b as elements of type T. It returns nil when b is empty, is

@@ -1,6 +1,12 @@
 package cpu
 
 import (
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"mla/runtime/gguf"
 	"mla/runtime/linalg"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
@@ -12,16 +18,17 @@ const rowBlock = 256
 
 // needs is the scratch memory that the recorded parts ask for.
 type needs struct {
-	int8    bool // inputs of mat-vecs are rounded to bytes
-	rows    int  // of the widest sequence
-	input   int  // floats of the widest input of a mat-vec
-	temp    int  // floats that a part without one asks for
-	experts int  // most experts that a gating chooses from
-	chosen  int  // most experts that it chooses
-	query   int  // floats of the queries of one attention unit
-	tile    int  // floats of a cache tile
-	scores  int  // floats of the scores of one attention unit and tile
-	sums    int  // floats of the sums of one unit of attention that divides them itself
+	int8     bool // inputs of mat-vecs are rounded to bytes
+	rows     int  // of the widest sequence
+	selected int  // most experts that all rows select together
+	input    int  // floats of the widest input of a mat-vec
+	temp     int  // floats that a part without one asks for
+	experts  int  // most experts that a gating chooses from
+	chosen   int  // most experts that it chooses
+	query    int  // floats of the queries of one attention unit
+	tile     int  // floats of a cache tile
+	scores   int  // floats of the scores of one attention unit and tile
+	sums     int  // floats of the sums of one unit of attention that divides them itself
 }
 
 // worker is one thread's state: the token it works on and its scratch memory.
@@ -44,6 +51,8 @@ type worker struct {
 	probs     []float32
 	selection []float32
 	taken     []bool
+	selected  []uint32 // by all rows
+	members   []uint32 // of the expert at hand
 
 	query        []float32 // of queryKey
 	queryKey     key
@@ -86,21 +95,23 @@ func (o *oneInput) rows(f *quant.Format, w []byte, stride int, x, y []float32) {
 func newWorker(n needs) *worker {
 	inputs := make([]prepared, n.rows)
 	for i := range inputs {
-		inputs[i].numbers = make([]float32, n.input)
+		inputs[i].numbers = floats(n.input)
 		inputs[i].one.in.Int8 = n.int8
 	}
 	w := &worker{
 		prepared:  inputs,
-		numbers:   make([]float32, n.temp),
+		numbers:   floats(n.temp),
 		together:  newTogether(n.rows),
 		routing:   make([]plan.Routing, n.chosen),
-		probs:     make([]float32, n.experts),
-		selection: make([]float32, n.experts),
+		probs:     floats(n.experts),
+		selection: floats(n.experts),
 		taken:     make([]bool, n.experts),
-		query:     make([]float32, n.query),
-		tile:      make([]float32, n.tile),
-		scores:    make([]float32, n.scores),
-		sums:      make([]float32, n.sums),
+		selected:  make([]uint32, 0, n.selected),
+		members:   make([]uint32, 0, n.rows),
+		query:     floats(n.query),
+		tile:      floats(n.tile),
+		scores:    floats(n.scores),
+		sums:      floats(n.sums),
 	}
 	for i := range w.together.in {
 		w.together.in[i].Int8 = n.int8
@@ -112,7 +123,7 @@ func newWorker(n needs) *worker {
 // three times in the order of inner loops, which adds sums to them.
 func (n *needs) bytes() int64 {
 	arranged := n.input + n.input/4
-	return 4*int64(n.rows*(n.input+3*arranged+2*togetherBlock)+n.temp+2*n.experts+2*n.chosen+n.query+n.tile+n.scores+n.sums+2*rowBlock) + int64(n.experts)
+	return 4*int64(n.rows*(n.input+3*arranged+2*togetherBlock)+n.temp+2*n.experts+2*n.chosen+n.selected+n.rows+n.query+n.tile+n.scores+n.sums+2*rowBlock) + int64(n.experts)
 }
 
 // temp returns n floats for a part that prepares no input. What they hold is gone at the next
@@ -123,6 +134,45 @@ func (w *worker) temp(n int) []float32 { return w.numbers[:n] }
 func (w *worker) fail(err error) {
 	if w.err == nil {
 		w.err = err
+	}
+}
+
+// PanicError says that a part of a plan has made the program panic. Verified plans do not; so the program is wrong, or
+// the machine's memory is. The replay has failed, and the process goes on.
+type PanicError struct {
+	Part  string // its twin
+	At    string // where in the program
+	Value any    // what it panicked with
+}
+
+func (e *PanicError) Error() string {
+	return fmt.Sprintf("%s at %s: %v: this is a fault of mla, please report it", e.Part, e.At, e.Value)
+}
+
+// do runs a chunk. A worker may be a goroutine of its own, where a panic would end the process: it is a failure of the
+// replay instead.
+func (w *worker) do(c chunk) {
+	defer func() {
+		if p := recover(); p == nil {
+			return
+		} else if err := gguf.Fault(p); err != nil {
+			w.fail(err)
+		} else {
+			w.fail(&PanicError{fmt.Sprintf("%T", c.twin), panicked(), p})
+		}
+	}()
+	c.twin.run(w, c.lo, c.hi)
+}
+
+// panicked is where the panic at hand was: the first function on the stack after those of the Go runtime.
+func panicked() string {
+	callers := make([]uintptr, 16)
+	frames := runtime.CallersFrames(callers[:runtime.Callers(4, callers)]) // after Callers, this function, its caller and the panic
+	for {
+		f, more := frames.Next()
+		if !strings.HasPrefix(f.Function, "runtime.") || !more {
+			return fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line)
+		}
 	}
 }
 

@@ -196,11 +196,6 @@ func checkKernel(b *plan.Bundle, k *plan.Kernel) error {
 			return fmt.Errorf("%T: %d threadgroups; expected 1 to %d", p, n, maxGroups)
 		}
 	}
-	for _, slot := range k.Args {
-		if slot < 0 || slot >= len(k.Slots) || k.Slots[slot].Space != plan.SpaceWeight {
-			return fmt.Errorf("the batch stride of slot %d, which is no weight", slot)
-		}
-	}
 	for i := range k.Slots {
 		if err := checkSlot(&k.Slots[i]); err != nil {
 			return fmt.Errorf("slot %s: %w", k.Slots[i].Name, err)

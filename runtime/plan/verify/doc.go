@@ -5,10 +5,12 @@
 //   - dimensions, and what sizes follow from them, are within limits;
 //   - a kernel's slots have the spaces and element types that its parts take for granted,
 //     its threadgroups the threads, and its variants types that there are (kernel.go);
+//   - slots are marked as written that parts write, and nothing of a kernel reads or writes
+//     what something else of it writes, since its threadgroups run side by side (slots.go);
 //   - every operand of every dispatch lies inside its buffer and holds all that the parts
 //     reach (reach.go, operand.go);
-//   - dispatches wait for those whose results they read, and whatever is used as an
-//     index was written as one in the same sequence (flow.go).
+//   - dispatches wait for those whose results they read, and a part of the same sequence
+//     has written whatever is used as an index, as one (flow.go).
 //
 // So the loops of the CPU device, which are made of the plan's numbers alone, touch
 // nothing but their buffers, and kernels that compute what the plan says they do neither.

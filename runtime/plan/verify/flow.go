@@ -44,11 +44,14 @@ type index struct {
 	role       plan.Role // RoleRouting, RoleStarts or RoleMembers
 	k, experts int
 	width      int
+	stride     int  // from a row's to the next one's, as in plan.Slot
 	wanted     bool // of the rows that are wanted alone
 }
 
-// step checks a dispatch behind those before it.
-func (f *flow) step(k *plan.Kernel, d *plan.Dispatch) error {
+// step checks a dispatch behind those before it. Its kernel is the first of those that devices run for it; all have the
+// same slots, and package verify has held their marks to what their parts do.
+func (f *flow) step(kernels []*plan.Kernel, d *plan.Dispatch) error {
+	k := kernels[0]
 	var reads, writes []span
 	for i := range k.Slots {
 		if k.Slots[i].Write {
@@ -72,7 +75,7 @@ func (f *flow) step(k *plan.Kernel, d *plan.Dispatch) error {
 		return fmt.Errorf("does not wait for an earlier dispatch whose memory it uses")
 	}
 	f.reads, f.writes = append(f.reads, reads...), append(f.writes, writes...)
-	return f.indexed(k, d, writes)
+	return f.indexed(kernels, d, writes)
 }
 
 func overlap(a, b []span) bool {
@@ -80,19 +83,20 @@ func overlap(a, b []span) bool {
 }
 
 // indexed wants the indices that a dispatch reads to be there as they were written, and
-// notes those that it leaves.
-func (f *flow) indexed(k *plan.Kernel, d *plan.Dispatch, writes []span) error {
+// notes those that it leaves. What counts is what parts write, since a mark of a slot makes no index.
+func (f *flow) indexed(kernels []*plan.Kernel, d *plan.Dispatch, writes []span) error {
 	var made []index
+	k, early := kernels[0], slices.ContainsFunc(kernels, readsEarly)
 	for _, p := range k.AllParts() {
 		for _, use := range indexUses(p) {
-			x := use.index
-			x.span, x.width, x.wanted = spanOf(&d.Operands[use.slot]), max(k.Width, 1), wanted(k)
-			if k.Slots[use.slot].Write {
+			x, slot := use.index, &k.Slots[use.slot]
+			x.span, x.width, x.stride, x.wanted = spanOf(&d.Operands[use.slot]), max(k.Width, 1), slot.Stride, wanted(k)
+			if use.write {
 				made = append(made, x)
 			} else if !slices.Contains(f.indices, x) {
-				return fmt.Errorf("slot %s is read as indices, which no dispatch before has left there", k.Slots[use.slot].Name)
-			} else if e, ok := p.(*plan.Experts); ok && e.Early() && slices.Contains(f.before, x) {
-				return fmt.Errorf("slot %s is read while the dispatch before may still write it", k.Slots[use.slot].Name)
+				return fmt.Errorf("slot %s is read as indices, which no dispatch before has left there", slot.Name)
+			} else if early && slices.Contains(f.before, x) {
+				return fmt.Errorf("slot %s is read while the dispatch before may still write it", slot.Name)
 			}
 		}
 	}
@@ -101,9 +105,18 @@ func (f *flow) indexed(k *plan.Kernel, d *plan.Dispatch, writes []span) error {
 	return nil
 }
 
+// readsEarly says that a kernel reads indices before the dispatch before has ended.
+func readsEarly(k *plan.Kernel) bool {
+	return slices.ContainsFunc(k.Parts, func(p plan.Part) bool {
+		e, ok := p.(*plan.Experts)
+		return ok && e.Early()
+	})
+}
+
 // indexUse is a slot that holds indices.
 type indexUse struct {
-	slot int
+	slot  int
+	write bool
 	index
 }
 
@@ -112,9 +125,9 @@ func indexUses(p plan.Part) (list []indexUse) {
 	for _, u := range p.Uses() {
 		switch u.As {
 		case plan.RoleRouting: // who reads it does not know of how many it is
-			list = append(list, indexUse{u.Slot, index{role: u.As, k: u.Select}})
+			list = append(list, indexUse{u.Slot, u.Write, index{role: u.As, k: u.Select}})
 		case plan.RoleStarts, plan.RoleMembers:
-			list = append(list, indexUse{u.Slot, index{role: u.As, k: u.Select, experts: u.Of}})
+			list = append(list, indexUse{u.Slot, u.Write, index{role: u.As, k: u.Select, experts: u.Of}})
 		}
 	}
 	return list

@@ -28,22 +28,22 @@ func TestFlow(t *testing.T) {
 	} {
 		for _, barrier := range []bool{false, true} {
 			var f flow
-			if err := f.step(kernel, &tt.first); err != nil {
+			if err := f.step([]*plan.Kernel{kernel}, &tt.first); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 			tt.second.Barrier = barrier
-			if err := f.step(kernel, &tt.second); (err != nil) != (tt.waits && !barrier) {
+			if err := f.step([]*plan.Kernel{kernel}, &tt.second); (err != nil) != (tt.waits && !barrier) {
 				t.Errorf("%s, barrier %t: %v", name, barrier, err)
 			}
 		}
 	}
 	var f flow
 	same := at(0, 8)
-	if err := f.step(kernel, &same); err == nil || !strings.Contains(err.Error(), "through another") {
+	if err := f.step([]*plan.Kernel{kernel}, &same); err == nil || !strings.Contains(err.Error(), "through another") {
 		t.Errorf("one dispatch reads what it writes: %v", err)
 	}
 	two := &plan.Kernel{Slots: []plan.Slot{{Space: plan.SpaceArena, Write: true}, {Space: plan.SpaceArena, Write: true}}}
-	if err := f.step(two, &same); err == nil || !strings.Contains(err.Error(), "through two slots") {
+	if err := f.step([]*plan.Kernel{two}, &same); err == nil || !strings.Contains(err.Error(), "through two slots") {
 		t.Errorf("one dispatch writes twice: %v", err)
 	}
 }
@@ -87,7 +87,7 @@ func TestFlowEarly(t *testing.T) {
 		var err error
 		for _, s := range tt.steps {
 			if err == nil {
-				err = f.step(s.k, s.d)
+				err = f.step([]*plan.Kernel{s.k}, s.d)
 			}
 		}
 		if (err != nil) != tt.fails || err != nil && !strings.Contains(err.Error(), "may still write it") {

@@ -44,6 +44,9 @@ func Kernel(k *plan.Kernel) error {
 	if err := checkLastBlocks(k); err != nil {
 		return err
 	}
+	if err := checkSlots(k); err != nil {
+		return err
+	}
 	for i := range k.Variants {
 		if err := checkVariant(k, &k.Variants[i]); err != nil {
 			return err

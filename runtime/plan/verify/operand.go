@@ -19,18 +19,18 @@ type operands struct {
 	width   int
 	sampler plan.Space // whose memory the dispatches pick tokens in; 0: they pick none
 	head    bool       // the dispatch is of the head
-	reaches []*reach   // by kernel
+	reaches map[*plan.Kernel]*reach
 }
 
 // checkSequences looks at all dispatches.
 func checkSequences(b *plan.Bundle) error {
-	o := &operands{bundle: b}
+	o := &operands{bundle: b, reaches: map[*plan.Kernel]*reach{}}
 	for i := range b.Kernels {
 		r, err := reachOf(&b.Kernels[i], &b.Model)
 		if err != nil {
 			return fmt.Errorf("kernel %s: %w", b.Kernels[i].Name, err)
 		}
-		o.reaches = append(o.reaches, r)
+		o.reaches[&b.Kernels[i]] = r
 	}
 	width := 0
 	for _, q := range b.Sequences() {
@@ -61,7 +61,7 @@ func (o *operands) sequence(list []plan.Dispatch, head int) error {
 		if err := o.dispatch(&list[i]); err != nil {
 			return fmt.Errorf("dispatch %d: %w", i, err)
 		}
-		if err := f.step(&o.bundle.Kernels[list[i].Kernel], &list[i]); err != nil {
+		if err := f.step(o.kernels(list[i].Kernel), &list[i]); err != nil {
 			return fmt.Errorf("dispatch %d, kernel %s: %w", i, o.bundle.Kernels[list[i].Kernel].Name, err)
 		}
 	}
@@ -78,11 +78,7 @@ func (o *operands) dispatch(d *plan.Dispatch) error {
 	if d.Layer < -1 || d.Layer >= b.Model.NumHiddenLayers {
 		return fmt.Errorf("layer %d of %d", d.Layer, b.Model.NumHiddenLayers)
 	}
-	for i := range b.Kernels {
-		k := &b.Kernels[i]
-		if i != d.Kernel && (k.Class == "" || k.Instead != d.Kernel) {
-			continue
-		}
+	for _, k := range o.kernels(d.Kernel) {
 		if max(k.Width, 1) != o.rows(k) {
 			return fmt.Errorf("kernel %s is for %d rows", k.Name, max(k.Width, 1))
 		}
@@ -90,12 +86,24 @@ func (o *operands) dispatch(d *plan.Dispatch) error {
 			return fmt.Errorf("kernel %s: %d operands for %d slots", k.Name, len(d.Operands), len(k.Slots))
 		}
 		for s := range k.Slots {
-			if err := o.operand(d, k, o.reaches[i], s); err != nil {
+			if err := o.operand(d, k, o.reaches[k], s); err != nil {
 				return fmt.Errorf("kernel %s, slot %s: %w", k.Name, k.Slots[s].Name, err)
 			}
 		}
 	}
 	return nil
+}
+
+// kernels lists a kernel, and those that classes of devices run in its place.
+func (o *operands) kernels(i int) []*plan.Kernel {
+	all := o.bundle.Kernels
+	list := []*plan.Kernel{&all[i]}
+	for j := range all {
+		if all[j].Class != "" && all[j].Instead == i {
+			list = append(list, &all[j])
+		}
+	}
+	return list
 }
 
 // operand checks what slot s is bound to.

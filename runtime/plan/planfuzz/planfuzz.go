@@ -1,0 +1,98 @@
+// Package planfuzz makes hostile plans, for tests: plans whose numbers are changed at random (Mutate), and plans that
+// are well-formed and lie about what their kernels do (Liars). What package verify accepts of them must be safe to run
+// on every device: wrong numbers and errors are allowed, a touch of foreign memory and a panic are not.
+package planfuzz
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+
+	"mla/runtime/plan"
+	"mla/runtime/plan/planjson"
+	"mla/runtime/plan/verify"
+)
+
+// Files are compiled bundles with all kinds of parts, and the models that they run, in the module's folder.
+var Files = map[string]string{
+	"yoututiny":          "testdata/reference/youtu-tiny-F32.gguf",
+	"yoututinylastblock": "testdata/reference/youtu-tiny-F32.gguf",
+	"youtumini":          "testdata/reference/youtu-mini-Q4_K_M.gguf",
+	"glm47tiny":          "testdata/reference/glm47-tiny-Q4_0.gguf",
+	"dsv2litemini":       "testdata/reference/dsv2lite-mini-Q4_K_M.gguf",
+}
+
+// Copy is a bundle that shares no memory with another one.
+func Copy(b *plan.Bundle) (*plan.Bundle, error) {
+	text, err := planjson.Marshal([]*plan.Bundle{b})
+	if err != nil {
+		return nil, fmt.Errorf("copy of bundle %s: %w", b.Name, err)
+	}
+	list, err := planjson.Unmarshal(text)
+	if err != nil {
+		return nil, fmt.Errorf("copy of bundle %s: %w", b.Name, err)
+	}
+	return list[0], nil
+}
+
+// Accepted changes a copy of a bundle in so many steps, keeps those after which package verify finds nothing wrong, and
+// says what they were; nil: it has refused all.
+func Accepted(rng *rand.Rand, b *plan.Bundle, steps int) (accepted *plan.Bundle, what string, err error) {
+	for range steps {
+		next, err := Copy(b)
+		if err != nil {
+			return nil, "", err
+		}
+		change := Mutate(rng, next)
+		if verify.Bundle(next) == nil {
+			b, accepted, what = next, next, fmt.Sprint(what, " ", change)
+		}
+	}
+	return accepted, what, nil
+}
+
+// sequences are the lists of dispatches of a bundle that are not empty.
+func sequences(b *plan.Bundle) (list []*[]plan.Dispatch) {
+	all := []*[]plan.Dispatch{&b.Decode, &b.Sample, &b.Pick}
+	for i := range b.Batches {
+		all = append(all, &b.Batches[i].Dispatches)
+	}
+	for _, q := range all {
+		if len(*q) > 0 {
+			list = append(list, q)
+		}
+	}
+	return list
+}
+
+// settle gives kernels of classes the slots and parts of the kernels that they stand in for.
+func settle(b *plan.Bundle) {
+	for i := range b.Kernels {
+		k := &b.Kernels[i]
+		if k.Class == "" {
+			continue
+		}
+		base := &b.Kernels[k.Instead]
+		k.Slots, k.Args, k.Parts, k.LastBlocks, k.Threads = base.Slots, base.Args, base.Parts, base.LastBlocks, base.Threads
+	}
+}
+
+// numbers calls visit for every signed integer within a value.
+func numbers(v reflect.Value, visit func(reflect.Value)) {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			numbers(v.Elem(), visit)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			numbers(v.Field(i), visit)
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			numbers(v.Index(i), visit)
+		}
+	case reflect.Int, reflect.Int64:
+		visit(v)
+	}
+}
