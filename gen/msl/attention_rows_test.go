@@ -136,7 +136,7 @@ func TestRowsRefused(t *testing.T) {
 	for want, change := range map[string]func(k *plan.Kernel, p *plan.AttendRows){
 		"in a kernel of 0 rows":              func(k *plan.Kernel, _ *plan.AttendRows) { alone(k) },
 		"a dimension of 0":                   func(_ *plan.Kernel, p *plan.AttendRows) { p.Queries = 0 },
-		"does not fit 32768 bytes":           func(_ *plan.Kernel, p *plan.AttendRows) { p.LatDim, p.Queries = 8128, 4 },
+		"does not fit 32768 bytes":           func(_ *plan.Kernel, p *plan.AttendRows) { p.LatDim, p.Out.Stride, p.Queries = 8128, 8128, 4 },
 		"use more simdgroups":                func(k *plan.Kernel, _ *plan.AttendRows) { k.Threads = 32 },
 		"queries of 1073741824 heads":        func(_ *plan.Kernel, p *plan.AttendRows) { p.Heads = 1 << 30 },
 		"cannot serve as activations":        func(k *plan.Kernel, p *plan.AttendRows) { k.Slots[p.Out.Slot].Write = false },

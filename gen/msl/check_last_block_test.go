@@ -18,7 +18,8 @@ func withLastBlocks(change func(k *plan.Kernel, after, heads *plan.MatVec, row *
 	row := &plan.StoreKV{Lat: latent.Out, KPe: latent.Out, LatDim: 64, PeDim: 16, Cache: s.cache(true)}
 	row.KPe.Offset = 64
 	s.step()
-	k := s.kernel("withLastBlocks", nil, after, latent)
+	s.args()
+	k := s.kernel("withLastBlocks", []int{heads.W}, after, latent)
 	counter := func(name string) int {
 		k.Slots = append(k.Slots, plan.Slot{Name: name, Space: plan.SpaceCounters, Elem: plan.ElemCounter, Write: true})
 		return len(k.Slots) - 1

@@ -62,12 +62,32 @@ func everyType(name string, n int) []plan.Variant {
 	return list
 }
 
-// kernel finishes a kernel over all formats.
+// kernel finishes a kernel over all formats. Without args, the batch strides are those that
+// the parts need.
 func (s slots) kernel(name string, args []int, parts ...plan.Part) plan.Kernel {
+	if args == nil {
+		args = strides(parts)
+	}
+	if len(args) > 0 && !slices.ContainsFunc(s, func(sl plan.Slot) bool { return sl.Space == plan.SpaceArgs }) {
+		s.args()
+	}
 	k := plan.Kernel{Name: name, Doc: "Synthetic kernel " + name + ": it holds one composition of pieces, to see that the front end takes it and that its lines of comment are wrapped.",
 		Threads: 128, Slots: s, Args: args, Parts: parts}
 	k.Variants = everyType(name, len(k.TypedSlots()))
 	return k
+}
+
+// strides lists the weights of parts that have a matrix per expert or head.
+func strides(parts []plan.Part) (list []int) {
+	for _, p := range parts {
+		for _, w := range plan.WeightsOf(p) {
+			if w.Entries != 1 {
+				list = append(list, w.Slot)
+			}
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 // cacheKernel is kernel with the types that its cache can have.
@@ -114,6 +134,7 @@ func matVecs() []plan.Kernel {
 			case "add_hand":
 				p.Add, p.NormPartial = s.in("residual").Slot, s.normPartial(2)
 			case "hand":
+				s[p.Out.Slot].Write = false // the sum goes nowhere but into the norm
 				p.Out.Slot, p.NormPartial = -1, s.normPartial(1)
 			}
 			list = append(list, s.kernel("matvec_"+prologue+"_"+epilogue, nil, p))
