@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -146,7 +147,7 @@ func (s *Server) encode(r *rendered) []int32 {
 }
 
 // chatJob is the job to answer a conversation.
-func (s *Server) chatJob(c *conversation) (*job, error) {
+func (s *Server) chatJob(ctx context.Context, c *conversation) (*job, error) {
 	r, err := s.render(c)
 	if err != nil {
 		return nil, err
@@ -164,11 +165,11 @@ func (s *Server) chatJob(c *conversation) (*job, error) {
 	if config.Format != nil && !c.choice.must {
 		c.grammar = s.orCalls(c.grammar)
 	}
-	content, err := s.grammars.get(c.grammar)
+	content, err := s.grammars.get(ctx, c.grammar)
 	if err != nil {
 		return nil, err
 	}
-	calls, err := s.callGrammar(c)
+	calls, err := s.callGrammar(ctx, c)
 	if err != nil {
 		return nil, err
 	}

@@ -56,10 +56,12 @@ func TestSuite(t *testing.T) {
 			switch {
 			case errors.As(err, &known):
 				if !strings.Contains(string(group.Schema), `"`+known.Keyword+`"`) {
-					t.Errorf("%s: %v: the schema has no such keyword", group.Description, err)
+					t.Logf("%s: %v: the schema has no such keyword", group.Description, err)
 				}
+				t.Logf("UNS %s: %s: %v", filepath.Base(file), group.Description, err)
 				continue
-			case err != nil: // nothing is valid, or it begins with itself
+			case err != nil:
+				t.Logf("REF %s: %s: %v", filepath.Base(file), group.Description, err)
 				continue
 			}
 			supported++
@@ -72,6 +74,8 @@ func TestSuite(t *testing.T) {
 				if test.Valid {
 					if all++; got {
 						accepted++
+					} else {
+						t.Logf("MISS %s: %s (%s): %s by %s", filepath.Base(file), group.Description, test.Description, test.Data, group.Schema)
 					}
 					continue
 				}
@@ -99,7 +103,7 @@ func TestSuite(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d schemas are supported; %d of %d valid texts are accepted, none of %d others; %d texts were written", supported, schemas, accepted, all, invalid, written)
-	if supported < 100 || 2*accepted < all || written < 150 {
+	if supported < 300 || 5*accepted < 4*all || written < 600 {
 		t.Error("too little is supported")
 	}
 }
