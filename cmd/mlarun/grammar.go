@@ -32,21 +32,37 @@ func (o *form) rules() (*grammar.Grammar, error) {
 	if name == "" {
 		name = o.schema
 	}
-	text, err := os.ReadFile(name)
+	text, err := readForm(name)
 	if err != nil {
 		return nil, err
 	}
 	var g *grammar.Grammar
 	if o.grammar != "" {
-		if g, err = grammar.ParseGBNF(string(text)); err != nil {
+		if g, err = grammar.ParseGBNF(text); err != nil {
 			return nil, fmt.Errorf("%s:%w", name, err) // which begins with line and column
 		}
 		return g, nil
 	}
-	if g, err = schema.Compile(context.Background(), text, schema.Options{}); err != nil {
+	if g, err = schema.Compile(context.Background(), []byte(text), schema.Options{}); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return g, nil
+}
+
+// readForm reads a file, which may be no device and no pipe: these may have no end.
+func readForm(name string) (string, error) {
+	switch info, err := os.Stat(name); {
+	case err != nil:
+		return "", err
+	case !info.Mode().IsRegular():
+		return "", fmt.Errorf("%s is no regular file (%v); write the text into one", name, info.Mode().Type())
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	return readText(name, f)
 }
 
 // formed is a text that follows a grammar, from the beginning or from where thoughts end.

@@ -114,8 +114,20 @@ func (m *Matcher) Accept(id int32) error {
 func (m *Matcher) AcceptText(text []byte) error {
 	m.c.mu.Lock()
 	defer m.c.mu.Unlock()
-	return m.advance(func() *node { return m.c.graph.follow(m.at, text) })
+	start := m.at
+	for len(text) > 0 { // the limit is for a token, not for a long text
+		n := min(len(text), acceptBytes)
+		if err := m.advance(func() *node { return m.c.graph.follow(m.at, text[:n]) }); err != nil {
+			m.at = start
+			return err
+		}
+		text = text[n:]
+	}
+	return nil
 }
+
+// acceptBytes is how many bytes AcceptText goes on with at once.
+const acceptBytes = 32
 
 // advance goes on to a node, unless that is dead.
 func (m *Matcher) advance(to func() *node) error {

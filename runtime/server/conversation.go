@@ -173,8 +173,12 @@ func (s *Server) chatJob(ctx context.Context, c *conversation) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
+	behind, err := s.behindCalls(ctx, c)
+	if err != nil {
+		return nil, err
+	}
 	return &job{
-		grammar: content, calls: calls, budget: budget, unthink: s.tok.Encode("</think>", tokenizer.EncodeOptions{ParseSpecial: true}),
+		grammar: content, calls: calls, behind: behind, budget: budget, unthink: s.tok.Encode("</think>", tokenizer.EncodeOptions{ParseSpecial: true}),
 		prompts: [][]int32{s.encode(r)}, n: 1, max: -1, logprobs: -1, visible: s.visible, opening: r.opening, oneCall: c.oneCall,
 		end:    func(id int32) bool { return s.tok.IsEOG(id) || s.stops[id] },
 		parser: func() *output.Parser { return output.New(config) },

@@ -158,6 +158,8 @@ var toolChats = []completiontest.Answer{
 	{To: "Must?", Text: "<tool_call>weather<arg_key>town</arg_key><arg_value>Zürich</arg_value></tool_call>"},
 	{To: "JSON?", Text: "x</think>{\"city\": \"Zürich\", \"days\": 3} and more"},
 	{To: "Else?", Text: "x</think>text"},
+	{To: "Two?", Text: "x</think><tool_call>now</tool_call>And some text behind it."},
+	{To: "Undeclared?", Text: "x</think><tool_call>nobody<arg_key>a</arg_key><arg_value>b</arg_value></tool_call>"},
 }
 
 const toolSchema = `{"type": "object", "properties": {"city": {"type": "string", "enum": ["Zug", "Bern \"new\""]}, "days": {"type": "integer", "minimum": 1, "maximum": 9},
@@ -212,6 +214,24 @@ func TestToolArguments(t *testing.T) {
 		}
 		if called < 4 {
 			t.Errorf("%s %s: %d calls", c.user, c.fields, called)
+		}
+	}
+	// With a form, an answer is one, or calls of declared tools, and nothing beside.
+	for _, user := range []string{"Two?", "Undeclared?", "Any?"} {
+		for seed := range 6 {
+			out := s.answer("/v1/chat/completions", fmt.Sprintf(`{"messages": [{"role": "user", "content": %q}], "reasoning_budget": 20, "max_tokens": 400, "temperature": %v, "seed": %d, %s, "response_format": {"type": "json_schema", "json_schema": {"strict": true, "schema": %s}}}`,
+				user, []float64{0, 1.5}[seed%2], seed, tools(false), citySchema))
+			message, _ := at(out, "choices", 0, "message").(map[string]any)
+			content, _ := message["content"].(string)
+			name, _ := at(message, "tool_calls", 0, "function", "name").(string)
+			switch finish := at(out, "choices", 0, "finish_reason"); {
+			case finish == "length":
+			case name == "" && !json.Valid([]byte(content)), name != "" && (strings.TrimSpace(content) != "" || name != "now" && name != "weather"):
+				t.Errorf("%s, seed %d: %v", user, seed, message)
+			}
+			if seed == 0 && user == "Two?" && name != "now" {
+				t.Errorf("%s: the test is too weak: %v", user, message)
+			}
 		}
 	}
 	r, text := s.do(http.MethodPost, "/v1/chat/completions", `{"messages": [{"role": "user", "content": "Any?"}], "tools": [{"type": "function", "function": {"name": "x", "strict": true, "parameters": {"type": "object", "properties": {"a": {"type": "array", "uniqueItems": true}}}}}]}`)

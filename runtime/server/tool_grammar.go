@@ -30,11 +30,11 @@ func (s *Server) writing() output.Grammars {
 }
 
 // callGrammar is what a call has to follow behind its marker; nil: nothing in particular.
-// It is there if a call is asked for, only some tools may be called, or one is strict, and then arguments follow their
-// schemas: those of strict tools exactly, those of others as far as keywords are supported.
+// It is there if a call is asked for, only some tools may be called, one is strict, or the answer has a form, and then
+// arguments follow their schemas: those of strict tools exactly, those of others as far as keywords are supported.
 func (s *Server) callGrammar(ctx context.Context, c *conversation) (*grammar.Compiled, error) {
 	var tools []callable
-	asked := c.choice.must || c.choice.only != nil
+	asked := c.choice.must || c.choice.only != nil || c.grammar != nil
 	for i, text := range c.tools {
 		var t callable
 		if err := json.Unmarshal(text, &t); err != nil {
@@ -45,7 +45,7 @@ func (s *Server) callGrammar(ctx context.Context, c *conversation) (*grammar.Com
 			asked = asked || t.Function.Strict
 		}
 	}
-	if !asked || c.choice.none || s.format == nil {
+	if !asked || len(c.tools) == 0 || c.choice.none || s.format == nil {
 		return nil, nil
 	}
 	key := "calls" + string(bytes.Join(rawBytes(c.callable()), []byte("\n")))
@@ -112,6 +112,17 @@ func (s *Server) orCalls(w *wanted) *wanted {
 	}}
 }
 
+// behindCalls is the grammar of what follows a call in an answer that has a form: other
+// calls, but no text; nil: anything.
+func (s *Server) behindCalls(ctx context.Context, c *conversation) (*grammar.Compiled, error) {
+	if c.grammar == nil || c.choice.none || s.format == nil || len(c.tools) == 0 {
+		return nil, nil
+	}
+	return s.grammars.get(ctx, &wanted{"tools", "behind calls", func(context.Context) (*grammar.Grammar, error) {
+		return &grammar.Grammar{Rules: []grammar.Rule{{Name: "root", Expr: s.writing().Behind()}}}, nil
+	}})
+}
+
 // call begins the grammar of a call if the model is at one, and ends it behind.
 func (c *choice) call() {
 	if c.parser == nil {
@@ -121,6 +132,8 @@ func (c *choice) call() {
 	switch {
 	case calling == c.calling:
 		return
+	case !calling && c.behind != nil:
+		c.matcher = c.behind.NewMatcher()
 	case !calling:
 		c.matcher = nil
 	case c.tools == nil:
