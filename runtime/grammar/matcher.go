@@ -42,8 +42,13 @@ func Compile(ctx context.Context, g *Grammar, v *Vocabulary) (*Compiled, error) 
 
 // Check says what is wrong with a grammar, whatever the vocabulary is. It has no tokens.
 func Check(ctx context.Context, g *Grammar) error {
-	_, err := determine(ctx, g, nil)
-	return err
+	a, err := determine(ctx, g, nil)
+	if err != nil {
+		return err
+	}
+	c := &Compiled{graph: newGraph(a)}
+	c.begin = []entry{{a.start[0], c.graph.end}}
+	return c.probe()
 }
 
 // ruleOf is the rule that a state belongs to.

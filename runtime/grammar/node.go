@@ -15,7 +15,7 @@ const (
 )
 
 // errWork says that a grammar can be read in too many ways.
-var errWork error = fail("the grammar is too ambiguous: to find the next tokens takes too long")
+var errWork error = &Error{"the grammar is too ambiguous, or its rules are nested too deep: to find the next tokens takes too long", true}
 
 // node is a set of states, each with the node that goes on when its rule has ended.
 type node struct {

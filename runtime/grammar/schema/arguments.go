@@ -9,7 +9,7 @@ import (
 
 // Add makes rules of a schema in a grammar that is being made.
 func Add(ctx context.Context, g *grammar.Grammar, text []byte, o Options) (grammar.Expr, error) {
-	return adding(ctx, g, o, func(g *grammar.Grammar, d detail) (grammar.Expr, error) {
+	return adding(ctx, g, o, anything(text), func(g *grammar.Grammar, d detail) (grammar.Expr, error) {
 		c, err := newCompiler(ctx, g, text, o, d)
 		if err != nil {
 			return nil, err
@@ -19,8 +19,8 @@ func Add(ctx context.Context, g *grammar.Grammar, text []byte, o Options) (gramm
 }
 
 // adding adds rules with as much detail as there is room for.
-func adding(ctx context.Context, g *grammar.Grammar, o Options, with func(*grammar.Grammar, detail) (grammar.Expr, error)) (e grammar.Expr, err error) {
-	made, err := tried(ctx, o, func(d detail) (*grammar.Grammar, error) {
+func adding(ctx context.Context, g *grammar.Grammar, o Options, whole func() *grammar.Grammar, with func(*grammar.Grammar, detail) (grammar.Expr, error)) (e grammar.Expr, err error) {
+	made, err := tried(ctx, o, whole, func(d detail) (*grammar.Grammar, error) {
 		own := &grammar.Grammar{}
 		root := own.Add("root", nil)
 		e, err := with(own, d)
@@ -43,7 +43,8 @@ type Pairs struct {
 // AddPairs makes rules of a schema of an object whose properties are written as pairs. A
 // property of type string stands without quotes, all else is JSON.
 func AddPairs(ctx context.Context, g *grammar.Grammar, text []byte, o Options, p Pairs) (grammar.Expr, error) {
-	return adding(ctx, g, o, func(g *grammar.Grammar, d detail) (grammar.Expr, error) {
+	whole := func() *grammar.Grammar { return anyPairs(p) }
+	return adding(ctx, g, o, whole, func(g *grammar.Grammar, d detail) (grammar.Expr, error) {
 		c, err := newCompiler(ctx, g, text, o, d)
 		if err != nil {
 			return nil, err
@@ -105,8 +106,7 @@ func (c *compiler) pairList(o *members, p Pairs) (grammar.Expr, error) {
 		}
 	}
 	if len(list) == 0 && len(o.keyed) == 0 {
-		name := grammar.Repeat{Of: grammar.Class{{Lo: '0', Hi: '9'}, {Lo: 'A', Hi: 'Z'}, {Lo: '_', Hi: '_'}, {Lo: 'a', Hi: 'z'}}, Min: 1, Max: 64}
-		list = append(list, grammar.Any(p.Pair(name, c.value())))
+		list = append(list, c.anyPairs(p))
 	}
 	return c.g.Add("arguments", list), nil
 }
@@ -123,4 +123,17 @@ func (c *compiler) pairValue(p *condition, bare grammar.Class) (grammar.Expr, er
 	}
 	e, err := c.values(f, p.path(), bare)
 	return c.g.Add(p.path(), e), err
+}
+
+// anyPairs is pairs of any names and values.
+func (c *compiler) anyPairs(p Pairs) grammar.Expr {
+	name := grammar.Repeat{Of: grammar.Class{{Lo: '0', Hi: '9'}, {Lo: 'A', Hi: 'Z'}, {Lo: '_', Hi: '_'}, {Lo: 'a', Hi: 'z'}}, Min: 1, Max: 64}
+	return grammar.Any(p.Pair(name, c.value()))
+}
+
+func anyPairs(p Pairs) *grammar.Grammar {
+	c := &compiler{g: &grammar.Grammar{}, shared: map[string]grammar.Ref{}}
+	start := c.g.Add("root", nil)
+	c.g.Rules[start].Expr = c.anyPairs(p)
+	return c.g
 }

@@ -41,6 +41,9 @@ func (a *array) at(i int) *condition {
 
 // meetArrays is nil if no array is left, as far as that is easy to see.
 func (c *compiler) meetArrays(a, b *array) *array {
+	if c.Spend(64+32*(len(a.front)+len(b.front))) != nil {
+		return nil // met says so
+	}
 	out := &array{least: max(a.least, b.least), most: a.most, unique: a.unique || b.unique, rest: c.each(a.rest, b.rest), counts: slices.Concat(a.counts, b.counts)}
 	if a.most < 0 || b.most >= 0 && b.most < a.most {
 		out.most = b.most

@@ -123,12 +123,15 @@ func met[T any](c *compiler, a, b []*T, meet func(a, b *T) *T) (out []*T, err er
 	}
 	for _, x := range a {
 		for _, y := range b {
+			if c.Spent() {
+				return nil, pattern.ErrTooLarge
+			}
 			if z := meet(x, y); z != nil {
 				out = append(out, z)
 			}
 		}
 	}
-	if len(out) > maxCases {
+	if len(out) > maxCases || c.Spent() {
 		return nil, pattern.ErrTooLarge
 	}
 	return out, nil
@@ -254,7 +257,7 @@ func (c *compiler) empty(p *condition) bool {
 	case isNone:
 		return true
 	}
-	if c.nested > 8 || c.busy[formKey{p, true}] {
+	if c.nested > 8 || c.busy[formKey{p, true}] || c.Spend(256) != nil {
 		return false
 	}
 	c.nested++

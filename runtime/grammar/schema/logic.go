@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+
+	"mla/runtime/grammar/pattern"
 )
 
 // branches are the conditions of a keyword's list of schemas.
@@ -93,9 +95,12 @@ func (c *compiler) oneOf(p place, exact bool) (*form, error) {
 			if i == j || c.empty(c.each(one, other)) {
 				continue
 			}
+			if c.Spent() {
+				return nil, pattern.ErrTooLarge
+			}
 			if f, err = c.apart(f, other, exact); err != nil {
-				if !c.Lenient || exact {
-					return nil, c.unsupportedOne(err, p)
+				if !c.Lenient || exact || c.Spent() {
+					return nil, c.notApart(err, p)
 				}
 				c.pass(&UnsupportedError{p.path, "oneOf", err.Error()})
 				return c.either(of, exact)
@@ -110,7 +115,11 @@ func (c *compiler) oneOf(p place, exact bool) (*form, error) {
 	return out, nil
 }
 
-func (c *compiler) unsupportedOne(err error, p place) error {
+// notApart is the error of a oneOf.
+func (c *compiler) notApart(err error, p place) error {
+	if c.Spent() || c.ctx.Err() != nil {
+		return err
+	}
 	return &UnsupportedError{p.path, "oneOf", fmt.Sprintf("its alternatives do not exclude each other in a way that can be held; use anyOf (%v)", err)}
 }
 

@@ -44,10 +44,7 @@ func places(r *big.Rat) (n int, ok bool) {
 
 type rat = big.Rat
 
-var (
-	zero = new(rat)
-	one  = big.NewRat(1, 1)
-)
+var one = big.NewRat(1, 1)
 
 // numeric is what a number has to be.
 type numeric struct {

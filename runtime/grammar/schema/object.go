@@ -63,6 +63,9 @@ func either(a, b pattern.Language) pattern.Language {
 
 // meetMembers is nil if no object is left, as far as that is easy to see.
 func (c *compiler) meetMembers(a, b *members) *members {
+	if c.Spend(64+32*(len(a.names)+len(b.names))) != nil {
+		return nil // met says so
+	}
 	out := &members{least: max(a.least, b.least), most: a.most, keyed: slices.Concat(a.keyed, b.keyed), exist: slices.Concat(a.exist, b.exist), spoken: either(a.spoken, b.spoken), seen: either(a.seen, b.seen)}
 	if a.most < 0 || b.most >= 0 && b.most < a.most {
 		out.most = b.most

@@ -60,12 +60,15 @@ type detail struct {
 	depth int  // levels of values; what is deeper is any
 }
 
-var details = []detail{{true, 1 << 20}, {false, 1 << 20}, {false, 5}, {false, 3}, {false, 2}, {false, 1}}
+var details = []detail{{true, deep}, {false, deep}, {false, 4}, {false, 2}}
+
+// deep is without a limit on levels.
+const deep = 1 << 20
 
 // Compile makes a grammar of a schema, which is JSON text. Its work is limited, and ends
 // with the context.
 func Compile(ctx context.Context, text []byte, o Options) (*grammar.Grammar, error) {
-	return tried(ctx, o, func(d detail) (*grammar.Grammar, error) {
+	return tried(ctx, o, anything(text), func(d detail) (*grammar.Grammar, error) {
 		c, err := newCompiler(ctx, &grammar.Grammar{}, text, o, d)
 		if err != nil {
 			return nil, err
@@ -77,8 +80,9 @@ func Compile(ctx context.Context, text []byte, o Options) (*grammar.Grammar, err
 	})
 }
 
-// tried makes a grammar with as much detail as there is room for.
-func tried(ctx context.Context, o Options, with func(detail) (*grammar.Grammar, error)) (g *grammar.Grammar, err error) {
+// tried makes a grammar with as much detail as there is room for; whole is what is left of
+// a schema that is too large for any.
+func tried(ctx context.Context, o Options, whole func() *grammar.Grammar, with func(detail) (*grammar.Grammar, error)) (g *grammar.Grammar, err error) {
 	for _, d := range details {
 		if g, err = with(d); err == nil && o.Lenient {
 			err = grammar.Check(ctx, g)
@@ -86,9 +90,22 @@ func tried(ctx context.Context, o Options, with func(detail) (*grammar.Grammar, 
 		if !o.Lenient || ctx.Err() != nil || !tooLarge(err) {
 			return g, err
 		}
-		o.Passed = nil // which was told already
 	}
-	return nil, err
+	return whole(), nil
+}
+
+// anything is the grammar of any JSON value, or of any object if a schema's text says that.
+func anything(text []byte) func() *grammar.Grammar {
+	return func() *grammar.Grammar {
+		root, _ := decode(text)
+		if s, ok := root.(*object); ok && (s.get("type") == "object" || s.has("properties")) {
+			return Object()
+		}
+		c := &compiler{g: &grammar.Grammar{}, shared: map[string]grammar.Ref{}}
+		start := c.g.Add("root", nil)
+		c.g.Rules[start].Expr = c.value()
+		return c.g
+	}
 }
 
 // errTooLarge says that the rules of a schema are too many.
@@ -188,8 +205,8 @@ const maxRules = 1 << 13
 
 // rule is the grammar of the values that meet a condition, as a rule of its own.
 func (c *compiler) rule(p *condition) (grammar.Expr, error) {
-	key := ruleKey{p, min(c.level, c.depth)}
-	if c.depth > len(c.g.Rules)+maxRules { // without a limit on levels
+	key := ruleKey{p, c.level}
+	if c.depth == deep {
 		key.level = 0
 	}
 	if p.kind == isAny || c.level > c.depth {

@@ -338,13 +338,6 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-func seq(n int) (list []any) {
-	for i := range n {
-		list = append(list, i)
-	}
-	return list
-}
-
 // TestNesting doubles nothing with depth.
 func TestNesting(t *testing.T) {
 	s := `{"type": "null"}`

@@ -56,12 +56,10 @@ func TestSuite(t *testing.T) {
 			switch {
 			case errors.As(err, &known):
 				if !strings.Contains(string(group.Schema), `"`+known.Keyword+`"`) {
-					t.Logf("%s: %v: the schema has no such keyword", group.Description, err)
+					t.Errorf("%s: %v: the schema has no such keyword", group.Description, err)
 				}
-				t.Logf("UNS %s: %s: %v", filepath.Base(file), group.Description, err)
 				continue
-			case err != nil:
-				t.Logf("REF %s: %s: %v", filepath.Base(file), group.Description, err)
+			case err != nil: // nothing is valid, or it begins with itself
 				continue
 			}
 			supported++
@@ -74,8 +72,6 @@ func TestSuite(t *testing.T) {
 				if test.Valid {
 					if all++; got {
 						accepted++
-					} else {
-						t.Logf("MISS %s: %s (%s): %s by %s", filepath.Base(file), group.Description, test.Description, test.Data, group.Schema)
 					}
 					continue
 				}
