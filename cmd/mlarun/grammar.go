@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -45,7 +46,7 @@ func (o *form) rules() (*grammar.Grammar, error) {
 		}
 		return g, nil
 	}
-	if g, err = schema.Compile(text, schema.Options{}); err != nil {
+	if g, err = schema.Compile(context.Background(), text, schema.Options{}); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return g, nil
@@ -68,7 +69,7 @@ func (o *form) begin(own *sample.Sampler, t *tokenizer.Tokenizer, prompt []int32
 		return nil, nil, err
 	}
 	v := guided.Vocabulary(t, ends)
-	compiled, err := grammar.Compile(rules, v)
+	compiled, err := grammar.Compile(context.Background(), rules, v)
 	if err != nil {
 		return nil, nil, err
 	}

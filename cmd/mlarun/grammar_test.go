@@ -78,7 +78,9 @@ func TestGrammarFlags(t *testing.T) {
 		want string
 	}{
 		{[]string{"-grammar", file("bad.gbnf", "root ::= x")}, "bad.gbnf:1:10: the rule x is not there"},
-		{[]string{"-json-schema", file("bad.json", `{"not": {}}`)}, `bad.json: #: the keyword "not" is not supported`},
+		{[]string{"-json-schema", file("bad.json", `{"type": "array", "uniqueItems": true}`)}, `bad.json: #: the keyword "uniqueItems" is not supported`},
+		{[]string{"-grammar", "/dev/zero"}, "/dev/zero has more than"},
+		{[]string{"-json-schema", "/dev/zero"}, "/dev/zero has more than"},
 		{[]string{"-grammar", filepath.Join(dir, "none")}, "no such file"},
 		{[]string{"-grammar", gbnf, "-json-schema", schema}, "cannot be used together"},
 		{[]string{"-grammar", gbnf, "-parallel", "2"}, "for one text"},

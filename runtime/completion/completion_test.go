@@ -349,7 +349,7 @@ func TestDraftsWithGrammar(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	compiled, err := grammar.Compile(rules, guided.Vocabulary(m.Tokenizer, m.Tokenizer.IsEOG))
+	compiled, err := grammar.Compile(t.Context(), rules, guided.Vocabulary(m.Tokenizer, m.Tokenizer.IsEOG))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -116,7 +116,7 @@ func benchText(depth int) string {
 func BenchmarkMasks(b *testing.B) {
 	v, ids := largeVocabulary()
 	object := schema.Object()
-	own, err := schema.Compile([]byte(benchSchema), schema.Options{})
+	own, err := schema.Compile(b.Context(), []byte(benchSchema), schema.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func BenchmarkMasks(b *testing.B) {
 				name += "-cold"
 			}
 			b.Run(name, func(b *testing.B) {
-				compiled, err := grammar.Compile(c.g, v)
+				compiled, err := grammar.Compile(b.Context(), c.g, v)
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -141,7 +141,7 @@ func BenchmarkMasks(b *testing.B) {
 						b.StopTimer()
 						v, _ = largeVocabulary()
 						b.StartTimer()
-						if compiled, err = grammar.Compile(c.g, v); err != nil {
+						if compiled, err = grammar.Compile(b.Context(), c.g, v); err != nil {
 							b.Fatal(err)
 						}
 					}
@@ -157,6 +157,9 @@ func BenchmarkMasks(b *testing.B) {
 						}
 						times = append(times, time.Since(start))
 					}
+				}
+				if n := compiled.Shallows(); n > 0 {
+					b.Errorf("%d masks were not finished", n)
 				}
 				slices.Sort(times)
 				b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(len(times)), "us/token")

@@ -1,7 +1,9 @@
 package grammar
 
 import (
+	"context"
 	"encoding/binary"
+	"fmt"
 	"slices"
 )
 
@@ -35,34 +37,34 @@ const (
 type automata struct {
 	states []state
 	start  []int32 // of rules
-	budget int     // nodes that sets may still have
+	ids    bool    // tokens are named by their numbers
 }
 
-// determine makes the automata of a grammar.
-func determine(g *Grammar) (*automata, error) {
+// determine makes the automata of a grammar; the vocabulary says which tokens there are.
+func determine(ctx context.Context, g *Grammar, v *Vocabulary) (a *automata, err error) {
 	switch {
 	case len(g.Rules) == 0:
 		return nil, fail("a grammar without rules")
 	case len(g.Rules) > maxRules:
-		return nil, fail("the grammar has %d rules; at most %d are possible", len(g.Rules), maxRules)
+		return nil, &Error{fmt.Sprintf("the grammar has %d rules; at most %d are possible", len(g.Rules), maxRules), true}
 	}
-	a := &automata{states: make([]state, firstState), budget: maxSets}
-	n := &nfa{rules: len(g.Rules)}
+	defer catch(&err)
+	w := newWork(ctx)
+	a = &automata{states: make([]state, firstState)}
+	n := &nfa{work: w, vocabulary: v, rules: len(g.Rules)}
 	for _, r := range g.Rules {
+		w.rule = r.Name
 		n.nodes = n.nodes[:0]
-		start := n.compile(r.Expr, n.add(nfaNode{kind: nfaMatch}))
-		if n.err != nil {
-			return nil, n.err
-		}
-		if err := a.rule(n.nodes, start); err != nil {
-			return nil, err
-		}
+		e, _ := w.simplify(r.Expr)
+		start := n.compile(e, n.add(nfaNode{kind: nfaMatch}))
+		a.rule(w, n.nodes, start)
 	}
-	a.trim()
+	w.rule = g.Rules[0].Name
+	a.trim(w)
 	if a.states[a.start[0]].empty() {
 		return nil, fail("the rule %s has no end: no text follows it", g.Rules[0].Name)
 	}
-	if cycle := a.leftRecursion(); cycle >= 0 {
+	if cycle := a.leftRecursion(w); cycle >= 0 {
 		return nil, fail("the rule %s begins with itself (left recursion), which is not supported", g.Rules[cycle].Name)
 	}
 	return a, nil
@@ -74,8 +76,9 @@ func (s *state) empty() bool { return !s.accept && len(s.edges)+len(s.calls) == 
 // subset makes the automaton of one rule: a state for every set of nodes.
 type subset struct {
 	*automata
+	*work
 	nodes []nfaNode
-	ids   map[string]int32
+	known map[string]int32
 	sets  [][]int32 // of the states that have no edges yet
 	first int32
 	seen  []bool
@@ -83,17 +86,13 @@ type subset struct {
 }
 
 // rule adds the automaton of a rule.
-func (a *automata) rule(nodes []nfaNode, start int32) error {
-	s := &subset{automata: a, nodes: nodes, ids: map[string]int32{}, first: int32(len(a.states)), seen: make([]bool, len(nodes))}
+func (a *automata) rule(w *work, nodes []nfaNode, start int32) {
+	s := &subset{automata: a, work: w, nodes: nodes, known: map[string]int32{}, first: int32(len(a.states)), seen: make([]bool, len(nodes))}
 	a.start = append(a.start, s.of([]int32{start}))
 	for i := 0; i < len(s.sets); i++ {
 		s.follow(s.first+int32(i), s.sets[i])
 		s.sets[i] = nil
-		if len(a.states) > maxStates || a.budget < 0 {
-			return fail("the grammar is too large: it takes more than %d states", maxStates)
-		}
 	}
-	return nil
 }
 
 // of is the state of a set of nodes, and of those that nothing leads to from there.
@@ -108,7 +107,7 @@ func (s *subset) of(from []int32) int32 {
 		s.seen[at] = true
 		set = append(set, at)
 		stack = append(stack, s.nodes[at].eps...)
-		s.budget -= 1 + len(s.nodes[at].eps)
+		s.spend(1 + len(s.nodes[at].eps))
 	}
 	for _, at := range set {
 		s.seen[at] = false
@@ -119,10 +118,13 @@ func (s *subset) of(from []int32) int32 {
 	for _, at := range set {
 		s.key = binary.LittleEndian.AppendUint32(s.key, uint32(at))
 	}
-	id, ok := s.ids[string(s.key)]
+	id, ok := s.known[string(s.key)]
 	if !ok {
+		if s.spend(8 + len(set)); len(s.states) >= maxStates {
+			s.tooLarge("all rules together take more than %d states", maxStates)
+		}
 		id = int32(len(s.states))
-		s.ids[string(s.key)] = id
+		s.known[string(s.key)] = id
 		s.states = append(s.states, state{})
 		s.sets = append(s.sets, set)
 	}
@@ -162,12 +164,13 @@ func (s *subset) follow(id int32, set []int32) {
 				next = append(next, n.next)
 			}
 		}
-		s.budget -= len(set)
+		s.spend(1 + len(set)/4)
 		if len(next) > 0 {
 			out.edge(span{byte(lo), byte(hi - 1)}, s.of(next))
 		}
 		lo = hi
 	}
+	s.automata.ids = s.automata.ids || slices.ContainsFunc(out.edges, func(e edge) bool { return e.lo == idByte })
 	s.states[id] = out
 }
 
@@ -194,7 +197,7 @@ func (s *state) next(b byte) int32 {
 }
 
 // trim removes what leads to no end: from every state that is left, an end can be reached.
-func (a *automata) trim() {
+func (a *automata) trim(w *work) {
 	n := len(a.states)
 	alive := make([]bool, n) // states from which their rule can end
 	users := make([][]int32, n)
@@ -212,6 +215,7 @@ func (a *automata) trim() {
 	}
 	for id := firstState; int(id) < n; id++ {
 		s := &a.states[id]
+		w.spend(1 + len(s.edges)/2 + len(s.calls))
 		for _, e := range s.edges {
 			users[e.to] = append(users[e.to], id)
 		}
@@ -274,7 +278,7 @@ func (a *automata) nullable() []bool {
 }
 
 // leftRecursion is a rule that can call itself before a byte; -1: there is none.
-func (a *automata) leftRecursion() int {
+func (a *automata) leftRecursion(w *work) int {
 	null := a.nullable()
 	corners := make([][]int32, len(a.start)) // rules that a rule may begin with
 	for r, start := range a.start {
@@ -282,6 +286,7 @@ func (a *automata) leftRecursion() int {
 		for stack := []int32{start}; len(stack) > 0; {
 			s := &a.states[stack[len(stack)-1]]
 			stack = stack[:len(stack)-1]
+			w.spend(1 + 2*len(s.calls))
 			for _, c := range s.calls {
 				corners[r] = append(corners[r], c.rule)
 				if null[a.start[c.rule]] && !seen[c.to] {

@@ -1,6 +1,9 @@
 package grammar
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // Grammar is a list of rules, of which the first is where a text begins.
 type Grammar struct{ Rules []Rule }
@@ -31,23 +34,49 @@ type (
 	}
 	// Ref is a rule, by its number.
 	Ref int
+	// Graph is an automaton, which begins at its first state.
+	Graph []GraphState
+	// OneToken is one token of the vocabulary, whatever it prints, or any but that one.
+	OneToken struct {
+		Name string // of a control token; "": the token ID
+		ID   int32
+		Not  bool
+	}
 )
+
+// GraphState is a state of a Graph. The text may end at one that accepts.
+type GraphState struct {
+	Edges  []GraphEdge
+	Accept bool
+}
+
+// GraphEdge is an expression that leads to the state To.
+type GraphEdge struct {
+	By Expr
+	To int
+}
 
 // Range is characters from Lo to Hi, both included.
 type Range struct{ Lo, Hi rune }
 
-func (Literal) expr() {}
-func (Class) expr()   {}
-func (Seq) expr()     {}
-func (Alt) expr()     {}
-func (Repeat) expr()  {}
-func (Ref) expr()     {}
+func (Literal) expr()  {}
+func (Class) expr()    {}
+func (Seq) expr()      {}
+func (Alt) expr()      {}
+func (Repeat) expr()   {}
+func (Ref) expr()      {}
+func (Graph) expr()    {}
+func (OneToken) expr() {}
 
-// markerByte stands in front of the name of a control token.
-const markerByte = 0xFF
+// Bytes that no text has: the first stands in front of the name of a control token, the
+// second in front of the number of any token.
+const (
+	markerByte = 0xFF
+	idByte     = 0xFE
+)
 
 // Marker is a control token.
-func Marker(name string) Expr { return Literal(string([]byte{markerByte}) + name) }
+func Marker(name string) Expr { return OneToken{Name: name} }
 
 // Optional is an expression or nothing.
 func Optional(e Expr) Expr { return Repeat{e, 0, 1} }
@@ -62,8 +91,59 @@ func (g *Grammar) Add(name string, e Expr) Ref {
 }
 
 // Error is what is wrong with a grammar.
-type Error struct{ Message string }
+type Error struct {
+	Message string
+	large   bool
+}
 
 func (e *Error) Error() string { return e.Message }
 
-func fail(format string, args ...any) *Error { return &Error{fmt.Sprintf(format, args...)} }
+// Is says whether a grammar is too large, of ErrTooLarge.
+func (e *Error) Is(target error) bool { return target == ErrTooLarge && e.large }
+
+// ErrTooLarge is what errors of grammars are that take too much work.
+var ErrTooLarge = errors.New("the grammar is too large")
+
+func fail(format string, args ...any) *Error { return &Error{Message: fmt.Sprintf(format, args...)} }
+
+// Include adds the rules of another grammar and returns its first one.
+func (g *Grammar) Include(other *Grammar) Ref {
+	first := Ref(len(g.Rules))
+	for _, r := range other.Rules {
+		g.Rules = append(g.Rules, Rule{r.Name, moved(r.Expr, first)})
+	}
+	return first
+}
+
+// moved is an expression whose rules have numbers that are greater by some.
+func moved(e Expr, by Ref) Expr {
+	switch e := e.(type) {
+	case Ref:
+		return e + by
+	case Seq:
+		return Seq(movedList(e, by))
+	case Alt:
+		return Alt(movedList(e, by))
+	case Repeat:
+		e.Of = moved(e.Of, by)
+		return e
+	case Graph:
+		out := make(Graph, len(e))
+		for i, state := range e {
+			out[i].Accept = state.Accept
+			for _, edge := range state.Edges {
+				out[i].Edges = append(out[i].Edges, GraphEdge{moved(edge.By, by), edge.To})
+			}
+		}
+		return out
+	}
+	return e
+}
+
+func movedList(list []Expr, by Ref) []Expr {
+	out := make([]Expr, len(list))
+	for i, e := range list {
+		out[i] = moved(e, by)
+	}
+	return out
+}

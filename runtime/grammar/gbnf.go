@@ -2,7 +2,6 @@ package grammar
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -12,11 +11,12 @@ const (
 	maxSource  = 1 << 20
 	maxNesting = 200     // of parentheses
 	maxTimes   = 1 << 16 // of a repetition
+	maxTokenID = 1<<24 - 1
 )
 
 // ParseGBNF reads a grammar in llama.cpp's notation, GBNF. The text begins with the rule
-// root. Names in angle brackets are control tokens: <|end|>. Errors have the line and
-// column.
+// root. Names in angle brackets are control tokens: <|end|>; <[7]> is the token 7, and
+// !<|end|> any but that one. Errors have the line and column.
 func ParseGBNF(source string) (*Grammar, error) {
 	if len(source) > maxSource {
 		return nil, fail("the grammar has %d bytes; at most %d are possible", len(source), maxSource)
@@ -187,14 +187,8 @@ func (p *gbnf) item() Expr {
 	case c == '.':
 		p.at++
 		return Class{{0, utf8.MaxRune}}
-	case c == '<':
-		end := strings.IndexByte(p.source[p.at:], '>')
-		if end < 2 || strings.ContainsAny(p.source[p.at:p.at+end], "\r\n[ ") {
-			p.fail("expected the name of a control token, <name>")
-			return nil
-		}
-		p.at += end + 1
-		return Marker(p.source[start:p.at])
+	case c == '<' || c == '!':
+		return p.token()
 	case c == '(':
 		p.at++
 		if p.depth++; p.depth > maxNesting {
@@ -211,6 +205,30 @@ func (p *gbnf) item() Expr {
 		return p.ref(p.name(), start)
 	}
 	return nil
+}
+
+// token reads a token: <name> of a control token, <[number]>, and either behind ! for any
+// other token.
+func (p *gbnf) token() Expr {
+	t := OneToken{Not: p.take("!")}
+	p.space(false)
+	start := p.at
+	if p.take("<[") {
+		t.ID = int32(p.number(maxTokenID, "more than the token %d"))
+		if !p.take("]>") {
+			p.fail("expected the number of a token, <[number]>")
+		}
+		return t
+	}
+	rest := p.source[p.at:]
+	end := strings.IndexByte(rest, '>')
+	if p.peek() != '<' || end < 2 || strings.ContainsAny(rest[:end], "\r\n[ ") {
+		p.fail("expected a token: the name of a control token, <name>, or a number, <[number]>")
+		return nil
+	}
+	p.at += end + 1
+	t.Name = p.source[start:p.at]
+	return t
 }
 
 // repeated reads how often an item comes.
@@ -239,13 +257,13 @@ func (p *gbnf) repeated(e Expr, start int) Expr {
 func (p *gbnf) times(e Expr) Expr {
 	r := Repeat{Of: e}
 	p.space(false)
-	r.Min = p.number()
+	r.Min = p.number(maxTimes, "more than %d times")
 	p.space(false)
 	switch r.Max = r.Min; {
 	case p.take(","):
 		p.space(false)
 		if r.Max = -1; p.peek() != '}' {
-			r.Max = p.number()
+			r.Max = p.number(maxTimes, "more than %d times")
 		}
 		p.space(false)
 	}
@@ -258,11 +276,11 @@ func (p *gbnf) times(e Expr) Expr {
 	return r
 }
 
-func (p *gbnf) number() int {
+func (p *gbnf) number(most int, message string) int {
 	n, start := 0, p.at
 	for c := p.peek(); c >= '0' && c <= '9'; c = p.peek() {
-		if n = 10*n + int(c-'0'); n > maxTimes {
-			p.fail("more than %d times", maxTimes)
+		if n = 10*n + int(c-'0'); n > most {
+			p.fail(message, most)
 			return 0
 		}
 		p.at++
@@ -319,24 +337,6 @@ func (p *gbnf) class() Expr {
 		c = append(c, r)
 	}
 	return nil
-}
-
-// Not is all other characters.
-func (c Class) Not() Class {
-	list := slices.Clone(c)
-	slices.SortFunc(list, func(a, b Range) int { return int(a.Lo) - int(b.Lo) })
-	var out Class
-	next := rune(0)
-	for _, r := range list {
-		if r.Lo > next {
-			out = append(out, Range{next, r.Lo - 1})
-		}
-		next = max(next, r.Hi+1)
-	}
-	if next <= utf8.MaxRune {
-		out = append(out, Range{next, utf8.MaxRune})
-	}
-	return out
 }
 
 // escapes are characters behind a backslash.

@@ -35,13 +35,14 @@ func (c *Compiled) stateMask(id int32) *stateMask {
 		c.keep(id, m)
 		return m
 	}
-	v, key := c.vocabulary, own.alike[id-own.first]
+	v, key := c.vocabulary, own.key(id)
 	v.mu.Lock()
 	m := v.shared[key]
 	v.mu.Unlock()
 	if m == nil {
-		m = own.findMask(v, id)
-		c.graph.spend(len(v.trie))
+		var steps int
+		m, steps = own.findMask(v, id)
+		c.graph.spend(steps / 4) // they are quick ones
 		v.mu.Lock()
 		if len(v.shared) >= maxShared {
 			clear(v.shared)
@@ -90,6 +91,9 @@ func (m *stateMask) set(v *Vocabulary, found []int32) {
 	}
 }
 
+// walkSteps is after how many nodes of the trie a walk counts its work.
+const walkSteps = 1 << 12
+
 // walk calls f with the nodes of a part of the trie that may follow at, in order.
 func (c *Compiled) walk(first, end int32, at *node, f func(i int32, n *node)) {
 	trie, g := c.vocabulary.trie, c.graph
@@ -102,6 +106,14 @@ func (c *Compiled) walk(first, end int32, at *node, f func(i int32, n *node)) {
 	for i := first; i < end; {
 		t := &trie[i]
 		steps++
+		if steps == walkSteps { // counted in portions: a step into a known node is cheap
+			g.spend(steps / 2)
+			steps = 0
+		}
+		if int(t.depth) >= c.deepest {
+			i = t.skip
+			continue
+		}
 		n := g.step(path[t.depth-base], t.b)
 		if n == g.dead {
 			i = t.skip
@@ -116,7 +128,7 @@ func (c *Compiled) walk(first, end int32, at *node, f func(i int32, n *node)) {
 		i++
 	}
 	c.path = path
-	g.spend(steps)
+	g.spend(steps / 2)
 }
 
 // manyStates is how many states that nothing is known of yet make one walk for all of them
@@ -127,11 +139,7 @@ const manyStates = 16
 func (c *Compiled) maskOf(at *node) []uint32 {
 	v, g := c.vocabulary, c.graph
 	mask := make([]uint32, v.Words())
-	if at.end {
-		for _, id := range v.ends {
-			v.allow(mask, id)
-		}
-	}
+	c.ends(mask, at)
 	allow := func(i int32, _ *node) {
 		if id := v.trie[i].token; id >= 0 {
 			v.allow(mask, id)
@@ -171,4 +179,61 @@ func (c *Compiled) unknown(at *node) (n int) {
 		}
 	}
 	return n
+}
+
+// find is the mask of a closed node. Where a grammar can be read in so many ways that this
+// takes too long, it has only tokens of few bytes: each of them may follow, but not all that
+// may are there.
+func (c *Compiled) find(at *node) (mask []uint32, err error) {
+	if err = c.graph.limited(func() { mask = c.maskOf(at) }); err != nil {
+		c.shallows++
+		if mask, err = c.shallow(at); err != nil {
+			return nil, err
+		}
+	}
+	if at.end || slices.ContainsFunc(mask, func(word uint32) bool { return word != 0 }) {
+		return mask, nil
+	}
+	return nil, at.nothing("no token of the model can follow")
+}
+
+// nothing is why no token follows a node.
+func (n *node) nothing(why string) error {
+	if n.depth >= maxDepth {
+		return fail("%s: rules are nested more than %d deep", why, maxDepth)
+	}
+	return fail("%s what the grammar allows here", why)
+}
+
+// shallow is a mask of the tokens of as many bytes as there is time for.
+func (c *Compiled) shallow(at *node) (mask []uint32, err error) {
+	defer func() { c.deepest = maxToken }()
+	for c.deepest = 1; c.deepest <= 4; c.deepest *= 4 {
+		next := make([]uint32, c.vocabulary.Words())
+		failed := c.graph.limited(func() {
+			c.ends(next, at)
+			c.walk(0, int32(len(c.vocabulary.trie)), at, func(i int32, _ *node) {
+				if id := c.vocabulary.trie[i].token; id >= 0 {
+					c.vocabulary.allow(next, id)
+				}
+			})
+		})
+		if failed != nil {
+			if mask == nil {
+				return nil, failed
+			}
+			break
+		}
+		mask = next
+	}
+	return mask, nil
+}
+
+// ends allows the tokens that end a text where it may end.
+func (c *Compiled) ends(mask []uint32, at *node) {
+	if at.end {
+		for _, id := range c.vocabulary.ends {
+			c.vocabulary.allow(mask, id)
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package grammar
 
 import (
+	"context"
 	"errors"
 	"sort"
 	"sync"
@@ -10,30 +11,44 @@ import (
 type Compiled struct {
 	vocabulary *Vocabulary
 
-	mu    sync.Mutex
-	graph *graph
-	masks map[int32]*stateMask // of states
-	own   []*ownRule           // by rule
-	path  []*node              // memory of walk
-	begin []entry
+	mu       sync.Mutex
+	graph    *graph
+	masks    map[int32]*stateMask // of states
+	own      []*ownRule           // by rule
+	path     []*node              // memory of walk
+	deepest  int                  // trie nodes that walk looks at, by their depth
+	shallows int                  // how many masks were not finished
+	begin    []entry
 }
 
-// Compile checks a grammar and prepares it for a vocabulary.
-func Compile(g *Grammar, v *Vocabulary) (*Compiled, error) {
-	a, err := determine(g)
+// Compile checks a grammar and prepares it for a vocabulary. Its work is limited, and ends
+// when the context does. An *Error says what is wrong with the grammar.
+func Compile(ctx context.Context, g *Grammar, v *Vocabulary) (*Compiled, error) {
+	a, err := determine(ctx, g, v)
 	if err != nil {
 		return nil, err
 	}
-	c := &Compiled{vocabulary: v, graph: newGraph(a), masks: map[int32]*stateMask{}}
+	c := &Compiled{vocabulary: v, graph: newGraph(a), masks: map[int32]*stateMask{}, deepest: maxToken}
 	for r, first := range a.start {
 		end := int32(len(a.states))
 		if r+1 < len(a.start) {
 			end = a.start[r+1]
 		}
-		c.own = append(c.own, newOwnRule(a.states[first:end], first))
+		c.own = append(c.own, newOwnRule(a.states[first:end], first, v.depth))
 	}
 	c.begin = []entry{{a.start[0], c.graph.end}}
-	return c, c.graph.limited(func() { c.graph.closure(c.begin) })
+	return c, c.probe()
+}
+
+// Check says what is wrong with a grammar, whatever the vocabulary is. It has no tokens.
+func Check(ctx context.Context, g *Grammar) error {
+	a, err := determine(ctx, g, nil)
+	if err != nil {
+		return err
+	}
+	c := &Compiled{graph: newGraph(a)}
+	c.begin = []entry{{a.start[0], c.graph.end}}
+	return c.probe()
 }
 
 // ruleOf is the rule that a state belongs to.
@@ -81,22 +96,48 @@ func (c *Compiled) NewMatcher() *Matcher {
 // Accept goes on with a token. It fails with ErrMismatch if that is not allowed, and the
 // matcher stays where it is.
 func (m *Matcher) Accept(id int32) error {
-	if id < 0 || int(id) >= m.c.vocabulary.size || len(m.c.vocabulary.bytes[id]) == 0 {
+	v := m.c.vocabulary
+	if id < 0 || int(id) >= v.size {
 		return ErrMismatch
 	}
-	return m.AcceptText(m.c.vocabulary.bytes[id])
+	m.c.mu.Lock()
+	defer m.c.mu.Unlock()
+	g := m.c.graph
+	return m.advance(func() *node {
+		to := g.dead
+		if text := v.bytes[id]; len(text) > 0 {
+			to = g.follow(m.at, text)
+		}
+		if !g.ids {
+			return to
+		}
+		return g.merge(to, g.follow(m.at, idPath(id)))
+	})
 }
 
 // AcceptText goes on with bytes, as Accept does.
 func (m *Matcher) AcceptText(text []byte) error {
 	m.c.mu.Lock()
 	defer m.c.mu.Unlock()
-	at := m.at
-	err := m.c.graph.limited(func() {
-		for _, b := range text {
-			at = m.c.graph.step(at, b)
+	start := m.at
+	for len(text) > 0 { // the limit is for a token, not for a long text
+		n := min(len(text), acceptBytes)
+		if err := m.advance(func() *node { return m.c.graph.follow(m.at, text[:n]) }); err != nil {
+			m.at = start
+			return err
 		}
-	})
+		text = text[n:]
+	}
+	return nil
+}
+
+// acceptBytes is how many bytes AcceptText goes on with at once.
+const acceptBytes = 32
+
+// advance goes on to a node, unless that is dead.
+func (m *Matcher) advance(to func() *node) error {
+	var at *node
+	err := m.c.graph.limited(func() { at = to() })
 	if err == nil && at == m.c.graph.dead {
 		err = ErrMismatch
 	}
@@ -136,8 +177,7 @@ func (m *Matcher) Mask() ([]uint32, error) {
 	if at.mask != nil {
 		return at.mask, nil
 	}
-	var mask []uint32
-	err := m.c.graph.limited(func() { mask = m.c.maskOf(at) })
+	mask, err := m.c.find(at)
 	if err == nil {
 		at.mask = mask
 		m.c.graph.masked = append(m.c.graph.masked, at)

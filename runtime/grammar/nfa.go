@@ -1,11 +1,12 @@
 package grammar
 
-// Limits on a grammar.
+import "slices"
+
+// Limits on a grammar, beside its work.
 const (
 	maxRules  = 1 << 14
-	maxNFA    = 1 << 19 // nodes of the automata of all rules
-	maxStates = 1 << 16 // of the deterministic ones
-	maxSets   = 1 << 23 // nodes in all sets that are looked at to make them so
+	maxNFA    = 1 << 17 // nodes of the automaton of a rule
+	maxStates = 1 << 16 // of the deterministic ones of all rules
 )
 
 // nfaNode is a place in the automaton of a rule: bytes or a rule lead to next, or nothing
@@ -29,30 +30,26 @@ const (
 
 // nfa makes automata of expressions, from their ends to their beginnings.
 type nfa struct {
-	nodes []nfaNode
-	rules int
-	made  int    // nodes, of all rules
-	err   *Error // nothing is added after one
+	*work
+	vocabulary *Vocabulary
+	nodes      []nfaNode
+	rules      int
 }
 
 func (n *nfa) add(node nfaNode) int32 {
-	if n.made >= maxNFA {
-		n.err = fail("the grammar is too large: repetitions and alternatives take more than %d steps", maxNFA)
-		return 0
+	if n.spend(4 + len(node.eps)); len(n.nodes) >= maxNFA {
+		n.tooLarge("its repetitions and alternatives take more than %d places", maxNFA)
 	}
-	n.made++
 	n.nodes = append(n.nodes, node)
 	return int32(len(n.nodes) - 1)
 }
 
 // compile returns where an expression begins that next comes behind.
 func (n *nfa) compile(e Expr, next int32) int32 {
-	if n.err != nil {
-		return 0
-	}
+	n.spend(1)
 	switch e := e.(type) {
 	case Literal:
-		for i := len(e) - 1; i >= 0 && n.err == nil; i-- {
+		for i := len(e) - 1; i >= 0; i-- {
 			next = n.add(nfaNode{kind: nfaBytes, lo: e[i], hi: e[i], next: next})
 		}
 		return next
@@ -64,7 +61,7 @@ func (n *nfa) compile(e Expr, next int32) int32 {
 		}
 		return next
 	case Alt:
-		var starts []int32
+		starts := make([]int32, 0, len(e))
 		for _, a := range e {
 			starts = append(starts, n.compile(a, next))
 		}
@@ -73,13 +70,15 @@ func (n *nfa) compile(e Expr, next int32) int32 {
 		return n.repeat(e, next)
 	case Ref:
 		if e < 0 || int(e) >= n.rules {
-			n.err = fail("there is no rule %d", e)
-			return 0
+			panic(stopped{fail("there is no rule %d", e)})
 		}
 		return n.add(nfaNode{kind: nfaCall, rule: int32(e), next: next})
+	case Graph:
+		return n.graph(e, next)
+	case OneToken:
+		return n.token(e, next)
 	}
-	n.err = fail("an expression of type %T", e)
-	return 0
+	panic(stopped{fail("an expression of type %T", e)})
 }
 
 // class shares the ends of characters that end alike.
@@ -93,10 +92,10 @@ func (n *nfa) class(c Class, next int32) int32 {
 	for _, r := range c {
 		utf8Spans(r.Lo, r.Hi, func(spans []span) {
 			at := next
-			for i := len(spans) - 1; i >= 0 && n.err == nil; i-- {
+			for i := len(spans) - 1; i >= 0; i-- {
 				t := tail{spans[i], at}
 				node, ok := known[t]
-				if !ok {
+				if n.spend(16); !ok {
 					node = n.add(nfaNode{kind: nfaBytes, lo: t.lo, hi: t.hi, next: at})
 					known[t] = node
 				}
@@ -104,6 +103,10 @@ func (n *nfa) class(c Class, next int32) int32 {
 			}
 			starts = append(starts, at)
 		})
+	}
+	slices.Sort(starts)
+	if starts = slices.Compact(starts); len(starts) == 1 {
+		return starts[0]
 	}
 	return n.add(nfaNode{eps: starts})
 }
@@ -113,18 +116,81 @@ func (n *nfa) repeat(r Repeat, next int32) int32 {
 	case r.Max < 0:
 		loop := n.add(nfaNode{})
 		body := n.compile(r.Of, loop)
-		if n.err == nil {
-			n.nodes[loop].eps = []int32{body, next}
-		}
+		n.nodes[loop].eps = []int32{body, next}
 		next = loop
 	default:
 		end := next
-		for i := r.Min; i < r.Max && n.err == nil; i++ {
+		for i := r.Min; i < r.Max; i++ {
 			next = n.add(nfaNode{eps: []int32{n.compile(r.Of, next), end}})
 		}
 	}
-	for i := 0; i < r.Min && n.err == nil; i++ {
+	for range r.Min {
 		next = n.compile(r.Of, next)
 	}
 	return next
 }
+
+// graph makes a node for each state.
+func (n *nfa) graph(g Graph, next int32) int32 {
+	first := int32(len(n.nodes))
+	for range g {
+		n.add(nfaNode{})
+	}
+	for i, state := range g {
+		var eps []int32
+		if state.Accept {
+			eps = append(eps, next)
+		}
+		for _, e := range state.Edges {
+			eps = append(eps, n.compile(e.By, first+int32(e.To)))
+		}
+		n.spend(len(eps))
+		n.nodes[first+int32(i)].eps = eps
+	}
+	return first
+}
+
+// token makes nodes of a control token's name, or of the number of a token. Without a
+// vocabulary, all are there.
+func (n *nfa) token(t OneToken, next int32) int32 {
+	id, v := t.ID, n.vocabulary
+	if v != nil && t.Name != "" {
+		var ok bool
+		if id, ok = v.names[t.Name]; !ok {
+			panic(stopped{fail("the control token %s is not in the model's vocabulary", t.Name)})
+		}
+		if text := v.bytes[id]; !t.Not && len(text) > 0 { // those that end texts have none
+			return n.compile(Literal(text), next)
+		}
+	}
+	if v != nil && int(id) >= v.size {
+		panic(stopped{fail("there is no token %d in the model's vocabulary, which has %d", id, v.size)})
+	}
+	path := idPath(id)
+	if !t.Not {
+		return n.compile(Literal(path), next)
+	}
+	var starts []int32 // for each byte: another one, and whatever bytes behind it
+	at := int32(-1)
+	for i := len(path) - 1; i > 0; i-- {
+		after := next
+		for range len(path) - 1 - i {
+			after = n.add(nfaNode{kind: nfaBytes, lo: 0, hi: 255, next: after})
+		}
+		starts = starts[:0]
+		if b := path[i]; b > 0 {
+			starts = append(starts, n.add(nfaNode{kind: nfaBytes, lo: 0, hi: b - 1, next: after}))
+		}
+		if b := path[i]; b < 255 {
+			starts = append(starts, n.add(nfaNode{kind: nfaBytes, lo: b + 1, hi: 255, next: after}))
+		}
+		if at >= 0 {
+			starts = append(starts, n.add(nfaNode{kind: nfaBytes, lo: path[i], hi: path[i], next: at}))
+		}
+		at = n.add(nfaNode{eps: slices.Clone(starts)})
+	}
+	return n.add(nfaNode{kind: nfaBytes, lo: idByte, hi: idByte, next: at})
+}
+
+// idPath is the bytes that stand for a token by its number.
+func idPath(id int32) []byte { return []byte{idByte, byte(id >> 16), byte(id >> 8), byte(id)} }

@@ -3,7 +3,6 @@ package grammar
 import (
 	"cmp"
 	"encoding/binary"
-	"errors"
 	"slices"
 )
 
@@ -12,11 +11,11 @@ const (
 	maxNodes = 1 << 14 // that are kept, with unions; beyond, all but those in use are made again
 	maxMasks = 1 << 7  // of nodes; as above
 	maxDepth = 1 << 10 // of rules within rules; deeper ones do not begin
-	maxWork  = 1 << 26 // states and tokens looked at for one mask
+	maxWork  = 1 << 19 // states and nodes of the trie looked at for one mask: some milliseconds
 )
 
 // errWork says that a grammar can be read in too many ways.
-var errWork = errors.New("the grammar is too ambiguous: to find the next tokens takes too long")
+var errWork error = &Error{"the grammar is too ambiguous, or its rules are nested too deep: to find the next tokens takes too long", true}
 
 // node is a set of states, each with the node that goes on when its rule has ended.
 type node struct {
@@ -131,8 +130,11 @@ func (g *graph) limited(f func()) (err error) {
 	return nil
 }
 
-// nodeWork is what a new node costs, so that one mask cannot take much memory.
-const nodeWork = 1 << 9
+// Work of a new node, and of each of its states, in steps through the trie.
+const (
+	nodeWork  = 1 << 10
+	entryWork = 1 << 5
+)
 
 // keyOf is what equal nodes have in common, valid until the next call.
 func (g *graph) keyOf(entries []entry) []byte {
@@ -149,7 +151,7 @@ func (g *graph) node(entries []entry) *node {
 	if n, ok := g.known[string(g.keyOf(entries))]; ok {
 		return n
 	}
-	g.spend(nodeWork + len(entries))
+	g.spend(nodeWork + entryWork*len(entries))
 	g.made++
 	n := &node{id: g.made, entries: slices.Clone(entries)}
 	for _, e := range entries {
@@ -173,7 +175,7 @@ func (g *graph) union(a, b *node) *node {
 	if n, ok := g.unions[pair]; ok {
 		return n
 	}
-	g.spend(nodeWork + len(a.entries) + len(b.entries))
+	g.spend(nodeWork + entryWork*(len(a.entries)+len(b.entries)))
 	var out []entry
 	x, y := a.entries, b.entries
 	for len(x) > 0 && len(y) > 0 {
@@ -225,7 +227,7 @@ func (g *graph) closure(entries []entry) *node {
 		id := queue[len(queue)-1]
 		queue = queue[:len(queue)-1]
 		s, below := &g.states[id], found[id]
-		g.spend(1 + len(s.calls))
+		g.spend(entryWork * (1 + len(s.calls)))
 		for _, c := range s.calls {
 			to := below
 			if !g.states[c.to].final() {
@@ -270,7 +272,7 @@ func (g *graph) step(n *node, b byte) *node {
 	at := &n.next[g.classes[b]]
 	if *at == nil {
 		var out []entry
-		g.spend(len(n.entries))
+		g.spend(entryWork * len(n.entries))
 		for _, e := range n.entries {
 			if to := g.states[e.state].next(b); to >= 0 {
 				out = append(out, entry{to, e.below})
@@ -280,4 +282,25 @@ func (g *graph) step(n *node, b byte) *node {
 		(*at).closed = *at
 	}
 	return *at
+}
+
+// follow is the closed node behind bytes.
+func (g *graph) follow(n *node, text []byte) *node {
+	for _, b := range text {
+		n = g.step(n, b)
+	}
+	return n
+}
+
+// merge is the closed node of two closed nodes.
+func (g *graph) merge(a, b *node) *node {
+	switch {
+	case a == g.dead:
+		return b
+	case b == g.dead:
+		return a
+	}
+	n := g.closure(g.union(a, b).entries)
+	n.closed = n
+	return n
 }

@@ -1,8 +1,8 @@
 package grammar
 
 import (
-	"encoding/binary"
 	"hash/maphash"
+	"math/rand/v2"
 	"slices"
 )
 
@@ -12,56 +12,53 @@ type ownRule struct {
 	states []state
 	first  int32
 	tables []*[256]int32 // by state: where a byte leads, less first; -1: nowhere
-	// alike is the same for states that no token can tell apart, in whatever rule: of a
-	// string with a limit on its length, all that are far from its end.
-	alike []uint64
+	used   []int32       // that have a table
+	// class is the same for states that no token can tell apart: of a string with a limit
+	// on its length, all that are far from its end.
+	class []int32
+	nonce uint64 // of this rule
 }
 
 // newOwnRule is nil for a rule with calls.
-func newOwnRule(states []state, first int32) *ownRule {
+func newOwnRule(states []state, first int32, depth int) *ownRule {
 	if slices.ContainsFunc(states, func(s state) bool { return len(s.calls) > 0 }) {
 		return nil
 	}
-	return &ownRule{states: states, first: first}
+	return &ownRule{states: states, first: first, class: compare(states, first, depth), nonce: rand.Uint64()}
 }
 
 // ownRule is that of a state, or nil.
-func (c *Compiled) ownRule(id int32) *ownRule {
-	own := c.own[c.ruleOf(id)]
-	if own != nil && own.alike == nil {
-		own.compare(c.vocabulary.depth)
-	}
-	return own
-}
+func (c *Compiled) ownRule(id int32) *ownRule { return c.own[c.ruleOf(id)] }
 
 // likeness hides from clients which states would collide.
 var likeness = maphash.MakeSeed()
 
-// compare finds out which states are alike for tokens of up to so many bytes: after n
-// rounds, the numbers tell apart what n bytes can (Moore's algorithm, stopped early).
-func (o *ownRule) compare(depth int) {
-	now, next := make([]uint64, len(o.states)), make([]uint64, len(o.states))
+// fewClasses is up to how many classes behind a state make a key that other grammars share.
+const fewClasses = 32
+
+// key is the same for states that are alike: of any grammar, if few classes are behind them,
+// else of this rule.
+func (o *ownRule) key(id int32) uint64 {
+	numbers := map[int32]int32{o.class[id-o.first]: 0}
+	queue := []int32{id - o.first}
 	var key []byte
-	for range depth + 1 {
-		for i := range o.states {
-			s := &o.states[i]
-			key = append(key[:0], 0)
-			if s.accept {
-				key[0] = 1
+	for n := 0; n < len(queue); n++ {
+		s := &o.states[queue[n]]
+		key = look(key, s, func(e edge) uint32 {
+			to := e.to - o.first
+			number, ok := numbers[o.class[to]]
+			if !ok {
+				number = int32(len(numbers))
+				numbers[o.class[to]] = number
+				queue = append(queue, to)
 			}
-			for at := 0; at < len(s.edges); {
-				e := s.edges[at]
-				to := now[e.to-o.first]
-				for at++; at < len(s.edges) && s.edges[at].lo == e.hi+1 && now[s.edges[at].to-o.first] == to; at++ {
-					e.hi = s.edges[at].hi
-				}
-				key = binary.LittleEndian.AppendUint64(append(key, e.lo, e.hi), to)
-			}
-			next[i] = maphash.Bytes(likeness, key)
+			return uint32(number)
+		})
+		if len(queue) > fewClasses {
+			return o.nonce ^ uint64(o.class[id-o.first])<<1 | 1
 		}
-		now, next = next, now
 	}
-	o.alike = now
+	return maphash.Bytes(likeness, key) &^ 1
 }
 
 // table is that of a state.
@@ -77,21 +74,24 @@ func (o *ownRule) table(at int32) *[256]int32 {
 			}
 		}
 		o.tables[at] = t
+		o.used = append(o.used, at)
 	}
 	return o.tables[at]
 }
 
-// findMask walks through the trie from a state.
-func (o *ownRule) findMask(v *Vocabulary, id int32) *stateMask {
-	m := &stateMask{}
+// findMask walks through the trie from a state, and says how many nodes it looked at.
+func (o *ownRule) findMask(v *Vocabulary, id int32) (m *stateMask, steps int) {
+	m = &stateMask{}
 	var found []int32
-	o.tables = make([]*[256]int32, len(o.states))
+	if o.tables == nil {
+		o.tables = make([]*[256]int32, len(o.states))
+	}
 	path := make([]*[256]int32, v.depth+1)
 	path[0] = o.table(id - o.first)
 	for i, end := int32(0), int32(len(v.trie)); i < end; {
 		t := &v.trie[i]
 		to := path[t.depth][t.b]
-		if to < 0 {
+		if steps++; to < 0 {
 			i = t.skip
 			continue
 		}
@@ -101,10 +101,17 @@ func (o *ownRule) findMask(v *Vocabulary, id int32) *stateMask {
 		if o.states[to].accept && t.skip > i+1 {
 			m.exits = append(m.exits, i)
 		}
-		path[t.depth+1] = o.table(to)
+		table := o.tables[to]
+		if table == nil {
+			table = o.table(to)
+		}
+		path[t.depth+1] = table
 		i++
 	}
-	o.tables = nil
+	for _, at := range o.used {
+		o.tables[at] = nil
+	}
+	o.used = o.used[:0]
 	m.set(v, found)
-	return m
+	return m, steps
 }

@@ -20,13 +20,14 @@ type Vocabulary struct {
 	same  []int32 // by token: another one with the same bytes, or -1
 	bytes [][]byte
 	ends  []int32
-	depth int // of the trie: bytes of the longest token
+	names map[string]int32 // of control tokens
+	depth int              // of the trie: bytes of the longest token
 
 	mu     sync.Mutex
 	shared map[uint64]*stateMask // of states that are alike, in rules without calls
 }
 
-// trieNode is a byte of some tokens, in front of those that begin with the bytes up to it.
+// trieNode is a byte of some tokens, or of their numbers, in front of those that begin with the bytes up to it.
 type trieNode struct {
 	token int32 // that ends here, or -1
 	skip  int32 // the next one that does not begin so
@@ -39,15 +40,19 @@ const maxToken = 1 << 12
 
 // NewVocabulary is a vocabulary of so many tokens.
 func NewVocabulary(size int, token func(id int32) Token) *Vocabulary {
-	v := &Vocabulary{size: size, same: make([]int32, size), bytes: make([][]byte, size), shared: map[uint64]*stateMask{}}
+	v := &Vocabulary{size: size, same: make([]int32, size), bytes: make([][]byte, size), names: map[string]int32{}, shared: map[uint64]*stateMask{}}
 	var ids []int32
 	for id := range int32(size) {
 		v.same[id] = -1
-		switch t := token(id); {
+		t := token(id)
+		if t.Control {
+			v.names[string(t.Bytes)] = id
+		}
+		switch {
 		case t.End:
 			v.ends = append(v.ends, id)
 		case len(t.Bytes) == 0 || len(t.Bytes) >= maxToken:
-		case !t.Control && bytes.IndexByte(t.Bytes, markerByte) >= 0: // no text has that byte
+		case !t.Control && (bytes.IndexByte(t.Bytes, idByte) >= 0 || bytes.IndexByte(t.Bytes, markerByte) >= 0): // no text has these bytes
 		case t.Control:
 			v.bytes[id] = append([]byte{markerByte}, t.Bytes...)
 			ids = append(ids, id)
@@ -61,34 +66,57 @@ func NewVocabulary(size int, token func(id int32) Token) *Vocabulary {
 	return v
 }
 
-// build makes the trie of tokens in the order of their bytes.
+// build makes the trie of tokens in the order of their bytes, and of their numbers, which
+// stand between those of texts and those of control tokens.
 func (v *Vocabulary) build(ids []int32) {
-	var path []int32 // nodes of the bytes of the token before
-	last := int32(-1)
-	for _, id := range ids {
-		text := v.bytes[id]
-		common := 0
-		if last >= 0 {
-			if bytes.Equal(text, v.bytes[last]) {
-				v.same[id] = v.same[last]
-				v.same[last] = id
-				continue
-			}
-			for before := v.bytes[last]; common < min(len(text), len(before)) && text[common] == before[common]; {
-				common++
-			}
+	b := &builder{Vocabulary: v}
+	marked, _ := slices.BinarySearchFunc(ids, markerByte, func(id int32, b byte) int { return int(v.bytes[id][0]) - int(b) })
+	for i, id := range ids {
+		if i == marked {
+			b.numbers()
 		}
-		v.leave(path[common:])
-		path = path[:common]
-		for i := common; i < len(text); i++ {
-			path = append(path, int32(len(v.trie)))
-			v.trie = append(v.trie, trieNode{token: -1, b: text[i], depth: uint16(i)})
+		if i > 0 && bytes.Equal(v.bytes[id], v.bytes[ids[i-1]]) {
+			v.same[id] = v.same[b.id]
+			v.same[b.id] = id
+			continue
 		}
-		v.trie[len(v.trie)-1].token = id
-		v.depth = max(v.depth, len(text))
-		last = id
+		b.add(v.bytes[id], id)
 	}
-	v.leave(path)
+	if marked == len(ids) {
+		b.numbers()
+	}
+	v.leave(b.path)
+}
+
+// builder adds texts to a trie, in their order.
+type builder struct {
+	*Vocabulary
+	path   []int32 // nodes of the bytes of the text before
+	before []byte
+	id     int32
+}
+
+// numbers adds all tokens by their numbers.
+func (b *builder) numbers() {
+	for id := range int32(b.size) {
+		b.add(idPath(id), id)
+	}
+}
+
+func (b *builder) add(text []byte, id int32) {
+	v, common := b.Vocabulary, 0
+	for common < min(len(text), len(b.before)) && text[common] == b.before[common] {
+		common++
+	}
+	v.leave(b.path[common:])
+	b.path = b.path[:common]
+	for i := common; i < len(text); i++ {
+		b.path = append(b.path, int32(len(v.trie)))
+		v.trie = append(v.trie, trieNode{token: -1, b: text[i], depth: uint16(i)})
+	}
+	v.trie[len(v.trie)-1].token = id
+	v.depth = max(v.depth, len(text))
+	b.before, b.id = text, id
 }
 
 // leave notes where the tokens end that begin as nodes say.

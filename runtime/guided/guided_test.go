@@ -21,7 +21,7 @@ func follow(t *testing.T, source string) (*grammar.Matcher, *grammar.Vocabulary)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := grammar.Compile(g, v)
+	c, err := grammar.Compile(t.Context(), g, v)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -173,7 +174,7 @@ func (q *messagesRequest) tools(c *conversation) error {
 }
 
 // job is the job of the request.
-func (q *messagesRequest) job(s *Server) (*job, error) {
+func (q *messagesRequest) job(ctx context.Context, s *Server) (*job, error) {
 	c, err := q.conversation(s)
 	if err != nil {
 		return nil, err
@@ -185,7 +186,7 @@ func (q *messagesRequest) job(s *Server) (*job, error) {
 	if c.grammar, err = s.grammarOf(q.structured, q.Output.Format, "output_config.format"); err != nil {
 		return nil, err
 	}
-	j, err := s.chatJob(c)
+	j, err := s.chatJob(ctx, c)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -146,7 +147,7 @@ func (s *Server) encode(r *rendered) []int32 {
 }
 
 // chatJob is the job to answer a conversation.
-func (s *Server) chatJob(c *conversation) (*job, error) {
+func (s *Server) chatJob(ctx context.Context, c *conversation) (*job, error) {
 	r, err := s.render(c)
 	if err != nil {
 		return nil, err
@@ -164,16 +165,20 @@ func (s *Server) chatJob(c *conversation) (*job, error) {
 	if config.Format != nil && !c.choice.must {
 		c.grammar = s.orCalls(c.grammar)
 	}
-	content, err := s.grammars.get(c.grammar)
+	content, err := s.grammars.get(ctx, c.grammar)
 	if err != nil {
 		return nil, err
 	}
-	calls, err := s.callGrammar(c)
+	calls, err := s.callGrammar(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	behind, err := s.behindCalls(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	return &job{
-		grammar: content, calls: calls, budget: budget, unthink: s.tok.Encode("</think>", tokenizer.EncodeOptions{ParseSpecial: true}),
+		grammar: content, calls: calls, behind: behind, budget: budget, unthink: s.tok.Encode("</think>", tokenizer.EncodeOptions{ParseSpecial: true}),
 		prompts: [][]int32{s.encode(r)}, n: 1, max: -1, logprobs: -1, visible: s.visible, opening: r.opening, oneCall: c.oneCall,
 		end:    func(id int32) bool { return s.tok.IsEOG(id) || s.stops[id] },
 		parser: func() *output.Parser { return output.New(config) },

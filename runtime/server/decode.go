@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -133,11 +134,13 @@ func checkJSON(data []byte) error {
 }
 
 // startRequest reads a request for a text, of whichever API, and starts its job.
-func (s *Server) startRequest(w http.ResponseWriter, r *http.Request, q interface{ job(*Server) (*job, error) }) (*job, *stream, error) {
+func (s *Server) startRequest(w http.ResponseWriter, r *http.Request, q interface {
+	job(context.Context, *Server) (*job, error)
+}) (*job, *stream, error) {
 	if err := s.decode(w, r, q); err != nil {
 		return nil, nil, err
 	}
-	j, err := q.job(s)
+	j, err := q.job(r.Context(), s)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"mla/runtime/completion"
 	"mla/runtime/engine"
 	"mla/runtime/fleet"
+	"mla/runtime/grammar"
 )
 
 // apiError is an error as clients get it, in OpenAI's words.
@@ -54,6 +55,7 @@ func explain(err error) *apiError {
 	var pages *engine.OutOfPages
 	var large *http.MaxBytesError
 	var unknown *fleet.UnknownError
+	var rules *grammar.Error
 	switch {
 	case errors.As(err, &known):
 		return known
@@ -67,6 +69,8 @@ func explain(err error) *apiError {
 		return &apiError{Status: http.StatusBadRequest, Type: "invalid_request_error", Code: "context_length_exceeded", Message: err.Error()}
 	case errors.As(err, &pages):
 		return &apiError{Status: http.StatusServiceUnavailable, Type: "unavailable_error", Code: "out_of_pages", retryAfter: time.Second, Message: err.Error()}
+	case errors.As(err, &rules): // the client's grammar has led to where no token follows
+		return &apiError{Status: http.StatusBadRequest, Type: "invalid_request_error", Code: "invalid_value", Message: err.Error()}
 	case errors.As(err, &large):
 		return &apiError{Status: http.StatusRequestEntityTooLarge, Type: "invalid_request_error", Code: "body_too_large", Message: fmt.Sprintf("the body has more than %d bytes", large.Limit)}
 	case errors.Is(err, errDeadline):

@@ -35,6 +35,7 @@ type job struct {
 	budget   int                   // tokens of thoughts; negative: any number
 	grammar  *grammar.Compiled     // of what comes behind the thoughts; nil: none
 	calls    *grammar.Compiled     // of a call behind its marker; nil: none
+	behind   *grammar.Compiled     // of what follows a call; nil: none
 	unthink  []int32               // tokens that end thoughts
 }
 
@@ -174,6 +175,7 @@ type choice struct {
 	matcher   *grammar.Matcher  // of the answer; nil: it follows no grammar
 	thoughts  *grammar.Matcher  // before it
 	tools     *grammar.Compiled // of calls
+	behind    *grammar.Compiled // of what follows a call
 	calling   bool              // the model is at a call
 	tok       *tokenizer.Tokenizer
 	broken    error // the answer has left its grammar
@@ -185,7 +187,7 @@ func (s *Server) choice(ctx context.Context, st *stream, j *job, prompt []int32,
 	if j.parser != nil {
 		c.parser = j.parser()
 	}
-	c.tools, c.tok = j.calls, s.tok
+	c.tools, c.behind, c.tok = j.calls, j.behind, s.tok
 	if j.grammar != nil {
 		c.matcher = j.grammar.NewMatcher()
 	}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -109,7 +110,7 @@ func (q *chatRequest) tools(c *conversation) (err error) {
 }
 
 // job is the job of the request.
-func (q *chatRequest) job(s *Server) (*job, error) {
+func (q *chatRequest) job(ctx context.Context, s *Server) (*job, error) {
 	c, err := q.conversation(s)
 	if err != nil {
 		return nil, err
@@ -117,7 +118,7 @@ func (q *chatRequest) job(s *Server) (*job, error) {
 	if c.grammar, err = s.grammarOf(q.structured, q.ResponseFormat, "response_format"); err != nil {
 		return nil, err
 	}
-	j, err := s.chatJob(c)
+	j, err := s.chatJob(ctx, c)
 	if err != nil {
 		return nil, err
 	}

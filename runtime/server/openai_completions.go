@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -54,7 +55,7 @@ func (p *prompts) UnmarshalJSON(data []byte) error {
 }
 
 // job is the job of the request.
-func (q *textRequest) job(s *Server) (j *job, err error) {
+func (q *textRequest) job(ctx context.Context, s *Server) (j *job, err error) {
 	j = &job{logprobs: -1, ids: q.TokenIDs, prompts: q.Prompt.tokens, end: s.tok.IsEOG, stops: q.Stop}
 	for _, text := range q.Prompt.texts {
 		j.prompts = append(j.prompts, s.tok.Encode(text, tokenizer.EncodeOptions{AddBOS: true, ParseSpecial: true}))
@@ -97,7 +98,7 @@ func (q *textRequest) job(s *Server) (j *job, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if j.grammar, err = s.grammars.get(wanted); err != nil {
+	if j.grammar, err = s.grammars.get(ctx, wanted); err != nil {
 		return nil, err
 	}
 	return j, q.Stop.check("stop")

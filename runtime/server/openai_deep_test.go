@@ -357,9 +357,9 @@ func TestStructuredOutputs(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("responses", r.OutputText())
-	q.ResponseFormat.OfJSONSchema.JSONSchema.Schema = map[string]any{"not": map[string]any{}}
+	q.ResponseFormat.OfJSONSchema.JSONSchema.Schema = map[string]any{"type": "array", "uniqueItems": true}
 	var refused *openai.Error
-	if _, err := c.Chat.Completions.New(context.Background(), q); !errors.As(err, &refused) || refused.StatusCode != 400 || !strings.Contains(refused.Message, `"not"`) {
+	if _, err := c.Chat.Completions.New(context.Background(), q); !errors.As(err, &refused) || refused.StatusCode != 400 || !strings.Contains(refused.Message, `"uniqueItems"`) {
 		t.Errorf("%v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -144,7 +145,7 @@ func (q *responsesRequest) tools(c *conversation) (err error) {
 }
 
 // job is the job of the request.
-func (q *responsesRequest) job(s *Server) (*job, error) {
+func (q *responsesRequest) job(ctx context.Context, s *Server) (*job, error) {
 	switch {
 	case !isNull(q.Previous):
 		return nil, bad("previous_response_id", "the server stores no responses; send the whole conversation as input")
@@ -160,7 +161,7 @@ func (q *responsesRequest) job(s *Server) (*job, error) {
 	if c.grammar, err = s.grammarOf(q.structured, q.Text.Format, "text.format"); err != nil {
 		return nil, err
 	}
-	j, err := s.chatJob(c)
+	j, err := s.chatJob(ctx, c)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"sync"
@@ -37,9 +38,9 @@ func (s *Server) grammarOf(q structured, f *responseFormat, param string) (*want
 	}
 	switch {
 	case q.Grammar != "":
-		return &wanted{"grammar", "gbnf" + q.Grammar, func() (*grammar.Grammar, error) { return grammar.ParseGBNF(q.Grammar) }}, nil
+		return &wanted{"grammar", "gbnf" + q.Grammar, func(context.Context) (*grammar.Grammar, error) { return grammar.ParseGBNF(q.Grammar) }}, nil
 	case !isNull(q.JSONSchema):
-		return schemaOf("json_schema", q.JSONSchema, true), nil
+		return schemaOf("json_schema", q.JSONSchema, false), nil
 	case !formatted:
 		return nil, nil
 	}
@@ -50,7 +51,7 @@ func (s *Server) grammarOf(q structured, f *responseFormat, param string) (*want
 type wanted struct {
 	param string
 	key   string // the same for the same grammar
-	rules func() (*grammar.Grammar, error)
+	rules func(context.Context) (*grammar.Grammar, error)
 }
 
 // grammar is that of a format.
@@ -62,9 +63,9 @@ func (f *responseFormat) grammar(param string) (*wanted, error) {
 	}
 	switch {
 	case f.Type == "json_object" && isNull(text):
-		return &wanted{param, "object", func() (*grammar.Grammar, error) { return schema.Object(), nil }}, nil
+		return &wanted{param, "object", func(context.Context) (*grammar.Grammar, error) { return schema.Object(), nil }}, nil
 	case f.Type == "json_object":
-		return schemaOf(param+".schema", text, true), nil
+		return schemaOf(param+".schema", text, false), nil
 	case f.Type != "json_schema":
 		return nil, bad(param, "the type %q is not supported; expected text, json_object or json_schema", clip(f.Type, 50))
 	case isNull(text):
@@ -80,8 +81,8 @@ func schemaOf(param string, text raw, strict bool) *wanted {
 	if strict {
 		kind = "strict"
 	}
-	return &wanted{param, kind + string(text), func() (*grammar.Grammar, error) {
-		return schema.Compile(text, schema.Options{Lenient: !strict})
+	return &wanted{param, kind + string(text), func(ctx context.Context) (*grammar.Grammar, error) {
+		return schema.Compile(ctx, text, schema.Options{Lenient: !strict})
 	}}
 }
 
@@ -110,17 +111,20 @@ func (s *Server) newGrammars() *grammars {
 }
 
 // get is a grammar for the vocabulary, made if it is not there.
-func (g *grammars) get(w *wanted) (*grammar.Compiled, error) {
+func (g *grammars) get(ctx context.Context, w *wanted) (*grammar.Compiled, error) {
 	if w == nil {
 		return nil, nil
 	}
 	if c := g.find(w.key); c != nil {
 		return c, nil
 	}
-	rules, err := w.rules()
+	rules, err := w.rules(ctx)
 	var c *grammar.Compiled
 	if err == nil {
-		c, err = grammar.Compile(rules, g.vocabulary())
+		c, err = grammar.Compile(ctx, rules, g.vocabulary())
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
 	if err != nil {
 		return nil, bad(w.param, "%s", clip(err.Error(), 1000))

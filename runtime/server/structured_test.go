@@ -125,9 +125,11 @@ func TestStructuredErrors(t *testing.T) {
 	for _, c := range []struct{ fields, param, want string }{
 		{`"response_format": {"type": "xml"}`, "response_format", "expected text, json_object or json_schema"},
 		{`"response_format": {"type": "json_schema"}`, "response_format", "there is no schema"},
-		{`"response_format": {"type": "json_schema", "json_schema": {"strict": true, "schema": {"not": {}}}}`, "response_format.json_schema.schema", `the keyword \"not\" is not supported`},
+		{`"response_format": {"type": "json_schema", "json_schema": {"strict": true, "schema": {"type": "array", "uniqueItems": true}}}`, "response_format.json_schema.schema", `the keyword \"uniqueItems\" is not supported`},
+		{`"response_format": {"type": "json_schema", "json_schema": {"strict": true, "schema": {"not": {}}}}`, "response_format.json_schema.schema", `no text follows it`},
+		{`"grammar": "root ::= \"a\" <nope>"`, "grammar", "the control token <nope> is not in the model's vocabulary"},
+		{`"grammar": "root ::= ((\"\"{65536} \"a\"){65536}){65536}"`, "grammar", "too large"},
 		{`"response_format": {"type": "json_schema", "json_schema": {"schema": {"type": "text"}}}`, "response_format.json_schema.schema", "#/type: expected one of"},
-		{`"json_schema": {"type": "array", "uniqueItems": true}`, "json_schema", `uniqueItems`},
 		{`"json_schema": 3`, "json_schema", "expected a schema"},
 		{`"grammar": "root ::= x"`, "grammar", "1:10: the rule x is not there"},
 		{`"grammar": "root ::= root \"a\" | \"b\""`, "grammar", "left recursion"},
@@ -156,6 +158,8 @@ var toolChats = []completiontest.Answer{
 	{To: "Must?", Text: "<tool_call>weather<arg_key>town</arg_key><arg_value>Zürich</arg_value></tool_call>"},
 	{To: "JSON?", Text: "x</think>{\"city\": \"Zürich\", \"days\": 3} and more"},
 	{To: "Else?", Text: "x</think>text"},
+	{To: "Two?", Text: "x</think><tool_call>now</tool_call>And some text behind it."},
+	{To: "Undeclared?", Text: "x</think><tool_call>nobody<arg_key>a</arg_key><arg_value>b</arg_value></tool_call>"},
 }
 
 const toolSchema = `{"type": "object", "properties": {"city": {"type": "string", "enum": ["Zug", "Bern \"new\""]}, "days": {"type": "integer", "minimum": 1, "maximum": 9},
@@ -212,8 +216,26 @@ func TestToolArguments(t *testing.T) {
 			t.Errorf("%s %s: %d calls", c.user, c.fields, called)
 		}
 	}
-	r, text := s.do(http.MethodPost, "/v1/chat/completions", `{"messages": [{"role": "user", "content": "Any?"}], "tools": [{"type": "function", "function": {"name": "x", "strict": true, "parameters": {"type": "object", "properties": {"a": {"not": {}}}}}}]}`)
-	if r.StatusCode != http.StatusBadRequest || !strings.Contains(text, `x: #/properties/a: the keyword \"not\"`) {
+	// With a form, an answer is one, or calls of declared tools, and nothing beside.
+	for _, user := range []string{"Two?", "Undeclared?", "Any?"} {
+		for seed := range 6 {
+			out := s.answer("/v1/chat/completions", fmt.Sprintf(`{"messages": [{"role": "user", "content": %q}], "reasoning_budget": 20, "max_tokens": 400, "temperature": %v, "seed": %d, %s, "response_format": {"type": "json_schema", "json_schema": {"strict": true, "schema": %s}}}`,
+				user, []float64{0, 1.5}[seed%2], seed, tools(false), citySchema))
+			message, _ := at(out, "choices", 0, "message").(map[string]any)
+			content, _ := message["content"].(string)
+			name, _ := at(message, "tool_calls", 0, "function", "name").(string)
+			switch finish := at(out, "choices", 0, "finish_reason"); {
+			case finish == "length":
+			case name == "" && !json.Valid([]byte(content)), name != "" && (strings.TrimSpace(content) != "" || name != "now" && name != "weather"):
+				t.Errorf("%s, seed %d: %v", user, seed, message)
+			}
+			if seed == 0 && user == "Two?" && name != "now" {
+				t.Errorf("%s: the test is too weak: %v", user, message)
+			}
+		}
+	}
+	r, text := s.do(http.MethodPost, "/v1/chat/completions", `{"messages": [{"role": "user", "content": "Any?"}], "tools": [{"type": "function", "function": {"name": "x", "strict": true, "parameters": {"type": "object", "properties": {"a": {"type": "array", "uniqueItems": true}}}}}]}`)
+	if r.StatusCode != http.StatusBadRequest || !strings.Contains(text, `x: #/properties/a: the keyword \"uniqueItems\"`) {
 		t.Errorf("%d %s", r.StatusCode, text)
 	}
 	// Beside tools, an answer in JSON is one as well.

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 
@@ -29,11 +30,11 @@ func (s *Server) writing() output.Grammars {
 }
 
 // callGrammar is what a call has to follow behind its marker; nil: nothing in particular.
-// It is there if a call is asked for, only some tools may be called, or one is strict, and then arguments follow their
-// schemas: those of strict tools exactly, those of others as far as keywords are supported.
-func (s *Server) callGrammar(c *conversation) (*grammar.Compiled, error) {
+// It is there if a call is asked for, only some tools may be called, one is strict, or the answer has a form, and then
+// arguments follow their schemas: those of strict tools exactly, those of others as far as keywords are supported.
+func (s *Server) callGrammar(ctx context.Context, c *conversation) (*grammar.Compiled, error) {
 	var tools []callable
-	asked := c.choice.must || c.choice.only != nil
+	asked := c.choice.must || c.choice.only != nil || c.grammar != nil
 	for i, text := range c.tools {
 		var t callable
 		if err := json.Unmarshal(text, &t); err != nil {
@@ -44,11 +45,11 @@ func (s *Server) callGrammar(c *conversation) (*grammar.Compiled, error) {
 			asked = asked || t.Function.Strict
 		}
 	}
-	if !asked || c.choice.none || s.format == nil {
+	if !asked || len(c.tools) == 0 || c.choice.none || s.format == nil {
 		return nil, nil
 	}
 	key := "calls" + string(bytes.Join(rawBytes(c.callable()), []byte("\n")))
-	return s.grammars.get(&wanted{"tools", key, func() (*grammar.Grammar, error) { return s.callRules(tools) }})
+	return s.grammars.get(ctx, &wanted{"tools", key, func(ctx context.Context) (*grammar.Grammar, error) { return s.callRules(ctx, tools) }})
 }
 
 func rawBytes(list []raw) (out [][]byte) {
@@ -59,13 +60,13 @@ func rawBytes(list []raw) (out [][]byte) {
 }
 
 // callRules are the rules of calls of tools.
-func (s *Server) callRules(tools []callable) (*grammar.Grammar, error) {
+func (s *Server) callRules(ctx context.Context, tools []callable) (*grammar.Grammar, error) {
 	g := &grammar.Grammar{}
 	root := g.Add("root", nil)
 	w := s.writing()
 	var list []output.ToolGrammar
 	for _, t := range tools {
-		args, err := arguments(g, w, t)
+		args, err := arguments(ctx, g, w, t)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", t.Function.Name, err)
 		}
@@ -77,13 +78,13 @@ func (s *Server) callRules(tools []callable) (*grammar.Grammar, error) {
 
 // arguments is the grammar of a tool's arguments. One that is not strict takes any if its
 // schema cannot be read.
-func arguments(g *grammar.Grammar, w output.Grammars, t callable) (grammar.Expr, error) {
+func arguments(ctx context.Context, g *grammar.Grammar, w output.Grammars, t callable) (grammar.Expr, error) {
 	of := func(text []byte) (grammar.Expr, error) {
 		o := schema.Options{Lenient: !t.Function.Strict}
 		if w.Pairs {
-			return schema.AddPairs(g, text, o, schema.Pairs{Pair: w.Pair, Bare: w.Bare()})
+			return schema.AddPairs(ctx, g, text, o, schema.Pairs{Pair: w.Pair, Bare: w.Bare()})
 		}
-		return schema.Add(g, text, o)
+		return schema.Add(ctx, g, text, o)
 	}
 	if isNull(t.Function.Parameters) {
 		return of([]byte(`{"type": "object", "properties": {}, "additionalProperties": false}`))
@@ -100,8 +101,8 @@ func (s *Server) orCalls(w *wanted) *wanted {
 	if w == nil {
 		return nil
 	}
-	return &wanted{w.param, "or calls " + w.key, func() (*grammar.Grammar, error) {
-		g, err := w.rules()
+	return &wanted{w.param, "or calls " + w.key, func(ctx context.Context) (*grammar.Grammar, error) {
+		g, err := w.rules(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -109,6 +110,17 @@ func (s *Server) orCalls(w *wanted) *wanted {
 		g.Rules[0].Expr = grammar.Alt{content, s.writing().Begins()}
 		return g, nil
 	}}
+}
+
+// behindCalls is the grammar of what follows a call in an answer that has a form: other
+// calls, but no text; nil: anything.
+func (s *Server) behindCalls(ctx context.Context, c *conversation) (*grammar.Compiled, error) {
+	if c.grammar == nil || c.choice.none || s.format == nil || len(c.tools) == 0 {
+		return nil, nil
+	}
+	return s.grammars.get(ctx, &wanted{"tools", "behind calls", func(context.Context) (*grammar.Grammar, error) {
+		return &grammar.Grammar{Rules: []grammar.Rule{{Name: "root", Expr: s.writing().Behind()}}}, nil
+	}})
 }
 
 // call begins the grammar of a call if the model is at one, and ends it behind.
@@ -120,6 +132,8 @@ func (c *choice) call() {
 	switch {
 	case calling == c.calling:
 		return
+	case !calling && c.behind != nil:
+		c.matcher = c.behind.NewMatcher()
 	case !calling:
 		c.matcher = nil
 	case c.tools == nil:

@@ -48,6 +48,12 @@ func (g Grammars) Begins() grammar.Expr {
 	return grammar.Seq{newline, grammar.Optional(g.literal(g.Begin)), newline, g.literal(g.Format.Call)}
 }
 
+// Behind is what may follow a call if no text may: the marker of another one, or the end of
+// all calls.
+func (g Grammars) Behind() grammar.Expr {
+	return grammar.Alt{grammar.Seq{}, grammar.Seq{newline, g.literal(g.Format.Call)}, grammar.Seq{newline, g.literal(g.End)}}
+}
+
 // Calls is what follows the marker of a call, of any of the tools, up to its end.
 func (g Grammars) Calls(tools []ToolGrammar) grammar.Expr {
 	var all grammar.Alt

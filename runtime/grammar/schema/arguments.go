@@ -1,29 +1,36 @@
 package schema
 
 import (
+	"context"
 	"errors"
-	"slices"
 
 	"mla/runtime/grammar"
 )
 
 // Add makes rules of a schema in a grammar that is being made.
-func Add(g *grammar.Grammar, text []byte, o Options) (grammar.Expr, error) {
-	c, err := adding(g, text, o)
-	if err != nil {
-		return nil, err
-	}
-	return c.rule(c.root, "#")
+func Add(ctx context.Context, g *grammar.Grammar, text []byte, o Options) (grammar.Expr, error) {
+	return adding(ctx, g, o, anything(text), func(g *grammar.Grammar, d detail) (grammar.Expr, error) {
+		c, err := newCompiler(ctx, g, text, o, d)
+		if err != nil {
+			return nil, err
+		}
+		return c.rule(c.root)
+	})
 }
 
-func adding(g *grammar.Grammar, text []byte, o Options) (*compiler, error) {
-	root, err := decode(text)
+// adding adds rules with as much detail as there is room for.
+func adding(ctx context.Context, g *grammar.Grammar, o Options, whole func() *grammar.Grammar, with func(*grammar.Grammar, detail) (grammar.Expr, error)) (e grammar.Expr, err error) {
+	made, err := tried(ctx, o, whole, func(d detail) (*grammar.Grammar, error) {
+		own := &grammar.Grammar{}
+		root := own.Add("root", nil)
+		e, err := with(own, d)
+		own.Rules[root].Expr = e
+		return own, err
+	})
 	if err != nil {
 		return nil, err
 	}
-	c := newCompiler(root, o)
-	c.g = g
-	return c, nil
+	return g.Include(made), nil
 }
 
 // Pairs says how an object's properties are written other than in JSON.
@@ -35,69 +42,98 @@ type Pairs struct {
 
 // AddPairs makes rules of a schema of an object whose properties are written as pairs. A
 // property of type string stands without quotes, all else is JSON.
-func AddPairs(g *grammar.Grammar, text []byte, o Options, p Pairs) (grammar.Expr, error) {
-	c, err := adding(g, text, o)
-	if err != nil {
-		return nil, err
-	}
-	s := c.follow(c.root)
-	if s == nil {
-		return nil, errors.New("#: expected the schema of an object")
-	}
-	declared, _ := s.get("properties").(*object)
-	if declared == nil {
-		declared = &object{}
-	}
-	var list grammar.Seq
-	for _, name := range declared.keys {
-		value, err := c.pairValue(declared.get(name), "#/properties/"+name, p.Bare)
+func AddPairs(ctx context.Context, g *grammar.Grammar, text []byte, o Options, p Pairs) (grammar.Expr, error) {
+	whole := func() *grammar.Grammar { return anyPairs(p) }
+	return adding(ctx, g, o, whole, func(g *grammar.Grammar, d detail) (grammar.Expr, error) {
+		c, err := newCompiler(ctx, g, text, o, d)
 		if err != nil {
 			return nil, err
 		}
+		return c.arguments(p)
+	})
+}
+
+// arguments is the grammar of pairs: of any of the objects that the schema allows.
+func (c *compiler) arguments(p Pairs) (grammar.Expr, error) {
+	f, err := c.form(c.root, false)
+	if err != nil {
+		return nil, err
+	}
+	if len(f.objects) == 0 {
+		return nil, errors.New("#: expected the schema of an object")
+	}
+	var all grammar.Alt
+	for _, o := range f.objects {
+		e, err := c.pairList(o, p)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}
+
+func (c *compiler) pairList(o *members, p Pairs) (grammar.Expr, error) {
+	var list grammar.Seq
+	add := func(name string, needed bool) error {
+		condition, err := c.property(o, name)
+		if err != nil || condition == noValue && !needed {
+			return err
+		}
+		value, err := c.pairValue(condition, p.Bare)
 		pair := p.Pair(grammar.Literal(name), value)
-		if !slices.Contains(required(s), name) {
+		if !needed {
 			pair = grammar.Optional(pair)
 		}
 		list = append(list, pair)
+		return err
 	}
-	for _, name := range required(s) {
-		if !declared.has(name) {
-			list = append(list, p.Pair(grammar.Literal(name), c.value()))
+	needed := map[string]bool{}
+	for _, name := range o.required {
+		needed[name] = true
+	}
+	for _, name := range o.names {
+		if err := add(name, needed[name]); err != nil {
+			return nil, err
+		}
+		delete(needed, name)
+	}
+	for _, name := range o.required {
+		if needed[name] {
+			if err := add(name, true); err != nil {
+				return nil, err
+			}
 		}
 	}
-	if len(list) == 0 && s.get("additionalProperties") != false && !s.has("properties") {
-		name := grammar.Repeat{Of: grammar.Class{{Lo: '0', Hi: '9'}, {Lo: 'A', Hi: 'Z'}, {Lo: '_', Hi: '_'}, {Lo: 'a', Hi: 'z'}}, Min: 1, Max: 64}
-		list = append(list, grammar.Any(p.Pair(name, c.value())))
+	if len(list) == 0 && len(o.keyed) == 0 {
+		list = append(list, c.anyPairs(p))
 	}
-	return g.Add("arguments", list), nil
+	return c.g.Add("arguments", list), nil
 }
 
-// pairValue is the grammar of a property's value: its strings are bare if their type says
+// pairValue is the grammar of a property's value: its strings are bare if its type says
 // that they are strings.
-func (c *compiler) pairValue(v any, path string, bare grammar.Class) (grammar.Expr, error) {
-	s, ok := v.(*object)
-	if ok && s.has("type") && !slices.ContainsFunc(alone[:4], s.has) {
-		if types, err := typesOf(s, path); err == nil && slices.Contains(types, "string") {
-			c.bare = bare
-			defer func() { c.bare = nil }()
-			return c.at(s, path)
-		}
+func (c *compiler) pairValue(p *condition, bare grammar.Class) (grammar.Expr, error) {
+	if !c.bareString(p) {
+		return c.rule(p)
 	}
-	return c.rule(v, path)
+	f, err := c.form(p, false)
+	if err != nil {
+		return nil, err
+	}
+	e, err := c.values(f, p.path(), bare)
+	return c.g.Add(p.path(), e), err
 }
 
-// quotes puts quotes around a string's grammar, unless it is bare.
-func (c *compiler) quotes(e grammar.Expr) grammar.Expr {
-	if c.bare != nil {
-		return e
-	}
-	return grammar.Seq{grammar.Literal(`"`), e, grammar.Literal(`"`)}
+// anyPairs is pairs of any names and values.
+func (c *compiler) anyPairs(p Pairs) grammar.Expr {
+	name := grammar.Repeat{Of: grammar.Class{{Lo: '0', Hi: '9'}, {Lo: 'A', Hi: 'Z'}, {Lo: '_', Hi: '_'}, {Lo: 'a', Hi: 'z'}}, Min: 1, Max: 64}
+	return grammar.Any(p.Pair(name, c.value()))
 }
 
-// literal is a value of an enumeration.
-func (c *compiler) literal(v any) grammar.Expr {
-	if text, ok := v.(string); ok && c.bare != nil {
-		return grammar.Literal(text)
-	}
-	return grammar.Literal(encode(v))
+func anyPairs(p Pairs) *grammar.Grammar {
+	c := &compiler{g: &grammar.Grammar{}, shared: map[string]grammar.Ref{}}
+	start := c.g.Add("root", nil)
+	c.g.Rules[start].Expr = c.anyPairs(p)
+	return c.g
 }

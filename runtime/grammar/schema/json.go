@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -140,52 +139,6 @@ func escape(r rune) string {
 	return string(r)
 }
 
-// resolve follows a JSON pointer, #/a/b.
-func resolve(v any, pointer string) (any, error) {
-	if pointer == "#" {
-		return v, nil
-	}
-	for _, key := range strings.Split(pointer, "/")[1:] {
-		key, err := url.PathUnescape(key)
-		if err != nil {
-			return nil, fmt.Errorf("%q is no JSON pointer", pointer)
-		}
-		key = strings.NewReplacer("~1", "/", "~0", "~").Replace(key)
-		found := false
-		switch at := v.(type) {
-		case *object:
-			v, found = at.get(key), at.has(key)
-		case []any:
-			i, err := strconv.Atoi(key)
-			if found = err == nil && i >= 0 && i < len(at); found {
-				v = at[i]
-			}
-		}
-		if !found {
-			return nil, fmt.Errorf("there is no %q in the schema", pointer)
-		}
-	}
-	return v, nil
-}
-
-// hasType says whether a value is of a type.
-func hasType(v any, kind string) bool {
-	switch v := v.(type) {
-	case *object:
-		return kind == "object"
-	case []any:
-		return kind == "array"
-	case string:
-		return kind == "string"
-	case bool:
-		return kind == "boolean"
-	case json.Number:
-		r, ok := decimal(v)
-		return kind == "number" || kind == "integer" && ok && r.IsInt()
-	}
-	return kind == "null"
-}
-
 // allTypes are the types of JSON Schema. An integer is a number.
 var allTypes = []string{"object", "array", "string", "number", "integer", "boolean", "null"}
 
@@ -206,95 +159,6 @@ func typesOf(s *object, path string) (types []string, err error) {
 		return nil, fmt.Errorf("%s/type: an empty list", path)
 	}
 	return types, nil
-}
-
-// apart says whether no value can meet both of two schemas, as their types say, or a
-// required property with different constants.
-func (c *compiler) apart(a, b any) bool {
-	x, y := c.follow(a), c.follow(b)
-	if x == nil || y == nil {
-		return false
-	}
-	if s, t := kinds(x), kinds(y); s != nil && t != nil {
-		if !slices.ContainsFunc(s, func(k string) bool { return slices.Contains(t, k) }) {
-			return true
-		}
-	}
-	if v, w := constants(x), constants(y); v != nil && w != nil {
-		return !slices.ContainsFunc(v, func(text string) bool { return slices.Contains(w, text) })
-	}
-	if !slices.Equal(kinds(x), []string{"object"}) || !slices.Equal(kinds(y), []string{"object"}) {
-		return false
-	}
-	for _, k := range required(x) {
-		p, ok := x.get("properties").(*object)
-		q, both := y.get("properties").(*object)
-		if !ok || !both || !p.has(k) || !q.has(k) || !slices.Contains(required(y), k) {
-			continue
-		}
-		v, w := constants(c.follow(p.get(k))), constants(c.follow(q.get(k)))
-		if v != nil && w != nil && !slices.ContainsFunc(v, func(text string) bool { return slices.Contains(w, text) }) {
-			return true
-		}
-	}
-	return false
-}
-
-// follow is a schema behind its references; nil if it is none.
-func (c *compiler) follow(v any) *object {
-	for range maxDepth {
-		s, ok := v.(*object)
-		if !ok {
-			return nil
-		}
-		name, ok := s.get("$ref").(string)
-		if !ok {
-			return s
-		}
-		to, err := resolve(c.root, name)
-		if err != nil {
-			return nil
-		}
-		v = to
-	}
-	return nil
-}
-
-// kinds are a schema's types, with integers as numbers; nil: any.
-func kinds(s *object) []string {
-	types, err := typesOf(s, "")
-	if err != nil {
-		return nil
-	}
-	for i, t := range types {
-		if t == "integer" {
-			types[i] = "number"
-		}
-	}
-	return types
-}
-
-// constants are the texts of the only values that a schema has, if they are strings; nil
-// if it has others.
-func constants(s *object) (texts []string) {
-	if s == nil {
-		return nil
-	}
-	list, ok := s.get("enum").([]any)
-	if s.has("const") {
-		list, ok = []any{s.get("const")}, true
-	}
-	for _, v := range list {
-		text, is := v.(string)
-		if !is {
-			return nil
-		}
-		texts = append(texts, text)
-	}
-	if !ok {
-		return nil
-	}
-	return texts
 }
 
 // required are the names of properties that must be there.

@@ -1,288 +1,275 @@
 package schema
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
-	"strings"
-	"unicode/utf8"
 
-	"mla/runtime/grammar"
+	"mla/runtime/grammar/pattern"
 )
 
-// property is one of an object's, in their order.
-type property struct {
-	name     string
-	value    grammar.Expr
-	required bool
+// members is what an object has to be.
+type members struct {
+	names       []string // of which something is said, in their order
+	values      map[string]*condition
+	required    []string
+	least, most int // properties; most < 0: no limit
+	keyed       []keyed
+	exist       []keyed          // properties of which there is one
+	spoken      pattern.Language // names of further properties that the schema speaks of; nil: none
+	seen        pattern.Language // names that keywords have looked at; nil: none
 }
 
-// properties is the grammar of an object: its properties in the schema's order, and then
-// further ones.
-func (c *compiler) properties(s *object, path string) (grammar.Expr, error) {
-	declared, ok := s.get("properties").(*object)
-	if !ok {
-		if s.has("properties") {
-			return nil, fmt.Errorf("%s/properties: expected an object", path)
-		}
-		declared = &object{}
-	}
-	needed := required(s)
-	further := s.get("additionalProperties") // nil: as far as nothing else is said
-	if !s.has("additionalProperties") {
-		further = len(declared.keys) == 0
-	}
-	var list []property
-	for _, name := range declared.keys {
-		at := path + "/properties/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
-		e, err := c.rule(declared.get(name), at)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, property{name, e, slices.Contains(needed, name)})
-	}
-	var more grammar.Expr
-	if further != false {
-		e, err := c.rule(further, path+"/additionalProperties")
-		if err != nil {
-			return nil, err
-		}
-		more = e
-	}
-	for _, name := range needed {
-		switch {
-		case declared.has(name):
-		case s.has("additionalProperties") && more == nil:
-			return nil, fmt.Errorf("%s: the required property %q is not declared, and no other is allowed", path, name)
-		case s.has("additionalProperties"):
-			list = append(list, property{name, more, true})
-		default:
-			list = append(list, property{name, c.value(), true})
-		}
-	}
-	if len(list) == 0 && further == true {
-		return c.anyObject(), nil
-	}
-	return grammar.Seq{grammar.Literal("{"), c.space(), c.pairs(list, more, path)}, nil
+// keyed is the condition of properties whose names are of a language.
+type keyed struct {
+	names  pattern.Language
+	value  *condition
+	except map[string]bool // some names that are not of the language
 }
 
-// pairs is what comes behind the opening brace, made from its end: a rule for each property
-// says what may follow if there was none before it, and one if there was.
-func (c *compiler) pairs(list []property, more grammar.Expr, path string) grammar.Expr {
-	var names []string
-	for _, p := range list {
-		names = append(names, p.name)
+// value is the condition that a schema sets to a name; any if it says nothing.
+func (o *members) value(name string) *condition {
+	if p, ok := o.values[name]; ok {
+		return p
 	}
-	comma := grammar.Seq{grammar.Literal(","), c.space()}
-	first := grammar.Expr(grammar.Literal("}"))
-	behind := grammar.Expr(grammar.Seq{c.space(), grammar.Literal("}")})
-	if more != nil {
-		pair := grammar.Seq{c.otherKey(names), grammar.Literal(":"), c.space(), more}
-		rest := grammar.Seq{grammar.Any(grammar.Seq{comma, pair}), behind}
-		first, behind = grammar.Alt{first, grammar.Seq{pair, rest}}, rest
+	return anyValue
+}
+
+// name adds a condition.
+func (c *compiler) name(o *members, name string, p *condition) {
+	if o.values == nil {
+		o.values = map[string]*condition{}
 	}
-	for i := len(list) - 1; i >= 0; i-- {
-		p := &list[i]
-		rule := fmt.Sprintf("%s: property %q", path, p.name)
-		next := behind
-		if _, small := next.(grammar.Ref); !small {
-			next = c.g.Add(rule+" and what follows", next)
+	if _, ok := o.values[name]; !ok {
+		o.names = append(o.names, name)
+	}
+	o.values[name] = c.each(o.value(name), p)
+}
+
+func (o *members) require(names ...string) {
+	for _, name := range names {
+		if !slices.Contains(o.required, name) {
+			o.required = append(o.required, name)
 		}
-		pair := grammar.Seq{grammar.Literal(quote(p.name) + ":"), c.space(), p.value, next}
-		with := grammar.Expr(grammar.Seq{comma, pair})
-		if p.required {
-			first, behind = c.g.Add(rule, pair), c.g.Add(rule, with)
+	}
+}
+
+func either(a, b pattern.Language) pattern.Language {
+	if a == nil || b == nil {
+		return cmp.Or(a, b)
+	}
+	return pattern.Or(a, b)
+}
+
+// meetMembers is nil if no object is left, as far as that is easy to see.
+func (c *compiler) meetMembers(a, b *members) *members {
+	if c.Spend(64+32*(len(a.names)+len(b.names))) != nil {
+		return nil // met says so
+	}
+	out := &members{least: max(a.least, b.least), most: a.most, keyed: slices.Concat(a.keyed, b.keyed), exist: slices.Concat(a.exist, b.exist), spoken: either(a.spoken, b.spoken), seen: either(a.seen, b.seen)}
+	if a.most < 0 || b.most >= 0 && b.most < a.most {
+		out.most = b.most
+	}
+	for _, o := range []*members{a, b} {
+		for _, name := range o.names {
+			c.name(out, name, o.values[name])
+		}
+		out.require(o.required...)
+	}
+	for _, name := range out.required {
+		if out.value(name) == noValue {
+			return nil
+		}
+	}
+	if out.most >= 0 && max(out.least, len(out.required)) > out.most {
+		return nil
+	}
+	return out
+}
+
+// notMembers is all other objects.
+func (c *compiler) notMembers(o *members) (list []*members) {
+	add := func() *members {
+		one := &members{most: -1}
+		list = append(list, one)
+		return one
+	}
+	for _, name := range o.names {
+		if p := o.values[name]; p != anyValue {
+			one := add()
+			c.name(one, name, c.not(p))
+			one.require(name)
+		}
+	}
+	for _, name := range o.required {
+		c.name(add(), name, noValue)
+	}
+	for _, k := range o.keyed {
+		if k.value != anyValue {
+			one := add()
+			one.exist = []keyed{{names: k.names, value: c.not(k.value)}}
+		}
+	}
+	for _, k := range o.exist {
+		one := add()
+		one.keyed = []keyed{{names: k.names, value: c.not(k.value)}}
+	}
+	if o.least > 0 {
+		add().most = o.least - 1
+	}
+	if o.most >= 0 {
+		add().least = o.most + 1
+	}
+	return list
+}
+
+// emptyMembers says that there is no object, as far as that is certain.
+func (c *compiler) emptyMembers(o *members) bool {
+	for _, name := range o.required {
+		if p, err := c.property(o, name); err == nil && c.empty(p) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(o.exist, func(k keyed) bool { return k.value == noValue })
+}
+
+// property is all that has to be met by the value of a name.
+func (c *compiler) property(o *members, name string) (*condition, error) {
+	p := o.value(name)
+	for _, k := range o.keyed {
+		if k.except[name] || k.value == anyValue {
 			continue
 		}
-		first, behind = c.g.Add(rule, grammar.Alt{pair, first}), c.g.Add(rule, grammar.Alt{with, next})
-	}
-	return first
-}
-
-// otherKey is a key that is none of some names. Its characters stand for themselves, so that
-// no other spelling is one of them.
-func (c *compiler) otherKey(names []string) grammar.Expr {
-	if len(names) == 0 {
-		return c.string()
-	}
-	root := &letters{}
-	for _, name := range names {
-		if quote(name) == `"`+name+`"` {
-			root.add(name)
-		}
-	}
-	return grammar.Seq{grammar.Literal(`"`), root.others(), grammar.Literal(`"`)}
-}
-
-// letters is a trie of names.
-type letters struct {
-	next map[rune]*letters
-	name bool // one ends here
-}
-
-func (l *letters) add(name string) {
-	at := l
-	for _, r := range name {
-		if at.next == nil {
-			at.next = map[rune]*letters{}
-		}
-		if at.next[r] == nil {
-			at.next[r] = &letters{}
-		}
-		at = at.next[r]
-	}
-	at.name = true
-}
-
-// others is the texts that are no names.
-func (l *letters) others() grammar.Expr {
-	var all grammar.Alt
-	var used grammar.Class
-	for r := range l.next {
-		used = append(used, grammar.Range{Lo: r, Hi: r})
-	}
-	slices.SortFunc(used, func(a, b grammar.Range) int { return int(a.Lo - b.Lo) })
-	for _, r := range used {
-		all = append(all, grammar.Seq{grammar.Class{r}, l.next[r.Lo].others()})
-	}
-	all = append(all, grammar.Seq{minus(plain, used), grammar.Any(plain)})
-	if !l.name {
-		all = append(all, grammar.Seq{})
-	}
-	return all
-}
-
-// minus is the characters of a class that are not in another.
-func minus(c, without grammar.Class) grammar.Class {
-	return grammar.Class(append(slices.Clone(c.Not()), without...)).Not()
-}
-
-// both is the characters of two classes.
-func both(a, b grammar.Class) grammar.Class { return minus(a, b.Not()) }
-
-// items is the grammar of an array.
-func (c *compiler) items(s *object, path string) (grammar.Expr, error) {
-	least, most, err := bounds(s, "minItems", "maxItems", path)
-	if err != nil {
-		return nil, err
-	}
-	var front []grammar.Expr
-	if s.has("prefixItems") {
-		l, err := list(s, "prefixItems", path)
+		ok, err := c.Matches(k.names, name)
 		if err != nil {
 			return nil, err
 		}
-		for i, v := range l {
-			e, err := c.rule(v, fmt.Sprintf("%s/prefixItems/%d", path, i))
+		if ok {
+			p = c.each(p, k.value)
+		}
+	}
+	return p, nil
+}
+
+// objects is what keywords say of objects.
+func (c *compiler) objects(p place, exact bool) (*members, error) {
+	s, path := p.schema, p.path
+	o := &members{}
+	var err error
+	if o.least, o.most, err = bounds(s, "minProperties", "maxProperties", path); err != nil {
+		return nil, err
+	}
+	declared, ok := s.get("properties").(*object)
+	if s.has("properties") && !ok {
+		return nil, fmt.Errorf("%s/properties: expected an object", path)
+	}
+	var list []pattern.Language
+	except := map[string]bool{}
+	if ok {
+		for _, name := range declared.keys {
+			value, err := c.child(p, declared.get(name), pointer(path+"/properties", name))
 			if err != nil {
 				return nil, err
 			}
-			front = append(front, e)
+			c.name(o, name, value)
+			list, except[name] = append(list, pattern.Text(name)), true
 		}
 	}
-	item := c.value()
-	if s.has("items") {
-		if item, err = c.rule(s.get("items"), path+"/items"); err != nil {
-			return nil, err
-		}
-	}
-	if len(front) == 0 {
-		return c.list(item, least, most), nil
-	}
-	return c.tuple(front, item, least, most), nil
-}
-
-// list is an array of items of one kind; most < 0: of any number.
-func (c *compiler) list(item grammar.Expr, least, most int) grammar.Expr {
-	open, end := grammar.Seq{grammar.Literal("["), c.space()}, grammar.Literal("]")
-	if most == 0 {
-		return grammar.Seq{open, end}
-	}
-	rest := grammar.Repeat{Of: grammar.Seq{grammar.Literal(","), c.space(), item}, Min: max(least-1, 0), Max: max(most, 0) - 1}
-	all := grammar.Expr(grammar.Seq{item, rest, c.space()})
-	if least == 0 {
-		all = grammar.Optional(all)
-	}
-	return grammar.Seq{open, all, end}
-}
-
-// tuple is an array whose first items have schemas of their own.
-func (c *compiler) tuple(front []grammar.Expr, item grammar.Expr, least, most int) grammar.Expr {
-	comma := grammar.Seq{grammar.Literal(","), c.space()}
-	n := len(front)
-	if most >= 0 {
-		n = min(n, most)
-	}
-	tail := grammar.Expr(grammar.Seq{})
-	if most < 0 || most > n {
-		tail = grammar.Repeat{Of: grammar.Seq{comma, item}, Min: max(least-n, 0), Max: max(most-n, -1)}
-	}
-	for i := n - 1; i >= 0; i-- {
-		one := grammar.Seq{front[i], tail}
-		if i > 0 {
-			one = append(grammar.Seq{comma}, one...)
-		}
-		if tail = c.g.Add("items", one); i >= least {
-			tail = grammar.Optional(tail)
-		}
-	}
-	return grammar.Seq{grammar.Literal("["), c.space(), tail, c.space(), grammar.Literal("]")}
-}
-
-// text is the grammar of a string.
-func (c *compiler) text(s *object, path string) (grammar.Expr, error) {
-	least, most, err := bounds(s, "minLength", "maxLength", path)
-	if err != nil {
+	o.require(required(s)...)
+	known := pattern.Or(list...)
+	if err := c.keys(o, &known, p, exact); err != nil {
 		return nil, err
 	}
-	limited := least > 0 || most >= 0
-	pattern, format := s.has("pattern"), s.has("format")
-	switch {
-	case pattern && (format || limited):
-		if err := c.unsupported(path, "pattern", "together with format, minLength or maxLength"); err != nil {
+	o.seen = known
+	if s.has("additionalProperties") {
+		value, err := c.child(p, s.get("additionalProperties"), path+"/additionalProperties")
+		if err != nil {
 			return nil, err
 		}
-	case format && limited:
-		if err := c.unsupported(path, "format", "together with minLength or maxLength"); err != nil {
-			return nil, err
+		o.keyed = append(o.keyed, keyed{pattern.Not(known), value, except})
+		o.seen = pattern.All
+		if value != noValue {
+			o.spoken = pattern.All
+		}
+		if name := c.undeclared(o); value == noValue && name != "" {
+			return nil, fmt.Errorf("%s: the required property %q is not declared, and no other is allowed", path, name)
 		}
 	}
-	switch {
-	case pattern:
-		text, ok := s.get("pattern").(string)
-		if !ok || !utf8.ValidString(text) {
-			return nil, fmt.Errorf("%s/pattern: expected a text", path)
-		}
-		e, err := c.pattern(text)
-		if err == nil {
-			return e, nil
-		}
-		return c.anyText(), c.unsupported(path, "pattern", "%v", err)
-	case format:
-		name, _ := s.get("format").(string)
-		if p, ok := formats[name]; ok {
-			return c.pattern(p)
-		}
-		if err := c.unsupported(path, "format", "%q is not one of %s", name, formatNames()); err != nil {
-			return nil, err
-		}
-	}
-	if !limited {
-		return c.anyText(), nil
-	}
-	one := grammar.Expr(c.bare)
-	if c.bare == nil {
-		one = grammar.Alt{plain, grammar.Seq{grammar.Literal(`\`), shortEscapes}}
-	}
-	return c.g.Add(path, c.quotes(grammar.Repeat{Of: one, Min: least, Max: most})), nil
+	return o, c.Spend(16 * len(o.names))
 }
 
-// anyText is any string.
-func (c *compiler) anyText() grammar.Expr {
-	if c.bare != nil {
-		return grammar.Any(c.bare)
+// undeclared is a required property that may not be there; "": none.
+func (c *compiler) undeclared(o *members) string {
+	for _, name := range o.required {
+		if p, err := c.property(o, name); err == nil && p == noValue {
+			return name
+		}
 	}
-	return c.string()
+	return ""
 }
 
-// shortEscapes are characters behind a backslash that stand for one each.
-var shortEscapes = grammar.Class{{Lo: '"', Hi: '"'}, {Lo: '/', Hi: '/'}, {Lo: '\\', Hi: '\\'}, {Lo: 'b', Hi: 'b'}, {Lo: 'f', Hi: 'f'}, {Lo: 'n', Hi: 'n'}, {Lo: 'r', Hi: 'r'}, {Lo: 't', Hi: 't'}}
+// keys adds what is said of names by patterns, and of all.
+func (c *compiler) keys(o *members, known *pattern.Language, p place, exact bool) error {
+	s := p.schema
+	patterns, ok := s.get("patternProperties").(*object)
+	if s.has("patternProperties") && !ok {
+		return fmt.Errorf("%s/patternProperties: expected an object", p.path)
+	}
+	if ok {
+		for _, text := range patterns.keys {
+			names, err := c.Parse(text)
+			if err != nil {
+				if err := c.failed(err, p.path, "patternProperties"); err != nil {
+					return err
+				}
+				names = pattern.Never
+			}
+			value, err := c.child(p, patterns.get(text), pointer(p.path+"/patternProperties", text))
+			if err != nil {
+				return err
+			}
+			o.keyed = append(o.keyed, keyed{names: names, value: value})
+			*known = pattern.Or(*known, names)
+			if value != noValue {
+				o.spoken = either(o.spoken, names)
+			}
+		}
+	}
+	if !s.has("propertyNames") {
+		return nil
+	}
+	names, err := c.child(p, s.get("propertyNames"), p.path+"/propertyNames")
+	if err != nil {
+		return err
+	}
+	f, err := c.form(names, exact)
+	if err != nil {
+		return err
+	}
+	n, err := c.languageOf(f.text)
+	if err != nil {
+		return err
+	}
+	if n != pattern.All {
+		o.keyed = append(o.keyed, keyed{names: pattern.Not(n), value: noValue})
+	}
+	return nil
+}
+
+// unseenMembers is an object of whose properties those meet a condition that no keyword has
+// looked at.
+func (c *compiler) unseenMembers(o *members, p *condition) *members {
+	seen := o.seen
+	if seen == nil {
+		seen = pattern.Never
+	}
+	other := &members{most: -1, keyed: []keyed{{names: pattern.Not(seen), value: p}}}
+	if p != noValue {
+		other.spoken = pattern.All
+	}
+	out := c.meetMembers(o, other)
+	if out != nil {
+		out.seen = pattern.All
+	}
+	return out
+}

@@ -1,24 +1,29 @@
 // Package schema makes grammars of JSON Schemas: what follows the grammar is valid by the
 // schema.
 //
-// The other way round there are limits, as in other engines. Properties come in the order
-// of the schema; further ones only if additionalProperties says so, or if none are
-// declared; white space is a blank or a line break with its indent; numbers have at most
-// 16 digits in front of the point. A schema without type means the types that its keywords
-// are about.
+//	JSON ─ Form of each place: values by their type, as constraints ─ rules of a grammar
 //
-// The keywords are those that OpenAI documents for structured outputs, and prefixItems,
-// minLength, maxLength, and oneOf where its alternatives cannot both be met. Others that
-// restrict values are an *UnsupportedError, or without effect if the caller is lenient.
+// What keywords say together is worked out before a rule is made: a Form holds, for each
+// type of values, what is left of it. Forms can be joined, met and turned round, so allOf,
+// anyOf, oneOf, not and if are operations on them. Texts are languages of package pattern.
+// The schemas of properties and items are conditions, which are worked out when a rule of
+// them is wanted; so recursion has an end.
+//
+// The other way round there are limits, as in other engines. Properties come in the order
+// of the schema, and then further ones, if the schema speaks of them or declares none;
+// white space is a blank or a line break with its indent; numbers have at most 16 digits
+// in front of the point. A schema without type means the types that its keywords are about.
+//
+// What cannot be held is an *UnsupportedError, or without effect if the caller is lenient.
 package schema
 
 import (
+	"context"
+	"errors"
 	"fmt"
-	"slices"
-	"strconv"
-	"strings"
 
 	"mla/runtime/grammar"
+	"mla/runtime/grammar/pattern"
 )
 
 // UnsupportedError names a keyword that no grammar can be made of.
@@ -38,29 +43,81 @@ func (e *UnsupportedError) Error() string {
 
 // Options say how strict a schema is taken.
 type Options struct {
-	// Lenient leaves keywords without effect that are not supported.
+	// Lenient leaves keywords without effect that are not supported. Where a schema is too
+	// large for a grammar, it leaves the values far within without form.
 	Lenient bool
+	// Passed is told what a lenient compilation leaves without effect; it may be nil.
+	Passed func(*UnsupportedError)
 }
 
-// Compile makes a grammar of a schema, which is JSON text.
-func Compile(text []byte, o Options) (*grammar.Grammar, error) {
-	root, err := decode(text)
-	if err != nil {
-		return nil, err
+// maxSteps is the work for one schema, in steps of package pattern: about 50 ms.
+const maxSteps = 1 << 20
+
+// detail is how much of a schema a grammar holds. A lenient compilation tries one after the
+// other.
+type detail struct {
+	texts bool // patterns, lengths and limits of numbers
+	depth int  // levels of values; what is deeper is any
+}
+
+var details = []detail{{true, deep}, {false, deep}, {false, 4}, {false, 2}}
+
+// deep is without a limit on levels.
+const deep = 1 << 20
+
+// Compile makes a grammar of a schema, which is JSON text. Its work is limited, and ends
+// with the context.
+func Compile(ctx context.Context, text []byte, o Options) (*grammar.Grammar, error) {
+	return tried(ctx, o, anything(text), func(d detail) (*grammar.Grammar, error) {
+		c, err := newCompiler(ctx, &grammar.Grammar{}, text, o, d)
+		if err != nil {
+			return nil, err
+		}
+		start := c.g.Add("root", nil)
+		e, err := c.rule(c.root)
+		c.g.Rules[start].Expr = e
+		return c.g, err
+	})
+}
+
+// tried makes a grammar with as much detail as there is room for; whole is what is left of
+// a schema that is too large for any.
+func tried(ctx context.Context, o Options, whole func() *grammar.Grammar, with func(detail) (*grammar.Grammar, error)) (g *grammar.Grammar, err error) {
+	for _, d := range details {
+		if g, err = with(d); err == nil && o.Lenient {
+			err = grammar.Check(ctx, g)
+		}
+		if !o.Lenient || ctx.Err() != nil || !tooLarge(err) {
+			return g, err
+		}
 	}
-	c := newCompiler(root, o)
-	start := c.g.Add("root", nil)
-	e, err := c.at(root, "#")
-	if err != nil {
-		return nil, err
+	return whole(), nil
+}
+
+// anything is the grammar of any JSON value, or of any object if a schema's text says that.
+func anything(text []byte) func() *grammar.Grammar {
+	return func() *grammar.Grammar {
+		root, _ := decode(text)
+		if s, ok := root.(*object); ok && (s.get("type") == "object" || s.has("properties")) {
+			return Object()
+		}
+		c := &compiler{g: &grammar.Grammar{}, shared: map[string]grammar.Ref{}}
+		start := c.g.Add("root", nil)
+		c.g.Rules[start].Expr = c.value()
+		return c.g
 	}
-	c.g.Rules[start].Expr = e
-	return c.g, nil
+}
+
+// errTooLarge says that the rules of a schema are too many.
+var errTooLarge = errors.New("the schema is too large: it takes too many rules")
+
+func tooLarge(err error) bool {
+	return errors.Is(err, errTooLarge) || errors.Is(err, pattern.ErrTooLarge) || errors.Is(err, grammar.ErrTooLarge)
 }
 
 // Object is the grammar of any JSON object.
 func Object() *grammar.Grammar {
-	c := newCompiler(true, Options{})
+	c := &compiler{g: &grammar.Grammar{}, shared: map[string]grammar.Ref{}}
 	start := c.g.Add("root", nil)
 	c.g.Rules[start].Expr = c.anyObject()
 	return c.g
@@ -69,16 +126,67 @@ func Object() *grammar.Grammar {
 // compiler makes rules of schemas.
 type compiler struct {
 	Options
-	g      *grammar.Grammar
-	root   any
-	refs   map[string]grammar.Ref // by JSON pointer
+	detail
+	*pattern.Work
+	ctx  context.Context
+	g    *grammar.Grammar
+	root *condition
+	conditions
+	resources
+	forms  map[formKey]*form
+	busy   map[formKey]bool
+	rules  map[ruleKey]grammar.Ref
 	shared map[string]grammar.Ref // by name
 	digits map[digitState]grammar.Ref
-	bare   grammar.Class // what strings without quotes are made of; nil: they are JSON
+	level  int // of values, at which the rule is that is being made
+	nested int // checks whether conditions are empty
+	passed map[string]bool
 }
 
-func newCompiler(root any, o Options) *compiler {
-	return &compiler{Options: o, g: &grammar.Grammar{}, root: root, refs: map[string]grammar.Ref{}, shared: map[string]grammar.Ref{}, digits: map[digitState]grammar.Ref{}}
+type formKey struct {
+	*condition
+	exact bool
+}
+
+type ruleKey struct {
+	*condition
+	level int
+}
+
+func newCompiler(ctx context.Context, g *grammar.Grammar, text []byte, o Options, d detail) (*compiler, error) {
+	root, err := decode(text)
+	if err != nil {
+		return nil, err
+	}
+	if err := isSchemaValue(root, "#"); err != nil {
+		return nil, err
+	}
+	c := &compiler{Options: o, detail: d, Work: pattern.NewWork(ctx, maxSteps), ctx: ctx, g: g,
+		forms: map[formKey]*form{}, busy: map[formKey]bool{}, rules: map[ruleKey]grammar.Ref{}, shared: map[string]grammar.Ref{}, digits: map[digitState]grammar.Ref{}, passed: map[string]bool{}}
+	c.conditions.known = map[string]*condition{}
+	if err := c.Spend(len(text)); err != nil {
+		return nil, err
+	}
+	c.root = c.schema(c.load(root))
+	return c, nil
+}
+
+// unsupported is nil if the caller is lenient.
+func (c *compiler) unsupported(path, keyword, format string, args ...any) error {
+	e := &UnsupportedError{path, keyword, fmt.Sprintf(format, args...)}
+	if !c.Lenient {
+		return e
+	}
+	c.pass(e)
+	return nil
+}
+
+// pass notes what has no effect, once for each place.
+func (c *compiler) pass(e *UnsupportedError) {
+	if key := e.Path + "\x00" + e.Keyword; c.Passed != nil && !c.passed[key] {
+		c.passed[key] = true
+		c.Passed(e)
+	}
 }
 
 // share is a rule that is made once.
@@ -92,206 +200,45 @@ func (c *compiler) share(name string, make func() grammar.Expr) grammar.Expr {
 	return r
 }
 
-// unsupported is nil if the caller is lenient.
-func (c *compiler) unsupported(path, keyword, format string, args ...any) error {
-	if c.Lenient {
-		return nil
-	}
-	return &UnsupportedError{path, keyword, fmt.Sprintf(format, args...)}
-}
+// maxRules is how many rules a schema may take.
+const maxRules = 1 << 13
 
-// nothing matches no text.
-var nothing = grammar.Alt{}
-
-// at is the grammar of a schema at a path.
-func (c *compiler) at(v any, path string) (grammar.Expr, error) {
-	switch s := v.(type) {
-	case bool:
-		if s {
-			return c.value(), nil
-		}
-		return nothing, nil
-	case *object:
-		return c.object(s, path)
+// rule is the grammar of the values that meet a condition, as a rule of its own.
+func (c *compiler) rule(p *condition) (grammar.Expr, error) {
+	key := ruleKey{p, c.level}
+	if c.depth == deep {
+		key.level = 0
 	}
-	return nil, fmt.Errorf("%s: expected a schema, which is an object", path)
-}
-
-// rule is the grammar of a schema as a rule of its own, which repetitions can name cheaply.
-func (c *compiler) rule(v any, path string) (grammar.Expr, error) {
-	e, err := c.at(v, path)
-	if _, named := e.(grammar.Ref); err != nil || named {
-		return e, err
+	if p.kind == isAny || c.level > c.depth {
+		return c.value(), nil
 	}
-	return c.g.Add(path, e), nil
-}
-
-// alone are keywords that decide alone what a schema means, in the order in which they are
-// looked for.
-var alone = []string{"$ref", "allOf", "anyOf", "oneOf", "const", "enum"}
-
-// decided is the grammar that one of them gives.
-func (c *compiler) decided(keyword string, s *object, path string) (grammar.Expr, error) {
-	switch keyword {
-	case "$ref":
-		return c.ref(s, path)
-	case "allOf":
-		return c.allOf(s, path)
-	case "anyOf":
-		return c.alternatives(s, keyword, path)
-	case "oneOf":
-		return c.oneOf(s, path)
-	case "const":
-		return c.values(s, []any{s.get(keyword)}, path)
-	}
-	return c.enum(s, path)
-}
-
-// refused are keywords that restrict values of every type and have no grammar.
-var refused = []string{"not", "if", "dependentSchemas", "dependentRequired", "dependencies", "unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"}
-
-// object is the grammar of a schema with keywords.
-func (c *compiler) object(s *object, path string) (grammar.Expr, error) {
-	for _, k := range refused {
-		if s.has(k) {
-			if err := c.unsupported(path, k, ""); err != nil {
-				return nil, err
-			}
-		}
-	}
-	if s.has("$id") && path != "#" {
-		if err := c.unsupported(path, "$id", "only the root may have one"); err != nil {
-			return nil, err
-		}
-	}
-	for _, k := range alone {
-		if !s.has(k) {
-			continue
-		}
-		if other := beside(s, k); other != "" {
-			if err := c.unsupported(path, k, "together with %s", other); err != nil {
-				return nil, err
-			}
-		}
-		return c.decided(k, s, path)
-	}
-	return c.typed(s, path)
-}
-
-// beside is a keyword that restricts values as well, "" if there is none. The types beside
-// values are looked at when these are.
-func beside(s *object, keyword string) string {
-	for _, k := range s.keys {
-		_, typed := typeOf[k]
-		values := keyword == "enum" || keyword == "const"
-		if k != keyword && (typed || slices.Contains(alone, k) || k == "type" && !values) {
-			return k
-		}
-	}
-	return ""
-}
-
-// ref is what a pointer names.
-func (c *compiler) ref(s *object, path string) (grammar.Expr, error) {
-	name, ok := s.get("$ref").(string)
-	if !ok || name != "#" && !strings.HasPrefix(name, "#/") {
-		return nil, &UnsupportedError{path, "$ref", "expected a pointer into the schema, as #/$defs/name"}
-	}
-	if r, ok := c.refs[name]; ok {
+	if r, ok := c.rules[key]; ok {
 		return r, nil
 	}
-	to, err := resolve(c.root, name)
-	if err != nil {
-		return nil, fmt.Errorf("%s/$ref: %w", path, err)
+	if len(c.g.Rules) > maxRules {
+		return nil, errTooLarge
 	}
-	r := c.g.Add(name, nil)
-	c.refs[name] = r
-	e, err := c.at(to, name)
+	r := c.g.Add(p.path(), nothing)
+	c.rules[key] = r
+	e, err := c.condition(p)
+	if err != nil && c.ctx.Err() == nil && !tooLarge(err) {
+		if err = c.unsupportedBy(err, p.path(), "type"); err == nil {
+			e = c.value()
+		}
+	}
 	if err == nil {
 		c.g.Rules[r].Expr = e
 	}
 	return r, err
 }
 
-// list are the schemas of a keyword.
-func list(s *object, keyword, path string) ([]any, error) {
-	l, ok := s.get(keyword).([]any)
-	if !ok || len(l) == 0 {
-		return nil, fmt.Errorf("%s/%s: expected a list of schemas", path, keyword)
-	}
-	return l, nil
-}
-
-// allOf is supported of one schema, which some tools write around a $ref.
-func (c *compiler) allOf(s *object, path string) (grammar.Expr, error) {
-	l, err := list(s, "allOf", path)
+// condition is the grammar of the values that meet a condition.
+func (c *compiler) condition(p *condition) (grammar.Expr, error) {
+	f, err := c.form(p, false)
 	if err != nil {
 		return nil, err
 	}
-	if len(l) > 1 {
-		if err := c.unsupported(path, "allOf", "of several schemas"); err != nil {
-			return nil, err
-		}
-	}
-	return c.at(l[0], path+"/allOf/0")
-}
-
-// oneOf is anyOf where at most one of the alternatives can be met.
-func (c *compiler) oneOf(s *object, path string) (grammar.Expr, error) {
-	l, err := list(s, "oneOf", path)
-	if err != nil {
-		return nil, err
-	}
-	for i, a := range l {
-		for _, b := range l[:i] {
-			if !c.apart(a, b) {
-				if err := c.unsupported(path, "oneOf", "its alternatives are not certain to exclude each other by type or by a required constant; use anyOf"); err != nil {
-					return nil, err
-				}
-			}
-		}
-	}
-	return c.alternatives(s, "oneOf", path)
-}
-
-func (c *compiler) alternatives(s *object, keyword, path string) (grammar.Expr, error) {
-	l, err := list(s, keyword, path)
-	if err != nil {
-		return nil, err
-	}
-	var all grammar.Alt
-	for i, a := range l {
-		e, err := c.rule(a, path+"/"+keyword+"/"+strconv.Itoa(i))
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, e)
-	}
-	return all, nil
-}
-
-func (c *compiler) enum(s *object, path string) (grammar.Expr, error) {
-	l, ok := s.get("enum").([]any)
-	if !ok {
-		return nil, fmt.Errorf("%s/enum: expected a list of values", path)
-	}
-	return c.values(s, l, path)
-}
-
-// values are those of a list that have the schema's type.
-func (c *compiler) values(s *object, l []any, path string) (grammar.Expr, error) {
-	types, err := typesOf(s, path)
-	if err != nil {
-		return nil, err
-	}
-	var all grammar.Alt
-	for _, v := range l {
-		if len(types) == 0 || slices.ContainsFunc(types, func(t string) bool { return hasType(v, t) }) {
-			all = append(all, c.literal(v))
-		}
-	}
-	if len(all) == 0 {
-		return nil, fmt.Errorf("%s: no value has the type that is asked for", path)
-	}
-	return all, nil
+	c.level++
+	defer func() { c.level-- }()
+	return c.values(f, p.path(), nil)
 }

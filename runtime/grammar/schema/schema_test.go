@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,11 +30,11 @@ func vocabulary() *grammar.Vocabulary {
 var vocab = vocabulary()
 
 func compiled(schema string, o Options) (*grammar.Compiled, error) {
-	g, err := Compile([]byte(schema), o)
+	g, err := Compile(context.Background(), []byte(schema), o)
 	if err != nil {
 		return nil, err
 	}
-	return grammar.Compile(g, vocab)
+	return grammar.Compile(context.Background(), g, vocab)
 }
 
 func accepts(c *grammar.Compiled, text string) bool {
@@ -115,6 +116,72 @@ var cases = []struct {
 	{`{}`, []string{`null`, `-1.5e-9`}, []string{`1e999`}},
 	{`{"allOf": [{"type": "null"}]}`, []string{`null`}, []string{`1`}},
 	{`{"type": "object", "properties": {"a": false}}`, []string{`{}`}, []string{`{"a": 1}`}},
+	// What zod writes.
+	{`{"type": "string", "format": "date", "pattern": "^\\d{4}-\\d{2}-\\d{2}$"}`, []string{`"2024-02-29"`}, []string{`"2023-02-29"`}},
+	{`{"type": "string", "format": "uuid", "pattern": "^([0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[1-8][0-9a-fA-F]{3}-[89abAB][0-9a-fA-F]{3}-[0-9a-fA-F]{12}|00000000-0000-0000-0000-000000000000)$"}`, []string{`"123e4567-e89b-42d3-a456-426614174000"`}, []string{`"123e4567-e89b-92d3-a456-426614174000"`}},
+	{`{"type": "string", "format": "base64", "contentEncoding": "base64", "pattern": "^$|^(?:[0-9a-zA-Z+/]{4})*(?:(?:[0-9a-zA-Z+/]{2}==)|(?:[0-9a-zA-Z+/]{3}=))?$"}`, []string{`""`, `"aGk="`}, []string{`"a"`}},
+	{`{"type": "string", "minLength": 1, "maxLength": 5, "pattern": "^v.*"}`, []string{`"v"`, `"v1.23"`}, []string{`"x"`, `"v1.2.3"`}},
+	{`{"type": "object", "propertyNames": {"type": "string"}, "additionalProperties": {"type": "number"}}`, []string{`{}`, `{"a": 1}`}, []string{`{"a": "b"}`}},
+	{`{"allOf": [{"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}, {"type": "object", "properties": {"b": {"type": "number"}}, "required": ["b"]}]}`, []string{`{"a": "x", "b": 1}`}, []string{`{"a": "x"}`, `{"b": 1}`}},
+	{`{"oneOf": [{"type": "object", "properties": {"kind": {"const": "cat", "default": "cat"}, "lives": {"type": "integer"}}}, {"type": "object", "properties": {"kind": {"const": "dog", "default": "dog"}, "name": {"type": "string"}}}]}`,
+		[]string{`{"kind": "cat", "lives": 9}`, `{"kind": "dog"}`}, []string{`{}`, `{"kind": "cow"}`, `{"kind": "cat", "name": "x"}`}},
+	{`{"type": "string", "maxLength": 100000}`, []string{`""`, `"abc"`}, []string{`1`}},
+	{`{"type": "string", "minLength": 300, "maxLength": 1000}`, []string{`"` + strings.Repeat("é", 300) + `"`, `"` + strings.Repeat("a", 1000) + `"`}, []string{`"` + strings.Repeat("a", 299) + `"`, `"` + strings.Repeat("a", 1001) + `"`}},
+	{`{"type": "array", "items": {"type": "null"}, "minItems": 500, "maxItems": 700}`, []string{"[" + strings.Repeat("null,", 499) + "null]", "[" + strings.Repeat("null,", 699) + "null]"}, []string{"[" + strings.Repeat("null,", 498) + "null]", "[" + strings.Repeat("null,", 700) + "null]"}},
+	// Properties.
+	{`{"type": "object", "properties": {"a": {"type": "integer"}}, "patternProperties": {"^x-": {"type": "string"}}, "additionalProperties": false}`, []string{`{"a": 1, "x-b": "c"}`, `{"x-": ""}`}, []string{`{"b": 1}`, `{"x-a": 1}`}},
+	{`{"type": "object", "propertyNames": {"pattern": "^[a-z]+$", "maxLength": 3}, "additionalProperties": {"type": "null"}}`, []string{`{"abc": null}`}, []string{`{"abcd": null}`, `{"A": null}`}},
+	{`{"type": "object", "properties": {"a": {}, "b": {}, "c": {}}, "minProperties": 2, "maxProperties": 2, "additionalProperties": false}`, []string{`{"a": 1, "c": 2}`, `{"b": 1, "c": 2}`}, []string{`{"a": 1}`, `{"a": 1, "b": 2, "c": 3}`}},
+	{`{"type": "object", "minProperties": 1, "additionalProperties": {"type": "integer"}}`, []string{`{"a": 1}`, `{"a": 1, "b": 2}`}, []string{`{}`}},
+	{`{"type": "object", "properties": {"card": {"type": "string"}, "address": {"type": "string"}}, "dependentRequired": {"card": ["address"]}}`, []string{`{}`, `{"address": ""}`, `{"card": "", "address": ""}`}, []string{`{"card": ""}`}},
+	{`{"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "not": {"required": ["a", "b"]}}`, []string{`{"a": 1}`, `{"b": 1}`, `{}`}, []string{`{"a": 1, "b": 2}`}},
+	{`{"type": "object", "properties": {"k": {"enum": ["x", "y"]}, "n": {}}, "required": ["k"], "if": {"properties": {"k": {"const": "x"}}}, "then": {"properties": {"n": {"type": "integer"}}, "required": ["n"]}, "else": {"properties": {"n": {"type": "string"}}}}`,
+		[]string{`{"k": "x", "n": 1}`, `{"k": "y"}`, `{"k": "y", "n": "a"}`}, []string{`{"k": "x"}`, `{"k": "x", "n": "a"}`, `{"k": "y", "n": 1}`}},
+	{`{"type": "object", "not": {"additionalProperties": {"type": "string"}}}`, []string{`{"a": 1}`, `{"a": "b", "c": 1}`}, []string{`{}`, `{"a": "b"}`, `{"a": 1, "a": "b"}`}},
+	// Arrays.
+	{`{"type": "array", "items": {"enum": ["a", "b", "c"]}, "uniqueItems": true}`, []string{`[]`, `["c", "a"]`, `["a", "b", "c"]`}, []string{`["a", "a"]`, `["a", "b", "a"]`}},
+	{`{"type": "array", "items": {"type": ["integer", "string"]}, "contains": {"type": "integer"}, "minContains": 2, "maxContains": 3}`, []string{`[1, 2]`, `["a", 1, "b", 2]`, `[1, 2, 3, "a"]`}, []string{`[]`, `[1, "a"]`, `[1, 2, 3, 4]`}},
+	// Numbers.
+	{`{"type": "number", "not": {"type": "integer"}, "minimum": 0, "maximum": 2}`, []string{`0.5`, `1.9`}, []string{`0`, `1`, `1.0`, `2`}},
+	{`{"type": "integer", "allOf": [{"multipleOf": 4}, {"multipleOf": 6}], "minimum": 0, "maximum": 30}`, []string{`0`, `12`, `24`}, []string{`4`, `6`, `36`}},
+	{`{"type": ["string", "number"], "not": {"enum": ["a", 1]}}`, []string{`"b"`, `2`, `1.5`, `"aa"`}, []string{`"a"`, `1`, `1.0`}},
+	// References.
+	{`{"$id": "https://example.com/root", "properties": {"a": {"$ref": "#here"}, "b": {"$ref": "other"}}, "$defs": {"x": {"$anchor": "here", "type": "integer"}, "y": {"$id": "other", "type": "string"}}}`, []string{`{"a": 1, "b": "c"}`}, []string{`{"a": "c"}`, `{"b": 1}`}},
+	{`{"type": "string", "format": "html-selector"}`, []string{`"#a > b"`}, []string{`1`}},
+}
+
+// older are schemas that the validator does not read as they are meant: of earlier drafts, or
+// with lookaheads.
+var older = []struct {
+	schema  string
+	yes, no []string
+}{
+	{`{"type": "string", "format": "email", "pattern": "^(?!\\.)(?!.*\\.\\.)([A-Za-z0-9_'+\\-\\.]*)[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9\\-]*\\.)+[A-Za-z]{2,}$"}`, []string{`"a.b@example.com"`}, []string{`"a..b@example.com"`, `"a@b"`}},
+	{`{"type": "integer", "minimum": 3, "exclusiveMinimum": true, "maximum": 5}`, []string{`4`, `5`}, []string{`3`, `6`}},
+	{`{"type": "string", "nullable": true}`, []string{`"a"`, `null`}, []string{`1`}},
+	{`{"type": "object", "properties": {"a": {"type": "null"}, "b": {"type": "null"}}, "dependencies": {"a": ["b"]}}`, []string{`{}`, `{"b": null}`, `{"a": null, "b": null}`}, []string{`{"a": null}`}},
+	{`{"$ref": "#/definitions/a", "definitions": {"a": {"type": "null"}}}`, []string{`null`}, []string{`1`}},
+	{`{"type": "array", "items": [{"type": "integer"}], "additionalItems": {"type": "string"}, "maxItems": 2}`, []string{`[]`, `[1]`, `[1, "a"]`}, []string{`["a"]`, `[1, 2]`, `[1, "a", "b"]`}},
+}
+
+func TestOlder(t *testing.T) {
+	for _, c := range older {
+		g, err := compiled(c.schema, Options{})
+		if err != nil {
+			t.Errorf("%s: %v", c.schema, err)
+			continue
+		}
+		for _, text := range c.yes {
+			if !accepts(g, text) {
+				t.Errorf("%s refuses %s", c.schema, text)
+			}
+		}
+		for _, text := range c.no {
+			if accepts(g, text) {
+				t.Errorf("%s accepts %s", c.schema, text)
+			}
+		}
+	}
 }
 
 func TestCases(t *testing.T) {
@@ -172,7 +239,7 @@ func TestRandom(t *testing.T) {
 				t.Errorf("%s allows %s: %v", schema, text, err)
 			}
 		}
-		if finished == 0 && !strings.Contains(schema, "b\\\"") { // which no text at random has
+		if finished == 0 && !strings.Contains(schema, "b\\\"") && !strings.Contains(schema, "00}") { // which no short text at random has
 			t.Errorf("%s: no text came to its end", schema)
 		}
 	}
@@ -215,55 +282,50 @@ func write(rng *rand.Rand, g *grammar.Compiled, most int) (text string, ended bo
 
 func TestUnsupported(t *testing.T) {
 	for _, c := range []struct{ schema, want string }{
-		{`{"not": {}}`, `#: the keyword "not" is not supported`},
 		{`{"properties": {"a": {"type": "array", "uniqueItems": true}}}`, `#/properties/a: the keyword "uniqueItems"`},
-		{`{"type": "object", "patternProperties": {"a": {}}}`, `"patternProperties"`},
-		{`{"if": {}, "then": {}}`, `"if"`},
-		{`{"allOf": [{}, {}]}`, `"allOf" is not supported: of several`},
-		{`{"anyOf": [{}], "properties": {}}`, `"anyOf" is not supported: together with properties`},
-		{`{"oneOf": [{"type": "integer"}, {"type": "number"}]}`, `"oneOf" is not supported`},
-		{`{"type": "string", "format": "regex"}`, `"format" is not supported: "regex" is not one of`},
-		{`{"type": "string", "pattern": "\\bx"}`, `"pattern" is not supported`},
-		{`{"type": "string", "pattern": "(?=x)"}`, `"pattern" is not supported`},
-		{`{"type": "string", "pattern": "a", "maxLength": 3}`, `"pattern" is not supported: together`},
+		{`{"type": "array", "items": {"type": "integer"}, "uniqueItems": true}`, `at most 8 values`},
+		{`{"oneOf": [{"type": "string", "format": "date"}, {"type": "string", "format": "email"}]}`, `#: the keyword "oneOf" is not supported`},
+		{`{"not": {"properties": {"a": {"not": {"uniqueItems": true}}}}}`, `"uniqueItems" is not supported`},
+		{`{"properties": {"a": {"type": "string", "pattern": "(?<=a)x"}}}`, `#/properties/a: the keyword "pattern" is not supported: lookbehinds`},
+		{`{"type": "string", "pattern": "(a)\\1"}`, `"pattern" is not supported: references`},
+		{`{"type": "string", "pattern": "(((a{1000}){1000}){1000})"}`, `"pattern" is not supported: too large`},
+		{`{"type": "string", "pattern": "(x|y)*x(x|y){40}"}`, `"pattern" is not supported: too large`},
+		{`{"type": "object", "patternProperties": {"(?<=a)x": {}}}`, `"patternProperties" is not supported`},
 		{`{"multipleOf": 1e-40}`, `"multipleOf" is not supported`},
-		{`{"type": "integer", "multipleOf": 1000}`, `"multipleOf" is not supported`},
+		{`{"properties": {"a": {"type": "integer", "multipleOf": 1000}}}`, `#/properties/a: the keyword "multipleOf" is not supported`},
 		{`{"$ref": "https://example.com/x"}`, `"$ref" is not supported`},
-		{`{"properties": {"a": {"$id": "x"}}}`, `"$id" is not supported`},
-		{`{"type": "array", "minItems": 99999}`, `"minItems" is not supported: more than`},
+		{`{"type": "array", "minItems": 99999999999}`, `"minItems" is not supported: more than`},
+		{`{"type": "object", "minProperties": 3}`, `"minProperties" is not supported`},
 	} {
 		_, err := compiled(c.schema, Options{})
 		var known *UnsupportedError
 		if !errors.As(err, &known) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v; expected %s", c.schema, err, c.want)
 		}
-		if strings.Contains(c.schema, "$ref") || strings.Contains(c.schema, "minItems") {
+		if strings.Contains(c.schema, "minItems") {
 			continue
 		}
-		if _, err := compiled(c.schema, Options{Lenient: true}); err != nil {
-			t.Errorf("%s: %v, though lenient", c.schema, err)
+		passed := 0
+		if _, err := compiled(c.schema, Options{Lenient: true, Passed: func(*UnsupportedError) { passed++ }}); err != nil || passed != 1 {
+			t.Errorf("%s: %v, %d passed over, though lenient", c.schema, err, passed)
 		}
 	}
 }
 
 func TestErrors(t *testing.T) {
 	deep := strings.Repeat(`{"items":`, 200) + "{}" + strings.Repeat("}", 200)
-	wide := `{"properties": {` + strings.TrimSuffix(strings.Repeat(`"a%d": {"type": "string", "maxLength": 9000},`, 40), ",") + `}}`
 	for _, c := range []struct{ schema, want string }{
 		{``, "not JSON"}, {`{`, "not JSON"}, {`{} {}`, "something follows"}, {deep, "more than 100 levels"},
 		{`1`, "#: expected a schema"}, {`{"type": "text"}`, "#/type: expected one of"}, {`{"type": []}`, "an empty list"},
 		{`{"properties": 1}`, "expected an object"}, {`{"properties": {"a": 1}}`, "#/properties/a: expected a schema"},
 		{`{"anyOf": []}`, "expected a list"}, {`{"enum": 1}`, "expected a list"}, {`{"enum": []}`, "no value"},
 		{`{"minItems": -1}`, "expected a whole number"}, {`{"minItems": 1.5}`, "expected a whole number"},
-		{`{"minLength": 3, "maxLength": 2}`, "minLength is more than maxLength"},
+		{`{"type": "string", "minLength": 3, "maxLength": 2}`, "has no end"}, {`{"not": {}}`, "has no end"}, {`false`, "has no end"},
 		{`{"minimum": "a"}`, "expected a number"}, {`{"minimum": 3, "maximum": 2}`, "no number"},
-		{`{"type": "integer", "exclusiveMinimum": 1, "exclusiveMaximum": 2}`, "no number"}, {`{"multipleOf": 0}`, "above 0"},
+		{`{"type": "integer", "exclusiveMinimum": 1, "exclusiveMaximum": 2}`, "has no end"}, {`{"multipleOf": 0}`, "above 0"},
 		{`{"$ref": "#/$defs/x"}`, `there is no "#/$defs/x"`}, {`{"$ref": "#"}`, "has no end"},
 		{`{"required": ["a"], "additionalProperties": false}`, `the required property "a"`},
 		{`{"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]}`, "has no end"},
-		{`{"type": "string", "pattern": "(((a{1000}){1000}){1000})"}`, "pattern"},
-		{`{"type": "string", "pattern": "(x|y)*x(x|y){40}"}`, "too large"},
-		{fmt.Sprintf(wide, seq(40)...), "too large"},
 	} {
 		start := time.Now()
 		_, err := compiled(c.schema, Options{})
@@ -274,13 +336,6 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%.100s took %v", c.schema, took)
 		}
 	}
-}
-
-func seq(n int) (list []any) {
-	for i := range n {
-		list = append(list, i)
-	}
-	return list
 }
 
 // TestNesting doubles nothing with depth.
@@ -295,7 +350,7 @@ func TestNesting(t *testing.T) {
 }
 
 func TestObject(t *testing.T) {
-	c, err := grammar.Compile(Object(), vocab)
+	c, err := grammar.Compile(t.Context(), Object(), vocab)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -99,7 +99,7 @@ func TestSuite(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d schemas are supported; %d of %d valid texts are accepted, none of %d others; %d texts were written", supported, schemas, accepted, all, invalid, written)
-	if supported < 100 || 2*accepted < all || written < 150 {
+	if supported < 300 || 5*accepted < 4*all || written < 600 {
 		t.Error("too little is supported")
 	}
 }
