@@ -19,6 +19,9 @@ import (
 // the model, one at a time: they must be quick.
 type Request struct {
 	Prompt []int32
+	// Scope is of the requests whose pages this one shares: who must not learn what others
+	// have asked has a scope of his own.
+	Scope  string
 	Max    int // tokens; negative: until the context is full
 	Params sample.Params
 	// Logprobs is how many of the likeliest tokens come with each token; negative: none,
@@ -104,7 +107,7 @@ func (s *Service) submit(ctx context.Context, r *request) error {
 		}
 	})
 	err := s.sched.Submit(ctx, scheduler.Request{
-		Prompt: r.Prompt, Max: r.Max, Sampler: r.sampler, Stop: r.Stop, Draft: s.cfg.Draft,
+		Prompt: r.Prompt, Scope: r.Scope, Max: r.Max, Sampler: r.sampler, Stop: r.Stop, Draft: s.cfg.Draft,
 		Emit: func(id int32) bool {
 			s.calling.Lock()
 			defer s.calling.Unlock()
@@ -147,7 +150,7 @@ func (s *Service) finish(r *request, res engine.Result, err error) {
 
 // ended forgets a request.
 func (s *Service) ended(r *request, res engine.Result) {
-	s.cfg.Prompts.ran(r.Prompt, res.Tokens)
+	s.cfg.Prompts.ran(r.Scope, r.Prompt, res.Tokens)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.requests, r.id)

@@ -56,7 +56,8 @@ type Config struct {
 // goroutine that calls Step, which they must not.
 type Request struct {
 	Prompt  []int32
-	Max     int // tokens to generate; negative: until the context is full
+	Scope   string // of the requests that it shares pages with
+	Max     int    // tokens to generate; negative: until the context is full
 	Sampler engine.Sampler
 	Stop    func(token int32) bool // ends the text; may be nil
 	Emit    func(token int32) bool // gets every token, and returns false to end the text; may be nil
