@@ -37,6 +37,8 @@ type Request struct {
 	// Visible are control tokens that print their names, as they mark parts of the text.
 	Visible map[int32]bool
 	Emit    func(Token) (more bool)
+	// Prompted is scheduler.Request.Prompted; it may be nil.
+	Prompted func(done, reused int, elapsed time.Duration)
 	// Done is called once, when the request has ended. err is the cause of the context's
 	// end if it was cancelled, *engine.OutOfPages, *engine.NoTokenError, or the device's.
 	Done func(engine.Result, error)
@@ -61,7 +63,7 @@ type request struct {
 	tokens  atomic.Int64
 }
 
-// Start takes in requests, all or none of them. It fails with *BusyError,
+// Start takes in requests, all or none of them: all if there is room for the first. It fails with *BusyError,
 // *UnavailableError, or an error that says what is wrong with a request; Done is not
 // called then.
 func (s *Service) Start(ctx context.Context, requests ...Request) error {
@@ -78,7 +80,9 @@ func (s *Service) Start(ctx context.Context, requests ...Request) error {
 	if s.stats.State != Ready {
 		return &UnavailableError{s.stats.State, s.stats.Cause}
 	}
-	if most := s.stats.Sessions + s.cfg.Queue; len(s.requests)+len(list) > most {
+	// Answers of one call wait for each other, however many they are: so a call that comes
+	// while nobody waits is never told to come again for ever.
+	if most := s.stats.Sessions + s.cfg.Queue; len(s.requests) >= most {
 		return &BusyError{max(0, len(s.requests)-s.stats.Sessions), s.retryAfter()}
 	}
 	for i, r := range list {
@@ -112,6 +116,13 @@ func (s *Service) submit(ctx context.Context, r *request) error {
 			s.calling.Lock()
 			defer s.calling.Unlock()
 			return !s.forsaken && r.emit(id)
+		},
+		Prompted: func(done, reused int, elapsed time.Duration) {
+			s.calling.Lock()
+			defer s.calling.Unlock()
+			if r.Prompted != nil && !s.forsaken {
+				r.Prompted(done, reused, elapsed)
+			}
 		},
 		Done: func(res engine.Result, err error) {
 			stop()
