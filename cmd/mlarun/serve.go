@@ -60,8 +60,9 @@ const keptPrompts = 16
 func newServing(e *env) *serving {
 	f := newFlags(e, "mlarun serve", "-model F [-port 8080] [-parallel 4] [-api-key KEY] [flags]",
 		"Serves a model over HTTP: /v1/chat/completions, /v1/completions, /v1/responses and /v1/models",
-		"as OpenAI's API has them, /v1/messages as Anthropic's, and /health, /metrics, /props, /slots,",
-		"/tokenize, /detokenize, /apply-template as llama-server. Requests run together and share what",
+		"as OpenAI's API has them, /v1/messages as Anthropic's, /api/chat and /api/generate as Ollama's,",
+		"and /completion, /infill, /health, /metrics, /props, /slots, /tokenize, /detokenize,",
+		"/apply-template as llama-server. Requests run together and share what",
 		"their prompts begin with. Ctrl-C lets answers under way end, a second one cuts them.",
 		"The flags of sampling are for requests that do not say. docs/serving.md has examples.").running()
 	s := &serving{flags: f, sampling: newSampling(f), limits: server.DefaultLimits}
@@ -79,9 +80,20 @@ func newServing(e *env) *serving {
 			return nil
 		}
 	}
-	f.Func("api-key", "`key` that requests must have, as bearer or x-api-key; may be given several times. The arguments of a process are seen by all, its variables are not", list(&s.keys))
+	apiKey := func(text string) error {
+		if text == "" || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) {
+			return errors.New("a key that no request can have; expected characters of ASCII, without blanks")
+		}
+		s.keys = append(s.keys, text)
+		return nil
+	}
+	origin := func(text string) error {
+		s.origins = append(s.origins, text)
+		return server.CheckOrigin(text)
+	}
+	f.Func("api-key", "`key` that requests must have, as bearer or x-api-key; may be given several times. The arguments of a process are seen by all, its variables are not", apiKey)
 	f.Func("allow-host", "`name` by which requests may call the server beside addresses (default: localhost and, on other than a loopback address, the machine's own name; any with -api-key); may be given several times", list(&s.hosts))
-	f.Func("cors-origin", "`origin` of web pages that may use the server, e.g. http://localhost:3000 (default: none); may be given several times", list(&s.origins))
+	f.Func("cors-origin", "`origin` of web pages that may use the server, e.g. http://localhost:3000; localhost is any page of this machine, * any page at all (default: none); may be given several times", origin)
 	f.IntVar(&s.queue, "queue", 64, "requests that may wait; further ones are told to come again (429)")
 	f.DurationVar(&s.limits.Drain, "drain", s.limits.Drain, "time that answers have to end when the server is stopped")
 	f.Int64Var(&s.limits.Body, "max-body", s.limits.Body, "`bytes` of a request's body")
@@ -208,7 +220,7 @@ func (s *serving) run(ctx context.Context, restore func(), eng *engine.Engine) e
 	if err != nil {
 		return err
 	}
-	defer traces.end(s.limits.Drain)
+	defer traces.end()
 	cfg.Keys, cfg.Hosts, cfg.Origins, cfg.Tracer = s.keys, s.allowedHosts(), s.origins, traces.Tracer("mlarun")
 	web := server.New(cfg)
 	log.Info("listening", "address", "http://"+l.Addr().String(), "model", s.name(), "keys", len(s.keys))

@@ -114,7 +114,7 @@ func (s *serving) serveModels(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer traces.end(s.limits.Drain)
+	defer traces.end()
 	limit := int64(s.modelsMemory * (1 << 30))
 	if limit == 0 {
 		limit = engine.Available()

@@ -201,7 +201,7 @@ func TestServeOpen(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		traces.end(time.Second)
+		traces.end()
 		l.Close()
 		if got := log.find(regexp.MustCompile("WARN.*-api-key")) != ""; got != c.warns {
 			t.Errorf("%s: warned %v: %s", c.args, got, log.text.String())

@@ -43,12 +43,16 @@ func tracing(ctx context.Context, log *slog.Logger) (*traces, error) {
 	return &traces{p, p}, nil
 }
 
+// flushTime is the most time that the last spans get at the end: a collector that does not
+// answer must not hold the program.
+const flushTime = 2 * time.Second
+
 // end sends what is left.
-func (t *traces) end(limit time.Duration) {
+func (t *traces) end() {
 	if t.sdk == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	ctx, cancel := context.WithTimeout(context.Background(), flushTime)
 	defer cancel()
 	if err := t.sdk.Shutdown(ctx); err != nil {
 		otel.Handle(err)

@@ -199,7 +199,12 @@ func TestFailures(t *testing.T) {
 			w.WriteHeader(http.StatusBadRequest)
 			_, _ = io.WriteString(w, `{"error": "wrong"}`)
 		case strings.Contains(body, "stream"):
+			w.Header().Set("Content-Type", "text/event-stream")
 			_, _ = io.WriteString(w, "data: {}\n\n")
+		case strings.Contains(body, "odd"):
+			_, _ = io.WriteString(w, "hello")
+		case strings.Contains(body, "moved"):
+			http.Redirect(w, r, "/health", http.StatusTemporaryRedirect)
 		case strings.Contains(body, "large"):
 			_, _ = io.WriteString(w, `"`+strings.Repeat("x", 5000)+`"`)
 		default:
@@ -208,7 +213,7 @@ func TestFailures(t *testing.T) {
 	})
 	defer stop()
 	var text strings.Builder
-	want := []string{"busy:200", "wrong:400", "stream:no JSON", "large:max_payload", "poison:gave_up"}
+	want := []string{"busy:200", "wrong:400", "stream:cannot be streamed", "odd:no JSON", "moved:/health", "large:max_payload", "poison:gave_up"}
 	for _, w := range want {
 		kind, _, _ := strings.Cut(w, ":")
 		fmt.Fprintf(&text, `{"custom_id": %q, "method": "POST", "url": "/v1/x", "body": {"a": %q}}`+"\n", kind, kind)
@@ -221,11 +226,53 @@ func TestFailures(t *testing.T) {
 	}
 }
 
+// TestPoison: requests that never end, and a server that is always busy for them, have errors
+// as their answers, and what is behind them is answered.
+func TestPoison(t *testing.T) {
+	s := broker(t)
+	_, js := connect(t, s)
+	ends := make(chan struct{})
+	defer close(ends)
+	w := &batch.Worker{Slots: 1, Log: slog.New(slog.DiscardHandler), AckWait: 200 * time.Millisecond, Patience: time.Nanosecond, Limit: 300 * time.Millisecond,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			data, _ := io.ReadAll(r.Body)
+			switch body := string(data); {
+			case strings.Contains(body, "deaf"):
+				<-ends
+			case strings.Contains(body, "slow"):
+				<-r.Context().Done()
+			case strings.Contains(body, "full"):
+				w.WriteHeader(http.StatusTooManyRequests)
+			default:
+				_, _ = w.Write(data)
+			}
+		})}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(ctx, js) }()
+	var text strings.Builder
+	want := []string{"deaf:timeout", "slow:timeout", "full:gave_up", "good:200"}
+	for _, w := range want {
+		kind, _, _ := strings.Cut(w, ":")
+		fmt.Fprintf(&text, `{"custom_id": %q, "method": "POST", "url": "/v1/x", "body": {"a": %q}}`+"\n", kind, kind)
+	}
+	for i, line := range answers(t, s, text.String()) {
+		kind, expected, _ := strings.Cut(want[i], ":")
+		if said := fmt.Sprint(line); line["custom_id"] != kind || !strings.Contains(said, expected) {
+			t.Errorf("%s: %s", want[i], said)
+		}
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
 func TestRead(t *testing.T) {
 	ok := `{"custom_id": "a", "method": "POST", "url": "/v1/x", "body": {}}`
 	for text, want := range map[string]string{
 		"": "no requests", "{": "line 1", ok + "\n\n" + ok: "line 3: custom_id \"a\" is that of line 1, too",
-		strings.Replace(ok, "POST", "GET", 1): "method", strings.Replace(ok, "/v1/x", "http://x/", 1): "url", strings.Replace(ok, "{}", "7", 1): "body",
+		strings.Replace(ok, "POST", "GET", 1): "method", strings.Replace(ok, "/v1/x", "http://x/", 1): "url", strings.Replace(ok, "/v1/x", "/v1/../health", 1): "url", strings.Replace(ok, "/v1/x", "/v1/%2e%2e/health", 1): "url", strings.Replace(ok, "/v1/x", "//host/v1/x", 1): "url", strings.Replace(ok, "/v1/x", "/v1/x?a=b", 1): "url", strings.Replace(ok, "{}", "7", 1): "body",
 		strings.Replace(ok, `"a"`, `""`, 1): "custom_id", ok: "",
 	} {
 		if _, err := batch.Read(strings.NewReader(text)); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {

@@ -10,6 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
+	"path"
 	"strconv"
 	"strings"
 
@@ -51,7 +53,7 @@ func Read(r io.Reader) (*File, error) {
 			err = fmt.Errorf("custom_id %q is that of line %d, too", q.CustomID, ids[q.CustomID])
 		case q.Method != "POST":
 			err = fmt.Errorf("method is %q; expected POST", q.Method)
-		case !strings.HasPrefix(q.URL, "/v1/"):
+		case !isPath(q.URL):
 			err = fmt.Errorf("url is %q; expected one such as /v1/chat/completions", q.URL)
 		case len(q.Body) == 0 || q.Body[0] != '{':
 			err = errors.New("body is no object")
@@ -73,6 +75,12 @@ func Read(r io.Reader) (*File, error) {
 	}
 	f.Name = hex.EncodeToString(hash.Sum(nil)[:12])
 	return f, nil
+}
+
+// isPath says whether a URL is a path of the API, and no way round to another one.
+func isPath(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && strings.HasPrefix(u.Path, "/v1/") && u.String() == u.Path && path.Clean(u.Path) == u.Path
 }
 
 // Len is the number of requests.

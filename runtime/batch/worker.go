@@ -2,6 +2,7 @@ package batch
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -22,16 +23,26 @@ type Worker struct {
 	Slots   int          // requests at a time
 	Log     *slog.Logger
 	AckWait time.Duration // 0: AckWait
+	// Patience is how long a worker asks its server for one request while that is busy or
+	// has no model; 0: DefaultPatience. Then another worker gets the request.
+	Patience time.Duration
+	// Limit is how long a request may take; 0: DefaultLimit. Then its answer is an error,
+	// whatever the server is still at.
+	Limit time.Duration
 }
+
+// Values of Worker unless they are given. The limit is longer than the server's own.
+const (
+	DefaultPatience = 10 * time.Minute
+	DefaultLimit    = time.Hour
+)
 
 // pause is how long a worker waits for its server, and after an error of the broker.
 const pause = time.Second
 
 // Run answers requests until ctx is done. Those under way then go to other workers.
 func (w *Worker) Run(ctx context.Context, js jetstream.JetStream) error {
-	if w.AckWait == 0 {
-		w.AckWait = AckWait
-	}
+	w.AckWait, w.Patience, w.Limit = cmp.Or(w.AckWait, AckWait), cmp.Or(w.Patience, DefaultPatience), cmp.Or(w.Limit, DefaultLimit)
 	in, out, err := streams(ctx, js)
 	if err != nil {
 		return err
@@ -93,6 +104,8 @@ func (w *Worker) answer(ctx context.Context, js jetstream.JetStream, out jetstre
 	switch err := json.Unmarshal(m.Data(), &q); {
 	case err != nil:
 		a.Error = &failure{"invalid_request", err.Error()}
+	case !isPath(q.URL):
+		a.Error = &failure{"invalid_request", fmt.Sprintf("url is %q; expected one such as /v1/chat/completions", q.URL)}
 	case about.NumDelivered > MaxDeliver:
 		a.Error = &failure{"gave_up", fmt.Sprintf("%d workers have failed on it", MaxDeliver)}
 	default:
@@ -136,36 +149,77 @@ func (w *Worker) keepAlive(m jetstream.Msg) (stop func()) {
 	return cancel
 }
 
-// run answers a request by the server, once that is ready. It fails if the server does.
+// run answers a request by the server, once that is ready. It fails if the server does, or is
+// not ready in time.
 func (w *Worker) run(ctx context.Context, q request, a *answer) error {
-	var out *recorder
-	for busy := true; busy; {
-		r, err := http.NewRequestWithContext(ctx, http.MethodPost, q.URL, bytes.NewReader(q.Body))
-		if err != nil {
-			a.Error = &failure{"invalid_request", err.Error()}
-			return nil
-		}
-		out = &recorder{header: http.Header{}}
-		w.Handler.ServeHTTP(out, r)
-		if busy = out.status == http.StatusTooManyRequests || out.status == http.StatusServiceUnavailable; busy {
-			select {
-			case <-time.After(pause): // the model is being loaded, or others use it
-			case <-ctx.Done():
-			}
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-	}
+	out, err := w.ask(ctx, q)
+	var late *lateError
 	switch {
+	case errors.As(err, &late):
+		a.Error = &failure{"timeout", err.Error()}
+		return nil
+	case err != nil:
+		return err
+	}
+	switch kind := out.header.Get("Content-Type"); {
 	case out.status >= http.StatusInternalServerError:
 		return fmt.Errorf("status %d: %s", out.status, bytes.TrimSpace(out.body.Bytes()))
+	case out.status/100 == 3:
+		a.Error = &failure{"invalid_request", fmt.Sprintf("the url %q is another one's: %s", q.URL, out.header.Get("Location"))}
+	case strings.HasPrefix(kind, "text/event-stream"), strings.HasPrefix(kind, "application/x-ndjson"):
+		a.Error = &failure{"invalid_request", "a request of a batch cannot be streamed"}
 	case !json.Valid(out.body.Bytes()):
-		a.Error = &failure{"invalid_request", "the answer is no JSON: a request of a batch cannot be streamed"}
+		a.Error = &failure{"invalid_request", fmt.Sprintf("the answer of %q is no JSON (status %d)", q.URL, out.status)}
 	default:
 		a.Response = &response{out.status, out.header.Get("X-Request-Id"), out.body.Bytes()}
 	}
 	return nil
+}
+
+// lateError says that a request has taken longer than it may.
+type lateError struct{ limit time.Duration }
+
+func (e *lateError) Error() string { return fmt.Sprintf("the request took longer than %v", e.limit) }
+
+// ask gets an answer of the server that is not that it is busy.
+func (w *Worker) ask(ctx context.Context, q request) (*recorder, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, w.Limit, &lateError{w.Limit})
+	defer cancel()
+	since := time.Now()
+	for {
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, q.URL, bytes.NewReader(q.Body))
+		if err != nil { // Read has looked at the URL
+			return nil, err
+		}
+		// A handler that does not notice the end of its context is left alone: the slot is
+		// for the next request.
+		answered := make(chan *recorder, 1)
+		go func() {
+			out := &recorder{header: http.Header{}}
+			w.Handler.ServeHTTP(out, r)
+			answered <- out
+		}()
+		var out *recorder
+		select {
+		case out = <-answered:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if out.status != http.StatusTooManyRequests && out.status != http.StatusServiceUnavailable {
+			return out, nil
+		}
+		if time.Since(since) > w.Patience {
+			return nil, fmt.Errorf("the server was not ready within %v: status %d: %s", w.Patience, out.status, bytes.TrimSpace(out.body.Bytes()))
+		}
+		select {
+		case <-time.After(pause): // the model is being loaded, or others use it
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
 }
 
 // recorder is an answer in memory.

@@ -190,11 +190,21 @@ func TestBusy(t *testing.T) {
 			t.Errorf("%v", o.err)
 		}
 	}
-	if err := s.Start(context.Background(), r, r, r); !errors.As(err, &busy) {
+	// Those of one call are taken in together, also if they are more than may wait, and nobody
+	// else until they are fewer.
+	ctx, cancel = context.WithCancelCause(context.Background())
+	if err := s.Start(ctx, r, r, r); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Start(ctx, r); !errors.As(err, &busy) {
 		t.Errorf("%v", err)
 	}
+	cancel(gone)
+	for range 3 {
+		<-done
+	}
 	if got := s.Requests(); len(got) != 0 {
-		t.Errorf("of requests that do not all fit, there are %+v", got)
+		t.Errorf("%+v", got)
 	}
 }
 

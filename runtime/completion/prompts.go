@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -26,21 +27,29 @@ type Prompts struct {
 	Max int // files
 
 	mu    sync.Mutex
-	texts [][]int32 // the last ones, none the beginning of a later one
+	texts []ranText // the last ones, none the beginning of a later one of its scope
+}
+
+// ranText is a text that was run, and the scope of the requests that may find it.
+type ranText struct {
+	scope  string
+	tokens []int32
 }
 
 // extension is that of the files. Others in the folder are left alone.
 const extension = ".mlaprompt"
 
 // ran notes a text that was run.
-func (p *Prompts) ran(prompt, generated []int32) {
+func (p *Prompts) ran(scope string, prompt, generated []int32) {
 	if p == nil {
 		return
 	}
-	text := slices.Concat(prompt, generated)
+	text := ranText{scope, slices.Concat(prompt, generated)}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.texts = slices.DeleteFunc(p.texts, func(t []int32) bool { return paging.CommonPrefix(t, text) == len(t) })
+	p.texts = slices.DeleteFunc(p.texts, func(t ranText) bool {
+		return t.scope == scope && paging.CommonPrefix(t.tokens, text.tokens) == len(t.tokens)
+	})
 	p.texts = append(p.texts, text)
 	p.texts = p.texts[max(0, len(p.texts)-p.Max):]
 }
@@ -99,7 +108,7 @@ func restoreFile(ctx context.Context, m *engine.Model, path string, key promptca
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	s, err := m.NewSession()
+	s, err := m.NewScopedSession(f.Scope)
 	if err != nil {
 		return 0, err
 	}
@@ -137,18 +146,19 @@ func (p *Prompts) save(m *engine.Model, log *slog.Logger) error {
 	return err
 }
 
-func (p *Prompts) saveText(m *engine.Model, key promptcache.Key, text []int32, log *slog.Logger) (err error) {
-	s, err := m.NewSession()
+func (p *Prompts) saveText(m *engine.Model, key promptcache.Key, text ranText, log *slog.Logger) (err error) {
+	s, err := m.NewScopedSession(text.scope)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	n, err := s.Reuse(text[:min(len(text), m.Context())])
+	n, err := s.Reuse(text.tokens[:min(len(text.tokens), m.Context())])
 	if n = n / plan.PageRows * plan.PageRows; n == 0 || err != nil {
 		return err
 	}
 	hash := sha256.New()
-	_ = binary.Write(hash, binary.LittleEndian, text[:n]) // never fails
+	_, _ = io.WriteString(hash, text.scope)                      // never fails
+	_ = binary.Write(hash, binary.LittleEndian, text.tokens[:n]) // never fails
 	path := filepath.Join(p.Dir, hex.EncodeToString(hash.Sum(nil)[:16])+extension)
 	// The time to write them is not the client's: they are all gone.
 	if err := s.SavePrompt(context.Background(), path, key, n); err != nil {

@@ -19,6 +19,9 @@ import (
 // the model, one at a time: they must be quick.
 type Request struct {
 	Prompt []int32
+	// Scope is of the requests whose pages this one shares: who must not learn what others
+	// have asked has a scope of his own.
+	Scope  string
 	Max    int // tokens; negative: until the context is full
 	Params sample.Params
 	// Logprobs is how many of the likeliest tokens come with each token; negative: none,
@@ -34,6 +37,8 @@ type Request struct {
 	// Visible are control tokens that print their names, as they mark parts of the text.
 	Visible map[int32]bool
 	Emit    func(Token) (more bool)
+	// Prompted is scheduler.Request.Prompted; it may be nil.
+	Prompted func(done, reused int, elapsed time.Duration)
 	// Done is called once, when the request has ended. err is the cause of the context's
 	// end if it was cancelled, *engine.OutOfPages, *engine.NoTokenError, or the device's.
 	Done func(engine.Result, error)
@@ -58,7 +63,7 @@ type request struct {
 	tokens  atomic.Int64
 }
 
-// Start takes in requests, all or none of them. It fails with *BusyError,
+// Start takes in requests, all or none of them: all if there is room for the first. It fails with *BusyError,
 // *UnavailableError, or an error that says what is wrong with a request; Done is not
 // called then.
 func (s *Service) Start(ctx context.Context, requests ...Request) error {
@@ -75,7 +80,9 @@ func (s *Service) Start(ctx context.Context, requests ...Request) error {
 	if s.stats.State != Ready {
 		return &UnavailableError{s.stats.State, s.stats.Cause}
 	}
-	if most := s.stats.Sessions + s.cfg.Queue; len(s.requests)+len(list) > most {
+	// Answers of one call wait for each other, however many they are: so a call that comes
+	// while nobody waits is never told to come again for ever.
+	if most := s.stats.Sessions + s.cfg.Queue; len(s.requests) >= most {
 		return &BusyError{max(0, len(s.requests)-s.stats.Sessions), s.retryAfter()}
 	}
 	for i, r := range list {
@@ -104,11 +111,18 @@ func (s *Service) submit(ctx context.Context, r *request) error {
 		}
 	})
 	err := s.sched.Submit(ctx, scheduler.Request{
-		Prompt: r.Prompt, Max: r.Max, Sampler: r.sampler, Stop: r.Stop, Draft: s.cfg.Draft,
+		Prompt: r.Prompt, Scope: r.Scope, Max: r.Max, Sampler: r.sampler, Stop: r.Stop, Draft: s.cfg.Draft,
 		Emit: func(id int32) bool {
 			s.calling.Lock()
 			defer s.calling.Unlock()
 			return !s.forsaken && r.emit(id)
+		},
+		Prompted: func(done, reused int, elapsed time.Duration) {
+			s.calling.Lock()
+			defer s.calling.Unlock()
+			if r.Prompted != nil && !s.forsaken {
+				r.Prompted(done, reused, elapsed)
+			}
 		},
 		Done: func(res engine.Result, err error) {
 			stop()
@@ -147,7 +161,7 @@ func (s *Service) finish(r *request, res engine.Result, err error) {
 
 // ended forgets a request.
 func (s *Service) ended(r *request, res engine.Result) {
-	s.cfg.Prompts.ran(r.Prompt, res.Tokens)
+	s.cfg.Prompts.ran(r.Scope, r.Prompt, res.Tokens)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.requests, r.id)

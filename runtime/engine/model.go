@@ -103,13 +103,16 @@ func (e *SessionsError) Error() string {
 
 // NewSession opens a session without tokens. Nothing is recorded or allocated for it
 // on the device. It fails with *SessionsError if there are as many as cfg.Tables.
-func (m *Model) NewSession() (*Session, error) { return m.open(false) }
+func (m *Model) NewSession() (*Session, error) { return m.NewScopedSession("") }
+
+// NewScopedSession is NewSession, which shares pages with sessions of the same scope only.
+func (m *Model) NewScopedSession(scope string) (*Session, error) { return m.open(false, scope) }
 
 // NewPrivateSession opens a session that shares no pages, and finds none of others or
 // of what it has forgotten: whatever is asked of it is run. Benchmarks want that.
-func (m *Model) NewPrivateSession() (*Session, error) { return m.open(true) }
+func (m *Model) NewPrivateSession() (*Session, error) { return m.open(true, "") }
 
-func (m *Model) open(private bool) (*Session, error) {
+func (m *Model) open(private bool, scope string) (*Session, error) {
 	table := slices.Index(m.sessions, nil)
 	switch {
 	case m.failed != nil:
@@ -117,7 +120,7 @@ func (m *Model) open(private bool) (*Session, error) {
 	case table < 0:
 		return nil, &SessionsError{len(m.sessions)}
 	}
-	s := &Session{model: m, table: table, private: private}
+	s := &Session{model: m, table: table, private: private, scope: scope}
 	s.fed.from(0)
 	s.begin(private)
 	m.sessions[table] = s

@@ -31,7 +31,7 @@ func (s *Session) begin(private bool) {
 		s.pages = s.model.pool.OpenPrivate()
 		return
 	}
-	s.pages, _ = s.model.pool.Open(nil) // without a prompt nothing is found, and nothing to be done
+	s.pages, _ = s.model.pool.Open(s.scope, nil) // without a prompt nothing is found, and nothing to be done
 }
 
 // Reserve makes room for n more tokens. It takes all the pages that they need, or none

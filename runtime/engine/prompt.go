@@ -44,6 +44,7 @@ func (s *Session) SavePrompt(ctx context.Context, path string, k promptcache.Key
 	case k.PageBytes() != s.model.pageBytes():
 		return errOtherPages
 	}
+	k.Scope = s.scope
 	return promptcache.Write(ctx, path, k, s.tokens[:n], func(i int, page []byte) error {
 		return s.model.page(device.Runner.ReadPage, s.pages.Table()[i], page)
 	})
@@ -60,6 +61,9 @@ func (s *Session) Restore(ctx context.Context, f *promptcache.File, prompt []int
 	}
 	if f.PageBytes() != s.model.pageBytes() {
 		return 0, errOtherPages
+	}
+	if f.Scope != s.scope {
+		return 0, errOtherScope
 	}
 	n := min(paging.CommonPrefix(f.Tokens, prompt), len(prompt)-1)
 	keep := paging.CommonPrefix(s.tokens, prompt)
@@ -107,5 +111,7 @@ func (m *Model) page(copies func(device.Runner, uint32, []byte) error, page uint
 	}
 	return nil
 }
+
+var errOtherScope = errors.New("the prompt cache is of a request that shared its pages with others than this session does")
 
 var errOtherPages = errors.New("the prompt cache is for pages of another size than the model's")

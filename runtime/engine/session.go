@@ -15,8 +15,9 @@ type Session struct {
 	model    *Model
 	table    int // its block table
 	pages    *paging.Sequence
-	private  bool // shares no pages
-	pretends bool // the pages hold other rows than those of its tokens
+	private  bool   // shares no pages
+	scope    string // of those that it shares pages with
+	pretends bool   // the pages hold other rows than those of its tokens
 	closed   bool
 	tokens   []int32
 	logits   []float32 // after the last token; nil if they are not there

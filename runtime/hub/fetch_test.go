@@ -339,3 +339,21 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("the second run asks for %q", last)
 	}
 }
+
+// TestOddRedirects: where we never go, we do not go again and again.
+func TestOddRedirects(t *testing.T) {
+	data := text(1000)
+	for _, to := range []string{"file:///etc/passwd", "gopher://127.0.0.1/x", "ftp://127.0.0.1/x", "javascript:x"} {
+		h := newFakeHub(t, model1(data))
+		asked := 0
+		h.content = func(w http.ResponseWriter, r *http.Request, _ []byte) {
+			asked++
+			w.Header().Set("X-Linked-Etag", `"`+sum(data)+`"`)
+			w.Header().Set("Location", to)
+			w.WriteHeader(http.StatusFound)
+		}
+		if _, err := loads(t, h.client(t), "u/r"); err == nil || asked != 1 {
+			t.Errorf("%s: asked %d times, %v", to, asked, err)
+		}
+	}
+}

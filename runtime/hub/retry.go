@@ -116,6 +116,8 @@ func newHTTP() *http.Client {
 		switch from := via[0].URL; {
 		case len(via) >= mostRedirect:
 			return fmt.Errorf("%s goes on sending us elsewhere: %w", from.Host, errRedirect)
+		case req.URL.Scheme != "https" && req.URL.Scheme != "http":
+			return fmt.Errorf("%s sends us to an address of %s: %w", from.Host, req.URL.Scheme, errRedirect)
 		case from.Scheme == "https" && req.URL.Scheme != "https":
 			return fmt.Errorf("%s sends us to %s without encryption: %w", from.Host, req.URL.Host, errRedirect)
 		case from.Host != req.URL.Host:

@@ -21,8 +21,14 @@
 // Rows of the same tokens count as the same, whichever width has computed them.
 // A page that is filled in part is shared until a holder wants to write to it: then
 // Reserve gives the writer a fresh page and an order to copy the rows that count.
-// That happens behind Open (the prompt ends, or differs, inside a cached page),
-// Truncate and Fork.
+// That happens behind Truncate and Fork.
+//
+// # Who finds a page
+//
+// Each sequence has a scope, and each scope has a tree of its own: sequences of one scope
+// find the pages of others of that scope, and no pages besides. How much of a prompt was
+// found shows what others have asked, so scopes keep those apart who must not know.
+// Eviction is common to all scopes.
 //
 // When no page is free, the cached page that was used longest ago is evicted, leaves
 // first. A sequence that holds a node holds all nodes above it, so a node's last use
@@ -31,7 +37,7 @@
 //
 // # The life of a sequence
 //
-//	s, orders := pool.Open(prompt)        // s.Len() leading tokens are there already
+//	s, orders := pool.Open("", prompt)    // s.Len() leading tokens are there already
 //	orders, err := s.Reserve(n)           // room for n more, or *OutOfPages
 //	…                                     // the device runs n tokens behind s.Len()
 //	orders, err = s.Append(tokens)        // those that count; drafts may be left out

@@ -23,7 +23,7 @@ func Example() {
 		}
 	}
 	session := func(prompt []int32) *paging.Sequence {
-		s, orders := pool.Open(prompt)
+		s, orders := pool.Open("", prompt)
 		order(orders)
 		rest := prompt[s.Len():]
 		fmt.Printf("%d tokens are there, %d are run\n", s.Len(), len(rest))
@@ -57,13 +57,12 @@ func Example() {
 	// Output:
 	// 0 tokens are there, 128 are run
 	//   table entries from 0 on: [0 1]
-	//   table entries from 0 on: [0 1]
-	// 100 tokens are there, 20 are run
-	//   copy 36 rows of page 1 to page 2
+	//   table entries from 0 on: [0]
+	// 64 tokens are there, 56 are run
 	//   table entries from 1 on: [2]
 	// 0 tokens are there, 3 are run
 	// out of pages: 1 more needed, 0 of 3 available (a page holds 64 tokens)
 	// 0 tokens are there, 3 are run
 	//   table entries from 0 on: [2]
-	// {InUse:3 Cached:0 Free:0 Shared:0 Hits:100 Misses:151 Evicted:0}
+	// {InUse:3 Cached:0 Free:0 Shared:0 Hits:64 Misses:187 Evicted:0}
 }

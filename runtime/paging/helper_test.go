@@ -42,7 +42,7 @@ func run(t testing.TB, s *Sequence, tokens []int32) (reserved, appended Orders) 
 // prompted opens a sequence and runs what is not there of its prompt.
 func prompted(t testing.TB, p *Pool, prompt []int32) *Sequence {
 	t.Helper()
-	s, _ := p.Open(prompt)
+	s, _ := p.Open("", prompt)
 	run(t, s, prompt[s.Len():])
 	return s
 }

@@ -12,7 +12,11 @@ import (
 // disagree. It is for tests: it takes time proportional to all tables.
 func (p *Pool) Invariants() error {
 	w := walk{pool: p, sequences: make([]int, len(p.pages)), nodes: make([]*node, len(p.pages))}
-	w.tree(&p.root)
+	for scope, root := range p.roots {
+		w.expect(root.scope == scope, "the tree of scope %q says that it is %q's", scope, root.scope)
+		w.expect(root.sequences > 0 || len(root.children) > 0, "the tree of scope %q has nothing", scope)
+		w.tree(root)
+	}
 	private := map[*node]bool{}
 	for s := range p.open {
 		if s.root.private && !private[s.root] {
@@ -20,8 +24,13 @@ func (p *Pool) Invariants() error {
 			w.tree(s.root)
 		}
 	}
+	open := map[*node]int{}
 	for s := range p.open {
 		w.sequence(s)
+		open[s.root]++
+	}
+	for root, n := range open {
+		w.expect(root.sequences == n, "a tree counts %d sequences of %d", root.sequences, n)
 	}
 	w.lists()
 	w.pages()

@@ -20,7 +20,12 @@ func (w *world) contents() error {
 			return err
 		}
 	}
-	return w.device.tree(&w.pool.root, 0)
+	for _, root := range w.pool.roots {
+		if err := w.device.tree(root, 0); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // nodes is the nodes of the tree.
@@ -32,7 +37,9 @@ func (w *world) nodes() (out []*node) {
 			walk(c)
 		}
 	}
-	walk(&w.pool.root)
+	for _, root := range w.pool.roots {
+		walk(root)
+	}
 	return out
 }
 
@@ -92,7 +99,7 @@ func schedule(choose chooser, n int) (w *world, err error) {
 			return w, err
 		}
 	}
-	s, _ := w.pool.Open(nil)
+	s, _ := w.pool.Open("", nil)
 	if _, err := s.Reserve(w.pool.total * plan.PageRows); err != nil {
 		return w, fmt.Errorf("after all sessions: %w", err)
 	}

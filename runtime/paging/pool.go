@@ -14,10 +14,10 @@ const MaxPages = 1 << 32 / plan.PageRows
 // concurrent use.
 type Pool struct {
 	total int
-	pages []page     // those that were handed out at least once; the others are free too
-	free  []uint32   // of pages; the last one is taken first
-	root  node       // of the tree; it has no page
-	lru   *list.List // the nodes (*node) of cached pages, the one used longest ago first
+	pages []page           // those that were handed out at least once; the others are free too
+	free  []uint32         // of pages; the last one is taken first
+	roots map[string]*node // of the trees, one for each scope; they have no pages
+	lru   *list.List       // the nodes (*node) of cached pages, the one used longest ago first
 	open  map[*Sequence]struct{}
 
 	shared                int // pages that at least two sequences hold
@@ -30,13 +30,28 @@ type page struct {
 	node      *node // the tree's hold; nil if there is none
 }
 
+// root is that of a scope's tree.
+func (p *Pool) root(scope string) *node {
+	if p.roots[scope] == nil {
+		p.roots[scope] = &node{scope: scope}
+	}
+	return p.roots[scope]
+}
+
+// forget drops a tree that has nothing any more.
+func (p *Pool) forget(root *node) {
+	if root.parent == nil && root.sequences == 0 && len(root.children) == 0 && p.roots[root.scope] == root {
+		delete(p.roots, root.scope)
+	}
+}
+
 // NewPool makes a pool of 1 … MaxPages pages, all of them free. Memory is taken as
 // pages are.
 func NewPool(pages int) (*Pool, error) {
 	if pages < 1 || pages > MaxPages {
 		return nil, fmt.Errorf("%d pages: a pool has 1 to %d", pages, MaxPages)
 	}
-	return &Pool{total: pages, lru: list.New(), open: map[*Sequence]struct{}{}}, nil
+	return &Pool{total: pages, lru: list.New(), roots: map[string]*node{}, open: map[*Sequence]struct{}{}}, nil
 }
 
 // available is the number of pages that take can give: a cached page has only cached

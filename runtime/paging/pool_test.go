@@ -22,13 +22,13 @@ func TestNewPool(t *testing.T) {
 // first.
 func TestPagesInOrder(t *testing.T) {
 	p := newPool(t, 4)
-	a, _ := p.Open(nil)
+	a, _ := p.Open("", nil)
 	o, err := a.Reserve(plan.PageRows + 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	wantOrders(t, o, Orders{Pages: []uint32{0, 1}})
-	b, _ := p.Open(nil)
+	b, _ := p.Open("", nil)
 	run(t, b, numbers(0, 1))
 	wantTable(t, b, 2)
 	wantStats(t, p, Stats{InUse: 3, Free: 1})
@@ -81,11 +81,11 @@ func TestEvictionOrder(t *testing.T) {
 	b.Close()
 	a.Close()
 	c.Close()
-	again, _ := p.Open(numbers(1000, plan.PageRows+1)) // page 2 is in use again
+	again, _ := p.Open("", numbers(1000, plan.PageRows+1)) // page 2 is in use again
 	wantTable(t, again, 2)
 	wantStats(t, p, Stats{InUse: 1, Cached: 4, Hits: plan.PageRows, Misses: 5 * plan.PageRows})
 	again.Close() // page 2 is now the youngest
-	s, _ := p.Open(nil)
+	s, _ := p.Open("", nil)
 	for i, want := range []uint32{3, 1, 0, 4, 2} {
 		if _, err := s.Reserve((i + 1) * plan.PageRows); err != nil {
 			t.Fatal(err)
@@ -105,7 +105,7 @@ func TestStats(t *testing.T) {
 	a := prompted(t, p, prompt)
 	wantStats(t, p, Stats{InUse: 3, Free: 7, Misses: 138})
 	run(t, a, numbers(500, 3)) // generated: neither found nor missed
-	b, _ := p.Open(prompt)
+	b, _ := p.Open("", prompt)
 	wantStats(t, p, Stats{InUse: 3, Free: 7, Shared: 2, Hits: 128, Misses: 138})
 	run(t, b, prompt[b.Len():b.Len()+4]) // a piece of the prompt
 	wantStats(t, p, Stats{InUse: 4, Free: 6, Shared: 2, Hits: 128, Misses: 142})
@@ -115,13 +115,13 @@ func TestStats(t *testing.T) {
 	run(t, b, prompt[b.Len():])
 	run(t, b, numbers(600, 3))
 	wantStats(t, p, Stats{InUse: 4, Free: 6, Shared: 2, Hits: 128, Misses: 148})
-	c, _ := p.Open(numbers(700, 20))
+	c, _ := p.Open("", numbers(700, 20))
 	if err := c.Truncate(0); err != nil { // the prompt is given up
 		t.Fatal(err)
 	}
 	run(t, c, numbers(800, 3))
 	c.Close()
-	d, _ := p.Open(prompt[:plan.PageRows+1])
+	d, _ := p.Open("", prompt[:plan.PageRows+1])
 	run(t, d, prompt[plan.PageRows:plan.PageRows+1])
 	run(t, d, numbers(900, 3))
 	d.Close()

@@ -24,11 +24,12 @@ type Sequence struct {
 	closed bool
 }
 
-// Open begins a sequence for a prompt. Its leading tokens that the tree holds belong
-// to the sequence at once: Len says how many. At least the prompt's last token is
-// left to be run, since its logits are wanted. Open takes no page that is free.
-func (p *Pool) Open(prompt []int32) (*Sequence, Orders) {
-	s := p.below(&p.root)
+// Open begins a sequence of a scope for a prompt. Its leading pages that the scope's tree
+// holds belong to the sequence at once: Len says how many tokens these are. At least the
+// prompt's last token is left to be run, since its logits are wanted. Open takes no page
+// that is free.
+func (p *Pool) Open(scope string, prompt []int32) (*Sequence, Orders) {
+	s := p.below(p.root(scope))
 	o, _ := s.Reuse(prompt) // fails only after Close
 	return s, o
 }
@@ -40,6 +41,7 @@ func (p *Pool) OpenPrivate() *Sequence { return p.below(&node{private: true}) }
 // below begins a sequence without tokens in a tree.
 func (p *Pool) below(root *node) *Sequence {
 	s := &Sequence{pool: p, root: root, at: root}
+	root.sequences++
 	p.open[s] = struct{}{}
 	return s
 }
@@ -98,6 +100,7 @@ func (s *Sequence) Fork() (*Sequence, Orders, error) {
 		s.pool.retain(id)
 	}
 	s.pool.open[&f] = struct{}{}
+	s.root.sequences++
 	return &f, entries(f.table, 0, len(f.table)), nil
 }
 
@@ -109,6 +112,8 @@ func (s *Sequence) Close() {
 	}
 	s.drop(0)
 	delete(s.pool.open, s)
+	s.root.sequences--
+	s.pool.forget(s.root)
 	*s = Sequence{pool: s.pool, root: s.root, at: s.root, closed: true}
 }
 

@@ -21,13 +21,14 @@ func TestOpen(t *testing.T) {
 		{"nothing", nil, 0, nil},
 		{"one token", held[:1], 0, nil},
 		{"another text", numbers(1, 200), 0, nil},
-		{"inside the first page", held[:10], 9, []uint32{0}},
-		{"a page", held[:plan.PageRows], plan.PageRows - 1, []uint32{0}},
+		{"inside the first page", held[:10], 0, nil},
+		{"a page", held[:plan.PageRows], 0, nil},
 		{"a page and a token", held[:plan.PageRows+1], plan.PageRows, []uint32{0}},
-		{"a page and two tokens", held[:plan.PageRows+2], plan.PageRows + 1, []uint32{0, 1}},
-		{"differs inside the second page", slices.Concat(held[:70], numbers(900, 100)), 70, []uint32{0, 1}},
+		{"a page and two tokens", held[:plan.PageRows+2], plan.PageRows, []uint32{0}},
+		{"differs inside the first page", slices.Concat(held[:63], numbers(900, 100)), 0, nil},
+		{"differs inside the second page", slices.Concat(held[:127], numbers(900, 100)), 64, []uint32{0}},
 		{"differs behind the second page", slices.Concat(held[:128], numbers(900, 100)), 128, []uint32{0, 1}},
-		{"the same", held, 3*plan.PageRows - 1, []uint32{0, 1, 2}},
+		{"the same", held, 2 * plan.PageRows, []uint32{0, 1}},
 		{"longer", numbers(0, 1000), 3 * plan.PageRows, []uint32{0, 1, 2}},
 	}
 	for _, closed := range []bool{false, true} {
@@ -37,7 +38,7 @@ func TestOpen(t *testing.T) {
 			if closed {
 				s.Close()
 			}
-			got, o := p.Open(test.prompt)
+			got, o := p.Open("", test.prompt)
 			if got.Len() != test.len || !slices.Equal(got.Tokens(), test.prompt[:test.len]) {
 				t.Errorf("%s: %d tokens, want %d", test.name, got.Len(), test.len)
 			}
@@ -56,7 +57,13 @@ func TestOpen(t *testing.T) {
 func TestCopyOnWrite(t *testing.T) {
 	p := newPool(t, 8)
 	a := prompted(t, p, numbers(0, 2*plan.PageRows)) // pages 0, 1
-	b, _ := p.Open(numbers(0, 100))
+	b, _, err := a.Fork()
+	if err == nil {
+		err = b.Truncate(99)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	wantTable(t, b, 0, 1)
 	o, err := b.Reserve(plan.PageRows)
 	if err != nil {
@@ -68,7 +75,7 @@ func TestCopyOnWrite(t *testing.T) {
 	if o, err = b.Reserve(plan.PageRows); err != nil || o.Copies != nil || o.Pages != nil {
 		t.Errorf("reserved twice: %+v, %v", o, err)
 	}
-	wantStats(t, p, Stats{InUse: 4, Free: 4, Shared: 1, Hits: 99, Misses: 128})
+	wantStats(t, p, Stats{InUse: 4, Free: 4, Shared: 1, Misses: 128})
 }
 
 // TestReserve: pages per length.
@@ -100,7 +107,7 @@ func TestReserve(t *testing.T) {
 
 func TestAppendNeedsRoom(t *testing.T) {
 	p := newPool(t, 5)
-	s, _ := p.Open(nil)
+	s, _ := p.Open("", nil)
 	if _, err := s.Append(numbers(0, 1)); err == nil {
 		t.Error("appended without Reserve")
 	}
@@ -124,8 +131,8 @@ func TestAppendNeedsRoom(t *testing.T) {
 func TestSameTokensMeet(t *testing.T) {
 	p := newPool(t, 10)
 	tokens := numbers(0, 3*plan.PageRows+1)
-	a, _ := p.Open(tokens)
-	b, _ := p.Open(tokens)
+	a, _ := p.Open("", tokens)
+	b, _ := p.Open("", tokens)
 	for _, s := range []*Sequence{a, b} {
 		if _, err := s.Reserve(len(tokens)); err != nil {
 			t.Fatal(err)
@@ -154,8 +161,8 @@ func TestSameTokensMeet(t *testing.T) {
 func TestReuse(t *testing.T) {
 	p := newPool(t, 10)
 	tokens := numbers(0, 3*plan.PageRows)
-	a, _ := p.Open(tokens)
-	b, _ := p.Open(tokens)
+	a, _ := p.Open("", tokens)
+	b, _ := p.Open("", tokens)
 	run(t, b, tokens[:10])
 	run(t, a, tokens)
 	if _, err := b.Reserve(1); err != nil {
@@ -164,15 +171,15 @@ func TestReuse(t *testing.T) {
 	if o, err := b.Reuse(tokens[10:]); err != nil {
 		t.Fatal(err)
 	} else {
-		wantOrders(t, o, Orders{Pages: a.Table()})
+		wantOrders(t, o, Orders{Pages: a.Table()[:2]})
 	}
-	if want := tokens[:3*plan.PageRows-1]; !slices.Equal(b.Tokens(), want) {
+	if want := tokens[:2*plan.PageRows]; !slices.Equal(b.Tokens(), want) {
 		t.Errorf("%d tokens, want %d", b.Len(), len(want))
 	}
-	wantStats(t, p, Stats{InUse: 3, Free: 7, Shared: 3, Hits: 3*plan.PageRows - 11, Misses: 3*plan.PageRows + 10})
+	wantStats(t, p, Stats{InUse: 3, Free: 7, Shared: 2, Hits: 2*plan.PageRows - 10, Misses: 3*plan.PageRows + 10})
 	// Nothing to be found leaves the sequence as it is.
-	for _, next := range [][]int32{nil, tokens[3*plan.PageRows-1:], {7, 7}} {
-		if o, err := b.Reuse(next); err != nil || o.Pages != nil || b.Len() != 3*plan.PageRows-1 {
+	for _, next := range [][]int32{nil, tokens[2*plan.PageRows:], {7, 7}} {
+		if o, err := b.Reuse(next); err != nil || o.Pages != nil || b.Len() != 2*plan.PageRows {
 			t.Errorf("%v: %+v, %v, %d tokens", next, o, err, b.Len())
 		}
 	}
@@ -241,13 +248,19 @@ func TestTruncateFullPool(t *testing.T) {
 func TestTailOfAnother(t *testing.T) {
 	p := newPool(t, 1)
 	a := prompted(t, p, numbers(0, plan.PageRows))
-	b, _ := p.Open(numbers(0, 10))
-	_, err := b.Reserve(1)
+	b, _, err := a.Fork()
+	if err == nil {
+		err = b.Truncate(9)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = b.Reserve(1)
 	wantOutOfPages(t, err, OutOfPages{Needed: 1, Available: 0, Total: 1})
 	a.Close()
 	run(t, b, numbers(100, 1))
 	wantTable(t, b, 0)
-	wantStats(t, p, Stats{InUse: 1, Hits: 9, Misses: plan.PageRows + 1, Evicted: 1})
+	wantStats(t, p, Stats{InUse: 1, Misses: plan.PageRows, Evicted: 1})
 }
 
 // TestFork: all continuations but the last to write copy the partly filled page.
@@ -321,7 +334,7 @@ func TestSixteenSessions(t *testing.T) {
 	p = newPool(t, 2000)
 	var all []*Sequence
 	for i := range sessions {
-		s, _ := p.Open(prompt(i))
+		s, _ := p.Open("", prompt(i))
 		if _, err := s.Reserve(common + own); err != nil {
 			t.Fatal(err)
 		}
@@ -334,4 +347,53 @@ func TestSixteenSessions(t *testing.T) {
 	}
 	want.Hits, want.Misses = 0, sessions*(common+own)
 	wantStats(t, p, want)
+}
+
+// TestScopes: pages are found within a scope, and by nobody else, until the last of them goes.
+func TestScopes(t *testing.T) {
+	p := newPool(t, 8)
+	tokens := numbers(0, 2*plan.PageRows+1)
+	open := func(scope string) *Sequence {
+		s, _ := p.Open(scope, tokens)
+		consistent(t, p)
+		return s
+	}
+	a := open("alice")
+	run(t, a, tokens)
+	a.Close()
+	for _, c := range []struct {
+		scope string
+		found int
+	}{{"", 0}, {"bob", 0}, {"alic", 0}, {"alice", 2 * plan.PageRows}} {
+		s := open(c.scope)
+		if s.Len() != c.found {
+			t.Errorf("scope %q found %d tokens; expected %d", c.scope, s.Len(), c.found)
+		}
+		s.Close()
+		consistent(t, p)
+	}
+	// A fork has the scope of its sequence, and keeps the tree.
+	b := open("bob")
+	f, _, err := b.Fork()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Close()
+	run(t, f, tokens)
+	f.Close()
+	if s := open("bob"); s.Len() != 2*plan.PageRows {
+		t.Errorf("what a fork has run: %d tokens were found", s.Len())
+	} else {
+		s.Close()
+	}
+	// Eviction knows no scopes, and a tree without pages goes.
+	all, _ := p.Open("", nil)
+	if _, err := all.Reserve(8 * plan.PageRows); err != nil {
+		t.Fatal(err)
+	}
+	all.Close()
+	if len(p.roots) != 0 {
+		t.Errorf("%d trees of an empty pool", len(p.roots))
+	}
+	consistent(t, p)
 }

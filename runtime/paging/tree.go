@@ -17,6 +17,9 @@ type node struct {
 	children []*node       // sorted by tokens
 	private  bool          // of a private sequence
 	cached   *list.Element // in Pool.lru, if no sequence holds the page
+
+	scope     string // of a root
+	sequences int    // open ones of a root's tree
 }
 
 // search is where a child of these tokens is, or belongs.
@@ -26,17 +29,16 @@ func (n *node) search(tokens []int32) (int, bool) {
 	})
 }
 
-// longest is the child with the most leading tokens in common with tokens, and how
-// many those are: PageRows for a whole page. It is nil if there are none.
-func (n *node) longest(tokens []int32) (best *node, common int) {
-	at, _ := n.search(tokens)
-	// Sorted neighbours have the longest prefixes in common.
-	for _, c := range n.children[max(at-1, 0):min(at+1, len(n.children))] {
-		if k := CommonPrefix(c.tokens[:], tokens); k > common {
-			best, common = c, k
-		}
+// child is that of the page of the leading tokens, nil if there is none.
+func (n *node) child(tokens []int32) *node {
+	if len(tokens) < plan.PageRows {
+		return nil
 	}
-	return best, common
+	at, found := n.search(tokens[:plan.PageRows])
+	if !found {
+		return nil
+	}
+	return n.children[at]
 }
 
 // CommonPrefix is how many leading tokens two texts have in common.
@@ -75,4 +77,5 @@ func (p *Pool) unpublish(n *node) {
 	at, _ := n.parent.search(n.tokens[:])
 	n.parent.children = slices.Delete(n.parent.children, at, at+1)
 	p.pages[n.page].node = nil
+	p.forget(n.parent)
 }

@@ -93,13 +93,14 @@ func (w *world) open() error {
 	if s := w.pick(); s != nil && w.choose(3) > 0 {
 		prompt = slices.Concat(s.tokens[:w.choose(len(s.tokens)+1)], prompt)
 	}
-	want := w.longest(prompt)
+	scope := []string{"", "a"}[w.choose(2)]
+	want := w.longest(scope, prompt)
 	if w.choose(4) == 0 { // a private one finds nothing
 		s := w.pool.OpenPrivate()
 		w.sessions = append(w.sessions, &session{Sequence: s, rest: prompt})
 		return nil
 	}
-	s, o := w.pool.Open(prompt)
+	s, o := w.pool.Open(scope, prompt)
 	w.device.order(s, o)
 	if s.Len() != want {
 		return fmt.Errorf("%d tokens of a prompt were found, want %d", s.Len(), want)
@@ -108,8 +109,8 @@ func (w *world) open() error {
 	return nil
 }
 
-// longest is how much of a prompt the tree holds, by looking at every path.
-func (w *world) longest(prompt []int32) int {
+// longest is how much of a prompt a scope's tree holds in whole pages, by looking at every path.
+func (w *world) longest(scope string, prompt []int32) int {
 	if len(prompt) == 0 {
 		return 0
 	}
@@ -121,8 +122,10 @@ func (w *world) longest(prompt []int32) int {
 			walk(c, slices.Concat(before, c.tokens[:]))
 		}
 	}
-	walk(&w.pool.root, nil)
-	return best
+	if root := w.pool.roots[scope]; root != nil {
+		walk(root, nil)
+	}
+	return best / plan.PageRows * plan.PageRows
 }
 
 // step runs tokens of some sessions as one batch.

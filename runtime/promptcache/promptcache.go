@@ -31,6 +31,10 @@ type Key struct {
 	KV      string      `json:"kv"`      // type of the cache
 	Layers  int         `json:"layers"`  // of the model
 	Planes  plan.Planes `json:"planes"`  // of a layer's page
+
+	// Scope is of the requests that may find the file. Rows do not depend on it, so a file
+	// of any scope opens: File says which it is of.
+	Scope string `json:"scope,omitempty"`
 }
 
 // PageBytes is the size of a page of all layers.
@@ -62,6 +66,7 @@ type header struct {
 // File is an open prompt cache.
 type File struct {
 	Tokens []int32 // of the prompt
+	Scope  string  // Key.Scope
 	file   *recordfile.File
 }
 
@@ -83,7 +88,7 @@ func Open(path string, k Key) (*File, error) {
 	if reason != "" {
 		return nil, errors.Join(&recordfile.DamagedError{Path: path, Reason: reason}, f.Close())
 	}
-	return &File{h.Tokens, f}, nil
+	return &File{h.Tokens, h.Scope, f}, nil
 }
 
 // Pages calls visit with pages from … to-1, in order; see recordfile.File.Each.

@@ -13,7 +13,7 @@ import (
 func (s *Scheduler) join() {
 	for len(s.waiting) > 0 && !s.hold && !slices.ContainsFunc(s.active, func(t *task) bool { return t.waits }) {
 		t := s.waiting[0]
-		session, err := s.model.NewSession()
+		session, err := s.model.NewScopedSession(t.Scope)
 		var many *engine.SessionsError
 		switch {
 		case errors.As(err, &many) && len(s.active) > 0:

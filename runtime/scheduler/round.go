@@ -122,7 +122,7 @@ func (s *Scheduler) follows(t *task) bool {
 		switch {
 		case u == t:
 			return false
-		case !u.waits && len(u.text) >= end && u.done() >= t.done() && u.done() < end && slices.Equal(u.text[:end], t.text[:end]):
+		case u.Scope == t.Scope && !u.waits && len(u.text) >= end && u.done() >= t.done() && u.done() < end && slices.Equal(u.text[:end], t.text[:end]):
 			return true
 		}
 	}

@@ -56,10 +56,15 @@ type Config struct {
 // goroutine that calls Step, which they must not.
 type Request struct {
 	Prompt  []int32
-	Max     int // tokens to generate; negative: until the context is full
+	Scope   string // of the requests that it shares pages with
+	Max     int    // tokens to generate; negative: until the context is full
 	Sampler engine.Sampler
 	Stop    func(token int32) bool // ends the text; may be nil
 	Emit    func(token int32) bool // gets every token, and returns false to end the text; may be nil
+	// Prompted is called behind every step that has run tokens of the prompt, with how many
+	// are done, how many of these were found in the pages, and the time since it began; it may
+	// be nil.
+	Prompted func(done, reused int, elapsed time.Duration)
 	// Draft makes what guesses how the text goes on, for a session of the request; nil:
 	// nothing is guessed, nor for a Sampler that is not Portable, or is Watching. The text is
 	// the same.
@@ -182,6 +187,11 @@ func (s *Scheduler) round() {
 	}
 	if s.failed != nil {
 		return
+	}
+	for i, t := range tasks {
+		if last := i+1 == len(tasks) || tasks[i+1] != t; last && !t.started() && t.Prompted != nil {
+			t.Prompted(t.done(), t.result.Reused, time.Since(t.began))
+		}
 	}
 	for i, t := range tasks {
 		if last := i+1 == len(tasks) || tasks[i+1] != t; last && t.left() <= 0 {

@@ -342,10 +342,5 @@ func (w *messageWriter) fail(e *apiError) { w.out.event("error", e.body("/v1/mes
 // countTokens is POST /v1/messages/count_tokens.
 func (s *Server) countTokens(w http.ResponseWriter, r *http.Request) error {
 	var q messagesRequest
-	text, err := s.renderRequest(w, r, &q)
-	if err != nil {
-		return err
-	}
-	writeJSON(w, http.StatusOK, map[string]any{"input_tokens": len(s.encode(text))})
-	return nil
+	return s.countRequest(w, r, &q, func(n int) any { return map[string]any{"input_tokens": n} })
 }

@@ -31,11 +31,6 @@ func hashKeys(keys []string) (list []key) {
 // around is what every request goes through before a path is looked at.
 func (s *Server) around(next http.Handler) http.Handler {
 	same := http.NewCrossOriginProtection()
-	for _, o := range s.cfg.Origins {
-		if err := same.AddTrustedOrigin(o); err != nil {
-			s.cfg.Log.Error("an origin is of no use", "origin", o, "error", err)
-		}
-	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := requestID(r)
 		r.Header.Set(idHeader, id) // for a worker
@@ -50,15 +45,23 @@ func (s *Server) around(next http.Handler) http.Handler {
 			w.Header().Set("Trailer", usedTrailer)
 			defer func() { rec.note.used.tell(w.Header()) }()
 		}
+		if isSpare(r) {
+			w.Header().Set("Connection", "close")
+		}
+		if r.ContentLength != 0 { // also of a body that nobody reads
+			_ = rec.rc.SetReadDeadline(time.Now().Add(s.cfg.Limits.Read))
+		}
 		start := time.Now()
 		defer s.finish(rec, r, id, start)
 		switch {
+		case isSpare(r) && !isHealth(r):
+			fail(rec, r, &apiError{Status: http.StatusServiceUnavailable, Type: "unavailable_error", Code: "connections", retryAfter: time.Second, Message: "the server has as many connections as it may; try again"})
 		case !s.knowsHost(r.Host):
 			fail(rec, r, &apiError{Status: http.StatusForbidden, Type: "permission_error", Code: "host", Message: "the server does not answer for the host " + clip(r.Host, 100) + "; its flag -allow-host adds names"})
-		case same.Check(r) != nil:
+		case !s.trusts(r.Header.Get("Origin")) && same.Check(r) != nil:
 			fail(rec, r, &apiError{Status: http.StatusForbidden, Type: "permission_error", Code: "origin", Message: "web pages of other origins may not use the server"})
 		case s.preflight(rec, r):
-		case r.URL.Path != "/health" && !page.Has(r.URL.Path) && !s.allowed(r):
+		case !isHealth(r) && !page.Has(r.URL.Path) && !s.allowed(r):
 			rec.Header().Set("WWW-Authenticate", "Bearer")
 			fail(rec, r, &apiError{Status: http.StatusUnauthorized, Type: "authentication_error", Code: "invalid_api_key", Message: "the API key is missing or wrong"})
 		default:
@@ -96,7 +99,7 @@ func (s *Server) finish(rec *recorder, r *http.Request, id string, start time.Ti
 }
 
 // quiet are endpoints whose requests say nothing.
-var quiet = map[string]bool{"GET /health": true, "GET /metrics": true, "GET /page/{file}": true}
+var quiet = map[string]bool{"GET /health": true, "GET /v1/health": true, "GET /metrics": true, "GET /page/{file}": true}
 
 // note is what an endpoint adds to the log and the metrics.
 type note struct {
@@ -174,11 +177,14 @@ func (s *Server) knowsHost(host string) bool {
 	return slices.ContainsFunc(s.cfg.Hosts, func(h string) bool { return strings.EqualFold(h, host) })
 }
 
+// isHealth says whether a request is for what supervisors look at.
+func isHealth(r *http.Request) bool { return r.URL.Path == "/health" || r.URL.Path == "/v1/health" }
+
 // preflight answers a browser that asks whether a page may use the server, and marks
 // answers to such pages.
 func (s *Server) preflight(w http.ResponseWriter, r *http.Request) (answered bool) {
 	origin := r.Header.Get("Origin")
-	if origin == "" || !slices.Contains(s.cfg.Origins, origin) {
+	if !s.trusts(origin) {
 		return false
 	}
 	h := w.Header()
@@ -188,7 +194,7 @@ func (s *Server) preflight(w http.ResponseWriter, r *http.Request) (answered boo
 	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
 		return false
 	}
-	h.Set("Access-Control-Allow-Methods", "GET, POST")
+	h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
 	// The page may send whatever it can, and client libraries send headers of their own; none
 	// of them says more than the key that the request needs.
 	h.Set("Access-Control-Allow-Headers", r.Header.Get("Access-Control-Request-Headers"))
@@ -202,11 +208,7 @@ func (s *Server) allowed(r *http.Request) bool {
 	if len(s.keys) == 0 {
 		return true
 	}
-	given := r.Header.Get("X-Api-Key")
-	if bearer, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
-		given = bearer
-	}
-	hash, found := sha256.Sum256([]byte(given)), 0
+	hash, found := sha256.Sum256([]byte(givenKey(r))), 0
 	for _, k := range s.keys {
 		found |= subtle.ConstantTimeCompare(hash[:], k[:])
 	}

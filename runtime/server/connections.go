@@ -9,12 +9,13 @@ import (
 
 // connections is a listener that has no more than so many connections at a time. If there
 // are as many and another one comes, the one goes that has been without a request for
-// longest; else whoever opens connections and asks for nothing would keep all others out,
-// and who looks at /health would take the server for dead. Only if all have requests at
-// hand, the next one waits.
+// longest; else whoever opens connections and asks for nothing would keep all others out.
+// If all have requests at hand, a few spare ones are taken, on which only /health is
+// answered: who looks there would take the server for dead otherwise.
 type connections struct {
 	net.Listener
 	slots chan struct{} // one for each connection
+	spare chan struct{} // one for each of those beyond
 	done  chan struct{}
 	once  sync.Once
 
@@ -25,7 +26,7 @@ type connections struct {
 }
 
 func limitConnections(l net.Listener, n int) *connections {
-	return &connections{Listener: l, slots: make(chan struct{}, n), done: make(chan struct{}), idle: list.New(), at: map[net.Conn]*list.Element{}}
+	return &connections{Listener: l, slots: make(chan struct{}, n), spare: make(chan struct{}, spareConnections), done: make(chan struct{}), idle: list.New(), at: map[net.Conn]*list.Element{}}
 }
 
 // Accept implements net.Listener.
@@ -36,31 +37,41 @@ func (l *connections) Accept() (net.Conn, error) {
 	}
 	select {
 	case l.slots <- struct{}{}:
-		return &connection{Conn: conn, of: l}, nil
+		return &connection{Conn: conn, slot: l.slots}, nil
 	default:
 	}
-	l.makeRoom()
+	if !l.makeRoom() {
+		select {
+		case l.spare <- struct{}{}:
+			return &connection{Conn: conn, slot: l.spare, spare: true}, nil
+		default:
+		}
+	}
 	select {
 	case l.slots <- struct{}{}:
 		l.mu.Lock()
 		l.short = false
 		l.mu.Unlock()
-		return &connection{Conn: conn, of: l}, nil
+		return &connection{Conn: conn, slot: l.slots}, nil
+	case l.spare <- struct{}{}:
+		return &connection{Conn: conn, slot: l.spare, spare: true}, nil
 	case <-l.done:
 		_ = conn.Close() // it was given nothing yet
 		return nil, net.ErrClosed
 	}
 }
 
-// makeRoom closes the connection that has been idle for longest, or sees to it that the
-// next one that becomes idle is closed.
-func (l *connections) makeRoom() {
+// makeRoom closes the connection that has been idle for longest. If there is none, it sees to
+// it that the next one that becomes idle is closed, and returns false.
+func (l *connections) makeRoom() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.short = true
-	if oldest := l.idle.Front(); oldest != nil {
+	oldest := l.idle.Front()
+	if oldest != nil {
 		l.drop(oldest.Value.(net.Conn))
 	}
+	return oldest != nil
 }
 
 // drop closes an idle connection. The lock is held, so that no request begins on it.
@@ -98,16 +109,29 @@ func (l *connections) Close() error {
 	return l.Listener.Close()
 }
 
+// spareConnections is how many are taken beyond the limit.
+const spareConnections = 16
+
 // connection gives its slot back when it is closed.
 type connection struct {
 	net.Conn
-	of   *connections
-	once sync.Once
+	slot  chan struct{}
+	spare bool
+	once  sync.Once
 }
 
 // Close implements net.Conn.
 func (c *connection) Close() error {
 	err := c.Conn.Close()
-	c.once.Do(func() { <-c.of.slots })
+	c.once.Do(func() { <-c.slot })
 	return err
+}
+
+// connectionKey is where a request's context has its connection.
+type connectionKey struct{}
+
+// isSpare says whether a request came on a connection beyond the limit.
+func isSpare(r *http.Request) bool {
+	c, ok := r.Context().Value(connectionKey{}).(*connection)
+	return ok && c.spare
 }

@@ -78,8 +78,8 @@ func TestIdleConnections(t *testing.T) {
 	}
 }
 
-// TestBusyConnections: one with a request at hand is never closed for another, which waits
-// until the first one is done.
+// TestBusyConnections: one with a request at hand is never closed for another. That is told
+// to come again, unless it asks for the server's health.
 func TestBusyConnections(t *testing.T) {
 	const most = 2
 	s := serve(t, func(c *server.Config, _ *completion.Config) { c.Limits.Connections = most })
@@ -87,11 +87,11 @@ func TestBusyConnections(t *testing.T) {
 	body := `{"prompt": "x", "max_tokens": 150, "stream": true}`
 	conns := s.dial(most, "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50\r\n\r\n"+body)
 	s.wait("the answers to begin", func() bool { return len(s.service.Requests()) == most })
-	if err := s.healthy(30 * time.Millisecond); err == nil {
-		t.Error("more connections than allowed")
-	}
 	if err := s.healthy(20 * time.Second); err != nil {
 		t.Error(err)
+	}
+	if r, text := s.do("GET", "/v1/models", "", "Connection", "close"); r.StatusCode != 503 || r.Header.Get("Retry-After") == "" || !strings.Contains(text, "as many connections") {
+		t.Errorf("more connections than allowed: %s %s", r.Status, text)
 	}
 	done := 0
 	for _, conn := range conns {
@@ -104,5 +104,47 @@ func TestBusyConnections(t *testing.T) {
 	}
 	if done != most {
 		t.Errorf("%d of %d answers came to their end", done, most)
+	}
+}
+
+// TestCrawlingBodies: /health is answered while as many bodies as there are connections do not
+// come to their end, whatever path they are for.
+func TestCrawlingBodies(t *testing.T) {
+	const most = 8
+	for _, path := range []string{"/v1/chat/completions", "/tokenize", "/api/chat", "/nowhere"} {
+		s := serve(t, func(c *server.Config, _ *completion.Config) {
+			c.Limits.Connections, c.Limits.Read = most, 2*time.Second
+		})
+		head := "POST " + path + " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{"
+		s.dial(most, head)
+		for range 40 { // more than there are spare ones
+			if err := s.healthy(10 * time.Second); err != nil {
+				t.Fatalf("%s: %v", path, err)
+			}
+		}
+		// Their time ends, also where nobody reads them.
+		s.wait("a connection", func() bool {
+			r, _ := s.do("GET", "/v1/models", "", "Connection", "close")
+			return r.StatusCode == 200
+		})
+	}
+}
+
+// TestPromisedLength: a body that is said to be too long is refused before it comes.
+func TestPromisedLength(t *testing.T) {
+	s := serve(t, func(c *server.Config, _ *completion.Config) { c.Limits.Body = 1 << 20 })
+	for _, head := range []string{"POST /v1/completions", "POST /tokenize", "POST /api/generate"} {
+		conn := s.dial(1, head+" HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1048577\r\n\r\n")[0]
+		if err := conn.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		r, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(r.Body)
+		if err != nil || r.StatusCode != 413 || !strings.Contains(string(text), "1048576 bytes") {
+			t.Errorf("%s: %s %s, %v", head, r.Status, text, err)
+		}
 	}
 }

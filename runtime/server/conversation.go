@@ -142,8 +142,8 @@ func (s *Server) goOn(messages []chat.Message, opts chat.Options, c *conversatio
 }
 
 // encode makes a prompt of it.
-func (s *Server) encode(r *rendered) []int32 {
-	return s.tok.Encode(r.text, tokenizer.EncodeOptions{AddBOS: true, ParseSpecial: true, Escaped: true})
+func (s *Server) encode(r *rendered) ([]int32, error) {
+	return s.tokens(r.text, tokenizer.EncodeOptions{AddBOS: true, ParseSpecial: true, Escaped: true})
 }
 
 // chatJob is the job to answer a conversation.
@@ -177,9 +177,13 @@ func (s *Server) chatJob(ctx context.Context, c *conversation) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
+	prompt, err := s.encode(r)
+	if err != nil {
+		return nil, err
+	}
 	return &job{
 		grammar: content, calls: calls, behind: behind, budget: budget, unthink: s.tok.Encode("</think>", tokenizer.EncodeOptions{ParseSpecial: true}),
-		prompts: [][]int32{s.encode(r)}, n: 1, max: -1, logprobs: -1, visible: s.visible, opening: r.opening, oneCall: c.oneCall,
+		prompts: [][]int32{prompt}, n: 1, max: -1, logprobs: -1, visible: s.visible, opening: r.opening, oneCall: c.oneCall,
 		end:    func(id int32) bool { return s.tok.IsEOG(id) || s.stops[id] },
 		parser: func() *output.Parser { return output.New(config) },
 	}, nil

@@ -6,11 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"reflect"
 	"strings"
-	"time"
 	"unicode/utf8"
 )
 
@@ -18,32 +16,18 @@ import (
 const maxDepth = 100
 
 // decode reads a body that is one JSON object into v. Fields that v does not have are
-// passed over: clients send more than any one server knows.
-func (s *Server) decode(w http.ResponseWriter, r *http.Request, v any) error {
-	data, err := s.read(w, r)
+// passed over: clients send more than any one server knows. The body's share is to be freed
+// when what was decoded is no longer needed.
+func (s *Server) decode(w http.ResponseWriter, r *http.Request, v any) (*share, error) {
+	b, err := s.read(w, r)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return decodeJSON(data, v)
-}
-
-// read reads a body within its limits.
-func (s *Server) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
-		return nil, &apiError{Status: http.StatusUnsupportedMediaType, Type: "invalid_request_error", Code: "encoding", Message: "a body must not be compressed"}
+	if err := decodeJSON(b.data, v); err != nil {
+		b.free()
+		return nil, err
 	}
-	rc := http.NewResponseController(w)
-	// A connection that cannot have deadlines is a test's.
-	_ = rc.SetReadDeadline(time.Now().Add(s.cfg.Limits.Read))
-	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.cfg.Limits.Body))
-	var large *http.MaxBytesError
-	switch {
-	case err == nil:
-		_ = rc.SetReadDeadline(time.Time{}) // from now on, reading only tells whether the client is there
-	case !errors.As(err, &large):
-		return nil, &apiError{Status: http.StatusBadRequest, Type: "invalid_request_error", Code: "body", Message: "the body did not come: " + err.Error()}
-	}
-	return data, err
+	return b.share, nil
 }
 
 func decodeJSON(data []byte, v any) error {
@@ -66,7 +50,10 @@ func decodeJSON(data []byte, v any) error {
 
 // mistyped is the error for a field that has another type than it should.
 func mistyped(e *json.UnmarshalTypeError) error {
-	field := strings.TrimPrefix(strings.TrimPrefix(e.Field, "sampling."), "structured.")
+	field := e.Field
+	for _, embedded := range []string{"textRequest.", "nativeFields.", "sampling.", "structured.", "progressFields."} {
+		field = strings.TrimPrefix(field, embedded)
+	}
 	// Of a number that does not fit its field, the decoder says what it is.
 	if number, ok := strings.CutPrefix(e.Value, "number "); ok {
 		return bad(field, "got %s; expected %s that fits %d bits", clip(number, 100), expected(e.Type), e.Type.Bits())
@@ -137,22 +124,47 @@ func checkJSON(data []byte) error {
 func (s *Server) startRequest(w http.ResponseWriter, r *http.Request, q interface {
 	job(context.Context, *Server) (*job, error)
 }) (*job, *stream, error) {
-	if err := s.decode(w, r, q); err != nil {
+	share, err := s.decode(w, r, q)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer share.free()
+	if s, err = s.within(r, q); err != nil {
 		return nil, nil, err
 	}
 	j, err := q.job(r.Context(), s)
 	if err != nil {
 		return nil, nil, err
 	}
+	if q, ok := q.(forgetful); ok {
+		q.forget()
+	}
 	st, err := s.start(r, j)
 	return j, st, err
 }
 
-// renderRequest reads a request that has a conversation, and makes of it the text that the model gets.
+// renderRequest reads a request that has a conversation, and makes of it the text that the
+// model gets. The share is to be freed when that is no longer needed.
 func (s *Server) renderRequest(w http.ResponseWriter, r *http.Request, q interface {
 	conversation(*Server) (*conversation, error)
+}) (*rendered, *share, error) {
+	share, err := s.decode(w, r, q)
+	if err != nil {
+		return nil, nil, err
+	}
+	text, err := s.renderWithin(r, q)
+	if err != nil {
+		share.free()
+		return nil, nil, err
+	}
+	return text, share, nil
+}
+
+func (s *Server) renderWithin(r *http.Request, q interface {
+	conversation(*Server) (*conversation, error)
 }) (*rendered, error) {
-	if err := s.decode(w, r, q); err != nil {
+	s, err := s.within(r, q)
+	if err != nil {
 		return nil, err
 	}
 	c, err := q.conversation(s)

@@ -105,6 +105,9 @@ var anthropicTypes = map[int]string{
 
 // body is the error in the words of the API that a path belongs to.
 func (e *apiError) body(path string) any {
+	if strings.HasPrefix(path, "/api/") { // Ollama's
+		return map[string]any{"error": e.Message}
+	}
 	if !strings.HasPrefix(path, "/v1/messages") {
 		return map[string]any{"error": e}
 	}

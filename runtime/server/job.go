@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"mla/runtime/chat/output"
@@ -36,6 +36,9 @@ type job struct {
 	grammar  *grammar.Compiled     // of what comes behind the thoughts; nil: none
 	calls    *grammar.Compiled     // of a call behind its marker; nil: none
 	behind   *grammar.Compiled     // of what follows a call; nil: none
+	progress bool                  // events of the prompt
+	perToken bool                  // timings in every event
+	lines    func() *lines         // that end the answer; nil: none do
 	unthink  []int32               // tokens that end thoughts
 }
 
@@ -47,6 +50,10 @@ type event struct {
 	id     string             // of the call
 	tokens []completion.Token // since the last event, if their logprobs or ids are wanted
 	end    *ending
+
+	count    int             // tokens of the answer so far
+	progress *promptProgress // of the prompt; nil: the event is of the answer
+	timings  *timings        // so far, if asked for
 }
 
 // ending is what became of a choice.
@@ -58,6 +65,7 @@ type ending struct {
 	torn      bool // a stream has a call that broke off, and cannot take it back
 	reasoning int  // tokens of thoughts
 	prompt    int  // tokens of the prompt
+	lines     bool // the answer was ended at a line
 }
 
 // finish is why a choice ended, in OpenAI's words.
@@ -65,23 +73,10 @@ func (e *ending) finish() string {
 	switch {
 	case e.calls > 0:
 		return "tool_calls"
-	case e.torn, e.result.Reason == engine.ReasonLength, e.result.Reason == engine.ReasonContext:
+	case e.torn, e.lines, e.result.Reason == engine.ReasonLength, e.result.Reason == engine.ReasonContext:
 		return "length"
 	}
 	return "stop"
-}
-
-// stream is a job under way. Events wait in it for the client, which may be slow: there
-// are no more of them than tokens.
-type stream struct {
-	cancel context.CancelFunc
-	n      int     // choices of each prompt
-	left   int     // choices that have not ended
-	used   account // by those that have
-
-	mu     sync.Mutex
-	events []event
-	more   chan struct{}
 }
 
 // start begins a job, which ends when ctx does or the stream is closed.
@@ -106,49 +101,6 @@ func (s *Server) start(r *http.Request, j *job) (*stream, error) {
 	}
 	return st, nil
 }
-
-// push adds an event.
-func (st *stream) push(e event) {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	st.events = append(st.events, e)
-	select {
-	case st.more <- struct{}{}:
-	default:
-	}
-}
-
-// next returns what has come, waiting for something no longer than a tick; then it is
-// nothing. It fails with the cause of the context's end.
-func (st *stream) next(ctx context.Context, tick time.Duration) ([]event, error) {
-	timer := time.NewTimer(tick)
-	defer timer.Stop()
-	for {
-		st.mu.Lock()
-		events := st.events
-		st.events = nil
-		st.mu.Unlock()
-		if len(events) > 0 {
-			for _, e := range events {
-				if e.end != nil {
-					st.left--
-					st.used.add(e.end, e.choice%st.n == 0)
-				}
-			}
-			return events, nil
-		}
-		select {
-		case <-st.more:
-		case <-timer.C:
-			return nil, nil
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
-	}
-}
-
-// done says whether all choices have ended.
-func (st *stream) done() bool { return st.left == 0 }
 
 // choice is one answer on its way. All but next runs on the service's goroutine.
 type choice struct {
@@ -179,6 +131,10 @@ type choice struct {
 	calling   bool              // the model is at a call
 	tok       *tokenizer.Tokenizer
 	broken    error // the answer has left its grammar
+	progress  bool  // of job
+	perToken  bool
+	pace      pace
+	lines     *lines // nil: they end nothing
 }
 
 // choice is a request for one answer.
@@ -187,6 +143,10 @@ func (s *Server) choice(ctx context.Context, st *stream, j *job, prompt []int32,
 	if j.parser != nil {
 		c.parser = j.parser()
 	}
+	if j.lines != nil {
+		c.lines = j.lines()
+	}
+	c.progress, c.perToken, c.pace.prompt.Total = j.progress, j.perToken, len(prompt)
 	c.tools, c.behind, c.tok = j.calls, j.behind, s.tok
 	if j.grammar != nil {
 		c.matcher = j.grammar.NewMatcher()
@@ -207,9 +167,10 @@ func (s *Server) choice(ctx context.Context, st *stream, j *job, prompt []int32,
 	params := j.params
 	params.Seed += uint64(number)
 	return completion.Request{
-		Prompt: prompt, Max: j.max, Params: params, Logprobs: j.logprobs, Stop: j.end, Visible: j.visible, Force: force, Guide: guide,
+		Prompt: prompt, Scope: s.scope, Max: j.max, Params: params, Logprobs: j.logprobs, Stop: j.end, Visible: j.visible, Force: force, Guide: guide,
+		Prompted: c.prompted,
 		Emit: func(t completion.Token) bool {
-			c.time()
+			c.time(t.ID)
 			if t.Logprob != nil || c.ids && t.ID >= 0 {
 				c.pending = append(c.pending, t)
 			}
@@ -221,7 +182,7 @@ func (s *Server) choice(ctx context.Context, st *stream, j *job, prompt []int32,
 		},
 		Done: func(res engine.Result, err error) {
 			c.finish()
-			end := &ending{result: res, err: cmp.Or(err, c.broken), matched: c.stops.Matched(), calls: c.calls, torn: c.torn, reasoning: c.thought, prompt: len(prompt)}
+			end := &ending{result: res, err: cmp.Or(c.blame(j, err), c.broken), matched: c.stops.Matched(), calls: c.calls, torn: c.torn, reasoning: c.thought, prompt: len(prompt), lines: c.lines != nil && c.lines.ended}
 			s.metrics.ended(end)
 			s.trace(ctx, number, end)
 			st.push(event{choice: number, end: end, tokens: c.pending})
@@ -230,9 +191,14 @@ func (s *Server) choice(ctx context.Context, st *stream, j *job, prompt []int32,
 }
 
 // time measures the time between tokens.
-func (c *choice) time() {
+func (c *choice) time(id int32) {
 	now := time.Now()
-	if !c.last.IsZero() {
+	if id >= 0 {
+		c.pace.tokens++
+	}
+	if c.last.IsZero() {
+		c.pace.first = now
+	} else {
 		c.metrics.between.Observe(now.Sub(c.last).Seconds())
 	}
 	c.last = now
@@ -275,6 +241,7 @@ func (c *choice) pass(events []output.Event) bool {
 		}
 		if e.Kind == output.Content {
 			e.Text, c.closed = c.stops.Push(e.Text)
+			e.Text = c.line(e.Text)
 		} else {
 			c.put(output.Event{Kind: output.Content, Text: c.stops.Flush()})
 		}
@@ -310,7 +277,11 @@ func (c *choice) put(e output.Event) {
 
 // event adds an event, with the tokens since the last one.
 func (c *choice) event(e output.Event) {
-	c.push(event{choice: c.number, Event: e, call: c.begun, id: c.current.id, tokens: c.pending})
+	out := event{choice: c.number, Event: e, call: c.begun, id: c.current.id, tokens: c.pending, count: c.pace.tokens}
+	if c.perToken {
+		out.timings = c.pace.timings()
+	}
+	c.push(out)
 	c.pending = nil
 }
 
@@ -323,8 +294,27 @@ func (c *choice) finish() {
 		c.pass(c.parser.Close())
 	}
 	if !c.closed {
-		c.put(output.Event{Kind: output.Content, Text: c.stops.Flush()})
+		c.put(output.Event{Kind: output.Content, Text: c.line(c.stops.Flush())})
 	}
+}
+
+// line is what of a text the lines leave.
+func (c *choice) line(text string) string {
+	if c.lines == nil || text == "" {
+		return text
+	}
+	text, more := c.lines.push(text)
+	c.closed = c.closed || !more
+	return text
+}
+
+// blame is an error of the client if its own biases left no token that could come.
+func (c *choice) blame(j *job, err error) error {
+	var none *engine.NoTokenError
+	if errors.As(err, &none) && banned(&j.params) > 0 {
+		return bad("logit_bias", "no token is left that may come behind %d tokens: the others are at -100, or impossible here", none.Position+1)
+	}
+	return err
 }
 
 // answer is all that a choice has written.

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -60,7 +61,7 @@ func TestBadRequests(t *testing.T) {
 		{"chat/completions", chat(`, "max_tokens": -2`), 400, "max_tokens", "0 or more"},
 		{"chat/completions", chat(`, "n": 1000`), 400, "n", "1 to 16"},
 		{"chat/completions", chat(`, "top_k": -1`), 400, "top_k", "between"},
-		{"chat/completions", chat(`, "logit_bias": {"x": 1}`), 400, "logit_bias", "no token"},
+		{"chat/completions", chat(`, "logit_bias": {"99999": 1}`), 400, "logit_bias", "no token"},
 		{"chat/completions", chat(`, "logit_bias": {"5": 101}`), 400, "logit_bias", "between -100"},
 		{"chat/completions", chat(`, "stop": [""]`), 400, "stop", "0 bytes"},
 		{"chat/completions", chat(`, "stop": 7`), 400, "stop", "expected"},
@@ -75,7 +76,7 @@ func TestBadRequests(t *testing.T) {
 		{"completions", `{}`, 400, "prompt", "nothing to continue"},
 		{"completions", `{"prompt": {}}`, 400, "prompt", "expected"},
 		{"completions", `{"prompt": [99999]}`, 400, "prompt", "outside the vocabulary"},
-		{"completions", `{"prompt": "x", "suffix": "y"}`, 400, "suffix", "not supported"},
+		{"completions", `{"prompt": ["x", "z"], "suffix": "y"}`, 400, "suffix", "expected one"},
 		{"completions", `{"prompt": ["x", "x"], "n": 9}`, 400, "prompt", "16 answers"},
 		{"responses", `{"input": [{"type": "web_search_call"}]}`, 400, "input[0]", "not supported"},
 		{"responses", `{"input": 5}`, 400, "input", "expected"},
@@ -156,6 +157,35 @@ func TestAlwaysThinks(t *testing.T) {
 	}
 }
 
+// TestOrigins: which pages may use the server.
+func TestOrigins(t *testing.T) {
+	for _, c := range []struct {
+		origins string
+		allowed []string
+		others  []string
+	}{
+		{"*", []string{"http://any.example", "https://other.example:8443", "null"}, nil},
+		{"localhost", []string{"http://localhost:3000", "http://127.0.0.1:5173", "http://[::1]:1"}, []string{"http://localhost.example", "http://10.0.0.1"}},
+		{"http://page.example", []string{"http://page.example"}, []string{"https://page.example", "http://page.example:81"}},
+	} {
+		s := serve(t, func(cfg *server.Config, _ *completion.Config) { cfg.Origins = []string{c.origins} })
+		for _, origin := range append(append([]string{}, c.allowed...), c.others...) {
+			r, _ := s.do("POST", "/tokenize", `{"content": "x"}`, "Origin", origin, "Sec-Fetch-Site", "cross-site")
+			if want := slices.Contains(c.allowed, origin); (r.StatusCode == 200) != want || (r.Header.Get("Access-Control-Allow-Origin") == origin) != want {
+				t.Errorf("%s: %s: %s %q", c.origins, origin, r.Status, r.Header.Get("Access-Control-Allow-Origin"))
+			}
+		}
+		if err := server.CheckOrigin(c.origins); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, origin := range []string{"", "page.example", "http://page.example/", "http://page.example/x", "http://", "**"} {
+		if server.CheckOrigin(origin) == nil {
+			t.Errorf("%q is an origin", origin)
+		}
+	}
+}
+
 func TestWhoMayAsk(t *testing.T) {
 	s := serve(t, func(c *server.Config, _ *completion.Config) {
 		c.Keys, c.Hosts, c.Origins = []string{"first", "second"}, []string{"localhost"}, []string{"http://page.example"}
@@ -169,6 +199,9 @@ func TestWhoMayAsk(t *testing.T) {
 		{"GET", "/v1/models", nil, 401},
 		{"GET", "/v1/models", []string{"Authorization", "Bearer second"}, 200},
 		{"GET", "/v1/models", []string{"X-Api-Key", "first"}, 200},
+		{"GET", "/v1/models", []string{"Authorization", "bearer second"}, 200},
+		{"GET", "/v1/models", []string{"Authorization", "BEARER  first"}, 200},
+		{"GET", "/v1/models", []string{"Authorization", "Basic first"}, 401},
 		{"GET", "/v1/models", []string{"Authorization", "Bearer "}, 401},
 		{"GET", "/v1/models", []string{"Authorization", "Bearer firs"}, 401},
 		{"GET", "/metrics", nil, 401},

@@ -14,11 +14,20 @@ import (
 // and encoding, and most without the thoughts. Written as the model has written them, their
 // tokens are found in the pages, and the model knows why it called.
 type memory struct {
-	mu    sync.Mutex
-	calls map[string]written
-	ids   []string // the oldest first
-	size  int      // bytes
+	*remembered
+	scope string // of requests that find a call
 }
+
+// remembered are the calls of all scopes.
+type remembered struct {
+	mu    sync.Mutex
+	calls map[callKey]written
+	keys  []callKey // the oldest first
+	size  int       // bytes
+}
+
+// callKey is a call. Ids are the model's or the client's, so equal ones may come from others.
+type callKey struct{ scope, id string }
 
 // written is what the model wrote of a call.
 type written struct{ arguments, thoughts string }
@@ -31,7 +40,17 @@ const (
 	maxCallBytes = 16 << 20
 )
 
-func newMemory() *memory { return &memory{calls: map[string]written{}} }
+func newMemory() *memory {
+	return &memory{remembered: &remembered{calls: map[callKey]written{}}}
+}
+
+// within is the memory as requests of a scope have it.
+func (m *memory) within(scope string) *memory {
+	if m == nil { // a router's
+		return nil
+	}
+	return &memory{m.remembered, scope}
+}
 
 // add remembers a call.
 func (m *memory) add(id string, w written) {
@@ -40,16 +59,17 @@ func (m *memory) add(id string, w written) {
 	if w.size() > maxCallBytes/16 {
 		w.thoughts = ""
 	}
-	if _, ok := m.calls[id]; ok || w.size() > maxCallBytes/16 {
+	key := callKey{m.scope, id}
+	if _, ok := m.calls[key]; ok || w.size() > maxCallBytes/16 {
 		return
 	}
-	m.calls[id] = w
-	m.ids = append(m.ids, id)
+	m.calls[key] = w
+	m.keys = append(m.keys, key)
 	m.size += w.size()
-	for len(m.ids) > maxCalls || m.size > maxCallBytes {
-		m.size -= m.calls[m.ids[0]].size()
-		delete(m.calls, m.ids[0])
-		m.ids = m.ids[1:]
+	for len(m.keys) > maxCalls || m.size > maxCallBytes {
+		m.size -= m.calls[m.keys[0]].size()
+		delete(m.calls, m.keys[0])
+		m.keys = m.keys[1:]
 	}
 }
 
@@ -57,7 +77,7 @@ func (m *memory) add(id string, w written) {
 func (m *memory) of(id string) (w written, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	w, ok = m.calls[id]
+	w, ok = m.calls[callKey{m.scope, id}]
 	return w, ok
 }
 

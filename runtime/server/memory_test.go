@@ -27,18 +27,18 @@ func TestMemory(t *testing.T) {
 	for i := range maxCalls + 10 {
 		m.add(fmt.Sprint(i), written{arguments: "{}"})
 	}
-	if len(m.calls) != maxCalls || len(m.ids) != maxCalls {
+	if len(m.calls) != maxCalls || len(m.keys) != maxCalls {
 		t.Errorf("%d calls are remembered", len(m.calls))
 	}
 	large := strings.Repeat("x", maxCallBytes/16)
 	for i := range 20 {
 		m.add(fmt.Sprint("large", i), written{large[1:], "x"})
 	}
-	if m.size > maxCallBytes || len(m.ids) != len(m.calls) || m.calls["large19"].arguments != large[1:] {
-		t.Errorf("%d bytes, %d ids, %d calls", m.size, len(m.ids), len(m.calls))
+	if m.size > maxCallBytes || len(m.keys) != len(m.calls) || m.calls[callKey{id: "large19"}].arguments != large[1:] {
+		t.Errorf("%d bytes, %d ids, %d calls", m.size, len(m.keys), len(m.calls))
 	}
 	m.add("huge", written{arguments: large + "x"})
-	if _, ok := m.calls["huge"]; ok {
+	if _, ok := m.calls[callKey{id: "huge"}]; ok {
 		t.Error("too large a call is remembered")
 	}
 }

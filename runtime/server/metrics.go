@@ -22,6 +22,7 @@ type metrics struct {
 	// Those of answers; a router has none of its own.
 	prompt, cached, generated, drafted, accepted prometheus.Counter
 	queue, first, between, promptRate, rate      prometheus.Histogram
+	llama                                        *llamaMetrics // nil: a router's
 }
 
 // Upper bounds of buckets: in seconds, from a token's time to a long answer's, and in
@@ -95,6 +96,7 @@ func (m *metrics) request(n *note, status int, took time.Duration) {
 
 // ended counts a choice.
 func (m *metrics) ended(e *ending) {
+	m.llama.ended(e)
 	r := &e.result
 	m.prompt.Add(float64(e.prompt))
 	m.cached.Add(float64(min(r.Reused, e.prompt)))

@@ -3,6 +3,7 @@ package server
 import (
 	"net/http"
 	"time"
+	"unicode/utf8"
 
 	"mla/runtime/completion"
 	"mla/runtime/tokenizer"
@@ -28,28 +29,49 @@ func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) error {
 		Special    *bool  `json:"parse_special"`
 		Pieces     bool   `json:"with_pieces"`
 	}
-	if err := s.decode(w, r, &q); err != nil {
+	share, err := s.decode(w, r, &q)
+	if err != nil {
 		return err
 	}
-	ids := s.tok.Encode(q.Content, tokenizer.EncodeOptions{AddBOS: q.AddSpecial, ParseSpecial: q.Special == nil || *q.Special})
-	list := make([]any, len(ids))
+	defer share.free()
+	ids, err := s.tokens(q.Content, tokenizer.EncodeOptions{AddBOS: q.AddSpecial, ParseSpecial: q.Special == nil || *q.Special})
+	if err != nil {
+		return err
+	}
+	if !q.Pieces {
+		writeJSON(w, http.StatusOK, map[string]any{"tokens": append([]int32{}, ids...)})
+		return nil
+	}
+	type piece struct {
+		ID    int32 `json:"id"`
+		Piece any   `json:"piece"`
+	}
+	list := make([]piece, len(ids))
 	for i, id := range ids {
-		if list[i] = id; q.Pieces {
-			list[i] = map[string]any{"id": id, "piece": string(s.tokenBytes(id))}
-		}
+		list[i] = piece{id, pieceOf(s.tokenBytes(id))}
 	}
 	writeJSON(w, http.StatusOK, map[string]any{"tokens": list})
 	return nil
 }
 
+// pieceOf is the text of a token, or its bytes if they are no whole characters.
+func pieceOf(spelt []byte) any {
+	if utf8.Valid(spelt) {
+		return string(spelt)
+	}
+	return numbers(spelt)
+}
+
 // detokenize is POST /detokenize.
 func (s *Server) detokenize(w http.ResponseWriter, r *http.Request) error {
 	var q struct {
-		Tokens []int32 `json:"tokens"`
+		Tokens tokenList `json:"tokens"`
 	}
-	if err := s.decode(w, r, &q); err != nil {
+	share, err := s.decode(w, r, &q)
+	if err != nil {
 		return err
 	}
+	defer share.free()
 	for i, id := range q.Tokens {
 		if id < 0 || int(id) >= s.tok.VocabSize() {
 			return bad("tokens", "token %d is %d; the vocabulary has %d", i, id, s.tok.VocabSize())
@@ -62,10 +84,11 @@ func (s *Server) detokenize(w http.ResponseWriter, r *http.Request) error {
 // applyTemplate is POST /apply-template: a chat as the model gets it.
 func (s *Server) applyTemplate(w http.ResponseWriter, r *http.Request) error {
 	var q chatRequest
-	text, err := s.renderRequest(w, r, &q)
+	text, share, err := s.renderRequest(w, r, &q)
 	if err != nil {
 		return err
 	}
+	defer share.free()
 	writeJSON(w, http.StatusOK, map[string]any{"prompt": tokenizer.Unescape(text.text)})
 	return nil
 }
@@ -81,7 +104,7 @@ func (s *Server) props(w http.ResponseWriter, _ *http.Request) error {
 		"chat_template": s.tok.ChatTemplate(), "chat_format": s.cfg.Chat.Name(), "tool_format": format,
 		"default_generation_settings": map[string]any{"n_ctx": s.cfg.Context, "params": map[string]any{
 			"temperature": s.cfg.Sampling.Temperature, "top_k": s.cfg.Sampling.TopK, "top_p": s.cfg.Sampling.TopP, "min_p": s.cfg.Sampling.MinP,
-			"repeat_penalty": s.cfg.Sampling.RepeatPenalty,
+			"repeat_penalty": s.cfg.Sampling.RepeatPenalty, "seed": s.cfg.Sampling.Seed,
 		}},
 	})
 	return nil

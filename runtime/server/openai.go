@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"mla/runtime/completion"
+	"mla/runtime/engine"
 	"mla/runtime/fleet"
 )
 
@@ -37,9 +38,11 @@ type timings struct {
 	CacheN          int     `json:"cache_n"`
 	PromptN         int     `json:"prompt_n"`
 	PromptMS        float64 `json:"prompt_ms"`
+	PromptTokenMS   float64 `json:"prompt_per_token_ms"`
 	PromptPerSec    float64 `json:"prompt_per_second"`
 	PredictedN      int     `json:"predicted_n"`
 	PredictedMS     float64 `json:"predicted_ms"`
+	PredictedTokMS  float64 `json:"predicted_per_token_ms"`
 	PredictedPerSec float64 `json:"predicted_per_second"`
 	DraftN          int     `json:"draft_n,omitempty"`
 	DraftNAccepted  int     `json:"draft_n_accepted,omitempty"`
@@ -49,8 +52,16 @@ func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 
 
 func (e *ending) timings() *timings {
 	r := &e.result
-	return &timings{r.Reused, r.Prompt.Tokens, milliseconds(r.Prompt.Elapsed), r.Prompt.PerSecond(),
-		len(r.Tokens), milliseconds(r.Decode.Elapsed), r.Decode.PerSecond(), r.Drafted, r.Accepted}
+	return &timings{r.Reused, r.Prompt.Tokens, milliseconds(r.Prompt.Elapsed), perToken(r.Prompt), r.Prompt.PerSecond(),
+		len(r.Tokens), milliseconds(r.Decode.Elapsed), perToken(r.Decode), r.Decode.PerSecond(), r.Drafted, r.Accepted}
+}
+
+// perToken is the time of a token in milliseconds; 0 without tokens.
+func perToken(t engine.Timing) float64 {
+	if t.Tokens == 0 {
+		return 0
+	}
+	return milliseconds(t.Elapsed) / float64(t.Tokens)
 }
 
 // streamOptions are the fields of a request that say what a stream has.
@@ -89,11 +100,16 @@ func (s *Server) logprobs(tokens []completion.Token, asked bool) *logprobs {
 
 func (s *Server) tokenLogprob(l completion.Logprob) tokenLogprob {
 	bytes := s.tokenBytes(l.ID)
-	out := tokenLogprob{Token: string(bytes), Logprob: l.Log, Bytes: []int{}} // JSON has U+FFFD for half characters
-	for _, b := range bytes {
-		out.Bytes = append(out.Bytes, int(b))
+	return tokenLogprob{Token: string(bytes), Logprob: l.Log, Bytes: numbers(bytes)} // JSON has U+FFFD for half characters
+}
+
+// numbers are bytes as a list, which JSON would write as a text.
+func numbers(bytes []byte) []int {
+	list := make([]int, len(bytes))
+	for i, b := range bytes {
+		list[i] = int(b)
 	}
-	return out
+	return list
 }
 
 // tokenBytes are what a token prints, or the name of one that prints nothing.

@@ -16,6 +16,7 @@ import (
 type chatRequest struct {
 	sampling
 	structured
+	progressFields
 	Messages        []chatMessage   `json:"messages"`
 	Tools           []raw           `json:"tools"`
 	ToolChoice      raw             `json:"tool_choice"`
@@ -122,6 +123,7 @@ func (q *chatRequest) job(ctx context.Context, s *Server) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
+	j.progress, j.perToken = q.Progress, q.PerToken
 	if j.params, err = q.params(s.cfg.Sampling, s.tok); err != nil {
 		return nil, err
 	}
@@ -157,6 +159,8 @@ type chatAnswer struct {
 	Choices []chatChoice `json:"choices"`
 	Usage   *usage       `json:"usage,omitempty"`
 	Timings *timings     `json:"timings,omitempty"`
+
+	Progress *promptProgress `json:"prompt_progress,omitempty"`
 }
 
 type chatChoice struct {
@@ -230,7 +234,7 @@ func (w *chatWriter) event(e event) {
 	if !w.begun[e.choice] {
 		w.begun[e.choice] = true
 		empty := ""
-		w.piece(e, &chatDelta{Role: chat.Assistant, Content: &empty}, nil)
+		w.piece(event{choice: e.choice}, &chatDelta{Role: chat.Assistant, Content: &empty}, nil)
 	}
 	if e.end != nil {
 		w.used.add(e.end, e.choice == 0)
@@ -254,6 +258,9 @@ func (w *chatWriter) event(e event) {
 			return
 		}
 	}
+	if e.progress != nil { // the answer has not begun
+		d.Content = nil
+	}
 	w.piece(e, d, nil)
 }
 
@@ -264,7 +271,7 @@ func (w *chatWriter) piece(e event, d *chatDelta, finish *string) {
 	if d.Role == "" && len(e.tokens) > 0 {
 		choice.Logprobs = w.s.logprobs(e.tokens, w.q.Logprobs)
 	}
-	a.Choices = []chatChoice{choice}
+	a.Choices, a.Progress, a.Timings = []chatChoice{choice}, e.progress, e.timings
 	w.out.event("", a)
 }
 

@@ -2,13 +2,11 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"slices"
 	"time"
 
 	"mla/runtime/completion"
-	"mla/runtime/tokenizer"
 )
 
 // textRequest is the body of POST /v1/completions.
@@ -28,50 +26,23 @@ type textRequest struct {
 	Format        *responseFormat `json:"response_format"`
 	IgnoreEOS     bool            `json:"ignore_eos"`
 	TokenIDs      bool            `json:"return_token_ids"` // vLLM's word
-}
-
-// prompts are texts or lists of tokens: one, or a list of them.
-type prompts struct {
-	texts  []string
-	tokens [][]int32
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (p *prompts) UnmarshalJSON(data []byte) error {
-	var one string
-	var tokens []int32
-	switch {
-	case json.Unmarshal(data, &one) == nil && data[0] == '"':
-		p.texts = []string{one}
-	case json.Unmarshal(data, &tokens) == nil && tokens != nil:
-		p.tokens = [][]int32{tokens}
-	case json.Unmarshal(data, &p.texts) == nil:
-	case json.Unmarshal(data, &p.tokens) == nil:
-		p.texts = nil
-	default:
-		return bad("prompt", "expected a text, a list of tokens, or a list of these")
-	}
-	return nil
+	progressFields
 }
 
 // job is the job of the request.
 func (q *textRequest) job(ctx context.Context, s *Server) (j *job, err error) {
-	j = &job{logprobs: -1, ids: q.TokenIDs, prompts: q.Prompt.tokens, end: s.tok.IsEOG, stops: q.Stop}
-	for _, text := range q.Prompt.texts {
-		j.prompts = append(j.prompts, s.tok.Encode(text, tokenizer.EncodeOptions{AddBOS: true, ParseSpecial: true}))
-	}
+	j = &job{logprobs: -1, ids: q.TokenIDs, end: s.tok.IsEOG, stops: q.Stop, progress: q.Progress, perToken: q.PerToken}
 	if j.n, err = choices(q.N); err != nil {
 		return nil, err
 	}
+	if q.Suffix != "" {
+		j.prompts, err = s.fillIn(q)
+	} else {
+		j.prompts, err = q.Prompt.encode(s, j.n)
+	}
 	switch {
-	case len(j.prompts) == 0 || slices.ContainsFunc(j.prompts, func(tokens []int32) bool { return len(tokens) == 0 }):
-		return nil, bad("prompt", "there is nothing to continue")
-	case !s.known(j.prompts):
-		return nil, bad("prompt", "a token is outside the vocabulary of %d", s.tok.VocabSize())
-	case len(j.prompts)*j.n > maxChoices:
-		return nil, bad("prompt", "%d prompts with %d answers each; expected %d answers at most", len(j.prompts), j.n, maxChoices)
-	case q.Suffix != "":
-		return nil, bad("suffix", "is not supported")
+	case err != nil:
+		return nil, err
 	case q.BestOf != nil && *q.BestOf != j.n:
 		return nil, bad("best_of", "is not supported")
 	case q.Echo && q.Logprobs != nil:
@@ -84,6 +55,8 @@ func (q *textRequest) job(ctx context.Context, s *Server) (j *job, err error) {
 	}
 	if q.IgnoreEOS {
 		j.end = nil
+	} else if q.Suffix != "" {
+		j.end = s.fimEnd(s.tok.FIM())
 	}
 	if j.params, err = q.params(s.cfg.Sampling, s.tok); err != nil {
 		return nil, err
@@ -123,6 +96,8 @@ type textAnswer struct {
 	Choices []textChoice `json:"choices"`
 	Usage   *usage       `json:"usage,omitempty"`
 	Timings *timings     `json:"timings,omitempty"`
+
+	Progress *promptProgress `json:"prompt_progress,omitempty"`
 }
 
 type textChoice struct {
@@ -240,7 +215,7 @@ func (w *textWriter) event(e event) {
 		c.Tokens = ids(e.tokens)
 	}
 	a := w.head
-	a.Choices = []textChoice{c}
+	a.Choices, a.Progress, a.Timings = []textChoice{c}, e.progress, e.timings
 	w.out.event("", a)
 }
 

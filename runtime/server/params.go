@@ -2,10 +2,8 @@ package server
 
 import (
 	"encoding/json"
-	"maps"
 	"math"
 	"math/rand/v2"
-	"strconv"
 	"strings"
 
 	"mla/runtime/sample"
@@ -24,16 +22,17 @@ const (
 
 // sampling are the fields of a request that say how tokens are picked.
 type sampling struct {
-	Temperature      *float64           `json:"temperature"`
-	TopP             *float64           `json:"top_p"`
-	TopK             *int               `json:"top_k"`
-	MinP             *float64           `json:"min_p"`
-	RepeatPenalty    *float64           `json:"repeat_penalty"`
-	PresencePenalty  *float64           `json:"presence_penalty"`
-	FrequencyPenalty *float64           `json:"frequency_penalty"`
-	RepeatLastN      *int               `json:"repeat_last_n"`
-	Seed             *int64             `json:"seed"`
-	LogitBias        map[string]float64 `json:"logit_bias"`
+	Temperature      *float64  `json:"temperature"`
+	TopP             *float64  `json:"top_p"`
+	TopK             *int      `json:"top_k"`
+	MinP             *float64  `json:"min_p"`
+	RepeatPenalty    *float64  `json:"repeat_penalty"`
+	PresencePenalty  *float64  `json:"presence_penalty"`
+	FrequencyPenalty *float64  `json:"frequency_penalty"`
+	RepeatLastN      *int      `json:"repeat_last_n"`
+	Seed             *int64    `json:"seed"`
+	LogitBias        logitBias `json:"logit_bias"`
+	CacheSalt        *string   `json:"cache_salt"` // vLLM's name
 }
 
 // number is a field that goes into a float32 of the parameters.
@@ -87,34 +86,7 @@ func (f *sampling) params(d sample.Params, tok *tokenizer.Tokenizer) (sample.Par
 	if p.Seed = rand.Uint64(); f.Seed != nil && *f.Seed != -1 {
 		p.Seed = uint64(*f.Seed)
 	}
-	return p, f.biases(&p, tok)
-}
-
-// biases reads logit_bias: token ids, and what is added to their logits.
-func (f *sampling) biases(p *sample.Params, tok *tokenizer.Tokenizer) error {
-	if len(f.LogitBias) > maxBiases {
-		return bad("logit_bias", "more than %d tokens", maxBiases)
-	}
-	if len(f.LogitBias) > 0 { // not the defaults' own map
-		p.LogitBias = maps.Clone(p.LogitBias)
-	}
-	for text, bias := range f.LogitBias {
-		id, err := strconv.ParseInt(text, 10, 32)
-		if err != nil || id < 0 || int(id) >= tok.VocabSize() {
-			return bad("logit_bias", "%q is no token of the vocabulary of %d", clip(text, 50), tok.VocabSize())
-		}
-		if bias < -100 || bias > 100 {
-			return bad("logit_bias", "%v is not between -100 and 100", bias)
-		}
-		if p.LogitBias == nil {
-			p.LogitBias = map[int32]float32{}
-		}
-		p.LogitBias[int32(id)] = float32(bias)
-		if bias == -100 {
-			p.LogitBias[int32(id)] = float32(math.Inf(-1)) // as the API has it: never
-		}
-	}
-	return nil
+	return p, f.LogitBias.put(&p, tok)
 }
 
 // texts is a string or a list of strings.

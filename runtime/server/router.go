@@ -2,9 +2,10 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
@@ -56,16 +57,22 @@ func NewRouter(cfg Config, f *fleet.Fleet, key string) *Server {
 // routes are all paths: those of a worker that name a model in their body or in their
 // query, and those that are about all models.
 func (s *router) routes() map[string]endpoint {
-	routes := map[string]endpoint{
+	routes := ollamaRoutes(s.Server)
+	maps.Copy(routes, map[string]endpoint{
 		"GET /health":               s.health,
+		"GET /v1/health":            s.health,
+		"GET /models":               s.models,
+		"GET /api/tags":             s.ollamaTags,
+		"GET /api/ps":               s.ollamaPS,
+		"POST /slots/{id}":          s.byQuery,
 		"GET /v1/models":            s.models,
 		"GET /v1/models/{model...}": s.model,
 		"GET /metrics":              s.serveMetrics,
 		"GET /props":                s.byQuery,
 		"GET /slots":                s.byQuery,
-	}
+	})
 	for pattern := range (&Server{}).routes() {
-		if strings.HasPrefix(pattern, "POST ") {
+		if strings.HasPrefix(pattern, "POST ") && routes[pattern] == nil {
 			routes[pattern] = s.byBody
 		}
 	}
@@ -88,6 +95,28 @@ func (s *router) models(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
+// ollamaTags is GET /api/tags.
+func (s *router) ollamaTags(w http.ResponseWriter, _ *http.Request) error {
+	list := []any{}
+	for _, m := range s.fleet.Models() {
+		list = append(list, ollamaModel(m.Name, m.Bytes, s.started))
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"models": list})
+	return nil
+}
+
+// ollamaPS is GET /api/ps: the models that are loaded.
+func (s *router) ollamaPS(w http.ResponseWriter, _ *http.Request) error {
+	list, loaded := []any{}, s.fleet.Loaded()
+	for _, m := range s.fleet.Models() {
+		if _, ok := loaded[m.Name]; ok {
+			list = append(list, ollamaLoaded(m.Name, m.Bytes, s.started, s.cfg.Context))
+		}
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"models": list})
+	return nil
+}
+
 // model is GET /v1/models/NAME.
 func (s *router) model(w http.ResponseWriter, r *http.Request) error {
 	for _, m := range s.fleet.Models() {
@@ -107,17 +136,22 @@ func (s *router) modelNamed(m fleet.Model) any {
 
 // byBody passes on a request whose body names the model.
 func (s *router) byBody(w http.ResponseWriter, r *http.Request) error {
-	body, err := s.read(w, r)
+	b, err := s.read(w, r)
 	if err != nil {
 		return err
 	}
 	var q struct {
 		Model string `json:"model"`
+		Name  string `json:"name"` // Ollama's older word
 	}
-	if err := decodeJSON(body, &q); err != nil {
+	r.Body, r.ContentLength = &passing{bytes.NewReader(b.data), b}, int64(len(b.data))
+	defer r.Body.Close()
+	if err := decodeJSON(b.data, &q); err != nil {
 		return err
 	}
-	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	if strings.HasPrefix(r.URL.Path, "/api/") {
+		q.Model = ollamaName(cmp.Or(q.Model, q.Name))
+	}
 	return s.pass(w, r, q.Model)
 }
 
@@ -158,4 +192,5 @@ func (s *router) rewrite(p *httputil.ProxyRequest) {
 		p.Out.Header.Del(name)
 	}
 	p.Out.Header.Set("Authorization", "Bearer "+s.key)
+	p.Out.Header.Set(scopeHeader, s.keyScope(p.In))
 }

@@ -85,6 +85,18 @@ func TestRouter(t *testing.T) {
 		{"POST", "/v1/completions", `{"model": "broken"}`, 500, "no kernels"},
 		{"POST", "/v1/completions", `{"model": "north", "prompt": "x", "top_k": -1}`, 400, "top_k"},
 		{"POST", "/v1/models", "{}", 405, "method_not_allowed"},
+		{"GET", "/models", "", 200, `"id":"north"`},
+		{"GET", "/v1/health", "", 200, "ok"},
+		{"GET", "/metrics", "", 200, `llamacpp:requests_processing{model="north"} 0`},
+		{"GET", "/api/tags", "", 200, `"name":"south"`},
+		{"GET", "/api/ps", "", 200, `"name":"north"`},
+		{"GET", "/api/version", "", 200, `"version"`},
+		{"POST", "/api/show", `{"name": "north:latest"}`, 200, `"capabilities"`},
+		{"POST", "/api/chat", `{"model": "nobody", "messages": []}`, 404, `{"error":"there is no model`},
+		{"POST", "/api/chat", `{"messages": []}`, 400, `{"error":"model: `},
+		{"POST", "/api/pull", `{"model": "x"}`, 400, `{"error":"pull `},
+		{"DELETE", "/api/delete", `{"model": "x"}`, 400, `{"error":"delete `},
+		{"POST", "/slots/0?action=save&model=north", "", 501, "prompt-cache-dir"},
 	} {
 		if r, text := s.do(c.method, c.path, c.body, key...); r.StatusCode != c.status || !strings.Contains(text, c.want) {
 			t.Errorf("%s %s %s: %s %.300s", c.method, c.path, c.body, r.Status, text)

@@ -12,14 +12,27 @@ type endpoint func(w http.ResponseWriter, r *http.Request) error
 
 // routes are all paths that are about the model.
 func (s *Server) routes() map[string]endpoint {
-	return map[string]endpoint{
+	routes := ollamaRoutes(s)
+	maps.Copy(routes, map[string]endpoint{
 		"GET /health":               s.health,
 		"GET /v1/models":            s.models,
 		"GET /v1/models/{model...}": s.model,
 		"POST /v1/chat/completions": s.chatCompletions,
 		"POST /v1/completions":      s.completions,
+		"POST /v1/responses":        s.responses,
 
-		"POST /v1/responses":             s.responses,
+		"POST /v1/chat/completions/input_tokens": s.chatTokens,
+		"POST /v1/responses/input_tokens":        s.responsesTokens,
+
+		// As llama-server has them, for clients whose address has no /v1.
+		"GET /v1/health":                 s.health,
+		"GET /models":                    s.models,
+		"POST /chat/completions":         s.chatCompletions,
+		"POST /responses":                s.responses,
+		"POST /completion":               s.completion,
+		"POST /completions":              s.completion,
+		"POST /infill":                   s.infill,
+		"POST /slots/{id}":               s.slotAction,
 		"POST /v1/messages":              s.messages,
 		"POST /v1/messages/count_tokens": s.countTokens,
 		"POST /tokenize":                 s.tokenize,
@@ -28,7 +41,14 @@ func (s *Server) routes() map[string]endpoint {
 		"GET /props":                     s.props,
 		"GET /slots":                     s.slots,
 		"GET /metrics":                   s.metrics.serve,
-	}
+
+		"POST /api/chat":     s.ollamaChats,
+		"POST /api/generate": s.ollamaGenerates,
+		"POST /api/show":     s.ollamaShow,
+		"GET /api/tags":      s.ollamaTags,
+		"GET /api/ps":        s.ollamaPS,
+	})
+	return routes
 }
 
 // mux makes a handler of endpoints, with those that every server has.
@@ -49,7 +69,7 @@ func (s *Server) mux(routes map[string]endpoint) *http.ServeMux {
 
 // methods are those that a path has; "" if it does not exist.
 func methods(mux *http.ServeMux, r *http.Request) string {
-	for _, method := range []string{http.MethodGet, http.MethodPost} { // no path has both
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} { // no path has several
 		other := *r
 		other.Method = method
 		if _, pattern := mux.Handler(&other); pattern != "/" {

@@ -104,6 +104,8 @@ type Server struct {
 	stops    map[int32]bool // tokens that end an answer in a chat
 	visible  map[int32]bool // tokens that a chat's parser has to see
 	calls    *memory
+	scope    string // of the request that this copy of the server is for
+	budgets  budgets
 	grammars *grammars
 	metrics  *metrics
 	keys     []key
@@ -120,7 +122,7 @@ func newServer(cfg Config) *Server {
 	if cfg.Tracer == nil {
 		cfg.Tracer = noop.NewTracerProvider().Tracer("")
 	}
-	return &Server{cfg: cfg, metrics: newMetrics(), keys: hashKeys(cfg.Keys), started: time.Now()}
+	return &Server{cfg: cfg, metrics: newMetrics(), budgets: newBudgets(), keys: hashKeys(cfg.Keys), started: time.Now()}
 }
 
 // New is a server of a model.
@@ -145,7 +147,8 @@ func New(cfg Config) *Server {
 	}
 	s.grammars = s.newGrammars()
 	s.metrics.ofAnswers()
-	s.metrics.registry.MustRegister(serviceMetrics{cfg.Service})
+	s.metrics.llama = &llamaMetrics{service: cfg.Service}
+	s.metrics.registry.MustRegister(serviceMetrics{cfg.Service}, s.metrics.llama)
 	s.handler = s.around(s.mux(s.routes()))
 	return s
 }
@@ -162,6 +165,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	limited := limitConnections(l, limits.Connections)
 	web := &http.Server{
 		Handler: s, BaseContext: func(net.Listener) context.Context { return base },
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return context.WithValue(ctx, connectionKey{}, c)
+		},
 		ReadHeaderTimeout: limits.Read, IdleTimeout: limits.Idle, MaxHeaderBytes: limits.Header, ConnState: limited.state,
 		ErrorLog: slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug),
 	}

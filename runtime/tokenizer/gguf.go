@@ -42,6 +42,14 @@ func ReadVocab(f *gguf.File) (Vocab, error) {
 	v.EOT = r.id("tokenizer.ggml.eot_token_id", -1)
 	v.EOM = r.id("tokenizer.ggml.eom_token_id", -1)
 	v.UNK = r.id("tokenizer.ggml.unknown_token_id", unk)
+	v.FIM = noFIM
+	for _, role := range fimRoles {
+		for _, key := range role.keys {
+			if at := role.at(&v.FIM); *at < 0 {
+				*at = int32(r.id("tokenizer.ggml."+key, -1))
+			}
+		}
+	}
 	v.AddBOS = withDefault(&r, "tokenizer.ggml.add_bos_token", addBOS && v.BOS >= 0, f.Bool)
 	return v, r.err
 }

@@ -12,6 +12,7 @@ package tokenizer
 import (
 	"fmt"
 	"slices"
+	"sync"
 )
 
 // Tokenizer encodes and decodes with one vocabulary. It does not change after
@@ -25,6 +26,8 @@ type Tokenizer struct {
 	userDefined, special *specials
 	ids                  map[string]int32 // vocabulary entry -> id
 	eog                  []int32          // sorted
+	fim                  FIM
+	reach                func() *reach // made when it is needed first
 }
 
 // New checks a vocabulary and prepares it for use. Errors name the GGUF key.
@@ -58,6 +61,8 @@ func New(v Vocab) (*Tokenizer, error) {
 		return nil, err
 	}
 	t.findEOG()
+	t.findFIM()
+	t.reach = sync.OnceValue(t.newReach)
 	return t, nil
 }
 

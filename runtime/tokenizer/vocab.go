@@ -21,6 +21,7 @@ type Vocab struct {
 	EOT int // tokenizer.ggml.eot_token_id
 	EOM int // tokenizer.ggml.eom_token_id
 	UNK int // tokenizer.ggml.unknown_token_id
+	FIM FIM // tokenizer.ggml.fim_pre_token_id and its like
 
 	AddBOS         bool   // tokenizer.ggml.add_bos_token
 	AddSpacePrefix bool   // tokenizer.ggml.add_space_prefix, of SentencePiece
@@ -50,7 +51,7 @@ const (
 const maxSpecial = 1024
 
 // NoTokens returns a Vocab whose optional ids are all absent.
-func NoTokens() Vocab { return Vocab{BOS: -1, EOS: -1, EOT: -1, EOM: -1, UNK: -1} }
+func NoTokens() Vocab { return Vocab{BOS: -1, EOS: -1, EOT: -1, EOM: -1, UNK: -1, FIM: noFIM} }
 
 // typeOf returns the type of a token; files without types have normal ones.
 func (v *Vocab) typeOf(id int) int32 {
@@ -125,16 +126,21 @@ func (v *Vocab) checkScores() error {
 }
 
 func (v *Vocab) checkIDs() error {
-	for _, f := range []struct {
+	type named struct {
 		key string
 		id  int
-	}{
+	}
+	ids := []named{
 		{"bos_token_id", v.BOS},
 		{"eos_token_id", v.EOS},
 		{"eot_token_id", v.EOT},
 		{"eom_token_id", v.EOM},
 		{"unknown_token_id", v.UNK},
-	} {
+	}
+	for _, role := range fimRoles {
+		ids = append(ids, named{role.keys[0], int(*role.at(&v.FIM))})
+	}
+	for _, f := range ids {
 		if f.id < -1 || f.id >= len(v.Tokens) {
 			return fmt.Errorf("tokenizer.ggml.%s is %d, outside the vocabulary of %d tokens", f.key, f.id, len(v.Tokens))
 		}

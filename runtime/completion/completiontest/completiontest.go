@@ -17,10 +17,11 @@ import (
 	"mla/runtime/tokenizer"
 )
 
-// control and userDefined are the tokens beside the bytes. The first one ends a text.
+// control, userDefined and middle are the tokens beside the bytes. The first one ends a text.
 var (
 	control     = []string{"<|endoftext|>", "[gMASK]", "<sop>", "<|system|>", "<|user|>", "<|assistant|>", "<|observation|>"}
 	userDefined = []string{"<think>", "</think>", "<tool_call>", "</tool_call>", "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>", "<tool_response>", "</tool_response>"}
+	middle      = []string{"<|code_prefix|>", "<|code_suffix|>", "<|code_middle|>"}
 )
 
 // Tokenizer is the model's, with a chat template.
@@ -43,6 +44,7 @@ func Tokenizer(template string) (*tokenizer.Tokenizer, error) {
 	}
 	add(tokenizer.TypeControl, control)
 	add(tokenizer.TypeUserDefined, userDefined)
+	add(tokenizer.TypeControl, middle)
 	return tokenizer.New(v)
 }
 

@@ -22,13 +22,17 @@ import (
 
 // FuzzHandlers: no body, however odd, is more than a bad request.
 func FuzzHandlers(f *testing.F) {
-	paths := []string{"/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages", "/v1/messages/count_tokens", "/tokenize", "/detokenize", "/apply-template"}
+	paths := []string{"/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages", "/v1/messages/count_tokens", "/tokenize", "/detokenize", "/apply-template", "/completion", "/infill", "/api/chat", "/api/generate", "/api/show", "/v1/responses/input_tokens"}
 	for i, body := range []string{
 		`{"messages": [{"role": "user", "content": [{"type": "text", "text": "Hello"}]}], "tools": [{"type": "function", "function": {"name": "now"}}], "tool_choice": "required", "max_tokens": 3, "logit_bias": {"5": -100}}`,
 		`{"prompt": [1, 2], "max_tokens": 3, "logprobs": 2, "stop": "x", "stream": true}`,
 		`{"input": [{"role": "user", "content": "x"}, {"type": "function_call", "call_id": "a", "name": "now", "arguments": "{}"}, {"type": "function_call_output", "call_id": "a", "output": "y"}], "max_output_tokens": 3}`,
 		`{"max_tokens": 3, "system": "s", "messages": [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "y"}]}, {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "now", "input": {"a": [1.5]}}]}]}`,
 		`{"messages": []}`, `{"content": "<think>", "with_pieces": true}`, `{"tokens": [1, 2]}`, `{"messages": [{"role": "user"}]}`,
+		`{"prompt": [1, "a", 2], "n_predict": 3, "samplers": ["top_k"], "logit_bias": [[5, false], ["a", 1]], "n_probs": 1, "response_fields": ["content", "timings/prompt_n"], "n_indent": 2}`,
+		`{"input_prefix": "a", "input_suffix": "b", "input_extra": [{"filename": "f", "text": "t"}], "n_predict": 3, "stream": true}`,
+		`{"messages": [{"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "now", "arguments": {}}}]}, {"role": "tool", "content": "x"}], "options": {"num_predict": 3}, "think": true}`,
+		`{"prompt": "x", "raw": true, "format": "json", "options": {"num_predict": 3, "stop": ["a"]}}`, `{"name": "x"}`, `{"input": "x"}`,
 	} {
 		f.Add(uint8(i), body)
 	}

@@ -1,0 +1,162 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// Completions in llama-server's own words, and fill-in-the-middle.
+
+// nativeFields are the fields of POST /completion beside the prompt.
+type nativeFields struct {
+	sampling
+	structured
+	progressFields
+	NPredict    *int     `json:"n_predict"`
+	MaxTokens   *int     `json:"max_tokens"` // another name of it
+	N           *int     `json:"n_cmpl"`
+	Stop        texts    `json:"stop"`
+	Stream      bool     `json:"stream"`
+	IgnoreEOS   bool     `json:"ignore_eos"`
+	NProbs      *int     `json:"n_probs"`
+	PostProbs   bool     `json:"post_sampling_probs"`
+	Tokens      bool     `json:"return_tokens"`
+	NIndent     int      `json:"n_indent"`
+	MaxPredict  float64  `json:"t_max_predict_ms"`
+	Fields      []string `json:"response_fields"`
+	Samplers    raw      `json:"samplers"`
+	samplersSet []string // those that are on
+}
+
+// nativeRequest is the body of POST /completion.
+type nativeRequest struct {
+	nativeFields
+	Prompt prompts `json:"prompt"`
+	list   bool    // the prompts are a list, and so are the answers
+}
+
+// job is the job of the request.
+func (q *nativeRequest) job(ctx context.Context, s *Server) (*job, error) {
+	n, err := choices(q.N)
+	if err != nil {
+		return nil, err
+	}
+	prompts, err := q.Prompt.encode(s, n)
+	if err != nil {
+		return nil, err
+	}
+	q.list = len(prompts)*n > 1
+	return q.jobOf(ctx, s, prompts, n)
+}
+
+func (q *nativeRequest) forget() { q.Prompt = nil }
+
+// jobOf is the job to continue prompts.
+func (q *nativeFields) jobOf(ctx context.Context, s *Server, prompts [][]int32, n int) (j *job, err error) {
+	j = &job{prompts: prompts, n: n, logprobs: -1, ids: q.Tokens, end: s.tok.IsEOG, stops: q.Stop, progress: q.Progress, perToken: q.PerToken}
+	most := q.NPredict
+	if most == nil {
+		most = q.MaxTokens
+	}
+	switch {
+	case most == nil || *most < 0: // -1: no limit; -2: until the context is full
+		j.max = -1
+	default:
+		j.max = *most
+	}
+	switch {
+	case q.NProbs != nil && (*q.NProbs < 0 || *q.NProbs > maxTop):
+		return nil, bad("n_probs", "%d; expected 0 to %d", *q.NProbs, maxTop)
+	case q.NProbs != nil && *q.NProbs > 0 && q.PostProbs:
+		return nil, bad("post_sampling_probs", "is not supported: probabilities are the model's, before sampling")
+	case q.NIndent < 0:
+		return nil, bad("n_indent", "%d; expected 0 or more", q.NIndent)
+	}
+	if q.NProbs != nil && *q.NProbs > 0 {
+		j.logprobs = *q.NProbs
+	}
+	if q.IgnoreEOS {
+		j.end = nil
+	}
+	limit := time.Duration(max(0, min(q.MaxPredict, float64(s.cfg.Limits.Request/time.Millisecond))) * float64(time.Millisecond))
+	j.lines = func() *lines { return newLines(q.NIndent, limit) }
+	if j.params, err = q.params(s.cfg.Sampling, s.tok); err != nil {
+		return nil, err
+	}
+	if q.samplersSet, err = readSamplers(q.Samplers, &j.params); err != nil {
+		return nil, err
+	}
+	wanted, err := s.grammarOf(q.structured, nil, "")
+	if err != nil {
+		return nil, err
+	}
+	if j.grammar, err = s.grammars.get(ctx, wanted); err != nil {
+		return nil, err
+	}
+	return j, q.Stop.check("stop")
+}
+
+// completion is POST /completion, and /completions.
+func (s *Server) completion(w http.ResponseWriter, r *http.Request) error {
+	var q nativeRequest
+	return s.answerNative(w, r, &q, &q.nativeFields, &q.list)
+}
+
+// answerNative answers a request in llama-server's words.
+func (s *Server) answerNative(w http.ResponseWriter, r *http.Request, q interface {
+	job(context.Context, *Server) (*job, error)
+}, f *nativeFields, list *bool) error {
+	j, st, err := s.startRequest(w, r, q)
+	if err != nil {
+		return err
+	}
+	a := &nativeAnswers{s: s, q: f, j: j, choices: make([]nativeChoice, len(j.prompts)*j.n)}
+	if f.Stream {
+		a.out = s.newSSE(w)
+		return s.pump(r, st, a.out, a)
+	}
+	answers, err := s.collect(r, st, len(a.choices))
+	if err != nil {
+		return err
+	}
+	out := make([]any, len(answers))
+	for i := range answers {
+		out[i] = a.whole(i, &answers[i])
+	}
+	if *list {
+		writeJSON(w, http.StatusOK, out)
+		return nil
+	}
+	writeJSON(w, http.StatusOK, out[0])
+	return nil
+}
+
+// pick leaves the fields of an answer that are asked for. Of "a/b" it is b of the object a.
+func pick(answer map[string]any, fields []string) map[string]any {
+	if len(fields) == 0 {
+		return answer
+	}
+	// Structures become objects, too.
+	data, _ := json.Marshal(answer) // what was made to be written can be
+	var whole map[string]raw
+	_ = json.Unmarshal(data, &whole)
+	out := map[string]any{}
+	for _, field := range fields {
+		at, name, found := whole, "", true
+		var value raw
+		for path := field; found && path != ""; {
+			name, path, _ = strings.Cut(path, "/")
+			if value, found = at[name]; found && path != "" {
+				at = nil
+				found = json.Unmarshal(value, &at) == nil
+			}
+		}
+		if found && name != "" {
+			out[name] = value
+		}
+	}
+	return out
+}

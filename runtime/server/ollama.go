@@ -1,0 +1,181 @@
+package server
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// Ollama's API: chats and completions in its words, and what it says about models. Models
+// cannot be loaded, made or removed by it.
+
+// ollamaVersion is the version of Ollama's API that the server speaks.
+const ollamaVersion = "0.12.0"
+
+// ollamaRoutes are the paths of Ollama's API that every server has.
+func ollamaRoutes(s *Server) map[string]endpoint {
+	refuse := func(what string) endpoint {
+		return func(http.ResponseWriter, *http.Request) error {
+			return &apiError{Status: http.StatusBadRequest, Type: "invalid_request_error", Code: "not_supported", Message: what}
+		}
+	}
+	const fixed = "is not supported: the server has the models that it was started with"
+	const vectors = "embeddings are not supported: the server makes texts only"
+	return map[string]endpoint{
+		"GET /api/version": func(w http.ResponseWriter, _ *http.Request) error {
+			writeJSON(w, http.StatusOK, map[string]any{"version": ollamaVersion})
+			return nil
+		},
+		"POST /api/pull": refuse("pull " + fixed), "POST /api/push": refuse("push " + fixed), "POST /api/create": refuse("create " + fixed),
+		"POST /api/copy": refuse("copy " + fixed), "DELETE /api/delete": refuse("delete " + fixed), "POST /api/blobs/{digest}": refuse("a blob " + fixed),
+		"POST /api/embed": refuse(vectors), "POST /api/embeddings": refuse(vectors),
+	}
+}
+
+// ollamaName is a model's name without the tag that Ollama's clients add.
+func ollamaName(name string) string { return strings.TrimSuffix(name, ":latest") }
+
+// ollamaModel is a model in Ollama's lists.
+func ollamaModel(name string, bytes int64, since time.Time) map[string]any {
+	sum := sha256.Sum256([]byte(name)) // clients want some; the file's would take long to find
+	return map[string]any{"name": name, "model": name, "modified_at": since.UTC().Format(time.RFC3339Nano), "size": bytes, "digest": hex.EncodeToString(sum[:]), "details": ollamaDetails()}
+}
+
+func ollamaDetails() map[string]any {
+	return map[string]any{"parent_model": "", "format": "gguf", "family": "mla", "families": []string{"mla"}, "parameter_size": "", "quantization_level": ""}
+}
+
+// ollamaTags is GET /api/tags.
+func (s *Server) ollamaTags(w http.ResponseWriter, _ *http.Request) error {
+	writeJSON(w, http.StatusOK, map[string]any{"models": []any{ollamaModel(s.cfg.Model, 0, s.started)}})
+	return nil
+}
+
+// ollamaLoaded is a model in GET /api/ps, which does not end by itself.
+func ollamaLoaded(name string, bytes int64, since time.Time, context int) map[string]any {
+	m := ollamaModel(name, bytes, since)
+	m["expires_at"], m["size_vram"], m["context_length"] = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC).Format(time.RFC3339), bytes, context
+	return m
+}
+
+// ollamaPS is GET /api/ps.
+func (s *Server) ollamaPS(w http.ResponseWriter, _ *http.Request) error {
+	writeJSON(w, http.StatusOK, map[string]any{"models": []any{ollamaLoaded(s.cfg.Model, 0, s.started, s.cfg.Context)}})
+	return nil
+}
+
+// ollamaShow is POST /api/show.
+func (s *Server) ollamaShow(w http.ResponseWriter, r *http.Request) error {
+	var q struct {
+		Model string `json:"model"`
+		Name  string `json:"name"` // the older word
+	}
+	share, err := s.decode(w, r, &q)
+	if err != nil {
+		return err
+	}
+	share.free()
+	can := []string{"completion"}
+	if s.format != nil && !s.toolless {
+		can = append(can, "tools")
+	}
+	if _, ok := s.tok.TokenID("</think>"); ok {
+		can = append(can, "thinking")
+	}
+	if s.tok.FIM().Known() {
+		can = append(can, "insert")
+	}
+	writeJSON(w, http.StatusOK, map[string]any{
+		"modelfile": "", "parameters": "", "template": s.tok.ChatTemplate(), "details": ollamaDetails(), "modified_at": s.started.UTC().Format(time.RFC3339Nano),
+		"model_info":   map[string]any{"general.architecture": "mla", "mla.context_length": s.cfg.Context, "mla.vocab_size": s.tok.VocabSize()},
+		"capabilities": can,
+	})
+	return nil
+}
+
+// ollamaFields are the fields that chats and completions have in common.
+type ollamaFields struct {
+	Model     string      `json:"model"`
+	Stream    *bool       `json:"stream"` // not given: true
+	Format    raw         `json:"format"` // "json", or a schema
+	Options   raw         `json:"options"`
+	Think     ollamaThink `json:"think"`
+	KeepAlive raw         `json:"keep_alive"` // how long models stay is the server's to say
+	CacheSalt *string     `json:"cache_salt"` // ours
+}
+
+// ollamaThink is true, false, or how much.
+type ollamaThink struct {
+	on     *bool
+	effort string
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *ollamaThink) UnmarshalJSON(data []byte) error {
+	var on bool
+	switch {
+	case string(data) == "null":
+	case json.Unmarshal(data, &on) == nil:
+		t.on = &on
+	case json.Unmarshal(data, &t.effort) == nil:
+		switch t.effort {
+		case "low", "medium", "high":
+			on = true
+			t.on = &on
+		default:
+			return bad("think", "%q; expected true, false, low, medium or high", clip(t.effort, 50))
+		}
+	default:
+		return bad("think", "expected true, false, low, medium or high")
+	}
+	return nil
+}
+
+// ollamaOptions are those of a request that have an effect here. Others, such as num_ctx, are
+// the server's to say and passed over.
+type ollamaOptions struct {
+	sampling
+	NumPredict *int  `json:"num_predict"`
+	Stop       texts `json:"stop"`
+}
+
+// options reads the options.
+func (f *ollamaFields) options() (o ollamaOptions, err error) {
+	if !isNull(f.Options) {
+		if err = decodeJSON(f.Options, &o); err != nil {
+			return o, err
+		}
+	}
+	o.CacheSalt = f.CacheSalt
+	if o.NumPredict != nil && *o.NumPredict < 0 { // -1: any number; -2: until the context is full
+		o.NumPredict = nil
+	}
+	return o, nil
+}
+
+// format reads the format of the answer.
+func (f *ollamaFields) format() (*responseFormat, error) {
+	var word string
+	switch {
+	case isNull(f.Format):
+		return nil, nil
+	case f.Format[0] == '{':
+		out := &responseFormat{Type: "json_schema"}
+		out.Schema = f.Format
+		return out, nil
+	case json.Unmarshal(f.Format, &word) == nil && word == "":
+		return nil, nil
+	case word == "json":
+		return &responseFormat{Type: "json_object"}, nil
+	}
+	return nil, bad("format", "%s; expected json or a schema", clip(string(f.Format), 50))
+}
+
+// salt implements salted.
+func (f *ollamaFields) salt() (string, error) { return (&sampling{CacheSalt: f.CacheSalt}).salt() }
+
+// streams says whether the answer comes in pieces.
+func (f *ollamaFields) streams() bool { return f.Stream == nil || *f.Stream }

@@ -1,0 +1,49 @@
+package server
+
+import (
+	"time"
+
+	"mla/runtime/engine"
+)
+
+// progressFields are llama-server's fields of a request that say what else a stream has.
+type progressFields struct {
+	Progress bool `json:"return_progress"`   // how far the prompt is
+	PerToken bool `json:"timings_per_token"` // timings in every piece
+}
+
+// promptProgress is how far a prompt is, in llama-server's words.
+type promptProgress struct {
+	Total     int   `json:"total"`     // tokens
+	Cache     int   `json:"cache"`     // of these, found in the caches
+	Processed int   `json:"processed"` // found or run
+	Time      int64 `json:"time_ms"`
+}
+
+// pace is what a choice knows of its own speed while it runs.
+type pace struct {
+	prompt  promptProgress
+	elapsed time.Duration // of the prompt
+	first   time.Time     // token
+	tokens  int
+}
+
+// timings are those of the tokens so far.
+func (p *pace) timings() *timings {
+	e := ending{result: engine.Result{Reused: p.prompt.Cache, Tokens: make([]int32, p.tokens)}}
+	e.result.Prompt = engine.Timing{Tokens: p.prompt.Processed - p.prompt.Cache, Elapsed: p.elapsed}
+	if p.tokens > 0 {
+		e.result.Decode = engine.Timing{Tokens: p.tokens - 1, Elapsed: time.Since(p.first)}
+	}
+	return e.timings()
+}
+
+// prompted notes how far the prompt is, and tells a client that wants to know.
+func (c *choice) prompted(done, reused int, elapsed time.Duration) {
+	c.pace.elapsed = elapsed
+	c.pace.prompt.Processed, c.pace.prompt.Cache, c.pace.prompt.Time = done, reused, elapsed.Milliseconds()
+	if c.progress {
+		now := c.pace.prompt
+		c.push(event{choice: c.number, progress: &now})
+	}
+}
