@@ -145,6 +145,7 @@ func (w *responseWriter) end() {
 	r := w.response
 	r.end(w.last, w.used)
 	w.stop(r.Status)
+	r.keep(r)
 	w.say("response."+r.Status, map[string]any{"response": r})
 }
 

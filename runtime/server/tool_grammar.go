@@ -33,7 +33,7 @@ func (s *Server) writing() output.Grammars {
 // schemas: those of strict tools exactly, those of others as far as keywords are supported.
 func (s *Server) callGrammar(c *conversation) (*grammar.Compiled, error) {
 	var tools []callable
-	asked := c.choice.must || c.choice.only != nil
+	asked := c.choice.must || c.choice.only != nil || c.grammar != nil // or an answer in a form could be a call of anything
 	for i, text := range c.tools {
 		var t callable
 		if err := json.Unmarshal(text, &t); err != nil {
@@ -44,7 +44,7 @@ func (s *Server) callGrammar(c *conversation) (*grammar.Compiled, error) {
 			asked = asked || t.Function.Strict
 		}
 	}
-	if !asked || c.choice.none || s.format == nil {
+	if !asked || len(tools) == 0 || c.choice.none || s.format == nil {
 		return nil, nil
 	}
 	key := "calls" + string(bytes.Join(rawBytes(c.callable()), []byte("\n")))
@@ -120,11 +120,14 @@ func (c *choice) call() {
 	switch {
 	case calling == c.calling:
 		return
+	case !calling && c.parser.Thinking(): // the answer is still to come
+		c.matcher = c.answer
 	case !calling:
 		c.matcher = nil
 	case c.tools == nil:
-		c.matcher = nil // the call's text is free
+		c.answer, c.matcher = c.matcher, nil // the call's text is free
 	default:
+		c.answer = c.matcher
 		c.matcher = c.tools.NewMatcher()
 		for _, id := range c.tok.Encode(text, tokenizer.EncodeOptions{ParseSpecial: true}) {
 			if c.matcher.Accept(id) != nil { // no call that the format knows; it will be text
