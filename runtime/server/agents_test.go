@@ -117,6 +117,12 @@ func TestThinkingFields(t *testing.T) {
 			t.Errorf("%s: %q", fields, got)
 		}
 	}
+	thought := `"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": [{"type": "thinking", "thinking": "R", "signature": ""}, {"type": "text", "text": "b"}]}, {"role": "user", "content": "c"}]`
+	for fields, want := range map[string]bool{`"max_tokens": 3`: false, `"max_tokens": 3, "context_management": {"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]}`: true} {
+		if got := prompt("messages", `{`+thought+`, `+fields+`}`); strings.Contains(got, "<think>R</think>b") != want {
+			t.Errorf("%s: %q", fields, got)
+		}
+	}
 	if got := prompt("responses", `{"input": "Hi", "reasoning": {"effort": "none"}}`); !strings.HasSuffix(got, off) {
 		t.Errorf("%q", got)
 	}
@@ -153,6 +159,26 @@ func TestToolsOfAgents(t *testing.T) {
 		if strings.Contains(got, want) != is {
 			t.Errorf("%s in %q: %v", want, got, !is)
 		}
+	}
+}
+
+// TestNamespaces: a call of a namespace's function has the two names by which Codex finds it,
+// and comes back with them.
+func TestNamespaces(t *testing.T) {
+	s := serve(t, nil, completiontest.Answer{To: "Go", Text: "<tool_call>mcp__t__multiply<arg_key>a</arg_key><arg_value>2</arg_value></tool_call>"}, completiontest.Answer{To: "Force", Text: "<tool_call>mcp__t__multiply</tool_call>"})
+	const tools = `"tools": [{"type": "namespace", "name": "mcp__t", "tools": [{"type": "function", "name": "multiply", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}}}]}]`
+	out := s.answer("/v1/responses", `{"input": "Go", "reasoning": {"effort": "none"}, `+tools+`}`)
+	item, _ := at(out, "output", 0).(map[string]any)
+	if item["namespace"] != "mcp__t" || item["name"] != "multiply" || item["arguments"] != `{"a": 2}` {
+		t.Errorf("%v", out)
+	}
+	_, text := s.do("POST", "/v1/responses", `{"input": "Go", "reasoning": {"effort": "none"}, "stream": true, `+tools+`}`)
+	if strings.Count(text, `"namespace":"mcp__t"`) != 3 || strings.Contains(text, `"name":"mcp__t__multiply"`) { // added, done, and in the whole
+		t.Errorf("%s", text)
+	}
+	out = s.answer("/v1/responses", `{"input": "Force", "tool_choice": {"type": "function", "namespace": "mcp__t", "name": "multiply"}, `+tools+`}`)
+	if at(out, "output", 0, "name") != "multiply" {
+		t.Errorf("%v", out)
 	}
 }
 

@@ -23,7 +23,14 @@ type messagesRequest struct {
 	ContinueFinal *bool             `json:"continue_final_message"` // vLLM's name
 	Output        struct {
 		Format *responseFormat `json:"format"`
+		Effort string          `json:"effort"`
 	} `json:"output_config"`
+	Management struct {
+		Edits []struct {
+			Type string `json:"type"`
+			Keep raw    `json:"keep"`
+		} `json:"edits"`
+	} `json:"context_management"`
 }
 
 // job is the job of the request.

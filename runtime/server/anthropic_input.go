@@ -126,6 +126,12 @@ func (q *messagesRequest) conversation(*Server) (*conversation, error) {
 		return nil, err
 	}
 	c.budget = q.Thinking.Budget
+	if c.thinking != nil && *c.thinking { // an effort of its own does not ask for thoughts
+		c.effort = q.Output.Effort
+	}
+	for _, edit := range q.Management.Edits {
+		c.keep = c.keep || strings.HasPrefix(edit.Type, "clear_thinking") && string(edit.Keep) == `"all"`
+	}
 	return c, q.tools(c)
 }
 

@@ -164,7 +164,8 @@ type response struct {
 	Store      bool   `json:"store"`
 	Previous   raw    `json:"previous_response_id"`
 
-	keep func(*response) // remembers it
+	keep   func(*response)      // remembers it
+	spaces map[string][2]string // of responsesRequest
 }
 
 func (s *Server) newResponse(q *responsesRequest) *response {
@@ -173,6 +174,7 @@ func (s *Server) newResponse(q *responsesRequest) *response {
 	if r.Previous == nil {
 		r.Previous = raw("null")
 	}
+	r.spaces = q.spaces
 	r.keep = func(r *response) { s.keepResponse(q, r) }
 	if !isNull(q.ToolChoice) {
 		r.ToolChoice = q.ToolChoice
@@ -228,8 +230,14 @@ func textPart(text string) map[string]any {
 	return map[string]any{"type": "output_text", "text": text, "annotations": []any{}, "logprobs": []any{}}
 }
 
-func callItem(id, status string, c call) map[string]any {
-	return map[string]any{"type": "function_call", "id": id, "status": status, "call_id": c.id, "name": c.name, "arguments": c.arguments}
+// callItem is a call. One of a namespace's functions has both names apart: Codex finds the
+// function by the two.
+func (r *response) callItem(id, status string, c call) map[string]any {
+	item := map[string]any{"type": "function_call", "id": id, "status": status, "call_id": c.id, "name": c.name, "arguments": c.arguments}
+	if space, ok := r.spaces[c.name]; ok {
+		item["namespace"], item["name"] = space[0], space[1]
+	}
+	return item
 }
 
 // responses is POST /v1/responses.
@@ -257,7 +265,7 @@ func (s *Server) responses(w http.ResponseWriter, r *http.Request) error {
 		out.Output = append(out.Output, messageItem(newID("msg_"), out.Status, textPart(a.content)))
 	}
 	for _, c := range a.calls {
-		out.Output = append(out.Output, callItem(newID("fc_"), "completed", c))
+		out.Output = append(out.Output, out.callItem(newID("fc_"), "completed", c))
 	}
 	out.keep(out)
 	writeJSON(w, http.StatusOK, out)
