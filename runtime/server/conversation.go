@@ -109,7 +109,8 @@ func (s *Server) render(c *conversation) (*rendered, error) {
 		}
 	}
 	text, err := s.cfg.Chat.Render(messages, opts)
-	if err != nil { // of a system message that does not come first, for one
+	late := func(m chat.Message) bool { return m.Role == chat.System }
+	if err != nil && slices.ContainsFunc(messages[1:], late) { // which some templates do not take
 		if folded, otherErr := s.cfg.Chat.Render(foldSystem(messages), opts); otherErr == nil {
 			text, err = folded, nil
 		}

@@ -123,6 +123,19 @@ func TestThoughtfulCalls(t *testing.T) {
 	}
 }
 
+// TestFormOrCall: an answer in a form is that, or a call of a tool that there is, though nobody
+// has asked for a call.
+func TestFormOrCall(t *testing.T) {
+	s := serve(t, nil, completiontest.Answer{To: "Form?", Text: "x</think><tool_call>rm<arg_key>all</arg_key><arg_value>1</arg_value></tool_call>"})
+	for _, form := range []string{`"response_format": {"type": "json_object"}`, `"response_format": {"type": "json_schema", "json_schema": {"name": "r", "strict": true, "schema": ` + citySchema + `}}`} {
+		out := s.answer("/v1/chat/completions", `{"max_tokens": 300, "messages": [{"role": "user", "content": "Form?"}], `+form+`, `+twoTools+`}`)
+		name, _ := at(out, "choices", 0, "message", "tool_calls", 0, "function", "name").(string)
+		if name != "weather" && name != "now" || at(out, "choices", 0, "message", "content") != "" {
+			t.Errorf("%s: %v", form, out)
+		}
+	}
+}
+
 // TestCutCalls: a call that max_tokens cuts is never a whole one, wherever it is cut.
 func TestCutCalls(t *testing.T) {
 	s := serve(t, nil, completiontest.Answer{To: "Cut?", Text: "<tool_call>weather<arg_key>city</arg_key><arg_value>Oslo</arg_value><arg_key>days</arg_key><arg_value>3</arg_value></tool_call>"})

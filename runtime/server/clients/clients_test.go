@@ -182,7 +182,8 @@ func write(t *testing.T, dir, name, text string) string {
 func TestClaudeCode(t *testing.T) {
 	program, url, home := install(t, claude, "claude"), serve(t), t.TempDir()
 	servers := write(t, home, "servers.json", fmt.Sprintf(`{"mcpServers": {"calc": {"command": %q, "env": {%q: "1"}}}}`, self(t), asTool))
-	env := []string{"ANTHROPIC_BASE_URL=" + url, "ANTHROPIC_API_KEY=x", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"}
+	env := []string{"ANTHROPIC_BASE_URL=" + url, "ANTHROPIC_API_KEY=x", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
+		"MCP_CONNECTION_NONBLOCKING=0", "MCP_TIMEOUT=60000", "ENABLE_TOOL_SEARCH=false"} // so that the first request has the tool
 	for _, more := range [][]string{nil, {"--bare"}} {
 		out := run(t, home, env, program, append(more, "-p", "What is 12 times 34?", "--model", "tiny", "--mcp-config", servers, "--allowedTools", "mcp__calc__multiply")...)
 		if !strings.Contains(out, "12 times 34 is 408.") {
