@@ -58,6 +58,7 @@ func TestMarks(t *testing.T) {
 		{name: "kimi, within thoughts", format: "kimi-k2", text: "<think>I need it.\n" + kimi, want: "thought I need it.\n" + call},
 		{name: "glm, within thoughts", format: "glm", text: "Hmm.\n" + glm + "\nmore</think>Done.", want: "thought Hmm.\n" + call + "\nthought more\ntext Done.", thinking: true},
 		{name: "glm, a mark within thoughts", format: "glm", text: "I write <tool_call> and then.\n</think>Done.", want: "thought I write <tool_call> and then.\ntext Done.", thinking: true},
+		{name: "deepseek, a mark within thoughts", format: "deepseek-v3.1", text: "I write <｜tool▁call▁begin｜> then.</think>Done.", want: "thought I write <｜tool▁call▁begin｜> then.\ntext Done.", thinking: true},
 		{name: "glm, another tool within thoughts", format: "glm", text: "Or\n<tool_call>rm</tool_call>?</think>No.", want: "thought Or\n<tool_call>rm</tool_call>?\ntext No.", thinking: true},
 		{name: "hermes, within thoughts", format: "hermes", text: "x<tool_call>{\"name\": \"now\", \"arguments\": {}}</tool_call>", want: "thought x\ncall now\nargs {}\nend", thinking: true},
 		{name: "mistral, within thoughts", format: "mistral", text: "[THINK]I'm\nthinking[TOOL_CALLS]now[ARGS]{}[/THINK]Hello", want: "thought I'm\nthinking[TOOL_CALLS]now[ARGS]{}\ntext Hello", think: [2]string{"[THINK]", "[/THINK]"}},
