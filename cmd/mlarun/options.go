@@ -59,6 +59,9 @@ var options = []option{
 	{name: "chat", group: groupChat, aliases: "cnv conversation"},
 	{name: "sys", group: groupChat, aliases: "system-prompt"},
 	{name: "think", group: groupChat, aliases: "reasoning", env: "MLA_THINK"},
+	{name: "reasoning", group: groupChat, aliases: "rea", env: "MLA_REASONING"},
+	{name: "reasoning-budget", group: groupChat, env: "MLA_REASONING_BUDGET"},
+	{name: "chat-template-kwargs", group: groupChat, env: "MLA_CHAT_TEMPLATE_KWARGS"},
 	{name: "chat-template", group: groupChat, aliases: "chat-template-file", env: "MLA_CHAT_TEMPLATE"},
 
 	{name: "history", group: groupChat, env: "MLA_HISTORY"},

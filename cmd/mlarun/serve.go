@@ -52,6 +52,7 @@ type serving struct {
 	verbose      bool
 	logPrompts   bool
 	template     string
+	reasoning    reasoningFlags
 }
 
 // keptPrompts is how many files -prompt-cache-dir keeps.
@@ -107,6 +108,7 @@ func (s *serving) modelFlags() {
 	s.drafts()
 	s.StringVar(&s.alias, "alias", "", "`name` of the model in answers (default: the file's)")
 	s.templateFlag(&s.template)
+	s.reasoning.add(s.flags)
 	s.IntVar(&s.context, "c", 0, "`tokens` of context of each request, prompt and answer together (default 4096, or less if the model has less)")
 	s.IntVar(&s.parallel, "parallel", 4, "requests that run at a time; the caches have room for as many of full length")
 	s.IntVar(&s.promptRows, "prompt-rows", scheduler.DefaultPromptRows, "tokens of prompts that are run between two tokens of the answers under way")
@@ -181,6 +183,9 @@ func (s *serving) check() error {
 		}
 	}
 	if _, err := s.config(1); err != nil {
+		return err
+	}
+	if _, err := s.reasoning.read(s.flags); err != nil {
 		return err
 	}
 	if err := s.checkDraft(); err != nil {
@@ -261,8 +266,16 @@ func (s *serving) serverConfig(eng *engine.Engine, service *completion.Service, 
 	}
 	s.sampling.recommended(eng.File())
 	context_, err := s.contextFor(eng)
+	if err != nil {
+		return server.Config{}, err
+	}
+	sampling := s.sampling.of(t)
+	if !s.given("seed") { // each request has its own
+		sampling.Seed = 0
+	}
+	reasoning, err := s.reasoning.read(s.flags)
 	return server.Config{
-		Service: service, Model: s.name(), Context: context_, Chat: renderer, Sampling: s.sampling.of(t),
+		Service: service, Model: s.name(), Context: context_, Chat: renderer, Sampling: sampling, Reasoning: reasoning,
 		Limits: s.limits, Log: log, Prompts: s.promptLog(log), Worker: isWorker(), Version: buildinfo.Version(),
 	}, err
 }

@@ -48,13 +48,19 @@ type Options struct {
 	// turn.
 	AddGenerationPrompt bool
 	// Thinking switches a reasoning model's thinking on or off; nil leaves it to
-	// the template.
+	// Effort, and then to the template. A template that cannot switch is as it is.
 	Thinking *bool
+	// Effort is how much a model is to think, in the words of OpenAI's reasoning_effort;
+	// "none" switches thinking off, every other one on. "" leaves it to the template.
+	Effort string
 	// KeepThinking has the reasoning of all turns, not only of those since the user
 	// spoke last, where a template has clear_thinking.
 	KeepThinking bool
 	// Tools are what the model may call, each as {"type": "function", "function": …}.
 	Tools []json.RawMessage
+	// Variables are JSON values that a Jinja template sees by these names, beside the
+	// others and before them.
+	Variables map[string]json.RawMessage
 }
 
 // Renderer writes conversations in one model's format.

@@ -94,9 +94,6 @@ func TestRenderersAgreeWithJinja(t *testing.T) {
 		}
 		for _, r := range renderers {
 			messages, opts := convs[g.Conversation].args()
-			if !strings.Contains(template, "enable_thinking") {
-				opts.Thinking = nil // refused, see TestThinkingIsRefused
-			}
 			got, err := r.Render(messages, opts)
 			switch {
 			case g.Error != "":
@@ -183,16 +180,23 @@ func TestStops(t *testing.T) {
 	}
 }
 
-func TestThinkingIsRefused(t *testing.T) {
-	on := true
+// TestThinkingWithoutSwitch: what a template cannot switch is as it is.
+func TestThinkingWithoutSwitch(t *testing.T) {
+	on, off := true, false
 	messages := []Message{{Role: User, Content: "x"}}
 	for _, template := range []string{readFile(t, "deepseek-v2.jinja"), "{{ messages[0].content }}"} {
 		r, err := For(template, testHints)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.Render(messages, Options{Thinking: &on}); err == nil || !strings.Contains(err.Error(), "thinking") {
-			t.Errorf("%s: error %v", r.Name(), err)
+		plain, err := r.Render(messages, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range []Options{{Thinking: &on}, {Thinking: &off}, {Effort: "none"}, {Effort: "high"}, {KeepThinking: true}} {
+			if got, err := r.Render(messages, o); err != nil || got != plain {
+				t.Errorf("%s, %+v: %q, error %v; expected %q", r.Name(), o, got, err, plain)
+			}
 		}
 	}
 }

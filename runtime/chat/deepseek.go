@@ -2,7 +2,6 @@ package chat
 
 import (
 	"cmp"
-	"fmt"
 	"strings"
 )
 
@@ -22,11 +21,8 @@ func (deepSeek) Name() string      { return "deepseek-v2" }
 func (d deepSeek) Stops() []string { return []string{d.eos} }
 func (deepSeek) Template() string  { return "" }
 
-// Render refuses to switch thinking on, which these models do not have.
+// Render implements Renderer. These models do not think, whatever the options say.
 func (d deepSeek) Render(messages []Message, opts Options) (string, error) {
-	if opts.Thinking != nil && *opts.Thinking {
-		return "", fmt.Errorf("chat format %s has no thinking mode", d.Name())
-	}
 	if len(opts.Tools) > 0 {
 		return "", noTools(d.Name())
 	}

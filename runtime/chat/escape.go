@@ -2,6 +2,7 @@ package chat
 
 import (
 	"encoding/json"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -38,6 +39,11 @@ func (e escaping) Render(messages []Message, opts Options) (string, error) {
 	for i, t := range opts.Tools {
 		opts.Tools[i] = json.RawMessage(e.json(string(t)))
 	}
+	opts.Variables = maps.Clone(opts.Variables)
+	for name, text := range opts.Variables {
+		opts.Variables[name] = json.RawMessage(e.json(string(text)))
+	}
+	opts.Effort = e.escape(opts.Effort)
 	return e.Renderer.Render(messages, opts)
 }
 

@@ -60,7 +60,7 @@ func (g glm) Render(messages []Message, opts Options) (string, error) {
 	}
 	if opts.AddGenerationPrompt {
 		out.WriteString("<|assistant|>")
-		if opts.Thinking != nil && !*opts.Thinking {
+		if on := opts.thinks(); on != nil && !*on {
 			out.WriteString("</think>")
 		} else {
 			out.WriteString("<think>")
@@ -119,7 +119,7 @@ func (glm) declare(out *strings.Builder, tools []json.RawMessage) error {
 func (glm) calls(calls []ToolCall) (string, error) {
 	var out strings.Builder
 	for _, c := range calls {
-		args, err := fields(c.Arguments)
+		args, err := fields(object(c.Arguments))
 		if err != nil {
 			return "", fmt.Errorf("the arguments of %s: %w", c.Name, err)
 		}

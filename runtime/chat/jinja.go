@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -94,9 +95,14 @@ func (j *jinja) Stops() (stops []string) {
 }
 
 func (j *jinja) Render(messages []Message, opts Options) (string, error) {
-	if opts.Thinking != nil && !strings.Contains(j.source, "enable_thinking") {
-		return "", fmt.Errorf("tokenizer.chat_template cannot switch thinking: it does not use enable_thinking")
+	text, err := j.render(messages, opts)
+	if other, ok := opts.harder(j.source); ok && err != nil {
+		return j.render(messages, other)
 	}
+	return text, err
+}
+
+func (j *jinja) render(messages []Message, opts Options) (string, error) {
 	out := &prompt{deadline: time.Now().Add(renderTime)}
 	vars, err := j.variables(messages, opts)
 	if err != nil {
@@ -139,18 +145,22 @@ func (j *jinja) variables(messages []Message, opts Options) (map[string]any, err
 		}
 		vars["tools"] = tools
 	}
-	if opts.Thinking != nil {
-		vars["enable_thinking"] = *opts.Thinking
+	given, err := opts.given()
+	if err != nil {
+		return nil, err
 	}
-	if opts.KeepThinking {
-		vars["clear_thinking"] = false
-	}
+	maps.Copy(vars, opts.switches(j.source))
+	maps.Copy(vars, given)
 	return vars, nil
 }
 
 // message is a message as the template sees it.
 func (j *jinja) message(m Message, args texts) (*exec.Dict, error) {
-	out := dict("role", m.Role, "content", m.Content)
+	var content any = m.Content
+	if list, ok := thoughtContent(j.source, m); ok {
+		content, m.Reasoning = list, ""
+	}
+	out := dict("role", m.Role, "content", content)
 	add := func(key string, x any) {
 		out.Pairs = append(out.Pairs, &exec.Pair{Key: exec.AsValue(key), Value: exec.AsValue(x)})
 	}
@@ -178,11 +188,14 @@ func (j *jinja) message(m Message, args texts) (*exec.Dict, error) {
 	return out, nil
 }
 
-// arguments are an object, unless the template joins them to other text.
+// arguments are an object, unless the template joins them to other text. Where it takes
+// both, only broken ones are a text.
 func (j *jinja) arguments(c ToolCall, args texts) (any, error) {
-	if j.textArguments {
+	whole := object(c.Arguments)
+	if j.textArguments || whole != c.Arguments && textual.MatchString(j.source) {
 		return c.Arguments, nil
 	}
+	c.Arguments = whole
 	x, err := value(json.RawMessage(c.Arguments))
 	object, ok := x.(*exec.Dict)
 	if err != nil || !ok {

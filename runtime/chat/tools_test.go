@@ -106,11 +106,6 @@ func TestBadTools(t *testing.T) {
 				t.Errorf("%s: tool %s renders %q", template, tool, text)
 			}
 		}
-		for _, args := range []string{``, `[]`, `{"a"`, `{"a": }`, `x`} {
-			if text, err := r.Render([]Message{{Role: Assistant, ToolCalls: []ToolCall{{"a", "f", args}}}}, Options{}); err == nil {
-				t.Errorf("%s: arguments %q render %q", template, args, text)
-			}
-		}
 	}
 	if _, err := newDeepSeek(Hints{}).Render([]Message{{Role: User}}, Options{Tools: []json.RawMessage{json.RawMessage("{}")}}); err == nil {
 		t.Error("DeepSeek-V2 takes tools")

@@ -2,9 +2,6 @@ package server
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"net/http"
 
 	"mla/runtime/chat"
@@ -15,9 +12,10 @@ import (
 type messagesRequest struct {
 	sampling
 	structured
+	caller
 	MaxTokens     *int              `json:"max_tokens"`
 	Messages      []anthropicTurn   `json:"messages"`
-	System        content           `json:"system"`
+	System        blocks            `json:"system"`
 	StopSequences texts             `json:"stop_sequences"`
 	Stream        bool              `json:"stream"`
 	Tools         []anthropicTool   `json:"tools"`
@@ -26,151 +24,14 @@ type messagesRequest struct {
 	ContinueFinal *bool             `json:"continue_final_message"` // vLLM's name
 	Output        struct {
 		Format *responseFormat `json:"format"`
+		Effort string          `json:"effort"`
 	} `json:"output_config"`
-}
-
-type anthropicTurn struct {
-	Role    string `json:"role"`
-	Content blocks `json:"content"`
-}
-
-type anthropicTool struct {
-	Type        string `json:"type"`
-	Name        string `json:"name"`
-	Description string `json:"description"`
-	InputSchema raw    `json:"input_schema"`
-	Strict      bool   `json:"strict"`
-}
-
-type anthropicChoice struct {
-	Type    string `json:"type"`
-	Name    string `json:"name"`
-	OneCall bool   `json:"disable_parallel_tool_use"`
-}
-
-type anthropicThinking struct {
-	Type   string `json:"type"`
-	Budget *int   `json:"budget_tokens"`
-}
-
-// block is a piece of a turn.
-type block struct {
-	Type      string  `json:"type"`
-	Text      string  `json:"text"`
-	Thinking  string  `json:"thinking"`
-	ID        string  `json:"id"`
-	Name      string  `json:"name"`
-	Input     raw     `json:"input"`
-	ToolUseID string  `json:"tool_use_id"`
-	Content   content `json:"content"`
-	IsError   bool    `json:"is_error"`
-}
-
-// blocks are a text or a list of blocks.
-type blocks []block
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (b *blocks) UnmarshalJSON(data []byte) error {
-	if data[0] == '"' {
-		*b = blocks{{Type: "text"}}
-		return json.Unmarshal(data, &(*b)[0].Text)
-	}
-	err := json.Unmarshal(data, (*[]block)(b))
-	var known *apiError
-	if err != nil && !errors.As(err, &known) {
-		return bad("messages.content", "expected a text or a list of blocks")
-	}
-	return err
-}
-
-// conversation is what the request wants answered.
-func (q *messagesRequest) conversation(s *Server) (*conversation, error) {
-	c := &conversation{oneCall: q.ToolChoice.OneCall, whole: isFalse(q.ContinueFinal)}
-	if q.System != "" {
-		c.messages = append(c.messages, chat.Message{Role: chat.System, Content: string(q.System)})
-	}
-	for i, turn := range q.Messages {
-		messages, err := s.turn(fmt.Sprintf("messages[%d]", i), turn)
-		if err != nil {
-			return nil, err
-		}
-		c.messages = append(c.messages, messages...)
-	}
-	switch q.Thinking.Type {
-	case "":
-	case "enabled", "adaptive":
-		on := true
-		c.thinking, c.budget = &on, q.Thinking.Budget
-	case "disabled":
-		c.thinking = new(bool)
-	default:
-		return nil, bad("thinking.type", "%q; expected enabled, adaptive or disabled", clip(q.Thinking.Type, 50))
-	}
-	return c, q.tools(c)
-}
-
-// turn is the messages of a turn: results of tools come before what a user says.
-func (s *Server) turn(param string, t anthropicTurn) (list []chat.Message, err error) {
-	m := chat.Message{Role: t.Role}
-	if t.Role != chat.User && t.Role != chat.Assistant {
-		return nil, bad(param+".role", "%q; expected user or assistant", clip(t.Role, 50))
-	}
-	results := 0
-	for _, b := range t.Content {
-		switch b.Type {
-		case "text":
-			m.Content += b.Text
-		case "thinking":
-			m.Reasoning += b.Thinking
-		case "redacted_thinking":
-		case "tool_use":
-			call, err := s.replay(param+".content", b.ID, b.Name, string(b.Input))
-			if err != nil {
-				return nil, err
-			}
-			m.ToolCalls = append(m.ToolCalls, call)
-		case "tool_result":
-			list = append(list, chat.Message{Role: chat.Tool, Content: string(b.Content), ToolCallID: b.ToolUseID})
-			results++
-		default:
-			return nil, bad(param+".content", "a block of type %q; the model reads only text", clip(b.Type, 50))
-		}
-	}
-	if results > 0 && m.Content == "" {
-		return list, nil
-	}
-	return append(list, m), nil
-}
-
-// tools reads what may be called.
-func (q *messagesRequest) tools(c *conversation) error {
-	if len(q.Tools) > maxTools {
-		return bad("tools", "more than %d", maxTools)
-	}
-	for i, t := range q.Tools {
-		param := fmt.Sprintf("tools[%d]", i)
-		if t.Type != "" && t.Type != "custom" {
-			return bad(param, "a tool of type %q; expected custom", clip(t.Type, 50))
-		}
-		tool, err := declare(param+".name", t.Name, t.Description, t.Strict, t.InputSchema)
-		if err != nil {
-			return err
-		}
-		c.tools = append(c.tools, tool)
-	}
-	switch q.ToolChoice.Type {
-	case "", "auto":
-	case "none":
-		c.choice.none = true
-	case "any":
-		c.choice.must = true
-	case "tool":
-		c.choice = onlyTool(q.ToolChoice.Name)
-		return declares("tool_choice", c.tools, q.ToolChoice.Name)
-	default:
-		return bad("tool_choice.type", "%q; expected auto, any, tool or none", clip(q.ToolChoice.Type, 50))
-	}
-	return nil
+	Management struct {
+		Edits []struct {
+			Type string `json:"type"`
+			Keep raw    `json:"keep"`
+		} `json:"edits"`
+	} `json:"context_management"`
 }
 
 // job is the job of the request.
@@ -251,15 +112,15 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request) error {
 		out := s.newSSE(w)
 		m.Usage.Input = len(j.prompts[0])
 		out.event("message_start", map[string]any{"type": "message_start", "message": m})
-		return s.pump(r, st, out, &messageWriter{out: out})
+		return s.pump(r, st, out, &messageWriter{out: out, thinking: q.Thinking})
 	}
 	answers, err := s.collect(r, st, 1)
 	if err != nil {
 		return err
 	}
 	a := answers[0]
-	if a.reasoning != "" {
-		m.Content = append(m.Content, map[string]any{"type": "thinking", "thinking": a.reasoning, "signature": ""})
+	if shown := q.Thinking.show(a.reasoning); shown != nil {
+		m.Content = append(m.Content, map[string]any{"type": "thinking", "thinking": *shown, "signature": ""})
 	}
 	if a.content != "" || len(m.Content)+len(a.calls) == 0 { // an empty text is no block, unless it is all there is
 		m.Content = append(m.Content, map[string]any{"type": "text", "text": a.content})
@@ -281,6 +142,8 @@ type messageWriter struct {
 	is    bool
 	used  account
 	last  *ending
+	// thinking is whether thoughts are wanted, and in what form.
+	thinking anthropicThinking
 }
 
 // begin begins a block, unless one of the kind is open.
@@ -314,8 +177,14 @@ func (w *messageWriter) event(e event) {
 	}
 	switch e.Kind {
 	case output.Reasoning:
+		shown := w.thinking.show(e.Text)
+		if shown == nil {
+			return
+		}
 		w.begin(e.Kind, map[string]any{"type": "thinking", "thinking": "", "signature": ""})
-		w.delta(map[string]any{"type": "thinking_delta", "thinking": e.Text})
+		if *shown != "" {
+			w.delta(map[string]any{"type": "thinking_delta", "thinking": *shown})
+		}
 	case output.Content:
 		w.begin(e.Kind, map[string]any{"type": "text", "text": ""})
 		w.delta(map[string]any{"type": "text_delta", "text": e.Text})

@@ -44,7 +44,12 @@ func TestMessages(t *testing.T) {
 	schema := anthropic.ToolInputSchemaParam{Properties: map[string]any{"city": map[string]any{"type": "string"}, "days": map[string]any{"type": "integer"}}}
 	tools := []anthropic.ToolUnionParam{{OfTool: &anthropic.ToolParam{Name: "weather", InputSchema: schema}}, {OfTool: &anthropic.ToolParam{Name: "now", InputSchema: anthropic.ToolInputSchemaParam{}}}}
 	for way, get := range messageWays {
+		thinking := anthropic.ThinkingConfigParamOfEnabled(1024)
 		q := message("Hello")
+		if out, err := get(c, q); err != nil || len(out.Content) != 1 || out.Content[0].Text != "Grüezi, how are you?" { // thoughts were not asked for
+			t.Errorf("%s: %v, %+v", way, err, out)
+		}
+		q.Thinking = thinking
 		q.System = []anthropic.TextBlockParam{{Text: "Be kind."}}
 		out, err := get(c, q)
 		if err != nil {
@@ -58,7 +63,7 @@ func TestMessages(t *testing.T) {
 			t.Errorf("%s: %v, %+v", way, err, out)
 		}
 		q = message("Weather?")
-		q.Tools = tools
+		q.Tools, q.Thinking = tools, thinking
 		if out, err = get(c, q); err != nil || out.StopReason != "tool_use" || len(out.Content) != 4 {
 			t.Fatalf("%s: %v, %+v", way, err, out)
 		}
@@ -82,7 +87,7 @@ func TestMessages(t *testing.T) {
 			t.Errorf("%s: %v, %+v", way, err, out)
 		}
 		q = message("Hello") // which is cut within its thoughts
-		q.MaxTokens = 2
+		q.MaxTokens, q.Thinking = 2, thinking
 		if out, err = get(c, q); err != nil || len(out.Content) != 1 || out.Content[0].Type != "thinking" || out.StopReason != "max_tokens" {
 			t.Errorf("%s: %v, %+v", way, err, out)
 		}
@@ -110,7 +115,7 @@ func TestMessagesStructured(t *testing.T) {
 		"properties": map[string]any{"city": map[string]any{"type": "string"}, "days": map[string]any{"type": "integer"}}}
 	for way, get := range messageWays {
 		out, err := get(c, q)
-		if err != nil || len(out.Content) != 2 || out.Content[1].Text != `{"city": "Zürich", "days": 3}` || out.StopReason != "end_turn" {
+		if err != nil || len(out.Content) != 1 || out.Content[0].Text != `{"city": "Zürich", "days": 3}` || out.StopReason != "end_turn" {
 			t.Errorf("%s: %v, %+v", way, err, out)
 		}
 	}
@@ -135,7 +140,7 @@ func TestMessagesBrokenCalls(t *testing.T) {
 		}
 		q = message("Cut?")
 		q.Tools = tools
-		if out, err = get(glm, q); err != nil || way == "streamed" && out.StopReason != "max_tokens" {
+		if out, err = get(glm, q); err != nil || out.StopReason == "tool_use" {
 			t.Errorf("%s: %v, %s", way, err, out.RawJSON())
 		}
 	}

@@ -114,4 +114,4 @@ func (q *chatRequest) forget() {
 }
 func (q *textRequest) forget()      { q.Prompt = prompts{} }
 func (q *responsesRequest) forget() { q.Input, q.Instructions = nil, "" }
-func (q *messagesRequest) forget()  { q.Messages, q.System, q.Tools = nil, "", nil }
+func (q *messagesRequest) forget()  { q.Messages, q.System, q.Tools = nil, nil, nil }

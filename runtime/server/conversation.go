@@ -4,7 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -17,14 +17,40 @@ import (
 // conversation is what is to be answered, whatever API it came by.
 type conversation struct {
 	messages []chat.Message
+	unread   map[int]string    // what of a message is no text, by its number
 	tools    []json.RawMessage // as OpenAI declares them
+	skipped  []string          // types of tools that are left out
 	choice   toolChoice
-	oneCall  bool    // at most one call in an answer
-	thinking *bool   // nil: as the template has it
-	keep     bool    // the thoughts of earlier turns
-	whole    bool    // a last message of the assistant is not the beginning of the answer
-	budget   *int    // tokens of thoughts
-	grammar  *wanted // of the answer's text; nil: none
+	oneCall  bool // at most one call in an answer
+	reasoning
+	whole   bool    // a last message of the assistant is not the beginning of the answer
+	grammar *wanted // of the answer's text; nil: none
+	caller
+}
+
+// add adds a message with some content.
+func (c *conversation) add(m chat.Message, content parts) {
+	m.Content += content.text
+	m.Reasoning += content.thoughts
+	c.messages = append(c.messages, m)
+	if content.unread != "" {
+		if c.unread == nil {
+			c.unread = map[int]string{}
+		}
+		c.unread[len(c.messages)-1] = content.unread
+	}
+}
+
+// readable fails if the last turn of the user has something that the model cannot read. In
+// an earlier turn, and in what a tool has said, the model is told that it was there:
+// otherwise a client that keeps its history could never go on.
+func (c *conversation) readable() error {
+	for i := len(c.messages) - 1; i >= 0 && c.messages[i].Role != chat.Assistant; i-- {
+		if kind := c.unread[i]; kind != "" && c.messages[i].Role == chat.User {
+			return bad(fmt.Sprintf("messages[%d].content", i), "a part of type %q; the model reads only text", clip(kind, 50))
+		}
+	}
+	return nil
 }
 
 // Limits on a conversation, beside that on the body.
@@ -56,28 +82,24 @@ func (s *Server) render(c *conversation) (*rendered, error) {
 	if len(c.messages) == 0 {
 		return nil, bad("messages", "there is none")
 	}
-	opts := chat.Options{AddGenerationPrompt: true, Thinking: c.thinking, KeepThinking: c.keep}
+	if err := c.readable(); err != nil {
+		return nil, err
+	}
+	if err := s.showTools(c); err != nil {
+		return nil, err
+	}
+	c.reasoning.or(s.cfg.Reasoning)
+	opts := chat.Options{AddGenerationPrompt: true, Thinking: c.thinking, Effort: c.effort, KeepThinking: c.keep, Variables: c.variables}
 	if !c.choice.none {
 		opts.Tools = c.tools
 	}
-	if len(opts.Tools) > 0 && s.format == nil {
-		return nil, bad("tools", "the model's chat template says nothing about calls, or in a way that is not known")
+	if c.choice.must && c.thinking == nil { // a call has to come first
+		off := false
+		opts.Thinking = &off
 	}
-	if len(opts.Tools) > 0 && s.toolless {
-		return nil, bad("tools", "the model's chat template does not show tools to the model; one that does can be given with -chat-template")
-	}
-	if c.choice.must {
-		if len(c.tools) == 0 {
-			return nil, bad("tool_choice", "there are no tools")
-		}
-		if c.thinking == nil { // a call has to come first
-			off := false
-			opts.Thinking = &off
-		}
-	}
-	messages := c.messages
-	if c.thinking == nil || *c.thinking {
-		messages = s.calls.think(messages)
+	messages := s.recall(c)
+	if s.systemFirst {
+		messages = foldSystem(messages)
 	}
 	if last := &messages[len(messages)-1]; last.Role == chat.Assistant && len(last.ToolCalls) == 0 && !c.whole {
 		if last.Content != "" || last.Reasoning != "" {
@@ -88,18 +110,20 @@ func (s *Server) render(c *conversation) (*rendered, error) {
 		}
 	}
 	text, err := s.cfg.Chat.Render(messages, opts)
-	if err != nil && c.thinking == nil && opts.Thinking != nil { // the template always thinks
-		opts.Thinking = nil
-		text, err = s.cfg.Chat.Render(messages, opts)
+	late := func(m chat.Message) bool { return m.Role == chat.System }
+	if err != nil && slices.ContainsFunc(messages[1:], late) { // which some templates do not take
+		if folded, otherErr := s.cfg.Chat.Render(foldSystem(messages), opts); otherErr == nil {
+			text, err = folded, nil
+		}
 	}
 	if err != nil {
 		return nil, bad("messages", "%v", err)
 	}
-	r := &rendered{text: text, thinking: strings.HasSuffix(strings.TrimRight(text, "\n"), "<think>")}
+	r := &rendered{text: text, thinking: strings.HasSuffix(strings.TrimRight(text, "\n"), s.think[0])}
 	if c.choice.must {
-		r.opening = s.format.Opening(c.choice.name)
+		r.opening = s.format.Opening(c.choice.name, c.calls())
 		if r.thinking {
-			r.text = strings.TrimRight(r.text, "\n") + "\n</think>\n\n"
+			r.text = strings.TrimRight(r.text, "\n") + "\n" + s.think[1] + "\n\n"
 			r.thinking = false
 		}
 		r.text += r.opening
@@ -119,7 +143,7 @@ func (s *Server) goOn(messages []chat.Message, opts chat.Options, c *conversatio
 	}
 	messages = slices.Clone(messages)
 	last := &messages[len(messages)-1]
-	if text, ok := strings.CutPrefix(last.Content, "<think>"); ok && !strings.Contains(text, "</think>") {
+	if text, ok := strings.CutPrefix(last.Content, s.think[0]); ok && !strings.Contains(text, s.think[1]) {
 		last.Content, last.Reasoning = "", text
 	}
 	thinking := last.Content == ""
@@ -152,15 +176,19 @@ func (s *Server) chatJob(ctx context.Context, c *conversation) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	config := output.Config{Thinking: r.thinking}
+	config := output.Config{Thinking: r.thinking, Think: s.think}
 	if len(c.tools) > 0 && !c.choice.none {
 		config.Format, config.Tools = s.format, c.callable()
 	}
 	budget := -1
 	if c.budget != nil {
-		if budget = *c.budget; budget < 0 {
-			return nil, bad("budget", "%d; expected 0 or more", budget)
+		if budget = *c.budget; budget < -1 {
+			return nil, bad("budget", "%d; expected 0 or more, or -1 for any number", budget)
 		}
+	}
+	if len(c.skipped) > 0 {
+		slices.Sort(c.skipped)
+		s.cfg.Log.Info("tools that only their own service can run are left out", "types", strings.Join(slices.Compact(c.skipped), ", "))
 	}
 	if config.Format != nil && !c.choice.must {
 		c.grammar = s.orCalls(c.grammar)
@@ -182,10 +210,11 @@ func (s *Server) chatJob(ctx context.Context, c *conversation) (*job, error) {
 		return nil, err
 	}
 	return &job{
-		grammar: content, calls: calls, behind: behind, budget: budget, unthink: s.tok.Encode("</think>", tokenizer.EncodeOptions{ParseSpecial: true}),
+		grammar: content, calls: calls, behind: behind, budget: budget, unthink: s.tok.Encode(s.think[1], tokenizer.EncodeOptions{ParseSpecial: true}),
 		prompts: [][]int32{prompt}, n: 1, max: -1, logprobs: -1, visible: s.visible, opening: r.opening, oneCall: c.oneCall,
-		end:    func(id int32) bool { return s.tok.IsEOG(id) || s.stops[id] },
+		end:    func(id int32) bool { return s.tok.IsEOG(id) || s.stops[id] && !(config.Format != nil && s.turns[id]) },
 		parser: func() *output.Parser { return output.New(config) },
+		names:  s.callNames(c), past: c.past(len(c.messages)),
 	}, nil
 }
 
@@ -214,50 +243,17 @@ func checkName(param, name string) error {
 	return nil
 }
 
-// replay is a call that the model made before, as it has written it.
-func (s *Server) replay(param, id, name, arguments string) (chat.ToolCall, error) {
+// replay is a call that the model made before. Arguments that are no object, as those of a call that was
+// cut, stay a text: a conversation goes on with them.
+func replay(param, id, name, arguments string) (chat.ToolCall, error) {
 	if err := checkName(param, name); err != nil {
 		return chat.ToolCall{}, err
 	}
-	if strings.TrimSpace(arguments) == "" {
+	if given := strings.TrimSpace(arguments); given == "" || given == "null" {
 		arguments = "{}"
 	}
-	args, err := s.calls.arguments(id, arguments)
-	if err == nil && !strings.HasPrefix(args, "{") {
-		err = errors.New("expected a JSON object")
+	if args, err := chat.PythonJSON(arguments); err == nil && strings.HasPrefix(args, "{") {
+		arguments = args // as models write it
 	}
-	if err != nil {
-		return chat.ToolCall{}, bad(param, "the arguments of %s: %v", name, err)
-	}
-	return chat.ToolCall{ID: id, Name: name, Arguments: args}, nil
-}
-
-// part is a piece of a message's content, in any of the APIs.
-type part struct {
-	Type string  `json:"type"`
-	Text *string `json:"text"`
-}
-
-// content is a text, or a list of parts that are texts.
-type content string
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (c *content) UnmarshalJSON(data []byte) error {
-	switch data[0] {
-	case 'n':
-		return nil
-	case '"':
-		return json.Unmarshal(data, (*string)(c))
-	}
-	var parts []part
-	if err := json.Unmarshal(data, &parts); err != nil {
-		return bad("content", "expected a text, or a list of parts")
-	}
-	for _, p := range parts {
-		if p.Text == nil || !strings.HasSuffix(p.Type, "text") {
-			return bad("content", "a part of type %q; the model reads only text", clip(p.Type, 50))
-		}
-		*c += content(*p.Text)
-	}
-	return nil
+	return chat.ToolCall{ID: id, Name: name, Arguments: arguments}, nil
 }

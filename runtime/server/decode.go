@@ -6,8 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -34,7 +37,7 @@ func decodeJSON(data []byte, v any) error {
 	if err := checkJSON(data); err != nil {
 		return &apiError{Status: http.StatusBadRequest, Type: "invalid_request_error", Code: "invalid_json", Message: err.Error()}
 	}
-	err := json.Unmarshal(data, v)
+	err := unmarshal(data, v)
 	var kind *json.UnmarshalTypeError
 	var known *apiError
 	switch {
@@ -46,6 +49,44 @@ func decodeJSON(data []byte, v any) error {
 		return mistyped(kind)
 	}
 	return &apiError{Status: http.StatusBadRequest, Type: "invalid_request_error", Code: "invalid_json", Message: err.Error()}
+}
+
+// maxFloats is how many whole numbers of a body may be written with a point or an exponent.
+const maxFloats = 64
+
+// unmarshal is json.Unmarshal, but that a whole number may be written as one with a point:
+// languages without whole numbers send 30.0.
+func unmarshal(data []byte, v any) error {
+	for range maxFloats {
+		err := json.Unmarshal(data, v)
+		var kind *json.UnmarshalTypeError
+		if !errors.As(err, &kind) || kind.Type.Kind() < reflect.Int || kind.Type.Kind() > reflect.Uint64 {
+			return err
+		}
+		text, _ := strings.CutPrefix(kind.Value, "number ")
+		x, wrong := strconv.ParseFloat(text, 64)
+		start := int(kind.Offset) - len(text)
+		if wrong != nil || x != math.Trunc(x) || math.Abs(x) > 1<<53 || start < 0 || int(kind.Offset) > len(data) || string(data[start:kind.Offset]) != text {
+			return err
+		}
+		data = slices.Concat(data[:start], strconv.AppendInt(nil, int64(x), 10), data[kind.Offset:])
+	}
+	return json.Unmarshal(data, v)
+}
+
+// caller is whose request it is, for what the server remembers.
+type caller struct {
+	key string // API key, or what takes its place; "": anybody's
+}
+
+// by notes whose request it is.
+func (c *caller) by(r *http.Request) { c.key = givenKey(r) }
+
+// whose notes whose request it is, if that matters.
+func whose(q any, r *http.Request) {
+	if c, ok := q.(interface{ by(*http.Request) }); ok {
+		c.by(r)
+	}
 }
 
 // mistyped is the error for a field that has another type than it should.
@@ -132,6 +173,7 @@ func (s *Server) startRequest(w http.ResponseWriter, r *http.Request, q interfac
 	if s, err = s.within(r, q); err != nil {
 		return nil, nil, err
 	}
+	whose(q, r)
 	j, err := q.job(r.Context(), s)
 	if err != nil {
 		return nil, nil, err
@@ -167,6 +209,7 @@ func (s *Server) renderWithin(r *http.Request, q interface {
 	if err != nil {
 		return nil, err
 	}
+	whose(q, r)
 	c, err := q.conversation(s)
 	if err != nil {
 		return nil, err

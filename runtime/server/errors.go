@@ -20,11 +20,14 @@ import (
 
 // apiError is an error as clients get it, in OpenAI's words.
 type apiError struct {
-	Status     int    `json:"-"`
-	Message    string `json:"message"`
-	Type       string `json:"type"`
-	Param      any    `json:"param"` // the parameter's name, or null
-	Code       any    `json:"code"`
+	Status  int    `json:"-"`
+	Message string `json:"message"`
+	Type    string `json:"type"`
+	Param   any    `json:"param"` // the parameter's name, or null
+	Code    any    `json:"code"`
+	// Of a prompt that is too long, in llama-server's words.
+	Prompt     int `json:"n_prompt_tokens,omitempty"`
+	Context    int `json:"n_ctx,omitempty"`
 	retryAfter time.Duration
 }
 
@@ -66,7 +69,7 @@ func explain(err error) *apiError {
 	case errors.As(err, &unavailable):
 		return &apiError{Status: http.StatusServiceUnavailable, Type: "unavailable_error", Code: string(unavailable.State), retryAfter: time.Second, Message: err.Error()}
 	case errors.As(err, &long):
-		return &apiError{Status: http.StatusBadRequest, Type: "invalid_request_error", Code: "context_length_exceeded", Message: err.Error()}
+		return tooLong(long)
 	case errors.As(err, &pages):
 		return &apiError{Status: http.StatusServiceUnavailable, Type: "unavailable_error", Code: "out_of_pages", retryAfter: time.Second, Message: err.Error()}
 	case errors.As(err, &rules): // the client's grammar has led to where no token follows
@@ -81,6 +84,13 @@ func explain(err error) *apiError {
 		return &apiError{Status: http.StatusServiceUnavailable, Type: "unavailable_error", Code: "shutdown", Message: err.Error()}
 	}
 	return &apiError{Status: http.StatusInternalServerError, Type: "server_error", Message: err.Error()}
+}
+
+// tooLong is the error of a prompt that does not fit. Agents shorten a conversation where they
+// find one of these sentences, which are Anthropic's, llama-server's and OpenAI's, or the code.
+func tooLong(e *engine.ContextError) *apiError {
+	return &apiError{Status: http.StatusBadRequest, Type: "exceed_context_size_error", Code: "context_length_exceeded", Prompt: e.Tokens, Context: e.Context, Message: fmt.Sprintf(
+		"prompt is too long: %d tokens > %d maximum. The request exceeds the available context size. This model's maximum context length is %d tokens; the messages have %d", e.Tokens, e.Context, e.Context, e.Tokens)}
 }
 
 // gone is the error of a request whose client does not wait for its answer.

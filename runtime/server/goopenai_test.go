@@ -61,7 +61,7 @@ func TestGoOpenAI(t *testing.T) {
 	if answer, err = c.CreateChatCompletion(ctx, question); err != nil || answer.Choices[0].Message.Content != "It is 12 degrees." {
 		t.Errorf("after the calls: %+v, %v", answer.Choices, err)
 	}
-	hello.Temperature = 100
+	hello.Temperature = 101
 	var refused *openai.APIError
 	if _, err = c.CreateChatCompletion(ctx, hello); !errors.As(err, &refused) || refused.HTTPStatusCode != 400 || refused.Param == nil || *refused.Param != "temperature" {
 		t.Errorf("a wrong parameter: %v", err)

@@ -40,6 +40,8 @@ type job struct {
 	perToken bool                  // timings in every event
 	lines    func() *lines         // that end the answer; nil: none do
 	unthink  []int32               // tokens that end thoughts
+	names    callNames             // of calls
+	past     string                // of the conversation that is answered
 }
 
 // event is something that a choice has written, or its end.
@@ -116,15 +118,19 @@ type choice struct {
 	begun     int                // calls
 	calls     int                // that are complete
 	current   call
-	held      bool            // the current call waits for its end
-	torn      bool            // a call broke off that was passed on
-	args      strings.Builder // of the current call
-	closed    bool            // nothing more is passed on
-	last      time.Time       // when the last token came
+	held      bool // the current call waits for its end
+	said      bool // it was passed on that it has begun
+	names     callNames
+	key       func(id string) string // of the memory
+	torn      bool                   // a call broke off that was passed on
+	args      strings.Builder        // of the current call
+	closed    bool                   // nothing more is passed on
+	last      time.Time              // when the last token came
 	reasoning strings.Builder
 	thought   int               // tokens of it
 	unsaid    []int32           // tokens that are to end the thoughts
 	matcher   *grammar.Matcher  // of the answer; nil: it follows no grammar
+	answer    *grammar.Matcher  // while the model is at a call: what matcher was before
 	thoughts  *grammar.Matcher  // before it
 	tools     *grammar.Compiled // of calls
 	behind    *grammar.Compiled // of what follows a call
@@ -147,7 +153,8 @@ func (s *Server) choice(ctx context.Context, st *stream, j *job, prompt []int32,
 		c.lines = j.lines()
 	}
 	c.progress, c.perToken, c.pace.prompt.Total = j.progress, j.perToken, len(prompt)
-	c.tools, c.behind, c.tok = j.calls, j.behind, s.tok
+	c.tools, c.behind, c.tok, c.names = j.calls, j.behind, s.tok, j.names.copy()
+	c.key = func(id string) string { return s.callKey(id, func() string { return j.past }) }
 	if j.grammar != nil {
 		c.matcher = j.grammar.NewMatcher()
 	}
@@ -181,7 +188,7 @@ func (s *Server) choice(ctx context.Context, st *stream, j *job, prompt []int32,
 			return more
 		},
 		Done: func(res engine.Result, err error) {
-			c.finish()
+			c.finish(res.Reason == engine.ReasonStop)
 			end := &ending{result: res, err: cmp.Or(c.blame(j, err), c.broken), matched: c.stops.Matched(), calls: c.calls, torn: c.torn, reasoning: c.thought, prompt: len(prompt), lines: c.lines != nil && c.lines.ended}
 			s.metrics.ended(end)
 			s.trace(ctx, number, end)
@@ -230,7 +237,7 @@ func (c *choice) token(t completion.Token) bool {
 		events = c.parser.Push(t.Text)
 	}
 	more := c.follow(t.ID, thought, events)
-	return c.pass(events) && more
+	return c.pass(events) && more && (c.parser == nil || !c.parser.Over())
 }
 
 // pass passes events on, up to a stop in the text of the answer.
@@ -250,17 +257,15 @@ func (c *choice) pass(events []output.Event) bool {
 	return !c.closed
 }
 
-// put passes an event on. A call whose end may turn it into text waits for that.
+// put passes an event on.
 func (c *choice) put(e output.Event) {
 	switch e.Kind {
 	case output.CallBegin:
-		c.current, c.held = call{id: newID("call_"), name: e.Text}, !c.sure()
-		c.args.Reset()
+		c.beginCall(e)
 	case output.Arguments:
-		c.args.WriteString(e.Text)
+		c.argue(e)
 	case output.CallEnd:
 		c.endCall(e)
-		return
 	default:
 		if e.Kind == output.Reasoning {
 			c.reasoning.WriteString(e.Text)
@@ -268,10 +273,6 @@ func (c *choice) put(e output.Event) {
 		if e.Text != "" {
 			c.event(e)
 		}
-		return
-	}
-	if !c.held {
-		c.event(e)
 	}
 }
 
@@ -285,13 +286,15 @@ func (c *choice) event(e output.Event) {
 	c.pending = nil
 }
 
-// finish passes on what was held back.
-func (c *choice) finish() {
-	if c.closed {
+// finish passes on what was held back; whole says that the model has ended its answer.
+func (c *choice) finish(whole bool) {
+	switch {
+	case c.closed:
 		return
-	}
-	if c.parser != nil {
+	case c.parser != nil && whole:
 		c.pass(c.parser.Close())
+	case c.parser != nil:
+		c.pass(c.parser.Cut())
 	}
 	if !c.closed {
 		c.put(output.Event{Kind: output.Content, Text: c.line(c.stops.Flush())})
@@ -365,7 +368,7 @@ func (a *answer) add(e event) {
 	case output.CallEnd:
 		if !e.Valid {
 			a.calls = a.calls[:last]
-			a.content += e.Text
+			a.add(event{Event: output.Event{Kind: e.Else, Text: e.Text}})
 		}
 	}
 }

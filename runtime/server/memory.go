@@ -2,7 +2,9 @@ package server
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -81,31 +83,57 @@ func (m *memory) of(id string) (w written, ok bool) {
 	return w, ok
 }
 
-// think gives the model's turns that call tools the thoughts that a client has left out, if
-// it has not changed the calls that they led to.
-func (m *memory) think(messages []chat.Message) []chat.Message {
-	messages = slices.Clone(messages)
+// recall gives the calls of a conversation the arguments as the model wrote them, and the
+// turns that call the thoughts that a client has left out, unless thinking is off. Of calls
+// that a client has changed nothing is known.
+func (s *Server) recall(c *conversation) []chat.Message {
+	messages := slices.Clone(c.messages)
 	for i := range messages {
 		t := &messages[i]
-		if t.Role != chat.Assistant || t.Reasoning != "" {
-			continue
-		}
-		for _, c := range t.ToolCalls {
-			if w, ok := m.of(c.ID); ok && w.arguments == c.Arguments && w.thoughts != "" {
+		t.ToolCalls = slices.Clone(t.ToolCalls)
+		for j := range t.ToolCalls {
+			call := &t.ToolCalls[j]
+			w, ok := s.calls.of(s.callKey(call.ID, func() string { return c.past(i) }))
+			if !ok || w.arguments != call.Arguments && !sameJSON(w.arguments, call.Arguments) {
+				continue
+			}
+			call.Arguments = w.arguments
+			if t.Reasoning == "" && w.thoughts != "" && !c.off() {
 				t.Reasoning = w.thoughts
 			}
 		}
 	}
+	if s.format != nil && s.format.IDLength > 0 {
+		fitIDs(messages, s.format.IDLength)
+	}
 	return messages
 }
 
-// arguments are those of a call as the model wrote them, if it did write these; else as
-// models write them.
-func (m *memory) arguments(id, given string) (string, error) {
-	if w, ok := m.of(id); ok && (w.arguments == given || sameJSON(w.arguments, given)) {
-		return w.arguments, nil
+// callKey is the name under which a call is remembered. The ids of some formats are only
+// numbers, which other conversations have as well, so that a conversation is a part of it.
+func (s *Server) callKey(id string, past func() string) string {
+	if s.format == nil || !s.format.Numbered {
+		return id
 	}
-	return chat.PythonJSON(given)
+	return id + " " + past()
+}
+
+// past identifies the first n messages of a conversation, and whose they are. Thoughts and the arguments of
+// calls are no part of it: clients leave out the former, and write the latter anew.
+func (c *conversation) past(n int) string {
+	h := sha256.New()
+	say := func(text string) { fmt.Fprintf(h, "%d:%s", len(text), text) }
+	say(c.key)
+	for _, m := range c.messages[:n] {
+		say(m.Role)
+		say(m.Content)
+		say(m.ToolCallID)
+		for _, call := range m.ToolCalls {
+			say(call.ID)
+			say(call.Name)
+		}
+	}
+	return string(h.Sum(nil))
 }
 
 // sameJSON compares objects without regard to white space and the order of keys.

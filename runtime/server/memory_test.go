@@ -6,23 +6,29 @@ import (
 	"testing"
 
 	"mla/runtime/chat"
+	"mla/runtime/chat/output"
 )
 
 func TestMemory(t *testing.T) {
-	m := newMemory()
+	s := &Server{calls: newMemory()}
+	m := s.calls
 	m.add("a", written{arguments: `{"x":1,  "y":[2.50]}`})
 	for _, c := range []struct{ id, given, want string }{
 		{"a", `{"x":1,  "y":[2.50]}`, `{"x":1,  "y":[2.50]}`},
 		{"a", `{"y": [2.50], "x": 1}`, `{"x":1,  "y":[2.50]}`}, // a client has encoded it anew
 		{"a", `{"y":[2.50],"x":2}`, `{"y": [2.50], "x": 2}`},   // it has changed it
 		{"b", `{"x":1}`, `{"x": 1}`},
+		{"b", `{"x":`, `{"x":`}, // a call that was cut
+		{"b", ` null `, `{}`},
 	} {
-		if got, err := m.arguments(c.id, c.given); err != nil || got != c.want {
-			t.Errorf("%s %s: %q, %v; expected %q", c.id, c.given, got, err, c.want)
+		call, err := replay("", c.id, "f", c.given)
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	if _, err := m.arguments("b", `{"x"`); err == nil {
-		t.Error("half an object is taken")
+		got := s.recall(&conversation{messages: []chat.Message{{Role: chat.Assistant, ToolCalls: []chat.ToolCall{call}}}})
+		if got[0].ToolCalls[0].Arguments != c.want {
+			t.Errorf("%s %s: %q; expected %q", c.id, c.given, got[0].ToolCalls[0].Arguments, c.want)
+		}
 	}
 	for i := range maxCalls + 10 {
 		m.add(fmt.Sprint(i), written{arguments: "{}"})
@@ -46,7 +52,8 @@ func TestMemory(t *testing.T) {
 // TestThoughts: a turn that calls tools gets the thoughts before its calls, in whatever order
 // these come, unless it has thoughts of its own or the calls were changed.
 func TestThoughts(t *testing.T) {
-	m := newMemory()
+	s := &Server{calls: newMemory()}
+	m := s.calls
 	m.add("a", written{`{"x": 1}`, "why"})
 	m.add("b", written{arguments: `{}`})
 	m.add("c", written{"{}", strings.Repeat("x", maxCallBytes/16)})
@@ -63,12 +70,26 @@ func TestThoughts(t *testing.T) {
 		{chat.Message{Role: chat.Assistant, Reasoning: "mine", ToolCalls: []chat.ToolCall{a}}, "mine"},
 		{chat.Message{Role: chat.User, Content: "x"}, ""},
 	} {
-		given := []chat.Message{tt.turn}
-		if got := m.think(given)[0].Reasoning; got != tt.want || given[0].Reasoning != tt.turn.Reasoning {
+		c := &conversation{messages: []chat.Message{tt.turn}}
+		if got := s.recall(c)[0].Reasoning; got != tt.want || c.messages[0].Reasoning != tt.turn.Reasoning {
 			t.Errorf("%+v: %q; expected %q", tt.turn, got, tt.want)
 		}
 	}
 	if w, ok := m.of("c"); !ok || w.arguments != "{}" {
 		t.Error("a call is forgotten as its thoughts were too long")
+	}
+}
+
+// TestNumberedMemory: ids that are numbers are those of one conversation of one client.
+func TestNumberedMemory(t *testing.T) {
+	s := &Server{calls: newMemory(), format: output.FormatOf("<|tool_call_argument_begin|>")}
+	talk := func(key, user string) *conversation {
+		return &conversation{caller: caller{key}, messages: []chat.Message{{Role: chat.User, Content: user}, {Role: chat.Assistant, ToolCalls: []chat.ToolCall{{ID: "functions.now:0", Name: "now", Arguments: "{}"}}}}}
+	}
+	s.calls.add(s.callKey("functions.now:0", func() string { return talk("a", "x").past(1) }), written{"{}", "why"})
+	for _, c := range []struct{ key, user, want string }{{"a", "x", "why"}, {"a", "y", ""}, {"b", "x", ""}} {
+		if got := s.recall(talk(c.key, c.user))[1].Reasoning; got != c.want {
+			t.Errorf("%+v: %q", c, got)
+		}
 	}
 }

@@ -54,7 +54,7 @@ func (q *ollamaChat) chat() (*chatRequest, error) {
 
 // put says how a request is to think.
 func (t *ollamaThink) put(q *chatRequest) {
-	q.Template.EnableThinking, q.ReasoningEffort = t.on, t.effort
+	q.EnableThinking, q.ReasoningEffort = t.on, t.effort
 }
 
 // ollamaMessages are messages in OpenAI's words. Calls have ids there, by which results say
@@ -67,10 +67,13 @@ func ollamaMessages(list []ollamaMessage) ([]chatMessage, error) {
 		if len(m.Images) > 0 {
 			return nil, bad(fmt.Sprintf("messages[%d].images", i), "the model reads only text")
 		}
-		c := chatMessage{Role: m.Role, Content: content(m.Content), Reasoning: m.Thinking, ToolCallID: m.ToolID}
+		c := chatMessage{Role: m.Role, Content: parts{text: m.Content}, ToolCallID: m.ToolID}
+		if m.Thinking != "" {
+			c.Reasoning = &m.Thinking
+		}
 		for _, t := range m.ToolCalls {
 			call := chatCall{ID: t.ID, Type: "function"}
-			call.Function.Name, call.Function.Arguments = t.Function.Name, string(t.Function.Arguments)
+			call.Function.Name, call.Function.Arguments = t.Function.Name, argumentText(t.Function.Arguments)
 			if call.ID == "" {
 				call.ID = fmt.Sprintf("call_%d", calls)
 			}

@@ -17,33 +17,30 @@ type chatRequest struct {
 	sampling
 	structured
 	progressFields
-	Messages        []chatMessage   `json:"messages"`
-	Tools           []raw           `json:"tools"`
-	ToolChoice      raw             `json:"tool_choice"`
-	ParallelCalls   *bool           `json:"parallel_tool_calls"`
-	MaxTokens       *int            `json:"max_tokens"`
-	MaxCompletion   *int            `json:"max_completion_tokens"`
-	N               *int            `json:"n"`
-	Stop            texts           `json:"stop"`
-	Stream          bool            `json:"stream"`
-	StreamOptions   streamOptions   `json:"stream_options"`
-	Logprobs        bool            `json:"logprobs"`
-	TopLogprobs     int             `json:"top_logprobs"`
-	ResponseFormat  *responseFormat `json:"response_format"`
-	ReasoningEffort string          `json:"reasoning_effort"`
-	ReasoningBudget *int            `json:"reasoning_budget"`       // tokens; llama-server's name
-	ContinueFinal   *bool           `json:"continue_final_message"` // vLLM's name
-	Template        struct {
-		EnableThinking *bool `json:"enable_thinking"`
-		ClearThinking  *bool `json:"clear_thinking"`
-	} `json:"chat_template_kwargs"`
+	switches
+	caller
+	Messages       []chatMessage   `json:"messages"`
+	Tools          []raw           `json:"tools"`
+	ToolChoice     raw             `json:"tool_choice"`
+	ParallelCalls  *bool           `json:"parallel_tool_calls"`
+	MaxTokens      *int            `json:"max_tokens"`
+	MaxCompletion  *int            `json:"max_completion_tokens"`
+	N              *int            `json:"n"`
+	Stop           texts           `json:"stop"`
+	Stream         bool            `json:"stream"`
+	StreamOptions  streamOptions   `json:"stream_options"`
+	Logprobs       bool            `json:"logprobs"`
+	TopLogprobs    int             `json:"top_logprobs"`
+	ResponseFormat *responseFormat `json:"response_format"`
+	ContinueFinal  *bool           `json:"continue_final_message"` // vLLM's name
 }
 
 // chatMessage is a message of a chat.
 type chatMessage struct {
 	Role       string     `json:"role"`
-	Content    content    `json:"content"`
-	Reasoning  string     `json:"reasoning_content"`
+	Content    parts      `json:"content"`
+	Reasoning  *string    `json:"reasoning_content"`
+	Thoughts   *string    `json:"reasoning"` // vLLM's name
 	Name       string     `json:"name"`
 	ToolCallID string     `json:"tool_call_id"`
 	ToolCalls  []chatCall `json:"tool_calls"`
@@ -55,32 +52,33 @@ type chatCall struct {
 	ID       string `json:"id,omitempty"`
 	Type     string `json:"type,omitempty"`
 	Function struct {
-		Name      string `json:"name,omitempty"`
-		Arguments string `json:"arguments"`
+		Name      string       `json:"name,omitempty"`
+		Arguments argumentText `json:"arguments"`
 	} `json:"function"`
 }
 
 // conversation is what the request wants answered.
 func (q *chatRequest) conversation(s *Server) (*conversation, error) {
-	c := &conversation{oneCall: isFalse(q.ParallelCalls), budget: q.ReasoningBudget, thinking: q.Template.EnableThinking,
-		keep: isFalse(q.Template.ClearThinking), whole: isFalse(q.ContinueFinal)}
-	if q.ReasoningEffort == "none" && c.thinking == nil {
-		c.thinking = new(bool)
-	}
+	c := &conversation{oneCall: isFalse(q.ParallelCalls), reasoning: q.reasoning(), whole: isFalse(q.ContinueFinal), caller: q.caller}
 	for i, m := range q.Messages {
 		role, err := readRole(fmt.Sprintf("messages[%d].role", i), m.Role)
 		if err != nil {
 			return nil, err
 		}
-		out := chat.Message{Role: role, Content: string(m.Content), Reasoning: m.Reasoning, Name: m.Name, ToolCallID: m.ToolCallID}
+		out := chat.Message{Role: role, Name: m.Name, ToolCallID: m.ToolCallID}
+		for _, thoughts := range []*string{m.Reasoning, m.Thoughts} {
+			if thoughts != nil && out.Reasoning == "" {
+				out.Reasoning = *thoughts
+			}
+		}
 		for _, t := range m.ToolCalls {
-			call, err := s.replay(fmt.Sprintf("messages[%d].tool_calls", i), t.ID, t.Function.Name, t.Function.Arguments)
+			call, err := replay(fmt.Sprintf("messages[%d].tool_calls", i), t.ID, t.Function.Name, string(t.Function.Arguments))
 			if err != nil {
 				return nil, err
 			}
 			out.ToolCalls = append(out.ToolCalls, call)
 		}
-		c.messages = append(c.messages, out)
+		c.add(out, m.Content)
 	}
 	return c, q.tools(c)
 }
@@ -98,8 +96,12 @@ func (q *chatRequest) tools(c *conversation) (err error) {
 				Name string `json:"name"`
 			} `json:"function"`
 		}
-		if json.Unmarshal(text, &t) != nil || t.Type != "function" {
+		if json.Unmarshal(text, &t) != nil || t.Type == "" {
 			return bad(param, "expected a tool of type function")
+		}
+		if t.Type != "function" {
+			c.skipped = append(c.skipped, clip(t.Type, 50))
+			continue
 		}
 		if err := checkName(param+".function.name", t.Function.Name); err != nil {
 			return err
@@ -215,7 +217,7 @@ func newChatCall(index *int, c call) chatCall {
 	if c.id != "" {
 		out.Type = "function"
 	}
-	out.Function.Name, out.Function.Arguments = c.name, c.arguments
+	out.Function.Name, out.Function.Arguments = c.name, argumentText(c.arguments)
 	return out
 }
 

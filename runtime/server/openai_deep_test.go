@@ -314,7 +314,7 @@ func TestModels(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	q := ask("Hello")
-	q.Temperature = openai.Float(3)
+	q.Temperature = openai.Float(300)
 	if _, err := c.Chat.Completions.New(context.Background(), q); !errors.As(err, &failed) || failed.StatusCode != 400 || failed.Param != "temperature" {
 		t.Errorf("%v", err)
 	}

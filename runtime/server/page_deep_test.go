@@ -237,7 +237,7 @@ func testPageFailures(t *testing.T, browser context.Context) {
 	b.click("Regenerate")
 	b.until("!document.querySelector('.running') && document.querySelector('.assistant > .text').innerText === 'Yes.'")
 	b.say(strings.Repeat("x", length))
-	if got := b.last(".error"); !strings.Contains(got, "do not fit the context") {
+	if got := b.last(".error"); !strings.Contains(got, "prompt is too long") {
 		t.Errorf("%q", got)
 	}
 }

@@ -47,12 +47,12 @@ type number struct {
 func (f *sampling) params(d sample.Params, tok *tokenizer.Tokenizer) (sample.Params, error) {
 	p := d
 	for _, n := range []number{
-		{"temperature", f.Temperature, 0, 2, &p.Temperature},
+		{"temperature", f.Temperature, 0, 100, &p.Temperature},
 		{"top_p", f.TopP, 0, 1, &p.TopP},
 		{"min_p", f.MinP, 0, 1, &p.MinP},
 		{"repeat_penalty", f.RepeatPenalty, 0.01, 100, &p.RepeatPenalty},
-		{"presence_penalty", f.PresencePenalty, -2, 2, &p.PresencePenalty},
-		{"frequency_penalty", f.FrequencyPenalty, -2, 2, &p.FrequencyPenalty},
+		{"presence_penalty", f.PresencePenalty, -100, 100, &p.PresencePenalty},
+		{"frequency_penalty", f.FrequencyPenalty, -100, 100, &p.FrequencyPenalty},
 	} {
 		if n.value == nil {
 			continue
@@ -74,7 +74,7 @@ func (f *sampling) params(d sample.Params, tok *tokenizer.Tokenizer) (sample.Par
 		value       *int
 		least, most int
 		at          *int
-	}{{"top_k", f.TopK, 0, math.MaxInt32, &p.TopK}, {"repeat_last_n", f.RepeatLastN, -1, maxLastN, &p.RepeatLastN}} {
+	}{{"top_k", f.TopK, -1, math.MaxInt32, &p.TopK}, {"repeat_last_n", f.RepeatLastN, -1, maxLastN, &p.RepeatLastN}} {
 		if n.value == nil {
 			continue
 		}
@@ -83,8 +83,12 @@ func (f *sampling) params(d sample.Params, tok *tokenizer.Tokenizer) (sample.Par
 		}
 		*n.at = *n.value
 	}
-	if p.Seed = rand.Uint64(); f.Seed != nil && *f.Seed != -1 {
+	p.TopK = max(p.TopK, 0) // -1 is vLLM's word for off
+	switch {
+	case f.Seed != nil && *f.Seed != -1:
 		p.Seed = uint64(*f.Seed)
+	case d.Seed == 0 || f.Seed != nil:
+		p.Seed = rand.Uint64()
 	}
 	return p, f.LogitBias.put(&p, tok)
 }

@@ -3,119 +3,68 @@ package server
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"mla/runtime/chat"
 )
 
-// responsesRequest is the body of POST /v1/responses. Nothing is stored: a client sends
-// the whole conversation.
+// responsesRequest is the body of POST /v1/responses. What came of a request is remembered
+// for a while, unless store is false.
 type responsesRequest struct {
 	sampling
 	structured
-	Input         inputItems     `json:"input"`
-	Instructions  content        `json:"instructions"`
-	MaxOutput     *int           `json:"max_output_tokens"`
-	Tools         []responseTool `json:"tools"`
-	ToolChoice    raw            `json:"tool_choice"`
-	ParallelCalls *bool          `json:"parallel_tool_calls"`
-	ContinueFinal bool           `json:"continue_final_message"` // vLLM's name
-	Previous      raw            `json:"previous_response_id"`
-	Conversation  raw            `json:"conversation"`
-	Background    bool           `json:"background"`
-	Stream        bool           `json:"stream"`
+	switches
+	caller
+	Input         inputItems `json:"input"`
+	Instructions  content    `json:"instructions"`
+	MaxOutput     *int       `json:"max_output_tokens"`
+	Tools         []raw      `json:"tools"`
+	ToolChoice    raw        `json:"tool_choice"`
+	ParallelCalls *bool      `json:"parallel_tool_calls"`
+	Store         *bool      `json:"store"`
+	ContinueFinal bool       `json:"continue_final_message"` // vLLM's name
+	Previous      raw        `json:"previous_response_id"`
+	Conversation  raw        `json:"conversation"`
+	Background    bool       `json:"background"`
+	Stream        bool       `json:"stream"`
 	Reasoning     struct {
 		Effort string `json:"effort"`
 	} `json:"reasoning"`
 	Text struct {
 		Format *responseFormat `json:"format"`
 	} `json:"text"`
+
+	whole  []raw                // the input with what it refers to
+	spaces map[string][2]string // namespaces and names of functions, by the names that they are declared with
 }
 
+// responseTool is a function, or a namespace of some.
 type responseTool struct {
-	Type        string `json:"type"`
-	Name        string `json:"name"`
-	Description string `json:"description"`
-	Parameters  raw    `json:"parameters"`
-	Strict      bool   `json:"strict"`
+	Type        string         `json:"type"`
+	Name        string         `json:"name"`
+	Description string         `json:"description"`
+	Parameters  raw            `json:"parameters"`
+	Strict      bool           `json:"strict"`
+	Tools       []responseTool `json:"tools"`
 }
 
-// inputItem is a message, a call of a tool, its output, or thoughts.
-type inputItem struct {
-	Type      string  `json:"type"`
-	Role      string  `json:"role"`
-	Content   content `json:"content"`
-	CallID    string  `json:"call_id"`
-	Name      string  `json:"name"`
-	Arguments string  `json:"arguments"`
-	Output    content `json:"output"`
-}
-
-// inputItems are a text or a list of items.
-type inputItems []inputItem
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (l *inputItems) UnmarshalJSON(data []byte) error {
-	if data[0] == '"' {
-		var text string
-		if err := json.Unmarshal(data, &text); err != nil {
-			return err
-		}
-		*l = inputItems{{Role: chat.User, Content: content(text)}}
-		return nil
-	}
-	err := json.Unmarshal(data, (*[]inputItem)(l))
-	var known *apiError
-	if err != nil && !errors.As(err, &known) {
-		return bad("input", "expected a text or a list of items")
-	}
-	return err
-}
-
-// conversation is what the request wants answered. Thoughts and calls belong to the
-// assistant's turn that they are a part of.
+// conversation is what the request wants answered.
 func (q *responsesRequest) conversation(s *Server) (*conversation, error) {
-	c := &conversation{oneCall: isFalse(q.ParallelCalls), whole: !q.ContinueFinal}
-	if q.Reasoning.Effort == "none" {
-		c.thinking = new(bool)
-	}
+	c := &conversation{oneCall: isFalse(q.ParallelCalls), whole: !q.ContinueFinal, reasoning: q.reasoning(), caller: q.caller}
+	set(&c.effort, q.Reasoning.Effort)
 	if q.Instructions != "" {
 		c.messages = append(c.messages, chat.Message{Role: chat.System, Content: string(q.Instructions)})
 	}
-	turn := func(fits func(*chat.Message) bool) *chat.Message {
-		if n := len(c.messages); n > 0 && c.messages[n-1].Role == chat.Assistant && fits(&c.messages[n-1]) {
-			return &c.messages[n-1]
-		}
-		c.messages = append(c.messages, chat.Message{Role: chat.Assistant})
-		return &c.messages[len(c.messages)-1]
+	var err error
+	if q.whole, err = q.expand(s); err != nil {
+		return nil, err
 	}
-	for i, item := range q.Input {
-		param := fmt.Sprintf("input[%d]", i)
-		switch {
-		case item.Type == "reasoning":
-			turn(func(m *chat.Message) bool { return false }).Reasoning = string(item.Content)
-		case item.Type == "function_call":
-			call, err := s.replay(param, item.CallID, item.Name, item.Arguments)
-			if err != nil {
-				return nil, err
-			}
-			m := turn(func(*chat.Message) bool { return true })
-			m.ToolCalls = append(m.ToolCalls, call)
-		case item.Type == "function_call_output":
-			c.messages = append(c.messages, chat.Message{Role: chat.Tool, Content: string(item.Output), ToolCallID: item.CallID})
-		case item.Type != "" && item.Type != "message":
-			return nil, bad(param, "an item of type %q is not supported", clip(item.Type, 50))
-		case item.Role == chat.Assistant:
-			turn(func(m *chat.Message) bool { return m.Content == "" && len(m.ToolCalls) == 0 }).Content = string(item.Content)
-		default:
-			role, err := readRole(param+".role", item.Role)
-			if err != nil {
-				return nil, err
-			}
-			c.messages = append(c.messages, chat.Message{Role: role, Content: string(item.Content)})
+	for i, item := range q.whole {
+		if err := (turns{c}).read(fmt.Sprintf("input[%d]", i), item); err != nil {
+			return nil, err
 		}
 	}
 	if len(c.messages) == 0 {
@@ -126,29 +75,56 @@ func (q *responsesRequest) conversation(s *Server) (*conversation, error) {
 
 // tools reads what may be called.
 func (q *responsesRequest) tools(c *conversation) (err error) {
-	if len(q.Tools) > maxTools {
-		return bad("tools", "more than %d", maxTools)
-	}
-	for i, t := range q.Tools {
+	for i, text := range q.Tools {
 		param := fmt.Sprintf("tools[%d]", i)
-		if t.Type != "function" {
-			return bad(param, "a tool of type %q; expected function", clip(t.Type, 50))
-		}
-		tool, err := declare(param+".name", t.Name, t.Description, t.Strict, t.Parameters)
-		if err != nil {
+		var t responseTool
+		if err := decodeItem(param, text, &t); err != nil {
 			return err
 		}
-		c.tools = append(c.tools, tool)
+		if err := q.declare(c, param, "", &t); err != nil {
+			return err
+		}
 	}
 	c.choice, err = readChoice(q.ToolChoice, c.tools)
 	return err
 }
 
+// declare declares a function, or those of a namespace. Tools that only OpenAI's service
+// can run, or whose calls are no JSON, are left out.
+func (q *responsesRequest) declare(c *conversation, param, namespace string, t *responseTool) error {
+	switch t.Type {
+	case "function":
+		name := withNamespace(namespace, t.Name)
+		tool, err := declare(param+".name", name, t.Description, t.Strict, t.Parameters)
+		if err != nil {
+			return err
+		}
+		if c.tools = append(c.tools, tool); len(c.tools) > maxTools {
+			return bad("tools", "more than %d", maxTools)
+		}
+		if namespace != "" {
+			q.spaces[name] = [2]string{namespace, t.Name}
+		}
+	case "namespace":
+		if q.spaces == nil {
+			q.spaces = map[string][2]string{}
+		}
+		for i := range t.Tools {
+			if err := q.declare(c, fmt.Sprintf("%s.tools[%d]", param, i), withNamespace(namespace, t.Name), &t.Tools[i]); err != nil {
+				return err
+			}
+		}
+	case "":
+		return bad(param, "there is no type; expected function")
+	default:
+		c.skipped = append(c.skipped, clip(t.Type, 50))
+	}
+	return nil
+}
+
 // job is the job of the request.
 func (q *responsesRequest) job(ctx context.Context, s *Server) (*job, error) {
 	switch {
-	case !isNull(q.Previous):
-		return nil, bad("previous_response_id", "the server stores no responses; send the whole conversation as input")
 	case !isNull(q.Conversation):
 		return nil, bad("conversation", "the server stores no conversations; send the whole one as input")
 	case q.Background:
@@ -174,31 +150,61 @@ func (q *responsesRequest) job(ctx context.Context, s *Server) (*job, error) {
 
 // response is an answer as far as it has come.
 type response struct {
-	ID         string         `json:"id"`
-	Object     string         `json:"object"`
-	Created    int64          `json:"created_at"`
-	Status     string         `json:"status"`
-	Model      string         `json:"model"`
-	Output     []any          `json:"output"`
-	Usage      any            `json:"usage"`
-	Error      any            `json:"error"`
-	Incomplete any            `json:"incomplete_details"`
-	Parallel   bool           `json:"parallel_tool_calls"`
-	ToolChoice any            `json:"tool_choice"`
-	Tools      []responseTool `json:"tools"`
-	Store      bool           `json:"store"`
+	ID         string `json:"id"`
+	Object     string `json:"object"`
+	Created    int64  `json:"created_at"`
+	Status     string `json:"status"`
+	Model      string `json:"model"`
+	Output     []any  `json:"output"`
+	Usage      any    `json:"usage"`
+	Error      any    `json:"error"`
+	Incomplete any    `json:"incomplete_details"`
+	Parallel   bool   `json:"parallel_tool_calls"`
+	ToolChoice any    `json:"tool_choice"`
+	Tools      []raw  `json:"tools"`
+	Store      bool   `json:"store"`
+	Previous   raw    `json:"previous_response_id"`
+
+	keep   func(*response)      // remembers it
+	spaces map[string][2]string // of responsesRequest
 }
 
 func (s *Server) newResponse(q *responsesRequest) *response {
 	r := &response{ID: newID("resp_"), Object: "response", Created: time.Now().Unix(), Status: "in_progress", Model: s.cfg.Model, Output: []any{},
-		Parallel: q.ParallelCalls == nil || *q.ParallelCalls, ToolChoice: "auto", Tools: q.Tools}
+		Parallel: q.ParallelCalls == nil || *q.ParallelCalls, ToolChoice: "auto", Tools: q.Tools, Store: !isFalse(q.Store), Previous: q.Previous}
+	if r.Previous == nil {
+		r.Previous = raw("null")
+	}
+	r.spaces = q.spaces
+	r.keep = func(r *response) { s.keepResponse(q, r) }
 	if !isNull(q.ToolChoice) {
 		r.ToolChoice = q.ToolChoice
 	}
 	if r.Tools == nil {
-		r.Tools = []responseTool{}
+		r.Tools = []raw{}
 	}
 	return r
+}
+
+// keepResponse remembers a response that has ended: each of its items, and all up to its end.
+func (s *Server) keepResponse(q *responsesRequest, r *response) {
+	if !r.Store {
+		return
+	}
+	all := slices.Clone(q.whole)
+	for _, item := range r.Output {
+		text, err := json.Marshal(item)
+		if err != nil {
+			continue // not reached: items are maps of texts
+		}
+		all = append(all, text)
+		if fields, ok := item.(map[string]any); ok {
+			if id, ok := fields["id"].(string); ok {
+				s.items.keep(q.key, id, []raw{text})
+			}
+		}
+	}
+	s.items.keep(q.key, r.ID, all)
 }
 
 // end completes a response.
@@ -225,8 +231,14 @@ func textPart(text string) map[string]any {
 	return map[string]any{"type": "output_text", "text": text, "annotations": []any{}, "logprobs": []any{}}
 }
 
-func callItem(id, status string, c call) map[string]any {
-	return map[string]any{"type": "function_call", "id": id, "status": status, "call_id": c.id, "name": c.name, "arguments": c.arguments}
+// callItem is a call. One of a namespace's functions has both names apart: Codex finds the
+// function by the two.
+func (r *response) callItem(id, status string, c call) map[string]any {
+	item := map[string]any{"type": "function_call", "id": id, "status": status, "call_id": c.id, "name": c.name, "arguments": c.arguments}
+	if space, ok := r.spaces[c.name]; ok {
+		item["namespace"], item["name"] = space[0], space[1]
+	}
+	return item
 }
 
 // responses is POST /v1/responses.
@@ -254,8 +266,9 @@ func (s *Server) responses(w http.ResponseWriter, r *http.Request) error {
 		out.Output = append(out.Output, messageItem(newID("msg_"), out.Status, textPart(a.content)))
 	}
 	for _, c := range a.calls {
-		out.Output = append(out.Output, callItem(newID("fc_"), "completed", c))
+		out.Output = append(out.Output, out.callItem(newID("fc_"), "completed", c))
 	}
+	out.keep(out)
 	writeJSON(w, http.StatusOK, out)
 	return nil
 }

@@ -61,7 +61,7 @@ func (w *responseWriter) item(status string) map[string]any {
 		return messageItem(w.id, status, textPart(w.text.String()))
 	}
 	w.call.arguments = w.text.String()
-	return callItem(w.id, status, w.call)
+	return w.response.callItem(w.id, status, w.call)
 }
 
 // names are the prefixes of ids, and the events of texts, by the kinds of items.
@@ -98,7 +98,7 @@ func (w *responseWriter) stop(status string) {
 	text, name := w.text.String(), names[w.kind].event
 	switch w.kind {
 	case output.CallBegin:
-		w.part(name+".done", map[string]any{"arguments": text, "name": w.call.name})
+		w.part(name+".done", map[string]any{"arguments": text, "name": w.item("")["name"]})
 	case output.Content:
 		w.part(name+".done", map[string]any{"text": text, "logprobs": []any{}})
 	default:
@@ -139,12 +139,16 @@ func (w *responseWriter) event(e event) {
 	w.part(names[w.kind].event+".delta", delta)
 }
 
-func (w *responseWriter) ping() { w.out.text(": waiting") }
+// ping repeats where the response is: Codex takes no comment for a sign of life.
+func (w *responseWriter) ping() {
+	w.say("response.in_progress", map[string]any{"response": w.response})
+}
 
 func (w *responseWriter) end() {
 	r := w.response
 	r.end(w.last, w.used)
 	w.stop(r.Status)
+	r.keep(r)
 	w.say("response."+r.Status, map[string]any{"response": r})
 }
 

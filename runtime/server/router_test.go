@@ -83,7 +83,7 @@ func TestRouter(t *testing.T) {
 		{"POST", "/v1/completions", `{"model": "x"}`, 404, `there is no model`},
 		{"POST", "/v1/messages", `{"model": "x"}`, 404, `"type":"not_found_error"`},
 		{"POST", "/v1/completions", `{"model": "broken"}`, 500, "no kernels"},
-		{"POST", "/v1/completions", `{"model": "north", "prompt": "x", "top_k": -1}`, 400, "top_k"},
+		{"POST", "/v1/completions", `{"model": "north", "prompt": "x", "top_k": -2}`, 400, "top_k"},
 		{"POST", "/v1/models", "{}", 405, "method_not_allowed"},
 		{"GET", "/models", "", 200, `"id":"north"`},
 		{"GET", "/v1/health", "", 200, "ok"},

@@ -37,8 +37,11 @@ type Config struct {
 	Context int
 	// Chat writes conversations as the model knows them, with the Escape of its tokenizer.
 	Chat chat.Renderer
-	// Sampling has the values that a request does not give.
+	// Sampling has the values that a request does not give. With a Seed of 0 each request has
+	// its own.
 	Sampling sample.Params
+	// Reasoning is how the model thinks if a request does not say.
+	Reasoning Reasoning
 	// Keys are the API keys of which a request must have one; none: anybody is served.
 	Keys []string
 	// Hosts are names that a request's Host may have beside addresses; none: any.
@@ -101,16 +104,21 @@ type Server struct {
 	tok      *tokenizer.Tokenizer
 	format   *output.Format // of calls; nil: the model makes none
 	toolless bool           // the model's template has no place for declarations of tools
-	stops    map[int32]bool // tokens that end an answer in a chat
-	visible  map[int32]bool // tokens that a chat's parser has to see
-	calls    *memory
-	scope    string // of the request that this copy of the server is for
-	budgets  budgets
-	grammars *grammars
-	metrics  *metrics
-	keys     []key
-	handler  http.Handler
-	started  time.Time
+	think    [2]string      // what begins and ends thoughts
+	// systemFirst says that the template has no place for a system message but the first.
+	systemFirst bool
+	turns       map[int32]bool // tokens that end a turn, unless a call follows
+	items       *items
+	stops       map[int32]bool // tokens that end an answer in a chat
+	visible     map[int32]bool // tokens that a chat's parser has to see
+	calls       *memory
+	scope       string // of the request that this copy of the server is for
+	budgets     budgets
+	grammars    *grammars
+	metrics     *metrics
+	keys        []key
+	handler     http.Handler
+	started     time.Time
 }
 
 // newServer is a server that has no paths.
@@ -130,15 +138,22 @@ func New(cfg Config) *Server {
 	s := newServer(cfg)
 	s.tok, s.calls = cfg.Service.Tokenizer(), newMemory()
 	s.format, s.toolless = output.FormatOf(cfg.Chat.Template()), hidesTools(cfg.Chat)
-	s.stops, s.visible = map[int32]bool{}, map[int32]bool{}
+	s.think, s.systemFirst = chat.ThoughtMarks(cfg.Chat.Template()), wantsSystemFirst(cfg.Chat)
+	s.items = newItems()
+	s.stops, s.visible, s.turns = map[int32]bool{}, map[int32]bool{}, map[int32]bool{}
 	for _, text := range cfg.Chat.Stops() {
 		if id, ok := s.tok.TokenID(text); ok {
 			s.stops[id] = true
 		}
 	}
-	markers := []string{"<think>", "</think>"}
+	markers := s.think[:]
 	if s.format != nil {
 		markers = append(markers, s.format.Markers()...)
+		for _, text := range s.format.TurnEnds() {
+			if id, ok := s.tok.TokenID(text); ok {
+				s.turns[id] = true
+			}
+		}
 	}
 	for _, text := range markers {
 		if id, ok := s.tok.TokenID(text); ok {

@@ -69,7 +69,7 @@ func TestStructured(t *testing.T) {
 		{"/v1/chat/completions", `{` + user + `, "json_schema": ` + citySchema + `}`, []any{"choices", 0, "message", "content"}},
 		{"/v1/chat/completions", `{` + user + `, "logprobs": true, "grammar": ` + string(gbnf) + `}`, []any{"choices", 0, "message", "content"}},
 		{"/v1/responses", `{"input": "City?", "text": {"format": {"type": "json_schema", "name": "city", "strict": true, "schema": ` + citySchema + `}}}`, []any{"output", 1, "content", 0, "text"}},
-		{"/v1/messages", `{"max_tokens": 300, ` + user + `, "output_config": {"format": {"type": "json_schema", "schema": ` + citySchema + `}}}`, []any{"content", 1, "text"}},
+		{"/v1/messages", `{"max_tokens": 300, ` + user + `, "output_config": {"format": {"type": "json_schema", "schema": ` + citySchema + `}}}`, []any{"content", 0, "text"}},
 	} {
 		out := s.answer(c.path, c.body)
 		if got := at(out, c.answer...); got != want {

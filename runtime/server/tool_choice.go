@@ -13,8 +13,37 @@ import (
 func hidesTools(r chat.Renderer) bool {
 	const name = "probe_of_this_template"
 	probe := raw(`{"type": "function", "function": {"name": "` + name + `", "description": "x", "parameters": {"type": "object", "properties": {}}}}`)
-	text, err := r.Render([]chat.Message{{Role: chat.User, Content: "x"}}, chat.Options{AddGenerationPrompt: true, Tools: []raw{probe}})
-	return err == nil && !strings.Contains(text, name) // of an error, requests are told
+	return !shows(r, []chat.Message{{Role: chat.User, Content: "x"}}, chat.Options{AddGenerationPrompt: true, Tools: []raw{probe}}, name)
+}
+
+// shows says whether a rendering has a text in it.
+func shows(r chat.Renderer, messages []chat.Message, opts chat.Options, text string) bool {
+	out, err := r.Render(messages, opts)
+	return err == nil && strings.Contains(out, text)
+}
+
+// showTools leaves tools out that the model's template cannot show, so that an agent has at
+// least answers; but a call that is asked for cannot be had.
+func (s *Server) showTools(c *conversation) error {
+	why := ""
+	switch {
+	case len(c.tools) == 0 && c.choice.must:
+		return bad("tool_choice", "there are no tools")
+	case len(c.tools) == 0:
+		return nil
+	case s.format == nil:
+		why = "says nothing about calls, or in a way that is not known"
+	case s.toolless:
+		why = "does not show tools to the model"
+	default:
+		return nil
+	}
+	if c.choice.must {
+		return bad("tools", "the model's chat template %s; one that does can be given with -chat-template", why)
+	}
+	s.cfg.Log.Warn("tools are left out: the model's chat template "+why+"; one that does can be given with -chat-template", "tools", len(c.tools))
+	c.tools, c.choice = nil, toolChoice{}
+	return nil
 }
 
 // toolChoice says whether tools may be called, must be, and which ones.
@@ -51,8 +80,9 @@ type openAIChoice struct {
 }
 
 type namedTool struct {
-	Name     string `json:"name"`
-	Function struct {
+	Name      string `json:"name"`
+	Namespace string `json:"namespace"`
+	Function  struct {
 		Name string `json:"name"`
 	} `json:"function"`
 }
@@ -65,7 +95,7 @@ type allowedTools struct {
 // name is the tool's, in either API.
 func (t *namedTool) name() string {
 	set(&t.Name, t.Function.Name)
-	return t.Name
+	return withNamespace(t.Namespace, t.Name)
 }
 
 // readChoice reads OpenAI's tool_choice.

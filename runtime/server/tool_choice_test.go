@@ -10,7 +10,8 @@ import (
 	"mla/runtime/completion/completiontest"
 )
 
-// TestToollessTemplate: tools that the model would not be told of are refused.
+// TestToollessTemplate: tools that the model would not be told of are left out, unless a call
+// is asked for.
 func TestToollessTemplate(t *testing.T) {
 	template, err := os.ReadFile("../chat/testdata/tools/sections.jinja")
 	if err != nil {
@@ -24,7 +25,10 @@ func TestToollessTemplate(t *testing.T) {
 	s := serve(t, useTemplate(t, file), sections...)
 	body := `{"max_tokens": 5, "messages": [{"role": "user", "content": "Good?"}], ` + twoTools
 	for _, path := range []string{"/v1/chat/completions", "/apply-template"} {
-		if r, text := s.do("POST", path, body+`}`); r.StatusCode != 400 || !strings.Contains(text, "does not show tools") || !strings.Contains(text, `"param":"tools"`) {
+		if r, text := s.do("POST", path, body+`}`); r.StatusCode != 200 {
+			t.Errorf("%s: %s %s", path, r.Status, text)
+		}
+		if r, text := s.do("POST", path, body+`, "tool_choice": "required"}`); r.StatusCode != 400 || !strings.Contains(text, "does not show tools") || !strings.Contains(text, `"param":"tools"`) {
 			t.Errorf("%s: %s %s", path, r.Status, text)
 		}
 	}

@@ -34,7 +34,7 @@ func (s *Server) writing() output.Grammars {
 // arguments follow their schemas: those of strict tools exactly, those of others as far as keywords are supported.
 func (s *Server) callGrammar(ctx context.Context, c *conversation) (*grammar.Compiled, error) {
 	var tools []callable
-	asked := c.choice.must || c.choice.only != nil || c.grammar != nil
+	asked := c.choice.must || c.choice.only != nil || c.grammar != nil // or an answer in a form could be a call of anything
 	for i, text := range c.tools {
 		var t callable
 		if err := json.Unmarshal(text, &t); err != nil {
@@ -45,7 +45,7 @@ func (s *Server) callGrammar(ctx context.Context, c *conversation) (*grammar.Com
 			asked = asked || t.Function.Strict
 		}
 	}
-	if !asked || len(c.tools) == 0 || c.choice.none || s.format == nil {
+	if !asked || len(tools) == 0 || c.choice.none || s.format == nil {
 		return nil, nil
 	}
 	key := "calls" + string(bytes.Join(rawBytes(c.callable()), []byte("\n")))
@@ -132,13 +132,16 @@ func (c *choice) call() {
 	switch {
 	case calling == c.calling:
 		return
+	case !calling && c.parser.Thinking(): // the answer is still to come
+		c.matcher = c.answer
 	case !calling && c.behind != nil:
 		c.matcher = c.behind.NewMatcher()
 	case !calling:
 		c.matcher = nil
 	case c.tools == nil:
-		c.matcher = nil // the call's text is free
+		c.answer, c.matcher = c.matcher, nil // the call's text is free
 	default:
+		c.answer = c.matcher
 		c.matcher = c.tools.NewMatcher()
 		for _, id := range c.tok.Encode(text, tokenizer.EncodeOptions{ParseSpecial: true}) {
 			if c.matcher.Accept(id) != nil { // no call that the format knows; it will be text

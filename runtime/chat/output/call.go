@@ -12,6 +12,7 @@ const maxHeader = 1 << 16
 // found is what a format knows of a call's beginning.
 type found struct {
 	name string
+	id   string // that the model has written; "": none
 	size int    // bytes up to the arguments
 	args string // all of them, if the header had to be read to the end of the call
 	more bool   // text is needed
@@ -20,18 +21,21 @@ type found struct {
 // header reads the name of a call. What is none, or names no tool, is text.
 func (p *Parser) header() bool {
 	f, ok := p.format.header(p.format, p.held)
-	if f.more && ok && len(p.held) <= maxHeader {
+	if name := strings.TrimSpace(p.held); f.more && p.last && p.format.Pairs && p.tools[name] != nil { // the end is missing
+		f = found{name: name, size: len(p.held)}
+	}
+	if f.more && ok && len(p.held) <= maxHeader && p.plausible() {
 		return false
 	}
 	t, known := p.tools[f.name]
 	if f.more || !ok || !known {
-		p.emit(Content, p.call.raw.String())
-		p.where, p.trim, p.begun = inText, "", true
+		p.emit(p.call.kind, p.call.raw.String())
+		p.where, p.trim, p.begun = p.call.behind(), "", true
 		return true
 	}
 	p.take(f.size)
 	p.call.tool, p.call.tail = t, p.format.Tail
-	p.emit(CallBegin, f.name)
+	p.events = append(p.events, Event{Kind: CallBegin, Text: f.name, ID: f.id})
 	switch {
 	case f.args != "":
 		p.argument(f.args)
@@ -42,6 +46,22 @@ func (p *Parser) header() bool {
 		p.where = inJSON
 	}
 	return true
+}
+
+// plausible says whether what is held may become the name of a tool. A model that thinks
+// about the marks of calls makes none.
+func (p *Parser) plausible() bool {
+	if p.call.kind == Reasoning && strings.Contains(p.held, p.think[1]) {
+		return false
+	}
+	name, _, _ := strings.Cut(strings.TrimSpace(p.held), "<")
+	name = strings.TrimSpace(name)
+	for known := range p.tools {
+		if strings.HasPrefix(known, name) {
+			return true
+		}
+	}
+	return !p.format.Pairs
 }
 
 // argument passes on JSON text.
@@ -83,8 +103,8 @@ func (p *Parser) tail() bool {
 func (p *Parser) finish() {
 	args := p.call.args.String()
 	valid := strings.HasPrefix(args, "{") && json.Valid([]byte(args))
-	p.events = append(p.events, Event{CallEnd, p.call.raw.String(), valid})
-	p.where, p.trim, p.call = inText, space, call{}
+	p.events = append(p.events, Event{Kind: CallEnd, Text: p.call.raw.String(), Valid: valid, Else: p.call.kind})
+	p.where, p.trim, p.call = p.call.behind(), space, call{}
 }
 
 // scanner finds the end of a JSON object by its braces.

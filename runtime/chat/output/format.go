@@ -3,6 +3,7 @@ package output
 import (
 	"encoding/json"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -16,10 +17,24 @@ type Format struct {
 	Tail      []string
 	// Pairs says that the arguments are pairs of keys and values, not JSON.
 	Pairs bool
+	// Numbered says that a call has an id, functions.NAME:N, where a name would stand. N
+	// counts the calls of a conversation from 0.
+	Numbered bool
+	// IDLength is how many letters and digits an id has, by templates; 0: any number.
+	IDLength int
+	// Quoted says that a call within thoughts is but a thought.
+	Quoted bool
+	// Turn says that Begin ends the turn, unless a call follows.
+	Turn bool
 
 	header func(f *Format, text string) (found, bool)
-	// clean takes the name out of what stands in its place; nil: all of it.
-	clean func(string) string
+	// clean takes the name and the id out of what stands in the name's place; nil: it is
+	// the name.
+	clean func(string) (name, id string)
+	// around are other markers before and behind calls.
+	around []string
+	// lead stands between Call and an object that has the name.
+	lead string
 	// has and lacks are texts in templates of models that write so.
 	has   []string
 	lacks string
@@ -32,7 +47,8 @@ var formats = []*Format{
 	},
 	{ // Kimi-K2
 		Name: "kimi-k2", Begin: "<|tool_calls_section_begin|>", End: "<|tool_calls_section_end|>", Call: "<|tool_call_begin|>",
-		Separator: "<|tool_call_argument_begin|>", Tail: []string{"<|tool_call_end|>"},
+		Separator: "<|tool_call_argument_begin|>", Tail: []string{"<|tool_call_end|>"}, Numbered: true,
+		around: []string{"<|tool_call_section_begin|>", "<|tool_call_section_end|>"},
 		header: separated, clean: kimiName, has: []string{"<|tool_call_argument_begin|>"},
 	},
 	{ // DeepSeek-V3.1
@@ -46,10 +62,17 @@ var formats = []*Format{
 		header: separated, has: []string{"<｜tool▁sep｜>"},
 	},
 	{ // Mistral from 2025 on
-		Name: "mistral", Call: "[TOOL_CALLS]", Separator: "[ARGS]", header: separated, has: []string{"[TOOL_CALLS]", "[ARGS]"},
+		Name: "mistral", Call: "[TOOL_CALLS]", Separator: "[ARGS]", IDLength: 9, Quoted: true, header: separated, clean: mistralName, has: []string{"[TOOL_CALLS]", "[ARGS]"},
+	},
+	{ // GigaChat3
+		Name: "gigachat3", Begin: "<|message_sep|>\n\n", Call: "function call<|role_sep|>\n", Tail: []string{"}"}, Turn: true,
+		header: namedInJSON, has: []string{"<|role_sep|>", "<|message_sep|>"}, lacks: "<|function_call|>",
+	},
+	{ // GigaChat3.1
+		Name: "gigachat3.1", Call: "<|function_call|>", Tail: []string{"}"}, header: namedInJSON, has: []string{"<|role_sep|>", "<|function_call|>"},
 	},
 	{ // Nous Research's Hermes, Qwen, and many others
-		Name: "hermes", Call: "<tool_call>", Separator: ``, Tail: []string{"}", "</tool_call>"},
+		Name: "hermes", Call: "<tool_call>", Tail: []string{"}", callEnd}, lead: "\n",
 		header: namedInJSON, has: []string{"<tool_call>"},
 	},
 }
@@ -74,32 +97,55 @@ func (f *Format) in(template string) bool {
 	return f.lacks == "" || !strings.Contains(template, f.lacks)
 }
 
-var marker = regexp.MustCompile(`<[^<>\s]+>|\[[A-Z_]+\]`)
+var marker = regexp.MustCompile(`<[^<>\s]+>\n*|\[[A-Z_]+\]`)
 
-// Markers are texts that may be control tokens, which print nothing by themselves.
-func (f *Format) Markers() []string {
-	list := []string{f.Begin, f.End, f.Call, f.Separator, strings.Join(f.Tail, "")}
+// Markers are texts that may be control tokens, which print nothing by themselves. Some
+// vocabularies have the line breaks behind a marker in its token.
+func (f *Format) Markers() (list []string) {
+	texts := append([]string{f.Begin, f.End, f.Call, f.Separator, strings.Join(f.Tail, "")}, f.around...)
 	if f.Pairs {
-		list = append(list, keyBegin, keyEnd, valueBegin, valueEnd, callEnd)
+		texts = append(texts, keyBegin, keyEnd, valueBegin, valueEnd, callEnd)
 	}
-	return marker.FindAllString(strings.Join(list, ""), -1)
+	if f.IDLength > 0 {
+		texts = append(texts, callID)
+	}
+	for _, text := range marker.FindAllString(strings.Join(texts, " "), -1) {
+		list = append(list, text)
+		if short := strings.TrimRight(text, "\n"); short != text {
+			list = append(list, short)
+		}
+	}
+	return list
+}
+
+// TurnEnds are markers that end a turn, unless a call follows.
+func (f *Format) TurnEnds() []string {
+	if !f.Turn {
+		return nil
+	}
+	return []string{f.Begin, strings.TrimRight(f.Begin, "\n")}
 }
 
 // Opening is the beginning of a call, of a tool or of any (""). A prompt that ends with it
-// makes the model go on with a call.
-func (f *Format) Opening(name string) string {
+// makes the model go on with a call. before is how many calls the conversation has.
+func (f *Format) Opening(name string, before int) string {
 	switch {
 	case name == "":
 		return f.Begin + f.Call
 	case f.Pairs:
 		return f.Begin + f.Call + name
 	case f.Separator == "":
-		return f.Begin + f.Call + "\n{\"name\": " + quote(name) + ", \"arguments\": "
+		return f.Begin + f.Call + f.lead + "{\"name\": " + quote(name) + ", \"arguments\": "
 	}
-	if f.clean != nil {
-		name = "functions." + name + ":0"
+	if f.Numbered {
+		name = NumberedID(name, before)
 	}
 	return f.Begin + f.Call + name + f.Separator
+}
+
+// NumberedID is the id of a call behind others in a conversation, of a Format that is Numbered.
+func NumberedID(name string, before int) string {
+	return "functions." + name + ":" + strconv.Itoa(before)
 }
 
 // separated is a name, a separator, and a JSON object.
@@ -112,27 +158,38 @@ func separated(f *Format, text string) (found, bool) {
 	if args == "" {
 		return found{more: true}, true
 	}
+	name, id := strings.TrimSpace(name), ""
 	if f.clean != nil {
-		name = f.clean(name)
+		name, id = f.clean(name)
 	}
-	return found{name: strings.TrimSpace(name), size: len(text) - len(args)}, args[0] == '{'
+	return found{name: name, id: id, size: len(text) - len(args)}, args[0] == '{'
 }
 
-// kimiName takes the name out of functions.name:0.
-func kimiName(id string) string {
-	id = strings.TrimPrefix(strings.TrimSpace(id), "functions.")
-	if i := strings.LastIndex(id, ":"); i >= 0 {
-		id = id[:i]
+var numbered = regexp.MustCompile(`^functions\.[^:]+:[0-9]{1,9}$`)
+
+// kimiName takes the name out of functions.name:0, which is the id if it is of that form.
+func kimiName(text string) (name, id string) {
+	if numbered.MatchString(text) {
+		id = text
 	}
-	return id
+	name = strings.TrimPrefix(text, "functions.")
+	if i := strings.LastIndex(name, ":"); i >= 0 {
+		name = name[:i]
+	}
+	return name, id
 }
 
-// beforePairs is a name up to the first pair or the end of the call.
-func beforePairs(_ *Format, text string) (found, bool) {
-	at := strings.Index(text, keyBegin)
-	if end := strings.Index(text, callEnd); at < 0 || end >= 0 && end < at {
-		at = end
-	}
+// callID is what some of Mistral's models write between a name and an id.
+const callID = "[CALL_ID]"
+
+func mistralName(text string) (name, id string) {
+	name, id, _ = strings.Cut(text, callID)
+	return strings.TrimSpace(name), strings.TrimSpace(id)
+}
+
+// beforePairs is a name up to the first pair, the end of the call, or the next call.
+func beforePairs(f *Format, text string) (found, bool) {
+	at, _ := first(text, []string{keyBegin, callEnd, f.Call})
 	if at < 0 {
 		return found{more: true}, true
 	}
@@ -143,7 +200,7 @@ var named = regexp.MustCompile(`^\s*\{\s*"name"\s*:\s*("(?:[^"\\]|\\.)*")\s*,\s*
 
 // namedInJSON is an object with a name and arguments. If the name comes first, the
 // arguments can be passed on as they come.
-func namedInJSON(_ *Format, text string) (found, bool) {
+func namedInJSON(f *Format, text string) (found, bool) {
 	if m := named.FindStringSubmatchIndex(text); m != nil {
 		var name string
 		err := json.Unmarshal([]byte(text[m[2]:m[3]]), &name)
@@ -153,6 +210,12 @@ func namedInJSON(_ *Format, text string) (found, bool) {
 		return found{}, false
 	}
 	object, rest, ok := strings.Cut(text, callEnd)
+	if f.Tail[len(f.Tail)-1] != callEnd {
+		var n int
+		n, ok = new(scanner).next(strings.TrimLeft(text, space))
+		n += len(text) - len(strings.TrimLeft(text, space))
+		object, rest = text[:n], text[n:]
+	}
 	if !ok {
 		return found{more: true}, true
 	}

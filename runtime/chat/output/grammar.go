@@ -31,12 +31,16 @@ func (g Grammars) literal(text string) grammar.Expr {
 		if at[0] > 0 {
 			list = append(list, grammar.Literal(text[:at[0]]))
 		}
-		if name := text[at[0]:at[1]]; name != "" && g.IsToken(name) {
+		name := text[at[0]:at[1]]
+		if short := strings.TrimRight(name, "\n"); !g.IsToken(name) { // whose line breaks are characters
+			name = short
+		}
+		if name != "" && g.IsToken(name) {
 			list = append(list, grammar.Marker(name))
 		} else {
 			list = append(list, grammar.Literal(name))
 		}
-		text = text[at[1]:]
+		text = text[at[0]+len(name):]
 	}
 	return list
 }
@@ -70,7 +74,7 @@ func (g Grammars) call(t ToolGrammar) grammar.Expr {
 		return grammar.Seq{name, newline, t.Arguments, g.literal(callEnd)}
 	case g.Separator == "": // the name is in the object, too
 		list = grammar.Seq{newline, grammar.Literal(`{"name": ` + quote(t.Name) + `, "arguments": `)}
-	case g.clean != nil:
+	case g.Numbered:
 		digits := grammar.Repeat{Of: grammar.Class{{Lo: '0', Hi: '9'}}, Min: 1, Max: 4}
 		list = grammar.Seq{grammar.Literal("functions."), name, grammar.Literal(":"), digits, g.literal(g.Separator)}
 	default:
@@ -97,8 +101,9 @@ func (g Grammars) Bare() grammar.Class {
 }
 
 // Calling says whether the model is at a call, and what it has written behind its marker.
+// Within thoughts a marker alone is none: models think about calls, too.
 func (p *Parser) Calling() (text string, ok bool) {
-	if p.where == inText || p.where == inThoughts {
+	if p.where == inText || p.Thinking() {
 		return "", false
 	}
 	_, text, _ = strings.Cut(p.call.raw.String(), p.format.Call)

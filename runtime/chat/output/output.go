@@ -31,7 +31,9 @@ const (
 type Event struct {
 	Kind  Kind
 	Text  string
-	Valid bool // of CallEnd: the arguments are a JSON object
+	ID    string // of CallBegin: as the model wrote it; "": it wrote none
+	Valid bool   // of CallEnd: the arguments are a JSON object
+	Else  Kind   // of CallEnd: what Text is if it is no call
 }
 
 // Config says what a Parser looks for.
@@ -55,6 +57,9 @@ type Parser struct {
 	held   string
 	begun  bool   // something other than white space has been written
 	forced bool   // the thoughts were ended for the model, which may end them once more
+	last   bool   // no more text will come, as the model has ended the answer
+	turn   bool   // the turn is over, unless a call follows
+	over   bool   // the turn is over
 	trim   string // white space that does not count before the next text
 	events []Event
 	call   call
@@ -94,12 +99,21 @@ func (p *Parser) step() bool {
 
 // call is the one that is being read.
 type call struct {
-	tool  tool
-	raw   strings.Builder // all of it
-	args  strings.Builder // JSON
-	scan  scanner
-	pairs int // of keys and values
-	tail  []string
+	kind Kind // of its text if it is none: Content, or Reasoning within thoughts
+	tool tool
+	raw  strings.Builder // all of it
+	args strings.Builder // JSON
+	scan scanner
+	keys []string // of the pairs
+	tail []string
+}
+
+// behind is where the parser is behind a call.
+func (c *call) behind() place {
+	if c.kind == Reasoning {
+		return inThoughts
+	}
+	return inText
 }
 
 // space is what counts as white space between calls.
@@ -122,21 +136,35 @@ func New(c Config) *Parser {
 
 // Push adds text and returns what is certain now.
 func (p *Parser) Push(text string) []Event {
+	if p.over {
+		return nil
+	}
 	p.held += text
 	for p.step() {
 	}
 	return p.flush()
 }
 
-// Close returns what was held back, when no more will come.
+// Close returns what was held back, when the model has ended its answer. A call whose end it
+// has forgotten is whole.
 func (p *Parser) Close() []Event {
+	p.last = true
+	for p.step() {
+	}
+	return p.Cut()
+}
+
+// Cut returns what was held back, when the answer was broken off.
+func (p *Parser) Cut() []Event {
 	switch p.where {
 	case inText:
-		p.emit(Content, strings.TrimLeft(p.held, p.trim))
+		if !p.turn {
+			p.emit(Content, strings.TrimLeft(p.held, p.trim))
+		}
 	case inThoughts:
 		p.emit(Reasoning, strings.TrimLeft(p.held, p.trim))
 	case inHeader:
-		p.emit(Content, p.call.raw.String()+p.held)
+		p.emit(p.call.kind, p.call.raw.String()+p.held)
 	default:
 		p.take(len(p.held))
 		p.finish()
@@ -174,6 +202,9 @@ func (p *Parser) take(n int) string {
 // text passes on what lies before the next marker.
 func (p *Parser) text() bool {
 	p.held = strings.TrimLeft(p.held, p.trim)
+	if p.turn && !p.called() {
+		return false
+	}
 	at, marker := p.next()
 	before := p.held[:at]
 	if marker != "" { // line breaks before a call are no text
@@ -200,9 +231,26 @@ func (p *Parser) text() bool {
 		p.call.raw.WriteString(blanks + marker)
 	default: // around calls
 		p.trim, p.begun = space, true
+		p.turn = p.format.Turn && marker == p.format.Begin
 	}
 	return true
 }
+
+// called says whether a call follows the end of a turn. If not, the turn is over.
+func (p *Parser) called() bool {
+	if strings.HasPrefix(p.format.Call, p.held) && p.held != p.format.Call {
+		return false
+	}
+	p.turn = false
+	if strings.HasPrefix(p.held, p.format.Call) {
+		return true
+	}
+	p.held, p.over = "", true
+	return false
+}
+
+// Over says whether the model's turn has ended, though it goes on with another one.
+func (p *Parser) Over() bool { return p.over }
 
 // next finds the first marker that counts. Without one, it is how much of the text is
 // certain: neither the beginning of a marker nor white space that one may follow.
@@ -215,13 +263,10 @@ func (p *Parser) next() (at int, marker string) {
 		markers = append(markers, p.think[1])
 	}
 	if p.format != nil {
-		markers = append(markers, p.format.Call, p.format.Begin, p.format.End)
+		markers = append(markers, p.format.calls()...)
 	}
-	at = len(p.held)
-	for _, m := range markers {
-		if i := strings.Index(p.held[:min(len(p.held), at+len(m))], m); m != "" && i >= 0 && i < at {
-			at, marker = i, m
-		}
+	if at, marker = first(p.held, markers); at < 0 {
+		at = len(p.held)
 	}
 	if marker == p.think[0] && strings.Trim(p.held[:at], space) != "" {
 		p.begun = true // thoughts come first, or not at all
@@ -231,6 +276,26 @@ func (p *Parser) next() (at int, marker string) {
 		at -= partial(p.held, markers)
 		if len(markers) > 0 {
 			at = len(strings.TrimRight(p.held[:at], space))
+		}
+	}
+	return at, marker
+}
+
+// calls are the markers of a call's beginning, and those around calls.
+func (f *Format) calls() []string {
+	return append([]string{f.Call, f.Begin, f.End}, f.around...)
+}
+
+// first is the first of some markers in a text, and where it is; -1: there is none.
+func first(text string, markers []string) (at int, marker string) {
+	at = -1
+	for _, m := range markers {
+		within := text
+		if at >= 0 {
+			within = text[:min(len(text), at+len(m))]
+		}
+		if i := strings.Index(within, m); m != "" && i >= 0 && (at < 0 || i < at) {
+			at, marker = i, m
 		}
 	}
 	return at, marker
@@ -248,31 +313,45 @@ func partial(text string, markers []string) (longest int) {
 	return longest
 }
 
-// thoughts passes on thoughts up to their end.
+// thoughts passes on thoughts up to their end, or up to a call: some models call before they
+// have ended their thoughts.
 func (p *Parser) thoughts() bool {
 	p.held = strings.TrimLeft(p.held, p.trim)
-	end := []string{p.think[1]}
-	at := strings.Index(p.held, end[0])
-	found := at >= 0
-	if !found {
-		at = len(p.held) - partial(p.held, end)
+	markers := []string{p.think[1]}
+	if p.format != nil && !p.format.Quoted {
+		markers = append(markers, p.format.calls()...)
+	}
+	at, marker := first(p.held, markers)
+	if marker == "" {
+		at = len(p.held) - partial(p.held, markers)
 	}
 	text := strings.TrimRight(p.held[:at], "\n")
 	if text != "" {
 		p.trim = ""
 		p.emit(Reasoning, text)
 	}
-	if !found {
+	blanks := p.held[len(text):at]
+	if marker == "" {
 		p.held = p.held[len(text):]
 		return false
 	}
-	p.held = p.held[at+len(end[0]):]
-	p.where, p.trim = inText, "\n"
+	p.held = p.held[at+len(marker):]
+	switch marker {
+	case p.think[1]:
+		p.where, p.trim = inText, "\n"
+	case p.format.Call:
+		p.where, p.call = inHeader, call{kind: Reasoning}
+		p.call.raw.WriteString(blanks + marker)
+	default:
+		p.trim = space
+	}
 	return true
 }
 
 // Thinking says whether the model is at its thoughts.
-func (p *Parser) Thinking() bool { return p.where == inThoughts }
+func (p *Parser) Thinking() bool {
+	return p.where == inThoughts || p.where == inHeader && p.call.kind == Reasoning
+}
 
 // EndThoughts tells the parser that the end of the thoughts is written for the model. It may
 // go on with them and end them itself: that marker is no text.

@@ -119,7 +119,7 @@ func TestArgumentsCome(t *testing.T) {
 	p := New(Config{Format: format(t, "glm"), Tools: tools})
 	for _, c := range []struct{ push, want string }{
 		{"Hi", "text Hi"}, {" you\n", "text  you"}, {"<tool", ""}, {"_call>wea", ""}, {"ther<arg_key>", "call weather"}, {"city</arg_key><arg_value>", `args {"city": "`},
-		{"Zü", "args Zü"}, {"rich</arg", "args rich"}, {"_value>", `args "`}, {"</tool_call>", "args }\nend"},
+		{"Zü", "args Zü"}, {"rich</arg", "args rich"}, {"_value>", ""}, {"</tool_call>", "args \"}\nend"},
 	} {
 		if got := list(p.Push(c.push)); got != c.want {
 			t.Errorf("%q gives %q, expected %q", c.push, got, c.want)
@@ -133,14 +133,15 @@ func TestOpening(t *testing.T) {
 		"glm": "<arg_key>city</arg_key><arg_value>a</arg_value></tool_call>", "hermes": "{\"city\": \"a\"}}\n</tool_call>",
 		"deepseek-v3": "{\"city\": \"a\"}\n```<｜tool▁call▁end｜>", "deepseek-v3.1": "{\"city\": \"a\"}<｜tool▁call▁end｜>",
 		"kimi-k2": "{\"city\": \"a\"}<|tool_call_end|>", "mistral": "{\"city\": \"a\"}",
+		"gigachat3": "{\"city\": \"a\"}}", "gigachat3.1": "{\"city\": \"a\"}}",
 	} {
 		f := format(t, name)
 		p := New(Config{Format: f, Tools: tools})
-		events := append(p.Push(f.Opening("weather")), p.Push(rest)...)
+		events := append(p.Push(f.Opening("weather", 0)), p.Push(rest)...)
 		if got, want := list(append(events, p.Close()...)), "call weather\nargs {\"city\": \"a\"}\nend"; got != want {
 			t.Errorf("%s: %s", name, got)
 		}
-		if open := f.Opening(""); !strings.HasPrefix(f.Opening("weather"), open) || open == "" {
+		if open := f.Opening("", 0); !strings.HasPrefix(f.Opening("weather", 0), open) || open == "" {
 			t.Errorf("%s opens with %q", name, open)
 		}
 	}

@@ -13,6 +13,9 @@ const (
 	callEnd              = "</tool_call>"
 )
 
+// maxKey is how many bytes a key may have where it tells that a value's end is missing.
+const maxKey = 256
+
 // pair reads a key, and its value unless that is passed on as it comes. What is no pair
 // ends the call, and is text.
 func (p *Parser) pair() bool {
@@ -24,6 +27,10 @@ func (p *Parser) pair() bool {
 		p.closePairs()
 		return true
 	case strings.HasPrefix(rest, keyBegin):
+	case p.last && strings.HasPrefix(callEnd, rest): // the end is missing
+		p.take(len(p.held))
+		p.closePairs()
+		return true
 	case strings.HasPrefix(callEnd, rest) || strings.HasPrefix(keyBegin, rest):
 		return false
 	default:
@@ -39,46 +46,124 @@ func (p *Parser) pair() bool {
 		return !strings.HasPrefix(valueBegin, value) && p.broken()
 	}
 	key, value = strings.TrimSpace(key), value[len(valueBegin):]
-	types := p.call.tool[key]
-	if slices.Equal(types, []string{"string"}) {
+	kind := p.call.tool[key]
+	if kind.text() {
 		p.key(key)
 		p.argument(`"`)
 		p.take(len(p.held) - len(value))
 		p.where = inLiteral
 		return true
 	}
-	value, behind, ok = strings.Cut(value, valueEnd)
-	if !ok {
+	size, skip, ended := p.limit(value)
+	if !ended {
 		return false
 	}
 	p.key(key)
-	p.argument(types.json(value))
-	p.take(len(p.held) - len(behind))
+	p.argument(kind.json(value[:size]))
+	p.take(len(p.held) - len(value) + size + skip)
 	return true
 }
 
 // key begins a pair.
 func (p *Parser) key(key string) {
 	open := "{"
-	if p.call.pairs > 0 {
+	if len(p.call.keys) > 0 {
 		open = ", "
 	}
-	p.call.pairs++
+	p.call.keys = append(p.call.keys, key)
 	p.argument(open + quote(key) + ": ")
 }
 
 // literal passes on the text of a string.
 func (p *Parser) literal() bool {
-	at := strings.Index(p.held, valueEnd)
-	if at < 0 {
-		n := len(p.held) - partial(p.held, []string{valueEnd})
-		p.argument(inner(p.take(n)))
+	size, skip, ended := p.limit(p.held)
+	if size > 0 {
+		p.argument(inner(p.take(size)))
+	}
+	if !ended {
 		return false
 	}
-	p.argument(inner(p.take(at)) + `"`)
-	p.take(len(valueEnd))
+	p.argument(`"`)
+	p.take(skip)
 	p.where = inPairs
 	return true
+}
+
+// limit is how much of a text belongs to a value. If that ends there, skip is how long the
+// mark of its end is. A mark is the end only where the call goes on behind it as calls do:
+// values quote marks, too. Of a mark that is missing, the next one tells.
+func (p *Parser) limit(text string) (size, skip int, ended bool) {
+	for at := 0; at < len(text); {
+		next := strings.IndexByte(text[at:], '<')
+		if next < 0 {
+			break
+		}
+		at += next
+		skip, is := p.end(text[at:])
+		switch {
+		case is == yes && skip > 0:
+			return at, skip, true
+		case is == yes:
+			kept := strings.TrimRight(text[:at], "\n")
+			return len(kept), at - len(kept), true
+		case is == unknown && !p.last:
+			return len(strings.TrimRight(text[:at], "\n")), 0, false
+		}
+		at++
+	}
+	return len(strings.TrimRight(text, "\n")), 0, false
+}
+
+// answer is whether something is so, as far as the text goes.
+type answer int
+
+const (
+	no answer = iota
+	unknown
+	yes
+)
+
+// end says whether a text goes on behind a value, and how long the mark of its end is.
+func (p *Parser) end(text string) (skip int, is answer) {
+	switch {
+	case strings.HasPrefix(text, valueEnd):
+		return len(valueEnd), p.follows(text[len(valueEnd):], keyBegin, callEnd, p.format.Call)
+	case strings.HasPrefix(text, callEnd):
+		return 0, p.follows(text[len(callEnd):], p.format.Call)
+	case strings.HasPrefix(text, keyBegin):
+		key, behind, ok := strings.Cut(text[len(keyBegin):], keyEnd)
+		switch {
+		case !ok && len(text) < maxKey:
+			return 0, unknown
+		case !ok || p.call.tool[key].none() || slices.Contains(p.call.keys, key):
+			return 0, no
+		case strings.TrimSpace(behind) == "":
+			return 0, unknown
+		}
+		return 0, p.follows(behind, valueBegin)
+	}
+	for _, mark := range []string{valueEnd, callEnd, keyBegin} {
+		if strings.HasPrefix(mark, text) {
+			return 0, unknown
+		}
+	}
+	return 0, no
+}
+
+// follows says whether a text begins with one of some marks. At the end of the answer
+// nothing has to follow.
+func (p *Parser) follows(text string, marks ...string) answer {
+	text = strings.TrimLeft(text, space)
+	is := no
+	for _, mark := range marks {
+		switch {
+		case strings.HasPrefix(text, mark), p.last && strings.HasPrefix(mark, text):
+			return yes
+		case strings.HasPrefix(mark, text):
+			is = unknown
+		}
+	}
+	return is
 }
 
 // broken ends a call whose text goes on with something else.
@@ -89,7 +174,7 @@ func (p *Parser) broken() bool {
 
 // closePairs closes the object.
 func (p *Parser) closePairs() {
-	if p.call.pairs == 0 {
+	if len(p.call.keys) == 0 {
 		p.argument("{")
 	}
 	p.argument("}")
@@ -108,76 +193,4 @@ func quote(text string) string {
 func inner(text string) string {
 	text = quote(text)
 	return text[1 : len(text)-1]
-}
-
-// tool is the types of a tool's arguments, by their names.
-type tool map[string]types
-
-// types are JSON schema's; none: any.
-type types []string
-
-// json is the JSON text of a value that the model wrote: itself where it is JSON of an
-// allowed type, else a string.
-func (t types) json(value string) string {
-	text := strings.TrimSpace(value)
-	if !json.Valid([]byte(text)) || len(t) > 0 && slices.Contains(t, "string") && !slices.Contains(t, typeOf(text)) {
-		return quote(value)
-	}
-	return text
-}
-
-// typeOf is the type of a JSON value by its first letter.
-func typeOf(text string) string {
-	switch text[0] {
-	case '"':
-		return "" // quotes are part of a string that stands without quotes
-	case '{':
-		return "object"
-	case '[':
-		return "array"
-	case 't', 'f':
-		return "boolean"
-	case 'n':
-		return "null"
-	}
-	if strings.ContainsAny(text, ".eE") {
-		return "number"
-	}
-	return "integer"
-}
-
-// declared are the tools by their names. What cannot be read has no types.
-func declared(list []json.RawMessage) map[string]tool {
-	out := map[string]tool{}
-	for _, text := range list {
-		var d struct {
-			Function struct {
-				Name       string `json:"name"`
-				Parameters struct {
-					Properties map[string]struct {
-						Type json.RawMessage `json:"type"`
-					} `json:"properties"`
-				} `json:"parameters"`
-			} `json:"function"`
-		}
-		_ = json.Unmarshal(text, &d) // as far as it goes
-		t := tool{}
-		for key, property := range d.Function.Parameters.Properties {
-			var one string
-			var many []string
-			if json.Unmarshal(property.Type, &one) == nil && one != "" {
-				many = []string{one}
-			} else if json.Unmarshal(property.Type, &many) != nil {
-				continue
-			}
-			if slices.Contains(many, "number") {
-				many = append(many, "integer")
-			}
-			t[key] = many
-		}
-		if d.Function.Name != "" {
-			out[d.Function.Name] = t
-		}
-	}
-	return out
 }

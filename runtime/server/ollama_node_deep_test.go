@@ -1,3 +1,5 @@
+//go:build deep
+
 package server_test
 
 import (
@@ -33,7 +35,7 @@ func TestOllamaNode(t *testing.T) {
 		"asked": ` + asked + `, "askedStreamed": ` + asked + `, "answer": {"content": "It is 12 degrees.", "thinking": "Cold.", "calls": []},
 		"generate": "Done.", "limited": "length", "loaded": "load", "list": ["tiny"], "ps": ["tiny"], "show": ["completion", "tools", "thinking", "insert"], "version": "string",
 		"embed": [400, "embeddings are not supported: the server makes texts only"], "pull": [400, "pull is not supported: the server has the models that it was started with"],
-		"remove": [400, "delete is not supported: the server has the models that it was started with"], "wrong": [400, "temperature: -1 is not between 0 and 2"]}`
+		"remove": [400, "delete is not supported: the server has the models that it was started with"], "wrong": [400, "temperature: -1 is not between 0 and 100"]}`
 	var got, expected map[string]any
 	if err := json.Unmarshal(text, &got); err != nil {
 		t.Fatalf("%v in %s", err, text)

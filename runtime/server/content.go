@@ -1,0 +1,151 @@
+package server
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// content is a text, or a list of parts that are texts.
+type content string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *content) UnmarshalJSON(data []byte) error {
+	var p parts
+	if err := p.UnmarshalJSON(data); err != nil {
+		return err
+	}
+	if p.unread != "" {
+		return bad("content", "a part of type %q; the model reads only text", clip(p.unread, 50))
+	}
+	*c = content(p.text)
+	return nil
+}
+
+// parts are the content of a message, in any of the APIs.
+type parts struct {
+	text     string
+	thoughts string
+	unread   string // the type of a part that is no text; "": there is none
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *parts) UnmarshalJSON(data []byte) error {
+	*c = parts{}
+	switch data[0] {
+	case 'n':
+		return nil
+	case '"':
+		return json.Unmarshal(data, &c.text)
+	}
+	var list []part
+	if err := json.Unmarshal(data, &list); err != nil {
+		return bad("content", "expected a text, or a list of parts")
+	}
+	for i := range list {
+		c.add(&list[i])
+	}
+	return nil
+}
+
+// part is a piece of a message's content.
+type part struct {
+	Type     string          `json:"type"`
+	Text     *string         `json:"text"`
+	Refusal  *string         `json:"refusal"`
+	Thinking json.RawMessage `json:"thinking"`
+	Title    string          `json:"title"`
+	Source   json.RawMessage `json:"source"`
+	Content  json.RawMessage `json:"content"`
+	ToolName string          `json:"tool_name"`
+}
+
+// read reads a part, and returns false if it has no text.
+func (c *parts) read(p *part) bool {
+	switch p.Type {
+	case "refusal":
+		return c.string(p.Refusal)
+	case "thinking":
+		return c.thinking(p)
+	case "document":
+		return c.document(p)
+	case "search_result":
+		return c.found(p)
+	case "tool_reference":
+		return c.string(&p.ToolName)
+	}
+	return strings.HasSuffix(p.Type, "text") && c.string(p.Text)
+}
+
+// add adds a part. The model is told of one that is no text.
+func (c *parts) add(p *part) {
+	if c.read(p) {
+		return
+	}
+	c.unread = p.Type
+	if c.unread == "" {
+		c.unread = "unknown"
+	}
+	c.text += "[" + clip(strings.TrimSuffix(strings.TrimPrefix(c.unread, "input_"), "_url"), 50) + ": this model reads only text]"
+}
+
+func (c *parts) string(text *string) bool {
+	if text != nil {
+		c.text += *text
+	}
+	return text != nil
+}
+
+// thinking reads thoughts, which are a text, or with Mistral's models a list of texts.
+func (c *parts) thinking(p *part) bool {
+	var inner parts
+	if len(p.Thinking) == 0 || inner.UnmarshalJSON(p.Thinking) != nil {
+		return false
+	}
+	c.thoughts += inner.text
+	return true
+}
+
+// document reads a document that is plain text, or made of parts.
+func (c *parts) document(p *part) bool {
+	var source struct {
+		Type    string `json:"type"`
+		Data    string `json:"data"`
+		Content parts  `json:"content"`
+	}
+	if json.Unmarshal(p.Source, &source) != nil {
+		return false
+	}
+	text := source.Data
+	switch source.Type {
+	case "text":
+	case "content":
+		text = source.Content.text
+	default:
+		return false
+	}
+	c.titled(p.Title, text)
+	return true
+}
+
+// found reads a result of a search.
+func (c *parts) found(p *part) bool {
+	var inner parts
+	if len(p.Content) == 0 || inner.UnmarshalJSON(p.Content) != nil {
+		return false
+	}
+	var source string
+	_ = json.Unmarshal(p.Source, &source) // without, there is the title
+	c.titled(strings.TrimSpace(p.Title+" "+source), inner.text)
+	return true
+}
+
+// titled adds a text under its title, apart from what is before it.
+func (c *parts) titled(title, text string) {
+	if c.text != "" && !strings.HasSuffix(c.text, "\n") {
+		c.text += "\n"
+	}
+	if title != "" {
+		c.text += title + "\n"
+	}
+	c.text += text + "\n"
+}
