@@ -83,7 +83,7 @@ func newServing(e *env) *serving {
 	}
 	apiKey := func(text string) error {
 		if text == "" || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) {
-			return errors.New("a key that no request can have; expected characters of ASCII, without blanks")
+			return errors.New("it is empty, or no request can have it; expected characters of ASCII, without blanks")
 		}
 		s.keys = append(s.keys, text)
 		return nil
