@@ -1,5 +1,7 @@
 package jinja
 
+import "slices"
+
 // eval evaluates an expression.
 func (s *state) eval(x expr, sc *scope) Value {
 	s.spend(1)
@@ -151,7 +153,7 @@ func (x *testExpr) eval(s *state, sc *scope) Value {
 
 // attribute is x.name: an attribute, else the member of that name.
 func (s *state) attribute(v Value, name string) Value {
-	if found := s.own(v, name); found != nil {
+	if found, ok := s.own(v, name); ok {
 		return found
 	}
 	if d, ok := v.(*Dict); ok {
@@ -183,7 +185,7 @@ func (s *state) item(v, key Value) Value {
 		}
 	}
 	if name, ok := textOf(key); ok {
-		if found := s.own(v, name); found != nil {
+		if found, ok := s.own(v, name); ok {
 			return found
 		}
 	}
@@ -202,33 +204,28 @@ func missingItem(v Value, key string) *undefined {
 }
 
 // own is an attribute that a value has because of its type: what jinja2 finds by getattr.
-func (s *state) own(v Value, name string) Value {
+func (s *state) own(v Value, name string) (Value, bool) {
 	s.refuse(v)
 	switch v := v.(type) {
 	case *loop:
 		if get := loopAttributes[name]; get != nil {
-			return get(v)
+			return get(v), true
 		}
-		return nil
 	case *namespace:
-		if x, ok := v.attrs.find(hash{'s', name}); ok {
-			return x
-		}
-		return nil
+		return v.attrs.find(hash{'s', name})
 	case *tuple:
-		for i, n := range v.names {
-			if n == name {
-				return v.items[i]
-			}
+		if i := slices.Index(v.names, name); i >= 0 {
+			return v.items[i], true
 		}
 	case *macro:
 		if name == "name" {
-			return v.node.name
+			return v.node.name, true
 		}
 	case *cycler:
 		return v.attribute(name)
 	}
-	return method(v, name)
+	f := method(v, name)
+	return f, f != nil
 }
 
 // nth is an item by its place, which counts from the end if it is negative.

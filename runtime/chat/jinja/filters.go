@@ -83,7 +83,7 @@ func absFilter(s *state, v Value, a args) Value {
 
 func attrFilter(s *state, v Value, a args) Value {
 	name := s.str(s.bind("attr", a, "name")[0])
-	if found := s.own(v, name); found != nil {
+	if found, ok := s.own(v, name); ok {
 		return found
 	}
 	return missingItem(v, quote(name))
@@ -144,7 +144,7 @@ func indentFilter(s *state, v Value, a args) Value {
 		by = strings.Repeat(" ", n)
 	}
 	blank := truth(or(b[2], false))
-	lines := splitLines(s.str(v)+"\n", false)
+	lines := splitLines(s.text("indent", v)+"\n", false)
 	size := 0
 	for i, line := range lines {
 		size += len(line) + 1
@@ -186,21 +186,21 @@ func trimFilter(s *state, v Value, a args) Value {
 
 func truncateFilter(s *state, v Value, a args) Value {
 	b := s.bind("truncate", a, "length=", "killwords=", "end=", "leeway=")
-	length := s.integer("truncate", or(b[0], 255))
+	most := s.integer("truncate", or(b[0], 255))
 	end := s.str(or(b[2], "..."))
 	leeway := 5
 	if given := or(b[3], nil); given != nil {
 		leeway = s.integer("truncate", given)
 	}
-	text := s.str(v)
-	if length < runes(end) || leeway < 0 {
+	if most < runes(end) || leeway < 0 {
 		fail("truncate: the length has to be at least that of the end, and the leeway at least 0")
 	}
-	s.charge(len(text) + len(end))
-	if runes(text)-leeway <= length {
-		return v
+	if n, ok := length(v); ok && n-leeway <= most {
+		return v // a short list, too
 	}
-	cut := text[:runeOffset(text, length-runes(end))]
+	text := s.text("truncate", v)
+	s.charge(len(text) + len(end))
+	cut := text[:runeOffset(text, most-runes(end))]
 	if !truth(or(b[1], false)) {
 		if i := strings.LastIndexByte(cut, ' '); i >= 0 {
 			cut = cut[:i]

@@ -73,7 +73,7 @@ func itemsFilter(s *state, v Value, a args) Value {
 	s.bind("items", a)
 	switch v := v.(type) {
 	case *undefined:
-		return s.generator(func() (Value, bool) { return nil, false })
+		return s.none()
 	case *Dict:
 		it := s.iterate(&view{v, "dict_items"})
 		return s.generator(it.next)
@@ -111,7 +111,6 @@ func (s *state) backwards(v Value) *iterator {
 	if _, once := v.(*iterator); once {
 		fail("%s object is not reversible", quote(typeName(v)))
 	}
-	s.refuse(v)
 	size, at := s.indexed(v)
 	i := size()
 	return &iterator{"reversed", func() (Value, bool) {
@@ -169,15 +168,16 @@ func sortFilter(s *state, v Value, a args) Value {
 	return &List{items: items}
 }
 
-// sortKeys is sortKey for several attributes with commas.
+// sortKeys is sortKey for several attributes with commas. The keys are lists, so what is equal
+// needs no order.
 func (s *state) sortKeys(attributes, caseSensitive Value) func(Value) Value {
-	text, ok := textOf(attributes)
-	if !ok || !strings.Contains(text, ",") {
-		return s.sortKey(attributes, caseSensitive)
-	}
 	var keys []func(Value) Value
-	for _, part := range strings.Split(text, ",") {
-		keys = append(keys, s.sortKey(part, caseSensitive))
+	if text, ok := textOf(attributes); ok {
+		for _, part := range strings.Split(text, ",") {
+			keys = append(keys, s.sortKey(part, caseSensitive))
+		}
+	} else {
+		keys = append(keys, s.sortKey(attributes, caseSensitive))
 	}
 	return func(v Value) Value {
 		s.charge(times(len(keys), 16) + overhead)
@@ -317,7 +317,15 @@ func groupByFilter(s *state, v Value, a args) Value {
 	return &List{items: groups}
 }
 
+// none is what filters make of what is false, even if it could not be iterated over.
+func (s *state) none() *iterator {
+	return s.generator(func() (Value, bool) { return nil, false })
+}
+
 func mapFilter(s *state, v Value, a args) Value {
+	if !truth(v) {
+		return s.none()
+	}
 	it := s.iterate(v)
 	var change func(Value) Value
 	if len(a.list) == 0 {
@@ -346,6 +354,9 @@ func mapFilter(s *state, v Value, a args) Value {
 // selectFilter keeps items, or those whose attribute, for which a test has the result.
 func selectFilter(name string, attribute, want bool) filter {
 	return func(s *state, v Value, a args) Value {
+		if !truth(v) {
+			return s.none()
+		}
 		get := func(v Value) Value { return v }
 		if attribute {
 			if len(a.list) == 0 {

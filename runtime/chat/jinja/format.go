@@ -36,8 +36,9 @@ func (s *state) percent(format string, values Value, safe bool) string {
 		out.WriteString(made)
 		format = rest[len(m[0])-1:]
 	}
-	_, isList := values.(*List) // to Python, what can be subscripted may have names
-	if f.used < len(list) && d == nil && !isList {
+	// To Python, what can be subscripted may have names, which need not be used.
+	_, isText := textOf(values)
+	if f.used < len(list) && (isTuple || isText || !isSequence(values)) {
 		fail("not all arguments converted during string formatting")
 	}
 	return out.String()

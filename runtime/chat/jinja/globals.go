@@ -91,25 +91,25 @@ func cyclerFunction(_ *state, a args) Value {
 	return &cycler{items: a.list}
 }
 
-func (c *cycler) attribute(name string) Value {
+func (c *cycler) attribute(name string) (Value, bool) {
 	switch name {
 	case "current":
-		return c.items[c.pos]
+		return c.items[c.pos], true
 	case "next":
 		return &function{name, func(s *state, a args) Value {
 			s.bind(name, a)
 			v := c.items[c.pos]
 			c.pos = (c.pos + 1) % len(c.items)
 			return v
-		}}
+		}}, true
 	case "reset":
 		return &function{name, func(s *state, a args) Value {
 			s.bind(name, a)
 			c.pos = 0
 			return nil
-		}}
+		}}, true
 	}
-	return nil
+	return nil, false
 }
 
 // joinerFunction makes a function that returns a separator from the second call on.

@@ -29,7 +29,7 @@ var unsupported = map[string][]string{
 }
 
 // method is a method bound to a value, or nil.
-func method(v Value, name string) Value {
+func method(v Value, name string) *function {
 	kind := typeName(v)
 	f := methods[kind][name]
 	if f == nil {

@@ -39,13 +39,11 @@ func init() {
 		"in":     func(s *state, v Value, a args) bool { return s.contains(s.bind("in", a, "seq")[0], v) },
 		"filter": func(s *state, v Value, a args) bool {
 			s.bind("filter", a)
-			text, ok := textOf(v)
-			return ok && filters[text] != nil
+			return filters[s.hash(v).text] != nil
 		},
 		"test": func(s *state, v Value, a args) bool {
 			s.bind("test", a)
-			text, ok := textOf(v)
-			return ok && tests[text] != nil
+			return tests[s.hash(v).text] != nil
 		},
 	}
 	for op, names := range map[string]string{"==": "eq equalto", "!=": "ne", "<": "lt lessthan", "<=": "le", ">": "gt greaterthan", ">=": "ge"} {
