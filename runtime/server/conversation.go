@@ -22,6 +22,7 @@ type conversation struct {
 	thinking *bool   // nil: as the template has it
 	keep     bool    // the thoughts of earlier turns
 	whole    bool    // a last message of the assistant is not the beginning of the answer
+	bare     bool    // the prompt does not begin the assistant's turn
 	budget   *int    // tokens of thoughts
 	grammar  *wanted // of the answer's text; nil: none
 }
@@ -55,7 +56,7 @@ func (s *Server) render(c *conversation) (*rendered, error) {
 	if len(c.messages) == 0 {
 		return nil, bad("messages", "there is none")
 	}
-	opts := chat.Options{AddGenerationPrompt: true, Thinking: c.thinking, KeepThinking: c.keep}
+	opts := chat.Options{AddGenerationPrompt: !c.bare, Thinking: c.thinking, KeepThinking: c.keep}
 	if !c.choice.none {
 		opts.Tools = c.tools
 	}
@@ -69,6 +70,9 @@ func (s *Server) render(c *conversation) (*rendered, error) {
 		if len(c.tools) == 0 {
 			return nil, bad("tool_choice", "there are no tools")
 		}
+		if c.bare {
+			return nil, bad("add_generation_prompt", "false; a call that is asked for begins the assistant's turn")
+		}
 		if c.thinking == nil { // a call has to come first
 			off := false
 			opts.Thinking = &off
@@ -78,7 +82,7 @@ func (s *Server) render(c *conversation) (*rendered, error) {
 	if c.thinking == nil || *c.thinking {
 		messages = s.calls.think(messages)
 	}
-	if last := &messages[len(messages)-1]; last.Role == chat.Assistant && len(last.ToolCalls) == 0 && !c.whole {
+	if last := &messages[len(messages)-1]; last.Role == chat.Assistant && len(last.ToolCalls) == 0 && !c.whole && !c.bare {
 		if last.Content != "" || last.Reasoning != "" {
 			return s.goOn(messages, opts, c)
 		}

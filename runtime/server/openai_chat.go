@@ -31,6 +31,7 @@ type chatRequest struct {
 	ReasoningEffort string          `json:"reasoning_effort"`
 	ReasoningBudget *int            `json:"reasoning_budget"`       // tokens; llama-server's name
 	ContinueFinal   *bool           `json:"continue_final_message"` // vLLM's name
+	AddPrompt       *bool           `json:"add_generation_prompt"`  // Hugging Face's name, and llama-server's
 	Template        struct {
 		EnableThinking *bool `json:"enable_thinking"`
 		ClearThinking  *bool `json:"clear_thinking"`
@@ -41,7 +42,7 @@ type chatRequest struct {
 type chatMessage struct {
 	Role       string     `json:"role"`
 	Content    content    `json:"content"`
-	Reasoning  string     `json:"reasoning_content"`
+	Reasoning  *string    `json:"reasoning_content"`
 	Name       string     `json:"name"`
 	ToolCallID string     `json:"tool_call_id"`
 	ToolCalls  []chatCall `json:"tool_calls"`
@@ -61,7 +62,10 @@ type chatCall struct {
 // conversation is what the request wants answered.
 func (q *chatRequest) conversation(s *Server) (*conversation, error) {
 	c := &conversation{oneCall: isFalse(q.ParallelCalls), budget: q.ReasoningBudget, thinking: q.Template.EnableThinking,
-		keep: isFalse(q.Template.ClearThinking), whole: isFalse(q.ContinueFinal)}
+		keep: isFalse(q.Template.ClearThinking), whole: isFalse(q.ContinueFinal), bare: isFalse(q.AddPrompt)}
+	if q.AddPrompt != nil && *q.AddPrompt && q.ContinueFinal != nil && *q.ContinueFinal {
+		return nil, bad("add_generation_prompt", "it begins a turn of the assistant, and continue_final_message goes on with one; expected one of them")
+	}
 	if q.ReasoningEffort == "none" && c.thinking == nil {
 		c.thinking = new(bool)
 	}
@@ -70,7 +74,10 @@ func (q *chatRequest) conversation(s *Server) (*conversation, error) {
 		if err != nil {
 			return nil, err
 		}
-		out := chat.Message{Role: role, Content: string(m.Content), Reasoning: m.Reasoning, Name: m.Name, ToolCallID: m.ToolCallID}
+		out := chat.Message{Role: role, Content: string(m.Content), Name: m.Name, ToolCallID: m.ToolCallID}
+		if m.Reasoning != nil {
+			out.Reasoning, out.Reasoned = *m.Reasoning, true
+		}
 		for _, t := range m.ToolCalls {
 			call, err := s.replay(fmt.Sprintf("messages[%d].tool_calls", i), t.ID, t.Function.Name, t.Function.Arguments)
 			if err != nil {

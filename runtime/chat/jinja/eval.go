@@ -296,13 +296,13 @@ func (x *sliceExpr) eval(s *state, sc *scope) Value {
 		return &List{items: out}
 	}
 	if r, ok := v.(*numbers); ok {
-		return &numbers{r.start + pick.start*r.step, r.start + (pick.start+pick.n*pick.step)*r.step, pick.step * r.step, pick.n}
+		return &numbers{r.start + pick.start*r.step, r.start + pick.stop*r.step, pick.step * r.step, pick.n}
 	}
 	fail("%s object cannot be sliced", quote(typeName(v)))
 	return nil
 }
 
-// span is what a slice takes of n items: its start, step and number are used.
+// span is what a slice takes of n items.
 func (s *state) span(n int, start, stop, step Value) numbers {
 	by := 1
 	if step != nil {
@@ -334,7 +334,7 @@ func (s *state) span(n int, start, stop, step Value) numbers {
 	case by < 0 && from > to:
 		count = (from-to-1)/-by + 1
 	}
-	return numbers{start: from, step: by, n: count}
+	return numbers{from, to, by, count}
 }
 
 // sliceIndex is a bound of a slice, cut down to what makes a difference.

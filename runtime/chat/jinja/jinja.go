@@ -12,7 +12,6 @@ package jinja
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -106,7 +105,7 @@ func fail(format string, args ...any) {
 
 // failWith ends it with an error that has a cause.
 func failWith(err error, what string) {
-	panic(&Error{Message: errors.Join(fmt.Errorf("%s: %w", what, err)).Error(), cause: err})
+	panic(&Error{Message: fmt.Sprintf("%s: %v", what, err), cause: err})
 }
 
 func failAt(line int, format string, args ...any) {

@@ -10,7 +10,7 @@ var methods map[string]map[string]func(s *state, self Value, a args) Value
 
 func init() {
 	methods = map[string]map[string]func(s *state, self Value, a args) Value{
-		"str": stringMethods(), "Markup": stringMethods(), "list": listMethods, "tuple": tupleMethods, "dict": dictMethods,
+		"str": stringMethods(), "Markup": stringMethods(), "list": listMethods, "tuple": tupleMethods, "range": tupleMethods, "dict": dictMethods,
 		"float": {"is_integer": func(_ *state, self Value, _ args) Value {
 			_, ok := wholeFloat(self.(float64))
 			return ok
@@ -47,7 +47,7 @@ var tupleMethods = map[string]func(s *state, self Value, a args) Value{
 
 func countItems(s *state, self Value, a args) Value {
 	x := s.bind("count", a, "value")[0]
-	items, _ := sequence(self)
+	items := s.items(self)
 	n := 0
 	for _, v := range items {
 		if s.equal(v, x) {
@@ -59,7 +59,7 @@ func countItems(s *state, self Value, a args) Value {
 
 func indexOfItem(s *state, self Value, a args) Value {
 	b := s.bind("index", a, "value", "start=", "stop=")
-	items, _ := sequence(self)
+	items := s.items(self)
 	pick := s.span(len(items), or(b[1], nil), or(b[2], nil), nil)
 	for i := pick.start; i < pick.start+pick.n; i++ {
 		if s.equal(items[i], b[0]) {

@@ -35,12 +35,17 @@ func stringMethods() map[string]func(s *state, self Value, a args) Value {
 	return all
 }
 
-// like makes a text safe if it was made of a safe one.
+// like makes a text, or texts in a list, safe if they were made of a safe one.
 func like(self, made Value) Value {
-	if _, safe := self.(markup); safe {
-		if text, ok := made.(string); ok {
-			return markup(text)
-		}
+	if _, safe := self.(markup); !safe {
+		return made
+	}
+	if text, ok := made.(string); ok {
+		return markup(text)
+	}
+	items, _ := sequence(made)
+	for i, x := range items {
+		items[i] = like(self, x)
 	}
 	return made
 }

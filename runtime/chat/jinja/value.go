@@ -1,6 +1,7 @@
 package jinja
 
 import (
+	"fmt"
 	"math/big"
 	"slices"
 	"strconv"
@@ -261,6 +262,8 @@ func (s *state) hash(v Value) hash {
 		return hash{'i', v.String()}
 	case *undefined:
 		return hash{'u', ""}
+	case *numbers:
+		return hash{'r', fmt.Sprint(v.n, v.start*min(v.n, 1), v.step*min(v.n-1, 1)*min(v.n, 1))}
 	case *tuple:
 		s.enter()
 		defer s.leave()
