@@ -16,7 +16,6 @@ require (
 	github.com/mmcloughlin/avo v0.5.0 // writes the assembly of the CPU's inner loops; not in the programs
 	github.com/nats-io/nats-server/v2 v2.15.2 // a broker for batches, in tests only
 	github.com/nats-io/nats.go v1.55.0 // batches of requests
-	github.com/nikolalohinski/gonja/v2 v2.9.1 // chat templates, which are Jinja
 	github.com/openai/openai-go/v3 v3.96.0 // a client of the server, in tests only
 	github.com/peterh/liner v1.2.3 // edits the lines of a chat
 	github.com/prometheus/client_golang v1.25.0 // the server's metrics
@@ -43,27 +42,21 @@ require (
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect; of client_golang
 	github.com/clipperhouse/uax29/v2 v2.7.0 // indirect; of go-runewidth
 	github.com/coder/websocket v1.8.15 // indirect; of openai-go, in tests
-	github.com/dustin/go-humanize v1.0.1 // indirect; of gonja
 	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect; of chromedp, in tests
-	github.com/go-logr/logr v1.4.4 // indirect; of gonja
+	github.com/go-logr/logr v1.4.4 // indirect; of otel
 	github.com/go-logr/stdr v1.2.2 // indirect; of anthropic-sdk-go, in tests
 	github.com/google/go-tpm v0.9.8 // indirect; of nats-server, in tests
 	github.com/google/uuid v1.6.0 // indirect; of otel/sdk
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect; of cobra
 	github.com/invopop/jsonschema v0.14.0 // indirect; of anthropic-sdk-go, in tests
-	github.com/json-iterator/go v1.1.12 // indirect; of gonja
 	github.com/klauspost/compress v1.20.3 // indirect; of nats.go
 	github.com/minio/highwayhash v1.0.4 // indirect; of nats-server, in tests
-	github.com/modern-go/concurrent v0.0.0-20180306012644-bacd9c7ef1dd // indirect; of gonja
-	github.com/modern-go/reflect2 v1.0.2 // indirect; of gonja
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect; of client_golang
 	github.com/nats-io/jwt/v2 v2.8.2 // indirect; of nats-server, in tests
 	github.com/nats-io/nkeys v0.4.16 // indirect; of nats.go
 	github.com/nats-io/nuid v1.0.1 // indirect; of nats.go
 	github.com/pb33f/ordered-map/v2 v2.3.1 // indirect; of anthropic-sdk-go, in tests
-	github.com/pkg/errors v0.9.1 // indirect; of gonja
 	github.com/prometheus/procfs v0.22.0 // indirect; of client_golang
-	github.com/sirupsen/logrus v1.9.3 // indirect; of gonja
 	github.com/standard-webhooks/standard-webhooks/libraries v0.0.1 // indirect; of anthropic-sdk-go, in tests
 	github.com/tidwall/gjson v1.20.0 // indirect; of anthropic-sdk-go, in tests
 	github.com/tidwall/match v1.1.1 // indirect; of anthropic-sdk-go, in tests
@@ -74,11 +67,10 @@ require (
 	go.opentelemetry.io/otel/metric v1.47.0 // indirect; of anthropic-sdk-go, in tests
 	go.yaml.in/yaml/v4 v4.0.0-rc.2 // indirect; of anthropic-sdk-go, in tests
 	golang.org/x/crypto v0.58.0 // indirect; of nats-server, in tests
-	golang.org/x/exp v0.0.0-20240719175910-8a7402abbf56 // indirect; of gonja
 	golang.org/x/mod v0.41.0 // indirect; of avo
-	golang.org/x/net v0.62.0 // indirect; of gonja
+	golang.org/x/net v0.62.0 // indirect; of anthropic-sdk-go, in tests
 	golang.org/x/sync v0.24.0 // indirect; of avo
-	golang.org/x/text v0.43.0 // indirect; of gonja
+	golang.org/x/text v0.43.0 // indirect; of jsonschema, in tests
 	golang.org/x/time v0.16.0 // indirect; of nats-server, in tests
 	golang.org/x/tools v0.51.0 // indirect; of avo
 	google.golang.org/protobuf v1.36.12 // indirect; of client_golang

@@ -1,10 +1,10 @@
 // Package chat turns a conversation into the prompt text that a model was
 // trained on.
 //
-// The templates of the supported models are known by their text and written in
-// Go; any other template of a model file runs through a Jinja engine under the
-// conventions of Hugging Face's apply_chat_template. What cannot be rendered as
-// the template's author meant it is an error: there is no default format.
+// The template of a model file runs through package jinja under the conventions of
+// Hugging Face's apply_chat_template. A format that is only named has its template here.
+// What cannot be rendered as the template's author meant it is an error: there is no
+// default format.
 //
 // A rendered prompt contains control tokens as text, so it has to be encoded
 // with special tokens parsed. With Hints.Escape, no message but the system's can spell
@@ -36,6 +36,8 @@ type Message struct {
 	// Reasoning is what an assistant thought before Content; "" = not known,
 	// then templates may find it between <think> and </think> in Content.
 	Reasoning string
+	// Reasoned says that Reasoning is all of the thoughts, even if it is "".
+	Reasoned bool
 	// ToolCalls are what an assistant wants called behind Content.
 	ToolCalls []ToolCall
 	// ToolCallID says to which call a tool's Content is the answer, Name of which tool.
@@ -91,14 +93,14 @@ type Hints struct {
 
 // formats makes the renderers of the names that a spec can give.
 var formats = map[string]func(template string, h Hints) (Renderer, error){
-	"glm4":        func(string, Hints) (Renderer, error) { return glm{}, nil },
+	"glm4":        newGLM,
 	"deepseek-v2": func(_ string, h Hints) (Renderer, error) { return newDeepSeek(h), nil },
 	"youtu":       newYoutu,
 	"none":        func(string, Hints) (Renderer, error) { return none{}, nil },
 }
 
 // knownTemplates maps the SHA-256 of a template's text, as fingerprint takes it,
-// to the format that does the same in Go.
+// to its format.
 var knownTemplates = map[string]string{
 	"d63ad536c3c81880043e22ec7fd08db42b4d8fb7c89c7138bc562bfa25281375": "glm4",        // GLM-4.7-Flash
 	"5b0c475e85b3954175a606f8e7540ec0c6a16edb516e2b8cd0c000dff7b1ad65": "deepseek-v2", // DeepSeek-V2-Chat, -Lite-Chat
@@ -136,7 +138,11 @@ func find(template string, h Hints) (Renderer, error) {
 		if name, ok := knownTemplates[fingerprint(template)]; ok {
 			return formats[name](template, h)
 		}
-		return newJinja(template, h)
+		j, err := newJinja(template, h)
+		if err != nil {
+			return nil, err
+		}
+		return j, nil
 	}
 	if !known {
 		return nil, fmt.Errorf("tokenizer.chat_template is missing, so the chat format has to be named: one of %s",

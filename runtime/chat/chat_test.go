@@ -146,7 +146,7 @@ func TestFor(t *testing.T) {
 		{"", "chatml", "", `chat format "chatml" is not known`},
 		{"{% if %}", "", "", "tokenizer.chat_template is not supported"},
 		{"{% frobnicate %}", "glm4", "", "tokenizer.chat_template is not supported"},
-		{strings.Repeat("x", maxTemplate+1), "", "", "at most 65536 are supported"},
+		{strings.Repeat("x", 1<<16+1), "", "", "at most 65536 are supported"},
 	} {
 		r, err := For(c.template, Hints{Name: c.name})
 		switch {
@@ -223,16 +223,16 @@ func TestTemplateErrors(t *testing.T) {
 		{"{% include '/etc/passwd' %}", "include"},
 		{"{% import '/etc/passwd' as x %}", "import"},
 		{"{% extends '/etc/passwd' %}", "extends"},
-		{"{% for x in range(10000000000) %}{% endfor %}", "range has more than"},
-		{"{% for x in range(1, 2, 0) %}{% endfor %}", "step 0"},
-		{"{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "nested calls"},
-		{"{% macro a(f) %}{{ f(f) }}{% endmacro %}{{ a(a) }}", "nested calls"},
-		{"{% for m in messages recursive %}{{ loop(messages) }}{% endfor %}", "recursive"},
-		{"{{ raise_exception | tojson }}", "tojson"},
+		{"{% for x in range(10000000000) %}{% endfor %}", "range is too big"},
+		{"{% for x in range(1, 2, 0) %}{% endfor %}", "must not be zero"},
+		{"{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "nested more than"},
+		{"{% macro a(f) %}{{ f(f) }}{% endmacro %}{{ a(a) }}", "nested more than"},
+		{"{% for m in messages recursive %}{{ loop(messages) }}{% endfor %}", "nested more than"},
+		{"{{ raise_exception | tojson }}", "not JSON serializable"},
 		{"{% for m in messages %}", ""},
 		{"{{ messages[0].content", ""},
-		{"{{ 'x'.center(1000000000) }}", "center"},
-		{"{{ 'x' | center(1000000000) }}", "center"},
+		{"{{ 'x'.center(1000000000) }}", "too much memory"},
+		{"{{ 'x' | center(1000000000) }}", "too much memory"},
 	} {
 		r, err := For(c.template, testHints)
 		if err == nil {
@@ -249,31 +249,6 @@ func TestTemplateErrors(t *testing.T) {
 	}
 }
 
-// TestDeepTemplates has templates that would overflow the engine's stack, which
-// no program survives.
-func TestDeepTemplates(t *testing.T) {
-	repeat := strings.Repeat
-	for _, c := range []struct{ template, want string }{
-		{"{{ " + repeat("(", 32000) + "1" + repeat(")", 32000) + " }}", "nested brackets"},
-		{"{{ " + repeat("[", 32000), "nested brackets"},
-		{"{{ " + repeat("-", 60000) + "1 }}", "tokens in one tag"},
-		{"{% set x = " + repeat("not ", 15000) + "1 %}", "tokens in one tag"},
-		{"{{ 1" + repeat("+1", 30000) + " }}", "tokens in one tag"},
-		{repeat("{% if 1 %}", 6000), "nested blocks"},
-		{repeat("{% set x %}", 5000), "nested blocks"},
-		{"{% macro m() %}" + repeat("{% if 1 %}", 49) + "{{ " + repeat("(", 49) + "m()" + repeat(")", 49) + "}}" +
-			repeat("{% endif %}", 49) + "{% endmacro %}{{ m() }}", "nested calls"},
-	} {
-		r, err := For(c.template, testHints)
-		if err == nil {
-			_, err = r.Render(nil, Options{})
-		}
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%.30q…: error %.200v, expected %q", c.template, err, c.want)
-		}
-	}
-}
-
 // TestConventions has what Hugging Face's apply_chat_template promises beyond
 // plain Jinja.
 func TestConventions(t *testing.T) {
@@ -284,7 +259,7 @@ func TestConventions(t *testing.T) {
 		{"{{ messages[0].content }}", "a<b> & 'c' é\n"},
 		{"{{ messages[-1]['role'] }}{{ messages[1:] | length }}", "user0"},
 		{"{{ messages[-1].content[-1] | length }}{{ 'é'[-1] }}{{ 'a,b'.split(',')[-2] }}{{ messages[-1]['role'][-4] }}", "1éau"},
-		{"{{ 3 if 2 in [-1] else [-1] }}{{ messages[ - 1 ].role }}{{ messages[-2] is none }} x[-1] {{ 'x[-1]' }}", "[-1]userTrue x[-1] x[-1]"},
+		{"{{ 3 if 2 in [-1] else [-1] }}{{ messages[ - 1 ].role }}{{ messages[-2] is undefined }} x[-1] {{ 'x[-1]' }}", "[-1]userTrue x[-1] x[-1]"},
 		{"é\r\n{{ messages[-1].role }}", "é\nuser"},
 		{"{% for x in range(3) %}{{ x }}{% endfor %}{% for x in range(5, 0, -2) %}{{ x }}{% endfor %}", "012531"},
 		{"{% for x in [1,2,3] %}{% if x == 2 %}{% continue %}{% endif %}{{ x }}{% endfor %}", "13"},
@@ -311,22 +286,26 @@ func FuzzJinja(f *testing.F) {
 	})
 }
 
-// TestNamesExist guards the tables of names against changes of the engine.
-func TestNamesExist(t *testing.T) {
-	env := environment()
-	for _, table := range []struct {
-		names  []string
-		exists func(string) bool
-	}{
-		{filterNames, func(name string) bool { f, _ := env.Filters.Get(name); return f != nil }},
-		{statements, func(name string) bool { s, _ := env.ControlStructures.Get(name); return s != nil }},
-		{stringMethods, env.Methods.Str.Exists},
-		{listMethods, env.Methods.List.Exists},
-	} {
-		for _, name := range table.names {
-			if !table.exists(name) {
-				t.Errorf("the engine has no %s", name)
-			}
-		}
+// TestConstructs compares with what Python's jinja2 3.1.6 makes of the same template.
+func TestConstructs(t *testing.T) {
+	template, err := os.ReadFile("testdata/constructs.jinja")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.ReadFile("testdata/constructs.golden")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := For(string(template), Hints{BOS: "<s>", EOS: "</s>"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := r.Render([]Message{{Role: System, Content: "Be  brief."}, {Role: User, Content: "U"},
+		{Role: Assistant, Content: "a</think>b</think>c d  e"}, {Role: User, Content: " V\n w "}}, Options{AddGenerationPrompt: true})
+	if err != nil || got != string(want) {
+		t.Errorf("%v\n got %q\nwant %q", err, got, want)
+	}
+	if stops := strings.Join(r.Stops(), " "); stops != "</s> <|message_sep|>" {
+		t.Errorf("ends of a turn: %s", stops)
 	}
 }

@@ -1,7 +1,7 @@
 package chat
 
 import (
-	"bytes"
+	engine "mla/runtime/chat/jinja"
 	"regexp"
 	"strings"
 )
@@ -72,7 +72,6 @@ func (o Options) harder(template string) (Options, bool) {
 // reserved are variables of templates that a conversation has, not a request's options.
 var reserved = map[string]bool{
 	"messages": true, "tools": true, "documents": true, "add_generation_prompt": true, "bos_token": true, "eos_token": true,
-	depthKey: true, textsKey: true,
 }
 
 // given are the variables that a request gives by name. Null is what jinja2 calls none.
@@ -82,7 +81,7 @@ func (o *Options) given() (map[string]any, error) {
 		if reserved[name] {
 			continue
 		}
-		x, err := value(text)
+		x, err := engine.FromJSON(text, false)
 		if err != nil {
 			return nil, err
 		}
@@ -100,11 +99,11 @@ func thoughtContent(template string, m Message) (any, bool) {
 	if m.Reasoning == "" || !strings.Contains(template, "[THINK]") || !thoughtParts.MatchString(template) {
 		return nil, false
 	}
-	list := []any{dict("type", "thinking", "thinking", m.Reasoning)}
+	list := []any{engine.NewDict("type", "thinking", "thinking", m.Reasoning)}
 	if m.Content != "" {
-		list = append(list, dict("type", "text", "text", m.Content))
+		list = append(list, engine.NewDict("type", "text", "text", m.Content))
 	}
-	return list, true
+	return engine.NewList(list...), true
 }
 
 // textual finds templates that also take a call's arguments as a text.
@@ -114,10 +113,10 @@ var textual = regexp.MustCompile(`arguments['"\])]*\s+is\s+(not\s+)?string`)
 // and a client has kept, become the only member of one, so that a conversation with them
 // goes on.
 func object(arguments string) string {
-	if _, err := fields(arguments); err == nil {
+	x, err := engine.FromJSON([]byte(arguments), true)
+	if _, ok := x.(*engine.Dict); ok && err == nil {
 		return arguments
 	}
-	var out bytes.Buffer
-	_ = writeScalar(&out, arguments) // a string is never refused
-	return `{"arguments": ` + out.String() + "}"
+	text, _ := engine.ToJSON(arguments) // a text is never refused
+	return `{"arguments": ` + text + "}"
 }

@@ -114,23 +114,17 @@ func TestBadTools(t *testing.T) {
 
 func TestPythonJSON(t *testing.T) {
 	for in, want := range map[string]string{
-		`{"b":[1,2.50,{"x":null}],"a":"<é\n"}`: `{"b": [1, 2.50, {"x": null}], "a": "<é\n"}`,
-		`[]`:                                   `[]`,
-		` 1e400 `:                              `1e400`,
-		`{"a":1`:                               "",
-		`1 2`:                                  "",
-		``:                                     "",
+		`{"b":[1,2.50,{"x":null}],"a":"<é\n"}`:  `{"b": [1, 2.5, {"x": null}], "a": "<é\n"}`,
+		`[1e5, 36893488147419103232, -0, 1E-7]`: `[100000.0, 36893488147419103232, 0, 1e-07]`,
+		"\"\u2028\x7f\"":                        "\"\u2028\x7f\"",
+		`[]`:                                    `[]`,
+		` 1e400 `:                               `Infinity`,
+		`{"a":1`:                                "",
+		`1 2`:                                   "",
+		``:                                      "",
 	} {
 		if got, err := PythonJSON(in); got != want || (err == nil) != (want != "") {
 			t.Errorf("%s: %q, %v", in, got, err)
-		}
-	}
-}
-
-func TestPythonFloat(t *testing.T) {
-	for x, want := range map[float64]string{1: "1.0", 0: "0.0", 2.5: "2.5", 1e16: "1e+16", 1e15: "1000000000000000.0", 1e-5: "1e-05", -0.001: "-0.001"} {
-		if got := pythonFloat(x); got != want {
-			t.Errorf("%v: %s, expected %s", x, got, want)
 		}
 	}
 }

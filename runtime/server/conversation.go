@@ -24,6 +24,7 @@ type conversation struct {
 	oneCall  bool // at most one call in an answer
 	reasoning
 	whole   bool    // a last message of the assistant is not the beginning of the answer
+	bare    bool    // the prompt does not begin the assistant's turn
 	grammar *wanted // of the answer's text; nil: none
 	caller
 }
@@ -89,9 +90,12 @@ func (s *Server) render(c *conversation) (*rendered, error) {
 		return nil, err
 	}
 	c.reasoning.or(s.cfg.Reasoning)
-	opts := chat.Options{AddGenerationPrompt: true, Thinking: c.thinking, Effort: c.effort, KeepThinking: c.keep, Variables: c.variables}
+	opts := chat.Options{AddGenerationPrompt: !c.bare, Thinking: c.thinking, Effort: c.effort, KeepThinking: c.keep, Variables: c.variables}
 	if !c.choice.none {
 		opts.Tools = c.tools
+	}
+	if c.choice.must && c.bare {
+		return nil, bad("add_generation_prompt", "false; a call that is asked for begins the assistant's turn")
 	}
 	if c.choice.must && c.thinking == nil { // a call has to come first
 		off := false
@@ -101,7 +105,7 @@ func (s *Server) render(c *conversation) (*rendered, error) {
 	if s.systemFirst {
 		messages = foldSystem(messages)
 	}
-	if last := &messages[len(messages)-1]; last.Role == chat.Assistant && len(last.ToolCalls) == 0 && !c.whole {
+	if last := &messages[len(messages)-1]; last.Role == chat.Assistant && len(last.ToolCalls) == 0 && !c.whole && !c.bare {
 		if last.Content != "" || last.Reasoning != "" {
 			return s.goOn(messages, opts, c)
 		}

@@ -136,9 +136,14 @@ func (c *conversation) past(n int) string {
 	return string(h.Sum(nil))
 }
 
-// sameJSON compares objects without regard to white space and the order of keys.
+// sameJSON compares objects without regard to white space, the order of keys and the spelling
+// of numbers: clients write 2.50 as 2.5.
 func sameJSON(a, b string) bool {
 	canonical := func(text string) []byte {
+		text, err := chat.PythonJSON(text)
+		if err != nil {
+			return nil
+		}
 		var v any
 		d := json.NewDecoder(bytes.NewReader([]byte(text)))
 		d.UseNumber()

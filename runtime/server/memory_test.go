@@ -16,7 +16,7 @@ func TestMemory(t *testing.T) {
 	for _, c := range []struct{ id, given, want string }{
 		{"a", `{"x":1,  "y":[2.50]}`, `{"x":1,  "y":[2.50]}`},
 		{"a", `{"y": [2.50], "x": 1}`, `{"x":1,  "y":[2.50]}`}, // a client has encoded it anew
-		{"a", `{"y":[2.50],"x":2}`, `{"y": [2.50], "x": 2}`},   // it has changed it
+		{"a", `{"y":[2.50],"x":2}`, `{"y": [2.5], "x": 2}`},    // it has changed it
 		{"b", `{"x":1}`, `{"x": 1}`},
 		{"b", `{"x":`, `{"x":`}, // a call that was cut
 		{"b", ` null `, `{}`},

@@ -33,6 +33,7 @@ type chatRequest struct {
 	TopLogprobs    int             `json:"top_logprobs"`
 	ResponseFormat *responseFormat `json:"response_format"`
 	ContinueFinal  *bool           `json:"continue_final_message"` // vLLM's name
+	AddPrompt      *bool           `json:"add_generation_prompt"`  // Hugging Face's name, and llama-server's
 }
 
 // chatMessage is a message of a chat.
@@ -59,7 +60,10 @@ type chatCall struct {
 
 // conversation is what the request wants answered.
 func (q *chatRequest) conversation(s *Server) (*conversation, error) {
-	c := &conversation{oneCall: isFalse(q.ParallelCalls), reasoning: q.reasoning(), whole: isFalse(q.ContinueFinal), caller: q.caller}
+	c := &conversation{oneCall: isFalse(q.ParallelCalls), reasoning: q.reasoning(), whole: isFalse(q.ContinueFinal), bare: isFalse(q.AddPrompt), caller: q.caller}
+	if q.AddPrompt != nil && *q.AddPrompt && q.ContinueFinal != nil && *q.ContinueFinal {
+		return nil, bad("add_generation_prompt", "it begins a turn of the assistant, and continue_final_message goes on with one; expected one of them")
+	}
 	for i, m := range q.Messages {
 		role, err := readRole(fmt.Sprintf("messages[%d].role", i), m.Role)
 		if err != nil {
@@ -67,6 +71,7 @@ func (q *chatRequest) conversation(s *Server) (*conversation, error) {
 		}
 		out := chat.Message{Role: role, Name: m.Name, ToolCallID: m.ToolCallID}
 		for _, thoughts := range []*string{m.Reasoning, m.Thoughts} {
+			out.Reasoned = out.Reasoned || thoughts != nil
 			if thoughts != nil && out.Reasoning == "" {
 				out.Reasoning = *thoughts
 			}

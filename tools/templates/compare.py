@@ -1,0 +1,78 @@
+"""Compares package jinja with Python's jinja2 on a folder of chat templates.
+
+    pip install jinja2==3.1.6 && python3 tools/templates/compare.py FOLDER [CONVERSATIONS.json...]
+
+Every *.jinja of the folder is rendered with every conversation: those of
+runtime/chat/testdata, and of the files that are named, which are lists of objects with
+messages, tools and other variables. The arguments of calls are tried as objects and as text.
+Prints what differs, and a line for each template.
+"""
+import copy
+import json
+import pathlib
+import subprocess
+import sys
+
+root = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(root / "runtime/chat/jinja/testdata"))
+from reference import environment  # noqa: E402
+
+
+def conversations(files):
+    for file in files:
+        for c in json.loads(pathlib.Path(file).read_text()):
+            variables = {"tools": None, "documents": None, "bos_token": "<|bos|>", "eos_token": "<|eos|>", "add_generation_prompt": True}
+            variables |= {k: v for k, v in c.items() if k not in ("name", "options")} | c.get("options", {})
+            yield f"{pathlib.Path(file).name}: {c.get('name', '?')}", variables
+
+
+def as_objects(variables):
+    variables = copy.deepcopy(variables)
+    for message in variables["messages"]:
+        for call in message.get("tool_calls") or []:
+            if isinstance(call["function"]["arguments"], str):
+                call["function"]["arguments"] = json.loads(call["function"]["arguments"])
+    return variables
+
+
+def by_jinja2(env, template, variables):
+    try:
+        return {"text": env.from_string(template).render(**copy.deepcopy(variables))}
+    except Exception as e:
+        return {"error": f"{type(e).__name__}: {e}"}
+
+
+def by_go(jobs):
+    lines = "".join(json.dumps({"template": t, "vars": v}) + "\n" for t, v in jobs)
+    out = subprocess.run(["go", "run", "./tools/templates"], input=lines, capture_output=True, text=True, cwd=root)
+    if out.returncode:
+        sys.exit(out.stderr)
+    return [json.loads(line) for line in out.stdout.splitlines()]
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1])
+    files = sys.argv[2:] or [root / "runtime/chat/testdata/conversations.json", root / "runtime/chat/testdata/tools/conversations.json"]
+    env = environment()
+    jobs, names = [], []
+    for path in sorted(folder.glob("*.jinja")):
+        for name, variables in conversations(files):
+            for form in (variables, as_objects(variables)):
+                jobs.append((path.read_text(), form))
+                names.append((path.name, name))
+    counts = {}
+    for (file, name), (template, variables), got in zip(names, jobs, by_go(jobs), strict=True):
+        want = by_jinja2(env, template, variables)
+        kind = "same" if got.get("text") == want.get("text") and ("error" in got) == ("error" in want) else "differs"
+        kind = "both refuse" if kind == "same" and "error" in want else kind
+        counts.setdefault(file, {}).setdefault(kind, 0)
+        counts[file][kind] += 1
+        if kind == "differs":
+            print(f"{file}, {name}:\n  ours   {got}\n  jinja2 {want}")
+    for file, count in counts.items():
+        print(file, ", ".join(f"{n} {kind}" for kind, n in sorted(count.items())))
+    return any("differs" in count for count in counts.values())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
