@@ -1,3 +1,5 @@
+//go:build deep
+
 // Package clients runs agents that people use against the server. They come from npm, so
 // that nothing else depends on these tests.
 package clients
