@@ -71,7 +71,7 @@ func early(t *testing.T, k *plan.Kernel, v *plan.Variant, rows []int, change fun
 	}
 	one := *k
 	one.Variants = []plan.Variant{*v}
-	e, err := execute.Compile(change(arriving(t, print(t, &plan.Bundle{Name: "early", Activations: plan.ElemF32, Kernels: []plan.Kernel{one}}), arrivals)), execute.Fast)
+	e, err := execute.Compile(change(arriving(t, print(t, &plan.Bundle{Name: "early", Activations: plan.ElemF32, Kernels: []plan.Kernel{one}}), arrivals)), execute.Fast|execute.Small)
 	if err != nil {
 		t.Fatal(err)
 	}

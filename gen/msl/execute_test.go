@@ -59,7 +59,7 @@ func positions(k *plan.Kernel) []int {
 // executor compiles the kernels of a bundle and runs them with all checks.
 func executor(t *testing.T, source string) *execute.Copies {
 	t.Helper()
-	program, err := execute.Compile(source, execute.Checked)
+	program, err := execute.Compile(source, execute.Checked|execute.Small)
 	if err != nil {
 		t.Fatal(err)
 	}

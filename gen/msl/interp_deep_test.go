@@ -32,7 +32,7 @@ func TestShippedInterpreter(t *testing.T) {
 				t.Fatal(err)
 			}
 			cases := slices.DeleteFunc(twins(t, b), func(c check.Case) bool { return c.Kernel.Width > 0 })
-			launcherOf(t, b, cases, execute.Fast).compareWithInterpreter(t, p, b)
+			launcherOf(t, b, cases, execute.Fast|execute.Small).compareWithInterpreter(t, p, b)
 		})
 	}
 }

@@ -116,7 +116,7 @@ func interpret(t *testing.T, s *spec.Spec, disable []string, profiles []assignme
 		t.Fatal(err)
 	}
 	cases := twins(t, b)
-	l := launcherOf(t, b, cases, execute.Fast)
+	l := launcherOf(t, b, cases, execute.Fast|execute.Small)
 	l.compareWithInterpreter(t, p, b)
 	l.compareWithTwins(t, cases)
 }

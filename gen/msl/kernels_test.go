@@ -74,6 +74,15 @@ func splitWeights(k *plan.Kernel, slot int, f *quant.Format, data []byte) []byte
 	return data
 }
 
+// watched says how a bundle's kernels are compiled and run: those of real width with fewer
+// checks and optimised, all others the other way round.
+func watched(b *plan.Bundle) execute.Checks {
+	if large(b) {
+		return execute.Fast
+	}
+	return execute.Checked | execute.Small
+}
+
 // large says that a bundle is of real width; its kernels run with fewer checks.
 func large(b *plan.Bundle) bool { return b.Model.HiddenSize > 512 }
 
@@ -131,13 +140,9 @@ func TestKernels(t *testing.T) {
 		}
 		t.Run(b.Name, func(t *testing.T) {
 			t.Parallel()
-			checks := execute.Checked
-			if large(b) {
-				checks = execute.Fast
-			}
 			b := own(t, printed(t, b))
 			cases := twins(t, b)
-			launcherOf(t, b, cases, checks).compareWithTwins(t, cases)
+			launcherOf(t, b, cases, watched(b)).compareWithTwins(t, cases)
 		})
 	}
 }
@@ -290,7 +295,7 @@ func TestFewRows(t *testing.T) {
 			if !several || !apart {
 				t.Errorf("mat-vecs with three inputs: %t; of rows by themselves: %t", several, apart)
 			}
-			launcherOf(t, b, cases, execute.Checked).compareWithTwins(t, cases)
+			launcherOf(t, b, cases, watched(b)).compareWithTwins(t, cases)
 		})
 	}
 }
@@ -362,7 +367,7 @@ func TestHeads(t *testing.T) {
 		if few.Source, err = msl.Print(&few, "// test"); err != nil {
 			t.Fatal(err)
 		}
-		l := newLauncher(t, few.Metal(), execute.Checked)
+		l := newLauncher(t, few.Metal(), execute.Checked|execute.Small)
 		cases = thin(slices.DeleteFunc(cases, func(c check.Case) bool {
 			return !aboutHeads(c.Kernel) || c.Pos > 100 && i > 0 // pages take time to make
 		}))

@@ -75,7 +75,7 @@ func TestBrokenLastBlocks(t *testing.T) {
 			if !strings.Contains(b.Source, tt.old) {
 				t.Fatalf("the source does not have %q", tt.old)
 			}
-			l := newLauncher(t, strings.Replace(b.Metal(), tt.old, tt.by, 1), execute.Checked)
+			l := newLauncher(t, strings.Replace(b.Metal(), tt.old, tt.by, 1), execute.Checked|execute.Small)
 			l.StoreDelay = tt.delayed
 			cases, err := check.Cases(b)
 			if err != nil {
@@ -105,7 +105,7 @@ func TestLastBlockFormats(t *testing.T) {
 			}
 			b = alone(t, b, everyFormat)
 			cases := twins(t, b)
-			launcherOf(t, b, cases, execute.Checked).compareWithTwins(t, cases)
+			launcherOf(t, b, cases, execute.Checked|execute.Small).compareWithTwins(t, cases)
 		})
 	}
 }

@@ -50,7 +50,7 @@ const Words frames = {"-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer",
 // Convergent functions and no merged tails: threads at different places stay so.
 // Contraction as Metal's compiler has it: the source's pragma turns it off. Frame
 // pointers: call_path.
-const Words kernelFlags = {"-x", "c++", "-std=c++14", "-c", "-O1", "-fPIC", "-fvisibility=hidden", "-fno-plt", "-fno-exceptions", "-fno-rtti",
+const Words kernelFlags = {"-x", "c++", "-std=c++14", "-c", "-fPIC", "-fvisibility=hidden", "-fno-plt", "-fno-exceptions", "-fno-rtti",
                            "-ffp-contract=on", "-Werror=unknown-pragmas", "-fno-math-errno", "-fconvergent-functions", "-mllvm", "-enable-tail-merge=0",
                            "-DUNROLL=", "-DIN_FLIGHT=", "-DBOTH_IN_FLIGHT=", "-Wno-unknown-attributes", "-Wno-unused-function"};
 
@@ -170,6 +170,9 @@ bool Compiler::kernels(const std::string &source, const std::string &work, const
   if (translated.empty() || !write(cpp, translated, error)) return false;
   Words w = kernelFlags;
   add(w, frames);
+  // Generating code is nearly all of a kernel's time. Without optimisation it takes half of
+  // it; loops over rows of real width, or over many tokens, lose more than that.
+  w.push_back(flags_ & buildSmall ? "-O0" : "-O1");
   const bool checked = !(flags_ & (buildFast | buildSanitize));
   if (flags_ & buildSanitize) add(w, sanitizeFlags);
   if (checked) add(w, checkFlags);

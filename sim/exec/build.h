@@ -10,6 +10,7 @@ enum : unsigned {
   buildFast = 1,      // no checks of loads and stores
   buildSanitize = 2,  // AddressSanitizer and UBSan; implies buildFast. The process that
                       // loads the object must be linked with them.
+  buildSmall = 4,     // kernels run for moments: less time to compile, more to run
 };
 
 // Runs clang for the sources of one program.

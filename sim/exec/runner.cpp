@@ -1,4 +1,4 @@
-// runner [-fast|-sanitize] EXEC_DIR IN.metal: compiles a source and launches its kernels for
+// runner [-fast|-sanitize] [-small] EXEC_DIR IN.metal: compiles a source and launches its kernels for
 // another process, so that a crash ends only this one. Requests come on stdin, a line each; see
 // execute.go for the other side.
 //   list                                     kernels, then "ok"
@@ -162,13 +162,16 @@ void on_crash(int, siginfo_t *info, void *) {
 
 namespace {
 msl::KernelTable compile(int argc, char **argv) {
-  const std::string mode = argc == 4 ? argv[1] : "";
-  if (argc < 3 || argc > 4 || (argc == 4 && mode != "-fast" && mode != "-sanitize")) protocol_error("usage: runner [-fast|-sanitize] EXEC_DIR IN.metal");
+  unsigned flags = 0;
+  for (int i = 1; i < argc - 2; ++i) {
+    const std::string option = argv[i];
+    flags |= option == "-fast" ? msl::buildFast : option == "-sanitize" ? msl::buildSanitize : option == "-small" ? msl::buildSmall : ~0u;
+  }
+  if (argc < 3 || flags == ~0u) protocol_error("usage: runner [-fast|-sanitize] [-small] EXEC_DIR IN.metal");
   std::ostringstream source;
   const std::ifstream in(argv[argc - 1]);
   source << in.rdbuf();
   std::string error;
-  const unsigned flags = mode == "-fast" ? msl::buildFast : mode == "-sanitize" ? msl::buildSanitize : 0;
   const msl::KernelTable t = msl::compile(source.str(), {argv[argc - 2], ""}, flags, error);
   if (!t.first) protocol_error(("compiling the Metal source: " + error).c_str());
   return t;

@@ -31,6 +31,10 @@ const (
 	Sanitized
 )
 
+// Small, beside one of the others, is for kernels that run for moments on small shapes: they
+// are compiled without optimisation, which takes half the time.
+const Small Checks = 1 << 8
+
 var checks = map[Checks]struct {
 	runner string
 	flags  []string
@@ -38,6 +42,15 @@ var checks = map[Checks]struct {
 	Checked:   {"runner", nil},
 	Fast:      {"runner", []string{"-fast"}},
 	Sanitized: {"runner-sanitize", []string{"-sanitize"}},
+}
+
+// options are the runner's.
+func (c Checks) options() []string {
+	list := slices.Clone(checks[c&^Small].flags)
+	if c&Small != 0 {
+		list = append(list, "-small")
+	}
+	return list
 }
 
 // Program is a compiled Metal source and the process that runs it. It serves one
@@ -91,7 +104,7 @@ func (p *Program) start(source string, c Checks) error {
 	if err := os.WriteFile(metal, []byte(source), 0o600); err != nil {
 		return err
 	}
-	p.process = exec.Command(filepath.Join(root, checks[c].runner), append(slices.Clone(checks[c].flags), filepath.Join(root, "exec"), metal)...)
+	p.process = exec.Command(filepath.Join(root, checks[c&^Small].runner), append(c.options(), filepath.Join(root, "exec"), metal)...)
 	p.process.Stderr = &p.problems
 	if p.in, err = p.process.StdinPipe(); err != nil {
 		return err
