@@ -60,12 +60,13 @@ test: ## tests of every package and one example of every proof; installs what th
 	@$(TIMED) $(MAKE) --no-print-directory sim
 	@$(TIMED) $(GO) run ./tools/tests
 
-prove: ## all proofs: every test, the race detector, emulated arm64, Chromium, Caddy, mutations, fuzz targets
+prove: ## all proofs: every test, the race detector, emulated arm64, Chromium, Caddy, mutations, fuzz targets; LONG=1 adds hours
 	@sh scripts/tools.sh prove
 	@$(TIMED) $(MAKE) --no-print-directory sim
 	@$(TIMED) $(MAKE) --no-print-directory deep
 	@$(TIMED) $(MAKE) --no-print-directory race
 	@$(TIMED) sh scripts/fuzz.sh 2000x
+	@test -z "$(LONG)" || $(TIMED) $(MAKE) --no-print-directory plans soak
 
 TIMED = sh scripts/timed.sh
 
