@@ -1,6 +1,10 @@
 # Targets for people and for CI. `make help` lists them.
 
 GO ?= go
+
+# The programs have no cgo, so tests have none: a package is compiled once for both.
+export CGO_ENABLED ?= 0
+
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.7.0
 
 # Packages that use goroutines; they are tested under the race detector too (TestRace in gen

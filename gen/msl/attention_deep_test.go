@@ -3,34 +3,51 @@
 package msl
 
 import (
+	"bytes"
 	"fmt"
 	"testing"
 
 	"mla/runtime/plan"
+	"mla/runtime/quant"
 )
 
-// TestOddAttention runs attention over numbers of rows around one to three blocks and
-// tiles, and over more than a page, on memory that ends with the last row.
-func TestOddAttention(t *testing.T) {
-	b := &plan.Bundle{Name: "odd", Activations: plan.ElemF32}
+// TestHalfQueriesAreExact runs attention on queries of halves, and on the same queries as
+// floats: a query of halves is the one half that the matrix form takes of it, so the
+// results have the same bits.
+func TestHalfQueriesAreExact(t *testing.T) {
+	b := &plan.Bundle{Name: "halves", Activations: plan.ElemF16}
 	for i, shape := range oddAttention {
-		k := attendKernel(fmt.Sprintf("odd_%d", i), shape.heads, shape.lat, shape.pe, shape.simdgroups, plan.Splits{Count: 3, Tile: shape.tile})
-		k.Variants = k.Variants[1:] // all but floats
-		if got := matrixShapes(k.Parts[0].(*plan.Attend), k.Threads, budgetOf(""), simdWidth); len(got) != len(k.Variants) == shape.matrix {
-			t.Errorf("%+v: matrix forms: %+v", shape, got)
-		}
+		k := attendKernel(fmt.Sprintf("halves_%d", i), shape.heads, shape.lat, shape.pe, shape.simdgroups, plan.Splits{Count: 3, Tile: shape.tile})
+		k.Variants = k.Variants[1:]
 		b.Kernels = append(b.Kernels, k)
 	}
-	e := executor(t, print(t, b))
+	halves := executor(t, print(t, b))
+	wide := *b
+	wide.Activations = plan.ElemF32
+	floats := executor(t, print(t, &wide))
 	for i := range b.Kernels {
 		k := &b.Kernels[i]
-		for j := range k.Variants {
-			v := &k.Variants[j]
-			for _, rows := range []int{1, 7, 8, 9, 15, 16, 17, 25, 31, 33, 48, 63, 80} {
-				m := newMemory(k, v, b.Activations, rows-1)
-				m.poisonBehind(rows)
-				t.Run(fmt.Sprintf("%d-%d-%s/%d", oddAttention[i].heads, oddAttention[i].lat, v.Types[0], rows), func(t *testing.T) { m.execute(t, e, v.Func) })
+		a := k.Parts[0].(*plan.Attend)
+		t.Run(k.Name, func(t *testing.T) {
+			m := newMemory(k, &k.Variants[0], plan.ElemF16, 37)
+			same := m.clone()
+			same.act = plan.ElemF32
+			for _, slot := range []int{a.QAbs.Slot, a.QPe.Slot, a.Out} {
+				same.data[slot] = make([]byte, 2*len(m.data[slot]))
+				for i := range len(m.data[slot]) / 2 {
+					same.set(slot, i, m.at(slot, i))
+				}
 			}
-		}
+			m.execute(t, halves, k.Variants[0].Func)
+			same.execute(t, floats, k.Variants[0].Func)
+			if !bytes.Equal(m.data[a.ML], same.data[a.ML]) {
+				t.Errorf("%s differs", k.Slots[a.ML].Name)
+			}
+			for i := range len(m.data[a.Out]) / 2 {
+				if got, want := m.at(a.Out, i), same.at(a.Out, i); got != float64(quant.HalfToFloat(quant.FloatToHalf(float32(want)))) {
+					t.Fatalf("number %d of %s is %g, of floats %g", i, k.Slots[a.Out].Name, got, want)
+				}
+			}
+		})
 	}
 }

@@ -1,8 +1,6 @@
 package msl
 
 import (
-	"bytes"
-	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -64,47 +62,6 @@ var oddAttention = []struct {
 	{3, 60, 16, 4, 16, false},
 	{4, 64, 10, 4, 16, false},
 	{3, 60, 16, 4, 24, false},
-}
-
-// TestHalfQueriesAreExact runs attention on queries of halves, and on the same queries as
-// floats: a query of halves is the one half that the matrix form takes of it, so the
-// results have the same bits.
-func TestHalfQueriesAreExact(t *testing.T) {
-	b := &plan.Bundle{Name: "halves", Activations: plan.ElemF16}
-	for i, shape := range oddAttention {
-		k := attendKernel(fmt.Sprintf("halves_%d", i), shape.heads, shape.lat, shape.pe, shape.simdgroups, plan.Splits{Count: 3, Tile: shape.tile})
-		k.Variants = k.Variants[1:]
-		b.Kernels = append(b.Kernels, k)
-	}
-	halves := executor(t, print(t, b))
-	wide := *b
-	wide.Activations = plan.ElemF32
-	floats := executor(t, print(t, &wide))
-	for i := range b.Kernels {
-		k := &b.Kernels[i]
-		a := k.Parts[0].(*plan.Attend)
-		t.Run(k.Name, func(t *testing.T) {
-			m := newMemory(k, &k.Variants[0], plan.ElemF16, 37)
-			same := m.clone()
-			same.act = plan.ElemF32
-			for _, slot := range []int{a.QAbs.Slot, a.QPe.Slot, a.Out} {
-				same.data[slot] = make([]byte, 2*len(m.data[slot]))
-				for i := range len(m.data[slot]) / 2 {
-					same.set(slot, i, m.at(slot, i))
-				}
-			}
-			m.execute(t, halves, k.Variants[0].Func)
-			same.execute(t, floats, k.Variants[0].Func)
-			if !bytes.Equal(m.data[a.ML], same.data[a.ML]) {
-				t.Errorf("%s differs", k.Slots[a.ML].Name)
-			}
-			for i := range len(m.data[a.Out]) / 2 {
-				if got, want := m.at(a.Out, i), same.at(a.Out, i); got != float64(quant.HalfToFloat(quant.FloatToHalf(float32(want)))) {
-					t.Fatalf("number %d of %s is %g, of floats %g", i, k.Slots[a.Out].Name, got, want)
-				}
-			}
-		})
-	}
 }
 
 // poisonBehind makes the cache rows that hold nothing yet NaN.

@@ -13,6 +13,7 @@ import (
 	"mla/gen/msl/execute"
 	"mla/runtime/device/check"
 	"mla/runtime/plan"
+	"mla/tools/tests/deep"
 )
 
 // sampler is a bundle with nothing but a sampler.
@@ -32,10 +33,14 @@ func sampler(t *testing.T, vocab int) *plan.Bundle {
 // TestSampler picks 1,000 tokens by the kernels as runtime/sample picks them, twice, and
 // some of larger vocabularies. In the largest a thread compares several blocks.
 func TestSampler(t *testing.T) {
-	for _, tt := range []struct {
+	list := []struct {
 		vocab, tokens int
 		checks        execute.Checks
-	}{{40, 1000, execute.Checked}, {300, 1000, execute.Checked}, {1025, 200, execute.Fast}, {9000, 200, execute.Fast}, {131300, 20, execute.Fast}} {
+	}{{40, 1000, execute.Checked}, {300, 1000, execute.Checked}, {1025, 200, execute.Fast}, {9000, 200, execute.Fast}, {131300, 20, execute.Fast}}
+	if !deep.On {
+		list = list[1:3]
+	}
+	for _, tt := range list {
 		b := sampler(t, tt.vocab)
 		if err := check.Sampler(newLauncher(t, b.Metal(), tt.checks), b, tt.tokens); err != nil {
 			t.Error(err)
@@ -45,10 +50,14 @@ func TestSampler(t *testing.T) {
 
 // TestPicks picks behind many rows at once as runtime/sample picks behind each.
 func TestPicks(t *testing.T) {
-	for _, tt := range []struct {
+	list := []struct {
 		vocab, rounds int
 		checks        execute.Checks
-	}{{40, 24, execute.Checked}, {300, 24, execute.Checked}, {1025, 6, execute.Fast}, {9000, 4, execute.Fast}, {131300, 1, execute.Fast}} {
+	}{{40, 24, execute.Checked}, {300, 24, execute.Checked}, {1025, 6, execute.Fast}, {9000, 4, execute.Fast}, {131300, 1, execute.Fast}}
+	if !deep.On {
+		list = list[1:3]
+	}
+	for _, tt := range list {
 		b := sampler(t, tt.vocab)
 		if err := check.Picks(newLauncher(t, b.Metal(), tt.checks), b, tt.rounds); err != nil {
 			t.Error(err)

@@ -153,17 +153,6 @@ func randomText(r *rand.Rand, n int) string {
 	return s.String()
 }
 
-func TestPreTokenizersAgreeOnRandomText(t *testing.T) {
-	o, sc := newOracle(t), new(scanner)
-	r := rand.New(rand.NewPCG(1, 2))
-	for range 20000 {
-		o.compare(t, sc, randomText(r, 1+r.IntN(24)))
-		if t.Failed() {
-			return
-		}
-	}
-}
-
 // TestClassesAgreeWithRegexp checks every character once, alone and where it
 // could lead a word.
 func TestClassesAgreeWithRegexp(t *testing.T) {

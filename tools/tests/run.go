@@ -30,6 +30,9 @@ func goTest(o options, packages []string, p *progress, interrupted <-chan os.Sig
 		args = append(args, "-run", o.pattern)
 	}
 	cmd := exec.Command("go", append(args, packages...)...)
+	if !o.race { // as the programs are built, so that a package is compiled once for both
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	var problems bytes.Buffer
 	cmd.Stderr = &problems

@@ -42,28 +42,6 @@ func init() {
 	})
 }
 
-// TestArchive keeps archives of pipelines, whatever becomes of them.
-func TestArchive(t *testing.T) {
-	lib := library(t)
-	for _, tt := range []struct{ run, fault string }{
-		{"archive", ""}, {"archives", ""}, {"archive, no token", ""}, {"archive, slow", "archive-slow"}, {"archive, given up", "archive-slow"},
-		{"archive, nowhere", ""}, {"archive, remains", ""}, {"archive, new folder", ""},
-		{"archive, failure", "archive:1"},  // a new archive
-		{"archive, failure", "archive:2"},  // the first kernel
-		{"archive, failure", "archive:5"},  // another one
-		{"archive, failure", "archive:13"}, // the file, half of which is there
-	} {
-		t.Run(tt.run+" "+tt.fault, func(t *testing.T) {
-			cmd := exec.Command(os.Args[0])
-			cmd.Env = append(os.Environ(), caseVariable+"="+tt.run+"|"+lib, "METALSIM_STRICT=1", "METALSIM_KERNELS=fast", "METALSIM_FAULT="+tt.fault)
-			out, err := cmd.CombinedOutput()
-			if err != nil || bytes.Contains(out, []byte("[metalsim]")) {
-				t.Fatalf("%v\n%s", err, head(out))
-			}
-		})
-	}
-}
-
 // TestArchiveUsed wants all pipelines of a second start to be looked for in the archive
 // that the first one has left, which only its speed would tell.
 func TestArchiveUsed(t *testing.T) {

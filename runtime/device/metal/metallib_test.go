@@ -14,7 +14,6 @@ import (
 
 	"mla/generated"
 	"mla/runtime/device/check"
-	"mla/runtime/device/devicetest"
 	"mla/runtime/device/metal"
 	"mla/runtime/device/metal/mtl"
 	"mla/runtime/plan"
@@ -59,45 +58,6 @@ func origin(folder, want string) func(lib string) error {
 		}
 		return nil
 	}
-}
-
-// TestMetallib takes kernels from a compiled library if there is one of the very
-// source. In the simulator that is a shared object: what it leaves in its cache.
-func TestMetallib(t *testing.T) {
-	lib, work, cache := library(t), t.TempDir(), t.TempDir()
-	name := metal.LibraryName(bundle(libraryBundle))
-	run := func(what, caseName, want string) {
-		t.Helper()
-		cmd := exec.Command(os.Args[0])
-		cmd.Dir = work
-		cmd.Env = append(os.Environ(), caseVariable+"="+caseName+"|"+lib, "METALSIM_STRICT=1", "MLA_KERNEL_CACHE="+cache)
-		out, err := cmd.CombinedOutput()
-		if (want == "") != (err == nil) || !bytes.Contains(out, []byte(want)) || bytes.Contains(out, []byte("[metalsim]")) {
-			t.Fatalf("%s: error %v; expected %q\n%s", what, err, want, head(out))
-		}
-	}
-	run("no folder", "library of none", "")
-	object := devicetest.KernelObject(t, cache)
-	folder := filepath.Join(work, libraryFolder)
-	if err := os.Mkdir(folder, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(folder, name), object, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	run("the library", "library of the source", "")
-
-	// One of another source has another name, and is not taken.
-	if err := os.Rename(filepath.Join(folder, name), filepath.Join(folder, libraryBundle+"-0123456789ab.metallib")); err != nil {
-		t.Fatal(err)
-	}
-	run("another source's library", "library of none", "")
-
-	// A damaged one is passed over.
-	if err := os.WriteFile(filepath.Join(folder, name), []byte("damaged"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	run("a damaged library", "library of none", "")
 }
 
 // xcrun stands in for Apple's: what it compiles and links is what it was given.

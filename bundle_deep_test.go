@@ -1,3 +1,5 @@
+//go:build deep
+
 package mla_test
 
 import (
