@@ -14,14 +14,21 @@ import (
 	"time"
 
 	"mla/runtime/grammar"
+	"mla/tools/tests/race"
 )
 
 // Times of the processor that tests allow, of all threads: a quiet machine takes a fifth.
-const (
-	compileTime = 500 * time.Millisecond
-	maskTime    = 50 * time.Millisecond
-	compileHeap = 512 << 20 // bytes that one compilation may allocate, all together
-)
+const compileHeap = 512 << 20 // bytes that one compilation may allocate, all together
+
+var compileTime, maskTime = 500 * time.Millisecond * slower(), 50 * time.Millisecond * slower()
+
+// slower is how many times longer programs take under the race detector.
+func slower() time.Duration {
+	if race.On {
+		return 20
+	}
+	return 1
+}
 
 // cpu is the time of the processor so far, which other programs do not lengthen as they do
 // that of the clock.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"mla/tools/tests/race"
 	"net/http"
 	"os"
 	"os/exec"
@@ -43,7 +44,7 @@ func (r *repeated) Read(data []byte) (int, error) {
 // TestLargeBodies: a body of 32 MiB takes at most 200 MB of memory, and many of them at most
 // 1 GB together, whatever they are; and the errors say what is wrong.
 func TestLargeBodies(t *testing.T) {
-	if testing.Short() { // the race detector has other memory
+	if race.On { // which uses several times the memory
 		return
 	}
 	const size = 32 << 20

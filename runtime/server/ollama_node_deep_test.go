@@ -13,9 +13,6 @@ import (
 
 // TestOllamaNode: Ollama's client for JavaScript understands the server, streaming and not.
 func TestOllamaNode(t *testing.T) {
-	if testing.Short() { // ollama_test.go has such requests, for the race detector
-		return
-	}
 	s := serve(t, nil, chats...)
 	install := exec.Command("sh", "../../scripts/ollama-node.sh")
 	install.Stderr = os.Stderr
