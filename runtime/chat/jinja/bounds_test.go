@@ -27,7 +27,7 @@ func hostile(t *testing.T, template string) (string, error) {
 	runtime.ReadMemStats(&after)
 	// All that was made, not what was there at once. The factor is for what a value takes
 	// beside what is counted, and for copies while buffers grow.
-	if made := after.TotalAlloc - before.TotalAlloc; made > 4*baseMemory {
+	if made := after.TotalAlloc - before.TotalAlloc; made > 4*baseMemory && !race.On {
 		t.Errorf("%.80s: made %d MiB", template, made>>20)
 	}
 	// Less than a second, but for emulated and very slow processors.
