@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"mla/tools/tests/deep"
 )
 
 // TestPerplexityCompare: how far f16 activations drift, and a run does not from itself.
@@ -27,9 +25,6 @@ func TestPerplexityCompare(t *testing.T) {
 	cache := mlarun("", append(args, "-compare", saved, "-kv", "f16")...)
 	if kl := figure(t, cache, "mean"); !(kl > 0 && kl < 1e-5) {
 		t.Errorf("f16 cache:\n%s", cache.out)
-	}
-	if !deep.On {
-		return // a cache of q8_0 and f16 activations, too
 	}
 	// What a cache of q8_0 costs: docs/kv-cache.md. A cache that nobody quantised is 2e-7 away.
 	scaled := mlarun("", append(args, "-compare", saved, "-kv", "q8_0")...)

@@ -17,7 +17,6 @@ import (
 	"mla/runtime/completion"
 	"mla/runtime/completion/completiontest"
 	"mla/runtime/server"
-	"mla/tools/tests/deep"
 )
 
 // TestPage has the page in a browser, with the server behind it.
@@ -26,9 +25,6 @@ func TestPage(t *testing.T) {
 	tests := map[string]func(*testing.T, context.Context){
 		"chat": testPageChat, "stop": testPageStop, "hostile": testPageHostile, "key": testPageKey, "phone": testPagePhone,
 		"markdown": testPageMarkdown, "failures": testPageFailures, "tools": testPageTools, "tinychat": testPageTinychat,
-	}
-	if !deep.On { // the race detector looks at the server, which is used alike by all
-		tests = map[string]func(*testing.T, context.Context){"stop": testPageStop}
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) { test(t, browser) })
