@@ -1,8 +1,6 @@
 package msl
 
 import (
-	"math"
-	"slices"
 	"testing"
 	"unsafe"
 
@@ -38,39 +36,6 @@ func (m *memory) rebase(want *memory) {
 // float32s are the float32 in a buffer.
 func float32s(b []byte) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4)
-}
-
-// oddAttention are shapes at the edges of blocks: heads of one to three of them, some
-// of them full, columns that are laid out evenly and unevenly, to lanes by 8 and by 16
-// where a cache of Q8_0 is possible, and four shapes that take the plain form, the last one by tiles that do not divide a page.
-var oddAttention = []struct {
-	heads, lat, pe, simdgroups, tile int
-	matrix                           bool
-}{
-	{1, 16, 8, 1, 8, true},
-	{2, 24, 16, 2, 16, true},
-	{7, 128, 16, 8, 32, true},
-	{8, 40, 8, 3, 16, true},
-	{9, 256, 32, 8, 16, true},
-	{16, 72, 8, 4, 64, true},
-	{23, 128, 64, 8, 32, true},
-	{24, 64, 32, 2, 8, true},
-	{5, 96, 32, 5, 16, true},
-	{4, 64, 32, 1, 32, true},
-	{9, 160, 64, 4, 32, true},
-	{7, 64, 16, 8, 32, false},
-	{3, 60, 16, 4, 16, false},
-	{4, 64, 10, 4, 16, false},
-	{3, 60, 16, 4, 24, false},
-}
-
-// poisonBehind makes the cache rows that hold nothing yet NaN.
-func (m *memory) poisonBehind(rows int) {
-	a := m.k.Parts[0].(*plan.Attend)
-	width := a.LatDim + a.PeDim
-	for pos := rows; pos < testPages*plan.PageRows; pos++ {
-		m.setCached(cached(a.Cache, pos, width), slices.Repeat([]float64{math.NaN()}, width))
-	}
 }
 
 // TestAttentionRescales has scores that rise from row to row by more than a weight's

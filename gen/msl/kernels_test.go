@@ -56,9 +56,6 @@ func (l *launcher) Launch(c *check.Launch) error {
 // splitRows is what a source begins with whose kernels read rows that are split.
 const splitRows = "#define SPLIT_ROWS true\n"
 
-// lateCopies has copies arrive when they are waited for, no sooner; see sim/exec/include/metal_stdlib.
-const lateCopies = "#define COPIES_LAND land_copies(-1)\n#define COPIES_GROUP msl_end_group()\n#define COPIES_LAND_BUT(n) land_copies(int(n))\n"
-
 // splitWeights is a matrix of a kernel laid out anew, if its format's rows are.
 func splitWeights(k *plan.Kernel, slot int, f *quant.Format, data []byte) []byte {
 	for _, p := range k.AllParts() {
@@ -232,25 +229,6 @@ func TestPromptKernels(t *testing.T) {
 		}))
 		launcherOf(t, b, cases, execute.Checked).compareWithTwins(t, cases)
 	}
-}
-
-// inAllFormats are variants of a product of one or two matrices: with each format that their rows can
-// have, and of two with the one before.
-func inAllFormats(k *plan.Kernel) []plan.Variant {
-	var list []plan.Variant
-	last := quant.F32
-	for _, f := range quant.Formats() {
-		if plan.WeightsOf(k.Parts[0])[0].Cols%f.BlockElems != 0 {
-			continue
-		}
-		types := slices.Repeat([]quant.Type{f.Type}, len(k.TypedSlots()))
-		list = append(list, plan.Variant{Func: k.Name + "_" + f.Name, Types: types})
-		if len(types) == 2 {
-			list = append(list, plan.Variant{Func: k.Name + "_" + f.Name + "_mixed", Types: []quant.Type{f.Type, last}})
-		}
-		last = f.Type
-	}
-	return list
 }
 
 // TestFewRows runs the kernels of sequences of few rows: mat-vecs that take the inputs of all of them, and

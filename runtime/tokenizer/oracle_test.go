@@ -2,10 +2,8 @@ package tokenizer
 
 import (
 	"encoding/json"
-	"math/rand/v2"
 	"os"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 	"unicode"
@@ -129,28 +127,6 @@ func TestPreTokenizersAgreeWithRegexp(t *testing.T) {
 			}
 		}
 	}
-}
-
-// alphabet has characters of every class and of the borders between them.
-var alphabet = []rune("  \t\n\r\v\u00a0\u0085\u3000\u2028''sSdDmMtTrReElLvVaAzZ019½Ⅷ٣.,!?/-_$€“”‘，。、：！…ʰªǅß中字一龥가힣ㄱㄅぁァー\u0301\u0300\u093F\u20DDéЖжΩωႠࠀ𐐀𐐨𝐀𠀀🦙\u200d\ufeff\ufffd\u0000~～\uD7FF")
-
-func randomText(r *rand.Rand, n int) string {
-	var s strings.Builder
-	for range n {
-		switch r.IntN(20) {
-		case 0: // any character
-			c := rune(r.IntN(unicode.MaxRune + 1))
-			if utf8.ValidRune(c) {
-				s.WriteRune(c)
-			}
-		case 1: // a run
-			c := alphabet[r.IntN(len(alphabet))]
-			s.WriteString(strings.Repeat(string(c), 1+r.IntN(5)))
-		default:
-			s.WriteRune(alphabet[r.IntN(len(alphabet))])
-		}
-	}
-	return s.String()
 }
 
 // TestClassesAgreeWithRegexp checks every character once, alone and where it
