@@ -8,9 +8,13 @@ import (
 )
 
 // Sampling is the sampler's state for a device that is to choose the next tokens
-// in its place. What the device has chosen is told to the sampler by Skip and
-// Accept, as if Next had returned it.
+// in its place; nil if the sampler has to choose the next one itself, as devices have not the
+// steps, or not this order of them, or as the text is too short to end. What the device has
+// chosen is told to the sampler by Skip and Accept, as if Next had returned it.
 func (s *Sampler) Sampling() *device.Sampling {
+	if s.steps != nil || s.early(s.draws) {
+		return nil
+	}
 	d := &device.Sampling{Mask: s.mask, Sampling: plan.Sampling{
 		Seed: s.p.Seed, Draw: s.draws, TopP: s.topP, TopK: uint32(min(s.p.TopK, math.MaxInt32)),
 		InvTemperature: s.invTemperature, LogMinP: max(s.logMinP, -math.MaxFloat32),

@@ -18,7 +18,8 @@ func (s *Sampler) filter(top float32) {
 		}
 		return
 	}
-	s.heapify()
+	s.heap = s.all(s.heap[:0])
+	s.order(s.logits)
 	if topK {
 		for range s.p.TopK {
 			s.chosen = append(s.chosen, s.pop())
@@ -47,7 +48,7 @@ func (s *Sampler) popTopP(top float32) {
 		id := s.pop()
 		s.chosen = append(s.chosen, id)
 		sum += weight(s.logits[id] - top)
-		if s.reachesTopP(sum, total) {
+		if share(sum, total, s.topP) >= 0 {
 			return
 		}
 	}
@@ -64,18 +65,11 @@ func (s *Sampler) cutTopP(top float32) {
 	}
 	for i, id := range s.chosen {
 		sum += weight(s.logits[id] - top)
-		if s.reachesTopP(sum, total) {
+		if share(sum, total, s.topP) >= 0 {
 			s.chosen = s.chosen[:i+1]
 			return
 		}
 	}
-}
-
-// reachesTopP reports whether sum/total >= TopP, without rounding.
-func (s *Sampler) reachesTopP(sum, total uint64) bool {
-	haveHi, haveLo := bits.Mul64(sum, 1<<32)
-	wantHi, wantLo := bits.Mul64(total, s.topP)
-	return haveHi > wantHi || haveHi == wantHi && haveLo >= wantLo
 }
 
 // draw picks one of the chosen ids by its weight after the temperature. u is
@@ -96,18 +90,23 @@ func (s *Sampler) draw(top float32, u uint64) int32 {
 	return -1 // not reached: the weights add up to total
 }
 
-// before orders ids by their logits, the lower id first among equals.
+// before orders ids by their keys, the lower id first among equals.
 func (s *Sampler) before(a, b int32) bool {
-	x, y := s.logits[a], s.logits[b]
+	x, y := s.keys[a], s.keys[b]
 	return x > y || x == y && a < b
 }
 
-// heapify makes a heap of all ids with the best one first.
-func (s *Sampler) heapify() {
-	s.heap = s.heap[:0]
+// all is all ids, appended to list.
+func (s *Sampler) all(list []int32) []int32 {
 	for i := range s.logits {
-		s.heap = append(s.heap, int32(i))
+		list = append(list, int32(i))
 	}
+	return list
+}
+
+// order makes a heap of some ids, with the one of the best key first.
+func (s *Sampler) order(keys []float32) {
+	s.keys = keys
 	for i := len(s.heap)/2 - 1; i >= 0; i-- {
 		s.sink(i)
 	}

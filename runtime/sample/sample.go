@@ -6,89 +6,27 @@
 //
 // so top-p and min-p look at the distribution before the temperature changes it.
 // Temperature 0 takes the best logit after bias and penalties; equal logits go to
-// the lowest id.
+// the lowest id. Where another step is on (DRY, top-n-sigma, typical-p, XTC, dynamic
+// temperature), or Params.Order has them in another order, the sampler does step after step
+// by itself (chain.go); mirostat takes the place of all but bias and temperature.
 //
 // The choice is a function of the logits, the parameters, the accepted tokens,
-// the seed and the number of the draw, and of nothing else: every operation on
-// floats is one IEEE float32 operation (no fused multiply-add, no library
+// the seed and the number of the draw, with mirostat of the earlier choices too, and of
+// nothing else: every operation on
+// floats is one IEEE operation (no fused multiply-add, no library
 // function), the weights of tokens are integers whose sums do not depend on their
 // order, and the random numbers are a hash of seed and draw. A sampler on another
 // device that follows the same steps chooses the same tokens.
 package sample
 
 import (
-	"fmt"
 	"math"
 	"slices"
 )
 
-// Params say how to sample. Off has the values that switch every step off.
-type Params struct {
-	Temperature      float32           // 0 = greedy, else minTemperature to maxTemperature
-	TopK             int               // keep the K best; 0 = off
-	TopP             float32           // keep the fewest best with this probability together; 1 = off
-	MinP             float32           // keep those with at least this part of the best one's probability; 0 = off
-	RepeatPenalty    float32           // divide positive logits of recent tokens, multiply negative ones; 1 = off
-	PresencePenalty  float32           // subtract from logits of recent tokens; 0 = off
-	FrequencyPenalty float32           // subtract for every recent occurrence; 0 = off
-	RepeatLastN      int               // how many accepted tokens are recent; -1 = all
-	Seed             uint64            // of the random numbers
-	LogitBias        map[int32]float32 // add to logits by token id; -Inf forbids a token
-}
-
 // smallest is the smallest magnitude of a logit but zero. It keeps differences of
 // logits from being denormal, which GPUs may take for zero.
 const smallest = 0x1p-100
-
-// The limits keep every intermediate value finite.
-const (
-	minTemperature = 1e-4
-	maxTemperature = 1e4
-	maxLastN       = 1 << 20
-)
-
-// Off returns the parameters of plain greedy sampling.
-func Off() Params {
-	return Params{TopP: 1, RepeatPenalty: 1, RepeatLastN: 64}
-}
-
-// check reports the first parameter that is out of range.
-func (p *Params) check() error {
-	switch {
-	case p.Temperature != 0 && !(p.Temperature >= minTemperature && p.Temperature <= maxTemperature):
-		return fmt.Errorf("temperature is %v, expected 0 (greedy) or %v to %v", p.Temperature, minTemperature, maxTemperature)
-	case p.TopK < 0:
-		return fmt.Errorf("top-k is %d, expected 0 (off) or more", p.TopK)
-	case !(p.TopP > 0 && p.TopP <= 1):
-		return fmt.Errorf("top-p is %v, expected more than 0 and at most 1 (off)", p.TopP)
-	case !(p.MinP >= 0 && p.MinP <= 1):
-		return fmt.Errorf("min-p is %v, expected 0 (off) to 1", p.MinP)
-	case !(p.RepeatPenalty > 0) || !finite(p.RepeatPenalty):
-		return fmt.Errorf("repeat penalty is %v, expected a positive number (1 = off)", p.RepeatPenalty)
-	case !finite(p.PresencePenalty):
-		return fmt.Errorf("presence penalty is %v, expected a number (0 = off)", p.PresencePenalty)
-	case !finite(p.FrequencyPenalty):
-		return fmt.Errorf("frequency penalty is %v, expected a number (0 = off)", p.FrequencyPenalty)
-	case p.RepeatLastN < -1 || p.RepeatLastN > maxLastN:
-		return fmt.Errorf("repeat-last-n is %d, expected -1 (all) to %d", p.RepeatLastN, maxLastN)
-	}
-	for id, bias := range p.LogitBias {
-		if id < 0 {
-			return fmt.Errorf("logit bias for token %d, expected an id of 0 or more", id)
-		}
-		if bias != bias || math.IsInf(float64(bias), 1) {
-			return fmt.Errorf("logit bias of token %d is %v, expected a number or -Inf", id, bias)
-		}
-	}
-	return nil
-}
-
-// penalises reports whether recent tokens have an effect.
-func (p *Params) penalises() bool {
-	return p.RepeatPenalty != 1 || p.PresencePenalty != 0 || p.FrequencyPenalty != 0
-}
-
-func finite(x float32) bool { return x-x == 0 }
 
 // bias is one entry of Params.LogitBias.
 type bias struct {
@@ -102,6 +40,9 @@ type Sampler struct {
 	biases []bias
 	recent recent
 	draws  uint64 // calls of Next since Reset
+	steps  []Step // to be done one by one; nil: filter and draw do all that have an effect
+	dry    *dry   // nil: it has no effect
+	mu     float64
 
 	// Derived from p once, so that no step divides or takes a logarithm.
 	invTemperature, invRepeat, logMinP float32
@@ -109,20 +50,30 @@ type Sampler struct {
 
 	mask   []uint32  // of Allow
 	logits []float32 // after bias and penalties
-	heap   []int32   // ids, best first
+	keys   []float32 // by which ids are ranked: the logits, or the scores of typical-p
+	heap   []int32   // ids, the one of the largest key first
 	chosen []int32   // ids that are left
+
+	// Of a chain: the probability of a chosen token is in proportion to e to the power of its
+	// logit times scale.
+	scale   float64
+	scores  []float32
+	weights []uint64 // of the chosen ids
+	ends    []float32
 }
 
 // New checks the parameters and returns a Sampler without accepted tokens.
 func New(p Params) (*Sampler, error) {
-	if err := p.check(); err != nil {
+	if err := p.Check(); err != nil {
 		return nil, err
 	}
+	p, steps := p.arranged()
 	s := &Sampler{
+		steps:     steps,
 		p:         p,
 		recent:    recent{limit: p.RepeatLastN},
 		invRepeat: 1 / p.RepeatPenalty,
-		topP:      uint64(float64(p.TopP) * (1 << 32)),
+		topP:      part(p.TopP),
 		logMinP:   float32(math.Log(float64(p.MinP))), // -Inf when off
 	}
 	if p.Temperature != 0 {
@@ -132,12 +83,22 @@ func New(p Params) (*Sampler, error) {
 		s.biases = append(s.biases, bias{id, add})
 	}
 	slices.SortFunc(s.biases, func(a, b bias) int { return int(a.id) - int(b.id) })
+	if slices.Contains(steps, StepDRY) {
+		var err error
+		if s.dry, err = newDRY(&p); err != nil {
+			return nil, err
+		}
+	}
+	s.mu = s.firstMu()
 	return s, nil
 }
 
 // Accept tells the sampler which token the sequence continues with, for the
 // penalties. Tokens of the prompt may be accepted too.
-func (s *Sampler) Accept(id int32) { s.recent.add(id) }
+func (s *Sampler) Accept(id int32) {
+	s.recent.add(id)
+	s.dry.accept(id)
+}
 
 // Allow says which tokens Next may return from now on: a bit each, the lowest of the first
 // word for token 0. Tokens behind the last word are not allowed; nil allows all.
@@ -146,7 +107,8 @@ func (s *Sampler) Allow(mask []uint32) { s.mask = mask }
 // Reset forgets the accepted tokens and starts the random numbers again.
 func (s *Sampler) Reset() {
 	s.recent.clear()
-	s.draws = 0
+	s.dry.clear()
+	s.draws, s.mu = 0, s.firstMu()
 }
 
 // Next returns the id of the next token, and does not accept it. logits has one
@@ -164,6 +126,10 @@ func (s *Sampler) Next(logits []float32) int32 {
 		}
 	}
 	s.load(logits)
+	s.endLater(draw)
+	if s.steps != nil {
+		return s.chain(draw)
+	}
 	s.penalise()
 	best := argmax(s.logits)
 	if best < 0 || s.p.Temperature == 0 {
@@ -177,7 +143,7 @@ func (s *Sampler) Next(logits []float32) int32 {
 // plain says whether the next token is that of the largest logit, which then needs no copy
 // unless it is one that settle changes or that others may be changed to.
 func (s *Sampler) plain() bool {
-	return s.p.Temperature == 0 && len(s.biases) == 0 && s.mask == nil && !s.p.penalises()
+	return s.p.Temperature == 0 && len(s.biases) == 0 && s.mask == nil && !s.p.penalises() && s.steps == nil && len(s.p.Ends) == 0
 }
 
 // load copies the logits without NaN and +Inf and adds the biases.
@@ -211,6 +177,35 @@ func (s *Sampler) forbid() {
 			if word>>(j-i)&1 == 0 {
 				s.logits[j] = never
 			}
+		}
+	}
+}
+
+// early says whether the draw is of one of the tokens that must not end the text.
+func (s *Sampler) early(draw uint64) bool {
+	return len(s.p.Ends) > 0 && draw < uint64(s.p.MinTokens)
+}
+
+// endLater forbids the ends of a text that is too short, unless nothing else is possible, as
+// where a grammar has come to its end.
+func (s *Sampler) endLater(draw uint64) {
+	if !s.early(draw) {
+		return
+	}
+	s.ends = s.ends[:0]
+	for _, id := range s.p.Ends {
+		if id >= 0 && int(id) < len(s.logits) {
+			s.ends = append(s.ends, s.logits[id])
+			s.logits[id] = float32(math.Inf(-1))
+		}
+	}
+	if argmax(s.logits) >= 0 {
+		return
+	}
+	for i := len(s.p.Ends) - 1; i >= 0; i-- { // backwards: an id may be there twice
+		if id := s.p.Ends[i]; id >= 0 && int(id) < len(s.logits) {
+			s.logits[id] = s.ends[len(s.ends)-1]
+			s.ends = s.ends[:len(s.ends)-1]
 		}
 	}
 }

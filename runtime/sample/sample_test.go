@@ -49,6 +49,26 @@ func TestNewRejects(t *testing.T) {
 		{"frequency penalty is -Inf", func(p *Params) { p.FrequencyPenalty = -inf }},
 		{"repeat-last-n is -2", func(p *Params) { p.RepeatLastN = -2 }},
 		{"repeat-last-n is 99999999", func(p *Params) { p.RepeatLastN = 99999999 }},
+		{"typical-p is 1.1, expected 0 to 1", func(p *Params) { p.TypicalP = 1.1 }},
+		{"typical-p is NaN", func(p *Params) { p.TypicalP = nan }},
+		{"top-n-sigma is -2", func(p *Params) { p.TopNSigma = -2 }},
+		{"top-n-sigma is +Inf", func(p *Params) { p.TopNSigma = inf }},
+		{"xtc-probability is 2", func(p *Params) { p.XTCProbability = 2 }},
+		{"xtc-threshold is -1", func(p *Params) { p.XTCThreshold = -1 }},
+		{"dynatemp-range is -0.5", func(p *Params) { p.DynatempRange = -0.5 }},
+		{"dynatemp-exponent is NaN", func(p *Params) { p.DynatempExponent = nan }},
+		{"dry-multiplier is -1", func(p *Params) { p.DRYMultiplier = -1 }},
+		{"dry-base is 0.5, expected 1 to 10000", func(p *Params) { p.DRYMultiplier, p.DRYBase = 1, 0.5 }},
+		{"dry-allowed-length is -1", func(p *Params) { p.DRYAllowedLength = -1 }},
+		{"dry-penalty-last-n is -2", func(p *Params) { p.DRYLastN = -2 }},
+		{"number of dry-sequence-breakers is 65", func(p *Params) { p.DRYBreakers = make([]string, 65) }},
+		{"mirostat is 3", func(p *Params) { p.Mirostat = 3 }},
+		{"mirostat-tau is -1", func(p *Params) { p.MirostatTau = -1 }},
+		{"mirostat-eta is +Inf", func(p *Params) { p.MirostatEta = inf }},
+		{"min-keep is -1", func(p *Params) { p.MinKeep = -1 }},
+		{"min-tokens is -1", func(p *Params) { p.MinTokens = -1 }},
+		{"number of samplers is 65", func(p *Params) { p.Order = make([]Step, 65) }},
+		{"samplers have Step(99)", func(p *Params) { p.Order = []Step{99} }},
 		{"logit bias for token -1", func(p *Params) { p.LogitBias = map[int32]float32{-1: 1} }},
 		{"logit bias of token 3 is NaN", func(p *Params) { p.LogitBias = map[int32]float32{3: nan} }},
 		{"logit bias of token 3 is +Inf", func(p *Params) { p.LogitBias = map[int32]float32{3: inf} }},
@@ -287,7 +307,7 @@ func TestReproducible(t *testing.T) {
 }
 
 func TestNextDoesNotAllocate(t *testing.T) {
-	logits := make([]float32, 5000)
+	logits := make([]float32, 1500)
 	for i := range logits {
 		logits[i] = float32(i%97) / 10
 	}
@@ -299,6 +319,11 @@ func TestNextDoesNotAllocate(t *testing.T) {
 			p.LogitBias = map[int32]float32{1: 2}
 		},
 		func(p *Params) { p.TopP = 0.9 },
+		func(p *Params) {
+			p.TypicalP, p.TopNSigma, p.XTCProbability, p.DynatempRange, p.DRYMultiplier, p.DRYLastN, p.Vocabulary = 0.9, 2, 0.5, 0.5, 0.1, 100, letters(0)
+		},
+		func(p *Params) { p.Mirostat = 1 },
+		func(p *Params) { p.Mirostat = 2 },
 	} {
 		s := mustNew(t, with(set))
 		step := func() { s.Accept(s.Next(logits)) }

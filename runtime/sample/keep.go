@@ -1,0 +1,136 @@
+package sample
+
+import (
+	"math"
+	"slices"
+)
+
+// Steps of a chain that drop tokens. The chosen ones stay in ascending order.
+
+// keepBest leaves the k tokens of the largest logits.
+func (s *Sampler) keepBest(k int) {
+	if k >= len(s.chosen) {
+		return
+	}
+	s.heap = append(s.heap[:0], s.chosen...)
+	s.order(s.logits)
+	s.chosen = s.chosen[:0]
+	for range k {
+		s.chosen = append(s.chosen, s.pop())
+	}
+	slices.Sort(s.chosen)
+}
+
+// keepFirst leaves the tokens of the largest keys, up to the one behind which they have
+// enough of the weight, by the sign of share; at least MinKeep.
+func (s *Sampler) keepFirst(keys []float32, p float32, enough int) {
+	total, top := s.weigh(), s.logits[s.best()]
+	s.heap = append(s.heap[:0], s.chosen...)
+	s.order(keys)
+	s.chosen = s.chosen[:0]
+	for sum := uint64(0); len(s.heap) > 0; {
+		id := s.pop()
+		s.chosen = append(s.chosen, id)
+		sum += s.weightOf(id, top)
+		if share(sum, total, part(p)) >= enough && len(s.chosen) >= s.p.MinKeep {
+			break
+		}
+	}
+	slices.Sort(s.chosen)
+}
+
+// keepTopP is top-p (Holtzman et al. 2020): the fewest likeliest tokens that have p together.
+func (s *Sampler) keepTopP(uint64) { s.keepFirst(s.logits, s.p.TopP, 0) }
+
+// keepTypical is locally typical sampling (Meister et al. 2022): tokens whose surprise is
+// nearest to the entropy, the fewest that have more than p together. Of a logit x behind the
+// best, -ln p - H is the mean of x less x.
+func (s *Sampler) keepTypical(uint64) {
+	top := s.logits[s.best()]
+	mean, _ := s.entropy(top)
+	s.scores = slices.Grow(s.scores[:0], len(s.logits))[:len(s.logits)]
+	for _, id := range s.chosen {
+		s.scores[id] = float32(-math.Abs(mean - s.behind(id, top)))
+	}
+	s.keepFirst(s.scores, s.p.TypicalP, 1)
+}
+
+// keepMinP leaves tokens that have at least the part MinP of the best one's probability.
+func (s *Sampler) keepMinP(uint64) {
+	top := s.logits[s.best()]
+	likely := func(id int32) bool { return s.behind(id, top) >= float64(s.logMinP) }
+	n := 0
+	for _, id := range s.chosen {
+		if likely(id) {
+			n++
+		}
+	}
+	if n < s.p.MinKeep {
+		s.keepBest(s.p.MinKeep)
+		return
+	}
+	s.chosen = slices.DeleteFunc(s.chosen, func(id int32) bool { return !likely(id) })
+}
+
+// keepSigma makes tokens impossible whose logits are more than TopNSigma standard deviations
+// below the best one (Tang et al. 2024).
+func (s *Sampler) keepSigma(uint64) {
+	if len(s.chosen) < 2 {
+		return
+	}
+	top, deviation := s.spread()
+	least := top - float64(float64(s.p.TopNSigma)*deviation)
+	for _, id := range s.chosen {
+		if float64(s.logits[id]) < least {
+			s.logits[id] = float32(math.Inf(-1))
+		}
+	}
+}
+
+// spread is the largest logit, and the standard deviation of those that are possible.
+func (s *Sampler) spread() (top, deviation float64) {
+	top, n, sum := math.Inf(-1), 0.0, 0.0
+	for _, id := range s.chosen {
+		if x := float64(s.logits[id]); !math.IsInf(x, -1) {
+			top, n, sum = max(top, x), n+1, sum+x
+		}
+	}
+	mean, squares := sum/n, 0.0
+	for _, id := range s.chosen {
+		if x := float64(s.logits[id]); !math.IsInf(x, -1) {
+			squares += float64((x - mean) * (x - mean))
+		}
+	}
+	return top, math.Sqrt(squares / n)
+}
+
+// excludeTop is XTC (https://github.com/oobabooga/text-generation-webui/pull/6335): with a
+// probability, all tokens of at least the threshold's probability are dropped, but for the least
+// likely of them. random decides whether.
+func (s *Sampler) excludeTop(random uint64) {
+	if len(s.chosen) < 2 || float64(random>>11)/(1<<53) >= float64(s.p.XTCProbability) {
+		return
+	}
+	total := s.weigh()
+	last, n := int32(-1), 0
+	likely := func(i int, id int32) bool {
+		return share(s.weights[i], total, part(s.p.XTCThreshold)) >= 0 && !math.IsInf(float64(s.logits[id]), -1)
+	}
+	for i, id := range s.chosen {
+		if likely(i, id) {
+			if n++; last < 0 || s.logits[id] <= s.logits[last] { // of equals, the last
+				last = id
+			}
+		}
+	}
+	if n < 2 || len(s.chosen)-n+1 < s.p.MinKeep {
+		return
+	}
+	kept := s.chosen[:0]
+	for i, id := range s.chosen {
+		if id == last || !likely(i, id) {
+			kept = append(kept, id)
+		}
+	}
+	s.chosen = kept
+}

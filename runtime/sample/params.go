@@ -1,0 +1,171 @@
+package sample
+
+import (
+	"fmt"
+	"math"
+)
+
+// Params say how to sample. Off has the values that switch every step off. A device can pick
+// in the sampler's place unless a parameter of the second group has an effect, or Order changes
+// the order of the steps of the first.
+type Params struct {
+	Temperature      float32           // 0 = greedy, else minTemperature to maxTemperature
+	TopK             int               // keep the K best; 0 = off
+	TopP             float32           // keep the fewest best with this probability together; 1 = off
+	MinP             float32           // keep those with at least this part of the best one's probability; 0 = off
+	RepeatPenalty    float32           // divide positive logits of recent tokens, multiply negative ones; 1 = off
+	PresencePenalty  float32           // subtract from logits of recent tokens; 0 = off
+	FrequencyPenalty float32           // subtract for every recent occurrence; 0 = off
+	RepeatLastN      int               // how many accepted tokens are recent; -1 = all
+	Seed             uint64            // of the random numbers
+	LogitBias        map[int32]float32 // add to logits by token id; -Inf forbids a token
+
+	TypicalP         float32 // keep those whose surprise is nearest to its mean, with this probability together; 0 or 1 = off
+	TopNSigma        float32 // keep logits less than so many standard deviations below the best; 0 or less = off
+	XTCProbability   float32 // how often XTC takes place; 0 = off
+	XTCThreshold     float32 // it drops all tokens of at least this probability but the least likely one; above 0.5 = off
+	DynatempRange    float32 // the temperature varies so much up and down, with the entropy; 0 = off
+	DynatempExponent float32 // of the part of the greatest entropy that there is; 1 = linear
+	DRYMultiplier    float32 // subtract this from a token that goes on with a repetition …
+	DRYBase          float32 // … times this to the power of the repetition's length, less the allowed one
+	DRYAllowedLength int     // tokens that may be repeated freely
+	DRYLastN         int     // how many accepted tokens are looked at; -1 = all, 0 = off
+	DRYBreakers      []string
+	Mirostat         int     // 1 or 2 pick by mirostat after the temperature, and no other step is done; 0 = off
+	MirostatTau      float32 // surprise aimed at, in bits
+	MirostatEta      float32 // rate of learning
+	MinKeep          int     // top-p, min-p, typical-p and XTC leave at least so many tokens; 0 or 1 = one
+	Order            []Step  // of the steps; nil = DefaultOrder; a step that is not there is off
+
+	MinTokens int     // of the first so many tokens none is one of Ends
+	Ends      []int32 // tokens that end the text
+
+	// Vocabulary spells tokens for DRYBreakers, texts at which a repetition ends.
+	Vocabulary Vocabulary
+}
+
+// The limits keep every intermediate value finite, and the work for a token bounded.
+const (
+	minTemperature = 1e-4
+	maxTemperature = 1e4
+	maxLastN       = 1 << 20
+	maxScale       = 1e4 // of ranges, exponents, multipliers, bases and rates
+)
+
+// The most that Params.DRYBreakers may have. Of a longer text the beginning counts, as in
+// llama.cpp.
+const (
+	MaxDRYBreakers = 64
+	maxBreaker     = 40 // bytes
+)
+
+// Off returns the parameters of plain greedy sampling. Parameters of steps that another one
+// switches on have llama.cpp's defaults.
+func Off() Params {
+	return Params{
+		TopP: 1, RepeatPenalty: 1, RepeatLastN: 64,
+		TypicalP: 1, TopNSigma: -1, XTCThreshold: 0.1, DynatempExponent: 1,
+		DRYBase: 1.75, DRYAllowedLength: 2, DRYLastN: -1, DRYBreakers: []string{"\n", ":", "\"", "*"},
+		MirostatTau: 5, MirostatEta: 0.1,
+	}
+}
+
+// limit is the range of a parameter.
+type limit struct {
+	name        string
+	value       any // int or float32
+	least, most float64
+	hint        string // about the range
+}
+
+// check reports a value out of the range.
+func (l *limit) check() error {
+	var x float64
+	switch v := l.value.(type) {
+	case int:
+		x = float64(v)
+	case float32:
+		x = float64(v)
+	}
+	if x >= l.least && x <= l.most {
+		return nil
+	}
+	return fmt.Errorf("%s is %v, expected %.0f to %.0f%s", l.name, l.value, l.least, l.most, l.hint)
+}
+
+// Check reports the first parameter that is out of range.
+func (p *Params) Check() error {
+	switch {
+	case p.Temperature != 0 && !(p.Temperature >= minTemperature && p.Temperature <= maxTemperature):
+		return fmt.Errorf("temperature is %v, expected 0 (greedy) or %v to %v", p.Temperature, minTemperature, maxTemperature)
+	case p.TopK < 0:
+		return fmt.Errorf("top-k is %d, expected 0 (off) or more", p.TopK)
+	case !(p.TopP > 0 && p.TopP <= 1):
+		return fmt.Errorf("top-p is %v, expected more than 0 and at most 1 (off)", p.TopP)
+	case !(p.RepeatPenalty > 0) || !finite(p.RepeatPenalty):
+		return fmt.Errorf("repeat penalty is %v, expected a positive number (1 = off)", p.RepeatPenalty)
+	case !finite(p.PresencePenalty):
+		return fmt.Errorf("presence penalty is %v, expected a number (0 = off)", p.PresencePenalty)
+	case !finite(p.FrequencyPenalty):
+		return fmt.Errorf("frequency penalty is %v, expected a number (0 = off)", p.FrequencyPenalty)
+	}
+	for _, l := range []limit{
+		{"min-p", p.MinP, 0, 1, " (0 = off)"},
+		{"repeat-last-n", p.RepeatLastN, -1, maxLastN, " (-1 = all)"},
+		{"typical-p", p.TypicalP, 0, 1, " (1 = off)"},
+		{"top-n-sigma", p.TopNSigma, -1, maxScale, " (-1 = off)"},
+		{"xtc-probability", p.XTCProbability, 0, 1, " (0 = off)"},
+		{"xtc-threshold", p.XTCThreshold, 0, 1, " (above 0.5 = off)"},
+		{"dynatemp-range", p.DynatempRange, 0, maxScale, " (0 = off)"},
+		{"dynatemp-exponent", p.DynatempExponent, 0, maxScale, ""},
+		{"dry-multiplier", p.DRYMultiplier, 0, maxScale, " (0 = off)"},
+		{"dry-base", p.DRYBase, p.leastBase(), maxScale, ""},
+		{"dry-allowed-length", p.DRYAllowedLength, 0, maxLastN, ""},
+		{"dry-penalty-last-n", p.DRYLastN, -1, maxLastN, " (-1 = all, 0 = off)"},
+		{"number of dry-sequence-breakers", len(p.DRYBreakers), 0, MaxDRYBreakers, ""},
+		{"mirostat", p.Mirostat, 0, 2, " (0 = off)"},
+		{"mirostat-tau", p.MirostatTau, 0, maxScale, ""},
+		{"mirostat-eta", p.MirostatEta, 0, maxScale, ""},
+		{"min-keep", p.MinKeep, 0, math.MaxInt32, ""},
+		{"min-tokens", p.MinTokens, 0, math.MaxInt32, ""},
+		{"number of samplers", len(p.Order), 0, maxSteps, ""},
+	} {
+		if err := l.check(); err != nil {
+			return err
+		}
+	}
+	return p.checkTokens()
+}
+
+// leastBase is the least DRYBase: of 1, or, where it has no effect, of the zero value.
+func (p *Params) leastBase() float64 {
+	if p.DRYMultiplier == 0 {
+		return 0
+	}
+	return 1
+}
+
+// checkTokens is Check of biases and steps.
+func (p *Params) checkTokens() error {
+	for id, bias := range p.LogitBias {
+		if id < 0 {
+			return fmt.Errorf("logit bias for token %d, expected an id of 0 or more", id)
+		}
+		if bias != bias || math.IsInf(float64(bias), 1) {
+			return fmt.Errorf("logit bias of token %d is %v, expected a number or -Inf", id, bias)
+		}
+	}
+	for _, s := range p.Order {
+		if int(s) >= len(stepNames) {
+			return fmt.Errorf("samplers have %v, which is none", s)
+		}
+	}
+	return nil
+}
+
+// penalises reports whether recent tokens have an effect.
+func (p *Params) penalises() bool {
+	return p.RepeatPenalty != 1 || p.PresencePenalty != 0 || p.FrequencyPenalty != 0
+}
+
+func finite(x float32) bool { return x-x == 0 }
