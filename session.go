@@ -21,8 +21,16 @@ type Generation struct {
 }
 
 // Sampling says how a token is picked by the logits. Begin with [Greedy] and change what is
-// to be otherwise. Equal values give equal texts.
+// to be otherwise. Equal values give equal texts. Vocabulary is the model's, whatever it is.
 type Sampling = sample.Params
+
+// Step is a step of Sampling.Order: see [SamplingOrder].
+type Step = sample.Step
+
+// SamplingOrder reads the order of the steps by llama.cpp's names: penalties, dry, top_n_sigma,
+// top_k, typ_p, top_p, min_p, xtc and temperature, which is the order unless one is given. A
+// step without a name is off.
+func SamplingOrder(names ...string) ([]Step, error) { return sample.ParseOrder(names) }
 
 // Greedy is sampling that takes the likeliest token.
 func Greedy() Sampling { return sample.Off() }
@@ -92,7 +100,7 @@ func (s *Session) generate(ctx context.Context, prompt []int32, end func(int32) 
 	return func(yield func(string, error) bool) {
 		start, left := time.Now(), false
 		s.last = Result{Reason: Failed, Prompt: len(prompt)}
-		sampler, err := g.sampler()
+		sampler, err := s.model.sampler(g)
 		if err != nil {
 			yield("", err)
 			return
@@ -121,11 +129,14 @@ func (g *Generation) max() int {
 	return g.Max
 }
 
-func (g *Generation) sampler() (*sample.Sampler, error) {
-	if g.Sampling == nil {
-		return sample.New(sample.Off())
+// sampler picks as the generation says.
+func (m *Model) sampler(g Generation) (*sample.Sampler, error) {
+	p := sample.Off()
+	if g.Sampling != nil {
+		p = *g.Sampling
 	}
-	return sample.New(*g.Sampling)
+	p.Vocabulary = m.tokenizer
+	return sample.New(p)
 }
 
 // Logits runs tokens and returns the logits of the token that follows them, one for every

@@ -7,6 +7,7 @@ import (
 	"mla/runtime/engine"
 	"mla/runtime/guided"
 	"mla/runtime/sample"
+	"mla/runtime/tokenizer"
 )
 
 // Logprob is how likely a token was: the logarithm of its share of the softmax of the
@@ -18,8 +19,10 @@ type Logprob struct {
 }
 
 // sampler picks a request's tokens.
-func (r *Request) sampler() (engine.Sampler, error) {
-	own, err := sample.New(r.Params)
+func (r *Request) sampler(t *tokenizer.Tokenizer) (engine.Sampler, error) {
+	p := r.Params
+	p.Vocabulary = t
+	own, err := sample.New(p)
 	if err != nil {
 		return nil, err
 	}

@@ -69,7 +69,7 @@ type request struct {
 func (s *Service) Start(ctx context.Context, requests ...Request) error {
 	list := make([]*request, len(requests))
 	for i, r := range requests {
-		sampler, err := r.sampler()
+		sampler, err := r.sampler(s.cfg.Tokenizer)
 		if err != nil {
 			return err
 		}

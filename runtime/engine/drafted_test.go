@@ -33,7 +33,7 @@ func (g *guesser) Propose(text []int32, n int) []int32 {
 }
 
 // TestDrafts: with guesses, right and wrong, a text is what it is without, and so is the
-// timeline behind it; greedy and with a seed, to a stop, a length, and a full context.
+// timeline behind it; with all steps of samplers, greedy and with a seed, to a stop, a length, and a full context.
 func TestDrafts(t *testing.T) {
 	accepted, drafted, picked := 0, 0, 0
 	for seed := range uint64(300) {
@@ -43,8 +43,12 @@ func TestDrafts(t *testing.T) {
 		params.Temperature, params.Seed, params.RepeatPenalty = float32(rng.IntN(2)), rng.Uint64(), 1+float32(rng.IntN(2))/4
 		params.RepeatLastN = []int{-1, 2, 64}[rng.IntN(3)]
 		onHost := rng.IntN(2) == 0
+		stop := rng.Int32N(3 * fakeVocab)
+		if rng.IntN(2) == 0 {
+			stepwise(&params, rng, stop)
+		}
 		req := Request{Prompt: []int32{1, 2, rng.Int32N(fakeVocab)}, Max: rng.IntN(150) - 1}
-		if stop := rng.Int32N(3 * fakeVocab); stop < fakeVocab {
+		if stop < fakeVocab {
 			req.Stop = func(id int32) bool { return id == stop }
 		}
 		run := func(draft Drafter) (*Session, Result, error) {
@@ -76,6 +80,25 @@ func TestDrafts(t *testing.T) {
 	}
 	if accepted == 0 || accepted >= drafted || picked == 0 {
 		t.Errorf("%d of %d guesses were accepted; the device picked %d tokens", accepted, drafted, picked)
+	}
+}
+
+// stepwise changes how tokens are picked to what a device cannot do, some of which depends on all
+// tokens before.
+func stepwise(p *sample.Params, rng *rand.Rand, end int32) {
+	switch rng.IntN(7) {
+	case 0:
+		p.Mirostat, p.MirostatTau = 1+rng.IntN(2), 1+2*rng.Float32()
+	case 1:
+		p.DRYMultiplier, p.DRYBreakers, p.DRYAllowedLength, p.DRYLastN = 2, nil, 1, []int{-1, 20}[rng.IntN(2)]
+	case 2:
+		p.XTCProbability, p.XTCThreshold = 0.5, 0.05
+	case 3:
+		p.TypicalP, p.DynatempRange = 0.7, 0.5
+	case 4:
+		p.TopNSigma, p.Order = 1, []sample.Step{sample.StepTemperature, sample.StepTopNSigma, sample.StepPenalties}
+	default: // it can behind so many tokens
+		p.MinTokens, p.Ends = rng.IntN(40), []int32{end}
 	}
 }
 

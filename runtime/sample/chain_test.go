@@ -299,6 +299,22 @@ func TestMirostat(t *testing.T) {
 	}
 }
 
+// TestEnough: top-p is content with its probability, typical-p wants more.
+func TestEnough(t *testing.T) {
+	for name, set := range map[string]func(*Params){
+		"top-p 1": func(p *Params) { p.TopP, p.Order = 0.5, []Step{StepTopP, StepTopK} },
+		"typ-p 2": func(p *Params) { p.TypicalP = 0.5 },
+	} {
+		p := with(set)
+		p.TopK = 3
+		s := mustNew(t, p)
+		s.load([]float32{2, 2, -inf})
+		if s.narrow(0); fmt.Sprint(len(s.chosen)) != name[6:] {
+			t.Errorf("%s tokens expected: %d", name, s.chosen)
+		}
+	}
+}
+
 // TestPlainOrders: an order that has the plain steps as they are anyhow is the fast path, which
 // devices have too, and picks what it picked.
 func TestPlainOrders(t *testing.T) {

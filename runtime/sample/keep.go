@@ -123,7 +123,7 @@ func (s *Sampler) excludeTop(random uint64) {
 			}
 		}
 	}
-	if n < 2 || len(s.chosen)-n+1 < s.p.MinKeep {
+	if len(s.chosen)-n+1 < s.p.MinKeep {
 		return
 	}
 	kept := s.chosen[:0]

@@ -95,7 +95,7 @@ func (s *Scheduler) goOn(t *task, most int) bool {
 		if ahead != nil {
 			s.flight = flight{task: t, ahead: ahead, most: most, since: start}
 		}
-		t.onHost = ahead == nil
+		t.onHost = ahead == nil && t.Sampler.(engine.Portable).Sampling() != nil // else it may change
 	}
 	if s.failed = err; err != nil {
 		return true

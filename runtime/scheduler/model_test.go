@@ -108,6 +108,25 @@ func (g *guesser) Propose(text []int32, n int) (out []int32) {
 	return out
 }
 
+// stepwise changes how tokens are picked to what a device cannot do, some of which depends on all
+// tokens before.
+func stepwise(p *sample.Params, rng *rand.Rand, end int32) {
+	switch rng.IntN(7) {
+	case 0:
+		p.Mirostat, p.MirostatTau = 1+rng.IntN(2), 1+2*rng.Float32()
+	case 1:
+		p.DRYMultiplier, p.DRYBreakers, p.DRYAllowedLength, p.DRYLastN = 2, nil, 1, []int{-1, 20}[rng.IntN(2)]
+	case 2:
+		p.XTCProbability, p.XTCThreshold = 0.5, 0.05
+	case 3:
+		p.TypicalP, p.DynatempRange = 0.7, 0.5
+	case 4:
+		p.TopNSigma, p.Order = 1, []sample.Step{sample.StepTemperature, sample.StepTopNSigma, sample.StepPenalties}
+	default: // it can behind so many tokens
+		p.MinTokens, p.Ends = rng.IntN(40), []int32{end}
+	}
+}
+
 func (c *client) submit(t testing.TB, s *Scheduler) {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := c.request(t)
@@ -191,6 +210,9 @@ func schedule(t testing.TB, seed uint64, total *counts) error {
 		c.params.Temperature, c.params.Seed, c.params.RepeatPenalty = float32(rng.IntN(3)), rng.Uint64(), 1+float32(rng.IntN(2))/8
 		c.params.FrequencyPenalty = float32(rng.IntN(3)) / 2
 		c.params.RepeatLastN, c.onHost = []int{-1, 3, 64}[rng.IntN(3)], rng.IntN(4) == 0
+		if rng.IntN(3) == 0 {
+			stepwise(&c.params, rng, c.stop)
+		}
 		if plain { // what is picked depends on nothing but the logits
 			c.params.RepeatPenalty, c.params.FrequencyPenalty, c.onHost = 1, 0, false
 		}
