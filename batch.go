@@ -21,7 +21,7 @@ func (m *Model) Batch(ctx context.Context, prompts []string, g Generation) ([]Re
 	}
 	start, results, errs := time.Now(), make([]Result, len(prompts)), make([]error, len(prompts))
 	for i, text := range prompts {
-		sampler, err := m.sampler(g)
+		sampler, err := m.sampler(g, m.tokenizer.IsEOG)
 		if err != nil {
 			return nil, err
 		}

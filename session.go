@@ -21,7 +21,8 @@ type Generation struct {
 }
 
 // Sampling says how a token is picked by the logits. Begin with [Greedy] and change what is
-// to be otherwise. Equal values give equal texts. Vocabulary is the model's, whatever it is.
+// to be otherwise. Equal values give equal texts. Vocabulary is the model's, whatever it is, and
+// Ends are the tokens that end the text unless they are given.
 type Sampling = sample.Params
 
 // Step is a step of Sampling.Order: see [SamplingOrder].
@@ -100,7 +101,7 @@ func (s *Session) generate(ctx context.Context, prompt []int32, end func(int32) 
 	return func(yield func(string, error) bool) {
 		start, left := time.Now(), false
 		s.last = Result{Reason: Failed, Prompt: len(prompt)}
-		sampler, err := s.model.sampler(g)
+		sampler, err := s.model.sampler(g, end)
 		if err != nil {
 			yield("", err)
 			return
@@ -130,12 +131,15 @@ func (g *Generation) max() int {
 }
 
 // sampler picks as the generation says.
-func (m *Model) sampler(g Generation) (*sample.Sampler, error) {
+func (m *Model) sampler(g Generation, end func(int32) bool) (*sample.Sampler, error) {
 	p := sample.Off()
 	if g.Sampling != nil {
 		p = *g.Sampling
 	}
 	p.Vocabulary = m.tokenizer
+	if p.MinTokens > 0 && p.Ends == nil {
+		p.Ends = sample.EndsOf(m.VocabSize(), end)
+	}
 	return sample.New(p)
 }
 

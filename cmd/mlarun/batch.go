@@ -40,7 +40,7 @@ type answer struct {
 
 // batch continues every line of a text, -parallel of them at a time.
 func (s *settings) batch(text string) (err error) {
-	read, err := jobs.Read(text, s.max, s.sampling.stops, s.sampling.params)
+	read, err := jobs.Read(text, s.max, s.sampling.stops, s.sampling.settled())
 	if err != nil {
 		return err
 	}

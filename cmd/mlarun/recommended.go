@@ -5,12 +5,14 @@ import (
 	"strings"
 
 	"mla/runtime/gguf"
-	"mla/runtime/sample"
 )
 
 // recommendedPrefix is what the keys begin with by which a file recommends how its tokens
 // are picked, as llama.cpp writes and reads them.
 const recommendedPrefix = "general.sampling."
+
+// sequenceKey is the only key with a text: names of samplers.
+const sequenceKey = "sequence"
 
 // recommendedFlags are the flags that such keys set.
 var recommendedFlags = []struct{ key, flag string }{
@@ -22,6 +24,12 @@ var recommendedFlags = []struct{ key, flag string }{
 	{"penalty_last_n", "repeat-last-n"},
 	{"penalty_freq", "frequency-penalty"},
 	{"penalty_present", "presence-penalty"},
+	{"xtc_probability", "xtc-probability"},
+	{"xtc_threshold", "xtc-threshold"},
+	{"mirostat", "mirostat"},
+	{"mirostat_tau", "mirostat-ent"},
+	{"mirostat_eta", "mirostat-lr"},
+	{sequenceKey, "samplers"},
 }
 
 // recommended takes what the model file recommends for flags that are not given, and says
@@ -35,11 +43,14 @@ func (s *sampling) recommended(file *gguf.File) {
 		}
 		before := s.params
 		text, err := numeral(v)
+		if r.key == sequenceKey {
+			text, err = v.Text()
+		}
 		if err == nil {
 			err = s.flags.Lookup(r.flag).Value.Set(text)
 		}
 		if err == nil {
-			_, err = sample.New(s.params)
+			err = s.valid()
 		}
 		if err != nil {
 			s.params = before

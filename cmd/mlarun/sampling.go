@@ -27,13 +27,14 @@ func newSampling(f *flags) *sampling {
 	s := &sampling{flags: f, params: sample.Off()}
 	p := &s.params
 	f.Var(number(&p.Temperature, 0.8), "temp", "`temperature`: how far from the most likely token others are picked; 0: never")
-	f.IntVar(&p.TopK, "top-k", 40, "sample among the `K` most likely tokens; 0: off")
+	f.IntVar(&p.TopK, "top-k", 40, "sample among the `K` most likely tokens; 0 or -1: off")
 	f.Var(number(&p.TopP, 0.95), "top-p", "sample among the likeliest tokens of this `probability` together; 1: off")
 	f.Var(number(&p.MinP, 0.05), "min-p", "drop tokens below this `share` of the best one's probability; 0: off")
 	f.Var(number(&p.RepeatPenalty, 1), "repeat-penalty", "`factor` by which recent tokens are made less likely; 1: off")
 	f.Var(number(&p.PresencePenalty, 0), "presence-penalty", "`number` that is subtracted from the logits of recent tokens; 0: off")
 	f.Var(number(&p.FrequencyPenalty, 0), "frequency-penalty", "`number` that is subtracted from the logits of recent tokens for each time that they came; 0: off")
 	f.IntVar(&p.RepeatLastN, "repeat-last-n", p.RepeatLastN, "how many `tokens` are recent, for the three penalties; -1: all")
+	s.stepFlags()
 	f.Func("logit-bias", "`token-id+bias` or token-id-bias adds a number to a token's logit, as in 15043+1; token-id-inf forbids it; may be given several times", s.addBias)
 	f.BoolVar(&s.ignoreEOS, "ignore-eos", false, "never pick a token that ends the text")
 	f.Uint64Var(&s.seed, "seed", 0, "`seed` of the random numbers (default: another one every time)")
@@ -76,15 +77,31 @@ func (s *sampling) check(f *flags) error {
 		s.seed = rand.Uint64()
 	}
 	s.params.Seed = s.seed
-	if _, err := sample.New(s.params); err != nil {
+	if err := s.valid(); err != nil {
 		return f.wrong("%v", err)
 	}
 	return nil
 }
 
+// valid says what is out of range.
+func (s *sampling) valid() error {
+	p := s.settled()
+	return p.Check()
+}
+
+// settled is the parameters without what only flags know.
+func (s *sampling) settled() sample.Params {
+	p := s.params
+	if p.TopK == -1 { // off, as with other programs
+		p.TopK = 0
+	}
+	return p
+}
+
 // of is the parameters for a model with a tokeniser.
 func (s *sampling) of(t *tokenizer.Tokenizer) sample.Params {
-	p := s.params
+	p := s.settled()
+	p.Vocabulary = t
 	if !s.ignoreEOS {
 		return p
 	}

@@ -86,6 +86,46 @@ func TestPenalties(t *testing.T) {
 	}
 }
 
+// TestStepFlags: every step that is named changes the text, or leaves what greedy text there is, and the
+// same seed gives the same text.
+func TestStepFlags(t *testing.T) {
+	args := []string{"-model", shipped, "-p", "func main() {\n", "-n", "16", "-quiet", "-seed", "3"}
+	greedy := mlarun("", append(args, "-temp", "0")...).out
+	hot := append(args, "-temp", "3", "-top-k", "-1", "-top-p", "1", "-min-p", "0")
+	wild := mlarun("", hot...).out
+	for flags, want := range map[string]string{
+		"":                       wild,
+		"-samplers dry;xtc":      "", // without the temperature
+		"-sampler-seq t -temp 3": wild,
+		"-top-nsigma 0.01":       greedy,
+		"-typical 0.3":           "",
+		"-xtc-probability 1 -xtc-threshold 0.001": "",
+		"-dynatemp-range 3 -dynatemp-exp 0.1":     "",
+		"-dynatemp-range 3 -dynatemp-exp 100":     greedy,
+		"-mirostat 1 -mirostat-ent 0":             greedy,
+		"-mirostat 2 -mirostat-ent 0":             greedy,
+		"-mirostat 2 -mirostat-lr 1":              "",
+		"-dry-multiplier 5 -dry-base 2 -dry-allowed-length 0 -dry-penalty-last-n 50 -dry-sequence-breaker none": "",
+		"-samplers k;top_k": "2",
+	} {
+		r := mlarun("", append(slices.Clone(hot), strings.Fields(flags)...)...)
+		if want == "2" {
+			if r.code != 2 || !strings.Contains(r.err, `"k" is no sampler`) {
+				t.Errorf("%s: code %d %s", flags, r.code, r.err)
+			}
+			continue
+		}
+		again := mlarun("", append(slices.Clone(hot), strings.Fields(flags)...)...)
+		if r.code != 0 || r.out == "" || r.out != again.out || want != "" && r.out != want || want == "" && r.out == wild {
+			t.Errorf("%s: code %d %s\n%q, again %q; wild %q, greedy %q", flags, r.code, r.err, r.out, again.out, wild, greedy)
+		}
+	}
+	path := withMeta(t, gguf.KV{Key: "general.sampling.sequence", Value: gguf.String("dry;temperature")}, gguf.KV{Key: "general.sampling.mirostat", Value: gguf.Int32(9)})
+	if r := mlarun("", "-model", path, "-p", "a", "-n", "1"); r.code != 0 || !strings.Contains(r.err, "as the file recommends: -samplers dry;temperature\n") || !strings.Contains(r.err, "general.sampling.mirostat: mirostat is 9") {
+		t.Errorf("code %d %s", r.code, r.err)
+	}
+}
+
 // TestIgnoreEOS: a text whose likeliest token would end it goes on.
 func TestIgnoreEOS(t *testing.T) {
 	path := withMeta(t)

@@ -269,13 +269,9 @@ func (s *serving) serverConfig(eng *engine.Engine, service *completion.Service, 
 	if err != nil {
 		return server.Config{}, err
 	}
-	sampling := s.sampling.of(t)
-	if !s.given("seed") { // each request has its own
-		sampling.Seed = 0
-	}
 	reasoning, err := s.reasoning.read(s.flags)
 	return server.Config{
-		Service: service, Model: s.name(), Context: context_, Chat: renderer, Sampling: sampling, Reasoning: reasoning,
+		Service: service, Model: s.name(), Context: context_, Chat: renderer, Sampling: s.sampling.of(t), FixedSeed: s.given("seed"), Reasoning: reasoning,
 		Limits: s.limits, Log: log, Prompts: s.promptLog(log), Worker: isWorker(), Version: buildinfo.Version(),
 	}, err
 }

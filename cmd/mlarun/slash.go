@@ -4,9 +4,9 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"slices"
 	"strings"
 
-	"mla/runtime/sample"
 	"mla/runtime/userfile"
 )
 
@@ -110,7 +110,7 @@ func (c *conversation) think(what string) (string, error) {
 func (c *conversation) settable(fl *flag.Flag) bool {
 	f := c.settings.flags
 	o := optionOf(f.Name(), fl.Name)
-	return f.named[fl.Name] == "" && o != nil && (o.group == groupSampling && fl.Name != "stop" && fl.Name != "logit-bias" || fl.Name == "n")
+	return f.named[fl.Name] == "" && o != nil && (o.group == groupSampling && !slices.Contains([]string{"stop", "logit-bias", "dry-sequence-breaker", "sampler-seq"}, fl.Name) || fl.Name == "n")
 }
 
 // set changes a flag of sampling, or lists them.
@@ -133,7 +133,7 @@ func (c *conversation) set(what string) (string, error) {
 	before := fl.Value.String()
 	err := f.Set(fl.Name, strings.TrimSpace(value))
 	if s.params.Seed = s.seed; err == nil {
-		if _, err = sample.New(s.params); err == nil && c.settings.max < -1 {
+		if err = s.valid(); err == nil && c.settings.max < -1 {
 			err = fmt.Errorf("%d; expected -1 or more", c.settings.max)
 		}
 	}

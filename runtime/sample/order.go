@@ -101,6 +101,15 @@ func ParseLetters(letters string) ([]Step, error) {
 	return order, nil
 }
 
+// ParseSequence reads an order of steps in llama.cpp's short form: letters, or names with
+// semicolons between them.
+func ParseSequence(text string) ([]Step, error) {
+	if strings.Contains(text, ";") {
+		return ParseOrder(strings.FieldsFunc(text, func(r rune) bool { return r == ';' }))
+	}
+	return ParseLetters(text)
+}
+
 // StepNames are the names of steps.
 func StepNames(order []Step) []string {
 	names := make([]string, len(order))

@@ -70,6 +70,16 @@ func Off() Params {
 	}
 }
 
+// EndsOf are the tokens of a vocabulary that end a text, for Params.Ends.
+func EndsOf(vocab int, ends func(id int32) bool) (ids []int32) {
+	for id := range int32(vocab) {
+		if ends(id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
 // limit is the range of a parameter.
 type limit struct {
 	name        string

@@ -91,11 +91,13 @@ func (s *Scheduler) goOn(t *task, most int) bool {
 			return s.failed != nil
 		}
 		var ahead *engine.Ahead
-		ahead, token, err = t.session.RunAhead(token, t.Sampler.(engine.Portable), s.unit, most)
+		sampler := t.Sampler.(engine.Portable)
+		known := sampler.Sampling() != nil // else the host picks this one, and maybe not the next
+		ahead, token, err = t.session.RunAhead(token, sampler, s.unit, most)
 		if ahead != nil {
 			s.flight = flight{task: t, ahead: ahead, most: most, since: start}
 		}
-		t.onHost = ahead == nil && t.Sampler.(engine.Portable).Sampling() != nil // else it may change
+		t.onHost = ahead == nil && known
 	}
 	if s.failed = err; err != nil {
 		return true

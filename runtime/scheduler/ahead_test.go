@@ -205,6 +205,27 @@ func TestAheadWatching(t *testing.T) {
 	}
 }
 
+// TestAheadBehindHost: the first tokens, which the host has to pick, do not keep the device from going on
+// behind them; steps that it does not have do.
+func TestAheadBehindHost(t *testing.T) {
+	for min, begins := range map[int]bool{5: true, 100: false} {
+		m, r := chained(t, device.Config{Context: 256, Tables: 1, Pages: 4, Width: 16})
+		s, err := New(m, Config{Ahead: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := greedy(t, text(3, 4), 30)
+		c.params.MinTokens, c.params.Ends, c.stop = min, []int32{1, 2, 3}, 1
+		c.submit(t, s)
+		if err := s.Run(); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.check(t, device.Config{Context: 256}); err != nil || r.begins > 0 != begins {
+			t.Errorf("at least %d tokens: %v; %d chains", min, err, r.begins)
+		}
+	}
+}
+
 // textual guesses the same whatever it is asked.
 type textual struct{ guess []int32 }
 

@@ -55,7 +55,7 @@ func (q *messagesRequest) job(ctx context.Context, s *Server) (*job, error) {
 		return nil, bad("max_tokens", "is missing; expected 1 or more")
 	}
 	j.max = *q.MaxTokens
-	if j.params, err = q.params(s.cfg.Sampling, s.tok); err != nil {
+	if err = q.put(s, j); err != nil {
 		return nil, err
 	}
 	j.stops = q.StopSequences

@@ -158,7 +158,9 @@ func TestCutCalls(t *testing.T) {
 
 // TestSeed: the server's seed is that of requests without one.
 func TestSeed(t *testing.T) {
-	s := serve(t, func(c *server.Config, _ *completion.Config) { c.Sampling.Seed, c.Sampling.Temperature = 42, 30 })
+	s := serve(t, func(c *server.Config, _ *completion.Config) {
+		c.FixedSeed, c.Sampling.Seed, c.Sampling.Temperature = true, 42, 30
+	})
 	texts := map[string]bool{}
 	text := func(fields string) string {
 		return at(s.answer("/v1/completions", `{"prompt": "x", "max_tokens": 20`+fields+`}`), "choices", 0, "text").(string)

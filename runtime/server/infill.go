@@ -61,7 +61,7 @@ func (q *infillRequest) job(ctx context.Context, s *Server) (*job, error) {
 		answer = *most
 	}
 	j, err := q.jobOf(ctx, s, [][]int32{m.encode(s, fim, answer)}, 1)
-	if err == nil && !q.IgnoreEOS {
+	if err == nil {
 		j.end = s.fimEnd(fim)
 	}
 	return j, err

@@ -28,20 +28,23 @@ type job struct {
 	ids      bool // every token is an event, also one that completes no character
 	stops    []string
 	end      func(id int32) bool
-	visible  map[int32]bool
-	parser   func() *output.Parser // of an answer in a chat; nil: all is text
-	opening  string                // what the prompt already has of the answer
-	oneCall  bool                  // the answer ends with its first call
-	budget   int                   // tokens of thoughts; negative: any number
-	grammar  *grammar.Compiled     // of what comes behind the thoughts; nil: none
-	calls    *grammar.Compiled     // of a call behind its marker; nil: none
-	behind   *grammar.Compiled     // of what follows a call; nil: none
-	progress bool                  // events of the prompt
-	perToken bool                  // timings in every event
-	lines    func() *lines         // that end the answer; nil: none do
-	unthink  []int32               // tokens that end thoughts
-	names    callNames             // of calls
-	past     string                // of the conversation that is answered
+	stopIDs  []int32 // that end the answers, too
+	// ignoreEOS forbids tokens that end a text, but for stopIDs.
+	ignoreEOS bool
+	visible   map[int32]bool
+	parser    func() *output.Parser // of an answer in a chat; nil: all is text
+	opening   string                // what the prompt already has of the answer
+	oneCall   bool                  // the answer ends with its first call
+	budget    int                   // tokens of thoughts; negative: any number
+	grammar   *grammar.Compiled     // of what comes behind the thoughts; nil: none
+	calls     *grammar.Compiled     // of a call behind its marker; nil: none
+	behind    *grammar.Compiled     // of what follows a call; nil: none
+	progress  bool                  // events of the prompt
+	perToken  bool                  // timings in every event
+	lines     func() *lines         // that end the answer; nil: none do
+	unthink   []int32               // tokens that end thoughts
+	names     callNames             // of calls
+	past      string                // of the conversation that is answered
 }
 
 // event is something that a choice has written, or its end.
@@ -83,6 +86,9 @@ func (e *ending) finish() string {
 
 // start begins a job, which ends when ctx does or the stream is closed.
 func (s *Server) start(r *http.Request, j *job) (*stream, error) {
+	if err := s.endings(j); err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithCancel(r.Context())
 	st := &stream{cancel: cancel, n: j.n, more: make(chan struct{}, 1)}
 	var requests []completion.Request
@@ -113,6 +119,7 @@ type choice struct {
 	parser    *output.Parser
 	stops     *sample.Stopper
 	oneCall   bool
+	least     int                // tokens before a stop is looked for
 	ids       bool               // of job
 	pending   []completion.Token // of the next event
 	begun     int                // calls
@@ -145,7 +152,7 @@ type choice struct {
 
 // choice is a request for one answer.
 func (s *Server) choice(ctx context.Context, st *stream, j *job, prompt []int32, number int) completion.Request {
-	c := &choice{stream: st, metrics: s.metrics, memory: s.calls, number: number, stops: sample.NewStopper(j.stops), oneCall: j.oneCall, ids: j.ids}
+	c := &choice{stream: st, metrics: s.metrics, memory: s.calls, number: number, stops: sample.NewStopper(j.stops), oneCall: j.oneCall, ids: j.ids, least: j.params.MinTokens}
 	if j.parser != nil {
 		c.parser = j.parser()
 	}
@@ -247,7 +254,9 @@ func (c *choice) pass(events []output.Event) bool {
 			return false
 		}
 		if e.Kind == output.Content {
-			e.Text, c.closed = c.stops.Push(e.Text)
+			if c.pace.tokens > c.least {
+				e.Text, c.closed = c.stops.Push(e.Text)
+			}
 			e.Text = c.line(e.Text)
 		} else {
 			c.put(output.Event{Kind: output.Content, Text: c.stops.Flush()})

@@ -15,20 +15,17 @@ type nativeFields struct {
 	sampling
 	structured
 	progressFields
-	NPredict    *int     `json:"n_predict"`
-	MaxTokens   *int     `json:"max_tokens"` // another name of it
-	N           *int     `json:"n_cmpl"`
-	Stop        texts    `json:"stop"`
-	Stream      bool     `json:"stream"`
-	IgnoreEOS   bool     `json:"ignore_eos"`
-	NProbs      *int     `json:"n_probs"`
-	PostProbs   bool     `json:"post_sampling_probs"`
-	Tokens      bool     `json:"return_tokens"`
-	NIndent     int      `json:"n_indent"`
-	MaxPredict  float64  `json:"t_max_predict_ms"`
-	Fields      []string `json:"response_fields"`
-	Samplers    raw      `json:"samplers"`
-	samplersSet []string // those that are on
+	NPredict   *int     `json:"n_predict"`
+	MaxTokens  *int     `json:"max_tokens"` // another name of it
+	N          *int     `json:"n_cmpl"`
+	Stop       texts    `json:"stop"`
+	Stream     bool     `json:"stream"`
+	NProbs     *int     `json:"n_probs"`
+	PostProbs  bool     `json:"post_sampling_probs"`
+	Tokens     bool     `json:"return_tokens"`
+	NIndent    int      `json:"n_indent"`
+	MaxPredict float64  `json:"t_max_predict_ms"`
+	Fields     []string `json:"response_fields"`
 }
 
 // nativeRequest is the body of POST /completion.
@@ -78,15 +75,9 @@ func (q *nativeFields) jobOf(ctx context.Context, s *Server, prompts [][]int32, 
 	if q.NProbs != nil && *q.NProbs > 0 {
 		j.logprobs = *q.NProbs
 	}
-	if q.IgnoreEOS {
-		j.end = nil
-	}
 	limit := time.Duration(max(0, min(q.MaxPredict, float64(s.cfg.Limits.Request/time.Millisecond))) * float64(time.Millisecond))
 	j.lines = func() *lines { return newLines(q.NIndent, limit) }
-	if j.params, err = q.params(s.cfg.Sampling, s.tok); err != nil {
-		return nil, err
-	}
-	if q.samplersSet, err = readSamplers(q.Samplers, &j.params); err != nil {
+	if err = q.put(s, j); err != nil {
 		return nil, err
 	}
 	wanted, err := s.grammarOf(q.structured, nil, "")

@@ -109,12 +109,13 @@ func (w *nativeAnswers) settings() map[string]any {
 		}
 		bias = append(bias, map[string]any{"token": id, "bias": value})
 	}
-	return map[string]any{
-		"n_predict": w.j.max, "max_tokens": w.j.max, "n_keep": 0, "seed": p.Seed, "temperature": p.Temperature, "top_k": p.TopK, "top_p": p.TopP, "min_p": p.MinP,
-		"repeat_last_n": p.RepeatLastN, "repeat_penalty": p.RepeatPenalty, "presence_penalty": p.PresencePenalty, "frequency_penalty": p.FrequencyPenalty,
+	out := settingsOf(p)
+	maps.Copy(out, map[string]any{
+		"n_predict": w.j.max, "max_tokens": w.j.max, "n_keep": 0, "n_discard": 0,
 		"stop": append([]string{}, w.j.stops...), "ignore_eos": q.IgnoreEOS, "stream": q.Stream, "n_probs": max(w.j.logprobs, 0), "logit_bias": bias,
-		"grammar": q.Grammar, "samplers": q.samplersSet, "timings_per_token": q.PerToken, "post_sampling_probs": false, "n_indent": q.NIndent,
-	}
+		"grammar": q.Grammar, "timings_per_token": q.PerToken, "post_sampling_probs": false, "n_indent": q.NIndent,
+	})
+	return out
 }
 
 // event implements writer.

@@ -150,7 +150,7 @@ func TestNativeErrors(t *testing.T) {
 		{"/completion", `{"prompt":"x","n_probs":50}`, "n_probs"},
 		{"/completion", `{"prompt":"x","n_indent":-1}`, "n_indent"},
 		{"/completion", `{"prompt":"x","samplers":["mystery"]}`, "samplers"},
-		{"/completion", `{"prompt":"x","samplers":["temperature","top_k"]}`, "samplers"},
+		{"/completion", `{"prompt":"x","samplers":["temperature",7]}`, "samplers"},
 		{"/completion", `{"prompt":"x","samplers":5}`, "samplers"},
 		{"/completion", `{"prompt":"x","n_probs":1,"post_sampling_probs":true}`, "post_sampling_probs"},
 		{"/completion", `{"prompt":"x","logit_bias":[[1]]}`, "logit_bias"},

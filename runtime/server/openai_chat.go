@@ -131,7 +131,7 @@ func (q *chatRequest) job(ctx context.Context, s *Server) (*job, error) {
 		return nil, err
 	}
 	j.progress, j.perToken = q.Progress, q.PerToken
-	if j.params, err = q.params(s.cfg.Sampling, s.tok); err != nil {
+	if err = q.put(s, j); err != nil {
 		return nil, err
 	}
 	if q.MaxCompletion == nil {

@@ -24,7 +24,6 @@ type textRequest struct {
 	StreamOptions streamOptions   `json:"stream_options"`
 	Logprobs      *int            `json:"logprobs"`
 	Format        *responseFormat `json:"response_format"`
-	IgnoreEOS     bool            `json:"ignore_eos"`
 	TokenIDs      bool            `json:"return_token_ids"` // vLLM's word
 	progressFields
 }
@@ -53,12 +52,10 @@ func (q *textRequest) job(ctx context.Context, s *Server) (j *job, err error) {
 	if q.Logprobs != nil {
 		j.logprobs = *q.Logprobs
 	}
-	if q.IgnoreEOS {
-		j.end = nil
-	} else if q.Suffix != "" {
+	if q.Suffix != "" {
 		j.end = s.fimEnd(s.tok.FIM())
 	}
-	if j.params, err = q.params(s.cfg.Sampling, s.tok); err != nil {
+	if err = q.put(s, j); err != nil {
 		return nil, err
 	}
 	if j.max, err = most("max_tokens", q.MaxTokens); err != nil {

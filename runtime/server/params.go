@@ -2,12 +2,7 @@ package server
 
 import (
 	"encoding/json"
-	"math"
-	"math/rand/v2"
 	"strings"
-
-	"mla/runtime/sample"
-	"mla/runtime/tokenizer"
 )
 
 // Limits on what one request may ask for.
@@ -18,80 +13,8 @@ const (
 	maxTop     = 20   // likeliest tokens
 	maxBiases  = 4096
 	maxLastN   = 1 << 16
+	maxEnds    = 4096 // ids that end an answer
 )
-
-// sampling are the fields of a request that say how tokens are picked.
-type sampling struct {
-	Temperature      *float64  `json:"temperature"`
-	TopP             *float64  `json:"top_p"`
-	TopK             *int      `json:"top_k"`
-	MinP             *float64  `json:"min_p"`
-	RepeatPenalty    *float64  `json:"repeat_penalty"`
-	PresencePenalty  *float64  `json:"presence_penalty"`
-	FrequencyPenalty *float64  `json:"frequency_penalty"`
-	RepeatLastN      *int      `json:"repeat_last_n"`
-	Seed             *int64    `json:"seed"`
-	LogitBias        logitBias `json:"logit_bias"`
-	CacheSalt        *string   `json:"cache_salt"` // vLLM's name
-}
-
-// number is a field that goes into a float32 of the parameters.
-type number struct {
-	name        string
-	value       *float64
-	least, most float64
-	at          *float32
-}
-
-// params checks the fields, and completes them by the defaults.
-func (f *sampling) params(d sample.Params, tok *tokenizer.Tokenizer) (sample.Params, error) {
-	p := d
-	for _, n := range []number{
-		{"temperature", f.Temperature, 0, 100, &p.Temperature},
-		{"top_p", f.TopP, 0, 1, &p.TopP},
-		{"min_p", f.MinP, 0, 1, &p.MinP},
-		{"repeat_penalty", f.RepeatPenalty, 0.01, 100, &p.RepeatPenalty},
-		{"presence_penalty", f.PresencePenalty, -100, 100, &p.PresencePenalty},
-		{"frequency_penalty", f.FrequencyPenalty, -100, 100, &p.FrequencyPenalty},
-	} {
-		if n.value == nil {
-			continue
-		}
-		if *n.value < n.least || *n.value > n.most {
-			return p, bad(n.name, "%v is not between %v and %v", *n.value, n.least, n.most)
-		}
-		*n.at = float32(*n.value)
-	}
-	const coldest = 1e-3 // below, the likeliest token is as good as certain
-	if p.Temperature < coldest {
-		p.Temperature = 0
-	}
-	if p.TopP == 0 {
-		p.TopP, p.TopK = 1, 1
-	}
-	for _, n := range []struct {
-		name        string
-		value       *int
-		least, most int
-		at          *int
-	}{{"top_k", f.TopK, -1, math.MaxInt32, &p.TopK}, {"repeat_last_n", f.RepeatLastN, -1, maxLastN, &p.RepeatLastN}} {
-		if n.value == nil {
-			continue
-		}
-		if *n.value < n.least || *n.value > n.most {
-			return p, bad(n.name, "%d is not between %d and %d", *n.value, n.least, n.most)
-		}
-		*n.at = *n.value
-	}
-	p.TopK = max(p.TopK, 0) // -1 is vLLM's word for off
-	switch {
-	case f.Seed != nil && *f.Seed != -1:
-		p.Seed = uint64(*f.Seed)
-	case d.Seed == 0 || f.Seed != nil:
-		p.Seed = rand.Uint64()
-	}
-	return p, f.LogitBias.put(&p, tok)
-}
 
 // texts is a string or a list of strings.
 type texts []string

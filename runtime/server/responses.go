@@ -141,7 +141,7 @@ func (q *responsesRequest) job(ctx context.Context, s *Server) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	if j.params, err = q.params(s.cfg.Sampling, s.tok); err != nil {
+	if err = q.put(s, j); err != nil {
 		return nil, err
 	}
 	j.max, err = most("max_output_tokens", q.MaxOutput)

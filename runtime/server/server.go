@@ -37,9 +37,10 @@ type Config struct {
 	Context int
 	// Chat writes conversations as the model knows them, with the Escape of its tokenizer.
 	Chat chat.Renderer
-	// Sampling has the values that a request does not give. With a Seed of 0 each request has
-	// its own.
+	// Sampling has the values that a request does not give.
 	Sampling sample.Params
+	// FixedSeed says that requests without a seed have Sampling's; else each has its own.
+	FixedSeed bool
 	// Reasoning is how the model thinks if a request does not say.
 	Reasoning Reasoning
 	// Keys are the API keys of which a request must have one; none: anybody is served.

@@ -44,7 +44,8 @@ func Read(text string, max int, stop []string, params sample.Params) (list []*Jo
 		if *j.Max < -1 {
 			return nil, fmt.Errorf(`line %d: "n" is %d; expected -1 or more`, number, *j.Max)
 		}
-		if _, err := sample.New(j.Sampling(params)); err != nil {
+		own := j.Sampling(params)
+		if err := own.Check(); err != nil {
 			return nil, fmt.Errorf("line %d: %w", number, err)
 		}
 		list = append(list, j)

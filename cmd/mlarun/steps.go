@@ -1,0 +1,75 @@
+package main
+
+import (
+	"strings"
+
+	"mla/runtime/sample"
+)
+
+// stepFlags adds the flags of steps that only the host does, with llama.cpp's names.
+func (s *sampling) stepFlags() {
+	f, p, off := s.flags, &s.params, sample.Off()
+	f.Var(number(&p.TypicalP, off.TypicalP), "typical", "sample among the tokens of this `probability` together whose surprise is nearest to its mean; 1: off")
+	f.Var(number(&p.TopNSigma, off.TopNSigma), "top-nsigma", "drop logits more than so many `deviations` below the best one; -1: off")
+	f.Var(number(&p.XTCProbability, 0), "xtc-probability", "how often, a `probability`, the likeliest tokens are dropped; 0: never")
+	f.Var(number(&p.XTCThreshold, off.XTCThreshold), "xtc-threshold", "the `probability` that they have at least; the least likely of them stays")
+	f.Var(number(&p.DynatempRange, 0), "dynatemp-range", "the temperature varies by this `number` up and down, with the entropy; 0: off")
+	f.Var(number(&p.DynatempExponent, off.DynatempExponent), "dynatemp-exp", "`exponent` of the entropy in that")
+	f.Var(number(&p.DRYMultiplier, 0), "dry-multiplier", "`number` that is subtracted from logits that would go on with a repetition; 0: off")
+	f.Var(number(&p.DRYBase, off.DRYBase), "dry-base", "`factor` of it for each further token of the repetition")
+	f.IntVar(&p.DRYAllowedLength, "dry-allowed-length", off.DRYAllowedLength, "how many `tokens` may be repeated freely")
+	f.IntVar(&p.DRYLastN, "dry-penalty-last-n", off.DRYLastN, "how many `tokens` are looked at for repetitions; -1: all, 0: off")
+	f.Var(&breakersFlag{texts: &p.DRYBreakers}, "dry-sequence-breaker", "`text` at which repetitions end; the first one takes the place of all defaults; none: there are none; may be given several times")
+	f.IntVar(&p.Mirostat, "mirostat", 0, "`version` of mirostat, 1 or 2, which picks in place of all but the temperature; 0: off")
+	f.Var(number(&p.MirostatEta, off.MirostatEta), "mirostat-lr", "its learning `rate`")
+	f.Var(number(&p.MirostatTau, off.MirostatTau), "mirostat-ent", "the surprise that it aims at, in `bits`")
+	f.Var(&orderFlag{&p.Order, parseNames}, "samplers", "`names` of the samplers in their order, separated by semicolons; those left out are off")
+	f.Var(&orderFlag{&p.Order, sample.ParseLetters}, "sampler-seq", "the same by their `letters`: "+sample.Letters(sample.DefaultOrder()))
+}
+
+// parseNames reads names between semicolons.
+func parseNames(text string) ([]sample.Step, error) {
+	return sample.ParseOrder(strings.FieldsFunc(text, func(r rune) bool { return r == ';' }))
+}
+
+// orderFlag is a flag of the order of samplers.
+type orderFlag struct {
+	order *[]sample.Step
+	parse func(text string) ([]sample.Step, error)
+}
+
+func (v *orderFlag) String() string {
+	switch {
+	case v.order == nil: // package flag asks that of the zero value
+		return ""
+	case *v.order == nil:
+		return strings.Join(sample.StepNames(sample.DefaultOrder()), ";")
+	}
+	return strings.Join(sample.StepNames(*v.order), ";")
+}
+
+func (v *orderFlag) Set(text string) (err error) {
+	order, err := v.parse(text)
+	if err == nil {
+		*v.order = order
+	}
+	return err
+}
+
+// breakersFlag is a flag of texts, of which the first takes the place of the defaults.
+type breakersFlag struct {
+	texts *[]string
+	given bool
+}
+
+func (v *breakersFlag) String() string { return "" }
+
+func (v *breakersFlag) Set(text string) error {
+	if !v.given || text == "none" {
+		*v.texts = nil
+	}
+	if v.given = true; text != "none" {
+		*v.texts = append(*v.texts, text)
+	}
+	return nil
+}
