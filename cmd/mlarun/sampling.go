@@ -35,7 +35,7 @@ func newSampling(f *flags) *sampling {
 	f.Var(number(&p.FrequencyPenalty, 0), "frequency-penalty", "`number` that is subtracted from the logits of recent tokens for each time that they came; 0: off")
 	f.IntVar(&p.RepeatLastN, "repeat-last-n", p.RepeatLastN, "how many `tokens` are recent, for the three penalties; -1: all")
 	s.stepFlags()
-	f.Func("logit-bias", "`token-id+bias` or token-id-bias adds a number to a token's logit, as in 15043+1; token-id-inf forbids it; may be given several times", s.addBias)
+	f.Var(&biasFlag{s: s}, "logit-bias", "`token-id+bias` or token-id-bias adds a number to a token's logit, as in 15043+1; token-id-inf forbids it; may be given several times")
 	f.BoolVar(&s.ignoreEOS, "ignore-eos", false, "never pick a token that ends the text")
 	f.Uint64Var(&s.seed, "seed", 0, "`seed` of the random numbers (default: another one every time)")
 	return s
@@ -52,6 +52,24 @@ func (s *sampling) stopFlag() *sampling {
 	})
 	return s
 }
+
+// repeated is a flag that may be given several times: its values, in their order.
+type repeated interface{ values() []string }
+
+// biasFlag is the flag of biases.
+type biasFlag struct {
+	s     *sampling
+	given []string
+}
+
+func (v *biasFlag) String() string { return "" }
+
+func (v *biasFlag) Set(text string) error {
+	v.given = append(v.given, text)
+	return v.s.addBias(text)
+}
+
+func (v *biasFlag) values() []string { return v.given }
 
 // addBias reads a token's id and its bias.
 func (s *sampling) addBias(text string) error {

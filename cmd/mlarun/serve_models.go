@@ -131,12 +131,24 @@ func (s *serving) serveModels(ctx context.Context) error {
 	return web.Serve(ctx, l)
 }
 
+// asGiven is a flag as it would be on a command line.
+func asGiven(f *flag.Flag) (args []string) {
+	values := []string{f.Value.String()}
+	if r, ok := f.Value.(repeated); ok {
+		values = r.values()
+	}
+	for _, v := range values {
+		args = append(args, "-"+f.Name+"="+v)
+	}
+	return args
+}
+
 // worker runs the server of a model in a process of its own.
 func (s *serving) worker(ctx context.Context, path, name, key string, log *slog.Logger, ready func(string)) error {
 	args := []string{"serve", "-model", path, "-alias", name, "-port", "0", "-quiet"}
 	s.Visit(func(f *flag.Flag) {
 		if !slices.Contains(frontFlags, f.Name) && f.Name != "quiet" {
-			args = append(args, "-"+f.Name+"="+f.Value.String())
+			args = append(args, asGiven(f)...)
 		}
 	})
 	c, err := s.env.self(args)

@@ -23,8 +23,8 @@ func (s *sampling) stepFlags() {
 	f.IntVar(&p.Mirostat, "mirostat", 0, "`version` of mirostat, 1 or 2, which picks in place of all but the temperature; 0: off")
 	f.Var(number(&p.MirostatEta, off.MirostatEta), "mirostat-lr", "its learning `rate`")
 	f.Var(number(&p.MirostatTau, off.MirostatTau), "mirostat-ent", "the surprise that it aims at, in `bits`")
-	f.Var(&orderFlag{&p.Order, parseNames}, "samplers", "`names` of the samplers in their order, separated by semicolons; those left out are off")
-	f.Var(&orderFlag{&p.Order, sample.ParseLetters}, "sampler-seq", "the same by their `letters`: "+sample.Letters(sample.DefaultOrder()))
+	f.Var(&orderFlag{&p.Order, parseNames, joinNames}, "samplers", "`names` of the samplers in their order, separated by semicolons; those left out are off")
+	f.Var(&orderFlag{&p.Order, sample.ParseLetters, sample.Letters}, "sampler-seq", "the same by their `letters`: "+sample.Letters(sample.DefaultOrder()))
 }
 
 // parseNames reads names between semicolons.
@@ -32,10 +32,13 @@ func parseNames(text string) ([]sample.Step, error) {
 	return sample.ParseOrder(strings.FieldsFunc(text, func(r rune) bool { return r == ';' }))
 }
 
+func joinNames(order []sample.Step) string { return strings.Join(sample.StepNames(order), ";") }
+
 // orderFlag is a flag of the order of samplers.
 type orderFlag struct {
-	order *[]sample.Step
-	parse func(text string) ([]sample.Step, error)
+	order  *[]sample.Step
+	parse  func(text string) ([]sample.Step, error)
+	format func(order []sample.Step) string
 }
 
 func (v *orderFlag) String() string {
@@ -43,9 +46,9 @@ func (v *orderFlag) String() string {
 	case v.order == nil: // package flag asks that of the zero value
 		return ""
 	case *v.order == nil:
-		return strings.Join(sample.StepNames(sample.DefaultOrder()), ";")
+		return v.format(sample.DefaultOrder())
 	}
-	return strings.Join(sample.StepNames(*v.order), ";")
+	return v.format(*v.order)
 }
 
 func (v *orderFlag) Set(text string) (err error) {
@@ -63,6 +66,14 @@ type breakersFlag struct {
 }
 
 func (v *breakersFlag) String() string { return "" }
+
+// values implements repeated.
+func (v *breakersFlag) values() []string {
+	if len(*v.texts) == 0 {
+		return []string{"none"}
+	}
+	return *v.texts
+}
 
 func (v *breakersFlag) Set(text string) error {
 	if !v.given || text == "none" {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 )
 
@@ -9,8 +10,9 @@ import (
 const (
 	maxChoices = 16
 	maxStops   = 32
-	maxStop    = 1024 // bytes
-	maxTop     = 20   // likeliest tokens
+	maxStop    = 1024    // bytes
+	maxTexts   = 1 << 20 // bytes of a list, with its quotes and escapes
+	maxTop     = 20      // likeliest tokens
 	maxBiases  = 4096
 	maxLastN   = 1 << 16
 	maxEnds    = 4096 // ids that end an answer
@@ -21,6 +23,9 @@ type texts []string
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (t *texts) UnmarshalJSON(data []byte) error {
+	if len(data) > maxTexts {
+		return fmt.Errorf("a list of texts has %d bytes; expected at most %d", len(data), maxTexts)
+	}
 	if data[0] == '"' {
 		*t = texts{""}
 		return json.Unmarshal(data, &(*t)[0])

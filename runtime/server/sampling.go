@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -280,9 +281,15 @@ func settingsOf(p *sample.Params) map[string]any {
 	}
 }
 
+// maxSamplers is the length of the longest order, in bytes.
+const maxSamplers = 4096
+
 // readSamplers reads an order: a list of names, or a text of letters; or of names with
 // semicolons, as llama.cpp's flag has them.
 func readSamplers(list raw) ([]sample.Step, error) {
+	if len(list) > maxSamplers {
+		return nil, fmt.Errorf("%d bytes; expected at most %d", len(list), maxSamplers)
+	}
 	var text string
 	if json.Unmarshal(list, &text) == nil {
 		return sample.ParseSequence(text)

@@ -120,6 +120,7 @@ func TestSamplingRanges(t *testing.T) {
 		{"seed", "1.5", "whole number"}, {"seed", "1e30", "whole number"}, {"seed", `"x"`, "whole number"},
 		{"samplers", `["mystery"]`, "mystery"}, {"samplers", `"kz"`, "'z'"}, {"samplers", "5", "list of names"}, {"sampler_seq", `[1]`, "list of names"},
 		{"samplers", `"` + strings.Repeat("k", 65) + `"`, "64"},
+		{"samplers", `["` + strings.Repeat("k", 5000) + `"]`, "4096"},
 		{"dry_sequence_breakers", `[]`, "1 to 64"}, {"dry_sequence_breakers", `["` + strings.Repeat(`","`, 64) + `"]`, "1 to 64"},
 		{"dry_sequence_breakers", `["` + strings.Repeat(`x`, 2000) + `"]`, "1024"},
 	}
