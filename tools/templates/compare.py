@@ -8,6 +8,7 @@ messages, tools and other variables. The arguments of calls are tried as objects
 Prints what differs, and a line for each template.
 """
 import copy
+import functools
 import json
 import pathlib
 import subprocess
@@ -35,9 +36,14 @@ def as_objects(variables):
     return variables
 
 
-def by_jinja2(env, template, variables):
+@functools.cache
+def compiled(template):
+    return environment().from_string(template)
+
+
+def by_jinja2(template, variables):
     try:
-        return {"text": env.from_string(template).render(**copy.deepcopy(variables))}
+        return {"text": compiled(template).render(**copy.deepcopy(variables))}
     except Exception as e:
         return {"error": f"{type(e).__name__}: {e}"}
 
@@ -53,7 +59,6 @@ def by_go(jobs):
 def main():
     folder = pathlib.Path(sys.argv[1])
     files = sys.argv[2:] or [root / "runtime/chat/testdata/conversations.json", root / "runtime/chat/testdata/tools/conversations.json"]
-    env = environment()
     jobs, names = [], []
     for path in sorted(folder.glob("*.jinja")):
         for name, variables in conversations(files):
@@ -62,7 +67,7 @@ def main():
                 names.append((path.name, name))
     counts = {}
     for (file, name), (template, variables), got in zip(names, jobs, by_go(jobs), strict=True):
-        want = by_jinja2(env, template, variables)
+        want = by_jinja2(template, variables)
         kind = "same" if got.get("text") == want.get("text") and ("error" in got) == ("error" in want) else "differs"
         kind = "both refuse" if kind == "same" and "error" in want else kind
         counts.setdefault(file, {}).setdefault(kind, 0)
