@@ -12,7 +12,6 @@ import (
 type messagesRequest struct {
 	sampling
 	structured
-	caller
 	MaxTokens     *int              `json:"max_tokens"`
 	Messages      []anthropicTurn   `json:"messages"`
 	System        blocks            `json:"system"`

@@ -154,7 +154,7 @@ func (s *Server) choice(ctx context.Context, st *stream, j *job, prompt []int32,
 	}
 	c.progress, c.perToken, c.pace.prompt.Total = j.progress, j.perToken, len(prompt)
 	c.tools, c.behind, c.tok, c.names = j.calls, j.behind, s.tok, j.names.copy()
-	c.key = func(id string) string { return s.callKey(id, func() string { return j.past }) }
+	c.key = func(id string) string { return s.rememberedID(id, func() string { return j.past }) }
 	if j.grammar != nil {
 		c.matcher = j.grammar.NewMatcher()
 	}

@@ -18,7 +18,7 @@ type chatRequest struct {
 	structured
 	progressFields
 	switches
-	caller
+	functionFields
 	Messages       []chatMessage   `json:"messages"`
 	Tools          []raw           `json:"tools"`
 	ToolChoice     raw             `json:"tool_choice"`
@@ -45,6 +45,8 @@ type chatMessage struct {
 	Name       string     `json:"name"`
 	ToolCallID string     `json:"tool_call_id"`
 	ToolCalls  []chatCall `json:"tool_calls"`
+
+	FunctionCall *functionCall `json:"function_call"` // the form before tools
 }
 
 // chatCall is a call of a tool, or a piece of one in a stream.
@@ -60,7 +62,10 @@ type chatCall struct {
 
 // conversation is what the request wants answered.
 func (q *chatRequest) conversation(s *Server) (*conversation, error) {
-	c := &conversation{oneCall: isFalse(q.ParallelCalls), reasoning: q.reasoning(), whole: isFalse(q.ContinueFinal), bare: isFalse(q.AddPrompt), caller: q.caller}
+	if err := q.asTools(); err != nil {
+		return nil, err
+	}
+	c := &conversation{oneCall: isFalse(q.ParallelCalls), reasoning: q.reasoning(), whole: isFalse(q.ContinueFinal), bare: isFalse(q.AddPrompt)}
 	if q.AddPrompt != nil && *q.AddPrompt && q.ContinueFinal != nil && *q.ContinueFinal {
 		return nil, bad("add_generation_prompt", "it begins a turn of the assistant, and continue_final_message goes on with one; expected one of them")
 	}
@@ -82,6 +87,9 @@ func (q *chatRequest) conversation(s *Server) (*conversation, error) {
 				return nil, err
 			}
 			out.ToolCalls = append(out.ToolCalls, call)
+		}
+		if err := m.calledFunction(s, c, fmt.Sprintf("messages[%d].function_call", i), &out); err != nil {
+			return nil, err
 		}
 		c.add(out, m.Content)
 	}
@@ -185,6 +193,8 @@ type chatDelta struct {
 	Refusal   raw        `json:"refusal,omitempty"`
 	Reasoning string     `json:"reasoning_content,omitempty"`
 	Calls     []chatCall `json:"tool_calls,omitempty"`
+
+	Function *functionCall `json:"function_call,omitempty"` // the form before tools
 }
 
 // chatCompletions is POST /v1/chat/completions.
@@ -205,10 +215,10 @@ func (s *Server) chatCompletions(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	for i, a := range answers {
-		finish := a.finish()
+		finish := q.finish(a.ending)
 		m := &chatDelta{Role: chat.Assistant, Content: &a.content, Refusal: raw("null"), Reasoning: a.reasoning}
 		for _, c := range a.calls {
-			m.Calls = append(m.Calls, newChatCall(nil, c))
+			q.called(m, newChatCall(nil, c))
 		}
 		head.Choices = append(head.Choices, chatChoice{Index: i, Message: m, Finish: &finish, Logprobs: s.logprobs(a.tokens, q.Logprobs)})
 	}
@@ -246,7 +256,7 @@ func (w *chatWriter) event(e event) {
 	if e.end != nil {
 		w.used.add(e.end, e.choice == 0)
 		w.last = e.end
-		finish := e.end.finish()
+		finish := w.q.finish(e.end)
 		w.piece(e, &chatDelta{}, &finish)
 		return
 	}
@@ -257,9 +267,9 @@ func (w *chatWriter) event(e event) {
 	case output.Reasoning:
 		d.Reasoning = e.Text
 	case output.CallBegin:
-		d.Calls = []chatCall{newChatCall(&e.call, call{id: e.id, name: e.Text})}
+		w.q.called(d, newChatCall(&e.call, call{id: e.id, name: e.Text}))
 	case output.Arguments:
-		d.Calls = []chatCall{newChatCall(&e.call, call{arguments: e.Text})}
+		w.q.called(d, newChatCall(&e.call, call{arguments: e.Text}))
 	default:
 		if len(e.tokens) == 0 {
 			return
