@@ -103,7 +103,7 @@ type ollamaFields struct {
 	Format    raw         `json:"format"` // "json", or a schema
 	Options   raw         `json:"options"`
 	Think     ollamaThink `json:"think"`
-	KeepAlive raw         `json:"keep_alive"` // how long models stay is the server's to say
+	KeepAlive keepAlive   `json:"keep_alive"`
 	CacheSalt *string     `json:"cache_salt"` // ours
 }
 
@@ -134,11 +134,11 @@ func (t *ollamaThink) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// ollamaOptions are those of a request that have an effect here. Others, such as num_ctx, are
-// the server's to say and passed over.
+// ollamaOptions are those of a request that have an effect here. Others are passed over.
 type ollamaOptions struct {
 	sampling
 	NumPredict *int  `json:"num_predict"`
+	NumCtx     *int  `json:"num_ctx"`
 	Stop       texts `json:"stop"`
 }
 

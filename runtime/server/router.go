@@ -150,21 +150,27 @@ func (s *router) byBody(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if strings.HasPrefix(r.URL.Path, "/api/") {
-		q.Model = ollamaName(cmp.Or(q.Model, q.Name))
+		var o struct {
+			KeepAlive keepAlive `json:"keep_alive"`
+		}
+		if err := decodeJSON(b.data, &o); err != nil {
+			return err
+		}
+		return s.pass(w, r, ollamaName(cmp.Or(q.Model, q.Name)), o.KeepAlive)
 	}
-	return s.pass(w, r, q.Model)
+	return s.pass(w, r, q.Model, keepAlive{})
 }
 
 // byQuery passes on a request whose address names the model.
 func (s *router) byQuery(w http.ResponseWriter, r *http.Request) error {
-	return s.pass(w, r, r.URL.Query().Get("model"))
+	return s.pass(w, r, r.URL.Query().Get("model"), keepAlive{})
 }
 
 // target is where rewrite sends a request.
 type target struct{}
 
 // pass passes a request on to the worker of a model; without a name, to that of the only one.
-func (s *router) pass(w http.ResponseWriter, r *http.Request, name string) error {
+func (s *router) pass(w http.ResponseWriter, r *http.Request, name string, keep keepAlive) error {
 	if name == "" && len(s.fleet.Models()) == 1 {
 		name = s.fleet.Models()[0].Name
 	}
@@ -177,6 +183,9 @@ func (s *router) pass(w http.ResponseWriter, r *http.Request, name string) error
 		return err
 	}
 	defer release()
+	if keep.d != nil {
+		s.fleet.Keep(name, *keep.d)
+	}
 	to, err := url.Parse(address)
 	if err != nil {
 		return err

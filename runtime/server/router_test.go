@@ -93,6 +93,8 @@ func TestRouter(t *testing.T) {
 		{"GET", "/api/version", "", 200, `"version"`},
 		{"POST", "/api/show", `{"name": "north:latest"}`, 200, `"capabilities"`},
 		{"POST", "/api/chat", `{"model": "nobody", "messages": []}`, 404, `{"error":"there is no model`},
+		{"POST", "/api/chat", `{"model": "north", "messages": [], "keep_alive": "soon"}`, 400, `{"error":"keep_alive: `},
+		{"POST", "/api/chat", `{"model": "north", "messages": [], "keep_alive": -1}`, 200, `"done_reason":"load"`},
 		{"POST", "/api/chat", `{"messages": []}`, 400, `{"error":"model: `},
 		{"POST", "/api/pull", `{"model": "x"}`, 400, `{"error":"pull `},
 		{"DELETE", "/api/delete", `{"model": "x"}`, 400, `{"error":"delete `},
