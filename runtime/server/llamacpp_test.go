@@ -212,6 +212,9 @@ func TestWithoutV1(t *testing.T) {
 		{"POST", "/responses", `{"input":"Hello"}`, "how are you"},
 		{"POST", "/v1/chat/completions/input_tokens", `{"messages":[{"role":"user","content":"Hello"}]}`, `"input_tokens":`},
 		{"POST", "/v1/responses/input_tokens", `{"input":"Hello"}`, `"object":"response.input_tokens"`},
+		{"POST", "/v1/chat/completions", `{"messages":[{"role":"user","content":"Hello"}],"n_predict":2}`, `"finish_reason":"length"`},
+		{"POST", "/v1/chat/completions", `{"messages":[{"role":"user","content":"Hello"}],"n_predict":2,"max_tokens":900}`, `"finish_reason":"stop"`},
+		{"POST", "/v1/responses", `{"input":"Hello"}`, `"timings":{"cache_n":`},
 		{"POST", "/tokenize", `{"content":"aé","with_pieces":true}`, `{"id":97,"piece":"a"},{"id":195,"piece":[195]},{"id":169,"piece":[169]}`},
 		{"POST", "/tokenize", `{"content":""}`, `{"tokens":[]}`},
 	} {

@@ -141,7 +141,7 @@ func (s *Server) modelObject() any {
 }
 
 // modelEntry is a model in OpenAI's and in Anthropic's words, with what else there is to say about it.
-func (s *Server) modelEntry(name string, meta any) any {
+func (s *Server) modelEntry(name string, meta any) map[string]any {
 	return map[string]any{"id": name, "object": "model", "created": s.started.Unix(), "owned_by": "mla",
 		"type": "model", "display_name": name, "created_at": s.started.UTC().Format(time.RFC3339), "meta": meta}
 }

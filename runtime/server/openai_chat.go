@@ -25,6 +25,7 @@ type chatRequest struct {
 	ParallelCalls  *bool           `json:"parallel_tool_calls"`
 	MaxTokens      *int            `json:"max_tokens"`
 	MaxCompletion  *int            `json:"max_completion_tokens"`
+	NPredict       *int            `json:"n_predict"` // llama-server's name
 	N              *int            `json:"n"`
 	Stop           texts           `json:"stop"`
 	Stream         bool            `json:"stream"`
@@ -142,12 +143,7 @@ func (q *chatRequest) job(ctx context.Context, s *Server) (*job, error) {
 	if j.params, err = q.params(s.cfg.Sampling, s.tok); err != nil {
 		return nil, err
 	}
-	if q.MaxCompletion == nil {
-		j.max, err = most("max_tokens", q.MaxTokens)
-	} else {
-		j.max, err = most("max_completion_tokens", q.MaxCompletion)
-	}
-	if err != nil {
+	if j.max, err = q.most(); err != nil {
 		return nil, err
 	}
 	if j.n, err = choices(q.N); err != nil {
@@ -165,6 +161,19 @@ func (q *chatRequest) job(ctx context.Context, s *Server) (*job, error) {
 	return j, nil
 }
 
+// most is how many tokens an answer may have, by the first of its names.
+func (q *chatRequest) most() (int, error) {
+	for _, f := range []struct {
+		name  string
+		value *int
+	}{{"max_completion_tokens", q.MaxCompletion}, {"max_tokens", q.MaxTokens}, {"n_predict", q.NPredict}} {
+		if f.value != nil {
+			return most(f.name, f.value)
+		}
+	}
+	return most("", nil)
+}
+
 // chatAnswer is an answer, or a piece of one in a stream.
 type chatAnswer struct {
 	ID      string       `json:"id"`
@@ -174,6 +183,7 @@ type chatAnswer struct {
 	Choices []chatChoice `json:"choices"`
 	Usage   *usage       `json:"usage,omitempty"`
 	Timings *timings     `json:"timings,omitempty"`
+	System  string       `json:"system_fingerprint,omitempty"`
 
 	Progress *promptProgress `json:"prompt_progress,omitempty"`
 }
@@ -204,7 +214,7 @@ func (s *Server) chatCompletions(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	head := chatAnswer{ID: newID("chatcmpl-"), Object: "chat.completion", Created: time.Now().Unix(), Model: s.cfg.Model}
+	head := chatAnswer{ID: newID("chatcmpl-"), Object: "chat.completion", Created: time.Now().Unix(), Model: s.cfg.Model, System: s.cfg.Version}
 	if q.Stream {
 		head.Object = "chat.completion.chunk"
 		out := s.newSSE(w)

@@ -99,6 +99,7 @@ type textAnswer struct {
 	Choices []textChoice `json:"choices"`
 	Usage   *usage       `json:"usage,omitempty"`
 	Timings *timings     `json:"timings,omitempty"`
+	System  string       `json:"system_fingerprint,omitempty"`
 
 	Progress *promptProgress `json:"prompt_progress,omitempty"`
 }
@@ -164,7 +165,7 @@ func (s *Server) completions(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	head := textAnswer{ID: newID("cmpl-"), Object: "text_completion", Created: time.Now().Unix(), Model: s.cfg.Model}
+	head := textAnswer{ID: newID("cmpl-"), Object: "text_completion", Created: time.Now().Unix(), Model: s.cfg.Model, System: s.cfg.Version}
 	total := len(j.prompts) * j.n
 	echo := make([]string, total)
 	if q.Echo {

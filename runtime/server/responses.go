@@ -166,6 +166,8 @@ type response struct {
 	Store      bool   `json:"store"`
 	Previous   raw    `json:"previous_response_id"`
 
+	Timings *timings `json:"timings,omitempty"` // llama-server's
+
 	keep   func(*response)      // remembers it
 	spaces map[string][2]string // of responsesRequest
 }
@@ -214,6 +216,7 @@ func (r *response) end(e *ending, u account) {
 	if e.finish() == "length" {
 		r.Status, r.Incomplete = "incomplete", map[string]any{"reason": "max_output_tokens"}
 	}
+	r.Timings = e.timings()
 	r.Usage = map[string]any{"input_tokens": u.prompt, "input_tokens_details": map[string]any{"cached_tokens": u.cached},
 		"output_tokens": u.generated, "output_tokens_details": map[string]any{"reasoning_tokens": u.reasoning}, "total_tokens": u.prompt + u.generated}
 }

@@ -12,7 +12,7 @@ type endpoint func(w http.ResponseWriter, r *http.Request) error
 
 // routes are all paths that are about the model.
 func (s *Server) routes() map[string]endpoint {
-	routes := ollamaRoutes(s)
+	routes := fixedRoutes()
 	maps.Copy(routes, map[string]endpoint{
 		"GET /health":               s.health,
 		"GET /v1/models":            s.models,
