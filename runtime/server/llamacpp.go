@@ -134,7 +134,8 @@ func (s *Server) answerNative(w http.ResponseWriter, r *http.Request, q interfac
 	return nil
 }
 
-// pick leaves the fields of an answer that are asked for. Of "a/b" it is b of the object a.
+// pick leaves the fields of an answer that are asked for, under the names that they are asked
+// for by: of "a/b" it is b of the object a, which clients look for as "a/b".
 func pick(answer map[string]any, fields []string) map[string]any {
 	if len(fields) == 0 {
 		return answer
@@ -155,7 +156,7 @@ func pick(answer map[string]any, fields []string) map[string]any {
 			}
 		}
 		if found && name != "" {
-			out[name] = value
+			out[field] = value
 		}
 	}
 	return out

@@ -87,7 +87,7 @@ func TestNativeCompletion(t *testing.T) {
 		t.Errorf("a list: %+v", list)
 	}
 	var fields map[string]any
-	if s.post("/completion", `{"prompt":"Quick","n_predict":4,"response_fields":["content","generation_settings/n_predict","nothing","timings/none"]}`, &fields); len(fields) != 2 || fields["content"] != "Done" || fields["n_predict"] != 4. {
+	if s.post("/completion", `{"prompt":"Quick","n_predict":4,"response_fields":["content","generation_settings/n_predict","nothing","timings/none"]}`, &fields); len(fields) != 2 || fields["content"] != "Done" || fields["generation_settings/n_predict"] != 4. {
 		t.Errorf("fields: %v", fields)
 	}
 }
