@@ -100,7 +100,7 @@ func (s *Server) props(w http.ResponseWriter, _ *http.Request) error {
 		format = s.format.Name
 	}
 	writeJSON(w, http.StatusOK, map[string]any{
-		"model_alias": s.cfg.Model, "total_slots": s.cfg.Service.Stats().Sessions, "build_info": s.cfg.Version,
+		"model_alias": s.cfg.Model, "model_path": s.cfg.File, "total_slots": s.cfg.Service.Stats().Sessions, "build_info": s.cfg.Version,
 		"chat_template": s.tok.ChatTemplate(), "chat_format": s.cfg.Chat.Name(), "tool_format": format,
 		"default_generation_settings": map[string]any{"n_ctx": s.cfg.Context, "params": map[string]any{
 			"temperature": s.cfg.Sampling.Temperature, "top_k": s.cfg.Sampling.TopK, "top_p": s.cfg.Sampling.TopP, "min_p": s.cfg.Sampling.MinP,

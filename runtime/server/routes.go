@@ -25,10 +25,14 @@ func (s *Server) routes() map[string]endpoint {
 		"POST /v1/responses/input_tokens":        s.responsesTokens,
 
 		// As llama-server has them, for clients whose address has no /v1.
-		"GET /v1/health":                 s.health,
-		"GET /models":                    s.models,
-		"POST /chat/completions":         s.chatCompletions,
-		"POST /responses":                s.responses,
+		"GET /v1/health":         s.health,
+		"GET /models":            s.models,
+		"POST /chat/completions": s.chatCompletions,
+		"POST /responses":        s.responses,
+
+		"POST /chat/completions/input_tokens": s.chatTokens,
+		"POST /responses/input_tokens":        s.responsesTokens,
+
 		"POST /completion":               s.completion,
 		"POST /completions":              s.completion,
 		"POST /infill":                   s.infill,
