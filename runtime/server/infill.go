@@ -154,7 +154,7 @@ func (s *Server) fillIn(q *textRequest) ([][]int32, error) {
 	case len(q.Prompt) != 1:
 		return nil, bad("suffix", "%d prompts; expected one", len(q.Prompt))
 	}
-	prefix, err := q.Prompt[0].encode(s)
+	prefix, err := q.Prompt[0].encode(s, wholePrompt)
 	if err != nil {
 		return nil, err
 	}

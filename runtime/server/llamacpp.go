@@ -76,7 +76,7 @@ func (q *nativeFields) jobOf(ctx context.Context, s *Server, prompts [][]int32, 
 		return nil, bad("n_indent", "%d; expected 0 or more", q.NIndent)
 	}
 	if q.NProbs != nil && *q.NProbs > 0 {
-		j.logprobs = *q.NProbs
+		j.logprobs, j.ids = *q.NProbs, true // a piece of a stream has one token
 	}
 	if q.IgnoreEOS {
 		j.end = nil

@@ -135,6 +135,34 @@ func TestNativeStream(t *testing.T) {
 	}
 }
 
+// TestNativeProbabilities: a piece of a stream has one token, with how likely it was.
+func TestNativeProbabilities(t *testing.T) {
+	s := serve(t, nil, append(natives, completiontest.Answer{To: "Umlaut", Text: "\u00fc!"})...)
+	_, text := s.do("POST", "/completion", `{"prompt":"Umlaut","stream":true,"n_probs":2,"temperature":0}`)
+	pieces := 0
+	for line := range strings.Lines(text) {
+		var v struct {
+			Stop  bool
+			Probs []struct {
+				Top []struct{} `json:"top_logprobs"`
+			} `json:"completion_probabilities"`
+		}
+		data, ok := strings.CutPrefix(line, "data: ")
+		if !ok {
+			continue
+		}
+		if err := json.Unmarshal([]byte(data), &v); err != nil {
+			t.Fatalf("%v in %s", err, data)
+		}
+		if pieces++; !v.Stop && (len(v.Probs) != 1 || len(v.Probs[0].Top) != 2) {
+			t.Errorf("%s", data)
+		}
+	}
+	if pieces != 4 { // two bytes of a character, one, and the end
+		t.Errorf("%d pieces: %s", pieces, text)
+	}
+}
+
 // TestNativeErrors: what is wrong is a 400 with the name of the field.
 func TestNativeErrors(t *testing.T) {
 	s := serve(t, nil, natives...)
@@ -166,6 +194,10 @@ func TestNativeErrors(t *testing.T) {
 		{"/infill", `{"input_prefix":"x","input_extra":[{}]}`, "input_extra[0].text"},
 		{"/infill", `{"input_prefix":"x","input_extra":[{"filename":"a","text":"b"},{"filename":"a"}]}`, "input_extra[1].text"},
 		{"/infill", `{"input_prefix":"x","input_extra":[{"filename":1,"text":"b"}]}`, "input_extra.filename"},
+		{"/tokenize", `{"content":["a",{}]}`, "content"},
+		{"/tokenize", `{"content":[["a"]]}`, "content"},
+		{"/tokenize", `{"content":[99999]}`, "content"},
+		{"/tokenize", `{"content":true}`, "content"},
 		{"/slots/0?action=fly", `{}`, "action"},
 		{"/slots/99?action=save", `{}`, "id_slot"},
 		{"/v1/chat/completions", `{"messages":[{"role":"user","content":"x"}],"cache_salt":""}`, "cache_salt"},
@@ -224,6 +256,11 @@ func TestWithoutV1(t *testing.T) {
 		{"POST", "/v1/responses", `{"input":"Hello"}`, `"timings":{"cache_n":`},
 		{"POST", "/tokenize", `{"content":"aé","with_pieces":true}`, `{"id":97,"piece":"a"},{"id":195,"piece":[195]},{"id":169,"piece":[169]}`},
 		{"POST", "/tokenize", `{"content":""}`, `{"tokens":[]}`},
+		{"POST", "/tokenize", `{"content":["a",98,"c"]}`, `{"tokens":[97,98,99]}`},
+		{"POST", "/tokenize", `{"content":["a","b"]}`, `{"tokens":[97,98]}`},
+		{"POST", "/tokenize", `{"content":[]}`, `{"tokens":[]}`},
+		{"POST", "/v1/chat/completions", `{"messages":[{"role":"user","content":"Hello"}],"stop":""}`, `"finish_reason":"stop"`},
+		{"POST", "/v1/completions", `{"prompt":"Quick","stop":["","n"]}`, `"text":"Do"`},
 	} {
 		if r, text := s.do(c.method, c.path, c.body); r.StatusCode != 200 || !strings.Contains(text, c.want) {
 			t.Errorf("%s %s: %s %s", c.method, c.path, r.Status, text)

@@ -24,19 +24,22 @@ func (s *Server) health(w http.ResponseWriter, _ *http.Request) error {
 // tokenize is POST /tokenize.
 func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) error {
 	var q struct {
-		Content    string `json:"content"`
-		AddSpecial bool   `json:"add_special"`
-		Special    *bool  `json:"parse_special"`
-		Pieces     bool   `json:"with_pieces"`
+		Content    mixed `json:"content"`
+		AddSpecial bool  `json:"add_special"`
+		Special    *bool `json:"parse_special"`
+		Pieces     bool  `json:"with_pieces"`
 	}
 	share, err := s.decode(w, r, &q)
 	if err != nil {
 		return err
 	}
 	defer share.free()
-	ids, err := s.tokens(q.Content, tokenizer.EncodeOptions{AddBOS: q.AddSpecial, ParseSpecial: q.Special == nil || *q.Special})
+	ids, err := q.Content.encode(s, tokenizer.EncodeOptions{AddBOS: q.AddSpecial, ParseSpecial: q.Special == nil || *q.Special})
 	if err != nil {
 		return err
+	}
+	if !s.known([][]int32{ids}) {
+		return bad("content", "a token is outside the vocabulary of %d", s.tok.VocabSize())
 	}
 	if !q.Pieces {
 		writeJSON(w, http.StatusOK, map[string]any{"tokens": append([]int32{}, ids...)})

@@ -263,3 +263,15 @@ func TestPassedOver(t *testing.T) {
 		}
 	}
 }
+
+// TestOutputFormat: Anthropic's older name of a form is one.
+func TestOutputFormat(t *testing.T) {
+	s := tinychat(t)
+	for _, name := range []string{`"output_format": {`, `"output_config": {"format": {`} {
+		end := strings.Repeat("}", strings.Count(name, "{"))
+		out := s.answer("/v1/messages", `{"max_tokens": 60, "thinking": {"type": "disabled"}, "messages": [{"role": "user", "content": "Hi!"}], `+name+`"type": "json_schema", "schema": {"enum": ["yes", "no"]}`+end+`}`)
+		if got := at(out, "content", 0, "text"); got != `"yes"` && got != `"no"` {
+			t.Errorf("%s: %v", name, out)
+		}
+	}
+}
