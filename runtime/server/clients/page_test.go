@@ -1,6 +1,6 @@
 // Package clients runs programs that people use against the server, as docs/clients.md says.
-// They come from npm, so that nothing else depends on these tests. Of programs that npm does
-// not have, testdata has requests as they send them.
+// They come from npm, so that nothing else depends on these tests. Of programs that live in an
+// editor, or are written in Python, testdata has requests in the form in which they send them.
 package clients
 
 import (
@@ -95,8 +95,8 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestReplay sends what programs send that npm does not have, to the paths below the
-// addresses that the page gives them.
+// TestReplay sends what programs send that no test runs, to the paths below the addresses that
+// the page gives them.
 func TestReplay(t *testing.T) {
 	base := serve(t, "multiply")
 	for _, p := range programs {
