@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -106,7 +107,7 @@ func newServing(e *env) *serving {
 // modelFlags are those about the model and how it is run.
 func (s *serving) modelFlags() {
 	s.drafts()
-	s.StringVar(&s.alias, "alias", "", "`name` of the model in answers (default: the file's)")
+	s.StringVar(&s.alias, "alias", "", "`name` of the model in answers; further ones by which it may be asked for stand behind commas (default: the file's)")
 	s.templateFlag(&s.template)
 	s.reasoning.add(s.flags)
 	s.IntVar(&s.context, "c", 0, "`tokens` of context of each request, prompt and answer together (default 4096, or less if the model has less)")
@@ -154,6 +155,8 @@ func (s *serving) read(args []string) error {
 		return s.wrong("-model is missing, or -models")
 	case s.models != "" && (s.model != "" || s.alias != ""):
 		return s.wrong("-models is in place of -model and -alias")
+	case s.alias != "" && slices.Contains(s.names(), ""):
+		return s.wrong("-alias is %q; a name is empty", s.alias)
 	case s.modelsMemory < 0 || s.modelsIdle < 0:
 		return s.wrong("-models-memory and -models-idle must not be negative")
 	}
@@ -228,7 +231,7 @@ func (s *serving) run(ctx context.Context, restore func(), eng *engine.Engine) e
 	defer traces.end()
 	cfg.Keys, cfg.Hosts, cfg.Origins, cfg.Tracer = s.keys, s.allowedHosts(), s.origins, traces.Tracer("mlarun")
 	web := server.New(cfg)
-	log.Info("listening", "address", "http://"+l.Addr().String(), "model", s.name(), "keys", len(s.keys))
+	log.Info("listening", "address", "http://"+l.Addr().String(), "model", s.names()[0], "keys", len(s.keys))
 	s.announce(ctx, "http://"+l.Addr().String(), func() bool { return service.Stats().State == completion.Ready })
 	running, finish := context.WithCancel(context.WithoutCancel(ctx))
 	defer finish()
@@ -271,7 +274,7 @@ func (s *serving) serverConfig(eng *engine.Engine, service *completion.Service, 
 	}
 	reasoning, err := s.reasoning.read(s.flags)
 	return server.Config{
-		Service: service, Model: s.name(), Context: context_, Chat: renderer, Sampling: s.sampling.of(t), FixedSeed: s.given("seed"), Reasoning: reasoning,
+		Service: service, Model: s.names()[0], Aliases: s.names()[1:], File: filepath.Base(s.model), Context: context_, Chat: renderer, Sampling: s.sampling.of(t), FixedSeed: s.given("seed"), Reasoning: reasoning,
 		Limits: s.limits, Log: log, Prompts: s.promptLog(log), Worker: isWorker(), Version: buildinfo.Version(),
 	}, err
 }
@@ -324,12 +327,15 @@ func (s *serving) contextFor(eng *engine.Engine) (int, error) {
 	}
 }
 
-// name is the model's, for clients.
-func (s *serving) name() string {
-	if s.alias != "" {
-		return s.alias
+// names are the model's, for clients. That of a worker is its file's, which may have commas.
+func (s *serving) names() []string {
+	switch {
+	case s.alias == "":
+		return []string{strings.TrimSuffix(filepath.Base(s.model), ".gguf")}
+	case isWorker():
+		return []string{s.alias}
 	}
-	return strings.TrimSuffix(filepath.Base(s.model), ".gguf")
+	return strings.Split(s.alias, ",")
 }
 
 // loopback says whether only this machine reaches the server.

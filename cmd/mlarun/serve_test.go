@@ -35,6 +35,7 @@ func TestServeUsage(t *testing.T) {
 		{"-model F -", "unexpected argument"},
 		{"-model F -models D", "in place of -model"},
 		{"-models D -alias x", "in place of -model"},
+		{"-model F -alias a,,b", "a name is empty"},
 		{"-models D -models-idle -1s", "must not be negative"},
 	} {
 		if r := mlarun("", append([]string{"serve"}, strings.Fields(c.args)...)...); r.code != exitUsage || !strings.Contains(r.err, c.want) {

@@ -87,7 +87,7 @@ func worker(e *env, args []string) (err error) {
 		ended <- service.Run(running)
 		fail() // without a model there is nothing to work with
 	}()
-	log.Info("working", "nats", conn.ConnectedUrlRedacted(), "model", s.name(), "slots", s.parallel)
+	log.Info("working", "nats", conn.ConnectedUrlRedacted(), "model", s.names()[0], "slots", s.parallel)
 	w := batch.Worker{Handler: server.New(cfg), Slots: s.parallel, Log: log}
 	err = w.Run(working, js)
 	finish()

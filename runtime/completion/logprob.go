@@ -58,11 +58,12 @@ type observer struct {
 
 // Next implements engine.Sampler.
 func (o *observer) Next(logits []float32) int32 {
-	id := o.sampler.Next(logits)
+	id := int32(-1)
 	if o.request.Force != nil {
-		if forced := o.request.Force(); forced >= 0 {
-			id = forced
-		}
+		id = o.request.Force()
+	}
+	if id < 0 {
+		id = o.sampler.Next(logits)
 	}
 	if o.last = nil; id >= 0 && o.request.Logprobs >= 0 {
 		o.last = logprob(logits, id, o.request.Logprobs)

@@ -24,7 +24,7 @@ type Model struct {
 type Config struct {
 	Models []Model
 	Memory int64         // bytes that loaded models may take together; 0: any number
-	Idle   time.Duration // after which a model that nobody uses is unloaded; 0: never
+	Idle   time.Duration // after which a model that nobody uses is unloaded, unless Keep says else; 0: never
 	// Run runs the worker of a model until ctx is done. It calls ready with the worker's
 	// address once that can answer.
 	Run func(ctx context.Context, m Model, ready func(address string)) error
@@ -57,7 +57,8 @@ type worker struct {
 	address  string
 	err      error
 	users    int
-	used     time.Time // when the last user has gone
+	used     time.Time     // when the last user has gone
+	keep     time.Duration // without a user; negative: for ever
 	stopping bool
 }
 
@@ -177,7 +178,10 @@ func (f *Fleet) tryUse(m Model) (*worker, <-chan struct{}) {
 // start starts a worker with one user.
 func (f *Fleet) start(m Model) *worker {
 	ctx, cancel := context.WithCancel(f.ctx)
-	w := &worker{Model: m, cancel: cancel, ready: make(chan struct{}), ended: make(chan struct{}), users: 1}
+	w := &worker{Model: m, cancel: cancel, ready: make(chan struct{}), ended: make(chan struct{}), users: 1, keep: f.cfg.Idle}
+	if w.keep == 0 {
+		w.keep = -1
+	}
 	f.workers[m.Name] = w
 	f.cfg.Log.Info("loading", "model", m.Name, "bytes", m.Bytes)
 	f.running.Go(func() {
@@ -217,14 +221,27 @@ func (f *Fleet) release(w *worker) {
 	}
 	w.used = time.Now()
 	f.tell()
-	if f.cfg.Idle > 0 {
-		time.AfterFunc(f.cfg.Idle, func() {
+	switch {
+	case w.keep == 0 && !w.stopping:
+		f.end(w, "its last user has said so")
+	case w.keep > 0:
+		time.AfterFunc(w.keep, func() {
 			f.mu.Lock()
 			defer f.mu.Unlock()
-			if w.users == 0 && !w.stopping && time.Since(w.used) >= f.cfg.Idle {
+			if w.users == 0 && !w.stopping && w.keep >= 0 && time.Since(w.used) >= w.keep {
 				f.end(w, "nobody uses it")
 			}
 		})
+	}
+}
+
+// Keep says how long the worker of a model stays without a user, until it is said anew; 0: not
+// at all, negative: until its memory is needed. The caller is one of its users.
+func (f *Fleet) Keep(name string, d time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if w := f.workers[name]; w != nil {
+		w.keep = d
 	}
 }
 

@@ -89,6 +89,43 @@ func TestRoom(t *testing.T) {
 	}
 }
 
+// TestKeep: a user says how long a model stays; a model that stays for ever still makes room.
+func TestKeep(t *testing.T) {
+	s := &workshop{}
+	f := fleet.New(fleet.Config{Models: three, Memory: 100, Idle: time.Hour, Run: s.run})
+	defer f.Close()
+	use := func(name string, keep time.Duration) {
+		release := acquire(t, f, name)
+		f.Keep(name, keep)
+		release()
+	}
+	gone := func(name string) {
+		t.Helper()
+		for end := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
+			if _, loaded := f.Loaded()[name]; !loaded {
+				return
+			}
+			if time.Now().After(end) {
+				t.Fatalf("%s stays", name)
+			}
+		}
+	}
+	use("a", 0)
+	gone("a")
+	use("a", time.Millisecond)
+	gone("a")
+	use("a", time.Millisecond)
+	use("a", -1)
+	time.Sleep(20 * time.Millisecond)
+	if _, loaded := f.Loaded()["a"]; !loaded {
+		t.Error("a model that was to stay is gone")
+	}
+	use("c", time.Hour)
+	use("b", time.Hour)
+	gone("a")
+	f.Keep("nobody", 0)
+}
+
 func TestIdle(t *testing.T) {
 	s := &workshop{}
 	f := fleet.New(fleet.Config{Models: three, Idle: 20 * time.Millisecond, Run: s.run})

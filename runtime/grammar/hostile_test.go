@@ -9,11 +9,11 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"mla/runtime/grammar"
+	"mla/tools/tests/processor"
 	"mla/tools/tests/race"
 )
 
@@ -28,16 +28,6 @@ func slower() time.Duration {
 		return 20
 	}
 	return 1
-}
-
-// cpu is the time of the processor so far, which other programs do not lengthen as they do
-// that of the clock.
-func cpu(t testing.TB) time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		t.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // hostile are grammars whose work, taken as written, is without bound.
@@ -132,13 +122,13 @@ func timed(t testing.TB, name, source string, v *grammar.Vocabulary) *grammar.Co
 	t.Helper()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	start := cpu(t)
+	start := processor.Time(t)
 	g, err := grammar.ParseGBNF(source)
 	var c *grammar.Compiled
 	if err == nil {
 		c, err = grammar.Compile(t.Context(), g, v)
 	}
-	took := cpu(t) - start
+	took := processor.Time(t) - start
 	runtime.ReadMemStats(&after)
 	var known *grammar.Error
 	if err != nil && !errors.As(err, &known) {
@@ -250,9 +240,9 @@ func TestMaskTime(t *testing.T) {
 		var most time.Duration
 		m := c.NewMatcher()
 		for range 60 {
-			start := cpu(t)
+			start := processor.Time(t)
 			mask, err := m.Mask()
-			most = max(most, cpu(t)-start)
+			most = max(most, processor.Time(t)-start)
 			var known *grammar.Error
 			if err != nil && !errors.As(err, &known) {
 				t.Errorf("%s\n%v", source, err)
@@ -264,11 +254,11 @@ func TestMaskTime(t *testing.T) {
 			if id < 0 {
 				break
 			}
-			start = cpu(t)
+			start = processor.Time(t)
 			if err := m.Accept(id); err != nil {
 				break // the end of the text
 			}
-			most = max(most, cpu(t)-start)
+			most = max(most, processor.Time(t)-start)
 		}
 		if most > maskTime {
 			t.Errorf("%s\na mask took %v", source, most)

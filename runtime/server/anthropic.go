@@ -12,7 +12,6 @@ import (
 type messagesRequest struct {
 	sampling
 	structured
-	caller
 	MaxTokens     *int              `json:"max_tokens"`
 	Messages      []anthropicTurn   `json:"messages"`
 	System        blocks            `json:"system"`
@@ -26,7 +25,8 @@ type messagesRequest struct {
 		Format *responseFormat `json:"format"`
 		Effort string          `json:"effort"`
 	} `json:"output_config"`
-	Management struct {
+	OutputFormat *responseFormat `json:"output_format"` // the older name of output_config.format
+	Management   struct {
 		Edits []struct {
 			Type string `json:"type"`
 			Keep raw    `json:"keep"`
@@ -39,6 +39,9 @@ func (q *messagesRequest) job(ctx context.Context, s *Server) (*job, error) {
 	c, err := q.conversation(s)
 	if err != nil {
 		return nil, err
+	}
+	if q.Output.Format == nil {
+		q.Output.Format = q.OutputFormat
 	}
 	if f := q.Output.Format; f != nil {
 		f.Strict = new(bool)

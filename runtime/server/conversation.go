@@ -26,7 +26,6 @@ type conversation struct {
 	whole   bool    // a last message of the assistant is not the beginning of the answer
 	bare    bool    // the prompt does not begin the assistant's turn
 	grammar *wanted // of the answer's text; nil: none
-	caller
 }
 
 // add adds a message with some content.

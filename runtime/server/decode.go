@@ -74,25 +74,10 @@ func unmarshal(data []byte, v any) error {
 	return json.Unmarshal(data, v)
 }
 
-// caller is whose request it is, for what the server remembers.
-type caller struct {
-	key string // API key, or what takes its place; "": anybody's
-}
-
-// by notes whose request it is.
-func (c *caller) by(r *http.Request) { c.key = givenKey(r) }
-
-// whose notes whose request it is, if that matters.
-func whose(q any, r *http.Request) {
-	if c, ok := q.(interface{ by(*http.Request) }); ok {
-		c.by(r)
-	}
-}
-
 // mistyped is the error for a field that has another type than it should.
 func mistyped(e *json.UnmarshalTypeError) error {
 	field := e.Field
-	for _, embedded := range []string{"textRequest.", "nativeFields.", "sampling.", "structured.", "progressFields."} {
+	for _, embedded := range []string{"textRequest.", "nativeFields.", "sampling.", "structured.", "progressFields.", "switches.", "functionFields."} {
 		field = strings.TrimPrefix(field, embedded)
 	}
 	// Of a number that does not fit its field, the decoder says what it is.
@@ -173,7 +158,6 @@ func (s *Server) startRequest(w http.ResponseWriter, r *http.Request, q interfac
 	if s, err = s.within(r, q); err != nil {
 		return nil, nil, err
 	}
-	whose(q, r)
 	j, err := q.job(r.Context(), s)
 	if err != nil {
 		return nil, nil, err
@@ -209,7 +193,6 @@ func (s *Server) renderWithin(r *http.Request, q interface {
 	if err != nil {
 		return nil, err
 	}
-	whose(q, r)
 	c, err := q.conversation(s)
 	if err != nil {
 		return nil, err

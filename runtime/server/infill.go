@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 
@@ -16,8 +17,8 @@ type infillRequest struct {
 	Suffix string `json:"input_suffix"`
 	Prompt string `json:"prompt"`
 	Extra  []struct {
-		Filename string `json:"filename"`
-		Text     string `json:"text"`
+		Filename string  `json:"filename"`
+		Text     *string `json:"text"`
 	} `json:"input_extra"`
 }
 
@@ -91,7 +92,10 @@ func (q *infillRequest) others(s *Server, fim tokenizer.FIM) (list []int32, err 
 	if fim.Repo >= 0 {
 		add(fim.Repo, "project\n")
 	}
-	for _, extra := range q.Extra {
+	for i, extra := range q.Extra {
+		if extra.Text == nil {
+			return nil, bad(fmt.Sprintf("input_extra[%d].text", i), "expected a string")
+		}
 		name := extra.Filename
 		set(&name, "tmp")
 		if fim.File >= 0 {
@@ -99,7 +103,7 @@ func (q *infillRequest) others(s *Server, fim tokenizer.FIM) (list []int32, err 
 		} else {
 			add(-1, "\n\n--- snippet ---\n\n")
 		}
-		add(-1, extra.Text)
+		add(-1, *extra.Text)
 	}
 	if fim.File >= 0 {
 		add(fim.File, "filename\n")
@@ -150,7 +154,7 @@ func (s *Server) fillIn(q *textRequest) ([][]int32, error) {
 	case len(q.Prompt) != 1:
 		return nil, bad("suffix", "%d prompts; expected one", len(q.Prompt))
 	}
-	prefix, err := q.Prompt[0].encode(s)
+	prefix, err := q.Prompt[0].encode(s, wholePrompt)
 	if err != nil {
 		return nil, err
 	}

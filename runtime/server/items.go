@@ -6,11 +6,11 @@ import (
 )
 
 // items has what responses consisted of, so that a client can name an item, or a response
-// with all that came before it, in the place of sending it again. Each API key has its own.
+// with all that came before it, in the place of sending it again. Each scope has its own.
 type items struct {
 	mu     sync.Mutex
 	stores map[string]*store
-	keys   []string // that used longest ago first
+	scopes []string // that used longest ago first
 }
 
 // Limits on what is remembered of responses.
@@ -19,7 +19,7 @@ const (
 	maxStoreBytes = 16 << 20
 )
 
-// store is what is remembered for one API key: items by the id of an item, or of a response.
+// store is what is remembered for one scope: items by the id of an item, or of a response.
 type store struct {
 	kept map[string][]raw
 	ids  []string // the oldest first
@@ -28,38 +28,38 @@ type store struct {
 
 func newItems() *items { return &items{stores: map[string]*store{}} }
 
-// of is the store of a key. The mutex is held.
-func (m *items) of(key string) *store {
-	if i := slices.Index(m.keys, key); i >= 0 {
-		m.keys = append(slices.Delete(m.keys, i, i+1), key)
-		return m.stores[key]
+// of is the store of a scope. The mutex is held.
+func (m *items) of(scope string) *store {
+	if i := slices.Index(m.scopes, scope); i >= 0 {
+		m.scopes = append(slices.Delete(m.scopes, i, i+1), scope)
+		return m.stores[scope]
 	}
-	if len(m.keys) == maxStores {
-		delete(m.stores, m.keys[0])
-		m.keys = slices.Delete(m.keys, 0, 1)
+	if len(m.scopes) == maxStores {
+		delete(m.stores, m.scopes[0])
+		m.scopes = slices.Delete(m.scopes, 0, 1)
 	}
-	m.keys = append(m.keys, key)
-	m.stores[key] = &store{kept: map[string][]raw{}}
-	return m.stores[key]
+	m.scopes = append(m.scopes, scope)
+	m.stores[scope] = &store{kept: map[string][]raw{}}
+	return m.stores[scope]
 }
 
 // find is what is remembered by an id.
-func (m *items) find(key, id string) ([]raw, bool) {
+func (m *items) find(scope, id string) ([]raw, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	list, ok := m.of(key).kept[id]
+	list, ok := m.of(scope).kept[id]
 	return list, ok
 }
 
 // keep remembers items by an id, in the place of the oldest ones.
-func (m *items) keep(key, id string, list []raw) {
+func (m *items) keep(scope, id string, list []raw) {
 	size := len(id)
 	for _, item := range list {
 		size += len(item)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s := m.of(key)
+	s := m.of(scope)
 	if _, ok := s.kept[id]; ok || size > maxStoreBytes {
 		return
 	}

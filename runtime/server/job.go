@@ -45,6 +45,7 @@ type job struct {
 	unthink   []int32               // tokens that end thoughts
 	names     callNames             // of calls
 	past      string                // of the conversation that is answered
+	echo      bool                  // the tokens of the prompt come with how likely they were
 }
 
 // event is something that a choice has written, or its end.
@@ -54,6 +55,7 @@ type event struct {
 	call   int                // number of the choice's call, from 0
 	id     string             // of the call
 	tokens []completion.Token // since the last event, if their logprobs or ids are wanted
+	prompt []completion.Token // of the prompt, if their logprobs are wanted
 	end    *ending
 
 	count    int             // tokens of the answer so far
@@ -161,7 +163,7 @@ func (s *Server) choice(ctx context.Context, st *stream, j *job, prompt []int32,
 	}
 	c.progress, c.perToken, c.pace.prompt.Total = j.progress, j.perToken, len(prompt)
 	c.tools, c.behind, c.tok, c.names = j.calls, j.behind, s.tok, j.names.copy()
-	c.key = func(id string) string { return s.callKey(id, func() string { return j.past }) }
+	c.key = func(id string) string { return s.rememberedID(id, func() string { return j.past }) }
 	if j.grammar != nil {
 		c.matcher = j.grammar.NewMatcher()
 	}
@@ -180,7 +182,7 @@ func (s *Server) choice(ctx context.Context, st *stream, j *job, prompt []int32,
 	}
 	params := j.params
 	params.Seed += uint64(number)
-	return completion.Request{
+	request := completion.Request{
 		Prompt: prompt, Scope: s.scope, Max: j.max, Params: params, Logprobs: j.logprobs, Stop: j.end, Visible: j.visible, Force: force, Guide: guide,
 		Prompted: c.prompted,
 		Emit: func(t completion.Token) bool {
@@ -202,6 +204,10 @@ func (s *Server) choice(ctx context.Context, st *stream, j *job, prompt []int32,
 			st.push(event{choice: number, end: end, tokens: c.pending})
 		},
 	}
+	if j.echo {
+		request = c.echoed(request)
+	}
+	return request
 }
 
 // time measures the time between tokens.
@@ -334,6 +340,7 @@ type answer struct {
 	reasoning, content string
 	calls              []call
 	tokens             []completion.Token // whose logprobs or ids are wanted
+	prompt             []completion.Token // whose logprobs are wanted
 	*ending
 }
 
@@ -349,6 +356,7 @@ func (s *Server) collect(r *http.Request, st *stream, choices int) ([]answer, er
 		for _, e := range events {
 			a := &answers[e.choice]
 			a.tokens = append(a.tokens, e.tokens...)
+			a.prompt = append(a.prompt, e.prompt...)
 			if e.end != nil {
 				if a.ending = e.end; e.end.err != nil {
 					return nil, e.end.err

@@ -62,7 +62,7 @@ func TestBadRequests(t *testing.T) {
 		{"chat/completions", chat(`, "top_k": -2`), 400, "top_k", "between"},
 		{"chat/completions", chat(`, "logit_bias": {"99999": 1}`), 400, "logit_bias", "no token"},
 		{"chat/completions", chat(`, "logit_bias": {"5": 101}`), 400, "logit_bias", "between -100"},
-		{"chat/completions", chat(`, "stop": [""]`), 400, "stop", "0 bytes"},
+		{"chat/completions", chat(`, "stop": ["a\u0000"]`), 400, "stop", "without NUL"},
 		{"chat/completions", chat(`, "stop": 7`), 400, "stop", "expected"},
 		{"chat/completions", chat(`, "top_logprobs": 3`), 400, "top_logprobs", "with logprobs"},
 		{"chat/completions", chat(`, "response_format": {"type": "json_schema"}`), 400, "response_format", "no schema"},

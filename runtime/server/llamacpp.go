@@ -73,7 +73,7 @@ func (q *nativeFields) jobOf(ctx context.Context, s *Server, prompts [][]int32, 
 		return nil, bad("n_indent", "%d; expected 0 or more", q.NIndent)
 	}
 	if q.NProbs != nil && *q.NProbs > 0 {
-		j.logprobs = *q.NProbs
+		j.logprobs, j.ids = *q.NProbs, true // a piece of a stream has one token
 	}
 	limit := time.Duration(max(0, min(q.MaxPredict, float64(s.cfg.Limits.Request/time.Millisecond))) * float64(time.Millisecond))
 	j.lines = func() *lines { return newLines(q.NIndent, limit) }
@@ -125,7 +125,8 @@ func (s *Server) answerNative(w http.ResponseWriter, r *http.Request, q interfac
 	return nil
 }
 
-// pick leaves the fields of an answer that are asked for. Of "a/b" it is b of the object a.
+// pick leaves the fields of an answer that are asked for, under the names that they are asked
+// for by: of "a/b" it is b of the object a, which clients look for as "a/b".
 func pick(answer map[string]any, fields []string) map[string]any {
 	if len(fields) == 0 {
 		return answer
@@ -146,7 +147,7 @@ func pick(answer map[string]any, fields []string) map[string]any {
 			}
 		}
 		if found && name != "" {
-			out[name] = value
+			out[field] = value
 		}
 	}
 	return out

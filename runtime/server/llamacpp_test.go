@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"mla/runtime/completion"
 	"mla/runtime/completion/completiontest"
+	"mla/runtime/server"
 )
 
 // natives are what the model writes behind prompts of code.
@@ -87,7 +89,7 @@ func TestNativeCompletion(t *testing.T) {
 		t.Errorf("a list: %+v", list)
 	}
 	var fields map[string]any
-	if s.post("/completion", `{"prompt":"Quick","n_predict":4,"response_fields":["content","generation_settings/n_predict","nothing","timings/none"]}`, &fields); len(fields) != 2 || fields["content"] != "Done" || fields["n_predict"] != 4. {
+	if s.post("/completion", `{"prompt":"Quick","n_predict":4,"response_fields":["content","generation_settings/n_predict","nothing","timings/none"]}`, &fields); len(fields) != 2 || fields["content"] != "Done" || fields["generation_settings/n_predict"] != 4. {
 		t.Errorf("fields: %v", fields)
 	}
 }
@@ -102,7 +104,7 @@ func TestNativeStream(t *testing.T) {
 		{"/v1/chat/completions", `{"messages":[{"role":"user","content":"` + prompt("3") + `"}],"stream":true,"return_progress":true,"timings_per_token":true,"max_tokens":9}`},
 	} {
 		_, text := s.do("POST", c.path, c.body)
-		progress, timed, last := 0, 0, 0.
+		progress, timed, last := 0, 0, -1.
 		for line := range strings.Lines(text) {
 			data, ok := strings.CutPrefix(strings.TrimSpace(line), "data: ")
 			if !ok || data == "[DONE]" {
@@ -116,7 +118,7 @@ func TestNativeStream(t *testing.T) {
 				t.Fatalf("%v in %s", err, data)
 			}
 			if p := v.Progress; p != nil {
-				if *p.Processed <= last || *p.Processed > *p.Total {
+				if *p.Processed <= last || *p.Processed > *p.Total || progress == 0 && *p.Processed != *p.Cache {
 					t.Errorf("%s: %v behind %v of %v", c.path, *p.Processed, last, *p.Total)
 				}
 				progress, last = progress+1, *p.Processed
@@ -130,6 +132,34 @@ func TestNativeStream(t *testing.T) {
 		if progress < 2 || timed < 3 {
 			t.Errorf("%s: %d events of progress, %d with timings: %.1500s", c.path, progress, timed, text)
 		}
+	}
+}
+
+// TestNativeProbabilities: a piece of a stream has one token, with how likely it was.
+func TestNativeProbabilities(t *testing.T) {
+	s := serve(t, nil, append(natives, completiontest.Answer{To: "Umlaut", Text: "\u00fc!"})...)
+	_, text := s.do("POST", "/completion", `{"prompt":"Umlaut","stream":true,"n_probs":2,"temperature":0}`)
+	pieces := 0
+	for line := range strings.Lines(text) {
+		var v struct {
+			Stop  bool
+			Probs []struct {
+				Top []struct{} `json:"top_logprobs"`
+			} `json:"completion_probabilities"`
+		}
+		data, ok := strings.CutPrefix(line, "data: ")
+		if !ok {
+			continue
+		}
+		if err := json.Unmarshal([]byte(data), &v); err != nil {
+			t.Fatalf("%v in %s", err, data)
+		}
+		if pieces++; !v.Stop && (len(v.Probs) != 1 || len(v.Probs[0].Top) != 2) {
+			t.Errorf("%s", data)
+		}
+	}
+	if pieces != 4 { // two bytes of a character, one, and the end
+		t.Errorf("%d pieces: %s", pieces, text)
 	}
 }
 
@@ -161,6 +191,13 @@ func TestNativeErrors(t *testing.T) {
 		{"/v1/completions", `{"prompt":"x","grammar":"root ::= \"a\"","logit_bias":{"a":-100}}`, "logit_bias"},
 		{"/v1/completions", `{"prompt":"x","grammar":"root ::= [0-9]","logit_bias":{"0123456789":false}}`, "logit_bias"},
 		{"/v1/chat/completions", `{"messages":[{"role":"user","content":"x"}],"json_schema":{"type":"boolean"},"chat_template_kwargs":{"enable_thinking":false},"logit_bias":{"tf":-100}}`, "logit_bias"},
+		{"/infill", `{"input_prefix":"x","input_extra":[{}]}`, "input_extra[0].text"},
+		{"/infill", `{"input_prefix":"x","input_extra":[{"filename":"a","text":"b"},{"filename":"a"}]}`, "input_extra[1].text"},
+		{"/infill", `{"input_prefix":"x","input_extra":[{"filename":1,"text":"b"}]}`, "input_extra.filename"},
+		{"/tokenize", `{"content":["a",{}]}`, "content"},
+		{"/tokenize", `{"content":[["a"]]}`, "content"},
+		{"/tokenize", `{"content":[99999]}`, "content"},
+		{"/tokenize", `{"content":true}`, "content"},
 		{"/slots/0?action=fly", `{}`, "action"},
 		{"/slots/99?action=save", `{}`, "id_slot"},
 		{"/v1/chat/completions", `{"messages":[{"role":"user","content":"x"}],"cache_salt":""}`, "cache_salt"},
@@ -211,9 +248,19 @@ func TestWithoutV1(t *testing.T) {
 		{"POST", "/chat/completions", `{"messages":[{"role":"user","content":"Hello"}]}`, "how are you"},
 		{"POST", "/responses", `{"input":"Hello"}`, "how are you"},
 		{"POST", "/v1/chat/completions/input_tokens", `{"messages":[{"role":"user","content":"Hello"}]}`, `"input_tokens":`},
+		{"POST", "/chat/completions/input_tokens", `{"messages":[{"role":"user","content":"Hello"}]}`, `"input_tokens":`},
+		{"POST", "/responses/input_tokens", `{"input":"Hello"}`, `"input_tokens":`},
 		{"POST", "/v1/responses/input_tokens", `{"input":"Hello"}`, `"object":"response.input_tokens"`},
+		{"POST", "/v1/chat/completions", `{"messages":[{"role":"user","content":"Hello"}],"n_predict":2}`, `"finish_reason":"length"`},
+		{"POST", "/v1/chat/completions", `{"messages":[{"role":"user","content":"Hello"}],"n_predict":2,"max_tokens":900}`, `"finish_reason":"stop"`},
+		{"POST", "/v1/responses", `{"input":"Hello"}`, `"timings":{"cache_n":`},
 		{"POST", "/tokenize", `{"content":"aé","with_pieces":true}`, `{"id":97,"piece":"a"},{"id":195,"piece":[195]},{"id":169,"piece":[169]}`},
 		{"POST", "/tokenize", `{"content":""}`, `{"tokens":[]}`},
+		{"POST", "/tokenize", `{"content":["a",98,"c"]}`, `{"tokens":[97,98,99]}`},
+		{"POST", "/tokenize", `{"content":["a","b"]}`, `{"tokens":[97,98]}`},
+		{"POST", "/tokenize", `{"content":[]}`, `{"tokens":[]}`},
+		{"POST", "/v1/chat/completions", `{"messages":[{"role":"user","content":"Hello"}],"stop":""}`, `"finish_reason":"stop"`},
+		{"POST", "/v1/completions", `{"prompt":"Quick","stop":["","n"]}`, `"text":"Do"`},
 	} {
 		if r, text := s.do(c.method, c.path, c.body); r.StatusCode != 200 || !strings.Contains(text, c.want) {
 			t.Errorf("%s %s: %s %s", c.method, c.path, r.Status, text)
@@ -227,5 +274,18 @@ func TestWithoutV1(t *testing.T) {
 	}
 	if strings.Contains(text, "\nllamacpp:tokens_predicted_total 0\n") {
 		t.Error("no tokens are counted under llama-server's name")
+	}
+}
+
+// TestAliases: a model is found by each of its names, and /props has the file's.
+func TestAliases(t *testing.T) {
+	s := serve(t, func(c *server.Config, _ *completion.Config) { c.Aliases, c.File = []string{"fim", "code"}, "tiny.gguf" }, chats...)
+	for path, want := range map[string]string{"/v1/models/fim": `"id":"tiny"`, "/v1/models/tiny": `"aliases":["tiny","fim","code"]`, "/models": `"aliases":["tiny","fim","code"]`, "/props": `"model_path":"tiny.gguf"`} {
+		if r, text := s.do("GET", path, ""); r.StatusCode != 200 || !strings.Contains(text, want) {
+			t.Errorf("%s: %s %s; expected %s", path, r.Status, text, want)
+		}
+	}
+	if r, text := s.do("GET", "/v1/models/other", ""); r.StatusCode != 404 {
+		t.Errorf("%s %s", r.Status, text)
 	}
 }

@@ -93,7 +93,7 @@ func (s *Server) recall(c *conversation) []chat.Message {
 		t.ToolCalls = slices.Clone(t.ToolCalls)
 		for j := range t.ToolCalls {
 			call := &t.ToolCalls[j]
-			w, ok := s.calls.of(s.callKey(call.ID, func() string { return c.past(i) }))
+			w, ok := s.calls.of(s.rememberedID(call.ID, func() string { return c.past(i) }))
 			if !ok || w.arguments != call.Arguments && !sameJSON(w.arguments, call.Arguments) {
 				continue
 			}
@@ -109,21 +109,21 @@ func (s *Server) recall(c *conversation) []chat.Message {
 	return messages
 }
 
-// callKey is the name under which a call is remembered. The ids of some formats are only
-// numbers, which other conversations have as well, so that a conversation is a part of it.
-func (s *Server) callKey(id string, past func() string) string {
+// rememberedID is the id under which a call is remembered within its scope. The ids of some
+// formats are only numbers, which other conversations have as well, so that a conversation is
+// a part of it.
+func (s *Server) rememberedID(id string, past func() string) string {
 	if s.format == nil || !s.format.Numbered {
 		return id
 	}
 	return id + " " + past()
 }
 
-// past identifies the first n messages of a conversation, and whose they are. Thoughts and the arguments of
-// calls are no part of it: clients leave out the former, and write the latter anew.
+// past identifies the first n messages of a conversation. Thoughts and the arguments of calls
+// are no part of it: clients leave out the former, and write the latter anew.
 func (c *conversation) past(n int) string {
 	h := sha256.New()
 	say := func(text string) { fmt.Fprintf(h, "%d:%s", len(text), text) }
-	say(c.key)
 	for _, m := range c.messages[:n] {
 		say(m.Role)
 		say(m.Content)

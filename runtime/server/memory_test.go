@@ -82,13 +82,14 @@ func TestThoughts(t *testing.T) {
 
 // TestNumberedMemory: ids that are numbers are those of one conversation of one client.
 func TestNumberedMemory(t *testing.T) {
-	s := &Server{calls: newMemory(), format: output.FormatOf("<|tool_call_argument_begin|>")}
-	talk := func(key, user string) *conversation {
-		return &conversation{caller: caller{key}, messages: []chat.Message{{Role: chat.User, Content: user}, {Role: chat.Assistant, ToolCalls: []chat.ToolCall{{ID: "functions.now:0", Name: "now", Arguments: "{}"}}}}}
+	s := &Server{calls: newMemory().within("a"), format: output.FormatOf("<|tool_call_argument_begin|>")}
+	talk := func(user string) *conversation {
+		return &conversation{messages: []chat.Message{{Role: chat.User, Content: user}, {Role: chat.Assistant, ToolCalls: []chat.ToolCall{{ID: "functions.now:0", Name: "now", Arguments: "{}"}}}}}
 	}
-	s.calls.add(s.callKey("functions.now:0", func() string { return talk("a", "x").past(1) }), written{"{}", "why"})
-	for _, c := range []struct{ key, user, want string }{{"a", "x", "why"}, {"a", "y", ""}, {"b", "x", ""}} {
-		if got := s.recall(talk(c.key, c.user))[1].Reasoning; got != c.want {
+	s.calls.add(s.rememberedID("functions.now:0", func() string { return talk("x").past(1) }), written{"{}", "why"})
+	for _, c := range []struct{ scope, user, want string }{{"a", "x", "why"}, {"a", "y", ""}, {"b", "x", ""}} {
+		s.calls = s.calls.within(c.scope)
+		if got := s.recall(talk(c.user))[1].Reasoning; got != c.want {
 			t.Errorf("%+v: %q", c, got)
 		}
 	}

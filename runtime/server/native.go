@@ -24,19 +24,22 @@ func (s *Server) health(w http.ResponseWriter, _ *http.Request) error {
 // tokenize is POST /tokenize.
 func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) error {
 	var q struct {
-		Content    string `json:"content"`
-		AddSpecial bool   `json:"add_special"`
-		Special    *bool  `json:"parse_special"`
-		Pieces     bool   `json:"with_pieces"`
+		Content    mixed `json:"content"`
+		AddSpecial bool  `json:"add_special"`
+		Special    *bool `json:"parse_special"`
+		Pieces     bool  `json:"with_pieces"`
 	}
 	share, err := s.decode(w, r, &q)
 	if err != nil {
 		return err
 	}
 	defer share.free()
-	ids, err := s.tokens(q.Content, tokenizer.EncodeOptions{AddBOS: q.AddSpecial, ParseSpecial: q.Special == nil || *q.Special})
+	ids, err := q.Content.encode(s, tokenizer.EncodeOptions{AddBOS: q.AddSpecial, ParseSpecial: q.Special == nil || *q.Special})
 	if err != nil {
 		return err
+	}
+	if !s.known([][]int32{ids}) {
+		return bad("content", "a token is outside the vocabulary of %d", s.tok.VocabSize())
 	}
 	if !q.Pieces {
 		writeJSON(w, http.StatusOK, map[string]any{"tokens": append([]int32{}, ids...)})
@@ -104,7 +107,7 @@ func (s *Server) props(w http.ResponseWriter, _ *http.Request) error {
 		settings["seed"] = randomSeed
 	}
 	writeJSON(w, http.StatusOK, map[string]any{
-		"model_alias": s.cfg.Model, "total_slots": s.cfg.Service.Stats().Sessions, "build_info": s.cfg.Version,
+		"model_alias": s.cfg.Model, "model_path": s.cfg.File, "total_slots": s.cfg.Service.Stats().Sessions, "build_info": s.cfg.Version,
 		"chat_template": s.tok.ChatTemplate(), "chat_format": s.cfg.Chat.Name(), "tool_format": format,
 		"default_generation_settings": map[string]any{"n_ctx": s.cfg.Context, "params": settings},
 	})

@@ -15,15 +15,10 @@ import (
 // ollamaVersion is the version of Ollama's API that the server speaks.
 const ollamaVersion = "0.12.0"
 
-// ollamaRoutes are the paths of Ollama's API that every server has.
-func ollamaRoutes(s *Server) map[string]endpoint {
-	refuse := func(what string) endpoint {
-		return func(http.ResponseWriter, *http.Request) error {
-			return &apiError{Status: http.StatusBadRequest, Type: "invalid_request_error", Code: "not_supported", Message: what}
-		}
-	}
+// fixedRoutes are the paths of Ollama's API that need no model, and those of all APIs for what
+// the server does not do.
+func fixedRoutes() map[string]endpoint {
 	const fixed = "is not supported: the server has the models that it was started with"
-	const vectors = "embeddings are not supported: the server makes texts only"
 	return map[string]endpoint{
 		"GET /api/version": func(w http.ResponseWriter, _ *http.Request) error {
 			writeJSON(w, http.StatusOK, map[string]any{"version": ollamaVersion})
@@ -31,9 +26,20 @@ func ollamaRoutes(s *Server) map[string]endpoint {
 		},
 		"POST /api/pull": refuse("pull " + fixed), "POST /api/push": refuse("push " + fixed), "POST /api/create": refuse("create " + fixed),
 		"POST /api/copy": refuse("copy " + fixed), "DELETE /api/delete": refuse("delete " + fixed), "POST /api/blobs/{digest}": refuse("a blob " + fixed),
-		"POST /api/embed": refuse(vectors), "POST /api/embeddings": refuse(vectors),
+		"POST /api/embed": refuse(vectors), "POST /api/embeddings": refuse(vectors), "POST /v1/embeddings": refuse(vectors), "POST /embeddings": refuse(vectors),
+		"POST /embedding": refuse(vectors), "POST /v1/rerank": refuse(vectors), "POST /rerank": refuse(vectors),
 	}
 }
+
+// refuse is an endpoint that says why it is not there.
+func refuse(what string) endpoint {
+	return func(http.ResponseWriter, *http.Request) error {
+		return &apiError{Status: http.StatusBadRequest, Type: "invalid_request_error", Code: "not_supported", Message: what}
+	}
+}
+
+// vectors is why there are no embeddings.
+const vectors = "embeddings are not supported: the server makes texts only"
 
 // ollamaName is a model's name without the tag that Ollama's clients add.
 func ollamaName(name string) string { return strings.TrimSuffix(name, ":latest") }
@@ -103,7 +109,7 @@ type ollamaFields struct {
 	Format    raw         `json:"format"` // "json", or a schema
 	Options   raw         `json:"options"`
 	Think     ollamaThink `json:"think"`
-	KeepAlive raw         `json:"keep_alive"` // how long models stay is the server's to say
+	KeepAlive keepAlive   `json:"keep_alive"`
 	CacheSalt *string     `json:"cache_salt"` // ours
 }
 
@@ -134,11 +140,11 @@ func (t *ollamaThink) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// ollamaOptions are those of a request that have an effect here. Others, such as num_ctx, are
-// the server's to say and passed over.
+// ollamaOptions are those of a request that have an effect here. Others are passed over.
 type ollamaOptions struct {
 	sampling
 	NumPredict *int  `json:"num_predict"`
+	NumCtx     *int  `json:"num_ctx"`
 	Stop       texts `json:"stop"`
 }
 

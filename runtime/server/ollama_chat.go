@@ -38,11 +38,8 @@ type ollamaCall struct {
 }
 
 // chat is the same request in OpenAI's words.
-func (q *ollamaChat) chat() (*chatRequest, error) {
-	o, err := q.options()
-	if err != nil {
-		return nil, err
-	}
+func (q *ollamaChat) chat(o *ollamaOptions) (*chatRequest, error) {
+	var err error
 	out := &chatRequest{sampling: o.sampling, Tools: q.Tools, MaxTokens: o.NumPredict, Stop: o.Stop, Stream: q.streams()}
 	if out.ResponseFormat, err = q.format(); err != nil {
 		return nil, err
@@ -106,20 +103,19 @@ func ollamaMessages(list []ollamaMessage) ([]chatMessage, error) {
 
 // job is the job of the request.
 func (q *ollamaChat) job(ctx context.Context, s *Server) (*job, error) {
-	c, err := q.chat()
+	o, err := q.options()
 	if err != nil {
 		return nil, err
 	}
-	return c.job(ctx, s)
-}
-
-// conversation is what the request wants answered.
-func (q *ollamaChat) conversation(s *Server) (*conversation, error) {
-	c, err := q.chat()
+	c, err := q.chat(&o)
 	if err != nil {
 		return nil, err
 	}
-	return c.conversation(s)
+	j, err := c.job(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return j, o.withinContext(s, j)
 }
 
 // forget implements forgetful.

@@ -51,7 +51,11 @@ func (q *ollamaGenerate) text(ctx context.Context, s *Server) (*job, error) {
 		all := -1
 		t.MaxTokens = &all
 	}
-	return t.job(ctx, s)
+	j, err := t.job(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return j, o.withinContext(s, j)
 }
 
 // forget implements forgetful.

@@ -42,6 +42,9 @@ func (s *Server) answerOllama(w http.ResponseWriter, r *http.Request, q ollamaRe
 	if err != nil && started.empty { // the model is there
 		out := a.line(ollamaPiece{}, true)
 		out["done_reason"] = "load"
+		if f.KeepAlive.ends() {
+			out["done_reason"] = "unload"
+		}
 		writeJSON(w, http.StatusOK, out)
 		return nil
 	}

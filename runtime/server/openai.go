@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"time"
 
 	"mla/runtime/completion"
@@ -128,7 +129,7 @@ func (s *Server) models(w http.ResponseWriter, _ *http.Request) error {
 
 // model is GET /v1/models/NAME.
 func (s *Server) model(w http.ResponseWriter, r *http.Request) error {
-	if name := r.PathValue("model"); name != s.cfg.Model {
+	if name := r.PathValue("model"); name != s.cfg.Model && !slices.Contains(s.cfg.Aliases, name) {
 		return &fleet.UnknownError{Name: clip(name, 100)}
 	}
 	writeJSON(w, http.StatusOK, s.modelObject())
@@ -137,11 +138,15 @@ func (s *Server) model(w http.ResponseWriter, r *http.Request) error {
 
 // modelObject is the loaded model.
 func (s *Server) modelObject() any {
-	return s.modelEntry(s.cfg.Model, map[string]any{"n_vocab": s.tok.VocabSize(), "n_ctx": s.cfg.Context})
+	entry := s.modelEntry(s.cfg.Model, map[string]any{"n_vocab": s.tok.VocabSize(), "n_ctx": s.cfg.Context})
+	if len(s.cfg.Aliases) > 0 { // llama-server's word
+		entry["aliases"] = append([]string{s.cfg.Model}, s.cfg.Aliases...)
+	}
+	return entry
 }
 
 // modelEntry is a model in OpenAI's and in Anthropic's words, with what else there is to say about it.
-func (s *Server) modelEntry(name string, meta any) any {
+func (s *Server) modelEntry(name string, meta any) map[string]any {
 	return map[string]any{"id": name, "object": "model", "created": s.started.Unix(), "owned_by": "mla",
 		"type": "model", "display_name": name, "created_at": s.started.UTC().Format(time.RFC3339), "meta": meta}
 }

@@ -18,13 +18,14 @@ type chatRequest struct {
 	structured
 	progressFields
 	switches
-	caller
+	functionFields
 	Messages       []chatMessage   `json:"messages"`
 	Tools          []raw           `json:"tools"`
 	ToolChoice     raw             `json:"tool_choice"`
 	ParallelCalls  *bool           `json:"parallel_tool_calls"`
 	MaxTokens      *int            `json:"max_tokens"`
 	MaxCompletion  *int            `json:"max_completion_tokens"`
+	NPredict       *int            `json:"n_predict"` // llama-server's name
 	N              *int            `json:"n"`
 	Stop           texts           `json:"stop"`
 	Stream         bool            `json:"stream"`
@@ -45,6 +46,8 @@ type chatMessage struct {
 	Name       string     `json:"name"`
 	ToolCallID string     `json:"tool_call_id"`
 	ToolCalls  []chatCall `json:"tool_calls"`
+
+	FunctionCall *functionCall `json:"function_call"` // the form before tools
 }
 
 // chatCall is a call of a tool, or a piece of one in a stream.
@@ -60,7 +63,10 @@ type chatCall struct {
 
 // conversation is what the request wants answered.
 func (q *chatRequest) conversation(s *Server) (*conversation, error) {
-	c := &conversation{oneCall: isFalse(q.ParallelCalls), reasoning: q.reasoning(), whole: isFalse(q.ContinueFinal), bare: isFalse(q.AddPrompt), caller: q.caller}
+	if err := q.asTools(); err != nil {
+		return nil, err
+	}
+	c := &conversation{oneCall: isFalse(q.ParallelCalls), reasoning: q.reasoning(), whole: isFalse(q.ContinueFinal), bare: isFalse(q.AddPrompt)}
 	if q.AddPrompt != nil && *q.AddPrompt && q.ContinueFinal != nil && *q.ContinueFinal {
 		return nil, bad("add_generation_prompt", "it begins a turn of the assistant, and continue_final_message goes on with one; expected one of them")
 	}
@@ -82,6 +88,9 @@ func (q *chatRequest) conversation(s *Server) (*conversation, error) {
 				return nil, err
 			}
 			out.ToolCalls = append(out.ToolCalls, call)
+		}
+		if err := m.calledFunction(s, c, fmt.Sprintf("messages[%d].function_call", i), &out); err != nil {
+			return nil, err
 		}
 		c.add(out, m.Content)
 	}
@@ -134,12 +143,7 @@ func (q *chatRequest) job(ctx context.Context, s *Server) (*job, error) {
 	if err = q.put(s, j); err != nil {
 		return nil, err
 	}
-	if q.MaxCompletion == nil {
-		j.max, err = most("max_tokens", q.MaxTokens)
-	} else {
-		j.max, err = most("max_completion_tokens", q.MaxCompletion)
-	}
-	if err != nil {
+	if j.max, err = q.most(); err != nil {
 		return nil, err
 	}
 	if j.n, err = choices(q.N); err != nil {
@@ -157,6 +161,19 @@ func (q *chatRequest) job(ctx context.Context, s *Server) (*job, error) {
 	return j, nil
 }
 
+// most is how many tokens an answer may have, by the first of its names.
+func (q *chatRequest) most() (int, error) {
+	for _, f := range []struct {
+		name  string
+		value *int
+	}{{"max_completion_tokens", q.MaxCompletion}, {"max_tokens", q.MaxTokens}, {"n_predict", q.NPredict}} {
+		if f.value != nil {
+			return most(f.name, f.value)
+		}
+	}
+	return most("", nil)
+}
+
 // chatAnswer is an answer, or a piece of one in a stream.
 type chatAnswer struct {
 	ID      string       `json:"id"`
@@ -166,6 +183,7 @@ type chatAnswer struct {
 	Choices []chatChoice `json:"choices"`
 	Usage   *usage       `json:"usage,omitempty"`
 	Timings *timings     `json:"timings,omitempty"`
+	System  string       `json:"system_fingerprint,omitempty"`
 
 	Progress *promptProgress `json:"prompt_progress,omitempty"`
 }
@@ -185,6 +203,8 @@ type chatDelta struct {
 	Refusal   raw        `json:"refusal,omitempty"`
 	Reasoning string     `json:"reasoning_content,omitempty"`
 	Calls     []chatCall `json:"tool_calls,omitempty"`
+
+	Function *functionCall `json:"function_call,omitempty"` // the form before tools
 }
 
 // chatCompletions is POST /v1/chat/completions.
@@ -194,7 +214,7 @@ func (s *Server) chatCompletions(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	head := chatAnswer{ID: newID("chatcmpl-"), Object: "chat.completion", Created: time.Now().Unix(), Model: s.cfg.Model}
+	head := chatAnswer{ID: newID("chatcmpl-"), Object: "chat.completion", Created: time.Now().Unix(), Model: s.cfg.Model, System: s.cfg.Version}
 	if q.Stream {
 		head.Object = "chat.completion.chunk"
 		out := s.newSSE(w)
@@ -205,10 +225,10 @@ func (s *Server) chatCompletions(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	for i, a := range answers {
-		finish := a.finish()
+		finish := q.finish(a.ending)
 		m := &chatDelta{Role: chat.Assistant, Content: &a.content, Refusal: raw("null"), Reasoning: a.reasoning}
 		for _, c := range a.calls {
-			m.Calls = append(m.Calls, newChatCall(nil, c))
+			q.called(m, newChatCall(nil, c))
 		}
 		head.Choices = append(head.Choices, chatChoice{Index: i, Message: m, Finish: &finish, Logprobs: s.logprobs(a.tokens, q.Logprobs)})
 	}
@@ -246,7 +266,7 @@ func (w *chatWriter) event(e event) {
 	if e.end != nil {
 		w.used.add(e.end, e.choice == 0)
 		w.last = e.end
-		finish := e.end.finish()
+		finish := w.q.finish(e.end)
 		w.piece(e, &chatDelta{}, &finish)
 		return
 	}
@@ -257,9 +277,9 @@ func (w *chatWriter) event(e event) {
 	case output.Reasoning:
 		d.Reasoning = e.Text
 	case output.CallBegin:
-		d.Calls = []chatCall{newChatCall(&e.call, call{id: e.id, name: e.Text})}
+		w.q.called(d, newChatCall(&e.call, call{id: e.id, name: e.Text}))
 	case output.Arguments:
-		d.Calls = []chatCall{newChatCall(&e.call, call{arguments: e.Text})}
+		w.q.called(d, newChatCall(&e.call, call{arguments: e.Text}))
 	default:
 		if len(e.tokens) == 0 {
 			return

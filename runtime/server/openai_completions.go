@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"mla/runtime/completion"
+	"mla/runtime/engine"
 )
 
 // textRequest is the body of POST /v1/completions.
@@ -44,13 +45,15 @@ func (q *textRequest) job(ctx context.Context, s *Server) (j *job, err error) {
 		return nil, err
 	case q.BestOf != nil && *q.BestOf != j.n:
 		return nil, bad("best_of", "is not supported")
-	case q.Echo && q.Logprobs != nil:
-		return nil, bad("echo", "the logprobs of a prompt are not supported")
 	case q.Logprobs != nil && (*q.Logprobs < 0 || *q.Logprobs > maxTop):
 		return nil, bad("logprobs", "%d; expected 0 to %d", *q.Logprobs, maxTop)
 	}
 	if q.Logprobs != nil {
 		j.logprobs = *q.Logprobs
+		j.echo = q.Echo
+	}
+	if err := s.fits(j); err != nil {
+		return nil, err
 	}
 	if q.Suffix != "" {
 		j.end = s.fimEnd(s.tok.FIM())
@@ -93,6 +96,7 @@ type textAnswer struct {
 	Choices []textChoice `json:"choices"`
 	Usage   *usage       `json:"usage,omitempty"`
 	Timings *timings     `json:"timings,omitempty"`
+	System  string       `json:"system_fingerprint,omitempty"`
 
 	Progress *promptProgress `json:"prompt_progress,omitempty"`
 }
@@ -114,25 +118,39 @@ func ids(tokens []completion.Token) (list []int32) {
 	return list
 }
 
-// textLogprobs are lists with an item per token.
+// fits fails if a prompt that is run token by token does not fit the context. Of others the
+// service says so.
+func (s *Server) fits(j *job) error {
+	for _, prompt := range j.prompts {
+		if j.echo && len(prompt) > s.cfg.Context {
+			return &engine.ContextError{Tokens: len(prompt), Context: s.cfg.Context}
+		}
+	}
+	return nil
+}
+
+// textLogprobs are lists with an item per token. Of a prompt's first token there is null.
 type textLogprobs struct {
 	Tokens  []string             `json:"tokens"`
-	Log     []float64            `json:"token_logprobs"`
+	Log     []*float64           `json:"token_logprobs"`
 	Top     []map[string]float64 `json:"top_logprobs"`
 	Offsets []int                `json:"text_offset"`
 }
 
 // textLogprobs are those of tokens whose text begins at an offset.
 func (s *Server) textLogprobs(tokens []completion.Token, offset *int) *textLogprobs {
-	out := &textLogprobs{Tokens: []string{}, Log: []float64{}, Top: []map[string]float64{}, Offsets: []int{}}
+	out := &textLogprobs{Tokens: []string{}, Log: []*float64{}, Top: []map[string]float64{}, Offsets: []int{}}
 	for _, t := range tokens {
-		text := string(s.tokenBytes(t.ID))
-		top := map[string]float64{}
-		for _, l := range t.Logprob.Top {
-			top[string(s.tokenBytes(l.ID))] = l.Log
+		var log *float64
+		var top map[string]float64
+		if t.Logprob != nil {
+			log, top = &t.Logprob.Log, map[string]float64{}
+			for _, l := range t.Logprob.Top {
+				top[string(s.tokenBytes(l.ID))] = l.Log
+			}
 		}
-		out.Tokens, out.Log, out.Top, out.Offsets = append(out.Tokens, text), append(out.Log, t.Logprob.Log), append(out.Top, top), append(out.Offsets, *offset)
-		*offset += len(text)
+		out.Tokens, out.Log, out.Top, out.Offsets = append(out.Tokens, string(s.tokenBytes(t.ID))), append(out.Log, log), append(out.Top, top), append(out.Offsets, *offset)
+		*offset += len(s.tok.TokenBytes(t.ID)) // a control token is no part of the text
 	}
 	return out
 }
@@ -144,7 +162,7 @@ func (s *Server) completions(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	head := textAnswer{ID: newID("cmpl-"), Object: "text_completion", Created: time.Now().Unix(), Model: s.cfg.Model}
+	head := textAnswer{ID: newID("cmpl-"), Object: "text_completion", Created: time.Now().Unix(), Model: s.cfg.Model, System: s.cfg.Version}
 	total := len(j.prompts) * j.n
 	echo := make([]string, total)
 	if q.Echo {
@@ -170,7 +188,7 @@ func (s *Server) completions(w http.ResponseWriter, r *http.Request) error {
 		finish := a.finish()
 		c := textChoice{Text: echo[i] + a.content, Index: i, Finish: &finish, Prompt: prompts[i]}
 		if q.Logprobs != nil {
-			c.Logprobs = s.textLogprobs(a.tokens, new(int))
+			c.Logprobs = s.textLogprobs(slices.Concat(a.prompt, a.tokens), new(int))
 		}
 		if q.TokenIDs {
 			c.Tokens = ids(a.tokens)
@@ -206,7 +224,7 @@ func (w *textWriter) event(e event) {
 		c.Finish = &finish
 	}
 	if w.q.Logprobs != nil {
-		c.Logprobs = w.s.textLogprobs(e.tokens, &w.offsets[e.choice])
+		c.Logprobs = w.s.textLogprobs(slices.Concat(e.prompt, e.tokens), &w.offsets[e.choice])
 	}
 	if w.q.TokenIDs {
 		c.Tokens = ids(e.tokens)

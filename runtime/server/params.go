@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -18,7 +19,7 @@ const (
 	maxEnds    = 4096 // ids that end an answer
 )
 
-// texts is a string or a list of strings.
+// texts is a string or a list of strings. Empty ones say nothing.
 type texts []string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -28,9 +29,14 @@ func (t *texts) UnmarshalJSON(data []byte) error {
 	}
 	if data[0] == '"' {
 		*t = texts{""}
-		return json.Unmarshal(data, &(*t)[0])
+		if err := json.Unmarshal(data, &(*t)[0]); err != nil {
+			return err
+		}
+	} else if err := json.Unmarshal(data, (*[]string)(t)); err != nil {
+		return err
 	}
-	return json.Unmarshal(data, (*[]string)(t))
+	*t = slices.DeleteFunc(*t, func(text string) bool { return text == "" })
+	return nil
 }
 
 // check looks at texts that end an answer.
@@ -39,8 +45,8 @@ func (t texts) check(param string) error {
 		return bad(param, "more than %d texts", maxStops)
 	}
 	for _, text := range t {
-		if text == "" || len(text) > maxStop || strings.ContainsRune(text, 0) {
-			return bad(param, "a text has %d bytes; expected 1 to %d, without NUL", len(text), maxStop)
+		if len(text) > maxStop || strings.ContainsRune(text, 0) {
+			return bad(param, "a text has %d bytes; expected at most %d, without NUL", len(text), maxStop)
 		}
 	}
 	return nil

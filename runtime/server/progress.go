@@ -38,8 +38,12 @@ func (p *pace) timings() *timings {
 	return e.timings()
 }
 
-// prompted notes how far the prompt is, and tells a client that wants to know.
+// prompted notes how far the prompt is, and tells a client that wants to know. The first that a
+// client is told is what was found in the caches.
 func (c *choice) prompted(done, reused int, elapsed time.Duration) {
+	if c.progress && c.pace.prompt.Processed == 0 && done > reused {
+		c.push(event{choice: c.number, progress: &promptProgress{Total: c.pace.prompt.Total, Cache: reused, Processed: reused}})
+	}
 	c.pace.elapsed = elapsed
 	c.pace.prompt.Processed, c.pace.prompt.Cache, c.pace.prompt.Time = done, reused, elapsed.Milliseconds()
 	if c.progress {

@@ -99,12 +99,31 @@ func readPrompt(data []byte) (prompt, error) {
 	return out, nil
 }
 
-// tokens are those of a prompt.
-func (p prompt) encode(s *Server) (ids []int32, err error) {
+// mixed is a field that is one text, or one list of texts and tokens.
+type mixed struct{ prompt }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (m *mixed) UnmarshalJSON(data []byte) (err error) {
+	var texts []string // without tokens
+	if m.prompt, err = readPrompt(data); err != nil || m.prompt == nil && json.Unmarshal(data, &texts) != nil {
+		return bad("content", "expected a text, or a list of texts and tokens")
+	}
+	for _, text := range texts {
+		m.prompt = append(m.prompt, promptPart{text: text})
+	}
+	return nil
+}
+
+// wholePrompt is how texts of prompts become tokens.
+var wholePrompt = tokenizer.EncodeOptions{AddBOS: true, ParseSpecial: true}
+
+// encode are the tokens of a prompt. What begins a text is before its first part only.
+func (p prompt) encode(s *Server, o tokenizer.EncodeOptions) (ids []int32, err error) {
 	for i, part := range p {
 		list := part.tokens
 		if list == nil {
-			if list, err = s.tokens(part.text, tokenizer.EncodeOptions{AddBOS: i == 0, ParseSpecial: true}); err != nil {
+			o.AddBOS = o.AddBOS && i == 0
+			if list, err = s.tokens(part.text, o); err != nil {
 				return nil, err
 			}
 		}
@@ -122,7 +141,7 @@ func (p prompts) encode(s *Server, n int) (list [][]int32, err error) {
 		return nil, bad("prompt", "%d prompts with %d answers each; expected %d answers at most", len(p), n, maxChoices)
 	}
 	for _, one := range p {
-		ids, err := one.encode(s)
+		ids, err := one.encode(s, wholePrompt)
 		if err != nil {
 			return nil, err
 		}

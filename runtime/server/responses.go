@@ -17,7 +17,6 @@ type responsesRequest struct {
 	sampling
 	structured
 	switches
-	caller
 	Input         inputItems `json:"input"`
 	Instructions  content    `json:"instructions"`
 	MaxOutput     *int       `json:"max_output_tokens"`
@@ -37,6 +36,7 @@ type responsesRequest struct {
 		Format *responseFormat `json:"format"`
 	} `json:"text"`
 
+	scope  string               // of what it refers to, and of what is remembered of it
 	whole  []raw                // the input with what it refers to
 	spaces map[string][2]string // namespaces and names of functions, by the names that they are declared with
 }
@@ -53,11 +53,12 @@ type responseTool struct {
 
 // conversation is what the request wants answered.
 func (q *responsesRequest) conversation(s *Server) (*conversation, error) {
-	c := &conversation{oneCall: isFalse(q.ParallelCalls), whole: !q.ContinueFinal, reasoning: q.reasoning(), caller: q.caller}
+	c := &conversation{oneCall: isFalse(q.ParallelCalls), whole: !q.ContinueFinal, reasoning: q.reasoning()}
 	set(&c.effort, q.Reasoning.Effort)
 	if q.Instructions != "" {
 		c.messages = append(c.messages, chat.Message{Role: chat.System, Content: string(q.Instructions)})
 	}
+	q.scope = s.scope
 	var err error
 	if q.whole, err = q.expand(s); err != nil {
 		return nil, err
@@ -165,6 +166,8 @@ type response struct {
 	Store      bool   `json:"store"`
 	Previous   raw    `json:"previous_response_id"`
 
+	Timings *timings `json:"timings,omitempty"` // llama-server's
+
 	keep   func(*response)      // remembers it
 	spaces map[string][2]string // of responsesRequest
 }
@@ -200,11 +203,11 @@ func (s *Server) keepResponse(q *responsesRequest, r *response) {
 		all = append(all, text)
 		if fields, ok := item.(map[string]any); ok {
 			if id, ok := fields["id"].(string); ok {
-				s.items.keep(q.key, id, []raw{text})
+				s.items.keep(q.scope, id, []raw{text})
 			}
 		}
 	}
-	s.items.keep(q.key, r.ID, all)
+	s.items.keep(q.scope, r.ID, all)
 }
 
 // end completes a response.
@@ -213,6 +216,7 @@ func (r *response) end(e *ending, u account) {
 	if e.finish() == "length" {
 		r.Status, r.Incomplete = "incomplete", map[string]any{"reason": "max_output_tokens"}
 	}
+	r.Timings = e.timings()
 	r.Usage = map[string]any{"input_tokens": u.prompt, "input_tokens_details": map[string]any{"cached_tokens": u.cached},
 		"output_tokens": u.generated, "output_tokens_details": map[string]any{"reasoning_tokens": u.reasoning}, "total_tokens": u.prompt + u.generated}
 }

@@ -64,7 +64,7 @@ func (q *responsesRequest) expand(s *Server) (list []raw, err error) {
 		if json.Unmarshal(q.Previous, &id) != nil {
 			return nil, bad("previous_response_id", "expected a string")
 		}
-		before, ok := s.items.find(q.key, id)
+		before, ok := s.items.find(s.scope, id)
 		if !ok {
 			return nil, bad("previous_response_id", "no response %q is remembered; send the whole conversation as input", clip(id, 100))
 		}
@@ -83,7 +83,7 @@ func (q *responsesRequest) expand(s *Server) (list []raw, err error) {
 			list = append(list, text)
 			continue
 		}
-		found, ok := s.items.find(q.key, item.ID)
+		found, ok := s.items.find(s.scope, item.ID)
 		if !ok {
 			return nil, bad(fmt.Sprintf("input[%d]", i), "no item %q is remembered; send the item itself", clip(item.ID, 100))
 		}

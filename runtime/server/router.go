@@ -57,7 +57,7 @@ func NewRouter(cfg Config, f *fleet.Fleet, key string) *Server {
 // routes are all paths: those of a worker that name a model in their body or in their
 // query, and those that are about all models.
 func (s *router) routes() map[string]endpoint {
-	routes := ollamaRoutes(s.Server)
+	routes := fixedRoutes()
 	maps.Copy(routes, map[string]endpoint{
 		"GET /health":               s.health,
 		"GET /v1/health":            s.health,
@@ -70,6 +70,8 @@ func (s *router) routes() map[string]endpoint {
 		"GET /metrics":              s.serveMetrics,
 		"GET /props":                s.byQuery,
 		"GET /slots":                s.byQuery,
+		"POST /models/load":         func(w http.ResponseWriter, r *http.Request) error { return s.load(w, r, true) },
+		"POST /models/unload":       func(w http.ResponseWriter, r *http.Request) error { return s.load(w, r, false) },
 	})
 	for pattern := range (&Server{}).routes() {
 		if strings.HasPrefix(pattern, "POST ") && routes[pattern] == nil {
@@ -131,7 +133,38 @@ func (s *router) model(w http.ResponseWriter, r *http.Request) error {
 // modelNamed is a model in OpenAI's and in Anthropic's words.
 func (s *router) modelNamed(m fleet.Model) any {
 	_, loaded := s.fleet.Loaded()[m.Name]
-	return s.modelEntry(m.Name, map[string]any{"size": m.Bytes, "loaded": loaded})
+	entry := s.modelEntry(m.Name, map[string]any{"size": m.Bytes, "loaded": loaded})
+	status := "unloaded"
+	if loaded {
+		status = "loaded"
+	}
+	entry["status"] = map[string]any{"value": status} // llama-server's word
+	return entry
+}
+
+// load is POST /models/load and /models/unload, of llama-server. A model that others use is
+// unloaded when they have gone.
+func (s *router) load(w http.ResponseWriter, r *http.Request, wanted bool) error {
+	var q struct {
+		Model string `json:"model"`
+	}
+	share, err := s.decode(w, r, &q)
+	if err != nil {
+		return err
+	}
+	share.free()
+	if _, loaded := s.fleet.Loaded()[q.Model]; wanted || loaded {
+		_, release, err := s.fleet.Acquire(r.Context(), q.Model)
+		if err != nil {
+			return err
+		}
+		if !wanted {
+			s.fleet.Keep(q.Model, 0)
+		}
+		release()
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"success": true})
+	return nil
 }
 
 // byBody passes on a request whose body names the model.
@@ -150,21 +183,27 @@ func (s *router) byBody(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if strings.HasPrefix(r.URL.Path, "/api/") {
-		q.Model = ollamaName(cmp.Or(q.Model, q.Name))
+		var o struct {
+			KeepAlive keepAlive `json:"keep_alive"`
+		}
+		if err := decodeJSON(b.data, &o); err != nil {
+			return err
+		}
+		return s.pass(w, r, ollamaName(cmp.Or(q.Model, q.Name)), o.KeepAlive)
 	}
-	return s.pass(w, r, q.Model)
+	return s.pass(w, r, q.Model, keepAlive{})
 }
 
 // byQuery passes on a request whose address names the model.
 func (s *router) byQuery(w http.ResponseWriter, r *http.Request) error {
-	return s.pass(w, r, r.URL.Query().Get("model"))
+	return s.pass(w, r, r.URL.Query().Get("model"), keepAlive{})
 }
 
 // target is where rewrite sends a request.
 type target struct{}
 
 // pass passes a request on to the worker of a model; without a name, to that of the only one.
-func (s *router) pass(w http.ResponseWriter, r *http.Request, name string) error {
+func (s *router) pass(w http.ResponseWriter, r *http.Request, name string, keep keepAlive) error {
 	if name == "" && len(s.fleet.Models()) == 1 {
 		name = s.fleet.Models()[0].Name
 	}
@@ -177,6 +216,9 @@ func (s *router) pass(w http.ResponseWriter, r *http.Request, name string) error
 		return err
 	}
 	defer release()
+	if keep.d != nil {
+		s.fleet.Keep(name, *keep.d)
+	}
 	to, err := url.Parse(address)
 	if err != nil {
 		return err

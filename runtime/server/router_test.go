@@ -93,9 +93,17 @@ func TestRouter(t *testing.T) {
 		{"GET", "/api/version", "", 200, `"version"`},
 		{"POST", "/api/show", `{"name": "north:latest"}`, 200, `"capabilities"`},
 		{"POST", "/api/chat", `{"model": "nobody", "messages": []}`, 404, `{"error":"there is no model`},
+		{"POST", "/api/chat", `{"model": "north", "messages": [], "keep_alive": "soon"}`, 400, `{"error":"keep_alive: `},
+		{"POST", "/api/chat", `{"model": "north", "messages": [], "keep_alive": -1}`, 200, `"done_reason":"load"`},
 		{"POST", "/api/chat", `{"messages": []}`, 400, `{"error":"model: `},
 		{"POST", "/api/pull", `{"model": "x"}`, 400, `{"error":"pull `},
 		{"DELETE", "/api/delete", `{"model": "x"}`, 400, `{"error":"delete `},
+		{"POST", "/v1/embeddings", `{"input": "x"}`, 400, "embeddings are not supported"},
+		{"POST", "/models/load", `{"model": "north"}`, 200, `"success":true`},
+		{"GET", "/v1/models/north", "", 200, `"status":{"value":"loaded"}`},
+		{"POST", "/models/load", `{"model": "nobody"}`, 404, "model_not_found"},
+		{"POST", "/models/unload", `{"model": "south"}`, 200, `"success":true`},
+		{"GET", "/models/south", "", 404, "not_found"},
 		{"POST", "/slots/0?action=save&model=north", "", 501, "prompt-cache-dir"},
 	} {
 		if r, text := s.do(c.method, c.path, c.body, key...); r.StatusCode != c.status || !strings.Contains(text, c.want) {

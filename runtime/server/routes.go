@@ -12,7 +12,7 @@ type endpoint func(w http.ResponseWriter, r *http.Request) error
 
 // routes are all paths that are about the model.
 func (s *Server) routes() map[string]endpoint {
-	routes := ollamaRoutes(s)
+	routes := fixedRoutes()
 	maps.Copy(routes, map[string]endpoint{
 		"GET /health":               s.health,
 		"GET /v1/models":            s.models,
@@ -25,10 +25,14 @@ func (s *Server) routes() map[string]endpoint {
 		"POST /v1/responses/input_tokens":        s.responsesTokens,
 
 		// As llama-server has them, for clients whose address has no /v1.
-		"GET /v1/health":                 s.health,
-		"GET /models":                    s.models,
-		"POST /chat/completions":         s.chatCompletions,
-		"POST /responses":                s.responses,
+		"GET /v1/health":         s.health,
+		"GET /models":            s.models,
+		"POST /chat/completions": s.chatCompletions,
+		"POST /responses":        s.responses,
+
+		"POST /chat/completions/input_tokens": s.chatTokens,
+		"POST /responses/input_tokens":        s.responsesTokens,
+
 		"POST /completion":               s.completion,
 		"POST /completions":              s.completion,
 		"POST /infill":                   s.infill,

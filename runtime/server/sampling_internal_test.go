@@ -44,7 +44,11 @@ var picking = map[string]func(fields string) (*sampling, error){
 		if err := decodeJSON([]byte(`{"options":{`+fields+"}}"), &q); err != nil {
 			return nil, err
 		}
-		c, err := q.chat()
+		o, err := q.options()
+		if err != nil {
+			return nil, err
+		}
+		c, err := q.chat(&o)
 		if err != nil {
 			return nil, err
 		}

@@ -33,6 +33,10 @@ type Config struct {
 	Service *completion.Service
 	// Model is the name that clients see.
 	Model string
+	// Aliases are names beside it by which clients may ask for the model.
+	Aliases []string
+	// File is the name of the model's file, without its folder.
+	File string
 	// Context is the greatest length of a prompt with its answer, in tokens.
 	Context int
 	// Chat writes conversations as the model knows them, with the Escape of its tokenizer.

@@ -3,7 +3,9 @@ package server
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"mla/runtime/chat/output"
@@ -40,11 +42,11 @@ func (s *Server) grammarOf(q structured, f *responseFormat, param string) (*want
 	case q.Grammar != "":
 		return &wanted{"grammar", "gbnf" + q.Grammar, func(context.Context) (*grammar.Grammar, error) { return grammar.ParseGBNF(q.Grammar) }}, nil
 	case !isNull(q.JSONSchema):
-		return schemaOf("json_schema", q.JSONSchema, false), nil
+		return s.schemaOf("json_schema", q.JSONSchema, false), nil
 	case !formatted:
 		return nil, nil
 	}
-	return f.grammar(param)
+	return s.formatOf(f, param)
 }
 
 // wanted is a grammar that a request asks for.
@@ -54,8 +56,8 @@ type wanted struct {
 	rules func(context.Context) (*grammar.Grammar, error)
 }
 
-// grammar is that of a format.
-func (f *responseFormat) grammar(param string) (*wanted, error) {
+// formatOf is the grammar of a format.
+func (s *Server) formatOf(f *responseFormat, param string) (*wanted, error) {
 	text, strict := f.Schema, f.Strict
 	if f.JSONSchema != nil {
 		text, strict = f.JSONSchema.Schema, f.JSONSchema.Strict
@@ -65,25 +67,48 @@ func (f *responseFormat) grammar(param string) (*wanted, error) {
 	case f.Type == "json_object" && isNull(text):
 		return &wanted{param, "object", func(context.Context) (*grammar.Grammar, error) { return schema.Object(), nil }}, nil
 	case f.Type == "json_object":
-		return schemaOf(param+".schema", text, false), nil
+		return s.schemaOf(param+".schema", text, false), nil
 	case f.Type != "json_schema":
 		return nil, bad(param, "the type %q is not supported; expected text, json_object or json_schema", clip(f.Type, 50))
 	case isNull(text):
 		return nil, bad(param, "there is no schema")
 	}
-	return schemaOf(param+".schema", text, strict != nil && *strict), nil
+	return s.schemaOf(param+".schema", text, strict != nil && *strict), nil
 }
 
 // schemaOf is the grammar of a schema. One that is not strict may have keywords that are
 // not supported, which then have no effect.
-func schemaOf(param string, text raw, strict bool) *wanted {
+func (s *Server) schemaOf(param string, text raw, strict bool) *wanted {
 	kind := "lenient"
 	if strict {
 		kind = "strict"
 	}
 	return &wanted{param, kind + string(text), func(ctx context.Context) (*grammar.Grammar, error) {
-		return schema.Compile(ctx, text, schema.Options{Lenient: !strict})
+		passed := &passedOver{}
+		defer s.tell(passed, param)
+		return schema.Compile(ctx, text, passed.options(strict))
 	}}
+}
+
+// passedOver has the keywords of schemas that have no effect, as they are not strict.
+type passedOver struct{ keywords map[string]bool }
+
+// options are those to compile a schema with.
+func (p *passedOver) options(strict bool) schema.Options {
+	return schema.Options{Lenient: !strict, Passed: func(e *schema.UnsupportedError) {
+		if p.keywords == nil {
+			p.keywords = map[string]bool{}
+		}
+		p.keywords[e.Keyword] = true
+	}}
+}
+
+// tell writes into the log what has no effect: keywords alone, as the rest of a schema is a
+// client's.
+func (s *Server) tell(p *passedOver, param string) {
+	if len(p.keywords) > 0 {
+		s.cfg.Log.Info("keywords of a schema that is not strict have no effect", "param", param, "keywords", strings.Join(slices.Sorted(maps.Keys(p.keywords)), ", "))
+	}
 }
 
 // grammars keeps the last ones, with what was found out about them.

@@ -244,3 +244,34 @@ func TestToolArguments(t *testing.T) {
 		t.Errorf("an answer beside tools: %v", got)
 	}
 }
+
+// TestPassedOver: one line of the log says which keywords have no effect, by their names alone.
+func TestPassedOver(t *testing.T) {
+	prompt, log := seen(t)
+	const loose = `{"type": "object", "properties": {"secret": {"type": "array", "items": {"type": "integer"}, "uniqueItems": true}, "b": {"type": "array", "items": {"type": "string"}, "uniqueItems": true}, "c": {"type": "number", "multipleOf": 1.2345678, "minimum": 1}}}`
+	const user = `{"max_tokens": 1, "messages": [{"role": "user", "content": "Hi"}], `
+	for _, c := range []struct{ fields, want string }{
+		{`"json_schema": ` + loose, `param=json_schema keywords="multipleOf, uniqueItems"`},
+		{`"tool_choice": "required", "tools": [{"type": "function", "function": {"name": "f", "parameters": ` + loose + `}}]`, `param=tools keywords="multipleOf, uniqueItems"`},
+		{`"json_schema": {"type": "integer"}`, ""},
+	} {
+		log.Reset()
+		prompt("chat/completions", user+c.fields+`}`)
+		n := strings.Count(log.String(), "have no effect")
+		if c.want == "" && n > 0 || c.want != "" && (n != 1 || !strings.Contains(log.String(), c.want) || strings.Contains(log.String(), "secret")) {
+			t.Errorf("%s: %s", c.fields, log)
+		}
+	}
+}
+
+// TestOutputFormat: Anthropic's older name of a form is one.
+func TestOutputFormat(t *testing.T) {
+	s := tinychat(t)
+	for _, name := range []string{`"output_format": {`, `"output_config": {"format": {`} {
+		end := strings.Repeat("}", strings.Count(name, "{"))
+		out := s.answer("/v1/messages", `{"max_tokens": 60, "thinking": {"type": "disabled"}, "messages": [{"role": "user", "content": "Hi!"}], `+name+`"type": "json_schema", "schema": {"enum": ["yes", "no"]}`+end+`}`)
+		if got := at(out, "content", 0, "text"); got != `"yes"` && got != `"no"` {
+			t.Errorf("%s: %v", name, out)
+		}
+	}
+}

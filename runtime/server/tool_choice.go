@@ -80,6 +80,7 @@ type openAIChoice struct {
 }
 
 type namedTool struct {
+	Kind      string `json:"type"`
 	Name      string `json:"name"`
 	Namespace string `json:"namespace"`
 	Function  struct {
@@ -117,8 +118,18 @@ func readChoice(text raw, tools []raw) (toolChoice, error) {
 		}
 		return q.allowedTools.choice(tools)
 	}
-	return onlyTool(q.name()), declares("tool_choice", tools, q.name())
+	name := q.name()
+	switch {
+	case name != "" || q.Type == "function":
+		return onlyTool(name), declares("tool_choice", tools, name)
+	case choiceWords[q.Type] != "": // as Anthropic has the words
+		return chosenWord(choiceWords[q.Type])
+	}
+	return toolChoice{}, bad("tool_choice", "a tool of type %q runs only at its own service, so no call of it can be asked for; expected auto, none, required, a function, or allowed_tools", clip(q.Type, 50))
 }
+
+// choiceWords are words that stand as the type of an object, with OpenAI's word for each.
+var choiceWords = map[string]string{"auto": "auto", "none": "none", "required": "required", "any": "required"}
 
 func chosenWord(word string) (toolChoice, error) {
 	switch word {
@@ -140,10 +151,16 @@ func (a *allowedTools) choice(tools []raw) (toolChoice, error) {
 	c := toolChoice{}
 	for i := range a.Tools {
 		name := a.Tools[i].name()
+		if name == "" && a.Tools[i].Kind != "" && a.Tools[i].Kind != "function" {
+			continue // of a service, and left out
+		}
 		if err := declares("tool_choice", tools, name); err != nil {
 			return c, err
 		}
 		c.only = append(c.only, name)
+	}
+	if len(c.only) == 0 {
+		return c, bad("tool_choice", "allowed_tools has none that can be called here")
 	}
 	switch a.Mode {
 	case "auto":

@@ -84,11 +84,17 @@ func TestToolChoice(t *testing.T) {
 		{"messages", "Named?", messages + `, "tool_choice": {"type": "tool", "name": "weather"}`, "weather"},
 		{"chat/completions", "Free?", chat + `, "tool_choice": {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [{"type": "function", "function": {"name": "weather"}}]}}`, "weather"},
 		{"responses", "Free?", responses + `, "tool_choice": {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": "weather"}]}`, "weather"},
+		{"responses", "Free?", responses + `, "tool_choice": {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "web_search"}, {"type": "function", "name": "weather"}]}`, "weather"},
 		{"chat/completions", "Named?", chat + `, "tool_choice": {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [{"type": "function", "function": {"name": "now"}}]}}`, "now"},
 	} {
 		names := called(ask(c.path, c.user, c.fields))
 		if len(names) == 0 || slices.ContainsFunc(names, func(name string) bool { return name != c.want }) {
 			t.Errorf("%s %s: called %q", c.path, c.fields, names)
+		}
+	}
+	for _, choice := range []string{`{"type": "none"}`, `"none"`} {
+		if names := called(ask("chat/completions", "Free?", chat+`, "tool_choice": `+choice)); len(names) > 0 {
+			t.Errorf("%s: %q", choice, names)
 		}
 	}
 	if names := called(ask("chat/completions", "Free?", chat)); !slices.Equal(names, []string{"now", "weather"}) {
@@ -99,6 +105,8 @@ func TestToolChoice(t *testing.T) {
 		`{"type": "allowed_tools", "allowed_tools": {"mode": "any", "tools": [{"type": "function", "function": {"name": "now"}}]}}`:    `\"any\"; expected auto or required`,
 		`{"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [{"type": "function", "function": {"name": "later"}}]}}`: `no tool \"later\"`,
 		`{"type": "function", "function": {"name": "later"}}`:                                                                          `no tool \"later\"`,
+		`{"type": "web_search"}`: `a tool of type \"web_search\" runs only at its own service`,
+		`{"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [{"type": "web_search"}]}}`: "none that can be called",
 		`7`:      "expected auto, none, required",
 		`"some"`: "expected auto, none, required",
 	} {

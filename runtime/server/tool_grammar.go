@@ -64,9 +64,11 @@ func (s *Server) callRules(ctx context.Context, tools []callable) (*grammar.Gram
 	g := &grammar.Grammar{}
 	root := g.Add("root", nil)
 	w := s.writing()
+	passed := &passedOver{}
+	defer s.tell(passed, "tools")
 	var list []output.ToolGrammar
 	for _, t := range tools {
-		args, err := arguments(ctx, g, w, t)
+		args, err := arguments(ctx, g, w, t, passed)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", t.Function.Name, err)
 		}
@@ -78,9 +80,9 @@ func (s *Server) callRules(ctx context.Context, tools []callable) (*grammar.Gram
 
 // arguments is the grammar of a tool's arguments. One that is not strict takes any if its
 // schema cannot be read.
-func arguments(ctx context.Context, g *grammar.Grammar, w output.Grammars, t callable) (grammar.Expr, error) {
+func arguments(ctx context.Context, g *grammar.Grammar, w output.Grammars, t callable, passed *passedOver) (grammar.Expr, error) {
 	of := func(text []byte) (grammar.Expr, error) {
-		o := schema.Options{Lenient: !t.Function.Strict}
+		o := passed.options(t.Function.Strict)
 		if w.Pairs {
 			return schema.AddPairs(ctx, g, text, o, schema.Pairs{Pair: w.Pair, Bare: w.Bare()})
 		}

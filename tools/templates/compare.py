@@ -8,10 +8,12 @@ messages, tools and other variables. The arguments of calls are tried as objects
 Prints what differs, and a line for each template.
 """
 import copy
+import functools
 import json
 import pathlib
 import subprocess
 import sys
+import tempfile
 
 root = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(root / "runtime/chat/jinja/testdata"))
@@ -35,43 +37,55 @@ def as_objects(variables):
     return variables
 
 
-def by_jinja2(env, template, variables):
+@functools.cache
+def compiled(template):
+    return environment().from_string(template)
+
+
+def by_jinja2(template, variables):
     try:
-        return {"text": env.from_string(template).render(**copy.deepcopy(variables))}
+        return {"text": compiled(template).render(**copy.deepcopy(variables))}
     except Exception as e:
         return {"error": f"{type(e).__name__}: {e}"}
 
 
-def by_go(jobs):
+def by_go(program, jobs):
     lines = "".join(json.dumps({"template": t, "vars": v}) + "\n" for t, v in jobs)
-    out = subprocess.run(["go", "run", "./tools/templates"], input=lines, capture_output=True, text=True, cwd=root)
+    out = subprocess.run([program], input=lines, capture_output=True, text=True)
     if out.returncode:
         sys.exit(out.stderr)
-    return [json.loads(line) for line in out.stdout.splitlines()]
+    return [json.loads(line) for line in out.stdout.split("\n") if line]
+
+
+def compare(program, path, files):
+    """Prints what differs of a template, and returns how many renderings are of which kind."""
+    jobs, names = [], []
+    for name, variables in conversations(files):
+        for form in (variables, as_objects(variables)):
+            jobs.append((path.read_text(), form))
+            names.append(name)
+    counts = {}
+    for name, (template, variables), got in zip(names, jobs, by_go(program, jobs), strict=True):
+        want = by_jinja2(template, variables)
+        kind = "same" if got.get("text") == want.get("text") and ("error" in got) == ("error" in want) else "differs"
+        kind = "both refuse" if kind == "same" and "error" in want else kind
+        counts[kind] = counts.get(kind, 0) + 1
+        if kind == "differs":
+            print(f"{path.name}, {name}:\n  ours   {got}\n  jinja2 {want}")
+    return counts
 
 
 def main():
-    folder = pathlib.Path(sys.argv[1])
     files = sys.argv[2:] or [root / "runtime/chat/testdata/conversations.json", root / "runtime/chat/testdata/tools/conversations.json"]
-    env = environment()
-    jobs, names = [], []
-    for path in sorted(folder.glob("*.jinja")):
-        for name, variables in conversations(files):
-            for form in (variables, as_objects(variables)):
-                jobs.append((path.read_text(), form))
-                names.append((path.name, name))
-    counts = {}
-    for (file, name), (template, variables), got in zip(names, jobs, by_go(jobs), strict=True):
-        want = by_jinja2(env, template, variables)
-        kind = "same" if got.get("text") == want.get("text") and ("error" in got) == ("error" in want) else "differs"
-        kind = "both refuse" if kind == "same" and "error" in want else kind
-        counts.setdefault(file, {}).setdefault(kind, 0)
-        counts[file][kind] += 1
-        if kind == "differs":
-            print(f"{file}, {name}:\n  ours   {got}\n  jinja2 {want}")
-    for file, count in counts.items():
-        print(file, ", ".join(f"{n} {kind}" for kind, n in sorted(count.items())))
-    return any("differs" in count for count in counts.values())
+    different = False
+    with tempfile.TemporaryDirectory() as build:
+        program = f"{build}/templates"
+        subprocess.run(["go", "build", "-o", program, "./tools/templates"], cwd=root, check=True)
+        for path in sorted(pathlib.Path(sys.argv[1]).glob("*.jinja")):
+            counts = compare(program, path, files)
+            different = different or "differs" in counts
+            print(path.name, ", ".join(f"{n} {kind}" for kind, n in sorted(counts.items())), flush=True)
+    return different
 
 
 if __name__ == "__main__":

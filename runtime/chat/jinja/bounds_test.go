@@ -3,7 +3,6 @@ package jinja
 import (
 	"context"
 	"errors"
-	"mla/tools/tests/race"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -11,7 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"mla/tools/tests/processor"
+	"mla/tools/tests/race"
 )
 
 // hostile renders a template within bounds of time and memory; what it makes of it does not
@@ -21,9 +21,9 @@ func hostile(t *testing.T, template string) (string, error) {
 	vars := map[string]Value{"messages": NewList(NewDict("role", "user", "content", "hi")), "tools": nil}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	begin := processorTime(t)
+	begin := processor.Time(t)
 	text, err := render(template, vars)
-	took := processorTime(t) - begin
+	took := processor.Time(t) - begin
 	runtime.ReadMemStats(&after)
 	// All that was made, not what was there at once. The factor is for what a value takes
 	// beside what is counted, and for copies while buffers grow.
@@ -38,16 +38,6 @@ func hostile(t *testing.T, template string) (string, error) {
 		t.Errorf("%.80s: %v", template, err)
 	}
 	return text, err
-}
-
-// processorTime is what the process has used: that of the clock depends on its neighbours.
-func processorTime(t *testing.T) time.Duration {
-	t.Helper()
-	var used unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &used); err != nil {
-		t.Fatal(err)
-	}
-	return time.Duration(used.Utime.Nano())
 }
 
 // TestAttacks has templates that once killed the process, or did not end.

@@ -1,7 +1,5 @@
 //go:build deep
 
-// Package clients runs agents that people use against the server. They come from npm, so
-// that nothing else depends on these tests.
 package clients
 
 import (
@@ -10,30 +8,20 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-
-	"mla/runtime/chat"
-	"mla/runtime/completion"
-	"mla/runtime/completion/completiontest"
-	"mla/runtime/sample"
-	"mla/runtime/server"
 )
 
 // The agents, in versions that were seen to send what the tests are about.
 const (
-	claude = "@anthropic-ai/claude-code@2.1.197"
-	codex  = "@openai/codex@0.171.0"
+	claude   = "@anthropic-ai/claude-code@2.1.197"
+	codex    = "@openai/codex@0.171.0"
+	opencode = "opencode-ai@1.18.33"
 )
-
-// context_ is the model's context: agents begin with prompts of 40 kB, and a token is a byte.
-const context_ = 1 << 17
 
 // asTool makes this program a server of tools.
 const asTool = "MLA_TEST_AS_MCP_SERVER"
@@ -75,75 +63,41 @@ func serveTools() {
 	}
 }
 
-// answers are a call of the tool, and what is said of its result.
-var answers = []completiontest.Answer{
-	{To: "product 408", Text: "It is there.</think>12 times 34 is 408."},
-	{To: "What is 12 times 34?", Text: "I multiply.</think><tool_call>mcp__calc__multiply<arg_key>a</arg_key><arg_value>12</arg_value><arg_key>b</arg_key><arg_value>34</arg_value></tool_call>"},
-}
-
-// serve serves a model that writes the answers, and returns the address.
-func serve(t *testing.T) string {
-	t.Helper()
-	template, err := os.ReadFile("../../chat/testdata/glm-4.7-flash.jinja")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := completiontest.New(string(template), 4, context_, answers...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	renderer, err := chat.For(string(template), chat.Hints{Escape: m.Tokenizer.Escape})
-	if err != nil {
-		t.Fatal(err)
-	}
-	service := completion.New(completion.Config{Load: m.Load, Tokenizer: m.Tokenizer, Queue: 16})
-	running, finish := context.WithCancel(context.Background())
-	ran := make(chan error, 1)
-	go func() { ran <- service.Run(running) }()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	web := &http.Server{Handler: server.New(server.Config{Service: service, Model: "tiny", Context: context_, Chat: renderer, Sampling: sample.Off()}), ReadHeaderTimeout: time.Minute}
-	served := make(chan error, 1)
-	go func() { served <- web.Serve(l) }()
-	t.Cleanup(func() {
-		if err := web.Close(); err != nil {
-			t.Error(err)
-		}
-		<-served // it says that it was closed
-		finish()
-		if err := <-ran; err != nil {
-			t.Error(err)
-		}
-	})
-	return "http://" + l.Addr().String()
-}
-
-// install installs a package of npm, and returns the program of it.
-func install(t *testing.T, pack, name string) string {
+// folder is where packages of npm are kept, by a name.
+func folder(t *testing.T, name string) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := filepath.Join(cache, "mla-clients", strings.NewReplacer("/", "_", "@", "_").Replace(pack))
+	return filepath.Join(cache, "mla-clients", strings.NewReplacer("/", "_", "@", "_").Replace(name))
+}
+
+// installers are what the packages of agents have to be told to put their programs in place.
+var installers = map[string]string{claude: "@anthropic-ai/claude-code/install.cjs", opencode: "opencode-ai/postinstall.mjs"}
+
+// install installs a package of npm, and returns the program of it.
+func install(t *testing.T, pack, name string) string {
+	t.Helper()
+	dir := folder(t, pack)
 	program := filepath.Join(dir, "node_modules", ".bin", name)
 	if _, err := os.Stat(program); err == nil {
 		return program
 	}
-	if out, err := exec.Command("npm", "install", "--prefix", dir, pack).CombinedOutput(); err != nil {
+	if out, err := exec.Command("npm", "install", "--ignore-scripts", "--prefix", dir, pack).CombinedOutput(); err != nil {
 		t.Fatalf("npm: %v\n%s", err, out)
 	}
-	if script := filepath.Join(dir, "node_modules", "@anthropic-ai", "claude-code", "install.cjs"); name == "claude" {
-		if out, err := exec.Command("node", script).CombinedOutput(); err != nil {
+	if script := installers[pack]; script != "" {
+		installer := exec.Command("node", filepath.Join(dir, "node_modules", script))
+		installer.Dir = filepath.Dir(installer.Args[1])
+		if out, err := installer.CombinedOutput(); err != nil {
 			t.Fatalf("%s: %v\n%s", script, err, out)
 		}
 	}
 	return program
 }
 
-// run runs an agent in an empty home, and returns what it prints.
+// run runs a program in an empty home, and returns what it prints.
 func run(t *testing.T, home string, env []string, program string, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
@@ -157,6 +111,18 @@ func run(t *testing.T, home string, env []string, program string, args ...string
 		t.Errorf("%s: %v\n%s%s", program, err, out.String(), problems.String())
 	}
 	return out.String() + problems.String()
+}
+
+// use is what a section's commands set in the environment, and the words of the last one.
+func use(t *testing.T, title, url string) (env, words []string) {
+	t.Helper()
+	for line := range strings.Lines(strings.ReplaceAll(blocks(t, title)["sh"], here, url)) {
+		words = strings.Fields(line)
+		if words[0] == "export" {
+			env = append(env, words[1:]...)
+		}
+	}
+	return env, words
 }
 
 // self is this program.
@@ -173,22 +139,28 @@ func self(t *testing.T) string {
 func write(t *testing.T, dir, name, text string) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return path
 }
 
+const question, answer = "What is 12 times 34?", "12 times 34 is 408."
+
 // TestClaudeCode: Claude Code has the model call a tool, and shows what the model makes of its
 // result.
 func TestClaudeCode(t *testing.T) {
-	program, url, home := install(t, claude, "claude"), serve(t), t.TempDir()
+	program, url, home := install(t, claude, "claude"), serve(t, "mcp__calc__multiply"), t.TempDir()
 	servers := write(t, home, "servers.json", fmt.Sprintf(`{"mcpServers": {"calc": {"command": %q, "env": {%q: "1"}}}}`, self(t), asTool))
-	env := []string{"ANTHROPIC_BASE_URL=" + url, "ANTHROPIC_API_KEY=x", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
-		"MCP_CONNECTION_NONBLOCKING=0", "MCP_TIMEOUT=60000", "ENABLE_TOOL_SEARCH=false"} // so that the first request has the tool
+	env, words := use(t, "Claude Code", url)
+	env = append(env, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
+		"MCP_CONNECTION_NONBLOCKING=0", "MCP_TIMEOUT=60000", "ENABLE_TOOL_SEARCH=false") // so that the first request has the tool
 	for _, more := range [][]string{nil, {"--bare"}} {
-		out := run(t, home, env, program, append(more, "-p", "What is 12 times 34?", "--model", "tiny", "--mcp-config", servers, "--allowedTools", "mcp__calc__multiply")...)
-		if !strings.Contains(out, "12 times 34 is 408.") {
+		args := append(append(words[1:], more...), "-p", question, "--mcp-config", servers, "--allowedTools", "mcp__calc__multiply")
+		if out := run(t, home, env, program, args...); !strings.Contains(out, answer) {
 			t.Errorf("%v: %s", more, out)
 		}
 	}
@@ -196,22 +168,58 @@ func TestClaudeCode(t *testing.T) {
 
 // TestCodex: the same with Codex, whose tools of servers are in namespaces.
 func TestCodex(t *testing.T) {
-	program, url, home := install(t, codex, "codex"), serve(t), t.TempDir()
-	write(t, home, "config.toml", fmt.Sprintf(`
-model = "tiny"
-model_provider = "local"
-[model_providers.local]
-name = "local"
-base_url = %q
-wire_api = "responses"
+	program, url, home := install(t, codex, "codex"), serve(t, "mcp__calc__multiply"), t.TempDir()
+	write(t, home, "config.toml", strings.ReplaceAll(blocks(t, "Codex")["toml"], here, url)+fmt.Sprintf(`
 [mcp_servers.calc]
 command = %q
 required = true
 [mcp_servers.calc.env]
 %s = "1"
-`, url+"/v1", self(t), asTool))
-	out := run(t, home, []string{"CODEX_HOME=" + home}, program, "exec", "--skip-git-repo-check", "What is 12 times 34?")
-	if !strings.Contains(out, "12 times 34 is 408.") {
+`, self(t), asTool))
+	if out := run(t, home, []string{"CODEX_HOME=" + home}, program, "exec", "--skip-git-repo-check", question); !strings.Contains(out, answer) {
 		t.Error(out)
+	}
+}
+
+// TestOpenCode: the same with opencode, which calls a server's tool SERVER_TOOL.
+func TestOpenCode(t *testing.T) {
+	program, url, home := install(t, opencode, "opencode"), serve(t, "calc_multiply"), t.TempDir()
+	var config map[string]any
+	if err := json.Unmarshal([]byte(strings.ReplaceAll(blocks(t, "opencode")["json"], here, url)), &config); err != nil {
+		t.Fatal(err)
+	}
+	config["mcp"] = map[string]any{"calc": map[string]any{"type": "local", "command": []string{self(t)}, "environment": map[string]string{asTool: "1"}, "enabled": true, "timeout": 60000}}
+	config["autoupdate"], config["share"] = false, "disabled"
+	text, err := json.Marshal(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, home, ".config/opencode/opencode.json", string(text))
+	env := []string{"OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_AUTOUPDATE=1", "OPENCODE_DISABLE_DEFAULT_PLUGINS=1", "OPENCODE_DISABLE_LSP_DOWNLOAD=1"} // it needs nothing else of the network
+	if out := run(t, home, env, program, "run", question); !strings.Contains(out, answer) {
+		t.Error(out)
+	}
+}
+
+// sdks are the libraries that blocks of the page import.
+const sdks = "ai@6.0.326 @ai-sdk/openai-compatible@2 @langchain/openai@1.5 @langchain/core zod@4 ollama@0.6.4"
+
+// TestSDKs runs the blocks for libraries.
+func TestSDKs(t *testing.T) {
+	dir, url := folder(t, "sdks"), serve(t, "multiply")
+	if _, err := os.Stat(filepath.Join(dir, "node_modules", "ollama")); err != nil {
+		args := append([]string{"install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", dir}, strings.Fields(sdks)...)
+		if out, err := exec.Command("npm", args...).CombinedOutput(); err != nil {
+			t.Fatalf("npm: %v\n%s", err, out)
+		}
+	}
+	for _, p := range programs {
+		if p.test != "TestSDKs" {
+			continue
+		}
+		program := write(t, dir, "program.mjs", strings.ReplaceAll(blocks(t, p.title)["js"], here, url))
+		if out := run(t, t.TempDir(), nil, "node", program); out != "Small things scatter blue light.\n" {
+			t.Errorf("%s: %s", p.title, out)
+		}
 	}
 }

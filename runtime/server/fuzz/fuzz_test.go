@@ -36,6 +36,16 @@ func FuzzHandlers(f *testing.F) {
 	} {
 		f.Add(uint8(i), body)
 	}
+	for path, body := range map[uint8]string{ // others of the same paths
+		0:  `{"messages": [{"role": "user", "content": "x"}, {"role": "assistant", "function_call": {"name": "now", "arguments": "{"}}, {"role": "function", "name": "now", "content": "y"}], "functions": [{"name": "now"}], "function_call": {"name": "now"}, "max_tokens": 3}`,
+		1:  `{"prompt": "Hello <think>", "echo": true, "logprobs": 1, "max_tokens": 2, "stream": true, "n": 2}`,
+		2:  `{"input": "x", "tools": [{"type": "web_search"}], "tool_choice": {"type": "web_search"}}`,
+		3:  `{"max_tokens": 3, "output_format": {"type": "json_schema", "schema": {"uniqueItems": true}}, "messages": [{"role": "user", "content": "x"}]}`,
+		5:  `{"content": ["a", 98, ""]}`,
+		10: `{"messages": [], "keep_alive": "-1.5h", "options": {"num_ctx": 1}}`,
+	} {
+		f.Add(path, body)
+	}
 	handler := bare(f)
 	f.Fuzz(func(t *testing.T, path uint8, body string) {
 		r, err := http.NewRequest("POST", paths[int(path)%len(paths)], strings.NewReader(body))
