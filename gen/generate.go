@@ -127,21 +127,13 @@ func programs(s *spec.Spec, disable []string) ([]*ir.Program, error) {
 	return list, checkKernels(s, list)
 }
 
-// checkKernels wants shapes in the tuning for kernels that there are. Their names are
-// those without last-block parts: one set of shapes serves devices with last-block parts and without.
+// checkKernels wants shapes in the tuning for kernels that there are.
 func checkKernels(s *spec.Spec, programs []*ir.Program) error {
-	if s.Tuning.LastBlocks {
-		p, err := Program(s, 1, pass.Options{Disable: []string{"last_blocks"}})
-		if err != nil {
-			return err
-		}
-		programs = append([]*ir.Program{p}, programs[1:]...)
-	}
 	of := map[int][]string{}
 	for _, p := range programs {
 		for _, launch := range p.Launches {
 			if rows, _ := p.Results(launch); rows > 0 && p.Width > 1 && !p.Matrices(launch) {
-				of[p.Width] = append(of[p.Width], launch.ShapeName())
+				of[p.Width] = append(of[p.Width], launch.Name())
 			}
 		}
 	}

@@ -61,22 +61,16 @@ while read -r folder bundle class act layer; do
 	if [ "$act" = f16 ]; then echo '#define MLA_ACT half' >"$source"; else : >"$source"; fi
 	cat "$folder$file${class#-}.metal" >>"$source"
 	library=$bundle-$(hash_of "$source").metallib
-	# As the runtime compiles: version 3.1, macOS 14, or the version that the source says it
-	# needs; arithmetic as written and precise functions, both of which -fno-fast-math asks
-	# for. That nothing is contracted is a pragma in the source.
+	# As the runtime compiles: version 3.1, macOS 14, arithmetic as written and precise
+	# functions, both of which -fno-fast-math asks for. That nothing is contracted is a
+	# pragma in the source.
 	std=metal3.1 macos=14.0
-	if grep -q '^#if __METAL_VERSION__ < 320' "$source"; then std=metal3.2 macos=15.0; fi
 	case ${METAL_STD:-} in
-	'') ;;
-	metal3.1) if [ $std = metal3.2 ]; then continue; fi ;;
+	'' | metal3.1) ;;
 	metal3.2) std=metal3.2 macos=15.0 ;;
 	metal4.0) std=metal4.0 macos=26.0 ;;
 	*) echo "METAL_STD=$METAL_STD: the kernels need metal3.1 or later; known are metal3.1, metal3.2 and metal4.0" >&2; exit 1 ;;
 	esac
-	if ! knows $std; then
-		echo "$source needs -std=$std, which this Xcode does not have; mlarun compiles it when it starts" >&2
-		continue
-	fi
 	xcrun -sdk macosx metal -std=$std -mmacosx-version-min=$macos -fno-fast-math -c "$source" -o "$work/$bundle.air"
 	xcrun -sdk macosx metallib "$work/$bundle.air" -o "$work/$library"
 	mv "$work/$library" "$out/$library"

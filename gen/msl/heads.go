@@ -89,3 +89,6 @@ func headsRegisters(p *plan.AttendHeads, threads int) Registers {
 
 func attendsHeads(p plan.Part) bool { _, ok := p.(*plan.AttendHeads); return ok }
 func expandsHeads(p plan.Part) bool { _, ok := p.(*plan.ExpandHeads); return ok }
+
+// StepLength is over how many positions the scores' temperature is one.
+func (v *partView) StepLength() int { return max(v.P.(*plan.AttendHeads).Temperature.Length, 1) }

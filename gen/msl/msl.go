@@ -30,9 +30,6 @@ func Print(b *plan.Bundle, header string) (string, error) {
 	p := &printer{bundle: b, tmpl: tmpl, funcs: map[string]bool{}}
 	p.line(header)
 	p.line("// What is not a kernel comes from templates/msl, where it is explained.\n")
-	if b.HasLastBlocks() {
-		p.execute("last_block.version", nil)
-	}
 	p.execute("prelude.msl", map[string]any{"PageRows": plan.PageRows})
 	p.quants()
 	p.shared()

@@ -83,11 +83,6 @@ func TestSmaller(t *testing.T) {
 			t.Errorf("%+v: %+v, %v", tt.shape, r, err)
 		}
 	}
-	k := attendShape{20, 512, 64, 8}.kernel("k")
-	k.LastBlocks = []plan.LastBlock{{}}
-	if threads, err := old.Smaller(&k); threads != 0 || err != nil {
-		t.Errorf("with a last-block part: %d threads, %v", threads, err)
-	}
 }
 
 // TestHeadsRegisters: attention over heads of 192 and 128 columns keeps to the registers of every

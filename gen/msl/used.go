@@ -61,15 +61,10 @@ var sharedParts = []struct {
 	{"sample.shared", samples},
 	{"draw.shared", samples},
 	{"cache.shared", usesCache},
-	{"attend.shared", func(p plan.Part) bool { return attendOf(p) != nil }},
-	{"blocks.shared", func(p plan.Part) bool {
-		a := attendOf(p)
-		return a != nil && wholeBlocks(a) || expandsHeads(p) || attendsHeads(p)
-	}},
-	{"attend_matrix.shared", func(p plan.Part) bool { a := attendOf(p); return a != nil && wholeBlocks(a) }},
-	{"prompt.shared", func(p plan.Part) bool { _, ok := p.(*plan.AttendRows); return ok || attendsHeads(p) }},
-	{"attend_rows.shared", func(p plan.Part) bool { _, ok := p.(*plan.AttendRows); return ok }},
-	{"attend_rows_matrix.shared", func(p plan.Part) bool { a, ok := p.(*plan.AttendRows); return ok && wholeBlocks(asHeads(a)) }},
+	{"attend.shared", attendsLatent},
+	{"blocks.shared", func(p plan.Part) bool { return attendsBlocks(p) || expandsHeads(p) || attendsHeads(p) }},
+	{"attend_matrix.shared", attendsBlocks},
+	{"prompt.shared", attendsHeads},
 	{"latent_tiles.shared", expandsHeads},
 	{"expand_heads.shared", expandsHeads},
 	{"head_rows.shared", attendsHeads},
@@ -79,16 +74,11 @@ var sharedParts = []struct {
 // multipliesMany says whether a part multiplies weights by the inputs of several rows.
 func multipliesMany(p plan.Part) bool { return verify.Matrices(p) || expandsHeads(p) }
 
-// attendOf returns a part's attention in the terms of one row, or nil.
-func attendOf(p plan.Part) *plan.Attend {
-	switch p := p.(type) {
-	case *plan.Attend:
-		return p
-	case *plan.AttendRows:
-		return asHeads(p)
-	}
-	return nil
-}
+// attendsLatent says whether a part is attention to latent rows.
+func attendsLatent(p plan.Part) bool { _, ok := p.(*plan.Attend); return ok }
+
+// attendsBlocks says whether it is of whole blocks.
+func attendsBlocks(p plan.Part) bool { a, ok := p.(*plan.Attend); return ok && wholeBlocks(a) }
 
 func usesCache(p plan.Part) bool {
 	return slices.ContainsFunc(p.Uses(), func(u plan.Use) bool { return u.As == plan.RoleCache })
@@ -116,14 +106,11 @@ func (p *printer) shared() {
 			p.execute(s.template, p)
 		}
 	}
-	if p.bundle.HasLastBlocks() {
-		p.execute("last_block.shared", nil)
-	}
 }
 
 func (p *printer) anyPart(f func(plan.Part) bool) bool {
 	for _, k := range p.bundle.Kernels {
-		for _, part := range k.AllParts() {
+		for _, part := range k.Parts {
 			if f(part) {
 				return true
 			}
