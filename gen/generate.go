@@ -17,6 +17,7 @@ import (
 	"mla/gen/spec"
 	"mla/gen/weights"
 	"mla/runtime/plan"
+	"mla/runtime/plan/pieces"
 	"mla/runtime/quant"
 )
 
@@ -154,8 +155,9 @@ func kernelNames(programs []*ir.Program) []string {
 	return names
 }
 
-// Generate returns the files of a package with bundles that Compile made of variants of s.
-func Generate(s *spec.Spec, pkg string, bundles []*plan.Bundle, disable []string) ([]golang.File, error) {
+// Generate returns the files of a package with bundles that Compile made of variants of s. The
+// files of a library are left out of its Metal source; nil: the source is whole.
+func Generate(s *spec.Spec, pkg string, bundles []*plan.Bundle, disable []string, library *pieces.Library) ([]golang.File, error) {
 	files, err := golang.Print(pkg, bundles, Header(s, disable))
 	if err != nil {
 		return nil, err
@@ -173,7 +175,11 @@ func Generate(s *spec.Spec, pkg string, bundles []*plan.Bundle, disable []string
 		if golang.Kept(b).Source == "" {
 			continue
 		}
-		files = append(files, golang.File{Name: name, Data: []byte(b.Source)})
+		text := b.Source
+		if library != nil {
+			text = library.Kernels(text)
+		}
+		files = append(files, golang.File{Name: name, Data: []byte(text)})
 	}
 	return files, nil
 }

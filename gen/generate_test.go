@@ -117,7 +117,7 @@ func TestOneSource(t *testing.T) {
 				t.Errorf("%s: %d kernels of %s; expected %d (%v)", name, n, b.Name, len(b.Functions()), err)
 			}
 		}
-		files, err := Generate(s, "x", both, nil)
+		files, err := Generate(s, "x", both, nil, nil)
 		if n := len(files); err != nil || n != 5 || files[4].Name != "glm47flashmtp.metal" {
 			t.Errorf("%s: %d files (%v)", name, n, err)
 		}

@@ -10,7 +10,7 @@ import (
 // each of its two arrays: its part of the queries and its output sums.
 const maxRegisters = 256
 
-// attention is the shape of an attend kernel; see templates/msl/attend.msl.
+// attention is the shape of an attend kernel; see templates/msl/lib/attend.metal.
 type attention struct {
 	Width            int // columns of a cache row
 	HeadLanes        int // lanes of a simdgroup that hold different heads, a power of two

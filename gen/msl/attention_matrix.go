@@ -9,7 +9,7 @@ import (
 )
 
 // matrixAttention is the shape of the matrix form of attention on one type of cache;
-// see templates/msl/attend_matrix.msl.
+// see templates/msl/lib/attend_matrix.metal.
 type matrixAttention struct {
 	Cache  quant.Type
 	Tile   int // cache rows at a time, a power of two
@@ -36,7 +36,7 @@ const (
 // where rows have no whole ones; with each load a register for its scale, or none.
 type cacheLoad struct{ widest, scale int }
 
-// cacheLoads are of the types that have a matrix form: see templates/msl/cache.msl.
+// cacheLoads are of the types that have a matrix form: see templates/msl/lib/cache.metal.
 var cacheLoads = map[quant.Type]cacheLoad{quant.F16: {8, 0}, quant.Q8_0: {16, 1}}
 
 // loads is how many times a lane loads its part of a tile's rows of so many blocks, and the

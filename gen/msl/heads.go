@@ -8,7 +8,7 @@ import (
 	"mla/runtime/quant"
 )
 
-// Expanded heads: templates/msl/expand_heads.msl and attend_heads.msl.
+// Expanded heads: templates/msl/lib/expand_heads.metal and attend_heads.metal.
 
 // The threadgroup memory of the kernel that makes heads, in halves: two tiles of latent columns, and
 // behind them weights, as the two structs of the template have them.

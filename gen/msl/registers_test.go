@@ -15,7 +15,7 @@ func (s attendShape) kernel(name string) plan.Kernel {
 }
 
 // TestRegisters holds the estimates to variables counted by hand in
-// templates/msl/attend.msl and attend_matrix.msl.
+// templates/msl/lib/attend.metal and attend_matrix.metal.
 func TestRegisters(t *testing.T) {
 	for _, tt := range []struct {
 		class       string

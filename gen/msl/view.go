@@ -100,7 +100,7 @@ func (k *kernelView) Ptr(v plan.Vec, e string) string {
 	return strings.Join(append([]string{k.names[v.Slot]}, place(v, e)...), " + ")
 }
 
-// Input is entry e of a vector as a mat-vec reads it; see templates/msl/weights/blocks.msl.
+// Input is entry e of a vector as a mat-vec reads it; see templates/msl/lib/weights/blocks.metal.
 func (k *kernelView) Input(v plan.Vec, e string) string {
 	return fmt.Sprintf("%s{%s}", k.InputKind(v), k.Ptr(v, e))
 }

@@ -63,7 +63,7 @@ func (s *Spec) HeadsTile() int {
 // whichever is more: rows of keys, columns of values, and for each simdgroup a block of its
 // scores. Floats are kept as two halves each, of half as many rows. Memory that is not roomy has rows of
 // halves without padding, and scores in the place of keys; tiles of floats are half as long then.
-// In the end results pass through the same memory. See templates/msl/attend_heads.msl.
+// In the end results pass through the same memory. See templates/msl/lib/attend_heads.metal.
 func AttendHeadsBytes(keys, values, tile, simdgroups, splitK, blocks int, roomy bool) int {
 	most := 4 * simdgroups * (8*36 + 64 + 16*blocks)
 	for terms := 1; terms <= 2; terms++ {

@@ -127,7 +127,7 @@ var shapes = map[bool][]string{
 // stands there as it is printed, and runs the tests of other shapes.
 func (r *rig) template(k *edit) verdict {
 	root := os.DirFS(r.root)
-	for _, pattern := range []string{"templates/msl/*.msl", "templates/msl/*/*.msl"} {
+	for _, pattern := range []string{"templates/msl/parts/*.msl", "templates/msl/lib/*.metal", "templates/msl/lib/*/*.metal"} {
 		paths, err := fs.Glob(root, pattern)
 		if err != nil {
 			return verdict{broken: err}
