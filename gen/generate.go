@@ -17,6 +17,7 @@ import (
 	"mla/gen/spec"
 	"mla/gen/weights"
 	"mla/runtime/plan"
+	"mla/runtime/plan/pieces"
 	"mla/runtime/quant"
 )
 
@@ -127,21 +128,13 @@ func programs(s *spec.Spec, disable []string) ([]*ir.Program, error) {
 	return list, checkKernels(s, list)
 }
 
-// checkKernels wants shapes in the tuning for kernels that there are. Their names are
-// those without last-block parts: one set of shapes serves devices with last-block parts and without.
+// checkKernels wants shapes in the tuning for kernels that there are.
 func checkKernels(s *spec.Spec, programs []*ir.Program) error {
-	if s.Tuning.LastBlocks {
-		p, err := Program(s, 1, pass.Options{Disable: []string{"last_blocks"}})
-		if err != nil {
-			return err
-		}
-		programs = append([]*ir.Program{p}, programs[1:]...)
-	}
 	of := map[int][]string{}
 	for _, p := range programs {
 		for _, launch := range p.Launches {
 			if rows, _ := p.Results(launch); rows > 0 && p.Width > 1 && !p.Matrices(launch) {
-				of[p.Width] = append(of[p.Width], launch.ShapeName())
+				of[p.Width] = append(of[p.Width], launch.Name())
 			}
 		}
 	}
@@ -162,8 +155,9 @@ func kernelNames(programs []*ir.Program) []string {
 	return names
 }
 
-// Generate returns the files of a package with bundles that Compile made of variants of s.
-func Generate(s *spec.Spec, pkg string, bundles []*plan.Bundle, disable []string) ([]golang.File, error) {
+// Generate returns the files of a package with bundles that Compile made of variants of s. The
+// files of a library are left out of its Metal source; nil: the source is whole.
+func Generate(s *spec.Spec, pkg string, bundles []*plan.Bundle, disable []string, library *pieces.Library) ([]golang.File, error) {
 	files, err := golang.Print(pkg, bundles, Header(s, disable))
 	if err != nil {
 		return nil, err
@@ -181,7 +175,11 @@ func Generate(s *spec.Spec, pkg string, bundles []*plan.Bundle, disable []string
 		if golang.Kept(b).Source == "" {
 			continue
 		}
-		files = append(files, golang.File{Name: name, Data: []byte(b.Source)})
+		text := b.Source
+		if library != nil {
+			text = library.Kernels(text)
+		}
+		files = append(files, golang.File{Name: name, Data: []byte(text)})
 	}
 	return files, nil
 }

@@ -10,6 +10,7 @@ import (
 	"mla/gen/spec"
 	"mla/runtime/plan"
 	"mla/runtime/plan/pieces"
+	"mla/runtime/plan/verify"
 )
 
 // TestUnknownKernelInTuning: only the compiler knows the names of kernels; the
@@ -84,9 +85,8 @@ func TestUnroll(t *testing.T) {
 // has each kernel once, and all that either bundle names.
 func TestOneSource(t *testing.T) {
 	for name, change := range map[string]func(s *spec.Spec){
-		"as it is":    func(*spec.Spec) {},
-		"tied":        func(s *spec.Spec) { s.Model.TieWordEmbeddings = true },
-		"last_blocks": func(s *spec.Spec) { s.Tuning.LastBlocks = true },
+		"as it is": func(*spec.Spec) {},
+		"tied":     func(s *spec.Spec) { s.Model.TieWordEmbeddings = true },
 	} {
 		s, err := spec.Load("../specs/more/glm47flashmtp.yaml")
 		if err != nil {
@@ -103,8 +103,8 @@ func TestOneSource(t *testing.T) {
 			both = append(both, b)
 		}
 		model, layer := both[0], both[1]
-		if model.Source != layer.Source || model.Name == layer.Name || model.HasLastBlocks() != layer.HasLastBlocks() || model.HasLastBlocks() != (name == "last_blocks") {
-			t.Errorf("%s: bundles %s and %s, sources of %d and %d bytes, last-block parts: %t and %t", name, model.Name, layer.Name, len(model.Source), len(layer.Source), model.HasLastBlocks(), layer.HasLastBlocks())
+		if model.Source != layer.Source || model.Name == layer.Name {
+			t.Errorf("%s: bundles %s and %s, sources of %d and %d bytes", name, model.Name, layer.Name, len(model.Source), len(layer.Source))
 		}
 		head := layer.Kernels[layer.Decode[layer.Head].Kernel].Name
 		if own := name == "tied"; own != (head == "lm_head_2") || own == (head == "lm_head") || layer.Weights[len(layer.Weights)-1].Kernel != head {
@@ -117,9 +117,39 @@ func TestOneSource(t *testing.T) {
 				t.Errorf("%s: %d kernels of %s; expected %d (%v)", name, n, b.Name, len(b.Functions()), err)
 			}
 		}
-		files, err := Generate(s, "x", both, nil)
+		files, err := Generate(s, "x", both, nil, nil)
 		if n := len(files); err != nil || n != 5 || files[4].Name != "glm47flashmtp.metal" {
 			t.Errorf("%s: %d files (%v)", name, n, err)
 		}
+	}
+}
+
+// TestLatentPrompt: rows that are more than a batch's, and too few to expand heads, attend to
+// latent rows in splits, each for itself, as a batch's do.
+func TestLatentPrompt(t *testing.T) {
+	s, err := spec.Load("../specs/glm47mini.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := Compile(s.WithSequences(1, 40), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := verify.Bundle(b); err != nil {
+		t.Fatal(err)
+	}
+	splits := 0
+	for _, d := range b.Batches[0].Dispatches {
+		for _, p := range b.Kernels[d.Kernel].Parts {
+			switch p := p.(type) {
+			case *plan.Attend:
+				splits = p.Splits.Count
+			case *plan.AttendHeads:
+				t.Fatal("40 rows expand heads")
+			}
+		}
+	}
+	if want := spec.Multiprocessors / 40; splits != want {
+		t.Errorf("%d splits; want %d", splits, want)
 	}
 }

@@ -42,7 +42,7 @@ func TestPTXRefuses(t *testing.T) {
 // TestReleasePTX: programs for users are built with the kernels of the shipped model alone,
 // also where make ptx has made others. Those are read where they lie beside the program.
 func TestReleasePTX(t *testing.T) {
-	for tags, want := range map[string][]string{"release": {"tinyglm/tinyglm.ptx.gz"}, "": {"tinyglm/tinyglm.ptx.gz", "yoututiny/reference/yoututiny.ptx.gz"}} {
+	for tags, want := range map[string][]string{"release": {"library.metal", "tinyglm/tinyglm.ptx.gz"}, "": {"library.metal", "tinyglm/tinyglm.ptx.gz", "yoututiny/reference/yoututiny.ptx.gz"}} {
 		out, err := exec.Command("go", "list", "-tags", tags, "-f", "{{join .EmbedFiles \" \"}}", ".").CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v: %s", err, out)

@@ -5,23 +5,19 @@ package generated
 
 import (
 	"mla/generated/dsv2litemini"
-	"mla/generated/dsv2liteminilastblock"
 	"mla/generated/glm47mini"
 	"mla/generated/glm47tiny"
 	"mla/generated/youtumini"
 	"mla/generated/yoututiny"
-	"mla/generated/yoututinylastblock"
 	"slices"
 )
 
 func init() {
 	bundles = slices.Concat(bundles, slices.Concat(
 		dsv2litemini.Bundles,
-		dsv2liteminilastblock.Bundles,
 		glm47mini.Bundles,
 		glm47tiny.Bundles,
 		youtumini.Bundles,
 		yoututiny.Bundles,
-		yoututinylastblock.Bundles,
 	))
 }

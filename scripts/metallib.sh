@@ -49,34 +49,65 @@ bundles() {
 		/^\t},$/ && name != "" { print name, class, act, layer; name = "" }' "$1/zmodel.go"
 }
 
+# whole FILE puts the files of the library that a line of //# names in its place, as
+# runtime/plan/pieces does: their marks name only what this text declares.
+whole() {
+	awk '
+		function is_mark(line) { return substr(line, 1, 3) == "//:" }
+		function declared(line,    n, w, i) {
+			n = is_mark(line) ? split(substr(line, 4), w, " ") : 0
+			for (i = 1; i <= n && w[i] != "if" && w[i] != "using"; i++) known[w[i]] = 1
+		}
+		function only(line,    n, w, i, word) {
+			if (!is_mark(line)) return line
+			n = split(substr(line, 4), w, " ")
+			line = "//:"
+			for (i = 1; i <= n; i++) {
+				if (w[i] == "if" || w[i] == "using") word = " " w[i]
+				else if (word == "" || w[i] in known) {
+					if (word != "" && word != said) { line = line word; said = word }
+					line = line " " w[i]
+				}
+			}
+			said = ""
+			return line
+		}
+		FNR == 1 { nth++ }
+		nth == 1 && /^\/\/#/ { file = $2; next }
+		nth == 1 { if (file != "") library[file, ++lines[file]] = $0; next }
+		{ own[++count] = $0; declared($0) }
+		/^\/\/#/ && !at { at = count; many = split(substr($0, 4), files, " ") }
+		END {
+			for (f = 1; f <= many; f++) for (i = 1; i <= lines[files[f]]; i++) declared(library[files[f], i])
+			for (i = 1; i <= count; i++) {
+				if (i != at) print own[i]
+				else for (f = 1; f <= many; f++) for (j = 1; j <= lines[files[f]]; j++) print only(library[files[f], j])
+			}
+		}' generated/library.metal "$1"
+}
+
 for folder in generated/*/; do bundles "$folder" | sed "s|^|$folder |"; done >"$work/bundles"
 while read -r folder bundle class act layer; do
 	if [ "$class" != - ] && [ "$class" != apple ]; then continue; fi
 	file=${bundle%"${class#-}"}
 	[ "$act" = f32 ] || file=${file%"$act"}
 	file=${file%"${layer#-}"}
-	# The text that the runtime has: that of all bundles which share it, and before it which
-	# type activations are.
+	# The text that the runtime has: which type activations are, what the bundle has of the
+	# library, and its kernels.
 	source=$work/$bundle.metal
 	if [ "$act" = f16 ]; then echo '#define MLA_ACT half' >"$source"; else : >"$source"; fi
-	cat "$folder$file${class#-}.metal" >>"$source"
+	whole "$folder$file${class#-}.metal" >>"$source"
 	library=$bundle-$(hash_of "$source").metallib
-	# As the runtime compiles: version 3.1, macOS 14, or the version that the source says it
-	# needs; arithmetic as written and precise functions, both of which -fno-fast-math asks
-	# for. That nothing is contracted is a pragma in the source.
+	# As the runtime compiles: version 3.1, macOS 14, arithmetic as written and precise
+	# functions, both of which -fno-fast-math asks for. That nothing is contracted is a
+	# pragma in the source.
 	std=metal3.1 macos=14.0
-	if grep -q '^#if __METAL_VERSION__ < 320' "$source"; then std=metal3.2 macos=15.0; fi
 	case ${METAL_STD:-} in
-	'') ;;
-	metal3.1) if [ $std = metal3.2 ]; then continue; fi ;;
+	'' | metal3.1) ;;
 	metal3.2) std=metal3.2 macos=15.0 ;;
 	metal4.0) std=metal4.0 macos=26.0 ;;
 	*) echo "METAL_STD=$METAL_STD: the kernels need metal3.1 or later; known are metal3.1, metal3.2 and metal4.0" >&2; exit 1 ;;
 	esac
-	if ! knows $std; then
-		echo "$source needs -std=$std, which this Xcode does not have; mlarun compiles it when it starts" >&2
-		continue
-	fi
 	xcrun -sdk macosx metal -std=$std -mmacosx-version-min=$macos -fno-fast-math -c "$source" -o "$work/$bundle.air"
 	xcrun -sdk macosx metallib "$work/$bundle.air" -o "$work/$library"
 	mv "$work/$library" "$out/$library"

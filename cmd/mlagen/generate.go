@@ -15,6 +15,7 @@ import (
 
 	"mla/gen"
 	"mla/gen/golang"
+	"mla/gen/msl"
 	"mla/gen/spec"
 	"mla/runtime/plan"
 )
@@ -117,6 +118,9 @@ func (g *generateFlags) files() (*tree, error) {
 		return nil, err
 	}
 	if t.tests, err = referenceNames(root); err != nil {
+		return nil, err
+	}
+	if t.library, err = msl.Library(); err != nil {
 		return nil, err
 	}
 	paths := []string{g.spec}
@@ -229,7 +233,7 @@ func (g *generateFlags) pkg(t *tree, folder, name string, variants []*spec.Spec)
 			t.ptx[ptxPath(folder, b.Name, slices.Contains(t.tests, name))] = b
 		}
 	}
-	files, err := gen.Generate(variants[0], name, bundles, disable)
+	files, err := gen.Generate(variants[0], name, bundles, disable, t.library)
 	if err != nil {
 		return err
 	}
@@ -241,7 +245,7 @@ func (g *generateFlags) pkg(t *tree, folder, name string, variants []*spec.Spec)
 	return nil
 }
 
-// registry adds generated/zregistry.go and zreference.go: the packages of t and, for a single spec file,
+// registry adds generated/library.metal, and zregistry.go and zreference.go: the packages of t and, for a single spec file,
 // those of the others that are there already. With -all the others are orphans.
 func (g *generateFlags) registry(t *tree, root string) error {
 	marks, err := filepath.Glob(filepath.Join(root, "generated", "*", packageMark))
@@ -272,6 +276,7 @@ func (g *generateFlags) registry(t *tree, root string) error {
 		}
 	}
 	files, err := golang.Registry(shipped, reference)
+	files = append(files, golang.File{Name: "library.metal", Data: []byte(t.library.Text(headerMark + "templates/msl/lib. DO NOT EDIT."))})
 	for _, f := range files {
 		t.files = append(t.files, golang.File{Name: filepath.Join(root, "generated", f.Name), Data: f.Data})
 	}

@@ -17,10 +17,12 @@ import (
 
 	"mla/gen"
 	"mla/gen/golang"
+	"mla/gen/msl"
 	"mla/gen/ptx"
 	"mla/gen/spec"
 	"mla/runtime/atomicfile"
 	"mla/runtime/plan"
+	"mla/runtime/plan/pieces"
 )
 
 func newPTX() *cobra.Command {
@@ -109,7 +111,11 @@ func writePTX(root, path string, s *spec.Spec, force bool, stdout io.Writer) (wr
 	if err != nil {
 		return false, err
 	}
-	if stale := staleSource(folderOf(root, s), b); stale != "" {
+	library, err := msl.Library()
+	if err != nil {
+		return false, err
+	}
+	if stale := staleSource(folderOf(root, s), b, library); stale != "" {
 		return false, fmt.Errorf("%s is out of date or missing; run go generate ./... first", stale)
 	}
 	if checkPTX(path, b) == nil && !force {
@@ -128,9 +134,9 @@ func writePTX(root, path string, s *spec.Spec, force bool, stdout io.Writer) (wr
 
 // staleSource is the file of a folder that should have b's source, or its hash where that is
 // all that is kept, and has not; "": it has.
-func staleSource(folder string, b *plan.Bundle) string {
+func staleSource(folder string, b *plan.Bundle, library *pieces.Library) string {
 	path := filepath.Join(folder, golang.SourceFile(b))
-	has := func(text string) bool { return text == b.Source }
+	has := func(text string) bool { return text == library.Kernels(b.Source) }
 	if kept := golang.Kept(b); kept.Source == "" {
 		path = filepath.Join(folder, packageMark)
 		has = func(text string) bool { return strings.Contains(text, strconv.Quote(kept.SourceHash)) }

@@ -15,6 +15,7 @@ import (
 	"mla/gen/spec"
 	"mla/runtime/atomicfile"
 	"mla/runtime/plan"
+	"mla/runtime/plan/pieces"
 )
 
 // tree is a set of files to be, in order, and the folders whose other generated files
@@ -26,6 +27,7 @@ type tree struct {
 	tests   []string                // the names of specs that only tests run
 	bundles []string                // that the files are of
 	specs   int                     // that these are of
+	library *pieces.Library         // that Metal sources are without; nil: they are whole
 	alone   *spec.Spec              // the variant that a folder of the caller's is for; nil: the folders are of generated/
 }
 

@@ -71,7 +71,7 @@ func TestTuneInterrupted(t *testing.T) {
 // TestTuneMetal measures whole tokens, and starts with the tuning for Apple GPUs.
 func TestTuneMetal(t *testing.T) {
 	path, text := tinyCopy(t)
-	text = append(text, "tuning: {matvec: {rows_per_simdgroup: 2}, devices: {apple: {matvec: {rows_per_simdgroup: 8}}, nvidia: {matvec: {unroll: 2}}}}\n"...)
+	text = append(text, "tuning: {kernels: {o_proj: {rows_per_simdgroup: 2}}, devices: {apple: {kernels: {o_proj: {rows_per_simdgroup: 8}}}, nvidia: {kernels: {o_proj: {unroll: 2}}}}}\n"...)
 	writeFile(t, path, string(text))
 	out, err := process([]string{"METALSIM_KERNELS=stub"}, "tune", "-spec", path, "-quant", "f32", "-device", "metal",
 		"-metal-lib", standIn(t, "libmetalsim.so"), "-kernels", "o_proj", "-budget", "0s")

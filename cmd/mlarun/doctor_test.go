@@ -134,8 +134,6 @@ func TestDoctor(t *testing.T) {
 		{"both caches", nil, "-kv f32 " + file, 0, []string{"attend_f32 .* ok"}},
 		{"macOS 14, Apple7", []string{"METALSIM_OS=14", "METALSIM_GPU=m1"}, file, 0, []string{"Apple7", "residency set: buffers +not made: it needs macOS 15"}},
 		{"macOS 26", []string{"METALSIM_OS=26"}, "-n 0 -t 0s", 0, []string{"residency set: pipelines +ok"}},
-		{"last-block parts", nil, "-bundle yoututinylastblock " + file, 0, []string{"shading language +Metal 3.1, and 3.2", "kernels of yoututinylastblock", "q_b_store_kv_k_b_f32_f16_f32 .* ok", "result: ok"}},
-		{"last-block parts, macOS 14", []string{"METALSIM_OS=14"}, "-n 0 -t 0s", 0, []string{"shading language +Metal 3.1, safe", "kernels of yoututinylastblock +not made: bundle yoututinylastblock has kernels with last-block parts, which need macOS 15"}},
 		{"a virtual GPU that is not able", []string{"METALSIM_GPU=paravirtual", "METALSIM_MAX_THREADS=128"}, "-n 2 -model " + tiny, 0, []string{"attend_f16 +not made: not able", "sampler of yoututiny +not made: not able", "tokens by direct encoding +not made: not able", "result: ok"}},
 		{"a virtual GPU", []string{"METALSIM_GPU=paravirtual"}, "-n 2 -model " + tiny, 0, []string{"system +macOS 15.0", "GPU family +Apple5", "virtual GPU +yes", "residency set: buffers +ok", "residency set: pipelines +not made: the GPU is virtual", "replay +auto takes encode", "indirect command buffer +not made: the GPU is virtual", "tokens by indirect command buffer +not made: the GPU is virtual", "tokens by direct encoding +2 tokens +ok"}},
 		{"no time", nil, "-n 0 -t 0s", 0, []string{"0 launches checked in .* not checked"}},

@@ -148,7 +148,7 @@ func (c *counter) count() Dispatch {
 	for i, s := range c.k.Slots {
 		c.slot(i, s)
 	}
-	for _, p := range c.k.AllParts() {
+	for _, p := range c.k.Parts {
 		c.part(p)
 	}
 	return c.out

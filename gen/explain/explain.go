@@ -168,8 +168,6 @@ func (t *trace) shape(k *plan.Kernel, s *ir.Launch) string {
 	switch {
 	case s.Parts[0].Find(ir.AttendSplit) != nil:
 		return text + fmt.Sprintf("; tuning.attention: splits %d, tile %d, simdgroups %d%s", tuning.Attention.Splits, tuning.Attention.Tile, tuning.Attention.Simdgroups, registers(k))
-	case s.Parts[0].Find(ir.LatentAttn) != nil:
-		return text + fmt.Sprintf("; tuning.attend_rows: queries %d, tile %d, simdgroups %d", tuning.AttendRows.Queries, tuning.AttendRows.Tile, tuning.AttendRows.Simdgroups)
 	case rows == 0:
 		return text
 	}
@@ -182,9 +180,9 @@ func (t *trace) shape(k *plan.Kernel, s *ir.Launch) string {
 		return text + "; " + spec.WhyProduct(t.program.Rows(s), rows, cols)
 	}
 	if t.program.Few(s) {
-		return text + "; " + tuning.WhyFew(s.ShapeName(), t.program.Rows(s))
+		return text + "; " + tuning.WhyFew(s.Name(), t.program.Rows(s))
 	}
-	return text + fmt.Sprintf(", unroll %d; ", shape.Unroll) + tuning.WhyShape(s.ShapeName(), t.program.Width, rows, cols)
+	return text + fmt.Sprintf(", unroll %d; ", shape.Unroll) + tuning.WhyShape(s.Name(), t.program.Width, rows, cols)
 }
 
 // shapeOf is how many threads a dispatch has.

@@ -71,9 +71,6 @@ func (p *printer) kernel(k *plan.Kernel, consts []string) jen.Code {
 		fields = append(fields, jen.Id("Args").Op(":").Add(literal(reflect.ValueOf(k.Args))))
 	}
 	fields = append(fields, jen.Id("Parts").Op(":").Index().Qual(planPath, "Part").Add(rows(elements(reflect.ValueOf(k.Parts)))))
-	if len(k.LastBlocks) > 0 {
-		fields = append(fields, jen.Id("LastBlocks").Op(":").Index().Qual(planPath, "LastBlock").Add(rows(elements(reflect.ValueOf(k.LastBlocks)))))
-	}
 	return rows(append(fields, jen.Id("Variants").Op(":").Qual(planPath, "Variants").Call(jen.Lit(k.Name), p.types.value("types", types))))
 }
 

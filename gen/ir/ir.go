@@ -35,7 +35,7 @@ type Program struct {
 	Expanded *Value
 
 	ArenaBytes   int64 // filled by the pass buffers
-	CounterBytes int64 // filled by the passes last_blocks and buffers
+	CounterBytes int64 // filled by the pass buffers
 	values       int   // how many values were made; the next ID
 }
 
@@ -49,17 +49,8 @@ type Launch struct {
 
 // Part is a chain of ops that one set of threadgroups runs without leaving the chip.
 type Part struct {
-	Ops       []*Op
-	LastBlock *LastBlock // nil: it has threadgroups of its own
-	Tickets   *Value     // [1] of persistent threadgroups: says which of them takes what next; nil: none
-}
-
-// LastBlock says that a part runs in the threadgroups of another part of its launch: the
-// last of them to finish a group of rows does what the part does with that group.
-type LastBlock struct {
-	After    *Part  // an earlier part of the launch
-	Groups   int    // of rows of After, all of one size
-	Counters *Value // [Groups]
+	Ops     []*Op
+	Tickets *Value // [1] of persistent threadgroups: says which of them takes what next; nil: none
 }
 
 // Op is one formula. Which fields it uses depends on Kind.
@@ -113,7 +104,7 @@ const (
 	Act      Class = iota // made and used within one token
 	Weight                // a tensor of the file
 	Cache                 // latent rows of one layer, kept between tokens
-	Counters              // of last-block parts and persistent threadgroups: zero between dispatches
+	Counters              // of persistent threadgroups: zero between dispatches
 	Heads                 // expanded keys and values of the cached rows, of one layer at a time
 )
 
@@ -224,18 +215,6 @@ func (s *Launch) Name() string {
 		name += part.Name()
 	}
 	return name
-}
-
-// ShapeName is the name under which a spec's tuning gives the kernel a shape: its name
-// without the parts that take the threadgroups as they are.
-func (s *Launch) ShapeName() string {
-	own := Launch{}
-	for _, part := range s.Parts {
-		if part.LastBlock == nil {
-			own.Parts = append(own.Parts, part)
-		}
-	}
-	return own.Name()
 }
 
 // Name is what the part is in the model: the names of the ops that carry it.

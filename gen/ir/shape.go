@@ -29,7 +29,7 @@ func (p *Program) Shape(s *Launch) spec.Shape {
 		}
 		return spec.ProductShape(p.Spec.Class, p.Rows(s), spec.ProductSize{Rows: rows, Cols: cols, Pairs: s.pairs()})
 	}
-	shape := p.Spec.Tuning.ShapeFor(s.ShapeName(), p.Width, rows, cols)
+	shape := p.Spec.Tuning.ShapeFor(s.Name(), p.Width, rows, cols)
 	if p.Few(s) {
 		shape = spec.FewShape(shape, p.Rows(s))
 	}
@@ -42,7 +42,7 @@ func (p *Program) Matrices(s *Launch) bool { return p.Width > 1 && !s.apart() &&
 
 // Few says whether it is that of one row, with the inputs of all.
 func (p *Program) Few(s *Launch) bool {
-	return p.Width > 1 && !s.apart() && s.grouped() == 0 && p.Spec.Tuning.TakesInputs(s.ShapeName(), p.Rows(s))
+	return p.Width > 1 && !s.apart() && s.grouped() == 0 && p.Spec.Tuning.TakesInputs(s.Name(), p.Rows(s))
 }
 
 // Apart says whether each of several rows has threadgroups of its own for a part that multiplies.
@@ -77,9 +77,6 @@ func (s *Launch) pairs() bool {
 // one row, and the most inputs that one of them takes. 0, 0: there are no matrices.
 func (p *Program) Results(s *Launch) (rows, cols int) {
 	for _, part := range s.Parts {
-		if part.LastBlock != nil {
-			continue // it takes the threadgroups as they are
-		}
 		sum := part.Find(WeightedSum) != nil
 		for _, op := range part.Ops {
 			if op.Kind != MatVec && op.Kind != ExpertsMatVec {

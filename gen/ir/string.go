@@ -2,7 +2,6 @@ package ir
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -20,9 +19,6 @@ func (p *Program) String() string {
 				lead := "  "
 				if k == 0 {
 					lead = fmt.Sprintf("%c:", 'a'+j)
-				}
-				if k == 0 && part.LastBlock != nil {
-					lead += fmt.Sprintf(" behind %c", 'a'+slices.Index(s.Parts, part.LastBlock.After))
 				}
 				fmt.Fprintf(&b, "       %s %s\n", lead, op)
 			}

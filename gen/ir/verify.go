@@ -2,7 +2,6 @@ package ir
 
 import (
 	"fmt"
-	"slices"
 
 	"mla/gen/weights"
 )
@@ -24,9 +23,6 @@ func Verify(p *Program) error {
 			if len(part.Ops) == 0 {
 				return fmt.Errorf("ir: launch %d has a part without ops", i)
 			}
-			if err := lastBlock(s, part); err != nil {
-				return fmt.Errorf("ir: launch %d (%s, layer %d): %w", i, s.Name(), s.Layer, err)
-			}
 			for _, op := range part.Ops {
 				if err := v.op(p, s, part, op); err != nil {
 					return fmt.Errorf("ir: launch %d (%s, layer %d): %s: %w", i, s.Name(), s.Layer, op, err)
@@ -44,27 +40,6 @@ func Verify(p *Program) error {
 	}
 	if p.Hidden != nil && (v.written[p.Hidden] == nil || !p.Hidden.Kept) {
 		return fmt.Errorf("ir: no op leaves %s", p.Hidden)
-	}
-	return nil
-}
-
-// lastBlock checks that a last-block part follows a part of its launch that is none itself, and cuts
-// what that part makes into groups of one size.
-func lastBlock(s *Launch, part *Part) error {
-	t := part.LastBlock
-	if t == nil {
-		return nil
-	}
-	after, own := slices.Index(s.Parts, t.After), slices.Index(s.Parts, part)
-	switch {
-	case after < 0 || after > own || t.After.LastBlock != nil:
-		return fmt.Errorf("%s is in the last block of no earlier part", part.Name())
-	case t.Groups < 1 || t.Counters == nil || t.Counters.Class != Counters || t.Counters.Len != t.Groups:
-		return fmt.Errorf("%s has counters for other than %d groups", part.Name(), t.Groups)
-	}
-	last := t.After.Ops[len(t.After.Ops)-1].Out[0]
-	if last.Len%t.Groups != 0 {
-		return fmt.Errorf("%s divides %s into %d groups", part.Name(), last, t.Groups)
 	}
 	return nil
 }
@@ -106,7 +81,7 @@ func (v *verifier) read(s *Launch, part *Part, r Ref, batch int) error {
 	if w == nil {
 		return fmt.Errorf("%s is read before it is written", r.V)
 	}
-	if w == s && !part.Writes(r.V) && !(part.LastBlock != nil && part.LastBlock.After.Writes(r.V)) {
+	if w == s && !part.Writes(r.V) {
 		return fmt.Errorf("%s is written by another part of the same launch", r.V)
 	}
 	if r.Off < 0 || r.Len <= 0 || r.Off+(batch-1)*r.Stride+r.Len > r.V.Len {

@@ -1,7 +1,6 @@
 package ir_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -36,24 +35,6 @@ func op(t *testing.T, p *ir.Program, name string) *ir.Op {
 	return found
 }
 
-// lastBlock absorbs W_UK and makes the first launch called name a last-block part of the one called after.
-func lastBlock(t *testing.T, p *ir.Program, after, name string, groups int) *ir.Launch {
-	t.Helper()
-	if err := pass.Compile(p, pass.Options{Until: "absorb"}); err != nil {
-		t.Fatal(err)
-	}
-	launch := func(name string) int {
-		return slices.IndexFunc(p.Launches, func(s *ir.Launch) bool { return s.Name() == name })
-	}
-	to, from := p.Launches[launch(after)], p.Launches[launch(name)]
-	counters := p.NewValue("arrived", -1, groups)
-	counters.Class = ir.Counters
-	from.Parts[0].LastBlock = &ir.LastBlock{After: to.Parts[0], Groups: groups, Counters: counters}
-	to.Parts = append(to.Parts, from.Parts...)
-	p.Launches = slices.Delete(p.Launches, launch(name), launch(name)+1)
-	return to
-}
-
 // TestVerifyRefuses breaks the unfused program in every way that Verify knows.
 func TestVerifyRefuses(t *testing.T) {
 	tests := []struct {
@@ -62,23 +43,6 @@ func TestVerifyRefuses(t *testing.T) {
 		want   string
 	}{
 		{"nothing", func(p *ir.Program) {}, ""},
-		{"a last-block part", func(p *ir.Program) { lastBlock(t, p, "q_rope", "k_b", 3) }, ""},
-		{"a last-block part of a later part", func(p *ir.Program) {
-			s := lastBlock(t, p, "q_rope", "k_b", 3)
-			s.Parts[0], s.Parts[1] = s.Parts[1], s.Parts[0]
-		}, "is in the last block of no earlier part"},
-		{"a last-block part of a last-block part", func(p *ir.Program) {
-			s := lastBlock(t, p, "q_rope", "k_b", 3)
-			s.Parts[0].LastBlock = &ir.LastBlock{After: s.Parts[0]}
-		}, "is in the last block of no earlier part"},
-		{"a last-block part without a counter for each head", func(p *ir.Program) { lastBlock(t, p, "q_rope", "k_b", 3).Parts[1].LastBlock.Groups = 2 }, "has counters for other than 2 groups"},
-		{"a last-block part of unequal groups", func(p *ir.Program) { lastBlock(t, p, "q_rope", "k_b", 7) }, "into 7 groups"},
-		{"a last-block part that reads what another part makes", func(p *ir.Program) {
-			s := lastBlock(t, p, "q_rope", "k_b", 3)
-			op(t, p, "k_b").In[0].V = op(t, p, "q_a").Out[0]
-			s.Parts = append([]*ir.Part{{Ops: []*ir.Op{op(t, p, "q_a")}}}, s.Parts...)
-			p.Launches = slices.DeleteFunc(p.Launches, func(s *ir.Launch) bool { return len(s.Parts) == 1 && s.Parts[0].Ops[0].Name == "q_a" })
-		}, "is read before it is written"},
 		{"empty launch", func(p *ir.Program) { p.Launches[3].Parts = nil }, "launch 3 is empty"},
 		{"empty part", func(p *ir.Program) { p.Launches[3].Parts[0].Ops = nil }, "launch 3 has a part without ops"},
 		{"no output", func(p *ir.Program) { op(t, p, "lm_head").Out[0].Output = false }, "0 ops write the output"},

@@ -9,7 +9,6 @@ import (
 // doc describes a launch part by part.
 func doc(s *ir.Launch) string {
 	var parts []string
-	behind := ""
 	for _, part := range s.Parts {
 		var what []string
 		for _, op := range part.Ops {
@@ -18,25 +17,13 @@ func doc(s *ir.Launch) string {
 			}
 		}
 		text := part.Name() + ": " + strings.Join(what, ", ")
-		if part.LastBlock != nil {
-			behind += " The last threadgroup of " + part.LastBlock.After.Name() + " to finish " + groupOf(part.LastBlock) + " goes on with " + text + "."
-			continue
-		}
 		parts = append(parts, text)
 	}
-	text := strings.Join(parts, ". Beside it, ") + "." + behind
+	text := strings.Join(parts, ". Beside it, ") + "."
 	if saved := savedDispatches(s); saved > 0 {
 		text += " Fused to save " + plural(saved) + " and the trips of what lies between through memory."
 	}
 	return text
-}
-
-// groupOf says what a last-block part waits for.
-func groupOf(t *ir.LastBlock) string {
-	if t.Groups == 1 {
-		return "its rows"
-	}
-	return "the rows of a head"
 }
 
 func savedDispatches(s *ir.Launch) int {

@@ -7,7 +7,6 @@ package kernel
 import (
 	"fmt"
 	"reflect"
-	"slices"
 
 	"mla/gen/ir"
 	"mla/runtime/plan"
@@ -103,11 +102,7 @@ func selectLaunch(p *ir.Program, uses *ir.Uses, s *ir.Launch, head bool) (plan.K
 		if err != nil {
 			return b.k, nil, err
 		}
-		if part.LastBlock == nil {
-			b.k.Parts = append(b.k.Parts, pp)
-			continue
-		}
-		b.k.LastBlocks = append(b.k.LastBlocks, plan.LastBlock{Part: pp, After: slices.Index(s.Parts, part.LastBlock.After), Counters: b.counters("arrived", part.LastBlock.Counters)})
+		b.k.Parts = append(b.k.Parts, pp)
 	}
 	b.args()
 	return b.k, b.operands, nil
@@ -134,8 +129,6 @@ func threads(p *ir.Program, s *ir.Launch) int {
 			return simdWidth * p.Width // the same of all rows of a batch, unless a product beside it says how many
 		}
 		switch {
-		case part.Find(ir.LatentAttn) != nil:
-			return p.Spec.Tuning.AttendRows.Simdgroups * simdWidth
 		case part.Find(ir.Attention) != nil:
 			return p.Spec.Tuning.AttendHeads.Simdgroups * simdWidth
 		case part.Find(ir.Expand) != nil:

@@ -22,8 +22,6 @@ func (b *builder) part(part *ir.Part) (plan.Part, error) {
 		return b.expertsSum(ops), nil
 	case part.Find(ir.ExpertsMatVec) != nil:
 		return b.experts(ops, part.Tickets), nil
-	case part.Find(ir.MatVec) != nil && part.LastBlock != nil:
-		return b.lastBlockMatVec(ops.take(ir.MatVec)), nil
 	case part.Find(ir.MatVec) != nil:
 		return b.matVec(ops)
 	case part.Find(ir.Embed) != nil:
@@ -59,8 +57,6 @@ func (b *builder) single(op *ir.Op) (plan.Part, error) {
 		return b.attend(op), nil
 	case ir.GroupExperts:
 		return &plan.GroupExperts{Routing: b.in(op.In[0].V), Grouping: *b.grouping(b.out(op.Out[0]), b.out(op.Out[1]))}, nil
-	case ir.LatentAttn:
-		return b.attendRows(op)
 	case ir.Expand:
 		return b.expandHeads(op), nil
 	case ir.Attention:
@@ -167,13 +163,6 @@ func (b *builder) matVec(ops chain) (plan.Part, error) {
 	return m, nil
 }
 
-// lastBlockMatVec is a mat-vec each of whose entries one threadgroup makes.
-func (b *builder) lastBlockMatVec(op *ir.Op) plan.Part {
-	row := &b.p.Weights[op.W[0].Row]
-	return &plan.MatVec{W: b.weight(op.W[0]), Batch: op.Batch, Rows: row.Rows, Cols: row.Cols, RowsPerGroup: row.Rows,
-		In: b.vec(op.In[0]), Out: b.vecOut(op, row.Rows), Up: -1, Add: -1}
-}
-
 // other is the input of add that is not v.
 func other(add *ir.Op, v *ir.Value) *ir.Value {
 	if add.In[0].V == v {
@@ -216,7 +205,7 @@ func (b *builder) experts(ops chain, tickets *ir.Value) plan.Part {
 	e.Out = b.vecOut(last, row.Rows)
 	if e.Grouping != nil && b.p.Width <= plan.MaxBatch {
 		e.Persistent = b.p.Spec.ExpertsThreadgroups(e.Grouping.Entries(b.p.Width, e.Tokens) * e.Groups() / e.K)
-		e.Tickets = b.counters("tickets", tickets)
+		e.Tickets = b.tickets(tickets)
 	}
 	return e
 }
@@ -301,18 +290,6 @@ func (b *builder) attend(op *ir.Op) plan.Part {
 	return &plan.Attend{QAbs: b.vec(op.In[0]), QPe: b.vec(op.In[1]), Heads: op.Heads, LatDim: op.In[0].Len, PeDim: op.In[1].Len,
 		Scale: op.Scale, Temperature: op.Temperature, Cache: b.paged(b.in(op.In[2].V)), Out: b.out(op.Out[0]), ML: b.out(op.Out[1]),
 		Splits: op.KVSplits()}
-}
-
-// attendRows is attention that was not cut into splits.
-func (b *builder) attendRows(op *ir.Op) (plan.Part, error) {
-	if b.p.Width <= 1 {
-		return nil, fmt.Errorf("%s of one row is not cut into splits", op.Name)
-	}
-	b.needRow()
-	t := b.p.Spec.Tuning.AttendRows
-	return &plan.AttendRows{QAbs: b.vec(op.In[0]), QPe: b.vec(op.In[1]), Heads: op.Heads, LatDim: op.In[0].Len, PeDim: op.In[1].Len,
-		Scale: op.Scale, Temperature: op.Temperature, Cache: b.paged(b.in(op.In[2].V)), Out: b.vecOut(op, op.Out[0].Len/op.Heads),
-		Queries: t.Queries, Tile: t.Tile}, nil
 }
 
 // WeightTable converts the compiler's weight rows to the plan's.

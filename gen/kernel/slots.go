@@ -124,9 +124,9 @@ func (b *builder) value(v *ir.Value, write bool) int {
 
 var elems = [...]plan.Elem{ir.F32: plan.ElemF32, ir.Half: plan.ElemAct, ir.Route: plan.ElemRoute, ir.Index: plan.ElemU32}
 
-// counters is the slot of a last-block part's counters, or of tickets.
-func (b *builder) counters(name string, v *ir.Value) int {
-	s := plan.Slot{Name: name, Space: plan.SpaceCounters, Elem: plan.ElemCounter, Write: true}
+// tickets is the slot of persistent threadgroups' tickets.
+func (b *builder) tickets(v *ir.Value) int {
+	s := plan.Slot{Name: "tickets", Space: plan.SpaceCounters, Elem: plan.ElemCounter, Write: true}
 	return b.add(s, plan.Operand{Offset: v.Offset, Bytes: int64(4 * v.Len)})
 }
 

@@ -24,7 +24,7 @@ func Build(b *plan.Bundle) ([]byte, error) {
 		return nil, err
 	}
 	for _, args := range [][]string{
-		append(append([]string{"metal"}, flags(b)...), "-c", source, "-o", air),
+		append(append([]string{"metal"}, flags...), "-c", source, "-o", air),
 		{"metallib", air, "-o", library},
 	} {
 		if out, err := exec.Command("xcrun", append([]string{"-sdk", "macosx"}, args...)...).CombinedOutput(); err != nil {
@@ -34,11 +34,6 @@ func Build(b *plan.Bundle) ([]byte, error) {
 	return os.ReadFile(library)
 }
 
-// flags are the version of the language and of macOS that a bundle needs, and arithmetic as
+// flags are the version of the language and of macOS that all bundles need, and arithmetic as
 // written with precise functions. That nothing is contracted is a pragma of the source.
-func flags(b *plan.Bundle) []string {
-	if b.HasLastBlocks() { // for its fences of device scope
-		return []string{"-std=metal3.2", "-mmacosx-version-min=15.0", "-fno-fast-math"}
-	}
-	return []string{"-std=metal3.1", "-mmacosx-version-min=14.0", "-fno-fast-math"}
-}
+var flags = []string{"-std=metal3.1", "-mmacosx-version-min=14.0", "-fno-fast-math"}

@@ -10,7 +10,7 @@ import (
 // each of its two arrays: its part of the queries and its output sums.
 const maxRegisters = 256
 
-// attention is the shape of an attend kernel; see templates/msl/attend.msl.
+// attention is the shape of an attend kernel; see templates/msl/lib/attend.metal.
 type attention struct {
 	Width            int // columns of a cache row
 	HeadLanes        int // lanes of a simdgroup that hold different heads, a power of two
@@ -53,7 +53,7 @@ func attentionShape(p *plan.Attend, threads int, budget *Budget) (*attention, er
 		return nil, fmt.Errorf("attention over %d heads of %d + %d columns in %d splits of tiles of %d", p.Heads, p.LatDim, p.PeDim, p.Splits.Count, p.Splits.Tile)
 	}
 	simdgroups := threads / simdWidth
-	a := &attention{Width: p.LatDim + p.PeDim, HeadLanes: 1, ColumnsPerThread: ceil(p.LatDim, threads), Matrix: matrixShapes(p, threads, budget, simdWidth)}
+	a := &attention{Width: p.LatDim + p.PeDim, HeadLanes: 1, ColumnsPerThread: ceil(p.LatDim, threads), Matrix: matrixShapes(p, threads, budget)}
 	for a.HeadLanes < min(p.Heads, simdWidth) {
 		a.HeadLanes *= 2
 	}

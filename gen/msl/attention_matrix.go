@@ -9,7 +9,7 @@ import (
 )
 
 // matrixAttention is the shape of the matrix form of attention on one type of cache;
-// see templates/msl/attend_matrix.msl.
+// see templates/msl/lib/attend_matrix.metal.
 type matrixAttention struct {
 	Cache  quant.Type
 	Tile   int // cache rows at a time, a power of two
@@ -36,7 +36,7 @@ const (
 // where rows have no whole ones; with each load a register for its scale, or none.
 type cacheLoad struct{ widest, scale int }
 
-// cacheLoads are of the types that have a matrix form: see templates/msl/cache.msl.
+// cacheLoads are of the types that have a matrix form: see templates/msl/lib/cache.metal.
 var cacheLoads = map[quant.Type]cacheLoad{quant.F16: {8, 0}, quant.Q8_0: {16, 1}}
 
 // loads is how many times a lane loads its part of a tile's rows of so many blocks, and the
@@ -50,13 +50,12 @@ func (c cacheLoad) loads(tile, blocks int) (n, registers int) {
 	return n, n * (4*each/c.widest + c.scale)
 }
 
-// matrixShapes lists the matrix forms of attention on the types of cache that have one,
-// with tiles of up to most rows.
-func matrixShapes(p *plan.Attend, threads int, budget *Budget, most int) []matrixAttention {
+// matrixShapes lists the matrix forms of attention on the types of cache that have one.
+func matrixShapes(p *plan.Attend, threads int, budget *Budget) []matrixAttention {
 	var list []matrixAttention
 	for _, t := range plan.CacheTypes(p.LatDim, p.PeDim) {
 		if _, ok := cacheLoads[t]; ok {
-			if m := matrixShape(p, threads, budget, t, most); m != nil {
+			if m := matrixShape(p, threads, budget, t); m != nil {
 				list = append(list, *m)
 			}
 		}
@@ -73,9 +72,9 @@ func (a *attention) matrix(cache quant.Type) *matrixAttention {
 }
 
 // matrixShape fits the matrix form into the registers of a budget and threadgroup memory, with
-// the largest tile of up to most rows, a power of two, and in the largest pieces. It returns nil where the plain form has to
+// the largest tile of up to a simdgroup's rows, a power of two, and in the largest pieces. It returns nil where the plain form has to
 // serve: columns that are no whole blocks or too few, or too many heads.
-func matrixShape(p *plan.Attend, threads int, budget *Budget, cache quant.Type, most int) *matrixAttention {
+func matrixShape(p *plan.Attend, threads int, budget *Budget, cache quant.Type) *matrixAttention {
 	if !wholeBlocks(p) {
 		return nil
 	}
@@ -86,7 +85,7 @@ func matrixShape(p *plan.Attend, threads int, budget *Budget, cache quant.Type, 
 		return nil
 	}
 	keys := values + ceil(p.PeDim/block, simdgroups)
-	for tile := most; tile >= block; tile /= 2 {
+	for tile := simdWidth; tile >= block; tile /= 2 {
 		registers := matrixRegisters(p, threads, tile, keys, values, cache)
 		if registers.Held() > budget.matrix(cache) {
 			continue

@@ -17,9 +17,6 @@ const matrixTolerance = 0x1p-11
 // inMatrices says whether a slot is a result of attention that may take the matrix
 // form.
 func (m *memory) inMatrices(slot int) bool {
-	if a, ok := m.k.Parts[0].(*plan.AttendRows); ok {
-		return m.types[a.Cache.Slot] != quant.F32 && slot == a.Out.Slot
-	}
 	a, ok := m.k.Parts[0].(*plan.Attend)
 	return ok && m.types[a.Cache.Slot] != quant.F32 && (slot == a.Out || slot == a.ML)
 }

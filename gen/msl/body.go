@@ -27,7 +27,6 @@ var bodies = map[reflect.Type]body{
 	kind[*plan.ExpertsSum]():   {"experts_sum.msl", true, (*partView).laneFloats, (*partView).viewRows},
 	kind[*plan.StoreKV]():      {"store_kv.msl", true, (*partView).storeFloats, nil},
 	kind[*plan.Attend]():       {"attend.msl", true, (*partView).attentionFloats, (*partView).viewAttend},
-	kind[*plan.AttendRows]():   {"attend_rows.msl", false, (*partView).attentionFloats, (*partView).viewAttendRows},
 	kind[*plan.ExpandHeads]():  {"expand_heads.msl", false, (*partView).headsFloats, nil},
 	kind[*plan.AttendHeads]():  {"attend_heads.msl", false, (*partView).headsFloats, nil},
 	kind[*plan.Embed]():        {"embed.msl", false, nil, nil},
@@ -100,11 +99,6 @@ func (v *partView) viewRows() error {
 
 func (v *partView) viewAttend() (err error) {
 	v.Attention, err = attentionShape(v.P.(*plan.Attend), v.Threads, budgetOf(v.Class))
-	return err
-}
-
-func (v *partView) viewAttendRows() (err error) {
-	v.Attention, err = rowsShape(v.P.(*plan.AttendRows), v.Threads)
 	return err
 }
 

@@ -15,7 +15,7 @@ import (
 // be there by the luck of another's need.
 func TestSingleKernels(t *testing.T) {
 	for _, b := range generated.Bundles() {
-		if b.Name != "glm47mini" && b.Name != "dsv2liteminilastblockf16" {
+		if b.Name != "glm47mini" && b.Name != "dsv2liteminif16" {
 			continue
 		}
 		source := pieces.Parse(b.Source)

@@ -55,8 +55,16 @@ func TestGenerated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	library, err := msl.Library()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, file := range files {
-		if text, err := os.ReadFile(file); err != nil || names[string(text)] == "" {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if whole, err := library.Whole(string(text)); err != nil || names[whole] == "" {
 			t.Errorf("%s is of no bundle (%v)", file, err)
 		}
 	}

@@ -315,7 +315,7 @@ func (d *dispatch) readsCache(t quant.Type) bool {
 
 // multipliesHalves says whether some mat-vec of the kernel reads halves.
 func (d *dispatch) multipliesHalves() bool {
-	return slices.ContainsFunc(d.kernel.AllParts(), func(p plan.Part) bool {
+	return slices.ContainsFunc(d.kernel.Parts, func(p plan.Part) bool {
 		switch p := p.(type) {
 		case *plan.MatVec:
 			return p.Combine == nil && p.Norm == nil && d.half(p.In.Slot)

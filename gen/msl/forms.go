@@ -59,7 +59,7 @@ func (k *kernelView) bodyOf(variant *plan.Variant, parts []partView) string {
 // others floats.
 func (k *kernelView) floatsOf(variant *plan.Variant, parts []partView, floats int) int {
 	part := attending(parts)
-	if part == nil || len(parts) > 1 || len(k.LastBlocks) > 0 {
+	if part == nil || len(parts) > 1 {
 		return floats
 	}
 	t, _ := cacheType(k.Kernel, variant)

@@ -8,7 +8,7 @@ import (
 	"mla/runtime/quant"
 )
 
-// Expanded heads: templates/msl/expand_heads.msl and attend_heads.msl.
+// Expanded heads: templates/msl/lib/expand_heads.metal and attend_heads.metal.
 
 // The threadgroup memory of the kernel that makes heads, in halves: two tiles of latent columns, and
 // behind them weights, as the two structs of the template have them.
@@ -89,3 +89,6 @@ func headsRegisters(p *plan.AttendHeads, threads int) Registers {
 
 func attendsHeads(p plan.Part) bool { _, ok := p.(*plan.AttendHeads); return ok }
 func expandsHeads(p plan.Part) bool { _, ok := p.(*plan.ExpandHeads); return ok }
+
+// StepLength is over how many positions the scores' temperature is one.
+func (v *partView) StepLength() int { return max(v.P.(*plan.AttendHeads).Temperature.Length, 1) }

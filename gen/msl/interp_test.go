@@ -81,8 +81,7 @@ func wide(activations string, moe *spec.MoE) *spec.Spec {
 		s.Model.QKRopeHeadDim = 32 // a cache of Q8_0 is possible
 	}
 	s.Rope.Theta = 10000
-	s.Tuning = spec.Tuning{MatVec: spec.Shape{RowsPerSimdgroup: 2, Simdgroups: 3}, Attention: spec.Attention{Splits: 4, Tile: 2, Simdgroups: 2},
-		AttendRows: spec.AttendRows{Queries: 6, Tile: 8, Simdgroups: 2}}
+	s.Tuning = spec.Tuning{MatVec: spec.Shape{RowsPerSimdgroup: 2, Simdgroups: 3}, Attention: spec.Attention{Splits: 4, Tile: 2, Simdgroups: 2}}
 	s.Quants = []spec.Quant{{Name: "f32", Stock: "f32"}}
 	return s
 }

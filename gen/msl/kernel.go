@@ -85,9 +85,6 @@ func (p *printer) part(parts []partView, i int) {
 	if p.err == nil {
 		p.err = err
 	}
-	if t := parts[i].LastBlock; t != nil {
-		text += t.text()
-	}
 	if len(parts) == 1 {
 		p.out.WriteString(strings.TrimPrefix(strings.ReplaceAll("\n"+text, "\n  ", "\n"), "\n"))
 		return

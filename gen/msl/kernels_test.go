@@ -58,7 +58,7 @@ const splitRows = "#define SPLIT_ROWS true\n"
 
 // splitWeights is a matrix of a kernel laid out anew, if its format's rows are.
 func splitWeights(k *plan.Kernel, slot int, f *quant.Format, data []byte) []byte {
-	for _, p := range k.AllParts() {
+	for _, p := range k.Parts {
 		for _, m := range plan.WeightsOf(p) {
 			if m.Slot == slot && f.Splits(m.Cols) {
 				rowBytes, _ := f.RowBytes(m.Cols)
@@ -287,10 +287,10 @@ type headShape struct {
 }
 
 var headShapes = []headShape{
-	{"f16", "", 32, 32, spec.AttendHeads{RowsPerSimdgroup: 8, Simdgroups: 8, SplitK: 2, Tile: 32, Shares: 3}, 32},
+	{"f16", "", 32, 32, spec.AttendHeads{RowsPerSimdgroup: 8, Simdgroups: 8, SplitK: 2, Tile: 32}, 32},
 	{"f32", "", 192, 136, spec.AttendHeads{RowsPerSimdgroup: 16, Simdgroups: 4, SplitK: 4, Tile: 32}, 32},
 	{"f16", "", 128, 264, spec.AttendHeads{RowsPerSimdgroup: 16, Simdgroups: 4, SplitK: 1, Tile: 32}, 16},
-	{"f32", "", 40, 72, spec.AttendHeads{RowsPerSimdgroup: 8, Simdgroups: 1, SplitK: 1, Tile: 16, Shares: 1}, 16},
+	{"f32", "", 40, 72, spec.AttendHeads{RowsPerSimdgroup: 8, Simdgroups: 1, SplitK: 1, Tile: 16}, 16},
 	{"f16", "", 256, 32, spec.AttendHeads{RowsPerSimdgroup: 8, Simdgroups: 2, SplitK: 2, Tile: 16}, 16},
 	{"f16", plan.ClassNVIDIA, 160, 256, spec.AttendHeads{RowsPerSimdgroup: 16, Simdgroups: 4, SplitK: 1, Tile: 32}, 32},
 	{"f32", plan.ClassNVIDIA, 160, 256, spec.AttendHeads{RowsPerSimdgroup: 16, Simdgroups: 4, SplitK: 2, Tile: 32}, 32},
@@ -370,7 +370,7 @@ func aboutHeads(k *plan.Kernel) bool {
 func TestFastParts(t *testing.T) {
 	parts := func(b *plan.Bundle, into map[string]bool) {
 		for i := range b.Kernels {
-			for _, p := range b.Kernels[i].AllParts() {
+			for _, p := range b.Kernels[i].Parts {
 				into[fmt.Sprintf("%T", p)] = true
 			}
 		}

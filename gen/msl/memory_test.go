@@ -68,8 +68,6 @@ func cacheWidth(p plan.Part) int {
 		return p.LatDim + p.PeDim
 	case *plan.Attend:
 		return p.LatDim + p.PeDim
-	case *plan.AttendRows:
-		return p.LatDim + p.PeDim
 	}
 	return 0
 }

@@ -1,6 +1,7 @@
-// Package msl prints the Metal source of a bundle. The kernels' text is in
-// templates/msl: this package chooses the templates, fills in the constants and
-// writes a thin kernel function per variant around one body per kernel.
+// Package msl prints the Metal source of a bundle. The text is in templates/msl: lib has
+// what bundles share, as Metal, and parts has templates of kernels' bodies. This package
+// chooses the files and the templates, fills in the constants and writes a thin kernel
+// function per variant around one body per kernel.
 //
 // Everything but the kernels lives in the namespace mla, so that no helper can meet a
 // name of Apple's library. Kernels have the names that the Go tables give them.
@@ -20,22 +21,17 @@ import (
 	"mla/templates"
 )
 
-// Print returns kernels.metal for a bundle, headed by header. It fails for a
-// part that breaks a limit of the GPU or of its template.
+// Print returns the Metal source of a bundle, headed by header: what it uses of the library, and its
+// kernels. It fails for a part that breaks a limit of the GPU or of its template.
 func Print(b *plan.Bundle, header string) (string, error) {
-	tmpl, err := template.ParseFS(templates.MSL, "msl/*.msl", "msl/weights/*.msl", "msl/quant/*.msl")
+	tmpl, err := template.ParseFS(templates.MSL, "msl/parts/*.msl")
 	if err != nil {
 		return "", err
 	}
 	p := &printer{bundle: b, tmpl: tmpl, funcs: map[string]bool{}}
 	p.line(header)
-	p.line("// What is not a kernel comes from templates/msl, where it is explained.\n")
-	if b.HasLastBlocks() {
-		p.execute("last_block.version", nil)
-	}
-	p.execute("prelude.msl", map[string]any{"PageRows": plan.PageRows})
-	p.quants()
-	p.shared()
+	p.line("// What is not a kernel comes from templates/msl, where it is explained.")
+	p.library()
 	p.line(closeNamespace)
 	for i := range b.Kernels {
 		if err := p.kernel(&b.Kernels[i]); err != nil {
@@ -60,16 +56,6 @@ type printer struct {
 func (p *printer) line(s string) { p.out.WriteString(s + "\n") }
 
 func (p *printer) printf(format string, args ...any) { fmt.Fprintf(&p.out, format, args...) }
-
-// execute appends a template of functions that kernels call. What is written about these stays in
-// templates/msl, since every bundle has them.
-func (p *printer) execute(name string, data any) {
-	for _, line := range strings.SplitAfter(p.render(name, data), "\n") {
-		if !strings.HasPrefix(strings.TrimLeft(line, " "), "//") {
-			p.out.WriteString(line)
-		}
-	}
-}
 
 // render fills in a template.
 func (p *printer) render(name string, data any) string {

@@ -24,9 +24,6 @@ type partView struct {
 	N         int // rows per simdgroup
 	Attention *attention
 	Matrix    *matrixAttention // the form that attention takes; nil: the plain one
-	LastBlock *lastBlockView   // what its last threadgroups go on with; nil: nothing
-	Behind    bool             // it is such a part itself
-	wordAt    int              // where in threadgroup memory they learn that they are the last
 }
 
 // lonersFirst orders parts: one of a single threadgroup works through its rows by
@@ -49,21 +46,7 @@ func (k *kernelView) parts() ([]partView, int, error) {
 		}
 		first += k.GroupsOf(p)
 		floats = max(floats, roundUp(v.floats(), 4)) // what loads of 16 bytes are aligned to
-		if t := lastBlockOf(k.Kernel, p); t != nil {
-			if v.LastBlock, err = k.lastBlockView(t); err != nil {
-				return nil, 0, err
-			}
-			floats = max(floats, roundUp(v.LastBlock.floats(), 4))
-		}
 		views = append(views, v)
-	}
-	if len(k.LastBlocks) > 0 {
-		for i := range views {
-			if views[i].LastBlock != nil {
-				views[i].LastBlock.wordAt = floats
-			}
-		}
-		floats += 4
 	}
 	if most := k.printer.room().bytes; 4*floats > most {
 		return nil, 0, fmt.Errorf("%d bytes of threadgroup memory; expected at most %d", 4*floats, most)

@@ -9,10 +9,10 @@ import (
 	"mla/runtime/quant"
 )
 
-// Products of weights and the inputs of many rows: templates/msl/product.msl. A simdgroup makes N rows
+// Products of weights and the inputs of many rows: templates/msl/lib/product.metal. A simdgroup makes N rows
 // of results, a multiple of 8, for the Tokens inputs of its threadgroup's tile.
 
-// The layout of threadgroup memory, as product.msl has it.
+// The layout of threadgroup memory, as product.metal has it.
 const (
 	stepColumns = 128 // columns of a step
 	inputRow    = 144 // halves of one input's columns of a step
@@ -22,7 +22,7 @@ const (
 	laneWords   = 11  // most words of a run of quantised weights: of Q6_K
 	floatWords  = 32  // of a run of floats
 	sectorBytes = 32  // copies of 16 bytes come in pairs, which take twice as long where the target is not aligned as the source
-	entryWords  = 3   // of an entry of experts_batch.msl
+	entryWords  = 3   // of an entry of experts_batch.metal
 	drawnWords  = 2   // tiles that are drawn there
 	stepsAhead  = 2   // of which so many steps of a prompt may be under way, of Q4_0 twice as many
 )

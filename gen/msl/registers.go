@@ -101,8 +101,6 @@ func AttentionRegisters(k *plan.Kernel) ([]Registers, error) {
 	switch p := k.Parts[0].(type) {
 	case *plan.Attend:
 		a, err = attentionShape(p, k.Threads, budgetOf(k.Class))
-	case *plan.AttendRows:
-		a, err = rowsShape(p, k.Threads)
 	case *plan.AttendHeads:
 		return []Registers{headsRegisters(p, k.Threads)}, nil
 	default:
@@ -124,7 +122,7 @@ func (a *attention) forms() []Registers {
 
 // attends is the part of a kernel that does nothing but attention.
 func attends(k *plan.Kernel) (*plan.Attend, bool) {
-	if len(k.Parts) != 1 || len(k.LastBlocks) > 0 {
+	if len(k.Parts) != 1 {
 		return nil, false
 	}
 	p, ok := k.Parts[0].(*plan.Attend)

@@ -23,7 +23,7 @@ func TestAttentionTiles(t *testing.T) {
 			r := matrixRegisters(k.Parts[0].(*plan.Attend), k.Threads, tile, values+ceil(shape.pe/block, shape.simdgroups), values, quant.F16)
 			k.Class = k.Name
 			Budgets = append(Budgets, Budget{k.Class, r.Held(), r.Held(), maxThreads})
-			if m := matrixShape(k.Parts[0].(*plan.Attend), k.Threads, budgetOf(k.Class), quant.F16, simdWidth); m == nil || m.Tile != tile {
+			if m := matrixShape(k.Parts[0].(*plan.Attend), k.Threads, budgetOf(k.Class), quant.F16); m == nil || m.Tile != tile {
 				t.Fatalf("%+v with %d registers: %+v", shape, r.Held(), m)
 			}
 			b.Kernels = append(b.Kernels, k)

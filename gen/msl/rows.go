@@ -18,12 +18,11 @@ func (k *kernelView) Batched() bool { return k.Width > 0 }
 // Together says whether a threadgroup of the part computes several rows.
 func (v *partView) Together() bool { return v.Batched() && plan.Together(v.P) }
 
-// namesRows says whether the part finds what it needs of all rows by itself, as attention of many
-// rows does.
+// namesRows says whether the part finds what it needs of all rows by itself, as attention to expanded
+// heads does.
 func (v *partView) namesRows() bool {
 	_, gathers := v.P.(*plan.GatherVec)
-	_, latent := v.P.(*plan.AttendRows)
-	return gathers || latent || attendsHeads(v.P) || expandsHeads(v.P) || v.routesBatch()
+	return gathers || attendsHeads(v.P) || expandsHeads(v.P) || v.routesBatch()
 }
 
 // splitsFirst says whether the first threadgroups are those of all rows' first splits: the last splits, of

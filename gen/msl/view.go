@@ -67,8 +67,6 @@ func (k *kernelView) parameter(slot int, in scope) string {
 		return fmt.Sprintf("constant %s * %s", elem, k.names[slot])
 	case s.Elem == plan.ElemRow && !s.Write:
 		return fmt.Sprintf("constant %s & %s", elem, k.names[slot])
-	case k.coherent(slot):
-		return fmt.Sprintf("coherent(device) device %s * %s", elem, k.names[slot])
 	case s.Write:
 		return fmt.Sprintf("device %s * %s", elem, k.names[slot])
 	}
@@ -102,7 +100,7 @@ func (k *kernelView) Ptr(v plan.Vec, e string) string {
 	return strings.Join(append([]string{k.names[v.Slot]}, place(v, e)...), " + ")
 }
 
-// Input is entry e of a vector as a mat-vec reads it; see templates/msl/weights/blocks.msl.
+// Input is entry e of a vector as a mat-vec reads it; see templates/msl/lib/weights/blocks.metal.
 func (k *kernelView) Input(v plan.Vec, e string) string {
 	return fmt.Sprintf("%s{%s}", k.InputKind(v), k.Ptr(v, e))
 }
@@ -114,11 +112,7 @@ var inputKinds = map[plan.Elem]string{plan.ElemF32: "floats", plan.ElemF16: "hal
 
 // InputKind is the type of such an input.
 func (k *kernelView) InputKind(v plan.Vec) string {
-	kind := inputKinds[k.Slots[v.Slot].Elem]
-	if k.coherent(v.Slot) {
-		kind = "coherent_" + kind
-	}
-	return "in_" + kind
+	return "in_" + inputKinds[k.Slots[v.Slot].Elem]
 }
 
 // At is element i of entry e of a vector.

@@ -67,9 +67,6 @@ func overlap(a, b []span) (x, y *span) {
 // touched lists what a launch reads and writes outside its parts.
 func touched(p *ir.Program, u *ir.Uses, s *ir.Launch) (reads, writes []span) {
 	for _, part := range s.Parts {
-		if part.LastBlock != nil {
-			writes = append(writes, spanOf(p, s, part.LastBlock.Counters))
-		}
 		if part.Tickets != nil {
 			writes = append(writes, spanOf(p, s, part.Tickets))
 		}

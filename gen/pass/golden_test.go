@@ -54,7 +54,6 @@ func TestEveryFusionSaves(t *testing.T) {
 		}
 		return len(p.Launches)
 	}
-	s.Tuning.LastBlocks = true
 	for _, ps := range Pipeline {
 		if ps.Required || ps.Name == "norm_partial" { // it saves work, not dispatches
 			continue

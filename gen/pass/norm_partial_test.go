@@ -14,7 +14,6 @@ import (
 func TestNormPartial(t *testing.T) {
 	for seed := range uint64(40) {
 		s := spectest.Random(seed)
-		s.Tuning.LastBlocks = false // which asks for shapes that divide heads
 		s.Tuning.MatVec.RowsPerSimdgroup = []int{2, 4, 6, 16}[seed%4]
 		want := []int{2, 4, 2, 16}[seed%4] // all widths are multiples of 32
 		p := lower.Lower(s, 1)

@@ -198,9 +198,6 @@ func TestDispatches(t *testing.T) {
 			case p.Spec.MoE != nil && layer >= p.Spec.MoE.FirstKDenseReplace:
 				limit = 9
 			}
-			if layer >= 0 && p.Spec.Tuning.LastBlocks {
-				limit-- // of low-rank queries; those of direct ones are below it anyway
-			}
 			if n > limit {
 				t.Errorf("seed %d: layer %d takes %d dispatches, at most %d are allowed\n%s", seed, layer, n, limit, p)
 			}

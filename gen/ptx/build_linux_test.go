@@ -55,7 +55,7 @@ func weighsInHalves(p plan.Part, cache []quant.Type) bool {
 	switch p.(type) {
 	case *plan.AttendHeads:
 		return true
-	case *plan.Attend, *plan.AttendRows:
+	case *plan.Attend:
 		return !slices.Contains(cache, quant.F32)
 	}
 	return false

@@ -102,10 +102,6 @@ func (t *translator) parameters(i int) (list []parameter, close int, err error) 
 			}
 			p = parameter{buffer: -1}
 		case "device", "threadgroup", "thread":
-		case "coherent": // (device)
-			if t.peekFrom(i, 1) == "(" {
-				i = t.next(i, 3)
-			}
 		case "constant":
 			p.decl = append(p.decl, "const")
 		default:

@@ -93,8 +93,6 @@ func (t *translator) token() {
 		t.table()
 	case tok.text == "constant":
 		t.replace("const")
-	case tok.text == "coherent" && t.peek(1) == "(":
-		t.coherent()
 	case vectorType.MatchString(tok.text) && t.peek(1) == "(":
 		t.replace("make<" + tok.text + ">")
 	case halfNumber.MatchString(tok.text) && !strings.HasPrefix(tok.text, "0x"):
@@ -188,17 +186,6 @@ func (t *translator) table() {
 		}
 	}
 	t.replace("static constexpr")
-}
-
-// coherent: device memory that other threadgroups see before the kernel ends. CUDA asks
-// for no more than the fences that go with it: they order all accesses.
-func (t *translator) coherent() {
-	end := t.next(t.at, 3)
-	if t.peek(2) != "device" || t.text(end) != ")" {
-		t.fail("coherent(%s); expected coherent(device)", t.peek(2))
-		return
-	}
-	t.at = end + 1
 }
 
 // lines writes as many line ends as there are in the tokens [from, to).

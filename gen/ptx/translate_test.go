@@ -36,7 +36,6 @@ func TestTranslate(t *testing.T) {
 			"float4 v = make<float4>(a, b); const half2 u = *( const half2 *)(p);"},
 		{"comments stay", "// device float\n/* thread\n */ #define device2 1\n", "// device float\n/* thread\n */ #define device2 1\n"},
 		{"other words stay", "mem_flags::mem_device, thread_scope_device, threadgroups", "mem_flags::mem_device, thread_scope_device, threadgroups"},
-		{"coherent", "coherent(device) float * p", " float * p"},
 		{"kernel", "kernel void k(device const uchar * w [[buffer(0)]], device float * y [[buffer(1)]],\n  constant Step & s [[buffer(2)]],\n" +
 			"  uint tg [[threadgroup_position_in_grid]], ushort lane [[thread_index_in_simdgroup]]) {\n  threadgroup float a[4], b[2][3];\n}",
 			`extern "C" __attribute__((global, launch_bounds(64))) void k(const uchar * __restrict__ w, float * y, const Step & s) {` +
@@ -44,8 +43,6 @@ func TestTranslate(t *testing.T) {
 				"  static __attribute__((shared, aligned(16))) float a[4], b[2][3];\n}"},
 		{"parameters in the order of their buffers", "kernel void k(device float * b [[buffer(1)]], device float * a [[buffer(0)]]) {}",
 			`extern "C" __attribute__((global, launch_bounds(64))) void k(float * __restrict__ a, float * b) {}`},
-		{"coherent parameters", "kernel void k(coherent(device) device float * a [[buffer(0)]], device atomic_uint * n [[buffer(1)]]) {}",
-			`extern "C" __attribute__((global, launch_bounds(64))) void k(float * __restrict__ a, atomic_uint * n) {}`},
 		{"side by side", "kernel void beside(device float * a [[buffer(0)]]) {}",
 			`extern "C" __attribute__((global, launch_bounds(64, 3))) void beside(float * a) {}`},
 		{"another bundle's kernel", "int a;\nkernel void other(device float * a [[buffer(0)]]) {\n  if (a) {\n  } // }\n}\nconstant uint n = 3u;", "int a;\n\n\n\n\nstatic constexpr uint n = 3u;"},
@@ -78,7 +75,6 @@ func TestTranslateRefuses(t *testing.T) {
 		{"kernel [[max_total_threads_per_threadgroup(64)]] void k() {}", "attributes"},
 		{"kernel uint k() {}", "expected kernel void"},
 		{"kernel", "expected kernel void"},
-		{"coherent(threadgroup) float * p;", "expected coherent(device)"},
 	} {
 		if _, err := Translate(tt.metal, known); err == nil || !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%s: %v; want %q", tt.metal, err, tt.says)
@@ -90,7 +86,6 @@ func TestTranslateRefuses(t *testing.T) {
 func FuzzTranslate(f *testing.F) {
 	f.Add("kernel void k(device float * a [[buffer(0)]]) { threadgroup float t[2]; }")
 	f.Add("kernel void k((")
-	f.Add("coherent(")
 	f.Fuzz(func(t *testing.T, source string) {
 		Translate(source, known)
 	})

@@ -4,8 +4,6 @@ import (
 	"slices"
 
 	"gopkg.in/yaml.v3"
-
-	"mla/runtime/plan"
 )
 
 // What a threadgroup and a thread have; see templates/msl for what the kernels
@@ -66,38 +64,6 @@ var budgets = []budget{
 		remedy: "more tuning.attention.simdgroups share the work",
 	},
 	{
-		// The same of many rows, whose queries take the place of heads.
-		what: "attention of many rows takes", unit: "bytes of threadgroup memory", limit: maxMemory,
-		needs: []string{"model.kv_lora_rank", "model.qk_rope_head_dim"},
-		used: ofMany(func(m *Model, a *AttendRows) int {
-			return 4 * (m.KVLoraRank + m.QKRopeHeadDim + a.Queries*(a.Simdgroups+4))
-		}),
-		blame:  []string{"tuning.attend_rows.queries", "model.kv_lora_rank"},
-		remedy: "a smaller kv_lora_rank, or fewer tuning.attend_rows.queries or simdgroups fit",
-	},
-	{
-		what: "attention of many rows keeps", unit: "sums in the registers of a thread", limit: maxRegisters,
-		needs: []string{"model.kv_lora_rank"},
-		used: ofMany(func(m *Model, a *AttendRows) int {
-			return ceil(m.KVLoraRank, simdgroup*a.Simdgroups) * a.Queries
-		}),
-		blame:  []string{"tuning.attend_rows.queries", "model.kv_lora_rank"},
-		remedy: "more tuning.attend_rows.simdgroups share the work",
-	},
-	{
-		what: "attention of many rows keeps", unit: "floats of queries in the registers of a thread", limit: maxRegisters,
-		needs: []string{"model.kv_lora_rank", "model.qk_rope_head_dim"},
-		used: ofMany(func(m *Model, a *AttendRows) int {
-			lanes := 1
-			for lanes < min(a.Queries, simdgroup) {
-				lanes *= 2
-			}
-			return ceil(m.KVLoraRank+m.QKRopeHeadDim, a.Simdgroups*(simdgroup/lanes)) * ceil(a.Queries, lanes)
-		}),
-		blame:  []string{"tuning.attend_rows.queries", "model.kv_lora_rank"},
-		remedy: "more tuning.attend_rows.simdgroups share the work",
-	},
-	{
 		// The combined latent and the factors of the splits.
 		what: "the combine of the splits takes", unit: "bytes of threadgroup memory", limit: maxMemory,
 		needs: []string{"model.kv_lora_rank"},
@@ -118,16 +84,6 @@ var budgets = []budget{
 		blame:  []string{"moe.n_routed_experts"},
 		remedy: "fewer experts fit",
 	},
-}
-
-// ofMany is what attention of many rows takes of a spec that has such sequences.
-func ofMany(used func(m *Model, a *AttendRows) int) func(s *Spec) int {
-	return func(s *Spec) int {
-		if slices.Max(s.Widths()) <= plan.MaxBatch {
-			return 0
-		}
-		return used(&s.Model, &s.Tuning.AttendRows)
-	}
 }
 
 // AttentionSimdgroups is the number of simdgroups that the attention of s takes

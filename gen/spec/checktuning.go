@@ -14,7 +14,6 @@ func (d *decoder) checkTuning(s *Spec, class string) {
 			d.checkShape(class, key, shape)
 		}
 	}
-	same("matvec", with.Tuning.MatVec, general.MatVec)
 	for _, k := range with.Tuning.Kernels {
 		other, _ := general.Shape(k.Kernel)
 		same("kernels."+k.Kernel, k.Shape, other)
@@ -22,7 +21,7 @@ func (d *decoder) checkTuning(s *Spec, class string) {
 	if err := with.Tuning.AttendHeads.check(); err != nil {
 		d.errorf(d.first(tuningPaths(class, "tuning.attend_heads.split_k", "tuning.attend_heads.rows_per_simdgroup", "tuning.attend_heads.simdgroups", "tuning.attend_heads.tile")), "%v", err)
 	}
-	if class == "" || !slices.Equal(with.Widths(), s.WithClass("").Widths()) || with.Tuning.Attention != general.Attention || with.Tuning.AttendRows != general.AttendRows {
+	if class == "" || !slices.Equal(with.Widths(), s.WithClass("").Widths()) || with.Tuning.Attention != general.Attention {
 		d.checkBudgets(with)
 	}
 }
@@ -44,7 +43,7 @@ func (d *decoder) checkShape(class, key string, s Shape) {
 	if s.Simdgroups == 0 || s.SplitK == 0 || s.Simdgroups%s.SplitK == 0 {
 		return
 	}
-	n := d.first(tuningPaths(class, "tuning."+key+".split_k", "tuning."+key+".simdgroups", "tuning.matvec.split_k", "tuning.matvec.simdgroups"))
+	n := d.first(tuningPaths(class, "tuning."+key+".split_k", "tuning."+key+".simdgroups"))
 	d.errorf(n, "%s.%s.split_k is %d; expected a divisor of simdgroups, %d", strings.Join(classPath(class), "."), key, s.SplitK, s.Simdgroups)
 }
 

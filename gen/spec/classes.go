@@ -61,11 +61,8 @@ func (t *tunings) of(class string) Tuning {
 
 // over is t, and general in what t leaves out.
 func (t Tuning) over(general Tuning) Tuning {
-	t.MatVec = t.MatVec.over(general.MatVec)
 	t.Attention = t.Attention.over(general.Attention)
-	t.AttendRows = t.AttendRows.over(general.AttendRows)
 	t.AttendHeads = t.AttendHeads.over(general.AttendHeads)
-	t.LastBlocks = t.LastBlocks || general.LastBlocks
 	kernels := slices.Clone(general.Kernels)
 	for _, k := range t.Kernels {
 		i := slices.IndexFunc(kernels, func(g KernelShape) bool { return g.Kernel == k.Kernel })
@@ -95,20 +92,12 @@ func (a Attention) over(general Attention) Attention {
 	return a
 }
 
-func (a AttendRows) over(general AttendRows) AttendRows {
-	orElse(&a.Queries, general.Queries)
-	orElse(&a.Tile, general.Tile)
-	orElse(&a.Simdgroups, general.Simdgroups)
-	return a
-}
-
 func (a AttendHeads) over(general AttendHeads) AttendHeads {
 	orElse(&a.From, general.From)
 	orElse(&a.RowsPerSimdgroup, general.RowsPerSimdgroup)
 	orElse(&a.Simdgroups, general.Simdgroups)
 	orElse(&a.SplitK, general.SplitK)
 	orElse(&a.Tile, general.Tile)
-	orElse(&a.Shares, general.Shares)
 	return a
 }
 

@@ -59,39 +59,35 @@ func TestClasses(t *testing.T) {
 // device; the other class has the latter.
 func TestClassTuning(t *testing.T) {
 	s := parseTuned(t, `tuning:
-  matvec: {rows_per_simdgroup: 8}
   attention: {tile: 8, simdgroups: 4}
   kernels:
     down: {simdgroups: 8, split_k: 2, unroll: 2}
     o_proj: {simdgroups: 2, unroll: 2}
   devices:
     nvidia:
-      matvec: {rows_per_simdgroup: 2}
       attention: {tile: 32}
       kernels:
         down: {split_k: 4}
         v_b: {rows_per_simdgroup: 4, split_k: 1, unroll: 8}
-      last_blocks: true
 `)
 	for _, tt := range []struct {
 		class     string
-		matvec    Shape
 		attention Attention
 		kernels   []KernelShape
 	}{
-		{"", Shape{8, 0, 0, 0}, Attention{132, 8, 4}, []KernelShape{{"down", Shape{8, 8, 2, 2}, 0, 0}, {"o_proj", Shape{8, 2, 0, 2}, 0, 0}}},
-		{"apple", Shape{8, 0, 0, 0}, Attention{132, 8, 4}, []KernelShape{{"down", Shape{8, 8, 2, 2}, 0, 0}, {"o_proj", Shape{8, 2, 0, 2}, 0, 0}}},
-		{"nvidia", Shape{2, 0, 0, 0}, Attention{132, 32, 4},
-			[]KernelShape{{"down", Shape{2, 8, 4, 2}, 0, 0}, {"o_proj", Shape{2, 2, 0, 2}, 0, 0}, {"v_b", Shape{4, 0, 1, 8}, 0, 0}}},
+		{"", Attention{132, 8, 4}, []KernelShape{{"down", Shape{0, 8, 2, 2}, 0, 0}, {"o_proj", Shape{0, 2, 0, 2}, 0, 0}}},
+		{"apple", Attention{132, 8, 4}, []KernelShape{{"down", Shape{0, 8, 2, 2}, 0, 0}, {"o_proj", Shape{0, 2, 0, 2}, 0, 0}}},
+		{"nvidia", Attention{132, 32, 4},
+			[]KernelShape{{"down", Shape{0, 8, 4, 2}, 0, 0}, {"o_proj", Shape{0, 2, 0, 2}, 0, 0}, {"v_b", Shape{4, 0, 1, 8}, 0, 0}}},
 	} {
 		got := s.WithClass(tt.class).Tuning
-		if plain := got.withoutPositions(); got.MatVec != tt.matvec || got.Attention != tt.attention || !slices.Equal(plain.Kernels, tt.kernels) || got.LastBlocks != (tt.class == "nvidia") {
+		if plain := got.withoutPositions(); got.Attention != tt.attention || !slices.Equal(plain.Kernels, tt.kernels) {
 			t.Errorf("%q: %+v", tt.class, got)
 		}
 	}
 	lines := strings.Count("\n"+body(t), "\n") + 1
 	for _, k := range s.WithClass("nvidia").Tuning.Kernels {
-		if want := map[string]int{"down": 12, "o_proj": 6, "v_b": 13}[k.Kernel]; k.Line != lines+want-1 {
+		if want := map[string]int{"down": 10, "o_proj": 5, "v_b": 11}[k.Kernel]; k.Line != lines+want-1 {
 			t.Errorf("%s stands in line %d; want %d", k.Kernel, k.Line, lines+want-1)
 		}
 	}
@@ -107,7 +103,7 @@ func TestClassBudget(t *testing.T) {
 }
 
 // TestClassSequences: a class has its own widths or those of any device, whatever its activations;
-// WithSequences goes before both, and the class's budget is checked for its own.
+// WithSequences goes before both.
 func TestClassSequences(t *testing.T) {
 	for _, tt := range []struct {
 		general, own  string // lists; "": none
@@ -150,13 +146,12 @@ func TestClassSequences(t *testing.T) {
 		}
 	}
 	for own, want := range map[string]string{
-		"sequences: 4":            "tuning.devices.nvidia.sequences is no list of numbers of rows; expected one like [1, 4, 16]",
-		"sequences: [2, 4]":       "tuning.devices.nvidia.sequences begins with 2; expected 1, for one token",
-		"sequences: [1, 16, 16]":  "tuning.devices.nvidia.sequences has 16 behind 16; expected rising numbers",
-		"sequences: [1, 9999]":    "tuning.devices.nvidia.sequences has \"9999\"; expected numbers from 1 to 4096",
-		"sequences: [1, 16, 32]}": "attention of many rows keeps 512 sums in the registers of a thread",
+		"sequences: 4":           "tuning.devices.nvidia.sequences is no list of numbers of rows; expected one like [1, 4, 16]",
+		"sequences: [2, 4]":      "tuning.devices.nvidia.sequences begins with 2; expected 1, for one token",
+		"sequences: [1, 16, 16]": "tuning.devices.nvidia.sequences has 16 behind 16; expected rising numbers",
+		"sequences: [1, 9999]":   "tuning.devices.nvidia.sequences has \"9999\"; expected numbers from 1 to 4096",
 	} {
-		text := body(t) + "tuning:\n  attend_rows: {queries: 128, simdgroups: 2}\n  devices: {nvidia: {" + strings.TrimSuffix(own, "}") + "}}\n"
+		text := body(t) + "tuning:\n  devices: {nvidia: {" + own + "}}\n"
 		if _, err := Parse("x.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "x.yaml:") {
 			t.Errorf("%s: %v; want %q", own, err, want)
 		}

@@ -61,8 +61,8 @@ func (d *decoder) mapping(n *yaml.Node, path string, fields []field) bool {
 		key, value := n.Content[i], n.Content[i+1]
 		f := find(fields, key)
 		switch {
-		case f == nil && slices.Contains(keys(fields), renamed[key.Value]):
-			d.errorf(key, "%s.%s is called %s now", where, key.Value, renamed[key.Value])
+		case f == nil && strings.HasPrefix(path, "tuning") && removed[key.Value] != "":
+			d.errorf(key, "%s has no key %q any more: %s; delete it", where, key.Value, removed[key.Value])
 		case f == nil:
 			d.errorf(key, "%s", unknown("key in "+where, key.Value, keys(fields)))
 		case seen[f.key]:

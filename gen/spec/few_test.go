@@ -19,14 +19,13 @@ func TestAnyWidth(t *testing.T) {
 	}
 }
 
-// TestShapeOfWidth: a shape of one width has what it leaves out from the kernel's, and that from mat-vecs',
+// TestShapeOfWidth: a shape of one width has what it leaves out from the kernel's, and that from the default,
 // in whatever order they stand; other widths do not have it.
 func TestShapeOfWidth(t *testing.T) {
 	s := parseTuned(t, `tuning:
-  matvec: {unroll: 2}
   kernels:
     down_x2: {split_k: 1}
-    down: {rows_per_simdgroup: 8, simdgroups: 4}
+    down: {rows_per_simdgroup: 8, simdgroups: 4, unroll: 2}
   devices:
     nvidia:
       kernels:

@@ -18,7 +18,6 @@ const (
 	maxContext = 1 << 30
 	maxSplits  = 1024
 	maxTile    = 1024
-	maxQueries = 128 // of a threadgroup
 	maxUnroll  = 16
 )
 
@@ -39,9 +38,6 @@ var DefaultTuning = Tuning{
 	// A threadgroup of attention takes a multiprocessor. Contexts beyond 32,768 tokens have a tile more to
 	// each of 128 splits: with 132 Youtu-LLM ran at 697 tok/s there instead of 691, on an NVIDIA H200.
 	Attention: Attention{Splits: Multiprocessors, Tile: 16, Simdgroups: 8},
-	// As many queries as leave a thread of any Apple GPU registers enough, with tiles of 16
-	// rows; see gen/msl/registers.go. Not measured on Apple hardware.
-	AttendRows: AttendRows{Queries: 16, Tile: 16, Simdgroups: 8},
 	// One block of queries to a simdgroup: two would not leave a thread of any Apple GPU
 	// registers enough. Not measured on Apple hardware.
 	AttendHeads: AttendHeads{RowsPerSimdgroup: 8, Simdgroups: 8, SplitK: 2, Tile: 32},
@@ -130,11 +126,8 @@ func yarnFields(y *Yarn) []field {
 
 func tuningFields(t *Tuning) []field {
 	return []field{
-		optional(section("matvec", shapeFields(&t.MatVec))),
 		optional(section("attention", attentionFields(&t.Attention))),
-		optional(section("attend_rows", attendRowsFields(&t.AttendRows))),
 		optional(section("attend_heads", attendHeadsFields(&t.AttendHeads))),
-		optional(boolean("last_blocks", &t.LastBlocks)),
 		optional(field{key: "kernels", decode: func(d *decoder, n *yaml.Node, path string) bool {
 			return d.kernels(n, path, t)
 		}}),
@@ -149,14 +142,6 @@ func attentionFields(a *Attention) []field {
 	}
 }
 
-func attendRowsFields(a *AttendRows) []field {
-	return []field{
-		optional(integer("queries", &a.Queries, 1, maxQueries)),
-		optional(integer("tile", &a.Tile, 1, simdgroup)),
-		optional(integer("simdgroups", &a.Simdgroups, 1, maxSimdgroups)),
-	}
-}
-
 func attendHeadsFields(a *AttendHeads) []field {
 	return []field{
 		optional(integer("from", &a.From, 1, plan.MaxWidth)),
@@ -164,7 +149,6 @@ func attendHeadsFields(a *AttendHeads) []field {
 		optional(integer("simdgroups", &a.Simdgroups, 1, maxSimdgroups)),
 		optional(integer("split_k", &a.SplitK, 1, maxSimdgroups)),
 		optional(integer("tile", &a.Tile, 16, maxHeadsTile)),
-		optional(integer("shares", &a.Shares, 1, maxShares)),
 	}
 }
 
@@ -214,7 +198,7 @@ func (d *decoder) kernels(n *yaml.Node, path string, t *Tuning) bool {
 			continue
 		}
 		seen[key.Value] = true
-		k := KernelShape{Kernel: key.Value, Line: key.Line, Column: key.Column} // what it leaves out is that of matvec, see inherit
+		k := KernelShape{Kernel: key.Value, Line: key.Line, Column: key.Column} // what it leaves out follows, see inherit
 		ok = d.mapping(n.Content[i+1], path+"."+key.Value, shapeFields(&k.Shape)) && ok
 		t.Kernels = append(t.Kernels, k)
 	}

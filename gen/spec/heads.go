@@ -63,7 +63,7 @@ func (s *Spec) HeadsTile() int {
 // whichever is more: rows of keys, columns of values, and for each simdgroup a block of its
 // scores. Floats are kept as two halves each, of half as many rows. Memory that is not roomy has rows of
 // halves without padding, and scores in the place of keys; tiles of floats are half as long then.
-// In the end results pass through the same memory. See templates/msl/attend_heads.msl.
+// In the end results pass through the same memory. See templates/msl/lib/attend_heads.metal.
 func AttendHeadsBytes(keys, values, tile, simdgroups, splitK, blocks int, roomy bool) int {
 	most := 4 * simdgroups * (8*36 + 64 + 16*blocks)
 	for terms := 1; terms <= 2; terms++ {
@@ -95,8 +95,8 @@ func (a AttendHeads) check() error {
 		return fmt.Errorf("tuning.attend_heads.split_k is %d; expected a power of two that divides simdgroups, %d", a.SplitK, a.Simdgroups)
 	case !power(a.Tile) || a.Tile < 2*headBlock || a.Tile > maxHeadsTile:
 		return fmt.Errorf("tuning.attend_heads.tile is %d; expected a power of two from %d to %d", a.Tile, 2*headBlock, maxHeadsTile)
-	case a.From < 0 || a.From > plan.MaxWidth || a.Shares < 0 || a.Shares > maxShares:
-		return fmt.Errorf("tuning.attend_heads: from %d rows on, in %d shares; expected up to %d and %d", a.From, a.Shares, plan.MaxWidth, maxShares)
+	case a.From < 0 || a.From > plan.MaxWidth:
+		return fmt.Errorf("tuning.attend_heads.from is %d; expected up to %d", a.From, plan.MaxWidth)
 	}
 	return nil
 }
@@ -105,9 +105,6 @@ func (a AttendHeads) check() error {
 // GPU has seven to nine threadgroups for each multiprocessor, which holds three, and the last ones leave
 // little of it idle. Keys, which take two pages at a time, have half as many as values.
 func (s *Spec) ExpandShares(keys bool) int {
-	if n := s.Tuning.AttendHeads.Shares; n > 0 {
-		return n
-	}
 	m := &s.Model
 	groups := m.NumAttentionHeads * (ceil(m.QKNopeHeadDim, plan.ExpandKeys) + 2*ceil(m.VHeadDim, plan.ExpandValues))
 	shares := 1

@@ -50,7 +50,7 @@ func TestHeadsTuning(t *testing.T) {
 		"split_k is 3":             func(a *AttendHeads) { a.Simdgroups, a.SplitK = 9, 3 },
 		"split_k is 16":            func(a *AttendHeads) { a.SplitK = 16 },
 		"tile is 24":               func(a *AttendHeads) { a.Tile = 24 },
-		"from 9999 rows on":        func(a *AttendHeads) { a.From = 9999 },
+		"from is 9999":             func(a *AttendHeads) { a.From = 9999 },
 	} {
 		a := good
 		change(&a)

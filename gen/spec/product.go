@@ -7,7 +7,7 @@ import (
 )
 
 // A product multiplies weights by the inputs of many rows, Tokens at a time, in simdgroup matrices:
-// templates/msl/product.msl. A simdgroup makes 32 rows of results, or 16; simdgroups that share rows
+// templates/msl/lib/product.metal. A simdgroup makes 32 rows of results, or 16; simdgroups that share rows
 // take every SplitK-th step of 128 columns. The tile of inputs of all of them is what a threadgroup's
 // memory has room for.
 

@@ -86,14 +86,14 @@ tuning:
     # down tuned on X
     down: {rows_per_simdgroup: 4, simdgroups: 4, split_k: 1, unroll: 8}
 `, []Change{{Kernel: "down", Shape: Shape{4, 4, 1, 8}, Why: "X"}}, ""},
-		{"a block", "tuning:\n    kernels:\n        lm_head:\n            split_k: 1 # why\n            simdgroups: 2\n    matvec: {simdgroups: 4}\n", `tuning:
+		{"a block", "tuning:\n    kernels:\n        lm_head:\n            split_k: 1 # why\n            simdgroups: 2\n    attention: {simdgroups: 4}\n", `tuning:
     kernels:
         # lm_head tuned on X, 2026-01-02: 3 → 2 µs
         lm_head:
             split_k: 4 # why
             simdgroups: 8
             rows_per_simdgroup: 2
-    matvec: {simdgroups: 4}
+    attention: {simdgroups: 4}
 `, []Change{head}, ""},
 		{"flow", "tuning: {kernels: {v_b: {simdgroups: 8}}}\n", `# lm_head tuned on X, 2026-01-02: 3 → 2 µs
 # down tuned on X
@@ -112,9 +112,9 @@ tuning: {kernels: {lm_head: {rows_per_simdgroup: 2, simdgroups: 8, split_k: 4}}}
   # attention tuned on X
   attention: {splits: 64, tile: 32, simdgroups: 8}
 `, []Change{head, cut}, ""},
-		{"behind braces on many lines", "tuning:\n  matvec: {simdgroups: 4, # why }\n    split_k: 2}\n# the end\n", `tuning:
-  matvec: {simdgroups: 4, # why }
-    split_k: 2}
+		{"behind braces on many lines", "tuning:\n  attention: {simdgroups: 4, # why }\n    tile: 8}\n# the end\n", `tuning:
+  attention: {simdgroups: 4, # why }
+    tile: 8}
   kernels:
     # down tuned on X
     down: {rows_per_simdgroup: 4, simdgroups: 4, split_k: 1}
@@ -211,7 +211,7 @@ func TestRetuneRefuses(t *testing.T) {
 		change             Change
 		class              string
 	}{
-		{"quotes in the last braces", "tuning:\n  matvec: {\"simdgroups\": 4}\n", "write by hand: tuning.kernels.lm_head: {rows_per_simdgroup: 2, simdgroups: 8, split_k: 4}", head, ""},
+		{"quotes in the last braces", "tuning:\n  attention: {\"simdgroups\": 4}\n", "write by hand: tuning.kernels.lm_head: {rows_per_simdgroup: 2, simdgroups: 8, split_k: 4}", head, ""},
 		{"a tagged value", "tuning:\n  attention:\n    tile: !!int 8\n", "write by hand: tuning.attention: {splits: 64", cut, ""},
 		{"an odd number of rows", "", "write by hand", Change{Kernel: "down", Shape: Shape{RowsPerSimdgroup: 3, Simdgroups: 1, SplitK: 1}}, ""},
 		{"a value that a change leaves open", "tuning:\n  kernels:\n    lm_head:\n      unroll: 8\n", "other values would change", head, ""},

@@ -111,7 +111,7 @@ func TestSchemaRejects(t *testing.T) {
 		"- Q4_0 imatrix":           "- Q4_0 imatrx",
 		"stock: q8_0":              "stock: q9_0",
 		"- name: mine":             "- imatrix: true",
-		"rows_per_simdgroup: 8":    "rows_per_simdgroup: 3",
+		"lm_head: {simdgroups":     "lm_head: {rows_per_simdgroup: 3, simdgroups",
 		"lm_head: {simdgroups: 2}": "lm_head: {simdgroup: 2}",
 		"tuning:":                  "tuning:\n  devices: {amd: {}}",
 		"tuning:\n":                "tuning:\n  devices: {nvidia: {devices: {}}}\n",

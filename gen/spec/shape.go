@@ -84,9 +84,6 @@ func (t *Tuning) WhyShape(kernel string, width, rows, cols int) string {
 	if k := t.entry(kernel, width); k != nil {
 		return fmt.Sprintf("line %d of the spec, under tuning; what it leaves open is %s", k.Line, why)
 	}
-	if t.MatVec != (Shape{}) {
-		return "the spec's tuning.matvec; what it leaves open is " + why
-	}
 	return why
 }
 

@@ -91,22 +91,19 @@ type RoleTypes struct {
 // Tuning holds the constants of the kernels; of a Spec, what its file leaves out has
 // its default.
 type Tuning struct {
-	MatVec    Shape
 	Attention Attention
-	// AttendRows is attention of more rows than are cut along the KV axis.
-	AttendRows AttendRows
 	// AttendHeads is attention over expanded heads, of sequences that have enough rows for it.
 	AttendHeads AttendHeads
-	// LastBlocks lets the last threadgroup of a dispatch do the work of the next one where
-	// the compiler can. On Apple's GPUs it takes macOS 15.
-	LastBlocks bool
-	// Kernels overrides MatVec for one kernel by name, e.g. "lm_head", or for it in sequences of
-	// one width alone, "lm_head_x4".
+	// Kernels shapes kernels by name, e.g. "lm_head", or in sequences of one width alone,
+	// "lm_head_x4".
 	Kernels []KernelShape
 	// SumGroup bounds how many results of a partial norm share one sum of squares; 0:
 	// their shapes do. No file says it: it keeps the kernels that read those sums as
 	// they are while mlagen tune tries shapes for the kernels that make them.
 	SumGroup int
+	// MatVec shapes the kernels that Kernels does not name; zeros are left to ShapeFor. No file says
+	// it: random small models have small threadgroups by it.
+	MatVec Shape
 }
 
 // AttendHeads is how attention over expanded heads is shared out; see plan.AttendHeads.
@@ -117,7 +114,6 @@ type AttendHeads struct {
 	Simdgroups       int
 	SplitK           int // simdgroups that share queries
 	Tile             int // cache rows at most
-	Shares           int // of a head's pages, in the kernel that makes heads; 0: as many as fill a large GPU
 }
 
 // KernelShape is a Shape for one kernel, and where the file gives it.
@@ -130,9 +126,4 @@ type KernelShape struct {
 // Attention is how attention is cut along the KV axis.
 type Attention struct {
 	Splits, Tile, Simdgroups int
-}
-
-// AttendRows is how attention of many rows is shared out; see plan.AttendRows.
-type AttendRows struct {
-	Queries, Tile, Simdgroups int
 }

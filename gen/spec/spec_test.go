@@ -43,7 +43,7 @@ func TestLoad(t *testing.T) {
 	if *s.MoE != wantMoE {
 		t.Errorf("moe %+v", *s.MoE)
 	}
-	wantTuning := Tuning{MatVec: Shape{RowsPerSimdgroup: 8}, Attention: Attention{132, 16, 8}, AttendRows: AttendRows{16, 16, 8}, AttendHeads: AttendHeads{0, 8, 8, 2, 32, 0}, Kernels: []KernelShape{{"lm_head", Shape{8, 2, 0, 0}, 59, 5}}}
+	wantTuning := Tuning{Attention: Attention{132, 16, 8}, AttendHeads: AttendHeads{0, 8, 8, 2, 32}, Kernels: []KernelShape{{"lm_head", Shape{0, 2, 0, 0}, 59, 5}}}
 	if !reflect.DeepEqual(s.Tuning, wantTuning) {
 		t.Errorf("tuning %+v", s.Tuning)
 	}
@@ -120,9 +120,6 @@ func TestMistakes(t *testing.T) {
 		{"first_k_dense_replace: 1", "first_k_dense_replace: 4", "23:26: moe.first_k_dense_replace is 4, which leaves none of the 4 layers to experts; leave out moe for a dense model"},
 		{"num_attention_heads: 5", "num_attention_heads: 512", "6:24: attention keeps 512 sums in the registers of a thread; expected at most 256: more tuning.attention.simdgroups share the work\n" +
 			"6:24: attention keeps 576 floats of queries in the registers of a thread; expected at most 256: more tuning.attention.simdgroups share the work"},
-		{"tuning:", "sequences: [1, 32]\ntuning:\n  attend_rows: {queries: 128, simdgroups: 2}",
-			"58:26: attention of many rows keeps 512 sums in the registers of a thread; expected at most 256: more tuning.attend_rows.simdgroups share the work\n" +
-				"58:26: attention of many rows keeps 576 floats of queries in the registers of a thread; expected at most 256: more tuning.attend_rows.simdgroups share the work"},
 		{"kv_lora_rank: 256", "kv_lora_rank: 8192", "6:24: attention keeps 257 floats of queries in the registers of a thread; expected at most 256: more tuning.attention.simdgroups share the work\n" +
 			"8:17: attention takes 33136 bytes of threadgroup memory; expected at most 32768: a smaller kv_lora_rank, fewer heads or fewer tuning.attention.simdgroups fit\n" +
 			"8:17: the combine of the splits takes 33408 bytes of threadgroup memory; expected at most 32768: fewer tuning.attention.splits fit"},
@@ -153,9 +150,10 @@ func TestMistakes(t *testing.T) {
 		{"lm_head: {simdgroups: 2}", "lm_head: {simdgroups: 4, split_k: 3}", "59:39: tuning.kernels.lm_head.split_k is 3; expected a divisor of simdgroups, 4"},
 		{"lm_head: {simdgroups: 2}", "lm_head: {unroll: 17}", "59:23: tuning.kernels.lm_head.unroll is 17; expected an integer from 1 to 16"},
 		{"lm_head: {simdgroups: 2}", "lm_head: {unroll: 0}", "59:23: tuning.kernels.lm_head.unroll is 0; expected an integer from 1 to 16"},
-		{"matvec: {rows_per_simdgroup: 8}", "tails: true", "57:3: tuning.tails is called last_blocks now"},
-		{"matvec: {rows_per_simdgroup: 8}", "last_blocks: [k_b]", "57:16: tuning.last_blocks is a list; expected true or false"},
-		{"rows_per_simdgroup: 8", "rows_per_simdgroup: 3", "57:32: tuning.matvec.rows_per_simdgroup is 3; expected an even number"},
+		{"attention: {tile: 16}", "last_blocks: true", "57:3: tuning has no key \"last_blocks\" any more: a dispatch of its own was as quick or quicker; delete it"},
+		{"attention: {tile: 16}", "attend_heads: {shares: 2}", "57:18: tuning.attend_heads has no key \"shares\" any more: how many share the pages of a head follows from its sizes; delete it"},
+		{"attention: {tile: 16}", "devices: {nvidia: {attend_rows: {queries: 8}}}", "57:22: tuning.devices.nvidia has no key \"attend_rows\" any more: attention of prompts cuts the cache, or expands heads; delete it"},
+		{"lm_head: {simdgroups: 2}", "lm_head: {rows_per_simdgroup: 3}", "59:35: tuning.kernels.lm_head.rows_per_simdgroup is 3; expected an even number"},
 		{"lm_head: {", "LM-head: {", "59:5: tuning.kernels: \"LM-head\" is no kernel name or appears twice; expected lower-case letters, digits and _"},
 		{"tokenizer: glm4", "tokenizer: [glm4", "27:1: not valid YAML: did not find expected ',' or ']'"},
 		{"tokenizer: glm4", "tokenizer: glm4\n---\na: 1", "29:1: the file holds a second document; expected one"},
@@ -165,12 +163,12 @@ func TestMistakes(t *testing.T) {
 				"41:7: unknown role in types \"self_attn.q_proj\" (did you mean \"self_attn.o_proj\"?)\n" +
 				"54:37: types of mlp.shared_experts.down_proj: layer 4 has no type"},
 		{"tuning:", "tuning:\n  devices: {nvdia: {}}", "57:13: unknown key in tuning.devices \"nvdia\" (did you mean \"nvidia\"?)"},
-		{"tuning:", "tuning:\n  devices: {nvidia: 3}", "57:21: tuning.devices.nvidia is 3; expected a mapping with the keys matvec, attention, attend_rows, attend_heads, last_blocks, kernels, sequences"},
+		{"tuning:", "tuning:\n  devices: {nvidia: 3}", "57:21: tuning.devices.nvidia is 3; expected a mapping with the keys attention, attend_heads, kernels, sequences"},
 		{"tuning:", "tuning:\n  devices: {nvidia: {kernels: {down: {split_k: 33}}}}", "57:48: tuning.devices.nvidia.kernels.down.split_k is 33; expected an integer from 1 to 32"},
 		{"tuning:", "tuning:\n  devices: {apple: {kernels: {lm_head: {split_k: 3}}}}", "57:50: tuning.devices.apple.kernels.lm_head.split_k is 3; expected a divisor of simdgroups, 2"},
-		{"tuning:", "tuning:\n  devices: {apple: {matvec: {simdgroups: 3, split_k: 2}}}", "57:54: tuning.devices.apple.matvec.split_k is 2; expected a divisor of simdgroups, 3"},
+		{"tuning:", "tuning:\n  devices: {apple: {kernels: {lm_head: {simdgroups: 3, split_k: 2}}}}", "57:65: tuning.devices.apple.kernels.lm_head.split_k is 2; expected a divisor of simdgroups, 3"},
 		{"simdgroups: 2}", "simdgroups: 2, split_k: 2}\n  devices: {apple: {kernels: {lm_head: {simdgroups: 5}}}}", "60:53: tuning.devices.apple.kernels.lm_head.split_k is 2; expected a divisor of simdgroups, 5"},
-		{"simdgroups: 2}", "simdgroups: 3, split_k: 2}\n  devices: {apple: {kernels: {lm_head: {rows_per_simdgroup: 8}}}}", "59:39: tuning.kernels.lm_head.split_k is 2; expected a divisor of simdgroups, 3"},
+		{"simdgroups: 2}", "simdgroups: 3, split_k: 2}\n  devices: {apple: {kernels: {lm_head: {simdgroups: 3}}}}", "59:39: tuning.kernels.lm_head.split_k is 2; expected a divisor of simdgroups, 3"},
 		{"q_lora_rank: null", "q_lora_rank:", ""},
 		{"theta: 10000", "theta: 1e4", ""},
 	} {

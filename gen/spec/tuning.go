@@ -13,7 +13,7 @@ func (s *Spec) WithTuning(t Tuning) (*Spec, error) {
 	with := *s
 	with.Tuning = t
 	with.Tuning.Kernels = slices.Clone(t.Kernels)
-	errs := []error{t.MatVec.check("tuning.matvec"), t.Attention.check(), t.AttendRows.check(), t.AttendHeads.check()}
+	errs := []error{t.MatVec.check("the shape of all kernels"), t.Attention.check(), t.AttendHeads.check()}
 	for _, k := range t.Kernels {
 		errs = append(errs, k.Shape.check("tuning.kernels."+k.Kernel))
 	}
@@ -73,18 +73,6 @@ func (s Shape) check(path string) error {
 		return fmt.Errorf("%s.split_k is %d; expected a divisor of simdgroups, %d", path, s.SplitK, s.Simdgroups)
 	case s.Unroll < 0 || s.Unroll > maxUnroll:
 		return fmt.Errorf("%s.unroll is %d; expected 1 to %d", path, s.Unroll, maxUnroll)
-	}
-	return nil
-}
-
-func (a AttendRows) check() error {
-	for _, v := range []struct {
-		key          string
-		value, limit int
-	}{{"queries", a.Queries, maxQueries}, {"tile", a.Tile, simdgroup}, {"simdgroups", a.Simdgroups, maxSimdgroups}} {
-		if v.value < 1 || v.value > v.limit {
-			return fmt.Errorf("tuning.attend_rows.%s is %d; expected 1 to %d", v.key, v.value, v.limit)
-		}
 	}
 	return nil
 }

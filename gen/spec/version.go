@@ -11,9 +11,15 @@ import (
 // mean something else. A file that names none is of version 1.
 var changes []string
 
-// renamed are the present names of keys that few files have and that had another one. A file
-// with the old one is told, and its version stays what it is.
-var renamed = map[string]string{"tails": "last_blocks"}
+// removed are keys of tuning that specs had, and why they went. A file with one is told, and its version
+// stays what it is: without the key it means what it meant.
+var removed = map[string]string{
+	"attend_rows": "attention of prompts cuts the cache, or expands heads",
+	"last_blocks": "a dispatch of its own was as quick or quicker",
+	"tails":       "a dispatch of its own was as quick or quicker",
+	"matvec":      "kernels shapes each kernel by its name",
+	"shares":      "how many share the pages of a head follows from its sizes",
+}
 
 // Version is the latest version of the format.
 func Version() int { return len(changes) + 1 }

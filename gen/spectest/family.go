@@ -19,8 +19,7 @@ func Family(seed uint64) *spec.Spec {
 		RMSNormEps: d.float(1e-6, 1e-5)}}
 	s.Rope.Theta = d.float(10000, 1000000, 1600000)
 	families[d.IntN(len(families))](d, s)
-	s.Tuning = spec.Tuning{MatVec: spec.Shape{RowsPerSimdgroup: 4, Simdgroups: 4}, Attention: spec.Attention{Splits: 32, Tile: 16, Simdgroups: 8},
-		AttendRows: spec.AttendRows{Queries: 6, Tile: 8, Simdgroups: 2}}
+	s.Tuning = spec.Tuning{MatVec: spec.Shape{RowsPerSimdgroup: 4, Simdgroups: 4}, Attention: spec.Attention{Splits: 32, Tile: 16, Simdgroups: 8}}
 	s.Tuning.MatVec.SplitK = d.pick(1, 2, 4)
 	return s
 }

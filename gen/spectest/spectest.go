@@ -15,7 +15,7 @@ import (
 )
 
 // Random is a small spec that exercises what the seed picks: low-rank queries
-// or not, dense or MoE layers, gating variants, YaRN, temperatures, tied heads, last-block parts.
+// or not, dense or MoE layers, gating variants, YaRN, temperatures, tied heads.
 func Random(seed uint64) *spec.Spec {
 	r := rand.New(rand.NewPCG(seed, 1))
 	pick := func(n ...int) int { return n[r.IntN(len(n))] }
@@ -37,10 +37,8 @@ func Random(seed uint64) *spec.Spec {
 	if r.IntN(3) > 0 {
 		s.MoE = randomMoE(r, pick, s.Model.NumHiddenLayers)
 	}
-	s.Tuning = spec.Tuning{MatVec: spec.Shape{RowsPerSimdgroup: 2, Simdgroups: 2}, Attention: spec.Attention{Splits: 4, Tile: 2, Simdgroups: 2},
-		AttendRows: spec.AttendRows{Queries: 6, Tile: 8, Simdgroups: 2}}
+	s.Tuning = spec.Tuning{MatVec: spec.Shape{RowsPerSimdgroup: 2, Simdgroups: 2}, Attention: spec.Attention{Splits: 4, Tile: 2, Simdgroups: 2}}
 	s.Tuning.MatVec.SplitK = pick(1, 2)
-	s.Tuning.LastBlocks = seed%2 == 1
 	s.Tuning.AttendHeads = spec.AttendHeads{From: 17, RowsPerSimdgroup: 8, Simdgroups: 2, SplitK: 2, Tile: 16}
 	if seed%3 == 0 { // prompts keep to latent rows
 		s.Tuning.AttendHeads.From = plan.MaxWidth

@@ -75,10 +75,10 @@ func starts(s *spec.Spec) ([]Knob, error) {
 		if !has(launch, shaped) {
 			continue
 		}
-		at := slices.IndexFunc(shapes, func(k Knob) bool { return k.Name == launch.ShapeName() })
+		at := slices.IndexFunc(shapes, func(k Knob) bool { return k.Name == launch.Name() })
 		if at < 0 {
 			at = len(shapes)
-			shapes = append(shapes, Knob{Name: launch.ShapeName(), Values: shapeValues(p.Shape(launch))})
+			shapes = append(shapes, Knob{Name: launch.Name(), Values: shapeValues(p.Shape(launch))})
 		}
 		shapes[at].Stages = add(shapes[at].Stages, stages[i])
 	}

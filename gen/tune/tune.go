@@ -145,7 +145,7 @@ func StageName(kernels []string) string { return strings.Join(kernels, " + ") }
 func kernelNames(p *ir.Program) []string {
 	var names []string
 	for _, s := range p.Launches {
-		names = append(names, s.ShapeName())
+		names = append(names, s.Name())
 	}
 	return names
 }

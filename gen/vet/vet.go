@@ -123,7 +123,7 @@ func alike(v *variant, kernel string, other spec.Tuning) bool {
 	}
 	for _, s := range v.program.Launches {
 		rows, cols := v.program.Results(s)
-		if s.ShapeName() == name && other.ShapeFor(name, width, rows, cols) != v.spec.Tuning.ShapeFor(name, width, rows, cols) {
+		if s.Name() == name && other.ShapeFor(name, width, rows, cols) != v.spec.Tuning.ShapeFor(name, width, rows, cols) {
 			return false
 		}
 	}

@@ -13,7 +13,7 @@ type Layout struct {
 	Arena, Rope, Logits int64 // the arena of the sequence that needs most
 	Sample              int64 // the sampler's; 0: the bundle has none
 	Pick                int64 // of what picks behind several rows; 0: the bundle has none, or one row is run at a time
-	Counters            int64 // of last-block parts, to be zeroed; 0: the bundle has none
+	Counters            int64 // tickets of persistent threadgroups, to be zeroed; 0: the bundle has none
 	Tables              int64 // block tables
 	Heads               int64 // expanded keys and values, see plan.HeadsPage; 0: no sequence that is loaded has them
 	Cache               int64 // of one layer

@@ -25,7 +25,7 @@ func Strides(k *plan.Kernel, weight func(slot int) (*Weight, error)) (data []byt
 }
 
 func strideRows(k *plan.Kernel, slot int, w *Weight) (uint64, error) {
-	for _, p := range k.AllParts() {
+	for _, p := range k.Parts {
 		for _, m := range plan.WeightsOf(p) {
 			n := rowBytes(w.Type, m.Cols)
 			if m.Slot != slot || n < 1 {
@@ -45,7 +45,7 @@ func strideRows(k *plan.Kernel, slot int, w *Weight) (uint64, error) {
 // multiplied by, and in attention two for each column of a query and of what it sums up.
 func Flops(c *Command, rows, cached int) (n int64) {
 	pairs := int64(rows)*int64(cached) - int64(rows)*int64(rows-1)/2 // of queries and cache rows
-	for _, p := range c.Kernel.AllParts() {
+	for _, p := range c.Kernel.Parts {
 		times := int64(min(rows, max(c.Kernel.Width, 1))) // of a prompt the head takes the rows that are asked for
 		if _, ok := p.(*plan.ExpandHeads); ok {           // whole pages
 			times = int64(plan.Pages(cached)) * plan.PageRows

@@ -17,7 +17,6 @@ func TestFlops(t *testing.T) {
 		{&plan.MatVec{Up: -1, Batch: 1, Rows: 5, Cols: 7}, 2 * 5 * 7 * 3},
 		{&plan.ExpandHeads{Keys: true, Heads: 2, Dim: 8, LatDim: 16, Shares: 1}, 2 * 2 * 8 * 16 * 128},
 		{&plan.AttendHeads{Heads: 2, NopeDim: 8, PeDim: 4, VDim: 6, RowsPerGroup: 8}, 2 * 2 * 18 * (70 + 69 + 68)},
-		{&plan.AttendRows{Heads: 2, LatDim: 16, PeDim: 4, Queries: 8}, 2 * 2 * 36 * (70 + 69 + 68)},
 		{&plan.Embed{Dim: 8, RowsPerGroup: 8}, 0},
 	} {
 		k := plan.Kernel{Width: 3, Parts: []plan.Part{c.part}}

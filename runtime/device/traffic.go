@@ -14,7 +14,7 @@ func (m *Model) Traffic(c *Command, kv quant.Type, rows int) int64 {
 	for i := range c.Kernel.Slots {
 		n += t.slot(i)
 	}
-	for _, p := range c.Kernel.AllParts() {
+	for _, p := range c.Kernel.Parts {
 		for _, w := range plan.WeightsOf(p) {
 			n += int64(float64(rowBytes(c.Bindings[w.Slot].Weight.Type, w.Cols)*int64(w.Needed)) * t.distinct(&w))
 		}

@@ -66,44 +66,6 @@ func (p *Attend) Uses() []Use {
 	return l
 }
 
-// AttendRows is latent attention of many rows at once, as a prompt has them: a threadgroup
-// serves so many queries, one of each head of a row and the rows' side by side, and reads the
-// cache once for all of them. It divides at the end: nothing is left to combine. Rows that
-// follow each other and have one block table share what is read; a query gets no weight of
-// cache rows behind its own row's number of them. Out is not written for dead rows.
-type AttendRows struct {
-	QAbs        Vec // [Heads] × LatDim
-	QPe         Vec // [Heads] × PeDim
-	Heads       int
-	LatDim      int
-	PeDim       int
-	Scale       float64
-	Temperature Temperature // as in Attend
-	Cache       Paged
-	Out         Vec // [Heads] × LatDim: Σ e^score c / Σ e^score
-	Queries     int // of a threadgroup
-	Tile        int // cache rows at a time, at most
-}
-
-// Groups implements Part.
-func (p *AttendRows) Groups() int { return ceil(p.Heads, p.Queries) }
-
-// Sizes implements Part.
-func (p *AttendRows) Sizes() []int {
-	return p.Temperature.sizes(p.Heads, p.LatDim, p.PeDim, p.Queries, p.Tile)
-}
-
-// Uses implements Part.
-func (p *AttendRows) Uses() []Use {
-	var l uses
-	l.latent(p.QAbs, p.QPe, p.Heads, p.LatDim, p.PeDim, p.Cache)
-	l.write(p.Out, p.Heads, p.LatDim, p.LatDim+p.PeDim)
-	return l
-}
-
-// groupsOfAll: a threadgroup may have queries of several rows.
-func (p *AttendRows) groupsOfAll(k *Kernel) int { return ceil(k.Width*p.Heads, p.Queries) }
-
 // sizes are the sizes of a part whose queries have this temperature.
 func (t *Temperature) sizes(list ...int) []int {
 	if t.Scale != 0 {

@@ -6,7 +6,6 @@ package plan
 
 import (
 	"math"
-	"slices"
 
 	"mla/runtime/hparams"
 	"mla/runtime/quant"
@@ -37,7 +36,7 @@ type Bundle struct {
 	SampleBytes int64      // size of the sampler's memory, see SampleLayout
 	Pick        []Dispatch // behind a sequence: picks tokens behind its rows by their logits; none without Batches
 	PickBytes   int64      // size of its memory, see PickLayout
-	Counters    int64      // size of SpaceCounters; 0: no kernel has a last-block part or tickets
+	Counters    int64      // size of SpaceCounters; 0: no kernel has tickets
 	Source      string     // Metal, of all bundles of the spec for Class; see Metal
 	SourceHash  string     // in place of Source, where no device needs its text; see SourceSum
 }
@@ -184,7 +183,7 @@ const (
 	SpaceLogits                // [MaxWanted][VocabSize] float32, of the rows that are wanted
 	SpaceArgs                  // the dispatch's constants, see Kernel.Args
 	SpaceSample                // the sampler's memory, at Offset; see SampleLayout
-	SpaceCounters              // the counters of last-block parts, at Offset; see LastBlock
+	SpaceCounters              // the tickets of persistent threadgroups, at Offset; see Experts.Tickets
 	SpaceWanted                // [MaxWanted]Row: those whose logits are wanted, Token is their place in SpaceRow
 	SpacePick                  // what is picked behind several rows, at Offset; see PickLayout
 	SpaceHeads                 // expanded keys and values of the layer at hand: [pages], see HeadsPage
@@ -212,15 +211,14 @@ func (d *Dispatch) LayerOf(slot int) int { return d.Layer + d.Operands[slot].Ahe
 // Kernel is one fused kernel: parts that run side by side in one dispatch,
 // each on its own threadgroups.
 type Kernel struct {
-	Name       string
-	Doc        string
-	Threads    int // threads per threadgroup, a multiple of 32
-	Width      int // rows that it computes; 0: one
-	Slots      []Slot
-	Args       []int // slots whose batch stride in bytes is passed, in order, as uint64
-	Parts      []Part
-	LastBlocks []LastBlock // at most one behind each part
-	Variants   []Variant
+	Name     string
+	Doc      string
+	Threads  int // threads per threadgroup, a multiple of 32
+	Width    int // rows that it computes; 0: one
+	Slots    []Slot
+	Args     []int // slots whose batch stride in bytes is passed, in order, as uint64
+	Parts    []Part
+	Variants []Variant
 	// Class is the kernel class whose devices run this kernel in place of
 	// Kernels[Instead], with the same slots, parts and types; "": all others do.
 	Class   string
@@ -237,38 +235,6 @@ func (b *Bundle) KernelFor(i int, class string) *Kernel {
 		}
 	}
 	return &b.Kernels[i]
-}
-
-// LastBlock is a part without threadgroups of its own: it takes its input from another
-// part of the kernel, whose rows it divides into as many groups as Part.Groups says,
-// and the threadgroup of that part which finishes the last rows of group g does g's
-// work. Counters, one per group, tell which that is. They are zero when a dispatch
-// begins: the device zeroes them before the first, and whoever finds its group
-// complete sets the group's counter back.
-//
-// Who finishes last reads what other threadgroups of the dispatch have stored. That
-// takes fences of device scope, which Metal has from version 3.2 of its language on.
-type LastBlock struct {
-	Part     Part
-	After    int // index in Parts
-	Counters int // slot of SpaceCounters, [Part.Groups()]
-}
-
-// Arrivals is how many threadgroups make one group of what a last-block part reads.
-func (k *Kernel) Arrivals(t *LastBlock) int { return k.Parts[t.After].Groups() / t.Part.Groups() } // last-block parts have one row
-
-// AllParts lists the kernel's parts, last-block parts behind the others.
-func (k *Kernel) AllParts() []Part {
-	all := slices.Clone(k.Parts)
-	for _, t := range k.LastBlocks {
-		all = append(all, t.Part)
-	}
-	return all
-}
-
-// HasLastBlocks says whether some kernel has a last-block part.
-func (b *Bundle) HasLastBlocks() bool {
-	return slices.ContainsFunc(b.Kernels, func(k Kernel) bool { return len(k.LastBlocks) > 0 })
 }
 
 // Functions lists the functions of all variants. The source may have others.

@@ -89,9 +89,9 @@ func (p *ExpandHeads) groupsOfAll(*Kernel) int { return p.Groups() }
 
 // AttendHeads is attention of many rows over keys and values that ExpandHeads has made: a query
 // and a cache row cost PeDim + NopeDim + VDim products a head in place of the 2 LatDim + PeDim
-// of latent attention. A threadgroup has one head of RowsPerGroup rows; as of AttendRows, a
-// query gets no weight of cache rows behind its own row's number of them, and Out is not
-// written for dead rows.
+// of latent attention. A threadgroup has one head of RowsPerGroup rows. A query
+// gets no weight of cache rows after its own row's number of them, and Out is not written for
+// dead rows.
 type AttendHeads struct {
 	QNope        Vec // [Heads] × NopeDim
 	QPe          Vec // [Heads] × PeDim

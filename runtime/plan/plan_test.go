@@ -63,7 +63,6 @@ func TestGroups(t *testing.T) {
 		{&ExpertsSum{K: 4, Rows: 33, RowsPerGroup: 16}, 3}, // the experts are summed inside
 		{&StoreKV{}, 1},
 		{&Attend{Heads: 20, Splits: Splits{Count: 32, Tile: 16}}, 32}, // one serves all heads
-		{&AttendRows{Heads: 20, Queries: 16}, 2},
 		{&Embed{Dim: 257, RowsPerGroup: 128}, 3},
 		{&NormVec{Dim: 4096}, 1},
 		{&RopeVec{Heads: 20}, 1},
@@ -84,9 +83,6 @@ func TestGroups(t *testing.T) {
 	k := Kernel{Parts: []Part{&MatVec{Batch: 1, Rows: 64, RowsPerGroup: 16}, &StoreKV{}}}
 	if got := k.Groups(); got != 5 {
 		t.Errorf("kernel of two parts: %d threadgroups, want 5", got)
-	}
-	if got := (&Kernel{Width: 24, Parts: []Part{&AttendRows{Heads: 5, Queries: 16}}}).Groups(); got != 8 {
-		t.Errorf("attention of 24 rows of 5 queries: %d threadgroups, want 8", got)
 	}
 }
 
@@ -126,26 +122,5 @@ func TestModel(t *testing.T) {
 	experts := Model{Dims: Dims{NumHiddenLayers: 27}, MoE: MoE{NRoutedExperts: 64, FirstKDenseReplace: 1}}
 	if experts.DenseLayers() != 1 {
 		t.Errorf("%d dense layers, want 1", experts.DenseLayers())
-	}
-}
-
-// TestLastBlocks: a last-block part waits for as many threadgroups as make one of its groups, and its
-// part counts among all.
-func TestLastBlocks(t *testing.T) {
-	rows := &MatVec{Batch: 1, Rows: 3 * 48, RowsPerGroup: 16}
-	heads := &MatVec{Batch: 3, Rows: 64, RowsPerGroup: 64}
-	k := Kernel{Parts: []Part{&StoreKV{}, rows}, LastBlocks: []LastBlock{{Part: heads, After: 1}}}
-	if n := k.Arrivals(&k.LastBlocks[0]); n != 3 {
-		t.Errorf("a head waits for %d threadgroups, want 3", n)
-	}
-	if n := k.Groups(); n != 10 {
-		t.Errorf("%d threadgroups, want 10", n)
-	}
-	if all := k.AllParts(); len(all) != 3 || all[1] != rows || all[2] != heads || len(k.Parts) != 2 {
-		t.Errorf("parts %v", all)
-	}
-	with, without := Bundle{Kernels: []Kernel{{}, k}}, Bundle{Kernels: []Kernel{{}}}
-	if !with.HasLastBlocks() || without.HasLastBlocks() {
-		t.Error("which bundle has last-block parts?")
 	}
 }

@@ -21,7 +21,7 @@ const (
 	RoleStarts                 // Grouping.Starts
 	RoleMembers                // Grouping.Members
 	RoleGathered               // activations of wanted rows, which are moved
-	RoleCounters               // of a last-block part or of persistent threadgroups
+	RoleCounters               // of persistent threadgroups
 	RoleFloats                 // float32 of the sampler
 	RoleIntegers               // uint32 of the sampler
 	RoleState                  // Sampling
@@ -102,8 +102,6 @@ func (k *Kernel) SplitsAt(slot int) *Splits {
 func PairFlops(p Part) int {
 	switch p := p.(type) {
 	case *Attend:
-		return 2 * p.Heads * (2*p.LatDim + p.PeDim)
-	case *AttendRows:
 		return 2 * p.Heads * (2*p.LatDim + p.PeDim)
 	case *AttendHeads:
 		return 2 * p.Heads * (p.NopeDim + p.PeDim + p.VDim)

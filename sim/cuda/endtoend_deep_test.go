@@ -191,28 +191,6 @@ func TestProgram(t *testing.T) {
 			t.Errorf("two replays: %v\n%s", err, stderr)
 		}
 	})
-	t.Run("last-block parts", func(t *testing.T) {
-		const bundle = " -bundle yoututinylastblock"
-		args := "greedy -tokens 3,40,200,7 -n 9 -quiet" + youtu
-		want, stderr, err := run(program, "yoututiny", args)
-		if err != nil {
-			t.Fatalf("%v\n%s", err, stderr)
-		}
-		for _, seed := range []string{"1", "2"} {
-			if got, stderr, err := run(program, "yoututinylastblock", args+bundle, "CUDASIM_SEED="+seed); err != nil || got != want {
-				t.Errorf("%v, %q; expected %q\n%s", err, got, want, stderr)
-			}
-		}
-		args = "doctor -quiet -stress 5" + youtu + bundle
-		if out, stderr, err := run(program, "yoututinylastblock", args); err != nil || !strings.Contains(out, "; 0 differ\n  ok, ") {
-			t.Errorf("%v\n%s\n%s", err, out, stderr)
-		}
-		args = "bench -kernels -o csv -d 0" + youtu + bundle
-		out, stderr, err := run(program, "yoututinylastblock", args, "CUDASIM_KERNELS=stub", "CUDASIM_MEMORY=20000000", "CUDASIM_L2=1000")
-		if err != nil || !strings.Contains(out, "\nf32,0,1,q_b_store_kv_k_b_f32_f32_f32,3,") {
-			t.Errorf("%v\n%s\n%s", err, out, stderr)
-		}
-	})
 	t.Run("doctor", func(t *testing.T) {
 		const compiles = "doctor -device cuda -n 0 -t 0s"
 		if out, stderr, err := run(program, "tinyglm", compiles); err != nil || !strings.Contains(out, "kernels of tinyglm            ready in ") {

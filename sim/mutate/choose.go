@@ -76,7 +76,7 @@ func quick(id string) bool {
 	part := strings.Split(id, "/")
 	switch part[0] {
 	case "plan":
-		return strings.Contains(part[1], "-tiny-") && !strings.Contains(part[1], "@") && part[2] != "groups"
+		return strings.Contains(part[1], "-tiny-") && part[2] != "groups"
 	case "msl":
 		return part[1] == files[0] && strings.HasSuffix(part[2], "_body") && part[3] == "index"
 	default:

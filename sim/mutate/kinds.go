@@ -120,14 +120,14 @@ func (r *rig) kernel(edits []*edit) verdict {
 // the sampler's kernels, and of the others. Neither has a function of the other's.
 var shapes = map[bool][]string{
 	true:  {"./gen/msl", "-run", "^(TestSampler|TestPicks)$"},
-	false: {"./gen/msl", "-run", "^(TestAttentionRescales|TestOddAttention|TestRouteOrder|TestLastBlockFormats|TestShares|TestExecute|TestExecuteSplit|TestAttentionTiles)$"},
+	false: {"./gen/msl", "-run", "^(TestAttentionRescales|TestOddAttention|TestRouteOrder|TestShares|TestExecute|TestExecuteSplit|TestAttentionTiles)$"},
 }
 
 // template makes an edit in the template that its function comes from, if the function
 // stands there as it is printed, and runs the tests of other shapes.
 func (r *rig) template(k *edit) verdict {
 	root := os.DirFS(r.root)
-	for _, pattern := range []string{"templates/msl/*.msl", "templates/msl/*/*.msl"} {
+	for _, pattern := range []string{"templates/msl/parts/*.msl", "templates/msl/lib/*.metal", "templates/msl/lib/*/*.metal"} {
 		paths, err := fs.Glob(root, pattern)
 		if err != nil {
 			return verdict{broken: err}

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 )
@@ -167,15 +166,14 @@ func TestShared(t *testing.T) {
 	defer r.close()
 	for _, edits := range r.edits() {
 		first := edits[0]
-		made, models := map[string]bool{}, map[string]bool{}
+		made := map[string]bool{}
 		for _, e := range edits {
-			model, _, _ := strings.Cut(e.file, "@")
-			made[e.file], models[model] = true, true
+			made[e.file] = true
 			if e.In(e.source) == e.source {
 				t.Errorf("%s: nothing changes", e.ID)
 			}
 		}
-		if first.Function == "rank" && len(made) != len(files) || first.Function == "lm_head_body" && len(models) != 1 {
+		if first.Function == "rank" && len(made) != len(files) || first.Function == "lm_head_body" && len(made) != 1 {
 			t.Errorf("%s of %s is made in %v", first.ID, first.file, made)
 		}
 	}

@@ -96,11 +96,11 @@ func (l *lockstep) dispatch(i int, run func() error) error {
 
 // allowed is how far a slot may be from the twin's, relative to its largest number:
 // float32 sums in another order. One that becomes a half may lie between two of them,
-// 2^-10 of itself apart, and a last-block part goes on from that half; attention multiplies the
+// 2^-10 of itself apart; attention multiplies the
 // rows of a cache of halves as halves, its twin as floats.
 func (l *lockstep) allowed(k *plan.Kernel, slot int) float64 {
 	readsHalves := func(s plan.Slot) bool { return s.Space == plan.SpaceKV && !s.Write && l.config.KV == quant.F16 }
-	if l.isHalf(k.Slots[slot]) || len(k.LastBlocks) > 0 || slices.ContainsFunc(k.Slots, readsHalves) {
+	if l.isHalf(k.Slots[slot]) || slices.ContainsFunc(k.Slots, readsHalves) {
 		return 1e-3
 	}
 	return 1e-5

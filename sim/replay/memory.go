@@ -11,7 +11,7 @@ func (r *Runner) Memory() *cpu.Memory {
 	return m
 }
 
-// Counters are what last-block parts count with, nil if there are none.
+// Counters are the tickets of persistent threadgroups, nil if there are none.
 func (r *Runner) Counters() []byte {
 	if r.counters == nil {
 		return nil

@@ -88,7 +88,7 @@ type Runner struct {
 	pageBytes int             // of all caches together
 	planes    plan.Planes     // of a page
 	logits    *execute.Buffer
-	counters  *execute.Buffer // of last-block parts; nil without one
+	counters  *execute.Buffer // tickets of persistent threadgroups; nil without them
 	bytes     int64
 	rng       *rand.Rand
 }

@@ -19,9 +19,16 @@ import (
 // Source puts marks into source, whose declarations begin on lines of their own. It
 // fails where it cannot tell what a declaration declares.
 func Source(source string) (string, error) {
+	marked, err := Sections([]string{source})
+	return strings.Join(marked, ""), err
+}
+
+// Sections is Source for a source in several texts, each of which it returns with its marks.
+func Sections(texts []string) ([]string, error) {
+	source := strings.Join(texts, "")
 	declarations, err := split(source)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	known := map[string]bool{}
 	for _, d := range declarations {
@@ -30,11 +37,21 @@ func Source(source string) (string, error) {
 		}
 	}
 	conditions(declarations)
+	var list []string
 	var out strings.Builder
-	at, always := 0, true // what stands before the first mark belongs to any part
+	at, end, always := 0, 0, true // what stands before the first mark belongs to any part
+	upTo := func(place int) {
+		for len(list) < len(texts) && end+len(texts[len(list)]) <= place {
+			end += len(texts[len(list)])
+			out.WriteString(source[at:end])
+			list, at = append(list, out.String()), end
+			out.Reset()
+		}
+		out.WriteString(source[at:place])
+		at = place
+	}
 	for _, d := range declarations {
-		out.WriteString(source[at:d.begin])
-		at = d.begin
+		upTo(d.begin)
 		if always && len(d.names) == 0 {
 			continue
 		}
@@ -45,8 +62,8 @@ func Source(source string) (string, error) {
 		}
 		out.WriteString(m.String() + "\n")
 	}
-	out.WriteString(source[at:])
-	return out.String(), nil
+	upTo(len(source))
+	return list, nil
 }
 
 // declaration is a stretch of source that declares something, or a line that holds for

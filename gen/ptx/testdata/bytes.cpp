@@ -1,5 +1,5 @@
 // Compares what integer.h makes of bytes by one instruction, which here follows the PTX manual
-// (prmt without a mode), with what templates/msl/weights/blocks.msl says of each macro.
+// (prmt without a mode), with what templates/msl/weights/blocks.metal says of each macro.
 #include <stdint.h>
 #include <stdio.h>
 

@@ -28,7 +28,7 @@ const (
 // the whole kernel and do the same.
 func shrink(k *plan.Kernel, v *plan.Variant) *plan.Kernel {
 	p, ok := k.Parts[0].(*plan.MatVec)
-	if !ok || len(k.Parts)+len(k.LastBlocks) > 1 || p.Batch > 1 {
+	if !ok || len(k.Parts) > 1 || p.Batch > 1 {
 		return k
 	}
 	format, ok := quant.Lookup(v.Types[0])

@@ -47,9 +47,6 @@ func argumentsOf(k *plan.Kernel) (*arguments, error) {
 	for _, p := range k.Parts {
 		a.part(p)
 	}
-	for i := range k.LastBlocks {
-		a.lastBlock(&k.LastBlocks[i])
-	}
 	for i := range k.Slots {
 		if s := &k.Slots[i]; s.Elem == plan.ElemRow || s.Elem == plan.ElemArgs {
 			continue
@@ -62,31 +59,6 @@ func argumentsOf(k *plan.Kernel) (*arguments, error) {
 		return nil, fmt.Errorf("kernel %s: %w", k.Name, a.err)
 	}
 	return a, nil
-}
-
-// lastBlock notes the slots of a part that reads what another part of the kernel makes:
-// its results sum up the terms of both.
-func (a *arguments) lastBlock(t *plan.LastBlock) {
-	own := &arguments{kernel: a.kernel, slots: map[int]argument{}}
-	own.part(t.Part)
-	terms := 0
-	for slot, use := range own.slots {
-		if made, ok := a.slots[slot]; ok && made.result && !use.result && use.role == plan.RoleVector {
-			terms = max(terms, made.terms)
-			delete(own.slots, slot)
-		}
-	}
-	for slot, use := range own.slots {
-		if use.result {
-			use.terms += terms
-			use.rounded = true
-		}
-		a.add(slot, use)
-	}
-	if own.err != nil && a.err == nil {
-		a.err = own.err
-	}
-	a.add(t.Counters, argument{role: plan.RoleCounters})
 }
 
 // add notes the use of a slot.
@@ -134,7 +106,7 @@ func (a *arguments) note(p plan.Part) (attention bool) {
 	case *plan.Attend:
 		a.attend = p
 		return true
-	case *plan.AttendRows, *plan.AttendHeads:
+	case *plan.AttendHeads:
 		return true
 	case *plan.Experts:
 		a.grouping = p.Grouping

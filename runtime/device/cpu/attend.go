@@ -102,37 +102,9 @@ func (t *attend) unit(w *worker, split, first, heads int) {
 	}
 }
 
-// attendRows is the twin of plan.AttendRows, of one of its rows. A unit is one block of heads.
-type attendRows struct {
-	latentHeads
-	out vec
-}
-
-func bindAttendRows(b *binder, p *plan.AttendRows) *attendRows {
-	t := &attendRows{
-		latentHeads: b.latentHeads(&plan.Attend{QAbs: p.QAbs, QPe: p.QPe, Heads: p.Heads, LatDim: p.LatDim, PeDim: p.PeDim,
-			Scale: p.Scale, Temperature: p.Temperature, Cache: p.Cache, Splits: plan.Splits{Tile: p.Tile}}),
-		out: b.output(p.Out, p.Heads, p.LatDim),
-	}
-	t.needSums(b)
-	return t
-}
-
 func (t *latentHeads) needSums(b *binder) {
 	if b.err == nil {
 		b.r.need.sums = max(b.r.need.sums, t.block*t.latDim)
-	}
-}
-
-func (t *attendRows) size() (units, cost int) { return t.blocks, 0 }
-
-func (t *attendRows) run(w *worker, lo, hi int) {
-	for u := lo; u < hi; u++ {
-		first := u * t.block
-		heads := min(t.block, t.heads-first)
-		var ml [2 * headBlock]float32
-		t.over(w, first, heads, 0, int(w.row.NKV), ml[:2*heads])
-		t.divide(w, ml[:2*heads], first, &t.out)
 	}
 }
 

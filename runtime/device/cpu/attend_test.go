@@ -73,45 +73,6 @@ func TestAttendAndCombine(t *testing.T) {
 	}
 }
 
-// TestAttendRows: of many rows each has the attention of its own position and heads, divided.
-func TestAttendRows(t *testing.T) {
-	for _, c := range []struct {
-		kv    quant.Type
-		elem  plan.Elem
-		heads int
-		tile  int
-		pos   uint32
-	}{
-		{quant.F32, plan.ElemF32, 1, 1, 0},
-		{quant.F16, plan.ElemF16, 5, 4, 11},
-		{quant.F16, plan.ElemF32, headBlock + 1, 32, 99},
-		{quant.F32, plan.ElemF32, 2*headBlock + 1, 16, 64},
-		{quant.Q8_0, plan.ElemF32, 5, 16, 99},
-		{quant.Q8_0, plan.ElemF16, 1, 3, 12},
-	} {
-		rg := newRig(t, uint64(c.heads))
-		rg.kv, rg.ctx = c.kv, 100
-		if c.kv == quant.Q8_0 {
-			rg.wide()
-			rg.bundle.Model.KVLoraRank = 32
-		}
-		split, q, cache := rg.attention(c.elem, c.heads, plan.Splits{Count: 1, Tile: 16})
-		lat := split.LatDim
-		p := &plan.AttendRows{QAbs: split.QAbs, QPe: split.QPe, Heads: c.heads, LatDim: lat, PeDim: split.PeDim, Scale: 0.7, Cache: split.Cache,
-			Temperature: plan.Temperature{Scale: 0.1, Length: 12}, Out: plan.Vec{Slot: rg.out(plan.ElemF32, c.heads*(lat+2)), Stride: lat + 2}, Queries: 3, Tile: c.tile}
-		rg.kernel.Parts = []plan.Part{p}
-		r := rg.run(plan.Row{Pos: c.pos})
-		got := rg.read(r, p.Out.Slot, c.heads*(lat+2))
-		scale := 0.7 * (1 + 0.1*math.Log(math.Floor(float64(c.pos)/12)+1))
-		for h := range c.heads {
-			check(t, fmt.Sprintf("%+v, head %d", c, h), got[h*(lat+2):][:lat], refAttend(q[h], cache, int(c.pos)+1, lat+split.PeDim, lat, scale), tolF32)
-			if !math.IsNaN(got[h*(lat+2)+lat]) {
-				t.Errorf("%+v: number behind head %d written", c, h)
-			}
-		}
-	}
-}
-
 // combined merges the splits that r left behind, alone and as the prologue of a
 // mat-vec, and compares with want[head].
 func combined(t *testing.T, from *rig, r *runner, p *plan.Attend, pos int, want [][]float64) {

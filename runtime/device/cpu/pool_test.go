@@ -54,44 +54,6 @@ func TestChain(t *testing.T) {
 	}
 }
 
-// TestLastBlock: a last-block part runs when all threadgroups of the part before it have ended, and a
-// dispatch with a last-block part may be the first of those behind the head.
-func TestLastBlock(t *testing.T) {
-	const n, tokens = 8 << 10, 6
-	for _, threads := range []int{1, 2, 3, 8} {
-		rg := newRig(t, 21)
-		in, x := rg.in(plan.ElemF32, n)
-		double, last := rg.out(plan.ElemF32, n), rg.out(plan.ElemF32, n)
-		add := func(from, to int) plan.Part {
-			return &plan.AddVec{A: plan.Vec{Slot: from}, B: plan.Vec{Slot: from}, Out: plan.Vec{Slot: to}, Dim: n, RowsPerGroup: 8}
-		}
-		counters := rg.slot(plan.Slot{Space: plan.SpaceCounters, Elem: plan.ElemCounter, Write: true}, plan.Operand{Bytes: 4})
-		rg.kernel.Parts = []plan.Part{add(in, double)}
-		rg.kernel.LastBlocks = []plan.LastBlock{{Part: add(double, last), Counters: counters}}
-		rg.finish = func(b *plan.Bundle) { b.Head = 0 }
-		r, err := rg.record(threads)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if q := r.pool.sequences[0]; len(q.phases) != 2 || q.head != 0 {
-			t.Errorf("%d phases, the head at %d; want 2 and 0", len(q.phases), q.head)
-		}
-		for range tokens {
-			if _, err := r.Replay([]plan.Row{{NKV: 1}}, device.All(1)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want := make([]float64, n)
-		for i := range want {
-			want[i] = 4 * x[i]
-		}
-		check(t, fmt.Sprintf("%d workers", threads), rg.read(r, last, n), want, 0)
-		if err := r.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
 // TestParking gives the workers time to go to sleep between tokens, and has
 // several runners compete for the cores.
 func TestParking(t *testing.T) {

@@ -48,17 +48,11 @@ func (r *runner) sequence(m *device.Model, q *plan.Sequence, workers int) (seque
 		if i == q.Head {
 			s.head = len(s.phases)
 		}
-		twins, lastBlocks, err := r.dispatch(m, &q.Dispatches[i])
+		twins, err := r.dispatch(m, &q.Dispatches[i])
 		if err != nil {
 			return s, fmt.Errorf("dispatch %d: %w", i, err)
 		}
 		open = append(open, twins...)
-		if len(lastBlocks) > 0 { // a phase is what the last threadgroup to arrive has to wait for
-			if err := flush(); err != nil {
-				return s, err
-			}
-			open = lastBlocks
-		}
 	}
 	if err := flush(); err != nil {
 		return s, err
@@ -72,39 +66,39 @@ func (r *runner) sequence(m *device.Model, q *plan.Sequence, workers int) (seque
 	return s, nil
 }
 
-// dispatch binds the parts of one dispatch, and those of its last-block parts.
-func (r *runner) dispatch(m *device.Model, d *plan.Dispatch) (twins, lastBlocks []twin, err error) {
+// dispatch binds the parts of one dispatch.
+func (r *runner) dispatch(m *device.Model, d *plan.Dispatch) (twins []twin, err error) {
 	if d.Kernel < 0 || d.Kernel >= len(m.Bundle.Kernels) {
-		return nil, nil, fmt.Errorf("kernel %d of %d", d.Kernel, len(m.Bundle.Kernels))
+		return nil, fmt.Errorf("kernel %d of %d", d.Kernel, len(m.Bundle.Kernels))
 	}
 	k := &m.Bundle.Kernels[d.Kernel]
 	if len(d.Operands) != len(k.Slots) {
-		return nil, nil, fmt.Errorf("kernel %s: %d operands for %d slots", k.Name, len(d.Operands), len(k.Slots))
+		return nil, fmt.Errorf("kernel %s: %d operands for %d slots", k.Name, len(d.Operands), len(k.Slots))
 	}
 	for i := range k.Slots {
 		if d.Operands[i].Space != k.Slots[i].Space {
-			return nil, nil, fmt.Errorf("kernel %s, slot %s: operand in space %d; expected %d", k.Name, k.Slots[i].Name, d.Operands[i].Space, k.Slots[i].Space)
+			return nil, fmt.Errorf("kernel %s, slot %s: operand in space %d; expected %d", k.Name, k.Slots[i].Name, d.Operands[i].Space, k.Slots[i].Space)
 		}
 	}
 	if _, err := m.Variant(d, r.kv); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	b := binder{r: r, model: m, d: d, kernel: k}
 	bind := b.bind
 	if k.Width > 0 {
 		bind = b.bindRows
 	}
-	for i, p := range k.AllParts() {
+	for i, p := range k.Parts {
 		t := bind(p)
 		if k.Width > 0 && slices.ContainsFunc(k.Slots, func(s plan.Slot) bool { return s.Space == plan.SpaceWanted }) {
 			t = ofWanted{t}
 		}
 		if b.err != nil {
-			return nil, nil, fmt.Errorf("kernel %s, layer %d, part %d (%T): %w", k.Name, d.Layer, i, p, b.err)
+			return nil, fmt.Errorf("kernel %s, layer %d, part %d (%T): %w", k.Name, d.Layer, i, p, b.err)
 		}
 		twins = append(twins, t)
 	}
-	return twins[:len(k.Parts)], twins[len(k.Parts):], nil
+	return twins, nil
 }
 
 // bind makes the twin of a part.
@@ -120,8 +114,6 @@ func (b *binder) bind(p plan.Part) twin {
 		return bindStoreKV(b, p)
 	case *plan.Attend:
 		return bindAttend(b, p)
-	case *plan.AttendRows:
-		return bindAttendRows(b, p)
 	case *plan.Embed:
 		return bindEmbed(b, p)
 	case *plan.NormVec:

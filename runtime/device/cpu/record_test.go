@@ -52,7 +52,6 @@ func every(t *testing.T) *rig {
 		&plan.RouteVec{Gating: gating, Routing: routing},
 		&plan.WeightedSum{In: plan.Vec{Slot: in, Stride: d}, Out: to, K: 2, Dim: d, Routing: routing, RowsPerGroup: 8},
 		&plan.AddVec{A: from, B: from, Out: plan.Vec{Slot: logits}, Dim: 7, RowsPerGroup: 8},
-		&plan.AttendRows{QAbs: plan.Vec{Slot: in, Stride: 10}, QPe: plan.Vec{Slot: in, Stride: 6}, Heads: 2, LatDim: 10, PeDim: 6, Scale: 1, Cache: cache, Out: plan.Vec{Slot: out, Stride: 10}, Queries: 3, Tile: 4},
 	}
 	return rg
 }
@@ -135,9 +134,6 @@ func TestHostileBundles(t *testing.T) {
 		"splits":            func(rg *rig) { attend(rg).Splits.Count = 3 },
 		"no tile":           func(rg *rig) { attend(rg).Splits.Tile = 0 },
 		"heads":             func(rg *rig) { attend(rg).Heads = 1 << 40 },
-		"rows' heads":       func(rg *rig) { part(14)(rg).(*plan.AttendRows).Heads = 1 << 40 },
-		"rows' tile":        func(rg *rig) { part(14)(rg).(*plan.AttendRows).Tile = 0 },
-		"rows' temperature": func(rg *rig) { part(14)(rg).(*plan.AttendRows).Temperature.Scale = 1 },
 		"combine heads":     func(rg *rig) { part(8)(rg).(*plan.CombineVec).Combine.Heads = 0 },
 		"foreign part":      func(rg *rig) { rg.kernel.Parts = append(rg.kernel.Parts, foreign{}) },
 		"arena":             func(rg *rig) { rg.finish = func(b *plan.Bundle) { b.ArenaBytes = 1 << 50 } },

@@ -35,8 +35,8 @@ func stages(list []device.Command, o *code, m *memory) []stage {
 // the stage before, and so for everything before. This is the one place that makes
 // dependencies. Where one kernel follows one other it begins early: it fetches its
 // weights while the other ends (GRID_WAIT in the Metal source is where it waits).
-// There the other has ended, its last-block parts too, and as each waits like this, everything
-// before it: so layers can share the counters of last-block parts and what last-block parts write.
+// There the other has ended, and as each waits like this, everything before it: so layers can
+// share the tickets of persistent threadgroups.
 func record(stages []stage) (exec cu.Exec, err error) {
 	g, err := cu.NewGraph()
 	if err != nil {

@@ -24,7 +24,7 @@ type memory struct {
 	heads                               cu.Ptr // see plan.HeadsPage; 0: no sequence has them
 	picks                               cu.Ptr // see plan.PickLayout; 0: one row is run at a time
 	picked                              hostRange
-	counters                            cu.Ptr   // 0: no kernel has a last-block part
+	counters                            cu.Ptr   // 0: no kernel has tickets
 	caches                              []cu.Ptr // one per layer
 	cache                               int64    // bytes of one
 	bytes                               int64    // of all, without the weights

@@ -22,7 +22,7 @@ func splitRows(k *plan.Kernel, v *plan.Variant) (map[int]rowLayout, error) {
 		types[slot] = v.Types[i]
 	}
 	list := map[int]rowLayout{}
-	for _, p := range k.AllParts() {
+	for _, p := range k.Parts {
 		for _, w := range plan.WeightsOf(p) {
 			format, ok := quant.Lookup(types[w.Slot])
 			if !ok || !format.Splits(w.Cols) {

@@ -12,9 +12,6 @@ const Ring = ring
 // InFlight counts a runner's units that are committed and not yet waited for.
 func InFlight(r device.Runner) int { return r.(*runner).units.InFlight() }
 
-// Language is the version of the shading language that a bundle is compiled for.
-var Language = language
-
 // SetPatience says how long a runner's Close waits for its archive.
 func SetPatience(d time.Duration) { patience = d }
 

@@ -20,7 +20,6 @@ func init() {
 	cases["replays"] = replays
 	cases["kernels icb"] = kernels("yoututiny", metal.ReplayICB)
 	cases["kernels encode"] = kernels("yoututiny", metal.ReplayEncode)
-	cases["last_blocks"] = kernels("yoututinylastblock", metal.ReplayICB)
 	cases["sourceless"] = kernels("youtu2bnvidia", metal.ReplayICB)
 	cases["limits"] = pipelineLimits
 }
@@ -166,8 +165,6 @@ func TestLauncher(t *testing.T) {
 		{"how tokens are replayed", "replays", nil, ""},
 		{"kernels, ICB", "kernels icb", nil, ""},
 		{"kernels, direct encoding", "kernels encode", []string{"METALSIM_OS=14", "METALSIM_GPU=m2"}, ""},
-		{"kernels with last-block parts", "last_blocks", []string{"METALSIM_STORE_DELAY=1"}, ""},
-		{"kernels with last-block parts, macOS 14", "last_blocks", []string{"METALSIM_OS=14"}, "need macOS 15 or later"},
 		{"kernels of another class", "sourceless", nil, "bundle youtu2bnvidia has no Metal source: devices of class nvidia, which it is for, run what was compiled of it"},
 		{"limits", "limits", nil, "0 low\n"},
 		{"limits, few threads", "limits", []string{"METALSIM_MAX_THREADS=128"}, "256 threads in a threadgroup; this GPU allows 128"},

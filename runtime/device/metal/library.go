@@ -45,16 +45,8 @@ func (d *Device) library(gpu mtl.Device, b *plan.Bundle, functions []string) (l 
 	if err != nil {
 		return l, "", err
 	}
-	l, err = gpu.NewLibrary(source, language(b))
+	l, err = gpu.NewLibrary(source, mtl.Language3_1)
 	return l, FromSource, err
-}
-
-// language is the version of the shading language that a bundle is compiled for.
-func language(b *plan.Bundle) uint64 {
-	if b.HasLastBlocks() {
-		return mtl.Language3_2 // for its fences of device scope
-	}
-	return mtl.Language3_1
 }
 
 // compiler makes pipelines from one library.

@@ -28,7 +28,7 @@ type memory struct {
 	logits   mtl.Buffer       // [VocabSize] float32
 	sample   mtl.Buffer       // see plan.SampleLayout; nil without a sampler
 	picks    mtl.Buffer       // see plan.PickLayout; nil if one row is run at a time
-	counters mtl.Buffer       // of last-block parts; nil without one
+	counters mtl.Buffer       // tickets of persistent threadgroups; nil without them
 	tables   mtl.Buffer       // block tables
 	rows     [ring]mtl.Buffer // those that are wanted, then all
 }

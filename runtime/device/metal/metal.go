@@ -66,7 +66,6 @@ type Info struct {
 	MaxBuffer, MaxMemory uint64 // bytes: of one buffer, of all
 	MaxThreadgroupMemory uint64 // bytes
 	ResidencySets        bool   // macOS 15
-	Language3_2          bool   // macOS 15
 }
 
 // Device implements device.Device.
@@ -119,7 +118,7 @@ func inspect(gpu mtl.Device) Info {
 	i := Info{
 		Name: gpu.Name(), OS: mtl.OSVersion(), UnifiedMemory: gpu.UnifiedMemory(),
 		MaxBuffer: gpu.MaxBufferLength(), MaxMemory: gpu.MaxWorkingSet(),
-		MaxThreadgroupMemory: gpu.MaxThreadgroupMemory(), ResidencySets: mtl.OSAtLeast(15), Language3_2: mtl.OSAtLeast(15),
+		MaxThreadgroupMemory: gpu.MaxThreadgroupMemory(), ResidencySets: mtl.OSAtLeast(15),
 	}
 	i.Virtual = strings.Contains(i.Name, "Paravirtual")
 	for family := mtl.Apple1; family <= mtl.Apple10; family++ {
@@ -167,9 +166,6 @@ func (d *Device) direct() bool { return d.how == ReplayEncode }
 
 // Runs says why the system cannot compile a bundle's kernels, nil if it can.
 func (d *Device) Runs(b *plan.Bundle) error {
-	if b.HasLastBlocks() && !d.Language3_2 {
-		return fmt.Errorf("bundle %s has kernels with last-block parts, which need macOS 15 or later, for version 3.2 of the shading language; this is %s. -bundle takes one of a spec without tuning.last_blocks", b.Name, d.OS)
-	}
 	return b.HasSource()
 }
 

@@ -33,12 +33,7 @@ const (
 )
 
 // Language is the version of the shading language that kernels are compiled for.
-func (d *Device) Language() string {
-	if d.Language3_2 {
-		return "Metal 3.1, and 3.2 for kernels with last-block parts, safe math mode"
-	}
-	return "Metal 3.1, safe math mode"
-}
+func (d *Device) Language() string { return "Metal 3.1, safe math mode" }
 
 func (d *Device) selfTestLauncher(how Replay) (*Launcher, error) {
 	return d.launcher(how == ReplayICB, func(gpu mtl.Device) (mtl.Library, string, error) {

@@ -64,7 +64,7 @@ var Liars = []Liar{
 	{"a product in place of its input", "of one part", func(b *plan.Bundle) bool {
 		return eachPart(b, func(k *plan.Kernel, p plan.Part) bool {
 			m, ok := p.(*plan.MatVec)
-			if !ok || m.Combine != nil || m.Out.Slot < 0 || len(k.LastBlocks) > 0 || len(k.Parts) > 1 || m.Cols < m.Rows || k.Slots[m.In.Slot].Space != plan.SpaceArena {
+			if !ok || m.Combine != nil || m.Out.Slot < 0 || len(k.Parts) > 1 || m.Cols < m.Rows || k.Slots[m.In.Slot].Space != plan.SpaceArena {
 				return false
 			}
 			k.Slots[m.Out.Slot].Write, k.Slots[m.In.Slot].Write = false, true

@@ -15,11 +15,10 @@ import (
 
 // Files are compiled bundles with all kinds of parts, and the models that they run, in the module's folder.
 var Files = map[string]string{
-	"yoututiny":          "testdata/reference/youtu-tiny-F32.gguf",
-	"yoututinylastblock": "testdata/reference/youtu-tiny-F32.gguf",
-	"youtumini":          "testdata/reference/youtu-mini-Q4_K_M.gguf",
-	"glm47tiny":          "testdata/reference/glm47-tiny-Q4_0.gguf",
-	"dsv2litemini":       "testdata/reference/dsv2lite-mini-Q4_K_M.gguf",
+	"yoututiny":    "testdata/reference/youtu-tiny-F32.gguf",
+	"youtumini":    "testdata/reference/youtu-mini-Q4_K_M.gguf",
+	"glm47tiny":    "testdata/reference/glm47-tiny-Q4_0.gguf",
+	"dsv2litemini": "testdata/reference/dsv2lite-mini-Q4_K_M.gguf",
 }
 
 // Copy is a bundle that shares no memory with another one.
@@ -73,7 +72,7 @@ func settle(b *plan.Bundle) {
 			continue
 		}
 		base := &b.Kernels[k.Instead]
-		k.Slots, k.Args, k.Parts, k.LastBlocks, k.Threads = base.Slots, base.Args, base.Parts, base.LastBlocks, base.Threads
+		k.Slots, k.Args, k.Parts, k.Threads = base.Slots, base.Args, base.Parts, base.Threads
 	}
 }
 

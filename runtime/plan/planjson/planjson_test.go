@@ -207,7 +207,7 @@ func TestSchema(t *testing.T) {
 }
 
 func FuzzUnmarshal(f *testing.F) {
-	f.Add([]byte(`[{"Name":"x","Kernels":[{"Parts":[{"AddVec":{"Dim":3}}],"LastBlocks":[{"Part":{"StoreKV":{}}}]}],"RopeFreqs":[1,0.5]}]`))
+	f.Add([]byte(`[{"Name":"x","Kernels":[{"Parts":[{"AddVec":{"Dim":3}}],"Slots":[{"Name":"x"}]}],"RopeFreqs":[1,0.5]}]`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		bundles, err := Unmarshal(text)
 		if err != nil {

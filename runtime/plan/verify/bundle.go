@@ -191,7 +191,7 @@ func checkKernel(b *plan.Bundle, k *plan.Kernel) error {
 	if err := Kernel(k); err != nil {
 		return err
 	}
-	for _, p := range k.AllParts() {
+	for _, p := range k.Parts {
 		if n := k.GroupsOf(p); n < 1 || n > maxGroups {
 			return fmt.Errorf("%T: %d threadgroups; expected 1 to %d", p, n, maxGroups)
 		}
@@ -216,7 +216,7 @@ func checkKernel(b *plan.Bundle, k *plan.Kernel) error {
 // alike says whether two kernels do the same to the same slots, in whatever shape.
 func alike(a, b *plan.Kernel) bool {
 	return a.Width == b.Width && slices.Equal(a.Slots, b.Slots) && slices.Equal(a.Args, b.Args) &&
-		slices.EqualFunc(a.AllParts(), b.AllParts(), func(x, y plan.Part) bool {
+		slices.EqualFunc(a.Parts, b.Parts, func(x, y plan.Part) bool {
 			return reflect.TypeOf(x) == reflect.TypeOf(y) && slices.Equal(indexUses(x), indexUses(y))
 		})
 }

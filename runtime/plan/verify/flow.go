@@ -87,7 +87,7 @@ func overlap(a, b []span) bool {
 func (f *flow) indexed(kernels []*plan.Kernel, d *plan.Dispatch, writes []span) error {
 	var made []index
 	k, early := kernels[0], slices.ContainsFunc(kernels, readsEarly)
-	for _, p := range k.AllParts() {
+	for _, p := range k.Parts {
 		for _, use := range indexUses(p) {
 			x, slot := use.index, &k.Slots[use.slot]
 			x.span, x.width, x.stride, x.wanted = spanOf(&d.Operands[use.slot]), max(k.Width, 1), slot.Stride, wanted(k)

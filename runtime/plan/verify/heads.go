@@ -16,7 +16,7 @@ func sharesHeads(p plan.Part) bool {
 	return false
 }
 
-// The shapes that the templates expand.msl and attend_heads.msl have.
+// The shapes that the files expand_heads.metal and attend_heads.metal of the library have.
 const (
 	expandThreads = 128 // of ExpandHeads: four simdgroups, each with 32 columns of a page
 	maxTile       = 64  // cache rows of a tile, which a page is a multiple of

@@ -41,9 +41,6 @@ func Kernel(k *plan.Kernel) error {
 			return fmt.Errorf("part %d: %w", i, err)
 		}
 	}
-	if err := checkLastBlocks(k); err != nil {
-		return err
-	}
 	if err := checkSlots(k); err != nil {
 		return err
 	}
@@ -83,7 +80,7 @@ func checkVariant(k *plan.Kernel, v *plan.Variant) error {
 
 // CacheTypes are the types that the cache of a kernel can have; none of a kernel without one.
 func CacheTypes(k *plan.Kernel) []quant.Type {
-	for _, p := range k.AllParts() {
+	for _, p := range k.Parts {
 		for _, u := range p.Uses() {
 			if u.As == plan.RoleCache {
 				return plan.CacheTypes(u.Latent, u.Rotated)
@@ -102,7 +99,7 @@ func checkBlocks(k *plan.Kernel, v *plan.Variant) error {
 	for i, slot := range k.TypedSlots() {
 		typeOf[slot] = v.Types[i]
 	}
-	for _, part := range k.AllParts() {
+	for _, part := range k.Parts {
 		for _, r := range part.Uses() {
 			if r.As != plan.RoleWeight {
 				continue

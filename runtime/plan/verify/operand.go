@@ -141,7 +141,7 @@ func (o *operands) operand(d *plan.Dispatch, k *plan.Kernel, r *reach, s int) er
 			return fmt.Errorf("cache %d of %d", op.Index, o.bundle.Model.NumHiddenLayers)
 		}
 	case plan.SpaceHeads:
-		if slices.ContainsFunc(k.AllParts(), func(p plan.Part) bool { return !sharesHeads(p) }) {
+		if slices.ContainsFunc(k.Parts, func(p plan.Part) bool { return !sharesHeads(p) }) {
 			return fmt.Errorf("expanded heads in a kernel that does more than make them or attend to them")
 		}
 	case plan.SpaceRope, plan.SpaceTables:

@@ -55,10 +55,6 @@ func checkOwn(k *plan.Kernel, p plan.Part) error {
 		if p.Rope != nil && p.Rope.Dim != p.PeDim {
 			return fmt.Errorf("rope over %d of %d key columns; expected all", p.Rope.Dim, p.PeDim)
 		}
-	case *plan.AttendRows:
-		if max(p.Heads, p.Queries, p.Tile) > maxSplits {
-			return fmt.Errorf("%d queries of %d heads in tiles of %d rows; expected at most %d", p.Queries, p.Heads, p.Tile, maxSplits)
-		}
 	case *plan.Embed:
 		return checkThreads(k, p.NormPartial, p.Dim, p.RowsPerGroup)
 	case *plan.WeightedSum:

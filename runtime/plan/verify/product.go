@@ -7,7 +7,7 @@ import (
 )
 
 // The shape of the products of weights and the inputs of many rows, as the template
-// product.msl has it.
+// product.metal has it.
 const (
 	Block      = 8  // rows and columns of a simdgroup matrix
 	TileInputs = 64 // inputs that a tile holds

@@ -21,7 +21,7 @@ type matrix struct{ entries, rows, cols int }
 // reachOf collects it from all parts, and holds these to the model.
 func reachOf(k *plan.Kernel, m *plan.Model) (*reach, error) {
 	r := &reach{kernel: k, model: m, elements: make([]int64, len(k.Slots)), weights: make([]matrix, len(k.Slots)), places: make([]bool, len(k.Slots))}
-	for _, p := range k.AllParts() {
+	for _, p := range k.Parts {
 		if err := checkPartOfModel(k, m, p); err != nil {
 			return nil, err
 		}
@@ -30,9 +30,6 @@ func reachOf(k *plan.Kernel, m *plan.Model) (*reach, error) {
 				return nil, fmt.Errorf("slot %s: %w", k.Slots[u.Slot].Name, err)
 			}
 		}
-	}
-	for i := range k.LastBlocks {
-		r.numbers(k.LastBlocks[i].Counters, int64(k.LastBlocks[i].Part.Groups()))
 	}
 	return r, nil
 }

@@ -3,7 +3,6 @@ package verify
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"mla/runtime/plan"
@@ -48,11 +47,6 @@ func checkBatch(k *plan.Kernel, p plan.Part) error {
 		if !several {
 			return wrong("groups")
 		}
-	case *plan.AttendRows:
-		if !several {
-			return wrong("attention of many")
-		}
-		return checkQueries(k, p)
 	case *plan.ExpandHeads:
 		if !several {
 			return wrong("heads of the cache rows of many")
@@ -95,14 +89,6 @@ func checkPersistent(k *plan.Kernel, p *plan.Experts) error {
 // maxElements is how many elements of all rows a uint can index.
 const maxElements = 1 << 32
 
-// checkQueries wants numbers of queries that a uint holds.
-func checkQueries(k *plan.Kernel, p *plan.AttendRows) error {
-	if p.Queries < 1 || p.Heads > math.MaxInt32/k.Width || p.Queries > math.MaxInt32/2 {
-		return fmt.Errorf("%d queries of %d heads of %d rows", p.Queries, p.Heads, k.Width)
-	}
-	return nil
-}
-
 // checkStrides wants the rows, and vectors as aligned as the first.
 func checkStrides(k *plan.Kernel) error {
 	rows := 0
@@ -111,8 +97,8 @@ func checkStrides(k *plan.Kernel) error {
 			rows++
 		}
 	}
-	if rows > 1 || k.Width > 0 && (rows == 0 || len(k.LastBlocks) > 0) {
-		return errors.New("a kernel of several rows without a slot for them, or with last-block parts; or one with two such slots")
+	if rows > 1 || k.Width > 0 && rows == 0 {
+		return errors.New("a kernel of several rows without a slot for them, or one with two such slots")
 	}
 	for _, s := range k.Slots {
 		aligned := s.Stride%plan.StrideAlign == 0 || s.Space == plan.SpaceLogits

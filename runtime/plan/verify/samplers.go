@@ -41,7 +41,7 @@ func (o *operands) picks(list []plan.Dispatch, space plan.Space, bytes int64, pl
 	if len(list) != 2 {
 		return fmt.Errorf("%d dispatches; expected 2", len(list))
 	}
-	first, second := o.bundle.Kernels[list[0].Kernel].AllParts(), o.bundle.Kernels[list[1].Kernel].AllParts()
+	first, second := o.bundle.Kernels[list[0].Kernel].Parts, o.bundle.Kernels[list[1].Kernel].Parts
 	if len(first)+len(second) > 2 {
 		return fmt.Errorf("%d and %d parts; expected one that scans and one that picks", len(first), len(second))
 	}

@@ -10,19 +10,13 @@ import (
 // part is a part of a kernel with all that it does with slots.
 type part struct {
 	plan.Part
-	uses  []plan.Use
-	after int // of a last-block part: the part that makes its input; -1: it is none
+	uses []plan.Use
 }
 
-// partsOf lists the parts of a kernel, last-block parts after the others.
+// partsOf lists the parts of a kernel.
 func partsOf(k *plan.Kernel) (list []part) {
 	for _, p := range k.Parts {
-		list = append(list, part{p, p.Uses(), -1})
-	}
-	for i := range k.LastBlocks {
-		t := &k.LastBlocks[i]
-		counts := plan.Use{Slot: t.Counters, As: plan.RoleCounters, Write: true, Entries: 1, Len: t.Part.Groups()}
-		list = append(list, part{t.Part, append(t.Part.Uses(), counts), t.After})
+		list = append(list, part{p, p.Uses()})
 	}
 	return list
 }
@@ -81,7 +75,7 @@ func checkWritten(k *plan.Kernel, parts []part, i, at int) error {
 			case v.Slot != u.Slot, i == j && at == other:
 			case i == j:
 				return fmt.Errorf("slot %s is both %s and %s of one part, which writes it", name, roles[u.As].name, roles[v.As].name)
-			case parts[j].after == i && !v.Write, otherHalf(parts[i].Part, parts[j].Part):
+			case otherHalf(parts[i].Part, parts[j].Part):
 			default:
 				return fmt.Errorf("slot %s is written while part %d uses it: parts of a kernel run side by side", name, j)
 			}
@@ -106,7 +100,7 @@ func otherHalf(a, b plan.Part) bool {
 // them by their number. There is memory for them exactly then.
 func checkArgs(k *plan.Kernel) error {
 	var need []int
-	for _, p := range k.AllParts() {
+	for _, p := range k.Parts {
 		for _, w := range plan.WeightsOf(p) {
 			if w.Entries != 1 {
 				need = append(need, w.Slot)

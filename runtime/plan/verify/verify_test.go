@@ -38,7 +38,7 @@ func copyOf(t *testing.T, name string) *plan.Bundle {
 }
 
 // small are bundles with every kind of part; those of several rows have groups of experts.
-var small = []string{"yoututiny", "glm47tiny", "yoututinylastblock", "dsv2litemini"}
+var small = []string{"yoututiny", "glm47tiny", "dsv2litemini"}
 
 // dispatches are those of all sequences.
 func dispatches(b *plan.Bundle) [][]plan.Dispatch {
@@ -126,7 +126,7 @@ func edits(op *plan.Operand) map[string]func(*plan.Operand) {
 // partOf is the first part of a type in a bundle, with its kernel.
 func partOf[P plan.Part](b *plan.Bundle) (p P, k *plan.Kernel) {
 	for i := range b.Kernels {
-		for _, part := range b.Kernels[i].AllParts() {
+		for _, part := range b.Kernels[i].Parts {
 			if p, ok := part.(P); ok {
 				return p, &b.Kernels[i]
 			}
@@ -241,6 +241,7 @@ func TestRefuses(t *testing.T) {
 		{"glm47flash", func(b *plan.Bundle) { classOf(b).Instead = 0 }, "other slots or parts than those of kernel 0"},
 		{"glm47flash", func(b *plan.Bundle) { k := classOf(b); k.Slots = k.Slots[1:] }, ""},
 		{"glm47flash", func(b *plan.Bundle) { classOf(b).Parts[0].(*plan.Attend).Splits.Count *= 2 }, "its parts reach"},
+		{"glm47tiny", func(b *plan.Bundle) { b.Counters = 0 }, "do not fit memory of 0"},
 		{"glm47tiny", func(b *plan.Bundle) { b.Batches[0].Width = 1 }, "a sequence of 1 rows behind one of 1"},
 		{"glm47tiny", func(b *plan.Bundle) { b.Batches[0].Width = 1 << 20 }, "a sequence of 1048576 rows"},
 		{"glm47tiny", func(b *plan.Bundle) { b.Batches[0].Width++ }, "is for 16 rows"},
@@ -248,9 +249,6 @@ func TestRefuses(t *testing.T) {
 		{"glm47tiny", func(b *plan.Bundle) { p, _ := partOf[*plan.Experts](b); p.K++ }, ""},
 		{"glm47tiny", func(b *plan.Bundle) { b.Model.MoE.NRoutedExperts++ }, "the model has 17"},
 		{"glm47tiny", func(b *plan.Bundle) { p, _ := partOf[*plan.RouteBatch](b); p.Gating.Experts, p.Grouping.Experts = 8, 8 }, "the model has 16"},
-		{"yoututinylastblock", func(b *plan.Bundle) { b.Counters = 0 }, "do not fit memory of 0"},
-		{"yoututinylastblock", func(b *plan.Bundle) { lastBlockOf(b).Part = nil }, "last-block part 0: "},
-		{"yoututinylastblock", func(b *plan.Bundle) { lastBlockOf(b).After = 7 }, "last-block part 0: "},
 	} {
 		b := copyOf(t, tt.bundle)
 		tt.change(b)
@@ -327,12 +325,6 @@ func productOf(b *plan.Bundle) *plan.MatVec {
 		}
 	}
 	panic("no product")
-}
-
-// lastBlockOf is the first last-block part of a bundle.
-func lastBlockOf(b *plan.Bundle) *plan.LastBlock {
-	i := slices.IndexFunc(b.Kernels, func(k plan.Kernel) bool { return len(k.LastBlocks) > 0 })
-	return &b.Kernels[i].LastBlocks[0]
 }
 
 // TestIndices: memory that is used as indices holds what a dispatch of the same sequence

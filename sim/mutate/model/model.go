@@ -4,7 +4,6 @@ package model
 
 import (
 	"fmt"
-	"strings"
 
 	"mla/generated"
 	"mla/runtime/bind"
@@ -20,24 +19,22 @@ type Model struct {
 	file  *gguf.File
 }
 
-// Open opens stem.gguf, stem.tokens and stem.logits.npy. Behind an @ may stand the
-// bundle to bind to; without, it is the one that fits best.
+// Open opens stem.gguf, stem.tokens and stem.logits.npy, and binds the bundle that fits best.
 func Open(stem string) (*Model, error) {
-	stem, bundle, _ := strings.Cut(stem, "@")
 	file, err := gguf.Open(stem + ".gguf")
 	if err != nil {
 		return nil, err
 	}
 	m := &Model{file: file}
-	if err := m.read(stem, bundle); err != nil {
+	if err := m.read(stem); err != nil {
 		_ = file.Close() // the first error counts
 		return nil, err
 	}
 	return m, nil
 }
 
-func (m *Model) read(stem, bundle string) error {
-	b, err := bind.Choose(m.file, generated.Bundles(), bind.Wish{Bundle: bundle})
+func (m *Model) read(stem string) error {
+	b, err := bind.Choose(m.file, generated.Bundles(), bind.Wish{})
 	if err != nil {
 		return err
 	}

@@ -134,17 +134,17 @@ var named = []mistake{
 // divide the columns, as GLM's eleven, and where a tile has eight rows; those of
 // cache_q8_0 on a cache of Q8_0.
 var inKernels = []mistake{
-	{"attend_apple7/latent-columns", "attend_matrix.msl", "LAT % (8u * SIMDGROUPS) == 0u ||", "LAT % 8u == 0u ||"},
-	{"attend_apple7/last-latent-column", "attend_matrix.msl", "column(j, sg) < LAT :", "column(j, sg) <= LAT :"},
-	{"attend_apple7/rotated-columns", "attend_matrix.msl", "PE % (8u * SIMDGROUPS) == 0u ||", "PE % 8u == 0u ||"},
-	{"attend_apple7/sums-of-sixteen-rows", "attend_matrix.msl", "d < TILE; d *= 2) v += ", "d < 16u; d *= 2) v += "},
-	{"attend_apple7/heads-of-sixteen-rows", "attend_matrix.msl", "* 32u + lane) / TILE;", "* 32u + lane) / 16u;"},
-	{"cache_q8_0/scale-of-two-blocks", "cache.msl", "c.scale = r.scales[row * (W / 32u) + column / 32u];", "c.scale = r.scales[row * (W / 32u) + column / 64u];"},
-	{"cache_q8_0/middle", "cache.msl", "half(1024.0f + 128.0f)", "half(1024.0f + 127.0f)"},
-	{"cache_q8_0/rounded-down", "cache.msl", "rint(v * inverse)", "floor(v * inverse)"},
-	{"cache_q8_0/next-rows", "cache.msl", "r.scales += n * (W / 32u);", "r.scales += n * (W / 64u);"},
-	{"cache_q8_0/first-half-twice", "cache.msl", "eight(c.bits.zw,", "eight(c.bits.xy,"},
-	{"cache_q8_0/one-scale-a-row", "cache.msl", "if (lane == 0) ((device half *)", "if (column == 0u) ((device half *)"},
+	{"attend_apple7/latent-columns", "lib/attend_matrix.metal", "LAT % (8u * SIMDGROUPS) == 0u ||", "LAT % 8u == 0u ||"},
+	{"attend_apple7/last-latent-column", "lib/attend_matrix.metal", "column(j, sg) < LAT :", "column(j, sg) <= LAT :"},
+	{"attend_apple7/rotated-columns", "lib/attend_matrix.metal", "PE % (8u * SIMDGROUPS) == 0u ||", "PE % 8u == 0u ||"},
+	{"attend_apple7/sums-of-sixteen-rows", "lib/attend_matrix.metal", "d < TILE; d *= 2) v += ", "d < 16u; d *= 2) v += "},
+	{"attend_apple7/heads-of-sixteen-rows", "lib/attend_matrix.metal", "* 32u + lane) / TILE;", "* 32u + lane) / 16u;"},
+	{"cache_q8_0/scale-of-two-blocks", "lib/cache_q8_0.metal", "c.scale = r.scales[row * (W / 32u) + column / 32u];", "c.scale = r.scales[row * (W / 32u) + column / 64u];"},
+	{"cache_q8_0/middle", "lib/cache_q8_0.metal", "half(1024.0f + 128.0f)", "half(1024.0f + 127.0f)"},
+	{"cache_q8_0/rounded-down", "lib/cache_q8_0.metal", "rint(v * inverse)", "floor(v * inverse)"},
+	{"cache_q8_0/next-rows", "lib/cache_q8_0.metal", "r.scales += n * (W / 32u);", "r.scales += n * (W / 64u);"},
+	{"cache_q8_0/first-half-twice", "lib/cache_q8_0.metal", "eight(c.bits.zw,", "eight(c.bits.xy,"},
+	{"cache_q8_0/one-scale-a-row", "lib/cache_q8_0.metal", "if (lane == 0) ((device half *)", "if (column == 0u) ((device half *)"},
 }
 
 // Named lists the named mistakes, in the Metal runtime below root. It fails if the

@@ -1,0 +1,209 @@
+#include <metal_stdlib>
+#include <metal_simdgroup_matrix>
+
+// The type of activations: float, or half in bundles that say so.
+#ifndef MLA_ACT
+#define MLA_ACT float
+#endif
+
+// Only fma is fused. MTLMathModeSafe and -fno-fast-math leave products and sums within a
+// statement to be contracted (Metal Shading Language Specification, 1.6.3); the pragma
+// holds however the source is compiled. It has the language's own name from version 3.2 on.
+#if __METAL_VERSION__ >= 320
+#pragma METAL fp contract(off)
+#else
+#pragma clang fp contract(off)
+#endif
+
+// Loops over arrays that must stay in registers are unrolled, whatever their length.
+#ifndef UNROLL
+#define UNROLL _Pragma("clang loop unroll(full)")
+#endif
+
+// What a device without these four lets a kernel do ahead of the dispatch before it, or leaves
+// to the dispatch after it: fetch weights, wait for what earlier dispatches wrote, bring weights
+// near while other loads are under way, and say that later ones may start to fetch theirs.
+#ifndef PREFETCH_L2
+#define PREFETCH_L2(rows, bytes)
+#define PREFETCH_L1(rows, bytes)
+#define GRID_WAIT
+#define LAUNCH_DEPENDENTS
+#endif
+
+// All that is ours but the kernels lives in a namespace: metal's names are seen from within it,
+// and one of ours hides one of metal's instead of meeting it.
+namespace mla {
+using namespace metal;
+
+typedef MLA_ACT act_t; // element of the activation buffers
+
+// A copy of 16 bytes from device to threadgroup memory, of which the first 16, 8 or 0 are there and the
+// others 0: begun early and ended late, so that what stands between need not wait. The copies that
+// a thread has begun are there behind COPIES_LAND, for others behind a barrier too; behind COPIES_LAND_BUT(n)
+// are those of all groups but the last n, which COPIES_GROUP ends. NEAR: other threadgroups on the same
+// multiprocessor copy the same. A device that copies without registers has its own.
+#ifndef COPIES_LAND
+#define COPIES_LAND
+#define COPIES_GROUP
+#define COPIES_LAND_BUT(n)
+struct sixteen_bytes {
+  uint4 v;
+  template <bool NEAR = false>
+  static inline void begin_copy(thread sixteen_bytes & b, threadgroup uint4 *, device const uint4 * from, uint bytes) {
+    b.v = uint4(0u);
+    if (bytes == 16u) b.v = *from;
+    else if (bytes == 8u) b.v.xy = *(device const uint2 *)from;
+  }
+  static inline void end_copy(thread const sixteen_bytes & b, threadgroup uint4 * to) { *to = b.v; }
+};
+
+// The same of a word or a vector, as soon as a device without such copies can.
+template <typename WORDS>
+struct whole_copy {
+  static inline void begin_whole(threadgroup WORDS * to, device const WORDS * from) { *to = *from; }
+};
+#endif
+
+// One token of a session: its position, the number of cache rows it attends to, its block table.
+struct Row { uint token; uint pos; uint nkv; uint table; };
+
+enum : uint { PAGE_ROWS = 64 }; // cache rows of a page
+
+// A row's four numbers in one load, in their order.
+static inline uint4 whole(constant Row & row) { return *(constant const uint4 *)&row; }
+
+// One selected expert of a token and its weight.
+struct Routing { uint expert; float weight; };
+
+// silu(v) = v / (1 + e^-v)
+static inline float silu(float v) { return v / (1.0f + exp(-v)); }
+
+static inline float sigmoid(float v) { return 1.0f / (1.0f + exp(-v)); }
+
+// The lane's own element of an array that every lane holds.
+template <ushort N>
+static inline float own(thread const float * v, ushort lane) {
+  float mine = v[0];
+  UNROLL for (ushort r = 1; r < N; ++r) mine = lane == r ? v[r] : mine;
+  return mine;
+}
+
+// Sums each element over the simdgroup; every lane gets the sums.
+template <ushort N>
+static inline void sum_lanes(thread float * v) {
+  UNROLL for (ushort r = 0; r < N; ++r) v[r] = simd_sum(v[r]);
+}
+
+// Sums v over every GROUP neighbouring lanes, a power of two.
+template <ushort GROUP>
+static inline float sum_group(float v) {
+  UNROLL for (ushort d = 1; d < GROUP; d *= 2) v += simd_shuffle_xor(v, d);
+  return v;
+}
+
+// Lanes that are D apart give each other N of the 2 N values that they add up.
+template <uint N, uint D>
+static inline void add_halves(thread float * v, ushort lane) {
+  const bool upper = (lane & D) != 0u;
+  UNROLL for (uint i = 0; i < N; ++i) {
+    const float low = v[i], high = v[i + N]; // not chosen among as places, which would have addresses
+    v[i] = (upper ? high : low) + simd_shuffle_xor(upper ? low : high, ushort(D));
+  }
+}
+
+// Sums each of COUNT values over every LANES neighbouring lanes, both powers of two up to 32. With as many lanes as
+// values each lane has one sum in the end, v[0], of value `which`: that takes a shuffle for every value, not
+// for every value and power of two. The steps are those of simd_sum.
+template <ushort LANES, uint COUNT>
+struct lane_sums {
+  enum : bool { SHARED = COUNT <= LANES };
+  enum : uint { EACH = SHARED ? LANES / COUNT : 1 }; // lanes that have the same sum
+  static inline uint which(ushort lane) { return lane % LANES / EACH; }
+  static inline void add(thread float * v, ushort lane) {
+    if (!SHARED) {
+      UNROLL for (uint i = 0; i < COUNT; ++i) v[i] = sum_group<LANES>(v[i]);
+      return;
+    }
+    add_halves<COUNT / 2u, LANES / 2u>(v, lane);
+    add_halves<COUNT / 4u, LANES / 4u>(v, lane);
+    add_halves<COUNT / 8u, LANES / 8u>(v, lane);
+    add_halves<COUNT / 16u, LANES / 16u>(v, lane);
+    add_halves<COUNT / 32u, LANES / 32u>(v, lane);
+    UNROLL for (ushort d = EACH / 2; d > 0; d /= 2) v[0] += simd_shuffle_xor(v[0], d);
+  }
+};
+
+// sum_lanes of which each lane gets one: the sum of element which.
+template <ushort N>
+static inline float sum_one(thread float * v, uint which, ushort lane) {
+  if (N == 1 || N > 32 || (N & (N - 1)) != 0) {
+    sum_lanes<N>(v);
+    return own<N>(v, ushort(which));
+  }
+  lane_sums<32, N>::add(v, lane);
+  return simd_shuffle(v[0], ushort(which * (32 / N)));
+}
+
+// Copies in[0..n) times a norm's weight to xs and returns what the thread saw of Σ in².
+// The norm's factor is left out: it multiplies what is made of xs.
+template <uint THREADS, typename X>
+static inline float stage_norm(X in, device const float * weight, uint n, threadgroup float * xs, uint tid) {
+  float squares = 0.0f;
+  for (uint i = tid; i < n; i += THREADS) {
+    const float v = float(in[i]);
+    squares = fma(v, v, squares);
+    xs[i] = v * weight[i];
+  }
+  return squares;
+}
+
+// Hands the simdgroups' shares of a sum over; total adds them up after a barrier.
+static inline void share(float v, threadgroup float * shares, ushort sg, ushort lane) {
+  v = simd_sum(v);
+  if (lane == 0) shares[sg] = v;
+}
+
+template <uint SIMDGROUPS>
+static inline float total(threadgroup const float * shares) {
+  float sum = 0.0f;
+  for (uint i = 0; i < SIMDGROUPS; ++i) sum += shares[i];
+  return sum;
+}
+
+// Where the SLICES simdgroups that share rows leave their sums; add_slices adds them up
+// after a barrier, in the same order in each of them. Lanes behind the last row do its
+// sum again: a condition would part these loads from those around them.
+template <ushort N>
+static inline void put_slice(float v, threadgroup float * slices, ushort sg, ushort lane) {
+  if (lane < N) slices[sg * N + lane] = v;
+}
+
+template <ushort N, ushort SLICES>
+static inline float add_slices(threadgroup const float * slices, ushort sg, ushort lane) {
+  threadgroup const float * row = slices + sg / SLICES * SLICES * N + min(lane, ushort(N - 1));
+  float sum = 0.0f;
+  UNROLL for (ushort i = 0; i < SLICES; ++i) sum += row[i * N];
+  return sum;
+}
+
+// 1 / sqrt(mean + eps), the factor of an RMS norm over n elements.
+static inline float norm_factor(float squares, float n, float eps) { return 1.0f / sqrt(squares / n + eps); }
+
+// Turns the pair (v, neighbour's v) by an angle; even lanes hold the first of a pair, odd
+// lanes the second.
+static inline float turn_by(float v, float neighbour, float cosine, float sine, bool second) {
+  return second ? fma(v, cosine, neighbour * sine) : fma(v, cosine, -(neighbour * sine));
+}
+
+// turn_by the angle whose cosine and sine are at cs.
+static inline float turn(float v, float neighbour, device const float * cs, bool second) {
+  return turn_by(v, neighbour, cs[0], cs[1], second);
+}
+
+// The number of cache rows of one attention split; see plan.Splits.
+template <uint COUNT, uint TILE, uint LEAST>
+static inline uint split_rows(uint nkv) {
+  uint least = LEAST;
+  while (4u * least * least < nkv) least *= 2u;
+  return max(least, (nkv + COUNT * TILE - 1u) / (COUNT * TILE) * TILE);
+}
