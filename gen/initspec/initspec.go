@@ -3,7 +3,6 @@
 package initspec
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -113,19 +112,12 @@ func Name(model string) string {
 	return name
 }
 
-// aliases are other names of pre-tokenizers.
-var aliases = map[string]string{"chatglm-bpe": "glm4", "gpt-4o": "kanana2", "llama4": "kanana2"}
-
 // tokenizer is the spec's name for what splits text.
 func tokenizer(h *gguf.HParams) (string, error) {
 	if h.TokenizerModel == "llama" {
 		return spec.SentencePiece, nil
 	}
-	name := cmp.Or(aliases[h.TokenizerPre], h.TokenizerPre)
-	if name == spec.SentencePiece || !slices.Contains(spec.Tokenizers, name) {
-		return "", fmt.Errorf("key \"tokenizer.ggml.pre\" is %.64q; known pre-tokenizers: %s", h.TokenizerPre, strings.Join(spec.Tokenizers, ", "))
-	}
-	return name, nil
+	return gguf.PreTokenizer(h.TokenizerPre)
 }
 
 // fromHParams fills in what the metadata says.

@@ -149,6 +149,17 @@ func (f *File) Tensor(name string) (*Tensor, bool) {
 	return &f.Tensors[i], true
 }
 
+// Set replaces the value of a key, or adds the key: what a user knows better than the file.
+// The file on disk stays as it is.
+func (f *File) Set(key string, v Value) {
+	if i, ok := f.keys[key]; ok {
+		f.Meta[i].Value = v
+		return
+	}
+	f.keys[key] = len(f.Meta)
+	f.Meta = append(f.Meta, KV{key, v})
+}
+
 // Lookup returns the metadata value stored under key.
 func (f *File) Lookup(key string) (Value, bool) {
 	i, ok := f.keys[key]
