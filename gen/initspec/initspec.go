@@ -58,6 +58,9 @@ func Generate(f *gguf.File, out string, activations ...string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := f.CheckTypes(&h); err != nil {
+		return nil, err
+	}
 	s, err := fromHParams(&h)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Path, err)
@@ -133,14 +136,9 @@ func fromHParams(h *gguf.HParams) (*spec.Spec, error) {
 	}
 	s.Rope.Theta = h.RopeTheta
 	r := &h.RopeScaling
-	switch {
-	case r.Type == "yarn":
+	if r.Type == "yarn" {
 		s.Rope.Scaling = &spec.Yarn{Factor: r.Factor, OriginalMaxPositionEmbeddings: r.OriginalContext,
 			MScaleAllDim: 10 * shortest(r.LogMultiplier), AttnFactor: r.AttnFactor}
-	case r.Type == "linear" && r.Factor != 1:
-		return nil, fmt.Errorf("key \"%s.rope.scaling.type\" is \"linear\" with a factor of %g; expected \"yarn\", \"none\" or a factor of 1", h.Architecture, r.Factor)
-	case r.AttnFactor != 1:
-		return nil, fmt.Errorf("key \"%s.rope.scaling.attn_factor\" is %g; expected 1 without yarn", h.Architecture, r.AttnFactor)
 	}
 	return s, nil
 }

@@ -205,9 +205,9 @@ func TestMetadata(t *testing.T) {
 		{"dsv2lite-mini-Q4_K_M", "tokenizer.chat_template", gguf.String("User: Assistant:"), "", func(s *spec.Spec) bool { return s.ChatTemplate == "deepseek-v2" }},
 		{"glm47-tiny-Q4_0", "tokenizer.ggml.pre", gguf.String("chatglm-bpe"), "", func(s *spec.Spec) bool { return s.Tokenizer == "glm4" }},
 		{"glm47-tiny-Q4_0", "tokenizer.ggml.pre", gguf.String("llama-bpe"), `key "tokenizer.ggml.pre" is "llama-bpe", which is no pre-tokeniser that this program knows; -pre NAME names `, nil},
-		{"dsv2lite-mini-Q4_K_M", "deepseek2.rope.scaling.type", gguf.String("linear"), `is "linear" with a factor of 40`, nil},
+		{"dsv2lite-mini-Q4_K_M", "deepseek2.rope.scaling.type", gguf.String("linear"), `rope.scaling.factor" is 40; expected 1`, nil},
 		{"dsv2lite-mini-Q4_K_M", "deepseek2.rope.scaling.attn_factor", gguf.Float32(1.25), "", func(s *spec.Spec) bool { return s.Rope.Scaling.AttnFactor == 1.25 }},
-		{"glm47-tiny-Q4_0", "deepseek2.rope.scaling.attn_factor", gguf.Float32(1.25), "attn_factor\" is 1.25; expected 1 without yarn", nil},
+		{"glm47-tiny-Q4_0", "deepseek2.rope.scaling.attn_factor", gguf.Float32(1.25), "attn_factor\" is 1.25; expected 1 without YaRN", nil},
 		{"glm47-tiny-Q4_0", "general.name", gguf.String("a \"b\"\n\x01# ☃"), "", func(s *spec.Spec) bool { return s.Model.Title == "a \"b\"  # ☃" }},
 	} {
 		path := edited(t, reference+c.file+".gguf", func(meta []gguf.KV, tensors []gguf.TensorInfo) ([]gguf.KV, []gguf.TensorInfo) {

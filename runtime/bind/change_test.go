@@ -113,8 +113,8 @@ func TestRopeFactors(t *testing.T) {
 		}
 	}
 	for name, add := range map[string]func(f *testFile){
-		"dimensions [3], expected F32 of dimensions [2]": func(f *testFile) { f.add(gguf.ShortFactors, quant.F32, 3) },
-		"F16 of dimensions [2]":                          func(f *testFile) { f.add(gguf.ShortFactors, quant.F16, 2) },
+		"dimensions [3], expected F32, F16 or BF16 of dimensions [2]": func(f *testFile) { f.add(gguf.ShortFactors, quant.F16, 3) },
+		"Q8_0 of dimensions [32]":                                     func(f *testFile) { f.add(gguf.ShortFactors, quant.Q8_0, 32) },
 	} {
 		f := factorsFile()
 		add(f)

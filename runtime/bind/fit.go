@@ -190,7 +190,7 @@ func slotTypes(k *plan.Kernel, types map[int]quant.Type) string {
 // typeName is the name that file types carry, such as Q4_K.
 func typeName(t quant.Type) string {
 	if _, known := quant.Lookup(t); !known {
-		return fmt.Sprintf("id %d, which this program does not know", uint32(t))
+		return strings.ToUpper(t.String()) + ", which this program does not run"
 	}
 	return strings.ToUpper(t.String())
 }

@@ -1,7 +1,6 @@
 package bind
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 
@@ -46,12 +45,15 @@ func factorList(f *gguf.File, name string, pairs int) ([]float64, *Mismatch) {
 		return nil, nil
 	}
 	what := fmt.Sprintf("tensor %q", name)
-	if d := trimmed(t.Dims); t.Type != quant.F32 || len(d) != 1 || d[0] != pairs {
-		return nil, &Mismatch{What: what, Found: fmt.Sprintf("%s of dimensions %s", typeName(t.Type), dims(d)), Expected: fmt.Sprintf("F32 of dimensions [%d]", pairs)}
+	format, _ := quant.Lookup(t.Type)
+	if d := trimmed(t.Dims); format == nil || format.BlockElems != 1 || len(d) != 1 || d[0] != pairs {
+		return nil, &Mismatch{What: what, Found: fmt.Sprintf("%s of dimensions %s", typeName(t.Type), dims(d)), Expected: fmt.Sprintf("F32, F16 or BF16 of dimensions [%d]", pairs)}
 	}
+	factors := make([]float32, pairs)
+	format.Dequantize(factors, t.Data)
 	list := make([]float64, pairs)
-	for i := range list {
-		list[i] = float64(math.Float32frombits(binary.LittleEndian.Uint32(t.Data[4*i:])))
+	for i, x := range factors {
+		list[i] = float64(x)
 		if !(list[i] > 0 && list[i] <= math.MaxFloat32) {
 			return nil, &Mismatch{What: what, Found: fmt.Sprintf("%g as factor %d", list[i], i), Expected: "a positive number"}
 		}

@@ -64,7 +64,7 @@ type Tensor struct {
 func (t *Tensor) Format() (*quant.Format, error) {
 	format, ok := quant.Lookup(t.Type)
 	if !ok {
-		return nil, fmt.Errorf("tensor %q has type id %d, which this program does not know", t.Name, uint32(t.Type))
+		return nil, fmt.Errorf("tensor %q has %s", t.Name, Unread(t.Type))
 	}
 	return format, nil
 }

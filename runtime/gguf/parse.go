@@ -70,6 +70,9 @@ func (p *parser) file() error {
 }
 
 func (p *parser) version() error {
+	if what := notGGUF(p.data); what != "" {
+		return fmt.Errorf("this is no GGUF file: %s", what)
+	}
 	m, err := p.take(4)
 	if err != nil {
 		return fmt.Errorf("magic: %w", err)
