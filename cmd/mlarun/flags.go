@@ -30,6 +30,7 @@ type flags struct {
 	env      *env
 	args     string // of the command, in a line
 	model    string
+	pre      string
 	bundle   string
 	act      string
 	device   string
@@ -66,6 +67,7 @@ func newFlags(e *env, command, args string, more ...string) *flags {
 	}
 	f.StringVar(&f.model, "model", "", "model `file` (GGUF); of a split one, any part")
 	f.hubFlag()
+	f.preFlag()
 	return f
 }
 

@@ -26,7 +26,20 @@ func (f *flags) openModel() (*gguf.File, error) {
 	if err := f.local(); err != nil {
 		return nil, err
 	}
-	return gguf.Open(f.model)
+	file, err := gguf.Open(f.model)
+	if err == nil && f.pre != "" {
+		file.Set(gguf.PreKey, gguf.String(f.pre))
+	}
+	return file, err
+}
+
+// preFlag adds -pre.
+func (f *flags) preFlag() {
+	f.Func("pre", "`name` of the pre-tokeniser, in place of the file's key tokenizer.ggml.pre: for files without the key, or with another program's name there", func(name string) error {
+		_, err := gguf.PreTokenizer(name)
+		f.pre = name
+		return err
+	})
 }
 
 // local makes f.model a path: that in the hub's cache if it names a model of the hub,

@@ -18,20 +18,15 @@ import (
 	"mla/runtime/plan"
 )
 
-// Write makes a spec for the model file and stores it at out. It does not
+// Write makes a spec for an open model file and stores it at out. It does not
 // replace an existing spec unless force is set. The spec asks for a bundle for each
 // of activations, which are different ones of spec.Activations; none: for the default.
-func Write(model, out string, force bool, activations ...string) error {
+func Write(f *gguf.File, out string, force bool, activations ...string) error {
 	if _, err := os.Lstat(out); err == nil && !force {
 		return fmt.Errorf("%s exists; -f overwrites it", out)
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	f, err := gguf.Open(model)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
 	text, err := Generate(f, out, activations...)
 	if err != nil {
 		return err
@@ -86,10 +81,15 @@ func Generate(f *gguf.File, out string, activations ...string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	return text, parsed(f, &h, out, text)
+}
+
+// parsed checks the text of a spec that was made from a file.
+func parsed(f *gguf.File, h *gguf.HParams, out string, text []byte) error {
 	if _, err := spec.Parse(out, text); err != nil {
-		return nil, fmt.Errorf("%s: no spec can describe this model:\n%w", f.Path, err)
+		return fmt.Errorf("%s: %w", f.Path, inFile(f, h, err))
 	}
-	return text, nil
+	return nil
 }
 
 // predicts says whether a file that has the key has the layer as well.
