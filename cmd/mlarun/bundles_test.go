@@ -95,7 +95,7 @@ func TestBundleFiles(t *testing.T) {
 		{"by name", map[string][]byte{"my.mla": a, "user/x.mla": b}, "-bundle b", 0, []string{"with bundle b of "}},
 		{"by a name that is nowhere", map[string][]byte{"my.mla": a}, "-bundle c", 1, []string{`bundle "c" is not in this program, which has a, `}},
 		{"another model's is passed over", map[string][]byte{"my.mla": other, "user/x.mla": b}, "", 0, []string{"with bundle b of "}},
-		{"another model's was asked for", map[string][]byte{"my.mla": a, "x.mla": other}, "-bundle DIR/x.mla", 1, []string{"no bundle fits ", "closest bundle, other, differs in"}},
+		{"another model's was asked for", map[string][]byte{"my.mla": a, "x.mla": other}, "-bundle DIR/x.mla", 1, []string{"bundle other does not fit ", "to make a bundle for this file: mlagen -gguf "}},
 		{"damaged", map[string][]byte{"my.mla": broken, "user/x.mla": b}, "", 0, []string{"my.mla: ", "; make it again: mlagen -gguf MODEL.gguf -o ", "with bundle b of "}},
 		{"no bundle file", map[string][]byte{"my.mla": []byte("x"), "user/x.mla": b}, "", 0, []string{"my.mla: no bundle file", "with bundle b of "}},
 		{"damaged and asked for", map[string][]byte{"x.mla": broken, "my.mla": a}, "-bundle DIR/x.mla", 1, []string{"x.mla: ", "make it again"}},

@@ -49,6 +49,7 @@ type flags struct {
 	quiet    bool
 	draft    drafting
 	named    map[string]string // the flags' other names, and what they stand for
+	looking  bool              // at files alone, so that no bundle is made
 	found    *bundles.Finder   // made when it is first needed
 }
 

@@ -9,26 +9,11 @@ import (
 	"mla/runtime/quant"
 )
 
-// besides are tensors of f that the weight table does not have and that are expected
-// in a file of its architecture.
-func besides(f *gguf.File) map[string]bool {
-	known := map[string]bool{}
-	h, err := gguf.ReadHParams(f)
-	if err != nil {
-		return known
-	}
-	for _, name := range gguf.ArchitectureOf(h.Architecture).Besides {
-		known[name] = true
-	}
-	return known
-}
-
 // ropeFactors reads what the file divides rotary frequencies by, if its architecture
 // does so. It returns what is wrong with the factors.
-func ropeFactors(f *gguf.File) (factors device.RopeFactors, bad *Mismatch) {
-	h, err := gguf.ReadHParams(f)
-	if err != nil || !gguf.ArchitectureOf(h.Architecture).RopeFactors {
-		return factors, nil // another mismatch says so
+func ropeFactors(f *gguf.File, h *gguf.HParams) (factors device.RopeFactors, bad *Mismatch) {
+	if !gguf.ArchitectureOf(h.Architecture).RopeFactors {
+		return factors, nil
 	}
 	factors.Original = h.RopeScaling.OriginalContext
 	if factors.Short, bad = factorList(f, gguf.ShortFactors, h.QKRopeHeadDim/2); bad == nil {
