@@ -50,6 +50,7 @@ type flags struct {
 	draft    drafting
 	named    map[string]string // the flags' other names, and what they stand for
 	looking  bool              // at files alone, so that no bundle is made
+	inHost   bool              // the model is to run in the host's memory
 	found    *bundles.Finder   // made when it is first needed
 }
 
@@ -66,7 +67,7 @@ func newFlags(e *env, command, args string, more ...string) *flags {
 		f.printFlags(f.Output())
 		fmt.Fprint(f.Output(), "\nA name in brackets is a variable that stands for the flag where it is not given.\n")
 	}
-	f.StringVar(&f.model, "model", "", "model `file` (GGUF); of a split one, any part")
+	f.StringVar(&f.model, "model", "", "model `file` (GGUF), of a split one any part; or a model of the hub, as for -hf")
 	f.hubFlag()
 	f.preFlag()
 	return f

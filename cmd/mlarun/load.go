@@ -38,6 +38,9 @@ func (f *flags) open() (*engine.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
+	if separate, ok := d.(device.Separate); !ok || !separate.OwnMemory() {
+		f.inHost = true
+	}
 	eng, err := f.openOn(d)
 	if err != nil || f.device != "auto" || d.Class() != plan.ClassNVIDIA {
 		return eng, err

@@ -102,6 +102,24 @@ func Parse(name string, data []byte) (*File, error) {
 	return parse(Shard{Path: name, Data: data})
 }
 
+// ParseHeader reads the beginning of a file that has size bytes: the file's keys, and its
+// tensors without their data. ErrShort asks for a longer beginning.
+func ParseHeader(name string, head []byte, size int64) (*File, error) {
+	if int64(len(head)) > size {
+		return nil, fmt.Errorf("%s: %d bytes of a file of %d", name, len(head), size)
+	}
+	return parseHead(Shard{Path: name, Data: head}, uint64(size))
+}
+
+// Join makes one file of the parts of a split one, in their order. It is as if Open had
+// opened them, but for what the parts lack.
+func Join(name string, parts []*File) (*File, error) {
+	if len(parts) == 1 {
+		return parts[0], nil
+	}
+	return merge(name, parts)
+}
+
 // Close unmaps the file. Values and tensor data must not be used afterwards.
 func (f *File) Close() error {
 	var errs []error
