@@ -63,14 +63,22 @@ func (m *Maker) Make(ctx context.Context, file *gguf.File, act string) (path str
 	if m.Compiler == "" {
 		return "", errNoCompiler
 	}
-	key, err := m.key(file, act)
-	if err != nil {
-		return "", err
+	full := plan.ActNames[plan.ElemF32]
+	acts, both := full, strings.Join(plan.ActNames, ",")
+	if act != "" && act != full {
+		acts = both
 	}
-	path = filepath.Join(m.Folder, safe(filepath.Base(gguf.Stem(file.Path)))+"-"+key+bundlefile.Suffix)
-	if _, err := bundlefile.Open(path); err == nil {
-		now := time.Now()
-		return path, os.Chtimes(path, now, now) // the oldest go first
+	for _, kept := range []string{acts, both} { // a file with both will do for one
+		if path, err = m.path(file, kept); err != nil {
+			return "", err
+		}
+		if _, err := bundlefile.Open(path); err == nil {
+			now := time.Now()
+			return path, os.Chtimes(path, now, now) // the oldest go first
+		}
+	}
+	if path, err = m.path(file, acts); err != nil {
+		return "", err
 	}
 	if err := os.MkdirAll(m.Folder, 0o700); err != nil {
 		return "", err
@@ -78,7 +86,7 @@ func (m *Maker) Make(ctx context.Context, file *gguf.File, act string) (path str
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return "", err
 	}
-	took, err := m.compile(ctx, file, act, path)
+	took, err := m.compile(ctx, file, acts, path)
 	if err != nil {
 		return "", err
 	}
@@ -90,14 +98,10 @@ func (m *Maker) Make(ctx context.Context, file *gguf.File, act string) (path str
 
 // compile runs the compiler. It writes the file in one step, so that two that do so at a time
 // do not meet.
-func (m *Maker) compile(ctx context.Context, file *gguf.File, act, path string) (time.Duration, error) {
+func (m *Maker) compile(ctx context.Context, file *gguf.File, acts, path string) (time.Duration, error) {
 	model, err := filepath.Abs(file.Path)
 	if err != nil {
 		return 0, err
-	}
-	acts := plan.ActNames[plan.ElemF32]
-	if act != "" && act != acts {
-		acts += "," + act
 	}
 	args := []string{"-gguf", model, "-o", path, "-act", acts}
 	if pre, _, _ := file.String(gguf.PreKey); pre != "" {
@@ -117,15 +121,15 @@ func (m *Maker) compile(ctx context.Context, file *gguf.File, act, path string) 
 	return 0, fmt.Errorf("%s: %s: %s", m.Compiler, o.End, o.Reason)
 }
 
-// key stands for all that the compiler's work depends on: the model's header but for its
-// vocabulary, the activations, this program, and the compiler.
-func (m *Maker) key(file *gguf.File, act string) (string, error) {
+// path is where a file is kept. Its name stands for all that the compiler's work depends on: the
+// model's header but for its vocabulary, the activations, this program, and the compiler.
+func (m *Maker) path(file *gguf.File, acts string) (string, error) {
 	compiler, err := os.Stat(m.Compiler)
 	if err != nil {
 		return "", err
 	}
 	h := sha256.New()
-	fmt.Fprintln(h, m.Version, m.Compiler, compiler.Size(), compiler.ModTime().UnixNano(), act)
+	fmt.Fprintln(h, m.Version, m.Compiler, compiler.Size(), compiler.ModTime().UnixNano(), acts)
 	for _, kv := range file.Meta {
 		fmt.Fprintln(h, kv.Key, kv.Value) // of long lists the beginning
 	}
@@ -133,7 +137,8 @@ func (m *Maker) key(file *gguf.File, act string) (string, error) {
 		t := &file.Tensors[i]
 		fmt.Fprintln(h, t.Name, uint32(t.Type), t.Dims)
 	}
-	return fmt.Sprintf("%x", h.Sum(nil))[:16], nil
+	key := fmt.Sprintf("%x", h.Sum(nil))[:16]
+	return filepath.Join(m.Folder, safe(filepath.Base(gguf.Stem(file.Path)))+"-"+key+bundlefile.Suffix), nil
 }
 
 // safe is a name without what shells or terminals treat in a special way.

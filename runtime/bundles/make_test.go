@@ -76,6 +76,15 @@ func TestMake(t *testing.T) {
 	if got := lines(t, count)[1]; halves == first || !strings.Contains(got, "-act f32,f16") {
 		t.Errorf("%s: %q", halves, got)
 	}
+	if err := os.Remove(first); err != nil {
+		t.Fatal(err)
+	}
+	if both := make("f32"); both != halves || len(lines(t, count)) != 2 {
+		t.Errorf("a file with both activations is not taken: %s", both)
+	}
+	if err := os.Remove(halves); err != nil {
+		t.Fatal(err)
+	}
 	file.Set(gguf.PreKey, gguf.String("youtu"))
 	m.Version = "2"
 	if other := make(""); other == first || !strings.Contains(lines(t, count)[2], "-pre youtu") {
