@@ -2,6 +2,8 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 
 	"mla/generated"
 	"mla/runtime/bind"
@@ -27,7 +29,9 @@ func (f *flags) finder() *bundles.Finder {
 // make has the compiler make a bundle file for a model that no bundle fits.
 func (f *flags) make(file *gguf.File, act string) (string, error) {
 	m := *f.env.maker
-	m.Note = f.note
+	if m.Note = f.note; f.log != nil {
+		m.Note = func(format string, a ...any) { f.log.Info(strings.TrimSpace(fmt.Sprintf(format, a...))) }
+	}
 	ctx, stop := interruptible()
 	defer stop()
 	return m.Make(ctx, file, act)

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -49,6 +50,7 @@ type flags struct {
 	quiet    bool
 	draft    drafting
 	named    map[string]string // the flags' other names, and what they stand for
+	log      *slog.Logger      // gets what would be a note, where there are none; may be nil
 	looking  bool              // at files alone, so that no bundle is made
 	inHost   bool              // the model is to run in the host's memory
 	found    *bundles.Finder   // made when it is first needed

@@ -26,16 +26,7 @@ type resumption struct {
 // why it has ended. Only the goroutine that runs the model calls it.
 func (s *Service) leaves(r *request, res engine.Result, err error) bool {
 	var none *engine.NoTokenError
-	if errors.As(err, &none) && s.wide == nil && s.cfg.Wider != nil && !s.narrow {
-		if s.wide, err = s.cfg.Wider(); err != nil {
-			s.narrow, s.wide = true, nil
-			s.cfg.Log.Warn("activations have left their range, and there are no wider ones", "error", err)
-			return false
-		}
-		s.cfg.Log.Warn("an activation has left the range of halves; the model goes on with f32")
-		err = errWider
-	}
-	if !errors.Is(err, errWider) {
+	if !errors.Is(err, errWider) && !(errors.As(err, &none) && s.hasWider()) {
 		return false
 	}
 	if len(r.before.tokens) == 0 {
@@ -46,6 +37,25 @@ func (s *Service) leaves(r *request, res engine.Result, err error) bool {
 	defer s.mu.Unlock()
 	delete(s.requests, r.id)
 	s.held = append(s.held, r)
+	return true
+}
+
+// hasWider says whether there is a model with wider activations, which is to be loaded then.
+func (s *Service) hasWider() bool {
+	if s.wide != nil { // another request has found out
+		return true
+	}
+	if s.cfg.Wider == nil || s.narrow {
+		return false
+	}
+	wide, err := s.cfg.Wider()
+	if err != nil {
+		s.narrow = true
+		s.cfg.Log.Warn("activations have left their range, and there are no wider ones", "error", err)
+		return false
+	}
+	s.cfg.Log.Warn("an activation has left the range of halves; the model goes on with f32")
+	s.wide = wide
 	return true
 }
 

@@ -20,20 +20,20 @@ func TestWider(t *testing.T) {
 		narrow.Mute = mute
 		narrow.Slow(time.Millisecond) // so that the long one is under way
 		asked := 0
-		s := run(t, completion.Config{Load: narrow.Load, Tokenizer: narrow.Tokenizer, Queue: 4, Wider: func() (func(context.Context) (*engine.Model, error), error) {
+		s := run(t, completion.Config{Load: narrow.Load, Tokenizer: narrow.Tokenizer, Queue: 5, Wider: func() (func(context.Context) (*engine.Model, error), error) {
 			asked++
 			return wide.Load, nil
 		}})
 		var outcomes []chan outcome
 		var requests []completion.Request
-		for _, prompt := range []string{"long:", "Q:", "begin", "long:"} { // the last two wait for a session
+		for _, prompt := range []string{"begin", "begin", "Q:", "Q:", "long:"} { // the last wait for a session
 			r, done := request(narrow.Tokenizer, prompt, 40)
 			requests, outcomes = append(requests, r), append(outcomes, done)
 		}
 		if err := s.Start(context.Background(), requests...); err != nil {
 			t.Fatal(err)
 		}
-		for i, want := range []string{"one two three four five six seven eight ", "hello world", "ok", "one two three four five six seven eight "} {
+		for i, want := range []string{"ok", "ok", "hello world", "hello world", "one two three four five six seven eight "} {
 			o := <-outcomes[i]
 			if o.err != nil || o.text != want || len(o.result.Tokens) != len(want) || o.result.Prompt.Tokens+o.result.Reused != len(requests[i].Prompt) {
 				t.Errorf("%s: %q, %d tokens, %+v, %v", mute, o.text, len(o.result.Tokens), o.result, o.err)
