@@ -21,32 +21,36 @@ const unseen = "../../testdata/models/plm-mini-Q4_K_M.gguf"
 // made is the bundle file of a model, as mlagen -gguf makes it, under a name.
 func made(t *testing.T, model, name string) []byte {
 	t.Helper()
-	f, err := gguf.Open(model)
+	data, err := makeBundles(model, name)
 	if err != nil {
 		t.Fatal(err)
+	}
+	return data
+}
+
+func makeBundles(model, name string) ([]byte, error) {
+	f, err := gguf.Open(model)
+	if err != nil {
+		return nil, err
 	}
 	defer f.Close()
 	text, err := initspec.Generate(f, name+".yaml")
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	s, err := spec.Parse(name+".yaml", text)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	var bundles []*plan.Bundle
 	for _, v := range s.Variants() {
 		b, err := gen.Compile(v, nil)
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		bundles = append(bundles, b)
 	}
-	data, err := bundlefile.Encode(&bundlefile.File{Spec: text, Bundles: bundles})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
+	return bundlefile.Encode(&bundlefile.File{Spec: text, Bundles: bundles})
 }
 
 // place links a model into a folder, and writes files there.
