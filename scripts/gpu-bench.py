@@ -165,7 +165,7 @@ def measure(o):
         for quant in o.quants:
             path = f"{o.files}/{model}-{quant}.gguf"
             if not os.path.exists(path):
-                output(f"{o.bin}/mlagen", "synth", "-spec", f"specs/{model}.yaml", "-quant", quant, "-o", path)
+                output(f"{o.bin}/mlagen", "synth", "-f", "-spec", f"specs/{model}.yaml", "-quant", quant, "-o", path)
             if os.path.exists(bundle(o, model)):
                 shutil.copyfile(bundle(o, model), path.removesuffix(".gguf") + ".mla")
             for step in o.steps:

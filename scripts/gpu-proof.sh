@@ -38,7 +38,7 @@ prepare() {
 		exit 1
 	fi
 	for name in $real; do
-		"$gen" synth -spec "specs/$name.yaml" -quant "${QUANT:-q4_0}" -o "$(model "$name")" >/dev/null || wrong "no file of $name"
+		"$gen" synth -f -spec "specs/$name.yaml" -quant "${QUANT:-q4_0}" -o "$(model "$name")" >/dev/null || wrong "no file of $name"
 	done
 }
 

@@ -257,7 +257,7 @@ def make(r):
     for model in r.o.models:
         if r.o.small or os.path.exists(r.file(model)):
             continue
-        children.append(subprocess.Popen([f"{r.o.bin}/mlagen", "synth", "-spec", f"{r.o.bin}/{model}.yaml", "-quant", QUANT, "-o", r.file(model)], stdout=subprocess.DEVNULL))
+        children.append(subprocess.Popen([f"{r.o.bin}/mlagen", "synth", "-f", "-spec", f"{r.o.bin}/{model}.yaml", "-quant", QUANT, "-o", r.file(model)], stdout=subprocess.DEVNULL))
     for child in children:
         if child.wait(timeout=max(1, r.end - time.monotonic())):
             sys.exit("mlagen synth failed")

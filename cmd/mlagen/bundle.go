@@ -21,7 +21,7 @@ import (
 
 // bundleFlags say which bundle file to write.
 type bundleFlags struct {
-	gguf, out              string
+	gguf, pre, out         string
 	install, ptx, metallib bool
 }
 
@@ -38,6 +38,8 @@ func (g *generateFlags) runBundle(stdout io.Writer) error {
 		return fmt.Errorf("%w: a bundle file goes with -act, -ptx, -metallib, -install and -o alone", errUsage)
 	case g.spec != "" && g.act != "":
 		return fmt.Errorf("%w: a spec says which activations its bundles have", errUsage)
+	case f.pre != "" && f.gguf == "":
+		return fmt.Errorf("%w: -pre goes with -gguf; a spec names its tokenizer", errUsage)
 	case f.install && f.out != "":
 		return fmt.Errorf("%w: -install says where the file goes; leave out -o", errUsage)
 	case f.out != "" && filepath.Ext(f.out) != bundlefile.Suffix:
@@ -127,7 +129,7 @@ func (g *generateFlags) bundleSpec() (s *spec.Spec, text []byte, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	file, err := gguf.Open(g.bundle.gguf)
+	file, err := openModel(g.bundle.gguf, g.bundle.pre)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -138,6 +140,15 @@ func (g *generateFlags) bundleSpec() (s *spec.Spec, text []byte, err error) {
 	}
 	s, err = spec.Parse(name, text)
 	return s, text, err
+}
+
+// openModel opens a model file. pre, if it is not empty, replaces the name of its pre-tokeniser.
+func openModel(path, pre string) (*gguf.File, error) {
+	file, err := gguf.Open(path)
+	if err == nil && pre != "" {
+		file.Set(gguf.PreKey, gguf.String(pre))
+	}
+	return file, err
 }
 
 // compile makes all bundles of a spec, and what else was asked for.

@@ -2,6 +2,9 @@ package main
 
 import (
 	"fmt"
+	"go/build"
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -39,7 +42,7 @@ func (t *tree) notOurs(path string) string {
 	case line == "" && isPTX(path) && t.ptx[path] == nil:
 		return "is the PTX of another bundle"
 	case line == "":
-		return ""
+		return t.otherPackage(path)
 	case !strings.HasPrefix(line, headerMark+"specs/"+t.alone.File+" "):
 		return "is of another bundle: " + strings.TrimPrefix(line, "// ")
 	case !ours && strings.HasSuffix(path, golang.SourceSuffix):
@@ -52,6 +55,31 @@ func (t *tree) notOurs(path string) string {
 		}
 	}
 	return ""
+}
+
+// otherPackage says whether a Go file is of another package than the bundle's: Go wants one in
+// a folder, beside its external tests. Files that are not built, as of another system, and
+// files that cannot be read as Go do not count.
+func (t *tree) otherPackage(path string) string {
+	dir, name := filepath.Split(path)
+	if filepath.Ext(name) != ".go" {
+		return ""
+	}
+	if built, err := build.Default.MatchFile(dir, name); err != nil || !built {
+		return ""
+	}
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.PackageClauseOnly)
+	if err != nil {
+		return ""
+	}
+	found := file.Name.Name
+	if strings.HasSuffix(name, "_test.go") {
+		found = strings.TrimSuffix(found, "_test")
+	}
+	if found == t.alone.Name {
+		return ""
+	}
+	return fmt.Sprintf("is of the Go package %s, and the bundle's is %s", found, t.alone.Name)
 }
 
 // nameLine is where a package names a bundle.

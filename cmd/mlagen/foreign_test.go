@@ -62,7 +62,11 @@ func TestOutRefuses(t *testing.T) {
 	writeFile(t, "mine/notes.txt", "")
 	writeFile(t, "compiled/other.ptx.gz", pack.String())
 	writeFile(t, "harmless/other.ptx.gz", "none of mlagen's")
-	writeFile(t, "harmless/notes.go", "package x\n")
+	writeFile(t, "harmless/notes.go", "package tiny\n")
+	writeFile(t, "harmless/notes_test.go", "package tiny_test\n")
+	writeFile(t, "harmless/tool.go", "//go:build ignore\n\npackage main\n")
+	writeFile(t, "harmless/broken.go", "pack\n")
+	writeFile(t, "package/x.go", "package x\n")
 	for _, tt := range []struct{ dir, says string }{
 		{"own", ""},
 		{"harmless", ""},
@@ -73,6 +77,7 @@ func TestOutRefuses(t *testing.T) {
 		{"variant", "zmodel.go is of another bundle, tinyf16"},
 		{"half", "zmodel.go is of another bundle, tinyf16"},
 		{"mine", "zmodel.go is not mlagen's"},
+		{"package", "x.go is of the Go package x, and the bundle's is tiny"},
 		{"compiled", "other.ptx.gz is the PTX of another bundle"},
 	} {
 		before := contents(t, tt.dir)

@@ -12,11 +12,13 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"mla/gen"
 	"mla/gen/golang"
 	"mla/gen/msl"
 	"mla/gen/spec"
+	"mla/runtime/gguf"
 	"mla/runtime/plan"
 )
 
@@ -53,6 +55,7 @@ func newGenerate() *cobra.Command {
   mlagen describe specs/my.yaml -html plan.html`
 	f := c.Flags()
 	f.StringVar(&g.bundle.gguf, "gguf", "", "compile for a model `file`, or for hf://user/repo[:QUANT], a model of the Hugging Face hub, which is loaded once; its bundle file goes where -install puts it")
+	preFlag(f, &g.bundle.pre)
 	f.StringVar(&g.spec, "spec", "", "compile a spec, a `file`")
 	f.BoolVar(&g.all, "all", false, "compile every spec in specs/")
 	f.StringVarP(&g.bundle.out, "output", "o", "", "with -gguf or -spec: the bundle `file`, which ends in .mla")
@@ -67,6 +70,11 @@ func newGenerate() *cobra.Command {
 	f.BoolVar(&g.diff, "diff", false, "with -spec or -all: print what would change")
 	f.BoolVarP(&g.dryRun, "dry-run", "n", false, "with -spec or -all: name the files that would be written, write nothing")
 	return c
+}
+
+// preFlag declares -pre.
+func preFlag(f *pflag.FlagSet, name *string) {
+	f.StringVar(name, "pre", "", "with -gguf: `name` of the pre-tokeniser, in place of the file's key tokenizer.ggml.pre: "+strings.Join(gguf.PreTokenizers(), ", "))
 }
 
 func (g *generateFlags) run(stdout, notes io.Writer) error {

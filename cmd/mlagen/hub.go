@@ -3,25 +3,32 @@ package main
 import (
 	"fmt"
 	"os"
-	"strings"
 	"time"
 
+	"mla/runtime/gguf"
 	"mla/runtime/hub"
 )
 
 // localModel is the path of a model file; one of the Hugging Face hub is loaded into the
 // hub's cache, if it is not there.
 func localModel(name string) (path string, err error) {
-	if !strings.HasPrefix(name, hub.Scheme) {
-		return name, nil
-	}
-	r, err := hub.Parse(name)
-	if err != nil {
+	r, ok, err := hub.Named(name)
+	switch {
+	case err != nil:
 		return "", fmt.Errorf("%w: %v", errUsage, err)
+	case !ok:
+		return name, nil
 	}
 	client, err := hub.FromEnv(os.Getenv)
 	if err != nil {
 		return "", err
+	}
+	client.Look = func(header *gguf.File, _ int64) error {
+		h, err := gguf.ReadHParams(header)
+		if err != nil {
+			return err
+		}
+		return header.CheckTypes(&h)
 	}
 	client.Note = func(line string) { fmt.Fprintln(os.Stderr, line) }
 	client.Progress = percent(client.Note, name)

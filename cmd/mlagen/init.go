@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -15,7 +16,7 @@ import (
 )
 
 func newInit() *cobra.Command {
-	var model, out, act string
+	var model, pre, out, act string
 	var force bool
 	c := command("init -gguf F -o specs/x.yaml", "make a spec from a GGUF file's header", func(stdout, _ io.Writer) error {
 		activations, err := actList(act)
@@ -26,7 +27,11 @@ func newInit() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := initspec.Write(path, out, force, activations...); err != nil {
+		file, err := openModel(path, pre)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(initspec.Write(file, out, force, activations...), file.Close()); err != nil {
 			return err
 		}
 		_, err = fmt.Fprintf(stdout, "wrote %s; compile it with: %s\n", out, compileCommand(out))
@@ -34,6 +39,7 @@ func newInit() *cobra.Command {
 	}, "gguf", "output")
 	c.Long = "Writes a spec to edit: the dimensions of a model, and the types that its tensors have."
 	c.Flags().StringVar(&model, "gguf", "", "the model `file`; of a split one the first; or hf://user/repo[:QUANT], of the Hugging Face hub")
+	preFlag(c.Flags(), &pre)
 	c.Flags().StringVarP(&out, "output", "o", "", "the spec to write, a `file`")
 	c.Flags().StringVar(&act, "act", "", "`types` of activations that the spec asks for: f32, f16, or both with a comma")
 	c.Flags().BoolVarP(&force, "force", "f", false, "replace a spec that is there")

@@ -10,7 +10,10 @@ import (
 	"os"
 	"os/signal"
 
+	"github.com/spf13/cobra"
+
 	"mla/cmd/internal/output"
+	"mla/runtime/gguf"
 )
 
 // Exit codes.
@@ -39,7 +42,11 @@ func run(args []string, stdout, stderr io.Writer) int {
 	root.SetArgs(twoDashes(args))
 	root.SetOut(out)
 	root.SetErr(stderr)
-	c, err := root.ExecuteC()
+	var c *cobra.Command
+	err := gguf.Guard(func() (err error) { // a model file may be cut while its header is read
+		c, err = root.ExecuteC()
+		return err
+	})
 	if err == nil {
 		err = out.Err
 	}

@@ -46,7 +46,8 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"describe", "-spec", tinySpec, "-quant", "q9"}, exitUsage, "q9"},
 		{[]string{"describe", "-spec", tinySpec, "-depth", "-1"}, exitUsage, "depth"},
 		{[]string{"dump", "-spec", tinySpec, "-after", "nothing"}, exitError, "nothing"},
-		{[]string{"synth", "-spec", tinySpec, "-quant", "q9", "-o", filepath.Join(t.TempDir(), "x.gguf")}, exitError, "q9"},
+		{[]string{"synth", "-spec", tinySpec, "-quant", "q9", "-o", filepath.Join(t.TempDir(), "x.gguf")}, exitError, "the spec's own profiles: \""},
+		{[]string{"synth", "-spec", tinySpec, "-quant", "q4_0", "-o", tinySpec}, exitError, "exists; -f overwrites it"},
 	} {
 		code, _, stderr := mlagen(c.args...)
 		if code != c.code || !strings.Contains(stderr, c.says) || (code == exitUsage) != strings.HasSuffix(stderr, " -h lists its flags\n") {

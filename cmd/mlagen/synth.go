@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -14,9 +16,15 @@ import (
 func newSynth() *cobra.Command {
 	var path, profile, out string
 	var seed uint64
+	var force bool
 	c := command("synth -spec F -quant Q -o F", "write a GGUF file with random weights of a spec's real shapes", func(stdout, _ io.Writer) error {
 		s, err := spec.Load(path)
 		if err != nil {
+			return err
+		}
+		if _, err := os.Lstat(out); err == nil && !force {
+			return fmt.Errorf("%s exists; -f overwrites it", out)
+		} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		ctx, stop := interruptible()
@@ -35,6 +43,7 @@ func newSynth() *cobra.Command {
 	c.Flags().StringVar(&path, "spec", "", "the model's spec, a `file`")
 	c.Flags().StringVar(&profile, "quant", "", "`name` of one of the spec's quant profiles, such as q4_0")
 	c.Flags().StringVarP(&out, "output", "o", "", "the GGUF `file` to write")
+	c.Flags().BoolVarP(&force, "force", "f", false, "replace a file that is there")
 	c.Flags().Uint64Var(&seed, "seed", 1, "of the random `numbers`")
 	return c
 }

@@ -7,10 +7,13 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"mla/generated"
 	"mla/runtime/gguf"
+	"mla/runtime/plan"
 )
 
 // TestAct: -act and -bundle choose between the bundles of a model, and what runs is
@@ -72,11 +75,21 @@ func TestActOverflow(t *testing.T) {
 	if err := errors.Join(f.Close(), os.WriteFile(path, file, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	if r := mlarun("", "-model", path, "-p", "hello", "-n", "2", "-act", "f32"); r.code != 0 || r.out == "" {
-		t.Errorf("f32: code %d, %q\n%s", r.code, r.out, r.err)
+	full := mlarun("", "-model", path, "-p", "hello", "-n", "4", "-act", "f32", "-temp", "0")
+	if full.code != 0 || full.out == "" {
+		t.Errorf("f32: code %d, %q\n%s", full.code, full.out, full.err)
 	}
+	// With both bundles the text goes on with floats, and says so once.
+	for _, args := range []string{"-act f16", "-act f16 -draft ngram"} {
+		r := mlarun("", append(strings.Fields("-p hello -n 4 -temp 0 "+args), "-model", path)...)
+		if r.code != 0 || r.out != full.out || strings.Count(r.err, noteWider) != 1 {
+			t.Errorf("%s: code %d, %q; want %q\n%s", args, r.code, r.out, full.out, r.err)
+		}
+	}
+	// With none but halves the error names the flag.
 	const want = "all logits are -Inf or NaN; activations may have left the range of halves; try -act f32"
-	if r := mlarun("", "-model", path, "-p", "hello", "-n", "2", "-act", "f16"); r.code != 1 || !strings.Contains(r.err, want) {
+	halves := slices.DeleteFunc(slices.Clone(generated.Bundles()), func(b *plan.Bundle) bool { return b.Activations != plan.ElemF16 })
+	if r := with(halves, "", "-model", path, "-p", "hello", "-n", "2", "-act", "f16"); r.code != 1 || !strings.Contains(r.err, want) {
 		t.Errorf("f16: code %d, %q\n%s", r.code, r.out, r.err)
 	}
 }

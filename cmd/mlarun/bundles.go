@@ -1,6 +1,10 @@
 package main
 
 import (
+	"errors"
+	"fmt"
+	"strings"
+
 	"mla/generated"
 	"mla/runtime/bind"
 	"mla/runtime/bundles"
@@ -15,13 +19,38 @@ func (f *flags) finder() *bundles.Finder {
 	if f.found == nil {
 		program := bundles.Program{Bundles: f.env.bundles, PTX: generated.PTX, HasPTX: generated.HasPTX}
 		f.found = &bundles.Finder{Program: program, Folder: f.env.folder, Note: f.note}
+		if f.env.maker != nil && !f.looking {
+			f.found.Make = f.make
+		}
 	}
 	return f.found
 }
 
+// make has the compiler make a bundle file for a model that no bundle fits.
+func (f *flags) make(file *gguf.File, act string) (string, error) {
+	m := *f.env.maker
+	if m.Note = f.note; f.log != nil {
+		m.Note = func(format string, a ...any) { f.log.Info(strings.TrimSpace(fmt.Sprintf(format, a...))) }
+	}
+	ctx, stop := interruptible()
+	defer stop()
+	return m.Make(ctx, file, act)
+}
+
 // choose picks the bundle that runs a model file on devices of a class, as the flags ask.
 func (f *flags) choose(file *gguf.File, class string) (*plan.Bundle, error) {
-	return f.finder().Choose(file.Path, file, bind.Wish{Bundle: f.bundle, Act: f.bundleAct(), Class: class})
+	b, err := f.finder().Choose(file.Path, file, bind.Wish{Bundle: f.bundle, Act: f.bundleAct(), Class: class})
+	var misfit *bind.FitError
+	if errors.As(err, &misfit) && !misfit.Asked && f.isVerbose() {
+		f.note("%s", misfit.Closest())
+	}
+	return b, err
+}
+
+// isVerbose says whether the command has -v, and it is given.
+func (f *flags) isVerbose() bool {
+	v := f.Lookup("v")
+	return v != nil && v.Value.String() == "true"
 }
 
 // from says which file a bundle is from, for messages.

@@ -21,32 +21,36 @@ const unseen = "../../testdata/models/plm-mini-Q4_K_M.gguf"
 // made is the bundle file of a model, as mlagen -gguf makes it, under a name.
 func made(t *testing.T, model, name string) []byte {
 	t.Helper()
-	f, err := gguf.Open(model)
+	data, err := makeBundles(model, name)
 	if err != nil {
 		t.Fatal(err)
+	}
+	return data
+}
+
+func makeBundles(model, name string) ([]byte, error) {
+	f, err := gguf.Open(model)
+	if err != nil {
+		return nil, err
 	}
 	defer f.Close()
 	text, err := initspec.Generate(f, name+".yaml")
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	s, err := spec.Parse(name+".yaml", text)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	var bundles []*plan.Bundle
 	for _, v := range s.Variants() {
 		b, err := gen.Compile(v, nil)
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		bundles = append(bundles, b)
 	}
-	data, err := bundlefile.Encode(&bundlefile.File{Spec: text, Bundles: bundles})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
+	return bundlefile.Encode(&bundlefile.File{Spec: text, Bundles: bundles})
 }
 
 // place links a model into a folder, and writes files there.
@@ -95,7 +99,7 @@ func TestBundleFiles(t *testing.T) {
 		{"by name", map[string][]byte{"my.mla": a, "user/x.mla": b}, "-bundle b", 0, []string{"with bundle b of "}},
 		{"by a name that is nowhere", map[string][]byte{"my.mla": a}, "-bundle c", 1, []string{`bundle "c" is not in this program, which has a, `}},
 		{"another model's is passed over", map[string][]byte{"my.mla": other, "user/x.mla": b}, "", 0, []string{"with bundle b of "}},
-		{"another model's was asked for", map[string][]byte{"my.mla": a, "x.mla": other}, "-bundle DIR/x.mla", 1, []string{"no bundle fits ", "closest bundle, other, differs in"}},
+		{"another model's was asked for", map[string][]byte{"my.mla": a, "x.mla": other}, "-bundle DIR/x.mla", 1, []string{"bundle other does not fit ", "to make a bundle for this file: mlagen -gguf "}},
 		{"damaged", map[string][]byte{"my.mla": broken, "user/x.mla": b}, "", 0, []string{"my.mla: ", "; make it again: mlagen -gguf MODEL.gguf -o ", "with bundle b of "}},
 		{"no bundle file", map[string][]byte{"my.mla": []byte("x"), "user/x.mla": b}, "", 0, []string{"my.mla: no bundle file", "with bundle b of "}},
 		{"damaged and asked for", map[string][]byte{"x.mla": broken, "my.mla": a}, "-bundle DIR/x.mla", 1, []string{"x.mla: ", "make it again"}},

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -30,6 +31,7 @@ type flags struct {
 	env      *env
 	args     string // of the command, in a line
 	model    string
+	pre      string
 	bundle   string
 	act      string
 	device   string
@@ -48,6 +50,9 @@ type flags struct {
 	quiet    bool
 	draft    drafting
 	named    map[string]string // the flags' other names, and what they stand for
+	log      *slog.Logger      // gets what would be a note, where there are none; may be nil
+	looking  bool              // at files alone, so that no bundle is made
+	inHost   bool              // the model is to run in the host's memory
 	found    *bundles.Finder   // made when it is first needed
 }
 
@@ -64,8 +69,9 @@ func newFlags(e *env, command, args string, more ...string) *flags {
 		f.printFlags(f.Output())
 		fmt.Fprint(f.Output(), "\nA name in brackets is a variable that stands for the flag where it is not given.\n")
 	}
-	f.StringVar(&f.model, "model", "", "model `file` (GGUF); of a split one, any part")
+	f.StringVar(&f.model, "model", "", "model `file` (GGUF), of a split one any part; or a model of the hub, as for -hf")
 	f.hubFlag()
+	f.preFlag()
 	return f
 }
 

@@ -70,7 +70,7 @@ func (f *flags) greedyOne(ctx context.Context, lists [][]int32, n int) (results 
 	}
 	p := f.progress("prompt")
 	defer p.clear()
-	res, err := m.Generate(ctx, engine.Request{Prompt: lists[0], Max: n, Sampler: sampler, Ahead: f.ahead, Progress: p.count}, func(int32) bool { return true })
+	res, err := m.generate(ctx, engine.Request{Prompt: lists[0], Max: n, Sampler: sampler, Ahead: f.ahead, Progress: p.count}, nil, func(int32) bool { return true })
 	return [][]int32{res.Tokens}, err
 }
 

@@ -3,16 +3,16 @@ package main
 import (
 	"fmt"
 	"os"
-	"strings"
 	"time"
 
+	"mla/runtime/engine"
 	"mla/runtime/gguf"
 	"mla/runtime/hub"
 )
 
 // hubFlag adds -hf, which stands for -model with a model of the hub.
 func (f *flags) hubFlag() {
-	f.Func("hf", "model `user/repo[:QUANT]` of the Hugging Face hub, in place of -model: from its cache, or loaded once (HF_HOME, HF_TOKEN, HF_ENDPOINT, HF_HUB_OFFLINE=1 as the hub's own tools)", func(text string) error {
+	f.Func("hf", "model `user/repo[:QUANT]` of the Hugging Face hub, or the address of its page, in place of -model: from its cache, or loaded once, if it can run here (HF_HOME, HF_TOKEN, HF_ENDPOINT, HF_HUB_OFFLINE=1 as the hub's own tools)", func(text string) error {
 		r, err := hub.Parse(text)
 		if f.model = ""; err == nil {
 			f.model = r.String()
@@ -26,29 +26,56 @@ func (f *flags) openModel() (*gguf.File, error) {
 	if err := f.local(); err != nil {
 		return nil, err
 	}
-	return gguf.Open(f.model)
+	file, err := gguf.Open(f.model)
+	if err == nil && f.pre != "" {
+		file.Set(gguf.PreKey, gguf.String(f.pre))
+	}
+	return file, err
+}
+
+// preFlag adds -pre.
+func (f *flags) preFlag() {
+	f.Func("pre", "`name` of the pre-tokeniser, in place of the file's key tokenizer.ggml.pre: for files without the key, or with another program's name there", func(name string) error {
+		_, err := gguf.PreTokenizer(name)
+		f.pre = name
+		return err
+	})
 }
 
 // local makes f.model a path: that in the hub's cache if it names a model of the hub,
 // which is loaded if the cache lacks it.
-func (f *flags) local() (err error) {
-	if strings.HasPrefix(f.model, hub.Scheme) {
-		f.model, err = f.fetch(f.model)
+func (f *flags) local() error {
+	r, ok, err := hub.Named(f.model)
+	if err != nil {
+		return f.wrong("%v", err)
+	}
+	if ok {
+		f.model, err = f.fetch(r)
 	}
 	return err
 }
 
-// fetch brings a model of the hub into its cache.
-func (f *flags) fetch(name string) (string, error) {
-	r, err := hub.Parse(name)
-	if err != nil {
-		return "", f.wrong("%v", err)
+// look refuses a model of the hub, before it is loaded, that would be refused afterwards.
+func (f *flags) look(header *gguf.File, bytes int64) error {
+	if f.pre != "" {
+		header.Set(gguf.PreKey, gguf.String(f.pre))
 	}
+	if err := runnable(header); err != nil {
+		return fmt.Errorf("%w\nso it is not loaded", err)
+	}
+	if available := engine.Available(); f.inHost && !f.force && available > 0 && bytes > available {
+		return fmt.Errorf("%s of memory are available; %s; so it is not loaded", engine.Size(available), tooBig(bytes, available))
+	}
+	return nil
+}
+
+// fetch brings a model of the hub into its cache.
+func (f *flags) fetch(r hub.Ref) (string, error) {
 	client, err := hub.FromEnv(os.Getenv)
 	if err != nil {
 		return "", err
 	}
-	bar := f.progress("loading " + name)
+	bar := f.progress("loading " + r.String())
 	defer bar.clear()
 	var meter hub.Meter
 	var loaded int64
@@ -58,6 +85,7 @@ func (f *flags) fetch(name string) (string, error) {
 			bar.show(fmt.Sprintf("%.2f of %.2f GB, %s", float64(done)/1e9, float64(total)/1e9, meter.Text(total)))
 		}
 	}
+	client.Look = f.look
 	client.Note = func(line string) {
 		bar.clear()
 		f.note("%s\n", line)

@@ -31,7 +31,7 @@ func inspect(e *env, args []string) (err error) {
 	if len(rest) != 1 {
 		return f.wrong("expected one model file, got %d", len(rest))
 	}
-	f.model = rest[0]
+	f.model, f.looking = rest[0], true
 	file, err := f.openModel()
 	if err != nil {
 		return err
@@ -168,7 +168,7 @@ func ranges(layers []int) string {
 func (f *flags) printFit(w io.Writer, file *gguf.File, bundles []*plan.Bundle) error {
 	fmt.Fprint(w, "\nBundles\n")
 	// Of a file without the parameters of such a model, no bundle can be made.
-	if _, err := gguf.ReadHParams(file); err != nil {
+	if err := runnable(file); err != nil {
 		fmt.Fprintf(w, "  none can fit: %v\n", err)
 		return nil
 	}
@@ -194,7 +194,11 @@ func (f *flags) printFit(w io.Writer, file *gguf.File, bundles []*plan.Bundle) e
 		for _, m := range misfit.Mismatches {
 			fmt.Fprintf(w, "    %s\n", m)
 		}
-		fmt.Fprintf(w, "To make a bundle for this file: %s\n", bind.Command(file.Path, misfit.Act))
+		how := "which mlarun does by itself when it runs the file"
+		if f.env.maker == nil || f.env.maker.Compiler == "" {
+			how = "mlarun does that by itself where mlagen lies beside it, or in a folder of PATH"
+		}
+		fmt.Fprintf(w, "To make a bundle for this file: %s (%s)\n", bind.Command(file.Path, misfit.Act), how)
 		return nil
 	case err != nil:
 		return err

@@ -38,6 +38,9 @@ func (f *flags) open() (*engine.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
+	if separate, ok := d.(device.Separate); !ok || !separate.OwnMemory() {
+		f.inHost = true
+	}
 	eng, err := f.openOn(d)
 	if err != nil || f.device != "auto" || d.Class() != plan.ClassNVIDIA {
 		return eng, err
@@ -67,7 +70,7 @@ func (f *flags) openOn(d device.Device) (*engine.Engine, error) {
 }
 
 func (f *flags) engineOn(d device.Device, file *gguf.File) (*engine.Engine, error) {
-	if _, err := gguf.ReadHParams(file); err != nil { // no bundle can be made for it
+	if err := runnable(file); err != nil {
 		return nil, err
 	}
 	b, err := f.choose(file, d.Class())
@@ -166,9 +169,18 @@ func (f *flags) fits(eng *engine.Engine, cfg device.Config) error {
 	f.note("%s with bundle %s%s (%s) on %s, context %d\nmemory: %s\n", filepath.Base(f.model), b.Name, f.from(b), f.kindOf(b), eng.Device().Name(), cfg.Context, memory)
 	f.note("%s", otherClass(b, eng.Device().Class()))
 	if err := memory.Check(); err != nil && !f.force {
-		return fmt.Errorf("%w\na smaller -c needs less, -kv q8_0 half of f16's cache and f16 half of f32's; -force tries anyway", err)
+		return fmt.Errorf("%w\n%s", err, f.advice(memory))
 	}
 	return nil
+}
+
+// runnable refuses a file that no bundle can be made for.
+func runnable(file *gguf.File) error {
+	h, err := gguf.ReadHParams(file)
+	if err != nil {
+		return err
+	}
+	return file.CheckTypes(&h)
 }
 
 // otherClass says if a bundle is for other devices than those of a class.

@@ -16,9 +16,12 @@ import (
 	"strings"
 
 	"mla/generated"
+	"mla/runtime/buildinfo"
 	"mla/runtime/bundlefile"
+	"mla/runtime/bundles"
 	"mla/runtime/child"
 	"mla/runtime/completion"
+	"mla/runtime/device/metal"
 	"mla/runtime/gguf"
 	"mla/runtime/plan"
 )
@@ -67,6 +70,7 @@ type env struct {
 	out, err io.Writer
 	bundles  []*plan.Bundle // the program's
 	folder   string         // with the user's bundle files; "": none
+	maker    *bundles.Maker // of bundle files for models without one; nil: none are made
 	devices  map[string]openDevice
 	getenv   func(name string) string // nil: there are no variables
 	// self runs a command line of this program in a process of its own.
@@ -79,6 +83,9 @@ type env struct {
 func main() {
 	folder, _ := bundlefile.Folder() // a user without one has no bundle files there
 	e := &env{in: os.Stdin, out: os.Stdout, err: os.Stderr, bundles: generated.Bundles(), folder: folder, devices: devices, getenv: os.Getenv, self: self}
+	if cache := metal.CacheFolder(); cache != "" {
+		e.maker = &bundles.Maker{Compiler: bundles.Compiler(), Version: buildinfo.Line("mlarun"), Folder: filepath.Join(cache, "made")}
+	}
 	os.Exit(e.main(os.Args[1:]))
 }
 

@@ -68,6 +68,7 @@ var options = []option{
 
 	{name: "model", group: groupModel, aliases: "m", env: "MLA_MODEL"},
 	{name: "hf", group: groupModel, env: "MLA_HF"},
+	{name: "pre", group: groupModel, env: "MLA_PRE"},
 	{name: "c", group: groupModel, aliases: "ctx-size", env: "MLA_CTX_SIZE"},
 	{name: "kv", group: groupModel, aliases: "ctk cache-type-k", env: "MLA_KV"},
 	{name: "act", group: groupModel, env: "MLA_ACT"},
@@ -237,7 +238,15 @@ var elsewhere = []struct{ names, instead string }{
 	{"no-display-prompt", "only what is generated is printed"},
 	{"jinja", "the file's chat template is always used; -chat-template FILE takes another"},
 	{"sm split-mode ts tensor-split mg main-gpu", "a model runs on one device"},
-	{"lora mmproj md model-draft", "this program has no such models"},
+	{"lora lora-scaled", "llama-export-lora of llama.cpp makes one model of a base and an adapter, which runs here"},
+	{"mmproj md model-draft", "this program has no such models"},
+	{"control-vector control-vector-scaled", "this program does not apply control vectors"},
+	{"override-kv", "of a file's keys, -pre NAME replaces tokenizer.ggml.pre"},
+	{"ot override-tensor n-cpu-moe ncmoe cpu-moe cmoe", "a model runs on one device, all of it: -device"},
+	{"rope-scaling rope-scale rope-freq-base rope-freq-scale yarn-orig-ctx yarn-ext-factor yarn-attn-factor yarn-beta-slow yarn-beta-fast", "rotary angles are as the file has them"},
+	{"numa", "the system places memory"},
+	{"keep context-shift", "a text ends where the context is full: -c makes it longer"},
+	{"check-tensors", "mlarun doctor -model F checks a model"},
 }
 
 // unknown explains an error about a flag that is not defined.

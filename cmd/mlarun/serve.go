@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,7 +21,6 @@ import (
 	"mla/runtime/device"
 	"mla/runtime/engine"
 	"mla/runtime/plan"
-	"mla/runtime/promptcache"
 	"mla/runtime/scheduler"
 	"mla/runtime/server"
 )
@@ -54,6 +52,7 @@ type serving struct {
 	logPrompts   bool
 	template     string
 	reasoning    reasoningFlags
+	opened       *engine.Engine // in place of the first, with wider activations; nil: it was not needed
 }
 
 // keptPrompts is how many files -prompt-cache-dir keeps.
@@ -138,6 +137,11 @@ func serve(e *env, args []string) (err error) {
 		return err
 	}
 	defer closingUnused(eng, &err)
+	defer func() {
+		if s.opened != nil {
+			closingUnused(s.opened, &err)
+		}
+	}()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	return s.run(ctx, stop, eng)
@@ -277,37 +281,6 @@ func (s *serving) serverConfig(eng *engine.Engine, service *completion.Service, 
 		Service: service, Model: s.names()[0], Aliases: s.names()[1:], File: filepath.Base(s.model), Context: context_, Chat: renderer, Sampling: s.sampling.of(t), FixedSeed: s.given("seed"), Reasoning: reasoning,
 		Limits: s.limits, Log: log, Prompts: s.promptLog(log), Worker: isWorker(), Version: buildinfo.Version(),
 	}, err
-}
-
-// aheadAlone is how many tokens of a request that is alone are a unit of work: who comes waits
-// for two of them.
-const aheadAlone = 2
-
-// service is what runs the model for the server.
-func (s *serving) service(eng *engine.Engine, log *slog.Logger) (*completion.Service, error) {
-	tok, err := eng.Tokenizer()
-	if err != nil {
-		return nil, err
-	}
-	cfg := completion.Config{
-		Tokenizer: tok, Queue: s.queue, Scheduler: scheduler.Config{PromptRows: s.promptRows, Ahead: min(s.ahead, aheadAlone)}, Draft: s.drafters(), Log: log, Stuck: s.stuck,
-		Retries: cmp.Or(s.retries, -1), // there 0 is the default
-		Load: func(context.Context) (*engine.Model, error) {
-			return s.loadInto(eng, func(*engine.Engine) (room, error) {
-				context_, err := s.contextFor(eng)
-				return room{context_, s.parallel, s.pages(context_)}, err
-			})
-		},
-	}
-	if s.promptsDir != "" {
-		kv, err := s.config(1)
-		if err != nil {
-			return nil, err
-		}
-		cfg.Prompts = &completion.Prompts{Dir: s.promptsDir, Max: keptPrompts,
-			Key: func(m *engine.Model) (promptcache.Key, error) { return eng.PromptKey(m, kv.KV) }}
-	}
-	return completion.New(cfg), nil
 }
 
 // pages are those of the caches, for requests of some context.

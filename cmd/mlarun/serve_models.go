@@ -101,7 +101,7 @@ var frontFlags = []string{"models", "models-memory", "models-idle", "host", "por
 // serveModels answers requests for all models of a folder until it is interrupted.
 func (s *serving) serveModels(ctx context.Context) error {
 	log := s.logger()
-	s.quiet = true
+	s.quiet, s.log = true, log
 	files, err := s.modelFiles()
 	if err != nil {
 		return err

@@ -22,7 +22,7 @@ func tokenize(e *env, args []string) error {
 	f := newFlags(e, "mlarun tokenize", "-model F [flags] -p TEXT | -f FILE | -")
 	src := f.source("`text` to tokenize")
 	var opts tokenizer.EncodeOptions
-	f.BoolVar(&opts.AddBOS, "bos", false, "put BOS first if the model wants it")
+	f.BoolVar(&opts.AddBOS, "bos", false, "put BOS first, and EOS last, if the model wants them")
 	f.BoolVar(&opts.ParseSpecial, "special", false, "read the names of control tokens as tokens")
 	stdin, err := f.parseAll(args)
 	if err != nil {
@@ -39,6 +39,7 @@ func tokenize(e *env, args []string) error {
 	if err != nil {
 		return err
 	}
+	opts.AddEOS = opts.AddBOS
 	_, err = fmt.Fprintln(e.out, formatTokens(t.Encode(text, opts)))
 	return err
 }

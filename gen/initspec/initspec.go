@@ -3,7 +3,6 @@
 package initspec
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,20 +18,15 @@ import (
 	"mla/runtime/plan"
 )
 
-// Write makes a spec for the model file and stores it at out. It does not
+// Write makes a spec for an open model file and stores it at out. It does not
 // replace an existing spec unless force is set. The spec asks for a bundle for each
 // of activations, which are different ones of spec.Activations; none: for the default.
-func Write(model, out string, force bool, activations ...string) error {
+func Write(f *gguf.File, out string, force bool, activations ...string) error {
 	if _, err := os.Lstat(out); err == nil && !force {
 		return fmt.Errorf("%s exists; -f overwrites it", out)
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	f, err := gguf.Open(model)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
 	text, err := Generate(f, out, activations...)
 	if err != nil {
 		return err
@@ -57,6 +51,9 @@ func schemaLine(out string) []byte {
 func Generate(f *gguf.File, out string, activations ...string) ([]byte, error) {
 	h, err := gguf.ReadHParams(f)
 	if err != nil {
+		return nil, err
+	}
+	if err := f.CheckTypes(&h); err != nil {
 		return nil, err
 	}
 	s, err := fromHParams(&h)
@@ -84,10 +81,15 @@ func Generate(f *gguf.File, out string, activations ...string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	return text, parsed(f, &h, out, text)
+}
+
+// parsed checks the text of a spec that was made from a file.
+func parsed(f *gguf.File, h *gguf.HParams, out string, text []byte) error {
 	if _, err := spec.Parse(out, text); err != nil {
-		return nil, fmt.Errorf("%s: no spec can describe this model:\n%w", f.Path, err)
+		return fmt.Errorf("%s: %w", f.Path, inFile(f, h, err))
 	}
-	return text, nil
+	return nil
 }
 
 // predicts says whether a file that has the key has the layer as well.
@@ -113,19 +115,12 @@ func Name(model string) string {
 	return name
 }
 
-// aliases are other names of pre-tokenizers.
-var aliases = map[string]string{"chatglm-bpe": "glm4", "gpt-4o": "kanana2", "llama4": "kanana2"}
-
 // tokenizer is the spec's name for what splits text.
 func tokenizer(h *gguf.HParams) (string, error) {
 	if h.TokenizerModel == "llama" {
 		return spec.SentencePiece, nil
 	}
-	name := cmp.Or(aliases[h.TokenizerPre], h.TokenizerPre)
-	if name == spec.SentencePiece || !slices.Contains(spec.Tokenizers, name) {
-		return "", fmt.Errorf("key \"tokenizer.ggml.pre\" is %.64q; known pre-tokenizers: %s", h.TokenizerPre, strings.Join(spec.Tokenizers, ", "))
-	}
-	return name, nil
+	return gguf.PreTokenizer(h.TokenizerPre)
 }
 
 // fromHParams fills in what the metadata says.
@@ -141,14 +136,9 @@ func fromHParams(h *gguf.HParams) (*spec.Spec, error) {
 	}
 	s.Rope.Theta = h.RopeTheta
 	r := &h.RopeScaling
-	switch {
-	case r.Type == "yarn":
+	if r.Type == "yarn" {
 		s.Rope.Scaling = &spec.Yarn{Factor: r.Factor, OriginalMaxPositionEmbeddings: r.OriginalContext,
 			MScaleAllDim: 10 * shortest(r.LogMultiplier), AttnFactor: r.AttnFactor}
-	case r.Type == "linear" && r.Factor != 1:
-		return nil, fmt.Errorf("key \"%s.rope.scaling.type\" is \"linear\" with a factor of %g; expected \"yarn\", \"none\" or a factor of 1", h.Architecture, r.Factor)
-	case r.AttnFactor != 1:
-		return nil, fmt.Errorf("key \"%s.rope.scaling.attn_factor\" is %g; expected 1 without yarn", h.Architecture, r.AttnFactor)
 	}
 	return s, nil
 }

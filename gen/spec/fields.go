@@ -27,7 +27,7 @@ const SentencePiece = "sentencepiece"
 
 // The names that a spec may use.
 var (
-	Tokenizers    = []string{"deepseek-llm", "deepseek-v3", "gigachat", "glm4", "kanana2", "kimi-k2", "qwen2", "tekken", "youtu", SentencePiece}
+	Tokenizers    = append(gguf.PreTokenizers(), SentencePiece)
 	ChatTemplates = []string{"glm4", "deepseek-v2", "youtu", "none", "jinja"}
 	Activations   = []string{"f32", "f16"} // plan.ActNames; the first is the default
 )

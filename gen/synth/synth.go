@@ -7,10 +7,12 @@ package synth
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"hash/fnv"
 	"io"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 
 	"mla/gen/quantmix"
@@ -63,7 +65,15 @@ func findProfile(s *spec.Spec, profile string) (spec.Quant, error) {
 	if i >= 0 {
 		return s.Quants[i], nil
 	}
-	return spec.ParseQuant(profile)
+	q, err := spec.ParseQuant(profile)
+	if err != nil {
+		var own []string
+		for _, o := range s.Quants {
+			own = append(own, strconv.Quote(o.Name))
+		}
+		err = fmt.Errorf("%w; the spec's own profiles: %s", err, strings.Join(own, ", "))
+	}
+	return q, err
 }
 
 // tensor is one tensor of the file.

@@ -19,11 +19,11 @@ var _ [0]struct{} = [gguf.MapAlign % device.MappedAlign]struct{}{}
 // legacy attn_kv_b, transposed, rotated rows in pairs, and a norm with a factor. A file
 // that does not fit gives a *FitError.
 func Bind(f *gguf.File, b *plan.Bundle) (*device.Model, error) {
-	if bad := Fit(f, b); len(bad) > 0 {
-		return nil, &FitError{File: f.Path, Bundle: b.Name, Mismatches: bad}
+	h := look(f)
+	if bad := h.fit(b); len(bad) > 0 {
+		return nil, &FitError{File: f.Path, Bundle: b.Name, Asked: true, Mismatches: bad}
 	}
-	m := &device.Model{Bundle: b}
-	m.RopeFactors, _ = ropeFactors(f) // Fit has checked them
+	m := &device.Model{Bundle: b, RopeFactors: h.factors}
 	for i := range f.Shards {
 		m.Regions = append(m.Regions, f.Shards[i].Data)
 	}

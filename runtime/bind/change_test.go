@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"mla/runtime/device"
 	"mla/runtime/gguf"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
@@ -87,6 +88,11 @@ func factorsFile() *testFile {
 	return f
 }
 
+func factorsOf(f *gguf.File) (device.RopeFactors, *Mismatch) {
+	h := look(f)
+	return h.factors, h.badFactors
+}
+
 // TestRopeFactors reads lists that fit and refuses others.
 func TestRopeFactors(t *testing.T) {
 	f := factorsFile()
@@ -101,28 +107,28 @@ func TestRopeFactors(t *testing.T) {
 		}
 		tensor.Data = data
 	}
-	got, bad := ropeFactors(file)
+	got, bad := factorsOf(file)
 	if bad != nil || got.Original != 16 || !slices.Equal(got.Short, []float64{25, 26}) || !slices.Equal(got.Long, []float64{24, 25}) {
 		t.Errorf("%+v, %v", got, bad)
 	}
 	for _, x := range []float32{0, -1, float32(math.NaN()), float32(math.Inf(1))} {
 		tensor, _ := file.Tensor(gguf.LongFactors)
 		binary.LittleEndian.PutUint32(tensor.Data[4:], math.Float32bits(x))
-		if _, bad := ropeFactors(file); bad == nil || !strings.Contains(bad.String(), "as factor 1, expected a positive number") {
+		if _, bad := factorsOf(file); bad == nil || !strings.Contains(bad.String(), "as factor 1, expected a positive number") {
 			t.Errorf("%g: %v", x, bad)
 		}
 	}
 	for name, add := range map[string]func(f *testFile){
-		"dimensions [3], expected F32 of dimensions [2]": func(f *testFile) { f.add(gguf.ShortFactors, quant.F32, 3) },
-		"F16 of dimensions [2]":                          func(f *testFile) { f.add(gguf.ShortFactors, quant.F16, 2) },
+		"dimensions [3], expected F32, F16 or BF16 of dimensions [2]": func(f *testFile) { f.add(gguf.ShortFactors, quant.F16, 3) },
+		"Q8_0 of dimensions [32]":                                     func(f *testFile) { f.add(gguf.ShortFactors, quant.Q8_0, 32) },
 	} {
 		f := factorsFile()
 		add(f)
-		if _, bad := ropeFactors(f.open(t)); bad == nil || !strings.Contains(bad.String(), name) {
+		if _, bad := factorsOf(f.open(t)); bad == nil || !strings.Contains(bad.String(), name) {
 			t.Errorf("%v; want %s", bad, name)
 		}
 	}
-	if got, bad := ropeFactors(factorsFile().open(t)); bad != nil || got.Short != nil || got.Long != nil {
+	if got, bad := factorsOf(factorsFile().open(t)); bad != nil || got.Short != nil || got.Long != nil {
 		t.Errorf("without: %+v, %v", got, bad)
 	}
 	plain := newFile()

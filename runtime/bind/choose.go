@@ -32,22 +32,18 @@ func Choose(f *gguf.File, bundles []*plan.Bundle, w Wish) (*plan.Bundle, error) 
 		return byName(f, bundles, w)
 	}
 	act := cmp.Or(w.Act, plan.ActNames[plan.ElemF32])
-	var fit, right []*plan.Bundle // right: of those that fit
-	closest := &FitError{File: f.Path, Act: act}
+	h := look(f)
+	var fit, right, others []*plan.Bundle // right: of those that fit
 	for _, b := range bundles {
-		if (b.Model.NextN > 0) != w.NextN {
-			continue
-		}
-		bad := Fit(f, b)
-		if len(bad) > 0 {
-			if closest.Bundle == "" || distance(bad) < distance(closest.Mismatches) {
-				closest.Bundle, closest.Mismatches = b.Name, bad
+		switch {
+		case (b.Model.NextN > 0) != w.NextN:
+		case len(h.hyperParameters(b)) > 0 || len(h.fit(b)) > 0: // most differ in the former, which is quick to see
+			others = append(others, b)
+		default:
+			fit = append(fit, b)
+			if b.Act() == act {
+				right = append(right, b)
 			}
-			continue
-		}
-		fit = append(fit, b)
-		if b.Act() == act {
-			right = append(right, b)
 		}
 	}
 	switch {
@@ -56,7 +52,35 @@ func Choose(f *gguf.File, bundles []*plan.Bundle, w Wish) (*plan.Bundle, error) 
 	case len(fit) > 0:
 		return nil, &ActError{File: f.Path, Act: act, Fits: best(f, fit, w.Class)}
 	}
-	return nil, closest
+	return nil, h.closest(others, act)
+}
+
+// closest is the error about the bundle that differs least: in the fewest hyper-parameters,
+// and of several such in the fewest weights.
+func (h *header) closest(bundles []*plan.Bundle, act string) *FitError {
+	e := &FitError{File: h.f.Path, Act: act}
+	least, distance := 0, 0
+	for _, b := range bundles {
+		n := len(h.hyperParameters(b))
+		if e.Bundle != "" && n > least {
+			continue
+		}
+		bad := h.fit(b)
+		if d := subjects(bad); e.Bundle == "" || n < least || d < distance {
+			e.Bundle, e.Mismatches, least, distance = b.Name, bad, n, d
+		}
+	}
+	return e
+}
+
+// subjects is in how many hyper-parameters, weights and kernels a file differs, whatever the
+// number of layers.
+func subjects(bad []Mismatch) int {
+	seen := map[string]bool{}
+	for _, m := range bad {
+		seen[m.subject] = true
+	}
+	return len(seen)
 }
 
 // best is, of bundles that fit f, the first of those that suit a class best whose
@@ -70,15 +94,6 @@ func best(f *gguf.File, fit []*plan.Bundle, class string) *plan.Bundle {
 	}
 	exact := slices.IndexFunc(fit, func(b *plan.Bundle) bool { return Profile(f, b) != "" })
 	return fit[max(exact, 0)]
-}
-
-// distance is the number of things that differ, each layer's tensors counted.
-func distance(bad []Mismatch) int {
-	n := len(bad)
-	for _, m := range bad {
-		n += m.More
-	}
-	return n
 }
 
 func byName(f *gguf.File, bundles []*plan.Bundle, w Wish) (*plan.Bundle, error) {

@@ -101,6 +101,31 @@ func typed(name string) *plan.Bundle {
 	return b
 }
 
+// closest is what an error says about the closest bundle.
+func closest(err error) string {
+	var fit *FitError
+	if !errors.As(err, &fit) || fit.Asked {
+		return ""
+	}
+	return strings.TrimSuffix(fit.Closest(), "\n")
+}
+
+// TestClosest: a bundle of the right shapes is closer than one of the right types, however many
+// layers and kernels have other types.
+func TestClosest(t *testing.T) {
+	types := testBundle("types")
+	for i := range types.Weights {
+		types.Weights[i].Types = []quant.Type{quant.Q5_1}
+	}
+	_, err := Choose(newFile().open(t), []*plan.Bundle{other("shapes"), types}, Wish{})
+	if text := closest(err); !strings.HasPrefix(text, "the closest bundle, types, is of this model, but for other quantisation types") {
+		t.Errorf("%v", text)
+	}
+	if strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "closest") {
+		t.Errorf("the error itself has one line: %v", err)
+	}
+}
+
 func TestChooseErrors(t *testing.T) {
 	file := newFile().open(t)
 	worse := other("worse")
@@ -131,8 +156,8 @@ func TestChooseErrors(t *testing.T) {
 			continue
 		}
 		for _, want := range tt.want {
-			if !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: error lacks %q:\n%v", tt.name, want, err)
+			if text := err.Error() + "\n" + closest(err); !strings.Contains(text, want) {
+				t.Errorf("%s: error lacks %q:\n%v", tt.name, want, text)
 			}
 		}
 	}
@@ -150,8 +175,8 @@ func TestChooseIncomplete(t *testing.T) {
 			b = other(name)
 		}
 		_, err := Choose(file.open(t), []*plan.Bundle{b}, Wish{})
-		if err == nil || strings.HasSuffix(err.Error(), hint) != said || !strings.Contains(err.Error(), absent) {
-			t.Errorf("bundle %s: %v", name, err)
+		if text := closest(err); err == nil || strings.HasSuffix(text, hint) != said || !strings.Contains(text, absent) {
+			t.Errorf("bundle %s: %v", name, text)
 		}
 	}
 }
@@ -167,7 +192,7 @@ func TestFitErrorIsShort(t *testing.T) {
 	if !errors.As(err, &fit) || len(fit.Mismatches) <= shownMismatches {
 		t.Fatalf("%v", err)
 	}
-	if lines := strings.Count(err.Error(), "\n"); lines > shownMismatches+8 || !strings.Contains(err.Error(), "more; mlarun inspect") {
+	if lines := strings.Count(fit.Closest(), "\n"); lines > shownMismatches+8 || !strings.Contains(fit.Closest(), "more; mlarun inspect") {
 		t.Errorf("%d lines:\n%v", lines, err)
 	}
 }

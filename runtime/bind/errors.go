@@ -21,10 +21,11 @@ type FitError struct {
 // shownMismatches is how many lines of differences the message has.
 const shownMismatches = 12
 
-// Error has several lines: what differs, and the command that helps.
+// Error is the command that helps. Of a bundle that was asked for, it has what differs, in
+// several lines.
 func (e *FitError) Error() string {
-	var b strings.Builder
 	if e.Asked {
+		var b strings.Builder
 		fmt.Fprintf(&b, "bundle %s does not fit %s:\n", e.Bundle, e.File)
 		e.list(&b)
 		if e.Other != "" {
@@ -34,12 +35,18 @@ func (e *FitError) Error() string {
 		fmt.Fprintf(&b, "to make a bundle for this file: %s", Command(e.File, e.Act))
 		return b.String()
 	}
-	fmt.Fprintf(&b, "no bundle fits %s; to make one: %s\n", e.File, Command(e.File, e.Act))
-	if e.Bundle != "" {
-		fmt.Fprintf(&b, "the closest bundle, %s, %s:\n", e.Bundle, e.differs())
-		e.list(&b)
+	return fmt.Sprintf("no bundle fits %s; to make one: %s", e.File, Command(e.File, e.Act))
+}
+
+// Closest says in several lines what the closest bundle differs in; "" if there is none.
+func (e *FitError) Closest() string {
+	if e.Bundle == "" {
+		return ""
 	}
-	return strings.TrimRight(b.String(), "\n")
+	var b strings.Builder
+	fmt.Fprintf(&b, "the closest bundle, %s, %s:\n", e.Bundle, e.differs())
+	e.list(&b)
+	return b.String()
 }
 
 // differs says in what the closest bundle differs.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"mla/runtime/device"
 	"mla/runtime/gguf"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
@@ -18,6 +19,8 @@ type Mismatch struct {
 	Found, Expected string
 	More            int  // further layers in which the same is wrong
 	Types           bool // only quantisation types differ
+
+	subject string // the hyper-parameter, the role or the kernel, without the layer
 }
 
 // String is the mismatch in one line.
@@ -29,11 +32,32 @@ func (m Mismatch) String() string {
 	return s
 }
 
+// header is what the fit of a file depends on, read once for all bundles.
+type header struct {
+	f          *gguf.File
+	h          gguf.HParams
+	err        error              // of h
+	factors    device.RopeFactors // of rotary frequencies
+	badFactors *Mismatch
+}
+
+// look reads the header of f.
+func look(f *gguf.File) *header {
+	h := &header{f: f}
+	h.h, h.err = gguf.ReadHParams(f)
+	if h.err == nil {
+		h.factors, h.badFactors = ropeFactors(f, &h.h)
+	}
+	return h
+}
+
 // Fit lists everything in which f differs from what b was compiled for:
 // hyper-parameters by their Hugging Face names, then tensors in the order of
 // the weight table. It is empty if b can run f.
-func Fit(f *gguf.File, b *plan.Bundle) []Mismatch {
-	out := hyperParameters(f, b)
+func Fit(f *gguf.File, b *plan.Bundle) []Mismatch { return look(f).fit(b) }
+
+func (h *header) fit(b *plan.Bundle) []Mismatch {
+	f, out := h.f, h.hyperParameters(b)
 	types := make([][]quant.Type, len(b.Weights))
 	missing := len(out)
 	for i := range b.Weights {
@@ -42,6 +66,7 @@ func Fit(f *gguf.File, b *plan.Bundle) []Mismatch {
 		for l := range layers(w) {
 			src, bad := find(f, b, w, l)
 			if bad != nil {
+				bad.subject = w.Role
 				row = merge(row, *bad)
 				continue
 			}
@@ -49,15 +74,15 @@ func Fit(f *gguf.File, b *plan.Bundle) []Mismatch {
 		}
 		out = append(out, row...)
 	}
-	if _, bad := ropeFactors(f); bad != nil {
-		out = append(out, *bad)
+	if h.badFactors != nil {
+		out = append(out, *h.badFactors)
 	}
 	for i := range b.Joined {
 		if _, bad := find(f, b, &b.Joined[i], 0); bad != nil {
 			out = append(out, *bad)
 		}
 	}
-	out = append(out, unexpectedTensors(f, b)...)
+	out = append(out, h.unexpectedTensors(b)...)
 	if len(out) == missing { // every weight is there: look at them together
 		out = append(out, combinations(b, types)...)
 	}
@@ -66,7 +91,9 @@ func Fit(f *gguf.File, b *plan.Bundle) []Mismatch {
 
 // merge adds a mismatch of one more layer of a row, counting repetitions.
 func merge(row []Mismatch, m Mismatch) []Mismatch {
-	i := slices.IndexFunc(row, func(have Mismatch) bool { return have.Found == m.Found && have.Expected == m.Expected })
+	i := slices.IndexFunc(row, func(have Mismatch) bool {
+		return have.subject == m.subject && have.Found == m.Found && have.Expected == m.Expected
+	})
 	if i < 0 {
 		return append(row, m)
 	}
@@ -78,8 +105,11 @@ func merge(row []Mismatch, m Mismatch) []Mismatch {
 // computing without them would give other numbers than the file's author meant.
 // Blocks behind the last layer are of layers that predict, which have bundles of their
 // own; to such a bundle, all but its block is of the model.
-func unexpectedTensors(f *gguf.File, b *plan.Bundle) []Mismatch {
-	known := besides(f)
+func (h *header) unexpectedTensors(b *plan.Bundle) []Mismatch {
+	f, known := h.f, map[string]bool{}
+	for _, name := range gguf.ArchitectureOf(h.h.Architecture).Besides {
+		known[name] = true
+	}
 	all := slices.Concat(b.Weights, b.Joined)
 	for i := range all {
 		w := &all[i]
@@ -107,7 +137,7 @@ func unexpectedTensors(f *gguf.File, b *plan.Bundle) []Mismatch {
 			continue
 		}
 		at[pattern] = len(out)
-		out = append(out, Mismatch{What: fmt.Sprintf("tensor %q", name), Found: "a tensor that no kernel reads", Expected: "none"})
+		out = append(out, Mismatch{What: fmt.Sprintf("tensor %q", name), Found: "a tensor that no kernel reads", Expected: "none", subject: pattern})
 	}
 	return out
 }
@@ -131,9 +161,10 @@ func combinations(b *plan.Bundle, types [][]quant.Type) []Mismatch {
 		d := &b.Decode[i]
 		k := &b.Kernels[d.Kernel]
 		if want := weightTypes(b, d, k, types); !hasVariant(k, want) {
-			out = append(out, Mismatch{
-				What:  fmt.Sprintf("kernel %s in layer %d", k.Name, d.Layer),
-				Found: "weight types " + slotTypes(k, want), Expected: "one of its compiled combinations", Types: true,
+			out = merge(out, Mismatch{
+				subject: k.Name,
+				What:    fmt.Sprintf("kernel %s in layer %d", k.Name, d.Layer),
+				Found:   "weight types " + slotTypes(k, want), Expected: "one of its compiled combinations", Types: true,
 			})
 		}
 	}
@@ -190,7 +221,7 @@ func slotTypes(k *plan.Kernel, types map[int]quant.Type) string {
 // typeName is the name that file types carry, such as Q4_K.
 func typeName(t quant.Type) string {
 	if _, known := quant.Lookup(t); !known {
-		return fmt.Sprintf("id %d, which this program does not know", uint32(t))
+		return strings.ToUpper(t.String()) + ", which this program does not run"
 	}
 	return strings.ToUpper(t.String())
 }

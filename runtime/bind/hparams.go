@@ -12,11 +12,11 @@ import (
 	"mla/runtime/plan"
 )
 
-// hyperParameters compares the metadata of f with the dimensions of b.
-func hyperParameters(f *gguf.File, b *plan.Bundle) []Mismatch {
-	h, err := gguf.ReadHParams(f)
-	if err != nil {
-		return []Mismatch{{What: "metadata", Found: err.Error(), Expected: "a model of architecture " + strings.Join(gguf.Architectures(), " or ")}}
+// hyperParameters compares the metadata of the file with the dimensions of b.
+func (top *header) hyperParameters(b *plan.Bundle) []Mismatch {
+	h := top.h
+	if top.err != nil {
+		return []Mismatch{{What: "metadata", Found: top.err.Error(), Expected: "a model of architecture " + strings.Join(gguf.Architectures(), " or ")}}
 	}
 	m := &b.Model
 	dense := m.DenseLayers()
@@ -42,7 +42,7 @@ func hyperParameters(f *gguf.File, b *plan.Bundle) []Mismatch {
 	var out []Mismatch
 	for _, p := range list {
 		if !p.equal() {
-			out = append(out, Mismatch{What: p.name, Found: p.show(p.found), Expected: p.show(p.expected)})
+			out = append(out, Mismatch{subject: p.name, What: p.name, Found: p.show(p.found), Expected: p.show(p.expected)})
 		}
 	}
 	return out

@@ -20,7 +20,7 @@ func FindJoined(f *gguf.File, b *plan.Bundle) ([]Joined, error) {
 	for i := range b.Joined {
 		src, bad := find(f, b, &b.Joined[i], 0)
 		if bad != nil {
-			return nil, &FitError{File: f.Path, Bundle: b.Name, Mismatches: []Mismatch{*bad}}
+			return nil, &FitError{File: f.Path, Bundle: b.Name, Asked: true, Mismatches: []Mismatch{*bad}}
 		}
 		list = append(list, Joined{mustLookup(src.typ), src.tensor.Data[:src.bytes], int(src.stride) / src.rows})
 	}

@@ -1,7 +1,6 @@
 package bind
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 
@@ -10,26 +9,11 @@ import (
 	"mla/runtime/quant"
 )
 
-// besides are tensors of f that the weight table does not have and that are expected
-// in a file of its architecture.
-func besides(f *gguf.File) map[string]bool {
-	known := map[string]bool{}
-	h, err := gguf.ReadHParams(f)
-	if err != nil {
-		return known
-	}
-	for _, name := range gguf.ArchitectureOf(h.Architecture).Besides {
-		known[name] = true
-	}
-	return known
-}
-
 // ropeFactors reads what the file divides rotary frequencies by, if its architecture
 // does so. It returns what is wrong with the factors.
-func ropeFactors(f *gguf.File) (factors device.RopeFactors, bad *Mismatch) {
-	h, err := gguf.ReadHParams(f)
-	if err != nil || !gguf.ArchitectureOf(h.Architecture).RopeFactors {
-		return factors, nil // another mismatch says so
+func ropeFactors(f *gguf.File, h *gguf.HParams) (factors device.RopeFactors, bad *Mismatch) {
+	if !gguf.ArchitectureOf(h.Architecture).RopeFactors {
+		return factors, nil
 	}
 	factors.Original = h.RopeScaling.OriginalContext
 	if factors.Short, bad = factorList(f, gguf.ShortFactors, h.QKRopeHeadDim/2); bad == nil {
@@ -46,12 +30,15 @@ func factorList(f *gguf.File, name string, pairs int) ([]float64, *Mismatch) {
 		return nil, nil
 	}
 	what := fmt.Sprintf("tensor %q", name)
-	if d := trimmed(t.Dims); t.Type != quant.F32 || len(d) != 1 || d[0] != pairs {
-		return nil, &Mismatch{What: what, Found: fmt.Sprintf("%s of dimensions %s", typeName(t.Type), dims(d)), Expected: fmt.Sprintf("F32 of dimensions [%d]", pairs)}
+	format, _ := quant.Lookup(t.Type)
+	if d := trimmed(t.Dims); format == nil || format.BlockElems != 1 || len(d) != 1 || d[0] != pairs {
+		return nil, &Mismatch{What: what, Found: fmt.Sprintf("%s of dimensions %s", typeName(t.Type), dims(d)), Expected: fmt.Sprintf("F32, F16 or BF16 of dimensions [%d]", pairs)}
 	}
+	factors := make([]float32, pairs)
+	format.Dequantize(factors, t.Data)
 	list := make([]float64, pairs)
-	for i := range list {
-		list[i] = float64(math.Float32frombits(binary.LittleEndian.Uint32(t.Data[4*i:])))
+	for i, x := range factors {
+		list[i] = float64(x)
 		if !(list[i] > 0 && list[i] <= math.MaxFloat32) {
 			return nil, &Mismatch{What: what, Found: fmt.Sprintf("%g as factor %d", list[i], i), Expected: "a positive number"}
 		}

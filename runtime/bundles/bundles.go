@@ -6,6 +6,7 @@ package bundles
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
 	"iter"
 	"path/filepath"
@@ -23,7 +24,9 @@ type Finder struct {
 	Program Program
 	Folder  string                        // with the user's bundle files; "": there is none
 	Note    func(format string, a ...any) // gets the reason why a bundle file is passed over
-	shelves map[string]*shelf             // by path
+	// Make makes a bundle file for a model that no bundle fits; nil: none is made.
+	Make    func(file *gguf.File, act string) (path string, err error)
+	shelves map[string]*shelf // by path
 }
 
 // Program is what is compiled into the program.
@@ -41,8 +44,8 @@ type shelf struct {
 
 // Choose is bind.Choose on the first place that has what is wished for: the bundle file that
 // the wish names, and no other; then the bundle file beside the model, those in the user's
-// folder, and the program. Where none has it, the error is about all of them. The file is the
-// model, or has its layer that predicts.
+// folder, and the program. Where none has it, and the wish names none, a bundle file is made. An
+// error is about all of them. The file is the model, or has its layer that predicts.
 func (f *Finder) Choose(model string, file *gguf.File, wish bind.Wish) (*plan.Bundle, error) {
 	if IsFile(wish.Bundle) {
 		own, err := f.open(wish.Bundle)
@@ -50,7 +53,12 @@ func (f *Finder) Choose(model string, file *gguf.File, wish bind.Wish) (*plan.Bu
 			return nil, err
 		}
 		wish.Bundle = ""
-		return bind.Choose(file, own.bundles, wish)
+		b, err := bind.Choose(file, own.bundles, wish)
+		var misfit *bind.FitError
+		if errors.As(err, &misfit) && misfit.Bundle != "" {
+			misfit.Asked = true
+		}
+		return b, err
 	}
 	var all []*plan.Bundle
 	for s := range f.places(model) {
@@ -59,8 +67,34 @@ func (f *Finder) Choose(model string, file *gguf.File, wish bind.Wish) (*plan.Bu
 			return b, nil
 		}
 	}
-	return bind.Choose(file, all, wish)
+	b, err := bind.Choose(file, all, wish)
+	if err == nil || wish.Bundle != "" || f.Make == nil {
+		return b, err
+	}
+	made, failed := f.Make(file, wish.Act)
+	if failed != nil {
+		return nil, &NotMadeError{Misfit: err, Reason: failed}
+	}
+	own, failed := f.open(made)
+	if failed != nil {
+		return nil, failed
+	}
+	return bind.Choose(file, own.bundles, wish)
 }
+
+// NotMadeError says that no bundle fits, and that none could be made.
+type NotMadeError struct{ Misfit, Reason error }
+
+// Error is why none could be made, or how to.
+func (e *NotMadeError) Error() string {
+	if errors.Is(e.Reason, errNoCompiler) {
+		return fmt.Sprintf("%v\n%v", e.Misfit, e.Reason)
+	}
+	return fmt.Sprintf("no bundle fits, and mlagen made none: %v", e.Reason)
+}
+
+// Unwrap returns both errors.
+func (e *NotMadeError) Unwrap() []error { return []error{e.Misfit, e.Reason} }
 
 // IsFile tells bundle files from names of bundles, which have no dot.
 func IsFile(bundle string) bool { return strings.HasSuffix(bundle, bundlefile.Suffix) }

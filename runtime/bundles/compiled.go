@@ -41,7 +41,7 @@ func lacking(file *bundlefile.File, b *plan.Bundle, err error) error {
 	case file.PTX[b.Name] == nil:
 		err = errors.New("it has no kernels for NVIDIA GPUs")
 	}
-	return fmt.Errorf("bundle %s of %s: %w; make it again with mlagen … -ptx", b.Name, file.Path, err)
+	return fmt.Errorf("bundle %s of %s: %w; make it again with mlagen … -ptx, which needs clang-19", b.Name, file.Path, err)
 }
 
 // MetalLibrary is a folder with the library which Apple's compiler made of a bundle and

@@ -59,6 +59,9 @@ type request struct {
 	cancel  context.CancelCauseFunc
 	stream  *tokenizer.Stream
 	sampler engine.Sampler
+	picks   engine.Sampler  // sampler, or what goes on with it
+	parent  context.Context // of the client
+	before  resumption
 	name    func(id int32) string
 	tokens  atomic.Int64
 }
@@ -73,7 +76,7 @@ func (s *Service) Start(ctx context.Context, requests ...Request) error {
 		if err != nil {
 			return err
 		}
-		list[i] = &request{Request: r, id: s.last.Add(1), since: time.Now(), stream: s.cfg.Tokenizer.NewStream(), name: s.cfg.Tokenizer.TokenText, sampler: sampler}
+		list[i] = &request{Request: r, id: s.last.Add(1), since: time.Now(), stream: s.cfg.Tokenizer.NewStream(), name: s.cfg.Tokenizer.TokenText, sampler: sampler, picks: sampler}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,6 +105,7 @@ func (s *Service) Start(ctx context.Context, requests ...Request) error {
 
 // submit hands a request to the scheduler.
 func (s *Service) submit(ctx context.Context, r *request) error {
+	r.parent = ctx
 	ctx, r.cancel = context.WithCancelCause(ctx)
 	// Cancelling has to be noticed while nothing runs, too.
 	stop := context.AfterFunc(ctx, func() {
@@ -111,7 +115,7 @@ func (s *Service) submit(ctx context.Context, r *request) error {
 		}
 	})
 	err := s.sched.Submit(ctx, scheduler.Request{
-		Prompt: r.Prompt, Scope: r.Scope, Max: r.Max, Sampler: r.sampler, Stop: r.Stop, Draft: s.cfg.Draft,
+		Prompt: r.text(), Scope: r.Scope, Max: r.rest(), Sampler: r.picks, Stop: r.Stop, Draft: s.cfg.Draft,
 		Emit: func(id int32) bool {
 			s.calling.Lock()
 			defer s.calling.Unlock()
@@ -121,7 +125,7 @@ func (s *Service) submit(ctx context.Context, r *request) error {
 			s.calling.Lock()
 			defer s.calling.Unlock()
 			if r.Prompted != nil && !s.forsaken {
-				r.Prompted(done, reused, elapsed)
+				r.Prompted(min(done, len(r.Prompt)), min(reused, len(r.Prompt)), elapsed)
 			}
 		},
 		Done: func(res engine.Result, err error) {
@@ -138,7 +142,9 @@ func (s *Service) submit(ctx context.Context, r *request) error {
 			if cause := r.misguided(); cause != nil {
 				err = cause
 			}
-			s.finish(r, res, err)
+			if !s.leaves(r, res, err) {
+				s.finish(r, r.whole(res), err)
+			}
 		},
 	})
 	if err != nil {

@@ -56,16 +56,45 @@ var architectures = map[string]Architecture{
 	"plm":      {Dense: true, FullQuery: true, SquaredReLU: true, Tied: true, Besides: []string{"output.weight"}},
 }
 
+// dialects are other names of architectures, in files of other converters.
+var dialects = map[string]dialect{
+	"glm4moelite": {name: Deepseek2, swapped: true}, // ollama's, of GLM-4.7-Flash
+}
+
+// dialect is how the keys of such files differ.
+type dialect struct {
+	name string // of the architecture
+	// swapped says that the *_mla keys have the widths of cache rows, and key_length and
+	// value_length those of a head, where the others have it the other way round.
+	swapped bool
+}
+
+// What architectures have that is not computed here.
+const (
+	hasDSA = "multi-head latent attention with sparse attention on top (DSA: an indexer picks the cache rows of each query)"
+	hasKDA = "layers with linear attention (KDA, Kimi Delta Attention) between those with multi-head latent attention"
+	hasTwo = "multi-head latent attention with two attention blocks per layer, and experts that do nothing (LongCat-Flash)"
+)
+
 // uncovered are architectures that are kin to these, and what they add that is not
 // computed here. Some of their files would pass for a deepseek2 with other keys.
 var uncovered = map[string]string{
-	"deepseek":      "attention with full keys and values (DeepSeek-V1), not multi-head latent attention",
-	"deepseek2-ocr": "attention with full keys and values and an image encoder (DeepSeek-OCR), not multi-head latent attention",
-	"deepseek32":    "multi-head latent attention with sparse attention on top (DSA, DeepSeek-V3.2): an indexer picks the cache rows of each query",
-	"deepseek4":     "attention over a compressed, sparse cache and several residual streams (DeepSeek-V4)",
-	"glm-dsa":       "multi-head latent attention with sparse attention on top (DSA, GLM-5): an indexer picks the cache rows of each query",
-	"kimi-linear":   "layers with linear attention (Kimi Delta Attention) between those with multi-head latent attention",
-	"longcat-flash": "multi-head latent attention with two attention blocks per layer and experts that do nothing (LongCat-Flash)",
+	"bailingmoe3":          hasKDA + ", and a gate on each head (Ling-3.0)",
+	"deepseek":             "attention with full keys and values (DeepSeek-V1), not multi-head latent attention",
+	"deepseek2-ocr":        "attention with full keys and values and an image encoder (DeepSeek-OCR), not multi-head latent attention",
+	"deepseek32":           hasDSA,
+	"deepseek4":            "attention over a compressed, sparse cache and several residual streams (DeepSeek-V4)",
+	"dots3note":            hasDSA + ", sliding windows and gates",
+	"glm-dsa":              hasDSA,
+	"glm5next":             hasKDA + ", sparse attention, and several residual streams (GLM-5.3-Flash)",
+	"hy-v4":                hasDSA + ", attention sinks and several residual streams",
+	"hy_v4":                hasDSA + ", attention sinks and several residual streams",
+	"kimi-k3":              hasKDA + ", and experts in a latent space",
+	"kimi-linear":          hasKDA,
+	"longcat-flash":        hasTwo,
+	"longcat-flash-ngram":  hasTwo,
+	"longcat-flash-sparse": hasTwo,
+	"longcatflash":         hasTwo,
 }
 
 // Architectures lists the values of general.architecture that ReadHParams accepts.
@@ -74,22 +103,33 @@ func Architectures() []string { return slices.Sorted(maps.Keys(architectures)) }
 // ArchitectureOf describes one of Architectures.
 func ArchitectureOf(name string) Architecture { return architectures[name] }
 
-// architecture finds out what kind of model the file holds.
-func (r *keyReader) architecture() {
+// architecture finds out what kind of model the file holds, and returns its name.
+func (r *keyReader) architecture() string {
 	const key = "general.architecture"
+	if what := r.f.notModel(); what != "" {
+		r.fail("this is no model: %s", what)
+	}
 	r.arch = optional(r, key, "", r.f.String)
-	if r.err != nil {
-		return
+	name := r.arch
+	if d, ok := dialects[name]; ok {
+		name, r.swapped = d.name, d.swapped
 	}
 	var known bool
-	if r.of, known = architectures[r.arch]; known {
-		return
+	if r.of, known = architectures[name]; known || r.err != nil {
+		return name
 	}
-	if has, kin := uncovered[r.arch]; kin {
-		r.fail("key %q is %q: %s; this program covers multi-head latent attention over the whole cache (%s)",
-			key, r.arch, has, strings.Join(Architectures(), ", "))
-		return
+	covered := strings.Join(Architectures(), ", ")
+	_, latent := r.f.Lookup(r.key("attention.kv_lora_rank"))
+	switch has := uncovered[r.arch]; {
+	case r.arch == "":
+		r.fail("key %q is missing; expected one of %s", key, covered)
+	case has != "":
+		r.fail("key %q is %q: %s; this program covers multi-head latent attention over the whole cache (%s)", key, r.arch, has, covered)
+	case latent:
+		r.fail("key %q is %.64q, which this program does not know. The model has multi-head latent attention, but nobody knows here what else it computes; covered are %s", key, r.arch, covered)
+	default:
+		r.fail("key %q is %.64q; expected an architecture with multi-head latent attention that this program covers: %s. Models with other attention, such as llama, are for general programs, such as llama.cpp",
+			key, r.arch, covered)
 	}
-	r.fail("key %q is %.64q; expected an architecture with multi-head latent attention that this program covers: %s. Models with other attention, such as llama, are for general programs, such as llama.cpp",
-		key, r.arch, strings.Join(Architectures(), ", "))
+	return name
 }

@@ -2,6 +2,7 @@ package gguf
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 )
 
@@ -11,16 +12,25 @@ const maxArrayDepth = 8
 // cursor decodes the little-endian fields of a header. It never reads beyond
 // data and never allocates: what it returns are views.
 type cursor struct {
-	data []byte
-	off  int // 0 <= off <= len(data)
+	data []byte // the file, or its beginning
+	size uint64 // of the file
+	off  int    // 0 <= off <= len(data)
 }
 
-func (c *cursor) left() uint64 { return uint64(len(c.data) - c.off) }
+func newCursor(data []byte) cursor { return cursor{data: data, size: uint64(len(data))} }
+
+func (c *cursor) left() uint64 { return c.size - uint64(c.off) }
+
+// ErrShort says that a header goes on after the bytes that are there.
+var ErrShort = errors.New("the header is longer than what is there of it")
 
 // take returns the next n bytes.
 func (c *cursor) take(n uint64) ([]byte, error) {
 	if n > c.left() {
-		return nil, fmt.Errorf("needs %d bytes at offset %d, but the file ends at %d", n, c.off, len(c.data))
+		return nil, fmt.Errorf("needs %d bytes at offset %d, but the file ends at %d", n, c.off, c.size)
+	}
+	if n > uint64(len(c.data)-c.off) {
+		return nil, ErrShort
 	}
 	start := c.off
 	c.off += int(n)

@@ -64,7 +64,7 @@ type Tensor struct {
 func (t *Tensor) Format() (*quant.Format, error) {
 	format, ok := quant.Lookup(t.Type)
 	if !ok {
-		return nil, fmt.Errorf("tensor %q has type id %d, which this program does not know", t.Name, uint32(t.Type))
+		return nil, fmt.Errorf("tensor %q has %s", t.Name, Unread(t.Type))
 	}
 	return format, nil
 }
@@ -100,6 +100,24 @@ func Open(path string) (*File, error) {
 // does not look for the other shards of a split model.
 func Parse(name string, data []byte) (*File, error) {
 	return parse(Shard{Path: name, Data: data})
+}
+
+// ParseHeader reads the beginning of a file that has size bytes: the file's keys, and its
+// tensors without their data. ErrShort asks for a longer beginning.
+func ParseHeader(name string, head []byte, size int64) (*File, error) {
+	if int64(len(head)) > size {
+		return nil, fmt.Errorf("%s: %d bytes of a file of %d", name, len(head), size)
+	}
+	return parseHead(Shard{Path: name, Data: head}, uint64(size))
+}
+
+// Join makes one file of the parts of a split one, in their order. It is as if Open had
+// opened them, but for what the parts lack.
+func Join(name string, parts []*File) (*File, error) {
+	if len(parts) == 1 {
+		return parts[0], nil
+	}
+	return merge(name, parts)
 }
 
 // Close unmaps the file. Values and tensor data must not be used afterwards.
@@ -147,6 +165,17 @@ func (f *File) Tensor(name string) (*Tensor, bool) {
 		return nil, false
 	}
 	return &f.Tensors[i], true
+}
+
+// Set replaces the value of a key, or adds the key: what a user knows better than the file.
+// The file on disk stays as it is.
+func (f *File) Set(key string, v Value) {
+	if i, ok := f.keys[key]; ok {
+		f.Meta[i].Value = v
+		return
+	}
+	f.keys[key] = len(f.Meta)
+	f.Meta = append(f.Meta, KV{key, v})
 }
 
 // Lookup returns the metadata value stored under key.

@@ -63,8 +63,7 @@ const (
 // computes what this program does not; keyRules has them all.
 func ReadHParams(f *File) (HParams, error) {
 	r := &keyReader{f: f}
-	r.architecture()
-	h := HParams{Architecture: r.arch}
+	h := HParams{Architecture: r.architecture()}
 	r.unexpectedKeys()
 	r.size(&h)
 	r.attention(&h)
@@ -142,6 +141,10 @@ func (r *keyReader) attention(h *HParams) {
 	}
 
 	keyName, valueName := "attention.key_length_mla", "attention.value_length_mla"
+	cacheKey, cacheValue := "attention.key_length", "attention.value_length"
+	if r.swapped {
+		keyName, valueName, cacheKey, cacheValue = cacheKey, cacheValue, keyName, valueName
+	}
 	key, value := r.dim(keyName, 0, 0, maxWidth), r.dim(valueName, 0, 0, maxWidth)
 	h.LegacyKVB = r.of.Dense || key == 0 || value == 0
 	switch {
@@ -151,8 +154,8 @@ func (r *keyReader) attention(h *HParams) {
 		value = r.headWidth(valueName, h)
 		r.needTensor("blk.0.attn_kv_b.weight", "which a file without attention.key_length_mla needs")
 	default:
-		r.cacheWidth("attention.key_length", h.KVLoraRank+h.QKRopeHeadDim, "kv_lora_rank + rope.dimension_count")
-		r.cacheWidth("attention.value_length", h.KVLoraRank, "kv_lora_rank")
+		r.cacheWidth(cacheKey, h.KVLoraRank+h.QKRopeHeadDim, "kv_lora_rank + rope.dimension_count")
+		r.cacheWidth(cacheValue, h.KVLoraRank, "kv_lora_rank")
 	}
 	if key <= h.QKRopeHeadDim {
 		r.failKey(keyName, "is %d; expected more than rope.dimension_count, which is %d", key, h.QKRopeHeadDim)

@@ -6,11 +6,21 @@ func (r *keyReader) rope(h *HParams) {
 	h.RopeTheta = r.float("rope.freq_base", 10000, 1, 1e12)
 	s := &h.RopeScaling
 	s.Type = optional(r, r.key("rope.scaling.type"), "linear", r.f.String)
-	s.Factor = r.float("rope.scaling.factor", r.float("rope.scale_linear", 1, 0, 1e6), 0, 1e6) // the latter is the older name
-	if s.Factor == 0 {
+	least := 1
+	if s.Type == "" && !r.of.RopeFactors { // ollama's converter leaves these keys empty where there is no scaling
+		s.Type, least = "none", 0
+	}
+	factor := "rope.scaling.factor"
+	if _, ok := r.f.Lookup(r.key(factor)); !ok {
+		factor = "rope.scale_linear" // the older name
+	}
+	if s.Factor = r.float(factor, 1, 0, 1e6); s.Factor == 0 {
 		s.Factor = 1
 	}
-	s.OriginalContext = r.dim("rope.scaling.original_context_length", h.MaxPositionEmbeddings, 1, maxContext)
+	const original = "rope.scaling.original_context_length"
+	if s.OriginalContext = r.dim(original, h.MaxPositionEmbeddings, least, maxContext); s.OriginalContext == 0 {
+		s.OriginalContext = h.MaxPositionEmbeddings
+	}
 	s.AttnFactor = r.float("rope.scaling.attn_factor", 1, 1e-6, 1e6)
 
 	const multiplier = "rope.scaling.yarn_log_multiplier"
@@ -25,6 +35,12 @@ func (r *keyReader) rope(h *HParams) {
 		r.failKey("rope.scaling.type", `is %.64q; expected "none" or "linear"`, s.Type)
 	default:
 		r.failKey("rope.scaling.type", `is %.64q; expected "none", "linear" or "yarn"`, s.Type)
+	}
+	switch {
+	case s.Type == "linear" && s.Factor != 1:
+		r.failKey(factor, "is %g; expected 1: a model whose positions are scaled linearly is not computed here", s.Factor)
+	case s.Type != "yarn" && s.AttnFactor != 1:
+		r.failKey("rope.scaling.attn_factor", "is %g; expected 1 without YaRN", s.AttnFactor)
 	}
 }
 

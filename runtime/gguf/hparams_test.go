@@ -228,8 +228,12 @@ func TestHParamsRules(t *testing.T) {
 		}, func(h HParams) bool {
 			return h.RopeScaling == RopeScaling{Type: "yarn", Factor: 40, OriginalContext: 64, AttnFactor: 1.25, HasLogMultiplier: true}
 		}},
-		{"older name of the factor", func(m *model) { m.set("rope.scale_linear", Float32(4)) }, func(h HParams) bool { return h.RopeScaling.Factor == 4 }},
+		{"older name of the factor", func(m *model) {
+			m.set("rope.scaling.type", String("yarn"))
+			m.set("rope.scale_linear", Float32(4))
+		}, func(h HParams) bool { return h.RopeScaling.Factor == 4 }},
 		{"both names of the factor", func(m *model) {
+			m.set("rope.scaling.type", String("yarn"))
 			m.set("rope.scale_linear", Float32(4))
 			m.set("rope.scaling.factor", Float32(2))
 		}, func(h HParams) bool { return h.RopeScaling.Factor == 2 }},

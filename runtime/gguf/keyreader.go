@@ -2,6 +2,7 @@ package gguf
 
 import (
 	"fmt"
+	"slices"
 
 	"mla/runtime/hparams"
 )
@@ -13,6 +14,8 @@ type keyReader struct {
 	arch string // general.architecture, the prefix of the keys
 	of   Architecture
 	err  error
+
+	swapped bool // see dialect
 }
 
 func (r *keyReader) key(name string) string { return r.arch + "." + name }
@@ -49,7 +52,7 @@ func (r *keyReader) dim(name string, def, lo, hi int) int {
 	if _, ok := r.f.Lookup(r.key(name)); !ok || r.err != nil {
 		return def
 	}
-	v := optional(r, r.key(name), 0, r.f.Uint)
+	v := optional(r, r.key(name), 0, r.count)
 	if v < uint64(lo) || v > uint64(hi) {
 		r.failKey(name, "is %d; expected %d to %d", v, lo, hi)
 	}
@@ -57,6 +60,29 @@ func (r *keyReader) dim(name string, def, lo, hi int) int {
 		return 0
 	}
 	return int(v)
+}
+
+// count reads an integer, or an array of equal ones: some converters write a number for each
+// layer.
+func (r *keyReader) count(key string) (uint64, bool, error) {
+	v, ok := r.f.Lookup(key)
+	if !ok || v.kind != KindArray || !isInteger(v.elem) {
+		return r.f.Uint(key)
+	}
+	list, err := v.Ints()
+	blocks, _, _ := r.f.Uint(r.key("block_count"))
+	switch {
+	case err != nil:
+	case len(list) == 0 || uint64(len(list)) != blocks:
+		err = fmt.Errorf("has %d numbers; expected one, or one for each of the %d layers", len(list), blocks)
+	case slices.ContainsFunc(list, func(n int64) bool { return n != list[0] }):
+		err = fmt.Errorf("is %s, which differ; expected the same for all layers", v)
+	case list[0] < 0:
+		err = fmt.Errorf("is %s; expected non-negative integers", v)
+	default:
+		return uint64(list[0]), true, nil
+	}
+	return 0, true, fmt.Errorf("%s: key %q: %w", r.f.Path, key, err)
 }
 
 // float reads a float from lo to hi. The comparisons are false for NaN.

@@ -34,6 +34,8 @@ func mapFile(path string) ([]byte, error) {
 	// Before Open, which would wait for a writer if path were a named pipe.
 	if info, err := os.Stat(path); err != nil {
 		return nil, err
+	} else if info.IsDir() {
+		return nil, fmt.Errorf("%s: %s", path, folder(path))
 	} else if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s: is not a regular file", path)
 	}

@@ -30,9 +30,12 @@ type parser struct {
 	f *File
 }
 
-func parse(s Shard) (*File, error) {
+func parse(s Shard) (*File, error) { return parseHead(s, uint64(len(s.Data))) }
+
+// parseHead reads the beginning of a file of size bytes.
+func parseHead(s Shard, size uint64) (*File, error) {
 	p := parser{
-		cursor: cursor{data: s.Data},
+		cursor: cursor{data: s.Data, size: size},
 		f:      &File{Path: s.Path, Shards: []Shard{s}, keys: map[string]int{}, names: map[string]int{}},
 	}
 	if err := p.file(); err != nil {
@@ -70,6 +73,9 @@ func (p *parser) file() error {
 }
 
 func (p *parser) version() error {
+	if what := notGGUF(p.data); what != "" {
+		return fmt.Errorf("this is no GGUF file: %s", what)
+	}
 	m, err := p.take(4)
 	if err != nil {
 		return fmt.Errorf("magic: %w", err)
@@ -250,7 +256,7 @@ func dataSize(typ quant.Type, dims []uint64) (uint64, error) {
 
 // layout places every tensor in the file: inside it, and apart from the others.
 func (p *parser) layout() error {
-	start, end := padded(uint64(p.off), p.f.Alignment), uint64(len(p.data))
+	start, end := padded(uint64(p.off), p.f.Alignment), p.size
 	order := make([]*Tensor, len(p.f.Tensors))
 	for i := range order {
 		order[i] = &p.f.Tensors[i]
@@ -277,7 +283,9 @@ func (p *parser) layout() error {
 			t.Size = limit - t.Offset
 			continue
 		}
-		t.Data = p.data[t.Offset : t.Offset+t.Size : t.Offset+t.Size]
+		if t.Offset+t.Size <= uint64(len(p.data)) {
+			t.Data = p.data[t.Offset : t.Offset+t.Size : t.Offset+t.Size]
+		}
 	}
 	return nil
 }

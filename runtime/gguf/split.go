@@ -133,6 +133,9 @@ func merge(path string, shards []*File) (*File, error) {
 		}
 	}
 	want, ok, err := whole.Uint(splitTensorsKey)
+	if err == nil {
+		err = oneModel(shards)
+	}
 	if err == nil && ok && want != uint64(len(whole.Tensors)) {
 		err = fmt.Errorf("%s: key %q is %s, but the shards have %d tensors",
 			shards[0].Path, splitTensorsKey, strconv.FormatUint(want, 10), len(whole.Tensors))

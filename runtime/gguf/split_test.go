@@ -94,6 +94,7 @@ func TestSplitErrors(t *testing.T) {
 		}, []string{"shard 3 of 3", "m-00003-of-00003.gguf", "version"}},
 		{"tensor twice", rewrite(splitKeys(1, 3, 4), all[0]), []string{`tensor "norm.weight"`, "m-00001", "m-00002"}},
 		{"tensor missing", rewrite(splitKeys(1, 3, 4), all[1]), []string{splitTensorsKey, "is 4", "have 3 tensors"}},
+		{"of another split", rewrite(splitKeys(1, 3, 5), all[1], all[2]), []string{splitTensorsKey, "is 5, but 4 in", "parts of different files"}},
 		{"no number", rewrite(splitKeys(1, 3, 4)[1:]), []string{splitNoKey, "missing"}},
 		{"number too large", rewrite(splitKeys(3, 3, 4)), []string{splitNoKey, "is 3; expected less than"}},
 		{"count too large", rewrite([]KV{{splitCountKey, Uint32(100000)}}), []string{splitCountKey, "is 100000"}},

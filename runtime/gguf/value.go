@@ -149,7 +149,7 @@ func (v Value) Floats() ([]float64, error) {
 // All iterates over the elements of an array, which may be arrays themselves.
 func (v Value) All() iter.Seq2[int, Value] {
 	return func(yield func(int, Value) bool) {
-		c := cursor{data: v.raw}
+		c := newCursor(v.raw)
 		for i := range v.n {
 			e, err := c.value(v.elem, 0)
 			if err != nil || !yield(i, e) { // the parser has checked the encoding: err is nil

@@ -17,6 +17,8 @@ import (
 	"net/http"
 	"path/filepath"
 	"time"
+
+	"mla/runtime/gguf"
 )
 
 // Client knows where the hub and the cache are. FromEnv makes one.
@@ -32,6 +34,9 @@ type Client struct {
 	// Pause is how long the first pause between two tries is; each further one is twice as long.
 	Pause time.Duration
 
+	// Look is called with the header of a model that is about to be loaded, and its bytes in
+	// all; an error ends it. nil: all are loaded. The header has no data of tensors.
+	Look func(header *gguf.File, bytes int64) error
 	// Note is called with a line about what takes long or is tried again.
 	Note func(line string)
 	// Progress is called often while files are loaded: bytes of all files of the model.
@@ -77,6 +82,9 @@ func (c *Client) load(ctx context.Context, r Ref) (string, error) {
 		lacking += f.size - repo.part(f)
 	}
 	if err := repo.room(lacking); err != nil {
+		return "", err
+	}
+	if err := c.look(ctx, r, list.commit, m, t.total); err != nil {
 		return "", err
 	}
 	for _, f := range m.files {

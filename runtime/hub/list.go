@@ -59,7 +59,7 @@ func (c *Client) list(ctx context.Context, r Ref) (*listing, error) {
 	err := c.retry(ctx, func(ctx context.Context, alive func()) (progress int64, err error) {
 		resp, err := c.get(ctx, c.apiURL(r), nil)
 		if err != nil {
-			return 0, err
+			return 0, reached(err)
 		}
 		defer resp.Body.Close()
 		if resp.StatusCode != http.StatusOK {

@@ -3,7 +3,10 @@ package hub
 import (
 	"fmt"
 	"io/fs"
+	"net/url"
+	"os"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -31,18 +34,83 @@ var (
 	quantPart = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 )
 
-// Parse reads user/repo[:QUANT], with or without Scheme in front of it.
+// pages begin addresses of the hub, which people paste.
+var pages = []string{"https://huggingface.co/", "http://huggingface.co/", "https://www.huggingface.co/", "huggingface.co/", "https://hf.co/", "http://hf.co/", "hf.co/"}
+
+// Parse reads user/repo[:QUANT] and user/repo/FILE.gguf, with or without Scheme in front of it,
+// and addresses of the hub's pages: of a repository, a folder or a file.
 func Parse(text string) (Ref, error) {
-	name, quant, tagged := strings.Cut(strings.TrimPrefix(text, Scheme), ":")
+	plain, page := text, false
+	for _, p := range append([]string{Scheme}, pages...) {
+		if rest, ok := strings.CutPrefix(plain, p); ok {
+			plain, page = rest, page || p != Scheme
+		}
+	}
+	if page {
+		var err error
+		if plain, err = ofPage(plain); err != nil {
+			return Ref{}, fmt.Errorf("%q: %w", text, err)
+		}
+	}
+	name, quant, tagged := strings.Cut(plain, ":")
 	user, repo, ok := strings.Cut(name, "/")
+	if base, file, within := strings.Cut(repo, "/"); within && !tagged && isModel(file) {
+		repo, quant, tagged = base, file, true
+	}
 	r := Ref{user, repo, quant}
 	if !ok || !validPart(user) || !validPart(repo) {
-		return Ref{}, fmt.Errorf("%q is no model of the hub; expected user/repo or user/repo:QUANT", text)
+		return Ref{}, fmt.Errorf("%q is no model of the hub; expected user/repo, user/repo:QUANT or an address of huggingface.co", text)
 	}
 	if tagged && !quantPart.MatchString(quant) && !(isModel(quant) && validPath(quant)) {
 		return Ref{}, fmt.Errorf("%q: %q is neither a quantisation, such as Q4_K_M, nor the name of a GGUF file", text, quant)
 	}
 	return r, nil
+}
+
+// ofPage turns the path of a page into user/repo[:QUANT]: user/repo/blob/main/F.gguf, for one.
+func ofPage(path string) (string, error) {
+	u, err := url.Parse("/" + path)
+	if err != nil {
+		return "", err
+	}
+	parts := strings.Split(strings.Trim(u.Path, "/"), "/")
+	if shown := u.Query().Get("show_file_info"); len(parts) == 2 && shown != "" {
+		return strings.Join(parts, "/") + ":" + shown, nil
+	}
+	if len(parts) < 4 || !slices.Contains([]string{"resolve", "blob", "raw", "tree"}, parts[2]) {
+		return strings.Join(parts[:min(len(parts), 3)], "/"), nil
+	}
+	if parts[3] != branch {
+		return "", fmt.Errorf("only the branch %s is loaded, not %q", branch, parts[3])
+	}
+	name := strings.Join(parts[:2], "/")
+	if last := parts[len(parts)-1]; parts[2] != "tree" && !isModel(last) {
+		return "", fmt.Errorf("%s is no GGUF file", last)
+	}
+	if len(parts) == 4 {
+		return name, nil
+	}
+	return name + ":" + strings.Join(parts[4:], "/"), nil
+}
+
+// Named reads the name of a model where a path may stand as well. ok is false if it is a path:
+// if there is such a file, or a folder in which it would be, or it is no name of a model.
+func Named(text string) (r Ref, ok bool, err error) {
+	isPage := func(p string) bool { return strings.HasPrefix(text, p) }
+	if strings.HasPrefix(text, Scheme) || slices.ContainsFunc(pages, isPage) {
+		r, err = Parse(text)
+		return r, true, err
+	}
+	r, err = Parse(text)
+	if err != nil || isModel(text) {
+		return Ref{}, false, nil
+	}
+	for _, path := range []string{text, r.User} {
+		if _, err := os.Lstat(path); err == nil {
+			return Ref{}, false, nil
+		}
+	}
+	return r, true, nil
 }
 
 // validPart tells names that the hub may have; -- is what the cache separates them by.

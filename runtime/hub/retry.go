@@ -100,9 +100,35 @@ func (c *Client) attempt(ctx context.Context, try func(ctx context.Context, aliv
 // final tells errors that stay: of files, whose numbers look like those of the network, of
 // names that there are not, of places where we do not go.
 func final(err error) bool {
+	var away *unreachableError
+	if errors.As(err, &away) {
+		return true
+	}
 	var file *fs.PathError
 	var name *net.DNSError
 	return errors.As(err, &file) || errors.Is(err, errRedirect) || errors.As(err, &name) && name.IsNotFound
+}
+
+// unreachableError says that there was no connection to begin with.
+type unreachableError struct{ why error }
+
+func (e *unreachableError) Error() string {
+	return fmt.Sprintf("the hub cannot be reached: %v; is there a network? Models in the cache run without one", e.why)
+}
+
+func (e *unreachableError) Unwrap() error { return e.why }
+
+// reached makes an error of dialling, or of looking up a name, one that is not tried again.
+func reached(err error) error {
+	var op *net.OpError
+	var name *net.DNSError
+	switch {
+	case errors.As(err, &name):
+		return &unreachableError{name}
+	case errors.As(err, &op) && op.Op == "dial":
+		return &unreachableError{op}
+	}
+	return err
 }
 
 var errRedirect = errors.New("that is not followed")

@@ -95,10 +95,13 @@ func ByName(name string) (*Format, bool) {
 	return formats[i], true
 }
 
-// String returns the lower-case ggml name, or "type N" for an unknown id.
+// String returns the lower-case ggml name, or "type N" for an id that nobody uses.
 func (t Type) String() string {
 	if f, ok := Lookup(t); ok {
 		return f.Name
+	}
+	if name := foreign[t]; name != "" {
+		return strings.ToLower(name)
 	}
 	return fmt.Sprintf("type %d", uint32(t))
 }

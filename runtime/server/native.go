@@ -34,7 +34,7 @@ func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer share.free()
-	ids, err := q.Content.encode(s, tokenizer.EncodeOptions{AddBOS: q.AddSpecial, ParseSpecial: q.Special == nil || *q.Special})
+	ids, err := q.Content.encode(s, tokenizer.EncodeOptions{AddBOS: q.AddSpecial, AddEOS: q.AddSpecial, ParseSpecial: q.Special == nil || *q.Special})
 	if err != nil {
 		return err
 	}

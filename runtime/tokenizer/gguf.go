@@ -33,9 +33,13 @@ func ReadVocab(f *gguf.File) (Vocab, error) {
 		v.AddSpacePrefix = withDefault(&r, "tokenizer.ggml.add_space_prefix", true, f.Bool)
 		bos, eos, unk, addBOS = 1, 2, 0, true // as llama.cpp takes them
 	} else {
-		v.Pre = required(&r, "tokenizer.ggml.pre", f.String)
+		v.Pre = optional(&r, gguf.PreKey, f.String)
 		v.Merges = required(&r, "tokenizer.ggml.merges", f.Strings)
-		addBOS = preTokenizers[v.Pre].addBOS
+		if pre, err := preTokenizerNamed(v.Pre); err != nil {
+			r.fail(err)
+		} else {
+			addBOS = pre.addBOS
+		}
 	}
 	v.BOS = r.id("tokenizer.ggml.bos_token_id", bos)
 	v.EOS = r.id("tokenizer.ggml.eos_token_id", eos)
@@ -51,6 +55,8 @@ func ReadVocab(f *gguf.File) (Vocab, error) {
 		}
 	}
 	v.AddBOS = withDefault(&r, "tokenizer.ggml.add_bos_token", addBOS && v.BOS >= 0, f.Bool)
+	v.AddEOS = withDefault(&r, "tokenizer.ggml.add_eos_token", false, f.Bool)
+	v.Ends = r.int32s("tokenizer.ggml.eos_token_ids")
 	return v, r.err
 }
 
@@ -115,7 +121,7 @@ func (r *reader) int32s(key string) []int32 {
 	out := make([]int32, len(wide))
 	for i, x := range wide {
 		if x < math.MinInt32 || x > math.MaxInt32 {
-			r.fail(fmt.Errorf("%s[%d] is %d, which is no token type", key, i, x))
+			r.fail(fmt.Errorf("%s[%d] is %d; expected a number of 32 bits", key, i, x))
 			return nil
 		}
 		out[i] = int32(x)

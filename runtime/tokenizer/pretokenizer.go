@@ -1,11 +1,6 @@
 package tokenizer
 
-import (
-	"fmt"
-	"maps"
-	"slices"
-	"strings"
-)
+import "mla/runtime/gguf"
 
 // preTokenizer cuts text into the pieces that BPE works on. The passes are the
 // regular expressions of the model's tokeniser, each split by hand into
@@ -24,7 +19,7 @@ var (
 	symbol           = notIn(clSpace | clLetter | clNumber)   // [^\s\p{L}\p{N}]
 )
 
-// preTokenizers is keyed by tokenizer.ggml.pre. Where llama.cpp's expressions for a
+// preTokenizers are those of gguf.PreTokenizers. Where llama.cpp's expressions for a
 // name only come near those of the model, these are the model's: it was trained with
 // them.
 var preTokenizers = map[string]preTokenizer{
@@ -57,9 +52,12 @@ var preTokenizers = map[string]preTokenizer{
 		},
 		ignoreMerges: true,
 	},
-	"glm4":        glm4,
-	"chatglm-bpe": glm4, // an older name of the same pre-tokeniser
-	"qwen2":       {passes: []pass{likeGLM(1)}},
+	"glm4": {
+		passes: []pass{likeGLM(3)},
+		// GLM ends its turn by opening the user's or the tool's.
+		eog: []string{"<|user|>", "<|observation|>"},
+	},
+	"qwen2": {passes: []pass{likeGLM(1)}},
 	"deepseek-v3": {
 		passes: []pass{
 			firstOf{span{body: in(clNumber), max: 3}},
@@ -85,9 +83,18 @@ var preTokenizers = map[string]preTokenizer{
 		},
 		eog: []string{"<|message_sep|>"},
 	},
-	"kanana2": gpt4o,
-	"gpt-4o":  gpt4o,
-	"llama4":  gpt4o,
+	"kanana2": {
+		passes: []pass{
+			firstOf{
+				lowerWord(contracted),
+				upperWord(contracted),
+				span{body: in(clNumber), max: 3},
+				span{lead: in(clBlank), body: symbol, tail: in(clNewline | clSlash)},
+				newlines{},
+				spaces{},
+			},
+		},
+	},
 	"kimi-k2": {
 		passes: []pass{
 			firstOf{
@@ -125,19 +132,6 @@ var (
 		upper: set{bits: clUpperish, except: clHan}, lower: set{bits: clLowerish, except: clHan}}
 )
 
-var gpt4o = preTokenizer{
-	passes: []pass{
-		firstOf{
-			lowerWord(contracted),
-			upperWord(contracted),
-			span{body: in(clNumber), max: 3},
-			span{lead: in(clBlank), body: symbol, tail: in(clNewline | clSlash)},
-			newlines{},
-			spaces{},
-		},
-	},
-}
-
 // likeGLM is the pass of glm4, with so many digits at most in a piece.
 func likeGLM(digits int) pass {
 	return firstOf{
@@ -150,20 +144,8 @@ func likeGLM(digits int) pass {
 	}
 }
 
-var glm4 = preTokenizer{
-	passes: []pass{likeGLM(3)},
-	// GLM ends its turn by opening the user's or the tool's.
-	eog: []string{"<|user|>", "<|observation|>"},
-}
-
-// PreTokenizers lists the supported values of tokenizer.ggml.pre.
-func PreTokenizers() []string { return slices.Sorted(maps.Keys(preTokenizers)) }
-
-func preTokenizerNamed(name string) (preTokenizer, error) {
-	p, ok := preTokenizers[name]
-	if !ok {
-		return p, fmt.Errorf("tokenizer.ggml.pre is %.64q, known pre-tokenisers: %s",
-			name, strings.Join(PreTokenizers(), ", "))
-	}
-	return p, nil
+// preTokenizerNamed returns what a value of tokenizer.ggml.pre names.
+func preTokenizerNamed(value string) (preTokenizer, error) {
+	name, err := gguf.PreTokenizer(value)
+	return preTokenizers[name], err
 }

@@ -35,8 +35,17 @@ func New(v Vocab) (*Tokenizer, error) {
 	if err := v.check(); err != nil {
 		return nil, err
 	}
+	var pre preTokenizer
+	if v.Model == modelBPE {
+		var err error
+		if pre, err = preTokenizerNamed(v.Pre); err != nil {
+			return nil, err
+		}
+	}
+	v = retyped(v, slices.Concat(eogNames, pre.eog))
 	t := &Tokenizer{
 		vocab:       v,
+		pre:         pre,
 		userDefined: newSpecials(),
 		special:     newSpecials(),
 		ids:         make(map[string]int32, len(v.Tokens)),
@@ -72,9 +81,6 @@ func (t *Tokenizer) setModel() (err error) {
 		t.bpe = newSPM(&t.vocab)
 		return nil
 	}
-	if t.pre, err = preTokenizerNamed(t.vocab.Pre); err != nil {
-		return err
-	}
 	t.bpe, err = newBPE(&t.vocab)
 	return err
 }
@@ -87,14 +93,15 @@ var eogNames = []string{
 	"<EOT>", "_<EOT>", "[EOT]", "[EOS]", "</s>", "<eos>", "<｜end▁of▁sentence｜>",
 }
 
-// findEOG collects the tokens that end a generation: those of the eos, eot and
-// eom keys, and special tokens by name.
+// findEOG collects the tokens that end a generation: those of the file's keys, and special
+// tokens by name.
 func (t *Tokenizer) findEOG() {
 	for _, id := range []int{t.vocab.EOS, t.vocab.EOT, t.vocab.EOM} {
 		if id >= 0 {
 			t.eog = append(t.eog, int32(id))
 		}
 	}
+	t.eog = append(t.eog, t.vocab.Ends...)
 	for _, name := range slices.Concat(eogNames, t.pre.eog) {
 		id, ok := t.ids[name]
 		if !ok {
@@ -153,6 +160,9 @@ type EncodeOptions struct {
 	// AddBOS puts BOS first if the vocabulary asks for it (add_bos_token) and
 	// the text does not begin with it already, as chat templates make it do.
 	AddBOS bool
+	// AddEOS puts EOS last if the vocabulary asks for it (add_eos_token) and the text does
+	// not end with it already. A text that the model is to go on with must not have it.
+	AddEOS bool
 	// ParseSpecial reads control tokens in the text as tokens. It is for
 	// rendered chats; text from users or files must not be able to spell them.
 	ParseSpecial bool
@@ -184,6 +194,10 @@ func (t *Tokenizer) Encode(text string, opts EncodeOptions) []int32 {
 	bos := int32(t.vocab.BOS)
 	if opts.AddBOS && t.vocab.AddBOS && (len(e.ids) == 0 || e.ids[0] != bos) {
 		e.ids = slices.Insert(e.ids, 0, bos)
+	}
+	eos := int32(t.vocab.EOS)
+	if opts.AddEOS && t.vocab.AddEOS && (len(e.ids) == 0 || e.ids[len(e.ids)-1] != eos) {
+		e.ids = append(e.ids, eos)
 	}
 	return e.ids
 }

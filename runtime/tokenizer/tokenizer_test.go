@@ -202,9 +202,10 @@ func TestEOG(t *testing.T) {
 	v := testVocab()
 	v.Tokens = append(v.Tokens, "</s>")
 	v.Types = append(v.Types, TypeNormal)
+	v.Ends = []int32{4}
 	for pre, want := range map[string]string{
-		"glm4":         "<e> <|user|> <|im_end|>", // <|user|> by name, as files list only one token
-		"deepseek-llm": "<e> <|im_end|>",
+		"glm4":         v.Tokens[4] + " <e> <|user|> <|im_end|>", // <|user|> by name, as files list only one token
+		"deepseek-llm": v.Tokens[4] + " <e> <|im_end|>",
 	} {
 		v.Pre = pre
 		tok := mustNew(t, v)
@@ -225,6 +226,8 @@ func TestNewRejects(t *testing.T) {
 		spoil func(*Vocab)
 		want  string
 	}{
+		{"ends", func(v *Vocab) { v.Ends = []int32{1, 1 << 20} }, "tokenizer.ggml.eos_token_ids has 1048576"},
+		{"add_eos", func(v *Vocab) { v.AddEOS, v.EOS = true, -1 }, "tokenizer.ggml.add_eos_token is true"},
 		{"model", func(v *Vocab) { v.Model = "bert" }, `tokenizer.ggml.model is "bert"`},
 		{"scores", func(v *Vocab) { v.Model = "llama" }, "tokenizer.ggml.scores has 0 entries, tokenizer.ggml.tokens"},
 		{"score", func(v *Vocab) {
@@ -233,7 +236,7 @@ func TestNewRejects(t *testing.T) {
 		{"long token", func(v *Vocab) {
 			v.Model, v.Scores, v.Tokens[5] = "llama", make([]float32, len(v.Tokens)), strings.Repeat("x", 2000)
 		}, "tokenizer.ggml.tokens[5] has 2000 bytes"},
-		{"pre", func(v *Vocab) { v.Pre = "qwen9" }, `tokenizer.ggml.pre is "qwen9", known pre-tokenisers: chatglm-bpe, deepseek-llm, `},
+		{"pre", func(v *Vocab) { v.Pre = "qwen9" }, `key "tokenizer.ggml.pre" is "qwen9", which is no pre-tokeniser that this program knows; -pre NAME`},
 		{"no tokens", func(v *Vocab) { v.Tokens, v.Types = nil, nil }, "tokenizer.ggml.tokens is missing or empty"},
 		{"duplicate", func(v *Vocab) { v.Tokens[9] = v.Tokens[3] }, "tokenizer.ggml.tokens[3] and [9] are both"},
 		{"types too short", func(v *Vocab) { v.Types = v.Types[1:] }, "tokenizer.ggml.token_type has"},

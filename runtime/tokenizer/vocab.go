@@ -21,9 +21,13 @@ type Vocab struct {
 	EOT int // tokenizer.ggml.eot_token_id
 	EOM int // tokenizer.ggml.eom_token_id
 	UNK int // tokenizer.ggml.unknown_token_id
-	FIM FIM // tokenizer.ggml.fim_pre_token_id and its like
+	// Ends are further tokens that end a generation: tokenizer.ggml.eos_token_ids, which
+	// ollama's converter writes.
+	Ends []int32
+	FIM  FIM // tokenizer.ggml.fim_pre_token_id and its like
 
 	AddBOS         bool   // tokenizer.ggml.add_bos_token
+	AddEOS         bool   // tokenizer.ggml.add_eos_token
 	AddSpacePrefix bool   // tokenizer.ggml.add_space_prefix, of SentencePiece
 	ChatTemplate   string // tokenizer.chat_template, for package chat
 }
@@ -145,8 +149,16 @@ func (v *Vocab) checkIDs() error {
 			return fmt.Errorf("tokenizer.ggml.%s is %d, outside the vocabulary of %d tokens", f.key, f.id, len(v.Tokens))
 		}
 	}
+	for _, id := range v.Ends {
+		if id < 0 || int(id) >= len(v.Tokens) {
+			return fmt.Errorf("tokenizer.ggml.eos_token_ids has %d, outside the vocabulary of %d tokens", id, len(v.Tokens))
+		}
+	}
 	if v.AddBOS && v.BOS < 0 {
 		return fmt.Errorf("tokenizer.ggml.add_bos_token is true, but tokenizer.ggml.bos_token_id is not given")
+	}
+	if v.AddEOS && v.EOS < 0 {
+		return fmt.Errorf("tokenizer.ggml.add_eos_token is true, but tokenizer.ggml.eos_token_id is not given")
 	}
 	return nil
 }

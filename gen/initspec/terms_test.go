@@ -1,0 +1,53 @@
+package initspec
+
+import (
+	"strings"
+	"testing"
+
+	"mla/gen/spec"
+	"mla/runtime/gguf"
+)
+
+// TestTerms: what kernels cannot be compiled for is said in the words of the file.
+func TestTerms(t *testing.T) {
+	for _, c := range []struct {
+		edit func(meta []gguf.KV, tensors []gguf.TensorInfo) ([]gguf.KV, []gguf.TensorInfo)
+		want string
+	}{
+		{func(meta []gguf.KV, tensors []gguf.TensorInfo) ([]gguf.KV, []gguf.TensorInfo) {
+			// A key of 64 elements, 48 of them rotated.
+			meta = set(meta, "deepseek2.rope.dimension_count", gguf.Uint32(48))
+			meta = set(meta, "deepseek2.attention.key_length", gguf.Uint32(64+48))
+			return meta, tensors
+		}, `key "deepseek2.rope.dimension_count" is 48, but the rest of a key, (key "deepseek2.attention.key_length_mla" less "rope.dimension_count"), has only 16`},
+		{func(meta []gguf.KV, tensors []gguf.TensorInfo) ([]gguf.KV, []gguf.TensorInfo) {
+			return set(meta, "deepseek2.expert_used_count", gguf.Uint32(16)), tensors
+		}, ""},
+	} {
+		f, err := gguf.Open(edited(t, reference+"glm47-tiny-Q4_0.gguf", c.edit))
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err := gguf.ReadHParams(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := fromHParams(&h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Model.Title, s.ChatTemplate, s.Quants = "x", "none", []spec.Quant{{Name: "q4_0", Stock: "q4_0"}}
+		s.Tuning.Attention.Simdgroups = spec.DefaultTuning.Attention.Simdgroups
+		text, err := format(s, "x", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = parsed(f, &h, "x.yaml", text)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "x.yaml")) {
+			t.Errorf("%v; want %s", err, c.want)
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,51 @@
+package gguf
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// PreKey says how text is cut into pieces before byte pair encoding.
+const PreKey = "tokenizer.ggml.pre"
+
+// preTokenizers maps the values of PreKey to the pre-tokeniser that each names. Some
+// pre-tokenisers have several names, as in llama.cpp.
+var preTokenizers = map[string]string{
+	"chatglm-bpe":  "glm4",
+	"deepseek-llm": "deepseek-llm",
+	"deepseek-v3":  "deepseek-v3",
+	"gigachat":     "gigachat",
+	"glm4":         "glm4",
+	"gpt-4o":       "kanana2",
+	"joyai-llm":    "deepseek-v3",
+	"kanana2":      "kanana2",
+	"kimi-k2":      "kimi-k2",
+	"llama4":       "kanana2",
+	"qwen2":        "qwen2",
+	"tekken":       "tekken",
+	"youtu":        "youtu",
+}
+
+// PreTokenizers lists the different pre-tokenisers.
+func PreTokenizers() []string {
+	return slices.Compact(slices.Sorted(maps.Values(preTokenizers)))
+}
+
+// PreTokenizer returns which of PreTokenizers a value of PreKey names; "" stands for a file
+// without the key. The error lists all names.
+func PreTokenizer(value string) (string, error) {
+	if name, ok := preTokenizers[value]; ok {
+		return name, nil
+	}
+	found := fmt.Sprintf("is %.64q, which is no pre-tokeniser that this program knows", value)
+	switch value {
+	case "":
+		found = "is missing"
+	case "default":
+		found = `is "default", which names no pre-tokeniser`
+	}
+	return "", fmt.Errorf("key %q %s; -pre NAME names the one that the model was trained with: %s",
+		PreKey, found, strings.Join(slices.Sorted(maps.Keys(preTokenizers)), ", "))
+}

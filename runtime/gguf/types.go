@@ -1,0 +1,54 @@
+package gguf
+
+import (
+	"fmt"
+	"strings"
+
+	"mla/runtime/quant"
+)
+
+// CheckTypes refuses a file of which the model has tensors of types that package quant cannot
+// read. The error names the type, says how many tensors have it, and what helps. Blocks after
+// the model's layers do not count: they may stay unused.
+func (f *File) CheckTypes(h *HParams) error {
+	var first *Tensor
+	n := 0
+	for i := range f.Tensors {
+		t := &f.Tensors[i]
+		if _, known := quant.Lookup(t.Type); known || behind(t.Name, h.NumHiddenLayers) {
+			continue
+		}
+		if n++; first == nil {
+			first = t
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: tensor %q and %d more have types that this program does not run: the first has %s", f.Path, first.Name, n-1, Unread(first.Type))
+}
+
+// behind says whether a tensor is of a block after the layers.
+func behind(name string, layers int) bool {
+	var block int
+	n, err := fmt.Sscanf(name, "blk.%d.", &block)
+	return n == 1 && err == nil && block >= layers
+}
+
+// Unread names a type that package quant does not read, and says what helps.
+func Unread(t quant.Type) string {
+	var names []string
+	for _, format := range quant.Formats() {
+		names = append(names, strings.ToUpper(format.Name))
+	}
+	name := strings.ToUpper(t.String())
+	switch t.Origin() {
+	case "removed":
+		name += ", which llama.cpp has removed; the Q4_0 or IQ4_NL file of the same model replaces it"
+	case "":
+		name += "; another file of the same model may have types that run"
+	default:
+		name += " of " + t.Origin() + "; that program runs it, or take another file of the same model"
+	}
+	return name + ". Types that run: " + strings.Join(names, ", ")
+}
