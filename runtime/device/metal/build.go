@@ -12,10 +12,16 @@ import (
 func (d *Device) build(m *device.Model, cfg device.Config, l *layout, s *sequence) (*runner, error) {
 	r := &runner{sequence: s, tables: l.NewTables(), vocab: m.Bundle.Model.VocabSize, context: cfg.Context, bytes: l.own(), pageBytes: l.PageBytes(), planes: l.Planes}
 	r.units = device.NewQueue(ring, r.wait)
-	err := mtl.Pool(func() error { return d.fill(r, m, l, s) })
+	r.pace = newPace(d.Info.Name, m.Bundle, d.budget())
+	r.keepBudget, r.refill = d.keepBudget, func() error { return d.fill(r, m, l, s) }
+	err := mtl.Pool(r.refill)
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
+	if r.sampled > r.decode && !r.memory.sample.Nil() {
+		r.chain.Chain = device.NewChain(r.vocab, r.context, r.tables)
+	}
+	r.ahead.PicksAhead = device.NewPicksAhead(r.vocab, r.context, r.tables)
 	return r, nil
 }
 
@@ -33,10 +39,6 @@ func (d *Device) fill(r *runner, m *device.Model, l *layout, s *sequence) (err e
 	if r.memory, err = allocate(r.gpu, m, l); err != nil {
 		return err
 	}
-	if r.sampled > r.decode && !r.memory.sample.Nil() {
-		r.chain.Chain = device.NewChain(r.vocab, r.context, r.tables)
-	}
-	r.ahead.PicksAhead = device.NewPicksAhead(r.vocab, r.context, r.tables)
 	var icbs []mtl.Indirect
 	if d.direct() {
 		r.replayer = &direct{s, r.memory, r.pipelines}
@@ -86,7 +88,7 @@ func (d *Device) compile(r *runner, b *plan.Bundle, s *sequence) error {
 // an ICB is recorded.warm.
 func (r *runner) reside(icbs []mtl.Indirect) (err error) {
 	constant, mutable := r.memory.constant(), r.memory.mutable()
-	if r.resident, err = r.gpu.NewResidencySet(len(constant) + len(mutable) + len(r.pipelines) + 2*ring); err != nil {
+	if r.resident, err = r.gpu.NewResidencySet(len(constant) + len(mutable) + len(r.pipelines) + 2*ring + 1); err != nil {
 		return err
 	}
 	for _, list := range [][]mtl.Buffer{constant, mutable, r.memory.rows[:]} {

@@ -33,6 +33,8 @@ var constants = []constant{
 	{"dispatchConcurrent", dispatchConcurrent, "DispatchTypeConcurrent"},
 	{"barrierScopeBuffers", barrierScopeBuffers, "BarrierScopeBuffers"},
 	{"statusCompleted", statusCompleted, "CommandBufferStatusCompleted"},
+	{"errorTimeout", errorTimeout, "CommandBufferErrorTimeout"},
+	{"errorAccessRevoked", errorAccessRevoked, "CommandBufferErrorAccessRevoked"},
 	{"commandConcurrentDispatch", commandConcurrentDispatch, "IndirectCommandTypeConcurrentDispatch"},
 }
 
