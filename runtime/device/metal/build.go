@@ -40,7 +40,7 @@ func (d *Device) fill(r *runner, m *device.Model, l *layout, s *sequence) (err e
 		return err
 	}
 	var icbs []mtl.Indirect
-	if d.direct() {
+	if r.direct {
 		r.replayer = &direct{s, r.memory, r.pipelines}
 	} else {
 		recording, err := record(r.gpu, s, r.memory, r.pipelines)
@@ -65,20 +65,36 @@ func (d *Device) keepsResident() bool { return d.ResidencySets && !d.Virtual }
 
 // compile makes the pipelines of the sequence.
 func (d *Device) compile(r *runner, b *plan.Bundle, s *sequence) error {
-	c := &compiler{gpu: r.gpu, info: &d.Info}
+	c := &compiler{gpu: r.gpu, info: &d.Info, spares: true}
 	var err error
 	if c.library, r.origin, err = d.library(r.gpu, b, s.functions); err != nil {
-		return err
+		failed := d.alone(r.gpu, b, s.functions)
+		if len(failed) == 0 {
+			return err // of all together
+		}
+		if !s.canSpare(failed) {
+			return failed
+		}
+		s.withoutSamplers()
+		if c.library, r.origin, err = d.library(r.gpu, b, s.functions); err != nil {
+			return err
+		}
 	}
 	path := d.archivePath(b, s.functions, r.origin)
 	c.archive = storedArchive(r.gpu, path)
 	defer c.archive.Release()
 	r.bundle, r.compiled = b, s.functions
-	if r.pipelines, err = c.pipelines(s); err != nil || path == "" || !c.archive.Nil() {
+	r.pipelines, err = c.pipelines(s)
+	r.direct = d.direct()
+	if k := c.direct.Load(); err == nil && k != nil && !r.direct {
+		r.direct = true
+		d.say("%v\nso that kernels are not recorded: each command is encoded for every token, which costs about a millisecond\n", k)
+	}
+	if err != nil || path == "" || !c.archive.Nil() {
 		c.library.Release()
 		return err
 	}
-	r.saving = newSaving(r.gpu, c.library, s.functions, path)
+	r.saving = newSaving(r.gpu, c.library, s.functions, c.direct.Load() == nil, path)
 	return nil
 }
 

@@ -11,9 +11,13 @@ import (
 // Commands that run long are ended by the system, which documents no limit (rule 27). So work
 // of many rows goes to the GPU in command buffers that are predicted to take no longer than a
 // budget, and a dispatch that would take most of one is made several where its kernel allows it.
+// fullBudget is below the few hundred milliseconds of the shortest buffers that people saw ended.
+var fullBudget = 150 * time.Millisecond
+
+// chipOf is what a GPU is taken to do.
+var chipOf = chips.Of
+
 const (
-	// fullBudget is below the few hundred milliseconds of the shortest buffers that people saw ended.
-	fullBudget = 150 * time.Millisecond
 	// leastBudget is some hundred times what a command buffer costs in addition.
 	leastBudget = 5 * time.Millisecond
 	// dispatches get a third of a command buffer: 50 ms of a full budget.
@@ -43,7 +47,7 @@ type pace struct {
 
 // newPace is that of a GPU before anything was measured.
 func newPace(gpu string, b *plan.Bundle, budget time.Duration) pace {
-	chip := chips.Of(gpu)
+	chip := chipOf(gpu)
 	p := pace{flops: reach * chip.TFlops * 1e12, bytes: reach * chip.GBs * 1e9, slower: 1, budget: budget}
 	if b.Activations == plan.ElemF32 {
 		p.flops /= floatProducts

@@ -35,6 +35,7 @@ type runner struct {
 	heartbeat *heartbeat       // of resident
 	tables    *device.Tables
 	replayer  replayer
+	direct    bool // commands are encoded for every token
 
 	units    device.Queue
 	commands [ring]unit // of the slots of units

@@ -118,6 +118,30 @@ func (s *sequence) withoutSamplers() {
 	s.sampled, s.picks = s.decode, run{}
 }
 
+// canSpare tells whether only samplers fail.
+func (s *sequence) canSpare(failed kernelsError) bool {
+	for _, f := range s.functions[:s.needed] {
+		if failed.has(f) {
+			return false
+		}
+	}
+	return s.needed < len(s.functions)
+}
+
+// narrower is the width of the widest sequence such that neither it nor a narrower one has a
+// kernel that fails; 0: there is none.
+func (s *sequence) narrower(failed kernelsError) (width int) {
+	for _, q := range s.replays {
+		for i := q.from; i < q.to; i++ {
+			if failed.has(s.functions[s.commands[i].function]) {
+				return width
+			}
+		}
+		width = q.width
+	}
+	return width
+}
+
 // function numbers the function of a command.
 func (s *sequence) function(c *device.Command) error {
 	k := c.Kernel

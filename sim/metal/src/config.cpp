@@ -106,7 +106,11 @@ Config read() {
   if (const char *v = variable("METALSIM_REPORT")) c.report = v;
   REQUIRE(!c.storeDelay || c.kernels != Kernels::Fast, Rule::Configuration, "METALSIM_STORE_DELAY needs checked kernels");
   if (const char *v = variable("METALSIM_WORK")) c.work = v;
-  c.speed = number("METALSIM_SPEED", c.speed);
+  if (const char *v = variable("METALSIM_SPEED")) {
+    char *end;
+    c.speed = strtod(v, &end);
+    REQUIRE(*end == 0 && c.speed > 0, Rule::Configuration, "METALSIM_SPEED=%s is no speed", v);
+  }
   c.bufferMs = number("METALSIM_BUFFER_MS", c.bufferMs);
   c.dispatchMs = number("METALSIM_DISPATCH_MS", c.dispatchMs);
   readFault(c);

@@ -22,7 +22,7 @@
 //   METALSIM_REFUSE=library:f|pipeline:f|indirect:f   a library whose source has function f is not
 //                                     compiled; no pipeline of f can be made; none for ICBs
 //   METALSIM_WORK=file                what kernels do, for a model of time: see duration.h
-//   METALSIM_SPEED=percent            of the speed that the model takes for usual (100)
+//   METALSIM_SPEED=percent            of the speed that the model takes for usual (100), with a fraction
 //   METALSIM_BUFFER_MS=n              a command buffer that takes longer by the model is ended (400)
 //   METALSIM_DISPATCH_MS=n            so is one with a dispatch that takes longer (200)
 //   METALSIM_KERNELS=run|fast|stub    fast: loads and stores of kernels are not checked;
@@ -59,7 +59,8 @@ struct Config {
   uint64_t fewThreads = 0;
   std::string refused, refusedFunction;  // METALSIM_REFUSE
   std::string work;
-  uint64_t speed = 100, bufferMs = 400, dispatchMs = 200;
+  double speed = 100;
+  uint64_t bufferMs = 400, dispatchMs = 200;
   Kernels kernels = Kernels::Run;
   bool trace = false;
   bool strict = false;

@@ -54,7 +54,7 @@ Rates readRates() {
     double cores, teraflops, gigabytes, micros;
     fields >> cores >> teraflops >> gigabytes >> micros;
     REQUIRE(fields, Rule::Configuration, "chips.tsv: %s", line.c_str());
-    const double part = reach * static_cast<double>(config().speed) / 100;
+    const double part = reach * config().speed / 100;
     return {part * teraflops * 1e12, part * gigabytes * 1e9, micros * 1e-6};
   }
   fail(Rule::Configuration, "chips.tsv has no %s", config().gpu->chip);
