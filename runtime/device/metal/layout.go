@@ -55,7 +55,12 @@ func (l *layout) fits(gpu *Info) error {
 		}
 	}
 	if total > gpu.MaxMemory {
-		return fmt.Errorf("weights, caches and buffers need %d bytes; %s recommends at most %d. A smaller context needs less", total, gpu.Name, gpu.MaxMemory)
+		return fmt.Errorf("weights, caches and buffers need %d bytes; %s recommends at most %d. A smaller context needs less. "+
+			"On a Mac that has some GB more memory than that, sudo sysctl iogpu.wired_limit_mb=%d lets the GPU have it until the next start", total, gpu.Name, gpu.MaxMemory, wiredLimit(total))
 	}
 	return nil
 }
+
+// wiredLimit is the limit on the GPU's memory, in MiB, that holds so many bytes and what Metal
+// itself takes.
+func wiredLimit(bytes uint64) uint64 { return (bytes+1<<20-1)>>20 + 512 }

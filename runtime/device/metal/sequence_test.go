@@ -141,6 +141,7 @@ func TestFits(t *testing.T) {
 	}{
 		{Info{MaxBuffer: 1 << 30, MaxMemory: total}, ""},
 		{Info{MaxBuffer: 1 << 30, MaxMemory: total - 1}, "recommends at most"},
+		{Info{MaxBuffer: 1 << 30, MaxMemory: total - 1}, "sudo sysctl iogpu.wired_limit_mb=513 lets"},
 		{Info{MaxBuffer: 2047, MaxMemory: total}, "the KV cache of a layer needs 2048 bytes"},
 	} {
 		err := l.fits(&tt.gpu)

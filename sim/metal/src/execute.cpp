@@ -37,6 +37,7 @@ class Execution {
   void run(uint64_t limit);  // at most limit commands
   duration::End end() const { return end_; }
   double seconds() const { return seconds_; }  // by the model of time
+  const std::string &last() const { return last_; }  // command that was to run when time was up
 
  private:
   void runPass(Pass &p);
@@ -52,6 +53,7 @@ class Execution {
   std::vector<Access> group_;  // what the commands since the last barrier did
   uint64_t left_ = 0;
   double seconds_ = 0;
+  std::string last_;
   duration::End end_ = duration::End::Well;
 };
 
@@ -94,7 +96,10 @@ bool Execution::inTime(const Item &i) {
   seconds_ += t;
   if (t > duration::dispatchLimit()) end_ = duration::End::DispatchTooLong;
   else if (seconds_ > duration::bufferLimit()) end_ = duration::End::BufferTooLong;
-  return end_ == duration::End::Well;
+  if (end_ == duration::End::Well) return true;
+  last_ = i.command->describe(i.index) + " of " + std::to_string(static_cast<uint64_t>(t * 1e3)) + " ms, the command buffer of " +
+          std::to_string(static_cast<uint64_t>(seconds_ * 1e3)) + " ms";
+  return false;
 }
 
 void onKernelFault(void *context, const char *rule, const char *text) {
@@ -229,6 +234,7 @@ void execute(CommandBuffer &c) {
   if (!failed && !ended) return;
   int64_t code = duration::code(end);
   std::string text = duration::text(end);
+  if (!e.last().empty()) text += ", simulated: " + e.last();
   if (failed) {
     code = lost ? 4 : 2;
     text = lost ? "injected failure: the device was lost" : "injected failure: the command buffer timed out";
