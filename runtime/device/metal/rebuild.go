@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"mla/runtime/device"
 	"mla/runtime/device/metal/mtl"
 )
 
@@ -27,12 +28,17 @@ func (r *runner) explained(err error) error {
 	}
 	again := ""
 	if r.rebuilt {
-		again = ", also after the GPU was opened anew"
+		again, err = ", also after the GPU was opened anew", gone{err}
 	}
 	return fmt.Errorf("%w: macOS ends what keeps the GPU busy for long%s, and then may refuse this program everything. "+
 		"Start it again: command buffers get at most %v from now on. A display that sleeps, fewer programs that draw, and a smaller -width help, too",
 		err, again, r.pace.budget)
 }
+
+// gone is an error after which the process cannot use the GPU any more: it is device.ErrNewProcess.
+type gone struct{ error }
+
+func (g gone) Unwrap() []error { return []error{g.error, device.ErrNewProcess} }
 
 // overwritten is what a unit reads and overwrites: rows and picks, which the GPU moves on, and
 // inputs in the arena. Cache rows are written again as they were.
@@ -58,7 +64,8 @@ func (r *runner) overwrittenBuffers(slot int) []mtl.Buffer {
 }
 
 // rebuild opens the GPU anew, with everything that a session may still need: the caches, the
-// block tables, and what the unit at hand began with. Chains of picked tokens end before a unit
+// block tables, and what the unit at hand began with: until it is there again, the host has the
+// pages of the caches. Chains of picked tokens end before a unit
 // of many rows begins.
 func (r *runner) rebuild(slot int, before [][]byte) error {
 	caches := r.hostCaches()

@@ -53,6 +53,7 @@ var cases = map[string]func(lib string) error{
 	"chains auto":             chains(metal.ReplayAuto),
 	"misuse":                  misuse,
 	"sessions":                opened(metal.ReplayICB, "youtu-tiny-F32", reference.Together),
+	"sessions in pieces":      inPieces(opened(metal.ReplayICB, "youtu-tiny-F32", reference.Together)),
 	"encode sessions":         opened(metal.ReplayEncode, "youtu-tiny-F32", reference.Together),
 	"sessions q8":             opened(metal.ReplayICB, "youtu-mini-Q4_0", reference.Sharing),
 	"logits q8":               logits("youtu-mini-Q4_0", quant.Q8_0, 0.25, metal.ReplayICB),
@@ -111,6 +112,7 @@ func TestSimulator(t *testing.T) {
 		{"tokens picked on the GPU, virtual", "chains auto", []string{"METALSIM_GPU=paravirtual"}, ""},
 		{"sessions", "sessions", fast, ""},
 		{"sessions, direct encoding", "encode sessions", fast, ""},
+		{"sessions, batches of 16 rows in pieces", "sessions in pieces", fast, ""},
 		{"a cache of q8_0", "logits q8", fast, ""},
 		{"a cache of q8_0, sessions", "sessions q8", fast, ""},
 		{"chains misused", "misuse", []string{"METALSIM_KERNELS=fast"}, ""},
@@ -211,6 +213,14 @@ func opened(how metal.Replay, name string, f func(device.Device, *device.Model) 
 			return err
 		}
 		return errors.Join(f(d, m), done())
+	}
+}
+
+// inPieces has chips that are taken to be so slow that each piece is as short as can be.
+func inPieces(f func(lib string) error) func(string) error {
+	return func(lib string) error {
+		metal.SlowChips(1e7)
+		return f(lib)
 	}
 }
 

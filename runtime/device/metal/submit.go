@@ -133,7 +133,7 @@ func (r *runner) ended(commands mtl.Commands) (took time.Duration, err error) {
 	err = commands.Wait(waitLimit)
 	if errors.As(err, new(*mtl.StuckError)) {
 		r.stuck = true
-		return 0, err
+		return 0, gone{err}
 	}
 	if err == nil {
 		took = seconds(commands.Seconds())
@@ -147,10 +147,10 @@ func (r *runner) wait(slot int) (took time.Duration, err error) {
 	u := &r.commands[slot]
 	if took = u.took; !u.Nil() {
 		if r.stuck { // by what was committed before it
-			return 0, &mtl.StuckError{After: waitLimit}
+			return 0, gone{&mtl.StuckError{After: waitLimit}}
 		}
 		if took, err = r.ended(u.Commands); err != nil {
-			if r.tooLong(err) {
+			if r.units.Failed() == nil && r.tooLong(err) { // not once more for what was behind it
 				err = r.explained(err)
 			}
 			return took, err
