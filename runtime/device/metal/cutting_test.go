@@ -124,11 +124,18 @@ func (p *prompter) prompt(depth, rows int) (pieces, slices int, longest, longest
 type coverage struct {
 	rows     []plan.Row
 	commands map[int]int
-	sliced   map[int]map[string]int // of a command: its rows, or pages
+	sliced   map[int]map[part]int // of a command
+}
+
+// part is a row of the unit, or a page.
+type part struct {
+	page bool
+	n    uint32
+	nkv  uint32 // of a row
 }
 
 func newCoverage(c *cutting) *coverage {
-	return &coverage{c.rows, map[int]int{}, map[int]map[string]int{}}
+	return &coverage{c.rows, map[int]int{}, map[int]map[part]int{}}
 }
 
 func (v *coverage) add(t *testing.T, p piece) {
@@ -145,18 +152,18 @@ func (v *coverage) add(t *testing.T, p piece) {
 		t.Fatalf("a slice of %v", p.runs)
 	}
 	if v.sliced[i] == nil {
-		v.sliced[i], v.commands[i] = map[string]int{}, 1
+		v.sliced[i], v.commands[i] = map[part]int{}, 1
 	}
 	for n, r := range p.slice.rows {
 		switch {
 		case p.slice.pages == nil && r.NKV > 0:
-			v.sliced[i][fmt.Sprint("row ", n, r)]++
+			v.sliced[i][part{n: uint32(n), nkv: r.NKV}]++
 		case p.slice.pages != nil && int(r.NKV) > len(p.slice.pages)*plan.PageRows, p.slice.pages != nil && int(r.NKV) <= (len(p.slice.pages)-1)*plan.PageRows:
 			t.Errorf("%d rows of %d pages", r.NKV, len(p.slice.pages))
 		}
 	}
 	for _, page := range p.slice.pages {
-		v.sliced[i][fmt.Sprint("page ", page)]++
+		v.sliced[i][part{page: true, n: page}]++
 	}
 }
 
@@ -176,7 +183,7 @@ func (v *coverage) check(t *testing.T, c *cutting, all run) {
 		if _, ok := c.commands[i].Kernel.Parts[0].(*plan.AttendHeads); ok {
 			want = len(v.rows)
 			for n, r := range v.rows {
-				if parts[fmt.Sprint("row ", n, r)] != 1 {
+				if parts[part{n: uint32(n), nkv: r.NKV}] != 1 {
 					t.Errorf("row %d of command %d", n, i)
 				}
 			}
@@ -186,7 +193,7 @@ func (v *coverage) check(t *testing.T, c *cutting, all run) {
 		}
 		for what, n := range parts {
 			if n != 1 {
-				t.Errorf("command %d: %s %d times", i, what, n)
+				t.Errorf("command %d: %+v %d times", i, what, n)
 			}
 		}
 	}
