@@ -21,7 +21,7 @@ func init() {
 		pacedRun{"a batch, direct encoding", pacing{File: file, Width: 16, Units: 3, Replay: "encode"}, m1, false},
 		pacedRun{"a batch, ICB", pacing{File: file, Width: 16, Units: 3, Replay: "icb"}, m1, false},
 		pacedRun{"64 rows, ICB", pacing{File: file, Width: 64, Units: 3, Replay: "icb", Wide: true}, nil, true},
-		pacedRun{"512 rows, ICB", pacing{File: file, Width: 512, Units: 2, Replay: "icb", Wide: true}, nil, true},
+		pacedRun{"512 rows, ICB", pacing{File: file, Width: 512, Units: 1, Replay: "icb", Wide: true}, nil, true},
 		pacedRun{"512 rows, direct encoding", pacing{File: file, Width: 512, Units: 1, Replay: "encode", Wide: true}, m1, true})
 	pacedBundles = func(p *pacing) ([]*plan.Bundle, error) {
 		if !p.Wide {
