@@ -27,7 +27,7 @@ var rules = []struct {
 	{"mla/sim", nil, "the simulator stands in for Apple's software and knows nothing of the project"},
 	{"mla/gen/fingerprint", []string{"mla/gen", "mla/runtime/device", "mla/runtime/plan", "mla/runtime/atomicfile"},
 		"a command that compiles for devices; it asks them which kernels a model needs"},
-	{"mla/gen", []string{"mla/gen", "mla/templates", "mla/runtime/plan", "mla/runtime/quant", "mla/runtime/gguf", "mla/runtime/hparams", "mla/runtime/atomicfile", "mla/runtime/userfile"},
+	{"mla/gen", []string{"mla/gen", "mla/templates", "mla/runtime/plan", "mla/runtime/quant", "mla/runtime/gguf", "mla/runtime/hparams", "mla/runtime/atomicfile", "mla/runtime/userfile", "mla/runtime/chips"},
 		"the compiler knows formats and plans, not devices"},
 }
 

@@ -51,7 +51,7 @@ func metalOptions(f *flags) metal.Options {
 		o.Compiled = filepath.Dir(exe)
 	}
 	o.Cache = metal.CacheFolder()
-	o.Trusted = f.trusted
+	o.Trusted, o.Note = f.trusted, f.note
 	return o
 }
 

@@ -223,6 +223,12 @@ func (f *doctorFlags) verdict(ctx context.Context, r *checkup.Report) error {
 		fmt.Fprintln(f.env.out, "\nresult: not examined")
 		return errSick
 	}
-	fmt.Fprintln(f.env.out, "\nresult: ok")
+	text := "ok"
+	for _, s := range r.Results {
+		if s.Nothing() {
+			text += ", but nothing was checked at the stage " + s.Stage
+		}
+	}
+	fmt.Fprintf(f.env.out, "\nresult: %s\n", text)
 	return nil
 }

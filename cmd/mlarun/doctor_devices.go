@@ -123,7 +123,7 @@ func metalFacts(d *metal.Device) []fact {
 
 // expectedReplay says how -replay auto would replay, without a test.
 func (f *doctorFlags) expectedReplay(d *metal.Device) string {
-	verdict, kept := trust.Kept(metal.CacheFolder(), f.trustKey(&d.Info))
+	verdict, kept := trust.Kept(metal.CacheFolder(), trust.ICB, metal.Key(&d.Info, f.metalLib))
 	switch {
 	case d.Virtual:
 		return "auto takes encode, as the GPU is virtual"

@@ -29,8 +29,20 @@ type kernelCheck struct {
 	checked, left int       // launches
 }
 
+// bundleCheck is what is left to check of a bundle.
+type bundleCheck struct {
+	*plan.Bundle
+	cases   []check.Case
+	begun   bool
+	sampler bool // is left
+}
+
+// variantsAtATime is how many kernels of a bundle are checked until it is another bundle's turn.
+const variantsAtATime = 4
+
 // kernels compares those that the model file needs, or those of all bundles until time
-// is up, small models first.
+// is up: some of each bundle in turn, small models first, so that a short time, too, sees
+// kernels of each.
 func (x *examination) kernels() error {
 	k := &kernelCheck{examination: x}
 	if x.flags.hasDeadline() {
@@ -42,15 +54,13 @@ func (x *examination) kernels() error {
 		if err != nil {
 			return err
 		}
-		k.bundle(b, func(v *plan.Variant) bool { return slices.Contains(used, v.Func) })
+		k.inTurn([]*plan.Bundle{b}, func(v *plan.Variant) bool { return slices.Contains(used, v.Func) })
 	} else {
 		bundles, err := x.bundles()
 		if err != nil {
 			return err
 		}
-		for _, b := range bundles {
-			k.bundle(b, func(*plan.Variant) bool { return true })
-		}
+		k.inTurn(bundles, func(*plan.Variant) bool { return true })
 	}
 	text := fmt.Sprintf("%d launches checked in %.1f s", k.checked, time.Since(start).Seconds())
 	if k.left > 0 {
@@ -107,33 +117,67 @@ func (x *examination) bundles() ([]*plan.Bundle, error) {
 
 func (k *kernelCheck) late() bool { return !k.deadline.IsZero() && time.Now().After(k.deadline) }
 
-// bundle checks the variants of a bundle that are wanted, until time is up.
-func (k *kernelCheck) bundle(b *plan.Bundle, wanted func(*plan.Variant) bool) {
-	cases, err := check.Cases(b)
-	if err != nil {
-		k.Write(checkup.Fail, b.Name, "%v", err)
-		return
+// inTurn checks the variants of bundles that are wanted, until time is up.
+func (k *kernelCheck) inTurn(bundles []*plan.Bundle, wanted func(*plan.Variant) bool) {
+	var left []*bundleCheck
+	for _, b := range bundles {
+		cases, err := check.Cases(b)
+		if err != nil {
+			k.Write(checkup.Fail, b.Name, "%v", err)
+			continue
+		}
+		cases = slices.DeleteFunc(cases, func(c check.Case) bool { return !wanted(c.Variant) })
+		k.left += len(cases)
+		left = append(left, &bundleCheck{Bundle: b, cases: cases, sampler: k.patient.sampler})
 	}
-	cases = slices.DeleteFunc(cases, func(c check.Case) bool { return !wanted(c.Variant) })
-	k.left += len(cases)
-	if k.late() {
-		return
+	for len(left) > 0 && !k.late() {
+		some := variantsAtATime
+		if len(left) == 1 {
+			some = len(left[0].cases)
+		}
+		if b := left[0]; k.turn(b, some) {
+			left = append(left[1:], b)
+		} else {
+			left = left[1:]
+		}
 	}
-	k.Write(checkup.Note, "", "kernels of %s (%s, spec %.12s) against their Go twins", b.Name, b.Kind(), b.SpecHash)
+}
+
+// turn checks some variants of a bundle, and behind the last ones what picks tokens. more says
+// that the bundle wants another turn.
+func (k *kernelCheck) turn(b *bundleCheck, variants int) (more bool) {
+	if !b.begun {
+		k.Write(checkup.Note, "", "kernels of %s (%s, spec %.12s) against their Go twins", b.Name, b.Kind(), b.SpecHash)
+	}
+	n := 0
+	for ; n < len(b.cases) && variants > 0; n++ {
+		if n+1 == len(b.cases) || b.cases[n+1].Variant != b.cases[n].Variant {
+			variants--
+		}
+	}
+	cases := b.cases[:n]
+	b.cases = b.cases[n:]
+	picks := b.sampler && len(b.cases) == 0
+	used := functions(cases)
+	if picks {
+		used = append(used, samplers(b.Bundle)...)
+	}
 	k.Write(checkup.Now, "compile "+b.Name, "")
-	l, done, err := k.patient.launcher(b, functions(b, cases))
+	l, done, err := k.patient.launcher(b.Bundle, used)
 	if err != nil {
 		k.Write(checkup.Fail, b.Name, "%v", err)
-		return
+		return false
 	}
 	defer done()
-	if o, ok := l.(interface{ Origin() string }); ok {
+	if o, ok := l.(interface{ Origin() string }); ok && !b.begun {
 		k.Write(checkup.Note, "", "%s", o.Origin())
 	}
+	b.begun = true
 	k.cases(l, cases)
-	if k.patient.sampler && !k.late() {
-		k.sampler(l, b)
+	if picks && !k.late() {
+		k.sampler(l, b.Bundle)
 	}
+	return len(b.cases) > 0
 }
 
 // cases checks until time is up. Of a kernel that is right everywhere the worst
@@ -162,13 +206,13 @@ func (k *kernelCheck) cases(l check.Launcher, cases []check.Case) {
 	}
 }
 
-// functions are those of cases and of the bundle's sampler.
-func functions(b *plan.Bundle, cases []check.Case) []string {
+// functions are those of cases.
+func functions(cases []check.Case) []string {
 	var list []string
 	for i := range cases {
 		list = append(list, cases[i].Variant.Func)
 	}
-	return append(list, samplers(b)...)
+	return list
 }
 
 // samplers are the functions that pick tokens.

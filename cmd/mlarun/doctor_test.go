@@ -139,7 +139,7 @@ func TestDoctor(t *testing.T) {
 		{"macOS 26", []string{"METALSIM_OS=26"}, "-n 0 -t 0s", 0, []string{"residency set: pipelines +ok"}},
 		{"a virtual GPU that is not able", []string{"METALSIM_GPU=paravirtual", "METALSIM_MAX_THREADS=128"}, "-n 2 -model " + tiny, 0, []string{"attend_f16 +not made: not able", "sampler of yoututiny +not made: not able", "tokens by direct encoding +not made: not able", "result: ok"}},
 		{"a virtual GPU", []string{"METALSIM_GPU=paravirtual"}, "-n 2 -model " + tiny, 0, []string{"system +macOS 15.0", "GPU family +Apple5", "virtual GPU +yes", "residency set: buffers +ok", "residency set: pipelines +not made: the GPU is virtual", "replay +auto takes encode", "indirect command buffer +not made: the GPU is virtual", "tokens by indirect command buffer +not made: the GPU is virtual", "tokens by direct encoding +2 tokens +ok"}},
-		{"no time", nil, "-n 0 -t 0s", 0, []string{"0 launches checked in .* not checked"}},
+		{"no time", nil, "-n 0 -t 0s", 0, []string{"0 launches checked in .* not checked", "kernels\n(?s:.*)\n  nothing checked, ", "result: ok, but nothing was checked at the stage kernels"}},
 		{"failing command buffers", []string{"METALSIM_FAULT=replay:3"}, file, 1, []string{"direct encoding +FAILED: .*command", "indirect command buffer +FAILED: .*command", `[a-z_0-9]+ +FAILED: at position \d+: .*command`, "result: 5 FAILED"}},
 		{"a wrong kernel", []string{corruptVariable + "=sqrt(squares"}, file, 1,
 			[]string{`embed_f32 .* ok`, `q_a_kv_a_f32_f32 +FAILED: at position 37, \w+: number 0 is .*; the twin's`, `kernels\n(?s:.*)\n  \d+ FAILED, `}},

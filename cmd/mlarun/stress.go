@@ -52,6 +52,8 @@ func (x *examination) stress() (err error) {
 	x.Write(checkup.Note, "", "compared bit by bit: %d bytes of each (%s to %s); %d differ", bytes, s.Parts[0].Name, s.Parts[len(s.Parts)-1].Name, s.Different)
 	if s.First != nil {
 		x.Write(checkup.Fail, "stress", "%s", s.First)
+	} else if s.Replays >= leastReplays {
+		x.Write(checkup.Pass, "stress", "%d replays with the same bits", s.Replays)
 	}
 	return err
 }

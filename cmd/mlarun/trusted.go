@@ -3,11 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
-	"mla/runtime/buildinfo"
 	"mla/runtime/checkup"
 	"mla/runtime/child"
 	"mla/runtime/device/metal"
@@ -22,41 +20,26 @@ const trialTime = 20 * time.Second
 // system where they do not may end the process that tries, so another process is
 // the first to do so (rule 18). What came of it is kept.
 func (f *flags) trusted(gpu *metal.Info) bool {
-	folder, key := metal.CacheFolder(), f.trustKey(gpu)
+	folder, key := metal.CacheFolder(), metal.Key(gpu, f.metalLib)
 	verdict, kept := trust.Verdict{}, false
 	if folder != "" {
-		verdict, kept = trust.Kept(folder, key)
+		verdict, kept = trust.Kept(folder, trust.ICB, key)
 	}
 	if !kept {
 		var tried bool
 		if verdict, tried = f.tryICB(); tried && folder != "" {
 			// Without a file the next run tries again.
-			kept = trust.Keep(folder, key, verdict) == nil
+			kept = trust.Keep(folder, trust.ICB, key, verdict) == nil
 		}
 	}
 	if !verdict.OK {
 		again := ""
 		if kept {
-			again = ", and without the file " + trust.Path(folder, key) + " it is made again"
+			again = ", and without the file " + trust.Path(folder, trust.ICB, key) + " it is made again"
 		}
 		f.note("-replay auto takes encode, because a test of indirect command buffers failed: %s; -replay icb uses them all the same, -replay encode makes no test%s\n", verdict.Why, again)
 	}
 	return verdict.OK
-}
-
-// trustKey is what a verdict may depend on.
-func (f *flags) trustKey(gpu *metal.Info) trust.Key {
-	exe, err := os.Executable()
-	if err != nil {
-		exe = ""
-	}
-	return trust.Key{
-		GPU:      fmt.Sprintf("%s, Apple%d", gpu.Name, gpu.Family),
-		System:   gpu.OS,
-		Program:  buildinfo.Line("mlarun") + ", " + trust.File(exe),
-		Library:  trust.File(f.metalLib),
-		Settings: trust.Settings(os.Environ()),
-	}
 }
 
 // tryICB runs the doctor's stages on ICBs in a process of its own. tried is false if

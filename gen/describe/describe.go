@@ -173,11 +173,7 @@ func (c *counter) slot(i int, s plan.Slot) {
 			c.out.CacheBytes += bytes
 		}
 	case plan.SpaceHeads:
-		size := int64(4)
-		if c.b.Activations == plan.ElemF16 {
-			size = 2
-		}
-		bytes = size * int64(c.b.Model.HeadsPage().Elements) * int64(plan.Pages(int(c.rows)))
+		bytes = c.b.HeadsElement() * int64(c.b.Model.HeadsPage().Elements) * int64(plan.Pages(int(c.rows)))
 	case plan.SpaceRope:
 		bytes = int64(c.b.Model.QKRopeHeadDim) * 4 * c.width()
 	case plan.SpaceRow, plan.SpaceWanted:

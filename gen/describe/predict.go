@@ -1,6 +1,9 @@
 package describe
 
-import "mla/runtime/plan"
+import (
+	"mla/runtime/chips"
+	"mla/runtime/plan"
+)
 
 // Prediction is the time model's answer for one chip; nothing in it was measured
 // by this project. Times and speeds are ranges, as the share of the bandwidth is.
@@ -66,23 +69,20 @@ var (
 // device is one line of the time model
 // t = W/(η·BW) + KV/(η·BW) + N·c + 20 µs.
 type device struct {
-	name     string
-	gbs      float64 // data-sheet memory bandwidth, GB/s
-	launchUs float64 // cost of one dependent dispatch inside an ICB, µs
-	tier     *tier
+	name string
+	chip string // of package chips, which has its bandwidth BW and the cost c of a dependent dispatch
+	tier *tier
 }
 
-// devices are the Apple GPUs that predictions are printed for. Bandwidths are
-// Apple's; launch costs are what others reported (1.3 µs on an M3 Pro up to
-// 2.75 µs on an Ultra). No shares were reported of the smallest chips: they are
-// counted as Pro.
+// devices are the Apple GPUs that predictions are printed for. No shares were reported of
+// the smallest chips: they are counted as Pro.
 var devices = []device{
-	{"M2, M3", 100, 1.3, &proTier},
-	{"M3 Pro", 150, 1.3, &proTier},
-	{"M4 Pro", 273, 1.6, &proTier},
-	{"M4 Max", 546, 2.0, &maxTier},
-	{"M5 Max", 614, 2.0, &maxTier},
-	{"M3 Ultra", 819, 2.75, &ultraTier},
+	{"M2, M3", "M3", &proTier},
+	{"M3 Pro", "M3 Pro", &proTier},
+	{"M4 Pro", "M4 Pro", &proTier},
+	{"M4 Max", "M4 Max", &maxTier},
+	{"M5 Max", "M5 Max", &maxTier},
+	{"M3 Ultra", "M3 Ultra", &ultraTier},
 }
 
 const commandBufferUs = 20
@@ -91,14 +91,15 @@ func predict(m *plan.Model, r *Report) []Prediction {
 	var list []Prediction
 	weights, kv := float64(r.WeightBytesPerToken), float64(r.KVBytesPerContextToken)*float64(r.Depth+1)
 	for _, d := range devices {
-		perUs := d.gbs * 1e3 // bytes per µs
+		chip := chips.Named(d.chip)
+		perUs := chip.GBs * 1e3 // bytes per µs
 		s := &d.tier.dense
 		if m.MoE.NRoutedExperts > 0 {
 			s = &d.tier.moe
 		}
-		p := Prediction{Device: d.name, Tier: d.tier.name, BandwidthGBs: d.gbs, Share: s.Range, ShareSource: s.source,
+		p := Prediction{Device: d.name, Tier: d.tier.name, BandwidthGBs: chip.GBs, Share: s.Range, ShareSource: s.source,
 			WeightsUs: s.over(weights / perUs), CacheUs: s.over(kv / perUs),
-			LaunchUs: d.launchUs, DispatchesUs: float64(r.BarriersPerToken) * d.launchUs, CommandBufUs: commandBufferUs}
+			LaunchUs: chip.LaunchUs, DispatchesUs: float64(r.BarriersPerToken) * chip.LaunchUs, CommandBufUs: commandBufferUs}
 		fixed := p.DispatchesUs + p.CommandBufUs
 		token := Range{p.WeightsUs.Low + p.CacheUs.Low + fixed, p.WeightsUs.High + p.CacheUs.High + fixed}
 		p.TokPerSecond = token.over(1e6)

@@ -80,6 +80,7 @@ func TestClose(t *testing.T) {
 	}{
 		{child.Done, []Kind{Pass, End}, 0, "ok"},
 		{child.Done, []Kind{Skip, End}, 0, "not made"},
+		{child.Done, []Kind{Fact, Note, End}, 0, "nothing checked"},
 		{child.Done, []Kind{Pass}, 1, "1 FAILED"},
 		{child.Failed, []Kind{Fail, End}, 1, "1 FAILED"},
 		{child.Failed, nil, 1, "1 FAILED"},

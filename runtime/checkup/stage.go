@@ -124,9 +124,17 @@ func (r *Result) Status() string {
 		return fmt.Sprintf("%d FAILED", r.failures)
 	case r.Passed == 0 && len(r.Skipped) > 0:
 		return "not made"
+	case r.Passed == 0:
+		return nothing
 	}
 	return "ok"
 }
+
+// nothing is the status of a stage that has ended well and has checked nothing.
+const nothing = "nothing checked"
+
+// Nothing says that the stage has checked nothing, and does not say why.
+func (r *Result) Nothing() bool { return r.Status() == nothing }
 
 // seconds is a duration for people.
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }

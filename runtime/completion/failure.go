@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"mla/runtime/device"
 	"mla/runtime/engine"
 )
 
@@ -42,7 +43,7 @@ func (e *stuckError) Error() string {
 // hopeless says whether it is of no use to load the model again.
 func (s *Service) hopeless(failures int, err error) bool {
 	var stuck *stuckError
-	return errors.As(err, &stuck) || failures > max(s.cfg.Retries, 0)
+	return errors.As(err, &stuck) || errors.Is(err, device.ErrNewProcess) || failures > max(s.cfg.Retries, 0)
 }
 
 // giveUp is how Run ends if the device cannot go on.

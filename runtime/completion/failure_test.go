@@ -3,12 +3,14 @@ package completion_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"mla/runtime/completion"
 	"mla/runtime/completion/completiontest"
+	"mla/runtime/device"
 	"mla/runtime/engine"
 )
 
@@ -38,9 +40,11 @@ func failures(t *testing.T, s *completion.Service, n int) {
 // with the reason; one request done in between begins the count anew.
 func TestGivesUp(t *testing.T) {
 	lost := errors.New("lost")
+	gone := fmt.Errorf("%w: %w", lost, device.ErrNewProcess)
 	for name, c := range map[string]struct {
 		retries, failures, loads int
-	}{"twice again": {2, 3, 3}, "never again": {-1, 1, 1}} {
+		broken                   error
+	}{"twice again": {2, 3, 3, lost}, "never again": {-1, 1, 1, lost}, "of no use": {2, 1, 1, gone}} {
 		t.Run(name, func(t *testing.T) {
 			m := model(t, 2, completiontest.Answer{To: "Q:", Text: "ok"})
 			s := completion.New(completion.Config{Load: m.Load, Tokenizer: m.Tokenizer, Queue: 4, Retry: time.Millisecond, Retries: c.retries})
@@ -50,7 +54,7 @@ func TestGivesUp(t *testing.T) {
 			if r, done := request(m.Tokenizer, "Q:", -1); s.Start(context.Background(), r) != nil || (<-done).text != "ok" {
 				t.Fatal("no answer")
 			}
-			m.Break(lost)
+			m.Break(c.broken)
 			for i := range c.failures {
 				failures(t, s, i)
 				wait(t, s, completion.Ready)

@@ -34,6 +34,18 @@ func (c Caches) Write(page uint32, src []byte) {
 	}
 }
 
+// Empty says whether a page has nothing but zeros, as memory has that nobody has written.
+func (c Caches) Empty(page uint32) bool {
+	for _, layer := range c.Layers {
+		for _, b := range c.page(layer, page) {
+			if b != 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 func (c Caches) page(layer []byte, i uint32) []byte {
 	n := len(layer) / c.Pages
 	return layer[int(i)*n:][:n]

@@ -4,6 +4,8 @@
 package device
 
 import (
+	"errors"
+
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )
@@ -49,6 +51,9 @@ func (m *Model) At(i, layer int) *Weight {
 	}
 	return &m.Weights[i][0]
 }
+
+// ErrNewProcess says of an error that only another process may get the device to work.
+var ErrNewProcess = errors.New("only a new process may get the device to work")
 
 // Config is what a recording is made for.
 type Config struct {

@@ -43,19 +43,12 @@ func strideRows(k *plan.Kernel, slot int, w *Weight) (uint64, error) {
 // Flops counts the operations of a command's products for so many rows, of which the last attends
 // to cached cache rows and each before it to one less: two for each weight that a row is
 // multiplied by, and in attention two for each column of a query and of what it sums up.
-func Flops(c *Command, rows, cached int) (n int64) {
-	pairs := int64(rows)*int64(cached) - int64(rows)*int64(rows-1)/2 // of queries and cache rows
-	for _, p := range c.Kernel.Parts {
-		times := int64(min(rows, max(c.Kernel.Width, 1))) // of a prompt the head takes the rows that are asked for
-		if _, ok := p.(*plan.ExpandHeads); ok {           // whole pages
-			times = int64(plan.Pages(cached)) * plan.PageRows
-		}
-		n += pairs * int64(plan.PairFlops(p))
-		for _, m := range plan.WeightsOf(p) {
-			if !m.LooksUp() {
-				n += 2 * int64(m.Needed) * int64(m.Cols) * times
-			}
-		}
-	}
-	return n
+func Flops(c *Command, rows, cached int) int64 {
+	w := flopsOf(c)
+	flops, _ := w.Of(Load{
+		Rows:   int64(min(rows, max(c.Kernel.Width, 1))), // of a prompt the head takes the rows that are asked for
+		Pairs:  int64(rows)*int64(cached) - int64(rows)*int64(rows-1)/2,
+		Cached: int64(plan.Pages(cached)) * plan.PageRows,
+	})
+	return flops
 }

@@ -27,6 +27,14 @@ func NewTables(tables, maxPages, pages int) *Tables {
 // Pages is how many pages there are.
 func (t *Tables) Pages() int { return t.pages }
 
+// Count is how many tables there are.
+func (t *Tables) Count() int { return len(t.assigned) }
+
+// Of is the entries of a table that have a page.
+func (t *Tables) Of(table uint32) []uint32 {
+	return t.Entries[int(table)*t.maxPages:][:t.assigned[table]]
+}
+
 // Assign makes pages the entries of a table from entry first on, which may follow those
 // that have a page or replace some of them; those behind have none afterwards. It
 // returns the index in Entries of the first one.
@@ -53,6 +61,13 @@ func (t *Tables) Assign(table, first int, pages []uint32) (at int, err error) {
 func (t *Tables) Write(dst []byte, at, n int) {
 	for i, p := range t.Entries[at : at+n] {
 		binary.LittleEndian.PutUint32(dst[4*(at+i):], p)
+	}
+}
+
+// WriteSpare writes pages to the table behind those of sessions, where dst has room for one.
+func (t *Tables) WriteSpare(dst []byte, pages []uint32) {
+	for i, p := range pages {
+		binary.LittleEndian.PutUint32(dst[4*(len(t.Entries)+i):], p)
 	}
 }
 

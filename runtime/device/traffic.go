@@ -61,11 +61,7 @@ func (t *traffic) slot(i int) int64 {
 		}
 		return row * int64(t.rows)
 	case plan.SpaceHeads:
-		size := int64(4)
-		if t.bundle.Activations == plan.ElemF16 {
-			size = 2
-		}
-		return size * int64(model.HeadsPage().Elements) * int64(plan.Pages(t.rows))
+		return t.bundle.HeadsElement() * int64(model.HeadsPage().Elements) * int64(plan.Pages(t.rows))
 	case plan.SpaceRope:
 		return int64(model.QKRopeHeadDim) * 4
 	case plan.SpaceLogits:

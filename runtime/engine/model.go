@@ -57,7 +57,9 @@ func (e *Engine) load(cfg device.Config) (*Model, error) {
 	}
 	out, err := NewModel(r, e.bundle.Model.VocabSize, cfg)
 	if err == nil {
-		out.batch, out.prompts = batchOf(m, cfg), promptsOf(m, cfg)
+		has := cfg // a device may have left out sequences that it cannot run
+		has.Width = min(cfg.Width, r.Width())
+		out.batch, out.prompts = batchOf(m, has), promptsOf(m, has)
 	}
 	if err == nil && e.layer != nil {
 		out.predictor, err = e.layer.load(e.device, cfg)

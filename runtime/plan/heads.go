@@ -28,11 +28,15 @@ func (b *Bundle) HeadsBytes(list []Dispatch) int64 {
 	if !slices.ContainsFunc(list, uses) {
 		return 0
 	}
-	size := int64(4)
+	return b.HeadsElement() * int64(b.Model.HeadsPage().Elements)
+}
+
+// HeadsElement is the size of an element of SpaceHeads in bytes.
+func (b *Bundle) HeadsElement() int64 {
 	if b.Activations == ElemF16 {
-		size = 2
+		return 2
 	}
-	return size * int64(b.Model.HeadsPage().Elements)
+	return 4
 }
 
 // ExpandHeads makes keys or values of all heads, W · c, of the latent cache rows c that a replay's

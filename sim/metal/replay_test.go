@@ -4,6 +4,7 @@ package metal_test
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"unsafe"
@@ -166,12 +167,20 @@ func faults(s *sim) {
 		fmt.Println(text)
 		return
 	}
-	r.prepare().record()
+	r.prepare()
+	if r.scale == 0 || r.sum == 0 {
+		fmt.Println("no pipeline")
+		return
+	}
+	r.record()
 	for range 3 {
 		cb := r.replay(2, r.all()...)
 		r.run(cb)
 		fmt.Print(r.send(cb, "status"), " ")
 		if e := r.object(cb, "error"); e != 0 {
+			if os.Getenv("METALSIM_TEST_CODES") != "" {
+				fmt.Print(r.send(e, "code"), " ")
+			}
 			fmt.Print(r.text(r.object(e, "localizedDescription")), " ")
 		}
 	}
@@ -273,6 +282,14 @@ func TestPrograms(t *testing.T) {
 		{"fresh", "00 00 00 00 00 00 00 00\nOK", []string{"METALSIM_KERNELS=stub"}},
 		{"faults", "4 5 injected failure: the command buffer timed out 4", []string{"METALSIM_FAULT=replay:2"}},
 		{"faults", "4 5 injected failure: the device was lost 5", []string{"METALSIM_FAULT=lost:2"}},
+		// 20 and 160 ms on an M3: all is well, or the command buffer, or the dispatch, takes too long.
+		{"faults", "4 4 4", []string{"METALSIM_WORK=testdata/slow.work"}},
+		{"faults", "14 Impacting Interactivity (0000000e:kIOGPUCommandBufferCallbackErrorImpactingInteractivity), simulated: sum (command 1) of 160 ms, the command buffer of 180 ms 5 " +
+			"4 Ignored (for causing prior/excessive GPU errors) (00000004:kIOGPUCommandBufferCallbackErrorSubmissionsIgnored) 5 4 Ignored", []string{"METALSIM_WORK=testdata/slow.work", "METALSIM_BUFFER_MS=170", "METALSIM_TEST_CODES=1"}},
+		{"faults", "2 Caused GPU Timeout Error (00000002:kIOGPUCommandBufferCallbackErrorTimeout), simulated: sum (command 1) of 320 ms", []string{"METALSIM_WORK=testdata/slow.work", "METALSIM_SPEED=50", "METALSIM_TEST_CODES=1"}},
+		{"faults", "no pipeline", []string{"METALSIM_REFUSE=pipeline:sum"}},
+		{"faults", "no pipeline", []string{"METALSIM_REFUSE=indirect:scale"}},
+		{"faults", "injected error in sum", []string{"METALSIM_REFUSE=library:sum"}},
 		{"faults", "no buffer", []string{"METALSIM_FAULT=alloc:1"}},
 		{"faults", "injected failure of the compiler", []string{"METALSIM_FAULT=library:1"}},
 		// Families Apple1, 5 to 10, Mac2, Common3, Metal3 and 4; unified memory; macOS 13,

@@ -224,6 +224,11 @@ var objcViolations = []violation{
 	{"configuration", "configuration/os", []string{"METALSIM_OS=12"}, func(s *sim) { newRig(s) }},
 	{"configuration", "configuration/gpu", []string{"METALSIM_GPU=m4"}, func(s *sim) { newRig(s) }},
 	{"configuration", "configuration/store delay", []string{"METALSIM_STORE_DELAY=1", "METALSIM_KERNELS=fast"}, func(s *sim) { newRig(s) }},
+	{"configuration", "configuration/refuse", []string{"METALSIM_REFUSE=kernel:x"}, func(s *sim) { newRig(s) }},
+	{"configuration", "configuration/refuse nothing", []string{"METALSIM_REFUSE=pipeline"}, func(s *sim) { newRig(s) }},
+	{"configuration", "configuration/threads", []string{"METALSIM_MAX_THREADS_OF=64"}, func(s *sim) { newRig(s) }},
+	{"configuration", "configuration/speed", []string{"METALSIM_SPEED=0"}, func(s *sim) { newRig(s) }},
+	{"configuration", "configuration/work", []string{"METALSIM_WORK=/nonexistent/work"}, func(s *sim) { r := newRig(s).prepare().record(); r.run(r.replay(2, r.all()...)) }},
 	{"configuration", "configuration/fault", []string{"METALSIM_FAULT=alloc"}, func(s *sim) { newRig(s) }},
 	{"configuration", "configuration/fault without a count", []string{"METALSIM_FAULT=icb-segv:1"}, func(s *sim) { newRig(s) }},
 }

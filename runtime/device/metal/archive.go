@@ -49,6 +49,7 @@ type saving struct {
 	gpu       mtl.Device // not its own
 	library   mtl.Library
 	functions []string
+	indirect  bool // pipelines are for indirect command buffers
 	path      string
 
 	begun bool
@@ -57,8 +58,8 @@ type saving struct {
 }
 
 // newSaving takes over the library.
-func newSaving(gpu mtl.Device, l mtl.Library, functions []string, path string) *saving {
-	return &saving{gpu: gpu, library: l, functions: functions, path: path, done: make(chan struct{})}
+func newSaving(gpu mtl.Device, l mtl.Library, functions []string, indirect bool, path string) *saving {
+	return &saving{gpu: gpu, library: l, functions: functions, indirect: indirect, path: path, done: make(chan struct{})}
 }
 
 // begin starts to write, once.
@@ -101,7 +102,7 @@ func (s *saving) save() error {
 		if s.hurry.Load() {
 			return nil
 		}
-		if err := mtl.Pool(func() error { return add(a, s.library, f) }); err != nil {
+		if err := mtl.Pool(func() error { return add(a, s.library, f, s.indirect) }); err != nil {
 			return err
 		}
 	}
@@ -109,8 +110,8 @@ func (s *saving) save() error {
 }
 
 // add compiles a function into an archive.
-func add(a mtl.Archive, l mtl.Library, function string) error {
-	p, err := l.NewDescriptor(function)
+func add(a mtl.Archive, l mtl.Library, function string, indirect bool) error {
+	p, err := l.NewDescriptor(function, indirect)
 	if err != nil {
 		return err
 	}

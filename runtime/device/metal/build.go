@@ -12,10 +12,16 @@ import (
 func (d *Device) build(m *device.Model, cfg device.Config, l *layout, s *sequence) (*runner, error) {
 	r := &runner{sequence: s, tables: l.NewTables(), vocab: m.Bundle.Model.VocabSize, context: cfg.Context, bytes: l.own(), pageBytes: l.PageBytes(), planes: l.Planes}
 	r.units = device.NewQueue(ring, r.wait)
-	err := mtl.Pool(func() error { return d.fill(r, m, l, s) })
+	r.pace = newPace(d.Info.Name, m.Bundle, d.budget())
+	r.keepBudget, r.refill = d.keepBudget, func() error { return d.fill(r, m, l, s) }
+	err := mtl.Pool(r.refill)
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
+	if r.sampled > r.decode && !r.memory.sample.Nil() {
+		r.chain.Chain = device.NewChain(r.vocab, r.context, r.tables)
+	}
+	r.ahead.PicksAhead = device.NewPicksAhead(r.vocab, r.context, r.tables)
 	return r, nil
 }
 
@@ -33,12 +39,8 @@ func (d *Device) fill(r *runner, m *device.Model, l *layout, s *sequence) (err e
 	if r.memory, err = allocate(r.gpu, m, l); err != nil {
 		return err
 	}
-	if r.sampled > r.decode && !r.memory.sample.Nil() {
-		r.chain.Chain = device.NewChain(r.vocab, r.context, r.tables)
-	}
-	r.ahead.PicksAhead = device.NewPicksAhead(r.vocab, r.context, r.tables)
 	var icbs []mtl.Indirect
-	if d.direct() {
+	if r.direct {
 		r.replayer = &direct{s, r.memory, r.pipelines}
 	} else {
 		recording, err := record(r.gpu, s, r.memory, r.pipelines)
@@ -63,20 +65,36 @@ func (d *Device) keepsResident() bool { return d.ResidencySets && !d.Virtual }
 
 // compile makes the pipelines of the sequence.
 func (d *Device) compile(r *runner, b *plan.Bundle, s *sequence) error {
-	c := &compiler{gpu: r.gpu, info: &d.Info}
+	c := &compiler{gpu: r.gpu, info: &d.Info, spares: true}
 	var err error
 	if c.library, r.origin, err = d.library(r.gpu, b, s.functions); err != nil {
-		return err
+		failed := d.alone(r.gpu, b, s.functions)
+		if len(failed) == 0 {
+			return err // of all together
+		}
+		if !s.canSpare(failed) {
+			return failed
+		}
+		s.withoutSamplers()
+		if c.library, r.origin, err = d.library(r.gpu, b, s.functions); err != nil {
+			return err
+		}
 	}
 	path := d.archivePath(b, s.functions, r.origin)
 	c.archive = storedArchive(r.gpu, path)
 	defer c.archive.Release()
 	r.bundle, r.compiled = b, s.functions
-	if r.pipelines, err = c.pipelines(s); err != nil || path == "" || !c.archive.Nil() {
+	r.pipelines, err = c.pipelines(s)
+	r.direct = d.direct()
+	if k := c.direct.Load(); err == nil && k != nil && !r.direct {
+		r.direct = true
+		d.say("%v\nso that kernels are not recorded: each command is encoded for every token, which costs about a millisecond\n", k)
+	}
+	if err != nil || path == "" || !c.archive.Nil() {
 		c.library.Release()
 		return err
 	}
-	r.saving = newSaving(r.gpu, c.library, s.functions, path)
+	r.saving = newSaving(r.gpu, c.library, s.functions, c.direct.Load() == nil, path)
 	return nil
 }
 
@@ -86,7 +104,7 @@ func (d *Device) compile(r *runner, b *plan.Bundle, s *sequence) error {
 // an ICB is recorded.warm.
 func (r *runner) reside(icbs []mtl.Indirect) (err error) {
 	constant, mutable := r.memory.constant(), r.memory.mutable()
-	if r.resident, err = r.gpu.NewResidencySet(len(constant) + len(mutable) + len(r.pipelines) + 2*ring); err != nil {
+	if r.resident, err = r.gpu.NewResidencySet(len(constant) + len(mutable) + len(r.pipelines) + 2*ring + 1); err != nil {
 		return err
 	}
 	for _, list := range [][]mtl.Buffer{constant, mutable, r.memory.rows[:]} {

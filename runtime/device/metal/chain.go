@@ -31,7 +31,7 @@ func (r *runner) Begin(s *device.Sampling) error {
 			return err
 		}
 		r.chain.slot = r.units.Next()
-		r.setRows(r.units.Next(), []plan.Row{*r.last}, nil)
+		r.writeRows(r.units.Next(), []plan.Row{*r.last}, nil)
 		r.forget()
 		return nil
 	})
@@ -54,7 +54,7 @@ func (r *runner) commitPicks(n int, first bool) error {
 	if first {
 		runs[0].from = r.decode
 	}
-	return r.commit(r.chain.slot, runs, n)
+	return r.commit(r.chain.slot, runs, n, nil, 1)
 }
 
 // Next implements device.Sampler.

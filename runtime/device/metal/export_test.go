@@ -1,9 +1,14 @@
 package metal
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
+	"mla/runtime/chips"
 	"mla/runtime/device"
+	"mla/runtime/plan"
 )
 
 // Ring is how many units can be in flight.
@@ -20,3 +25,90 @@ const Stale = stale
 
 // Compile says what would be compiled of a bundle for some functions.
 var Compile = compilation
+
+// SlowChips makes every GPU so many times slower than it is taken to be: the models of tests
+// are small.
+func SlowChips(times float64) {
+	chipOf = func(gpu string) chips.Chip {
+		c := chips.Of(gpu)
+		c.TFlops, c.GBs = c.TFlops/times, c.GBs/times
+		return c
+	}
+}
+
+// SetBudget says how long a command buffer may take.
+func SetBudget(d time.Duration) { fullBudget = d }
+
+// SetWaitLimit says how long a command buffer may take until it counts as stuck.
+func SetWaitLimit(d time.Duration) { waitLimit = d }
+
+// Paced is how long a command buffer of a runner may take, and whether the GPU was opened anew.
+func Paced(r device.Runner) (budget time.Duration, rebuilt bool) {
+	return r.(*runner).pace.budget, r.(*runner).rebuilt
+}
+
+// Work says what the kernels do that a configuration of a model has, as the simulator's
+// METALSIM_WORK wants it.
+func Work(m *device.Model, cfg device.Config, class string) (string, error) {
+	l, err := newLayout(m, cfg, maxWindow)
+	if err != nil {
+		return "", err
+	}
+	s, err := newSequence(m, cfg, l, class)
+	if err != nil {
+		return "", err
+	}
+	products := int64(1)
+	if m.Bundle.Activations == plan.ElemF32 {
+		products = floatProducts
+	}
+	var text strings.Builder
+	for i := range s.commands {
+		c, w := &s.commands[i], &s.commands[i].work
+		rows := slices.IndexFunc(c.Kernel.Slots, func(s plan.Slot) bool { return s.Space == plan.SpaceRow })
+		fmt.Fprintf(&text, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\n", c.Variant.Func, rows, max(c.Kernel.Width, 1),
+			products*w.RowFlops, products*w.PairFlops, products*w.CachedFlops, w.Bytes, w.PairBytes, w.CachedBytes)
+	}
+	return text.String(), nil
+}
+
+// Pieces counts the command buffers that rows would be run in, and those of them that have a part
+// of a dispatch.
+func Pieces(d device.Runner, rows []plan.Row) (pieces, slices int) {
+	r := d.(*runner)
+	q := r.narrowest(len(rows))
+	c := newCutting(r.sequence, &r.pace, rows, q.width, r.tables, []run{{q.from, q.to}})
+	for p, ok := c.next(); ok; p, ok = c.next() {
+		if pieces++; p.slice != nil {
+			slices++
+		}
+	}
+	return pieces, slices
+}
+
+// Functions lists the kernels of a configuration of a model by the width of the narrowest sequence
+// that has them; 0: of those that pick tokens alone.
+func Functions(m *device.Model, cfg device.Config) (map[int][]string, error) {
+	l, err := newLayout(m, cfg, maxWindow)
+	if err != nil {
+		return nil, err
+	}
+	s, err := newSequence(m, cfg, l, "")
+	if err != nil {
+		return nil, err
+	}
+	list := map[int][]string{0: s.functions[s.needed:]}
+	known := map[string]bool{}
+	for _, q := range s.replays {
+		for i := q.from; i < q.to; i++ {
+			if f := s.functions[s.commands[i].function]; !known[f] {
+				known[f] = true
+				list[q.width] = append(list[q.width], f)
+			}
+		}
+	}
+	return list, nil
+}
+
+// Direct says whether a runner's commands are encoded for every token.
+func Direct(r device.Runner) bool { return r.(*runner).direct }

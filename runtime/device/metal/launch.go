@@ -1,6 +1,7 @@
 package metal
 
 import (
+	"errors"
 	"fmt"
 
 	"mla/runtime/device/check"
@@ -18,6 +19,7 @@ type Launcher struct {
 	pipelines map[string]mtl.Pipeline
 	indirect  bool // by an ICB
 	warm      bool // see recorded.warm
+	stuck     bool // commands have not ended; nothing is released any more
 }
 
 // NewLauncher makes functions of the bundle ready. They run by an ICB, or encoded
@@ -59,6 +61,9 @@ func (l *Launcher) Origin() string { return l.origin }
 
 // Close releases everything.
 func (l *Launcher) Close() {
+	if l.stuck {
+		return
+	}
 	_ = mtl.Pool(func() error {
 		for _, p := range l.pipelines {
 			p.Release()
@@ -185,9 +190,9 @@ func (b *batch) run() error {
 		if err != nil {
 			return err
 		}
-		defer commands.Release()
 		e, err := commands.Encoder()
 		if err != nil {
+			commands.Release()
 			return err
 		}
 		if b.indirect {
@@ -197,7 +202,13 @@ func (b *batch) run() error {
 		}
 		e.End()
 		commands.Commit()
-		if err := commands.Wait(); err != nil {
+		err = commands.Wait(waitLimit)
+		if errors.As(err, new(*mtl.StuckError)) {
+			b.stuck = true // the GPU still has the commands and all that they use
+			return err
+		}
+		commands.Release()
+		if err != nil {
 			return err
 		}
 		for i, host := range b.host {
@@ -235,6 +246,9 @@ func (b *batch) execute(e mtl.Encoder) {
 
 // release frees the copies and the ICB; the pipelines stay.
 func (b *batch) release() {
+	if b.stuck {
+		return
+	}
 	_ = mtl.Pool(func() error {
 		b.unreside()
 		b.icb.Release()

@@ -31,8 +31,11 @@ func newLayout(m *device.Model, cfg device.Config, limit int64) (*layout, error)
 
 // own is the memory that the runner allocates beside weights.
 func (l *layout) own() int64 {
-	return l.Bytes() + int64(len(l.constants)) + ring*(wantedBytes+rowBytes*int64(l.Width))
+	return l.Bytes() + l.tables() - l.Tables + int64(len(l.constants)) + (ring+1)*(wantedBytes+rowBytes*int64(l.Width))
 }
+
+// tables is the size of the block tables, with one more than sessions have, for slices.
+func (l *layout) tables() int64 { return l.Tables + 4*int64(l.MaxPages) }
 
 // fits refuses what the GPU cannot hold, before anything is allocated.
 func (l *layout) fits(gpu *Info) error {
@@ -46,13 +49,18 @@ func (l *layout) fits(gpu *Info) error {
 	for _, one := range []struct {
 		what  string
 		bytes int64
-	}{{"the KV cache of a layer", l.Cache}, {"the arena", l.Arena}, {"the memory of expanded heads", l.Heads}, {"the rotary table", l.Rope}, {"the logits", l.Logits}, {"the block tables", l.Tables}, {"the memory of picks", l.Pick}} {
+	}{{"the KV cache of a layer", l.Cache}, {"the arena", l.Arena}, {"the memory of expanded heads", l.Heads}, {"the rotary table", l.Rope}, {"the logits", l.Logits}, {"the block tables", l.tables()}, {"the memory of picks", l.Pick}} {
 		if uint64(one.bytes) > gpu.MaxBuffer {
 			return fmt.Errorf("%s needs %d bytes; %s allows %d in one buffer", one.what, one.bytes, gpu.Name, gpu.MaxBuffer)
 		}
 	}
 	if total > gpu.MaxMemory {
-		return fmt.Errorf("weights, caches and buffers need %d bytes; %s recommends at most %d. A smaller context needs less", total, gpu.Name, gpu.MaxMemory)
+		return fmt.Errorf("weights, caches and buffers need %d bytes; %s recommends at most %d. A smaller context needs less. "+
+			"On a Mac that has some GB more memory than that, sudo sysctl iogpu.wired_limit_mb=%d lets the GPU have it until the next start", total, gpu.Name, gpu.MaxMemory, wiredLimit(total))
 	}
 	return nil
 }
+
+// wiredLimit is the limit on the GPU's memory, in MiB, that holds so many bytes and what Metal
+// itself takes.
+func wiredLimit(bytes uint64) uint64 { return (bytes+1<<20-1)>>20 + 512 }

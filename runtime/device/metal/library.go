@@ -1,11 +1,8 @@
 package metal
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
-	"sync"
 
 	"mla/runtime/device/metal/mtl"
 	"mla/runtime/plan"
@@ -47,74 +44,4 @@ func (d *Device) library(gpu mtl.Device, b *plan.Bundle, functions []string) (l 
 	}
 	l, err = gpu.NewLibrary(source, mtl.Language3_1)
 	return l, FromSource, err
-}
-
-// compiler makes pipelines from one library.
-type compiler struct {
-	gpu     mtl.Device
-	library mtl.Library
-	archive mtl.Archive // of pipelines that were made before; nil if there is none
-	info    *Info
-}
-
-// pipelines makes the pipelines of a sequence on all cores. Those made before a
-// failure are returned with it: they have to be released too. Samplers that a GPU
-// cannot run, for instance with so many threads, are left out: the host picks tokens.
-func (c *compiler) pipelines(s *sequence) ([]mtl.Pipeline, error) {
-	made := make([]mtl.Pipeline, len(s.functions))
-	errs := make([]error, len(s.functions))
-	next := make(chan int)
-	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(s.functions)) {
-		workers.Go(func() {
-			for i := range next {
-				errs[i] = mtl.Pool(func() (err error) {
-					made[i], err = c.pipeline(s.functions[i], s.threads[i])
-					return err
-				})
-			}
-		})
-	}
-	for i := range s.functions {
-		next <- i
-	}
-	close(next)
-	workers.Wait()
-	for i, err := range errs {
-		switch {
-		case err != nil && i < s.needed:
-			return made, fmt.Errorf("kernel %s: %w", s.functions[i], err)
-		case err != nil:
-			for i := range made[s.needed:] {
-				made[s.needed+i].Release()
-			}
-			s.withoutSamplers()
-			return made[:s.needed], nil
-		}
-	}
-	return made, nil
-}
-
-// pipeline makes one pipeline and checks that it can run as planned.
-func (c *compiler) pipeline(function string, threads int) (mtl.Pipeline, error) {
-	p, err := c.make(function)
-	if err != nil {
-		return p, err
-	}
-	known := limits(function, threads, p)
-	return p, c.info.failure(known.Low())
-}
-
-// make makes a pipeline.
-func (c *compiler) make(function string) (mtl.Pipeline, error) {
-	descriptor, err := c.library.NewDescriptor(function)
-	if err != nil {
-		return mtl.Pipeline{}, err
-	}
-	defer descriptor.Release()
-	if !c.archive.Nil() {
-		descriptor.UseArchive(c.archive)
-	}
-	p, err := c.gpu.NewPipeline(descriptor)
-	return p, c.info.failure(err)
 }

@@ -60,7 +60,7 @@ func (l *Launcher) PipelineLimits(b *plan.Bundle, wanted func(*plan.Variant) boo
 func (c *compiler) limits(function string, threads int) PipelineLimits {
 	var list PipelineLimits
 	err := mtl.Pool(func() error {
-		p, err := c.make(function)
+		p, err := c.make(function, true)
 		defer p.Release()
 		if err == nil {
 			list = limits(function, threads, p)

@@ -22,15 +22,15 @@ type memory struct {
 	places   map[*device.Weight]place
 	caches   []mtl.Buffer // one per layer, [pages][PageRows][CacheDim]
 	arena    mtl.Buffer
-	heads    mtl.Buffer       // see plan.HeadsPage; nil: no sequence has them
-	rope     mtl.Buffer       // see device.RopeTable
-	args     mtl.Buffer       // constants of all dispatches; nil if there are none
-	logits   mtl.Buffer       // [VocabSize] float32
-	sample   mtl.Buffer       // see plan.SampleLayout; nil without a sampler
-	picks    mtl.Buffer       // see plan.PickLayout; nil if one row is run at a time
-	counters mtl.Buffer       // tickets of persistent threadgroups; nil without them
-	tables   mtl.Buffer       // block tables
-	rows     [ring]mtl.Buffer // those that are wanted, then all
+	heads    mtl.Buffer           // see plan.HeadsPage; nil: no sequence has them
+	rope     mtl.Buffer           // see device.RopeTable
+	args     mtl.Buffer           // constants of all dispatches; nil if there are none
+	logits   mtl.Buffer           // [VocabSize] float32
+	sample   mtl.Buffer           // see plan.SampleLayout; nil without a sampler
+	picks    mtl.Buffer           // see plan.PickLayout; nil if one row is run at a time
+	counters mtl.Buffer           // tickets of persistent threadgroups; nil without them
+	tables   mtl.Buffer           // block tables
+	rows     [ring + 1]mtl.Buffer // those that are wanted, then all; the last are those of slices
 }
 
 // allocator makes buffers until one fails.
@@ -96,7 +96,7 @@ func allocate(gpu mtl.Device, m *device.Model, l *layout) (*memory, error) {
 	if l.Counters > 0 { // their zeros are written, whatever Metal says of new memory
 		mem.counters = a.shared("counters", make([]byte, l.Counters))
 	}
-	mem.tables = a.buffer("block tables", l.Tables, mtl.StorageShared)
+	mem.tables = a.buffer("block tables", l.tables(), mtl.StorageShared)
 	for i := range mem.rows {
 		mem.rows[i] = a.buffer(fmt.Sprintf("rows %d", i), wantedBytes+rowBytes*int64(l.Width), mtl.StorageShared)
 	}

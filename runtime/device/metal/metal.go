@@ -10,10 +10,12 @@
 package metal
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"mla/runtime/device"
 	"mla/runtime/device/metal/mtl"
@@ -43,8 +45,11 @@ type Options struct {
 	// Compiled is a folder that may hold NAME.metallib for a bundle, see
 	// [LibraryName]; "": kernels are always compiled from the bundle's source.
 	Compiled string
-	// Cache is a folder for what the GPU's compiler made; "": none is kept.
+	// Cache is a folder for what the GPU's compiler made, and for what is known of how long the
+	// system lets commands run; "": none is kept.
 	Cache string
+	// Note tells the user something, once for a Device; nil: nobody is told.
+	Note func(format string, args ...any)
 }
 
 // CacheFolder is where a user's programs keep what is quicker to read than to find out anew,
@@ -72,7 +77,15 @@ type Info struct {
 type Device struct {
 	Info
 	options Options
-	how     Replay // ReplayICB or ReplayEncode
+	how     Replay   // ReplayICB or ReplayEncode
+	said    sync.Map // what the user was told
+}
+
+// say tells the user, once.
+func (d *Device) say(format string, args ...any) {
+	if _, before := d.said.LoadOrStore(fmt.Sprintf(format, args...), true); !before && d.options.Note != nil {
+		d.options.Note(format, args...)
+	}
 }
 
 // Open loads Metal and checks that system and GPU can run the kernels. It holds
@@ -169,25 +182,46 @@ func (d *Device) Runs(b *plan.Bundle) error {
 	return b.HasSource()
 }
 
-// Load implements device.Device. The runner is for one goroutine at a time.
+// Load implements device.Device. The runner is for one goroutine at a time. Sequences of several
+// rows whose kernels the GPU cannot run are left out, the widest first.
 func (d *Device) Load(m *device.Model, cfg device.Config) (device.Runner, error) {
 	if err := d.Runs(m.Bundle); err != nil {
 		return nil, err
 	}
+	for {
+		r, s, err := d.load(m, cfg)
+		failed := kernelsError(nil)
+		if err == nil {
+			return r, nil
+		}
+		width := 0
+		if errors.As(err, &failed) {
+			width = s.narrower(failed)
+		}
+		if width == 0 {
+			return nil, err
+		}
+		d.say("%v\nso the GPU runs at most %d rows at a time, not %d; prompts take longer. mlarun doctor -device metal -report FILE writes what a report needs\n", err, width, s.width)
+		cfg.Width = width
+	}
+}
+
+// load is Load with all sequences. The sequence may be there although there is an error.
+func (d *Device) load(m *device.Model, cfg device.Config) (*runner, *sequence, error) {
 	l, err := newLayout(m, cfg, int64(min(d.MaxBuffer, maxWindow)))
 	if err != nil {
-		return nil, fmt.Errorf("bundle %s: %w", m.Bundle.Name, err)
+		return nil, nil, fmt.Errorf("bundle %s: %w", m.Bundle.Name, err)
 	}
 	s, err := newSequence(m, cfg, l, d.KernelClass())
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := l.fits(&d.Info); err != nil {
-		return nil, fmt.Errorf("bundle %s: %w", m.Bundle.Name, err)
+		return nil, s, fmt.Errorf("bundle %s: %w", m.Bundle.Name, err)
 	}
 	r, err := d.build(m, cfg, l, s)
 	if err != nil {
-		return nil, fmt.Errorf("bundle %s: %w", m.Bundle.Name, err)
+		return nil, s, fmt.Errorf("bundle %s: %w", m.Bundle.Name, err)
 	}
-	return r, nil
+	return r, s, nil
 }

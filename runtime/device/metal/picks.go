@@ -2,6 +2,7 @@ package metal
 
 import (
 	"fmt"
+	"slices"
 
 	"mla/runtime/device"
 	"mla/runtime/device/metal/mtl"
@@ -27,7 +28,7 @@ func (r *runner) Pick(rows []plan.Row, picks []device.Pick) ([]int32, error) {
 		return nil, err
 	}
 	r.computed(rows, wanted)
-	r.picked, r.ahead.rows = len(picks), slot
+	r.picked, r.ahead.rows, r.ahead.list = len(picks), slot, slices.Clone(rows)
 	r.ahead.Begin(rows, picks)
 	return device.Picked(picks, r.tokens(0), r.vocab)
 }
@@ -37,6 +38,7 @@ func (r *runner) Pick(rows []plan.Row, picks []device.Pick) ([]int32, error) {
 type picksAhead struct {
 	device.PicksAhead
 	rows  int                 // slot of the rows
+	list  []plan.Row          // those of the last Pick
 	slots [plan.PickTurns]int // of the units
 }
 
@@ -49,7 +51,7 @@ func (r *runner) PickAhead() error {
 				return err
 			}
 			q := r.narrowest(r.ahead.Rows())
-			return r.commit(r.ahead.rows, []run{{q.from, q.to}, r.picks}, 0)
+			return r.commit(r.ahead.rows, []run{{q.from, q.to}, r.picks}, 0, r.ahead.list, q.width) // a row more or less is nothing to a prediction
 		})
 	})
 }

@@ -10,6 +10,9 @@ import (
 // millisecond or so, once.
 const ring = 3
 
+// sliceSlot is the slot of the rows of slices, which are encoded directly.
+const sliceSlot = ring
+
 // run is the commands of a sequence from one to before another.
 type run struct{ from, to int }
 
@@ -57,7 +60,7 @@ type recorded struct {
 	// are in flight together.
 	resident          bool
 	constant, mutable []mtl.Buffer
-	rows              [ring]mtl.Buffer
+	rows              []mtl.Buffer
 	// warm is set where a pipeline that only an ICB refers to may not be there:
 	// on GPUs before Apple9 each is set once per replay, with an empty dispatch.
 	warm []mtl.Pipeline
@@ -65,7 +68,7 @@ type recorded struct {
 
 // record writes the sequence into one ICB per slot.
 func record(gpu mtl.Device, s *sequence, m *memory, pipelines []mtl.Pipeline) (*recorded, error) {
-	r := &recorded{constant: m.constant(), mutable: m.mutable(), rows: m.rows}
+	r := &recorded{constant: m.constant(), mutable: m.mutable(), rows: m.rows[:]}
 	for slot := range r.icbs {
 		icb, err := gpu.NewIndirect(len(s.commands), s.bindings)
 		if err != nil {

@@ -35,20 +35,21 @@ type runner struct {
 	heartbeat *heartbeat       // of resident
 	tables    *device.Tables
 	replayer  replayer
+	direct    bool // commands are encoded for every token
 
 	units    device.Queue
 	commands [ring]unit // of the slots of units
-	last     *plan.Row  // of the last Replay, if the logits are its
-	picked   int        // by the last Pick, if the logits are theirs
-	ahead    picksAhead
-	chain    chain
-	closed   bool
-}
-
-// unit is a command buffer and how many tokens it picks.
-type unit struct {
-	mtl.Commands
-	picks int
+	pace     pace
+	// keepBudget keeps for later runs how long a command buffer may take, and why.
+	keepBudget func(budget time.Duration, why string)
+	refill     func() error // makes the Metal objects, as for a new runner
+	rebuilt    bool         // once
+	stuck      bool         // commands have not ended in time, and may still use everything
+	last       *plan.Row    // of the last Replay, if the logits are its
+	picked     int          // by the last Pick, if the logits are theirs
+	ahead      picksAhead
+	chain      chain
+	closed     bool
 }
 
 // Replay implements device.Runner.
@@ -68,6 +69,9 @@ func (r *runner) Replay(rows []plan.Row, wanted []int) ([]float32, error) {
 func (r *runner) begin(rows []plan.Row, wanted []int) error {
 	if r.closed {
 		return errClosed
+	}
+	if err := r.units.Failed(); err != nil {
+		return err // opening the GPU anew may have left no memory
 	}
 	if err := errors.Join(device.CheckRows(rows, r.width, r.vocab, r.context), device.CheckWanted(wanted, len(rows)), r.tables.Check(rows...)); err != nil {
 		return err
@@ -106,7 +110,7 @@ func (r *runner) replay(rows []plan.Row, wanted []int, picks run) error {
 	if err != nil {
 		return err
 	}
-	r.setRows(slot, rows, wanted)
+	r.writeRows(slot, rows, wanted)
 	q := r.narrowest(len(rows))
 	to := q.head
 	if len(wanted) > 0 {
@@ -116,7 +120,7 @@ func (r *runner) replay(rows []plan.Row, wanted []int, picks run) error {
 	if picks.to > picks.from {
 		runs = append(runs, picks)
 	}
-	if err := r.commit(slot, runs, 0); err != nil || len(wanted) == 0 {
+	if err := r.commit(slot, runs, 0, rows, q.width); err != nil || len(wanted) == 0 {
 		return err
 	}
 	return r.units.Drain()
@@ -127,47 +131,12 @@ func (r *runner) narrowest(rows int) replayed {
 	return r.replays[slices.IndexFunc(r.replays, func(q replayed) bool { return q.width >= rows })]
 }
 
-// setRows writes the rows in a slot of the ring, and dead ones behind them: those that are
-// wanted, then all.
-func (r *runner) setRows(slot int, rows []plan.Row, wanted []int) {
+// writeRows writes the rows in a slot, and dead ones behind them: those that are wanted, then all.
+func (r *runner) writeRows(slot int, rows []plan.Row, wanted []int) {
 	to := unsafe.Slice((*plan.Row)(unsafe.Pointer(&r.memory.rows[slot].Bytes()[0])), plan.MaxWanted+r.width)
 	clear(to[len(device.Wanted(to[:0], rows, wanted)):plan.MaxWanted])
 	to = to[plan.MaxWanted:]
 	clear(to[copy(to, rows):])
-}
-
-// commit hands runs of the sequence to the GPU as the next unit.
-func (r *runner) commit(slot int, runs []run, picks int) error {
-	commands, err := r.queue.NewCommands()
-	if err != nil {
-		return err
-	}
-	encoder, err := commands.Encoder()
-	if err != nil {
-		commands.Release()
-		return err
-	}
-	if runs[0].to > runs[0].from {
-		r.replayer.encode(encoder, slot, runs)
-	}
-	encoder.End()
-	commands.Commit()
-	r.heartbeat.touch()
-	r.commands[r.units.Next()] = unit{commands, picks}
-	r.units.Submit()
-	return nil
-}
-
-// wait waits for the command buffer in a slot.
-func (r *runner) wait(slot int) (took time.Duration, err error) {
-	u := &r.commands[slot]
-	if err = u.Wait(); err == nil {
-		took = time.Duration(u.Seconds() * float64(time.Second))
-		r.chain.Picked(u.picks)
-		r.saving.begin()
-	}
-	u.Release()
-	return took, err
 }
 
 // Dispatches implements device.Runner.
@@ -190,7 +159,9 @@ func (r *runner) Close() error {
 	return mtl.Pool(func() error {
 		reported := r.units.Failed() != nil
 		err := r.units.Drain()
-		r.release()
+		if !r.stuck {
+			r.release()
+		}
 		if reported {
 			return nil
 		}
@@ -201,6 +172,7 @@ func (r *runner) Close() error {
 // release frees all objects, users before what they use.
 func (r *runner) release() {
 	r.heartbeat.close()
+	r.heartbeat = nil
 	if !r.resident.Nil() {
 		r.queue.RemoveResidency(r.resident)
 		r.resident.End()
@@ -208,14 +180,18 @@ func (r *runner) release() {
 	}
 	if r.replayer != nil {
 		r.replayer.release()
+		r.replayer = nil
 	}
 	for i := range r.pipelines {
 		r.pipelines[i].Release()
 	}
+	r.pipelines = nil
 	if r.memory != nil {
 		r.memory.release()
+		r.memory = nil
 	}
 	r.saving.end()
+	r.saving = nil
 	r.queue.Release()
 	r.gpu.Release()
 }

@@ -14,10 +14,11 @@ const (
 	maxBindings = 31
 )
 
-// command is a resolved dispatch, and the number of its function.
+// command is a resolved dispatch, the number of its function, and what it does.
 type command struct {
 	device.Command
 	function int // index in sequence.functions
+	work     device.Work
 }
 
 // sequence is all commands as Metal runs them: those of one row, the sampler's, those of
@@ -34,6 +35,7 @@ type sequence struct {
 	sampled   int
 	picks     run // the commands that pick tokens behind several rows
 	bindings  int // the most that a command has
+	work      func(*device.Command) device.Work
 }
 
 // replayed is where the commands of some rows are: those of [head, to) compute logits.
@@ -55,7 +57,7 @@ func newSequence(m *device.Model, cfg device.Config, l *layout, class string) (*
 		return nil, err
 	}
 	l.constants = resolved.Constants
-	s := &sequence{width: l.Width}
+	s := &sequence{width: l.Width, work: func(c *device.Command) device.Work { return m.Work(c, cfg.KV) }}
 	if err := s.number(resolved); err != nil {
 		return nil, fmt.Errorf("bundle %s: %w", b.Name, err)
 	}
@@ -99,7 +101,7 @@ func (s *sequence) numberAll(list []device.Command) error {
 // append adds commands whose functions are known.
 func (s *sequence) append(list []device.Command) {
 	for _, c := range list {
-		s.commands = append(s.commands, command{c, s.known[c.Variant.Func]})
+		s.commands = append(s.commands, command{c, s.known[c.Variant.Func], s.work(&c)})
 		s.bindings = max(s.bindings, len(c.Bindings))
 	}
 }
@@ -114,6 +116,30 @@ func (s *sequence) withoutSamplers() {
 	}
 	s.functions, s.threads = s.functions[:s.needed], s.threads[:s.needed]
 	s.sampled, s.picks = s.decode, run{}
+}
+
+// canSpare tells whether only samplers fail.
+func (s *sequence) canSpare(failed kernelsError) bool {
+	for _, f := range s.functions[:s.needed] {
+		if failed.has(f) {
+			return false
+		}
+	}
+	return s.needed < len(s.functions)
+}
+
+// narrower is the width of the widest sequence such that neither it nor a narrower one has a
+// kernel that fails; 0: there is none.
+func (s *sequence) narrower(failed kernelsError) (width int) {
+	for _, q := range s.replays {
+		for i := q.from; i < q.to; i++ {
+			if failed.has(s.functions[s.commands[i].function]) {
+				return width
+			}
+		}
+		width = q.width
+	}
+	return width
 }
 
 // function numbers the function of a command.

@@ -57,7 +57,7 @@ func TestSequence(t *testing.T) {
 	if p := l.places[c.Bindings[0].Weight]; p != (place{0, 2 * pageSize}) {
 		t.Errorf("weight at %+v", p)
 	}
-	if constants := 2 * device.ConstantsAlign; len(l.constants) != constants || l.own() != 1024+512+80+40+4+2*2048+int64(constants)+3*(256+16) {
+	if constants := 2 * device.ConstantsAlign; len(l.constants) != constants || l.own() != 1024+512+80+40+4+2*2048+int64(constants)+4+4*(256+16) {
 		t.Errorf("%+v: %d bytes", l, l.own())
 	}
 }
@@ -141,6 +141,7 @@ func TestFits(t *testing.T) {
 	}{
 		{Info{MaxBuffer: 1 << 30, MaxMemory: total}, ""},
 		{Info{MaxBuffer: 1 << 30, MaxMemory: total - 1}, "recommends at most"},
+		{Info{MaxBuffer: 1 << 30, MaxMemory: total - 1}, "sudo sysctl iogpu.wired_limit_mb=513 lets"},
 		{Info{MaxBuffer: 2047, MaxMemory: total}, "the KV cache of a layer needs 2048 bytes"},
 	} {
 		err := l.fits(&tt.gpu)

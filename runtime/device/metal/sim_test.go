@@ -34,31 +34,32 @@ func library(t *testing.T) string {
 
 // cases run inside the simulator. They return what is wrong.
 var cases = map[string]func(lib string) error{
-	"logits youtu":    logits("youtu-tiny-F32", quant.F32, 1e-3, metal.ReplayICB),
-	"logits glm":      logits("glm47-tiny-Q4_0", quant.F16, 0.05, metal.ReplayICB),
-	"encode":          logits("glm47-tiny-Q4_0", quant.F16, 0.05, metal.ReplayEncode),
-	"auto":            automatic,
-	"legacy":          logits("youtu-tiny-legacykvb-F32", quant.F32, 1e-3, metal.ReplayICB),
-	"structure":       structure,
-	"refused":         refused,
-	"failure":         failure,
-	"unallocated":     unallocated,
-	"not able":        notAble,
-	"described":       described,
-	"chains":          chains(metal.ReplayICB),
-	"chains auto":     chains(metal.ReplayAuto),
-	"misuse":          misuse,
-	"sessions":        opened(metal.ReplayICB, "youtu-tiny-F32", reference.Together),
-	"encode sessions": opened(metal.ReplayEncode, "youtu-tiny-F32", reference.Together),
-	"sessions q8":     opened(metal.ReplayICB, "youtu-mini-Q4_0", reference.Sharing),
-	"logits q8":       logits("youtu-mini-Q4_0", quant.Q8_0, 0.25, metal.ReplayICB),
-	"lost chain":      lostChain,
-	"no sampler":      noSampler,
-	"half youtu":      half("youtu-mini-Q4_K_M", quant.F32),
-	"half glm":        half("glm47-mini-Q4_K_M", quant.F32),
-	"half ds":         half("dsv2lite-mini-Q4_K_M", quant.F32),
-	"half cache":      half("youtu-mini-Q4_0", quant.F16),
-	"half shipped":    half("../tinyglm", quant.F16),
+	"logits youtu":       logits("youtu-tiny-F32", quant.F32, 1e-3, metal.ReplayICB),
+	"logits glm":         logits("glm47-tiny-Q4_0", quant.F16, 0.05, metal.ReplayICB),
+	"encode":             logits("glm47-tiny-Q4_0", quant.F16, 0.05, metal.ReplayEncode),
+	"auto":               automatic,
+	"legacy":             logits("youtu-tiny-legacykvb-F32", quant.F32, 1e-3, metal.ReplayICB),
+	"structure":          structure,
+	"refused":            refused,
+	"failure":            failure,
+	"unallocated":        unallocated,
+	"not able":           notAble,
+	"described":          described,
+	"chains":             chains(metal.ReplayICB),
+	"chains auto":        chains(metal.ReplayAuto),
+	"misuse":             misuse,
+	"sessions":           opened(metal.ReplayICB, "youtu-tiny-F32", reference.Together),
+	"sessions in pieces": inPieces(opened(metal.ReplayICB, "youtu-tiny-F32", reference.Together)),
+	"encode sessions":    opened(metal.ReplayEncode, "youtu-tiny-F32", reference.Together),
+	"sessions q8":        opened(metal.ReplayICB, "youtu-mini-Q4_0", reference.Sharing),
+	"logits q8":          logits("youtu-mini-Q4_0", quant.Q8_0, 0.25, metal.ReplayICB),
+	"lost chain":         lostChain,
+	"no sampler":         noSampler,
+	"half youtu":         half("youtu-mini-Q4_K_M", quant.F32),
+	"half glm":           half("glm47-mini-Q4_K_M", quant.F32),
+	"half ds":            half("dsv2lite-mini-Q4_K_M", quant.F32),
+	"half cache":         half("youtu-mini-Q4_0", quant.F16),
+	"half shipped":       half("../tinyglm", quant.F16),
 }
 
 func TestMain(m *testing.M) {
@@ -66,7 +67,12 @@ func TestMain(m *testing.M) {
 	if !ok {
 		os.Exit(m.Run())
 	}
-	if err := cases[name](lib); err != nil {
+	name, arguments, _ := strings.Cut(name, " ? ")
+	run := cases[name]
+	if name == pacedCase {
+		run = paced(arguments)
+	}
+	if err := run(lib); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -102,11 +108,11 @@ func TestSimulator(t *testing.T) {
 		{"tokens picked on the GPU, virtual", "chains auto", []string{"METALSIM_GPU=paravirtual"}, ""},
 		{"sessions", "sessions", fast, ""},
 		{"sessions, direct encoding", "encode sessions", fast, ""},
+		{"sessions, batches of 16 rows in pieces", "sessions in pieces", fast, ""},
 		{"a cache of q8_0", "logits q8", fast, ""},
 		{"a cache of q8_0, sessions", "sessions q8", fast, ""},
 		{"chains misused", "misuse", []string{"METALSIM_KERNELS=fast"}, ""},
-		// One core: pipelines are made on all cores, in an order that is not settled.
-		{"no pipeline for the sampler", "no sampler", []string{"METALSIM_KERNELS=fast", "METALSIM_FAULT=pipeline:34", "GOMAXPROCS=1"}, ""},
+		{"no pipeline for the sampler", "no sampler", []string{"METALSIM_KERNELS=fast", "METALSIM_REFUSE=pipeline:sample_scan"}, ""},
 		{"a chain that fails", "lost chain", []string{"METALSIM_KERNELS=fast", "METALSIM_FAULT=replay:4"}, "command buffer"},
 		{"a virtual GPU", "auto", []string{"METALSIM_KERNELS=fast", "METALSIM_GPU=paravirtual"}, ""},
 		{"automatic replay", "auto", fast, ""},
@@ -122,7 +128,7 @@ func TestSimulator(t *testing.T) {
 		{"a virtual Mac", "described", []string{"METALSIM_OS=14", "METALSIM_GPU=paravirtual"}, "Apple Paravirtual device, family 5, virtual true, macOS 14.0 (SIMULATED), sets false, replay encode, Metal 3.1, safe math mode"},
 		{"an AMD GPU", "refused", []string{"METALSIM_GPU=amd"}, "AMD Radeon Pro 5500M (simulated) has memory of its own"},
 		{"an Intel GPU", "refused", []string{"METALSIM_GPU=intel"}, "Intel(R) UHD Graphics 630 (simulated) is not supported; the kernels need an Apple GPU of family 7"},
-		{"no pipeline on a virtual GPU", "not able", []string{"METALSIM_GPU=paravirtual", "METALSIM_FAULT=pipeline:3", "GOMAXPROCS=1"}, "the virtual GPU is not able to run it: make a pipeline: injected failure"},
+		{"no pipeline on a virtual GPU", "not able", []string{"METALSIM_GPU=paravirtual", "METALSIM_REFUSE=pipeline:embed_f32"}, "the virtual GPU is not able to run it: make a pipeline: injected failure"},
 		{"few threads on a virtual GPU", "not able", []string{"METALSIM_GPU=paravirtual", "METALSIM_MAX_THREADS=128"}, "the virtual GPU is not able to run it: 256 threads in a threadgroup"},
 		{"few threads on a Mac", "not able", []string{"METALSIM_MAX_THREADS=128"}, "no verdict: "},
 		{"a kernel of the older GPUs, Apple7", "class", []string{"METALSIM_GPU=m1"}, ""},
@@ -140,7 +146,7 @@ func TestSimulator(t *testing.T) {
 		{"a lost device", "failure", []string{"METALSIM_FAULT=lost:2"}, "lost"},
 		{"no memory", "unallocated", []string{"METALSIM_FAULT=alloc:4"}, "cannot allocate"},
 		{"no library", "unallocated", []string{"METALSIM_FAULT=library:1"}, "compile the kernels"},
-		{"no pipeline", "unallocated", []string{"METALSIM_FAULT=pipeline:3", "GOMAXPROCS=1"}, "make a pipeline: injected failure"},
+		{"no pipeline", "unallocated", []string{"METALSIM_REFUSE=pipeline:embed_f32"}, "make a pipeline: injected failure"},
 	} {
 		if !deep.On && slices.ContainsFunc(deepRuns, func(run string) bool { return strings.HasPrefix(tt.run, run) }) {
 			continue
@@ -197,6 +203,14 @@ func opened(how metal.Replay, name string, f func(device.Device, *device.Model) 
 			return err
 		}
 		return errors.Join(f(d, m), done())
+	}
+}
+
+// inPieces has chips that are taken to be so slow that each piece is as short as can be.
+func inPieces(f func(lib string) error) func(string) error {
+	return func(lib string) error {
+		metal.SlowChips(1e7)
+		return f(lib)
 	}
 }
 

@@ -54,14 +54,13 @@ func (m *machine) greedy(t *testing.T, ref *reference, n int, settings ...string
 func TestFailuresLeakNothing(t *testing.T) {
 	ref := readReference(t, root+"testdata/reference/youtu-tiny-F32.gguf")
 	for fault, want := range map[string]string{
-		"replay:4": "the command buffer timed out", "lost:3": "the device was lost",
-		"alloc:5": "cannot allocate", "encoder:4": "make a compute encoder", "pipeline:4": "injected failure", "library:1": "injected failure",
+		"FAULT=replay:4": "the command buffer timed out", "FAULT=lost:3": "the device was lost",
+		"FAULT=alloc:5": "cannot allocate", "FAULT=encoder:4": "make a compute encoder",
+		"REFUSE=pipeline:embed_f32": "injected failure", "FAULT=library:1": "injected failure",
 	} {
 		t.Run(fault, func(t *testing.T) {
 			t.Parallel()
-			// One core: with many, the fourth pipeline may be one of the sampler, which the
-			// host can do without.
-			o := host.metal(t, []string{"METALSIM_KERNELS=fast", "METALSIM_FAULT=" + fault, "GOMAXPROCS=1"},
+			o := host.metal(t, []string{"METALSIM_KERNELS=fast", "METALSIM_" + fault},
 				[]string{"greedy", "-quiet", "-model", ref.model, "-tokens", strings.Join(ref.prompt, ","), "-n", "20"})
 			if o.err == nil || !strings.Contains(o.stderr, want) || strings.Contains(o.stderr, "[metalsim]") {
 				t.Errorf("%v, want %q:\n%.3000s", o.err, want, o.stderr)

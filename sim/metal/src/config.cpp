@@ -46,6 +46,7 @@ void readFault(Config &c) {
                                                      {"archive-slow", Fault::ArchiveSlow},
                                                      {"replay", Fault::Replay},
                                                      {"lost", Fault::Lost},
+                                                     {"wait-hang", Fault::WaitHang},
                                                      {"icb-segv", Fault::IcbSegv},
                                                      {"icb-hang", Fault::IcbHang}};
   const char *colon = strchr(v, ':');
@@ -53,6 +54,29 @@ void readFault(Config &c) {
   REQUIRE(kind != kinds.end() && isCounted(kind->second) == (colon != nullptr), Rule::Configuration, "METALSIM_FAULT=%s", v);
   c.fault = kind->second;
   if (colon) c.faultAt = number("METALSIM_FAULT", colon + 1);
+}
+
+// Parses KIND:FUNCTION.
+void readRefusal(Config &c) {
+  const char *v = variable("METALSIM_REFUSE");
+  if (!v) return;
+  const std::string text = v;
+  const size_t colon = text.find(':');
+  c.refused = text.substr(0, colon);
+  REQUIRE(colon != std::string::npos && colon + 1 < text.size() &&
+              (c.refused == "library" || c.refused == "pipeline" || c.refused == "indirect"),
+          Rule::Configuration, "METALSIM_REFUSE=%s", v);
+  c.refusedFunction = text.substr(colon + 1);
+}
+
+// Parses FUNCTION:N.
+void readFewThreads(Config &c) {
+  const char *v = variable("METALSIM_MAX_THREADS_OF");
+  if (!v) return;
+  const char *colon = strchr(v, ':');
+  REQUIRE(colon, Rule::Configuration, "METALSIM_MAX_THREADS_OF=%s", v);
+  c.fewThreadsOf = std::string(v, colon - v);
+  c.fewThreads = number("METALSIM_MAX_THREADS_OF", colon + 1);
 }
 
 Config read() {
@@ -81,7 +105,17 @@ Config read() {
   c.root = root ? root : METALSIM_DEFAULT_ROOT;
   if (const char *v = variable("METALSIM_REPORT")) c.report = v;
   REQUIRE(!c.storeDelay || c.kernels != Kernels::Fast, Rule::Configuration, "METALSIM_STORE_DELAY needs checked kernels");
+  if (const char *v = variable("METALSIM_WORK")) c.work = v;
+  if (const char *v = variable("METALSIM_SPEED")) {
+    char *end;
+    c.speed = strtod(v, &end);
+    REQUIRE(*end == 0 && c.speed > 0, Rule::Configuration, "METALSIM_SPEED=%s is no speed", v);
+  }
+  c.bufferMs = number("METALSIM_BUFFER_MS", c.bufferMs);
+  c.dispatchMs = number("METALSIM_DISPATCH_MS", c.dispatchMs);
   readFault(c);
+  readRefusal(c);
+  readFewThreads(c);
   return c;
 }
 
@@ -90,6 +124,10 @@ Config read() {
 const Config &config() {
   static const Config c = read();
   return c;
+}
+
+bool refused(const char *kind, const std::string &function) {
+  return config().refused == kind && config().refusedFunction == function;
 }
 
 bool faultNow(Fault kind) {

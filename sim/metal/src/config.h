@@ -11,12 +11,20 @@
 //                                     the nth request for the device fails (allocation, library,
 //                                     pipeline, queue, command buffer, encoder, residency set); the nth
 //                                     committed command buffer, or all from it on, end in an error
+//   METALSIM_FAULT=wait-hang:n        the nth wait for a command buffer never returns
 //   METALSIM_FAULT=icb-segv|icb-hang  the first setter of any command of an ICB ends the process
 //                                     by a wild access, as some drivers do, or never returns
 //   METALSIM_MAX_BUFFER=bytes         maxBufferLength, instead of the GPU's
 //   METALSIM_WORKING_SET=bytes        recommendedMaxWorkingSetSize, likewise
 //   METALSIM_MAX_THREADS=n            no pipeline allows more threads in a threadgroup, as where
 //                                     kernels need many registers (1024)
+//   METALSIM_MAX_THREADS_OF=f:n       likewise, of the pipeline of function f alone
+//   METALSIM_REFUSE=library:f|pipeline:f|indirect:f   a library whose source has function f is not
+//                                     compiled; no pipeline of f can be made; none for ICBs
+//   METALSIM_WORK=file                what kernels do, for a model of time: see duration.h
+//   METALSIM_SPEED=percent            of the speed that the model takes for usual (100), with a fraction
+//   METALSIM_BUFFER_MS=n              a command buffer that takes longer by the model is ended (400)
+//   METALSIM_DISPATCH_MS=n            so is one with a dispatch that takes longer (200)
 //   METALSIM_KERNELS=run|fast|stub    fast: loads and stores of kernels are not checked;
 //                                     stub: dispatches are checked but kernels do not run, and
 //                                     fresh memory is zero
@@ -36,7 +44,7 @@
 namespace metalsim {
 
 enum class Kernels { Run, Fast, Stub };
-enum class Fault { None, Device, Alloc, Library, Pipeline, Queue, Commands, Encoder, Residency, Archive, Replay, Lost, IcbSegv, IcbHang, ArchiveSlow, Count };
+enum class Fault { None, Device, Alloc, Library, Pipeline, Queue, Commands, Encoder, Residency, Archive, Replay, Lost, IcbSegv, IcbHang, WaitHang, ArchiveSlow, Count };
 
 struct Config {
   int os = 15;
@@ -47,6 +55,12 @@ struct Config {
   uint64_t faultAt = 0;
   uint64_t maxBuffer = 0, workingSet = 0;
   uint64_t maxThreads = 1024;
+  std::string fewThreadsOf;  // a function that has fewThreads at most
+  uint64_t fewThreads = 0;
+  std::string refused, refusedFunction;  // METALSIM_REFUSE
+  std::string work;
+  double speed = 100;
+  uint64_t bufferMs = 400, dispatchMs = 200;
   Kernels kernels = Kernels::Run;
   bool trace = false;
   bool strict = false;
@@ -55,6 +69,9 @@ struct Config {
 };
 
 const Config &config();
+
+// Tells whether METALSIM_REFUSE is of this kind and function.
+bool refused(const char *kind, const std::string &function);
 
 // Counts one event of this kind and tells whether it is one to fail.
 bool faultNow(Fault kind);

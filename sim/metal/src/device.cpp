@@ -1,6 +1,7 @@
 #include "device.h"
 
 #include "config.h"
+#include "duration.h"
 #include "encoder.h"
 #include "export.h"
 #include "report.h"
@@ -95,5 +96,6 @@ EXPORT void *MTLCreateSystemDefaultDevice() {
   std::lock_guard guard(apiLock());
   if (faultNow(Fault::Device)) return nullptr;
   if (device) return device->retain();
+  duration::opened();
   return device = make<Device>();
 }

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "config.h"
+#include "duration.h"
 
 namespace metalsim {
 namespace {
@@ -34,10 +35,14 @@ class Execution {
  public:
   explicit Execution(CommandBuffer &c) : c_(c) {}
   void run(uint64_t limit);  // at most limit commands
+  duration::End end() const { return end_; }
+  double seconds() const { return seconds_; }  // by the model of time
+  const std::string &last() const { return last_; }  // command that was to run when time was up
 
  private:
   void runPass(Pass &p);
   void runGroup(std::vector<Item> &group);
+  bool inTime(const Item &i);
   void launch(const Item &i);
   void record(const Item &i, Access &&a);
   void checkOverlap(const Item &i, const Access &tracked, const Access &untracked);
@@ -47,6 +52,9 @@ class Execution {
   Pass *pass_ = nullptr;
   std::vector<Access> group_;  // what the commands since the last barrier did
   uint64_t left_ = 0;
+  double seconds_ = 0;
+  std::string last_;
+  duration::End end_ = duration::End::Well;
 };
 
 void Execution::run(uint64_t limit) {
@@ -76,9 +84,22 @@ void Execution::runPass(Pass &p) {
 void Execution::runGroup(std::vector<Item> &group) {
   for (size_t i = group.size(); i > 1; i--) std::swap(group[i - 1], group[nextRandom() % i]);
   for (const Item &i : group)
-    if (left_) left_--, launch(i);
+    if (left_ && inTime(i)) left_--, launch(i);
   group.clear();
   group_.clear();
+}
+
+// A command that takes too long, and those behind it, are not run.
+bool Execution::inTime(const Item &i) {
+  if (!duration::known() || end_ != duration::End::Well) return end_ == duration::End::Well;
+  const double t = duration::of(*i.command);
+  seconds_ += t;
+  if (t > duration::dispatchLimit()) end_ = duration::End::DispatchTooLong;
+  else if (seconds_ > duration::bufferLimit()) end_ = duration::End::BufferTooLong;
+  if (end_ == duration::End::Well) return true;
+  last_ = i.command->describe(i.index) + " of " + std::to_string(static_cast<uint64_t>(t * 1e3)) + " ms, the command buffer of " +
+          std::to_string(static_cast<uint64_t>(seconds_ * 1e3)) + " ms";
+  return false;
 }
 
 void onKernelFault(void *context, const char *rule, const char *text) {
@@ -197,17 +218,30 @@ uint64_t commandCount(const CommandBuffer &c) {
 void execute(CommandBuffer &c) {
   const bool lost = faultNow(Fault::Lost), failed = faultNow(Fault::Replay) || lost;
   c.start = now();
-  // A command buffer that fails stops anywhere.
-  Execution(c).run(failed ? nextRandom() % (commandCount(c) + 1) : UINT64_MAX);
-  c.end = now();
-  c.state = failed ? Status::Error : Status::Completed;
+  Execution e(c);
+  duration::End end = duration::refuses() ? duration::End::Refused : duration::End::Well;
+  if (end == duration::End::Well) {
+    // A command buffer that fails stops anywhere.
+    e.run(failed ? nextRandom() % (commandCount(c) + 1) : UINT64_MAX);
+    end = e.end();
+  }
+  c.end = duration::known() ? c.start + e.seconds() : now();
+  const bool ended = end != duration::End::Well;
+  if (ended) duration::refuse();
+  c.state = failed || ended ? Status::Error : Status::Completed;
   c.overlapping.clear();
   c.snapshots.clear();
-  if (!failed) return;
-  Error *e = lost ? make<Error>(11, "MTLCommandBufferErrorDomain", "injected failure: the device was lost")
-                  : make<Error>(2, "MTLCommandBufferErrorDomain", "injected failure: the command buffer timed out");
-  c.failure = e;
-  e->release();
+  if (!failed && !ended) return;
+  int64_t code = duration::code(end);
+  std::string text = duration::text(end);
+  if (!e.last().empty()) text += ", simulated: " + e.last();
+  if (failed) {
+    code = lost ? 4 : 2;
+    text = lost ? "injected failure: the device was lost" : "injected failure: the command buffer timed out";
+  }
+  Error *error = make<Error>(code, "MTLCommandBufferErrorDomain", text);
+  c.failure = error;
+  error->release();
 }
 
 }  // namespace metalsim

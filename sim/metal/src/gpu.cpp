@@ -12,13 +12,13 @@ constexpr uint64_t MiB = 1 << 20, GiB = 1 << 30;
 // of AMD's, as llama.cpp prints them in public reports. The rest of the memory is
 // made up.
 constexpr Gpu gpus[] = {
-    {"m1", "Apple M1 (simulated)", 7, true, true, true, true, false, 8 * GiB, 12 * GiB},
-    {"m2", "Apple M2 (simulated)", 8, true, true, true, true, false, 8 * GiB, 12 * GiB},
-    {"m3", "Apple M3 (simulated)", 9, true, true, true, true, false, 8 * GiB, 12 * GiB},
-    {"m5", "Apple M5 (simulated)", 10, true, true, true, true, false, 16 * GiB, 24 * GiB},
-    {"paravirtual", "Apple Paravirtual device", 5, true, false, false, true, true, 4 * GiB, 4 * GiB},
-    {"intel", "Intel(R) UHD Graphics 630 (simulated)", 0, true, true, false, true, false, 2 * GiB, 1536 * MiB},
-    {"amd", "AMD Radeon Pro 5500M (simulated)", 0, true, true, false, false, false, 3584 * MiB, 8176 * MiB},
+    {"m1", "Apple M1 (simulated)", "M1", 7, true, true, true, true, false, 8 * GiB, 12 * GiB},
+    {"m2", "Apple M2 (simulated)", "M2", 8, true, true, true, true, false, 8 * GiB, 12 * GiB},
+    {"m3", "Apple M3 (simulated)", "M3", 9, true, true, true, true, false, 8 * GiB, 12 * GiB},
+    {"m5", "Apple M5 (simulated)", "M5", 10, true, true, true, true, false, 16 * GiB, 24 * GiB},
+    {"paravirtual", "Apple Paravirtual device", "M1", 5, true, false, false, true, true, 4 * GiB, 4 * GiB},
+    {"intel", "Intel(R) UHD Graphics 630 (simulated)", "M1", 0, true, true, false, true, false, 2 * GiB, 1536 * MiB},
+    {"amd", "AMD Radeon Pro 5500M (simulated)", "M1", 0, true, true, false, false, false, 3584 * MiB, 8176 * MiB},
 };
 
 }  // namespace

@@ -92,6 +92,10 @@ Object *newLibraryWithSource(String *source, CompileOptions *options, Error **er
   const int version = static_cast<int>((language >> 16) * 100 + (language & 0xffff) * 10);
   REQUIRE(forbidsContraction(source->text, version), Rule::MathContraction,
           "newLibraryWithSource:options:error: in version %d.%d of the language", version / 100, version / 10 % 10);
+  if (config().refused == "library" && source->text.find(" " + config().refusedFunction + "(") != std::string::npos) {
+    setError(error, 3, "MTLLibraryErrorDomain", "program_source: injected error in " + config().refusedFunction);
+    return nullptr;
+  }
   if (faultNow(Fault::Library)) {
     setError(error, 2, "MTLLibraryErrorDomain", "injected failure of the compiler");
     return nullptr;
@@ -124,7 +128,11 @@ Object *newPipeline(PipelineDescriptor *d, uint64_t options, Error **error) {
   REQUIRE(d, Rule::NilArgument, "newComputePipelineStateWithDescriptor:options:reflection:error:");
   REQUIRE(d->function, Rule::FunctionMissing, "%s", nameOf(d).c_str());
   const msl_kernel *k = d->function->kernel;
-  if (faultNow(Fault::Pipeline)) {
+  if (d->supportsIndirect && refused("indirect", k->name)) {
+    setError(error, 3, "AGXMetal", "Compute function cannot be used with indirect command buffers");
+    return nullptr;
+  }
+  if (faultNow(Fault::Pipeline) || refused("pipeline", k->name)) {
     setError(error, 2, "MTLPipelineErrorDomain", std::string("injected failure: ") + k->name);
     return nullptr;
   }

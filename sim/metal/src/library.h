@@ -46,7 +46,10 @@ struct Pipeline : Allocation {
   const msl_kernel *kernel;
   bool supportsIndirect;
   Pipeline(const msl_kernel *k, bool indirect) : kernel(k), supportsIndirect(indirect) {}
-  uint64_t maxTotalThreadsPerThreadgroup() { return std::min<uint64_t>(kernel->max_threads, config().maxThreads); }
+  uint64_t maxTotalThreadsPerThreadgroup() {
+    const bool few = config().fewThreadsOf == kernel->name;
+    return std::min<uint64_t>(kernel->max_threads, few ? config().fewThreads : config().maxThreads);
+  }
   uint64_t threadExecutionWidth() { return 32; }
   uint64_t staticThreadgroupMemoryLength() { return kernel->threadgroup_bytes; }
   bool supportIndirectCommandBuffers() { return supportsIndirect; }

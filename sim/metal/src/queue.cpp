@@ -1,5 +1,7 @@
 #include "queue.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cinttypes>
 #include <cstring>
@@ -81,6 +83,10 @@ void CommandBuffer::retire() {
 
 void CommandBuffer::waitUntilCompleted() {
   REQUIRE(state >= Status::Committed, Rule::CommandBufferState, "waiting for %s before commit", nameOf(this).c_str());
+  if (faultNow(Fault::WaitHang)) {  // other threads go on
+    apiLock().unlock();
+    while (true) pause();
+  }
   while (!done()) queue->runOne();
   queue->observe(this);
 }

@@ -57,15 +57,6 @@ func (c Commands) Encoder() (Encoder, error) {
 // Commit hands the commands to the GPU.
 func (c Commands) Commit() { messages.commit.send(c.id) }
 
-// Wait blocks until the commands are done and returns how they ended.
-func (c Commands) Wait() error {
-	messages.wait.send(c.id)
-	if status := messages.status.send(c.id); status != statusCompleted {
-		return failed("the GPU's commands", messages.failure.send(c.id))
-	}
-	return nil
-}
-
 // Seconds is how long the GPU was busy with the commands.
 func (c Commands) Seconds() float64 {
 	return messages.gpuEnd.send(c.id) - messages.gpuStart.send(c.id)

@@ -24,7 +24,6 @@ var constants = []constant{
 	{"StorageShared", StorageShared, "ResourceStorageModeShared"},
 	{"StoragePrivate", StoragePrivate, "ResourceStorageModePrivate"},
 	{"Language3_1", Language3_1, "LanguageVersion3_1"},
-	{"Language3_2", Language3_2, "LanguageVersion3_2"},
 	{"mathModeSafe", mathModeSafe, "MathModeSafe"},
 	{"mathFunctionsPrecise", mathFunctionsPrecise, "MathFloatingPointFunctionsPrecise"},
 	{"pipelineOptionNone", pipelineOptionNone, "PipelineOptionNone"},
@@ -33,6 +32,8 @@ var constants = []constant{
 	{"dispatchConcurrent", dispatchConcurrent, "DispatchTypeConcurrent"},
 	{"barrierScopeBuffers", barrierScopeBuffers, "BarrierScopeBuffers"},
 	{"statusCompleted", statusCompleted, "CommandBufferStatusCompleted"},
+	{"errorTimeout", errorTimeout, "CommandBufferErrorTimeout"},
+	{"errorAccessRevoked", errorAccessRevoked, "CommandBufferErrorAccessRevoked"},
 	{"commandConcurrentDispatch", commandConcurrentDispatch, "IndirectCommandTypeConcurrentDispatch"},
 }
 

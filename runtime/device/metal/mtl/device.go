@@ -22,7 +22,6 @@ const (
 // Compile options.
 const (
 	Language3_1  = 3<<16 | 1 // MTLLanguageVersion3_1
-	Language3_2  = 3<<16 | 2 // MTLLanguageVersion3_2: macOS 15
 	mathModeSafe = 0         // MTLMathModeSafe
 
 	mathFunctionsPrecise = 1 // MTLMathFloatingPointFunctionsPrecise

@@ -230,6 +230,9 @@ func TestHeadersNotice(t *testing.T) {
 			continue
 		}
 		for what, bent := range bend(strings.TrimSuffix(line, "\n")) {
+			if what == "the type" && strings.HasPrefix(line, "enum CommandBufferError\t") {
+				continue // no message has it: the code of an NSError has a type of its own
+			}
 			h, err := readHeaders(strings.Replace(text, line, bent+"\n", 1))
 			if err == nil && len(disagreements(h, Selectors, constants)) == 0 {
 				t.Errorf("nobody notices that %s of %q is bent: %q", what, line, bent)

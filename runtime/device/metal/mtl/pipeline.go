@@ -14,8 +14,8 @@ type Pipeline struct{ object }
 type PipelineDescriptor struct{ object }
 
 // NewDescriptor describes the pipeline of a kernel function, usable by indirect
-// command buffers.
-func (l Library) NewDescriptor(function string) (PipelineDescriptor, error) {
+// command buffers or not.
+func (l Library) NewDescriptor(function string, indirect bool) (PipelineDescriptor, error) {
 	f := object{messages.newFunction.send(l.id, str(function))}
 	if f.Nil() {
 		return PipelineDescriptor{}, fmt.Errorf("the library has no kernel %s", function)
@@ -24,7 +24,7 @@ func (l Library) NewDescriptor(function string) (PipelineDescriptor, error) {
 	p := PipelineDescriptor{object{messages.newPipelineDescriptor.send()}}
 	messages.computeFunction.send(p.id, f.id)
 	messages.pipelineLabel.send(p.id, str(function))
-	messages.supportIndirect.send(p.id, true)
+	messages.supportIndirect.send(p.id, indirect)
 	return p, nil
 }
 

@@ -1,7 +1,9 @@
-// Package trust keeps verdicts about indirect command buffers (ICB). A mistake in
-// recording one is a crash of the process, not an error, and it may be the system's
-// mistake (rule 18). So ICBs are tried in another process first; what came of it is
-// kept in a file and holds until something that it may depend on changes.
+// Package trust keeps verdicts about what a GPU and its system do, which only trying tells.
+// A mistake in recording an indirect command buffer (ICB) is a crash of the process, not an
+// error, and it may be the system's mistake (rule 18): so ICBs are tried in another process
+// first. How long a command buffer may take is documented nowhere, and too long a one ends
+// what comes behind it, too (rule 27). What came of it is kept in a file and holds until
+// something that it may depend on changes.
 package trust
 
 import (
@@ -29,10 +31,20 @@ type Key struct {
 	Settings string `json:"settings"`
 }
 
-// Verdict says whether ICBs can be used.
+// Kind is what a verdict is about.
+type Kind string
+
+// The kinds.
+const (
+	ICB    Kind = "icb"    // whether ICBs can be used
+	Budget Kind = "budget" // how long a command buffer may take
+)
+
+// Verdict says whether all is well, and if not, what is done about it.
 type Verdict struct {
-	OK  bool   `json:"ok"`
-	Why string `json:"why,omitempty"` // not; in a line
+	OK           bool   `json:"ok"`
+	Why          string `json:"why,omitempty"`          // not; in a line
+	Milliseconds int    `json:"milliseconds,omitempty"` // of Budget
 }
 
 // entry is what a file holds.
@@ -47,17 +59,17 @@ const most = 16 << 10
 // longestWhy is how many bytes of a reason are kept.
 const longestWhy = 400
 
-// Path is the file in a folder that the verdict for a key is kept in. Verdicts on
+// Path is the file in a folder that a verdict for a key is kept in. Those of a kind on
 // one GPU share it: an older one is of no use any more, and files do not pile up.
-func Path(folder string, k Key) string {
+func Path(folder string, kind Kind, k Key) string {
 	hash := sha256.Sum256([]byte(k.GPU + "\x00" + k.Library))
-	return filepath.Join(folder, "icb-"+hex.EncodeToString(hash[:6])+".json")
+	return filepath.Join(folder, string(kind)+"-"+hex.EncodeToString(hash[:6])+".json")
 }
 
-// Kept returns the verdict for a key that is kept in a folder. Whatever else lies
+// Kept returns the verdict of a kind for a key that is kept in a folder. Whatever else lies
 // there, broken or another's, is no verdict.
-func Kept(folder string, k Key) (v Verdict, ok bool) {
-	path := Path(folder, k)
+func Kept(folder string, kind Kind, k Key) (v Verdict, ok bool) {
+	path := Path(folder, kind, k)
 	// Not a pipe, whose opening would wait, nor anything without an end.
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || info.Size() > most {
 		return v, false
@@ -82,7 +94,7 @@ func Kept(folder string, k Key) (v Verdict, ok bool) {
 }
 
 // Keep writes a verdict into a folder, in place of what is there.
-func Keep(folder string, k Key, v Verdict) error {
+func Keep(folder string, kind Kind, k Key, v Verdict) error {
 	v.Why = line(v.Why)
 	data, err := json.MarshalIndent(entry{k, v}, "", "  ")
 	if err != nil {
@@ -95,13 +107,13 @@ func Keep(folder string, k Key, v Verdict) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
-	temp, err := os.CreateTemp(folder, "icb-*.new")
+	temp, err := os.CreateTemp(folder, string(kind)+"-*.new")
 	if err != nil {
 		return err
 	}
 	_, err = temp.Write(data)
 	if err = errors.Join(err, temp.Close()); err == nil {
-		err = os.Rename(temp.Name(), Path(folder, k))
+		err = os.Rename(temp.Name(), Path(folder, kind, k))
 	}
 	if err != nil {
 		_ = os.Remove(temp.Name())

@@ -21,14 +21,14 @@ var (
 // TestKept keeps verdicts one after the other.
 func TestKept(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "a", "b")
-	if v, ok := Kept(folder, key); ok {
+	if v, ok := Kept(folder, ICB, key); ok {
 		t.Errorf("%+v of no folder", v)
 	}
 	for _, v := range []Verdict{good, bad, good} {
-		if err := Keep(folder, key, v); err != nil {
+		if err := Keep(folder, ICB, key, v); err != nil {
 			t.Fatal(err)
 		}
-		if got, ok := Kept(folder, key); !ok || got != v {
+		if got, ok := Kept(folder, ICB, key); !ok || got != v {
 			t.Errorf("%+v, %v; kept was %+v", got, ok, v)
 		}
 	}
@@ -40,14 +40,33 @@ func TestKept(t *testing.T) {
 // TestKey: a verdict says nothing about any other key.
 func TestKey(t *testing.T) {
 	folder := t.TempDir()
-	if err := Keep(folder, key, good); err != nil {
+	if err := Keep(folder, ICB, key, good); err != nil {
 		t.Fatal(err)
 	}
 	for i := range reflect.TypeFor[Key]().NumField() {
 		other := key
 		reflect.ValueOf(&other).Elem().Field(i).SetString("other")
-		if v, ok := Kept(folder, other); ok {
+		if v, ok := Kept(folder, ICB, other); ok {
 			t.Errorf("%+v for %+v", v, other)
+		}
+	}
+}
+
+// TestKinds: verdicts of two kinds do not touch each other.
+func TestKinds(t *testing.T) {
+	folder, budget := t.TempDir(), Verdict{Why: "it was killed", Milliseconds: 75}
+	if err := Keep(folder, ICB, key, good); err != nil {
+		t.Fatal(err)
+	}
+	if v, ok := Kept(folder, Budget, key); ok {
+		t.Errorf("%+v of another kind", v)
+	}
+	if err := Keep(folder, Budget, key, budget); err != nil {
+		t.Fatal(err)
+	}
+	for kind, want := range map[Kind]Verdict{ICB: good, Budget: budget} {
+		if v, ok := Kept(folder, kind, key); !ok || v != want {
+			t.Errorf("%s: %+v, %v", kind, v, ok)
 		}
 	}
 }
@@ -57,10 +76,10 @@ func TestKey(t *testing.T) {
 func TestForeign(t *testing.T) {
 	entry := func(t *testing.T) []byte {
 		folder := t.TempDir()
-		if err := Keep(folder, key, bad); err != nil {
+		if err := Keep(folder, ICB, key, bad); err != nil {
 			t.Fatal(err)
 		}
-		data, err := os.ReadFile(Path(folder, key))
+		data, err := os.ReadFile(Path(folder, ICB, key))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,12 +119,12 @@ func TestForeign(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			folder := filepath.Join(t.TempDir(), "mla")
 			must(t, os.Mkdir(folder, 0o755))
-			tt.make(t, Path(folder, key))
-			if v, ok := Kept(folder, key); ok {
+			tt.make(t, Path(folder, ICB, key))
+			if v, ok := Kept(folder, ICB, key); ok {
 				t.Errorf("taken for %+v", v)
 			}
-			err := Keep(folder, key, good)
-			if v, ok := Kept(folder, key); tt.replaced != (err == nil) || tt.replaced != ok || ok && v != good {
+			err := Keep(folder, ICB, key, good)
+			if v, ok := Kept(folder, ICB, key); tt.replaced != (err == nil) || tt.replaced != ok || ok && v != good {
 				t.Errorf("%+v, %v after Keep, which gave %v", v, ok, err)
 			}
 			if files, err := os.ReadDir(folder); err == nil && len(files) != 1 {
@@ -119,21 +138,21 @@ func TestForeign(t *testing.T) {
 // where a file has another.
 func TestWhy(t *testing.T) {
 	folder := t.TempDir()
-	if err := Keep(folder, key, Verdict{Why: "\x1b[31mred\nsecond\tline " + strings.Repeat("é", longestWhy)}); err != nil {
+	if err := Keep(folder, ICB, key, Verdict{Why: "\x1b[31mred\nsecond\tline " + strings.Repeat("é", longestWhy)}); err != nil {
 		t.Fatal(err)
 	}
-	v, ok := Kept(folder, key)
+	v, ok := Kept(folder, ICB, key)
 	if !ok || !strings.HasPrefix(v.Why, "[31mred second line é") || len(v.Why) > longestWhy+5 {
 		t.Errorf("%q", v.Why)
 	}
-	data, err := os.ReadFile(Path(folder, key))
+	data, err := os.ReadFile(Path(folder, ICB, key))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(Path(folder, key), bytes.Replace(data, []byte("[31m"), []byte(`\u001b[31m`), 1), 0o600); err != nil {
+	if err := os.WriteFile(Path(folder, ICB, key), bytes.Replace(data, []byte("[31m"), []byte(`\u001b[31m`), 1), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if v, ok := Kept(folder, key); !ok || strings.ContainsRune(v.Why, '\x1b') {
+	if v, ok := Kept(folder, ICB, key); !ok || strings.ContainsRune(v.Why, '\x1b') {
 		t.Errorf("%q", v.Why)
 	}
 }
@@ -143,7 +162,7 @@ func TestLongKey(t *testing.T) {
 	long := key
 	long.Settings = strings.Repeat("x", most)
 	folder := t.TempDir()
-	if err := Keep(folder, long, good); err == nil {
+	if err := Keep(folder, ICB, long, good); err == nil {
 		t.Error("kept")
 	}
 }
@@ -151,22 +170,22 @@ func TestLongKey(t *testing.T) {
 // TestMost keeps the longest entry that is allowed, and refuses one byte more.
 func TestMost(t *testing.T) {
 	folder, long := t.TempDir(), key
-	if err := Keep(folder, key, good); err != nil {
+	if err := Keep(folder, ICB, key, good); err != nil {
 		t.Fatal(err)
 	}
-	info, err := os.Stat(Path(folder, key))
+	info, err := os.Stat(Path(folder, ICB, key))
 	if err != nil {
 		t.Fatal(err)
 	}
 	long.Settings += strings.Repeat("x", most-int(info.Size()))
-	if err := Keep(folder, long, good); err != nil {
+	if err := Keep(folder, ICB, long, good); err != nil {
 		t.Fatal(err)
 	}
-	if v, ok := Kept(folder, long); !ok || v != good {
+	if v, ok := Kept(folder, ICB, long); !ok || v != good {
 		t.Errorf("%+v, %t", v, ok)
 	}
 	long.Settings += "x"
-	if err := Keep(folder, long, good); err == nil {
+	if err := Keep(folder, ICB, long, good); err == nil {
 		t.Error("a byte too many is kept")
 	}
 }
@@ -175,7 +194,7 @@ func TestMost(t *testing.T) {
 // whole.
 func TestTogether(t *testing.T) {
 	folder := t.TempDir()
-	if err := Keep(folder, key, good); err != nil {
+	if err := Keep(folder, ICB, key, good); err != nil {
 		t.Fatal(err)
 	}
 	var all sync.WaitGroup
@@ -183,10 +202,10 @@ func TestTogether(t *testing.T) {
 		all.Go(func() {
 			for range 50 {
 				if i%2 == 0 {
-					if err := Keep(folder, key, good); err != nil {
+					if err := Keep(folder, ICB, key, good); err != nil {
 						t.Error(err)
 					}
-				} else if v, ok := Kept(folder, key); !ok || v != good {
+				} else if v, ok := Kept(folder, ICB, key); !ok || v != good {
 					t.Errorf("%+v, %v", v, ok)
 				}
 			}

@@ -1,0 +1,141 @@
+package metal
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"mla/runtime/device/metal/mtl"
+	"mla/runtime/plan"
+)
+
+// compiler makes pipelines from one library.
+type compiler struct {
+	gpu     mtl.Device
+	library mtl.Library
+	archive mtl.Archive // of pipelines that were made before; nil if there is none
+	info    *Info
+	// spares says that a pipeline which cannot be made for indirect command buffers may be made
+	// without them.
+	spares bool
+	direct atomic.Pointer[kernelError] // of such a pipeline
+}
+
+// kernelError says which kernel a GPU cannot run.
+type kernelError struct {
+	function string
+	err      error
+}
+
+func (e *kernelError) Error() string { return fmt.Sprintf("kernel %s: %v", e.function, e.err) }
+func (e *kernelError) Unwrap() error { return e.err }
+
+// kernelsError lists all of them, in the order of a sequence's functions.
+type kernelsError []*kernelError
+
+func (e kernelsError) Error() string {
+	if len(e) == 1 {
+		return e[0].Error()
+	}
+	return fmt.Sprintf("%v; %d more kernels fail", e[0], len(e)-1)
+}
+
+func (e kernelsError) Unwrap() error { return e[0] }
+
+// has tells whether a function is among them.
+func (e kernelsError) has(function string) bool {
+	for _, k := range e {
+		if k.function == function {
+			return true
+		}
+	}
+	return false
+}
+
+// each calls f for every function, on all cores, and returns what fails.
+func each(functions []string, f func(i int) error) (failed kernelsError) {
+	errs := make([]error, len(functions))
+	next := make(chan int)
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(functions)) {
+		workers.Go(func() {
+			for i := range next {
+				errs[i] = mtl.Pool(func() error { return f(i) })
+			}
+		})
+	}
+	for i := range functions {
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+	for i, err := range errs {
+		if err != nil {
+			failed = append(failed, &kernelError{functions[i], err})
+		}
+	}
+	return failed
+}
+
+// pipelines makes the pipelines of a sequence. Those made before a failure are returned with
+// it: they have to be released too. Samplers that a GPU cannot run, for instance with so many
+// threads, are left out: the host picks tokens.
+func (c *compiler) pipelines(s *sequence) ([]mtl.Pipeline, error) {
+	made := make([]mtl.Pipeline, len(s.functions))
+	failed := each(s.functions, func(i int) (err error) {
+		made[i], err = c.pipeline(s.functions[i], s.threads[i])
+		return err
+	})
+	switch {
+	case len(failed) == 0:
+		return made, nil
+	case !s.canSpare(failed):
+		return made, failed
+	}
+	for i := range made[s.needed:] {
+		made[s.needed+i].Release()
+	}
+	s.withoutSamplers()
+	return made[:s.needed], nil
+}
+
+// pipeline makes one pipeline and checks that it can run as planned.
+func (c *compiler) pipeline(function string, threads int) (mtl.Pipeline, error) {
+	p, err := c.make(function, true)
+	if err != nil && c.spares {
+		why := err
+		if p, err = c.make(function, false); err == nil {
+			c.direct.Store(&kernelError{function, why})
+		}
+	}
+	if err != nil {
+		return p, err
+	}
+	known := limits(function, threads, p)
+	return p, c.info.failure(known.Low())
+}
+
+// make makes a pipeline.
+func (c *compiler) make(function string, indirect bool) (mtl.Pipeline, error) {
+	descriptor, err := c.library.NewDescriptor(function, indirect)
+	if err != nil {
+		return mtl.Pipeline{}, err
+	}
+	defer descriptor.Release()
+	if !c.archive.Nil() {
+		descriptor.UseArchive(c.archive)
+	}
+	p, err := c.gpu.NewPipeline(descriptor)
+	return p, c.info.failure(err)
+}
+
+// alone compiles each function by itself, with what it is made of, and returns those that the
+// system's compiler refuses.
+func (d *Device) alone(gpu mtl.Device, b *plan.Bundle, functions []string) kernelsError {
+	return each(functions, func(i int) error {
+		l, _, err := d.library(gpu, b, functions[i:i+1])
+		l.Release()
+		return err
+	})
+}

@@ -1,0 +1,45 @@
+package metal
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"mla/runtime/buildinfo"
+	"mla/runtime/device/metal/trust"
+)
+
+// Key is what a verdict on a GPU may depend on; library is Options.Library.
+func Key(gpu *Info, library string) trust.Key {
+	exe, err := os.Executable()
+	if err != nil {
+		exe = ""
+	}
+	return trust.Key{
+		GPU:      fmt.Sprintf("%s, Apple%d", gpu.Name, gpu.Family),
+		System:   gpu.OS,
+		Program:  buildinfo.Line("mlarun") + ", " + trust.File(exe),
+		Library:  trust.File(library),
+		Settings: trust.Settings(os.Environ()),
+	}
+}
+
+// budget is how long a command buffer may take: less where the system has ended some.
+func (d *Device) budget() time.Duration {
+	if d.options.Cache == "" {
+		return fullBudget
+	}
+	v, ok := trust.Kept(d.options.Cache, trust.Budget, Key(&d.Info, d.options.Library))
+	if kept := time.Duration(v.Milliseconds) * time.Millisecond; ok && kept >= leastBudget && kept < fullBudget {
+		return kept
+	}
+	return fullBudget
+}
+
+// keepBudget keeps a budget, and why there is a new one.
+func (d *Device) keepBudget(budget time.Duration, why string) {
+	if d.options.Cache != "" {
+		// Without a file the next run begins with the full budget, and finds out again.
+		_ = trust.Keep(d.options.Cache, trust.Budget, Key(&d.Info, d.options.Library), trust.Verdict{Why: why, Milliseconds: int(budget / time.Millisecond)})
+	}
+}

@@ -1,0 +1,71 @@
+package mtl
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// CommandError says how a command buffer ended, if not well.
+type CommandError struct {
+	Code int64 // of MTLCommandBufferError
+	Text string
+}
+
+func (e *CommandError) Error() string {
+	if e.Text == "" {
+		return "the GPU's commands failed without a reason"
+	}
+	return fmt.Sprintf("the GPU's commands: %s (code %d)", e.Text, e.Code)
+}
+
+// The codes of MTLCommandBufferError of commands that took too long, and of all that the system
+// then refuses.
+const (
+	errorTimeout       = 2
+	errorAccessRevoked = 4
+)
+
+// interactivity is the code of commands that kept the GPU from drawing. It has no name in Apple's
+// headers, and stands in the text, too, as "0000000e".
+var interactivity = int64(0xe)
+
+// TooLong says whether the system ended the commands because they, or others of this process
+// before them, took longer than it allows (rule 27).
+func (e *CommandError) TooLong() bool {
+	return slices.Contains([]int64{errorTimeout, errorAccessRevoked, interactivity}, e.Code) || strings.Contains(e.Text, fmt.Sprintf("%08x", interactivity))
+}
+
+// StuckError says that commands have not ended. They still use what they were given.
+type StuckError struct{ After time.Duration }
+
+func (e *StuckError) Error() string {
+	return fmt.Sprintf("the GPU's commands have not ended after %v; the GPU or its driver hangs. Ending the program helps, else starting the computer anew", e.After)
+}
+
+// Wait blocks until the commands are done and returns how they ended, a *CommandError if not
+// well. After limit it gives up, with a *StuckError: from then on neither the commands nor what
+// they use may be released, as another thread goes on to wait for them.
+func (c Commands) Wait(limit time.Duration) error {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = Pool(func() error { messages.wait.send(c.id); return nil })
+	}()
+	clock := time.NewTimer(limit)
+	defer clock.Stop()
+	select {
+	case <-done:
+	case <-clock.C:
+		return &StuckError{limit}
+	}
+	if messages.status.send(c.id) == statusCompleted {
+		return nil
+	}
+	e := &CommandError{}
+	if id := messages.failure.send(c.id); id != 0 {
+		e.Code, e.Text = messages.errorCode.send(id), text(messages.errorText.send(id))
+	}
+	return e
+}

@@ -1,0 +1,92 @@
+package metal
+
+import (
+	"errors"
+	"fmt"
+
+	"mla/runtime/device"
+	"mla/runtime/device/metal/mtl"
+)
+
+// tooLong notes that the system has ended commands for their length: from then on, and in later
+// runs, they get half the time.
+func (r *runner) tooLong(err error) bool {
+	e := (*mtl.CommandError)(nil)
+	if !errors.As(err, &e) || !e.TooLong() {
+		return false
+	}
+	r.pace.halve()
+	r.keepBudget(r.pace.budget, e.Error())
+	return true
+}
+
+// explained says what helps against a *mtl.CommandError about time; other errors stay as they are.
+func (r *runner) explained(err error) error {
+	e := (*mtl.CommandError)(nil)
+	if !errors.As(err, &e) || !e.TooLong() {
+		return err
+	}
+	again := ""
+	if r.rebuilt {
+		again, err = ", also after the GPU was opened anew", gone{err}
+	}
+	return fmt.Errorf("%w: macOS ends what keeps the GPU busy for long%s, and then may refuse this program everything. "+
+		"Start it again: command buffers get at most %v from now on. A display that sleeps, fewer programs that draw, and a smaller -width help, too",
+		err, again, r.pace.budget)
+}
+
+// gone is an error after which the process cannot use the GPU any more: it is device.ErrNewProcess.
+type gone struct{ error }
+
+func (g gone) Unwrap() []error { return []error{g.error, device.ErrNewProcess} }
+
+// overwritten is what a unit reads and overwrites: rows and picks, which the GPU moves on, and
+// inputs in the arena. Cache rows are written again as they were.
+func (r *runner) overwritten(slot int) (s [][]byte) {
+	if r.rebuilt {
+		return nil // nothing is run again any more
+	}
+	for _, b := range r.overwrittenBuffers(slot) {
+		s = append(s, append([]byte(nil), b.Bytes()...))
+	}
+	return s
+}
+
+func (r *runner) overwrittenBuffers(slot int) []mtl.Buffer {
+	list := []mtl.Buffer{r.memory.rows[slot]}
+	if !r.memory.picks.Nil() {
+		list = append(list, r.memory.picks)
+	}
+	if r.bundle.Input != nil {
+		list = append(list, r.memory.arena)
+	}
+	return list
+}
+
+// rebuild opens the GPU anew, with everything that a session may still need: the caches, the
+// block tables, and what the unit at hand began with: until it is there again, the host has the
+// pages of the caches. Chains of picked tokens end before a unit
+// of many rows begins.
+func (r *runner) rebuild(slot int, before [][]byte) error {
+	caches := r.hostCaches()
+	pages := map[uint32][]byte{}
+	for page := range uint32(caches.Pages) {
+		if !caches.Empty(page) {
+			pages[page] = make([]byte, r.pageBytes)
+			caches.Read(page, pages[page])
+		}
+	}
+	r.release()
+	if err := mtl.Pool(r.refill); err != nil {
+		return fmt.Errorf("opening the GPU anew: %w", err)
+	}
+	caches = r.hostCaches()
+	for page, data := range pages {
+		caches.Write(page, data)
+	}
+	r.tables.Write(r.memory.tables.Bytes(), 0, len(r.tables.Entries))
+	for i, b := range r.overwrittenBuffers(slot) {
+		copy(b.Bytes(), before[i])
+	}
+	return nil
+}
