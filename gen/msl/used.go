@@ -15,6 +15,7 @@ func (p *printer) quants() {
 	for _, name := range []string{"blocks.msl", "decode.msl", "dot.msl", "ahead.msl"} {
 		p.execute(name, nil)
 	}
+	p.books()
 	for _, f := range quant.Formats() {
 		if !p.usesType(f.Type) {
 			continue
@@ -25,6 +26,21 @@ func (p *printer) quants() {
 			p.err = fmt.Errorf("no template msl/quant/%s for the format %s", name, f.Name)
 		}
 		p.execute(name, nil)
+	}
+}
+
+// books prints the code books of these formats, each once, after what the formats share that have one.
+func (p *printer) books() {
+	var printed []*quant.CodeBook
+	for _, f := range quant.Formats() {
+		if f.Book == nil || !p.usesType(f.Type) || slices.Contains(printed, f.Book) {
+			continue
+		}
+		if printed == nil {
+			p.execute("grids.shared", nil)
+		}
+		p.execute("book.shared", f.Book)
+		printed = append(printed, f.Book)
 	}
 }
 
