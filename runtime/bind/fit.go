@@ -181,24 +181,16 @@ func slotTypes(k *plan.Kernel, types map[int]quant.Type) string {
 	var list []string
 	for slot := range k.Slots {
 		if t, ok := types[slot]; ok {
-			list = append(list, k.Slots[slot].Name+" "+typeName(t))
+			list = append(list, k.Slots[slot].Name+" "+t.Describe())
 		}
 	}
 	return strings.Join(list, ", ")
 }
 
-// typeName is the name that file types carry, such as Q4_K.
-func typeName(t quant.Type) string {
-	if _, known := quant.Lookup(t); !known {
-		return fmt.Sprintf("id %d, which this program does not know", uint32(t))
-	}
-	return strings.ToUpper(t.String())
-}
-
 func typeNames(types []quant.Type) string {
 	names := make([]string, len(types))
 	for i, t := range types {
-		names[i] = typeName(t)
+		names[i] = t.Describe()
 	}
 	if len(names) == 1 {
 		return names[0]

@@ -158,9 +158,9 @@ func TestFitCombinations(t *testing.T) {
 func TestFitUnknownType(t *testing.T) {
 	file := newFile().open(t)
 	tensor, _ := file.Tensor("blk.1.attn_v_b.weight")
-	tensor.Type, tensor.Data = 16, nil // IQ2_XXS
+	tensor.Type, tensor.Data = 137, nil // IQ2_K
 	bad := Fit(file, testBundle("b"))
-	if len(bad) != 1 || !strings.Contains(bad[0].String(), "found type id 16, which this program does not know, expected one of F32, Q8_0") {
+	if len(bad) != 1 || !strings.Contains(bad[0].String(), "found type IQ2_K (id 137: only ik_llama.cpp has it), expected one of F32, Q8_0") {
 		t.Errorf("%v", bad)
 	}
 }

@@ -47,7 +47,7 @@ func factorList(f *gguf.File, name string, pairs int) ([]float64, *Mismatch) {
 	}
 	what := fmt.Sprintf("tensor %q", name)
 	if d := trimmed(t.Dims); t.Type != quant.F32 || len(d) != 1 || d[0] != pairs {
-		return nil, &Mismatch{What: what, Found: fmt.Sprintf("%s of dimensions %s", typeName(t.Type), dims(d)), Expected: fmt.Sprintf("F32 of dimensions [%d]", pairs)}
+		return nil, &Mismatch{What: what, Found: fmt.Sprintf("%s of dimensions %s", t.Type.Describe(), dims(d)), Expected: fmt.Sprintf("F32 of dimensions [%d]", pairs)}
 	}
 	list := make([]float64, pairs)
 	for i := range list {

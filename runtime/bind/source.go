@@ -162,9 +162,9 @@ func allowed(t *gguf.Tensor, w *plan.Weight, typ quant.Type) *Mismatch {
 	if slices.Contains(w.Types, typ) {
 		return nil
 	}
-	found := "type " + typeName(t.Type)
+	found := "type " + t.Type.Describe()
 	if typ != t.Type {
-		found += ", transposed to " + typeName(typ)
+		found += ", transposed to " + typ.Describe()
 	}
 	return &Mismatch{What: subject(t.Name, w), Found: found, Expected: typeNames(w.Types), Types: true}
 }

@@ -64,7 +64,7 @@ type Tensor struct {
 func (t *Tensor) Format() (*quant.Format, error) {
 	format, ok := quant.Lookup(t.Type)
 	if !ok {
-		return nil, fmt.Errorf("tensor %q has type id %d, which this program does not know", t.Name, uint32(t.Type))
+		return nil, fmt.Errorf("tensor %q has the type %s; expected one of %s", t.Name, t.Type.Describe(), quant.Readable())
 	}
 	return format, nil
 }
