@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"testing"
 
 	"mla/gen/interp"
@@ -15,16 +16,9 @@ import (
 	"mla/tools/tests/deep"
 )
 
-// lowBits are the types below four bits, and NVFP4. One with a code book is executed as Metal text in the fast
-// tier, the others in the deep one.
-var lowBits = []struct {
-	quant.Type
-	executed bool
-}{
-	{quant.Q3_K, false}, {quant.Q2_K, false}, {quant.IQ3_XXS, true}, {quant.IQ3_S, false}, {quant.IQ2_XXS, false}, {quant.IQ2_XS, false},
-	{quant.IQ2_S, false}, {quant.IQ1_S, false}, {quant.IQ1_M, false}, {quant.TQ1_0, false}, {quant.TQ2_0, false},
-	{quant.Q1_0, false}, {quant.Q2_0, false}, {quant.NVFP4, false},
-}
+// lowBits are the types below four bits, and NVFP4.
+var lowBits = []quant.Type{quant.Q3_K, quant.Q2_K, quant.IQ3_XXS, quant.IQ3_S, quant.IQ2_XXS, quant.IQ2_XS, quant.IQ2_S,
+	quant.IQ1_S, quant.IQ1_M, quant.TQ1_0, quant.TQ2_0, quant.Q1_0, quant.Q2_0, quant.NVFP4}
 
 // lowBitsWidths are the numbers of rows that run together: one, some, a batch's, and those of a prompt.
 var lowBitsWidths = []int{1, 3, 16, 512}
@@ -36,43 +30,45 @@ const lowBitsTolerance = 5e-4
 // TestLowBits does for files of the types below four bits, wherever rows are whole blocks of them, what
 // TestFamilies does for the stock types, with rows that run together.
 func TestLowBits(t *testing.T) {
-	executor := newExecutor(t)
-	for _, c := range lowBits {
-		t.Run(c.Type.String(), func(t *testing.T) {
-			path, ref := lowBitsFile(t, c.Type)
+	for _, typ := range lowBits {
+		t.Run(typ.String(), func(t *testing.T) {
+			path, ref := lowBitsFile(t, typ)
 			m := compileFor(t, path, "f32", 1, 16, 512)
 			compareWidths(t, cpu.New(), m, ref, lowBitsWidths, familyTolerance)
 			if deep.On {
-				compareWidths(t, executor, m, ref, lowBitsWidths, lowBitsTolerance)
-			} else if c.executed { // kernels of prompts take minutes
-				few := &reference.Reference{Prompt: ref.Prompt[:3], Logits: ref.Logits[:3*ref.Vocab], Vocab: ref.Vocab}
-				compareWidths(t, executor, compileFor(t, path, "f32"), few, []int{2}, lowBitsTolerance)
+				compareWidths(t, newExecutor(t), m, ref, lowBitsWidths, lowBitsTolerance)
 			}
 		})
 	}
 }
 
-// lowBitsFile writes a model with matrices of a type, and returns the logits that the interpreter has for it.
-func lowBitsFile(t *testing.T, typ quant.Type) (path string, ref *reference.Reference) {
+// TestLowBitsMixed executes the Metal text of one model that has all of the types, with two rows together:
+// kernels of prompts, and each type alone, take minutes.
+func TestLowBitsMixed(t *testing.T) {
+	path, ref := lowBitsFile(t, lowBits...)
+	ref.Prompt, ref.Logits = ref.Prompt[:3], ref.Logits[:3*ref.Vocab]
+	compareWidths(t, newExecutor(t), compileFor(t, path, "f32"), ref, []int{2}, lowBitsTolerance)
+}
+
+// lowBitsFile writes a model with matrices of some types, in turns, and returns the logits that the
+// interpreter has for it.
+func lowBitsFile(t *testing.T, typs ...quant.Type) (path string, ref *reference.Reference) {
 	t.Helper()
 	s := glm(t)
 	s.Model.HiddenSize, s.Model.IntermediateSize, s.Model.NumHiddenLayers, s.Model.QLoraRank = 256, 256, 2, 256
 	s.MoE.MoEIntermediateSize = 256
-	q, format := spec.Quant{Name: "low", Stock: "q8_0"}, formatOf(t, typ)
+	q := spec.Quant{Name: "low", Stock: "q8_0"}
 	for _, row := range weights.Table(s) {
-		if !row.F32 && row.Cols%format.BlockElems == 0 {
-			types := make([]quant.Type, row.Layers())
-			for i := range types {
-				types[i] = typ
-			}
-			q.Types = append(q.Types, spec.RoleTypes{Role: row.Role, Types: types})
+		typ := typs[len(q.Types)%len(typs)]
+		if !row.F32 && row.Cols%formatOf(t, typ).BlockElems == 0 {
+			q.Types = append(q.Types, spec.RoleTypes{Role: row.Role, Types: slices.Repeat([]quant.Type{typ}, row.Layers())})
 		}
 	}
-	if len(q.Types) < 8 {
-		t.Fatalf("%d weights have the type", len(q.Types))
+	if len(q.Types) < max(8, len(typs)) {
+		t.Fatalf("%d weights have these types", len(q.Types))
 	}
 	s.Quants = append(s.Quants, q)
-	path = synthFile(t, s, q.Name, uint64(typ))
+	path = synthFile(t, s, q.Name, uint64(typs[0]))
 	f, err := gguf.Open(path)
 	if err != nil {
 		t.Fatal(err)
