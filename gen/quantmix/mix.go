@@ -23,8 +23,8 @@ type mix struct {
 	downPlain   rules // the same, but only without an importance matrix
 	downIMatrix rules // the same, but only with one
 	down8       rules // the same, but only in models of exactly eight experts
-	// downFirst is the type of the first eighth of these projections, of which a layer has one or
-	// two; a layer counts for one.
+	// downFirst is the type of the first of these projections, as many as an eighth of the layers. A layer of
+	// experts has two.
 	downFirst quant.Type
 
 	kvB      rules      // the legacy kv_b_proj, which counts as a value projection
@@ -43,7 +43,7 @@ type bump struct {
 	to     quant.Type
 }
 
-// rules are bumps of which the last one that matches is taken.
+// rules are bumps. The last one that matches is taken.
 type rules []bump
 
 // layerRule picks layers i of n.

@@ -29,7 +29,7 @@ func unpackSigned(dst []float32, values uint64, signs uint8, scale float32) {
 // oddScale returns the s from 0 to most for which d·(2s+1) is nearest to want.
 func oddScale(want, d float32, most int) int { return round((want*inverse(d)-1)/2, 0, most) }
 
-// oddScales chooses the scales d·unit·(2s+1) of sub-blocks, each of which wants its extreme
+// oddScales chooses the scales d·unit·(2s+1) of sub-blocks, and each wants its extreme
 // divided by the largest magnitude of a code book. It stores d and returns d·unit.
 func oddScales(d []byte, unit, largest float32, most, size int, src []float32) (unitScale float32, codes [16]int) {
 	var want [16]float32

@@ -29,7 +29,7 @@ func dequantizeTQ1_0(dst []float32, src []byte) {
 			for k := range run.digits {
 				w := dst[run.element+k*run.bytes:][:run.bytes]
 				for l, b := range src[run.from : run.from+run.bytes] {
-					// b is a fraction of 256: the power brings digit k behind the point, and 3 before it.
+					// b is a fraction of 256: the power moves digit k to just after the point, and 3 moves it before.
 					w[l] = d * float32(int(uint16(b*power)*3>>8)-1)
 				}
 				power *= 3

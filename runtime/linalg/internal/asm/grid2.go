@@ -182,8 +182,8 @@ func (l *gridLoop) twoEntries(first, second reg.GPVirtual) reg.VecVirtual {
 	return v
 }
 
-// addShifted adds eight weights of IQ1: a scale times the sum of an entry's values and a shift, the number
-// of which is 0 or 1.
+// addShifted adds eight weights of IQ1: a scale times the sum of the values of an entry and a shift,
+// number 0 or 1 of the table.
 func (l *gridLoop) addShifted(r, eight int, entry, shift reg.GPVirtual, scale reg.VecVirtual) {
 	w := l.widen(operand.Mem{Base: l.book, Index: entry, Scale: 8})
 	l.VADDPS(l.broadcast2(operand.Mem{Base: l.shifts, Index: shift, Scale: 4}), w, w)

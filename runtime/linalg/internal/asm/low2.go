@@ -50,7 +50,7 @@ func (l *loop) pairs2(offset int, three, bytes operand.Mem, third func(q reg.Vec
 	}
 }
 
-// q2_Kx2 keeps a row's scales and minima as floats on the stack, and the bytes of 32 elements behind
+// q2_Kx2 keeps a row's scales and minima as floats on the stack, and the bytes of 32 elements after
 // those of all rows.
 func q2_Kx2(g *gen, t shape) func(*loop) {
 	three := g.bytes("mask3", repeat(32, byte(3))...)
