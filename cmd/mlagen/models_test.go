@@ -78,8 +78,8 @@ func newExecutor(t *testing.T) device.Device {
 	return d
 }
 
-// compileFor binds a file to the bundle that its header asks for.
-func compileFor(t *testing.T, file, act string) *device.Model {
+// compileFor binds a file to the bundle that its header asks for, or one with other widths.
+func compileFor(t *testing.T, file, act string, widths ...int) *device.Model {
 	t.Helper()
 	f, err := gguf.Open(file)
 	if err != nil {
@@ -97,6 +97,9 @@ func compileFor(t *testing.T, file, act string) *device.Model {
 	s, err := spec.Parse("model.yaml", text)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if len(widths) > 0 {
+		s = s.WithSequences(widths...)
 	}
 	b, err := gen.Compile(s, nil)
 	if err != nil {

@@ -13,53 +13,61 @@ import (
 	"mla/templates"
 )
 
-// section is a file of the library, by its path below templates/msl/lib without .metal, and the
-// bundles that have it.
+// section is a file of the library, by its path below templates/msl/lib without .metal, or a code
+// book; and the bundles that have it.
 type section struct {
 	name   string
 	usedBy func(*plan.Bundle) bool
+	book   *quant.CodeBook // nil: a file
 }
 
 // sections are the library in its order: what all bundles have, the formats, and what several bodies
 // call.
 func sections() []section {
-	list := []section{{"prelude", always}, {"weights/blocks", always}, {"weights/decode", always}, {"weights/dot", always}, {"weights/ahead", always}}
+	var list []section
+	for _, name := range []string{"prelude", "weights/blocks", "weights/decode", "weights/dot", "weights/ahead"} {
+		list = append(list, section{name: name, usedBy: always})
+	}
+	list = append(list, section{name: "weights/grids", usedBy: func(b *plan.Bundle) bool { return usesBook(b, nil) }})
+	for _, book := range quant.CodeBooks() {
+		list = append(list, section{"book/" + book.Name, func(b *plan.Bundle) bool { return usesBook(b, book) }, book})
+	}
 	for _, f := range quant.Formats() {
-		list = append(list, section{"quant/" + f.Name, func(b *plan.Bundle) bool { return usesType(b, f.Type) }})
+		list = append(list, section{name: "quant/" + f.Name, usedBy: func(b *plan.Bundle) bool { return usesType(b, f.Type) }})
 	}
 	return append(list, shared...)
 }
 
 // shared are the files of what several bodies call.
 var shared = []section{
-	{"product", ofParts(multipliesMany)},
-	{"weight_rows", ofParts(multipliesMany)},
-	{"matrices", ofParts(multipliesMany)},
-	{"sent_eight", ofParts(verify.Matrices)},
-	{"batch_product", ofParts(verify.Matrices)},
-	{"prompt_product", ofParts(verify.Matrices)},
-	{"experts_batch", ofParts(func(p plan.Part) bool { e, ok := p.(*plan.Experts); return ok && e.Persistent > 0 })},
-	{"route", ofParts(func(p plan.Part) bool { return verify.GatingOf(p) != nil })},
-	{"group_experts", ofParts(func(p plan.Part) bool { _, ok := p.(*plan.GroupExperts); return ok })},
-	{"experts_sum", ofParts(func(p plan.Part) bool { _, ok := p.(*plan.ExpertsSum); return ok })},
-	{"combine", ofParts(func(p plan.Part) bool { return verify.CombineOf(p) != nil })},
-	{"sample", ofParts(samples)},
-	{"draw", ofParts(samples)},
-	{"cache", ofParts(usesCache)},
-	{"cache_f32", ofCache(quant.F32, usesCache)},
-	{"cache_f16", ofCache(quant.F16, usesCache)},
-	{"cache_q8_0", ofCache(quant.Q8_0, usesCache)},
-	{"attend", ofParts(attendsLatent)},
-	{"blocks", ofParts(func(p plan.Part) bool { return attendsBlocks(p) || expandsHeads(p) || attendsHeads(p) })},
-	{"attend_matrix", ofParts(attendsBlocks)},
-	{"score_scales", ofParts(attendsHeads)},
-	{"latent_tiles", ofParts(expandsHeads)},
-	{"latent_tiles_f16", ofCache(quant.F16, expandsHeads)},
-	{"latent_tiles_f32", ofCache(quant.F32, expandsHeads)},
-	{"latent_copies", ofParts(expandsHeads)},
-	{"expand_heads", ofParts(expandsHeads)},
-	{"head_rows", ofParts(attendsHeads)},
-	{"attend_heads", ofParts(attendsHeads)},
+	{name: "product", usedBy: ofParts(multipliesMany)},
+	{name: "weight_rows", usedBy: ofParts(multipliesMany)},
+	{name: "matrices", usedBy: ofParts(multipliesMany)},
+	{name: "sent_eight", usedBy: ofParts(verify.Matrices)},
+	{name: "batch_product", usedBy: ofParts(verify.Matrices)},
+	{name: "prompt_product", usedBy: ofParts(verify.Matrices)},
+	{name: "experts_batch", usedBy: ofParts(func(p plan.Part) bool { e, ok := p.(*plan.Experts); return ok && e.Persistent > 0 })},
+	{name: "route", usedBy: ofParts(func(p plan.Part) bool { return verify.GatingOf(p) != nil })},
+	{name: "group_experts", usedBy: ofParts(func(p plan.Part) bool { _, ok := p.(*plan.GroupExperts); return ok })},
+	{name: "experts_sum", usedBy: ofParts(func(p plan.Part) bool { _, ok := p.(*plan.ExpertsSum); return ok })},
+	{name: "combine", usedBy: ofParts(func(p plan.Part) bool { return verify.CombineOf(p) != nil })},
+	{name: "sample", usedBy: ofParts(samples)},
+	{name: "draw", usedBy: ofParts(samples)},
+	{name: "cache", usedBy: ofParts(usesCache)},
+	{name: "cache_f32", usedBy: ofCache(quant.F32, usesCache)},
+	{name: "cache_f16", usedBy: ofCache(quant.F16, usesCache)},
+	{name: "cache_q8_0", usedBy: ofCache(quant.Q8_0, usesCache)},
+	{name: "attend", usedBy: ofParts(attendsLatent)},
+	{name: "blocks", usedBy: ofParts(func(p plan.Part) bool { return attendsBlocks(p) || expandsHeads(p) || attendsHeads(p) })},
+	{name: "attend_matrix", usedBy: ofParts(attendsBlocks)},
+	{name: "score_scales", usedBy: ofParts(attendsHeads)},
+	{name: "latent_tiles", usedBy: ofParts(expandsHeads)},
+	{name: "latent_tiles_f16", usedBy: ofCache(quant.F16, expandsHeads)},
+	{name: "latent_tiles_f32", usedBy: ofCache(quant.F32, expandsHeads)},
+	{name: "latent_copies", usedBy: ofParts(expandsHeads)},
+	{name: "expand_heads", usedBy: ofParts(expandsHeads)},
+	{name: "head_rows", usedBy: ofParts(attendsHeads)},
+	{name: "attend_heads", usedBy: ofParts(attendsHeads)},
 }
 
 func always(*plan.Bundle) bool { return true }
@@ -91,6 +99,13 @@ func usesType(b *plan.Bundle, t quant.Type) bool {
 	})
 }
 
+// usesBook says whether a bundle has a format with a code book; with nil, with any.
+func usesBook(b *plan.Bundle, book *quant.CodeBook) bool {
+	return slices.ContainsFunc(quant.Formats(), func(f *quant.Format) bool {
+		return f.Book != nil && (book == nil || f.Book == book) && usesType(b, f.Type)
+	})
+}
+
 // multipliesMany says whether a part multiplies weights by the inputs of several rows.
 func multipliesMany(p plan.Part) bool { return verify.Matrices(p) || expandsHeads(p) }
 
@@ -111,6 +126,9 @@ func samples(p plan.Part) bool {
 
 // text is a file of the library as it is printed: without comments, which stay in templates/msl.
 func (s *section) text() (string, error) {
+	if s.book != nil {
+		return table(s.book), nil
+	}
 	file, err := templates.MSL.ReadFile("msl/lib/" + s.name + ".metal")
 	if err != nil {
 		return "", fmt.Errorf("no file templates/msl/lib/%s.metal: %w", s.name, err)
@@ -123,6 +141,21 @@ func (s *section) text() (string, error) {
 		}
 	}
 	return out.String(), nil
+}
+
+// table is a code book as constants of Metal.
+func table(b *quant.CodeBook) string {
+	var out strings.Builder
+	words := b.Words()
+	fmt.Fprintf(&out, "\nconstant uint %s_book[%d] = {", b.Name, len(words))
+	for i, w := range words {
+		if i > 0 {
+			out.WriteString(", ")
+		}
+		fmt.Fprintf(&out, "0x%xu", w)
+	}
+	out.WriteString("};\n")
+	return out.String()
 }
 
 // library prints the files that the bundle has.

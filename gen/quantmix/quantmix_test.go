@@ -200,6 +200,38 @@ func TestSpecialRules(t *testing.T) {
 		{lite, "q5_k_m legacy_kv_b", weights.KVB, "q6_k 0-2,5,8,11,14,17,20,23-26; q5_k"},
 		{lite, "q4_k_s legacy_kv_b", weights.KVB, "q5_k 0-3; q4_k"},
 		{lite, "q4_0 legacy_kv_b", weights.KVB, "q4_0"},
+		{youtu, "q3_k_m", weights.DownProj, "q5_k 0-1; q4_k"},
+		{youtu, "q3_k_m", weights.OProj, "q4_k"},
+		{youtu, "q3_k_m", weights.KB, "q4_0"},
+		{youtu, "q3_k_l", weights.DownProj, "q5_k"},
+		{youtu, "q3_k_s", weights.DownProj, "q3_k"},
+		{youtu, "q2_k", weights.DownProj, "q3_k"},
+		{youtu, "q2_k", weights.OProj, "q3_k"},
+		{youtu, "q2_k_s", weights.DownProj, "q4_k 0-3; q2_k"},
+		{youtu, "iq2_xxs imatrix", weights.EmbedTokens, "q5_k"}, // also the head
+		{youtu, "iq3_xxs", weights.DownProj, "q4_k 0-3; q3_k"},
+		{youtu, "iq3_xxs imatrix", weights.DownProj, "iq3_xxs"},
+		{youtu, "iq1_s imatrix", weights.KB, "iq4_nl"},
+		{youtu, "iq1_s imatrix", weights.OProj, "iq2_xxs"},
+		{mini(), "q3_k_m", weights.OProj, "q5_1"}, // Q5_K by the rule of eight
+		{mini(), "q3_k_l", weights.OProj, "q4_0"}, // Q3_K, to which that rule does not apply
+		{mini(), "iq3_m legacy_kv_b", weights.KVB, "q8_0"},
+		{mini(), "iq2_m imatrix legacy_kv_b", weights.KVB, "q4_k"},
+		// Of 27 layers the first three down projections: of layer 0, and both of layer 1. The experts'
+		// rows have 1,408 columns.
+		{lite, "iq2_xxs imatrix", weights.ExpertsDown, "q4_0 1; iq4_nl"},
+		{lite, "iq2_xxs imatrix", weights.SharedDown, "q2_k 1; iq2_xxs"},
+		{lite, "iq2_s imatrix", weights.ExpertsGate, "iq2_xs"},
+		{lite, "iq2_m imatrix", weights.ExpertsGate, "iq2_s"},
+		{lite, "iq2_m imatrix", weights.EmbedTokens, "iq3_s"},
+		{lite, "iq3_xxs imatrix", weights.QProj, "iq2_s"},
+		{lite, "iq3_xs", weights.QProj, "iq3_xxs"},
+		{lite, "iq3_xs", weights.ExpertsGate, "iq3_s 1-2,23-26; iq3_xxs"},
+		{lite, "q3_k_m legacy_kv_b", weights.KVB, "q5_k 0-1; q4_k"},
+		{lite, "iq2_xs imatrix legacy_kv_b", weights.KVB, "q4_k"},
+		{lite, "iq3_xxs legacy_kv_b", weights.KVB, "iq3_s"},
+		{lite, "iq3_xxs imatrix legacy_kv_b", weights.KVB, "iq3_xxs"},
+		{lite, "tq2_0", weights.EmbedTokens, "q4_k"},
 	} {
 		q, err := spec.ParseQuant(c.profile)
 		if err != nil {

@@ -14,7 +14,9 @@ import (
 // Stocks are the file types of stock quantisers that a profile can name. What
 // they mean is defined in package quantmix.
 var Stocks = []string{"f32", "f16", "bf16", "q8_0", "q6_k", "q5_k_m", "q5_k_s", "q5_1", "q5_0",
-	"q4_k_m", "q4_k_s", "q4_1", "q4_0", "iq4_xs", "iq4_nl"}
+	"q4_k_m", "q4_k_s", "q4_1", "q4_0", "iq4_xs", "iq4_nl", "q3_k_l", "q3_k_m", "q3_k_s",
+	"iq3_m", "iq3_s", "iq3_xs", "iq3_xxs", "q2_k", "q2_k_s", "iq2_m", "iq2_s", "iq2_xs", "iq2_xxs",
+	"iq1_m", "iq1_s", "tq2_0", "tq1_0"}
 
 // Words that may follow a stock file type.
 const (

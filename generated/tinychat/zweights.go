@@ -117,7 +117,7 @@ var profilesNextN = []plan.Profile{
 
 // joined lists what the host makes the inputs of a layer that predicts of; models have none.
 var joinedNextN = []plan.Weight{
-	{Role: "embed_tokens", GGUF: "blk.5.nextn.embed_tokens.weight", Alt: "token_embd.weight", Cols: 256, Rows: 1024, Batch: 1, First: -1, Types: []quant.Type{quant.F32, quant.F16, quant.Q4_0, quant.Q4_1, quant.Q5_0, quant.Q5_1, quant.Q8_0, quant.Q4_K, quant.Q5_K, quant.Q6_K, quant.IQ4_NL, quant.IQ4_XS, quant.BF16, quant.MXFP4}},
+	{Role: "embed_tokens", GGUF: "blk.5.nextn.embed_tokens.weight", Alt: "token_embd.weight", Cols: 256, Rows: 1024, Batch: 1, First: -1, Types: []quant.Type{quant.F32, quant.F16, quant.Q4_0, quant.Q4_1, quant.Q5_0, quant.Q5_1, quant.Q8_0, quant.Q2_K, quant.Q3_K, quant.Q4_K, quant.Q5_K, quant.Q6_K, quant.IQ2_XXS, quant.IQ2_XS, quant.IQ3_XXS, quant.IQ1_S, quant.IQ4_NL, quant.IQ3_S, quant.IQ2_S, quant.IQ4_XS, quant.IQ1_M, quant.BF16, quant.TQ1_0, quant.TQ2_0, quant.MXFP4, quant.NVFP4, quant.Q1_0, quant.Q2_0}},
 	{Role: "enorm", GGUF: "blk.5.nextn.enorm.weight", Cols: 256, Rows: 1, Batch: 1, First: -1, Types: []quant.Type{quant.F32}},
 	{Role: "hnorm", GGUF: "blk.5.nextn.hnorm.weight", Cols: 256, Rows: 1, Batch: 1, First: -1, Types: []quant.Type{quant.F32}},
 	{Role: "norm", GGUF: "output_norm.weight", Cols: 256, Rows: 1, Batch: 1, First: -1, Types: []quant.Type{quant.F32}},

@@ -135,7 +135,7 @@ func TestUnknownTensorType(t *testing.T) {
 		t.Errorf("size %d, data %v, elements %d", odd.Size, odd.Data, odd.Elems())
 	}
 	_, err = odd.Format()
-	wantError(t, err, `"odd"`, "137")
+	wantError(t, err, `"odd"`, "IQ2_K")
 	next, _ := f.Tensor("next")
 	if format, err := next.Format(); err != nil || format.BlockBytes != 4 {
 		t.Errorf("format of next: %v, %v", format, err)
@@ -172,9 +172,9 @@ func TestOpenOddFiles(t *testing.T) {
 	}
 	tests := []struct{ path, want string }{
 		{filepath.Join(dir, "missing.gguf"), "no such file"},
-		{dir, "not a regular file"},
+		{dir, "is a folder"},
 		{pipe, "not a regular file"},
-		{empty, "magic"},
+		{empty, "it is empty"},
 	}
 	for _, tt := range tests {
 		_, err := Open(tt.path)

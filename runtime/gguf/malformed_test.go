@@ -18,7 +18,7 @@ var malformed = []struct {
 	want []string
 }{
 	{"empty", nil, []string{"no GGUF file: it is empty"}},
-	{"other format", []byte("PK\x03\x05............"), []string{"magic", "not a GGUF file"}},
+	{"other format", []byte("PK\x03\x05............"), []string{"it is empty", "magic", "not a GGUF file"}},
 	{"version 1", enc([]byte(magic), uint32(1)), []string{"version is 1", "2 or 3"}},
 	{"version 4", enc([]byte(magic), uint32(4)), []string{"version is 4"}},
 	{"big-endian", enc([]byte(magic), uint32(3<<24)), []string{"version is 3 in big-endian"}},
@@ -133,7 +133,7 @@ func TestTruncatedAtEveryByte(t *testing.T) {
 			t.Fatalf("no error for the first %d of %d bytes", n, len(data))
 		}
 		named := false
-		for _, field := range []string{"magic", "version", "count", "key", "tensor"} {
+		for _, field := range []string{"it is empty", "magic", "version", "count", "key", "tensor"} {
 			named = named || strings.Contains(err.Error(), field)
 		}
 		if uint64(n) >= header {

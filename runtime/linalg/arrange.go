@@ -42,7 +42,8 @@ type Inputs struct {
 	sums   []float32                  // of stretches
 	panel  []float32                  // of weights
 	last   [mostPanelInputs][]float32 // those that do not fill a panelLoop
-	x      [1][]float32               // of Rows
+	x, y   [1][]float32               // of Rows
+	part   [][]float32                // of results
 	next   *Inputs                    // in the list inputsFree
 }
 
@@ -104,7 +105,8 @@ func takeInputs() *Inputs {
 
 // release gives memory back that takeInputs returned.
 func (n *Inputs) release() {
-	n.x = [1][]float32{}
+	n.x, n.y = [1][]float32{}, [1][]float32{}
+	clear(n.part)
 	clear(n.xs)
 	clear(n.in)
 	clear(n.last[:])

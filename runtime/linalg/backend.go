@@ -44,6 +44,10 @@ type kernel struct {
 	stretch stretchLoops
 	// arranged is how x is prepared for the functions; nil: they take it as it is.
 	arranged *arrangement
+	// floats multiplies rows that were decoded to floats, with the bits of one: what has no function of its
+	// own goes through it.
+	floats *kernel
+	decode decodeFunc // decodes whole steps of one row for it; nil: Dequantize does
 }
 
 // rowFunc returns Σ row·x over steps·step elements. Here and below x may be arranged.
@@ -89,6 +93,14 @@ func Rows(f *quant.Format, w []byte, stride int, x, y []float32) {
 	rowBytes := checkRows(f, w, stride, len(x), len(y))
 	b := active.Load()
 	k := b.kernels[f.Type]
+	if k.one == nil && k.floats != nil {
+		in := takeInputs()
+		in.x[0], in.y[0] = x, y
+		in.Set(f, in.x[:])
+		multiplyDecoded(f, &k, w, stride, in, in.y[:], 0, len(y))
+		in.release()
+		return
+	}
 	if k.one == nil || len(x) < k.step {
 		for r := range y {
 			y[r] = f.Dot(w[r*stride:r*stride+rowBytes], x)

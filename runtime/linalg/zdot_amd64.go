@@ -1192,6 +1192,96 @@ func dotIQ4_XSInt8_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]
 //go:noescape
 func addIQ4_XSInt8_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps int, sums *float32)
 
+// dotQ2_KAVX2 is the rowFunc of Q2_K in steps of 256 elements.
+//
+//go:noescape
+func dotQ2_KAVX2(w *byte, x *float32, steps int) float32
+
+// decodeQ2_KAVX2 is the decodeFunc of Q2_K in steps of 256 elements.
+//
+//go:noescape
+func decodeQ2_KAVX2(w *byte, steps int, panel *float32)
+
+// dotQ3_KAVX2 is the rowFunc of Q3_K in steps of 256 elements.
+//
+//go:noescape
+func dotQ3_KAVX2(w *byte, x *float32, steps int) float32
+
+// decodeQ3_KAVX2 is the decodeFunc of Q3_K in steps of 256 elements.
+//
+//go:noescape
+func decodeQ3_KAVX2(w *byte, steps int, panel *float32)
+
+// dotIQ2_XXSAVX2 is the rowFunc of IQ2_XXS in steps of 256 elements.
+//
+//go:noescape
+func dotIQ2_XXSAVX2(w *byte, x *float32, steps int) float32
+
+// decodeIQ2_XXSAVX2 is the decodeFunc of IQ2_XXS in steps of 256 elements.
+//
+//go:noescape
+func decodeIQ2_XXSAVX2(w *byte, steps int, panel *float32)
+
+// dotIQ2_XSAVX2 is the rowFunc of IQ2_XS in steps of 256 elements.
+//
+//go:noescape
+func dotIQ2_XSAVX2(w *byte, x *float32, steps int) float32
+
+// decodeIQ2_XSAVX2 is the decodeFunc of IQ2_XS in steps of 256 elements.
+//
+//go:noescape
+func decodeIQ2_XSAVX2(w *byte, steps int, panel *float32)
+
+// dotIQ2_SAVX2 is the rowFunc of IQ2_S in steps of 256 elements.
+//
+//go:noescape
+func dotIQ2_SAVX2(w *byte, x *float32, steps int) float32
+
+// decodeIQ2_SAVX2 is the decodeFunc of IQ2_S in steps of 256 elements.
+//
+//go:noescape
+func decodeIQ2_SAVX2(w *byte, steps int, panel *float32)
+
+// dotIQ3_XXSAVX2 is the rowFunc of IQ3_XXS in steps of 256 elements.
+//
+//go:noescape
+func dotIQ3_XXSAVX2(w *byte, x *float32, steps int) float32
+
+// decodeIQ3_XXSAVX2 is the decodeFunc of IQ3_XXS in steps of 256 elements.
+//
+//go:noescape
+func decodeIQ3_XXSAVX2(w *byte, steps int, panel *float32)
+
+// dotIQ3_SAVX2 is the rowFunc of IQ3_S in steps of 256 elements.
+//
+//go:noescape
+func dotIQ3_SAVX2(w *byte, x *float32, steps int) float32
+
+// decodeIQ3_SAVX2 is the decodeFunc of IQ3_S in steps of 256 elements.
+//
+//go:noescape
+func decodeIQ3_SAVX2(w *byte, steps int, panel *float32)
+
+// dotIQ1_SAVX2 is the rowFunc of IQ1_S in steps of 256 elements.
+//
+//go:noescape
+func dotIQ1_SAVX2(w *byte, x *float32, steps int) float32
+
+// decodeIQ1_SAVX2 is the decodeFunc of IQ1_S in steps of 256 elements.
+//
+//go:noescape
+func decodeIQ1_SAVX2(w *byte, steps int, panel *float32)
+
+// dotIQ1_MAVX2 is the rowFunc of IQ1_M in steps of 256 elements.
+//
+//go:noescape
+func dotIQ1_MAVX2(w *byte, x *float32, steps int) float32
+
+// decodeIQ1_MAVX2 is the decodeFunc of IQ1_M in steps of 256 elements.
+//
+//go:noescape
+func decodeIQ1_MAVX2(w *byte, steps int, panel *float32)
+
 // sumLanesAVX2 replaces n rows of sums, of eight lanes for each of four inputs, by n times four floats.
 //
 //go:noescape

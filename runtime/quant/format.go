@@ -16,20 +16,34 @@ type Type uint32
 
 // The types this package can read. The numbers are ggml's.
 const (
-	F32    Type = 0
-	F16    Type = 1
-	Q4_0   Type = 2
-	Q4_1   Type = 3
-	Q5_0   Type = 6
-	Q5_1   Type = 7
-	Q8_0   Type = 8
-	Q4_K   Type = 12
-	Q5_K   Type = 13
-	Q6_K   Type = 14
-	IQ4_NL Type = 20
-	IQ4_XS Type = 23
-	BF16   Type = 30
-	MXFP4  Type = 39
+	F32     Type = 0
+	F16     Type = 1
+	Q4_0    Type = 2
+	Q4_1    Type = 3
+	Q5_0    Type = 6
+	Q5_1    Type = 7
+	Q8_0    Type = 8
+	Q2_K    Type = 10
+	Q3_K    Type = 11
+	Q4_K    Type = 12
+	Q5_K    Type = 13
+	Q6_K    Type = 14
+	IQ2_XXS Type = 16
+	IQ2_XS  Type = 17
+	IQ3_XXS Type = 18
+	IQ1_S   Type = 19
+	IQ4_NL  Type = 20
+	IQ3_S   Type = 21
+	IQ2_S   Type = 22
+	IQ4_XS  Type = 23
+	IQ1_M   Type = 29
+	BF16    Type = 30
+	TQ1_0   Type = 34
+	TQ2_0   Type = 35
+	MXFP4   Type = 39
+	NVFP4   Type = 40
+	Q1_0    Type = 41
+	Q2_0    Type = 42
 )
 
 // formats is the list of every format, in the order of the type ids.
@@ -41,13 +55,27 @@ var formats = []*Format{
 	&formatQ5_0,
 	&formatQ5_1,
 	&formatQ8_0,
+	&formatQ2_K,
+	&formatQ3_K,
 	&formatQ4_K,
 	&formatQ5_K,
 	&formatQ6_K,
+	&formatIQ2_XXS,
+	&formatIQ2_XS,
+	&formatIQ3_XXS,
+	&formatIQ1_S,
 	&formatIQ4_NL,
+	&formatIQ3_S,
+	&formatIQ2_S,
 	&formatIQ4_XS,
+	&formatIQ1_M,
 	&formatBF16,
+	&formatTQ1_0,
+	&formatTQ2_0,
 	&formatMXFP4,
+	&formatNVFP4,
+	&formatQ1_0,
+	&formatQ2_0,
 }
 
 // Format describes how one type stores numbers: consecutive blocks of
@@ -72,6 +100,7 @@ type Format struct {
 	Dot func(row []byte, x []float32) float32
 
 	Halves *HalfProducts // nil: kernels multiply in floats
+	Book   *CodeBook     // nil: blocks hold numbers, not entries of a code book
 }
 
 // Formats returns every known format in the order of the type ids.

@@ -21,13 +21,27 @@ func TestFormatTable(t *testing.T) {
 		{Q5_0, 6, "q5_0", 32, 22},
 		{Q5_1, 7, "q5_1", 32, 24},
 		{Q8_0, 8, "q8_0", 32, 34},
+		{Q2_K, 10, "q2_k", 256, 84},
+		{Q3_K, 11, "q3_k", 256, 110},
 		{Q4_K, 12, "q4_k", 256, 144},
 		{Q5_K, 13, "q5_k", 256, 176},
 		{Q6_K, 14, "q6_k", 256, 210},
+		{IQ2_XXS, 16, "iq2_xxs", 256, 66},
+		{IQ2_XS, 17, "iq2_xs", 256, 74},
+		{IQ3_XXS, 18, "iq3_xxs", 256, 98},
+		{IQ1_S, 19, "iq1_s", 256, 50},
 		{IQ4_NL, 20, "iq4_nl", 32, 18},
+		{IQ3_S, 21, "iq3_s", 256, 110},
+		{IQ2_S, 22, "iq2_s", 256, 82},
 		{IQ4_XS, 23, "iq4_xs", 256, 136},
+		{IQ1_M, 29, "iq1_m", 256, 56},
 		{BF16, 30, "bf16", 1, 2},
+		{TQ1_0, 34, "tq1_0", 256, 54},
+		{TQ2_0, 35, "tq2_0", 256, 66},
 		{MXFP4, 39, "mxfp4", 32, 17},
+		{NVFP4, 40, "nvfp4", 64, 36},
+		{Q1_0, 41, "q1_0", 128, 18},
+		{Q2_0, 42, "q2_0", 64, 18},
 	}
 	if got := len(Formats()); got != len(want) {
 		t.Errorf("Formats() has %d entries, want %d", got, len(want))
@@ -54,8 +68,8 @@ func TestUnknownFormat(t *testing.T) {
 	if f, ok := Lookup(Type(4)); ok {
 		t.Errorf("Lookup(4) = %s", f.Name)
 	}
-	if f, ok := ByName("q3_k"); ok {
-		t.Errorf("ByName(q3_k) = %s", f.Name)
+	if f, ok := ByName("q3_x"); ok {
+		t.Errorf("ByName(q3_x) = %s", f.Name)
 	}
 	if got := Type(4).String(); got != "type 4" {
 		t.Errorf("String() = %q", got)

@@ -41,14 +41,7 @@ func packScaleMin(q *[12]byte, scales, mins *[8]uint8) {
 func quantizeAffine(head *[16]byte, src *[SuperBlock]float32, levels int) (q [SuperBlock]uint8) {
 	var spans, offsets [8]float32 // scale and negated minimum each sub-block asks for
 	for s := range 8 {
-		sub := src[32*s : 32*s+32]
-		lo, hi := sub[0], sub[0]
-		for _, f := range sub {
-			lo, hi = min(lo, f), max(hi, f)
-		}
-		lo = min(lo, 0) // the format can only subtract
-		spans[s] = (max(hi, lo) - lo) / float32(levels)
-		offsets[s] = -lo
+		spans[s], offsets[s] = spanOf(src[32*s:32*s+32], levels)
 	}
 	d := putHalf(head[0:], maxOf(spans[:])/63)
 	dmin := putHalf(head[2:], maxOf(offsets[:])/63)
@@ -64,4 +57,15 @@ func quantizeAffine(head *[16]byte, src *[SuperBlock]float32, levels int) (q [Su
 	}
 	packScaleMin((*[12]byte)(head[4:]), &scales, &mins)
 	return q
+}
+
+// spanOf returns the scale and the negated minimum that the elements of a sub-block ask for,
+// where codes are 0…levels.
+func spanOf(sub []float32, levels int) (scale, offset float32) {
+	lo, hi := sub[0], sub[0]
+	for _, f := range sub {
+		lo, hi = min(lo, f), max(hi, f)
+	}
+	lo = min(lo, 0) // the format can only subtract
+	return (max(hi, lo) - lo) / float32(levels), -lo
 }

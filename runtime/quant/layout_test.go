@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// bits returns n bits of b from bit first on; bit 0 is the lowest of b[0].
-func bits(b []byte, first, n int) int {
+// bitsAt returns n bits of b from bit first on; bit 0 is the lowest of b[0].
+func bitsAt(b []byte, first, n int) int {
 	v := 0
 	for i := range n {
 		v |= int(b[(first+i)/8]>>((first+i)%8)&1) << i
@@ -18,12 +18,12 @@ func bits(b []byte, first, n int) int {
 
 // half64 decodes the half at byte offset o, straight from IEEE 754.
 func half64(b []byte, o int) float64 {
-	mantissa, exponent := bits(b, 8*o, 10), bits(b, 8*o+10, 5)
+	mantissa, exponent := bitsAt(b, 8*o, 10), bitsAt(b, 8*o+10, 5)
 	v := math.Ldexp(float64(1024+mantissa), exponent-25)
 	if exponent == 0 {
 		v = math.Ldexp(float64(mantissa), -24)
 	}
-	if bits(b, 8*o+15, 1) == 1 {
+	if bitsAt(b, 8*o+15, 1) == 1 {
 		return -v
 	}
 	return v
@@ -31,20 +31,20 @@ func half64(b []byte, o int) float64 {
 
 // nibble32 returns the nibble of element i of 32 that are stored from byte o on
 // as 16 low nibbles, then 16 high ones.
-func nibble32(b []byte, o, i int) int { return bits(b, 8*(o+i%16)+i/16*4, 4) }
+func nibble32(b []byte, o, i int) int { return bitsAt(b, 8*(o+i%16)+i/16*4, 4) }
 
 // nibble256 returns the nibble of element i of a Q4_K or Q5_K block with its
 // nibbles from byte o on.
-func nibble256(b []byte, o, i int) int { return bits(b, 8*(o+i/64*32+i%32)+i/32%2*4, 4) }
+func nibble256(b []byte, o, i int) int { return bitsAt(b, 8*(o+i/64*32+i%32)+i/32%2*4, 4) }
 
 // scaleMin256 returns the 6-bit scale and minimum of sub-block j.
 func scaleMin256(b []byte, j int) (scale, minimum float64) {
 	const o = 4 * 8 // bit offset of the packed scales
 	if j < 4 {
-		return float64(bits(b, o+8*j, 6)), float64(bits(b, o+8*(j+4), 6))
+		return float64(bitsAt(b, o+8*j, 6)), float64(bitsAt(b, o+8*(j+4), 6))
 	}
-	s := bits(b, o+8*(j+4), 4) | bits(b, o+8*(j-4)+6, 2)<<4
-	m := bits(b, o+8*(j+4)+4, 4) | bits(b, o+8*j+6, 2)<<4
+	s := bitsAt(b, o+8*(j+4), 4) | bitsAt(b, o+8*(j-4)+6, 2)<<4
+	m := bitsAt(b, o+8*(j+4)+4, 4) | bitsAt(b, o+8*j+6, 2)<<4
 	return float64(s), float64(m)
 }
 
@@ -57,19 +57,19 @@ var (
 // arithmetic, read bit by bit.
 var elements = map[Type]func(b []byte, i int) float64{
 	F32: func(b []byte, _ int) float64 {
-		return float64(math.Float32frombits(uint32(bits(b, 0, 32))))
+		return float64(math.Float32frombits(uint32(bitsAt(b, 0, 32))))
 	},
 	F16: func(b []byte, _ int) float64 { return half64(b, 0) },
 	BF16: func(b []byte, _ int) float64 {
-		return float64(math.Float32frombits(uint32(bits(b, 0, 16)) << 16))
+		return float64(math.Float32frombits(uint32(bitsAt(b, 0, 16)) << 16))
 	},
 	Q4_0: func(b []byte, i int) float64 { return half64(b, 0) * float64(nibble32(b, 2, i)-8) },
 	Q4_1: func(b []byte, i int) float64 { return half64(b, 0)*float64(nibble32(b, 4, i)) + half64(b, 2) },
 	Q5_0: func(b []byte, i int) float64 {
-		return half64(b, 0) * float64(nibble32(b, 6, i)+16*bits(b, 16+i, 1)-16)
+		return half64(b, 0) * float64(nibble32(b, 6, i)+16*bitsAt(b, 16+i, 1)-16)
 	},
 	Q5_1: func(b []byte, i int) float64 {
-		return half64(b, 0)*float64(nibble32(b, 8, i)+16*bits(b, 32+i, 1)) + half64(b, 2)
+		return half64(b, 0)*float64(nibble32(b, 8, i)+16*bitsAt(b, 32+i, 1)) + half64(b, 2)
 	},
 	Q8_0: func(b []byte, i int) float64 { return half64(b, 0) * float64(int8(b[2+i])) },
 	Q4_K: func(b []byte, i int) float64 {
@@ -78,19 +78,19 @@ var elements = map[Type]func(b []byte, i int) float64{
 	},
 	Q5_K: func(b []byte, i int) float64 {
 		scale, minimum := scaleMin256(b, i/32)
-		q := nibble256(b, 48, i) + 16*bits(b, 8*(16+i%32)+i/32, 1)
+		q := nibble256(b, 48, i) + 16*bitsAt(b, 8*(16+i%32)+i/32, 1)
 		return half64(b, 0)*scale*float64(q) - half64(b, 2)*minimum
 	},
 	Q6_K: func(b []byte, i int) float64 {
 		half, k, l := i/128, i/32%4, i%32
-		low := bits(b, 8*(64*half+l+32*(k%2))+k/2*4, 4)
-		high := bits(b, 8*(128+32*half+l)+2*k, 2)
+		low := bitsAt(b, 8*(64*half+l+32*(k%2))+k/2*4, 4)
+		high := bitsAt(b, 8*(128+32*half+l)+2*k, 2)
 		return half64(b, 208) * float64(int8(b[192+i/16])) * float64(low+16*high-32)
 	},
 	IQ4_NL: func(b []byte, i int) float64 { return half64(b, 0) * iq4Levels[nibble32(b, 2, i)] },
 	IQ4_XS: func(b []byte, i int) float64 {
 		s := i / 32
-		scale := bits(b, 32+4*s, 4) + 16*bits(b, 16+2*s, 2) - 32
+		scale := bitsAt(b, 32+4*s, 4) + 16*bitsAt(b, 16+2*s, 2) - 32
 		return half64(b, 0) * float64(scale) * iq4Levels[nibble32(b, 8+16*s, i%32)]
 	},
 	MXFP4: func(b []byte, i int) float64 { return math.Ldexp(e2m1Values[nibble32(b, 1, i)], int(b[0])-127) },
@@ -108,14 +108,16 @@ func randomBlocks(r *rand.Rand, f *Format, n int) []byte {
 	return b
 }
 
+// scaleHalves are the offsets of the halves in a block.
+var scaleHalves = map[Type][]int{
+	F16: {0}, Q4_0: {0}, Q4_1: {0, 2}, Q5_0: {0}, Q5_1: {0, 2}, Q8_0: {0}, Q4_K: {0, 2}, Q5_K: {0, 2},
+	Q6_K: {208}, IQ4_NL: {0}, IQ4_XS: {0}, BF16: {0}, F32: {2}, // the upper half of a float32
+}
+
 // tame clears the top bit of the exponent of every float in a block, so that it
 // is finite and products with it do not overflow.
 func (f *Format) tame(block []byte) {
-	halves := map[Type][]int{
-		F16: {0}, Q4_0: {0}, Q4_1: {0, 2}, Q5_0: {0}, Q5_1: {0, 2}, Q8_0: {0}, Q4_K: {0, 2}, Q5_K: {0, 2},
-		Q6_K: {208}, IQ4_NL: {0}, IQ4_XS: {0}, BF16: {0}, F32: {2}, // the upper half of a float32
-	}
-	for _, o := range halves[f.Type] {
+	for _, o := range scaleHalves[f.Type] {
 		block[o+1] &^= 0x40
 	}
 	if f.Type == MXFP4 {

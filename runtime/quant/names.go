@@ -3,11 +3,10 @@ package quant
 // foreign names ggml types that this package does not read: types of llama.cpp, types that
 // llama.cpp has removed, and types of ik_llama.cpp, which numbers its own from 97 on.
 var foreign = map[Type]string{
-	4: "Q4_2", 5: "Q4_3", 9: "Q8_1", 10: "Q2_K", 11: "Q3_K", 15: "Q8_K",
-	16: "IQ2_XXS", 17: "IQ2_XS", 18: "IQ3_XXS", 19: "IQ1_S", 21: "IQ3_S", 22: "IQ2_S",
-	24: "I8", 25: "I16", 26: "I32", 27: "I64", 28: "F64", 29: "IQ1_M",
-	31: "Q4_0_4_4", 32: "Q4_0_4_8", 33: "Q4_0_8_8", 34: "TQ1_0", 35: "TQ2_0",
-	36: "IQ4_NL_4_4", 37: "IQ4_NL_4_8", 38: "IQ4_NL_8_8", 40: "NVFP4", 41: "Q1_0", 42: "Q2_0",
+	4: "Q4_2", 5: "Q4_3", 9: "Q8_1", 15: "Q8_K",
+	24: "I8", 25: "I16", 26: "I32", 27: "I64", 28: "F64",
+	31: "Q4_0_4_4", 32: "Q4_0_4_8", 33: "Q4_0_8_8",
+	36: "IQ4_NL_4_4", 37: "IQ4_NL_4_8", 38: "IQ4_NL_8_8",
 
 	97: "Q8_0_X4", 98: "Q8_1_X4", 99: "Q8_2_X4",
 	133: "Q6_0", 134: "IQ1_BN", 135: "IQ2_BN", 136: "Q8_K64", 137: "IQ2_K", 138: "IQ3_K", 139: "IQ4_K", 140: "IQ5_K",

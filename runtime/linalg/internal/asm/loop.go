@@ -15,6 +15,7 @@ type format struct {
 	begin  func(g *gen, s shape) func(l *loop)
 	shared int  // registers for vectors of x that rows share
 	folded bool // sums of a few products are scaled, not weights; see partial
+	few    bool // there is a loop for one row and one input alone: decoding takes most of the time
 	common bool // and elements have something in common, which is added to all of them
 	// arranged says how arrangeLoop leaves x; nil: as it is.
 	arranged *arranged
@@ -69,6 +70,9 @@ const (
 // same order.
 func (g *gen) matVec(v isa, f format) {
 	g.oneRow(v, f)
+	if f.few {
+		return
+	}
 	g.fourRows(v, f)
 	tiles := v.tiles
 	if f.folded {

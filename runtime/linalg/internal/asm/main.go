@@ -64,6 +64,10 @@ func generate() (assembly, declarations []byte, err error) {
 			g.matVec(avx2, int8Of(f))
 		}
 	}
+	for _, f := range formatsLow2 {
+		g.matVec(avx2, f)
+		g.decodeRow(avx2, f)
+	}
 	g.sumLoop(stretchTile)
 	g.arrangeLoop("arrangeAVX2", single)
 	g.arrangeLoop("arrangePairsAVX2", pairs)

@@ -82,10 +82,15 @@ const (
 
 // decode emits the function that writes one row of a panel, with the numbers that the
 // mat-vec loops of a format multiply.
-func (g *gen) decode(v isa, f format, k panelKind) {
+func (g *gen) decode(v isa, f format, k panelKind) { g.decodeTo(v, f, v.panelRows, k) }
+
+// decodeRow emits the function that writes a row as floats: a panel of one row.
+func (g *gen) decodeRow(v isa, f format) { g.decodeTo(v, f, 1, scaledPanel) }
+
+func (g *gen) decodeTo(v isa, f format, rows int, k panelKind) {
 	name := fmt.Sprintf("decode%s%s", f.name, v.suffix)
 	g.begin(name, signatureDecode, fmt.Sprintf("%s is the decodeFunc of %s in steps of %d elements.", name, f.name, f.elems))
-	l := &loop{gen: g, isa: v, format: f, panel: &panel{g.param("panel"), v.panelRows, v.lanes, k}}
+	l := &loop{gen: g, isa: v, format: f, panel: &panel{g.param("panel"), rows, v.lanes, k}}
 	l.addRows(1)
 	l.run()
 	g.end()

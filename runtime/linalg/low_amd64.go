@@ -1,0 +1,34 @@
+package linalg
+
+import (
+	"maps"
+
+	"mla/runtime/quant"
+)
+
+// The formats below four bits. Those with a loop of their own have it for one row and one input; several
+// inputs, and the others, are multiplied by rows of floats. The loops are those of AVX2, whose sums
+// have the bits of its loops for floats.
+func init() {
+	floats2, floats512 := avx2Backend.kernels[quant.F32], avx512Backend.kernels[quant.F32]
+	low := map[quant.Type]kernel{
+		quant.Q2_K:    {one: dotQ2_KAVX2, decode: decodeQ2_KAVX2},
+		quant.Q3_K:    {one: dotQ3_KAVX2, decode: decodeQ3_KAVX2},
+		quant.IQ2_XXS: {one: dotIQ2_XXSAVX2, decode: decodeIQ2_XXSAVX2},
+		quant.IQ2_XS:  {one: dotIQ2_XSAVX2, decode: decodeIQ2_XSAVX2},
+		quant.IQ2_S:   {one: dotIQ2_SAVX2, decode: decodeIQ2_SAVX2},
+		quant.IQ3_XXS: {one: dotIQ3_XXSAVX2, decode: decodeIQ3_XXSAVX2},
+		quant.IQ3_S:   {one: dotIQ3_SAVX2, decode: decodeIQ3_SAVX2},
+		quant.IQ1_S:   {one: dotIQ1_SAVX2, decode: decodeIQ1_SAVX2},
+		quant.IQ1_M:   {one: dotIQ1_MAVX2, decode: decodeIQ1_MAVX2},
+	}
+	for t, k := range low {
+		k.step, k.floats = quant.SuperBlock, &floats2
+		low[t] = k
+	}
+	maps.Copy(avx2Backend.kernels, low)
+	maps.Copy(avx512Backend.kernels, low)
+	for _, t := range []quant.Type{quant.TQ1_0, quant.TQ2_0, quant.NVFP4, quant.Q1_0, quant.Q2_0} {
+		avx2Backend.kernels[t], avx512Backend.kernels[t] = kernel{floats: &floats2}, kernel{floats: &floats512}
+	}
+}

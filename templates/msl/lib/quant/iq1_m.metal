@@ -1,0 +1,78 @@
+// IQ1_M: 256 elements in 56 bytes: for each 8 elements a byte of the entry of the code book of IQ1_S and a nibble with
+// its upper 3 bits and the sign of the shift, and 8 bytes with a scale s of 3 bits for each 16 and, in the
+// upper nibbles of four words, half d; element = d (2s+1) (value ± 1/8). Values are decoded times 8. A lane
+// takes four or two eights. Blocks are 8-byte aligned.
+template <uint SHARE>
+struct iq1_m_by {
+  enum { COLUMNS = 256, EIGHTS = 32 / SHARE };
+
+  static inline uint share(uint) { return SHARE; }
+
+  static inline ulong row_bytes(uint cols) { return ulong(cols / 256u) * 56u; }
+
+  template <ushort N, uint COLS, typename X>
+  static inline void step(device const uchar * w, X x, uint b, uint part, thread float * sum) {
+    const uint g = part * EIGHTS; // of eights
+    eight_floats y[EIGHTS];
+    load_rows<EIGHTS>(x, b * 256u + 8u * g, y);
+    UNROLL for (ushort r = 0; r < N; ++r) {
+      device const uchar * p = w + r * row_bytes(COLS) + b * 56u;
+      const uint2 scales = *(device const uint2 *)(p + 48);
+      const uint high = ushort_at(p + 32u + g / 4u * 2u);
+      float q = 0.0f;
+      UNROLL for (ushort i = 0; i < EIGHTS; i += 2) {
+        float pair = 0.0f;
+        UNROLL for (ushort k = i; k < i + 2; ++k) pair = add_iq1(iq1_book[entry(p[g + k], high, g + k)], minus(high, g + k), y[k], pair);
+        q = fma(scale(scales, (g + i) / 2u), pair, q);
+      }
+      sum[r] = fma(d_of(scales), q, sum[r]);
+    }
+  }
+
+  static inline uint entry(uint low, uint high, uint g) { return low | (high >> g % 4u * 4u & 7u) << 8; }
+
+  static inline bool minus(uint high, uint g) { return (high >> g % 4u * 4u & 8u) != 0u; }
+
+  static inline float d_of(uint2 scales) {
+    return low_half((scales.x >> 12 & 0xfu) | (scales.x >> 24 & 0xf0u) | (scales.y >> 4 & 0xf00u) | (scales.y >> 16 & 0xf000u));
+  }
+
+  // Scale s of 16, and an eighth.
+  static inline float scale(uint2 scales, uint s) {
+    const uint word = s < 8u ? scales.x : scales.y;
+    return float(word >> (s / 4u % 2u * 16u + s % 4u * 3u) & 7u) * 0.25f + 0.125f;
+  }
+
+  // For product.msl: lane p of four decodes 32 columns of a step, half a block.
+  struct run { uint low, high; float scale[2]; };
+
+  static inline uint column(uint p, uint j) { return 32u * p + 8u * j; }
+
+  template <uint COLS>
+  static inline void fetch_run(device const uchar * row, uint step, uint p, thread run & r) {
+    device const uchar * at = row + ulong(step / 2u) * 56u;
+    const uint s = step % 2u * 4u + p;
+    const uint2 scales = *(device const uint2 *)(at + 48);
+    r.low = word_at<4>(at + 4u * s);
+    r.high = ushort_at(at + 32u + 2u * s);
+    UNROLL for (uint i = 0; i < 2u; ++i) r.scale[i] = d_of(scales) * scale(scales, 2u * s + i);
+  }
+
+  static inline half4 numbers(thread const run & r, uint j, uint u) {
+    const uint e = iq1_book[entry(r.low >> 8u * j & 255u, r.high, j)];
+    return centred<16>(iq1_levels(e >> 4u * u, minus(r.high, j)));
+  }
+
+  static inline float2 scaling(thread const run & r, uint j) { return two_floats(r.scale[j / 2u], 0.0f); }
+
+  template <uint COLS>
+  static inline float element(device const uchar * row, uint i) {
+    device const uchar * p = row + ulong(i / 256u) * 56u;
+    const uint g = (i & 255u) / 8u, high = ushort_at(p + 32u + g / 4u * 2u);
+    const uint2 scales = *(device const uint2 *)(p + 48);
+    const uint e = iq1_book[entry(p[g], high, g)];
+    return d_of(scales) * scale(scales, g / 2u) * (float(iq1_levels(nibble_of(e, i & 7u), minus(high, g)) & 255u) - 16.0f);
+  }
+};
+
+typedef iq1_m_by<8> iq1_m;
