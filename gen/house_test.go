@@ -67,6 +67,36 @@ func TestGeneratedSize(t *testing.T) {
 	}
 }
 
+// maxBinary is the most bytes of a binary in git.
+const maxBinary = 200_000
+
+// large are the binaries in git above maxBinary: small models with their logits, and the PTX that
+// tests run. Every clone has to carry them, so there are no further ones.
+var large = []string{
+	"generated/tinyglm/tinyglm.ptx.gz", "generated/yoututiny/reference/yoututiny.ptx.gz",
+	"runtime/tokenizer/testdata/deepseek-llm.gguf",
+	"testdata/models/gigachat3-mini-Q4_0.gguf", "testdata/models/glm47mtp-mini-Q4_K_M.gguf", "testdata/models/minicpm3-mini-Q4_0.gguf",
+	"testdata/models/mistral4-mini-Q4_K_M.gguf", "testdata/models/mistrallarge3-mini-Q4_K_M.gguf",
+	"testdata/models/nextn/mtp-glm47mtp-mini-Q4_K_M.gguf", "testdata/models/plm-mini-Q4_K_M.gguf",
+	"testdata/reference/dsv2lite-mini-Q4_K_M.gguf", "testdata/reference/glm47-mini-Q4_K_M.gguf", "testdata/reference/glm47-tiny-Q4_0.gguf",
+	"testdata/reference/youtu-mini-Q4_0.gguf", "testdata/reference/youtu-mini-Q4_K_M.gguf", "testdata/reference/youtu-tiny-F32.gguf",
+	"testdata/reference/youtu-tiny-legacykvb-F32.gguf",
+	"testdata/tinychat.gguf", "testdata/tinyglm.gguf", "testdata/tinyglm.logits.npy",
+}
+
+// TestBinaries: no large binary gets into git unseen, such as a program that a tool left behind.
+func TestBinaries(t *testing.T) {
+	var found []string
+	for _, name := range tracked(t) {
+		if data := read(t, name); len(data) > maxBinary && bytes.IndexByte(data[:8000], 0) >= 0 {
+			found = append(found, name)
+		}
+	}
+	if slices.Sort(found); !slices.Equal(found, large) {
+		t.Errorf("binaries above %d bytes are\n%s\nexpected\n%s", maxBinary, strings.Join(found, "\n"), strings.Join(large, "\n"))
+	}
+}
+
 // TestWhereToAdd: every place that ARCHITECTURE.md names exists.
 func TestWhereToAdd(t *testing.T) {
 	_, table, ok := strings.Cut(string(read(t, "ARCHITECTURE.md")), "## Where to add things\n")
