@@ -4,6 +4,7 @@ package main
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"mla/runtime/device/cpu"
@@ -73,5 +74,26 @@ func TestNextNVerified(t *testing.T) {
 		if verify.Bundle(m) == nil && verify.Bundle(l) == nil {
 			t.Errorf("%s is not refused", name)
 		}
+	}
+}
+
+// drafts chains drafts behind the whole prompt.
+func (p *predictor) drafts(t *testing.T) {
+	want := []int32{110, 299, 374, 322, 340, 340, 340, 340} // of the reference
+	last := len(p.ref.Prompt) - 1
+	token, hidden := p.ref.Prompt[last], p.hidden[(last-1)*p.join.Dim():]
+	var drafts []int32
+	for pos := last; len(drafts) < len(want); pos++ {
+		logits := p.predict(pos, []int32{token}, hidden)
+		token = int32(slices.Index(logits, slices.Max(logits)))
+		drafts = append(drafts, token)
+		hidden = make([]float32, p.join.Dim())
+		if err := p.layer.Hidden(hidden); err != nil {
+			t.Fatal(err)
+		}
+		p.join.Own(hidden)
+	}
+	if !slices.Equal(drafts, want) {
+		t.Errorf("drafts %d; expected %d", drafts, want)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"mla/gen"
@@ -76,27 +75,6 @@ func TestNextN(t *testing.T) {
 				t.Errorf("logits differ by %g; at most %g is allowed", worst, c.within)
 			}
 		})
-	}
-}
-
-// drafts chains drafts behind the whole prompt.
-func (p *predictor) drafts(t *testing.T) {
-	want := []int32{110, 299, 374, 322, 340, 340, 340, 340} // of the reference
-	last := len(p.ref.Prompt) - 1
-	token, hidden := p.ref.Prompt[last], p.hidden[(last-1)*p.join.Dim():]
-	var drafts []int32
-	for pos := last; len(drafts) < len(want); pos++ {
-		logits := p.predict(pos, []int32{token}, hidden)
-		token = int32(slices.Index(logits, slices.Max(logits)))
-		drafts = append(drafts, token)
-		hidden = make([]float32, p.join.Dim())
-		if err := p.layer.Hidden(hidden); err != nil {
-			t.Fatal(err)
-		}
-		p.join.Own(hidden)
-	}
-	if !slices.Equal(drafts, want) {
-		t.Errorf("drafts %d; expected %d", drafts, want)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"mla/gen/spec"
 	"mla/gen/tune"
 )
 
@@ -128,4 +129,87 @@ func TestTuneCompileOnly(t *testing.T) {
 	if _, err := (&kernelCache{f.cache, map[string]string{}}).bundle(b); err == nil || !strings.Contains(err.Error(), "delete it") {
 		t.Errorf("damaged: %v", err)
 	}
+}
+
+// process is mlagen in a process of its own.
+func process(env []string, args ...string) (out string, err error) {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(append(os.Environ(), argsVariable+"="+strings.Join(args, "\t")), env...)
+	text, err := cmd.CombinedOutput()
+	return string(text), err
+}
+
+// standIn is a library that `make sim` builds.
+func standIn(t *testing.T, name string) string {
+	t.Helper()
+	path, err := filepath.Abs("../../build/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Fatalf("%v; make sim builds it", err)
+	}
+	return path
+}
+
+// tinyCopy is the smallest spec in a folder of its own.
+func tinyCopy(t *testing.T) (path string, text []byte) {
+	t.Helper()
+	text, err := os.ReadFile(tinySpec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path = filepath.Join(t.TempDir(), "tiny.yaml")
+	if err := os.WriteFile(path, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path, text
+}
+
+// interrupter keeps what a command writes, and interrupts it at the first of it, as
+// Ctrl-C does.
+type interrupter struct {
+	strings.Builder
+	cmd *exec.Cmd
+}
+
+func (i *interrupter) Write(p []byte) (int, error) {
+	if i.Len() == 0 {
+		if err := i.cmd.Process.Signal(os.Interrupt); err != nil {
+			return 0, err
+		}
+	}
+	return i.Builder.Write(p)
+}
+
+// modified lists a folder with times.
+func modified(t *testing.T, dir string) string {
+	t.Helper()
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list strings.Builder
+	for _, f := range files {
+		info, err := f.Info()
+		if err != nil {
+			t.Fatal(err)
+		}
+		list.WriteString(f.Name() + " " + info.ModTime().String() + "\n")
+	}
+	return list.String()
+}
+
+func tinyF32(t *testing.T) *spec.Spec {
+	t.Helper()
+	s, err := spec.Load(tinySpec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := spec.ParseQuant("f32")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Quants = []spec.Quant{q}
+	return s
 }

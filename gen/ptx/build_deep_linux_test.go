@@ -100,3 +100,7 @@ func TestNoBranches(t *testing.T) {
 		}
 	}
 }
+
+var singleWord = regexp.MustCompile(`ld\.global(?:\.nc)?\.u32.*`)
+
+var branch = regexp.MustCompile(`\bbra\b`)

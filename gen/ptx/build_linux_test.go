@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -188,10 +187,6 @@ func TestEntries(t *testing.T) {
 		})
 	}
 }
-
-var singleWord = regexp.MustCompile(`ld\.global(?:\.nc)?\.u32.*`)
-
-var branch = regexp.MustCompile(`\bbra\b`)
 
 // TestBuild: the same bytes twice, which are what Check wants.
 func TestBuild(t *testing.T) {

@@ -10,6 +10,8 @@ import (
 	"mla/gen"
 	"mla/gen/spec"
 	"mla/gen/spectest"
+	"mla/runtime/plan"
+	"mla/runtime/quant"
 )
 
 // TestKnobs: every value of every knob compiles as it would stand in the spec, the
@@ -90,4 +92,17 @@ func TestPieces(t *testing.T) {
 			}
 		}
 	}
+}
+
+func pieces(t *testing.T, s *spec.Spec, knobs []Knob, choice []int) []*plan.Bundle {
+	t.Helper()
+	b, _, err := Trial(s, Tuning(s.Tuning, knobs, choice))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := Pieces(b, quant.F16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
 }

@@ -6,8 +6,6 @@ import (
 	"testing"
 
 	"mla/gen/spec"
-	"mla/runtime/plan"
-	"mla/runtime/quant"
 )
 
 // one is a shipped spec with one quant profile.
@@ -91,19 +89,6 @@ func TestWithin(t *testing.T) {
 	if got := len(Within(knobs, 100)[0].Values); got != len(knobs[0].Values) {
 		t.Errorf("%d of %d values are reached", got, len(knobs[0].Values))
 	}
-}
-
-func pieces(t *testing.T, s *spec.Spec, knobs []Knob, choice []int) []*plan.Bundle {
-	t.Helper()
-	b, _, err := Trial(s, Tuning(s.Tuning, knobs, choice))
-	if err != nil {
-		t.Fatal(err)
-	}
-	list, err := Pieces(b, quant.F16)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return list
 }
 
 // TestShort: the large models have all their kernels in a few layers; the names that

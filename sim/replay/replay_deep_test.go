@@ -3,12 +3,18 @@
 package replay_test
 
 import (
+	"math"
 	"path/filepath"
 	"testing"
 
 	"mla/gen/msl/execute"
 	"mla/gen/spec"
 	"mla/gen/synth"
+	"mla/runtime/device"
+	"mla/runtime/device/cpu"
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+	"mla/sim/replay"
 )
 
 // TestVariants runs every kernel function of the small bundles, on files of all
@@ -42,4 +48,44 @@ func TestVariants(t *testing.T) {
 			}
 		})
 	}
+}
+
+// small are the bundles whose models are quick to run.
+var small = []string{"yoututiny", "youtumini", "glm47tiny", "glm47mini", "dsv2litemini", "tinyglm", "tinychat"}
+
+func compareWithTwins(t *testing.T, d *replay.Device, m *device.Model, used map[string]int) {
+	t.Helper()
+	for _, kv := range plan.CacheTypes(m.Bundle.Model.KVLoraRank, m.Bundle.Model.QKRopeHeadDim) {
+		allowed := tolerance[kv]
+		if kv == quant.Q8_0 {
+			allowed = 0.2 // a number in the middle between two steps of 1/127 may go either way
+		}
+		cfg := device.Config{Context: 4, KV: kv, Threads: 1}
+		r := record(t, d, m, cfg)
+		twins, err := device.LoadSingle(cpu.New(), m, cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for pos, token := range []int32{3, 17, 1} {
+			want := step(t, twins, pos, token)
+			if diff := difference(step(t, r, pos, token), want); !(diff <= allowed) {
+				t.Errorf("%s cache, position %d: logits differ by %g", kv, pos, diff)
+			}
+		}
+		if err := twins.Close(); err != nil {
+			t.Error(err)
+		}
+		for f, n := range r.Used {
+			used[f] += n
+		}
+	}
+}
+
+// difference is the largest; NaN if there is one.
+func difference(got, want []float32) float64 {
+	worst := 0.0
+	for i := range got {
+		worst = max(worst, math.Abs(float64(got[i])-float64(want[i])))
+	}
+	return worst
 }
