@@ -170,7 +170,7 @@ func TestPrintRefuses(t *testing.T) {
 		{matVec(func(k *plan.Kernel, p *plan.MatVec) { k.Variants[1].Func = k.Variants[0].Func }), "expected an identifier of its own"},
 		{matVec(func(k *plan.Kernel, p *plan.MatVec) { k.Variants[0].Func = "silu" }), "expected an identifier of its own"},
 		{matVec(func(k *plan.Kernel, p *plan.MatVec) { k.Variants[0].Types = nil }), "0 types for 1 typed slots"},
-		{matVec(func(k *plan.Kernel, p *plan.MatVec) { k.Variants[0].Types = []quant.Type{99} }), "unknown type 99"},
+		{matVec(func(k *plan.Kernel, p *plan.MatVec) { k.Variants[0].Types = []quant.Type{96} }), "unknown type 96"},
 		{matVec(func(k *plan.Kernel, p *plan.MatVec) { p.Cols = 320 }), "rows of 320 columns of w are no whole blocks of 256"},
 		{matVec(func(k *plan.Kernel, p *plan.MatVec) { p.W = 40 }), "slot 40 of"},
 		{matVec(func(k *plan.Kernel, p *plan.MatVec) { p.W = p.Out.Slot }), "cannot serve as a typed weight"},

@@ -159,7 +159,7 @@ func TestRefuses(t *testing.T) {
 		{"yoututiny", func(b *plan.Bundle) { b.Sample[0], b.Sample[1] = b.Sample[1], b.Sample[0] }, "sampler, a *plan.PickToken"},
 		{"yoututiny", func(b *plan.Bundle) { b.Weights[0].Rows = 0 }, "weight 0: "},
 		{"yoututiny", func(b *plan.Bundle) { b.Weights[0].Last = 1 << 40; b.Weights[0].First = 0 }, "weight 0: of layers 0 to"},
-		{"yoututiny", func(b *plan.Bundle) { b.Weights[0].Types = []quant.Type{99} }, "weight 0: unknown type 99"},
+		{"yoututiny", func(b *plan.Bundle) { b.Weights[0].Types = []quant.Type{96} }, "weight 0: unknown type 96"},
 		{"yoututiny", func(b *plan.Bundle) { b.Weights[0].HeadRows, b.Weights[0].RotaryRows = 7, 4 }, "rows rotate"},
 		{"yoututiny", func(b *plan.Bundle) { b.Weights[0].GGUF = strings.Repeat("x", 300) }, "a name of 300 bytes"},
 		{"yoututiny", func(b *plan.Bundle) { b.Profiles[0].Types = b.Profiles[0].Types[1:] }, "profile 0: "},
