@@ -25,7 +25,7 @@ func TestCachePlanes(t *testing.T) {
 		{512, 16, quant.Q8_0, nil, "rows of 512 + 16 columns; expected multiples of 32: use f16"},
 		{48, 64, quant.Q8_0, nil, "48 + 64 columns"},
 		{512, 64, quant.Q4_0, nil, "KV cache of q4_0; expected f16, f32 or q8_0"},
-		{512, 64, quant.Type(99), nil, "type 99"},
+		{512, 64, quant.Type(96), nil, "type 96"},
 	} {
 		m := plan.Model{Dims: plan.Dims{KVLoraRank: tt.lat, QKRopeHeadDim: tt.pe}}
 		got, err := m.CachePlanes(tt.kv)
