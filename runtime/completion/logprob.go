@@ -11,7 +11,8 @@ import (
 )
 
 // Logprob is how likely a token was: the logarithm of its share of the softmax of the
-// model's logits, before bias, penalties and temperature.
+// model's logits, before bias, penalties and temperature; or with Request.Sampled of its
+// probability after them, -Inf for a token that was not drawn but forced.
 type Logprob struct {
 	ID  int32
 	Log float64
@@ -62,13 +63,36 @@ func (o *observer) Next(logits []float32) int32 {
 	if o.request.Force != nil {
 		id = o.request.Force()
 	}
-	if id < 0 {
+	drawn := id < 0
+	if drawn {
 		id = o.sampler.Next(logits)
 	}
 	if o.last = nil; id >= 0 && o.request.Logprobs >= 0 {
-		o.last = logprob(logits, id, o.request.Logprobs)
+		o.last = o.logprob(logits, id, drawn)
 	}
 	return id
+}
+
+// logprob is how likely a token was. drawn says that the sampler picked it.
+func (o *observer) logprob(logits []float32, id int32, drawn bool) *Logprob {
+	n := o.request.Logprobs
+	if !o.request.Sampled {
+		return logprob(logits, id, n)
+	}
+	if !drawn { // what the sampler knows is of an earlier token
+		return &Logprob{ID: id, Log: math.Inf(-1)}
+	}
+	p, best := o.sampler.(chooser).Candidates(id, n)
+	out := &Logprob{ID: id, Log: math.Log(p)}
+	for _, c := range best {
+		out.Top = append(out.Top, Logprob{ID: c.ID, Log: math.Log(c.P)})
+	}
+	return out
+}
+
+// chooser is a sampler that says what it drew from.
+type chooser interface {
+	Candidates(id int32, n int) (p float64, best []sample.Candidate)
 }
 
 // Accept implements engine.Sampler.

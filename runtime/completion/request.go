@@ -27,7 +27,9 @@ type Request struct {
 	// Logprobs is how many of the likeliest tokens come with each token; negative: none,
 	// and no probability of the token itself.
 	Logprobs int
-	Stop     func(id int32) bool // ends the text; may be nil
+	// Sampled has Logprobs be those of the tokens that the sampler drew from, after all samplers.
+	Sampled bool
+	Stop    func(id int32) bool // ends the text; may be nil
 	// Force is a token that has to come next, whatever the model says; negative: any. It
 	// may be nil, which is quicker.
 	Force func() int32

@@ -178,6 +178,7 @@ func (s *Sampler) weigh() (total uint64) {
 // drawWeighed picks one of the chosen tokens by its weight. u is uniform over all 64-bit
 // numbers.
 func (s *Sampler) drawWeighed(u uint64) int32 {
+	s.last = choice{drawn: true, weighed: true}
 	left, _ := bits.Mul64(u, s.weigh()) // uniform over [0, total)
 	for i, w := range s.weights {
 		if left < w {

@@ -60,6 +60,8 @@ type Sampler struct {
 	scores  []float32
 	weights []uint64 // of the chosen ids
 	ends    []float32
+
+	last choice // of Next
 }
 
 // New checks the parameters and returns a Sampler without accepted tokens.
@@ -120,6 +122,7 @@ func (s *Sampler) Reset() {
 func (s *Sampler) Next(logits []float32) int32 {
 	draw := s.draws
 	s.draws++
+	s.last = choice{}
 	if s.plain() {
 		if best := argmax(logits); best >= 0 && settle(logits[best]) == logits[best] && logits[best] != 0 {
 			return best
@@ -137,6 +140,7 @@ func (s *Sampler) Next(logits []float32) int32 {
 	}
 	top := s.logits[best]
 	s.filter(top)
+	s.last = choice{drawn: true, top: top}
 	return s.draw(top, random(s.p.Seed, draw))
 }
 

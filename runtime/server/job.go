@@ -25,6 +25,7 @@ type job struct {
 	max      int // tokens; negative: as many as fit
 	params   sample.Params
 	logprobs int  // likeliest tokens beside each; negative: no logprobs
+	sampled  bool // logprobs are those after all samplers
 	ids      bool // every token is an event, also one that completes no character
 	stops    []string
 	end      func(id int32) bool
@@ -183,7 +184,7 @@ func (s *Server) choice(ctx context.Context, st *stream, j *job, prompt []int32,
 	params := j.params
 	params.Seed += uint64(number)
 	request := completion.Request{
-		Prompt: prompt, Scope: s.scope, Max: j.max, Params: params, Logprobs: j.logprobs, Stop: j.end, Visible: j.visible, Force: force, Guide: guide,
+		Prompt: prompt, Scope: s.scope, Max: j.max, Params: params, Logprobs: j.logprobs, Sampled: j.sampled, Stop: j.end, Visible: j.visible, Force: force, Guide: guide,
 		Prompted: c.prompted,
 		Emit: func(t completion.Token) bool {
 			c.time(t.ID)

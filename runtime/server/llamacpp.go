@@ -67,13 +67,11 @@ func (q *nativeFields) jobOf(ctx context.Context, s *Server, prompts [][]int32, 
 	switch {
 	case q.NProbs != nil && (*q.NProbs < 0 || *q.NProbs > maxTop):
 		return nil, bad("n_probs", "%d; expected 0 to %d", *q.NProbs, maxTop)
-	case q.NProbs != nil && *q.NProbs > 0 && q.PostProbs:
-		return nil, bad("post_sampling_probs", "is not supported: probabilities are the model's, before sampling")
 	case q.NIndent < 0:
 		return nil, bad("n_indent", "%d; expected 0 or more", q.NIndent)
 	}
 	if q.NProbs != nil && *q.NProbs > 0 {
-		j.logprobs, j.ids = *q.NProbs, true // a piece of a stream has one token
+		j.logprobs, j.sampled, j.ids = *q.NProbs, q.PostProbs, true // a piece of a stream has one token
 	}
 	limit := time.Duration(max(0, min(q.MaxPredict, float64(s.cfg.Limits.Request/time.Millisecond))) * float64(time.Millisecond))
 	j.lines = func() *lines { return newLines(q.NIndent, limit) }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"maps"
+	"math"
 	"slices"
 
 	"mla/runtime/chat/output"
@@ -24,18 +25,28 @@ type nativeChoice struct {
 	newLine bool
 }
 
-// nativeProb is a token with how likely it was.
+// nativeProb is a token with how likely it was: Logprob and Top by the model, or Prob and TopProbs
+// after all samplers.
 type nativeProb struct {
-	ID      int32        `json:"id"`
-	Token   string       `json:"token"`
-	Bytes   []int        `json:"bytes"`
-	Logprob float64      `json:"logprob"`
-	Top     []nativeProb `json:"top_logprobs,omitempty"`
+	ID       int32        `json:"id"`
+	Token    string       `json:"token"`
+	Bytes    []int        `json:"bytes"`
+	Logprob  *float64     `json:"logprob,omitempty"`
+	Top      []nativeProb `json:"top_logprobs,omitempty"`
+	Prob     *float64     `json:"prob,omitempty"`
+	TopProbs []nativeProb `json:"top_probs,omitempty"`
 }
 
-func (s *Server) nativeProb(l completion.Logprob) nativeProb {
-	p := s.tokenLogprob(l)
-	return nativeProb{ID: l.ID, Token: p.Token, Bytes: p.Bytes, Logprob: p.Logprob}
+func (w *nativeAnswers) prob(l completion.Logprob) nativeProb {
+	p := w.s.tokenLogprob(l)
+	out := nativeProb{ID: l.ID, Token: p.Token, Bytes: p.Bytes}
+	if w.j.sampled {
+		share := math.Exp(l.Log)
+		out.Prob = &share
+	} else {
+		out.Logprob = &p.Logprob
+	}
+	return out
 }
 
 // probs are those of tokens.
@@ -45,9 +56,13 @@ func (w *nativeAnswers) probs(tokens []completion.Token) []nativeProb {
 		if t.Logprob == nil {
 			continue
 		}
-		p := w.s.nativeProb(*t.Logprob)
-		for _, top := range t.Logprob.Top {
-			p.Top = append(p.Top, w.s.nativeProb(top))
+		p := w.prob(*t.Logprob)
+		top := &p.Top
+		if w.j.sampled {
+			top = &p.TopProbs
+		}
+		for _, l := range t.Logprob.Top {
+			*top = append(*top, w.prob(l))
 		}
 		list = append(list, p)
 	}
@@ -113,7 +128,7 @@ func (w *nativeAnswers) settings() map[string]any {
 	maps.Copy(out, map[string]any{
 		"n_predict": w.j.max, "max_tokens": w.j.max, "n_keep": 0, "n_discard": 0,
 		"stop": append([]string{}, w.j.stops...), "ignore_eos": q.IgnoreEOS, "stream": q.Stream, "n_probs": max(w.j.logprobs, 0), "logit_bias": bias,
-		"grammar": q.Grammar, "timings_per_token": q.PerToken, "post_sampling_probs": false, "n_indent": q.NIndent,
+		"grammar": q.Grammar, "timings_per_token": q.PerToken, "post_sampling_probs": q.PostProbs, "n_indent": q.NIndent,
 	})
 	return out
 }

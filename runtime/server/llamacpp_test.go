@@ -3,6 +3,7 @@ package server_test
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -163,6 +164,37 @@ func TestNativeProbabilities(t *testing.T) {
 	}
 }
 
+// TestSampledProbabilities: with post_sampling_probs there are the tokens that the samplers have
+// left, with probabilities that add up to 1.
+func TestSampledProbabilities(t *testing.T) {
+	s := serve(t, nil, natives...)
+	for fields, want := range map[string]int{`"temperature":0`: 1, `"temperature":2,"top_k":3`: 3, `"temperature":2,"top_n_sigma":50,"top_k":2`: 2} {
+		_, text := s.do("POST", "/completion", `{"prompt":"Quick","n_predict":2,"n_probs":5,"post_sampling_probs":true,`+fields+`}`)
+		var v struct {
+			Settings struct {
+				Post bool `json:"post_sampling_probs"`
+			} `json:"generation_settings"`
+			Probs []struct {
+				Logprob *float64
+				Prob    float64
+				Top     []struct{ Prob float64 } `json:"top_probs"`
+			} `json:"completion_probabilities"`
+		}
+		if err := json.Unmarshal([]byte(text), &v); err != nil || len(v.Probs) != 2 || !v.Settings.Post {
+			t.Fatalf("%v: %s", err, text)
+		}
+		for _, p := range v.Probs {
+			sum := 0.0
+			for _, c := range p.Top {
+				sum += c.Prob
+			}
+			if len(p.Top) != want || math.Abs(sum-1) > 1e-9 || p.Prob <= 0 || p.Prob > p.Top[0].Prob || p.Logprob != nil {
+				t.Errorf("%s: %+v; expected %d tokens", fields, p, want)
+			}
+		}
+	}
+}
+
 // TestNativeErrors: what is wrong is a 400 with the name of the field.
 func TestNativeErrors(t *testing.T) {
 	s := serve(t, nil, natives...)
@@ -182,7 +214,6 @@ func TestNativeErrors(t *testing.T) {
 		{"/completion", `{"prompt":"x","samplers":["mystery"]}`, "samplers"},
 		{"/completion", `{"prompt":"x","samplers":["temperature",7]}`, "samplers"},
 		{"/completion", `{"prompt":"x","samplers":5}`, "samplers"},
-		{"/completion", `{"prompt":"x","n_probs":1,"post_sampling_probs":true}`, "post_sampling_probs"},
 		{"/completion", `{"prompt":"x","logit_bias":[[1]]}`, "logit_bias"},
 		{"/completion", `{"prompt":"x","logit_bias":[[1,true]]}`, "logit_bias"},
 		{"/completion", `{"prompt":"x","logit_bias":[[99999,1]]}`, "logit_bias"},
