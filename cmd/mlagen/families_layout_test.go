@@ -70,7 +70,7 @@ func TestOtherFiles(t *testing.T) {
 		switch {
 		case tt.want == "" && err != nil:
 			t.Errorf("%s: %v", tt.name, err)
-		case tt.want != "" && (!errors.As(err, &fit) || !strings.Contains(err.Error(), tt.want)):
+		case tt.want != "" && (!errors.As(err, &fit) || !strings.Contains(fit.Closest(), tt.want)):
 			t.Errorf("%s: %v; expected a message with %q", tt.name, err, tt.want)
 		}
 	}

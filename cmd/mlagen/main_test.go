@@ -98,7 +98,7 @@ func TestDrift(t *testing.T) {
 func TestForeignFiles(t *testing.T) {
 	out := t.TempDir()
 	own := filepath.Join(out, "notes.go")
-	if err := os.WriteFile(own, []byte("package x\n"), 0o644); err != nil {
+	if err := os.WriteFile(own, []byte("package yoututiny\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if code, _, stderr := mlagen("-spec", tinySpec, "-out", out); code != exitOK {

@@ -48,7 +48,7 @@ func TestOtherModels(t *testing.T) {
 		`key "plm.attention.temperature_scale" is 0.1`:                 {"plm-mini-Q4_K_M", func(m *modelFile) { m.put("plm.attention.temperature_scale", gguf.Float32(0.1)) }},
 		`tensor "rope_factors_long.weight" is no weight`:               {"plm-mini-Q4_K_M", func(m *modelFile) { m.add("rope_factors_long.weight", quant.F32, []uint64{16}, factors) }},
 		`key "general.architecture" is "glm-dsa"`:                      {"gigachat3-mini-Q4_0", func(m *modelFile) { m.put("general.architecture", gguf.String("glm-dsa")) }},
-		`key "minicpm3.rope.scaling.type" is "linear" with a factor`:   {"minicpm3-mini-Q4_0", func(m *modelFile) { m.put("minicpm3.rope.scaling.factor", gguf.Float32(4)) }},
+		`key "minicpm3.rope.scaling.factor" is 4; expected 1`:          {"minicpm3-mini-Q4_0", func(m *modelFile) { m.put("minicpm3.rope.scaling.factor", gguf.Float32(4)) }},
 		`key "minicpm3.rope.scaling.attn_factor" is 1.19`:              {"minicpm3-mini-Q4_0", func(m *modelFile) { m.put("minicpm3.rope.scaling.attn_factor", gguf.Float32(1.19)) }},
 	} {
 		f, err := gguf.Open(editedModel(t, c.file, c.edit))

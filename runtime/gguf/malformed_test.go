@@ -18,7 +18,7 @@ var malformed = []struct {
 	want []string
 }{
 	{"empty", nil, []string{"no GGUF file: it is empty"}},
-	{"other format", []byte("PK\x03\x05............"), []string{"it is empty", "magic", "not a GGUF file"}},
+	{"other format", []byte("PK\x03\x05............"), []string{"magic", "not a GGUF file"}},
 	{"version 1", enc([]byte(magic), uint32(1)), []string{"version is 1", "2 or 3"}},
 	{"version 4", enc([]byte(magic), uint32(4)), []string{"version is 4"}},
 	{"big-endian", enc([]byte(magic), uint32(3<<24)), []string{"version is 3 in big-endian"}},
