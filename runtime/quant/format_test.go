@@ -71,7 +71,7 @@ func TestUnknownFormat(t *testing.T) {
 	if f, ok := ByName("q3_x"); ok {
 		t.Errorf("ByName(q3_x) = %s", f.Name)
 	}
-	if got := Type(4).String(); got != "type 4" {
+	if got := Type(96).String(); got != "type 96" {
 		t.Errorf("String() = %q", got)
 	}
 }
