@@ -30,24 +30,33 @@ const lowBitsTolerance = 5e-4
 // TestLowBits does for files of the types below four bits, wherever rows are whole blocks of them, what
 // TestFamilies does for the stock types, with rows that run together.
 func TestLowBits(t *testing.T) {
-	for _, typ := range lowBits {
+	types := lowBits
+	if !deep.On {
+		types = lowBits[:1]
+	}
+	for _, typ := range types {
 		t.Run(typ.String(), func(t *testing.T) {
 			path, ref := lowBitsFile(t, typ)
 			m := compileFor(t, path, "f32", 1, 16, 512)
 			compareWidths(t, cpu.New(), m, ref, lowBitsWidths, familyTolerance)
-			if deep.On {
+			if deep.On && typ == quant.Q3_K { // TestLowBitsMixed has the others: a prompt's kernels take minutes to compile
 				compareWidths(t, newExecutor(t), m, ref, lowBitsWidths, lowBitsTolerance)
 			}
 		})
 	}
 }
 
-// TestLowBitsMixed executes the Metal text of one model that has all of the types, with two rows together:
-// kernels of prompts, and each type alone, take minutes.
+// TestLowBitsMixed executes the Metal text of one model that has all of the types, with two rows together,
+// and in the deep tier with other numbers of them.
 func TestLowBitsMixed(t *testing.T) {
 	path, ref := lowBitsFile(t, lowBits...)
-	ref.Prompt, ref.Logits = ref.Prompt[:3], ref.Logits[:3*ref.Vocab]
-	compareWidths(t, newExecutor(t), compileFor(t, path, "f32"), ref, []int{2}, lowBitsTolerance)
+	widths := []int{2}
+	if deep.On {
+		widths = []int{1, 2, 16}
+	} else {
+		ref.Prompt, ref.Logits = ref.Prompt[:3], ref.Logits[:3*ref.Vocab]
+	}
+	compareWidths(t, newExecutor(t), compileFor(t, path, "f32"), ref, widths, lowBitsTolerance)
 }
 
 // lowBitsFile writes a model with matrices of some types, in turns, and returns the logits that the

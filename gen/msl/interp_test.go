@@ -48,7 +48,7 @@ func TestInterpreter(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			var profiles []assignment
-			for _, f := range quant.Formats() {
+			for _, f := range examples() {
 				profiles = append(profiles, func(int) *quant.Format { return f })
 			}
 			interpret(t, tt.spec, tt.disable, profiles)
@@ -66,6 +66,19 @@ func TestInterpreter(t *testing.T) {
 			interpret(t, s, nil, []assignment{mixed})
 		})
 	}
+}
+
+// examples are all formats in the deep tier, else one of each kind.
+func examples() []*quant.Format {
+	if deep.On {
+		return quant.Formats()
+	}
+	var list []*quant.Format
+	for _, t := range []quant.Type{quant.Q4_0, quant.Q6_K, quant.Q3_K, quant.IQ2_XXS} {
+		f, _ := quant.Lookup(t)
+		list = append(list, f)
+	}
+	return list
 }
 
 // wide is a model in which every matrix has whole blocks of every format, and
