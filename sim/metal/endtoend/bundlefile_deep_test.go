@@ -62,11 +62,16 @@ type download struct{ folder string }
 func unpack(t *testing.T, programs, model string) *download {
 	t.Helper()
 	d := &download{t.TempDir()}
-	for to, from := range map[string]string{"mlagen": filepath.Join(programs, "mlagen"), "mlarun": filepath.Join(programs, "mlarun"), "my.gguf": model} {
-		// A link would lead mlarun to files beside the original.
-		if err := copyFile(filepath.Join(d.folder, to), from); err != nil {
+	for _, name := range []string{"mlagen", "mlarun"} {
+		// No copy: a process that another test starts meanwhile would inherit the file that is
+		// written, and a program that somebody writes does not start.
+		if err := os.Link(filepath.Join(programs, name), filepath.Join(d.folder, name)); err != nil {
 			t.Fatal(err)
 		}
+	}
+	// A symbolic link would lead mlarun to files beside the original.
+	if err := copyFile(filepath.Join(d.folder, "my.gguf"), model); err != nil {
+		t.Fatal(err)
 	}
 	return d
 }
