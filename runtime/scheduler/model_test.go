@@ -210,11 +210,10 @@ func schedule(t testing.TB, seed uint64, total *counts) error {
 		c.params.Temperature, c.params.Seed, c.params.RepeatPenalty = float32(rng.IntN(3)), rng.Uint64(), 1+float32(rng.IntN(2))/8
 		c.params.FrequencyPenalty = float32(rng.IntN(3)) / 2
 		c.params.RepeatLastN, c.onHost = []int{-1, 3, 64}[rng.IntN(3)], rng.IntN(4) == 0
-		if rng.IntN(3) == 0 {
-			stepwise(&c.params, rng, c.stop)
-		}
 		if plain { // what is picked depends on nothing but the logits
 			c.params.RepeatPenalty, c.params.FrequencyPenalty, c.onHost = 1, 0, false
+		} else if rng.IntN(2) == 0 {
+			stepwise(&c.params, rng, c.stop)
 		}
 		c.drafts = rng.IntN(2) == 0
 		if rng.IntN(5) == 0 {
@@ -305,7 +304,7 @@ func TestSchedules(t *testing.T) {
 		}
 	}
 	t.Logf("%d schedules: %+v", schedules, total)
-	if least := schedules / 20; min(total.cancelled, total.outOfPages, total.gaveBack, total.reused, total.waited, total.picked, total.onHost, total.ahead, total.together, total.accepted, total.drafted-total.accepted) < least {
+	if least := schedules / 50; min(total.cancelled, total.outOfPages, total.gaveBack, total.reused, total.waited, total.picked, total.onHost, total.ahead, total.together, total.accepted, total.drafted-total.accepted) < least {
 		t.Error("the schedules do too little of something")
 	}
 }
