@@ -84,7 +84,8 @@ var large = []string{
 	"testdata/tinychat.gguf", "testdata/tinyglm.gguf", "testdata/tinyglm.logits.npy",
 }
 
-// TestBinaries: no large binary gets into git unseen, such as a program that a tool left behind.
+// TestBinaries: git has no binaries above maxBinary bytes but the list, so that nobody commits a
+// compiled program by mistake.
 func TestBinaries(t *testing.T) {
 	var found []string
 	for _, name := range tracked(t) {

@@ -30,8 +30,8 @@ func TestLayouts(t *testing.T) {
 	}
 }
 
-// layout is a way in which files differ from those that synth writes. It
-// changes the file, and the model if the file is to be read differently.
+// layout is one difference between a converter's file and a file of synth. It changes the
+// file, and also the spec if the reader has to treat the file differently.
 type layout struct {
 	name   string
 	model  func(*testing.T) *spec.Spec

@@ -77,7 +77,7 @@ func TestNextNVerified(t *testing.T) {
 	}
 }
 
-// drafts chains drafts behind the whole prompt.
+// drafts predicts several tokens after the prompt, each from the one before.
 func (p *predictor) drafts(t *testing.T) {
 	want := []int32{110, 299, 374, 322, 340, 340, 340, 340} // of the reference
 	last := len(p.ref.Prompt) - 1

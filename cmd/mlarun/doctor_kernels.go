@@ -143,8 +143,8 @@ func (k *kernelCheck) inTurn(bundles []*plan.Bundle, wanted func(*plan.Variant) 
 	}
 }
 
-// turn checks some variants of a bundle, and behind the last ones what picks tokens. more says
-// that the bundle wants another turn.
+// turn checks the next variants of a bundle, and after its last variant the sampler. more says
+// that the bundle has further variants.
 func (k *kernelCheck) turn(b *bundleCheck, variants int) (more bool) {
 	if !b.begun {
 		k.Write(checkup.Note, "", "kernels of %s (%s, spec %.12s) against their Go twins", b.Name, b.Kind(), b.SpecHash)

@@ -59,7 +59,8 @@ func (v *orderFlag) Set(text string) (err error) {
 	return err
 }
 
-// breakersFlag is a flag of texts, of which the first takes the place of the defaults.
+// breakersFlag is a flag that may be given several times, a text each time. The first text
+// replaces the default list; each further text is added to it.
 type breakersFlag struct {
 	texts *[]string
 	given bool

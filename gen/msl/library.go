@@ -72,14 +72,14 @@ var shared = []section{
 
 func always(*plan.Bundle) bool { return true }
 
-// ofParts says that some part is one of those that f is true of.
+// ofParts selects bundles in which f is true of at least one part.
 func ofParts(f func(plan.Part) bool) func(*plan.Bundle) bool {
 	return func(b *plan.Bundle) bool {
 		return slices.ContainsFunc(b.Kernels, func(k plan.Kernel) bool { return slices.ContainsFunc(k.Parts, f) })
 	}
 }
 
-// ofCache is ofParts of bundles that some variant with a cache of a type is of.
+// ofCache selects the bundles of ofParts that have a variant with a KV cache of type t.
 func ofCache(t quant.Type, f func(plan.Part) bool) func(*plan.Bundle) bool {
 	parts := ofParts(f)
 	return func(b *plan.Bundle) bool {
