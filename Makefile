@@ -9,10 +9,10 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.7.0
 
 # Packages that use goroutines; they are tested under the race detector too (TestRace in gen
 # looks whether any is missing). Of mlarun the tests are that are about several at a time.
-RACE = ./runtime/atomicfile ./runtime/batch ./runtime/bind ./runtime/chat/... ./runtime/child ./runtime/completion/... \
+RACE = ./runtime/system/atomicfile ./runtime/serve/batch ./runtime/load/bind ./runtime/text/chat/... ./runtime/system/child ./runtime/serve/completion/... \
 	./runtime/device/cpu ./runtime/device/cuda/... ./runtime/device/metal/... ./runtime/engine \
-	./runtime/fleet ./runtime/gguf ./runtime/grammar ./runtime/guided ./runtime/nextn ./runtime/quality ./runtime/linalg \
-	./runtime/recordfile ./runtime/scheduler ./runtime/server/... ./cmd/mlarun/input
+	./runtime/serve/fleet ./runtime/gguf ./runtime/text/grammar ./runtime/text/guided ./runtime/engine/nextn ./runtime/doctor/quality ./runtime/device/linalg \
+	./runtime/system/recordfile ./runtime/serve/scheduler ./runtime/serve/server/... ./cmd/mlarun/input
 RACE_MLARUN = 'Batch|Interrupt|Lost|Parallel|Rate|ServeModels|Terminal'
 
 # Which mutations `make mutate` draws.
@@ -27,7 +27,7 @@ PREFIX ?= /usr/local
 # Which version an installed program says it is.
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null | sed 's/^v//')
 COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null)
-STAMP = -X mla/runtime/buildinfo.version=$(VERSION) -X mla/runtime/buildinfo.commit=$(COMMIT)
+STAMP = -X mla/runtime/system/buildinfo.version=$(VERSION) -X mla/runtime/system/buildinfo.commit=$(COMMIT)
 
 # How long each fuzz target runs.
 FUZZTIME ?= 60s
@@ -98,7 +98,7 @@ sim: tools ## build build/libmetalsim.so and build/libcudasim.so, which stand in
 	sh sim/cuda/build.sh build/libcudasim.so
 
 soak: ## 20,000 requests of clients that come, go, dawdle and lie, and a device that fails, and 20,000 to a real model: nothing may be left of them
-	$(GO) test -tags deep ./runtime/server -count 1 -run TestSoak -v -timeout 30m -soak 20000
+	$(GO) test -tags deep ./runtime/serve/server -count 1 -run TestSoak -v -timeout 30m -soak 20000
 
 arm64: tools ## the simulator and mlarun on it for linux/arm64, under an emulator (on x86-64; `make prove` has it too)
 	$(GO) test -tags deep -count 1 -run Arm64 ./sim ./sim/metal/...
@@ -140,7 +140,7 @@ cross: ## everything compiles for Apple Silicon without cgo
 	CGO_ENABLED=0 GOOS=linux GOARCH=arm64 $(GO) build ./...
 
 bench: ## benchmarks of the inner loops
-	$(GO) test -run '^$$' -bench . -benchtime 1s ./runtime/linalg ./runtime/device/cpu
+	$(GO) test -run '^$$' -bench . -benchtime 1s ./runtime/device/linalg ./runtime/device/cpu
 
 tools:
 	@sh scripts/tools.sh prove

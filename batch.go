@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"mla/runtime/engine"
-	"mla/runtime/scheduler"
+	"mla/runtime/serve/scheduler"
 )
 
 // Batch continues prompts, as many side by side as sessions can be opened (Options.Sessions),

@@ -6,8 +6,8 @@ import (
 	"iter"
 	"slices"
 
-	"mla/runtime/chat"
-	"mla/runtime/tokenizer"
+	"mla/runtime/text/chat"
+	"mla/runtime/text/tokenizer"
 )
 
 // Message is one turn of a conversation.

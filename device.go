@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 
-	"mla/runtime/bundles"
 	"mla/runtime/device"
 	"mla/runtime/device/cpu"
 	"mla/runtime/device/cuda"
 	"mla/runtime/device/cuda/cu"
 	"mla/runtime/device/metal"
+	"mla/runtime/load/bundles"
 )
 
 // openDevice opens a device by the name of Options.Device.

@@ -11,8 +11,8 @@ import (
 
 	"mla"
 	"mla/generated"
-	"mla/runtime/bundlefile"
 	"mla/runtime/plan"
+	"mla/runtime/plan/bundlefile"
 )
 
 // simulated names the file with a bundle without PTX, in the process that has an NVIDIA GPU.

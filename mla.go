@@ -20,16 +20,16 @@ import (
 	"fmt"
 
 	"mla/generated"
-	"mla/runtime/bind"
-	"mla/runtime/bundlefile"
-	"mla/runtime/bundles"
 	"mla/runtime/device"
 	"mla/runtime/device/cpu"
 	"mla/runtime/engine"
 	"mla/runtime/gguf"
+	"mla/runtime/load/bind"
+	"mla/runtime/load/bundles"
 	"mla/runtime/plan"
+	"mla/runtime/plan/bundlefile"
 	"mla/runtime/quant"
-	"mla/runtime/tokenizer"
+	"mla/runtime/text/tokenizer"
 )
 
 // Options say how a model is run. The zero value is a good choice.

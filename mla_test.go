@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"mla"
-	"mla/runtime/npy"
+	"mla/runtime/system/npy"
 )
 
 // open opens the shipped model on the CPU.

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"mla/runtime/engine"
-	"mla/runtime/sample"
-	"mla/runtime/tokenizer"
+	"mla/runtime/text/sample"
+	"mla/runtime/text/tokenizer"
 )
 
 // Generation says how a text is continued. The zero value takes the likeliest token every

@@ -74,7 +74,7 @@ const maxBinary = 200_000
 // tests run. Every clone has to carry them, so there are no further ones.
 var large = []string{
 	"generated/tinyglm/tinyglm.ptx.gz", "generated/yoututiny/reference/yoututiny.ptx.gz",
-	"runtime/tokenizer/testdata/deepseek-llm.gguf",
+	"runtime/text/tokenizer/testdata/deepseek-llm.gguf",
 	"testdata/models/gigachat3-mini-Q4_0.gguf", "testdata/models/glm47mtp-mini-Q4_K_M.gguf", "testdata/models/minicpm3-mini-Q4_0.gguf",
 	"testdata/models/mistral4-mini-Q4_K_M.gguf", "testdata/models/mistrallarge3-mini-Q4_K_M.gguf",
 	"testdata/models/nextn/mtp-glm47mtp-mini-Q4_K_M.gguf", "testdata/models/plm-mini-Q4_K_M.gguf",

@@ -4,7 +4,7 @@
     act16.py MLARUN STEM KV FOLDER
 
 STEM.gguf runs with the tokens of STEM.tokens and a cache of type KV (f32 or f16),
-and three things are printed and bounded, as in runtime/device/reference, whose
+and three things are printed and bounded, as in runtime/doctor/reference, whose
 comments say where the bounds come from:
 
 * against the Go twins, -device cpu -act f16: how far a token's logits are off,

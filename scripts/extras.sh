@@ -8,7 +8,7 @@ out=${1:?usage: extras.sh FOLDER}
 go=${GO:-go}
 rm -rf "$out"
 mkdir -p "$out/man" "$out/completions"
-CGO_ENABLED=0 "$go" build -tags release -ldflags "-s -w -X mla/runtime/buildinfo.version=${VERSION:-}" -o "$out/bin/" ./cmd/mlarun ./cmd/mlagen
+CGO_ENABLED=0 "$go" build -tags release -ldflags "-s -w -X mla/runtime/system/buildinfo.version=${VERSION:-}" -o "$out/bin/" ./cmd/mlarun ./cmd/mlagen
 for program in mlarun mlagen; do
 	"$out/bin/$program" man >"$out/man/$program.1"
 	"$out/bin/$program" completion bash >"$out/completions/$program.bash"

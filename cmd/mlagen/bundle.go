@@ -12,11 +12,11 @@ import (
 	"mla/gen/metallib"
 	"mla/gen/ptx"
 	"mla/gen/spec"
-	"mla/runtime/bundlefile"
 	"mla/runtime/gguf"
-	"mla/runtime/hub"
+	"mla/runtime/load/hub"
 	"mla/runtime/plan"
-	"mla/runtime/userfile"
+	"mla/runtime/plan/bundlefile"
+	"mla/runtime/system/userfile"
 )
 
 // bundleFlags say which bundle file to write.

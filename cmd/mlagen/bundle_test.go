@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"mla/runtime/bundlefile"
 	"mla/runtime/plan"
+	"mla/runtime/plan/bundlefile"
 )
 
 // unseen are models that no spec of the project is for.

@@ -10,7 +10,7 @@ import (
 	"mla/gen/describe"
 	"mla/gen/pass"
 	"mla/gen/spec"
-	"mla/runtime/atomicfile"
+	"mla/runtime/system/atomicfile"
 )
 
 // specFlags choose the one variant of a spec that a command looks at.

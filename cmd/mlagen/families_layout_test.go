@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"mla/gen/spec"
-	"mla/runtime/bind"
 	"mla/runtime/gguf"
+	"mla/runtime/load/bind"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )

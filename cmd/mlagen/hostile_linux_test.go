@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"mla/cmd/internal/hostile"
-	"mla/runtime/bundlefile"
 	"mla/runtime/gguf"
+	"mla/runtime/plan/bundlefile"
 )
 
 // own is a command line of mlagen as a process.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"mla/runtime/gguf"
-	"mla/runtime/hub"
+	"mla/runtime/load/hub"
 )
 
 // localModel is the path of a model file; one of the Hugging Face hub is loaded into the

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"mla/runtime/bundlefile"
-	"mla/runtime/hub/hubtest"
+	"mla/runtime/load/hub/hubtest"
+	"mla/runtime/plan/bundlefile"
 )
 
 // TestHub: the bundle file of a model of the hub goes to the user's folder, not into the

@@ -12,7 +12,7 @@ import (
 
 	"mla/gen/initspec"
 	"mla/gen/spec"
-	"mla/runtime/bundlefile"
+	"mla/runtime/plan/bundlefile"
 )
 
 func newInit() *cobra.Command {

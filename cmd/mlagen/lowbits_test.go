@@ -10,7 +10,7 @@ import (
 	"mla/gen/weights"
 	"mla/runtime/device"
 	"mla/runtime/device/cpu"
-	"mla/runtime/device/reference"
+	"mla/runtime/doctor/reference"
 	"mla/runtime/gguf"
 	"mla/runtime/quant"
 	"mla/tools/tests/deep"

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"mla/cmd/internal/manual"
-	"mla/runtime/buildinfo"
+	"mla/runtime/system/buildinfo"
 )
 
 // newManual is the command that prints the manual page.

@@ -8,7 +8,7 @@ import (
 
 	"mla/runtime/device"
 	"mla/runtime/device/cpu"
-	"mla/runtime/device/reference"
+	"mla/runtime/doctor/reference"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )

@@ -20,9 +20,9 @@ import (
 	"mla/gen/msl"
 	"mla/gen/ptx"
 	"mla/gen/spec"
-	"mla/runtime/atomicfile"
 	"mla/runtime/plan"
 	"mla/runtime/plan/pieces"
+	"mla/runtime/system/atomicfile"
 )
 
 func newPTX() *cobra.Command {

@@ -11,7 +11,7 @@ import (
 
 	"mla/gen/golang"
 	"mla/gen/ptx"
-	"mla/runtime/bundlefile"
+	"mla/runtime/plan/bundlefile"
 	"mla/runtime/plan/ptxfile"
 )
 

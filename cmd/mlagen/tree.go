@@ -13,9 +13,9 @@ import (
 	"mla/gen/golang"
 	"mla/gen/ptx"
 	"mla/gen/spec"
-	"mla/runtime/atomicfile"
 	"mla/runtime/plan"
 	"mla/runtime/plan/pieces"
+	"mla/runtime/system/atomicfile"
 )
 
 // tree is a set of files to be, in order, and the folders whose other generated files

@@ -17,9 +17,9 @@ import (
 	"mla/gen"
 	"mla/gen/spec"
 	"mla/gen/tune"
-	"mla/runtime/atomicfile"
 	"mla/runtime/plan"
-	"mla/runtime/userfile"
+	"mla/runtime/system/atomicfile"
+	"mla/runtime/system/userfile"
 )
 
 // tuneFlags are the flags of mlagen tune.

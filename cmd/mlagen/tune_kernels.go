@@ -12,9 +12,9 @@ import (
 
 	"mla/gen/ptx"
 	"mla/gen/tune"
-	"mla/runtime/atomicfile"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
+	"mla/runtime/system/atomicfile"
 )
 
 // cacheType is the element type of the latent cache that kernels are measured with.

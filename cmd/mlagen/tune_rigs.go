@@ -12,8 +12,8 @@ import (
 	"mla/gen/spec"
 	"mla/gen/synth"
 	"mla/gen/tune"
-	"mla/runtime/bind"
 	"mla/runtime/gguf"
+	"mla/runtime/load/bind"
 )
 
 // rig is a model to measure with.

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"mla/gen/spec"
-	"mla/runtime/bundlefile"
 	"mla/runtime/plan"
+	"mla/runtime/plan/bundlefile"
 	"mla/runtime/plan/planjson"
 )
 

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"io/fs"
 
-	"mla/runtime/buildinfo"
-	"mla/runtime/bundlefile"
+	"mla/runtime/plan/bundlefile"
 	"mla/runtime/plan/planjson"
+	"mla/runtime/system/buildinfo"
 	"mla/templates"
 )
 

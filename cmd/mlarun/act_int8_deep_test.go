@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"mla/runtime/linalg"
-	"mla/runtime/npy"
+	"mla/runtime/device/linalg"
+	"mla/runtime/system/npy"
 )
 
 // TestActInt8: -act q8 is named, is refused where it cannot be, and gives almost the logits

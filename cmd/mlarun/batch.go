@@ -10,13 +10,13 @@ import (
 	"time"
 
 	"mla/cmd/mlarun/jobs"
-	"mla/runtime/chat"
 	"mla/runtime/device"
 	"mla/runtime/engine"
 	"mla/runtime/plan"
-	"mla/runtime/sample"
-	"mla/runtime/scheduler"
-	"mla/runtime/tokenizer"
+	"mla/runtime/serve/scheduler"
+	"mla/runtime/text/chat"
+	"mla/runtime/text/sample"
+	"mla/runtime/text/tokenizer"
 )
 
 // job is a line of -parallel's input, with what becomes of it.

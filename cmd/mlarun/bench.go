@@ -12,12 +12,12 @@ import (
 	"strings"
 	"time"
 
-	"mla/runtime/buildinfo"
 	"mla/runtime/device"
+	"mla/runtime/device/linalg"
 	"mla/runtime/engine"
-	"mla/runtime/linalg"
 	"mla/runtime/plan"
-	"mla/runtime/sample"
+	"mla/runtime/system/buildinfo"
+	"mla/runtime/text/sample"
 )
 
 // speed is the result of one test: tokens per second over the repetitions.

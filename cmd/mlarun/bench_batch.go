@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"mla/runtime/engine"
-	"mla/runtime/sample"
+	"mla/runtime/text/sample"
 )
 
 // runBatch runs as many tokens as there are behind depth in n sessions side by side, one of

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"mla/runtime/linalg"
+	"mla/runtime/device/linalg"
 )
 
 func TestBench(t *testing.T) {

@@ -6,11 +6,11 @@ import (
 	"strings"
 
 	"mla/generated"
-	"mla/runtime/bind"
-	"mla/runtime/bundles"
 	"mla/runtime/device"
 	"mla/runtime/device/metal"
 	"mla/runtime/gguf"
+	"mla/runtime/load/bind"
+	"mla/runtime/load/bundles"
 	"mla/runtime/plan"
 )
 

@@ -10,9 +10,9 @@ import (
 	"mla/gen/initspec"
 	"mla/gen/spec"
 	"mla/generated"
-	"mla/runtime/bundlefile"
 	"mla/runtime/gguf"
 	"mla/runtime/plan"
+	"mla/runtime/plan/bundlefile"
 )
 
 // unseen is a model that no compiled bundle runs.

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"mla/runtime/chat"
-	"mla/runtime/chat/output"
 	"mla/runtime/engine"
-	"mla/runtime/tokenizer"
+	"mla/runtime/text/chat"
+	"mla/runtime/text/chat/output"
+	"mla/runtime/text/tokenizer"
 )
 
 // conversation is a chat with the model. Every answer is generated from the

@@ -8,9 +8,9 @@ import (
 	"io/fs"
 	"slices"
 
-	"mla/runtime/atomicfile"
-	"mla/runtime/chat"
-	"mla/runtime/userfile"
+	"mla/runtime/system/atomicfile"
+	"mla/runtime/system/userfile"
+	"mla/runtime/text/chat"
 )
 
 // chatFormatName is what the files of /save begin with.

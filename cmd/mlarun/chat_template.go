@@ -1,10 +1,10 @@
 package main
 
 import (
-	"mla/runtime/chat"
 	"mla/runtime/engine"
-	"mla/runtime/tokenizer"
-	"mla/runtime/userfile"
+	"mla/runtime/system/userfile"
+	"mla/runtime/text/chat"
+	"mla/runtime/text/tokenizer"
 )
 
 // templateFlag adds -chat-template.

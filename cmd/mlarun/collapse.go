@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 
-	"mla/runtime/checkup"
+	"mla/runtime/doctor/checkup"
 )
 
 // fewPasses is how many passed checks in a row are printed one by one.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"mla/runtime/checkup"
+	"mla/runtime/doctor/checkup"
 )
 
 // TestCollapse: of many checks in a row that passed only the number is printed, and what

@@ -5,8 +5,8 @@ import (
 	"errors"
 
 	"mla/runtime/engine"
-	"mla/runtime/sample"
-	"mla/runtime/tokenizer"
+	"mla/runtime/text/sample"
+	"mla/runtime/text/tokenizer"
 )
 
 // complete continues a text as it is.

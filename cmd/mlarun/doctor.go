@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"mla/cmd/internal/output"
-	"mla/runtime/buildinfo"
-	"mla/runtime/checkup"
-	"mla/runtime/child"
 	"mla/runtime/device"
+	"mla/runtime/doctor/checkup"
+	"mla/runtime/system/buildinfo"
+	"mla/runtime/system/child"
 )
 
 // errSick is the doctor's verdict where something is wrong; the report says what.

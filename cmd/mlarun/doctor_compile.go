@@ -7,16 +7,16 @@ import (
 	"strings"
 	"time"
 
-	"mla/runtime/checkup"
-	"mla/runtime/device/check"
+	"mla/runtime/device"
 	"mla/runtime/device/metal"
+	"mla/runtime/doctor/checkup"
 	"mla/runtime/plan"
 )
 
 // ready makes the kernels of one bundle ready: of the model file, of the shipped model,
 // or of the smallest model. used are the functions that the file needs, or all.
 // Without a bundle for this device l is nil.
-func (x *examination) ready() (l check.Launcher, done func(), b *plan.Bundle, used []string, err error) {
+func (x *examination) ready() (l device.Launcher, done func(), b *plan.Bundle, used []string, err error) {
 	if path, missing := x.flags.modelFile(); missing == nil {
 		if b, used, err = x.chosen(path); err != nil {
 			return nil, nil, nil, nil, err

@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 
-	"mla/runtime/device/check"
+	"mla/runtime/device"
 	"mla/runtime/device/cuda"
 	"mla/runtime/device/cuda/cu"
 	"mla/runtime/engine"
@@ -27,7 +27,7 @@ func cudaPatient(f *doctorFlags) (*patient, error) {
 			{"memory", engine.Size(int64(d.Memory))},
 			{"level-2 cache", engine.Size(d.L2)},
 		},
-		launcher: func(b *plan.Bundle, _ []string) (check.Launcher, func(), error) {
+		launcher: func(b *plan.Bundle, _ []string) (device.Launcher, func(), error) {
 			l, err := d.NewLauncher(b)
 			if err != nil {
 				return nil, nil, err

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"mla/runtime/checkup"
+	"mla/runtime/doctor/checkup"
 )
 
 // TestDoctorStages has stages crash, hang and fail: each is named, those after it run

@@ -7,13 +7,13 @@ import (
 	"runtime"
 
 	"mla/runtime/device"
-	"mla/runtime/device/check"
 	"mla/runtime/device/cuda"
 	"mla/runtime/device/cuda/cu"
+	"mla/runtime/device/linalg"
 	"mla/runtime/device/metal"
 	"mla/runtime/device/metal/trust"
+	"mla/runtime/doctor/check"
 	"mla/runtime/engine"
-	"mla/runtime/linalg"
 	"mla/runtime/plan"
 )
 
@@ -25,7 +25,7 @@ type patient struct {
 	kernels string
 	facts   []fact
 	// launcher makes functions of a bundle ready; done releases them.
-	launcher func(b *plan.Bundle, functions []string) (l check.Launcher, done func(), err error)
+	launcher func(b *plan.Bundle, functions []string) (l device.Launcher, done func(), err error)
 	// runs says why a bundle's kernels cannot be made ready on this system; nil: it has all.
 	runs func(b *plan.Bundle) error
 	// sampler says that the device picks tokens by itself.
@@ -61,15 +61,15 @@ func cpuPatient(*doctorFlags) (*patient, error) {
 			{"cores", fmt.Sprint(runtime.GOMAXPROCS(0))},
 			{"inner loops", linalg.Backend() + ", compared with plain Go"},
 		},
-		launcher: func(*plan.Bundle, []string) (check.Launcher, func(), error) { return plainGo{}, func() {}, nil },
+		launcher: func(*plan.Bundle, []string) (device.Launcher, func(), error) { return plainGo{}, func() {}, nil },
 	}, nil
 }
 
 // plainGo runs the twins without assembly.
 type plainGo struct{}
 
-// Launch implements check.Launcher.
-func (plainGo) Launch(l *check.Launch) error {
+// Launch implements device.Launcher.
+func (plainGo) Launch(l *device.Launch) error {
 	before := linalg.Backend()
 	if err := linalg.SetBackend("go"); err != nil {
 		return err
@@ -89,7 +89,7 @@ func metalPatient(f *doctorFlags) (*patient, error) {
 		class:   d.Class(),
 		kernels: d.KernelClass(),
 		facts:   append(metalFacts(d), fact{"replay", f.expectedReplay(d)}),
-		launcher: func(b *plan.Bundle, functions []string) (check.Launcher, func(), error) {
+		launcher: func(b *plan.Bundle, functions []string) (device.Launcher, func(), error) {
 			l, err := d.NewLauncher(b, functions)
 			if err != nil {
 				return nil, nil, err

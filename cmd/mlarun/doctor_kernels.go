@@ -7,10 +7,11 @@ import (
 	"strings"
 	"time"
 
-	"mla/runtime/bind"
-	"mla/runtime/checkup"
-	"mla/runtime/device/check"
+	"mla/runtime/device"
+	"mla/runtime/doctor/check"
+	"mla/runtime/doctor/checkup"
 	"mla/runtime/gguf"
+	"mla/runtime/load/bind"
 	"mla/runtime/plan"
 )
 
@@ -182,7 +183,7 @@ func (k *kernelCheck) turn(b *bundleCheck, variants int) (more bool) {
 
 // cases checks until time is up. Of a kernel that is right everywhere the worst
 // position is told, of one that is not every position that is wrong.
-func (k *kernelCheck) cases(l check.Launcher, cases []check.Case) {
+func (k *kernelCheck) cases(l device.Launcher, cases []check.Case) {
 	var results []check.Result
 	for i := range cases {
 		if k.late() {
@@ -226,7 +227,7 @@ func samplers(b *plan.Bundle) (list []string) {
 }
 
 // sampler compares what picks tokens, one by one and behind several rows.
-func (k *kernelCheck) sampler(l check.Launcher, b *plan.Bundle) {
+func (k *kernelCheck) sampler(l device.Launcher, b *plan.Bundle) {
 	k.picks("sampler of "+b.Name, fmt.Sprintf("%d tokens", samplerTokens), func() error { return check.Sampler(l, b, samplerTokens) })
 	if len(b.Pick) > 0 && !k.late() {
 		k.picks("picks of "+b.Name, fmt.Sprintf("tokens behind up to %d rows", plan.MaxWanted), func() error { return check.Picks(l, b, pickRounds) })

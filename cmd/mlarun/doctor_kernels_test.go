@@ -7,15 +7,16 @@ import (
 	"testing"
 
 	"mla/generated"
-	"mla/runtime/checkup"
-	"mla/runtime/device/check"
+	"mla/runtime/device"
+	"mla/runtime/doctor/check"
+	"mla/runtime/doctor/checkup"
 	"mla/runtime/plan"
 )
 
 // noLauncher launches nothing.
 type noLauncher struct{ launches *int }
 
-func (l noLauncher) Launch(*check.Launch) error {
+func (l noLauncher) Launch(*device.Launch) error {
 	*l.launches++
 	return errors.New("nothing is launched")
 }
@@ -35,7 +36,7 @@ func TestInTurn(t *testing.T) {
 	var turns []string
 	launches := 0
 	seen := map[string]int{}
-	x := &examination{Writer: checkup.NewWriter(io.Discard), patient: &patient{launcher: func(b *plan.Bundle, functions []string) (check.Launcher, func(), error) {
+	x := &examination{Writer: checkup.NewWriter(io.Discard), patient: &patient{launcher: func(b *plan.Bundle, functions []string) (device.Launcher, func(), error) {
 		turns = append(turns, b.Name)
 		for _, f := range slices.Compact(functions) {
 			seen[b.Name+" "+f]++

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"mla/runtime/checkup"
 	"mla/runtime/device/metal"
+	"mla/runtime/doctor/checkup"
 )
 
 // stage is a step of the doctor's examination.

@@ -14,8 +14,8 @@ import (
 
 	"mla/gen/objects"
 	"mla/generated"
-	"mla/runtime/child"
 	"mla/runtime/plan"
+	"mla/runtime/system/child"
 	"mla/tools/tests/deep"
 )
 

@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 	"time"
 
-	"mla/runtime/checkup"
+	"mla/runtime/doctor/checkup"
 	"mla/runtime/engine"
 	"mla/runtime/plan"
-	"mla/runtime/sample"
+	"mla/runtime/text/sample"
 )
 
 // shippedModel is where a checkout has the small model.

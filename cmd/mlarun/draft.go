@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 
-	"mla/runtime/bind"
-	"mla/runtime/bundles"
-	"mla/runtime/draft"
 	"mla/runtime/engine"
+	"mla/runtime/engine/draft"
 	"mla/runtime/gguf"
+	"mla/runtime/load/bind"
+	"mla/runtime/load/bundles"
 )
 
 // drafting is what guesses tokens that are run together with the one before them.

@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"mla/cmd/internal/output"
-	"mla/runtime/bundles"
 	"mla/runtime/device"
+	"mla/runtime/load/bundles"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )

@@ -7,14 +7,14 @@ import (
 	"strings"
 	"time"
 
-	"mla/runtime/buildinfo"
-	"mla/runtime/chat"
 	"mla/runtime/device"
+	"mla/runtime/device/linalg"
 	"mla/runtime/engine"
-	"mla/runtime/linalg"
+	"mla/runtime/engine/promptcache"
 	"mla/runtime/plan"
 	"mla/runtime/plan/planjson"
-	"mla/runtime/promptcache"
+	"mla/runtime/system/buildinfo"
+	"mla/runtime/text/chat"
 )
 
 // defaultContext is the context without -c, if the model allows it.

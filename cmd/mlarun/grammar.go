@@ -6,12 +6,12 @@ import (
 	"fmt"
 
 	"mla/runtime/engine"
-	"mla/runtime/grammar"
-	"mla/runtime/grammar/schema"
-	"mla/runtime/guided"
-	"mla/runtime/sample"
-	"mla/runtime/tokenizer"
-	"mla/runtime/userfile"
+	"mla/runtime/system/userfile"
+	"mla/runtime/text/grammar"
+	"mla/runtime/text/grammar/schema"
+	"mla/runtime/text/guided"
+	"mla/runtime/text/sample"
+	"mla/runtime/text/tokenizer"
 )
 
 // form holds the flags that say what grammar the text follows.

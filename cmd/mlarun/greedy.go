@@ -8,8 +8,8 @@ import (
 	"mla/runtime/device"
 	"mla/runtime/engine"
 	"mla/runtime/plan"
-	"mla/runtime/sample"
-	"mla/runtime/scheduler"
+	"mla/runtime/serve/scheduler"
+	"mla/runtime/text/sample"
 )
 
 // greedy prints the ids of the most likely continuation in one line; of several lists

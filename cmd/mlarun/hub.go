@@ -7,7 +7,7 @@ import (
 
 	"mla/runtime/engine"
 	"mla/runtime/gguf"
-	"mla/runtime/hub"
+	"mla/runtime/load/hub"
 )
 
 // hubFlag adds -hf, which stands for -model with a model of the hub.

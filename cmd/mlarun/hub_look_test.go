@@ -8,7 +8,7 @@ import (
 
 	"mla/runtime/engine"
 	"mla/runtime/gguf"
-	"mla/runtime/hub/hubtest"
+	"mla/runtime/load/hub/hubtest"
 )
 
 // TestHubLooks: what could not run is refused before it is loaded, and names that people paste

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"mla/runtime/hub/hubtest"
+	"mla/runtime/load/hub/hubtest"
 )
 
 // TestHub: -hf loads a model once; later runs need no hub, and what is not there is said.

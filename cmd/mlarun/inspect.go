@@ -11,9 +11,9 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"mla/runtime/bind"
 	"mla/runtime/engine"
 	"mla/runtime/gguf"
+	"mla/runtime/load/bind"
 	"mla/runtime/plan"
 )
 

@@ -9,9 +9,9 @@ import (
 
 	"mla/runtime/device"
 	"mla/runtime/device/cpu"
+	"mla/runtime/device/linalg"
 	"mla/runtime/engine"
 	"mla/runtime/gguf"
-	"mla/runtime/linalg"
 	"mla/runtime/plan"
 )
 

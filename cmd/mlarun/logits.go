@@ -4,7 +4,7 @@ import (
 	"errors"
 
 	"mla/runtime/engine"
-	"mla/runtime/npy"
+	"mla/runtime/system/npy"
 )
 
 // logits writes the logits at every position as [n, vocab] float32.

@@ -3,7 +3,7 @@ package main
 import (
 	"syscall"
 
-	"mla/runtime/checkup"
+	"mla/runtime/doctor/checkup"
 )
 
 // machine says which Mac this is. A program without cgo is told that macOS 26 is 16.0

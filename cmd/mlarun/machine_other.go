@@ -2,6 +2,6 @@
 
 package main
 
-import "mla/runtime/checkup"
+import "mla/runtime/doctor/checkup"
 
 func machine() []checkup.Row { return nil }

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"mla/generated"
-	"mla/runtime/bundlefile"
-	"mla/runtime/bundles"
+	"mla/runtime/load/bundles"
+	"mla/runtime/plan/bundlefile"
 )
 
 // compilerVariable makes this test binary a stand-in for mlagen -gguf MODEL -o FILE.

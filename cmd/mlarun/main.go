@@ -16,14 +16,14 @@ import (
 	"strings"
 
 	"mla/generated"
-	"mla/runtime/buildinfo"
-	"mla/runtime/bundlefile"
-	"mla/runtime/bundles"
-	"mla/runtime/child"
-	"mla/runtime/completion"
 	"mla/runtime/device/metal"
 	"mla/runtime/gguf"
+	"mla/runtime/load/bundles"
 	"mla/runtime/plan"
+	"mla/runtime/plan/bundlefile"
+	"mla/runtime/serve/completion"
+	"mla/runtime/system/buildinfo"
+	"mla/runtime/system/child"
 )
 
 // The exit codes.

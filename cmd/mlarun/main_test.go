@@ -12,10 +12,10 @@ import (
 	"testing"
 
 	"mla/generated"
-	"mla/runtime/child"
-	"mla/runtime/linalg"
-	"mla/runtime/npy"
+	"mla/runtime/device/linalg"
 	"mla/runtime/plan"
+	"mla/runtime/system/child"
+	"mla/runtime/system/npy"
 )
 
 const references = "../../testdata/reference/"

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"mla/cmd/internal/manual"
-	"mla/runtime/buildinfo"
+	"mla/runtime/system/buildinfo"
 )
 
 // manuals are commands that describe the others: they are beside the table of commands,

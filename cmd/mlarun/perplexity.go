@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"mla/runtime/quality"
-	"mla/runtime/tokenizer"
+	"mla/runtime/doctor/quality"
+	"mla/runtime/text/tokenizer"
 )
 
 // measured is a run of the perplexity command.

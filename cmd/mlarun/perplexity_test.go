@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"mla/runtime/linalg"
+	"mla/runtime/device/linalg"
 	"mla/tools/tests/deep"
 )
 

@@ -4,9 +4,9 @@ import (
 	"io"
 	"strings"
 
-	"mla/runtime/chat/output"
-	"mla/runtime/sample"
-	"mla/runtime/tokenizer"
+	"mla/runtime/text/chat/output"
+	"mla/runtime/text/sample"
+	"mla/runtime/text/tokenizer"
 )
 
 // printer writes tokens as text, as soon as it is certain. Of a chat's answer it tells

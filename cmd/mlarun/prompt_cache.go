@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"mla/runtime/engine"
-	"mla/runtime/paging"
-	"mla/runtime/promptcache"
-	"mla/runtime/recordfile"
+	"mla/runtime/engine/paging"
+	"mla/runtime/engine/promptcache"
+	"mla/runtime/system/recordfile"
 )
 
 // kept is the file that -prompt-cache names, during a run; nil without the flag.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"mla/runtime/paging"
+	"mla/runtime/engine/paging"
 	"mla/runtime/plan"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"mla/runtime/hub/hubtest"
+	"mla/runtime/load/hub/hubtest"
 )
 
 // readme are the pages whose commands have to work.

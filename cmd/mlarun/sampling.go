@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"strings"
 
-	"mla/runtime/sample"
-	"mla/runtime/tokenizer"
+	"mla/runtime/text/sample"
+	"mla/runtime/text/tokenizer"
 )
 
 // sampling holds the flags that say how tokens are picked.

@@ -9,12 +9,12 @@ import (
 	"slices"
 	"time"
 
-	"mla/runtime/checkup"
-	"mla/runtime/draft"
+	"mla/runtime/doctor/checkup"
 	"mla/runtime/engine"
+	"mla/runtime/engine/draft"
 	"mla/runtime/plan"
-	"mla/runtime/sample"
-	"mla/runtime/scheduler"
+	"mla/runtime/serve/scheduler"
+	"mla/runtime/text/sample"
 )
 
 // A random schedule has so many requests at a time, of so many tokens; pages are for a third

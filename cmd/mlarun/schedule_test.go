@@ -12,7 +12,7 @@ import (
 	"mla/runtime/engine"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
-	"mla/runtime/sample"
+	"mla/runtime/text/sample"
 )
 
 // TestScheduleDiffers: runs of other seeds, or of another number of steps, differ, and a bit

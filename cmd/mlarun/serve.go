@@ -16,13 +16,13 @@ import (
 	"syscall"
 	"time"
 
-	"mla/runtime/buildinfo"
-	"mla/runtime/completion"
 	"mla/runtime/device"
 	"mla/runtime/engine"
 	"mla/runtime/plan"
-	"mla/runtime/scheduler"
-	"mla/runtime/server"
+	"mla/runtime/serve/completion"
+	"mla/runtime/serve/scheduler"
+	"mla/runtime/serve/server"
+	"mla/runtime/system/buildinfo"
 )
 
 // serving holds the flags of serve.

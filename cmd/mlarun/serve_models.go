@@ -16,11 +16,11 @@ import (
 	"sync"
 	"time"
 
-	"mla/runtime/buildinfo"
-	"mla/runtime/child"
 	"mla/runtime/engine"
-	"mla/runtime/fleet"
-	"mla/runtime/server"
+	"mla/runtime/serve/fleet"
+	"mla/runtime/serve/server"
+	"mla/runtime/system/buildinfo"
+	"mla/runtime/system/child"
 )
 
 // workerVariable makes mlarun serve the worker of another one: it writes its address on

@@ -7,7 +7,7 @@ import (
 	"log/slog"
 	"strings"
 
-	"mla/runtime/child"
+	"mla/runtime/system/child"
 )
 
 // A worker of -models has no log that anyone sees. The texts of prompts, if they are asked

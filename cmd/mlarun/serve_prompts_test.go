@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"mla/runtime/child"
+	"mla/runtime/system/child"
 )
 
 // TestPromptPieces: prompts that are longer than a line come whole.

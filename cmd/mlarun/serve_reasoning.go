@@ -3,7 +3,7 @@ package main
 import (
 	"encoding/json"
 
-	"mla/runtime/server"
+	"mla/runtime/serve/server"
 )
 
 // reasoningFlags holds the flags that say how a served model thinks, for clients that have no

@@ -5,11 +5,11 @@ import (
 	"context"
 	"log/slog"
 
-	"mla/runtime/completion"
 	"mla/runtime/engine"
+	"mla/runtime/engine/promptcache"
 	"mla/runtime/plan"
-	"mla/runtime/promptcache"
-	"mla/runtime/scheduler"
+	"mla/runtime/serve/completion"
+	"mla/runtime/serve/scheduler"
 )
 
 // aheadAlone is how many tokens of a request that is alone are a unit of work: who comes waits

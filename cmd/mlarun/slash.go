@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"mla/runtime/userfile"
+	"mla/runtime/system/userfile"
 )
 
 // slash is a command of a chat.

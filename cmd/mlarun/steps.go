@@ -3,7 +3,7 @@ package main
 import (
 	"strings"
 
-	"mla/runtime/sample"
+	"mla/runtime/text/sample"
 )
 
 // stepFlags adds the flags of steps that only the host does, with llama.cpp's names.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"mla/runtime/checkup"
+	"mla/runtime/doctor/checkup"
 )
 
 // stressDepth is how many tokens are in the context before the one that is replayed:

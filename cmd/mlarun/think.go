@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"mla/runtime/tokenizer"
+	"mla/runtime/text/tokenizer"
 )
 
 // thinking is what is asked of the thoughts of models that have them.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"io"
 
-	"mla/runtime/tokenizer"
+	"mla/runtime/text/tokenizer"
 )
 
 // tokenizerOf builds the tokeniser of the model file; it needs no bundle.

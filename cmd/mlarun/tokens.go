@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode"
 
-	"mla/runtime/userfile"
+	"mla/runtime/system/userfile"
 )
 
 // parseTokens reads token ids that are separated by commas or white space.

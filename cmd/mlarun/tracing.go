@@ -12,8 +12,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 
-	"mla/runtime/buildinfo"
-	"mla/runtime/server/otlp"
+	"mla/runtime/serve/server/otlp"
+	"mla/runtime/system/buildinfo"
 )
 
 // traces makes spans, and sends them where the environment says.

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"time"
 
-	"mla/runtime/checkup"
-	"mla/runtime/child"
 	"mla/runtime/device/metal"
 	"mla/runtime/device/metal/trust"
+	"mla/runtime/doctor/checkup"
+	"mla/runtime/system/child"
 )
 
 // trialTime is how long the test of indirect command buffers may take. It takes less

@@ -12,10 +12,10 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"mla/runtime/atomicfile"
-	"mla/runtime/batch"
-	"mla/runtime/server"
-	"mla/runtime/userfile"
+	"mla/runtime/serve/batch"
+	"mla/runtime/serve/server"
+	"mla/runtime/system/atomicfile"
+	"mla/runtime/system/userfile"
 )
 
 // broker are the flags that say where batches are.

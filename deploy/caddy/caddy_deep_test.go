@@ -19,12 +19,12 @@ import (
 	"testing"
 	"time"
 
-	"mla/runtime/chat"
-	"mla/runtime/completion"
-	"mla/runtime/completion/completiontest"
 	"mla/runtime/engine"
-	"mla/runtime/sample"
-	"mla/runtime/server"
+	"mla/runtime/serve/completion"
+	"mla/runtime/serve/completion/completiontest"
+	"mla/runtime/serve/server"
+	"mla/runtime/text/chat"
+	"mla/runtime/text/sample"
 )
 
 // worker is a server behind Caddy.

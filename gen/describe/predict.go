@@ -1,7 +1,7 @@
 package describe
 
 import (
-	"mla/runtime/chips"
+	"mla/runtime/device/chips"
 	"mla/runtime/plan"
 )
 

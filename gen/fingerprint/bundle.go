@@ -15,7 +15,7 @@ import (
 	"mla/gen/ptx"
 	"mla/gen/spec"
 	"mla/runtime/device"
-	"mla/runtime/device/reference"
+	"mla/runtime/doctor/reference"
 	"mla/runtime/plan"
 	"mla/runtime/plan/pieces"
 	"mla/runtime/plan/planjson"

@@ -19,7 +19,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"mla/runtime/atomicfile"
+	"mla/runtime/system/atomicfile"
 )
 
 // path is where the table lies in the repository.

@@ -9,7 +9,7 @@ import (
 	"mla/gen/spec"
 	"mla/gen/weights"
 	"mla/runtime/gguf"
-	"mla/runtime/hparams"
+	"mla/runtime/gguf/hparams"
 )
 
 // writer collects lines of YAML.

@@ -13,9 +13,9 @@ import (
 
 	"mla/gen/spec"
 	"mla/gen/weights"
-	"mla/runtime/atomicfile"
 	"mla/runtime/gguf"
 	"mla/runtime/plan"
+	"mla/runtime/system/atomicfile"
 )
 
 // Write makes a spec for an open model file and stores it at out. It does not

@@ -8,7 +8,7 @@ import (
 
 	"mla/gen/spec"
 	"mla/runtime/gguf"
-	"mla/runtime/hparams"
+	"mla/runtime/gguf/hparams"
 )
 
 // beside are the names of a spec for what no key of a file has by itself.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"mla/gen/msl/execute"
-	"mla/runtime/device/check"
+	"mla/runtime/doctor/check"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"mla/runtime/device/check"
+	"mla/runtime/doctor/check"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )

@@ -13,7 +13,7 @@ import (
 	"mla/gen/msl/frontend"
 	"mla/generated"
 	"mla/runtime/device"
-	"mla/runtime/device/reference"
+	"mla/runtime/doctor/reference"
 	"mla/runtime/plan"
 	"mla/runtime/plan/pieces"
 	"mla/tools/tests/deep"

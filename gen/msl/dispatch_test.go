@@ -9,7 +9,7 @@ import (
 
 	"mla/gen/ir"
 	"mla/runtime/device"
-	"mla/runtime/device/check"
+	"mla/runtime/doctor/check"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )

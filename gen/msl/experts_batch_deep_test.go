@@ -12,7 +12,8 @@ import (
 	"mla/gen/msl"
 	"mla/gen/msl/execute"
 	"mla/gen/spec"
-	"mla/runtime/device/check"
+	"mla/runtime/device"
+	"mla/runtime/doctor/check"
 	"mla/runtime/plan"
 )
 
@@ -155,7 +156,7 @@ type lateInputs struct {
 	slot int
 }
 
-func (l *lateInputs) Launch(c *check.Launch) error {
+func (l *lateInputs) Launch(c *device.Launch) error {
 	late := *c
 	late.Buffers = slices.Clone(c.Buffers)
 	late.Buffers[l.slot] = make([]byte, len(c.Buffers[l.slot]))

@@ -11,7 +11,7 @@ import (
 	"mla/gen/msl/execute"
 	"mla/gen/pass"
 	"mla/generated"
-	"mla/runtime/device/check"
+	"mla/runtime/doctor/check"
 )
 
 // TestShippedInterpreter compares every dispatch of the small bundles that ship, under

@@ -10,7 +10,7 @@ import (
 	"mla/gen/msl"
 	"mla/gen/msl/execute"
 	"mla/gen/spec"
-	"mla/runtime/device/check"
+	"mla/runtime/doctor/check"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )

@@ -12,14 +12,15 @@ import (
 	"mla/gen/msl/execute"
 	"mla/gen/spec"
 	"mla/generated"
-	"mla/runtime/device/check"
+	"mla/runtime/device"
+	"mla/runtime/doctor/check"
 	"mla/runtime/plan"
 	"mla/runtime/plan/pieces"
 	"mla/runtime/quant"
 	"mla/tools/tests/deep"
 )
 
-// launcher runs kernels on the executor. It is a check.Launcher.
+// launcher runs kernels on the executor. It is a device.Launcher.
 type launcher struct {
 	*execute.Copies
 	split bool // weights go to the kernel as quant.SplitRows lays them out
@@ -39,8 +40,8 @@ func newLauncher(t *testing.T, source string, c execute.Checks) *launcher {
 	return &launcher{program.Copies(), strings.HasPrefix(source, splitRows)}
 }
 
-// Launch implements check.Launcher.
-func (l *launcher) Launch(c *check.Launch) error {
+// Launch implements device.Launcher.
+func (l *launcher) Launch(c *device.Launch) error {
 	buffers := c.Buffers
 	if l.split {
 		buffers = slices.Clone(buffers)

@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"mla/runtime/linalg"
+	"mla/runtime/device/linalg"
 	"mla/runtime/plan"
 )
 

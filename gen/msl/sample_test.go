@@ -11,7 +11,7 @@ import (
 	"mla/gen/kernel"
 	"mla/gen/msl"
 	"mla/gen/msl/execute"
-	"mla/runtime/device/check"
+	"mla/runtime/doctor/check"
 	"mla/runtime/plan"
 	"mla/tools/tests/deep"
 )
@@ -30,7 +30,7 @@ func sampler(t *testing.T, vocab int) *plan.Bundle {
 	return b
 }
 
-// TestSampler picks 1,000 tokens by the kernels as runtime/sample picks them, twice, and
+// TestSampler picks 1,000 tokens by the kernels as runtime/text/sample picks them, twice, and
 // some of larger vocabularies. In the largest a thread compares several blocks.
 func TestSampler(t *testing.T) {
 	list := []struct {
@@ -48,7 +48,7 @@ func TestSampler(t *testing.T) {
 	}
 }
 
-// TestPicks picks behind many rows at once as runtime/sample picks behind each.
+// TestPicks picks behind many rows at once as runtime/text/sample picks behind each.
 func TestPicks(t *testing.T) {
 	list := []struct {
 		vocab, rounds int

@@ -14,7 +14,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"mla/runtime/gguf"
-	"mla/runtime/userfile"
+	"mla/runtime/system/userfile"
 )
 
 // MaxFile is the size of the largest file, in bytes: a hundred times a long one.

@@ -13,7 +13,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"mla/runtime/gguf"
-	"mla/runtime/hparams"
+	"mla/runtime/gguf/hparams"
 	"mla/runtime/plan"
 )
 

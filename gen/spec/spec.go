@@ -4,7 +4,7 @@
 package spec
 
 import (
-	"mla/runtime/hparams"
+	"mla/runtime/gguf/hparams"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )

@@ -6,7 +6,7 @@ import (
 	"mla/gen/quantmix"
 	"mla/gen/spec"
 	"mla/runtime/gguf"
-	"mla/runtime/hparams"
+	"mla/runtime/gguf/hparams"
 )
 
 // Values of expert_gating_func.

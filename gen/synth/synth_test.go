@@ -17,7 +17,7 @@ import (
 	"mla/gen/weights"
 	"mla/runtime/gguf"
 	"mla/runtime/quant"
-	"mla/runtime/tokenizer"
+	"mla/runtime/text/tokenizer"
 )
 
 func load(t *testing.T, name string) *spec.Spec {

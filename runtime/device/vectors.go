@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"unsafe"
 
-	"mla/runtime/linalg"
+	"mla/runtime/device/linalg"
 	"mla/runtime/plan"
 )
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"mla/runtime/device"
-	"mla/runtime/device/fake"
+	"mla/runtime/doctor/fake"
 	"mla/runtime/plan"
 )
 

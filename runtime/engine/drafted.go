@@ -3,7 +3,7 @@ package engine
 import (
 	"time"
 
-	"mla/runtime/payoff"
+	"mla/runtime/engine/payoff"
 )
 
 // Drafter guesses how a text goes on.

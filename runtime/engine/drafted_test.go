@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"mla/runtime/device"
-	"mla/runtime/device/fake"
-	"mla/runtime/payoff"
+	"mla/runtime/doctor/fake"
+	"mla/runtime/engine/payoff"
 	"mla/runtime/plan"
-	"mla/runtime/sample"
+	"mla/runtime/text/sample"
 )
 
 // guesser proposes what a text alone becomes, with mistakes.

@@ -10,11 +10,11 @@ import (
 	"fmt"
 	"sync"
 
-	"mla/runtime/bind"
 	"mla/runtime/device"
 	"mla/runtime/gguf"
+	"mla/runtime/load/bind"
 	"mla/runtime/plan"
-	"mla/runtime/tokenizer"
+	"mla/runtime/text/tokenizer"
 )
 
 // Engine is an open model file and the bundle that runs it. Weights are bound

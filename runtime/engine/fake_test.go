@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"mla/runtime/device"
-	"mla/runtime/device/fake"
+	"mla/runtime/doctor/fake"
 )
 
 const fakeVocab = 16

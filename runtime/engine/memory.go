@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"fmt"
 
-	"mla/runtime/bind"
 	"mla/runtime/device"
 	"mla/runtime/gguf"
+	"mla/runtime/load/bind"
 	"mla/runtime/plan"
 )
 

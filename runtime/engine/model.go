@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"mla/runtime/device"
+	"mla/runtime/engine/paging"
 	"mla/runtime/gguf"
-	"mla/runtime/paging"
 	"mla/runtime/plan"
 )
 

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"mla/runtime/paging"
+	"mla/runtime/engine/paging"
 	"mla/runtime/plan"
 )
 

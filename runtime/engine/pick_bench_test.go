@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"mla/runtime/device"
-	"mla/runtime/device/fake"
+	"mla/runtime/doctor/fake"
 	"mla/runtime/plan"
-	"mla/runtime/sample"
+	"mla/runtime/text/sample"
 )
 
 // idle is a device that takes no time.

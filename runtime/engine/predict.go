@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"slices"
 
-	"mla/runtime/bind"
 	"mla/runtime/device"
+	"mla/runtime/engine/nextn"
 	"mla/runtime/gguf"
-	"mla/runtime/nextn"
+	"mla/runtime/load/bind"
 	"mla/runtime/plan"
 )
 

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"mla/runtime/device"
-	"mla/runtime/device/fake"
+	"mla/runtime/doctor/fake"
 	"mla/runtime/plan"
-	"mla/runtime/sample"
+	"mla/runtime/text/sample"
 )
 
 // numbers is a joiner of hidden states of one number; unknown stands for none.

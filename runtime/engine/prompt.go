@@ -7,9 +7,9 @@ import (
 	"fmt"
 
 	"mla/runtime/device"
-	"mla/runtime/paging"
+	"mla/runtime/engine/paging"
+	"mla/runtime/engine/promptcache"
 	"mla/runtime/plan"
-	"mla/runtime/promptcache"
 	"mla/runtime/quant"
 )
 

@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"mla/runtime/device"
-	"mla/runtime/device/fake"
+	"mla/runtime/doctor/fake"
+	"mla/runtime/engine/promptcache"
 	"mla/runtime/plan"
-	"mla/runtime/promptcache"
 )
 
 // hostPages is a runner whose pages are as large as a model's, in the host's memory.

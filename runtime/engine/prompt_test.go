@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"mla/runtime/device"
-	"mla/runtime/device/fake"
+	"mla/runtime/doctor/fake"
+	"mla/runtime/engine/promptcache"
 	"mla/runtime/plan"
-	"mla/runtime/promptcache"
-	"mla/runtime/recordfile"
+	"mla/runtime/system/recordfile"
 )
 
 // fakeKey is for prompt caches of fake runners.

@@ -15,9 +15,9 @@ import (
 	"mla/runtime/device"
 	"mla/runtime/device/cpu"
 	"mla/runtime/engine"
-	"mla/runtime/npy"
 	"mla/runtime/quant"
-	"mla/runtime/sample"
+	"mla/runtime/system/npy"
+	"mla/runtime/text/sample"
 )
 
 const references = "../../testdata/reference"

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"mla/runtime/paging"
+	"mla/runtime/engine/paging"
 	"mla/runtime/plan"
 )
 

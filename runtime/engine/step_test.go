@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"mla/runtime/device"
-	"mla/runtime/device/fake"
+	"mla/runtime/doctor/fake"
 )
 
 // TestLone: rows of sessions that decode run apart from a prompt whose replay would make heads of all

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"mla/runtime/device"
-	"mla/runtime/device/fake"
-	"mla/runtime/sample"
+	"mla/runtime/doctor/fake"
+	"mla/runtime/text/sample"
 )
 
 // sideBySide are rows of sessions of a model of its own, with samplers.

@@ -1,7 +1,7 @@
 package gguf
 
 import (
-	"mla/runtime/hparams"
+	"mla/runtime/gguf/hparams"
 	"path/filepath"
 	"testing"
 )

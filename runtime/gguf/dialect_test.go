@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"mla/runtime/hparams"
+	"mla/runtime/gguf/hparams"
 )
 
 func dimsOf(layers int) hparams.Dims { return hparams.Dims{NumHiddenLayers: layers} }

@@ -3,7 +3,7 @@ package gguf
 import (
 	"fmt"
 
-	"mla/runtime/hparams"
+	"mla/runtime/gguf/hparams"
 )
 
 // HParams are the hyper-parameters of a model as a file has them. Floats are the

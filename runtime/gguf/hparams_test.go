@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"mla/runtime/hparams"
+	"mla/runtime/gguf/hparams"
 	"mla/runtime/quant"
 )
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"mla/runtime/hparams"
+	"mla/runtime/gguf/hparams"
 )
 
 // keyReader reads the keys of one architecture. It keeps the first error and

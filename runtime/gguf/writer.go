@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"io"
 
-	"mla/runtime/atomicfile"
 	"mla/runtime/quant"
+	"mla/runtime/system/atomicfile"
 )
 
 // TensorInfo describes a tensor to be written.

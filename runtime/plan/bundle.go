@@ -7,7 +7,7 @@ package plan
 import (
 	"math"
 
-	"mla/runtime/hparams"
+	"mla/runtime/gguf/hparams"
 	"mla/runtime/quant"
 )
 

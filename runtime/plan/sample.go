@@ -1,7 +1,7 @@
 package plan
 
 // Sampling is a sampler's parameters and state, as the kernels of Bundle.Sample
-// read and advance them (64 bytes). runtime/sample says what the steps are.
+// read and advance them (64 bytes). runtime/text/sample says what the steps are.
 type Sampling struct {
 	Seed uint64
 	Draw uint64 // number of the next draw

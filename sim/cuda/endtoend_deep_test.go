@@ -16,8 +16,8 @@ import (
 	"testing"
 
 	"mla/generated"
-	"mla/runtime/npy"
 	"mla/runtime/plan"
+	"mla/runtime/system/npy"
 )
 
 // without is a bundle whose PTX the program of the tests lacks, also where make ptx made it.

@@ -10,10 +10,10 @@ import (
 	"testing"
 
 	"mla/gen/msl/execute"
-	"mla/runtime/bind"
 	"mla/runtime/device"
 	"mla/runtime/device/cpu"
-	"mla/runtime/device/reference"
+	"mla/runtime/doctor/reference"
+	"mla/runtime/load/bind"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 	"mla/sim/replay"

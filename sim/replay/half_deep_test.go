@@ -11,8 +11,8 @@ import (
 
 	"mla/gen/msl/execute"
 	"mla/runtime/device"
-	"mla/runtime/device/check"
 	"mla/runtime/device/cpu"
+	"mla/runtime/doctor/check"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 	"mla/sim/replay"
@@ -20,7 +20,7 @@ import (
 
 // TestHalf replays the files that bundles with activations in half fit. Each dispatch
 // of the printed kernels leaves what its Go twin makes of the same memory. Whole
-// tokens are compared in runtime/device/reference, where what is allowed is more:
+// tokens are compared in runtime/doctor/reference, where what is allowed is more:
 // small differences grow there.
 func TestHalf(t *testing.T) {
 	t.Parallel()

@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"mla/gen/msl/execute"
-	"mla/runtime/bind"
 	"mla/runtime/device"
+	"mla/runtime/load/bind"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 	"mla/sim/replay"

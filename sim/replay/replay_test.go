@@ -7,10 +7,10 @@ import (
 
 	"mla/gen/msl/execute"
 	"mla/generated"
-	"mla/runtime/bind"
 	"mla/runtime/device"
-	"mla/runtime/device/reference"
+	"mla/runtime/doctor/reference"
 	"mla/runtime/gguf"
+	"mla/runtime/load/bind"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 	"mla/sim/replay"

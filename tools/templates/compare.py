@@ -3,7 +3,7 @@
     pip install jinja2==3.1.6 && python3 tools/templates/compare.py FOLDER [CONVERSATIONS.json...]
 
 Every *.jinja of the folder is rendered with every conversation: those of
-runtime/chat/testdata, and of the files that are named, which are lists of objects with
+runtime/text/chat/testdata, and of the files that are named, which are lists of objects with
 messages, tools and other variables. The arguments of calls are tried as objects and as text.
 Prints what differs, and a line for each template.
 """
@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 root = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(root / "runtime/chat/jinja/testdata"))
+sys.path.insert(0, str(root / "runtime/text/chat/jinja/testdata"))
 from reference import environment  # noqa: E402
 
 
@@ -76,7 +76,7 @@ def compare(program, path, files):
 
 
 def main():
-    files = sys.argv[2:] or [root / "runtime/chat/testdata/conversations.json", root / "runtime/chat/testdata/tools/conversations.json"]
+    files = sys.argv[2:] or [root / "runtime/text/chat/testdata/conversations.json", root / "runtime/text/chat/testdata/tools/conversations.json"]
     different = False
     with tempfile.TemporaryDirectory() as build:
         program = f"{build}/templates"

@@ -11,7 +11,7 @@ import (
 	"os"
 	"time"
 
-	"mla/runtime/chat/jinja"
+	"mla/runtime/text/chat/jinja"
 )
 
 // now is the time that compare.py's templates are told.

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"mla/runtime/atomicfile"
+	"mla/runtime/system/atomicfile"
 )
 
 // timesFile has the recorded times, from which the time left follows: a line per tier and

@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"mla/runtime/atomicfile"
-	"mla/runtime/userfile"
+	"mla/runtime/system/atomicfile"
+	"mla/runtime/system/userfile"
 )
 
 // Limits of a history.

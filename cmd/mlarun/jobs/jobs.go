@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"strings"
 
-	"mla/runtime/sample"
+	"mla/runtime/text/sample"
 )
 
 // Job is a line. What it leaves out is nil but for Max and Stop, which Read fills in.

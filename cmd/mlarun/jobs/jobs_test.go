@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"mla/runtime/sample"
+	"mla/runtime/text/sample"
 )
 
 // TestRead: lines take what they leave out from the flags.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"mla/runtime/device"
-	"mla/runtime/linalg"
+	"mla/runtime/device/linalg"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )

@@ -16,7 +16,7 @@ import (
 	"slices"
 
 	"mla/runtime/device"
-	"mla/runtime/linalg"
+	"mla/runtime/device/linalg"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )

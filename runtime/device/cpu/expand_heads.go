@@ -1,7 +1,7 @@
 package cpu
 
 import (
-	"mla/runtime/linalg"
+	"mla/runtime/device/linalg"
 	"mla/runtime/plan"
 )
 

@@ -11,10 +11,10 @@ import (
 	"testing"
 
 	"mla/generated"
-	"mla/runtime/bind"
 	"mla/runtime/device"
 	"mla/runtime/device/cpu"
 	"mla/runtime/gguf"
+	"mla/runtime/load/bind"
 	"mla/runtime/plan"
 	"mla/runtime/plan/planfuzz"
 	"mla/runtime/plan/verify"

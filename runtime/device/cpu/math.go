@@ -3,7 +3,7 @@ package cpu
 import (
 	"math"
 
-	"mla/runtime/linalg"
+	"mla/runtime/device/linalg"
 )
 
 // lowest is where running maxima start: below every score, yet finite, so that

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"mla/runtime/device/linalg"
 	"mla/runtime/gguf"
-	"mla/runtime/linalg"
 	"mla/runtime/plan"
 )
 

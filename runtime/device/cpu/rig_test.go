@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"mla/runtime/device"
-	"mla/runtime/linalg"
+	"mla/runtime/device/linalg"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )

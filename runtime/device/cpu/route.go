@@ -3,7 +3,7 @@ package cpu
 import (
 	"math"
 
-	"mla/runtime/linalg"
+	"mla/runtime/device/linalg"
 	"mla/runtime/plan"
 )
 

@@ -5,7 +5,7 @@ import (
 	"math/bits"
 	"unsafe"
 
-	"mla/runtime/linalg"
+	"mla/runtime/device/linalg"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )

@@ -6,8 +6,8 @@ import (
 	"runtime"
 	"strings"
 
+	"mla/runtime/device/linalg"
 	"mla/runtime/gguf"
-	"mla/runtime/linalg"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )

@@ -7,7 +7,7 @@ import (
 
 	"mla/generated"
 	"mla/runtime/device/cuda/cu"
-	"mla/runtime/device/reference"
+	"mla/runtime/doctor/reference"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )

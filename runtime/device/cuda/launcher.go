@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"slices"
 
-	"mla/runtime/device/check"
+	"mla/runtime/device"
 	"mla/runtime/device/cuda/cu"
 	"mla/runtime/plan"
 )
 
 // Launcher runs single kernels of one bundle on memory of the caller's. It is a
-// check.Launcher, for one goroutine at a time.
+// device.Launcher, for one goroutine at a time.
 type Launcher struct {
 	bundle *plan.Bundle
 	gpu    *cu.Context
@@ -71,12 +71,12 @@ func (l *Launcher) Compile(functions []string) error {
 	})
 }
 
-// Launch implements check.Launcher.
-func (l *Launcher) Launch(c *check.Launch) error {
+// Launch implements device.Launcher.
+func (l *Launcher) Launch(c *device.Launch) error {
 	return l.gpu.Do(func() error { return l.launch(c) })
 }
 
-func (l *Launcher) launch(c *check.Launch) (err error) {
+func (l *Launcher) launch(c *device.Launch) (err error) {
 	kernel, err := l.kernel(c.Kernel, c.Variant)
 	if err != nil {
 		return err

@@ -6,9 +6,9 @@ import (
 	"slices"
 
 	"mla/runtime/device"
-	"mla/runtime/device/check"
 	"mla/runtime/device/cuda"
-	"mla/runtime/device/reference"
+	"mla/runtime/doctor/check"
+	"mla/runtime/doctor/reference"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )
@@ -89,7 +89,7 @@ func checked(bundleName string, names []string) func(string) error {
 
 // unlaunched wants a kernel to be refused that does not exist.
 func unlaunched(l *cuda.Launcher) error {
-	if err := l.Launch(&check.Launch{Kernel: &plan.Kernel{}, Variant: &plan.Variant{Func: "missing"}}); err == nil {
+	if err := l.Launch(&device.Launch{Kernel: &plan.Kernel{}, Variant: &plan.Variant{Func: "missing"}}); err == nil {
 		return errors.New("a missing kernel is launched")
 	}
 	return nil

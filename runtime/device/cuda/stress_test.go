@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"mla/runtime/device"
-	"mla/runtime/device/reference"
+	"mla/runtime/doctor/reference"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )

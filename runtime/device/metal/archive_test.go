@@ -15,7 +15,7 @@ import (
 	"mla/generated"
 	"mla/runtime/device"
 	"mla/runtime/device/metal"
-	"mla/runtime/device/reference"
+	"mla/runtime/doctor/reference"
 )
 
 func init() {

@@ -8,8 +8,8 @@ import (
 
 	"mla/runtime/device"
 	"mla/runtime/device/metal"
-	"mla/runtime/device/reference"
-	"mla/runtime/sample"
+	"mla/runtime/doctor/reference"
+	"mla/runtime/text/sample"
 )
 
 // chains picks tokens as the host does, also in more units than fit.

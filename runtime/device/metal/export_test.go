@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"mla/runtime/chips"
 	"mla/runtime/device"
+	"mla/runtime/device/chips"
 	"mla/runtime/plan"
 )
 

@@ -6,7 +6,7 @@ import (
 
 	"mla/runtime/device"
 	"mla/runtime/device/metal"
-	"mla/runtime/device/reference"
+	"mla/runtime/doctor/reference"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )

@@ -14,7 +14,7 @@ import (
 
 	"mla/runtime/device"
 	"mla/runtime/device/metal"
-	"mla/runtime/device/reference"
+	"mla/runtime/doctor/reference"
 )
 
 // idleVariable has TestIdle run inside the simulator: the ways to replay.

@@ -5,8 +5,8 @@ import (
 	"os"
 	"time"
 
-	"mla/runtime/buildinfo"
 	"mla/runtime/device/metal/trust"
+	"mla/runtime/system/buildinfo"
 )
 
 // Key is what a verdict on a GPU may depend on; library is Options.Library.

@@ -4,13 +4,13 @@ import (
 	"errors"
 	"fmt"
 
-	"mla/runtime/device/check"
+	"mla/runtime/device"
 	"mla/runtime/device/metal/mtl"
 	"mla/runtime/plan"
 )
 
 // Launcher runs single kernels of one bundle on memory of the caller's. It is a
-// check.Launcher, for one goroutine at a time.
+// device.Launcher, for one goroutine at a time.
 type Launcher struct {
 	origin    string
 	gpu       mtl.Device
@@ -76,8 +76,8 @@ func (l *Launcher) Close() {
 	})
 }
 
-// Launch implements check.Launcher.
-func (l *Launcher) Launch(c *check.Launch) error {
+// Launch implements device.Launcher.
+func (l *Launcher) Launch(c *device.Launch) error {
 	b, err := l.batch([]job{{c.Variant.Func, c.Groups, c.Threads, c.Buffers, false}})
 	if err == nil {
 		err = b.run()

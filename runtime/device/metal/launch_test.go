@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"mla/generated"
-	"mla/runtime/device/check"
 	"mla/runtime/device/metal"
+	"mla/runtime/doctor/check"
 	"mla/runtime/plan"
 )
 

@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"mla/runtime/device/devicetest"
 	"mla/runtime/device/metal"
+	"mla/runtime/doctor/devicetest"
 )
 
 // TestMetallib takes kernels from a compiled library if there is one of the very

@@ -13,9 +13,9 @@ import (
 	"testing"
 
 	"mla/generated"
-	"mla/runtime/device/check"
 	"mla/runtime/device/metal"
 	"mla/runtime/device/metal/mtl"
+	"mla/runtime/doctor/check"
 	"mla/runtime/plan"
 )
 

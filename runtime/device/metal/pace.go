@@ -3,8 +3,8 @@ package metal
 import (
 	"time"
 
-	"mla/runtime/chips"
 	"mla/runtime/device"
+	"mla/runtime/device/chips"
 	"mla/runtime/plan"
 )
 

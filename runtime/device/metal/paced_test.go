@@ -17,7 +17,7 @@ import (
 	"mla/runtime/device"
 	"mla/runtime/device/metal"
 	"mla/runtime/device/metal/trust"
-	"mla/runtime/device/reference"
+	"mla/runtime/doctor/reference"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 	"mla/tools/tests/deep"

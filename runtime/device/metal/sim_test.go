@@ -12,9 +12,9 @@ import (
 
 	"mla/generated"
 	"mla/runtime/device"
-	"mla/runtime/device/devicetest"
 	"mla/runtime/device/metal"
-	"mla/runtime/device/reference"
+	"mla/runtime/doctor/devicetest"
+	"mla/runtime/doctor/reference"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 	"mla/tools/tests/deep"

@@ -11,7 +11,7 @@ import (
 	"mla/generated"
 	"mla/runtime/device"
 	"mla/runtime/device/metal"
-	"mla/runtime/device/reference"
+	"mla/runtime/doctor/reference"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 	"mla/tools/tests/deep"

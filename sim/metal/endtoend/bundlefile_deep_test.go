@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	"mla/runtime/bundlefile"
-	"mla/runtime/device/devicetest"
+	"mla/runtime/doctor/devicetest"
+	"mla/runtime/plan/bundlefile"
 )
 
 // TestBundleFile is what a user does with downloaded programs and a model that they were

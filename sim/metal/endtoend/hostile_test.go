@@ -12,8 +12,8 @@ import (
 
 	"mla/gen/msl"
 	"mla/generated"
-	"mla/runtime/bundlefile"
 	"mla/runtime/plan"
+	"mla/runtime/plan/bundlefile"
 	"mla/runtime/plan/planfuzz"
 )
 

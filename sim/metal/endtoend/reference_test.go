@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"mla/runtime/npy"
+	"mla/runtime/system/npy"
 )
 
 // tolerances bound the difference from logits that were computed in another

@@ -46,7 +46,7 @@ std::map<std::string, Kernel> readKernels() {
 
 // The line of the GPU's chip.
 Rates readRates() {
-  std::ifstream in = openFile(config().root + "/runtime/chips/chips.tsv");
+  std::ifstream in = openFile(config().root + "/runtime/device/chips/chips.tsv");
   for (std::string line; std::getline(in, line);) {
     const size_t tab = line.find('\t');
     if (tab == std::string::npos || line.substr(0, tab) != config().gpu->chip) continue;

@@ -8,7 +8,7 @@
 // how many there are, of four uint32: the third is how many cached rows a record goes over (0: it is
 // dead), the fourth names the table these are in. Operations and bytes are counted once for each of
 // width, for each record and each of its cached rows, and for each cached row of a table in whole
-// pages of 64. Rates are those of runtime/chips/chips.tsv, of which the GPU reaches half, or
+// pages of 64. Rates are those of runtime/device/chips/chips.tsv, of which the GPU reaches half, or
 // METALSIM_SPEED percent of that.
 //
 // Without the file nothing is predicted and nothing takes too long.

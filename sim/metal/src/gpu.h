@@ -9,7 +9,7 @@ namespace metalsim {
 struct Gpu {
   const char *key;   // in METALSIM_GPU
   const char *name;  // as MTLDevice gives it
-  const char *chip;  // whose rates it has, of runtime/chips/chips.tsv
+  const char *chip;  // whose rates it has, of runtime/device/chips/chips.tsv
   int appleFamily;   // the newest it belongs to, as 7 for MTLGPUFamilyApple7; 0: none
   bool isMac, isMetal3, isMetal4;  // Mac2; Metal3; Metal4 from macOS 26 on
   bool unifiedMemory;

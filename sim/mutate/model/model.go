@@ -6,10 +6,10 @@ import (
 	"fmt"
 
 	"mla/generated"
-	"mla/runtime/bind"
 	"mla/runtime/device"
-	"mla/runtime/device/reference"
+	"mla/runtime/doctor/reference"
 	"mla/runtime/gguf"
+	"mla/runtime/load/bind"
 )
 
 // Model is a reference file.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"mla/runtime/device"
-	"mla/runtime/device/devicetest"
+	"mla/runtime/doctor/devicetest"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 	"mla/sim/mutate/plans"

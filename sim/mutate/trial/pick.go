@@ -8,7 +8,7 @@ import (
 
 	"mla/runtime/device"
 	"mla/runtime/plan"
-	"mla/runtime/sample"
+	"mla/runtime/text/sample"
 )
 
 // pickedTokens are picked behind a prompt for each set of parameters.

@@ -1,4 +1,4 @@
-// Sampling as in runtime/sample, to the bit: every statement on floats is one IEEE
+// Sampling as in runtime/text/sample, to the bit: every statement on floats is one IEEE
 // operation that nothing contracts (see the pragma at the beginning), all else is
 // integers, whose sums have no order.
 
@@ -72,7 +72,7 @@ static inline uint entry_of(device const Adjust * entries, uint n, uint token) {
   return low < n && entries[low].token == token ? low : n;
 }
 
-// e^x in units of 2^-30, rounded down, for x <= 0; runtime/sample explains the steps.
+// e^x in units of 2^-30, rounded down, for x <= 0; runtime/text/sample explains the steps.
 static inline uint token_weight(float x) {
   if (!(x >= -80.0f)) return 0u;
   const float scaled = x * 1.44269504f;

@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 
-	"mla/runtime/chat"
-	"mla/runtime/chat/output"
+	"mla/runtime/text/chat"
+	"mla/runtime/text/chat/output"
 )
 
 //go:embed testdata/cases.json

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"mla/runtime/chat"
-	"mla/runtime/tokenizer"
+	"mla/runtime/text/chat"
+	"mla/runtime/text/tokenizer"
 )
 
 // vocabulary is that of the model, as its file will have it.
@@ -46,7 +46,7 @@ func vocabulary(t *testing.T) *tokenizer.Tokenizer {
 
 func glm(t *testing.T) chat.Renderer {
 	t.Helper()
-	template, err := os.ReadFile("../../../runtime/chat/testdata/glm-4.7-flash.jinja")
+	template, err := os.ReadFile("../../../runtime/text/chat/testdata/glm-4.7-flash.jinja")
 	if err != nil {
 		t.Fatal(err)
 	}

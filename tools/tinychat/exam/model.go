@@ -9,16 +9,16 @@ import (
 	"mla/gen"
 	"mla/gen/initspec"
 	"mla/gen/spec"
-	"mla/runtime/bind"
-	"mla/runtime/chat"
 	"mla/runtime/device"
 	"mla/runtime/device/cpu"
 	"mla/runtime/engine"
 	"mla/runtime/gguf"
+	"mla/runtime/load/bind"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
-	"mla/runtime/sample"
-	"mla/runtime/tokenizer"
+	"mla/runtime/text/chat"
+	"mla/runtime/text/sample"
+	"mla/runtime/text/tokenizer"
 )
 
 // Model is a Taker: a model on the CPU device, with guesses by its layer that predicts the

@@ -17,7 +17,7 @@ const small = "../../../testdata/models/glm47mtp-mini-Q4_K_M.gguf"
 // chatting writes the model with GLM's template, which its file lacks.
 func chatting(t *testing.T) string {
 	t.Helper()
-	template, err := os.ReadFile("../../../runtime/chat/testdata/glm-4.7-flash.jinja")
+	template, err := os.ReadFile("../../../runtime/text/chat/testdata/glm-4.7-flash.jinja")
 	if err != nil {
 		t.Fatal(err)
 	}

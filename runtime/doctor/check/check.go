@@ -1,0 +1,156 @@
+// Package check compares single kernels of a bundle with their Go twins. A Case
+// is one variant of one kernel: it makes the memory of one launch, with random
+// contents that make sense for every argument, runs the launch on the twins of
+// runtime/device/cpu and on a Launcher, and compares every byte of both.
+//
+// What an argument holds follows from what the kernel's parts say of their slots, see
+// parts.go; memory.go makes it, compare.go says how far results may differ.
+package check
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"mla/runtime/device"
+	"mla/runtime/device/cpu"
+	"mla/runtime/plan"
+)
+
+// Twins is the launcher that all others are compared with: the CPU device.
+type Twins struct{}
+
+// Launch implements Launcher.
+func (Twins) Launch(l *device.Launch) error {
+	m, ok := l.Memory.(*memory)
+	if !ok {
+		return fmt.Errorf("check: the twins run launches of this package; this one has memory of type %T", l.Memory)
+	}
+	return cpu.Launch(&m.model, m.config, &cpu.Memory{Arena: m.arena, Heads: m.heads, Caches: [][]byte{m.cache}, Rope: m.rope, Tables: m.tables, Logits: m.logits}, m.live)
+}
+
+// Case is one variant of a kernel, at one position of the context.
+type Case struct {
+	Bundle  *plan.Bundle
+	Kernel  *plan.Kernel
+	Variant *plan.Variant
+	Pos     int
+
+	dispatch *plan.Dispatch // the first of the kernel
+}
+
+// positions are where kernels run that read the cache or splits of it: the first
+// row, the edges of a tile, a few splits, and all of them. The others run at one.
+var (
+	cachePositions = []int{0, 15, 16, 37, context - 1}
+	onePosition    = []int{37}
+	// A kernel of several rows has one at each position up to this.
+	batchPositions = []int{16, context - 1}
+)
+
+// context is the most positions that cases have in the cache and in the rope table.
+const context = 300
+
+// positions is how many a bundle's cases have: a short model has no more of its own.
+func positions(b *plan.Bundle) int { return min(context, b.Model.MaxPositionEmbeddings) }
+
+// Cases lists every variant of every kernel that computes logits. Those that only
+// pick tokens have no twin among the CPU device's: runtime/text/sample is theirs.
+func Cases(b *plan.Bundle) ([]Case, error) {
+	var list []Case
+	for i := range b.Kernels {
+		if onlySamples(b, i) {
+			continue
+		}
+		k := &b.Kernels[i]
+		a, err := argumentsOf(k)
+		if err != nil {
+			return nil, fmt.Errorf("bundle %s: %w", b.Name, err)
+		}
+		d := firstDispatch(b, dispatched(b, i))
+		if d == nil {
+			return nil, fmt.Errorf("bundle %s: nothing dispatches kernel %s with its %d slots", b.Name, k.Name, len(k.Slots))
+		}
+		at := onePosition
+		switch {
+		case k.Width > 0 && (a.splits != nil || a.deep):
+			at = batchPositions
+		case a.splits != nil:
+			at = cachePositions
+		}
+		for j := range k.Variants {
+			for _, pos := range at {
+				if pos < positions(b) {
+					list = append(list, Case{b, k, &k.Variants[j], pos, d})
+				}
+			}
+		}
+	}
+	return list, nil
+}
+
+// dispatched is the number of the kernel that dispatches name where i runs.
+func dispatched(b *plan.Bundle, i int) int {
+	if k := &b.Kernels[i]; k.Class != "" {
+		return k.Instead
+	}
+	return i
+}
+
+func onlySamples(b *plan.Bundle, kernel int) bool {
+	of := func(d plan.Dispatch) bool { return d.Kernel == kernel }
+	return slices.ContainsFunc(slices.Concat(b.Sample, b.Pick), of) && !slices.ContainsFunc(b.Decode, of)
+}
+
+func firstDispatch(b *plan.Bundle, kernel int) *plan.Dispatch {
+	for _, q := range b.Sequences() {
+		for i := range q.Dispatches {
+			if d := &q.Dispatches[i]; d.Kernel == kernel && len(d.Operands) == len(b.Kernels[kernel].Slots) {
+				return d
+			}
+		}
+	}
+	return nil
+}
+
+// Result is what came of a case.
+type Result struct {
+	Case *Case
+	// Slot is the argument that is off the most, Error by how much, relative to
+	// the largest number in it, and Tolerance what is allowed. Beyond it Detail
+	// has the first number that is.
+	Slot             string
+	Error, Tolerance float64
+	Detail           string
+	// Err says why the case could not run.
+	Err error
+}
+
+// OK says whether the kernel did what its twin does.
+func (r *Result) OK() bool { return r.Err == nil && r.Error <= r.Tolerance }
+
+// NotAble says that the device is not made for the kernel, which is no fault of it.
+func (r *Result) NotAble() bool { return errors.Is(r.Err, errors.ErrUnsupported) }
+
+// Check runs a case.
+func (c *Case) Check(l device.Launcher) Result {
+	r := Result{Case: c}
+	want, err := newMemory(c)
+	if err != nil {
+		r.Err = err
+		return r
+	}
+	got := want.clone()
+	if r.Err = (Twins{}).Launch(want.launch(c)); r.Err != nil {
+		return r
+	}
+	if r.Err = l.Launch(got.launch(c)); r.Err == nil {
+		compare(&r, got, want)
+	}
+	return r
+}
+
+func (m *memory) launch(c *Case) *device.Launch {
+	k := m.kernel
+	return &device.Launch{Kernel: k, Variant: c.Variant, Groups: k.Groups(), Threads: k.Threads, Buffers: m.buffers, Memory: m}
+}

@@ -1,0 +1,204 @@
+package check
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"unsafe"
+
+	"mla/runtime/device"
+	"mla/runtime/plan"
+	"mla/runtime/text/sample"
+)
+
+// Picks picks tokens behind several rows at once with the bundle's kernels on a Launcher:
+// for as many sessions as a round has, each with parameters, accepted tokens and a number
+// of draws of its own, and once more by what the kernels have left. It returns the first token
+// that is not what runtime/text/sample picks, or row that is not the token's.
+func Picks(l device.Launcher, b *plan.Bundle, rounds int) error {
+	m, err := newPickMemory(l, b)
+	if err != nil {
+		return fmt.Errorf("bundle %s: %w", b.Name, err)
+	}
+	rng := rand.New(rand.NewPCG(3, 4))
+	for round := range rounds {
+		if err := m.round(rng, round); err != nil {
+			return fmt.Errorf("bundle %s, picks, round %d: %w", b.Name, round, err)
+		}
+	}
+	return nil
+}
+
+// pickMemory is what the kernels run on.
+type pickMemory struct {
+	launcher       device.Launcher
+	launches       []*device.Launch
+	memory, logits []byte
+	rows           [2 * plan.MaxWanted]plan.Row
+	layout         plan.PickLayout
+	vocab          int
+}
+
+func newPickMemory(l device.Launcher, b *plan.Bundle) (*pickMemory, error) {
+	m := &pickMemory{launcher: l, vocab: b.Model.VocabSize, layout: plan.PickLayoutOf(b.Model.VocabSize, 1)}
+	if b.PickBytes < m.layout.Values || len(b.Pick) == 0 {
+		return nil, fmt.Errorf("nothing picks behind several rows, or in only %d bytes", b.PickBytes)
+	}
+	m.memory, m.logits = make([]byte, b.PickBytes), make([]byte, 4*m.vocab*plan.MaxWanted)
+	for i := range b.Pick {
+		d := &b.Pick[i]
+		k := &b.Kernels[d.Kernel]
+		launch := &device.Launch{Kernel: k, Variant: &k.Variants[0], Groups: k.Groups(), Threads: k.Threads}
+		for _, o := range d.Operands {
+			switch o.Space {
+			case plan.SpacePick:
+				launch.Buffers = append(launch.Buffers, m.memory[o.Offset:o.Offset+o.Bytes:o.Offset+o.Bytes])
+			case plan.SpaceLogits:
+				launch.Buffers = append(launch.Buffers, m.logits)
+			case plan.SpaceRow:
+				launch.Buffers = append(launch.Buffers, unsafe.Slice((*byte)(unsafe.Pointer(&m.rows)), unsafe.Sizeof(m.rows)))
+			default:
+				return nil, fmt.Errorf("kernel %s, which picks, has an operand in space %d", k.Name, o.Space)
+			}
+		}
+		m.launches = append(m.launches, launch)
+	}
+	return m, nil
+}
+
+// round picks once, behind a random number of rows; round 0 behind as many as there can be,
+// round 1 behind one.
+func (m *pickMemory) round(rng *rand.Rand, round int) error {
+	all := samplings(m.vocab)
+	n := 1 + rng.IntN(plan.MaxWanted)
+	switch round {
+	case 0:
+		n = plan.MaxWanted
+	case 1:
+		n = 1
+	}
+	var picks []device.Pick
+	var want, then []int32
+	values := unsafe.Slice((*float32)(unsafe.Pointer(&m.logits[0])), len(m.logits)/4)
+	for i := range n {
+		own := values[i*m.vocab:][:m.vocab]
+		logitKinds[rng.IntN(len(logitKinds))](rng, own)
+		p := all[(round*plan.MaxWanted+i)%len(all)]
+		s, pick, err := picked(rng, p, 2*i, m.vocab)
+		if err != nil {
+			return fmt.Errorf("%+v: %w", p, err)
+		}
+		if rng.IntN(2) == 0 {
+			pick.Mask = allowed(rng, m.vocab)
+			s.Allow(pick.Mask)
+		}
+		if pick.LogitsOnly = round > 1 && rng.IntN(8) == 0; pick.LogitsOnly {
+			want, then = append(want, untouched), append(then, untouched)
+		} else {
+			want, then = append(want, s.Next(own)), append(then, s.Next(own))
+		}
+		picks = append(picks, pick)
+	}
+	m.write(picks)
+	if err := m.run(picks, [plan.PickTurns][]int32{want}); err != nil {
+		return err
+	}
+	if err := m.run(picks, [plan.PickTurns][]int32{want, then}); err != nil {
+		return fmt.Errorf("once more: %w", err)
+	}
+	return nil
+}
+
+// picked is a sampler somewhere in its text, and what picks in its place.
+func picked(rng *rand.Rand, p sample.Params, row, vocab int) (*sample.Sampler, device.Pick, error) {
+	s, err := sample.New(p)
+	if err != nil {
+		return nil, device.Pick{}, err
+	}
+	for range rng.IntN(100) {
+		s.Accept(int32(rng.IntN(vocab + 2))) // some are not in the vocabulary
+	}
+	for range rng.IntN(3) {
+		s.Skip()
+	}
+	pick, err := s.Sampling().Pick(row, vocab)
+	return s, pick, err
+}
+
+// allowed is a mask of some tokens, from none to all, and may be shorter than the vocabulary.
+func allowed(rng *rand.Rand, vocab int) []uint32 {
+	list := make([]uint32, plan.MaskWords(vocab)-rng.IntN(2))
+	switch rng.IntN(5) {
+	case 0: // nothing
+	case 1:
+		if len(list) > 0 {
+			list[rng.IntN(len(list))] = 1 << rng.IntN(32)
+		}
+	case 2:
+		for i := range list {
+			list[i] = math.MaxUint32
+		}
+	default:
+		for i := range list {
+			list[i] = rng.Uint32() & rng.Uint32()
+		}
+	}
+	return list
+}
+
+// untouched is what is where no token is picked.
+const untouched = 0x5a5a5a5a
+
+// write fills the memory that the host fills, and what the kernels are to leave alone.
+func (m *pickMemory) write(picks []device.Pick) {
+	device.WritePicks(m.memory[:m.layout.Tokens], picks, m.vocab)
+	tokens := m.memory[m.layout.Tokens:]
+	for i := range plan.PickTurns * plan.MaxWanted {
+		binary.LittleEndian.PutUint32(tokens[4*i:], untouched)
+	}
+	for i := range m.rows {
+		m.rows[i] = rowBefore(i)
+	}
+}
+
+// rowBefore is a row before anything is picked behind it.
+func rowBefore(i int) plan.Row {
+	pos := uint32(100 * i)
+	return plan.Row{Token: untouched, Pos: pos, NKV: pos + 1, Table: uint32(i)}
+}
+
+// run runs the kernels once, and compares the tokens of each turn, as far as there are any yet,
+// and the rows with what they should be.
+func (m *pickMemory) run(picks []device.Pick, turns [plan.PickTurns][]int32) error {
+	for _, l := range m.launches {
+		if err := m.launcher.Launch(l); err != nil {
+			return fmt.Errorf("kernel %s: %w", l.Kernel.Name, err)
+		}
+	}
+	rows := m.rows
+	for i := range rows {
+		rows[i] = rowBefore(i)
+	}
+	for turn, want := range turns {
+		for i, token := range device.PickTurn(m.memory[m.layout.Tokens:], turn) {
+			expected := int32(untouched)
+			if i < len(want) {
+				expected = want[i]
+			}
+			if int32(token) != expected {
+				return fmt.Errorf("pick %d of %d: %d; expected %d (%+v)", i, len(picks), int32(token), expected, picks[min(i, len(picks)-1)].Sampling)
+			}
+			if expected != untouched && expected >= 0 {
+				row := &rows[picks[i].Row]
+				row.Token, row.Pos, row.NKV = token, row.Pos+1, row.NKV+1
+			}
+		}
+	}
+	for i := range rows {
+		if m.rows[i] != rows[i] {
+			return fmt.Errorf("row %d is %+v; expected %+v", i, m.rows[i], rows[i])
+		}
+	}
+	return nil
+}

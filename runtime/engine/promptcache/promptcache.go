@@ -1,0 +1,151 @@
+// Package promptcache is files that keep what a prompt has left in the latent caches, so
+// that a later run need not run it again. It is the parser and the writer; what a device
+// does with pages is for runtime/engine.
+//
+// A file is a recordfile with one record per page: [layers][plan.PageRows] cache rows, as
+// device.Runner reads them. Rows behind the last token are zero.
+package promptcache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"mla/runtime/plan"
+	"mla/runtime/system/recordfile"
+)
+
+var kind = recordfile.Kind{Magic: [8]byte([]byte("MLAPAGES")), Version: 2, Name: "a prompt cache", Each: plan.PageRows * tokenBytes}
+
+// tokenBytes is how long a token and a comma are in a header, at most.
+const tokenBytes = len("-2147483648,")
+
+// Key is what cache rows depend on, beside the tokens.
+type Key struct {
+	File    string      `json:"file"`    // engine.FileKey
+	Bundle  string      `json:"bundle"`  // its name
+	Kernels string      `json:"kernels"` // a hash of what the bundle was compiled to
+	KV      string      `json:"kv"`      // type of the cache
+	Layers  int         `json:"layers"`  // of the model
+	Planes  plan.Planes `json:"planes"`  // of a layer's page
+
+	// Scope is of the requests that may find the file. Rows do not depend on it, so a file
+	// of any scope opens: File says which it is of.
+	Scope string `json:"scope,omitempty"`
+}
+
+// PageBytes is the size of a page of all layers.
+func (k *Key) PageBytes() int { return k.Layers * plan.PageRows * k.Planes.RowBytes() }
+
+// differs says why rows that were saved under another key are of no use.
+func (k *Key) differs(saved *Key) string {
+	switch {
+	case saved.File != k.File:
+		return "it was made with another model file, or before that was changed"
+	case saved.Bundle != k.Bundle:
+		return fmt.Sprintf("it was made with bundle %s; this is %s", saved.Bundle, k.Bundle)
+	case saved.KV != k.KV:
+		return fmt.Sprintf("it has a cache of type %s; this is %s", saved.KV, k.KV)
+	case saved.Layers != k.Layers:
+		return fmt.Sprintf("it has rows of %d layers; here there are %d (-draft mtp adds one)", saved.Layers, k.Layers)
+	case saved.Kernels != k.Kernels, !slices.Equal(saved.Planes, k.Planes):
+		return "it was made with other kernels of the bundle"
+	}
+	return ""
+}
+
+type header struct {
+	Key
+	Rows   int     `json:"rows"`   // of a page
+	Tokens []int32 `json:"tokens"` // of the prompt, one cache row each
+}
+
+// File is an open prompt cache.
+type File struct {
+	Tokens []int32 // of the prompt
+	Scope  string  // Key.Scope
+	file   *recordfile.File
+}
+
+// Open opens a file that was written under the same key. A file that cannot be used is a
+// *recordfile.DamagedError, one of another kind a *recordfile.NotOursError, none one of
+// fs.ErrNotExist.
+func Open(path string, k Key) (*File, error) {
+	var h header
+	ours := kind
+	ours.Record = k.PageBytes()
+	f, err := recordfile.Open(path, ours, &h)
+	if err != nil {
+		return nil, err
+	}
+	reason := k.differs(&h.Key)
+	if reason == "" && (h.Rows != plan.PageRows || f.RecordBytes() != k.PageBytes() || f.Records() != plan.Pages(len(h.Tokens))) {
+		reason = fmt.Sprintf("%d pages of %d rows and %d bytes for %d tokens", f.Records(), h.Rows, f.RecordBytes(), len(h.Tokens))
+	}
+	if reason != "" {
+		return nil, errors.Join(&recordfile.DamagedError{Path: path, Reason: reason}, f.Close())
+	}
+	return &File{h.Tokens, h.Scope, f}, nil
+}
+
+// Pages calls visit with pages from … to-1, in order; see recordfile.File.Each.
+func (f *File) Pages(ctx context.Context, from, to int, visit func(i int, page []byte) error) error {
+	return f.file.Each(ctx, from, to, visit)
+}
+
+// PageBytes is the size of a page.
+func (f *File) PageBytes() int { return f.file.RecordBytes() }
+
+// Close closes the file.
+func (f *File) Close() error { return f.file.Close() }
+
+// Check fails if a file cannot be written to path: for want of its folder, or because
+// another one is there that is no prompt cache.
+func Check(path string) error {
+	if err := recordfile.Replaceable(path, kind); err != nil {
+		return err
+	}
+	_, err := os.Stat(filepath.Dir(path))
+	return err
+}
+
+// Write replaces the file at path by the pages of tokens in one step. read gives them,
+// in order; it gets memory of the page's size.
+func Write(ctx context.Context, path string, k Key, tokens []int32, read func(i int, page []byte) error) error {
+	if k.Layers < 1 || len(k.Planes) < 1 || slices.Min(k.Planes) < 1 {
+		return fmt.Errorf("planes of %d bytes a row for %d layers", k.Planes, k.Layers)
+	}
+	pages := plan.Pages(len(tokens))
+	w, err := recordfile.Create(path, kind, header{k, plan.PageRows, tokens}, pages, k.PageBytes())
+	if err != nil {
+		return err
+	}
+	defer w.Abort()
+	page := make([]byte, k.PageBytes())
+	for i := range pages {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := read(i, page); err != nil {
+			return err
+		}
+		k.clear(page, len(tokens)-i*plan.PageRows)
+		if err := w.Write(page); err != nil {
+			return err
+		}
+	}
+	return w.Commit()
+}
+
+// clear zeroes the rows of a page behind the first n, which may be somebody else's.
+func (k *Key) clear(page []byte, n int) {
+	n = min(n, plan.PageRows)
+	for layer := range slices.Chunk(page, len(page)/k.Layers) {
+		for at, bytes := range k.Planes.Rows(n, plan.PageRows-n) {
+			clear(layer[at : at+bytes])
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package bind
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+
+	"mla/runtime/gguf"
+	"mla/runtime/gguf/hparams"
+	"mla/runtime/plan"
+)
+
+// hyperParameters compares the metadata of the file with the dimensions of b.
+func (top *header) hyperParameters(b *plan.Bundle) []Mismatch {
+	h := top.h
+	if top.err != nil {
+		return []Mismatch{{What: "metadata", Found: top.err.Error(), Expected: "a model of architecture " + strings.Join(gguf.Architectures(), " or ")}}
+	}
+	m := &b.Model
+	dense := m.DenseLayers()
+	if m.NextN > 0 { // it has none of them
+		dense = h.FirstKDenseReplace
+	}
+	want := m.Dims
+	want.NumHiddenLayers = cmp.Or(m.NextN, m.NumHiddenLayers)
+	want.MaxPositionEmbeddings = h.MaxPositionEmbeddings // a longer context than the file's is no mistake
+	if m.NextN > 0 || h.FirstKDenseReplace == 0 {
+		want.IntermediateSize = h.IntermediateSize // no layer has it
+	}
+	list := append([]parameter{{"architecture", h.Architecture, m.Architecture}}, compared(&h.Dims, &want)...)
+	list = append(list,
+		parameter{"temperature.scale", h.Temperature.Scale, m.Temperature.Scale},
+		parameter{"temperature.length", h.Temperature.Length, m.Temperature.Length},
+		parameter{"first_k_dense_replace", h.FirstKDenseReplace, dense},
+		parameter{"n_routed_experts", h.NRoutedExperts, m.MoE.NRoutedExperts})
+	list = append(list, ropeParameters(&h, &m.Rope)...)
+	if h.NRoutedExperts > 0 && m.MoE.NRoutedExperts > 0 {
+		list = append(list, expertParameters(h.MoE, m.MoE)...)
+	}
+	var out []Mismatch
+	for _, p := range list {
+		if !p.equal() {
+			out = append(out, Mismatch{subject: p.name, What: p.name, Found: p.show(p.found), Expected: p.show(p.expected)})
+		}
+	}
+	return out
+}
+
+// ropeParameters compares what rotary angles and the attention scale depend on.
+// A YaRN factor of 1 is no scaling at all, whatever its other constants.
+func ropeParameters(h *gguf.HParams, want *plan.Rope) []parameter {
+	s := h.RopeScaling
+	found := plan.Rope{Yarn: s.Type == "yarn" && s.Factor != 1, Factor: s.Factor, OriginalContext: s.OriginalContext, AttnFactor: s.AttnFactor}
+	if s.Type == "none" {
+		found.Factor = 1
+	}
+	if s.HasLogMultiplier {
+		found.MScaleAllDim = s.LogMultiplier / 0.1
+	}
+	expected := *want
+	expected.Yarn = want.Yarn && want.Factor != 1
+	list := []parameter{
+		{"rope_theta", h.RopeTheta, want.Theta},
+		{"rope_scaling.type", scaling(&found), scaling(&expected)},
+		{"rope_scaling.factor", found.Factor, expected.Factor},
+		{"rope_scaling.attn_factor", found.AttnFactor, expected.AttnFactor},
+	}
+	if found.Yarn && expected.Yarn {
+		list = append(list,
+			parameter{"rope_scaling.original_max_position_embeddings", found.OriginalContext, expected.OriginalContext},
+			parameter{"rope_scaling.mscale_all_dim", found.MScaleAllDim, expected.MScaleAllDim})
+	}
+	return list
+}
+
+// scaling is how positions are stretched, under the file format's names.
+func scaling(r *plan.Rope) string {
+	switch {
+	case r.Yarn:
+		return "yarn"
+	case r.Factor != 1:
+		return "linear"
+	}
+	return "none"
+}
+
+// expertParameters compares what there is to say of experts, where both have some.
+func expertParameters(found, want plan.MoE) []parameter {
+	found.RoutedScalingFactor, want.RoutedScalingFactor = orOne(found.RoutedScalingFactor), orOne(want.RoutedScalingFactor)
+	if found.NGroup, want.NGroup = max(found.NGroup, 1), max(want.NGroup, 1); found.NGroup == 1 {
+		want.TopKGroup = found.TopKGroup // it has no effect
+	}
+	want.NRoutedExperts, want.FirstKDenseReplace = found.NRoutedExperts, found.FirstKDenseReplace // they are compared for all
+	return compared(&found, &want)
+}
+
+// compared pairs the fields of two *plan.Dims or *plan.MoE.
+func compared(found, want any) (list []parameter) {
+	expected := hparams.Parameters(want)
+	for i, p := range hparams.Parameters(found) {
+		list = append(list, parameter{p.Name, reflect.ValueOf(p.Value).Elem().Interface(), reflect.ValueOf(expected[i].Value).Elem().Interface()})
+	}
+	return list
+}
+
+// orOne reads a scaling factor, of which 0 means 1.
+func orOne(x float64) float64 {
+	if x == 0 {
+		return 1
+	}
+	return x
+}
+
+// parameter is one hyper-parameter as found in a file and as compiled.
+type parameter struct {
+	name            string
+	found, expected any
+}
+
+// floatTolerance is relative. Files store float32, specs decimal numbers, and
+// mscale_all_dim is stored as a tenth: a few float32 roundings of 6e-8.
+const floatTolerance = 1e-6
+
+func (p parameter) equal() bool {
+	if x, ok := p.found.(float64); ok {
+		y := p.expected.(float64)
+		return math.Abs(x-y) <= floatTolerance*max(math.Abs(x), math.Abs(y))
+	}
+	return p.found == p.expected
+}
+
+func (parameter) show(v any) string {
+	if x, ok := v.(float64); ok {
+		return fmt.Sprintf("%.7g", x)
+	}
+	return fmt.Sprint(v)
+}

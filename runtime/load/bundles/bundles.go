@@ -1,0 +1,196 @@
+// Package bundles finds the bundle that runs a model file: in a bundle file that is asked
+// for, else in the one beside the model, in the user's folder of bundle files, or in the
+// program. It also finds what the bundle's file has of PTX and of Metal libraries.
+package bundles
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"mla/runtime/gguf"
+	"mla/runtime/load/bind"
+	"mla/runtime/plan"
+	"mla/runtime/plan/bundlefile"
+)
+
+// Finder looks for bundles. It reads a bundle file once. It is not safe for concurrent use.
+type Finder struct {
+	Program Program
+	Folder  string                        // with the user's bundle files; "": there is none
+	Note    func(format string, a ...any) // gets the reason why a bundle file is passed over
+	// Make makes a bundle file for a model that no bundle fits; nil: none is made.
+	Make    func(file *gguf.File, act string) (path string, err error)
+	shelves map[string]*shelf // by path
+}
+
+// Program is what is compiled into the program.
+type Program struct {
+	Bundles []*plan.Bundle
+	PTX     func(*plan.Bundle) (string, error) // kernels of a bundle for NVIDIA GPUs
+	HasPTX  func(*plan.Bundle) error           // why there are none; nil: there are
+}
+
+// shelf is a place with bundles: a bundle file, or the program.
+type shelf struct {
+	file    *bundlefile.File // nil: the program, or a file that cannot be read
+	bundles []*plan.Bundle
+}
+
+// Choose is bind.Choose on the first place that has what is wished for: the bundle file that
+// the wish names, and no other; then the bundle file beside the model, those in the user's
+// folder, and the program. Where none has it, and the wish names none, a bundle file is made. An
+// error is about all of them. The file is the model, or has its layer that predicts.
+func (f *Finder) Choose(model string, file *gguf.File, wish bind.Wish) (*plan.Bundle, error) {
+	if IsFile(wish.Bundle) {
+		own, err := f.open(wish.Bundle)
+		if err != nil {
+			return nil, err
+		}
+		wish.Bundle = ""
+		b, err := bind.Choose(file, own.bundles, wish)
+		var misfit *bind.FitError
+		if errors.As(err, &misfit) && misfit.Bundle != "" {
+			misfit.Asked = true
+		}
+		return b, err
+	}
+	var all []*plan.Bundle
+	for s := range f.places(model) {
+		all = append(all, s.bundles...)
+		if b, err := bind.Choose(file, s.bundles, wish); err == nil {
+			return b, nil
+		}
+	}
+	b, err := bind.Choose(file, all, wish)
+	if err == nil || wish.Bundle != "" || f.Make == nil {
+		return b, err
+	}
+	made, failed := f.Make(file, wish.Act)
+	if failed != nil {
+		return nil, &NotMadeError{Misfit: err, Reason: failed}
+	}
+	own, failed := f.open(made)
+	if failed != nil {
+		return nil, failed
+	}
+	return bind.Choose(file, own.bundles, wish)
+}
+
+// NotMadeError says that no bundle fits, and that none could be made.
+type NotMadeError struct{ Misfit, Reason error }
+
+// Error is why none could be made, or how to.
+func (e *NotMadeError) Error() string {
+	if errors.Is(e.Reason, errNoCompiler) {
+		return fmt.Sprintf("%v\n%v", e.Misfit, e.Reason)
+	}
+	return fmt.Sprintf("no bundle fits, and mlagen made none: %v", e.Reason)
+}
+
+// Unwrap returns both errors.
+func (e *NotMadeError) Unwrap() []error { return []error{e.Misfit, e.Reason} }
+
+// IsFile tells bundle files from names of bundles, which have no dot.
+func IsFile(bundle string) bool { return strings.HasSuffix(bundle, bundlefile.Suffix) }
+
+// places are those that are looked at without being asked for. A file that cannot be read
+// is passed over, with a note, once.
+func (f *Finder) places(model string) iter.Seq[*shelf] {
+	return func(yield func(*shelf) bool) {
+		for _, path := range append([]string{bundlefile.Beside(model)}, f.installed(model)...) {
+			s, err := f.open(path)
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				continue
+			case err != nil:
+				if f.Note != nil {
+					f.Note("%v\n", err)
+				}
+				f.keep(path, &shelf{})
+				continue
+			}
+			if !yield(s) {
+				return
+			}
+		}
+		yield(&shelf{bundles: f.Program.Bundles})
+	}
+}
+
+// installed lists the user's bundle files, first that of the model's name.
+func (f *Finder) installed(model string) []string {
+	if f.Folder == "" {
+		return nil
+	}
+	paths, _ := filepath.Glob(filepath.Join(f.Folder, "*"+bundlefile.Suffix)) // fails for a bad pattern alone
+	name := filepath.Base(bundlefile.Beside(model))
+	slices.SortStableFunc(paths, func(a, b string) int { return cmp.Compare(rank(a, name), rank(b, name)) })
+	return paths
+}
+
+func rank(path, name string) int {
+	if filepath.Base(path) == name {
+		return 0
+	}
+	return 1
+}
+
+// open reads a bundle file, once.
+func (f *Finder) open(path string) (*shelf, error) {
+	if s, ok := f.shelves[path]; ok {
+		return s, nil
+	}
+	file, err := bundlefile.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	s := &shelf{file, file.Bundles}
+	f.keep(path, s)
+	return s, nil
+}
+
+func (f *Finder) keep(path string, s *shelf) {
+	if f.shelves == nil {
+		f.shelves = map[string]*shelf{}
+	}
+	f.shelves[path] = s
+}
+
+// FileOf is the file that a bundle is from; nil: it is the program's.
+func (f *Finder) FileOf(b *plan.Bundle) *bundlefile.File {
+	for _, s := range f.shelves {
+		if slices.Contains(s.bundles, b) {
+			return s.file
+		}
+	}
+	return nil
+}
+
+// For is all bundles that Choose chooses from.
+func (f *Finder) For(model, bundle string) (all []*plan.Bundle, err error) {
+	if IsFile(bundle) {
+		return f.Of(bundle)
+	}
+	for s := range f.places(model) {
+		all = append(all, s.bundles...)
+	}
+	return all, nil
+}
+
+// Of is all bundles where no model says which: those of a bundle file, or of the program.
+func (f *Finder) Of(bundle string) ([]*plan.Bundle, error) {
+	if !IsFile(bundle) {
+		return f.Program.Bundles, nil
+	}
+	s, err := f.open(bundle)
+	if err != nil {
+		return nil, err
+	}
+	return s.bundles, nil
+}

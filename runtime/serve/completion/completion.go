@@ -1,0 +1,295 @@
+// Package completion continues texts for many clients at a time. A Service owns a loaded
+// model and the goroutine that runs it; clients start requests from any goroutine and get
+// tokens with their text while others get theirs.
+//
+// A service takes in as many requests as its model has sessions, and some more that wait
+// for one; further ones fail with *BusyError. A request ends when its context does. If
+// the device fails, all requests at hand fail with the reason, and the model is loaded
+// again; until then new ones fail with *UnavailableError. A device that fails again and
+// again, or does not come back from a step, ends the service with a *DeviceError: a new
+// process may get it to work.
+package completion
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"mla/runtime/engine"
+	"mla/runtime/engine/paging"
+	"mla/runtime/serve/scheduler"
+	"mla/runtime/text/tokenizer"
+)
+
+// Config says what a service runs, and for how many.
+type Config struct {
+	// Load brings the model to its device. The service closes it.
+	Load func(ctx context.Context) (*engine.Model, error)
+	// Wider is what to do if no token can follow a text, which happens where an activation
+	// leaves the range of its type; nil: there is nothing to do. It is called once.
+	Wider     Wider
+	Tokenizer *tokenizer.Tokenizer
+	Queue     int // requests that may wait for a session
+	Scheduler scheduler.Config
+	// Draft is scheduler.Request.Draft of all requests.
+	Draft func(*engine.Session) (engine.Drafter, error)
+	// Retry is how long the service waits before it loads a model again whose device
+	// has failed; 0: DefaultRetry. It doubles with every failure without a request done.
+	Retry time.Duration
+	// Retries is how often the model is loaded again without a request done in between,
+	// before Run gives up; 0: DefaultRetries, negative: never again.
+	Retries int
+	// Stuck is how long a step may take until the device counts as lost; 0: DefaultStuck.
+	Stuck time.Duration
+	// Prompts keeps what prompts have left in the caches; nil: nothing is kept.
+	Prompts *Prompts
+	Log     *slog.Logger
+}
+
+// Values of Config unless they are given, and what Retry doubles up to.
+const (
+	DefaultRetry   = time.Second
+	DefaultRetries = 4
+	DefaultStuck   = 10 * time.Minute
+	maxRetry       = time.Minute
+)
+
+// State says what a service can do.
+type State string
+
+// The states.
+const (
+	Loading State = "loading"
+	Ready   State = "ready"
+	Failed  State = "failed" // the device; the model will be loaded again
+	Broken  State = "broken" // the device, for good: Run has given up
+	Closed  State = "closed"
+)
+
+// Stats are a service's numbers.
+type Stats struct {
+	State     State
+	Cause     error // of Failed and Broken
+	Sessions  int   // requests that can run at a time
+	Scheduler scheduler.Stats
+	Pages     paging.Stats
+	Completed int // requests that ended neither with an error nor before their end
+	Failures  int // of the device
+}
+
+// BusyError says that as many requests wait as may.
+type BusyError struct {
+	Waiting    int
+	RetryAfter time.Duration // until there may be room
+}
+
+func (e *BusyError) Error() string {
+	return fmt.Sprintf("%d requests are waiting already, as many as may; try again in %v", e.Waiting, e.RetryAfter)
+}
+
+// UnavailableError says that there is no model to run a request.
+type UnavailableError struct {
+	State State
+	Cause error
+}
+
+func (e *UnavailableError) Error() string {
+	switch e.State {
+	case Loading:
+		return "the model is being loaded"
+	case Failed:
+		return fmt.Sprintf("the device failed, and the model will be loaded again: %v", e.Cause)
+	case Broken:
+		return fmt.Sprintf("the server ends: %v", e.Cause)
+	}
+	return "the server is shutting down"
+}
+
+// errClosed is why requests end that are at hand when a service is closed.
+var errClosed = errors.New("the server is shutting down")
+
+// Service runs requests on one model.
+type Service struct {
+	cfg  Config
+	wake chan struct{}
+	last atomic.Int64 // id of a request
+
+	mu       sync.Mutex
+	stats    Stats
+	sched    *scheduler.Scheduler
+	requests map[int64]*request
+	took     time.Duration // a request, in the mean of the last ones
+
+	// Only the goroutine that runs the model uses these.
+	wide   func(context.Context) (*engine.Model, error) // is to be loaded; nil: nothing is
+	former func(context.Context) (*engine.Model, error) // was loaded before the wider one; nil: that could be loaded
+	narrow bool                                         // there is none that is wider
+	held   []*request                                   // for it
+
+	calling  sync.Mutex // held while a request's functions are called
+	forsaken bool       // the requests have ended, whatever the device still does
+}
+
+// New is a service that has nothing loaded before Run.
+func New(cfg Config) *Service {
+	cfg.Retry, cfg.Retries, cfg.Stuck = cmp.Or(cfg.Retry, DefaultRetry), cmp.Or(cfg.Retries, DefaultRetries), cmp.Or(cfg.Stuck, DefaultStuck)
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Service{cfg: cfg, wake: make(chan struct{}, 1), stats: Stats{State: Loading}, requests: map[int64]*request{}}
+}
+
+// Run loads the model and runs requests until ctx is done; then those at hand end. A
+// model that cannot be loaded at first is an error, and so is a device that fails for good:
+// *DeviceError.
+func (s *Service) Run(ctx context.Context) error {
+	defer s.become(Closed, nil)
+	defer s.drop(errClosed)
+	pause, failures := s.cfg.Retry, 0
+	for loaded := false; ; {
+		m, err := s.load(ctx)
+		s.loaded(err)
+		if err != nil && !loaded {
+			return err
+		}
+		if err == nil {
+			loaded = true
+			before := s.Stats().Completed
+			if err = s.watch(ctx, m); s.Stats().Completed > before {
+				pause, failures = s.cfg.Retry, 0
+			}
+			if err == nil {
+				return nil
+			}
+			if errors.Is(err, errWider) {
+				s.widen()
+				continue
+			}
+		}
+		s.drop(err)
+		if failures++; ctx.Err() == nil && s.hopeless(failures, err) {
+			return s.giveUp(failures, err)
+		}
+		s.become(Failed, err)
+		s.cfg.Log.Error("the device failed", "error", err, "retry", pause)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, maxRetry)
+		s.become(Loading, nil)
+	}
+}
+
+// load loads the model, with what is kept of prompts.
+func (s *Service) load(ctx context.Context) (*engine.Model, error) {
+	m, err := s.cfg.Load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if s.cfg.Prompts != nil {
+		if err := s.cfg.Prompts.restore(ctx, m, s.cfg.Log); err != nil {
+			return nil, errors.Join(err, m.Close())
+		}
+	}
+	return m, nil
+}
+
+// become changes the state. From then on no request is taken in, unless it is Ready.
+func (s *Service) become(state State, cause error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stats.State == Broken { // for good
+		return
+	}
+	if (state == Failed || state == Broken) && s.stats.State != Failed {
+		s.stats.Failures++
+	}
+	s.stats.State, s.stats.Cause = state, cause
+}
+
+// serve runs requests on a loaded model until ctx is done, and closes it. It returns the
+// device's error. steps says since when a step is under way.
+func (s *Service) serve(ctx context.Context, m *engine.Model, steps *stepping) error {
+	sched, err := scheduler.New(m, s.cfg.Scheduler)
+	if err != nil {
+		return errors.Join(err, m.Close())
+	}
+	s.mu.Lock()
+	s.sched, s.stats.Sessions, s.stats.State, s.stats.Cause = sched, m.Sessions(), Ready, nil
+	s.mu.Unlock()
+	s.resume()
+	for {
+		steps.begin()
+		more, err := sched.Step()
+		steps.end()
+		s.look(sched, m)
+		switch {
+		case err != nil:
+			s.become(Failed, err)
+			_, _ = sched.Step() // requests that came meanwhile fail for the same reason
+			s.look(sched, m)
+			return errors.Join(err, m.Close())
+		case ctx.Err() != nil:
+			return s.close(sched, m)
+		case s.wide != nil:
+			err := s.leave(sched.Run)
+			s.look(sched, m)
+			return errors.Join(err, m.Close())
+		case !more:
+			select {
+			case <-s.wake:
+			case <-ctx.Done():
+			}
+		}
+	}
+}
+
+// close ends the requests at hand, and keeps their prompts.
+func (s *Service) close(sched *scheduler.Scheduler, m *engine.Model) error {
+	s.become(Closed, nil)
+	s.cancel(errClosed)
+	err := sched.Run()
+	s.look(sched, m)
+	if err == nil {
+		err = s.cfg.Prompts.save(m, s.cfg.Log)
+	}
+	if err = errors.Join(err, m.Close()); err != nil {
+		s.cfg.Log.Error("the model was not closed well", "error", err)
+	}
+	return nil
+}
+
+// look notes the numbers of the scheduler and the model, which only the goroutine that
+// runs them may ask for.
+func (s *Service) look(sched *scheduler.Scheduler, m *engine.Model) {
+	numbers, pages := sched.Stats(), m.Pages()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stats.Scheduler, s.stats.Pages = numbers, pages
+}
+
+// cancel ends all requests.
+func (s *Service) cancel(cause error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.requests {
+		r.cancel(cause)
+	}
+}
+
+// Stats are the numbers of this moment.
+func (s *Service) Stats() Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stats
+}
+
+// Tokenizer is the model's.
+func (s *Service) Tokenizer() *tokenizer.Tokenizer { return s.cfg.Tokenizer }

@@ -1,0 +1,183 @@
+// Package completiontest has a model that writes what a test wants, for tests of what is
+// built on completions. Its tokens are bytes and the markers of chat templates.
+package completiontest
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"mla/runtime/device"
+	"mla/runtime/doctor/fake"
+	"mla/runtime/engine"
+	"mla/runtime/plan"
+	"mla/runtime/text/tokenizer"
+)
+
+// control, userDefined and middle are the tokens beside the bytes. The first one ends a text.
+var (
+	control     = []string{"<|endoftext|>", "[gMASK]", "<sop>", "<|system|>", "<|user|>", "<|assistant|>", "<|observation|>"}
+	userDefined = []string{"<think>", "</think>", "<tool_call>", "</tool_call>", "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>", "<tool_response>", "</tool_response>"}
+	middle      = []string{"<|code_prefix|>", "<|code_suffix|>", "<|code_middle|>"}
+)
+
+// Tokenizer is the model's, with a chat template.
+func Tokenizer(template string) (*tokenizer.Tokenizer, error) {
+	v := tokenizer.NoTokens()
+	v.Model, v.Pre, v.ChatTemplate = "gpt2", "glm4", template
+	next := rune(0x100)
+	for b := range rune(256) {
+		char := b
+		if !('!' <= b && b <= '~' || 0xA1 <= b && b <= 0xAC || 0xAE <= b) {
+			char = next
+			next++
+		}
+		v.Tokens = append(v.Tokens, string(char))
+	}
+	v.EOS = len(v.Tokens)
+	v.Types = slices.Repeat([]int32{tokenizer.TypeNormal}, len(v.Tokens))
+	add := func(kind int32, list []string) {
+		v.Tokens, v.Types = append(v.Tokens, list...), append(v.Types, slices.Repeat([]int32{kind}, len(list))...)
+	}
+	add(tokenizer.TypeControl, control)
+	add(tokenizer.TypeUserDefined, userDefined)
+	add(tokenizer.TypeControl, middle)
+	return tokenizer.New(v)
+}
+
+// Answer is what the model writes behind a prompt that has a text in it.
+type Answer struct{ To, Text string }
+
+// Model is a model that writes answers. A chat is answered behind its last <|assistant|>,
+// other texts behind what Answer.To says. Where no answer fits, it writes "abc…".
+type Model struct {
+	Tokenizer *tokenizer.Tokenizer
+	Config    device.Config
+	Answers   []Answer
+	// Mute is the end of texts that no token can follow: all logits are NaN. "": there are none.
+	Mute string
+
+	mu    sync.Mutex
+	fail  error         // of the next replay
+	gone  error         // of all replays
+	hang  chan struct{} // that the next replay waits for
+	delay time.Duration
+	loads int
+}
+
+// New is a model for so many requests at a time.
+func New(template string, sessions, context int, answers ...Answer) (*Model, error) {
+	tok, err := Tokenizer(template)
+	if err != nil {
+		return nil, err
+	}
+	cfg := device.Config{Context: context, Tables: sessions, Pages: sessions * plan.Pages(context), Width: 16}
+	return &Model{Tokenizer: tok, Config: cfg, Answers: answers}, nil
+}
+
+// Fail makes the next replay fail.
+func (m *Model) Fail(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.fail = err
+}
+
+// Break makes all replays fail from now on, also when the model is loaded again.
+func (m *Model) Break(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.gone = err
+}
+
+// Hang makes the next replay wait until the channel is closed.
+func (m *Model) Hang(until chan struct{}) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.hang = until
+}
+
+// Slow makes replays take so long.
+func (m *Model) Slow(d time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.delay = d
+}
+
+// Loads is how often the model was loaded.
+func (m *Model) Loads() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.loads
+}
+
+// Load is completion.Config.Load.
+func (m *Model) Load(context.Context) (*engine.Model, error) {
+	r := fake.New(m.Tokenizer.VocabSize(), m.Config)
+	r.After = func() {
+		m.mu.Lock()
+		delay, hang := m.delay, m.hang
+		r.Fail, m.fail, m.hang = cmp.Or(m.gone, m.fail), nil, nil
+		m.mu.Unlock()
+		time.Sleep(delay)
+		if hang != nil {
+			<-hang
+		}
+	}
+	r.Logits = func(row plan.Row, _ uint64, out []float32) {
+		var text strings.Builder
+		for _, id := range r.Tokens(row.Table, int(row.NKV)) {
+			text.WriteString(m.text(id))
+		}
+		if m.Mute != "" && strings.HasSuffix(text.String(), m.Mute) {
+			for i := range out {
+				out[i] = float32(math.NaN())
+			}
+			return
+		}
+		id := m.Tokenizer.EOS()
+		if rest := m.rest(text.String()); rest != "" {
+			id = m.Tokenizer.Encode(rest, tokenizer.EncodeOptions{ParseSpecial: true})[0]
+		}
+		out[id] = 20
+		out[(int(id)+1)%len(out)] = 18 // the second likeliest
+	}
+	m.mu.Lock()
+	m.loads++
+	m.mu.Unlock()
+	return engine.NewModel(r, m.Tokenizer.VocabSize(), m.Config)
+}
+
+// text is what a token stands for in a prompt.
+func (m *Model) text(id int32) string {
+	if id >= 256 {
+		return m.Tokenizer.TokenText(id)
+	}
+	return string(m.Tokenizer.TokenBytes(id))
+}
+
+// rest is what is still to be written behind a text.
+func (m *Model) rest(text string) string {
+	chat := strings.LastIndex(text, "<|assistant|>")
+	for _, a := range m.Answers {
+		at := strings.LastIndex(text, a.To)
+		if at < 0 {
+			continue
+		}
+		written := text[at+len(a.To):]
+		if chat >= 0 {
+			if at > chat {
+				continue
+			}
+			written = strings.TrimPrefix(strings.TrimPrefix(text[chat+len("<|assistant|>"):], "<think>"), "</think>")
+		}
+		if rest, ok := strings.CutPrefix(a.Text, written); ok {
+			return rest
+		}
+		return ""
+	}
+	return string(rune('a' + len(text)%26))
+}

@@ -1,0 +1,310 @@
+package scheduler
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"mla/runtime/device"
+	"mla/runtime/doctor/fake"
+	"mla/runtime/engine"
+	"mla/runtime/plan"
+	"mla/runtime/text/sample"
+)
+
+// chaining is a runner that goes on by itself. It does all that it is asked for at once, so
+// that rows behind a text's end are written, as a GPU does.
+type chaining struct {
+	*fake.Runner
+	refuse, lost  error // of Begin, and of Ahead
+	active        bool
+	last          plan.Row
+	logits        []float32
+	state         *device.Sampling
+	picked        []int32 // that were not fetched
+	behind        int32   // picked last
+	all           int     // picked
+	asked, begins int
+	ran           int // rows
+	most          int // that waited to be fetched
+}
+
+func (c *chaining) Replay(rows []plan.Row, wanted []int) ([]float32, error) {
+	out, err := c.Runner.Replay(rows, wanted)
+	if c.active, c.logits = false, nil; err == nil && len(wanted) == 1 {
+		c.last, c.logits = rows[wanted[0]], slices.Clone(out)
+	}
+	return out, err
+}
+
+func (c *chaining) Pick(rows []plan.Row, picks []device.Pick) ([]int32, error) {
+	c.active, c.logits = false, nil
+	return c.Runner.Pick(rows, picks)
+}
+
+func (c *chaining) Begin(s *device.Sampling) error {
+	if c.logits == nil {
+		return errors.New("a chain begins behind a replay with logits")
+	}
+	if c.asked++; c.refuse != nil {
+		return c.refuse
+	}
+	c.active, c.state, c.picked, c.all = true, s, nil, 0
+	c.begins++
+	return nil
+}
+
+func (c *chaining) Ahead(n int) error {
+	if !c.active || c.lost != nil {
+		return errors.Join(errors.New("no chain"), c.lost)
+	}
+	for range n {
+		if c.all > 0 {
+			at := c.last
+			at.Token, at.Pos, at.NKV = uint32(c.behind), at.Pos+1, at.NKV+1
+			out, err := c.Runner.Replay([]plan.Row{at}, device.All(1))
+			if err != nil {
+				return err
+			}
+			c.ran++
+			c.last, c.logits = at, slices.Clone(out)
+		}
+		p, err := c.state.Pick(0, vocab)
+		if err != nil {
+			return err
+		}
+		token := sample.Picked(&p, c.logits)
+		c.state, c.behind = c.state.After(token), token
+		c.picked, c.all = append(c.picked, token), c.all+1
+	}
+	c.most = max(c.most, len(c.picked))
+	return nil
+}
+
+func (c *chaining) Next() (int32, error) {
+	if !c.active || len(c.picked) == 0 {
+		return 0, errors.New("nothing was asked for")
+	}
+	token := c.picked[0]
+	c.picked = c.picked[1:]
+	return token, nil
+}
+
+func (c *chaining) End() error {
+	c.active = false
+	return nil
+}
+
+// chained is a model on such a runner.
+func chained(t testing.TB, cfg device.Config) (*engine.Model, *chaining) {
+	t.Helper()
+	r := &chaining{Runner: fake.New(vocab, cfg)}
+	r.Logits = hashed
+	m, err := engine.NewModel(r, vocab, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, r
+}
+
+// TestAhead: a request that is alone is gone on with by the device, until another one comes, and
+// again when that has ended; the texts are those of each alone.
+func TestAhead(t *testing.T) {
+	cfg := device.Config{Context: 256, Tables: 2, Pages: 8, Width: 16}
+	m, r := chained(t, cfg)
+	s, err := New(m, Config{Ahead: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second := greedy(t, text(3, 4), 150), greedy(t, text(9, 70), 20)
+	first.params.Temperature, first.params.Seed, first.params.FrequencyPenalty = 1, 7, 0.5
+	first.submit(t, s)
+	for step, more := 0, true; more; step++ {
+		if step == 40 {
+			second.submit(t, s)
+		}
+		if more, err = s.Step(); err != nil {
+			t.Fatal(err)
+		}
+		if flies := s.flight.task != nil; step >= 40 && second.ended == 0 && flies {
+			t.Fatalf("step %d: the device goes on with one of two requests", step)
+		}
+	}
+	for i, c := range []*client{first, second} {
+		if err := c.check(t, cfg); err != nil {
+			t.Errorf("request %d: %v", i, err)
+		}
+	}
+	if r.begins != 2 || r.ran < 100 || r.most != 4 {
+		t.Errorf("begun %d times, %d rows run ahead, at most %d at a time", r.begins, r.ran, r.most)
+	}
+	if got := s.Stats().Steps; got.Decode != 149+19 || s.flight.task != nil || r.active {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestAheadFails: a device that refuses is not asked again, and one that fails ends the request.
+func TestAheadFails(t *testing.T) {
+	cfg := device.Config{Context: 256, Tables: 1, Pages: 4, Width: 16}
+	for _, refuse := range []bool{true, false} {
+		m, r := chained(t, cfg)
+		lost := errors.New("lost")
+		if r.lost = lost; refuse {
+			r.refuse, r.lost = device.ErrSampling, nil
+		}
+		s, err := New(m, Config{Ahead: 2, Now: func() time.Time { return time.Time{} }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := greedy(t, text(3, 4), 20)
+		c.submit(t, s)
+		err = s.Run()
+		if refuse {
+			if err := errors.Join(err, c.check(t, cfg)); err != nil || r.asked != 1 {
+				t.Errorf("%v; asked %d times", err, r.asked)
+			}
+			continue
+		}
+		if !errors.Is(err, lost) || !errors.Is(c.err, lost) || c.ended != 1 || r.active {
+			t.Errorf("%v; the request ended %d times with %v", err, c.ended, c.err)
+		}
+	}
+}
+
+// watching is a sampler that has to see every token before the next is picked.
+type watching struct{ engine.Portable }
+
+func (watching) Watches() {}
+
+// TestAheadWatching: nothing goes on without a sampler that watches the text, nor with one
+// that only the host can be, nor in a request with guesses.
+func TestAheadWatching(t *testing.T) {
+	for i, change := range []func(*Request, engine.Portable){
+		func(q *Request, s engine.Portable) { q.Sampler = watching{s} },
+		func(q *Request, s engine.Portable) { q.Sampler = struct{ engine.Sampler }{s} },
+		func(q *Request, s engine.Portable) {
+			q.Draft = func(*engine.Session) (engine.Drafter, error) { return known{}, nil }
+		},
+		func(q *Request, s engine.Portable) { q.Max = 2 }, // too few to be worth it
+	} {
+		m, r := chained(t, device.Config{Context: 256, Tables: 1, Pages: 4, Width: 16})
+		s, err := New(m, Config{Ahead: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		own, err := sample.New(sample.Off())
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := Request{Prompt: text(3, 4), Max: 30, Sampler: own, Done: func(engine.Result, error) {}}
+		change(&q, own)
+		if err := errors.Join(s.Submit(t.Context(), q), s.Run()); err != nil || r.asked > 0 {
+			t.Errorf("case %d: %v; the device was asked %d times", i, err, r.asked)
+		}
+	}
+}
+
+// TestAheadBehindHost: the first tokens, which the host has to pick, do not keep the device from going on
+// behind them; steps that it does not have do.
+func TestAheadBehindHost(t *testing.T) {
+	for min, begins := range map[int]bool{5: true, 100: false} {
+		m, r := chained(t, device.Config{Context: 256, Tables: 1, Pages: 4, Width: 16})
+		s, err := New(m, Config{Ahead: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := greedy(t, text(3, 4), 30)
+		c.params.MinTokens, c.params.Ends, c.stop = min, []int32{1, 2, 3}, 1
+		c.submit(t, s)
+		if err := s.Run(); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.check(t, device.Config{Context: 256}); err != nil || r.begins > 0 != begins {
+			t.Errorf("at least %d tokens: %v; %d chains", min, err, r.begins)
+		}
+	}
+}
+
+// textual guesses the same whatever it is asked.
+type textual struct{ guess []int32 }
+
+func (d textual) Propose(_ []int32, n int) []int32 { return d.guess[:min(n, len(d.guess))] }
+func (textual) Textual()                           {}
+
+// following guesses the same, too, and would run what it has missed.
+type following struct{ guess []int32 }
+
+func (d following) Propose(_ []int32, n int) []int32 { return d.guess[:min(n, len(d.guess))] }
+func (following) CatchUp(int)                        {}
+func (following) Missed() int                        { return 0 }
+func (following) Rest(bool)                          {}
+
+// TestAheadOfGuesses: a request that guesses is gone on with for a few tokens where there is
+// nothing to guess, and for as long as guesses rest; no row is run in vain.
+func TestAheadOfGuesses(t *testing.T) {
+	const trials = 2 * 3 // steps with guesses in two trials, each of which takes four times as long as one without
+	for _, tt := range []struct {
+		drafter engine.Drafter
+		guess   int
+		begins  func(int) bool
+	}{
+		{textual{}, 0, func(n int) bool { return n == 10 }}, // behind two tokens, which the prompt and a round bring: 8, 16, 32, and 442 by 64
+		{following{[]int32{1, 2, 3}}, 3, func(n int) bool { return n == 3 }},
+		{textual{[]int32{1, 2, 3}}, 3, func(n int) bool { return n == 3 }}, // two rests behind the first trial, of all requests and of this one, and one behind the second
+	} {
+		cfg := device.Config{Context: 600, Tables: 1, Pages: 10, Width: 16}
+		m, r := chained(t, cfg)
+		var clock time.Time
+		r.Logits = func(row plan.Row, _ uint64, out []float32) {
+			clock = clock.Add(time.Millisecond)
+			out[(int(row.Token)+5)%6+6] = 1 // never what is guessed
+		}
+		s, err := New(m, Config{Ahead: 2, Now: func() time.Time { return clock }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sampler, err := sample.New(sample.Off())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var res engine.Result
+		q := Request{Prompt: []int32{7, 8, 9}, Max: 500, Sampler: sampler, Draft: func(*engine.Session) (engine.Drafter, error) { return tt.drafter, nil },
+			Done: func(got engine.Result, err error) {
+				if res = got; err != nil {
+					t.Error(err)
+				}
+			}}
+		if err := errors.Join(s.Submit(t.Context(), q), s.Run()); err != nil {
+			t.Fatal(err)
+		}
+		if rows := clock.Sub(time.Time{}).Milliseconds(); len(res.Tokens) != 500 || !tt.begins(r.begins) || int(rows) != 500+res.Drafted || res.Drafted != trials*tt.guess || res.Accepted > 0 {
+			t.Errorf("%+v: %d tokens, %d rows for %d guesses, begun %d times", tt.drafter, len(res.Tokens), rows, res.Drafted, r.begins)
+		}
+	}
+}
+
+// TestUnguessed: a request whose guess was right is looked at soon again.
+func TestUnguessed(t *testing.T) {
+	s := &Scheduler{}
+	s.pays.Ran(1, 0, 1, 1)
+	r := &task{drafter: textual{}}
+	for _, want := range []int{8, 16, 32, 64, 64} {
+		if got := s.unguessed(r, 1); got != want {
+			t.Errorf("%d tokens without a look; expected %d", got, want)
+		}
+	}
+	m, _ := newModel(t, device.Config{Context: 64})
+	var err error
+	if r.session, err = m.NewSession(); err != nil {
+		t.Fatal(err)
+	}
+	sampler, err := sample.New(sample.Off())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Sampler, r.Max, r.ctx = sampler, 10, t.Context()
+	if s.take(r, []int32{1, 2}); s.unguessed(r, 1) != 8 {
+		t.Errorf("%d tokens behind a right guess", r.unguessed)
+	}
+}

@@ -1,0 +1,92 @@
+package server
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
+	"maps"
+	"strings"
+
+	"mla/runtime/text/chat"
+	"mla/runtime/text/chat/output"
+)
+
+// callNames gives calls their ids, as the model's format of calls has them.
+type callNames struct {
+	format *output.Format
+	before int             // calls of the conversation
+	used   map[string]bool // ids
+}
+
+// callNames are those of the calls behind a conversation.
+func (s *Server) callNames(c *conversation) callNames {
+	n := callNames{format: s.format, before: c.calls(), used: map[string]bool{}}
+	for _, m := range c.messages {
+		for _, call := range m.ToolCalls {
+			n.used[call.ID] = true
+		}
+	}
+	return n
+}
+
+// calls counts the calls of a conversation.
+func (c *conversation) calls() (n int) {
+	for _, m := range c.messages {
+		n += len(m.ToolCalls)
+	}
+	return n
+}
+
+// copy is for another answer to the same conversation.
+func (n callNames) copy() callNames {
+	n.used = maps.Clone(n.used)
+	return n
+}
+
+// next is the id of an answer's call, of which so many were before it. What the model has
+// written is kept, if no other call has it: in the next prompt the model finds its own id.
+func (n *callNames) next(e output.Event, begun int) string {
+	id := ""
+	switch f := n.format; {
+	case f == nil || !f.Numbered && f.IDLength == 0:
+		id = newID("call_")
+	case f.Numbered:
+		id = e.ID
+		for i := n.before + begun; id == "" || n.used[id]; i++ {
+			id = output.NumberedID(e.Text, i)
+		}
+	default:
+		if id = e.ID; !fits(id, f.IDLength) || n.used[id] {
+			id = rand.Text()[:f.IDLength]
+		}
+	}
+	if n.used != nil {
+		n.used[id] = true
+	}
+	return id
+}
+
+// fits says whether an id has so many letters and digits.
+func fits(id string, length int) bool {
+	odd := func(r rune) bool { return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') }
+	return len(id) == length && !strings.ContainsFunc(id, odd)
+}
+
+// fitIDs gives calls and their results ids of a length, where a template wants that. A
+// client may bring a conversation that another model has begun.
+func fitIDs(messages []chat.Message, length int) {
+	fit := func(id string) string {
+		if id == "" || fits(id, length) {
+			return id
+		}
+		sum := sha256.Sum256([]byte(id))
+		return base32.StdEncoding.EncodeToString(sum[:])[:length]
+	}
+	for i := range messages {
+		m := &messages[i]
+		m.ToolCallID = fit(m.ToolCallID)
+		for j := range m.ToolCalls {
+			m.ToolCalls[j].ID = fit(m.ToolCalls[j].ID)
+		}
+	}
+}

@@ -1,0 +1,395 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"mla/runtime/engine"
+	"mla/runtime/serve/completion"
+	"mla/runtime/text/chat/output"
+	"mla/runtime/text/grammar"
+	"mla/runtime/text/guided"
+	"mla/runtime/text/sample"
+	"mla/runtime/text/tokenizer"
+)
+
+// job is what an endpoint wants continued.
+type job struct {
+	prompts  [][]int32 // each for n choices
+	n        int
+	max      int // tokens; negative: as many as fit
+	params   sample.Params
+	logprobs int  // likeliest tokens beside each; negative: no logprobs
+	sampled  bool // logprobs are those after all samplers
+	ids      bool // every token is an event, also one that completes no character
+	stops    []string
+	end      func(id int32) bool
+	stopIDs  []int32 // that end the answers, too
+	// ignoreEOS forbids tokens that end a text, but for stopIDs.
+	ignoreEOS bool
+	visible   map[int32]bool
+	parser    func() *output.Parser // of an answer in a chat; nil: all is text
+	opening   string                // what the prompt already has of the answer
+	oneCall   bool                  // the answer ends with its first call
+	budget    int                   // tokens of thoughts; negative: any number
+	grammar   *grammar.Compiled     // of what comes behind the thoughts; nil: none
+	calls     *grammar.Compiled     // of a call behind its marker; nil: none
+	behind    *grammar.Compiled     // of what follows a call; nil: none
+	progress  bool                  // events of the prompt
+	perToken  bool                  // timings in every event
+	lines     func() *lines         // that end the answer; nil: none do
+	unthink   []int32               // tokens that end thoughts
+	names     callNames             // of calls
+	past      string                // of the conversation that is answered
+	echo      bool                  // the tokens of the prompt come with how likely they were
+}
+
+// event is something that a choice has written, or its end.
+type event struct {
+	choice int
+	output.Event
+	call   int                // number of the choice's call, from 0
+	id     string             // of the call
+	tokens []completion.Token // since the last event, if their logprobs or ids are wanted
+	prompt []completion.Token // of the prompt, if their logprobs are wanted
+	end    *ending
+
+	count    int             // tokens of the answer so far
+	progress *promptProgress // of the prompt; nil: the event is of the answer
+	timings  *timings        // so far, if asked for
+}
+
+// ending is what became of a choice.
+type ending struct {
+	result    engine.Result
+	err       error
+	matched   string // the stop that ended it
+	calls     int
+	torn      bool // a stream has a call that broke off, and cannot take it back
+	reasoning int  // tokens of thoughts
+	prompt    int  // tokens of the prompt
+	lines     bool // the answer was ended at a line
+}
+
+// finish is why a choice ended, in OpenAI's words.
+func (e *ending) finish() string {
+	switch {
+	case e.calls > 0:
+		return "tool_calls"
+	case e.torn, e.lines, e.result.Reason == engine.ReasonLength, e.result.Reason == engine.ReasonContext:
+		return "length"
+	}
+	return "stop"
+}
+
+// start begins a job, which ends when ctx does or the stream is closed.
+func (s *Server) start(r *http.Request, j *job) (*stream, error) {
+	if err := s.endings(j); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	st := &stream{cancel: cancel, n: j.n, more: make(chan struct{}, 1)}
+	var requests []completion.Request
+	for _, prompt := range j.prompts {
+		for range j.n {
+			requests = append(requests, s.choice(ctx, st, j, prompt, len(requests)))
+		}
+	}
+	st.left = len(requests)
+	if s.cfg.Prompts != nil {
+		for _, p := range j.prompts {
+			s.cfg.Prompts.InfoContext(ctx, "prompt", "id", r.Header.Get(idHeader), "text", s.tok.Decode(p))
+		}
+	}
+	if err := s.cfg.Service.Start(ctx, requests...); err != nil {
+		cancel()
+		return nil, err
+	}
+	return st, nil
+}
+
+// choice is one answer on its way. All but next runs on the service's goroutine.
+type choice struct {
+	*stream
+	metrics   *metrics
+	memory    *memory
+	number    int
+	parser    *output.Parser
+	stops     *sample.Stopper
+	oneCall   bool
+	least     int                // tokens before a stop is looked for
+	ids       bool               // of job
+	pending   []completion.Token // of the next event
+	begun     int                // calls
+	calls     int                // that are complete
+	current   call
+	held      bool // the current call waits for its end
+	said      bool // it was passed on that it has begun
+	names     callNames
+	key       func(id string) string // of the memory
+	torn      bool                   // a call broke off that was passed on
+	args      strings.Builder        // of the current call
+	closed    bool                   // nothing more is passed on
+	last      time.Time              // when the last token came
+	reasoning strings.Builder
+	thought   int               // tokens of it
+	unsaid    []int32           // tokens that are to end the thoughts
+	matcher   *grammar.Matcher  // of the answer; nil: it follows no grammar
+	answer    *grammar.Matcher  // while the model is at a call: what matcher was before
+	thoughts  *grammar.Matcher  // before it
+	tools     *grammar.Compiled // of calls
+	behind    *grammar.Compiled // of what follows a call
+	calling   bool              // the model is at a call
+	tok       *tokenizer.Tokenizer
+	broken    error // the answer has left its grammar
+	progress  bool  // of job
+	perToken  bool
+	pace      pace
+	lines     *lines // nil: they end nothing
+}
+
+// choice is a request for one answer.
+func (s *Server) choice(ctx context.Context, st *stream, j *job, prompt []int32, number int) completion.Request {
+	c := &choice{stream: st, metrics: s.metrics, memory: s.calls, number: number, stops: sample.NewStopper(j.stops), oneCall: j.oneCall, ids: j.ids, least: j.params.MinTokens}
+	if j.parser != nil {
+		c.parser = j.parser()
+	}
+	if j.lines != nil {
+		c.lines = j.lines()
+	}
+	c.progress, c.perToken, c.pace.prompt.Total = j.progress, j.perToken, len(prompt)
+	c.tools, c.behind, c.tok, c.names = j.calls, j.behind, s.tok, j.names.copy()
+	c.key = func(id string) string { return s.rememberedID(id, func() string { return j.past }) }
+	if j.grammar != nil {
+		c.matcher = j.grammar.NewMatcher()
+	}
+	if j.opening != "" {
+		c.pass(c.parser.Push(j.opening))
+		c.call()
+	}
+	var guide guided.Guide
+	if j.grammar != nil || j.calls != nil {
+		c.thoughts, guide = s.grammars.thoughts(), c.guide
+	}
+	var force func() int32
+	if j.parser != nil && j.budget >= 0 && len(j.unthink) > 0 {
+		c.unsaid = j.unthink
+		force = func() int32 { return c.force(j.budget) }
+	}
+	params := j.params
+	params.Seed += uint64(number)
+	request := completion.Request{
+		Prompt: prompt, Scope: s.scope, Max: j.max, Params: params, Logprobs: j.logprobs, Sampled: j.sampled, Stop: j.end, Visible: j.visible, Force: force, Guide: guide,
+		Prompted: c.prompted,
+		Emit: func(t completion.Token) bool {
+			c.time(t.ID)
+			if t.Logprob != nil || c.ids && t.ID >= 0 {
+				c.pending = append(c.pending, t)
+			}
+			more := c.token(t)
+			if c.ids && len(c.pending) > 0 {
+				c.event(output.Event{Kind: output.Content})
+			}
+			return more
+		},
+		Done: func(res engine.Result, err error) {
+			c.finish(res.Reason == engine.ReasonStop)
+			end := &ending{result: res, err: cmp.Or(c.blame(j, err), c.broken), matched: c.stops.Matched(), calls: c.calls, torn: c.torn, reasoning: c.thought, prompt: len(prompt), lines: c.lines != nil && c.lines.ended}
+			s.metrics.ended(end)
+			s.trace(ctx, number, end)
+			st.push(event{choice: number, end: end, tokens: c.pending})
+		},
+	}
+	if j.echo {
+		request = c.echoed(request)
+	}
+	return request
+}
+
+// time measures the time between tokens.
+func (c *choice) time(id int32) {
+	now := time.Now()
+	if id >= 0 {
+		c.pace.tokens++
+	}
+	if c.last.IsZero() {
+		c.pace.first = now
+	} else {
+		c.metrics.between.Observe(now.Sub(c.last).Seconds())
+	}
+	c.last = now
+}
+
+// force ends thoughts that have used up their budget.
+func (c *choice) force(budget int) int32 {
+	if !c.parser.Thinking() || c.thought < budget || len(c.unsaid) == 0 {
+		return -1
+	}
+	c.parser.EndThoughts()
+	id := c.unsaid[0]
+	c.unsaid = c.unsaid[1:]
+	return id
+}
+
+// token takes apart what a token has added; false ends the answer.
+func (c *choice) token(t completion.Token) bool {
+	thought := c.parser != nil && c.parser.Thinking()
+	if thought {
+		c.thought++
+	}
+	var events []output.Event
+	switch {
+	case t.Text == "":
+	case c.parser == nil:
+		events = []output.Event{{Kind: output.Content, Text: t.Text}}
+	default:
+		events = c.parser.Push(t.Text)
+	}
+	more := c.follow(t.ID, thought, events)
+	return c.pass(events) && more && (c.parser == nil || !c.parser.Over())
+}
+
+// pass passes events on, up to a stop in the text of the answer.
+func (c *choice) pass(events []output.Event) bool {
+	for _, e := range events {
+		if c.closed {
+			return false
+		}
+		if e.Kind == output.Content {
+			if c.pace.tokens > c.least {
+				e.Text, c.closed = c.stops.Push(e.Text)
+			}
+			e.Text = c.line(e.Text)
+		} else {
+			c.put(output.Event{Kind: output.Content, Text: c.stops.Flush()})
+		}
+		c.put(e)
+	}
+	return !c.closed
+}
+
+// put passes an event on.
+func (c *choice) put(e output.Event) {
+	switch e.Kind {
+	case output.CallBegin:
+		c.beginCall(e)
+	case output.Arguments:
+		c.argue(e)
+	case output.CallEnd:
+		c.endCall(e)
+	default:
+		if e.Kind == output.Reasoning {
+			c.reasoning.WriteString(e.Text)
+		}
+		if e.Text != "" {
+			c.event(e)
+		}
+	}
+}
+
+// event adds an event, with the tokens since the last one.
+func (c *choice) event(e output.Event) {
+	out := event{choice: c.number, Event: e, call: c.begun, id: c.current.id, tokens: c.pending, count: c.pace.tokens}
+	if c.perToken {
+		out.timings = c.pace.timings()
+	}
+	c.push(out)
+	c.pending = nil
+}
+
+// finish passes on what was held back; whole says that the model has ended its answer.
+func (c *choice) finish(whole bool) {
+	switch {
+	case c.closed:
+		return
+	case c.parser != nil && whole:
+		c.pass(c.parser.Close())
+	case c.parser != nil:
+		c.pass(c.parser.Cut())
+	}
+	if !c.closed {
+		c.put(output.Event{Kind: output.Content, Text: c.line(c.stops.Flush())})
+	}
+}
+
+// line is what of a text the lines leave.
+func (c *choice) line(text string) string {
+	if c.lines == nil || text == "" {
+		return text
+	}
+	text, more := c.lines.push(text)
+	c.closed = c.closed || !more
+	return text
+}
+
+// blame is an error of the client if its own biases left no token that could come.
+func (c *choice) blame(j *job, err error) error {
+	var none *engine.NoTokenError
+	if errors.As(err, &none) && banned(&j.params) > 0 {
+		return bad("logit_bias", "no token is left that may come behind %d tokens: the others are at -100, or impossible here", none.Position+1)
+	}
+	return err
+}
+
+// answer is all that a choice has written.
+type answer struct {
+	reasoning, content string
+	calls              []call
+	tokens             []completion.Token // whose logprobs or ids are wanted
+	prompt             []completion.Token // whose logprobs are wanted
+	*ending
+}
+
+// collect waits for the ends of all choices, and logs what they have used. A call whose arguments are no object is text.
+func (s *Server) collect(r *http.Request, st *stream, choices int) ([]answer, error) {
+	defer st.settle(r)
+	answers := make([]answer, choices)
+	for !st.done() {
+		events, err := st.next(r.Context(), s.cfg.Limits.Request)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range events {
+			a := &answers[e.choice]
+			a.tokens = append(a.tokens, e.tokens...)
+			a.prompt = append(a.prompt, e.prompt...)
+			if e.end != nil {
+				if a.ending = e.end; e.end.err != nil {
+					return nil, e.end.err
+				}
+				a.torn = false // it is text here
+				continue
+			}
+			a.add(e)
+		}
+	}
+	return answers, nil
+}
+
+// add adds an event.
+func (a *answer) add(e event) {
+	last := len(a.calls) - 1
+	switch e.Kind {
+	case output.Content:
+		a.content += e.Text
+	case output.Reasoning:
+		a.reasoning += e.Text
+	case output.CallBegin:
+		a.calls = append(a.calls, call{id: e.id, name: e.Text})
+	case output.Arguments:
+		a.calls[last].arguments += e.Text
+	case output.CallEnd:
+		if !e.Valid {
+			a.calls = a.calls[:last]
+			a.add(event{Event: output.Event{Kind: e.Else, Text: e.Text}})
+		}
+	}
+}
+
+// newID is a name that nothing else has.
+func newID(prefix string) string { return prefix + rand.Text() }

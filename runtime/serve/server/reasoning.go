@@ -1,0 +1,159 @@
+package server
+
+import (
+	"encoding/json"
+	"maps"
+
+	"mla/runtime/text/chat"
+)
+
+// Reasoning is how models think unless a request says something else.
+type Reasoning struct {
+	On     *bool // nil: as the chat template has it
+	Budget *int  // tokens of thoughts; nil: any number
+	// Variables are values that the chat template sees by name.
+	Variables map[string]json.RawMessage
+}
+
+// reasoning is what a request says about thoughts.
+type reasoning struct {
+	thinking  *bool  // nil: as effort says
+	effort    string // OpenAI's word; "": as the template has it
+	keep      bool   // the thoughts of earlier turns
+	budget    *int   // tokens; -1: any number
+	variables map[string]json.RawMessage
+}
+
+// or completes it by the server's defaults.
+func (r *reasoning) or(d Reasoning) {
+	if r.thinking == nil && r.effort == "" {
+		r.thinking = d.On
+	}
+	if r.budget == nil {
+		r.budget = d.Budget
+	}
+	if len(d.Variables) > 0 {
+		variables := maps.Clone(d.Variables)
+		maps.Copy(variables, r.variables)
+		r.variables = variables
+	}
+}
+
+// off says whether the request has switched thinking off.
+func (r *reasoning) off() bool {
+	return r.thinking != nil && !*r.thinking || r.thinking == nil && r.effort == "none"
+}
+
+// switches are the fields of a chat that say how a model thinks, in the words of OpenAI,
+// llama-server, vLLM and Z.ai.
+type switches struct {
+	ReasoningEffort string                     `json:"reasoning_effort"`
+	ReasoningBudget *int                       `json:"reasoning_budget_tokens"` // llama-server's names
+	ThinkingBudget  *int                       `json:"thinking_budget_tokens"`
+	Budget          *int                       `json:"reasoning_budget"`
+	EnableThinking  *bool                      `json:"enable_thinking"`
+	ClearThinking   *bool                      `json:"clear_thinking"`
+	Thinking        zaiThinking                `json:"thinking"`
+	Template        map[string]json.RawMessage `json:"chat_template_kwargs"`
+}
+
+// zaiThinking is Z.ai's and Anthropic's field. Others have true or false in its place.
+type zaiThinking struct {
+	on     *bool
+	clear  *bool
+	budget *int
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (z *zaiThinking) UnmarshalJSON(data []byte) error {
+	*z = zaiThinking{}
+	if json.Unmarshal(data, &z.on) == nil {
+		return nil
+	}
+	var q struct {
+		Type   string `json:"type"`
+		Clear  *bool  `json:"clear_thinking"`
+		Budget *int   `json:"budget_tokens"`
+	}
+	if json.Unmarshal(data, &q) != nil {
+		return bad("thinking", `expected {"type": "enabled"} or {"type": "disabled"}`)
+	}
+	z.clear, z.budget = q.Clear, q.Budget
+	on, err := thinkingType(q.Type)
+	z.on = on
+	return err
+}
+
+// thinkingType is what a type of thinking switches on or off; nil: nothing.
+func thinkingType(word string) (*bool, error) {
+	on := true
+	switch word {
+	case "":
+		return nil, nil
+	case "enabled", "adaptive", "auto":
+		return &on, nil
+	case "disabled":
+		return new(bool), nil
+	}
+	return nil, bad("thinking.type", "%q; expected enabled, adaptive or disabled", clip(word, 50))
+}
+
+// reasoning is what the fields say together. What is nearer to the template goes first.
+func (q *switches) reasoning() reasoning {
+	r := reasoning{effort: q.ReasoningEffort, variables: q.Template}
+	named := func(name string) *bool {
+		var value *bool
+		_ = json.Unmarshal(q.Template[name], &value) // of another type, it is but a variable
+		return value
+	}
+	for _, on := range []*bool{named("enable_thinking"), named("thinking"), q.EnableThinking, q.Thinking.on} {
+		if r.thinking == nil {
+			r.thinking = on
+		}
+	}
+	for _, clear := range []*bool{named("clear_thinking"), q.ClearThinking, q.Thinking.clear} {
+		r.keep = r.keep || isFalse(clear)
+	}
+	for _, budget := range []*int{q.ReasoningBudget, q.ThinkingBudget, q.Budget, q.Thinking.budget} {
+		if r.budget == nil {
+			r.budget = budget
+		}
+	}
+	var effort string
+	if json.Unmarshal(q.Template["reasoning_effort"], &effort) == nil && effort != "" {
+		r.effort = effort
+	}
+	return r
+}
+
+// foldSystem has all system messages in one, which comes first: some templates have no other
+// place for them.
+func foldSystem(messages []chat.Message) []chat.Message {
+	var first chat.Message
+	var rest []chat.Message
+	for _, m := range messages {
+		switch {
+		case m.Role != chat.System:
+			rest = append(rest, m)
+		case first.Role == "":
+			first = m
+		default:
+			first.Content += "\n\n" + m.Content
+		}
+	}
+	if first.Role == "" {
+		return messages
+	}
+	return append([]chat.Message{first}, rest...)
+}
+
+// wantsSystemFirst says whether a template has no place for a system message within a
+// conversation: it fails, or leaves the message out.
+func wantsSystemFirst(r chat.Renderer) bool {
+	const sign = "probe of this template"
+	start := []chat.Message{{Role: chat.System, Content: "x"}, {Role: chat.User, Content: "x"}, {Role: chat.Assistant, Content: "x"}, {Role: chat.User, Content: "x"}}
+	if _, err := r.Render(start, chat.Options{AddGenerationPrompt: true}); err != nil {
+		return false // there is none at all, or more is wrong
+	}
+	return !shows(r, append(start, chat.Message{Role: chat.System, Content: sign}), chat.Options{AddGenerationPrompt: true}, sign)
+}

@@ -1,0 +1,212 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"mla/runtime/text/chat/output"
+	"mla/runtime/text/grammar"
+	"mla/runtime/text/grammar/schema"
+	"mla/runtime/text/guided"
+)
+
+// responseFormat is what an answer must look like, as OpenAI's APIs and Anthropic's have it.
+type responseFormat struct {
+	Type       string `json:"type"`
+	Schema     raw    `json:"schema"`
+	Strict     *bool  `json:"strict"` // of the responses API
+	JSONSchema *struct {
+		Schema raw   `json:"schema"`
+		Strict *bool `json:"strict"`
+	} `json:"json_schema"` // of the chat API
+}
+
+// structured are the fields of a request that say what grammar an answer follows, beside
+// the format.
+type structured struct {
+	Grammar    string `json:"grammar"`     // in GBNF
+	JSONSchema raw    `json:"json_schema"` // llama-server's
+}
+
+// grammarOf is the grammar that a request asks for by its fields; nil: none.
+func (s *Server) grammarOf(q structured, f *responseFormat, param string) (*wanted, error) {
+	formatted := f != nil && f.Type != "" && f.Type != "text"
+	if q.Grammar != "" && (!isNull(q.JSONSchema) || formatted) || !isNull(q.JSONSchema) && formatted {
+		return nil, bad("grammar", "only one of grammar, json_schema and %s can be given", param)
+	}
+	switch {
+	case q.Grammar != "":
+		return &wanted{"grammar", "gbnf" + q.Grammar, func(context.Context) (*grammar.Grammar, error) { return grammar.ParseGBNF(q.Grammar) }}, nil
+	case !isNull(q.JSONSchema):
+		return s.schemaOf("json_schema", q.JSONSchema, false), nil
+	case !formatted:
+		return nil, nil
+	}
+	return s.formatOf(f, param)
+}
+
+// wanted is a grammar that a request asks for.
+type wanted struct {
+	param string
+	key   string // the same for the same grammar
+	rules func(context.Context) (*grammar.Grammar, error)
+}
+
+// formatOf is the grammar of a format.
+func (s *Server) formatOf(f *responseFormat, param string) (*wanted, error) {
+	text, strict := f.Schema, f.Strict
+	if f.JSONSchema != nil {
+		text, strict = f.JSONSchema.Schema, f.JSONSchema.Strict
+		param += ".json_schema"
+	}
+	switch {
+	case f.Type == "json_object" && isNull(text):
+		return &wanted{param, "object", func(context.Context) (*grammar.Grammar, error) { return schema.Object(), nil }}, nil
+	case f.Type == "json_object":
+		return s.schemaOf(param+".schema", text, false), nil
+	case f.Type != "json_schema":
+		return nil, bad(param, "the type %q is not supported; expected text, json_object or json_schema", clip(f.Type, 50))
+	case isNull(text):
+		return nil, bad(param, "there is no schema")
+	}
+	return s.schemaOf(param+".schema", text, strict != nil && *strict), nil
+}
+
+// schemaOf is the grammar of a schema. One that is not strict may have keywords that are
+// not supported, which then have no effect.
+func (s *Server) schemaOf(param string, text raw, strict bool) *wanted {
+	kind := "lenient"
+	if strict {
+		kind = "strict"
+	}
+	return &wanted{param, kind + string(text), func(ctx context.Context) (*grammar.Grammar, error) {
+		passed := &passedOver{}
+		defer s.tell(passed, param)
+		return schema.Compile(ctx, text, passed.options(strict))
+	}}
+}
+
+// passedOver has the keywords of schemas that have no effect, as they are not strict.
+type passedOver struct{ keywords map[string]bool }
+
+// options are those to compile a schema with.
+func (p *passedOver) options(strict bool) schema.Options {
+	return schema.Options{Lenient: !strict, Passed: func(e *schema.UnsupportedError) {
+		if p.keywords == nil {
+			p.keywords = map[string]bool{}
+		}
+		p.keywords[e.Keyword] = true
+	}}
+}
+
+// tell writes into the log what has no effect: keywords alone, as the rest of a schema is a
+// client's.
+func (s *Server) tell(p *passedOver, param string) {
+	if len(p.keywords) > 0 {
+		s.cfg.Log.Info("keywords of a schema that is not strict have no effect", "param", param, "keywords", strings.Join(slices.Sorted(maps.Keys(p.keywords)), ", "))
+	}
+}
+
+// grammars keeps the last ones, with what was found out about them.
+type grammars struct {
+	vocabulary func() *grammar.Vocabulary // made when it is needed first
+	thoughts   func() *grammar.Matcher
+
+	mu   sync.Mutex
+	last []named // the one used last behind
+}
+
+type named struct {
+	key string
+	*grammar.Compiled
+}
+
+// maxGrammars is how many are kept.
+const maxGrammars = 16
+
+func (s *Server) newGrammars() *grammars {
+	vocabulary := sync.OnceValue(func() *grammar.Vocabulary {
+		return guided.Vocabulary(s.tok, func(id int32) bool { return s.tok.IsEOG(id) || s.stops[id] })
+	})
+	return &grammars{vocabulary: vocabulary, thoughts: sync.OnceValue(func() *grammar.Matcher { return vocabulary().Unending() })}
+}
+
+// get is a grammar for the vocabulary, made if it is not there.
+func (g *grammars) get(ctx context.Context, w *wanted) (*grammar.Compiled, error) {
+	if w == nil {
+		return nil, nil
+	}
+	if c := g.find(w.key); c != nil {
+		return c, nil
+	}
+	rules, err := w.rules(ctx)
+	var c *grammar.Compiled
+	if err == nil {
+		c, err = grammar.Compile(ctx, rules, g.vocabulary())
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err != nil {
+		return nil, bad(w.param, "%s", clip(err.Error(), 1000))
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.last) == maxGrammars {
+		g.last = slices.Delete(g.last, 0, 1)
+	}
+	g.last = append(g.last, named{w.key, c})
+	return c, nil
+}
+
+func (g *grammars) find(key string) *grammar.Compiled {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	i := slices.IndexFunc(g.last, func(n named) bool { return n.key == key })
+	if i < 0 {
+		return nil
+	}
+	n := g.last[i]
+	g.last = append(slices.Delete(g.last, i, i+1), n)
+	return n.Compiled
+}
+
+// errUnguided is why an answer ends that has left its grammar, which masks do not allow.
+var errUnguided = errors.New("the answer does not follow its grammar")
+
+// guide is where an answer is in its grammar, which begins behind the thoughts. These may
+// not end the answer.
+func (c *choice) guide() *grammar.Matcher {
+	if c.matcher != nil && c.parser != nil && c.parser.Thinking() {
+		return c.thoughts
+	}
+	return c.matcher
+}
+
+// follow tells the grammar of a token; thought says whether it was picked as one of the
+// thoughts, of which events may be what follows these.
+func (c *choice) follow(id int32, thought bool, events []output.Event) (more bool) {
+	switch {
+	case id < 0 || c.matcher == nil:
+	case !thought:
+		if c.broken = c.matcher.Accept(id); c.broken != nil && c.matcher.CanEnd() { // with ignore_eos, at the end
+			c.broken = nil
+			return false
+		}
+	default:
+		for _, e := range events {
+			if e.Kind == output.Content {
+				c.broken = errors.Join(c.broken, c.matcher.AcceptText([]byte(e.Text)))
+			}
+		}
+	}
+	if c.broken != nil {
+		c.broken = errUnguided
+	}
+	c.call()
+	return c.broken == nil && (c.matcher == nil || c.calling || !c.matcher.MustEnd())
+}

@@ -1,0 +1,83 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"mla/runtime/engine"
+	"mla/runtime/text/tokenizer"
+)
+
+// exactBytes is the most bytes of a text that is made tokens of whatever their number: so
+// that a client is told how many they are.
+const exactBytes = 256 << 10
+
+// tokens are those of a text. One that cannot fit the context is not made tokens of, which
+// would take many times its memory: the error has a number that they are at least.
+func (s *Server) tokens(text string, opts tokenizer.EncodeOptions) ([]int32, error) {
+	if len(text) > exactBytes {
+		if n := s.tok.AtLeast(text, opts, s.cfg.Context); n > s.cfg.Context {
+			return nil, &engine.ContextError{Tokens: n, Context: s.cfg.Context}
+		}
+	}
+	share := &share{of: s.budgets.texts}
+	defer share.free()
+	// It waits for others that are at it, which end by themselves.
+	if err := share.take(context.Background(), int64(len(text))); err != nil {
+		return nil, err
+	}
+	return s.tok.Encode(text, opts), nil
+}
+
+// tokenList is a list of tokens, of which there are no more than a context could have.
+type tokenList []int32
+
+// maxListed is the most tokens of a list, more than any context has.
+const maxListed = 4 << 20
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *tokenList) UnmarshalJSON(data []byte) error {
+	n := bytes.Count(data, []byte{','}) + 1
+	if n > maxListed {
+		return bad("tokens", "more than %d", maxListed)
+	}
+	list := make([]int32, 0, n)
+	if err := json.Unmarshal(data, &list); err != nil {
+		return err
+	}
+	*l = list
+	return nil
+}
+
+// countRequest answers how many tokens the prompt of a request has.
+func (s *Server) countRequest(w http.ResponseWriter, r *http.Request, q interface {
+	conversation(*Server) (*conversation, error)
+}, answer func(n int) any) error {
+	text, share, err := s.renderRequest(w, r, q)
+	if err != nil {
+		return err
+	}
+	defer share.free()
+	ids, err := s.encode(text)
+	if err != nil {
+		return err
+	}
+	writeJSON(w, http.StatusOK, answer(len(ids)))
+	return nil
+}
+
+// chatTokens is POST /v1/chat/completions/input_tokens, llama-server's.
+func (s *Server) chatTokens(w http.ResponseWriter, r *http.Request) error {
+	return s.countRequest(w, r, &chatRequest{}, func(n int) any {
+		return map[string]any{"object": "chat.completion.input_tokens", "input_tokens": n}
+	})
+}
+
+// responsesTokens is POST /v1/responses/input_tokens, OpenAI's.
+func (s *Server) responsesTokens(w http.ResponseWriter, r *http.Request) error {
+	return s.countRequest(w, r, &responsesRequest{}, func(n int) any {
+		return map[string]any{"object": "response.input_tokens", "input_tokens": n}
+	})
+}

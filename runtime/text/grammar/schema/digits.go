@@ -1,0 +1,101 @@
+package schema
+
+import (
+	"math/big"
+	"strings"
+
+	"mla/runtime/text/grammar"
+)
+
+// digitState is how far a number has come.
+type digitState struct {
+	places, step int
+	fits         string
+	left         int // digits in front of the point
+	behind       int // digits behind it that were written
+	remainder    int // of the digits so far, by the step
+	// What follows must not be less than low, or more than high; "": it may be anything.
+	low, high string
+}
+
+// digit is the rule of what follows a state.
+func (w *writer) digit(s digitState) grammar.Ref {
+	if r, ok := w.c.digits[s]; ok {
+		return r
+	}
+	r := w.c.g.Add("digits", nil)
+	w.c.digits[s] = r
+	var all grammar.Alt
+	if s.left == 0 && strings.Trim(s.low, "0") == "" && s.fits[s.rest()] == 1 {
+		all = append(all, grammar.Seq{})
+	}
+	if s.left > 0 || s.behind < s.places {
+		next := grammar.Expr(w.choices(s))
+		if s.left == 0 && s.behind == 0 {
+			next = grammar.Seq{grammar.Literal("."), next}
+		}
+		all = append(all, next)
+	}
+	w.c.g.Rules[r].Expr = all
+	return r
+}
+
+// rest is the remainder of a number that ends here.
+func (s *digitState) rest() int {
+	r := s.remainder
+	for range s.places - s.behind {
+		r = r * 10 % s.step
+	}
+	return r
+}
+
+// choices are the digits that may come next, with what follows each.
+func (w *writer) choices(s digitState) (all grammar.Alt) {
+	from, to := byte('0'), byte('9')
+	if s.low != "" {
+		from = s.low[0]
+	}
+	if s.high != "" {
+		to = s.high[0]
+	}
+	for d := from; d <= to; d++ {
+		next := s
+		next.remainder = (10*s.remainder + int(d-'0')) % s.step
+		if s.left > 0 {
+			next.left--
+		} else {
+			next.behind++
+		}
+		if next.low = ""; s.low != "" && d == from {
+			next.low = s.low[1:]
+		}
+		if next.high = ""; s.high != "" && d == to {
+			next.high = s.high[1:]
+		}
+		all = append(all, grammar.Seq{grammar.Literal([]byte{d}), w.digit(next)})
+	}
+	return all
+}
+
+// padded is a number with so many digits.
+func padded(n *big.Int, digits int) string {
+	text := n.String()
+	return strings.Repeat("0", digits-len(text)) + text
+}
+
+// power is 10 to the n.
+func power(n int) *big.Int { return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil) }
+
+func maxOf(a, b *big.Int) *big.Int {
+	if a.Cmp(b) > 0 {
+		return a
+	}
+	return b
+}
+
+func minOf(a, b *big.Int) *big.Int {
+	if a.Cmp(b) < 0 {
+		return a
+	}
+	return b
+}
