@@ -2,12 +2,6 @@
 
 #include "textflag.h"
 
-DATA bytes15<>+0(SB)/8, $0x0f0f0f0f0f0f0f0f
-DATA bytes15<>+8(SB)/8, $0x0f0f0f0f0f0f0f0f
-GLOBL bytes15<>(SB), RODATA|NOPTR, $16
-DATA bytes8<>+0(SB)/8, $0x0808080808080808
-DATA bytes8<>+8(SB)/8, $0x0808080808080808
-GLOBL bytes8<>(SB), RODATA|NOPTR, $16
 DATA place0<>+0(SB)/8, $0x01ffffff00ffffff
 DATA place0<>+8(SB)/8, $0x03ffffff02ffffff
 GLOBL place0<>(SB), RODATA|NOPTR, $16
@@ -20,6 +14,12 @@ GLOBL place2<>(SB), RODATA|NOPTR, $16
 DATA place3<>+0(SB)/8, $0x0dffffff0cffffff
 DATA place3<>+8(SB)/8, $0x0fffffff0effffff
 GLOBL place3<>(SB), RODATA|NOPTR, $16
+DATA bytes15<>+0(SB)/8, $0x0f0f0f0f0f0f0f0f
+DATA bytes15<>+8(SB)/8, $0x0f0f0f0f0f0f0f0f
+GLOBL bytes15<>(SB), RODATA|NOPTR, $16
+DATA bytes8<>+0(SB)/8, $0x0808080808080808
+DATA bytes8<>+8(SB)/8, $0x0808080808080808
+GLOBL bytes8<>(SB), RODATA|NOPTR, $16
 DATA bytes16<>+0(SB)/8, $0x1010101010101010
 DATA bytes16<>+8(SB)/8, $0x1010101010101010
 GLOBL bytes16<>(SB), RODATA|NOPTR, $16
@@ -1280,66 +1280,66 @@ TEXT ·dotQ4_0NEON(SB), NOSPLIT, $0-28
 	WORD $0x6f00e402 // movi v2.2d, #0000000000000000
 	WORD $0x6f00e403 // movi v3.2d, #0000000000000000
 	MOVD steps+16(FP), R2
-	MOVD $bytes15<>(SB), R3
-	WORD $0x3dc00064 // ldr q4, [x3, #0]
-	MOVD $bytes8<>(SB), R3
-	WORD $0x3dc00065 // ldr q5, [x3, #0]
-loop1:
-	WORD $0x7d400006 // ldr h6, [x0, #0]
-	WORD $0x1ee240c6 // fcvt s6, h6
-	WORD $0x3cc02007 // ldur q7, [x0, #2]
-	WORD $0x6f0c04e8 // ushr v8.16b, v7.16b, #4
-	WORD $0x4e241ce7 // and v7.16b, v7.16b, v4.16b
-	WORD $0x6e2584e7 // sub v7.16b, v7.16b, v5.16b
-	WORD $0x6e258508 // sub v8.16b, v8.16b, v5.16b
 	MOVD $place0<>(SB), R3
-	WORD $0x3dc00069 // ldr q9, [x3, #0]
+	WORD $0x3dc00064 // ldr q4, [x3, #0]
 	MOVD $place1<>(SB), R3
-	WORD $0x3dc0006a // ldr q10, [x3, #0]
+	WORD $0x3dc00065 // ldr q5, [x3, #0]
 	MOVD $place2<>(SB), R3
-	WORD $0x3dc0006b // ldr q11, [x3, #0]
+	WORD $0x3dc00066 // ldr q6, [x3, #0]
 	MOVD $place3<>(SB), R3
-	WORD $0x3dc0006c // ldr q12, [x3, #0]
-	WORD $0x4e0900ed // tbl v13.16b, {v7.16b}, v9.16b
+	WORD $0x3dc00067 // ldr q7, [x3, #0]
+	MOVD $bytes15<>(SB), R3
+	WORD $0x3dc00068 // ldr q8, [x3, #0]
+	MOVD $bytes8<>(SB), R3
+	WORD $0x3dc00069 // ldr q9, [x3, #0]
+loop1:
+	WORD $0x7d40000a // ldr h10, [x0, #0]
+	WORD $0x1ee2414a // fcvt s10, h10
+	WORD $0x3cc0200b // ldur q11, [x0, #2]
+	WORD $0x6f0c056c // ushr v12.16b, v11.16b, #4
+	WORD $0x4e281d6b // and v11.16b, v11.16b, v8.16b
+	WORD $0x6e29856b // sub v11.16b, v11.16b, v9.16b
+	WORD $0x6e29858c // sub v12.16b, v12.16b, v9.16b
+	WORD $0x4e04016d // tbl v13.16b, {v11.16b}, v4.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8691ad // fmul v13.4s, v13.4s, v6.s[0]
+	WORD $0x4f8a91ad // fmul v13.4s, v13.4s, v10.s[0]
 	WORD $0x3dc0002e // ldr q14, [x1, #0]
 	WORD $0x4e2ecda0 // fmla v0.4s, v13.4s, v14.4s
-	WORD $0x4e0a00ed // tbl v13.16b, {v7.16b}, v10.16b
+	WORD $0x4e05016d // tbl v13.16b, {v11.16b}, v5.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8691ad // fmul v13.4s, v13.4s, v6.s[0]
+	WORD $0x4f8a91ad // fmul v13.4s, v13.4s, v10.s[0]
 	WORD $0x3dc0042e // ldr q14, [x1, #16]
 	WORD $0x4e2ecda1 // fmla v1.4s, v13.4s, v14.4s
-	WORD $0x4e0b00ed // tbl v13.16b, {v7.16b}, v11.16b
+	WORD $0x4e06016d // tbl v13.16b, {v11.16b}, v6.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8691ad // fmul v13.4s, v13.4s, v6.s[0]
+	WORD $0x4f8a91ad // fmul v13.4s, v13.4s, v10.s[0]
 	WORD $0x3dc0082e // ldr q14, [x1, #32]
 	WORD $0x4e2ecda2 // fmla v2.4s, v13.4s, v14.4s
-	WORD $0x4e0c00ed // tbl v13.16b, {v7.16b}, v12.16b
+	WORD $0x4e07016d // tbl v13.16b, {v11.16b}, v7.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8691ad // fmul v13.4s, v13.4s, v6.s[0]
+	WORD $0x4f8a91ad // fmul v13.4s, v13.4s, v10.s[0]
 	WORD $0x3dc00c2e // ldr q14, [x1, #48]
 	WORD $0x4e2ecda3 // fmla v3.4s, v13.4s, v14.4s
-	WORD $0x4e090107 // tbl v7.16b, {v8.16b}, v9.16b
-	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
-	WORD $0x4f8690e7 // fmul v7.4s, v7.4s, v6.s[0]
+	WORD $0x4e04018b // tbl v11.16b, {v12.16b}, v4.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4f8a916b // fmul v11.4s, v11.4s, v10.s[0]
 	WORD $0x3dc0102d // ldr q13, [x1, #64]
-	WORD $0x4e2dcce0 // fmla v0.4s, v7.4s, v13.4s
-	WORD $0x4e0a0107 // tbl v7.16b, {v8.16b}, v10.16b
-	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
-	WORD $0x4f8690e7 // fmul v7.4s, v7.4s, v6.s[0]
+	WORD $0x4e2dcd60 // fmla v0.4s, v11.4s, v13.4s
+	WORD $0x4e05018b // tbl v11.16b, {v12.16b}, v5.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4f8a916b // fmul v11.4s, v11.4s, v10.s[0]
 	WORD $0x3dc0142d // ldr q13, [x1, #80]
-	WORD $0x4e2dcce1 // fmla v1.4s, v7.4s, v13.4s
-	WORD $0x4e0b0107 // tbl v7.16b, {v8.16b}, v11.16b
-	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
-	WORD $0x4f8690e7 // fmul v7.4s, v7.4s, v6.s[0]
+	WORD $0x4e2dcd61 // fmla v1.4s, v11.4s, v13.4s
+	WORD $0x4e06018b // tbl v11.16b, {v12.16b}, v6.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4f8a916b // fmul v11.4s, v11.4s, v10.s[0]
 	WORD $0x3dc0182d // ldr q13, [x1, #96]
-	WORD $0x4e2dcce2 // fmla v2.4s, v7.4s, v13.4s
-	WORD $0x4e0c0107 // tbl v7.16b, {v8.16b}, v12.16b
-	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
-	WORD $0x4f8690e7 // fmul v7.4s, v7.4s, v6.s[0]
+	WORD $0x4e2dcd62 // fmla v2.4s, v11.4s, v13.4s
+	WORD $0x4e07018b // tbl v11.16b, {v12.16b}, v7.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4f8a916b // fmul v11.4s, v11.4s, v10.s[0]
 	WORD $0x3dc01c2d // ldr q13, [x1, #112]
-	WORD $0x4e2dcce3 // fmla v3.4s, v7.4s, v13.4s
+	WORD $0x4e2dcd63 // fmla v3.4s, v11.4s, v13.4s
 	ADD $128, R1
 	ADD $18, R0
 	SUBS $1, R2
@@ -1357,58 +1357,58 @@ TEXT ·decodeQ4_0NEON(SB), NOSPLIT, $0-24
 	MOVD w+0(FP), R0
 	MOVD panel+16(FP), R1
 	MOVD steps+8(FP), R2
-	MOVD $bytes15<>(SB), R3
-	WORD $0x3dc00060 // ldr q0, [x3, #0]
-	MOVD $bytes8<>(SB), R3
-	WORD $0x3dc00061 // ldr q1, [x3, #0]
-loop1:
-	WORD $0x7d400002 // ldr h2, [x0, #0]
-	WORD $0x1ee24042 // fcvt s2, h2
-	WORD $0x3cc02003 // ldur q3, [x0, #2]
-	WORD $0x6f0c0464 // ushr v4.16b, v3.16b, #4
-	WORD $0x4e201c63 // and v3.16b, v3.16b, v0.16b
-	WORD $0x6e218463 // sub v3.16b, v3.16b, v1.16b
-	WORD $0x6e218484 // sub v4.16b, v4.16b, v1.16b
 	MOVD $place0<>(SB), R3
-	WORD $0x3dc00065 // ldr q5, [x3, #0]
+	WORD $0x3dc00060 // ldr q0, [x3, #0]
 	MOVD $place1<>(SB), R3
-	WORD $0x3dc00066 // ldr q6, [x3, #0]
+	WORD $0x3dc00061 // ldr q1, [x3, #0]
 	MOVD $place2<>(SB), R3
-	WORD $0x3dc00067 // ldr q7, [x3, #0]
+	WORD $0x3dc00062 // ldr q2, [x3, #0]
 	MOVD $place3<>(SB), R3
-	WORD $0x3dc00068 // ldr q8, [x3, #0]
-	WORD $0x4e050069 // tbl v9.16b, {v3.16b}, v5.16b
+	WORD $0x3dc00063 // ldr q3, [x3, #0]
+	MOVD $bytes15<>(SB), R3
+	WORD $0x3dc00064 // ldr q4, [x3, #0]
+	MOVD $bytes8<>(SB), R3
+	WORD $0x3dc00065 // ldr q5, [x3, #0]
+loop1:
+	WORD $0x7d400006 // ldr h6, [x0, #0]
+	WORD $0x1ee240c6 // fcvt s6, h6
+	WORD $0x3cc02007 // ldur q7, [x0, #2]
+	WORD $0x6f0c04e8 // ushr v8.16b, v7.16b, #4
+	WORD $0x4e241ce7 // and v7.16b, v7.16b, v4.16b
+	WORD $0x6e2584e7 // sub v7.16b, v7.16b, v5.16b
+	WORD $0x6e258508 // sub v8.16b, v8.16b, v5.16b
+	WORD $0x4e0000e9 // tbl v9.16b, {v7.16b}, v0.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f829129 // fmul v9.4s, v9.4s, v2.s[0]
+	WORD $0x4f869129 // fmul v9.4s, v9.4s, v6.s[0]
 	WORD $0x3d800029 // str q9, [x1, #0]
-	WORD $0x4e060069 // tbl v9.16b, {v3.16b}, v6.16b
+	WORD $0x4e0100e9 // tbl v9.16b, {v7.16b}, v1.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f829129 // fmul v9.4s, v9.4s, v2.s[0]
+	WORD $0x4f869129 // fmul v9.4s, v9.4s, v6.s[0]
 	WORD $0x3d800429 // str q9, [x1, #16]
-	WORD $0x4e070069 // tbl v9.16b, {v3.16b}, v7.16b
+	WORD $0x4e0200e9 // tbl v9.16b, {v7.16b}, v2.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f829129 // fmul v9.4s, v9.4s, v2.s[0]
+	WORD $0x4f869129 // fmul v9.4s, v9.4s, v6.s[0]
 	WORD $0x3d800829 // str q9, [x1, #32]
-	WORD $0x4e080069 // tbl v9.16b, {v3.16b}, v8.16b
+	WORD $0x4e0300e9 // tbl v9.16b, {v7.16b}, v3.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f829129 // fmul v9.4s, v9.4s, v2.s[0]
+	WORD $0x4f869129 // fmul v9.4s, v9.4s, v6.s[0]
 	WORD $0x3d800c29 // str q9, [x1, #48]
-	WORD $0x4e050083 // tbl v3.16b, {v4.16b}, v5.16b
-	WORD $0x4f28e463 // scvtf v3.4s, v3.4s, #24
-	WORD $0x4f829063 // fmul v3.4s, v3.4s, v2.s[0]
-	WORD $0x3d801023 // str q3, [x1, #64]
-	WORD $0x4e060083 // tbl v3.16b, {v4.16b}, v6.16b
-	WORD $0x4f28e463 // scvtf v3.4s, v3.4s, #24
-	WORD $0x4f829063 // fmul v3.4s, v3.4s, v2.s[0]
-	WORD $0x3d801423 // str q3, [x1, #80]
-	WORD $0x4e070083 // tbl v3.16b, {v4.16b}, v7.16b
-	WORD $0x4f28e463 // scvtf v3.4s, v3.4s, #24
-	WORD $0x4f829063 // fmul v3.4s, v3.4s, v2.s[0]
-	WORD $0x3d801823 // str q3, [x1, #96]
-	WORD $0x4e080083 // tbl v3.16b, {v4.16b}, v8.16b
-	WORD $0x4f28e463 // scvtf v3.4s, v3.4s, #24
-	WORD $0x4f829063 // fmul v3.4s, v3.4s, v2.s[0]
-	WORD $0x3d801c23 // str q3, [x1, #112]
+	WORD $0x4e000107 // tbl v7.16b, {v8.16b}, v0.16b
+	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
+	WORD $0x4f8690e7 // fmul v7.4s, v7.4s, v6.s[0]
+	WORD $0x3d801027 // str q7, [x1, #64]
+	WORD $0x4e010107 // tbl v7.16b, {v8.16b}, v1.16b
+	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
+	WORD $0x4f8690e7 // fmul v7.4s, v7.4s, v6.s[0]
+	WORD $0x3d801427 // str q7, [x1, #80]
+	WORD $0x4e020107 // tbl v7.16b, {v8.16b}, v2.16b
+	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
+	WORD $0x4f8690e7 // fmul v7.4s, v7.4s, v6.s[0]
+	WORD $0x3d801827 // str q7, [x1, #96]
+	WORD $0x4e030107 // tbl v7.16b, {v8.16b}, v3.16b
+	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
+	WORD $0x4f8690e7 // fmul v7.4s, v7.4s, v6.s[0]
+	WORD $0x3d801c27 // str q7, [x1, #112]
 	ADD $128, R1
 	ADD $18, R0
 	SUBS $1, R2
@@ -1424,81 +1424,81 @@ TEXT ·dotQ4_1NEON(SB), NOSPLIT, $0-28
 	WORD $0x6f00e402 // movi v2.2d, #0000000000000000
 	WORD $0x6f00e403 // movi v3.2d, #0000000000000000
 	MOVD steps+16(FP), R2
-	MOVD $bytes15<>(SB), R3
-	WORD $0x3dc00064 // ldr q4, [x3, #0]
-loop1:
-	WORD $0x7d400005 // ldr h5, [x0, #0]
-	WORD $0x1ee240a5 // fcvt s5, h5
-	WORD $0x7d400406 // ldr h6, [x0, #2]
-	WORD $0x1ee240c6 // fcvt s6, h6
-	WORD $0x4e0404c6 // dup v6.4s, v6.s[0]
-	WORD $0x3cc04007 // ldur q7, [x0, #4]
-	WORD $0x6f0c04e8 // ushr v8.16b, v7.16b, #4
-	WORD $0x4e241ce7 // and v7.16b, v7.16b, v4.16b
 	MOVD $place0<>(SB), R3
-	WORD $0x3dc00069 // ldr q9, [x3, #0]
+	WORD $0x3dc00064 // ldr q4, [x3, #0]
 	MOVD $place1<>(SB), R3
-	WORD $0x3dc0006a // ldr q10, [x3, #0]
+	WORD $0x3dc00065 // ldr q5, [x3, #0]
 	MOVD $place2<>(SB), R3
-	WORD $0x3dc0006b // ldr q11, [x3, #0]
+	WORD $0x3dc00066 // ldr q6, [x3, #0]
 	MOVD $place3<>(SB), R3
-	WORD $0x3dc0006c // ldr q12, [x3, #0]
-	WORD $0x4e0900ed // tbl v13.16b, {v7.16b}, v9.16b
+	WORD $0x3dc00067 // ldr q7, [x3, #0]
+	MOVD $bytes15<>(SB), R3
+	WORD $0x3dc00068 // ldr q8, [x3, #0]
+loop1:
+	WORD $0x7d400009 // ldr h9, [x0, #0]
+	WORD $0x1ee24129 // fcvt s9, h9
+	WORD $0x7d40040a // ldr h10, [x0, #2]
+	WORD $0x1ee2414a // fcvt s10, h10
+	WORD $0x4e04054a // dup v10.4s, v10.s[0]
+	WORD $0x3cc0400b // ldur q11, [x0, #4]
+	WORD $0x6f0c056c // ushr v12.16b, v11.16b, #4
+	WORD $0x4e281d6b // and v11.16b, v11.16b, v8.16b
+	WORD $0x4e04016d // tbl v13.16b, {v11.16b}, v4.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4ea61cce // mov v14.16b, v6.16b
-	WORD $0x4f8511ae // fmla v14.4s, v13.4s, v5.s[0]
+	WORD $0x4eaa1d4e // mov v14.16b, v10.16b
+	WORD $0x4f8911ae // fmla v14.4s, v13.4s, v9.s[0]
 	WORD $0x4eae1dcd // mov v13.16b, v14.16b
 	WORD $0x3dc0002e // ldr q14, [x1, #0]
 	WORD $0x4e2ecda0 // fmla v0.4s, v13.4s, v14.4s
-	WORD $0x4e0a00ed // tbl v13.16b, {v7.16b}, v10.16b
+	WORD $0x4e05016d // tbl v13.16b, {v11.16b}, v5.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4ea61cce // mov v14.16b, v6.16b
-	WORD $0x4f8511ae // fmla v14.4s, v13.4s, v5.s[0]
+	WORD $0x4eaa1d4e // mov v14.16b, v10.16b
+	WORD $0x4f8911ae // fmla v14.4s, v13.4s, v9.s[0]
 	WORD $0x4eae1dcd // mov v13.16b, v14.16b
 	WORD $0x3dc0042e // ldr q14, [x1, #16]
 	WORD $0x4e2ecda1 // fmla v1.4s, v13.4s, v14.4s
-	WORD $0x4e0b00ed // tbl v13.16b, {v7.16b}, v11.16b
+	WORD $0x4e06016d // tbl v13.16b, {v11.16b}, v6.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4ea61cce // mov v14.16b, v6.16b
-	WORD $0x4f8511ae // fmla v14.4s, v13.4s, v5.s[0]
+	WORD $0x4eaa1d4e // mov v14.16b, v10.16b
+	WORD $0x4f8911ae // fmla v14.4s, v13.4s, v9.s[0]
 	WORD $0x4eae1dcd // mov v13.16b, v14.16b
 	WORD $0x3dc0082e // ldr q14, [x1, #32]
 	WORD $0x4e2ecda2 // fmla v2.4s, v13.4s, v14.4s
-	WORD $0x4e0c00ed // tbl v13.16b, {v7.16b}, v12.16b
+	WORD $0x4e07016d // tbl v13.16b, {v11.16b}, v7.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4ea61cce // mov v14.16b, v6.16b
-	WORD $0x4f8511ae // fmla v14.4s, v13.4s, v5.s[0]
+	WORD $0x4eaa1d4e // mov v14.16b, v10.16b
+	WORD $0x4f8911ae // fmla v14.4s, v13.4s, v9.s[0]
 	WORD $0x4eae1dcd // mov v13.16b, v14.16b
 	WORD $0x3dc00c2e // ldr q14, [x1, #48]
 	WORD $0x4e2ecda3 // fmla v3.4s, v13.4s, v14.4s
-	WORD $0x4e090107 // tbl v7.16b, {v8.16b}, v9.16b
-	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
-	WORD $0x4ea61ccd // mov v13.16b, v6.16b
-	WORD $0x4f8510ed // fmla v13.4s, v7.4s, v5.s[0]
-	WORD $0x4ead1da7 // mov v7.16b, v13.16b
+	WORD $0x4e04018b // tbl v11.16b, {v12.16b}, v4.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4eaa1d4d // mov v13.16b, v10.16b
+	WORD $0x4f89116d // fmla v13.4s, v11.4s, v9.s[0]
+	WORD $0x4ead1dab // mov v11.16b, v13.16b
 	WORD $0x3dc0102d // ldr q13, [x1, #64]
-	WORD $0x4e2dcce0 // fmla v0.4s, v7.4s, v13.4s
-	WORD $0x4e0a0107 // tbl v7.16b, {v8.16b}, v10.16b
-	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
-	WORD $0x4ea61ccd // mov v13.16b, v6.16b
-	WORD $0x4f8510ed // fmla v13.4s, v7.4s, v5.s[0]
-	WORD $0x4ead1da7 // mov v7.16b, v13.16b
+	WORD $0x4e2dcd60 // fmla v0.4s, v11.4s, v13.4s
+	WORD $0x4e05018b // tbl v11.16b, {v12.16b}, v5.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4eaa1d4d // mov v13.16b, v10.16b
+	WORD $0x4f89116d // fmla v13.4s, v11.4s, v9.s[0]
+	WORD $0x4ead1dab // mov v11.16b, v13.16b
 	WORD $0x3dc0142d // ldr q13, [x1, #80]
-	WORD $0x4e2dcce1 // fmla v1.4s, v7.4s, v13.4s
-	WORD $0x4e0b0107 // tbl v7.16b, {v8.16b}, v11.16b
-	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
-	WORD $0x4ea61ccd // mov v13.16b, v6.16b
-	WORD $0x4f8510ed // fmla v13.4s, v7.4s, v5.s[0]
-	WORD $0x4ead1da7 // mov v7.16b, v13.16b
+	WORD $0x4e2dcd61 // fmla v1.4s, v11.4s, v13.4s
+	WORD $0x4e06018b // tbl v11.16b, {v12.16b}, v6.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4eaa1d4d // mov v13.16b, v10.16b
+	WORD $0x4f89116d // fmla v13.4s, v11.4s, v9.s[0]
+	WORD $0x4ead1dab // mov v11.16b, v13.16b
 	WORD $0x3dc0182d // ldr q13, [x1, #96]
-	WORD $0x4e2dcce2 // fmla v2.4s, v7.4s, v13.4s
-	WORD $0x4e0c0107 // tbl v7.16b, {v8.16b}, v12.16b
-	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
-	WORD $0x4ea61ccd // mov v13.16b, v6.16b
-	WORD $0x4f8510ed // fmla v13.4s, v7.4s, v5.s[0]
-	WORD $0x4ead1da7 // mov v7.16b, v13.16b
+	WORD $0x4e2dcd62 // fmla v2.4s, v11.4s, v13.4s
+	WORD $0x4e07018b // tbl v11.16b, {v12.16b}, v7.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4eaa1d4d // mov v13.16b, v10.16b
+	WORD $0x4f89116d // fmla v13.4s, v11.4s, v9.s[0]
+	WORD $0x4ead1dab // mov v11.16b, v13.16b
 	WORD $0x3dc01c2d // ldr q13, [x1, #112]
-	WORD $0x4e2dcce3 // fmla v3.4s, v7.4s, v13.4s
+	WORD $0x4e2dcd63 // fmla v3.4s, v11.4s, v13.4s
 	ADD $128, R1
 	ADD $20, R0
 	SUBS $1, R2
@@ -1516,73 +1516,73 @@ TEXT ·decodeQ4_1NEON(SB), NOSPLIT, $0-24
 	MOVD w+0(FP), R0
 	MOVD panel+16(FP), R1
 	MOVD steps+8(FP), R2
-	MOVD $bytes15<>(SB), R3
-	WORD $0x3dc00060 // ldr q0, [x3, #0]
-loop1:
-	WORD $0x7d400001 // ldr h1, [x0, #0]
-	WORD $0x1ee24021 // fcvt s1, h1
-	WORD $0x7d400402 // ldr h2, [x0, #2]
-	WORD $0x1ee24042 // fcvt s2, h2
-	WORD $0x4e040442 // dup v2.4s, v2.s[0]
-	WORD $0x3cc04003 // ldur q3, [x0, #4]
-	WORD $0x6f0c0464 // ushr v4.16b, v3.16b, #4
-	WORD $0x4e201c63 // and v3.16b, v3.16b, v0.16b
 	MOVD $place0<>(SB), R3
-	WORD $0x3dc00065 // ldr q5, [x3, #0]
+	WORD $0x3dc00060 // ldr q0, [x3, #0]
 	MOVD $place1<>(SB), R3
-	WORD $0x3dc00066 // ldr q6, [x3, #0]
+	WORD $0x3dc00061 // ldr q1, [x3, #0]
 	MOVD $place2<>(SB), R3
-	WORD $0x3dc00067 // ldr q7, [x3, #0]
+	WORD $0x3dc00062 // ldr q2, [x3, #0]
 	MOVD $place3<>(SB), R3
-	WORD $0x3dc00068 // ldr q8, [x3, #0]
-	WORD $0x4e050069 // tbl v9.16b, {v3.16b}, v5.16b
+	WORD $0x3dc00063 // ldr q3, [x3, #0]
+	MOVD $bytes15<>(SB), R3
+	WORD $0x3dc00064 // ldr q4, [x3, #0]
+loop1:
+	WORD $0x7d400005 // ldr h5, [x0, #0]
+	WORD $0x1ee240a5 // fcvt s5, h5
+	WORD $0x7d400406 // ldr h6, [x0, #2]
+	WORD $0x1ee240c6 // fcvt s6, h6
+	WORD $0x4e0404c6 // dup v6.4s, v6.s[0]
+	WORD $0x3cc04007 // ldur q7, [x0, #4]
+	WORD $0x6f0c04e8 // ushr v8.16b, v7.16b, #4
+	WORD $0x4e241ce7 // and v7.16b, v7.16b, v4.16b
+	WORD $0x4e0000e9 // tbl v9.16b, {v7.16b}, v0.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4ea21c4a // mov v10.16b, v2.16b
-	WORD $0x4f81112a // fmla v10.4s, v9.4s, v1.s[0]
+	WORD $0x4ea61cca // mov v10.16b, v6.16b
+	WORD $0x4f85112a // fmla v10.4s, v9.4s, v5.s[0]
 	WORD $0x4eaa1d49 // mov v9.16b, v10.16b
 	WORD $0x3d800029 // str q9, [x1, #0]
-	WORD $0x4e060069 // tbl v9.16b, {v3.16b}, v6.16b
+	WORD $0x4e0100e9 // tbl v9.16b, {v7.16b}, v1.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4ea21c4a // mov v10.16b, v2.16b
-	WORD $0x4f81112a // fmla v10.4s, v9.4s, v1.s[0]
+	WORD $0x4ea61cca // mov v10.16b, v6.16b
+	WORD $0x4f85112a // fmla v10.4s, v9.4s, v5.s[0]
 	WORD $0x4eaa1d49 // mov v9.16b, v10.16b
 	WORD $0x3d800429 // str q9, [x1, #16]
-	WORD $0x4e070069 // tbl v9.16b, {v3.16b}, v7.16b
+	WORD $0x4e0200e9 // tbl v9.16b, {v7.16b}, v2.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4ea21c4a // mov v10.16b, v2.16b
-	WORD $0x4f81112a // fmla v10.4s, v9.4s, v1.s[0]
+	WORD $0x4ea61cca // mov v10.16b, v6.16b
+	WORD $0x4f85112a // fmla v10.4s, v9.4s, v5.s[0]
 	WORD $0x4eaa1d49 // mov v9.16b, v10.16b
 	WORD $0x3d800829 // str q9, [x1, #32]
-	WORD $0x4e080069 // tbl v9.16b, {v3.16b}, v8.16b
+	WORD $0x4e0300e9 // tbl v9.16b, {v7.16b}, v3.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4ea21c4a // mov v10.16b, v2.16b
-	WORD $0x4f81112a // fmla v10.4s, v9.4s, v1.s[0]
+	WORD $0x4ea61cca // mov v10.16b, v6.16b
+	WORD $0x4f85112a // fmla v10.4s, v9.4s, v5.s[0]
 	WORD $0x4eaa1d49 // mov v9.16b, v10.16b
 	WORD $0x3d800c29 // str q9, [x1, #48]
-	WORD $0x4e050083 // tbl v3.16b, {v4.16b}, v5.16b
-	WORD $0x4f28e463 // scvtf v3.4s, v3.4s, #24
-	WORD $0x4ea21c49 // mov v9.16b, v2.16b
-	WORD $0x4f811069 // fmla v9.4s, v3.4s, v1.s[0]
-	WORD $0x4ea91d23 // mov v3.16b, v9.16b
-	WORD $0x3d801023 // str q3, [x1, #64]
-	WORD $0x4e060083 // tbl v3.16b, {v4.16b}, v6.16b
-	WORD $0x4f28e463 // scvtf v3.4s, v3.4s, #24
-	WORD $0x4ea21c49 // mov v9.16b, v2.16b
-	WORD $0x4f811069 // fmla v9.4s, v3.4s, v1.s[0]
-	WORD $0x4ea91d23 // mov v3.16b, v9.16b
-	WORD $0x3d801423 // str q3, [x1, #80]
-	WORD $0x4e070083 // tbl v3.16b, {v4.16b}, v7.16b
-	WORD $0x4f28e463 // scvtf v3.4s, v3.4s, #24
-	WORD $0x4ea21c49 // mov v9.16b, v2.16b
-	WORD $0x4f811069 // fmla v9.4s, v3.4s, v1.s[0]
-	WORD $0x4ea91d23 // mov v3.16b, v9.16b
-	WORD $0x3d801823 // str q3, [x1, #96]
-	WORD $0x4e080083 // tbl v3.16b, {v4.16b}, v8.16b
-	WORD $0x4f28e463 // scvtf v3.4s, v3.4s, #24
-	WORD $0x4ea21c49 // mov v9.16b, v2.16b
-	WORD $0x4f811069 // fmla v9.4s, v3.4s, v1.s[0]
-	WORD $0x4ea91d23 // mov v3.16b, v9.16b
-	WORD $0x3d801c23 // str q3, [x1, #112]
+	WORD $0x4e000107 // tbl v7.16b, {v8.16b}, v0.16b
+	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
+	WORD $0x4ea61cc9 // mov v9.16b, v6.16b
+	WORD $0x4f8510e9 // fmla v9.4s, v7.4s, v5.s[0]
+	WORD $0x4ea91d27 // mov v7.16b, v9.16b
+	WORD $0x3d801027 // str q7, [x1, #64]
+	WORD $0x4e010107 // tbl v7.16b, {v8.16b}, v1.16b
+	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
+	WORD $0x4ea61cc9 // mov v9.16b, v6.16b
+	WORD $0x4f8510e9 // fmla v9.4s, v7.4s, v5.s[0]
+	WORD $0x4ea91d27 // mov v7.16b, v9.16b
+	WORD $0x3d801427 // str q7, [x1, #80]
+	WORD $0x4e020107 // tbl v7.16b, {v8.16b}, v2.16b
+	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
+	WORD $0x4ea61cc9 // mov v9.16b, v6.16b
+	WORD $0x4f8510e9 // fmla v9.4s, v7.4s, v5.s[0]
+	WORD $0x4ea91d27 // mov v7.16b, v9.16b
+	WORD $0x3d801827 // str q7, [x1, #96]
+	WORD $0x4e030107 // tbl v7.16b, {v8.16b}, v3.16b
+	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
+	WORD $0x4ea61cc9 // mov v9.16b, v6.16b
+	WORD $0x4f8510e9 // fmla v9.4s, v7.4s, v5.s[0]
+	WORD $0x4ea91d27 // mov v7.16b, v9.16b
+	WORD $0x3d801c27 // str q7, [x1, #112]
 	ADD $128, R1
 	ADD $20, R0
 	SUBS $1, R2
@@ -1598,6 +1598,107 @@ TEXT ·dotQ5_0NEON(SB), NOSPLIT, $0-28
 	WORD $0x6f00e402 // movi v2.2d, #0000000000000000
 	WORD $0x6f00e403 // movi v3.2d, #0000000000000000
 	MOVD steps+16(FP), R2
+	MOVD $place0<>(SB), R3
+	WORD $0x3dc00064 // ldr q4, [x3, #0]
+	MOVD $place1<>(SB), R3
+	WORD $0x3dc00065 // ldr q5, [x3, #0]
+	MOVD $place2<>(SB), R3
+	WORD $0x3dc00066 // ldr q6, [x3, #0]
+	MOVD $place3<>(SB), R3
+	WORD $0x3dc00067 // ldr q7, [x3, #0]
+	MOVD $bytes15<>(SB), R3
+	WORD $0x3dc00068 // ldr q8, [x3, #0]
+	MOVD $bytes16<>(SB), R3
+	WORD $0x3dc00069 // ldr q9, [x3, #0]
+	MOVD $bitSource<>(SB), R3
+	WORD $0x3dc0006a // ldr q10, [x3, #0]
+	MOVD $bitOfByte<>(SB), R3
+	WORD $0x3dc0006b // ldr q11, [x3, #0]
+	MOVD $bytes16<>(SB), R3
+	WORD $0x3dc0006c // ldr q12, [x3, #0]
+loop1:
+	WORD $0x7d40000d // ldr h13, [x0, #0]
+	WORD $0x1ee241ad // fcvt s13, h13
+	WORD $0x3cc0600e // ldur q14, [x0, #6]
+	WORD $0x6f0c05cf // ushr v15.16b, v14.16b, #4
+	WORD $0x4e281dce // and v14.16b, v14.16b, v8.16b
+	WORD $0x7d400410 // ldr h16, [x0, #2]
+	WORD $0x4e0a0210 // tbl v16.16b, {v16.16b}, v10.16b
+	WORD $0x4e2b8e10 // cmtst v16.16b, v16.16b, v11.16b
+	WORD $0x4e2c1e10 // and v16.16b, v16.16b, v12.16b
+	WORD $0x4eb01dce // orr v14.16b, v14.16b, v16.16b
+	WORD $0x6e2985ce // sub v14.16b, v14.16b, v9.16b
+	WORD $0x7d400810 // ldr h16, [x0, #4]
+	WORD $0x4e0a0210 // tbl v16.16b, {v16.16b}, v10.16b
+	WORD $0x4e2b8e10 // cmtst v16.16b, v16.16b, v11.16b
+	WORD $0x4e2c1e10 // and v16.16b, v16.16b, v12.16b
+	WORD $0x4eb01def // orr v15.16b, v15.16b, v16.16b
+	WORD $0x6e2985ef // sub v15.16b, v15.16b, v9.16b
+	WORD $0x4e0401d0 // tbl v16.16b, {v14.16b}, v4.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4f8d9210 // fmul v16.4s, v16.4s, v13.s[0]
+	WORD $0x3dc00031 // ldr q17, [x1, #0]
+	WORD $0x4e31ce00 // fmla v0.4s, v16.4s, v17.4s
+	WORD $0x4e0501d0 // tbl v16.16b, {v14.16b}, v5.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4f8d9210 // fmul v16.4s, v16.4s, v13.s[0]
+	WORD $0x3dc00431 // ldr q17, [x1, #16]
+	WORD $0x4e31ce01 // fmla v1.4s, v16.4s, v17.4s
+	WORD $0x4e0601d0 // tbl v16.16b, {v14.16b}, v6.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4f8d9210 // fmul v16.4s, v16.4s, v13.s[0]
+	WORD $0x3dc00831 // ldr q17, [x1, #32]
+	WORD $0x4e31ce02 // fmla v2.4s, v16.4s, v17.4s
+	WORD $0x4e0701d0 // tbl v16.16b, {v14.16b}, v7.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4f8d9210 // fmul v16.4s, v16.4s, v13.s[0]
+	WORD $0x3dc00c31 // ldr q17, [x1, #48]
+	WORD $0x4e31ce03 // fmla v3.4s, v16.4s, v17.4s
+	WORD $0x4e0401ee // tbl v14.16b, {v15.16b}, v4.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4f8d91ce // fmul v14.4s, v14.4s, v13.s[0]
+	WORD $0x3dc01030 // ldr q16, [x1, #64]
+	WORD $0x4e30cdc0 // fmla v0.4s, v14.4s, v16.4s
+	WORD $0x4e0501ee // tbl v14.16b, {v15.16b}, v5.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4f8d91ce // fmul v14.4s, v14.4s, v13.s[0]
+	WORD $0x3dc01430 // ldr q16, [x1, #80]
+	WORD $0x4e30cdc1 // fmla v1.4s, v14.4s, v16.4s
+	WORD $0x4e0601ee // tbl v14.16b, {v15.16b}, v6.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4f8d91ce // fmul v14.4s, v14.4s, v13.s[0]
+	WORD $0x3dc01830 // ldr q16, [x1, #96]
+	WORD $0x4e30cdc2 // fmla v2.4s, v14.4s, v16.4s
+	WORD $0x4e0701ee // tbl v14.16b, {v15.16b}, v7.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4f8d91ce // fmul v14.4s, v14.4s, v13.s[0]
+	WORD $0x3dc01c30 // ldr q16, [x1, #112]
+	WORD $0x4e30cdc3 // fmla v3.4s, v14.4s, v16.4s
+	ADD $128, R1
+	ADD $22, R0
+	SUBS $1, R2
+	BNE loop1
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS F0, ret+24(FP)
+	RET
+
+// func decodeQ5_0NEON(w *byte, steps int, panel *float32)
+TEXT ·decodeQ5_0NEON(SB), NOSPLIT, $0-24
+	MOVD w+0(FP), R0
+	MOVD panel+16(FP), R1
+	MOVD steps+8(FP), R2
+	MOVD $place0<>(SB), R3
+	WORD $0x3dc00060 // ldr q0, [x3, #0]
+	MOVD $place1<>(SB), R3
+	WORD $0x3dc00061 // ldr q1, [x3, #0]
+	MOVD $place2<>(SB), R3
+	WORD $0x3dc00062 // ldr q2, [x3, #0]
+	MOVD $place3<>(SB), R3
+	WORD $0x3dc00063 // ldr q3, [x3, #0]
 	MOVD $bytes15<>(SB), R3
 	WORD $0x3dc00064 // ldr q4, [x3, #0]
 	MOVD $bytes16<>(SB), R3
@@ -1626,139 +1727,38 @@ loop1:
 	WORD $0x4e281d8c // and v12.16b, v12.16b, v8.16b
 	WORD $0x4eac1d6b // orr v11.16b, v11.16b, v12.16b
 	WORD $0x6e25856b // sub v11.16b, v11.16b, v5.16b
-	MOVD $place0<>(SB), R3
-	WORD $0x3dc0006c // ldr q12, [x3, #0]
-	MOVD $place1<>(SB), R3
-	WORD $0x3dc0006d // ldr q13, [x3, #0]
-	MOVD $place2<>(SB), R3
-	WORD $0x3dc0006e // ldr q14, [x3, #0]
-	MOVD $place3<>(SB), R3
-	WORD $0x3dc0006f // ldr q15, [x3, #0]
-	WORD $0x4e0c0150 // tbl v16.16b, {v10.16b}, v12.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4f899210 // fmul v16.4s, v16.4s, v9.s[0]
-	WORD $0x3dc00031 // ldr q17, [x1, #0]
-	WORD $0x4e31ce00 // fmla v0.4s, v16.4s, v17.4s
-	WORD $0x4e0d0150 // tbl v16.16b, {v10.16b}, v13.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4f899210 // fmul v16.4s, v16.4s, v9.s[0]
-	WORD $0x3dc00431 // ldr q17, [x1, #16]
-	WORD $0x4e31ce01 // fmla v1.4s, v16.4s, v17.4s
-	WORD $0x4e0e0150 // tbl v16.16b, {v10.16b}, v14.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4f899210 // fmul v16.4s, v16.4s, v9.s[0]
-	WORD $0x3dc00831 // ldr q17, [x1, #32]
-	WORD $0x4e31ce02 // fmla v2.4s, v16.4s, v17.4s
-	WORD $0x4e0f0150 // tbl v16.16b, {v10.16b}, v15.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4f899210 // fmul v16.4s, v16.4s, v9.s[0]
-	WORD $0x3dc00c31 // ldr q17, [x1, #48]
-	WORD $0x4e31ce03 // fmla v3.4s, v16.4s, v17.4s
-	WORD $0x4e0c016a // tbl v10.16b, {v11.16b}, v12.16b
-	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
-	WORD $0x4f89914a // fmul v10.4s, v10.4s, v9.s[0]
-	WORD $0x3dc01030 // ldr q16, [x1, #64]
-	WORD $0x4e30cd40 // fmla v0.4s, v10.4s, v16.4s
-	WORD $0x4e0d016a // tbl v10.16b, {v11.16b}, v13.16b
-	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
-	WORD $0x4f89914a // fmul v10.4s, v10.4s, v9.s[0]
-	WORD $0x3dc01430 // ldr q16, [x1, #80]
-	WORD $0x4e30cd41 // fmla v1.4s, v10.4s, v16.4s
-	WORD $0x4e0e016a // tbl v10.16b, {v11.16b}, v14.16b
-	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
-	WORD $0x4f89914a // fmul v10.4s, v10.4s, v9.s[0]
-	WORD $0x3dc01830 // ldr q16, [x1, #96]
-	WORD $0x4e30cd42 // fmla v2.4s, v10.4s, v16.4s
-	WORD $0x4e0f016a // tbl v10.16b, {v11.16b}, v15.16b
-	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
-	WORD $0x4f89914a // fmul v10.4s, v10.4s, v9.s[0]
-	WORD $0x3dc01c30 // ldr q16, [x1, #112]
-	WORD $0x4e30cd43 // fmla v3.4s, v10.4s, v16.4s
-	ADD $128, R1
-	ADD $22, R0
-	SUBS $1, R2
-	BNE loop1
-	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD $0x7e30d800 // faddp s0, v0.2s
-	FMOVS F0, ret+24(FP)
-	RET
-
-// func decodeQ5_0NEON(w *byte, steps int, panel *float32)
-TEXT ·decodeQ5_0NEON(SB), NOSPLIT, $0-24
-	MOVD w+0(FP), R0
-	MOVD panel+16(FP), R1
-	MOVD steps+8(FP), R2
-	MOVD $bytes15<>(SB), R3
-	WORD $0x3dc00060 // ldr q0, [x3, #0]
-	MOVD $bytes16<>(SB), R3
-	WORD $0x3dc00061 // ldr q1, [x3, #0]
-	MOVD $bitSource<>(SB), R3
-	WORD $0x3dc00062 // ldr q2, [x3, #0]
-	MOVD $bitOfByte<>(SB), R3
-	WORD $0x3dc00063 // ldr q3, [x3, #0]
-	MOVD $bytes16<>(SB), R3
-	WORD $0x3dc00064 // ldr q4, [x3, #0]
-loop1:
-	WORD $0x7d400005 // ldr h5, [x0, #0]
-	WORD $0x1ee240a5 // fcvt s5, h5
-	WORD $0x3cc06006 // ldur q6, [x0, #6]
-	WORD $0x6f0c04c7 // ushr v7.16b, v6.16b, #4
-	WORD $0x4e201cc6 // and v6.16b, v6.16b, v0.16b
-	WORD $0x7d400408 // ldr h8, [x0, #2]
-	WORD $0x4e020108 // tbl v8.16b, {v8.16b}, v2.16b
-	WORD $0x4e238d08 // cmtst v8.16b, v8.16b, v3.16b
-	WORD $0x4e241d08 // and v8.16b, v8.16b, v4.16b
-	WORD $0x4ea81cc6 // orr v6.16b, v6.16b, v8.16b
-	WORD $0x6e2184c6 // sub v6.16b, v6.16b, v1.16b
-	WORD $0x7d400808 // ldr h8, [x0, #4]
-	WORD $0x4e020108 // tbl v8.16b, {v8.16b}, v2.16b
-	WORD $0x4e238d08 // cmtst v8.16b, v8.16b, v3.16b
-	WORD $0x4e241d08 // and v8.16b, v8.16b, v4.16b
-	WORD $0x4ea81ce7 // orr v7.16b, v7.16b, v8.16b
-	WORD $0x6e2184e7 // sub v7.16b, v7.16b, v1.16b
-	MOVD $place0<>(SB), R3
-	WORD $0x3dc00068 // ldr q8, [x3, #0]
-	MOVD $place1<>(SB), R3
-	WORD $0x3dc00069 // ldr q9, [x3, #0]
-	MOVD $place2<>(SB), R3
-	WORD $0x3dc0006a // ldr q10, [x3, #0]
-	MOVD $place3<>(SB), R3
-	WORD $0x3dc0006b // ldr q11, [x3, #0]
-	WORD $0x4e0800cc // tbl v12.16b, {v6.16b}, v8.16b
+	WORD $0x4e00014c // tbl v12.16b, {v10.16b}, v0.16b
 	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
-	WORD $0x4f85918c // fmul v12.4s, v12.4s, v5.s[0]
+	WORD $0x4f89918c // fmul v12.4s, v12.4s, v9.s[0]
 	WORD $0x3d80002c // str q12, [x1, #0]
-	WORD $0x4e0900cc // tbl v12.16b, {v6.16b}, v9.16b
+	WORD $0x4e01014c // tbl v12.16b, {v10.16b}, v1.16b
 	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
-	WORD $0x4f85918c // fmul v12.4s, v12.4s, v5.s[0]
+	WORD $0x4f89918c // fmul v12.4s, v12.4s, v9.s[0]
 	WORD $0x3d80042c // str q12, [x1, #16]
-	WORD $0x4e0a00cc // tbl v12.16b, {v6.16b}, v10.16b
+	WORD $0x4e02014c // tbl v12.16b, {v10.16b}, v2.16b
 	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
-	WORD $0x4f85918c // fmul v12.4s, v12.4s, v5.s[0]
+	WORD $0x4f89918c // fmul v12.4s, v12.4s, v9.s[0]
 	WORD $0x3d80082c // str q12, [x1, #32]
-	WORD $0x4e0b00cc // tbl v12.16b, {v6.16b}, v11.16b
+	WORD $0x4e03014c // tbl v12.16b, {v10.16b}, v3.16b
 	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
-	WORD $0x4f85918c // fmul v12.4s, v12.4s, v5.s[0]
+	WORD $0x4f89918c // fmul v12.4s, v12.4s, v9.s[0]
 	WORD $0x3d800c2c // str q12, [x1, #48]
-	WORD $0x4e0800e6 // tbl v6.16b, {v7.16b}, v8.16b
-	WORD $0x4f28e4c6 // scvtf v6.4s, v6.4s, #24
-	WORD $0x4f8590c6 // fmul v6.4s, v6.4s, v5.s[0]
-	WORD $0x3d801026 // str q6, [x1, #64]
-	WORD $0x4e0900e6 // tbl v6.16b, {v7.16b}, v9.16b
-	WORD $0x4f28e4c6 // scvtf v6.4s, v6.4s, #24
-	WORD $0x4f8590c6 // fmul v6.4s, v6.4s, v5.s[0]
-	WORD $0x3d801426 // str q6, [x1, #80]
-	WORD $0x4e0a00e6 // tbl v6.16b, {v7.16b}, v10.16b
-	WORD $0x4f28e4c6 // scvtf v6.4s, v6.4s, #24
-	WORD $0x4f8590c6 // fmul v6.4s, v6.4s, v5.s[0]
-	WORD $0x3d801826 // str q6, [x1, #96]
-	WORD $0x4e0b00e6 // tbl v6.16b, {v7.16b}, v11.16b
-	WORD $0x4f28e4c6 // scvtf v6.4s, v6.4s, #24
-	WORD $0x4f8590c6 // fmul v6.4s, v6.4s, v5.s[0]
-	WORD $0x3d801c26 // str q6, [x1, #112]
+	WORD $0x4e00016a // tbl v10.16b, {v11.16b}, v0.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4f89914a // fmul v10.4s, v10.4s, v9.s[0]
+	WORD $0x3d80102a // str q10, [x1, #64]
+	WORD $0x4e01016a // tbl v10.16b, {v11.16b}, v1.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4f89914a // fmul v10.4s, v10.4s, v9.s[0]
+	WORD $0x3d80142a // str q10, [x1, #80]
+	WORD $0x4e02016a // tbl v10.16b, {v11.16b}, v2.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4f89914a // fmul v10.4s, v10.4s, v9.s[0]
+	WORD $0x3d80182a // str q10, [x1, #96]
+	WORD $0x4e03016a // tbl v10.16b, {v11.16b}, v3.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4f89914a // fmul v10.4s, v10.4s, v9.s[0]
+	WORD $0x3d801c2a // str q10, [x1, #112]
 	ADD $128, R1
 	ADD $22, R0
 	SUBS $1, R2
@@ -1774,6 +1774,122 @@ TEXT ·dotQ5_1NEON(SB), NOSPLIT, $0-28
 	WORD $0x6f00e402 // movi v2.2d, #0000000000000000
 	WORD $0x6f00e403 // movi v3.2d, #0000000000000000
 	MOVD steps+16(FP), R2
+	MOVD $place0<>(SB), R3
+	WORD $0x3dc00064 // ldr q4, [x3, #0]
+	MOVD $place1<>(SB), R3
+	WORD $0x3dc00065 // ldr q5, [x3, #0]
+	MOVD $place2<>(SB), R3
+	WORD $0x3dc00066 // ldr q6, [x3, #0]
+	MOVD $place3<>(SB), R3
+	WORD $0x3dc00067 // ldr q7, [x3, #0]
+	MOVD $bytes15<>(SB), R3
+	WORD $0x3dc00068 // ldr q8, [x3, #0]
+	MOVD $bitSource<>(SB), R3
+	WORD $0x3dc00069 // ldr q9, [x3, #0]
+	MOVD $bitOfByte<>(SB), R3
+	WORD $0x3dc0006a // ldr q10, [x3, #0]
+	MOVD $bytes16<>(SB), R3
+	WORD $0x3dc0006b // ldr q11, [x3, #0]
+loop1:
+	WORD $0x7d40000c // ldr h12, [x0, #0]
+	WORD $0x1ee2418c // fcvt s12, h12
+	WORD $0x7d40040d // ldr h13, [x0, #2]
+	WORD $0x1ee241ad // fcvt s13, h13
+	WORD $0x4e0405ad // dup v13.4s, v13.s[0]
+	WORD $0x3cc0800e // ldur q14, [x0, #8]
+	WORD $0x6f0c05cf // ushr v15.16b, v14.16b, #4
+	WORD $0x4e281dce // and v14.16b, v14.16b, v8.16b
+	WORD $0x7d400810 // ldr h16, [x0, #4]
+	WORD $0x4e090210 // tbl v16.16b, {v16.16b}, v9.16b
+	WORD $0x4e2a8e10 // cmtst v16.16b, v16.16b, v10.16b
+	WORD $0x4e2b1e10 // and v16.16b, v16.16b, v11.16b
+	WORD $0x4eb01dce // orr v14.16b, v14.16b, v16.16b
+	WORD $0x7d400c10 // ldr h16, [x0, #6]
+	WORD $0x4e090210 // tbl v16.16b, {v16.16b}, v9.16b
+	WORD $0x4e2a8e10 // cmtst v16.16b, v16.16b, v10.16b
+	WORD $0x4e2b1e10 // and v16.16b, v16.16b, v11.16b
+	WORD $0x4eb01def // orr v15.16b, v15.16b, v16.16b
+	WORD $0x4e0401d0 // tbl v16.16b, {v14.16b}, v4.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4ead1db1 // mov v17.16b, v13.16b
+	WORD $0x4f8c1211 // fmla v17.4s, v16.4s, v12.s[0]
+	WORD $0x4eb11e30 // mov v16.16b, v17.16b
+	WORD $0x3dc00031 // ldr q17, [x1, #0]
+	WORD $0x4e31ce00 // fmla v0.4s, v16.4s, v17.4s
+	WORD $0x4e0501d0 // tbl v16.16b, {v14.16b}, v5.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4ead1db1 // mov v17.16b, v13.16b
+	WORD $0x4f8c1211 // fmla v17.4s, v16.4s, v12.s[0]
+	WORD $0x4eb11e30 // mov v16.16b, v17.16b
+	WORD $0x3dc00431 // ldr q17, [x1, #16]
+	WORD $0x4e31ce01 // fmla v1.4s, v16.4s, v17.4s
+	WORD $0x4e0601d0 // tbl v16.16b, {v14.16b}, v6.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4ead1db1 // mov v17.16b, v13.16b
+	WORD $0x4f8c1211 // fmla v17.4s, v16.4s, v12.s[0]
+	WORD $0x4eb11e30 // mov v16.16b, v17.16b
+	WORD $0x3dc00831 // ldr q17, [x1, #32]
+	WORD $0x4e31ce02 // fmla v2.4s, v16.4s, v17.4s
+	WORD $0x4e0701d0 // tbl v16.16b, {v14.16b}, v7.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4ead1db1 // mov v17.16b, v13.16b
+	WORD $0x4f8c1211 // fmla v17.4s, v16.4s, v12.s[0]
+	WORD $0x4eb11e30 // mov v16.16b, v17.16b
+	WORD $0x3dc00c31 // ldr q17, [x1, #48]
+	WORD $0x4e31ce03 // fmla v3.4s, v16.4s, v17.4s
+	WORD $0x4e0401ee // tbl v14.16b, {v15.16b}, v4.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4ead1db0 // mov v16.16b, v13.16b
+	WORD $0x4f8c11d0 // fmla v16.4s, v14.4s, v12.s[0]
+	WORD $0x4eb01e0e // mov v14.16b, v16.16b
+	WORD $0x3dc01030 // ldr q16, [x1, #64]
+	WORD $0x4e30cdc0 // fmla v0.4s, v14.4s, v16.4s
+	WORD $0x4e0501ee // tbl v14.16b, {v15.16b}, v5.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4ead1db0 // mov v16.16b, v13.16b
+	WORD $0x4f8c11d0 // fmla v16.4s, v14.4s, v12.s[0]
+	WORD $0x4eb01e0e // mov v14.16b, v16.16b
+	WORD $0x3dc01430 // ldr q16, [x1, #80]
+	WORD $0x4e30cdc1 // fmla v1.4s, v14.4s, v16.4s
+	WORD $0x4e0601ee // tbl v14.16b, {v15.16b}, v6.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4ead1db0 // mov v16.16b, v13.16b
+	WORD $0x4f8c11d0 // fmla v16.4s, v14.4s, v12.s[0]
+	WORD $0x4eb01e0e // mov v14.16b, v16.16b
+	WORD $0x3dc01830 // ldr q16, [x1, #96]
+	WORD $0x4e30cdc2 // fmla v2.4s, v14.4s, v16.4s
+	WORD $0x4e0701ee // tbl v14.16b, {v15.16b}, v7.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4ead1db0 // mov v16.16b, v13.16b
+	WORD $0x4f8c11d0 // fmla v16.4s, v14.4s, v12.s[0]
+	WORD $0x4eb01e0e // mov v14.16b, v16.16b
+	WORD $0x3dc01c30 // ldr q16, [x1, #112]
+	WORD $0x4e30cdc3 // fmla v3.4s, v14.4s, v16.4s
+	ADD $128, R1
+	ADD $24, R0
+	SUBS $1, R2
+	BNE loop1
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS F0, ret+24(FP)
+	RET
+
+// func decodeQ5_1NEON(w *byte, steps int, panel *float32)
+TEXT ·decodeQ5_1NEON(SB), NOSPLIT, $0-24
+	MOVD w+0(FP), R0
+	MOVD panel+16(FP), R1
+	MOVD steps+8(FP), R2
+	MOVD $place0<>(SB), R3
+	WORD $0x3dc00060 // ldr q0, [x3, #0]
+	MOVD $place1<>(SB), R3
+	WORD $0x3dc00061 // ldr q1, [x3, #0]
+	MOVD $place2<>(SB), R3
+	WORD $0x3dc00062 // ldr q2, [x3, #0]
+	MOVD $place3<>(SB), R3
+	WORD $0x3dc00063 // ldr q3, [x3, #0]
 	MOVD $bytes15<>(SB), R3
 	WORD $0x3dc00064 // ldr q4, [x3, #0]
 	MOVD $bitSource<>(SB), R3
@@ -1801,170 +1917,54 @@ loop1:
 	WORD $0x4e268d8c // cmtst v12.16b, v12.16b, v6.16b
 	WORD $0x4e271d8c // and v12.16b, v12.16b, v7.16b
 	WORD $0x4eac1d6b // orr v11.16b, v11.16b, v12.16b
-	MOVD $place0<>(SB), R3
-	WORD $0x3dc0006c // ldr q12, [x3, #0]
-	MOVD $place1<>(SB), R3
-	WORD $0x3dc0006d // ldr q13, [x3, #0]
-	MOVD $place2<>(SB), R3
-	WORD $0x3dc0006e // ldr q14, [x3, #0]
-	MOVD $place3<>(SB), R3
-	WORD $0x3dc0006f // ldr q15, [x3, #0]
-	WORD $0x4e0c0150 // tbl v16.16b, {v10.16b}, v12.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4ea91d31 // mov v17.16b, v9.16b
-	WORD $0x4f881211 // fmla v17.4s, v16.4s, v8.s[0]
-	WORD $0x4eb11e30 // mov v16.16b, v17.16b
-	WORD $0x3dc00031 // ldr q17, [x1, #0]
-	WORD $0x4e31ce00 // fmla v0.4s, v16.4s, v17.4s
-	WORD $0x4e0d0150 // tbl v16.16b, {v10.16b}, v13.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4ea91d31 // mov v17.16b, v9.16b
-	WORD $0x4f881211 // fmla v17.4s, v16.4s, v8.s[0]
-	WORD $0x4eb11e30 // mov v16.16b, v17.16b
-	WORD $0x3dc00431 // ldr q17, [x1, #16]
-	WORD $0x4e31ce01 // fmla v1.4s, v16.4s, v17.4s
-	WORD $0x4e0e0150 // tbl v16.16b, {v10.16b}, v14.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4ea91d31 // mov v17.16b, v9.16b
-	WORD $0x4f881211 // fmla v17.4s, v16.4s, v8.s[0]
-	WORD $0x4eb11e30 // mov v16.16b, v17.16b
-	WORD $0x3dc00831 // ldr q17, [x1, #32]
-	WORD $0x4e31ce02 // fmla v2.4s, v16.4s, v17.4s
-	WORD $0x4e0f0150 // tbl v16.16b, {v10.16b}, v15.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4ea91d31 // mov v17.16b, v9.16b
-	WORD $0x4f881211 // fmla v17.4s, v16.4s, v8.s[0]
-	WORD $0x4eb11e30 // mov v16.16b, v17.16b
-	WORD $0x3dc00c31 // ldr q17, [x1, #48]
-	WORD $0x4e31ce03 // fmla v3.4s, v16.4s, v17.4s
-	WORD $0x4e0c016a // tbl v10.16b, {v11.16b}, v12.16b
-	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
-	WORD $0x4ea91d30 // mov v16.16b, v9.16b
-	WORD $0x4f881150 // fmla v16.4s, v10.4s, v8.s[0]
-	WORD $0x4eb01e0a // mov v10.16b, v16.16b
-	WORD $0x3dc01030 // ldr q16, [x1, #64]
-	WORD $0x4e30cd40 // fmla v0.4s, v10.4s, v16.4s
-	WORD $0x4e0d016a // tbl v10.16b, {v11.16b}, v13.16b
-	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
-	WORD $0x4ea91d30 // mov v16.16b, v9.16b
-	WORD $0x4f881150 // fmla v16.4s, v10.4s, v8.s[0]
-	WORD $0x4eb01e0a // mov v10.16b, v16.16b
-	WORD $0x3dc01430 // ldr q16, [x1, #80]
-	WORD $0x4e30cd41 // fmla v1.4s, v10.4s, v16.4s
-	WORD $0x4e0e016a // tbl v10.16b, {v11.16b}, v14.16b
-	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
-	WORD $0x4ea91d30 // mov v16.16b, v9.16b
-	WORD $0x4f881150 // fmla v16.4s, v10.4s, v8.s[0]
-	WORD $0x4eb01e0a // mov v10.16b, v16.16b
-	WORD $0x3dc01830 // ldr q16, [x1, #96]
-	WORD $0x4e30cd42 // fmla v2.4s, v10.4s, v16.4s
-	WORD $0x4e0f016a // tbl v10.16b, {v11.16b}, v15.16b
-	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
-	WORD $0x4ea91d30 // mov v16.16b, v9.16b
-	WORD $0x4f881150 // fmla v16.4s, v10.4s, v8.s[0]
-	WORD $0x4eb01e0a // mov v10.16b, v16.16b
-	WORD $0x3dc01c30 // ldr q16, [x1, #112]
-	WORD $0x4e30cd43 // fmla v3.4s, v10.4s, v16.4s
-	ADD $128, R1
-	ADD $24, R0
-	SUBS $1, R2
-	BNE loop1
-	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD $0x7e30d800 // faddp s0, v0.2s
-	FMOVS F0, ret+24(FP)
-	RET
-
-// func decodeQ5_1NEON(w *byte, steps int, panel *float32)
-TEXT ·decodeQ5_1NEON(SB), NOSPLIT, $0-24
-	MOVD w+0(FP), R0
-	MOVD panel+16(FP), R1
-	MOVD steps+8(FP), R2
-	MOVD $bytes15<>(SB), R3
-	WORD $0x3dc00060 // ldr q0, [x3, #0]
-	MOVD $bitSource<>(SB), R3
-	WORD $0x3dc00061 // ldr q1, [x3, #0]
-	MOVD $bitOfByte<>(SB), R3
-	WORD $0x3dc00062 // ldr q2, [x3, #0]
-	MOVD $bytes16<>(SB), R3
-	WORD $0x3dc00063 // ldr q3, [x3, #0]
-loop1:
-	WORD $0x7d400004 // ldr h4, [x0, #0]
-	WORD $0x1ee24084 // fcvt s4, h4
-	WORD $0x7d400405 // ldr h5, [x0, #2]
-	WORD $0x1ee240a5 // fcvt s5, h5
-	WORD $0x4e0404a5 // dup v5.4s, v5.s[0]
-	WORD $0x3cc08006 // ldur q6, [x0, #8]
-	WORD $0x6f0c04c7 // ushr v7.16b, v6.16b, #4
-	WORD $0x4e201cc6 // and v6.16b, v6.16b, v0.16b
-	WORD $0x7d400808 // ldr h8, [x0, #4]
-	WORD $0x4e010108 // tbl v8.16b, {v8.16b}, v1.16b
-	WORD $0x4e228d08 // cmtst v8.16b, v8.16b, v2.16b
-	WORD $0x4e231d08 // and v8.16b, v8.16b, v3.16b
-	WORD $0x4ea81cc6 // orr v6.16b, v6.16b, v8.16b
-	WORD $0x7d400c08 // ldr h8, [x0, #6]
-	WORD $0x4e010108 // tbl v8.16b, {v8.16b}, v1.16b
-	WORD $0x4e228d08 // cmtst v8.16b, v8.16b, v2.16b
-	WORD $0x4e231d08 // and v8.16b, v8.16b, v3.16b
-	WORD $0x4ea81ce7 // orr v7.16b, v7.16b, v8.16b
-	MOVD $place0<>(SB), R3
-	WORD $0x3dc00068 // ldr q8, [x3, #0]
-	MOVD $place1<>(SB), R3
-	WORD $0x3dc00069 // ldr q9, [x3, #0]
-	MOVD $place2<>(SB), R3
-	WORD $0x3dc0006a // ldr q10, [x3, #0]
-	MOVD $place3<>(SB), R3
-	WORD $0x3dc0006b // ldr q11, [x3, #0]
-	WORD $0x4e0800cc // tbl v12.16b, {v6.16b}, v8.16b
+	WORD $0x4e00014c // tbl v12.16b, {v10.16b}, v0.16b
 	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
-	WORD $0x4ea51cad // mov v13.16b, v5.16b
-	WORD $0x4f84118d // fmla v13.4s, v12.4s, v4.s[0]
+	WORD $0x4ea91d2d // mov v13.16b, v9.16b
+	WORD $0x4f88118d // fmla v13.4s, v12.4s, v8.s[0]
 	WORD $0x4ead1dac // mov v12.16b, v13.16b
 	WORD $0x3d80002c // str q12, [x1, #0]
-	WORD $0x4e0900cc // tbl v12.16b, {v6.16b}, v9.16b
+	WORD $0x4e01014c // tbl v12.16b, {v10.16b}, v1.16b
 	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
-	WORD $0x4ea51cad // mov v13.16b, v5.16b
-	WORD $0x4f84118d // fmla v13.4s, v12.4s, v4.s[0]
+	WORD $0x4ea91d2d // mov v13.16b, v9.16b
+	WORD $0x4f88118d // fmla v13.4s, v12.4s, v8.s[0]
 	WORD $0x4ead1dac // mov v12.16b, v13.16b
 	WORD $0x3d80042c // str q12, [x1, #16]
-	WORD $0x4e0a00cc // tbl v12.16b, {v6.16b}, v10.16b
+	WORD $0x4e02014c // tbl v12.16b, {v10.16b}, v2.16b
 	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
-	WORD $0x4ea51cad // mov v13.16b, v5.16b
-	WORD $0x4f84118d // fmla v13.4s, v12.4s, v4.s[0]
+	WORD $0x4ea91d2d // mov v13.16b, v9.16b
+	WORD $0x4f88118d // fmla v13.4s, v12.4s, v8.s[0]
 	WORD $0x4ead1dac // mov v12.16b, v13.16b
 	WORD $0x3d80082c // str q12, [x1, #32]
-	WORD $0x4e0b00cc // tbl v12.16b, {v6.16b}, v11.16b
+	WORD $0x4e03014c // tbl v12.16b, {v10.16b}, v3.16b
 	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
-	WORD $0x4ea51cad // mov v13.16b, v5.16b
-	WORD $0x4f84118d // fmla v13.4s, v12.4s, v4.s[0]
+	WORD $0x4ea91d2d // mov v13.16b, v9.16b
+	WORD $0x4f88118d // fmla v13.4s, v12.4s, v8.s[0]
 	WORD $0x4ead1dac // mov v12.16b, v13.16b
 	WORD $0x3d800c2c // str q12, [x1, #48]
-	WORD $0x4e0800e6 // tbl v6.16b, {v7.16b}, v8.16b
-	WORD $0x4f28e4c6 // scvtf v6.4s, v6.4s, #24
-	WORD $0x4ea51cac // mov v12.16b, v5.16b
-	WORD $0x4f8410cc // fmla v12.4s, v6.4s, v4.s[0]
-	WORD $0x4eac1d86 // mov v6.16b, v12.16b
-	WORD $0x3d801026 // str q6, [x1, #64]
-	WORD $0x4e0900e6 // tbl v6.16b, {v7.16b}, v9.16b
-	WORD $0x4f28e4c6 // scvtf v6.4s, v6.4s, #24
-	WORD $0x4ea51cac // mov v12.16b, v5.16b
-	WORD $0x4f8410cc // fmla v12.4s, v6.4s, v4.s[0]
-	WORD $0x4eac1d86 // mov v6.16b, v12.16b
-	WORD $0x3d801426 // str q6, [x1, #80]
-	WORD $0x4e0a00e6 // tbl v6.16b, {v7.16b}, v10.16b
-	WORD $0x4f28e4c6 // scvtf v6.4s, v6.4s, #24
-	WORD $0x4ea51cac // mov v12.16b, v5.16b
-	WORD $0x4f8410cc // fmla v12.4s, v6.4s, v4.s[0]
-	WORD $0x4eac1d86 // mov v6.16b, v12.16b
-	WORD $0x3d801826 // str q6, [x1, #96]
-	WORD $0x4e0b00e6 // tbl v6.16b, {v7.16b}, v11.16b
-	WORD $0x4f28e4c6 // scvtf v6.4s, v6.4s, #24
-	WORD $0x4ea51cac // mov v12.16b, v5.16b
-	WORD $0x4f8410cc // fmla v12.4s, v6.4s, v4.s[0]
-	WORD $0x4eac1d86 // mov v6.16b, v12.16b
-	WORD $0x3d801c26 // str q6, [x1, #112]
+	WORD $0x4e00016a // tbl v10.16b, {v11.16b}, v0.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4ea91d2c // mov v12.16b, v9.16b
+	WORD $0x4f88114c // fmla v12.4s, v10.4s, v8.s[0]
+	WORD $0x4eac1d8a // mov v10.16b, v12.16b
+	WORD $0x3d80102a // str q10, [x1, #64]
+	WORD $0x4e01016a // tbl v10.16b, {v11.16b}, v1.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4ea91d2c // mov v12.16b, v9.16b
+	WORD $0x4f88114c // fmla v12.4s, v10.4s, v8.s[0]
+	WORD $0x4eac1d8a // mov v10.16b, v12.16b
+	WORD $0x3d80142a // str q10, [x1, #80]
+	WORD $0x4e02016a // tbl v10.16b, {v11.16b}, v2.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4ea91d2c // mov v12.16b, v9.16b
+	WORD $0x4f88114c // fmla v12.4s, v10.4s, v8.s[0]
+	WORD $0x4eac1d8a // mov v10.16b, v12.16b
+	WORD $0x3d80182a // str q10, [x1, #96]
+	WORD $0x4e03016a // tbl v10.16b, {v11.16b}, v3.16b
+	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
+	WORD $0x4ea91d2c // mov v12.16b, v9.16b
+	WORD $0x4f88114c // fmla v12.4s, v10.4s, v8.s[0]
+	WORD $0x4eac1d8a // mov v10.16b, v12.16b
+	WORD $0x3d801c2a // str q10, [x1, #112]
 	ADD $128, R1
 	ADD $24, R0
 	SUBS $1, R2
@@ -1980,66 +1980,66 @@ TEXT ·dotIQ4_NLNEON(SB), NOSPLIT, $0-28
 	WORD $0x6f00e402 // movi v2.2d, #0000000000000000
 	WORD $0x6f00e403 // movi v3.2d, #0000000000000000
 	MOVD steps+16(FP), R2
-	MOVD $bytes15<>(SB), R3
-	WORD $0x3dc00064 // ldr q4, [x3, #0]
-	MOVD $levels<>(SB), R3
-	WORD $0x3dc00065 // ldr q5, [x3, #0]
-loop1:
-	WORD $0x7d400006 // ldr h6, [x0, #0]
-	WORD $0x1ee240c6 // fcvt s6, h6
-	WORD $0x3cc02007 // ldur q7, [x0, #2]
-	WORD $0x6f0c04e8 // ushr v8.16b, v7.16b, #4
-	WORD $0x4e241ce7 // and v7.16b, v7.16b, v4.16b
-	WORD $0x4e0700a7 // tbl v7.16b, {v5.16b}, v7.16b
-	WORD $0x4e0800a8 // tbl v8.16b, {v5.16b}, v8.16b
 	MOVD $place0<>(SB), R3
-	WORD $0x3dc00069 // ldr q9, [x3, #0]
+	WORD $0x3dc00064 // ldr q4, [x3, #0]
 	MOVD $place1<>(SB), R3
-	WORD $0x3dc0006a // ldr q10, [x3, #0]
+	WORD $0x3dc00065 // ldr q5, [x3, #0]
 	MOVD $place2<>(SB), R3
-	WORD $0x3dc0006b // ldr q11, [x3, #0]
+	WORD $0x3dc00066 // ldr q6, [x3, #0]
 	MOVD $place3<>(SB), R3
-	WORD $0x3dc0006c // ldr q12, [x3, #0]
-	WORD $0x4e0900ed // tbl v13.16b, {v7.16b}, v9.16b
+	WORD $0x3dc00067 // ldr q7, [x3, #0]
+	MOVD $bytes15<>(SB), R3
+	WORD $0x3dc00068 // ldr q8, [x3, #0]
+	MOVD $levels<>(SB), R3
+	WORD $0x3dc00069 // ldr q9, [x3, #0]
+loop1:
+	WORD $0x7d40000a // ldr h10, [x0, #0]
+	WORD $0x1ee2414a // fcvt s10, h10
+	WORD $0x3cc0200b // ldur q11, [x0, #2]
+	WORD $0x6f0c056c // ushr v12.16b, v11.16b, #4
+	WORD $0x4e281d6b // and v11.16b, v11.16b, v8.16b
+	WORD $0x4e0b012b // tbl v11.16b, {v9.16b}, v11.16b
+	WORD $0x4e0c012c // tbl v12.16b, {v9.16b}, v12.16b
+	WORD $0x4e04016d // tbl v13.16b, {v11.16b}, v4.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8691ad // fmul v13.4s, v13.4s, v6.s[0]
+	WORD $0x4f8a91ad // fmul v13.4s, v13.4s, v10.s[0]
 	WORD $0x3dc0002e // ldr q14, [x1, #0]
 	WORD $0x4e2ecda0 // fmla v0.4s, v13.4s, v14.4s
-	WORD $0x4e0a00ed // tbl v13.16b, {v7.16b}, v10.16b
+	WORD $0x4e05016d // tbl v13.16b, {v11.16b}, v5.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8691ad // fmul v13.4s, v13.4s, v6.s[0]
+	WORD $0x4f8a91ad // fmul v13.4s, v13.4s, v10.s[0]
 	WORD $0x3dc0042e // ldr q14, [x1, #16]
 	WORD $0x4e2ecda1 // fmla v1.4s, v13.4s, v14.4s
-	WORD $0x4e0b00ed // tbl v13.16b, {v7.16b}, v11.16b
+	WORD $0x4e06016d // tbl v13.16b, {v11.16b}, v6.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8691ad // fmul v13.4s, v13.4s, v6.s[0]
+	WORD $0x4f8a91ad // fmul v13.4s, v13.4s, v10.s[0]
 	WORD $0x3dc0082e // ldr q14, [x1, #32]
 	WORD $0x4e2ecda2 // fmla v2.4s, v13.4s, v14.4s
-	WORD $0x4e0c00ed // tbl v13.16b, {v7.16b}, v12.16b
+	WORD $0x4e07016d // tbl v13.16b, {v11.16b}, v7.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8691ad // fmul v13.4s, v13.4s, v6.s[0]
+	WORD $0x4f8a91ad // fmul v13.4s, v13.4s, v10.s[0]
 	WORD $0x3dc00c2e // ldr q14, [x1, #48]
 	WORD $0x4e2ecda3 // fmla v3.4s, v13.4s, v14.4s
-	WORD $0x4e090107 // tbl v7.16b, {v8.16b}, v9.16b
-	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
-	WORD $0x4f8690e7 // fmul v7.4s, v7.4s, v6.s[0]
+	WORD $0x4e04018b // tbl v11.16b, {v12.16b}, v4.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4f8a916b // fmul v11.4s, v11.4s, v10.s[0]
 	WORD $0x3dc0102d // ldr q13, [x1, #64]
-	WORD $0x4e2dcce0 // fmla v0.4s, v7.4s, v13.4s
-	WORD $0x4e0a0107 // tbl v7.16b, {v8.16b}, v10.16b
-	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
-	WORD $0x4f8690e7 // fmul v7.4s, v7.4s, v6.s[0]
+	WORD $0x4e2dcd60 // fmla v0.4s, v11.4s, v13.4s
+	WORD $0x4e05018b // tbl v11.16b, {v12.16b}, v5.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4f8a916b // fmul v11.4s, v11.4s, v10.s[0]
 	WORD $0x3dc0142d // ldr q13, [x1, #80]
-	WORD $0x4e2dcce1 // fmla v1.4s, v7.4s, v13.4s
-	WORD $0x4e0b0107 // tbl v7.16b, {v8.16b}, v11.16b
-	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
-	WORD $0x4f8690e7 // fmul v7.4s, v7.4s, v6.s[0]
+	WORD $0x4e2dcd61 // fmla v1.4s, v11.4s, v13.4s
+	WORD $0x4e06018b // tbl v11.16b, {v12.16b}, v6.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4f8a916b // fmul v11.4s, v11.4s, v10.s[0]
 	WORD $0x3dc0182d // ldr q13, [x1, #96]
-	WORD $0x4e2dcce2 // fmla v2.4s, v7.4s, v13.4s
-	WORD $0x4e0c0107 // tbl v7.16b, {v8.16b}, v12.16b
-	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
-	WORD $0x4f8690e7 // fmul v7.4s, v7.4s, v6.s[0]
+	WORD $0x4e2dcd62 // fmla v2.4s, v11.4s, v13.4s
+	WORD $0x4e07018b // tbl v11.16b, {v12.16b}, v7.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4f8a916b // fmul v11.4s, v11.4s, v10.s[0]
 	WORD $0x3dc01c2d // ldr q13, [x1, #112]
-	WORD $0x4e2dcce3 // fmla v3.4s, v7.4s, v13.4s
+	WORD $0x4e2dcd63 // fmla v3.4s, v11.4s, v13.4s
 	ADD $128, R1
 	ADD $18, R0
 	SUBS $1, R2
@@ -2057,58 +2057,58 @@ TEXT ·decodeIQ4_NLNEON(SB), NOSPLIT, $0-24
 	MOVD w+0(FP), R0
 	MOVD panel+16(FP), R1
 	MOVD steps+8(FP), R2
-	MOVD $bytes15<>(SB), R3
-	WORD $0x3dc00060 // ldr q0, [x3, #0]
-	MOVD $levels<>(SB), R3
-	WORD $0x3dc00061 // ldr q1, [x3, #0]
-loop1:
-	WORD $0x7d400002 // ldr h2, [x0, #0]
-	WORD $0x1ee24042 // fcvt s2, h2
-	WORD $0x3cc02003 // ldur q3, [x0, #2]
-	WORD $0x6f0c0464 // ushr v4.16b, v3.16b, #4
-	WORD $0x4e201c63 // and v3.16b, v3.16b, v0.16b
-	WORD $0x4e030023 // tbl v3.16b, {v1.16b}, v3.16b
-	WORD $0x4e040024 // tbl v4.16b, {v1.16b}, v4.16b
 	MOVD $place0<>(SB), R3
-	WORD $0x3dc00065 // ldr q5, [x3, #0]
+	WORD $0x3dc00060 // ldr q0, [x3, #0]
 	MOVD $place1<>(SB), R3
-	WORD $0x3dc00066 // ldr q6, [x3, #0]
+	WORD $0x3dc00061 // ldr q1, [x3, #0]
 	MOVD $place2<>(SB), R3
-	WORD $0x3dc00067 // ldr q7, [x3, #0]
+	WORD $0x3dc00062 // ldr q2, [x3, #0]
 	MOVD $place3<>(SB), R3
-	WORD $0x3dc00068 // ldr q8, [x3, #0]
-	WORD $0x4e050069 // tbl v9.16b, {v3.16b}, v5.16b
+	WORD $0x3dc00063 // ldr q3, [x3, #0]
+	MOVD $bytes15<>(SB), R3
+	WORD $0x3dc00064 // ldr q4, [x3, #0]
+	MOVD $levels<>(SB), R3
+	WORD $0x3dc00065 // ldr q5, [x3, #0]
+loop1:
+	WORD $0x7d400006 // ldr h6, [x0, #0]
+	WORD $0x1ee240c6 // fcvt s6, h6
+	WORD $0x3cc02007 // ldur q7, [x0, #2]
+	WORD $0x6f0c04e8 // ushr v8.16b, v7.16b, #4
+	WORD $0x4e241ce7 // and v7.16b, v7.16b, v4.16b
+	WORD $0x4e0700a7 // tbl v7.16b, {v5.16b}, v7.16b
+	WORD $0x4e0800a8 // tbl v8.16b, {v5.16b}, v8.16b
+	WORD $0x4e0000e9 // tbl v9.16b, {v7.16b}, v0.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f829129 // fmul v9.4s, v9.4s, v2.s[0]
+	WORD $0x4f869129 // fmul v9.4s, v9.4s, v6.s[0]
 	WORD $0x3d800029 // str q9, [x1, #0]
-	WORD $0x4e060069 // tbl v9.16b, {v3.16b}, v6.16b
+	WORD $0x4e0100e9 // tbl v9.16b, {v7.16b}, v1.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f829129 // fmul v9.4s, v9.4s, v2.s[0]
+	WORD $0x4f869129 // fmul v9.4s, v9.4s, v6.s[0]
 	WORD $0x3d800429 // str q9, [x1, #16]
-	WORD $0x4e070069 // tbl v9.16b, {v3.16b}, v7.16b
+	WORD $0x4e0200e9 // tbl v9.16b, {v7.16b}, v2.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f829129 // fmul v9.4s, v9.4s, v2.s[0]
+	WORD $0x4f869129 // fmul v9.4s, v9.4s, v6.s[0]
 	WORD $0x3d800829 // str q9, [x1, #32]
-	WORD $0x4e080069 // tbl v9.16b, {v3.16b}, v8.16b
+	WORD $0x4e0300e9 // tbl v9.16b, {v7.16b}, v3.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f829129 // fmul v9.4s, v9.4s, v2.s[0]
+	WORD $0x4f869129 // fmul v9.4s, v9.4s, v6.s[0]
 	WORD $0x3d800c29 // str q9, [x1, #48]
-	WORD $0x4e050083 // tbl v3.16b, {v4.16b}, v5.16b
-	WORD $0x4f28e463 // scvtf v3.4s, v3.4s, #24
-	WORD $0x4f829063 // fmul v3.4s, v3.4s, v2.s[0]
-	WORD $0x3d801023 // str q3, [x1, #64]
-	WORD $0x4e060083 // tbl v3.16b, {v4.16b}, v6.16b
-	WORD $0x4f28e463 // scvtf v3.4s, v3.4s, #24
-	WORD $0x4f829063 // fmul v3.4s, v3.4s, v2.s[0]
-	WORD $0x3d801423 // str q3, [x1, #80]
-	WORD $0x4e070083 // tbl v3.16b, {v4.16b}, v7.16b
-	WORD $0x4f28e463 // scvtf v3.4s, v3.4s, #24
-	WORD $0x4f829063 // fmul v3.4s, v3.4s, v2.s[0]
-	WORD $0x3d801823 // str q3, [x1, #96]
-	WORD $0x4e080083 // tbl v3.16b, {v4.16b}, v8.16b
-	WORD $0x4f28e463 // scvtf v3.4s, v3.4s, #24
-	WORD $0x4f829063 // fmul v3.4s, v3.4s, v2.s[0]
-	WORD $0x3d801c23 // str q3, [x1, #112]
+	WORD $0x4e000107 // tbl v7.16b, {v8.16b}, v0.16b
+	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
+	WORD $0x4f8690e7 // fmul v7.4s, v7.4s, v6.s[0]
+	WORD $0x3d801027 // str q7, [x1, #64]
+	WORD $0x4e010107 // tbl v7.16b, {v8.16b}, v1.16b
+	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
+	WORD $0x4f8690e7 // fmul v7.4s, v7.4s, v6.s[0]
+	WORD $0x3d801427 // str q7, [x1, #80]
+	WORD $0x4e020107 // tbl v7.16b, {v8.16b}, v2.16b
+	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
+	WORD $0x4f8690e7 // fmul v7.4s, v7.4s, v6.s[0]
+	WORD $0x3d801827 // str q7, [x1, #96]
+	WORD $0x4e030107 // tbl v7.16b, {v8.16b}, v3.16b
+	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
+	WORD $0x4f8690e7 // fmul v7.4s, v7.4s, v6.s[0]
+	WORD $0x3d801c27 // str q7, [x1, #112]
 	ADD $128, R1
 	ADD $18, R0
 	SUBS $1, R2
@@ -2124,68 +2124,68 @@ TEXT ·dotMXFP4NEON(SB), NOSPLIT, $0-28
 	WORD $0x6f00e402 // movi v2.2d, #0000000000000000
 	WORD $0x6f00e403 // movi v3.2d, #0000000000000000
 	MOVD steps+16(FP), R2
-	MOVD $bytes15<>(SB), R3
+	MOVD $place0<>(SB), R3
 	WORD $0x3dc00064 // ldr q4, [x3, #0]
-	MOVD $e2m1<>(SB), R3
+	MOVD $place1<>(SB), R3
 	WORD $0x3dc00065 // ldr q5, [x3, #0]
+	MOVD $place2<>(SB), R3
+	WORD $0x3dc00066 // ldr q6, [x3, #0]
+	MOVD $place3<>(SB), R3
+	WORD $0x3dc00067 // ldr q7, [x3, #0]
+	MOVD $bytes15<>(SB), R3
+	WORD $0x3dc00068 // ldr q8, [x3, #0]
+	MOVD $e2m1<>(SB), R3
+	WORD $0x3dc00069 // ldr q9, [x3, #0]
 	MOVD $·powersOfTwo(SB), R3
 loop1:
 	MOVBU (R0), R4
 	ADD R4<<2, R3, R4
-	WORD $0xbd400086 // ldr s6, [x4, #0]
-	WORD $0x3cc01007 // ldur q7, [x0, #1]
-	WORD $0x6f0c04e8 // ushr v8.16b, v7.16b, #4
-	WORD $0x4e241ce7 // and v7.16b, v7.16b, v4.16b
-	WORD $0x4e0700a7 // tbl v7.16b, {v5.16b}, v7.16b
-	WORD $0x4e0800a8 // tbl v8.16b, {v5.16b}, v8.16b
-	MOVD $place0<>(SB), R4
-	WORD $0x3dc00089 // ldr q9, [x4, #0]
-	MOVD $place1<>(SB), R4
-	WORD $0x3dc0008a // ldr q10, [x4, #0]
-	MOVD $place2<>(SB), R4
-	WORD $0x3dc0008b // ldr q11, [x4, #0]
-	MOVD $place3<>(SB), R4
-	WORD $0x3dc0008c // ldr q12, [x4, #0]
-	WORD $0x4e0900ed // tbl v13.16b, {v7.16b}, v9.16b
+	WORD $0xbd40008a // ldr s10, [x4, #0]
+	WORD $0x3cc0100b // ldur q11, [x0, #1]
+	WORD $0x6f0c056c // ushr v12.16b, v11.16b, #4
+	WORD $0x4e281d6b // and v11.16b, v11.16b, v8.16b
+	WORD $0x4e0b012b // tbl v11.16b, {v9.16b}, v11.16b
+	WORD $0x4e0c012c // tbl v12.16b, {v9.16b}, v12.16b
+	WORD $0x4e04016d // tbl v13.16b, {v11.16b}, v4.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8691ad // fmul v13.4s, v13.4s, v6.s[0]
+	WORD $0x4f8a91ad // fmul v13.4s, v13.4s, v10.s[0]
 	WORD $0x3dc0002e // ldr q14, [x1, #0]
 	WORD $0x4e2ecda0 // fmla v0.4s, v13.4s, v14.4s
-	WORD $0x4e0a00ed // tbl v13.16b, {v7.16b}, v10.16b
+	WORD $0x4e05016d // tbl v13.16b, {v11.16b}, v5.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8691ad // fmul v13.4s, v13.4s, v6.s[0]
+	WORD $0x4f8a91ad // fmul v13.4s, v13.4s, v10.s[0]
 	WORD $0x3dc0042e // ldr q14, [x1, #16]
 	WORD $0x4e2ecda1 // fmla v1.4s, v13.4s, v14.4s
-	WORD $0x4e0b00ed // tbl v13.16b, {v7.16b}, v11.16b
+	WORD $0x4e06016d // tbl v13.16b, {v11.16b}, v6.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8691ad // fmul v13.4s, v13.4s, v6.s[0]
+	WORD $0x4f8a91ad // fmul v13.4s, v13.4s, v10.s[0]
 	WORD $0x3dc0082e // ldr q14, [x1, #32]
 	WORD $0x4e2ecda2 // fmla v2.4s, v13.4s, v14.4s
-	WORD $0x4e0c00ed // tbl v13.16b, {v7.16b}, v12.16b
+	WORD $0x4e07016d // tbl v13.16b, {v11.16b}, v7.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8691ad // fmul v13.4s, v13.4s, v6.s[0]
+	WORD $0x4f8a91ad // fmul v13.4s, v13.4s, v10.s[0]
 	WORD $0x3dc00c2e // ldr q14, [x1, #48]
 	WORD $0x4e2ecda3 // fmla v3.4s, v13.4s, v14.4s
-	WORD $0x4e090107 // tbl v7.16b, {v8.16b}, v9.16b
-	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
-	WORD $0x4f8690e7 // fmul v7.4s, v7.4s, v6.s[0]
+	WORD $0x4e04018b // tbl v11.16b, {v12.16b}, v4.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4f8a916b // fmul v11.4s, v11.4s, v10.s[0]
 	WORD $0x3dc0102d // ldr q13, [x1, #64]
-	WORD $0x4e2dcce0 // fmla v0.4s, v7.4s, v13.4s
-	WORD $0x4e0a0107 // tbl v7.16b, {v8.16b}, v10.16b
-	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
-	WORD $0x4f8690e7 // fmul v7.4s, v7.4s, v6.s[0]
+	WORD $0x4e2dcd60 // fmla v0.4s, v11.4s, v13.4s
+	WORD $0x4e05018b // tbl v11.16b, {v12.16b}, v5.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4f8a916b // fmul v11.4s, v11.4s, v10.s[0]
 	WORD $0x3dc0142d // ldr q13, [x1, #80]
-	WORD $0x4e2dcce1 // fmla v1.4s, v7.4s, v13.4s
-	WORD $0x4e0b0107 // tbl v7.16b, {v8.16b}, v11.16b
-	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
-	WORD $0x4f8690e7 // fmul v7.4s, v7.4s, v6.s[0]
+	WORD $0x4e2dcd61 // fmla v1.4s, v11.4s, v13.4s
+	WORD $0x4e06018b // tbl v11.16b, {v12.16b}, v6.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4f8a916b // fmul v11.4s, v11.4s, v10.s[0]
 	WORD $0x3dc0182d // ldr q13, [x1, #96]
-	WORD $0x4e2dcce2 // fmla v2.4s, v7.4s, v13.4s
-	WORD $0x4e0c0107 // tbl v7.16b, {v8.16b}, v12.16b
-	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
-	WORD $0x4f8690e7 // fmul v7.4s, v7.4s, v6.s[0]
+	WORD $0x4e2dcd62 // fmla v2.4s, v11.4s, v13.4s
+	WORD $0x4e07018b // tbl v11.16b, {v12.16b}, v7.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4f8a916b // fmul v11.4s, v11.4s, v10.s[0]
 	WORD $0x3dc01c2d // ldr q13, [x1, #112]
-	WORD $0x4e2dcce3 // fmla v3.4s, v7.4s, v13.4s
+	WORD $0x4e2dcd63 // fmla v3.4s, v11.4s, v13.4s
 	ADD $128, R1
 	ADD $17, R0
 	SUBS $1, R2
@@ -2203,60 +2203,60 @@ TEXT ·decodeMXFP4NEON(SB), NOSPLIT, $0-24
 	MOVD w+0(FP), R0
 	MOVD panel+16(FP), R1
 	MOVD steps+8(FP), R2
-	MOVD $bytes15<>(SB), R3
+	MOVD $place0<>(SB), R3
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
-	MOVD $e2m1<>(SB), R3
+	MOVD $place1<>(SB), R3
 	WORD $0x3dc00061 // ldr q1, [x3, #0]
+	MOVD $place2<>(SB), R3
+	WORD $0x3dc00062 // ldr q2, [x3, #0]
+	MOVD $place3<>(SB), R3
+	WORD $0x3dc00063 // ldr q3, [x3, #0]
+	MOVD $bytes15<>(SB), R3
+	WORD $0x3dc00064 // ldr q4, [x3, #0]
+	MOVD $e2m1<>(SB), R3
+	WORD $0x3dc00065 // ldr q5, [x3, #0]
 	MOVD $·powersOfTwo(SB), R3
 loop1:
 	MOVBU (R0), R4
 	ADD R4<<2, R3, R4
-	WORD $0xbd400082 // ldr s2, [x4, #0]
-	WORD $0x3cc01003 // ldur q3, [x0, #1]
-	WORD $0x6f0c0464 // ushr v4.16b, v3.16b, #4
-	WORD $0x4e201c63 // and v3.16b, v3.16b, v0.16b
-	WORD $0x4e030023 // tbl v3.16b, {v1.16b}, v3.16b
-	WORD $0x4e040024 // tbl v4.16b, {v1.16b}, v4.16b
-	MOVD $place0<>(SB), R4
-	WORD $0x3dc00085 // ldr q5, [x4, #0]
-	MOVD $place1<>(SB), R4
-	WORD $0x3dc00086 // ldr q6, [x4, #0]
-	MOVD $place2<>(SB), R4
-	WORD $0x3dc00087 // ldr q7, [x4, #0]
-	MOVD $place3<>(SB), R4
-	WORD $0x3dc00088 // ldr q8, [x4, #0]
-	WORD $0x4e050069 // tbl v9.16b, {v3.16b}, v5.16b
+	WORD $0xbd400086 // ldr s6, [x4, #0]
+	WORD $0x3cc01007 // ldur q7, [x0, #1]
+	WORD $0x6f0c04e8 // ushr v8.16b, v7.16b, #4
+	WORD $0x4e241ce7 // and v7.16b, v7.16b, v4.16b
+	WORD $0x4e0700a7 // tbl v7.16b, {v5.16b}, v7.16b
+	WORD $0x4e0800a8 // tbl v8.16b, {v5.16b}, v8.16b
+	WORD $0x4e0000e9 // tbl v9.16b, {v7.16b}, v0.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f829129 // fmul v9.4s, v9.4s, v2.s[0]
+	WORD $0x4f869129 // fmul v9.4s, v9.4s, v6.s[0]
 	WORD $0x3d800029 // str q9, [x1, #0]
-	WORD $0x4e060069 // tbl v9.16b, {v3.16b}, v6.16b
+	WORD $0x4e0100e9 // tbl v9.16b, {v7.16b}, v1.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f829129 // fmul v9.4s, v9.4s, v2.s[0]
+	WORD $0x4f869129 // fmul v9.4s, v9.4s, v6.s[0]
 	WORD $0x3d800429 // str q9, [x1, #16]
-	WORD $0x4e070069 // tbl v9.16b, {v3.16b}, v7.16b
+	WORD $0x4e0200e9 // tbl v9.16b, {v7.16b}, v2.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f829129 // fmul v9.4s, v9.4s, v2.s[0]
+	WORD $0x4f869129 // fmul v9.4s, v9.4s, v6.s[0]
 	WORD $0x3d800829 // str q9, [x1, #32]
-	WORD $0x4e080069 // tbl v9.16b, {v3.16b}, v8.16b
+	WORD $0x4e0300e9 // tbl v9.16b, {v7.16b}, v3.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f829129 // fmul v9.4s, v9.4s, v2.s[0]
+	WORD $0x4f869129 // fmul v9.4s, v9.4s, v6.s[0]
 	WORD $0x3d800c29 // str q9, [x1, #48]
-	WORD $0x4e050083 // tbl v3.16b, {v4.16b}, v5.16b
-	WORD $0x4f28e463 // scvtf v3.4s, v3.4s, #24
-	WORD $0x4f829063 // fmul v3.4s, v3.4s, v2.s[0]
-	WORD $0x3d801023 // str q3, [x1, #64]
-	WORD $0x4e060083 // tbl v3.16b, {v4.16b}, v6.16b
-	WORD $0x4f28e463 // scvtf v3.4s, v3.4s, #24
-	WORD $0x4f829063 // fmul v3.4s, v3.4s, v2.s[0]
-	WORD $0x3d801423 // str q3, [x1, #80]
-	WORD $0x4e070083 // tbl v3.16b, {v4.16b}, v7.16b
-	WORD $0x4f28e463 // scvtf v3.4s, v3.4s, #24
-	WORD $0x4f829063 // fmul v3.4s, v3.4s, v2.s[0]
-	WORD $0x3d801823 // str q3, [x1, #96]
-	WORD $0x4e080083 // tbl v3.16b, {v4.16b}, v8.16b
-	WORD $0x4f28e463 // scvtf v3.4s, v3.4s, #24
-	WORD $0x4f829063 // fmul v3.4s, v3.4s, v2.s[0]
-	WORD $0x3d801c23 // str q3, [x1, #112]
+	WORD $0x4e000107 // tbl v7.16b, {v8.16b}, v0.16b
+	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
+	WORD $0x4f8690e7 // fmul v7.4s, v7.4s, v6.s[0]
+	WORD $0x3d801027 // str q7, [x1, #64]
+	WORD $0x4e010107 // tbl v7.16b, {v8.16b}, v1.16b
+	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
+	WORD $0x4f8690e7 // fmul v7.4s, v7.4s, v6.s[0]
+	WORD $0x3d801427 // str q7, [x1, #80]
+	WORD $0x4e020107 // tbl v7.16b, {v8.16b}, v2.16b
+	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
+	WORD $0x4f8690e7 // fmul v7.4s, v7.4s, v6.s[0]
+	WORD $0x3d801827 // str q7, [x1, #96]
+	WORD $0x4e030107 // tbl v7.16b, {v8.16b}, v3.16b
+	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
+	WORD $0x4f8690e7 // fmul v7.4s, v7.4s, v6.s[0]
+	WORD $0x3d801c27 // str q7, [x1, #112]
 	ADD $128, R1
 	ADD $17, R0
 	SUBS $1, R2
@@ -2272,57 +2272,57 @@ TEXT ·dotQ8_0NEON(SB), NOSPLIT, $0-28
 	WORD $0x6f00e402 // movi v2.2d, #0000000000000000
 	WORD $0x6f00e403 // movi v3.2d, #0000000000000000
 	MOVD steps+16(FP), R2
-loop1:
-	WORD $0x7d400004 // ldr h4, [x0, #0]
-	WORD $0x1ee24084 // fcvt s4, h4
-	WORD $0x3cc02005 // ldur q5, [x0, #2]
 	MOVD $place0<>(SB), R3
-	WORD $0x3dc00066 // ldr q6, [x3, #0]
+	WORD $0x3dc00064 // ldr q4, [x3, #0]
 	MOVD $place1<>(SB), R3
-	WORD $0x3dc00067 // ldr q7, [x3, #0]
+	WORD $0x3dc00065 // ldr q5, [x3, #0]
 	MOVD $place2<>(SB), R3
-	WORD $0x3dc00068 // ldr q8, [x3, #0]
+	WORD $0x3dc00066 // ldr q6, [x3, #0]
 	MOVD $place3<>(SB), R3
-	WORD $0x3dc00069 // ldr q9, [x3, #0]
-	WORD $0x4e0600aa // tbl v10.16b, {v5.16b}, v6.16b
+	WORD $0x3dc00067 // ldr q7, [x3, #0]
+loop1:
+	WORD $0x7d400008 // ldr h8, [x0, #0]
+	WORD $0x1ee24108 // fcvt s8, h8
+	WORD $0x3cc02009 // ldur q9, [x0, #2]
+	WORD $0x4e04012a // tbl v10.16b, {v9.16b}, v4.16b
 	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
-	WORD $0x4f84914a // fmul v10.4s, v10.4s, v4.s[0]
+	WORD $0x4f88914a // fmul v10.4s, v10.4s, v8.s[0]
 	WORD $0x3dc0002b // ldr q11, [x1, #0]
 	WORD $0x4e2bcd40 // fmla v0.4s, v10.4s, v11.4s
-	WORD $0x4e0700aa // tbl v10.16b, {v5.16b}, v7.16b
+	WORD $0x4e05012a // tbl v10.16b, {v9.16b}, v5.16b
 	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
-	WORD $0x4f84914a // fmul v10.4s, v10.4s, v4.s[0]
+	WORD $0x4f88914a // fmul v10.4s, v10.4s, v8.s[0]
 	WORD $0x3dc0042b // ldr q11, [x1, #16]
 	WORD $0x4e2bcd41 // fmla v1.4s, v10.4s, v11.4s
-	WORD $0x4e0800aa // tbl v10.16b, {v5.16b}, v8.16b
+	WORD $0x4e06012a // tbl v10.16b, {v9.16b}, v6.16b
 	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
-	WORD $0x4f84914a // fmul v10.4s, v10.4s, v4.s[0]
+	WORD $0x4f88914a // fmul v10.4s, v10.4s, v8.s[0]
 	WORD $0x3dc0082b // ldr q11, [x1, #32]
 	WORD $0x4e2bcd42 // fmla v2.4s, v10.4s, v11.4s
-	WORD $0x4e0900aa // tbl v10.16b, {v5.16b}, v9.16b
+	WORD $0x4e07012a // tbl v10.16b, {v9.16b}, v7.16b
 	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
-	WORD $0x4f84914a // fmul v10.4s, v10.4s, v4.s[0]
+	WORD $0x4f88914a // fmul v10.4s, v10.4s, v8.s[0]
 	WORD $0x3dc00c2b // ldr q11, [x1, #48]
 	WORD $0x4e2bcd43 // fmla v3.4s, v10.4s, v11.4s
-	WORD $0x3cc12005 // ldur q5, [x0, #18]
-	WORD $0x4e0600aa // tbl v10.16b, {v5.16b}, v6.16b
+	WORD $0x3cc12009 // ldur q9, [x0, #18]
+	WORD $0x4e04012a // tbl v10.16b, {v9.16b}, v4.16b
 	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
-	WORD $0x4f84914a // fmul v10.4s, v10.4s, v4.s[0]
+	WORD $0x4f88914a // fmul v10.4s, v10.4s, v8.s[0]
 	WORD $0x3dc0102b // ldr q11, [x1, #64]
 	WORD $0x4e2bcd40 // fmla v0.4s, v10.4s, v11.4s
-	WORD $0x4e0700aa // tbl v10.16b, {v5.16b}, v7.16b
+	WORD $0x4e05012a // tbl v10.16b, {v9.16b}, v5.16b
 	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
-	WORD $0x4f84914a // fmul v10.4s, v10.4s, v4.s[0]
+	WORD $0x4f88914a // fmul v10.4s, v10.4s, v8.s[0]
 	WORD $0x3dc0142b // ldr q11, [x1, #80]
 	WORD $0x4e2bcd41 // fmla v1.4s, v10.4s, v11.4s
-	WORD $0x4e0800aa // tbl v10.16b, {v5.16b}, v8.16b
+	WORD $0x4e06012a // tbl v10.16b, {v9.16b}, v6.16b
 	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
-	WORD $0x4f84914a // fmul v10.4s, v10.4s, v4.s[0]
+	WORD $0x4f88914a // fmul v10.4s, v10.4s, v8.s[0]
 	WORD $0x3dc0182b // ldr q11, [x1, #96]
 	WORD $0x4e2bcd42 // fmla v2.4s, v10.4s, v11.4s
-	WORD $0x4e0900aa // tbl v10.16b, {v5.16b}, v9.16b
+	WORD $0x4e07012a // tbl v10.16b, {v9.16b}, v7.16b
 	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
-	WORD $0x4f84914a // fmul v10.4s, v10.4s, v4.s[0]
+	WORD $0x4f88914a // fmul v10.4s, v10.4s, v8.s[0]
 	WORD $0x3dc01c2b // ldr q11, [x1, #112]
 	WORD $0x4e2bcd43 // fmla v3.4s, v10.4s, v11.4s
 	ADD $128, R1
@@ -2342,50 +2342,50 @@ TEXT ·decodeQ8_0NEON(SB), NOSPLIT, $0-24
 	MOVD w+0(FP), R0
 	MOVD panel+16(FP), R1
 	MOVD steps+8(FP), R2
-loop1:
-	WORD $0x7d400000 // ldr h0, [x0, #0]
-	WORD $0x1ee24000 // fcvt s0, h0
-	WORD $0x3cc02001 // ldur q1, [x0, #2]
 	MOVD $place0<>(SB), R3
-	WORD $0x3dc00062 // ldr q2, [x3, #0]
+	WORD $0x3dc00060 // ldr q0, [x3, #0]
 	MOVD $place1<>(SB), R3
-	WORD $0x3dc00063 // ldr q3, [x3, #0]
+	WORD $0x3dc00061 // ldr q1, [x3, #0]
 	MOVD $place2<>(SB), R3
-	WORD $0x3dc00064 // ldr q4, [x3, #0]
+	WORD $0x3dc00062 // ldr q2, [x3, #0]
 	MOVD $place3<>(SB), R3
-	WORD $0x3dc00065 // ldr q5, [x3, #0]
-	WORD $0x4e020026 // tbl v6.16b, {v1.16b}, v2.16b
+	WORD $0x3dc00063 // ldr q3, [x3, #0]
+loop1:
+	WORD $0x7d400004 // ldr h4, [x0, #0]
+	WORD $0x1ee24084 // fcvt s4, h4
+	WORD $0x3cc02005 // ldur q5, [x0, #2]
+	WORD $0x4e0000a6 // tbl v6.16b, {v5.16b}, v0.16b
 	WORD $0x4f28e4c6 // scvtf v6.4s, v6.4s, #24
-	WORD $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
+	WORD $0x4f8490c6 // fmul v6.4s, v6.4s, v4.s[0]
 	WORD $0x3d800026 // str q6, [x1, #0]
-	WORD $0x4e030026 // tbl v6.16b, {v1.16b}, v3.16b
+	WORD $0x4e0100a6 // tbl v6.16b, {v5.16b}, v1.16b
 	WORD $0x4f28e4c6 // scvtf v6.4s, v6.4s, #24
-	WORD $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
+	WORD $0x4f8490c6 // fmul v6.4s, v6.4s, v4.s[0]
 	WORD $0x3d800426 // str q6, [x1, #16]
-	WORD $0x4e040026 // tbl v6.16b, {v1.16b}, v4.16b
+	WORD $0x4e0200a6 // tbl v6.16b, {v5.16b}, v2.16b
 	WORD $0x4f28e4c6 // scvtf v6.4s, v6.4s, #24
-	WORD $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
+	WORD $0x4f8490c6 // fmul v6.4s, v6.4s, v4.s[0]
 	WORD $0x3d800826 // str q6, [x1, #32]
-	WORD $0x4e050026 // tbl v6.16b, {v1.16b}, v5.16b
+	WORD $0x4e0300a6 // tbl v6.16b, {v5.16b}, v3.16b
 	WORD $0x4f28e4c6 // scvtf v6.4s, v6.4s, #24
-	WORD $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
+	WORD $0x4f8490c6 // fmul v6.4s, v6.4s, v4.s[0]
 	WORD $0x3d800c26 // str q6, [x1, #48]
-	WORD $0x3cc12001 // ldur q1, [x0, #18]
-	WORD $0x4e020026 // tbl v6.16b, {v1.16b}, v2.16b
+	WORD $0x3cc12005 // ldur q5, [x0, #18]
+	WORD $0x4e0000a6 // tbl v6.16b, {v5.16b}, v0.16b
 	WORD $0x4f28e4c6 // scvtf v6.4s, v6.4s, #24
-	WORD $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
+	WORD $0x4f8490c6 // fmul v6.4s, v6.4s, v4.s[0]
 	WORD $0x3d801026 // str q6, [x1, #64]
-	WORD $0x4e030026 // tbl v6.16b, {v1.16b}, v3.16b
+	WORD $0x4e0100a6 // tbl v6.16b, {v5.16b}, v1.16b
 	WORD $0x4f28e4c6 // scvtf v6.4s, v6.4s, #24
-	WORD $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
+	WORD $0x4f8490c6 // fmul v6.4s, v6.4s, v4.s[0]
 	WORD $0x3d801426 // str q6, [x1, #80]
-	WORD $0x4e040026 // tbl v6.16b, {v1.16b}, v4.16b
+	WORD $0x4e0200a6 // tbl v6.16b, {v5.16b}, v2.16b
 	WORD $0x4f28e4c6 // scvtf v6.4s, v6.4s, #24
-	WORD $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
+	WORD $0x4f8490c6 // fmul v6.4s, v6.4s, v4.s[0]
 	WORD $0x3d801826 // str q6, [x1, #96]
-	WORD $0x4e050026 // tbl v6.16b, {v1.16b}, v5.16b
+	WORD $0x4e0300a6 // tbl v6.16b, {v5.16b}, v3.16b
 	WORD $0x4f28e4c6 // scvtf v6.4s, v6.4s, #24
-	WORD $0x4f8090c6 // fmul v6.4s, v6.4s, v0.s[0]
+	WORD $0x4f8490c6 // fmul v6.4s, v6.4s, v4.s[0]
 	WORD $0x3d801c26 // str q6, [x1, #112]
 	ADD $128, R1
 	ADD $34, R0
@@ -2402,132 +2402,132 @@ TEXT ·dotNVFP4NEON(SB), NOSPLIT, $0-28
 	WORD $0x6f00e402 // movi v2.2d, #0000000000000000
 	WORD $0x6f00e403 // movi v3.2d, #0000000000000000
 	MOVD steps+16(FP), R2
-	MOVD $e2m1<>(SB), R3
+	MOVD $place0<>(SB), R3
 	WORD $0x3dc00064 // ldr q4, [x3, #0]
-	MOVD $bytes15<>(SB), R3
+	MOVD $place1<>(SB), R3
 	WORD $0x3dc00065 // ldr q5, [x3, #0]
-	MOVD $halvesRight4<>(SB), R3
+	MOVD $place2<>(SB), R3
 	WORD $0x3dc00066 // ldr q6, [x3, #0]
+	MOVD $place3<>(SB), R3
+	WORD $0x3dc00067 // ldr q7, [x3, #0]
+	MOVD $e2m1<>(SB), R3
+	WORD $0x3dc00068 // ldr q8, [x3, #0]
+	MOVD $bytes15<>(SB), R3
+	WORD $0x3dc00069 // ldr q9, [x3, #0]
+	MOVD $halvesRight4<>(SB), R3
+	WORD $0x3dc0006a // ldr q10, [x3, #0]
 	MOVD $·nvfp4Scales(SB), R3
 loop1:
 	ADD $4, R0, R5
 	MOVBU 0(R0), R4
 	ADD R4<<2, R3, R4
-	WORD $0xbd400087 // ldr s7, [x4, #0]
-	WORD $0x4d40cca8 // ld1r {v8.2d}, [x5]
-	WORD $0x6e264508 // ushl v8.16b, v8.16b, v6.16b
-	WORD $0x4e251d08 // and v8.16b, v8.16b, v5.16b
-	WORD $0x4e080088 // tbl v8.16b, {v4.16b}, v8.16b
-	MOVD $place0<>(SB), R6
-	WORD $0x3dc000c9 // ldr q9, [x6, #0]
-	MOVD $place1<>(SB), R6
-	WORD $0x3dc000ca // ldr q10, [x6, #0]
-	MOVD $place2<>(SB), R6
-	WORD $0x3dc000cb // ldr q11, [x6, #0]
-	MOVD $place3<>(SB), R6
-	WORD $0x3dc000cc // ldr q12, [x6, #0]
-	WORD $0x4e09010d // tbl v13.16b, {v8.16b}, v9.16b
+	WORD $0xbd40008b // ldr s11, [x4, #0]
+	WORD $0x4d40ccac // ld1r {v12.2d}, [x5]
+	WORD $0x6e2a458c // ushl v12.16b, v12.16b, v10.16b
+	WORD $0x4e291d8c // and v12.16b, v12.16b, v9.16b
+	WORD $0x4e0c010c // tbl v12.16b, {v8.16b}, v12.16b
+	WORD $0x4e04018d // tbl v13.16b, {v12.16b}, v4.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8791ad // fmul v13.4s, v13.4s, v7.s[0]
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
 	WORD $0x3dc0002e // ldr q14, [x1, #0]
 	WORD $0x4e2ecda0 // fmla v0.4s, v13.4s, v14.4s
-	WORD $0x4e0a010d // tbl v13.16b, {v8.16b}, v10.16b
+	WORD $0x4e05018d // tbl v13.16b, {v12.16b}, v5.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8791ad // fmul v13.4s, v13.4s, v7.s[0]
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
 	WORD $0x3dc0042e // ldr q14, [x1, #16]
 	WORD $0x4e2ecda1 // fmla v1.4s, v13.4s, v14.4s
-	WORD $0x4e0b010d // tbl v13.16b, {v8.16b}, v11.16b
+	WORD $0x4e06018d // tbl v13.16b, {v12.16b}, v6.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8791ad // fmul v13.4s, v13.4s, v7.s[0]
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
 	WORD $0x3dc0082e // ldr q14, [x1, #32]
 	WORD $0x4e2ecda2 // fmla v2.4s, v13.4s, v14.4s
-	WORD $0x4e0c010d // tbl v13.16b, {v8.16b}, v12.16b
+	WORD $0x4e07018d // tbl v13.16b, {v12.16b}, v7.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8791ad // fmul v13.4s, v13.4s, v7.s[0]
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
 	WORD $0x3dc00c2e // ldr q14, [x1, #48]
 	WORD $0x4e2ecda3 // fmla v3.4s, v13.4s, v14.4s
 	ADD $12, R0, R5
 	MOVBU 1(R0), R4
 	ADD R4<<2, R3, R4
-	WORD $0xbd400087 // ldr s7, [x4, #0]
-	WORD $0x4d40cca8 // ld1r {v8.2d}, [x5]
-	WORD $0x6e264508 // ushl v8.16b, v8.16b, v6.16b
-	WORD $0x4e251d08 // and v8.16b, v8.16b, v5.16b
-	WORD $0x4e080088 // tbl v8.16b, {v4.16b}, v8.16b
-	WORD $0x4e09010d // tbl v13.16b, {v8.16b}, v9.16b
+	WORD $0xbd40008b // ldr s11, [x4, #0]
+	WORD $0x4d40ccac // ld1r {v12.2d}, [x5]
+	WORD $0x6e2a458c // ushl v12.16b, v12.16b, v10.16b
+	WORD $0x4e291d8c // and v12.16b, v12.16b, v9.16b
+	WORD $0x4e0c010c // tbl v12.16b, {v8.16b}, v12.16b
+	WORD $0x4e04018d // tbl v13.16b, {v12.16b}, v4.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8791ad // fmul v13.4s, v13.4s, v7.s[0]
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
 	WORD $0x3dc0102e // ldr q14, [x1, #64]
 	WORD $0x4e2ecda0 // fmla v0.4s, v13.4s, v14.4s
-	WORD $0x4e0a010d // tbl v13.16b, {v8.16b}, v10.16b
+	WORD $0x4e05018d // tbl v13.16b, {v12.16b}, v5.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8791ad // fmul v13.4s, v13.4s, v7.s[0]
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
 	WORD $0x3dc0142e // ldr q14, [x1, #80]
 	WORD $0x4e2ecda1 // fmla v1.4s, v13.4s, v14.4s
-	WORD $0x4e0b010d // tbl v13.16b, {v8.16b}, v11.16b
+	WORD $0x4e06018d // tbl v13.16b, {v12.16b}, v6.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8791ad // fmul v13.4s, v13.4s, v7.s[0]
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
 	WORD $0x3dc0182e // ldr q14, [x1, #96]
 	WORD $0x4e2ecda2 // fmla v2.4s, v13.4s, v14.4s
-	WORD $0x4e0c010d // tbl v13.16b, {v8.16b}, v12.16b
+	WORD $0x4e07018d // tbl v13.16b, {v12.16b}, v7.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8791ad // fmul v13.4s, v13.4s, v7.s[0]
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
 	WORD $0x3dc01c2e // ldr q14, [x1, #112]
 	WORD $0x4e2ecda3 // fmla v3.4s, v13.4s, v14.4s
 	ADD $20, R0, R5
 	MOVBU 2(R0), R4
 	ADD R4<<2, R3, R4
-	WORD $0xbd400087 // ldr s7, [x4, #0]
-	WORD $0x4d40cca8 // ld1r {v8.2d}, [x5]
-	WORD $0x6e264508 // ushl v8.16b, v8.16b, v6.16b
-	WORD $0x4e251d08 // and v8.16b, v8.16b, v5.16b
-	WORD $0x4e080088 // tbl v8.16b, {v4.16b}, v8.16b
-	WORD $0x4e09010d // tbl v13.16b, {v8.16b}, v9.16b
+	WORD $0xbd40008b // ldr s11, [x4, #0]
+	WORD $0x4d40ccac // ld1r {v12.2d}, [x5]
+	WORD $0x6e2a458c // ushl v12.16b, v12.16b, v10.16b
+	WORD $0x4e291d8c // and v12.16b, v12.16b, v9.16b
+	WORD $0x4e0c010c // tbl v12.16b, {v8.16b}, v12.16b
+	WORD $0x4e04018d // tbl v13.16b, {v12.16b}, v4.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8791ad // fmul v13.4s, v13.4s, v7.s[0]
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
 	WORD $0x3dc0202e // ldr q14, [x1, #128]
 	WORD $0x4e2ecda0 // fmla v0.4s, v13.4s, v14.4s
-	WORD $0x4e0a010d // tbl v13.16b, {v8.16b}, v10.16b
+	WORD $0x4e05018d // tbl v13.16b, {v12.16b}, v5.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8791ad // fmul v13.4s, v13.4s, v7.s[0]
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
 	WORD $0x3dc0242e // ldr q14, [x1, #144]
 	WORD $0x4e2ecda1 // fmla v1.4s, v13.4s, v14.4s
-	WORD $0x4e0b010d // tbl v13.16b, {v8.16b}, v11.16b
+	WORD $0x4e06018d // tbl v13.16b, {v12.16b}, v6.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8791ad // fmul v13.4s, v13.4s, v7.s[0]
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
 	WORD $0x3dc0282e // ldr q14, [x1, #160]
 	WORD $0x4e2ecda2 // fmla v2.4s, v13.4s, v14.4s
-	WORD $0x4e0c010d // tbl v13.16b, {v8.16b}, v12.16b
+	WORD $0x4e07018d // tbl v13.16b, {v12.16b}, v7.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8791ad // fmul v13.4s, v13.4s, v7.s[0]
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
 	WORD $0x3dc02c2e // ldr q14, [x1, #176]
 	WORD $0x4e2ecda3 // fmla v3.4s, v13.4s, v14.4s
 	ADD $28, R0, R5
 	MOVBU 3(R0), R4
 	ADD R4<<2, R3, R4
-	WORD $0xbd400087 // ldr s7, [x4, #0]
-	WORD $0x4d40cca8 // ld1r {v8.2d}, [x5]
-	WORD $0x6e264508 // ushl v8.16b, v8.16b, v6.16b
-	WORD $0x4e251d08 // and v8.16b, v8.16b, v5.16b
-	WORD $0x4e080088 // tbl v8.16b, {v4.16b}, v8.16b
-	WORD $0x4e09010d // tbl v13.16b, {v8.16b}, v9.16b
+	WORD $0xbd40008b // ldr s11, [x4, #0]
+	WORD $0x4d40ccac // ld1r {v12.2d}, [x5]
+	WORD $0x6e2a458c // ushl v12.16b, v12.16b, v10.16b
+	WORD $0x4e291d8c // and v12.16b, v12.16b, v9.16b
+	WORD $0x4e0c010c // tbl v12.16b, {v8.16b}, v12.16b
+	WORD $0x4e04018d // tbl v13.16b, {v12.16b}, v4.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8791ad // fmul v13.4s, v13.4s, v7.s[0]
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
 	WORD $0x3dc0302e // ldr q14, [x1, #192]
 	WORD $0x4e2ecda0 // fmla v0.4s, v13.4s, v14.4s
-	WORD $0x4e0a010d // tbl v13.16b, {v8.16b}, v10.16b
+	WORD $0x4e05018d // tbl v13.16b, {v12.16b}, v5.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8791ad // fmul v13.4s, v13.4s, v7.s[0]
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
 	WORD $0x3dc0342e // ldr q14, [x1, #208]
 	WORD $0x4e2ecda1 // fmla v1.4s, v13.4s, v14.4s
-	WORD $0x4e0b010d // tbl v13.16b, {v8.16b}, v11.16b
+	WORD $0x4e06018d // tbl v13.16b, {v12.16b}, v6.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8791ad // fmul v13.4s, v13.4s, v7.s[0]
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
 	WORD $0x3dc0382e // ldr q14, [x1, #224]
 	WORD $0x4e2ecda2 // fmla v2.4s, v13.4s, v14.4s
-	WORD $0x4e0c010d // tbl v13.16b, {v8.16b}, v12.16b
+	WORD $0x4e07018d // tbl v13.16b, {v12.16b}, v7.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8791ad // fmul v13.4s, v13.4s, v7.s[0]
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
 	WORD $0x3dc03c2e // ldr q14, [x1, #240]
 	WORD $0x4e2ecda3 // fmla v3.4s, v13.4s, v14.4s
 	ADD $256, R1
@@ -2547,117 +2547,117 @@ TEXT ·decodeNVFP4NEON(SB), NOSPLIT, $0-24
 	MOVD w+0(FP), R0
 	MOVD panel+16(FP), R1
 	MOVD steps+8(FP), R2
-	MOVD $e2m1<>(SB), R3
+	MOVD $place0<>(SB), R3
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
-	MOVD $bytes15<>(SB), R3
+	MOVD $place1<>(SB), R3
 	WORD $0x3dc00061 // ldr q1, [x3, #0]
-	MOVD $halvesRight4<>(SB), R3
+	MOVD $place2<>(SB), R3
 	WORD $0x3dc00062 // ldr q2, [x3, #0]
+	MOVD $place3<>(SB), R3
+	WORD $0x3dc00063 // ldr q3, [x3, #0]
+	MOVD $e2m1<>(SB), R3
+	WORD $0x3dc00064 // ldr q4, [x3, #0]
+	MOVD $bytes15<>(SB), R3
+	WORD $0x3dc00065 // ldr q5, [x3, #0]
+	MOVD $halvesRight4<>(SB), R3
+	WORD $0x3dc00066 // ldr q6, [x3, #0]
 	MOVD $·nvfp4Scales(SB), R3
 loop1:
 	ADD $4, R0, R5
 	MOVBU 0(R0), R4
 	ADD R4<<2, R3, R4
-	WORD $0xbd400083 // ldr s3, [x4, #0]
-	WORD $0x4d40cca4 // ld1r {v4.2d}, [x5]
-	WORD $0x6e224484 // ushl v4.16b, v4.16b, v2.16b
-	WORD $0x4e211c84 // and v4.16b, v4.16b, v1.16b
-	WORD $0x4e040004 // tbl v4.16b, {v0.16b}, v4.16b
-	MOVD $place0<>(SB), R6
-	WORD $0x3dc000c5 // ldr q5, [x6, #0]
-	MOVD $place1<>(SB), R6
-	WORD $0x3dc000c6 // ldr q6, [x6, #0]
-	MOVD $place2<>(SB), R6
-	WORD $0x3dc000c7 // ldr q7, [x6, #0]
-	MOVD $place3<>(SB), R6
-	WORD $0x3dc000c8 // ldr q8, [x6, #0]
-	WORD $0x4e050089 // tbl v9.16b, {v4.16b}, v5.16b
+	WORD $0xbd400087 // ldr s7, [x4, #0]
+	WORD $0x4d40cca8 // ld1r {v8.2d}, [x5]
+	WORD $0x6e264508 // ushl v8.16b, v8.16b, v6.16b
+	WORD $0x4e251d08 // and v8.16b, v8.16b, v5.16b
+	WORD $0x4e080088 // tbl v8.16b, {v4.16b}, v8.16b
+	WORD $0x4e000109 // tbl v9.16b, {v8.16b}, v0.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
 	WORD $0x3d800029 // str q9, [x1, #0]
-	WORD $0x4e060089 // tbl v9.16b, {v4.16b}, v6.16b
+	WORD $0x4e010109 // tbl v9.16b, {v8.16b}, v1.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
 	WORD $0x3d800429 // str q9, [x1, #16]
-	WORD $0x4e070089 // tbl v9.16b, {v4.16b}, v7.16b
+	WORD $0x4e020109 // tbl v9.16b, {v8.16b}, v2.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
 	WORD $0x3d800829 // str q9, [x1, #32]
-	WORD $0x4e080089 // tbl v9.16b, {v4.16b}, v8.16b
+	WORD $0x4e030109 // tbl v9.16b, {v8.16b}, v3.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
 	WORD $0x3d800c29 // str q9, [x1, #48]
 	ADD $12, R0, R5
 	MOVBU 1(R0), R4
 	ADD R4<<2, R3, R4
-	WORD $0xbd400083 // ldr s3, [x4, #0]
-	WORD $0x4d40cca4 // ld1r {v4.2d}, [x5]
-	WORD $0x6e224484 // ushl v4.16b, v4.16b, v2.16b
-	WORD $0x4e211c84 // and v4.16b, v4.16b, v1.16b
-	WORD $0x4e040004 // tbl v4.16b, {v0.16b}, v4.16b
-	WORD $0x4e050089 // tbl v9.16b, {v4.16b}, v5.16b
+	WORD $0xbd400087 // ldr s7, [x4, #0]
+	WORD $0x4d40cca8 // ld1r {v8.2d}, [x5]
+	WORD $0x6e264508 // ushl v8.16b, v8.16b, v6.16b
+	WORD $0x4e251d08 // and v8.16b, v8.16b, v5.16b
+	WORD $0x4e080088 // tbl v8.16b, {v4.16b}, v8.16b
+	WORD $0x4e000109 // tbl v9.16b, {v8.16b}, v0.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
 	WORD $0x3d801029 // str q9, [x1, #64]
-	WORD $0x4e060089 // tbl v9.16b, {v4.16b}, v6.16b
+	WORD $0x4e010109 // tbl v9.16b, {v8.16b}, v1.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
 	WORD $0x3d801429 // str q9, [x1, #80]
-	WORD $0x4e070089 // tbl v9.16b, {v4.16b}, v7.16b
+	WORD $0x4e020109 // tbl v9.16b, {v8.16b}, v2.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
 	WORD $0x3d801829 // str q9, [x1, #96]
-	WORD $0x4e080089 // tbl v9.16b, {v4.16b}, v8.16b
+	WORD $0x4e030109 // tbl v9.16b, {v8.16b}, v3.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
 	WORD $0x3d801c29 // str q9, [x1, #112]
 	ADD $20, R0, R5
 	MOVBU 2(R0), R4
 	ADD R4<<2, R3, R4
-	WORD $0xbd400083 // ldr s3, [x4, #0]
-	WORD $0x4d40cca4 // ld1r {v4.2d}, [x5]
-	WORD $0x6e224484 // ushl v4.16b, v4.16b, v2.16b
-	WORD $0x4e211c84 // and v4.16b, v4.16b, v1.16b
-	WORD $0x4e040004 // tbl v4.16b, {v0.16b}, v4.16b
-	WORD $0x4e050089 // tbl v9.16b, {v4.16b}, v5.16b
+	WORD $0xbd400087 // ldr s7, [x4, #0]
+	WORD $0x4d40cca8 // ld1r {v8.2d}, [x5]
+	WORD $0x6e264508 // ushl v8.16b, v8.16b, v6.16b
+	WORD $0x4e251d08 // and v8.16b, v8.16b, v5.16b
+	WORD $0x4e080088 // tbl v8.16b, {v4.16b}, v8.16b
+	WORD $0x4e000109 // tbl v9.16b, {v8.16b}, v0.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
 	WORD $0x3d802029 // str q9, [x1, #128]
-	WORD $0x4e060089 // tbl v9.16b, {v4.16b}, v6.16b
+	WORD $0x4e010109 // tbl v9.16b, {v8.16b}, v1.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
 	WORD $0x3d802429 // str q9, [x1, #144]
-	WORD $0x4e070089 // tbl v9.16b, {v4.16b}, v7.16b
+	WORD $0x4e020109 // tbl v9.16b, {v8.16b}, v2.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
 	WORD $0x3d802829 // str q9, [x1, #160]
-	WORD $0x4e080089 // tbl v9.16b, {v4.16b}, v8.16b
+	WORD $0x4e030109 // tbl v9.16b, {v8.16b}, v3.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
 	WORD $0x3d802c29 // str q9, [x1, #176]
 	ADD $28, R0, R5
 	MOVBU 3(R0), R4
 	ADD R4<<2, R3, R4
-	WORD $0xbd400083 // ldr s3, [x4, #0]
-	WORD $0x4d40cca4 // ld1r {v4.2d}, [x5]
-	WORD $0x6e224484 // ushl v4.16b, v4.16b, v2.16b
-	WORD $0x4e211c84 // and v4.16b, v4.16b, v1.16b
-	WORD $0x4e040004 // tbl v4.16b, {v0.16b}, v4.16b
-	WORD $0x4e050089 // tbl v9.16b, {v4.16b}, v5.16b
+	WORD $0xbd400087 // ldr s7, [x4, #0]
+	WORD $0x4d40cca8 // ld1r {v8.2d}, [x5]
+	WORD $0x6e264508 // ushl v8.16b, v8.16b, v6.16b
+	WORD $0x4e251d08 // and v8.16b, v8.16b, v5.16b
+	WORD $0x4e080088 // tbl v8.16b, {v4.16b}, v8.16b
+	WORD $0x4e000109 // tbl v9.16b, {v8.16b}, v0.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
 	WORD $0x3d803029 // str q9, [x1, #192]
-	WORD $0x4e060089 // tbl v9.16b, {v4.16b}, v6.16b
+	WORD $0x4e010109 // tbl v9.16b, {v8.16b}, v1.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
 	WORD $0x3d803429 // str q9, [x1, #208]
-	WORD $0x4e070089 // tbl v9.16b, {v4.16b}, v7.16b
+	WORD $0x4e020109 // tbl v9.16b, {v8.16b}, v2.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
 	WORD $0x3d803829 // str q9, [x1, #224]
-	WORD $0x4e080089 // tbl v9.16b, {v4.16b}, v8.16b
+	WORD $0x4e030109 // tbl v9.16b, {v8.16b}, v3.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
 	WORD $0x3d803c29 // str q9, [x1, #240]
 	ADD $256, R1
 	ADD $36, R0
@@ -2816,6 +2816,153 @@ TEXT ·dotQ2_0NEON(SB), NOSPLIT, $0-28
 	WORD $0x6f00e402 // movi v2.2d, #0000000000000000
 	WORD $0x6f00e403 // movi v3.2d, #0000000000000000
 	MOVD steps+16(FP), R2
+	MOVD $place0<>(SB), R3
+	WORD $0x3dc00064 // ldr q4, [x3, #0]
+	MOVD $place1<>(SB), R3
+	WORD $0x3dc00065 // ldr q5, [x3, #0]
+	MOVD $place2<>(SB), R3
+	WORD $0x3dc00066 // ldr q6, [x3, #0]
+	MOVD $place3<>(SB), R3
+	WORD $0x3dc00067 // ldr q7, [x3, #0]
+	MOVD $fours0<>(SB), R3
+	WORD $0x3dc00068 // ldr q8, [x3, #0]
+	MOVD $fours1<>(SB), R3
+	WORD $0x3dc00069 // ldr q9, [x3, #0]
+	MOVD $fours2<>(SB), R3
+	WORD $0x3dc0006a // ldr q10, [x3, #0]
+	MOVD $fours3<>(SB), R3
+	WORD $0x3dc0006b // ldr q11, [x3, #0]
+	MOVD $right0246<>(SB), R3
+	WORD $0x3dc0006c // ldr q12, [x3, #0]
+	MOVD $bytes3<>(SB), R3
+	WORD $0x3dc0006d // ldr q13, [x3, #0]
+	MOVD $bytes1<>(SB), R3
+	WORD $0x3dc0006e // ldr q14, [x3, #0]
+loop1:
+	WORD $0x7d40000f // ldr h15, [x0, #0]
+	WORD $0x1ee241ef // fcvt s15, h15
+	WORD $0x3cc02010 // ldur q16, [x0, #2]
+	WORD $0x4e080211 // tbl v17.16b, {v16.16b}, v8.16b
+	WORD $0x6e2c4631 // ushl v17.16b, v17.16b, v12.16b
+	WORD $0x4e2d1e31 // and v17.16b, v17.16b, v13.16b
+	WORD $0x6e2e8631 // sub v17.16b, v17.16b, v14.16b
+	WORD $0x4e040232 // tbl v18.16b, {v17.16b}, v4.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4f8f9252 // fmul v18.4s, v18.4s, v15.s[0]
+	WORD $0x3dc00033 // ldr q19, [x1, #0]
+	WORD $0x4e33ce40 // fmla v0.4s, v18.4s, v19.4s
+	WORD $0x4e050232 // tbl v18.16b, {v17.16b}, v5.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4f8f9252 // fmul v18.4s, v18.4s, v15.s[0]
+	WORD $0x3dc00433 // ldr q19, [x1, #16]
+	WORD $0x4e33ce41 // fmla v1.4s, v18.4s, v19.4s
+	WORD $0x4e060232 // tbl v18.16b, {v17.16b}, v6.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4f8f9252 // fmul v18.4s, v18.4s, v15.s[0]
+	WORD $0x3dc00833 // ldr q19, [x1, #32]
+	WORD $0x4e33ce42 // fmla v2.4s, v18.4s, v19.4s
+	WORD $0x4e070232 // tbl v18.16b, {v17.16b}, v7.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4f8f9252 // fmul v18.4s, v18.4s, v15.s[0]
+	WORD $0x3dc00c33 // ldr q19, [x1, #48]
+	WORD $0x4e33ce43 // fmla v3.4s, v18.4s, v19.4s
+	WORD $0x4e090211 // tbl v17.16b, {v16.16b}, v9.16b
+	WORD $0x6e2c4631 // ushl v17.16b, v17.16b, v12.16b
+	WORD $0x4e2d1e31 // and v17.16b, v17.16b, v13.16b
+	WORD $0x6e2e8631 // sub v17.16b, v17.16b, v14.16b
+	WORD $0x4e040232 // tbl v18.16b, {v17.16b}, v4.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4f8f9252 // fmul v18.4s, v18.4s, v15.s[0]
+	WORD $0x3dc01033 // ldr q19, [x1, #64]
+	WORD $0x4e33ce40 // fmla v0.4s, v18.4s, v19.4s
+	WORD $0x4e050232 // tbl v18.16b, {v17.16b}, v5.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4f8f9252 // fmul v18.4s, v18.4s, v15.s[0]
+	WORD $0x3dc01433 // ldr q19, [x1, #80]
+	WORD $0x4e33ce41 // fmla v1.4s, v18.4s, v19.4s
+	WORD $0x4e060232 // tbl v18.16b, {v17.16b}, v6.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4f8f9252 // fmul v18.4s, v18.4s, v15.s[0]
+	WORD $0x3dc01833 // ldr q19, [x1, #96]
+	WORD $0x4e33ce42 // fmla v2.4s, v18.4s, v19.4s
+	WORD $0x4e070232 // tbl v18.16b, {v17.16b}, v7.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4f8f9252 // fmul v18.4s, v18.4s, v15.s[0]
+	WORD $0x3dc01c33 // ldr q19, [x1, #112]
+	WORD $0x4e33ce43 // fmla v3.4s, v18.4s, v19.4s
+	WORD $0x4e0a0211 // tbl v17.16b, {v16.16b}, v10.16b
+	WORD $0x6e2c4631 // ushl v17.16b, v17.16b, v12.16b
+	WORD $0x4e2d1e31 // and v17.16b, v17.16b, v13.16b
+	WORD $0x6e2e8631 // sub v17.16b, v17.16b, v14.16b
+	WORD $0x4e040232 // tbl v18.16b, {v17.16b}, v4.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4f8f9252 // fmul v18.4s, v18.4s, v15.s[0]
+	WORD $0x3dc02033 // ldr q19, [x1, #128]
+	WORD $0x4e33ce40 // fmla v0.4s, v18.4s, v19.4s
+	WORD $0x4e050232 // tbl v18.16b, {v17.16b}, v5.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4f8f9252 // fmul v18.4s, v18.4s, v15.s[0]
+	WORD $0x3dc02433 // ldr q19, [x1, #144]
+	WORD $0x4e33ce41 // fmla v1.4s, v18.4s, v19.4s
+	WORD $0x4e060232 // tbl v18.16b, {v17.16b}, v6.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4f8f9252 // fmul v18.4s, v18.4s, v15.s[0]
+	WORD $0x3dc02833 // ldr q19, [x1, #160]
+	WORD $0x4e33ce42 // fmla v2.4s, v18.4s, v19.4s
+	WORD $0x4e070232 // tbl v18.16b, {v17.16b}, v7.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4f8f9252 // fmul v18.4s, v18.4s, v15.s[0]
+	WORD $0x3dc02c33 // ldr q19, [x1, #176]
+	WORD $0x4e33ce43 // fmla v3.4s, v18.4s, v19.4s
+	WORD $0x4e0b0211 // tbl v17.16b, {v16.16b}, v11.16b
+	WORD $0x6e2c4631 // ushl v17.16b, v17.16b, v12.16b
+	WORD $0x4e2d1e31 // and v17.16b, v17.16b, v13.16b
+	WORD $0x6e2e8631 // sub v17.16b, v17.16b, v14.16b
+	WORD $0x4e040232 // tbl v18.16b, {v17.16b}, v4.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4f8f9252 // fmul v18.4s, v18.4s, v15.s[0]
+	WORD $0x3dc03033 // ldr q19, [x1, #192]
+	WORD $0x4e33ce40 // fmla v0.4s, v18.4s, v19.4s
+	WORD $0x4e050232 // tbl v18.16b, {v17.16b}, v5.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4f8f9252 // fmul v18.4s, v18.4s, v15.s[0]
+	WORD $0x3dc03433 // ldr q19, [x1, #208]
+	WORD $0x4e33ce41 // fmla v1.4s, v18.4s, v19.4s
+	WORD $0x4e060232 // tbl v18.16b, {v17.16b}, v6.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4f8f9252 // fmul v18.4s, v18.4s, v15.s[0]
+	WORD $0x3dc03833 // ldr q19, [x1, #224]
+	WORD $0x4e33ce42 // fmla v2.4s, v18.4s, v19.4s
+	WORD $0x4e070232 // tbl v18.16b, {v17.16b}, v7.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4f8f9252 // fmul v18.4s, v18.4s, v15.s[0]
+	WORD $0x3dc03c33 // ldr q19, [x1, #240]
+	WORD $0x4e33ce43 // fmla v3.4s, v18.4s, v19.4s
+	ADD $256, R1
+	ADD $18, R0
+	SUBS $1, R2
+	BNE loop1
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS F0, ret+24(FP)
+	RET
+
+// func decodeQ2_0NEON(w *byte, steps int, panel *float32)
+TEXT ·decodeQ2_0NEON(SB), NOSPLIT, $0-24
+	MOVD w+0(FP), R0
+	MOVD panel+16(FP), R1
+	MOVD steps+8(FP), R2
+	MOVD $place0<>(SB), R3
+	WORD $0x3dc00060 // ldr q0, [x3, #0]
+	MOVD $place1<>(SB), R3
+	WORD $0x3dc00061 // ldr q1, [x3, #0]
+	MOVD $place2<>(SB), R3
+	WORD $0x3dc00062 // ldr q2, [x3, #0]
+	MOVD $place3<>(SB), R3
+	WORD $0x3dc00063 // ldr q3, [x3, #0]
 	MOVD $fours0<>(SB), R3
 	WORD $0x3dc00064 // ldr q4, [x3, #0]
 	MOVD $fours1<>(SB), R3
@@ -2838,228 +2985,81 @@ loop1:
 	WORD $0x6e2845ad // ushl v13.16b, v13.16b, v8.16b
 	WORD $0x4e291dad // and v13.16b, v13.16b, v9.16b
 	WORD $0x6e2a85ad // sub v13.16b, v13.16b, v10.16b
-	MOVD $place0<>(SB), R3
-	WORD $0x3dc0006e // ldr q14, [x3, #0]
-	MOVD $place1<>(SB), R3
-	WORD $0x3dc0006f // ldr q15, [x3, #0]
-	MOVD $place2<>(SB), R3
-	WORD $0x3dc00070 // ldr q16, [x3, #0]
-	MOVD $place3<>(SB), R3
-	WORD $0x3dc00071 // ldr q17, [x3, #0]
-	WORD $0x4e0e01b2 // tbl v18.16b, {v13.16b}, v14.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4f8b9252 // fmul v18.4s, v18.4s, v11.s[0]
-	WORD $0x3dc00033 // ldr q19, [x1, #0]
-	WORD $0x4e33ce40 // fmla v0.4s, v18.4s, v19.4s
-	WORD $0x4e0f01b2 // tbl v18.16b, {v13.16b}, v15.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4f8b9252 // fmul v18.4s, v18.4s, v11.s[0]
-	WORD $0x3dc00433 // ldr q19, [x1, #16]
-	WORD $0x4e33ce41 // fmla v1.4s, v18.4s, v19.4s
-	WORD $0x4e1001b2 // tbl v18.16b, {v13.16b}, v16.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4f8b9252 // fmul v18.4s, v18.4s, v11.s[0]
-	WORD $0x3dc00833 // ldr q19, [x1, #32]
-	WORD $0x4e33ce42 // fmla v2.4s, v18.4s, v19.4s
-	WORD $0x4e1101b2 // tbl v18.16b, {v13.16b}, v17.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4f8b9252 // fmul v18.4s, v18.4s, v11.s[0]
-	WORD $0x3dc00c33 // ldr q19, [x1, #48]
-	WORD $0x4e33ce43 // fmla v3.4s, v18.4s, v19.4s
+	WORD $0x4e0001ae // tbl v14.16b, {v13.16b}, v0.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4f8b91ce // fmul v14.4s, v14.4s, v11.s[0]
+	WORD $0x3d80002e // str q14, [x1, #0]
+	WORD $0x4e0101ae // tbl v14.16b, {v13.16b}, v1.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4f8b91ce // fmul v14.4s, v14.4s, v11.s[0]
+	WORD $0x3d80042e // str q14, [x1, #16]
+	WORD $0x4e0201ae // tbl v14.16b, {v13.16b}, v2.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4f8b91ce // fmul v14.4s, v14.4s, v11.s[0]
+	WORD $0x3d80082e // str q14, [x1, #32]
+	WORD $0x4e0301ae // tbl v14.16b, {v13.16b}, v3.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4f8b91ce // fmul v14.4s, v14.4s, v11.s[0]
+	WORD $0x3d800c2e // str q14, [x1, #48]
 	WORD $0x4e05018d // tbl v13.16b, {v12.16b}, v5.16b
 	WORD $0x6e2845ad // ushl v13.16b, v13.16b, v8.16b
 	WORD $0x4e291dad // and v13.16b, v13.16b, v9.16b
 	WORD $0x6e2a85ad // sub v13.16b, v13.16b, v10.16b
-	WORD $0x4e0e01b2 // tbl v18.16b, {v13.16b}, v14.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4f8b9252 // fmul v18.4s, v18.4s, v11.s[0]
-	WORD $0x3dc01033 // ldr q19, [x1, #64]
-	WORD $0x4e33ce40 // fmla v0.4s, v18.4s, v19.4s
-	WORD $0x4e0f01b2 // tbl v18.16b, {v13.16b}, v15.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4f8b9252 // fmul v18.4s, v18.4s, v11.s[0]
-	WORD $0x3dc01433 // ldr q19, [x1, #80]
-	WORD $0x4e33ce41 // fmla v1.4s, v18.4s, v19.4s
-	WORD $0x4e1001b2 // tbl v18.16b, {v13.16b}, v16.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4f8b9252 // fmul v18.4s, v18.4s, v11.s[0]
-	WORD $0x3dc01833 // ldr q19, [x1, #96]
-	WORD $0x4e33ce42 // fmla v2.4s, v18.4s, v19.4s
-	WORD $0x4e1101b2 // tbl v18.16b, {v13.16b}, v17.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4f8b9252 // fmul v18.4s, v18.4s, v11.s[0]
-	WORD $0x3dc01c33 // ldr q19, [x1, #112]
-	WORD $0x4e33ce43 // fmla v3.4s, v18.4s, v19.4s
+	WORD $0x4e0001ae // tbl v14.16b, {v13.16b}, v0.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4f8b91ce // fmul v14.4s, v14.4s, v11.s[0]
+	WORD $0x3d80102e // str q14, [x1, #64]
+	WORD $0x4e0101ae // tbl v14.16b, {v13.16b}, v1.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4f8b91ce // fmul v14.4s, v14.4s, v11.s[0]
+	WORD $0x3d80142e // str q14, [x1, #80]
+	WORD $0x4e0201ae // tbl v14.16b, {v13.16b}, v2.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4f8b91ce // fmul v14.4s, v14.4s, v11.s[0]
+	WORD $0x3d80182e // str q14, [x1, #96]
+	WORD $0x4e0301ae // tbl v14.16b, {v13.16b}, v3.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4f8b91ce // fmul v14.4s, v14.4s, v11.s[0]
+	WORD $0x3d801c2e // str q14, [x1, #112]
 	WORD $0x4e06018d // tbl v13.16b, {v12.16b}, v6.16b
 	WORD $0x6e2845ad // ushl v13.16b, v13.16b, v8.16b
 	WORD $0x4e291dad // and v13.16b, v13.16b, v9.16b
 	WORD $0x6e2a85ad // sub v13.16b, v13.16b, v10.16b
-	WORD $0x4e0e01b2 // tbl v18.16b, {v13.16b}, v14.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4f8b9252 // fmul v18.4s, v18.4s, v11.s[0]
-	WORD $0x3dc02033 // ldr q19, [x1, #128]
-	WORD $0x4e33ce40 // fmla v0.4s, v18.4s, v19.4s
-	WORD $0x4e0f01b2 // tbl v18.16b, {v13.16b}, v15.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4f8b9252 // fmul v18.4s, v18.4s, v11.s[0]
-	WORD $0x3dc02433 // ldr q19, [x1, #144]
-	WORD $0x4e33ce41 // fmla v1.4s, v18.4s, v19.4s
-	WORD $0x4e1001b2 // tbl v18.16b, {v13.16b}, v16.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4f8b9252 // fmul v18.4s, v18.4s, v11.s[0]
-	WORD $0x3dc02833 // ldr q19, [x1, #160]
-	WORD $0x4e33ce42 // fmla v2.4s, v18.4s, v19.4s
-	WORD $0x4e1101b2 // tbl v18.16b, {v13.16b}, v17.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4f8b9252 // fmul v18.4s, v18.4s, v11.s[0]
-	WORD $0x3dc02c33 // ldr q19, [x1, #176]
-	WORD $0x4e33ce43 // fmla v3.4s, v18.4s, v19.4s
+	WORD $0x4e0001ae // tbl v14.16b, {v13.16b}, v0.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4f8b91ce // fmul v14.4s, v14.4s, v11.s[0]
+	WORD $0x3d80202e // str q14, [x1, #128]
+	WORD $0x4e0101ae // tbl v14.16b, {v13.16b}, v1.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4f8b91ce // fmul v14.4s, v14.4s, v11.s[0]
+	WORD $0x3d80242e // str q14, [x1, #144]
+	WORD $0x4e0201ae // tbl v14.16b, {v13.16b}, v2.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4f8b91ce // fmul v14.4s, v14.4s, v11.s[0]
+	WORD $0x3d80282e // str q14, [x1, #160]
+	WORD $0x4e0301ae // tbl v14.16b, {v13.16b}, v3.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4f8b91ce // fmul v14.4s, v14.4s, v11.s[0]
+	WORD $0x3d802c2e // str q14, [x1, #176]
 	WORD $0x4e07018d // tbl v13.16b, {v12.16b}, v7.16b
 	WORD $0x6e2845ad // ushl v13.16b, v13.16b, v8.16b
 	WORD $0x4e291dad // and v13.16b, v13.16b, v9.16b
 	WORD $0x6e2a85ad // sub v13.16b, v13.16b, v10.16b
-	WORD $0x4e0e01b2 // tbl v18.16b, {v13.16b}, v14.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4f8b9252 // fmul v18.4s, v18.4s, v11.s[0]
-	WORD $0x3dc03033 // ldr q19, [x1, #192]
-	WORD $0x4e33ce40 // fmla v0.4s, v18.4s, v19.4s
-	WORD $0x4e0f01b2 // tbl v18.16b, {v13.16b}, v15.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4f8b9252 // fmul v18.4s, v18.4s, v11.s[0]
-	WORD $0x3dc03433 // ldr q19, [x1, #208]
-	WORD $0x4e33ce41 // fmla v1.4s, v18.4s, v19.4s
-	WORD $0x4e1001b2 // tbl v18.16b, {v13.16b}, v16.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4f8b9252 // fmul v18.4s, v18.4s, v11.s[0]
-	WORD $0x3dc03833 // ldr q19, [x1, #224]
-	WORD $0x4e33ce42 // fmla v2.4s, v18.4s, v19.4s
-	WORD $0x4e1101b2 // tbl v18.16b, {v13.16b}, v17.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4f8b9252 // fmul v18.4s, v18.4s, v11.s[0]
-	WORD $0x3dc03c33 // ldr q19, [x1, #240]
-	WORD $0x4e33ce43 // fmla v3.4s, v18.4s, v19.4s
-	ADD $256, R1
-	ADD $18, R0
-	SUBS $1, R2
-	BNE loop1
-	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD $0x7e30d800 // faddp s0, v0.2s
-	FMOVS F0, ret+24(FP)
-	RET
-
-// func decodeQ2_0NEON(w *byte, steps int, panel *float32)
-TEXT ·decodeQ2_0NEON(SB), NOSPLIT, $0-24
-	MOVD w+0(FP), R0
-	MOVD panel+16(FP), R1
-	MOVD steps+8(FP), R2
-	MOVD $fours0<>(SB), R3
-	WORD $0x3dc00060 // ldr q0, [x3, #0]
-	MOVD $fours1<>(SB), R3
-	WORD $0x3dc00061 // ldr q1, [x3, #0]
-	MOVD $fours2<>(SB), R3
-	WORD $0x3dc00062 // ldr q2, [x3, #0]
-	MOVD $fours3<>(SB), R3
-	WORD $0x3dc00063 // ldr q3, [x3, #0]
-	MOVD $right0246<>(SB), R3
-	WORD $0x3dc00064 // ldr q4, [x3, #0]
-	MOVD $bytes3<>(SB), R3
-	WORD $0x3dc00065 // ldr q5, [x3, #0]
-	MOVD $bytes1<>(SB), R3
-	WORD $0x3dc00066 // ldr q6, [x3, #0]
-loop1:
-	WORD $0x7d400007 // ldr h7, [x0, #0]
-	WORD $0x1ee240e7 // fcvt s7, h7
-	WORD $0x3cc02008 // ldur q8, [x0, #2]
-	WORD $0x4e000109 // tbl v9.16b, {v8.16b}, v0.16b
-	WORD $0x6e244529 // ushl v9.16b, v9.16b, v4.16b
-	WORD $0x4e251d29 // and v9.16b, v9.16b, v5.16b
-	WORD $0x6e268529 // sub v9.16b, v9.16b, v6.16b
-	MOVD $place0<>(SB), R3
-	WORD $0x3dc0006a // ldr q10, [x3, #0]
-	MOVD $place1<>(SB), R3
-	WORD $0x3dc0006b // ldr q11, [x3, #0]
-	MOVD $place2<>(SB), R3
-	WORD $0x3dc0006c // ldr q12, [x3, #0]
-	MOVD $place3<>(SB), R3
-	WORD $0x3dc0006d // ldr q13, [x3, #0]
-	WORD $0x4e0a012e // tbl v14.16b, {v9.16b}, v10.16b
+	WORD $0x4e0001ae // tbl v14.16b, {v13.16b}, v0.16b
 	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4f8791ce // fmul v14.4s, v14.4s, v7.s[0]
-	WORD $0x3d80002e // str q14, [x1, #0]
-	WORD $0x4e0b012e // tbl v14.16b, {v9.16b}, v11.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4f8791ce // fmul v14.4s, v14.4s, v7.s[0]
-	WORD $0x3d80042e // str q14, [x1, #16]
-	WORD $0x4e0c012e // tbl v14.16b, {v9.16b}, v12.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4f8791ce // fmul v14.4s, v14.4s, v7.s[0]
-	WORD $0x3d80082e // str q14, [x1, #32]
-	WORD $0x4e0d012e // tbl v14.16b, {v9.16b}, v13.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4f8791ce // fmul v14.4s, v14.4s, v7.s[0]
-	WORD $0x3d800c2e // str q14, [x1, #48]
-	WORD $0x4e010109 // tbl v9.16b, {v8.16b}, v1.16b
-	WORD $0x6e244529 // ushl v9.16b, v9.16b, v4.16b
-	WORD $0x4e251d29 // and v9.16b, v9.16b, v5.16b
-	WORD $0x6e268529 // sub v9.16b, v9.16b, v6.16b
-	WORD $0x4e0a012e // tbl v14.16b, {v9.16b}, v10.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4f8791ce // fmul v14.4s, v14.4s, v7.s[0]
-	WORD $0x3d80102e // str q14, [x1, #64]
-	WORD $0x4e0b012e // tbl v14.16b, {v9.16b}, v11.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4f8791ce // fmul v14.4s, v14.4s, v7.s[0]
-	WORD $0x3d80142e // str q14, [x1, #80]
-	WORD $0x4e0c012e // tbl v14.16b, {v9.16b}, v12.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4f8791ce // fmul v14.4s, v14.4s, v7.s[0]
-	WORD $0x3d80182e // str q14, [x1, #96]
-	WORD $0x4e0d012e // tbl v14.16b, {v9.16b}, v13.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4f8791ce // fmul v14.4s, v14.4s, v7.s[0]
-	WORD $0x3d801c2e // str q14, [x1, #112]
-	WORD $0x4e020109 // tbl v9.16b, {v8.16b}, v2.16b
-	WORD $0x6e244529 // ushl v9.16b, v9.16b, v4.16b
-	WORD $0x4e251d29 // and v9.16b, v9.16b, v5.16b
-	WORD $0x6e268529 // sub v9.16b, v9.16b, v6.16b
-	WORD $0x4e0a012e // tbl v14.16b, {v9.16b}, v10.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4f8791ce // fmul v14.4s, v14.4s, v7.s[0]
-	WORD $0x3d80202e // str q14, [x1, #128]
-	WORD $0x4e0b012e // tbl v14.16b, {v9.16b}, v11.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4f8791ce // fmul v14.4s, v14.4s, v7.s[0]
-	WORD $0x3d80242e // str q14, [x1, #144]
-	WORD $0x4e0c012e // tbl v14.16b, {v9.16b}, v12.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4f8791ce // fmul v14.4s, v14.4s, v7.s[0]
-	WORD $0x3d80282e // str q14, [x1, #160]
-	WORD $0x4e0d012e // tbl v14.16b, {v9.16b}, v13.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4f8791ce // fmul v14.4s, v14.4s, v7.s[0]
-	WORD $0x3d802c2e // str q14, [x1, #176]
-	WORD $0x4e030109 // tbl v9.16b, {v8.16b}, v3.16b
-	WORD $0x6e244529 // ushl v9.16b, v9.16b, v4.16b
-	WORD $0x4e251d29 // and v9.16b, v9.16b, v5.16b
-	WORD $0x6e268529 // sub v9.16b, v9.16b, v6.16b
-	WORD $0x4e0a012e // tbl v14.16b, {v9.16b}, v10.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4f8791ce // fmul v14.4s, v14.4s, v7.s[0]
+	WORD $0x4f8b91ce // fmul v14.4s, v14.4s, v11.s[0]
 	WORD $0x3d80302e // str q14, [x1, #192]
-	WORD $0x4e0b012e // tbl v14.16b, {v9.16b}, v11.16b
+	WORD $0x4e0101ae // tbl v14.16b, {v13.16b}, v1.16b
 	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4f8791ce // fmul v14.4s, v14.4s, v7.s[0]
+	WORD $0x4f8b91ce // fmul v14.4s, v14.4s, v11.s[0]
 	WORD $0x3d80342e // str q14, [x1, #208]
-	WORD $0x4e0c012e // tbl v14.16b, {v9.16b}, v12.16b
+	WORD $0x4e0201ae // tbl v14.16b, {v13.16b}, v2.16b
 	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4f8791ce // fmul v14.4s, v14.4s, v7.s[0]
+	WORD $0x4f8b91ce // fmul v14.4s, v14.4s, v11.s[0]
 	WORD $0x3d80382e // str q14, [x1, #224]
-	WORD $0x4e0d012e // tbl v14.16b, {v9.16b}, v13.16b
+	WORD $0x4e0301ae // tbl v14.16b, {v13.16b}, v3.16b
 	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4f8791ce // fmul v14.4s, v14.4s, v7.s[0]
+	WORD $0x4f8b91ce // fmul v14.4s, v14.4s, v11.s[0]
 	WORD $0x3d803c2e // str q14, [x1, #240]
 	ADD $256, R1
 	ADD $18, R0
@@ -3076,6 +3076,213 @@ TEXT ·dotQ4_KNEON(SB), NOSPLIT, $64-28
 	WORD $0x6f00e402 // movi v2.2d, #0000000000000000
 	WORD $0x6f00e403 // movi v3.2d, #0000000000000000
 	MOVD steps+16(FP), R2
+	MOVD $place0<>(SB), R3
+	WORD $0x3dc00064 // ldr q4, [x3, #0]
+	MOVD $place1<>(SB), R3
+	WORD $0x3dc00065 // ldr q5, [x3, #0]
+	MOVD $place2<>(SB), R3
+	WORD $0x3dc00066 // ldr q6, [x3, #0]
+	MOVD $place3<>(SB), R3
+	WORD $0x3dc00067 // ldr q7, [x3, #0]
+	MOVD $scaleLows<>(SB), R3
+	WORD $0x3dc00068 // ldr q8, [x3, #0]
+	MOVD $scaleHighs<>(SB), R3
+	WORD $0x3dc00069 // ldr q9, [x3, #0]
+	MOVD $scaleShifts<>(SB), R3
+	WORD $0x3dc0006a // ldr q10, [x3, #0]
+	MOVD $scaleMasks<>(SB), R3
+	WORD $0x3dc0006b // ldr q11, [x3, #0]
+	MOVD $bytes48<>(SB), R3
+	WORD $0x3dc0006c // ldr q12, [x3, #0]
+	MOVD $bytes15<>(SB), R3
+	WORD $0x3dc0006d // ldr q13, [x3, #0]
+loop1:
+	WORD $0x7d40000e // ldr h14, [x0, #0]
+	WORD $0x1ee241ce // fcvt s14, h14
+	WORD $0x7d40040f // ldr h15, [x0, #2]
+	WORD $0x1ee241ef // fcvt s15, h15
+	WORD $0x6ea0f9ef // fneg v15.4s, v15.4s
+	ADD $8, RSP, R3
+	WORD $0x3dc00010 // ldr q16, [x0, #0]
+	WORD $0x4e090211 // tbl v17.16b, {v16.16b}, v9.16b
+	WORD $0x4e080210 // tbl v16.16b, {v16.16b}, v8.16b
+	WORD $0x6eaa4610 // ushl v16.4s, v16.4s, v10.4s
+	WORD $0x4e2b1e10 // and v16.16b, v16.16b, v11.16b
+	WORD $0x6f0e0631 // ushr v17.16b, v17.16b, #2
+	WORD $0x4e2c1e31 // and v17.16b, v17.16b, v12.16b
+	WORD $0x4eb11e10 // orr v16.16b, v16.16b, v17.16b
+	WORD $0x4e040211 // tbl v17.16b, {v16.16b}, v4.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4f8e9231 // fmul v17.4s, v17.4s, v14.s[0]
+	WORD $0x3d800071 // str q17, [x3, #0]
+	WORD $0x4e050211 // tbl v17.16b, {v16.16b}, v5.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4f8e9231 // fmul v17.4s, v17.4s, v14.s[0]
+	WORD $0x3d800471 // str q17, [x3, #16]
+	WORD $0x4e060211 // tbl v17.16b, {v16.16b}, v6.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4f8f9231 // fmul v17.4s, v17.4s, v15.s[0]
+	WORD $0x3d800871 // str q17, [x3, #32]
+	WORD $0x4e070211 // tbl v17.16b, {v16.16b}, v7.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4f8f9231 // fmul v17.4s, v17.4s, v15.s[0]
+	WORD $0x3d800c71 // str q17, [x3, #48]
+	ADD $16, R0, R4
+	ADD $32, R3, R5
+	MOVD $4, R6
+loop2:
+	WORD $0x4ddfc86e // ld1r {v14.4s}, [x3], #4
+	WORD $0x4ddfc8af // ld1r {v15.4s}, [x5], #4
+	WORD $0x3dc00090 // ldr q16, [x4, #0]
+	WORD $0x4e2d1e10 // and v16.16b, v16.16b, v13.16b
+	WORD $0x4e040211 // tbl v17.16b, {v16.16b}, v4.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4eaf1df2 // mov v18.16b, v15.16b
+	WORD $0x4f8e1232 // fmla v18.4s, v17.4s, v14.s[0]
+	WORD $0x4eb21e51 // mov v17.16b, v18.16b
+	WORD $0x3dc00032 // ldr q18, [x1, #0]
+	WORD $0x4e32ce20 // fmla v0.4s, v17.4s, v18.4s
+	WORD $0x4e050211 // tbl v17.16b, {v16.16b}, v5.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4eaf1df2 // mov v18.16b, v15.16b
+	WORD $0x4f8e1232 // fmla v18.4s, v17.4s, v14.s[0]
+	WORD $0x4eb21e51 // mov v17.16b, v18.16b
+	WORD $0x3dc00432 // ldr q18, [x1, #16]
+	WORD $0x4e32ce21 // fmla v1.4s, v17.4s, v18.4s
+	WORD $0x4e060211 // tbl v17.16b, {v16.16b}, v6.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4eaf1df2 // mov v18.16b, v15.16b
+	WORD $0x4f8e1232 // fmla v18.4s, v17.4s, v14.s[0]
+	WORD $0x4eb21e51 // mov v17.16b, v18.16b
+	WORD $0x3dc00832 // ldr q18, [x1, #32]
+	WORD $0x4e32ce22 // fmla v2.4s, v17.4s, v18.4s
+	WORD $0x4e070211 // tbl v17.16b, {v16.16b}, v7.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4eaf1df2 // mov v18.16b, v15.16b
+	WORD $0x4f8e1232 // fmla v18.4s, v17.4s, v14.s[0]
+	WORD $0x4eb21e51 // mov v17.16b, v18.16b
+	WORD $0x3dc00c32 // ldr q18, [x1, #48]
+	WORD $0x4e32ce23 // fmla v3.4s, v17.4s, v18.4s
+	WORD $0x3dc00490 // ldr q16, [x4, #16]
+	WORD $0x4e2d1e10 // and v16.16b, v16.16b, v13.16b
+	WORD $0x4e040211 // tbl v17.16b, {v16.16b}, v4.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4eaf1df2 // mov v18.16b, v15.16b
+	WORD $0x4f8e1232 // fmla v18.4s, v17.4s, v14.s[0]
+	WORD $0x4eb21e51 // mov v17.16b, v18.16b
+	WORD $0x3dc01032 // ldr q18, [x1, #64]
+	WORD $0x4e32ce20 // fmla v0.4s, v17.4s, v18.4s
+	WORD $0x4e050211 // tbl v17.16b, {v16.16b}, v5.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4eaf1df2 // mov v18.16b, v15.16b
+	WORD $0x4f8e1232 // fmla v18.4s, v17.4s, v14.s[0]
+	WORD $0x4eb21e51 // mov v17.16b, v18.16b
+	WORD $0x3dc01432 // ldr q18, [x1, #80]
+	WORD $0x4e32ce21 // fmla v1.4s, v17.4s, v18.4s
+	WORD $0x4e060211 // tbl v17.16b, {v16.16b}, v6.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4eaf1df2 // mov v18.16b, v15.16b
+	WORD $0x4f8e1232 // fmla v18.4s, v17.4s, v14.s[0]
+	WORD $0x4eb21e51 // mov v17.16b, v18.16b
+	WORD $0x3dc01832 // ldr q18, [x1, #96]
+	WORD $0x4e32ce22 // fmla v2.4s, v17.4s, v18.4s
+	WORD $0x4e070211 // tbl v17.16b, {v16.16b}, v7.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4eaf1df2 // mov v18.16b, v15.16b
+	WORD $0x4f8e1232 // fmla v18.4s, v17.4s, v14.s[0]
+	WORD $0x4eb21e51 // mov v17.16b, v18.16b
+	WORD $0x3dc01c32 // ldr q18, [x1, #112]
+	WORD $0x4e32ce23 // fmla v3.4s, v17.4s, v18.4s
+	WORD $0x4ddfc86e // ld1r {v14.4s}, [x3], #4
+	WORD $0x4ddfc8af // ld1r {v15.4s}, [x5], #4
+	WORD $0x3dc00090 // ldr q16, [x4, #0]
+	WORD $0x6f0c0610 // ushr v16.16b, v16.16b, #4
+	WORD $0x4e040211 // tbl v17.16b, {v16.16b}, v4.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4eaf1df2 // mov v18.16b, v15.16b
+	WORD $0x4f8e1232 // fmla v18.4s, v17.4s, v14.s[0]
+	WORD $0x4eb21e51 // mov v17.16b, v18.16b
+	WORD $0x3dc02032 // ldr q18, [x1, #128]
+	WORD $0x4e32ce20 // fmla v0.4s, v17.4s, v18.4s
+	WORD $0x4e050211 // tbl v17.16b, {v16.16b}, v5.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4eaf1df2 // mov v18.16b, v15.16b
+	WORD $0x4f8e1232 // fmla v18.4s, v17.4s, v14.s[0]
+	WORD $0x4eb21e51 // mov v17.16b, v18.16b
+	WORD $0x3dc02432 // ldr q18, [x1, #144]
+	WORD $0x4e32ce21 // fmla v1.4s, v17.4s, v18.4s
+	WORD $0x4e060211 // tbl v17.16b, {v16.16b}, v6.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4eaf1df2 // mov v18.16b, v15.16b
+	WORD $0x4f8e1232 // fmla v18.4s, v17.4s, v14.s[0]
+	WORD $0x4eb21e51 // mov v17.16b, v18.16b
+	WORD $0x3dc02832 // ldr q18, [x1, #160]
+	WORD $0x4e32ce22 // fmla v2.4s, v17.4s, v18.4s
+	WORD $0x4e070211 // tbl v17.16b, {v16.16b}, v7.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4eaf1df2 // mov v18.16b, v15.16b
+	WORD $0x4f8e1232 // fmla v18.4s, v17.4s, v14.s[0]
+	WORD $0x4eb21e51 // mov v17.16b, v18.16b
+	WORD $0x3dc02c32 // ldr q18, [x1, #176]
+	WORD $0x4e32ce23 // fmla v3.4s, v17.4s, v18.4s
+	WORD $0x3dc00490 // ldr q16, [x4, #16]
+	WORD $0x6f0c0610 // ushr v16.16b, v16.16b, #4
+	WORD $0x4e040211 // tbl v17.16b, {v16.16b}, v4.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4eaf1df2 // mov v18.16b, v15.16b
+	WORD $0x4f8e1232 // fmla v18.4s, v17.4s, v14.s[0]
+	WORD $0x4eb21e51 // mov v17.16b, v18.16b
+	WORD $0x3dc03032 // ldr q18, [x1, #192]
+	WORD $0x4e32ce20 // fmla v0.4s, v17.4s, v18.4s
+	WORD $0x4e050211 // tbl v17.16b, {v16.16b}, v5.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4eaf1df2 // mov v18.16b, v15.16b
+	WORD $0x4f8e1232 // fmla v18.4s, v17.4s, v14.s[0]
+	WORD $0x4eb21e51 // mov v17.16b, v18.16b
+	WORD $0x3dc03432 // ldr q18, [x1, #208]
+	WORD $0x4e32ce21 // fmla v1.4s, v17.4s, v18.4s
+	WORD $0x4e060211 // tbl v17.16b, {v16.16b}, v6.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4eaf1df2 // mov v18.16b, v15.16b
+	WORD $0x4f8e1232 // fmla v18.4s, v17.4s, v14.s[0]
+	WORD $0x4eb21e51 // mov v17.16b, v18.16b
+	WORD $0x3dc03832 // ldr q18, [x1, #224]
+	WORD $0x4e32ce22 // fmla v2.4s, v17.4s, v18.4s
+	WORD $0x4e070211 // tbl v17.16b, {v16.16b}, v7.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4eaf1df2 // mov v18.16b, v15.16b
+	WORD $0x4f8e1232 // fmla v18.4s, v17.4s, v14.s[0]
+	WORD $0x4eb21e51 // mov v17.16b, v18.16b
+	WORD $0x3dc03c32 // ldr q18, [x1, #240]
+	WORD $0x4e32ce23 // fmla v3.4s, v17.4s, v18.4s
+	ADD $32, R4
+	ADD $256, R1
+	SUBS $1, R6
+	BNE loop2
+	ADD $144, R0
+	SUBS $1, R2
+	BNE loop1
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS F0, ret+24(FP)
+	RET
+
+// func decodeQ4_KNEON(w *byte, steps int, panel *float32)
+TEXT ·decodeQ4_KNEON(SB), NOSPLIT, $64-24
+	MOVD w+0(FP), R0
+	MOVD panel+16(FP), R1
+	MOVD steps+8(FP), R2
+	MOVD $place0<>(SB), R3
+	WORD $0x3dc00060 // ldr q0, [x3, #0]
+	MOVD $place1<>(SB), R3
+	WORD $0x3dc00061 // ldr q1, [x3, #0]
+	MOVD $place2<>(SB), R3
+	WORD $0x3dc00062 // ldr q2, [x3, #0]
+	MOVD $place3<>(SB), R3
+	WORD $0x3dc00063 // ldr q3, [x3, #0]
 	MOVD $scaleLows<>(SB), R3
 	WORD $0x3dc00064 // ldr q4, [x3, #0]
 	MOVD $scaleHighs<>(SB), R3
@@ -3103,339 +3310,132 @@ loop1:
 	WORD $0x6f0e05ad // ushr v13.16b, v13.16b, #2
 	WORD $0x4e281dad // and v13.16b, v13.16b, v8.16b
 	WORD $0x4ead1d8c // orr v12.16b, v12.16b, v13.16b
-	MOVD $place0<>(SB), R4
-	WORD $0x3dc0008d // ldr q13, [x4, #0]
-	MOVD $place1<>(SB), R4
-	WORD $0x3dc0008e // ldr q14, [x4, #0]
-	MOVD $place2<>(SB), R4
-	WORD $0x3dc0008f // ldr q15, [x4, #0]
-	MOVD $place3<>(SB), R4
-	WORD $0x3dc00090 // ldr q16, [x4, #0]
-	WORD $0x4e0d0191 // tbl v17.16b, {v12.16b}, v13.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4f8a9231 // fmul v17.4s, v17.4s, v10.s[0]
-	WORD $0x3d800071 // str q17, [x3, #0]
-	WORD $0x4e0e0191 // tbl v17.16b, {v12.16b}, v14.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4f8a9231 // fmul v17.4s, v17.4s, v10.s[0]
-	WORD $0x3d800471 // str q17, [x3, #16]
-	WORD $0x4e0f0191 // tbl v17.16b, {v12.16b}, v15.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4f8b9231 // fmul v17.4s, v17.4s, v11.s[0]
-	WORD $0x3d800871 // str q17, [x3, #32]
-	WORD $0x4e100191 // tbl v17.16b, {v12.16b}, v16.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4f8b9231 // fmul v17.4s, v17.4s, v11.s[0]
-	WORD $0x3d800c71 // str q17, [x3, #48]
-	ADD $16, R0, R4
-	ADD $32, R3, R5
-	MOVD $4, R6
-loop2:
-	WORD $0x4ddfc86a // ld1r {v10.4s}, [x3], #4
-	WORD $0x4ddfc8ab // ld1r {v11.4s}, [x5], #4
-	WORD $0x3dc0008c // ldr q12, [x4, #0]
-	WORD $0x4e291d8c // and v12.16b, v12.16b, v9.16b
-	WORD $0x4e0d0191 // tbl v17.16b, {v12.16b}, v13.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4eab1d72 // mov v18.16b, v11.16b
-	WORD $0x4f8a1232 // fmla v18.4s, v17.4s, v10.s[0]
-	WORD $0x4eb21e51 // mov v17.16b, v18.16b
-	WORD $0x3dc00032 // ldr q18, [x1, #0]
-	WORD $0x4e32ce20 // fmla v0.4s, v17.4s, v18.4s
-	WORD $0x4e0e0191 // tbl v17.16b, {v12.16b}, v14.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4eab1d72 // mov v18.16b, v11.16b
-	WORD $0x4f8a1232 // fmla v18.4s, v17.4s, v10.s[0]
-	WORD $0x4eb21e51 // mov v17.16b, v18.16b
-	WORD $0x3dc00432 // ldr q18, [x1, #16]
-	WORD $0x4e32ce21 // fmla v1.4s, v17.4s, v18.4s
-	WORD $0x4e0f0191 // tbl v17.16b, {v12.16b}, v15.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4eab1d72 // mov v18.16b, v11.16b
-	WORD $0x4f8a1232 // fmla v18.4s, v17.4s, v10.s[0]
-	WORD $0x4eb21e51 // mov v17.16b, v18.16b
-	WORD $0x3dc00832 // ldr q18, [x1, #32]
-	WORD $0x4e32ce22 // fmla v2.4s, v17.4s, v18.4s
-	WORD $0x4e100191 // tbl v17.16b, {v12.16b}, v16.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4eab1d72 // mov v18.16b, v11.16b
-	WORD $0x4f8a1232 // fmla v18.4s, v17.4s, v10.s[0]
-	WORD $0x4eb21e51 // mov v17.16b, v18.16b
-	WORD $0x3dc00c32 // ldr q18, [x1, #48]
-	WORD $0x4e32ce23 // fmla v3.4s, v17.4s, v18.4s
-	WORD $0x3dc0048c // ldr q12, [x4, #16]
-	WORD $0x4e291d8c // and v12.16b, v12.16b, v9.16b
-	WORD $0x4e0d0191 // tbl v17.16b, {v12.16b}, v13.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4eab1d72 // mov v18.16b, v11.16b
-	WORD $0x4f8a1232 // fmla v18.4s, v17.4s, v10.s[0]
-	WORD $0x4eb21e51 // mov v17.16b, v18.16b
-	WORD $0x3dc01032 // ldr q18, [x1, #64]
-	WORD $0x4e32ce20 // fmla v0.4s, v17.4s, v18.4s
-	WORD $0x4e0e0191 // tbl v17.16b, {v12.16b}, v14.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4eab1d72 // mov v18.16b, v11.16b
-	WORD $0x4f8a1232 // fmla v18.4s, v17.4s, v10.s[0]
-	WORD $0x4eb21e51 // mov v17.16b, v18.16b
-	WORD $0x3dc01432 // ldr q18, [x1, #80]
-	WORD $0x4e32ce21 // fmla v1.4s, v17.4s, v18.4s
-	WORD $0x4e0f0191 // tbl v17.16b, {v12.16b}, v15.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4eab1d72 // mov v18.16b, v11.16b
-	WORD $0x4f8a1232 // fmla v18.4s, v17.4s, v10.s[0]
-	WORD $0x4eb21e51 // mov v17.16b, v18.16b
-	WORD $0x3dc01832 // ldr q18, [x1, #96]
-	WORD $0x4e32ce22 // fmla v2.4s, v17.4s, v18.4s
-	WORD $0x4e100191 // tbl v17.16b, {v12.16b}, v16.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4eab1d72 // mov v18.16b, v11.16b
-	WORD $0x4f8a1232 // fmla v18.4s, v17.4s, v10.s[0]
-	WORD $0x4eb21e51 // mov v17.16b, v18.16b
-	WORD $0x3dc01c32 // ldr q18, [x1, #112]
-	WORD $0x4e32ce23 // fmla v3.4s, v17.4s, v18.4s
-	WORD $0x4ddfc86a // ld1r {v10.4s}, [x3], #4
-	WORD $0x4ddfc8ab // ld1r {v11.4s}, [x5], #4
-	WORD $0x3dc0008c // ldr q12, [x4, #0]
-	WORD $0x6f0c058c // ushr v12.16b, v12.16b, #4
-	WORD $0x4e0d0191 // tbl v17.16b, {v12.16b}, v13.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4eab1d72 // mov v18.16b, v11.16b
-	WORD $0x4f8a1232 // fmla v18.4s, v17.4s, v10.s[0]
-	WORD $0x4eb21e51 // mov v17.16b, v18.16b
-	WORD $0x3dc02032 // ldr q18, [x1, #128]
-	WORD $0x4e32ce20 // fmla v0.4s, v17.4s, v18.4s
-	WORD $0x4e0e0191 // tbl v17.16b, {v12.16b}, v14.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4eab1d72 // mov v18.16b, v11.16b
-	WORD $0x4f8a1232 // fmla v18.4s, v17.4s, v10.s[0]
-	WORD $0x4eb21e51 // mov v17.16b, v18.16b
-	WORD $0x3dc02432 // ldr q18, [x1, #144]
-	WORD $0x4e32ce21 // fmla v1.4s, v17.4s, v18.4s
-	WORD $0x4e0f0191 // tbl v17.16b, {v12.16b}, v15.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4eab1d72 // mov v18.16b, v11.16b
-	WORD $0x4f8a1232 // fmla v18.4s, v17.4s, v10.s[0]
-	WORD $0x4eb21e51 // mov v17.16b, v18.16b
-	WORD $0x3dc02832 // ldr q18, [x1, #160]
-	WORD $0x4e32ce22 // fmla v2.4s, v17.4s, v18.4s
-	WORD $0x4e100191 // tbl v17.16b, {v12.16b}, v16.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4eab1d72 // mov v18.16b, v11.16b
-	WORD $0x4f8a1232 // fmla v18.4s, v17.4s, v10.s[0]
-	WORD $0x4eb21e51 // mov v17.16b, v18.16b
-	WORD $0x3dc02c32 // ldr q18, [x1, #176]
-	WORD $0x4e32ce23 // fmla v3.4s, v17.4s, v18.4s
-	WORD $0x3dc0048c // ldr q12, [x4, #16]
-	WORD $0x6f0c058c // ushr v12.16b, v12.16b, #4
-	WORD $0x4e0d0191 // tbl v17.16b, {v12.16b}, v13.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4eab1d72 // mov v18.16b, v11.16b
-	WORD $0x4f8a1232 // fmla v18.4s, v17.4s, v10.s[0]
-	WORD $0x4eb21e51 // mov v17.16b, v18.16b
-	WORD $0x3dc03032 // ldr q18, [x1, #192]
-	WORD $0x4e32ce20 // fmla v0.4s, v17.4s, v18.4s
-	WORD $0x4e0e0191 // tbl v17.16b, {v12.16b}, v14.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4eab1d72 // mov v18.16b, v11.16b
-	WORD $0x4f8a1232 // fmla v18.4s, v17.4s, v10.s[0]
-	WORD $0x4eb21e51 // mov v17.16b, v18.16b
-	WORD $0x3dc03432 // ldr q18, [x1, #208]
-	WORD $0x4e32ce21 // fmla v1.4s, v17.4s, v18.4s
-	WORD $0x4e0f0191 // tbl v17.16b, {v12.16b}, v15.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4eab1d72 // mov v18.16b, v11.16b
-	WORD $0x4f8a1232 // fmla v18.4s, v17.4s, v10.s[0]
-	WORD $0x4eb21e51 // mov v17.16b, v18.16b
-	WORD $0x3dc03832 // ldr q18, [x1, #224]
-	WORD $0x4e32ce22 // fmla v2.4s, v17.4s, v18.4s
-	WORD $0x4e100191 // tbl v17.16b, {v12.16b}, v16.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4eab1d72 // mov v18.16b, v11.16b
-	WORD $0x4f8a1232 // fmla v18.4s, v17.4s, v10.s[0]
-	WORD $0x4eb21e51 // mov v17.16b, v18.16b
-	WORD $0x3dc03c32 // ldr q18, [x1, #240]
-	WORD $0x4e32ce23 // fmla v3.4s, v17.4s, v18.4s
-	ADD $32, R4
-	ADD $256, R1
-	SUBS $1, R6
-	BNE loop2
-	ADD $144, R0
-	SUBS $1, R2
-	BNE loop1
-	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD $0x7e30d800 // faddp s0, v0.2s
-	FMOVS F0, ret+24(FP)
-	RET
-
-// func decodeQ4_KNEON(w *byte, steps int, panel *float32)
-TEXT ·decodeQ4_KNEON(SB), NOSPLIT, $64-24
-	MOVD w+0(FP), R0
-	MOVD panel+16(FP), R1
-	MOVD steps+8(FP), R2
-	MOVD $scaleLows<>(SB), R3
-	WORD $0x3dc00060 // ldr q0, [x3, #0]
-	MOVD $scaleHighs<>(SB), R3
-	WORD $0x3dc00061 // ldr q1, [x3, #0]
-	MOVD $scaleShifts<>(SB), R3
-	WORD $0x3dc00062 // ldr q2, [x3, #0]
-	MOVD $scaleMasks<>(SB), R3
-	WORD $0x3dc00063 // ldr q3, [x3, #0]
-	MOVD $bytes48<>(SB), R3
-	WORD $0x3dc00064 // ldr q4, [x3, #0]
-	MOVD $bytes15<>(SB), R3
-	WORD $0x3dc00065 // ldr q5, [x3, #0]
-loop1:
-	WORD $0x7d400006 // ldr h6, [x0, #0]
-	WORD $0x1ee240c6 // fcvt s6, h6
-	WORD $0x7d400407 // ldr h7, [x0, #2]
-	WORD $0x1ee240e7 // fcvt s7, h7
-	WORD $0x6ea0f8e7 // fneg v7.4s, v7.4s
-	ADD $8, RSP, R3
-	WORD $0x3dc00008 // ldr q8, [x0, #0]
-	WORD $0x4e010109 // tbl v9.16b, {v8.16b}, v1.16b
-	WORD $0x4e000108 // tbl v8.16b, {v8.16b}, v0.16b
-	WORD $0x6ea24508 // ushl v8.4s, v8.4s, v2.4s
-	WORD $0x4e231d08 // and v8.16b, v8.16b, v3.16b
-	WORD $0x6f0e0529 // ushr v9.16b, v9.16b, #2
-	WORD $0x4e241d29 // and v9.16b, v9.16b, v4.16b
-	WORD $0x4ea91d08 // orr v8.16b, v8.16b, v9.16b
-	MOVD $place0<>(SB), R4
-	WORD $0x3dc00089 // ldr q9, [x4, #0]
-	MOVD $place1<>(SB), R4
-	WORD $0x3dc0008a // ldr q10, [x4, #0]
-	MOVD $place2<>(SB), R4
-	WORD $0x3dc0008b // ldr q11, [x4, #0]
-	MOVD $place3<>(SB), R4
-	WORD $0x3dc0008c // ldr q12, [x4, #0]
-	WORD $0x4e09010d // tbl v13.16b, {v8.16b}, v9.16b
+	WORD $0x4e00018d // tbl v13.16b, {v12.16b}, v0.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8691ad // fmul v13.4s, v13.4s, v6.s[0]
+	WORD $0x4f8a91ad // fmul v13.4s, v13.4s, v10.s[0]
 	WORD $0x3d80006d // str q13, [x3, #0]
-	WORD $0x4e0a010d // tbl v13.16b, {v8.16b}, v10.16b
+	WORD $0x4e01018d // tbl v13.16b, {v12.16b}, v1.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8691ad // fmul v13.4s, v13.4s, v6.s[0]
+	WORD $0x4f8a91ad // fmul v13.4s, v13.4s, v10.s[0]
 	WORD $0x3d80046d // str q13, [x3, #16]
-	WORD $0x4e0b010d // tbl v13.16b, {v8.16b}, v11.16b
+	WORD $0x4e02018d // tbl v13.16b, {v12.16b}, v2.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8791ad // fmul v13.4s, v13.4s, v7.s[0]
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
 	WORD $0x3d80086d // str q13, [x3, #32]
-	WORD $0x4e0c010d // tbl v13.16b, {v8.16b}, v12.16b
+	WORD $0x4e03018d // tbl v13.16b, {v12.16b}, v3.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8791ad // fmul v13.4s, v13.4s, v7.s[0]
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
 	WORD $0x3d800c6d // str q13, [x3, #48]
 	ADD $16, R0, R4
 	ADD $32, R3, R5
 	MOVD $4, R6
 loop2:
-	WORD $0x4ddfc866 // ld1r {v6.4s}, [x3], #4
-	WORD $0x4ddfc8a7 // ld1r {v7.4s}, [x5], #4
-	WORD $0x3dc00088 // ldr q8, [x4, #0]
-	WORD $0x4e251d08 // and v8.16b, v8.16b, v5.16b
-	WORD $0x4e09010d // tbl v13.16b, {v8.16b}, v9.16b
+	WORD $0x4ddfc86a // ld1r {v10.4s}, [x3], #4
+	WORD $0x4ddfc8ab // ld1r {v11.4s}, [x5], #4
+	WORD $0x3dc0008c // ldr q12, [x4, #0]
+	WORD $0x4e291d8c // and v12.16b, v12.16b, v9.16b
+	WORD $0x4e00018d // tbl v13.16b, {v12.16b}, v0.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4ea71cee // mov v14.16b, v7.16b
-	WORD $0x4f8611ae // fmla v14.4s, v13.4s, v6.s[0]
+	WORD $0x4eab1d6e // mov v14.16b, v11.16b
+	WORD $0x4f8a11ae // fmla v14.4s, v13.4s, v10.s[0]
 	WORD $0x4eae1dcd // mov v13.16b, v14.16b
 	WORD $0x3d80002d // str q13, [x1, #0]
-	WORD $0x4e0a010d // tbl v13.16b, {v8.16b}, v10.16b
+	WORD $0x4e01018d // tbl v13.16b, {v12.16b}, v1.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4ea71cee // mov v14.16b, v7.16b
-	WORD $0x4f8611ae // fmla v14.4s, v13.4s, v6.s[0]
+	WORD $0x4eab1d6e // mov v14.16b, v11.16b
+	WORD $0x4f8a11ae // fmla v14.4s, v13.4s, v10.s[0]
 	WORD $0x4eae1dcd // mov v13.16b, v14.16b
 	WORD $0x3d80042d // str q13, [x1, #16]
-	WORD $0x4e0b010d // tbl v13.16b, {v8.16b}, v11.16b
+	WORD $0x4e02018d // tbl v13.16b, {v12.16b}, v2.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4ea71cee // mov v14.16b, v7.16b
-	WORD $0x4f8611ae // fmla v14.4s, v13.4s, v6.s[0]
+	WORD $0x4eab1d6e // mov v14.16b, v11.16b
+	WORD $0x4f8a11ae // fmla v14.4s, v13.4s, v10.s[0]
 	WORD $0x4eae1dcd // mov v13.16b, v14.16b
 	WORD $0x3d80082d // str q13, [x1, #32]
-	WORD $0x4e0c010d // tbl v13.16b, {v8.16b}, v12.16b
+	WORD $0x4e03018d // tbl v13.16b, {v12.16b}, v3.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4ea71cee // mov v14.16b, v7.16b
-	WORD $0x4f8611ae // fmla v14.4s, v13.4s, v6.s[0]
+	WORD $0x4eab1d6e // mov v14.16b, v11.16b
+	WORD $0x4f8a11ae // fmla v14.4s, v13.4s, v10.s[0]
 	WORD $0x4eae1dcd // mov v13.16b, v14.16b
 	WORD $0x3d800c2d // str q13, [x1, #48]
-	WORD $0x3dc00488 // ldr q8, [x4, #16]
-	WORD $0x4e251d08 // and v8.16b, v8.16b, v5.16b
-	WORD $0x4e09010d // tbl v13.16b, {v8.16b}, v9.16b
+	WORD $0x3dc0048c // ldr q12, [x4, #16]
+	WORD $0x4e291d8c // and v12.16b, v12.16b, v9.16b
+	WORD $0x4e00018d // tbl v13.16b, {v12.16b}, v0.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4ea71cee // mov v14.16b, v7.16b
-	WORD $0x4f8611ae // fmla v14.4s, v13.4s, v6.s[0]
+	WORD $0x4eab1d6e // mov v14.16b, v11.16b
+	WORD $0x4f8a11ae // fmla v14.4s, v13.4s, v10.s[0]
 	WORD $0x4eae1dcd // mov v13.16b, v14.16b
 	WORD $0x3d80102d // str q13, [x1, #64]
-	WORD $0x4e0a010d // tbl v13.16b, {v8.16b}, v10.16b
+	WORD $0x4e01018d // tbl v13.16b, {v12.16b}, v1.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4ea71cee // mov v14.16b, v7.16b
-	WORD $0x4f8611ae // fmla v14.4s, v13.4s, v6.s[0]
+	WORD $0x4eab1d6e // mov v14.16b, v11.16b
+	WORD $0x4f8a11ae // fmla v14.4s, v13.4s, v10.s[0]
 	WORD $0x4eae1dcd // mov v13.16b, v14.16b
 	WORD $0x3d80142d // str q13, [x1, #80]
-	WORD $0x4e0b010d // tbl v13.16b, {v8.16b}, v11.16b
+	WORD $0x4e02018d // tbl v13.16b, {v12.16b}, v2.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4ea71cee // mov v14.16b, v7.16b
-	WORD $0x4f8611ae // fmla v14.4s, v13.4s, v6.s[0]
+	WORD $0x4eab1d6e // mov v14.16b, v11.16b
+	WORD $0x4f8a11ae // fmla v14.4s, v13.4s, v10.s[0]
 	WORD $0x4eae1dcd // mov v13.16b, v14.16b
 	WORD $0x3d80182d // str q13, [x1, #96]
-	WORD $0x4e0c010d // tbl v13.16b, {v8.16b}, v12.16b
+	WORD $0x4e03018d // tbl v13.16b, {v12.16b}, v3.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4ea71cee // mov v14.16b, v7.16b
-	WORD $0x4f8611ae // fmla v14.4s, v13.4s, v6.s[0]
+	WORD $0x4eab1d6e // mov v14.16b, v11.16b
+	WORD $0x4f8a11ae // fmla v14.4s, v13.4s, v10.s[0]
 	WORD $0x4eae1dcd // mov v13.16b, v14.16b
 	WORD $0x3d801c2d // str q13, [x1, #112]
-	WORD $0x4ddfc866 // ld1r {v6.4s}, [x3], #4
-	WORD $0x4ddfc8a7 // ld1r {v7.4s}, [x5], #4
-	WORD $0x3dc00088 // ldr q8, [x4, #0]
-	WORD $0x6f0c0508 // ushr v8.16b, v8.16b, #4
-	WORD $0x4e09010d // tbl v13.16b, {v8.16b}, v9.16b
+	WORD $0x4ddfc86a // ld1r {v10.4s}, [x3], #4
+	WORD $0x4ddfc8ab // ld1r {v11.4s}, [x5], #4
+	WORD $0x3dc0008c // ldr q12, [x4, #0]
+	WORD $0x6f0c058c // ushr v12.16b, v12.16b, #4
+	WORD $0x4e00018d // tbl v13.16b, {v12.16b}, v0.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4ea71cee // mov v14.16b, v7.16b
-	WORD $0x4f8611ae // fmla v14.4s, v13.4s, v6.s[0]
+	WORD $0x4eab1d6e // mov v14.16b, v11.16b
+	WORD $0x4f8a11ae // fmla v14.4s, v13.4s, v10.s[0]
 	WORD $0x4eae1dcd // mov v13.16b, v14.16b
 	WORD $0x3d80202d // str q13, [x1, #128]
-	WORD $0x4e0a010d // tbl v13.16b, {v8.16b}, v10.16b
+	WORD $0x4e01018d // tbl v13.16b, {v12.16b}, v1.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4ea71cee // mov v14.16b, v7.16b
-	WORD $0x4f8611ae // fmla v14.4s, v13.4s, v6.s[0]
+	WORD $0x4eab1d6e // mov v14.16b, v11.16b
+	WORD $0x4f8a11ae // fmla v14.4s, v13.4s, v10.s[0]
 	WORD $0x4eae1dcd // mov v13.16b, v14.16b
 	WORD $0x3d80242d // str q13, [x1, #144]
-	WORD $0x4e0b010d // tbl v13.16b, {v8.16b}, v11.16b
+	WORD $0x4e02018d // tbl v13.16b, {v12.16b}, v2.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4ea71cee // mov v14.16b, v7.16b
-	WORD $0x4f8611ae // fmla v14.4s, v13.4s, v6.s[0]
+	WORD $0x4eab1d6e // mov v14.16b, v11.16b
+	WORD $0x4f8a11ae // fmla v14.4s, v13.4s, v10.s[0]
 	WORD $0x4eae1dcd // mov v13.16b, v14.16b
 	WORD $0x3d80282d // str q13, [x1, #160]
-	WORD $0x4e0c010d // tbl v13.16b, {v8.16b}, v12.16b
+	WORD $0x4e03018d // tbl v13.16b, {v12.16b}, v3.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4ea71cee // mov v14.16b, v7.16b
-	WORD $0x4f8611ae // fmla v14.4s, v13.4s, v6.s[0]
+	WORD $0x4eab1d6e // mov v14.16b, v11.16b
+	WORD $0x4f8a11ae // fmla v14.4s, v13.4s, v10.s[0]
 	WORD $0x4eae1dcd // mov v13.16b, v14.16b
 	WORD $0x3d802c2d // str q13, [x1, #176]
-	WORD $0x3dc00488 // ldr q8, [x4, #16]
-	WORD $0x6f0c0508 // ushr v8.16b, v8.16b, #4
-	WORD $0x4e09010d // tbl v13.16b, {v8.16b}, v9.16b
+	WORD $0x3dc0048c // ldr q12, [x4, #16]
+	WORD $0x6f0c058c // ushr v12.16b, v12.16b, #4
+	WORD $0x4e00018d // tbl v13.16b, {v12.16b}, v0.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4ea71cee // mov v14.16b, v7.16b
-	WORD $0x4f8611ae // fmla v14.4s, v13.4s, v6.s[0]
+	WORD $0x4eab1d6e // mov v14.16b, v11.16b
+	WORD $0x4f8a11ae // fmla v14.4s, v13.4s, v10.s[0]
 	WORD $0x4eae1dcd // mov v13.16b, v14.16b
 	WORD $0x3d80302d // str q13, [x1, #192]
-	WORD $0x4e0a010d // tbl v13.16b, {v8.16b}, v10.16b
+	WORD $0x4e01018d // tbl v13.16b, {v12.16b}, v1.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4ea71cee // mov v14.16b, v7.16b
-	WORD $0x4f8611ae // fmla v14.4s, v13.4s, v6.s[0]
+	WORD $0x4eab1d6e // mov v14.16b, v11.16b
+	WORD $0x4f8a11ae // fmla v14.4s, v13.4s, v10.s[0]
 	WORD $0x4eae1dcd // mov v13.16b, v14.16b
 	WORD $0x3d80342d // str q13, [x1, #208]
-	WORD $0x4e0b010d // tbl v13.16b, {v8.16b}, v11.16b
+	WORD $0x4e02018d // tbl v13.16b, {v12.16b}, v2.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4ea71cee // mov v14.16b, v7.16b
-	WORD $0x4f8611ae // fmla v14.4s, v13.4s, v6.s[0]
+	WORD $0x4eab1d6e // mov v14.16b, v11.16b
+	WORD $0x4f8a11ae // fmla v14.4s, v13.4s, v10.s[0]
 	WORD $0x4eae1dcd // mov v13.16b, v14.16b
 	WORD $0x3d80382d // str q13, [x1, #224]
-	WORD $0x4e0c010d // tbl v13.16b, {v8.16b}, v12.16b
+	WORD $0x4e03018d // tbl v13.16b, {v12.16b}, v3.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4ea71cee // mov v14.16b, v7.16b
-	WORD $0x4f8611ae // fmla v14.4s, v13.4s, v6.s[0]
+	WORD $0x4eab1d6e // mov v14.16b, v11.16b
+	WORD $0x4f8a11ae // fmla v14.4s, v13.4s, v10.s[0]
 	WORD $0x4eae1dcd // mov v13.16b, v14.16b
 	WORD $0x3d803c2d // str q13, [x1, #240]
 	ADD $32, R4
@@ -3456,6 +3456,227 @@ TEXT ·dotQ5_KNEON(SB), NOSPLIT, $64-28
 	WORD $0x6f00e402 // movi v2.2d, #0000000000000000
 	WORD $0x6f00e403 // movi v3.2d, #0000000000000000
 	MOVD steps+16(FP), R2
+	MOVD $place0<>(SB), R3
+	WORD $0x3dc00064 // ldr q4, [x3, #0]
+	MOVD $place1<>(SB), R3
+	WORD $0x3dc00065 // ldr q5, [x3, #0]
+	MOVD $place2<>(SB), R3
+	WORD $0x3dc00066 // ldr q6, [x3, #0]
+	MOVD $place3<>(SB), R3
+	WORD $0x3dc00067 // ldr q7, [x3, #0]
+	MOVD $scaleLows<>(SB), R3
+	WORD $0x3dc00068 // ldr q8, [x3, #0]
+	MOVD $scaleHighs<>(SB), R3
+	WORD $0x3dc00069 // ldr q9, [x3, #0]
+	MOVD $scaleShifts<>(SB), R3
+	WORD $0x3dc0006a // ldr q10, [x3, #0]
+	MOVD $scaleMasks<>(SB), R3
+	WORD $0x3dc0006b // ldr q11, [x3, #0]
+	MOVD $bytes48<>(SB), R3
+	WORD $0x3dc0006c // ldr q12, [x3, #0]
+	MOVD $bytes15<>(SB), R3
+	WORD $0x3dc0006d // ldr q13, [x3, #0]
+	MOVD $bytes16<>(SB), R3
+	WORD $0x3dc0006e // ldr q14, [x3, #0]
+loop1:
+	WORD $0x7d40000f // ldr h15, [x0, #0]
+	WORD $0x1ee241ef // fcvt s15, h15
+	WORD $0x7d400410 // ldr h16, [x0, #2]
+	WORD $0x1ee24210 // fcvt s16, h16
+	WORD $0x6ea0fa10 // fneg v16.4s, v16.4s
+	ADD $8, RSP, R3
+	WORD $0x3dc00011 // ldr q17, [x0, #0]
+	WORD $0x4e090232 // tbl v18.16b, {v17.16b}, v9.16b
+	WORD $0x4e080231 // tbl v17.16b, {v17.16b}, v8.16b
+	WORD $0x6eaa4631 // ushl v17.4s, v17.4s, v10.4s
+	WORD $0x4e2b1e31 // and v17.16b, v17.16b, v11.16b
+	WORD $0x6f0e0652 // ushr v18.16b, v18.16b, #2
+	WORD $0x4e2c1e52 // and v18.16b, v18.16b, v12.16b
+	WORD $0x4eb21e31 // orr v17.16b, v17.16b, v18.16b
+	WORD $0x4e040232 // tbl v18.16b, {v17.16b}, v4.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4f8f9252 // fmul v18.4s, v18.4s, v15.s[0]
+	WORD $0x3d800072 // str q18, [x3, #0]
+	WORD $0x4e050232 // tbl v18.16b, {v17.16b}, v5.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4f8f9252 // fmul v18.4s, v18.4s, v15.s[0]
+	WORD $0x3d800472 // str q18, [x3, #16]
+	WORD $0x4e060232 // tbl v18.16b, {v17.16b}, v6.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4f909252 // fmul v18.4s, v18.4s, v16.s[0]
+	WORD $0x3d800872 // str q18, [x3, #32]
+	WORD $0x4e070232 // tbl v18.16b, {v17.16b}, v7.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4f909252 // fmul v18.4s, v18.4s, v16.s[0]
+	WORD $0x3d800c72 // str q18, [x3, #48]
+	ADD $48, R0, R4
+	ADD $32, R3, R5
+	WORD $0x3dc0040f // ldr q15, [x0, #16]
+	WORD $0x3dc00810 // ldr q16, [x0, #32]
+	MOVD $4, R6
+loop2:
+	WORD $0x4ddfc871 // ld1r {v17.4s}, [x3], #4
+	WORD $0x4ddfc8b2 // ld1r {v18.4s}, [x5], #4
+	WORD $0x3dc00093 // ldr q19, [x4, #0]
+	WORD $0x4e2d1e73 // and v19.16b, v19.16b, v13.16b
+	WORD $0x4f0c55f4 // shl v20.16b, v15.16b, #4
+	WORD $0x6eae1e93 // bit v19.16b, v20.16b, v14.16b
+	WORD $0x4e040274 // tbl v20.16b, {v19.16b}, v4.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4eb21e55 // mov v21.16b, v18.16b
+	WORD $0x4f911295 // fmla v21.4s, v20.4s, v17.s[0]
+	WORD $0x4eb51eb4 // mov v20.16b, v21.16b
+	WORD $0x3dc00035 // ldr q21, [x1, #0]
+	WORD $0x4e35ce80 // fmla v0.4s, v20.4s, v21.4s
+	WORD $0x4e050274 // tbl v20.16b, {v19.16b}, v5.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4eb21e55 // mov v21.16b, v18.16b
+	WORD $0x4f911295 // fmla v21.4s, v20.4s, v17.s[0]
+	WORD $0x4eb51eb4 // mov v20.16b, v21.16b
+	WORD $0x3dc00435 // ldr q21, [x1, #16]
+	WORD $0x4e35ce81 // fmla v1.4s, v20.4s, v21.4s
+	WORD $0x4e060274 // tbl v20.16b, {v19.16b}, v6.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4eb21e55 // mov v21.16b, v18.16b
+	WORD $0x4f911295 // fmla v21.4s, v20.4s, v17.s[0]
+	WORD $0x4eb51eb4 // mov v20.16b, v21.16b
+	WORD $0x3dc00835 // ldr q21, [x1, #32]
+	WORD $0x4e35ce82 // fmla v2.4s, v20.4s, v21.4s
+	WORD $0x4e070274 // tbl v20.16b, {v19.16b}, v7.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4eb21e55 // mov v21.16b, v18.16b
+	WORD $0x4f911295 // fmla v21.4s, v20.4s, v17.s[0]
+	WORD $0x4eb51eb4 // mov v20.16b, v21.16b
+	WORD $0x3dc00c35 // ldr q21, [x1, #48]
+	WORD $0x4e35ce83 // fmla v3.4s, v20.4s, v21.4s
+	WORD $0x3dc00493 // ldr q19, [x4, #16]
+	WORD $0x4e2d1e73 // and v19.16b, v19.16b, v13.16b
+	WORD $0x4f0c5614 // shl v20.16b, v16.16b, #4
+	WORD $0x6eae1e93 // bit v19.16b, v20.16b, v14.16b
+	WORD $0x4e040274 // tbl v20.16b, {v19.16b}, v4.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4eb21e55 // mov v21.16b, v18.16b
+	WORD $0x4f911295 // fmla v21.4s, v20.4s, v17.s[0]
+	WORD $0x4eb51eb4 // mov v20.16b, v21.16b
+	WORD $0x3dc01035 // ldr q21, [x1, #64]
+	WORD $0x4e35ce80 // fmla v0.4s, v20.4s, v21.4s
+	WORD $0x4e050274 // tbl v20.16b, {v19.16b}, v5.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4eb21e55 // mov v21.16b, v18.16b
+	WORD $0x4f911295 // fmla v21.4s, v20.4s, v17.s[0]
+	WORD $0x4eb51eb4 // mov v20.16b, v21.16b
+	WORD $0x3dc01435 // ldr q21, [x1, #80]
+	WORD $0x4e35ce81 // fmla v1.4s, v20.4s, v21.4s
+	WORD $0x4e060274 // tbl v20.16b, {v19.16b}, v6.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4eb21e55 // mov v21.16b, v18.16b
+	WORD $0x4f911295 // fmla v21.4s, v20.4s, v17.s[0]
+	WORD $0x4eb51eb4 // mov v20.16b, v21.16b
+	WORD $0x3dc01835 // ldr q21, [x1, #96]
+	WORD $0x4e35ce82 // fmla v2.4s, v20.4s, v21.4s
+	WORD $0x4e070274 // tbl v20.16b, {v19.16b}, v7.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4eb21e55 // mov v21.16b, v18.16b
+	WORD $0x4f911295 // fmla v21.4s, v20.4s, v17.s[0]
+	WORD $0x4eb51eb4 // mov v20.16b, v21.16b
+	WORD $0x3dc01c35 // ldr q21, [x1, #112]
+	WORD $0x4e35ce83 // fmla v3.4s, v20.4s, v21.4s
+	WORD $0x4ddfc871 // ld1r {v17.4s}, [x3], #4
+	WORD $0x4ddfc8b2 // ld1r {v18.4s}, [x5], #4
+	WORD $0x3dc00093 // ldr q19, [x4, #0]
+	WORD $0x6f0c0673 // ushr v19.16b, v19.16b, #4
+	WORD $0x4f0b55f4 // shl v20.16b, v15.16b, #3
+	WORD $0x6eae1e93 // bit v19.16b, v20.16b, v14.16b
+	WORD $0x4e040274 // tbl v20.16b, {v19.16b}, v4.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4eb21e55 // mov v21.16b, v18.16b
+	WORD $0x4f911295 // fmla v21.4s, v20.4s, v17.s[0]
+	WORD $0x4eb51eb4 // mov v20.16b, v21.16b
+	WORD $0x3dc02035 // ldr q21, [x1, #128]
+	WORD $0x4e35ce80 // fmla v0.4s, v20.4s, v21.4s
+	WORD $0x4e050274 // tbl v20.16b, {v19.16b}, v5.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4eb21e55 // mov v21.16b, v18.16b
+	WORD $0x4f911295 // fmla v21.4s, v20.4s, v17.s[0]
+	WORD $0x4eb51eb4 // mov v20.16b, v21.16b
+	WORD $0x3dc02435 // ldr q21, [x1, #144]
+	WORD $0x4e35ce81 // fmla v1.4s, v20.4s, v21.4s
+	WORD $0x4e060274 // tbl v20.16b, {v19.16b}, v6.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4eb21e55 // mov v21.16b, v18.16b
+	WORD $0x4f911295 // fmla v21.4s, v20.4s, v17.s[0]
+	WORD $0x4eb51eb4 // mov v20.16b, v21.16b
+	WORD $0x3dc02835 // ldr q21, [x1, #160]
+	WORD $0x4e35ce82 // fmla v2.4s, v20.4s, v21.4s
+	WORD $0x4e070274 // tbl v20.16b, {v19.16b}, v7.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4eb21e55 // mov v21.16b, v18.16b
+	WORD $0x4f911295 // fmla v21.4s, v20.4s, v17.s[0]
+	WORD $0x4eb51eb4 // mov v20.16b, v21.16b
+	WORD $0x3dc02c35 // ldr q21, [x1, #176]
+	WORD $0x4e35ce83 // fmla v3.4s, v20.4s, v21.4s
+	WORD $0x3dc00493 // ldr q19, [x4, #16]
+	WORD $0x6f0c0673 // ushr v19.16b, v19.16b, #4
+	WORD $0x4f0b5614 // shl v20.16b, v16.16b, #3
+	WORD $0x6eae1e93 // bit v19.16b, v20.16b, v14.16b
+	WORD $0x4e040274 // tbl v20.16b, {v19.16b}, v4.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4eb21e55 // mov v21.16b, v18.16b
+	WORD $0x4f911295 // fmla v21.4s, v20.4s, v17.s[0]
+	WORD $0x4eb51eb4 // mov v20.16b, v21.16b
+	WORD $0x3dc03035 // ldr q21, [x1, #192]
+	WORD $0x4e35ce80 // fmla v0.4s, v20.4s, v21.4s
+	WORD $0x4e050274 // tbl v20.16b, {v19.16b}, v5.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4eb21e55 // mov v21.16b, v18.16b
+	WORD $0x4f911295 // fmla v21.4s, v20.4s, v17.s[0]
+	WORD $0x4eb51eb4 // mov v20.16b, v21.16b
+	WORD $0x3dc03435 // ldr q21, [x1, #208]
+	WORD $0x4e35ce81 // fmla v1.4s, v20.4s, v21.4s
+	WORD $0x4e060274 // tbl v20.16b, {v19.16b}, v6.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4eb21e55 // mov v21.16b, v18.16b
+	WORD $0x4f911295 // fmla v21.4s, v20.4s, v17.s[0]
+	WORD $0x4eb51eb4 // mov v20.16b, v21.16b
+	WORD $0x3dc03835 // ldr q21, [x1, #224]
+	WORD $0x4e35ce82 // fmla v2.4s, v20.4s, v21.4s
+	WORD $0x4e070274 // tbl v20.16b, {v19.16b}, v7.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4eb21e55 // mov v21.16b, v18.16b
+	WORD $0x4f911295 // fmla v21.4s, v20.4s, v17.s[0]
+	WORD $0x4eb51eb4 // mov v20.16b, v21.16b
+	WORD $0x3dc03c35 // ldr q21, [x1, #240]
+	WORD $0x4e35ce83 // fmla v3.4s, v20.4s, v21.4s
+	WORD $0x6f0e05ef // ushr v15.16b, v15.16b, #2
+	WORD $0x6f0e0610 // ushr v16.16b, v16.16b, #2
+	ADD $32, R4
+	ADD $256, R1
+	SUBS $1, R6
+	BNE loop2
+	ADD $176, R0
+	SUBS $1, R2
+	BNE loop1
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS F0, ret+24(FP)
+	RET
+
+// func decodeQ5_KNEON(w *byte, steps int, panel *float32)
+TEXT ·decodeQ5_KNEON(SB), NOSPLIT, $64-24
+	MOVD w+0(FP), R0
+	MOVD panel+16(FP), R1
+	MOVD steps+8(FP), R2
+	MOVD $place0<>(SB), R3
+	WORD $0x3dc00060 // ldr q0, [x3, #0]
+	MOVD $place1<>(SB), R3
+	WORD $0x3dc00061 // ldr q1, [x3, #0]
+	MOVD $place2<>(SB), R3
+	WORD $0x3dc00062 // ldr q2, [x3, #0]
+	MOVD $place3<>(SB), R3
+	WORD $0x3dc00063 // ldr q3, [x3, #0]
 	MOVD $scaleLows<>(SB), R3
 	WORD $0x3dc00064 // ldr q4, [x3, #0]
 	MOVD $scaleHighs<>(SB), R3
@@ -3485,30 +3706,22 @@ loop1:
 	WORD $0x6f0e05ce // ushr v14.16b, v14.16b, #2
 	WORD $0x4e281dce // and v14.16b, v14.16b, v8.16b
 	WORD $0x4eae1dad // orr v13.16b, v13.16b, v14.16b
-	MOVD $place0<>(SB), R4
-	WORD $0x3dc0008e // ldr q14, [x4, #0]
-	MOVD $place1<>(SB), R4
-	WORD $0x3dc0008f // ldr q15, [x4, #0]
-	MOVD $place2<>(SB), R4
-	WORD $0x3dc00090 // ldr q16, [x4, #0]
-	MOVD $place3<>(SB), R4
-	WORD $0x3dc00091 // ldr q17, [x4, #0]
-	WORD $0x4e0e01b2 // tbl v18.16b, {v13.16b}, v14.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4f8b9252 // fmul v18.4s, v18.4s, v11.s[0]
-	WORD $0x3d800072 // str q18, [x3, #0]
-	WORD $0x4e0f01b2 // tbl v18.16b, {v13.16b}, v15.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4f8b9252 // fmul v18.4s, v18.4s, v11.s[0]
-	WORD $0x3d800472 // str q18, [x3, #16]
-	WORD $0x4e1001b2 // tbl v18.16b, {v13.16b}, v16.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4f8c9252 // fmul v18.4s, v18.4s, v12.s[0]
-	WORD $0x3d800872 // str q18, [x3, #32]
-	WORD $0x4e1101b2 // tbl v18.16b, {v13.16b}, v17.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4f8c9252 // fmul v18.4s, v18.4s, v12.s[0]
-	WORD $0x3d800c72 // str q18, [x3, #48]
+	WORD $0x4e0001ae // tbl v14.16b, {v13.16b}, v0.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4f8b91ce // fmul v14.4s, v14.4s, v11.s[0]
+	WORD $0x3d80006e // str q14, [x3, #0]
+	WORD $0x4e0101ae // tbl v14.16b, {v13.16b}, v1.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4f8b91ce // fmul v14.4s, v14.4s, v11.s[0]
+	WORD $0x3d80046e // str q14, [x3, #16]
+	WORD $0x4e0201ae // tbl v14.16b, {v13.16b}, v2.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4f8c91ce // fmul v14.4s, v14.4s, v12.s[0]
+	WORD $0x3d80086e // str q14, [x3, #32]
+	WORD $0x4e0301ae // tbl v14.16b, {v13.16b}, v3.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4f8c91ce // fmul v14.4s, v14.4s, v12.s[0]
+	WORD $0x3d800c6e // str q14, [x3, #48]
 	ADD $48, R0, R4
 	ADD $32, R3, R5
 	WORD $0x3dc0040b // ldr q11, [x0, #16]
@@ -3516,336 +3729,123 @@ loop1:
 	MOVD $4, R6
 loop2:
 	WORD $0x4ddfc86d // ld1r {v13.4s}, [x3], #4
-	WORD $0x4ddfc8b2 // ld1r {v18.4s}, [x5], #4
-	WORD $0x3dc00093 // ldr q19, [x4, #0]
-	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
-	WORD $0x4f0c5574 // shl v20.16b, v11.16b, #4
-	WORD $0x6eaa1e93 // bit v19.16b, v20.16b, v10.16b
-	WORD $0x4e0e0274 // tbl v20.16b, {v19.16b}, v14.16b
-	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
-	WORD $0x4eb21e55 // mov v21.16b, v18.16b
-	WORD $0x4f8d1295 // fmla v21.4s, v20.4s, v13.s[0]
-	WORD $0x4eb51eb4 // mov v20.16b, v21.16b
-	WORD $0x3dc00035 // ldr q21, [x1, #0]
-	WORD $0x4e35ce80 // fmla v0.4s, v20.4s, v21.4s
-	WORD $0x4e0f0274 // tbl v20.16b, {v19.16b}, v15.16b
-	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
-	WORD $0x4eb21e55 // mov v21.16b, v18.16b
-	WORD $0x4f8d1295 // fmla v21.4s, v20.4s, v13.s[0]
-	WORD $0x4eb51eb4 // mov v20.16b, v21.16b
-	WORD $0x3dc00435 // ldr q21, [x1, #16]
-	WORD $0x4e35ce81 // fmla v1.4s, v20.4s, v21.4s
-	WORD $0x4e100274 // tbl v20.16b, {v19.16b}, v16.16b
-	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
-	WORD $0x4eb21e55 // mov v21.16b, v18.16b
-	WORD $0x4f8d1295 // fmla v21.4s, v20.4s, v13.s[0]
-	WORD $0x4eb51eb4 // mov v20.16b, v21.16b
-	WORD $0x3dc00835 // ldr q21, [x1, #32]
-	WORD $0x4e35ce82 // fmla v2.4s, v20.4s, v21.4s
-	WORD $0x4e110274 // tbl v20.16b, {v19.16b}, v17.16b
-	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
-	WORD $0x4eb21e55 // mov v21.16b, v18.16b
-	WORD $0x4f8d1295 // fmla v21.4s, v20.4s, v13.s[0]
-	WORD $0x4eb51eb4 // mov v20.16b, v21.16b
-	WORD $0x3dc00c35 // ldr q21, [x1, #48]
-	WORD $0x4e35ce83 // fmla v3.4s, v20.4s, v21.4s
-	WORD $0x3dc00493 // ldr q19, [x4, #16]
-	WORD $0x4e291e73 // and v19.16b, v19.16b, v9.16b
-	WORD $0x4f0c5594 // shl v20.16b, v12.16b, #4
-	WORD $0x6eaa1e93 // bit v19.16b, v20.16b, v10.16b
-	WORD $0x4e0e0274 // tbl v20.16b, {v19.16b}, v14.16b
-	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
-	WORD $0x4eb21e55 // mov v21.16b, v18.16b
-	WORD $0x4f8d1295 // fmla v21.4s, v20.4s, v13.s[0]
-	WORD $0x4eb51eb4 // mov v20.16b, v21.16b
-	WORD $0x3dc01035 // ldr q21, [x1, #64]
-	WORD $0x4e35ce80 // fmla v0.4s, v20.4s, v21.4s
-	WORD $0x4e0f0274 // tbl v20.16b, {v19.16b}, v15.16b
-	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
-	WORD $0x4eb21e55 // mov v21.16b, v18.16b
-	WORD $0x4f8d1295 // fmla v21.4s, v20.4s, v13.s[0]
-	WORD $0x4eb51eb4 // mov v20.16b, v21.16b
-	WORD $0x3dc01435 // ldr q21, [x1, #80]
-	WORD $0x4e35ce81 // fmla v1.4s, v20.4s, v21.4s
-	WORD $0x4e100274 // tbl v20.16b, {v19.16b}, v16.16b
-	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
-	WORD $0x4eb21e55 // mov v21.16b, v18.16b
-	WORD $0x4f8d1295 // fmla v21.4s, v20.4s, v13.s[0]
-	WORD $0x4eb51eb4 // mov v20.16b, v21.16b
-	WORD $0x3dc01835 // ldr q21, [x1, #96]
-	WORD $0x4e35ce82 // fmla v2.4s, v20.4s, v21.4s
-	WORD $0x4e110274 // tbl v20.16b, {v19.16b}, v17.16b
-	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
-	WORD $0x4eb21e55 // mov v21.16b, v18.16b
-	WORD $0x4f8d1295 // fmla v21.4s, v20.4s, v13.s[0]
-	WORD $0x4eb51eb4 // mov v20.16b, v21.16b
-	WORD $0x3dc01c35 // ldr q21, [x1, #112]
-	WORD $0x4e35ce83 // fmla v3.4s, v20.4s, v21.4s
-	WORD $0x4ddfc86d // ld1r {v13.4s}, [x3], #4
-	WORD $0x4ddfc8b2 // ld1r {v18.4s}, [x5], #4
-	WORD $0x3dc00093 // ldr q19, [x4, #0]
-	WORD $0x6f0c0673 // ushr v19.16b, v19.16b, #4
-	WORD $0x4f0b5574 // shl v20.16b, v11.16b, #3
-	WORD $0x6eaa1e93 // bit v19.16b, v20.16b, v10.16b
-	WORD $0x4e0e0274 // tbl v20.16b, {v19.16b}, v14.16b
-	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
-	WORD $0x4eb21e55 // mov v21.16b, v18.16b
-	WORD $0x4f8d1295 // fmla v21.4s, v20.4s, v13.s[0]
-	WORD $0x4eb51eb4 // mov v20.16b, v21.16b
-	WORD $0x3dc02035 // ldr q21, [x1, #128]
-	WORD $0x4e35ce80 // fmla v0.4s, v20.4s, v21.4s
-	WORD $0x4e0f0274 // tbl v20.16b, {v19.16b}, v15.16b
-	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
-	WORD $0x4eb21e55 // mov v21.16b, v18.16b
-	WORD $0x4f8d1295 // fmla v21.4s, v20.4s, v13.s[0]
-	WORD $0x4eb51eb4 // mov v20.16b, v21.16b
-	WORD $0x3dc02435 // ldr q21, [x1, #144]
-	WORD $0x4e35ce81 // fmla v1.4s, v20.4s, v21.4s
-	WORD $0x4e100274 // tbl v20.16b, {v19.16b}, v16.16b
-	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
-	WORD $0x4eb21e55 // mov v21.16b, v18.16b
-	WORD $0x4f8d1295 // fmla v21.4s, v20.4s, v13.s[0]
-	WORD $0x4eb51eb4 // mov v20.16b, v21.16b
-	WORD $0x3dc02835 // ldr q21, [x1, #160]
-	WORD $0x4e35ce82 // fmla v2.4s, v20.4s, v21.4s
-	WORD $0x4e110274 // tbl v20.16b, {v19.16b}, v17.16b
-	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
-	WORD $0x4eb21e55 // mov v21.16b, v18.16b
-	WORD $0x4f8d1295 // fmla v21.4s, v20.4s, v13.s[0]
-	WORD $0x4eb51eb4 // mov v20.16b, v21.16b
-	WORD $0x3dc02c35 // ldr q21, [x1, #176]
-	WORD $0x4e35ce83 // fmla v3.4s, v20.4s, v21.4s
-	WORD $0x3dc00493 // ldr q19, [x4, #16]
-	WORD $0x6f0c0673 // ushr v19.16b, v19.16b, #4
-	WORD $0x4f0b5594 // shl v20.16b, v12.16b, #3
-	WORD $0x6eaa1e93 // bit v19.16b, v20.16b, v10.16b
-	WORD $0x4e0e0274 // tbl v20.16b, {v19.16b}, v14.16b
-	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
-	WORD $0x4eb21e55 // mov v21.16b, v18.16b
-	WORD $0x4f8d1295 // fmla v21.4s, v20.4s, v13.s[0]
-	WORD $0x4eb51eb4 // mov v20.16b, v21.16b
-	WORD $0x3dc03035 // ldr q21, [x1, #192]
-	WORD $0x4e35ce80 // fmla v0.4s, v20.4s, v21.4s
-	WORD $0x4e0f0274 // tbl v20.16b, {v19.16b}, v15.16b
-	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
-	WORD $0x4eb21e55 // mov v21.16b, v18.16b
-	WORD $0x4f8d1295 // fmla v21.4s, v20.4s, v13.s[0]
-	WORD $0x4eb51eb4 // mov v20.16b, v21.16b
-	WORD $0x3dc03435 // ldr q21, [x1, #208]
-	WORD $0x4e35ce81 // fmla v1.4s, v20.4s, v21.4s
-	WORD $0x4e100274 // tbl v20.16b, {v19.16b}, v16.16b
-	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
-	WORD $0x4eb21e55 // mov v21.16b, v18.16b
-	WORD $0x4f8d1295 // fmla v21.4s, v20.4s, v13.s[0]
-	WORD $0x4eb51eb4 // mov v20.16b, v21.16b
-	WORD $0x3dc03835 // ldr q21, [x1, #224]
-	WORD $0x4e35ce82 // fmla v2.4s, v20.4s, v21.4s
-	WORD $0x4e110274 // tbl v20.16b, {v19.16b}, v17.16b
-	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
-	WORD $0x4eb21e55 // mov v21.16b, v18.16b
-	WORD $0x4f8d1295 // fmla v21.4s, v20.4s, v13.s[0]
-	WORD $0x4eb51eb4 // mov v20.16b, v21.16b
-	WORD $0x3dc03c35 // ldr q21, [x1, #240]
-	WORD $0x4e35ce83 // fmla v3.4s, v20.4s, v21.4s
-	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
-	WORD $0x6f0e058c // ushr v12.16b, v12.16b, #2
-	ADD $32, R4
-	ADD $256, R1
-	SUBS $1, R6
-	BNE loop2
-	ADD $176, R0
-	SUBS $1, R2
-	BNE loop1
-	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD $0x7e30d800 // faddp s0, v0.2s
-	FMOVS F0, ret+24(FP)
-	RET
-
-// func decodeQ5_KNEON(w *byte, steps int, panel *float32)
-TEXT ·decodeQ5_KNEON(SB), NOSPLIT, $64-24
-	MOVD w+0(FP), R0
-	MOVD panel+16(FP), R1
-	MOVD steps+8(FP), R2
-	MOVD $scaleLows<>(SB), R3
-	WORD $0x3dc00060 // ldr q0, [x3, #0]
-	MOVD $scaleHighs<>(SB), R3
-	WORD $0x3dc00061 // ldr q1, [x3, #0]
-	MOVD $scaleShifts<>(SB), R3
-	WORD $0x3dc00062 // ldr q2, [x3, #0]
-	MOVD $scaleMasks<>(SB), R3
-	WORD $0x3dc00063 // ldr q3, [x3, #0]
-	MOVD $bytes48<>(SB), R3
-	WORD $0x3dc00064 // ldr q4, [x3, #0]
-	MOVD $bytes15<>(SB), R3
-	WORD $0x3dc00065 // ldr q5, [x3, #0]
-	MOVD $bytes16<>(SB), R3
-	WORD $0x3dc00066 // ldr q6, [x3, #0]
-loop1:
-	WORD $0x7d400007 // ldr h7, [x0, #0]
-	WORD $0x1ee240e7 // fcvt s7, h7
-	WORD $0x7d400408 // ldr h8, [x0, #2]
-	WORD $0x1ee24108 // fcvt s8, h8
-	WORD $0x6ea0f908 // fneg v8.4s, v8.4s
-	ADD $8, RSP, R3
-	WORD $0x3dc00009 // ldr q9, [x0, #0]
-	WORD $0x4e01012a // tbl v10.16b, {v9.16b}, v1.16b
-	WORD $0x4e000129 // tbl v9.16b, {v9.16b}, v0.16b
-	WORD $0x6ea24529 // ushl v9.4s, v9.4s, v2.4s
-	WORD $0x4e231d29 // and v9.16b, v9.16b, v3.16b
-	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
-	WORD $0x4e241d4a // and v10.16b, v10.16b, v4.16b
-	WORD $0x4eaa1d29 // orr v9.16b, v9.16b, v10.16b
-	MOVD $place0<>(SB), R4
-	WORD $0x3dc0008a // ldr q10, [x4, #0]
-	MOVD $place1<>(SB), R4
-	WORD $0x3dc0008b // ldr q11, [x4, #0]
-	MOVD $place2<>(SB), R4
-	WORD $0x3dc0008c // ldr q12, [x4, #0]
-	MOVD $place3<>(SB), R4
-	WORD $0x3dc0008d // ldr q13, [x4, #0]
-	WORD $0x4e0a012e // tbl v14.16b, {v9.16b}, v10.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4f8791ce // fmul v14.4s, v14.4s, v7.s[0]
-	WORD $0x3d80006e // str q14, [x3, #0]
-	WORD $0x4e0b012e // tbl v14.16b, {v9.16b}, v11.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4f8791ce // fmul v14.4s, v14.4s, v7.s[0]
-	WORD $0x3d80046e // str q14, [x3, #16]
-	WORD $0x4e0c012e // tbl v14.16b, {v9.16b}, v12.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4f8891ce // fmul v14.4s, v14.4s, v8.s[0]
-	WORD $0x3d80086e // str q14, [x3, #32]
-	WORD $0x4e0d012e // tbl v14.16b, {v9.16b}, v13.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4f8891ce // fmul v14.4s, v14.4s, v8.s[0]
-	WORD $0x3d800c6e // str q14, [x3, #48]
-	ADD $48, R0, R4
-	ADD $32, R3, R5
-	WORD $0x3dc00407 // ldr q7, [x0, #16]
-	WORD $0x3dc00808 // ldr q8, [x0, #32]
-	MOVD $4, R6
-loop2:
-	WORD $0x4ddfc869 // ld1r {v9.4s}, [x3], #4
 	WORD $0x4ddfc8ae // ld1r {v14.4s}, [x5], #4
 	WORD $0x3dc0008f // ldr q15, [x4, #0]
-	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
-	WORD $0x4f0c54f0 // shl v16.16b, v7.16b, #4
-	WORD $0x6ea61e0f // bit v15.16b, v16.16b, v6.16b
-	WORD $0x4e0a01f0 // tbl v16.16b, {v15.16b}, v10.16b
+	WORD $0x4e291def // and v15.16b, v15.16b, v9.16b
+	WORD $0x4f0c5570 // shl v16.16b, v11.16b, #4
+	WORD $0x6eaa1e0f // bit v15.16b, v16.16b, v10.16b
+	WORD $0x4e0001f0 // tbl v16.16b, {v15.16b}, v0.16b
 	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
 	WORD $0x4eae1dd1 // mov v17.16b, v14.16b
-	WORD $0x4f891211 // fmla v17.4s, v16.4s, v9.s[0]
+	WORD $0x4f8d1211 // fmla v17.4s, v16.4s, v13.s[0]
 	WORD $0x4eb11e30 // mov v16.16b, v17.16b
 	WORD $0x3d800030 // str q16, [x1, #0]
-	WORD $0x4e0b01f0 // tbl v16.16b, {v15.16b}, v11.16b
+	WORD $0x4e0101f0 // tbl v16.16b, {v15.16b}, v1.16b
 	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
 	WORD $0x4eae1dd1 // mov v17.16b, v14.16b
-	WORD $0x4f891211 // fmla v17.4s, v16.4s, v9.s[0]
+	WORD $0x4f8d1211 // fmla v17.4s, v16.4s, v13.s[0]
 	WORD $0x4eb11e30 // mov v16.16b, v17.16b
 	WORD $0x3d800430 // str q16, [x1, #16]
-	WORD $0x4e0c01f0 // tbl v16.16b, {v15.16b}, v12.16b
+	WORD $0x4e0201f0 // tbl v16.16b, {v15.16b}, v2.16b
 	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
 	WORD $0x4eae1dd1 // mov v17.16b, v14.16b
-	WORD $0x4f891211 // fmla v17.4s, v16.4s, v9.s[0]
+	WORD $0x4f8d1211 // fmla v17.4s, v16.4s, v13.s[0]
 	WORD $0x4eb11e30 // mov v16.16b, v17.16b
 	WORD $0x3d800830 // str q16, [x1, #32]
-	WORD $0x4e0d01f0 // tbl v16.16b, {v15.16b}, v13.16b
+	WORD $0x4e0301f0 // tbl v16.16b, {v15.16b}, v3.16b
 	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
 	WORD $0x4eae1dd1 // mov v17.16b, v14.16b
-	WORD $0x4f891211 // fmla v17.4s, v16.4s, v9.s[0]
+	WORD $0x4f8d1211 // fmla v17.4s, v16.4s, v13.s[0]
 	WORD $0x4eb11e30 // mov v16.16b, v17.16b
 	WORD $0x3d800c30 // str q16, [x1, #48]
 	WORD $0x3dc0048f // ldr q15, [x4, #16]
-	WORD $0x4e251def // and v15.16b, v15.16b, v5.16b
-	WORD $0x4f0c5510 // shl v16.16b, v8.16b, #4
-	WORD $0x6ea61e0f // bit v15.16b, v16.16b, v6.16b
-	WORD $0x4e0a01f0 // tbl v16.16b, {v15.16b}, v10.16b
+	WORD $0x4e291def // and v15.16b, v15.16b, v9.16b
+	WORD $0x4f0c5590 // shl v16.16b, v12.16b, #4
+	WORD $0x6eaa1e0f // bit v15.16b, v16.16b, v10.16b
+	WORD $0x4e0001f0 // tbl v16.16b, {v15.16b}, v0.16b
 	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
 	WORD $0x4eae1dd1 // mov v17.16b, v14.16b
-	WORD $0x4f891211 // fmla v17.4s, v16.4s, v9.s[0]
+	WORD $0x4f8d1211 // fmla v17.4s, v16.4s, v13.s[0]
 	WORD $0x4eb11e30 // mov v16.16b, v17.16b
 	WORD $0x3d801030 // str q16, [x1, #64]
-	WORD $0x4e0b01f0 // tbl v16.16b, {v15.16b}, v11.16b
+	WORD $0x4e0101f0 // tbl v16.16b, {v15.16b}, v1.16b
 	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
 	WORD $0x4eae1dd1 // mov v17.16b, v14.16b
-	WORD $0x4f891211 // fmla v17.4s, v16.4s, v9.s[0]
+	WORD $0x4f8d1211 // fmla v17.4s, v16.4s, v13.s[0]
 	WORD $0x4eb11e30 // mov v16.16b, v17.16b
 	WORD $0x3d801430 // str q16, [x1, #80]
-	WORD $0x4e0c01f0 // tbl v16.16b, {v15.16b}, v12.16b
+	WORD $0x4e0201f0 // tbl v16.16b, {v15.16b}, v2.16b
 	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
 	WORD $0x4eae1dd1 // mov v17.16b, v14.16b
-	WORD $0x4f891211 // fmla v17.4s, v16.4s, v9.s[0]
+	WORD $0x4f8d1211 // fmla v17.4s, v16.4s, v13.s[0]
 	WORD $0x4eb11e30 // mov v16.16b, v17.16b
 	WORD $0x3d801830 // str q16, [x1, #96]
-	WORD $0x4e0d01f0 // tbl v16.16b, {v15.16b}, v13.16b
+	WORD $0x4e0301f0 // tbl v16.16b, {v15.16b}, v3.16b
 	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
 	WORD $0x4eae1dd1 // mov v17.16b, v14.16b
-	WORD $0x4f891211 // fmla v17.4s, v16.4s, v9.s[0]
+	WORD $0x4f8d1211 // fmla v17.4s, v16.4s, v13.s[0]
 	WORD $0x4eb11e30 // mov v16.16b, v17.16b
 	WORD $0x3d801c30 // str q16, [x1, #112]
-	WORD $0x4ddfc869 // ld1r {v9.4s}, [x3], #4
+	WORD $0x4ddfc86d // ld1r {v13.4s}, [x3], #4
 	WORD $0x4ddfc8ae // ld1r {v14.4s}, [x5], #4
 	WORD $0x3dc0008f // ldr q15, [x4, #0]
 	WORD $0x6f0c05ef // ushr v15.16b, v15.16b, #4
-	WORD $0x4f0b54f0 // shl v16.16b, v7.16b, #3
-	WORD $0x6ea61e0f // bit v15.16b, v16.16b, v6.16b
-	WORD $0x4e0a01f0 // tbl v16.16b, {v15.16b}, v10.16b
+	WORD $0x4f0b5570 // shl v16.16b, v11.16b, #3
+	WORD $0x6eaa1e0f // bit v15.16b, v16.16b, v10.16b
+	WORD $0x4e0001f0 // tbl v16.16b, {v15.16b}, v0.16b
 	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
 	WORD $0x4eae1dd1 // mov v17.16b, v14.16b
-	WORD $0x4f891211 // fmla v17.4s, v16.4s, v9.s[0]
+	WORD $0x4f8d1211 // fmla v17.4s, v16.4s, v13.s[0]
 	WORD $0x4eb11e30 // mov v16.16b, v17.16b
 	WORD $0x3d802030 // str q16, [x1, #128]
-	WORD $0x4e0b01f0 // tbl v16.16b, {v15.16b}, v11.16b
+	WORD $0x4e0101f0 // tbl v16.16b, {v15.16b}, v1.16b
 	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
 	WORD $0x4eae1dd1 // mov v17.16b, v14.16b
-	WORD $0x4f891211 // fmla v17.4s, v16.4s, v9.s[0]
+	WORD $0x4f8d1211 // fmla v17.4s, v16.4s, v13.s[0]
 	WORD $0x4eb11e30 // mov v16.16b, v17.16b
 	WORD $0x3d802430 // str q16, [x1, #144]
-	WORD $0x4e0c01f0 // tbl v16.16b, {v15.16b}, v12.16b
+	WORD $0x4e0201f0 // tbl v16.16b, {v15.16b}, v2.16b
 	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
 	WORD $0x4eae1dd1 // mov v17.16b, v14.16b
-	WORD $0x4f891211 // fmla v17.4s, v16.4s, v9.s[0]
+	WORD $0x4f8d1211 // fmla v17.4s, v16.4s, v13.s[0]
 	WORD $0x4eb11e30 // mov v16.16b, v17.16b
 	WORD $0x3d802830 // str q16, [x1, #160]
-	WORD $0x4e0d01f0 // tbl v16.16b, {v15.16b}, v13.16b
+	WORD $0x4e0301f0 // tbl v16.16b, {v15.16b}, v3.16b
 	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
 	WORD $0x4eae1dd1 // mov v17.16b, v14.16b
-	WORD $0x4f891211 // fmla v17.4s, v16.4s, v9.s[0]
+	WORD $0x4f8d1211 // fmla v17.4s, v16.4s, v13.s[0]
 	WORD $0x4eb11e30 // mov v16.16b, v17.16b
 	WORD $0x3d802c30 // str q16, [x1, #176]
 	WORD $0x3dc0048f // ldr q15, [x4, #16]
 	WORD $0x6f0c05ef // ushr v15.16b, v15.16b, #4
-	WORD $0x4f0b5510 // shl v16.16b, v8.16b, #3
-	WORD $0x6ea61e0f // bit v15.16b, v16.16b, v6.16b
-	WORD $0x4e0a01f0 // tbl v16.16b, {v15.16b}, v10.16b
+	WORD $0x4f0b5590 // shl v16.16b, v12.16b, #3
+	WORD $0x6eaa1e0f // bit v15.16b, v16.16b, v10.16b
+	WORD $0x4e0001f0 // tbl v16.16b, {v15.16b}, v0.16b
 	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
 	WORD $0x4eae1dd1 // mov v17.16b, v14.16b
-	WORD $0x4f891211 // fmla v17.4s, v16.4s, v9.s[0]
+	WORD $0x4f8d1211 // fmla v17.4s, v16.4s, v13.s[0]
 	WORD $0x4eb11e30 // mov v16.16b, v17.16b
 	WORD $0x3d803030 // str q16, [x1, #192]
-	WORD $0x4e0b01f0 // tbl v16.16b, {v15.16b}, v11.16b
+	WORD $0x4e0101f0 // tbl v16.16b, {v15.16b}, v1.16b
 	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
 	WORD $0x4eae1dd1 // mov v17.16b, v14.16b
-	WORD $0x4f891211 // fmla v17.4s, v16.4s, v9.s[0]
+	WORD $0x4f8d1211 // fmla v17.4s, v16.4s, v13.s[0]
 	WORD $0x4eb11e30 // mov v16.16b, v17.16b
 	WORD $0x3d803430 // str q16, [x1, #208]
-	WORD $0x4e0c01f0 // tbl v16.16b, {v15.16b}, v12.16b
+	WORD $0x4e0201f0 // tbl v16.16b, {v15.16b}, v2.16b
 	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
 	WORD $0x4eae1dd1 // mov v17.16b, v14.16b
-	WORD $0x4f891211 // fmla v17.4s, v16.4s, v9.s[0]
+	WORD $0x4f8d1211 // fmla v17.4s, v16.4s, v13.s[0]
 	WORD $0x4eb11e30 // mov v16.16b, v17.16b
 	WORD $0x3d803830 // str q16, [x1, #224]
-	WORD $0x4e0d01f0 // tbl v16.16b, {v15.16b}, v13.16b
+	WORD $0x4e0301f0 // tbl v16.16b, {v15.16b}, v3.16b
 	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
 	WORD $0x4eae1dd1 // mov v17.16b, v14.16b
-	WORD $0x4f891211 // fmla v17.4s, v16.4s, v9.s[0]
+	WORD $0x4f8d1211 // fmla v17.4s, v16.4s, v13.s[0]
 	WORD $0x4eb11e30 // mov v16.16b, v17.16b
 	WORD $0x3d803c30 // str q16, [x1, #240]
-	WORD $0x6f0e04e7 // ushr v7.16b, v7.16b, #2
-	WORD $0x6f0e0508 // ushr v8.16b, v8.16b, #2
+	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
+	WORD $0x6f0e058c // ushr v12.16b, v12.16b, #2
 	ADD $32, R4
 	ADD $256, R1
 	SUBS $1, R6
@@ -3864,258 +3864,258 @@ TEXT ·dotQ6_KNEON(SB), NOSPLIT, $64-28
 	WORD $0x6f00e402 // movi v2.2d, #0000000000000000
 	WORD $0x6f00e403 // movi v3.2d, #0000000000000000
 	MOVD steps+16(FP), R2
-	MOVD $bytes15<>(SB), R3
+	MOVD $place0<>(SB), R3
 	WORD $0x3dc00064 // ldr q4, [x3, #0]
-	MOVD $bytes48<>(SB), R3
+	MOVD $place1<>(SB), R3
 	WORD $0x3dc00065 // ldr q5, [x3, #0]
-	MOVD $bytes32<>(SB), R3
+	MOVD $place2<>(SB), R3
 	WORD $0x3dc00066 // ldr q6, [x3, #0]
+	MOVD $place3<>(SB), R3
+	WORD $0x3dc00067 // ldr q7, [x3, #0]
+	MOVD $bytes15<>(SB), R3
+	WORD $0x3dc00068 // ldr q8, [x3, #0]
+	MOVD $bytes48<>(SB), R3
+	WORD $0x3dc00069 // ldr q9, [x3, #0]
+	MOVD $bytes32<>(SB), R3
+	WORD $0x3dc0006a // ldr q10, [x3, #0]
 loop1:
 	ADD $192, R0, R3
-	WORD $0x7d402067 // ldr h7, [x3, #16]
-	WORD $0x1ee240e7 // fcvt s7, h7
+	WORD $0x7d40206b // ldr h11, [x3, #16]
+	WORD $0x1ee2416b // fcvt s11, h11
 	ADD $8, RSP, R4
-	WORD $0x3dc00068 // ldr q8, [x3, #0]
-	MOVD $place0<>(SB), R5
-	WORD $0x3dc000a9 // ldr q9, [x5, #0]
-	MOVD $place1<>(SB), R5
-	WORD $0x3dc000aa // ldr q10, [x5, #0]
-	MOVD $place2<>(SB), R5
-	WORD $0x3dc000ab // ldr q11, [x5, #0]
-	MOVD $place3<>(SB), R5
-	WORD $0x3dc000ac // ldr q12, [x5, #0]
-	WORD $0x4e09010d // tbl v13.16b, {v8.16b}, v9.16b
+	WORD $0x3dc0006c // ldr q12, [x3, #0]
+	WORD $0x4e04018d // tbl v13.16b, {v12.16b}, v4.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8791ad // fmul v13.4s, v13.4s, v7.s[0]
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
 	WORD $0x3d80008d // str q13, [x4, #0]
-	WORD $0x4e0a010d // tbl v13.16b, {v8.16b}, v10.16b
+	WORD $0x4e05018d // tbl v13.16b, {v12.16b}, v5.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8791ad // fmul v13.4s, v13.4s, v7.s[0]
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
 	WORD $0x3d80048d // str q13, [x4, #16]
-	WORD $0x4e0b010d // tbl v13.16b, {v8.16b}, v11.16b
+	WORD $0x4e06018d // tbl v13.16b, {v12.16b}, v6.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8791ad // fmul v13.4s, v13.4s, v7.s[0]
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
 	WORD $0x3d80088d // str q13, [x4, #32]
-	WORD $0x4e0c010d // tbl v13.16b, {v8.16b}, v12.16b
+	WORD $0x4e07018d // tbl v13.16b, {v12.16b}, v7.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8791ad // fmul v13.4s, v13.4s, v7.s[0]
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
 	WORD $0x3d800c8d // str q13, [x4, #48]
 	ADD $0, R0, R5
 	ADD $128, R0, R6
 	MOVD $2, R7
 loop2:
-	WORD $0x4ddfc887 // ld1r {v7.4s}, [x4], #4
-	WORD $0x3dc000a8 // ldr q8, [x5, #0]
+	WORD $0x4ddfc88b // ld1r {v11.4s}, [x4], #4
+	WORD $0x3dc000ac // ldr q12, [x5, #0]
 	WORD $0x3dc000cd // ldr q13, [x6, #0]
-	WORD $0x4e241d08 // and v8.16b, v8.16b, v4.16b
+	WORD $0x4e281d8c // and v12.16b, v12.16b, v8.16b
 	WORD $0x4f0c55ad // shl v13.16b, v13.16b, #4
-	WORD $0x6ea51da8 // bit v8.16b, v13.16b, v5.16b
-	WORD $0x6e268508 // sub v8.16b, v8.16b, v6.16b
-	WORD $0x4e09010d // tbl v13.16b, {v8.16b}, v9.16b
+	WORD $0x6ea91dac // bit v12.16b, v13.16b, v9.16b
+	WORD $0x6e2a858c // sub v12.16b, v12.16b, v10.16b
+	WORD $0x4e04018d // tbl v13.16b, {v12.16b}, v4.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8791ad // fmul v13.4s, v13.4s, v7.s[0]
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
 	WORD $0x3dc0002e // ldr q14, [x1, #0]
 	WORD $0x4e2ecda0 // fmla v0.4s, v13.4s, v14.4s
-	WORD $0x4e0a010d // tbl v13.16b, {v8.16b}, v10.16b
+	WORD $0x4e05018d // tbl v13.16b, {v12.16b}, v5.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8791ad // fmul v13.4s, v13.4s, v7.s[0]
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
 	WORD $0x3dc0042e // ldr q14, [x1, #16]
 	WORD $0x4e2ecda1 // fmla v1.4s, v13.4s, v14.4s
-	WORD $0x4e0b010d // tbl v13.16b, {v8.16b}, v11.16b
+	WORD $0x4e06018d // tbl v13.16b, {v12.16b}, v6.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8791ad // fmul v13.4s, v13.4s, v7.s[0]
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
 	WORD $0x3dc0082e // ldr q14, [x1, #32]
 	WORD $0x4e2ecda2 // fmla v2.4s, v13.4s, v14.4s
-	WORD $0x4e0c010d // tbl v13.16b, {v8.16b}, v12.16b
+	WORD $0x4e07018d // tbl v13.16b, {v12.16b}, v7.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8791ad // fmul v13.4s, v13.4s, v7.s[0]
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
 	WORD $0x3dc00c2e // ldr q14, [x1, #48]
 	WORD $0x4e2ecda3 // fmla v3.4s, v13.4s, v14.4s
-	WORD $0x4ddfc887 // ld1r {v7.4s}, [x4], #4
-	WORD $0x3dc004a8 // ldr q8, [x5, #16]
+	WORD $0x4ddfc88b // ld1r {v11.4s}, [x4], #4
+	WORD $0x3dc004ac // ldr q12, [x5, #16]
 	WORD $0x3dc004cd // ldr q13, [x6, #16]
-	WORD $0x4e241d08 // and v8.16b, v8.16b, v4.16b
+	WORD $0x4e281d8c // and v12.16b, v12.16b, v8.16b
 	WORD $0x4f0c55ad // shl v13.16b, v13.16b, #4
-	WORD $0x6ea51da8 // bit v8.16b, v13.16b, v5.16b
-	WORD $0x6e268508 // sub v8.16b, v8.16b, v6.16b
-	WORD $0x4e09010d // tbl v13.16b, {v8.16b}, v9.16b
+	WORD $0x6ea91dac // bit v12.16b, v13.16b, v9.16b
+	WORD $0x6e2a858c // sub v12.16b, v12.16b, v10.16b
+	WORD $0x4e04018d // tbl v13.16b, {v12.16b}, v4.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8791ad // fmul v13.4s, v13.4s, v7.s[0]
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
 	WORD $0x3dc0102e // ldr q14, [x1, #64]
 	WORD $0x4e2ecda0 // fmla v0.4s, v13.4s, v14.4s
-	WORD $0x4e0a010d // tbl v13.16b, {v8.16b}, v10.16b
+	WORD $0x4e05018d // tbl v13.16b, {v12.16b}, v5.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8791ad // fmul v13.4s, v13.4s, v7.s[0]
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
 	WORD $0x3dc0142e // ldr q14, [x1, #80]
 	WORD $0x4e2ecda1 // fmla v1.4s, v13.4s, v14.4s
-	WORD $0x4e0b010d // tbl v13.16b, {v8.16b}, v11.16b
+	WORD $0x4e06018d // tbl v13.16b, {v12.16b}, v6.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8791ad // fmul v13.4s, v13.4s, v7.s[0]
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
 	WORD $0x3dc0182e // ldr q14, [x1, #96]
 	WORD $0x4e2ecda2 // fmla v2.4s, v13.4s, v14.4s
-	WORD $0x4e0c010d // tbl v13.16b, {v8.16b}, v12.16b
+	WORD $0x4e07018d // tbl v13.16b, {v12.16b}, v7.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8791ad // fmul v13.4s, v13.4s, v7.s[0]
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
 	WORD $0x3dc01c2e // ldr q14, [x1, #112]
 	WORD $0x4e2ecda3 // fmla v3.4s, v13.4s, v14.4s
-	WORD $0x4ddfc887 // ld1r {v7.4s}, [x4], #4
-	WORD $0x3dc008a8 // ldr q8, [x5, #32]
+	WORD $0x4ddfc88b // ld1r {v11.4s}, [x4], #4
+	WORD $0x3dc008ac // ldr q12, [x5, #32]
 	WORD $0x3dc000cd // ldr q13, [x6, #0]
-	WORD $0x4e241d08 // and v8.16b, v8.16b, v4.16b
+	WORD $0x4e281d8c // and v12.16b, v12.16b, v8.16b
 	WORD $0x4f0a55ad // shl v13.16b, v13.16b, #2
-	WORD $0x6ea51da8 // bit v8.16b, v13.16b, v5.16b
-	WORD $0x6e268508 // sub v8.16b, v8.16b, v6.16b
-	WORD $0x4e09010d // tbl v13.16b, {v8.16b}, v9.16b
+	WORD $0x6ea91dac // bit v12.16b, v13.16b, v9.16b
+	WORD $0x6e2a858c // sub v12.16b, v12.16b, v10.16b
+	WORD $0x4e04018d // tbl v13.16b, {v12.16b}, v4.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8791ad // fmul v13.4s, v13.4s, v7.s[0]
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
 	WORD $0x3dc0202e // ldr q14, [x1, #128]
 	WORD $0x4e2ecda0 // fmla v0.4s, v13.4s, v14.4s
-	WORD $0x4e0a010d // tbl v13.16b, {v8.16b}, v10.16b
+	WORD $0x4e05018d // tbl v13.16b, {v12.16b}, v5.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8791ad // fmul v13.4s, v13.4s, v7.s[0]
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
 	WORD $0x3dc0242e // ldr q14, [x1, #144]
 	WORD $0x4e2ecda1 // fmla v1.4s, v13.4s, v14.4s
-	WORD $0x4e0b010d // tbl v13.16b, {v8.16b}, v11.16b
+	WORD $0x4e06018d // tbl v13.16b, {v12.16b}, v6.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8791ad // fmul v13.4s, v13.4s, v7.s[0]
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
 	WORD $0x3dc0282e // ldr q14, [x1, #160]
 	WORD $0x4e2ecda2 // fmla v2.4s, v13.4s, v14.4s
-	WORD $0x4e0c010d // tbl v13.16b, {v8.16b}, v12.16b
+	WORD $0x4e07018d // tbl v13.16b, {v12.16b}, v7.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8791ad // fmul v13.4s, v13.4s, v7.s[0]
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
 	WORD $0x3dc02c2e // ldr q14, [x1, #176]
 	WORD $0x4e2ecda3 // fmla v3.4s, v13.4s, v14.4s
-	WORD $0x4ddfc887 // ld1r {v7.4s}, [x4], #4
-	WORD $0x3dc00ca8 // ldr q8, [x5, #48]
+	WORD $0x4ddfc88b // ld1r {v11.4s}, [x4], #4
+	WORD $0x3dc00cac // ldr q12, [x5, #48]
 	WORD $0x3dc004cd // ldr q13, [x6, #16]
-	WORD $0x4e241d08 // and v8.16b, v8.16b, v4.16b
+	WORD $0x4e281d8c // and v12.16b, v12.16b, v8.16b
 	WORD $0x4f0a55ad // shl v13.16b, v13.16b, #2
-	WORD $0x6ea51da8 // bit v8.16b, v13.16b, v5.16b
-	WORD $0x6e268508 // sub v8.16b, v8.16b, v6.16b
-	WORD $0x4e09010d // tbl v13.16b, {v8.16b}, v9.16b
+	WORD $0x6ea91dac // bit v12.16b, v13.16b, v9.16b
+	WORD $0x6e2a858c // sub v12.16b, v12.16b, v10.16b
+	WORD $0x4e04018d // tbl v13.16b, {v12.16b}, v4.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8791ad // fmul v13.4s, v13.4s, v7.s[0]
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
 	WORD $0x3dc0302e // ldr q14, [x1, #192]
 	WORD $0x4e2ecda0 // fmla v0.4s, v13.4s, v14.4s
-	WORD $0x4e0a010d // tbl v13.16b, {v8.16b}, v10.16b
+	WORD $0x4e05018d // tbl v13.16b, {v12.16b}, v5.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8791ad // fmul v13.4s, v13.4s, v7.s[0]
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
 	WORD $0x3dc0342e // ldr q14, [x1, #208]
 	WORD $0x4e2ecda1 // fmla v1.4s, v13.4s, v14.4s
-	WORD $0x4e0b010d // tbl v13.16b, {v8.16b}, v11.16b
+	WORD $0x4e06018d // tbl v13.16b, {v12.16b}, v6.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8791ad // fmul v13.4s, v13.4s, v7.s[0]
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
 	WORD $0x3dc0382e // ldr q14, [x1, #224]
 	WORD $0x4e2ecda2 // fmla v2.4s, v13.4s, v14.4s
-	WORD $0x4e0c010d // tbl v13.16b, {v8.16b}, v12.16b
+	WORD $0x4e07018d // tbl v13.16b, {v12.16b}, v7.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8791ad // fmul v13.4s, v13.4s, v7.s[0]
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
 	WORD $0x3dc03c2e // ldr q14, [x1, #240]
 	WORD $0x4e2ecda3 // fmla v3.4s, v13.4s, v14.4s
-	WORD $0x4ddfc887 // ld1r {v7.4s}, [x4], #4
-	WORD $0x3dc000a8 // ldr q8, [x5, #0]
+	WORD $0x4ddfc88b // ld1r {v11.4s}, [x4], #4
+	WORD $0x3dc000ac // ldr q12, [x5, #0]
 	WORD $0x3dc000cd // ldr q13, [x6, #0]
-	WORD $0x6f0c0508 // ushr v8.16b, v8.16b, #4
-	WORD $0x6ea51da8 // bit v8.16b, v13.16b, v5.16b
-	WORD $0x6e268508 // sub v8.16b, v8.16b, v6.16b
-	WORD $0x4e09010d // tbl v13.16b, {v8.16b}, v9.16b
+	WORD $0x6f0c058c // ushr v12.16b, v12.16b, #4
+	WORD $0x6ea91dac // bit v12.16b, v13.16b, v9.16b
+	WORD $0x6e2a858c // sub v12.16b, v12.16b, v10.16b
+	WORD $0x4e04018d // tbl v13.16b, {v12.16b}, v4.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8791ad // fmul v13.4s, v13.4s, v7.s[0]
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
 	WORD $0x3dc0402e // ldr q14, [x1, #256]
 	WORD $0x4e2ecda0 // fmla v0.4s, v13.4s, v14.4s
-	WORD $0x4e0a010d // tbl v13.16b, {v8.16b}, v10.16b
+	WORD $0x4e05018d // tbl v13.16b, {v12.16b}, v5.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8791ad // fmul v13.4s, v13.4s, v7.s[0]
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
 	WORD $0x3dc0442e // ldr q14, [x1, #272]
 	WORD $0x4e2ecda1 // fmla v1.4s, v13.4s, v14.4s
-	WORD $0x4e0b010d // tbl v13.16b, {v8.16b}, v11.16b
+	WORD $0x4e06018d // tbl v13.16b, {v12.16b}, v6.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8791ad // fmul v13.4s, v13.4s, v7.s[0]
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
 	WORD $0x3dc0482e // ldr q14, [x1, #288]
 	WORD $0x4e2ecda2 // fmla v2.4s, v13.4s, v14.4s
-	WORD $0x4e0c010d // tbl v13.16b, {v8.16b}, v12.16b
+	WORD $0x4e07018d // tbl v13.16b, {v12.16b}, v7.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8791ad // fmul v13.4s, v13.4s, v7.s[0]
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
 	WORD $0x3dc04c2e // ldr q14, [x1, #304]
 	WORD $0x4e2ecda3 // fmla v3.4s, v13.4s, v14.4s
-	WORD $0x4ddfc887 // ld1r {v7.4s}, [x4], #4
-	WORD $0x3dc004a8 // ldr q8, [x5, #16]
+	WORD $0x4ddfc88b // ld1r {v11.4s}, [x4], #4
+	WORD $0x3dc004ac // ldr q12, [x5, #16]
 	WORD $0x3dc004cd // ldr q13, [x6, #16]
-	WORD $0x6f0c0508 // ushr v8.16b, v8.16b, #4
-	WORD $0x6ea51da8 // bit v8.16b, v13.16b, v5.16b
-	WORD $0x6e268508 // sub v8.16b, v8.16b, v6.16b
-	WORD $0x4e09010d // tbl v13.16b, {v8.16b}, v9.16b
+	WORD $0x6f0c058c // ushr v12.16b, v12.16b, #4
+	WORD $0x6ea91dac // bit v12.16b, v13.16b, v9.16b
+	WORD $0x6e2a858c // sub v12.16b, v12.16b, v10.16b
+	WORD $0x4e04018d // tbl v13.16b, {v12.16b}, v4.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8791ad // fmul v13.4s, v13.4s, v7.s[0]
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
 	WORD $0x3dc0502e // ldr q14, [x1, #320]
 	WORD $0x4e2ecda0 // fmla v0.4s, v13.4s, v14.4s
-	WORD $0x4e0a010d // tbl v13.16b, {v8.16b}, v10.16b
+	WORD $0x4e05018d // tbl v13.16b, {v12.16b}, v5.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8791ad // fmul v13.4s, v13.4s, v7.s[0]
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
 	WORD $0x3dc0542e // ldr q14, [x1, #336]
 	WORD $0x4e2ecda1 // fmla v1.4s, v13.4s, v14.4s
-	WORD $0x4e0b010d // tbl v13.16b, {v8.16b}, v11.16b
+	WORD $0x4e06018d // tbl v13.16b, {v12.16b}, v6.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8791ad // fmul v13.4s, v13.4s, v7.s[0]
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
 	WORD $0x3dc0582e // ldr q14, [x1, #352]
 	WORD $0x4e2ecda2 // fmla v2.4s, v13.4s, v14.4s
-	WORD $0x4e0c010d // tbl v13.16b, {v8.16b}, v12.16b
+	WORD $0x4e07018d // tbl v13.16b, {v12.16b}, v7.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8791ad // fmul v13.4s, v13.4s, v7.s[0]
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
 	WORD $0x3dc05c2e // ldr q14, [x1, #368]
 	WORD $0x4e2ecda3 // fmla v3.4s, v13.4s, v14.4s
-	WORD $0x4ddfc887 // ld1r {v7.4s}, [x4], #4
-	WORD $0x3dc008a8 // ldr q8, [x5, #32]
+	WORD $0x4ddfc88b // ld1r {v11.4s}, [x4], #4
+	WORD $0x3dc008ac // ldr q12, [x5, #32]
 	WORD $0x3dc000cd // ldr q13, [x6, #0]
-	WORD $0x6f0c0508 // ushr v8.16b, v8.16b, #4
+	WORD $0x6f0c058c // ushr v12.16b, v12.16b, #4
 	WORD $0x6f0e05ad // ushr v13.16b, v13.16b, #2
-	WORD $0x6ea51da8 // bit v8.16b, v13.16b, v5.16b
-	WORD $0x6e268508 // sub v8.16b, v8.16b, v6.16b
-	WORD $0x4e09010d // tbl v13.16b, {v8.16b}, v9.16b
+	WORD $0x6ea91dac // bit v12.16b, v13.16b, v9.16b
+	WORD $0x6e2a858c // sub v12.16b, v12.16b, v10.16b
+	WORD $0x4e04018d // tbl v13.16b, {v12.16b}, v4.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8791ad // fmul v13.4s, v13.4s, v7.s[0]
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
 	WORD $0x3dc0602e // ldr q14, [x1, #384]
 	WORD $0x4e2ecda0 // fmla v0.4s, v13.4s, v14.4s
-	WORD $0x4e0a010d // tbl v13.16b, {v8.16b}, v10.16b
+	WORD $0x4e05018d // tbl v13.16b, {v12.16b}, v5.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8791ad // fmul v13.4s, v13.4s, v7.s[0]
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
 	WORD $0x3dc0642e // ldr q14, [x1, #400]
 	WORD $0x4e2ecda1 // fmla v1.4s, v13.4s, v14.4s
-	WORD $0x4e0b010d // tbl v13.16b, {v8.16b}, v11.16b
+	WORD $0x4e06018d // tbl v13.16b, {v12.16b}, v6.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8791ad // fmul v13.4s, v13.4s, v7.s[0]
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
 	WORD $0x3dc0682e // ldr q14, [x1, #416]
 	WORD $0x4e2ecda2 // fmla v2.4s, v13.4s, v14.4s
-	WORD $0x4e0c010d // tbl v13.16b, {v8.16b}, v12.16b
+	WORD $0x4e07018d // tbl v13.16b, {v12.16b}, v7.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8791ad // fmul v13.4s, v13.4s, v7.s[0]
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
 	WORD $0x3dc06c2e // ldr q14, [x1, #432]
 	WORD $0x4e2ecda3 // fmla v3.4s, v13.4s, v14.4s
-	WORD $0x4ddfc887 // ld1r {v7.4s}, [x4], #4
-	WORD $0x3dc00ca8 // ldr q8, [x5, #48]
+	WORD $0x4ddfc88b // ld1r {v11.4s}, [x4], #4
+	WORD $0x3dc00cac // ldr q12, [x5, #48]
 	WORD $0x3dc004cd // ldr q13, [x6, #16]
-	WORD $0x6f0c0508 // ushr v8.16b, v8.16b, #4
+	WORD $0x6f0c058c // ushr v12.16b, v12.16b, #4
 	WORD $0x6f0e05ad // ushr v13.16b, v13.16b, #2
-	WORD $0x6ea51da8 // bit v8.16b, v13.16b, v5.16b
-	WORD $0x6e268508 // sub v8.16b, v8.16b, v6.16b
-	WORD $0x4e09010d // tbl v13.16b, {v8.16b}, v9.16b
+	WORD $0x6ea91dac // bit v12.16b, v13.16b, v9.16b
+	WORD $0x6e2a858c // sub v12.16b, v12.16b, v10.16b
+	WORD $0x4e04018d // tbl v13.16b, {v12.16b}, v4.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8791ad // fmul v13.4s, v13.4s, v7.s[0]
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
 	WORD $0x3dc0702e // ldr q14, [x1, #448]
 	WORD $0x4e2ecda0 // fmla v0.4s, v13.4s, v14.4s
-	WORD $0x4e0a010d // tbl v13.16b, {v8.16b}, v10.16b
+	WORD $0x4e05018d // tbl v13.16b, {v12.16b}, v5.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8791ad // fmul v13.4s, v13.4s, v7.s[0]
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
 	WORD $0x3dc0742e // ldr q14, [x1, #464]
 	WORD $0x4e2ecda1 // fmla v1.4s, v13.4s, v14.4s
-	WORD $0x4e0b010d // tbl v13.16b, {v8.16b}, v11.16b
+	WORD $0x4e06018d // tbl v13.16b, {v12.16b}, v6.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8791ad // fmul v13.4s, v13.4s, v7.s[0]
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
 	WORD $0x3dc0782e // ldr q14, [x1, #480]
 	WORD $0x4e2ecda2 // fmla v2.4s, v13.4s, v14.4s
-	WORD $0x4e0c010d // tbl v13.16b, {v8.16b}, v12.16b
+	WORD $0x4e07018d // tbl v13.16b, {v12.16b}, v7.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8791ad // fmul v13.4s, v13.4s, v7.s[0]
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
 	WORD $0x3dc07c2e // ldr q14, [x1, #496]
 	WORD $0x4e2ecda3 // fmla v3.4s, v13.4s, v14.4s
 	ADD $64, R5
@@ -4139,227 +4139,227 @@ TEXT ·decodeQ6_KNEON(SB), NOSPLIT, $64-24
 	MOVD w+0(FP), R0
 	MOVD panel+16(FP), R1
 	MOVD steps+8(FP), R2
-	MOVD $bytes15<>(SB), R3
+	MOVD $place0<>(SB), R3
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
-	MOVD $bytes48<>(SB), R3
+	MOVD $place1<>(SB), R3
 	WORD $0x3dc00061 // ldr q1, [x3, #0]
-	MOVD $bytes32<>(SB), R3
+	MOVD $place2<>(SB), R3
 	WORD $0x3dc00062 // ldr q2, [x3, #0]
+	MOVD $place3<>(SB), R3
+	WORD $0x3dc00063 // ldr q3, [x3, #0]
+	MOVD $bytes15<>(SB), R3
+	WORD $0x3dc00064 // ldr q4, [x3, #0]
+	MOVD $bytes48<>(SB), R3
+	WORD $0x3dc00065 // ldr q5, [x3, #0]
+	MOVD $bytes32<>(SB), R3
+	WORD $0x3dc00066 // ldr q6, [x3, #0]
 loop1:
 	ADD $192, R0, R3
-	WORD $0x7d402063 // ldr h3, [x3, #16]
-	WORD $0x1ee24063 // fcvt s3, h3
+	WORD $0x7d402067 // ldr h7, [x3, #16]
+	WORD $0x1ee240e7 // fcvt s7, h7
 	ADD $8, RSP, R4
-	WORD $0x3dc00064 // ldr q4, [x3, #0]
-	MOVD $place0<>(SB), R5
-	WORD $0x3dc000a5 // ldr q5, [x5, #0]
-	MOVD $place1<>(SB), R5
-	WORD $0x3dc000a6 // ldr q6, [x5, #0]
-	MOVD $place2<>(SB), R5
-	WORD $0x3dc000a7 // ldr q7, [x5, #0]
-	MOVD $place3<>(SB), R5
-	WORD $0x3dc000a8 // ldr q8, [x5, #0]
-	WORD $0x4e050089 // tbl v9.16b, {v4.16b}, v5.16b
+	WORD $0x3dc00068 // ldr q8, [x3, #0]
+	WORD $0x4e000109 // tbl v9.16b, {v8.16b}, v0.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
 	WORD $0x3d800089 // str q9, [x4, #0]
-	WORD $0x4e060089 // tbl v9.16b, {v4.16b}, v6.16b
+	WORD $0x4e010109 // tbl v9.16b, {v8.16b}, v1.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
 	WORD $0x3d800489 // str q9, [x4, #16]
-	WORD $0x4e070089 // tbl v9.16b, {v4.16b}, v7.16b
+	WORD $0x4e020109 // tbl v9.16b, {v8.16b}, v2.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
 	WORD $0x3d800889 // str q9, [x4, #32]
-	WORD $0x4e080089 // tbl v9.16b, {v4.16b}, v8.16b
+	WORD $0x4e030109 // tbl v9.16b, {v8.16b}, v3.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
 	WORD $0x3d800c89 // str q9, [x4, #48]
 	ADD $0, R0, R5
 	ADD $128, R0, R6
 	MOVD $2, R7
 loop2:
-	WORD $0x4ddfc883 // ld1r {v3.4s}, [x4], #4
-	WORD $0x3dc000a4 // ldr q4, [x5, #0]
+	WORD $0x4ddfc887 // ld1r {v7.4s}, [x4], #4
+	WORD $0x3dc000a8 // ldr q8, [x5, #0]
 	WORD $0x3dc000c9 // ldr q9, [x6, #0]
-	WORD $0x4e201c84 // and v4.16b, v4.16b, v0.16b
+	WORD $0x4e241d08 // and v8.16b, v8.16b, v4.16b
 	WORD $0x4f0c5529 // shl v9.16b, v9.16b, #4
-	WORD $0x6ea11d24 // bit v4.16b, v9.16b, v1.16b
-	WORD $0x6e228484 // sub v4.16b, v4.16b, v2.16b
-	WORD $0x4e050089 // tbl v9.16b, {v4.16b}, v5.16b
+	WORD $0x6ea51d28 // bit v8.16b, v9.16b, v5.16b
+	WORD $0x6e268508 // sub v8.16b, v8.16b, v6.16b
+	WORD $0x4e000109 // tbl v9.16b, {v8.16b}, v0.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
 	WORD $0x3d800029 // str q9, [x1, #0]
-	WORD $0x4e060089 // tbl v9.16b, {v4.16b}, v6.16b
+	WORD $0x4e010109 // tbl v9.16b, {v8.16b}, v1.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
 	WORD $0x3d800429 // str q9, [x1, #16]
-	WORD $0x4e070089 // tbl v9.16b, {v4.16b}, v7.16b
+	WORD $0x4e020109 // tbl v9.16b, {v8.16b}, v2.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
 	WORD $0x3d800829 // str q9, [x1, #32]
-	WORD $0x4e080089 // tbl v9.16b, {v4.16b}, v8.16b
+	WORD $0x4e030109 // tbl v9.16b, {v8.16b}, v3.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
 	WORD $0x3d800c29 // str q9, [x1, #48]
-	WORD $0x4ddfc883 // ld1r {v3.4s}, [x4], #4
-	WORD $0x3dc004a4 // ldr q4, [x5, #16]
+	WORD $0x4ddfc887 // ld1r {v7.4s}, [x4], #4
+	WORD $0x3dc004a8 // ldr q8, [x5, #16]
 	WORD $0x3dc004c9 // ldr q9, [x6, #16]
-	WORD $0x4e201c84 // and v4.16b, v4.16b, v0.16b
+	WORD $0x4e241d08 // and v8.16b, v8.16b, v4.16b
 	WORD $0x4f0c5529 // shl v9.16b, v9.16b, #4
-	WORD $0x6ea11d24 // bit v4.16b, v9.16b, v1.16b
-	WORD $0x6e228484 // sub v4.16b, v4.16b, v2.16b
-	WORD $0x4e050089 // tbl v9.16b, {v4.16b}, v5.16b
+	WORD $0x6ea51d28 // bit v8.16b, v9.16b, v5.16b
+	WORD $0x6e268508 // sub v8.16b, v8.16b, v6.16b
+	WORD $0x4e000109 // tbl v9.16b, {v8.16b}, v0.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
 	WORD $0x3d801029 // str q9, [x1, #64]
-	WORD $0x4e060089 // tbl v9.16b, {v4.16b}, v6.16b
+	WORD $0x4e010109 // tbl v9.16b, {v8.16b}, v1.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
 	WORD $0x3d801429 // str q9, [x1, #80]
-	WORD $0x4e070089 // tbl v9.16b, {v4.16b}, v7.16b
+	WORD $0x4e020109 // tbl v9.16b, {v8.16b}, v2.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
 	WORD $0x3d801829 // str q9, [x1, #96]
-	WORD $0x4e080089 // tbl v9.16b, {v4.16b}, v8.16b
+	WORD $0x4e030109 // tbl v9.16b, {v8.16b}, v3.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
 	WORD $0x3d801c29 // str q9, [x1, #112]
-	WORD $0x4ddfc883 // ld1r {v3.4s}, [x4], #4
-	WORD $0x3dc008a4 // ldr q4, [x5, #32]
+	WORD $0x4ddfc887 // ld1r {v7.4s}, [x4], #4
+	WORD $0x3dc008a8 // ldr q8, [x5, #32]
 	WORD $0x3dc000c9 // ldr q9, [x6, #0]
-	WORD $0x4e201c84 // and v4.16b, v4.16b, v0.16b
+	WORD $0x4e241d08 // and v8.16b, v8.16b, v4.16b
 	WORD $0x4f0a5529 // shl v9.16b, v9.16b, #2
-	WORD $0x6ea11d24 // bit v4.16b, v9.16b, v1.16b
-	WORD $0x6e228484 // sub v4.16b, v4.16b, v2.16b
-	WORD $0x4e050089 // tbl v9.16b, {v4.16b}, v5.16b
+	WORD $0x6ea51d28 // bit v8.16b, v9.16b, v5.16b
+	WORD $0x6e268508 // sub v8.16b, v8.16b, v6.16b
+	WORD $0x4e000109 // tbl v9.16b, {v8.16b}, v0.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
 	WORD $0x3d802029 // str q9, [x1, #128]
-	WORD $0x4e060089 // tbl v9.16b, {v4.16b}, v6.16b
+	WORD $0x4e010109 // tbl v9.16b, {v8.16b}, v1.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
 	WORD $0x3d802429 // str q9, [x1, #144]
-	WORD $0x4e070089 // tbl v9.16b, {v4.16b}, v7.16b
+	WORD $0x4e020109 // tbl v9.16b, {v8.16b}, v2.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
 	WORD $0x3d802829 // str q9, [x1, #160]
-	WORD $0x4e080089 // tbl v9.16b, {v4.16b}, v8.16b
+	WORD $0x4e030109 // tbl v9.16b, {v8.16b}, v3.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
 	WORD $0x3d802c29 // str q9, [x1, #176]
-	WORD $0x4ddfc883 // ld1r {v3.4s}, [x4], #4
-	WORD $0x3dc00ca4 // ldr q4, [x5, #48]
+	WORD $0x4ddfc887 // ld1r {v7.4s}, [x4], #4
+	WORD $0x3dc00ca8 // ldr q8, [x5, #48]
 	WORD $0x3dc004c9 // ldr q9, [x6, #16]
-	WORD $0x4e201c84 // and v4.16b, v4.16b, v0.16b
+	WORD $0x4e241d08 // and v8.16b, v8.16b, v4.16b
 	WORD $0x4f0a5529 // shl v9.16b, v9.16b, #2
-	WORD $0x6ea11d24 // bit v4.16b, v9.16b, v1.16b
-	WORD $0x6e228484 // sub v4.16b, v4.16b, v2.16b
-	WORD $0x4e050089 // tbl v9.16b, {v4.16b}, v5.16b
+	WORD $0x6ea51d28 // bit v8.16b, v9.16b, v5.16b
+	WORD $0x6e268508 // sub v8.16b, v8.16b, v6.16b
+	WORD $0x4e000109 // tbl v9.16b, {v8.16b}, v0.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
 	WORD $0x3d803029 // str q9, [x1, #192]
-	WORD $0x4e060089 // tbl v9.16b, {v4.16b}, v6.16b
+	WORD $0x4e010109 // tbl v9.16b, {v8.16b}, v1.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
 	WORD $0x3d803429 // str q9, [x1, #208]
-	WORD $0x4e070089 // tbl v9.16b, {v4.16b}, v7.16b
+	WORD $0x4e020109 // tbl v9.16b, {v8.16b}, v2.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
 	WORD $0x3d803829 // str q9, [x1, #224]
-	WORD $0x4e080089 // tbl v9.16b, {v4.16b}, v8.16b
+	WORD $0x4e030109 // tbl v9.16b, {v8.16b}, v3.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
 	WORD $0x3d803c29 // str q9, [x1, #240]
-	WORD $0x4ddfc883 // ld1r {v3.4s}, [x4], #4
-	WORD $0x3dc000a4 // ldr q4, [x5, #0]
+	WORD $0x4ddfc887 // ld1r {v7.4s}, [x4], #4
+	WORD $0x3dc000a8 // ldr q8, [x5, #0]
 	WORD $0x3dc000c9 // ldr q9, [x6, #0]
-	WORD $0x6f0c0484 // ushr v4.16b, v4.16b, #4
-	WORD $0x6ea11d24 // bit v4.16b, v9.16b, v1.16b
-	WORD $0x6e228484 // sub v4.16b, v4.16b, v2.16b
-	WORD $0x4e050089 // tbl v9.16b, {v4.16b}, v5.16b
+	WORD $0x6f0c0508 // ushr v8.16b, v8.16b, #4
+	WORD $0x6ea51d28 // bit v8.16b, v9.16b, v5.16b
+	WORD $0x6e268508 // sub v8.16b, v8.16b, v6.16b
+	WORD $0x4e000109 // tbl v9.16b, {v8.16b}, v0.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
 	WORD $0x3d804029 // str q9, [x1, #256]
-	WORD $0x4e060089 // tbl v9.16b, {v4.16b}, v6.16b
+	WORD $0x4e010109 // tbl v9.16b, {v8.16b}, v1.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
 	WORD $0x3d804429 // str q9, [x1, #272]
-	WORD $0x4e070089 // tbl v9.16b, {v4.16b}, v7.16b
+	WORD $0x4e020109 // tbl v9.16b, {v8.16b}, v2.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
 	WORD $0x3d804829 // str q9, [x1, #288]
-	WORD $0x4e080089 // tbl v9.16b, {v4.16b}, v8.16b
+	WORD $0x4e030109 // tbl v9.16b, {v8.16b}, v3.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
 	WORD $0x3d804c29 // str q9, [x1, #304]
-	WORD $0x4ddfc883 // ld1r {v3.4s}, [x4], #4
-	WORD $0x3dc004a4 // ldr q4, [x5, #16]
+	WORD $0x4ddfc887 // ld1r {v7.4s}, [x4], #4
+	WORD $0x3dc004a8 // ldr q8, [x5, #16]
 	WORD $0x3dc004c9 // ldr q9, [x6, #16]
-	WORD $0x6f0c0484 // ushr v4.16b, v4.16b, #4
-	WORD $0x6ea11d24 // bit v4.16b, v9.16b, v1.16b
-	WORD $0x6e228484 // sub v4.16b, v4.16b, v2.16b
-	WORD $0x4e050089 // tbl v9.16b, {v4.16b}, v5.16b
+	WORD $0x6f0c0508 // ushr v8.16b, v8.16b, #4
+	WORD $0x6ea51d28 // bit v8.16b, v9.16b, v5.16b
+	WORD $0x6e268508 // sub v8.16b, v8.16b, v6.16b
+	WORD $0x4e000109 // tbl v9.16b, {v8.16b}, v0.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
 	WORD $0x3d805029 // str q9, [x1, #320]
-	WORD $0x4e060089 // tbl v9.16b, {v4.16b}, v6.16b
+	WORD $0x4e010109 // tbl v9.16b, {v8.16b}, v1.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
 	WORD $0x3d805429 // str q9, [x1, #336]
-	WORD $0x4e070089 // tbl v9.16b, {v4.16b}, v7.16b
+	WORD $0x4e020109 // tbl v9.16b, {v8.16b}, v2.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
 	WORD $0x3d805829 // str q9, [x1, #352]
-	WORD $0x4e080089 // tbl v9.16b, {v4.16b}, v8.16b
+	WORD $0x4e030109 // tbl v9.16b, {v8.16b}, v3.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
 	WORD $0x3d805c29 // str q9, [x1, #368]
-	WORD $0x4ddfc883 // ld1r {v3.4s}, [x4], #4
-	WORD $0x3dc008a4 // ldr q4, [x5, #32]
+	WORD $0x4ddfc887 // ld1r {v7.4s}, [x4], #4
+	WORD $0x3dc008a8 // ldr q8, [x5, #32]
 	WORD $0x3dc000c9 // ldr q9, [x6, #0]
-	WORD $0x6f0c0484 // ushr v4.16b, v4.16b, #4
+	WORD $0x6f0c0508 // ushr v8.16b, v8.16b, #4
 	WORD $0x6f0e0529 // ushr v9.16b, v9.16b, #2
-	WORD $0x6ea11d24 // bit v4.16b, v9.16b, v1.16b
-	WORD $0x6e228484 // sub v4.16b, v4.16b, v2.16b
-	WORD $0x4e050089 // tbl v9.16b, {v4.16b}, v5.16b
+	WORD $0x6ea51d28 // bit v8.16b, v9.16b, v5.16b
+	WORD $0x6e268508 // sub v8.16b, v8.16b, v6.16b
+	WORD $0x4e000109 // tbl v9.16b, {v8.16b}, v0.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
 	WORD $0x3d806029 // str q9, [x1, #384]
-	WORD $0x4e060089 // tbl v9.16b, {v4.16b}, v6.16b
+	WORD $0x4e010109 // tbl v9.16b, {v8.16b}, v1.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
 	WORD $0x3d806429 // str q9, [x1, #400]
-	WORD $0x4e070089 // tbl v9.16b, {v4.16b}, v7.16b
+	WORD $0x4e020109 // tbl v9.16b, {v8.16b}, v2.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
 	WORD $0x3d806829 // str q9, [x1, #416]
-	WORD $0x4e080089 // tbl v9.16b, {v4.16b}, v8.16b
+	WORD $0x4e030109 // tbl v9.16b, {v8.16b}, v3.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
 	WORD $0x3d806c29 // str q9, [x1, #432]
-	WORD $0x4ddfc883 // ld1r {v3.4s}, [x4], #4
-	WORD $0x3dc00ca4 // ldr q4, [x5, #48]
+	WORD $0x4ddfc887 // ld1r {v7.4s}, [x4], #4
+	WORD $0x3dc00ca8 // ldr q8, [x5, #48]
 	WORD $0x3dc004c9 // ldr q9, [x6, #16]
-	WORD $0x6f0c0484 // ushr v4.16b, v4.16b, #4
+	WORD $0x6f0c0508 // ushr v8.16b, v8.16b, #4
 	WORD $0x6f0e0529 // ushr v9.16b, v9.16b, #2
-	WORD $0x6ea11d24 // bit v4.16b, v9.16b, v1.16b
-	WORD $0x6e228484 // sub v4.16b, v4.16b, v2.16b
-	WORD $0x4e050089 // tbl v9.16b, {v4.16b}, v5.16b
+	WORD $0x6ea51d28 // bit v8.16b, v9.16b, v5.16b
+	WORD $0x6e268508 // sub v8.16b, v8.16b, v6.16b
+	WORD $0x4e000109 // tbl v9.16b, {v8.16b}, v0.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
 	WORD $0x3d807029 // str q9, [x1, #448]
-	WORD $0x4e060089 // tbl v9.16b, {v4.16b}, v6.16b
+	WORD $0x4e010109 // tbl v9.16b, {v8.16b}, v1.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
 	WORD $0x3d807429 // str q9, [x1, #464]
-	WORD $0x4e070089 // tbl v9.16b, {v4.16b}, v7.16b
+	WORD $0x4e020109 // tbl v9.16b, {v8.16b}, v2.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
 	WORD $0x3d807829 // str q9, [x1, #480]
-	WORD $0x4e080089 // tbl v9.16b, {v4.16b}, v8.16b
+	WORD $0x4e030109 // tbl v9.16b, {v8.16b}, v3.16b
 	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
-	WORD $0x4f839129 // fmul v9.4s, v9.4s, v3.s[0]
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
 	WORD $0x3d807c29 // str q9, [x1, #496]
 	ADD $64, R5
 	ADD $32, R6
@@ -4380,6 +4380,137 @@ TEXT ·dotIQ4_XSNEON(SB), NOSPLIT, $32-28
 	WORD $0x6f00e402 // movi v2.2d, #0000000000000000
 	WORD $0x6f00e403 // movi v3.2d, #0000000000000000
 	MOVD steps+16(FP), R2
+	MOVD $place0<>(SB), R3
+	WORD $0x3dc00064 // ldr q4, [x3, #0]
+	MOVD $place1<>(SB), R3
+	WORD $0x3dc00065 // ldr q5, [x3, #0]
+	MOVD $place2<>(SB), R3
+	WORD $0x3dc00066 // ldr q6, [x3, #0]
+	MOVD $place3<>(SB), R3
+	WORD $0x3dc00067 // ldr q7, [x3, #0]
+	MOVD $levels<>(SB), R3
+	WORD $0x3dc00068 // ldr q8, [x3, #0]
+	MOVD $bytes15<>(SB), R3
+	WORD $0x3dc00069 // ldr q9, [x3, #0]
+	MOVD $right4_0<>(SB), R3
+	WORD $0x3dc0006a // ldr q10, [x3, #0]
+	MOVD $right2_0<>(SB), R3
+	WORD $0x3dc0006b // ldr q11, [x3, #0]
+	MOVD $right4_4<>(SB), R3
+	WORD $0x3dc0006c // ldr q12, [x3, #0]
+	MOVD $right2_4<>(SB), R3
+	WORD $0x3dc0006d // ldr q13, [x3, #0]
+	MOVD $words15<>(SB), R3
+	WORD $0x3dc0006e // ldr q14, [x3, #0]
+	MOVD $words3<>(SB), R3
+	WORD $0x3dc0006f // ldr q15, [x3, #0]
+	MOVD $words32<>(SB), R3
+	WORD $0x3dc00070 // ldr q16, [x3, #0]
+loop1:
+	WORD $0x7d400011 // ldr h17, [x0, #0]
+	WORD $0x1ee24231 // fcvt s17, h17
+	ADD $8, RSP, R3
+	ADD $4, R0, R4
+	WORD $0x4d40c892 // ld1r {v18.4s}, [x4]
+	MOVHU 2(R0), R4
+	WORD $0x4e040c93 // dup v19.4s, w4
+	WORD $0x6eaa4654 // ushl v20.4s, v18.4s, v10.4s
+	WORD $0x4e2e1e94 // and v20.16b, v20.16b, v14.16b
+	WORD $0x6eab4675 // ushl v21.4s, v19.4s, v11.4s
+	WORD $0x4e2f1eb5 // and v21.16b, v21.16b, v15.16b
+	WORD $0x4f2456b5 // shl v21.4s, v21.4s, #4
+	WORD $0x4eb51e94 // orr v20.16b, v20.16b, v21.16b
+	WORD $0x6eb08694 // sub v20.4s, v20.4s, v16.4s
+	WORD $0x6eac4655 // ushl v21.4s, v18.4s, v12.4s
+	WORD $0x4e2e1eb5 // and v21.16b, v21.16b, v14.16b
+	WORD $0x6ead4676 // ushl v22.4s, v19.4s, v13.4s
+	WORD $0x4e2f1ed6 // and v22.16b, v22.16b, v15.16b
+	WORD $0x4f2456d6 // shl v22.4s, v22.4s, #4
+	WORD $0x4eb61eb5 // orr v21.16b, v21.16b, v22.16b
+	WORD $0x6eb086b5 // sub v21.4s, v21.4s, v16.4s
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x4f919294 // fmul v20.4s, v20.4s, v17.s[0]
+	WORD $0x3d800074 // str q20, [x3, #0]
+	WORD $0x4e21dab5 // scvtf v21.4s, v21.4s
+	WORD $0x4f9192b5 // fmul v21.4s, v21.4s, v17.s[0]
+	WORD $0x3d800475 // str q21, [x3, #16]
+	ADD $8, R0, R4
+	MOVD $8, R5
+loop2:
+	WORD $0x4ddfc871 // ld1r {v17.4s}, [x3], #4
+	WORD $0x3dc00092 // ldr q18, [x4, #0]
+	WORD $0x6f0c0653 // ushr v19.16b, v18.16b, #4
+	WORD $0x4e291e52 // and v18.16b, v18.16b, v9.16b
+	WORD $0x4e120112 // tbl v18.16b, {v8.16b}, v18.16b
+	WORD $0x4e040254 // tbl v20.16b, {v18.16b}, v4.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4f919294 // fmul v20.4s, v20.4s, v17.s[0]
+	WORD $0x3dc00035 // ldr q21, [x1, #0]
+	WORD $0x4e35ce80 // fmla v0.4s, v20.4s, v21.4s
+	WORD $0x4e050254 // tbl v20.16b, {v18.16b}, v5.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4f919294 // fmul v20.4s, v20.4s, v17.s[0]
+	WORD $0x3dc00435 // ldr q21, [x1, #16]
+	WORD $0x4e35ce81 // fmla v1.4s, v20.4s, v21.4s
+	WORD $0x4e060254 // tbl v20.16b, {v18.16b}, v6.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4f919294 // fmul v20.4s, v20.4s, v17.s[0]
+	WORD $0x3dc00835 // ldr q21, [x1, #32]
+	WORD $0x4e35ce82 // fmla v2.4s, v20.4s, v21.4s
+	WORD $0x4e070254 // tbl v20.16b, {v18.16b}, v7.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4f919294 // fmul v20.4s, v20.4s, v17.s[0]
+	WORD $0x3dc00c35 // ldr q21, [x1, #48]
+	WORD $0x4e35ce83 // fmla v3.4s, v20.4s, v21.4s
+	WORD $0x4e130113 // tbl v19.16b, {v8.16b}, v19.16b
+	WORD $0x4e040272 // tbl v18.16b, {v19.16b}, v4.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4f919252 // fmul v18.4s, v18.4s, v17.s[0]
+	WORD $0x3dc01034 // ldr q20, [x1, #64]
+	WORD $0x4e34ce40 // fmla v0.4s, v18.4s, v20.4s
+	WORD $0x4e050272 // tbl v18.16b, {v19.16b}, v5.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4f919252 // fmul v18.4s, v18.4s, v17.s[0]
+	WORD $0x3dc01434 // ldr q20, [x1, #80]
+	WORD $0x4e34ce41 // fmla v1.4s, v18.4s, v20.4s
+	WORD $0x4e060272 // tbl v18.16b, {v19.16b}, v6.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4f919252 // fmul v18.4s, v18.4s, v17.s[0]
+	WORD $0x3dc01834 // ldr q20, [x1, #96]
+	WORD $0x4e34ce42 // fmla v2.4s, v18.4s, v20.4s
+	WORD $0x4e070272 // tbl v18.16b, {v19.16b}, v7.16b
+	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
+	WORD $0x4f919252 // fmul v18.4s, v18.4s, v17.s[0]
+	WORD $0x3dc01c34 // ldr q20, [x1, #112]
+	WORD $0x4e34ce43 // fmla v3.4s, v18.4s, v20.4s
+	ADD $16, R4
+	ADD $128, R1
+	SUBS $1, R5
+	BNE loop2
+	ADD $136, R0
+	SUBS $1, R2
+	BNE loop1
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS F0, ret+24(FP)
+	RET
+
+// func decodeIQ4_XSNEON(w *byte, steps int, panel *float32)
+TEXT ·decodeIQ4_XSNEON(SB), NOSPLIT, $32-24
+	MOVD w+0(FP), R0
+	MOVD panel+16(FP), R1
+	MOVD steps+8(FP), R2
+	MOVD $place0<>(SB), R3
+	WORD $0x3dc00060 // ldr q0, [x3, #0]
+	MOVD $place1<>(SB), R3
+	WORD $0x3dc00061 // ldr q1, [x3, #0]
+	MOVD $place2<>(SB), R3
+	WORD $0x3dc00062 // ldr q2, [x3, #0]
+	MOVD $place3<>(SB), R3
+	WORD $0x3dc00063 // ldr q3, [x3, #0]
 	MOVD $levels<>(SB), R3
 	WORD $0x3dc00064 // ldr q4, [x3, #0]
 	MOVD $bytes15<>(SB), R3
@@ -4434,170 +4565,39 @@ loop2:
 	WORD $0x6f0c05cf // ushr v15.16b, v14.16b, #4
 	WORD $0x4e251dce // and v14.16b, v14.16b, v5.16b
 	WORD $0x4e0e008e // tbl v14.16b, {v4.16b}, v14.16b
-	MOVD $place0<>(SB), R6
-	WORD $0x3dc000d0 // ldr q16, [x6, #0]
-	MOVD $place1<>(SB), R6
-	WORD $0x3dc000d1 // ldr q17, [x6, #0]
-	MOVD $place2<>(SB), R6
-	WORD $0x3dc000d2 // ldr q18, [x6, #0]
-	MOVD $place3<>(SB), R6
-	WORD $0x3dc000d3 // ldr q19, [x6, #0]
-	WORD $0x4e1001d4 // tbl v20.16b, {v14.16b}, v16.16b
-	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
-	WORD $0x4f8d9294 // fmul v20.4s, v20.4s, v13.s[0]
-	WORD $0x3dc00035 // ldr q21, [x1, #0]
-	WORD $0x4e35ce80 // fmla v0.4s, v20.4s, v21.4s
-	WORD $0x4e1101d4 // tbl v20.16b, {v14.16b}, v17.16b
-	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
-	WORD $0x4f8d9294 // fmul v20.4s, v20.4s, v13.s[0]
-	WORD $0x3dc00435 // ldr q21, [x1, #16]
-	WORD $0x4e35ce81 // fmla v1.4s, v20.4s, v21.4s
-	WORD $0x4e1201d4 // tbl v20.16b, {v14.16b}, v18.16b
-	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
-	WORD $0x4f8d9294 // fmul v20.4s, v20.4s, v13.s[0]
-	WORD $0x3dc00835 // ldr q21, [x1, #32]
-	WORD $0x4e35ce82 // fmla v2.4s, v20.4s, v21.4s
-	WORD $0x4e1301d4 // tbl v20.16b, {v14.16b}, v19.16b
-	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
-	WORD $0x4f8d9294 // fmul v20.4s, v20.4s, v13.s[0]
-	WORD $0x3dc00c35 // ldr q21, [x1, #48]
-	WORD $0x4e35ce83 // fmla v3.4s, v20.4s, v21.4s
-	WORD $0x4e0f008f // tbl v15.16b, {v4.16b}, v15.16b
-	WORD $0x4e1001ee // tbl v14.16b, {v15.16b}, v16.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4f8d91ce // fmul v14.4s, v14.4s, v13.s[0]
-	WORD $0x3dc01034 // ldr q20, [x1, #64]
-	WORD $0x4e34cdc0 // fmla v0.4s, v14.4s, v20.4s
-	WORD $0x4e1101ee // tbl v14.16b, {v15.16b}, v17.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4f8d91ce // fmul v14.4s, v14.4s, v13.s[0]
-	WORD $0x3dc01434 // ldr q20, [x1, #80]
-	WORD $0x4e34cdc1 // fmla v1.4s, v14.4s, v20.4s
-	WORD $0x4e1201ee // tbl v14.16b, {v15.16b}, v18.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4f8d91ce // fmul v14.4s, v14.4s, v13.s[0]
-	WORD $0x3dc01834 // ldr q20, [x1, #96]
-	WORD $0x4e34cdc2 // fmla v2.4s, v14.4s, v20.4s
-	WORD $0x4e1301ee // tbl v14.16b, {v15.16b}, v19.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4f8d91ce // fmul v14.4s, v14.4s, v13.s[0]
-	WORD $0x3dc01c34 // ldr q20, [x1, #112]
-	WORD $0x4e34cdc3 // fmla v3.4s, v14.4s, v20.4s
-	ADD $16, R4
-	ADD $128, R1
-	SUBS $1, R5
-	BNE loop2
-	ADD $136, R0
-	SUBS $1, R2
-	BNE loop1
-	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD $0x7e30d800 // faddp s0, v0.2s
-	FMOVS F0, ret+24(FP)
-	RET
-
-// func decodeIQ4_XSNEON(w *byte, steps int, panel *float32)
-TEXT ·decodeIQ4_XSNEON(SB), NOSPLIT, $32-24
-	MOVD w+0(FP), R0
-	MOVD panel+16(FP), R1
-	MOVD steps+8(FP), R2
-	MOVD $levels<>(SB), R3
-	WORD $0x3dc00060 // ldr q0, [x3, #0]
-	MOVD $bytes15<>(SB), R3
-	WORD $0x3dc00061 // ldr q1, [x3, #0]
-	MOVD $right4_0<>(SB), R3
-	WORD $0x3dc00062 // ldr q2, [x3, #0]
-	MOVD $right2_0<>(SB), R3
-	WORD $0x3dc00063 // ldr q3, [x3, #0]
-	MOVD $right4_4<>(SB), R3
-	WORD $0x3dc00064 // ldr q4, [x3, #0]
-	MOVD $right2_4<>(SB), R3
-	WORD $0x3dc00065 // ldr q5, [x3, #0]
-	MOVD $words15<>(SB), R3
-	WORD $0x3dc00066 // ldr q6, [x3, #0]
-	MOVD $words3<>(SB), R3
-	WORD $0x3dc00067 // ldr q7, [x3, #0]
-	MOVD $words32<>(SB), R3
-	WORD $0x3dc00068 // ldr q8, [x3, #0]
-loop1:
-	WORD $0x7d400009 // ldr h9, [x0, #0]
-	WORD $0x1ee24129 // fcvt s9, h9
-	ADD $8, RSP, R3
-	ADD $4, R0, R4
-	WORD $0x4d40c88a // ld1r {v10.4s}, [x4]
-	MOVHU 2(R0), R4
-	WORD $0x4e040c8b // dup v11.4s, w4
-	WORD $0x6ea2454c // ushl v12.4s, v10.4s, v2.4s
-	WORD $0x4e261d8c // and v12.16b, v12.16b, v6.16b
-	WORD $0x6ea3456d // ushl v13.4s, v11.4s, v3.4s
-	WORD $0x4e271dad // and v13.16b, v13.16b, v7.16b
-	WORD $0x4f2455ad // shl v13.4s, v13.4s, #4
-	WORD $0x4ead1d8c // orr v12.16b, v12.16b, v13.16b
-	WORD $0x6ea8858c // sub v12.4s, v12.4s, v8.4s
-	WORD $0x6ea4454d // ushl v13.4s, v10.4s, v4.4s
-	WORD $0x4e261dad // and v13.16b, v13.16b, v6.16b
-	WORD $0x6ea5456e // ushl v14.4s, v11.4s, v5.4s
-	WORD $0x4e271dce // and v14.16b, v14.16b, v7.16b
-	WORD $0x4f2455ce // shl v14.4s, v14.4s, #4
-	WORD $0x4eae1dad // orr v13.16b, v13.16b, v14.16b
-	WORD $0x6ea885ad // sub v13.4s, v13.4s, v8.4s
-	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
-	WORD $0x4f89918c // fmul v12.4s, v12.4s, v9.s[0]
-	WORD $0x3d80006c // str q12, [x3, #0]
-	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
-	WORD $0x4f8991ad // fmul v13.4s, v13.4s, v9.s[0]
-	WORD $0x3d80046d // str q13, [x3, #16]
-	ADD $8, R0, R4
-	MOVD $8, R5
-loop2:
-	WORD $0x4ddfc869 // ld1r {v9.4s}, [x3], #4
-	WORD $0x3dc0008a // ldr q10, [x4, #0]
-	WORD $0x6f0c054b // ushr v11.16b, v10.16b, #4
-	WORD $0x4e211d4a // and v10.16b, v10.16b, v1.16b
-	WORD $0x4e0a000a // tbl v10.16b, {v0.16b}, v10.16b
-	MOVD $place0<>(SB), R6
-	WORD $0x3dc000cc // ldr q12, [x6, #0]
-	MOVD $place1<>(SB), R6
-	WORD $0x3dc000cd // ldr q13, [x6, #0]
-	MOVD $place2<>(SB), R6
-	WORD $0x3dc000ce // ldr q14, [x6, #0]
-	MOVD $place3<>(SB), R6
-	WORD $0x3dc000cf // ldr q15, [x6, #0]
-	WORD $0x4e0c0150 // tbl v16.16b, {v10.16b}, v12.16b
+	WORD $0x4e0001d0 // tbl v16.16b, {v14.16b}, v0.16b
 	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4f899210 // fmul v16.4s, v16.4s, v9.s[0]
+	WORD $0x4f8d9210 // fmul v16.4s, v16.4s, v13.s[0]
 	WORD $0x3d800030 // str q16, [x1, #0]
-	WORD $0x4e0d0150 // tbl v16.16b, {v10.16b}, v13.16b
+	WORD $0x4e0101d0 // tbl v16.16b, {v14.16b}, v1.16b
 	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4f899210 // fmul v16.4s, v16.4s, v9.s[0]
+	WORD $0x4f8d9210 // fmul v16.4s, v16.4s, v13.s[0]
 	WORD $0x3d800430 // str q16, [x1, #16]
-	WORD $0x4e0e0150 // tbl v16.16b, {v10.16b}, v14.16b
+	WORD $0x4e0201d0 // tbl v16.16b, {v14.16b}, v2.16b
 	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4f899210 // fmul v16.4s, v16.4s, v9.s[0]
+	WORD $0x4f8d9210 // fmul v16.4s, v16.4s, v13.s[0]
 	WORD $0x3d800830 // str q16, [x1, #32]
-	WORD $0x4e0f0150 // tbl v16.16b, {v10.16b}, v15.16b
+	WORD $0x4e0301d0 // tbl v16.16b, {v14.16b}, v3.16b
 	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4f899210 // fmul v16.4s, v16.4s, v9.s[0]
+	WORD $0x4f8d9210 // fmul v16.4s, v16.4s, v13.s[0]
 	WORD $0x3d800c30 // str q16, [x1, #48]
-	WORD $0x4e0b000b // tbl v11.16b, {v0.16b}, v11.16b
-	WORD $0x4e0c016a // tbl v10.16b, {v11.16b}, v12.16b
-	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
-	WORD $0x4f89914a // fmul v10.4s, v10.4s, v9.s[0]
-	WORD $0x3d80102a // str q10, [x1, #64]
-	WORD $0x4e0d016a // tbl v10.16b, {v11.16b}, v13.16b
-	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
-	WORD $0x4f89914a // fmul v10.4s, v10.4s, v9.s[0]
-	WORD $0x3d80142a // str q10, [x1, #80]
-	WORD $0x4e0e016a // tbl v10.16b, {v11.16b}, v14.16b
-	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
-	WORD $0x4f89914a // fmul v10.4s, v10.4s, v9.s[0]
-	WORD $0x3d80182a // str q10, [x1, #96]
-	WORD $0x4e0f016a // tbl v10.16b, {v11.16b}, v15.16b
-	WORD $0x4f28e54a // scvtf v10.4s, v10.4s, #24
-	WORD $0x4f89914a // fmul v10.4s, v10.4s, v9.s[0]
-	WORD $0x3d801c2a // str q10, [x1, #112]
+	WORD $0x4e0f008f // tbl v15.16b, {v4.16b}, v15.16b
+	WORD $0x4e0001ee // tbl v14.16b, {v15.16b}, v0.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4f8d91ce // fmul v14.4s, v14.4s, v13.s[0]
+	WORD $0x3d80102e // str q14, [x1, #64]
+	WORD $0x4e0101ee // tbl v14.16b, {v15.16b}, v1.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4f8d91ce // fmul v14.4s, v14.4s, v13.s[0]
+	WORD $0x3d80142e // str q14, [x1, #80]
+	WORD $0x4e0201ee // tbl v14.16b, {v15.16b}, v2.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4f8d91ce // fmul v14.4s, v14.4s, v13.s[0]
+	WORD $0x3d80182e // str q14, [x1, #96]
+	WORD $0x4e0301ee // tbl v14.16b, {v15.16b}, v3.16b
+	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
+	WORD $0x4f8d91ce // fmul v14.4s, v14.4s, v13.s[0]
+	WORD $0x3d801c2e // str q14, [x1, #112]
 	ADD $16, R4
 	ADD $128, R1
 	SUBS $1, R5
@@ -4616,137 +4616,137 @@ TEXT ·dotQ2_KNEON(SB), NOSPLIT, $128-28
 	WORD $0x6f00e402 // movi v2.2d, #0000000000000000
 	WORD $0x6f00e403 // movi v3.2d, #0000000000000000
 	MOVD steps+16(FP), R2
-	MOVD $bytes15<>(SB), R3
+	MOVD $place0<>(SB), R3
 	WORD $0x3dc00064 // ldr q4, [x3, #0]
+	MOVD $place1<>(SB), R3
+	WORD $0x3dc00065 // ldr q5, [x3, #0]
+	MOVD $place2<>(SB), R3
+	WORD $0x3dc00066 // ldr q6, [x3, #0]
+	MOVD $place3<>(SB), R3
+	WORD $0x3dc00067 // ldr q7, [x3, #0]
+	MOVD $bytes15<>(SB), R3
+	WORD $0x3dc00068 // ldr q8, [x3, #0]
 	MOVD $bytes3<>(SB), R5
-	WORD $0x3dc000a7 // ldr q7, [x5, #0]
+	WORD $0x3dc000ab // ldr q11, [x5, #0]
 	MOVD $bytes254<>(SB), R5
-	WORD $0x3dc000a8 // ldr q8, [x5, #0]
+	WORD $0x3dc000ac // ldr q12, [x5, #0]
 loop1:
 	ADD $80, R0, R5
-	WORD $0x7d4000a9 // ldr h9, [x5, #0]
-	WORD $0x1ee24129 // fcvt s9, h9
-	WORD $0x7d4004aa // ldr h10, [x5, #2]
-	WORD $0x1ee2414a // fcvt s10, h10
-	WORD $0x6ea0f94a // fneg v10.4s, v10.4s
-	WORD $0x3dc0000b // ldr q11, [x0, #0]
-	WORD $0x6f0c056c // ushr v12.16b, v11.16b, #4
-	WORD $0x4e241d6b // and v11.16b, v11.16b, v4.16b
+	WORD $0x7d4000ad // ldr h13, [x5, #0]
+	WORD $0x1ee241ad // fcvt s13, h13
+	WORD $0x7d4004ae // ldr h14, [x5, #2]
+	WORD $0x1ee241ce // fcvt s14, h14
+	WORD $0x6ea0f9ce // fneg v14.4s, v14.4s
+	WORD $0x3dc0000f // ldr q15, [x0, #0]
+	WORD $0x6f0c05f0 // ushr v16.16b, v15.16b, #4
+	WORD $0x4e281def // and v15.16b, v15.16b, v8.16b
 	ADD $8, RSP, R3
 	ADD $72, RSP, R4
-	MOVD $place0<>(SB), R6
-	WORD $0x3dc000cd // ldr q13, [x6, #0]
-	MOVD $place1<>(SB), R6
-	WORD $0x3dc000ce // ldr q14, [x6, #0]
-	MOVD $place2<>(SB), R6
-	WORD $0x3dc000cf // ldr q15, [x6, #0]
-	MOVD $place3<>(SB), R6
-	WORD $0x3dc000d0 // ldr q16, [x6, #0]
-	WORD $0x4e0d0171 // tbl v17.16b, {v11.16b}, v13.16b
+	WORD $0x4e0401f1 // tbl v17.16b, {v15.16b}, v4.16b
 	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4f899231 // fmul v17.4s, v17.4s, v9.s[0]
+	WORD $0x4f8d9231 // fmul v17.4s, v17.4s, v13.s[0]
 	WORD $0x3d800071 // str q17, [x3, #0]
-	WORD $0x4e0e0171 // tbl v17.16b, {v11.16b}, v14.16b
+	WORD $0x4e0501f1 // tbl v17.16b, {v15.16b}, v5.16b
 	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4f899231 // fmul v17.4s, v17.4s, v9.s[0]
+	WORD $0x4f8d9231 // fmul v17.4s, v17.4s, v13.s[0]
 	WORD $0x3d800471 // str q17, [x3, #16]
-	WORD $0x4e0f0171 // tbl v17.16b, {v11.16b}, v15.16b
+	WORD $0x4e0601f1 // tbl v17.16b, {v15.16b}, v6.16b
 	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4f899231 // fmul v17.4s, v17.4s, v9.s[0]
+	WORD $0x4f8d9231 // fmul v17.4s, v17.4s, v13.s[0]
 	WORD $0x3d800871 // str q17, [x3, #32]
-	WORD $0x4e100171 // tbl v17.16b, {v11.16b}, v16.16b
+	WORD $0x4e0701f1 // tbl v17.16b, {v15.16b}, v7.16b
 	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4f899231 // fmul v17.4s, v17.4s, v9.s[0]
+	WORD $0x4f8d9231 // fmul v17.4s, v17.4s, v13.s[0]
 	WORD $0x3d800c71 // str q17, [x3, #48]
-	WORD $0x4e0d018b // tbl v11.16b, {v12.16b}, v13.16b
-	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
-	WORD $0x4f8a916b // fmul v11.4s, v11.4s, v10.s[0]
-	WORD $0x3d80008b // str q11, [x4, #0]
-	WORD $0x4e0e018b // tbl v11.16b, {v12.16b}, v14.16b
-	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
-	WORD $0x4f8a916b // fmul v11.4s, v11.4s, v10.s[0]
-	WORD $0x3d80048b // str q11, [x4, #16]
-	WORD $0x4e0f018b // tbl v11.16b, {v12.16b}, v15.16b
-	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
-	WORD $0x4f8a916b // fmul v11.4s, v11.4s, v10.s[0]
-	WORD $0x3d80088b // str q11, [x4, #32]
-	WORD $0x4e10018b // tbl v11.16b, {v12.16b}, v16.16b
-	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
-	WORD $0x4f8a916b // fmul v11.4s, v11.4s, v10.s[0]
-	WORD $0x3d800c8b // str q11, [x4, #48]
+	WORD $0x4e04020f // tbl v15.16b, {v16.16b}, v4.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4f8e91ef // fmul v15.4s, v15.4s, v14.s[0]
+	WORD $0x3d80008f // str q15, [x4, #0]
+	WORD $0x4e05020f // tbl v15.16b, {v16.16b}, v5.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4f8e91ef // fmul v15.4s, v15.4s, v14.s[0]
+	WORD $0x3d80048f // str q15, [x4, #16]
+	WORD $0x4e06020f // tbl v15.16b, {v16.16b}, v6.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4f8e91ef // fmul v15.4s, v15.4s, v14.s[0]
+	WORD $0x3d80088f // str q15, [x4, #32]
+	WORD $0x4e07020f // tbl v15.16b, {v16.16b}, v7.16b
+	WORD $0x4f28e5ef // scvtf v15.4s, v15.4s, #24
+	WORD $0x4f8e91ef // fmul v15.4s, v15.4s, v14.s[0]
+	WORD $0x3d800c8f // str q15, [x4, #48]
 	ADD $16, R0, R5
 	MOVD $2, R6
 loop2:
-	WORD $0x3dc000aa // ldr q10, [x5, #0]
-	WORD $0x3dc004ab // ldr q11, [x5, #16]
-	WORD $0x6f00e409 // movi v9.2d, #0000000000000000
+	WORD $0x3dc000ae // ldr q14, [x5, #0]
+	WORD $0x3dc004af // ldr q15, [x5, #16]
+	WORD $0x6f00e40d // movi v13.2d, #0000000000000000
 	MOVD $4, R7
 loop3:
-	WORD $0x6e29454c // ushl v12.16b, v10.16b, v9.16b
-	WORD $0x4e271d8c // and v12.16b, v12.16b, v7.16b
-	WORD $0x4ddfc865 // ld1r {v5.4s}, [x3], #4
-	WORD $0x4ddfc886 // ld1r {v6.4s}, [x4], #4
-	WORD $0x4e0d0191 // tbl v17.16b, {v12.16b}, v13.16b
+	WORD $0x6e2d45d0 // ushl v16.16b, v14.16b, v13.16b
+	WORD $0x4e2b1e10 // and v16.16b, v16.16b, v11.16b
+	WORD $0x4ddfc869 // ld1r {v9.4s}, [x3], #4
+	WORD $0x4ddfc88a // ld1r {v10.4s}, [x4], #4
+	WORD $0x4e040211 // tbl v17.16b, {v16.16b}, v4.16b
 	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4ea61cd2 // mov v18.16b, v6.16b
-	WORD $0x4f851232 // fmla v18.4s, v17.4s, v5.s[0]
+	WORD $0x4eaa1d52 // mov v18.16b, v10.16b
+	WORD $0x4f891232 // fmla v18.4s, v17.4s, v9.s[0]
 	WORD $0x4eb21e51 // mov v17.16b, v18.16b
 	WORD $0x3dc00032 // ldr q18, [x1, #0]
 	WORD $0x4e32ce20 // fmla v0.4s, v17.4s, v18.4s
-	WORD $0x4e0e0191 // tbl v17.16b, {v12.16b}, v14.16b
+	WORD $0x4e050211 // tbl v17.16b, {v16.16b}, v5.16b
 	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4ea61cd2 // mov v18.16b, v6.16b
-	WORD $0x4f851232 // fmla v18.4s, v17.4s, v5.s[0]
+	WORD $0x4eaa1d52 // mov v18.16b, v10.16b
+	WORD $0x4f891232 // fmla v18.4s, v17.4s, v9.s[0]
 	WORD $0x4eb21e51 // mov v17.16b, v18.16b
 	WORD $0x3dc00432 // ldr q18, [x1, #16]
 	WORD $0x4e32ce21 // fmla v1.4s, v17.4s, v18.4s
-	WORD $0x4e0f0191 // tbl v17.16b, {v12.16b}, v15.16b
+	WORD $0x4e060211 // tbl v17.16b, {v16.16b}, v6.16b
 	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4ea61cd2 // mov v18.16b, v6.16b
-	WORD $0x4f851232 // fmla v18.4s, v17.4s, v5.s[0]
+	WORD $0x4eaa1d52 // mov v18.16b, v10.16b
+	WORD $0x4f891232 // fmla v18.4s, v17.4s, v9.s[0]
 	WORD $0x4eb21e51 // mov v17.16b, v18.16b
 	WORD $0x3dc00832 // ldr q18, [x1, #32]
 	WORD $0x4e32ce22 // fmla v2.4s, v17.4s, v18.4s
-	WORD $0x4e100191 // tbl v17.16b, {v12.16b}, v16.16b
+	WORD $0x4e070211 // tbl v17.16b, {v16.16b}, v7.16b
 	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4ea61cd2 // mov v18.16b, v6.16b
-	WORD $0x4f851232 // fmla v18.4s, v17.4s, v5.s[0]
+	WORD $0x4eaa1d52 // mov v18.16b, v10.16b
+	WORD $0x4f891232 // fmla v18.4s, v17.4s, v9.s[0]
 	WORD $0x4eb21e51 // mov v17.16b, v18.16b
 	WORD $0x3dc00c32 // ldr q18, [x1, #48]
 	WORD $0x4e32ce23 // fmla v3.4s, v17.4s, v18.4s
-	WORD $0x6e29456c // ushl v12.16b, v11.16b, v9.16b
-	WORD $0x4e271d8c // and v12.16b, v12.16b, v7.16b
-	WORD $0x4ddfc865 // ld1r {v5.4s}, [x3], #4
-	WORD $0x4ddfc886 // ld1r {v6.4s}, [x4], #4
-	WORD $0x4e0d0191 // tbl v17.16b, {v12.16b}, v13.16b
+	WORD $0x6e2d45f0 // ushl v16.16b, v15.16b, v13.16b
+	WORD $0x4e2b1e10 // and v16.16b, v16.16b, v11.16b
+	WORD $0x4ddfc869 // ld1r {v9.4s}, [x3], #4
+	WORD $0x4ddfc88a // ld1r {v10.4s}, [x4], #4
+	WORD $0x4e040211 // tbl v17.16b, {v16.16b}, v4.16b
 	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4ea61cd2 // mov v18.16b, v6.16b
-	WORD $0x4f851232 // fmla v18.4s, v17.4s, v5.s[0]
+	WORD $0x4eaa1d52 // mov v18.16b, v10.16b
+	WORD $0x4f891232 // fmla v18.4s, v17.4s, v9.s[0]
 	WORD $0x4eb21e51 // mov v17.16b, v18.16b
 	WORD $0x3dc01032 // ldr q18, [x1, #64]
 	WORD $0x4e32ce20 // fmla v0.4s, v17.4s, v18.4s
-	WORD $0x4e0e0191 // tbl v17.16b, {v12.16b}, v14.16b
+	WORD $0x4e050211 // tbl v17.16b, {v16.16b}, v5.16b
 	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4ea61cd2 // mov v18.16b, v6.16b
-	WORD $0x4f851232 // fmla v18.4s, v17.4s, v5.s[0]
+	WORD $0x4eaa1d52 // mov v18.16b, v10.16b
+	WORD $0x4f891232 // fmla v18.4s, v17.4s, v9.s[0]
 	WORD $0x4eb21e51 // mov v17.16b, v18.16b
 	WORD $0x3dc01432 // ldr q18, [x1, #80]
 	WORD $0x4e32ce21 // fmla v1.4s, v17.4s, v18.4s
-	WORD $0x4e0f0191 // tbl v17.16b, {v12.16b}, v15.16b
+	WORD $0x4e060211 // tbl v17.16b, {v16.16b}, v6.16b
 	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4ea61cd2 // mov v18.16b, v6.16b
-	WORD $0x4f851232 // fmla v18.4s, v17.4s, v5.s[0]
+	WORD $0x4eaa1d52 // mov v18.16b, v10.16b
+	WORD $0x4f891232 // fmla v18.4s, v17.4s, v9.s[0]
 	WORD $0x4eb21e51 // mov v17.16b, v18.16b
 	WORD $0x3dc01832 // ldr q18, [x1, #96]
 	WORD $0x4e32ce22 // fmla v2.4s, v17.4s, v18.4s
-	WORD $0x4e100191 // tbl v17.16b, {v12.16b}, v16.16b
+	WORD $0x4e070211 // tbl v17.16b, {v16.16b}, v7.16b
 	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4ea61cd2 // mov v18.16b, v6.16b
-	WORD $0x4f851232 // fmla v18.4s, v17.4s, v5.s[0]
+	WORD $0x4eaa1d52 // mov v18.16b, v10.16b
+	WORD $0x4f891232 // fmla v18.4s, v17.4s, v9.s[0]
 	WORD $0x4eb21e51 // mov v17.16b, v18.16b
 	WORD $0x3dc01c32 // ldr q18, [x1, #112]
 	WORD $0x4e32ce23 // fmla v3.4s, v17.4s, v18.4s
-	WORD $0x4e288529 // add v9.16b, v9.16b, v8.16b
+	WORD $0x4e2c85ad // add v13.16b, v13.16b, v12.16b
 	ADD $128, R1
 	SUBS $1, R7
 	BNE loop3
@@ -4769,129 +4769,129 @@ TEXT ·decodeQ2_KNEON(SB), NOSPLIT, $128-24
 	MOVD w+0(FP), R0
 	MOVD panel+16(FP), R1
 	MOVD steps+8(FP), R2
-	MOVD $bytes15<>(SB), R3
+	MOVD $place0<>(SB), R3
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
+	MOVD $place1<>(SB), R3
+	WORD $0x3dc00061 // ldr q1, [x3, #0]
+	MOVD $place2<>(SB), R3
+	WORD $0x3dc00062 // ldr q2, [x3, #0]
+	MOVD $place3<>(SB), R3
+	WORD $0x3dc00063 // ldr q3, [x3, #0]
+	MOVD $bytes15<>(SB), R3
+	WORD $0x3dc00064 // ldr q4, [x3, #0]
 	MOVD $bytes3<>(SB), R5
-	WORD $0x3dc000a3 // ldr q3, [x5, #0]
+	WORD $0x3dc000a7 // ldr q7, [x5, #0]
 	MOVD $bytes254<>(SB), R5
-	WORD $0x3dc000a4 // ldr q4, [x5, #0]
+	WORD $0x3dc000a8 // ldr q8, [x5, #0]
 loop1:
 	ADD $80, R0, R5
-	WORD $0x7d4000a5 // ldr h5, [x5, #0]
-	WORD $0x1ee240a5 // fcvt s5, h5
-	WORD $0x7d4004a6 // ldr h6, [x5, #2]
-	WORD $0x1ee240c6 // fcvt s6, h6
-	WORD $0x6ea0f8c6 // fneg v6.4s, v6.4s
-	WORD $0x3dc00007 // ldr q7, [x0, #0]
-	WORD $0x6f0c04e8 // ushr v8.16b, v7.16b, #4
-	WORD $0x4e201ce7 // and v7.16b, v7.16b, v0.16b
+	WORD $0x7d4000a9 // ldr h9, [x5, #0]
+	WORD $0x1ee24129 // fcvt s9, h9
+	WORD $0x7d4004aa // ldr h10, [x5, #2]
+	WORD $0x1ee2414a // fcvt s10, h10
+	WORD $0x6ea0f94a // fneg v10.4s, v10.4s
+	WORD $0x3dc0000b // ldr q11, [x0, #0]
+	WORD $0x6f0c056c // ushr v12.16b, v11.16b, #4
+	WORD $0x4e241d6b // and v11.16b, v11.16b, v4.16b
 	ADD $8, RSP, R3
 	ADD $72, RSP, R4
-	MOVD $place0<>(SB), R6
-	WORD $0x3dc000c9 // ldr q9, [x6, #0]
-	MOVD $place1<>(SB), R6
-	WORD $0x3dc000ca // ldr q10, [x6, #0]
-	MOVD $place2<>(SB), R6
-	WORD $0x3dc000cb // ldr q11, [x6, #0]
-	MOVD $place3<>(SB), R6
-	WORD $0x3dc000cc // ldr q12, [x6, #0]
-	WORD $0x4e0900ed // tbl v13.16b, {v7.16b}, v9.16b
+	WORD $0x4e00016d // tbl v13.16b, {v11.16b}, v0.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8591ad // fmul v13.4s, v13.4s, v5.s[0]
+	WORD $0x4f8991ad // fmul v13.4s, v13.4s, v9.s[0]
 	WORD $0x3d80006d // str q13, [x3, #0]
-	WORD $0x4e0a00ed // tbl v13.16b, {v7.16b}, v10.16b
+	WORD $0x4e01016d // tbl v13.16b, {v11.16b}, v1.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8591ad // fmul v13.4s, v13.4s, v5.s[0]
+	WORD $0x4f8991ad // fmul v13.4s, v13.4s, v9.s[0]
 	WORD $0x3d80046d // str q13, [x3, #16]
-	WORD $0x4e0b00ed // tbl v13.16b, {v7.16b}, v11.16b
+	WORD $0x4e02016d // tbl v13.16b, {v11.16b}, v2.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8591ad // fmul v13.4s, v13.4s, v5.s[0]
+	WORD $0x4f8991ad // fmul v13.4s, v13.4s, v9.s[0]
 	WORD $0x3d80086d // str q13, [x3, #32]
-	WORD $0x4e0c00ed // tbl v13.16b, {v7.16b}, v12.16b
+	WORD $0x4e03016d // tbl v13.16b, {v11.16b}, v3.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8591ad // fmul v13.4s, v13.4s, v5.s[0]
+	WORD $0x4f8991ad // fmul v13.4s, v13.4s, v9.s[0]
 	WORD $0x3d800c6d // str q13, [x3, #48]
-	WORD $0x4e090107 // tbl v7.16b, {v8.16b}, v9.16b
-	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
-	WORD $0x4f8690e7 // fmul v7.4s, v7.4s, v6.s[0]
-	WORD $0x3d800087 // str q7, [x4, #0]
-	WORD $0x4e0a0107 // tbl v7.16b, {v8.16b}, v10.16b
-	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
-	WORD $0x4f8690e7 // fmul v7.4s, v7.4s, v6.s[0]
-	WORD $0x3d800487 // str q7, [x4, #16]
-	WORD $0x4e0b0107 // tbl v7.16b, {v8.16b}, v11.16b
-	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
-	WORD $0x4f8690e7 // fmul v7.4s, v7.4s, v6.s[0]
-	WORD $0x3d800887 // str q7, [x4, #32]
-	WORD $0x4e0c0107 // tbl v7.16b, {v8.16b}, v12.16b
-	WORD $0x4f28e4e7 // scvtf v7.4s, v7.4s, #24
-	WORD $0x4f8690e7 // fmul v7.4s, v7.4s, v6.s[0]
-	WORD $0x3d800c87 // str q7, [x4, #48]
+	WORD $0x4e00018b // tbl v11.16b, {v12.16b}, v0.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4f8a916b // fmul v11.4s, v11.4s, v10.s[0]
+	WORD $0x3d80008b // str q11, [x4, #0]
+	WORD $0x4e01018b // tbl v11.16b, {v12.16b}, v1.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4f8a916b // fmul v11.4s, v11.4s, v10.s[0]
+	WORD $0x3d80048b // str q11, [x4, #16]
+	WORD $0x4e02018b // tbl v11.16b, {v12.16b}, v2.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4f8a916b // fmul v11.4s, v11.4s, v10.s[0]
+	WORD $0x3d80088b // str q11, [x4, #32]
+	WORD $0x4e03018b // tbl v11.16b, {v12.16b}, v3.16b
+	WORD $0x4f28e56b // scvtf v11.4s, v11.4s, #24
+	WORD $0x4f8a916b // fmul v11.4s, v11.4s, v10.s[0]
+	WORD $0x3d800c8b // str q11, [x4, #48]
 	ADD $16, R0, R5
 	MOVD $2, R6
 loop2:
-	WORD $0x3dc000a6 // ldr q6, [x5, #0]
-	WORD $0x3dc004a7 // ldr q7, [x5, #16]
-	WORD $0x6f00e405 // movi v5.2d, #0000000000000000
+	WORD $0x3dc000aa // ldr q10, [x5, #0]
+	WORD $0x3dc004ab // ldr q11, [x5, #16]
+	WORD $0x6f00e409 // movi v9.2d, #0000000000000000
 	MOVD $4, R7
 loop3:
-	WORD $0x6e2544c8 // ushl v8.16b, v6.16b, v5.16b
-	WORD $0x4e231d08 // and v8.16b, v8.16b, v3.16b
-	WORD $0x4ddfc861 // ld1r {v1.4s}, [x3], #4
-	WORD $0x4ddfc882 // ld1r {v2.4s}, [x4], #4
-	WORD $0x4e09010d // tbl v13.16b, {v8.16b}, v9.16b
+	WORD $0x6e29454c // ushl v12.16b, v10.16b, v9.16b
+	WORD $0x4e271d8c // and v12.16b, v12.16b, v7.16b
+	WORD $0x4ddfc865 // ld1r {v5.4s}, [x3], #4
+	WORD $0x4ddfc886 // ld1r {v6.4s}, [x4], #4
+	WORD $0x4e00018d // tbl v13.16b, {v12.16b}, v0.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4ea21c4e // mov v14.16b, v2.16b
-	WORD $0x4f8111ae // fmla v14.4s, v13.4s, v1.s[0]
+	WORD $0x4ea61cce // mov v14.16b, v6.16b
+	WORD $0x4f8511ae // fmla v14.4s, v13.4s, v5.s[0]
 	WORD $0x4eae1dcd // mov v13.16b, v14.16b
 	WORD $0x3d80002d // str q13, [x1, #0]
-	WORD $0x4e0a010d // tbl v13.16b, {v8.16b}, v10.16b
+	WORD $0x4e01018d // tbl v13.16b, {v12.16b}, v1.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4ea21c4e // mov v14.16b, v2.16b
-	WORD $0x4f8111ae // fmla v14.4s, v13.4s, v1.s[0]
+	WORD $0x4ea61cce // mov v14.16b, v6.16b
+	WORD $0x4f8511ae // fmla v14.4s, v13.4s, v5.s[0]
 	WORD $0x4eae1dcd // mov v13.16b, v14.16b
 	WORD $0x3d80042d // str q13, [x1, #16]
-	WORD $0x4e0b010d // tbl v13.16b, {v8.16b}, v11.16b
+	WORD $0x4e02018d // tbl v13.16b, {v12.16b}, v2.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4ea21c4e // mov v14.16b, v2.16b
-	WORD $0x4f8111ae // fmla v14.4s, v13.4s, v1.s[0]
+	WORD $0x4ea61cce // mov v14.16b, v6.16b
+	WORD $0x4f8511ae // fmla v14.4s, v13.4s, v5.s[0]
 	WORD $0x4eae1dcd // mov v13.16b, v14.16b
 	WORD $0x3d80082d // str q13, [x1, #32]
-	WORD $0x4e0c010d // tbl v13.16b, {v8.16b}, v12.16b
+	WORD $0x4e03018d // tbl v13.16b, {v12.16b}, v3.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4ea21c4e // mov v14.16b, v2.16b
-	WORD $0x4f8111ae // fmla v14.4s, v13.4s, v1.s[0]
+	WORD $0x4ea61cce // mov v14.16b, v6.16b
+	WORD $0x4f8511ae // fmla v14.4s, v13.4s, v5.s[0]
 	WORD $0x4eae1dcd // mov v13.16b, v14.16b
 	WORD $0x3d800c2d // str q13, [x1, #48]
-	WORD $0x6e2544e8 // ushl v8.16b, v7.16b, v5.16b
-	WORD $0x4e231d08 // and v8.16b, v8.16b, v3.16b
-	WORD $0x4ddfc861 // ld1r {v1.4s}, [x3], #4
-	WORD $0x4ddfc882 // ld1r {v2.4s}, [x4], #4
-	WORD $0x4e09010d // tbl v13.16b, {v8.16b}, v9.16b
+	WORD $0x6e29456c // ushl v12.16b, v11.16b, v9.16b
+	WORD $0x4e271d8c // and v12.16b, v12.16b, v7.16b
+	WORD $0x4ddfc865 // ld1r {v5.4s}, [x3], #4
+	WORD $0x4ddfc886 // ld1r {v6.4s}, [x4], #4
+	WORD $0x4e00018d // tbl v13.16b, {v12.16b}, v0.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4ea21c4e // mov v14.16b, v2.16b
-	WORD $0x4f8111ae // fmla v14.4s, v13.4s, v1.s[0]
+	WORD $0x4ea61cce // mov v14.16b, v6.16b
+	WORD $0x4f8511ae // fmla v14.4s, v13.4s, v5.s[0]
 	WORD $0x4eae1dcd // mov v13.16b, v14.16b
 	WORD $0x3d80102d // str q13, [x1, #64]
-	WORD $0x4e0a010d // tbl v13.16b, {v8.16b}, v10.16b
+	WORD $0x4e01018d // tbl v13.16b, {v12.16b}, v1.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4ea21c4e // mov v14.16b, v2.16b
-	WORD $0x4f8111ae // fmla v14.4s, v13.4s, v1.s[0]
+	WORD $0x4ea61cce // mov v14.16b, v6.16b
+	WORD $0x4f8511ae // fmla v14.4s, v13.4s, v5.s[0]
 	WORD $0x4eae1dcd // mov v13.16b, v14.16b
 	WORD $0x3d80142d // str q13, [x1, #80]
-	WORD $0x4e0b010d // tbl v13.16b, {v8.16b}, v11.16b
+	WORD $0x4e02018d // tbl v13.16b, {v12.16b}, v2.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4ea21c4e // mov v14.16b, v2.16b
-	WORD $0x4f8111ae // fmla v14.4s, v13.4s, v1.s[0]
+	WORD $0x4ea61cce // mov v14.16b, v6.16b
+	WORD $0x4f8511ae // fmla v14.4s, v13.4s, v5.s[0]
 	WORD $0x4eae1dcd // mov v13.16b, v14.16b
 	WORD $0x3d80182d // str q13, [x1, #96]
-	WORD $0x4e0c010d // tbl v13.16b, {v8.16b}, v12.16b
+	WORD $0x4e03018d // tbl v13.16b, {v12.16b}, v3.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4ea21c4e // mov v14.16b, v2.16b
-	WORD $0x4f8111ae // fmla v14.4s, v13.4s, v1.s[0]
+	WORD $0x4ea61cce // mov v14.16b, v6.16b
+	WORD $0x4f8511ae // fmla v14.4s, v13.4s, v5.s[0]
 	WORD $0x4eae1dcd // mov v13.16b, v14.16b
 	WORD $0x3d801c2d // str q13, [x1, #112]
-	WORD $0x4e2484a5 // add v5.16b, v5.16b, v4.16b
+	WORD $0x4e288529 // add v9.16b, v9.16b, v8.16b
 	ADD $128, R1
 	SUBS $1, R7
 	BNE loop3
@@ -4912,6 +4912,156 @@ TEXT ·dotQ3_KNEON(SB), NOSPLIT, $64-28
 	WORD $0x6f00e402 // movi v2.2d, #0000000000000000
 	WORD $0x6f00e403 // movi v3.2d, #0000000000000000
 	MOVD steps+16(FP), R2
+	MOVD $place0<>(SB), R3
+	WORD $0x3dc00064 // ldr q4, [x3, #0]
+	MOVD $place1<>(SB), R3
+	WORD $0x3dc00065 // ldr q5, [x3, #0]
+	MOVD $place2<>(SB), R3
+	WORD $0x3dc00066 // ldr q6, [x3, #0]
+	MOVD $place3<>(SB), R3
+	WORD $0x3dc00067 // ldr q7, [x3, #0]
+	MOVD $bytes3<>(SB), R3
+	WORD $0x3dc00068 // ldr q8, [x3, #0]
+	MOVD $bytes4<>(SB), R3
+	WORD $0x3dc00069 // ldr q9, [x3, #0]
+	MOVD $bytes15<>(SB), R3
+	WORD $0x3dc0006a // ldr q10, [x3, #0]
+	MOVD $bytes32<>(SB), R3
+	WORD $0x3dc0006b // ldr q11, [x3, #0]
+	MOVD $bytes3<>(SB), R4
+	WORD $0x3dc0008f // ldr q15, [x4, #0]
+	MOVD $bytes254<>(SB), R4
+	WORD $0x3dc00090 // ldr q16, [x4, #0]
+	MOVD $halvesRight4<>(SB), R4
+	WORD $0x3dc00091 // ldr q17, [x4, #0]
+	MOVD $right2_0<>(SB), R4
+	WORD $0x3dc00092 // ldr q18, [x4, #0]
+loop1:
+	ADD $96, R0, R4
+	ADD $104, R0, R5
+	WORD $0x7d401895 // ldr h21, [x4, #12]
+	WORD $0x1ee242b5 // fcvt s21, h21
+	WORD $0x4d40cc93 // ld1r {v19.2d}, [x4]
+	WORD $0x6e314673 // ushl v19.16b, v19.16b, v17.16b
+	WORD $0x4e2a1e73 // and v19.16b, v19.16b, v10.16b
+	WORD $0x4d40c8b4 // ld1r {v20.4s}, [x5]
+	WORD $0x6eb24694 // ushl v20.4s, v20.4s, v18.4s
+	WORD $0x4e281e94 // and v20.16b, v20.16b, v8.16b
+	WORD $0x4f0c5694 // shl v20.16b, v20.16b, #4
+	WORD $0x4eb41e73 // orr v19.16b, v19.16b, v20.16b
+	WORD $0x6e2b8673 // sub v19.16b, v19.16b, v11.16b
+	ADD $8, RSP, R3
+	WORD $0x4e040274 // tbl v20.16b, {v19.16b}, v4.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4f959294 // fmul v20.4s, v20.4s, v21.s[0]
+	WORD $0x3d800074 // str q20, [x3, #0]
+	WORD $0x4e050274 // tbl v20.16b, {v19.16b}, v5.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4f959294 // fmul v20.4s, v20.4s, v21.s[0]
+	WORD $0x3d800474 // str q20, [x3, #16]
+	WORD $0x4e060274 // tbl v20.16b, {v19.16b}, v6.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4f959294 // fmul v20.4s, v20.4s, v21.s[0]
+	WORD $0x3d800874 // str q20, [x3, #32]
+	WORD $0x4e070274 // tbl v20.16b, {v19.16b}, v7.16b
+	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
+	WORD $0x4f959294 // fmul v20.4s, v20.4s, v21.s[0]
+	WORD $0x3d800c74 // str q20, [x3, #48]
+	WORD $0x3dc0000d // ldr q13, [x0, #0]
+	WORD $0x3dc0040e // ldr q14, [x0, #16]
+	ADD $32, R0, R4
+	MOVD $2, R5
+loop2:
+	WORD $0x3dc00094 // ldr q20, [x4, #0]
+	WORD $0x3dc00495 // ldr q21, [x4, #16]
+	WORD $0x6f00e413 // movi v19.2d, #0000000000000000
+	MOVD $4, R6
+loop3:
+	WORD $0x6e334696 // ushl v22.16b, v20.16b, v19.16b
+	WORD $0x4e2f1ed6 // and v22.16b, v22.16b, v15.16b
+	WORD $0x4f0a55b7 // shl v23.16b, v13.16b, #2
+	WORD $0x6ea91ef6 // bit v22.16b, v23.16b, v9.16b
+	WORD $0x6e2986d6 // sub v22.16b, v22.16b, v9.16b
+	WORD $0x6f0f05ad // ushr v13.16b, v13.16b, #1
+	WORD $0x4ddfc86c // ld1r {v12.4s}, [x3], #4
+	WORD $0x4e0402d7 // tbl v23.16b, {v22.16b}, v4.16b
+	WORD $0x4f28e6f7 // scvtf v23.4s, v23.4s, #24
+	WORD $0x4f8c92f7 // fmul v23.4s, v23.4s, v12.s[0]
+	WORD $0x3dc00038 // ldr q24, [x1, #0]
+	WORD $0x4e38cee0 // fmla v0.4s, v23.4s, v24.4s
+	WORD $0x4e0502d7 // tbl v23.16b, {v22.16b}, v5.16b
+	WORD $0x4f28e6f7 // scvtf v23.4s, v23.4s, #24
+	WORD $0x4f8c92f7 // fmul v23.4s, v23.4s, v12.s[0]
+	WORD $0x3dc00438 // ldr q24, [x1, #16]
+	WORD $0x4e38cee1 // fmla v1.4s, v23.4s, v24.4s
+	WORD $0x4e0602d7 // tbl v23.16b, {v22.16b}, v6.16b
+	WORD $0x4f28e6f7 // scvtf v23.4s, v23.4s, #24
+	WORD $0x4f8c92f7 // fmul v23.4s, v23.4s, v12.s[0]
+	WORD $0x3dc00838 // ldr q24, [x1, #32]
+	WORD $0x4e38cee2 // fmla v2.4s, v23.4s, v24.4s
+	WORD $0x4e0702d7 // tbl v23.16b, {v22.16b}, v7.16b
+	WORD $0x4f28e6f7 // scvtf v23.4s, v23.4s, #24
+	WORD $0x4f8c92f7 // fmul v23.4s, v23.4s, v12.s[0]
+	WORD $0x3dc00c38 // ldr q24, [x1, #48]
+	WORD $0x4e38cee3 // fmla v3.4s, v23.4s, v24.4s
+	WORD $0x6e3346b6 // ushl v22.16b, v21.16b, v19.16b
+	WORD $0x4e2f1ed6 // and v22.16b, v22.16b, v15.16b
+	WORD $0x4f0a55d7 // shl v23.16b, v14.16b, #2
+	WORD $0x6ea91ef6 // bit v22.16b, v23.16b, v9.16b
+	WORD $0x6e2986d6 // sub v22.16b, v22.16b, v9.16b
+	WORD $0x6f0f05ce // ushr v14.16b, v14.16b, #1
+	WORD $0x4ddfc86c // ld1r {v12.4s}, [x3], #4
+	WORD $0x4e0402d7 // tbl v23.16b, {v22.16b}, v4.16b
+	WORD $0x4f28e6f7 // scvtf v23.4s, v23.4s, #24
+	WORD $0x4f8c92f7 // fmul v23.4s, v23.4s, v12.s[0]
+	WORD $0x3dc01038 // ldr q24, [x1, #64]
+	WORD $0x4e38cee0 // fmla v0.4s, v23.4s, v24.4s
+	WORD $0x4e0502d7 // tbl v23.16b, {v22.16b}, v5.16b
+	WORD $0x4f28e6f7 // scvtf v23.4s, v23.4s, #24
+	WORD $0x4f8c92f7 // fmul v23.4s, v23.4s, v12.s[0]
+	WORD $0x3dc01438 // ldr q24, [x1, #80]
+	WORD $0x4e38cee1 // fmla v1.4s, v23.4s, v24.4s
+	WORD $0x4e0602d7 // tbl v23.16b, {v22.16b}, v6.16b
+	WORD $0x4f28e6f7 // scvtf v23.4s, v23.4s, #24
+	WORD $0x4f8c92f7 // fmul v23.4s, v23.4s, v12.s[0]
+	WORD $0x3dc01838 // ldr q24, [x1, #96]
+	WORD $0x4e38cee2 // fmla v2.4s, v23.4s, v24.4s
+	WORD $0x4e0702d7 // tbl v23.16b, {v22.16b}, v7.16b
+	WORD $0x4f28e6f7 // scvtf v23.4s, v23.4s, #24
+	WORD $0x4f8c92f7 // fmul v23.4s, v23.4s, v12.s[0]
+	WORD $0x3dc01c38 // ldr q24, [x1, #112]
+	WORD $0x4e38cee3 // fmla v3.4s, v23.4s, v24.4s
+	WORD $0x4e308673 // add v19.16b, v19.16b, v16.16b
+	ADD $128, R1
+	SUBS $1, R6
+	BNE loop3
+	ADD $32, R4
+	SUBS $1, R5
+	BNE loop2
+	ADD $110, R0
+	SUBS $1, R2
+	BNE loop1
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS F0, ret+24(FP)
+	RET
+
+// func decodeQ3_KNEON(w *byte, steps int, panel *float32)
+TEXT ·decodeQ3_KNEON(SB), NOSPLIT, $64-24
+	MOVD w+0(FP), R0
+	MOVD panel+16(FP), R1
+	MOVD steps+8(FP), R2
+	MOVD $place0<>(SB), R3
+	WORD $0x3dc00060 // ldr q0, [x3, #0]
+	MOVD $place1<>(SB), R3
+	WORD $0x3dc00061 // ldr q1, [x3, #0]
+	MOVD $place2<>(SB), R3
+	WORD $0x3dc00062 // ldr q2, [x3, #0]
+	MOVD $place3<>(SB), R3
+	WORD $0x3dc00063 // ldr q3, [x3, #0]
 	MOVD $bytes3<>(SB), R3
 	WORD $0x3dc00064 // ldr q4, [x3, #0]
 	MOVD $bytes4<>(SB), R3
@@ -4943,229 +5093,79 @@ loop1:
 	WORD $0x4eb01def // orr v15.16b, v15.16b, v16.16b
 	WORD $0x6e2785ef // sub v15.16b, v15.16b, v7.16b
 	ADD $8, RSP, R3
-	MOVD $place0<>(SB), R4
-	WORD $0x3dc00090 // ldr q16, [x4, #0]
-	MOVD $place1<>(SB), R4
-	WORD $0x3dc00092 // ldr q18, [x4, #0]
-	MOVD $place2<>(SB), R4
-	WORD $0x3dc00093 // ldr q19, [x4, #0]
-	MOVD $place3<>(SB), R4
-	WORD $0x3dc00094 // ldr q20, [x4, #0]
-	WORD $0x4e1001f5 // tbl v21.16b, {v15.16b}, v16.16b
-	WORD $0x4f28e6b5 // scvtf v21.4s, v21.4s, #24
-	WORD $0x4f9192b5 // fmul v21.4s, v21.4s, v17.s[0]
-	WORD $0x3d800075 // str q21, [x3, #0]
-	WORD $0x4e1201f5 // tbl v21.16b, {v15.16b}, v18.16b
-	WORD $0x4f28e6b5 // scvtf v21.4s, v21.4s, #24
-	WORD $0x4f9192b5 // fmul v21.4s, v21.4s, v17.s[0]
-	WORD $0x3d800475 // str q21, [x3, #16]
-	WORD $0x4e1301f5 // tbl v21.16b, {v15.16b}, v19.16b
-	WORD $0x4f28e6b5 // scvtf v21.4s, v21.4s, #24
-	WORD $0x4f9192b5 // fmul v21.4s, v21.4s, v17.s[0]
-	WORD $0x3d800875 // str q21, [x3, #32]
-	WORD $0x4e1401f5 // tbl v21.16b, {v15.16b}, v20.16b
-	WORD $0x4f28e6b5 // scvtf v21.4s, v21.4s, #24
-	WORD $0x4f9192b5 // fmul v21.4s, v21.4s, v17.s[0]
-	WORD $0x3d800c75 // str q21, [x3, #48]
+	WORD $0x4e0001f0 // tbl v16.16b, {v15.16b}, v0.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4f919210 // fmul v16.4s, v16.4s, v17.s[0]
+	WORD $0x3d800070 // str q16, [x3, #0]
+	WORD $0x4e0101f0 // tbl v16.16b, {v15.16b}, v1.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4f919210 // fmul v16.4s, v16.4s, v17.s[0]
+	WORD $0x3d800470 // str q16, [x3, #16]
+	WORD $0x4e0201f0 // tbl v16.16b, {v15.16b}, v2.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4f919210 // fmul v16.4s, v16.4s, v17.s[0]
+	WORD $0x3d800870 // str q16, [x3, #32]
+	WORD $0x4e0301f0 // tbl v16.16b, {v15.16b}, v3.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4f919210 // fmul v16.4s, v16.4s, v17.s[0]
+	WORD $0x3d800c70 // str q16, [x3, #48]
 	WORD $0x3dc00009 // ldr q9, [x0, #0]
 	WORD $0x3dc0040a // ldr q10, [x0, #16]
 	ADD $32, R0, R4
 	MOVD $2, R5
 loop2:
-	WORD $0x3dc00091 // ldr q17, [x4, #0]
-	WORD $0x3dc00495 // ldr q21, [x4, #16]
+	WORD $0x3dc00090 // ldr q16, [x4, #0]
+	WORD $0x3dc00491 // ldr q17, [x4, #16]
 	WORD $0x6f00e40f // movi v15.2d, #0000000000000000
 	MOVD $4, R6
 loop3:
-	WORD $0x6e2f4636 // ushl v22.16b, v17.16b, v15.16b
-	WORD $0x4e2b1ed6 // and v22.16b, v22.16b, v11.16b
-	WORD $0x4f0a5537 // shl v23.16b, v9.16b, #2
-	WORD $0x6ea51ef6 // bit v22.16b, v23.16b, v5.16b
-	WORD $0x6e2586d6 // sub v22.16b, v22.16b, v5.16b
+	WORD $0x6e2f4612 // ushl v18.16b, v16.16b, v15.16b
+	WORD $0x4e2b1e52 // and v18.16b, v18.16b, v11.16b
+	WORD $0x4f0a5533 // shl v19.16b, v9.16b, #2
+	WORD $0x6ea51e72 // bit v18.16b, v19.16b, v5.16b
+	WORD $0x6e258652 // sub v18.16b, v18.16b, v5.16b
 	WORD $0x6f0f0529 // ushr v9.16b, v9.16b, #1
 	WORD $0x4ddfc868 // ld1r {v8.4s}, [x3], #4
-	WORD $0x4e1002d7 // tbl v23.16b, {v22.16b}, v16.16b
-	WORD $0x4f28e6f7 // scvtf v23.4s, v23.4s, #24
-	WORD $0x4f8892f7 // fmul v23.4s, v23.4s, v8.s[0]
-	WORD $0x3dc00038 // ldr q24, [x1, #0]
-	WORD $0x4e38cee0 // fmla v0.4s, v23.4s, v24.4s
-	WORD $0x4e1202d7 // tbl v23.16b, {v22.16b}, v18.16b
-	WORD $0x4f28e6f7 // scvtf v23.4s, v23.4s, #24
-	WORD $0x4f8892f7 // fmul v23.4s, v23.4s, v8.s[0]
-	WORD $0x3dc00438 // ldr q24, [x1, #16]
-	WORD $0x4e38cee1 // fmla v1.4s, v23.4s, v24.4s
-	WORD $0x4e1302d7 // tbl v23.16b, {v22.16b}, v19.16b
-	WORD $0x4f28e6f7 // scvtf v23.4s, v23.4s, #24
-	WORD $0x4f8892f7 // fmul v23.4s, v23.4s, v8.s[0]
-	WORD $0x3dc00838 // ldr q24, [x1, #32]
-	WORD $0x4e38cee2 // fmla v2.4s, v23.4s, v24.4s
-	WORD $0x4e1402d7 // tbl v23.16b, {v22.16b}, v20.16b
-	WORD $0x4f28e6f7 // scvtf v23.4s, v23.4s, #24
-	WORD $0x4f8892f7 // fmul v23.4s, v23.4s, v8.s[0]
-	WORD $0x3dc00c38 // ldr q24, [x1, #48]
-	WORD $0x4e38cee3 // fmla v3.4s, v23.4s, v24.4s
-	WORD $0x6e2f46b6 // ushl v22.16b, v21.16b, v15.16b
-	WORD $0x4e2b1ed6 // and v22.16b, v22.16b, v11.16b
-	WORD $0x4f0a5557 // shl v23.16b, v10.16b, #2
-	WORD $0x6ea51ef6 // bit v22.16b, v23.16b, v5.16b
-	WORD $0x6e2586d6 // sub v22.16b, v22.16b, v5.16b
+	WORD $0x4e000253 // tbl v19.16b, {v18.16b}, v0.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x4f889273 // fmul v19.4s, v19.4s, v8.s[0]
+	WORD $0x3d800033 // str q19, [x1, #0]
+	WORD $0x4e010253 // tbl v19.16b, {v18.16b}, v1.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x4f889273 // fmul v19.4s, v19.4s, v8.s[0]
+	WORD $0x3d800433 // str q19, [x1, #16]
+	WORD $0x4e020253 // tbl v19.16b, {v18.16b}, v2.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x4f889273 // fmul v19.4s, v19.4s, v8.s[0]
+	WORD $0x3d800833 // str q19, [x1, #32]
+	WORD $0x4e030253 // tbl v19.16b, {v18.16b}, v3.16b
+	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
+	WORD $0x4f889273 // fmul v19.4s, v19.4s, v8.s[0]
+	WORD $0x3d800c33 // str q19, [x1, #48]
+	WORD $0x6e2f4632 // ushl v18.16b, v17.16b, v15.16b
+	WORD $0x4e2b1e52 // and v18.16b, v18.16b, v11.16b
+	WORD $0x4f0a5553 // shl v19.16b, v10.16b, #2
+	WORD $0x6ea51e72 // bit v18.16b, v19.16b, v5.16b
+	WORD $0x6e258652 // sub v18.16b, v18.16b, v5.16b
 	WORD $0x6f0f054a // ushr v10.16b, v10.16b, #1
 	WORD $0x4ddfc868 // ld1r {v8.4s}, [x3], #4
-	WORD $0x4e1002d7 // tbl v23.16b, {v22.16b}, v16.16b
-	WORD $0x4f28e6f7 // scvtf v23.4s, v23.4s, #24
-	WORD $0x4f8892f7 // fmul v23.4s, v23.4s, v8.s[0]
-	WORD $0x3dc01038 // ldr q24, [x1, #64]
-	WORD $0x4e38cee0 // fmla v0.4s, v23.4s, v24.4s
-	WORD $0x4e1202d7 // tbl v23.16b, {v22.16b}, v18.16b
-	WORD $0x4f28e6f7 // scvtf v23.4s, v23.4s, #24
-	WORD $0x4f8892f7 // fmul v23.4s, v23.4s, v8.s[0]
-	WORD $0x3dc01438 // ldr q24, [x1, #80]
-	WORD $0x4e38cee1 // fmla v1.4s, v23.4s, v24.4s
-	WORD $0x4e1302d7 // tbl v23.16b, {v22.16b}, v19.16b
-	WORD $0x4f28e6f7 // scvtf v23.4s, v23.4s, #24
-	WORD $0x4f8892f7 // fmul v23.4s, v23.4s, v8.s[0]
-	WORD $0x3dc01838 // ldr q24, [x1, #96]
-	WORD $0x4e38cee2 // fmla v2.4s, v23.4s, v24.4s
-	WORD $0x4e1402d7 // tbl v23.16b, {v22.16b}, v20.16b
-	WORD $0x4f28e6f7 // scvtf v23.4s, v23.4s, #24
-	WORD $0x4f8892f7 // fmul v23.4s, v23.4s, v8.s[0]
-	WORD $0x3dc01c38 // ldr q24, [x1, #112]
-	WORD $0x4e38cee3 // fmla v3.4s, v23.4s, v24.4s
-	WORD $0x4e2c85ef // add v15.16b, v15.16b, v12.16b
-	ADD $128, R1
-	SUBS $1, R6
-	BNE loop3
-	ADD $32, R4
-	SUBS $1, R5
-	BNE loop2
-	ADD $110, R0
-	SUBS $1, R2
-	BNE loop1
-	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD $0x7e30d800 // faddp s0, v0.2s
-	FMOVS F0, ret+24(FP)
-	RET
-
-// func decodeQ3_KNEON(w *byte, steps int, panel *float32)
-TEXT ·decodeQ3_KNEON(SB), NOSPLIT, $64-24
-	MOVD w+0(FP), R0
-	MOVD panel+16(FP), R1
-	MOVD steps+8(FP), R2
-	MOVD $bytes3<>(SB), R3
-	WORD $0x3dc00060 // ldr q0, [x3, #0]
-	MOVD $bytes4<>(SB), R3
-	WORD $0x3dc00061 // ldr q1, [x3, #0]
-	MOVD $bytes15<>(SB), R3
-	WORD $0x3dc00062 // ldr q2, [x3, #0]
-	MOVD $bytes32<>(SB), R3
-	WORD $0x3dc00063 // ldr q3, [x3, #0]
-	MOVD $bytes3<>(SB), R4
-	WORD $0x3dc00087 // ldr q7, [x4, #0]
-	MOVD $bytes254<>(SB), R4
-	WORD $0x3dc00088 // ldr q8, [x4, #0]
-	MOVD $halvesRight4<>(SB), R4
-	WORD $0x3dc00089 // ldr q9, [x4, #0]
-	MOVD $right2_0<>(SB), R4
-	WORD $0x3dc0008a // ldr q10, [x4, #0]
-loop1:
-	ADD $96, R0, R4
-	ADD $104, R0, R5
-	WORD $0x7d40188d // ldr h13, [x4, #12]
-	WORD $0x1ee241ad // fcvt s13, h13
-	WORD $0x4d40cc8b // ld1r {v11.2d}, [x4]
-	WORD $0x6e29456b // ushl v11.16b, v11.16b, v9.16b
-	WORD $0x4e221d6b // and v11.16b, v11.16b, v2.16b
-	WORD $0x4d40c8ac // ld1r {v12.4s}, [x5]
-	WORD $0x6eaa458c // ushl v12.4s, v12.4s, v10.4s
-	WORD $0x4e201d8c // and v12.16b, v12.16b, v0.16b
-	WORD $0x4f0c558c // shl v12.16b, v12.16b, #4
-	WORD $0x4eac1d6b // orr v11.16b, v11.16b, v12.16b
-	WORD $0x6e23856b // sub v11.16b, v11.16b, v3.16b
-	ADD $8, RSP, R3
-	MOVD $place0<>(SB), R4
-	WORD $0x3dc0008c // ldr q12, [x4, #0]
-	MOVD $place1<>(SB), R4
-	WORD $0x3dc0008e // ldr q14, [x4, #0]
-	MOVD $place2<>(SB), R4
-	WORD $0x3dc0008f // ldr q15, [x4, #0]
-	MOVD $place3<>(SB), R4
-	WORD $0x3dc00090 // ldr q16, [x4, #0]
-	WORD $0x4e0c0171 // tbl v17.16b, {v11.16b}, v12.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4f8d9231 // fmul v17.4s, v17.4s, v13.s[0]
-	WORD $0x3d800071 // str q17, [x3, #0]
-	WORD $0x4e0e0171 // tbl v17.16b, {v11.16b}, v14.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4f8d9231 // fmul v17.4s, v17.4s, v13.s[0]
-	WORD $0x3d800471 // str q17, [x3, #16]
-	WORD $0x4e0f0171 // tbl v17.16b, {v11.16b}, v15.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4f8d9231 // fmul v17.4s, v17.4s, v13.s[0]
-	WORD $0x3d800871 // str q17, [x3, #32]
-	WORD $0x4e100171 // tbl v17.16b, {v11.16b}, v16.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4f8d9231 // fmul v17.4s, v17.4s, v13.s[0]
-	WORD $0x3d800c71 // str q17, [x3, #48]
-	WORD $0x3dc00005 // ldr q5, [x0, #0]
-	WORD $0x3dc00406 // ldr q6, [x0, #16]
-	ADD $32, R0, R4
-	MOVD $2, R5
-loop2:
-	WORD $0x3dc0008d // ldr q13, [x4, #0]
-	WORD $0x3dc00491 // ldr q17, [x4, #16]
-	WORD $0x6f00e40b // movi v11.2d, #0000000000000000
-	MOVD $4, R6
-loop3:
-	WORD $0x6e2b45b2 // ushl v18.16b, v13.16b, v11.16b
-	WORD $0x4e271e52 // and v18.16b, v18.16b, v7.16b
-	WORD $0x4f0a54b3 // shl v19.16b, v5.16b, #2
-	WORD $0x6ea11e72 // bit v18.16b, v19.16b, v1.16b
-	WORD $0x6e218652 // sub v18.16b, v18.16b, v1.16b
-	WORD $0x6f0f04a5 // ushr v5.16b, v5.16b, #1
-	WORD $0x4ddfc864 // ld1r {v4.4s}, [x3], #4
-	WORD $0x4e0c0253 // tbl v19.16b, {v18.16b}, v12.16b
+	WORD $0x4e000253 // tbl v19.16b, {v18.16b}, v0.16b
 	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
-	WORD $0x4f849273 // fmul v19.4s, v19.4s, v4.s[0]
-	WORD $0x3d800033 // str q19, [x1, #0]
-	WORD $0x4e0e0253 // tbl v19.16b, {v18.16b}, v14.16b
-	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
-	WORD $0x4f849273 // fmul v19.4s, v19.4s, v4.s[0]
-	WORD $0x3d800433 // str q19, [x1, #16]
-	WORD $0x4e0f0253 // tbl v19.16b, {v18.16b}, v15.16b
-	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
-	WORD $0x4f849273 // fmul v19.4s, v19.4s, v4.s[0]
-	WORD $0x3d800833 // str q19, [x1, #32]
-	WORD $0x4e100253 // tbl v19.16b, {v18.16b}, v16.16b
-	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
-	WORD $0x4f849273 // fmul v19.4s, v19.4s, v4.s[0]
-	WORD $0x3d800c33 // str q19, [x1, #48]
-	WORD $0x6e2b4632 // ushl v18.16b, v17.16b, v11.16b
-	WORD $0x4e271e52 // and v18.16b, v18.16b, v7.16b
-	WORD $0x4f0a54d3 // shl v19.16b, v6.16b, #2
-	WORD $0x6ea11e72 // bit v18.16b, v19.16b, v1.16b
-	WORD $0x6e218652 // sub v18.16b, v18.16b, v1.16b
-	WORD $0x6f0f04c6 // ushr v6.16b, v6.16b, #1
-	WORD $0x4ddfc864 // ld1r {v4.4s}, [x3], #4
-	WORD $0x4e0c0253 // tbl v19.16b, {v18.16b}, v12.16b
-	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
-	WORD $0x4f849273 // fmul v19.4s, v19.4s, v4.s[0]
+	WORD $0x4f889273 // fmul v19.4s, v19.4s, v8.s[0]
 	WORD $0x3d801033 // str q19, [x1, #64]
-	WORD $0x4e0e0253 // tbl v19.16b, {v18.16b}, v14.16b
+	WORD $0x4e010253 // tbl v19.16b, {v18.16b}, v1.16b
 	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
-	WORD $0x4f849273 // fmul v19.4s, v19.4s, v4.s[0]
+	WORD $0x4f889273 // fmul v19.4s, v19.4s, v8.s[0]
 	WORD $0x3d801433 // str q19, [x1, #80]
-	WORD $0x4e0f0253 // tbl v19.16b, {v18.16b}, v15.16b
+	WORD $0x4e020253 // tbl v19.16b, {v18.16b}, v2.16b
 	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
-	WORD $0x4f849273 // fmul v19.4s, v19.4s, v4.s[0]
+	WORD $0x4f889273 // fmul v19.4s, v19.4s, v8.s[0]
 	WORD $0x3d801833 // str q19, [x1, #96]
-	WORD $0x4e100253 // tbl v19.16b, {v18.16b}, v16.16b
+	WORD $0x4e030253 // tbl v19.16b, {v18.16b}, v3.16b
 	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
-	WORD $0x4f849273 // fmul v19.4s, v19.4s, v4.s[0]
+	WORD $0x4f889273 // fmul v19.4s, v19.4s, v8.s[0]
 	WORD $0x3d801c33 // str q19, [x1, #112]
-	WORD $0x4e28856b // add v11.16b, v11.16b, v8.16b
+	WORD $0x4e2c85ef // add v15.16b, v15.16b, v12.16b
 	ADD $128, R1
 	SUBS $1, R6
 	BNE loop3
@@ -5186,6 +5186,167 @@ TEXT ·dotTQ1_0NEON(SB), NOSPLIT, $0-28
 	WORD $0x6f00e402 // movi v2.2d, #0000000000000000
 	WORD $0x6f00e403 // movi v3.2d, #0000000000000000
 	MOVD steps+16(FP), R2
+	MOVD $place0<>(SB), R3
+	WORD $0x3dc00064 // ldr q4, [x3, #0]
+	MOVD $place1<>(SB), R3
+	WORD $0x3dc00065 // ldr q5, [x3, #0]
+	MOVD $place2<>(SB), R3
+	WORD $0x3dc00066 // ldr q6, [x3, #0]
+	MOVD $place3<>(SB), R3
+	WORD $0x3dc00067 // ldr q7, [x3, #0]
+	MOVD $bytes86<>(SB), R3
+	WORD $0x3dc00068 // ldr q8, [x3, #0]
+	MOVD $bytes171<>(SB), R3
+	WORD $0x3dc00069 // ldr q9, [x3, #0]
+	MOVD $bytes3<>(SB), R3
+	WORD $0x3dc0006a // ldr q10, [x3, #0]
+	MOVD $bytes255<>(SB), R3
+	WORD $0x3dc0006b // ldr q11, [x3, #0]
+	MOVD $powersOf3<>(SB), R3
+	WORD $0x3dc0006c // ldr q12, [x3, #0]
+loop1:
+	WORD $0x7d40680d // ldr h13, [x0, #52]
+	WORD $0x1ee241ad // fcvt s13, h13
+	WORD $0x3dc0000e // ldr q14, [x0, #0]
+	WORD $0x3dc0040f // ldr q15, [x0, #16]
+	MOVD $5, R3
+loop2:
+	WORD $0x6e283dd0 // cmhs v16.16b, v14.16b, v8.16b
+	WORD $0x6e293dd1 // cmhs v17.16b, v14.16b, v9.16b
+	WORD $0x6e308570 // sub v16.16b, v11.16b, v16.16b
+	WORD $0x6e318610 // sub v16.16b, v16.16b, v17.16b
+	WORD $0x4e040211 // tbl v17.16b, {v16.16b}, v4.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4f8d9231 // fmul v17.4s, v17.4s, v13.s[0]
+	WORD $0x3dc00032 // ldr q18, [x1, #0]
+	WORD $0x4e32ce20 // fmla v0.4s, v17.4s, v18.4s
+	WORD $0x4e050211 // tbl v17.16b, {v16.16b}, v5.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4f8d9231 // fmul v17.4s, v17.4s, v13.s[0]
+	WORD $0x3dc00432 // ldr q18, [x1, #16]
+	WORD $0x4e32ce21 // fmla v1.4s, v17.4s, v18.4s
+	WORD $0x4e060211 // tbl v17.16b, {v16.16b}, v6.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4f8d9231 // fmul v17.4s, v17.4s, v13.s[0]
+	WORD $0x3dc00832 // ldr q18, [x1, #32]
+	WORD $0x4e32ce22 // fmla v2.4s, v17.4s, v18.4s
+	WORD $0x4e070211 // tbl v17.16b, {v16.16b}, v7.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4f8d9231 // fmul v17.4s, v17.4s, v13.s[0]
+	WORD $0x3dc00c32 // ldr q18, [x1, #48]
+	WORD $0x4e32ce23 // fmla v3.4s, v17.4s, v18.4s
+	WORD $0x4e2a9dce // mul v14.16b, v14.16b, v10.16b
+	WORD $0x6e283df0 // cmhs v16.16b, v15.16b, v8.16b
+	WORD $0x6e293df1 // cmhs v17.16b, v15.16b, v9.16b
+	WORD $0x6e308570 // sub v16.16b, v11.16b, v16.16b
+	WORD $0x6e318610 // sub v16.16b, v16.16b, v17.16b
+	WORD $0x4e040211 // tbl v17.16b, {v16.16b}, v4.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4f8d9231 // fmul v17.4s, v17.4s, v13.s[0]
+	WORD $0x3dc01032 // ldr q18, [x1, #64]
+	WORD $0x4e32ce20 // fmla v0.4s, v17.4s, v18.4s
+	WORD $0x4e050211 // tbl v17.16b, {v16.16b}, v5.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4f8d9231 // fmul v17.4s, v17.4s, v13.s[0]
+	WORD $0x3dc01432 // ldr q18, [x1, #80]
+	WORD $0x4e32ce21 // fmla v1.4s, v17.4s, v18.4s
+	WORD $0x4e060211 // tbl v17.16b, {v16.16b}, v6.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4f8d9231 // fmul v17.4s, v17.4s, v13.s[0]
+	WORD $0x3dc01832 // ldr q18, [x1, #96]
+	WORD $0x4e32ce22 // fmla v2.4s, v17.4s, v18.4s
+	WORD $0x4e070211 // tbl v17.16b, {v16.16b}, v7.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4f8d9231 // fmul v17.4s, v17.4s, v13.s[0]
+	WORD $0x3dc01c32 // ldr q18, [x1, #112]
+	WORD $0x4e32ce23 // fmla v3.4s, v17.4s, v18.4s
+	WORD $0x4e2a9def // mul v15.16b, v15.16b, v10.16b
+	ADD $128, R1
+	SUBS $1, R3
+	BNE loop2
+	WORD $0x3dc0080e // ldr q14, [x0, #32]
+	MOVD $5, R3
+loop3:
+	WORD $0x6e283dcf // cmhs v15.16b, v14.16b, v8.16b
+	WORD $0x6e293dd0 // cmhs v16.16b, v14.16b, v9.16b
+	WORD $0x6e2f856f // sub v15.16b, v11.16b, v15.16b
+	WORD $0x6e3085ef // sub v15.16b, v15.16b, v16.16b
+	WORD $0x4e0401f0 // tbl v16.16b, {v15.16b}, v4.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4f8d9210 // fmul v16.4s, v16.4s, v13.s[0]
+	WORD $0x3dc00031 // ldr q17, [x1, #0]
+	WORD $0x4e31ce00 // fmla v0.4s, v16.4s, v17.4s
+	WORD $0x4e0501f0 // tbl v16.16b, {v15.16b}, v5.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4f8d9210 // fmul v16.4s, v16.4s, v13.s[0]
+	WORD $0x3dc00431 // ldr q17, [x1, #16]
+	WORD $0x4e31ce01 // fmla v1.4s, v16.4s, v17.4s
+	WORD $0x4e0601f0 // tbl v16.16b, {v15.16b}, v6.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4f8d9210 // fmul v16.4s, v16.4s, v13.s[0]
+	WORD $0x3dc00831 // ldr q17, [x1, #32]
+	WORD $0x4e31ce02 // fmla v2.4s, v16.4s, v17.4s
+	WORD $0x4e0701f0 // tbl v16.16b, {v15.16b}, v7.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4f8d9210 // fmul v16.4s, v16.4s, v13.s[0]
+	WORD $0x3dc00c31 // ldr q17, [x1, #48]
+	WORD $0x4e31ce03 // fmla v3.4s, v16.4s, v17.4s
+	WORD $0x4e2a9dce // mul v14.16b, v14.16b, v10.16b
+	ADD $64, R1
+	SUBS $1, R3
+	BNE loop3
+	ADD $48, R0, R3
+	WORD $0x4d40c86e // ld1r {v14.4s}, [x3]
+	WORD $0x4e2c9dce // mul v14.16b, v14.16b, v12.16b
+	WORD $0x6e283dcf // cmhs v15.16b, v14.16b, v8.16b
+	WORD $0x6e293dd0 // cmhs v16.16b, v14.16b, v9.16b
+	WORD $0x6e2f856f // sub v15.16b, v11.16b, v15.16b
+	WORD $0x6e3085ef // sub v15.16b, v15.16b, v16.16b
+	WORD $0x4e0401f0 // tbl v16.16b, {v15.16b}, v4.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4f8d9210 // fmul v16.4s, v16.4s, v13.s[0]
+	WORD $0x3dc00031 // ldr q17, [x1, #0]
+	WORD $0x4e31ce00 // fmla v0.4s, v16.4s, v17.4s
+	WORD $0x4e0501f0 // tbl v16.16b, {v15.16b}, v5.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4f8d9210 // fmul v16.4s, v16.4s, v13.s[0]
+	WORD $0x3dc00431 // ldr q17, [x1, #16]
+	WORD $0x4e31ce01 // fmla v1.4s, v16.4s, v17.4s
+	WORD $0x4e0601f0 // tbl v16.16b, {v15.16b}, v6.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4f8d9210 // fmul v16.4s, v16.4s, v13.s[0]
+	WORD $0x3dc00831 // ldr q17, [x1, #32]
+	WORD $0x4e31ce02 // fmla v2.4s, v16.4s, v17.4s
+	WORD $0x4e0701f0 // tbl v16.16b, {v15.16b}, v7.16b
+	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
+	WORD $0x4f8d9210 // fmul v16.4s, v16.4s, v13.s[0]
+	WORD $0x3dc00c31 // ldr q17, [x1, #48]
+	WORD $0x4e31ce03 // fmla v3.4s, v16.4s, v17.4s
+	ADD $64, R1
+	ADD $54, R0
+	SUBS $1, R2
+	BNE loop1
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS F0, ret+24(FP)
+	RET
+
+// func decodeTQ1_0NEON(w *byte, steps int, panel *float32)
+TEXT ·decodeTQ1_0NEON(SB), NOSPLIT, $0-24
+	MOVD w+0(FP), R0
+	MOVD panel+16(FP), R1
+	MOVD steps+8(FP), R2
+	MOVD $place0<>(SB), R3
+	WORD $0x3dc00060 // ldr q0, [x3, #0]
+	MOVD $place1<>(SB), R3
+	WORD $0x3dc00061 // ldr q1, [x3, #0]
+	MOVD $place2<>(SB), R3
+	WORD $0x3dc00062 // ldr q2, [x3, #0]
+	MOVD $place3<>(SB), R3
+	WORD $0x3dc00063 // ldr q3, [x3, #0]
 	MOVD $bytes86<>(SB), R3
 	WORD $0x3dc00064 // ldr q4, [x3, #0]
 	MOVD $bytes171<>(SB), R3
@@ -5207,59 +5368,43 @@ loop2:
 	WORD $0x6e253d4d // cmhs v13.16b, v10.16b, v5.16b
 	WORD $0x6e2c84ec // sub v12.16b, v7.16b, v12.16b
 	WORD $0x6e2d858c // sub v12.16b, v12.16b, v13.16b
-	MOVD $place0<>(SB), R4
-	WORD $0x3dc0008d // ldr q13, [x4, #0]
-	MOVD $place1<>(SB), R4
-	WORD $0x3dc0008e // ldr q14, [x4, #0]
-	MOVD $place2<>(SB), R4
-	WORD $0x3dc0008f // ldr q15, [x4, #0]
-	MOVD $place3<>(SB), R4
-	WORD $0x3dc00090 // ldr q16, [x4, #0]
-	WORD $0x4e0d0191 // tbl v17.16b, {v12.16b}, v13.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4f899231 // fmul v17.4s, v17.4s, v9.s[0]
-	WORD $0x3dc00032 // ldr q18, [x1, #0]
-	WORD $0x4e32ce20 // fmla v0.4s, v17.4s, v18.4s
-	WORD $0x4e0e0191 // tbl v17.16b, {v12.16b}, v14.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4f899231 // fmul v17.4s, v17.4s, v9.s[0]
-	WORD $0x3dc00432 // ldr q18, [x1, #16]
-	WORD $0x4e32ce21 // fmla v1.4s, v17.4s, v18.4s
-	WORD $0x4e0f0191 // tbl v17.16b, {v12.16b}, v15.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4f899231 // fmul v17.4s, v17.4s, v9.s[0]
-	WORD $0x3dc00832 // ldr q18, [x1, #32]
-	WORD $0x4e32ce22 // fmla v2.4s, v17.4s, v18.4s
-	WORD $0x4e100191 // tbl v17.16b, {v12.16b}, v16.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4f899231 // fmul v17.4s, v17.4s, v9.s[0]
-	WORD $0x3dc00c32 // ldr q18, [x1, #48]
-	WORD $0x4e32ce23 // fmla v3.4s, v17.4s, v18.4s
+	WORD $0x4e00018d // tbl v13.16b, {v12.16b}, v0.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8991ad // fmul v13.4s, v13.4s, v9.s[0]
+	WORD $0x3d80002d // str q13, [x1, #0]
+	WORD $0x4e01018d // tbl v13.16b, {v12.16b}, v1.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8991ad // fmul v13.4s, v13.4s, v9.s[0]
+	WORD $0x3d80042d // str q13, [x1, #16]
+	WORD $0x4e02018d // tbl v13.16b, {v12.16b}, v2.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8991ad // fmul v13.4s, v13.4s, v9.s[0]
+	WORD $0x3d80082d // str q13, [x1, #32]
+	WORD $0x4e03018d // tbl v13.16b, {v12.16b}, v3.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8991ad // fmul v13.4s, v13.4s, v9.s[0]
+	WORD $0x3d800c2d // str q13, [x1, #48]
 	WORD $0x4e269d4a // mul v10.16b, v10.16b, v6.16b
 	WORD $0x6e243d6c // cmhs v12.16b, v11.16b, v4.16b
-	WORD $0x6e253d71 // cmhs v17.16b, v11.16b, v5.16b
+	WORD $0x6e253d6d // cmhs v13.16b, v11.16b, v5.16b
 	WORD $0x6e2c84ec // sub v12.16b, v7.16b, v12.16b
-	WORD $0x6e31858c // sub v12.16b, v12.16b, v17.16b
-	WORD $0x4e0d0191 // tbl v17.16b, {v12.16b}, v13.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4f899231 // fmul v17.4s, v17.4s, v9.s[0]
-	WORD $0x3dc01032 // ldr q18, [x1, #64]
-	WORD $0x4e32ce20 // fmla v0.4s, v17.4s, v18.4s
-	WORD $0x4e0e0191 // tbl v17.16b, {v12.16b}, v14.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4f899231 // fmul v17.4s, v17.4s, v9.s[0]
-	WORD $0x3dc01432 // ldr q18, [x1, #80]
-	WORD $0x4e32ce21 // fmla v1.4s, v17.4s, v18.4s
-	WORD $0x4e0f0191 // tbl v17.16b, {v12.16b}, v15.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4f899231 // fmul v17.4s, v17.4s, v9.s[0]
-	WORD $0x3dc01832 // ldr q18, [x1, #96]
-	WORD $0x4e32ce22 // fmla v2.4s, v17.4s, v18.4s
-	WORD $0x4e100191 // tbl v17.16b, {v12.16b}, v16.16b
-	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
-	WORD $0x4f899231 // fmul v17.4s, v17.4s, v9.s[0]
-	WORD $0x3dc01c32 // ldr q18, [x1, #112]
-	WORD $0x4e32ce23 // fmla v3.4s, v17.4s, v18.4s
+	WORD $0x6e2d858c // sub v12.16b, v12.16b, v13.16b
+	WORD $0x4e00018d // tbl v13.16b, {v12.16b}, v0.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8991ad // fmul v13.4s, v13.4s, v9.s[0]
+	WORD $0x3d80102d // str q13, [x1, #64]
+	WORD $0x4e01018d // tbl v13.16b, {v12.16b}, v1.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8991ad // fmul v13.4s, v13.4s, v9.s[0]
+	WORD $0x3d80142d // str q13, [x1, #80]
+	WORD $0x4e02018d // tbl v13.16b, {v12.16b}, v2.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8991ad // fmul v13.4s, v13.4s, v9.s[0]
+	WORD $0x3d80182d // str q13, [x1, #96]
+	WORD $0x4e03018d // tbl v13.16b, {v12.16b}, v3.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8991ad // fmul v13.4s, v13.4s, v9.s[0]
+	WORD $0x3d801c2d // str q13, [x1, #112]
 	WORD $0x4e269d6b // mul v11.16b, v11.16b, v6.16b
 	ADD $128, R1
 	SUBS $1, R3
@@ -5271,26 +5416,22 @@ loop3:
 	WORD $0x6e253d4c // cmhs v12.16b, v10.16b, v5.16b
 	WORD $0x6e2b84eb // sub v11.16b, v7.16b, v11.16b
 	WORD $0x6e2c856b // sub v11.16b, v11.16b, v12.16b
-	WORD $0x4e0d016c // tbl v12.16b, {v11.16b}, v13.16b
+	WORD $0x4e00016c // tbl v12.16b, {v11.16b}, v0.16b
 	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
 	WORD $0x4f89918c // fmul v12.4s, v12.4s, v9.s[0]
-	WORD $0x3dc00031 // ldr q17, [x1, #0]
-	WORD $0x4e31cd80 // fmla v0.4s, v12.4s, v17.4s
-	WORD $0x4e0e016c // tbl v12.16b, {v11.16b}, v14.16b
+	WORD $0x3d80002c // str q12, [x1, #0]
+	WORD $0x4e01016c // tbl v12.16b, {v11.16b}, v1.16b
 	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
 	WORD $0x4f89918c // fmul v12.4s, v12.4s, v9.s[0]
-	WORD $0x3dc00431 // ldr q17, [x1, #16]
-	WORD $0x4e31cd81 // fmla v1.4s, v12.4s, v17.4s
-	WORD $0x4e0f016c // tbl v12.16b, {v11.16b}, v15.16b
+	WORD $0x3d80042c // str q12, [x1, #16]
+	WORD $0x4e02016c // tbl v12.16b, {v11.16b}, v2.16b
 	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
 	WORD $0x4f89918c // fmul v12.4s, v12.4s, v9.s[0]
-	WORD $0x3dc00831 // ldr q17, [x1, #32]
-	WORD $0x4e31cd82 // fmla v2.4s, v12.4s, v17.4s
-	WORD $0x4e10016c // tbl v12.16b, {v11.16b}, v16.16b
+	WORD $0x3d80082c // str q12, [x1, #32]
+	WORD $0x4e03016c // tbl v12.16b, {v11.16b}, v3.16b
 	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
 	WORD $0x4f89918c // fmul v12.4s, v12.4s, v9.s[0]
-	WORD $0x3dc00c31 // ldr q17, [x1, #48]
-	WORD $0x4e31cd83 // fmla v3.4s, v12.4s, v17.4s
+	WORD $0x3d800c2c // str q12, [x1, #48]
 	WORD $0x4e269d4a // mul v10.16b, v10.16b, v6.16b
 	ADD $64, R1
 	SUBS $1, R3
@@ -5302,163 +5443,22 @@ loop3:
 	WORD $0x6e253d4c // cmhs v12.16b, v10.16b, v5.16b
 	WORD $0x6e2b84eb // sub v11.16b, v7.16b, v11.16b
 	WORD $0x6e2c856b // sub v11.16b, v11.16b, v12.16b
-	WORD $0x4e0d016c // tbl v12.16b, {v11.16b}, v13.16b
+	WORD $0x4e00016c // tbl v12.16b, {v11.16b}, v0.16b
 	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
 	WORD $0x4f89918c // fmul v12.4s, v12.4s, v9.s[0]
-	WORD $0x3dc00031 // ldr q17, [x1, #0]
-	WORD $0x4e31cd80 // fmla v0.4s, v12.4s, v17.4s
-	WORD $0x4e0e016c // tbl v12.16b, {v11.16b}, v14.16b
+	WORD $0x3d80002c // str q12, [x1, #0]
+	WORD $0x4e01016c // tbl v12.16b, {v11.16b}, v1.16b
 	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
 	WORD $0x4f89918c // fmul v12.4s, v12.4s, v9.s[0]
-	WORD $0x3dc00431 // ldr q17, [x1, #16]
-	WORD $0x4e31cd81 // fmla v1.4s, v12.4s, v17.4s
-	WORD $0x4e0f016c // tbl v12.16b, {v11.16b}, v15.16b
+	WORD $0x3d80042c // str q12, [x1, #16]
+	WORD $0x4e02016c // tbl v12.16b, {v11.16b}, v2.16b
 	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
 	WORD $0x4f89918c // fmul v12.4s, v12.4s, v9.s[0]
-	WORD $0x3dc00831 // ldr q17, [x1, #32]
-	WORD $0x4e31cd82 // fmla v2.4s, v12.4s, v17.4s
-	WORD $0x4e10016c // tbl v12.16b, {v11.16b}, v16.16b
+	WORD $0x3d80082c // str q12, [x1, #32]
+	WORD $0x4e03016c // tbl v12.16b, {v11.16b}, v3.16b
 	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
 	WORD $0x4f89918c // fmul v12.4s, v12.4s, v9.s[0]
-	WORD $0x3dc00c31 // ldr q17, [x1, #48]
-	WORD $0x4e31cd83 // fmla v3.4s, v12.4s, v17.4s
-	ADD $64, R1
-	ADD $54, R0
-	SUBS $1, R2
-	BNE loop1
-	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
-	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
-	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
-	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
-	WORD $0x7e30d800 // faddp s0, v0.2s
-	FMOVS F0, ret+24(FP)
-	RET
-
-// func decodeTQ1_0NEON(w *byte, steps int, panel *float32)
-TEXT ·decodeTQ1_0NEON(SB), NOSPLIT, $0-24
-	MOVD w+0(FP), R0
-	MOVD panel+16(FP), R1
-	MOVD steps+8(FP), R2
-	MOVD $bytes86<>(SB), R3
-	WORD $0x3dc00060 // ldr q0, [x3, #0]
-	MOVD $bytes171<>(SB), R3
-	WORD $0x3dc00061 // ldr q1, [x3, #0]
-	MOVD $bytes3<>(SB), R3
-	WORD $0x3dc00062 // ldr q2, [x3, #0]
-	MOVD $bytes255<>(SB), R3
-	WORD $0x3dc00063 // ldr q3, [x3, #0]
-	MOVD $powersOf3<>(SB), R3
-	WORD $0x3dc00064 // ldr q4, [x3, #0]
-loop1:
-	WORD $0x7d406805 // ldr h5, [x0, #52]
-	WORD $0x1ee240a5 // fcvt s5, h5
-	WORD $0x3dc00006 // ldr q6, [x0, #0]
-	WORD $0x3dc00407 // ldr q7, [x0, #16]
-	MOVD $5, R3
-loop2:
-	WORD $0x6e203cc8 // cmhs v8.16b, v6.16b, v0.16b
-	WORD $0x6e213cc9 // cmhs v9.16b, v6.16b, v1.16b
-	WORD $0x6e288468 // sub v8.16b, v3.16b, v8.16b
-	WORD $0x6e298508 // sub v8.16b, v8.16b, v9.16b
-	MOVD $place0<>(SB), R4
-	WORD $0x3dc00089 // ldr q9, [x4, #0]
-	MOVD $place1<>(SB), R4
-	WORD $0x3dc0008a // ldr q10, [x4, #0]
-	MOVD $place2<>(SB), R4
-	WORD $0x3dc0008b // ldr q11, [x4, #0]
-	MOVD $place3<>(SB), R4
-	WORD $0x3dc0008c // ldr q12, [x4, #0]
-	WORD $0x4e09010d // tbl v13.16b, {v8.16b}, v9.16b
-	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8591ad // fmul v13.4s, v13.4s, v5.s[0]
-	WORD $0x3d80002d // str q13, [x1, #0]
-	WORD $0x4e0a010d // tbl v13.16b, {v8.16b}, v10.16b
-	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8591ad // fmul v13.4s, v13.4s, v5.s[0]
-	WORD $0x3d80042d // str q13, [x1, #16]
-	WORD $0x4e0b010d // tbl v13.16b, {v8.16b}, v11.16b
-	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8591ad // fmul v13.4s, v13.4s, v5.s[0]
-	WORD $0x3d80082d // str q13, [x1, #32]
-	WORD $0x4e0c010d // tbl v13.16b, {v8.16b}, v12.16b
-	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8591ad // fmul v13.4s, v13.4s, v5.s[0]
-	WORD $0x3d800c2d // str q13, [x1, #48]
-	WORD $0x4e229cc6 // mul v6.16b, v6.16b, v2.16b
-	WORD $0x6e203ce8 // cmhs v8.16b, v7.16b, v0.16b
-	WORD $0x6e213ced // cmhs v13.16b, v7.16b, v1.16b
-	WORD $0x6e288468 // sub v8.16b, v3.16b, v8.16b
-	WORD $0x6e2d8508 // sub v8.16b, v8.16b, v13.16b
-	WORD $0x4e09010d // tbl v13.16b, {v8.16b}, v9.16b
-	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8591ad // fmul v13.4s, v13.4s, v5.s[0]
-	WORD $0x3d80102d // str q13, [x1, #64]
-	WORD $0x4e0a010d // tbl v13.16b, {v8.16b}, v10.16b
-	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8591ad // fmul v13.4s, v13.4s, v5.s[0]
-	WORD $0x3d80142d // str q13, [x1, #80]
-	WORD $0x4e0b010d // tbl v13.16b, {v8.16b}, v11.16b
-	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8591ad // fmul v13.4s, v13.4s, v5.s[0]
-	WORD $0x3d80182d // str q13, [x1, #96]
-	WORD $0x4e0c010d // tbl v13.16b, {v8.16b}, v12.16b
-	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
-	WORD $0x4f8591ad // fmul v13.4s, v13.4s, v5.s[0]
-	WORD $0x3d801c2d // str q13, [x1, #112]
-	WORD $0x4e229ce7 // mul v7.16b, v7.16b, v2.16b
-	ADD $128, R1
-	SUBS $1, R3
-	BNE loop2
-	WORD $0x3dc00806 // ldr q6, [x0, #32]
-	MOVD $5, R3
-loop3:
-	WORD $0x6e203cc7 // cmhs v7.16b, v6.16b, v0.16b
-	WORD $0x6e213cc8 // cmhs v8.16b, v6.16b, v1.16b
-	WORD $0x6e278467 // sub v7.16b, v3.16b, v7.16b
-	WORD $0x6e2884e7 // sub v7.16b, v7.16b, v8.16b
-	WORD $0x4e0900e8 // tbl v8.16b, {v7.16b}, v9.16b
-	WORD $0x4f28e508 // scvtf v8.4s, v8.4s, #24
-	WORD $0x4f859108 // fmul v8.4s, v8.4s, v5.s[0]
-	WORD $0x3d800028 // str q8, [x1, #0]
-	WORD $0x4e0a00e8 // tbl v8.16b, {v7.16b}, v10.16b
-	WORD $0x4f28e508 // scvtf v8.4s, v8.4s, #24
-	WORD $0x4f859108 // fmul v8.4s, v8.4s, v5.s[0]
-	WORD $0x3d800428 // str q8, [x1, #16]
-	WORD $0x4e0b00e8 // tbl v8.16b, {v7.16b}, v11.16b
-	WORD $0x4f28e508 // scvtf v8.4s, v8.4s, #24
-	WORD $0x4f859108 // fmul v8.4s, v8.4s, v5.s[0]
-	WORD $0x3d800828 // str q8, [x1, #32]
-	WORD $0x4e0c00e8 // tbl v8.16b, {v7.16b}, v12.16b
-	WORD $0x4f28e508 // scvtf v8.4s, v8.4s, #24
-	WORD $0x4f859108 // fmul v8.4s, v8.4s, v5.s[0]
-	WORD $0x3d800c28 // str q8, [x1, #48]
-	WORD $0x4e229cc6 // mul v6.16b, v6.16b, v2.16b
-	ADD $64, R1
-	SUBS $1, R3
-	BNE loop3
-	ADD $48, R0, R3
-	WORD $0x4d40c866 // ld1r {v6.4s}, [x3]
-	WORD $0x4e249cc6 // mul v6.16b, v6.16b, v4.16b
-	WORD $0x6e203cc7 // cmhs v7.16b, v6.16b, v0.16b
-	WORD $0x6e213cc8 // cmhs v8.16b, v6.16b, v1.16b
-	WORD $0x6e278467 // sub v7.16b, v3.16b, v7.16b
-	WORD $0x6e2884e7 // sub v7.16b, v7.16b, v8.16b
-	WORD $0x4e0900e8 // tbl v8.16b, {v7.16b}, v9.16b
-	WORD $0x4f28e508 // scvtf v8.4s, v8.4s, #24
-	WORD $0x4f859108 // fmul v8.4s, v8.4s, v5.s[0]
-	WORD $0x3d800028 // str q8, [x1, #0]
-	WORD $0x4e0a00e8 // tbl v8.16b, {v7.16b}, v10.16b
-	WORD $0x4f28e508 // scvtf v8.4s, v8.4s, #24
-	WORD $0x4f859108 // fmul v8.4s, v8.4s, v5.s[0]
-	WORD $0x3d800428 // str q8, [x1, #16]
-	WORD $0x4e0b00e8 // tbl v8.16b, {v7.16b}, v11.16b
-	WORD $0x4f28e508 // scvtf v8.4s, v8.4s, #24
-	WORD $0x4f859108 // fmul v8.4s, v8.4s, v5.s[0]
-	WORD $0x3d800828 // str q8, [x1, #32]
-	WORD $0x4e0c00e8 // tbl v8.16b, {v7.16b}, v12.16b
-	WORD $0x4f28e508 // scvtf v8.4s, v8.4s, #24
-	WORD $0x4f859108 // fmul v8.4s, v8.4s, v5.s[0]
-	WORD $0x3d800c28 // str q8, [x1, #48]
+	WORD $0x3d800c2c // str q12, [x1, #48]
 	ADD $64, R1
 	ADD $54, R0
 	SUBS $1, R2
@@ -5474,78 +5474,78 @@ TEXT ·dotTQ2_0NEON(SB), NOSPLIT, $0-28
 	WORD $0x6f00e402 // movi v2.2d, #0000000000000000
 	WORD $0x6f00e403 // movi v3.2d, #0000000000000000
 	MOVD steps+16(FP), R2
-	MOVD $bytes1<>(SB), R3
+	MOVD $place0<>(SB), R3
 	WORD $0x3dc00064 // ldr q4, [x3, #0]
-	MOVD $bytes3<>(SB), R3
+	MOVD $place1<>(SB), R3
+	WORD $0x3dc00065 // ldr q5, [x3, #0]
+	MOVD $place2<>(SB), R3
 	WORD $0x3dc00066 // ldr q6, [x3, #0]
-	MOVD $bytes254<>(SB), R3
+	MOVD $place3<>(SB), R3
 	WORD $0x3dc00067 // ldr q7, [x3, #0]
+	MOVD $bytes1<>(SB), R3
+	WORD $0x3dc00068 // ldr q8, [x3, #0]
+	MOVD $bytes3<>(SB), R3
+	WORD $0x3dc0006a // ldr q10, [x3, #0]
+	MOVD $bytes254<>(SB), R3
+	WORD $0x3dc0006b // ldr q11, [x3, #0]
 loop1:
-	WORD $0x7d408005 // ldr h5, [x0, #64]
-	WORD $0x1ee240a5 // fcvt s5, h5
+	WORD $0x7d408009 // ldr h9, [x0, #64]
+	WORD $0x1ee24129 // fcvt s9, h9
 	ADD $0, R0, R3
 	MOVD $2, R4
 loop2:
-	WORD $0x3dc00069 // ldr q9, [x3, #0]
-	WORD $0x3dc0046a // ldr q10, [x3, #16]
-	WORD $0x6f00e408 // movi v8.2d, #0000000000000000
+	WORD $0x3dc0006d // ldr q13, [x3, #0]
+	WORD $0x3dc0046e // ldr q14, [x3, #16]
+	WORD $0x6f00e40c // movi v12.2d, #0000000000000000
 	MOVD $4, R5
 loop3:
-	WORD $0x6e28452b // ushl v11.16b, v9.16b, v8.16b
-	WORD $0x4e261d6b // and v11.16b, v11.16b, v6.16b
-	WORD $0x6e24856b // sub v11.16b, v11.16b, v4.16b
-	MOVD $place0<>(SB), R6
-	WORD $0x3dc000cc // ldr q12, [x6, #0]
-	MOVD $place1<>(SB), R6
-	WORD $0x3dc000cd // ldr q13, [x6, #0]
-	MOVD $place2<>(SB), R6
-	WORD $0x3dc000ce // ldr q14, [x6, #0]
-	MOVD $place3<>(SB), R6
-	WORD $0x3dc000cf // ldr q15, [x6, #0]
-	WORD $0x4e0c0170 // tbl v16.16b, {v11.16b}, v12.16b
+	WORD $0x6e2c45af // ushl v15.16b, v13.16b, v12.16b
+	WORD $0x4e2a1def // and v15.16b, v15.16b, v10.16b
+	WORD $0x6e2885ef // sub v15.16b, v15.16b, v8.16b
+	WORD $0x4e0401f0 // tbl v16.16b, {v15.16b}, v4.16b
 	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4f859210 // fmul v16.4s, v16.4s, v5.s[0]
+	WORD $0x4f899210 // fmul v16.4s, v16.4s, v9.s[0]
 	WORD $0x3dc00031 // ldr q17, [x1, #0]
 	WORD $0x4e31ce00 // fmla v0.4s, v16.4s, v17.4s
-	WORD $0x4e0d0170 // tbl v16.16b, {v11.16b}, v13.16b
+	WORD $0x4e0501f0 // tbl v16.16b, {v15.16b}, v5.16b
 	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4f859210 // fmul v16.4s, v16.4s, v5.s[0]
+	WORD $0x4f899210 // fmul v16.4s, v16.4s, v9.s[0]
 	WORD $0x3dc00431 // ldr q17, [x1, #16]
 	WORD $0x4e31ce01 // fmla v1.4s, v16.4s, v17.4s
-	WORD $0x4e0e0170 // tbl v16.16b, {v11.16b}, v14.16b
+	WORD $0x4e0601f0 // tbl v16.16b, {v15.16b}, v6.16b
 	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4f859210 // fmul v16.4s, v16.4s, v5.s[0]
+	WORD $0x4f899210 // fmul v16.4s, v16.4s, v9.s[0]
 	WORD $0x3dc00831 // ldr q17, [x1, #32]
 	WORD $0x4e31ce02 // fmla v2.4s, v16.4s, v17.4s
-	WORD $0x4e0f0170 // tbl v16.16b, {v11.16b}, v15.16b
+	WORD $0x4e0701f0 // tbl v16.16b, {v15.16b}, v7.16b
 	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4f859210 // fmul v16.4s, v16.4s, v5.s[0]
+	WORD $0x4f899210 // fmul v16.4s, v16.4s, v9.s[0]
 	WORD $0x3dc00c31 // ldr q17, [x1, #48]
 	WORD $0x4e31ce03 // fmla v3.4s, v16.4s, v17.4s
-	WORD $0x6e28454b // ushl v11.16b, v10.16b, v8.16b
-	WORD $0x4e261d6b // and v11.16b, v11.16b, v6.16b
-	WORD $0x6e24856b // sub v11.16b, v11.16b, v4.16b
-	WORD $0x4e0c0170 // tbl v16.16b, {v11.16b}, v12.16b
+	WORD $0x6e2c45cf // ushl v15.16b, v14.16b, v12.16b
+	WORD $0x4e2a1def // and v15.16b, v15.16b, v10.16b
+	WORD $0x6e2885ef // sub v15.16b, v15.16b, v8.16b
+	WORD $0x4e0401f0 // tbl v16.16b, {v15.16b}, v4.16b
 	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4f859210 // fmul v16.4s, v16.4s, v5.s[0]
+	WORD $0x4f899210 // fmul v16.4s, v16.4s, v9.s[0]
 	WORD $0x3dc01031 // ldr q17, [x1, #64]
 	WORD $0x4e31ce00 // fmla v0.4s, v16.4s, v17.4s
-	WORD $0x4e0d0170 // tbl v16.16b, {v11.16b}, v13.16b
+	WORD $0x4e0501f0 // tbl v16.16b, {v15.16b}, v5.16b
 	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4f859210 // fmul v16.4s, v16.4s, v5.s[0]
+	WORD $0x4f899210 // fmul v16.4s, v16.4s, v9.s[0]
 	WORD $0x3dc01431 // ldr q17, [x1, #80]
 	WORD $0x4e31ce01 // fmla v1.4s, v16.4s, v17.4s
-	WORD $0x4e0e0170 // tbl v16.16b, {v11.16b}, v14.16b
+	WORD $0x4e0601f0 // tbl v16.16b, {v15.16b}, v6.16b
 	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4f859210 // fmul v16.4s, v16.4s, v5.s[0]
+	WORD $0x4f899210 // fmul v16.4s, v16.4s, v9.s[0]
 	WORD $0x3dc01831 // ldr q17, [x1, #96]
 	WORD $0x4e31ce02 // fmla v2.4s, v16.4s, v17.4s
-	WORD $0x4e0f0170 // tbl v16.16b, {v11.16b}, v15.16b
+	WORD $0x4e0701f0 // tbl v16.16b, {v15.16b}, v7.16b
 	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4f859210 // fmul v16.4s, v16.4s, v5.s[0]
+	WORD $0x4f899210 // fmul v16.4s, v16.4s, v9.s[0]
 	WORD $0x3dc01c31 // ldr q17, [x1, #112]
 	WORD $0x4e31ce03 // fmla v3.4s, v16.4s, v17.4s
-	WORD $0x4e278508 // add v8.16b, v8.16b, v7.16b
+	WORD $0x4e2b858c // add v12.16b, v12.16b, v11.16b
 	ADD $128, R1
 	SUBS $1, R5
 	BNE loop3
@@ -5568,70 +5568,70 @@ TEXT ·decodeTQ2_0NEON(SB), NOSPLIT, $0-24
 	MOVD w+0(FP), R0
 	MOVD panel+16(FP), R1
 	MOVD steps+8(FP), R2
-	MOVD $bytes1<>(SB), R3
+	MOVD $place0<>(SB), R3
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
-	MOVD $bytes3<>(SB), R3
+	MOVD $place1<>(SB), R3
+	WORD $0x3dc00061 // ldr q1, [x3, #0]
+	MOVD $place2<>(SB), R3
 	WORD $0x3dc00062 // ldr q2, [x3, #0]
-	MOVD $bytes254<>(SB), R3
+	MOVD $place3<>(SB), R3
 	WORD $0x3dc00063 // ldr q3, [x3, #0]
+	MOVD $bytes1<>(SB), R3
+	WORD $0x3dc00064 // ldr q4, [x3, #0]
+	MOVD $bytes3<>(SB), R3
+	WORD $0x3dc00066 // ldr q6, [x3, #0]
+	MOVD $bytes254<>(SB), R3
+	WORD $0x3dc00067 // ldr q7, [x3, #0]
 loop1:
-	WORD $0x7d408001 // ldr h1, [x0, #64]
-	WORD $0x1ee24021 // fcvt s1, h1
+	WORD $0x7d408005 // ldr h5, [x0, #64]
+	WORD $0x1ee240a5 // fcvt s5, h5
 	ADD $0, R0, R3
 	MOVD $2, R4
 loop2:
-	WORD $0x3dc00065 // ldr q5, [x3, #0]
-	WORD $0x3dc00466 // ldr q6, [x3, #16]
-	WORD $0x6f00e404 // movi v4.2d, #0000000000000000
+	WORD $0x3dc00069 // ldr q9, [x3, #0]
+	WORD $0x3dc0046a // ldr q10, [x3, #16]
+	WORD $0x6f00e408 // movi v8.2d, #0000000000000000
 	MOVD $4, R5
 loop3:
-	WORD $0x6e2444a7 // ushl v7.16b, v5.16b, v4.16b
-	WORD $0x4e221ce7 // and v7.16b, v7.16b, v2.16b
-	WORD $0x6e2084e7 // sub v7.16b, v7.16b, v0.16b
-	MOVD $place0<>(SB), R6
-	WORD $0x3dc000c8 // ldr q8, [x6, #0]
-	MOVD $place1<>(SB), R6
-	WORD $0x3dc000c9 // ldr q9, [x6, #0]
-	MOVD $place2<>(SB), R6
-	WORD $0x3dc000ca // ldr q10, [x6, #0]
-	MOVD $place3<>(SB), R6
-	WORD $0x3dc000cb // ldr q11, [x6, #0]
-	WORD $0x4e0800ec // tbl v12.16b, {v7.16b}, v8.16b
+	WORD $0x6e28452b // ushl v11.16b, v9.16b, v8.16b
+	WORD $0x4e261d6b // and v11.16b, v11.16b, v6.16b
+	WORD $0x6e24856b // sub v11.16b, v11.16b, v4.16b
+	WORD $0x4e00016c // tbl v12.16b, {v11.16b}, v0.16b
 	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
-	WORD $0x4f81918c // fmul v12.4s, v12.4s, v1.s[0]
+	WORD $0x4f85918c // fmul v12.4s, v12.4s, v5.s[0]
 	WORD $0x3d80002c // str q12, [x1, #0]
-	WORD $0x4e0900ec // tbl v12.16b, {v7.16b}, v9.16b
+	WORD $0x4e01016c // tbl v12.16b, {v11.16b}, v1.16b
 	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
-	WORD $0x4f81918c // fmul v12.4s, v12.4s, v1.s[0]
+	WORD $0x4f85918c // fmul v12.4s, v12.4s, v5.s[0]
 	WORD $0x3d80042c // str q12, [x1, #16]
-	WORD $0x4e0a00ec // tbl v12.16b, {v7.16b}, v10.16b
+	WORD $0x4e02016c // tbl v12.16b, {v11.16b}, v2.16b
 	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
-	WORD $0x4f81918c // fmul v12.4s, v12.4s, v1.s[0]
+	WORD $0x4f85918c // fmul v12.4s, v12.4s, v5.s[0]
 	WORD $0x3d80082c // str q12, [x1, #32]
-	WORD $0x4e0b00ec // tbl v12.16b, {v7.16b}, v11.16b
+	WORD $0x4e03016c // tbl v12.16b, {v11.16b}, v3.16b
 	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
-	WORD $0x4f81918c // fmul v12.4s, v12.4s, v1.s[0]
+	WORD $0x4f85918c // fmul v12.4s, v12.4s, v5.s[0]
 	WORD $0x3d800c2c // str q12, [x1, #48]
-	WORD $0x6e2444c7 // ushl v7.16b, v6.16b, v4.16b
-	WORD $0x4e221ce7 // and v7.16b, v7.16b, v2.16b
-	WORD $0x6e2084e7 // sub v7.16b, v7.16b, v0.16b
-	WORD $0x4e0800ec // tbl v12.16b, {v7.16b}, v8.16b
+	WORD $0x6e28454b // ushl v11.16b, v10.16b, v8.16b
+	WORD $0x4e261d6b // and v11.16b, v11.16b, v6.16b
+	WORD $0x6e24856b // sub v11.16b, v11.16b, v4.16b
+	WORD $0x4e00016c // tbl v12.16b, {v11.16b}, v0.16b
 	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
-	WORD $0x4f81918c // fmul v12.4s, v12.4s, v1.s[0]
+	WORD $0x4f85918c // fmul v12.4s, v12.4s, v5.s[0]
 	WORD $0x3d80102c // str q12, [x1, #64]
-	WORD $0x4e0900ec // tbl v12.16b, {v7.16b}, v9.16b
+	WORD $0x4e01016c // tbl v12.16b, {v11.16b}, v1.16b
 	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
-	WORD $0x4f81918c // fmul v12.4s, v12.4s, v1.s[0]
+	WORD $0x4f85918c // fmul v12.4s, v12.4s, v5.s[0]
 	WORD $0x3d80142c // str q12, [x1, #80]
-	WORD $0x4e0a00ec // tbl v12.16b, {v7.16b}, v10.16b
+	WORD $0x4e02016c // tbl v12.16b, {v11.16b}, v2.16b
 	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
-	WORD $0x4f81918c // fmul v12.4s, v12.4s, v1.s[0]
+	WORD $0x4f85918c // fmul v12.4s, v12.4s, v5.s[0]
 	WORD $0x3d80182c // str q12, [x1, #96]
-	WORD $0x4e0b00ec // tbl v12.16b, {v7.16b}, v11.16b
+	WORD $0x4e03016c // tbl v12.16b, {v11.16b}, v3.16b
 	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
-	WORD $0x4f81918c // fmul v12.4s, v12.4s, v1.s[0]
+	WORD $0x4f85918c // fmul v12.4s, v12.4s, v5.s[0]
 	WORD $0x3d801c2c // str q12, [x1, #112]
-	WORD $0x4e238484 // add v4.16b, v4.16b, v3.16b
+	WORD $0x4e278508 // add v8.16b, v8.16b, v7.16b
 	ADD $128, R1
 	SUBS $1, R5
 	BNE loop3

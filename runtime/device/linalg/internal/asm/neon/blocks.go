@@ -14,7 +14,7 @@ var blockFormats = []format{
 	{name: "MXFP4", elems: 32, bytes: 17, begin: nibbles{qs: 1, table: &e2m1, power: true}.begin},
 	{name: "Q8_0", elems: 32, bytes: 34, begin: q8_0},
 	{name: "NVFP4", elems: 64, bytes: 36, begin: nvfp4},
-	{name: "Q1_0", elems: 128, bytes: 18, begin: q1_0},
+	{name: "Q1_0", elems: 128, bytes: 18, words: true, begin: q1_0},
 	{name: "Q2_0", elems: 64, bytes: 18, begin: q2_0},
 }
 

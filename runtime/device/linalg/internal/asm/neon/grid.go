@@ -4,13 +4,13 @@ package neon
 // which package linalg makes of those of package quant.
 
 var gridFormats = []format{
-	{name: "IQ2_XXS", elems: 256, bytes: 66, begin: grid{book: "bookIQ2_XXS", signs: "evenSigns", unit: 1.0 / 8, sub: (*gridLoop).iq2_XXS}.begin},
-	{name: "IQ2_XS", elems: 256, bytes: 74, begin: grid{book: "bookIQ2_XS", signs: "evenSigns", unit: 1.0 / 8, sub: (*gridLoop).iq2_XS}.begin},
-	{name: "IQ2_S", elems: 256, bytes: 82, begin: grid{book: "bookIQ2_S", signs: "allSigns", unit: 1.0 / 8, sub: (*gridLoop).iq2_S}.begin},
-	{name: "IQ3_XXS", elems: 256, bytes: 98, begin: grid{book: "bookIQ3_XXS", signs: "evenSigns", unit: 1.0 / 4, sub: (*gridLoop).iq3_XXS}.begin},
-	{name: "IQ3_S", elems: 256, bytes: 110, begin: grid{book: "bookIQ3_S", signs: "allSigns", unit: 1, sub: (*gridLoop).iq3_S}.begin},
-	{name: "IQ1_S", elems: 256, bytes: 50, begin: grid{book: "bookIQ1", unit: 1, sub: (*gridLoop).iq1_S}.begin},
-	{name: "IQ1_M", elems: 256, bytes: 56, begin: grid{book: "bookIQ1", unit: 1, spread: true, sub: (*gridLoop).iq1_M}.begin},
+	{name: "IQ2_XXS", elems: 256, bytes: 66, words: true, begin: grid{book: "bookIQ2_XXS", signs: "evenSigns", unit: 1.0 / 8, sub: (*gridLoop).iq2_XXS}.begin},
+	{name: "IQ2_XS", elems: 256, bytes: 74, words: true, begin: grid{book: "bookIQ2_XS", signs: "evenSigns", unit: 1.0 / 8, sub: (*gridLoop).iq2_XS}.begin},
+	{name: "IQ2_S", elems: 256, bytes: 82, words: true, begin: grid{book: "bookIQ2_S", signs: "allSigns", unit: 1.0 / 8, sub: (*gridLoop).iq2_S}.begin},
+	{name: "IQ3_XXS", elems: 256, bytes: 98, words: true, begin: grid{book: "bookIQ3_XXS", signs: "evenSigns", unit: 1.0 / 4, sub: (*gridLoop).iq3_XXS}.begin},
+	{name: "IQ3_S", elems: 256, bytes: 110, words: true, begin: grid{book: "bookIQ3_S", signs: "allSigns", unit: 1, sub: (*gridLoop).iq3_S}.begin},
+	{name: "IQ1_S", elems: 256, bytes: 50, words: true, begin: grid{book: "bookIQ1", unit: 1, sub: (*gridLoop).iq1_S}.begin},
+	{name: "IQ1_M", elems: 256, bytes: 56, words: true, begin: grid{book: "bookIQ1", unit: 1, spread: true, sub: (*gridLoop).iq1_M}.begin},
 }
 
 // grid is the loop of a format with a code book. unit is what the scales of its sub-blocks, odd numbers, are

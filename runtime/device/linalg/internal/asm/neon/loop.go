@@ -16,8 +16,9 @@ const (
 // format describes the loops of a format of blocks.
 type format struct {
 	name         string
-	elems, bytes int // of a block
-	frame        int // floats on the stack
+	elems, bytes int  // of a block
+	frame        int  // floats on the stack
+	words        bool // weights are made without spread
 	// begin emits the loading of constants and returns what emits a block.
 	begin func(l *loop) func()
 }
@@ -27,7 +28,7 @@ type loop struct {
 	*writer
 	w, x   gp
 	sums   []reg // nil: weights are stored
-	places []reg // see bytesAt
+	places []reg // see loadPlaces
 }
 
 // row emits the rowFunc of a format, and decode its decodeFunc.
@@ -50,6 +51,9 @@ func (w *writer) decode(f format) {
 
 func (l *loop) run(f format) {
 	steps := l.param("steps")
+	if !f.words {
+		l.places = l.loadPlaces()
+	}
 	block := f.begin(l)
 	l.until(steps, 1, func() {
 		block()
@@ -107,7 +111,7 @@ func (l *loop) affine(scale, common reg) scaling {
 	}
 }
 
-// loadPlaces loads what bytesAt needs: register j picks bytes 4j to 4j+3 as the highest bytes of words.
+// loadPlaces loads what spread needs: register j picks bytes 4j to 4j+3 as the highest bytes of words.
 func (w *writer) loadPlaces() (places []reg) {
 	for j := range 4 {
 		var b []byte
@@ -121,9 +125,6 @@ func (w *writer) loadPlaces() (places []reg) {
 
 // spread calls do with four words for each four of the 16 signed bytes of q, as floats.
 func (l *loop) spread(q reg, do func(j int, v reg)) {
-	if l.places == nil {
-		l.places = l.loadPlaces()
-	}
 	for j, place := range l.places {
 		v := l.vec()
 		l.op("tbl", v, q, place)

@@ -7,6 +7,7 @@ import "fmt"
 type field struct {
 	at, bits, unit, from, add int
 	twin                      int // the bit of a second place for the same number; 0: none
+	signed                    bool
 }
 
 // Where registers are: d and n and m are the names of Arm's manual.
@@ -23,8 +24,8 @@ var (
 func unsigned(unit int) field { return field{at: 10, bits: 12, unit: unit} }
 
 var (
-	near = field{at: 12, bits: 9}
-	pair = field{at: 15, bits: 7, unit: 16}
+	near = field{at: 12, bits: 9, signed: true}
+	pair = field{at: 15, bits: 7, unit: 16, signed: true}
 	lane = field{at: 19, bits: 2}
 )
 
@@ -67,12 +68,8 @@ var instructions = map[string]instruction{
 	"ldr s":  memory("ldr", "s", 0xBD400000, unsigned(4)),
 	"ldr h":  memory("ldr", "h", 0x7D400000, unsigned(2)),
 	"str q":  memory("str", "q", 0x3D800000, unsigned(16)),
-	"str d":  memory("str", "d", 0xFD000000, unsigned(8)),
 	"str s":  memory("str", "s", 0xBD000000, unsigned(4)),
 	"ldur q": memory("ldur", "q", 0x3CC00000, near),
-	"ldur d": memory("ldur", "d", 0xFC400000, near),
-	"ldur s": memory("ldur", "s", 0xBC400000, near),
-	"ldur h": memory("ldur", "h", 0x7C400000, near),
 	"ldp q":  {"ldp q%d, q%d, [x%d, #%d]", 0xAD400000, []field{d, t2, n, pair}},
 	"stp q":  {"stp q%d, q%d, [x%d, #%d]", 0xAD000000, []field{d, t2, n, pair}},
 
@@ -94,9 +91,6 @@ var instructions = map[string]instruction{
 	"faddp s":  {"faddp s%d, v%d.2s", 0x7E30D800, []field{d, n}},
 	"fmul s":   {"fmul s%d, s%d, s%d", 0x1E200800, []field{d, n, m}},
 	"fdiv s":   {"fdiv s%d, s%d, s%d", 0x1E201800, []field{d, n, m}},
-	"fadd s":   {"fadd s%d, s%d, s%d", 0x1E202800, []field{d, n, m}},
-	"fmadd s":  {"fmadd s%d, s%d, s%d, s%d", 0x1F000000, []field{d, n, m, t2}},
-	"fmsub s":  {"fmsub s%d, s%d, s%d, s%d", 0x1F008000, []field{d, n, m, t2}},
 	"fmul by":  {"fmul v%d.4s, v%d.4s, v%d.s[0]", 0x4F809000, []field{d, n, m}},
 	"fmla by":  {"fmla v%d.4s, v%d.4s, v%d.s[0]", 0x4F801000, []field{d, n, m}},
 
@@ -111,10 +105,8 @@ var instructions = map[string]instruction{
 	"fcvtn2 8h": two("fcvtn2", "8h", "4s", 0x4E216800),
 	"fcvt sh":   {"fcvt s%d, h%d", 0x1EE24000, []field{d, n}},
 	"fmov sw":   {"fmov s%d, w%d", 0x1E270000, []field{d, n}},
-	"fmov s":    {"fmov s%d, s%d", 0x1E204000, []field{d, n}},
 
 	"and": three("and", "16b", 0x4E201C00),
-	"bic": three("bic", "16b", 0x4E601C00),
 	"orr": three("orr", "16b", 0x4EA01C00),
 	"eor": three("eor", "16b", 0x6E201C00),
 	"bsl": three("bsl", "16b", 0x6E601C00),
@@ -136,7 +128,6 @@ var instructions = map[string]instruction{
 	"cmtst 4s":   three("cmtst", "4s", 0x4EA08C00),
 	"ushl 4s":    three("ushl", "4s", 0x6EA04400),
 	"ushr 16b":   shift("ushr", "16b", 0x6F000400, right(8)),
-	"ushr 4s":    shift("ushr", "4s", 0x6F000400, right(32)),
 	"sshr 4s":    shift("sshr", "4s", 0x4F000400, right(32)),
 	"shl 16b":    shift("shl", "16b", 0x4F005400, left(8)),
 	"shl 4s":     shift("shl", "4s", 0x4F005400, left(32)),
@@ -152,7 +143,6 @@ var instructions = map[string]instruction{
 	"sxtl 4s":    two("sxtl", "4s", "4h", 0x0F10A400),
 	"sxtl2 4s":   two("sxtl2", "4s", "8h", 0x4F10A400),
 	"shll 4s":    {"shll v%d.4s, v%d.4h, #16", 0x2E613800, []field{d, n}},
-	"shll2 4s":   {"shll2 v%d.4s, v%d.8h, #16", 0x6E613800, []field{d, n}},
 	"tbl":        {"tbl v%d.16b, {v%d.16b}, v%d.16b", 0x4E000000, []field{d, n, m}},
 	"dup 4s":     {"dup v%d.4s, v%d.s[%d]", 0x4E040400, []field{d, n, lane}},
 	"dup 4sw":    {"dup v%d.4s, w%d", 0x4E040C00, []field{d, n}},
@@ -182,7 +172,11 @@ func encode(name string, operands ...int) (uint32, string) {
 			v = f.from - v
 		}
 		v += f.add
-		if v >= 1<<f.bits || v < -1<<(f.bits-1) {
+		first, end := 0, 1<<f.bits
+		if f.signed {
+			first, end = -end/2, end/2
+		}
+		if v < first || v >= end {
 			panic(fmt.Sprintf("neon: %s: operand %d is out of range", name, operands[k]))
 		}
 		bits := uint32(v) & (1<<f.bits - 1)
