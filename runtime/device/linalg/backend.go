@@ -93,14 +93,6 @@ func Rows(f *quant.Format, w []byte, stride int, x, y []float32) {
 	rowBytes := checkRows(f, w, stride, len(x), len(y))
 	b := active.Load()
 	k := b.kernels[f.Type]
-	if k.one == nil && k.floats != nil {
-		in := takeInputs()
-		in.x[0], in.y[0] = x, y
-		in.Set(f, in.x[:])
-		multiplyDecoded(f, &k, w, stride, in, in.y[:], 0, len(y))
-		in.release()
-		return
-	}
 	if k.one == nil || len(x) < k.step {
 		for r := range y {
 			y[r] = f.Dot(w[r*stride:r*stride+rowBytes], x)
