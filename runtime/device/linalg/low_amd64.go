@@ -7,7 +7,8 @@ import (
 )
 
 // The formats below four bits, and NVFP4, have a loop for one row and one input; several inputs are multiplied by rows
-// that were decoded to floats. The loops are those of AVX2, whose sums have the bits of its loops for floats.
+// that were decoded to floats, with the same bits. AVX-512 has loops of its own for some; the others are those of AVX2,
+// and then so are the loops for floats.
 func init() {
 	floats2 := avx2Backend.kernels[quant.F32]
 	low := map[quant.Type]kernel{
@@ -33,4 +34,16 @@ func init() {
 	}
 	maps.Copy(avx2Backend.kernels, low)
 	maps.Copy(avx512Backend.kernels, low)
+	floats512 := avx512Backend.kernels[quant.F32]
+	for t, k := range map[quant.Type]kernel{
+		quant.Q2_K:  {one: dotQ2_KAVX512, decode: decodeQ2_KAVX512},
+		quant.Q3_K:  {one: dotQ3_KAVX512, decode: decodeQ3_KAVX512},
+		quant.TQ2_0: {one: dotTQ2_0AVX512, decode: decodeTQ2_0AVX512},
+		quant.Q1_0:  {one: dotQ1_0AVX512, decode: decodeQ1_0AVX512},
+		quant.Q2_0:  {one: dotQ2_0AVX512, decode: decodeQ2_0AVX512},
+		quant.NVFP4: {one: dotNVFP4AVX512, decode: decodeNVFP4AVX512},
+	} {
+		k.step, k.floats = low[t].step, &floats512
+		avx512Backend.kernels[t] = k
+	}
 }

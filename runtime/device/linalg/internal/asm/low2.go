@@ -164,27 +164,31 @@ func (l *loop) addCodes(v, n int, q reg.VecVirtual, memory operand.Mem, scale fu
 	}
 }
 
+// scalesQ3_K returns the block's 16 scales, less 32, as bytes.
+func (g *gen) scalesQ3_K(v isa, block reg.Register) reg.VecVirtual {
+	q, high := g.XMM(), g.XMM()
+	g.VMOVQ(at(block, 96), q)
+	g.VPSRLW(operand.U8(4), q, high)
+	g.VPUNPCKLQDQ(high, q, q)
+	v.and(g, g.bytes("mask15", repeat(64, byte(15))...), q, q)
+	// Dword j has the upper bits of scales 4j to 4j+3 at bit 2j of each byte.
+	g.VPBROADCASTD(at(block, 104), high)
+	g.VPSRLVD(g.dwords("shifts2", 0, 2, 4, 6, 8, 10, 12, 14), high, high)
+	v.and(g, g.bytes("mask3", repeat(32, byte(3))...), high, high)
+	g.VPSLLW(operand.U8(4), high, high)
+	v.or(g, high, q, q)
+	g.VPSUBB(g.bytes("bytes32", repeat(16, byte(32))...), q, q)
+	return q
+}
+
 // q3_Kx2 keeps scales as floats on the stack, and the bytes of 32 elements behind them.
 func q3_Kx2(g *gen, _ shape) func(*loop) {
 	three, four := g.load2(g.bytes("mask3", repeat(32, byte(3))...)), g.load2(g.bytes("mask4", repeat(32, byte(4))...))
-	low := g.bytes("mask15", repeat(64, byte(15))...)
 	const size = 64
 	stack := g.AllocLocal(size + 64)
 	return func(l *loop) {
 		block := l.rows[0].block
-		q, high := g.XMM(), g.XMM()
-		g.VMOVQ(at(block, 96), q)
-		g.VPSRLW(operand.U8(4), q, high)
-		g.VPUNPCKLQDQ(high, q, q)
-		g.VPAND(low, q, q)
-		// Dword j has the upper bits of scales 4j to 4j+3 at bit 2j of each byte.
-		g.VPBROADCASTD(at(block, 104), high)
-		g.VPSRLVD(g.dwords("shifts2", 0, 2, 4, 6, 8, 10, 12, 14), high, high)
-		g.VPAND(three.AsX(), high, high)
-		g.VPSLLW(operand.U8(4), high, high)
-		g.VPOR(high, q, q)
-		g.VPSUBB(g.bytes("bytes32", repeat(16, byte(32))...), q, q)
-		g.keepScales(q, g.half2(at(block, 108)), stack)
+		g.keepScales(g.scalesQ3_K(avx2, block), g.half2(at(block, 108)), stack)
 		thirds := g.load2(at(block, 0))
 		var codes reg.VecVirtual
 		for group := range 8 {

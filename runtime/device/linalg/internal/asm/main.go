@@ -11,6 +11,7 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"regexp"
 
 	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/pass"
@@ -51,6 +52,9 @@ func generate() (map[string][]byte, error) {
 	}, nil
 }
 
+// aligned is what an instruction's name and the spaces that align operands are: a fifth of the text.
+var aligned = regexp.MustCompile(`(?m)^(\t\S+) +`)
+
 func generateAMD64() (assembly, declarations []byte, err error) {
 	g := &gen{Context: build.NewContext(), constants: map[string]bool{}}
 	for _, f := range formats512 {
@@ -80,6 +84,10 @@ func generateAMD64() (assembly, declarations []byte, err error) {
 		g.matVec(avx2, f)
 		g.decodeRow(avx2, f)
 	}
+	for _, f := range formatsLow512 {
+		g.matVec(avx512, f)
+		g.decodeRow(avx512, f)
+	}
 	g.sumLoop(stretchTile)
 	g.arrangeLoop("arrangeAVX2", single)
 	g.arrangeLoop("arrangePairsAVX2", pairs)
@@ -106,6 +114,7 @@ func generateAMD64() (assembly, declarations []byte, err error) {
 	if assembly, err = printer.NewGoAsm(config).Print(file); err != nil {
 		return nil, nil, err
 	}
+	assembly = aligned.ReplaceAll(assembly, []byte("$1 "))
 	declarations, err = printer.NewStubs(config).Print(file)
 	return assembly, declarations, err
 }
