@@ -61,7 +61,7 @@ func (cpu) Int8(b *plan.Bundle) error {
 		return fmt.Errorf("bundle %s hands halves from kernel to kernel; floats are what is rounded to bytes", b.Name)
 	}
 	if !linalg.HasInt8() {
-		return fmt.Errorf("the CPU device has loops of bytes for AVX2 and AVX-512 only; its loops here: %s", linalg.Backend())
+		return fmt.Errorf("the CPU device has loops of bytes for AVX2, AVX-512 and arm64 with SDOT only; its loops here: %s", linalg.Backend())
 	}
 	return nil
 }
