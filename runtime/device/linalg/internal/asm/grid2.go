@@ -15,7 +15,10 @@ import (
 type grid struct {
 	quant.Type
 	unit float32
-	sub  func(l *gridLoop, sub int) // emits 32 elements
+	// walks are how far the fields of both halves of a block lie apart: each field has one of these. The first is
+	// how the pointer to the block moves.
+	walks []int
+	sub   func(l *gridLoop, sub int) // emits a part of 32 elements of a half, of which there are four
 }
 
 // gridLoop is the state of such a loop: its tables, and d times the unit.
@@ -23,6 +26,7 @@ type gridLoop struct {
 	*loop
 	book, signs, odd, shifts reg.Register
 	d                        reg.VecVirtual
+	fields                   map[int]reg.Register // by how they walk
 }
 
 func (f grid) begin(g *gen, _ shape) func(*loop) {
@@ -48,10 +52,19 @@ func (f grid) begin(g *gen, _ shape) func(*loop) {
 			l.d = g.half2(at(l.rows[0].block, 0))
 		}
 		g.VMULPS(unit, l.d, l.d)
-		for sub := range 8 {
-			l.loadX(4*sub, 4)
-			f.sub(&l, sub)
+		l.fields = map[int]reg.Register{f.walks[0]: l.rows[0].block}
+		for _, walk := range f.walks[1:] {
+			l.fields[walk] = g.copyOf(l.rows[0].block)
 		}
+		l.repeat(2, f.walks[0], 16, func() {
+			l.loadX(0, 16)
+			for sub := range 4 {
+				f.sub(&l, sub)
+			}
+			for _, walk := range f.walks[1:] {
+				l.addTo(l.fields[walk], walk)
+			}
+		})
 	}
 }
 
@@ -93,21 +106,28 @@ func (g *gen) spreadHalf(m operand.Mem) reg.VecVirtual {
 	return v
 }
 
-// byteAt and wordAt return the byte, or the 16 bits, at an offset of the block.
-func (l *gridLoop) byteAt(offset int) reg.GPVirtual {
+// field is a place in a block: offset bytes from where those that walk so are.
+type field struct{ walk, offset int }
+
+func (f field) plus(n int) field { return field{f.walk, f.offset + n} }
+
+func (l *gridLoop) mem(f field) operand.Mem { return at(l.fields[f.walk], f.offset) }
+
+// byteAt and wordAt return the byte, or the 16 bits, of a field.
+func (l *gridLoop) byteAt(f field) reg.GPVirtual {
 	v := l.GP64()
-	l.MOVBQZX(at(l.rows[0].block, offset), v)
+	l.MOVBQZX(l.mem(f), v)
 	return v
 }
 
-func (l *gridLoop) wordAt(offset int) reg.GPVirtual {
+func (l *gridLoop) wordAt(f field) reg.GPVirtual {
 	v := l.GP64()
-	l.MOVWQZX(at(l.rows[0].block, offset), v)
+	l.MOVWQZX(l.mem(f), v)
 	return v
 }
 
-// field returns the bits of mask at bit shift of v, moved up by some bits.
-func (l *gridLoop) field(v reg.GPVirtual, shift int, mask uint32, up int) reg.GPVirtual {
+// bits returns the bits of mask at bit shift of v, moved up by some bits.
+func (l *gridLoop) bits(v reg.GPVirtual, shift int, mask uint32, up int) reg.GPVirtual {
 	f := l.GP64()
 	l.MOVL(v.As32(), f.As32())
 	switch {
@@ -126,10 +146,10 @@ func (l *gridLoop) scaled(v reg.GPVirtual, up int) reg.GPVirtual {
 	return v
 }
 
-// entry returns the byte at an offset with the bits of mask at bit shift of high above it, times the size of an entry
+// entry returns the byte of a field with the bits of mask at bit shift of high above it, times the size of an entry
 // of the book.
-func (l *gridLoop) entry(offset int, high reg.GPVirtual, shift int, mask uint32, up int) reg.GPVirtual {
-	low, e := l.scaled(l.byteAt(offset), up), l.field(high, shift, mask, 8+up)
+func (l *gridLoop) entry(f field, high reg.GPVirtual, shift int, mask uint32, up int) reg.GPVirtual {
+	low, e := l.scaled(l.byteAt(f), up), l.bits(high, shift, mask, 8+up)
 	l.ORL(low.As32(), e.As32())
 	return e
 }
@@ -181,82 +201,80 @@ func (l *gridLoop) shift(scale reg.VecVirtual, number reg.GPVirtual) reg.VecVirt
 	return v
 }
 
-// scalePair returns a function with the scales of the first and the second two eights: nibbles of the byte at an offset.
-func (l *gridLoop) scalePair(offset int) func(i int) reg.VecVirtual {
-	nibbles := l.byteAt(offset)
+// scalePair returns a function with the scales of the first and the second two eights: nibbles of the byte of a field.
+func (l *gridLoop) scalePair(f field) func(i int) reg.VecVirtual {
+	nibbles := l.byteAt(f)
 	var scale reg.VecVirtual
 	return func(i int) reg.VecVirtual {
 		if i%2 == 0 {
-			scale = l.scale(l.field(nibbles, 2*i, 15, 0))
+			scale = l.scale(l.bits(nibbles, 2*i, 15, 0))
 		}
 		return scale
 	}
 }
 
 func (l *gridLoop) iq2_XXS(sub int) {
-	signs := l.GP64()
-	l.MOVL(at(l.rows[0].block, 6+8*sub), signs.As32())
-	scale := l.scale(l.field(signs, 28, 15, 0))
+	signs, qs := l.GP64(), field{32, 2 + 8*sub}
+	l.MOVL(l.mem(qs.plus(4)), signs.As32())
+	scale := l.scale(l.bits(signs, 28, 15, 0))
 	for i := range 4 {
-		entry := l.scaled(l.byteAt(2+8*sub+i), eightFloats)
-		l.addEight(4*sub+i, entry, l.signed(scale, l.field(signs, 7*i, 127, eightFloats)))
+		entry := l.scaled(l.byteAt(qs.plus(i)), eightFloats)
+		l.addEight(4*sub+i, entry, l.signed(scale, l.bits(signs, 7*i, 127, eightFloats)))
 	}
 }
 
 func (l *gridLoop) iq2_XS(sub int) {
-	scale := l.scalePair(66 + sub)
+	scale := l.scalePair(field{4, 66 + sub})
 	for i := range 4 {
-		q := l.wordAt(2 + 2*(4*sub+i))
-		l.addEight(4*sub+i, l.field(q, 0, 511, eightFloats), l.signed(scale(i), l.field(q, 9, 127, eightFloats)))
+		q := l.wordAt(field{32, 2 + 8*sub + 2*i})
+		l.addEight(4*sub+i, l.bits(q, 0, 511, eightFloats), l.signed(scale(i), l.bits(q, 9, 127, eightFloats)))
 	}
 }
 
 func (l *gridLoop) iq2_S(sub int) {
-	high, scale := l.byteAt(66+sub), l.scalePair(74+sub)
+	high, scale := l.byteAt(field{4, 66 + sub}), l.scalePair(field{4, 74 + sub})
 	for i := range 4 {
-		g := 4*sub + i
-		l.addEight(g, l.entry(2+g, high, 2*i, 3, eightFloats), l.signed(scale(i), l.scaled(l.byteAt(34+g), eightFloats)))
+		qs := field{16, 2 + 4*sub + i}
+		l.addEight(4*sub+i, l.entry(qs, high, 2*i, 3, eightFloats), l.signed(scale(i), l.scaled(l.byteAt(qs.plus(32)), eightFloats)))
 	}
 }
 
 func (l *gridLoop) iq3_XXS(sub int) {
 	signs := l.GP64()
-	l.MOVL(at(l.rows[0].block, 66+4*sub), signs.As32())
-	scale := l.scale(l.field(signs, 28, 15, 0))
+	l.MOVL(l.mem(field{16, 66 + 4*sub}), signs.As32())
+	scale := l.scale(l.bits(signs, 28, 15, 0))
 	for i := range 4 {
-		g := 4*sub + i
-		first, second := l.scaled(l.byteAt(2+2*g), fourFloats), l.scaled(l.byteAt(3+2*g), fourFloats)
-		l.addFours(g, first, second, l.signed(scale, l.field(signs, 7*i, 127, eightFloats)))
+		qs := field{32, 2 + 8*sub + 2*i}
+		first, second := l.scaled(l.byteAt(qs), fourFloats), l.scaled(l.byteAt(qs.plus(1)), fourFloats)
+		l.addFours(4*sub+i, first, second, l.signed(scale, l.bits(signs, 7*i, 127, eightFloats)))
 	}
 }
 
 func (l *gridLoop) iq3_S(sub int) {
-	high, scale := l.byteAt(66+sub), l.scale(l.field(l.byteAt(106+sub/2), sub%2*4, 15, 0))
+	high, scale := l.byteAt(field{4, 66 + sub}), l.scale(l.bits(l.byteAt(field{2, 106 + sub/2}), sub%2*4, 15, 0))
 	for i := range 4 {
-		g := 4*sub + i
-		first, second := l.entry(2+2*g, high, 2*i, 1, fourFloats), l.entry(3+2*g, high, 2*i+1, 1, fourFloats)
-		l.addFours(g, first, second, l.signed(scale, l.scaled(l.byteAt(74+g), eightFloats)))
+		qs := field{32, 2 + 8*sub + 2*i}
+		first, second := l.entry(qs, high, 2*i, 1, fourFloats), l.entry(qs.plus(1), high, 2*i+1, 1, fourFloats)
+		l.addFours(4*sub+i, first, second, l.signed(scale, l.scaled(l.byteAt(field{16, 74 + 4*sub + i}), eightFloats)))
 	}
 }
 
 func (l *gridLoop) iq1_S(sub int) {
-	high := l.wordAt(34 + 2*sub)
-	scale := l.scale(l.field(high, 12, 7, 0))
-	common := l.shift(scale, l.field(high, 15, 1, 0))
+	high := l.wordAt(field{8, 34 + 2*sub})
+	scale := l.scale(l.bits(high, 12, 7, 0))
+	common := l.shift(scale, l.bits(high, 15, 1, 0))
 	for i := range 4 {
-		g := 4*sub + i
-		l.addShifted(g, l.entry(2+g, high, 3*i, 7, eightFloats), scale, common)
+		l.addShifted(4*sub+i, l.entry(field{16, 2 + 4*sub + i}, high, 3*i, 7, eightFloats), scale, common)
 	}
 }
 
 func (l *gridLoop) iq1_M(sub int) {
-	high, scales := l.wordAt(32+2*sub), l.wordAt(48+sub/2*2)
+	high, scales := l.wordAt(field{8, 32 + 2*sub}), l.wordAt(field{4, 48 + sub/2*2})
 	var scale reg.VecVirtual
 	for i := range 4 {
-		g := 4*sub + i
 		if i%2 == 0 {
-			scale = l.scale(l.field(scales, sub%2*6+i/2*3, 7, 0))
+			scale = l.scale(l.bits(scales, sub%2*6+i/2*3, 7, 0))
 		}
-		l.addShifted(g, l.entry(g, high, 4*i, 7, eightFloats), scale, l.shift(scale, l.field(high, 4*i+3, 1, 0)))
+		l.addShifted(4*sub+i, l.entry(field{16, 4*sub + i}, high, 4*i, 7, eightFloats), scale, l.shift(scale, l.bits(high, 4*i+3, 1, 0)))
 	}
 }

@@ -13,13 +13,13 @@ import (
 var formatsLow2 = []format{
 	{name: "Q2_K", elems: 256, bytes: 84, begin: q2_Kx2, few: true},
 	{name: "Q3_K", elems: 256, bytes: 110, begin: q3_Kx2, few: true},
-	{name: "IQ2_XXS", elems: 256, bytes: 66, begin: grid{quant.IQ2_XXS, 1.0 / 8, (*gridLoop).iq2_XXS}.begin, few: true},
-	{name: "IQ2_XS", elems: 256, bytes: 74, begin: grid{quant.IQ2_XS, 1.0 / 8, (*gridLoop).iq2_XS}.begin, few: true},
-	{name: "IQ2_S", elems: 256, bytes: 82, begin: grid{quant.IQ2_S, 1.0 / 8, (*gridLoop).iq2_S}.begin, few: true},
-	{name: "IQ3_XXS", elems: 256, bytes: 98, begin: grid{quant.IQ3_XXS, 1.0 / 4, (*gridLoop).iq3_XXS}.begin, few: true},
-	{name: "IQ3_S", elems: 256, bytes: 110, begin: grid{quant.IQ3_S, 1, (*gridLoop).iq3_S}.begin, few: true},
-	{name: "IQ1_S", elems: 256, bytes: 50, begin: grid{quant.IQ1_S, 1, (*gridLoop).iq1_S}.begin, few: true},
-	{name: "IQ1_M", elems: 256, bytes: 56, begin: grid{quant.IQ1_M, 1, (*gridLoop).iq1_M}.begin, few: true},
+	{name: "IQ2_XXS", elems: 256, bytes: 66, begin: grid{quant.IQ2_XXS, 1.0 / 8, []int{32}, (*gridLoop).iq2_XXS}.begin, few: true},
+	{name: "IQ2_XS", elems: 256, bytes: 74, begin: grid{quant.IQ2_XS, 1.0 / 8, []int{32, 4}, (*gridLoop).iq2_XS}.begin, few: true},
+	{name: "IQ2_S", elems: 256, bytes: 82, begin: grid{quant.IQ2_S, 1.0 / 8, []int{16, 4}, (*gridLoop).iq2_S}.begin, few: true},
+	{name: "IQ3_XXS", elems: 256, bytes: 98, begin: grid{quant.IQ3_XXS, 1.0 / 4, []int{32, 16}, (*gridLoop).iq3_XXS}.begin, few: true},
+	{name: "IQ3_S", elems: 256, bytes: 110, begin: grid{quant.IQ3_S, 1, []int{32, 16, 4, 2}, (*gridLoop).iq3_S}.begin, few: true},
+	{name: "IQ1_S", elems: 256, bytes: 50, begin: grid{quant.IQ1_S, 1, []int{16, 8}, (*gridLoop).iq1_S}.begin, few: true},
+	{name: "IQ1_M", elems: 256, bytes: 56, begin: grid{quant.IQ1_M, 1, []int{16, 8, 4}, (*gridLoop).iq1_M}.begin, few: true},
 	{name: "TQ1_0", elems: 256, bytes: 54, begin: tq1_0x2, few: true},
 	{name: "TQ2_0", elems: 256, bytes: 66, begin: tq2_0x2, few: true},
 	{name: "Q1_0", elems: 128, bytes: 18, begin: q1_0x2, few: true},
@@ -29,31 +29,32 @@ var formatsLow2 = []format{
 
 // pairs2 emits the elements of codes of two bits, of which 32·(4h+k)+8i to +7 are bits 2k and 2k+1 of the bytes from
 // 32h+8i on, behind an offset: VPERMILPS has a float for each of four codes, and ignores what is above two bits.
-// table returns those of sub-block s, of 16 elements, in both halves of a register.
-func (l *loop) pairs2(offset int, table func(s int) reg.VecVirtual) {
-	for h := range 2 {
+// table returns those of sub-block s of eight, of 16 elements each, in both halves of a register; next moves its pointer
+// to the next eight.
+func (l *loop) pairs2(offset int, table func(s int) reg.VecVirtual, next func(step int)) {
+	l.repeat(2, 32, 16, func() {
 		var codes [4]reg.VecVirtual
 		for i := range codes {
 			codes[i] = l.YMM()
-			l.VPMOVZXBD(at(l.rows[0].block, offset+32*h+8*i), codes[i])
+			l.VPMOVZXBD(at(l.rows[0].block, offset+8*i), codes[i])
 		}
+		l.loadX(0, 16)
 		for k := range 4 {
-			group := 4*h + k
-			l.loadX(4*group, 4)
 			var floats reg.VecVirtual
 			for i, q := range codes {
 				if i%2 == 0 {
-					floats = table(2*group + i/2)
+					floats = table(2*k + i/2)
 				}
 				w := l.YMM()
 				l.VPERMILPS(q, floats, w)
-				l.add(l.rows[0], 4*group+i, w)
+				l.add(l.rows[0], 4*k+i, w)
 				if k < 3 {
 					l.VPSRLD(operand.U8(2), q, q)
 				}
 			}
 		}
-	}
+		next(32)
+	})
 }
 
 // q2_Kx2 keeps scales and minima as floats on the stack.
@@ -72,11 +73,12 @@ func q2_Kx2(g *gen, _ shape) func(*loop) {
 			g.VPAND(low, q, q)
 			g.keepScales(q, d, stack.Offset(64*i))
 		}
+		scales, next := l.walk(stack)
 		l.pairs2(16, func(s int) reg.VecVirtual {
-			table := g.broadcast2(stack.Offset(4 * s))
-			g.VFMSUB213PS(g.broadcast2(stack.Offset(64+4*s)), codes, table)
+			table := g.broadcast2(at(scales, 4*s))
+			g.VFMSUB213PS(g.broadcast2(at(scales, 64+4*s)), codes, table)
 			return table
-		})
+		}, next)
 	}
 }
 
@@ -86,7 +88,7 @@ func tq2_0x2(g *gen, _ shape) func(*loop) {
 	return func(l *loop) {
 		table := g.half2(at(l.rows[0].block, 64))
 		g.VMULPS(codes, table, table)
-		l.pairs2(0, func(int) reg.VecVirtual { return table })
+		l.pairs2(0, func(int) reg.VecVirtual { return table }, func(int) {})
 	}
 }
 
@@ -190,39 +192,40 @@ func q3_Kx2(g *gen, _ shape) func(*loop) {
 		block := l.rows[0].block
 		g.keepScales(g.scalesQ3_K(avx2, block), g.half2(at(block, 108)), stack)
 		thirds := g.load2(at(block, 0))
-		var codes reg.VecVirtual
-		for group := range 8 {
-			q, third, k := g.YMM(), g.YMM(), group%4
-			if k == 0 {
-				codes = g.load2(at(block, 32+8*group))
-			}
-			if k == 0 {
-				g.VPAND(three, codes, q)
-			} else {
-				g.VPSRLW(operand.U8(2*k), codes, q)
-				g.VPAND(three, q, q)
-			}
-			switch { // the third bit to bit 2
-			case group < 2:
-				g.VPSLLW(operand.U8(2-group), thirds, third)
-				g.VPAND(four, third, third)
-			case group == 2:
-				g.VPAND(four, thirds, third)
-			default:
-				g.VPSRLW(operand.U8(group-2), thirds, third)
-				g.VPAND(four, third, third)
-			}
-			g.VPOR(third, q, q)
-			g.VPSUBB(four, q, q)
-			l.loadX(4*group, 4)
-			var scale reg.VecVirtual
-			l.addCodes(4*group, 4, q, stack.Offset(size+32*(group%2)), func(i int) reg.VecVirtual {
-				if i%2 == 0 {
-					scale = g.broadcast2(stack.Offset(4 * (2*group + i/2)))
+		scales, next := l.walk(stack)
+		l.repeat(2, 32, 16, func() {
+			codes := g.load2(at(block, 32))
+			l.loadX(0, 16)
+			for k := range 4 {
+				q, third := codes, thirds
+				if k > 0 {
+					q = g.YMM()
+					g.VPSRLW(operand.U8(2*k), codes, q)
 				}
-				return scale
-			})
-		}
+				switch { // bit k to bit 2
+				case k < 2:
+					third = g.YMM()
+					g.VPSLLW(operand.U8(2-k), thirds, third)
+				case k == 3:
+					third = g.YMM()
+					g.VPSRLW(operand.U8(1), thirds, third)
+				}
+				low, high := g.YMM(), g.YMM()
+				g.VPAND(three, q, low)
+				g.VPAND(four, third, high)
+				g.VPOR(high, low, low)
+				g.VPSUBB(four, low, low)
+				var scale reg.VecVirtual
+				l.addCodes(4*k, 4, low, stack.Offset(size+32*(k%2)), func(i int) reg.VecVirtual {
+					if i%2 == 0 {
+						scale = g.broadcast2(at(scales, 4*(2*k+i/2)))
+					}
+					return scale
+				})
+			}
+			g.VPSRLW(operand.U8(4), thirds, thirds)
+			next(32)
+		})
 	}
 }
 
@@ -234,7 +237,7 @@ func tq1_0x2(g *gen, _ shape) func(*loop) {
 	stack := g.AllocLocal(64)
 	return func(l *loop) {
 		block := l.rows[0].block
-		d, place := g.half2(at(block, 52)), 0
+		d := g.half2(at(block, 52))
 		add := func(v, n int, b reg.VecVirtual) {
 			q, t := g.YMM(), g.YMM()
 			g.VPMAXUB(limits[0], b, q)
@@ -244,8 +247,7 @@ func tq1_0x2(g *gen, _ shape) func(*loop) {
 			g.VPADDB(t, q, q)
 			g.VPSUBB(q, ones, q)
 			l.loadX(v, n)
-			l.addCodes(v, n, q, stack.Offset(32*place), func(int) reg.VecVirtual { return d })
-			place = 1 - place
+			l.addCodes(v, n, q, stack.Offset(32*(v/n%2)), func(int) reg.VecVirtual { return d })
 		}
 		run := func(v, n int, b reg.VecVirtual) {
 			for k := range 5 {
