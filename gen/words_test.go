@@ -1,10 +1,12 @@
 package gen_test
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -74,6 +76,26 @@ func TestWords(t *testing.T) {
 	}
 	if sentences < leastOfSentences || words > maxMeanSentence*sentences {
 		t.Errorf("%d words in %d sentences; expected at least %d sentences, of %d words in the mean", words, sentences, leastOfSentences, maxMeanSentence)
+	}
+}
+
+// TestWings: ARCHITECTURE.md says how many lines the wings of the runtime have, to 15 in a hundred.
+func TestWings(t *testing.T) {
+	lines := map[string]int{}
+	for _, name := range tracked(t, "runtime/*.go") {
+		if !strings.HasSuffix(name, "_test.go") {
+			lines[strings.Join(strings.Split(name, "/")[:2], "/")] += bytes.Count(read(t, name), []byte("\n"))
+		}
+	}
+	rows := regexp.MustCompile("(?m)^\\| `(runtime/[a-z]+)` \\| ([0-9,]+) \\|").FindAllStringSubmatch(string(read(t, "ARCHITECTURE.md")), -1)
+	if len(rows) != len(lines) {
+		t.Errorf("ARCHITECTURE.md has %d wings; there are %d", len(rows), len(lines))
+	}
+	for _, row := range rows {
+		said, err := strconv.Atoi(strings.ReplaceAll(row[2], ",", ""))
+		if n := lines[row[1]]; err != nil || 100*n < 85*said || 100*n > 115*said {
+			t.Errorf("ARCHITECTURE.md says that %s has %s lines; it has %d", row[1], row[2], n)
+		}
 	}
 }
 
