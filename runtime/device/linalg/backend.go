@@ -47,7 +47,7 @@ type kernel struct {
 	// floats multiplies rows that were decoded to floats, with the bits of one: what has no function of its
 	// own goes through it.
 	floats *kernel
-	decode decodeFunc // decodes whole steps of one row for it; nil: Dequantize does
+	decode decodeFunc // decodes whole steps of one row for it
 }
 
 // rowFunc returns Σ row·x over steps·step elements. Here and below x may be arranged.
