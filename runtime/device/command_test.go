@@ -28,12 +28,12 @@ func TestCommands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(c.Decode().Commands) != 3 || len(c.Sample) != 1 || c.Sample[0].Bindings[0] != (device.Binding{Space: plan.SpaceSample, Offset: 256}) {
+	if len(c.Decode().Commands) != 3 || len(c.Sample) != 1 || c.Sample[0].Bindings[0] != (device.Binding{Space: plan.SpaceSample, Offset: 256, Bytes: 64}) {
 		t.Errorf("%+v", c)
 	}
 	want := []device.Binding{
-		{Space: plan.SpaceWeight, Weight: &m.Weights[0][1]}, {Space: plan.SpaceKV, Index: 1}, {Space: plan.SpaceArena, Offset: 256},
-		{Space: plan.SpaceArgs, Offset: device.ConstantsAlign}, {Space: plan.SpaceRow}, {Space: plan.SpaceRope},
+		{Space: plan.SpaceWeight, Weight: &m.Weights[0][1]}, {Space: plan.SpaceKV, Index: 1}, {Space: plan.SpaceArena, Offset: 256, Bytes: 64},
+		{Space: plan.SpaceArgs, Offset: device.ConstantsAlign, Bytes: 8}, {Space: plan.SpaceRow}, {Space: plan.SpaceRope},
 	}
 	second := c.Decode().Commands[1]
 	if second.Groups != 7 || second.Variant.Func != "k_f16" || second.Kernel != &m.Bundle.Kernels[0] || second.Dispatch != &m.Bundle.Decode[1] {

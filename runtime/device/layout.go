@@ -158,8 +158,3 @@ func (l *Layout) NewTables() *Tables {
 
 // PageBytes is the size of a page of all layers.
 func (l *Layout) PageBytes() int { return int(l.Cache / int64(l.Pages) * int64(l.Layers)) }
-
-// Bytes is all of it.
-func (l *Layout) Bytes() int64 {
-	return l.Arena + l.Sample + l.Pick + l.Counters + l.Rope + l.Logits + l.Tables + l.Heads + l.Cache*int64(l.Layers)
-}

@@ -119,7 +119,7 @@ func TestAttendForgetsQueries(t *testing.T) {
 	}
 	other := func(rg *rig, p *plan.Attend, r *runner) {
 		op := rg.ops[p.QAbs.Slot]
-		clear(r.arena[op.Offset : op.Offset+op.Bytes])
+		clear(r.Spaces[plan.SpaceArena][op.Offset : op.Offset+op.Bytes])
 	}
 	rg, p, r := record()
 	first := replay(rg, p, r)

@@ -257,7 +257,7 @@ func BenchmarkBarrier(b *testing.B) {
 			for i := range workers {
 				workers[i] = newWorker(needs{})
 			}
-			p := newPool([]sequence{{1, slices.Repeat([]phase{ph}, phases), 0}}, workers)
+			p := newPool([]sequence{{width: 1, phases: slices.Repeat([]phase{ph}, phases)}}, workers)
 			defer p.close()
 			n := 0
 			for b.Loop() {

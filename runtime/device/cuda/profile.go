@@ -94,7 +94,7 @@ func (r *runner) prepare(p *device.Profiling) ([]stage, error) {
 	if err := r.units.Drain(); err != nil {
 		return nil, err
 	}
-	for _, c := range r.memory.caches {
+	for _, c := range r.memory.Caches {
 		if err := r.stream.Zero(c, r.memory.cache); err != nil {
 			return nil, err
 		}

@@ -247,7 +247,7 @@ func (r *runner) replay(rows []plan.Row, wanted []int) error {
 		if err := graphs.all.Launch(r.stream); err != nil {
 			return err
 		}
-		return r.stream.Download(r.logits, 0, r.memory.logits, 4*len(wanted)*r.vocab)
+		return r.stream.Download(r.logits, 0, r.memory.Spaces[plan.SpaceLogits], 4*len(wanted)*r.vocab)
 	})
 	if err != nil || len(wanted) == 0 {
 		return err
@@ -293,7 +293,7 @@ func (r *runner) unit(picks int, f func(slot int) error) error {
 		err = t.end.Record(r.stream)
 	}
 	if err == nil && picks > 0 {
-		err = r.chain.fetch(t, i, r.memory.sample+cu.Ptr(r.chain.layout.Picks))
+		err = r.chain.fetch(t, i, r.memory.Spaces[plan.SpaceSample]+cu.Ptr(r.chain.layout.Picks))
 	}
 	if err != nil {
 		return r.units.Fail(err)

@@ -62,7 +62,7 @@ func (r *runner) Replay(rows []plan.Row, wanted []int) ([]float32, error) {
 		return nil, err
 	}
 	r.computed(rows, wanted)
-	return floats(r.memory.logits)[:len(wanted)*r.vocab], nil
+	return floats(r.memory.Spaces[plan.SpaceLogits])[:len(wanted)*r.vocab], nil
 }
 
 // begin checks rows, and ends what went before them.

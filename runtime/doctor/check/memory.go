@@ -90,7 +90,7 @@ func (m *memory) bundle(c *Case, k *plan.Kernel) {
 	one := *k
 	one.Variants = []plan.Variant{*c.Variant}
 	b.Kernels, b.Decode, b.Head, b.Batches = []plan.Kernel{one}, []plan.Dispatch{d}, 1, nil
-	b.Input, b.Hidden = nil, nil // of sequences
+	b.Input, b.Hidden, b.Sample, b.Pick = nil, nil, nil, nil // of sequences, and what follows them
 	if k.Width > 0 {
 		b.Decode, b.Head, b.Batches = nil, 0, []plan.Sequence{{Width: k.Width, Dispatches: b.Decode, Head: 1}}
 	}
@@ -201,26 +201,18 @@ func (m *memory) slice() {
 	d := m.dispatch()
 	before := m.buffers
 	m.buffers = make([][]byte, len(d.Operands))
-	for i := range d.Operands {
-		switch op := &d.Operands[i]; op.Space {
-		case plan.SpaceArena:
-			m.buffers[i] = m.arena[op.Offset : op.Offset+op.Bytes : op.Offset+op.Bytes]
-		case plan.SpaceCounters:
-			m.buffers[i] = m.counters[op.Offset : op.Offset+op.Bytes : op.Offset+op.Bytes]
-		case plan.SpaceKV:
-			m.buffers[i] = m.cache
-		case plan.SpaceHeads:
-			m.buffers[i] = m.heads
-		case plan.SpaceTables:
-			m.buffers[i] = words(m.tables.Entries...)
-		case plan.SpaceRope:
-			m.buffers[i] = bytesOf(m.rope)
-		case plan.SpaceLogits:
-			m.buffers[i] = bytesOf(m.logits)
+	all := [plan.Spaces][]byte{
+		plan.SpaceArena: m.arena, plan.SpaceCounters: m.counters, plan.SpaceKV: m.cache, plan.SpaceHeads: m.heads,
+		plan.SpaceTables: words(m.tables.Entries...), plan.SpaceRope: bytesOf(m.rope), plan.SpaceLogits: bytesOf(m.logits),
+	}
+	for i, op := range d.Operands {
+		switch mem := all[op.Space]; {
+		case mem == nil && before != nil:
+			m.buffers[i] = before[i]
+		case op.Space == plan.SpaceArena || op.Space == plan.SpaceCounters:
+			m.buffers[i] = mem[op.Offset : op.Offset+op.Bytes : op.Offset+op.Bytes]
 		default:
-			if before != nil {
-				m.buffers[i] = before[i]
-			}
+			m.buffers[i] = mem
 		}
 	}
 }

@@ -135,6 +135,18 @@ func partOf[P plan.Part](b *plan.Bundle) (p P, k *plan.Kernel) {
 	panic("no such part")
 }
 
+// gatingOf is how the first part that chooses experts does so.
+func gatingOf(b *plan.Bundle) *plan.Gating {
+	for i := range b.Kernels {
+		for _, p := range b.Kernels[i].Parts {
+			if g := verify.GatingOf(p); g != nil {
+				return g
+			}
+		}
+	}
+	panic("no such part")
+}
+
 // TestRefuses changes one thing each.
 func TestRefuses(t *testing.T) {
 	for _, tt := range []struct {
@@ -193,6 +205,14 @@ func TestRefuses(t *testing.T) {
 		{"yoututiny", func(b *plan.Bundle) { p, _ := partOf[*plan.Attend](b); p.Splits.Least = -p.Splits.Tile }, "splits of at least -"},
 		{"yoututiny", func(b *plan.Bundle) { p, _ := partOf[*plan.Attend](b); p.Cache.MaxPages++ }, "block tables of"},
 		{"yoututiny", func(b *plan.Bundle) { p, _ := partOf[*plan.StoreKV](b); p.PeDim -= 2 }, ""},
+		{"yoututiny", func(b *plan.Bundle) { p, _ := partOf[*plan.StoreKV](b); p.Rope.Dim -= 2 }, "rope over"},
+		{"yoututiny", func(b *plan.Bundle) { p, _ := partOf[*plan.StoreKV](b); p.Rope.HeadDim-- }, "expected even numbers"},
+		{"yoututiny", func(b *plan.Bundle) { p, _ := partOf[*plan.Attend](b); p.Splits.Tile = 0 }, "a dimension of 0"},
+		{"yoututiny", func(b *plan.Bundle) { b.Weights[0].Rows++ }, "its parts reach"},
+		{"glm47tiny", func(b *plan.Bundle) { gatingOf(b).Groups = 3 }, "groups of"},
+		{"glm47tiny", func(b *plan.Bundle) { gatingOf(b).Groups, gatingOf(b).KGroups = 2, 0 }, "0 of 2 groups"},
+		{"glm47tiny", func(b *plan.Bundle) { gatingOf(b).Experts++ }, ""},
+		{"glm47tiny", func(b *plan.Bundle) { gatingOf(b).K++ }, ""},
 		{"yoututiny", func(b *plan.Bundle) { p, _ := partOf[*plan.Embed](b); p.Dim *= 2 }, "its parts reach"},
 		{"yoututiny", func(b *plan.Bundle) { p, _ := partOf[*plan.ScanLogits](b); p.PerGroup = 1 }, "1 per threadgroup"},
 		{"glm47tiny", func(b *plan.Bundle) { b.PickBytes += 256 }, "sampler of several rows, a memory of"},
