@@ -41,8 +41,8 @@ func TestLiteral(t *testing.T) {
 		{plan.Operand{}, "plan.Operand{}"},
 		{[]plan.Operand{{Space: plan.SpaceKV, Index: 3}, {}}, "[]plan.Operand{{Space: plan.SpaceKV, Index: 3}, {}}"},
 		{[]plan.Operand{{Space: plan.SpaceArena, Offset: 256, Bytes: 8}, {Space: plan.SpaceArena, Index: 1}}, "[]plan.Operand{at(256, 8), {Space: arena, Index: 1}}"},
-		{[]plan.Part{&plan.MatVec{Up: -1, Norm: &plan.Norm{Weight: 1, Eps: 0.5}}},
-			"[]plan.Part{&plan.MatVec{Norm: &plan.Norm{Weight: 1, Eps: 0.5}, Up: -1}}"},
+		{[]plan.Part{&plan.MatVec{Product: plan.Product{Up: -1, Norm: &plan.Norm{Weight: 1, Eps: 0.5}}}},
+			"[]plan.Part{&plan.MatVec{Product: plan.Product{Up: -1, Norm: &plan.Norm{Weight: 1, Eps: 0.5}}}}"},
 	} {
 		got := fmt.Sprintf("%#v", literal(reflect.ValueOf(tt.value)))
 		if got != tt.want {

@@ -82,9 +82,7 @@ type together interface{ groupsOfAll(k *Kernel) int }
 // Together says whether a part of a kernel with a Width computes several rows in one
 // threadgroup.
 func Together(p Part) bool {
-	if m := ProductOf(p); m != nil {
-		return m.Tokens > 0
-	}
-	_, ok := p.(together)
-	return ok
+	_, can := p.(together)
+	m := ProductOf(p)
+	return can && (m == nil || m.Tokens > 0)
 }

@@ -64,7 +64,7 @@ func (y *youtu) buffer(n int) arg {
 
 // launch appends a kernel of its own and a dispatch of it. Slot i is args[i].
 func (y *youtu) launch(name string, args []arg, parts ...plan.Part) {
-	k := plan.Kernel{Name: name, Parts: parts, Variants: []plan.Variant{{}}}
+	k := plan.Kernel{Name: name, Threads: 32, Parts: parts, Variants: []plan.Variant{{}}}
 	d := plan.Dispatch{Kernel: len(y.bundle.Kernels), Barrier: true}
 	for _, a := range args {
 		k.Slots = append(k.Slots, a.slot)
@@ -115,7 +115,7 @@ func newYoutu(layers int) *youtu {
 	head := y.weight(quant.Q6_K, 1, vocab, hidden)
 	y.launch("embed", []arg{head, x}, &plan.Embed{W: 0, Out: plan.Vec{Slot: 1}, Dim: hidden, RowsPerGroup: 256})
 	matVec := func(rows, cols, in, out int) *plan.MatVec {
-		return &plan.MatVec{Batch: 1, Rows: rows, Cols: cols, RowsPerGroup: 8, In: plan.Vec{Slot: in}, Out: plan.Vec{Slot: out}, Up: -1, Add: -1}
+		return &plan.MatVec{Product: plan.Product{Rows: rows, Cols: cols, RowsPerGroup: 8, In: plan.Vec{Slot: in}, Out: plan.Vec{Slot: out}, Up: -1}, Batch: 1, Add: -1}
 	}
 	q4 := func(batch, rows, cols int) arg { return y.weight(quant.Q4_0, batch, rows, cols) }
 	for l := range layers {

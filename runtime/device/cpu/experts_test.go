@@ -22,7 +22,7 @@ func TestExperts(t *testing.T) {
 		t.Run(fmt.Sprintf("%v-%v", c.w, c.up), func(t *testing.T) {
 			rg := newRig(t, 12)
 			rg.bundle.Model.MoE.NRoutedExperts = n
-			p := &plan.Experts{K: k, Rows: rows, Cols: cols, RowsPerGroup: 4}
+			p := &plan.Experts{Product: plan.Product{Rows: rows, Cols: cols, RowsPerGroup: 4}, K: k}
 			var w, up, x, weight []float64
 			p.W, w = rg.weight(c.w, n, rows, cols)
 			p.Up, up = rg.weight(c.up, n, rows, cols)

@@ -38,9 +38,9 @@ func every(t *testing.T) *rig {
 	from, to := plan.Vec{Slot: in}, plan.Vec{Slot: out}
 	combine := plan.Combine{Out: parts, ML: ml, Splits: splits, Heads: 2}
 	rg.kernel.Parts = []plan.Part{
-		&plan.MatVec{W: w, Batch: 1, Rows: d, Cols: d, RowsPerGroup: 4, In: from, Out: to, Norm: &plan.Norm{Weight: norm}, Up: w, Add: in},
-		&plan.Experts{W: ew, Up: ew, K: 2, Rows: d, Cols: d, RowsPerGroup: 4, In: from, Out: plan.Vec{Slot: out, Stride: d}, Gating: &gating, Routing: routing},
-		&plan.ExpertsSum{W: ew, K: 2, Rows: d, Cols: d, RowsPerGroup: 4, In: plan.Vec{Slot: in, Stride: d}, Routing: routing, Shared: w, SharedCols: d, SharedIn: from, Add: in, Out: to},
+		&plan.MatVec{Product: plan.Product{Rows: d, Cols: d, RowsPerGroup: 4, In: from, Out: to, Norm: &plan.Norm{Weight: norm}, Up: w}, W: w, Batch: 1, Add: in},
+		&plan.Experts{Product: plan.Product{Up: ew, Rows: d, Cols: d, RowsPerGroup: 4, In: from, Out: plan.Vec{Slot: out, Stride: d}, Gating: &gating}, W: ew, K: 2, Routing: routing},
+		&plan.ExpertsSum{Product: plan.Product{Rows: d, Cols: d, RowsPerGroup: 4, In: plan.Vec{Slot: in, Stride: d}, Out: to, Up: -1}, W: ew, K: 2, Routing: routing, Shared: w, SharedCols: d, SharedIn: from, Add: in},
 		&plan.StoreKV{Lat: from, KPe: from, LatDim: 10, PeDim: 6, Cache: cache, Norm: &plan.Norm{Weight: latNorm}, Rope: &plan.RopeAt{Table: rope, HeadDim: 6, Dim: 6}},
 		&plan.Attend{QAbs: plan.Vec{Slot: in, Stride: 10}, QPe: plan.Vec{Slot: in, Stride: 6}, Heads: 2, LatDim: 10, PeDim: 6, Scale: 1, Cache: cache, Out: parts, ML: ml, Splits: splits},
 		&plan.Embed{W: emb, Out: to, Dim: d, RowsPerGroup: 8},

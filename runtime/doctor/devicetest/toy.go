@@ -46,7 +46,7 @@ func bundle() *plan.Bundle {
 		Model:   plan.Model{Dims: plan.Dims{VocabSize: 10, NumHiddenLayers: 2, KVLoraRank: 12, QKRopeHeadDim: 4, MaxPositionEmbeddings: 64}},
 		Weights: []plan.Weight{{Role: "a", First: 0, Last: 2}, {Role: "b", First: -1}},
 		Kernels: []plan.Kernel{
-			{Name: "k", Threads: 64, Parts: []plan.Part{Groups(3), &plan.MatVec{Batch: 2, Rows: 2, Cols: 32, RowsPerGroup: 1, Up: -1, Add: -1}}, Args: []int{0},
+			{Name: "k", Threads: 64, Parts: []plan.Part{Groups(3), &plan.MatVec{Product: plan.Product{Rows: 2, Cols: 32, RowsPerGroup: 1, Up: -1}, Batch: 2, Add: -1}}, Args: []int{0},
 				Slots: []plan.Slot{
 					{Name: "w", Elem: plan.ElemTyped}, {Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
 					{Name: "x", Space: plan.SpaceArena}, {Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
