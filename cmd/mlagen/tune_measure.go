@@ -160,7 +160,7 @@ func (m *tuneBench) trial(r *rig, choice []int) (*trial, error) {
 		return nil, err
 	}
 	t := &trial{stages: map[string]string{}}
-	for i, d := range b.Decode {
+	for i, d := range b.Decode().Dispatches {
 		for _, v := range b.Kernels[d.Kernel].Variants {
 			t.stages[v.Func] = kernels[i]
 		}

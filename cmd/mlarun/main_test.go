@@ -288,7 +288,7 @@ func dispatches(t *testing.T, bundle string) int {
 	t.Helper()
 	for _, b := range generated.Bundles() {
 		if b.Name == bundle {
-			return len(b.Decode)
+			return len(b.Decode().Dispatches)
 		}
 	}
 	t.Fatalf("no bundle %s", bundle)

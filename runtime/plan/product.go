@@ -75,8 +75,8 @@ func (p *MatVec) groupsOfAll(k *Kernel) int { return p.Groups() * ceil(k.Width, 
 // Experts computes, for each selected expert e_i, out_i = W_{e_i} · in_i.
 // In.Stride is 0 when all experts read the same input.
 type Experts struct {
-	Product              // with Grouping, Tokens are selections of its expert that a threadgroup takes at a time
-	W          int       // typed, [NRoutedExperts][Rows][Cols]
+	Product        // with Grouping, Tokens are selections of its expert that a threadgroup takes at a time
+	W          int // typed, [NRoutedExperts][Rows][Cols]
 	K          int
 	Routing    int       // [K]Routing; read when Gating is nil; -1 with a Grouping
 	Grouping   *Grouping // takes what it lists of all rows of a kernel with a Width; nil: each row has threadgroups of its own

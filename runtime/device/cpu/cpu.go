@@ -260,7 +260,7 @@ func (r *runner) failure() error {
 }
 
 // Dispatches implements device.Runner.
-func (r *runner) Dispatches() int { return len(r.bundle.Decode) }
+func (r *runner) Dispatches() int { return len(r.bundle.Decode().Dispatches) }
 
 // Bytes implements device.Runner.
 func (r *runner) Bytes() int64 { return r.bytes }

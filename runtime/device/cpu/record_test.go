@@ -90,7 +90,7 @@ func TestHostileOperands(t *testing.T) {
 		for i := range every(t).ops {
 			rg := every(t)
 			slot := rg.kernel.Slots[i]
-			rg.finish = func(b *plan.Bundle) { bend(&b.Kernels[0].Slots[i], &b.Decode[0].Operands[i]) }
+			rg.finish = func(b *plan.Bundle) { bend(&b.Kernels[0].Slots[i], &b.Decode().Dispatches[0].Operands[i]) }
 			if _, err := rg.record(1); (err == nil) != harmless(name, slot) {
 				t.Errorf("%s of slot %d (%+v): error %v", name, i, slot, err)
 			}
@@ -126,10 +126,10 @@ func TestHostileBundles(t *testing.T) {
 		"heads":             func(rg *rig) { attend(rg).Heads = 1 << 40 },
 		"combine heads":     func(rg *rig) { part(8)(rg).(*plan.CombineVec).Combine.Heads = 0 },
 		"foreign part":      func(rg *rig) { rg.kernel.Parts = append(rg.kernel.Parts, foreign{}) },
-		"arena":             func(rg *rig) { rg.finish = func(b *plan.Bundle) { b.ArenaBytes = 1 << 50 } },
-		"head":              func(rg *rig) { rg.finish = func(b *plan.Bundle) { b.Head = 2 } },
-		"kernel":            func(rg *rig) { rg.finish = func(b *plan.Bundle) { b.Decode[0].Kernel = 1 } },
-		"operands":          func(rg *rig) { rg.finish = func(b *plan.Bundle) { b.Decode[0].Operands = rg.ops[1:] } },
+		"arena":             func(rg *rig) { rg.finish = func(b *plan.Bundle) { b.Decode().ArenaBytes = 1 << 50 } },
+		"head":              func(rg *rig) { rg.finish = func(b *plan.Bundle) { b.Decode().Head = 2 } },
+		"kernel":            func(rg *rig) { rg.finish = func(b *plan.Bundle) { b.Decode().Dispatches[0].Kernel = 1 } },
+		"operands":          func(rg *rig) { rg.finish = func(b *plan.Bundle) { b.Decode().Dispatches[0].Operands = rg.ops[1:] } },
 		"layer":             func(rg *rig) { rg.finish = func(b *plan.Bundle) { b.Weights[0].First, b.Weights[0].Last = 3, 5 } },
 		"frequencies":       func(rg *rig) { rg.bundle.RopeFreqs = nil },
 		"vocabulary":        func(rg *rig) { rg.bundle.Model.VocabSize = 0 },
@@ -175,7 +175,7 @@ func TestVariantError(t *testing.T) {
 // TestReplaySteps checks what a step must be and what a replay returns.
 func TestReplaySteps(t *testing.T) {
 	rg := every(t)
-	rg.finish = func(b *plan.Bundle) { b.Head = 0 }
+	rg.finish = func(b *plan.Bundle) { b.Decode().Head = 0 }
 	r, err := rg.record(1)
 	if err != nil {
 		t.Fatal(err)

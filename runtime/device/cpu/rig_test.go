@@ -274,7 +274,7 @@ func (rg *rig) record(threads int) (*runner, error) {
 		}
 	}
 	b.Kernels[0].Variants = []plan.Variant{{Types: types}}
-	b.Decode, b.Head, b.ArenaBytes = []plan.Dispatch{d}, 1, int64(len(rg.arena))
+	b.Sequences = []plan.Sequence{{Width: 1, Dispatches: []plan.Dispatch{d}, Head: 1, ArenaBytes: int64(len(rg.arena))}}
 	rg.model.Bundle = b
 	if rg.finish != nil {
 		rg.finish(b)

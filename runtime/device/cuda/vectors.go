@@ -59,7 +59,7 @@ func (r *runner) vectors(move func(host *cu.Pinned) error) error {
 		}
 		if r.moved == nil {
 			most := int64(0)
-			for _, q := range r.model.Bundle.Sequences() {
+			for _, q := range r.model.Bundle.Sequences {
 				for _, v := range []*plan.Vectors{q.Input, q.Hidden} {
 					if v != nil && q.Width <= r.width {
 						most = max(most, v.Bytes(q.Width, r.model.Bundle.Activations))

@@ -58,7 +58,7 @@ func (r *runner) overwrittenBuffers(slot int) []mtl.Buffer {
 	if b := r.memory.Spaces[plan.SpacePick]; !b.Nil() {
 		list = append(list, b)
 	}
-	if r.bundle.Input != nil {
+	if r.bundle.Decode().Input != nil {
 		list = append(list, r.memory.Spaces[plan.SpaceArena])
 	}
 	return list

@@ -35,7 +35,7 @@ func (r *runner) Hidden(dst []float32) error {
 // arenaStorage is where the arena of a bundle lies: what the host writes or reads has to be
 // shared.
 func arenaStorage(m *device.Model) uint64 {
-	if b := m.Bundle; b.Input != nil || b.Hidden != nil {
+	if b := m.Bundle.Decode(); b.Input != nil || b.Hidden != nil {
 		return mtl.StorageShared
 	}
 	return mtl.StoragePrivate

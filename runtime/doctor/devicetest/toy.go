@@ -42,7 +42,7 @@ func Toy() (*device.Model, device.Config) {
 
 func bundle() *plan.Bundle {
 	return &plan.Bundle{
-		Name: "toy", ArenaBytes: 1024, SampleBytes: 512, RopeFreqs: []float64{1, 0.5}, RopeMScale: 1, Head: 1,
+		Name: "toy", SampleBytes: 512, RopeFreqs: []float64{1, 0.5}, RopeMScale: 1,
 		Model:   plan.Model{Dims: plan.Dims{VocabSize: 10, NumHiddenLayers: 2, KVLoraRank: 12, QKRopeHeadDim: 4, MaxPositionEmbeddings: 64}},
 		Weights: []plan.Weight{{Role: "a", First: 0, Last: 2}, {Role: "b", First: -1}},
 		Kernels: []plan.Kernel{
@@ -58,8 +58,8 @@ func bundle() *plan.Bundle {
 			{Name: "pick", Threads: 32, Parts: []plan.Part{Groups(2)}, Slots: []plan.Slot{{Name: "state", Space: plan.SpaceSample, Elem: plan.ElemSampling, Write: true}},
 				Variants: []plan.Variant{{Func: "pick"}}},
 		},
-		Decode: []plan.Dispatch{layer(0, false), layer(1, true), {Kernel: 1, Layer: -1, Operands: []plan.Operand{{Space: plan.SpaceLogits}}}},
-		Sample: []plan.Dispatch{{Kernel: 2, Layer: -1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceSample, Offset: 256, Bytes: 64}}}},
+		Sequences: []plan.Sequence{{Width: 1, Head: 1, ArenaBytes: 1024, Dispatches: []plan.Dispatch{layer(0, false), layer(1, true), {Kernel: 1, Layer: -1, Operands: []plan.Operand{{Space: plan.SpaceLogits}}}}}},
+		Sample:    []plan.Dispatch{{Kernel: 2, Layer: -1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceSample, Offset: 256, Bytes: 64}}}},
 	}
 }
 
