@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"mla/runtime/device"
 	"mla/runtime/device/cpu"
 	"mla/runtime/plan"
 )
@@ -22,6 +23,9 @@ func (r *Runner) Dispatches() int { return len(r.sequences[0].launches) }
 
 // Bytes implements device.Runner.
 func (r *Runner) Bytes() int64 { return r.bytes }
+
+// Diagnostics implements device.Runner.
+func (r *Runner) Diagnostics() device.Diagnostics { return device.Diagnostics{} }
 
 // Close implements device.Runner. Memory is freed with the device.
 func (r *Runner) Close() error { return nil }

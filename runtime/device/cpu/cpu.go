@@ -265,6 +265,9 @@ func (r *runner) Dispatches() int { return len(r.bundle.Decode().Dispatches) }
 // Bytes implements device.Runner.
 func (r *runner) Bytes() int64 { return r.bytes }
 
+// Diagnostics implements device.Runner.
+func (r *runner) Diagnostics() device.Diagnostics { return device.Diagnostics{} }
+
 // Close implements device.Runner.
 func (r *runner) Close() error {
 	if r.pool != nil {

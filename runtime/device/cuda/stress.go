@@ -38,8 +38,8 @@ type batch struct {
 	results *cu.Pinned
 }
 
-// Stress implements device.Stresser.
-func (r *runner) Stress(ctx context.Context, what *device.Stressing) (*device.Stressed, error) {
+// stress is device.Diagnostics.Stress.
+func (r *runner) stress(ctx context.Context, what *device.Stressing) (*device.Stressed, error) {
 	if r.closed {
 		return nil, errClosed
 	}
