@@ -87,7 +87,7 @@ func tables(s *spec.Spec, disable []string, earlier []*plan.Bundle) (*plan.Bundl
 		}
 	}
 	kernel.Sample(b)
-	if len(b.Batches) > 0 {
+	if len(b.Batches()) > 0 {
 		kernel.Pick(b)
 	}
 	kernel.Apart(b, earlier)

@@ -296,7 +296,7 @@ func dispatches(t *testing.T, bundle string) int {
 	t.Helper()
 	for _, b := range generated.Bundles() {
 		if b.Name == bundle {
-			return len(b.Decode)
+			return len(b.Decode().Dispatches)
 		}
 	}
 	t.Fatalf("no bundle %s", bundle)

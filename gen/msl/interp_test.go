@@ -231,8 +231,8 @@ func (m *model) run(tokens []int) {
 			m.t.Fatal(err)
 		}
 		m.step = plan.Row{Token: uint32(token), Pos: uint32(pos), NKV: uint32(pos + 1)}
-		for i := range m.bundle.Decode {
-			d := dispatch{model: m, Dispatch: &m.bundle.Decode[i], step: m.program.Launches[i], kv: quant.F32}
+		for i := range m.bundle.Decode().Dispatches {
+			d := dispatch{model: m, Dispatch: &m.bundle.Decode().Dispatches[i], step: m.program.Launches[i], kv: quant.F32}
 			d.kernel = &m.bundle.Kernels[d.Kernel]
 			cached := slices.ContainsFunc(d.kernel.Slots, func(s plan.Slot) bool { return s.Space == plan.SpaceKV })
 			if pos == len(tokens)-1 || pos == 0 && cached {
