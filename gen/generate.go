@@ -34,6 +34,9 @@ func Program(s *spec.Spec, width int, o pass.Options) (*ir.Program, error) {
 // included, which has the kernels of all variants that go together. Passes named in
 // disable are left out.
 func Compile(s *spec.Spec, disable []string) (*plan.Bundle, error) {
+	if s.Hybrid != nil {
+		return nil, fmt.Errorf("%s: layers with linear attention (Kimi Delta Attention) are read and interpreted, but have no kernels yet: models of architecture %s cannot run here", s.File, s.Architecture)
+	}
 	var bundles []*plan.Bundle
 	for _, v := range s.Together() {
 		b, err := tables(v, disable, bundles)

@@ -13,7 +13,7 @@ var compositions = regexp.MustCompile("^(" +
 	"|eH" + // embedding and the next norm's input
 	"|N?R?S" + // norm and rope of a new cache row
 	"|ptwg" + // gating of a batch, and what its rows have selected by expert
-	"|ptw|[exalNRLCGApEWtg]" + // single launches
+	"|ptw|[exalNRLCGApEWtgcundbsDZO]" + // single launches
 	")$")
 
 // Signature spells the part's ops, one letter each.

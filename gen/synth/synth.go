@@ -95,8 +95,8 @@ func list(s *spec.Spec, q spec.Quant) ([]tensor, error) {
 			switch {
 			case layer < 0 && row.First < 0:
 				all = append(all, newTensor(row, row.GGUF, types[i][0]))
-			case layer >= 0 && row.First >= 0 && row.First <= layer && layer < row.Last:
-				all = append(all, newTensor(row, row.Name(layer-row.First), types[i][layer-row.First]))
+			case layer >= 0 && row.Index(layer) >= 0:
+				all = append(all, newTensor(row, row.Name(row.Index(layer)), types[i][row.Index(layer)]))
 			}
 		}
 	}

@@ -1,0 +1,100 @@
+package lower_test
+
+import (
+	"testing"
+
+	"mla/gen/initspec"
+	"mla/gen/interp"
+	"mla/gen/lower"
+	"mla/gen/spec"
+	"mla/gen/spectest"
+	"mla/runtime/doctor/reference"
+	"mla/runtime/gguf"
+	"mla/tools/tests/deep"
+)
+
+const hybrids = "../../testdata/hybrid/"
+
+// exact is how far logits may be from llama.cpp's, which are of deviation 4 and in float32; an independent program
+// in float64 is 2.5e-5 off.
+const exact = 5e-5
+
+// open makes a spec of a model file, and decodes its weights.
+func open(t *testing.T, name string) (*spec.Spec, *spectest.File) {
+	t.Helper()
+	f, err := gguf.Open(hybrids + name + ".gguf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	text, err := initspec.Generate(f, "hybrid.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := spec.Parse("hybrid.yaml", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := spectest.Read(f, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, w
+}
+
+// TestHybrids: the formulas of linear attention give the logits of llama.cpp, a token at a time.
+func TestHybrids(t *testing.T) {
+	for _, name := range []string{"bailingmoe3-mini-Q4_K_M", "kimi-linear-mini-Q4_0"} {
+		s, w := open(t, name)
+		m := interp.New(lower.Lower(s, 1), w)
+		ref, err := reference.ReadPath(hybrids + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		compare(t, name, m, ref.Prompt, ref, 1)
+		if deep.On {
+			long := *ref
+			stem := hybrids + name + ".long"
+			if long.Prompt, err = reference.Tokens(stem + ".tokens"); err != nil {
+				t.Fatal(err)
+			}
+			if long.Logits, _, long.Vocab, err = reference.Logits(stem + ".logits.npy"); err != nil {
+				t.Fatal(err)
+			}
+			compare(t, stem, interp.New(lower.Lower(s, 1), w), long.Prompt, &long, longEvery)
+		}
+	}
+}
+
+// longEvery says which rows files of long logits have: every twelfth, the last of twelve.
+const longEvery = 12
+
+// compare runs tokens. ref has the logits of every n-th.
+func compare(t *testing.T, name string, m *interp.Machine, tokens []int32, ref *reference.Reference, n int) {
+	t.Helper()
+	worst := 0.0
+	for i, token := range tokens {
+		got, err := m.Step(int(token))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i%n != n-1 {
+			continue
+		}
+		logits := make([]float32, len(got))
+		for j, x := range got {
+			logits[j] = float32(x)
+		}
+		if off := ref.Worst(logits, i/n); !(off <= worst) {
+			worst = off
+		}
+	}
+	t.Logf("%s: %d tokens, off by %g", name, len(tokens), worst)
+	if !(worst <= exact) {
+		t.Errorf("%s: logits are off by %g; at most %g is allowed", name, worst, exact)
+	}
+}
