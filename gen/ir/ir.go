@@ -243,7 +243,7 @@ func (p *Part) Name() string {
 // prologue or an epilogue.
 func carries(k Kind) bool {
 	switch k {
-	case Embed, MatVec, StoreKV, ExpertsMatVec, AttendSplit, LatentAttn, Attention, Expand, Combine:
+	case Embed, MatVec, StoreKV, ExpertsMatVec, AttendSplit, LatentAttn, Attention, Expand, Combine, DeltaRule:
 		return true
 	}
 	return false

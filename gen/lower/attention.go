@@ -15,6 +15,10 @@ func (l *lowerer) attention(x *ir.Value) *ir.Value {
 	h := l.norm("attn_norm", weights.InputNorm, ir.All(x))
 	q := l.query(h)
 	cache := l.latent(h)
+	var gate *ir.Value
+	if l.arch.HeadGates {
+		gate = l.matVec("head_gate", weights.HeadGate, ir.All(h), ir.F32)
+	}
 
 	keys := l.expand("expand_keys", weights.KB, cache, heads*nope, true)
 	values := l.expand("expand_values", weights.VB, cache, heads*m.VHeadDim, false)
@@ -22,7 +26,6 @@ func (l *lowerer) attention(x *ir.Value) *ir.Value {
 		ir.Batched(q, 0, nope, dk), ir.Batched(q, nope, rope, dk), ir.All(keys), ir.All(values), ir.Slice(cache, c, rope),
 	}}, heads*m.VHeadDim, ir.Half)
 	if l.arch.HeadGates {
-		gate := l.matVec("head_gate", weights.HeadGate, ir.All(h), ir.F32)
 		o.Elem = ir.F32
 		o = l.emit(&ir.Op{Kind: ir.GateHeads, Name: "gate_heads", Heads: heads,
 			In: []ir.Ref{perHead(o, heads), perHead(gate, heads)}}, o.Len, ir.Half)

@@ -33,7 +33,7 @@ func eachLayer(p *ir.Program, f func(m *merger)) error {
 // to b writes what they read. It reports whether it did. A layer without one of them
 // (nil) has nothing to merge.
 func (m *merger) merge(a, b *ir.Launch) bool {
-	if a == nil || b == nil {
+	if a == nil || b == nil || a == b {
 		return false
 	}
 	between := map[*ir.Part]bool{}
