@@ -1,10 +1,12 @@
 package lower_test
 
 import (
+	"math"
 	"testing"
 
 	"mla/gen/initspec"
 	"mla/gen/interp"
+	"mla/gen/ir"
 	"mla/gen/lower"
 	"mla/gen/spec"
 	"mla/gen/spectest"
@@ -96,5 +98,28 @@ func compare(t *testing.T, name string, m *interp.Machine, tokens []int32, ref *
 	t.Logf("%s: %d tokens, off by %g", name, len(tokens), worst)
 	if !(worst <= exact) {
 		t.Errorf("%s: logits are off by %g; at most %g is allowed", name, worst, exact)
+	}
+}
+
+// TestStates: what a session keeps besides its cache has the size that is published, in MiB of float32.
+func TestStates(t *testing.T) {
+	for name, want := range map[string]float64{"kimilinear": 42.81, "ling3tiny": 19.27, "ling3flash": 74.92} {
+		s, err := spec.Load("../../specs/more/" + name + ".yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		states := map[*ir.Value]int{}
+		lower.Lower(s, 1).Ops(func(_ *ir.Launch, _ *ir.Part, op *ir.Op) {
+			if op.State != nil {
+				states[op.State] = op.State.Len
+			}
+		})
+		bytes := 0
+		for _, n := range states {
+			bytes += 4 * n
+		}
+		if got := float64(bytes) / (1 << 20); math.Abs(got-want) > 0.005 || len(states) != 4*len(s.Layers(true)) {
+			t.Errorf("%s: %d states of %.2f MiB; want %.2f", name, len(states), got, want)
+		}
 	}
 }

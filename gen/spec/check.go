@@ -120,7 +120,7 @@ func (d *decoder) checkDims(s *Spec) {
 			d.reject(m.path, "is %d; expected a multiple of %d (%s)", m.get(s), m.of, m.why)
 		}
 	}
-	for _, r := range slices.Concat(relations, hybridRelations) {
+	for _, r := range slices.Concat(hybridRelations, relations) {
 		if d.has(r.path) && d.has(r.needs...) && r.bad(s) {
 			d.reject(r.path, r.msg, r.args(s)...)
 		}

@@ -9,8 +9,10 @@ import (
 	"mla/runtime/gguf/hparams"
 )
 
-// Layers lists the layers of a hybrid that have linear attention, or those that have multi-head latent attention.
-func (s *Spec) Layers(linear bool) (list []int) {
+// Layers lists the layers of a hybrid that have linear attention, or those that have multi-head latent attention. The
+// list is not nil.
+func (s *Spec) Layers(linear bool) []int {
+	list := []int{}
 	for i := range s.Model.NumHiddenLayers {
 		if s.Hybrid.Linear(i) == linear {
 			list = append(list, i)

@@ -51,10 +51,14 @@ func (l *roleList) add(first, last int, name string, cols int) {
 	}
 }
 
-// keep says that the roles from the i-th on are those of some layers alone.
-func (l roleList) keep(i int, layers []int) {
-	for ; i < len(l); i++ {
-		l[i].among, l[i].first, l[i].last = layers, layers[0], layers[len(layers)-1]+1
+// keep says that the roles from the i-th on are those of some layers alone, or of none.
+func (l *roleList) keep(i int, layers []int) {
+	if len(layers) == 0 {
+		*l = (*l)[:i]
+	}
+	for ; i < len(*l); i++ {
+		r := &(*l)[i]
+		r.among, r.first, r.last = layers, layers[0], layers[len(layers)-1]+1
 	}
 }
 

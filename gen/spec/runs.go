@@ -16,12 +16,13 @@ var (
 	layerDims = []string{"model.num_hidden_layers", "model.hidden_size", "model.num_attention_heads", "model.kv_lora_rank",
 		"model.qk_nope_head_dim", "model.v_head_dim", "model.intermediate_size"}
 	expertDims = []string{"moe.first_k_dense_replace", "moe.n_shared_experts", "moe.moe_intermediate_size"}
+	linearDims = []string{"linear_attn_config.full_attn_layers", "linear_attn_config.head_dim"}
 )
 
 // types decodes the mapping from roles to runs of types. With a stock file type
 // it overrides some roles, without one it must name them all.
 func (d *decoder) types(s *Spec, q *Quant, n *yaml.Node) (list []RoleTypes) {
-	if !d.has(layerDims...) || s.MoE != nil && !d.has(expertDims...) {
+	if !d.has(layerDims...) || s.MoE != nil && !d.has(expertDims...) || s.Hybrid != nil && !d.has(linearDims...) {
 		return nil // rows and layers are not known; the mistake there is reported
 	}
 	if n.Kind != yaml.MappingNode {

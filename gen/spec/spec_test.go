@@ -262,6 +262,9 @@ func TestFormatTypes(t *testing.T) {
 // the layers that it has.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(readOK(f)))
+	hybrid := lingTypes(f)
+	f.Add([]byte(hybrid))
+	f.Add([]byte(strings.Replace(hybrid, "  rms_norm_eps", "  num_nextn_predict_layers: 1\n  rms_norm_eps", 1) + "    nextn_types: {eh_proj: f16}\n"))
 	f.Add([]byte("model: {a: *x}\nquants: [q4_0, {types: {}}]"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s, err := Parse("x.yaml", data)

@@ -250,6 +250,9 @@ type table struct {
 
 func (t *table) put(r Row) {
 	if t.among != nil && r.First >= 0 {
+		if len(t.among) == 0 {
+			return
+		}
 		r.Among, r.First, r.Last = t.among, t.among[0], t.among[len(t.among)-1]+1
 	}
 	if r.First < 0 || r.First < r.Last {
