@@ -119,8 +119,11 @@ func operands(op *Op) error {
 			return fmt.Errorf("%s is no weight", w)
 		}
 	}
-	if stateful := op.Kind == Convolve || op.Kind == DeltaRule; stateful != (op.State != nil) || stateful && op.State.Class != State {
-		return fmt.Errorf("has a state, or has none")
+	switch stateful := op.Kind == Convolve || op.Kind == DeltaRule; {
+	case stateful && (op.State == nil || op.State.Class != State):
+		return fmt.Errorf("has no state")
+	case !stateful && op.State != nil:
+		return fmt.Errorf("has the state %s, and its kind keeps none", op.State)
 	}
 	return nil
 }
@@ -162,11 +165,11 @@ func lengths(p *Program, op *Op) []length {
 	case SwiGLU, Add:
 		return []length{{"the second input", in(1), in(0)}, {"the output", out, in(0)}}
 	}
-	return linear(op, row)
+	return linear(p, op, row)
 }
 
 // linear lists what must agree between the operands of the kinds of linear attention.
-func linear(op *Op, row *weights.Row) []length {
+func linear(p *Program, op *Op, row *weights.Row) []length {
 	in := func(i int) int { return op.In[i].Len }
 	out := op.Out[0].Len
 	switch op.Kind {
@@ -177,7 +180,7 @@ func linear(op *Op, row *weights.Row) []length {
 	case L2Norm:
 		return []length{{"the output", out, op.Heads * in(0)}}
 	case SoftplusDecay, BoundedDecay:
-		return []length{{"A", row.Rows, op.Heads}, {"the output", out, op.Heads * in(0)}}
+		return []length{{"A", row.Rows, op.Heads}, {"the bias", p.Weights[op.W[1].Row].Cols, out}, {"the output", out, op.Heads * in(0)}}
 	case DeltaRule:
 		n := in(0)
 		return []length{{"a key", in(1), n}, {"a value", in(2), n}, {"a decay", in(3), n}, {"a beta", in(4), 1},
