@@ -201,7 +201,7 @@ func (m *model) typeOf(row, layer int) quant.Type {
 // Tensor implements interp.Weights.
 func (m *model) Tensor(role string, layer int) []float32 {
 	for i := range m.program.Weights {
-		if r := &m.program.Weights[i]; r.Role == role && (r.First < 0 || r.First <= layer && layer < r.Last) {
+		if r := &m.program.Weights[i]; r.Role == role && (r.First < 0 || r.Index(layer) >= 0) {
 			return m.tensor(i, layer).values
 		}
 	}
