@@ -9,6 +9,7 @@ import (
 
 	"github.com/dave/jennifer/jen"
 
+	"mla/gen/target"
 	"mla/runtime/plan"
 )
 
@@ -22,7 +23,7 @@ type File struct {
 // devices do not run. PTX of that is made when it is wanted, and a program only compares
 // what the PTX was made from.
 func Kept(b *plan.Bundle) *plan.Bundle {
-	if b.Class != plan.ClassNVIDIA {
+	if b.Class != target.PTXClass {
 		return b
 	}
 	kept := *b

@@ -9,11 +9,12 @@ import (
 	"reflect"
 
 	"mla/gen/ir"
+	"mla/gen/target"
 	"mla/runtime/plan"
 )
 
-// simdWidth is the number of threads of a simdgroup on every Apple GPU.
-const simdWidth = 32
+// simdWidth is the number of threads of a simdgroup.
+const simdWidth = target.SimdWidth
 
 // Select adds the sequence of a program that all required passes have run on to a bundle,
 // with its kernels. Programs come by rising width, that of one row first.

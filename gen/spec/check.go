@@ -1,12 +1,8 @@
 package spec
 
-import "mla/runtime/gguf"
-
-// Shapes of the GPU family that the kernels are written for (Apple7 and later).
-const (
-	simdgroup      = 32 // threads
-	maxThreadgroup = 1024
-	maxSimdgroups  = maxThreadgroup / simdgroup
+import (
+	"mla/gen/target"
+	"mla/runtime/gguf"
 )
 
 // multiples are the dimensions that must be a multiple of something. Widths
@@ -18,11 +14,11 @@ var multiples = []struct {
 	why  string
 	get  func(s *Spec) int
 }{
-	{"model.hidden_size", simdgroup, "the simdgroup", func(s *Spec) int { return s.Model.HiddenSize }},
-	{"model.q_lora_rank", simdgroup, "the simdgroup", func(s *Spec) int { return s.Model.QLoraRank }},
-	{"model.kv_lora_rank", simdgroup, "the simdgroup", func(s *Spec) int { return s.Model.KVLoraRank }},
-	{"model.intermediate_size", simdgroup, "the simdgroup", func(s *Spec) int { return s.Model.IntermediateSize }},
-	{"moe.moe_intermediate_size", simdgroup, "the simdgroup", func(s *Spec) int { return s.MoE.MoEIntermediateSize }},
+	{"model.hidden_size", target.SimdWidth, "the simdgroup", func(s *Spec) int { return s.Model.HiddenSize }},
+	{"model.q_lora_rank", target.SimdWidth, "the simdgroup", func(s *Spec) int { return s.Model.QLoraRank }},
+	{"model.kv_lora_rank", target.SimdWidth, "the simdgroup", func(s *Spec) int { return s.Model.KVLoraRank }},
+	{"model.intermediate_size", target.SimdWidth, "the simdgroup", func(s *Spec) int { return s.Model.IntermediateSize }},
+	{"moe.moe_intermediate_size", target.SimdWidth, "the simdgroup", func(s *Spec) int { return s.MoE.MoEIntermediateSize }},
 	{"model.qk_nope_head_dim", 8, "16 bytes of halves", func(s *Spec) int { return s.Model.QKNopeHeadDim }},
 	{"model.v_head_dim", 8, "16 bytes of halves", func(s *Spec) int { return s.Model.VHeadDim }},
 	{"model.qk_rope_head_dim", 8, "rotary pairs, and 16 bytes of halves", func(s *Spec) int { return s.Model.QKRopeHeadDim }},

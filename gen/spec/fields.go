@@ -6,6 +6,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"mla/gen/target"
 	"mla/runtime/gguf"
 	"mla/runtime/gguf/hparams"
 	"mla/runtime/plan"
@@ -31,17 +32,6 @@ var (
 	ChatTemplates = []string{"glm4", "deepseek-v2", "youtu", "none", "jinja"}
 	Activations   = []string{"f32", "f16"} // plan.ActNames; the first is the default
 )
-
-// DefaultTuning is what keys missing under tuning mean. Shapes follow from the
-// matrices; see ShapeFor.
-var DefaultTuning = Tuning{
-	// A threadgroup of attention takes a multiprocessor. Contexts beyond 32,768 tokens have a tile more to
-	// each of 128 splits: with 132 Youtu-LLM ran at 697 tok/s there instead of 691, on an NVIDIA H200.
-	Attention: Attention{Splits: Multiprocessors, Tile: 16, Simdgroups: 8},
-	// One block of queries to a simdgroup: two would not leave a thread of any Apple GPU
-	// registers enough. Not measured on Apple hardware.
-	AttendHeads: AttendHeads{RowsPerSimdgroup: 8, Simdgroups: 8, SplitK: 2, Tile: 32},
-}
 
 func rootFields(s *Spec) []field {
 	return []field{
@@ -138,25 +128,25 @@ func attentionFields(a *Attention) []field {
 	return []field{
 		optional(integer("splits", &a.Splits, 1, maxSplits)),
 		optional(integer("tile", &a.Tile, 1, maxTile)),
-		optional(integer("simdgroups", &a.Simdgroups, 1, maxSimdgroups)),
+		optional(integer("simdgroups", &a.Simdgroups, 1, target.MaxSimdgroups)),
 	}
 }
 
 func attendHeadsFields(a *AttendHeads) []field {
 	return []field{
 		optional(integer("from", &a.From, 1, plan.MaxWidth)),
-		optional(integer("rows_per_simdgroup", &a.RowsPerSimdgroup, 8, simdgroup)),
-		optional(integer("simdgroups", &a.Simdgroups, 1, maxSimdgroups)),
-		optional(integer("split_k", &a.SplitK, 1, maxSimdgroups)),
+		optional(integer("rows_per_simdgroup", &a.RowsPerSimdgroup, 8, target.SimdWidth)),
+		optional(integer("simdgroups", &a.Simdgroups, 1, target.MaxSimdgroups)),
+		optional(integer("split_k", &a.SplitK, 1, target.MaxSimdgroups)),
 		optional(integer("tile", &a.Tile, 16, maxHeadsTile)),
 	}
 }
 
 func shapeFields(s *Shape) []field {
 	return []field{
-		optional(even(integer("rows_per_simdgroup", &s.RowsPerSimdgroup, 2, simdgroup), &s.RowsPerSimdgroup)),
-		optional(integer("simdgroups", &s.Simdgroups, 1, maxSimdgroups)),
-		optional(integer("split_k", &s.SplitK, 1, maxSimdgroups)),
+		optional(even(integer("rows_per_simdgroup", &s.RowsPerSimdgroup, 2, target.SimdWidth), &s.RowsPerSimdgroup)),
+		optional(integer("simdgroups", &s.Simdgroups, 1, target.MaxSimdgroups)),
+		optional(integer("split_k", &s.SplitK, 1, target.MaxSimdgroups)),
 		optional(integer("unroll", &s.Unroll, 1, maxUnroll)),
 	}
 }

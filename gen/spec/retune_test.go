@@ -85,7 +85,7 @@ tuning:
   kernels:
     # down tuned on X
     down: {rows_per_simdgroup: 4, simdgroups: 4, split_k: 1, unroll: 8}
-`, []Change{{Kernel: "down", Shape: Shape{4, 4, 1, 8}, Why: "X"}}, ""},
+`, []Change{{Kernel: "down", Shape: Shape{RowsPerSimdgroup: 4, Simdgroups: 4, SplitK: 1, Unroll: 8}, Why: "X"}}, ""},
 		{"a block", "tuning:\n    kernels:\n        lm_head:\n            split_k: 1 # why\n            simdgroups: 2\n    attention: {simdgroups: 4}\n", `tuning:
     kernels:
         # lm_head tuned on X, 2026-01-02: 3 → 2 µs
@@ -283,11 +283,11 @@ func TestWithTuning(t *testing.T) {
 		says   string
 		change func(t *Tuning)
 	}{
-		{"", func(t *Tuning) { t.SetShape("down", Shape{2, 4, 2, 0}) }},
-		{"tuning.kernels.down.rows_per_simdgroup is 3", func(t *Tuning) { t.SetShape("down", Shape{3, 4, 2, 0}) }},
-		{"tuning.kernels.down.simdgroups is 33", func(t *Tuning) { t.SetShape("down", Shape{2, 33, 1, 0}) }},
-		{"split_k is 3; expected a divisor of simdgroups, 4", func(t *Tuning) { t.SetShape("down", Shape{2, 4, 3, 0}) }},
-		{"tuning.kernels.down.unroll is 17", func(t *Tuning) { t.SetShape("down", Shape{2, 4, 2, 17}) }},
+		{"", func(t *Tuning) { t.SetShape("down", Shape{RowsPerSimdgroup: 2, Simdgroups: 4, SplitK: 2, Unroll: 0}) }},
+		{"tuning.kernels.down.rows_per_simdgroup is 3", func(t *Tuning) { t.SetShape("down", Shape{RowsPerSimdgroup: 3, Simdgroups: 4, SplitK: 2, Unroll: 0}) }},
+		{"tuning.kernels.down.simdgroups is 33", func(t *Tuning) { t.SetShape("down", Shape{RowsPerSimdgroup: 2, Simdgroups: 33, SplitK: 1, Unroll: 0}) }},
+		{"split_k is 3; expected a divisor of simdgroups, 4", func(t *Tuning) { t.SetShape("down", Shape{RowsPerSimdgroup: 2, Simdgroups: 4, SplitK: 3, Unroll: 0}) }},
+		{"tuning.kernels.down.unroll is 17", func(t *Tuning) { t.SetShape("down", Shape{RowsPerSimdgroup: 2, Simdgroups: 4, SplitK: 2, Unroll: 17}) }},
 		{"tuning.attention.splits is 0", func(t *Tuning) { t.Attention.Splits = 0 }},
 		{"tuning.attention.tile is 1025", func(t *Tuning) { t.Attention.Tile = 1025 }},
 		{"fewer tuning.attention.splits fit", func(t *Tuning) { t.MatVec.SplitK = 0; t.Attention.Splits = 1024 }},

@@ -4,6 +4,7 @@
 package spec
 
 import (
+	"mla/gen/target"
 	"mla/runtime/gguf/hparams"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
@@ -64,6 +65,13 @@ type (
 	MoE  = hparams.MoE
 )
 
+// What a tuning chooses; package target has what it leaves out.
+type (
+	Shape       = target.Shape
+	Attention   = target.Attention
+	AttendHeads = target.AttendHeads
+)
+
 // Quant is one quant profile that the bundle covers: a stock file type
 // ("q4_k_m", "q4_0 imatrix", …), explicit types per role, or a stock file type
 // some of whose roles have other types.
@@ -101,19 +109,9 @@ type Tuning struct {
 	// their shapes do. No file says it: it keeps the kernels that read those sums as
 	// they are while mlagen tune tries shapes for the kernels that make them.
 	SumGroup int
-	// MatVec shapes the kernels that Kernels does not name; zeros are left to ShapeFor. No file says
+	// MatVec shapes the kernels that Kernels does not name; zeros are left to package target. No file says
 	// it: random small models have small threadgroups by it.
 	MatVec Shape
-}
-
-// AttendHeads is how attention over expanded heads is shared out; see plan.AttendHeads.
-type AttendHeads struct {
-	// From is the fewest rows of a sequence that expands heads; 0: what its heads' sizes say.
-	From             int
-	RowsPerSimdgroup int // queries
-	Simdgroups       int
-	SplitK           int // simdgroups that share queries
-	Tile             int // cache rows at most
 }
 
 // KernelShape is a Shape for one kernel, and where the file gives it.
@@ -121,9 +119,4 @@ type KernelShape struct {
 	Kernel string
 	Shape
 	Line, Column int
-}
-
-// Attention is how attention is cut along the KV axis.
-type Attention struct {
-	Splits, Tile, Simdgroups int
 }

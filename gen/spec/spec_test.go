@@ -43,7 +43,7 @@ func TestLoad(t *testing.T) {
 	if *s.MoE != wantMoE {
 		t.Errorf("moe %+v", *s.MoE)
 	}
-	wantTuning := Tuning{Attention: Attention{132, 16, 8}, AttendHeads: AttendHeads{0, 8, 8, 2, 32}, Kernels: []KernelShape{{"lm_head", Shape{0, 2, 0, 0}, 59, 5}}}
+	wantTuning := Tuning{Attention: Attention{Splits: 132, Tile: 16, Simdgroups: 8}, AttendHeads: AttendHeads{From: 0, RowsPerSimdgroup: 8, Simdgroups: 8, SplitK: 2, Tile: 32}, Kernels: []KernelShape{{"lm_head", Shape{RowsPerSimdgroup: 0, Simdgroups: 2, SplitK: 0, Unroll: 0}, 59, 5}}}
 	if !reflect.DeepEqual(s.Tuning, wantTuning) {
 		t.Errorf("tuning %+v", s.Tuning)
 	}

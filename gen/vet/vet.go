@@ -118,12 +118,14 @@ func inherited(k *spec.KernelShape, of spec.Tuning) bool {
 // alike says whether all kernels of a name have the same shape with another tuning.
 func alike(v *variant, kernel string, other spec.Tuning) bool {
 	name, width, _ := spec.AnyWidth(kernel)
-	if other.TakesInputs(name, width) != v.spec.Tuning.TakesInputs(name, width) {
+	t := v.program.Target()
+	named := func(tuning *spec.Tuning) bool { return tuning.OfWidth(name, width) != nil }
+	if t.TakesInputs(width, named(&other)) != t.TakesInputs(width, named(&v.spec.Tuning)) {
 		return false // that it is named makes it a mat-vec
 	}
 	for _, s := range v.program.Launches {
 		rows, cols := v.program.Results(s)
-		if s.Name() == name && other.ShapeFor(name, width, rows, cols) != v.spec.Tuning.ShapeFor(name, width, rows, cols) {
+		if s.Name() == name && t.MatVec(other.ShapeOf(name, width), rows, cols) != t.MatVec(v.spec.Tuning.ShapeOf(name, width), rows, cols) {
 			return false
 		}
 	}

@@ -22,7 +22,7 @@ var spoken = func() map[string]bool {
 // defined is a macro's definition.
 var defined = regexp.MustCompile(`(?m)^\s*#\s*define\s+(\w+)`)
 
-// names holds what a source declares to the words that Apple's language and library use.
+// names holds what a source declares to the words that Metal's language and library use.
 //
 // Names at the scope of a namespace, ours or the global one, and macros are none of the library's.
 // Within our namespace they would hide the library's, so that a call that means theirs is ours;
@@ -32,7 +32,7 @@ var defined = regexp.MustCompile(`(?m)^\s*#\s*define\s+(\w+)`)
 func (l *linter) names(source string) {
 	for _, t := range l.tokens {
 		if t.kind == word && reserved.Anywhere().Has(t.text) && !spoken[t.text] {
-			l.fail(t, "%s is a word of the language, or a macro of Apple's headers", t.text)
+			l.fail(t, "%s is a word of the language, or a macro of Metal's headers", t.text)
 		}
 		if t.kind == word && implementations(t.text) {
 			l.fail(t, "%s: names with two underscores, or one before a capital letter, are the compiler's", t.text)
@@ -41,7 +41,7 @@ func (l *linter) names(source string) {
 	for _, m := range defined.FindAllStringSubmatchIndex(source, -1) {
 		t := token{source[m[2]:m[3]], word, 1 + strings.Count(source[:m[2]], "\n")}
 		if reserved.Anywhere().Has(t.text) || reserved.Library().Has(t.text) || implementations(t.text) {
-			l.fail(t, "the macro %s has a name of Apple's headers", t.text)
+			l.fail(t, "the macro %s has a name of Metal's headers", t.text)
 		}
 	}
 	for _, t := range l.outermost() {

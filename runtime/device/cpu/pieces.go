@@ -12,7 +12,7 @@ var leastShared = 1024
 
 // inBatches says whether rows that a sequence with expanded heads holds run faster in batches,
 // which attend to latent rows: where they are so few for each cache row that making its heads
-// costs twice what it saves; see spec.Expands. A core does not mind narrow sequences as much
+// costs twice what it saves; see Expands in gen/target. A core does not mind narrow sequences as much
 // as a GPU, which always takes the widest.
 func (r *runner) inBatches(sequence int, rows []plan.Row) bool {
 	if !r.expands[sequence] || r.pool.sequences[r.narrow()].width < 2 {
