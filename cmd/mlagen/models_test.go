@@ -9,10 +9,10 @@ import (
 
 	"mla/gen"
 	"mla/gen/initspec"
-	"mla/gen/target"
 	"mla/gen/msl/execute"
 	"mla/gen/msl/frontend"
 	"mla/gen/spec"
+	"mla/gen/target"
 	"mla/runtime/device"
 	"mla/runtime/device/cpu"
 	"mla/runtime/doctor/reference"

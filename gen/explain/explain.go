@@ -188,7 +188,7 @@ func (t *trace) shape(k *plan.Kernel, s *ir.Launch) string {
 // whyFew says why a kernel of several rows is that of one row.
 func (t *trace) whyFew(name string, width int) string {
 	if k := t.program.Spec.Tuning.OfWidth(name, width); k != nil {
-		return fmt.Sprintf("as of one row, for the inputs of %d: line %d of the spec, under tuning", width, k.Line)
+		return fmt.Sprintf("as of one row, for the inputs of %d: %s", width, tuned(k))
 	}
 	return t.program.Target().WhyFew(width)
 }
@@ -197,9 +197,17 @@ func (t *trace) whyFew(name string, width int) string {
 func (t *trace) whyMatVec(name string, rows, cols int) string {
 	why := t.program.Target().WhyMatVec(rows, cols)
 	if k := t.program.Spec.Tuning.Of(name, t.program.Width); k != nil {
-		return fmt.Sprintf("line %d of the spec, under tuning; what it leaves open is %s", k.Line, why)
+		return fmt.Sprintf("%s; what it leaves open is %s", tuned(k), why)
 	}
 	return why
+}
+
+// tuned is where the tuning has a kernel, and where that is from.
+func tuned(k *spec.KernelShape) string {
+	if found := k.Found.String(); found != "" {
+		return fmt.Sprintf("%s, under tuning, %s", k.At(), found)
+	}
+	return k.At() + ", under tuning"
 }
 
 // shapeOf is how many threads a dispatch has.

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -115,40 +116,40 @@ func yarnFields(y *Yarn) []field {
 }
 
 func tuningFields(t *Tuning) []field {
-	return []field{
-		optional(section("attention", attentionFields(&t.Attention))),
-		optional(section("attend_heads", attendHeadsFields(&t.AttendHeads))),
+	return append([]field{
+		optional(section("attention", attentionFields(&t.Attention, &t.AttentionFound))),
+		optional(section("attend_heads", attendHeadsFields(&t.AttendHeads, &t.AttendHeadsFound))),
 		optional(field{key: "kernels", decode: func(d *decoder, n *yaml.Node, path string) bool {
 			return d.kernels(n, path, t)
 		}}),
-	}
+	}, foundFields(&t.Found)...)
 }
 
-func attentionFields(a *Attention) []field {
-	return []field{
+func attentionFields(a *Attention, f *Found) []field {
+	return append([]field{
 		optional(integer("splits", &a.Splits, 1, maxSplits)),
 		optional(integer("tile", &a.Tile, 1, maxTile)),
 		optional(integer("simdgroups", &a.Simdgroups, 1, target.MaxSimdgroups)),
-	}
+	}, foundFields(f)...)
 }
 
-func attendHeadsFields(a *AttendHeads) []field {
-	return []field{
+func attendHeadsFields(a *AttendHeads, f *Found) []field {
+	return append([]field{
 		optional(integer("from", &a.From, 1, plan.MaxWidth)),
 		optional(integer("rows_per_simdgroup", &a.RowsPerSimdgroup, 8, target.SimdWidth)),
 		optional(integer("simdgroups", &a.Simdgroups, 1, target.MaxSimdgroups)),
 		optional(integer("split_k", &a.SplitK, 1, target.MaxSimdgroups)),
 		optional(integer("tile", &a.Tile, 16, maxHeadsTile)),
-	}
+	}, foundFields(f)...)
 }
 
-func shapeFields(s *Shape) []field {
-	return []field{
+func kernelFields(s *KernelShape) []field {
+	return append([]field{
 		optional(even(integer("rows_per_simdgroup", &s.RowsPerSimdgroup, 2, target.SimdWidth), &s.RowsPerSimdgroup)),
 		optional(integer("simdgroups", &s.Simdgroups, 1, target.MaxSimdgroups)),
 		optional(integer("split_k", &s.SplitK, 1, target.MaxSimdgroups)),
 		optional(integer("unroll", &s.Unroll, 1, maxUnroll)),
-	}
+	}, foundFields(&s.Found)...)
 }
 
 // even demands an even value: rotary pairs must not straddle simdgroups.
@@ -188,8 +189,8 @@ func (d *decoder) kernels(n *yaml.Node, path string, t *Tuning) bool {
 			continue
 		}
 		seen[key.Value] = true
-		k := KernelShape{Kernel: key.Value, Line: key.Line, Column: key.Column} // what it leaves out follows, see inherit
-		ok = d.mapping(n.Content[i+1], path+"."+key.Value, shapeFields(&k.Shape)) && ok
+		k := KernelShape{Kernel: key.Value, File: d.fileOf(key), Line: key.Line, Column: key.Column} // what it leaves out follows, see inherit
+		ok = d.mapping(n.Content[i+1], path+"."+key.Value, kernelFields(&k)) && ok
 		t.Kernels = append(t.Kernels, k)
 	}
 	return ok
@@ -202,12 +203,12 @@ func (s *Spec) CheckKernels(names []string, of map[int][]string) error {
 	for _, k := range s.Tuning.Kernels {
 		if kernel, width, ok := AnyWidth(k.Kernel); ok && slices.Contains(names, kernel) {
 			if !slices.Contains(of[width], kernel) {
-				errs = append(errs, Error{s.Path, k.Line, k.Column, fmt.Sprintf("kernel %s in tuning: no sequence of %d rows has a shape for %s in tuning", k.Kernel, width, kernel)})
+				errs = append(errs, Error{cmp.Or(k.File, s.Path), k.Line, k.Column, fmt.Sprintf("kernel %s in tuning: no sequence of %d rows has a shape for %s in tuning", k.Kernel, width, kernel)})
 			}
 			continue
 		}
 		if !slices.Contains(names, k.Kernel) {
-			errs = append(errs, Error{s.Path, k.Line, k.Column, unknown("kernel in tuning", k.Kernel, names)})
+			errs = append(errs, Error{cmp.Or(k.File, s.Path), k.Line, k.Column, unknown("kernel in tuning", k.Kernel, names)})
 		}
 	}
 	if len(errs) == 0 {

@@ -1,6 +1,7 @@
 // Package spec reads the YAML description of a model that mlagen compiles.
 // Every value keeps its line and column, so that all mistakes are reported
-// together as file:line:col: message. Retune writes into such a file.
+// together as file:line:col: message. What is tuned for devices stands in files of its own
+// beside it (TuningFiles), which Retune writes.
 package spec
 
 import (
@@ -17,7 +18,8 @@ type Spec struct {
 	Name string // names the bundle: Name(File), then "f16" if that is what activations are, then Class
 	File string // base name of the file
 	Path string // of the file as it was given, for messages
-	Hash string // sha256 of the file, hexadecimal
+	Hash string // sha256 of Text, hexadecimal
+	Text []byte // the spec with its tuning in one file: what Parse reads as the same spec
 
 	Architecture string // general.architecture of its files, one of gguf.Architectures
 	Model        Model
@@ -35,7 +37,9 @@ type Spec struct {
 
 	activations []string // that the file asks for
 	sequences   []int    // widths that the file asks for on any device; nil: the default
-	tunings     tunings  // that the file has
+	tunings     tunings  // that the files have
+	model       []byte   // the spec's file
+	tuningFiles []Text
 }
 
 // Model holds the dimensions.
@@ -102,6 +106,8 @@ type Tuning struct {
 	Attention Attention
 	// AttendHeads is attention over expanded heads, of sequences that have enough rows for it.
 	AttendHeads AttendHeads
+	// Found says where all of it is from, AttentionFound and AttendHeadsFound where one is.
+	Found, AttentionFound, AttendHeadsFound Found
 	// Kernels shapes kernels by name, e.g. "lm_head", or in sequences of one width alone,
 	// "lm_head_x4".
 	Kernels []KernelShape
@@ -118,5 +124,7 @@ type Tuning struct {
 type KernelShape struct {
 	Kernel string
 	Shape
+	Found
+	File         string
 	Line, Column int
 }

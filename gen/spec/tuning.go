@@ -3,6 +3,7 @@ package spec
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,6 +41,9 @@ func (s *Spec) WithTuning(t Tuning) (*Spec, error) {
 	}
 	return &with, nil
 }
+
+// At says where an entry stands in the files.
+func (k *KernelShape) At() string { return fmt.Sprintf("line %d of %s", k.Line, filepath.Base(k.File)) }
 
 // Shape returns what the tuning says of one kernel alone, and whether it does.
 func (t *Tuning) Shape(kernel string) (Shape, bool) {

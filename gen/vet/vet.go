@@ -97,7 +97,7 @@ func sameShape(all []variant) (list []string) {
 				}
 			}
 			if !inherited(&k, without) && alike(v, k.Kernel, without) {
-				list = append(list, fmt.Sprintf("line %d: kernel %s has this shape without the entry", k.Line, k.Kernel))
+				list = append(list, fmt.Sprintf("%s: kernel %s has this shape without the entry", k.At(), k.Kernel))
 			}
 		}
 	}
@@ -112,7 +112,7 @@ func without(t spec.Tuning, k spec.KernelShape) spec.Tuning {
 
 // inherited says whether an entry of a class's tuning is that for any device.
 func inherited(k *spec.KernelShape, of spec.Tuning) bool {
-	return slices.ContainsFunc(of.Kernels, func(o spec.KernelShape) bool { return o.Kernel == k.Kernel && o.Line == k.Line })
+	return slices.ContainsFunc(of.Kernels, func(o spec.KernelShape) bool { return o.Kernel == k.Kernel && o.Line == k.Line && o.File == k.File })
 }
 
 // alike says whether all kernels of a name have the same shape with another tuning.
