@@ -53,7 +53,7 @@ func TestDevices(t *testing.T) {
 				t.Errorf("%s:%d names %q: what a device has is a row of gen/target", name, i+1, m)
 			}
 		}
-		for _, m := range measured(t, name, text) {
+		for _, m := range figuresIn(t, name, text) {
 			t.Errorf("%s: a comment has the figure %q: measurements are the source of a row of gen/target", name, m)
 		}
 	}
@@ -82,8 +82,8 @@ func homeOf(name string) string {
 	return ""
 }
 
-// measured are the figures in a file's comments.
-func measured(t *testing.T, name, text string) (list []string) {
+// figuresIn are the figures in a file's comments.
+func figuresIn(t *testing.T, name, text string) (list []string) {
 	file, err := parser.ParseFile(token.NewFileSet(), name, text, parser.ParseComments)
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 )
 
 // A tuning file has what the key tuning of a spec would have, of any device or of a class:
-// specs/tuning/x.yaml and specs/tuning/x.nvidia.yaml belong to specs/x.yaml. So a spec says what a
+// specs/tuning/x.yaml and specs/tuning/x.CLASS.yaml belong to specs/x.yaml. So a spec says what a
 // model is, and what a measurement found is beside it.
 
 // Text is a file in memory.
