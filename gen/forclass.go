@@ -4,24 +4,21 @@ import (
 	"slices"
 
 	"mla/gen/msl"
+	"mla/gen/target"
 	"mla/runtime/plan"
 )
 
-// forClasses gives devices with a smaller budget for attention (msl.Budgets) a kernel
+// forClasses gives devices with a smaller budget for attention (target.Budgets) a kernel
 // of their own that keeps to it, where the one for all devices does not: with a smaller
 // tile, and more simdgroups if that is not enough. It is one more kernel of the bundle,
 // not one more bundle, as nothing else would differ.
 func forClasses(b *plan.Bundle) error {
-	if b.Class != "" && b.Class != plan.ClassApple {
-		return nil // the classes are Apple's
-	}
 	for i := range b.Kernels {
-		for j := range msl.Budgets {
-			budget := &msl.Budgets[j]
+		for _, budget := range target.For(b.Class).Budgets() {
 			if budget.Class == "" {
 				continue
 			}
-			threads, err := budget.Smaller(&b.Kernels[i])
+			threads, err := msl.Smaller(budget, &b.Kernels[i])
 			if err != nil {
 				return err
 			}

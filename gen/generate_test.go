@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"mla/gen/spec"
+	"mla/gen/target"
 	"mla/runtime/plan"
 	"mla/runtime/plan/pieces"
 	"mla/runtime/plan/verify"
@@ -149,7 +150,7 @@ func TestLatentPrompt(t *testing.T) {
 			}
 		}
 	}
-	if want := spec.Multiprocessors / 40; splits != want {
+	if want := target.For("").Attention().Splits / 40; splits != want {
 		t.Errorf("%d splits; want %d", splits, want)
 	}
 }

@@ -16,7 +16,6 @@ import (
 	"mla/runtime/load/hub"
 	"mla/runtime/plan"
 	"mla/runtime/plan/bundlefile"
-	"mla/runtime/system/userfile"
 )
 
 // bundleFlags say which bundle file to write.
@@ -120,10 +119,10 @@ func (f *bundleFlags) path(spec string) (string, error) {
 // model's header.
 func (g *generateFlags) bundleSpec() (s *spec.Spec, text []byte, err error) {
 	if g.spec != "" {
-		if text, err = userfile.Read(g.spec, spec.MaxFile); err == nil {
-			s, err = spec.Parse(g.spec, text)
+		if s, err = spec.Load(g.spec, g.tunings...); err != nil {
+			return nil, nil, err
 		}
-		return s, text, err
+		return s, s.Text, nil
 	}
 	activations, err := actList(g.act)
 	if err != nil {

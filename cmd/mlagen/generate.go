@@ -30,6 +30,7 @@ const packageMark = "zmodel.go"
 
 type generateFlags struct {
 	spec, out, act, class    string
+	tunings                  []string
 	disable                  string
 	all, check, diff, dryRun bool
 	bundle                   bundleFlags
@@ -62,6 +63,7 @@ func newGenerate() *cobra.Command {
 	f.BoolVar(&g.bundle.install, "install", false, "with -gguf or -spec: put the bundle file where mlarun looks for any model")
 	f.BoolVar(&g.bundle.ptx, "ptx", false, "into the bundle file, kernels for NVIDIA GPUs; needs clang-19")
 	f.BoolVar(&g.bundle.metallib, "metallib", false, "into the bundle file, kernels compiled by Apple's compiler; needs a Mac with Xcode")
+	f.StringSliceVar(&g.tunings, "tuning", nil, "with -spec: tuning `files` in place of those in the folder tuning beside the spec, NAME.yaml or NAME.CLASS.yaml")
 	f.StringVar(&g.out, "out", "", "with -spec: the `folder` for one bundle as a Go package")
 	f.StringVar(&g.act, "act", "", "`types` of activations: with -gguf f32,f16 or one of them, with -out f32 or f16 (default: the spec's first)")
 	f.StringVar(&g.class, "class", "", "with -out: `devices` that the shapes are for, apple or nvidia (default: any)")
@@ -78,6 +80,9 @@ func preFlag(f *pflag.FlagSet, name *string) {
 }
 
 func (g *generateFlags) run(stdout, notes io.Writer) error {
+	if g.tunings != nil && g.spec == "" {
+		return fmt.Errorf("%w: -tuning goes with -spec", errUsage)
+	}
 	if g.bundle.wanted() {
 		return g.runBundle(stdout)
 	}
@@ -110,7 +115,7 @@ func (g *generateFlags) run(stdout, notes io.Writer) error {
 func (g *generateFlags) files() (*tree, error) {
 	t := newTree()
 	if g.out != "" {
-		s, err := variant(g.spec, g.act, g.class)
+		s, err := variant(g.spec, g.act, g.class, g.tunings...)
 		if err != nil {
 			return nil, err
 		}
@@ -141,7 +146,7 @@ func (g *generateFlags) files() (*tree, error) {
 		return nil, err
 	}
 	for _, path := range paths {
-		s, err := spec.Load(path)
+		s, err := spec.Load(path, g.tunings...)
 		if err != nil {
 			return nil, err
 		}
@@ -185,14 +190,14 @@ func variants(paths []string) ([]*spec.Spec, error) {
 
 // variant loads the variant of a spec with activations act ("": the first) for a class
 // of devices ("": any).
-func variant(path, act, class string) (*spec.Spec, error) {
+func variant(path, act, class string, tunings ...string) (*spec.Spec, error) {
 	if class != "" && !slices.Contains(plan.Classes, class) {
 		return nil, fmt.Errorf("%w: -class is %q; expected %s", errUsage, class, strings.Join(plan.Classes, " or "))
 	}
 	if act != "" && !slices.Contains(spec.Activations, act) {
 		return nil, fmt.Errorf("%w: -act is %q; expected %s", errUsage, act, strings.Join(spec.Activations, " or "))
 	}
-	s, err := spec.Load(path)
+	s, err := spec.Load(path, tunings...)
 	if err != nil {
 		return nil, err
 	}

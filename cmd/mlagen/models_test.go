@@ -9,10 +9,10 @@ import (
 
 	"mla/gen"
 	"mla/gen/initspec"
-	"mla/gen/msl"
 	"mla/gen/msl/execute"
 	"mla/gen/msl/frontend"
 	"mla/gen/spec"
+	"mla/gen/target"
 	"mla/runtime/device"
 	"mla/runtime/device/cpu"
 	"mla/runtime/doctor/reference"
@@ -105,7 +105,7 @@ func compileFor(t *testing.T, file, act string, widths ...int) *device.Model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(append(frontend.Lint(b.Source, msl.ThreadgroupMemory(b.Class)), frontend.Check(b.Source, msl.ThreadgroupMemory(b.Class)))...); err != nil {
+	if err := errors.Join(append(frontend.Lint(b.Source, target.For(b.Class).Memory().Bytes), frontend.Check(b.Source, target.For(b.Class).Memory().Bytes))...); err != nil {
 		t.Error(err)
 	}
 	m, err := bind.Bind(f, b)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,7 +20,6 @@ import (
 	"mla/gen/tune"
 	"mla/runtime/plan"
 	"mla/runtime/system/atomicfile"
-	"mla/runtime/system/userfile"
 )
 
 // tuneFlags are the flags of mlagen tune.
@@ -27,6 +27,7 @@ type tuneFlags struct {
 	spec, model, device, by  string
 	cudaLib, metalLib, cache string
 	quants, acts, kernels    []string
+	tunings                  []string
 	depths                   []int
 	budget                   time.Duration
 	beam, rounds             int
@@ -59,6 +60,7 @@ clang is, carry DIR over, and run it there with the same -quant, -act, -kernels,
 to tune.`
 	f := c.Flags()
 	f.StringVar(&t.spec, "spec", "", "the `file` to tune")
+	f.StringSliceVar(&t.tunings, "tuning", nil, "tuning `files` in place of those in the folder tuning beside the spec, NAME.yaml or NAME.CLASS.yaml")
 	f.StringVar(&t.device, "device", "", "`GPU` to measure on: cuda or metal")
 	f.StringVar(&quants, "quant", "", "`types` of a model with random weights to measure with (default q4_0)")
 	f.StringVar(&t.model, "model", "", "a GGUF `file` to measure with instead; it must fit a quant profile of the spec")
@@ -142,11 +144,7 @@ const (
 
 // run tunes a spec by measurement.
 func (t *tuneFlags) run(stdout io.Writer) (err error) {
-	text, err := userfile.Read(t.spec, spec.MaxFile)
-	if err != nil {
-		return err
-	}
-	s, err := spec.Parse(t.spec, text)
+	s, err := spec.Load(t.spec, t.tunings...)
 	if err != nil {
 		return err
 	}
@@ -184,7 +182,7 @@ func (t *tuneFlags) run(stdout io.Writer) (err error) {
 	if err := printChoices(stdout, found); err != nil {
 		return err
 	}
-	return t.write(s, text, found, m.device.Name(), stdout)
+	return t.write(s, found, m.device.Name(), stdout)
 }
 
 // repeats is how often the two sides of a comparison are measured.
@@ -221,25 +219,33 @@ func printChoices(w io.Writer, found []tune.Choice) error {
 	return table.Flush()
 }
 
-// write writes what was found into the spec, unless that is nothing.
-func (t *tuneFlags) write(s *spec.Spec, text []byte, found []tune.Choice, device string, stdout io.Writer) error {
+// tuning is the file that is written: the one of the flag -tuning for the class, or else the one
+// beside the spec.
+func (t *tuneFlags) tuning() string {
+	own := spec.TuningFile(t.spec, t.class())
+	for _, file := range t.tunings {
+		if spec.TuningClass(t.spec, file) == t.class() {
+			own = file
+		}
+	}
+	return own
+}
+
+// write writes what was found into the tuning file, unless that is nothing.
+func (t *tuneFlags) write(s *spec.Spec, found []tune.Choice, device string, stdout io.Writer) error {
 	var changes []spec.Change
 	for _, c := range found {
 		if c.To == c.From {
 			continue
 		}
-		why := fmt.Sprintf("%s, %s: %.2f → %.2f µs (−%.1f %%)", device, time.Now().UTC().Format(time.DateOnly), 1e6*c.Before, 1e6*c.After, 100*c.Gain())
-		changes = append(changes, c.Change(why))
+		changes = append(changes, c.Change(spec.Found{Device: device, Date: time.Now().UTC().Format(time.DateOnly), Gain: math.Round(1000*c.Gain()) / 10}))
 	}
 	if len(changes) == 0 {
-		fmt.Fprintf(stdout, "\nnothing better was found; %s stays as it is\n", t.spec)
+		fmt.Fprintf(stdout, "\nnothing better was found; the tuning of %s stays as it is\n", t.spec)
 		return nil
 	}
-	tuned, err := spec.Retune(text, t.class(), changes)
-	if err != nil {
-		return fmt.Errorf("%s: %w", t.spec, err)
-	}
-	with, err := spec.Parse(t.spec, tuned)
+	path := t.tuning()
+	tuned, with, err := spec.Retune(s, path, changes)
 	if err != nil {
 		return err
 	}
@@ -249,12 +255,15 @@ func (t *tuneFlags) write(s *spec.Spec, text []byte, found []tune.Choice, device
 		}
 	}
 	if t.dryRun {
-		fmt.Fprintf(stdout, "\n%s would be:\n\n%s", t.spec, tuned)
+		fmt.Fprintf(stdout, "\n%s would be:\n\n%s", path, tuned)
 		return nil
 	}
-	if err := atomicfile.Write(t.spec, tuned); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "\n%s is tuned (was sha256 %.12s); next: go run ./cmd/mlagen -spec %s && go run ./cmd/mlagen ptx -spec %s\n", t.spec, s.Hash, filepath.ToSlash(t.spec), filepath.ToSlash(t.spec))
+	if err := atomicfile.Write(path, tuned); err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, "\n%s has the tuning of %s; next: go run ./cmd/mlagen -spec %s && go run ./cmd/mlagen ptx -spec %s\n", path, t.spec, filepath.ToSlash(t.spec), filepath.ToSlash(t.spec))
 	return nil
 }

@@ -78,8 +78,8 @@ func TestTuneProfile(t *testing.T) {
 	}
 }
 
-// TestTuneWrite: the winners stand in the spec, with the device and the gain above
-// them; -n leaves it; without winners it is not touched.
+// TestTuneWrite: the winners stand in the tuning file of the class, with device, date and gain; the spec
+// stays. -n and no winners write nothing.
 func TestTuneWrite(t *testing.T) {
 	text, err := os.ReadFile(tinySpec)
 	if err != nil {
@@ -104,40 +104,36 @@ func TestTuneWrite(t *testing.T) {
 		says    string
 	}{
 		{"nothing better", []tune.Choice{stays}, false, false, "stays as it is"},
-		{"only printed", []tune.Choice{wins, stays}, true, false, "\ntuning:\n  devices:\n    apple:\n      kernels:\n        # o_proj tuned on GPU, 20"},
+		{"only printed", []tune.Choice{wins, stays}, true, false, "\nkernels:\n  o_proj: {"},
 		{"written", []tune.Choice{wins, stays}, false, true, "mlagen -spec " + filepath.ToSlash(path)},
 	} {
 		if err := os.WriteFile(path, text, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		before, err := os.Stat(path)
-		if err != nil {
+		file := spec.TuningFile(path, plan.ClassApple)
+		if err := os.RemoveAll(filepath.Dir(file)); err != nil {
 			t.Fatal(err)
 		}
 		var out strings.Builder
-		if err := (&tuneFlags{spec: path, device: "metal", dryRun: tt.dry}).write(s, text, tt.found, "GPU", &out); err != nil {
+		if err := (&tuneFlags{spec: path, device: "metal", dryRun: tt.dry}).write(s, tt.found, "GPU", &out); err != nil {
 			t.Fatal(err)
 		}
-		now, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
+		if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, text) {
+			t.Errorf("%s: %v; the spec is now\n%s", tt.name, err, now)
 		}
-		after, err := os.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !strings.Contains(out.String(), tt.says) || bytes.Equal(now, text) == tt.written || os.SameFile(before, after) == tt.written {
-			t.Errorf("%s: it prints\n%s\nand leaves\n%s", tt.name, &out, now)
+		now, err := os.ReadFile(file)
+		if !strings.Contains(out.String(), tt.says) || (err == nil) != tt.written {
+			t.Errorf("%s: it prints\n%s\nand leaves (%v)\n%s", tt.name, &out, err, now)
 		}
 		if tt.written {
-			tuned, err := spec.Parse(path, now)
+			tuned, err := spec.Load(path)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if _, ok := tuned.Tuning.Shape("o_proj"); ok {
 				t.Errorf("%s: it is tuned for any device:\n%s", tt.name, now)
 			}
-			if shape, ok := tuned.WithClass(plan.ClassApple).Tuning.Shape("o_proj"); !ok || shape != wins.To.Shape || !strings.Contains(string(now), ": 4.00 → 3.00 µs (−25.0 %)\n") {
+			if shape, ok := tuned.WithClass(plan.ClassApple).Tuning.Shape("o_proj"); !ok || shape != wins.To.Shape || !strings.Contains(string(now), "device: GPU, date: 20") || !strings.Contains(string(now), "gain: 25}") {
 				t.Errorf("%s: %+v\n%s", tt.name, shape, now)
 			}
 		}

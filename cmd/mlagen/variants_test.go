@@ -174,3 +174,34 @@ func TestActivations(t *testing.T) {
 		t.Errorf("-out takes the first variant: %v\n%.300s", err, text)
 	}
 }
+
+// TestTuningFiles: a tuning file beside a spec gives its class bundles of its own, another one may be
+// named instead, and a bundle file made with it is whole.
+func TestTuningFiles(t *testing.T) {
+	project(t)
+	writeFile(t, "specs/tuning/tiny.nvidia.yaml", "kernels: {lm_head: {simdgroups: 2}}\n")
+	writeFile(t, "other/tiny.apple.yaml", "kernels: {lm_head: {simdgroups: 2}}\n")
+	if code, _, stderr := mlagen("-all"); code != exitOK {
+		t.Fatal(stderr)
+	}
+	if names, _ := bundles(t); names != " tiny tinynvidia" {
+		t.Errorf("bundles%s", names)
+	}
+	writeFile(t, "specs/tuning/tiny.nvidia.yaml", "kernels: {lm_head: {simdgroups: 4}}\n")
+	if code, _, stderr := mlagen("-all", "-check"); code != exitDrift {
+		t.Errorf("with another tuning: exit %d: %s", code, stderr)
+	}
+	if code, _, stderr := mlagen("-spec", "specs/tiny.yaml", "-tuning", "other/tiny.apple.yaml", "-o", "tiny.mla"); code != exitOK {
+		t.Fatal(stderr)
+	}
+	if code, stdout, stderr := mlagen("verify", "tiny.mla"); code != exitOK || !strings.Contains(stdout, "2 bundles of tiny.yaml") {
+		t.Errorf("verify: exit %d: %s%s", code, stdout, stderr)
+	}
+	writeFile(t, "other/tiny.apple.yaml", "kernels: {lm_hed: {simdgroups: 2}}\n")
+	if code, _, stderr := mlagen("-spec", "specs/tiny.yaml", "-tuning", "other/tiny.apple.yaml", "-out", "x", "-class", "apple"); code != exitError || !strings.Contains(stderr, "other/tiny.apple.yaml:1:11: unknown kernel in tuning \"lm_hed\"") {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+	if code, _, stderr := mlagen("-all", "-tuning", "other/tiny.apple.yaml"); code != exitUsage || !strings.Contains(stderr, "-tuning goes with -spec") {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+}

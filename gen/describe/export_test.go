@@ -1,15 +1,20 @@
 package describe
 
 import (
+	"slices"
 	"testing"
 
+	"mla/gen/target"
 	"mla/runtime/plan"
 )
 
 // Shares are those of the tiers, from small chips to large ones.
 func Shares() (dense, moe []Range) {
-	for _, t := range []*tier{&proTier, &maxTier, &ultraTier} {
-		dense, moe = append(dense, t.dense.Range), append(moe, t.moe.Range)
+	for _, t := range target.Predictions {
+		d, m := Range{t.Tier.Dense.Low, t.Tier.Dense.High}, Range{t.Tier.MoE.Low, t.Tier.MoE.High}
+		if !slices.Contains(dense, d) {
+			dense, moe = append(dense, d), append(moe, m)
+		}
 	}
 	return dense, moe
 }

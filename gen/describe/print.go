@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"text/tabwriter"
+
+	"mla/gen/target"
 )
 
 // JSON writes the report as indented JSON.
@@ -55,7 +57,7 @@ func (r *Report) widths(w io.Writer) error {
 
 // predictions writes the predictions and where their shares of the bandwidth are from.
 func (r *Report) predictions(w io.Writer) error {
-	fmt.Fprintln(w, "predicted, not measured on Apple hardware (time model; ranges as the share of the bandwidth that kernels reach):")
+	fmt.Fprintln(w, "predicted, "+target.Untried+" (time model; ranges as the share of the bandwidth that kernels reach):")
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "device\tGB/s\tshare %\tweights µs\tcache µs\tdispatches µs\tcommand buffer µs\ttok/s\tceiling tok/s\t")
 	for _, p := range r.Predictions {

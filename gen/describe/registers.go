@@ -6,6 +6,7 @@ import (
 	"text/tabwriter"
 
 	"mla/gen/msl"
+	"mla/gen/target"
 	"mla/runtime/plan"
 )
 
@@ -30,10 +31,7 @@ type Attention struct {
 
 // AttentionOf lists all forms of every attention kernel, as each class runs it.
 func AttentionOf(b *plan.Bundle) (list []Attention) {
-	for _, budget := range msl.Budgets {
-		if b.Class == plan.ClassNVIDIA && budget.Class != "" {
-			continue
-		}
+	for _, budget := range target.For(b.Class).Budgets() {
 		for i := range b.Kernels {
 			if b.Kernels[i].Class != "" || b.Kernels[i].Width > 0 { // of several rows: as of one
 				continue
@@ -44,7 +42,7 @@ func AttentionOf(b *plan.Bundle) (list []Attention) {
 				list = append(list, Attention{
 					Kernel: k.Name, Class: budget.Class, Form: r.Form, Cache: r.Cache.String(), Threads: k.Threads, Tile: r.Tile,
 					Accumulators: r.Accumulators, Fragments: r.Fragments, Loads: r.Loads, Held: r.Held(),
-					Budget: budget.Of(&r), MostThreads: budget.Threads, Addresses: r.Addresses, Over: !budget.Keeps(&r, k.Threads)})
+					Budget: r.Budget(budget), MostThreads: budget.Threads, Addresses: r.Addresses, Over: !r.Keeps(budget, k.Threads)})
 			}
 		}
 	}
@@ -56,7 +54,7 @@ func (r *Report) registers(w io.Writer) error {
 	if len(r.Attention) == 0 {
 		return nil
 	}
-	fmt.Fprintln(w, "attention: 32-bit registers that a thread holds (estimated, not measured on Apple hardware; addresses are not counted):")
+	fmt.Fprintln(w, "attention: 32-bit registers that a thread holds (estimated, "+target.Untried+"; addresses are not counted):")
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "devices\tkernel\tform\tcache\tthreads\ttile\tsums\tfragments\tloads\theld\tbudget\taddresses\t\t")
 	for _, a := range r.Attention {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"strings"
+
+	"mla/gen/target"
 )
 
 // Timing says how long the dispatches of a token take.
@@ -31,7 +33,7 @@ func (r *Report) timings() (list []Timing) {
 func (r *Report) predicted(p *Prediction) Timing {
 	share := (p.Share.Low + p.Share.High) / 2
 	t := Timing{Name: p.Device, Rest: p.CommandBufUs,
-		Source: fmt.Sprintf("predicted by the time model, not measured on Apple hardware: bytes of weights and cache at %.0f %% of %.0f GB/s, %.2g µs for each dispatch that waits, %.0f µs for the command buffer",
+		Source: fmt.Sprintf("predicted by the time model, "+target.Untried+": bytes of weights and cache at %.0f %% of %.0f GB/s, %.2g µs for each dispatch that waits, %.0f µs for the command buffer",
 			100*share, p.BandwidthGBs, p.LaunchUs, p.CommandBufUs)}
 	for _, d := range r.Dispatches {
 		us := float64(d.WeightBytes+d.CacheBytes) / (share * p.BandwidthGBs * 1e3)

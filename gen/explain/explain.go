@@ -174,15 +174,40 @@ func (t *trace) shape(k *plan.Kernel, s *ir.Launch) string {
 	shape := t.program.Shape(s)
 	text += fmt.Sprintf(": rows_per_simdgroup %d, simdgroups %d, split_k %d", shape.RowsPerSimdgroup, shape.Simdgroups, max(shape.SplitK, 1))
 	if t.program.Matrices(s) && t.program.BatchExperts(s) {
-		return text + "; " + spec.WhyExperts
+		return text + "; " + t.program.Target().WhyExperts()
 	}
 	if t.program.Matrices(s) {
-		return text + "; " + spec.WhyProduct(t.program.Rows(s), rows, cols)
+		return text + "; " + t.program.Target().WhyProduct(t.program.Rows(s), rows, cols)
 	}
 	if t.program.Few(s) {
-		return text + "; " + tuning.WhyFew(s.Name(), t.program.Rows(s))
+		return text + "; " + t.whyFew(s.Name(), t.program.Rows(s))
 	}
-	return text + fmt.Sprintf(", unroll %d; ", shape.Unroll) + tuning.WhyShape(s.Name(), t.program.Width, rows, cols)
+	return text + fmt.Sprintf(", unroll %d; ", shape.Unroll) + t.whyMatVec(s.Name(), rows, cols)
+}
+
+// whyFew says why a kernel of several rows is that of one row.
+func (t *trace) whyFew(name string, width int) string {
+	if k := t.program.Spec.Tuning.OfWidth(name, width); k != nil {
+		return fmt.Sprintf("as of one row, for the inputs of %d: %s", width, tuned(k))
+	}
+	return t.program.Target().WhyFew(width)
+}
+
+// whyMatVec says where the shape of a mat-vec is from.
+func (t *trace) whyMatVec(name string, rows, cols int) string {
+	why := t.program.Target().WhyMatVec(rows, cols)
+	if k := t.program.Spec.Tuning.Of(name, t.program.Width); k != nil {
+		return fmt.Sprintf("%s; what it leaves open is %s", tuned(k), why)
+	}
+	return why
+}
+
+// tuned is where the tuning has a kernel, and where that is from.
+func tuned(k *spec.KernelShape) string {
+	if found := k.Found.String(); found != "" {
+		return fmt.Sprintf("%s, under tuning, %s", k.At(), found)
+	}
+	return k.At() + ", under tuning"
 }
 
 // shapeOf is how many threads a dispatch has.

@@ -87,9 +87,10 @@ func TestExplain(t *testing.T) {
 // TestExplainTuning: a shape of the spec's own is put down to its line.
 func TestExplainTuning(t *testing.T) {
 	const spec = "../../specs/youtu2b.yaml"
+	const tuning, tuningNVIDIA = "../../specs/tuning/youtu2b.yaml", "../../specs/tuning/youtu2b.nvidia.yaml"
 	for _, tt := range []struct{ class, kernel, says string }{
-		{"", "v_b", fmt.Sprintf("simdgroups 8, split_k 1, unroll 4; line %d of the spec, under tuning", lineOf(t, spec, "v_b: {simdgroups: 8"))},
-		{"nvidia", "o_proj", fmt.Sprintf("split_k 4, unroll 4; line %d of the spec, under tuning", lineOf(t, spec, "o_proj: {split_k: 4}"))},
+		{"", "v_b", fmt.Sprintf("simdgroups 8, split_k 1, unroll 4; line %d of youtu2b.yaml, under tuning", lineOf(t, tuning, "v_b:"))},
+		{"nvidia", "o_proj", fmt.Sprintf("split_k 4, unroll 4; line %d of youtu2b.nvidia.yaml, under tuning", lineOf(t, tuningNVIDIA, "o_proj: {split_k: 4}"))},
 		{"", "lm_head", "the default for so many results"},
 	} {
 		if _, text := find(t, kernels(t, spec, tt.class), tt.kernel); !strings.Contains(text, tt.says) {

@@ -14,6 +14,7 @@ import (
 	"mla/gen"
 	"mla/gen/ptx"
 	"mla/gen/spec"
+	"mla/gen/target"
 	"mla/runtime/device"
 	"mla/runtime/doctor/reference"
 	"mla/runtime/plan"
@@ -60,7 +61,7 @@ func open(root string) (*project, error) {
 					return nil, fmt.Errorf("%s: a second bundle %s", file, v.Name)
 				}
 				seen[v.Name] = true
-				p.entries = append(p.entries, entry{v, folder == "specs" && v.Serves(plan.ClassNVIDIA)})
+				p.entries = append(p.entries, entry{v, folder == "specs" && v.Serves(target.PTXClass)})
 			}
 		}
 	}
@@ -110,7 +111,7 @@ func (p *project) bundle(e entry) (table, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := fingerprints(b, e.Serves(plan.ClassNVIDIA))
+	t, err := fingerprints(b, e.Serves(target.PTXClass))
 	if err == nil && p.functions {
 		err = t.addFunctions(b)
 	}
@@ -125,17 +126,17 @@ func (p *project) bundle(e entry) (table, error) {
 }
 
 // fingerprints are those of a bundle that need no compiler but ours.
-func fingerprints(b *plan.Bundle, nvidia bool) (table, error) {
+func fingerprints(b *plan.Bundle, ptxToo bool) (table, error) {
 	value, err := planSum(b)
 	if err != nil {
 		return nil, err
 	}
 	t := table{{b.Name, planKind, value}}
-	if err := t.addMetal(b); err != nil || !nvidia {
+	if err := t.addMetal(b); err != nil || !ptxToo {
 		return t, err
 	}
 	key, err := ptx.CodeKey(b)
-	return append(t, line{b.Name, cudaKind, short(key)}), err
+	return append(t, line{b.Name, translatedKind, short(key)}), err
 }
 
 // short is a hash, short enough for a table: 64 bits tell two kernels apart.

@@ -1,5 +1,5 @@
 // Command fingerprint prints hashes of what each bundle compiles to: of its plan, of the Metal
-// text that a device compiles, of the CUDA text that clang is given, and of its PTX. Whoever
+// text that a device compiles, of the C++ text that clang is given, and of its PTX. Whoever
 // cleans up the compiler or the templates sees by them that nothing else has changed.
 //
 //	go run ./gen/fingerprint             # prints what specs/fingerprints.txt should be

@@ -18,15 +18,15 @@ type table []line
 
 // The kinds of fingerprints.
 const (
-	planKind     = "plan"     // the plan, as JSON without the source and the hash of the spec
-	profileKind  = "profile"  // the Metal text for one profile, with all caches, on all classes of GPUs
-	cacheKind    = "cache"    // the Metal text for one cache type and class of GPUs, of all profiles
-	cudaKind     = "cuda"     // the translated source, headers and flags, without comments
-	ptxKind      = "ptx"      // the PTX without names and comments, and the version of clang
-	functionKind = "function" // the Metal text of one kernel function; printed on demand only
+	planKind       = "plan"     // the plan, as JSON without the source and the hash of the spec
+	profileKind    = "profile"  // the Metal text for one profile, with all caches, on all classes of GPUs
+	cacheKind      = "cache"    // the Metal text for one cache type and class of GPUs, of all profiles
+	translatedKind = "cuda"     // the translated source, headers and flags, without comments
+	ptxKind        = "ptx"      // the PTX without names and comments, and the version of clang
+	functionKind   = "function" // the Metal text of one kernel function; printed on demand only
 )
 
-var kinds = []string{planKind, profileKind, cacheKind, cudaKind, ptxKind, functionKind}
+var kinds = []string{planKind, profileKind, cacheKind, translatedKind, ptxKind, functionKind}
 
 // head stands above a table in its file.
 const head = `# What each bundle of specs/ and specs/more/ compiles to: hashes, by go run ./gen/fingerprint.
@@ -117,7 +117,7 @@ func (t table) over(old table, bundles []string) (all table) {
 		}
 		all = append(all, now...)
 		before := old.value(name, ptxKind)
-		if before != "" && now.value(name, ptxKind) == "" && now.value(name, cudaKind) == old.value(name, cudaKind) {
+		if before != "" && now.value(name, ptxKind) == "" && now.value(name, translatedKind) == old.value(name, translatedKind) {
 			all = append(all, line{name, ptxKind, before})
 		}
 	}

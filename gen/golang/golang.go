@@ -1,7 +1,7 @@
 // Package golang prints the bundles of a spec as Go tables: data, no logic.
 //
 // All bundles of a spec are one package, whose tables they share where they are alike. Layers that
-// repeat are printed once (plan.Expand lists them). A bundle for NVIDIA GPUs alone keeps no source in
+// repeat are printed once (plan.Expand lists them). A bundle for GPUs that run PTX alone keeps no source in
 // the repository, only the hash that its PTX must bear (Bundle.SourceHash): mlagen ptx prints the
 // source again, and so do the tests that parse, run or compile it.
 package golang
@@ -14,6 +14,7 @@ import (
 
 	"github.com/dave/jennifer/jen"
 
+	"mla/gen/target"
 	"mla/runtime/plan"
 )
 
@@ -27,7 +28,7 @@ type File struct {
 // devices do not run. PTX of that is made when it is wanted, and a program only compares
 // what the PTX was made from.
 func Kept(b *plan.Bundle) *plan.Bundle {
-	if b.Class != plan.ClassNVIDIA {
+	if b.Class != target.PTXClass {
 		return b
 	}
 	kept := *b

@@ -16,7 +16,7 @@ func ordered(bundles []*plan.Bundle) []*plan.Bundle {
 	})
 }
 
-// suffix tells variables of bundles of one spec apart: F16 or NextNF16Nvidia; "": f32
+// suffix tells variables of bundles of one spec apart: F16 or NextNF16 with a class; "": f32
 // activations, for any device.
 func suffix(b *plan.Bundle) string {
 	return nextN(b) + title(ActSuffix(b)) + title(b.Class)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"mla/gen/spec"
+	"mla/gen/target"
 	"mla/gen/weights"
 	"mla/runtime/gguf"
 	"mla/runtime/gguf/hparams"
@@ -55,7 +56,7 @@ func format(s *spec.Spec, source string, activations []string) ([]byte, error) {
 	for _, q := range s.Quants {
 		w.quant(s, &q)
 	}
-	if n := s.Tuning.Attention.Simdgroups; n != spec.DefaultTuning.Attention.Simdgroups {
+	if n := s.Tuning.Attention.Simdgroups; n != target.For("").Attention().Simdgroups {
 		w.line("\ntuning:")
 		w.line("  attention:")
 		w.line("    simdgroups: %d", n)

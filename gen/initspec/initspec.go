@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"mla/gen/spec"
+	"mla/gen/target"
 	"mla/gen/weights"
 	"mla/runtime/gguf"
 	"mla/runtime/plan"
@@ -67,7 +68,7 @@ func Generate(f *gguf.File, out string, activations ...string) ([]byte, error) {
 	if h.NextNLayers == 1 && predicts(f, s) {
 		s.Model.NumNextNPredictLayers = 1
 	}
-	s.Tuning.Attention.Simdgroups = spec.AttentionSimdgroups(s)
+	s.Tuning.Attention.Simdgroups = target.For("").AttentionSimdgroups(s.Model.NumAttentionHeads, s.Model.KVLoraRank, s.Model.QKRopeHeadDim)
 	legacy := h.LegacyKVB && !gguf.ArchitectureOf(h.Architecture).Dense // where it goes without saying
 	q, err := profile(f, s, legacy)
 	if err != nil {

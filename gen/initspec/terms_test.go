@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"mla/gen/spec"
+	"mla/gen/target"
 	"mla/runtime/gguf"
 )
 
@@ -37,7 +38,7 @@ func TestTerms(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.Model.Title, s.ChatTemplate, s.Quants = "x", "none", []spec.Quant{{Name: "q4_0", Stock: "q4_0"}}
-		s.Tuning.Attention.Simdgroups = spec.DefaultTuning.Attention.Simdgroups
+		s.Tuning.Attention.Simdgroups = target.For("").Attention().Simdgroups
 		text, err := format(s, "x", nil)
 		if err != nil {
 			t.Fatal(err)

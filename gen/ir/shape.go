@@ -3,9 +3,17 @@ package ir
 import (
 	"slices"
 
-	"mla/gen/spec"
+	"mla/gen/target"
 	"mla/runtime/plan"
 )
+
+// Target is what the devices have that a program is for.
+func (p *Program) Target() target.Target { return target.For(p.Spec.Class) }
+
+// Expands says whether a program attends to expanded heads.
+func (p *Program) Expands() bool {
+	return p.Target().Expands(p.Width, &p.Spec.Model.Dims, &p.Spec.Tuning.AttendHeads)
+}
 
 // Rows is how many rows a launch computes: of the head those whose logits are wanted.
 func (p *Program) Rows(s *Launch) int {
@@ -18,20 +26,20 @@ func (p *Program) Rows(s *Launch) int {
 }
 
 // Shape is the shape of the threadgroups of a launch's kernel.
-func (p *Program) Shape(s *Launch) spec.Shape {
+func (p *Program) Shape(s *Launch) target.Shape {
 	rows, cols := p.Results(s)
 	if p.Matrices(s) {
 		if p.BatchExperts(s) {
-			return spec.ExpertsShape()
+			return p.Target().ExpertsShape()
 		}
 		if s.grouped() > 0 {
 			rows *= max(1, min(p.Width, p.Spec.MoE.NRoutedExperts/p.Spec.MoE.NumExpertsPerTok)) // all rows' experts
 		}
-		return spec.ProductShape(p.Spec.Class, p.Rows(s), spec.ProductSize{Rows: rows, Cols: cols, Pairs: s.pairs()})
+		return p.Target().ProductShape(p.Rows(s), target.ProductSize{Rows: rows, Cols: cols, Pairs: s.pairs()})
 	}
-	shape := p.Spec.Tuning.ShapeFor(s.Name(), p.Width, rows, cols)
+	shape := p.Target().MatVec(p.Spec.Tuning.ShapeOf(s.Name(), p.Width), rows, cols)
 	if p.Few(s) {
-		shape = spec.FewShape(shape, p.Rows(s))
+		shape = target.FewShape(shape, p.Rows(s))
 	}
 	return shape
 }
@@ -42,7 +50,10 @@ func (p *Program) Matrices(s *Launch) bool { return p.Width > 1 && !s.apart() &&
 
 // Few says whether it is that of one row, with the inputs of all.
 func (p *Program) Few(s *Launch) bool {
-	return p.Width > 1 && !s.apart() && s.grouped() == 0 && p.Spec.Tuning.TakesInputs(s.Name(), p.Rows(s))
+	if p.Width == 1 || s.apart() || s.grouped() > 0 {
+		return false
+	}
+	return p.Target().TakesInputs(p.Rows(s), p.Spec.Tuning.OfWidth(s.Name(), p.Rows(s)) != nil)
 }
 
 // Apart says whether each of several rows has threadgroups of its own for a part that multiplies.
@@ -97,7 +108,7 @@ func (p *Program) Results(s *Launch) (rows, cols int) {
 // program has but one row.
 func (p *Program) ExpertTokens(k int) int {
 	if p.Width > 1 {
-		return spec.ExpertTokens(p.Width, k, p.Spec.MoE.NRoutedExperts)
+		return p.Target().ExpertTokens(p.Width, k, p.Spec.MoE.NRoutedExperts)
 	}
 	return 0
 }
@@ -105,7 +116,7 @@ func (p *Program) ExpertTokens(k int) int {
 // ExpertShares is how many threadgroups share what selects an expert; 0 if the program has but one row.
 func (p *Program) ExpertShares(k int) int {
 	if p.Width > 1 {
-		return spec.ExpertShares(p.Width, k, p.Spec.MoE.NRoutedExperts)
+		return p.Target().ExpertShares(p.Width, k, p.Spec.MoE.NRoutedExperts)
 	}
 	return 0
 }
@@ -114,7 +125,7 @@ func (p *Program) ExpertShares(k int) int {
 func (p *Program) Tokens(s *Launch) int {
 	switch {
 	case p.Matrices(s):
-		return spec.ProductTokens(p.Rows(s))
+		return target.ProductTokens(p.Rows(s))
 	case p.Few(s):
 		return p.Rows(s)
 	}

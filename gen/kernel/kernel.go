@@ -6,8 +6,8 @@
 // The head computes up to 16 rows, those whose logits are wanted: a dispatch before it gathers what
 // it reads of them (gather.go), and they are rows of their own, SpaceWanted.
 //
-// Attention has a budget of registers and threads by class of devices (gen/msl/registers.go). Where
-// the kernel for all devices is over the budget of Apple7 and Apple8, the bundle has one more for
+// Attention has a budget of registers and threads by class of devices (gen/target, Budgets). Where
+// the kernel for all devices is over the budget of a kernel class, the bundle has one more for
 // them, with a smaller tile and more simdgroups (Kernel.Class). The device chooses by its family.
 package kernel
 
@@ -16,11 +16,12 @@ import (
 	"reflect"
 
 	"mla/gen/ir"
+	"mla/gen/target"
 	"mla/runtime/plan"
 )
 
-// simdWidth is the number of threads of a simdgroup on every Apple GPU.
-const simdWidth = 32
+// simdWidth is the number of threads of a simdgroup.
+const simdWidth = target.SimdWidth
 
 // Select adds the sequence of a program that all required passes have run on to a bundle,
 // with its kernels. Programs come by rising width, that of one row first.

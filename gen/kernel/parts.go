@@ -204,7 +204,7 @@ func (b *builder) experts(ops chain, tickets *ir.Value) plan.Part {
 	}
 	e.Out = b.vecOut(last, row.Rows)
 	if e.Grouping != nil && b.p.Width <= plan.MaxBatch {
-		e.Persistent = b.p.Spec.ExpertsThreadgroups(e.Grouping.Entries(b.p.Width, e.Tokens) * e.Groups() / e.K)
+		e.Persistent = b.p.Target().ExpertsThreadgroups(e.Grouping.Entries(b.p.Width, e.Tokens) * e.Groups() / e.K)
 		e.Tickets = b.tickets(tickets)
 	}
 	return e

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"mla/gen/target"
 	"mla/runtime/plan"
 )
 
@@ -10,7 +11,6 @@ const (
 	scanThreads = 256
 	scanBlock   = 256
 	pickFew     = 128
-	pickMany    = 512
 	largeVocab  = 8192
 )
 
@@ -48,14 +48,10 @@ func Sample(b *plan.Bundle) {
 	b.Sample = append(b.Sample, s.dispatch(b, pick))
 }
 
-// pickThreads are the threads that pick one token: as many as an NVIDIA GPU has for a threadgroup, where an
-// Apple GPU may have half as many with their registers.
+// pickThreads are the threads that pick one token.
 func pickThreads(b *plan.Bundle) int {
-	switch large := b.Model.VocabSize > largeVocab; {
-	case large && b.Class == plan.ClassNVIDIA:
-		return 2 * pickMany
-	case large:
-		return pickMany
+	if b.Model.VocabSize > largeVocab {
+		return target.For(b.Class).PickThreads()
 	}
 	return pickFew
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"mla/gen/ir"
-	"mla/gen/spec"
+	"mla/gen/target"
 	"mla/gen/weights"
 	"mla/runtime/plan"
 )
@@ -14,7 +14,7 @@ import (
 type builder struct {
 	p        *ir.Program
 	uses     *ir.Uses
-	shape    spec.Shape
+	shape    target.Shape
 	matrices bool // it multiplies in simdgroup matrices
 	tokens   int  // rows that its mat-vecs take at a time
 	layer    int

@@ -3,6 +3,7 @@ package msl
 import (
 	"slices"
 
+	"mla/gen/target"
 	"mla/runtime/plan"
 	"mla/runtime/plan/verify"
 	"mla/runtime/quant"
@@ -51,7 +52,7 @@ func (c cacheLoad) loads(tile, blocks int) (n, registers int) {
 }
 
 // matrixShapes lists the matrix forms of attention on the types of cache that have one.
-func matrixShapes(p *plan.Attend, threads int, budget *Budget) []matrixAttention {
+func matrixShapes(p *plan.Attend, threads int, budget *target.Budget) []matrixAttention {
 	var list []matrixAttention
 	for _, t := range plan.CacheTypes(p.LatDim, p.PeDim) {
 		if _, ok := cacheLoads[t]; ok {
@@ -74,7 +75,7 @@ func (a *attention) matrix(cache quant.Type) *matrixAttention {
 // matrixShape fits the matrix form into the registers of a budget and threadgroup memory, with
 // the largest tile of up to a simdgroup's rows, a power of two, and in the largest pieces. It returns nil where the plain form has to
 // serve: columns that are no whole blocks or too few, or too many heads.
-func matrixShape(p *plan.Attend, threads int, budget *Budget, cache quant.Type) *matrixAttention {
+func matrixShape(p *plan.Attend, threads int, budget *target.Budget, cache quant.Type) *matrixAttention {
 	if !wholeBlocks(p) {
 		return nil
 	}
@@ -87,13 +88,13 @@ func matrixShape(p *plan.Attend, threads int, budget *Budget, cache quant.Type) 
 	keys := values + ceil(p.PeDim/block, simdgroups)
 	for tile := simdWidth; tile >= block; tile /= 2 {
 		registers := matrixRegisters(p, threads, tile, keys, values, cache)
-		if registers.Held() > budget.matrix(cache) {
+		if registers.Held() > budget.Matrix(cache) {
 			continue
 		}
 		for piece := tile; piece >= block; piece /= 2 {
 			shares := max(block*heads*(tile+4), piece*block*(keys|1)/2)
 			floats := simdgroups*shares + block*heads*(block+1) + block*heads*(tile+8)/2
-			if 4*floats <= maxThreadgroupBytes {
+			if 4*floats <= target.ThreadgroupBytes {
 				return &matrixAttention{Cache: cache, Tile: tile, Piece: piece, Terms: queryTerms, floats: floats, registers: registers}
 			}
 		}

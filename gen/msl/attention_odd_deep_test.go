@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"mla/gen/target"
 	"mla/runtime/plan"
 )
 
@@ -42,7 +43,7 @@ func TestOddAttention(t *testing.T) {
 	for i, shape := range oddAttention {
 		k := attendKernel(fmt.Sprintf("odd_%d", i), shape.heads, shape.lat, shape.pe, shape.simdgroups, plan.Splits{Count: 3, Tile: shape.tile})
 		k.Variants = k.Variants[1:] // all but floats
-		if got := matrixShapes(k.Parts[0].(*plan.Attend), k.Threads, budgetOf("")); len(got) != len(k.Variants) == shape.matrix {
+		if got := matrixShapes(k.Parts[0].(*plan.Attend), k.Threads, target.BudgetOf("")); len(got) != len(k.Variants) == shape.matrix {
 			t.Errorf("%+v: matrix forms: %+v", shape, got)
 		}
 		b.Kernels = append(b.Kernels, k)

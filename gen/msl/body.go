@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"mla/gen/target"
 	"mla/runtime/plan"
 	"mla/runtime/plan/verify"
 )
@@ -98,7 +99,7 @@ func (v *partView) viewRows() error {
 }
 
 func (v *partView) viewAttend() (err error) {
-	v.Attention, err = attentionShape(v.P.(*plan.Attend), v.Threads, budgetOf(v.Class))
+	v.Attention, err = attentionShape(v.P.(*plan.Attend), v.Threads, target.BudgetOf(v.Class))
 	return err
 }
 

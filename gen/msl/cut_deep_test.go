@@ -5,8 +5,8 @@ package msl_test
 import (
 	"testing"
 
-	"mla/gen/msl"
 	"mla/gen/msl/frontend"
+	"mla/gen/target"
 	"mla/generated"
 	"mla/runtime/plan/pieces"
 )
@@ -24,7 +24,7 @@ func TestSingleKernels(t *testing.T) {
 				t.Parallel()
 				cut, err := source.Cut([]string{f})
 				if err == nil {
-					err = frontend.Check(cut, msl.ThreadgroupMemory(b.Class))
+					err = frontend.Check(cut, target.For(b.Class).Memory().Bytes)
 				}
 				if err != nil {
 					t.Error(err)

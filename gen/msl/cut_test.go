@@ -12,6 +12,7 @@ import (
 	"mla/gen/golang"
 	"mla/gen/msl"
 	"mla/gen/msl/frontend"
+	"mla/gen/target"
 	"mla/generated"
 	"mla/runtime/device"
 	"mla/runtime/doctor/reference"
@@ -48,7 +49,7 @@ func TestGenerated(t *testing.T) {
 		if !deep.On && b.Name != oneLarge && !slices.Contains(fastBundles, b.Name) {
 			continue
 		}
-		if err := frontend.Check(b.Source, msl.ThreadgroupMemory(b.Class)); err != nil {
+		if err := frontend.Check(b.Source, target.For(b.Class).Memory().Bytes); err != nil {
 			t.Errorf("%s: %v", b.Name, err)
 		}
 	}
@@ -95,7 +96,7 @@ func TestCuts(t *testing.T) {
 				if _, before := parsed.LoadOrStore(cut, true); before {
 					continue
 				}
-				if err := frontend.CheckOldest(cut, msl.ThreadgroupMemory(b.Class)); err != nil {
+				if err := frontend.CheckOldest(cut, target.For(b.Class).Memory().Bytes); err != nil {
 					t.Errorf("%s: %v", b.Profiles[i].Name, err)
 				}
 			}

@@ -66,7 +66,7 @@ func (k *kernelView) floatsOf(variant *plan.Variant, parts []partView, floats in
 	if m := part.Attention.matrix(t); m != nil {
 		return roundUp(m.floats, 4)
 	}
-	return roundUp(part.Attention.plainFloats(), 4)
+	return roundUp(part.Attention.Floats(), 4)
 }
 
 // cacheType is the type that a variant's cache has, if it has one.

@@ -3,7 +3,7 @@ package msl
 import (
 	"fmt"
 
-	"mla/gen/spec"
+	"mla/gen/target"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )
@@ -52,11 +52,11 @@ func (v *partView) QueryBlocks() int {
 }
 
 // Roomy says whether threadgroup memory has room for more than a tile of halves.
-func (v *partView) Roomy() bool { return v.headsBytes(true) <= maxThreadgroupBytes }
+func (v *partView) Roomy() bool { return v.headsBytes(true) <= target.ThreadgroupBytes }
 
 func (v *partView) headsBytes(roomy bool) int {
 	p := v.P.(*plan.AttendHeads)
-	return spec.AttendHeadsBytes(p.NopeDim+p.PeDim, p.VDim, p.Tile, v.Simdgroups(), p.SplitK, v.QueryBlocks(), roomy)
+	return target.AttendHeadsBytes(p.NopeDim+p.PeDim, p.VDim, p.Tile, v.Simdgroups(), p.SplitK, v.QueryBlocks(), roomy)
 }
 
 // headsFloats is the threadgroup memory of a part about expanded heads.

@@ -3,15 +3,14 @@ package msl
 import (
 	"strings"
 
+	"mla/gen/target"
 	"mla/runtime/plan"
-	"mla/runtime/plan/verify"
 )
 
-// Limits of Apple GPUs that every kernel keeps.
+// What every kernel keeps to.
 const (
-	simdWidth           = verify.SimdWidth
-	maxThreads          = verify.MaxThreads
-	maxThreadgroupBytes = 32768
+	simdWidth  = target.SimdWidth
+	maxThreads = target.MaxThreads
 )
 
 // What is ours but for the kernels is in between.

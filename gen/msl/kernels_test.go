@@ -11,6 +11,7 @@ import (
 	"mla/gen/msl"
 	"mla/gen/msl/execute"
 	"mla/gen/spec"
+	"mla/gen/target"
 	"mla/generated"
 	"mla/runtime/device"
 	"mla/runtime/doctor/check"
@@ -314,7 +315,7 @@ func (c headShape) compile(t *testing.T) *plan.Bundle {
 	if c.nope == 256 {
 		s.Quants = []spec.Quant{{Name: "q6_k", Stock: "q6_k"}} // whose lanes have columns far apart
 	}
-	if got := s.HeadsTile(); got != c.wantedTile {
+	if got := target.For(s.Class).HeadsTile(&s.Model.Dims, &s.Tuning.AttendHeads); got != c.wantedTile {
 		t.Errorf("%+v: tiles of %d rows; expected %d", c, got, c.wantedTile)
 	}
 	b, err := gen.Compile(s.WithSequences(1, 72), nil)

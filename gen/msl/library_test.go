@@ -3,6 +3,7 @@ package msl
 import (
 	"fmt"
 	"io/fs"
+	"mla/gen/target"
 	"strings"
 	"testing"
 
@@ -55,7 +56,7 @@ func TestWholeLibrary(t *testing.T) {
 		text.WriteString(file)
 	}
 	text.WriteString(closeNamespace + "\n")
-	if err := frontend.Check(text.String(), maxThreadgroupBytes); err != nil {
+	if err := frontend.Check(text.String(), target.ThreadgroupBytes); err != nil {
 		t.Error(err)
 	}
 }

@@ -4,7 +4,7 @@
 // function per variant around one body per kernel.
 //
 // Everything but the kernels lives in the namespace mla, so that no helper can meet a
-// name of Apple's library. Kernels have the names that the Go tables give them.
+// name of Metal's library. Kernels have the names that the Go tables give them.
 //
 // The output keeps to the subset of MSL 3.1 that the strict front end in
 // gen/msl/frontend can check: every pointer has an address space, there are no

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"mla/gen/msl/frontend"
+	"mla/gen/target"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )
@@ -28,7 +29,7 @@ func print(t *testing.T, b *plan.Bundle) string {
 // TestFrontEnd parses all kinds of parts × all formats × all pieces.
 func TestFrontEnd(t *testing.T) {
 	for _, act := range []plan.Elem{plan.ElemF32, plan.ElemF16} {
-		if err := frontend.Check(print(t, synthetic(act)), ThreadgroupMemory("")); err != nil {
+		if err := frontend.Check(print(t, synthetic(act)), target.For("").Memory().Bytes); err != nil {
 			t.Error(err)
 		}
 	}

@@ -9,10 +9,6 @@ import (
 	"mla/runtime/plan/verify"
 )
 
-// maxStage is how many normalised inputs a threadgroup holds at a time, a
-// multiple of every block size. Longer inputs pass in several stages.
-const maxStage = 4096
-
 // partView is a part as its template sees it.
 type partView struct {
 	*kernelView
@@ -48,7 +44,7 @@ func (k *kernelView) parts() ([]partView, int, error) {
 		floats = max(floats, roundUp(v.floats(), 4)) // what loads of 16 bytes are aligned to
 		views = append(views, v)
 	}
-	if most := k.printer.room().bytes; 4*floats > most {
+	if most := k.printer.target().Memory().Bytes; 4*floats > most {
 		return nil, 0, fmt.Errorf("%d bytes of threadgroup memory; expected at most %d", 4*floats, most)
 	}
 	return views, floats, nil
@@ -69,11 +65,19 @@ func (k *kernelView) part(p plan.Part, first int) (partView, error) {
 	return v, err
 }
 
-// Even says that all simdgroups of all threadgroups of a mat-vec have as many rows. Of experts
-// it does not: with the condition they are quicker on NVIDIA.
+// Even says that all simdgroups of all threadgroups of a mat-vec have as many rows.
 func (v *partView) Even() bool {
-	p, ok := v.P.(*plan.MatVec)
-	return ok && p.Rows%p.RowsPerGroup == 0 && p.RowsPerGroup == v.N*(v.Simdgroups()/v.Slices())
+	switch v.P.(type) {
+	case *plan.MatVec:
+	case *plan.Experts, *plan.ExpertsSum:
+		if v.printer.target().GuardExperts() {
+			return false
+		}
+	default:
+		return false
+	}
+	rows, _ := matrix(v.P)
+	return rows%v.Product.RowsPerGroup == 0 && v.Product.RowsPerGroup == v.N*(v.Simdgroups()/v.Slices())
 }
 
 // IfRows is the condition that a simdgroup has rows at all, where some have none. It keeps loads

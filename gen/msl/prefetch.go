@@ -32,10 +32,9 @@ func (v *partView) fetch(macro string, slot int, rows string) string {
 }
 
 // AttentionNext says whether a kernel with the cache write makes what attention asks with, too, by each head's matrix:
-// then attention is the next dispatch, which has no weights to send for. DeepSeek-V2-Lite's one session ran at 990
-// tok/s instead of 962 on an NVIDIA H100 as it may begin early; where k_b is next, GLM-4.7-Flash's lost 0.5 %.
+// then attention is the next dispatch, which has no weights to send for, and may begin early.
 func (k *kernelView) AttentionNext() bool {
-	return slices.ContainsFunc(k.Parts, func(p plan.Part) bool {
+	return k.printer.target().EarlyAttention() && slices.ContainsFunc(k.Parts, func(p plan.Part) bool {
 		m, ok := p.(*plan.MatVec)
 		return ok && m.Batch > 1
 	})

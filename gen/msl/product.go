@@ -206,7 +206,7 @@ func (v *partView) StepStride() int {
 }
 
 // Copies says whether the devices copy to threadgroup memory without registers.
-func (v *partView) Copies() bool { return v.printer.room().copies }
+func (v *partView) Copies() bool { return v.printer.target().Memory().AsyncCopies }
 
 // TileHalves are a simdgroup's own tiles. 0: all share one.
 func (v *partView) TileHalves() int {
@@ -265,9 +265,9 @@ func (v *partView) Room() int {
 	if v.persistent() > 0 {
 		lists = v.factors() + v.selections() + v.resultFloats()
 	}
-	most := batchBytes(v.Kernel)
+	most := v.printer.target().BatchBytes(v.Kernel.Groups())
 	if !v.Narrow() {
-		most = warpBytes * v.Simdgroups()
+		most = v.printer.target().Memory().PromptSimdgroup * v.Simdgroups()
 	}
 	left := max(most/4-v.RoomsAt()-roundUp(lists, 4), 0)
 	room := 4 * left / (v.Simdgroups() * v.matrices()) / sectorBytes * sectorBytes
@@ -359,7 +359,7 @@ func (v *partView) selections() int {
 func (v *partView) productFloats() int {
 	n := v.SelectionsOfTile() + v.selections()
 	if v.persistent() > 0 && v.Copies() {
-		return max(n, batchBytes(v.Kernel)/4)
+		return max(n, v.printer.target().BatchBytes(v.Kernel.Groups())/4)
 	}
 	return n
 }

@@ -3,37 +3,10 @@ package msl
 import (
 	"slices"
 
+	"mla/gen/target"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )
-
-// Budget is what attention may take on a class of devices.
-type Budget struct {
-	Class     string // a kernel class; "": devices of any class without a budget of its own
-	Registers int    // of 32 bits that a thread holds, see Registers.Held
-	Scaled    int    // the same for the matrix form on a cache of Q8_0
-	Threads   int    // in a threadgroup
-}
-
-// Budgets is the table of classes.
-var Budgets = []Budget{
-	// From family Apple9 on, registers come from a memory that threads share as they need
-	// them, and an NVIDIA GPU has up to 255: a bound that keeps tiles small. A row of Q8_0 has
-	// half the bytes of one of halves: tiles of twice the rows have as many under way, in
-	// which most of the time of long contexts goes by.
-	{"", 128, 160, maxThreads},
-	// 128 is all that a thread has, and what does not fit goes to memory: a quarter is left
-	// for addresses, for softmax and for the compiler (rule 25). Public measurements of the
-	// M1 find room for 384 threads with all registers in a core, so that so many can
-	// always be launched. Not measured on Apple hardware.
-	{plan.ClassApple7, 96, 96, 384},
-}
-
-// budgetOf is the budget of a kernel class.
-func budgetOf(class string) *Budget {
-	i := slices.IndexFunc(Budgets, func(b Budget) bool { return b.Class == class })
-	return &Budgets[max(i, 0)]
-}
 
 // Registers is an estimate of the 32-bit registers that a thread of one form of
 // attention holds while it walks over the cache. It counts what the source keeps in
@@ -67,8 +40,8 @@ const loopRegisters = 5*2 + 10
 
 // matrixRegisters is of the matrix form, whose simdgroups have keys blocks of columns,
 // values of them latent. A lane has two elements of each block of 8 × 8: of halves,
-// which rows and queries are, one register, and of floats, which sums are, two. NVIDIA GPUs,
-// whose right operands are other blocks than left ones, hold rows*values more.
+// which rows and queries are, one register, and of floats, which sums are, two. Devices whose right
+// operands are other blocks than left ones hold rows*values more.
 func matrixRegisters(p *plan.Attend, threads, tile, keys, values int, cache quant.Type) Registers {
 	load := cacheLoads[cache]
 	heads, rows := ceil(p.Heads, block), tile/block
@@ -100,7 +73,7 @@ func AttentionRegisters(k *plan.Kernel) ([]Registers, error) {
 	var err error
 	switch p := k.Parts[0].(type) {
 	case *plan.Attend:
-		a, err = attentionShape(p, k.Threads, budgetOf(k.Class))
+		a, err = attentionShape(p, k.Threads, target.BudgetOf(k.Class))
 	case *plan.AttendHeads:
 		return []Registers{headsRegisters(p, k.Threads)}, nil
 	default:
@@ -129,55 +102,47 @@ func attends(k *plan.Kernel) (*plan.Attend, bool) {
 	return p, ok
 }
 
-// Of is how many registers a form may hold.
-func (b *Budget) Of(r *Registers) int {
+// Budget is how many registers the form may hold.
+func (r *Registers) Budget(b *target.Budget) int {
 	if r.Form == MatrixForm {
-		return b.matrix(r.Cache)
+		return b.Matrix(r.Cache)
 	}
 	return b.Registers
 }
 
-// matrix is how many the matrix form may hold on a type of cache.
-func (b *Budget) matrix(cache quant.Type) int {
-	if cache == quant.Q8_0 {
-		return b.Scaled
-	}
-	return b.Registers
-}
-
-// Keeps says whether an estimate for so many threads keeps to the budget.
-func (b *Budget) Keeps(r *Registers, threads int) bool {
-	return r.Held() <= b.Of(r) && threads <= b.Threads
+// Keeps says whether the estimate for so many threads keeps to a budget.
+func (r *Registers) Keeps(b *target.Budget, threads int) bool {
+	return r.Held() <= r.Budget(b) && threads <= b.Threads
 }
 
 // Smaller is how many threads a kernel has to have that does what attention kernel k
-// does and keeps to the budget: as many as k, the next more, or the next fewer, with
+// does and keeps to a budget: as many as k, the next more, or the next fewer, with
 // which all forms keep to it. It is 0 where k keeps to it, and where nothing does.
-func (b *Budget) Smaller(k *plan.Kernel) (threads int, err error) {
+func Smaller(b *target.Budget, k *plan.Kernel) (threads int, err error) {
 	p, ok := attends(k)
 	if !ok {
 		return 0, nil
 	}
-	a, err := attentionShape(p, k.Threads, budgetOf(k.Class))
-	if err != nil || b.keeps(a, k.Threads) {
+	a, err := attentionShape(p, k.Threads, target.BudgetOf(k.Class))
+	if err != nil || a.keeps(b, k.Threads) {
 		return 0, err
 	}
-	for _, threads := range b.candidates(k.Threads) {
+	for _, threads := range candidates(b, k.Threads) {
 		other, err := attentionShape(p, threads, b)
-		if err == nil && b.keeps(other, threads) && len(other.Matrix) == len(a.Matrix) {
+		if err == nil && other.keeps(b, threads) && len(other.Matrix) == len(a.Matrix) {
 			return threads, nil
 		}
 	}
 	return 0, nil
 }
 
-func (b *Budget) keeps(a *attention, threads int) bool {
-	return !slices.ContainsFunc(a.forms(), func(r Registers) bool { return !b.Keeps(&r, threads) })
+func (a *attention) keeps(b *target.Budget, threads int) bool {
+	return !slices.ContainsFunc(a.forms(), func(r Registers) bool { return !r.Keeps(b, threads) })
 }
 
 // candidates are numbers of threads up to the budget's, from some on upwards, then
 // downwards.
-func (b *Budget) candidates(from int) (list []int) {
+func candidates(b *target.Budget, from int) (list []int) {
 	for threads := from; threads <= b.Threads; threads += simdWidth {
 		list = append(list, threads)
 	}

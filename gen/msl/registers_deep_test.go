@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	"mla/gen/target"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )
@@ -13,8 +14,8 @@ import (
 // TestAttentionTiles runs attention with each tile that a budget can lead to, and GLM's as
 // the older GPUs do, in both forms.
 func TestAttentionTiles(t *testing.T) {
-	shipped := Budgets
-	t.Cleanup(func() { Budgets = shipped })
+	shipped := target.Budgets
+	t.Cleanup(func() { target.Budgets = shipped })
 	b := &plan.Bundle{Name: "tiles", Activations: plan.ElemF32}
 	for _, shape := range []attendShape{{24, 64, 32, 2}, {9, 256, 32, 8}, {2, 40, 8, 1}} {
 		for tile := block; tile <= simdWidth; tile *= 2 {
@@ -22,8 +23,8 @@ func TestAttentionTiles(t *testing.T) {
 			values := ceil(shape.lat/block, shape.simdgroups)
 			r := matrixRegisters(k.Parts[0].(*plan.Attend), k.Threads, tile, values+ceil(shape.pe/block, shape.simdgroups), values, quant.F16)
 			k.Class = k.Name
-			Budgets = append(Budgets, Budget{k.Class, r.Held(), r.Held(), maxThreads})
-			if m := matrixShape(k.Parts[0].(*plan.Attend), k.Threads, budgetOf(k.Class), quant.F16); m == nil || m.Tile != tile {
+			target.Budgets = append(target.Budgets, target.Budget{Class: k.Class, Registers: r.Held(), Scaled: r.Held(), Threads: maxThreads})
+			if m := matrixShape(k.Parts[0].(*plan.Attend), k.Threads, target.BudgetOf(k.Class), quant.F16); m == nil || m.Tile != tile {
 				t.Fatalf("%+v with %d registers: %+v", shape, r.Held(), m)
 			}
 			b.Kernels = append(b.Kernels, k)

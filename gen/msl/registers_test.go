@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"mla/gen/target"
 	"mla/runtime/plan"
 )
 
@@ -53,24 +54,24 @@ func TestRegisters(t *testing.T) {
 // TestSmaller: what is over a budget becomes a kernel that is not, with as many threads,
 // more, or fewer; what keeps to it stays.
 func TestSmaller(t *testing.T) {
-	old := budgetOf(plan.ClassApple7)
+	old := target.BudgetOf(plan.ClassApple7)
 	for _, tt := range []struct {
 		shape   attendShape
-		budget  *Budget
+		budget  *target.Budget
 		threads int
 	}{
 		{attendShape{20, 512, 64, 8}, old, 352},
 		{attendShape{16, 512, 64, 8}, old, 256}, // on Q8_0, a smaller tile
 		{attendShape{16, 512, 16, 8}, old, 0},
-		{attendShape{24, 64, 32, 2}, old, 64},                      // a smaller tile is enough
-		{attendShape{16, 512, 64, 16}, old, 384},                   // too many threads
-		{attendShape{64, 512, 64, 16}, old, 0},                     // nothing keeps to it
-		{attendShape{20, 512, 64, 8}, budgetOf(""), 0},             // its own
-		{attendShape{7, 64, 16, 8}, &Budget{"", 8, 8, 1024}, 0},    // 7 sums of results and one of a score, with any number
-		{attendShape{7, 64, 16, 1}, &Budget{"", 30, 30, 1024}, 64}, // 56 there, with two simdgroups 28
+		{attendShape{24, 64, 32, 2}, old, 64},                                                     // a smaller tile is enough
+		{attendShape{16, 512, 64, 16}, old, 384},                                                  // too many threads
+		{attendShape{64, 512, 64, 16}, old, 0},                                                    // nothing keeps to it
+		{attendShape{20, 512, 64, 8}, target.BudgetOf(""), 0},                                     // its own
+		{attendShape{7, 64, 16, 8}, &target.Budget{Registers: 8, Scaled: 8, Threads: 1024}, 0},    // 7 sums of results and one of a score, with any number
+		{attendShape{7, 64, 16, 1}, &target.Budget{Registers: 30, Scaled: 30, Threads: 1024}, 64}, // 56 there, with two simdgroups 28
 	} {
 		k := tt.shape.kernel("k")
-		threads, err := tt.budget.Smaller(&k)
+		threads, err := Smaller(tt.budget, &k)
 		if err != nil || threads != tt.threads {
 			t.Errorf("%+v, %+v: %d threads, %v; want %d", tt.shape, tt.budget, threads, err, tt.threads)
 		}
@@ -79,7 +80,7 @@ func TestSmaller(t *testing.T) {
 		}
 		k.Class, k.Threads = tt.budget.Class, threads
 		r, err := AttentionRegisters(&k)
-		if tt.budget == old && (err != nil || slices.ContainsFunc(r, func(r Registers) bool { return !old.Keeps(&r, threads) })) {
+		if tt.budget == old && (err != nil || slices.ContainsFunc(r, func(r Registers) bool { return !r.Keeps(old, threads) })) {
 			t.Errorf("%+v: %+v, %v", tt.shape, r, err)
 		}
 	}
@@ -104,7 +105,7 @@ func TestHeadsRegisters(t *testing.T) {
 		if err != nil || len(forms) != 1 || forms[0].Held() != s.want {
 			t.Fatalf("%+v: %+v, %v", s, forms, err)
 		}
-		if got := budgetOf(plan.ClassApple7).Keeps(&forms[0], 32*s.simdgroups); got != s.old || forms[0].Held() > 255 {
+		if got := forms[0].Keeps(target.BudgetOf(plan.ClassApple7), 32*s.simdgroups); got != s.old || forms[0].Held() > 255 {
 			t.Errorf("%+v: keeps to the budget of old GPUs: %v", s, got)
 		}
 	}

@@ -1,49 +1,16 @@
 package msl
 
 import (
-	"mla/gen/spec"
+	"mla/gen/target"
 	"mla/runtime/plan"
 )
 
-// groupMemory is what a class of devices has for a threadgroup.
-type groupMemory struct {
-	bytes  int  // that a kernel may declare
-	copies bool // into it that take no registers on their way
-}
-
-// groupMemories is the table of classes; "": devices of any class without a line.
-var groupMemories = map[string]groupMemory{
-	"":               {bytes: maxThreadgroupBytes},
-	plan.ClassNVIDIA: {bytes: 227 << 10, copies: true}, // an H100's or H200's multiprocessor has 228 kB, of which each threadgroup gives 1 kB to the system
-}
-
-// warpBytes is how much of it a prompt's product takes for each simdgroup: registers leave room for twelve.
-const warpBytes = 18 << 10
-
-// batchBytes is how much of it a batch's product takes: what a multiprocessor of an NVIDIA H200 has, shared by
-// as many of the kernel's threadgroups as come to each if all are to run side by side. Of kernels of many
-// threadgroups four share it.
-func batchBytes(k *plan.Kernel) int {
-	const all, share, most = 224 << 10, 4, 144 << 10
-	return min(all/min(ceil(k.Groups(), spec.Multiprocessors), share), most)
-}
-
-// ThreadgroupMemory is how many bytes of it a kernel may declare for a class of devices.
-func ThreadgroupMemory(class string) int { return roomOf(class).bytes }
-
-func roomOf(class string) groupMemory {
-	if m, ok := groupMemories[class]; ok {
-		return m
-	}
-	return groupMemories[""]
-}
-
-// room is that of the bundle's devices.
-func (p *printer) room() groupMemory {
+// target is what the bundle's devices have.
+func (p *printer) target() target.Target {
 	if p == nil {
-		return roomOf("")
+		return target.For("")
 	}
-	return roomOf(p.bundle.Class)
+	return target.For(p.bundle.Class)
 }
 
 // ThreadgroupBytes is the most threadgroup memory that a kernel's variants declare.
@@ -101,7 +68,7 @@ func (v *partView) slicesFloats(up int, r *plan.NormApply) int {
 // StageFloats is how many inputs a norm stages at a time.
 func (v *partView) StageFloats() int {
 	_, cols := matrix(v.P)
-	return min(cols, maxStage)
+	return min(cols, target.MaxStage)
 }
 
 // normFloats are the staged inputs and one share of Σ in² per simdgroup.
@@ -114,7 +81,7 @@ func (v *partView) normFloats(n *plan.Norm) int {
 
 // combineFloats are the factors of the splits and the sums of all teams but one.
 func combineFloats(c *plan.Combine, dim, threads int) int {
-	return roundUp(c.Splits.Count, simdWidth) + (teams(dim, threads)-1)*dim
+	return target.CombineFloats(dim, c.Splits.Count, teams(dim, threads))
 }
 
 // teams is how many teams of threads combine splits, each with a thread for every

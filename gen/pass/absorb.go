@@ -54,37 +54,11 @@ func absorbed(p *ir.Program, layer int, attn, keys, values *ir.Op) []*ir.Op {
 	}
 }
 
-// rowsApart is how many cache rows a split has at least for each of the rows that attend side by side: with 512
-// cache rows each these have 128 threadgroups then, where a large GPU has 132 multiprocessors. Fewer cache
-// rows for more threadgroups would find no multiprocessor free. On an NVIDIA H200 eight sessions of Youtu-LLM,
-// 512 tokens deep, ran at 7,031 tok/s, with twice as many rows to a split at 6,897.
-const rowsApart = 4
-
-// least is how many these are, in whole tiles; 0: a tile.
-func least(width, tile int) int {
-	if width <= 1 || rowsApart*width <= tile {
-		return 0
-	}
-	return (rowsApart*width + tile - 1) / tile * tile
-}
-
-// mostSplits is how many splits each of so many rows has: together they have as many threadgroups as a row
-// alone, for which a large GPU has a multiprocessor each and room for no more. Those of splits that a
-// context does not have yet end at once, but each takes its turn. On an NVIDIA H200 with twice as many, 16
-// sessions of Youtu-LLM ran at 10,736 tok/s instead of 11,562, of DeepSeek-V2-Lite at 4,838 instead of 4,979.
-func mostSplits(width, splits int) int {
-	n := splits / max(1, width)
-	if n > 4 {
-		n -= n % 4 // a combine goes over four at a time
-	}
-	return max(1, n)
-}
-
 // splitKV cuts latent attention into a fixed number of splits of the cache
 // (flash-decoding) and an exact combine.
 func splitKV(p *ir.Program) error {
 	t := p.Spec.Tuning.Attention
-	least, splits := least(p.Width, t.Tile), mostSplits(p.Width, t.Splits)
+	least, splits := p.Target().LeastRows(p.Width, t.Tile), p.Target().MostSplits(p.Width, t.Splits)
 	var launches []*ir.Launch
 	for _, s := range p.Launches {
 		launches = append(launches, s)

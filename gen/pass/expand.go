@@ -7,7 +7,7 @@ import (
 )
 
 // expandHeads keeps the keys and values of the paper where a program has so many rows that
-// making them costs less than it saves: spec.Expands says from how many on, and why. What all
+// making them costs less than it saves: target.Target.Expands says from how many on, and why. What all
 // layers expand is in one memory, as long as the cache: keys and values are made side by side.
 func expandHeads(p *ir.Program) error {
 	p.Expanded = p.NewValue("heads", -1, 0)

@@ -97,13 +97,13 @@ func mergeShared(p *ir.Program) error {
 	})
 }
 
-// mergeSharedDown is for batches, whose experts leave no multiprocessor idle, and what routes them all but one. Beside
-// the experts' gate and up, where persistent threadgroups share the work, those that began when the shared experts' had
-// ended were 12 µs late, and so was the end.
+// mergeSharedDown is for batches, whose experts leave no core idle, and what routes them all but one. Beside
+// the experts' gate and up, where persistent threadgroups share the work, those that begin when the shared experts' have
+// ended are late, and so is the end: see target.Target.SharedDownEarly.
 func mergeSharedDown(p *ir.Program) error {
 	return eachLayer(p, func(m *merger) {
 		routed, routing, shared := m.launch("experts_gate", "experts_up"), m.launch("group_experts"), m.launch("shared_down")
-		if routed != nil && routing != nil && shared != nil && p.BatchExperts(routed) {
+		if routed != nil && routing != nil && shared != nil && p.BatchExperts(routed) && p.Target().SharedDownEarly() {
 			m.merge(routing, shared)
 		}
 	})

@@ -1,6 +1,9 @@
 package pass
 
-import "mla/gen/ir"
+import (
+	"mla/gen/ir"
+	"mla/gen/target"
+)
 
 // normPartial cuts a norm into the half that needs one element at a time, x·w and
 // partial sums of x², and the factor, which is one number. The part that makes x
@@ -22,7 +25,7 @@ func normPartial(p *ir.Program) error {
 		}
 	}
 	// One size of partial sums: a kernel may read what several kernels made.
-	group := simdWidth
+	group := target.SimdWidth
 	if most := p.Spec.Tuning.SumGroup; most > 0 {
 		group = most
 	}
@@ -60,8 +63,6 @@ func spreadNorms(p *ir.Program) {
 		part.Ops = nil
 	})
 }
-
-const simdWidth = 32
 
 // handed is a value that is read through norms with one weight.
 type partialNorm struct {
@@ -105,7 +106,7 @@ func withFirst(part *ir.Part, first *ir.Op) *ir.Part {
 // elementsPerSimdgroup is how many neighbours of part's output are made by one simdgroup.
 func elementsPerSimdgroup(p *ir.Program, s *ir.Launch, part *ir.Part) int {
 	if part.Find(ir.Embed) != nil || part.Find(ir.WeightedSum) != nil && part.Find(ir.ExpertsMatVec) == nil {
-		return simdWidth
+		return target.SimdWidth
 	}
 	return p.Shape(s).RowsPerSimdgroup
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"mla/gen/ir"
-	"mla/gen/spec"
 	"mla/runtime/plan"
 )
 
@@ -29,8 +28,8 @@ type Rows uint8
 
 // The programs: all, those of one row, those of several, of these those of a batch, those of no
 // more rows than a batch has, those that attend to latent rows, those that attend to expanded
-// heads (spec.Expands), those each of whose rows has its splits of attention combined by itself
-// (spec.CombinesApart), or goes to its experts by itself (spec.ExpertsApart), and those whose
+// heads (target.Target.Expands), those each of whose rows has its splits of attention combined by itself
+// (CombinesApart there), or goes to its experts by itself (ExpertsApart), and those whose
 // rows go there together.
 const (
 	AnyRows Rows = iota
@@ -50,15 +49,15 @@ func (r Rows) has(p *ir.Program) bool {
 	width := p.Width
 	switch r {
 	case Absorbed:
-		return !p.Spec.Expands(width)
+		return !p.Expands()
 	case Expanded:
-		return p.Spec.Expands(width)
+		return p.Expands()
 	case CombinesApart:
-		return spec.CombinesApart(width)
+		return p.Target().CombinesApart(width)
 	case ExpertsApart:
-		return spec.ExpertsApart(width)
+		return p.Target().ExpertsApart(width)
 	case ExpertsTogether:
-		return !spec.ExpertsApart(width)
+		return !p.Target().ExpertsApart(width)
 	case OneRow:
 		return width <= 1
 	case ManyRows:

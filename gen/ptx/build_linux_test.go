@@ -13,6 +13,7 @@ import (
 	"mla/gen/golang"
 	"mla/gen/msl"
 	"mla/gen/spec"
+	"mla/gen/target"
 	"mla/generated"
 	"mla/runtime/plan"
 	"mla/runtime/plan/ptxfile"
@@ -64,7 +65,7 @@ func weighsInHalves(p plan.Part, cache []quant.Type) bool {
 func checkEntries(t *testing.T, f ptxFile) {
 	t.Helper()
 	b, list := f.bundle, entries(t, f.text)
-	maxShared := msl.ThreadgroupMemory(b.Class)
+	maxShared := target.For(b.Class).Memory().Bytes
 	for i := range b.Kernels {
 		k := &b.Kernels[i]
 		for _, v := range k.Variants {

@@ -17,7 +17,7 @@ import (
 	"slices"
 	"strings"
 
-	"mla/gen/spec"
+	"mla/gen/target"
 	"mla/runtime/plan"
 	"mla/runtime/plan/verify"
 	"mla/runtime/quant"
@@ -172,16 +172,19 @@ func translate(b *plan.Bundle) (string, error) {
 	return cuda, nil
 }
 
-const (
+// device is what the GPUs have that PTX is for.
+var device = target.For(target.PTXClass)
+
+var (
 	// wide and roomy are how many threads of 64 and of 128 registers a multiprocessor holds.
-	wide, roomy = 1024, 512
+	wide, roomy = device.Threads(64), device.Threads(128)
 	// tileThreads is how many threads of 168 registers it holds: enough for the products of a
 	// tile of rows, whose copies and barriers hide behind each other's products. Weights
 	// of four bytes each leave room for floatThreads of 255, as do queries and results of attention
 	// to heads, which lanes keep: Youtu-LLM's 2,048 rows behind 16,384 ran at 24,170 tok/s instead of
 	// 19,730 with 168.
-	tileThreads  = 384
-	floatThreads = 256
+	tileThreads  = device.Threads(168)
+	floatThreads = device.Threads(255)
 )
 
 // resident is how many threadgroups of a kernel a multiprocessor has to hold; 0: any number. Those of
@@ -210,16 +213,13 @@ func resident(k *plan.Kernel, weights []quant.Type) int {
 	if slices.Contains(weights, quant.F32) {
 		threads = floatThreads
 	}
-	return min(threads/k.Threads, shareOf(k.Groups()))
+	return min(threads/k.Threads, device.Share(k.Groups()))
 }
-
-// shareOf is how many of so many threadgroups each multiprocessor gets at the most.
-func shareOf(groups int) int { return (groups + spec.Multiprocessors - 1) / spec.Multiprocessors }
 
 // sideBySide is how many of so many threadgroups a multiprocessor holds if all run side by side; 0:
 // a thread would have too few registers.
 func sideBySide(groups, threads int) int {
-	n := shareOf(groups)
+	n := device.Share(groups)
 	if n*threads > wide {
 		return 0
 	}
@@ -230,13 +230,13 @@ func sideBySide(groups, threads int) int {
 // own, of which there should be as many as of a row alone, or the inputs of all of them, which
 // take registers. By what NVIDIA's assembler makes of it, not measured.
 func residentFew(k *plan.Kernel, inputs int) int {
-	n := shareOf(k.Groups())
+	n := device.Share(k.Groups())
 	if inputs == 0 {
 		return max(sideBySide(k.Groups()/k.Width, k.Threads), min(n, roomy/k.Threads))
 	}
-	all, some := wide, 640 // threads, if all run side by side, and if they do not anyway: 102 registers
+	all, some := wide, device.Threads(102) // if all run side by side, and if they do not anyway
 	if inputs > 2 {
-		all, some = 768, roomy
+		all, some = device.Threads(85), roomy
 	}
 	if n*k.Threads <= all {
 		return n

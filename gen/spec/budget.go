@@ -1,17 +1,9 @@
 package spec
 
 import (
-	"slices"
-
 	"gopkg.in/yaml.v3"
-)
 
-// What a threadgroup and a thread have; see templates/msl for what the kernels
-// keep there.
-const (
-	maxMemory    = 32768 // bytes of threadgroup memory
-	maxRegisters = 256   // floats of one array that a thread keeps in registers
-	maxStage     = 4096  // normalised inputs staged at a time, in floats
+	"mla/gen/target"
 )
 
 // budget bounds what one kind of kernel takes for itself.
@@ -24,87 +16,57 @@ type budget struct {
 	remedy     string
 }
 
+// attentionDims are the dimensions that attention's budgets depend on.
+var attentionDims = []string{"model.num_attention_heads", "model.kv_lora_rank", "model.qk_rope_head_dim"}
+
+// attention is the plain form of attention with the least tile.
+func (s *Spec) attention() *target.PlainAttention {
+	m := &s.Model
+	a := target.PlainAttentionOf(m.NumAttentionHeads, m.KVLoraRank, m.QKRopeHeadDim, s.Tuning.Attention.Simdgroups, 1)
+	return &a
+}
+
 var budgets = []budget{
 	{
-		// One cache row, the simdgroups' shares of its scores, its softmax weights,
-		// and maximum, sum and shrinkage of every head.
-		what: "attention takes", unit: "bytes of threadgroup memory", limit: maxMemory,
-		needs: []string{"model.num_attention_heads", "model.kv_lora_rank", "model.qk_rope_head_dim"},
-		used: func(s *Spec) int {
-			m := &s.Model
-			return 4 * (m.KVLoraRank + m.QKRopeHeadDim + m.NumAttentionHeads*(s.Tuning.Attention.Simdgroups+4))
-		},
+		what: "attention takes", unit: "bytes of threadgroup memory", limit: target.ThreadgroupBytes,
+		needs:  attentionDims,
+		used:   func(s *Spec) int { return 4 * s.attention().Floats() },
 		blame:  []string{"tuning.attention.simdgroups", "model.kv_lora_rank"},
 		remedy: "a smaller kv_lora_rank, fewer heads or fewer tuning.attention.simdgroups fit",
 	},
 	{
-		// A thread keeps the sums of its latent columns for every head.
-		what: "attention keeps", unit: "sums in the registers of a thread", limit: maxRegisters,
-		needs: []string{"model.num_attention_heads", "model.kv_lora_rank"},
-		used: func(s *Spec) int {
-			return ceil(s.Model.KVLoraRank, simdgroup*s.Tuning.Attention.Simdgroups) * s.Model.NumAttentionHeads
-		},
+		what: "attention keeps", unit: "sums in the registers of a thread", limit: target.MaxRegisters,
+		needs:  attentionDims[:2],
+		used:   func(s *Spec) int { return s.attention().Sums },
 		blame:  []string{"tuning.attention.simdgroups", "model.num_attention_heads"},
 		remedy: "more tuning.attention.simdgroups share the work",
 	},
 	{
-		// A simdgroup deals its lanes over heads (a power of two of them) and columns;
-		// a thread keeps its columns of the queries of its heads.
-		what: "attention keeps", unit: "floats of queries in the registers of a thread", limit: maxRegisters,
-		needs: []string{"model.num_attention_heads", "model.kv_lora_rank", "model.qk_rope_head_dim"},
-		used: func(s *Spec) int {
-			m, lanes := &s.Model, 1
-			for lanes < min(m.NumAttentionHeads, simdgroup) {
-				lanes *= 2
-			}
-			columns := ceil(m.KVLoraRank+m.QKRopeHeadDim, s.Tuning.Attention.Simdgroups*(simdgroup/lanes))
-			return columns * ceil(m.NumAttentionHeads, lanes)
-		},
+		what: "attention keeps", unit: "floats of queries in the registers of a thread", limit: target.MaxRegisters,
+		needs:  attentionDims,
+		used:   func(s *Spec) int { return s.attention().Queries },
 		blame:  []string{"tuning.attention.simdgroups", "model.num_attention_heads"},
 		remedy: "more tuning.attention.simdgroups share the work",
 	},
 	{
-		// The combined latent and the factors of the splits.
-		what: "the combine of the splits takes", unit: "bytes of threadgroup memory", limit: maxMemory,
+		what: "the combine of the splits takes", unit: "bytes of threadgroup memory", limit: target.ThreadgroupBytes,
 		needs: []string{"model.kv_lora_rank"},
 		used: func(s *Spec) int {
-			return 4 * (s.Model.KVLoraRank + ceil(s.Tuning.Attention.Splits, simdgroup)*simdgroup)
+			return 4 * (s.Model.KVLoraRank + target.CombineFloats(s.Model.KVLoraRank, s.Tuning.Attention.Splits, 1))
 		},
 		blame:  []string{"tuning.attention.splits", "model.kv_lora_rank"},
 		remedy: "fewer tuning.attention.splits fit",
 	},
 	{
-		// The staged input, two scores per expert, one per group, the choice.
-		what: "the choice of experts takes", unit: "bytes of threadgroup memory", limit: maxMemory,
+		what: "the choice of experts takes", unit: "bytes of threadgroup memory", limit: target.ThreadgroupBytes,
 		needs: []string{"moe.n_routed_experts", "moe.num_experts_per_tok", "model.hidden_size"},
 		used: func(s *Spec) int {
-			e := s.MoE
-			return 4 * (min(s.Model.HiddenSize, maxStage) + maxSimdgroups + 2*e.NRoutedExperts + 2*e.NumExpertsPerTok + e.NGroup)
+			return 4 * target.GatingFloats(s.Model.HiddenSize, s.MoE.NRoutedExperts, s.MoE.NumExpertsPerTok, s.MoE.NGroup)
 		},
 		blame:  []string{"moe.n_routed_experts"},
 		remedy: "fewer experts fit",
 	},
 }
-
-// AttentionSimdgroups is the number of simdgroups that the attention of s takes
-// unless a spec says otherwise: the default, or in models of many heads the
-// least multiple of it by a power of two with which all of it fits.
-func AttentionSimdgroups(s *Spec) int {
-	try := *s
-	try.Tuning = DefaultTuning
-	a := &try.Tuning.Attention
-	tooMuch := func(b budget) bool {
-		return b.blame[0] == "tuning.attention.simdgroups" && b.used(&try) > b.limit
-	}
-	for ; a.Simdgroups <= maxSimdgroups; a.Simdgroups *= 2 {
-		if !slices.ContainsFunc(budgets, tooMuch) {
-			return a.Simdgroups
-		}
-	}
-	return DefaultTuning.Attention.Simdgroups // none fits, as Parse will report
-}
-
-func ceil(a, b int) int { return (a + b - 1) / b }
 
 // first returns the first of the values that the file has.
 func (d *decoder) first(paths []string) *yaml.Node {

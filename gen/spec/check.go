@@ -3,14 +3,8 @@ package spec
 import (
 	"slices"
 
+	"mla/gen/target"
 	"mla/runtime/gguf"
-)
-
-// Shapes of the GPU family that the kernels are written for (Apple7 and later).
-const (
-	simdgroup      = 32 // threads
-	maxThreadgroup = 1024
-	maxSimdgroups  = maxThreadgroup / simdgroup
 )
 
 // multiples are the dimensions that must be a multiple of something. Widths
@@ -22,13 +16,13 @@ var multiples = []struct {
 	why  string
 	get  func(s *Spec) int
 }{
-	{"model.hidden_size", simdgroup, "the simdgroup", func(s *Spec) int { return s.Model.HiddenSize }},
-	{"model.q_lora_rank", simdgroup, "the simdgroup", func(s *Spec) int { return s.Model.QLoraRank }},
-	{"model.kv_lora_rank", simdgroup, "the simdgroup", func(s *Spec) int { return s.Model.KVLoraRank }},
-	{"model.intermediate_size", simdgroup, "the simdgroup", func(s *Spec) int { return s.Model.IntermediateSize }},
-	{"moe.moe_intermediate_size", simdgroup, "the simdgroup", func(s *Spec) int { return s.MoE.MoEIntermediateSize }},
-	{"moe.moe_shared_expert_intermediate_size", simdgroup, "the simdgroup", func(s *Spec) int { return s.experts.SharedIntermediateSize }},
-	{"linear_attn_config.head_dim", simdgroup, "the simdgroup", func(s *Spec) int { return s.Hybrid.HeadDim }},
+	{"model.hidden_size", target.SimdWidth, "the simdgroup", func(s *Spec) int { return s.Model.HiddenSize }},
+	{"model.q_lora_rank", target.SimdWidth, "the simdgroup", func(s *Spec) int { return s.Model.QLoraRank }},
+	{"model.kv_lora_rank", target.SimdWidth, "the simdgroup", func(s *Spec) int { return s.Model.KVLoraRank }},
+	{"model.intermediate_size", target.SimdWidth, "the simdgroup", func(s *Spec) int { return s.Model.IntermediateSize }},
+	{"moe.moe_intermediate_size", target.SimdWidth, "the simdgroup", func(s *Spec) int { return s.MoE.MoEIntermediateSize }},
+	{"moe.moe_shared_expert_intermediate_size", target.SimdWidth, "the simdgroup", func(s *Spec) int { return s.experts.SharedIntermediateSize }},
+	{"linear_attn_config.head_dim", target.SimdWidth, "the simdgroup", func(s *Spec) int { return s.Hybrid.HeadDim }},
 	{"model.qk_nope_head_dim", 8, "16 bytes of halves", func(s *Spec) int { return s.Model.QKNopeHeadDim }},
 	{"model.v_head_dim", 8, "16 bytes of halves", func(s *Spec) int { return s.Model.VHeadDim }},
 	{"model.qk_rope_head_dim", 8, "rotary pairs, and 16 bytes of halves", func(s *Spec) int { return s.Model.QKRopeHeadDim }},

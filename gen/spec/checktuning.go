@@ -18,7 +18,7 @@ func (d *decoder) checkTuning(s *Spec, class string) {
 		other, _ := general.Shape(k.Kernel)
 		same("kernels."+k.Kernel, k.Shape, other)
 	}
-	if err := with.Tuning.AttendHeads.check(); err != nil {
+	if err := headsError(with.Tuning.AttendHeads); err != nil {
 		d.errorf(d.first(tuningPaths(class, "tuning.attend_heads.split_k", "tuning.attend_heads.rows_per_simdgroup", "tuning.attend_heads.simdgroups", "tuning.attend_heads.tile")), "%v", err)
 	}
 	if class == "" || !slices.Equal(with.Widths(), s.WithClass("").Widths()) || with.Tuning.Attention != general.Attention {
@@ -64,8 +64,8 @@ func (t *Tuning) inherit() {
 		k := &t.Kernels[i]
 		if kernel, _, ok := AnyWidth(k.Kernel); ok {
 			general, _ := t.Shape(kernel)
-			k.Shape = k.Shape.over(general)
+			k.Shape = k.Shape.Over(general)
 		}
-		k.Shape = k.Shape.over(t.MatVec)
+		k.Shape = k.Shape.Over(t.MatVec)
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"mla/gen/target"
 	"mla/runtime/plan"
 )
 
@@ -54,15 +55,21 @@ func (t *tunings) of(class string) Tuning {
 	if c := t.find(class); c != nil {
 		all = c.Tuning.over(all)
 	}
-	all = all.over(DefaultTuning)
+	all = all.over(defaults(class))
 	all.inherit()
 	return all
 }
 
+// defaults is the tuning of devices of a class where a file says nothing.
+func defaults(class string) Tuning {
+	t := target.For(class)
+	return Tuning{Attention: t.Attention(), AttendHeads: t.AttendHeads()}
+}
+
 // over is t, and general in what t leaves out.
 func (t Tuning) over(general Tuning) Tuning {
-	t.Attention = t.Attention.over(general.Attention)
-	t.AttendHeads = t.AttendHeads.over(general.AttendHeads)
+	t.Attention = t.Attention.Over(general.Attention)
+	t.AttendHeads = t.AttendHeads.Over(general.AttendHeads)
 	kernels := slices.Clone(general.Kernels)
 	for _, k := range t.Kernels {
 		i := slices.IndexFunc(kernels, func(g KernelShape) bool { return g.Kernel == k.Kernel })
@@ -70,42 +77,11 @@ func (t Tuning) over(general Tuning) Tuning {
 			kernels = append(kernels, k)
 			continue
 		}
-		k.Shape = k.Shape.over(kernels[i].Shape)
+		k.Shape = k.Shape.Over(kernels[i].Shape)
 		kernels[i] = k
 	}
 	t.Kernels = kernels
 	return t
-}
-
-func (s Shape) over(general Shape) Shape {
-	orElse(&s.RowsPerSimdgroup, general.RowsPerSimdgroup)
-	orElse(&s.Simdgroups, general.Simdgroups)
-	orElse(&s.SplitK, general.SplitK)
-	orElse(&s.Unroll, general.Unroll)
-	return s
-}
-
-func (a Attention) over(general Attention) Attention {
-	orElse(&a.Splits, general.Splits)
-	orElse(&a.Tile, general.Tile)
-	orElse(&a.Simdgroups, general.Simdgroups)
-	return a
-}
-
-func (a AttendHeads) over(general AttendHeads) AttendHeads {
-	orElse(&a.From, general.From)
-	orElse(&a.RowsPerSimdgroup, general.RowsPerSimdgroup)
-	orElse(&a.Simdgroups, general.Simdgroups)
-	orElse(&a.SplitK, general.SplitK)
-	orElse(&a.Tile, general.Tile)
-	return a
-}
-
-// orElse gives a value that is left out another.
-func orElse(value *int, other int) {
-	if *value == 0 {
-		*value = other
-	}
 }
 
 // classPath is where the file has the tuning of a class; "": of any device.

@@ -75,10 +75,10 @@ func TestClassTuning(t *testing.T) {
 		attention Attention
 		kernels   []KernelShape
 	}{
-		{"", Attention{132, 8, 4}, []KernelShape{{"down", Shape{0, 8, 2, 2}, 0, 0}, {"o_proj", Shape{0, 2, 0, 2}, 0, 0}}},
-		{"apple", Attention{132, 8, 4}, []KernelShape{{"down", Shape{0, 8, 2, 2}, 0, 0}, {"o_proj", Shape{0, 2, 0, 2}, 0, 0}}},
-		{"nvidia", Attention{132, 32, 4},
-			[]KernelShape{{"down", Shape{0, 8, 4, 2}, 0, 0}, {"o_proj", Shape{0, 2, 0, 2}, 0, 0}, {"v_b", Shape{4, 0, 1, 8}, 0, 0}}},
+		{"", Attention{Splits: 132, Tile: 8, Simdgroups: 4}, []KernelShape{{Kernel: "down", Shape: Shape{RowsPerSimdgroup: 0, Simdgroups: 8, SplitK: 2, Unroll: 2}}, {Kernel: "o_proj", Shape: Shape{RowsPerSimdgroup: 0, Simdgroups: 2, SplitK: 0, Unroll: 2}}}},
+		{"apple", Attention{Splits: 132, Tile: 8, Simdgroups: 4}, []KernelShape{{Kernel: "down", Shape: Shape{RowsPerSimdgroup: 0, Simdgroups: 8, SplitK: 2, Unroll: 2}}, {Kernel: "o_proj", Shape: Shape{RowsPerSimdgroup: 0, Simdgroups: 2, SplitK: 0, Unroll: 2}}}},
+		{"nvidia", Attention{Splits: 132, Tile: 32, Simdgroups: 4},
+			[]KernelShape{{Kernel: "down", Shape: Shape{RowsPerSimdgroup: 0, Simdgroups: 8, SplitK: 4, Unroll: 2}}, {Kernel: "o_proj", Shape: Shape{RowsPerSimdgroup: 0, Simdgroups: 2, SplitK: 0, Unroll: 2}}, {Kernel: "v_b", Shape: Shape{RowsPerSimdgroup: 4, Simdgroups: 0, SplitK: 1, Unroll: 8}}}},
 	} {
 		got := s.WithClass(tt.class).Tuning
 		if plain := got.withoutPositions(); got.Attention != tt.attention || !slices.Equal(plain.Kernels, tt.kernels) {

@@ -15,6 +15,7 @@ type decoder struct {
 	file   string
 	errs   ErrorList
 	at     map[string]*yaml.Node // path such as "model.hidden_size" -> its value
+	files  map[*yaml.Node]string // of nodes that are in another file, see join
 	quants *yaml.Node            // decoded last: its layer numbers need the dimensions
 }
 
@@ -32,7 +33,7 @@ func optional(f field) field {
 }
 
 func (d *decoder) errorf(n *yaml.Node, format string, args ...any) {
-	d.errs = append(d.errs, Error{d.file, max(n.Line, 1), max(n.Column, 1), fmt.Sprintf(format, args...)})
+	d.errs = append(d.errs, Error{d.fileOf(n), max(n.Line, 1), max(n.Column, 1), fmt.Sprintf(format, args...)})
 }
 
 // has reports whether the values at all the paths were well formed.
@@ -159,10 +160,13 @@ func boolean(key string, dst *bool) field {
 const maxText = 200
 
 // text is a key with a short string on one line.
-func text(key string, dst *string) field {
+func text(key string, dst *string) field { return textUpTo(key, dst, maxText) }
+
+// textUpTo is a key with a string of at most so many bytes on one line.
+func textUpTo(key string, dst *string, most int) field {
 	return field{key: key, decode: func(d *decoder, n *yaml.Node, path string) bool {
-		if !isScalar(n, "!!str") || n.Value == "" || len(n.Value) > maxText || strings.ContainsAny(n.Value, "\r\n") {
-			d.errorf(n, "%s is %s; expected a string of 1 to %d bytes on one line", path, describe(n), maxText)
+		if !isScalar(n, "!!str") || n.Value == "" || len(n.Value) > most || strings.ContainsAny(n.Value, "\r\n") {
+			d.errorf(n, "%s is %s; expected a string of 1 to %d bytes on one line", path, describe(n), most)
 			return false
 		}
 		*dst = n.Value

@@ -24,7 +24,7 @@ func (e Error) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Msg)
 }
 
-// ErrorList is all the mistakes of a file, in the order of their positions.
+// ErrorList is all the mistakes of a spec and its tuning files, by file and position.
 type ErrorList []Error
 
 // Error lists the first 20 mistakes, one a line.
@@ -45,7 +45,7 @@ func (l ErrorList) Error() string {
 
 func (l ErrorList) sort() {
 	slices.SortStableFunc(l, func(a, b Error) int {
-		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 }
 

@@ -1,8 +1,9 @@
 package spec
 
 import (
-	"strings"
 	"testing"
+
+	"mla/gen/target"
 )
 
 // TestAnyWidth: names of shapes in sequences of one width are told from those of kernels.
@@ -35,18 +36,18 @@ func TestShapeOfWidth(t *testing.T) {
 		class string
 		width int
 		want  Shape
-	}{{"", 1, Shape{8, 4, 4, 2}}, {"", 2, Shape{8, 4, 1, 2}}, {"", 4, Shape{8, 4, 4, 2}}, {"nvidia", 2, Shape{8, 4, 1, 2}}, {"nvidia", 4, Shape{2, 4, 4, 2}}} {
+	}{{"", 1, Shape{RowsPerSimdgroup: 8, Simdgroups: 4, SplitK: 4, Unroll: 2}}, {"", 2, Shape{RowsPerSimdgroup: 8, Simdgroups: 4, SplitK: 1, Unroll: 2}}, {"", 4, Shape{RowsPerSimdgroup: 8, Simdgroups: 4, SplitK: 4, Unroll: 2}}, {"nvidia", 2, Shape{RowsPerSimdgroup: 8, Simdgroups: 4, SplitK: 1, Unroll: 2}}, {"nvidia", 4, Shape{RowsPerSimdgroup: 2, Simdgroups: 4, SplitK: 4, Unroll: 2}}} {
 		tuning := s.WithClass(c.class).Tuning
-		if got := tuning.ShapeFor("down", c.width, 2048, 2048); got != c.want {
+		if got := target.For(c.class).MatVec(tuning.ShapeOf("down", c.width), 2048, 2048); got != c.want {
 			t.Errorf("%q, %d rows: %+v; expected %+v", c.class, c.width, got, c.want)
 		}
-		if why := tuning.WhyShape("down", c.width, 2048, 2048); !strings.HasPrefix(why, "line ") {
-			t.Errorf("%q, %d rows: %s", c.class, c.width, why)
+		if k := tuning.Of("down", c.width); k == nil || k.Line == 0 {
+			t.Errorf("%q, %d rows: no line of the file", c.class, c.width)
 		}
 	}
 }
 
-// TestFew: which kernels of few rows are those of one row, and how many rows of weights a simdgroup has.
+// TestFew: which kernels of few rows are those of one row.
 func TestFew(t *testing.T) {
 	tuning := parseTuned(t, `tuning:
   kernels:
@@ -59,22 +60,8 @@ func TestFew(t *testing.T) {
 		width  int
 		takes  bool
 	}{{"down", 2, true}, {"o_proj", 2, true}, {"down", 3, false}, {"down", 4, true}, {"o_proj", 4, false}, {"down", 8, false}} {
-		if got := tuning.TakesInputs(c.kernel, c.width); got != c.takes {
+		if got := target.For("").TakesInputs(c.width, tuning.OfWidth(c.kernel, c.width) != nil); got != c.takes {
 			t.Errorf("%s of %d rows: %t", c.kernel, c.width, got)
 		}
-	}
-	if why := tuning.WhyFew("down", 4); !strings.Contains(why, "line ") {
-		t.Error(why)
-	}
-	for width, want := range map[int]int{2: 8, 3: 8, 4: 8, 5: 6} {
-		if got := FewShape(Shape{RowsPerSimdgroup: 8, Simdgroups: 4, SplitK: 2}, width); got.RowsPerSimdgroup != want || got.SplitK != 2 {
-			t.Errorf("%d rows: %+v", width, got)
-		}
-	}
-	if !CombinesApart(1) || CombinesApart(16) {
-		t.Error("one row is by itself, sixteen are not")
-	}
-	if !ExpertsApart(4) || ExpertsApart(8) {
-		t.Error("four rows are by themselves with their experts, eight are not")
 	}
 }

@@ -1,11 +1,13 @@
 package spec
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
 	"gopkg.in/yaml.v3"
 
+	"mla/gen/target"
 	"mla/runtime/gguf"
 	"mla/runtime/gguf/hparams"
 	"mla/runtime/plan"
@@ -31,17 +33,6 @@ var (
 	ChatTemplates = []string{"glm4", "deepseek-v2", "youtu", "none", "jinja"}
 	Activations   = []string{"f32", "f16"} // plan.ActNames; the first is the default
 )
-
-// DefaultTuning is what keys missing under tuning mean. Shapes follow from the
-// matrices; see ShapeFor.
-var DefaultTuning = Tuning{
-	// A threadgroup of attention takes a multiprocessor. Contexts beyond 32,768 tokens have a tile more to
-	// each of 128 splits: with 132 Youtu-LLM ran at 697 tok/s there instead of 691, on an NVIDIA H200.
-	Attention: Attention{Splits: Multiprocessors, Tile: 16, Simdgroups: 8},
-	// One block of queries to a simdgroup: two would not leave a thread of any Apple GPU
-	// registers enough. Not measured on Apple hardware.
-	AttendHeads: AttendHeads{RowsPerSimdgroup: 8, Simdgroups: 8, SplitK: 2, Tile: 32},
-}
 
 func rootFields(s *Spec) []field {
 	return []field{
@@ -131,40 +122,40 @@ func yarnFields(y *Yarn) []field {
 }
 
 func tuningFields(t *Tuning) []field {
-	return []field{
-		optional(section("attention", attentionFields(&t.Attention))),
-		optional(section("attend_heads", attendHeadsFields(&t.AttendHeads))),
+	return append([]field{
+		optional(section("attention", attentionFields(&t.Attention, &t.AttentionFound))),
+		optional(section("attend_heads", attendHeadsFields(&t.AttendHeads, &t.AttendHeadsFound))),
 		optional(field{key: "kernels", decode: func(d *decoder, n *yaml.Node, path string) bool {
 			return d.kernels(n, path, t)
 		}}),
-	}
+	}, foundFields(&t.Found)...)
 }
 
-func attentionFields(a *Attention) []field {
-	return []field{
+func attentionFields(a *Attention, f *Found) []field {
+	return append([]field{
 		optional(integer("splits", &a.Splits, 1, maxSplits)),
 		optional(integer("tile", &a.Tile, 1, maxTile)),
-		optional(integer("simdgroups", &a.Simdgroups, 1, maxSimdgroups)),
-	}
+		optional(integer("simdgroups", &a.Simdgroups, 1, target.MaxSimdgroups)),
+	}, foundFields(f)...)
 }
 
-func attendHeadsFields(a *AttendHeads) []field {
-	return []field{
+func attendHeadsFields(a *AttendHeads, f *Found) []field {
+	return append([]field{
 		optional(integer("from", &a.From, 1, plan.MaxWidth)),
-		optional(integer("rows_per_simdgroup", &a.RowsPerSimdgroup, 8, simdgroup)),
-		optional(integer("simdgroups", &a.Simdgroups, 1, maxSimdgroups)),
-		optional(integer("split_k", &a.SplitK, 1, maxSimdgroups)),
+		optional(integer("rows_per_simdgroup", &a.RowsPerSimdgroup, 8, target.SimdWidth)),
+		optional(integer("simdgroups", &a.Simdgroups, 1, target.MaxSimdgroups)),
+		optional(integer("split_k", &a.SplitK, 1, target.MaxSimdgroups)),
 		optional(integer("tile", &a.Tile, 16, maxHeadsTile)),
-	}
+	}, foundFields(f)...)
 }
 
-func shapeFields(s *Shape) []field {
-	return []field{
-		optional(even(integer("rows_per_simdgroup", &s.RowsPerSimdgroup, 2, simdgroup), &s.RowsPerSimdgroup)),
-		optional(integer("simdgroups", &s.Simdgroups, 1, maxSimdgroups)),
-		optional(integer("split_k", &s.SplitK, 1, maxSimdgroups)),
+func kernelFields(s *KernelShape) []field {
+	return append([]field{
+		optional(even(integer("rows_per_simdgroup", &s.RowsPerSimdgroup, 2, target.SimdWidth), &s.RowsPerSimdgroup)),
+		optional(integer("simdgroups", &s.Simdgroups, 1, target.MaxSimdgroups)),
+		optional(integer("split_k", &s.SplitK, 1, target.MaxSimdgroups)),
 		optional(integer("unroll", &s.Unroll, 1, maxUnroll)),
-	}
+	}, foundFields(&s.Found)...)
 }
 
 // even demands an even value: rotary pairs must not straddle simdgroups.
@@ -204,8 +195,8 @@ func (d *decoder) kernels(n *yaml.Node, path string, t *Tuning) bool {
 			continue
 		}
 		seen[key.Value] = true
-		k := KernelShape{Kernel: key.Value, Line: key.Line, Column: key.Column} // what it leaves out follows, see inherit
-		ok = d.mapping(n.Content[i+1], path+"."+key.Value, shapeFields(&k.Shape)) && ok
+		k := KernelShape{Kernel: key.Value, File: d.fileOf(key), Line: key.Line, Column: key.Column} // what it leaves out follows, see inherit
+		ok = d.mapping(n.Content[i+1], path+"."+key.Value, kernelFields(&k)) && ok
 		t.Kernels = append(t.Kernels, k)
 	}
 	return ok
@@ -218,12 +209,12 @@ func (s *Spec) CheckKernels(names []string, of map[int][]string) error {
 	for _, k := range s.Tuning.Kernels {
 		if kernel, width, ok := AnyWidth(k.Kernel); ok && slices.Contains(names, kernel) {
 			if !slices.Contains(of[width], kernel) {
-				errs = append(errs, Error{s.Path, k.Line, k.Column, fmt.Sprintf("kernel %s in tuning: no sequence of %d rows has a shape for %s in tuning", k.Kernel, width, kernel)})
+				errs = append(errs, Error{cmp.Or(k.File, s.Path), k.Line, k.Column, fmt.Sprintf("kernel %s in tuning: no sequence of %d rows has a shape for %s in tuning", k.Kernel, width, kernel)})
 			}
 			continue
 		}
 		if !slices.Contains(names, k.Kernel) {
-			errs = append(errs, Error{s.Path, k.Line, k.Column, unknown("kernel in tuning", k.Kernel, names)})
+			errs = append(errs, Error{cmp.Or(k.File, s.Path), k.Line, k.Column, unknown("kernel in tuning", k.Kernel, names)})
 		}
 	}
 	if len(errs) == 0 {

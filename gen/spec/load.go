@@ -2,8 +2,6 @@ package spec
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"go/token"
 	"io"
 	"path/filepath"
@@ -20,27 +18,57 @@ import (
 // MaxFile is the size of the largest file, in bytes: a hundred times a long one.
 const MaxFile = 1 << 18
 
-// Load reads and checks the spec file at path. It returns the first of the file's
-// variants. All the mistakes found in it are returned together as an ErrorList.
-func Load(path string) (*Spec, error) {
+// Load reads and checks the spec file at path, with the tuning files named, or else with those that
+// TuningFiles finds. It returns the first of the spec's variants. All the mistakes found are
+// returned together as an ErrorList.
+func Load(path string, tunings ...string) (*Spec, error) {
+	data, err := read(path)
+	if err != nil {
+		return nil, err
+	}
+	if len(tunings) == 0 {
+		if tunings, err = TuningFiles(path); err != nil {
+			return nil, err
+		}
+	}
+	var texts []Text
+	for _, t := range tunings {
+		text, err := read(t)
+		if err != nil {
+			return nil, err
+		}
+		texts = append(texts, Text{t, text})
+	}
+	return Parse(path, data, texts...)
+}
+
+// read is the bytes of a file, one more than MaxFile at most.
+func read(path string) ([]byte, error) {
 	f, err := userfile.OpenPiped(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
-	if err != nil {
-		return nil, err
-	}
-	return Parse(path, data)
+	return io.ReadAll(io.LimitReader(f, MaxFile+1))
 }
 
-// Parse is Load for data in memory; file is the path for names and messages.
-func Parse(file string, data []byte) (*Spec, error) {
-	d := &decoder{file: file, at: map[string]*yaml.Node{}}
-	hash := sha256.Sum256(data)
-	s := &Spec{Name: Name(file), File: filepath.Base(file), Path: file, Hash: hex.EncodeToString(hash[:]), Architecture: gguf.Deepseek2}
+// Parse is Load for data in memory; file is the path for names and messages, and the names of
+// tuning files say for which class of devices they are.
+func Parse(file string, data []byte, tunings ...Text) (*Spec, error) {
+	d := &decoder{file: file, at: map[string]*yaml.Node{}, files: map[*yaml.Node]string{}}
+	s := &Spec{Name: Name(file), File: filepath.Base(file), Path: file, Architecture: gguf.Deepseek2, model: data, tuningFiles: tunings}
 	if root := d.parse(data); root != nil && d.checkVersion(root) {
+		if root.Kind == yaml.MappingNode {
+			d.join(root, tunings)
+		}
+		var err error
+		switch s.Text, err = whole(data, root, tunings); {
+		case err != nil:
+			d.errorf(root, "the spec and its tuning files cannot be written as one: %v", err)
+		case len(s.Text) > MaxFile:
+			d.errorf(root, "with its tuning files the spec has %d bytes; expected at most %d", len(s.Text), MaxFile)
+		}
+		s.Hash = sum(s.Text)
 		d.mapping(root, "", rootFields(s))
 		d.hybrid(s)
 		d.checkDims(s)

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
+
+	"gopkg.in/yaml.v3"
 
 	"mla/gen/yamledit"
 )
@@ -18,55 +20,64 @@ type Change struct {
 	Kernel    string
 	Shape     Shape
 	Attention Attention
-	Why       string // for a comment: on what was it measured, when, and with what gain
+	Found     Found // on what it was measured, when, and with what gain
 }
 
-// Retune writes changes into the tuning that a spec's text has for a class of devices
-// (one of plan.Classes; "": for any) and nothing else: comments and layout stay as they
-// are. Above each change goes a comment with the reason, in place of the one that an
-// earlier Retune left. What the text says already, of the class or of any device, is not
-// written. The result is a spec that differs from the one before in its tuning only;
-// where a file is laid out so that this fails, the error says what to write by hand.
-func Retune(text []byte, class string, changes []Change) ([]byte, error) {
-	before, err := Parse("spec.yaml", text)
-	if err != nil {
-		return nil, err
+// Retune is the tuning file at path with changes, for the class of devices that its name says, and
+// the spec with it in place of what the spec had from a file of that path. Nothing else changes:
+// comments and layout stay as they are. What the spec says already, of the class or of any device,
+// is not written; if that is everything, the text is nil. Where a file is laid out so that this
+// fails, the error says what to write by hand.
+func Retune(s *Spec, path string, changes []Change) ([]byte, *Spec, error) {
+	class := TuningClass(s.Path, path)
+	want, e := s.tunings.clone(), &yamledit.Editor{}
+	files := slices.Clone(s.tuningFiles)
+	at := slices.IndexFunc(files, func(t Text) bool { return t.Path == path })
+	if at < 0 {
+		at = len(files)
+		files = append(files, Text{Path: path})
 	}
-	want, e := before.tunings.clone(), &yamledit.Editor{Text: string(text)}
+	e.Text = string(files[at].Data)
 	for _, c := range changes {
 		if now := want.of(class); !c.changes(&now) {
 			continue
 		}
+		c.Found = Found{Device: plain(c.Found.Device), Date: c.Found.Date, Gain: c.Found.Gain}
 		c.apply(want.at(class))
-		if err := c.write(e, class); err != nil {
-			return nil, byHand(err, class, changes)
+		if err := c.write(e); err != nil {
+			return nil, nil, byHand(err, path, changes)
 		}
 	}
-	out := []byte(e.Text)
-	after, err := Parse("spec.yaml", out)
+	if e.Text == string(files[at].Data) {
+		return nil, s, nil
+	}
+	files[at].Data = []byte(e.Text)
+	after, err := Parse(s.Path, s.model, files...)
 	switch {
 	case err != nil:
-		return nil, byHand(err, class, changes)
-	case !sameBut(before, after, want):
-		return nil, byHand(errors.New("other values would change"), class, changes)
+		return nil, nil, byHand(err, path, changes)
+	case !sameBut(s, after, want):
+		return nil, nil, byHand(errors.New("other values would change"), path, changes)
 	}
-	return out, nil
+	return files[at].Data, after, nil
 }
 
 // byHand says what to write where Retune cannot.
-func byHand(err error, class string, changes []Change) error {
+func byHand(err error, path string, changes []Change) error {
 	var all []string
 	for _, c := range changes {
-		all = append(all, c.text(class))
+		all = append(all, c.text())
 	}
-	return fmt.Errorf("tuning cannot be written into this layout (%w); write by hand: %s", err, strings.Join(all, "; "))
+	return fmt.Errorf("tuning cannot be written into %s (%w); write by hand: %s", path, err, strings.Join(all, "; "))
 }
 
-// sameBut says whether after is before with the tunings want.
+// sameBut says whether after is a variant of the spec that before is one of, with the tunings want.
 func sameBut(before, after *Spec, want tunings) bool {
-	x, y := *before, *after
-	x.Hash, y.Hash = "", ""
-	x.Tuning, y.Tuning = Tuning{}, Tuning{} // follow from tunings
+	x, y := *before.Variants()[0], *after
+	for _, s := range []*Spec{&x, &y} {
+		s.Hash, s.Text, s.tuningFiles = "", nil, nil
+		s.Tuning = Tuning{} // follows from tunings
+	}
 	x.tunings, y.tunings = want.withoutPositions(), after.tunings.withoutPositions()
 	return reflect.DeepEqual(x, y)
 }
@@ -86,7 +97,7 @@ func (t *tunings) withoutPositions() tunings {
 func (t Tuning) withoutPositions() Tuning {
 	t.Kernels = slices.Clone(t.Kernels)
 	for i := range t.Kernels {
-		t.Kernels[i].Line, t.Kernels[i].Column = 0, 0
+		t.Kernels[i].File, t.Kernels[i].Line, t.Kernels[i].Column = "", 0, 0
 	}
 	slices.SortFunc(t.Kernels, func(a, b KernelShape) int { return strings.Compare(a.Kernel, b.Kernel) })
 	return t
@@ -103,75 +114,102 @@ func (c *Change) changes(t *Tuning) bool {
 
 func (c *Change) apply(t *Tuning) {
 	if c.Kernel == "" {
-		t.Attention = c.Attention
-	} else {
-		t.SetShape(c.Kernel, c.Shape)
+		t.Attention, t.AttentionFound = c.Attention, c.Found
+		return
 	}
+	t.SetShape(c.Kernel, c.Shape)
+	t.named(c.Kernel).Found = c.Found
 }
 
 // value is a key and what it is to be.
-type value struct {
-	key string
-	is  int
+type value struct{ key, is string }
+
+// path is where c stands in a tuning file, and what stands there.
+func (c *Change) path() (path []string, values []value) {
+	number := func(key string, n int) {
+		if n != 0 {
+			values = append(values, value{key, strconv.Itoa(n)})
+		}
+	}
+	if c.Kernel == "" {
+		path = []string{"attention"}
+		number("splits", c.Attention.Splits)
+		number("tile", c.Attention.Tile)
+		number("simdgroups", c.Attention.Simdgroups)
+	} else {
+		path = []string{"kernels", c.Kernel}
+		number("rows_per_simdgroup", c.Shape.RowsPerSimdgroup)
+		number("simdgroups", c.Shape.Simdgroups)
+		number("split_k", c.Shape.SplitK)
+		number("unroll", c.Shape.Unroll)
+	}
+	return path, append(values, c.Found.values()...)
 }
 
-// path is where c stands in the file for a class, and what stands there.
-func (c *Change) path(class string) ([]string, []value) {
-	at := classPath(class)
-	if c.Kernel == "" {
-		a := c.Attention
-		return append(at, "attention"), []value{{"splits", a.Splits}, {"tile", a.Tile}, {"simdgroups", a.Simdgroups}}
+// values are the keys of what was measured.
+func (f *Found) values() (values []value) {
+	for _, v := range []value{{"device", f.Device}, {"date", f.Date}, {"gain", strconv.FormatFloat(f.Gain, 'f', -1, 64)}} {
+		if v.is != "" && v.is != "0" {
+			values = append(values, v)
+		}
 	}
-	s := c.Shape
-	values := []value{{"rows_per_simdgroup", s.RowsPerSimdgroup}, {"simdgroups", s.Simdgroups}, {"split_k", s.SplitK}, {"unroll", s.Unroll}}
-	return append(at, "kernels", c.Kernel), slices.DeleteFunc(values, func(v value) bool { return v.is == 0 })
+	return values
+}
+
+// notPlain are characters that may end a string without quotes, and what stands before or after one.
+var notPlain = regexp.MustCompile(`[^A-Za-z0-9._()+ -]+|^[^A-Za-z]+| +$`)
+
+// plain is text as YAML has it on one line without quotes, so that a later Retune can replace it.
+func plain(text string) string {
+	text = strings.Join(strings.Fields(notPlain.ReplaceAllString(notPlain.ReplaceAllString(text, " "), " ")), " ")
+	if !isScalar(&yaml.Node{Kind: yaml.ScalarNode, Value: text}, "!!str") { // a word such as true
+		return ""
+	}
+	return text[:min(len(text), maxText)]
 }
 
 // flow is values on one line.
 func flow(values []value) string {
 	var parts []string
 	for _, v := range values {
-		parts = append(parts, v.key+": "+strconv.Itoa(v.is))
+		parts = append(parts, v.key+": "+v.is)
 	}
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
 // text is c as one writes it.
-func (c *Change) text(class string) string {
-	path, values := c.path(class)
+func (c *Change) text() string {
+	path, values := c.path()
 	return strings.Join(path, ".") + ": " + flow(values)
 }
 
-// write puts c into the text.
-func (c *Change) write(e *yamledit.Editor, class string) error {
-	path, values := c.path(class)
+// write puts c into a tuning file.
+func (c *Change) write(e *yamledit.Editor) error {
+	path, values := c.path()
+	if strings.TrimSpace(e.Text) == "" {
+		e.Text = "# yaml-language-server: $schema=../mla.tuning.schema.json\n\n" + path[0] + ":\n"
+	}
 	old, err := e.Find(path)
 	switch {
 	case err != nil:
 		return err
 	case old == nil, isScalar(old, "!!null"):
-		err = e.Set(path, flow(values))
-	case e.PlainFlow(old):
-		err = e.ReplaceFlow(old, flow(values))
-	default:
-		for _, v := range values {
-			if err = e.Set(append(path[:len(path):len(path)], v.key), strconv.Itoa(v.is)); err != nil {
-				return err
+		if len(path) == 1 && old != nil { // an empty attention
+			for _, v := range values {
+				if err := e.Set(append(path[:len(path):len(path)], v.key), v.is); err != nil {
+					return err
+				}
 			}
+			return nil
+		}
+		return e.Set(path, flow(values))
+	case e.PlainFlow(old):
+		return e.ReplaceFlow(old, flow(values))
+	}
+	for _, v := range values {
+		if err := e.Set(append(path[:len(path):len(path)], v.key), v.is); err != nil {
+			return err
 		}
 	}
-	if err != nil {
-		return err
-	}
-	return e.Comment(path, path[len(path)-1], "tuned on", printable(c.Why))
-}
-
-// printable is text that cannot end a comment.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return ' '
-		}
-		return r
-	}, text)
+	return nil
 }

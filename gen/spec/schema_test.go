@@ -48,10 +48,25 @@ func compileSchema(t *testing.T) *jsonschema.Schema {
 // yamlValue is what a schema validates.
 func yamlValue(t *testing.T, text string) (v any) {
 	t.Helper()
-	if err := yaml.Unmarshal([]byte(text), &v); err != nil {
+	var doc yaml.Node
+	if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
+		t.Fatal(err)
+	}
+	daysAreText(&doc)
+	if err := doc.Decode(&v); err != nil {
 		t.Fatal(err)
 	}
 	return v
+}
+
+// daysAreText makes dates strings, as they are in YAML 1.2, whose types JSON has.
+func daysAreText(n *yaml.Node) {
+	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!timestamp" {
+		n.Tag = "!!str"
+	}
+	for _, c := range n.Content {
+		daysAreText(c)
+	}
 }
 
 func specFiles(t *testing.T) []string {
@@ -141,8 +156,8 @@ func TestSchemaKeys(t *testing.T) {
 		"properties/tuning":                    tuningsFields(&tunings{}),
 		"properties/tuning/properties/devices": classFields(&tunings{}),
 		"$defs/tuning":                         classTuningFields(&classTuning{}),
-		"$defs/attention":                      attentionFields(&Attention{}),
-		"$defs/shape":                          shapeFields(&Shape{}),
+		"$defs/attention":                      attentionFields(&Attention{}, &Found{}),
+		"$defs/shape":                          kernelFields(&KernelShape{}),
 		"$defs/profile":                        quantFields(&Quant{}, nil, nil),
 	} {
 		object := at(t, schema, pointer)

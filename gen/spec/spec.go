@@ -1,9 +1,11 @@
 // Package spec reads the YAML description of a model that mlagen compiles.
 // Every value keeps its line and column, so that all mistakes are reported
-// together as file:line:col: message. Retune writes into such a file.
+// together as file:line:col: message. What is tuned for devices stands in files of its own
+// beside it (TuningFiles), which Retune writes.
 package spec
 
 import (
+	"mla/gen/target"
 	"mla/runtime/gguf/hparams"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
@@ -16,7 +18,8 @@ type Spec struct {
 	Name string // names the bundle: Name(File), then "f16" if that is what activations are, then Class
 	File string // base name of the file
 	Path string // of the file as it was given, for messages
-	Hash string // sha256 of the file, hexadecimal
+	Hash string // sha256 of Text, hexadecimal
+	Text []byte // the spec with its tuning in one file: what Parse reads as the same spec
 
 	Architecture string // general.architecture of its files, one of gguf.Architectures
 	Model        Model
@@ -36,7 +39,9 @@ type Spec struct {
 	experts     hparams.HybridExperts // that the file says, and Hybrid has too
 	activations []string              // that the file asks for
 	sequences   []int                 // widths that the file asks for on any device; nil: the default
-	tunings     tunings               // that the file has
+	tunings     tunings               // that the files have
+	model       []byte                // the spec's file
+	tuningFiles []Text
 }
 
 // Model holds the dimensions.
@@ -65,6 +70,13 @@ type (
 	Dims   = hparams.Dims
 	MoE    = hparams.MoE
 	Hybrid = hparams.Hybrid
+)
+
+// What a tuning chooses; package target has what it leaves out.
+type (
+	Shape       = target.Shape
+	Attention   = target.Attention
+	AttendHeads = target.AttendHeads
 )
 
 // Quant is one quant profile that the bundle covers: a stock file type
@@ -97,6 +109,8 @@ type Tuning struct {
 	Attention Attention
 	// AttendHeads is attention over expanded heads, of sequences that have enough rows for it.
 	AttendHeads AttendHeads
+	// Found says where all of it is from, AttentionFound and AttendHeadsFound where one is.
+	Found, AttentionFound, AttendHeadsFound Found
 	// Kernels shapes kernels by name, e.g. "lm_head", or in sequences of one width alone,
 	// "lm_head_x4".
 	Kernels []KernelShape
@@ -104,29 +118,16 @@ type Tuning struct {
 	// their shapes do. No file says it: it keeps the kernels that read those sums as
 	// they are while mlagen tune tries shapes for the kernels that make them.
 	SumGroup int
-	// MatVec shapes the kernels that Kernels does not name; zeros are left to ShapeFor. No file says
+	// MatVec shapes the kernels that Kernels does not name; zeros are left to package target. No file says
 	// it: random small models have small threadgroups by it.
 	MatVec Shape
-}
-
-// AttendHeads is how attention over expanded heads is shared out; see plan.AttendHeads.
-type AttendHeads struct {
-	// From is the fewest rows of a sequence that expands heads; 0: what its heads' sizes say.
-	From             int
-	RowsPerSimdgroup int // queries
-	Simdgroups       int
-	SplitK           int // simdgroups that share queries
-	Tile             int // cache rows at most
 }
 
 // KernelShape is a Shape for one kernel, and where the file gives it.
 type KernelShape struct {
 	Kernel string
 	Shape
+	Found
+	File         string
 	Line, Column int
-}
-
-// Attention is how attention is cut along the KV axis.
-type Attention struct {
-	Splits, Tile, Simdgroups int
 }

@@ -43,7 +43,7 @@ func TestLoad(t *testing.T) {
 	if *s.MoE != wantMoE {
 		t.Errorf("moe %+v", *s.MoE)
 	}
-	wantTuning := Tuning{Attention: Attention{132, 16, 8}, AttendHeads: AttendHeads{0, 8, 8, 2, 32}, Kernels: []KernelShape{{"lm_head", Shape{0, 2, 0, 0}, 59, 5}}}
+	wantTuning := Tuning{Attention: Attention{Splits: 132, Tile: 16, Simdgroups: 8}, AttendHeads: AttendHeads{From: 0, RowsPerSimdgroup: 8, Simdgroups: 8, SplitK: 2, Tile: 32}, Kernels: []KernelShape{{Kernel: "lm_head", Shape: Shape{Simdgroups: 2}, File: "testdata/ok.yaml", Line: 59, Column: 5}}}
 	if !reflect.DeepEqual(s.Tuning, wantTuning) {
 		t.Errorf("tuning %+v", s.Tuning)
 	}
@@ -163,7 +163,7 @@ func TestMistakes(t *testing.T) {
 				"41:7: unknown role in types \"self_attn.q_proj\" (did you mean \"self_attn.o_proj\"?)\n" +
 				"54:37: types of mlp.shared_experts.down_proj: layer 4 has no type"},
 		{"tuning:", "tuning:\n  devices: {nvdia: {}}", "57:13: unknown key in tuning.devices \"nvdia\" (did you mean \"nvidia\"?)"},
-		{"tuning:", "tuning:\n  devices: {nvidia: 3}", "57:21: tuning.devices.nvidia is 3; expected a mapping with the keys attention, attend_heads, kernels, sequences"},
+		{"tuning:", "tuning:\n  devices: {nvidia: 3}", "57:21: tuning.devices.nvidia is 3; expected a mapping with the keys attention, attend_heads, kernels, device, date, gain, why, sequences"},
 		{"tuning:", "tuning:\n  devices: {nvidia: {kernels: {down: {split_k: 33}}}}", "57:48: tuning.devices.nvidia.kernels.down.split_k is 33; expected an integer from 1 to 32"},
 		{"tuning:", "tuning:\n  devices: {apple: {kernels: {lm_head: {split_k: 3}}}}", "57:50: tuning.devices.apple.kernels.lm_head.split_k is 3; expected a divisor of simdgroups, 2"},
 		{"tuning:", "tuning:\n  devices: {apple: {kernels: {lm_head: {simdgroups: 3, split_k: 2}}}}", "57:65: tuning.devices.apple.kernels.lm_head.split_k is 2; expected a divisor of simdgroups, 3"},

@@ -4,7 +4,7 @@
 // attention is cut.
 //
 // [Knobs] proposes the values that compile, [Search] looks for the quickest with a
-// [Measurer], and spec.Retune writes them into the spec. The package measures and
+// [Measurer], and spec.Retune writes them into a tuning file. The package measures and
 // compiles nothing itself for a GPU: [Pieces] cuts a bundle into kernels, so that
 // whoever does compiles each of them once.
 package tune
@@ -163,9 +163,9 @@ func has(s *ir.Launch, kinds []ir.Kind) bool {
 	})
 }
 
-// Change is what the spec has to say for a choice; why is the comment for it.
-func (c *Choice) Change(why string) spec.Change {
-	return spec.Change{Kernel: c.Knob.kernel(), Shape: c.To.Shape, Attention: c.To.Attention, Why: why}
+// Change is what the spec has to say for a choice; found says where it is from.
+func (c *Choice) Change(found spec.Found) spec.Change {
+	return spec.Change{Kernel: c.Knob.kernel(), Shape: c.To.Shape, Attention: c.To.Attention, Found: found}
 }
 
 // kernel is the kernel that a knob shapes, "" for attention.

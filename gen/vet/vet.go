@@ -97,7 +97,7 @@ func sameShape(all []variant) (list []string) {
 				}
 			}
 			if !inherited(&k, without) && alike(v, k.Kernel, without) {
-				list = append(list, fmt.Sprintf("line %d: kernel %s has this shape without the entry", k.Line, k.Kernel))
+				list = append(list, fmt.Sprintf("%s: kernel %s has this shape without the entry", k.At(), k.Kernel))
 			}
 		}
 	}
@@ -112,18 +112,20 @@ func without(t spec.Tuning, k spec.KernelShape) spec.Tuning {
 
 // inherited says whether an entry of a class's tuning is that for any device.
 func inherited(k *spec.KernelShape, of spec.Tuning) bool {
-	return slices.ContainsFunc(of.Kernels, func(o spec.KernelShape) bool { return o.Kernel == k.Kernel && o.Line == k.Line })
+	return slices.ContainsFunc(of.Kernels, func(o spec.KernelShape) bool { return o.Kernel == k.Kernel && o.Line == k.Line && o.File == k.File })
 }
 
 // alike says whether all kernels of a name have the same shape with another tuning.
 func alike(v *variant, kernel string, other spec.Tuning) bool {
 	name, width, _ := spec.AnyWidth(kernel)
-	if other.TakesInputs(name, width) != v.spec.Tuning.TakesInputs(name, width) {
+	t := v.program.Target()
+	named := func(tuning *spec.Tuning) bool { return tuning.OfWidth(name, width) != nil }
+	if t.TakesInputs(width, named(&other)) != t.TakesInputs(width, named(&v.spec.Tuning)) {
 		return false // that it is named makes it a mat-vec
 	}
 	for _, s := range v.program.Launches {
 		rows, cols := v.program.Results(s)
-		if s.Name() == name && other.ShapeFor(name, width, rows, cols) != v.spec.Tuning.ShapeFor(name, width, rows, cols) {
+		if s.Name() == name && t.MatVec(other.ShapeOf(name, width), rows, cols) != t.MatVec(v.spec.Tuning.ShapeOf(name, width), rows, cols) {
 			return false
 		}
 	}

@@ -4,7 +4,6 @@ package yamledit
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -271,38 +270,6 @@ func (e *Editor) ReplaceFlow(n *yaml.Node, by string) error {
 		e.splice(from, to, by)
 	}
 	return err
-}
-
-// Comment says above the line of a key why it is what it is: "# NAME MARK WHY". It replaces what an
-// earlier call said about the same name.
-func (e *Editor) Comment(path []string, name, mark, why string) error {
-	parent, err := e.Find(path[:len(path)-1])
-	if err != nil || parent == nil {
-		return errors.Join(err, errLayout)
-	}
-	key, _ := pair(parent, path[len(path)-1])
-	if key == nil {
-		return errLayout
-	}
-	lines := strings.Split(e.Text, "\n")
-	own := lines[key.Line-1]
-	indent := own[:len(own)-len(strings.TrimLeft(own, " "))]
-	text := fmt.Sprintf("%s# %s %s %s", indent, name, mark, why)
-	for i := key.Line - 2; i >= 0 && isMarked(lines[i], mark); i-- {
-		if strings.HasPrefix(strings.TrimLeft(lines[i], " "), "# "+name+" "+mark+" ") {
-			lines[i] = text + strings.TrimSuffix(e.newline(), "\n")
-			e.Text = strings.Join(lines, "\n")
-			return nil
-		}
-	}
-	return e.insertLines(key.Line, []string{text})
-}
-
-// isMarked says whether a line is a comment of Comment.
-func isMarked(line, mark string) bool {
-	comment, ok := strings.CutPrefix(strings.TrimLeft(line, " "), "# ")
-	_, after, marked := strings.Cut(comment, " "+mark+" ")
-	return ok && marked && after != "" && !strings.Contains(strings.TrimSuffix(comment, " "+mark+" "+after), " ")
 }
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }

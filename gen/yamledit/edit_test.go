@@ -25,14 +25,6 @@ func TestEditor(t *testing.T) {
 			t.Fatalf("%v: %q, %v; want %q", step.path, e.Text, err, step.want)
 		}
 	}
-	for _, why := range []string{"X", "Y"} {
-		if err := e.Comment([]string{"g", "h"}, "h", "seen on", why); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if want := "a: 3 # one\nb:\n  c: {e: 5, d: 4}\n  f: 6\n\ng:\n  # h seen on Y\n  h: 7\n"; e.Text != want {
-		t.Errorf("%q, want %q", e.Text, want)
-	}
 	if n, err := e.Find([]string{"b", "c", "e"}); err != nil || n == nil || n.Value != "5" {
 		t.Error(n, err)
 	}

@@ -31,7 +31,7 @@ import (
 type Bundle struct {
 	Name     string // stem of the spec file, then "f16" if that is what activations are, then Class
 	Spec     string // base name of the spec file
-	SpecHash string // sha256 of the spec file, hexadecimal
+	SpecHash string // sha256 of the spec with its tuning in one text, hexadecimal
 	Class    string // of Classes, whose devices the shapes of its kernels are for; "": of any
 	Model    Model
 

@@ -10,14 +10,14 @@ import (
 	"mla/gen/msl/text"
 )
 
-// maxBuffer is a limit of Apple GPUs.
+// maxBuffer is a limit of Metal.
 const maxBuffer = 30
 
 // Lint returns what breaks the rules of MSL, or of this project's use of it,
 // though the strict front end accepts it: double literals, pointers without an
 // address space, infinities, recursion, kernels that call kernels, returns from
 // functions with barriers, wrong buffer indices, more than so many bytes of threadgroup memory, products
-// and sums that may be contracted, names that Apple's language or library uses.
+// and sums that may be contracted, names that Metal's language or library uses.
 func Lint(source string, threadgroupBytes int) []error {
 	l := &linter{tokens: text.Code(source), maxBytes: threadgroupBytes}
 	l.contraction(source)

@@ -23,7 +23,7 @@ var spoken = func() map[string]bool {
 // defined is a macro's definition.
 var defined = regexp.MustCompile(`(?m)^\s*#\s*define\s+(\w+)`)
 
-// names holds what a source declares to the words that Apple's language and library use.
+// names holds what a source declares to the words that Metal's language and library use.
 //
 // Names at the scope of a namespace, ours or the global one, and macros are none of the library's.
 // Within our namespace they would hide the library's, so that a call that means theirs is ours;
@@ -33,7 +33,7 @@ var defined = regexp.MustCompile(`(?m)^\s*#\s*define\s+(\w+)`)
 func (l *linter) names(source string) {
 	for _, t := range l.tokens {
 		if t.Kind == text.Word && reserved.Anywhere().Has(t.Text) && !spoken[t.Text] {
-			l.fail(t, "%s is a word of the language, or a macro of Apple's headers", t.Text)
+			l.fail(t, "%s is a word of the language, or a macro of Metal's headers", t.Text)
 		}
 		if t.Kind == text.Word && implementations(t.Text) {
 			l.fail(t, "%s: names with two underscores, or one before a capital letter, are the compiler's", t.Text)
@@ -42,7 +42,7 @@ func (l *linter) names(source string) {
 	for _, m := range defined.FindAllStringSubmatchIndex(source, -1) {
 		t := text.Token{Text: source[m[2]:m[3]], Line: 1 + strings.Count(source[:m[2]], "\n")}
 		if reserved.Anywhere().Has(t.Text) || reserved.Library().Has(t.Text) || implementations(t.Text) {
-			l.fail(t, "the macro %s has a name of Apple's headers", t.Text)
+			l.fail(t, "the macro %s has a name of Metal's headers", t.Text)
 		}
 	}
 	for _, t := range l.outermost() {

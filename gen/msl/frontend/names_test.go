@@ -11,7 +11,7 @@ func TestNames(t *testing.T) {
 	in := func(declarations string) string {
 		return prefix + "namespace ours {\n" + declarations + "\n}\n" + kernel("a[0] = 1.0f;")
 	}
-	const library, language, compilers, macro = "%s is a name of Metal's library", "%s is a word of the language", "%s: names with two underscores", "the macro %s has a name of Apple's headers"
+	const library, language, compilers, macro = "%s is a name of Metal's library", "%s is a word of the language", "%s: names with two underscores", "the macro %s has a name of Metal's headers"
 	for _, c := range []struct{ class, source, name, want string }{
 		{"a helper like a function", in("static inline float clamp(float x) { return x; }"), "clamp", library},
 		{"a helper like a function, declared", in("static inline float clamp(float x);"), "clamp", library},

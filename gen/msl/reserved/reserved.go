@@ -1,5 +1,5 @@
-// Package reserved has the words that Apple's shading language and its library use. There is
-// no copy of Apple's headers here: a name that meets one of theirs, as a macro, a keyword
+// Package reserved has the words that Metal's shading language and its library use. There is
+// no copy of Metal's headers here: a name that meets one of theirs, as a macro, a keyword
 // or in an ambiguous use, would be seen first on a Mac, where it breaks every bundle.
 package reserved
 

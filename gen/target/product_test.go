@@ -1,4 +1,4 @@
-package spec
+package target
 
 import (
 	"testing"
@@ -20,10 +20,10 @@ func TestExpertTiles(t *testing.T) {
 		{2048, 4, 64, 64, 4}, // 128
 		{4096, 8, 256, 64, 4},
 	} {
-		if got := ExpertTokens(c.width, c.perRow, c.experts); got != c.tokens {
+		if got := For("").ExpertTokens(c.width, c.perRow, c.experts); got != c.tokens {
 			t.Errorf("%d rows, %d of %d experts: tiles of %d; expected %d", c.width, c.perRow, c.experts, got, c.tokens)
 		}
-		if got := ExpertShares(c.width, c.perRow, c.experts); got != c.shares {
+		if got := For("").ExpertShares(c.width, c.perRow, c.experts); got != c.shares {
 			t.Errorf("%d rows, %d of %d experts: shared by %d; expected %d", c.width, c.perRow, c.experts, got, c.shares)
 		}
 	}
@@ -34,8 +34,8 @@ func TestExpertsThreadgroups(t *testing.T) {
 	for _, c := range []struct {
 		class       string
 		tiles, want int
-	}{{plan.ClassNVIDIA, 5000, 4 * Multiprocessors}, {plan.ClassNVIDIA, 7, 7}, {"", 5000, 256}, {plan.ClassApple, 5000, 256}} {
-		if got := (&Spec{Class: c.class}).ExpertsThreadgroups(c.tiles); got != c.want {
+	}{{plan.ClassNVIDIA, 5000, 4 * 132}, {plan.ClassNVIDIA, 7, 7}, {"", 5000, 256}, {plan.ClassApple, 5000, 256}} {
+		if got := For(c.class).ExpertsThreadgroups(c.tiles); got != c.want {
 			t.Errorf("%q: %d threadgroups for %d tiles; expected %d", c.class, got, c.tiles, c.want)
 		}
 	}
@@ -69,7 +69,7 @@ func TestProductShape(t *testing.T) {
 		{plan.ClassApple, 8, ProductSize{Rows: 2048, Cols: 6144}, Shape{RowsPerSimdgroup: 16, Simdgroups: 4, SplitK: 4}},
 		{"", 16, ProductSize{Rows: 2048, Cols: 128}, Shape{RowsPerSimdgroup: 16, Simdgroups: 4, SplitK: 1}},
 	} {
-		if got := ProductShape(c.class, c.width, c.size); got != c.want {
+		if got := For(c.class).ProductShape(c.width, c.size); got != c.want {
 			t.Errorf("class %q, %d rows, %+v: %+v; expected %+v", c.class, c.width, c.size, got, c.want)
 		}
 	}

@@ -1,0 +1,176 @@
+package target
+
+import (
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+)
+
+// Attention is how attention is cut along the KV axis.
+type Attention struct {
+	Splits, Tile, Simdgroups int
+}
+
+// Over is a, and general in what a leaves out.
+func (a Attention) Over(general Attention) Attention {
+	OrElse(&a.Splits, general.Splits)
+	OrElse(&a.Tile, general.Tile)
+	OrElse(&a.Simdgroups, general.Simdgroups)
+	return a
+}
+
+// attentions are the cuts where a tuning says nothing: a threadgroup for each core.
+var attentions = table[Attention]{
+	{"", Attention{Splits: 132, Tile: 16, Simdgroups: 8}, Source{Estimated, "", "2026-11-26", "as of class nvidia"}},
+	{plan.ClassApple, Attention{Splits: 132, Tile: 16, Simdgroups: 8}, Source{Estimated, "Apple GPUs", "2026-11-26", "as of class nvidia"}},
+	{plan.ClassNVIDIA, Attention{Splits: 132, Tile: 16, Simdgroups: 8}, Source{Measured, h200, "2026-11-26",
+		"contexts beyond 32,768 tokens have a tile more to each of 128 splits: Youtu-LLM at 697 tok/s with 132, at 691 with 128"}},
+}
+
+// Attention is the cut of attention where a tuning says nothing.
+func (t Target) Attention() Attention { return attentions.of(t.class).is }
+
+// spread is how the splits of several rows are cut.
+type spread struct {
+	rows   int // cache rows that a split has at least for each row that attends
+	fourth int // numbers of splits above it are multiples of it: a combine goes over so many at a time
+}
+
+var spreads = table[spread]{
+	{"", spread{rows: 4, fourth: 4}, Source{Measured, h200, "2026-11-26",
+		"of 512 cache rows there are 128 threadgroups then, for 132 cores. Eight sessions of Youtu-LLM, 512 tokens deep: 7,031 tok/s, with twice as many cache rows to a split 6,897. " +
+			"With twice as many splits 16 sessions of Youtu-LLM ran at 10,736 tok/s instead of 11,562, of DeepSeek-V2-Lite at 4,838 instead of 4,979"}},
+}
+
+// LeastRows is how many cache rows a split has at least where so many rows attend side by side, in
+// whole tiles; 0: a tile. Fewer cache rows for more threadgroups would find no core free.
+func (t Target) LeastRows(width, tile int) int {
+	least := spreads.of(t.class).is.rows * width
+	if width <= 1 || least <= tile {
+		return 0
+	}
+	return roundUp(least, tile)
+}
+
+// MostSplits is how many splits each of so many rows has: together they have as many threadgroups
+// as a row alone, for which a large GPU has a core each and room for no more. Those of splits that
+// a context does not have yet end at once, but each takes its turn.
+func (t Target) MostSplits(width, splits int) int {
+	fourth := spreads.of(t.class).is.fourth
+	n := splits / max(1, width)
+	if n > fourth {
+		n -= n % fourth
+	}
+	return max(1, n)
+}
+
+// PlainAttention is what the plain form of attention takes; see templates/msl/lib/attend.metal.
+type PlainAttention struct {
+	Width            int // columns of a cache row
+	HeadLanes        int // lanes of a simdgroup that hold different heads, a power of two
+	QueryColumns     int // columns of a query that one thread holds
+	Queries          int // floats of queries that one thread holds
+	ColumnsPerThread int // latent columns that one thread sums
+	Sums             int // sums that one thread holds
+	Tile             int // cache rows in threadgroup memory
+
+	// Floats of threadgroup memory, in this order: the tile, the simdgroups'
+	// shares of the scores, the softmax weights, (m, l) per head, and the
+	// factor per head by which earlier sums shrink.
+	TileFloats, ShareFloats, WeightFloats, MLFloats, ShrinkFloats int
+}
+
+// PlainAttentionOf is that of so many heads of lat and pe columns with a tile of so many rows.
+func PlainAttentionOf(heads, lat, pe, simdgroups, tile int) PlainAttention {
+	a := PlainAttention{Width: lat + pe, HeadLanes: 1, ColumnsPerThread: ceil(lat, simdgroups*SimdWidth), Tile: tile}
+	for a.HeadLanes < min(heads, SimdWidth) {
+		a.HeadLanes *= 2
+	}
+	a.QueryColumns = ceil(a.Width, simdgroups*(SimdWidth/a.HeadLanes))
+	a.Queries = a.QueryColumns * ceil(heads, a.HeadLanes)
+	a.Sums = a.ColumnsPerThread * heads
+	a.MLFloats, a.ShrinkFloats = 2*heads, heads
+	a.TileFloats, a.ShareFloats, a.WeightFloats = tile*a.Width, tile*simdgroups*heads, tile*heads
+	return a
+}
+
+// Floats is its threadgroup memory, in floats.
+func (a *PlainAttention) Floats() int {
+	return a.TileFloats + a.ShareFloats + a.WeightFloats + a.MLFloats + a.ShrinkFloats
+}
+
+// fits says whether a threadgroup and its threads have room for it.
+func (a *PlainAttention) fits() bool {
+	return a.Queries <= MaxRegisters && a.Sums <= MaxRegisters && 4*a.Floats() <= ThreadgroupBytes
+}
+
+// AttentionSimdgroups is the number of simdgroups that attention over so many heads takes unless
+// a tuning says otherwise: the default, or of many heads the least multiple of it by a power of
+// two with which a tile of one row fits. Where none fits it is the default.
+func (t Target) AttentionSimdgroups(heads, lat, pe int) int {
+	start := t.Attention().Simdgroups
+	for n := start; n <= MaxSimdgroups; n *= 2 {
+		if a := PlainAttentionOf(heads, lat, pe, n, 1); a.fits() {
+			return n
+		}
+	}
+	return start
+}
+
+// CombineFloats is the threadgroup memory of a combine of splits: their factors, and the sums of all
+// teams of threads but one.
+func CombineFloats(dim, splits, teams int) int { return roundUp(splits, SimdWidth) + (teams-1)*dim }
+
+// GatingFloats is the threadgroup memory of the choice of experts: the staged input, a number of
+// each simdgroup, two scores of each expert, what is chosen and how it counts, one score of each
+// group.
+func GatingFloats(inputs, experts, chosen, groups int) int {
+	return min(inputs, MaxStage) + MaxSimdgroups + 2*experts + 2*chosen + groups
+}
+
+// Budget is what attention may take on a kernel class of devices.
+type Budget struct {
+	Devices   string // class of the devices
+	Class     string // a kernel class; "": devices of any class without a budget of its own
+	Registers int    // of 32 bits that a thread holds; see msl.Registers
+	Scaled    int    // the same for the matrix form on a cache of Q8_0
+	Threads   int    // in a threadgroup
+	From      Source
+}
+
+// Budgets is the table of kernel classes; that of class "" comes first.
+var Budgets = []Budget{
+	{"", "", 128, 160, MaxThreads, Source{Estimated, "Apple GPUs of family Apple9 and later, NVIDIA GPUs", "2026-11-22",
+		"a bound that keeps tiles small: the former take registers from a memory that threads share as they need them, the latter have up to 255. " +
+			"A row of Q8_0 has half the bytes of one of halves: tiles of twice the rows have as many under way, in which most of the time of long contexts goes by"}},
+	{plan.ClassApple, plan.ClassApple7, 96, 96, 384, Source{Estimated, "Apple GPUs of families Apple7 and Apple8", "2026-11-22",
+		"128 is all that a thread has, and what does not fit goes to memory: a quarter is left for addresses, for softmax and for the compiler. " +
+			"Public measurements of the M1 find room for 384 threads with all registers in a core, so that so many can always be launched"}},
+}
+
+// BudgetOf is the budget of a kernel class.
+func BudgetOf(class string) *Budget {
+	for i := range Budgets {
+		if Budgets[i].Class == class {
+			return &Budgets[i]
+		}
+	}
+	return &Budgets[0]
+}
+
+// Budgets are those of the kernel classes that the devices of the class have.
+func (t Target) Budgets() (list []*Budget) {
+	for i := range Budgets {
+		if b := &Budgets[i]; b.Devices == "" || t.class == "" || b.Devices == t.class {
+			list = append(list, b)
+		}
+	}
+	return list
+}
+
+// Matrix is how many registers the matrix form may hold on a type of cache.
+func (b *Budget) Matrix(cache quant.Type) int {
+	if cache == quant.Q8_0 {
+		return b.Scaled
+	}
+	return b.Registers
+}

@@ -1,0 +1,68 @@
+package target
+
+import "mla/runtime/plan"
+
+// cores are what a large GPU of the class has: a threadgroup or several run on one at a time.
+var cores = table[int]{
+	{"", 132, Source{Estimated, "", "2026-11-22", "the number of class nvidia; no device of another class has been measured"}},
+	{plan.ClassApple, 132, Source{Estimated, "Apple GPUs", "2026-11-22", "the number of class nvidia; data sheets say 8 to 80"}},
+	{plan.ClassNVIDIA, 132, Source{DataSheet, "NVIDIA H100 and H200", "2026-11-22", "132 streaming multiprocessors"}},
+}
+
+// Cores is how many cores a large GPU of the class has (NVIDIA: multiprocessors).
+func (t Target) Cores() int { return cores.of(t.class).is }
+
+// Share is how many of so many threadgroups each core gets at the most.
+func (t Target) Share(groups int) int { return ceil(groups, t.Cores()) }
+
+// registerFiles are the 32-bit registers of a core.
+var registerFiles = table[int]{
+	{"", 0, Source{Estimated, "Apple GPUs", "2026-11-22", "unknown: see the budgets of attention"}},
+	{plan.ClassNVIDIA, 1 << 16, Source{DataSheet, "NVIDIA H100 and H200", "2026-11-22", "65,536 registers of a multiprocessor"}},
+}
+
+// Threads is how many threads with so many registers each a core holds, in whole simdgroups. 0:
+// it is not known.
+func (t Target) Threads(registers int) int {
+	return registerFiles.of(t.class).is / registers / SimdWidth * SimdWidth
+}
+
+// Memory is the threadgroup memory of a class, in bytes.
+type Memory struct {
+	Bytes       int  // that a kernel may declare
+	AsyncCopies bool // there are copies into it that take no registers on their way
+	// PromptSimdgroup is what a prompt's product takes for each simdgroup with AsyncCopies.
+	PromptSimdgroup int
+	// Batch is what the threadgroups of a batch's products share on a core with AsyncCopies:
+	// as many as come to each core, at most BatchShare. One takes at most BatchMost.
+	Batch, BatchShare, BatchMost int
+}
+
+var memories = table[Memory]{
+	{"", Memory{Bytes: ThreadgroupBytes}, Source{DataSheet, "Apple GPUs", "2026-11-20", "32 KiB; copies pass through registers"}},
+	{plan.ClassNVIDIA, Memory{Bytes: 227 << 10, AsyncCopies: true, PromptSimdgroup: 18 << 10, Batch: 224 << 10, BatchShare: 4, BatchMost: 144 << 10},
+		Source{DataSheet, "NVIDIA H100 and H200", "2026-11-24", "228 KiB of a multiprocessor, 1 KiB of it the system's for each threadgroup; cp.async since Ampere. Registers leave room for twelve simdgroups of a prompt's product"}},
+}
+
+// Memory is the threadgroup memory of the class.
+func (t Target) Memory() Memory { return memories.of(t.class).is }
+
+// BatchBytes is how much of it each of so many threadgroups of a batch's product takes, if as many
+// as come to each core are to run side by side.
+func (t Target) BatchBytes(groups int) int {
+	m := t.Memory()
+	return min(m.Batch/min(t.Share(groups), max(m.BatchShare, 1)), m.BatchMost)
+}
+
+// pickThreads are the threads that pick one token of a large vocabulary.
+var pickThreads = table[int]{
+	{"", 512, Source{Estimated, "Apple GPUs", "2026-11-22", "a threadgroup of 1,024 may have too few registers"}},
+	{plan.ClassNVIDIA, 1024, Source{DataSheet, "NVIDIA H100 and H200", "2026-11-24", "all threads of a threadgroup, with 64 registers each"}},
+}
+
+// PickThreads is how many threads pick one token of a large vocabulary.
+func (t Target) PickThreads() int { return pickThreads.of(t.class).is }
+
+func ceil(a, b int) int { return (a + b - 1) / b }
+
+func roundUp(a, b int) int { return ceil(a, b) * b }

@@ -1,0 +1,58 @@
+package target
+
+import "mla/runtime/device/chips"
+
+// Share is the part of the data-sheet bandwidth that decoding is assumed to reach, launches not
+// counted.
+type Share struct {
+	Low, High float64
+	From      Source
+}
+
+// Tier is a size of chips. The larger, the smaller the share of its bandwidth that engines reach;
+// models with experts reach less than dense ones.
+type Tier struct {
+	Name       string
+	Dense, MoE Share
+}
+
+// The shares are other engines': llama.cpp's are from public reports of 7B models at Q4_0 and of
+// models with some 3B active parameters, of whole tokens.
+var (
+	proTier = Tier{
+		Name:  "Pro and smaller",
+		Dense: Share{0.60, 0.73, Source{Reported, "Apple GPUs", "2026-11-22", "60-70 % reported of quantised mat-vecs; 73 % is the least of MLX"}},
+		MoE:   Share{0.46, 0.60, Source{Estimated, "Apple GPUs", "2026-11-22", "estimate: what dense models reach at best, less llama.cpp's loss on MoE (36 for 58 % on a Max); at most their least"}},
+	}
+	maxTier = Tier{
+		Name:  "Max",
+		Dense: Share{0.58, 0.73, Source{Reported, "M4 Max", "2026-11-22", "llama.cpp 58 % on an M4 Max; 73 % is the least of MLX"}},
+		MoE:   Share{0.35, 0.50, Source{Reported, "Apple GPUs", "2026-11-22", "engines 34-37 %; at most 50 %, an estimate: this plan has a quarter of their dispatches"}},
+	}
+	ultraTier = Tier{
+		Name:  "Ultra",
+		Dense: Share{0.40, 0.57, Source{Reported, "Apple GPUs", "2026-11-22", "llama.cpp 40-45 %; an estimate above: what MLX gains on a Max (73 for 58 %)"}},
+		MoE:   Share{0.26, 0.40, Source{Estimated, "Apple GPUs", "2026-11-22", "estimate: the share on a Max, less what dense models lose on an Ultra (42 for 58 %); at most 40 %"}},
+	}
+)
+
+// Predicted is a chip that speeds are predicted of: its bandwidth and the cost of a dependent
+// dispatch are in the table of package chips, which the Metal runtime takes, too.
+type Predicted struct {
+	Name string
+	Chip string // of package chips
+	Tier *Tier
+}
+
+// Predictions are these chips. No shares were reported of the smallest: they are counted as Pro.
+var Predictions = []Predicted{
+	{"M2, M3", "M3", &proTier},
+	{"M3 Pro", "M3 Pro", &proTier},
+	{"M4 Pro", "M4 Pro", &proTier},
+	{"M4 Max", "M4 Max", &maxTier},
+	{"M5 Max", "M5 Max", &maxTier},
+	{"M3 Ultra", "M3 Ultra", &ultraTier},
+}
+
+// Rates are the rates of the chip.
+func (p *Predicted) Rates() chips.Chip { return chips.Named(p.Chip) }
