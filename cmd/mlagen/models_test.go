@@ -108,7 +108,7 @@ func compileFor(t *testing.T, file, act string, widths ...int) *device.Model {
 	if err := errors.Join(append(frontend.Lint(b.Source, msl.ThreadgroupMemory(b.Class)), frontend.Check(b.Source, msl.ThreadgroupMemory(b.Class)))...); err != nil {
 		t.Error(err)
 	}
-	m, err := bind.Bind(f, b)
+	m, err := bind.Resolve(f).Bind(b)
 	if err != nil {
 		t.Fatal(err)
 	}

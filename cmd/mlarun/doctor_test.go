@@ -58,7 +58,7 @@ func TestMain(m *testing.M) {
 			b.Source = strings.ReplaceAll(b.Source, what, "1.01f * "+what)
 		}
 	}
-	e := &env{in: os.Stdin, out: os.Stdout, err: os.Stderr, bundles: bundles, devices: devices, getenv: os.Getenv, self: selfTested}
+	e := &env{in: os.Stdin, out: os.Stdout, err: os.Stderr, bundles: bundles, devices: devices, auto: autoDevices, getenv: os.Getenv, self: selfTested}
 	os.Exit(e.main(strings.Split(args, "\n")))
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -48,7 +47,7 @@ func with(bundles []*plan.Bundle, stdin string, args ...string) result {
 		c.Env = append(c.Env, bundlesVariable+"="+strings.Join(names, " "))
 		return c, err
 	}
-	e := &env{in: strings.NewReader(stdin), out: &out, err: &err, bundles: bundles, devices: testDevices(), self: self}
+	e := &env{in: strings.NewReader(stdin), out: &out, err: &err, bundles: bundles, devices: devices, auto: []string{"cpu"}, self: self}
 	return result{e.main(args), out.String(), err.String()}
 }
 
@@ -371,11 +370,4 @@ func TestEmptyPrompt(t *testing.T) {
 	if r := mlarun("", "-model", glm, "-p", ""); r.code != 1 || !strings.Contains(r.err, "prompt is empty") {
 		t.Errorf("code %d, %s", r.code, r.err)
 	}
-}
-
-// testDevices are the devices, but auto is the CPU whatever GPU the machine has.
-func testDevices() map[string]openDevice {
-	d := maps.Clone(devices)
-	d["auto"] = openCPU
-	return d
 }

@@ -32,6 +32,9 @@ func (cpu) Name() string { return "cpu" }
 // Class implements device.Device. No loop depends on how kernels are shaped.
 func (cpu) Class() string { return "" }
 
+// Takes implements device.Device.
+func (cpu) Takes(l *device.Layout) int64 { return l.HostBytes() }
+
 // Load implements device.Device. The runner is for one goroutine at a time.
 func (cpu) Load(m *device.Model, cfg device.Config) (device.Runner, error) {
 	r, err := allocate(m, cfg)
@@ -99,7 +102,7 @@ func allocate(m *device.Model, cfg device.Config) (*runner, error) {
 	for range l.Layers {
 		r.caches = append(r.caches, alignedBytes(l.Cache))
 	}
-	r.bytes = l.Arena + l.Heads + l.Rope + l.Logits + l.Tables + l.Cache*int64(l.Layers)
+	r.bytes = l.HostBytes()
 	return r, nil
 }
 

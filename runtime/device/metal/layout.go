@@ -30,12 +30,17 @@ func newLayout(m *device.Model, cfg device.Config, limit int64) (*layout, error)
 }
 
 // own is the memory that the runner allocates beside weights.
-func (l *layout) own() int64 {
-	return l.Bytes() + l.tables() - l.Tables + int64(len(l.constants)) + (ring+1)*(wantedBytes+rowBytes*int64(l.Width))
+func (l *layout) own() int64 { return takes(l.Layout) + int64(len(l.constants)) }
+
+// takes is what a runner allocates beside weights and constants.
+func takes(l *device.Layout) int64 {
+	return l.Bytes() + tables(l) - l.Tables + (ring+1)*(wantedBytes+rowBytes*int64(l.Width))
 }
 
 // tables is the size of the block tables, with one more than sessions have, for slices.
-func (l *layout) tables() int64 { return l.Tables + 4*int64(l.MaxPages) }
+func tables(l *device.Layout) int64 { return l.Tables + 4*int64(l.MaxPages) }
+
+func (l *layout) tables() int64 { return tables(l.Layout) }
 
 // fits refuses what the GPU cannot hold, before anything is allocated.
 func (l *layout) fits(gpu *Info) error {
