@@ -17,7 +17,7 @@ package mla
 import (
 	"cmp"
 	"errors"
-	"fmt"
+	"strings"
 
 	"mla/generated"
 	"mla/runtime/device"
@@ -33,8 +33,16 @@ import (
 // Options say how a model is run. The zero value is a good choice.
 type Options struct {
 	// Device is "cpu", "cuda" or "metal"; "": an NVIDIA GPU if there is one that has
-	// kernels of the bundle, else the CPU.
+	// kernels of the bundle; else Apple's if it was checked, see Checker; else the CPU.
 	Device string
+	// Checker is the path of the program mlarun, which checks Apple's GPU against the CPU in a
+	// process of its own: once for each GPU, system, program and model, for about a minute. "":
+	// only what came of such a check before counts.
+	Checker string
+	// MetalLibrary is a library that stands in for Apple's Metal; "": there is none.
+	MetalLibrary string
+	// Note gets lines about which device runs the model, and why; nil: nobody is told.
+	Note func(line string)
 	// Context is how many tokens a session can have; 0: 4096, or what the model has if
 	// that is less.
 	Context int
@@ -90,21 +98,22 @@ func (o *Options) engine(path string) (*engine.Engine, error) {
 	if o.Bundles == nil {
 		finder.Program.Bundles = generated.Bundles()
 	}
-	candidates, err := candidates(o.Device, finder)
+	candidates, err := o.candidates(finder)
 	if err != nil {
 		return nil, err
 	}
 	return opening.Open(opening.Options{
 		File:    func(device.Device) (*gguf.File, error) { return gguf.Open(path) },
 		Bundles: finder, Bundle: o.Bundle, Act: o.Activations, Devices: candidates,
+		Note: func(reason error, next string) { o.note("%v, so the %s runs the model", reason, strings.ToUpper(next)) },
 	})
 }
 
 // load brings a model to its device.
 func (o *Options) load(e *engine.Engine) (*Model, error) {
-	kv, err := plan.CacheType(cmp.Or(o.Cache, "f16"))
+	kv, err := o.cache()
 	if err != nil {
-		return nil, fmt.Errorf("the type of the cache %w", err)
+		return nil, err
 	}
 	tok, err := e.Tokenizer()
 	if err != nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"runtime"
 	"strconv"
@@ -10,7 +9,6 @@ import (
 
 	"mla/runtime/device"
 	"mla/runtime/device/metal"
-	"mla/runtime/device/metal/trust"
 	"mla/runtime/doctor/trial"
 	"mla/runtime/load/bind"
 	"mla/runtime/plan"
@@ -21,7 +19,7 @@ import (
 const autoDevice = "auto"
 
 // autoDevices are tried for -device auto, in this order.
-var autoDevices = []string{"cuda", "cpu"}
+var autoDevices = []string{"cuda", "metal", "cpu"}
 
 // mayBe says whether -device auto looks for a kind of device: for Metal on Macs, and where a
 // library stands in for it. Inputs that are rounded to bytes are for the CPU.
@@ -38,13 +36,13 @@ func (f *flags) untried(d device.Device, r *bind.Resolved, b *plan.Bundle) error
 		return err
 	}
 	cfg.Width = f.rows(b)
-	folder := metal.CacheFolder()
-	j := &trial.Judge{Folder: folder, Key: trial.KeyFor(metal.Key(&gpu.Info, f.metalLib), r, b, cfg, string(gpu.HowReplayed()))}
+	j := &trial.Judge{
+		GPU: gpu.Info.Name, Report: trial.ReportCommand(f.model, f.metalLib), Folder: metal.CacheFolder(), Say: f.say,
+		Key: trial.KeyFor(metal.Key(&gpu.Info, f.metalLib), r, b, cfg, string(gpu.HowReplayed())),
+	}
 	p := f.progress("first run on this GPU: checking it against the CPU, once,")
 	defer p.clear()
 	j.Progress = p.show
-	ctx, stop := interruptible()
-	defer stop()
 	if !f.keptOnly {
 		j.Start = func() (child.Command, error) {
 			f.say("%s is checked against the CPU, once, for some %d seconds\n", gpu.Info.Name, int(trial.Usual.Seconds()))
@@ -53,44 +51,21 @@ func (f *flags) untried(d device.Device, r *bind.Resolved, b *plan.Bundle) error
 			return c, err
 		}
 	}
-	v, known := j.Verdict(ctx)
-	p.clear()
-	if ctx.Err() != nil {
-		return context.Canceled
-	}
-	if v.OK {
-		f.say("%s", trial.Good(gpu.Info.Name, v))
-		return nil
-	}
-	if !known && v.Why == "" {
-		v.Why = "nobody has checked it for this model"
-	}
-	bad := &trial.BadError{GPU: gpu.Info.Name, Why: v.Why, Report: f.reportCommand()}
-	if known && folder != "" {
-		bad.Kept = trust.Path(folder, trust.Model, j.Key)
-	}
-	return bad
+	ctx, stop := interruptible()
+	defer stop()
+	return j.Refusal(ctx)
 }
 
 // trialArgs are the command line of the process that tries: it finds the same bundle, and loads it
 // in the same way.
 func (f *flags) trialArgs(gpu *metal.Device) []string {
-	args := []string{"doctor", "-stage", trial.Stage, "-device", "metal", "-replay", string(gpu.HowReplayed()), "-model", f.model}
-	for name, value := range map[string]string{"metal-lib": f.metalLib, "metallib": f.metallib, "bundle": f.bundle, "act": f.act, "kv": f.kv, "pre": f.pre} {
+	more := []string{"-width", strconv.Itoa(f.width), "-threads", strconv.Itoa(f.threads)}
+	for name, value := range map[string]string{"metallib": f.metallib, "bundle": f.bundle, "act": f.act, "kv": f.kv, "pre": f.pre} {
 		if value != "" {
-			args = append(args, "-"+name, value)
+			more = append(more, "-"+name, value)
 		}
 	}
-	return append(args, "-width", strconv.Itoa(f.width), "-threads", strconv.Itoa(f.threads))
-}
-
-// reportCommand is the command that writes a report about the GPU and the model.
-func (f *flags) reportCommand() string {
-	line := "mlarun doctor -device metal -model " + bind.Quoted(f.model)
-	if f.metalLib != "" {
-		line += " -metal-lib " + bind.Quoted(f.metalLib)
-	}
-	return line + " -report report.md"
+	return trial.Args(f.model, f.metalLib, string(gpu.HowReplayed()), more...)
 }
 
 // say is note, or a line of the log where there are no notes.

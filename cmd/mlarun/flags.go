@@ -52,6 +52,7 @@ type flags struct {
 	log      *slog.Logger      // gets what would be a note, where there are none; may be nil
 	looking  bool              // at files alone, so that no bundle is made
 	keptOnly bool              // no GPU is tried; only verdicts that are kept count
+	onMetal  bool              // Apple's GPU runs the model that was opened
 	inHost   bool              // the model is to run in the host's memory
 	found    *bundles.Finder   // made when it is first needed
 }

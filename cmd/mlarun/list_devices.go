@@ -47,6 +47,9 @@ func listDevices(e *env, args []string) error {
 func (f *doctorFlags) found() (list []foundDevice, err error) {
 	auto := ""
 	for _, kind := range f.env.auto {
+		if !f.mayBe(kind) {
+			continue
+		}
 		if _, err := f.env.devices[kind](f.flags); err == nil {
 			auto = kind
 			break

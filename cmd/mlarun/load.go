@@ -10,6 +10,7 @@ import (
 
 	"mla/runtime/device"
 	"mla/runtime/device/linalg"
+	"mla/runtime/device/metal"
 	"mla/runtime/engine"
 	"mla/runtime/engine/opening"
 	"mla/runtime/gguf"
@@ -48,6 +49,9 @@ func (f *flags) open() (*engine.Engine, error) {
 		},
 	})
 	f.noteMisfit(err)
+	if err == nil {
+		_, f.onMetal = eng.Device().(*metal.Device)
+	}
 	return eng, err
 }
 

@@ -62,6 +62,7 @@ func TestVerdict(t *testing.T) {
 		"good":           {okRows + fastRows + endRow, true, true, ""},
 		"slow":           {okRows + slowRows + endRow, false, true, "it is not faster than the CPU: 2.1 tokens a second, the CPU 2.1"},
 		"wrong":          {okRows + badRow + endRow, false, true, "attend_f16: number 3 is off"},
+		"no CPU":         {okRows + `{"kind":"use","name":"why the CPU does not run the model","text":"no memory"}` + "\n" + endRow, false, false, "no memory"},
 		"no speeds":      {okRows + endRow, false, true, "without speeds"},
 		"no end":         {okRows + fastRows, false, true, "before its work was done"},
 		"another bundle": {strings.Replace(okRows, "K", "L", 1) + fastRows + endRow, false, false, "another bundle"},

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"mla/runtime/device"
 	"mla/runtime/device/metal/trust"
@@ -18,10 +17,14 @@ import (
 
 // Judge decides whether a GPU runs a model.
 type Judge struct {
+	GPU    string    // its name
+	Report string    // the command that writes a report
 	Folder string    // where verdicts are kept; "": nowhere
 	Key    trust.Key // see KeyFor
 	// Start is the process that tries; nil: only a verdict that is kept counts.
 	Start func() (child.Command, error)
+	// Say tells the user, in whole lines.
+	Say func(format string, args ...any)
 	// Progress is told what is tried next; nil: nobody is.
 	Progress func(what string)
 }
@@ -78,6 +81,8 @@ func (j *Judge) verdict(r *checkup.Result) (v trust.Verdict, known bool) {
 		return trust.Verdict{Why: "the check did not run: " + r.Outcome.Reason}, false
 	case r.Used[rowBundle] != "" && r.Used[rowBundle] != j.Key.Kernels:
 		return trust.Verdict{Why: "the check ran another bundle"}, false
+	case r.Used[rowHost] != "":
+		return trust.Verdict{Why: "the CPU, with which it is compared, does not run the model: " + r.Used[rowHost]}, false
 	case r.Failures() > 0:
 		return trust.Verdict{Why: fmt.Sprintf("%s: %s", r.Failed[0].Name, r.Failed[0].Text)}, true
 	}
@@ -100,24 +105,52 @@ func (j *Judge) verdict(r *checkup.Result) (v trust.Verdict, known bool) {
 	return v, true
 }
 
-// Good is the line about a GPU that is used.
-func Good(gpu string, v trust.Verdict) string {
-	return fmt.Sprintf("%s was checked: %d launches of kernels agree with the CPU's, and it runs %.3g tokens a second, the CPU %.3g; -device cpu takes the CPU\n", gpu, v.Kernels, v.GPU, v.CPU)
+// Refusal says why the GPU does not run the model; nil: it does, which the user is told.
+func (j *Judge) Refusal(ctx context.Context) error {
+	v, known := j.Verdict(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case v.OK:
+		j.Say("%s was checked: %d launches of kernels agree with the CPU's, and it runs %.3g tokens a second, the CPU %.3g; -device cpu takes the CPU\n", j.GPU, v.Kernels, v.GPU, v.CPU)
+		return nil
+	case v.Why == "":
+		v.Why = "nobody has checked it for this model"
+	}
+	bad := &RefusedError{GPU: j.GPU, Why: v.Why, Report: j.Report}
+	if known && j.Folder != "" {
+		bad.Kept = trust.Path(j.Folder, trust.Model, j.Key)
+	}
+	return bad
 }
 
-// BadError says why a GPU is not used.
-type BadError struct {
+// RefusedError says why a GPU is not used.
+type RefusedError struct {
 	GPU, Why string
 	Kept     string // the file with the verdict; "": it is not kept
 	Report   string // the command for a report
 }
 
 // Error has what the GPU did, and what helps.
-func (e *BadError) Error() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s is not used: %s; -device metal uses it all the same, and %s writes a report", e.GPU, e.Why, e.Report)
+func (e *RefusedError) Error() string {
+	text := fmt.Sprintf("%s is not used: %s; -device metal uses it all the same, and %s writes a report", e.GPU, e.Why, e.Report)
 	if e.Kept != "" {
-		fmt.Fprintf(&b, "; without the file %s it is checked again", e.Kept)
+		text += fmt.Sprintf("; without the file %s it is checked again", e.Kept)
 	}
-	return b.String()
+	return text
+}
+
+// Args are the command line of mlarun that tries, for a model file and a library that stands in
+// for Metal; more are the flags by which it finds the same bundle.
+func Args(model, library, replay string, more ...string) []string {
+	return append([]string{"doctor", "-stage", Stage, "-device", "metal", "-metal-lib", library, "-replay", replay, "-model", model}, more...)
+}
+
+// ReportCommand is the command that writes a report about a GPU and a model.
+func ReportCommand(model, library string) string {
+	line := "mlarun doctor -device metal -model " + bind.Quoted(model)
+	if library != "" {
+		line += " -metal-lib " + bind.Quoted(library)
+	}
+	return line + " -report report.md"
 }

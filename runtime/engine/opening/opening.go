@@ -4,6 +4,7 @@
 package opening
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -44,7 +45,8 @@ type Candidate struct {
 	Absent func(error) bool
 	// With is the device as a bundle wants it; nil: as it is.
 	With func(device.Device, *plan.Bundle) (device.Device, error)
-	// Refuses says why the device does not run a model; nil, also as a result: it does.
+	// Refuses says why the device does not run a model; nil, also as a result: it does. If it is
+	// interrupted (context.Canceled), no other device is tried.
 	Refuses func(device.Device, *bind.Resolved, *plan.Bundle) error
 }
 
@@ -106,7 +108,10 @@ func (m *model) on(c *Candidate, last bool) (e *engine.Engine, refused, err erro
 		return nil, nil, err
 	}
 	if c.Refuses != nil && !last {
-		if refused := c.Refuses(d, m.resolved, b); refused != nil {
+		switch refused := c.Refuses(d, m.resolved, b); {
+		case errors.Is(refused, context.Canceled):
+			return nil, nil, refused
+		case refused != nil:
 			return nil, refused, nil
 		}
 	}
