@@ -21,6 +21,13 @@
 // one that joined last gives its pages back and runs its tokens again later, when one of
 // the others has ended; what it has emitted stays. A request that is alone and gets no
 // page fails with *engine.OutOfPages.
+//
+// # Steps ahead
+//
+// With a request that is alone a GPU goes on by itself, until another one comes (ahead.go). With
+// several that all decode it makes one step while the host is at the one before (together.go). That
+// ends when a request ends, drafts, needs a page that is not free, or joins. The next step is asked
+// for shortly before the one under way ends, so a new request waits for one of them at most.
 package scheduler
 
 import (
