@@ -110,7 +110,7 @@ func TestUnchecked(t *testing.T) {
 			}
 		}
 		text := strings.Join(notes, "\n")
-		for _, want := range []string{"nobody has checked it for this model", "so the CPU runs the model", "the check did not run: ", "mlarun doctor -device metal -model " + tiny} {
+		for _, want := range []string{"nobody has checked it for this model", "; device cpu is tried next", "the check did not run: ", "mlarun doctor -device metal -model " + tiny} {
 			if !strings.Contains(text, want) {
 				t.Errorf("no %q in %q", want, text)
 			}

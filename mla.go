@@ -17,7 +17,6 @@ package mla
 import (
 	"cmp"
 	"errors"
-	"strings"
 
 	"mla/generated"
 	"mla/runtime/device"
@@ -105,7 +104,7 @@ func (o *Options) engine(path string) (*engine.Engine, error) {
 	return opening.Open(opening.Options{
 		File:    func(device.Device) (*gguf.File, error) { return gguf.Open(path) },
 		Bundles: finder, Bundle: o.Bundle, Act: o.Activations, Devices: candidates,
-		Note: func(reason error, next string) { o.note("%v, so the %s runs the model", reason, strings.ToUpper(next)) },
+		Note: func(reason error, next string) { o.note("%v; device %s is tried next", reason, next) },
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -107,7 +108,25 @@ func TestAuto(t *testing.T) {
 			r.run(t, 1, append(tt.variables, "METALSIM_OS=26"), tt.more, "is checked against the CPU, once", "was checked: ") // another system
 			r.run(t, 1, tt.variables, "-kv f16", "is checked against the CPU, once", "was checked: ")                         // another cache
 			r.run(t, 0, tt.variables, "-device cpu", " on cpu")
-			r.run(t, 0, tt.variables, "-act q8", " on cpu") // which only the CPU does
 		})
+	}
+}
+
+// TestMayBe: Metal is looked for where there may be some, unless only the CPU does what is asked for.
+func TestMayBe(t *testing.T) {
+	for _, tt := range []struct {
+		kind string
+		f    flags
+		want bool
+	}{
+		{"metal", flags{metalLib: "lib.so"}, true},
+		{"metal", flags{metalLib: "lib.so", act: actInt8}, false},
+		{"metal", flags{}, runtime.GOOS == "darwin"},
+		{"cuda", flags{}, true},
+		{"cpu", flags{act: actInt8}, true},
+	} {
+		if got := tt.f.mayBe(tt.kind); got != tt.want {
+			t.Errorf("%s with -act %q: %v", tt.kind, tt.f.act, got)
+		}
 	}
 }

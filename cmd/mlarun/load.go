@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"mla/runtime/device"
@@ -45,7 +44,11 @@ func (f *flags) open() (*engine.Engine, error) {
 		},
 		Bundles: f.finder(), Bundle: f.bundle, Act: f.bundleAct(), Devices: candidates, Draft: f.predicts(),
 		Note: func(reason error, next string) {
-			f.say("%v\nso the %s runs the model\n", reason, strings.ToUpper(next))
+			what := "the CPU runs the model"
+			if next != "cpu" {
+				what = "-device " + next + " is tried"
+			}
+			f.say("%v\nso %s\n", reason, what)
 		},
 	})
 	f.noteMisfit(err)
