@@ -325,7 +325,7 @@ func TestGenerateErrors(t *testing.T) {
 		{[]string{"-p", "x", "-c", "9223372036854775807"}, "this model allows 1 to 131072"},
 		{[]string{"-p", "x", "-bundle", "nope"}, `bundle "nope" is not in this program, which has `},
 		{[]string{"-p", "x", "-bundle", "glm47tiny"}, "num_attention_heads: found 4, expected 5"},
-		{[]string{"-p", "x", "-chat"}, "this model has no chat format: give it plain text to continue\n-p TEXT, without -chat and -sys,"},
+		{[]string{"-p", "x", "-chat"}, "this model has no chat format: give it plain text to continue\n-raw continues a text as it is; -chat-template FILE"},
 		{[]string{"-p", "x", "-sys", "s"}, "this model has no chat format"},
 		{[]string{"-f", "/nonexistent"}, "/nonexistent"},
 	}
