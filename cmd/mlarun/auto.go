@@ -59,7 +59,7 @@ func (f *flags) untried(d device.Device, r *bind.Resolved, b *plan.Bundle) error
 // trialArgs are the command line of the process that tries: it finds the same bundle, and loads it
 // in the same way.
 func (f *flags) trialArgs(gpu *metal.Device) []string {
-	more := []string{"-width", strconv.Itoa(f.width), "-threads", strconv.Itoa(f.threads)}
+	more := []string{"-width", strconv.Itoa(f.width), "-threads", strconv.Itoa(f.threads), "-t", cmp.Or(f.env.kernels, trial.KernelTime).String()}
 	for name, value := range map[string]string{"metallib": f.metallib, "bundle": f.bundle, "act": f.act, "kv": f.kv, "pre": f.pre} {
 		if value != "" {
 			more = append(more, "-"+name, value)

@@ -15,10 +15,12 @@ import (
 )
 
 // slowVariable makes the CPU of a process slow: the simulated GPU is slower than any real one.
-// patienceVariable is how long a trial may take there.
+// patienceVariable is how long a trial may take there, and kernelsVariable how long it may compare
+// kernels.
 const (
 	slowVariable     = "MLARUN_TEST_SLOW_CPU"
 	patienceVariable = "MLARUN_TEST_PATIENCE"
+	kernelsVariable  = "MLARUN_TEST_KERNELS"
 )
 
 // slowCPU is the CPU with a pause in front of the last tokens of a long context, which are those
@@ -61,7 +63,7 @@ func newAutoRig(t *testing.T) *autoRig {
 func (r *autoRig) run(t *testing.T, children int, variables []string, more string, want ...string) {
 	t.Helper()
 	before, _ := os.ReadFile(r.children) // there is none at first
-	variables = append([]string{"METALSIM_KERNELS=fast", "XDG_CACHE_HOME=" + r.cache, "MLA_KERNEL_CACHE=" + os.Getenv("MLA_KERNEL_CACHE"), childrenVariable + "=" + r.children}, variables...)
+	variables = append([]string{"METALSIM_KERNELS=fast", kernelsVariable + "=" + map[bool]string{true: "20s", false: "1s"}[deep.On], "XDG_CACHE_HOME=" + r.cache, childrenVariable + "=" + r.children}, variables...)
 	got := process(t, variables, append(append(strings.Fields(autoLine), "-metal-lib", r.lib), strings.Fields(more)...)...)
 	if got.code != exitOK || got.out != r.want {
 		t.Fatalf("exit code %d, %q; expected %q\n%s", got.code, got.out, r.want, got.err)

@@ -69,6 +69,9 @@ func TestMain(m *testing.M) {
 	if limit, err := time.ParseDuration(os.Getenv(patienceVariable)); err == nil {
 		e.patience = limit
 	}
+	if limit, err := time.ParseDuration(os.Getenv(kernelsVariable)); err == nil {
+		e.kernels = limit
+	}
 	os.Exit(e.main(strings.Split(args, "\n")))
 }
 

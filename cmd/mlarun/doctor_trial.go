@@ -31,5 +31,8 @@ func (x *examination) trial() (err error) {
 		Writer: x.Writer, Model: c.file, Bundle: c.bundle, GPU: gpu, CPU: host, Config: c.config, Functions: c.used,
 		Launcher: func() (device.Launcher, func(), error) { return x.patient.launcher(c.bundle, c.used) },
 	}
+	if x.flags.given("t") {
+		s.Kernels = x.flags.kernels
+	}
 	return s.Run()
 }

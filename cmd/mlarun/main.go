@@ -79,6 +79,7 @@ type env struct {
 	devices  map[string]openDevice
 	auto     []string                 // those of devices that -device auto tries
 	patience time.Duration            // of a trial of a GPU; 0: trial.Limit
+	kernels  time.Duration            // for which it compares kernels; 0: trial.KernelTime
 	getenv   func(name string) string // nil: there are no variables
 	// self runs a command line of this program in a process of its own.
 	self func(args []string) (child.Command, error)

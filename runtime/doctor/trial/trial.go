@@ -5,6 +5,7 @@
 package trial
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,7 +36,7 @@ const (
 // What a trial takes at most on a slow CPU, about a minute with what loading takes. Kernels and
 // tokens for which there is no time left are not compared.
 const (
-	kernelTime = 20 * time.Second
+	KernelTime = 20 * time.Second
 	promptTime = 15 * time.Second // of the CPU
 	timedTime  = 5 * time.Second  // of the CPU
 )
@@ -64,7 +65,8 @@ type Subject struct {
 	Config   device.Config // the cache's type and the width
 	// Launcher makes the kernels that the file needs ready; done releases them.
 	Launcher  func() (l device.Launcher, done func(), err error)
-	Functions []string // the names of these kernels
+	Functions []string      // the names of these kernels
+	Kernels   time.Duration // for which they are compared; 0: KernelTime
 }
 
 // Run tries, and writes rows. A failed row says why the GPU must not run the model.
@@ -100,7 +102,7 @@ func (s *Subject) kernels() error {
 	}
 	defer done()
 	cases := firstOfEach(slices.DeleteFunc(all, func(c check.Case) bool { return !slices.Contains(s.Functions, c.Variant.Func) }))
-	end := time.Now().Add(kernelTime)
+	end := time.Now().Add(cmp.Or(s.Kernels, KernelTime))
 	n := checkup.Kernels(s.Writer, l, cases, func() bool { return time.Now().After(end) })
 	s.Write(checkup.Use, rowKernels, "%d", n)
 	s.Write(checkup.Use, rowBundle, "%s", kernelsOf(s.Bundle))
