@@ -15,10 +15,6 @@ var source string
 var Bundles = []*plan.Bundle{
 	{
 		Activations: plan.ElemF32,
-		ArenaBytes:  555520,
-		Batches:     batches,
-		Decode:      decode,
-		Head:        33,
 		Kernels:     kernels,
 		Model:       model,
 		Name:        "youtumini",
@@ -29,6 +25,7 @@ var Bundles = []*plan.Bundle{
 		RopeMScale:  1.0,
 		Sample:      sampling,
 		SampleBytes: 28416,
+		Sequences:   sequences,
 		Source:      source,
 		Spec:        "youtumini.yaml",
 		SpecHash:    "e620ab72018e98e4c7452bde0c1ac2548434e5f91fc890d6b712d216762a797d",
@@ -36,10 +33,6 @@ var Bundles = []*plan.Bundle{
 	},
 	{
 		Activations: plan.ElemF16,
-		ArenaBytes:  280320,
-		Batches:     batchesF16,
-		Decode:      decodeF16,
-		Head:        33,
 		Kernels:     kernels,
 		Model:       model,
 		Name:        "youtuminif16",
@@ -50,6 +43,7 @@ var Bundles = []*plan.Bundle{
 		RopeMScale:  1.0,
 		Sample:      sampling,
 		SampleBytes: 28416,
+		Sequences:   sequencesF16,
 		Source:      source,
 		Spec:        "youtumini.yaml",
 		SpecHash:    "e620ab72018e98e4c7452bde0c1ac2548434e5f91fc890d6b712d216762a797d",

@@ -2,6 +2,7 @@ package device
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 
 	"mla/runtime/plan"
@@ -41,9 +42,9 @@ const (
 // Sequences lists the sequences that a configuration loads: up to the narrowest that holds
 // as many rows as it asks for.
 func (m *Model) Sequences(cfg Config) []plan.Sequence {
-	all := m.Bundle.Sequences()
-	n := 1
-	for n < len(all) && all[n-1].Width < cfg.Width {
+	all := m.Bundle.Sequences
+	n := min(1, len(all))
+	for n > 0 && n < len(all) && all[n-1].Width < cfg.Width {
 		n++
 	}
 	return all[:n]
@@ -52,15 +53,15 @@ func (m *Model) Sequences(cfg Config) []plan.Sequence {
 // pick lists the dispatches that pick tokens behind several rows, where a configuration
 // loads sequences of several.
 func (m *Model) pick(cfg Config) []plan.Dispatch {
-	if len(m.Sequences(cfg)) == 1 {
+	if len(m.Sequences(cfg)) < 2 {
 		return nil
 	}
 	return m.Bundle.Pick
 }
 
-// Layout is Sizes, and makes sure that every weight lies in its region.
+// Layout is Measure, and makes sure that every weight lies in its region.
 func (m *Model) Layout(cfg Config) (*Layout, error) {
-	l, err := m.Sizes(cfg)
+	l, err := m.Measure(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -75,9 +76,9 @@ func (m *Model) Layout(cfg Config) (*Layout, error) {
 	return l, nil
 }
 
-// Sizes checks a configuration, and what of the bundle sizes depend on. The weights need not be
+// Measure checks a configuration, and what of the bundle sizes depend on. The weights need not be
 // bound.
-func (m *Model) Sizes(cfg Config) (*Layout, error) {
+func (m *Model) Measure(cfg Config) (*Layout, error) {
 	b := m.Bundle
 	model := &b.Model
 	switch {
@@ -104,6 +105,9 @@ func (m *Model) Sizes(cfg Config) (*Layout, error) {
 		if n < 0 || n > maxDimension {
 			return nil, fmt.Errorf("dimension %d in the model", n)
 		}
+	}
+	if len(b.Sequences) == 0 {
+		return nil, errors.New("no sequence of dispatches")
 	}
 	width, arena, heads := 0, int64(0), int64(0)
 	for _, q := range m.Sequences(cfg) {
@@ -169,14 +173,9 @@ func (l *Layout) NewTables() *Tables {
 // PageBytes is the size of a page of all layers.
 func (l *Layout) PageBytes() int { return int(l.Cache / int64(l.Pages) * int64(l.Layers)) }
 
-// Bytes is all of it.
-func (l *Layout) Bytes() int64 { return l.HostBytes() + l.Sample + l.Pick + l.Counters }
-
 // HostBytes is what there is of it on a device whose host picks tokens, and whose workers share
 // work without tickets.
-func (l *Layout) HostBytes() int64 {
-	return l.Arena + l.Rope + l.Logits + l.Tables + l.Heads + l.CacheBytes()
-}
+func (l *Layout) HostBytes() int64 { return l.Bytes() - l.Sample - l.Pick - l.Counters }
 
 // CacheBytes is the size of the latent caches of all layers.
 func (l *Layout) CacheBytes() int64 { return l.Cache * int64(l.Layers) }

@@ -48,7 +48,7 @@ func (e *Engine) Estimate(cfg device.Config) (Memory, error) {
 		parts = append(parts, *e.layer)
 	}
 	for i, p := range parts {
-		l, err := p.Unbound(p.bundle).Sizes(cfg)
+		l, err := p.Unbound(p.bundle).Measure(cfg)
 		if err != nil {
 			return Memory{}, err
 		}

@@ -20,17 +20,17 @@ func TestTakes(t *testing.T) {
 			{Context: 64, KV: quant.F16},
 			{Context: 100, Pages: 3, Tables: 2, KV: quant.F32, Width: b.Width()},
 		} {
-			sizes, err := m.Sizes(cfg)
+			sizes, err := m.Measure(cfg)
 			if err != nil {
 				t.Fatalf("%s: %v", b.Name, err)
 			}
-			r, err := allocate(m, cfg)
+			r, _, err := allocate(m, cfg)
 			if err != nil {
 				t.Fatalf("%s: %v", b.Name, err)
 			}
-			got := int64(len(r.arena)+len(r.heads)+4*len(r.rope)+4*len(r.logits)) + sizes.Tables
-			for _, c := range r.caches {
-				got += int64(len(c))
+			got := sizes.Tables // which the host has once
+			for _, memory := range append(r.Spaces[:], r.Caches...) {
+				got += int64(len(memory))
 			}
 			if want := New().Takes(sizes); got != want || r.Bytes() != want {
 				t.Errorf("%s, %+v: %d bytes are allocated, %d told; want %d", b.Name, cfg, got, r.Bytes(), want)

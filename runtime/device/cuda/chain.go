@@ -97,7 +97,7 @@ func (r *runner) uploadSampling() error {
 		if err := r.setRows(slot, []plan.Row{*r.last}, nil, 1); err != nil {
 			return err
 		}
-		return r.stream.Upload(r.memory.sample, r.chain.begin, 0, len(r.chain.begin.Bytes()))
+		return r.stream.Upload(r.memory.Spaces[plan.SpaceSample], r.chain.begin, 0, len(r.chain.begin.Bytes()))
 	})
 }
 

@@ -16,8 +16,7 @@ import (
 // ring is the number of units of work that can be in flight.
 const ring = 8
 
-// runner implements device.Sampler, device.Picker, device.Timed, device.Compiled, device.Profiler and
-// device.Stresser.
+// runner implements device.Sampler and device.Picker.
 //
 // Inside a prompt nobody waits for a token: up to ring units, each of one token or
 // of several of a chain, are in flight, and one is waited for when its slot is
@@ -247,7 +246,7 @@ func (r *runner) replay(rows []plan.Row, wanted []int) error {
 		if err := graphs.all.Launch(r.stream); err != nil {
 			return err
 		}
-		return r.stream.Download(r.logits, 0, r.memory.logits, 4*len(wanted)*r.vocab)
+		return r.stream.Download(r.logits, 0, r.memory.Spaces[plan.SpaceLogits], 4*len(wanted)*r.vocab)
 	})
 	if err != nil || len(wanted) == 0 {
 		return err
@@ -293,7 +292,7 @@ func (r *runner) unit(picks int, f func(slot int) error) error {
 		err = t.end.Record(r.stream)
 	}
 	if err == nil && picks > 0 {
-		err = r.chain.fetch(t, i, r.memory.sample+cu.Ptr(r.chain.layout.Picks))
+		err = r.chain.fetch(t, i, r.memory.Spaces[plan.SpaceSample]+cu.Ptr(r.chain.layout.Picks))
 	}
 	if err != nil {
 		return r.units.Fail(err)
@@ -326,11 +325,15 @@ func (r *runner) Dispatches() int { return len(r.commands.Decode().Commands) }
 // Bytes implements device.Runner.
 func (r *runner) Bytes() int64 { return r.memory.bytes }
 
-// Compilation implements device.Compiled.
-func (r *runner) Compilation() (device.Compilation, error) { return r.code.compiled, nil }
-
-// GPUTime implements device.Timed.
-func (r *runner) GPUTime() time.Duration { return r.units.Busy() }
+// Diagnostics implements device.Runner.
+func (r *runner) Diagnostics() device.Diagnostics {
+	return device.Diagnostics{
+		GPUTime:     func() time.Duration { return r.units.Busy() },
+		Compilation: func() (device.Compilation, error) { return r.code.compiled, nil },
+		Profiler:    &device.Profiler{CopyBandwidth: r.measureCopy, Profile: r.profile},
+		Stress:      r.stress,
+	}
+}
 
 // Close implements device.Runner. It returns the error of a unit that nobody has
 // waited for.

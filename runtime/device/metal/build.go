@@ -18,7 +18,7 @@ func (d *Device) build(m *device.Model, cfg device.Config, l *layout, s *sequenc
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
-	if r.sampled > r.decode && !r.memory.sample.Nil() {
+	if r.sampled > r.decode && !r.memory.Spaces[plan.SpaceSample].Nil() {
 		r.chain.Chain = device.NewChain(r.vocab, r.context, r.tables)
 	}
 	r.ahead.PicksAhead = device.NewPicksAhead(r.vocab, r.context, r.tables)

@@ -27,7 +27,7 @@ func (r *runner) Begin(s *device.Sampling) error {
 		return r.units.Failed()
 	}
 	return r.chain.Begin(r.last, func() error {
-		if err := s.Write(r.memory.sample.Bytes(), r.vocab); err != nil {
+		if err := s.Write(r.memory.Spaces[plan.SpaceSample].Bytes(), r.vocab); err != nil {
 			return err
 		}
 		r.chain.slot = r.units.Next()
@@ -67,7 +67,7 @@ func (r *runner) waitPicked() error { return r.chain.Wait(&r.units) }
 
 // pick is what the GPU left in a place of the picks.
 func (r *runner) pick(place int) uint32 {
-	picks := r.memory.sample.Bytes()[plan.SampleLayoutOf(r.vocab, 1).Picks:]
+	picks := r.memory.Spaces[plan.SpaceSample].Bytes()[plan.SampleLayoutOf(r.vocab, 1).Picks:]
 	return binary.LittleEndian.Uint32(picks[4*place:])
 }
 

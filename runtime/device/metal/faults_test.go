@@ -60,7 +60,7 @@ func takes(lib string, got int64) error {
 	if err != nil {
 		return err
 	}
-	sizes, err := m.Sizes(tinyConfig)
+	sizes, err := m.Measure(tinyConfig)
 	if err := errors.Join(err, done()); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"mla/runtime/device"
+	"mla/runtime/plan"
 )
 
 // layout is the memory that a recording takes, and where the weights lie.
@@ -34,13 +35,19 @@ func (l *layout) own() int64 { return takes(l.Layout) + int64(len(l.constants)) 
 
 // takes is what a runner allocates beside weights and constants.
 func takes(l *device.Layout) int64 {
-	return l.Bytes() + tables(l) - l.Tables + (ring+1)*(wantedBytes+rowBytes*int64(l.Width))
+	return l.Bytes() + sliceTable(l) + (ring+1)*(wantedBytes+rowBytes*int64(l.Width))
 }
 
-// tables is the size of the block tables, with one more than sessions have, for slices.
-func tables(l *device.Layout) int64 { return l.Tables + 4*int64(l.MaxPages) }
+// sliceTable is one block table more than sessions have, for slices.
+func sliceTable(l *device.Layout) int64 { return 4 * int64(l.MaxPages) }
 
-func (l *layout) tables() int64 { return tables(l.Layout) }
+// sizes is the memory of each space but those of weights and rows, of caches that of one layer.
+func (l *layout) sizes() [plan.Spaces]int64 {
+	sizes := l.Sizes()
+	sizes[plan.SpaceArgs] = int64(len(l.constants))
+	sizes[plan.SpaceTables] += sliceTable(l.Layout)
+	return sizes
+}
 
 // fits refuses what the GPU cannot hold, before anything is allocated.
 func (l *layout) fits(gpu *Info) error {
@@ -51,12 +58,13 @@ func (l *layout) fits(gpu *Info) error {
 	for _, t := range l.copies {
 		total += uint64(t.Bytes)
 	}
-	for _, one := range []struct {
-		what  string
-		bytes int64
-	}{{"the KV cache of a layer", l.Cache}, {"the arena", l.Arena}, {"the memory of expanded heads", l.Heads}, {"the rotary table", l.Rope}, {"the logits", l.Logits}, {"the block tables", l.tables()}, {"the memory of picks", l.Pick}} {
-		if uint64(one.bytes) > gpu.MaxBuffer {
-			return fmt.Errorf("%s needs %d bytes; %s allows %d in one buffer", one.what, one.bytes, gpu.Name, gpu.MaxBuffer)
+	for i, n := range l.sizes() {
+		if s := plan.Space(i); uint64(n) > gpu.MaxBuffer {
+			what := s.String()
+			if s == plan.SpaceKV {
+				what += " of a layer"
+			}
+			return fmt.Errorf("the memory of the %s needs %d bytes; %s allows %d in one buffer", what, n, gpu.Name, gpu.MaxBuffer)
 		}
 	}
 	if total > gpu.MaxMemory {

@@ -62,8 +62,8 @@ func combinations(b *plan.Bundle, types [][]quant.Type) []Mismatch {
 	slots := make([][]int, len(b.Kernels))
 	var key []byte
 	var want []slotType
-	for i := range b.Decode {
-		d := &b.Decode[i]
+	for i := range b.Decode().Dispatches {
+		d := &b.Decode().Dispatches[i]
 		k := &b.Kernels[d.Kernel]
 		if slots[d.Kernel] == nil {
 			slots[d.Kernel] = k.TypedSlots()

@@ -68,7 +68,8 @@ func (f *Finder) Choose(model string, file *bind.Resolved, wish bind.Wish) (*pla
 		}
 	}
 	b, err := file.Choose(all, wish)
-	if err == nil || wish.Bundle != "" || f.Make == nil {
+	var never *bind.UncompiledError
+	if err == nil || wish.Bundle != "" || f.Make == nil || errors.As(err, &never) {
 		return b, err
 	}
 	made, failed := f.Make(file.File, wish.Act)

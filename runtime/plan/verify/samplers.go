@@ -20,7 +20,7 @@ func (o *operands) samplers() error {
 	if err := o.picks(b.Sample, plan.SpaceSample, b.SampleBytes, chainPlaces); err != nil {
 		return fmt.Errorf("sampler, %w", err)
 	}
-	if len(b.Pick) > 0 && len(b.Batches) == 0 {
+	if len(b.Pick) > 0 && len(b.Batches()) == 0 {
 		return fmt.Errorf("picks behind several rows, without a sequence of several")
 	}
 	if err := o.picks(b.Pick, plan.SpacePick, b.PickBytes, rowPlaces); err != nil {

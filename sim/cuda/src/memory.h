@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "../../metal/src/access.h"
+#include "../../common/access.h"
 #include "driver.h"
 
 namespace cudasim::memory {
@@ -19,7 +19,7 @@ struct Block {
   uint64_t bytes;
   uint8_t *host;                    // where its contents are
   bool mapped;                      // page-locked
-  metalsim::Intervals written;      // offsets that hold something
+  simcommon::Intervals written;      // offsets that hold something
   std::vector<uint32_t> seen;       // if mapped: its words at the last launch; all ones: not known
 
   uint8_t *at(CUdeviceptr p) const { return host + (p - base); }
