@@ -30,6 +30,7 @@ func TestDevices(t *testing.T) {
 		t.Error("Metal on Linux")
 	}
 	folder := t.TempDir()
+	t.Setenv("XDG_CACHE_HOME", filepath.Join(folder, "cache")) // without verdicts
 	library, err := filepath.Abs("build/libcudasim.so")
 	if err == nil {
 		_, err = os.Stat(library)
@@ -86,5 +87,46 @@ func onGPU(t *testing.T, plain string) {
 		if err := m.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestUnchecked: Apple's GPU runs no model unless it was checked, which a program without a path
+// of mlarun does not do. The GPU is simulated, in a process of its own: its library stays loaded.
+func TestUnchecked(t *testing.T) {
+	const variable = "MLA_TEST_UNCHECKED"
+	if library := os.Getenv(variable); library != "" {
+		var notes []string
+		note := func(line string) { notes = append(notes, line) }
+		for _, checker := range []string{"", filepath.Join(t.TempDir(), "none")} {
+			m, err := mla.Open(tiny, mla.Options{MetalLibrary: library, Checker: checker, Context: 64, Note: note})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m.Device() != "cpu" {
+				t.Errorf("%s runs the model", m.Device())
+			}
+			if err := m.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		text := strings.Join(notes, "\n")
+		for _, want := range []string{"nobody has checked it for this model", "; device cpu is tried next", "the check did not run: ", "mlarun doctor -device metal -model " + tiny} {
+			if !strings.Contains(text, want) {
+				t.Errorf("no %q in %q", want, text)
+			}
+		}
+		return
+	}
+	library, err := filepath.Abs("build/libmetalsim.so")
+	if err == nil {
+		_, err = os.Stat(library)
+	}
+	if err != nil {
+		t.Fatalf("%v; make sim builds it", err)
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^TestUnchecked$", "-test.v")
+	cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+t.TempDir(), variable+"="+library)
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "PASS: TestUnchecked") {
+		t.Errorf("%v\n%s", err, out)
 	}
 }

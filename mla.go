@@ -17,26 +17,31 @@ package mla
 import (
 	"cmp"
 	"errors"
-	"fmt"
 
 	"mla/generated"
 	"mla/runtime/device"
-	"mla/runtime/device/cpu"
 	"mla/runtime/engine"
+	"mla/runtime/engine/opening"
 	"mla/runtime/gguf"
-	"mla/runtime/load/bind"
 	"mla/runtime/load/bundles"
 	"mla/runtime/plan"
 	"mla/runtime/plan/bundlefile"
-	"mla/runtime/quant"
 	"mla/runtime/text/tokenizer"
 )
 
 // Options say how a model is run. The zero value is a good choice.
 type Options struct {
 	// Device is "cpu", "cuda" or "metal"; "": an NVIDIA GPU if there is one that has
-	// kernels of the bundle, else the CPU.
+	// kernels of the bundle; else Apple's if it was checked, see Checker; else the CPU.
 	Device string
+	// Checker is the path of the program mlarun, which checks Apple's GPU against the CPU in a
+	// process of its own: once for each GPU, system, program and model, for about a minute. "":
+	// only what came of such a check before counts.
+	Checker string
+	// MetalLibrary is a library that stands in for Apple's Metal; "": there is none.
+	MetalLibrary string
+	// Note gets lines about which device runs the model, and why; nil: nobody is told.
+	Note func(line string)
 	// Context is how many tokens a session can have; 0: 4096, or what the model has if
 	// that is less.
 	Context int
@@ -74,13 +79,9 @@ const defaultContext = 4096
 // model, path is the first file. An error that a model has no bundle says which command makes
 // one. Memory that is not there is an error too, before any is taken.
 func Open(path string, o Options) (*Model, error) {
-	file, err := gguf.Open(path)
+	e, err := o.engine(path)
 	if err != nil {
 		return nil, err
-	}
-	e, err := o.engine(file)
-	if err != nil {
-		return nil, errors.Join(err, file.Close())
 	}
 	m, err := o.load(e)
 	if err != nil {
@@ -89,40 +90,29 @@ func Open(path string, o Options) (*Model, error) {
 	return m, nil
 }
 
-// engine joins an open file with its bundle and a device.
-func (o *Options) engine(file *gguf.File) (*engine.Engine, error) {
-	if _, err := gguf.ReadHParams(file); err != nil { // no bundle can be made for it
-		return nil, err
-	}
+// engine joins a file with its bundle and a device.
+func (o *Options) engine(path string) (*engine.Engine, error) {
 	folder, _ := bundlefile.Folder() // a user without one has no bundle files there
 	finder := &bundles.Finder{Folder: folder, Program: bundles.Program{Bundles: o.Bundles, PTX: generated.PTX, HasPTX: generated.HasPTX}}
 	if o.Bundles == nil {
 		finder.Program.Bundles = generated.Bundles()
 	}
-	d, err := openDevice(o.Device, finder)
+	candidates, err := o.candidates(finder)
 	if err != nil {
 		return nil, err
 	}
-	wish := bind.Wish{Bundle: o.Bundle, Act: o.Activations, Class: d.Class()}
-	b, err := finder.Choose(file.Path, file, wish)
-	if err != nil {
-		return nil, err
-	}
-	if o.Device == "" && d.Class() == plan.ClassNVIDIA && finder.HasPTX(b) != nil {
-		d = cpu.New()
-		wish.Class = d.Class()
-		if b, err = finder.Choose(file.Path, file, wish); err != nil {
-			return nil, err
-		}
-	}
-	return engine.New(file, b, d)
+	return opening.Open(opening.Options{
+		File:    func(device.Device) (*gguf.File, error) { return gguf.Open(path) },
+		Bundles: finder, Bundle: o.Bundle, Act: o.Activations, Devices: candidates,
+		Note: func(reason error, next string) { o.note("%v; device %s is tried next", reason, next) },
+	})
 }
 
 // load brings a model to its device.
 func (o *Options) load(e *engine.Engine) (*Model, error) {
-	kv, ok := quant.ByName(cmp.Or(o.Cache, "f16"))
-	if !ok {
-		return nil, fmt.Errorf("a cache of type %q; expected f16, f32 or q8_0", o.Cache)
+	kv, err := o.cache()
+	if err != nil {
+		return nil, err
 	}
 	tok, err := e.Tokenizer()
 	if err != nil {
@@ -130,7 +120,7 @@ func (o *Options) load(e *engine.Engine) (*Model, error) {
 	}
 	cfg := device.Config{
 		Context: cmp.Or(o.Context, min(defaultContext, e.MaxContext())), Tables: max(o.Sessions, 1),
-		KV: kv.Type, Threads: o.Threads, Width: e.Bundle().Width()}
+		KV: kv, Threads: o.Threads, Width: e.Bundle().Width()}
 	cfg.Pages = min(cfg.Tables*plan.Pages(max(cfg.Context, 0)), device.MaxPages)
 	memory, err := e.Estimate(cfg)
 	if err != nil {

@@ -48,7 +48,7 @@ func TestOpenErrors(t *testing.T) {
 	}{
 		{"gone.gguf", mla.Options{}, "no such file"},
 		{tiny, mla.Options{Device: "tpu"}, `no device "tpu"`},
-		{tiny, mla.Options{Device: "cpu", Cache: "q3"}, `a cache of type "q3"`},
+		{tiny, mla.Options{Device: "cpu", Cache: "q3"}, `the type of the cache is "q3"; expected f16, f32 or q8_0`},
 		{tiny, mla.Options{Device: "cpu", Context: 4096}, "this model allows 1 to 2048"},
 		{tiny, mla.Options{Device: "cpu", Context: -1}, "this model allows 1 to 2048"},
 		{tiny, mla.Options{Device: "cpu", Sessions: 1 << 20}, "a model has it for 1 to"},

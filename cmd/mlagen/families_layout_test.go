@@ -65,7 +65,7 @@ func TestOtherFiles(t *testing.T) {
 	for _, tt := range tests {
 		other := m.clone()
 		tt.change(other)
-		_, err := bind.Choose(open(other), []*plan.Bundle{b}, bind.Wish{})
+		_, err := bind.Resolve(open(other)).Choose([]*plan.Bundle{b}, bind.Wish{})
 		var fit *bind.FitError
 		switch {
 		case tt.want == "" && err != nil:

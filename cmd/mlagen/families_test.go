@@ -144,13 +144,13 @@ func bundleOf(t *testing.T, f *gguf.File) *plan.Bundle {
 // compareLogits returns the largest difference over a short prompt; it is an
 // error if it is above the tolerance.
 func compareLogits(f *gguf.File, b *plan.Bundle, truth *spec.Spec) (worst float64, err error) {
-	if b, err = bind.Choose(f, []*plan.Bundle{b}, bind.Wish{}); err != nil {
+	if b, err = bind.Resolve(f).Choose([]*plan.Bundle{b}, bind.Wish{}); err != nil {
 		return 0, err
 	}
-	if bind.Profile(f, b) == "" {
+	if bind.Resolve(f).Profile(b) == "" {
 		return 0, fmt.Errorf("the bundle has no profile with exactly the file's types")
 	}
-	model, err := bind.Bind(f, b)
+	model, err := bind.Resolve(f).Bind(b)
 	if err != nil {
 		return 0, err
 	}

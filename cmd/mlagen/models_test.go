@@ -108,7 +108,7 @@ func compileFor(t *testing.T, file, act string, widths ...int) *device.Model {
 	if err := errors.Join(append(frontend.Lint(b.Source, target.For(b.Class).Memory().Bytes), frontend.Check(b.Source, target.For(b.Class).Memory().Bytes))...); err != nil {
 		t.Error(err)
 	}
-	m, err := bind.Bind(f, b)
+	m, err := bind.Resolve(f).Bind(b)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -92,7 +92,7 @@ func newPredictor(t *testing.T, d, own device.Device, model, file, act string) *
 	layer, from := boundTo(t, model, file, act)
 	p := &predictor{T: t, model: load(t, d, trunk[0]), layer: load(t, own, layer[1])}
 	var err error
-	if p.join, err = nextn.New(from, layer[1].Bundle); err != nil {
+	if p.join, err = nextn.New(bind.Resolve(from), layer[1].Bundle); err != nil {
 		t.Fatal(err)
 	}
 	tokens, err := reference.Tokens(predictions[model].tokens)
@@ -214,10 +214,10 @@ func boundTo(t *testing.T, header, file, act string) ([2]*device.Model, *gguf.Fi
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(bind.Fit(f, b)) > 0 && i == 0 && file == alone {
+		if len(bind.Resolve(f).Fit(b)) > 0 && i == 0 && file == alone {
 			continue
 		}
-		if list[i], err = bind.Bind(f, b); err != nil {
+		if list[i], err = bind.Resolve(f).Bind(b); err != nil {
 			t.Fatal(err)
 		}
 	}

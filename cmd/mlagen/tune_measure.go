@@ -13,6 +13,7 @@ import (
 	"mla/runtime/device/cuda"
 	"mla/runtime/device/metal"
 	"mla/runtime/engine"
+	"mla/runtime/engine/opening"
 	"mla/runtime/plan"
 )
 
@@ -165,7 +166,7 @@ func (m *tuneBench) trial(r *rig, choice []int) (*trial, error) {
 			t.stages[v.Func] = kernels[i]
 		}
 	}
-	if t.engine, err = engine.Open(r.path, engine.Options{Bundles: []*plan.Bundle{b}, Bundle: b.Name, Device: m.device}); err != nil {
+	if t.engine, err = opening.On(r.path, []*plan.Bundle{b}, b.Name, m.device); err != nil {
 		return nil, err
 	}
 	length := min(slices.Max(m.depths)+tokens, t.engine.MaxContext())

@@ -88,10 +88,11 @@ func profileOf(path string, s *spec.Spec) (q spec.Quant, err error) {
 		return q, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if bad := bind.Fit(f, b); len(bad) > 0 {
+	r := bind.Resolve(f)
+	if bad := r.Fit(b); len(bad) > 0 {
 		return q, &bind.FitError{File: path, Bundle: b.Name, Mismatches: bad, Asked: true}
 	}
-	i := slices.IndexFunc(s.Quants, func(q spec.Quant) bool { return q.Name == bind.Profile(f, b) })
+	i := slices.IndexFunc(s.Quants, func(q spec.Quant) bool { return q.Name == r.Profile(b) })
 	if i < 0 {
 		return q, fmt.Errorf("%s has the types of no single quant profile of %s; mlagen init -gguf %s makes a spec that has one", path, s.Path, path)
 	}

@@ -13,7 +13,7 @@ import (
 	"mla/generated"
 	"mla/runtime/device"
 	"mla/runtime/device/cpu"
-	"mla/runtime/engine"
+	"mla/runtime/engine/opening"
 	"mla/runtime/plan"
 )
 
@@ -146,7 +146,7 @@ func TestTuneWrite(t *testing.T) {
 
 // TestTuneToken: at every depth as many tokens are timed, however deep the deepest is.
 func TestTuneToken(t *testing.T) {
-	e, err := engine.Open("../../testdata/reference/youtu-tiny-F32.gguf", engine.Options{Bundles: generated.Bundles(), Device: cpu.New()})
+	e, err := opening.On("../../testdata/reference/youtu-tiny-F32.gguf", generated.Bundles(), "", cpu.New())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,14 +37,12 @@ func (f *flags) make(file *gguf.File, act string) (string, error) {
 	return m.Make(ctx, file, act)
 }
 
-// choose picks the bundle that runs a model file on devices of a class, as the flags ask.
-func (f *flags) choose(file *gguf.File, class string) (*plan.Bundle, error) {
-	b, err := f.finder().Choose(file.Path, file, bind.Wish{Bundle: f.bundle, Act: f.bundleAct(), Class: class})
+// noteMisfit says with -v what the closest bundle differs in, if none fits.
+func (f *flags) noteMisfit(err error) {
 	var misfit *bind.FitError
 	if errors.As(err, &misfit) && !misfit.Asked && f.isVerbose() {
 		f.note("%s", misfit.Closest())
 	}
-	return b, err
 }
 
 // isVerbose says whether the command has -v, and it is given.

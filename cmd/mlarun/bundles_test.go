@@ -125,7 +125,7 @@ func TestBundleFiles(t *testing.T) {
 // onShelf runs a command line where the user's bundle files are in a folder.
 func onShelf(folder string, args ...string) result {
 	var out, err strings.Builder
-	e := &env{in: strings.NewReader(""), out: &out, err: &err, bundles: generated.Bundles(), folder: folder, devices: devices}
+	e := &env{in: strings.NewReader(""), out: &out, err: &err, bundles: generated.Bundles(), folder: folder, devices: devices, auto: autoDevices}
 	return result{e.main(args), out.String(), err.String()}
 }
 

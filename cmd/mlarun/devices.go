@@ -10,25 +10,47 @@ import (
 	"mla/runtime/device/cuda"
 	"mla/runtime/device/cuda/cu"
 	"mla/runtime/device/metal"
+	"mla/runtime/engine/opening"
+	"mla/runtime/load/bind"
+	"mla/runtime/plan"
 )
 
 // openDevice opens the device that a command line asks for.
 type openDevice func(f *flags) (device.Device, error)
 
-// devices are the values of -device.
-var devices = map[string]openDevice{"auto": openAuto, "cpu": openCPU, "cuda": openCUDA, "metal": openMetal}
+// devices are the values of -device but auto.
+var devices = map[string]openDevice{"cpu": openCPU, "cuda": openCUDA, "metal": openMetal}
 
-// openAuto takes an NVIDIA GPU where there is one, else the CPU. It does not take
-// Metal until that has been seen to work on Apple hardware.
-func openAuto(f *flags) (device.Device, error) {
-	d, err := openCUDA(f)
-	if err == nil {
-		return d, nil
+// candidates are the devices that may run the model.
+func (f *flags) candidates() ([]opening.Candidate, error) {
+	names := []string{f.device}
+	if f.device == autoDevice {
+		names = f.env.auto
 	}
-	if f.cudaLib != "" || !errors.Is(err, cu.ErrNoDriver) && !errors.Is(err, cuda.ErrNoDevice) {
-		f.note("%v\nso the CPU runs the model\n", err)
+	var list []opening.Candidate
+	for _, name := range names {
+		open, ok := f.env.devices[name]
+		if !ok {
+			return nil, f.wrong("-device: %q is not available in this build; it has %s", f.device, deviceNames(f.env))
+		}
+		c := opening.Candidate{Name: name, Open: func() (device.Device, error) { return open(f) }, With: f.withLibrary}
+		switch {
+		case !f.mayBe(name) && f.device == autoDevice:
+			continue
+		case name == "metal":
+			c.Refuses = f.untried
+		case name == "cuda":
+			c.Absent = func(err error) bool { return f.cudaLib == "" && noCUDA(err) }
+			c.Refuses = func(_ device.Device, _ *bind.Resolved, b *plan.Bundle) error { return f.finder().HasPTX(b) }
+		}
+		list = append(list, c)
 	}
-	return openCPU(f)
+	return list, nil
+}
+
+// noCUDA says whether an error means that there is no NVIDIA GPU.
+func noCUDA(err error) bool {
+	return errors.Is(err, cu.ErrNoDriver) || errors.Is(err, cuda.ErrNoDevice)
 }
 
 func cudaOptions(f *flags) cuda.Options { return cuda.Options{Library: f.cudaLib, PTX: f.finder().PTX} }

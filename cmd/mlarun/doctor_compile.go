@@ -18,9 +18,14 @@ import (
 // Without a bundle for this device l is nil.
 func (x *examination) ready() (l device.Launcher, done func(), b *plan.Bundle, used []string, err error) {
 	if path, missing := x.flags.modelFile(); missing == nil {
-		if b, used, err = x.chosen(path); err != nil {
+		c, err := x.chosen(path)
+		if err == nil {
+			err = c.file.File.Close()
+		}
+		if err != nil {
 			return nil, nil, nil, nil, err
 		}
+		b, used = c.bundle, c.used
 	} else if list, err := x.bundles(); err != nil {
 		return nil, nil, nil, nil, err
 	} else if len(list) > 0 {

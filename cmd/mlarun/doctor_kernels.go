@@ -4,13 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"mla/runtime/device"
 	"mla/runtime/doctor/check"
 	"mla/runtime/doctor/checkup"
-	"mla/runtime/gguf"
 	"mla/runtime/load/bind"
 	"mla/runtime/plan"
 )
@@ -51,11 +49,14 @@ func (x *examination) kernels() error {
 	}
 	start := time.Now()
 	if x.flags.model != "" {
-		b, used, err := x.chosen(x.flags.model)
+		c, err := x.chosen(x.flags.model)
+		if err == nil {
+			err = c.file.File.Close()
+		}
 		if err != nil {
 			return err
 		}
-		k.inTurn([]*plan.Bundle{b}, func(v *plan.Variant) bool { return slices.Contains(used, v.Func) })
+		k.inTurn([]*plan.Bundle{c.bundle}, func(v *plan.Variant) bool { return slices.Contains(c.used, v.Func) })
 	} else {
 		bundles, err := x.bundles()
 		if err != nil {
@@ -71,25 +72,37 @@ func (x *examination) kernels() error {
 	return nil
 }
 
-// chosen is the bundle for a model file, with the kernel functions that it needs for up to -width rows.
-func (x *examination) chosen(model string) (b *plan.Bundle, used []string, err error) {
-	f := x.flags
-	file, err := gguf.Open(model)
+// found is a model file, and what runs it on the device.
+type found struct {
+	file   *bind.Resolved
+	bundle *plan.Bundle
+	config device.Config // for up to -width rows
+	used   []string      // the kernel functions that the file then needs
+}
+
+// chosen opens a model file and finds what runs it.
+func (x *examination) chosen(model string) (c *found, err error) {
+	f := *x.flags.flags
+	f.model = model
+	file, err := f.openModel()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	defer closing(file, &err)
-	if b, err = f.choose(file, x.patient.class); err != nil {
-		return nil, nil, err
+	c = &found{file: bind.Resolve(file), config: x.flags.cfg}
+	c.bundle, err = f.finder().Choose(file.Path, c.file, bind.Wish{Bundle: f.bundle, Act: f.bundleAct(), Class: x.patient.class})
+	f.noteMisfit(err)
+	var m *device.Model
+	if err == nil {
+		m, err = c.file.Bind(c.bundle)
 	}
-	m, err := bind.Bind(file, b)
+	if err == nil {
+		c.config.Width = f.rows(c.bundle)
+		c.used, err = m.Functions(c.config, x.patient.kernels)
+	}
 	if err != nil {
-		return nil, nil, err
+		return nil, errors.Join(err, file.Close())
 	}
-	cfg := f.cfg
-	cfg.Width = f.rows(b)
-	used, err = m.Functions(cfg, x.patient.kernels)
-	return b, used, err
+	return c, nil
 }
 
 // bundles are those for the device that the system can run, small models first.
@@ -174,37 +187,12 @@ func (k *kernelCheck) turn(b *bundleCheck, variants int) (more bool) {
 		k.Write(checkup.Note, "", "%s", o.Origin())
 	}
 	b.begun = true
-	k.cases(l, cases)
+	checked := checkup.Kernels(k.Writer, l, cases, k.late)
+	k.checked, k.left = k.checked+checked, k.left-checked
 	if picks && !k.late() {
 		k.sampler(l, b.Bundle)
 	}
 	return len(b.cases) > 0
-}
-
-// cases checks until time is up. Of a kernel that is right everywhere the worst
-// position is told, of one that is not every position that is wrong.
-func (k *kernelCheck) cases(l device.Launcher, cases []check.Case) {
-	var results []check.Result
-	for i := range cases {
-		if k.late() {
-			break
-		}
-		k.Write(checkup.Now, cases[i].Variant.Func, "")
-		r := cases[i].Check(l)
-		if problem := r.Problem(); problem != "" {
-			k.Write(checkup.Fail, r.Case.Variant.Func, "%s", strings.TrimPrefix(problem, r.Case.Variant.Func+" "))
-		}
-		results = append(results, r)
-	}
-	k.checked, k.left = k.checked+len(results), k.left-len(results)
-	for _, r := range check.Worst(results) {
-		switch {
-		case r.NotAble():
-			k.Write(checkup.Skip, r.Case.Variant.Func, "not able: %v", r.Err)
-		case r.OK():
-			k.Write(checkup.Pass, r.Case.Variant.Func, "%s", r.Measured())
-		}
-	}
 }
 
 // functions are those of cases.

@@ -7,6 +7,7 @@ import (
 
 	"mla/runtime/device/metal"
 	"mla/runtime/doctor/checkup"
+	"mla/runtime/doctor/trial"
 )
 
 // stage is a step of the doctor's examination.
@@ -45,6 +46,7 @@ func init() { // they run the doctor, which runs them
 		{name: "tokens", on: []string{"cpu", "cuda"}, when: generates, limit: within(10 * time.Minute), run: (*examination).tokens},
 		{name: "tokens by direct encoding", on: onMetal, when: generates, limit: within(10 * time.Minute), run: (*examination).tokens},
 		{name: "tokens by indirect command buffer", on: onMetal, icb: true, when: generates, limit: within(10 * time.Minute), run: (*examination).tokens},
+		{name: trial.Stage, on: onMetal, when: trials, limit: within(trial.Limit), run: (*examination).trial},
 		{name: "stress", when: stresses, limit: within(7 * 24 * time.Hour), run: (*examination).stress},
 		{name: "schedule", when: schedules, limit: within(7 * 24 * time.Hour), run: (*examination).schedule},
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,9 +12,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"mla/gen/objects"
 	"mla/generated"
+	"mla/runtime/device"
+	"mla/runtime/device/cpu"
 	"mla/runtime/plan"
 	"mla/runtime/system/child"
 	"mla/tools/tests/deep"
@@ -58,7 +62,16 @@ func TestMain(m *testing.M) {
 			b.Source = strings.ReplaceAll(b.Source, what, "1.01f * "+what)
 		}
 	}
-	e := &env{in: os.Stdin, out: os.Stdout, err: os.Stderr, bundles: bundles, devices: devices, getenv: os.Getenv, self: selfTested}
+	e := &env{in: os.Stdin, out: os.Stdout, err: os.Stderr, bundles: bundles, devices: maps.Clone(devices), auto: autoDevices, getenv: os.Getenv, self: selfTested}
+	if os.Getenv(slowVariable) != "" {
+		e.devices["cpu"] = func(*flags) (device.Device, error) { return slowCPU{cpu.New()}, nil }
+	}
+	if limit, err := time.ParseDuration(os.Getenv(patienceVariable)); err == nil {
+		e.patience = limit
+	}
+	if limit, err := time.ParseDuration(os.Getenv(kernelsVariable)); err == nil {
+		e.kernels = limit
+	}
 	os.Exit(e.main(strings.Split(args, "\n")))
 }
 

@@ -1,14 +1,9 @@
 package main
 
 import (
-	"errors"
-	"fmt"
-
 	"mla/runtime/engine"
 	"mla/runtime/engine/draft"
-	"mla/runtime/gguf"
-	"mla/runtime/load/bind"
-	"mla/runtime/load/bundles"
+	"mla/runtime/engine/opening"
 )
 
 // drafting is what guesses tokens that are run together with the one before them.
@@ -37,40 +32,12 @@ func (f *flags) checkDraft() error {
 	return nil
 }
 
-// predict gives the engine its layer that predicts, if drafts want it.
-func (f *flags) predict(eng *engine.Engine) error {
+// predicts says where the layer that predicts is, if drafts want it.
+func (f *flags) predicts() *opening.Draft {
 	if f.draft.how != draftMTP || f.width == 1 { // one row at a time has no room for guesses
 		return nil
 	}
-	file := eng.File()
-	if f.draft.file != "" {
-		var err error
-		if file, err = gguf.Open(f.draft.file); err != nil {
-			return err
-		}
-	}
-	if h, err := gguf.ReadHParams(file); err == nil && !h.NextN {
-		err := fmt.Errorf("%s has no layer that predicts the token after next, which -draft %s takes; -draft-model names a file that has", file.Path, draftMTP)
-		return closeOther(file, eng, err)
-	}
-	b := eng.Bundle()
-	wish := bind.Wish{Act: b.Act(), Class: eng.Device().Class(), NextN: true}
-	if bundles.IsFile(f.bundle) {
-		wish.Bundle = f.bundle
-	}
-	layer, err := f.finder().Choose(eng.File().Path, file, wish)
-	if err == nil {
-		err = eng.Predict(file, layer)
-	}
-	return closeOther(file, eng, err)
-}
-
-// closeOther closes a file that the engine does not have, if there is an error.
-func closeOther(file *gguf.File, eng *engine.Engine, err error) error {
-	if err != nil && file != eng.File() {
-		return errors.Join(err, file.Close())
-	}
-	return err
+	return &opening.Draft{File: f.draft.file, Flag: "-draft " + draftMTP}
 }
 
 // drafters makes a drafter for each session of a scheduler; nil without -draft.

@@ -14,7 +14,6 @@ import (
 	"mla/runtime/device"
 	"mla/runtime/load/bundles"
 	"mla/runtime/plan"
-	"mla/runtime/quant"
 )
 
 // usageError says that the command line is wrong. It does not list all flags, which
@@ -54,6 +53,8 @@ type flags struct {
 	named    map[string]string // the flags' other names, and what they stand for
 	log      *slog.Logger      // gets what would be a note, where there are none; may be nil
 	looking  bool              // at files alone, so that no bundle is made
+	keptOnly bool              // no GPU is tried; only verdicts that are kept count
+	onMetal  bool              // Apple's GPU runs the model that was opened
 	inHost   bool              // the model is to run in the host's memory
 	found    *bundles.Finder   // made when it is first needed
 }
@@ -102,7 +103,7 @@ func (f *flags) running() *flags {
 const defaultAhead = 4
 
 func deviceNames(e *env) string {
-	return strings.Join(slices.Sorted(maps.Keys(e.devices)), " or ")
+	return strings.Join(append([]string{autoDevice}, slices.Sorted(maps.Keys(e.devices))...), " or ")
 }
 
 // parse reads a command line; flags and other arguments may be mixed.
@@ -201,11 +202,10 @@ func (f *flags) contextFlag() {
 // config is what a session of the given context is made for.
 func (f *flags) config(context int) (device.Config, error) {
 	cfg := device.Config{Context: context, Threads: f.threads}
-	kv, ok := quant.ByName(f.kv)
-	if !ok || !slices.Contains(plan.CacheTypes(0, 0), kv.Type) {
-		return cfg, f.wrong("-kv is %q; expected f16, f32 or q8_0", f.kv)
+	var err error
+	if cfg.KV, err = plan.CacheType(f.kv); err != nil {
+		return cfg, f.wrong("-kv %v", err)
 	}
-	cfg.KV = kv.Type
 	if f.act != "" && f.act != actInt8 && !slices.Contains(plan.ActNames, f.act) {
 		return cfg, f.wrong("-act is %q; expected %s or %s", f.act, strings.Join(plan.ActNames, ", "), actInt8)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"mla/runtime/engine"
 	"mla/runtime/gguf"
+	"mla/runtime/load/bind"
 	"mla/runtime/load/hub"
 )
 
@@ -60,7 +61,7 @@ func (f *flags) look(header *gguf.File, bytes int64) error {
 	if f.pre != "" {
 		header.Set(gguf.PreKey, gguf.String(f.pre))
 	}
-	if err := runnable(header); err != nil {
+	if err := bind.Resolve(header).Runnable(); err != nil {
 		return fmt.Errorf("%w\nso it is not loaded", err)
 	}
 	if available := engine.Available(); f.inHost && !f.force && available > 0 && bytes > available {

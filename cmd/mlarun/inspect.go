@@ -44,7 +44,7 @@ func inspect(e *env, args []string) (err error) {
 		return err
 	}
 	printTensors(w, file, bundles)
-	if err := f.printFit(w, file, bundles); err != nil {
+	if err := f.printFit(w, bind.Resolve(file), bundles); err != nil {
 		return err
 	}
 	return w.Flush()
@@ -165,21 +165,21 @@ func ranges(layers []int) string {
 
 // printFit says which bundles fit. If none does, or one was asked for, it lists
 // what does not.
-func (f *flags) printFit(w io.Writer, file *gguf.File, bundles []*plan.Bundle) error {
+func (f *flags) printFit(w io.Writer, file *bind.Resolved, bundles []*plan.Bundle) error {
 	fmt.Fprint(w, "\nBundles\n")
 	// Of a file without the parameters of such a model, no bundle can be made.
-	if err := runnable(file); err != nil {
+	if err := file.Runnable(); err != nil {
 		fmt.Fprintf(w, "  none can fit: %v\n", err)
 		return nil
 	}
 	var others []string
 	for _, b := range bundles {
-		if len(bind.Fit(file, b)) > 0 {
+		if len(file.Fit(b)) > 0 {
 			others = append(others, b.Name)
 			continue
 		}
 		profile := "with a mix of types that no quant profile has"
-		if name := bind.Profile(file, b); name != "" {
+		if name := file.Profile(b); name != "" {
 			profile = "quant profile " + name
 		}
 		fmt.Fprintf(w, "  %s%s (%s) fits, %s\n", b.Name, f.from(b), b.Kind(), profile)
@@ -198,7 +198,7 @@ func (f *flags) printFit(w io.Writer, file *gguf.File, bundles []*plan.Bundle) e
 		if f.env.maker == nil || f.env.maker.Compiler == "" {
 			how = "mlarun does that by itself where mlagen lies beside it, or in a folder of PATH"
 		}
-		fmt.Fprintf(w, "To make a bundle for this file: %s (%s)\n", bind.Command(file.Path, misfit.Act), how)
+		fmt.Fprintf(w, "To make a bundle for this file: %s (%s)\n", bind.Command(file.File.Path, misfit.Act), how)
 		return nil
 	case err != nil:
 		return err
@@ -213,9 +213,9 @@ func (f *flags) printFit(w io.Writer, file *gguf.File, bundles []*plan.Bundle) e
 // chosen says which bundle mlarun uses, and with which flag: the one that was asked
 // for, or one of each kind of activations that there is, and what devices use of the
 // classes that have bundles of their own.
-func (f *flags) chosen(file *gguf.File) (string, error) {
+func (f *flags) chosen(file *bind.Resolved) (string, error) {
 	if asked := f.bundle; asked != "" {
-		b, err := f.finder().Choose(file.Path, file, bind.Wish{Bundle: asked})
+		b, err := f.finder().Choose(file.File.Path, file, bind.Wish{Bundle: asked})
 		if err != nil {
 			return "", err
 		}
@@ -223,7 +223,7 @@ func (f *flags) chosen(file *gguf.File) (string, error) {
 	}
 	text := ""
 	for i, act := range plan.ActNames {
-		b, err := f.finder().Choose(file.Path, file, bind.Wish{Act: act})
+		b, err := f.finder().Choose(file.File.Path, file, bind.Wish{Act: act})
 		var other *bind.ActError
 		switch {
 		case errors.As(err, &other):
@@ -236,7 +236,7 @@ func (f *flags) chosen(file *gguf.File) (string, error) {
 			text += fmt.Sprintf("With -act %s it uses %s%s", act, b.Name, f.from(b))
 		}
 		for _, class := range plan.Classes {
-			if own, err := f.finder().Choose(file.Path, file, bind.Wish{Act: act, Class: class}); err == nil && own != b {
+			if own, err := f.finder().Choose(file.File.Path, file, bind.Wish{Act: act, Class: class}); err == nil && own != b {
 				text += fmt.Sprintf(", on %s %s", class, own.Name)
 			}
 		}

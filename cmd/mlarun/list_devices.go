@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"text/tabwriter"
 )
 
@@ -46,12 +45,18 @@ func listDevices(e *env, args []string) error {
 
 // found looks for every kind of device.
 func (f *doctorFlags) found() (list []foundDevice, err error) {
-	d, err := f.env.devices["auto"](f.flags)
-	if err != nil {
-		return nil, err
+	auto := ""
+	for _, kind := range f.env.auto {
+		if !f.mayBe(kind) {
+			continue
+		}
+		if _, err := f.env.devices[kind](f.flags); err == nil {
+			auto = kind
+			break
+		}
 	}
 	for _, kind := range deviceKinds {
-		one := foundDevice{Device: kind, Auto: strings.HasPrefix(d.Name(), kind)}
+		one := foundDevice{Device: kind, Auto: kind == auto}
 		p, err := patients[kind](f)
 		if err != nil {
 			one.Lacks = err.Error()

@@ -8,9 +8,10 @@ import (
 	"time"
 
 	"mla/runtime/device"
-	"mla/runtime/device/cpu"
 	"mla/runtime/device/linalg"
+	"mla/runtime/device/metal"
 	"mla/runtime/engine"
+	"mla/runtime/engine/opening"
 	"mla/runtime/gguf"
 	"mla/runtime/plan"
 )
@@ -24,67 +25,37 @@ type loaded struct {
 	load            time.Duration
 }
 
-// open maps the model file and chooses its bundle. Where -device auto finds an NVIDIA
-// GPU for which the program has no kernels of the bundle, the CPU runs the model.
+// open maps the model file and chooses its bundle, on the device that -device names, or on the
+// first of those of -device auto that runs the model.
 func (f *flags) open() (*engine.Engine, error) {
-	openDevice, ok := f.env.devices[f.device]
-	if !ok {
-		return nil, f.wrong("-device: %q is not available in this build; it has %s", f.device, deviceNames(f.env))
+	candidates, err := f.candidates()
+	if err != nil {
+		return nil, err
 	}
 	if err := f.chooseBackend(); err != nil {
 		return nil, err
 	}
-	d, err := openDevice(f)
-	if err != nil {
-		return nil, err
+	eng, err := opening.Open(opening.Options{
+		File: func(first device.Device) (*gguf.File, error) {
+			if separate, ok := first.(device.Separate); !ok || !separate.OwnMemory() {
+				f.inHost = true
+			}
+			return f.openModel()
+		},
+		Bundles: f.finder(), Bundle: f.bundle, Act: f.bundleAct(), Devices: candidates, Draft: f.predicts(),
+		Note: func(reason error, next string) {
+			what := "the CPU runs the model"
+			if next != "cpu" {
+				what = "-device " + next + " is tried"
+			}
+			f.say("%v\nso %s\n", reason, what)
+		},
+	})
+	f.noteMisfit(err)
+	if err == nil {
+		_, f.onMetal = eng.Device().(*metal.Device)
 	}
-	if separate, ok := d.(device.Separate); !ok || !separate.OwnMemory() {
-		f.inHost = true
-	}
-	eng, err := f.openOn(d)
-	if err != nil || f.device != "auto" || d.Class() != plan.ClassNVIDIA {
-		return eng, err
-	}
-	lacks := f.finder().HasPTX(eng.Bundle())
-	if lacks == nil {
-		return eng, nil
-	}
-	f.note("%v\nso the CPU runs the model\n", lacks)
-	if err := eng.Close(); err != nil {
-		return nil, err
-	}
-	return f.openOn(cpu.New())
-}
-
-// openOn maps the model file and chooses the bundle that the device runs.
-func (f *flags) openOn(d device.Device) (*engine.Engine, error) {
-	file, err := f.openModel()
-	if err != nil {
-		return nil, err
-	}
-	eng, err := f.engineOn(d, file)
-	if err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
-	return eng, nil
-}
-
-func (f *flags) engineOn(d device.Device, file *gguf.File) (*engine.Engine, error) {
-	if err := runnable(file); err != nil {
-		return nil, err
-	}
-	b, err := f.choose(file, d.Class())
-	if err != nil {
-		return nil, err
-	}
-	if d, err = f.withLibrary(d, b); err != nil {
-		return nil, err
-	}
-	eng, err := engine.New(file, b, d)
-	if err != nil {
-		return nil, err
-	}
-	return eng, f.predict(eng)
+	return eng, err
 }
 
 // chooseBackend sets the CPU's inner loops.
@@ -136,16 +107,21 @@ func (f *flags) loadInto(eng *engine.Engine, size func(*engine.Engine) (room, er
 	if err != nil {
 		return nil, err
 	}
-	cfg, err := f.config(r.context)
+	cfg, err := f.configFor(eng, r)
 	if err != nil {
 		return nil, err
 	}
-	cfg.Tables, cfg.Pages = r.sessions, r.pages
-	cfg.Width = f.rows(eng.Bundle())
 	if err := f.fits(eng, cfg); err != nil {
 		return nil, err
 	}
 	return f.record(eng, cfg)
+}
+
+// configFor is config for a model with room for sessions.
+func (f *flags) configFor(eng *engine.Engine, r room) (device.Config, error) {
+	cfg, err := f.config(r.context)
+	cfg.Tables, cfg.Pages, cfg.Width = r.sessions, r.pages, f.rows(eng.Bundle())
+	return cfg, err
 }
 
 // rows is how many rows of a bundle run side by side at most.
@@ -172,15 +148,6 @@ func (f *flags) fits(eng *engine.Engine, cfg device.Config) error {
 		return fmt.Errorf("%w\n%s", err, f.advice(memory))
 	}
 	return nil
-}
-
-// runnable refuses a file that no bundle can be made for.
-func runnable(file *gguf.File) error {
-	h, err := gguf.ReadHParams(file)
-	if err != nil {
-		return err
-	}
-	return file.CheckTypes(&h)
 }
 
 // otherClass says if a bundle is for other devices than those of a class.

@@ -37,7 +37,7 @@ func TestMade(t *testing.T) {
 	path := place(t, unseen, nil)
 	run := func(args ...string) result {
 		var out, err strings.Builder
-		e := &env{in: strings.NewReader(""), out: &out, err: &err, bundles: generated.Bundles(), devices: devices,
+		e := &env{in: strings.NewReader(""), out: &out, err: &err, bundles: generated.Bundles(), devices: devices, auto: autoDevices,
 			maker: &bundles.Maker{Compiler: compiler, Folder: filepath.Join(filepath.Dir(path), "made")}}
 		return result{e.main(args), out.String(), err.String()}
 	}

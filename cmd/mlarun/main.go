@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"mla/generated"
 	"mla/runtime/device/metal"
@@ -76,6 +77,9 @@ type env struct {
 	folder   string         // with the user's bundle files; "": none
 	maker    *bundles.Maker // of bundle files for models without one; nil: none are made
 	devices  map[string]openDevice
+	auto     []string                 // those of devices that -device auto tries
+	patience time.Duration            // of a trial of a GPU; 0: trial.Limit
+	kernels  time.Duration            // for which it compares kernels; 0: trial.KernelTime
 	getenv   func(name string) string // nil: there are no variables
 	// self runs a command line of this program in a process of its own.
 	self func(args []string) (child.Command, error)
@@ -86,7 +90,7 @@ type env struct {
 
 func main() {
 	folder, _ := bundlefile.Folder() // a user without one has no bundle files there
-	e := &env{in: os.Stdin, out: os.Stdout, err: os.Stderr, bundles: generated.Bundles(), folder: folder, devices: devices, getenv: os.Getenv, self: self}
+	e := &env{in: os.Stdin, out: os.Stdout, err: os.Stderr, bundles: generated.Bundles(), folder: folder, devices: devices, auto: autoDevices, getenv: os.Getenv, self: self}
 	if cache := metal.CacheFolder(); cache != "" {
 		e.maker = &bundles.Maker{Compiler: bundles.Compiler(), Version: buildinfo.Line("mlarun"), Folder: filepath.Join(cache, "made")}
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -48,7 +47,7 @@ func with(bundles []*plan.Bundle, stdin string, args ...string) result {
 		c.Env = append(c.Env, bundlesVariable+"="+strings.Join(names, " "))
 		return c, err
 	}
-	e := &env{in: strings.NewReader(stdin), out: &out, err: &err, bundles: bundles, devices: testDevices(), self: self}
+	e := &env{in: strings.NewReader(stdin), out: &out, err: &err, bundles: bundles, devices: devices, auto: []string{"cpu"}, self: self}
 	return result{e.main(args), out.String(), err.String()}
 }
 
@@ -326,7 +325,7 @@ func TestGenerateErrors(t *testing.T) {
 		{[]string{"-p", "x", "-c", "9223372036854775807"}, "this model allows 1 to 131072"},
 		{[]string{"-p", "x", "-bundle", "nope"}, `bundle "nope" is not in this program, which has `},
 		{[]string{"-p", "x", "-bundle", "glm47tiny"}, "num_attention_heads: found 4, expected 5"},
-		{[]string{"-p", "x", "-chat"}, "this model has no chat format: give it plain text to continue\n-p TEXT, without -chat and -sys,"},
+		{[]string{"-p", "x", "-chat"}, "this model has no chat format: give it plain text to continue\n-raw continues a text as it is; -chat-template FILE"},
 		{[]string{"-p", "x", "-sys", "s"}, "this model has no chat format"},
 		{[]string{"-f", "/nonexistent"}, "/nonexistent"},
 	}
@@ -379,11 +378,4 @@ func TestEmptyPrompt(t *testing.T) {
 	if r := mlarun("", "-model", glm, "-p", ""); r.code != 1 || !strings.Contains(r.err, "prompt is empty") {
 		t.Errorf("code %d, %s", r.code, r.err)
 	}
-}
-
-// testDevices are the devices, but auto is the CPU whatever GPU the machine has.
-func testDevices() map[string]openDevice {
-	d := maps.Clone(devices)
-	d["auto"] = openCPU
-	return d
 }

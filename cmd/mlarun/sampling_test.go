@@ -190,7 +190,7 @@ func number32(t *testing.T, text string) uint32 {
 func TestVariables(t *testing.T) {
 	run := func(variables map[string]string, args ...string) result {
 		var out, err strings.Builder
-		e := &env{in: strings.NewReader(""), out: &out, err: &err, bundles: generated.Bundles(), devices: testDevices(), self: selfTested,
+		e := &env{in: strings.NewReader(""), out: &out, err: &err, bundles: generated.Bundles(), devices: devices, auto: []string{"cpu"}, self: selfTested,
 			getenv: func(name string) string { return variables[name] }}
 		return result{e.main(args), out.String(), err.String()}
 	}

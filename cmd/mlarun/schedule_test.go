@@ -10,6 +10,7 @@ import (
 	"mla/runtime/device"
 	"mla/runtime/device/cpu"
 	"mla/runtime/engine"
+	"mla/runtime/engine/opening"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 	"mla/runtime/text/sample"
@@ -18,7 +19,7 @@ import (
 // TestScheduleDiffers: runs of other seeds, or of another number of steps, differ, and a bit
 // of a logit shows.
 func TestScheduleDiffers(t *testing.T) {
-	e, err := engine.Open("../../testdata/tinyglm.gguf", engine.Options{Bundles: generated.Bundles(), Device: cpu.New()})
+	e, err := opening.On("../../testdata/tinyglm.gguf", generated.Bundles(), "", cpu.New())
 	if err != nil {
 		t.Fatal(err)
 	}

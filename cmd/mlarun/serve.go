@@ -132,6 +132,9 @@ func serve(e *env, args []string) (err error) {
 		context.AfterFunc(ctx, stop)
 		return s.serveModels(ctx)
 	}
+	if s.json { // whoever reads JSON cannot read notes
+		s.log = s.logger()
+	}
 	eng, err := s.open()
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ package main
 import (
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"regexp"
@@ -64,8 +65,9 @@ func TestServeDeviceFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			log := &lockedLog{}
 			d := &breaking{hang: c.hang}
-			e := &env{in: strings.NewReader(""), out: io.Discard, err: log, bundles: generated.Bundles(), self: selfTested, devices: testDevices()}
-			e.devices["auto"] = func(f *flags) (device.Device, error) {
+			e := &env{in: strings.NewReader(""), out: io.Discard, err: log, bundles: generated.Bundles(), self: selfTested, devices: devices, auto: []string{"cpu"}}
+			e.devices = maps.Clone(devices)
+			e.devices["cpu"] = func(f *flags) (device.Device, error) {
 				var err error
 				d.Device, err = openCPU(f)
 				return d, err

@@ -76,7 +76,7 @@ func (s *serving) sizes(files map[string]string, log *slog.Logger) ([]fleet.Mode
 
 func (s *serving) size(path string) (bytes int64, err error) {
 	of := *s.flags
-	of.model = path
+	of.model, of.keptOnly, of.log = path, true, nil // its worker says what there is to say
 	eng, err := of.open()
 	if err != nil {
 		return 0, err
@@ -86,11 +86,10 @@ func (s *serving) size(path string) (bytes int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	cfg, err := of.config(context_)
+	cfg, err := of.configFor(eng, room{context_, s.parallel, s.pages(context_)})
 	if err != nil {
 		return 0, err
 	}
-	cfg.Tables, cfg.Pages, cfg.Width = s.parallel, s.pages(context_), eng.Bundle().Width()
 	memory, err := eng.Estimate(cfg)
 	return memory.Total(), err
 }

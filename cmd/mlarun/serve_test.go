@@ -83,7 +83,7 @@ type choice struct {
 func asked(t *testing.T, request map[string]any, args ...string) (choices []choice, cached int) {
 	t.Helper()
 	log := &lockedLog{}
-	e := &env{in: strings.NewReader(""), out: io.Discard, err: log, bundles: generated.Bundles(), devices: testDevices(), self: selfTested}
+	e := &env{in: strings.NewReader(""), out: io.Discard, err: log, bundles: generated.Bundles(), devices: devices, auto: []string{"cpu"}, self: selfTested}
 	s := newServing(e)
 	if err := s.read(append([]string{"-model", shipped, "-port", "0", "-temp", "0", "-repeat-penalty", "1", "-c", "256"}, args...)); err != nil {
 		t.Fatal(err)
@@ -162,7 +162,7 @@ func TestServe(t *testing.T) {
 
 func TestServeKeyFromEnvironment(t *testing.T) {
 	variables := map[string]string{"MLA_API_KEY": "secret"}
-	s := newServing(&env{in: strings.NewReader(""), out: io.Discard, err: os.Stderr, devices: testDevices(), getenv: func(name string) string { return variables[name] }})
+	s := newServing(&env{in: strings.NewReader(""), out: io.Discard, err: os.Stderr, devices: devices, auto: []string{"cpu"}, getenv: func(name string) string { return variables[name] }})
 	if err := s.read([]string{"-model", shipped}); err != nil || len(s.keys) != 1 || s.keys[0] != "secret" {
 		t.Errorf("%v, %q", err, s.keys)
 	}
@@ -194,7 +194,7 @@ func TestServeOpen(t *testing.T) {
 		{"", false, false, false},
 	} {
 		log := &lockedLog{}
-		s := newServing(&env{in: strings.NewReader(""), out: io.Discard, err: log, devices: testDevices()})
+		s := newServing(&env{in: strings.NewReader(""), out: io.Discard, err: log, devices: devices, auto: []string{"cpu"}})
 		if err := s.read(append([]string{"-model", shipped, "-port", "0"}, strings.Fields(c.args)...)); err != nil {
 			t.Fatal(err)
 		}
@@ -228,7 +228,7 @@ func TestServeModels(t *testing.T) {
 		}
 	}
 	log := &lockedLog{}
-	e := &env{in: strings.NewReader(""), out: io.Discard, err: log, bundles: generated.Bundles(), devices: testDevices(), self: selfTested}
+	e := &env{in: strings.NewReader(""), out: io.Discard, err: log, bundles: generated.Bundles(), devices: devices, auto: []string{"cpu"}, self: selfTested}
 	s := newServing(e)
 	// A model takes 10 MiB and something: two do not fit.
 	if err := s.read([]string{"-models", dir, "-port", "0", "-c", "128", "-parallel", "2", "-temp", "0", "-models-memory", "0.018", "-log-prompts"}); err != nil {

@@ -52,7 +52,7 @@ func TestKeysAndOrigins(t *testing.T) {
 		{[]string{"-cors-origin", "http://a.example/x"}, "", true},
 	} {
 		var said strings.Builder
-		s := newServing(&env{in: strings.NewReader(""), out: &said, err: &said, devices: testDevices(), getenv: func(name string) string {
+		s := newServing(&env{in: strings.NewReader(""), out: &said, err: &said, devices: devices, auto: []string{"cpu"}, getenv: func(name string) string {
 			if name == "MLA_API_KEY" {
 				return c.variable
 			}

@@ -19,6 +19,9 @@ func overflowed(err error, e *engine.Engine) bool {
 func (f *flags) wider() *flags {
 	wide := *f
 	wide.act = plan.ActNames[plan.ElemF32]
+	if wide.device == autoDevice && f.onMetal { // which was checked with halves
+		wide.device = "metal"
+	}
 	return &wide
 }
 

@@ -62,6 +62,9 @@ func worker(e *env, args []string) (err error) {
 		return err
 	}
 	defer conn.Close()
+	if s.json { // whoever reads JSON cannot read notes
+		s.log = s.logger()
+	}
 	eng, err := s.open()
 	if err != nil {
 		return err

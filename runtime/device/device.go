@@ -91,6 +91,9 @@ type Device interface {
 	Name() string
 	// Class is which of plan.Classes the device is of; "": of none.
 	Class() string
+	// Takes is the memory that Load allocates for a layout, weights not included: all of it but
+	// for what takes some KiB.
+	Takes(l *Layout) int64
 	// Load brings a model's weights to the device, once for all sessions, allocates
 	// caches and buffers, compiles what the model needs and records the decode
 	// sequence. An unsupported variant is a VariantError.

@@ -59,9 +59,26 @@ func (m *Model) pick(cfg Config) []plan.Dispatch {
 	return m.Bundle.Pick
 }
 
-// Layout checks a configuration, and what of the bundle sizes depend on. It also makes
-// sure that every weight lies in its region.
+// Layout is Measure, and makes sure that every weight lies in its region.
 func (m *Model) Layout(cfg Config) (*Layout, error) {
+	l, err := m.Measure(cfg)
+	if err != nil {
+		return nil, err
+	}
+	for i := range m.Bundle.Weights {
+		w := &m.Bundle.Weights[i]
+		for n := range max(1, w.Last-w.First) {
+			if _, err := m.Lookup(i, w.First+n); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return l, nil
+}
+
+// Measure checks a configuration, and what of the bundle sizes depend on. The weights need not be
+// bound.
+func (m *Model) Measure(cfg Config) (*Layout, error) {
 	b := m.Bundle
 	model := &b.Model
 	switch {
@@ -121,13 +138,6 @@ func (m *Model) Layout(cfg Config) (*Layout, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i := range b.Weights {
-		for l := range max(1, b.Weights[i].Last-b.Weights[i].First) {
-			if _, err := m.Lookup(i, b.Weights[i].First+l); err != nil {
-				return nil, err
-			}
-		}
-	}
 	if n := model.MaxPositionEmbeddings; n < 1 || n > maxContext || cfg.Context > n {
 		return nil, fmt.Errorf("a context of %d tokens in a model of %d positions", cfg.Context, n)
 	}
@@ -162,3 +172,10 @@ func (l *Layout) NewTables() *Tables {
 
 // PageBytes is the size of a page of all layers.
 func (l *Layout) PageBytes() int { return int(l.Cache / int64(l.Pages) * int64(l.Layers)) }
+
+// HostBytes is what there is of it on a device whose host picks tokens, and whose workers share
+// work without tickets.
+func (l *Layout) HostBytes() int64 { return l.Bytes() - l.Sample - l.Pick - l.Counters }
+
+// CacheBytes is the size of the latent caches of all layers.
+func (l *Layout) CacheBytes() int64 { return l.Cache * int64(l.Layers) }

@@ -8,7 +8,7 @@ import (
 	"mla/generated"
 	"mla/runtime/device"
 	"mla/runtime/device/cpu"
-	"mla/runtime/engine"
+	"mla/runtime/engine/opening"
 	"mla/runtime/plan"
 )
 
@@ -27,7 +27,7 @@ func TestClass(t *testing.T) {
 	own.Name, own.Class = "yoututinynvidia", plan.ClassNVIDIA
 	all = append(all, &own)
 	for class, want := range map[string]string{"": "yoututiny", plan.ClassApple: "yoututiny", plan.ClassNVIDIA: own.Name} {
-		e, err := engine.Open(filepath.Join(references, "youtu-tiny-F32.gguf"), engine.Options{Bundles: all, Device: classed{cpu.New(), class}})
+		e, err := opening.On(filepath.Join(references, "youtu-tiny-F32.gguf"), all, "", classed{cpu.New(), class})
 		if err != nil {
 			t.Fatal(err)
 		}

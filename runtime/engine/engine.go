@@ -29,7 +29,6 @@
 package engine
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"sync"
@@ -45,7 +44,7 @@ import (
 // when a model is loaded, the tokeniser is built when it is asked
 // for, so looking at a file is cheap.
 type Engine struct {
-	file      *gguf.File
+	resolved  *bind.Resolved
 	bundle    *plan.Bundle
 	layer     *layer // that predicts; nil without Predict
 	device    device.Device
@@ -54,46 +53,18 @@ type Engine struct {
 	tokenizer func() (*tokenizer.Tokenizer, error)
 }
 
-// Options say what Open may use.
-type Options struct {
-	Bundles []*plan.Bundle // to choose from
-	Bundle  string         // name of the one to take; "": the one that fits best
-	Act     string         // its activations, one of plan.ActNames; "": f32, or what Bundle has
-	Device  device.Device  // whose class the bundle is to be for
-}
-
-// Open maps the file and chooses its bundle. An error of type *bind.FitError
-// says what does not fit and which commands make a bundle that does, one of type
-// *bind.ActError how to add a bundle with other activations.
-func Open(path string, opt Options) (*Engine, error) {
-	f, err := gguf.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	b, err := bind.Choose(f, opt.Bundles, bind.Wish{Bundle: opt.Bundle, Act: opt.Act, Class: opt.Device.Class()})
-	if err != nil {
-		_, unreadable := gguf.ReadHParams(f) // no bundle can be made for it
-		return nil, errors.Join(cmp.Or(unreadable, err), f.Close())
-	}
-	e, err := New(f, b, opt.Device)
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return e, nil
-}
-
-// New is the engine of an open file with a bundle that was chosen for it, on a device. The
+// New is the engine of a file with a bundle that was chosen for it, on a device. The
 // engine closes the file.
-func New(f *gguf.File, b *plan.Bundle, d device.Device) (*Engine, error) {
-	h, err := gguf.ReadHParams(f)
+func New(r *bind.Resolved, b *plan.Bundle, d device.Device) (*Engine, error) {
+	h, err := r.HParams()
 	if err != nil {
 		return nil, err
 	}
 	return &Engine{
-		file: f, bundle: b, device: d,
+		resolved: r, bundle: b, device: d,
 		context:   min(h.MaxPositionEmbeddings, b.Model.MaxPositionEmbeddings),
-		model:     sync.OnceValues(func() (*device.Model, error) { return bind.Bind(f, b) }),
-		tokenizer: sync.OnceValues(func() (*tokenizer.Tokenizer, error) { return tokenizer.FromGGUF(f) }),
+		model:     sync.OnceValues(func() (*device.Model, error) { return r.Bind(b) }),
+		tokenizer: sync.OnceValues(func() (*tokenizer.Tokenizer, error) { return tokenizer.FromGGUF(r.File) }),
 	}, nil
 }
 
@@ -101,7 +72,10 @@ func New(f *gguf.File, b *plan.Bundle, d device.Device) (*Engine, error) {
 func (e *Engine) Bundle() *plan.Bundle { return e.bundle }
 
 // File is the open model file.
-func (e *Engine) File() *gguf.File { return e.file }
+func (e *Engine) File() *gguf.File { return e.resolved.File }
+
+// Resolved is the file with what was found in it.
+func (e *Engine) Resolved() *bind.Resolved { return e.resolved }
 
 // Device is where sessions run.
 func (e *Engine) Device() device.Device { return e.device }
@@ -135,8 +109,8 @@ func (e *Engine) allows(cfg device.Config) error {
 
 // Close unmaps the file, and that of the layer which predicts.
 func (e *Engine) Close() error {
-	if e.layer != nil && e.layer.file != e.file {
-		return errors.Join(e.layer.file.Close(), e.file.Close())
+	if e.layer != nil && e.layer.File != e.resolved.File {
+		return errors.Join(e.layer.File.Close(), e.resolved.File.Close())
 	}
-	return e.file.Close()
+	return e.resolved.File.Close()
 }

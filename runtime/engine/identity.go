@@ -22,7 +22,7 @@ func (e *Engine) ModelKey() (string, error) {
 	}
 	k := newKey()
 	k.add(text)
-	tokens, _, err := e.file.Strings("tokenizer.ggml.tokens")
+	tokens, _, err := e.resolved.File.Strings("tokenizer.ggml.tokens")
 	if err != nil {
 		return "", err
 	}
@@ -48,18 +48,18 @@ func (e *Engine) FileKey() (string, error) {
 }
 
 func (e *Engine) addFile(k key) error {
-	for i := range e.file.Shards {
-		s := &e.file.Shards[i]
+	for i := range e.resolved.File.Shards {
+		s := &e.resolved.File.Shards[i]
 		info, err := os.Stat(s.Path)
 		if err != nil {
 			return err
 		}
 		k.number(uint64(len(s.Data)))
 		k.number(uint64(info.ModTime().UnixNano()))
-		k.add(s.Data[:headerBytes(e.file, i)])
+		k.add(s.Data[:headerBytes(e.resolved.File, i)])
 	}
-	for i := range e.file.Tensors {
-		data := e.file.Tensors[i].Data
+	for i := range e.resolved.File.Tensors {
+		data := e.resolved.File.Tensors[i].Data
 		for _, at := range []int{0, len(data) / 2, len(data) - sampleBytes} {
 			at = max(at, 0)
 			k.add(data[at:min(at+sampleBytes, len(data))])

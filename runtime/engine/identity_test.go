@@ -1,4 +1,4 @@
-package engine
+package engine_test
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 	"mla/generated"
 	"mla/runtime/device"
 	"mla/runtime/device/cpu"
+	"mla/runtime/engine/opening"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )
@@ -23,7 +24,7 @@ const folder = "../../testdata/reference/"
 // keys are those of a file.
 func keys(t *testing.T, path string) (file, model string) {
 	t.Helper()
-	e, err := Open(path, Options{Bundles: generated.Bundles(), Device: cpu.New()})
+	e, err := opening.On(path, generated.Bundles(), "", cpu.New())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +90,7 @@ func TestPromptKey(t *testing.T) {
 	kernels := func(source, hash string) string {
 		b := whole
 		b.Source, b.SourceHash = source, hash
-		e, err := Open(folder+"youtu-tiny-F32.gguf", Options{Bundles: []*plan.Bundle{&b}, Device: cpu.New()})
+		e, err := opening.On(folder+"youtu-tiny-F32.gguf", []*plan.Bundle{&b}, "", cpu.New())
 		if err != nil {
 			t.Fatal(err)
 		}

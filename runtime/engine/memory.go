@@ -5,8 +5,6 @@ import (
 	"fmt"
 
 	"mla/runtime/device"
-	"mla/runtime/gguf"
-	"mla/runtime/load/bind"
 	"mla/runtime/plan"
 )
 
@@ -44,43 +42,30 @@ func (e *Engine) Estimate(cfg device.Config) (Memory, error) {
 	if err := e.allows(cfg); err != nil {
 		return Memory{}, err
 	}
-	planes, err := e.bundle.Model.CachePlanes(cfg.KV)
-	if err != nil {
-		return Memory{}, err
-	}
 	m := Memory{Tokens: cmp.Or(cfg.Pages, plan.Pages(cfg.Context)) * plan.PageRows}
-	m.add(e.file, e.bundle, cfg, planes)
+	parts := []layer{{e.resolved, e.bundle}}
 	if e.layer != nil {
-		m.add(e.layer.file, e.layer.bundle, cfg, planes)
+		parts = append(parts, *e.layer)
+	}
+	for i, p := range parts {
+		l, err := p.Unbound(p.bundle).Measure(cfg)
+		if err != nil {
+			return Memory{}, err
+		}
+		m.Pages += l.CacheBytes()
+		m.Buffers += e.device.Takes(l) - l.CacheBytes()
+		m.Copies += p.CopyBytes(p.bundle)
+		if i > 0 && p.File == e.resolved.File {
+			continue
+		}
+		for i := range p.File.Shards {
+			m.File += int64(len(p.File.Shards[i].Data))
+		}
 	}
 	if d, ok := e.device.(device.Separate); ok {
 		m.OnDevice = d.OwnMemory()
 	}
-	files := []*gguf.File{e.file}
-	if e.layer != nil && e.layer.file != e.file {
-		files = append(files, e.layer.file)
-	}
-	for _, f := range files {
-		for i := range f.Shards {
-			m.File += int64(len(f.Shards[i].Data))
-		}
-	}
 	return m, nil
-}
-
-// add adds what a bundle takes beside the file.
-func (m *Memory) add(f *gguf.File, b *plan.Bundle, cfg device.Config, planes plan.Planes) {
-	p := &b.Model
-	var arena, logits, heads int64 // of the sequence that needs most
-	for _, q := range (&device.Model{Bundle: b}).Sequences(cfg) {
-		heads = max(heads, b.HeadsBytes(q.Dispatches))
-		arena, logits = max(arena, q.ArenaBytes), int64(min(q.Width, plan.MaxWanted))*int64(p.VocabSize)*4
-	}
-	tables := int64(max(cfg.Tables, 1)) * int64(p.MaxPages()) * 4
-	m.Copies += bind.CopyBytes(f, b)
-	m.Pages += int64(m.Tokens) * int64(p.NumHiddenLayers) * int64(planes.RowBytes())
-	// The rotary table has a cosine and a sine of 4 bytes per pair.
-	m.Buffers += arena + int64(cfg.Context)*int64(p.QKRopeHeadDim/2)*8 + tables + logits + int64(m.Tokens/plan.PageRows)*heads
 }
 
 // MemoryError says that a model does not fit in the host's memory.

@@ -8,15 +8,23 @@ import (
 
 	"mla/runtime/device"
 	"mla/runtime/gguf"
+	"mla/runtime/load/bind"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )
 
+// onHost is a device whose memory is the host's.
+type onHost struct{ device.Device }
+
+func (onHost) Takes(l *device.Layout) int64 { return l.HostBytes() }
+
 func TestEstimate(t *testing.T) {
 	e := &Engine{
-		context: 10,
-		file:    &gguf.File{Shards: []gguf.Shard{{Data: make([]byte, 1000)}, {Data: make([]byte, 24)}}},
-		bundle:  &plan.Bundle{Model: plan.Model{Dims: plan.Dims{NumHiddenLayers: 27, KVLoraRank: 512, QKRopeHeadDim: 64, VocabSize: 100, MaxPositionEmbeddings: 256}}, Sequences: []plan.Sequence{{Width: 1, ArenaBytes: 4096}, {Width: 4, ArenaBytes: 5000}, {Width: 16, ArenaBytes: 9000}}},
+		context: 10, device: onHost{},
+		resolved: bind.Resolve(&gguf.File{Shards: []gguf.Shard{{Data: make([]byte, 1000)}, {Data: make([]byte, 24)}}}),
+		bundle: &plan.Bundle{RopeFreqs: make([]float64, 32), SampleBytes: 700, Counters: 30,
+			Model:     plan.Model{Dims: plan.Dims{NumHiddenLayers: 27, KVLoraRank: 512, QKRopeHeadDim: 64, VocabSize: 100, MaxPositionEmbeddings: 256}},
+			Sequences: []plan.Sequence{{Width: 1, ArenaBytes: 4096}, {Width: 4, ArenaBytes: 5000}, {Width: 16, ArenaBytes: 9000}}},
 	}
 	for kv, row := range map[quant.Type]int64{quant.F16: 576 * 2, quant.F32: 576 * 4, quant.Q8_0: 576 + 576/32*2} {
 		m, err := e.Estimate(device.Config{Context: 10, KV: kv})
@@ -32,9 +40,9 @@ func TestEstimate(t *testing.T) {
 			t.Errorf("%d rows: buffers of %d, %v; want %d", width, m.Buffers, err, want)
 		}
 	}
-	// With memory of its own, the device holds as much.
+	// With memory of its own, the device holds as much, and what it picks tokens by.
 	e.device = separate{}
-	if m, err := e.Estimate(device.Config{Context: 10, KV: quant.F16}); err != nil || !m.OnDevice || m.Pages != 64*27*576*2 {
+	if m, err := e.Estimate(device.Config{Context: 10, KV: quant.F16}); err != nil || !m.OnDevice || m.Pages != 64*27*576*2 || m.Buffers != 4096+10*32*8+4*4+400+730 {
 		t.Errorf("a device with memory of its own: %+v, %v", m, err)
 	}
 	for _, context := range []int{math.MinInt, -1, 0, 11, math.MaxInt} {
@@ -51,6 +59,8 @@ func TestEstimate(t *testing.T) {
 type separate struct{ device.Device }
 
 func (separate) OwnMemory() bool { return true }
+
+func (separate) Takes(l *device.Layout) int64 { return l.Bytes() }
 
 // TestMemoryOnDevice wants room for nothing but converted weights on the host.
 func TestMemoryOnDevice(t *testing.T) {

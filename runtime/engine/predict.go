@@ -8,7 +8,6 @@ import (
 
 	"mla/runtime/device"
 	"mla/runtime/engine/nextn"
-	"mla/runtime/gguf"
 	"mla/runtime/load/bind"
 	"mla/runtime/plan"
 )
@@ -16,33 +15,33 @@ import (
 // layer is a layer that predicts the token after next, where a file has it, and the bundle
 // that runs it.
 type layer struct {
-	file   *gguf.File
+	*bind.Resolved
 	bundle *plan.Bundle
 }
 
 // Predict gives the engine the layer that predicts, which bundle b runs, of a file: its
 // own, or one that it closes. Models that are loaded afterwards can draft with it; see
 // Session.Predictor.
-func (e *Engine) Predict(f *gguf.File, b *plan.Bundle) error {
+func (e *Engine) Predict(r *bind.Resolved, b *plan.Bundle) error {
 	m, own := &e.bundle.Model, &b.Model
 	switch {
 	case own.NextN != m.NumHiddenLayers || own.HiddenSize != m.HiddenSize || own.VocabSize != m.VocabSize || own.MaxPositionEmbeddings < e.context:
 		return fmt.Errorf("bundle %s is for layer %d of models of %d × %d and %d positions; %s has %d layers, %d × %d and %d positions", b.Name,
 			own.NextN, own.HiddenSize, own.VocabSize, own.MaxPositionEmbeddings, e.bundle.Name, m.NumHiddenLayers, m.HiddenSize, m.VocabSize, e.context)
 	case e.bundle.Decode().Hidden == nil:
-		return fmt.Errorf("bundle %s keeps no hidden states to predict by; to make one that does: %s", e.bundle.Name, bind.Command(e.file.Path, e.bundle.Act()))
+		return fmt.Errorf("bundle %s keeps no hidden states to predict by; to make one that does: %s", e.bundle.Name, bind.Command(e.resolved.File.Path, e.bundle.Act()))
 	}
-	e.layer = &layer{f, b}
+	e.layer = &layer{r, b}
 	return nil
 }
 
 // load brings the layer to the device, for the same sessions and pages as the model.
 func (l *layer) load(d device.Device, cfg device.Config) (*predictor, error) {
-	m, err := bind.Bind(l.file, l.bundle)
+	m, err := l.Bind(l.bundle)
 	if err != nil {
 		return nil, err
 	}
-	join, err := nextn.New(l.file, l.bundle)
+	join, err := nextn.New(l.Resolved, l.bundle)
 	if err != nil {
 		return nil, err
 	}

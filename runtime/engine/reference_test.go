@@ -15,6 +15,7 @@ import (
 	"mla/runtime/device"
 	"mla/runtime/device/cpu"
 	"mla/runtime/engine"
+	"mla/runtime/engine/opening"
 	"mla/runtime/quant"
 	"mla/runtime/system/npy"
 	"mla/runtime/text/sample"
@@ -100,7 +101,7 @@ func TestReplayIsDeterministic(t *testing.T) {
 
 func open(t *testing.T, file string) *engine.Engine {
 	t.Helper()
-	e, err := engine.Open(file, engine.Options{Bundles: generated.Bundles(), Device: cpu.New()})
+	e, err := opening.On(file, generated.Bundles(), "", cpu.New())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,12 +40,13 @@ func NewWriter(path string, meta []KV, tensors []TensorInfo) (*Writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	head, _ := h.encode()
 	file, err := atomicfile.Create(path)
 	if err != nil {
 		return nil, err
 	}
 	w := &Writer{path: path, alignment: h.alignment, tensors: tensors, file: file, buf: bufio.NewWriterSize(file, 1<<20)}
-	if _, err := w.buf.Write(h.encode()); err != nil {
+	if _, err := w.buf.Write(head); err != nil {
 		w.Abort()
 		return nil, fmt.Errorf("%s: header: %w", path, err)
 	}
@@ -198,8 +199,20 @@ func newHeader(meta []KV, tensors []TensorInfo) (*header, error) {
 	return h, nil
 }
 
-// encode returns the header with the padding that aligns the data section.
-func (h *header) encode() []byte {
+// EncodeHeader is a file's header, and the bytes that the file has with the data of its tensors:
+// what ParseHeader wants of a file that is not there.
+func EncodeHeader(meta []KV, tensors []TensorInfo) (head []byte, size int64, err error) {
+	h, err := newHeader(meta, tensors)
+	if err != nil {
+		return nil, 0, err
+	}
+	head, data := h.encode()
+	return head, int64(len(head)) + int64(data), nil
+}
+
+// encode returns the header with the padding that aligns the data section, and the size of
+// that section.
+func (h *header) encode() (head []byte, data uint64) {
 	b := []byte(magic)
 	b = binary.LittleEndian.AppendUint32(b, h.version)
 	b = binary.LittleEndian.AppendUint64(b, uint64(len(h.tensors)))
@@ -219,5 +232,5 @@ func (h *header) encode() []byte {
 		size, _ := dataSize(t.Type, t.Dims) // newHeader has checked it
 		offset += padded(size, h.alignment)
 	}
-	return append(b, make([]byte, padded(uint64(len(b)), h.alignment)-uint64(len(b)))...)
+	return append(b, make([]byte, padded(uint64(len(b)), h.alignment)-uint64(len(b)))...), offset
 }

@@ -18,6 +18,15 @@ func CacheTypes(latDim, peDim int) []quant.Type {
 	return types
 }
 
+// CacheType is the type of latent caches that has a name: f16, f32 or q8_0.
+func CacheType(name string) (quant.Type, error) {
+	f, ok := quant.ByName(name)
+	if !ok || !slices.Contains(CacheTypes(0, 0), f.Type) {
+		return 0, fmt.Errorf("is %q; expected f16, f32 or q8_0", name)
+	}
+	return f.Type, nil
+}
+
 // CacheTypes lists the types that the model's caches can have.
 func (m *Model) CacheTypes() []quant.Type { return CacheTypes(m.KVLoraRank, m.QKRopeHeadDim) }
 

@@ -112,10 +112,10 @@ func print(b *plan.Bundle) error {
 
 // runHostile replays rows one at a time, then several.
 func runHostile(file *gguf.File, b *plan.Bundle) (ran bool, err error) {
-	if _, err := bind.Choose(file, []*plan.Bundle{b}, bind.Wish{}); err != nil {
+	if _, err := bind.Resolve(file).Choose([]*plan.Bundle{b}, bind.Wish{}); err != nil {
 		return false, err
 	}
-	m, err := bind.Bind(file, b)
+	m, err := bind.Resolve(file).Bind(b)
 	if err != nil {
 		return false, err
 	}

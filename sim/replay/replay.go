@@ -35,6 +35,9 @@ func (d *Device) Name() string { return "msl" }
 // Class implements device.Device: it runs the kernels of any.
 func (d *Device) Class() string { return "" }
 
+// Takes implements device.Device.
+func (d *Device) Takes(l *device.Layout) int64 { return l.Bytes() }
+
 // Close ends the processes that run the kernels, and with them all runners.
 func (d *Device) Close() error {
 	var err error

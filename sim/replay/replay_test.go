@@ -122,11 +122,11 @@ func bindTo(t *testing.T, path string, bundles []*plan.Bundle, w bind.Wish) *dev
 			t.Error(err)
 		}
 	})
-	b, err := bind.Choose(f, bundles, w)
+	b, err := bind.Resolve(f).Choose(bundles, w)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := bind.Bind(f, b)
+	m, err := bind.Resolve(f).Bind(b)
 	if err != nil {
 		t.Fatal(err)
 	}

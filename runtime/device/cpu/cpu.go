@@ -38,6 +38,9 @@ func (cpu) Name() string { return "cpu" }
 // Class implements device.Device. No loop depends on how kernels are shaped.
 func (cpu) Class() string { return "" }
 
+// Takes implements device.Device.
+func (cpu) Takes(l *device.Layout) int64 { return l.HostBytes() }
+
 // Load implements device.Device. The runner is for one goroutine at a time.
 func (cpu) Load(m *device.Model, cfg device.Config) (device.Runner, error) {
 	r, l, err := allocate(m, cfg)

@@ -113,10 +113,10 @@ func run(t *testing.T, what string, rng *rand.Rand, file *gguf.File, b *plan.Bun
 			t.Errorf("%s: %v\n%s", what, p, debug.Stack())
 		}
 	}()
-	if _, err := bind.Choose(file, []*plan.Bundle{b}, bind.Wish{}); err != nil {
+	if _, err := bind.Resolve(file).Choose([]*plan.Bundle{b}, bind.Wish{}); err != nil {
 		return "unbound", err
 	}
-	m, err := bind.Bind(file, b)
+	m, err := bind.Resolve(file).Bind(b)
 	if err != nil {
 		return "unbound", err
 	}

@@ -80,6 +80,11 @@ func (d *Device) Name() string { return d.Properties.Name }
 // Class implements device.Device.
 func (d *Device) Class() string { return plan.ClassNVIDIA }
 
+// Takes implements device.Device.
+func (d *Device) Takes(l *device.Layout) int64 {
+	return l.Bytes() + rowBytes*int64(plan.MaxWanted+l.Width)
+}
+
 // OwnMemory implements device.Separate.
 func (d *Device) OwnMemory() bool { return true }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"mla/generated"
 	"mla/runtime/device"
 	"mla/runtime/device/metal"
 	"mla/runtime/doctor/reference"
@@ -37,8 +38,11 @@ func structure(lib string) error {
 				return fmt.Errorf("%+v: no error", s)
 			}
 		}
-		if r.Dispatches() < 10 || r.Bytes() < 1000 {
-			return fmt.Errorf("%d dispatches, %d bytes", r.Dispatches(), r.Bytes())
+		if r.Dispatches() < 10 {
+			return fmt.Errorf("%d dispatches", r.Dispatches())
+		}
+		if err := takes(lib, r.Bytes()); err != nil {
+			return err
 		}
 		if err := r.Close(); err != nil {
 			return err
@@ -48,6 +52,27 @@ func structure(lib string) error {
 		}
 		return nil
 	})
+}
+
+// takes compares what a runner of tiny has allocated with what is told beforehand.
+func takes(lib string, got int64) error {
+	m, done, err := reference.Bind(tiny, generated.Bundles(), "f32")
+	if err != nil {
+		return err
+	}
+	sizes, err := m.Measure(tinyConfig)
+	if err := errors.Join(err, done()); err != nil {
+		return err
+	}
+	d, err := metal.Open(metal.Options{Library: lib, Replay: metal.ReplayEncode})
+	if err != nil {
+		return err
+	}
+	const constants = 64 << 10 // bytes at most, of arguments that are known when commands are
+	if want := d.Takes(sizes); got < want || got > want+constants {
+		return fmt.Errorf("%d bytes are allocated; %d were told", got, want)
+	}
+	return nil
 }
 
 // refused opens the device where it must not be.

@@ -31,19 +31,21 @@ func newLayout(m *device.Model, cfg device.Config, limit int64) (*layout, error)
 }
 
 // own is the memory that the runner allocates beside weights.
-func (l *layout) own() int64 {
-	all := (ring+1)*(wantedBytes+rowBytes*int64(l.Width)) + l.Cache*int64(l.Layers-1) // that of one layer is among the sizes
-	for _, n := range l.sizes() {
-		all += n
-	}
-	return all
+func (l *layout) own() int64 { return takes(l.Layout) + int64(len(l.constants)) }
+
+// takes is what a runner allocates beside weights and constants.
+func takes(l *device.Layout) int64 {
+	return l.Bytes() + sliceTable(l) + (ring+1)*(wantedBytes+rowBytes*int64(l.Width))
 }
+
+// sliceTable is one block table more than sessions have, for slices.
+func sliceTable(l *device.Layout) int64 { return 4 * int64(l.MaxPages) }
 
 // sizes is the memory of each space but those of weights and rows, of caches that of one layer.
 func (l *layout) sizes() [plan.Spaces]int64 {
 	sizes := l.Sizes()
 	sizes[plan.SpaceArgs] = int64(len(l.constants))
-	sizes[plan.SpaceTables] += 4 * int64(l.MaxPages) // one more than sessions have, for slices
+	sizes[plan.SpaceTables] += sliceTable(l.Layout)
 	return sizes
 }
 

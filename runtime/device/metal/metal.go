@@ -181,6 +181,9 @@ func (d *Device) Name() string { return d.Info.Name }
 // Class implements device.Device.
 func (d *Device) Class() string { return plan.ClassApple }
 
+// Takes implements device.Device.
+func (d *Device) Takes(l *device.Layout) int64 { return takes(l) }
+
 // KernelClass is the kernel class of the GPU, "": none. A virtual GPU does not say
 // what it runs on, so it is counted among those that have less.
 func (d *Device) KernelClass() string {

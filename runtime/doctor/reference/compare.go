@@ -21,9 +21,10 @@ func Bind(name string, bundles []*plan.Bundle, act string) (m *device.Model, don
 	if err != nil {
 		return nil, nil, err
 	}
-	b, err := bind.Choose(file, bundles, bind.Wish{Act: act})
+	r := bind.Resolve(file)
+	b, err := r.Choose(bundles, bind.Wish{Act: act})
 	if err == nil {
-		m, err = bind.Bind(file, b)
+		m, err = r.Bind(b)
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, file.Close())

@@ -28,8 +28,8 @@ type Joiner struct {
 }
 
 // New reads the weights of a bundle's Joined from a file, which must stay open.
-func New(f *gguf.File, b *plan.Bundle) (*Joiner, error) {
-	list, err := bind.FindJoined(f, b)
+func New(r *bind.Resolved, b *plan.Bundle) (*Joiner, error) {
+	list, err := r.Joined(b)
 	if err != nil {
 		return nil, err
 	}

@@ -24,15 +24,15 @@ func newJoiner(tb testing.TB) (*nextn.Joiner, []bind.Joined, *plan.Bundle) {
 			tb.Error(err)
 		}
 	})
-	b, err := bind.Choose(f, generated.Bundles(), bind.Wish{Act: "f32", NextN: true})
+	b, err := bind.Resolve(f).Choose(generated.Bundles(), bind.Wish{Act: "f32", NextN: true})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	weights, err := bind.FindJoined(f, b)
+	weights, err := bind.Resolve(f).Joined(b)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	j, err := nextn.New(f, b)
+	j, err := nextn.New(bind.Resolve(f), b)
 	if err != nil {
 		tb.Fatal(err)
 	}

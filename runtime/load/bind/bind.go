@@ -13,17 +13,17 @@ import (
 // Mapped files are aligned as devices need it.
 var _ [0]struct{} = [gguf.MapAlign % device.MappedAlign]struct{}{}
 
-// Bind finds the weights of b in f. The weights are views of f's mapped
-// shards, so f must stay open while the model is in use; only what kernels want
+// Bind finds the weights of b in the file. The weights are views of the file's mapped
+// shards, so it must stay open while the model is in use; only what kernels want
 // otherwise than the file has it is copied, into one further region: the key half of a
 // legacy attn_kv_b, transposed, rotated rows in pairs, and a norm with a factor. A file
 // that does not fit gives a *FitError.
-func Bind(f *gguf.File, b *plan.Bundle) (*device.Model, error) {
-	h := look(f)
-	if bad := h.fit(b); len(bad) > 0 {
+func (r *Resolved) Bind(b *plan.Bundle) (*device.Model, error) {
+	f := r.File
+	if bad := r.Fit(b); len(bad) > 0 {
 		return nil, &FitError{File: f.Path, Bundle: b.Name, Asked: true, Mismatches: bad}
 	}
-	m := &device.Model{Bundle: b, RopeFactors: h.factors}
+	m := r.Unbound(b)
 	for i := range f.Shards {
 		m.Regions = append(m.Regions, f.Shards[i].Data)
 	}
@@ -31,11 +31,9 @@ func Bind(f *gguf.File, b *plan.Bundle) (*device.Model, error) {
 		m.Mapped = len(m.Regions)
 	}
 	copies := &copies{region: len(m.Regions)}
-	for i := range b.Weights {
-		w := &b.Weights[i]
-		row := make([]device.Weight, layers(w))
-		for l := range row {
-			src, _ := find(f, b, w, l) // Fit has found it
+	for _, sources := range r.table(b).sources {
+		row := make([]device.Weight, len(sources))
+		for l, src := range sources {
 			if src.copied() {
 				row[l] = copies.add(src)
 			} else {
@@ -54,13 +52,18 @@ func Bind(f *gguf.File, b *plan.Bundle) (*device.Model, error) {
 	return m, nil
 }
 
+// Unbound is the model without its weights: what memory it takes beside them can be asked.
+func (r *Resolved) Unbound(b *plan.Bundle) *device.Model {
+	return &device.Model{Bundle: b, RopeFactors: r.factors}
+}
+
 // CopyBytes is the memory that Bind takes for copies of weights, in bytes. The
 // file must fit the bundle.
-func CopyBytes(f *gguf.File, b *plan.Bundle) int64 {
+func (r *Resolved) CopyBytes(b *plan.Bundle) int64 {
 	var n int64
-	for i := range b.Weights {
-		for l := range layers(&b.Weights[i]) {
-			if src, bad := find(f, b, &b.Weights[i], l); bad == nil && src.copied() {
+	for _, sources := range r.table(b).sources {
+		for _, src := range sources {
+			if src != nil && src.copied() {
 				n += padded(src.bytes)
 			}
 		}

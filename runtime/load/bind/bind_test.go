@@ -20,7 +20,7 @@ func entry(m *device.Model, w *device.Weight, row *plan.Weight, e int) []float32
 func weight(t *testing.T, f *testFile, role string, layer int) (m *device.Model, w *device.Weight, row *plan.Weight, ref func(string) []float32) {
 	t.Helper()
 	file, b := f.open(t), testBundle("b")
-	m, err := Bind(file, b)
+	m, err := Resolve(file).Bind(b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestBindLegacyKeys(t *testing.T) {
 		for i := range b.Weights {
 			b.Weights[i].Types = []quant.Type{quant.F32, quant.F16, quant.BF16, quant.Q8_0, quant.Q4_0}
 		}
-		m, err := Bind(file, b)
+		m, err := Resolve(file).Bind(b)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,14 +127,14 @@ func TestBindLegacyKeys(t *testing.T) {
 				}
 			}
 		}
-		if got, want := CopyBytes(file, b), int64(len(m.Regions[1])); got != want {
+		if got, want := Resolve(file).CopyBytes(b), int64(len(m.Regions[1])); got != want {
 			t.Errorf("%s: CopyBytes = %d; Bind took %d", tt.file, got, want)
 		}
 	}
 }
 
 func TestCopyBytesWithoutCopies(t *testing.T) {
-	if n := CopyBytes(newFile().open(t), testBundle("b")); n != 0 {
+	if n := Resolve(newFile().open(t)).CopyBytes(testBundle("b")); n != 0 {
 		t.Errorf("CopyBytes = %d for a file that needs none", n)
 	}
 }

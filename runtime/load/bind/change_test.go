@@ -23,7 +23,7 @@ func TestPaired(t *testing.T) {
 		w := &b.Weights[i]
 		w.HeadRows, w.RotaryRows = vdim/2, 6 // two heads in each batch entry
 		file := f.open(t)
-		m, err := Bind(file, b)
+		m, err := Resolve(file).Bind(b)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,7 +45,7 @@ func TestPaired(t *testing.T) {
 				t.Fatalf("%v: row %d is not row %d of the file", typ, r, from)
 			}
 		}
-		if n := CopyBytes(file, b); n != 2*padded(int64(tensor.Size)) {
+		if n := Resolve(file).CopyBytes(b); n != 2*padded(int64(tensor.Size)) {
 			t.Errorf("%d bytes of copies", n)
 		}
 	}
@@ -57,7 +57,7 @@ func TestScaled(t *testing.T) {
 	i := slices.IndexFunc(b.Weights, func(w plan.Weight) bool { return w.Role == "input_layernorm" })
 	b.Weights[i].Scale = 0.1
 	file := f.open(t)
-	m, err := Bind(file, b)
+	m, err := Resolve(file).Bind(b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func factorsFile() *testFile {
 }
 
 func factorsOf(f *gguf.File) (device.RopeFactors, *Mismatch) {
-	h := look(f)
+	h := Resolve(f)
 	return h.factors, h.badFactors
 }
 
@@ -133,7 +133,7 @@ func TestRopeFactors(t *testing.T) {
 	}
 	plain := newFile()
 	plain.add(gguf.ShortFactors, quant.F32, rope/2)
-	if bad := Fit(plain.open(t), testBundle("b")); len(bad) != 1 || !strings.Contains(bad[0].String(), gguf.ShortFactors) {
+	if bad := Resolve(plain.open(t)).Fit(testBundle("b")); len(bad) != 1 || !strings.Contains(bad[0].String(), gguf.ShortFactors) {
 		t.Errorf("a file of another architecture: %v", bad)
 	}
 }

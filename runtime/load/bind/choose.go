@@ -19,28 +19,27 @@ type Wish struct {
 	NextN  bool   // of the layer that predicts, not of the model
 }
 
-// Choose picks the bundle that runs f. Among those that fit and have the activations
+// Choose picks the bundle that runs the file. Among those that fit and have the activations
 // of the wish, one for the class of the wish wins, then one for any device; one for
 // another class is taken only where there is no other. Then one with a quant profile
 // that matches the type of every tensor wins, then the first by name. A bundle that is
 // wished for by name is taken; it is an error if it does not fit. With none to take, the
 // error says how to make one: a [FitError], with what the closest bundle differs in, or
 // an [ActError]; or it says why there can be none, an [UncompiledError].
-func Choose(f *gguf.File, bundles []*plan.Bundle, w Wish) (*plan.Bundle, error) {
+func (r *Resolved) Choose(bundles []*plan.Bundle, w Wish) (*plan.Bundle, error) {
 	bundles = slices.SortedFunc(slices.Values(bundles), func(a, b *plan.Bundle) int { return cmp.Compare(a.Name, b.Name) })
-	h := look(f)
-	if why := gguf.Uncompiled(h.h.Architecture); h.err == nil && why != "" {
-		return nil, &UncompiledError{File: f.Path, Why: why}
+	if why := gguf.Uncompiled(r.h.Architecture); r.err == nil && why != "" {
+		return nil, &UncompiledError{File: r.File.Path, Why: why}
 	}
 	if w.Bundle != "" {
-		return byName(f, bundles, w)
+		return r.byName(bundles, w)
 	}
 	act := cmp.Or(w.Act, plan.ActNames[plan.ElemF32])
 	var fit, right, others []*plan.Bundle // right: of those that fit
 	for _, b := range bundles {
 		switch {
 		case (b.Model.NextN > 0) != w.NextN:
-		case len(h.hyperParameters(b)) > 0 || len(h.fit(b)) > 0: // most differ in the former, which is quick to see
+		case !r.fitting(b):
 			others = append(others, b)
 		default:
 			fit = append(fit, b)
@@ -51,24 +50,24 @@ func Choose(f *gguf.File, bundles []*plan.Bundle, w Wish) (*plan.Bundle, error) 
 	}
 	switch {
 	case len(right) > 0:
-		return best(f, right, w.Class), nil
+		return r.best(right, w.Class), nil
 	case len(fit) > 0:
-		return nil, &ActError{File: f.Path, Act: act, Fits: best(f, fit, w.Class)}
+		return nil, &ActError{File: r.File.Path, Act: act, Fits: r.best(fit, w.Class)}
 	}
-	return nil, h.closest(others, act)
+	return nil, r.closest(others, act)
 }
 
 // closest is the error about the bundle that differs least: in the fewest hyper-parameters,
 // and of several such in the fewest weights.
-func (h *header) closest(bundles []*plan.Bundle, act string) *FitError {
-	e := &FitError{File: h.f.Path, Act: act}
+func (r *Resolved) closest(bundles []*plan.Bundle, act string) *FitError {
+	e := &FitError{File: r.File.Path, Act: act}
 	least, distance := 0, 0
 	for _, b := range bundles {
-		n := len(h.hyperParameters(b))
+		n := len(r.hyperParameters(b))
 		if e.Bundle != "" && n > least {
 			continue
 		}
-		bad := h.fit(b)
+		bad := r.Fit(b)
 		if d := subjects(bad); e.Bundle == "" || n < least || d < distance {
 			e.Bundle, e.Mismatches, least, distance = b.Name, bad, n, d
 		}
@@ -86,20 +85,20 @@ func subjects(bad []Mismatch) int {
 	return len(seen)
 }
 
-// best is, of bundles that fit f, the first of those that suit a class best whose
+// best is, of bundles that fit the file, the first of those that suit a class best whose
 // profiles have its types, or else the first of those.
-func best(f *gguf.File, fit []*plan.Bundle, class string) *plan.Bundle {
+func (r *Resolved) best(fit []*plan.Bundle, class string) *plan.Bundle {
 	for _, c := range []string{class, ""} {
 		if of := slices.DeleteFunc(slices.Clone(fit), func(b *plan.Bundle) bool { return b.Class != c }); len(of) > 0 {
 			fit = of
 			break
 		}
 	}
-	exact := slices.IndexFunc(fit, func(b *plan.Bundle) bool { return Profile(f, b) != "" })
+	exact := slices.IndexFunc(fit, func(b *plan.Bundle) bool { return r.Profile(b) != "" })
 	return fit[max(exact, 0)]
 }
 
-func byName(f *gguf.File, bundles []*plan.Bundle, w Wish) (*plan.Bundle, error) {
+func (r *Resolved) byName(bundles []*plan.Bundle, w Wish) (*plan.Bundle, error) {
 	var names []string
 	for _, b := range bundles {
 		if b.Name == w.Bundle {
@@ -109,10 +108,10 @@ func byName(f *gguf.File, bundles []*plan.Bundle, w Wish) (*plan.Bundle, error) 
 			if w.Act != "" && w.Act != b.Act() {
 				return nil, fmt.Errorf("bundle %s has %s activations, but %s were asked for; leave out -bundle or -act", b.Name, b.Act(), w.Act)
 			}
-			if bad := Fit(f, b); len(bad) > 0 {
-				e := &FitError{File: f.Path, Act: b.Act(), Bundle: b.Name, Mismatches: bad, Asked: true}
+			if bad := r.Fit(b); len(bad) > 0 {
+				e := &FitError{File: r.File.Path, Act: b.Act(), Bundle: b.Name, Mismatches: bad, Asked: true}
 				w.Bundle = ""
-				if other, err := Choose(f, bundles, w); err == nil {
+				if other, err := r.Choose(bundles, w); err == nil {
 					e.Other = other.Name
 				}
 				return nil, e
@@ -128,25 +127,22 @@ func byName(f *gguf.File, bundles []*plan.Bundle, w Wish) (*plan.Bundle, error) 
 }
 
 // Profile is the name of the first quant profile of b that has the type of
-// every tensor of f, "" if there is none. The file must fit the bundle.
-func Profile(f *gguf.File, b *plan.Bundle) string {
-	types := make([][]quant.Type, len(b.Weights))
-	for i := range b.Weights {
-		for l := range layers(&b.Weights[i]) {
-			src, bad := find(f, b, &b.Weights[i], l)
-			if bad != nil {
-				return ""
-			}
-			types[i] = append(types[i], src.typ)
-		}
+// every tensor of the file, "" if there is none. The file must fit the bundle.
+func (r *Resolved) Profile(b *plan.Bundle) string {
+	t := r.table(b)
+	if len(t.bad) > 0 {
+		return ""
 	}
 	for i := range b.Profiles {
-		if hasTypes(&b.Profiles[i], types) {
+		if hasTypes(&b.Profiles[i], t.types) {
 			return b.Profiles[i].Name
 		}
 	}
 	return ""
 }
+
+// Types are the types of the weights of b as the kernels see them, by layer.
+func (r *Resolved) Types(b *plan.Bundle) [][]quant.Type { return r.table(b).types }
 
 // hasTypes says whether a profile gives each weight its types, one per layer.
 func hasTypes(p *plan.Profile, types [][]quant.Type) bool {

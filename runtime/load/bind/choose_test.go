@@ -87,7 +87,7 @@ func TestChoose(t *testing.T) {
 		{"the class among f16", []*plan.Bundle{withF16(profiled("g", quant.F32)), of("nvidia", withF16(profiled("h", quant.F32)))}, Wish{Class: "nvidia", Act: "f16"}, "h"},
 	}
 	for _, tt := range tests {
-		b, err := Choose(file, tt.bundles, tt.wish)
+		b, err := Resolve(file).Choose(tt.bundles, tt.wish)
 		if err != nil || b.Name != tt.want {
 			t.Errorf("%s: got %v, %v; want %s", tt.name, b, err, tt.want)
 		}
@@ -117,7 +117,7 @@ func TestClosest(t *testing.T) {
 	for i := range types.Weights {
 		types.Weights[i].Types = []quant.Type{quant.Q5_1}
 	}
-	_, err := Choose(newFile().open(t), []*plan.Bundle{other("shapes"), types}, Wish{})
+	_, err := Resolve(newFile().open(t)).Choose([]*plan.Bundle{other("shapes"), types}, Wish{})
 	if text := closest(err); !strings.HasPrefix(text, "the closest bundle, types, is of this model, but for other quantisation types") {
 		t.Errorf("%v", text)
 	}
@@ -150,7 +150,7 @@ func TestChooseErrors(t *testing.T) {
 		{"name and type", []*plan.Bundle{withF16(testBundle("b"))}, Wish{Bundle: "b", Act: "f32"}, []string{"bundle b has f16 activations, but f32 were asked for; leave out -bundle or -act"}},
 	}
 	for _, tt := range tests {
-		_, err := Choose(file, tt.bundles, tt.wish)
+		_, err := Resolve(file).Choose(tt.bundles, tt.wish)
 		if err == nil {
 			t.Errorf("%s: no error", tt.name)
 			continue
@@ -174,7 +174,7 @@ func TestChooseIncomplete(t *testing.T) {
 		if !said {
 			b = other(name)
 		}
-		_, err := Choose(file.open(t), []*plan.Bundle{b}, Wish{})
+		_, err := Resolve(file.open(t)).Choose([]*plan.Bundle{b}, Wish{})
 		if text := closest(err); err == nil || strings.HasSuffix(text, hint) != said || !strings.Contains(text, absent) {
 			t.Errorf("bundle %s: %v", name, text)
 		}
@@ -187,7 +187,7 @@ func TestFitErrorIsShort(t *testing.T) {
 		b.Weights[i].Types = nil
 	}
 	b.Model = plan.Model{Dims: plan.Dims{NumHiddenLayers: 2}}
-	_, err := Choose(newFile().open(t), []*plan.Bundle{b}, Wish{})
+	_, err := Resolve(newFile().open(t)).Choose([]*plan.Bundle{b}, Wish{})
 	var fit *FitError
 	if !errors.As(err, &fit) || len(fit.Mismatches) <= shownMismatches {
 		t.Fatalf("%v", err)

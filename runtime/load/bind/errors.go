@@ -66,7 +66,7 @@ func (e *FitError) differs() string {
 func (e *FitError) list(b *strings.Builder) {
 	for i, m := range e.Mismatches {
 		if i == shownMismatches {
-			fmt.Fprintf(b, "  and %d more; mlarun inspect -bundle %s %s lists them all\n", len(e.Mismatches)-i, e.Bundle, quoted(e.File))
+			fmt.Fprintf(b, "  and %d more; mlarun inspect -bundle %s %s lists them all\n", len(e.Mismatches)-i, e.Bundle, Quoted(e.File))
 			break
 		}
 		fmt.Fprintf(b, "  %s\n", m)
@@ -83,7 +83,7 @@ func Command(file, act string) string {
 	if act != plan.ActNames[plan.ElemF32] {
 		options = " -act " + strings.Join(plan.ActNames, ",")
 	}
-	return fmt.Sprintf("mlagen -gguf %s%s", quoted(file), options)
+	return fmt.Sprintf("mlagen -gguf %s%s", Quoted(file), options)
 }
 
 // ActError says that bundles fit a file, but none has the activations that were
@@ -97,11 +97,11 @@ type ActError struct {
 // Error has several lines: what there is, and what adds the bundle.
 func (e *ActError) Error() string {
 	return fmt.Sprintf("no bundle runs %s with %s activations; %s does with %s (-act %s)\nto make one: mlagen -gguf %s -act %s",
-		e.File, e.Act, e.Fits.Name, e.Fits.Act(), e.Fits.Act(), quoted(e.File), strings.Join(plan.ActNames, ","))
+		e.File, e.Act, e.Fits.Name, e.Fits.Act(), e.Fits.Act(), Quoted(e.File), strings.Join(plan.ActNames, ","))
 }
 
-// quoted protects a path from the shell if it needs that.
-func quoted(path string) string {
+// Quoted protects a path from the shell if it needs that.
+func Quoted(path string) string {
 	if strings.ContainsAny(path, " \t\n'\"\\$`&|;<>()*?[]#~!{}") {
 		return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 	}

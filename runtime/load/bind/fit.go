@@ -1,13 +1,12 @@
 package bind
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
-	"mla/runtime/device"
-	"mla/runtime/gguf"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )
@@ -32,63 +31,6 @@ func (m Mismatch) String() string {
 	return s
 }
 
-// header is what the fit of a file depends on, read once for all bundles.
-type header struct {
-	f          *gguf.File
-	h          gguf.HParams
-	err        error              // of h
-	factors    device.RopeFactors // of rotary frequencies
-	badFactors *Mismatch
-}
-
-// look reads the header of f.
-func look(f *gguf.File) *header {
-	h := &header{f: f}
-	h.h, h.err = gguf.ReadHParams(f)
-	if h.err == nil {
-		h.factors, h.badFactors = ropeFactors(f, &h.h)
-	}
-	return h
-}
-
-// Fit lists everything in which f differs from what b was compiled for:
-// hyper-parameters by their Hugging Face names, then tensors in the order of
-// the weight table. It is empty if b can run f.
-func Fit(f *gguf.File, b *plan.Bundle) []Mismatch { return look(f).fit(b) }
-
-func (h *header) fit(b *plan.Bundle) []Mismatch {
-	f, out := h.f, h.hyperParameters(b)
-	types := make([][]quant.Type, len(b.Weights))
-	missing := len(out)
-	for i := range b.Weights {
-		w := &b.Weights[i]
-		var row []Mismatch
-		for l := range layers(w) {
-			src, bad := find(f, b, w, l)
-			if bad != nil {
-				bad.subject = w.Role
-				row = merge(row, *bad)
-				continue
-			}
-			types[i] = append(types[i], src.typ)
-		}
-		out = append(out, row...)
-	}
-	if h.badFactors != nil {
-		out = append(out, *h.badFactors)
-	}
-	for i := range b.Joined {
-		if _, bad := find(f, b, &b.Joined[i], 0); bad != nil {
-			out = append(out, *bad)
-		}
-	}
-	out = append(out, h.unexpectedTensors(b)...)
-	if len(out) == missing { // every weight is there: look at them together
-		out = append(out, combinations(b, types)...)
-	}
-	return out
-}
-
 // merge adds a mismatch of one more layer of a row, counting repetitions.
 func merge(row []Mismatch, m Mismatch) []Mismatch {
 	i := slices.IndexFunc(row, func(have Mismatch) bool {
@@ -99,47 +41,6 @@ func merge(row []Mismatch, m Mismatch) []Mismatch {
 	}
 	row[i].More++
 	return row
-}
-
-// unexpectedTensors lists tensors in the model's layers that the bundle never reads:
-// computing without them would give other numbers than the file's author meant.
-// Blocks behind the last layer are of layers that predict, which have bundles of their
-// own; to such a bundle, all but its block is of the model.
-func (h *header) unexpectedTensors(b *plan.Bundle) []Mismatch {
-	f, known := h.f, map[string]bool{}
-	for _, name := range gguf.ArchitectureOf(h.h.Architecture).Besides {
-		known[name] = true
-	}
-	all := slices.Concat(b.Weights, b.Joined)
-	for i := range all {
-		w := &all[i]
-		for l := range layers(w) {
-			known[layerName(w.GGUF, w, l)] = true
-			if w.Alt != "" {
-				known[layerName(w.Alt, w, l)] = true
-			}
-		}
-	}
-	var out []Mismatch
-	at := map[string]int{} // index in out, by name without the layer
-	for i := range f.Tensors {
-		name := f.Tensors[i].Name
-		block, in := blockOf(name)
-		if known[name] || in && b.Model.NextN == 0 && block >= b.Model.NumHiddenLayers || b.Model.NextN > 0 && block != b.Model.NextN {
-			continue
-		}
-		pattern := name
-		if in {
-			pattern = strings.Replace(name, strconv.Itoa(block), "%d", 1)
-		}
-		if j, seen := at[pattern]; seen {
-			out[j].More++
-			continue
-		}
-		at[pattern] = len(out)
-		out = append(out, Mismatch{What: fmt.Sprintf("tensor %q", name), Found: "a tensor that no kernel reads", Expected: "none", subject: pattern})
-	}
-	return out
 }
 
 // blockOf is N for a tensor called blk.N.something.
@@ -157,10 +58,27 @@ func blockOf(name string) (int, bool) {
 // together the kernel has no variant. types holds one type per layer and row.
 func combinations(b *plan.Bundle, types [][]quant.Type) []Mismatch {
 	var out []Mismatch
+	has := map[string]bool{} // by kernel and types
+	slots := make([][]int, len(b.Kernels))
+	var key []byte
+	var want []slotType
 	for i := range b.Decode().Dispatches {
 		d := &b.Decode().Dispatches[i]
 		k := &b.Kernels[d.Kernel]
-		if want := weightTypes(b, d, k, types); !hasVariant(k, want) {
+		if slots[d.Kernel] == nil {
+			slots[d.Kernel] = k.TypedSlots()
+		}
+		want = weightTypes(want[:0], b, d, slots[d.Kernel], types)
+		key = binary.LittleEndian.AppendUint32(key[:0], uint32(d.Kernel))
+		for _, t := range want {
+			key = binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(key, uint32(t.slot)), uint32(t.typ))
+		}
+		covered, known := has[string(key)]
+		if !known {
+			covered = hasVariant(k, want)
+			has[string(key)] = covered
+		}
+		if !covered {
 			out = merge(out, Mismatch{
 				subject: k.Name,
 				What:    fmt.Sprintf("kernel %s in layer %d", k.Name, d.Layer),
@@ -171,10 +89,16 @@ func combinations(b *plan.Bundle, types [][]quant.Type) []Mismatch {
 	return out
 }
 
-// weightTypes gives the types of the typed weights of a dispatch by slot.
-func weightTypes(b *plan.Bundle, d *plan.Dispatch, k *plan.Kernel, types [][]quant.Type) map[int]quant.Type {
-	out := map[int]quant.Type{}
-	for _, slot := range k.TypedSlots() {
+// slotType is the type of the weight that the n-th typed slot of a kernel, which is slot, reads.
+type slotType struct {
+	n, slot int
+	typ     quant.Type
+}
+
+// weightTypes appends the types of the weights that a dispatch reads in the typed slots of its
+// kernel, in their order.
+func weightTypes(out []slotType, b *plan.Bundle, d *plan.Dispatch, slots []int, types [][]quant.Type) []slotType {
+	for n, slot := range slots {
 		op := d.Operands[slot]
 		if op.Space != plan.SpaceWeight {
 			continue
@@ -183,23 +107,17 @@ func weightTypes(b *plan.Bundle, d *plan.Dispatch, k *plan.Kernel, types [][]qua
 		if first := b.Weights[op.Index].First; first >= 0 {
 			layer = d.LayerOf(slot) - first
 		}
-		out[slot] = types[op.Index][layer]
+		out = append(out, slotType{n, slot, types[op.Index][layer]})
 	}
 	return out
 }
 
-func hasVariant(k *plan.Kernel, want map[int]quant.Type) bool {
+func hasVariant(k *plan.Kernel, want []slotType) bool {
 	if len(want) == 0 {
 		return true
 	}
-	slots := k.TypedSlots()
 	return slices.ContainsFunc(k.Variants, func(v plan.Variant) bool {
-		for i, slot := range slots {
-			if t, is := want[slot]; is && v.Types[i] != t {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(want, func(t slotType) bool { return v.Types[t.n] != t.typ })
 	})
 }
 
@@ -208,12 +126,10 @@ func subject(tensor string, w *plan.Weight) string {
 	return fmt.Sprintf("tensor %q (%s)", tensor, w.Role)
 }
 
-func slotTypes(k *plan.Kernel, types map[int]quant.Type) string {
+func slotTypes(k *plan.Kernel, types []slotType) string {
 	var list []string
-	for slot := range k.Slots {
-		if t, ok := types[slot]; ok {
-			list = append(list, k.Slots[slot].Name+" "+typeName(t))
-		}
+	for _, t := range types {
+		list = append(list, k.Slots[t.slot].Name+" "+typeName(t.typ))
 	}
 	return strings.Join(list, ", ")
 }

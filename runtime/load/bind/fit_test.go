@@ -50,7 +50,7 @@ func TestFitAccepts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f, b := newFile(), testBundle("b")
 			change(f, b)
-			for _, m := range Fit(f.open(t), b) {
+			for _, m := range Resolve(f.open(t)).Fit(b) {
 				t.Error(m)
 			}
 		})
@@ -119,7 +119,7 @@ func TestFitRejects(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			f, b := newFile(), testBundle("b")
 			tt.change(f, b)
-			got := Fit(f.open(t), b)
+			got := Resolve(f.open(t)).Fit(b)
 			for i, m := range got {
 				if i >= len(tt.want) || !strings.Contains(m.String(), tt.want[i]) {
 					t.Errorf("mismatch %d is %q", i, m)
@@ -128,7 +128,7 @@ func TestFitRejects(t *testing.T) {
 			if len(got) < len(tt.want) {
 				t.Errorf("%d mismatches; want %q", len(got), tt.want)
 			}
-			if _, err := Bind(f.open(t), b); err == nil {
+			if _, err := Resolve(f.open(t)).Bind(b); err == nil {
 				t.Error("Bind accepts the file")
 			}
 		})
@@ -145,11 +145,11 @@ func TestFitCombinations(t *testing.T) {
 	b.Kernels = []plan.Kernel{{Name: "experts", Slots: []plan.Slot{slot("gate"), slot("up"), {Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped}},
 		Variants: []plan.Variant{{Types: []quant.Type{quant.F32, quant.F32, quant.F16}}, {Types: []quant.Type{quant.Q8_0, quant.Q8_0, quant.F16}}}}}
 	b.Sequences = []plan.Sequence{{Width: 1, Dispatches: []plan.Dispatch{{Layer: 1, Operands: []plan.Operand{{Index: 5}, {Index: 6}, {Space: plan.SpaceKV}}}}}}
-	if bad := Fit(f.open(t), b); len(bad) > 0 {
+	if bad := Resolve(f.open(t)).Fit(b); len(bad) > 0 {
 		t.Errorf("equal types do not fit: %v", bad)
 	}
 	f.retype("ffn_up_exps", quant.Q8_0)
-	bad := Fit(f.open(t), b)
+	bad := Resolve(f.open(t)).Fit(b)
 	if len(bad) != 1 || !strings.Contains(bad[0].String(), "kernel experts in layer 1: found weight types gate F32, up Q8_0") {
 		t.Errorf("mixed types give %v", bad)
 	}
@@ -160,7 +160,7 @@ func TestFitUnknownType(t *testing.T) {
 	file := newFile().open(t)
 	tensor, _ := file.Tensor("blk.1.attn_v_b.weight")
 	tensor.Type, tensor.Data = 153, nil // of ik_llama.cpp
-	bad := Fit(file, testBundle("b"))
+	bad := Resolve(file).Fit(testBundle("b"))
 	if len(bad) != 1 || !strings.Contains(bad[0].String(), "found type IQ2_KT, which this program does not run, expected one of F32, Q8_0") {
 		t.Errorf("%v", bad)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 
 	"mla/runtime/gguf"
@@ -13,34 +14,12 @@ import (
 )
 
 // hyperParameters compares the metadata of the file with the dimensions of b.
-func (top *header) hyperParameters(b *plan.Bundle) []Mismatch {
-	h := top.h
-	if top.err != nil {
-		return []Mismatch{{What: "metadata", Found: top.err.Error(), Expected: "a model of architecture " + strings.Join(gguf.Architectures(), " or ")}}
-	}
-	m := &b.Model
-	dense := m.DenseLayers()
-	if m.NextN > 0 { // it has none of them
-		dense = h.FirstKDenseReplace
-	}
-	want := m.Dims
-	want.NumHiddenLayers = cmp.Or(m.NextN, m.NumHiddenLayers)
-	want.MaxPositionEmbeddings = h.MaxPositionEmbeddings // a longer context than the file's is no mistake
-	if m.NextN > 0 || h.FirstKDenseReplace == 0 {
-		want.IntermediateSize = h.IntermediateSize // no layer has it
-	}
-	list := append([]parameter{{"architecture", h.Architecture, m.Architecture}}, compared(&h.Dims, &want)...)
-	list = append(list,
-		parameter{"temperature.scale", h.Temperature.Scale, m.Temperature.Scale},
-		parameter{"temperature.length", h.Temperature.Length, m.Temperature.Length},
-		parameter{"first_k_dense_replace", h.FirstKDenseReplace, dense},
-		parameter{"n_routed_experts", h.NRoutedExperts, m.MoE.NRoutedExperts})
-	list = append(list, ropeParameters(&h, &m.Rope)...)
-	if h.NRoutedExperts > 0 && m.MoE.NRoutedExperts > 0 {
-		list = append(list, expertParameters(h.MoE, m.MoE)...)
+func (r *Resolved) hyperParameters(b *plan.Bundle) []Mismatch {
+	if r.err != nil {
+		return []Mismatch{{What: "metadata", Found: r.err.Error(), Expected: "a model of architecture " + strings.Join(gguf.Architectures(), " or ")}}
 	}
 	var out []Mismatch
-	for _, p := range list {
+	for _, p := range r.parameters(b) {
 		if !p.equal() {
 			out = append(out, Mismatch{subject: p.name, What: p.name, Found: p.show(p.found), Expected: p.show(p.expected)})
 		}
@@ -48,10 +27,51 @@ func (top *header) hyperParameters(b *plan.Bundle) []Mismatch {
 	return out
 }
 
+// otherSizes says whether the file and b differ in the architecture or in a size, which is quick
+// to see, as it is of nearly all bundles that do not fit.
+func (r *Resolved) otherSizes(b *plan.Bundle) bool {
+	want := wanted(&r.h, &b.Model)
+	want.RMSNormEps = r.h.RMSNormEps // it is equal within a tolerance
+	return r.err != nil || r.h.Architecture != b.Model.Architecture || r.h.Dims != want
+}
+
+// parameters are the hyper-parameters as the file and b have them.
+func (r *Resolved) parameters(b *plan.Bundle) []parameter {
+	h, m := &r.h, &b.Model
+	want := wanted(h, m)
+	return slices.Concat([]parameter{{"architecture", h.Architecture, m.Architecture}}, compared(&h.Dims, &want),
+		layerParameters(h, m), ropeParameters(h, m), expertParameters(h, m))
+}
+
+// wanted are the dimensions that a file with hyper-parameters h must have.
+func wanted(h *gguf.HParams, m *plan.Model) plan.Dims {
+	want := m.Dims
+	want.NumHiddenLayers = cmp.Or(m.NextN, m.NumHiddenLayers)
+	want.MaxPositionEmbeddings = h.MaxPositionEmbeddings // a longer context than the file's is no mistake
+	if m.NextN > 0 || h.FirstKDenseReplace == 0 {
+		want.IntermediateSize = h.IntermediateSize // no layer has it
+	}
+	return want
+}
+
+// layerParameters compares what depends on the layer and the position.
+func layerParameters(h *gguf.HParams, m *plan.Model) []parameter {
+	dense := m.DenseLayers()
+	if m.NextN > 0 { // it has none of them
+		dense = h.FirstKDenseReplace
+	}
+	return []parameter{
+		{"temperature.scale", h.Temperature.Scale, m.Temperature.Scale},
+		{"temperature.length", h.Temperature.Length, m.Temperature.Length},
+		{"first_k_dense_replace", h.FirstKDenseReplace, dense},
+		{"n_routed_experts", h.NRoutedExperts, m.MoE.NRoutedExperts},
+	}
+}
+
 // ropeParameters compares what rotary angles and the attention scale depend on.
 // A YaRN factor of 1 is no scaling at all, whatever its other constants.
-func ropeParameters(h *gguf.HParams, want *plan.Rope) []parameter {
-	s := h.RopeScaling
+func ropeParameters(h *gguf.HParams, m *plan.Model) []parameter {
+	s, want := h.RopeScaling, &m.Rope
 	found := plan.Rope{Yarn: s.Type == "yarn" && s.Factor != 1, Factor: s.Factor, OriginalContext: s.OriginalContext, AttnFactor: s.AttnFactor}
 	if s.Type == "none" {
 		found.Factor = 1
@@ -87,7 +107,11 @@ func scaling(r *plan.Rope) string {
 }
 
 // expertParameters compares what there is to say of experts, where both have some.
-func expertParameters(found, want plan.MoE) []parameter {
+func expertParameters(h *gguf.HParams, m *plan.Model) []parameter {
+	found, want := h.MoE, m.MoE
+	if found.NRoutedExperts == 0 || want.NRoutedExperts == 0 {
+		return nil
+	}
 	found.RoutedScalingFactor, want.RoutedScalingFactor = orOne(found.RoutedScalingFactor), orOne(want.RoutedScalingFactor)
 	if found.NGroup, want.NGroup = max(found.NGroup, 1), max(want.NGroup, 1); found.NGroup == 1 {
 		want.TopKGroup = found.TopKGroup // it has no effect

@@ -1,7 +1,6 @@
 package bind
 
 import (
-	"mla/runtime/gguf"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )
@@ -13,14 +12,14 @@ type Joined struct {
 	RowBytes int
 }
 
-// FindJoined finds Bundle.Joined in f, which must stay open while they are in use. A file
+// Joined finds Bundle.Joined in the file, which must stay open while they are in use. A file
 // that does not fit gives a *FitError.
-func FindJoined(f *gguf.File, b *plan.Bundle) ([]Joined, error) {
+func (r *Resolved) Joined(b *plan.Bundle) ([]Joined, error) {
 	var list []Joined
 	for i := range b.Joined {
-		src, bad := find(f, b, &b.Joined[i], 0)
+		src, bad := r.find(b, &b.Joined[i], 0)
 		if bad != nil {
-			return nil, &FitError{File: f.Path, Bundle: b.Name, Asked: true, Mismatches: []Mismatch{*bad}}
+			return nil, &FitError{File: r.File.Path, Bundle: b.Name, Asked: true, Mismatches: []Mismatch{*bad}}
 		}
 		list = append(list, Joined{mustLookup(src.typ), src.tensor.Data[:src.bytes], int(src.stride) / src.rows})
 	}

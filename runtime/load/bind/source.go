@@ -59,23 +59,6 @@ var halves = map[string]half{
 // absent is what a mismatch finds where there is no tensor.
 const absent = "no such tensor"
 
-// find looks for weight w of its l-th layer in f, as a tensor of its own or as
-// half of a fused one. It returns what is wrong if it is not there as it should.
-func find(f *gguf.File, b *plan.Bundle, w *plan.Weight, l int) (*source, *Mismatch) {
-	name := layerName(w.GGUF, w, l)
-	t, ok := f.Tensor(name)
-	if ok {
-		return whole(t, w)
-	}
-	if t, ok = f.Tensor(layerName(w.Alt, w, l)); ok {
-		if h, fused := halves[w.Role]; fused {
-			return h.in(t, w, &b.Model)
-		}
-		return whole(t, w)
-	}
-	return nil, &Mismatch{What: subject(name, w), Found: absent, Expected: "dimensions " + dims(shape(w))}
-}
-
 // layerName is the name of a tensor in the l-th layer that has weight w.
 func layerName(pattern string, w *plan.Weight, l int) string {
 	if w.First < 0 {

@@ -23,7 +23,7 @@ func TestUncompiled(t *testing.T) {
 		}
 		claims := &plan.Bundle{Name: "claims", Model: plan.Model{Architecture: h.Architecture, Dims: h.Dims, MoE: h.MoE}}
 		for _, wish := range []Wish{{}, {Bundle: "claims"}} {
-			_, err := Choose(f, []*plan.Bundle{claims}, wish)
+			_, err := Resolve(f).Choose([]*plan.Bundle{claims}, wish)
 			var never *UncompiledError
 			if !errors.As(err, &never) || !strings.Contains(err.Error(), h.Architecture+" have layers with linear attention") || strings.Contains(err.Error(), "mlagen") {
 				t.Errorf("%s, %+v: %v", name, wish, err)

@@ -42,18 +42,18 @@ type shelf struct {
 	bundles []*plan.Bundle
 }
 
-// Choose is bind.Choose on the first place that has what is wished for: the bundle file that
+// Choose is bind.Resolved.Choose on the first place that has what is wished for: the bundle file that
 // the wish names, and no other; then the bundle file beside the model, those in the user's
 // folder, and the program. Where none has it, and the wish names none, a bundle file is made. An
 // error is about all of them. The file is the model, or has its layer that predicts.
-func (f *Finder) Choose(model string, file *gguf.File, wish bind.Wish) (*plan.Bundle, error) {
+func (f *Finder) Choose(model string, file *bind.Resolved, wish bind.Wish) (*plan.Bundle, error) {
 	if IsFile(wish.Bundle) {
 		own, err := f.open(wish.Bundle)
 		if err != nil {
 			return nil, err
 		}
 		wish.Bundle = ""
-		b, err := bind.Choose(file, own.bundles, wish)
+		b, err := file.Choose(own.bundles, wish)
 		var misfit *bind.FitError
 		if errors.As(err, &misfit) && misfit.Bundle != "" {
 			misfit.Asked = true
@@ -63,16 +63,16 @@ func (f *Finder) Choose(model string, file *gguf.File, wish bind.Wish) (*plan.Bu
 	var all []*plan.Bundle
 	for s := range f.places(model) {
 		all = append(all, s.bundles...)
-		if b, err := bind.Choose(file, s.bundles, wish); err == nil {
+		if b, err := file.Choose(s.bundles, wish); err == nil {
 			return b, nil
 		}
 	}
-	b, err := bind.Choose(file, all, wish)
+	b, err := file.Choose(all, wish)
 	var never *bind.UncompiledError
 	if err == nil || wish.Bundle != "" || f.Make == nil || errors.As(err, &never) {
 		return b, err
 	}
-	made, failed := f.Make(file, wish.Act)
+	made, failed := f.Make(file.File, wish.Act)
 	if failed != nil {
 		return nil, &NotMadeError{Misfit: err, Reason: failed}
 	}
@@ -80,7 +80,7 @@ func (f *Finder) Choose(model string, file *gguf.File, wish bind.Wish) (*plan.Bu
 	if failed != nil {
 		return nil, failed
 	}
-	return bind.Choose(file, own.bundles, wish)
+	return file.Choose(own.bundles, wish)
 }
 
 // NotMadeError says that no bundle fits, and that none could be made.

@@ -104,7 +104,7 @@ func TestChoose(t *testing.T) {
 		if bundles.IsFile(asked) {
 			asked = filepath.Join(folder, asked)
 		}
-		b, err := f.Choose(file.Path, file, bind.Wish{Bundle: asked})
+		b, err := f.Choose(file.Path, bind.Resolve(file), bind.Wish{Bundle: asked})
 		if err != nil {
 			if !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%+v: %v", tt, err)
@@ -130,7 +130,7 @@ func TestPassedOver(t *testing.T) {
 	notes := 0
 	f := &bundles.Finder{Program: bundles.Program{Bundles: []*plan.Bundle{bundle(t, "program")}}, Note: func(string, ...any) { notes++ }}
 	for range 2 {
-		if b, err := f.Choose(file.Path, file, bind.Wish{}); err != nil || b.Name != "program" {
+		if b, err := f.Choose(file.Path, bind.Resolve(file), bind.Wish{}); err != nil || b.Name != "program" {
 			t.Fatalf("%v, %v", b, err)
 		}
 	}
@@ -138,7 +138,7 @@ func TestPassedOver(t *testing.T) {
 		t.Errorf("%d notes", notes)
 	}
 	f = &bundles.Finder{Program: f.Program} // without anyone to tell
-	if _, err := f.Choose(file.Path, file, bind.Wish{}); err != nil {
+	if _, err := f.Choose(file.Path, bind.Resolve(file), bind.Wish{}); err != nil {
 		t.Error(err)
 	}
 }
@@ -151,7 +151,7 @@ func TestCompiled(t *testing.T) {
 	own := errors.New("the program's")
 	f := &bundles.Finder{Program: bundles.Program{Bundles: []*plan.Bundle{bundle(t, "program")},
 		PTX: func(*plan.Bundle) (string, error) { return "", own }, HasPTX: func(*plan.Bundle) error { return own }}}
-	b, err := f.Choose(file.Path, file, bind.Wish{})
+	b, err := f.Choose(file.Path, bind.Resolve(file), bind.Wish{})
 	if err != nil {
 		t.Fatal(err)
 	}

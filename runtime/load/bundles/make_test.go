@@ -168,7 +168,7 @@ func TestMakeFails(t *testing.T) {
 	} {
 		m := &bundles.Maker{Compiler: c.compiler, Folder: t.TempDir()}
 		f := &bundles.Finder{Make: func(file *gguf.File, act string) (string, error) { return m.Make(c.ctx, file, act) }}
-		_, err := f.Choose(file.Path, file, bind.Wish{})
+		_, err := f.Choose(file.Path, bind.Resolve(file), bind.Wish{})
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "no bundle fits") {
 			t.Errorf("%v; want %s", err, c.want)
 		}
@@ -184,11 +184,11 @@ func TestFinderMakes(t *testing.T) {
 	compiler, count := copying(t)
 	m := &bundles.Maker{Compiler: compiler, Folder: t.TempDir()}
 	f := &bundles.Finder{Make: func(file *gguf.File, act string) (string, error) { return m.Make(t.Context(), file, act) }}
-	b, err := f.Choose(file.Path, file, bind.Wish{})
+	b, err := f.Choose(file.Path, bind.Resolve(file), bind.Wish{})
 	if err != nil || b.Name != "made" || f.FileOf(b) == nil {
 		t.Errorf("%v, %v", b, err)
 	}
-	if _, err := f.Choose(file.Path, file, bind.Wish{Bundle: "other"}); err == nil || len(lines(t, count)) != 1 {
+	if _, err := f.Choose(file.Path, bind.Resolve(file), bind.Wish{Bundle: "other"}); err == nil || len(lines(t, count)) != 1 {
 		t.Errorf("%v", err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"mla/runtime/device"
 	"mla/runtime/device/cpu"
 	"mla/runtime/engine"
+	"mla/runtime/engine/opening"
 	"mla/runtime/quant"
 	"mla/runtime/serve/scheduler"
 	"mla/runtime/text/sample"
@@ -21,7 +22,7 @@ import (
 // TestOnCPU runs requests on the CPU device, with few pages, and wants of each the tokens that it has
 // alone: in replays of one row always, in batches up to a near tie.
 func TestOnCPU(t *testing.T) {
-	e, err := engine.Open("../../../testdata/reference/youtu-tiny-F32.gguf", engine.Options{Bundles: generated.Bundles(), Device: cpu.New()})
+	e, err := opening.On("../../../testdata/reference/youtu-tiny-F32.gguf", generated.Bundles(), "", cpu.New())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,9 @@ import (
 	"mla/runtime/device"
 	"mla/runtime/device/cpu"
 	"mla/runtime/engine"
-	"mla/runtime/load/bind"
+	"mla/runtime/engine/opening"
+	"mla/runtime/gguf"
+	"mla/runtime/load/bundles"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 	"mla/runtime/serve/completion"
@@ -21,8 +23,12 @@ import (
 // layer that predicts.
 func tinychat(t *testing.T, change ...func(*completion.Config)) *served {
 	t.Helper()
-	d := cpu.New()
-	e, err := engine.Open("../../../testdata/tinychat.gguf", engine.Options{Bundles: generated.Bundles(), Device: d})
+	e, err := opening.Open(opening.Options{
+		File:    func(device.Device) (*gguf.File, error) { return gguf.Open("../../../testdata/tinychat.gguf") },
+		Bundles: &bundles.Finder{Program: bundles.Program{Bundles: generated.Bundles()}},
+		Devices: []opening.Candidate{{Open: func() (device.Device, error) { return cpu.New(), nil }}},
+		Draft:   &opening.Draft{},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,13 +37,6 @@ func tinychat(t *testing.T, change ...func(*completion.Config)) *served {
 			t.Error(err)
 		}
 	})
-	predicts, err := bind.Choose(e.File(), generated.Bundles(), bind.Wish{Act: e.Bundle().Act(), Class: d.Class(), NextN: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Predict(e.File(), predicts); err != nil {
-		t.Fatal(err)
-	}
 	tok, err := e.Tokenizer()
 	if err != nil {
 		t.Fatal(err)

@@ -34,11 +34,12 @@ func Open(stem string) (*Model, error) {
 }
 
 func (m *Model) read(stem string) error {
-	b, err := bind.Choose(m.file, generated.Bundles(), bind.Wish{})
+	r := bind.Resolve(m.file)
+	b, err := r.Choose(generated.Bundles(), bind.Wish{})
 	if err != nil {
 		return err
 	}
-	if m.Bound, err = bind.Bind(m.file, b); err != nil {
+	if m.Bound, err = r.Bind(b); err != nil {
 		return err
 	}
 	if m.Reference, err = reference.ReadPath(stem); err != nil {

@@ -71,19 +71,20 @@ func compiled(file *gguf.File) (e *engine.Engine, drafts bool, err error) {
 		bundles = append(bundles, b)
 	}
 	d := cpu.New()
-	b, err := bind.Choose(file, bundles, bind.Wish{Class: d.Class()})
+	r := bind.Resolve(file)
+	b, err := r.Choose(bundles, bind.Wish{Class: d.Class()})
 	if err != nil {
 		return nil, false, err
 	}
-	if e, err = engine.New(file, b, d); err != nil {
+	if e, err = engine.New(r, b, d); err != nil {
 		return nil, false, err
 	}
 	if s.Model.NumNextNPredictLayers == 0 {
 		return e, false, nil
 	}
-	layer, err := bind.Choose(file, bundles, bind.Wish{Act: b.Act(), Class: d.Class(), NextN: true})
+	layer, err := r.Choose(bundles, bind.Wish{Act: b.Act(), Class: d.Class(), NextN: true})
 	if err == nil {
-		err = e.Predict(file, layer)
+		err = e.Predict(r, layer)
 	}
 	return e, true, err
 }

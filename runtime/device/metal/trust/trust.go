@@ -29,6 +29,10 @@ type Key struct {
 	// Settings are the variables of the environment that Metal, or what stands in for
 	// it, may read.
 	Settings string `json:"settings"`
+	// Of a verdict about a model: its bundle with the types of its file and how it is loaded,
+	// and a hash of its kernels.
+	Model   string `json:"model,omitempty"`
+	Kernels string `json:"kernels,omitempty"`
 }
 
 // Kind is what a verdict is about.
@@ -38,6 +42,7 @@ type Kind string
 const (
 	ICB    Kind = "icb"    // whether ICBs can be used
 	Budget Kind = "budget" // how long a command buffer may take
+	Model  Kind = "model"  // whether the GPU runs a model as the CPU does, and faster
 )
 
 // Verdict says whether all is well, and if not, what is done about it.
@@ -45,6 +50,10 @@ type Verdict struct {
 	OK           bool   `json:"ok"`
 	Why          string `json:"why,omitempty"`          // not; in a line
 	Milliseconds int    `json:"milliseconds,omitempty"` // of Budget
+	// Of Model: launches of kernels that were compared, and tokens a second on both.
+	Kernels int     `json:"kernels,omitempty"`
+	GPU     float64 `json:"gpu,omitempty"`
+	CPU     float64 `json:"cpu,omitempty"`
 }
 
 // entry is what a file holds.
@@ -60,9 +69,13 @@ const most = 16 << 10
 const longestWhy = 400
 
 // Path is the file in a folder that a verdict for a key is kept in. Those of a kind on
-// one GPU share it: an older one is of no use any more, and files do not pile up.
+// one GPU, about one model, share it: an older one is of no use any more, and files do not pile up.
 func Path(folder string, kind Kind, k Key) string {
-	hash := sha256.Sum256([]byte(k.GPU + "\x00" + k.Library))
+	of := k.GPU + "\x00" + k.Library
+	if k.Model != "" {
+		of += "\x00" + k.Model
+	}
+	hash := sha256.Sum256([]byte(of))
 	return filepath.Join(folder, string(kind)+"-"+hex.EncodeToString(hash[:6])+".json")
 }
 

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"mla/runtime/device"
+	"mla/runtime/device/metal"
+	"mla/runtime/doctor/trial"
+	"mla/runtime/load/bind"
+	"mla/runtime/plan"
+	"mla/runtime/system/child"
+)
+
+// autoDevice is the value of -device for the first of autoDevices that runs the model.
+const autoDevice = "auto"
+
+// autoDevices are tried for -device auto, in this order.
+var autoDevices = []string{"cuda", "metal", "cpu"}
+
+// mayBe says whether -device auto looks for a kind of device: for Metal on Macs, and where a
+// library stands in for it. Inputs that are rounded to bytes are for the CPU.
+func (f *flags) mayBe(kind string) bool {
+	return kind != "metal" || (runtime.GOOS == "darwin" || f.metalLib != "") && f.act != actInt8
+}
+
+// untried says why Apple's GPU does not run a model; nil: it does, as it was seen to compute what
+// the CPU does, and faster. Another process is the first to try.
+func (f *flags) untried(d device.Device, r *bind.Resolved, b *plan.Bundle) error {
+	gpu := d.(*metal.Device)
+	cfg, err := f.config(1)
+	if err != nil {
+		return err
+	}
+	cfg.Width = f.rows(b)
+	j := &trial.Judge{
+		GPU: gpu.Info.Name, Report: trial.ReportCommand(f.model, f.metalLib), Folder: metal.CacheFolder(), Say: f.say,
+		Key: trial.KeyFor(metal.Key(&gpu.Info, f.metalLib), r, b, cfg, string(gpu.HowReplayed())),
+	}
+	p := f.progress("first run on this GPU: checking it against the CPU, once,")
+	defer p.clear()
+	j.Progress = p.show
+	if !f.keptOnly {
+		j.Start = func() (child.Command, error) {
+			f.say("%s is checked against the CPU, once, for some %d seconds\n", gpu.Info.Name, int(trial.Usual.Seconds()))
+			c, err := f.env.self(f.trialArgs(gpu))
+			c.Limit = cmp.Or(f.env.patience, trial.Limit)
+			return c, err
+		}
+	}
+	ctx, stop := interruptible()
+	defer stop()
+	return j.Refusal(ctx)
+}
+
+// trialArgs are the command line of the process that tries: it finds the same bundle, and loads it
+// in the same way.
+func (f *flags) trialArgs(gpu *metal.Device) []string {
+	more := []string{"-width", strconv.Itoa(f.width), "-threads", strconv.Itoa(f.threads), "-t", cmp.Or(f.env.kernels, trial.KernelTime).String()}
+	for name, value := range map[string]string{"metallib": f.metallib, "bundle": f.bundle, "act": f.act, "kv": f.kv, "pre": f.pre} {
+		if value != "" {
+			more = append(more, "-"+name, value)
+		}
+	}
+	return trial.Args(f.model, f.metalLib, string(gpu.HowReplayed()), more...)
+}
+
+// say is note, or a line of the log where there are no notes.
+func (f *flags) say(format string, a ...any) {
+	if f.log != nil {
+		f.log.Info(strings.TrimSpace(fmt.Sprintf(format, a...)))
+		return
+	}
+	f.note(format, a...)
+}

@@ -1,0 +1,302 @@
+// Package trial finds out whether a GPU runs a model as the CPU does, and faster. A process of
+// its own tries: it compiles the kernels that the file needs, compares them with their Go twins at
+// the model's shapes, compares logits of a long prompt and of tokens behind it, and takes the time
+// of tokens on both. What came of it is a verdict, which is kept.
+package trial
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"mla/runtime/device"
+	"mla/runtime/doctor/check"
+	"mla/runtime/doctor/checkup"
+	"mla/runtime/doctor/reference"
+	"mla/runtime/engine"
+	"mla/runtime/load/bind"
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+)
+
+// Stage is the doctor's name for a trial.
+const Stage = "GPU against CPU"
+
+const (
+	promptTokens  = 600 // which sequences of 512, of 16 and of one row run
+	firstTokens   = 32  // of the prompt, by which the CPU's speed is known
+	decodedTokens = 8   // that are compared behind the prompt
+	timedTokens   = 16
+)
+
+// What a trial takes at most on a slow CPU, about a minute with what loading takes. Kernels and
+// tokens for which there is no time left are not compared.
+const (
+	KernelTime = 20 * time.Second
+	promptTime = 15 * time.Second // of the CPU
+	timedTime  = 5 * time.Second  // of the CPU
+)
+
+// Usual is about what a trial takes on a slow machine.
+const Usual = time.Minute
+
+// Limit ends a trial that does not end by itself.
+const Limit = 2 * time.Minute
+
+// The names of the rows that tell what was measured.
+const (
+	rowKernels = "kernels"
+	rowBundle  = "bundle"
+	rowHost    = "why the CPU does not run the model"
+	rowGPU     = "tokens a second on the GPU"
+	rowCPU     = "tokens a second on the CPU"
+)
+
+// Subject is a model that is tried.
+type Subject struct {
+	*checkup.Writer
+	Model    *bind.Resolved
+	Bundle   *plan.Bundle // that the GPU runs
+	GPU, CPU device.Device
+	Config   device.Config // the cache's type and the width
+	// Launcher makes the kernels that the file needs ready; done releases them.
+	Launcher  func() (l device.Launcher, done func(), err error)
+	Functions []string      // the names of these kernels
+	Kernels   time.Duration // for which they are compared; 0: KernelTime
+}
+
+// Run tries, and writes rows. A failed row says why the GPU must not run the model.
+func (s *Subject) Run() error {
+	if err := s.kernels(); err != nil || s.Failed() > 0 {
+		return err
+	}
+	s.Write(checkup.Now, "loading the model", "")
+	gpu, err := s.load(s.GPU)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = gpu.Close() }() // the process ends
+	host, err := s.load(s.CPU)
+	if err != nil { // which says nothing about the GPU
+		s.Write(checkup.Use, rowHost, "%v", err)
+		return nil
+	}
+	defer func() { _ = host.Close() }()
+	return s.tokens(gpu, host)
+}
+
+// kernels compares the kernels, as far as there is time.
+func (s *Subject) kernels() error {
+	all, err := check.Cases(s.Bundle)
+	if err != nil {
+		return err
+	}
+	s.Write(checkup.Now, "compiling kernels", "")
+	l, done, err := s.Launcher()
+	if err != nil {
+		return err
+	}
+	defer done()
+	cases := firstOfEach(slices.DeleteFunc(all, func(c check.Case) bool { return !slices.Contains(s.Functions, c.Variant.Func) }))
+	end := time.Now().Add(cmp.Or(s.Kernels, KernelTime))
+	n := checkup.Kernels(s.Writer, l, cases, func() bool { return time.Now().After(end) })
+	s.Write(checkup.Use, rowKernels, "%d", n)
+	s.Write(checkup.Use, rowBundle, "%s", kernelsOf(s.Bundle))
+	return nil
+}
+
+// firstOfEach puts one case of each kernel in front of all second ones, so that a short time sees
+// all kernels.
+func firstOfEach(cases []check.Case) []check.Case {
+	seen := map[string]int{}
+	turn := make([]int, len(cases))
+	for i := range cases {
+		turn[i] = seen[cases[i].Variant.Func]
+		seen[cases[i].Variant.Func]++
+	}
+	order := make([]int, len(cases))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return turn[a] - turn[b] })
+	out := make([]check.Case, len(cases))
+	for i, at := range order {
+		out[i] = cases[at]
+	}
+	return out
+}
+
+// loaded is the model on one of the devices.
+type loaded struct {
+	*engine.Session
+	model *engine.Model
+}
+
+func (l *loaded) Close() error { return l.model.Close() }
+
+func (s *Subject) load(d device.Device) (*loaded, error) {
+	e, err := engine.New(s.Model, s.Bundle, d)
+	if err != nil {
+		return nil, err
+	}
+	cfg := s.Config
+	cfg.Context = min(promptTokens+decodedTokens+timedTokens, e.MaxContext())
+	m, err := e.Load(cfg)
+	if err != nil {
+		return nil, err
+	}
+	session, err := m.NewPrivateSession()
+	if err != nil {
+		return nil, errors.Join(err, m.Close())
+	}
+	return &loaded{session, m}, nil
+}
+
+// tokens compares logits behind a prompt and behind tokens that follow it, and takes times.
+func (s *Subject) tokens(gpu, host *loaded) error {
+	prompt := s.prompt(min(promptTokens, gpu.Context()-decodedTokens-timedTokens))
+	if len(prompt) == 0 {
+		s.Write(checkup.Fail, "prompt", "the model has too short a context to be tried")
+		return nil
+	}
+	s.Write(checkup.Now, fmt.Sprintf("a prompt of %d tokens", len(prompt)), "")
+	if err := gpu.Sync(context.Background(), prompt, nil); err != nil {
+		return err
+	}
+	n, err := s.ofHost(host, prompt)
+	if err != nil {
+		return err
+	}
+	if n < len(prompt) { // and the GPU shortens its text
+		s.Write(checkup.Note, "", "the CPU ran %d tokens of the prompt in the time that it had; the GPU all", n)
+		if err := gpu.Sync(context.Background(), prompt[:n], nil); err != nil {
+			return err
+		}
+	}
+	c := &comparison{tolerance: tolerance(s.Bundle, s.Config.KV), model: &s.Bundle.Model}
+	c.add(gpu.Logits(), host.Logits())
+	for i := range decodedTokens {
+		s.Write(checkup.Now, fmt.Sprintf("token %d of %d", i+1, decodedTokens), "")
+		next := most(host.Logits())
+		if err := errors.Join(gpu.Append(next), host.Append(next)); err != nil {
+			return err
+		}
+		c.add(gpu.Logits(), host.Logits())
+	}
+	if wrong := c.wrong(); wrong != "" {
+		s.Write(checkup.Fail, "logits", "%s", wrong)
+		return nil
+	}
+	s.Write(checkup.Pass, "logits", "of a prompt of %d tokens, and of %d behind it, differ by at most %.2g of their size", n, decodedTokens, c.worst)
+	return s.speeds(gpu, host)
+}
+
+// prompt is a text that means nothing.
+func (s *Subject) prompt(n int) []int32 {
+	rng := rand.New(rand.NewPCG(1, 2))
+	tokens := make([]int32, max(n, 0))
+	for i := range tokens {
+		tokens[i] = int32(rng.IntN(s.Bundle.Model.VocabSize))
+	}
+	return tokens
+}
+
+// ofHost runs as much of the prompt on the CPU as there is time for, and says how much.
+func (s *Subject) ofHost(host *loaded, prompt []int32) (int, error) {
+	n := min(firstTokens, len(prompt))
+	start := time.Now()
+	if err := host.Sync(context.Background(), prompt[:n], nil); err != nil {
+		return n, err
+	}
+	each := time.Since(start) / time.Duration(n)
+	if left := promptTime - time.Since(start); each > 0 {
+		n = min(len(prompt), n+int(max(left, 0)/each))
+	}
+	return n, host.Sync(context.Background(), prompt[:n], nil)
+}
+
+// speeds takes the time of tokens on both devices.
+func (s *Subject) speeds(gpu, host *loaded) error {
+	var rates [2]float64
+	for i, l := range []*loaded{gpu, host} {
+		limit := []time.Duration{2 * timedTime, timedTime}[i]
+		start, n := time.Now(), 0
+		for ; n < timedTokens && (n < 2 || time.Since(start) < limit); n++ {
+			if err := l.Append(most(l.Logits())); err != nil {
+				return err
+			}
+		}
+		rates[i] = float64(n) / time.Since(start).Seconds()
+		s.Write(checkup.Use, []string{rowGPU, rowCPU}[i], "%.4g", rates[i])
+	}
+	return nil
+}
+
+// tolerance is how far logits may be from the CPU's, of their size. Floats differ by the order of
+// sums, a thousandth at most. Where halves are stored, in the cache or between kernels, sums at the
+// border between two halves become one or the other, which later layers carry on: up to 4e-3 in
+// small models (reference.TwinTolerance), and more behind long prompts. A cache of bytes
+// has borders 16 times as far apart, for a few of its numbers.
+func tolerance(b *plan.Bundle, kv quant.Type) float64 {
+	switch {
+	case kv == quant.Q8_0:
+		return 3e-2
+	case kv == quant.F16 || b.Activations == plan.ElemF16:
+		return 1e-2
+	}
+	return 1e-3
+}
+
+// comparison is of logits at several positions.
+type comparison struct {
+	tolerance float64
+	model     *plan.Model
+	rows      int
+	rerouted  int     // rows for which other experts may have been chosen
+	worst     float64 // of the other rows
+	nan       bool
+}
+
+// wrongAnyway is the difference that no choice of experts explains: logits that have nothing to
+// do with each other differ by 1.4.
+const wrongAnyway = 0.5
+
+func (c *comparison) add(got, want []float32) {
+	d := reference.Difference(got, want)
+	c.rows++
+	switch {
+	case d != d:
+		c.nan = true
+	case c.model.MoE.NRoutedExperts > 0 && d > c.tolerance && d < wrongAnyway:
+		c.rerouted++
+	default:
+		c.worst = max(c.worst, d)
+	}
+}
+
+// wrong says what is wrong; "": nothing. Of a model with experts, another choice of them at a near
+// tie moves the logits of a token, and a little those of later ones; half of the rows may be so.
+func (c *comparison) wrong() string {
+	switch {
+	case c.nan:
+		return "a logit is NaN"
+	case c.worst > c.tolerance || 2*c.rerouted > c.rows:
+		return fmt.Sprintf("they differ by %.2g of their size, and at %d of %d positions by more than rounding explains; %.2g is allowed", c.worst, c.rerouted, c.rows, c.tolerance)
+	}
+	return ""
+}
+
+// most is the most likely token.
+func most(logits []float32) int32 {
+	best := 0
+	for i, x := range logits {
+		if x > logits[best] {
+			best = i
+		}
+	}
+	return int32(best)
+}

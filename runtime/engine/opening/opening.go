@@ -1,0 +1,175 @@
+// Package opening opens a model: it finds a device, the bundle that runs the file there, and the
+// layer that drafts, and joins them to an engine. The command line, the server and the library
+// all open models here. A file's header is read once, whatever is tried.
+package opening
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"mla/runtime/device"
+	"mla/runtime/engine"
+	"mla/runtime/gguf"
+	"mla/runtime/load/bind"
+	"mla/runtime/load/bundles"
+	"mla/runtime/plan"
+)
+
+// Options say what a model is opened with.
+type Options struct {
+	// File opens the model file, once. first is the device that is tried first.
+	File func(first device.Device) (*gguf.File, error)
+	// Bundles finds the bundle.
+	Bundles *bundles.Finder
+	// Bundle is a bundle file, or the name of a bundle; "": the one that fits best.
+	Bundle string
+	// Act is the type of the bundle's activations, one of plan.ActNames; "": the default.
+	Act string
+	// Devices are tried in their order. The first that there is and that does not refuse the
+	// model runs it; the last one must not refuse.
+	Devices []Candidate
+	// Draft says where the layer that predicts is; nil: nothing drafts by it.
+	Draft *Draft
+	// Note tells the user why a device does not run the model, and which is tried next; nil:
+	// nobody is told.
+	Note func(reason error, next string)
+}
+
+// Candidate is a device that may run a model.
+type Candidate struct {
+	Name string // for Note
+	Open func() (device.Device, error)
+	// Absent tells of an error of Open that the machine has no such device, so nobody needs to
+	// be told; nil: never.
+	Absent func(error) bool
+	// With is the device as a bundle wants it; nil: as it is.
+	With func(device.Device, *plan.Bundle) (device.Device, error)
+	// Refuses says why the device does not run a model; nil, also as a result: it does. If it is
+	// interrupted (context.Canceled), no other device is tried.
+	Refuses func(device.Device, *bind.Resolved, *plan.Bundle) error
+}
+
+// Draft is the layer that predicts the token after next.
+type Draft struct {
+	File string // with the layer; "": the model's has it
+	Flag string // what asked for it, for messages
+}
+
+// Open opens a model on the first device that runs it. An error of type *bind.FitError or
+// *bind.ActError says which command makes the bundle that is missing.
+func Open(o Options) (*engine.Engine, error) {
+	m := &model{Options: o}
+	for i, c := range o.Devices {
+		e, refused, err := m.on(&c, i == len(o.Devices)-1)
+		switch {
+		case err != nil && m.resolved != nil:
+			return nil, errors.Join(err, m.resolved.File.Close())
+		case err != nil || e != nil:
+			return e, err
+		case refused != nil && o.Note != nil:
+			o.Note(refused, o.Devices[i+1].Name)
+		}
+	}
+	return nil, errors.New("there is no device to run the model")
+}
+
+// model is one that is being opened.
+type model struct {
+	Options
+	resolved *bind.Resolved
+}
+
+// on opens the model on a device. Without an engine and an error the next device is to be tried;
+// refused says why, if that is worth a word.
+func (m *model) on(c *Candidate, last bool) (e *engine.Engine, refused, err error) {
+	d, err := c.Open()
+	if err != nil {
+		switch {
+		case last:
+			return nil, nil, err
+		case c.Absent != nil && c.Absent(err):
+			return nil, nil, nil
+		}
+		return nil, err, nil
+	}
+	if m.resolved == nil {
+		file, err := m.File(d)
+		if err != nil {
+			return nil, nil, err
+		}
+		m.resolved = bind.Resolve(file)
+		if err := m.resolved.Runnable(); err != nil { // no bundle can be made for it
+			return nil, nil, err
+		}
+	}
+	b, err := m.Bundles.Choose(m.resolved.File.Path, m.resolved, bind.Wish{Bundle: m.Bundle, Act: m.Act, Class: d.Class()})
+	if err != nil {
+		return nil, nil, err
+	}
+	if c.Refuses != nil && !last {
+		switch refused := c.Refuses(d, m.resolved, b); {
+		case errors.Is(refused, context.Canceled):
+			return nil, nil, refused
+		case refused != nil:
+			return nil, refused, nil
+		}
+	}
+	if c.With != nil {
+		if d, err = c.With(d, b); err != nil {
+			return nil, nil, err
+		}
+	}
+	if e, err = engine.New(m.resolved, b, d); err != nil {
+		return nil, nil, err
+	}
+	if err := m.predict(e); err != nil {
+		return nil, nil, err
+	}
+	return e, nil, nil
+}
+
+// predict gives the engine the layer that predicts, if that is wanted.
+func (m *model) predict(e *engine.Engine) error {
+	if m.Draft == nil {
+		return nil
+	}
+	layer := m.resolved
+	if m.Draft.File != "" {
+		file, err := gguf.Open(m.Draft.File)
+		if err != nil {
+			return err
+		}
+		layer = bind.Resolve(file)
+	}
+	err := m.layer(e, layer)
+	if err != nil && layer != m.resolved {
+		return errors.Join(err, layer.File.Close())
+	}
+	return err
+}
+
+func (m *model) layer(e *engine.Engine, layer *bind.Resolved) error {
+	if h, err := layer.HParams(); err == nil && !h.NextN {
+		return fmt.Errorf("%s has no layer that predicts the token after next, which %s takes; -draft-model names a file that has", layer.File.Path, m.Draft.Flag)
+	}
+	wish := bind.Wish{Act: e.Bundle().Act(), Class: e.Device().Class(), NextN: true}
+	if bundles.IsFile(m.Bundle) {
+		wish.Bundle = m.Bundle
+	}
+	b, err := m.Bundles.Choose(m.resolved.File.Path, layer, wish)
+	if err != nil {
+		return err
+	}
+	return e.Predict(layer, b)
+}
+
+// On opens a file on a device with one of the given bundles: that of a name, or, without a name,
+// the one that fits best.
+func On(path string, list []*plan.Bundle, name string, d device.Device) (*engine.Engine, error) {
+	return Open(Options{
+		File:    func(device.Device) (*gguf.File, error) { return gguf.Open(path) },
+		Bundles: &bundles.Finder{Program: bundles.Program{Bundles: list}}, Bundle: name,
+		Devices: []Candidate{{Open: func() (device.Device, error) { return d, nil }}},
+	})
+}
