@@ -74,8 +74,7 @@ var files = []struct {
 	{"zdispatch.go", []table{
 		{"Decode", "decode", "decode is one token: every dispatch in order, with the memory that it touches.", sequence},
 		{"Batches", "batches", "batches are several rows at once.", nil},
-		{"Sample", "sampling", "sampling picks the next token by the logits.", sequence},
-		{"Pick", "picking", "picking picks tokens behind several rows.", sequence},
+		{"Pick", "picking", "picking picks tokens behind rows by their logits.", sequence},
 	}},
 }
 
@@ -207,7 +206,6 @@ func (p *printer) bundle(i int, source string) jen.Dict {
 		jen.Id("RopeMScale"):  jen.Lit(b.RopeMScale),
 		jen.Id("ArenaBytes"):  jen.Lit(int(b.ArenaBytes)),
 		jen.Id("Head"):        jen.Lit(b.Head),
-		jen.Id("SampleBytes"): jen.Lit(int(b.SampleBytes)),
 	}
 	if b.SourceHash == "" {
 		fields[jen.Id("Source")] = jen.Id(source)

@@ -94,7 +94,7 @@ func own(t *testing.T, b *plan.Bundle) *plan.Bundle {
 		return b
 	}
 	less := *b
-	less.Kernels, less.Decode, less.Sample = nil, nil, nil
+	less.Kernels, less.Decode, less.Pick = nil, nil, nil
 	for i, k := range b.Kernels {
 		first := slices.IndexFunc(b.Decode, func(d plan.Dispatch) bool { return d.Kernel == i })
 		if first < 0 || slices.ContainsFunc(general.Kernels, func(g plan.Kernel) bool { return reflect.DeepEqual(g, k) }) {

@@ -22,7 +22,7 @@ type Binding struct {
 	Space  plan.Space
 	Weight *Weight // of SpaceWeight
 	Index  int     // layer of SpaceKV
-	Offset int64   // in the arena, the samplers' memory, the counters, or Commands.Constants
+	Offset int64   // in the arena, the memory of picks, the counters, or Commands.Constants
 }
 
 // Command is one dispatch with everything resolved but addresses.
@@ -44,9 +44,8 @@ type Recording struct {
 // memory they run on.
 type Commands struct {
 	Sequences []Recording // by rising width, that of one row first
-	Sample    []Command
-	Pick      []Command // of several rows
-	Constants []byte    // of SpaceArgs
+	Pick      []Command
+	Constants []byte // of SpaceArgs
 }
 
 // Decode is the sequence of one row.
@@ -57,13 +56,13 @@ func (c *Commands) For(rows int) int {
 	return slices.IndexFunc(c.Sequences, func(r Recording) bool { return r.Width >= rows })
 }
 
-// All lists the commands of all sequences, then the samplers'.
+// All lists the commands of all sequences, then those that pick.
 func (c *Commands) All() []Command {
 	var all []Command
 	for _, r := range c.Sequences {
 		all = append(all, r.Commands...)
 	}
-	return slices.Concat(all, c.Sample, c.Pick)
+	return slices.Concat(all, c.Pick)
 }
 
 // Commands resolves the dispatches of a bundle that cfg loads, on devices of a
@@ -82,10 +81,7 @@ func (m *Model) Commands(l *Layout, cfg Config, class string) (*Commands, error)
 		}
 		r.Sequences = append(r.Sequences, Recording{q.Width, q.Head, list})
 	}
-	if r.Sample, err = r.list(m.Bundle.Sample); err != nil {
-		return nil, err
-	}
-	if r.Pick, err = r.list(m.pick(cfg)); err != nil {
+	if r.Pick, err = r.list(m.Bundle.Pick); err != nil {
 		return nil, err
 	}
 	return r.Commands, nil
@@ -154,8 +150,6 @@ func (r *resolver) bind(d *plan.Dispatch, k *plan.Kernel, i int) (b Binding, err
 		b.Weight, err = r.model.Lookup(op.Index, d.LayerOf(i))
 	case plan.SpaceArena:
 		b.Offset, err = within(op, r.layout.Arena, arenaAlign, "an arena")
-	case plan.SpaceSample:
-		b.Offset, err = within(op, r.layout.Sample, ConstantsAlign, "a sampler's memory")
 	case plan.SpacePick:
 		b.Offset, err = within(op, r.layout.Pick, ConstantsAlign, "a memory of picks")
 	case plan.SpaceCounters:

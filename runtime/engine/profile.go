@@ -24,6 +24,6 @@ func (m *Model) Profiler() (p device.Profiler, ok bool, err error) {
 
 // DevicePicks tells whether the device can pick tokens itself and run ahead.
 func (m *Model) DevicePicks() bool {
-	_, ok := m.runner.(device.Sampler)
+	_, ok := m.runner.(device.Picker)
 	return ok
 }

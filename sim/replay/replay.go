@@ -168,7 +168,7 @@ func (r *Runner) allocate(m *device.Model, l *device.Layout) error {
 		return failed
 	}
 	device.RopeTable(floats(r.rope.Bytes), l.Freqs, m.Bundle.RopeMScale)
-	r.bytes += l.Bytes() - l.Sample - l.Pick + int64(len(r.rows.Bytes)+len(r.wanted.Bytes))
+	r.bytes += l.Bytes() - l.Pick + int64(len(r.rows.Bytes)+len(r.wanted.Bytes))
 	return nil
 }
 

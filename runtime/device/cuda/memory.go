@@ -20,9 +20,8 @@ type memory struct {
 	arena, rope, row, logits, constants cu.Ptr
 	wanted                              cu.Ptr // the rows that are wanted, [MaxWanted]plan.Row; row is behind them
 	tables                              cu.Ptr // block tables
-	sample                              cu.Ptr // 0: the bundle has no sampler
 	heads                               cu.Ptr // see plan.HeadsPage; 0: no sequence has them
-	picks                               cu.Ptr // see plan.PickLayout; 0: one row is run at a time
+	picks                               cu.Ptr // see plan.PickLayout; 0: the bundle has no kernels that pick
 	picked                              hostRange
 	counters                            cu.Ptr   // 0: no kernel has tickets
 	caches                              []cu.Ptr // one per layer
@@ -56,7 +55,6 @@ func (m *memory) allocate(l *device.Layout, c *device.Commands) (err error) {
 		{"the rotary table", l.Rope, &m.rope},
 		{"the rows", rowBytes * int64(plan.MaxWanted+l.Width), &m.wanted},
 		{"the logits", l.Logits, &m.logits},
-		{"the sampler", l.Sample, &m.sample},
 		{"the picks", l.Pick, &m.picks},
 		{"the expanded heads", l.Heads, &m.heads},
 		{"the counters", l.Counters, &m.counters},
@@ -114,8 +112,6 @@ func (m *memory) address(b *device.Binding) cu.Ptr {
 		return m.wanted
 	case plan.SpaceTables:
 		return m.tables
-	case plan.SpaceSample:
-		return m.sample + cu.Ptr(b.Offset)
 	case plan.SpacePick:
 		if b.Offset == m.picked.offset && m.picked.to != 0 {
 			return m.picked.to
@@ -152,7 +148,7 @@ func (m *memory) fill(c *cu.Context, model *device.Model, l *device.Layout, cons
 
 // free gives everything back.
 func (m *memory) free() error {
-	err := errors.Join(m.weights.Free(), m.arena.Free(), m.rope.Free(), m.wanted.Free(), m.tables.Free(), m.logits.Free(), m.sample.Free(), m.picks.Free(), m.heads.Free(), m.counters.Free(), m.constants.Free())
+	err := errors.Join(m.weights.Free(), m.arena.Free(), m.rope.Free(), m.wanted.Free(), m.tables.Free(), m.logits.Free(), m.picks.Free(), m.heads.Free(), m.counters.Free(), m.constants.Free())
 	for _, p := range m.caches {
 		err = errors.Join(err, p.Free())
 	}

@@ -67,9 +67,9 @@ var cases = map[string]testCase{
 	"refused":       {"yoututiny", refused},
 	"failure":       {"yoututiny", failure},
 	"unallocated":   {"yoututiny", unallocated},
-	"chain": {"yoututiny", func(lib string) error {
-		return with(lib, "youtu-tiny-F32", device.Config{Context: reference.ChainContext, KV: quant.F16}, func(r device.Runner) error {
-			return reference.Chains(r, nil)
+	"loop": {"yoututiny", func(lib string) error {
+		return with(lib, "youtu-tiny-F32", device.Config{Context: reference.LoopContext, KV: quant.F16}, func(r device.Runner) error {
+			return reference.Loops(r, nil)
 		})
 	}},
 	"sessions":    {"yoututiny", opened("youtu-tiny-F32", reference.Together)},
@@ -129,9 +129,9 @@ func TestStandIn(t *testing.T) {
 		{"a cache of q8_0, sessions", "sessions q8", fast, ""},
 		{"expanded heads, single kernels", "check heads", fast, ""},
 		{"a cache of q8_0, single kernels", "check q8", nil, ""},
-		{"chains", "chain", nil, ""},
-		{"chains in another order", "chain", []string{"CUDASIM_SEED=3"}, ""},
-		{"chains misused", "misuse", fast, ""},
+		{"loops", "loop", nil, ""},
+		{"loops in another order", "loop", []string{"CUDASIM_SEED=3"}, ""},
+		{"loops misused", "misuse", fast, ""},
 		{"a profile", "profile", []string{"CUDASIM_MEMORY=20000000", "CUDASIM_L2=60000"}, ""},
 		{"replays", "stress", fast, ""},
 		// Behind the prompt's runs, in the logits and in the last layer's cache row: the

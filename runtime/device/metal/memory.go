@@ -26,8 +26,7 @@ type memory struct {
 	rope     mtl.Buffer           // see device.RopeTable
 	args     mtl.Buffer           // constants of all dispatches; nil if there are none
 	logits   mtl.Buffer           // [VocabSize] float32
-	sample   mtl.Buffer           // see plan.SampleLayout; nil without a sampler
-	picks    mtl.Buffer           // see plan.PickLayout; nil if one row is run at a time
+	picks    mtl.Buffer           // see plan.PickLayout; nil without kernels that pick
 	counters mtl.Buffer           // tickets of persistent threadgroups; nil without them
 	tables   mtl.Buffer           // block tables
 	rows     [ring + 1]mtl.Buffer // those that are wanted, then all; the last are those of slices
@@ -87,9 +86,6 @@ func allocate(gpu mtl.Device, m *device.Model, l *layout) (*memory, error) {
 	if len(l.constants) > 0 {
 		mem.args = a.shared("constants", l.constants)
 	}
-	if l.Sample > 0 {
-		mem.sample = a.buffer("sampler", l.Sample, mtl.StorageShared)
-	}
 	if l.Pick > 0 {
 		mem.picks = a.buffer("picks", l.Pick, mtl.StorageShared)
 	}
@@ -129,8 +125,6 @@ func (m *memory) at(b *device.Binding, slot int) (mtl.Buffer, uint64) {
 		return m.rope, 0
 	case plan.SpaceArgs:
 		return m.args, uint64(b.Offset)
-	case plan.SpaceSample:
-		return m.sample, uint64(b.Offset)
 	case plan.SpacePick:
 		return m.picks, uint64(b.Offset)
 	case plan.SpaceCounters:
@@ -160,9 +154,6 @@ func (m *memory) mutable() []mtl.Buffer {
 	list := append([]mtl.Buffer{m.arena, m.logits}, m.caches...)
 	if !m.heads.Nil() {
 		list = append(list, m.heads)
-	}
-	if !m.sample.Nil() {
-		list = append(list, m.sample)
 	}
 	if !m.picks.Nil() {
 		list = append(list, m.picks)
