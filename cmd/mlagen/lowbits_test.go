@@ -46,19 +46,6 @@ func TestLowBits(t *testing.T) {
 	}
 }
 
-// TestLowBitsMixed executes the Metal text of one model that has all of the types, with two rows together,
-// and in the deep tier with other numbers of them.
-func TestLowBitsMixed(t *testing.T) {
-	path, ref := lowBitsFile(t, lowBits...)
-	widths := []int{2}
-	if deep.On {
-		widths = []int{1, 2, 16}
-	} else {
-		ref.Prompt, ref.Logits = ref.Prompt[:3], ref.Logits[:3*ref.Vocab]
-	}
-	compareWidths(t, newExecutor(t), compileFor(t, path, "f32"), ref, widths, lowBitsTolerance)
-}
-
 // lowBitsFile writes a model with matrices of some types, in turns, and returns the logits that the
 // interpreter has for it.
 func lowBitsFile(t *testing.T, typs ...quant.Type) (path string, ref *reference.Reference) {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"mla/tools/tests/deep"
 )
 
 // project makes a project whose only spec, specs/tiny.yaml, is the smallest that
@@ -79,7 +81,11 @@ const nvidia = "\ntuning: {devices: {nvidia: {kernels: {lm_head: {simdgroups: 2}
 // for the spec alone and for all, and what the spec no longer asks for goes.
 func TestVariants(t *testing.T) {
 	_, spec := project(t)
-	for _, all := range [][]string{{"-spec", "specs/tiny.yaml"}, {"-all"}} {
+	calls := [][]string{{"-spec", "specs/tiny.yaml"}}
+	if deep.On {
+		calls = append(calls, []string{"-all"})
+	}
+	for _, all := range calls {
 		for _, tt := range []struct{ line, want string }{
 			{"\nactivations: [f32, f16]", " tiny tinyf16"},
 			{"\nactivations: f16", " tinyf16"},
