@@ -78,7 +78,7 @@ func (l *Loop) Continue(n, slot int, submit func() error) error {
 }
 
 // Next does what Picker.Next says. wait waits for the unit in a slot; tokens are what the
-// device left at a turn.
+// device left at a turn, which is cleared.
 func (l *Loop) Next(wait func(slot int) error, tokens func(turn int) []uint32) ([]int32, error) {
 	if !l.InFlight() {
 		return nil, errors.New("no step is under way whose tokens were not returned")
@@ -88,5 +88,10 @@ func (l *Loop) Next(wait func(slot int) error, tokens func(turn int) []uint32) (
 		return nil, err
 	}
 	l.returned++
-	return Picked(l.picks, tokens(turn), l.vocab)
+	there := tokens(turn)
+	picked, err := Picked(l.picks, there, l.vocab)
+	for i := range there { // nobody takes them for those of a later step
+		there[i] = plan.SampleNone
+	}
+	return picked, err
 }

@@ -99,8 +99,10 @@ func (r *runner) pick(rows []plan.Row, wanted []int, picks []device.Pick) error 
 		if err != nil {
 			return err
 		}
-		for i := range r.picks.tokens(0) { // nobody takes those of the Pick before for this one's
-			r.picks.tokens(0)[i] = plan.SampleNone
+		for turn := range plan.PickTurns { // nobody takes those of the Pick before for this one's
+			for i := range r.picks.tokens(turn) {
+				r.picks.tokens(turn)[i] = plan.SampleNone
+			}
 		}
 		bytes, masks := device.WritePicks(r.picks.to.Bytes(), picks, r.vocab)
 		if err := r.stream.Upload(r.memory.picks, r.picks.to, 0, bytes); err != nil {

@@ -159,13 +159,13 @@ func TestStandIn(t *testing.T) {
 		{"no page-locked memory", "unallocated", []string{"CUDASIM_FAULT=cuMemHostAlloc:2:2"}, "upload the weights: cuMemHostAlloc"},
 		{"no copy", "unallocated", []string{"CUDASIM_FAULT=cuMemcpyHtoDAsync_v2:2:1"}, "upload the weights: cuMemcpyHtoDAsync_v2"},
 		{"no mapped memory", "sessions", []string{"CUDASIM_KERNELS=fast", "CUDASIM_FAULT=cuMemHostGetDevicePointer_v2:1:1"}, "cuMemHostGetDevicePointer_v2: CUDA_ERROR_INVALID_VALUE"},
-		{"no graph of several rows", "sessions", []string{"CUDASIM_KERNELS=fast", "CUDASIM_FAULT=cuGraphInstantiateWithFlags:4:2"}, "with the sampler: cuGraphInstantiateWithFlags: CUDA_ERROR_OUT_OF_MEMORY"},
+		{"no graph of several rows", "sessions", []string{"CUDASIM_KERNELS=fast", "CUDASIM_FAULT=cuGraphInstantiateWithFlags:7:2"}, "rows with the sampler: cuGraphInstantiateWithFlags: CUDA_ERROR_OUT_OF_MEMORY"},
 		{"no stream", "unallocated", []string{"CUDASIM_FAULT=cuStreamCreate:3:2"}, "cuStreamCreate"},
 		{"no event", "unallocated", []string{"CUDASIM_FAULT=cuEventCreate:6:2"}, "cuEventCreate"},
 		{"no kernel", "unallocated", []string{"CUDASIM_FAULT=cuModuleGetFunction:3:500"}, "CUDA_ERROR_NOT_FOUND: named symbol not found"},
 		{"no module", "unallocated", []string{"CUDASIM_FAULT=cuModuleLoadDataEx:1:218"}, "compile the kernels: cuModuleLoadDataEx: CUDA_ERROR_INVALID_PTX"},
 		{"no node", "unallocated", []string{"CUDASIM_FAULT=cuGraphAddKernelNode_v2:5:1"}, "record the token: cuGraphAddKernelNode_v2"},
-		{"no graph", "unallocated", []string{"CUDASIM_FAULT=cuGraphInstantiateWithFlags:2:2"}, "record the token: cuGraphInstantiateWithFlags"},
+		{"no graph", "unallocated", []string{"CUDASIM_FAULT=cuGraphInstantiateWithFlags:1:2"}, "record the token: cuGraphInstantiateWithFlags"},
 	} {
 		if !deep.On && (slices.Contains(tt.env, "CUDASIM_KERNELS=fast") || cases[tt.run].bundle != fastBundle) {
 			continue

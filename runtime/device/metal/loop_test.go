@@ -72,7 +72,7 @@ func noSampler(lib string) error {
 	wide := tinyConfig
 	wide.Width = 16
 	return with(lib, tiny, wide, metal.Options{}, func(r device.Runner) error {
-		rows := append(reference.Rows(1, 3), reference.Rows(7, 4)...)
+		rows := append(reference.Rows(1, 0), reference.Rows(7, 1)...)
 		for last := range rows {
 			if _, err := r.(device.Picker).Pick(rows[:last+1], []device.Pick{{Row: last}}); !errors.Is(err, device.ErrSampling) {
 				return fmt.Errorf("picks without a sampler: %w", err)

@@ -57,7 +57,7 @@ func TestSequence(t *testing.T) {
 	if p := l.places[c.Bindings[0].Weight]; p != (place{0, 2 * pageSize}) {
 		t.Errorf("weight at %+v", p)
 	}
-	if constants := 2 * device.ConstantsAlign; len(l.constants) != constants || l.own() != 1024+512+80+40+4+2*2048+int64(constants)+4+4*(256+16) {
+	if constants := 2 * device.ConstantsAlign; len(l.constants) != constants || l.own() != 1024+devicetest.PickBytes+80+40+4+2*2048+int64(constants)+4+4*(256+16) {
 		t.Errorf("%+v: %d bytes", l, l.own())
 	}
 }
