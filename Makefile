@@ -47,7 +47,7 @@ install: build ## install programs, manual pages and completions; PREFIX=/usr/lo
 uninstall: ## remove what `make install` installed
 	@BIN=bin sh scripts/install.sh -remove "$(DESTDIR)$(PREFIX)"
 
-dist: ## release archives with checksums, SBOMs and a formula in build/dist; publishes nothing
+dist: ## release archives with checksums, SBOMs and a Homebrew cask in build/dist, in 10 minutes or so; publishes nothing
 	@GO="$(GO)" sh scripts/dist.sh
 
 licenses: ## fail if a dependency has a licence that is not known to be fine

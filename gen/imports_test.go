@@ -37,7 +37,7 @@ var rules = []struct {
 	{"mla/sim", nil, "the simulator stands in for Apple's software and knows nothing of the project"},
 	{"mla/gen/fingerprint", []string{"mla/gen", "mla/runtime/device", "mla/runtime/doctor/reference", "mla/runtime/plan", "mla/runtime/system/atomicfile"},
 		"a command that compiles for devices; it asks them which kernels a model needs"},
-	{"mla/gen", []string{"mla/gen", "mla/templates", "mla/runtime/plan", "mla/runtime/quant", "mla/runtime/gguf", "mla/runtime/system/atomicfile", "mla/runtime/system/userfile", "mla/runtime/device/chips"},
+	{"mla/gen", []string{"mla/gen", "mla/templates", "mla/runtime/plan", "mla/runtime/quant", "mla/runtime/gguf", "mla/runtime/system/atomicfile", "mla/runtime/system/userfile", "mla/runtime/system/nearest", "mla/runtime/device/chips"},
 		"the compiler knows formats and plans, not devices"},
 }
 

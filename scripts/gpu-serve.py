@@ -168,7 +168,7 @@ def mtp(r, model, limit):
     n = 200 if r.o.small else 1500
     per_round, guess, run, alone, even, share, caught, speed, beside = [], [], [], [], [], [], [], [], []
     for seed in range(3):
-        flags = ["-v", "-chat=false", "-ignore-eos", "-p", f"Hello world, this is {seed}", "-n", str(n), "-temp", "0", "-c", str(n + 100)]
+        flags = ["-v", "-raw", "-ignore-eos", "-p", f"Hello world, this is {seed}", "-n", str(n), "-temp", "0", "-c", str(n + 100)]
         without = float(found(r"generated \d+ tokens, ([0-9.]+) tok/s", r.mlarun(model, limit / 6, *flags)[1])[0])
         _, said = r.mlarun(model, limit / 6, "-draft", "mtp", *flags)
         rate, right, drafted, rounds, to_guess, to_run, single, pays, catching_up = found(

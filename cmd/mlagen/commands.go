@@ -19,7 +19,8 @@ import (
 func newRoot() *cobra.Command {
 	root := newGenerate()
 	root.AddCommand(newInit(), newDescribe(), newExplain(), newDump(), newVet(), newSynth(), newVerify(), newPTX(), newTune())
-	root.AddCommand(newManual(root))
+	root.AddCommand(newManual(root), newCompletion(root))
+	root.CompletionOptions.DisableDefaultCmd = true
 	root.Version = version()
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
@@ -29,7 +30,6 @@ func newRoot() *cobra.Command {
 	root.SilenceErrors, root.SilenceUsage = true, true
 	for _, c := range append(root.Commands(), root) {
 		c.Flags().SortFlags = false
-		complete(c)
 	}
 	return root
 }
@@ -69,11 +69,11 @@ func noArgs(c *cobra.Command, args []string) error {
 var longFlag = regexp.MustCompile(`^-[A-Za-z][A-Za-z0-9-]+(=.*)?$`)
 
 // twoDashes gives long flags a second dash, which the command line's library wants: people
-// write -spec F as well as --spec F. The word that a shell asks to complete stays.
+// write -spec F as well as --spec F.
 func twoDashes(args []string) []string {
 	out := slices.Clone(args)
 	for i, a := range out {
-		if a == "--" || i == len(out)-1 && strings.HasPrefix(out[0], cobra.ShellCompRequestCmd) {
+		if a == "--" {
 			break
 		}
 		if longFlag.MatchString(a) {
@@ -129,23 +129,4 @@ func writeHelp(w io.Writer, c *cobra.Command) {
 // completions are what shells offer as values of flags, by the flags' names.
 var completions = map[string][]string{
 	"act": spec.Activations, "class": plan.Classes, "device": {"cuda", "metal"}, "by": {byStage, byToken},
-}
-
-// suffixes are those of files that flags take.
-var suffixes = map[string][]string{"spec": {"yaml", "yml"}, "gguf": {"gguf"}, "model": {"gguf"}}
-
-// complete tells shells what the values of a command's flags may be.
-func complete(c *cobra.Command) {
-	c.Flags().VisitAll(func(f *pflag.Flag) {
-		var err error
-		if values, ok := completions[f.Name]; ok {
-			err = c.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
-		}
-		if list, ok := suffixes[f.Name]; ok && err == nil {
-			err = c.MarkFlagFilename(f.Name, list...)
-		}
-		if err != nil {
-			panic(err) // a flag that there is not, or twice: a bug
-		}
-	})
 }

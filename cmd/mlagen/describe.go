@@ -31,9 +31,6 @@ func (v *specFlags) argument(args []string) []string {
 	return args[1:]
 }
 
-// completesSpecs has shells complete an argument as a spec.
-var completesSpecs = cobra.FixedCompletions(suffixes["spec"], cobra.ShellCompDirectiveFilterFileExt)
-
 // load reads the spec, which the command of a name needs.
 func (v *specFlags) load(command string) (*spec.Spec, error) {
 	if v.path == "" {
@@ -54,7 +51,6 @@ func newDescribe() *cobra.Command {
 	var d describeFlags
 	c := command("describe SPEC", "what a token takes: kernels, bytes, barriers, prediction", d.run)
 	c.Args = func(c *cobra.Command, args []string) error { return noArgs(c, d.argument(args)) }
-	c.ValidArgsFunction = completesSpecs
 	c.Long = "Prints the dispatches of a token, or of several rows, with their bytes and operations, what\neach of the spec's sequences takes, the registers that attention is estimated to hold, and\nwhat the time model predicts for Apple GPUs."
 	d.add(c)
 	c.Flags().StringVar(&d.profile, "quant", "", "`name` of one of the spec's quant profiles (default: the first)")
@@ -149,7 +145,6 @@ func newDump() *cobra.Command {
 		return err
 	})
 	c.Args = func(c *cobra.Command, args []string) error { return noArgs(c, v.argument(args)) }
-	c.ValidArgsFunction = completesSpecs
 	v.add(c)
 	c.Flags().StringVar(&after, "after", "", "`name` of the last pass that runs (default: all run); lower: none")
 	c.Flags().BoolVar(&list, "passes", false, "list the passes instead")

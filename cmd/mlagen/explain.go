@@ -28,7 +28,6 @@ func newExplain() *cobra.Command {
 	}
 	c.Long = "Says of each kernel, or of one, which passes brought its ops together, what these decided,\nwhere the shape of its threadgroups is from, and what its dispatches wait for. Names of\nkernels that take several rows end in _x and their number."
 	c.Example = "  mlagen explain specs/glm47flash.yaml attend\n  mlagen explain -class nvidia specs/glm47flash.yaml q_b_store_kv"
-	c.ValidArgsFunction = completesSpecs
 	v.add(c)
 	return c
 }

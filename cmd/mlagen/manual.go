@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -15,13 +16,36 @@ import (
 // newManual is the command that prints the manual page.
 func newManual(root *cobra.Command) *cobra.Command {
 	return command("man", "print the manual page", func(out, _ io.Writer) error {
-		p := manual.Program{Name: "mlagen", Version: buildinfo.Version(), Does: root.Short, Exits: strings.TrimPrefix(exitCodes, "Exit codes: ")}
-		for _, c := range append([]*cobra.Command{root}, root.Commands()...) {
-			p.Commands = append(p.Commands, describeCommand(c))
-		}
-		_, err := io.WriteString(out, p.Page())
+		_, err := io.WriteString(out, manualOf(root).Page())
 		return err
 	})
+}
+
+// newCompletion is the command that prints what completes command lines. It takes the place of the
+// command line library's own: that needs bash-completion, and knows flags with two dashes alone.
+func newCompletion(root *cobra.Command) *cobra.Command {
+	shells := strings.Join(manual.Shells(), ", ")
+	return &cobra.Command{Use: "completion SHELL", Short: "print what completes command lines in a shell: " + shells,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 || !slices.Contains(manual.Shells(), args[0]) {
+				return fmt.Errorf("%w: completion is for one shell: %s", errUsage, shells)
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			text, _ := manualOf(root).Completion(args[0])
+			_, err := io.WriteString(c.OutOrStdout(), text)
+			return err
+		}}
+}
+
+// manualOf collects all commands with their flags.
+func manualOf(root *cobra.Command) *manual.Program {
+	p := &manual.Program{Name: "mlagen", Version: buildinfo.Version(), Does: root.Short, Exits: strings.TrimPrefix(exitCodes, "Exit codes: ")}
+	for _, c := range append([]*cobra.Command{root}, root.Commands()...) {
+		p.Commands = append(p.Commands, describeCommand(c))
+	}
+	return p
 }
 
 // describeCommand is what the manual page has of a command.
@@ -33,7 +57,7 @@ func describeCommand(c *cobra.Command) manual.Command {
 	m := manual.Command{Name: name, Args: args, Does: c.Short}
 	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		value, usage := pflag.UnquoteUsage(f)
-		own := manual.Flag{Names: []string{f.Name}, Value: value, Usage: usage}
+		own := manual.Flag{Names: []string{f.Name}, Value: value, Usage: usage, Values: completions[f.Name]}
 		if f.Shorthand != "" {
 			own.Names = []string{f.Shorthand, f.Name}
 		}

@@ -28,8 +28,7 @@ func newVerify() *cobra.Command {
 			}
 			return nil
 		},
-		ValidArgsFunction: cobra.FixedCompletions([]string{bundlefile.Suffix[1:]}, cobra.ShellCompDirectiveFilterFileExt),
-		RunE:              func(c *cobra.Command, args []string) error { return verifyPath(args[0], c.OutOrStdout()) },
+		RunE: func(c *cobra.Command, args []string) error { return verifyPath(args[0], c.OutOrStdout()) },
 	}
 }
 

@@ -38,9 +38,9 @@ type answer struct {
 	Error  string `json:"error,omitempty"`
 }
 
-// batch continues every line of a text, -parallel of them at a time.
+// batch answers or continues every line of a text, -parallel of them at a time.
 func (s *settings) batch(text string) (err error) {
-	read, err := jobs.Read(text, s.max, s.sampling.stops, s.sampling.settled())
+	read, err := jobs.Read(text, &s.max, s.sampling.stops, s.sampling.settled())
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,11 @@ func (s *settings) encode(eng *engine.Engine, tok *tokenizer.Tokenizer, list []*
 			return err
 		}
 	}
-	if s.system == "" {
+	messages, err := s.takesMessages(eng)
+	if err != nil {
+		return err
+	}
+	if !messages {
 		for _, j := range list {
 			j.turn = turn{prompt: tok.Encode(*j.Prompt, tokenizer.EncodeOptions{AddBOS: true, ParseSpecial: s.special}), stop: tok.IsEOG, answers: &answerParts{}}
 		}
@@ -104,22 +108,26 @@ func (s *settings) encode(eng *engine.Engine, tok *tokenizer.Tokenizer, list []*
 	return err
 }
 
-// roomFor is room for the longest jobs, so many at a time.
+// roomFor is room for the longest jobs, parallel at a time. A job without a limit has room for
+// answerRoom tokens, and one of them for all of the context: the scheduler lets jobs wait for pages.
 func roomFor(list []*job, context, parallel int) room {
 	var pages []int
+	longest := 0
 	for _, j := range list {
-		most := max(context-len(j.turn.prompt), 0)
+		prompt, room := len(j.turn.prompt), answerRoom
 		if *j.Max >= 0 {
-			most = min(most, *j.Max)
+			room = *j.Max
+		} else {
+			longest = context
 		}
-		pages = append(pages, plan.Pages(min(len(j.turn.prompt)+most, max(context, 0))))
+		pages = append(pages, plan.Pages(min(prompt+min(room, max(context-prompt, 0)), max(context, 0))))
 	}
 	slices.Sort(pages)
 	r := room{context: context, sessions: min(parallel, len(list))}
 	for _, n := range pages[len(pages)-r.sessions:] {
 		r.pages = min(r.pages+n, device.MaxPages)
 	}
-	r.pages = max(r.pages, 1)
+	r.pages = max(r.pages, min(plan.Pages(longest), device.MaxPages), 1)
 	return r
 }
 

@@ -70,7 +70,7 @@ func TestBatchSystem(t *testing.T) {
 		t.Fatalf("code %d, %+v\n%s", r.code, got, r.err)
 	}
 	for i, text := range []string{"hello", "bye"} {
-		if want := chatWith("", "-p", text, "-sys", "Be brief.").out; got[i].Text != want {
+		if want := strings.TrimSuffix(chatWith("", "-p", text, "-sys", "Be brief.").out, "\n"); got[i].Text != want {
 			t.Errorf("%q: %q; alone %q", text, got[i].Text, want)
 		}
 	}

@@ -34,14 +34,20 @@ func newConversation(s *settings, m *loaded) (*conversation, error) {
 	r, err := chatFormat(m.engine, t, s.template)
 	if err == nil {
 		// A model without a chat format should say so before the user types.
-		_, err = r.Render([]chat.Message{{Role: chat.User, Content: "?"}}, chat.Options{AddGenerationPrompt: true})
+		err = hasFormat(r)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w\n-p TEXT, without -chat and -sys, continues a text as it is; -chat-template FILE gives it a format", err)
+		return nil, fmt.Errorf("%w\n-raw continues a text as it is; -chat-template FILE gives it a format", err)
 	}
 	c := &conversation{loaded: m, settings: s, tok: t, renderer: r}
 	c.clear()
 	return c, nil
+}
+
+// hasFormat fails for a model without a chat format.
+func hasFormat(r chat.Renderer) error {
+	_, err := r.Render([]chat.Message{{Role: chat.User, Content: "?"}}, chat.Options{AddGenerationPrompt: true})
+	return err
 }
 
 // clear forgets everything but the system message.
@@ -94,9 +100,14 @@ func (c *conversation) prompt() (turn, error) {
 
 // turn answers a message. Only what ends the chat is an error.
 func (c *conversation) turn(message string) error {
-	before := len(c.messages)
+	before := slices.Clone(c.messages)
 	c.messages = append(c.messages, chat.Message{Role: chat.User, Content: c.attached + message})
 	c.attached = ""
+	return c.reply(before)
+}
+
+// reply answers the last message. Where there is no answer, the conversation is what it was before.
+func (c *conversation) reply(before []chat.Message) error {
 	ctx, stop := interruptible()
 	defer stop()
 	res, err := c.answer(ctx)
@@ -104,13 +115,18 @@ func (c *conversation) turn(message string) error {
 	var template *templateError
 	switch {
 	case errors.Is(err, context.Canceled):
+		if last := c.messages[len(c.messages)-1]; last.Content == "" && last.Reasoning == "" {
+			c.messages = before
+			fmt.Fprintln(c.settings.env.err, "(stopped before the answer began; the message is taken back)")
+			return nil
+		}
 		err = nil // the answer stays as far as it went
 	case errors.As(err, &template):
-		c.messages = c.messages[:before]
+		c.messages = before
 		fmt.Fprintf(c.settings.env.err, "%v\n", err)
 		return nil
 	case errors.As(err, &full):
-		c.messages = c.messages[:before]
+		c.messages = before
 		fmt.Fprintf(c.settings.env.err, "%v; /clear starts a new conversation\n", err)
 		return nil
 	}

@@ -29,7 +29,7 @@ func TestChat(t *testing.T) {
 	if r.code != 0 {
 		t.Fatalf("code %d: %s", r.code, r.err)
 	}
-	for _, want := range []string{"/clear                       start", "Thinking: off.", "Thinking: on.", `/think: is "so"; expected on, off`, "New conversation.", "Unknown command /nope"} {
+	for _, want := range []string{"/clear\n    start a new", "Thinking: off.", "Thinking: on.", `/think: is "so"; expected on, off`, "New conversation.", "Unknown command /nope"} {
 		if !strings.Contains(r.err, want) {
 			t.Errorf("stderr lacks %q:\n%s", want, r.err)
 		}
@@ -58,7 +58,7 @@ func TestChatContextIsFull(t *testing.T) {
 }
 
 func TestSystemMessage(t *testing.T) {
-	plain, system := chatWith("", "-p", "hello"), chatWith("", "-p", "hello", "-sys", "Be brief.", "-think", "on,show")
+	plain, system := chatWith("", "-raw", "-p", "hello"), chatWith("", "-p", "hello", "-sys", "Be brief.", "-think", "on,show")
 	if plain.code != 0 || system.code != 0 || plain.out == system.out {
 		t.Errorf("codes %d, %d; the template changes nothing: %q", plain.code, system.code, system.out)
 	}

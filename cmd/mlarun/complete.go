@@ -19,7 +19,7 @@ func (s *settings) complete(m *loaded, text string) error {
 	defer stop()
 	prompt := t.Encode(text, tokenizer.EncodeOptions{AddBOS: true, ParseSpecial: s.special})
 	res, _, err := s.write(ctx, m, t, turn{prompt: prompt, stop: t.IsEOG, answers: &answerParts{}})
-	s.finish(m, res)
+	s.finish(m, res, s.form.given())
 	return err
 }
 

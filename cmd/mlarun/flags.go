@@ -30,6 +30,7 @@ type flags struct {
 	*flag.FlagSet
 	env      *env
 	args     string // of the command, in a line
+	after    string // the end of its help
 	model    string
 	pre      string
 	bundle   string
@@ -49,6 +50,7 @@ type flags struct {
 	force    bool
 	quiet    bool
 	draft    drafting
+	ignored  []string          // notes about flags of other programs
 	named    map[string]string // the flags' other names, and what they stand for
 	log      *slog.Logger      // gets what would be a note, where there are none; may be nil
 	looking  bool              // at files alone, so that no bundle is made
@@ -67,7 +69,7 @@ func newFlags(e *env, command, args string, more ...string) *flags {
 			fmt.Fprintln(f.Output(), line)
 		}
 		f.printFlags(f.Output())
-		fmt.Fprint(f.Output(), "\nA name in brackets is a variable that stands for the flag where it is not given.\n")
+		fmt.Fprint(f.Output(), "\nA name in brackets is a variable that stands for the flag where it is not given.\n"+f.after)
 	}
 	f.StringVar(&f.model, "model", "", "model `file` (GGUF), of a split one any part; or a model of the hub, as for -hf")
 	f.hubFlag()
@@ -121,10 +123,20 @@ func (f *flags) parse(args []string) (rest []string, err error) {
 				}
 				return nil, err
 			}
-			return nil, f.wrong("%s", f.unknown(err))
+			left, ok := f.skip(err, args[len(args)-f.NArg()-1], f.Args())
+			if !ok {
+				return nil, f.wrong("%s", f.unknown(err))
+			}
+			args = left
+			continue
 		}
 		if f.NArg() == 0 {
-			return rest, f.readVariables()
+			err := f.readVariables()
+			for _, line := range f.ignored {
+				f.note("%s\n", line)
+			}
+			f.ignored = nil
+			return rest, err
 		}
 		rest, args = append(rest, f.Arg(0)), f.Args()[1:]
 	}

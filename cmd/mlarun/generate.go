@@ -15,6 +15,7 @@ import (
 	"mla/runtime/plan/planjson"
 	"mla/runtime/system/buildinfo"
 	"mla/runtime/text/chat"
+	"mla/runtime/text/tokenizer"
 )
 
 // defaultContext is the context without -c, if the model allows it.
@@ -31,6 +32,7 @@ type settings struct {
 	parallel int
 	system   string
 	chat     bool
+	raw      bool // the text is continued as it is
 	think    string
 	thinks   thinking
 	template string // file
@@ -48,19 +50,19 @@ const generateArgs = "-model F [-p TEXT | -f FILE | -] [flags]"
 
 func newSettings(e *env) *settings {
 	f := newFlags(e, "mlarun", generateArgs,
-		"The text is continued as it is, and only the continuation is printed; with -sys or",
-		"-chat the text is a message to the model, in its chat template.",
-		"A text may also be piped to mlarun. Without one, on a terminal, mlarun chats.",
-		"\nOther commands:\n"+strings.TrimRight(commandLines(), "\n")+"\n",
-		"Exit codes: "+exitCodes).running()
-	s := &settings{flags: f, sampling: newSampling(f).stopFlag(), form: newForm(f), source: f.source("`text` to continue")}
-	f.IntVar(&s.max, "n", 128, "`tokens` to generate; -1: until the model ends or the context is full (default 128; -1 in a chat and with -sys)")
+		"The text is a message to the model, in the chat template of its file, and only the",
+		"answer is printed. A file without a template, or -raw, continues the text as it is.",
+		"A text may also be piped to mlarun. Without one, on a terminal, mlarun chats.").running()
+	f.after = "\nOther commands\n" + commandLines() + "\nExit codes: " + exitCodes + "\n"
+	s := &settings{flags: f, sampling: newSampling(f).stopFlag(), form: newForm(f), source: f.source("`text` of a message, or to continue")}
+	f.IntVar(&s.max, "n", 128, "`tokens` to generate; -1: until the model ends or the context is full (default 128; -1 for answers)")
 	f.IntVar(&s.context, "c", 0, "`tokens` of context (default 4096, or less if the model has less)")
-	f.IntVar(&s.parallel, "parallel", 0, "continue every line of the text as a prompt of its own, `N` at a time; a line is a prompt or an object like {\"prompt\": \"Once\", \"n\": 20, \"temp\": 0, \"seed\": 1, \"stop\": [\"\\n\"]}, and so are the lines of the output, in the same order")
+	f.IntVar(&s.parallel, "parallel", 0, "take every line of the text as a prompt of its own, `N` at a time: a message, or with -raw a text to continue. A line is a prompt or an object like {\"prompt\": \"Once\", \"n\": 20, \"temp\": 0, \"seed\": 1, \"stop\": [\"\\n\"]}, and so are the lines of the output, in the same order")
 	f.drafts()
 	f.StringVar(&s.promptCache, "prompt-cache", "", "`file` that keeps what a prompt has left in the caches: a later prompt of the same model that begins alike goes on from there. It is written anew when it lacked more than an eighth of the prompt")
-	f.StringVar(&s.system, "sys", "", "system `message`; makes the text a message of a chat")
+	f.StringVar(&s.system, "sys", "", "system `message`: how the model is to answer")
 	f.BoolVar(&s.chat, "chat", false, "chat; the text, if any, is the first message")
+	f.BoolVar(&s.raw, "raw", false, "continue the text as it is, without the chat template of the file")
 	f.StringVar(&s.think, "think", "", "`how` models that think do so in a chat: "+thinkUsage+" (default: as the template has it, shown where the answer goes to a terminal)")
 	f.StringVar(&s.history, "history", "", "`file` that keeps what was said in chats on a terminal; off: none (default: mla/history in the state folder, ~/.local/state)")
 	s.templateFlag(&s.template)
@@ -108,7 +110,11 @@ func generate(e *env, args []string) (err error) {
 	if err := s.describe(m); err != nil {
 		return err
 	}
-	if !s.chat && s.system == "" {
+	messages, err := s.takesMessages(m.engine)
+	if err != nil {
+		return err
+	}
+	if !messages {
 		return s.complete(m, text)
 	}
 	c, err := newConversation(s, m)
@@ -119,6 +125,29 @@ func generate(e *env, args []string) (err error) {
 		return c.repl(text)
 	}
 	return c.once(text)
+}
+
+// takesMessages says whether a text is a message: it is where there is a chat template and
+// nobody asks for a plain continuation. Answers have no limit of tokens unless -n gives one.
+func (s *settings) takesMessages(eng *engine.Engine) (bool, error) {
+	messages := s.chat || s.system != "" || s.template != ""
+	if !messages && !s.raw && !s.special {
+		t, err := eng.Tokenizer()
+		if err != nil {
+			return false, err
+		}
+		messages = t.ChatTemplate() != "" || formatted(eng, t)
+	}
+	if messages && !s.given("n") {
+		s.max = -1
+	}
+	return messages, nil
+}
+
+// formatted tells whether the spec of a bundle names a chat format, where the file has no template.
+func formatted(eng *engine.Engine, t *tokenizer.Tokenizer) bool {
+	r, err := chatFormat(eng, t, "")
+	return err == nil && hasFormat(r) == nil
 }
 
 // contextFor is the context for a model whose greatest is most.
@@ -166,10 +195,12 @@ func (s *settings) check(text bool) error {
 		return s.wrong("-grammar and -json-schema cannot be used together")
 	case s.form.given() && s.parallel > 0:
 		return s.wrong("-grammar and -json-schema are for one text; -parallel runs several")
-	case s.parallel > 0 && s.chat:
-		return s.wrong("-parallel and -chat cannot be used together")
+	case s.raw && (s.chat || s.system != "" || s.template != ""):
+		return s.wrong("-raw continues a text without a chat template; -chat, -sys and -chat-template are for messages")
 	case s.parallel > 0 && !text:
 		return s.wrong("-parallel continues the lines of -f, -p or -")
+	case !text && interactive && s.raw:
+		return s.wrong("-raw continues a text: give -p, -f or -")
 	case !text && interactive:
 		s.chat = true
 	case !text && !s.chat:
@@ -186,9 +217,6 @@ func (s *settings) check(text bool) error {
 			return s.wrong("-think %v", err)
 		}
 	}
-	if (s.chat || s.system != "") && !s.given("n") {
-		s.max = -1
-	}
 	if err := s.checkDraft(); err != nil {
 		return err
 	}
@@ -204,16 +232,17 @@ func (c *conversation) once(text string) error {
 	ctx, stop := interruptible()
 	defer stop()
 	res, err := c.answer(ctx)
-	c.settings.finish(c.loaded, res)
+	c.settings.finish(c.loaded, res, true)
 	return err
 }
 
-// finish ends the output and prints the timings, if anything was generated.
-func (s *settings) finish(m *loaded, res engine.Result) {
+// finish ends the output and prints the timings, if anything was generated. An answer ends
+// with a line break; a text that is continued stays as it is unless it goes to a terminal.
+func (s *settings) finish(m *loaded, res engine.Result, answer bool) {
 	if res.Reason == "" || res.Reason == engine.ReasonError {
 		return
 	}
-	if _, ok := terminal(s.env.out); ok {
+	if _, ok := terminal(s.env.out); ok || answer {
 		fmt.Fprintln(s.env.out)
 	}
 	load := fmt.Sprintf("load %.2f s", m.load.Seconds())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"mla/runtime/engine"
 	"mla/runtime/system/userfile"
@@ -19,8 +20,8 @@ type form struct{ grammar, schema string }
 
 func newForm(f *flags) *form {
 	o := &form{}
-	f.StringVar(&o.grammar, "grammar", "", "`file` with a grammar in GBNF that the text follows; in a chat, behind the model's thoughts")
-	f.StringVar(&o.schema, "json-schema", "", "`file` with a JSON Schema; the text is JSON that is valid by it")
+	f.StringVar(&o.grammar, "grammar", "", "`grammar` in GBNF that the text follows, or a file with one; an answer follows it after the model's thoughts")
+	f.StringVar(&o.schema, "json-schema", "", "JSON `Schema`, or a file with one; the text is JSON that is valid by it")
 	return o
 }
 
@@ -29,13 +30,28 @@ func (o *form) given() bool { return o.grammar != "" || o.schema != "" }
 // maxRules is the size of the longest file with a grammar or a schema, in bytes.
 const maxRules = 4 << 20
 
-// rules reads the file.
-func (o *form) rules() (*grammar.Grammar, error) {
-	name := o.grammar
-	if name == "" {
-		name = o.schema
+// inline tells whether the value of a flag is a grammar or a schema itself: no file's name
+// begins with a brace, or has a rule's sign in it.
+func inline(value string) bool {
+	return strings.HasPrefix(strings.TrimSpace(value), "{") || strings.Contains(value, "::=")
+}
+
+// text is the grammar or the schema, and what errors call it.
+func (o *form) text() (text []byte, name string, err error) {
+	value, name := o.grammar, "-grammar"
+	if value == "" {
+		value, name = o.schema, "-json-schema"
 	}
-	text, err := userfile.Read(name, maxRules)
+	if inline(value) {
+		return []byte(value), name, nil
+	}
+	text, err = userfile.Read(value, maxRules)
+	return text, value, err
+}
+
+// rules reads the grammar or the schema.
+func (o *form) rules() (*grammar.Grammar, error) {
+	text, name, err := o.text()
 	if err != nil {
 		return nil, err
 	}

@@ -4,30 +4,42 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
 
-// helpWidth is the width of help texts, in columns.
-const helpWidth = 96
+// helpWidth is the width of help texts, in columns: that of the narrowest terminals in use.
+const helpWidth = 80
 
-// printFlags lists a command's flags by group.
+// printFlags lists a command's flags: those that most people need, then the others by group.
 func (f *flags) printFlags(w io.Writer) {
 	f.addAliases()
-	for _, group := range groups {
-		head := "\n" + group + "\n"
-		f.VisitAll(func(fl *flag.Flag) {
-			o := optionOf(f.Name(), fl.Name)
-			if o == nil {
-				o = &option{name: fl.Name, group: groupOther}
-			}
-			if f.named[fl.Name] != "" || o.group != group {
-				return
-			}
-			fmt.Fprint(w, head, f.describeFlag(fl, o))
-			head = ""
-		})
+	byGroup := map[string]string{}
+	f.VisitAll(func(fl *flag.Flag) {
+		if f.named[fl.Name] == "" && !slices.Contains(first, fl.Name) {
+			o := f.option(fl)
+			byGroup[o.group] += f.describeFlag(fl, o)
+		}
+	})
+	for _, name := range first {
+		if fl := f.Lookup(name); fl != nil && f.named[name] == "" {
+			byGroup[groupFirst] += f.describeFlag(fl, f.option(fl))
+		}
 	}
+	for _, group := range append([]string{groupFirst}, groups...) {
+		if text := byGroup[group]; text != "" {
+			fmt.Fprint(w, "\n"+group+"\n"+text)
+		}
+	}
+}
+
+// option is the row of a flag.
+func (f *flags) option(fl *flag.Flag) *option {
+	if o := optionOf(f.Name(), fl.Name); o != nil {
+		return o
+	}
+	return &option{name: fl.Name, group: groupOther}
 }
 
 // describeFlag is a line with the names of a flag, and what it does below.
@@ -53,8 +65,27 @@ func (f *flags) describeFlag(fl *flag.Flag, o *option) string {
 	return line + "\n" + wrapped(text, "      ")
 }
 
-// wrapped breaks a text into indented lines.
-func wrapped(text, indent string) string {
+// wrapped breaks a text into indented lines of helpWidth.
+func wrapped(text, indent string) string { return wrappedAt(helpWidth, text, indent) }
+
+// broken breaks the lines of a text that are wider than a terminal, between words.
+func broken(text string, columns int) string {
+	var out strings.Builder
+	for line := range strings.Lines(text) {
+		if utf8.RuneCountInString(line) <= columns {
+			out.WriteString(line)
+			continue
+		}
+		out.WriteString(strings.TrimSuffix(wrappedAt(columns, line, ""), "\n"))
+		if strings.HasSuffix(line, "\n") {
+			out.WriteString("\n")
+		}
+	}
+	return out.String()
+}
+
+// wrappedAt breaks a text into indented lines of a width.
+func wrappedAt(width int, text, indent string) string {
 	var out strings.Builder
 	column := 0
 	for _, word := range strings.Fields(text) {
@@ -63,7 +94,7 @@ func wrapped(text, indent string) string {
 		case column == 0:
 			out.WriteString(indent)
 			column = len(indent)
-		case column+1+n > helpWidth:
+		case column+1+n > width:
 			out.WriteString("\n" + indent)
 			column = len(indent)
 		default:

@@ -206,9 +206,14 @@ func (f *flags) record(eng *engine.Engine, cfg device.Config) (*engine.Model, er
 
 // note prints on stderr unless -quiet.
 func (f *flags) note(format string, args ...any) {
-	if !f.quiet {
-		fmt.Fprintf(f.env.err, format, args...)
+	if f.quiet {
+		return
 	}
+	text := fmt.Sprintf(format, args...)
+	if _, ok := terminal(f.env.err); ok {
+		text = broken(text, f.env.columns())
+	}
+	fmt.Fprint(f.env.err, text)
 }
 
 // fileBytes is the size of the model file, with all its parts.

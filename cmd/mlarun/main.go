@@ -24,6 +24,7 @@ import (
 	"mla/runtime/serve/completion"
 	"mla/runtime/system/buildinfo"
 	"mla/runtime/system/child"
+	"mla/runtime/system/nearest"
 )
 
 // The exit codes.
@@ -59,6 +60,9 @@ func init() { // -h lists them
 		{"tokenize", "-model F -p TEXT | -f FILE | -", "print the token ids of a text", tokenize},
 		{"detokenize", "-model F -tokens 3,40,200 | -", "print the text of token ids", detokenize},
 		{"doctor", "[-device D] [-model F] [-t 60s] [-report FILE]", "examine the device and its kernels, with a report to paste into an issue", doctor},
+		{"list", "[-o text|json]", "list the models of the hub that are on this machine", listModels},
+		{"rm", "USER/REPO[:QUANT] ...", "remove models of the hub from this machine", removeModels},
+		{"version", "", "print the version and the compiled bundles", version},
 		{"devices", "[-o text|json]", "list what this machine can run models on", listDevices},
 		{"inspect", "F", "list metadata, tensors, and the bundle that fits or what does not", inspect},
 	}
@@ -149,19 +153,22 @@ func (e *env) dispatch(args []string) error {
 
 // unknown is the error for a command that does not exist.
 func unknown(name string) error {
-	reason := fmt.Sprintf("unknown command %q; there are %s", name, commandNames())
+	reason := fmt.Sprintf("unknown command %q; there are %s", name, strings.Join(commandNames(), ", "))
+	if near := nearest.Of(name, commandNames()); near != "" {
+		reason = fmt.Sprintf("unknown command %q; did you mean %s?", name, near)
+	}
 	if filepath.Ext(name) == ".gguf" {
 		reason = fmt.Sprintf("%q is no command; a model file goes behind -model", name)
 	}
 	return &usageError{reason, "mlarun " + generateArgs, "mlarun help lists the commands, mlarun -h the flags."}
 }
 
-func commandNames() string {
+func commandNames() []string {
 	names := make([]string, len(commands))
 	for i, c := range commands {
 		names[i] = c.name
 	}
-	return strings.Join(names, ", ")
+	return append(append(names, "help"), slices.Sorted(maps.Keys(manuals))...)
 }
 
 // overview prints the usage of the program.

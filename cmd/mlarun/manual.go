@@ -52,7 +52,14 @@ func (e *env) manual() (*manual.Program, error) {
 // flagsOf are the flags of a command: it is run until it has declared them.
 func (e *env) flagsOf(run func(*env, []string) error) (list []manual.Flag, err error) {
 	asked := *e
-	asked.declared = func(set *flag.FlagSet) { list = manual.Flags(set) }
+	asked.declared = func(set *flag.FlagSet) {
+		list = manual.Flags(set)
+		for i := range list {
+			if o := optionOf(set.Name(), list[i].Names[0]); o != nil {
+				list[i].Values = strings.Fields(o.values)
+			}
+		}
+	}
 	if err := run(&asked, nil); !errors.Is(err, flag.ErrHelp) {
 		return nil, fmt.Errorf("its flags are not to be had: %w", err)
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"flag"
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -14,11 +13,13 @@ type option struct {
 	group   string
 	aliases string // names that other programs have for it, separated by spaces
 	env     string // the variable that it is taken from where it is not given; "": none
+	values  string // that shells offer, separated by spaces
 	in      string // the only command of which this is said; "": of all that have the flag
 }
 
 // The groups of flags, in the order in which help lists them.
 const (
+	groupFirst    = "The flags that most people need"
 	groupText     = "The text"
 	groupChat     = "Chats"
 	groupModel    = "The model"
@@ -31,6 +32,9 @@ const (
 )
 
 var groups = []string{groupCommand, groupText, groupChat, groupModel, groupSampling, groupServer, groupOutput, groupDevice, groupOther}
+
+// first are the flags that help has before all others, in this order.
+var first = []string{"model", "hf", "p", "f", "sys", "chat", "raw", "n", "c", "temp", "top-p", "top-k", "min-p", "seed", "think", "json-schema", "parallel", "draft", "device", "kv", "host", "port", "api-key", "models", "quiet"}
 
 // options has a row for every flag. Of several rows of a name, the first that is of the
 // command counts.
@@ -53,12 +57,13 @@ var options = []option{
 	{name: "tokens", group: groupText},
 	{name: "chunks", group: groupText},
 	{name: "prompt-cache", group: groupText, env: "MLA_PROMPT_CACHE"},
-	{name: "draft", group: groupText, env: "MLA_DRAFT"},
+	{name: "draft", group: groupText, values: "off ngram mtp", env: "MLA_DRAFT"},
 	{name: "draft-model", group: groupText, aliases: "md model-draft", env: "MLA_DRAFT_MODEL"},
 
 	{name: "chat", group: groupChat, aliases: "cnv conversation"},
+	{name: "raw", group: groupText, aliases: "no-cnv no-conversation"},
 	{name: "sys", group: groupChat, aliases: "system-prompt"},
-	{name: "think", group: groupChat, aliases: "reasoning", env: "MLA_THINK"},
+	{name: "think", group: groupChat, values: "on off show hide", aliases: "reasoning", env: "MLA_THINK"},
 	{name: "reasoning", group: groupChat, aliases: "rea", env: "MLA_REASONING"},
 	{name: "reasoning-budget", group: groupChat, env: "MLA_REASONING_BUDGET"},
 	{name: "chat-template-kwargs", group: groupChat, env: "MLA_CHAT_TEMPLATE_KWARGS"},
@@ -70,8 +75,8 @@ var options = []option{
 	{name: "hf", group: groupModel, env: "MLA_HF"},
 	{name: "pre", group: groupModel, env: "MLA_PRE"},
 	{name: "c", group: groupModel, aliases: "ctx-size", env: "MLA_CTX_SIZE"},
-	{name: "kv", group: groupModel, aliases: "ctk cache-type-k", env: "MLA_KV"},
-	{name: "act", group: groupModel, env: "MLA_ACT"},
+	{name: "kv", group: groupModel, values: "f16 f32 q8_0", aliases: "ctk cache-type-k", env: "MLA_KV"},
+	{name: "act", group: groupModel, values: "f32 f16 q8", env: "MLA_ACT"},
 	{name: "bundle", group: groupModel, env: "MLA_BUNDLE"},
 	{name: "force", group: groupModel},
 
@@ -104,7 +109,7 @@ var options = []option{
 	{name: "seed", group: groupSampling, aliases: "s", env: "MLA_SEED"},
 	{name: "stop", group: groupSampling, aliases: "reverse-prompt"},
 	{name: "grammar", group: groupSampling, aliases: "grammar-file"},
-	{name: "json-schema", group: groupSampling, aliases: "json-schema-file jf"},
+	{name: "json-schema", group: groupSampling, aliases: "j json-schema-file jf"},
 
 	{name: "host", group: groupServer, env: "MLA_HOST"},
 	{name: "port", group: groupServer, env: "MLA_PORT"},
@@ -148,13 +153,13 @@ var options = []option{
 	{name: "v", group: groupOutput, aliases: "verbose"},
 	{name: "version", group: groupOutput},
 
-	{name: "device", group: groupDevice, aliases: "dev", env: "MLA_DEVICE"},
+	{name: "device", group: groupDevice, values: "auto cpu cuda metal", aliases: "dev", env: "MLA_DEVICE"},
 	{name: "threads", group: groupDevice, aliases: "t", env: "MLA_THREADS"},
 	{name: "ahead", group: groupDevice, env: "MLA_AHEAD"},
 	{name: "width", group: groupDevice, env: "MLA_WIDTH"},
 	{name: "deterministic", group: groupDevice},
-	{name: "replay", group: groupDevice, env: "MLA_REPLAY"},
-	{name: "simd", group: groupDevice, env: "MLA_SIMD"},
+	{name: "replay", group: groupDevice, values: "auto icb encode", env: "MLA_REPLAY"},
+	{name: "simd", group: groupDevice, values: "avx512 avx2 neon go", env: "MLA_SIMD"},
 	{name: "metallib", group: groupDevice, env: "MLA_METALLIB"},
 	{name: "metal-lib", group: groupDevice, env: "MLA_METAL_LIB"},
 	{name: "cuda-lib", group: groupDevice, env: "MLA_CUDA_LIB"},
@@ -223,43 +228,4 @@ func (f *flags) readVariables() (err error) {
 		}
 	})
 	return err
-}
-
-// elsewhere are flags that other programs have, and what is done here in their place.
-var elsewhere = []struct{ names, instead string }{
-	{"ngl gpu-layers n-gpu-layers", "a model runs on one device, all of it: -device"},
-	{"fa flash-attn", "attention is always done in pieces that need no square matrix"},
-	{"b batch-size ub ubatch-size", "-width says how many rows run together"},
-	{"mlock no-mmap mmap", "files are always mapped"},
-	{"ctv cache-type-v", "keys and values are one latent row: -kv is for both"},
-	{"e escape", "a shell's $'…\\n' writes line breaks, and so does -f FILE"},
-	{"i interactive i-first", "-chat talks"},
-	{"no-cnv no-conversation", "a text behind -p is continued as it is, unless -chat or -sys is given"},
-	{"no-display-prompt", "only what is generated is printed"},
-	{"jinja", "the file's chat template is always used; -chat-template FILE takes another"},
-	{"sm split-mode ts tensor-split mg main-gpu", "a model runs on one device"},
-	{"lora lora-scaled", "llama-export-lora of llama.cpp makes one model of a base and an adapter, which runs here"},
-	{"mmproj md model-draft", "this program has no such models"},
-	{"control-vector control-vector-scaled", "this program does not apply control vectors"},
-	{"override-kv", "of a file's keys, -pre NAME replaces tokenizer.ggml.pre"},
-	{"ot override-tensor n-cpu-moe ncmoe cpu-moe cmoe", "a model runs on one device, all of it: -device"},
-	{"rope-scaling rope-scale rope-freq-base rope-freq-scale yarn-orig-ctx yarn-ext-factor yarn-attn-factor yarn-beta-slow yarn-beta-fast", "rotary angles are as the file has them"},
-	{"numa", "the system places memory"},
-	{"keep context-shift", "a text ends where the context is full: -c makes it longer"},
-	{"check-tensors", "mlarun doctor -model F checks a model"},
-}
-
-// unknown explains an error about a flag that is not defined.
-func (f *flags) unknown(err error) string {
-	text := err.Error()
-	name, is := strings.CutPrefix(text, "flag provided but not defined: -")
-	if !is {
-		return text
-	}
-	for _, e := range elsewhere {
-		if slices.Contains(strings.Fields(e.names), strings.TrimLeft(name, "-")) {
-			return fmt.Sprintf("there is no -%s: %s", strings.TrimLeft(name, "-"), e.instead)
-		}
-	}
-	return text
 }

@@ -11,8 +11,19 @@ import (
 	"mla/runtime/load/hub/hubtest"
 )
 
-// readme are the pages whose commands have to work.
-var readme = []string{"README.md", "docs/mlarun.md", "docs/serving.md", "docs/mac.md", "docs/kv-cache.md", "docs/performance.md"}
+// readmePages are the pages whose commands have to work.
+func readmePages(t *testing.T) []string {
+	t.Helper()
+	docs, err := filepath.Glob("../../docs/*.md")
+	if err != nil || len(docs) < 15 {
+		t.Fatalf("%d pages, %v; expected 15 and more", len(docs), err)
+	}
+	pages := []string{"README.md"}
+	for _, page := range docs {
+		pages = append(pages, "docs/"+filepath.Base(page))
+	}
+	return pages
+}
 
 // TestReadme: every mlarun command of the pages has flags that there are, with values that
 // they take. Those of the README that end by themselves run, with models and a hub that
@@ -27,13 +38,13 @@ func TestReadme(t *testing.T) {
 	t.Setenv("HF_HOME", t.TempDir())
 	t.Setenv("HF_ENDPOINT", server.URL)
 	parsed, ran := 0, 0
-	for _, page := range readme {
+	for _, page := range readmePages(t) {
 		for _, args := range commandsOf(t, page) {
 			if r := mlarun("", append(slices.Clone(args), "-h")...); r.code != 0 {
 				t.Errorf("%s: mlarun %s: code %d\n%s", page, strings.Join(args, " "), r.code, firstLine(r.err))
 			}
 			parsed++
-			if page != "README.md" || !runs(args) {
+			if page != "README.md" || !runs(args) || slices.Contains(args, "testdata/tinychat.gguf") { // TestReadmeFirst runs that
 				continue
 			}
 			if r := mlarun("text for it\n", withFiles(t, args)...); r.code != 0 {
@@ -44,6 +55,29 @@ func TestReadme(t *testing.T) {
 	}
 	if parsed < 20 || ran < 11 {
 		t.Errorf("%d commands found, %d run; expected 20 and 11: are the pages written otherwise now?", parsed, ran)
+	}
+}
+
+// TestReadmeFirst: the first command of the README, as it stands there, answers what the README
+// says: whoever has just cloned the project runs it.
+func TestReadmeFirst(t *testing.T) {
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile("(?s)```sh\ngo run ./cmd/mlarun ([^\n]+)\n.*?```text\n(.*?)```").FindStringSubmatch(string(text))
+	if m == nil {
+		t.Fatal("README.md does not begin with a command of mlarun and what it prints")
+	}
+	var args []string
+	for _, w := range word.FindAllString(m[1], -1) {
+		if w = strings.Trim(w, `'"`); strings.HasPrefix(w, "testdata/") {
+			w = "../../" + w
+		}
+		args = append(args, w)
+	}
+	if r := mlarun("", append(args, "-device", "cpu")...); r.code != 0 || r.out != m[2] {
+		t.Errorf("code %d, output %q, %s; README.md has %q", r.code, r.out, r.err, m[2])
 	}
 }
 
@@ -116,7 +150,7 @@ func withFiles(t *testing.T, args []string) []string {
 	if !strings.HasPrefix(args[0], "-") {
 		return list
 	}
-	if slices.Contains(args, "-sys") || !slices.ContainsFunc(args, func(arg string) bool { return arg == "-p" || arg == "-f" }) {
+	if slices.Contains(args, "-sys") || slices.Contains(args, "-chat") || !slices.ContainsFunc(args, func(arg string) bool { return arg == "-p" || arg == "-f" }) {
 		template := filepath.Join(t.TempDir(), "t.jinja") // the shipped model has no format of chats
 		if err := os.WriteFile(template, []byte("{% for m in messages %}{{ m.content }}\n{% endfor %}"), 0o600); err != nil {
 			t.Fatal(err)

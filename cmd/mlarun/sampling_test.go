@@ -215,7 +215,11 @@ func TestVariables(t *testing.T) {
 // TestOptions: every flag of every command has a row, and no row is for nothing.
 func TestOptions(t *testing.T) {
 	all := ""
-	for _, name := range append([]string{""}, strings.Split(commandNames(), ", ")...) {
+	names := []string{""}
+	for _, c := range commands {
+		names = append(names, c.name)
+	}
+	for _, name := range names {
 		r := mlarun("", strings.Fields(name+" -h")...)
 		if r.code != 0 || strings.Contains(r.out, groupOther) {
 			t.Errorf("%s -h: code %d, or flags without a row in options:\n%s", name, r.code, r.out)

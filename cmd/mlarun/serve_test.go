@@ -28,7 +28,7 @@ func TestServeUsage(t *testing.T) {
 		{"-model F -timeout 0s", "must be more than 0"},
 		{"-model F -device-retries -1", "-device-retries must not be negative"},
 		{"-model F -device-stuck 0s", "-device-stuck must be more than 0"},
-		{"-model F -stop x", "not defined: -stop"},
+		{"-model F -stop x", "there is no flag -stop"},
 		{"-model F -api-key=", "it is empty"},
 		{"-model F -prompt-cache-dir /nonexistent", "is no folder"},
 		{"-model F -top-p 2", "top-p is 2"},

@@ -25,8 +25,11 @@ var slashes []slash
 
 func init() { // /help lists them
 	slashes = []slash{
-		{"/help", "", "this list", func(*conversation, string) (string, error) { return slashHelp(), nil }},
+		{"/help", "", "this list", func(c *conversation, _ string) (string, error) { return slashHelp(c.settings.env.columns()), nil }},
 		{"/clear", "", "start a new conversation", func(c *conversation, _ string) (string, error) { c.clear(); return "New conversation.", nil }},
+		{"/regen", "", "answer the last message once more", (*conversation).regen},
+		{"/undo", "", "take the last message and its answer back", (*conversation).undo},
+		{"/system", "[TEXT]", "show the system message, or replace it", (*conversation).replaceSystem},
 		{"/read", "FILE", "put the text of a file before the next message", (*conversation).readFile},
 		{"/think", "[on|off|show|hide|N]", "think or not, show thoughts or not, or think N tokens at most", (*conversation).think},
 		{"/set", "[FLAG VALUE]", "change how tokens are picked, as in /set temp 0.2; without a flag, list all", (*conversation).set},
@@ -38,15 +41,15 @@ func init() { // /help lists them
 	}
 }
 
-// slashHelp is what /help says.
-func slashHelp() string {
+// slashHelp is what /help says on a terminal of some columns.
+func slashHelp(columns int) string {
 	var out strings.Builder
 	for _, s := range slashes {
-		fmt.Fprintf(&out, "%-28s %s\n", strings.TrimSpace(s.name+" "+s.args), s.does)
+		out.WriteString(strings.TrimSpace(s.name+" "+s.args) + "\n" + wrappedAt(columns, s.does, "    "))
 	}
-	out.WriteString(`""" begins and ends a message of several lines; what is pasted is one message.` + "\n")
-	out.WriteString("Ctrl-C stops an answer or drops a line, Tab completes a command, // begins a message with a slash.")
-	return out.String()
+	out.WriteString(wrappedAt(columns, `""" begins and ends a message of several lines; what is pasted is one message.`, ""))
+	out.WriteString(wrappedAt(columns, "Ctrl-C stops an answer or drops a line, Tab completes a command, // begins a message with a slash.", ""))
+	return strings.TrimRight(out.String(), "\n")
 }
 
 // slashNames are the commands, for completion.

@@ -64,8 +64,8 @@ func TestTemplates(t *testing.T) {
 	if r := mlarun("", "-model", own, "-sys", "x", "-p", "hello", "-temp", "0", "-c", "160"); r.code != 0 || strings.Contains(r.err, "end: length") {
 		t.Errorf("an answer has no limit but the context: code %d\n%s", r.code, r.err)
 	}
-	plain := mlarun("", "-model", own, "-p", "// x\n// hello\nfunc ", "-n", "8", "-temp", "0", "-quiet")
-	if file.out != plain.out {
+	plain := mlarun("", "-model", own, "-raw", "-p", "// x\n// hello\nfunc ", "-n", "8", "-temp", "0", "-quiet")
+	if file.out != plain.out+"\n" {
 		t.Errorf("%q; as a text %q", file.out, plain.out)
 	}
 	if r := mlarun("bad\nhello\n", "-model", own, "-chat", "-chat-template", template, "-n", "4", "-v"); r.code != 0 || !strings.Contains(r.err, "tokenizer.chat_template: ") || strings.Count(r.err, "generated 4") != 1 {

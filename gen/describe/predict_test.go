@@ -23,7 +23,7 @@ var credible = map[string]describe.Range{
 // predictions checks the predictions of one of the models, at Q4_0 and depth 0.
 func predictions(t *testing.T, r *describe.Report) {
 	t.Helper()
-	var row []string // of the README
+	var row []string // of docs/mac.md
 	for _, p := range r.Predictions {
 		if want, ok := credible[p.Device]; ok && r.Bundle == "glm47flash" {
 			if got := p.TokPerSecond; math.Round(got.Low) < want.Low || math.Round(got.High) > want.High {
@@ -43,12 +43,12 @@ func predictions(t *testing.T, r *describe.Report) {
 			row = append(row, strings.ReplaceAll(p.TokPerSecond.String(), "-", "–"))
 		}
 	}
-	readme, err := os.ReadFile("../../README.md")
+	page, err := os.ReadFile("../../docs/mac.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "| " + strings.Join(row, " | ") + " |"; !strings.Contains(string(readme), want) {
-		t.Errorf("%s: the README's table does not have %s", r.Bundle, want)
+	if want := "| " + strings.Join(row, " | ") + " |"; !strings.Contains(string(page), want) {
+		t.Errorf("%s: the table of docs/mac.md does not have %s", r.Bundle, want)
 	}
 	var text bytes.Buffer
 	if err := r.Table(&text); err != nil {

@@ -1,4 +1,9 @@
 // Package golang prints the bundles of a spec as Go tables: data, no logic.
+//
+// All bundles of a spec are one package, whose tables they share where they are alike. Layers that
+// repeat are printed once (plan.Expand lists them). A bundle for NVIDIA GPUs alone keeps no source in
+// the repository, only the hash that its PTX must bear (Bundle.SourceHash): mlagen ptx prints the
+// source again, and so do the tests that parse, run or compile it.
 package golang
 
 import (

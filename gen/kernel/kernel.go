@@ -2,6 +2,13 @@
 // into a plan.Kernel (prologue × body × epilogue, with slots) and a dispatch
 // that binds its operands. Launches of different layers that do the same share one
 // kernel.
+//
+// The head computes up to 16 rows, those whose logits are wanted: a dispatch before it gathers what
+// it reads of them (gather.go), and they are rows of their own, SpaceWanted.
+//
+// Attention has a budget of registers and threads by class of devices (gen/msl/registers.go). Where
+// the kernel for all devices is over the budget of Apple7 and Apple8, the bundle has one more for
+// them, with a smaller tile and more simdgroups (Kernel.Class). The device chooses by its family.
 package kernel
 
 import (

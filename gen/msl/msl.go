@@ -9,6 +9,41 @@
 // The output keeps to the subset of MSL 3.1 that the strict front end in
 // gen/msl/frontend can check: every pointer has an address space, there are no
 // kernel templates, no double and no infinities.
+//
+// # Tokens that run at once
+//
+// A spec is compiled once for each of its sequences, which run so many rows, one row a token. An
+// op runs for all rows before the next op does. So the causal mask needs nothing of its own: all
+// rows store, then each attends to its own number of cache rows. A place without a row has NKV 0,
+// and nothing is stored for it.
+//
+//   - Up to four rows keep the kernels of one row (gen/spec/few.go). Mat-vecs decode their weights
+//     once for the inputs of all rows (inputs.go), and each row's logits are those that it has alone.
+//   - More rows, and the largest matrices, are products on simdgroup matrices (lib/product.metal).
+//     Lanes decode blocks of weights into left operands; inputs are right operands in threadgroup
+//     memory.
+//   - In a batch each simdgroup has tiles of its own (batch_product.metal). In a prompt all
+//     simdgroups share a tile of inputs (prompt_product.metal).
+//   - Devices with asynchronous copies have the next weights in threadgroup memory, too
+//     (weight_rows.metal, groupMemories in threadgroup.go).
+//   - Experts are multiplied by the rows that selected them. In a prompt an expert has threadgroups
+//     of its own. In a batch, persistent threadgroups share the tiles of all experts
+//     (experts_batch.msl).
+//   - All other parts run the text of one row on pointers to a row's vectors (rows.go).
+//
+// # Formats
+//
+// A format is a struct in lib/quant. Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K and Q5_K multiply halves:
+// four products to a sum of halves, and these sums in floats, in an order that linalg.RowsHalves
+// repeats. The other formats multiply floats. K-quants are templates over how many lanes share a
+// block. Formats with a code book (IQ1 to IQ3) share lib/weights/grids.metal.
+//
+// # The library
+//
+// The library is printed once, to generated/library.metal. A bundle's own file names the library
+// files that it uses, and generated.Bundles joins both. A bundle file has the whole source. Bundles
+// that differ in their activations alone share a source, in which MLA_ACT is the type. So do a model
+// and its MTP layer.
 package msl
 
 import (

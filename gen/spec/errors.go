@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"mla/runtime/system/nearest"
 )
 
 // maxErrors is how many mistakes a message shows.
@@ -50,51 +52,8 @@ func (l ErrorList) sort() {
 // unknown says that name is none of allowed: what it probably should be, or all
 // that it could be.
 func unknown(what, name string, allowed []string) string {
-	if near := nearMiss(name, allowed); near != "" {
+	if near := nearest.Of(name, allowed); near != "" {
 		return fmt.Sprintf("unknown %s %q (did you mean %q?)", what, name, near)
 	}
 	return fmt.Sprintf("unknown %s %q; allowed: %s", what, name, strings.Join(allowed, ", "))
-}
-
-// nearMiss returns the first candidate that name is the beginning of, else the
-// one closest to it, or "" if none is close.
-func nearMiss(name string, candidates []string) string {
-	const longest = 64 // of a name worth correcting; keeps the distance cheap
-	if len(name) > longest {
-		return ""
-	}
-	const shortest = 3 // of a beginning that says enough
-	for _, c := range candidates {
-		if len(name) >= shortest && strings.HasPrefix(c, strings.ToLower(name)) {
-			return c
-		}
-	}
-	best, bestDistance := "", 1+max(1, len(name)/3)
-	for _, c := range candidates {
-		if d := editDistance(strings.ToLower(name), c); d < bestDistance {
-			best, bestDistance = c, d
-		}
-	}
-	return best
-}
-
-// editDistance is the Levenshtein distance in bytes.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -2,6 +2,30 @@
 // fits it, a Model is its weights on a device, and a Session is one timeline of tokens
 // with its pages of the latent caches. Callers deal in tokens and logits, never in
 // tensors.
+//
+// # Sessions
+//
+// Engine.Load brings the weights to the device once, with a pool of pages and some block tables. A
+// Session is tokens and a paging.Sequence; it takes a block table and records nothing. Model.order is
+// the one place that carries out orders of package paging. A session reserves pages before rows run,
+// also for tokens that a device picks ahead (pages.go). The runner's logits belong to the session
+// whose row was run last.
+//
+// # Speculative decoding
+//
+// A Drafter guesses how a text goes on: package draft by the text itself, Session.Predictor by the
+// model's MTP layer. drafted.go runs the drafts together with a token and keeps those that are what
+// the sampler picks. Package payoff decides whether drafting pays. A sampler that picks by more than
+// what it has accepted, such as a grammar, is Watching and goes without.
+//
+// spec.NextNLayer is the MTP layer as a model of its own. It begins not with an embedding but with
+// Sequence.Input, which the host writes (package nextn). predict.go loads it beside the model, gives
+// it the same orders of pages, and keeps the hidden states of rows that the layer has not run. It
+// runs them when there are enough, when a draft is wanted, or before another session can find their
+// pages. A row whose hidden state nobody kept counts as 0: that costs a draft, never a text.
+//
+// Session.SavePrompt and Session.Restore bring pages to a file and back (package promptcache).
+// Restored pages are in the model's pool as if they had been run, so other sessions find them.
 package engine
 
 import (

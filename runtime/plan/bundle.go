@@ -2,6 +2,22 @@
 // compiled model as data. The package has no logic beyond looking things up;
 // what the fields mean is defined here and nowhere else, and both sides (the
 // compiler in gen, the devices in runtime/device) follow these comments.
+//
+// # Expanded heads
+//
+// A long prompt makes keys and values of all heads from the latent rows (ExpandHeads) and attends to
+// those (AttendHeads): for DeepSeek-V2-Lite and Youtu-LLM from 155 rows on, for GLM-4.7-Flash from
+// 330. They lie in SpaceHeads, one memory for all layers, with a page for each page of the caches, so
+// block tables lead to both. How deep a context is is not known when a replay is recorded. So a fixed
+// number of threadgroups goes over the pages of the rows' block tables, and the walk of attention
+// ends with its rows.
+//
+// # Types of the cache
+//
+// A row of the latent cache is in floats, halves or blocks of Q8_0 (CacheTypes). The type is one of a
+// variant's, like those of weights. Planes is how a page keeps its rows; templates/msl/lib/cache.metal
+// is how kernels read and write them. Copies and files of pages are of whole planes' rows and ask for
+// no type.
 package plan
 
 import (

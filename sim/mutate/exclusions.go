@@ -1,47 +1,52 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"io"
 	"os"
-	"regexp"
 	"strings"
 )
 
-// exclusions are patterns of mutations: those of docs/mutations.md that change
-// nothing.
+// exclusionsFile names the mutations that change nothing, and says why.
+const exclusionsFile = "sim/mutate/exclusions.json"
+
+// exclusions are patterns of mutations that change nothing.
 type exclusions struct{ patterns []string }
 
-// row is a line of the document's table: patterns in backquotes, then a proof.
-var row = regexp.MustCompile("^\\| (`[^`]+`(?:<br>`[^`]+`)*) \\| (.+) \\|$")
+// exclusion is one entry of the file.
+type exclusion struct {
+	Patterns []string `json:"patterns"` // * stands for any text
+	Why      string   `json:"why"`      // nothing changes
+}
 
-var quoted = regexp.MustCompile("`([^`]+)`")
-
-// readExclusions reads the table below the heading "Excluded". A row that is not one is an
-// error: its mutations would count as escaped.
+// readExclusions reads a file of exclusions. An entry without a pattern or without a reason is
+// an error: its mutations would count as escaped, or nobody could check it.
 func readExclusions(path string) (*exclusions, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	_, list, ok := strings.Cut(string(text), "\n## Excluded\n")
-	if !ok {
-		return nil, fmt.Errorf("%s has no section Excluded", path)
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	var list []exclusion
+	if err := d.Decode(&list); err != nil {
+		return nil, fmt.Errorf("%s: %w; expected a list of {\"patterns\": [TEXT], \"why\": TEXT}", path, err)
 	}
-	_, list, ok = strings.Cut(list, "\n|---|---|\n")
-	if !ok {
-		return nil, fmt.Errorf("%s: the section Excluded has no table of two columns", path)
+	if _, err := d.Token(); err != io.EOF {
+		return nil, fmt.Errorf("%s: more follows the list; expected its end", path)
 	}
 	x := &exclusions{}
-	for line := range strings.Lines(list) {
-		if !strings.HasPrefix(line, "|") {
-			break // the end of the table
+	for i, e := range list {
+		if len(e.Patterns) == 0 || strings.TrimSpace(e.Why) == "" {
+			return nil, fmt.Errorf("%s: entry %d has %d patterns and the reason %q; expected both", path, i+1, len(e.Patterns), e.Why)
 		}
-		f := row.FindStringSubmatch(strings.TrimSuffix(line, "\n"))
-		if f == nil {
-			return nil, fmt.Errorf("%s: the row %q is not of the form | `PATTERN`<br>`PATTERN` | PROOF |", path, line)
-		}
-		for _, p := range quoted.FindAllStringSubmatch(f[1], -1) {
-			x.patterns = append(x.patterns, strings.ReplaceAll(p[1], `\|`, "|"))
+		for _, p := range e.Patterns {
+			if strings.Trim(p, "*") == "" {
+				return nil, fmt.Errorf("%s: entry %d has the pattern %q, which excludes everything or nothing", path, i+1, p)
+			}
+			x.patterns = append(x.patterns, p)
 		}
 	}
 	return x, nil

@@ -4,7 +4,7 @@
 //
 // A line per mutation says what it is, where, and what caught it; the last one is
 // the count. Mutations that change nothing are listed with a proof in
-// docs/mutations.md and are not counted. The exit status is 1 if one escapes.
+// exclusions.json and are not counted. The exit status is 1 if one escapes.
 //
 //	go run ./sim/mutate -seed 7          the plan's barriers, the named mistakes and a draw
 //	go run ./sim/mutate -seed 7,8        what either seed draws, each once
@@ -74,7 +74,7 @@ func command(ctx context.Context, args []string, out io.Writer) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	excluded, err := readExclusions(r.path("docs/mutations.md"))
+	excluded, err := readExclusions(r.path(exclusionsFile))
 	if err != nil {
 		return false, err
 	}

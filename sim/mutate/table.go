@@ -69,7 +69,7 @@ func (t *table) count(m *mutation, v verdict, excluded *exclusions) string {
 		return "does not compile"
 	case listed && v.by == "":
 		c.excluded++
-		return "changes nothing, see docs/mutations.md"
+		return "changes nothing, see " + exclusionsFile
 	case listed:
 		t.escaped++
 		return "EXCLUDED, BUT CAUGHT by " + v.by

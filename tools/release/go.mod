@@ -7,7 +7,7 @@ go 1.26.3
 tool (
 	github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod // what a binary is made of, as SBOM
 	github.com/google/go-licenses/v2 // licence texts of the dependencies, and which are allowed
-	github.com/goreleaser/goreleaser/v2 // archives, checksums, formula, release
+	github.com/goreleaser/goreleaser/v2 // archives, checksums, cask, release
 )
 
 require (

@@ -32,7 +32,8 @@ type Flag struct {
 	Names   []string // without dashes, its own first
 	Value   string   // what stands behind it; "": nothing
 	Usage   string
-	Default string // "": none that is worth a word
+	Values  []string // that shells offer; nil: any
+	Default string   // "": none that is worth a word
 }
 
 // paths are the values that are files or folders.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -15,13 +16,16 @@ func program() *Program {
 	run.String("model", "", "model `file` with 'quotes' and \\ and [brackets]: all")
 	run.Var(run.Lookup("model").Value, "m", "")
 	run.Int("n", 128, "tokens to generate")
+	run.String("kind", "", "the `kind`")
 	run.Bool("chat", false, "talk; more")
 	run.Func("stop", "end before this `string`", func(string) error { return nil })
 	run.Func("x", "", func(string) error { return nil }) // another name of something: cannot be told of what
 	bench := flag.NewFlagSet("", flag.ContinueOnError)
 	bench.Int("r", 3, "rounds (default: three)")
+	list := Flags(run)
+	list[slices.IndexFunc(list, func(f Flag) bool { return f.Value == "kind" })].Values = []string{"red", "blue"}
 	return &Program{Name: "prog", Version: "1.0", Does: "it's a test", Exits: "0 or 1.", Commands: []Command{
-		{Args: "-model F", Does: ".starts with a dot", Flags: Flags(run)},
+		{Args: "-model F", Does: ".starts with a dot", Flags: list},
 		{Name: "bench", Args: "[-r N]", Does: "measure", Flags: Flags(bench)},
 	}}
 }
@@ -32,7 +36,7 @@ func TestFlags(t *testing.T) {
 	for _, f := range got {
 		names = append(names, strings.Join(f.Names, "=")+" "+f.Value+" "+f.Default)
 	}
-	if text := strings.Join(names, "; "); text != "chat  ; model=m file ; n int 128; stop string " {
+	if text := strings.Join(names, "; "); text != "chat  ; kind kind ; model=m file ; n int 128; stop string " {
 		t.Error(text)
 	}
 }
@@ -60,12 +64,15 @@ func TestBash(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ line, want string }{
-		{"prog -", "-chat -model -m -n -stop"},
+		{"prog -", "-chat -kind -model -m -n -stop"},
 		{"prog -mo", "-model"},
 		{"prog be", "bench"},
 		{"prog bench -", "-r"},
 		{"prog -m mod", "model.gguf"},
 		{"prog -n mod", ""},
+		{"prog --mo", "--model"},
+		{"prog --kind b", "blue"},
+		{"prog -kind", "-kind"},
 		{"prog bench mod", "model.gguf"},
 	} {
 		words := strings.Split(c.line, " ")
@@ -81,8 +88,8 @@ func TestBash(t *testing.T) {
 func TestOtherShells(t *testing.T) {
 	p := program()
 	for shell, wants := range map[string][]string{
-		"zsh":  {"#compdef prog\n", `'*-m[model file with '\''quotes'\'' and \\ and \[brackets\]\: all]:file:_files'`, "'bench:measure'", `'*-n[tokens to generate]:int: '`},
-		"fish": {`complete -c prog -n '__fish_seen_subcommand_from bench' -o r -d 'rounds (default: three)' -x`, `-o model -d 'model file with \'quotes\' and \\ and [brackets]: all' -r -F`},
+		"zsh":  {"#compdef prog\n", `'*-m[model file with '\''quotes'\'' and \\ and \[brackets\]\: all]:file:_files'`, "'bench:measure'", `'*-n[tokens to generate]:int: '`, `:kind:(red blue)`},
+		"fish": {`complete -c prog -n '__fish_seen_subcommand_from bench' -o r -d 'rounds (default: three)' -x`, `-o model -d 'model file with \'quotes\' and \\ and [brackets]: all' -r -F`, `-o kind -d 'the kind' -x -a 'red blue'`},
 	} {
 		text, ok := p.Completion(shell)
 		for _, want := range wants {

@@ -61,17 +61,22 @@ func (p *Program) bash() string {
 	var t strings.Builder
 	fmt.Fprintf(&t, `# Completes the command lines of %[1]s in bash.
 _%[1]s() {
-	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} flags= files= values=
+	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} flags= files= values= choices=
+	before=${before/#--/-}
 	case ${COMP_WORDS[1]} in
 `, p.Name)
 	for _, c := range p.ordered() {
-		fmt.Fprintf(&t, "\t%s)\n\t\tflags=%q\n\t\tfiles=%q\n\t\tvalues=%q\n\t\t;;\n", pattern(&c),
+		fmt.Fprintf(&t, "\t%s)\n\t\tflags=%q\n\t\tfiles=%q\n\t\tvalues=%q\n%s\t\t;;\n", pattern(&c),
 			strings.Join(dashed(c.Flags, func(*Flag) bool { return true }), " "),
 			" "+strings.Join(dashed(c.Flags, (*Flag).takesPath), " ")+" ",
-			" "+strings.Join(dashed(c.Flags, func(f *Flag) bool { return f.Value != "" && !f.takesPath() }), " ")+" ")
+			" "+strings.Join(dashed(c.Flags, func(f *Flag) bool { return f.Value != "" && !f.takesPath() }), " ")+" ", bashChoices(c.Flags))
 	}
 	fmt.Fprintf(&t, `	esac
 	COMPREPLY=()
+	if [ -n "$choices" ]; then
+		COMPREPLY=($(compgen -W "$choices" -- "$word"))
+		return
+	fi
 	case $values in *" $before "*) return ;; esac
 	case $files in *" $before "*)
 		COMPREPLY=($(compgen -f -- "$word"))
@@ -79,6 +84,7 @@ _%[1]s() {
 		;;
 	esac
 	case $word in
+	--*) COMPREPLY=($(compgen -P - -W "$flags" -- "${word#-}")) ;;
 	-*) COMPREPLY=($(compgen -W "$flags" -- "$word")) ;;
 	*)
 		[ "$COMP_CWORD" = 1 ] && COMPREPLY=($(compgen -W %[2]q -- "$word"))
@@ -88,6 +94,17 @@ _%[1]s() {
 }
 complete -o filenames -F _%[1]s %[1]s
 `, p.Name, strings.Join(p.names(), " "))
+	return t.String()
+}
+
+// bashChoices sets the values to offer after a flag.
+func bashChoices(flags []Flag) string {
+	var t strings.Builder
+	for _, f := range flags {
+		if len(f.Values) > 0 {
+			fmt.Fprintf(&t, "\t\tcase $before in -%s) choices=%q ;; esac\n", strings.Join(f.Names, "|-"), strings.Join(f.Values, " "))
+		}
+	}
 	return t.String()
 }
 
@@ -106,6 +123,8 @@ func (p *Program) zsh() string {
 			for _, name := range f.Names {
 				spec := "*-" + name + "[" + strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, ":", `\:`).Replace(short(f.Usage)) + "]"
 				switch {
+				case len(f.Values) > 0:
+					spec += ":" + f.Value + ":(" + strings.Join(f.Values, " ") + ")"
 				case f.takesPath():
 					spec += ":" + f.Value + ":_files"
 				case f.Value != "":
@@ -137,6 +156,8 @@ func (p *Program) fish() string {
 			for _, name := range f.Names {
 				fmt.Fprintf(&t, "complete -c %s -n %s -o %s -d %s", p.Name, fishQuoted(when), name, fishQuoted(short(f.Usage)))
 				switch {
+				case len(f.Values) > 0:
+					fmt.Fprintf(&t, " -x -a %s", fishQuoted(strings.Join(f.Values, " ")))
 				case f.takesPath():
 					t.WriteString(" -r -F")
 				case f.Value != "":

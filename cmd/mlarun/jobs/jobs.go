@@ -24,8 +24,8 @@ type Job struct {
 }
 
 // Read reads a text. Blank lines are no jobs. max and stop are those of lines without their
-// own, params what their temperature and seed must go with. The error names the line.
-func Read(text string, max int, stop []string, params sample.Params) (list []*Job, err error) {
+// own, max one that may still change, params what their temperature and seed must go with. The error names the line.
+func Read(text string, max *int, stop []string, params sample.Params) (list []*Job, err error) {
 	number := 0
 	for line := range strings.Lines(text) {
 		number++
@@ -37,7 +37,7 @@ func Read(text string, max int, stop []string, params sample.Params) (list []*Jo
 		if err := j.read(line); err != nil {
 			return nil, fmt.Errorf("line %d: %w", number, err)
 		}
-		j.Max = cmp.Or(j.Max, &max)
+		j.Max = cmp.Or(j.Max, max)
 		if j.Stop == nil {
 			j.Stop = stop
 		}

@@ -12,7 +12,7 @@ import (
 func TestRead(t *testing.T) {
 	p := sample.Off()
 	p.Seed = 7
-	list, err := Read("a\r\n\n{\"prompt\": \"b\", \"n\": 3, \"temp\": 0.5, \"seed\": 1, \"stop\": []}\n", 9, []string{"x"}, p)
+	list, err := Read("a\r\n\n{\"prompt\": \"b\", \"n\": 3, \"temp\": 0.5, \"seed\": 1, \"stop\": []}\n", new(9), []string{"x"}, p)
 	if err != nil || len(list) != 2 {
 		t.Fatalf("%v, %v", list, err)
 	}
@@ -32,7 +32,7 @@ func FuzzRead(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		list, err := Read(text, -1, nil, sample.Off())
+		list, err := Read(text, new(-1), nil, sample.Off())
 		if err == nil && len(list) == 0 {
 			t.Error("neither prompts nor an error")
 		}

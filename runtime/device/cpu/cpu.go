@@ -7,6 +7,11 @@
 // all sizes, and cuts the parts into chunks. Replaying deals the chunks to the
 // workers, phase by phase (see pool), and neither allocates nor decides
 // anything. Results do not depend on the number of workers.
+//
+// Rows of a mat-vec go through runtime/device/linalg. A worker brings an input into the order of the
+// inner loops once (linalg.Inputs). linalg.Product decodes a weight once for two or four inputs; with
+// many inputs it decodes up to 64 rows to a panel of floats. Each input gets the sums that it has
+// alone.
 package cpu
 
 import (

@@ -8,6 +8,17 @@
 // ptx.go picks the kernels that a file needs out of a bundle's PTX; weights.go
 // and upload.go bring the weights to the device; graph.go makes the graphs of
 // what device.Commands resolved; runner.go replays them.
+//
+// Four steps of one row are one graph. A kernel may begin before the one before it has ended, and
+// waits where the Metal source says GRID_WAIT (CUDA's grid dependency wait; empty on Metal). Until
+// then the lanes of a mat-vec load the weights of their first pass into registers, where the format
+// says how (preloaded, templates/msl/lib/weights/ahead.metal). A kernel with more than 48 KiB of
+// threadgroup memory asks for it at each launch: a line above its entry in the PTX says how much.
+//
+// Weights are copied once. On the way the fields of Q4_0, Q5_0, Q8_0 and Q6_K blocks are set apart
+// row by row (quant.SplitRows), so that loads are wide.
+//
+// Without a GPU the package talks to sim/cuda, a stand-in for the driver.
 package cuda
 
 import (

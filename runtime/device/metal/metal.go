@@ -7,6 +7,25 @@
 // Weights stay where the file is mapped: window.go cuts the mapping into buffers.
 // layout.go and sequence.go say what a recording needs, without Metal;
 // build.go makes the Metal objects; runner.go replays them.
+//
+// # What is compiled
+//
+// Metal's compiler gets only the kernels that a file needs, with their helpers: gen/msl/mark marks
+// every declaration, runtime/plan/pieces cuts at the marks. What the compiler makes is archived in
+// the background, after the first token. Sequences with kernels that the GPU cannot run are left out
+// (Device.Load).
+//
+// # Long work
+//
+// macOS ends command buffers that keep the GPU busy for long. So work of many rows goes to the GPU
+// in pieces (cutting.go) of a predicted time (pace.go, by device.Work and runtime/device/chips). If
+// the system ends one, it runs once more on a GPU that is opened anew (submit.go, rebuild.go).
+//
+// # Without a Mac
+//
+// On Linux the package talks to sim/metal, which implements the Objective-C messages of
+// mtl/selectors.go and runs shaders through sim/exec. A test holds the messages, and the numbers sent
+// with them, to rows of Apple's headers in mtl/testdata.
 package metal
 
 import (

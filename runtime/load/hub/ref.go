@@ -29,6 +29,9 @@ func (r Ref) String() string {
 	return text
 }
 
+// Named is the reference without Scheme, as flags take it.
+func (r Ref) Named() string { return strings.TrimPrefix(r.String(), Scheme) }
+
 var (
 	repoPart  = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,95}$`)
 	quantPart = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)

@@ -21,6 +21,13 @@
 // one that joined last gives its pages back and runs its tokens again later, when one of
 // the others has ended; what it has emitted stays. A request that is alone and gets no
 // page fails with *engine.OutOfPages.
+//
+// # Steps ahead
+//
+// With requests that all decode a GPU goes on by itself (ahead.go). That ends when a request ends,
+// drafts, needs a page that is not free, or joins. With one request the GPU makes units of several
+// steps. With several requests it makes one step while the host is at the one before. The next step
+// is asked for shortly before the one under way ends, so a new request waits for one of them at most.
 package scheduler
 
 import (

@@ -1,0 +1,54 @@
+// Package nearest finds the name that somebody meant to write.
+package nearest
+
+import "strings"
+
+const (
+	longest  = 64 // bytes of a name worth correcting: it keeps the distance cheap
+	shortest = 3  // bytes of a beginning that says enough
+)
+
+// Of returns the first candidate that name is the beginning of, else the candidate that the
+// fewest typing mistakes turn into name, "" if that takes too many.
+func Of(name string, candidates []string) string {
+	if len(name) > longest {
+		return ""
+	}
+	name = strings.ToLower(name)
+	for _, c := range candidates {
+		if len(name) >= shortest && strings.HasPrefix(c, name) {
+			return c
+		}
+	}
+	best, fewest := "", 1+max(1, len(name)/3)
+	for _, c := range candidates {
+		if d := mistakes(name, c); d < fewest {
+			best, fewest = c, d
+		}
+	}
+	return best
+}
+
+// mistakes is the optimal string alignment distance in bytes: letters that are missing, too
+// many, wrong, or swapped with their neighbour.
+func mistakes(a, b string) int {
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		before, last, row = last, row, before
+		row[0] = i + 1
+		for j := range len(b) {
+			change := last[j]
+			if a[i] != b[j] {
+				change++
+			}
+			row[j+1] = min(change, last[j+1]+1, row[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
+		}
+	}
+	return row[len(b)]
+}
