@@ -12,7 +12,7 @@ import (
 // Pick implements device.Picker. The commands that pick are executed behind those of the
 // rows, in the same command buffer; nothing else in flight uses their memory.
 func (r *runner) Pick(rows []plan.Row, picks []device.Pick) ([]int32, error) {
-	if r.picks == (run{}) {
+	if r.picks.to == r.picks.from {
 		return nil, fmt.Errorf("%w: there are no kernels that pick", device.ErrSampling)
 	}
 	if err := device.CheckPicks(picks, len(rows)); err != nil {
