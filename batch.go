@@ -34,7 +34,7 @@ func (m *Model) Batch(ctx context.Context, prompts []string, g Generation) ([]Re
 				errs[i] = fmt.Errorf("prompt %d: %w", i+1, err)
 			}
 		}
-		r := scheduler.Request{Prompt: prompt, Max: g.max(), Sampler: sampler, Stop: m.tokenizer.IsEOG, Emit: out.token, Done: done}
+		r := scheduler.Request{Continuation: scheduler.Continuation{Prompt: prompt, Max: g.max(), Stop: m.tokenizer.IsEOG, Done: done}, Sampler: sampler, Emit: out.token}
 		if err := s.Submit(ctx, r); err != nil {
 			done(engine.Result{Reason: Failed}, err)
 		}

@@ -16,6 +16,7 @@ import (
 	"mla/gen/quantmix"
 	"mla/gen/spec"
 	"mla/gen/weights"
+	"mla/runtime/gguf"
 	"mla/runtime/plan"
 	"mla/runtime/plan/pieces"
 	"mla/runtime/quant"
@@ -34,6 +35,9 @@ func Program(s *spec.Spec, width int, o pass.Options) (*ir.Program, error) {
 // included, which has the kernels of all variants that go together. Passes named in
 // disable are left out.
 func Compile(s *spec.Spec, disable []string) (*plan.Bundle, error) {
+	if why := gguf.Uncompiled(s.Architecture); why != "" {
+		return nil, fmt.Errorf("%s: %s", s.File, why)
+	}
 	var bundles []*plan.Bundle
 	for _, v := range s.Together() {
 		b, err := tables(v, disable, bundles)

@@ -71,7 +71,7 @@ func TestUnroll(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		k := b.Kernels[b.Decode[b.Head].Kernel]
+		k := b.Kernels[b.Decode().Dispatches[b.Decode().Head].Kernel]
 		dot := fmt.Sprintf("%du>(loaded_w, w, ", cmp.Or(want, plan.DefaultUnroll))
 		_, body, _ := strings.Cut(b.Source, "static inline void lm_head_body(")
 		if p := k.Parts[0].(*plan.MatVec); k.Name != "lm_head" || p.Unroll != want || !strings.Contains(body, dot) {
@@ -106,7 +106,7 @@ func TestOneSource(t *testing.T) {
 		if model.Source != layer.Source || model.Name == layer.Name {
 			t.Errorf("%s: bundles %s and %s, sources of %d and %d bytes", name, model.Name, layer.Name, len(model.Source), len(layer.Source))
 		}
-		head := layer.Kernels[layer.Decode[layer.Head].Kernel].Name
+		head := layer.Kernels[layer.Decode().Dispatches[layer.Decode().Head].Kernel].Name
 		if own := name == "tied"; own != (head == "lm_head_2") || own == (head == "lm_head") || layer.Weights[len(layer.Weights)-1].Kernel != head {
 			t.Errorf("%s: the layer's head is %s, its weights are read by %s", name, head, layer.Weights[len(layer.Weights)-1].Kernel)
 		}
@@ -139,7 +139,7 @@ func TestLatentPrompt(t *testing.T) {
 		t.Fatal(err)
 	}
 	splits := 0
-	for _, d := range b.Batches[0].Dispatches {
+	for _, d := range b.Sequences[1].Dispatches {
 		for _, p := range b.Kernels[d.Kernel].Parts {
 			switch p := p.(type) {
 			case *plan.Attend:

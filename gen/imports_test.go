@@ -33,7 +33,7 @@ var rules = []struct {
 	{"mla/runtime", []string{"mla/runtime/"}, "the runtime never imports the compiler or a bundle"},
 	{"mla/gen/msl/execute", []string{"mla/sim", "mla/gen/objects", "mla/runtime/plan"}, "running Metal source on the CPU is for tests; it needs only the executor"},
 	{"mla/sim/replay", []string{"mla/gen/msl/execute", "mla/runtime/"}, "it replays plans with executed Metal source, on no device"},
-	{"mla/sim/mutate", []string{"mla/sim/mutate/", "mla/sim/replay", "mla/gen/msl/execute", "mla/runtime/", "mla/generated"}, "it breaks what was compiled, and runs it"},
+	{"mla/sim/mutate", []string{"mla/sim/mutate/", "mla/sim/replay", "mla/gen/msl/execute", "mla/gen/msl/text", "mla/runtime/", "mla/generated"}, "it breaks what was compiled, and runs it"},
 	{"mla/sim", nil, "the simulator stands in for Apple's software and knows nothing of the project"},
 	{"mla/gen/fingerprint", []string{"mla/gen", "mla/runtime/device", "mla/runtime/doctor/reference", "mla/runtime/plan", "mla/runtime/system/atomicfile"},
 		"a command that compiles for devices; it asks them which kernels a model needs"},

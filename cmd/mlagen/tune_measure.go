@@ -160,7 +160,7 @@ func (m *tuneBench) trial(r *rig, choice []int) (*trial, error) {
 		return nil, err
 	}
 	t := &trial{stages: map[string]string{}}
-	for i, d := range b.Decode {
+	for i, d := range b.Decode().Dispatches {
 		for _, v := range b.Kernels[d.Kernel].Variants {
 			t.stages[v.Func] = kernels[i]
 		}
@@ -202,11 +202,11 @@ func (m *tuneBench) times(t *trial, depth int) (map[string]float64, error) {
 		once, err := t.token(depth)
 		return map[string]float64{wholeToken: once.Seconds()}, err
 	}
-	p, ok, err := t.model.Profiler()
+	p, err := t.model.Profiler()
 	if err != nil {
 		return nil, err
 	}
-	if !ok {
+	if p == nil {
 		return nil, fmt.Errorf("%s cannot time single stages; -by token can be measured", m.device.Name())
 	}
 	stages, err := p.Profile(&device.Profiling{Rows: depth + 1, Least: leastProfile, Wanted: func(functions []string) bool {

@@ -18,7 +18,7 @@ import (
 func TestActInt8(t *testing.T) {
 	if !linalg.HasInt8() {
 		r := mlarun("", "greedy", "-tokens", "3", "-act", "q8", "-device", "cpu", "-model", youtu)
-		if r.code != 1 || !strings.Contains(r.err, "loops of bytes for AVX2 and AVX-512 only") {
+		if r.code != 1 || !strings.Contains(r.err, "loops of bytes for AVX2, AVX-512 and arm64 with SDOT only") {
 			t.Errorf("code %d: %s", r.code, r.err)
 		}
 		return
@@ -31,7 +31,7 @@ func TestActInt8(t *testing.T) {
 		{"greedy -n 2 -tokens 3,40 -act q8 -device cpu -model " + youtu, 0, "bundle youtumini (f32 activations, rounded to bytes for products) on cpu"},
 		{"bench -p 2 -n 0 -r 1 -act q8 -device cpu -o csv -quiet -model " + youtu, 0, "\npp2,q8,0,"},
 		{"greedy -n 2 -tokens 3,40 -act q8 -device cpu -bundle youtuminif16 -model " + youtu, 1, "youtuminif16 has f16 activations"},
-		{"greedy -n 2 -tokens 3,40 -act q8 -device cpu -simd go -model " + youtu, 1, "loops of bytes for AVX2 and AVX-512 only; its loops here: go"},
+		{"greedy -n 2 -tokens 3,40 -act q8 -device cpu -simd go -model " + youtu, 1, "loops of bytes for AVX2, AVX-512 and arm64 with SDOT only; its loops here: go"},
 		{"greedy -n 2 -tokens 3,40 -act q4 -model " + youtu, 2, "-act is \"q4\"; expected f32, f16 or q8"},
 	} {
 		r := mlarun("", strings.Fields(tt.args)...)

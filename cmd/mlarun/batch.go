@@ -172,7 +172,7 @@ func (s *settings) runBatch(ctx context.Context, m *loaded, tok *tokenizer.Token
 				cancel() // nobody reads what the others would write
 			}
 		}
-		if err := sched.Submit(ctx, scheduler.Request{Prompt: j.turn.prompt, Max: *j.Max, Sampler: sampler, Draft: s.drafters(), Stop: j.turn.stop, Emit: out.token, Done: done}); err != nil {
+		if err := sched.Submit(ctx, scheduler.Request{Continuation: scheduler.Continuation{Prompt: j.turn.prompt, Max: *j.Max, Stop: j.turn.stop, Done: done}, Sampler: sampler, Draft: s.drafters(), Emit: out.token}); err != nil {
 			done(engine.Result{Reason: engine.ReasonError}, err)
 		}
 	}

@@ -103,11 +103,18 @@ func (f *flags) greedyAll(ctx context.Context, lists [][]int32, n int) (results 
 		if err != nil {
 			return nil, err
 		}
-		err = s.Submit(ctx, scheduler.Request{Prompt: tokens, Max: n, Sampler: sampler, Done: func(res engine.Result, err error) {
-			results[i], failed = res.Tokens, errors.Join(failed, err)
-			ended++
-			p.count(ended, len(lists))
-		}})
+		err = s.Submit(ctx, scheduler.Request{
+			Continuation: scheduler.Continuation{
+				Prompt: tokens,
+				Max:    n,
+				Done: func(res engine.Result, err error) {
+					results[i], failed = res.Tokens, errors.Join(failed, err)
+					ended++
+					p.count(ended, len(lists))
+				},
+			},
+			Sampler: sampler,
+		})
 		if err != nil {
 			return nil, fmt.Errorf("list %d: %w", i+1, err)
 		}

@@ -33,11 +33,11 @@ type stageSpeed struct {
 // benchKernels measures every kind of stage at every depth and prints them, those
 // that make least of the memory first.
 func (l *loaded) benchKernels(e *env, depths []int, format string) error {
-	p, ok, err := l.model.Profiler()
+	p, err := l.model.Profiler()
 	if err != nil {
 		return err
 	}
-	if !ok {
+	if p == nil {
 		return fmt.Errorf("-kernels: the %s device cannot measure single kernels", l.engine.Device().Name())
 	}
 	rate, err := p.CopyBandwidth()

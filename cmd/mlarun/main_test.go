@@ -112,7 +112,7 @@ func TestUsage(t *testing.T) {
 		{"-model F -p a -ahead -1", 2, "-ahead is -1; expected 0 to 128"},
 		{"-model F -p a -ahead 129", 2, "-ahead is 129"},
 		{"-model F -p a -device gpu", 2, `-device: "gpu" is not available in this build; it has auto or cpu`},
-		{"-model F -p a -simd neon", 2, `-simd: cpu back end "neon": this machine has `},
+		{"-model F -p a -simd mmx", 2, `-simd: cpu back end "mmx": this machine has `},
 		{"-model F -p a -stop=", 2, "an empty string would end every text"},
 		{"greedy -model F", 2, "-tokens is missing"},
 		{"greedy -model F -tokens 1 -tokens 2,", 1, "F"},
@@ -296,7 +296,7 @@ func dispatches(t *testing.T, bundle string) int {
 	t.Helper()
 	for _, b := range generated.Bundles() {
 		if b.Name == bundle {
-			return len(b.Decode)
+			return len(b.Decode().Dispatches)
 		}
 	}
 	t.Fatalf("no bundle %s", bundle)

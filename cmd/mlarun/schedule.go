@@ -139,7 +139,7 @@ func (r *scheduled) submit(ctx context.Context, s *scheduler.Scheduler) {
 		return
 	}
 	picks := &watched{Sampler: own}
-	q := scheduler.Request{Prompt: prompt, Max: 1 + r.rng.IntN(120), Sampler: own}
+	q := scheduler.Request{Continuation: scheduler.Continuation{Prompt: prompt, Max: 1 + r.rng.IntN(120)}, Sampler: own}
 	if r.requests/32%2 == 0 && r.rng.IntN(2) == 0 { // the host picks, and sees the logits; behind 32 such requests come 32 that a device may go on with
 		q.Sampler = picks
 	}

@@ -22,6 +22,7 @@ import (
 	"mla/runtime/engine"
 	"mla/runtime/serve/completion"
 	"mla/runtime/serve/completion/completiontest"
+	"mla/runtime/serve/scheduler"
 	"mla/runtime/serve/server"
 	"mla/runtime/text/chat"
 	"mla/runtime/text/sample"
@@ -324,7 +325,7 @@ func TestHealth(t *testing.T) {
 	sick := workers[0]
 	sick.model.Break(errors.New("lost"))
 	ended := make(chan error, 1)
-	if err := sick.service.Start(t.Context(), completion.Request{Prompt: []int32{1}, Max: 1, Params: sample.Off(), Logprobs: -1, Emit: func(completion.Token) bool { return true }, Done: func(_ engine.Result, err error) { ended <- err }}); err != nil {
+	if err := sick.service.Start(t.Context(), completion.Request{Continuation: scheduler.Continuation{Prompt: []int32{1}, Max: 1, Done: func(_ engine.Result, err error) { ended <- err }}, Params: sample.Off(), Logprobs: -1, Emit: func(completion.Token) bool { return true }}); err != nil {
 		t.Fatal(err)
 	}
 	<-ended

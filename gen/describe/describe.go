@@ -74,10 +74,10 @@ type Width struct {
 // Make reports on profile number pi of a bundle at depth cached positions. It lists the dispatches of
 // a replay of so many rows; there is an error if the bundle has no such sequence.
 func Make(b *plan.Bundle, pi, depth, rows int) (*Report, error) {
-	r := &Report{Bundle: b.Name, Act: b.Act(), Profile: b.Profiles[pi].Name, Depth: depth, Rows: rows, DispatchesPerToken: len(b.Decode)}
+	r := &Report{Bundle: b.Name, Act: b.Act(), Profile: b.Profiles[pi].Name, Depth: depth, Rows: rows, DispatchesPerToken: len(b.Decode().Dispatches)}
 	r.KVBytesPerContextToken = int64(b.Model.NumHiddenLayers*b.Model.CacheDim()) * 2
 	var have []int
-	for _, q := range b.Sequences() {
+	for _, q := range b.Sequences {
 		w := sumUp(b, &q, pi, depth)
 		r.Widths, have = append(r.Widths, w), append(have, q.Width)
 		if q.Width == rows {

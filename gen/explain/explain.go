@@ -45,12 +45,12 @@ func Make(s *spec.Spec, b *plan.Bundle) ([]Kernel, error) {
 
 // sequence is a bundle's for a number of rows.
 func sequence(b *plan.Bundle, width int) *plan.Sequence {
-	for i := range b.Batches {
-		if b.Batches[i].Width == width {
-			return &b.Batches[i]
+	for i := range b.Sequences {
+		if b.Sequences[i].Width == width {
+			return &b.Sequences[i]
 		}
 	}
-	return &plan.Sequence{Width: 1, Dispatches: b.Decode, Head: b.Head}
+	return b.Decode()
 }
 
 // trace is a program, and in which launches its ops were after every pass.

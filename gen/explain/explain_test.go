@@ -27,8 +27,8 @@ func kernels(t *testing.T, path, class string) []explain.Kernel {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dispatches := len(b.Decode)
-	for _, q := range b.Batches {
+	dispatches := len(b.Decode().Dispatches)
+	for _, q := range b.Batches() {
 		dispatches += len(q.Dispatches)
 	}
 	for _, k := range list {

@@ -93,7 +93,7 @@ func TestSensitive(t *testing.T) {
 	}{
 		{"a comment of the source", replaced(t, "\nkernel void ", "\n\n// A comment.\n  kernel  void "), ""},
 		{"the spec's hash", func(b *plan.Bundle) { b.SpecHash = "x"; b.Source = strings.Replace(b.Source, "sha256:", "sha256:0", 1) }, ""},
-		{"the plan alone", func(b *plan.Bundle) { b.Decode[1].Barrier = !b.Decode[1].Barrier }, "plan"},
+		{"the plan alone", func(b *plan.Bundle) { b.Decode().Dispatches[1].Barrier = !b.Decode().Dispatches[1].Barrier }, "plan"},
 		{"an argument of a kernel", func(b *plan.Bundle) { b.Kernels[0].Slots[0].Name = "x" }, "plan"},
 		{"threads, which PTX is bound to", func(b *plan.Bundle) { b.Kernels[0].Threads *= 2 }, "plan;cuda"},
 		{"a kernel's body", func(b *plan.Bundle) {

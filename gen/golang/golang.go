@@ -77,8 +77,7 @@ var files = []struct {
 		{"Kernels", "kernels", "kernels lists every fused kernel: slots, parts, and one variant per combination of types.", nil},
 	}},
 	{"zdispatch.go", []table{
-		{"Decode", "decode", "decode is one token: every dispatch in order, with the memory that it touches.", sequence},
-		{"Batches", "batches", "batches are several rows at once.", nil},
+		{"Sequences", "sequences", "sequences are one row, then several at once: every dispatch in order, with the memory that it touches.", nil},
 		{"Pick", "picking", "picking picks tokens behind rows by their logits.", sequence},
 	}},
 }
@@ -174,7 +173,7 @@ func (p *printer) table(f *jen.File, t table) {
 		case t.field == "Kernels":
 			value = p.kernels(i)
 		default:
-			value = p.batches(i)
+			value = p.sequences(i)
 		}
 		f.Var().Id(name).Op("=").Add(value)
 		done[name] = true
@@ -209,8 +208,6 @@ func (p *printer) bundle(i int, source string) jen.Dict {
 		jen.Id("SpecHash"):    jen.Lit(b.SpecHash),
 		jen.Id("Activations"): literal(reflect.ValueOf(b.Activations)),
 		jen.Id("RopeMScale"):  jen.Lit(b.RopeMScale),
-		jen.Id("ArenaBytes"):  jen.Lit(int(b.ArenaBytes)),
-		jen.Id("Head"):        jen.Lit(b.Head),
 	}
 	if b.SourceHash == "" {
 		fields[jen.Id("Source")] = jen.Id(source)
@@ -220,11 +217,6 @@ func (p *printer) bundle(i int, source string) jen.Dict {
 	for field, vars := range p.vars {
 		if vars[i] != "" {
 			fields[jen.Id(field)] = jen.Id(vars[i])
-		}
-	}
-	for field, v := range map[string]*plan.Vectors{"Input": b.Input, "Hidden": b.Hidden} {
-		if v != nil {
-			fields[jen.Id(field)] = literal(reflect.ValueOf(v))
 		}
 	}
 	if b.Class != "" {

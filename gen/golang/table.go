@@ -74,11 +74,11 @@ func (p *printer) kernel(k *plan.Kernel, consts []string) jen.Code {
 	return rows(append(fields, jen.Id("Variants").Op(":").Qual(planPath, "Variants").Call(jen.Lit(k.Name), p.types.value("types", types))))
 }
 
-// batches prints the sequences of several rows of a bundle: those that an earlier bundle has
+// sequences prints the sequences of a bundle: those that an earlier bundle has
 // too by that one's name, as classes of devices may differ in some of them alone.
-func (p *printer) batches(bundle int) jen.Code {
+func (p *printer) sequences(bundle int) jen.Code {
 	var list []jen.Code
-	for _, q := range p.bundles[bundle].Batches {
+	for _, q := range p.bundles[bundle].Sequences {
 		if same := p.earlier(bundle, &q); same != nil {
 			list = append(list, same)
 			continue
@@ -102,13 +102,13 @@ func (p *printer) batches(bundle int) jen.Code {
 // earlier is a sequence as an entry of the variable of a bundle before, whose kernels may come
 // earlier or later; nil: none has it.
 func (p *printer) earlier(bundle int, q *plan.Sequence) jen.Code {
-	vars := p.vars["Batches"]
+	vars := p.vars["Sequences"]
 	for i, b := range p.bundles[:bundle] {
 		if vars[i] == vars[bundle] {
 			continue
 		}
-		for j := range b.Batches {
-			same, from, to := &b.Batches[j], 0, 0
+		for j := range b.Sequences {
+			same, from, to := &b.Sequences[j], 0, 0
 			if len(same.Dispatches) > 0 && len(q.Dispatches) > 0 {
 				from, to = same.Dispatches[0].Kernel, q.Dispatches[0].Kernel
 			}

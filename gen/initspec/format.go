@@ -43,6 +43,9 @@ func format(s *spec.Spec, source string, activations []string) ([]byte, error) {
 	if s.MoE != nil {
 		w.experts(s.MoE)
 	}
+	if s.Hybrid != nil {
+		w.hybrid(s.Hybrid)
+	}
 	w.line("\ntokenizer: %s", s.Tokenizer)
 	w.line("chat_template: %s", s.ChatTemplate)
 	if len(activations) > 0 {
@@ -131,12 +134,13 @@ func (w *writer) quant(s *spec.Spec, q *spec.Quant) {
 }
 
 func (w *writer) types(s *spec.Spec, types []spec.RoleTypes) {
-	first := map[string]int{weights.KVB: 0}
-	for _, row := range weights.Table(s) {
-		first[row.Role] = row.First
+	layers := map[string][]int{}
+	legacy := weights.LegacyKVB(s)
+	for _, row := range append(weights.Table(s), legacy) {
+		layers[row.Role] = row.Numbers()
 	}
 	for _, t := range types {
-		w.line("      %s: %s", t.Role, spec.FormatTypes(t.Types, first[t.Role]))
+		w.line("      %s: %s", t.Role, spec.FormatTypes(t.Types, layers[t.Role]))
 	}
 }
 

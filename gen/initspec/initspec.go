@@ -94,7 +94,7 @@ func parsed(f *gguf.File, h *gguf.HParams, out string, text []byte) error {
 
 // predicts says whether a file that has the key has the layer as well.
 func predicts(f *gguf.File, s *spec.Spec) bool {
-	if s.MoE == nil || s.Model.QLoraRank == 0 || s.Temperature.Scale != 0 {
+	if s.MoE == nil || s.Hybrid != nil || s.Model.QLoraRank == 0 || s.Temperature.Scale != 0 {
 		return false
 	}
 	row := weights.Table(s.NextNLayer())[0]
@@ -130,7 +130,7 @@ func fromHParams(h *gguf.HParams) (*spec.Spec, error) {
 		return nil, err
 	}
 	s := &spec.Spec{Architecture: h.Architecture, Tokenizer: tokenizer, Temperature: plan.Temperature(h.Temperature)}
-	s.Model.Dims = h.Dims
+	s.Model.Dims, s.Hybrid = h.Dims, h.Hybrid
 	if h.NRoutedExperts > 0 {
 		s.MoE = &h.MoE
 	}

@@ -149,6 +149,11 @@ func tensor(f *gguf.File, s *spec.Spec, row *weights.Row, l int) (*gguf.Tensor, 
 			return t, &fused, nil
 		}
 	}
+	if joined := strings.Replace(row.Name(l), "attn_q.", "attn_qkv.", 1); row.Role == weights.LinearQ {
+		if _, ok := f.Tensor(joined); ok {
+			return nil, nil, fmt.Errorf("tensor %q has queries, keys and values in one, which is not read here; convert the model without --fuse-qkv", joined)
+		}
+	}
 	return nil, nil, fmt.Errorf("tensor %q is missing", row.Name(l))
 }
 

@@ -31,6 +31,7 @@ type Machine struct {
 type session struct {
 	length int
 	caches map[int][][]float64 // layer -> cache rows
+	states map[*ir.Value][]float64
 }
 
 // row is the state of one row while the program runs.
@@ -73,7 +74,7 @@ func (m *Machine) Rows(rows []Row) ([][]float64, error) {
 	for _, r := range rows {
 		s := m.sessions[r.Session]
 		if s == nil {
-			s = &session{caches: map[int][][]float64{}}
+			s = &session{caches: map[int][][]float64{}, states: map[*ir.Value][]float64{}}
 			m.sessions[r.Session] = s
 		}
 		own := &row{s, len(m.rows), s.length, r.Token, map[*ir.Value][]float64{}}
@@ -127,6 +128,8 @@ var formulas = map[ir.Kind]func(m *Machine, op *ir.Op){
 	ir.Combine: combine, ir.SwiGLU: swiglu, ir.Add: add, ir.Scores: scores, ir.TopK: topK,
 	ir.RouteWeights: routeWeights, ir.ExpertsMatVec: expertsMatVec, ir.WeightedSum: weightedSum,
 	ir.NormPartial: normPartial, ir.NormApply: normApply, ir.SquaredReLU: squaredReLU, ir.GroupExperts: groupExperts,
+	ir.Convolve: convolve, ir.SiLU: silu, ir.L2Norm: l2Norm, ir.SoftplusDecay: softplusDecay, ir.BoundedDecay: boundedDecay,
+	ir.Sigmoid: sigmoid, ir.DeltaRule: deltaRule, ir.GatedNorm: gatedNorm, ir.GateHeads: gateHeads,
 }
 
 // in is entry b of an op's i-th input.

@@ -90,7 +90,11 @@ func swiglu(m *Machine, op *ir.Op) {
 	out := m.out(op, 0)
 	gate, up := m.in(op, 0, 0), m.in(op, 1, 0)
 	for i, g := range gate {
-		out[i] = g / (1 + math.Exp(-g)) * up[i]
+		act, u := g/(1+math.Exp(-g)), up[i]
+		if op.Limit > 0 {
+			act, u = math.Min(act, op.Limit), math.Max(-op.Limit, math.Min(u, op.Limit))
+		}
+		out[i] = act * u
 	}
 }
 

@@ -4,16 +4,17 @@ import "regexp"
 
 // compositions lists what one kernel part can do: prologue, body, epilogue.
 var compositions = regexp.MustCompile("^(" +
-	"[NK]?M(R|Q|A?H?)" + // norm, mat-vec, then rope, squared ReLU, or residual and the next norm's input
+	"[NK]?M(R|Q|O|A?H?)" + // norm, mat-vec, then rope, squared ReLU, gates of heads, or residual and the next norm's input
 	"|[NK]?MMG" + // norm, gate and up, SwiGLU
-	"|CMA?" + // combine the attention splits, mat-vec per head
+	"|CM[AO]?" + // combine the attention splits, mat-vec per head, gates of heads
 	"|[NK]?(ptw)?E(EG)?" + // norm, gating, routed gate and up, SwiGLU
 	"|EW(MA)?A?H?" + // routed down, weighted sum, shared down, residual, the next norm's input
 	"|WA?A?H?" + // of several rows: weighted sum, shared down, residual, the next norm's input
 	"|eH" + // embedding and the next norm's input
 	"|N?R?S" + // norm and rope of a new cache row
 	"|ptwg" + // gating of a batch, and what its rows have selected by expert
-	"|ptw|[exalNRLCGApEWtg]" + // single launches
+	"|M?M?cuncuncu[db]sDZ" + // linear attention of a head: low-rank gates, convolutions, gates, delta rule, gated norm
+	"|ptw|[exalNRLCGApEWtgcundbsDZO]" + // single launches
 	")$")
 
 // Signature spells the part's ops, one letter each.

@@ -61,9 +61,9 @@ type Op struct {
 	W    []*Value // weights
 	Out  []*Value
 
-	Eps    float64 // RMSNorm, NormApply
-	Heads  int     // Rope, attention kinds: heads; Expand: heads
-	Scale  float64 // attention kinds: kq_scale; 0 until bake_rope. Embed, RMSNorm: factor on the result, Add: on the second input; 0: 1
+	Eps    float64 // the norms
+	Heads  int     // Rope, attention kinds, Expand, kinds of linear attention: heads
+	Scale  float64 // DeltaRule, attention kinds: kq_scale; 0 until bake_rope. Embed, RMSNorm: factor on the result, Add: on the second input; 0: 1
 	Halves bool    // Rope: pairs are (i, i + n/2) instead of (2i, 2i + 1); not behind fold_scales
 
 	Temperature plan.Temperature // attention kinds: a factor on Scale by the position
@@ -75,6 +75,9 @@ type Op struct {
 	Least      int  // AttendSplit, Combine: see plan.Splits
 	K          int  // ExpertsMatVec, WeightedSum, gating kinds: experts per token
 	Group      int  // NormPartial: elements per partial sum
+
+	Limit float64 // SwiGLU: bound of silu(gate) from above, and of up on both sides; 0: none. BoundedDecay: the bound
+	State *Value  // Convolve, DeltaRule: what stays of the session; else nil
 
 	Notes []string // what passes have decided about it, and why, for mlagen explain
 }
@@ -106,6 +109,7 @@ const (
 	Cache                 // latent rows of one layer, kept between tokens
 	Counters              // of persistent threadgroups: zero between dispatches
 	Heads                 // expanded keys and values of the cached rows, of one layer at a time
+	State                 // of fixed size, one per session: what linear attention of one layer keeps between tokens
 )
 
 // Elem is how a value is stored when it leaves a kernel.
@@ -191,7 +195,7 @@ func (p *Program) HalfBytes() int {
 // WeightValue refers to the tensor of a role in a layer.
 func (p *Program) WeightValue(role string, layer int) *Value {
 	for i, r := range p.Weights {
-		if r.Role == role && (r.First < 0 || r.First <= layer && layer < r.Last) {
+		if r.Role == role && (r.First < 0 || r.Index(layer) >= 0) {
 			v := p.NewValue(role, layer, r.Elems())
 			v.Class, v.Row = Weight, i
 			return v
@@ -239,7 +243,7 @@ func (p *Part) Name() string {
 // prologue or an epilogue.
 func carries(k Kind) bool {
 	switch k {
-	case Embed, MatVec, StoreKV, ExpertsMatVec, AttendSplit, LatentAttn, Attention, Expand, Combine:
+	case Embed, MatVec, StoreKV, ExpertsMatVec, AttendSplit, LatentAttn, Attention, Expand, Combine, DeltaRule:
 		return true
 	}
 	return false

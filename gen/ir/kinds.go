@@ -26,6 +26,15 @@ const (
 	NormApply                 // out = ready / sqrt(Σ squares / n + eps): with NormPartial, an RMSNorm
 	SquaredReLU               // out = max(0, in)²
 	GroupExperts              // starts, members: what all rows have selected, by expert; see plan.Grouping
+	Convolve                  // out[c] = Σ_s W[c][s] u_s[c] over the inputs u of the last rows of a session, in's own last
+	SiLU                      // out = in / (1 + exp(-in))
+	L2Norm                    // out_h = in_h / sqrt(Σ in_h² + eps)
+	SoftplusDecay             // out = exp(A_h softplus(in + bias)), A_h below 0: what is kept of a key's row of the state
+	BoundedDecay              // out = exp(bound sigmoid(A_h (in + bias))): the same
+	Sigmoid                   // out = 1 / (1 + exp(-in))
+	DeltaRule                 // S_h = diag(decay_h) S_h; S_h += k_h (β_h (v_h - S_hᵀ k_h))ᵀ; out_h = scale S_hᵀ q_h
+	GatedNorm                 // out_h = in_h / sqrt(mean(in_h²)+eps) * W * sigmoid(gate_h)
+	GateHeads                 // out_h = sigmoid(gate[h]) in_h
 )
 
 // kind is what else there is to know of one.
@@ -61,6 +70,15 @@ var kinds = [...]kind{
 	NormApply:     {"norm_apply", 'K', "finishes the norm of its input", arity{2, 1, 0, 0}},
 	SquaredReLU:   {"squared_relu", 'Q', "squares what is positive", arity{1, 1, 0, 0}},
 	GroupExperts:  {"group_experts", 'g', "lists by expert what all rows have selected", arity{1, 2, 0, 0}},
+	Convolve:      {"convolve", 'c', "convolves over the last tokens of the session", arity{1, 1, 1, 1}},
+	SiLU:          {"silu", 'u', "applies SiLU", arity{1, 1, 0, 0}},
+	L2Norm:        {"l2_norm", 'n', "makes each head's vector one of length 1", arity{1, 1, 0, 0}},
+	SoftplusDecay: {"softplus_decay", 'd', "makes the forget gate", arity{1, 1, 2, 2}},
+	BoundedDecay:  {"bounded_decay", 'b', "makes the forget gate, which is bounded", arity{1, 1, 2, 2}},
+	Sigmoid:       {"sigmoid", 's', "applies the logistic function", arity{1, 1, 0, 0}},
+	DeltaRule:     {"delta_rule", 'D', "moves the state of the session on, and reads it", arity{5, 1, 0, 0}},
+	GatedNorm:     {"gated_norm", 'Z', "normalises each head, and applies the output gate", arity{2, 1, 1, 1}},
+	GateHeads:     {"gate_heads", 'O', "multiplies each head by its gate", arity{2, 1, 0, 0}},
 }
 
 func (k Kind) String() string { return kinds[k].name }

@@ -58,6 +58,12 @@ func (op *Op) String() string {
 	if op.Scale != 0 {
 		fmt.Fprintf(&b, " scale=%.6g", op.Scale)
 	}
+	if op.Limit != 0 {
+		fmt.Fprintf(&b, " limit=%.6g", op.Limit)
+	}
+	if op.State != nil {
+		fmt.Fprintf(&b, " state=%s", op.State)
+	}
 	if op.Halves {
 		b.WriteString(" halves")
 	}

@@ -119,6 +119,12 @@ func operands(op *Op) error {
 			return fmt.Errorf("%s is no weight", w)
 		}
 	}
+	switch stateful := op.Kind == Convolve || op.Kind == DeltaRule; {
+	case stateful && (op.State == nil || op.State.Class != State):
+		return fmt.Errorf("has no state")
+	case !stateful && op.State != nil:
+		return fmt.Errorf("has the state %s, and its kind keeps none", op.State)
+	}
 	return nil
 }
 
@@ -158,6 +164,31 @@ func lengths(p *Program, op *Op) []length {
 		return []length{{"the output", out, in(0)}}
 	case SwiGLU, Add:
 		return []length{{"the second input", in(1), in(0)}, {"the output", out, in(0)}}
+	}
+	return linear(p, op, row)
+}
+
+// linear lists what must agree between the operands of the kinds of linear attention.
+func linear(p *Program, op *Op, row *weights.Row) []length {
+	in := func(i int) int { return op.In[i].Len }
+	out := op.Out[0].Len
+	switch op.Kind {
+	case Convolve:
+		return []length{{"the weight", row.Rows, in(0)}, {"the output", out, in(0)}, {"the state", op.State.Len, (row.Cols - 1) * in(0)}}
+	case SiLU, Sigmoid:
+		return []length{{"the output", out, in(0)}}
+	case L2Norm:
+		return []length{{"the output", out, op.Heads * in(0)}}
+	case SoftplusDecay, BoundedDecay:
+		return []length{{"A", row.Rows, op.Heads}, {"the bias", p.Weights[op.W[1].Row].Cols, out}, {"the output", out, op.Heads * in(0)}}
+	case DeltaRule:
+		n := in(0)
+		return []length{{"a key", in(1), n}, {"a value", in(2), n}, {"a decay", in(3), n}, {"a beta", in(4), 1},
+			{"the output", out, op.Heads * n}, {"the state", op.State.Len, op.Heads * n * n}}
+	case GatedNorm:
+		return []length{{"the weight", row.Cols, in(0)}, {"the gate", in(1), in(0)}, {"the output", out, op.Heads * in(0)}}
+	case GateHeads:
+		return []length{{"a gate", in(1), 1}, {"the output", out, op.Heads * in(0)}}
 	}
 	return nil
 }

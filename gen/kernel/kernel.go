@@ -37,13 +37,10 @@ func Select(p *ir.Program, b *plan.Bundle) error {
 		}
 		q.Dispatches = append(q.Dispatches, plan.Dispatch{Kernel: intern(b, k), Layer: s.Layer, Barrier: s.Barrier, Operands: operands})
 	}
-	if p.Width > 1 {
-		b.Batches, b.Counters = append(b.Batches, q), max(b.Counters, p.CounterBytes)
-		return nil
+	b.Sequences, b.Counters = append(b.Sequences, q), max(b.Counters, p.CounterBytes)
+	if p.Width == 1 {
+		b.RopeFreqs, b.RopeMScale = p.RopeFreqs, p.RopeMScale
 	}
-	b.Decode, b.Head, b.ArenaBytes, b.Counters = q.Dispatches, q.Head, q.ArenaBytes, p.CounterBytes
-	b.Input, b.Hidden = q.Input, q.Hidden
-	b.RopeFreqs, b.RopeMScale = p.RopeFreqs, p.RopeMScale
 	return nil
 }
 

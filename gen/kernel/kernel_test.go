@@ -84,15 +84,15 @@ func TestBarriers(t *testing.T) {
 	for seed := uint64(0); seed < 30; seed++ {
 		b := bundleOf(t, spectest.Random(seed))
 		since := 0
-		for i := range b.Decode {
+		for i := range b.Decode().Dispatches {
 			needed := false
 			for j := since; j < i; j++ {
-				needed = needed || conflict(accesses(b, &b.Decode[j]), accesses(b, &b.Decode[i]))
+				needed = needed || conflict(accesses(b, &b.Decode().Dispatches[j]), accesses(b, &b.Decode().Dispatches[i]))
 			}
-			if needed != b.Decode[i].Barrier {
-				t.Errorf("seed %d, dispatch %d: barrier %v, needed %v", seed, i, b.Decode[i].Barrier, needed)
+			if needed != b.Decode().Dispatches[i].Barrier {
+				t.Errorf("seed %d, dispatch %d: barrier %v, needed %v", seed, i, b.Decode().Dispatches[i].Barrier, needed)
 			}
-			if b.Decode[i].Barrier {
+			if b.Decode().Dispatches[i].Barrier {
 				since = i
 			}
 		}
@@ -104,15 +104,15 @@ func TestBarriers(t *testing.T) {
 func TestOperands(t *testing.T) {
 	for seed := uint64(0); seed < 30; seed++ {
 		b := bundleOf(t, spectest.Random(seed))
-		for i, d := range b.Decode {
+		for i, d := range b.Decode().Dispatches {
 			k := &b.Kernels[d.Kernel]
 			if len(d.Operands) != len(k.Slots) {
 				t.Fatalf("seed %d, dispatch %d: %d operands for %d slots", seed, i, len(d.Operands), len(k.Slots))
 			}
 			list := accesses(b, &d)
 			for j := range list {
-				if list[j].space == plan.SpaceArena && list[j].end > b.ArenaBytes {
-					t.Errorf("seed %d, dispatch %d: operand ends at %d of %d", seed, i, list[j].end, b.ArenaBytes)
+				if list[j].space == plan.SpaceArena && list[j].end > b.Decode().ArenaBytes {
+					t.Errorf("seed %d, dispatch %d: operand ends at %d of %d", seed, i, list[j].end, b.Decode().ArenaBytes)
 				}
 				if conflict(list[:j], list[j:j+1]) {
 					t.Errorf("seed %d, dispatch %d: two slots share bytes", seed, i)
@@ -146,7 +146,7 @@ func TestHeadShape(t *testing.T) {
 	s := spectest.Random(0)
 	for _, width := range []int{8, 16, 512} {
 		b := bundleOfRows(t, s, width)
-		d := b.Batches[0].Dispatches
+		d := b.Sequences[0].Dispatches // bundleOfRows has no other
 		k := &b.Kernels[d[len(d)-1].Kernel]
 		p, ok := k.Parts[0].(*plan.MatVec)
 		if !ok || p.Rows != s.Model.VocabSize {
@@ -191,7 +191,7 @@ func TestVariants(t *testing.T) {
 func TestArgs(t *testing.T) {
 	for seed := uint64(0); seed < 30; seed++ {
 		b := bundleOf(t, spectest.Random(seed))
-		for _, d := range b.Decode {
+		for _, d := range b.Decode().Dispatches {
 			k := &b.Kernels[d.Kernel]
 			var want []int
 			for i, s := range k.Slots {

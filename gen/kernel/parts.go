@@ -125,7 +125,7 @@ func (b *builder) combine(op *ir.Op) *plan.Combine {
 
 // matVec is [norm | norm apply | combine] mat-vec [mat-vec SwiGLU | squared ReLU | rope | [add] [norm partial]].
 func (b *builder) matVec(ops chain) (plan.Part, error) {
-	m := &plan.MatVec{Up: -1, Add: -1, RowsPerGroup: b.rowsPerGroup(), SplitK: b.splitK(), Unroll: b.unroll(), Tokens: b.tokens}
+	m := &plan.MatVec{Product: plan.Product{Up: -1, RowsPerGroup: b.rowsPerGroup(), SplitK: b.splitK(), Unroll: b.unroll(), Tokens: b.tokens}, Add: -1}
 	norm, apply, combine := ops.take(ir.RMSNorm), ops.take(ir.NormApply), ops.take(ir.Combine)
 	op := ops.take(ir.MatVec)
 	row := &b.p.Weights[op.W[0].Row]
@@ -174,7 +174,7 @@ func other(add *ir.Op, v *ir.Value) *ir.Value {
 // experts is [norm | norm apply] [gating] experts [experts SwiGLU].
 func (b *builder) experts(ops chain, tickets *ir.Value) plan.Part {
 	norm, apply := ops.take(ir.RMSNorm), ops.take(ir.NormApply)
-	e := &plan.Experts{Up: -1, RowsPerGroup: b.rowsPerGroup(), SplitK: b.splitK(), Unroll: b.unroll()}
+	e := &plan.Experts{Product: plan.Product{Up: -1, RowsPerGroup: b.rowsPerGroup(), SplitK: b.splitK(), Unroll: b.unroll()}}
 	if len(ops) > 0 && ops[0].Kind == ir.Scores {
 		e.Gating = b.gating(&ops)
 	}
@@ -215,8 +215,9 @@ func (b *builder) expertsSum(ops chain) plan.Part {
 	op := ops.take(ir.ExpertsMatVec)
 	sum := ops.take(ir.WeightedSum)
 	row := &b.p.Weights[op.W[0].Row]
-	e := &plan.ExpertsSum{W: b.weight(op.W[0]), K: op.K, Rows: row.Rows, Cols: row.Cols, RowsPerGroup: b.rowsPerGroup(), SplitK: b.splitK(), Unroll: b.unroll(),
-		In: b.vec(op.In[0]), Routing: b.in(op.In[1].V), Shared: -1, Add: -1}
+	e := &plan.ExpertsSum{W: b.weight(op.W[0]), K: op.K, Shared: -1, Add: -1,
+		Product: plan.Product{Rows: row.Rows, Cols: row.Cols, RowsPerGroup: b.rowsPerGroup(), SplitK: b.splitK(), Unroll: b.unroll(), Up: -1, In: b.vec(op.In[0])}}
+	e.Routing = b.in(op.In[1].V)
 	last := sum
 	if shared := ops.take(ir.MatVec); shared != nil {
 		e.Shared, e.SharedCols, e.SharedIn = b.weight(shared.W[0]), b.p.Weights[shared.W[0].Row].Cols, b.vec(shared.In[0])

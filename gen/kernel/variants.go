@@ -36,7 +36,7 @@ func Variants(b *plan.Bundle) {
 // dispatches lists those of all sequences, and of the samplers.
 func dispatches(b *plan.Bundle) []plan.Dispatch {
 	var all []plan.Dispatch
-	for _, q := range b.Sequences() {
+	for _, q := range b.Sequences {
 		all = append(all, q.Dispatches...)
 	}
 	return slices.Concat(all, b.Pick)
@@ -71,7 +71,7 @@ func weightTypes(b *plan.Bundle) {
 		slices.Sort(w.Types)
 		w.Types = slices.Compact(w.Types)
 	}
-	for _, d := range b.Decode {
+	for _, d := range b.Decode().Dispatches {
 		for _, o := range d.Operands {
 			if o.Space == plan.SpaceWeight && b.Weights[o.Index].Kernel == "" {
 				b.Weights[o.Index].Kernel = b.Kernels[d.Kernel].Name

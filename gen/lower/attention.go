@@ -7,7 +7,7 @@ import (
 
 // attention is multi-head latent attention with its residual:
 // x + W_O [softmax(scale (q_nope·W_UK c_j + q_pe·k_pe_j)) W_UV c_j]_h. With a
-// temperature, the scale grows with the query's position.
+// temperature, the scale grows with the query's position; with gates, σ(W_gate h)_h multiplies head h.
 func (l *lowerer) attention(x *ir.Value) *ir.Value {
 	m := &l.s.Model
 	heads, nope, rope, c := m.NumAttentionHeads, m.QKNopeHeadDim, m.QKRopeHeadDim, m.KVLoraRank
@@ -15,16 +15,30 @@ func (l *lowerer) attention(x *ir.Value) *ir.Value {
 	h := l.norm("attn_norm", weights.InputNorm, ir.All(x))
 	q := l.query(h)
 	cache := l.latent(h)
+	var gate *ir.Value
+	if l.arch.HeadGates {
+		gate = l.matVec("head_gate", weights.HeadGate, ir.All(h), ir.F32)
+	}
 
 	keys := l.expand("expand_keys", weights.KB, cache, heads*nope, true)
 	values := l.expand("expand_values", weights.VB, cache, heads*m.VHeadDim, false)
 	o := l.emit(&ir.Op{Kind: ir.Attention, Name: "attention", Heads: heads, Temperature: l.s.Temperature, In: []ir.Ref{
 		ir.Batched(q, 0, nope, dk), ir.Batched(q, nope, rope, dk), ir.All(keys), ir.All(values), ir.Slice(cache, c, rope),
 	}}, heads*m.VHeadDim, ir.Half)
+	if l.arch.HeadGates {
+		o.Elem = ir.F32
+		o = l.emit(&ir.Op{Kind: ir.GateHeads, Name: "gate_heads", Heads: heads,
+			In: []ir.Ref{perHead(o, heads), perHead(gate, heads)}}, o.Len, ir.Half)
+	}
 	return l.addTo(x, "attn_residual", l.matVec("o_proj", weights.OProj, ir.All(o), ir.F32))
 }
 
-// query is q = W_Q h, or W_QB norm(W_QA h), with its last dims rotated per head.
+// perHead refers to the equal parts of v, one for each head.
+func perHead(v *ir.Value, heads int) ir.Ref {
+	return ir.Batched(v, 0, v.Len/heads, v.Len/heads)
+}
+
+// query is q = W_Q h, or W_QB norm(W_QA h), with its last dims rotated per head, where there are positions.
 func (l *lowerer) query(h *ir.Value) *ir.Value {
 	m := &l.s.Model
 	var q *ir.Value
@@ -34,18 +48,24 @@ func (l *lowerer) query(h *ir.Value) *ir.Value {
 	} else {
 		q = l.matVec("q", weights.QProj, ir.All(h), ir.Half)
 	}
+	if l.arch.NoRope {
+		return q
+	}
 	dk := m.QKNopeHeadDim + m.QKRopeHeadDim
 	return l.rope("q_rope", ir.Batched(q, 0, dk, dk), m.NumAttentionHeads)
 }
 
-// latent is the cache row [norm(c) | rope(k_pe)] of this position; it returns
-// the layer's cache.
+// latent is the cache row [norm(c) | rope(k_pe)] of this position, without positions [norm(c) | k_pe];
+// it returns the layer's cache.
 func (l *lowerer) latent(h *ir.Value) *ir.Value {
 	m := &l.s.Model
 	kva := l.matVec("kv_a", weights.KVAProj, ir.All(h), ir.Half)
 	lat := l.norm("kv_a_norm", weights.KVANorm, ir.Slice(kva, 0, m.KVLoraRank))
-	kpe := l.rope("k_rope", ir.Slice(kva, m.KVLoraRank, m.QKRopeHeadDim), 1)
-	cache := l.emit(&ir.Op{Kind: ir.StoreKV, Name: "store_kv", In: []ir.Ref{ir.All(lat), ir.All(kpe)}},
+	kpe := ir.Slice(kva, m.KVLoraRank, m.QKRopeHeadDim)
+	if !l.arch.NoRope {
+		kpe = ir.All(l.rope("k_rope", kpe, 1))
+	}
+	cache := l.emit(&ir.Op{Kind: ir.StoreKV, Name: "store_kv", In: []ir.Ref{ir.All(lat), kpe}},
 		m.KVLoraRank+m.QKRopeHeadDim, ir.F32)
 	cache.Class = ir.Cache
 	return cache

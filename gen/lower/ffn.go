@@ -21,7 +21,8 @@ func (l *lowerer) dense(x *ir.Value) *ir.Value {
 }
 
 // moe is x + Σ_i w_i down_i(silu(gate_i h) * up_i h) + shared(h) over the
-// selected experts i, in the order of their selection.
+// selected experts i, in the order of their selection. Some layers have a limit L on
+// what is multiplied: min(silu(gate), L) and max(-L, min(up, L)).
 func (l *lowerer) moe(x *ir.Value) *ir.Value {
 	moe := l.s.MoE
 	h := l.norm("ffn_norm", weights.PostNorm, ir.All(x))
@@ -29,6 +30,7 @@ func (l *lowerer) moe(x *ir.Value) *ir.Value {
 	gate := l.experts("experts_gate", weights.ExpertsGate, ir.Ref{V: h, Len: h.Len}, routing, ir.Half)
 	up := l.experts("experts_up", weights.ExpertsUp, ir.Ref{V: h, Len: h.Len}, routing, ir.Half)
 	act := l.swiglu("experts_swiglu", gate, up)
+	l.last().Limit = l.s.Hybrid.Limit(l.layer, false)
 	if l.arch.F32Down {
 		act.Elem = ir.F32
 	}
@@ -45,7 +47,9 @@ func (l *lowerer) moe(x *ir.Value) *ir.Value {
 func (l *lowerer) shared(h *ir.Value) *ir.Value {
 	gate := l.matVec("shared_gate", weights.SharedGate, ir.All(h), ir.Half)
 	up := l.matVec("shared_up", weights.SharedUp, ir.All(h), ir.Half)
-	return l.matVec("shared_down", weights.SharedDown, ir.All(l.swiglu("shared_swiglu", gate, up)), ir.F32)
+	act := l.swiglu("shared_swiglu", gate, up)
+	l.last().Limit = l.s.Hybrid.Limit(l.layer, true)
+	return l.matVec("shared_down", weights.SharedDown, ir.All(act), ir.F32)
 }
 
 // gating selects the experts and their weights: probabilities p from the

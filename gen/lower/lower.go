@@ -2,7 +2,8 @@
 // op per launch, named as in the papers. It is the readable definition of the
 // model (DeepSeek-V2, arXiv 2405.04434, section 2.1, for multi-head latent
 // attention; DeepSeek-V3, arXiv 2412.19437, for sigmoid gating with a selection
-// bias); everything later only rearranges it.
+// bias; Kimi Linear, arXiv 2510.26692, section 3, for linear attention); everything
+// later only rearranges it.
 package lower
 
 import (
@@ -20,7 +21,11 @@ func Lower(s *spec.Spec, width int) *ir.Program {
 	x := l.begin()
 	for i := 0; i < s.Model.NumHiddenLayers; i++ {
 		l.layer = i
-		x = l.attention(x)
+		if s.Hybrid.Linear(i) {
+			x = l.linear(x)
+		} else {
+			x = l.attention(x)
+		}
 		if s.MoE != nil && i >= s.MoE.FirstKDenseReplace {
 			x = l.moe(x)
 		} else {

@@ -39,7 +39,7 @@ func TestGolden(t *testing.T) {
 // TestVerified: what lowering makes of any model is a valid program of one op a
 // launch, which uses every weight of the table.
 func TestVerified(t *testing.T) {
-	for seed, s := range spectest.Varied(100) {
+	for seed, s := range append(spectest.Varied(100), spectest.Hybrids(20)...) {
 		p := lower.Lower(s, 1)
 		if err := ir.Verify(p); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)

@@ -25,7 +25,7 @@ var extremes = map[string]func(i int) float32{
 // the inputs' size is, on rows as they are and on those whose fields are apart.
 func TestExtremes(t *testing.T) {
 	var s slots
-	p := &plan.MatVec{W: s.weight("w"), Batch: 1, Rows: 6, Cols: 1024, RowsPerGroup: 8, In: s.in("in"), Up: -1, Add: -1}
+	p := &plan.MatVec{W: s.weight("w"), Product: plan.Product{Rows: 6, Cols: 1024, RowsPerGroup: 8, In: s.in("in"), Up: -1}, Batch: 1, Add: -1}
 	p.Out = plan.Vec{Slot: s.floats("out", true)}
 	k := s.kernel("extremes", nil, p)
 	b := &plan.Bundle{Name: "extremes", Activations: plan.ElemF16, Kernels: []plan.Kernel{k}}

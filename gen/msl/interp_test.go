@@ -201,7 +201,7 @@ func (m *model) typeOf(row, layer int) quant.Type {
 // Tensor implements interp.Weights.
 func (m *model) Tensor(role string, layer int) []float32 {
 	for i := range m.program.Weights {
-		if r := &m.program.Weights[i]; r.Role == role && (r.First < 0 || r.First <= layer && layer < r.Last) {
+		if r := &m.program.Weights[i]; r.Role == role && (r.First < 0 || r.Index(layer) >= 0) {
 			return m.tensor(i, layer).values
 		}
 	}
@@ -231,8 +231,8 @@ func (m *model) run(tokens []int) {
 			m.t.Fatal(err)
 		}
 		m.step = plan.Row{Token: uint32(token), Pos: uint32(pos), NKV: uint32(pos + 1)}
-		for i := range m.bundle.Decode {
-			d := dispatch{model: m, Dispatch: &m.bundle.Decode[i], step: m.program.Launches[i], kv: quant.F32}
+		for i := range m.bundle.Decode().Dispatches {
+			d := dispatch{model: m, Dispatch: &m.bundle.Decode().Dispatches[i], step: m.program.Launches[i], kv: quant.F32}
 			d.kernel = &m.bundle.Kernels[d.Kernel]
 			cached := slices.ContainsFunc(d.kernel.Slots, func(s plan.Slot) bool { return s.Space == plan.SpaceKV })
 			if pos == len(tokens)-1 || pos == 0 && cached {

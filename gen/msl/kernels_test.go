@@ -94,15 +94,15 @@ func own(t *testing.T, b *plan.Bundle) *plan.Bundle {
 		return b
 	}
 	less := *b
-	less.Kernels, less.Decode, less.Pick = nil, nil, nil
+	less.Kernels, less.Sequences, less.Pick = nil, []plan.Sequence{{Width: 1}}, nil
 	for i, k := range b.Kernels {
-		first := slices.IndexFunc(b.Decode, func(d plan.Dispatch) bool { return d.Kernel == i })
+		first := slices.IndexFunc(b.Decode().Dispatches, func(d plan.Dispatch) bool { return d.Kernel == i })
 		if first < 0 || slices.ContainsFunc(general.Kernels, func(g plan.Kernel) bool { return reflect.DeepEqual(g, k) }) {
 			continue
 		}
-		d := b.Decode[first]
+		d := b.Decode().Dispatches[first]
 		d.Kernel = len(less.Kernels)
-		less.Kernels, less.Decode = append(less.Kernels, k), append(less.Decode, d)
+		less.Kernels, less.Decode().Dispatches = append(less.Kernels, k), append(less.Decode().Dispatches, d)
 	}
 	var err error
 	if less.Source, err = msl.Print(&less, "// test"); err != nil {

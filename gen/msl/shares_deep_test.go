@@ -57,7 +57,7 @@ func TestShares(t *testing.T) {
 // once; if split, of those formats whose rows are.
 func shareKernels(blocks int, split bool) []plan.Kernel {
 	var one, two slots
-	p := &plan.MatVec{W: one.weight("w"), Batch: 1, Rows: 20, Cols: 256 * blocks, RowsPerGroup: 8, Up: -1, Add: -1}
+	p := &plan.MatVec{W: one.weight("w"), Product: plan.Product{Rows: 20, Cols: 256 * blocks, RowsPerGroup: 8, Up: -1}, Batch: 1, Add: -1}
 	p.In, p.Out = one.in("in"), plan.Vec{Slot: one.floats("out", true)}
 	q := *p
 	q.W, q.Up = two.weight("w"), two.weight("w_up")

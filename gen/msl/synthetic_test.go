@@ -110,7 +110,7 @@ func matVecs() []plan.Kernel {
 			}
 			var s slots
 			cols := map[string]int{"long_norm": 7168}[prologue]
-			p := &plan.MatVec{W: s.weight("w"), Batch: 1, Rows: 50, Cols: max(cols, 512), RowsPerGroup: 8, Up: -1, Add: -1}
+			p := &plan.MatVec{W: s.weight("w"), Product: plan.Product{Rows: 50, Cols: max(cols, 512), RowsPerGroup: 8, Up: -1}, Batch: 1, Add: -1}
 			p.In, p.Out = s.in("in"), s.out("out")
 			switch prologue {
 			case "norm", "long_norm":
@@ -156,7 +156,7 @@ func expertKernels() []plan.Kernel {
 	var list []plan.Kernel
 	for i, sigmoid := range []bool{false, true} {
 		var s slots
-		e := &plan.Experts{W: s.weight("w_gate"), Up: s.weight("w_up"), K: 6, Rows: 20, Cols: 256, RowsPerGroup: 16, In: s.in("x"), Out: s.out("h")}
+		e := &plan.Experts{W: s.weight("w_gate"), Product: plan.Product{Up: s.weight("w_up"), Rows: 20, Cols: 256, RowsPerGroup: 16, In: s.in("x"), Out: s.out("h")}, K: 6}
 		if sigmoid {
 			e.NormApply = &plan.NormApply{Squares: s.floats("squares", false), Count: 64, Eps: 1e-5}
 		} else {
@@ -164,17 +164,17 @@ func expertKernels() []plan.Kernel {
 		}
 		e.Gating, e.Routing = gating(&s, 1+7*i, sigmoid), s.route(true)
 		e.Out.Stride = 20
-		shared := &plan.MatVec{W: s.weight("w_shared"), Up: -1, Add: -1, Batch: 1, Rows: 30, Cols: 256, RowsPerGroup: 16, In: e.In, Out: s.out("hs")}
+		shared := &plan.MatVec{W: s.weight("w_shared"), Product: plan.Product{Up: -1, Rows: 30, Cols: 256, RowsPerGroup: 16, In: e.In, Out: s.out("hs")}, Add: -1, Batch: 1}
 		s.args()
 		list = append(list, s.kernel(fmt.Sprintf("experts_%d", i), []int{e.W, e.Up}, e, shared))
 	}
 	var s slots
-	e := &plan.Experts{W: s.weight("w"), Up: -1, K: 6, Rows: 20, Cols: 256, RowsPerGroup: 16, In: s.in("x"), Out: s.out("h"), Routing: s.route(false)}
+	e := &plan.Experts{W: s.weight("w"), Product: plan.Product{Up: -1, Rows: 20, Cols: 256, RowsPerGroup: 16, In: s.in("x"), Out: s.out("h")}, K: 6, Routing: s.route(false)}
 	e.Out.Stride = 20
 	list = append(list, s.kernel("experts_plain", nil, e))
 	for _, full := range []bool{true, false} {
 		var s slots
-		p := &plan.ExpertsSum{W: s.weight("w"), K: 6, Rows: 20, Cols: 256, RowsPerGroup: 16, In: s.in("h"), Out: s.out("y"), Routing: s.route(false), Shared: -1, Add: -1}
+		p := &plan.ExpertsSum{W: s.weight("w"), Product: plan.Product{Rows: 20, Cols: 256, RowsPerGroup: 16, In: s.in("h"), Out: s.out("y"), Up: -1}, K: 6, Routing: s.route(false), Shared: -1, Add: -1}
 		p.In.Stride = 256
 		if full {
 			p.Shared, p.SharedCols, p.SharedIn, p.Add = s.weight("w_shared"), 512, s.in("hs"), s.in("residual").Slot

@@ -30,8 +30,12 @@ func eachLayer(p *ir.Program, f func(m *merger)) error {
 }
 
 // merge moves the parts of launch b into the earlier launch a if nothing from a up
-// to b writes what they read. It reports whether it did.
+// to b writes what they read. It reports whether it did. A layer without one of them
+// (nil) has nothing to merge.
 func (m *merger) merge(a, b *ir.Launch) bool {
+	if a == nil || b == nil || a == b {
+		return false
+	}
 	between := map[*ir.Part]bool{}
 	for _, s := range m.launches[slices.Index(m.launches, a):slices.Index(m.launches, b)] {
 		for _, part := range s.Parts {

@@ -8,6 +8,7 @@ import (
 	"mla/gen/interp"
 	"mla/gen/ir"
 	"mla/gen/lower"
+	"mla/gen/spec"
 	"mla/gen/spectest"
 	"mla/tools/tests/deep"
 )
@@ -107,16 +108,22 @@ func TestTranslation(t *testing.T) {
 			if width > 1 && (seed+width)%4 > 0 { // one width in four, each for ten seeds
 				continue
 			}
-			replays := mixed(width)
-			want := alone(t, lower.Lower(s, 1), w, replays)
-			p := lower.Lower(s, width)
-			err := Compile(p, Options{Observe: func(_ string, p *ir.Program) error {
-				return near(want, together(t, p, w, replays))
-			}})
-			if err != nil {
-				t.Errorf("seed %d, %d rows: %v\n%s", seed, width, err, p)
-			}
+			translate(t, seed, s, w, width)
 		}
+	}
+}
+
+// translate interprets a model after every pass: rows together give what the unfused program gives row by row.
+func translate(t *testing.T, seed int, s *spec.Spec, w interp.Weights, width int) {
+	t.Helper()
+	replays := mixed(width)
+	want := alone(t, lower.Lower(s, 1), w, replays)
+	p := lower.Lower(s, width)
+	err := Compile(p, Options{Observe: func(_ string, p *ir.Program) error {
+		return near(want, together(t, p, w, replays))
+	}})
+	if err != nil {
+		t.Errorf("seed %d, %d rows: %v\n%s", seed, width, err, p)
 	}
 }
 

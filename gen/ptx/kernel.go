@@ -60,7 +60,7 @@ func (t *translator) kernel() {
 func (t *translator) leaveOut(name string, brace int) {
 	depth := 0
 	for i := brace; i < len(t.tokens); i = t.next(i, 1) {
-		depth += strings.Count(t.tokens[i].text, "{") - strings.Count(t.tokens[i].text, "}")
+		depth += strings.Count(t.tokens[i].Text, "{") - strings.Count(t.tokens[i].Text, "}")
 		if depth == 0 {
 			t.lines(t.at, i+1)
 			t.at = i + 1
@@ -77,7 +77,7 @@ func (t *translator) peekFrom(i, n int) string { return t.text(t.next(i, n)) }
 func (t *translator) parameters(i int) (list []parameter, close int, err error) {
 	p := parameter{buffer: -1}
 	for i = t.next(i, 0); i < len(t.tokens); i = t.next(i, 1) {
-		switch text := t.tokens[i].text; text {
+		switch text := t.tokens[i].Text; text {
 		case "[[":
 			p.attribute = t.peekFrom(i, 1)
 			if p.attribute == "buffer" {

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"mla/gen/msl/text"
 )
 
 // Translate turns Metal source into CUDA C++ for the headers in include. Lines
@@ -37,7 +39,7 @@ type Kernel struct {
 }
 
 type translator struct {
-	tokens []token
+	tokens []text.Token
 	at     int // the next token
 	depth  int // of braces, but for those of namespaces
 	spaces int // namespaces that are open
@@ -51,7 +53,7 @@ const maxBuffer = 30
 
 func (t *translator) fail(format string, args ...any) {
 	if t.err == nil {
-		line := t.tokens[min(t.at, len(t.tokens)-1)].line
+		line := t.tokens[min(t.at, len(t.tokens)-1)].Line
 		t.err = fmt.Errorf("kernels.metal:%d: %s", line, fmt.Sprintf(format, args...))
 	}
 }
@@ -74,39 +76,39 @@ var (
 // token translates what begins at the next token.
 func (t *translator) token() {
 	tok := t.tokens[t.at]
-	text, isPlain := plain[tok.text]
+	text, isPlain := plain[tok.Text]
 	switch {
-	case tok.blank:
-		t.replace(metalPragma.ReplaceAllString(tok.text, "#pragma clang fp "))
-	case tok.text == "kernel":
+	case tok.Blank():
+		t.replace(metalPragma.ReplaceAllString(tok.Text, "#pragma clang fp "))
+	case tok.Text == "kernel":
 		t.kernel()
-	case tok.text == "namespace" && t.peek(2) == "{":
+	case tok.Text == "namespace" && t.peek(2) == "{":
 		t.namespace()
-	case tok.text == "}" && t.depth == 0 && t.spaces > 0:
+	case tok.Text == "}" && t.depth == 0 && t.spaces > 0:
 		t.spaces--
 		t.copy()
-	case tok.text == "threadgroup" && t.declaresMemory():
+	case tok.Text == "threadgroup" && t.declaresMemory():
 		t.threadgroupMemory()
-	case tok.text == "threadgroup":
+	case tok.Text == "threadgroup":
 		t.replace("")
-	case tok.text == "constant" && t.depth == 0 && t.startsStatement():
+	case tok.Text == "constant" && t.depth == 0 && t.startsStatement():
 		t.table()
-	case tok.text == "constant":
+	case tok.Text == "constant":
 		t.replace("const")
-	case vectorType.MatchString(tok.text) && t.peek(1) == "(":
-		t.replace("make<" + tok.text + ">")
-	case halfNumber.MatchString(tok.text) && !strings.HasPrefix(tok.text, "0x"):
-		t.replace(tok.text[:len(tok.text)-1] + "f16")
+	case vectorType.MatchString(tok.Text) && t.peek(1) == "(":
+		t.replace("make<" + tok.Text + ">")
+	case halfNumber.MatchString(tok.Text) && !strings.HasPrefix(tok.Text, "0x"):
+		t.replace(tok.Text[:len(tok.Text)-1] + "f16")
 	case isPlain:
 		t.replace(text)
 	default:
-		t.depth += strings.Count(tok.text, "{") - strings.Count(tok.text, "}")
+		t.depth += strings.Count(tok.Text, "{") - strings.Count(tok.Text, "}")
 		t.copy()
 	}
 }
 
 // copy writes the next token as it is, replace writes another text for it.
-func (t *translator) copy() { t.replace(t.tokens[t.at].text) }
+func (t *translator) copy() { t.replace(t.tokens[t.at].Text) }
 
 func (t *translator) replace(text string) {
 	t.out.WriteString(text)
@@ -117,7 +119,7 @@ func (t *translator) replace(text string) {
 // being the zeroth; len(t.tokens) if there is none.
 func (t *translator) next(i, n int) int {
 	for ; i < len(t.tokens); i++ {
-		if t.tokens[i].blank {
+		if t.tokens[i].Blank() {
 			continue
 		}
 		if n == 0 {
@@ -135,7 +137,7 @@ func (t *translator) text(i int) string {
 	if i >= len(t.tokens) {
 		return ""
 	}
-	return t.tokens[i].text
+	return t.tokens[i].Text
 }
 
 // namespace NAME { stays: what is in it is still outside of all functions.
@@ -149,10 +151,10 @@ func (t *translator) namespace() {
 // startsStatement says whether a statement or declaration begins at the token at hand.
 func (t *translator) startsStatement() bool {
 	i := t.at - 1
-	for i >= 0 && t.tokens[i].blank {
+	for i >= 0 && t.tokens[i].Blank() {
 		i--
 	}
-	return i < 0 || strings.Contains("{};", t.tokens[i].text)
+	return i < 0 || strings.Contains("{};", t.tokens[i].Text)
 }
 
 // declaresMemory says whether the statement at hand declares threadgroup memory,
@@ -161,8 +163,8 @@ func (t *translator) declaresMemory() bool {
 	if t.depth == 0 || !t.startsStatement() {
 		return false
 	}
-	for i := t.at; i < len(t.tokens) && t.tokens[i].text != ";"; i++ {
-		if text := t.tokens[i].text; len(text) == 1 && strings.Contains("*&=(", text) {
+	for i := t.at; i < len(t.tokens) && t.tokens[i].Text != ";"; i++ {
+		if text := t.tokens[i].Text; len(text) == 1 && strings.Contains("*&=(", text) {
 			return false
 		}
 	}
@@ -179,8 +181,8 @@ func (t *translator) threadgroupMemory() {
 // constant memory would serve one address at a time, and the lanes of a
 // simdgroup look up different ones. A scalar becomes a constant of the compiler.
 func (t *translator) table() {
-	for i := t.at; i < len(t.tokens) && t.tokens[i].text != ";" && t.tokens[i].text != "="; i++ {
-		if t.tokens[i].text == "[" {
+	for i := t.at; i < len(t.tokens) && t.tokens[i].Text != ";" && t.tokens[i].Text != "="; i++ {
+		if t.tokens[i].Text == "[" {
 			t.replace("static __attribute__((device))")
 			return
 		}
@@ -191,7 +193,7 @@ func (t *translator) table() {
 // lines writes as many line ends as there are in the tokens [from, to).
 func (t *translator) lines(from, to int) {
 	for _, tok := range t.tokens[from:to] {
-		t.out.WriteString(strings.Repeat("\n", strings.Count(tok.text, "\n")))
+		t.out.WriteString(strings.Repeat("\n", strings.Count(tok.Text, "\n")))
 	}
 }
 

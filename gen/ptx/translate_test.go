@@ -102,7 +102,7 @@ func TestResident(t *testing.T) {
 		{2, 66, 256, 0, 1, nil}, {4, 66, 256, 0, 2, nil}, {4, 400, 128, 0, 4, nil}, {2, 924, 128, 0, 7, nil}, // threadgroups for each row
 		{16, 100, 128, 16, 1, nil}, {16, 265, 128, 16, 3, nil}, {512, 100, 128, 64, 3, nil}, {512, 100, 256, 64, 1, nil}, {512, 100, 128, 64, 2, []quant.Type{quant.F32, quant.Q4_0}},
 	} {
-		k := plan.Kernel{Width: tt.width, Threads: tt.threads, Parts: []plan.Part{&plan.MatVec{Batch: 1, Rows: tt.groups, RowsPerGroup: 1, Tokens: tt.tokens}}}
+		k := plan.Kernel{Width: tt.width, Threads: tt.threads, Parts: []plan.Part{&plan.MatVec{Product: plan.Product{Rows: tt.groups, RowsPerGroup: 1, Tokens: tt.tokens}, Batch: 1}}}
 		if got := resident(&k, tt.weights); got != tt.want {
 			t.Errorf("%d rows, %d threadgroups of %d, %d rows at a time: %d on each multiprocessor, want %d", tt.width, tt.groups, tt.threads, tt.tokens, got, tt.want)
 		}

@@ -154,9 +154,15 @@ func (m *mix) typeOf(s *spec.Spec, row *weights.Row, layer int, imatrix bool) qu
 		t = m.downType(s, row.Role, layer, n, imatrix)
 	case weights.KVB:
 		t = m.kvBType(experts(s), layer, n, imatrix)
-	case weights.QProj:
+	case weights.QProj, weights.LinearQ:
 		t = or(m.qProj, t)
-	case weights.OProj:
+	case weights.LinearK:
+		if t = or(m.qProj, t); experts(s) == 8 {
+			t = quant.Q8_0
+		}
+	case weights.LinearV: // it counts those of its kind alone: no other layer has attn_v
+		t = m.kvBType(experts(s), row.Index(layer), row.Layers(), imatrix)
+	case weights.OProj, weights.LinearO:
 		t = or(m.oProj, t)
 		if experts(s) == 8 {
 			t = or(m.oProj8, m.base)

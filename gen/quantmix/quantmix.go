@@ -120,7 +120,7 @@ func rowTypes(s *spec.Spec, q *spec.Quant, row *weights.Row) ([]quant.Type, erro
 	}
 	types := make([]quant.Type, row.Layers())
 	for i := range types {
-		types[i] = m.typeOf(s, row, max(row.First, 0)+i, q.IMatrix)
+		types[i] = m.typeOf(s, row, max(row.Layer(i), 0), q.IMatrix)
 	}
 	return types, nil
 }

@@ -160,7 +160,7 @@ func typesOf(t *testing.T, s *spec.Spec, q spec.Quant, role string) string {
 	if i < 0 {
 		t.Fatalf("no %s", role)
 	}
-	return spec.FormatTypes(types[i], rows[i].First)
+	return spec.FormatTypes(types[i], rows[i].Numbers())
 }
 
 // TestSpecialRules covers what the dry runs do not reach. Sources: the rules of
@@ -287,7 +287,7 @@ func TestLegacyTypes(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, row := range weights.Table(s) {
-			got := spec.FormatTypes(types[i], row.First)
+			got := spec.FormatTypes(types[i], row.Numbers())
 			if row.Role == weights.KB && got != want[0] || row.Role == weights.VB && got != want[1] {
 				t.Errorf("%s: %s is %s; want %v", profile, row.Role, got, want)
 			}

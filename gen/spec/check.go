@@ -1,6 +1,10 @@
 package spec
 
-import "mla/runtime/gguf"
+import (
+	"slices"
+
+	"mla/runtime/gguf"
+)
 
 // Shapes of the GPU family that the kernels are written for (Apple7 and later).
 const (
@@ -23,6 +27,8 @@ var multiples = []struct {
 	{"model.kv_lora_rank", simdgroup, "the simdgroup", func(s *Spec) int { return s.Model.KVLoraRank }},
 	{"model.intermediate_size", simdgroup, "the simdgroup", func(s *Spec) int { return s.Model.IntermediateSize }},
 	{"moe.moe_intermediate_size", simdgroup, "the simdgroup", func(s *Spec) int { return s.MoE.MoEIntermediateSize }},
+	{"moe.moe_shared_expert_intermediate_size", simdgroup, "the simdgroup", func(s *Spec) int { return s.experts.SharedIntermediateSize }},
+	{"linear_attn_config.head_dim", simdgroup, "the simdgroup", func(s *Spec) int { return s.Hybrid.HeadDim }},
 	{"model.qk_nope_head_dim", 8, "16 bytes of halves", func(s *Spec) int { return s.Model.QKNopeHeadDim }},
 	{"model.v_head_dim", 8, "16 bytes of halves", func(s *Spec) int { return s.Model.VHeadDim }},
 	{"model.qk_rope_head_dim", 8, "rotary pairs, and 16 bytes of halves", func(s *Spec) int { return s.Model.QKRopeHeadDim }},
@@ -49,12 +55,14 @@ var relations = []relation{
 		func(s *Spec) []any { return []any{s.Architecture} }},
 	{"temperature", nil,
 		func(s *Spec) bool {
-			return s.Temperature.Scale != 0 && gguf.ArchitectureOf(s.Architecture).Dense
+			return s.Temperature.Scale != 0 && (gguf.ArchitectureOf(s.Architecture).Dense || s.Hybrid != nil)
 		},
 		"is given, but models of architecture %s have none",
 		func(s *Spec) []any { return []any{s.Architecture} }},
 	{"rope.scaling", nil,
-		func(s *Spec) bool { return s.Rope.Scaling != nil && gguf.ArchitectureOf(s.Architecture).Dense },
+		func(s *Spec) bool {
+			return s.Rope.Scaling != nil && (gguf.ArchitectureOf(s.Architecture).Dense || s.Hybrid != nil)
+		},
 		"is given, but models of architecture %s have no YaRN",
 		func(s *Spec) []any { return []any{s.Architecture} }},
 	{"model.q_lora_rank", nil,
@@ -67,7 +75,7 @@ var relations = []relation{
 		func(s *Spec) []any { return []any{s.Architecture} }},
 	{"model.q_lora_rank", []string{"model.num_hidden_layers", "model.vocab_size"},
 		func(s *Spec) bool {
-			return s.Model.QLoraRank > 0 && !gguf.ArchitectureOf(s.Architecture).Dense && gguf.IsLite(s.Model.NumHiddenLayers, s.Model.VocabSize)
+			return s.Model.QLoraRank > 0 && !gguf.ArchitectureOf(s.Architecture).Dense && s.Hybrid == nil && gguf.IsLite(s.Model.NumHiddenLayers, s.Model.VocabSize)
 		},
 		"is %d, but files of %d layers are read as DeepSeek-V2-Lite, which has none; expected null",
 		func(s *Spec) []any { return []any{s.Model.QLoraRank, s.Model.NumHiddenLayers} }},
@@ -112,7 +120,7 @@ func (d *decoder) checkDims(s *Spec) {
 			d.reject(m.path, "is %d; expected a multiple of %d (%s)", m.get(s), m.of, m.why)
 		}
 	}
-	for _, r := range relations {
+	for _, r := range slices.Concat(hybridRelations, relations) {
 		if d.has(r.path) && d.has(r.needs...) && r.bad(s) {
 			d.reject(r.path, r.msg, r.args(s)...)
 		}

@@ -52,7 +52,11 @@ func rootFields(s *Spec) []field {
 		section("rope", ropeFields(&s.Rope)),
 		optional(nullable(field{key: "moe", decode: func(d *decoder, n *yaml.Node, path string) bool {
 			s.MoE = &MoE{RoutedScalingFactor: 1, NGroup: 1, TopKGroup: 1}
-			return d.mapping(n, path, moeFields(s.MoE))
+			return d.mapping(n, path, moeFields(s.MoE, &s.experts))
+		}})),
+		optional(nullable(field{key: "linear_attn_config", decode: func(d *decoder, n *yaml.Node, path string) bool {
+			s.Hybrid = &Hybrid{}
+			return d.mapping(n, path, linearFields(s.Hybrid))
 		}})),
 		oneOf("tokenizer", &s.Tokenizer, Tokenizers),
 		oneOf("chat_template", &s.ChatTemplate, ChatTemplates),
@@ -71,7 +75,9 @@ func modelFields(m *Model) []field {
 		[]field{optional(integer("num_nextn_predict_layers", &m.NumNextNPredictLayers, 0, 1))})
 }
 
-func moeFields(m *MoE) []field { return parameters(m) }
+func moeFields(m *MoE, e *hparams.HybridExperts) []field {
+	return slices.Concat(parameters(m), expertFields(e))
+}
 
 // parameters are the keys of the fields of a *Dims or *MoE, as their tags say.
 func parameters(of any) (list []field) {

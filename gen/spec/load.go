@@ -42,6 +42,7 @@ func Parse(file string, data []byte) (*Spec, error) {
 	s := &Spec{Name: Name(file), File: filepath.Base(file), Path: file, Hash: hex.EncodeToString(hash[:]), Architecture: gguf.Deepseek2}
 	if root := d.parse(data); root != nil && d.checkVersion(root) {
 		d.mapping(root, "", rootFields(s))
+		d.hybrid(s)
 		d.checkDims(s)
 		d.decodeQuants(s)
 	}

@@ -1,6 +1,8 @@
 package spec
 
 import (
+	"slices"
+
 	"mla/runtime/gguf"
 	"mla/runtime/quant"
 )
@@ -9,15 +11,35 @@ import (
 // the full table; a test there and here keeps the two in step.
 type role struct {
 	name        string
-	first, last int // layers [first, last); first is -1 outside the layers
-	cols        int // elements of a row, a whole number of blocks
+	first, last int   // layers [first, last); first is -1 outside the layers
+	cols        int   // elements of a row, a whole number of blocks
+	among       []int // those of the layers that have it, rising; nil: all
 }
 
 func (r *role) layers() int {
-	if r.first < 0 {
+	switch {
+	case r.first < 0:
 		return 1
+	case r.among != nil:
+		return len(r.among)
 	}
 	return r.last - r.first
+}
+
+// layer is the number of the i-th of its layers.
+func (r *role) layer(i int) int {
+	if r.among != nil {
+		return r.among[i]
+	}
+	return r.first + i
+}
+
+// index says which of its layers a layer is, of those from first to last; -1: it is none of them.
+func (r *role) index(layer int) int {
+	if r.among != nil {
+		return slices.Index(r.among, layer)
+	}
+	return layer - r.first
 }
 
 // roleList collects roles that some layer has.
@@ -25,7 +47,18 @@ type roleList []role
 
 func (l *roleList) add(first, last int, name string, cols int) {
 	if first < 0 || first < last {
-		*l = append(*l, role{name, first, last, cols})
+		*l = append(*l, role{name: name, first: first, last: last, cols: cols})
+	}
+}
+
+// keep says that the roles from the i-th on are those of some layers alone, or of none.
+func (l *roleList) keep(i int, layers []int) {
+	if len(layers) == 0 {
+		*l = (*l)[:i]
+	}
+	for ; i < len(*l); i++ {
+		r := &(*l)[i]
+		r.among, r.first, r.last = layers, layers[0], layers[len(layers)-1]+1
 	}
 }
 
@@ -43,14 +76,24 @@ func roles(s *Spec, legacy bool) []role {
 	} else {
 		l.add(-1, 0, "embed_tokens", m.HiddenSize)
 	}
+	if s.Hybrid != nil {
+		l.linear(s)
+	}
+	full := len(l)
 	l.attention(m, legacy)
+	if gguf.ArchitectureOf(s.Architecture).HeadGates {
+		l.add(0, n, "self_attn.gate_proj", m.HiddenSize)
+	}
+	if s.Hybrid != nil {
+		l.keep(full, s.Layers(false))
+	}
 	if !gguf.ArchitectureOf(s.Architecture).SquaredReLU {
 		l.add(0, dense, "mlp.gate_proj", m.HiddenSize)
 	}
 	l.add(0, dense, "mlp.up_proj", m.HiddenSize)
 	l.add(0, dense, "mlp.down_proj", m.IntermediateSize)
 	if s.MoE != nil {
-		l.experts(s.MoE, m.HiddenSize, dense, n)
+		l.experts(s, m.HiddenSize, dense, n)
 	}
 	switch {
 	case s.NextN > 0:
@@ -79,14 +122,30 @@ func (l *roleList) attention(m *Model, legacy bool) {
 	l.add(0, n, "self_attn.o_proj", m.NumAttentionHeads*m.VHeadDim)
 }
 
-func (l *roleList) experts(e *MoE, hidden, first, last int) {
+// linear adds the roles of layers with linear attention.
+func (l *roleList) linear(s *Spec) {
+	first, n, hidden, inner := len(*l), s.Model.NumHiddenLayers, s.Model.HiddenSize, s.LinearWidth()
+	low := gguf.ArchitectureOf(s.Architecture).LowRankGates
+	for _, name := range []string{"q_proj", "k_proj", "v_proj", "f_a_proj", "b_proj", "g_a_proj"} {
+		l.add(0, n, "linear_attn."+name, hidden)
+	}
+	if low {
+		l.add(0, n, "linear_attn.f_b_proj", s.Hybrid.HeadDim)
+		l.add(0, n, "linear_attn.g_b_proj", s.Hybrid.HeadDim)
+	}
+	l.add(0, n, "linear_attn.o_proj", inner)
+	l.keep(first, s.Layers(true))
+}
+
+func (l *roleList) experts(s *Spec, hidden, first, last int) {
+	e := s.MoE
 	l.add(first, last, "mlp.experts.gate_proj", hidden)
 	l.add(first, last, "mlp.experts.up_proj", hidden)
 	l.add(first, last, "mlp.experts.down_proj", e.MoEIntermediateSize)
 	if e.NSharedExperts > 0 {
 		l.add(first, last, "mlp.shared_experts.gate_proj", hidden)
 		l.add(first, last, "mlp.shared_experts.up_proj", hidden)
-		l.add(first, last, "mlp.shared_experts.down_proj", e.MoEIntermediateSize*e.NSharedExperts)
+		l.add(first, last, "mlp.shared_experts.down_proj", s.SharedWidth())
 	}
 }
 

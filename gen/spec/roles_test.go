@@ -1,6 +1,7 @@
 package spec_test
 
 import (
+	"fmt"
 	"testing"
 
 	"mla/gen/spec"
@@ -13,10 +14,16 @@ import (
 func TestRolesAreWeights(t *testing.T) {
 	for seed := range uint64(400) {
 		s := spectest.Random(seed / 2)
+		if seed%4 == 2 {
+			s = spectest.Hybrid(seed)
+		}
 		if seed%2 > 0 {
 			s = s.NextNLayer()
 		}
 		for _, legacy := range []bool{false, true} {
+			if legacy && s.Hybrid != nil {
+				continue // there are no such files
+			}
 			var want []spec.Role
 			for _, w := range weights.Table(s) {
 				switch {
@@ -25,7 +32,7 @@ func TestRolesAreWeights(t *testing.T) {
 				case legacy && w.Role == weights.KB:
 					w = weights.LegacyKVB(s)
 				}
-				want = append(want, spec.Role{Name: w.Role, First: w.First, Last: w.Last, Cols: w.Cols})
+				want = append(want, spec.Role{Name: w.Role, First: w.First, Last: w.Last, Cols: w.Cols, Among: fmt.Sprint(w.Among)})
 			}
 			got := spec.Roles(s, legacy)
 			if len(got) != len(want) {

@@ -16,12 +16,13 @@ var (
 	layerDims = []string{"model.num_hidden_layers", "model.hidden_size", "model.num_attention_heads", "model.kv_lora_rank",
 		"model.qk_nope_head_dim", "model.v_head_dim", "model.intermediate_size"}
 	expertDims = []string{"moe.first_k_dense_replace", "moe.n_shared_experts", "moe.moe_intermediate_size"}
+	linearDims = []string{"linear_attn_config.full_attn_layers", "linear_attn_config.head_dim"}
 )
 
 // types decodes the mapping from roles to runs of types. With a stock file type
 // it overrides some roles, without one it must name them all.
 func (d *decoder) types(s *Spec, q *Quant, n *yaml.Node) (list []RoleTypes) {
-	if !d.has(layerDims...) || s.MoE != nil && !d.has(expertDims...) {
+	if !d.has(layerDims...) || s.MoE != nil && !d.has(expertDims...) || s.Hybrid != nil && !d.has(linearDims...) {
 		return nil // rows and layers are not known; the mistake there is reported
 	}
 	if n.Kind != yaml.MappingNode {
@@ -93,7 +94,7 @@ func (d *decoder) runs(r *role, n *yaml.Node) []quant.Type {
 		}
 	}
 	if i := slices.Index(types, unset); i >= 0 {
-		return fail("layer %d has no type", r.first+i)
+		return fail("layer %d has no type", r.layer(i))
 	}
 	return types
 }
@@ -123,19 +124,22 @@ func assign(types []quant.Type, r *role, t quant.Type, text string) error {
 			return fmt.Errorf("layers %q; expected numbers or ranges from %d to %d", span, r.first, r.last-1)
 		}
 		for l := a; l <= b; l++ {
-			if types[l-r.first] != unset {
+			i := r.index(l)
+			switch {
+			case i < 0:
+				return fmt.Errorf("layer %d does not have the role", l)
+			case types[i] != unset:
 				return fmt.Errorf("layer %d has two types", l)
 			}
-			types[l-r.first] = t
+			types[i] = t
 		}
 	}
 	return nil
 }
 
-// FormatTypes writes the types of a role as a spec does, layers from first on
-// (first is -1 for a role in no layer): the commonest type last, standing for
-// the rest.
-func FormatTypes(types []quant.Type, first int) string {
+// FormatTypes writes the types of a role as a spec does, of layers with these numbers
+// (nil for a role in no layer): the commonest type last, standing for the rest.
+func FormatTypes(types []quant.Type, layers []int) string {
 	var order []quant.Type
 	count := map[quant.Type]int{}
 	for _, t := range types {
@@ -152,27 +156,27 @@ func FormatTypes(types []quant.Type, first int) string {
 		}
 		b.WriteString(t.String())
 		if i < len(order)-1 {
-			b.WriteString(" " + spans(types, t, first))
+			b.WriteString(" " + spans(types, t, layers))
 		}
 	}
 	return b.String()
 }
 
 // spans lists the layers of type t as "0-3,6,9".
-func spans(types []quant.Type, t quant.Type, first int) string {
+func spans(types []quant.Type, t quant.Type, layers []int) string {
 	var list []string
 	for i := 0; i < len(types); i++ {
 		if types[i] != t {
 			continue
 		}
 		j := i
-		for j+1 < len(types) && types[j+1] == t {
+		for j+1 < len(types) && types[j+1] == t && layers[j+1] == layers[j]+1 {
 			j++
 		}
 		if i == j {
-			list = append(list, strconv.Itoa(first+i))
+			list = append(list, strconv.Itoa(layers[i]))
 		} else {
-			list = append(list, fmt.Sprintf("%d-%d", first+i, first+j))
+			list = append(list, fmt.Sprintf("%d-%d", layers[i], layers[j]))
 		}
 		i = j
 	}

@@ -22,7 +22,8 @@ type Spec struct {
 	Model        Model
 	Temperature  plan.Temperature
 	Rope         Rope
-	MoE          *MoE // nil: every layer is dense
+	MoE          *MoE    // nil: every layer is dense
+	Hybrid       *Hybrid // nil: every layer has multi-head latent attention
 	Tokenizer    string
 	ChatTemplate string
 	Activations  string // one of Activations: what kernels pass to each other
@@ -32,9 +33,10 @@ type Spec struct {
 	Quants       []Quant
 	Tuning       Tuning
 
-	activations []string // that the file asks for
-	sequences   []int    // widths that the file asks for on any device; nil: the default
-	tunings     tunings  // that the file has
+	experts     hparams.HybridExperts // that the file says, and Hybrid has too
+	activations []string              // that the file asks for
+	sequences   []int                 // widths that the file asks for on any device; nil: the default
+	tunings     tunings               // that the file has
 }
 
 // Model holds the dimensions.
@@ -58,10 +60,11 @@ type Yarn struct {
 	AttnFactor                    float64 // 1 by default
 }
 
-// Dims and MoE are what files and bundles have too.
+// Dims, MoE and Hybrid are what files and bundles have too.
 type (
-	Dims = hparams.Dims
-	MoE  = hparams.MoE
+	Dims   = hparams.Dims
+	MoE    = hparams.MoE
+	Hybrid = hparams.Hybrid
 )
 
 // Quant is one quant profile that the bundle covers: a stock file type

@@ -91,8 +91,8 @@ func TestMistakes(t *testing.T) {
 			"39:5: quants: profile \"mine\" has neither stock nor nextn_types, which num_nextn_predict_layers: 1 needs"},
 		{"types: {self_attn.kv_b_proj: q4_k}", "nextn_types: {eh_proj: q4_k}", "37:18: quants: nextn_types without num_nextn_predict_layers: 1 in model"},
 		{"tokenizer: glm4", "tokenizer: glm5", "28:12: unknown tokenizer \"glm5\" (did you mean \"glm4\"?)"},
-		{"tokenizer: glm4", "tokenizer: llama", "28:12: unknown tokenizer \"llama\"; allowed: deepseek-llm, deepseek-v3, gigachat, glm4, kanana2, kimi-k2, qwen2, tekken, youtu, sentencepiece"},
-		{"tokenizer: glm4", "tokenizer: glm4\nzebra: 1", "29:1: unknown key in the file \"zebra\"; allowed: version, architecture, model, temperature, rope, moe, tokenizer, chat_template, activations, sequences, quants, tuning"},
+		{"tokenizer: glm4", "tokenizer: llama", "28:12: unknown tokenizer \"llama\"; allowed: bailingmoe2, deepseek-llm, deepseek-v3, gigachat, glm4, kanana2, kimi-k2, qwen2, tekken, youtu, sentencepiece"},
+		{"tokenizer: glm4", "tokenizer: glm4\nzebra: 1", "29:1: unknown key in the file \"zebra\"; allowed: version, architecture, model, temperature, rope, moe, linear_attn_config, tokenizer, chat_template, activations, sequences, quants, tuning"},
 		{"chat_template: none", "chat_template: none\nactivations: f64", "30:14: unknown activations \"f64\"; allowed: f32, f16"},
 		{"chat_template: none", "chat_template: none\nactivations: [f32, F16]", "30:20: unknown activations \"F16\" (did you mean \"f16\"?)"},
 		{"chat_template: none", "chat_template: none\nactivations: [f16, f32, f16]", "30:25: activations has f16 twice"},
@@ -252,7 +252,7 @@ func TestFormatTypes(t *testing.T) {
 		if want == "q4_k 2; q6_k 1; f16" {
 			want = "q6_k 1; q4_k 2; f16"
 		}
-		if got := FormatTypes(types, 1); got != want {
+		if got := FormatTypes(types, []int{1, 2, 3, 4, 5, 6, 7, 8, 9}[:len(types)]); got != want {
 			t.Errorf("FormatTypes(%v) = %q; want %q", types, got, want)
 		}
 	}
@@ -262,6 +262,9 @@ func TestFormatTypes(t *testing.T) {
 // the layers that it has.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(readOK(f)))
+	hybrid := lingTypes(f)
+	f.Add([]byte(hybrid))
+	f.Add([]byte(strings.Replace(hybrid, "  rms_norm_eps", "  num_nextn_predict_layers: 1\n  rms_norm_eps", 1) + "    nextn_types: {eh_proj: f16}\n"))
 	f.Add([]byte("model: {a: *x}\nquants: [q4_0, {types: {}}]"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s, err := Parse("x.yaml", data)

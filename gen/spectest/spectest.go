@@ -75,21 +75,26 @@ func (w *Weights) Tensor(role string, layer int) []float32 {
 	}
 	for _, row := range weights.Table(w.Spec) {
 		if row.Role == role {
-			w.cache[key] = random(key, &row)
+			w.cache[key] = random(w.Spec, key, &row)
 		}
 	}
 	return w.cache[key]
 }
 
-func random(key string, row *weights.Row) []float32 {
+func random(s *spec.Spec, key string, row *weights.Row) []float32 {
 	h := fnv.New64a()
 	h.Write([]byte(key))
 	r := rand.New(rand.NewPCG(h.Sum64(), 2))
 	t := make([]float32, row.Elems())
 	for i := range t {
 		switch {
-		case row.Role == weights.RouterBias:
+		case row.Role == weights.RouterBias, row.Role == weights.LinearDT:
 			t[i] = float32(0.1 * r.NormFloat64())
+		case row.Role == weights.LinearA:
+			t[i] = float32(0.2 + r.Float64())
+			if gguf.ArchitectureOf(s.Architecture).LowRankGates { // whose files have the sign
+				t[i] = -t[i]
+			}
 		case row.Vector:
 			t[i] = float32(1 + 0.2*r.NormFloat64())
 		default:

@@ -72,6 +72,7 @@ func metadata(s *spec.Spec, q spec.Quant) ([]gguf.KV, error) {
 		l.count("attention.temperature_length", t.Length)
 	}
 	l.experts(s)
+	l.hybrid(s)
 	if err := l.tokenizer(s); err != nil {
 		return nil, fmt.Errorf("%s: %w", s.File, err)
 	}
@@ -98,7 +99,9 @@ func (l *metaList) model(s *spec.Spec, q *spec.Quant) {
 		l.count("attention.value_length", m.VHeadDim)
 		return
 	}
-	l.count("attention.head_count_kv", 1)
+	if s.Hybrid == nil { // else it is an array
+		l.count("attention.head_count_kv", 1)
+	}
 	l.count("attention.key_length", m.KVLoraRank+m.QKRopeHeadDim)
 	l.count("attention.value_length", m.KVLoraRank)
 	l.count("attention.key_length_mla", key)

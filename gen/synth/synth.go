@@ -80,6 +80,7 @@ func findProfile(s *spec.Spec, profile string) (spec.Quant, error) {
 type tensor struct {
 	row  weights.Row
 	info gguf.TensorInfo
+	of   distribution
 }
 
 // list returns the tensors in file order: those outside the layers, then layer
@@ -94,9 +95,9 @@ func list(s *spec.Spec, q spec.Quant) ([]tensor, error) {
 		for i, row := range rows {
 			switch {
 			case layer < 0 && row.First < 0:
-				all = append(all, newTensor(row, row.GGUF, types[i][0]))
-			case layer >= 0 && row.First >= 0 && row.First <= layer && layer < row.Last:
-				all = append(all, newTensor(row, row.Name(layer-row.First), types[i][layer-row.First]))
+				all = append(all, newTensor(s, row, row.GGUF, types[i][0]))
+			case layer >= 0 && row.Index(layer) >= 0:
+				all = append(all, newTensor(s, row, row.Name(row.Index(layer)), types[i][row.Index(layer)]))
 			}
 		}
 	}
@@ -116,21 +117,21 @@ func nextN(s *spec.Spec, q spec.Quant) (all []tensor, err error) {
 		return nil, err
 	}
 	for i := range rows {
-		all = append(all, newTensor(rows[i], rows[i].Name(0), types[i][0]))
+		all = append(all, newTensor(s, rows[i], rows[i].Name(0), types[i][0]))
 	}
 	head := all[len(all)-1].info.Type
 	for _, row := range weights.Joined(s) {
 		switch row.Role {
 		case weights.EmbedTokens:
-			all = append(all, newTensor(row, row.Name(0), head))
+			all = append(all, newTensor(s, row, row.Name(0), head))
 		case weights.ENorm, weights.HNorm:
-			all = append(all, newTensor(row, row.Name(0), quant.F32))
+			all = append(all, newTensor(s, row, row.Name(0), quant.F32))
 		}
 	}
 	return all, nil
 }
 
-func newTensor(row weights.Row, name string, t quant.Type) tensor {
+func newTensor(s *spec.Spec, row weights.Row, name string, t quant.Type) tensor {
 	dims := []uint64{uint64(row.Cols)}
 	if !row.Vector {
 		dims = append(dims, uint64(row.Rows))
@@ -138,7 +139,7 @@ func newTensor(row weights.Row, name string, t quant.Type) tensor {
 	if row.Batch > 1 || threeDimensional[row.Role] {
 		dims = append(dims, uint64(row.Batch))
 	}
-	return tensor{row, gguf.TensorInfo{Name: name, Type: t, Dims: dims}}
+	return tensor{row, gguf.TensorInfo{Name: name, Type: t, Dims: dims}, distribute(s, &row)}
 }
 
 // threeDimensional are the roles with a third dimension even if it is 1.
@@ -152,7 +153,7 @@ func (t *tensor) write(out io.Writer, seed uint64) error {
 	var key [32]byte
 	binary.LittleEndian.PutUint64(key[:], seed)
 	binary.LittleEndian.PutUint64(key[8:], h.Sum64())
-	f, err := newFiller(t.info.Type, distributionOf(&t.row), rand.NewChaCha8(key))
+	f, err := newFiller(t.info.Type, t.of, rand.NewChaCha8(key))
 	if err != nil {
 		return err
 	}

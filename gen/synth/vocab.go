@@ -50,6 +50,9 @@ var specials = map[string]special{
 		[]tokenKey{{"bos_token_id", "<|begin_of_text|>"}, {"eos_token_id", "<|im_end|>"}}},
 	"tekken": {131072, 0, []string{"<s>", "</s>", "[INST]", "[/INST]", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]"},
 		[]tokenKey{{"bos_token_id", "<s>"}, {"eos_token_id", "</s>"}}},
+	"bailingmoe2": {157184, 156891,
+		[]string{"<|startoftext|>", "<|endoftext|>", "[CLS]", "[gMASK]", "<|role_end|>"},
+		[]tokenKey{{"bos_token_id", "<|startoftext|>"}, {"eos_token_id", "<|role_end|>"}}},
 	"qwen2": {151936, 151643, []string{"<|endoftext|>", "<|im_start|>", "<|im_end|>"},
 		[]tokenKey{{"bos_token_id", "<|endoftext|>"}, {"eos_token_id", "<|im_end|>"}}},
 }

@@ -18,7 +18,7 @@ const pieceHeader = "// One kernel, to be measured by mlagen tune. DO NOT EDIT."
 func Pieces(b *plan.Bundle, kv quant.Type) ([]*plan.Bundle, error) {
 	var pieces []*plan.Bundle
 	for i := range b.Kernels {
-		if !slices.ContainsFunc(b.Decode, func(d plan.Dispatch) bool { return d.Kernel == i }) {
+		if !slices.ContainsFunc(b.Decode().Dispatches, func(d plan.Dispatch) bool { return d.Kernel == i }) {
 			continue
 		}
 		k := b.Kernels[i]

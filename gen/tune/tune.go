@@ -122,10 +122,11 @@ func Trial(s *spec.Spec, t spec.Tuning) (b *plan.Bundle, kernels []string, err e
 // stages names for each dispatch the stage that it belongs to: what lies between two
 // barriers.
 func stages(b *plan.Bundle, kernels []string) []string {
-	names := make([]string, len(b.Decode))
+	list := b.Decode().Dispatches
+	names := make([]string, len(list))
 	for first := 0; first < len(names); {
 		end := first + 1
-		for end < len(names) && !b.Decode[end].Barrier {
+		for end < len(names) && !list[end].Barrier {
 			end++
 		}
 		name := StageName(kernels[first:end])

@@ -4,6 +4,7 @@
 package weights
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,9 +20,10 @@ type Row struct {
 	// W has Batch entries (heads or experts) of Rows × Cols; Cols is
 	// contiguous (GGUF ne[0]), vectors have Rows == 1.
 	Cols, Rows, Batch int
-	First, Last       int  // layers [First, Last); First -1: no layer
-	Vector            bool // norm weights and biases: one dimension, always F32
-	F32               bool // never quantised: vectors and the router
+	First, Last       int   // layers [First, Last); First -1: no layer
+	Among             []int // those of them that have the role, rising; nil: all
+	Vector            bool  // norm weights and biases: one dimension, always F32
+	F32               bool  // never quantised: vectors and the router
 	// Of rows that rotary embedding turns: the last RotaryRows of every HeadRows rows
 	// are in halves, (i, i + n/2), where kernels want pairs.
 	HeadRows, RotaryRows int
@@ -30,10 +32,45 @@ type Row struct {
 
 // Layers is the number of tensors that the row stands for.
 func (r *Row) Layers() int {
-	if r.First < 0 {
+	switch {
+	case r.First < 0:
 		return 1
+	case r.Among != nil:
+		return len(r.Among)
 	}
 	return r.Last - r.First
+}
+
+// Layer is the number of the l-th of the row's layers; -1: it is in none.
+func (r *Row) Layer(l int) int {
+	switch {
+	case r.First < 0:
+		return -1
+	case r.Among != nil:
+		return r.Among[l]
+	}
+	return r.First + l
+}
+
+// Index says which of the row's layers a layer is; -1: it is none of them.
+func (r *Row) Index(layer int) int {
+	switch {
+	case r.First < 0 || layer < r.First || layer >= r.Last:
+		return -1
+	case r.Among != nil:
+		return slices.Index(r.Among, layer)
+	}
+	return layer - r.First
+}
+
+// Numbers are the numbers of the row's layers; nil: it is in none.
+func (r *Row) Numbers() (list []int) {
+	for l := range r.Layers() {
+		if r.First >= 0 {
+			list = append(list, r.Layer(l))
+		}
+	}
+	return list
 }
 
 // Name is the tensor of the l-th of the row's layers.
@@ -43,7 +80,7 @@ func (r *Row) Name(l int) string { return r.in(r.GGUF, l) }
 func (r *Row) AltName(l int) string { return r.in(r.Alt, l) }
 
 func (r *Row) in(pattern string, l int) string {
-	return strings.Replace(pattern, "%d", strconv.Itoa(r.First+l), 1)
+	return strings.Replace(pattern, "%d", strconv.Itoa(r.Layer(l)), 1)
 }
 
 // Elems is the number of elements of one tensor.
@@ -111,7 +148,16 @@ func model(s *spec.Spec) []Row {
 	}
 	t := table{}
 	t.add(-1, 0, EmbedTokens, embedGGUF, d, m.VocabSize, 1)
+	t.vector(0, n, InputNorm, "blk.%d.attn_norm.weight", d)
+	if s.Hybrid != nil {
+		t.linear(s)
+		t.among = s.Layers(false)
+	}
 	t.attention(m)
+	if arch.HeadGates {
+		t.add(0, n, HeadGate, "blk.%d.attn_gate.weight", d, m.NumAttentionHeads, 1)
+	}
+	t.among = nil
 	if arch.HalfSplit {
 		t.halfSplit(m)
 	}
@@ -122,7 +168,7 @@ func model(s *spec.Spec) []Row {
 	t.add(0, dense, UpProj, "blk.%d.ffn_up.weight", d, m.IntermediateSize, 1)
 	t.add(0, dense, DownProj, "blk.%d.ffn_down.weight", m.IntermediateSize, d, 1)
 	if s.MoE != nil {
-		t.experts(s.MoE, d, n)
+		t.experts(s, d, n)
 	}
 	t.vector(-1, 0, FinalNorm, finalGGUF, d)
 	if !m.TieWordEmbeddings {
@@ -135,7 +181,6 @@ func model(s *spec.Spec) []Row {
 func (t *table) attention(m *spec.Model) {
 	d, n, heads := m.HiddenSize, m.NumHiddenLayers, m.NumAttentionHeads
 	dk := m.QKNopeHeadDim + m.QKRopeHeadDim
-	t.vector(0, n, InputNorm, "blk.%d.attn_norm.weight", d)
 	if m.QLoraRank > 0 {
 		t.add(0, n, QAProj, "blk.%d.attn_q_a.weight", d, m.QLoraRank, 1)
 		t.vector(0, n, QANorm, "blk.%d.attn_q_a_norm.weight", m.QLoraRank)
@@ -163,8 +208,9 @@ func (t *table) halfSplit(m *spec.Model) {
 }
 
 // experts adds the weights of the MoE layers, up to layer n, of width d.
-func (t *table) experts(moe *spec.MoE, d, n int) {
-	first, e, fe, fs := moe.FirstKDenseReplace, moe.NRoutedExperts, moe.MoEIntermediateSize, moe.MoEIntermediateSize*moe.NSharedExperts
+func (t *table) experts(s *spec.Spec, d, n int) {
+	moe := s.MoE
+	first, e, fe, fs := moe.FirstKDenseReplace, moe.NRoutedExperts, moe.MoEIntermediateSize, s.SharedWidth()
 	t.f32(first, n, Router, "blk.%d.ffn_gate_inp.weight", d, e)
 	if moe.SelectionBias {
 		t.vector(first, n, RouterBias, "blk.%d.exp_probs_b.bias", e)
@@ -197,9 +243,18 @@ func FusedExperts(s *spec.Spec) Row {
 // fused are the GGUF names of the tensors that two roles may come from.
 var fused = map[string]string{KB: legacyKVGGUF, VB: legacyKVGGUF, ExpertsGate: fusedGGUF, ExpertsUp: fusedGGUF}
 
-type table struct{ rows []Row }
+type table struct {
+	rows  []Row
+	among []int // layers of what is added, where they are not all; nil: all
+}
 
 func (t *table) put(r Row) {
+	if t.among != nil && r.First >= 0 {
+		if len(t.among) == 0 {
+			return
+		}
+		r.Among, r.First, r.Last = t.among, t.among[0], t.among[len(t.among)-1]+1
+	}
 	if r.First < 0 || r.First < r.Last {
 		t.rows = append(t.rows, r)
 	}

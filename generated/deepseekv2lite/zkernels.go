@@ -786,8 +786,8 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsQKvA,
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 3072, Cols: 2048, RowsPerGroup: 2, SplitK: 4, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
-			&plan.MatVec{W: 6, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 2, SplitK: 4, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 576}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 2048, RowsPerGroup: 2, SplitK: 4, Up: -1, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}}, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 2, SplitK: 4, Up: -1, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 576}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_kv_a", typesQKvA),
 	},
@@ -799,7 +799,7 @@ var kernels = []plan.Kernel{
 		Args:    []int{6},
 		Parts: []plan.Part{
 			&plan.StoreKV{Lat: plan.Vec{Stride: 512}, KPe: plan.Vec{Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 2560}, Norm: &plan.Norm{Weight: 1, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 3, HeadDim: 64, Dim: 64}},
-			&plan.MatVec{W: 6, Batch: 16, Rows: 512, Cols: 128, RowsPerGroup: 16, In: plan.Vec{Slot: 7, Stride: 192}, Out: plan.Vec{Slot: 8, Stride: 512}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 128, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 7, Stride: 192}, Out: plan.Vec{Slot: 8, Stride: 512}}, W: 6, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("store_kv_k_b", typesStoreKvKB),
 	},
@@ -820,7 +820,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsVB,
 		Args:    []int{0},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 16, Rows: 128, Cols: 512, RowsPerGroup: 32, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 128}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 132, Tile: 16}, Heads: 16}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 512, RowsPerGroup: 32, Up: -1, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 128}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 132, Tile: 16}, Heads: 16}}, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("v_b", typesEmbed),
 	},
@@ -830,7 +830,7 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsOProj,
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 2048, Cols: 2048, RowsPerGroup: 2, SplitK: 4, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 3, Stride: 2048}, Up: -1, Add: 2, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 2}},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 2, SplitK: 4, Up: -1, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 3, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 2}}, Batch: 1, Add: 2},
 		},
 		Variants: plan.Variants("o_proj", typesEmbed),
 	},
@@ -840,7 +840,7 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsGateUp,
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 10944, Cols: 2048, RowsPerGroup: 8, SplitK: 2, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 10944}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}, Up: 3, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 10944, Cols: 2048, RowsPerGroup: 8, SplitK: 2, Up: 3, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 10944}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}}, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up", typesQKvA),
 	},
@@ -850,7 +850,7 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsDown,
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 2048, Cols: 10944, RowsPerGroup: 2, SplitK: 4, In: plan.Vec{Slot: 1, Stride: 10944}, Out: plan.Vec{Slot: 3, Stride: 2048}, Up: -1, Add: 2, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 2}},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10944, RowsPerGroup: 2, SplitK: 4, Up: -1, In: plan.Vec{Slot: 1, Stride: 10944}, Out: plan.Vec{Slot: 3, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 2}}, Batch: 1, Add: 2},
 		},
 		Variants: plan.Variants("down", typesDown),
 	},
@@ -860,8 +860,8 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsRouterSharedGateSharedUp,
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 64, Cols: 2048, RowsPerGroup: 8, SplitK: 2, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 3, Stride: 64}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}, Up: -1, Add: -1},
-			&plan.MatVec{W: 4, Batch: 1, Rows: 2816, Cols: 2048, RowsPerGroup: 8, SplitK: 2, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 6, Stride: 2816}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}, Up: 5, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 8, SplitK: 2, Up: -1, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 3, Stride: 64}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 2816, Cols: 2048, RowsPerGroup: 8, SplitK: 2, Up: 5, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 6, Stride: 2816}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}}, W: 4, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up", typesRouterSharedGateSharedUp),
 	},
@@ -872,7 +872,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsExpertsGateExpertsUp,
 		Args:    []int{1, 5},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: 5, K: 6, Rows: 1408, Cols: 2048, RowsPerGroup: 16, SplitK: 2, In: plan.Vec{Slot: 3}, Out: plan.Vec{Slot: 6, Stride: 1408}, NormApply: &plan.NormApply{Squares: 4, Count: 1024, Eps: 1e-06}, Gating: &plan.Gating{Bias: -1, Experts: 64, K: 6, Scale: 1.0, Groups: 1, KGroups: 1}, Routing: 2},
+			&plan.Experts{Product: plan.Product{Rows: 1408, Cols: 2048, RowsPerGroup: 16, SplitK: 2, Up: 5, In: plan.Vec{Slot: 3}, Out: plan.Vec{Slot: 6, Stride: 1408}, NormApply: &plan.NormApply{Squares: 4, Count: 1024, Eps: 1e-06}, Gating: &plan.Gating{Bias: -1, Experts: 64, K: 6, Scale: 1.0, Groups: 1, KGroups: 1}}, W: 1, K: 6, Routing: 2},
 		},
 		Variants: plan.Variants("experts_gate_experts_up", typesQKvA),
 	},
@@ -883,7 +883,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsExpertsDownSharedDown,
 		Args:    []int{0},
 		Parts: []plan.Part{
-			&plan.ExpertsSum{K: 6, Rows: 2048, Cols: 1408, RowsPerGroup: 4, SplitK: 8, In: plan.Vec{Slot: 1, Stride: 1408}, Routing: 2, Shared: 3, SharedCols: 2816, SharedIn: plan.Vec{Slot: 4, Stride: 2816}, Add: 5, Out: plan.Vec{Slot: 6}, NormPartial: &plan.NormPartial{Weight: 7, Ready: 8, Squares: 9, Group: 2}},
+			&plan.ExpertsSum{Product: plan.Product{Rows: 2048, Cols: 1408, RowsPerGroup: 4, SplitK: 8, Up: -1, In: plan.Vec{Slot: 1, Stride: 1408}, Out: plan.Vec{Slot: 6}, NormPartial: &plan.NormPartial{Weight: 7, Ready: 8, Squares: 9, Group: 2}}, K: 6, Routing: 2, Shared: 3, SharedCols: 2816, SharedIn: plan.Vec{Slot: 4, Stride: 2816}, Add: 5},
 		},
 		Variants: plan.Variants("experts_down_shared_down", typesExpertsDownSharedDown),
 	},
@@ -893,7 +893,7 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsLmHead,
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 102400, Cols: 2048, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 3, Stride: 102400}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 102400, Cols: 2048, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 3, Stride: 102400}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}}, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head", typesLmHead),
 	},
@@ -915,8 +915,8 @@ var kernels = []plan.Kernel{
 		Slots:   slotsQKvAX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 3072, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1, Tokens: 16},
-			&plan.MatVec{W: 6, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_kv_a_x16", typesQKvA),
 	},
@@ -929,7 +929,7 @@ var kernels = []plan.Kernel{
 		Args:    []int{6},
 		Parts: []plan.Part{
 			&plan.StoreKV{Lat: plan.Vec{Slot: 1, Stride: 512}, KPe: plan.Vec{Slot: 1, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 2560}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 3, HeadDim: 64, Dim: 64}},
-			&plan.MatVec{W: 6, Batch: 16, Rows: 512, Cols: 128, RowsPerGroup: 64, In: plan.Vec{Slot: 7, Stride: 192}, Out: plan.Vec{Slot: 8, Stride: 512}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 128, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 7, Stride: 192}, Out: plan.Vec{Slot: 8, Stride: 512}}, W: 6, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("store_kv_k_b_x16", typesStoreKvKB),
 	},
@@ -963,7 +963,7 @@ var kernels = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 16, Rows: 128, Cols: 512, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 512}, Out: plan.Vec{Slot: 3, Stride: 128}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 512, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 512}, Out: plan.Vec{Slot: 3, Stride: 128}}, W: 1, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("v_b_x16", typesEmbed),
 	},
@@ -974,7 +974,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsOProjX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x16", typesEmbed),
 	},
@@ -985,7 +985,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsGateUpX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 10944, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10944}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}, Up: 4, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 10944, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10944}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x16", typesQKvA),
 	},
@@ -996,7 +996,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsDownX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 10944, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 10944}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10944, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 10944}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x16", typesDown),
 	},
@@ -1007,8 +1007,8 @@ var kernels = []plan.Kernel{
 		Slots:   slotsRouterSharedGateSharedUpX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 64, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 16},
-			&plan.MatVec{W: 5, Batch: 1, Rows: 2816, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 2816}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}, Up: 6, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 2816, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: 6, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 2816}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 5, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up_x16", typesRouterSharedGateSharedUp),
 	},
@@ -1020,7 +1020,7 @@ var kernels = []plan.Kernel{
 		Width:   16,
 		Parts: []plan.Part{
 			&plan.RouteBatch{Gating: plan.Gating{Logits: 1, Bias: -1, Experts: 64, K: 6, Scale: 1.0, Groups: 1, KGroups: 1}, Routing: 2, Grouping: plan.Grouping{Starts: 3, Members: 4, Experts: 64, K: 6}},
-			&plan.MatVec{W: 5, Batch: 1, Rows: 2048, Cols: 2816, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 6, Stride: 2816}, Out: plan.Vec{Slot: 7, Stride: 2048}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2816, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 6, Stride: 2816}, Out: plan.Vec{Slot: 7, Stride: 2048}}, W: 5, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("group_experts_shared_down_x16", typesEmbed),
 	},
@@ -1032,7 +1032,7 @@ var kernels = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: 6, K: 6, Rows: 1408, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1408}, NormApply: &plan.NormApply{Squares: 5, Count: 128, Eps: 1e-06}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Tokens: 8, Shares: 1, Persistent: 256, Tickets: 8},
+			&plan.Experts{Product: plan.Product{Rows: 1408, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 8, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1408}, NormApply: &plan.NormApply{Squares: 5, Count: 128, Eps: 1e-06}}, W: 1, K: 6, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Shares: 1, Persistent: 256, Tickets: 8},
 		},
 		Variants: plan.Variants("experts_gate_experts_up_x16", typesQKvA),
 	},
@@ -1044,7 +1044,7 @@ var kernels = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: -1, K: 6, Rows: 2048, Cols: 1408, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 4, Stride: 1408}, Out: plan.Vec{Slot: 5, Stride: 2048}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Tokens: 8, Shares: 1, Persistent: 256, Tickets: 6},
+			&plan.Experts{Product: plan.Product{Rows: 2048, Cols: 1408, RowsPerGroup: 32, SplitK: 4, Tokens: 8, Up: -1, In: plan.Vec{Slot: 4, Stride: 1408}, Out: plan.Vec{Slot: 5, Stride: 2048}}, W: 1, K: 6, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Shares: 1, Persistent: 256, Tickets: 6},
 		},
 		Variants: plan.Variants("experts_down_x16", typesExpertsDownX16),
 	},
@@ -1089,7 +1089,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsLmHeadX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 102400, Cols: 2048, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 102400}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 102400, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 102400}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x16", typesLmHead),
 	},
@@ -1111,8 +1111,8 @@ var kernels = []plan.Kernel{
 		Slots:   slotsQKvAX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 3072, Cols: 2048, RowsPerGroup: 64, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1, Tokens: 64},
-			&plan.MatVec{W: 6, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 64, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 64},
+			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 2048, RowsPerGroup: 64, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 64, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_kv_a_x512", typesQKvA),
 	},
@@ -1158,7 +1158,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsOProjX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 2048, RowsPerGroup: 128, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}, Tokens: 64},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 128, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x512", typesEmbed),
 	},
@@ -1169,7 +1169,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsGateUpX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 10944, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10944}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}, Up: 4, Add: -1, Tokens: 64},
+			&plan.MatVec{Product: plan.Product{Rows: 10944, Cols: 2048, RowsPerGroup: 64, Tokens: 64, Up: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10944}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x512", typesQKvA),
 	},
@@ -1180,7 +1180,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsDownX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 10944, RowsPerGroup: 128, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 10944}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}, Tokens: 64},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10944, RowsPerGroup: 128, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 10944}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x512", typesDown),
 	},
@@ -1191,8 +1191,8 @@ var kernels = []plan.Kernel{
 		Slots:   slotsRouterSharedGateSharedUpX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 64, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 64},
-			&plan.MatVec{W: 5, Batch: 1, Rows: 2816, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 2816}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}, Up: 6, Add: -1, Tokens: 64},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 64, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 2816, Cols: 2048, RowsPerGroup: 64, Tokens: 64, Up: 6, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 2816}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 5, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up_x512", typesRouterSharedGateSharedUp),
 	},
@@ -1226,7 +1226,7 @@ var kernels = []plan.Kernel{
 		Width:   512,
 		Args:    []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: 6, K: 6, Rows: 1408, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1408}, NormApply: &plan.NormApply{Squares: 5, Count: 64, Eps: 1e-06}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Tokens: 56, Shares: 2},
+			&plan.Experts{Product: plan.Product{Rows: 1408, Cols: 2048, RowsPerGroup: 64, Tokens: 56, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1408}, NormApply: &plan.NormApply{Squares: 5, Count: 64, Eps: 1e-06}}, W: 1, K: 6, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Shares: 2},
 		},
 		Variants: plan.Variants("experts_gate_experts_up_x512", typesQKvA),
 	},
@@ -1238,7 +1238,7 @@ var kernels = []plan.Kernel{
 		Width:   512,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: -1, K: 6, Rows: 2048, Cols: 1408, RowsPerGroup: 128, In: plan.Vec{Slot: 4, Stride: 1408}, Out: plan.Vec{Slot: 5, Stride: 2048}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Tokens: 56, Shares: 2},
+			&plan.Experts{Product: plan.Product{Rows: 2048, Cols: 1408, RowsPerGroup: 128, Tokens: 56, Up: -1, In: plan.Vec{Slot: 4, Stride: 1408}, Out: plan.Vec{Slot: 5, Stride: 2048}}, W: 1, K: 6, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Shares: 2},
 		},
 		Variants: plan.Variants("experts_down_x512", typesExpertsDownX16),
 	},
@@ -1249,7 +1249,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsSharedDownX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 2816, RowsPerGroup: 128, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 2816}, Out: plan.Vec{Slot: 3, Stride: 2048}, Up: -1, Add: -1, Tokens: 64},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2816, RowsPerGroup: 128, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2816}, Out: plan.Vec{Slot: 3, Stride: 2048}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("shared_down_x512", typesEmbed),
 	},
@@ -1294,7 +1294,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsLmHeadX162,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 102400, Cols: 2048, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 102400}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 102400, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 102400}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x16_2", typesLmHead),
 	},
@@ -1362,8 +1362,8 @@ var kernelsNvidia = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsQKvA,
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 3072, Cols: 2048, RowsPerGroup: 4, SplitK: 4, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
-			&plan.MatVec{W: 6, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 4, SplitK: 4, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 576}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 2048, RowsPerGroup: 4, SplitK: 4, Up: -1, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}}, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 4, SplitK: 4, Up: -1, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 576}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_kv_a", typesQKvA),
 	},
@@ -1375,7 +1375,7 @@ var kernelsNvidia = []plan.Kernel{
 		Args:    []int{6},
 		Parts: []plan.Part{
 			&plan.StoreKV{Lat: plan.Vec{Stride: 512}, KPe: plan.Vec{Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 2560}, Norm: &plan.Norm{Weight: 1, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 3, HeadDim: 64, Dim: 64}},
-			&plan.MatVec{W: 6, Batch: 16, Rows: 512, Cols: 128, RowsPerGroup: 16, In: plan.Vec{Slot: 7, Stride: 192}, Out: plan.Vec{Slot: 8, Stride: 512}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 128, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 7, Stride: 192}, Out: plan.Vec{Slot: 8, Stride: 512}}, W: 6, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("store_kv_k_b", typesStoreKvKB),
 	},
@@ -1396,7 +1396,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsVB,
 		Args:    []int{0},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 16, Rows: 128, Cols: 512, RowsPerGroup: 32, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 128}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 132, Tile: 16}, Heads: 16}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 512, RowsPerGroup: 32, Up: -1, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 128}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 132, Tile: 16}, Heads: 16}}, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("v_b", typesEmbed),
 	},
@@ -1406,7 +1406,7 @@ var kernelsNvidia = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsOProj,
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 2048, Cols: 2048, RowsPerGroup: 2, SplitK: 4, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 3, Stride: 2048}, Up: -1, Add: 2, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 2}},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 2, SplitK: 4, Up: -1, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 3, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 2}}, Batch: 1, Add: 2},
 		},
 		Variants: plan.Variants("o_proj", typesEmbed),
 	},
@@ -1416,7 +1416,7 @@ var kernelsNvidia = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsGateUp,
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 10944, Cols: 2048, RowsPerGroup: 8, SplitK: 2, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 10944}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}, Up: 3, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 10944, Cols: 2048, RowsPerGroup: 8, SplitK: 2, Up: 3, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 10944}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}}, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up", typesQKvA),
 	},
@@ -1426,7 +1426,7 @@ var kernelsNvidia = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsDown,
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 2048, Cols: 10944, RowsPerGroup: 2, SplitK: 4, In: plan.Vec{Slot: 1, Stride: 10944}, Out: plan.Vec{Slot: 3, Stride: 2048}, Up: -1, Add: 2, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 2}},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10944, RowsPerGroup: 2, SplitK: 4, Up: -1, In: plan.Vec{Slot: 1, Stride: 10944}, Out: plan.Vec{Slot: 3, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 2}}, Batch: 1, Add: 2},
 		},
 		Variants: plan.Variants("down", typesDown),
 	},
@@ -1436,8 +1436,8 @@ var kernelsNvidia = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsRouterSharedGateSharedUp,
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 64, Cols: 2048, RowsPerGroup: 8, SplitK: 2, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 3, Stride: 64}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}, Up: -1, Add: -1},
-			&plan.MatVec{W: 4, Batch: 1, Rows: 2816, Cols: 2048, RowsPerGroup: 8, SplitK: 2, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 6, Stride: 2816}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}, Up: 5, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 8, SplitK: 2, Up: -1, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 3, Stride: 64}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 2816, Cols: 2048, RowsPerGroup: 8, SplitK: 2, Up: 5, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 6, Stride: 2816}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}}, W: 4, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up", typesRouterSharedGateSharedUp),
 	},
@@ -1448,7 +1448,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsExpertsGateExpertsUp,
 		Args:    []int{1, 5},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: 5, K: 6, Rows: 1408, Cols: 2048, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 3}, Out: plan.Vec{Slot: 6, Stride: 1408}, NormApply: &plan.NormApply{Squares: 4, Count: 1024, Eps: 1e-06}, Gating: &plan.Gating{Bias: -1, Experts: 64, K: 6, Scale: 1.0, Groups: 1, KGroups: 1}, Routing: 2},
+			&plan.Experts{Product: plan.Product{Rows: 1408, Cols: 2048, RowsPerGroup: 32, SplitK: 2, Up: 5, In: plan.Vec{Slot: 3}, Out: plan.Vec{Slot: 6, Stride: 1408}, NormApply: &plan.NormApply{Squares: 4, Count: 1024, Eps: 1e-06}, Gating: &plan.Gating{Bias: -1, Experts: 64, K: 6, Scale: 1.0, Groups: 1, KGroups: 1}}, W: 1, K: 6, Routing: 2},
 		},
 		Variants: plan.Variants("experts_gate_experts_up", typesQKvA),
 	},
@@ -1459,7 +1459,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsExpertsDownSharedDown,
 		Args:    []int{0},
 		Parts: []plan.Part{
-			&plan.ExpertsSum{K: 6, Rows: 2048, Cols: 1408, RowsPerGroup: 4, SplitK: 8, In: plan.Vec{Slot: 1, Stride: 1408}, Routing: 2, Shared: 3, SharedCols: 2816, SharedIn: plan.Vec{Slot: 4, Stride: 2816}, Add: 5, Out: plan.Vec{Slot: 6}, NormPartial: &plan.NormPartial{Weight: 7, Ready: 8, Squares: 9, Group: 2}},
+			&plan.ExpertsSum{Product: plan.Product{Rows: 2048, Cols: 1408, RowsPerGroup: 4, SplitK: 8, Up: -1, In: plan.Vec{Slot: 1, Stride: 1408}, Out: plan.Vec{Slot: 6}, NormPartial: &plan.NormPartial{Weight: 7, Ready: 8, Squares: 9, Group: 2}}, K: 6, Routing: 2, Shared: 3, SharedCols: 2816, SharedIn: plan.Vec{Slot: 4, Stride: 2816}, Add: 5},
 		},
 		Variants: plan.Variants("experts_down_shared_down", typesExpertsDownSharedDown),
 	},
@@ -1469,7 +1469,7 @@ var kernelsNvidia = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsLmHead,
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 102400, Cols: 2048, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 3, Stride: 102400}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 102400, Cols: 2048, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 3, Stride: 102400}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}}, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head", typesLmHead),
 	},
@@ -1507,8 +1507,8 @@ var kernelsNvidia = []plan.Kernel{
 		},
 		Width: 2,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 3072, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 3, Count: 1024, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1, Tokens: 2},
-			&plan.MatVec{W: 6, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 1024, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 2},
+			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 2, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 3, Count: 1024, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 2, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 1024, Eps: 1e-06}}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_kv_a_x2", typesQKvA),
 	},
@@ -1521,7 +1521,7 @@ var kernelsNvidia = []plan.Kernel{
 		Args:    []int{6},
 		Parts: []plan.Part{
 			&plan.StoreKV{Lat: plan.Vec{Slot: 1, Stride: 512}, KPe: plan.Vec{Slot: 1, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 2560}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 3, HeadDim: 64, Dim: 64}},
-			&plan.MatVec{W: 6, Batch: 16, Rows: 512, Cols: 128, RowsPerGroup: 16, In: plan.Vec{Slot: 7, Stride: 192}, Out: plan.Vec{Slot: 8, Stride: 512}, Up: -1, Add: -1, Tokens: 2},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 128, RowsPerGroup: 16, Tokens: 2, Up: -1, In: plan.Vec{Slot: 7, Stride: 192}, Out: plan.Vec{Slot: 8, Stride: 512}}, W: 6, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("store_kv_k_b_x2", typesStoreKvKB),
 	},
@@ -1559,7 +1559,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width: 2,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 16, Rows: 128, Cols: 512, RowsPerGroup: 64, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 128}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 64, Tile: 16}, Heads: 16}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 512, RowsPerGroup: 64, Up: -1, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 128}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 64, Tile: 16}, Heads: 16}}, W: 1, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("v_b_x2", typesEmbed),
 	},
@@ -1579,7 +1579,7 @@ var kernelsNvidia = []plan.Kernel{
 		},
 		Width: 2,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 2}, Tokens: 2},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 2, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 2}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x2", typesEmbed),
 	},
@@ -1597,7 +1597,7 @@ var kernelsNvidia = []plan.Kernel{
 		},
 		Width: 2,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 10944, Cols: 2048, RowsPerGroup: 8, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10944}, NormApply: &plan.NormApply{Squares: 3, Count: 1024, Eps: 1e-06}, Up: 4, Add: -1, Tokens: 2},
+			&plan.MatVec{Product: plan.Product{Rows: 10944, Cols: 2048, RowsPerGroup: 8, SplitK: 2, Tokens: 2, Up: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10944}, NormApply: &plan.NormApply{Squares: 3, Count: 1024, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x2", typesQKvA),
 	},
@@ -1617,7 +1617,7 @@ var kernelsNvidia = []plan.Kernel{
 		},
 		Width: 2,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 10944, RowsPerGroup: 2, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 10944}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 2}, Tokens: 2},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10944, RowsPerGroup: 2, SplitK: 4, Tokens: 2, Up: -1, In: plan.Vec{Slot: 2, Stride: 10944}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 2}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x2", typesDown),
 	},
@@ -1637,8 +1637,8 @@ var kernelsNvidia = []plan.Kernel{
 		},
 		Width: 2,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 64, Cols: 2048, RowsPerGroup: 8, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, NormApply: &plan.NormApply{Squares: 3, Count: 1024, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 2},
-			&plan.MatVec{W: 5, Batch: 1, Rows: 2816, Cols: 2048, RowsPerGroup: 8, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 2816}, NormApply: &plan.NormApply{Squares: 3, Count: 1024, Eps: 1e-06}, Up: 6, Add: -1, Tokens: 2},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 8, SplitK: 2, Tokens: 2, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, NormApply: &plan.NormApply{Squares: 3, Count: 1024, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 2816, Cols: 2048, RowsPerGroup: 8, SplitK: 2, Tokens: 2, Up: 6, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 2816}, NormApply: &plan.NormApply{Squares: 3, Count: 1024, Eps: 1e-06}}, W: 5, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up_x2", typesRouterSharedGateSharedUp),
 	},
@@ -1660,7 +1660,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width: 2,
 		Args:  []int{2, 6},
 		Parts: []plan.Part{
-			&plan.Experts{W: 2, Up: 6, K: 6, Rows: 1408, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1408}, NormApply: &plan.NormApply{Squares: 5, Count: 1024, Eps: 1e-06}, Gating: &plan.Gating{Logits: 1, Bias: -1, Experts: 64, K: 6, Scale: 1.0, Groups: 1, KGroups: 1}, Routing: 3},
+			&plan.Experts{Product: plan.Product{Rows: 1408, Cols: 2048, RowsPerGroup: 64, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1408}, NormApply: &plan.NormApply{Squares: 5, Count: 1024, Eps: 1e-06}, Gating: &plan.Gating{Logits: 1, Bias: -1, Experts: 64, K: 6, Scale: 1.0, Groups: 1, KGroups: 1}}, W: 2, K: 6, Routing: 3},
 		},
 		Variants: plan.Variants("experts_gate_experts_up_x2", typesQKvA),
 	},
@@ -1685,7 +1685,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width: 2,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.ExpertsSum{W: 1, K: 6, Rows: 2048, Cols: 1408, RowsPerGroup: 8, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 1408}, Routing: 3, Shared: 4, SharedCols: 2816, SharedIn: plan.Vec{Slot: 5, Stride: 2816}, Add: 6, Out: plan.Vec{Slot: 7}, NormPartial: &plan.NormPartial{Weight: 8, Ready: 9, Squares: 10, Group: 2}},
+			&plan.ExpertsSum{Product: plan.Product{Rows: 2048, Cols: 1408, RowsPerGroup: 8, SplitK: 4, Up: -1, In: plan.Vec{Slot: 2, Stride: 1408}, Out: plan.Vec{Slot: 7}, NormPartial: &plan.NormPartial{Weight: 8, Ready: 9, Squares: 10, Group: 2}}, W: 1, K: 6, Routing: 3, Shared: 4, SharedCols: 2816, SharedIn: plan.Vec{Slot: 5, Stride: 2816}, Add: 6},
 		},
 		Variants: plan.Variants("experts_down_shared_down_x2", typesExpertsDownSharedDown),
 	},
@@ -1718,7 +1718,7 @@ var kernelsNvidia = []plan.Kernel{
 		},
 		Width: 2,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 102400, Cols: 2048, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 102400}, NormApply: &plan.NormApply{Squares: 3, Count: 1024, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 2},
+			&plan.MatVec{Product: plan.Product{Rows: 102400, Cols: 2048, RowsPerGroup: 32, SplitK: 2, Tokens: 2, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 102400}, NormApply: &plan.NormApply{Squares: 3, Count: 1024, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x2", typesLmHead),
 	},
@@ -1756,8 +1756,8 @@ var kernelsNvidia = []plan.Kernel{
 		},
 		Width: 4,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 3072, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 3, Count: 256, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1, Tokens: 8},
-			&plan.MatVec{W: 6, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 256, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 8},
+			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 3, Count: 256, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 256, Eps: 1e-06}}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_kv_a_x4", typesQKvA),
 	},
@@ -1770,7 +1770,7 @@ var kernelsNvidia = []plan.Kernel{
 		Args:    []int{6},
 		Parts: []plan.Part{
 			&plan.StoreKV{Lat: plan.Vec{Slot: 1, Stride: 512}, KPe: plan.Vec{Slot: 1, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 2560}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 3, HeadDim: 64, Dim: 64}},
-			&plan.MatVec{W: 6, Batch: 16, Rows: 512, Cols: 128, RowsPerGroup: 128, In: plan.Vec{Slot: 7, Stride: 192}, Out: plan.Vec{Slot: 8, Stride: 512}, Up: -1, Add: -1, Tokens: 8},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 128, RowsPerGroup: 128, Tokens: 8, Up: -1, In: plan.Vec{Slot: 7, Stride: 192}, Out: plan.Vec{Slot: 8, Stride: 512}}, W: 6, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("store_kv_k_b_x4", typesStoreKvKB),
 	},
@@ -1808,7 +1808,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width: 4,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 16, Rows: 128, Cols: 512, RowsPerGroup: 64, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 128}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 32, Tile: 16}, Heads: 16}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 512, RowsPerGroup: 64, Up: -1, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 128}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 32, Tile: 16}, Heads: 16}}, W: 1, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("v_b_x4", typesEmbed),
 	},
@@ -1828,7 +1828,7 @@ var kernelsNvidia = []plan.Kernel{
 		},
 		Width: 4,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 2048, RowsPerGroup: 8, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 8}, Tokens: 4},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 8, SplitK: 4, Tokens: 4, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 8}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x4", typesEmbed),
 	},
@@ -1846,7 +1846,7 @@ var kernelsNvidia = []plan.Kernel{
 		},
 		Width: 4,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 10944, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10944}, NormApply: &plan.NormApply{Squares: 3, Count: 256, Eps: 1e-06}, Up: 4, Add: -1, Tokens: 8},
+			&plan.MatVec{Product: plan.Product{Rows: 10944, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10944}, NormApply: &plan.NormApply{Squares: 3, Count: 256, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x4", typesQKvA),
 	},
@@ -1866,7 +1866,7 @@ var kernelsNvidia = []plan.Kernel{
 		},
 		Width: 4,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 10944, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 10944}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 8}, Tokens: 8},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10944, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 10944}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 8}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x4", typesDown),
 	},
@@ -1886,8 +1886,8 @@ var kernelsNvidia = []plan.Kernel{
 		},
 		Width: 4,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 64, Cols: 2048, RowsPerGroup: 8, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, NormApply: &plan.NormApply{Squares: 3, Count: 256, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 4},
-			&plan.MatVec{W: 5, Batch: 1, Rows: 2816, Cols: 2048, RowsPerGroup: 8, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 2816}, NormApply: &plan.NormApply{Squares: 3, Count: 256, Eps: 1e-06}, Up: 6, Add: -1, Tokens: 4},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 8, SplitK: 2, Tokens: 4, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, NormApply: &plan.NormApply{Squares: 3, Count: 256, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 2816, Cols: 2048, RowsPerGroup: 8, SplitK: 2, Tokens: 4, Up: 6, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 2816}, NormApply: &plan.NormApply{Squares: 3, Count: 256, Eps: 1e-06}}, W: 5, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up_x4", typesRouterSharedGateSharedUp),
 	},
@@ -1909,7 +1909,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width: 4,
 		Args:  []int{2, 6},
 		Parts: []plan.Part{
-			&plan.Experts{W: 2, Up: 6, K: 6, Rows: 1408, Cols: 2048, RowsPerGroup: 32, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1408}, NormApply: &plan.NormApply{Squares: 5, Count: 256, Eps: 1e-06}, Gating: &plan.Gating{Logits: 1, Bias: -1, Experts: 64, K: 6, Scale: 1.0, Groups: 1, KGroups: 1}, Routing: 3},
+			&plan.Experts{Product: plan.Product{Rows: 1408, Cols: 2048, RowsPerGroup: 32, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1408}, NormApply: &plan.NormApply{Squares: 5, Count: 256, Eps: 1e-06}, Gating: &plan.Gating{Logits: 1, Bias: -1, Experts: 64, K: 6, Scale: 1.0, Groups: 1, KGroups: 1}}, W: 2, K: 6, Routing: 3},
 		},
 		Variants: plan.Variants("experts_gate_experts_up_x4", typesQKvA),
 	},
@@ -1934,7 +1934,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width: 4,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.ExpertsSum{W: 1, K: 6, Rows: 2048, Cols: 1408, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 1408}, Routing: 3, Shared: 4, SharedCols: 2816, SharedIn: plan.Vec{Slot: 5, Stride: 2816}, Add: 6, Out: plan.Vec{Slot: 7}, NormPartial: &plan.NormPartial{Weight: 8, Ready: 9, Squares: 10, Group: 8}},
+			&plan.ExpertsSum{Product: plan.Product{Rows: 2048, Cols: 1408, RowsPerGroup: 16, SplitK: 4, Up: -1, In: plan.Vec{Slot: 2, Stride: 1408}, Out: plan.Vec{Slot: 7}, NormPartial: &plan.NormPartial{Weight: 8, Ready: 9, Squares: 10, Group: 8}}, W: 1, K: 6, Routing: 3, Shared: 4, SharedCols: 2816, SharedIn: plan.Vec{Slot: 5, Stride: 2816}, Add: 6},
 		},
 		Variants: plan.Variants("experts_down_shared_down_x4", typesExpertsDownSharedDown),
 	},
@@ -1967,7 +1967,7 @@ var kernelsNvidia = []plan.Kernel{
 		},
 		Width: 4,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 102400, Cols: 2048, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 102400}, NormApply: &plan.NormApply{Squares: 3, Count: 256, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 8},
+			&plan.MatVec{Product: plan.Product{Rows: 102400, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 102400}, NormApply: &plan.NormApply{Squares: 3, Count: 256, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x4", typesLmHead),
 	},
@@ -1989,8 +1989,8 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsQKvAX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 3072, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1, Tokens: 8},
-			&plan.MatVec{W: 6, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 8},
+			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_kv_a_x8", typesQKvA),
 	},
@@ -2003,7 +2003,7 @@ var kernelsNvidia = []plan.Kernel{
 		Args:    []int{6},
 		Parts: []plan.Part{
 			&plan.StoreKV{Lat: plan.Vec{Slot: 1, Stride: 512}, KPe: plan.Vec{Slot: 1, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 2560}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 3, HeadDim: 64, Dim: 64}},
-			&plan.MatVec{W: 6, Batch: 16, Rows: 512, Cols: 128, RowsPerGroup: 128, In: plan.Vec{Slot: 7, Stride: 192}, Out: plan.Vec{Slot: 8, Stride: 512}, Up: -1, Add: -1, Tokens: 8},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 128, RowsPerGroup: 128, Tokens: 8, Up: -1, In: plan.Vec{Slot: 7, Stride: 192}, Out: plan.Vec{Slot: 8, Stride: 512}}, W: 6, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("store_kv_k_b_x8", typesStoreKvKB),
 	},
@@ -2050,7 +2050,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   8,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 16, Rows: 128, Cols: 512, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 512}, Out: plan.Vec{Slot: 3, Stride: 128}, Up: -1, Add: -1, Tokens: 8},
+			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 512, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 512}, Out: plan.Vec{Slot: 3, Stride: 128}}, W: 1, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("v_b_x8", typesEmbed),
 	},
@@ -2061,7 +2061,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsOProjX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 8},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x8", typesEmbed),
 	},
@@ -2072,7 +2072,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsGateUpX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 10944, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10944}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}, Up: 4, Add: -1, Tokens: 8},
+			&plan.MatVec{Product: plan.Product{Rows: 10944, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10944}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x8", typesQKvA),
 	},
@@ -2083,7 +2083,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsDownX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 10944, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 10944}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 8},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10944, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 10944}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x8", typesDown),
 	},
@@ -2094,8 +2094,8 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsRouterSharedGateSharedUpX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 64, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 8},
-			&plan.MatVec{W: 5, Batch: 1, Rows: 2816, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 2816}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}, Up: 6, Add: -1, Tokens: 8},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 2816, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: 6, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 2816}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 5, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up_x8", typesRouterSharedGateSharedUp),
 	},
@@ -2107,7 +2107,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   8,
 		Parts: []plan.Part{
 			&plan.RouteBatch{Gating: plan.Gating{Logits: 1, Bias: -1, Experts: 64, K: 6, Scale: 1.0, Groups: 1, KGroups: 1}, Routing: 2, Grouping: plan.Grouping{Starts: 3, Members: 4, Experts: 64, K: 6}},
-			&plan.MatVec{W: 5, Batch: 1, Rows: 2048, Cols: 2816, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 6, Stride: 2816}, Out: plan.Vec{Slot: 7, Stride: 2048}, Up: -1, Add: -1, Tokens: 8},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2816, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 6, Stride: 2816}, Out: plan.Vec{Slot: 7, Stride: 2048}}, W: 5, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("group_experts_shared_down_x8", typesEmbed),
 	},
@@ -2119,7 +2119,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   8,
 		Args:    []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: 6, K: 6, Rows: 1408, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1408}, NormApply: &plan.NormApply{Squares: 5, Count: 128, Eps: 1e-06}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Tokens: 8, Shares: 1, Persistent: 528, Tickets: 8},
+			&plan.Experts{Product: plan.Product{Rows: 1408, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 8, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1408}, NormApply: &plan.NormApply{Squares: 5, Count: 128, Eps: 1e-06}}, W: 1, K: 6, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Shares: 1, Persistent: 528, Tickets: 8},
 		},
 		Variants: plan.Variants("experts_gate_experts_up_x8", typesQKvA),
 	},
@@ -2131,7 +2131,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   8,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: -1, K: 6, Rows: 2048, Cols: 1408, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 4, Stride: 1408}, Out: plan.Vec{Slot: 5, Stride: 2048}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Tokens: 8, Shares: 1, Persistent: 528, Tickets: 6},
+			&plan.Experts{Product: plan.Product{Rows: 2048, Cols: 1408, RowsPerGroup: 32, SplitK: 4, Tokens: 8, Up: -1, In: plan.Vec{Slot: 4, Stride: 1408}, Out: plan.Vec{Slot: 5, Stride: 2048}}, W: 1, K: 6, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Shares: 1, Persistent: 528, Tickets: 6},
 		},
 		Variants: plan.Variants("experts_down_x8", typesExpertsDownX16),
 	},
@@ -2176,7 +2176,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsLmHeadX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 102400, Cols: 2048, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 102400}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 8},
+			&plan.MatVec{Product: plan.Product{Rows: 102400, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 102400}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x8", typesLmHead),
 	},
@@ -2198,8 +2198,8 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsQKvAX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 3072, Cols: 2048, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1, Tokens: 16},
-			&plan.MatVec{W: 6, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_kv_a_x16", typesQKvA),
 	},
@@ -2212,7 +2212,7 @@ var kernelsNvidia = []plan.Kernel{
 		Args:    []int{6},
 		Parts: []plan.Part{
 			&plan.StoreKV{Lat: plan.Vec{Slot: 1, Stride: 512}, KPe: plan.Vec{Slot: 1, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 2560}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 3, HeadDim: 64, Dim: 64}},
-			&plan.MatVec{W: 6, Batch: 16, Rows: 512, Cols: 128, RowsPerGroup: 128, In: plan.Vec{Slot: 7, Stride: 192}, Out: plan.Vec{Slot: 8, Stride: 512}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 128, RowsPerGroup: 128, Tokens: 16, Up: -1, In: plan.Vec{Slot: 7, Stride: 192}, Out: plan.Vec{Slot: 8, Stride: 512}}, W: 6, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("store_kv_k_b_x16", typesStoreKvKB),
 	},
@@ -2246,7 +2246,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 16, Rows: 128, Cols: 512, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 512}, Out: plan.Vec{Slot: 3, Stride: 128}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 512, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 512}, Out: plan.Vec{Slot: 3, Stride: 128}}, W: 1, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("v_b_x16", typesEmbed),
 	},
@@ -2257,7 +2257,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsOProjX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x16", typesEmbed),
 	},
@@ -2268,7 +2268,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsGateUpX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 10944, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10944}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}, Up: 4, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 10944, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10944}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x16", typesQKvA),
 	},
@@ -2279,7 +2279,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsDownX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 10944, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 10944}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10944, RowsPerGroup: 16, SplitK: 8, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 10944}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x16", typesDown),
 	},
@@ -2290,8 +2290,8 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsRouterSharedGateSharedUpX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 64, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 16},
-			&plan.MatVec{W: 5, Batch: 1, Rows: 2816, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 2816}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}, Up: 6, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 2816, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: 6, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 2816}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 5, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up_x16", typesRouterSharedGateSharedUp),
 	},
@@ -2303,7 +2303,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   16,
 		Parts: []plan.Part{
 			&plan.RouteBatch{Gating: plan.Gating{Logits: 1, Bias: -1, Experts: 64, K: 6, Scale: 1.0, Groups: 1, KGroups: 1}, Routing: 2, Grouping: plan.Grouping{Starts: 3, Members: 4, Experts: 64, K: 6}},
-			&plan.MatVec{W: 5, Batch: 1, Rows: 2048, Cols: 2816, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 6, Stride: 2816}, Out: plan.Vec{Slot: 7, Stride: 2048}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2816, RowsPerGroup: 16, SplitK: 8, Tokens: 16, Up: -1, In: plan.Vec{Slot: 6, Stride: 2816}, Out: plan.Vec{Slot: 7, Stride: 2048}}, W: 5, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("group_experts_shared_down_x16", typesEmbed),
 	},
@@ -2315,7 +2315,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: 6, K: 6, Rows: 1408, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1408}, NormApply: &plan.NormApply{Squares: 5, Count: 128, Eps: 1e-06}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Tokens: 8, Shares: 1, Persistent: 528, Tickets: 8},
+			&plan.Experts{Product: plan.Product{Rows: 1408, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 8, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1408}, NormApply: &plan.NormApply{Squares: 5, Count: 128, Eps: 1e-06}}, W: 1, K: 6, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Shares: 1, Persistent: 528, Tickets: 8},
 		},
 		Variants: plan.Variants("experts_gate_experts_up_x16", typesQKvA),
 	},
@@ -2327,7 +2327,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: -1, K: 6, Rows: 2048, Cols: 1408, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 4, Stride: 1408}, Out: plan.Vec{Slot: 5, Stride: 2048}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Tokens: 8, Shares: 1, Persistent: 528, Tickets: 6},
+			&plan.Experts{Product: plan.Product{Rows: 2048, Cols: 1408, RowsPerGroup: 32, SplitK: 4, Tokens: 8, Up: -1, In: plan.Vec{Slot: 4, Stride: 1408}, Out: plan.Vec{Slot: 5, Stride: 2048}}, W: 1, K: 6, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Shares: 1, Persistent: 528, Tickets: 6},
 		},
 		Variants: plan.Variants("experts_down_x16", typesExpertsDownX16),
 	},
@@ -2372,7 +2372,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsLmHeadX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 102400, Cols: 2048, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 102400}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 102400, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 102400}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x16", typesLmHead),
 	},
@@ -2394,8 +2394,8 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsQKvAX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 3072, Cols: 2048, RowsPerGroup: 64, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1, Tokens: 64},
-			&plan.MatVec{W: 6, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 64, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 64},
+			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 2048, RowsPerGroup: 64, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 64, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_kv_a_x512", typesQKvA),
 	},
@@ -2441,7 +2441,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsOProjX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 2048, RowsPerGroup: 128, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}, Tokens: 64},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 128, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x512", typesEmbed),
 	},
@@ -2452,7 +2452,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsGateUpX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 10944, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10944}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}, Up: 4, Add: -1, Tokens: 64},
+			&plan.MatVec{Product: plan.Product{Rows: 10944, Cols: 2048, RowsPerGroup: 64, Tokens: 64, Up: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10944}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x512", typesQKvA),
 	},
@@ -2463,7 +2463,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsDownX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 10944, RowsPerGroup: 128, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 10944}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}, Tokens: 64},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10944, RowsPerGroup: 128, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 10944}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x512", typesDown),
 	},
@@ -2474,8 +2474,8 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsRouterSharedGateSharedUpX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 64, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 64},
-			&plan.MatVec{W: 5, Batch: 1, Rows: 2816, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 2816}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}, Up: 6, Add: -1, Tokens: 64},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 64, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 2816, Cols: 2048, RowsPerGroup: 64, Tokens: 64, Up: 6, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 2816}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 5, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up_x512", typesRouterSharedGateSharedUp),
 	},
@@ -2509,7 +2509,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   512,
 		Args:    []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: 6, K: 6, Rows: 1408, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1408}, NormApply: &plan.NormApply{Squares: 5, Count: 64, Eps: 1e-06}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Tokens: 56, Shares: 2},
+			&plan.Experts{Product: plan.Product{Rows: 1408, Cols: 2048, RowsPerGroup: 64, Tokens: 56, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1408}, NormApply: &plan.NormApply{Squares: 5, Count: 64, Eps: 1e-06}}, W: 1, K: 6, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Shares: 2},
 		},
 		Variants: plan.Variants("experts_gate_experts_up_x512", typesQKvA),
 	},
@@ -2521,7 +2521,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   512,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: -1, K: 6, Rows: 2048, Cols: 1408, RowsPerGroup: 128, In: plan.Vec{Slot: 4, Stride: 1408}, Out: plan.Vec{Slot: 5, Stride: 2048}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Tokens: 56, Shares: 2},
+			&plan.Experts{Product: plan.Product{Rows: 2048, Cols: 1408, RowsPerGroup: 128, Tokens: 56, Up: -1, In: plan.Vec{Slot: 4, Stride: 1408}, Out: plan.Vec{Slot: 5, Stride: 2048}}, W: 1, K: 6, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Shares: 2},
 		},
 		Variants: plan.Variants("experts_down_x512", typesExpertsDownX16),
 	},
@@ -2532,7 +2532,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsSharedDownX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 2816, RowsPerGroup: 128, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 2816}, Out: plan.Vec{Slot: 3, Stride: 2048}, Up: -1, Add: -1, Tokens: 64},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2816, RowsPerGroup: 128, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2816}, Out: plan.Vec{Slot: 3, Stride: 2048}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("shared_down_x512", typesEmbed),
 	},
@@ -2577,7 +2577,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsLmHeadX162,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 102400, Cols: 2048, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 102400}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 102400, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 102400}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x16_2", typesLmHead),
 	},
@@ -2599,8 +2599,8 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsQKvAX512,
 		Width:   2048,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 3072, Cols: 2048, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1, Tokens: 64},
-			&plan.MatVec{W: 6, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 64},
+			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 2048, RowsPerGroup: 128, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 128, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_kv_a_x2048", typesQKvA),
 	},
@@ -2646,7 +2646,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsOProjX512,
 		Width:   2048,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 2048, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}, Tokens: 64},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 128, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x2048", typesEmbed),
 	},
@@ -2657,7 +2657,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsGateUpX512,
 		Width:   2048,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 10944, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10944}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}, Up: 4, Add: -1, Tokens: 64},
+			&plan.MatVec{Product: plan.Product{Rows: 10944, Cols: 2048, RowsPerGroup: 64, Tokens: 64, Up: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10944}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x2048", typesQKvA),
 	},
@@ -2668,7 +2668,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsDownX512,
 		Width:   2048,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 10944, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 10944}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}, Tokens: 64},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10944, RowsPerGroup: 128, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 10944}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x2048", typesDown),
 	},
@@ -2679,8 +2679,8 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsRouterSharedGateSharedUpX512,
 		Width:   2048,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 64, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 64},
-			&plan.MatVec{W: 5, Batch: 1, Rows: 2816, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 2816}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}, Up: 6, Add: -1, Tokens: 64},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 64, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 2816, Cols: 2048, RowsPerGroup: 64, Tokens: 64, Up: 6, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 2816}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 5, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up_x2048", typesRouterSharedGateSharedUp),
 	},
@@ -2714,7 +2714,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   2048,
 		Args:    []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: 6, K: 6, Rows: 1408, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1408}, NormApply: &plan.NormApply{Squares: 5, Count: 64, Eps: 1e-06}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Tokens: 64, Shares: 4},
+			&plan.Experts{Product: plan.Product{Rows: 1408, Cols: 2048, RowsPerGroup: 64, Tokens: 64, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1408}, NormApply: &plan.NormApply{Squares: 5, Count: 64, Eps: 1e-06}}, W: 1, K: 6, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Shares: 4},
 		},
 		Variants: plan.Variants("experts_gate_experts_up_x2048", typesQKvA),
 	},
@@ -2726,7 +2726,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   2048,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: -1, K: 6, Rows: 2048, Cols: 1408, RowsPerGroup: 128, In: plan.Vec{Slot: 4, Stride: 1408}, Out: plan.Vec{Slot: 5, Stride: 2048}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Tokens: 64, Shares: 4},
+			&plan.Experts{Product: plan.Product{Rows: 2048, Cols: 1408, RowsPerGroup: 128, Tokens: 64, Up: -1, In: plan.Vec{Slot: 4, Stride: 1408}, Out: plan.Vec{Slot: 5, Stride: 2048}}, W: 1, K: 6, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Shares: 4},
 		},
 		Variants: plan.Variants("experts_down_x2048", typesExpertsDownX16),
 	},
@@ -2737,7 +2737,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsSharedDownX512,
 		Width:   2048,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 2816, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 2816}, Out: plan.Vec{Slot: 3, Stride: 2048}, Up: -1, Add: -1, Tokens: 64},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2816, RowsPerGroup: 128, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2816}, Out: plan.Vec{Slot: 3, Stride: 2048}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("shared_down_x2048", typesEmbed),
 	},

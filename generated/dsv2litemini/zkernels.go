@@ -143,8 +143,8 @@ var kernels = []plan.Kernel{
 			{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 384, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 384}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 96, Dim: 32}, Add: -1},
-			&plan.MatVec{W: 6, Batch: 1, Rows: 288, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 7, Stride: 288}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-06}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 384, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 384}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-06}}, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 96, Dim: 32}, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 288, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 7, Stride: 288}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-06}}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_kv_a", typesQKvA),
 	},
@@ -167,7 +167,7 @@ var kernels = []plan.Kernel{
 		Args: []int{6},
 		Parts: []plan.Part{
 			&plan.StoreKV{Lat: plan.Vec{Stride: 256}, KPe: plan.Vec{Offset: 256, Stride: 32}, LatDim: 256, PeDim: 32, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 2560}, Norm: &plan.Norm{Weight: 1, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 3, HeadDim: 32, Dim: 32}},
-			&plan.MatVec{W: 6, Batch: 4, Rows: 256, Cols: 64, RowsPerGroup: 16, In: plan.Vec{Slot: 7, Stride: 96}, Out: plan.Vec{Slot: 8, Stride: 256}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 64, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 7, Stride: 96}, Out: plan.Vec{Slot: 8, Stride: 256}}, W: 6, Batch: 4, Add: -1},
 		},
 		Variants: plan.Variants("store_kv_k_b", typesStoreKvKB),
 	},
@@ -203,7 +203,7 @@ var kernels = []plan.Kernel{
 		},
 		Args: []int{0},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 4, Rows: 64, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 64}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 132, Tile: 16}, Heads: 4}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 64}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 132, Tile: 16}, Heads: 4}}, Batch: 4, Add: -1},
 		},
 		Variants: plan.Variants("v_b", typesEmbed),
 	},
@@ -221,7 +221,7 @@ var kernels = []plan.Kernel{
 			{Name: "ready_squares", Space: arena, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: 2, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 256}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}}, Batch: 1, Add: 2},
 		},
 		Variants: plan.Variants("o_proj", typesOProj),
 	},
@@ -237,7 +237,7 @@ var kernels = []plan.Kernel{
 			{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 608, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 608}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-06}, Up: 3, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 608, Cols: 256, RowsPerGroup: 16, Up: 3, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 608}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-06}}, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up", typesQKvA),
 	},
@@ -255,7 +255,7 @@ var kernels = []plan.Kernel{
 			{Name: "ready_squares", Space: arena, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 256, Cols: 608, RowsPerGroup: 8, SplitK: 2, In: plan.Vec{Slot: 1, Stride: 608}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: 2, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 608, RowsPerGroup: 8, SplitK: 2, Up: -1, In: plan.Vec{Slot: 1, Stride: 608}, Out: plan.Vec{Slot: 3, Stride: 256}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}}, Batch: 1, Add: 2},
 		},
 		Variants: plan.Variants("down", typesDown),
 	},
@@ -273,8 +273,8 @@ var kernels = []plan.Kernel{
 			{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 8, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 8}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-06}, Up: -1, Add: -1},
-			&plan.MatVec{W: 4, Batch: 1, Rows: 320, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 6, Stride: 320}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-06}, Up: 5, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 8, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 8}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-06}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 320, Cols: 256, RowsPerGroup: 16, Up: 5, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 6, Stride: 320}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-06}}, W: 4, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up", typesRouterSharedGateSharedUp),
 	},
@@ -294,7 +294,7 @@ var kernels = []plan.Kernel{
 		},
 		Args: []int{1, 5},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: 5, K: 3, Rows: 160, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 3}, Out: plan.Vec{Slot: 6, Stride: 160}, NormApply: &plan.NormApply{Squares: 4, Count: 64, Eps: 1e-06}, Gating: &plan.Gating{Bias: -1, Experts: 8, K: 3, Scale: 1.0, Groups: 1, KGroups: 1}, Routing: 2},
+			&plan.Experts{Product: plan.Product{Rows: 160, Cols: 256, RowsPerGroup: 16, Up: 5, In: plan.Vec{Slot: 3}, Out: plan.Vec{Slot: 6, Stride: 160}, NormApply: &plan.NormApply{Squares: 4, Count: 64, Eps: 1e-06}, Gating: &plan.Gating{Bias: -1, Experts: 8, K: 3, Scale: 1.0, Groups: 1, KGroups: 1}}, W: 1, K: 3, Routing: 2},
 		},
 		Variants: plan.Variants("experts_gate_experts_up", typesQKvA),
 	},
@@ -317,7 +317,7 @@ var kernels = []plan.Kernel{
 		},
 		Args: []int{0},
 		Parts: []plan.Part{
-			&plan.ExpertsSum{K: 3, Rows: 256, Cols: 160, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 160}, Routing: 2, Shared: 3, SharedCols: 320, SharedIn: plan.Vec{Slot: 4, Stride: 320}, Add: 5, Out: plan.Vec{Slot: 6}, NormPartial: &plan.NormPartial{Weight: 7, Ready: 8, Squares: 9, Group: 4}},
+			&plan.ExpertsSum{Product: plan.Product{Rows: 256, Cols: 160, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 160}, Out: plan.Vec{Slot: 6}, NormPartial: &plan.NormPartial{Weight: 7, Ready: 8, Squares: 9, Group: 4}}, K: 3, Routing: 2, Shared: 3, SharedCols: 320, SharedIn: plan.Vec{Slot: 4, Stride: 320}, Add: 5},
 		},
 		Variants: plan.Variants("experts_down_shared_down", [][]quant.Type{
 			{quant.Q5_0, quant.Q5_0},
@@ -335,7 +335,7 @@ var kernels = []plan.Kernel{
 			{Name: "lm_head", Space: plan.SpaceLogits, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 512, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 512}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-06}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 512}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-06}}, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head", typesLmHead),
 	},
@@ -373,8 +373,8 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 384, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 384}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 96, Dim: 32}, Add: -1, Tokens: 16},
-			&plan.MatVec{W: 6, Batch: 1, Rows: 288, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 7, Stride: 288}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 384, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 384}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 96, Dim: 32}, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 288, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 7, Stride: 288}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_kv_a_x16", typesQKvA),
 	},
@@ -398,7 +398,7 @@ var kernels = []plan.Kernel{
 		Args:  []int{6},
 		Parts: []plan.Part{
 			&plan.StoreKV{Lat: plan.Vec{Slot: 1, Stride: 256}, KPe: plan.Vec{Slot: 1, Offset: 256, Stride: 32}, LatDim: 256, PeDim: 32, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 2560}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 3, HeadDim: 32, Dim: 32}},
-			&plan.MatVec{W: 6, Batch: 4, Rows: 256, Cols: 64, RowsPerGroup: 64, In: plan.Vec{Slot: 7, Stride: 96}, Out: plan.Vec{Slot: 8, Stride: 256}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 64, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 7, Stride: 96}, Out: plan.Vec{Slot: 8, Stride: 256}}, W: 6, Batch: 4, Add: -1},
 		},
 		Variants: plan.Variants("store_kv_k_b_x16", typesStoreKvKB),
 	},
@@ -451,7 +451,7 @@ var kernels = []plan.Kernel{
 		Width: 16,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 4, Rows: 64, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 64}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 64}}, W: 1, Batch: 4, Add: -1},
 		},
 		Variants: plan.Variants("v_b_x16", typesEmbed),
 	},
@@ -471,7 +471,7 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 256}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 256}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x16", typesOProj),
 	},
@@ -489,7 +489,7 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 608, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 608}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}, Up: 4, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 608, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: 4, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 608}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x16", typesQKvA),
 	},
@@ -509,7 +509,7 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 608, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 608}, Out: plan.Vec{Slot: 4, Stride: 256}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 608, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 608}, Out: plan.Vec{Slot: 4, Stride: 256}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x16", typesDown),
 	},
@@ -529,8 +529,8 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 8, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 8}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 16},
-			&plan.MatVec{W: 5, Batch: 1, Rows: 320, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 7, Stride: 320}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}, Up: 6, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 8, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 8}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 320, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: 6, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 7, Stride: 320}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}}, W: 5, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up_x16", typesRouterSharedGateSharedUp),
 	},
@@ -551,7 +551,7 @@ var kernels = []plan.Kernel{
 		Width: 16,
 		Parts: []plan.Part{
 			&plan.RouteBatch{Gating: plan.Gating{Logits: 1, Bias: -1, Experts: 8, K: 3, Scale: 1.0, Groups: 1, KGroups: 1}, Routing: 2, Grouping: plan.Grouping{Starts: 3, Members: 4, Experts: 8, K: 3}},
-			&plan.MatVec{W: 5, Batch: 1, Rows: 256, Cols: 320, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 6, Stride: 320}, Out: plan.Vec{Slot: 7, Stride: 256}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 320, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 6, Stride: 320}, Out: plan.Vec{Slot: 7, Stride: 256}}, W: 5, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("group_experts_shared_down_x16", typesGroupExpertsSharedDownX16),
 	},
@@ -574,7 +574,7 @@ var kernels = []plan.Kernel{
 		Width: 16,
 		Args:  []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: 6, K: 3, Rows: 160, Cols: 256, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 160}, NormApply: &plan.NormApply{Squares: 5, Count: 16, Eps: 1e-06}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 3}, Tokens: 16, Shares: 1, Persistent: 110, Tickets: 8},
+			&plan.Experts{Product: plan.Product{Rows: 160, Cols: 256, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 160}, NormApply: &plan.NormApply{Squares: 5, Count: 16, Eps: 1e-06}}, W: 1, K: 3, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 3}, Shares: 1, Persistent: 110, Tickets: 8},
 		},
 		Variants: plan.Variants("experts_gate_experts_up_x16", typesQKvA),
 	},
@@ -595,7 +595,7 @@ var kernels = []plan.Kernel{
 		Width: 16,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: -1, K: 3, Rows: 256, Cols: 160, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 4, Stride: 160}, Out: plan.Vec{Slot: 5, Stride: 256}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 3}, Tokens: 16, Shares: 1, Persistent: 88, Tickets: 6},
+			&plan.Experts{Product: plan.Product{Rows: 256, Cols: 160, RowsPerGroup: 32, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 4, Stride: 160}, Out: plan.Vec{Slot: 5, Stride: 256}}, W: 1, K: 3, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 3}, Shares: 1, Persistent: 88, Tickets: 6},
 		},
 		Variants: plan.Variants("experts_down_x16", typesGroupExpertsSharedDownX16),
 	},
@@ -650,7 +650,7 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 512, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 512}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 512}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x16", typesLmHead),
 	},

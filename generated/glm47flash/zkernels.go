@@ -797,8 +797,8 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsQAKvA,
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 768, Cols: 2048, RowsPerGroup: 2, SplitK: 4, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-05}, Up: -1, Add: -1, NormPartial: &plan.NormPartial{Weight: 3, Ready: 4, Squares: 5, Group: 2}},
-			&plan.MatVec{W: 6, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 2, SplitK: 4, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 576}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-05}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 768, Cols: 2048, RowsPerGroup: 2, SplitK: 4, Up: -1, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 3, Ready: 4, Squares: 5, Group: 2}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 2, SplitK: 4, Up: -1, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 576}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-05}}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a", typesQAKvA),
 	},
@@ -808,7 +808,7 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsQBStoreKv,
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 5120, Cols: 768, RowsPerGroup: 8, SplitK: 2, In: plan.Vec{Slot: 1, Stride: 768}, Out: plan.Vec{Slot: 5, Stride: 5120}, NormApply: &plan.NormApply{Squares: 2, Count: 384, Eps: 1e-05}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 5120, Cols: 768, RowsPerGroup: 8, SplitK: 2, Up: -1, In: plan.Vec{Slot: 1, Stride: 768}, Out: plan.Vec{Slot: 5, Stride: 5120}, NormApply: &plan.NormApply{Squares: 2, Count: 384, Eps: 1e-05}}, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1},
 			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 512}, KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 3168}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
 		},
 		Variants: plan.Variants("q_b_store_kv", typesQBStoreKv),
@@ -820,7 +820,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsKB,
 		Args:    []int{0},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 20, Rows: 512, Cols: 192, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 2, Stride: 512}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 192, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 2, Stride: 512}}, Batch: 20, Add: -1},
 		},
 		Variants: plan.Variants("k_b", typesKB),
 	},
@@ -841,7 +841,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsVB,
 		Args:    []int{0},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 20, Rows: 256, Cols: 512, RowsPerGroup: 64, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 256}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 132, Tile: 16}, Heads: 20}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 512, RowsPerGroup: 64, Up: -1, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 256}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 132, Tile: 16}, Heads: 20}}, Batch: 20, Add: -1},
 		},
 		Variants: plan.Variants("v_b", typesEmbed),
 	},
@@ -851,7 +851,7 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsOProj,
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 2048, Cols: 5120, RowsPerGroup: 2, SplitK: 4, In: plan.Vec{Slot: 1, Stride: 5120}, Out: plan.Vec{Slot: 3, Stride: 2048}, Up: -1, Add: 2, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 2}},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 5120, RowsPerGroup: 2, SplitK: 4, Up: -1, In: plan.Vec{Slot: 1, Stride: 5120}, Out: plan.Vec{Slot: 3, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 2}}, Batch: 1, Add: 2},
 		},
 		Variants: plan.Variants("o_proj", typesEmbed),
 	},
@@ -861,7 +861,7 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsGateUp,
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 10240, Cols: 2048, RowsPerGroup: 8, SplitK: 2, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 10240}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-05}, Up: 3, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 10240, Cols: 2048, RowsPerGroup: 8, SplitK: 2, Up: 3, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 10240}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-05}}, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up", typesQAKvA),
 	},
@@ -871,7 +871,7 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsDown,
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 2048, Cols: 10240, RowsPerGroup: 2, SplitK: 4, In: plan.Vec{Slot: 1, Stride: 10240}, Out: plan.Vec{Slot: 3, Stride: 2048}, Up: -1, Add: 2, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 2}},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10240, RowsPerGroup: 2, SplitK: 4, Up: -1, In: plan.Vec{Slot: 1, Stride: 10240}, Out: plan.Vec{Slot: 3, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 2}}, Batch: 1, Add: 2},
 		},
 		Variants: plan.Variants("down", typesDown),
 	},
@@ -881,8 +881,8 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsRouterSharedGateSharedUp,
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 64, Cols: 2048, RowsPerGroup: 2, SplitK: 4, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 3, Stride: 64}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-05}, Up: -1, Add: -1},
-			&plan.MatVec{W: 4, Batch: 1, Rows: 1536, Cols: 2048, RowsPerGroup: 2, SplitK: 4, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 6, Stride: 1536}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-05}, Up: 5, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 2, SplitK: 4, Up: -1, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 3, Stride: 64}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-05}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 2, SplitK: 4, Up: 5, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 6, Stride: 1536}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-05}}, W: 4, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up", typesRouterSharedGateSharedUp),
 	},
@@ -893,7 +893,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsExpertsGateExpertsUp,
 		Args:    []int{2, 6},
 		Parts: []plan.Part{
-			&plan.Experts{W: 2, Up: 6, K: 4, Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 2, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1536}, NormApply: &plan.NormApply{Squares: 5, Count: 1024, Eps: 1e-05}, Gating: &plan.Gating{Bias: 1, Experts: 64, K: 4, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}, Routing: 3},
+			&plan.Experts{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 2, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1536}, NormApply: &plan.NormApply{Squares: 5, Count: 1024, Eps: 1e-05}, Gating: &plan.Gating{Bias: 1, Experts: 64, K: 4, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}}, W: 2, K: 4, Routing: 3},
 		},
 		Variants: plan.Variants("experts_gate_experts_up", typesQAKvA),
 	},
@@ -904,7 +904,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsExpertsDownSharedDown,
 		Args:    []int{0},
 		Parts: []plan.Part{
-			&plan.ExpertsSum{K: 4, Rows: 2048, Cols: 1536, RowsPerGroup: 4, SplitK: 8, In: plan.Vec{Slot: 1, Stride: 1536}, Routing: 2, Shared: 3, SharedCols: 1536, SharedIn: plan.Vec{Slot: 4, Stride: 1536}, Add: 5, Out: plan.Vec{Slot: 6}, NormPartial: &plan.NormPartial{Weight: 7, Ready: 8, Squares: 9, Group: 2}},
+			&plan.ExpertsSum{Product: plan.Product{Rows: 2048, Cols: 1536, RowsPerGroup: 4, SplitK: 8, Up: -1, In: plan.Vec{Slot: 1, Stride: 1536}, Out: plan.Vec{Slot: 6}, NormPartial: &plan.NormPartial{Weight: 7, Ready: 8, Squares: 9, Group: 2}}, K: 4, Routing: 2, Shared: 3, SharedCols: 1536, SharedIn: plan.Vec{Slot: 4, Stride: 1536}, Add: 5},
 		},
 		Variants: plan.Variants("experts_down_shared_down", typesQAKvA),
 	},
@@ -914,7 +914,7 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsLmHead,
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 154880, Cols: 2048, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 3, Stride: 154880}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-05}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 154880, Cols: 2048, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 3, Stride: 154880}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-05}}, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head", typesLmHead),
 	},
@@ -936,8 +936,8 @@ var kernels = []plan.Kernel{
 		Slots:   slotsQAKvAX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 768, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}, Up: -1, Add: -1, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}, Tokens: 16},
-			&plan.MatVec{W: 7, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 768, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 7, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a_x16", typesQAKvA),
 	},
@@ -948,7 +948,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsQBStoreKvX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 5120, Cols: 768, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 5, Stride: 5120}, NormApply: &plan.NormApply{Squares: 3, Count: 48, Eps: 1e-05}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 5120, Cols: 768, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 5, Stride: 5120}, NormApply: &plan.NormApply{Squares: 3, Count: 48, Eps: 1e-05}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1},
 			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 512}, KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 3168}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
 		},
 		Variants: plan.Variants("q_b_store_kv_x16", typesQBStoreKv),
@@ -961,7 +961,7 @@ var kernels = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 20, Rows: 512, Cols: 192, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 512}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 192, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 512}}, W: 1, Batch: 20, Add: -1},
 		},
 		Variants: plan.Variants("k_b_x16", typesKB),
 	},
@@ -995,7 +995,7 @@ var kernels = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 20, Rows: 256, Cols: 512, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 512}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 512, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 512}, Out: plan.Vec{Slot: 3, Stride: 256}}, W: 1, Batch: 20, Add: -1},
 		},
 		Variants: plan.Variants("v_b_x16", typesEmbed),
 	},
@@ -1006,7 +1006,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsOProjX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 5120, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 5120}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 5120, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 5120}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x16", typesEmbed),
 	},
@@ -1017,7 +1017,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsGateUpX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 10240, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10240}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}, Up: 4, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 10240, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10240}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x16", typesQAKvA),
 	},
@@ -1028,7 +1028,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsDownX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 10240, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 10240}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10240, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 10240}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x16", typesDown),
 	},
@@ -1039,8 +1039,8 @@ var kernels = []plan.Kernel{
 		Slots:   slotsRouterSharedGateSharedUpX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 64, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
-			&plan.MatVec{W: 5, Batch: 1, Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 1536}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}, Up: 6, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: 6, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 1536}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 5, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up_x16", typesRouterSharedGateSharedUp),
 	},
@@ -1052,7 +1052,7 @@ var kernels = []plan.Kernel{
 		Width:   16,
 		Parts: []plan.Part{
 			&plan.RouteBatch{Gating: plan.Gating{Logits: 1, Bias: 2, Experts: 64, K: 4, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}, Routing: 3, Grouping: plan.Grouping{Starts: 4, Members: 5, Experts: 64, K: 4}},
-			&plan.MatVec{W: 6, Batch: 1, Rows: 2048, Cols: 1536, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 7, Stride: 1536}, Out: plan.Vec{Slot: 8, Stride: 2048}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 1536, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 7, Stride: 1536}, Out: plan.Vec{Slot: 8, Stride: 2048}}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("group_experts_shared_down_x16", typesEmbed),
 	},
@@ -1064,7 +1064,7 @@ var kernels = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: 6, K: 4, Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1536}, NormApply: &plan.NormApply{Squares: 5, Count: 128, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Tokens: 8, Shares: 1, Persistent: 256, Tickets: 8},
+			&plan.Experts{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 8, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1536}, NormApply: &plan.NormApply{Squares: 5, Count: 128, Eps: 1e-05}}, W: 1, K: 4, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Shares: 1, Persistent: 256, Tickets: 8},
 		},
 		Variants: plan.Variants("experts_gate_experts_up_x16", typesQAKvA),
 	},
@@ -1076,7 +1076,7 @@ var kernels = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: -1, K: 4, Rows: 2048, Cols: 1536, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 4, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 2048}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Tokens: 8, Shares: 1, Persistent: 256, Tickets: 6},
+			&plan.Experts{Product: plan.Product{Rows: 2048, Cols: 1536, RowsPerGroup: 32, SplitK: 4, Tokens: 8, Up: -1, In: plan.Vec{Slot: 4, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 2048}}, W: 1, K: 4, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Shares: 1, Persistent: 256, Tickets: 6},
 		},
 		Variants: plan.Variants("experts_down_x16", typesEmbed),
 	},
@@ -1121,7 +1121,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsLmHeadX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 154880, Cols: 2048, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 154880}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 154880, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 154880}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x16", typesLmHead),
 	},
@@ -1143,8 +1143,8 @@ var kernels = []plan.Kernel{
 		Slots:   slotsQAKvAX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 768, Cols: 2048, RowsPerGroup: 128, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}, Up: -1, Add: -1, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 32}, Tokens: 64},
-			&plan.MatVec{W: 7, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 128, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 64},
+			&plan.MatVec{Product: plan.Product{Rows: 768, Cols: 2048, RowsPerGroup: 128, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 32}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 128, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}}, W: 7, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a_x512", typesQAKvA),
 	},
@@ -1155,7 +1155,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsQBX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 5120, Cols: 768, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 5, Stride: 5120}, NormApply: &plan.NormApply{Squares: 3, Count: 24, Eps: 1e-05}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1, Tokens: 64},
+			&plan.MatVec{Product: plan.Product{Rows: 5120, Cols: 768, RowsPerGroup: 128, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 5, Stride: 5120}, NormApply: &plan.NormApply{Squares: 3, Count: 24, Eps: 1e-05}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1},
 		},
 		Variants: plan.Variants("q_b_x512", typesEmbed),
 	},
@@ -1201,7 +1201,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsOProjX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 5120, RowsPerGroup: 128, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 5120}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}, Tokens: 64},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 5120, RowsPerGroup: 128, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 5120}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x512", typesEmbed),
 	},
@@ -1212,7 +1212,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsGateUpX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 10240, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10240}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}, Up: 4, Add: -1, Tokens: 64},
+			&plan.MatVec{Product: plan.Product{Rows: 10240, Cols: 2048, RowsPerGroup: 64, Tokens: 64, Up: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10240}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x512", typesQAKvA),
 	},
@@ -1223,7 +1223,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsDownX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 10240, RowsPerGroup: 128, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 10240}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}, Tokens: 64},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10240, RowsPerGroup: 128, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 10240}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x512", typesDown),
 	},
@@ -1234,8 +1234,8 @@ var kernels = []plan.Kernel{
 		Slots:   slotsRouterSharedGateSharedUpX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 64, Cols: 2048, RowsPerGroup: 64, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 64},
-			&plan.MatVec{W: 5, Batch: 1, Rows: 1536, Cols: 2048, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 1536}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}, Up: 6, Add: -1, Tokens: 64},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 64, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 32, SplitK: 2, Tokens: 64, Up: 6, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 1536}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}}, W: 5, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up_x512", typesRouterSharedGateSharedUp),
 	},
@@ -1269,7 +1269,7 @@ var kernels = []plan.Kernel{
 		Width:   512,
 		Args:    []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: 6, K: 4, Rows: 1536, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1536}, NormApply: &plan.NormApply{Squares: 5, Count: 64, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Tokens: 40, Shares: 3},
+			&plan.Experts{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 64, Tokens: 40, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1536}, NormApply: &plan.NormApply{Squares: 5, Count: 64, Eps: 1e-05}}, W: 1, K: 4, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Shares: 3},
 		},
 		Variants: plan.Variants("experts_gate_experts_up_x512", typesQAKvA),
 	},
@@ -1281,7 +1281,7 @@ var kernels = []plan.Kernel{
 		Width:   512,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: -1, K: 4, Rows: 2048, Cols: 1536, RowsPerGroup: 128, In: plan.Vec{Slot: 4, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 2048}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Tokens: 40, Shares: 3},
+			&plan.Experts{Product: plan.Product{Rows: 2048, Cols: 1536, RowsPerGroup: 128, Tokens: 40, Up: -1, In: plan.Vec{Slot: 4, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 2048}}, W: 1, K: 4, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Shares: 3},
 		},
 		Variants: plan.Variants("experts_down_x512", typesEmbed),
 	},
@@ -1292,7 +1292,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsSharedDownX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 1536, RowsPerGroup: 128, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 3, Stride: 2048}, Up: -1, Add: -1, Tokens: 64},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 1536, RowsPerGroup: 128, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 3, Stride: 2048}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("shared_down_x512", typesEmbed),
 	},
@@ -1337,7 +1337,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsLmHeadX162,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 154880, Cols: 2048, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 154880}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 154880, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 154880}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x16_2", typesLmHead),
 	},
@@ -1405,8 +1405,8 @@ var kernelsNvidia = []plan.Kernel{
 		Threads: 256,
 		Slots:   slotsQAKvA,
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 768, Cols: 2048, RowsPerGroup: 4, SplitK: 4, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-05}, Up: -1, Add: -1, NormPartial: &plan.NormPartial{Weight: 3, Ready: 4, Squares: 5, Group: 2}},
-			&plan.MatVec{W: 6, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 4, SplitK: 4, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 576}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-05}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 768, Cols: 2048, RowsPerGroup: 4, SplitK: 4, Up: -1, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 3, Ready: 4, Squares: 5, Group: 2}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 4, SplitK: 4, Up: -1, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 576}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-05}}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a", typesQAKvA),
 	},
@@ -1416,7 +1416,7 @@ var kernelsNvidia = []plan.Kernel{
 		Threads: 256,
 		Slots:   slotsQBStoreKv,
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 5120, Cols: 768, RowsPerGroup: 16, SplitK: 2, In: plan.Vec{Slot: 1, Stride: 768}, Out: plan.Vec{Slot: 5, Stride: 5120}, NormApply: &plan.NormApply{Squares: 2, Count: 384, Eps: 1e-05}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 5120, Cols: 768, RowsPerGroup: 16, SplitK: 2, Up: -1, In: plan.Vec{Slot: 1, Stride: 768}, Out: plan.Vec{Slot: 5, Stride: 5120}, NormApply: &plan.NormApply{Squares: 2, Count: 384, Eps: 1e-05}}, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1},
 			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 512}, KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 3168}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
 		},
 		Variants: plan.Variants("q_b_store_kv", typesQBStoreKv),
@@ -1428,7 +1428,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsKB,
 		Args:    []int{0},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 20, Rows: 512, Cols: 192, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 2, Stride: 512}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 192, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 2, Stride: 512}}, Batch: 20, Add: -1},
 		},
 		Variants: plan.Variants("k_b", typesKB),
 	},
@@ -1449,7 +1449,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsVB,
 		Args:    []int{0},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 20, Rows: 256, Cols: 512, RowsPerGroup: 64, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 256}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 132, Tile: 16}, Heads: 20}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 512, RowsPerGroup: 64, Up: -1, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 256}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 132, Tile: 16}, Heads: 20}}, Batch: 20, Add: -1},
 		},
 		Variants: plan.Variants("v_b", typesEmbed),
 	},
@@ -1459,7 +1459,7 @@ var kernelsNvidia = []plan.Kernel{
 		Threads: 256,
 		Slots:   slotsOProj,
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 2048, Cols: 5120, RowsPerGroup: 4, SplitK: 8, In: plan.Vec{Slot: 1, Stride: 5120}, Out: plan.Vec{Slot: 3, Stride: 2048}, Up: -1, Add: 2, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 2}},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 5120, RowsPerGroup: 4, SplitK: 8, Up: -1, In: plan.Vec{Slot: 1, Stride: 5120}, Out: plan.Vec{Slot: 3, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 2}}, Batch: 1, Add: 2},
 		},
 		Variants: plan.Variants("o_proj", typesEmbed),
 	},
@@ -1469,7 +1469,7 @@ var kernelsNvidia = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsGateUp,
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 10240, Cols: 2048, RowsPerGroup: 8, SplitK: 2, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 10240}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-05}, Up: 3, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 10240, Cols: 2048, RowsPerGroup: 8, SplitK: 2, Up: 3, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 10240}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-05}}, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up", typesQAKvA),
 	},
@@ -1479,7 +1479,7 @@ var kernelsNvidia = []plan.Kernel{
 		Threads: 256,
 		Slots:   slotsDown,
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 2048, Cols: 10240, RowsPerGroup: 4, SplitK: 8, In: plan.Vec{Slot: 1, Stride: 10240}, Out: plan.Vec{Slot: 3, Stride: 2048}, Up: -1, Add: 2, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 2}},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10240, RowsPerGroup: 4, SplitK: 8, Up: -1, In: plan.Vec{Slot: 1, Stride: 10240}, Out: plan.Vec{Slot: 3, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 2}}, Batch: 1, Add: 2},
 		},
 		Variants: plan.Variants("down", typesDown),
 	},
@@ -1489,8 +1489,8 @@ var kernelsNvidia = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsRouterSharedGateSharedUp,
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 64, Cols: 2048, RowsPerGroup: 2, SplitK: 4, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 3, Stride: 64}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-05}, Up: -1, Add: -1},
-			&plan.MatVec{W: 4, Batch: 1, Rows: 1536, Cols: 2048, RowsPerGroup: 2, SplitK: 4, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 6, Stride: 1536}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-05}, Up: 5, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 2, SplitK: 4, Up: -1, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 3, Stride: 64}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-05}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 2, SplitK: 4, Up: 5, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 6, Stride: 1536}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-05}}, W: 4, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up", typesRouterSharedGateSharedUp),
 	},
@@ -1501,7 +1501,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsExpertsGateExpertsUp,
 		Args:    []int{2, 6},
 		Parts: []plan.Part{
-			&plan.Experts{W: 2, Up: 6, K: 4, Rows: 1536, Cols: 2048, RowsPerGroup: 12, SplitK: 2, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1536}, NormApply: &plan.NormApply{Squares: 5, Count: 1024, Eps: 1e-05}, Gating: &plan.Gating{Bias: 1, Experts: 64, K: 4, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}, Routing: 3},
+			&plan.Experts{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 12, SplitK: 2, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1536}, NormApply: &plan.NormApply{Squares: 5, Count: 1024, Eps: 1e-05}, Gating: &plan.Gating{Bias: 1, Experts: 64, K: 4, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}}, W: 2, K: 4, Routing: 3},
 		},
 		Variants: plan.Variants("experts_gate_experts_up", typesQAKvA),
 	},
@@ -1512,7 +1512,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsExpertsDownSharedDown,
 		Args:    []int{0},
 		Parts: []plan.Part{
-			&plan.ExpertsSum{K: 4, Rows: 2048, Cols: 1536, RowsPerGroup: 4, SplitK: 4, In: plan.Vec{Slot: 1, Stride: 1536}, Routing: 2, Shared: 3, SharedCols: 1536, SharedIn: plan.Vec{Slot: 4, Stride: 1536}, Add: 5, Out: plan.Vec{Slot: 6}, NormPartial: &plan.NormPartial{Weight: 7, Ready: 8, Squares: 9, Group: 2}},
+			&plan.ExpertsSum{Product: plan.Product{Rows: 2048, Cols: 1536, RowsPerGroup: 4, SplitK: 4, Up: -1, In: plan.Vec{Slot: 1, Stride: 1536}, Out: plan.Vec{Slot: 6}, NormPartial: &plan.NormPartial{Weight: 7, Ready: 8, Squares: 9, Group: 2}}, K: 4, Routing: 2, Shared: 3, SharedCols: 1536, SharedIn: plan.Vec{Slot: 4, Stride: 1536}, Add: 5},
 		},
 		Variants: plan.Variants("experts_down_shared_down", typesQAKvA),
 	},
@@ -1522,7 +1522,7 @@ var kernelsNvidia = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsLmHead,
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 154880, Cols: 2048, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 3, Stride: 154880}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-05}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 154880, Cols: 2048, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 3, Stride: 154880}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-05}}, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head", typesLmHead),
 	},
@@ -1561,8 +1561,8 @@ var kernelsNvidia = []plan.Kernel{
 		},
 		Width: 2,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 768, Cols: 2048, RowsPerGroup: 4, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 512, Eps: 1e-05}, Up: -1, Add: -1, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}, Tokens: 2},
-			&plan.MatVec{W: 7, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 4, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 512, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 2},
+			&plan.MatVec{Product: plan.Product{Rows: 768, Cols: 2048, RowsPerGroup: 4, SplitK: 4, Tokens: 2, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 512, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 4, SplitK: 4, Tokens: 2, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 512, Eps: 1e-05}}, W: 7, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a_x2", typesQAKvA),
 	},
@@ -1584,7 +1584,7 @@ var kernelsNvidia = []plan.Kernel{
 		},
 		Width: 2,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 5120, Cols: 768, RowsPerGroup: 16, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 5, Stride: 5120}, NormApply: &plan.NormApply{Squares: 3, Count: 192, Eps: 1e-05}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1, Tokens: 2},
+			&plan.MatVec{Product: plan.Product{Rows: 5120, Cols: 768, RowsPerGroup: 16, SplitK: 2, Tokens: 2, Up: -1, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 5, Stride: 5120}, NormApply: &plan.NormApply{Squares: 3, Count: 192, Eps: 1e-05}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1},
 			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 512}, KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 3168}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
 		},
 		Variants: plan.Variants("q_b_store_kv_x2", typesQBStoreKv),
@@ -1597,7 +1597,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   2,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 20, Rows: 512, Cols: 192, RowsPerGroup: 16, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 512}, Up: -1, Add: -1, Tokens: 2},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 192, RowsPerGroup: 16, Tokens: 2, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 512}}, W: 1, Batch: 20, Add: -1},
 		},
 		Variants: plan.Variants("k_b_x2", typesKB),
 	},
@@ -1635,7 +1635,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width: 2,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 20, Rows: 256, Cols: 512, RowsPerGroup: 64, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 256}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 64, Tile: 16}, Heads: 20}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 512, RowsPerGroup: 64, Up: -1, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 256}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 64, Tile: 16}, Heads: 20}}, W: 1, Batch: 20, Add: -1},
 		},
 		Variants: plan.Variants("v_b_x2", typesEmbed),
 	},
@@ -1655,7 +1655,7 @@ var kernelsNvidia = []plan.Kernel{
 		},
 		Width: 2,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 5120, RowsPerGroup: 4, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 5120}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 4}, Tokens: 2},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 5120, RowsPerGroup: 4, SplitK: 4, Tokens: 2, Up: -1, In: plan.Vec{Slot: 2, Stride: 5120}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 4}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x2", typesEmbed),
 	},
@@ -1673,7 +1673,7 @@ var kernelsNvidia = []plan.Kernel{
 		},
 		Width: 2,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 10240, Cols: 2048, RowsPerGroup: 8, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10240}, NormApply: &plan.NormApply{Squares: 3, Count: 512, Eps: 1e-05}, Up: 4, Add: -1, Tokens: 2},
+			&plan.MatVec{Product: plan.Product{Rows: 10240, Cols: 2048, RowsPerGroup: 8, SplitK: 2, Tokens: 2, Up: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10240}, NormApply: &plan.NormApply{Squares: 3, Count: 512, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x2", typesQAKvA),
 	},
@@ -1693,7 +1693,7 @@ var kernelsNvidia = []plan.Kernel{
 		},
 		Width: 2,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 10240, RowsPerGroup: 4, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 10240}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 4}, Tokens: 2},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10240, RowsPerGroup: 4, SplitK: 8, Tokens: 2, Up: -1, In: plan.Vec{Slot: 2, Stride: 10240}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 4}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x2", typesDown),
 	},
@@ -1713,8 +1713,8 @@ var kernelsNvidia = []plan.Kernel{
 		},
 		Width: 2,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 64, Cols: 2048, RowsPerGroup: 4, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, NormApply: &plan.NormApply{Squares: 3, Count: 512, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 2},
-			&plan.MatVec{W: 5, Batch: 1, Rows: 1536, Cols: 2048, RowsPerGroup: 4, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 1536}, NormApply: &plan.NormApply{Squares: 3, Count: 512, Eps: 1e-05}, Up: 6, Add: -1, Tokens: 2},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 4, SplitK: 4, Tokens: 2, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, NormApply: &plan.NormApply{Squares: 3, Count: 512, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 4, SplitK: 4, Tokens: 2, Up: 6, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 1536}, NormApply: &plan.NormApply{Squares: 3, Count: 512, Eps: 1e-05}}, W: 5, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up_x2", typesRouterSharedGateSharedUp),
 	},
@@ -1737,7 +1737,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width: 2,
 		Args:  []int{3, 7},
 		Parts: []plan.Part{
-			&plan.Experts{W: 3, Up: 7, K: 4, Rows: 1536, Cols: 2048, RowsPerGroup: 32, In: plan.Vec{Slot: 5}, Out: plan.Vec{Slot: 8, Stride: 1536}, NormApply: &plan.NormApply{Squares: 6, Count: 512, Eps: 1e-05}, Gating: &plan.Gating{Logits: 1, Bias: 2, Experts: 64, K: 4, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}, Routing: 4},
+			&plan.Experts{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 32, Up: 7, In: plan.Vec{Slot: 5}, Out: plan.Vec{Slot: 8, Stride: 1536}, NormApply: &plan.NormApply{Squares: 6, Count: 512, Eps: 1e-05}, Gating: &plan.Gating{Logits: 1, Bias: 2, Experts: 64, K: 4, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}}, W: 3, K: 4, Routing: 4},
 		},
 		Variants: plan.Variants("experts_gate_experts_up_x2", typesQAKvA),
 	},
@@ -1762,7 +1762,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width: 2,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.ExpertsSum{W: 1, K: 4, Rows: 2048, Cols: 1536, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 1536}, Routing: 3, Shared: 4, SharedCols: 1536, SharedIn: plan.Vec{Slot: 5, Stride: 1536}, Add: 6, Out: plan.Vec{Slot: 7}, NormPartial: &plan.NormPartial{Weight: 8, Ready: 9, Squares: 10, Group: 4}},
+			&plan.ExpertsSum{Product: plan.Product{Rows: 2048, Cols: 1536, RowsPerGroup: 16, SplitK: 4, Up: -1, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 7}, NormPartial: &plan.NormPartial{Weight: 8, Ready: 9, Squares: 10, Group: 4}}, W: 1, K: 4, Routing: 3, Shared: 4, SharedCols: 1536, SharedIn: plan.Vec{Slot: 5, Stride: 1536}, Add: 6},
 		},
 		Variants: plan.Variants("experts_down_shared_down_x2", typesQAKvA),
 	},
@@ -1795,7 +1795,7 @@ var kernelsNvidia = []plan.Kernel{
 		},
 		Width: 2,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 154880, Cols: 2048, RowsPerGroup: 8, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 154880}, NormApply: &plan.NormApply{Squares: 3, Count: 512, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 2},
+			&plan.MatVec{Product: plan.Product{Rows: 154880, Cols: 2048, RowsPerGroup: 8, SplitK: 4, Tokens: 2, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 154880}, NormApply: &plan.NormApply{Squares: 3, Count: 512, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x2", typesLmHead),
 	},
@@ -1817,8 +1817,8 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsQAKvAX16,
 		Width:   4,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 768, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}, Up: -1, Add: -1, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}, Tokens: 8},
-			&plan.MatVec{W: 7, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 8},
+			&plan.MatVec{Product: plan.Product{Rows: 768, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 7, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a_x4", typesQAKvA),
 	},
@@ -1829,7 +1829,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsQBStoreKvX16,
 		Width:   4,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 5120, Cols: 768, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 5, Stride: 5120}, NormApply: &plan.NormApply{Squares: 3, Count: 48, Eps: 1e-05}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1, Tokens: 8},
+			&plan.MatVec{Product: plan.Product{Rows: 5120, Cols: 768, RowsPerGroup: 16, SplitK: 4, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 5, Stride: 5120}, NormApply: &plan.NormApply{Squares: 3, Count: 48, Eps: 1e-05}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1},
 			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 512}, KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 3168}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
 		},
 		Variants: plan.Variants("q_b_store_kv_x4", typesQBStoreKv),
@@ -1842,7 +1842,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   4,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 20, Rows: 512, Cols: 192, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 512}, Up: -1, Add: -1, Tokens: 8},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 192, RowsPerGroup: 128, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 512}}, W: 1, Batch: 20, Add: -1},
 		},
 		Variants: plan.Variants("k_b_x4", typesKB),
 	},
@@ -1880,7 +1880,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width: 4,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 20, Rows: 256, Cols: 512, RowsPerGroup: 96, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 256}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 32, Tile: 16}, Heads: 20}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 512, RowsPerGroup: 96, Up: -1, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 256}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 32, Tile: 16}, Heads: 20}}, W: 1, Batch: 20, Add: -1},
 		},
 		Variants: plan.Variants("v_b_x4", typesEmbed),
 	},
@@ -1891,7 +1891,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsOProjX16,
 		Width:   4,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 5120, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 5120}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 8},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 5120, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 5120}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x4", typesEmbed),
 	},
@@ -1902,7 +1902,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsGateUpX16,
 		Width:   4,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 10240, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10240}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}, Up: 4, Add: -1, Tokens: 8},
+			&plan.MatVec{Product: plan.Product{Rows: 10240, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10240}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x4", typesQAKvA),
 	},
@@ -1913,7 +1913,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsDownX16,
 		Width:   4,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 10240, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 10240}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 8},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10240, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 10240}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x4", typesDown),
 	},
@@ -1924,8 +1924,8 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsRouterSharedGateSharedUpX16,
 		Width:   4,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 64, Cols: 2048, RowsPerGroup: 4, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 4},
-			&plan.MatVec{W: 5, Batch: 1, Rows: 1536, Cols: 2048, RowsPerGroup: 4, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 1536}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}, Up: 6, Add: -1, Tokens: 4},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 4, SplitK: 4, Tokens: 4, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 4, SplitK: 4, Tokens: 4, Up: 6, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 1536}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 5, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up_x4", typesRouterSharedGateSharedUp),
 	},
@@ -1948,7 +1948,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width: 4,
 		Args:  []int{3, 7},
 		Parts: []plan.Part{
-			&plan.Experts{W: 3, Up: 7, K: 4, Rows: 1536, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 5}, Out: plan.Vec{Slot: 8, Stride: 1536}, NormApply: &plan.NormApply{Squares: 6, Count: 128, Eps: 1e-05}, Gating: &plan.Gating{Logits: 1, Bias: 2, Experts: 64, K: 4, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}, Routing: 4},
+			&plan.Experts{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 64, Up: 7, In: plan.Vec{Slot: 5}, Out: plan.Vec{Slot: 8, Stride: 1536}, NormApply: &plan.NormApply{Squares: 6, Count: 128, Eps: 1e-05}, Gating: &plan.Gating{Logits: 1, Bias: 2, Experts: 64, K: 4, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}}, W: 3, K: 4, Routing: 4},
 		},
 		Variants: plan.Variants("experts_gate_experts_up_x4", typesQAKvA),
 	},
@@ -1973,7 +1973,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width: 4,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.ExpertsSum{W: 1, K: 4, Rows: 2048, Cols: 1536, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 1536}, Routing: 3, Shared: 4, SharedCols: 1536, SharedIn: plan.Vec{Slot: 5, Stride: 1536}, Add: 6, Out: plan.Vec{Slot: 7}, NormPartial: &plan.NormPartial{Weight: 8, Ready: 9, Squares: 10, Group: 16}},
+			&plan.ExpertsSum{Product: plan.Product{Rows: 2048, Cols: 1536, RowsPerGroup: 16, SplitK: 4, Up: -1, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 7}, NormPartial: &plan.NormPartial{Weight: 8, Ready: 9, Squares: 10, Group: 16}}, W: 1, K: 4, Routing: 3, Shared: 4, SharedCols: 1536, SharedIn: plan.Vec{Slot: 5, Stride: 1536}, Add: 6},
 		},
 		Variants: plan.Variants("experts_down_shared_down_x4", typesQAKvA),
 	},
@@ -1996,7 +1996,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsLmHeadX16,
 		Width:   4,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 154880, Cols: 2048, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 154880}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 8},
+			&plan.MatVec{Product: plan.Product{Rows: 154880, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 154880}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x4", typesLmHead),
 	},
@@ -2018,8 +2018,8 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsQAKvAX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 768, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}, Up: -1, Add: -1, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}, Tokens: 8},
-			&plan.MatVec{W: 7, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 8},
+			&plan.MatVec{Product: plan.Product{Rows: 768, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 7, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a_x8", typesQAKvA),
 	},
@@ -2030,7 +2030,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsQBStoreKvX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 5120, Cols: 768, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 5, Stride: 5120}, NormApply: &plan.NormApply{Squares: 3, Count: 48, Eps: 1e-05}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1, Tokens: 8},
+			&plan.MatVec{Product: plan.Product{Rows: 5120, Cols: 768, RowsPerGroup: 16, SplitK: 4, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 5, Stride: 5120}, NormApply: &plan.NormApply{Squares: 3, Count: 48, Eps: 1e-05}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1},
 			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 512}, KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 3168}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
 		},
 		Variants: plan.Variants("q_b_store_kv_x8", typesQBStoreKv),
@@ -2043,7 +2043,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   8,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 20, Rows: 512, Cols: 192, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 512}, Up: -1, Add: -1, Tokens: 8},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 192, RowsPerGroup: 128, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 512}}, W: 1, Batch: 20, Add: -1},
 		},
 		Variants: plan.Variants("k_b_x8", typesKB),
 	},
@@ -2090,7 +2090,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   8,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 20, Rows: 256, Cols: 512, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 512}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: -1, Tokens: 8},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 512, RowsPerGroup: 16, SplitK: 4, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 512}, Out: plan.Vec{Slot: 3, Stride: 256}}, W: 1, Batch: 20, Add: -1},
 		},
 		Variants: plan.Variants("v_b_x8", typesEmbed),
 	},
@@ -2101,7 +2101,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsOProjX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 5120, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 5120}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 8},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 5120, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 5120}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x8", typesEmbed),
 	},
@@ -2112,7 +2112,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsGateUpX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 10240, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10240}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}, Up: 4, Add: -1, Tokens: 8},
+			&plan.MatVec{Product: plan.Product{Rows: 10240, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10240}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x8", typesQAKvA),
 	},
@@ -2123,7 +2123,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsDownX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 10240, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 10240}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 8},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10240, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 10240}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x8", typesDown),
 	},
@@ -2134,8 +2134,8 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsRouterSharedGateSharedUpX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 64, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 8},
-			&plan.MatVec{W: 5, Batch: 1, Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 1536}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}, Up: 6, Add: -1, Tokens: 8},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: 6, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 1536}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 5, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up_x8", typesRouterSharedGateSharedUp),
 	},
@@ -2147,7 +2147,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   8,
 		Parts: []plan.Part{
 			&plan.RouteBatch{Gating: plan.Gating{Logits: 1, Bias: 2, Experts: 64, K: 4, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}, Routing: 3, Grouping: plan.Grouping{Starts: 4, Members: 5, Experts: 64, K: 4}},
-			&plan.MatVec{W: 6, Batch: 1, Rows: 2048, Cols: 1536, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 7, Stride: 1536}, Out: plan.Vec{Slot: 8, Stride: 2048}, Up: -1, Add: -1, Tokens: 8},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 1536, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 7, Stride: 1536}, Out: plan.Vec{Slot: 8, Stride: 2048}}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("group_experts_shared_down_x8", typesEmbed),
 	},
@@ -2159,7 +2159,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   8,
 		Args:    []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: 6, K: 4, Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1536}, NormApply: &plan.NormApply{Squares: 5, Count: 128, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Tokens: 8, Shares: 1, Persistent: 528, Tickets: 8},
+			&plan.Experts{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 8, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1536}, NormApply: &plan.NormApply{Squares: 5, Count: 128, Eps: 1e-05}}, W: 1, K: 4, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Shares: 1, Persistent: 528, Tickets: 8},
 		},
 		Variants: plan.Variants("experts_gate_experts_up_x8", typesQAKvA),
 	},
@@ -2171,7 +2171,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   8,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: -1, K: 4, Rows: 2048, Cols: 1536, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 4, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 2048}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Tokens: 8, Shares: 1, Persistent: 528, Tickets: 6},
+			&plan.Experts{Product: plan.Product{Rows: 2048, Cols: 1536, RowsPerGroup: 32, SplitK: 4, Tokens: 8, Up: -1, In: plan.Vec{Slot: 4, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 2048}}, W: 1, K: 4, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Shares: 1, Persistent: 528, Tickets: 6},
 		},
 		Variants: plan.Variants("experts_down_x8", typesEmbed),
 	},
@@ -2216,7 +2216,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsLmHeadX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 154880, Cols: 2048, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 154880}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 8},
+			&plan.MatVec{Product: plan.Product{Rows: 154880, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 154880}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x8", typesLmHead),
 	},
@@ -2238,8 +2238,8 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsQAKvAX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 768, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}, Up: -1, Add: -1, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}, Tokens: 16},
-			&plan.MatVec{W: 7, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 768, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 7, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a_x16", typesQAKvA),
 	},
@@ -2250,7 +2250,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsQBStoreKvX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 5120, Cols: 768, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 5, Stride: 5120}, NormApply: &plan.NormApply{Squares: 3, Count: 48, Eps: 1e-05}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 5120, Cols: 768, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 5, Stride: 5120}, NormApply: &plan.NormApply{Squares: 3, Count: 48, Eps: 1e-05}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1},
 			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 512}, KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 3168}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
 		},
 		Variants: plan.Variants("q_b_store_kv_x16", typesQBStoreKv),
@@ -2263,7 +2263,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 20, Rows: 512, Cols: 192, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 512}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 192, RowsPerGroup: 128, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 512}}, W: 1, Batch: 20, Add: -1},
 		},
 		Variants: plan.Variants("k_b_x16", typesKB),
 	},
@@ -2297,7 +2297,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 20, Rows: 256, Cols: 512, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 512}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 512, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 512}, Out: plan.Vec{Slot: 3, Stride: 256}}, W: 1, Batch: 20, Add: -1},
 		},
 		Variants: plan.Variants("v_b_x16", typesEmbed),
 	},
@@ -2308,7 +2308,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsOProjX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 5120, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 5120}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 5120, RowsPerGroup: 16, SplitK: 8, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 5120}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x16", typesEmbed),
 	},
@@ -2319,7 +2319,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsGateUpX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 10240, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10240}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}, Up: 4, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 10240, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10240}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x16", typesQAKvA),
 	},
@@ -2330,7 +2330,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsDownX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 10240, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 10240}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10240, RowsPerGroup: 16, SplitK: 8, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 10240}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x16", typesDown),
 	},
@@ -2341,8 +2341,8 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsRouterSharedGateSharedUpX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 64, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
-			&plan.MatVec{W: 5, Batch: 1, Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 1536}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}, Up: 6, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 16, Up: 6, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 1536}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 5, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up_x16", typesRouterSharedGateSharedUp),
 	},
@@ -2354,7 +2354,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   16,
 		Parts: []plan.Part{
 			&plan.RouteBatch{Gating: plan.Gating{Logits: 1, Bias: 2, Experts: 64, K: 4, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}, Routing: 3, Grouping: plan.Grouping{Starts: 4, Members: 5, Experts: 64, K: 4}},
-			&plan.MatVec{W: 6, Batch: 1, Rows: 2048, Cols: 1536, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 7, Stride: 1536}, Out: plan.Vec{Slot: 8, Stride: 2048}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 1536, RowsPerGroup: 16, SplitK: 8, Tokens: 16, Up: -1, In: plan.Vec{Slot: 7, Stride: 1536}, Out: plan.Vec{Slot: 8, Stride: 2048}}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("group_experts_shared_down_x16", typesEmbed),
 	},
@@ -2366,7 +2366,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: 6, K: 4, Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1536}, NormApply: &plan.NormApply{Squares: 5, Count: 128, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Tokens: 8, Shares: 1, Persistent: 528, Tickets: 8},
+			&plan.Experts{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 8, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1536}, NormApply: &plan.NormApply{Squares: 5, Count: 128, Eps: 1e-05}}, W: 1, K: 4, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Shares: 1, Persistent: 528, Tickets: 8},
 		},
 		Variants: plan.Variants("experts_gate_experts_up_x16", typesQAKvA),
 	},
@@ -2378,7 +2378,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: -1, K: 4, Rows: 2048, Cols: 1536, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 4, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 2048}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Tokens: 8, Shares: 1, Persistent: 528, Tickets: 6},
+			&plan.Experts{Product: plan.Product{Rows: 2048, Cols: 1536, RowsPerGroup: 32, SplitK: 4, Tokens: 8, Up: -1, In: plan.Vec{Slot: 4, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 2048}}, W: 1, K: 4, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Shares: 1, Persistent: 528, Tickets: 6},
 		},
 		Variants: plan.Variants("experts_down_x16", typesEmbed),
 	},
@@ -2423,7 +2423,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsLmHeadX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 154880, Cols: 2048, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 154880}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 154880, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 154880}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x16", typesLmHead),
 	},
@@ -2445,8 +2445,8 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsQAKvAX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 768, Cols: 2048, RowsPerGroup: 128, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}, Up: -1, Add: -1, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 32}, Tokens: 64},
-			&plan.MatVec{W: 7, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 128, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 64},
+			&plan.MatVec{Product: plan.Product{Rows: 768, Cols: 2048, RowsPerGroup: 128, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 32}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 128, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}}, W: 7, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a_x512", typesQAKvA),
 	},
@@ -2457,7 +2457,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsQBX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 5120, Cols: 768, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 5, Stride: 5120}, NormApply: &plan.NormApply{Squares: 3, Count: 24, Eps: 1e-05}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1, Tokens: 64},
+			&plan.MatVec{Product: plan.Product{Rows: 5120, Cols: 768, RowsPerGroup: 128, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 5, Stride: 5120}, NormApply: &plan.NormApply{Squares: 3, Count: 24, Eps: 1e-05}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1},
 		},
 		Variants: plan.Variants("q_b_x512", typesEmbed),
 	},
@@ -2503,7 +2503,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsOProjX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 5120, RowsPerGroup: 128, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 5120}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}, Tokens: 64},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 5120, RowsPerGroup: 128, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 5120}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x512", typesEmbed),
 	},
@@ -2514,7 +2514,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsGateUpX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 10240, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10240}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}, Up: 4, Add: -1, Tokens: 64},
+			&plan.MatVec{Product: plan.Product{Rows: 10240, Cols: 2048, RowsPerGroup: 64, Tokens: 64, Up: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10240}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x512", typesQAKvA),
 	},
@@ -2525,7 +2525,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsDownX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 10240, RowsPerGroup: 128, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 10240}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}, Tokens: 64},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10240, RowsPerGroup: 128, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 10240}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x512", typesDown),
 	},
@@ -2536,8 +2536,8 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsRouterSharedGateSharedUpX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 64, Cols: 2048, RowsPerGroup: 64, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 64},
-			&plan.MatVec{W: 5, Batch: 1, Rows: 1536, Cols: 2048, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 1536}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}, Up: 6, Add: -1, Tokens: 64},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 64, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 32, SplitK: 2, Tokens: 64, Up: 6, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 1536}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}}, W: 5, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up_x512", typesRouterSharedGateSharedUp),
 	},
@@ -2571,7 +2571,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   512,
 		Args:    []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: 6, K: 4, Rows: 1536, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1536}, NormApply: &plan.NormApply{Squares: 5, Count: 64, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Tokens: 40, Shares: 3},
+			&plan.Experts{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 64, Tokens: 40, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1536}, NormApply: &plan.NormApply{Squares: 5, Count: 64, Eps: 1e-05}}, W: 1, K: 4, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Shares: 3},
 		},
 		Variants: plan.Variants("experts_gate_experts_up_x512", typesQAKvA),
 	},
@@ -2583,7 +2583,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   512,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: -1, K: 4, Rows: 2048, Cols: 1536, RowsPerGroup: 128, In: plan.Vec{Slot: 4, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 2048}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Tokens: 40, Shares: 3},
+			&plan.Experts{Product: plan.Product{Rows: 2048, Cols: 1536, RowsPerGroup: 128, Tokens: 40, Up: -1, In: plan.Vec{Slot: 4, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 2048}}, W: 1, K: 4, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Shares: 3},
 		},
 		Variants: plan.Variants("experts_down_x512", typesEmbed),
 	},
@@ -2594,7 +2594,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsSharedDownX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 1536, RowsPerGroup: 128, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 3, Stride: 2048}, Up: -1, Add: -1, Tokens: 64},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 1536, RowsPerGroup: 128, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 3, Stride: 2048}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("shared_down_x512", typesEmbed),
 	},
@@ -2639,7 +2639,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsLmHeadX162,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 154880, Cols: 2048, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 154880}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 154880, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 154880}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x16_2", typesLmHead),
 	},
@@ -2661,8 +2661,8 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsQAKvAX512,
 		Width:   2048,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 768, Cols: 2048, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}, Up: -1, Add: -1, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 32}, Tokens: 64},
-			&plan.MatVec{W: 7, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 64},
+			&plan.MatVec{Product: plan.Product{Rows: 768, Cols: 2048, RowsPerGroup: 128, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 32}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 128, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}}, W: 7, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a_x2048", typesQAKvA),
 	},
@@ -2673,7 +2673,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsQBX512,
 		Width:   2048,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 5120, Cols: 768, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 5, Stride: 5120}, NormApply: &plan.NormApply{Squares: 3, Count: 24, Eps: 1e-05}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1, Tokens: 64},
+			&plan.MatVec{Product: plan.Product{Rows: 5120, Cols: 768, RowsPerGroup: 128, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 5, Stride: 5120}, NormApply: &plan.NormApply{Squares: 3, Count: 24, Eps: 1e-05}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1},
 		},
 		Variants: plan.Variants("q_b_x2048", typesEmbed),
 	},
@@ -2719,7 +2719,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsOProjX512,
 		Width:   2048,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 5120, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 5120}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}, Tokens: 64},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 5120, RowsPerGroup: 128, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 5120}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x2048", typesEmbed),
 	},
@@ -2730,7 +2730,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsGateUpX512,
 		Width:   2048,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 10240, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10240}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}, Up: 4, Add: -1, Tokens: 64},
+			&plan.MatVec{Product: plan.Product{Rows: 10240, Cols: 2048, RowsPerGroup: 64, Tokens: 64, Up: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10240}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x2048", typesQAKvA),
 	},
@@ -2741,7 +2741,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsDownX512,
 		Width:   2048,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 10240, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 10240}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}, Tokens: 64},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10240, RowsPerGroup: 128, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 10240}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x2048", typesDown),
 	},
@@ -2752,8 +2752,8 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsRouterSharedGateSharedUpX512,
 		Width:   2048,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 64, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 64},
-			&plan.MatVec{W: 5, Batch: 1, Rows: 1536, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 1536}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}, Up: 6, Add: -1, Tokens: 64},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 64, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 64, Tokens: 64, Up: 6, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 1536}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}}, W: 5, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up_x2048", typesRouterSharedGateSharedUp),
 	},
@@ -2787,7 +2787,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   2048,
 		Args:    []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: 6, K: 4, Rows: 1536, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1536}, NormApply: &plan.NormApply{Squares: 5, Count: 64, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Tokens: 64, Shares: 4},
+			&plan.Experts{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 64, Tokens: 64, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1536}, NormApply: &plan.NormApply{Squares: 5, Count: 64, Eps: 1e-05}}, W: 1, K: 4, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Shares: 4},
 		},
 		Variants: plan.Variants("experts_gate_experts_up_x2048", typesQAKvA),
 	},
@@ -2799,7 +2799,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   2048,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: -1, K: 4, Rows: 2048, Cols: 1536, RowsPerGroup: 128, In: plan.Vec{Slot: 4, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 2048}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Tokens: 64, Shares: 4},
+			&plan.Experts{Product: plan.Product{Rows: 2048, Cols: 1536, RowsPerGroup: 128, Tokens: 64, Up: -1, In: plan.Vec{Slot: 4, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 2048}}, W: 1, K: 4, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Shares: 4},
 		},
 		Variants: plan.Variants("experts_down_x2048", typesEmbed),
 	},
@@ -2810,7 +2810,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsSharedDownX512,
 		Width:   2048,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 1536, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 3, Stride: 2048}, Up: -1, Add: -1, Tokens: 64},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 1536, RowsPerGroup: 128, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 3, Stride: 2048}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("shared_down_x2048", typesEmbed),
 	},

@@ -134,8 +134,8 @@ var kernels = []plan.Kernel{
 			{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 64, Cols: 96, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 2, Count: 24, Eps: 1e-05}, Up: -1, Add: -1, NormPartial: &plan.NormPartial{Weight: 3, Ready: 4, Squares: 5, Group: 4}},
-			&plan.MatVec{W: 6, Batch: 1, Rows: 80, Cols: 96, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 7, Stride: 80}, NormApply: &plan.NormApply{Squares: 2, Count: 24, Eps: 1e-05}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 96, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 2, Count: 24, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 3, Ready: 4, Squares: 5, Group: 4}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 80, Cols: 96, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 7, Stride: 80}, NormApply: &plan.NormApply{Squares: 2, Count: 24, Eps: 1e-05}}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a", typesQAKvA),
 	},
@@ -156,7 +156,7 @@ var kernels = []plan.Kernel{
 			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 320, Cols: 64, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 64}, Out: plan.Vec{Slot: 5, Stride: 320}, NormApply: &plan.NormApply{Squares: 2, Count: 16, Eps: 1e-05}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 16}, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 320, Cols: 64, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 64}, Out: plan.Vec{Slot: 5, Stride: 320}, NormApply: &plan.NormApply{Squares: 2, Count: 16, Eps: 1e-05}}, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 16}, Add: -1},
 			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 64}, KPe: plan.Vec{Slot: 6, Offset: 64, Stride: 16}, LatDim: 64, PeDim: 16, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 3168}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 16, Dim: 16}},
 		},
 		Variants: plan.Variants("q_b_store_kv", typesQBStoreKv),
@@ -173,7 +173,7 @@ var kernels = []plan.Kernel{
 		},
 		Args: []int{0},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 5, Rows: 64, Cols: 48, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 64}, Out: plan.Vec{Slot: 2, Stride: 64}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 48, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 64}, Out: plan.Vec{Slot: 2, Stride: 64}}, Batch: 5, Add: -1},
 		},
 		Variants: plan.Variants("k_b", typesKB),
 	},
@@ -209,7 +209,7 @@ var kernels = []plan.Kernel{
 		},
 		Args: []int{0},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 5, Rows: 64, Cols: 64, RowsPerGroup: 16, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 64}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 132, Tile: 16}, Heads: 5}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 64, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 64}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 132, Tile: 16}, Heads: 5}}, Batch: 5, Add: -1},
 		},
 		Variants: plan.Variants("v_b", typesEmbed),
 	},
@@ -227,7 +227,7 @@ var kernels = []plan.Kernel{
 			{Name: "ready_squares", Space: arena, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 96, Cols: 320, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 320}, Out: plan.Vec{Slot: 3, Stride: 96}, Up: -1, Add: 2, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}},
+			&plan.MatVec{Product: plan.Product{Rows: 96, Cols: 320, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 320}, Out: plan.Vec{Slot: 3, Stride: 96}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}}, Batch: 1, Add: 2},
 		},
 		Variants: plan.Variants("o_proj", typesEmbed),
 	},
@@ -243,7 +243,7 @@ var kernels = []plan.Kernel{
 			{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 160, Cols: 96, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 4, Stride: 160}, NormApply: &plan.NormApply{Squares: 2, Count: 24, Eps: 1e-05}, Up: 3, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 160, Cols: 96, RowsPerGroup: 16, Up: 3, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 4, Stride: 160}, NormApply: &plan.NormApply{Squares: 2, Count: 24, Eps: 1e-05}}, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up", typesQAKvA),
 	},
@@ -261,7 +261,7 @@ var kernels = []plan.Kernel{
 			{Name: "ready_squares", Space: arena, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 96, Cols: 160, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 160}, Out: plan.Vec{Slot: 3, Stride: 96}, Up: -1, Add: 2, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}},
+			&plan.MatVec{Product: plan.Product{Rows: 96, Cols: 160, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 160}, Out: plan.Vec{Slot: 3, Stride: 96}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}}, Batch: 1, Add: 2},
 		},
 		Variants: plan.Variants("down", typesEmbed),
 	},
@@ -279,8 +279,8 @@ var kernels = []plan.Kernel{
 			{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 16, Cols: 96, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 3, Stride: 16}, NormApply: &plan.NormApply{Squares: 2, Count: 24, Eps: 1e-05}, Up: -1, Add: -1},
-			&plan.MatVec{W: 4, Batch: 1, Rows: 64, Cols: 96, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 6, Stride: 64}, NormApply: &plan.NormApply{Squares: 2, Count: 24, Eps: 1e-05}, Up: 5, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 16, Cols: 96, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 3, Stride: 16}, NormApply: &plan.NormApply{Squares: 2, Count: 24, Eps: 1e-05}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 96, RowsPerGroup: 16, Up: 5, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 6, Stride: 64}, NormApply: &plan.NormApply{Squares: 2, Count: 24, Eps: 1e-05}}, W: 4, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up", typesRouterSharedGateSharedUp),
 	},
@@ -301,7 +301,7 @@ var kernels = []plan.Kernel{
 		},
 		Args: []int{2, 6},
 		Parts: []plan.Part{
-			&plan.Experts{W: 2, Up: 6, K: 4, Rows: 64, Cols: 96, RowsPerGroup: 16, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 64}, NormApply: &plan.NormApply{Squares: 5, Count: 24, Eps: 1e-05}, Gating: &plan.Gating{Bias: 1, Experts: 16, K: 4, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}, Routing: 3},
+			&plan.Experts{Product: plan.Product{Rows: 64, Cols: 96, RowsPerGroup: 16, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 64}, NormApply: &plan.NormApply{Squares: 5, Count: 24, Eps: 1e-05}, Gating: &plan.Gating{Bias: 1, Experts: 16, K: 4, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}}, W: 2, K: 4, Routing: 3},
 		},
 		Variants: plan.Variants("experts_gate_experts_up", typesQAKvA),
 	},
@@ -324,7 +324,7 @@ var kernels = []plan.Kernel{
 		},
 		Args: []int{0},
 		Parts: []plan.Part{
-			&plan.ExpertsSum{K: 4, Rows: 96, Cols: 64, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 64}, Routing: 2, Shared: 3, SharedCols: 64, SharedIn: plan.Vec{Slot: 4, Stride: 64}, Add: 5, Out: plan.Vec{Slot: 6}, NormPartial: &plan.NormPartial{Weight: 7, Ready: 8, Squares: 9, Group: 4}},
+			&plan.ExpertsSum{Product: plan.Product{Rows: 96, Cols: 64, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 64}, Out: plan.Vec{Slot: 6}, NormPartial: &plan.NormPartial{Weight: 7, Ready: 8, Squares: 9, Group: 4}}, K: 4, Routing: 2, Shared: 3, SharedCols: 64, SharedIn: plan.Vec{Slot: 4, Stride: 64}, Add: 5},
 		},
 		Variants: plan.Variants("experts_down_shared_down", typesQAKvA),
 	},
@@ -339,7 +339,7 @@ var kernels = []plan.Kernel{
 			{Name: "lm_head", Space: plan.SpaceLogits, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 384, Cols: 96, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 3, Stride: 384}, NormApply: &plan.NormApply{Squares: 2, Count: 24, Eps: 1e-05}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 384, Cols: 96, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 3, Stride: 384}, NormApply: &plan.NormApply{Squares: 2, Count: 24, Eps: 1e-05}}, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head", typesEmbed),
 	},
@@ -378,8 +378,8 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 64, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-05}, Up: -1, Add: -1, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}, Tokens: 16},
-			&plan.MatVec{W: 7, Batch: 1, Rows: 80, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 8, Stride: 80}, NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 96, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 80, Cols: 96, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 8, Stride: 80}, NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-05}}, W: 7, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a_x16", typesQAKvA),
 	},
@@ -401,7 +401,7 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 320, Cols: 64, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 64}, Out: plan.Vec{Slot: 5, Stride: 320}, NormApply: &plan.NormApply{Squares: 3, Count: 4, Eps: 1e-05}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 16}, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 320, Cols: 64, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 64}, Out: plan.Vec{Slot: 5, Stride: 320}, NormApply: &plan.NormApply{Squares: 3, Count: 4, Eps: 1e-05}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 16}, Add: -1},
 			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 64}, KPe: plan.Vec{Slot: 6, Offset: 64, Stride: 16}, LatDim: 64, PeDim: 16, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 3168}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 16, Dim: 16}},
 		},
 		Variants: plan.Variants("q_b_store_kv_x16", typesQBStoreKv),
@@ -420,7 +420,7 @@ var kernels = []plan.Kernel{
 		Width: 16,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 5, Rows: 64, Cols: 48, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 64}, Out: plan.Vec{Slot: 3, Stride: 64}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 48, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 64}, Out: plan.Vec{Slot: 3, Stride: 64}}, W: 1, Batch: 5, Add: -1},
 		},
 		Variants: plan.Variants("k_b_x16", typesKB),
 	},
@@ -473,7 +473,7 @@ var kernels = []plan.Kernel{
 		Width: 16,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 5, Rows: 64, Cols: 64, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 64}, Out: plan.Vec{Slot: 3, Stride: 64}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 64, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 64}, Out: plan.Vec{Slot: 3, Stride: 64}}, W: 1, Batch: 5, Add: -1},
 		},
 		Variants: plan.Variants("v_b_x16", typesEmbed),
 	},
@@ -493,7 +493,7 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 96, Cols: 320, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 320}, Out: plan.Vec{Slot: 4, Stride: 96}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 96, Cols: 320, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 320}, Out: plan.Vec{Slot: 4, Stride: 96}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x16", typesEmbed),
 	},
@@ -511,7 +511,7 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 160, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 5, Stride: 160}, NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-05}, Up: 4, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 160, Cols: 96, RowsPerGroup: 64, Tokens: 16, Up: 4, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 5, Stride: 160}, NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x16", typesQAKvA),
 	},
@@ -531,7 +531,7 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 96, Cols: 160, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 160}, Out: plan.Vec{Slot: 4, Stride: 96}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 96, Cols: 160, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 160}, Out: plan.Vec{Slot: 4, Stride: 96}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x16", typesEmbed),
 	},
@@ -551,8 +551,8 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 16, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 4, Stride: 16}, NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
-			&plan.MatVec{W: 5, Batch: 1, Rows: 64, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 7, Stride: 64}, NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-05}, Up: 6, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 16, Cols: 96, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 4, Stride: 16}, NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 96, RowsPerGroup: 64, Tokens: 16, Up: 6, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 7, Stride: 64}, NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-05}}, W: 5, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up_x16", typesRouterSharedGateSharedUp),
 	},
@@ -574,7 +574,7 @@ var kernels = []plan.Kernel{
 		Width: 16,
 		Parts: []plan.Part{
 			&plan.RouteBatch{Gating: plan.Gating{Logits: 1, Bias: 2, Experts: 16, K: 4, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}, Routing: 3, Grouping: plan.Grouping{Starts: 4, Members: 5, Experts: 16, K: 4}},
-			&plan.MatVec{W: 6, Batch: 1, Rows: 96, Cols: 64, RowsPerGroup: 64, In: plan.Vec{Slot: 7, Stride: 64}, Out: plan.Vec{Slot: 8, Stride: 96}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 96, Cols: 64, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 7, Stride: 64}, Out: plan.Vec{Slot: 8, Stride: 96}}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("group_experts_shared_down_x16", typesEmbed),
 	},
@@ -597,7 +597,7 @@ var kernels = []plan.Kernel{
 		Width: 16,
 		Args:  []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: 6, K: 4, Rows: 64, Cols: 96, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 64}, NormApply: &plan.NormApply{Squares: 5, Count: 6, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 16, K: 4}, Tokens: 8, Shares: 1, Persistent: 96, Tickets: 8},
+			&plan.Experts{Product: plan.Product{Rows: 64, Cols: 96, RowsPerGroup: 16, SplitK: 4, Tokens: 8, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 64}, NormApply: &plan.NormApply{Squares: 5, Count: 6, Eps: 1e-05}}, W: 1, K: 4, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 16, K: 4}, Shares: 1, Persistent: 96, Tickets: 8},
 		},
 		Variants: plan.Variants("experts_gate_experts_up_x16", typesQAKvA),
 	},
@@ -618,7 +618,7 @@ var kernels = []plan.Kernel{
 		Width: 16,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: -1, K: 4, Rows: 96, Cols: 64, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 4, Stride: 64}, Out: plan.Vec{Slot: 5, Stride: 96}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 16, K: 4}, Tokens: 8, Shares: 1, Persistent: 72, Tickets: 6},
+			&plan.Experts{Product: plan.Product{Rows: 96, Cols: 64, RowsPerGroup: 32, SplitK: 4, Tokens: 8, Up: -1, In: plan.Vec{Slot: 4, Stride: 64}, Out: plan.Vec{Slot: 5, Stride: 96}}, W: 1, K: 4, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 16, K: 4}, Shares: 1, Persistent: 72, Tickets: 6},
 		},
 		Variants: plan.Variants("experts_down_x16", typesEmbed),
 	},
@@ -673,7 +673,7 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 384, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 4, Stride: 384}, NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 384, Cols: 96, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 4, Stride: 384}, NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x16", typesEmbed),
 	},

@@ -15,11 +15,7 @@ var source string
 var Bundles = []*plan.Bundle{
 	{
 		Activations: plan.ElemF32,
-		ArenaBytes:  179200,
-		Batches:     batches,
 		Counters:    256,
-		Decode:      decode,
-		Head:        36,
 		Kernels:     kernels,
 		Model:       model,
 		Name:        "glm47tiny",
@@ -28,6 +24,7 @@ var Bundles = []*plan.Bundle{
 		Profiles:    profiles,
 		RopeFreqs:   ropeFreqs,
 		RopeMScale:  1.0,
+		Sequences:   sequences,
 		Source:      source,
 		Spec:        "glm47tiny.yaml",
 		SpecHash:    "835dc10c395d794a19a4c470e12079d108e7d1987459db74195a9bad3dff53a0",

@@ -396,8 +396,8 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsQAKvA,
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 128, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}, Up: -1, Add: -1, NormPartial: &plan.NormPartial{Weight: 3, Ready: 4, Squares: 5, Group: 4}},
-			&plan.MatVec{W: 6, Batch: 1, Rows: 160, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 7, Stride: 160}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 3, Ready: 4, Squares: 5, Group: 4}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 160, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 7, Stride: 160}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a", typesQAKvA),
 	},
@@ -407,7 +407,7 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsQBStoreKv,
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 256, Cols: 128, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 128}, Out: plan.Vec{Slot: 5, Stride: 256}, NormApply: &plan.NormApply{Squares: 2, Count: 32, Eps: 1e-05}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 32}, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 128, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 128}, Out: plan.Vec{Slot: 5, Stride: 256}, NormApply: &plan.NormApply{Squares: 2, Count: 32, Eps: 1e-05}}, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 32}, Add: -1},
 			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 128}, KPe: plan.Vec{Slot: 6, Offset: 128, Stride: 32}, LatDim: 128, PeDim: 32, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 32}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 32, Dim: 32}},
 		},
 		Variants: plan.Variants("q_b_store_kv", typesQBStoreKv),
@@ -419,7 +419,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsKB,
 		Args:    []int{0},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 4, Rows: 128, Cols: 32, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 64}, Out: plan.Vec{Slot: 2, Stride: 128}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 32, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 64}, Out: plan.Vec{Slot: 2, Stride: 128}}, Batch: 4, Add: -1},
 		},
 		Variants: plan.Variants("k_b", typesEmbed),
 	},
@@ -440,7 +440,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsVB,
 		Args:    []int{0},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 4, Rows: 64, Cols: 128, RowsPerGroup: 16, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 64}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 132, Tile: 16}, Heads: 4}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 128, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 64}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 132, Tile: 16}, Heads: 4}}, Batch: 4, Add: -1},
 		},
 		Variants: plan.Variants("v_b", typesEmbed),
 	},
@@ -450,7 +450,7 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsOProj,
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: 2, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 256}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}}, Batch: 1, Add: 2},
 		},
 		Variants: plan.Variants("o_proj", typesEmbed),
 	},
@@ -466,7 +466,7 @@ var kernels = []plan.Kernel{
 			{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 512, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 512}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}, Up: 3, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 256, RowsPerGroup: 16, Up: 3, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 512}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}}, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up", typesQAKvA),
 	},
@@ -484,7 +484,7 @@ var kernels = []plan.Kernel{
 			{Name: "ready_squares", Space: arena, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 256, Cols: 512, RowsPerGroup: 8, SplitK: 2, In: plan.Vec{Slot: 1, Stride: 512}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: 2, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 512, RowsPerGroup: 8, SplitK: 2, Up: -1, In: plan.Vec{Slot: 1, Stride: 512}, Out: plan.Vec{Slot: 3, Stride: 256}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}}, Batch: 1, Add: 2},
 		},
 		Variants: plan.Variants("down", typesEmbed),
 	},
@@ -494,8 +494,8 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsRouterSharedGateSharedUp,
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 8, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 8}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}, Up: -1, Add: -1},
-			&plan.MatVec{W: 4, Batch: 1, Rows: 96, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 6, Stride: 96}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}, Up: 5, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 8, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 8}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 96, Cols: 256, RowsPerGroup: 16, Up: 5, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 6, Stride: 96}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}}, W: 4, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up", typesRouterSharedGateSharedUp),
 	},
@@ -506,7 +506,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsExpertsGateExpertsUp,
 		Args:    []int{2, 6},
 		Parts: []plan.Part{
-			&plan.Experts{W: 2, Up: 6, K: 2, Rows: 96, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 96}, NormApply: &plan.NormApply{Squares: 5, Count: 64, Eps: 1e-05}, Gating: &plan.Gating{Bias: 1, Experts: 8, K: 2, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}, Routing: 3},
+			&plan.Experts{Product: plan.Product{Rows: 96, Cols: 256, RowsPerGroup: 16, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 96}, NormApply: &plan.NormApply{Squares: 5, Count: 64, Eps: 1e-05}, Gating: &plan.Gating{Bias: 1, Experts: 8, K: 2, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}}, W: 2, K: 2, Routing: 3},
 		},
 		Variants: plan.Variants("experts_gate_experts_up", typesQAKvA),
 	},
@@ -517,7 +517,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsExpertsDownSharedDown,
 		Args:    []int{0},
 		Parts: []plan.Part{
-			&plan.ExpertsSum{K: 2, Rows: 256, Cols: 96, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 96}, Routing: 2, Shared: 3, SharedCols: 96, SharedIn: plan.Vec{Slot: 4, Stride: 96}, Add: 5, Out: plan.Vec{Slot: 6}, NormPartial: &plan.NormPartial{Weight: 7, Ready: 8, Squares: 9, Group: 4}},
+			&plan.ExpertsSum{Product: plan.Product{Rows: 256, Cols: 96, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 6}, NormPartial: &plan.NormPartial{Weight: 7, Ready: 8, Squares: 9, Group: 4}}, K: 2, Routing: 2, Shared: 3, SharedCols: 96, SharedIn: plan.Vec{Slot: 4, Stride: 96}, Add: 5},
 		},
 		Variants: plan.Variants("experts_down_shared_down", typesQAKvA),
 	},
@@ -527,7 +527,7 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsLmHead,
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 1024, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 1024}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 1024, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 1024}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}}, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head", typesEmbed),
 	},
@@ -556,8 +556,8 @@ var kernels = []plan.Kernel{
 		Slots:   slotsQAKvAX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 128, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}, Up: -1, Add: -1, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}, Tokens: 16},
-			&plan.MatVec{W: 7, Batch: 1, Rows: 160, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 8, Stride: 160}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 160, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 8, Stride: 160}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}}, W: 7, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a_x16", typesQAKvA),
 	},
@@ -568,7 +568,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsQBStoreKvX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 128, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 128}, Out: plan.Vec{Slot: 5, Stride: 256}, NormApply: &plan.NormApply{Squares: 3, Count: 8, Eps: 1e-05}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 32}, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 128, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 128}, Out: plan.Vec{Slot: 5, Stride: 256}, NormApply: &plan.NormApply{Squares: 3, Count: 8, Eps: 1e-05}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 32}, Add: -1},
 			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 128}, KPe: plan.Vec{Slot: 6, Offset: 128, Stride: 32}, LatDim: 128, PeDim: 32, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 32}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 32, Dim: 32}},
 		},
 		Variants: plan.Variants("q_b_store_kv_x16", typesQBStoreKv),
@@ -581,7 +581,7 @@ var kernels = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 4, Rows: 128, Cols: 32, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 64}, Out: plan.Vec{Slot: 3, Stride: 128}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 32, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 64}, Out: plan.Vec{Slot: 3, Stride: 128}}, W: 1, Batch: 4, Add: -1},
 		},
 		Variants: plan.Variants("k_b_x16", typesEmbed),
 	},
@@ -615,7 +615,7 @@ var kernels = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 4, Rows: 64, Cols: 128, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 128}, Out: plan.Vec{Slot: 3, Stride: 64}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 128, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 128}, Out: plan.Vec{Slot: 3, Stride: 64}}, W: 1, Batch: 4, Add: -1},
 		},
 		Variants: plan.Variants("v_b_x16", typesEmbed),
 	},
@@ -626,7 +626,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsOProjX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 256}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 256}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x16", typesEmbed),
 	},
@@ -644,7 +644,7 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 512, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 512}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}, Up: 4, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: 4, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 512}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x16", typesQAKvA),
 	},
@@ -664,7 +664,7 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 512, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 512}, Out: plan.Vec{Slot: 4, Stride: 256}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 512, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 512}, Out: plan.Vec{Slot: 4, Stride: 256}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x16", typesEmbed),
 	},
@@ -675,8 +675,8 @@ var kernels = []plan.Kernel{
 		Slots:   slotsRouterSharedGateSharedUpX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 8, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 8}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
-			&plan.MatVec{W: 5, Batch: 1, Rows: 96, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 7, Stride: 96}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}, Up: 6, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 8, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 8}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 96, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: 6, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 7, Stride: 96}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}}, W: 5, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up_x16", typesRouterSharedGateSharedUp),
 	},
@@ -688,7 +688,7 @@ var kernels = []plan.Kernel{
 		Width:   16,
 		Parts: []plan.Part{
 			&plan.RouteBatch{Gating: plan.Gating{Logits: 1, Bias: 2, Experts: 8, K: 2, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}, Routing: 3, Grouping: plan.Grouping{Starts: 4, Members: 5, Experts: 8, K: 2}},
-			&plan.MatVec{W: 6, Batch: 1, Rows: 256, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 7, Stride: 96}, Out: plan.Vec{Slot: 8, Stride: 256}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 96, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 7, Stride: 96}, Out: plan.Vec{Slot: 8, Stride: 256}}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("group_experts_shared_down_x16", typesEmbed),
 	},
@@ -700,7 +700,7 @@ var kernels = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: 6, K: 2, Rows: 96, Cols: 256, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 96}, NormApply: &plan.NormApply{Squares: 5, Count: 16, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 2}, Tokens: 8, Shares: 1, Persistent: 72, Tickets: 8},
+			&plan.Experts{Product: plan.Product{Rows: 96, Cols: 256, RowsPerGroup: 16, SplitK: 4, Tokens: 8, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 96}, NormApply: &plan.NormApply{Squares: 5, Count: 16, Eps: 1e-05}}, W: 1, K: 2, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 2}, Shares: 1, Persistent: 72, Tickets: 8},
 		},
 		Variants: plan.Variants("experts_gate_experts_up_x16", typesQAKvA),
 	},
@@ -712,7 +712,7 @@ var kernels = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: -1, K: 2, Rows: 256, Cols: 96, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 4, Stride: 96}, Out: plan.Vec{Slot: 5, Stride: 256}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 2}, Tokens: 8, Shares: 1, Persistent: 96, Tickets: 6},
+			&plan.Experts{Product: plan.Product{Rows: 256, Cols: 96, RowsPerGroup: 32, SplitK: 4, Tokens: 8, Up: -1, In: plan.Vec{Slot: 4, Stride: 96}, Out: plan.Vec{Slot: 5, Stride: 256}}, W: 1, K: 2, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 2}, Shares: 1, Persistent: 96, Tickets: 6},
 		},
 		Variants: plan.Variants("experts_down_x16", typesEmbed),
 	},
@@ -757,7 +757,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsLmHeadX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 1024, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 1024}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 1024, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 1024}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x16", typesEmbed),
 	},
@@ -797,7 +797,7 @@ var kernelsNextN = []plan.Kernel{
 			{Name: "ready_squares", Space: arena, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 256, Cols: 512, RowsPerGroup: 8, SplitK: 2, In: plan.Vec{Slot: 1, Stride: 512}, Out: plan.Vec{Slot: 2, Stride: 256}, Up: -1, Add: -1, NormPartial: &plan.NormPartial{Weight: 3, Ready: 4, Squares: 5, Group: 4}},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 512, RowsPerGroup: 8, SplitK: 2, Up: -1, In: plan.Vec{Slot: 1, Stride: 512}, Out: plan.Vec{Slot: 2, Stride: 256}, NormPartial: &plan.NormPartial{Weight: 3, Ready: 4, Squares: 5, Group: 4}}, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("eh_proj", typesEmbed),
 	},
@@ -807,8 +807,8 @@ var kernelsNextN = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsQAKvA,
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 128, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}, Up: -1, Add: -1, NormPartial: &plan.NormPartial{Weight: 3, Ready: 4, Squares: 5, Group: 4}},
-			&plan.MatVec{W: 6, Batch: 1, Rows: 160, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 7, Stride: 160}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 3, Ready: 4, Squares: 5, Group: 4}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 160, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 7, Stride: 160}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a", typesQAKvA),
 	},
@@ -818,7 +818,7 @@ var kernelsNextN = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsQBStoreKv,
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 256, Cols: 128, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 128}, Out: plan.Vec{Slot: 5, Stride: 256}, NormApply: &plan.NormApply{Squares: 2, Count: 32, Eps: 1e-05}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 32}, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 128, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 128}, Out: plan.Vec{Slot: 5, Stride: 256}, NormApply: &plan.NormApply{Squares: 2, Count: 32, Eps: 1e-05}}, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 32}, Add: -1},
 			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 128}, KPe: plan.Vec{Slot: 6, Offset: 128, Stride: 32}, LatDim: 128, PeDim: 32, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 32}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 32, Dim: 32}},
 		},
 		Variants: plan.Variants("q_b_store_kv", typesQBStoreKv),
@@ -830,7 +830,7 @@ var kernelsNextN = []plan.Kernel{
 		Slots:   slotsKB,
 		Args:    []int{0},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 4, Rows: 128, Cols: 32, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 64}, Out: plan.Vec{Slot: 2, Stride: 128}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 32, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 64}, Out: plan.Vec{Slot: 2, Stride: 128}}, Batch: 4, Add: -1},
 		},
 		Variants: plan.Variants("k_b", typesEmbed),
 	},
@@ -851,7 +851,7 @@ var kernelsNextN = []plan.Kernel{
 		Slots:   slotsVB,
 		Args:    []int{0},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 4, Rows: 64, Cols: 128, RowsPerGroup: 16, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 64}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 132, Tile: 16}, Heads: 4}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 128, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 64}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 132, Tile: 16}, Heads: 4}}, Batch: 4, Add: -1},
 		},
 		Variants: plan.Variants("v_b", typesEmbed),
 	},
@@ -861,7 +861,7 @@ var kernelsNextN = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsOProj,
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: 2, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 256}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}}, Batch: 1, Add: 2},
 		},
 		Variants: plan.Variants("o_proj", typesEmbed),
 	},
@@ -871,8 +871,8 @@ var kernelsNextN = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsRouterSharedGateSharedUp,
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 8, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 8}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}, Up: -1, Add: -1},
-			&plan.MatVec{W: 4, Batch: 1, Rows: 96, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 6, Stride: 96}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}, Up: 5, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 8, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 8}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 96, Cols: 256, RowsPerGroup: 16, Up: 5, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 6, Stride: 96}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}}, W: 4, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up", typesRouterSharedGateSharedUp),
 	},
@@ -883,7 +883,7 @@ var kernelsNextN = []plan.Kernel{
 		Slots:   slotsExpertsGateExpertsUp,
 		Args:    []int{2, 6},
 		Parts: []plan.Part{
-			&plan.Experts{W: 2, Up: 6, K: 2, Rows: 96, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 96}, NormApply: &plan.NormApply{Squares: 5, Count: 64, Eps: 1e-05}, Gating: &plan.Gating{Bias: 1, Experts: 8, K: 2, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}, Routing: 3},
+			&plan.Experts{Product: plan.Product{Rows: 96, Cols: 256, RowsPerGroup: 16, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 96}, NormApply: &plan.NormApply{Squares: 5, Count: 64, Eps: 1e-05}, Gating: &plan.Gating{Bias: 1, Experts: 8, K: 2, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}}, W: 2, K: 2, Routing: 3},
 		},
 		Variants: plan.Variants("experts_gate_experts_up", typesQAKvA),
 	},
@@ -894,7 +894,7 @@ var kernelsNextN = []plan.Kernel{
 		Slots:   slotsExpertsDownSharedDown,
 		Args:    []int{0},
 		Parts: []plan.Part{
-			&plan.ExpertsSum{K: 2, Rows: 256, Cols: 96, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 96}, Routing: 2, Shared: 3, SharedCols: 96, SharedIn: plan.Vec{Slot: 4, Stride: 96}, Add: 5, Out: plan.Vec{Slot: 6}, NormPartial: &plan.NormPartial{Weight: 7, Ready: 8, Squares: 9, Group: 4}},
+			&plan.ExpertsSum{Product: plan.Product{Rows: 256, Cols: 96, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 6}, NormPartial: &plan.NormPartial{Weight: 7, Ready: 8, Squares: 9, Group: 4}}, K: 2, Routing: 2, Shared: 3, SharedCols: 96, SharedIn: plan.Vec{Slot: 4, Stride: 96}, Add: 5},
 		},
 		Variants: plan.Variants("experts_down_shared_down", typesQAKvA),
 	},
@@ -904,7 +904,7 @@ var kernelsNextN = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsLmHead,
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 1024, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 1024}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 1024, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 1024}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}}, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head", typesEmbed),
 	},
@@ -923,7 +923,7 @@ var kernelsNextN = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 512, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 512}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: -1, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 512, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 512}, Out: plan.Vec{Slot: 3, Stride: 256}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("eh_proj_x16", typesEmbed),
 	},
@@ -934,8 +934,8 @@ var kernelsNextN = []plan.Kernel{
 		Slots:   slotsQAKvAX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 128, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}, Up: -1, Add: -1, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}, Tokens: 16},
-			&plan.MatVec{W: 7, Batch: 1, Rows: 160, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 8, Stride: 160}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 160, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 8, Stride: 160}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}}, W: 7, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a_x16", typesQAKvA),
 	},
@@ -946,7 +946,7 @@ var kernelsNextN = []plan.Kernel{
 		Slots:   slotsQBStoreKvX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 128, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 128}, Out: plan.Vec{Slot: 5, Stride: 256}, NormApply: &plan.NormApply{Squares: 3, Count: 8, Eps: 1e-05}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 32}, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 128, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 128}, Out: plan.Vec{Slot: 5, Stride: 256}, NormApply: &plan.NormApply{Squares: 3, Count: 8, Eps: 1e-05}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 32}, Add: -1},
 			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 128}, KPe: plan.Vec{Slot: 6, Offset: 128, Stride: 32}, LatDim: 128, PeDim: 32, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 32}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 32, Dim: 32}},
 		},
 		Variants: plan.Variants("q_b_store_kv_x16", typesQBStoreKv),
@@ -959,7 +959,7 @@ var kernelsNextN = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 4, Rows: 128, Cols: 32, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 64}, Out: plan.Vec{Slot: 3, Stride: 128}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 32, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 64}, Out: plan.Vec{Slot: 3, Stride: 128}}, W: 1, Batch: 4, Add: -1},
 		},
 		Variants: plan.Variants("k_b_x16", typesEmbed),
 	},
@@ -993,7 +993,7 @@ var kernelsNextN = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 4, Rows: 64, Cols: 128, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 128}, Out: plan.Vec{Slot: 3, Stride: 64}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 128, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 128}, Out: plan.Vec{Slot: 3, Stride: 64}}, W: 1, Batch: 4, Add: -1},
 		},
 		Variants: plan.Variants("v_b_x16", typesEmbed),
 	},
@@ -1004,7 +1004,7 @@ var kernelsNextN = []plan.Kernel{
 		Slots:   slotsOProjX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 256}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 256}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x16", typesEmbed),
 	},
@@ -1015,8 +1015,8 @@ var kernelsNextN = []plan.Kernel{
 		Slots:   slotsRouterSharedGateSharedUpX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 8, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 8}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
-			&plan.MatVec{W: 5, Batch: 1, Rows: 96, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 7, Stride: 96}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}, Up: 6, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 8, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 8}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 96, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: 6, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 7, Stride: 96}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}}, W: 5, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up_x16", typesRouterSharedGateSharedUp),
 	},
@@ -1028,7 +1028,7 @@ var kernelsNextN = []plan.Kernel{
 		Width:   16,
 		Parts: []plan.Part{
 			&plan.RouteBatch{Gating: plan.Gating{Logits: 1, Bias: 2, Experts: 8, K: 2, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}, Routing: 3, Grouping: plan.Grouping{Starts: 4, Members: 5, Experts: 8, K: 2}},
-			&plan.MatVec{W: 6, Batch: 1, Rows: 256, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 7, Stride: 96}, Out: plan.Vec{Slot: 8, Stride: 256}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 96, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 7, Stride: 96}, Out: plan.Vec{Slot: 8, Stride: 256}}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("group_experts_shared_down_x16", typesEmbed),
 	},
@@ -1040,7 +1040,7 @@ var kernelsNextN = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: 6, K: 2, Rows: 96, Cols: 256, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 96}, NormApply: &plan.NormApply{Squares: 5, Count: 16, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 2}, Tokens: 8, Shares: 1, Persistent: 72, Tickets: 8},
+			&plan.Experts{Product: plan.Product{Rows: 96, Cols: 256, RowsPerGroup: 16, SplitK: 4, Tokens: 8, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 96}, NormApply: &plan.NormApply{Squares: 5, Count: 16, Eps: 1e-05}}, W: 1, K: 2, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 2}, Shares: 1, Persistent: 72, Tickets: 8},
 		},
 		Variants: plan.Variants("experts_gate_experts_up_x16", typesQAKvA),
 	},
@@ -1052,7 +1052,7 @@ var kernelsNextN = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: -1, K: 2, Rows: 256, Cols: 96, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 4, Stride: 96}, Out: plan.Vec{Slot: 5, Stride: 256}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 2}, Tokens: 8, Shares: 1, Persistent: 96, Tickets: 6},
+			&plan.Experts{Product: plan.Product{Rows: 256, Cols: 96, RowsPerGroup: 32, SplitK: 4, Tokens: 8, Up: -1, In: plan.Vec{Slot: 4, Stride: 96}, Out: plan.Vec{Slot: 5, Stride: 256}}, W: 1, K: 2, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 2}, Shares: 1, Persistent: 96, Tickets: 6},
 		},
 		Variants: plan.Variants("experts_down_x16", typesEmbed),
 	},
@@ -1086,7 +1086,7 @@ var kernelsNextN = []plan.Kernel{
 		Slots:   slotsLmHeadX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 1024, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 1024}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 1024, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 1024}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x16", typesEmbed),
 	},

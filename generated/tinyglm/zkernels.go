@@ -143,8 +143,8 @@ var kernels = []plan.Kernel{
 			{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}, Up: -1, Add: -1, NormPartial: &plan.NormPartial{Weight: 3, Ready: 4, Squares: 5, Group: 4}},
-			&plan.MatVec{W: 6, Batch: 1, Rows: 288, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 7, Stride: 288}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 3, Ready: 4, Squares: 5, Group: 4}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 288, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 7, Stride: 288}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a", typesQAKvA),
 	},
@@ -165,7 +165,7 @@ var kernels = []plan.Kernel{
 			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 512, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 512}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 128, Dim: 32}, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 512}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}}, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 128, Dim: 32}, Add: -1},
 			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 256}, KPe: plan.Vec{Slot: 6, Offset: 256, Stride: 32}, LatDim: 256, PeDim: 32, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 32}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 32, Dim: 32}},
 		},
 		Variants: plan.Variants("q_b_store_kv", typesQBStoreKv),
@@ -182,7 +182,7 @@ var kernels = []plan.Kernel{
 		},
 		Args: []int{0},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 4, Rows: 256, Cols: 96, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 128}, Out: plan.Vec{Slot: 2, Stride: 256}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 96, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 128}, Out: plan.Vec{Slot: 2, Stride: 256}}, Batch: 4, Add: -1},
 		},
 		Variants: plan.Variants("k_b", typesKB),
 	},
@@ -218,7 +218,7 @@ var kernels = []plan.Kernel{
 		},
 		Args: []int{0},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 4, Rows: 64, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 64}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 132, Tile: 16}, Heads: 4}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 64}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 132, Tile: 16}, Heads: 4}}, Batch: 4, Add: -1},
 		},
 		Variants: plan.Variants("v_b", typesEmbed),
 	},
@@ -236,7 +236,7 @@ var kernels = []plan.Kernel{
 			{Name: "ready_squares", Space: arena, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: 2, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 256}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}}, Batch: 1, Add: 2},
 		},
 		Variants: plan.Variants("o_proj", typesEmbed),
 	},
@@ -252,7 +252,7 @@ var kernels = []plan.Kernel{
 			{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 768, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 768}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}, Up: 3, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 768, Cols: 256, RowsPerGroup: 16, Up: 3, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 768}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}}, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up", typesQAKvA),
 	},
@@ -270,7 +270,7 @@ var kernels = []plan.Kernel{
 			{Name: "ready_squares", Space: arena, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 256, Cols: 768, RowsPerGroup: 8, SplitK: 2, In: plan.Vec{Slot: 1, Stride: 768}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: 2, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 768, RowsPerGroup: 8, SplitK: 2, Up: -1, In: plan.Vec{Slot: 1, Stride: 768}, Out: plan.Vec{Slot: 3, Stride: 256}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}}, Batch: 1, Add: 2},
 		},
 		Variants: plan.Variants("down", typesEmbed),
 	},
@@ -288,8 +288,8 @@ var kernels = []plan.Kernel{
 			{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 6, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 6}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}, Up: -1, Add: -1},
-			&plan.MatVec{W: 4, Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 6, Stride: 256}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}, Up: 5, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 6, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 6}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 16, Up: 5, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 6, Stride: 256}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}}, W: 4, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up", typesRouterSharedGateSharedUp),
 	},
@@ -310,7 +310,7 @@ var kernels = []plan.Kernel{
 		},
 		Args: []int{2, 6},
 		Parts: []plan.Part{
-			&plan.Experts{W: 2, Up: 6, K: 2, Rows: 256, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 256}, NormApply: &plan.NormApply{Squares: 5, Count: 64, Eps: 1e-05}, Gating: &plan.Gating{Bias: 1, Experts: 6, K: 2, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}, Routing: 3},
+			&plan.Experts{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 16, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 256}, NormApply: &plan.NormApply{Squares: 5, Count: 64, Eps: 1e-05}, Gating: &plan.Gating{Bias: 1, Experts: 6, K: 2, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}}, W: 2, K: 2, Routing: 3},
 		},
 		Variants: plan.Variants("experts_gate_experts_up", typesQAKvA),
 	},
@@ -333,7 +333,7 @@ var kernels = []plan.Kernel{
 		},
 		Args: []int{0},
 		Parts: []plan.Part{
-			&plan.ExpertsSum{K: 2, Rows: 256, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Routing: 2, Shared: 3, SharedCols: 256, SharedIn: plan.Vec{Slot: 4, Stride: 256}, Add: 5, Out: plan.Vec{Slot: 6}, NormPartial: &plan.NormPartial{Weight: 7, Ready: 8, Squares: 9, Group: 4}},
+			&plan.ExpertsSum{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 6}, NormPartial: &plan.NormPartial{Weight: 7, Ready: 8, Squares: 9, Group: 4}}, K: 2, Routing: 2, Shared: 3, SharedCols: 256, SharedIn: plan.Vec{Slot: 4, Stride: 256}, Add: 5},
 		},
 		Variants: plan.Variants("experts_down_shared_down", [][]quant.Type{
 			{quant.Q4_K, quant.Q4_K},
@@ -351,7 +351,7 @@ var kernels = []plan.Kernel{
 			{Name: "lm_head", Space: plan.SpaceLogits, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 4096, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 4096}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 4096, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 4096}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}}, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head", typesLmHead),
 	},
@@ -390,8 +390,8 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}, Up: -1, Add: -1, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}, Tokens: 16},
-			&plan.MatVec{W: 7, Batch: 1, Rows: 288, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 8, Stride: 288}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 288, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 8, Stride: 288}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}}, W: 7, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a_x16", typesQAKvA),
 	},
@@ -413,7 +413,7 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 512, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 512}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 128, Dim: 32}, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 512}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 128, Dim: 32}, Add: -1},
 			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 256}, KPe: plan.Vec{Slot: 6, Offset: 256, Stride: 32}, LatDim: 256, PeDim: 32, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 32}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 32, Dim: 32}},
 		},
 		Variants: plan.Variants("q_b_store_kv_x16", typesQBStoreKv),
@@ -432,7 +432,7 @@ var kernels = []plan.Kernel{
 		Width: 16,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 4, Rows: 256, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 128}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 96, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 128}, Out: plan.Vec{Slot: 3, Stride: 256}}, W: 1, Batch: 4, Add: -1},
 		},
 		Variants: plan.Variants("k_b_x16", typesKB),
 	},
@@ -485,7 +485,7 @@ var kernels = []plan.Kernel{
 		Width: 16,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 4, Rows: 64, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 64}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 64}}, W: 1, Batch: 4, Add: -1},
 		},
 		Variants: plan.Variants("v_b_x16", typesEmbed),
 	},
@@ -505,7 +505,7 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 256}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 256}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x16", typesEmbed),
 	},
@@ -523,7 +523,7 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 768, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 768}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}, Up: 4, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 768, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: 4, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 768}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x16", typesQAKvA),
 	},
@@ -543,7 +543,7 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 768, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 4, Stride: 256}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 768, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 4, Stride: 256}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x16", typesEmbed),
 	},
@@ -563,8 +563,8 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 6, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 6}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
-			&plan.MatVec{W: 5, Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 7, Stride: 256}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}, Up: 6, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 6, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 6}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: 6, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 7, Stride: 256}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}}, W: 5, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up_x16", typesRouterSharedGateSharedUp),
 	},
@@ -586,7 +586,7 @@ var kernels = []plan.Kernel{
 		Width: 16,
 		Parts: []plan.Part{
 			&plan.RouteBatch{Gating: plan.Gating{Logits: 1, Bias: 2, Experts: 6, K: 2, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}, Routing: 3, Grouping: plan.Grouping{Starts: 4, Members: 5, Experts: 6, K: 2}},
-			&plan.MatVec{W: 6, Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 7, Stride: 256}, Out: plan.Vec{Slot: 8, Stride: 256}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 7, Stride: 256}, Out: plan.Vec{Slot: 8, Stride: 256}}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("group_experts_shared_down_x16", typesGroupExpertsSharedDownX16),
 	},
@@ -609,7 +609,7 @@ var kernels = []plan.Kernel{
 		Width: 16,
 		Args:  []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: 6, K: 2, Rows: 256, Cols: 256, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 256}, NormApply: &plan.NormApply{Squares: 5, Count: 16, Eps: 1e-05}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 6, K: 2}, Tokens: 16, Shares: 1, Persistent: 128, Tickets: 8},
+			&plan.Experts{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 256}, NormApply: &plan.NormApply{Squares: 5, Count: 16, Eps: 1e-05}}, W: 1, K: 2, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 6, K: 2}, Shares: 1, Persistent: 128, Tickets: 8},
 		},
 		Variants: plan.Variants("experts_gate_experts_up_x16", typesQAKvA),
 	},
@@ -630,7 +630,7 @@ var kernels = []plan.Kernel{
 		Width: 16,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{W: 1, Up: -1, K: 2, Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 4, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 256}, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 6, K: 2}, Tokens: 16, Shares: 1, Persistent: 64, Tickets: 6},
+			&plan.Experts{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 4, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 256}}, W: 1, K: 2, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 6, K: 2}, Shares: 1, Persistent: 64, Tickets: 6},
 		},
 		Variants: plan.Variants("experts_down_x16", typesGroupExpertsSharedDownX16),
 	},
@@ -685,7 +685,7 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 4096, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 4096}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 4096, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 4096}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x16", typesLmHead),
 	},

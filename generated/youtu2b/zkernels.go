@@ -567,8 +567,8 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsQAKvA,
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 1536, Cols: 2048, RowsPerGroup: 2, SplitK: 4, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}, Up: -1, Add: -1, NormPartial: &plan.NormPartial{Weight: 3, Ready: 4, Squares: 5, Group: 2}},
-			&plan.MatVec{W: 6, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 2, SplitK: 4, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 576}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 2, SplitK: 4, Up: -1, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}, NormPartial: &plan.NormPartial{Weight: 3, Ready: 4, Squares: 5, Group: 2}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 2, SplitK: 4, Up: -1, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 576}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a", typesQAKvA),
 	},
@@ -578,7 +578,7 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsQBStoreKv,
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 3072, Cols: 1536, RowsPerGroup: 8, SplitK: 2, In: plan.Vec{Slot: 1, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 2, Count: 768, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 1536, RowsPerGroup: 8, SplitK: 2, Up: -1, In: plan.Vec{Slot: 1, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 2, Count: 768, Eps: 1e-06}}, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
 			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 512}, KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 2048}, Norm: &plan.Norm{Weight: 7, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
 		},
 		Variants: plan.Variants("q_b_store_kv", typesQBStoreKv),
@@ -590,7 +590,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsKB,
 		Args:    []int{0},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 16, Rows: 512, Cols: 128, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 192}, Out: plan.Vec{Slot: 2, Stride: 512}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 128, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 192}, Out: plan.Vec{Slot: 2, Stride: 512}}, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("k_b", typesKB),
 	},
@@ -611,7 +611,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsVB,
 		Args:    []int{0},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 16, Rows: 128, Cols: 512, RowsPerGroup: 32, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 128}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 132, Tile: 16}, Heads: 16}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 512, RowsPerGroup: 32, Up: -1, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 128}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 132, Tile: 16}, Heads: 16}}, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("v_b", typesVB),
 	},
@@ -621,7 +621,7 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsOProj,
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 2048, Cols: 2048, RowsPerGroup: 8, SplitK: 2, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 3, Stride: 2048}, Up: -1, Add: 2, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 2}},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 8, SplitK: 2, Up: -1, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 3, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 2}}, Batch: 1, Add: 2},
 		},
 		Variants: plan.Variants("o_proj", typesVB),
 	},
@@ -631,7 +631,7 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsGateUp,
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 6144, Cols: 2048, RowsPerGroup: 8, SplitK: 2, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 6144}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}, Up: 3, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 6144, Cols: 2048, RowsPerGroup: 8, SplitK: 2, Up: 3, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 6144}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}}, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up", typesQAKvA),
 	},
@@ -641,7 +641,7 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsDown,
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 2048, Cols: 6144, RowsPerGroup: 8, SplitK: 2, In: plan.Vec{Slot: 1, Stride: 6144}, Out: plan.Vec{Slot: 3, Stride: 2048}, Up: -1, Add: 2, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 2}},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 6144, RowsPerGroup: 8, SplitK: 2, Up: -1, In: plan.Vec{Slot: 1, Stride: 6144}, Out: plan.Vec{Slot: 3, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 2}}, Batch: 1, Add: 2},
 		},
 		Variants: plan.Variants("down", typesVB),
 	},
@@ -651,7 +651,7 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsLmHead,
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 128256, Cols: 2048, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 3, Stride: 128256}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 128256, Cols: 2048, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 3, Stride: 128256}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}}, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head", typesEmbed),
 	},
@@ -673,8 +673,8 @@ var kernels = []plan.Kernel{
 		Slots:   slotsQAKvAX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Add: -1, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}, Tokens: 16},
-			&plan.MatVec{W: 7, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 7, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a_x16", typesQAKvA),
 	},
@@ -685,7 +685,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsQBStoreKvX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 3072, Cols: 1536, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 3, Count: 96, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 1536, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 3, Count: 96, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
 			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 512}, KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 2048}, Norm: &plan.Norm{Weight: 7, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
 		},
 		Variants: plan.Variants("q_b_store_kv_x16", typesQBStoreKv),
@@ -698,7 +698,7 @@ var kernels = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 16, Rows: 512, Cols: 128, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 192}, Out: plan.Vec{Slot: 3, Stride: 512}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 128, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 192}, Out: plan.Vec{Slot: 3, Stride: 512}}, W: 1, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("k_b_x16", typesKB),
 	},
@@ -732,7 +732,7 @@ var kernels = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 16, Rows: 128, Cols: 512, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 512}, Out: plan.Vec{Slot: 3, Stride: 128}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 512, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 512}, Out: plan.Vec{Slot: 3, Stride: 128}}, W: 1, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("v_b_x16", typesVB),
 	},
@@ -743,7 +743,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsOProjX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x16", typesVB),
 	},
@@ -754,7 +754,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsGateUpX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 6144, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 6144}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}, Up: 4, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 6144, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 6144}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x16", typesQAKvA),
 	},
@@ -765,7 +765,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsDownX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 6144, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 6144}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 6144, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 6144}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x16", typesVB),
 	},
@@ -788,7 +788,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsLmHeadX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 128256, Cols: 2048, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 128256}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 128256, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 128256}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x16", typesEmbed),
 	},
@@ -810,8 +810,8 @@ var kernels = []plan.Kernel{
 		Slots:   slotsQAKvAX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 1536, Cols: 2048, RowsPerGroup: 64, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}, Up: -1, Add: -1, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 32}, Tokens: 64},
-			&plan.MatVec{W: 7, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 64, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 64},
+			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 64, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 32}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 64, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 7, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a_x512", typesQAKvA),
 	},
@@ -822,7 +822,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsQBX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 3072, Cols: 1536, RowsPerGroup: 64, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 3, Count: 48, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1, Tokens: 64},
+			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 1536, RowsPerGroup: 64, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 3, Count: 48, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
 		},
 		Variants: plan.Variants("q_b_x512", typesVB),
 	},
@@ -868,7 +868,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsOProjX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 2048, RowsPerGroup: 128, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}, Tokens: 64},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 128, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x512", typesVB),
 	},
@@ -879,7 +879,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsGateUpX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 6144, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 6144}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}, Up: 4, Add: -1, Tokens: 64},
+			&plan.MatVec{Product: plan.Product{Rows: 6144, Cols: 2048, RowsPerGroup: 64, Tokens: 64, Up: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 6144}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x512", typesQAKvA),
 	},
@@ -890,7 +890,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsDownX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 6144, RowsPerGroup: 128, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 6144}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}, Tokens: 64},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 6144, RowsPerGroup: 128, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 6144}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x512", typesVB),
 	},
@@ -913,7 +913,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsLmHeadX162,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 128256, Cols: 2048, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 128256}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 128256, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 128256}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x16_2", typesEmbed),
 	},
@@ -981,8 +981,8 @@ var kernelsNvidia = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsQAKvA,
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 1536, Cols: 2048, RowsPerGroup: 4, SplitK: 4, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 2, Count: 512, Eps: 1e-06}, Up: -1, Add: -1, NormPartial: &plan.NormPartial{Weight: 3, Ready: 4, Squares: 5, Group: 4}},
-			&plan.MatVec{W: 6, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 4, SplitK: 4, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 576}, NormApply: &plan.NormApply{Squares: 2, Count: 512, Eps: 1e-06}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 4, SplitK: 4, Up: -1, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 2, Count: 512, Eps: 1e-06}, NormPartial: &plan.NormPartial{Weight: 3, Ready: 4, Squares: 5, Group: 4}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 4, SplitK: 4, Up: -1, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 576}, NormApply: &plan.NormApply{Squares: 2, Count: 512, Eps: 1e-06}}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a", typesQAKvA),
 	},
@@ -992,7 +992,7 @@ var kernelsNvidia = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsQBStoreKv,
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 3072, Cols: 1536, RowsPerGroup: 8, SplitK: 2, In: plan.Vec{Slot: 1, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 2, Count: 384, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 1536, RowsPerGroup: 8, SplitK: 2, Up: -1, In: plan.Vec{Slot: 1, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 2, Count: 384, Eps: 1e-06}}, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
 			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 512}, KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 2048}, Norm: &plan.Norm{Weight: 7, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
 		},
 		Variants: plan.Variants("q_b_store_kv", typesQBStoreKv),
@@ -1004,7 +1004,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsKB,
 		Args:    []int{0},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 16, Rows: 512, Cols: 128, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 192}, Out: plan.Vec{Slot: 2, Stride: 512}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 128, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 192}, Out: plan.Vec{Slot: 2, Stride: 512}}, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("k_b", typesKB),
 	},
@@ -1025,7 +1025,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsVB,
 		Args:    []int{0},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 16, Rows: 128, Cols: 512, RowsPerGroup: 32, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 128}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 132, Tile: 16}, Heads: 16}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 512, RowsPerGroup: 32, Up: -1, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 128}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 132, Tile: 16}, Heads: 16}}, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("v_b", typesVB),
 	},
@@ -1035,7 +1035,7 @@ var kernelsNvidia = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsOProj,
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 2048, Cols: 2048, RowsPerGroup: 4, SplitK: 4, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 3, Stride: 2048}, Up: -1, Add: 2, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 4, SplitK: 4, Up: -1, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 3, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}}, Batch: 1, Add: 2},
 		},
 		Variants: plan.Variants("o_proj", typesVB),
 	},
@@ -1045,7 +1045,7 @@ var kernelsNvidia = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsGateUp,
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 6144, Cols: 2048, RowsPerGroup: 4, SplitK: 2, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 6144}, NormApply: &plan.NormApply{Squares: 2, Count: 512, Eps: 1e-06}, Up: 3, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 6144, Cols: 2048, RowsPerGroup: 4, SplitK: 2, Up: 3, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 6144}, NormApply: &plan.NormApply{Squares: 2, Count: 512, Eps: 1e-06}}, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up", typesQAKvA),
 	},
@@ -1055,7 +1055,7 @@ var kernelsNvidia = []plan.Kernel{
 		Threads: 256,
 		Slots:   slotsDown,
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 2048, Cols: 6144, RowsPerGroup: 8, SplitK: 4, In: plan.Vec{Slot: 1, Stride: 6144}, Out: plan.Vec{Slot: 3, Stride: 2048}, Up: -1, Add: 2, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 6144, RowsPerGroup: 8, SplitK: 4, Up: -1, In: plan.Vec{Slot: 1, Stride: 6144}, Out: plan.Vec{Slot: 3, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}}, Batch: 1, Add: 2},
 		},
 		Variants: plan.Variants("down", typesVB),
 	},
@@ -1065,7 +1065,7 @@ var kernelsNvidia = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsLmHead,
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 128256, Cols: 2048, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 3, Stride: 128256}, NormApply: &plan.NormApply{Squares: 2, Count: 512, Eps: 1e-06}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 128256, Cols: 2048, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 3, Stride: 128256}, NormApply: &plan.NormApply{Squares: 2, Count: 512, Eps: 1e-06}}, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head", typesEmbed),
 	},
@@ -1104,8 +1104,8 @@ var kernelsNvidia = []plan.Kernel{
 		},
 		Width: 2,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 1536, Cols: 2048, RowsPerGroup: 4, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 512, Eps: 1e-06}, Up: -1, Add: -1, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}, Tokens: 2},
-			&plan.MatVec{W: 7, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 4, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 512, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 2},
+			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 4, SplitK: 4, Tokens: 2, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 512, Eps: 1e-06}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 4, SplitK: 4, Tokens: 2, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 512, Eps: 1e-06}}, W: 7, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a_x2", typesQAKvA),
 	},
@@ -1127,7 +1127,7 @@ var kernelsNvidia = []plan.Kernel{
 		},
 		Width: 2,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 3072, Cols: 1536, RowsPerGroup: 8, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 3, Count: 384, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1, Tokens: 2},
+			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 1536, RowsPerGroup: 8, SplitK: 2, Tokens: 2, Up: -1, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 3, Count: 384, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
 			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 512}, KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 2048}, Norm: &plan.Norm{Weight: 7, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
 		},
 		Variants: plan.Variants("q_b_store_kv_x2", typesQBStoreKv),
@@ -1140,7 +1140,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   2,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 16, Rows: 512, Cols: 128, RowsPerGroup: 16, In: plan.Vec{Slot: 2, Stride: 192}, Out: plan.Vec{Slot: 3, Stride: 512}, Up: -1, Add: -1, Tokens: 2},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 128, RowsPerGroup: 16, Tokens: 2, Up: -1, In: plan.Vec{Slot: 2, Stride: 192}, Out: plan.Vec{Slot: 3, Stride: 512}}, W: 1, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("k_b_x2", typesKB),
 	},
@@ -1178,7 +1178,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width: 2,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 16, Rows: 128, Cols: 512, RowsPerGroup: 64, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 128}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 64, Tile: 16}, Heads: 16}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 512, RowsPerGroup: 64, Up: -1, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 128}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 64, Tile: 16}, Heads: 16}}, W: 1, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("v_b_x2", typesVB),
 	},
@@ -1198,7 +1198,7 @@ var kernelsNvidia = []plan.Kernel{
 		},
 		Width: 2,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 2048, RowsPerGroup: 4, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 4}, Tokens: 2},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 4, SplitK: 4, Tokens: 2, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 4}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x2", typesVB),
 	},
@@ -1216,7 +1216,7 @@ var kernelsNvidia = []plan.Kernel{
 		},
 		Width: 2,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 6144, Cols: 2048, RowsPerGroup: 4, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 6144}, NormApply: &plan.NormApply{Squares: 3, Count: 512, Eps: 1e-06}, Up: 4, Add: -1, Tokens: 2},
+			&plan.MatVec{Product: plan.Product{Rows: 6144, Cols: 2048, RowsPerGroup: 4, SplitK: 2, Tokens: 2, Up: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 6144}, NormApply: &plan.NormApply{Squares: 3, Count: 512, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x2", typesQAKvA),
 	},
@@ -1236,7 +1236,7 @@ var kernelsNvidia = []plan.Kernel{
 		},
 		Width: 2,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 6144, RowsPerGroup: 8, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 6144}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 4}, Tokens: 2},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 6144, RowsPerGroup: 8, SplitK: 4, Tokens: 2, Up: -1, In: plan.Vec{Slot: 2, Stride: 6144}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 4}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x2", typesVB),
 	},
@@ -1269,7 +1269,7 @@ var kernelsNvidia = []plan.Kernel{
 		},
 		Width: 2,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 128256, Cols: 2048, RowsPerGroup: 16, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 128256}, NormApply: &plan.NormApply{Squares: 3, Count: 512, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 2},
+			&plan.MatVec{Product: plan.Product{Rows: 128256, Cols: 2048, RowsPerGroup: 16, Tokens: 2, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 128256}, NormApply: &plan.NormApply{Squares: 3, Count: 512, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x2", typesEmbed),
 	},
@@ -1291,8 +1291,8 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsQAKvAX16,
 		Width:   4,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Add: -1, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}, Tokens: 8},
-			&plan.MatVec{W: 7, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 8},
+			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 7, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a_x4", typesQAKvA),
 	},
@@ -1303,7 +1303,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsQBStoreKvX16,
 		Width:   4,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 3072, Cols: 1536, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 3, Count: 96, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1, Tokens: 8},
+			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 1536, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 3, Count: 96, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
 			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 512}, KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 2048}, Norm: &plan.Norm{Weight: 7, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
 		},
 		Variants: plan.Variants("q_b_store_kv_x4", typesQBStoreKv),
@@ -1316,7 +1316,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   4,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 16, Rows: 512, Cols: 128, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 192}, Out: plan.Vec{Slot: 3, Stride: 512}, Up: -1, Add: -1, Tokens: 8},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 128, RowsPerGroup: 128, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 192}, Out: plan.Vec{Slot: 3, Stride: 512}}, W: 1, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("k_b_x4", typesKB),
 	},
@@ -1354,7 +1354,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width: 4,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 16, Rows: 128, Cols: 512, RowsPerGroup: 64, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 128}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 32, Tile: 16}, Heads: 16}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 512, RowsPerGroup: 64, Up: -1, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 128}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 32, Tile: 16}, Heads: 16}}, W: 1, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("v_b_x4", typesVB),
 	},
@@ -1365,7 +1365,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsOProjX16,
 		Width:   4,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 8},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x4", typesVB),
 	},
@@ -1376,7 +1376,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsGateUpX16,
 		Width:   4,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 6144, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 6144}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}, Up: 4, Add: -1, Tokens: 8},
+			&plan.MatVec{Product: plan.Product{Rows: 6144, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 6144}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x4", typesQAKvA),
 	},
@@ -1387,7 +1387,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsDownX16,
 		Width:   4,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 6144, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 6144}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 8},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 6144, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 6144}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x4", typesVB),
 	},
@@ -1410,7 +1410,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsLmHeadX16,
 		Width:   4,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 128256, Cols: 2048, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 128256}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 8},
+			&plan.MatVec{Product: plan.Product{Rows: 128256, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 128256}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x4", typesEmbed),
 	},
@@ -1432,8 +1432,8 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsQAKvAX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Add: -1, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}, Tokens: 8},
-			&plan.MatVec{W: 7, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 8},
+			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 7, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a_x8", typesQAKvA),
 	},
@@ -1444,7 +1444,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsQBStoreKvX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 3072, Cols: 1536, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 3, Count: 96, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1, Tokens: 8},
+			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 1536, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 3, Count: 96, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
 			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 512}, KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 2048}, Norm: &plan.Norm{Weight: 7, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
 		},
 		Variants: plan.Variants("q_b_store_kv_x8", typesQBStoreKv),
@@ -1457,7 +1457,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   8,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 16, Rows: 512, Cols: 128, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 192}, Out: plan.Vec{Slot: 3, Stride: 512}, Up: -1, Add: -1, Tokens: 8},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 128, RowsPerGroup: 128, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 192}, Out: plan.Vec{Slot: 3, Stride: 512}}, W: 1, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("k_b_x8", typesKB),
 	},
@@ -1504,7 +1504,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   8,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 16, Rows: 128, Cols: 512, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 512}, Out: plan.Vec{Slot: 3, Stride: 128}, Up: -1, Add: -1, Tokens: 8},
+			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 512, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 512}, Out: plan.Vec{Slot: 3, Stride: 128}}, W: 1, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("v_b_x8", typesVB),
 	},
@@ -1515,7 +1515,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsOProjX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 8},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x8", typesVB),
 	},
@@ -1526,7 +1526,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsGateUpX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 6144, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 6144}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}, Up: 4, Add: -1, Tokens: 8},
+			&plan.MatVec{Product: plan.Product{Rows: 6144, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 6144}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x8", typesQAKvA),
 	},
@@ -1537,7 +1537,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsDownX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 6144, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 6144}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 8},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 6144, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 6144}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x8", typesVB),
 	},
@@ -1560,7 +1560,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsLmHeadX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 128256, Cols: 2048, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 128256}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 8},
+			&plan.MatVec{Product: plan.Product{Rows: 128256, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 128256}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x8", typesEmbed),
 	},
@@ -1582,8 +1582,8 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsQAKvAX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Add: -1, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}, Tokens: 16},
-			&plan.MatVec{W: 7, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 7, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a_x16", typesQAKvA),
 	},
@@ -1594,7 +1594,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsQBStoreKvX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 3072, Cols: 1536, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 3, Count: 96, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 1536, RowsPerGroup: 32, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 3, Count: 96, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
 			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 512}, KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 2048}, Norm: &plan.Norm{Weight: 7, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
 		},
 		Variants: plan.Variants("q_b_store_kv_x16", typesQBStoreKv),
@@ -1607,7 +1607,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 16, Rows: 512, Cols: 128, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 192}, Out: plan.Vec{Slot: 3, Stride: 512}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 128, RowsPerGroup: 128, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 192}, Out: plan.Vec{Slot: 3, Stride: 512}}, W: 1, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("k_b_x16", typesKB),
 	},
@@ -1641,7 +1641,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 16, Rows: 128, Cols: 512, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 512}, Out: plan.Vec{Slot: 3, Stride: 128}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 512, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 512}, Out: plan.Vec{Slot: 3, Stride: 128}}, W: 1, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("v_b_x16", typesVB),
 	},
@@ -1652,7 +1652,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsOProjX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 2048, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x16", typesVB),
 	},
@@ -1663,7 +1663,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsGateUpX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 6144, Cols: 2048, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 6144}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}, Up: 4, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 6144, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 6144}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x16", typesQAKvA),
 	},
@@ -1674,7 +1674,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsDownX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 6144, RowsPerGroup: 16, SplitK: 8, In: plan.Vec{Slot: 2, Stride: 6144}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 6144, RowsPerGroup: 16, SplitK: 8, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 6144}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x16", typesVB),
 	},
@@ -1697,7 +1697,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsLmHeadX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 128256, Cols: 2048, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 128256}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 128256, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 128256}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x16", typesEmbed),
 	},
@@ -1719,8 +1719,8 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsQAKvAX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 1536, Cols: 2048, RowsPerGroup: 64, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}, Up: -1, Add: -1, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 32}, Tokens: 64},
-			&plan.MatVec{W: 7, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 64, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 64},
+			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 64, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 32}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 64, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 7, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a_x512", typesQAKvA),
 	},
@@ -1731,7 +1731,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsQBX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 3072, Cols: 1536, RowsPerGroup: 64, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 3, Count: 48, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1, Tokens: 64},
+			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 1536, RowsPerGroup: 64, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 3, Count: 48, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
 		},
 		Variants: plan.Variants("q_b_x512", typesVB),
 	},
@@ -1777,7 +1777,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsOProjX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 2048, RowsPerGroup: 128, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}, Tokens: 64},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 128, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x512", typesVB),
 	},
@@ -1788,7 +1788,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsGateUpX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 6144, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 6144}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}, Up: 4, Add: -1, Tokens: 64},
+			&plan.MatVec{Product: plan.Product{Rows: 6144, Cols: 2048, RowsPerGroup: 64, Tokens: 64, Up: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 6144}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x512", typesQAKvA),
 	},
@@ -1799,7 +1799,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsDownX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 6144, RowsPerGroup: 128, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 6144}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}, Tokens: 64},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 6144, RowsPerGroup: 128, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 6144}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x512", typesVB),
 	},
@@ -1822,7 +1822,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsLmHeadX162,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 128256, Cols: 2048, RowsPerGroup: 32, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 128256}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 128256, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 128256}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x16_2", typesEmbed),
 	},
@@ -1844,8 +1844,8 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsQAKvAX512,
 		Width:   2048,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 1536, Cols: 2048, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}, Up: -1, Add: -1, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 32}, Tokens: 64},
-			&plan.MatVec{W: 7, Batch: 1, Rows: 576, Cols: 2048, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 64},
+			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 128, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 32}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 128, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 7, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a_x2048", typesQAKvA),
 	},
@@ -1856,7 +1856,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsQBX512,
 		Width:   2048,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 3072, Cols: 1536, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 3, Count: 48, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1, Tokens: 64},
+			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 1536, RowsPerGroup: 128, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 3, Count: 48, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
 		},
 		Variants: plan.Variants("q_b_x2048", typesVB),
 	},
@@ -1902,7 +1902,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsOProjX512,
 		Width:   2048,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 2048, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}, Tokens: 64},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 128, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x2048", typesVB),
 	},
@@ -1913,7 +1913,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsGateUpX512,
 		Width:   2048,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 6144, Cols: 2048, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 6144}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}, Up: 4, Add: -1, Tokens: 64},
+			&plan.MatVec{Product: plan.Product{Rows: 6144, Cols: 2048, RowsPerGroup: 64, Tokens: 64, Up: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 6144}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x2048", typesQAKvA),
 	},
@@ -1924,7 +1924,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsDownX512,
 		Width:   2048,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 2048, Cols: 6144, RowsPerGroup: 128, In: plan.Vec{Slot: 2, Stride: 6144}, Out: plan.Vec{Slot: 4, Stride: 2048}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}, Tokens: 64},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 6144, RowsPerGroup: 128, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 6144}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x2048", typesVB),
 	},

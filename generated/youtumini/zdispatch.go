@@ -6,81 +6,42 @@ import "mla/runtime/plan"
 
 var at = plan.At
 
-// decode is one token: every dispatch in order, with the memory that it touches.
-var decode = plan.Expand(
-	plan.Repeat{Times: 1, Dispatches: []plan.Dispatch{
-		{Kernel: kEmbed, Layer: -1, Operands: []plan.Operand{{Space: plan.SpaceRow}, {}, at(0, 1024), {Index: 1, Ahead: 1}, at(1024, 1024), at(2048, 256)}},
-		{Kernel: kQAKvA, Barrier: true, Operands: []plan.Operand{{Index: 2}, at(1024, 1024), at(2048, 256), {Index: 3}, at(2304, 1024), at(3328, 256), {Index: 5}, at(3584, 1152)}},
-		{Kernel: kQBStoreKv, Barrier: true, Operands: []plan.Operand{{Index: 4}, at(2304, 1024), at(3328, 256), {Space: plan.SpaceRow}, {Space: plan.SpaceRope}, at(4864, 1536), at(3584, 1152), {Index: 6}, {Space: plan.SpaceKV}, {Space: plan.SpaceTables}}},
-		{Kernel: kKB, Barrier: true, Operands: []plan.Operand{{Index: 7}, at(4864, 1536), at(6400, 4096), {Space: plan.SpaceArgs, Bytes: 8}}},
-		{Kernel: kAttend, Barrier: true, Operands: []plan.Operand{at(6400, 4096), at(4864, 1536), {Space: plan.SpaceKV}, {Space: plan.SpaceRow}, {Space: plan.SpaceTables}, at(10496, 540672), at(551168, 4224)}},
-		{Kernel: kVB, Barrier: true, Operands: []plan.Operand{{Index: 8}, {Space: plan.SpaceRow}, at(10496, 540672), at(551168, 4224), at(1024, 1024), {Space: plan.SpaceArgs, Bytes: 8}}},
-		{Kernel: kOProj, Barrier: true, Operands: []plan.Operand{{Index: 9}, at(1024, 1024), at(0, 1024), at(2048, 1024), {Index: 10}, at(3072, 1024), at(4096, 256)}},
-		{Kernel: kGateUp, Barrier: true, Operands: []plan.Operand{{Index: 11}, at(3072, 1024), at(4096, 256), {Index: 12}, at(4352, 3072)}},
-		{Kernel: kDown, Barrier: true, Operands: []plan.Operand{{Index: 13}, at(4352, 3072), at(2048, 1024), at(0, 1024), {Index: 1, Ahead: 1}, at(1024, 1024), at(3072, 256)}},
-	}},
-	plan.Repeat{Times: 2, Layers: 1, Dispatches: []plan.Dispatch{
-		{Kernel: kQAKvA, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 2}, at(1024, 1024), at(3072, 256), {Index: 3}, at(2048, 1024), at(3328, 256), {Index: 5}, at(3584, 1152)}},
-		{Kernel: kQBStoreKv, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 4}, at(2048, 1024), at(3328, 256), {Space: plan.SpaceRow}, {Space: plan.SpaceRope}, at(4864, 1536), at(3584, 1152), {Index: 6}, {Space: plan.SpaceKV, Index: 1}, {Space: plan.SpaceTables}}},
-		{Kernel: kKB, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 7}, at(4864, 1536), at(6400, 4096), {Space: plan.SpaceArgs, Bytes: 8}}},
-		{Kernel: kAttend, Layer: 1, Barrier: true, Operands: []plan.Operand{at(6400, 4096), at(4864, 1536), {Space: plan.SpaceKV, Index: 1}, {Space: plan.SpaceRow}, {Space: plan.SpaceTables}, at(10496, 540672), at(551168, 4224)}},
-		{Kernel: kVB, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 8}, {Space: plan.SpaceRow}, at(10496, 540672), at(551168, 4224), at(1024, 1024), {Space: plan.SpaceArgs, Bytes: 8}}},
-		{Kernel: kOProj, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 9}, at(1024, 1024), at(0, 1024), at(2048, 1024), {Index: 10}, at(3072, 1024), at(4096, 256)}},
-		{Kernel: kGateUp, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 11}, at(3072, 1024), at(4096, 256), {Index: 12}, at(4352, 3072)}},
-		{Kernel: kDown, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 13}, at(4352, 3072), at(2048, 1024), at(0, 1024), {Index: 1, Ahead: 1}, at(1024, 1024), at(3072, 256)}},
-	}},
-	plan.Repeat{Times: 1, Dispatches: []plan.Dispatch{
-		{Kernel: kQAKvA, Layer: 3, Barrier: true, Operands: []plan.Operand{{Index: 2}, at(1024, 1024), at(3072, 256), {Index: 3}, at(2048, 1024), at(3328, 256), {Index: 5}, at(3584, 1152)}},
-		{Kernel: kQBStoreKv, Layer: 3, Barrier: true, Operands: []plan.Operand{{Index: 4}, at(2048, 1024), at(3328, 256), {Space: plan.SpaceRow}, {Space: plan.SpaceRope}, at(4864, 1536), at(3584, 1152), {Index: 6}, {Space: plan.SpaceKV, Index: 3}, {Space: plan.SpaceTables}}},
-		{Kernel: kKB, Layer: 3, Barrier: true, Operands: []plan.Operand{{Index: 7}, at(4864, 1536), at(6400, 4096), {Space: plan.SpaceArgs, Bytes: 8}}},
-		{Kernel: kAttend, Layer: 3, Barrier: true, Operands: []plan.Operand{at(6400, 4096), at(4864, 1536), {Space: plan.SpaceKV, Index: 3}, {Space: plan.SpaceRow}, {Space: plan.SpaceTables}, at(10496, 540672), at(551168, 4224)}},
-		{Kernel: kVB, Layer: 3, Barrier: true, Operands: []plan.Operand{{Index: 8}, {Space: plan.SpaceRow}, at(10496, 540672), at(551168, 4224), at(1024, 1024), {Space: plan.SpaceArgs, Bytes: 8}}},
-		{Kernel: kOProj, Layer: 3, Barrier: true, Operands: []plan.Operand{{Index: 9}, at(1024, 1024), at(0, 1024), at(2048, 1024), {Index: 10}, at(3072, 1024), at(4096, 256)}},
-		{Kernel: kGateUp, Layer: 3, Barrier: true, Operands: []plan.Operand{{Index: 11}, at(3072, 1024), at(4096, 256), {Index: 12}, at(4352, 3072)}},
-		{Kernel: kDown, Layer: 3, Barrier: true, Operands: []plan.Operand{{Index: 13}, at(4352, 3072), at(2048, 1024), at(0, 1024), {Index: 14}, at(1024, 1024), at(3072, 256)}},
-		{Kernel: kLmHead, Layer: -1, Barrier: true, Operands: []plan.Operand{{}, at(1024, 1024), at(3072, 256), {Space: plan.SpaceLogits}}},
-	}},
-)
-
-var decodeF16 = []plan.Dispatch{
-	{Kernel: kEmbed, Layer: -1, Operands: []plan.Operand{{Space: plan.SpaceRow}, {}, at(0, 1024), {Index: 1, Ahead: 1}, at(1024, 512), at(1536, 256)}},
-	{Kernel: kQAKvA, Barrier: true, Operands: []plan.Operand{{Index: 2}, at(1024, 512), at(1536, 256), {Index: 3}, at(1792, 512), at(2304, 256), {Index: 5}, at(2560, 576)}},
-	{Kernel: kQBStoreKv, Barrier: true, Operands: []plan.Operand{{Index: 4}, at(1792, 512), at(2304, 256), {Space: plan.SpaceRow}, {Space: plan.SpaceRope}, at(1024, 768), at(2560, 576), {Index: 6}, {Space: plan.SpaceKV}, {Space: plan.SpaceTables}}},
-	{Kernel: kKB, Barrier: true, Operands: []plan.Operand{{Index: 7}, at(1024, 768), at(1792, 2048), {Space: plan.SpaceArgs, Bytes: 8}}},
-	{Kernel: kAttend, Barrier: true, Operands: []plan.Operand{at(1792, 2048), at(1024, 768), {Space: plan.SpaceKV}, {Space: plan.SpaceRow}, {Space: plan.SpaceTables}, at(3840, 270336), at(274176, 4224)}},
-	{Kernel: kVB, Barrier: true, Operands: []plan.Operand{{Index: 8}, {Space: plan.SpaceRow}, at(3840, 270336), at(274176, 4224), at(1024, 512), {Space: plan.SpaceArgs, Bytes: 8}}},
-	{Kernel: kOProj, Barrier: true, Operands: []plan.Operand{{Index: 9}, at(1024, 512), at(0, 1024), at(1536, 1024), {Index: 10}, at(2560, 512), at(3072, 256)}},
-	{Kernel: kGateUp, Barrier: true, Operands: []plan.Operand{{Index: 11}, at(2560, 512), at(3072, 256), {Index: 12}, at(0, 1536)}},
-	{Kernel: kDown, Barrier: true, Operands: []plan.Operand{{Index: 13}, at(0, 1536), at(1536, 1024), at(2560, 1024), {Index: 1, Ahead: 1}, at(3584, 512), at(4096, 256)}},
-	{Kernel: kQAKvA, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 2}, at(3584, 512), at(4096, 256), {Index: 3}, at(0, 512), at(512, 256), {Index: 5}, at(768, 576)}},
-	{Kernel: kQBStoreKv, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 4}, at(0, 512), at(512, 256), {Space: plan.SpaceRow}, {Space: plan.SpaceRope}, at(1536, 768), at(768, 576), {Index: 6}, {Space: plan.SpaceKV, Index: 1}, {Space: plan.SpaceTables}}},
-	{Kernel: kKB, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 7}, at(1536, 768), at(3584, 2048), {Space: plan.SpaceArgs, Bytes: 8}}},
-	{Kernel: kAttend, Layer: 1, Barrier: true, Operands: []plan.Operand{at(3584, 2048), at(1536, 768), {Space: plan.SpaceKV, Index: 1}, {Space: plan.SpaceRow}, {Space: plan.SpaceTables}, at(5632, 270336), at(275968, 4224)}},
-	{Kernel: kVB, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 8}, {Space: plan.SpaceRow}, at(5632, 270336), at(275968, 4224), at(0, 512), {Space: plan.SpaceArgs, Bytes: 8}}},
-	{Kernel: kOProj, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 9}, at(0, 512), at(2560, 1024), at(512, 1024), {Index: 10}, at(1536, 512), at(2048, 256)}},
-	{Kernel: kGateUp, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 11}, at(1536, 512), at(2048, 256), {Index: 12}, at(2304, 1536)}},
-	{Kernel: kDown, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 13}, at(2304, 1536), at(512, 1024), at(3840, 1024), {Index: 1, Ahead: 1}, at(0, 512), at(1536, 256)}},
-	{Kernel: kQAKvA, Layer: 2, Barrier: true, Operands: []plan.Operand{{Index: 2}, at(0, 512), at(1536, 256), {Index: 3}, at(512, 512), at(1024, 256), {Index: 5}, at(1792, 576)}},
-	{Kernel: kQBStoreKv, Layer: 2, Barrier: true, Operands: []plan.Operand{{Index: 4}, at(512, 512), at(1024, 256), {Space: plan.SpaceRow}, {Space: plan.SpaceRope}, at(2560, 768), at(1792, 576), {Index: 6}, {Space: plan.SpaceKV, Index: 2}, {Space: plan.SpaceTables}}},
-	{Kernel: kKB, Layer: 2, Barrier: true, Operands: []plan.Operand{{Index: 7}, at(2560, 768), at(0, 2048), {Space: plan.SpaceArgs, Bytes: 8}}},
-	{Kernel: kAttend, Layer: 2, Barrier: true, Operands: []plan.Operand{at(0, 2048), at(2560, 768), {Space: plan.SpaceKV, Index: 2}, {Space: plan.SpaceRow}, {Space: plan.SpaceTables}, at(4864, 270336), at(275200, 4224)}},
-	{Kernel: kVB, Layer: 2, Barrier: true, Operands: []plan.Operand{{Index: 8}, {Space: plan.SpaceRow}, at(4864, 270336), at(275200, 4224), at(0, 512), {Space: plan.SpaceArgs, Bytes: 8}}},
-	{Kernel: kOProj, Layer: 2, Barrier: true, Operands: []plan.Operand{{Index: 9}, at(0, 512), at(3840, 1024), at(512, 1024), {Index: 10}, at(1536, 512), at(2048, 256)}},
-	{Kernel: kGateUp, Layer: 2, Barrier: true, Operands: []plan.Operand{{Index: 11}, at(1536, 512), at(2048, 256), {Index: 12}, at(2304, 1536)}},
-	{Kernel: kDown, Layer: 2, Barrier: true, Operands: []plan.Operand{{Index: 13}, at(2304, 1536), at(512, 1024), at(3840, 1024), {Index: 1, Ahead: 1}, at(0, 512), at(1536, 256)}},
-	{Kernel: kQAKvA, Layer: 3, Barrier: true, Operands: []plan.Operand{{Index: 2}, at(0, 512), at(1536, 256), {Index: 3}, at(512, 512), at(1024, 256), {Index: 5}, at(1792, 576)}},
-	{Kernel: kQBStoreKv, Layer: 3, Barrier: true, Operands: []plan.Operand{{Index: 4}, at(512, 512), at(1024, 256), {Space: plan.SpaceRow}, {Space: plan.SpaceRope}, at(2560, 768), at(1792, 576), {Index: 6}, {Space: plan.SpaceKV, Index: 3}, {Space: plan.SpaceTables}}},
-	{Kernel: kKB, Layer: 3, Barrier: true, Operands: []plan.Operand{{Index: 7}, at(2560, 768), at(0, 2048), {Space: plan.SpaceArgs, Bytes: 8}}},
-	{Kernel: kAttend, Layer: 3, Barrier: true, Operands: []plan.Operand{at(0, 2048), at(2560, 768), {Space: plan.SpaceKV, Index: 3}, {Space: plan.SpaceRow}, {Space: plan.SpaceTables}, at(4864, 270336), at(275200, 4224)}},
-	{Kernel: kVB, Layer: 3, Barrier: true, Operands: []plan.Operand{{Index: 8}, {Space: plan.SpaceRow}, at(4864, 270336), at(275200, 4224), at(0, 512), {Space: plan.SpaceArgs, Bytes: 8}}},
-	{Kernel: kOProj, Layer: 3, Barrier: true, Operands: []plan.Operand{{Index: 9}, at(0, 512), at(3840, 1024), at(512, 1024), {Index: 10}, at(1536, 512), at(2048, 256)}},
-	{Kernel: kGateUp, Layer: 3, Barrier: true, Operands: []plan.Operand{{Index: 11}, at(1536, 512), at(2048, 256), {Index: 12}, at(2304, 1536)}},
-	{Kernel: kDown, Layer: 3, Barrier: true, Operands: []plan.Operand{{Index: 13}, at(2304, 1536), at(512, 1024), at(3840, 1024), {Index: 14}, at(0, 512), at(1536, 256)}},
-	{Kernel: kLmHead, Layer: -1, Barrier: true, Operands: []plan.Operand{{}, at(0, 512), at(1536, 256), {Space: plan.SpaceLogits}}},
-}
-
-// batches are several rows at once.
-var batches = []plan.Sequence{
+// sequences are one row, then several at once: every dispatch in order, with the memory that it touches.
+var sequences = []plan.Sequence{
+	{Width: 1, Head: 33, ArenaBytes: 555520, Dispatches: plan.Expand(
+		plan.Repeat{Times: 1, Dispatches: []plan.Dispatch{
+			{Kernel: kEmbed, Layer: -1, Operands: []plan.Operand{{Space: plan.SpaceRow}, {}, at(0, 1024), {Index: 1, Ahead: 1}, at(1024, 1024), at(2048, 256)}},
+			{Kernel: kQAKvA, Barrier: true, Operands: []plan.Operand{{Index: 2}, at(1024, 1024), at(2048, 256), {Index: 3}, at(2304, 1024), at(3328, 256), {Index: 5}, at(3584, 1152)}},
+			{Kernel: kQBStoreKv, Barrier: true, Operands: []plan.Operand{{Index: 4}, at(2304, 1024), at(3328, 256), {Space: plan.SpaceRow}, {Space: plan.SpaceRope}, at(4864, 1536), at(3584, 1152), {Index: 6}, {Space: plan.SpaceKV}, {Space: plan.SpaceTables}}},
+			{Kernel: kKB, Barrier: true, Operands: []plan.Operand{{Index: 7}, at(4864, 1536), at(6400, 4096), {Space: plan.SpaceArgs, Bytes: 8}}},
+			{Kernel: kAttend, Barrier: true, Operands: []plan.Operand{at(6400, 4096), at(4864, 1536), {Space: plan.SpaceKV}, {Space: plan.SpaceRow}, {Space: plan.SpaceTables}, at(10496, 540672), at(551168, 4224)}},
+			{Kernel: kVB, Barrier: true, Operands: []plan.Operand{{Index: 8}, {Space: plan.SpaceRow}, at(10496, 540672), at(551168, 4224), at(1024, 1024), {Space: plan.SpaceArgs, Bytes: 8}}},
+			{Kernel: kOProj, Barrier: true, Operands: []plan.Operand{{Index: 9}, at(1024, 1024), at(0, 1024), at(2048, 1024), {Index: 10}, at(3072, 1024), at(4096, 256)}},
+			{Kernel: kGateUp, Barrier: true, Operands: []plan.Operand{{Index: 11}, at(3072, 1024), at(4096, 256), {Index: 12}, at(4352, 3072)}},
+			{Kernel: kDown, Barrier: true, Operands: []plan.Operand{{Index: 13}, at(4352, 3072), at(2048, 1024), at(0, 1024), {Index: 1, Ahead: 1}, at(1024, 1024), at(3072, 256)}},
+		}},
+		plan.Repeat{Times: 2, Layers: 1, Dispatches: []plan.Dispatch{
+			{Kernel: kQAKvA, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 2}, at(1024, 1024), at(3072, 256), {Index: 3}, at(2048, 1024), at(3328, 256), {Index: 5}, at(3584, 1152)}},
+			{Kernel: kQBStoreKv, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 4}, at(2048, 1024), at(3328, 256), {Space: plan.SpaceRow}, {Space: plan.SpaceRope}, at(4864, 1536), at(3584, 1152), {Index: 6}, {Space: plan.SpaceKV, Index: 1}, {Space: plan.SpaceTables}}},
+			{Kernel: kKB, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 7}, at(4864, 1536), at(6400, 4096), {Space: plan.SpaceArgs, Bytes: 8}}},
+			{Kernel: kAttend, Layer: 1, Barrier: true, Operands: []plan.Operand{at(6400, 4096), at(4864, 1536), {Space: plan.SpaceKV, Index: 1}, {Space: plan.SpaceRow}, {Space: plan.SpaceTables}, at(10496, 540672), at(551168, 4224)}},
+			{Kernel: kVB, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 8}, {Space: plan.SpaceRow}, at(10496, 540672), at(551168, 4224), at(1024, 1024), {Space: plan.SpaceArgs, Bytes: 8}}},
+			{Kernel: kOProj, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 9}, at(1024, 1024), at(0, 1024), at(2048, 1024), {Index: 10}, at(3072, 1024), at(4096, 256)}},
+			{Kernel: kGateUp, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 11}, at(3072, 1024), at(4096, 256), {Index: 12}, at(4352, 3072)}},
+			{Kernel: kDown, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 13}, at(4352, 3072), at(2048, 1024), at(0, 1024), {Index: 1, Ahead: 1}, at(1024, 1024), at(3072, 256)}},
+		}},
+		plan.Repeat{Times: 1, Dispatches: []plan.Dispatch{
+			{Kernel: kQAKvA, Layer: 3, Barrier: true, Operands: []plan.Operand{{Index: 2}, at(1024, 1024), at(3072, 256), {Index: 3}, at(2048, 1024), at(3328, 256), {Index: 5}, at(3584, 1152)}},
+			{Kernel: kQBStoreKv, Layer: 3, Barrier: true, Operands: []plan.Operand{{Index: 4}, at(2048, 1024), at(3328, 256), {Space: plan.SpaceRow}, {Space: plan.SpaceRope}, at(4864, 1536), at(3584, 1152), {Index: 6}, {Space: plan.SpaceKV, Index: 3}, {Space: plan.SpaceTables}}},
+			{Kernel: kKB, Layer: 3, Barrier: true, Operands: []plan.Operand{{Index: 7}, at(4864, 1536), at(6400, 4096), {Space: plan.SpaceArgs, Bytes: 8}}},
+			{Kernel: kAttend, Layer: 3, Barrier: true, Operands: []plan.Operand{at(6400, 4096), at(4864, 1536), {Space: plan.SpaceKV, Index: 3}, {Space: plan.SpaceRow}, {Space: plan.SpaceTables}, at(10496, 540672), at(551168, 4224)}},
+			{Kernel: kVB, Layer: 3, Barrier: true, Operands: []plan.Operand{{Index: 8}, {Space: plan.SpaceRow}, at(10496, 540672), at(551168, 4224), at(1024, 1024), {Space: plan.SpaceArgs, Bytes: 8}}},
+			{Kernel: kOProj, Layer: 3, Barrier: true, Operands: []plan.Operand{{Index: 9}, at(1024, 1024), at(0, 1024), at(2048, 1024), {Index: 10}, at(3072, 1024), at(4096, 256)}},
+			{Kernel: kGateUp, Layer: 3, Barrier: true, Operands: []plan.Operand{{Index: 11}, at(3072, 1024), at(4096, 256), {Index: 12}, at(4352, 3072)}},
+			{Kernel: kDown, Layer: 3, Barrier: true, Operands: []plan.Operand{{Index: 13}, at(4352, 3072), at(2048, 1024), at(0, 1024), {Index: 14}, at(1024, 1024), at(3072, 256)}},
+			{Kernel: kLmHead, Layer: -1, Barrier: true, Operands: []plan.Operand{{}, at(1024, 1024), at(3072, 256), {Space: plan.SpaceLogits}}},
+		}},
+	)},
 	{Width: 16, Head: 37, ArenaBytes: 684032, Dispatches: plan.Expand(
 		plan.Repeat{Times: 1, Dispatches: []plan.Dispatch{
 			{Kernel: kEmbedX16, Layer: -1, Operands: []plan.Operand{{Space: plan.SpaceRow}, {}, at(0, 16384), {Index: 1, Ahead: 1}, at(16384, 16384), at(32768, 1024)}},
@@ -156,7 +117,43 @@ var batches = []plan.Sequence{
 	)},
 }
 
-var batchesF16 = []plan.Sequence{
+var sequencesF16 = []plan.Sequence{
+	{Width: 1, Head: 33, ArenaBytes: 280320, Dispatches: []plan.Dispatch{
+		{Kernel: kEmbed, Layer: -1, Operands: []plan.Operand{{Space: plan.SpaceRow}, {}, at(0, 1024), {Index: 1, Ahead: 1}, at(1024, 512), at(1536, 256)}},
+		{Kernel: kQAKvA, Barrier: true, Operands: []plan.Operand{{Index: 2}, at(1024, 512), at(1536, 256), {Index: 3}, at(1792, 512), at(2304, 256), {Index: 5}, at(2560, 576)}},
+		{Kernel: kQBStoreKv, Barrier: true, Operands: []plan.Operand{{Index: 4}, at(1792, 512), at(2304, 256), {Space: plan.SpaceRow}, {Space: plan.SpaceRope}, at(1024, 768), at(2560, 576), {Index: 6}, {Space: plan.SpaceKV}, {Space: plan.SpaceTables}}},
+		{Kernel: kKB, Barrier: true, Operands: []plan.Operand{{Index: 7}, at(1024, 768), at(1792, 2048), {Space: plan.SpaceArgs, Bytes: 8}}},
+		{Kernel: kAttend, Barrier: true, Operands: []plan.Operand{at(1792, 2048), at(1024, 768), {Space: plan.SpaceKV}, {Space: plan.SpaceRow}, {Space: plan.SpaceTables}, at(3840, 270336), at(274176, 4224)}},
+		{Kernel: kVB, Barrier: true, Operands: []plan.Operand{{Index: 8}, {Space: plan.SpaceRow}, at(3840, 270336), at(274176, 4224), at(1024, 512), {Space: plan.SpaceArgs, Bytes: 8}}},
+		{Kernel: kOProj, Barrier: true, Operands: []plan.Operand{{Index: 9}, at(1024, 512), at(0, 1024), at(1536, 1024), {Index: 10}, at(2560, 512), at(3072, 256)}},
+		{Kernel: kGateUp, Barrier: true, Operands: []plan.Operand{{Index: 11}, at(2560, 512), at(3072, 256), {Index: 12}, at(0, 1536)}},
+		{Kernel: kDown, Barrier: true, Operands: []plan.Operand{{Index: 13}, at(0, 1536), at(1536, 1024), at(2560, 1024), {Index: 1, Ahead: 1}, at(3584, 512), at(4096, 256)}},
+		{Kernel: kQAKvA, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 2}, at(3584, 512), at(4096, 256), {Index: 3}, at(0, 512), at(512, 256), {Index: 5}, at(768, 576)}},
+		{Kernel: kQBStoreKv, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 4}, at(0, 512), at(512, 256), {Space: plan.SpaceRow}, {Space: plan.SpaceRope}, at(1536, 768), at(768, 576), {Index: 6}, {Space: plan.SpaceKV, Index: 1}, {Space: plan.SpaceTables}}},
+		{Kernel: kKB, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 7}, at(1536, 768), at(3584, 2048), {Space: plan.SpaceArgs, Bytes: 8}}},
+		{Kernel: kAttend, Layer: 1, Barrier: true, Operands: []plan.Operand{at(3584, 2048), at(1536, 768), {Space: plan.SpaceKV, Index: 1}, {Space: plan.SpaceRow}, {Space: plan.SpaceTables}, at(5632, 270336), at(275968, 4224)}},
+		{Kernel: kVB, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 8}, {Space: plan.SpaceRow}, at(5632, 270336), at(275968, 4224), at(0, 512), {Space: plan.SpaceArgs, Bytes: 8}}},
+		{Kernel: kOProj, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 9}, at(0, 512), at(2560, 1024), at(512, 1024), {Index: 10}, at(1536, 512), at(2048, 256)}},
+		{Kernel: kGateUp, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 11}, at(1536, 512), at(2048, 256), {Index: 12}, at(2304, 1536)}},
+		{Kernel: kDown, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 13}, at(2304, 1536), at(512, 1024), at(3840, 1024), {Index: 1, Ahead: 1}, at(0, 512), at(1536, 256)}},
+		{Kernel: kQAKvA, Layer: 2, Barrier: true, Operands: []plan.Operand{{Index: 2}, at(0, 512), at(1536, 256), {Index: 3}, at(512, 512), at(1024, 256), {Index: 5}, at(1792, 576)}},
+		{Kernel: kQBStoreKv, Layer: 2, Barrier: true, Operands: []plan.Operand{{Index: 4}, at(512, 512), at(1024, 256), {Space: plan.SpaceRow}, {Space: plan.SpaceRope}, at(2560, 768), at(1792, 576), {Index: 6}, {Space: plan.SpaceKV, Index: 2}, {Space: plan.SpaceTables}}},
+		{Kernel: kKB, Layer: 2, Barrier: true, Operands: []plan.Operand{{Index: 7}, at(2560, 768), at(0, 2048), {Space: plan.SpaceArgs, Bytes: 8}}},
+		{Kernel: kAttend, Layer: 2, Barrier: true, Operands: []plan.Operand{at(0, 2048), at(2560, 768), {Space: plan.SpaceKV, Index: 2}, {Space: plan.SpaceRow}, {Space: plan.SpaceTables}, at(4864, 270336), at(275200, 4224)}},
+		{Kernel: kVB, Layer: 2, Barrier: true, Operands: []plan.Operand{{Index: 8}, {Space: plan.SpaceRow}, at(4864, 270336), at(275200, 4224), at(0, 512), {Space: plan.SpaceArgs, Bytes: 8}}},
+		{Kernel: kOProj, Layer: 2, Barrier: true, Operands: []plan.Operand{{Index: 9}, at(0, 512), at(3840, 1024), at(512, 1024), {Index: 10}, at(1536, 512), at(2048, 256)}},
+		{Kernel: kGateUp, Layer: 2, Barrier: true, Operands: []plan.Operand{{Index: 11}, at(1536, 512), at(2048, 256), {Index: 12}, at(2304, 1536)}},
+		{Kernel: kDown, Layer: 2, Barrier: true, Operands: []plan.Operand{{Index: 13}, at(2304, 1536), at(512, 1024), at(3840, 1024), {Index: 1, Ahead: 1}, at(0, 512), at(1536, 256)}},
+		{Kernel: kQAKvA, Layer: 3, Barrier: true, Operands: []plan.Operand{{Index: 2}, at(0, 512), at(1536, 256), {Index: 3}, at(512, 512), at(1024, 256), {Index: 5}, at(1792, 576)}},
+		{Kernel: kQBStoreKv, Layer: 3, Barrier: true, Operands: []plan.Operand{{Index: 4}, at(512, 512), at(1024, 256), {Space: plan.SpaceRow}, {Space: plan.SpaceRope}, at(2560, 768), at(1792, 576), {Index: 6}, {Space: plan.SpaceKV, Index: 3}, {Space: plan.SpaceTables}}},
+		{Kernel: kKB, Layer: 3, Barrier: true, Operands: []plan.Operand{{Index: 7}, at(2560, 768), at(0, 2048), {Space: plan.SpaceArgs, Bytes: 8}}},
+		{Kernel: kAttend, Layer: 3, Barrier: true, Operands: []plan.Operand{at(0, 2048), at(2560, 768), {Space: plan.SpaceKV, Index: 3}, {Space: plan.SpaceRow}, {Space: plan.SpaceTables}, at(4864, 270336), at(275200, 4224)}},
+		{Kernel: kVB, Layer: 3, Barrier: true, Operands: []plan.Operand{{Index: 8}, {Space: plan.SpaceRow}, at(4864, 270336), at(275200, 4224), at(0, 512), {Space: plan.SpaceArgs, Bytes: 8}}},
+		{Kernel: kOProj, Layer: 3, Barrier: true, Operands: []plan.Operand{{Index: 9}, at(0, 512), at(3840, 1024), at(512, 1024), {Index: 10}, at(1536, 512), at(2048, 256)}},
+		{Kernel: kGateUp, Layer: 3, Barrier: true, Operands: []plan.Operand{{Index: 11}, at(1536, 512), at(2048, 256), {Index: 12}, at(2304, 1536)}},
+		{Kernel: kDown, Layer: 3, Barrier: true, Operands: []plan.Operand{{Index: 13}, at(2304, 1536), at(512, 1024), at(3840, 1024), {Index: 14}, at(0, 512), at(1536, 256)}},
+		{Kernel: kLmHead, Layer: -1, Barrier: true, Operands: []plan.Operand{{}, at(0, 512), at(1536, 256), {Space: plan.SpaceLogits}}},
+	}},
 	{Width: 16, Head: 37, ArenaBytes: 351232, Dispatches: plan.Expand(
 		plan.Repeat{Times: 1, Dispatches: []plan.Dispatch{
 			{Kernel: kEmbedX16, Layer: -1, Operands: []plan.Operand{{Space: plan.SpaceRow}, {}, at(0, 16384), {Index: 1, Ahead: 1}, at(16384, 8192), at(24576, 1024)}},

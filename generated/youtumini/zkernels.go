@@ -182,8 +182,8 @@ var kernels = []plan.Kernel{
 			{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-06}, Up: -1, Add: -1, NormPartial: &plan.NormPartial{Weight: 3, Ready: 4, Squares: 5, Group: 4}},
-			&plan.MatVec{W: 6, Batch: 1, Rows: 288, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 7, Stride: 288}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-06}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-06}, NormPartial: &plan.NormPartial{Weight: 3, Ready: 4, Squares: 5, Group: 4}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 288, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 7, Stride: 288}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-06}}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a", typesQAKvA),
 	},
@@ -204,7 +204,7 @@ var kernels = []plan.Kernel{
 			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 384, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 384}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 96, Dim: 32}, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 384, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 384}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-06}}, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 96, Dim: 32}, Add: -1},
 			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 256}, KPe: plan.Vec{Slot: 6, Offset: 256, Stride: 32}, LatDim: 256, PeDim: 32, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 2048}, Norm: &plan.Norm{Weight: 7, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 32, Dim: 32}},
 		},
 		Variants: plan.Variants("q_b_store_kv", typesQBStoreKv),
@@ -221,7 +221,7 @@ var kernels = []plan.Kernel{
 		},
 		Args: []int{0},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 4, Rows: 256, Cols: 64, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 2, Stride: 256}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 64, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 2, Stride: 256}}, Batch: 4, Add: -1},
 		},
 		Variants: plan.Variants("k_b", typesKB),
 	},
@@ -257,7 +257,7 @@ var kernels = []plan.Kernel{
 		},
 		Args: []int{0},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 4, Rows: 64, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 64}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 132, Tile: 16}, Heads: 4}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 64}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 132, Tile: 16}, Heads: 4}}, Batch: 4, Add: -1},
 		},
 		Variants: plan.Variants("v_b", typesVB),
 	},
@@ -275,7 +275,7 @@ var kernels = []plan.Kernel{
 			{Name: "ready_squares", Space: arena, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: 2, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 256}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}}, Batch: 1, Add: 2},
 		},
 		Variants: plan.Variants("o_proj", typesVB),
 	},
@@ -291,7 +291,7 @@ var kernels = []plan.Kernel{
 			{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 768, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 768}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-06}, Up: 3, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 768, Cols: 256, RowsPerGroup: 16, Up: 3, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 768}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-06}}, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up", typesQAKvA),
 	},
@@ -309,7 +309,7 @@ var kernels = []plan.Kernel{
 			{Name: "ready_squares", Space: arena, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 256, Cols: 768, RowsPerGroup: 8, SplitK: 2, In: plan.Vec{Slot: 1, Stride: 768}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: 2, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 768, RowsPerGroup: 8, SplitK: 2, Up: -1, In: plan.Vec{Slot: 1, Stride: 768}, Out: plan.Vec{Slot: 3, Stride: 256}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}}, Batch: 1, Add: 2},
 		},
 		Variants: plan.Variants("down", typesDown),
 	},
@@ -324,7 +324,7 @@ var kernels = []plan.Kernel{
 			{Name: "lm_head", Space: plan.SpaceLogits, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 512, Cols: 256, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 512}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-06}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 512}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-06}}, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head", typesEmbed),
 	},
@@ -346,8 +346,8 @@ var kernels = []plan.Kernel{
 		Slots:   slotsQAKvAX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}, Up: -1, Add: -1, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}, Tokens: 16},
-			&plan.MatVec{W: 7, Batch: 1, Rows: 288, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 8, Stride: 288}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 288, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 8, Stride: 288}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}}, W: 7, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a_x16", typesQAKvA),
 	},
@@ -369,7 +369,7 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 384, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 384}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 96, Dim: 32}, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 384, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 384}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 96, Dim: 32}, Add: -1},
 			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 256}, KPe: plan.Vec{Slot: 6, Offset: 256, Stride: 32}, LatDim: 256, PeDim: 32, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 2048}, Norm: &plan.Norm{Weight: 7, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 32, Dim: 32}},
 		},
 		Variants: plan.Variants("q_b_store_kv_x16", typesQBStoreKv),
@@ -388,7 +388,7 @@ var kernels = []plan.Kernel{
 		Width: 16,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 4, Rows: 256, Cols: 64, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 3, Stride: 256}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 64, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 3, Stride: 256}}, W: 1, Batch: 4, Add: -1},
 		},
 		Variants: plan.Variants("k_b_x16", typesKB),
 	},
@@ -441,7 +441,7 @@ var kernels = []plan.Kernel{
 		Width: 16,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 4, Rows: 64, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 64}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 64}}, W: 1, Batch: 4, Add: -1},
 		},
 		Variants: plan.Variants("v_b_x16", typesVB),
 	},
@@ -452,7 +452,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsOProjX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 256}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 256}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x16", typesVB),
 	},
@@ -463,7 +463,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsGateUpX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 768, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 768}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}, Up: 4, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 768, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: 4, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 768}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x16", typesQAKvA),
 	},
@@ -474,7 +474,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsDownX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 768, RowsPerGroup: 16, SplitK: 4, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 4, Stride: 256}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 768, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 4, Stride: 256}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x16", typesDown),
 	},
@@ -507,7 +507,7 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 512, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 512}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 512}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x16", typesEmbed),
 	},
@@ -529,8 +529,8 @@ var kernels = []plan.Kernel{
 		Slots:   slotsQAKvAX16,
 		Width:   24,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}, Up: -1, Add: -1, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}, Tokens: 32},
-			&plan.MatVec{W: 7, Batch: 1, Rows: 288, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 8, Stride: 288}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 32},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 32, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 288, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 32, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 8, Stride: 288}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}}, W: 7, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a_x24", typesQAKvA),
 	},
@@ -548,7 +548,7 @@ var kernels = []plan.Kernel{
 		},
 		Width: 24,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 384, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 384}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 96, Dim: 32}, Add: -1, Tokens: 32},
+			&plan.MatVec{Product: plan.Product{Rows: 384, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 32, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 384}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 96, Dim: 32}, Add: -1},
 		},
 		Variants: plan.Variants("q_b_x24", typesVB),
 	},
@@ -622,7 +622,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsOProjX16,
 		Width:   24,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 256}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 32},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 32, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 256}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x24", typesVB),
 	},
@@ -633,7 +633,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsGateUpX16,
 		Width:   24,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 768, Cols: 256, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 768}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}, Up: 4, Add: -1, Tokens: 32},
+			&plan.MatVec{Product: plan.Product{Rows: 768, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 32, Up: 4, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 768}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x24", typesQAKvA),
 	},
@@ -644,7 +644,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsDownX16,
 		Width:   24,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 256, Cols: 768, RowsPerGroup: 32, SplitK: 2, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 4, Stride: 256}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 32},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 768, RowsPerGroup: 32, SplitK: 2, Tokens: 32, Up: -1, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 4, Stride: 256}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x24", typesDown),
 	},

@@ -15,10 +15,6 @@ var source string
 var Bundles = []*plan.Bundle{
 	{
 		Activations: plan.ElemF32,
-		ArenaBytes:  555520,
-		Batches:     batches,
-		Decode:      decode,
-		Head:        33,
 		Kernels:     kernels,
 		Model:       model,
 		Name:        "youtumini",
@@ -27,6 +23,7 @@ var Bundles = []*plan.Bundle{
 		Profiles:    profiles,
 		RopeFreqs:   ropeFreqs,
 		RopeMScale:  1.0,
+		Sequences:   sequences,
 		Source:      source,
 		Spec:        "youtumini.yaml",
 		SpecHash:    "e620ab72018e98e4c7452bde0c1ac2548434e5f91fc890d6b712d216762a797d",
@@ -34,10 +31,6 @@ var Bundles = []*plan.Bundle{
 	},
 	{
 		Activations: plan.ElemF16,
-		ArenaBytes:  280320,
-		Batches:     batchesF16,
-		Decode:      decodeF16,
-		Head:        33,
 		Kernels:     kernels,
 		Model:       model,
 		Name:        "youtuminif16",
@@ -46,6 +39,7 @@ var Bundles = []*plan.Bundle{
 		Profiles:    profiles,
 		RopeFreqs:   ropeFreqs,
 		RopeMScale:  1.0,
+		Sequences:   sequencesF16,
 		Source:      source,
 		Spec:        "youtumini.yaml",
 		SpecHash:    "e620ab72018e98e4c7452bde0c1ac2548434e5f91fc890d6b712d216762a797d",

@@ -6,38 +6,36 @@ import "mla/runtime/plan"
 
 var at = plan.At
 
-// decode is one token: every dispatch in order, with the memory that it touches.
-var decode = []plan.Dispatch{
-	{Kernel: kEmbed, Layer: -1, Operands: []plan.Operand{{Space: plan.SpaceRow}, {}, at(0, 384), {Index: 1, Ahead: 1}, at(512, 384), at(1024, 96)}},
-	{Kernel: kQAKvA, Barrier: true, Operands: []plan.Operand{{Index: 2}, at(512, 384), at(1024, 96), {Index: 3}, at(1280, 256), at(1536, 64), {Index: 5}, at(1792, 320)}},
-	{Kernel: kQBStoreKv, Barrier: true, Operands: []plan.Operand{{Index: 4}, at(1280, 256), at(1536, 64), {Space: plan.SpaceRow}, {Space: plan.SpaceRope}, at(512, 576), at(1792, 320), {Index: 6}, {Space: plan.SpaceKV}, {Space: plan.SpaceTables}}},
-	{Kernel: kKB, Barrier: true, Operands: []plan.Operand{{Index: 7}, at(512, 576), at(1280, 768), {Space: plan.SpaceArgs, Bytes: 8}}},
-	{Kernel: kAttend, Barrier: true, Operands: []plan.Operand{at(1280, 768), at(512, 576), {Space: plan.SpaceKV}, {Space: plan.SpaceRow}, {Space: plan.SpaceTables}, at(2048, 101376), at(103424, 3168)}},
-	{Kernel: kVB, Barrier: true, Operands: []plan.Operand{{Index: 8}, {Space: plan.SpaceRow}, at(2048, 101376), at(103424, 3168), at(512, 384), {Space: plan.SpaceArgs, Bytes: 8}}},
-	{Kernel: kOProj, Barrier: true, Operands: []plan.Operand{{Index: 9}, at(512, 384), at(0, 384), at(1024, 384), {Index: 10}, at(1536, 384), at(2048, 96)}},
-	{Kernel: kGateUp, Barrier: true, Operands: []plan.Operand{{Index: 11}, at(1536, 384), at(2048, 96), {Index: 12}, at(0, 640)}},
-	{Kernel: kDown, Barrier: true, Operands: []plan.Operand{{Index: 13}, at(0, 640), at(1024, 384), at(1536, 384), {Index: 1, Ahead: 1}, at(2048, 384), at(768, 96)}},
-	{Kernel: kQAKvA, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 2}, at(2048, 384), at(768, 96), {Index: 3}, at(0, 256), at(256, 64), {Index: 5}, at(1024, 320)}},
-	{Kernel: kQBStoreKv, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 4}, at(0, 256), at(256, 64), {Space: plan.SpaceRow}, {Space: plan.SpaceRope}, at(2048, 576), at(1024, 320), {Index: 6}, {Space: plan.SpaceKV, Index: 1}, {Space: plan.SpaceTables}}},
-	{Kernel: kKB, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 7}, at(2048, 576), at(0, 768), {Space: plan.SpaceArgs, Bytes: 8}}},
-	{Kernel: kAttend, Layer: 1, Barrier: true, Operands: []plan.Operand{at(0, 768), at(2048, 576), {Space: plan.SpaceKV, Index: 1}, {Space: plan.SpaceRow}, {Space: plan.SpaceTables}, at(2816, 101376), at(104192, 3168)}},
-	{Kernel: kVB, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 8}, {Space: plan.SpaceRow}, at(2816, 101376), at(104192, 3168), at(0, 384), {Space: plan.SpaceArgs, Bytes: 8}}},
-	{Kernel: kOProj, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 9}, at(0, 384), at(1536, 384), at(512, 384), {Index: 10}, at(1024, 384), at(2048, 96)}},
-	{Kernel: kGateUp, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 11}, at(1024, 384), at(2048, 96), {Index: 12}, at(2304, 640)}},
-	{Kernel: kDown, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 13}, at(2304, 640), at(512, 384), at(0, 384), {Index: 1, Ahead: 1}, at(1024, 384), at(1536, 96)}},
-	{Kernel: kQAKvA, Layer: 2, Barrier: true, Operands: []plan.Operand{{Index: 2}, at(1024, 384), at(1536, 96), {Index: 3}, at(512, 256), at(768, 64), {Index: 5}, at(1792, 320)}},
-	{Kernel: kQBStoreKv, Layer: 2, Barrier: true, Operands: []plan.Operand{{Index: 4}, at(512, 256), at(768, 64), {Space: plan.SpaceRow}, {Space: plan.SpaceRope}, at(1024, 576), at(1792, 320), {Index: 6}, {Space: plan.SpaceKV, Index: 2}, {Space: plan.SpaceTables}}},
-	{Kernel: kKB, Layer: 2, Barrier: true, Operands: []plan.Operand{{Index: 7}, at(1024, 576), at(1792, 768), {Space: plan.SpaceArgs, Bytes: 8}}},
-	{Kernel: kAttend, Layer: 2, Barrier: true, Operands: []plan.Operand{at(1792, 768), at(1024, 576), {Space: plan.SpaceKV, Index: 2}, {Space: plan.SpaceRow}, {Space: plan.SpaceTables}, at(2560, 101376), at(103936, 3168)}},
-	{Kernel: kVB, Layer: 2, Barrier: true, Operands: []plan.Operand{{Index: 8}, {Space: plan.SpaceRow}, at(2560, 101376), at(103936, 3168), at(512, 384), {Space: plan.SpaceArgs, Bytes: 8}}},
-	{Kernel: kOProj, Layer: 2, Barrier: true, Operands: []plan.Operand{{Index: 9}, at(512, 384), at(0, 384), at(1024, 384), {Index: 10}, at(1536, 384), at(2048, 96)}},
-	{Kernel: kGateUp, Layer: 2, Barrier: true, Operands: []plan.Operand{{Index: 11}, at(1536, 384), at(2048, 96), {Index: 12}, at(0, 640)}},
-	{Kernel: kDown, Layer: 2, Barrier: true, Operands: []plan.Operand{{Index: 13}, at(0, 640), at(1024, 384), at(1536, 384), {Index: 14}, at(2048, 384), at(768, 96)}},
-	{Kernel: kLmHead, Layer: -1, Barrier: true, Operands: []plan.Operand{{}, at(2048, 384), at(768, 96), {Space: plan.SpaceLogits}}},
-}
-
-// batches are several rows at once.
-var batches = []plan.Sequence{
+// sequences are one row, then several at once: every dispatch in order, with the memory that it touches.
+var sequences = []plan.Sequence{
+	{Width: 1, Head: 25, ArenaBytes: 107520, Dispatches: []plan.Dispatch{
+		{Kernel: kEmbed, Layer: -1, Operands: []plan.Operand{{Space: plan.SpaceRow}, {}, at(0, 384), {Index: 1, Ahead: 1}, at(512, 384), at(1024, 96)}},
+		{Kernel: kQAKvA, Barrier: true, Operands: []plan.Operand{{Index: 2}, at(512, 384), at(1024, 96), {Index: 3}, at(1280, 256), at(1536, 64), {Index: 5}, at(1792, 320)}},
+		{Kernel: kQBStoreKv, Barrier: true, Operands: []plan.Operand{{Index: 4}, at(1280, 256), at(1536, 64), {Space: plan.SpaceRow}, {Space: plan.SpaceRope}, at(512, 576), at(1792, 320), {Index: 6}, {Space: plan.SpaceKV}, {Space: plan.SpaceTables}}},
+		{Kernel: kKB, Barrier: true, Operands: []plan.Operand{{Index: 7}, at(512, 576), at(1280, 768), {Space: plan.SpaceArgs, Bytes: 8}}},
+		{Kernel: kAttend, Barrier: true, Operands: []plan.Operand{at(1280, 768), at(512, 576), {Space: plan.SpaceKV}, {Space: plan.SpaceRow}, {Space: plan.SpaceTables}, at(2048, 101376), at(103424, 3168)}},
+		{Kernel: kVB, Barrier: true, Operands: []plan.Operand{{Index: 8}, {Space: plan.SpaceRow}, at(2048, 101376), at(103424, 3168), at(512, 384), {Space: plan.SpaceArgs, Bytes: 8}}},
+		{Kernel: kOProj, Barrier: true, Operands: []plan.Operand{{Index: 9}, at(512, 384), at(0, 384), at(1024, 384), {Index: 10}, at(1536, 384), at(2048, 96)}},
+		{Kernel: kGateUp, Barrier: true, Operands: []plan.Operand{{Index: 11}, at(1536, 384), at(2048, 96), {Index: 12}, at(0, 640)}},
+		{Kernel: kDown, Barrier: true, Operands: []plan.Operand{{Index: 13}, at(0, 640), at(1024, 384), at(1536, 384), {Index: 1, Ahead: 1}, at(2048, 384), at(768, 96)}},
+		{Kernel: kQAKvA, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 2}, at(2048, 384), at(768, 96), {Index: 3}, at(0, 256), at(256, 64), {Index: 5}, at(1024, 320)}},
+		{Kernel: kQBStoreKv, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 4}, at(0, 256), at(256, 64), {Space: plan.SpaceRow}, {Space: plan.SpaceRope}, at(2048, 576), at(1024, 320), {Index: 6}, {Space: plan.SpaceKV, Index: 1}, {Space: plan.SpaceTables}}},
+		{Kernel: kKB, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 7}, at(2048, 576), at(0, 768), {Space: plan.SpaceArgs, Bytes: 8}}},
+		{Kernel: kAttend, Layer: 1, Barrier: true, Operands: []plan.Operand{at(0, 768), at(2048, 576), {Space: plan.SpaceKV, Index: 1}, {Space: plan.SpaceRow}, {Space: plan.SpaceTables}, at(2816, 101376), at(104192, 3168)}},
+		{Kernel: kVB, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 8}, {Space: plan.SpaceRow}, at(2816, 101376), at(104192, 3168), at(0, 384), {Space: plan.SpaceArgs, Bytes: 8}}},
+		{Kernel: kOProj, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 9}, at(0, 384), at(1536, 384), at(512, 384), {Index: 10}, at(1024, 384), at(2048, 96)}},
+		{Kernel: kGateUp, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 11}, at(1024, 384), at(2048, 96), {Index: 12}, at(2304, 640)}},
+		{Kernel: kDown, Layer: 1, Barrier: true, Operands: []plan.Operand{{Index: 13}, at(2304, 640), at(512, 384), at(0, 384), {Index: 1, Ahead: 1}, at(1024, 384), at(1536, 96)}},
+		{Kernel: kQAKvA, Layer: 2, Barrier: true, Operands: []plan.Operand{{Index: 2}, at(1024, 384), at(1536, 96), {Index: 3}, at(512, 256), at(768, 64), {Index: 5}, at(1792, 320)}},
+		{Kernel: kQBStoreKv, Layer: 2, Barrier: true, Operands: []plan.Operand{{Index: 4}, at(512, 256), at(768, 64), {Space: plan.SpaceRow}, {Space: plan.SpaceRope}, at(1024, 576), at(1792, 320), {Index: 6}, {Space: plan.SpaceKV, Index: 2}, {Space: plan.SpaceTables}}},
+		{Kernel: kKB, Layer: 2, Barrier: true, Operands: []plan.Operand{{Index: 7}, at(1024, 576), at(1792, 768), {Space: plan.SpaceArgs, Bytes: 8}}},
+		{Kernel: kAttend, Layer: 2, Barrier: true, Operands: []plan.Operand{at(1792, 768), at(1024, 576), {Space: plan.SpaceKV, Index: 2}, {Space: plan.SpaceRow}, {Space: plan.SpaceTables}, at(2560, 101376), at(103936, 3168)}},
+		{Kernel: kVB, Layer: 2, Barrier: true, Operands: []plan.Operand{{Index: 8}, {Space: plan.SpaceRow}, at(2560, 101376), at(103936, 3168), at(512, 384), {Space: plan.SpaceArgs, Bytes: 8}}},
+		{Kernel: kOProj, Layer: 2, Barrier: true, Operands: []plan.Operand{{Index: 9}, at(512, 384), at(0, 384), at(1024, 384), {Index: 10}, at(1536, 384), at(2048, 96)}},
+		{Kernel: kGateUp, Layer: 2, Barrier: true, Operands: []plan.Operand{{Index: 11}, at(1536, 384), at(2048, 96), {Index: 12}, at(0, 640)}},
+		{Kernel: kDown, Layer: 2, Barrier: true, Operands: []plan.Operand{{Index: 13}, at(0, 640), at(1024, 384), at(1536, 384), {Index: 14}, at(2048, 384), at(768, 96)}},
+		{Kernel: kLmHead, Layer: -1, Barrier: true, Operands: []plan.Operand{{}, at(2048, 384), at(768, 96), {Space: plan.SpaceLogits}}},
+	}},
 	{Width: 4, Head: 25, ArenaBytes: 109824, Dispatches: []plan.Dispatch{
 		{Kernel: kEmbedX4, Layer: -1, Operands: []plan.Operand{{Space: plan.SpaceRow}, {}, at(0, 1536), {Index: 1, Ahead: 1}, at(1536, 1536), at(3072, 256)}},
 		{Kernel: kQAKvAX4, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceRow}, {Index: 2}, at(1536, 1536), at(3072, 256), {Index: 3}, at(3328, 1024), at(4352, 256), {Index: 5}, at(4608, 1280)}},

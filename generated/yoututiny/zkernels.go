@@ -198,8 +198,8 @@ var kernels = []plan.Kernel{
 			{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 64, Cols: 96, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 2, Count: 24, Eps: 1e-06}, Up: -1, Add: -1, NormPartial: &plan.NormPartial{Weight: 3, Ready: 4, Squares: 5, Group: 4}},
-			&plan.MatVec{W: 6, Batch: 1, Rows: 80, Cols: 96, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 7, Stride: 80}, NormApply: &plan.NormApply{Squares: 2, Count: 24, Eps: 1e-06}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 96, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 2, Count: 24, Eps: 1e-06}, NormPartial: &plan.NormPartial{Weight: 3, Ready: 4, Squares: 5, Group: 4}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 80, Cols: 96, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 7, Stride: 80}, NormApply: &plan.NormApply{Squares: 2, Count: 24, Eps: 1e-06}}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a", typesQAKvA),
 	},
@@ -220,7 +220,7 @@ var kernels = []plan.Kernel{
 			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 144, Cols: 64, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 64}, Out: plan.Vec{Slot: 5, Stride: 144}, NormApply: &plan.NormApply{Squares: 2, Count: 16, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 48, Dim: 16}, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 144, Cols: 64, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 64}, Out: plan.Vec{Slot: 5, Stride: 144}, NormApply: &plan.NormApply{Squares: 2, Count: 16, Eps: 1e-06}}, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 48, Dim: 16}, Add: -1},
 			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 64}, KPe: plan.Vec{Slot: 6, Offset: 64, Stride: 16}, LatDim: 64, PeDim: 16, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 2048}, Norm: &plan.Norm{Weight: 7, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 16, Dim: 16}},
 		},
 		Variants: plan.Variants("q_b_store_kv", typesQBStoreKv),
@@ -237,7 +237,7 @@ var kernels = []plan.Kernel{
 		},
 		Args: []int{0},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 3, Rows: 64, Cols: 32, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 48}, Out: plan.Vec{Slot: 2, Stride: 64}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 32, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 48}, Out: plan.Vec{Slot: 2, Stride: 64}}, Batch: 3, Add: -1},
 		},
 		Variants: plan.Variants("k_b", typesEmbed),
 	},
@@ -273,7 +273,7 @@ var kernels = []plan.Kernel{
 		},
 		Args: []int{0},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 3, Rows: 32, Cols: 64, RowsPerGroup: 16, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 32}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 132, Tile: 16}, Heads: 3}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 32, Cols: 64, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 32}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 132, Tile: 16}, Heads: 3}}, Batch: 3, Add: -1},
 		},
 		Variants: plan.Variants("v_b", typesEmbed),
 	},
@@ -291,7 +291,7 @@ var kernels = []plan.Kernel{
 			{Name: "ready_squares", Space: arena, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 96, Cols: 96, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 3, Stride: 96}, Up: -1, Add: 2, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}},
+			&plan.MatVec{Product: plan.Product{Rows: 96, Cols: 96, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 3, Stride: 96}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}}, Batch: 1, Add: 2},
 		},
 		Variants: plan.Variants("o_proj", typesEmbed),
 	},
@@ -307,7 +307,7 @@ var kernels = []plan.Kernel{
 			{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 160, Cols: 96, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 4, Stride: 160}, NormApply: &plan.NormApply{Squares: 2, Count: 24, Eps: 1e-06}, Up: 3, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 160, Cols: 96, RowsPerGroup: 16, Up: 3, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 4, Stride: 160}, NormApply: &plan.NormApply{Squares: 2, Count: 24, Eps: 1e-06}}, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up", typesQAKvA),
 	},
@@ -325,7 +325,7 @@ var kernels = []plan.Kernel{
 			{Name: "ready_squares", Space: arena, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 96, Cols: 160, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 160}, Out: plan.Vec{Slot: 3, Stride: 96}, Up: -1, Add: 2, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}},
+			&plan.MatVec{Product: plan.Product{Rows: 96, Cols: 160, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 160}, Out: plan.Vec{Slot: 3, Stride: 96}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}}, Batch: 1, Add: 2},
 		},
 		Variants: plan.Variants("down", typesEmbed),
 	},
@@ -340,7 +340,7 @@ var kernels = []plan.Kernel{
 			{Name: "lm_head", Space: plan.SpaceLogits, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Batch: 1, Rows: 384, Cols: 96, RowsPerGroup: 16, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 3, Stride: 384}, NormApply: &plan.NormApply{Squares: 2, Count: 24, Eps: 1e-06}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 384, Cols: 96, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 3, Stride: 384}, NormApply: &plan.NormApply{Squares: 2, Count: 24, Eps: 1e-06}}, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head", typesEmbed),
 	},
@@ -362,8 +362,8 @@ var kernels = []plan.Kernel{
 		Slots:   slotsQAKvAX4,
 		Width:   4,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 64, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-06}, Up: -1, Add: -1, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}, Tokens: 8},
-			&plan.MatVec{W: 7, Batch: 1, Rows: 80, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 8, Stride: 80}, NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 8},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 96, RowsPerGroup: 64, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-06}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 80, Cols: 96, RowsPerGroup: 64, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 8, Stride: 80}, NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-06}}, W: 7, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a_x4", typesQAKvA),
 	},
@@ -374,7 +374,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsQBStoreKvX4,
 		Width:   4,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 144, Cols: 64, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 64}, Out: plan.Vec{Slot: 5, Stride: 144}, NormApply: &plan.NormApply{Squares: 3, Count: 4, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 48, Dim: 16}, Add: -1, Tokens: 8},
+			&plan.MatVec{Product: plan.Product{Rows: 144, Cols: 64, RowsPerGroup: 64, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 64}, Out: plan.Vec{Slot: 5, Stride: 144}, NormApply: &plan.NormApply{Squares: 3, Count: 4, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 48, Dim: 16}, Add: -1},
 			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 64}, KPe: plan.Vec{Slot: 6, Offset: 64, Stride: 16}, LatDim: 64, PeDim: 16, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 2048}, Norm: &plan.Norm{Weight: 7, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 16, Dim: 16}},
 		},
 		Variants: plan.Variants("q_b_store_kv_x4", typesQBStoreKv),
@@ -387,7 +387,7 @@ var kernels = []plan.Kernel{
 		Width:   4,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 3, Rows: 64, Cols: 32, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 48}, Out: plan.Vec{Slot: 3, Stride: 64}, Up: -1, Add: -1, Tokens: 8},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 32, RowsPerGroup: 64, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 48}, Out: plan.Vec{Slot: 3, Stride: 64}}, W: 1, Batch: 3, Add: -1},
 		},
 		Variants: plan.Variants("k_b_x4", typesEmbed),
 	},
@@ -425,7 +425,7 @@ var kernels = []plan.Kernel{
 		Width: 4,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 3, Rows: 32, Cols: 64, RowsPerGroup: 16, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 32}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 32, Tile: 16}, Heads: 3}, Up: -1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 32, Cols: 64, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 32}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 32, Tile: 16}, Heads: 3}}, W: 1, Batch: 3, Add: -1},
 		},
 		Variants: plan.Variants("v_b_x4", typesEmbed),
 	},
@@ -436,7 +436,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsOProjX4,
 		Width:   4,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 96, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 4, Stride: 96}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 8},
+			&plan.MatVec{Product: plan.Product{Rows: 96, Cols: 96, RowsPerGroup: 64, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 4, Stride: 96}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x4", typesEmbed),
 	},
@@ -447,7 +447,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsGateUpX4,
 		Width:   4,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 160, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 5, Stride: 160}, NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-06}, Up: 4, Add: -1, Tokens: 8},
+			&plan.MatVec{Product: plan.Product{Rows: 160, Cols: 96, RowsPerGroup: 64, Tokens: 8, Up: 4, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 5, Stride: 160}, NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x4", typesQAKvA),
 	},
@@ -458,7 +458,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsDownX4,
 		Width:   4,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 96, Cols: 160, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 160}, Out: plan.Vec{Slot: 4, Stride: 96}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 8},
+			&plan.MatVec{Product: plan.Product{Rows: 96, Cols: 160, RowsPerGroup: 64, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 160}, Out: plan.Vec{Slot: 4, Stride: 96}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x4", typesEmbed),
 	},
@@ -481,7 +481,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsLmHeadX4,
 		Width:   4,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 384, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 4, Stride: 384}, NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 8},
+			&plan.MatVec{Product: plan.Product{Rows: 384, Cols: 96, RowsPerGroup: 64, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 4, Stride: 384}, NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x4", typesEmbed),
 	},
@@ -503,8 +503,8 @@ var kernels = []plan.Kernel{
 		Slots:   slotsQAKvAX4,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 64, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-06}, Up: -1, Add: -1, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}, Tokens: 16},
-			&plan.MatVec{W: 7, Batch: 1, Rows: 80, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 8, Stride: 80}, NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 96, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-06}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 80, Cols: 96, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 8, Stride: 80}, NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-06}}, W: 7, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a_x16", typesQAKvA),
 	},
@@ -515,7 +515,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsQBStoreKvX4,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 144, Cols: 64, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 64}, Out: plan.Vec{Slot: 5, Stride: 144}, NormApply: &plan.NormApply{Squares: 3, Count: 4, Eps: 1e-06}, Up: -1, Rope: &plan.RopeAt{Table: 4, HeadDim: 48, Dim: 16}, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 144, Cols: 64, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 64}, Out: plan.Vec{Slot: 5, Stride: 144}, NormApply: &plan.NormApply{Squares: 3, Count: 4, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 48, Dim: 16}, Add: -1},
 			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 64}, KPe: plan.Vec{Slot: 6, Offset: 64, Stride: 16}, LatDim: 64, PeDim: 16, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 2048}, Norm: &plan.Norm{Weight: 7, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 16, Dim: 16}},
 		},
 		Variants: plan.Variants("q_b_store_kv_x16", typesQBStoreKv),
@@ -528,7 +528,7 @@ var kernels = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 3, Rows: 64, Cols: 32, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 48}, Out: plan.Vec{Slot: 3, Stride: 64}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 32, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 48}, Out: plan.Vec{Slot: 3, Stride: 64}}, W: 1, Batch: 3, Add: -1},
 		},
 		Variants: plan.Variants("k_b_x16", typesEmbed),
 	},
@@ -581,7 +581,7 @@ var kernels = []plan.Kernel{
 		Width: 16,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 3, Rows: 32, Cols: 64, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 64}, Out: plan.Vec{Slot: 3, Stride: 32}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 32, Cols: 64, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 64}, Out: plan.Vec{Slot: 3, Stride: 32}}, W: 1, Batch: 3, Add: -1},
 		},
 		Variants: plan.Variants("v_b_x16", typesEmbed),
 	},
@@ -592,7 +592,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsOProjX4,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 96, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 4, Stride: 96}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 96, Cols: 96, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 4, Stride: 96}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x16", typesEmbed),
 	},
@@ -603,7 +603,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsGateUpX4,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 160, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 5, Stride: 160}, NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-06}, Up: 4, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 160, Cols: 96, RowsPerGroup: 64, Tokens: 16, Up: 4, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 5, Stride: 160}, NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x16", typesQAKvA),
 	},
@@ -614,7 +614,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsDownX4,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 96, Cols: 160, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 160}, Out: plan.Vec{Slot: 4, Stride: 96}, Up: -1, Add: 3, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 96, Cols: 160, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 160}, Out: plan.Vec{Slot: 4, Stride: 96}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x16", typesEmbed),
 	},
@@ -637,7 +637,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsLmHeadX4,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{W: 1, Batch: 1, Rows: 384, Cols: 96, RowsPerGroup: 64, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 4, Stride: 384}, NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-06}, Up: -1, Add: -1, Tokens: 16},
+			&plan.MatVec{Product: plan.Product{Rows: 384, Cols: 96, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 4, Stride: 384}, NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x16", typesEmbed),
 	},

@@ -15,10 +15,6 @@ var source string
 var Bundles = []*plan.Bundle{
 	{
 		Activations: plan.ElemF32,
-		ArenaBytes:  107520,
-		Batches:     batches,
-		Decode:      decode,
-		Head:        25,
 		Kernels:     kernels,
 		Model:       model,
 		Name:        "yoututiny",
@@ -27,6 +23,7 @@ var Bundles = []*plan.Bundle{
 		Profiles:    profiles,
 		RopeFreqs:   ropeFreqs,
 		RopeMScale:  1.0,
+		Sequences:   sequences,
 		Source:      source,
 		Spec:        "yoututiny.yaml",
 		SpecHash:    "14580dcd893811a9990f8af1bab8a4432e6625908548efdc0fba4baaac03e59f",

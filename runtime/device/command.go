@@ -19,10 +19,10 @@ const (
 // Binding is what one slot of a command is bound to: memory of a space, where
 // only the device knows the address.
 type Binding struct {
-	Space  plan.Space
-	Weight *Weight // of SpaceWeight
-	Index  int     // layer of SpaceKV
-	Offset int64   // in the arena, the memory of picks, the counters, or Commands.Constants
+	Space         plan.Space
+	Weight        *Weight // of SpaceWeight
+	Index         int     // layer of SpaceKV
+	Offset, Bytes int64   // range in the arena, the memory of picks, the counters, or Commands.Constants; elsewhere 0
 }
 
 // Command is one dispatch with everything resolved but addresses.
@@ -69,10 +69,7 @@ func (c *Commands) All() []Command {
 // kernel class (see plan.Kernel). A combination of types without a variant is a
 // *VariantError.
 func (m *Model) Commands(l *Layout, cfg Config, class string) (*Commands, error) {
-	r := &resolver{Commands: &Commands{}, model: m, layout: l, kv: cfg.KV, class: class, known: map[string]int64{}}
-	if len(m.Bundle.Decode) == 0 {
-		return nil, fmt.Errorf("bundle %s has no dispatches", m.Bundle.Name)
-	}
+	r := &resolver{Commands: &Commands{}, model: m, sizes: l.Sizes(), layers: l.Layers, kv: cfg.KV, class: class, known: map[string]int64{}}
 	var err error
 	for _, q := range m.Sequences(cfg) {
 		list, err := r.list(q.Dispatches)
@@ -80,6 +77,9 @@ func (m *Model) Commands(l *Layout, cfg Config, class string) (*Commands, error)
 			return nil, err
 		}
 		r.Sequences = append(r.Sequences, Recording{q.Width, q.Head, list})
+	}
+	if !slices.ContainsFunc(r.Sequences, func(q Recording) bool { return len(q.Commands) > 0 }) {
+		return nil, fmt.Errorf("bundle %s has no dispatches", m.Bundle.Name)
 	}
 	if r.Pick, err = r.list(m.Bundle.Pick); err != nil {
 		return nil, err
@@ -91,7 +91,8 @@ func (m *Model) Commands(l *Layout, cfg Config, class string) (*Commands, error)
 type resolver struct {
 	*Commands
 	model  *Model
-	layout *Layout
+	sizes  [plan.Spaces]int64
+	layers int
 	kv     quant.Type
 	class  string
 	known  map[string]int64 // offsets of constants
@@ -145,39 +146,34 @@ func (r *resolver) bind(d *plan.Dispatch, k *plan.Kernel, i int) (b Binding, err
 	if op.Space != k.Slots[i].Space {
 		return b, fmt.Errorf("operand in space %d; expected %d", op.Space, k.Slots[i].Space)
 	}
-	switch op.Space {
-	case plan.SpaceWeight:
+	switch {
+	case op.Space >= plan.Spaces:
+		err = fmt.Errorf("space %d", op.Space)
+	case align[op.Space] > 0:
+		b.Offset, b.Bytes, err = op.Offset, op.Bytes, within(op, r.sizes[op.Space])
+	case op.Space == plan.SpaceWeight:
 		b.Weight, err = r.model.Lookup(op.Index, d.LayerOf(i))
-	case plan.SpaceArena:
-		b.Offset, err = within(op, r.layout.Arena, arenaAlign, "an arena")
-	case plan.SpacePick:
-		b.Offset, err = within(op, r.layout.Pick, ConstantsAlign, "a memory of picks")
-	case plan.SpaceCounters:
-		b.Offset, err = within(op, r.layout.Counters, ConstantsAlign, "counters")
-	case plan.SpaceKV:
-		if op.Index < 0 || op.Index >= r.layout.Layers {
-			return b, fmt.Errorf("cache %d of %d", op.Index, r.layout.Layers)
+	case op.Space == plan.SpaceArgs:
+		b.Offset, b.Bytes, err = r.constants(d, k)
+	case op.Space == plan.SpaceKV:
+		if b.Index = op.Index; b.Index < 0 || b.Index >= r.layers {
+			err = fmt.Errorf("cache %d of %d", op.Index, r.layers)
 		}
-		b.Index = op.Index
-	case plan.SpaceArgs:
-		b.Offset, err = r.constants(d, k)
-	case plan.SpaceRope, plan.SpaceRow, plan.SpaceWanted, plan.SpaceTables, plan.SpaceLogits, plan.SpaceHeads:
-	default:
-		return b, fmt.Errorf("space %d", op.Space)
 	}
 	return b, err
 }
 
-// within checks the byte range of an operand.
-func within(op *plan.Operand, size, align int64, what string) (offset int64, err error) {
-	if op.Offset < 0 || op.Bytes < 1 || op.Offset > size || op.Bytes > size-op.Offset || op.Offset%align != 0 {
-		return 0, fmt.Errorf("%d bytes at %d do not fit %s of %d in steps of %d", op.Bytes, op.Offset, what, size, align)
+// within checks the byte range of an operand in a space of a size.
+func within(op *plan.Operand, size int64) error {
+	step := align[op.Space]
+	if op.Offset < 0 || op.Bytes < 1 || op.Offset > size || op.Bytes > size-op.Offset || op.Offset%step != 0 {
+		return fmt.Errorf("%d bytes at %d do not fit the memory of the %s of %d in steps of %d", op.Bytes, op.Offset, op.Space, size, step)
 	}
-	return op.Offset, nil
+	return nil
 }
 
-// constants returns the offset of a dispatch's constants; equal ones are shared.
-func (r *resolver) constants(d *plan.Dispatch, k *plan.Kernel) (int64, error) {
+// constants returns where a dispatch's constants are; equal ones are shared.
+func (r *resolver) constants(d *plan.Dispatch, k *plan.Kernel) (offset, bytes int64, err error) {
 	data, err := Strides(k, func(slot int) (*Weight, error) {
 		if slot < 0 || slot >= len(k.Slots) || d.Operands[slot].Space != plan.SpaceWeight {
 			return nil, fmt.Errorf("the batch stride of slot %d, which is no weight", slot)
@@ -185,7 +181,7 @@ func (r *resolver) constants(d *plan.Dispatch, k *plan.Kernel) (int64, error) {
 		return r.model.Lookup(d.Operands[slot].Index, d.LayerOf(slot))
 	})
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	at, ok := r.known[string(data)]
 	if !ok {
@@ -194,5 +190,5 @@ func (r *resolver) constants(d *plan.Dispatch, k *plan.Kernel) (int64, error) {
 		padded := (max(1, len(data)) + ConstantsAlign - 1) / ConstantsAlign * ConstantsAlign
 		r.Constants = append(r.Constants, append(data, make([]byte, padded-len(data))...)...)
 	}
-	return at, nil
+	return at, int64(len(data)), nil
 }

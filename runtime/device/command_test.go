@@ -28,15 +28,15 @@ func TestCommands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(c.Decode().Commands) != 3 || len(c.Pick) != 1 || c.Pick[0].Bindings[0] != (device.Binding{Space: plan.SpacePick, Offset: 256}) {
+	if len(c.Decode().Commands) != 3 || len(c.Pick) != 1 || c.Pick[0].Bindings[0] != (device.Binding{Space: plan.SpacePick, Offset: 256, Bytes: 64}) {
 		t.Errorf("%+v", c)
 	}
 	want := []device.Binding{
-		{Space: plan.SpaceWeight, Weight: &m.Weights[0][1]}, {Space: plan.SpaceKV, Index: 1}, {Space: plan.SpaceArena, Offset: 256},
-		{Space: plan.SpaceArgs, Offset: device.ConstantsAlign}, {Space: plan.SpaceRow}, {Space: plan.SpaceRope},
+		{Space: plan.SpaceWeight, Weight: &m.Weights[0][1]}, {Space: plan.SpaceKV, Index: 1}, {Space: plan.SpaceArena, Offset: 256, Bytes: 64},
+		{Space: plan.SpaceArgs, Offset: device.ConstantsAlign, Bytes: 8}, {Space: plan.SpaceRow}, {Space: plan.SpaceRope},
 	}
 	second := c.Decode().Commands[1]
-	if second.Groups != 7 || second.Variant.Func != "k_f16" || second.Kernel != &m.Bundle.Kernels[0] || second.Dispatch != &m.Bundle.Decode[1] {
+	if second.Groups != 7 || second.Variant.Func != "k_f16" || second.Kernel != &m.Bundle.Kernels[0] || second.Dispatch != &m.Bundle.Decode().Dispatches[1] {
 		t.Errorf("%+v", second)
 	}
 	for i := range want {
@@ -72,20 +72,20 @@ func TestFor(t *testing.T) {
 
 // TestHostile bends bundle, binding and configuration, and wants an error.
 func TestHostile(t *testing.T) {
-	op := func(m *device.Model, i int) *plan.Operand { return &m.Bundle.Decode[1].Operands[i] }
+	op := func(m *device.Model, i int) *plan.Operand { return &m.Bundle.Decode().Dispatches[1].Operands[i] }
 	for name, bend := range map[string]func(*device.Model, *device.Config){
-		"kernel":          func(m *device.Model, _ *device.Config) { m.Bundle.Decode[0].Kernel = 9 },
-		"operands":        func(m *device.Model, _ *device.Config) { m.Bundle.Decode[0].Operands = nil },
+		"kernel":          func(m *device.Model, _ *device.Config) { m.Bundle.Decode().Dispatches[0].Kernel = 9 },
+		"operands":        func(m *device.Model, _ *device.Config) { m.Bundle.Decode().Dispatches[0].Operands = nil },
 		"space":           func(m *device.Model, _ *device.Config) { op(m, 4).Space = plan.SpaceRope },
 		"foreign space":   func(m *device.Model, _ *device.Config) { op(m, 4).Space, m.Bundle.Kernels[0].Slots[4].Space = 99, 99 },
 		"weight row":      func(m *device.Model, _ *device.Config) { op(m, 0).Index = 7 },
-		"weight layer":    func(m *device.Model, _ *device.Config) { m.Bundle.Decode[1].Layer = 3 },
+		"weight layer":    func(m *device.Model, _ *device.Config) { m.Bundle.Decode().Dispatches[1].Layer = 3 },
 		"cache":           func(m *device.Model, _ *device.Config) { op(m, 1).Index = 2 },
 		"arena end":       func(m *device.Model, _ *device.Config) { op(m, 2).Offset = 1008 },
 		"arena negative":  func(m *device.Model, _ *device.Config) { op(m, 2).Offset = -16 },
 		"arena overflow":  func(m *device.Model, _ *device.Config) { op(m, 2).Bytes = 1 << 62 },
 		"arena unaligned": func(m *device.Model, _ *device.Config) { op(m, 2).Offset = 4 },
-		"arena":           func(m *device.Model, _ *device.Config) { m.Bundle.ArenaBytes = 0 },
+		"arena":           func(m *device.Model, _ *device.Config) { m.Bundle.Decode().ArenaBytes = 0 },
 		"sampler's end": func(m *device.Model, _ *device.Config) {
 			m.Bundle.Pick[0].Operands[0].Bytes = devicetest.PickBytes - 255
 		},
@@ -108,8 +108,8 @@ func TestHostile(t *testing.T) {
 		"offset":        func(m *device.Model, _ *device.Config) { m.Weights[1][0].Offset = 1 << 62 },
 		"threads":       func(m *device.Model, _ *device.Config) { m.Bundle.Kernels[0].Threads = 0 },
 		"groups":        func(m *device.Model, _ *device.Config) { m.Bundle.Kernels[0].Parts = nil },
-		"head":          func(m *device.Model, _ *device.Config) { m.Bundle.Head = 4 },
-		"no dispatches": func(m *device.Model, _ *device.Config) { m.Bundle.Decode, m.Bundle.Head = nil, 0 },
+		"head":          func(m *device.Model, _ *device.Config) { m.Bundle.Decode().Head = 4 },
+		"no dispatches": func(m *device.Model, _ *device.Config) { m.Bundle.Decode().Dispatches, m.Bundle.Decode().Head = nil, 0 },
 		"context":       func(_ *device.Model, c *device.Config) { c.Context = 1 << 40 },
 		"no context":    func(_ *device.Model, c *device.Config) { c.Context = 0 },
 		"cache type":    func(_ *device.Model, c *device.Config) { c.KV = quant.Q8_0 },
@@ -147,7 +147,7 @@ func TestCommandsForClass(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, err := m.VariantFor(&m.Bundle.Decode[1], cfg.KV, class)
+		v, err := m.VariantFor(&m.Bundle.Decode().Dispatches[1], cfg.KV, class)
 		if got := c.Decode().Commands[1]; err != nil || got.Variant.Func != want || v != got.Variant || got.Kernel.Threads != 96 && class == plan.ClassApple7 || c.Decode().Commands[2].Variant.Func != "head" {
 			t.Errorf("%q: %+v, %v", class, got, err)
 		}

@@ -2,11 +2,6 @@ package device
 
 import "fmt"
 
-// Compiled is a Runner that has had kernels compiled for a file.
-type Compiled interface {
-	Compilation() (Compilation, error)
-}
-
 // Compilation is what was compiled of a bundle's kernels. Bytes are of source.
 type Compilation struct {
 	Kernels, AllKernels int

@@ -143,5 +143,7 @@ type Runner interface {
 	Dispatches() int
 	// Bytes is the memory that the runner allocated, weights not included.
 	Bytes() int64
+	// Diagnostics is what the runner can measure of itself.
+	Diagnostics() Diagnostics
 	Close() error
 }

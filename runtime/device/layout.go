@@ -2,6 +2,7 @@ package device
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 
 	"mla/runtime/plan"
@@ -40,9 +41,9 @@ const (
 // Sequences lists the sequences that a configuration loads: up to the narrowest that holds
 // as many rows as it asks for.
 func (m *Model) Sequences(cfg Config) []plan.Sequence {
-	all := m.Bundle.Sequences()
-	n := 1
-	for n < len(all) && all[n-1].Width < cfg.Width {
+	all := m.Bundle.Sequences
+	n := min(1, len(all))
+	for n > 0 && n < len(all) && all[n-1].Width < cfg.Width {
 		n++
 	}
 	return all[:n]
@@ -75,6 +76,9 @@ func (m *Model) Layout(cfg Config) (*Layout, error) {
 		if n < 0 || n > maxDimension {
 			return nil, fmt.Errorf("dimension %d in the model", n)
 		}
+	}
+	if len(b.Sequences) == 0 {
+		return nil, errors.New("no sequence of dispatches")
 	}
 	width, arena, heads := 0, int64(0), int64(0)
 	for _, q := range m.Sequences(cfg) {
@@ -141,8 +145,3 @@ func (l *Layout) NewTables() *Tables {
 
 // PageBytes is the size of a page of all layers.
 func (l *Layout) PageBytes() int { return int(l.Cache / int64(l.Pages) * int64(l.Layers)) }
-
-// Bytes is all of it.
-func (l *Layout) Bytes() int64 {
-	return l.Arena + l.Pick + l.Counters + l.Rope + l.Logits + l.Tables + l.Heads + l.Cache*int64(l.Layers)
-}

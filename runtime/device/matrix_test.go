@@ -14,7 +14,7 @@ func TestFlops(t *testing.T) {
 		part plan.Part
 		want int64
 	}{
-		{&plan.MatVec{Up: -1, Batch: 1, Rows: 5, Cols: 7}, 2 * 5 * 7 * 3},
+		{&plan.MatVec{Product: plan.Product{Up: -1, Rows: 5, Cols: 7}, Batch: 1}, 2 * 5 * 7 * 3},
 		{&plan.ExpandHeads{Keys: true, Heads: 2, Dim: 8, LatDim: 16, Shares: 1}, 2 * 2 * 8 * 16 * 128},
 		{&plan.AttendHeads{Heads: 2, NopeDim: 8, PeDim: 4, VDim: 6, RowsPerGroup: 8}, 2 * 2 * 18 * (70 + 69 + 68)},
 		{&plan.Embed{Dim: 8, RowsPerGroup: 8}, 0},

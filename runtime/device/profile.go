@@ -2,15 +2,14 @@ package device
 
 import "time"
 
-// Profiler is a Runner that can measure its dispatches where they run.
-type Profiler interface {
-	Runner
+// Profiler measures the dispatches of a Runner where they run.
+type Profiler struct {
 	// CopyBandwidth measures a long copy within the device's memory: bytes read
 	// plus bytes written, per second.
-	CopyBandwidth() (float64, error)
+	CopyBandwidth func() (float64, error)
 	// Profile measures every kind of stage that a replay is made of. The caches hold
 	// nothing of use afterwards.
-	Profile(p *Profiling) ([]Stage, error)
+	Profile func(p *Profiling) ([]Stage, error)
 }
 
 // Profiling is how to measure.

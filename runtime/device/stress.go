@@ -10,15 +10,6 @@ import (
 	"mla/runtime/plan"
 )
 
-// Stresser is a Runner that can replay a token again and again faster than through
-// Replay, and compare more than its logits.
-type Stresser interface {
-	Runner
-	// Stress does what the function of this name does, with the cache rows that a
-	// token writes compared as well.
-	Stress(ctx context.Context, s *Stressing) (*Stressed, error)
-}
-
 // Stressing is what to replay. Two rows take turns, with other tokens at the same
 // position: so what a replay finds in memory is never right by chance.
 type Stressing struct {
@@ -112,8 +103,8 @@ func Stress(ctx context.Context, r Runner, s *Stressing) (*Stressed, error) {
 	if err := s.Check(); err != nil {
 		return nil, err
 	}
-	if fast, ok := r.(Stresser); ok {
-		return fast.Stress(ctx, s)
+	if own := r.Diagnostics().Stress; own != nil {
+		return own(ctx, s)
 	}
 	c := NewComparison(nil)
 	var result []byte

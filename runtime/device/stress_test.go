@@ -28,6 +28,8 @@ func (r *repeater) Replay(rows []plan.Row, _ []int) ([]float32, error) {
 	return out, r.fail
 }
 
+func (*repeater) Diagnostics() Diagnostics { return Diagnostics{} }
+
 // stressing are two tokens at a position.
 func stressing(replays int) *Stressing {
 	return &Stressing{Rows: [2]plan.Row{{Token: 3, Pos: 4, NKV: 5}, {Token: 8, Pos: 4, NKV: 5}}, Replays: replays}

@@ -24,16 +24,16 @@ func TestTraffic(t *testing.T) {
 		rows  int
 		want  int64
 	}{
-		{"mat-vec", &plan.MatVec{W: 0, Up: -1, Batch: 2, Rows: 3, Cols: 64}, []plan.Slot{weight, {}, arena, arena}, []int64{0, 0, 100, 200}, []*Weight{q8, norm, nil, nil}, 1,
+		{"mat-vec", &plan.MatVec{Product: plan.Product{Up: -1, Rows: 3, Cols: 64}, W: 0, Batch: 2}, []plan.Slot{weight, {}, arena, arena}, []int64{0, 0, 100, 200}, []*Weight{q8, norm, nil, nil}, 1,
 			2*3*68 + 256 + 300},
-		{"gated", &plan.MatVec{W: 0, Up: 1, Batch: 1, Rows: 3, Cols: 64}, []plan.Slot{weight, weight}, []int64{0, 0}, []*Weight{q8, q8}, 1, 2 * 3 * 68},
-		{"experts", &plan.Experts{W: 0, Up: 0, K: 4, Rows: 5, Cols: 32}, []plan.Slot{weight}, []int64{0}, []*Weight{q8}, 1, 2 * 4 * 5 * 34},
-		{"sum", &plan.ExpertsSum{W: 0, K: 4, Rows: 5, Cols: 32, Shared: 0, SharedCols: 64}, []plan.Slot{weight}, []int64{0}, []*Weight{q8}, 1, 4*5*34 + 5*68},
-		{"experts of several rows", &plan.Experts{W: 0, Up: -1, K: 4, Rows: 5, Cols: 32}, []plan.Slot{weight}, []int64{0}, []*Weight{q8}, 1, 7 * 5 * 34}, // 16 (1 - 3/4 · 3/4) of 16
+		{"gated", &plan.MatVec{Product: plan.Product{Up: 1, Rows: 3, Cols: 64}, W: 0, Batch: 1}, []plan.Slot{weight, weight}, []int64{0, 0}, []*Weight{q8, q8}, 1, 2 * 3 * 68},
+		{"experts", &plan.Experts{Product: plan.Product{Up: 0, Rows: 5, Cols: 32}, W: 0, K: 4}, []plan.Slot{weight}, []int64{0}, []*Weight{q8}, 1, 2 * 4 * 5 * 34},
+		{"sum", &plan.ExpertsSum{Product: plan.Product{Rows: 5, Cols: 32, Up: -1}, W: 0, K: 4, Shared: 0, SharedCols: 64}, []plan.Slot{weight}, []int64{0}, []*Weight{q8}, 1, 4*5*34 + 5*68},
+		{"experts of several rows", &plan.Experts{Product: plan.Product{Up: -1, Rows: 5, Cols: 32}, W: 0, K: 4}, []plan.Slot{weight}, []int64{0}, []*Weight{q8}, 1, 7 * 5 * 34}, // 16 (1 - 3/4 · 3/4) of 16
 		{"embedding", &plan.Embed{W: 0, Dim: 64}, []plan.Slot{weight}, []int64{0}, []*Weight{q8}, 1, 68},
 		{"attention", &plan.Attend{Out: 1, ML: 2, Splits: splits}, []plan.Slot{{Space: plan.SpaceKV}, arena, arena}, []int64{0, 800, 80}, []*Weight{nil, nil, nil}, 33,
 			33*128 + 300 + 30}, // 3 splits of 16 rows
-		{"combine", &plan.MatVec{W: 0, Up: -1, Batch: 1, Rows: 1, Cols: 32, Combine: &plan.Combine{Out: 1, ML: 2, Splits: splits}},
+		{"combine", &plan.MatVec{Product: plan.Product{Up: -1, Rows: 1, Cols: 32, Combine: &plan.Combine{Out: 1, ML: 2, Splits: splits}}, W: 0, Batch: 1},
 			[]plan.Slot{weight, arena, arena}, []int64{0, 800, 80}, []*Weight{q8, nil, nil}, 1000, 34 + 800 + 80},
 		{"cache row", &plan.StoreKV{}, []plan.Slot{{Space: plan.SpaceKV, Write: true}, {Space: plan.SpaceRope}, {Space: plan.SpaceRow}}, []int64{0, 0, 0}, []*Weight{nil, nil, nil}, 1000, 128 + 16},
 		{"logits", &plan.NormVec{}, []plan.Slot{{Space: plan.SpaceLogits, Write: true}}, []int64{0}, []*Weight{nil}, 1, 400},

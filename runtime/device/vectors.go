@@ -36,7 +36,7 @@ func rowsOf(vectors []float32, v *plan.Vectors, width int) (int, error) {
 // Vectors finds the sequence of a bundle that runs as many rows as a list has vectors, up
 // to width. which gives the vectors of a sequence.
 func Vectors(b *plan.Bundle, vectors []float32, width int, which func(*plan.Sequence) *plan.Vectors) (rows int, v *plan.Vectors, err error) {
-	all := b.Sequences()
+	all := b.Sequences
 	if rows, err = rowsOf(vectors, which(&all[0]), width); err != nil {
 		return 0, nil, err
 	}

@@ -61,6 +61,17 @@ func flopsOf(c *Command) (w Work) {
 	return w
 }
 
+// Flops is the operations of all commands.
+func (r *Recording) Flops() (w Work) {
+	for i := range r.Commands {
+		one := flopsOf(&r.Commands[i])
+		w.RowFlops += one.RowFlops
+		w.PairFlops += one.PairFlops
+		w.CachedFlops += one.CachedFlops
+	}
+	return w
+}
+
 // Work is what a command does, with a cache of a type. Of a batch each row reads the cache rows of
 // its own session; of a prompt all rows read the same.
 func (m *Model) Work(c *Command, kv quant.Type) Work {

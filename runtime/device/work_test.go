@@ -33,7 +33,7 @@ func TestWork(t *testing.T) {
 		{"heads", 512, &plan.AttendHeads{Heads: 2, NopeDim: 8, PeDim: 4, VDim: 16}, []plan.Slot{heads}, Work{PairFlops: 2 * 2 * 28, CachedBytes: 4 * elements}},
 		{"expanded", 512, &plan.ExpandHeads{W: 0, Heads: 2, Dim: 16, LatDim: 64, Cache: plan.Paged{Slot: 1}}, []plan.Slot{{Elem: plan.ElemTyped}, kv, heads},
 			Work{CachedFlops: 2 * 2 * 16 * 64, Bytes: 2 * 16 * 68, CachedBytes: 128 + 4*elements}},
-		{"a product", 16, &plan.MatVec{W: 0, Up: -1, Batch: 1, Rows: 3, Cols: 64}, []plan.Slot{{Elem: plan.ElemTyped}}, Work{RowFlops: 2 * 3 * 64, Bytes: 3 * 68}},
+		{"a product", 16, &plan.MatVec{Product: plan.Product{Up: -1, Rows: 3, Cols: 64}, W: 0, Batch: 1}, []plan.Slot{{Elem: plan.ElemTyped}}, Work{RowFlops: 2 * 3 * 64, Bytes: 3 * 68}},
 	} {
 		c := &Command{Dispatch: &plan.Dispatch{Operands: make([]plan.Operand, len(tt.slots))}, Kernel: &plan.Kernel{Width: tt.width, Slots: tt.slots, Parts: []plan.Part{tt.part}}}
 		for _, s := range tt.slots {

@@ -151,8 +151,8 @@ func (s *Session) measure() (stop func() (elapsed, gpu time.Duration)) {
 }
 
 func (s *Session) gpuTime() time.Duration {
-	if t, ok := s.model.runner.(device.Timed); ok {
-		return t.GPUTime()
+	if total := s.model.runner.Diagnostics().GPUTime; total != nil {
+		return total()
 	}
 	return 0
 }

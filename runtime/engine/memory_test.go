@@ -16,7 +16,7 @@ func TestEstimate(t *testing.T) {
 	e := &Engine{
 		context: 10,
 		file:    &gguf.File{Shards: []gguf.Shard{{Data: make([]byte, 1000)}, {Data: make([]byte, 24)}}},
-		bundle:  &plan.Bundle{ArenaBytes: 4096, Model: plan.Model{Dims: plan.Dims{NumHiddenLayers: 27, KVLoraRank: 512, QKRopeHeadDim: 64, VocabSize: 100, MaxPositionEmbeddings: 256}}, Batches: []plan.Sequence{{Width: 4, ArenaBytes: 5000}, {Width: 16, ArenaBytes: 9000}}},
+		bundle:  &plan.Bundle{Model: plan.Model{Dims: plan.Dims{NumHiddenLayers: 27, KVLoraRank: 512, QKRopeHeadDim: 64, VocabSize: 100, MaxPositionEmbeddings: 256}}, Sequences: []plan.Sequence{{Width: 1, ArenaBytes: 4096}, {Width: 4, ArenaBytes: 5000}, {Width: 16, ArenaBytes: 9000}}},
 	}
 	for kv, row := range map[quant.Type]int64{quant.F16: 576 * 2, quant.F32: 576 * 4, quant.Q8_0: 576 + 576/32*2} {
 		m, err := e.Estimate(device.Config{Context: 10, KV: kv})

@@ -223,11 +223,12 @@ func (m *Model) Dispatches() int { return m.runner.Dispatches() }
 
 // Compilation is what the device has compiled; ok is false if it compiles nothing.
 func (m *Model) Compilation() (c device.Compilation, ok bool, err error) {
-	r, ok := m.runner.(device.Compiled)
-	if ok {
-		c, err = r.Compilation()
+	of := m.runner.Diagnostics().Compilation
+	if of == nil {
+		return c, false, nil
 	}
-	return c, ok, err
+	c, err = of()
+	return c, true, err
 }
 
 // Bytes is the memory of the caches and buffers.

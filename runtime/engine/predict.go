@@ -29,7 +29,7 @@ func (e *Engine) Predict(f *gguf.File, b *plan.Bundle) error {
 	case own.NextN != m.NumHiddenLayers || own.HiddenSize != m.HiddenSize || own.VocabSize != m.VocabSize || own.MaxPositionEmbeddings < e.context:
 		return fmt.Errorf("bundle %s is for layer %d of models of %d × %d and %d positions; %s has %d layers, %d × %d and %d positions", b.Name,
 			own.NextN, own.HiddenSize, own.VocabSize, own.MaxPositionEmbeddings, e.bundle.Name, m.NumHiddenLayers, m.HiddenSize, m.VocabSize, e.context)
-	case e.bundle.Hidden == nil:
+	case e.bundle.Decode().Hidden == nil:
 		return fmt.Errorf("bundle %s keeps no hidden states to predict by; to make one that does: %s", e.bundle.Name, bind.Command(e.file.Path, e.bundle.Act()))
 	}
 	e.layer = &layer{f, b}

@@ -5,21 +5,22 @@ import (
 	"mla/runtime/plan"
 )
 
-// Profiler is what measures the device's dispatches, where the device can. To
+// Profiler is what measures the device's dispatches; it is nil where the device cannot. To
 // measure overwrites the caches: all sessions are empty from here on.
-func (m *Model) Profiler() (p device.Profiler, ok bool, err error) {
-	if p, ok = m.runner.(device.Profiler); !ok {
-		return nil, false, nil
+func (m *Model) Profiler() (*device.Profiler, error) {
+	p := m.runner.Diagnostics().Profiler
+	if p == nil {
+		return nil, nil
 	}
 	if err := m.forget(); err != nil {
-		return nil, true, err
+		return nil, err
 	}
 	// What is measured are rows of the first block table.
 	pages := make([]uint32, min(m.pages, plan.Pages(m.context)))
 	for i := range pages {
 		pages[i] = uint32(i)
 	}
-	return p, true, m.fail(m.runner.Assign(0, 0, pages))
+	return p, m.fail(m.runner.Assign(0, 0, pages))
 }
 
 // DevicePicks tells whether the device can pick tokens itself and run ahead.

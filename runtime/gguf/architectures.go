@@ -6,8 +6,12 @@ import (
 	"strings"
 )
 
-// Deepseek2 is the architecture that the others are described by.
-const Deepseek2 = "deepseek2"
+// Deepseek2 is the architecture that the others are described by. BailingMoE3 (Ling-3.0) and KimiLinear are hybrids.
+const (
+	Deepseek2   = "deepseek2"
+	BailingMoE3 = "bailingmoe3"
+	KimiLinear  = "kimi-linear"
+)
 
 // Architecture is what models of one general.architecture have that no key of their
 // files says: constants of llama.cpp, and so of the models.
@@ -39,6 +43,21 @@ type Architecture struct {
 	// layers what is added to the residual stream, DimModelBase over its width the last
 	// norm; 0: 1.
 	ScaleEmb, ScaleDepth, DimModelBase float64
+
+	// Hybrid says that the array attention.head_count_kv tells layers with linear attention, Kimi Delta
+	// Attention, from those with multi-head latent attention, and Keys which keys files have for it.
+	Hybrid bool
+	Keys   []string
+	// LowRankGates says that linear attention makes its forget and output gates of head_dim numbers; without it
+	// of the layer's input. BoundedGate says that the logarithm of what is kept is bound * sigmoid(x) instead of
+	// -exp(A) * softplus(x).
+	LowRankGates, BoundedGate bool
+	// NoRope says that queries and keys stay as they are, whatever their positions.
+	NoRope bool
+	// HeadGates says that a gate multiplies each head of multi-head latent attention.
+	HeadGates bool
+	// NormTopK says that the weights of the selected experts are normalised, though no key says so.
+	NormTopK bool
 }
 
 // The tensors that rotary frequencies are divided by.
@@ -50,7 +69,10 @@ const (
 // architectures are those that ReadHParams accepts, by name, which is also the prefix
 // of their keys.
 var architectures = map[string]Architecture{
-	Deepseek2:  {},
+	Deepseek2: {},
+	BailingMoE3: {Hybrid: true, BoundedGate: true, HeadGates: true, Keys: append([]string{
+		safeGate, "kda.gate_lower_bound", "expert_shared_feed_forward_length", "swiglu_clamp_exp", "swiglu_clamp_shexp"}, linearKeys...)},
+	KimiLinear: {Hybrid: true, LowRankGates: true, NoRope: true, NormTopK: true, FullQuery: true, Keys: linearKeys},
 	"minicpm3": {Dense: true, HalfSplit: true, RopeFactors: true, Besides: []string{ShortFactors, LongFactors}, ScaleEmb: 12, ScaleDepth: 1.4, DimModelBase: 256},
 	"mistral4": {MScale: 1, F32Down: true},
 	"plm":      {Dense: true, FullQuery: true, SquaredReLU: true, Tied: true, Besides: []string{"output.weight"}},
@@ -79,7 +101,6 @@ const (
 // uncovered are architectures that are kin to these, and what they add that is not
 // computed here. Some of their files would pass for a deepseek2 with other keys.
 var uncovered = map[string]string{
-	"bailingmoe3":          hasKDA + ", and a gate on each head (Ling-3.0)",
 	"deepseek":             "attention with full keys and values (DeepSeek-V1), not multi-head latent attention",
 	"deepseek2-ocr":        "attention with full keys and values and an image encoder (DeepSeek-OCR), not multi-head latent attention",
 	"deepseek32":           hasDSA,
@@ -90,7 +111,6 @@ var uncovered = map[string]string{
 	"hy-v4":                hasDSA + ", attention sinks and several residual streams",
 	"hy_v4":                hasDSA + ", attention sinks and several residual streams",
 	"kimi-k3":              hasKDA + ", and experts in a latent space",
-	"kimi-linear":          hasKDA,
 	"longcat-flash":        hasTwo,
 	"longcat-flash-ngram":  hasTwo,
 	"longcat-flash-sparse": hasTwo,
@@ -102,6 +122,14 @@ func Architectures() []string { return slices.Sorted(maps.Keys(architectures)) }
 
 // ArchitectureOf describes one of Architectures.
 func ArchitectureOf(name string) Architecture { return architectures[name] }
+
+// Uncompiled says why models of an architecture that is read cannot run yet; "": they can.
+func Uncompiled(name string) string {
+	if !architectures[name].Hybrid {
+		return ""
+	}
+	return "models of architecture " + name + " have " + hasKDA + "; this program reads them, and has no kernels for these layers yet"
+}
 
 // architecture finds out what kind of model the file holds, and returns its name.
 func (r *keyReader) architecture() string {

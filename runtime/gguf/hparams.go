@@ -9,9 +9,10 @@ import (
 // HParams are the hyper-parameters of a model as a file has them. Floats are the
 // float32 values of the file, so 1e-6 is found as float64(float32(1e-6)).
 type HParams struct {
-	Architecture string // one of Architectures
-	hparams.Dims        // of NumHiddenLayers those without the NextNLayers that follow
-	hparams.MoE         // all zero but FirstKDenseReplace when every layer is dense
+	Architecture string          // one of Architectures
+	hparams.Dims                 // of NumHiddenLayers those without the NextNLayers that follow
+	hparams.MoE                  // all zero but FirstKDenseReplace when every layer is dense
+	Hybrid       *hparams.Hybrid // nil: all layers have multi-head latent attention
 
 	RopeTheta   float64
 	RopeScaling RopeScaling
@@ -68,6 +69,7 @@ func ReadHParams(f *File) (HParams, error) {
 	r.size(&h)
 	r.attention(&h)
 	r.feedForward(&h)
+	r.hybrid(&h)
 	r.rope(&h)
 	r.temperature(&h)
 	h.TokenizerModel = optional(r, "tokenizer.ggml.model", "", f.String)
@@ -132,7 +134,11 @@ func IsLite(layers, vocab int) bool {
 // and value_length what the *_mla keys say in later files.
 func (r *keyReader) attention(h *HParams) {
 	r.needs(&h.Dims, "num_attention_heads", "kv_lora_rank")
-	if !r.of.FullQuery && (r.of.Dense || !IsLite(h.NumHiddenLayers, h.VocabSize)) {
+	switch {
+	case r.of.FullQuery:
+	case r.of.Hybrid:
+		h.QLoraRank = r.dim("attention.q_lora_rank", 0, 0, maxWidth)
+	case r.of.Dense || !IsLite(h.NumHiddenLayers, h.VocabSize):
 		r.needs(&h.Dims, "q_lora_rank")
 	}
 	h.QKRopeHeadDim = r.need("rope.dimension_count", 2, maxWidth)
@@ -148,6 +154,10 @@ func (r *keyReader) attention(h *HParams) {
 	key, value := r.dim(keyName, 0, 0, maxWidth), r.dim(valueName, 0, 0, maxWidth)
 	h.LegacyKVB = r.of.Dense || key == 0 || value == 0
 	switch {
+	case r.of.Hybrid: // attention.value_length is there too, and says nothing
+		h.LegacyKVB = false
+		key, value = r.need(keyName, 1, maxWidth), r.need(valueName, 1, maxWidth)
+		r.cacheWidth(cacheKey, h.KVLoraRank+h.QKRopeHeadDim, "kv_lora_rank + rope.dimension_count")
 	case h.LegacyKVB:
 		keyName, valueName = "attention.key_length", "attention.value_length"
 		key = r.need(keyName, 1, maxWidth)

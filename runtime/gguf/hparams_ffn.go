@@ -47,6 +47,9 @@ const (
 func (r *keyReader) router(h *HParams) {
 	switch gating := r.dim("expert_gating_func", gatingUnset, 0, maxWidth); gating {
 	case gatingUnset:
+		if r.of.Hybrid {
+			r.require("expert_gating_func")
+		}
 		h.ScoringFunc = defaultScoring(h.NumHiddenLayers, h.VocabSize)
 	case gatingSoftmax:
 		h.ScoringFunc = "softmax"
@@ -55,7 +58,7 @@ func (r *keyReader) router(h *HParams) {
 	default:
 		r.failKey("expert_gating_func", "is %d; expected 1 (softmax) or 2 (sigmoid)", gating)
 	}
-	h.NormTopKProb = optional(r, r.key("expert_weights_norm"), false, r.f.Bool)
+	h.NormTopKProb = optional(r, r.key("expert_weights_norm"), false, r.f.Bool) || r.of.NormTopK
 	h.RoutedScalingFactor = r.float("expert_weights_scale", 0, 0, 1e6)
 	if h.RoutedScalingFactor == 0 { // as in a file without the key
 		h.RoutedScalingFactor = 1

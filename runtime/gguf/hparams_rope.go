@@ -28,10 +28,10 @@ func (r *keyReader) rope(h *HParams) {
 	_, s.HasLogMultiplier = r.f.Lookup(r.key(multiplier))
 
 	switch {
-	case s.Type == "none", s.Type == "linear", s.Type == "yarn" && !r.of.Dense:
+	case s.Type == "none", s.Type == "linear", s.Type == "yarn" && !r.of.Dense && !r.of.Hybrid:
 	case s.Type == "longrope" && r.of.RopeFactors:
 		s.Type = "linear" // the factors are tensors; the type itself changes nothing
-	case r.of.Dense:
+	case r.of.Dense || r.of.Hybrid:
 		r.failKey("rope.scaling.type", `is %.64q; expected "none" or "linear"`, s.Type)
 	default:
 		r.failKey("rope.scaling.type", `is %.64q; expected "none", "linear" or "yarn"`, s.Type)
@@ -52,7 +52,7 @@ func (r *keyReader) temperature(h *HParams) {
 	switch {
 	case scale == 0 || r.err != nil:
 		return
-	case r.of.Dense:
+	case r.of.Dense || r.of.Hybrid:
 		r.failKey("attention.temperature_scale", "is %g; expected 0 in a model of architecture %s", scale, r.arch)
 		return
 	}

@@ -145,6 +145,7 @@ func (r *keyReader) unexpectedKeys() {
 			continue
 		}
 		switch rule := ruleOf(name); {
+		case slices.Contains(r.of.Keys, name):
 		case rule == nil:
 			r.failKey(name, "is %.100s; this program does not know the key, which may change what the model computes", kv.Value)
 		case !rule.allows(kv.Value):

@@ -13,6 +13,8 @@ const PreKey = "tokenizer.ggml.pre"
 // preTokenizers maps the values of PreKey to the pre-tokeniser that each names. Some
 // pre-tokenisers have several names, as in llama.cpp.
 var preTokenizers = map[string]string{
+	"bailingmoe":   "bailingmoe2",
+	"bailingmoe2":  "bailingmoe2",
 	"chatglm-bpe":  "glm4",
 	"deepseek-llm": "deepseek-llm",
 	"deepseek-v3":  "deepseek-v3",
@@ -22,6 +24,7 @@ var preTokenizers = map[string]string{
 	"joyai-llm":    "deepseek-v3",
 	"kanana2":      "kanana2",
 	"kimi-k2":      "kimi-k2",
+	"llada-moe":    "bailingmoe2",
 	"llama4":       "kanana2",
 	"qwen2":        "qwen2",
 	"tekken":       "tekken",

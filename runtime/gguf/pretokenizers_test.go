@@ -7,7 +7,8 @@ import (
 
 // TestPreTokenizer: names and aliases are found; others are refused with the flag that helps.
 func TestPreTokenizer(t *testing.T) {
-	for value, want := range map[string]string{"glm4": "glm4", "chatglm-bpe": "glm4", "joyai-llm": "deepseek-v3", "llama4": "kanana2"} {
+	for value, want := range map[string]string{"glm4": "glm4", "chatglm-bpe": "glm4", "joyai-llm": "deepseek-v3", "llama4": "kanana2",
+		"bailingmoe": "bailingmoe2", "llada-moe": "bailingmoe2"} {
 		if got, err := PreTokenizer(value); got != want || err != nil {
 			t.Errorf("%s: %q, %v; want %q", value, got, err, want)
 		}
@@ -16,7 +17,7 @@ func TestPreTokenizer(t *testing.T) {
 		_, err := PreTokenizer(value)
 		wantError(t, err, want, "-pre NAME", "chatglm-bpe, deepseek-llm", "joyai-llm")
 	}
-	if list := PreTokenizers(); !slices.IsSorted(list) || len(list) != 9 {
+	if list := PreTokenizers(); !slices.IsSorted(list) || len(list) != 10 {
 		t.Errorf("%q", list)
 	}
 }

@@ -40,14 +40,9 @@ type Bundle struct {
 	Profiles    []Profile
 	RopeFreqs   []float64 // angle per position of each rotated pair, radians; len = QKRopeHeadDim/2
 	RopeMScale  float64   // factor on cos and sin
-	ArenaBytes  int64     // size of the activation arena for one row
 	Kernels     []Kernel
 	Joined      []Weight   // of a layer that predicts: what the host makes its Input of, see JoinedRoles
-	Decode      []Dispatch // one row, in order
-	Head        int        // Decode[Head:] only computes logits; Decode[:Head] is enough inside a prompt
-	Input       *Vectors   // of Decode, see Sequence
-	Hidden      *Vectors   // of Decode, see Sequence
-	Batches     []Sequence // several rows at once, by rising Width
+	Sequences   []Sequence // by rising Width, that of one row first
 	Pick        []Dispatch // behind a sequence: picks tokens behind its rows by their logits
 	PickBytes   int64      // size of its memory, see PickLayout
 	Counters    int64      // size of SpaceCounters; 0: no kernel has tickets

@@ -57,10 +57,10 @@ func TestGroups(t *testing.T) {
 		part Part
 		want int
 	}{
-		{&MatVec{Batch: 1, Rows: 64, RowsPerGroup: 16}, 4},
-		{&MatVec{Batch: 3, Rows: 65, RowsPerGroup: 16}, 15}, // no threadgroup spans two entries
-		{&Experts{K: 4, Rows: 15, RowsPerGroup: 16}, 4},
-		{&ExpertsSum{K: 4, Rows: 33, RowsPerGroup: 16}, 3}, // the experts are summed inside
+		{&MatVec{Batch: 1, Product: Product{Rows: 64, RowsPerGroup: 16}}, 4},
+		{&MatVec{Batch: 3, Product: Product{Rows: 65, RowsPerGroup: 16}}, 15}, // no threadgroup spans two entries
+		{&Experts{K: 4, Product: Product{Rows: 15, RowsPerGroup: 16}}, 4},
+		{&ExpertsSum{K: 4, Product: Product{Rows: 33, RowsPerGroup: 16}}, 3}, // the experts are summed inside
 		{&StoreKV{}, 1},
 		{&Attend{Heads: 20, Splits: Splits{Count: 32, Tile: 16}}, 32}, // one serves all heads
 		{&Embed{Dim: 257, RowsPerGroup: 128}, 3},
@@ -80,7 +80,7 @@ func TestGroups(t *testing.T) {
 			t.Errorf("%T: %d threadgroups, want %d", tt.part, got, tt.want)
 		}
 	}
-	k := Kernel{Parts: []Part{&MatVec{Batch: 1, Rows: 64, RowsPerGroup: 16}, &StoreKV{}}}
+	k := Kernel{Parts: []Part{&MatVec{Batch: 1, Product: Product{Rows: 64, RowsPerGroup: 16}}, &StoreKV{}}}
 	if got := k.Groups(); got != 5 {
 		t.Errorf("kernel of two parts: %d threadgroups, want 5", got)
 	}

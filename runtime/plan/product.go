@@ -1,23 +1,41 @@
 package plan
 
+// Product is what the parts that multiply a matrix of weights by vectors have in common. No part has all of its pieces;
+// package verify says which may have which.
+type Product struct {
+	Rows, Cols   int
+	RowsPerGroup int // of a threadgroup
+	SplitK       int // simdgroups that share the columns of a row; 0 and 1: one
+	Unroll       int // blocks of a row, or of two rows that are read together, under way at a time; 0: DefaultUnroll
+	Tokens       int // of a kernel with a Width: rows that a threadgroup multiplies by its weights; 0: each row has threadgroups of its own
+	Up           int // typed, like W: out = silu(W·in) * (Up·in); -1: none
+	In, Out      Vec // In has Cols elements per entry, Out has Rows
+	Norm         *Norm
+	NormApply    *NormApply
+	NormPartial  *NormPartial
+	Combine      *Combine // In is ignored: the input is the combined latent
+	Gating       *Gating  // recomputed by every threadgroup; one of them writes Routing
+}
+
+func (p *Product) product() *Product { return p }
+
+// ProductOf is a part as a product of weights, nil if it is none.
+func ProductOf(p Part) *Product {
+	if m, ok := p.(interface{ product() *Product }); ok {
+		return m.product()
+	}
+	return nil
+}
+
 // MatVec computes out_b = W_b · in_b for b < Batch, rows split over
 // threadgroups of RowsPerGroup rows; optional pieces fuse what is around it.
 type MatVec struct {
-	W                 int // typed, [Batch][Rows][Cols]
-	Batch, Rows, Cols int
-	RowsPerGroup      int
-	SplitK            int // simdgroups that share the columns of a row; 0 and 1: one
-	Unroll            int // blocks of a row, or of two rows that are read together, under way at a time; 0: DefaultUnroll
-	In, Out           Vec // In has Cols elements per entry, Out has Rows
-	Norm              *Norm
-	NormApply         *NormApply
-	Combine           *Combine // In is ignored: the input is the combined latent
-	Up                int      // typed, like W: out = silu(W·in) * (Up·in); -1: none
-	SquaredReLU       bool     // out = max(0, W·in)²
-	Rope              *RopeAt
-	Add               int // slot added to the result, same layout as Out; -1: none
-	NormPartial       *NormPartial
-	Tokens            int // of a kernel with a Width: rows that a threadgroup multiplies by its weights; 0: each row has threadgroups of its own
+	Product
+	W           int // typed, [Batch][Rows][Cols]
+	Batch       int
+	SquaredReLU bool // out = max(0, W·in)²
+	Rope        *RopeAt
+	Add         int // slot added to the result, same layout as Out; -1: none
 }
 
 // DefaultUnroll is how many blocks mat-vecs have under way unless they say otherwise.
@@ -57,22 +75,14 @@ func (p *MatVec) groupsOfAll(k *Kernel) int { return p.Groups() * ceil(k.Width, 
 // Experts computes, for each selected expert e_i, out_i = W_{e_i} · in_i.
 // In.Stride is 0 when all experts read the same input.
 type Experts struct {
-	W, Up        int // typed [NRoutedExperts][Rows][Cols]; Up -1: none, else SwiGLU as in MatVec
-	K            int
-	Rows, Cols   int
-	RowsPerGroup int
-	SplitK       int // as in MatVec
-	Unroll       int // as in MatVec
-	In, Out      Vec
-	Norm         *Norm
-	NormApply    *NormApply
-	Gating       *Gating   // recomputed by every threadgroup; one of them writes Routing
-	Routing      int       // [K]Routing; read when Gating is nil; -1 with a Grouping
-	Grouping     *Grouping // takes what it lists of all rows of a kernel with a Width; nil: each row has threadgroups of its own
-	Tokens       int       // with Grouping, as in MatVec: selections of its expert that a threadgroup takes at a time
-	Shares       int       // with Tokens: threadgroups for the same weights, each of which takes every Shares-th Tokens
-	Persistent   int       // with Tokens: threadgroups in all, which share the tiles that there are; 0: one for each tile of weights
-	Tickets      int       // with Persistent: slot of SpaceCounters, [1]: who draws a number from it takes that tile next, and who draws the last one sets it back
+	Product        // with Grouping, Tokens are selections of its expert that a threadgroup takes at a time
+	W          int // typed, [NRoutedExperts][Rows][Cols]
+	K          int
+	Routing    int       // [K]Routing; read when Gating is nil; -1 with a Grouping
+	Grouping   *Grouping // takes what it lists of all rows of a kernel with a Width; nil: each row has threadgroups of its own
+	Shares     int       // with Tokens: threadgroups for the same weights, each of which takes every Shares-th Tokens
+	Persistent int       // with Tokens: threadgroups in all, which share the tiles that there are; 0: one for each tile of weights
+	Tickets    int       // with Persistent: slot of SpaceCounters, [1]: who draws a number from it takes that tile next, and who draws the last one sets it back
 }
 
 // Groups implements Part.
@@ -124,20 +134,14 @@ const MaxShares, MaxPersistent = 64, 1 << 11
 // weights, the shared experts and the residual:
 // out = Add + Σ_i w_i · W_{e_i} in_i + Shared · SharedIn.
 type ExpertsSum struct {
-	W            int // typed [NRoutedExperts][Rows][Cols]
-	K            int
-	Rows, Cols   int
-	RowsPerGroup int
-	SplitK       int // as in MatVec
-	Unroll       int // as in MatVec
-	In           Vec // Stride = Cols
-	Routing      int
-	Shared       int // typed [Rows][SharedCols]; -1: none
-	SharedCols   int
-	SharedIn     Vec
-	Add          int // -1: none
-	Out          Vec
-	NormPartial  *NormPartial
+	Product        // In.Stride is Cols
+	W          int // typed, [NRoutedExperts][Rows][Cols]
+	K          int
+	Routing    int
+	Shared     int // typed, [Rows][SharedCols]; -1: none
+	SharedCols int
+	SharedIn   Vec
+	Add        int // -1: none
 }
 
 // Groups implements Part.
@@ -167,40 +171,4 @@ func (p *ExpertsSum) Uses() []Use {
 	l.addend(p.Add, p.Out, 1, p.Rows)
 	l.output(p.Out, 1, p.Rows, terms, p.NormPartial)
 	return l
-}
-
-// Product is what the parts that multiply a matrix of weights by vectors have in common.
-type Product struct {
-	Rows, Cols   int
-	RowsPerGroup int // of a threadgroup
-	SplitK       int // simdgroups that share the columns of a row; 0 and 1: one
-	Unroll       int // 0: DefaultUnroll
-	Tokens       int // rows of the kernel that a threadgroup multiplies by its weights; 0: one
-	Up           int // the second matrix; -1: none
-	In, Out      Vec
-	Norm         *Norm
-	NormApply    *NormApply
-	NormPartial  *NormPartial
-	Combine      *Combine
-	Gating       *Gating
-}
-
-// ProductOf is a part as a product of weights, nil if it is none.
-func ProductOf(p Part) *Product {
-	if m, ok := p.(interface{ product() *Product }); ok {
-		return m.product()
-	}
-	return nil
-}
-
-func (p *MatVec) product() *Product {
-	return &Product{p.Rows, p.Cols, p.RowsPerGroup, p.SplitK, p.Unroll, p.Tokens, p.Up, p.In, p.Out, p.Norm, p.NormApply, p.NormPartial, p.Combine, nil}
-}
-
-func (p *Experts) product() *Product {
-	return &Product{p.Rows, p.Cols, p.RowsPerGroup, p.SplitK, p.Unroll, p.Tokens, p.Up, p.In, p.Out, p.Norm, p.NormApply, nil, nil, p.Gating}
-}
-
-func (p *ExpertsSum) product() *Product {
-	return &Product{p.Rows, p.Cols, p.RowsPerGroup, p.SplitK, p.Unroll, 0, -1, p.In, p.Out, nil, nil, p.NormPartial, nil, nil}
 }

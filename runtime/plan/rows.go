@@ -1,12 +1,12 @@
 package plan
 
-// Sequence is the dispatches that run several rows at once, of one session or of many.
-// An activation of such a sequence is one vector per row, Slot.Stride elements apart.
+// Sequence is the dispatches that run so many rows at once, of one session or of many.
+// Of several rows an activation is one vector per row, Slot.Stride elements apart.
 // Fewer rows than Width fill the first places of SpaceRow; behind them are dead rows.
 type Sequence struct {
 	Width      int        // rows
 	Dispatches []Dispatch // in order
-	Head       int        // as Bundle.Head; it begins with gathering the rows that are wanted
+	Head       int        // Dispatches[Head:] only compute logits: those before are enough inside a prompt. Of several rows it begins with gathering those that are wanted
 	ArenaBytes int64      // size of the arena
 	Input      *Vectors   // what its rows begin with, which the host makes; nil: with an embedding
 	Hidden     *Vectors   // the residual stream behind the last layer, there until the next replay; nil: it is not kept
@@ -32,17 +32,23 @@ func (v *Vectors) Bytes(rows int, act Elem) int64 {
 	return int64(v.ElemBytes(act)) * (int64(rows-1)*int64(v.Stride) + int64(v.Len))
 }
 
-// Sequences lists all sequences of the bundle by rising width, that of one row first.
-func (b *Bundle) Sequences() []Sequence {
-	return append([]Sequence{{1, b.Decode, b.Head, b.ArenaBytes, b.Input, b.Hidden}}, b.Batches...)
+// Decode is the sequence of one row.
+func (b *Bundle) Decode() *Sequence {
+	if len(b.Sequences) == 0 {
+		return &Sequence{}
+	}
+	return &b.Sequences[0]
 }
+
+// Batches are the sequences of several rows.
+func (b *Bundle) Batches() []Sequence { return b.Sequences[min(1, len(b.Sequences)):] }
 
 // Width is how many rows the widest sequence runs at once.
 func (b *Bundle) Width() int {
-	if n := len(b.Batches); n > 0 {
-		return b.Batches[n-1].Width
+	if n := len(b.Sequences); n > 0 {
+		return b.Sequences[n-1].Width
 	}
-	return 1
+	return 0
 }
 
 // MaxWanted is behind how many rows of a replay logits are computed, and tokens picked, at
@@ -82,9 +88,7 @@ type together interface{ groupsOfAll(k *Kernel) int }
 // Together says whether a part of a kernel with a Width computes several rows in one
 // threadgroup.
 func Together(p Part) bool {
-	if m := ProductOf(p); m != nil {
-		return m.Tokens > 0
-	}
-	_, ok := p.(together)
-	return ok
+	_, can := p.(together)
+	m := ProductOf(p)
+	return can && (m == nil || m.Tokens > 0)
 }

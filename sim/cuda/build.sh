@@ -6,9 +6,9 @@ set -eu
 out=${1:?usage: build.sh OUT.so}
 root=$(cd "$(dirname "$0")/../.." && pwd)
 
-# The driver, the intervals that the Metal simulator keeps too, and the compiler of Metal
-# source without the runner.
-set -- "$root"/sim/cuda/src/*.cpp "$root/sim/metal/src/access.cpp"
+# The driver, what it shares with the other simulator, and the compiler of Metal source
+# without the runner.
+set -- "$root"/sim/cuda/src/*.cpp "$root"/sim/common/*.cpp
 for source in "$root"/sim/exec/*.cpp; do
 	[ "${source##*/}" = runner.cpp ] || set -- "$@" "$source"
 done

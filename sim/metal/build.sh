@@ -6,8 +6,8 @@ set -eu
 out=${1:?usage: build.sh OUT.so}
 root=$(cd "$(dirname "$0")/../.." && pwd)
 
-# The simulator, and the compiler of Metal source without the runner.
-set -- "$root"/sim/metal/src/*.cpp
+# The simulator, what it shares with the other one, and the compiler of Metal source without the runner.
+set -- "$root"/sim/metal/src/*.cpp "$root"/sim/common/*.cpp
 for source in "$root"/sim/exec/*.cpp; do
 	[ "${source##*/}" = runner.cpp ] || set -- "$@" "$source"
 done

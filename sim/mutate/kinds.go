@@ -82,7 +82,7 @@ func (r *rig) edits() (all [][]*edit) {
 	index := map[place]int{}
 	for i, file := range files {
 		b := r.models[i].Bound.Bundle
-		for n, dispatches := range [][]plan.Dispatch{b.Decode, b.Pick} {
+		for n, dispatches := range [][]plan.Dispatch{b.Decode().Dispatches, b.Pick} {
 			for _, k := range kernels.List(b.Source, functions(r.models[i].Bound, dispatches)) {
 				at := place{k.ID, k.Body}
 				if _, ok := index[at]; !ok {
@@ -206,7 +206,7 @@ func (r *rig) edit(k *edit, long bool) verdict {
 // decoders are the kernels that run on a file without its sampler.
 func (r *rig) decoders(file string) []string {
 	m := r.models[slices.Index(files, file)].Bound
-	return slices.Collect(maps.Keys(functions(m, m.Bundle.Decode)))
+	return slices.Collect(maps.Keys(functions(m, m.Bundle.Decode().Dispatches)))
 }
 
 // functions are the kernels that dispatches need, with both types of cache.

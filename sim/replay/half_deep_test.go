@@ -70,11 +70,13 @@ func (l *lockstep) dispatch(i int, run func() error) error {
 		return err
 	}
 	one := *l.model.Bundle
-	one.Decode, one.Head = one.Decode[i:i+1], 0
+	alone := *one.Decode()
+	alone.Dispatches, alone.Head = alone.Dispatches[i:i+1], 0
+	one.Sequences = []plan.Sequence{alone}
 	if err := cpu.Launch(&device.Model{Bundle: &one, Weights: l.model.Weights, Regions: l.model.Regions}, l.config, want, []plan.Row{l.step}); err != nil {
 		return err
 	}
-	k := &one.Kernels[one.Decode[0].Kernel]
+	k := &one.Kernels[one.Decode().Dispatches[0].Kernel]
 	results, twins := make([][]float32, len(k.Slots)), make([][]float32, len(k.Slots))
 	for slot, s := range k.Slots {
 		if s.Write && s.Space != plan.SpaceCounters {
@@ -112,7 +114,7 @@ func (l *lockstep) isHalf(s plan.Slot) bool {
 
 // numbers are what a slot of a dispatch holds.
 func (l *lockstep) numbers(m *cpu.Memory, dispatch, slot int) []float32 {
-	d := &l.model.Bundle.Decode[dispatch]
+	d := &l.model.Bundle.Decode().Dispatches[dispatch]
 	op, s := &d.Operands[slot], &l.model.Bundle.Kernels[d.Kernel].Slots[slot]
 	var bytes []byte
 	switch op.Space {

@@ -27,10 +27,10 @@ func TestBarriers(t *testing.T) {
 		t.Run(run.file+run.bundle, func(t *testing.T) {
 			m := bindWish(t, root+"testdata/reference/"+run.file+".gguf", bind.Wish{Bundle: run.bundle})
 			b := m.Bundle
-			touched := touch(t, record(t, d, m, device.Config{Context: 4, KV: quant.F16}), len(b.Decode))
+			touched := touch(t, record(t, d, m, device.Config{Context: 4, KV: quant.F16}), len(b.Decode().Dispatches))
 			start := 0 // of the phase before the barrier
-			for i := range b.Decode {
-				if b.Decode[i].Barrier {
+			for i := range b.Decode().Dispatches {
+				if b.Decode().Dispatches[i].Barrier {
 					if !needed(b, touched, start, i) {
 						t.Errorf("dispatch %d (%s): nothing needs its barrier", i, kernelName(b, i))
 					}
@@ -47,7 +47,7 @@ func TestBarriers(t *testing.T) {
 	}
 }
 
-func kernelName(b *plan.Bundle, i int) string { return b.Kernels[b.Decode[i].Kernel].Name }
+func kernelName(b *plan.Bundle, i int) string { return b.Kernels[b.Decode().Dispatches[i].Kernel].Name }
 
 // touch replays a few tokens and returns what each dispatch touched.
 func touch(t *testing.T, r *replay.Runner, dispatches int) [][]execute.Range {
@@ -63,7 +63,7 @@ func touch(t *testing.T, r *replay.Runner, dispatches int) [][]execute.Range {
 // needed says whether a dispatch of the phase that begins with the barrier at
 // dispatch at conflicts with one of the phase before, which begins at start.
 func needed(b *plan.Bundle, touched [][]execute.Range, start, at int) bool {
-	for i := at; i < len(b.Decode) && (i == at || !b.Decode[i].Barrier); i++ {
+	for i := at; i < len(b.Decode().Dispatches) && (i == at || !b.Decode().Dispatches[i].Barrier); i++ {
 		for j := start; j < at; j++ {
 			if conflict(touched[j], touched[i]) != nil {
 				return true

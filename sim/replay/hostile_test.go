@@ -76,7 +76,7 @@ func TestLiarsFault(t *testing.T) {
 	if l := planfuzz.Liars[0]; !l.Tell(b) {
 		t.Fatalf("%s: nothing to lie about", l.Name)
 	}
-	b.Batches, b.Pick, b.PickBytes = nil, nil, 0
+	b.Sequences, b.Pick, b.PickBytes = b.Sequences[:1], nil, 0
 	text, err := msl.Print(bundle(t, "glm47tiny"), "") // the printer refuses the liar's kernels
 	if err != nil {
 		t.Fatal(err)
@@ -91,9 +91,9 @@ func TestLiarsFault(t *testing.T) {
 // print gives a bundle the kernels that its plan describes. Those that none of its sequences of few rows needs are left
 // out: they take long to compile.
 func print(b *plan.Bundle) error {
-	b.Batches = slices.DeleteFunc(b.Batches, func(q plan.Sequence) bool { return q.Width > 24 })
+	b.Sequences = slices.DeleteFunc(b.Sequences, func(q plan.Sequence) bool { return q.Width > 24 })
 	used := map[int]bool{}
-	for _, q := range b.Sequences() {
+	for _, q := range b.Sequences {
 		for _, d := range q.Dispatches {
 			used[d.Kernel] = true
 		}

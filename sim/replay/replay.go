@@ -16,7 +16,6 @@ import (
 	"mla/gen/msl/execute"
 	"mla/runtime/device"
 	"mla/runtime/plan"
-	"mla/runtime/quant"
 )
 
 // Device compiles each bundle once. It serves one goroutine.
@@ -69,34 +68,26 @@ type Runner struct {
 	// Used counts the launches of each kernel function.
 	Used map[string]int
 
-	bundle    *plan.Bundle
-	input     []float32 // of the next replay
-	program   *execute.Program
-	sequences []sequence // by rising width
-	regions   []*execute.Buffer
-	caches    []*execute.Buffer
-	arena     *execute.Buffer
-	heads     *execute.Buffer // see plan.HeadsPage; nil without
-	rope      *execute.Buffer
-	rows      *execute.Buffer
-	wanted    *execute.Buffer // see plan.SpaceWanted
-	width     int
-	vocab     int
-	paged     *execute.Buffer // block tables
-	tables    *device.Tables  // the host's copy
-	pages     int             // of a cache
-	pageBytes int             // of all caches together
-	planes    plan.Planes     // of a page
-	logits    *execute.Buffer
-	counters  *execute.Buffer // tickets of persistent threadgroups; nil without them
-	bytes     int64
-	rng       *rand.Rand
+	bundle                           *plan.Bundle
+	input                            []float32 // of the next replay
+	program                          *execute.Program
+	sequences                        []sequence // by rising width
+	regions                          []*execute.Buffer
+	device.Memories[*execute.Buffer] // nil: the bundle has none; weights are in regions
+	width                            int
+	vocab                            int
+	tables                           *device.Tables // the host's copy
+	pages                            int            // of a cache
+	pageBytes                        int            // of all caches together
+	planes                           plan.Planes    // of a page
+	bytes                            int64
+	rng                              *rand.Rand
 }
 
 // sequence is a plan.Sequence with its launches.
 type sequence struct {
-	plan.Sequence
-	launches []execute.Launch // one per dispatch
+	device.Recording
+	launches []execute.Launch // one per command
 }
 
 // Load implements device.Device.
@@ -110,17 +101,17 @@ func (d *Device) Load(m *device.Model, cfg device.Config) (device.Runner, error)
 	if err != nil {
 		return nil, fmt.Errorf("bundle %s: %w", m.Bundle.Name, err)
 	}
-	if err := r.allocate(m, layout); err != nil {
+	commands, err := m.Commands(layout, cfg, "")
+	if err != nil {
 		return nil, err
 	}
-	for _, q := range m.Sequences(cfg) {
-		s := sequence{Sequence: q}
-		for i := range q.Dispatches {
-			l, err := r.launch(m, &q.Dispatches[i], cfg.KV)
-			if err != nil {
-				return nil, fmt.Errorf("bundle %s, %d rows, dispatch %d: %w", m.Bundle.Name, q.Width, i, err)
-			}
-			s.launches = append(s.launches, l)
+	if err := r.allocate(m, layout, commands.Constants); err != nil {
+		return nil, err
+	}
+	for _, q := range commands.Sequences {
+		s := sequence{Recording: q}
+		for i := range q.Commands {
+			s.launches = append(s.launches, r.launch(&q.Commands[i]))
 		}
 		r.sequences = append(r.sequences, s)
 	}
@@ -128,7 +119,7 @@ func (d *Device) Load(m *device.Model, cfg device.Config) (device.Runner, error)
 }
 
 // allocate makes all memory of the sequence; what kernels write begins as NaN.
-func (r *Runner) allocate(m *device.Model, l *device.Layout) error {
+func (r *Runner) allocate(m *device.Model, l *device.Layout, constants []byte) error {
 	var failed error
 	buffer := func(n int64, poison bool) *execute.Buffer {
 		b, err := r.program.NewBuffer(int(n))
@@ -149,26 +140,25 @@ func (r *Runner) allocate(m *device.Model, l *device.Layout) error {
 		r.regions = append(r.regions, b)
 	}
 	for range l.Layers {
-		r.caches = append(r.caches, buffer(l.Cache, true))
+		r.Caches = append(r.Caches, buffer(l.Cache, true))
+		r.bytes += l.Cache
 	}
-	r.arena = buffer(l.Arena, true)
-	if l.Heads > 0 {
-		r.heads = buffer(l.Heads, true)
+	sizes := l.Sizes()
+	sizes[plan.SpaceKV], sizes[plan.SpacePick] = 0, 0 // tokens are picked on the host
+	sizes[plan.SpaceRow], sizes[plan.SpaceWanted], sizes[plan.SpaceArgs] = rowBytes*int64(l.Width), rowBytes*plan.MaxWanted, int64(len(constants))
+	for i, n := range sizes {
+		if s := plan.Space(i); n > 0 {
+			r.Spaces[s] = buffer(n, s != plan.SpaceRope && s != plan.SpaceCounters)
+			r.bytes += n
+		}
 	}
-	r.width = l.Width
-	r.rows, r.wanted = buffer(rowBytes*int64(l.Width), true), buffer(rowBytes*plan.MaxWanted, true)
-	r.paged, r.tables, r.pages = buffer(l.Tables, true), l.NewTables(), l.Pages
+	r.width, r.tables, r.pages = l.Width, l.NewTables(), l.Pages
 	r.pageBytes, r.planes = l.PageBytes(), l.Planes
-	r.logits = buffer(l.Logits, true)
-	r.rope = buffer(l.Rope, false)
-	if l.Counters > 0 {
-		r.counters = buffer(l.Counters, false)
-	}
 	if failed != nil {
 		return failed
 	}
-	device.RopeTable(floats(r.rope.Bytes), l.Freqs, m.Bundle.RopeMScale)
-	r.bytes += l.Bytes() - l.Pick + int64(len(r.rows.Bytes)+len(r.wanted.Bytes))
+	device.RopeTable(floats(r.bytesOf(plan.SpaceRope)), l.Freqs, m.Bundle.RopeMScale)
+	copy(r.bytesOf(plan.SpaceArgs), constants)
 	return nil
 }
 
@@ -184,72 +174,31 @@ func fill(b []byte) {
 // floats views a buffer, which begins at a multiple of 16.
 func floats(b []byte) []float32 { return unsafe.Slice((*float32)(unsafe.Pointer(&b[0])), len(b)/4) }
 
-// launch binds the slots of a dispatch, each to exactly the bytes it may touch.
-func (r *Runner) launch(m *device.Model, d *plan.Dispatch, kv quant.Type) (execute.Launch, error) {
-	k := &m.Bundle.Kernels[d.Kernel]
-	v, err := m.Variant(d, kv)
-	if err != nil {
-		return execute.Launch{}, err
+// bytesOf is the memory of a space.
+func (r *Runner) bytesOf(s plan.Space) []byte {
+	if b := r.Spaces[s]; b != nil {
+		return b.Bytes
 	}
-	l := execute.Launch{Kernel: v.Func, Groups: k.Groups(), Threads: k.Threads}
-	for slot := range k.Slots {
-		a, err := r.operand(m, d, slot)
-		if err != nil {
-			return execute.Launch{}, fmt.Errorf("kernel %s, slot %s: %w", k.Name, k.Slots[slot].Name, err)
-		}
-		l.Args = append(l.Args, a)
-	}
-	return l, nil
+	return nil
 }
 
-func (r *Runner) operand(m *device.Model, d *plan.Dispatch, slot int) (execute.Arg, error) {
-	switch op := &d.Operands[slot]; op.Space {
-	case plan.SpaceWeight:
-		w, err := m.Lookup(op.Index, d.LayerOf(slot))
-		if err != nil {
-			return execute.Arg{}, err
-		}
-		return execute.Arg{Buffer: r.regions[w.Region], Offset: int(w.Offset), Size: int(w.Bytes)}, nil
-	case plan.SpaceArena:
-		return execute.Arg{Buffer: r.arena, Offset: int(op.Offset), Size: int(op.Bytes)}, nil
-	case plan.SpaceKV:
-		return r.caches[op.Index].All(), nil
-	case plan.SpaceHeads:
-		return r.heads.All(), nil
-	case plan.SpaceRope:
-		return r.rope.All(), nil
-	case plan.SpaceRow:
-		return r.rows.All(), nil
-	case plan.SpaceWanted:
-		return r.wanted.All(), nil
-	case plan.SpaceTables:
-		return r.paged.All(), nil
-	case plan.SpaceLogits:
-		return r.logits.All(), nil
-	case plan.SpaceCounters:
-		return execute.Arg{Buffer: r.counters, Offset: int(op.Offset), Size: int(op.Bytes)}, nil
-	case plan.SpaceArgs:
-		return r.args(m, d)
-	default:
-		return execute.Arg{}, fmt.Errorf("unknown space %d", op.Space)
+// launch binds the slots of a command, each to exactly the bytes it may touch.
+func (r *Runner) launch(c *device.Command) execute.Launch {
+	l := execute.Launch{Kernel: c.Variant.Func, Groups: c.Groups, Threads: c.Kernel.Threads}
+	for i := range c.Bindings {
+		l.Args = append(l.Args, r.argument(&c.Bindings[i]))
 	}
+	return l
 }
 
-// args makes the buffer of a dispatch's batch strides; see plan.Kernel.Args.
-func (r *Runner) args(m *device.Model, d *plan.Dispatch) (execute.Arg, error) {
-	strides, err := device.Strides(&m.Bundle.Kernels[d.Kernel], func(slot int) (*device.Weight, error) {
-		return m.Lookup(d.Operands[slot].Index, d.LayerOf(slot))
-	})
-	if err != nil {
-		return execute.Arg{}, err
+func (r *Runner) argument(b *device.Binding) execute.Arg {
+	if w := b.Weight; w != nil {
+		return execute.Arg{Buffer: r.regions[w.Region], Offset: int(w.Offset), Size: int(w.Bytes)}
 	}
-	b, err := r.program.NewBuffer(len(strides))
-	if err != nil {
-		return execute.Arg{}, err
+	if b.Bytes > 0 {
+		return execute.Arg{Buffer: r.At(b), Offset: int(b.Offset), Size: int(b.Bytes)}
 	}
-	copy(b.Bytes, strides)
-	r.bytes += int64(len(strides))
-	return b.All(), nil
+	return r.At(b).All()
 }
 
 // Assign implements device.Runner.
@@ -258,7 +207,7 @@ func (r *Runner) Assign(table, first int, pages []uint32) error {
 	if err != nil {
 		return err
 	}
-	r.tables.Write(r.paged.Bytes, at, len(pages))
+	r.tables.Write(r.bytesOf(plan.SpaceTables), at, len(pages))
 	return nil
 }
 
@@ -294,7 +243,7 @@ func (r *Runner) WritePage(page uint32, src []byte) error {
 
 func (r *Runner) hostCaches() device.Caches {
 	c := device.Caches{Pages: r.pages, Planes: r.planes}
-	for _, b := range r.caches {
+	for _, b := range r.Caches {
 		c.Layers = append(c.Layers, b.Bytes)
 	}
 	return c
@@ -309,11 +258,11 @@ func (r *Runner) Replay(rows []plan.Row, wanted []int) ([]float32, error) {
 	if err := errors.Join(device.CheckWanted(wanted, len(rows)), r.tables.Check(rows...)); err != nil {
 		return nil, err
 	}
-	fill(r.arena.Bytes)
-	fill(r.logits.Bytes)
+	fill(r.bytesOf(plan.SpaceArena))
+	fill(r.bytesOf(plan.SpaceLogits))
 	r.putInput()
-	setRows(r.rows.Bytes, rows)
-	setRows(r.wanted.Bytes, device.Wanted(nil, rows, wanted))
+	setRows(r.bytesOf(plan.SpaceRow), rows)
+	setRows(r.bytesOf(plan.SpaceWanted), device.Wanted(nil, rows, wanted))
 	s := &r.sequences[slices.IndexFunc(r.sequences, func(s sequence) bool { return s.Width >= len(rows) })]
 	end := len(s.launches)
 	if len(wanted) == 0 {
@@ -321,7 +270,7 @@ func (r *Runner) Replay(rows []plan.Row, wanted []int) ([]float32, error) {
 	}
 	for from := 0; from < end; {
 		to := from + 1
-		for to < end && !s.Dispatches[to].Barrier {
+		for to < end && !s.Commands[to].Dispatch.Barrier {
 			to++
 		}
 		for _, i := range r.rng.Perm(to - from) {
@@ -334,7 +283,7 @@ func (r *Runner) Replay(rows []plan.Row, wanted []int) ([]float32, error) {
 	if len(wanted) == 0 {
 		return nil, nil
 	}
-	return floats(r.logits.Bytes)[:len(wanted)*r.vocab], nil
+	return floats(r.bytesOf(plan.SpaceLogits))[:len(wanted)*r.vocab], nil
 }
 
 // setRows writes rows, and dead ones behind them.

@@ -39,7 +39,7 @@ func TestVariants(t *testing.T) {
 				compareWithTwins(t, d, bindFile(t, file, "f32"), used)
 			}
 			b := bundle(t, name)
-			for _, d := range b.Decode { // the sampler's kernels have tests of their own in gen/msl
+			for _, d := range b.Decode().Dispatches { // the sampler's kernels have tests of their own in gen/msl
 				for _, v := range b.Kernels[d.Kernel].Variants {
 					if used[v.Func] == 0 {
 						t.Errorf("%s: no profile runs it", v.Func)

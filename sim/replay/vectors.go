@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"mla/runtime/device"
+	"mla/runtime/plan"
 )
 
 // SetInput implements device.Vectored.
@@ -17,7 +18,7 @@ func (r *Runner) SetInput(vectors []float32) error {
 func (r *Runner) Hidden(dst []float32) error {
 	_, v, err := device.Vectors(r.bundle, dst, r.width, device.HiddenOf)
 	if err == nil {
-		device.TakeVectors(dst, r.arena.Bytes[v.Offset:], v)
+		device.TakeVectors(dst, r.bytesOf(plan.SpaceArena)[v.Offset:], v)
 	}
 	return err
 }
@@ -28,7 +29,7 @@ func (r *Runner) putInput() {
 		return
 	}
 	if _, v, err := device.Vectors(r.bundle, r.input, r.width, device.InputOf); err == nil {
-		device.PutVectors(r.arena.Bytes[v.Offset:], v, r.bundle.Activations, r.input)
+		device.PutVectors(r.bytesOf(plan.SpaceArena)[v.Offset:], v, r.bundle.Activations, r.input)
 	}
 	r.input = nil
 }

@@ -1,12 +1,16 @@
 package frontend
 
-import "slices"
+import (
+	"slices"
+
+	"mla/gen/msl/text"
+)
 
 // function is a function definition as the lint sees it.
 type function struct {
 	name      string
 	kernel    bool
-	params    [][]token
+	params    [][]text.Token
 	body, end int // tokens[body] is the opening brace, tokens[end] the closing one
 }
 
@@ -14,26 +18,26 @@ type function struct {
 func (l *linter) findFunctions() []function {
 	var list []function
 	for i := 1; i < len(l.tokens); i++ {
-		if l.tokens[i].text != "(" || l.tokens[i-1].kind != word {
+		if l.tokens[i].Text != "(" || l.tokens[i-1].Kind != text.Word {
 			continue
 		}
 		close := l.match(i, "(", ")")
-		if close+1 >= len(l.tokens) || l.tokens[close+1].text != "{" {
+		if close+1 >= len(l.tokens) || l.tokens[close+1].Text != "{" {
 			continue
 		}
-		f := function{name: l.tokens[i-1].text, params: split(l.tokens[i+1 : close]), body: close + 1, end: l.match(close+1, "{", "}")}
-		f.kernel = i >= 3 && l.tokens[i-3].text == "kernel"
+		f := function{name: l.tokens[i-1].Text, params: split(l.tokens[i+1 : close]), body: close + 1, end: l.match(close+1, "{", "}")}
+		f.kernel = i >= 3 && l.tokens[i-3].Text == "kernel"
 		list = append(list, f)
 		i = f.end
 	}
 	return list
 }
 
-// match returns where the bracket at i closes, or the last token.
+// match returns where the bracket at i closes, or the last text.Token.
 func (l *linter) match(i int, open, close string) int {
 	depth := 0
 	for ; i < len(l.tokens); i++ {
-		switch l.tokens[i].text {
+		switch l.tokens[i].Text {
 		case open:
 			depth++
 		case close:
@@ -46,11 +50,11 @@ func (l *linter) match(i int, open, close string) int {
 }
 
 // split cuts a parameter list at its commas.
-func split(tokens []token) [][]token {
-	var list [][]token
+func split(tokens []text.Token) [][]text.Token {
+	var list [][]text.Token
 	depth, start := 0, 0
 	for i, t := range tokens {
-		switch t.text {
+		switch t.Text {
 		case "(", "[", "<":
 			depth++
 		case ")", "]", ">":
@@ -73,14 +77,14 @@ var barriers = words("threadgroup_barrier simdgroup_barrier")
 // returns forbids a return other than the last statement of a function that
 // has a barrier: threads that left would be missing at it.
 func (l *linter) returns(f *function) {
-	var first *token
+	var first *text.Token
 	barrier := false
 	for i := f.body; i < f.end; i++ {
 		t := &l.tokens[i]
-		if t.text == "return" && first == nil && (f.kernel || l.statementEnd(i) != f.end-1) {
+		if t.Text == "return" && first == nil && (f.kernel || l.statementEnd(i) != f.end-1) {
 			first = t
 		}
-		barrier = barrier || barriers[t.text]
+		barrier = barrier || barriers[t.Text]
 	}
 	if first != nil && (barrier || f.kernel) {
 		l.fail(*first, "%s: a return in a kernel or beside a barrier", f.name)
@@ -88,7 +92,7 @@ func (l *linter) returns(f *function) {
 }
 
 func (l *linter) statementEnd(i int) int {
-	for ; i < len(l.tokens) && l.tokens[i].text != ";"; i++ {
+	for ; i < len(l.tokens) && l.tokens[i].Text != ";"; i++ {
 	}
 	return i
 }
@@ -118,9 +122,9 @@ func (l *linter) calls() {
 func (l *linter) callees(f function) []string {
 	var list []string
 	for i := f.body; i < f.end; i++ {
-		next := l.tokens[i+1].text
-		if l.tokens[i].kind == word && (next == "(" || next == "<") && l.defined(l.tokens[i].text) && !slices.Contains(list, l.tokens[i].text) {
-			list = append(list, l.tokens[i].text)
+		next := l.tokens[i+1].Text
+		if l.tokens[i].Kind == text.Word && (next == "(" || next == "<") && l.defined(l.tokens[i].Text) && !slices.Contains(list, l.tokens[i].Text) {
+			list = append(list, l.tokens[i].Text)
 		}
 	}
 	return list

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"mla/gen/msl/text"
 )
 
 // maxBuffer is a limit of Apple GPUs.
@@ -17,7 +19,7 @@ const maxBuffer = 30
 // functions with barriers, wrong buffer indices, more than so many bytes of threadgroup memory, products
 // and sums that may be contracted, names that Apple's language or library uses.
 func Lint(source string, threadgroupBytes int) []error {
-	l := &linter{tokens: scan(source), maxBytes: threadgroupBytes}
+	l := &linter{tokens: text.Code(source), maxBytes: threadgroupBytes}
 	l.contraction(source)
 	l.literals()
 	l.pointers()
@@ -37,14 +39,14 @@ func Lint(source string, threadgroupBytes int) []error {
 
 // linter collects what is wrong.
 type linter struct {
-	tokens    []token
+	tokens    []text.Token
 	functions []function
 	errs      []error
 	maxBytes  int // of threadgroup memory
 }
 
-func (l *linter) fail(t token, format string, args ...any) {
-	l.errs = append(l.errs, fmt.Errorf("line %d: %s", t.line, fmt.Sprintf(format, args...)))
+func (l *linter) fail(t text.Token, format string, args ...any) {
+	l.errs = append(l.errs, fmt.Errorf("line %d: %s", t.Line, fmt.Sprintf(format, args...)))
 }
 
 // noContraction keeps products and sums apart, from here to the end of the file. Below
@@ -76,11 +78,11 @@ var banned = map[string]string{
 
 func (l *linter) literals() {
 	for _, t := range l.tokens {
-		if why, ok := banned[t.text]; ok {
-			l.fail(t, "%s: %s", t.text, why)
+		if why, ok := banned[t.Text]; ok {
+			l.fail(t, "%s: %s", t.Text, why)
 		}
-		if t.kind == number && isDouble(t.text) {
-			l.fail(t, "%s is a double; write %sf", t.text, t.text)
+		if t.Kind == text.Number && isDouble(t.Text) {
+			l.fail(t, "%s is a double; write %sf", t.Text, t.Text)
 		}
 	}
 }
@@ -103,26 +105,26 @@ var spaces = words("device constant threadgroup thread")
 func (l *linter) pointers() {
 	known := map[string]bool{}
 	for i := 1; i < len(l.tokens); i++ {
-		if prev := l.tokens[i-1].text; prev == "struct" || prev == "typename" || prev == "class" {
-			known[l.tokens[i].text] = true
+		if prev := l.tokens[i-1].Text; prev == "struct" || prev == "typename" || prev == "class" {
+			known[l.tokens[i].Text] = true
 		}
-		if l.tokens[i].text == ";" && i > 1 && l.declares(i, "typedef") {
-			known[l.tokens[i-1].text] = true
+		if l.tokens[i].Text == ";" && i > 1 && l.declares(i, "typedef") {
+			known[l.tokens[i-1].Text] = true
 		}
 		t := l.tokens[i]
-		if t.text != "*" && t.text != "&" || !types[l.tokens[i-1].text] && !known[l.tokens[i-1].text] {
+		if t.Text != "*" && t.Text != "&" || !types[l.tokens[i-1].Text] && !known[l.tokens[i-1].Text] {
 			continue
 		}
 		if !l.spaceBefore(i) {
-			l.fail(t, "%s %s has no address space", l.tokens[i-1].text, t.text)
+			l.fail(t, "%s %s has no address space", l.tokens[i-1].Text, t.Text)
 		}
 	}
 }
 
-// declares says whether the statement that ends at token i starts with a word.
+// declares says whether the statement that ends at text.Token i starts with a word.
 func (l *linter) declares(i int, word string) bool {
-	for i--; i > 0 && l.tokens[i].text != ";" && l.tokens[i].text != "}"; i-- {
-		if l.tokens[i].text == word {
+	for i--; i > 0 && l.tokens[i].Text != ";" && l.tokens[i].Text != "}"; i-- {
+		if l.tokens[i].Text == word {
 			return true
 		}
 	}
@@ -132,7 +134,7 @@ func (l *linter) declares(i int, word string) bool {
 // spaceBefore looks for an address space from token i back to where the declaration starts.
 func (l *linter) spaceBefore(i int) bool {
 	for i--; i >= 0; i-- {
-		switch text := l.tokens[i].text; {
+		switch text := l.tokens[i].Text; {
 		case spaces[text]:
 			return true
 		case strings.Contains("(){};,<>=", text):
@@ -160,19 +162,19 @@ func (l *linter) buffers(f *function) {
 	}
 }
 
-func hasPointer(p []token) bool {
+func hasPointer(p []text.Token) bool {
 	for _, t := range p {
-		if t.text == "*" || t.text == "&" {
+		if t.Text == "*" || t.Text == "&" {
 			return true
 		}
 	}
 	return false
 }
 
-func bufferIndex(p []token) (int, bool) {
+func bufferIndex(p []text.Token) (int, bool) {
 	for i := 0; i+2 < len(p); i++ {
-		if p[i].text == "buffer" && p[i+1].text == "(" {
-			n, err := strconv.Atoi(p[i+2].text)
+		if p[i].Text == "buffer" && p[i+1].Text == "(" {
+			n, err := strconv.Atoi(p[i+2].Text)
 			return n, err == nil
 		}
 	}
@@ -187,12 +189,12 @@ func (l *linter) threadgroupBytes(f *function) {
 	for i := f.body; i+5 < f.end; i++ {
 		// threadgroup TYPE NAME [ N ]
 		t := l.tokens[i : i+6]
-		if t[0].text != "threadgroup" || t[3].text != "[" {
+		if t[0].Text != "threadgroup" || t[3].Text != "[" {
 			continue
 		}
-		n, err := strconv.Atoi(t[4].text)
-		size, ok := elemBytes[t[1].text]
-		if err != nil || !ok || t[5].text != "]" {
+		n, err := strconv.Atoi(t[4].Text)
+		size, ok := elemBytes[t[1].Text]
+		if err != nil || !ok || t[5].Text != "]" {
 			l.fail(t[0], "%s: threadgroup memory of unknown size; expected TYPE NAME[NUMBER]", f.name)
 			continue
 		}
@@ -201,4 +203,13 @@ func (l *linter) threadgroupBytes(f *function) {
 	if total > l.maxBytes {
 		l.fail(l.tokens[f.body], "%s: %d bytes of threadgroup memory; expected at most %d", f.name, total, l.maxBytes)
 	}
+}
+
+// words is a set of words.
+func words(list string) map[string]bool {
+	set := map[string]bool{}
+	for _, w := range strings.Fields(list) {
+		set[w] = true
+	}
+	return set
 }

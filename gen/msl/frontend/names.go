@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"mla/gen/msl/reserved"
+	"mla/gen/msl/text"
 )
 
 // spoken are words of reserved.Anywhere that our sources use for what they mean. Nothing can be
@@ -31,22 +32,22 @@ var defined = regexp.MustCompile(`(?m)^\s*#\s*define\s+(\w+)`)
 // only macros and words of the language can reach them, so they are held to those alone.
 func (l *linter) names(source string) {
 	for _, t := range l.tokens {
-		if t.kind == word && reserved.Anywhere().Has(t.text) && !spoken[t.text] {
-			l.fail(t, "%s is a word of the language, or a macro of Apple's headers", t.text)
+		if t.Kind == text.Word && reserved.Anywhere().Has(t.Text) && !spoken[t.Text] {
+			l.fail(t, "%s is a word of the language, or a macro of Apple's headers", t.Text)
 		}
-		if t.kind == word && implementations(t.text) {
-			l.fail(t, "%s: names with two underscores, or one before a capital letter, are the compiler's", t.text)
+		if t.Kind == text.Word && implementations(t.Text) {
+			l.fail(t, "%s: names with two underscores, or one before a capital letter, are the compiler's", t.Text)
 		}
 	}
 	for _, m := range defined.FindAllStringSubmatchIndex(source, -1) {
-		t := token{source[m[2]:m[3]], word, 1 + strings.Count(source[:m[2]], "\n")}
-		if reserved.Anywhere().Has(t.text) || reserved.Library().Has(t.text) || implementations(t.text) {
-			l.fail(t, "the macro %s has a name of Apple's headers", t.text)
+		t := text.Token{Text: source[m[2]:m[3]], Line: 1 + strings.Count(source[:m[2]], "\n")}
+		if reserved.Anywhere().Has(t.Text) || reserved.Library().Has(t.Text) || implementations(t.Text) {
+			l.fail(t, "the macro %s has a name of Apple's headers", t.Text)
 		}
 	}
 	for _, t := range l.outermost() {
-		if reserved.Library().Has(t.text) {
-			l.fail(t, "%s is a name of Metal's library", t.text)
+		if reserved.Library().Has(t.Text) {
+			l.fail(t, "%s is a name of Metal's library", t.Text)
 		}
 	}
 }
@@ -58,33 +59,33 @@ func implementations(name string) bool {
 
 // outermost are the names declared outside of functions and structs: types, functions,
 // constants, namespaces.
-func (l *linter) outermost() []token {
-	var list []token
+func (l *linter) outermost() []text.Token {
+	var list []text.Token
 	for i := 0; i < len(l.tokens); i++ {
 		t := l.tokens[i]
 		switch {
-		case t.text == "template":
+		case t.Text == "template":
 			i = l.match(i, "<", ">")
-		case t.text == "namespace" && l.text(i+2) == "{":
+		case t.Text == "namespace" && l.text(i+2) == "{":
 			list = append(list, l.tokens[i+1])
 			i += 2
-		case t.text == "using": // of names that are theirs
+		case t.Text == "using": // of names that are theirs
 			i = l.statementEnd(i)
-		case t.text == "typedef":
+		case t.Text == "typedef":
 			i = l.statementEnd(i)
 			list = append(list, l.tokens[min(i, len(l.tokens))-1])
-		case t.text == "struct" || t.text == "enum" || t.text == "class":
+		case t.Text == "struct" || t.Text == "enum" || t.Text == "class":
 			for i++; l.text(i) == "class"; i++ {
 			}
 			if i < len(l.tokens) {
 				list = append(list, l.tokens[i])
 			}
-		case t.text == "{":
+		case t.Text == "{":
 			i = l.match(i, "{", "}")
-		case t.kind == word && (l.text(i+1) == "[" || l.text(i+1) == "="):
+		case t.Kind == text.Word && (l.text(i+1) == "[" || l.text(i+1) == "="):
 			list = append(list, t)
 			i = l.statementEnd(i)
-		case t.kind == word && l.text(i+1) == "(":
+		case t.Kind == text.Word && l.text(i+1) == "(":
 			list = append(list, t)
 			i = l.match(i+1, "(", ")")
 		}
@@ -97,5 +98,5 @@ func (l *linter) text(i int) string {
 	if i >= len(l.tokens) {
 		return ""
 	}
-	return l.tokens[i].text
+	return l.tokens[i].Text
 }

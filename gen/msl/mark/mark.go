@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"mla/gen/msl/text"
 	"mla/runtime/plan/pieces"
 )
 
@@ -105,7 +106,7 @@ func conditions(declarations []declaration) {
 // a pointer or a template's arguments, as a parameter's own name is not.
 func types(parameters []token, structs map[string]bool) (list []token) {
 	for n, t := range parameters[:len(parameters)-1] {
-		if next := parameters[n+1]; structs[t.text] && (next.kind == word || strings.Contains("&*<", next.text)) {
+		if next := parameters[n+1]; structs[t.Text] && (next.Kind == text.Word || strings.Contains("&*<", next.Text)) {
 			list = append(list, t)
 		}
 	}
@@ -116,8 +117,8 @@ func types(parameters []token, structs map[string]bool) (list []token) {
 func (d *declaration) only(known map[string]bool) []string {
 	var list []string
 	for _, t := range d.args {
-		if known[t.text] && !slices.Contains(d.params, t.text) {
-			list = append(list, t.text)
+		if known[t.Text] && !slices.Contains(d.params, t.Text) {
+			list = append(list, t.Text)
 		}
 	}
 	return unique(list)
@@ -133,12 +134,12 @@ func (d *declaration) uses(known map[string]bool) []string {
 	}
 	for i, t := range d.tokens {
 		switch {
-		case t.kind == directive:
+		case t.Kind == text.Directive:
 			for _, w := range t.words() {
 				add(w)
 			}
-		case t.kind == word && !isMember(d.tokens[:i]):
-			add(t.text)
+		case t.Kind == text.Word && !isMember(d.tokens[:i]):
+			add(t.Text)
 		}
 	}
 	slices.Sort(list)
@@ -152,7 +153,7 @@ func isMember(before []token) bool {
 		if n > len(before) {
 			return ""
 		}
-		return before[len(before)-n].text
+		return before[len(before)-n].Text
 	}
 	if last(1) == "template" {
 		before = before[:len(before)-1]
@@ -178,15 +179,15 @@ func unique(list []string) []string {
 
 // name finds out what d declares.
 func (d *declaration) name() error {
-	if d.tokens[0].kind == directive {
+	if d.tokens[0].Kind == text.Directive {
 		return d.group()
 	}
 	tokens := d.tokens
-	if tokens[0].text == "template" {
+	if tokens[0].Text == "template" {
 		end := closing(tokens, 1, "<", ">")
 		for i := 2; i < end; i++ {
-			if tokens[i].kind == word {
-				d.params = append(d.params, tokens[i].text)
+			if tokens[i].Kind == text.Word {
+				d.params = append(d.params, tokens[i].Text)
 			}
 		}
 		tokens = tokens[end+1:]
@@ -208,17 +209,17 @@ func (d *declaration) name() error {
 	case "typedef":
 		at = len(tokens) - 2
 	default:
-		at = slices.IndexFunc(tokens, func(t token) bool { return t.kind == symbol && strings.Contains("([=;", t.text) }) - 1
-		if at > 0 && tokens[at+1].text == "(" {
+		at = slices.IndexFunc(tokens, func(t token) bool { return t.Kind == text.Symbol && strings.Contains("([=;", t.Text) }) - 1
+		if at > 0 && tokens[at+1].Text == "(" {
 			d.args = tokens[at+2 : closing(tokens, at+1, "(", ")")]
 		}
 	}
-	if at < 1 || at >= len(tokens) || tokens[at].kind != word {
-		return fmt.Errorf("line %d: what does this declare?", d.tokens[0].line)
+	if at < 1 || at >= len(tokens) || tokens[at].Kind != text.Word {
+		return fmt.Errorf("line %d: what does this declare?", d.tokens[0].Line)
 	}
-	d.names = []string{tokens[at].text}
+	d.names = []string{tokens[at].Text}
 	if d.isStruct && d.constructs(tokens[at+1:]) {
-		return fmt.Errorf("line %d: a constructor", d.tokens[0].line) // see conditions
+		return fmt.Errorf("line %d: a constructor", d.tokens[0].Line) // see conditions
 	}
 	return nil
 }
@@ -226,7 +227,7 @@ func (d *declaration) name() error {
 // constructs says whether a struct's tokens behind its name have a constructor.
 func (d *declaration) constructs(tokens []token) bool {
 	for i, t := range tokens {
-		if t.text == d.names[0] && textAt(tokens, i+1) == "(" {
+		if t.Text == d.names[0] && textAt(tokens, i+1) == "(" {
 			return true
 		}
 	}
@@ -236,7 +237,7 @@ func (d *declaration) constructs(tokens []token) bool {
 // textAt is the text of token i, "" behind the last.
 func textAt(tokens []token, i int) string {
 	if i < len(tokens) {
-		return tokens[i].text
+		return tokens[i].Text
 	}
 	return ""
 }
@@ -246,7 +247,7 @@ func textAt(tokens []token, i int) string {
 func (d *declaration) group() error {
 	inner := &splitter{}
 	for _, t := range d.tokens {
-		if t.kind != directive {
+		if t.Kind != text.Directive {
 			if err := inner.take(t); err != nil {
 				return err
 			}
@@ -264,7 +265,7 @@ func (d *declaration) group() error {
 func closing(tokens []token, i int, open, close string) int {
 	depth := 0
 	for ; i < len(tokens); i++ {
-		switch tokens[i].text {
+		switch tokens[i].Text {
 		case open:
 			depth++
 		case close:

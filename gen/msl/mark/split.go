@@ -5,28 +5,14 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"unicode/utf8"
 
+	"mla/gen/msl/text"
 	"mla/runtime/plan/pieces"
 )
 
-// kind tells tokens apart.
-type kind int
-
-const (
-	comment kind = iota
-	directive
-	word
-	symbol // or a number, or a string
-)
-
-// token is one token of Metal source; a preprocessor directive is one token.
+// token is one token of Metal source that is no white space.
 type token struct {
-	text      string
-	kind      kind
-	begin     int  // offset
-	line      int  // from 1
-	first     bool // in its line
+	text.Token
 	namespace bool // a word that is the name of a namespace
 }
 
@@ -34,106 +20,25 @@ type token struct {
 func scan(source string) []token {
 	var tokens []token
 	isSpace := map[string]bool{}
-	line, begin := 1, true
-	for at := 0; at < len(source); {
-		switch source[at] {
-		case '\n':
-			line++
-			begin = true
-			at++
-			continue
-		case ' ', '\t', '\r', '\f':
-			begin = false
-			at++
+	for _, t := range text.Scan(source) {
+		if t.Kind == text.Space {
 			continue
 		}
-		k, n := lexeme(source[at:])
-		t := token{text: source[at : at+n], kind: k, begin: at, line: line, first: begin}
-		if k == word && len(tokens) > 0 && tokens[len(tokens)-1].text == "namespace" {
-			isSpace[t.text] = true
+		if t.Kind == text.Word && len(tokens) > 0 && tokens[len(tokens)-1].Text == "namespace" {
+			isSpace[t.Text] = true
 		}
-		tokens = append(tokens, t)
-		line += strings.Count(t.text, "\n")
-		begin = false
-		at += n
+		tokens = append(tokens, token{Token: t})
 	}
 	for i := range tokens {
-		tokens[i].namespace = isSpace[tokens[i].text]
+		tokens[i].namespace = isSpace[tokens[i].Text]
 	}
 	return tokens
 }
 
-// lexeme is the kind and the length of the token that text begins with.
-func lexeme(text string) (kind, int) {
-	c := text[0]
-	switch {
-	case strings.HasPrefix(text, "//"):
-		return comment, lineEnd(text)
-	case strings.HasPrefix(text, "/*"):
-		if n := strings.Index(text[2:], "*/"); n >= 0 {
-			return comment, n + 4
-		}
-	case c == '#':
-		n := lineEnd(text)
-		for n < len(text) && text[n-1] == '\\' { // it goes on
-			n += 1 + lineEnd(text[n+1:])
-		}
-		return directive, n
-	case c == '"':
-		if n := stringEnd(text); n > 0 {
-			return symbol, n
-		}
-	case isDigit(c), c == '.' && len(text) > 1 && isDigit(text[1]):
-		return symbol, numberEnd(text)
-	case isWord(c):
-		n := 1
-		for n < len(text) && isWord(text[n]) {
-			n++
-		}
-		return word, n
-	}
-	_, n := utf8.DecodeRuneInString(text)
-	return symbol, n
-}
-
-func isDigit(c byte) bool { return '0' <= c && c <= '9' }
-func isWord(c byte) bool  { return c == '_' || isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'z' }
-
-// lineEnd is the length of the first line without its end.
-func lineEnd(text string) int {
-	if n := strings.IndexByte(text, '\n'); n >= 0 {
-		return n
-	}
-	return len(text)
-}
-
-// stringEnd is the length of the string that text begins with, 0 if it does not end.
-func stringEnd(text string) int {
-	for n := 1; n < len(text); n++ {
-		switch text[n] {
-		case '\\':
-			n++
-		case '"':
-			return n + 1
-		}
-	}
-	return 0
-}
-
-// numberEnd is the length of the number that text begins with. A sign belongs to it
-// behind what may be an exponent.
-func numberEnd(text string) int {
-	n := 1
-	for n < len(text) && (isWord(text[n]) || text[n] == '.' || strings.IndexByte("+-", text[n]) >= 0 && strings.IndexByte("eEpP", text[n-1]) >= 0) {
-		n++
-	}
-	return n
-}
-
 // words are a directive's name, as define, and the words behind it.
 func (t *token) words() []string {
-	text, _, _ := strings.Cut(t.text, "//")
-	return identifier.FindAllString(text, -1)
+	before, _, _ := strings.Cut(t.Text, "//")
+	return identifier.FindAllString(before, -1)
 }
 
 var identifier = regexp.MustCompile(`\b[A-Za-z_]\w*`)
@@ -168,22 +73,22 @@ type splitter struct {
 
 // take adds a token.
 func (s *splitter) take(t token) error {
-	if t.kind == comment && pieces.IsMark(t.text) {
-		return fmt.Errorf("line %d: a mark", t.line)
+	if t.Kind == text.Comment && pieces.IsMark(t.Text) {
+		return fmt.Errorf("line %d: a mark", t.Line)
 	}
-	if t.kind == comment && strings.HasPrefix(t.text, "/*") {
-		return fmt.Errorf("line %d: a comment that is no line comment", t.line) // pieces leaves comments out line by line
+	if t.Kind == text.Comment && strings.HasPrefix(t.Text, "/*") {
+		return fmt.Errorf("line %d: a comment that is no line comment", t.Line) // pieces leaves comments out line by line
 	}
 	if s.open == nil {
-		if t.kind == comment && !t.first {
+		if t.Kind == text.Comment && !t.First {
 			return nil // it belongs to the declaration that it stands behind
 		}
-		if !t.first {
-			return fmt.Errorf("line %d: a declaration that does not begin its line", t.line)
+		if !t.First {
+			return fmt.Errorf("line %d: a declaration that does not begin its line", t.Line)
 		}
-		s.open = &declaration{begin: t.begin}
+		s.open = &declaration{begin: t.Begin}
 	}
-	if t.kind == comment {
+	if t.Kind == text.Comment {
 		return nil
 	}
 	s.open.tokens = append(s.open.tokens, t)
@@ -196,7 +101,7 @@ func (s *splitter) take(t token) error {
 // ends says whether a token is the last one of the open declaration.
 func (s *splitter) ends(t token) bool {
 	first := s.open.tokens[0]
-	if t.kind == directive {
+	if t.Kind == text.Directive {
 		switch t.words()[0] {
 		case "if", "ifdef", "ifndef":
 			s.ifs++
@@ -204,16 +109,16 @@ func (s *splitter) ends(t token) bool {
 			s.ifs--
 		}
 	}
-	if first.kind == directive {
+	if first.Kind == text.Directive {
 		return s.ifs == 0
 	}
-	switch t.text {
+	switch t.Text {
 	case "(", "[":
 		s.depth++
 	case ")", "]":
 		s.depth--
 	case "{":
-		if first.text == "namespace" {
+		if first.Text == "namespace" {
 			s.spaces++
 			return true
 		}
@@ -235,7 +140,7 @@ func (s *splitter) ends(t token) bool {
 func (s *splitter) isFunction() bool {
 	depth := 0
 	for i, t := range s.open.tokens {
-		switch t.text {
+		switch t.Text {
 		case "<":
 			depth++
 		case ">":

@@ -17,7 +17,7 @@ type addVec struct {
 }
 
 func bindAddVec(b *binder, p *plan.AddVec) *addVec {
-	return &addVec{b.split(p.Dim, p.RowsPerGroup), b.input(p.A, 1, p.Dim), b.input(p.B, 1, p.Dim), b.output(p.Out, 1, p.Dim)}
+	return &addVec{b.split(p.Dim, p.RowsPerGroup), b.vector(p.A, 1, p.Dim), b.vector(p.B, 1, p.Dim), b.vector(p.Out, 1, p.Dim)}
 }
 
 func (t *addVec) size() (units, cost int) { return t.groups, 12 * t.perGroup }

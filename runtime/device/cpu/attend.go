@@ -30,16 +30,12 @@ type latentHeads struct {
 
 // latentHeads binds the part of p that attention of one row and of many have in common.
 func (b *binder) latentHeads(p *plan.Attend) latentHeads {
-	b.dims(p.Heads, p.LatDim, p.PeDim, p.Splits.Tile)
 	b.scratch(p.LatDim + p.PeDim)
-	if t := p.Temperature; t.Scale != 0 && t.Length < 1 {
-		b.fail("a temperature of steps of %d positions", t.Length)
-	}
 	t := latentHeads{
 		id:     b.id(),
-		qAbs:   b.input(p.QAbs, p.Heads, p.LatDim),
-		qPe:    b.input(p.QPe, p.Heads, p.PeDim),
-		cache:  b.cache(p.Cache, p.LatDim+p.PeDim, false),
+		qAbs:   b.vector(p.QAbs, p.Heads, p.LatDim),
+		qPe:    b.vector(p.QPe, p.Heads, p.PeDim),
+		cache:  b.cache(p.Cache, p.LatDim+p.PeDim),
 		heads:  p.Heads,
 		latDim: p.LatDim, peDim: p.PeDim,
 		scale: float32(p.Scale), temperature: p.Temperature,
@@ -69,11 +65,11 @@ type attend struct {
 }
 
 func bindAttend(b *binder, p *plan.Attend) *attend {
-	partials := b.splits(p.Splits, p.Heads)
+	partials := p.Splits.Count * p.Heads
 	t := &attend{
 		latentHeads: b.latentHeads(p),
-		out:         b.output(plan.Vec{Slot: p.Out, Stride: p.LatDim}, partials, p.LatDim),
-		ml:          b.writableFloats(p.ML, partials*2),
+		out:         b.vector(plan.Vec{Slot: p.Out, Stride: p.LatDim}, partials, p.LatDim),
+		ml:          b.floats(p.ML, partials*2),
 		splits:      p.Splits,
 	}
 	t.needSums(b)

@@ -17,21 +17,14 @@ type attendHeads struct {
 }
 
 func bindAttendHeads(b *binder, p *plan.AttendHeads) *attendHeads {
-	b.dims(p.Heads, p.NopeDim, p.PeDim, p.VDim, p.RowsPerGroup, p.Tile)
-	if t := p.Temperature; t.Scale != 0 && t.Length < 1 {
-		b.fail("a temperature of steps of %d positions", t.Length)
-	}
 	t := &attendHeads{
-		qNope: perRow(b, func() vec { return b.input(p.QNope, p.Heads, p.NopeDim) }),
-		qPe:   perRow(b, func() vec { return b.input(p.QPe, p.Heads, p.PeDim) }),
-		out:   perRow(b, func() vec { return b.output(p.Out, p.Heads, p.VDim) }),
-		heads: p.Heads, blocks: (max(b.kernel.Width, 1) + headBlock - 1) / headBlock,
+		qNope: perRow(b, func() vec { return b.vector(p.QNope, p.Heads, p.NopeDim) }),
+		qPe:   perRow(b, func() vec { return b.vector(p.QPe, p.Heads, p.PeDim) }),
+		out:   perRow(b, func() vec { return b.vector(p.Out, p.Heads, p.VDim) }),
+		heads: p.Heads, blocks: (max(b.command.Kernel.Width, 1) + headBlock - 1) / headBlock,
 		nope: p.NopeDim, pe: p.PeDim, v: p.VDim,
 		scale: float32(p.Scale), temperature: p.Temperature,
-		kv: b.headPages(p.KV, false),
-	}
-	if m := &b.model.Bundle.Model; b.err == nil && (m.NumAttentionHeads != p.Heads || m.QKNopeHeadDim != p.NopeDim || m.QKRopeHeadDim != p.PeDim || m.VHeadDim != p.VDim) {
-		b.fail("%d heads of %d + %d and %d columns; the model has others", p.Heads, p.NopeDim, p.PeDim, p.VDim)
+		kv: b.headPages(p.KV),
 	}
 	if b.err == nil {
 		need, dim := &b.r.need, p.NopeDim+p.PeDim

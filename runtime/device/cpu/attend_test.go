@@ -84,7 +84,7 @@ func combined(t *testing.T, from *rig, r *runner, p *plan.Attend, pos int, want 
 	ml, _ := rg.buffer(plan.ElemF32, false, from.read(r, p.ML, p.Splits.Count*p.Heads*2))
 	c := plan.Combine{Out: out, ML: ml, Splits: p.Splits, Heads: p.Heads}
 	alone := &plan.CombineVec{Combine: c, Dim: lat, Out: plan.Vec{Slot: rg.out(plan.ElemF32, p.Heads*lat), Stride: lat}}
-	fused := &plan.MatVec{Batch: p.Heads, Rows: 9, Cols: lat, RowsPerGroup: 2, Combine: &c, Up: -1, Add: -1}
+	fused := &plan.MatVec{Product: plan.Product{Rows: 9, Cols: lat, RowsPerGroup: 2, Combine: &c, Up: -1}, Batch: p.Heads, Add: -1}
 	var w []float64
 	fused.W, w = rg.weight(quant.F16, p.Heads, 9, lat)
 	fused.Out = plan.Vec{Slot: rg.out(plan.ElemF32, p.Heads*9), Stride: 9}
@@ -119,7 +119,7 @@ func TestAttendForgetsQueries(t *testing.T) {
 	}
 	other := func(rg *rig, p *plan.Attend, r *runner) {
 		op := rg.ops[p.QAbs.Slot]
-		clear(r.arena[op.Offset : op.Offset+op.Bytes])
+		clear(r.Spaces[plan.SpaceArena][op.Offset : op.Offset+op.Bytes])
 	}
 	rg, p, r := record()
 	first := replay(rg, p, r)

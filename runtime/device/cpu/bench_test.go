@@ -57,14 +57,14 @@ func (y *youtu) weight(q quant.Type, batch, rows, cols int) arg {
 
 // buffer reserves n float32 in the arena.
 func (y *youtu) buffer(n int) arg {
-	op := plan.Operand{Space: plan.SpaceArena, Offset: y.bundle.ArenaBytes, Bytes: int64(4 * n)}
-	y.bundle.ArenaBytes += op.Bytes
+	op := plan.Operand{Space: plan.SpaceArena, Offset: y.bundle.Decode().ArenaBytes, Bytes: int64(4 * n)}
+	y.bundle.Decode().ArenaBytes += op.Bytes
 	return arg{plan.Slot{Space: plan.SpaceArena, Write: true}, op}
 }
 
 // launch appends a kernel of its own and a dispatch of it. Slot i is args[i].
 func (y *youtu) launch(name string, args []arg, parts ...plan.Part) {
-	k := plan.Kernel{Name: name, Parts: parts, Variants: []plan.Variant{{}}}
+	k := plan.Kernel{Name: name, Threads: 32, Parts: parts, Variants: []plan.Variant{{}}}
 	d := plan.Dispatch{Kernel: len(y.bundle.Kernels), Barrier: true}
 	for _, a := range args {
 		k.Slots = append(k.Slots, a.slot)
@@ -78,7 +78,7 @@ func (y *youtu) launch(name string, args []arg, parts ...plan.Part) {
 		}
 	}
 	y.bundle.Kernels = append(y.bundle.Kernels, k)
-	y.bundle.Decode = append(y.bundle.Decode, d)
+	y.bundle.Decode().Dispatches = append(y.bundle.Decode().Dispatches, d)
 }
 
 // cacheOf is the latent cache of a layer.
@@ -98,7 +98,7 @@ const longest = 1 << 16 // positions of the model
 // emptyYoutu is a plan without dispatches.
 func emptyYoutu(layers int) *youtu {
 	y := &youtu{rng: rand.New(rand.NewPCG(1, 2))}
-	y.bundle = plan.Bundle{Name: "youtu", RopeFreqs: make([]float64, pe/2), RopeMScale: 1,
+	y.bundle = plan.Bundle{Name: "youtu", Sequences: []plan.Sequence{{Width: 1}}, RopeFreqs: make([]float64, pe/2), RopeMScale: 1,
 		Model: plan.Model{Dims: plan.Dims{VocabSize: vocab, NumHiddenLayers: layers, KVLoraRank: kvRank, QKRopeHeadDim: pe, MaxPositionEmbeddings: longest}}}
 	y.model.Bundle = &y.bundle
 	return y
@@ -115,7 +115,7 @@ func newYoutu(layers int) *youtu {
 	head := y.weight(quant.Q6_K, 1, vocab, hidden)
 	y.launch("embed", []arg{head, x}, &plan.Embed{W: 0, Out: plan.Vec{Slot: 1}, Dim: hidden, RowsPerGroup: 256})
 	matVec := func(rows, cols, in, out int) *plan.MatVec {
-		return &plan.MatVec{Batch: 1, Rows: rows, Cols: cols, RowsPerGroup: 8, In: plan.Vec{Slot: in}, Out: plan.Vec{Slot: out}, Up: -1, Add: -1}
+		return &plan.MatVec{Product: plan.Product{Rows: rows, Cols: cols, RowsPerGroup: 8, In: plan.Vec{Slot: in}, Out: plan.Vec{Slot: out}, Up: -1}, Batch: 1, Add: -1}
 	}
 	q4 := func(batch, rows, cols int) arg { return y.weight(quant.Q4_0, batch, rows, cols) }
 	for l := range layers {
@@ -153,7 +153,7 @@ func newYoutu(layers int) *youtu {
 		i.Add = 2
 		y.launch("down", []arg{q4(1, hidden, inner), h, x}, i)
 	}
-	y.bundle.Head = len(y.bundle.Decode)
+	y.bundle.Decode().Head = len(y.bundle.Decode().Dispatches)
 	last := matVec(vocab, hidden, 1, 2)
 	last.Norm = &plan.Norm{Weight: 3}
 	logits := arg{plan.Slot{Space: plan.SpaceLogits, Write: true}, plan.Operand{Space: plan.SpaceLogits}}
@@ -257,7 +257,7 @@ func BenchmarkBarrier(b *testing.B) {
 			for i := range workers {
 				workers[i] = newWorker(needs{})
 			}
-			p := newPool([]sequence{{1, slices.Repeat([]phase{ph}, phases), 0}}, workers)
+			p := newPool([]sequence{{width: 1, phases: slices.Repeat([]phase{ph}, phases)}}, workers)
 			defer p.close()
 			n := 0
 			for b.Loop() {

@@ -2,22 +2,22 @@ package cpu
 
 import (
 	"fmt"
+	"slices"
 
 	"mla/runtime/device"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )
 
-// binder turns the slots of one dispatch into views of memory. Its methods
-// check everything that a part's twin later takes for granted; the first
-// failure sticks in err and the values returned from then on are unusable.
+// binder views the memory of a command's bindings. Its methods check that the memory
+// holds what a part's twin reaches; the first failure sticks in err and the values
+// returned from then on are unusable.
 type binder struct {
-	r      *runner
-	model  *device.Model
-	d      *plan.Dispatch
-	kernel *plan.Kernel
-	row    int // whose vectors slots stand for, in a kernel of several rows
-	err    error
+	r       *runner
+	model   *device.Model
+	command *device.Command
+	row     int // whose vectors slots stand for, in a kernel of several rows
+	err     error
 }
 
 // fail records the first failure.
@@ -37,36 +37,27 @@ func (b *binder) dims(dims ...int) {
 	}
 }
 
-// slot returns a slot and its operand, or nil after a failure.
-func (b *binder) slot(i int, spaces ...plan.Space) (*plan.Slot, *plan.Operand) {
+// slot returns a slot and its binding, or nil after a failure.
+func (b *binder) slot(i int, spaces ...plan.Space) (*plan.Slot, *device.Binding) {
 	if b.err != nil {
 		return nil, nil
 	}
-	if i < 0 || i >= len(b.kernel.Slots) {
-		b.fail("slot %d of %d", i, len(b.kernel.Slots))
+	slots := b.command.Kernel.Slots
+	if i < 0 || i >= len(slots) {
+		b.fail("slot %d of %d", i, len(slots))
 		return nil, nil
 	}
-	slot, op := &b.kernel.Slots[i], &b.d.Operands[i]
-	for _, s := range spaces {
-		if slot.Space == s {
-			return slot, op
-		}
+	if !slices.Contains(spaces, slots[i].Space) {
+		b.fail("slot %s is in the %s; expected one of %v", slots[i].Name, slots[i].Space, spaces)
+		return nil, nil
 	}
-	b.fail("slot %s is in space %d; expected one of %d", slot.Name, slot.Space, spaces)
-	return nil, nil
-}
-
-// writable checks that a slot which a part writes says so.
-func (b *binder) writable(slot *plan.Slot) {
-	if !slot.Write {
-		b.fail("slot %s is written but not marked so", slot.Name)
-	}
+	return &slots[i], &b.command.Bindings[i]
 }
 
 // bytes returns the memory of a slot outside the weights: of the binder's row where every
 // row has its own.
-func (b *binder) bytes(slot *plan.Slot, op *plan.Operand) []byte {
-	mem := b.memory(slot, op)
+func (b *binder) bytes(slot *plan.Slot, at *device.Binding) []byte {
+	mem := b.memory(at)
 	if slot.Stride == 0 || b.err != nil {
 		return mem
 	}
@@ -86,47 +77,29 @@ func (b *binder) bytes(slot *plan.Slot, op *plan.Operand) []byte {
 	return mem[from:]
 }
 
-// memory returns that of all rows.
-func (b *binder) memory(slot *plan.Slot, op *plan.Operand) []byte {
-	switch slot.Space {
-	case plan.SpaceArena:
-		size := int64(len(b.r.arena))
-		if op.Offset < 0 || op.Bytes < 0 || op.Offset > size || op.Bytes > size-op.Offset {
-			b.fail("slot %s: %d bytes at %d do not fit the arena of %d", slot.Name, op.Bytes, op.Offset, size)
-			return nil
-		}
-		return b.r.arena[op.Offset : op.Offset+op.Bytes]
-	case plan.SpaceKV:
-		if op.Index < 0 || op.Index >= len(b.r.caches) {
-			b.fail("slot %s: cache %d of %d", slot.Name, op.Index, len(b.r.caches))
-			return nil
-		}
-		return b.r.caches[op.Index]
-	case plan.SpaceHeads:
-		return b.r.heads
-	case plan.SpaceRope:
-		return bytesOf(b.r.rope)
-	case plan.SpaceLogits:
-		return bytesOf(b.r.logits)
+// memory returns that of all rows. Only bindings in the arena are parts of a space.
+func (b *binder) memory(at *device.Binding) []byte {
+	mem := b.r.At(at)
+	if at.Space == plan.SpaceArena {
+		return mem[at.Offset : at.Offset+at.Bytes]
 	}
-	b.fail("slot %s: space %d holds no numbers", slot.Name, slot.Space)
-	return nil
+	return mem
 }
 
 // numbers views a slot's memory as at least n numbers of its element type.
-func (b *binder) numbers(slot *plan.Slot, op *plan.Operand, n int64) numbers {
+func (b *binder) numbers(slot *plan.Slot, at *device.Binding, n int64) numbers {
 	if b.err != nil {
 		return numbers{}
 	}
 	var v numbers
-	mem := b.bytes(slot, op)
+	mem := b.bytes(slot, at)
 	if b.half(slot) {
 		v.f16 = view[uint16](mem)
 	} else {
 		v.f32 = view[float32](mem)
 	}
 	if have := int64(max(len(v.f32), len(v.f16))); have < n {
-		b.fail("slot %s: %d bytes at %d do not hold %d aligned elements", slot.Name, len(mem), op.Offset, n)
+		b.fail("slot %s: %d bytes at %d do not hold %d aligned elements", slot.Name, len(mem), at.Offset, n)
 	}
 	return v
 }
@@ -147,8 +120,8 @@ func (b *binder) half(slot *plan.Slot) bool {
 	return false
 }
 
-// input binds a vector that a part reads, at most n elements of an entry at a time: entries × n.
-func (b *binder) input(v plan.Vec, entries, n int) vec {
+// vector binds a vector that a part reads or writes, at most n elements of an entry at a time: entries × n.
+func (b *binder) vector(v plan.Vec, entries, n int) vec {
 	in := b.entries(v, entries, n)
 	if b.err == nil {
 		b.scratch(n)
@@ -159,7 +132,7 @@ func (b *binder) input(v plan.Vec, entries, n int) vec {
 // entries binds entries × n elements.
 func (b *binder) entries(v plan.Vec, entries, n int) vec {
 	b.dims(entries, n)
-	slot, op := b.slot(v.Slot, plan.SpaceArena, plan.SpaceLogits)
+	slot, at := b.slot(v.Slot, plan.SpaceArena, plan.SpaceLogits)
 	if slot == nil {
 		return vec{}
 	}
@@ -168,7 +141,7 @@ func (b *binder) entries(v plan.Vec, entries, n int) vec {
 		return vec{}
 	}
 	end := sum(int64(v.Offset), product(int64(entries-1), int64(v.Stride)), int64(n))
-	mem := b.numbers(slot, op, end)
+	mem := b.numbers(slot, at, end)
 	if b.err != nil {
 		return vec{}
 	}
@@ -180,22 +153,13 @@ func (b *binder) entries(v plan.Vec, entries, n int) vec {
 	return vec{mem, v.Stride}
 }
 
-// output binds a vector that a part writes.
-func (b *binder) output(v plan.Vec, entries, n int) vec {
-	out := b.input(v, entries, n)
-	if b.err == nil {
-		b.writable(&b.kernel.Slots[v.Slot])
-	}
-	return out
-}
-
 // add binds the optional residual of an output: the same place in another slot.
 func (b *binder) add(slot int, out plan.Vec, entries, n int) *vec {
 	if slot < 0 {
 		return nil
 	}
 	out.Slot = slot
-	v := b.input(out, entries, n)
+	v := b.vector(out, entries, n)
 	return &v
 }
 
@@ -206,37 +170,20 @@ func (b *binder) floats(slot, n int) []float32 {
 		return nil
 	}
 	if v.half() {
-		b.fail("slot %s holds halves; expected float32", b.kernel.Slots[slot].Name)
+		b.fail("slot %s holds halves; expected float32", b.command.Kernel.Slots[slot].Name)
 		return nil
 	}
 	return v.f32[:n]
 }
 
-// writableFloats is floats for an output.
-func (b *binder) writableFloats(slot, n int) []float32 {
-	v := b.floats(slot, n)
-	if b.err == nil {
-		b.writable(&b.kernel.Slots[slot])
-	}
-	return v
-}
-
 // matrix binds entries × rows × cols of a weight.
 func (b *binder) matrix(slotIndex, entries, rows, cols int) weight {
 	b.dims(entries, rows, cols)
-	slot, op := b.slot(slotIndex, plan.SpaceWeight)
+	slot, at := b.slot(slotIndex, plan.SpaceWeight)
 	if slot == nil {
 		return weight{}
 	}
-	w, err := b.model.Lookup(op.Index, b.d.LayerOf(slotIndex))
-	if err != nil {
-		b.fail("slot %s: %w", slot.Name, err)
-		return weight{}
-	}
-	if row := &b.model.Bundle.Weights[op.Index]; row.Cols != cols || row.Rows != rows || max(row.Batch, 1) < entries {
-		b.fail("slot %s: %s is %d × %d × %d; expected %d × %d × %d", slot.Name, w.Tensor, row.Cols, row.Rows, row.Batch, cols, rows, entries)
-		return weight{}
-	}
+	w := at.Weight
 	format, ok := quant.Lookup(w.Type)
 	if !ok || !fits(slot.Elem, w.Type) {
 		b.fail("tensor %s: %s does not fit slot %s", w.Tensor, w.Type, slot.Name)
@@ -268,9 +215,9 @@ func fits(e plan.Elem, t quant.Type) bool {
 	return e == plan.ElemTyped || e == plan.ElemF32 && t == quant.F32 || e == plan.ElemF16 && t == quant.F16
 }
 
-// vector reads a weight vector (a norm weight, a bias) into memory of its own:
+// weights reads a weight vector (a norm weight, a bias) into memory of its own:
 // a file may hold it unaligned, and it is small.
-func (b *binder) vector(slot, n int) []float32 {
+func (b *binder) weights(slot, n int) []float32 {
 	w := b.matrix(slot, 1, 1, n)
 	if b.err != nil {
 		return nil
@@ -286,59 +233,36 @@ func (b *binder) vector(slot, n int) []float32 {
 }
 
 // lists binds what a GroupExperts lists; see plan.Grouping.
-func (b *binder) lists(g *plan.Grouping, write bool) (starts, members []uint32) {
-	width := max(b.kernel.Width, 1)
+func (b *binder) lists(g *plan.Grouping) (starts, members []uint32) {
+	width := max(b.command.Kernel.Width, 1)
 	b.dims(g.Experts, g.K, width)
-	return b.indices(g.Starts, g.Experts+1, write), b.indices(g.Members, width*g.K, write)
+	return records[uint32](b, g.Starts, g.Experts+1), records[uint32](b, g.Members, width*g.K)
 }
 
-// indices binds n uint32 in the arena.
-func (b *binder) indices(slotIndex, n int, write bool) []uint32 {
-	slot, op := b.slot(slotIndex, plan.SpaceArena)
+// routing binds the selected experts of a token.
+func (b *binder) routing(slot, k int) []plan.Routing {
+	b.dims(k)
+	return records[plan.Routing](b, slot, k)
+}
+
+// records binds n of them in the arena.
+func records[T any](b *binder, slotIndex, n int) []T {
+	slot, at := b.slot(slotIndex, plan.SpaceArena)
 	if slot == nil {
 		return nil
 	}
-	if slot.Elem != plan.ElemU32 {
-		b.fail("slot %s: element type %d; expected indices", slot.Name, slot.Elem)
-		return nil
-	}
-	if write {
-		b.writable(slot)
-	}
-	v := view[uint32](b.bytes(slot, op))
+	v := view[T](b.bytes(slot, at))
 	if len(v) < n {
-		b.fail("slot %s: %d bytes at %d do not hold %d aligned indices", slot.Name, op.Bytes, op.Offset, n)
+		b.fail("slot %s: %d bytes at %d do not hold %d aligned elements", slot.Name, at.Bytes, at.Offset, n)
 		return nil
 	}
 	return v[:n]
 }
 
-// routing binds the selected experts of a token.
-func (b *binder) routing(slotIndex, k int, write bool) []plan.Routing {
-	b.dims(k)
-	slot, op := b.slot(slotIndex, plan.SpaceArena)
-	if slot == nil {
-		return nil
-	}
-	if slot.Elem != plan.ElemRoute {
-		b.fail("slot %s: element type %d; expected routing", slot.Name, slot.Elem)
-		return nil
-	}
-	if write {
-		b.writable(slot)
-	}
-	v := view[plan.Routing](b.bytes(slot, op))
-	if len(v) < k {
-		b.fail("slot %s: %d bytes at %d do not hold %d aligned routings", slot.Name, op.Bytes, op.Offset, k)
-		return nil
-	}
-	return v[:k]
-}
-
 // cache binds a latent cache whose rows are dim wide.
-func (b *binder) cache(p plan.Paged, dim int, write bool) paged {
+func (b *binder) cache(p plan.Paged, dim int) paged {
 	b.slot(p.Tables, plan.SpaceTables)
-	slot, op := b.slot(p.Slot, plan.SpaceKV)
+	slot, at := b.slot(p.Slot, plan.SpaceKV)
 	if slot == nil {
 		return paged{}
 	}
@@ -346,18 +270,11 @@ func (b *binder) cache(p plan.Paged, dim int, write bool) paged {
 		b.fail("slot %s: cache rows of %d; expected %d", slot.Name, dim, have)
 		return paged{}
 	}
-	if have := b.model.Bundle.Model.MaxPages(); p.MaxPages != have {
-		b.fail("slot %s: block tables of %d entries; expected %d", slot.Name, p.MaxPages, have)
-		return paged{}
-	}
-	if write {
-		b.writable(slot)
-	}
 	c := paged{planes: b.r.planes, tables: b.r.tables.Entries, maxPages: p.MaxPages, dim: dim}
 	if b.r.kv == quant.Q8_0 {
-		c.pages = b.bytes(slot, op)
+		c.pages = b.bytes(slot, at)
 	} else {
-		c.numbers = b.numbers(slot, op, product(int64(b.r.pages), plan.PageRows, int64(dim)))
+		c.numbers = b.numbers(slot, at, product(int64(b.r.pages), plan.PageRows, int64(dim)))
 	}
 	return c
 }

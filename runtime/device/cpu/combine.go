@@ -16,28 +16,17 @@ type combine struct {
 
 // combine binds the splits of heads that are dim wide.
 func (b *binder) combine(p *plan.Combine, dim int) *combine {
-	rows := b.splits(p.Splits, p.Heads)
+	rows := p.Splits.Count * p.Heads
 	if b.err == nil {
 		b.r.need.sums = max(b.r.need.sums, dim)
 	}
 	return &combine{
-		out:    b.input(plan.Vec{Slot: p.Out, Stride: dim}, rows, dim),
+		out:    b.vector(plan.Vec{Slot: p.Out, Stride: dim}, rows, dim),
 		ml:     b.floats(p.ML, rows*2),
 		splits: p.Splits,
 		heads:  p.Heads,
 		dim:    dim,
 	}
-}
-
-// splits checks a cut of the KV axis and returns the number of partial results
-// of so many heads. The limits keep products small; tiles must fit a cache.
-func (b *binder) splits(s plan.Splits, heads int) int {
-	const most = 1 << 12
-	if s.Count < 1 || s.Count > most || s.Tile < 1 || s.Tile > most || heads < 1 || heads > most {
-		b.fail("%d splits in tiles of %d rows for %d heads; expected 1 to %d each", s.Count, s.Tile, heads, most)
-		return 1
-	}
-	return s.Count * heads
 }
 
 // run writes the latent of a head to dst: o = Σ e^(m_s-m) l_s o_s / Σ e^(m_s-m) l_s
@@ -67,8 +56,7 @@ type combineVec struct {
 }
 
 func bindCombineVec(b *binder, p *plan.CombineVec) *combineVec {
-	b.dims(p.Dim)
-	t := &combineVec{b.combine(&p.Combine, p.Dim), b.output(p.Out, p.Combine.Heads, p.Dim)}
+	t := &combineVec{b.combine(&p.Combine, p.Dim), b.vector(p.Out, p.Combine.Heads, p.Dim)}
 	b.scratch(p.Dim)
 	return t
 }

@@ -3,8 +3,9 @@
 // computes what the Metal template of the same name does: floats within a
 // kernel, rounded where the kernel stores halves.
 //
-// Recording resolves each operand of each dispatch to a view of memory, checks
-// all sizes, and cuts the parts into chunks. Replaying deals the chunks to the
+// Recording views the memory of each binding of the commands that package device has
+// resolved, checks that it holds what the twins reach, and cuts the parts into chunks.
+// What else a plan has to hold is checked by package verify. Replaying deals the chunks to the
 // workers, phase by phase (see pool), and neither allocates nor decides
 // anything. Results do not depend on the number of workers.
 //
@@ -39,7 +40,7 @@ func (cpu) Class() string { return "" }
 
 // Load implements device.Device. The runner is for one goroutine at a time.
 func (cpu) Load(m *device.Model, cfg device.Config) (device.Runner, error) {
-	r, err := allocate(m, cfg)
+	r, l, err := allocate(m, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("bundle %s: %w", m.Bundle.Name, err)
 	}
@@ -47,7 +48,7 @@ func (cpu) Load(m *device.Model, cfg device.Config) (device.Runner, error) {
 	if workers == 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	sequences, err := r.record(m, cfg, workers)
+	sequences, err := r.record(m, l, cfg, workers)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +67,7 @@ func (cpu) Int8(b *plan.Bundle) error {
 		return fmt.Errorf("bundle %s hands halves from kernel to kernel; floats are what is rounded to bytes", b.Name)
 	}
 	if !linalg.HasInt8() {
-		return fmt.Errorf("the CPU device has loops of bytes for AVX2 and AVX-512 only; its loops here: %s", linalg.Backend())
+		return fmt.Errorf("the CPU device has loops of bytes for AVX2, AVX-512 and arm64 with SDOT only; its loops here: %s", linalg.Backend())
 	}
 	return nil
 }
@@ -74,15 +75,18 @@ func (cpu) Int8(b *plan.Bundle) error {
 // maxThreads is the most workers that a configuration may ask for.
 const maxThreads = 1 << 10
 
+// spaces are those that the twins read and write, beside caches and block tables.
+var spaces = []plan.Space{plan.SpaceArena, plan.SpaceHeads, plan.SpaceRope, plan.SpaceLogits}
+
 // allocate checks the configuration and makes a runner's memory. Caches are
 // zeroed by the system when they are first touched.
-func allocate(m *device.Model, cfg device.Config) (*runner, error) {
+func allocate(m *device.Model, cfg device.Config) (*runner, *device.Layout, error) {
 	if cfg.Threads < 0 || cfg.Threads > maxThreads {
-		return nil, fmt.Errorf("%d threads; expected 1 to %d, or 0 for one per core", cfg.Threads, maxThreads)
+		return nil, nil, fmt.Errorf("%d threads; expected 1 to %d, or 0 for one per core", cfg.Threads, maxThreads)
 	}
 	l, err := m.Layout(cfg)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	r := &runner{
 		bundle:    m.Bundle,
@@ -93,19 +97,20 @@ func allocate(m *device.Model, cfg device.Config) (*runner, error) {
 		pages:     l.Pages,
 		pageBytes: l.PageBytes(),
 		planes:    l.Planes,
-		arena:     alignedBytes(l.Arena),
-		heads:     alignedBytes(l.Heads),
-		rope:      floats(int(l.Rope / 4)),
-		logits:    floats(int(l.Logits / 4)),
 		vectors:   map[*byte][]float32{},
 		tables:    l.NewTables(),
+		bytes:     l.Tables + l.Cache*int64(l.Layers),
 	}
-	device.RopeTable(r.rope, l.Freqs, m.Bundle.RopeMScale)
+	sizes := l.Sizes()
+	for _, s := range spaces {
+		r.Spaces[s] = alignedBytes(sizes[s])
+		r.bytes += sizes[s]
+	}
 	for range l.Layers {
-		r.caches = append(r.caches, alignedBytes(l.Cache))
+		r.Caches = append(r.Caches, alignedBytes(l.Cache))
 	}
-	r.bytes = l.Arena + l.Heads + l.Rope + l.Logits + l.Tables + l.Cache*int64(l.Layers)
-	return r, nil
+	device.RopeTable(r.numbers(plan.SpaceRope), l.Freqs, m.Bundle.RopeMScale)
+	return r, l, nil
 }
 
 // runner implements device.Runner.
@@ -118,15 +123,10 @@ type runner struct {
 	pageBytes int // of all caches together
 	planes    plan.Planes
 
-	arena  []byte
-	heads  []byte   // see plan.HeadsPage
-	caches [][]byte // one per layer, [pages][PageRows][CacheDim] of kv
+	device.Memories[[]byte]
 	tables *device.Tables
-	rope   []float32  // see device.RopeTable
-	logits []float32  // [MaxWanted][VocabSize]
 	wanted []plan.Row // see plan.SpaceWanted
 
-	expands  []bool    // by sequence: it has expanded heads
 	gathered []float32 // logits of rows that ran in batches; nil: none have
 
 	width int
@@ -138,6 +138,9 @@ type runner struct {
 
 	pool *pool
 }
+
+// numbers are the float32 of a space.
+func (r *runner) numbers(s plan.Space) []float32 { return view[float32](r.Spaces[s]) }
 
 var errClosed = errors.New("the runner is closed")
 
@@ -191,7 +194,7 @@ func (r *runner) checkPage(page uint32, host []byte) error {
 }
 
 func (r *runner) hostCaches() device.Caches {
-	return device.Caches{Layers: r.caches, Pages: r.pages, Planes: r.planes}
+	return device.Caches{Layers: r.Caches, Pages: r.pages, Planes: r.planes}
 }
 
 // Replay implements device.Runner.
@@ -219,7 +222,7 @@ func (r *runner) Replay(rows []plan.Row, wanted []int) ([]float32, error) {
 	if len(wanted) == 0 {
 		return nil, nil
 	}
-	return r.logits[:len(wanted)*vocab], nil
+	return r.numbers(plan.SpaceLogits)[:len(wanted)*vocab], nil
 }
 
 // SetInput implements device.Vectored.
@@ -229,7 +232,7 @@ func (r *runner) SetInput(vectors []float32) error {
 	}
 	_, v, err := device.Vectors(r.bundle, vectors, r.width, device.InputOf)
 	if err == nil {
-		device.PutVectors(r.arena[v.Offset:], v, r.bundle.Activations, vectors)
+		device.PutVectors(r.Spaces[plan.SpaceArena][v.Offset:], v, r.bundle.Activations, vectors)
 	}
 	return err
 }
@@ -241,7 +244,7 @@ func (r *runner) Hidden(dst []float32) error {
 	}
 	_, v, err := device.Vectors(r.bundle, dst, r.width, device.HiddenOf)
 	if err == nil {
-		device.TakeVectors(dst, r.arena[v.Offset:], v)
+		device.TakeVectors(dst, r.Spaces[plan.SpaceArena][v.Offset:], v)
 	}
 	return err
 }
@@ -262,10 +265,13 @@ func (r *runner) failure() error {
 }
 
 // Dispatches implements device.Runner.
-func (r *runner) Dispatches() int { return len(r.bundle.Decode) }
+func (r *runner) Dispatches() int { return len(r.bundle.Decode().Dispatches) }
 
 // Bytes implements device.Runner.
 func (r *runner) Bytes() int64 { return r.bytes }
+
+// Diagnostics implements device.Runner.
+func (r *runner) Diagnostics() device.Diagnostics { return device.Diagnostics{} }
 
 // Close implements device.Runner.
 func (r *runner) Close() error {

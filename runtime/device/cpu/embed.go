@@ -17,8 +17,7 @@ type embed struct {
 }
 
 func bindEmbed(b *binder, p *plan.Embed) *embed {
-	b.dims(p.RowsPerGroup)
-	return &embed{b.matrix(p.W, 1, b.model.Bundle.Model.VocabSize, p.Dim), b.output(p.Out, 1, p.Dim), p.Dim, b.normPartial(p.NormPartial, p.Dim), float32(cmp.Or(p.Scale, 1))}
+	return &embed{b.matrix(p.W, 1, b.model.Bundle.Model.VocabSize, p.Dim), b.vector(p.Out, 1, p.Dim), p.Dim, b.normPartial(p.NormPartial, p.Dim), float32(cmp.Or(p.Scale, 1))}
 }
 
 func (t *embed) size() (units, cost int) { return 1, 8 * t.dim }

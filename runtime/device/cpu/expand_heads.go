@@ -14,21 +14,14 @@ type headPages struct {
 }
 
 // headPages binds pages of so many heads with keys and values of so many columns.
-func (b *binder) headPages(p plan.Paged, write bool) headPages {
+func (b *binder) headPages(p plan.Paged) headPages {
 	b.slot(p.Tables, plan.SpaceTables)
-	slot, op := b.slot(p.Slot, plan.SpaceHeads)
+	slot, at := b.slot(p.Slot, plan.SpaceHeads)
 	if slot == nil {
 		return headPages{}
 	}
-	if have := b.model.Bundle.Model.MaxPages(); p.MaxPages != have {
-		b.fail("slot %s: block tables of %d entries; expected %d", slot.Name, p.MaxPages, have)
-		return headPages{}
-	}
-	if write {
-		b.writable(slot)
-	}
 	h := headPages{page: b.model.Bundle.Model.HeadsPage(), tables: b.r.tables.Entries, maxPages: p.MaxPages}
-	h.numbers = b.numbers(slot, op, product(int64(b.r.pages), int64(h.page.Elements)))
+	h.numbers = b.numbers(slot, at, product(int64(b.r.pages), int64(h.page.Elements)))
 	return h
 }
 
@@ -50,7 +43,6 @@ type expand struct {
 }
 
 func bindExpandHeads(b *binder, p *plan.ExpandHeads) *expand {
-	b.dims(p.Heads, p.Dim, p.LatDim, p.PeDim, p.Shares)
 	rows, cols := p.Dim, p.LatDim
 	if p.Keys {
 		rows, cols = cols, rows
@@ -58,11 +50,8 @@ func bindExpandHeads(b *binder, p *plan.ExpandHeads) *expand {
 	t := &expand{
 		w:    b.matrix(p.W, p.Heads, rows, cols),
 		keys: p.Keys, heads: p.Heads, dim: p.Dim, latDim: p.LatDim, width: p.LatDim + p.PeDim, shares: p.Shares,
-		cache: b.cache(p.Cache, p.LatDim+p.PeDim, false),
-		out:   b.headPages(plan.Paged{Slot: p.Out, Tables: p.Cache.Tables, MaxPages: p.Cache.MaxPages}, true),
-	}
-	if m := &b.model.Bundle.Model; b.err == nil && (m.NumAttentionHeads != p.Heads || p.Keys && m.QKNopeHeadDim != p.Dim || !p.Keys && m.VHeadDim != p.Dim || m.KVLoraRank != p.LatDim) {
-		b.fail("%d heads of %d columns of %d; the model has others", p.Heads, p.Dim, p.LatDim)
+		cache: b.cache(p.Cache, p.LatDim+p.PeDim),
+		out:   b.headPages(plan.Paged{Slot: p.Out, Tables: p.Cache.Tables, MaxPages: p.Cache.MaxPages}),
 	}
 	if b.err == nil {
 		b.r.need.tile = max(b.r.need.tile, plan.PageRows*(t.width+t.latDim))

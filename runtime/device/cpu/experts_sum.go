@@ -25,13 +25,10 @@ func bindExpertsSum(b *binder, p *plan.ExpertsSum) *expertsSum {
 		split:   b.split(p.Rows, p.RowsPerGroup),
 		w:       b.matrix(p.W, n, p.Rows, p.Cols),
 		in:      b.source(p.In, p.K, p.Cols, nil, nil, nil),
-		routing: b.routing(p.Routing, p.K, false),
-		out:     b.output(p.Out, 1, p.Rows),
+		routing: b.routing(p.Routing, p.K),
+		out:     b.vector(p.Out, 1, p.Rows),
 		add:     b.add(p.Add, p.Out, 1, p.Rows),
 		partial: b.normPartial(p.NormPartial, p.Rows),
-	}
-	if p.NormPartial != nil && p.RowsPerGroup%p.NormPartial.Group != 0 {
-		b.fail("sums of %d squares each, %d rows per group", p.NormPartial.Group, p.RowsPerGroup)
 	}
 	if p.Shared >= 0 {
 		m := b.matrix(p.Shared, 1, p.Rows, p.SharedCols)

@@ -17,7 +17,7 @@ func TestExpertsSum(t *testing.T) {
 	}{{plan.ElemF32, true, true}, {plan.ElemF16, true, true}, {plan.ElemF32, false, false}} {
 		rg := newRig(t, 13)
 		rg.bundle.Model.MoE.NRoutedExperts = n
-		p := &plan.ExpertsSum{K: k, Rows: rows, Cols: cols, RowsPerGroup: 8, Shared: -1, Add: -1, SharedCols: sharedCols}
+		p := &plan.ExpertsSum{Product: plan.Product{Rows: rows, Cols: cols, RowsPerGroup: 8, Up: -1}, K: k, Shared: -1, Add: -1, SharedCols: sharedCols}
 		var w, shared, x, sx, res []float64
 		p.W, w = rg.weight(quant.Q4_0, n, rows, cols)
 		p.In.Slot, x = rg.in(c.elem, k*cols)
@@ -54,7 +54,7 @@ func TestExpertsSum(t *testing.T) {
 func TestFaultyRouting(t *testing.T) {
 	rg := newRig(t, 14)
 	rg.bundle.Model.MoE.NRoutedExperts = 3
-	p := &plan.ExpertsSum{K: 1, Rows: 40, Cols: 32, RowsPerGroup: 2, Shared: -1, Add: -1}
+	p := &plan.ExpertsSum{Product: plan.Product{Rows: 40, Cols: 32, RowsPerGroup: 2, Up: -1}, K: 1, Shared: -1, Add: -1}
 	p.W, _ = rg.weight(quant.Q4_0, 3, 40, 32)
 	p.In.Slot, _ = rg.in(plan.ElemF32, 32)
 	p.Routing = rg.routing(false, plan.Routing{Expert: 3})

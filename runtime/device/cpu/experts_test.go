@@ -22,7 +22,7 @@ func TestExperts(t *testing.T) {
 		t.Run(fmt.Sprintf("%v-%v", c.w, c.up), func(t *testing.T) {
 			rg := newRig(t, 12)
 			rg.bundle.Model.MoE.NRoutedExperts = n
-			p := &plan.Experts{K: k, Rows: rows, Cols: cols, RowsPerGroup: 4}
+			p := &plan.Experts{Product: plan.Product{Rows: rows, Cols: cols, RowsPerGroup: 4}, K: k}
 			var w, up, x, weight []float64
 			p.W, w = rg.weight(c.w, n, rows, cols)
 			p.Up, up = rg.weight(c.up, n, rows, cols)
@@ -59,7 +59,7 @@ func TestExperts(t *testing.T) {
 				want := refSwiGLU(refMul(w, e, rows, cols, in), refMul(up, e, rows, cols, in))
 				check(t, fmt.Sprintf("expert %d", e), got[i*rows:(i+1)*rows], want, tolerance(c.elem))
 			}
-			for i, e := range view[plan.Routing](r.arena[rg.ops[p.Routing].Offset:][:8*k]) {
+			for i, e := range view[plan.Routing](r.Spaces[plan.SpaceArena][rg.ops[p.Routing].Offset:][:8*k]) {
 				if int(e.Expert) != choice[i] {
 					t.Errorf("routing %d: expert %d, want %d", i, e.Expert, choice[i])
 				}

@@ -25,19 +25,17 @@ type gather struct {
 }
 
 func bindGather(b *binder, p *plan.GatherVec) *gather {
-	b.dims(p.Dim, p.PerGroup)
-	slot, op := b.slot(p.Vec, plan.SpaceArena)
+	slot, at := b.slot(p.Vec, plan.SpaceArena)
 	if slot == nil {
 		return nil
 	}
-	b.writable(slot)
 	size := 4
 	if b.half(slot) {
 		size = 2
 	}
-	t := &gather{data: b.memory(slot, op), bytes: size * p.Dim, apart: size * slot.Stride}
-	if b.err == nil && (slot.Stride < p.Dim || len(t.data) < b.kernel.Width*t.apart) {
-		b.fail("slot %s: %d bytes do not hold %d vectors of %d, %d apart", slot.Name, len(t.data), b.kernel.Width, p.Dim, slot.Stride)
+	t := &gather{data: b.memory(at), bytes: size * p.Dim, apart: size * slot.Stride}
+	if b.err == nil && (slot.Stride < p.Dim || len(t.data) < b.command.Kernel.Width*t.apart) {
+		b.fail("slot %s: %d bytes do not hold %d vectors of %d, %d apart", slot.Name, len(t.data), b.command.Kernel.Width, p.Dim, slot.Stride)
 	}
 	return t
 }

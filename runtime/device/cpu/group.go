@@ -15,8 +15,8 @@ type groupExperts struct {
 }
 
 func bindGroupExperts(b *binder, p *plan.GroupExperts) *groupExperts {
-	t := &groupExperts{rows: perRow(b, func() []plan.Routing { return b.routing(p.Routing, p.Grouping.K, false) })}
-	t.starts, t.members = b.lists(&p.Grouping, true)
+	t := &groupExperts{rows: perRow(b, func() []plan.Routing { return b.routing(p.Routing, p.Grouping.K) })}
+	t.starts, t.members = b.lists(&p.Grouping)
 	b.r.need.selected = max(b.r.need.selected, len(t.members))
 	return t
 }
@@ -78,10 +78,7 @@ type groupedExperts struct {
 
 func bindGroupedExperts(b *binder, p *plan.Experts) *groupedExperts {
 	t := &groupedExperts{rows: perRow(b, func() *experts { return bindExperts(b, p) })}
-	t.starts, t.members = b.lists(p.Grouping, false)
-	if n := b.model.Bundle.Model.MoE.NRoutedExperts; p.Grouping.Experts != n {
-		b.fail("groups of %d experts of %d", p.Grouping.Experts, n)
-	}
+	t.starts, t.members = b.lists(p.Grouping)
 	return t
 }
 

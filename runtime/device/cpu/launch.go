@@ -22,16 +22,21 @@ type Memory struct {
 // serves checks of single kernels: their bundles have one dispatch. For those of the head the
 // rows are what SpaceWanted holds.
 func Launch(m *device.Model, cfg device.Config, mem *Memory, rows []plan.Row) error {
-	r, err := allocate(m, cfg)
+	r, l, err := allocate(m, cfg)
 	if err != nil {
 		return fmt.Errorf("bundle %s: %w", m.Bundle.Name, err)
 	}
-	if len(mem.Arena) != len(r.arena) || len(mem.Heads) != len(r.heads) || len(mem.Caches) != len(r.caches) || len(mem.Rope) != len(r.rope) || len(mem.Logits) != len(r.logits) {
-		return fmt.Errorf("bundle %s: memory of an arena of %d bytes, heads of %d, %d caches, %d angles and %d logits; expected %d, %d, %d, %d and %d", m.Bundle.Name,
-			len(mem.Arena), len(mem.Heads), len(mem.Caches), len(mem.Rope), len(mem.Logits), len(r.arena), len(r.heads), len(r.caches), len(r.rope), len(r.logits))
+	if len(mem.Caches) != len(r.Caches) {
+		return fmt.Errorf("bundle %s: %d caches; expected %d", m.Bundle.Name, len(mem.Caches), len(r.Caches))
 	}
-	r.arena, r.heads, r.caches, r.tables, r.rope, r.logits = mem.Arena, mem.Heads, mem.Caches, mem.Tables, mem.Rope, mem.Logits
-	sequences, err := r.record(m, cfg, 1)
+	given := [plan.Spaces][]byte{plan.SpaceArena: mem.Arena, plan.SpaceHeads: mem.Heads, plan.SpaceRope: bytesOf(mem.Rope), plan.SpaceLogits: bytesOf(mem.Logits)}
+	for _, s := range spaces {
+		if len(given[s]) != len(r.Spaces[s]) {
+			return fmt.Errorf("bundle %s: %d bytes for the %s; expected %d", m.Bundle.Name, len(given[s]), s, len(r.Spaces[s]))
+		}
+	}
+	r.Spaces, r.Caches, r.tables = given, mem.Caches, mem.Tables
+	sequences, err := r.record(m, l, cfg, 1)
 	if err != nil {
 		return err
 	}

@@ -84,18 +84,12 @@ func bindMatVec(b *binder, p *plan.MatVec) *matVec {
 		in:         b.source(p.In, p.Batch, p.Cols, p.Norm, p.NormApply, p.Combine),
 		partial:    b.normPartial(p.NormPartial, p.Rows),
 		store:      p.Out.Slot >= 0 || p.NormPartial == nil,
-		rope:       b.rope(p.Rope, p.Rows),
+		rope:       b.rope(p.Rope),
 		relu2:      p.SquaredReLU,
 		add:        b.add(p.Add, p.Out, p.Batch, p.Rows),
 	}
 	if t.store {
-		t.out = b.output(p.Out, p.Batch, p.Rows)
-	}
-	if p.NormPartial != nil && (p.Batch != 1 || p.RowsPerGroup%p.NormPartial.Group != 0) {
-		b.fail("sums of %d squares each of %d entries, %d rows per group", p.NormPartial.Group, p.Batch, p.RowsPerGroup)
-	}
-	if p.Rope != nil && p.RowsPerGroup%2 != 0 {
-		b.fail("rotation with %d rows per group; pairs need an even number", p.RowsPerGroup)
+		t.out = b.vector(p.Out, p.Batch, p.Rows)
 	}
 	return t
 }

@@ -32,7 +32,7 @@ func TestMatVec(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%s-%dx%dx%d", c.q, c.batch, c.rows, c.cols), func(t *testing.T) {
 			rg := newRig(t, 3)
-			p := &plan.MatVec{Batch: c.batch, Rows: c.rows, Cols: c.cols, RowsPerGroup: c.perGroup, Up: -1, Add: -1}
+			p := &plan.MatVec{Product: plan.Product{Rows: c.rows, Cols: c.cols, RowsPerGroup: c.perGroup, Up: -1}, Batch: c.batch, Add: -1}
 			var w, up, x, weight, res []float64
 			p.W, w = rg.weight(c.q, c.batch, c.rows, c.cols)
 			p.In.Slot, x = rg.in(c.elem, c.offset+c.batch*(c.cols+1))

@@ -13,7 +13,7 @@ func (b *binder) norm(p *plan.Norm, n int) *norm {
 	if p == nil {
 		return nil
 	}
-	return &norm{b.vector(p.Weight, n), p.Eps}
+	return &norm{b.weights(p.Weight, n), p.Eps}
 }
 
 // apply writes the norm of x to dst, which may be x.
@@ -33,7 +33,7 @@ type normVec struct {
 }
 
 func bindNormVec(b *binder, p *plan.NormVec) *normVec {
-	return &normVec{b.input(p.In, 1, p.Dim), b.output(p.Out, 1, p.Dim), p.Dim, b.norm(&p.Norm, p.Dim)}
+	return &normVec{b.vector(p.In, 1, p.Dim), b.vector(p.Out, 1, p.Dim), p.Dim, b.norm(&p.Norm, p.Dim)}
 }
 
 func (t *normVec) size() (units, cost int) { return 1, 8 * t.dim }

@@ -19,12 +19,7 @@ func (b *binder) normPartial(p *plan.NormPartial, n int) *normPartial {
 	if p == nil {
 		return nil
 	}
-	b.dims(p.Group, n)
-	if p.Group < 1 || n%p.Group != 0 {
-		b.fail("sums of %d squares each for %d results", p.Group, n)
-		return nil
-	}
-	return &normPartial{b.vector(p.Weight, n), b.output(plan.Vec{Slot: p.Ready}, 1, n), b.writableFloats(p.Squares, n/p.Group), p.Group}
+	return &normPartial{b.weights(p.Weight, n), b.vector(plan.Vec{Slot: p.Ready}, 1, n), b.floats(p.Squares, n/p.Group), p.Group}
 }
 
 // apply makes the first half of the norm of the results y, which begin with number r0. Results come in
@@ -53,7 +48,6 @@ func (b *binder) normApply(p *plan.NormApply) *normApply {
 	if p == nil {
 		return nil
 	}
-	b.dims(p.Count)
 	return &normApply{b.floats(p.Squares, p.Count), p.Eps}
 }
 

@@ -44,7 +44,7 @@ func TestNormPartial(t *testing.T) {
 		t.Run(fmt.Sprint(c.rows), func(t *testing.T) {
 			rg := newRig(t, 5)
 			const cols, eps = 64, 1e-2
-			p := &plan.MatVec{Batch: 1, Rows: c.rows, Cols: cols, RowsPerGroup: c.perGroup, Up: -1, Add: -1, Out: plan.Vec{Slot: -1}}
+			p := &plan.MatVec{Product: plan.Product{Rows: c.rows, Cols: cols, RowsPerGroup: c.perGroup, Up: -1, Out: plan.Vec{Slot: -1}}, Batch: 1, Add: -1}
 			var w, x, res, next []float64
 			p.W, w = rg.weight(quant.Q4_0, 1, c.rows, cols)
 			p.In.Slot, x = rg.in(plan.ElemF32, cols)

@@ -63,7 +63,7 @@ func poolOf(threads int, ph phase) *pool {
 	for i := range workers {
 		workers[i] = newWorker(needs{})
 	}
-	return newPool([]sequence{{1, []phase{ph, ph}, 0}}, workers)
+	return newPool([]sequence{{width: 1, phases: []phase{ph, ph}}}, workers)
 }
 
 var sink int // so that reads are not left out

@@ -8,35 +8,40 @@ import (
 )
 
 // leastShared is how many cache rows few rows attend to before they are run in batches.
-var leastShared = 1024
+var leastShared int64 = 1024
 
 // inBatches says whether rows that a sequence with expanded heads holds run faster in batches,
-// which attend to latent rows: where they are so few for each cache row that making its heads
-// costs twice what it saves; see spec.Expands. A core does not mind narrow sequences as much
+// which attend to latent rows: where making the heads of the cache rows takes more than twice the
+// operations that attention to them saves. A core does not mind narrow sequences as much
 // as a GPU, which always takes the widest.
 func (r *runner) inBatches(sequence int, rows []plan.Row) bool {
-	if !r.expands[sequence] || r.pool.sequences[r.narrow()].width < 2 {
+	heads, latent := &r.pool.sequences[sequence], &r.pool.sequences[r.narrow()]
+	if !heads.expands() || latent.width < 2 {
 		return false
 	}
-	m := &r.bundle.Model
-	heads := m.QKNopeHeadDim + m.VHeadDim
-	saved := 2*m.KVLoraRank - heads // for each row and cache row
-	pairs, shared := 0, 0
+	saved := latent.work.PairFlops - heads.work.PairFlops
+	pairs, shared := int64(0), int64(0)
 	for _, row := range rows {
-		pairs += int(row.NKV)
+		pairs += int64(row.NKV)
 	}
-	eachTable(rows, func(_ uint32, nkv int) { shared += nkv })
-	return shared >= leastShared && 2*pairs*saved < shared*heads*m.KVLoraRank
+	eachTable(rows, func(_ uint32, nkv int) { shared += int64(nkv) })
+	return shared >= leastShared && 2*pairs*saved < shared*heads.work.CachedFlops
 }
 
+// expands says whether the sequence makes heads of cache rows.
+func (s *sequence) expands() bool { return s.work.CachedFlops > 0 }
+
 // narrow is the widest sequence that attends to latent rows.
-func (r *runner) narrow() int { return max(slices.Index(r.expands, true)-1, 0) }
+func (r *runner) narrow() int {
+	i := slices.IndexFunc(r.pool.sequences, func(s sequence) bool { return s.expands() })
+	return max(i-1, 0)
+}
 
 // batches runs rows through a sequence that does not hold them all, and returns their logits.
 func (r *runner) batches(sequence int, rows []plan.Row, wanted []int) ([]float32, error) {
 	vocab, width := r.bundle.Model.VocabSize, r.pool.sequences[sequence].width
 	if r.gathered == nil && len(wanted) > 0 {
-		r.gathered = make([]float32, len(r.logits))
+		r.gathered = make([]float32, len(r.numbers(plan.SpaceLogits)))
 	}
 	done := 0
 	for first := 0; first < len(rows); first += width {
@@ -56,7 +61,7 @@ func (r *runner) batches(sequence int, rows []plan.Row, wanted []int) ([]float32
 		if err := r.failure(); err != nil {
 			return nil, err
 		}
-		copy(r.gathered[done*vocab:], r.logits[:len(own)*vocab])
+		copy(r.gathered[done*vocab:], r.numbers(plan.SpaceLogits)[:len(own)*vocab])
 		done += len(own)
 	}
 	if len(wanted) == 0 {

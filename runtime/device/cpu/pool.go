@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"mla/runtime/device"
 	"mla/runtime/plan"
 )
 
@@ -31,7 +32,8 @@ const (
 type sequence struct {
 	width  int
 	phases []phase
-	head   int // the phase at which the plan's Head begins
+	head   int         // the phase at which the plan's Head begins
+	work   device.Work // operations only
 }
 
 // pool runs phases on its workers. The caller of run is worker 0; the others

@@ -19,13 +19,13 @@ func chain(t *testing.T, threads, links int) (*rig, *runner) {
 	rg.kernel.Parts = []plan.Part{&plan.AddVec{A: plan.Vec{Slot: 0}, B: plan.Vec{Slot: 0}, Out: plan.Vec{Slot: 1}, Dim: n, RowsPerGroup: 8}}
 	rg.slot(plan.Slot{Space: plan.SpaceArena, Elem: plan.ElemF32, Write: true}, rg.ops[first])
 	rg.finish = func(b *plan.Bundle) {
-		d := b.Decode[0]
+		d := b.Decode().Dispatches[0]
 		d.Barrier = true
-		b.Decode = nil
+		b.Decode().Dispatches = nil
 		for range links {
-			b.Decode = append(b.Decode, d)
+			b.Decode().Dispatches = append(b.Decode().Dispatches, d)
 		}
-		b.Head = links
+		b.Decode().Head = links
 	}
 	r, err := rg.record(threads)
 	if err != nil {

@@ -1,7 +1,6 @@
 package cpu
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -9,27 +8,26 @@ import (
 	"mla/runtime/plan"
 )
 
-// record binds the sequences that a configuration loads.
-func (r *runner) record(m *device.Model, cfg device.Config, workers int) ([]sequence, error) {
-	var list []sequence
-	for _, q := range m.Sequences(cfg) {
-		s, err := r.sequence(m, &q, workers)
-		if v := (*device.VariantError)(nil); errors.As(err, &v) {
-			return nil, v
-		}
+// record resolves the commands of the sequences that a configuration loads, and binds them.
+func (r *runner) record(m *device.Model, l *device.Layout, cfg device.Config, workers int) (list []sequence, err error) {
+	commands, err := m.Commands(l, cfg, "")
+	if err != nil {
+		return nil, err
+	}
+	for i := range commands.Sequences {
+		s, err := r.sequence(m, &commands.Sequences[i], workers)
 		if err != nil {
 			return nil, fmt.Errorf("bundle %s: %w", m.Bundle.Name, err)
 		}
 		list = append(list, s)
-		r.expands = append(r.expands, m.Bundle.HeadsBytes(q.Dispatches) > 0)
 	}
 	return list, nil
 }
 
 // sequence binds one sequence and cuts it into phases. A phase ends before a dispatch
 // with a barrier, and before the Head so that a replay can stop.
-func (r *runner) sequence(m *device.Model, q *plan.Sequence, workers int) (sequence, error) {
-	s := sequence{width: q.Width}
+func (r *runner) sequence(m *device.Model, q *device.Recording, workers int) (sequence, error) {
+	s := sequence{width: q.Width, work: q.Flops()}
 	var open []twin // of the phase being gathered
 	flush := func() error {
 		if len(open) == 0 {
@@ -39,8 +37,9 @@ func (r *runner) sequence(m *device.Model, q *plan.Sequence, workers int) (seque
 		s.phases, open = append(s.phases, ph), nil
 		return err
 	}
-	for i := range q.Dispatches {
-		if q.Dispatches[i].Barrier || i == q.Head {
+	for i := range q.Commands {
+		c := &q.Commands[i]
+		if c.Dispatch.Barrier || i == q.Head {
 			if err := flush(); err != nil {
 				return s, err
 			}
@@ -48,7 +47,7 @@ func (r *runner) sequence(m *device.Model, q *plan.Sequence, workers int) (seque
 		if i == q.Head {
 			s.head = len(s.phases)
 		}
-		twins, err := r.dispatch(m, &q.Dispatches[i])
+		twins, err := r.command(m, c)
 		if err != nil {
 			return s, fmt.Errorf("dispatch %d: %w", i, err)
 		}
@@ -57,7 +56,7 @@ func (r *runner) sequence(m *device.Model, q *plan.Sequence, workers int) (seque
 	if err := flush(); err != nil {
 		return s, err
 	}
-	if q.Head == len(q.Dispatches) {
+	if q.Head == len(q.Commands) {
 		s.head = len(s.phases)
 	}
 	if len(s.phases) > maxPhases {
@@ -66,24 +65,10 @@ func (r *runner) sequence(m *device.Model, q *plan.Sequence, workers int) (seque
 	return s, nil
 }
 
-// dispatch binds the parts of one dispatch.
-func (r *runner) dispatch(m *device.Model, d *plan.Dispatch) (twins []twin, err error) {
-	if d.Kernel < 0 || d.Kernel >= len(m.Bundle.Kernels) {
-		return nil, fmt.Errorf("kernel %d of %d", d.Kernel, len(m.Bundle.Kernels))
-	}
-	k := &m.Bundle.Kernels[d.Kernel]
-	if len(d.Operands) != len(k.Slots) {
-		return nil, fmt.Errorf("kernel %s: %d operands for %d slots", k.Name, len(d.Operands), len(k.Slots))
-	}
-	for i := range k.Slots {
-		if d.Operands[i].Space != k.Slots[i].Space {
-			return nil, fmt.Errorf("kernel %s, slot %s: operand in space %d; expected %d", k.Name, k.Slots[i].Name, d.Operands[i].Space, k.Slots[i].Space)
-		}
-	}
-	if _, err := m.Variant(d, r.kv); err != nil {
-		return nil, err
-	}
-	b := binder{r: r, model: m, d: d, kernel: k}
+// command binds the parts of one command.
+func (r *runner) command(m *device.Model, c *device.Command) (twins []twin, err error) {
+	k := c.Kernel
+	b := binder{r: r, model: m, command: c}
 	bind := b.bind
 	if k.Width > 0 {
 		bind = b.bindRows
@@ -94,7 +79,7 @@ func (r *runner) dispatch(m *device.Model, d *plan.Dispatch) (twins []twin, err 
 			t = ofWanted{t}
 		}
 		if b.err != nil {
-			return nil, fmt.Errorf("kernel %s, layer %d, part %d (%T): %w", k.Name, d.Layer, i, p, b.err)
+			return nil, fmt.Errorf("kernel %s, layer %d, part %d (%T): %w", k.Name, c.Dispatch.Layer, i, p, b.err)
 		}
 		twins = append(twins, t)
 	}

@@ -29,6 +29,8 @@ type rig struct {
 	ctx    int
 	caches [][]float64        // what the caches hold before the first token; nil: zeros
 	finish func(*plan.Bundle) // last changes before recording; nil: none
+
+	command *device.Command // that of the bundle, once it is recorded
 }
 
 func newRig(t *testing.T, seed uint64) *rig {
@@ -40,7 +42,7 @@ func newRig(t *testing.T, seed uint64) *rig {
 		RopeMScale:  1.25,
 		Model:       plan.Model{Dims: plan.Dims{VocabSize: 7, NumHiddenLayers: 1, KVLoraRank: 10, QKRopeHeadDim: 6, MaxPositionEmbeddings: 200}},
 	}
-	rg.kernel.Name = "k"
+	rg.kernel.Name, rg.kernel.Threads = "k", 32
 	return rg
 }
 
@@ -244,8 +246,8 @@ func (rg *rig) at(pos int) int {
 
 // linear returns the cache rows of all positions, width numbers each, after a run.
 func (rg *rig) linear(r *runner, slot, width int) []float64 {
-	b := binder{r: r, model: &rg.model, d: &rg.bundle.Decode[0], kernel: &rg.bundle.Kernels[0]}
-	c := b.cache(plan.Paged{Slot: slot, Tables: slot + 1, MaxPages: rg.bundle.Model.MaxPages()}, width, true)
+	b := binder{r: r, model: &rg.model, command: rg.command}
+	c := b.cache(plan.Paged{Slot: slot, Tables: slot + 1, MaxPages: rg.bundle.Model.MaxPages()}, width)
 	if b.err != nil {
 		rg.t.Fatal(b.err)
 	}
@@ -272,15 +274,25 @@ func (rg *rig) record(threads int) (*runner, error) {
 		}
 	}
 	b.Kernels[0].Variants = []plan.Variant{{Types: types}}
-	b.Decode, b.Head, b.ArenaBytes = []plan.Dispatch{d}, 1, int64(len(rg.arena))
+	b.Sequences = []plan.Sequence{{Width: 1, Dispatches: []plan.Dispatch{d}, Head: 1, ArenaBytes: int64(len(rg.arena))}}
 	rg.model.Bundle = b
 	if rg.finish != nil {
 		rg.finish(b)
 	}
-	run, err := New().Load(&rg.model, device.Config{Context: rg.ctx, Tables: table + 1, KV: rg.kv, Threads: threads})
+	cfg := device.Config{Context: rg.ctx, Tables: table + 1, KV: rg.kv, Threads: threads}
+	run, err := New().Load(&rg.model, cfg)
 	if err != nil {
 		return nil, err
 	}
+	l, err := rg.model.Layout(cfg)
+	if err != nil {
+		return nil, err
+	}
+	commands, err := rg.model.Commands(l, cfg, "")
+	if err != nil {
+		return nil, err
+	}
+	rg.command = &commands.Decode().Commands[0]
 	r := run.(*runner)
 	rg.t.Cleanup(func() { r.Close() })
 	pages := rg.pages()
@@ -290,14 +302,14 @@ func (rg *rig) record(threads int) (*runner, error) {
 		}
 		slices.Reverse(pages)
 	}
-	copy(r.arena, rg.arena)
+	copy(r.Spaces[plan.SpaceArena], rg.arena)
 	for i, c := range rg.caches {
 		rows, _ := rg.encodeRows(c)
 		page := plan.PageRows * r.planes.RowBytes()
 		for pos, row := range rows {
 			from := 0
 			for at, bytes := range r.planes.Rows(rg.at(pos)%plan.PageRows, 1) {
-				copy(r.caches[i][rg.at(pos)/plan.PageRows*page+at:], row[from:from+bytes])
+				copy(r.Caches[i][rg.at(pos)/plan.PageRows*page+at:], row[from:from+bytes])
 				from += bytes
 			}
 		}
@@ -323,7 +335,7 @@ func (rg *rig) run(row plan.Row) *runner {
 			first = r
 			continue
 		}
-		if !bytes.Equal(r.arena, first.arena) || !bytes.Equal(r.caches[0], first.caches[0]) {
+		if !bytes.Equal(r.Spaces[plan.SpaceArena], first.Spaces[plan.SpaceArena]) || !bytes.Equal(r.Caches[0], first.Caches[0]) {
 			rg.t.Fatalf("%d workers leave other bits than one", threads)
 		}
 	}
@@ -332,8 +344,8 @@ func (rg *rig) run(row plan.Row) *runner {
 
 // read returns n numbers of a slot after a run.
 func (rg *rig) read(r *runner, slot, n int) []float64 {
-	b := binder{r: r, model: &rg.model, d: &rg.bundle.Decode[0], kernel: &rg.bundle.Kernels[0]}
-	v := b.numbers(&rg.kernel.Slots[slot], &rg.ops[slot], int64(n))
+	b := binder{r: r, model: &rg.model, command: rg.command}
+	v := b.numbers(&rg.kernel.Slots[slot], &rg.command.Bindings[slot], int64(n))
 	if b.err != nil {
 		rg.t.Fatal(b.err)
 	}

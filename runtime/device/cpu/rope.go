@@ -9,21 +9,13 @@ type rope struct {
 	headDim, dim int
 }
 
-// rope binds an optional rotation of vectors of n elements.
-func (b *binder) rope(p *plan.RopeAt, n int) *rope {
+// rope binds an optional rotation.
+func (b *binder) rope(p *plan.RopeAt) *rope {
 	if p == nil {
 		return nil
 	}
-	b.dims(p.HeadDim, p.Dim, n)
-	slot, _ := b.slot(p.Table, plan.SpaceRope)
-	if slot == nil {
-		return nil
-	}
-	if have := 2 * len(b.model.Bundle.RopeFreqs); p.Dim != have || p.Dim > p.HeadDim || p.HeadDim%2 != 0 || n%p.HeadDim != 0 {
-		b.fail("slot %s: rotation of the last %d of %d elements, %d in all; the table rotates %d", slot.Name, p.Dim, p.HeadDim, n, have)
-		return nil
-	}
-	return &rope{b.r.rope, p.HeadDim, p.Dim}
+	b.slot(p.Table, plan.SpaceRope)
+	return &rope{b.r.numbers(plan.SpaceRope), p.HeadDim, p.Dim}
 }
 
 // apply rotates x, which starts at the even element at of the vector.
@@ -50,7 +42,7 @@ type ropeVec struct {
 
 func bindRopeVec(b *binder, p *plan.RopeVec) *ropeVec {
 	n := p.Rope.HeadDim
-	return &ropeVec{b.input(p.In, p.Heads, n), b.output(p.Out, p.Heads, n), p.Heads, b.rope(&p.Rope, n)}
+	return &ropeVec{b.vector(p.In, p.Heads, n), b.vector(p.Out, p.Heads, n), p.Heads, b.rope(&p.Rope)}
 }
 
 func (t *ropeVec) size() (units, cost int) { return 1, 8 * t.heads * t.rope.headDim }

@@ -18,13 +18,9 @@ type gating struct {
 
 // gating binds the choice of p.K of p.Experts experts.
 func (b *binder) gating(p *plan.Gating) *gating {
-	b.dims(p.Experts, p.K)
-	if groups := max(p.Groups, 1); p.K > p.Experts || p.Experts%groups != 0 || p.Groups > 1 && (p.KGroups < 1 || p.KGroups > p.Groups) {
-		b.fail("%d of %d experts in %d of %d groups", p.K, p.Experts, p.KGroups, p.Groups)
-	}
 	g := &gating{Gating: *p, id: b.id(), logits: b.floats(p.Logits, p.Experts)}
 	if p.Bias >= 0 {
-		g.bias = b.vector(p.Bias, p.Experts)
+		g.bias = b.weights(p.Bias, p.Experts)
 	}
 	if b.err == nil {
 		b.r.need.experts = max(b.r.need.experts, p.Experts)
@@ -158,7 +154,7 @@ type routeVec struct {
 }
 
 func bindRouteVec(b *binder, p *plan.RouteVec) *routeVec {
-	return &routeVec{b.gating(&p.Gating), b.routing(p.Routing, p.Gating.K, true)}
+	return &routeVec{b.gating(&p.Gating), b.routing(p.Routing, p.Gating.K)}
 }
 
 func (t *routeVec) size() (units, cost int) { return 1, 8 * t.gating.Experts }

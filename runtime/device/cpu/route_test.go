@@ -100,7 +100,7 @@ func TestRouteVec(t *testing.T) {
 func checkRouting(t *testing.T, name string, r *runner, op plan.Operand, g *plan.Gating, logits, bias []float64) {
 	t.Helper()
 	experts, weights := refGating(g, logits, bias)
-	for i, got := range view[plan.Routing](r.arena[op.Offset : op.Offset+op.Bytes]) {
+	for i, got := range view[plan.Routing](r.Spaces[plan.SpaceArena][op.Offset : op.Offset+op.Bytes]) {
 		if int(got.Expert) != experts[i] {
 			t.Fatalf("%s: choice %d is expert %d, want %d", name, i, got.Expert, experts[i])
 		}
@@ -127,7 +127,7 @@ func TestRouteEdges(t *testing.T) {
 		rg.kernel.Parts = []plan.Part{p}
 		r := rg.run(plan.Row{})
 		op := rg.ops[p.Routing]
-		for i, got := range view[plan.Routing](r.arena[op.Offset : op.Offset+op.Bytes]) {
+		for i, got := range view[plan.Routing](r.Spaces[plan.SpaceArena][op.Offset : op.Offset+op.Bytes]) {
 			if got.Expert != c.want[i].Expert || name != "NaN" && got.Weight != c.want[i].Weight {
 				t.Errorf("%s: choice %d is %v, want %v", name, i, got, c.want[i])
 			}
@@ -145,7 +145,7 @@ func TestRouteByLogits(t *testing.T) {
 	r := rg.run(plan.Row{})
 	op := rg.ops[p.Routing]
 	want := []plan.Routing{{Expert: 1, Weight: 1}, {Expert: 3}, {Expert: 2}}
-	for i, got := range view[plan.Routing](r.arena[op.Offset : op.Offset+op.Bytes]) {
+	for i, got := range view[plan.Routing](r.Spaces[plan.SpaceArena][op.Offset : op.Offset+op.Bytes]) {
 		if got != want[i] {
 			t.Errorf("choice %d is %v, want %v", i, got, want[i])
 		}

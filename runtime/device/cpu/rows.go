@@ -40,7 +40,7 @@ func (b *binder) bindRows(p plan.Part) twin {
 // perRow binds once for every row.
 func perRow[T any](b *binder, bind func() T) []T {
 	var list []T
-	for b.row = 0; b.row < b.kernel.Width && b.err == nil; b.row++ {
+	for b.row = 0; b.row < b.command.Kernel.Width && b.err == nil; b.row++ {
 		list = append(list, bind())
 	}
 	b.row = 0

@@ -18,17 +18,10 @@ type source struct {
 // source binds the input of a mat-vec of entries × cols.
 func (b *binder) source(v plan.Vec, entries, cols int, n *plan.Norm, r *plan.NormApply, c *plan.Combine) source {
 	s := source{id: b.id(), row: b.row, cols: cols}
-	b.dims(entries, cols)
-	switch {
-	case c != nil && (n != nil || r != nil), n != nil && r != nil:
-		b.fail("more than one prologue")
-	case c != nil:
+	if c != nil {
 		s.combine = b.combine(c, cols)
-		if b.err == nil && c.Heads != entries {
-			b.fail("combine of %d heads for %d entries", c.Heads, entries)
-		}
-	default:
-		s.vec = b.input(v, entries, cols)
+	} else {
+		s.vec = b.vector(v, entries, cols)
 		s.norm, s.normApply = b.norm(n, cols), b.normApply(r)
 	}
 	if b.err == nil {

@@ -12,15 +12,14 @@ type storeKV struct {
 }
 
 func bindStoreKV(b *binder, p *plan.StoreKV) *storeKV {
-	b.dims(p.LatDim, p.PeDim)
 	b.scratch(p.LatDim + p.PeDim)
 	return &storeKV{
-		lat:    b.input(p.Lat, 1, p.LatDim),
-		kPe:    b.input(p.KPe, 1, p.PeDim),
+		lat:    b.vector(p.Lat, 1, p.LatDim),
+		kPe:    b.vector(p.KPe, 1, p.PeDim),
 		latDim: p.LatDim, peDim: p.PeDim,
-		cache: b.cache(p.Cache, p.LatDim+p.PeDim, true),
+		cache: b.cache(p.Cache, p.LatDim+p.PeDim),
 		norm:  b.norm(p.Norm, p.LatDim),
-		rope:  b.rope(p.Rope, p.PeDim),
+		rope:  b.rope(p.Rope),
 	}
 }
 

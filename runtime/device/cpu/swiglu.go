@@ -9,7 +9,7 @@ type swigluVec struct {
 }
 
 func bindSwiGLUVec(b *binder, p *plan.SwiGLUVec) *swigluVec {
-	return &swigluVec{b.split(p.Dim, p.RowsPerGroup), b.input(p.Gate, 1, p.Dim), b.input(p.Up, 1, p.Dim), b.output(p.Out, 1, p.Dim)}
+	return &swigluVec{b.split(p.Dim, p.RowsPerGroup), b.vector(p.Gate, 1, p.Dim), b.vector(p.Up, 1, p.Dim), b.vector(p.Out, 1, p.Dim)}
 }
 
 func (t *swigluVec) size() (units, cost int) { return t.groups, 12 * t.perGroup }

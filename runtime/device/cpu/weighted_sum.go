@@ -16,16 +16,13 @@ type weightedSum struct {
 }
 
 func bindWeightedSum(b *binder, p *plan.WeightedSum) *weightedSum {
-	t := &weightedSum{split: b.split(p.Dim, p.RowsPerGroup), in: b.input(p.In, p.K, p.Dim), routing: b.routing(p.Routing, p.K, false),
+	t := &weightedSum{split: b.split(p.Dim, p.RowsPerGroup), in: b.vector(p.In, p.K, p.Dim), routing: b.routing(p.Routing, p.K),
 		partial: b.normPartial(p.NormPartial, p.Dim), store: p.Out.Slot >= 0 || p.NormPartial == nil}
 	for _, slot := range p.Add {
 		t.add = append(t.add, b.add(slot, p.Out, 1, p.Dim))
 	}
 	if t.store {
-		t.out = b.output(p.Out, 1, p.Dim)
-	}
-	if p.NormPartial != nil && b.err == nil && p.RowsPerGroup%p.NormPartial.Group != 0 {
-		b.fail("sums of %d squares each, %d elements per group", p.NormPartial.Group, p.RowsPerGroup)
+		t.out = b.vector(p.Out, 1, p.Dim)
 	}
 	return t
 }

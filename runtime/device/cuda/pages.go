@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"mla/runtime/device/cuda/cu"
+	"mla/runtime/plan"
 )
 
 var errClosed = errors.New("the runner is closed")
@@ -30,7 +31,7 @@ func (r *runner) Assign(table, first int, pages []uint32) error {
 		r.tables.Write(r.paged.Bytes(), at, len(pages))
 		slot := r.units.Next()
 		err := r.unit(func(int) error {
-			return r.stream.Upload(r.memory.tables+cu.Ptr(4*at), r.paged, 4*at, 4*len(pages))
+			return r.stream.Upload(r.memory.Spaces[plan.SpaceTables]+cu.Ptr(4*at), r.paged, 4*at, 4*len(pages))
 		})
 		r.slots[slot].tables = err == nil
 		return err
@@ -48,7 +49,7 @@ func (r *runner) CopyRows(from, to uint32, n int) error {
 	page := r.pageOfLayer()
 	return r.gpu.Do(func() error {
 		return r.unit(func(int) error {
-			for _, c := range r.memory.caches {
+			for _, c := range r.memory.Caches {
 				for at, bytes := range r.planes.Rows(0, n) {
 					if err := r.stream.Copy(c+cu.Ptr(int64(to)*page+int64(at)), c+cu.Ptr(int64(from)*page+int64(at)), int64(bytes)); err != nil {
 						return err
@@ -61,7 +62,7 @@ func (r *runner) CopyRows(from, to uint32, n int) error {
 }
 
 // PageBytes implements device.Runner.
-func (r *runner) PageBytes() int { return int(r.pageOfLayer()) * len(r.memory.caches) }
+func (r *runner) PageBytes() int { return int(r.pageOfLayer()) * len(r.memory.Caches) }
 
 // pageOfLayer is the size of a page in one cache.
 func (r *runner) pageOfLayer() int64 { return r.memory.cache / int64(r.tables.Pages()) }
@@ -117,7 +118,7 @@ func (r *runner) movePage(page uint32, host []byte, move func(slot int) error) e
 // in the page-locked memory if the page begins at host there.
 func (r *runner) eachLayer(page uint32, host int, move func(at cu.Ptr, host, bytes int) error) error {
 	n := r.pageOfLayer()
-	for i, c := range r.memory.caches {
+	for i, c := range r.memory.Caches {
 		if err := move(c+cu.Ptr(int64(page)*n), host+i*int(n), int(n)); err != nil {
 			return err
 		}

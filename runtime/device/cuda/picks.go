@@ -105,11 +105,11 @@ func (r *runner) pick(rows []plan.Row, wanted []int, picks []device.Pick) error 
 			}
 		}
 		bytes, masks := device.WritePicks(r.picks.to.Bytes(), picks, r.vocab)
-		if err := r.stream.Upload(r.memory.picks, r.picks.to, 0, bytes); err != nil {
+		if err := r.stream.Upload(r.memory.Spaces[plan.SpacePick], r.picks.to, 0, bytes); err != nil {
 			return err
 		}
 		if at := r.picks.layout.Masks; masks > 0 {
-			if err := r.stream.Upload(r.memory.picks+cu.Ptr(at), r.picks.to, int(at), masks); err != nil {
+			if err := r.stream.Upload(r.memory.Spaces[plan.SpacePick]+cu.Ptr(at), r.picks.to, int(at), masks); err != nil {
 				return err
 			}
 		}
@@ -130,7 +130,7 @@ func (r *runner) PickedLogits(i int) ([]float32, error) {
 	at := i * r.vocab
 	err := r.gpu.Do(func() error {
 		err := r.unit(func(int) error {
-			return r.stream.Download(r.logits, 4*at, r.memory.logits+cu.Ptr(4*at), 4*r.vocab)
+			return r.stream.Download(r.logits, 4*at, r.memory.Spaces[plan.SpaceLogits]+cu.Ptr(4*at), 4*r.vocab)
 		})
 		if err != nil {
 			return err

@@ -51,8 +51,8 @@ func kinds(stages []stage) []*kind {
 	return list
 }
 
-// Profile implements device.Profiler.
-func (r *runner) Profile(p *device.Profiling) (list []device.Stage, err error) {
+// profile is device.Profiler.Profile.
+func (r *runner) profile(p *device.Profiling) (list []device.Stage, err error) {
 	switch {
 	case r.closed:
 		return nil, errors.New("the runner is closed")
@@ -91,7 +91,7 @@ func (r *runner) prepare(p *device.Profiling) ([]stage, error) {
 	if err := r.units.Drain(); err != nil {
 		return nil, err
 	}
-	for _, c := range r.memory.caches {
+	for _, c := range r.memory.Caches {
 		if err := r.stream.Zero(c, r.memory.cache); err != nil {
 			return nil, err
 		}
@@ -276,8 +276,8 @@ func (r *runner) elapsed(f func() error) (time.Duration, error) {
 	return t.end.Since(t.begin)
 }
 
-// CopyBandwidth implements device.Profiler.
-func (r *runner) CopyBandwidth() (rate float64, err error) {
+// measureCopy is device.Profiler.CopyBandwidth.
+func (r *runner) measureCopy() (rate float64, err error) {
 	if r.closed {
 		return 0, errors.New("the runner is closed")
 	}

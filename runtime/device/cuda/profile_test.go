@@ -21,7 +21,7 @@ func profile(lib string) error {
 		return err
 	}
 	return with(lib, "glm47-tiny-Q4_0", device.Config{Context: len(ref.Prompt), KV: quant.F16}, func(r device.Runner) error {
-		p := r.(device.Profiler)
+		p := r.Diagnostics().Profiler
 		if _, err := r.Replay(reference.Rows(1, 0), nil); err != nil { // in flight
 			return err
 		}

@@ -16,8 +16,7 @@ import (
 // ring is the number of units of work that can be in flight.
 const ring = 8
 
-// runner implements device.Picker, device.Timed, device.Compiled, device.Profiler and
-// device.Stresser.
+// runner implements device.Picker.
 //
 // Inside a prompt nobody waits for a token: up to ring units, each of one step or
 // of several of a loop, are in flight, and one is waited for when its slot is
@@ -224,7 +223,7 @@ func (r *runner) replay(rows []plan.Row, wanted []int) error {
 		if err := graphs.all.Launch(r.stream); err != nil {
 			return err
 		}
-		return r.stream.Download(r.logits, 0, r.memory.logits, 4*len(wanted)*r.vocab)
+		return r.stream.Download(r.logits, 0, r.memory.Spaces[plan.SpaceLogits], 4*len(wanted)*r.vocab)
 	})
 	if err != nil || len(wanted) == 0 {
 		return err
@@ -295,11 +294,15 @@ func (r *runner) Dispatches() int { return len(r.commands.Decode().Commands) }
 // Bytes implements device.Runner.
 func (r *runner) Bytes() int64 { return r.memory.bytes }
 
-// Compilation implements device.Compiled.
-func (r *runner) Compilation() (device.Compilation, error) { return r.code.compiled, nil }
-
-// GPUTime implements device.Timed.
-func (r *runner) GPUTime() time.Duration { return r.units.Busy() }
+// Diagnostics implements device.Runner.
+func (r *runner) Diagnostics() device.Diagnostics {
+	return device.Diagnostics{
+		GPUTime:     func() time.Duration { return r.units.Busy() },
+		Compilation: func() (device.Compilation, error) { return r.code.compiled, nil },
+		Profiler:    &device.Profiler{CopyBandwidth: r.measureCopy, Profile: r.profile},
+		Stress:      r.stress,
+	}
+}
 
 // Close implements device.Runner. It returns the error of a unit that nobody has
 // waited for.

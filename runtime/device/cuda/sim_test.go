@@ -154,7 +154,7 @@ func TestStandIn(t *testing.T) {
 		{"a failed launch", "failure", []string{"CUDASIM_FAULT=cuGraphLaunch:3:700+"}, "replay: cuGraphLaunch: CUDA_ERROR_ILLEGAL_ADDRESS"},
 		// Several readers copy: whose call reports the lost device is not settled.
 		{"a device lost on the way", "failure", []string{"CUDASIM_FAULT=cuEventSynchronize:10:700+"}, "upload the weights: cu"},
-		{"no memory", "unallocated", []string{"CUDASIM_FAULT=cuMemAlloc_v2:4:2"}, "for the rows: cuMemAlloc_v2: CUDA_ERROR_OUT_OF_MEMORY"},
+		{"no memory", "unallocated", []string{"CUDASIM_FAULT=cuMemAlloc_v2:4:2"}, "for the block tables: cuMemAlloc_v2: CUDA_ERROR_OUT_OF_MEMORY"},
 		{"no cache", "unallocated", []string{"CUDASIM_FAULT=cuMemAlloc_v2:10:2"}, "for the KV cache of layer 1"},
 		{"no page-locked memory", "unallocated", []string{"CUDASIM_FAULT=cuMemHostAlloc:2:2"}, "upload the weights: cuMemHostAlloc"},
 		{"no copy", "unallocated", []string{"CUDASIM_FAULT=cuMemcpyHtoDAsync_v2:2:1"}, "upload the weights: cuMemcpyHtoDAsync_v2"},

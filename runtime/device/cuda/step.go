@@ -18,9 +18,9 @@ func (r *runner) setRows(slot int, rows []plan.Row, wanted []int, width int) err
 	r.keepRows(slot, rows, wanted, width)
 	at := slot * r.slotBytes()
 	if width == 1 {
-		return r.stream.Upload(r.memory.row, r.rows, at+wantedBytes, int(rowBytes))
+		return r.stream.Upload(r.memory.Spaces[plan.SpaceRow], r.rows, at+wantedBytes, int(rowBytes))
 	}
-	return r.stream.Upload(r.memory.wanted, r.rows, at, wantedBytes+width*int(rowBytes))
+	return r.stream.Upload(r.memory.Spaces[plan.SpaceWanted], r.rows, at, wantedBytes+width*int(rowBytes))
 }
 
 // keepRows puts rows where the unit in a slot takes them from, a sequence of so many.

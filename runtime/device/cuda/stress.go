@@ -38,8 +38,8 @@ type batch struct {
 	results *cu.Pinned
 }
 
-// Stress implements device.Stresser.
-func (r *runner) Stress(ctx context.Context, what *device.Stressing) (*device.Stressed, error) {
+// stress is device.Diagnostics.Stress.
+func (r *runner) stress(ctx context.Context, what *device.Stressing) (*device.Stressed, error) {
 	if r.closed {
 		return nil, errClosed
 	}
@@ -54,7 +54,7 @@ func (r *runner) Stress(ctx context.Context, what *device.Stressing) (*device.St
 	r.forget()
 	s := &stress{r: r, what: what}
 	var parts []device.Part // in the order of the layers, so that the first to differ is near its cause
-	for i := range r.memory.caches {
+	for i := range r.memory.Caches {
 		parts = append(parts, device.Part{Name: fmt.Sprintf("cache row of layer %d", i), Bytes: r.planes.RowBytes(), Elem: 1})
 	}
 	parts = append(parts, device.Part{Name: "logits", Bytes: 4 * r.vocab, Elem: 4})
@@ -137,7 +137,7 @@ func (s *stress) launch(i int) error {
 // replay puts one replay into the stream, and copies of what it computes.
 func (s *stress) replay(to cu.Ptr) error {
 	r := s.r
-	if err := r.stream.Copy(r.memory.row, s.rows+cu.Ptr(s.asked%2*r.slotBytes()+wantedBytes), rowBytes); err != nil {
+	if err := r.stream.Copy(r.memory.Spaces[plan.SpaceRow], s.rows+cu.Ptr(s.asked%2*r.slotBytes()+wantedBytes), rowBytes); err != nil {
 		return err
 	}
 	if err := r.graphs.sequences[0].all.Launch(r.stream); err != nil {
@@ -145,7 +145,7 @@ func (s *stress) replay(to cu.Ptr) error {
 	}
 	place := r.tables.Place(s.what.Rows[0])
 	page := cu.Ptr(place / plan.PageRows * r.pageOfLayer())
-	for _, cache := range r.memory.caches {
+	for _, cache := range r.memory.Caches {
 		for at, bytes := range r.planes.Rows(int(place%plan.PageRows), 1) {
 			if err := r.stream.Copy(to, cache+page+cu.Ptr(at), int64(bytes)); err != nil {
 				return err
@@ -153,7 +153,7 @@ func (s *stress) replay(to cu.Ptr) error {
 			to += cu.Ptr(bytes)
 		}
 	}
-	return r.stream.Copy(to, r.memory.logits, 4*int64(r.vocab))
+	return r.stream.Copy(to, r.memory.Spaces[plan.SpaceLogits], 4*int64(r.vocab))
 }
 
 // waitFor waits for a batch and compares its results.

@@ -19,7 +19,7 @@ func (r *runner) SetInput(vectors []float32) error {
 	return r.vectors(func(host *cu.Pinned) error {
 		device.PutVectors(host.Bytes(), v, act, vectors)
 		return r.unit(func(int) error {
-			return r.stream.Upload(r.memory.arena+cu.Ptr(v.Offset), host, 0, int(v.Bytes(rows, act)))
+			return r.stream.Upload(r.memory.Spaces[plan.SpaceArena]+cu.Ptr(v.Offset), host, 0, int(v.Bytes(rows, act)))
 		})
 	})
 }
@@ -32,7 +32,7 @@ func (r *runner) Hidden(dst []float32) error {
 	}
 	return r.vectors(func(host *cu.Pinned) error {
 		err := r.unit(func(int) error {
-			return r.stream.Download(host, 0, r.memory.arena+cu.Ptr(v.Offset), int(v.Bytes(rows, r.model.Bundle.Activations)))
+			return r.stream.Download(host, 0, r.memory.Spaces[plan.SpaceArena]+cu.Ptr(v.Offset), int(v.Bytes(rows, r.model.Bundle.Activations)))
 		})
 		if err == nil {
 			err = r.units.Drain()
@@ -56,7 +56,7 @@ func (r *runner) vectors(move func(host *cu.Pinned) error) error {
 		}
 		if r.moved == nil {
 			most := int64(0)
-			for _, q := range r.model.Bundle.Sequences() {
+			for _, q := range r.model.Bundle.Sequences {
 				for _, v := range []*plan.Vectors{q.Input, q.Hidden} {
 					if v != nil && q.Width <= r.width {
 						most = max(most, v.Bytes(q.Width, r.model.Bundle.Activations))

@@ -23,7 +23,7 @@ func bound(weights ...*device.Weight) []device.Command {
 
 // read makes a command that reads a weight by rows of cols elements.
 func read(w *device.Weight, cols int) device.Command {
-	k := &plan.Kernel{Name: "k", Slots: []plan.Slot{{Name: "w", Elem: plan.ElemTyped}}, Parts: []plan.Part{&plan.MatVec{Up: -1, Cols: cols}}}
+	k := &plan.Kernel{Name: "k", Slots: []plan.Slot{{Name: "w", Elem: plan.ElemTyped}}, Parts: []plan.Part{&plan.MatVec{Product: plan.Product{Up: -1, Cols: cols}}}}
 	return device.Command{Kernel: k, Variant: &plan.Variant{Types: []quant.Type{w.Type}}, Bindings: []device.Binding{{Space: plan.SpaceWeight, Weight: w}}}
 }
 

@@ -1,13 +1,13 @@
 // Package linalg is the CPU's linear algebra: products of rows of quantised weights and
 // inputs of floats, of matrices and of vectors.
 //
-// Its inner loops come in three back ends, chosen once at run time: AVX-512 and
-// AVX2 assembly written by the generator in internal/asm, and pure Go. They
+// Its inner loops come in four back ends, chosen once at run time: AVX-512, AVX2
+// and NEON assembly written by the generator in internal/asm, and pure Go. They
 // agree up to the rounding of float32 sums. Inputs are quantised only where they are
 // asked to be (Inputs.Int8).
 package linalg
 
-//go:generate go run ./internal/asm -out zdot_amd64.s -stubs zdot_amd64.go
+//go:generate go run ./internal/asm
 
 import (
 	"fmt"
@@ -47,7 +47,7 @@ type kernel struct {
 	// floats multiplies rows that were decoded to floats, with the bits of one: what has no function of its
 	// own goes through it.
 	floats *kernel
-	decode decodeFunc // decodes whole steps of one row for it; nil: Dequantize does
+	decode decodeFunc // decodes whole steps of one row for it
 }
 
 // rowFunc returns Σ row·x over steps·step elements. Here and below x may be arranged.
@@ -66,7 +66,7 @@ var active = func() *atomic.Pointer[backend] {
 	return &p
 }()
 
-// Backend returns the name of the inner loops in use: "avx512", "avx2" or "go".
+// Backend returns the name of the inner loops in use: "avx512", "avx2", "neon" or "go".
 func Backend() string { return active.Load().name }
 
 // SetBackend switches to the named inner loops, for tests and comparisons. Call
@@ -93,14 +93,6 @@ func Rows(f *quant.Format, w []byte, stride int, x, y []float32) {
 	rowBytes := checkRows(f, w, stride, len(x), len(y))
 	b := active.Load()
 	k := b.kernels[f.Type]
-	if k.one == nil && k.floats != nil {
-		in := takeInputs()
-		in.x[0], in.y[0] = x, y
-		in.Set(f, in.x[:])
-		multiplyDecoded(f, &k, w, stride, in, in.y[:], 0, len(y))
-		in.release()
-		return
-	}
 	if k.one == nil || len(x) < k.step {
 		for r := range y {
 			y[r] = f.Dot(w[r*stride:r*stride+rowBytes], x)

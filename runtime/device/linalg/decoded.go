@@ -11,7 +11,7 @@ const decodedFloats = 1 << 15
 
 // multiplyDecoded multiplies rows r0 to r1 of a format without a loop for these inputs: some rows at a time
 // become floats, which all inputs are multiplied by. Steps of the format are whole blocks.
-func multiplyDecoded(f *quant.Format, k *kernel, w []byte, stride int, in *Inputs, ys [][]float32, r0, r1 int) {
+func multiplyDecoded(k *kernel, w []byte, stride int, in *Inputs, ys [][]float32, r0, r1 int) {
 	if len(ys) == 0 || len(in.xs[0]) == 0 {
 		for _, y := range ys {
 			clear(y[r0:r1])
@@ -19,18 +19,12 @@ func multiplyDecoded(f *quant.Format, k *kernel, w []byte, stride int, in *Input
 		return
 	}
 	elems := len(in.xs[0])
-	rowBytes := elems / f.BlockElems * f.BlockBytes
 	together := min(max(decodedFloats/elems, stretchRows), r1-r0)
 	in.room(together*elems, 0)
 	for r := r0; r < r1; r += together {
 		n := min(together, r1-r)
 		for i := range n {
-			from := (r + i) * stride
-			if row := in.panel[i*elems : (i+1)*elems]; k.decode != nil {
-				k.decode(&w[from], elems/k.step, &row[0])
-			} else {
-				f.Dequantize(row, w[from:from+rowBytes])
-			}
+			k.decode(&w[(r+i)*stride], elems/k.step, &in.panel[i*elems])
 		}
 		in.part = in.part[:0]
 		for _, y := range ys {

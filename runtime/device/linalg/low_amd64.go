@@ -6,11 +6,11 @@ import (
 	"mla/runtime/quant"
 )
 
-// The formats below four bits. Those with a loop of their own have it for one row and one input; several
-// inputs, and the others, are multiplied by rows of floats. The loops are those of AVX2, whose sums
-// have the bits of its loops for floats.
+// The formats below four bits, and NVFP4, have a loop for one row and one input; several inputs are multiplied by rows
+// that were decoded to floats, with the same bits. AVX-512 has loops of its own for some; the others are those of AVX2,
+// and then so are the loops for floats.
 func init() {
-	floats2, floats512 := avx2Backend.kernels[quant.F32], avx512Backend.kernels[quant.F32]
+	floats2 := avx2Backend.kernels[quant.F32]
 	low := map[quant.Type]kernel{
 		quant.Q2_K:    {one: dotQ2_KAVX2, decode: decodeQ2_KAVX2},
 		quant.Q3_K:    {one: dotQ3_KAVX2, decode: decodeQ3_KAVX2},
@@ -21,14 +21,29 @@ func init() {
 		quant.IQ3_S:   {one: dotIQ3_SAVX2, decode: decodeIQ3_SAVX2},
 		quant.IQ1_S:   {one: dotIQ1_SAVX2, decode: decodeIQ1_SAVX2},
 		quant.IQ1_M:   {one: dotIQ1_MAVX2, decode: decodeIQ1_MAVX2},
+		quant.TQ1_0:   {one: dotTQ1_0AVX2, decode: decodeTQ1_0AVX2},
+		quant.TQ2_0:   {one: dotTQ2_0AVX2, decode: decodeTQ2_0AVX2},
+		quant.Q1_0:    {one: dotQ1_0AVX2, decode: decodeQ1_0AVX2},
+		quant.Q2_0:    {one: dotQ2_0AVX2, decode: decodeQ2_0AVX2},
+		quant.NVFP4:   {one: dotNVFP4AVX2, decode: decodeNVFP4AVX2},
 	}
 	for t, k := range low {
-		k.step, k.floats = quant.SuperBlock, &floats2
+		f, _ := quant.Lookup(t)
+		k.step, k.floats = f.BlockElems, &floats2
 		low[t] = k
 	}
 	maps.Copy(avx2Backend.kernels, low)
 	maps.Copy(avx512Backend.kernels, low)
-	for _, t := range []quant.Type{quant.TQ1_0, quant.TQ2_0, quant.NVFP4, quant.Q1_0, quant.Q2_0} {
-		avx2Backend.kernels[t], avx512Backend.kernels[t] = kernel{floats: &floats2}, kernel{floats: &floats512}
+	floats512 := avx512Backend.kernels[quant.F32]
+	for t, k := range map[quant.Type]kernel{
+		quant.Q2_K:  {one: dotQ2_KAVX512, decode: decodeQ2_KAVX512},
+		quant.Q3_K:  {one: dotQ3_KAVX512, decode: decodeQ3_KAVX512},
+		quant.TQ2_0: {one: dotTQ2_0AVX512, decode: decodeTQ2_0AVX512},
+		quant.Q1_0:  {one: dotQ1_0AVX512, decode: decodeQ1_0AVX512},
+		quant.Q2_0:  {one: dotQ2_0AVX512, decode: decodeQ2_0AVX512},
+		quant.NVFP4: {one: dotNVFP4AVX512, decode: decodeNVFP4AVX512},
+	} {
+		k.step, k.floats = low[t].step, &floats512
+		avx512Backend.kernels[t] = k
 	}
 }

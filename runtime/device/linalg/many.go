@@ -38,8 +38,8 @@ func Product(f *quant.Format, w []byte, stride int, in *Inputs, ys [][]float32) 
 	elems, rows := inputSizes(in.xs, ys)
 	checkRows(f, w, stride, elems, rows)
 	k := in.kernel(f)
-	if k.floats != nil && (k.one == nil || len(ys) > 1) {
-		multiplyDecoded(f, &k, w, stride, in, ys, 0, rows)
+	if k.floats != nil && len(ys) > 1 {
+		multiplyDecoded(&k, w, stride, in, ys, 0, rows)
 		return
 	}
 	if k.one == nil || elems < k.step {

@@ -1282,6 +1282,116 @@ func dotIQ1_MAVX2(w *byte, x *float32, steps int) float32
 //go:noescape
 func decodeIQ1_MAVX2(w *byte, steps int, panel *float32)
 
+// dotTQ1_0AVX2 is the rowFunc of TQ1_0 in steps of 256 elements.
+//
+//go:noescape
+func dotTQ1_0AVX2(w *byte, x *float32, steps int) float32
+
+// decodeTQ1_0AVX2 is the decodeFunc of TQ1_0 in steps of 256 elements.
+//
+//go:noescape
+func decodeTQ1_0AVX2(w *byte, steps int, panel *float32)
+
+// dotTQ2_0AVX2 is the rowFunc of TQ2_0 in steps of 256 elements.
+//
+//go:noescape
+func dotTQ2_0AVX2(w *byte, x *float32, steps int) float32
+
+// decodeTQ2_0AVX2 is the decodeFunc of TQ2_0 in steps of 256 elements.
+//
+//go:noescape
+func decodeTQ2_0AVX2(w *byte, steps int, panel *float32)
+
+// dotQ1_0AVX2 is the rowFunc of Q1_0 in steps of 128 elements.
+//
+//go:noescape
+func dotQ1_0AVX2(w *byte, x *float32, steps int) float32
+
+// decodeQ1_0AVX2 is the decodeFunc of Q1_0 in steps of 128 elements.
+//
+//go:noescape
+func decodeQ1_0AVX2(w *byte, steps int, panel *float32)
+
+// dotQ2_0AVX2 is the rowFunc of Q2_0 in steps of 64 elements.
+//
+//go:noescape
+func dotQ2_0AVX2(w *byte, x *float32, steps int) float32
+
+// decodeQ2_0AVX2 is the decodeFunc of Q2_0 in steps of 64 elements.
+//
+//go:noescape
+func decodeQ2_0AVX2(w *byte, steps int, panel *float32)
+
+// dotNVFP4AVX2 is the rowFunc of NVFP4 in steps of 64 elements.
+//
+//go:noescape
+func dotNVFP4AVX2(w *byte, x *float32, steps int) float32
+
+// decodeNVFP4AVX2 is the decodeFunc of NVFP4 in steps of 64 elements.
+//
+//go:noescape
+func decodeNVFP4AVX2(w *byte, steps int, panel *float32)
+
+// dotQ2_KAVX512 is the rowFunc of Q2_K in steps of 256 elements.
+//
+//go:noescape
+func dotQ2_KAVX512(w *byte, x *float32, steps int) float32
+
+// decodeQ2_KAVX512 is the decodeFunc of Q2_K in steps of 256 elements.
+//
+//go:noescape
+func decodeQ2_KAVX512(w *byte, steps int, panel *float32)
+
+// dotQ3_KAVX512 is the rowFunc of Q3_K in steps of 256 elements.
+//
+//go:noescape
+func dotQ3_KAVX512(w *byte, x *float32, steps int) float32
+
+// decodeQ3_KAVX512 is the decodeFunc of Q3_K in steps of 256 elements.
+//
+//go:noescape
+func decodeQ3_KAVX512(w *byte, steps int, panel *float32)
+
+// dotTQ2_0AVX512 is the rowFunc of TQ2_0 in steps of 256 elements.
+//
+//go:noescape
+func dotTQ2_0AVX512(w *byte, x *float32, steps int) float32
+
+// decodeTQ2_0AVX512 is the decodeFunc of TQ2_0 in steps of 256 elements.
+//
+//go:noescape
+func decodeTQ2_0AVX512(w *byte, steps int, panel *float32)
+
+// dotQ1_0AVX512 is the rowFunc of Q1_0 in steps of 128 elements.
+//
+//go:noescape
+func dotQ1_0AVX512(w *byte, x *float32, steps int) float32
+
+// decodeQ1_0AVX512 is the decodeFunc of Q1_0 in steps of 128 elements.
+//
+//go:noescape
+func decodeQ1_0AVX512(w *byte, steps int, panel *float32)
+
+// dotQ2_0AVX512 is the rowFunc of Q2_0 in steps of 64 elements.
+//
+//go:noescape
+func dotQ2_0AVX512(w *byte, x *float32, steps int) float32
+
+// decodeQ2_0AVX512 is the decodeFunc of Q2_0 in steps of 64 elements.
+//
+//go:noescape
+func decodeQ2_0AVX512(w *byte, steps int, panel *float32)
+
+// dotNVFP4AVX512 is the rowFunc of NVFP4 in steps of 64 elements.
+//
+//go:noescape
+func dotNVFP4AVX512(w *byte, x *float32, steps int) float32
+
+// decodeNVFP4AVX512 is the decodeFunc of NVFP4 in steps of 64 elements.
+//
+//go:noescape
+func decodeNVFP4AVX512(w *byte, steps int, panel *float32)
+
 // sumLanesAVX2 replaces n rows of sums, of eight lanes for each of four inputs, by n times four floats.
 //
 //go:noescape

@@ -6,11 +6,6 @@ import (
 	"mla/runtime/plan/pieces"
 )
 
-// Compilation implements device.Compiled.
-func (r *runner) Compilation() (device.Compilation, error) {
-	return compilation(r.bundle, r.compiled, r.origin)
-}
-
 // compilation is what functions of a bundle are, taken from where library says.
 func compilation(b *plan.Bundle, functions []string, origin string) (c device.Compilation, err error) {
 	all := b.Functions()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"mla/runtime/device"
+	"mla/runtime/plan"
 )
 
 // layout is the memory that a recording takes, and where the weights lie.
@@ -31,11 +32,20 @@ func newLayout(m *device.Model, cfg device.Config, limit int64) (*layout, error)
 
 // own is the memory that the runner allocates beside weights.
 func (l *layout) own() int64 {
-	return l.Bytes() + l.tables() - l.Tables + int64(len(l.constants)) + (ring+1)*(wantedBytes+rowBytes*int64(l.Width))
+	all := (ring+1)*(wantedBytes+rowBytes*int64(l.Width)) + l.Cache*int64(l.Layers-1) // that of one layer is among the sizes
+	for _, n := range l.sizes() {
+		all += n
+	}
+	return all
 }
 
-// tables is the size of the block tables, with one more than sessions have, for slices.
-func (l *layout) tables() int64 { return l.Tables + 4*int64(l.MaxPages) }
+// sizes is the memory of each space but those of weights and rows, of caches that of one layer.
+func (l *layout) sizes() [plan.Spaces]int64 {
+	sizes := l.Sizes()
+	sizes[plan.SpaceArgs] = int64(len(l.constants))
+	sizes[plan.SpaceTables] += 4 * int64(l.MaxPages) // one more than sessions have, for slices
+	return sizes
+}
 
 // fits refuses what the GPU cannot hold, before anything is allocated.
 func (l *layout) fits(gpu *Info) error {
@@ -46,12 +56,13 @@ func (l *layout) fits(gpu *Info) error {
 	for _, t := range l.copies {
 		total += uint64(t.Bytes)
 	}
-	for _, one := range []struct {
-		what  string
-		bytes int64
-	}{{"the KV cache of a layer", l.Cache}, {"the arena", l.Arena}, {"the memory of expanded heads", l.Heads}, {"the rotary table", l.Rope}, {"the logits", l.Logits}, {"the block tables", l.tables()}, {"the memory of picks", l.Pick}} {
-		if uint64(one.bytes) > gpu.MaxBuffer {
-			return fmt.Errorf("%s needs %d bytes; %s allows %d in one buffer", one.what, one.bytes, gpu.Name, gpu.MaxBuffer)
+	for i, n := range l.sizes() {
+		if s := plan.Space(i); uint64(n) > gpu.MaxBuffer {
+			what := s.String()
+			if s == plan.SpaceKV {
+				what += " of a layer"
+			}
+			return fmt.Errorf("the memory of the %s needs %d bytes; %s allows %d in one buffer", what, n, gpu.Name, gpu.MaxBuffer)
 		}
 	}
 	if total > gpu.MaxMemory {

@@ -18,18 +18,10 @@ const wantedBytes = rowBytes * plan.MaxWanted
 
 // memory is the GPU's view of everything that kernels touch.
 type memory struct {
-	weights  []mtl.Buffer // windows, then copies
-	places   map[*device.Weight]place
-	caches   []mtl.Buffer // one per layer, [pages][PageRows][CacheDim]
-	arena    mtl.Buffer
-	heads    mtl.Buffer           // see plan.HeadsPage; nil: no sequence has them
-	rope     mtl.Buffer           // see device.RopeTable
-	args     mtl.Buffer           // constants of all dispatches; nil if there are none
-	logits   mtl.Buffer           // [VocabSize] float32
-	picks    mtl.Buffer           // see plan.PickLayout; nil without kernels that pick
-	counters mtl.Buffer           // tickets of persistent threadgroups; nil without them
-	tables   mtl.Buffer           // block tables
-	rows     [ring + 1]mtl.Buffer // those that are wanted, then all; the last are those of slices
+	device.Memories[mtl.Buffer]              // nil: the bundle has none; places and rows say where weights and rows are
+	weights                     []mtl.Buffer // windows, then copies
+	places                      map[*device.Weight]place
+	rows                        [ring + 1]mtl.Buffer // those that are wanted, then all; the last are those of slices
 }
 
 // allocator makes buffers until one fails.
@@ -75,31 +67,38 @@ func allocate(gpu mtl.Device, m *device.Model, l *layout) (*memory, error) {
 		mem.weights = append(mem.weights, a.shared(t.Tensor, m.Regions[t.Region][t.Offset:t.Offset+t.Bytes]))
 	}
 	for i := range l.Layers {
-		mem.caches = append(mem.caches, a.buffer(fmt.Sprintf("KV cache %d", i), l.Cache, mtl.StorageShared)) // the host copies rows
+		mem.Caches = append(mem.Caches, a.buffer(fmt.Sprintf("%s %d", plan.SpaceKV, i), l.Cache, mtl.StorageShared)) // the host copies rows
 	}
-	mem.arena = a.buffer("arena", l.Arena, arenaStorage(m))
-	if l.Heads > 0 {
-		mem.heads = a.buffer("heads", l.Heads, mtl.StoragePrivate)
+	for i, n := range l.sizes() {
+		if s := plan.Space(i); n > 0 && s != plan.SpaceKV {
+			mem.Spaces[s] = a.buffer(s.String(), n, storage(m, s))
+		}
 	}
-	mem.logits = a.buffer("logits", l.Logits, mtl.StorageShared)
-	mem.rope = a.buffer("rotary table", l.Rope, mtl.StorageShared)
-	if len(l.constants) > 0 {
-		mem.args = a.shared("constants", l.constants)
-	}
-	if l.Pick > 0 {
-		mem.picks = a.buffer("picks", l.Pick, mtl.StorageShared)
-	}
-	if l.Counters > 0 { // their zeros are written, whatever Metal says of new memory
-		mem.counters = a.shared("counters", make([]byte, l.Counters))
-	}
-	mem.tables = a.buffer("block tables", l.tables(), mtl.StorageShared)
 	for i := range mem.rows {
 		mem.rows[i] = a.buffer(fmt.Sprintf("rows %d", i), wantedBytes+rowBytes*int64(l.Width), mtl.StorageShared)
 	}
-	if a.err == nil {
-		device.RopeTable(floats(mem.rope), l.Freqs, m.Bundle.RopeMScale)
+	if a.err != nil {
+		return mem, a.err
 	}
-	return mem, a.err
+	device.RopeTable(floats(mem.Spaces[plan.SpaceRope]), l.Freqs, m.Bundle.RopeMScale)
+	if b := mem.Spaces[plan.SpaceArgs]; !b.Nil() {
+		copy(b.Bytes(), l.constants)
+	}
+	if b := mem.Spaces[plan.SpaceCounters]; !b.Nil() {
+		clear(b.Bytes()) // whatever Metal says of new memory
+	}
+	return mem, nil
+}
+
+// storage is where a space is: what only kernels touch may be out of the host's reach.
+func storage(m *device.Model, s plan.Space) uint64 {
+	switch s {
+	case plan.SpaceArena:
+		return arenaStorage(m)
+	case plan.SpaceHeads:
+		return mtl.StoragePrivate
+	}
+	return mtl.StorageShared
 }
 
 // floats views a shared buffer.
@@ -115,51 +114,27 @@ func (m *memory) at(b *device.Binding, slot int) (mtl.Buffer, uint64) {
 	case plan.SpaceWeight:
 		p := m.places[b.Weight]
 		return m.weights[p.buffer], p.offset
-	case plan.SpaceKV:
-		return m.caches[b.Index], 0
-	case plan.SpaceArena:
-		return m.arena, uint64(b.Offset)
-	case plan.SpaceHeads:
-		return m.heads, 0
-	case plan.SpaceRope:
-		return m.rope, 0
-	case plan.SpaceArgs:
-		return m.args, uint64(b.Offset)
-	case plan.SpacePick:
-		return m.picks, uint64(b.Offset)
-	case plan.SpaceCounters:
-		return m.counters, uint64(b.Offset)
 	case plan.SpaceRow:
 		return m.rows[slot], uint64(wantedBytes)
 	case plan.SpaceWanted:
 		return m.rows[slot], 0
-	case plan.SpaceTables:
-		return m.tables, 0
-	default: // a command has no other spaces
-		return m.logits, 0
 	}
+	return m.At(b), uint64(b.Offset)
 }
 
 // constant lists the buffers that kernels only read, without the rows.
-func (m *memory) constant() []mtl.Buffer {
-	list := append([]mtl.Buffer{m.rope, m.tables}, m.weights...)
-	if !m.args.Nil() {
-		list = append(list, m.args)
-	}
-	return list
-}
+func (m *memory) constant() []mtl.Buffer { return append(m.spaces(true), m.weights...) }
 
 // mutable lists the buffers that kernels write.
-func (m *memory) mutable() []mtl.Buffer {
-	list := append([]mtl.Buffer{m.arena, m.logits}, m.caches...)
-	if !m.heads.Nil() {
-		list = append(list, m.heads)
-	}
-	if !m.picks.Nil() {
-		list = append(list, m.picks)
-	}
-	if !m.counters.Nil() {
-		list = append(list, m.counters)
+func (m *memory) mutable() []mtl.Buffer { return append(m.spaces(false), m.Caches...) }
+
+// spaces lists the buffers of spaces that kernels only read, or of the others.
+func (m *memory) spaces(constant bool) (list []mtl.Buffer) {
+	for i, b := range m.Spaces {
+		s := plan.Space(i)
+		if only := s == plan.SpaceRope || s == plan.SpaceTables || s == plan.SpaceArgs; only == constant && !b.Nil() {
+			list = append(list, b)
+		}
 	}
 	return list
 }

@@ -5,6 +5,7 @@ import (
 
 	"mla/runtime/device"
 	"mla/runtime/device/metal/mtl"
+	"mla/runtime/plan"
 )
 
 var errClosed = errors.New("the runner is closed")
@@ -19,7 +20,7 @@ func (r *runner) Assign(table, first int, pages []uint32) error {
 	if err != nil || len(pages) == 0 {
 		return err
 	}
-	return r.idle(func() { r.tables.Write(r.memory.tables.Bytes(), at, len(pages)) })
+	return r.idle(func() { r.tables.Write(r.memory.Spaces[plan.SpaceTables].Bytes(), at, len(pages)) })
 }
 
 // CopyRows implements device.Runner. The host copies: GPU and CPU share the memory.
@@ -62,7 +63,7 @@ func (r *runner) checkPage(page uint32, host []byte) error {
 // hostCaches is the host's view of the caches.
 func (r *runner) hostCaches() device.Caches {
 	c := device.Caches{Pages: r.tables.Pages(), Planes: r.planes}
-	for _, b := range r.memory.caches {
+	for _, b := range r.memory.Caches {
 		c.Layers = append(c.Layers, b.Bytes())
 	}
 	return c

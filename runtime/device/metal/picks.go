@@ -22,7 +22,7 @@ func (r *runner) Pick(rows []plan.Row, picks []device.Pick) ([]int32, error) {
 	if err := r.begin(rows, wanted); err != nil {
 		return nil, err
 	}
-	device.WritePicks(r.memory.picks.Bytes(), picks, r.vocab)
+	device.WritePicks(r.memory.Spaces[plan.SpacePick].Bytes(), picks, r.vocab)
 	slot := r.units.Next()
 	if err := mtl.Pool(func() error { return r.replay(rows, wanted, true) }); err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func (r *runner) Next() ([]int32, error) {
 
 // tokens are what the GPU picked at a turn.
 func (r *runner) tokens(turn int) []uint32 {
-	return device.PickTurn(r.memory.picks.Bytes()[plan.PickLayoutOf(r.vocab, 1).Tokens:], turn)
+	return device.PickTurn(r.memory.Spaces[plan.SpacePick].Bytes()[plan.PickLayoutOf(r.vocab, 1).Tokens:], turn)
 }
 
 // PickedLogits implements device.Picker.
@@ -71,5 +71,5 @@ func (r *runner) PickedLogits(i int) ([]float32, error) {
 	if i < 0 || i >= r.picked || r.closed {
 		return nil, fmt.Errorf("the logits of pick %d of %d", i, r.picked)
 	}
-	return floats(r.memory.logits)[i*r.vocab:][:r.vocab], nil
+	return floats(r.memory.Spaces[plan.SpaceLogits])[i*r.vocab:][:r.vocab], nil
 }

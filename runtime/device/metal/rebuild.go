@@ -6,6 +6,7 @@ import (
 
 	"mla/runtime/device"
 	"mla/runtime/device/metal/mtl"
+	"mla/runtime/plan"
 )
 
 // tooLong notes that the system has ended commands for their length: from then on, and in later
@@ -54,11 +55,11 @@ func (r *runner) overwritten(slot int) (s [][]byte) {
 
 func (r *runner) overwrittenBuffers(slot int) []mtl.Buffer {
 	list := []mtl.Buffer{r.memory.rows[slot]}
-	if !r.memory.picks.Nil() {
-		list = append(list, r.memory.picks)
+	if b := r.memory.Spaces[plan.SpacePick]; !b.Nil() {
+		list = append(list, b)
 	}
-	if r.bundle.Input != nil {
-		list = append(list, r.memory.arena)
+	if r.bundle.Decode().Input != nil {
+		list = append(list, r.memory.Spaces[plan.SpaceArena])
 	}
 	return list
 }
@@ -83,7 +84,7 @@ func (r *runner) rebuild(slot int, before [][]byte) error {
 	for page, data := range pages {
 		caches.Write(page, data)
 	}
-	r.tables.Write(r.memory.tables.Bytes(), 0, len(r.tables.Entries))
+	r.tables.Write(r.memory.Spaces[plan.SpaceTables].Bytes(), 0, len(r.tables.Entries))
 	for i, b := range r.overwrittenBuffers(slot) {
 		copy(b.Bytes(), before[i])
 	}

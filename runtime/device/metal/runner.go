@@ -11,7 +11,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// runner implements device.Picker, device.Timed and device.Compiled.
+// runner implements device.Picker.
 //
 // Inside a prompt nobody waits for a token: up to ring of them are in flight,
 // and one is waited for when its slot is needed again, or when logits are. A
@@ -59,7 +59,7 @@ func (r *runner) Replay(rows []plan.Row, wanted []int) ([]float32, error) {
 	if err != nil || len(wanted) == 0 {
 		return nil, err
 	}
-	return floats(r.memory.logits)[:len(wanted)*r.vocab], nil
+	return floats(r.memory.Spaces[plan.SpaceLogits])[:len(wanted)*r.vocab], nil
 }
 
 // begin checks rows, and ends what went before them.
@@ -130,8 +130,13 @@ func (r *runner) Dispatches() int { return r.replays[0].to }
 // Bytes implements device.Runner.
 func (r *runner) Bytes() int64 { return r.bytes }
 
-// GPUTime implements device.Timed.
-func (r *runner) GPUTime() time.Duration { return r.units.Busy() }
+// Diagnostics implements device.Runner.
+func (r *runner) Diagnostics() device.Diagnostics {
+	return device.Diagnostics{
+		GPUTime:     func() time.Duration { return r.units.Busy() },
+		Compilation: func() (device.Compilation, error) { return compilation(r.bundle, r.compiled, r.origin) },
+	}
+}
 
 // Close implements device.Runner. It returns the error of a token that nobody
 // has waited for.

@@ -95,15 +95,15 @@ func TestSequenceWithoutSampler(t *testing.T) {
 func TestHostile(t *testing.T) {
 	for name, bend := range map[string]func(*device.Model, *device.Config){
 		"cache type": func(_ *device.Model, c *device.Config) { c.KV = quant.Q8_0 },
-		"operands":   func(m *device.Model, _ *device.Config) { m.Bundle.Decode[0].Operands = nil },
+		"operands":   func(m *device.Model, _ *device.Config) { m.Bundle.Decode().Dispatches[0].Operands = nil },
 		"mapped":     func(m *device.Model, _ *device.Config) { m.Mapped = 2 },
 		"too many": func(m *device.Model, _ *device.Config) {
-			m.Bundle.Decode = slices.Repeat(m.Bundle.Decode[2:], maxCommands)
+			m.Bundle.Decode().Dispatches = slices.Repeat(m.Bundle.Decode().Dispatches[2:], maxCommands)
 		},
 		"slots": func(m *device.Model, _ *device.Config) {
 			b := m.Bundle
 			b.Kernels[1].Slots = slices.Repeat(b.Kernels[1].Slots, maxBindings+1)
-			b.Decode[2].Operands = slices.Repeat(b.Decode[2].Operands, maxBindings+1)
+			b.Decode().Dispatches[2].Operands = slices.Repeat(b.Decode().Dispatches[2].Operands, maxBindings+1)
 		},
 		"threads": func(m *device.Model, _ *device.Config) {
 			m.Bundle.Kernels[2].Variants[0].Func = "head"

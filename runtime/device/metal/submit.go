@@ -122,7 +122,7 @@ func (r *runner) encode(slot int, p piece) (mtl.Commands, error) {
 func (r *runner) setSlice(s *slice) {
 	r.writeRows(sliceSlot, s.rows, nil)
 	if s.pages != nil {
-		r.tables.WriteSpare(r.memory.tables.Bytes(), s.pages)
+		r.tables.WriteSpare(r.memory.Spaces[plan.SpaceTables].Bytes(), s.pages)
 	}
 }
 

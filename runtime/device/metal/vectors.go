@@ -3,6 +3,7 @@ package metal
 import (
 	"mla/runtime/device"
 	"mla/runtime/device/metal/mtl"
+	"mla/runtime/plan"
 )
 
 // SetInput implements device.Vectored. GPU and CPU share the memory.
@@ -14,7 +15,9 @@ func (r *runner) SetInput(vectors []float32) error {
 	if err != nil {
 		return err
 	}
-	return r.idle(func() { device.PutVectors(r.memory.arena.Bytes()[v.Offset:], v, r.bundle.Activations, vectors) })
+	return r.idle(func() {
+		device.PutVectors(r.memory.Spaces[plan.SpaceArena].Bytes()[v.Offset:], v, r.bundle.Activations, vectors)
+	})
 }
 
 // Hidden implements device.Vectored.
@@ -26,13 +29,13 @@ func (r *runner) Hidden(dst []float32) error {
 	if err != nil {
 		return err
 	}
-	return r.idle(func() { device.TakeVectors(dst, r.memory.arena.Bytes()[v.Offset:], v) })
+	return r.idle(func() { device.TakeVectors(dst, r.memory.Spaces[plan.SpaceArena].Bytes()[v.Offset:], v) })
 }
 
 // arenaStorage is where the arena of a bundle lies: what the host writes or reads has to be
 // shared.
 func arenaStorage(m *device.Model) uint64 {
-	if b := m.Bundle; b.Input != nil || b.Hidden != nil {
+	if b := m.Bundle.Decode(); b.Input != nil || b.Hidden != nil {
 		return mtl.StorageShared
 	}
 	return mtl.StoragePrivate

@@ -99,11 +99,11 @@ func dispatched(b *plan.Bundle, i int) int {
 
 func onlySamples(b *plan.Bundle, kernel int) bool {
 	of := func(d plan.Dispatch) bool { return d.Kernel == kernel }
-	return slices.ContainsFunc(b.Pick, of) && !slices.ContainsFunc(b.Decode, of)
+	return slices.ContainsFunc(b.Pick, of) && !slices.ContainsFunc(b.Decode().Dispatches, of)
 }
 
 func firstDispatch(b *plan.Bundle, kernel int) *plan.Dispatch {
-	for _, q := range b.Sequences() {
+	for _, q := range b.Sequences {
 		for i := range q.Dispatches {
 			if d := &q.Dispatches[i]; d.Kernel == kernel && len(d.Operands) == len(b.Kernels[kernel].Slots) {
 				return d

@@ -255,7 +255,7 @@ func TestClass(t *testing.T) {
 	if checked != 2*5 {
 		t.Errorf("%d cases of two variants at five positions", checked)
 	}
-	m := &device.Model{Bundle: &plan.Bundle{Kernels: b.Kernels, Decode: []plan.Dispatch{{Kernel: i, Operands: slices.Repeat([]plan.Operand{{Space: plan.SpaceKV}}, len(own.Slots))}}}}
+	m := &device.Model{Bundle: &plan.Bundle{Kernels: b.Kernels, Sequences: []plan.Sequence{{Width: 1, Dispatches: []plan.Dispatch{{Kernel: i, Operands: slices.Repeat([]plan.Operand{{Space: plan.SpaceKV}}, len(own.Slots))}}}}}}
 	for class, want := range map[string]string{"": "attend_f16", plan.ClassApple7: "attend_f16_own"} {
 		used, err := m.Functions(device.Config{KV: quant.F16}, class)
 		if err != nil || len(used) != 1 || used[0] != want {

@@ -89,11 +89,8 @@ func (m *memory) bundle(c *Case, k *plan.Kernel) {
 	d.Kernel, d.Layer, d.Operands = 0, -1, slices.Clone(d.Operands)
 	one := *k
 	one.Variants = []plan.Variant{*c.Variant}
-	b.Kernels, b.Decode, b.Head, b.Batches = []plan.Kernel{one}, []plan.Dispatch{d}, 1, nil
-	b.Input, b.Hidden = nil, nil // of sequences
-	if k.Width > 0 {
-		b.Decode, b.Head, b.Batches = nil, 0, []plan.Sequence{{Width: k.Width, Dispatches: b.Decode, Head: 1}}
-	}
+	b.Kernels, b.Pick = []plan.Kernel{one}, nil
+	b.Sequences = []plan.Sequence{{Width: max(k.Width, 1), Dispatches: []plan.Dispatch{d}, Head: 1}}
 	b.Weights = nil
 	for i := range d.Operands {
 		if op := &d.Operands[i]; op.Space == plan.SpaceWeight {
@@ -127,12 +124,7 @@ func (m *memory) shape(b *plan.Bundle, op *plan.Operand, u *plan.Use) {
 }
 
 // dispatch is the one of the bundle.
-func (m *memory) dispatch() *plan.Dispatch {
-	if q := m.model.Bundle.Batches; len(q) > 0 {
-		return &q[0].Dispatches[0]
-	}
-	return &m.model.Bundle.Decode[0]
-}
+func (m *memory) dispatch() *plan.Dispatch { return &m.model.Bundle.Sequences[0].Dispatches[0] }
 
 // gap is the bytes between two slots in the arena.
 const gap = 64
@@ -157,15 +149,12 @@ func (m *memory) place() error {
 			d.Operands[i].Index = 0
 		}
 	}
-	b.ArenaBytes = max(end, 1)
-	for i := range b.Batches {
-		b.Batches[i].ArenaBytes = b.ArenaBytes
-	}
+	b.Sequences[0].ArenaBytes = max(end, 1)
 	planes, err := b.Model.CachePlanes(m.config.KV)
 	if err != nil {
 		return err
 	}
-	m.arena = poison(int(b.ArenaBytes))
+	m.arena = poison(int(b.Sequences[0].ArenaBytes))
 	m.cache = poison(m.config.Pages * plan.PageRows * planes.RowBytes())
 	if n := b.HeadsBytes([]plan.Dispatch{*d}); n > 0 {
 		m.heads = poison(m.config.Pages * int(n))
@@ -201,26 +190,18 @@ func (m *memory) slice() {
 	d := m.dispatch()
 	before := m.buffers
 	m.buffers = make([][]byte, len(d.Operands))
-	for i := range d.Operands {
-		switch op := &d.Operands[i]; op.Space {
-		case plan.SpaceArena:
-			m.buffers[i] = m.arena[op.Offset : op.Offset+op.Bytes : op.Offset+op.Bytes]
-		case plan.SpaceCounters:
-			m.buffers[i] = m.counters[op.Offset : op.Offset+op.Bytes : op.Offset+op.Bytes]
-		case plan.SpaceKV:
-			m.buffers[i] = m.cache
-		case plan.SpaceHeads:
-			m.buffers[i] = m.heads
-		case plan.SpaceTables:
-			m.buffers[i] = words(m.tables.Entries...)
-		case plan.SpaceRope:
-			m.buffers[i] = bytesOf(m.rope)
-		case plan.SpaceLogits:
-			m.buffers[i] = bytesOf(m.logits)
+	all := [plan.Spaces][]byte{
+		plan.SpaceArena: m.arena, plan.SpaceCounters: m.counters, plan.SpaceKV: m.cache, plan.SpaceHeads: m.heads,
+		plan.SpaceTables: words(m.tables.Entries...), plan.SpaceRope: bytesOf(m.rope), plan.SpaceLogits: bytesOf(m.logits),
+	}
+	for i, op := range d.Operands {
+		switch mem := all[op.Space]; {
+		case mem == nil && before != nil:
+			m.buffers[i] = before[i]
+		case op.Space == plan.SpaceArena || op.Space == plan.SpaceCounters:
+			m.buffers[i] = mem[op.Offset : op.Offset+op.Bytes : op.Offset+op.Bytes]
 		default:
-			if before != nil {
-				m.buffers[i] = before[i]
-			}
+			m.buffers[i] = mem
 		}
 	}
 }

@@ -45,11 +45,11 @@ var PickBytes = plan.PickLayoutOf(10, 1).Bytes
 
 func bundle() *plan.Bundle {
 	return &plan.Bundle{
-		Name: "toy", ArenaBytes: 1024, PickBytes: PickBytes, RopeFreqs: []float64{1, 0.5}, RopeMScale: 1, Head: 1,
+		Name: "toy", PickBytes: PickBytes, RopeFreqs: []float64{1, 0.5}, RopeMScale: 1,
 		Model:   plan.Model{Dims: plan.Dims{VocabSize: 10, NumHiddenLayers: 2, KVLoraRank: 12, QKRopeHeadDim: 4, MaxPositionEmbeddings: 64}},
 		Weights: []plan.Weight{{Role: "a", First: 0, Last: 2}, {Role: "b", First: -1}},
 		Kernels: []plan.Kernel{
-			{Name: "k", Threads: 64, Parts: []plan.Part{Groups(3), &plan.MatVec{Batch: 2, Rows: 2, Cols: 32, RowsPerGroup: 1, Up: -1, Add: -1}}, Args: []int{0},
+			{Name: "k", Threads: 64, Parts: []plan.Part{Groups(3), &plan.MatVec{Product: plan.Product{Rows: 2, Cols: 32, RowsPerGroup: 1, Up: -1}, Batch: 2, Add: -1}}, Args: []int{0},
 				Slots: []plan.Slot{
 					{Name: "w", Elem: plan.ElemTyped}, {Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
 					{Name: "x", Space: plan.SpaceArena}, {Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
@@ -61,8 +61,8 @@ func bundle() *plan.Bundle {
 			{Name: "pick", Threads: 32, Parts: []plan.Part{Groups(2)}, Slots: []plan.Slot{{Name: "picks", Space: plan.SpacePick, Elem: plan.ElemPick, Write: true}},
 				Variants: []plan.Variant{{Func: "pick"}}},
 		},
-		Decode: []plan.Dispatch{layer(0, false), layer(1, true), {Kernel: 1, Layer: -1, Operands: []plan.Operand{{Space: plan.SpaceLogits}}}},
-		Pick:   []plan.Dispatch{{Kernel: 2, Layer: -1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpacePick, Offset: 256, Bytes: 64}}}},
+		Sequences: []plan.Sequence{{Width: 1, Head: 1, ArenaBytes: 1024, Dispatches: []plan.Dispatch{layer(0, false), layer(1, true), {Kernel: 1, Layer: -1, Operands: []plan.Operand{{Space: plan.SpaceLogits}}}}}},
+		Pick:      []plan.Dispatch{{Kernel: 2, Layer: -1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpacePick, Offset: 256, Bytes: 64}}}},
 	}
 }
 

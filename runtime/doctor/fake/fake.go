@@ -313,3 +313,6 @@ func (r *Runner) Close() error {
 	r.Closed = true
 	return nil
 }
+
+// Diagnostics implements device.Runner.
+func (r *Runner) Diagnostics() device.Diagnostics { return device.Diagnostics{} }

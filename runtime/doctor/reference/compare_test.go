@@ -149,6 +149,7 @@ func (fake) PageBytes() int                    { return 1 }
 func (fake) ReadPage(uint32, []byte) error     { return nil }
 func (fake) WritePage(uint32, []byte) error    { return nil }
 func (fake) Dispatches() int                   { return 1 }
+func (fake) Diagnostics() device.Diagnostics   { return device.Diagnostics{} }
 func (fake) Bytes() int64                      { return 0 }
 func (fake) Close() error                      { return nil }
 

@@ -115,7 +115,7 @@ func (ref *Reference) InFlight(r device.Runner, tolerance float64) error {
 	if worst := ref.Worst(got, last); !(worst <= tolerance) {
 		return fmt.Errorf("after a prompt in flight: logits differ by %g; at most %g is allowed", worst, tolerance)
 	}
-	if timed, ok := r.(device.Timed); !ok || timed.GPUTime() <= 0 {
+	if total := r.Diagnostics().GPUTime; total == nil || total() <= 0 {
 		return errors.New("no GPU time")
 	}
 	return nil

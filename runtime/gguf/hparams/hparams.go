@@ -67,13 +67,16 @@ type Parameter struct {
 	Value    any      // *int, *float64, *bool or *string: the field
 }
 
-// Parameters lists the fields of a *Dims or *MoE, with names only those, in their order. It panics if
+// Parameters lists the fields with tags of a *Dims, *MoE or part of a Hybrid, with names only those, in their order. It panics if
 // there is no such name, or tags are malformed: they are not input.
 func Parameters(of any, names ...string) []Parameter {
 	v := reflect.ValueOf(of).Elem()
 	var list []Parameter
 	for i := range v.NumField() {
 		tag := v.Type().Field(i).Tag
+		if tag.Get("hf") == "" {
+			continue // a list, which is read in a way of its own
+		}
 		p := Parameter{Name: tag.Get("hf"), Key: tag.Get("gguf"), Names: strings.Fields(tag.Get("names")), Value: v.Field(i).Addr().Interface()}
 		p.Nullable = tag.Get("spec") == "nullable"
 		p.Optional = p.Nullable || tag.Get("spec") == "optional"

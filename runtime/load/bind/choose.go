@@ -25,14 +25,17 @@ type Wish struct {
 // that matches the type of every tensor wins, then the first by name. A bundle that is
 // wished for by name is taken; it is an error if it does not fit. With none to take, the
 // error says how to make one: a [FitError], with what the closest bundle differs in, or
-// an [ActError].
+// an [ActError]; or it says why there can be none, an [UncompiledError].
 func Choose(f *gguf.File, bundles []*plan.Bundle, w Wish) (*plan.Bundle, error) {
 	bundles = slices.SortedFunc(slices.Values(bundles), func(a, b *plan.Bundle) int { return cmp.Compare(a.Name, b.Name) })
+	h := look(f)
+	if why := gguf.Uncompiled(h.h.Architecture); h.err == nil && why != "" {
+		return nil, &UncompiledError{File: f.Path, Why: why}
+	}
 	if w.Bundle != "" {
 		return byName(f, bundles, w)
 	}
 	act := cmp.Or(w.Act, plan.ActNames[plan.ElemF32])
-	h := look(f)
 	var fit, right, others []*plan.Bundle // right: of those that fit
 	for _, b := range bundles {
 		switch {

@@ -157,8 +157,8 @@ func blockOf(name string) (int, bool) {
 // together the kernel has no variant. types holds one type per layer and row.
 func combinations(b *plan.Bundle, types [][]quant.Type) []Mismatch {
 	var out []Mismatch
-	for i := range b.Decode {
-		d := &b.Decode[i]
+	for i := range b.Decode().Dispatches {
+		d := &b.Decode().Dispatches[i]
 		k := &b.Kernels[d.Kernel]
 		if want := weightTypes(b, d, k, types); !hasVariant(k, want) {
 			out = merge(out, Mismatch{

@@ -144,7 +144,7 @@ func TestFitCombinations(t *testing.T) {
 	}
 	b.Kernels = []plan.Kernel{{Name: "experts", Slots: []plan.Slot{slot("gate"), slot("up"), {Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped}},
 		Variants: []plan.Variant{{Types: []quant.Type{quant.F32, quant.F32, quant.F16}}, {Types: []quant.Type{quant.Q8_0, quant.Q8_0, quant.F16}}}}}
-	b.Decode = []plan.Dispatch{{Layer: 1, Operands: []plan.Operand{{Index: 5}, {Index: 6}, {Space: plan.SpaceKV}}}}
+	b.Sequences = []plan.Sequence{{Width: 1, Dispatches: []plan.Dispatch{{Layer: 1, Operands: []plan.Operand{{Index: 5}, {Index: 6}, {Space: plan.SpaceKV}}}}}}
 	if bad := Fit(f.open(t), b); len(bad) > 0 {
 		t.Errorf("equal types do not fit: %v", bad)
 	}

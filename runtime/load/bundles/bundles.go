@@ -68,7 +68,8 @@ func (f *Finder) Choose(model string, file *gguf.File, wish bind.Wish) (*plan.Bu
 		}
 	}
 	b, err := bind.Choose(file, all, wish)
-	if err == nil || wish.Bundle != "" || f.Make == nil {
+	var never *bind.UncompiledError
+	if err == nil || wish.Bundle != "" || f.Make == nil || errors.As(err, &never) {
 		return b, err
 	}
 	made, failed := f.Make(file, wish.Act)

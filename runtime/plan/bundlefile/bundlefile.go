@@ -23,7 +23,7 @@ const Suffix = ".mla"
 // Version is the version of the format, and of what plans and kernels mean to devices. It
 // goes up when old files would be read wrongly; what planjson.Schema sees needs no new
 // version.
-const Version = 1
+const Version = 2
 
 // File is what a bundle file holds.
 type File struct {

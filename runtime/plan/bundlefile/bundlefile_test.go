@@ -204,10 +204,10 @@ func TestRefuses(t *testing.T) {
 		unsealed bool
 		want     string
 	}{
-		"another version":     {change(0, `"version": 1`, `"version": 2`), false, "made by another version of mlagen, for another version of this program (format 2, not 1)"},
+		"another version":     {change(0, `"version": 2`, `"version": 3`), false, "made by another version of mlagen, for another version of this program (format 3, not 2)"},
 		"no version":          {change(0, `"version"`, `"Revision"`), false, "made by another version"},
 		"another schema":      {change(0, `"schema": "`, `"schema": "0`), false, "made by another version of mlagen, for another version of this program (its tables have another form)"},
-		"an unknown key":      {change(0, `"version": 1`, `"version": 1, "more": 2`), false, `unknown field "more"`},
+		"an unknown key":      {change(0, `"version": 2`, `"version": 2, "more": 2`), false, `unknown field "more"`},
 		"no manifest":         {func(l content) content { l[0].data = "x"; return l }, true, "mla.json: "},
 		"another sum":         {change(1, "model", "Model"), true, `entry "spec.yaml" is not what mla.json says of entry 0: damaged`},
 		"another spec":        {change(1, "model", "Model"), false, `bundle "yoututiny" is not of spec.yaml`},
@@ -243,7 +243,7 @@ func TestRefuses(t *testing.T) {
 // TestVersion: the error of another version can be told from damage.
 func TestVersion(t *testing.T) {
 	list := unzip(t, encode(t, sample(t)))
-	list[0].data = strings.Replace(list[0].data, `"version": 1`, `"version": 9`, 1)
+	list[0].data = strings.Replace(list[0].data, `"version": 2`, `"version": 9`, 1)
 	if _, err := bundlefile.Decode(zipped(t, list, true)); !errors.Is(err, bundlefile.ErrVersion) {
 		t.Errorf("%v", err)
 	}

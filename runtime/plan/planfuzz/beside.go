@@ -78,8 +78,8 @@ func addGroup(k *plan.Kernel, e *plan.Experts, routing plan.Slot) {
 
 // selectBeside selects experts of one row in the kernel that reads the selection.
 func selectBeside(b *plan.Bundle) bool {
-	for i := range b.Decode {
-		d := &b.Decode[i]
+	for i := range b.Decode().Dispatches {
+		d := &b.Decode().Dispatches[i]
 		k := &b.Kernels[d.Kernel]
 		for _, p := range k.Parts {
 			e, ok := p.(*plan.Experts)

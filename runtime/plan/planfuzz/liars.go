@@ -212,8 +212,8 @@ func farRouting(b *plan.Bundle) bool {
 		}
 		return found
 	})
-	for i := range b.Batches { // after all that the arena has is room for them
-		q := &b.Batches[i]
+	for i := range b.Batches() { // after all that the arena has is room for them
+		q := &b.Batches()[i]
 		for _, d := range q.Dispatches {
 			for s := range d.Operands {
 				if op := &d.Operands[s]; b.Kernels[d.Kernel].Slots[s].Elem == plan.ElemRoute {

@@ -52,9 +52,9 @@ func Accepted(rng *rand.Rand, b *plan.Bundle, steps int) (accepted *plan.Bundle,
 
 // sequences are the lists of dispatches of a bundle that are not empty.
 func sequences(b *plan.Bundle) (list []*[]plan.Dispatch) {
-	all := []*[]plan.Dispatch{&b.Decode, &b.Pick}
-	for i := range b.Batches {
-		all = append(all, &b.Batches[i].Dispatches)
+	all := []*[]plan.Dispatch{&b.Pick}
+	for i := range b.Sequences {
+		all = append(all, &b.Sequences[i].Dispatches)
 	}
 	for _, q := range all {
 		if len(*q) > 0 {

@@ -126,12 +126,12 @@ func TestParts(t *testing.T) {
 // TestExact: numbers survive to the last bit.
 func TestExact(t *testing.T) {
 	for _, x := range []float64{math.Pi, 1e-300, math.MaxFloat64, math.SmallestNonzeroFloat64, float64(float32(1e-6)), -0.1} {
-		text, err := Marshal([]*plan.Bundle{{RopeMScale: x, ArenaBytes: math.MaxInt64, Weights: []plan.Weight{{Types: []quant.Type{quant.Q4_K}}}}})
+		text, err := Marshal([]*plan.Bundle{{RopeMScale: x, Counters: math.MaxInt64, Weights: []plan.Weight{{Types: []quant.Type{quant.Q4_K}}}}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		got, err := Unmarshal(text)
-		if err != nil || got[0].RopeMScale != x || got[0].ArenaBytes != math.MaxInt64 || got[0].Weights[0].Types[0] != quant.Q4_K {
+		if err != nil || got[0].RopeMScale != x || got[0].Counters != math.MaxInt64 || got[0].Weights[0].Types[0] != quant.Q4_K {
 			t.Errorf("%g: %v %+v", x, err, got)
 		}
 	}
@@ -149,9 +149,9 @@ func TestRefuses(t *testing.T) {
 		`[{"name":"x"}]`:                       `[0]: unknown key "name"`,
 		`[{"Name":"x","Name":"y"}]`:            `[0]: "Name" is there twice`,
 		`[{"Name":3}]`:                         "[0].Name: 3 is no number of type string",
-		`[{"Head":"3"}]`:                       "[0].Head: expected a value of type int",
-		`[{"Head":1.5}]`:                       "[0].Head: 1.5 is no number of type int",
-		`[{"Head":9223372036854775808}]`:       "is no number of type int",
+		`[{"Sequences":[{"Head":"3"}]}]`:       "[0].Sequences[0].Head: expected a value of type int",
+		`[{"Sequences":[{"Head":1.5}]}]`:       "[0].Sequences[0].Head: 1.5 is no number of type int",
+		`[{"Counters":9223372036854775808}]`:   "is no number of type int",
 		`[{"Activations":256}]`:                "[0].Activations: 256 is no number of type uint8",
 		`[{"Activations":-1}]`:                 "-1 is no number",
 		`[{"RopeMScale":1e999}]`:               "1e999 is no number of type float64",
@@ -161,9 +161,9 @@ func TestRefuses(t *testing.T) {
 		`[{"Kernels":[{"Parts":[{"X":{}}]}]}]`: `[0].Kernels[0].Parts[0]: "X" is no part`,
 		`[{"Kernels":[{"Parts":[{"AddVec":{},"MatVec":{}}]}]}]`: "one too many",
 		`[{"Kernels":[{"Parts":[{"AddVec":{"A":[]}}]}]}]`:       "[0].Kernels[0].Parts[0](AddVec).A: expected an object",
-		`[null]`:             "expected an object",
-		`[{"Decode":[{}`:     "EOF",
-		`[{"Decode":[{}}]}]`: "invalid character",
+		`[null]`:                "expected an object",
+		`[{"Sequences":[{}`:     "EOF",
+		`[{"Sequences":[{}}]}]`: "invalid character",
 	} {
 		if _, err := Unmarshal([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; want %s", text, err, want)

@@ -78,7 +78,6 @@ func checkModel(b *plan.Bundle) error {
 		{"moe_intermediate_size", m.MoE.MoEIntermediateSize, 0, maxDimension},
 		{"first_k_dense_replace", m.MoE.FirstKDenseReplace, 0, m.NumHiddenLayers},
 		{"temperature.length", m.Temperature.Length, min(1, int(math.Ceil(math.Abs(m.Temperature.Scale)))), maxContext},
-		{"head", b.Head, 0, len(b.Decode)},
 	} {
 		if d.n < d.low || d.n > d.top {
 			return fmt.Errorf("%s is %d; expected %d to %d", d.name, d.n, d.low, d.top)

@@ -59,7 +59,7 @@ func TestFlowEarly(t *testing.T) {
 	}
 	grouping := plan.Grouping{Starts: 1, Members: 2, Experts: 4, K: 2}
 	experts := func(stride int) *plan.Kernel {
-		e := &plan.Experts{Grouping: &grouping, Persistent: 1, In: plan.Vec{Stride: stride}}
+		e := &plan.Experts{Product: plan.Product{In: plan.Vec{Stride: stride}}, Grouping: &grouping, Persistent: 1}
 		return &plan.Kernel{Width: 8, Slots: arena(false, false, false, true), Parts: []plan.Part{e}}
 	}
 	route := &plan.Kernel{Width: 8, Slots: arena(true, true, true), Parts: []plan.Part{&plan.RouteBatch{Gating: plan.Gating{K: 2}, Grouping: grouping}}}

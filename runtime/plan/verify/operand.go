@@ -32,8 +32,11 @@ func checkSequences(b *plan.Bundle) error {
 		}
 		o.reaches[&b.Kernels[i]] = r
 	}
+	if b.Decode().Width != 1 {
+		return fmt.Errorf("%d sequences, the first of %d rows; expected one of one row", len(b.Sequences), b.Decode().Width)
+	}
 	width := 0
-	for _, q := range b.Sequences() {
+	for _, q := range b.Sequences {
 		switch {
 		case q.Width <= width || q.Width > plan.MaxWidth:
 			return fmt.Errorf("a sequence of %d rows behind one of %d; expected more, up to %d", q.Width, width, plan.MaxWidth)

@@ -62,8 +62,28 @@ func checkRows(k *plan.Kernel, m *plan.Product) error {
 	return checkNormPartial(m.NormPartial, m.Rows, ceil(m.RowsPerGroup, k.Threads/SimdWidth/slices))
 }
 
+// checkPieces wants only those pieces of a product that the part's template has.
+func checkPieces(p plan.Part, m *plan.Product) error {
+	foreign := false
+	switch p.(type) {
+	case *plan.MatVec:
+		foreign = m.Gating != nil
+	case *plan.Experts:
+		foreign = m.NormPartial != nil || m.Combine != nil
+	case *plan.ExpertsSum:
+		foreign = m.Up >= 0 || m.Tokens != 0 || m.Norm != nil || m.NormApply != nil || m.Combine != nil || m.Gating != nil
+	}
+	if foreign {
+		return fmt.Errorf("%T with a piece that only other products have", p)
+	}
+	return nil
+}
+
 // checkProduct holds a product to the shape that its templates have.
 func checkProduct(k *plan.Kernel, p plan.Part, m *plan.Product) error {
+	if err := checkPieces(p, m); err != nil {
+		return err
+	}
 	if err := checkRows(k, m); err != nil {
 		return err
 	}

@@ -42,9 +42,9 @@ var small = []string{"yoututiny", "glm47tiny", "dsv2litemini"}
 
 // dispatches are those of all sequences.
 func dispatches(b *plan.Bundle) [][]plan.Dispatch {
-	lists := [][]plan.Dispatch{b.Decode, b.Pick}
-	for i := range b.Batches {
-		lists = append(lists, b.Batches[i].Dispatches)
+	lists := [][]plan.Dispatch{b.Pick}
+	for i := range b.Sequences {
+		lists = append(lists, b.Sequences[i].Dispatches)
 	}
 	return lists
 }
@@ -135,6 +135,18 @@ func partOf[P plan.Part](b *plan.Bundle) (p P, k *plan.Kernel) {
 	panic("no such part")
 }
 
+// gatingOf is how the first part that chooses experts does so.
+func gatingOf(b *plan.Bundle) *plan.Gating {
+	for i := range b.Kernels {
+		for _, p := range b.Kernels[i].Parts {
+			if g := verify.GatingOf(p); g != nil {
+				return g
+			}
+		}
+	}
+	panic("no such part")
+}
+
 // TestRefuses changes one thing each.
 func TestRefuses(t *testing.T) {
 	for _, tt := range []struct {
@@ -151,9 +163,9 @@ func TestRefuses(t *testing.T) {
 		{"yoututiny", func(b *plan.Bundle) { b.Model.VocabSize++ }, "scans 384 logits"},
 		{"yoututiny", func(b *plan.Bundle) { b.Model.Temperature.Scale = 0.1 }, "temperature.length is 0"},
 		{"yoututiny", func(b *plan.Bundle) { b.RopeFreqs = b.RopeFreqs[1:] }, "rotary frequencies for"},
-		{"yoututiny", func(b *plan.Bundle) { b.Head = len(b.Decode) + 1 }, "head is"},
-		{"yoututiny", func(b *plan.Bundle) { b.Decode, b.Head = nil, 0 }, "0 dispatches"},
-		{"yoututiny", func(b *plan.Bundle) { b.ArenaBytes = 1 << 40 }, "an arena of 1099511627776 bytes"},
+		{"yoututiny", func(b *plan.Bundle) { b.Decode().Head = len(b.Decode().Dispatches) + 1 }, "dispatches, the head at"},
+		{"yoututiny", func(b *plan.Bundle) { b.Decode().Dispatches, b.Decode().Head = nil, 0 }, "0 dispatches"},
+		{"yoututiny", func(b *plan.Bundle) { b.Decode().ArenaBytes = 1 << 40 }, "an arena of 1099511627776 bytes"},
 		{"yoututiny", func(b *plan.Bundle) { b.PickBytes += 256 }, "sampler, a memory of"},
 		{"yoututiny", func(b *plan.Bundle) { b.Pick = b.Pick[:1] }, "sampler, 1 dispatches"},
 		{"yoututiny", func(b *plan.Bundle) { b.Pick[0], b.Pick[1] = b.Pick[1], b.Pick[0] }, "sampler, "},
@@ -168,9 +180,9 @@ func TestRefuses(t *testing.T) {
 		{"yoututiny", func(b *plan.Bundle) { b.Kernels[1].Variants[0].Func = b.Kernels[0].Variants[0].Func }, "two variants are "},
 		{"yoututiny", func(b *plan.Bundle) { b.Kernels[0].Variants[0].Types = nil }, "types for"},
 		{"yoututiny", func(b *plan.Bundle) { b.Kernels[0].Slots[1].Elem = plan.ElemRow }, "cannot serve as"},
-		{"yoututiny", func(b *plan.Bundle) { b.Decode[0].Kernel = -1 }, "kernel -1 of"},
-		{"yoututiny", func(b *plan.Bundle) { b.Decode[1].Layer = 99 }, "layer 99 of 3"},
-		{"yoututiny", func(b *plan.Bundle) { b.Decode[1].Operands = b.Decode[1].Operands[1:] }, "operands for"},
+		{"yoututiny", func(b *plan.Bundle) { b.Decode().Dispatches[0].Kernel = -1 }, "kernel -1 of"},
+		{"yoututiny", func(b *plan.Bundle) { b.Decode().Dispatches[1].Layer = 99 }, "layer 99 of 3"},
+		{"yoututiny", func(b *plan.Bundle) { b.Decode().Dispatches[1].Operands = b.Decode().Dispatches[1].Operands[1:] }, "operands for"},
 		{"yoututiny", func(b *plan.Bundle) { p, _ := partOf[*plan.MatVec](b); p.Cols += 32 }, "its parts reach"},
 		{"yoututiny", func(b *plan.Bundle) { p, _ := partOf[*plan.MatVec](b); p.Rows = math.MaxInt64 }, "a dimension of 9223372036854775807"},
 		{"yoututiny", func(b *plan.Bundle) { p, _ := partOf[*plan.MatVec](b); p.In.Offset = 1 << 62 }, "offset 4611686018427387904"},
@@ -178,7 +190,7 @@ func TestRefuses(t *testing.T) {
 		{"yoututiny", func(b *plan.Bundle) { p, _ := partOf[*plan.Attend](b); p.QAbs.Stride += 64 }, "its parts reach"},
 		{"yoututiny", func(b *plan.Bundle) { weightIn(b, 1).Ahead = 2 }, "layers 0 to 2 have it"},
 		{"yoututiny", func(b *plan.Bundle) { weightIn(b, 1).Ahead = -2 }, "in layer -1; layers 0 to"},
-		{"yoututiny", func(b *plan.Bundle) { b.Decode[layerOf(b, 1)].Layer = -1 }, "in layer -1; layers 0 to"},
+		{"yoututiny", func(b *plan.Bundle) { b.Decode().Dispatches[layerOf(b, 1)].Layer = -1 }, "in layer -1; layers 0 to"},
 		{"glm47tiny", func(b *plan.Bundle) { widen(b) }, "bytes of logits; there are"},
 		{"yoututiny", func(b *plan.Bundle) {
 			p, _ := partOf[*plan.PickTokens](b)
@@ -193,6 +205,18 @@ func TestRefuses(t *testing.T) {
 		{"yoututiny", func(b *plan.Bundle) { p, _ := partOf[*plan.Attend](b); p.Splits.Least = -p.Splits.Tile }, "splits of at least -"},
 		{"yoututiny", func(b *plan.Bundle) { p, _ := partOf[*plan.Attend](b); p.Cache.MaxPages++ }, "block tables of"},
 		{"yoututiny", func(b *plan.Bundle) { p, _ := partOf[*plan.StoreKV](b); p.PeDim -= 2 }, ""},
+		{"yoututiny", func(b *plan.Bundle) { p, _ := partOf[*plan.StoreKV](b); p.Rope.Dim -= 2 }, "rope over"},
+		{"yoututiny", func(b *plan.Bundle) { p, _ := partOf[*plan.StoreKV](b); p.Rope.HeadDim-- }, "expected even numbers"},
+		{"yoututiny", func(b *plan.Bundle) { p, _ := partOf[*plan.Attend](b); p.Splits.Tile = 0 }, "a dimension of 0"},
+		{"yoututiny", func(b *plan.Bundle) { b.Weights[0].Rows++ }, "its parts reach"},
+		{"yoututiny", func(b *plan.Bundle) { p, _ := partOf[*plan.MatVec](b); p.Gating = &plan.Gating{} }, "a piece that only other products have"},
+		{"glm47tiny", func(b *plan.Bundle) { p, _ := partOf[*plan.Experts](b); p.Combine = &plan.Combine{} }, "a piece that only other products have"},
+		{"glm47tiny", func(b *plan.Bundle) { p, _ := partOf[*plan.ExpertsSum](b); p.Tokens = 8 }, "a piece that only other products have"},
+		{"glm47tiny", func(b *plan.Bundle) { p, _ := partOf[*plan.ExpertsSum](b); p.Up = 0 }, "a piece that only other products have"},
+		{"glm47tiny", func(b *plan.Bundle) { gatingOf(b).Groups = 3 }, "groups of"},
+		{"glm47tiny", func(b *plan.Bundle) { gatingOf(b).Groups, gatingOf(b).KGroups = 2, 0 }, "0 of 2 groups"},
+		{"glm47tiny", func(b *plan.Bundle) { gatingOf(b).Experts++ }, ""},
+		{"glm47tiny", func(b *plan.Bundle) { gatingOf(b).K++ }, ""},
 		{"yoututiny", func(b *plan.Bundle) { p, _ := partOf[*plan.Embed](b); p.Dim *= 2 }, "its parts reach"},
 		{"yoututiny", func(b *plan.Bundle) { p, _ := partOf[*plan.ScanPicks](b); p.Block = 1 }, "1 for each of"},
 		{"glm47tiny", func(b *plan.Bundle) {
@@ -200,11 +224,11 @@ func TestRefuses(t *testing.T) {
 			list := b.Pick[1].Operands
 			list[p.Kept].Offset, list[p.Values].Offset = list[p.Values].Offset, list[p.Kept].Offset
 		}, "expected"},
-		{"glm47tiny", func(b *plan.Bundle) { b.Batches[0].Head = len(b.Batches[0].Dispatches) }, "only the head of several rows knows"},
+		{"glm47tiny", func(b *plan.Bundle) { b.Sequences[1].Head = len(b.Sequences[1].Dispatches) }, "only the head of several rows knows"},
 		{"glm47tiny", func(b *plan.Bundle) { _, k := partOf[*plan.GatherVec](b); ofAll(b, k) }, "gathers rows that are not those wanted"},
-		{"glm47tiny", func(b *plan.Bundle) { d := b.Batches[0].Dispatches; ofAll(b, &b.Kernels[d[len(d)-1].Kernel]) }, "logits of rows that may not be wanted"},
+		{"glm47tiny", func(b *plan.Bundle) { d := b.Sequences[1].Dispatches; ofAll(b, &b.Kernels[d[len(d)-1].Kernel]) }, "logits of rows that may not be wanted"},
 		{"glm47tiny", func(b *plan.Bundle) { p, _ := partOf[*plan.GatherVec](b); p.Dim = 1 << 20 }, ""},
-		{"youtumini", func(b *plan.Bundle) { wide := &b.Batches[len(b.Batches)-1]; gathered(b, wide).Bytes -= 16 }, "its parts reach"},
+		{"youtumini", func(b *plan.Bundle) { wide := &b.Batches()[len(b.Batches())-1]; gathered(b, wide).Bytes -= 16 }, "its parts reach"},
 		{"youtumini", func(b *plan.Bundle) { p, _ := partOf[*plan.AttendHeads](b); p.Out.Offset += 16 }, ""},
 		{"youtumini", func(b *plan.Bundle) { p, _ := partOf[*plan.AttendHeads](b); p.QPe.Offset += 4 }, "queries at"},
 		{"youtumini", func(b *plan.Bundle) { p, _ := partOf[*plan.AttendHeads](b); p.QNope.Stride += 16 }, "vectors of"},
@@ -229,7 +253,7 @@ func TestRefuses(t *testing.T) {
 		{"glm47tiny", func(b *plan.Bundle) { productOf(b).Tokens = 4 }, "of 4 rows at a time in a kernel of 16"},
 		{"glm47tiny", func(b *plan.Bundle) { productOf(b).Tokens = 12 }, "tiles of 12 rows"},
 		{"glm47tiny", func(b *plan.Bundle) { p, _ := partOf[*plan.MatVec](b); p.Tokens = -8 }, "of -8 rows at a time"},
-		{"yoututiny", func(b *plan.Bundle) { b.Decode = append(b.Decode, b.Pick...) }, "only what picks tokens has that memory"},
+		{"yoututiny", func(b *plan.Bundle) { b.Decode().Dispatches = append(b.Decode().Dispatches, b.Pick...) }, "only what picks tokens has that memory"},
 		{"yoututiny", func(b *plan.Bundle) { rows(b).Write = true }, "slot current is marked as written"},
 		{"yoututiny", func(b *plan.Bundle) { p, k := partOf[*plan.StoreKV](b); p.Norm.Weight = slotOf(k, plan.SpaceRope) }, "a table is read as"},
 		{"glm47flash", func(b *plan.Bundle) { classOf(b).Instead = -1 }, "in place of kernel -1"},
@@ -237,10 +261,10 @@ func TestRefuses(t *testing.T) {
 		{"glm47flash", func(b *plan.Bundle) { k := classOf(b); k.Slots = k.Slots[1:] }, ""},
 		{"glm47flash", func(b *plan.Bundle) { classOf(b).Parts[0].(*plan.Attend).Splits.Count *= 2 }, "its parts reach"},
 		{"glm47tiny", func(b *plan.Bundle) { b.Counters = 0 }, "do not fit memory of 0"},
-		{"glm47tiny", func(b *plan.Bundle) { b.Batches[0].Width = 1 }, "a sequence of 1 rows behind one of 1"},
-		{"glm47tiny", func(b *plan.Bundle) { b.Batches[0].Width = 1 << 20 }, "a sequence of 1048576 rows"},
-		{"glm47tiny", func(b *plan.Bundle) { b.Batches[0].Width++ }, "is for 16 rows"},
-		{"glm47tiny", func(b *plan.Bundle) { b.Batches[0].Dispatches, b.Batches[0].Head = b.Decode, 0 }, "is for 1 rows"},
+		{"glm47tiny", func(b *plan.Bundle) { b.Sequences[1].Width = 1 }, "a sequence of 1 rows behind one of 1"},
+		{"glm47tiny", func(b *plan.Bundle) { b.Sequences[1].Width = 1 << 20 }, "a sequence of 1048576 rows"},
+		{"glm47tiny", func(b *plan.Bundle) { b.Sequences[1].Width++ }, "is for 16 rows"},
+		{"glm47tiny", func(b *plan.Bundle) { b.Sequences[1].Dispatches, b.Sequences[1].Head = b.Decode().Dispatches, 0 }, "is for 1 rows"},
 		{"glm47tiny", func(b *plan.Bundle) { p, _ := partOf[*plan.Experts](b); p.K++ }, ""},
 		{"glm47tiny", func(b *plan.Bundle) { b.Model.MoE.NRoutedExperts++ }, "the model has 17"},
 		{"glm47tiny", func(b *plan.Bundle) { p, _ := partOf[*plan.RouteBatch](b); p.Gating.Experts, p.Grouping.Experts = 8, 8 }, "the model has 16"},
@@ -255,18 +279,18 @@ func TestRefuses(t *testing.T) {
 
 // layerOf is the first dispatch of a layer.
 func layerOf(b *plan.Bundle, layer int) int {
-	return slices.IndexFunc(b.Decode, func(d plan.Dispatch) bool { return d.Layer == layer })
+	return slices.IndexFunc(b.Decode().Dispatches, func(d plan.Dispatch) bool { return d.Layer == layer })
 }
 
 // weightIn is an operand of that dispatch that is a weight which every layer has.
 func weightIn(b *plan.Bundle, layer int) *plan.Operand {
-	list := b.Decode[layerOf(b, layer)].Operands
+	list := b.Decode().Dispatches[layerOf(b, layer)].Operands
 	return &list[slices.IndexFunc(list, func(o plan.Operand) bool { return o.Space == plan.SpaceWeight && b.Weights[o.Index].First == 0 })]
 }
 
 // widen makes the last matrix write twice as many logits as there are.
 func widen(b *plan.Bundle) {
-	d := &b.Decode[len(b.Decode)-1]
+	d := &b.Decode().Dispatches[len(b.Decode().Dispatches)-1]
 	p := b.Kernels[d.Kernel].Parts[0].(*plan.MatVec)
 	p.Rows *= 2
 	b.Weights[d.Operands[p.W].Index].Rows = p.Rows
@@ -279,7 +303,7 @@ func slotOf(k *plan.Kernel, space plan.Space) int {
 
 // rows is the slot of the first dispatch's row.
 func rows(b *plan.Bundle) *plan.Slot {
-	k := &b.Kernels[b.Decode[0].Kernel]
+	k := &b.Kernels[b.Decode().Dispatches[0].Kernel]
 	return &k.Slots[slotOf(k, plan.SpaceRow)]
 }
 
@@ -292,7 +316,7 @@ func classOf(b *plan.Bundle) *plan.Kernel {
 func ofAll(b *plan.Bundle, k *plan.Kernel) {
 	slot := slotOf(k, plan.SpaceWanted)
 	k.Slots[slot].Space = plan.SpaceRow
-	for _, d := range b.Batches[0].Dispatches {
+	for _, d := range b.Sequences[1].Dispatches {
 		if &b.Kernels[d.Kernel] == k {
 			d.Operands[slot].Space = plan.SpaceRow
 		}
@@ -326,7 +350,7 @@ func productOf(b *plan.Bundle) *plan.MatVec {
 // has selected, and nothing that was written over it.
 func TestIndices(t *testing.T) {
 	b := copyOf(t, "glm47tiny")
-	list := b.Batches[0].Dispatches
+	list := b.Sequences[1].Dispatches
 	reader := slices.IndexFunc(list, func(d plan.Dispatch) bool {
 		_, ok := b.Kernels[d.Kernel].Parts[0].(*plan.Experts)
 		return ok
@@ -353,15 +377,15 @@ func TestIndices(t *testing.T) {
 	if selects < 0 {
 		t.Fatal("nothing selects experts")
 	}
-	b.Batches[0].Dispatches = slices.Delete(slices.Clone(list), selects, selects+1)
-	b.Batches[0].Head--
-	b.Batches[0].Dispatches[selects].Barrier = true
+	b.Sequences[1].Dispatches = slices.Delete(slices.Clone(list), selects, selects+1)
+	b.Sequences[1].Head--
+	b.Sequences[1].Dispatches[selects].Barrier = true
 	want("indices of nobody")
 }
 
 // first is the first dispatch of the widest sequence that writes or reads memory of a space.
 func first(b *plan.Bundle, space plan.Space, writes bool) *plan.Dispatch {
-	list := b.Batches[len(b.Batches)-1].Dispatches
+	list := b.Batches()[len(b.Batches())-1].Dispatches
 	for i := range list {
 		for _, s := range b.Kernels[list[i].Kernel].Slots {
 			if s.Space == space && s.Write == writes {

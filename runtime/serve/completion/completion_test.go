@@ -15,6 +15,7 @@ import (
 	"mla/runtime/plan"
 	"mla/runtime/serve/completion"
 	"mla/runtime/serve/completion/completiontest"
+	"mla/runtime/serve/scheduler"
 	"mla/runtime/text/grammar"
 	"mla/runtime/text/guided"
 	"mla/runtime/text/sample"
@@ -34,15 +35,21 @@ func request(tok *tokenizer.Tokenizer, prompt string, max int) (completion.Reque
 	done := make(chan outcome, 1)
 	var o outcome
 	return completion.Request{
-		Prompt: tok.Encode(prompt, tokenizer.EncodeOptions{ParseSpecial: true}), Max: max, Params: sample.Off(), Logprobs: -1, Stop: tok.IsEOG,
+		Continuation: scheduler.Continuation{
+			Prompt: tok.Encode(prompt, tokenizer.EncodeOptions{ParseSpecial: true}),
+			Max:    max,
+			Stop:   tok.IsEOG,
+			Done: func(res engine.Result, err error) {
+				o.result, o.err = res, err
+				done <- o
+			},
+		},
+		Params:   sample.Off(),
+		Logprobs: -1,
 		Emit: func(t completion.Token) bool {
 			o.text += t.Text
 			o.tokens = append(o.tokens, t)
 			return true
-		},
-		Done: func(res engine.Result, err error) {
-			o.result, o.err = res, err
-			done <- o
 		},
 	}, done
 }

@@ -16,20 +16,16 @@ import (
 )
 
 // Request is a prompt to continue. Its functions are called by the goroutine that runs
-// the model, one at a time: they must be quick.
+// the model, one at a time: they must be quick. The error that Done gets is the cause of
+// the context's end if the request was cancelled.
 type Request struct {
-	Prompt []int32
-	// Scope is of the requests whose pages this one shares: who must not learn what others
-	// have asked has a scope of his own.
-	Scope  string
-	Max    int // tokens; negative: until the context is full
+	scheduler.Continuation
 	Params sample.Params
 	// Logprobs is how many of the likeliest tokens come with each token; negative: none,
 	// and no probability of the token itself.
 	Logprobs int
 	// Sampled has Logprobs be those of the tokens that the sampler drew from, after all samplers.
 	Sampled bool
-	Stop    func(id int32) bool // ends the text; may be nil
 	// Force is a token that has to come next, whatever the model says; negative: any. It
 	// may be nil, which is quicker.
 	Force func() int32
@@ -39,11 +35,6 @@ type Request struct {
 	// Visible are control tokens that print their names, as they mark parts of the text.
 	Visible map[int32]bool
 	Emit    func(Token) (more bool)
-	// Prompted is scheduler.Request.Prompted; it may be nil.
-	Prompted func(done, reused int, elapsed time.Duration)
-	// Done is called once, when the request has ended. err is the cause of the context's
-	// end if it was cancelled, *engine.OutOfPages, *engine.NoTokenError, or the device's.
-	Done func(engine.Result, error)
 }
 
 // Token is the next one of a text.
@@ -117,36 +108,39 @@ func (s *Service) submit(ctx context.Context, r *request) error {
 		}
 	})
 	err := s.sched.Submit(ctx, scheduler.Request{
-		Prompt: r.text(), Scope: r.Scope, Max: r.rest(), Sampler: r.picks, Stop: r.Stop, Draft: s.cfg.Draft,
+		Continuation: scheduler.Continuation{
+			Prompt: r.text(), Scope: r.Scope, Max: r.rest(), Stop: r.Stop,
+			Prompted: func(done, reused int, elapsed time.Duration) {
+				s.calling.Lock()
+				defer s.calling.Unlock()
+				if r.Prompted != nil && !s.forsaken {
+					r.Prompted(min(done, len(r.Prompt)), min(reused, len(r.Prompt)), elapsed)
+				}
+			},
+			Done: func(res engine.Result, err error) {
+				stop()
+				if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+					err = context.Cause(ctx)
+				}
+				r.cancel(nil)
+				s.calling.Lock()
+				defer s.calling.Unlock()
+				if s.forsaken {
+					return
+				}
+				if cause := r.misguided(); cause != nil {
+					err = cause
+				}
+				if !s.leaves(r, res, err) {
+					s.finish(r, r.whole(res), err)
+				}
+			},
+		},
+		Sampler: r.picks, Draft: s.cfg.Draft,
 		Emit: func(id int32) bool {
 			s.calling.Lock()
 			defer s.calling.Unlock()
 			return !s.forsaken && r.emit(id)
-		},
-		Prompted: func(done, reused int, elapsed time.Duration) {
-			s.calling.Lock()
-			defer s.calling.Unlock()
-			if r.Prompted != nil && !s.forsaken {
-				r.Prompted(min(done, len(r.Prompt)), min(reused, len(r.Prompt)), elapsed)
-			}
-		},
-		Done: func(res engine.Result, err error) {
-			stop()
-			if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-				err = context.Cause(ctx)
-			}
-			r.cancel(nil)
-			s.calling.Lock()
-			defer s.calling.Unlock()
-			if s.forsaken {
-				return
-			}
-			if cause := r.misguided(); cause != nil {
-				err = cause
-			}
-			if !s.leaves(r, res, err) {
-				s.finish(r, r.whole(res), err)
-			}
 		},
 	})
 	if err != nil {

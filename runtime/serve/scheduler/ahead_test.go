@@ -142,7 +142,7 @@ func TestAheadWatching(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		q := Request{Prompt: text(3, 4), Max: 30, Sampler: own, Done: func(engine.Result, error) {}}
+		q := Request{Continuation: Continuation{Prompt: text(3, 4), Max: 30, Done: func(engine.Result, error) {}}, Sampler: own}
 		change(&q, own)
 		if err := errors.Join(s.Submit(t.Context(), q), s.Run()); err != nil || r.begins > 0 {
 			t.Errorf("case %d: %v; the device went on %d times", i, err, r.begins)
@@ -214,12 +214,19 @@ func TestAheadOfGuesses(t *testing.T) {
 			t.Fatal(err)
 		}
 		var res engine.Result
-		q := Request{Prompt: []int32{7, 8, 9}, Max: 500, Sampler: sampler, Draft: func(*engine.Session) (engine.Drafter, error) { return tt.drafter, nil },
-			Done: func(got engine.Result, err error) {
-				if res = got; err != nil {
-					t.Error(err)
-				}
-			}}
+		q := Request{
+			Continuation: Continuation{
+				Prompt: []int32{7, 8, 9},
+				Max:    500,
+				Done: func(got engine.Result, err error) {
+					if res = got; err != nil {
+						t.Error(err)
+					}
+				},
+			},
+			Sampler: sampler,
+			Draft:   func(*engine.Session) (engine.Drafter, error) { return tt.drafter, nil },
+		}
 		if err := errors.Join(s.Submit(t.Context(), q), s.Run()); err != nil {
 			t.Fatal(err)
 		}

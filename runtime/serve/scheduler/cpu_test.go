@@ -88,10 +88,17 @@ func onCPU(t *testing.T, e *engine.Engine, width int, rng *rand.Rand) {
 		if r.want, err = alone.Generate(context.Background(), engine.Request{Prompt: r.prompt, Max: 30, Sampler: sampler()}, func(int32) bool { return true }); err != nil {
 			t.Fatal(err)
 		}
-		err = s.Submit(context.Background(), scheduler.Request{Prompt: r.prompt, Max: 30, Sampler: sampler(), Done: func(res engine.Result, err error) {
-			ended++
-			r.got, r.err = res, err
-		}})
+		err = s.Submit(context.Background(), scheduler.Request{
+			Continuation: scheduler.Continuation{
+				Prompt: r.prompt,
+				Max:    30,
+				Done: func(res engine.Result, err error) {
+					ended++
+					r.got, r.err = res, err
+				},
+			},
+			Sampler: sampler(),
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -48,13 +48,18 @@ func TestDraftsOfOne(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := s.Submit(t.Context(), Request{
-			Prompt: all[:2], Max: 200, Sampler: sampler, Draft: func(*engine.Session) (engine.Drafter, error) { return known{all, wrong}, nil },
-			Done: func(res engine.Result, err error) {
-				if err != nil {
-					t.Error(err)
-				}
-				results[wrong] = res
+			Continuation: Continuation{
+				Prompt: all[:2],
+				Max:    200,
+				Done: func(res engine.Result, err error) {
+					if err != nil {
+						t.Error(err)
+					}
+					results[wrong] = res
+				},
 			},
+			Sampler: sampler,
+			Draft:   func(*engine.Session) (engine.Drafter, error) { return known{all, wrong}, nil },
 		}); err != nil {
 			t.Fatal(err)
 		}
@@ -121,13 +126,18 @@ func runLate(t *testing.T, each time.Duration) (*late, int) {
 	l := &late{known: known{all, 0}, clock: &clock, each: each, missed: 1000}
 	var result engine.Result
 	if err := s.Submit(t.Context(), Request{
-		Prompt: all[:2], Max: 200, Sampler: sampler, Draft: func(*engine.Session) (engine.Drafter, error) { return l, nil },
-		Done: func(res engine.Result, err error) {
-			if err != nil {
-				t.Error(err)
-			}
-			result = res
+		Continuation: Continuation{
+			Prompt: all[:2],
+			Max:    200,
+			Done: func(res engine.Result, err error) {
+				if err != nil {
+					t.Error(err)
+				}
+				result = res
+			},
 		},
+		Sampler: sampler,
+		Draft:   func(*engine.Session) (engine.Drafter, error) { return l, nil },
 	}); err != nil {
 		t.Fatal(err)
 	}

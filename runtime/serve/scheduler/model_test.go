@@ -131,18 +131,24 @@ func (c *client) submit(t testing.TB, s *Scheduler) {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := c.request(t)
 	err := s.Submit(ctx, Request{
-		Prompt: r.Prompt, Max: r.Max, Sampler: r.Sampler, Stop: r.Stop, Draft: c.drafter(t, s.model.Context()),
+		Continuation: Continuation{
+			Prompt: r.Prompt,
+			Max:    r.Max,
+			Stop:   r.Stop,
+			Done: func(res engine.Result, err error) {
+				cancel()
+				c.ended++
+				c.result, c.err = res, err
+			},
+		},
+		Sampler: r.Sampler,
+		Draft:   c.drafter(t, s.model.Context()),
 		Emit: func(id int32) bool {
 			if c.emitted = append(c.emitted, id); len(c.emitted) == c.cancelAt {
 				c.cancelled = true
 				cancel()
 			}
 			return true
-		},
-		Done: func(res engine.Result, err error) {
-			cancel()
-			c.ended++
-			c.result, c.err = res, err
 		},
 	})
 	if err != nil {

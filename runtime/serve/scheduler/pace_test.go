@@ -143,16 +143,20 @@ func TestArrivals(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := s.Submit(t.Context(), Request{
-			Prompt: slices.Collect(func(yield func(int32) bool) {
-				for n := 0; n < prompt && yield(rng.Int32N(vocab)); n++ {
-				}
-			}), Max: max, Sampler: sampler,
-			Emit: func(int32) bool { came(); return true },
-			Done: func(_ engine.Result, err error) {
-				if err != nil {
-					t.Error(err)
-				}
+			Continuation: Continuation{
+				Prompt: slices.Collect(func(yield func(int32) bool) {
+					for n := 0; n < prompt && yield(rng.Int32N(vocab)); n++ {
+					}
+				}),
+				Max: max,
+				Done: func(_ engine.Result, err error) {
+					if err != nil {
+						t.Error(err)
+					}
+				},
 			},
+			Sampler: sampler,
+			Emit:    func(int32) bool { came(); return true },
 		}); err != nil {
 			t.Fatal(err)
 		}

@@ -59,26 +59,33 @@ type Config struct {
 	Now func() time.Time
 }
 
-// Request is a prompt to continue, and how far. Its functions are called by the
-// goroutine that calls Step, which they must not.
-type Request struct {
-	Prompt  []int32
-	Scope   string // of the requests that it shares pages with
-	Max     int    // tokens to generate; negative: until the context is full
-	Sampler engine.Sampler
-	Stop    func(token int32) bool // ends the text; may be nil
-	Emit    func(token int32) bool // gets every token, and returns false to end the text; may be nil
+// Continuation is a prompt to continue, and how far: what a request says whoever makes text of its tokens.
+type Continuation struct {
+	Prompt []int32
+	// Scope is of the requests whose pages this one shares: who must not learn what others
+	// have asked has a scope of his own.
+	Scope string
+	Max   int                    // tokens to generate; negative: until the context is full
+	Stop  func(token int32) bool // ends the text; may be nil
 	// Prompted is called behind every step that has run tokens of the prompt, with how many
 	// are done, how many of these were found in the pages, and the time since it began; it may
 	// be nil.
 	Prompted func(done, reused int, elapsed time.Duration)
+	// Done is called once, when the request has ended: err is the context's if it was
+	// cancelled, *engine.OutOfPages, *engine.NoTokenError, or the device's.
+	Done func(res engine.Result, err error)
+}
+
+// Request is a continuation with what picks its tokens. Its functions are called by the
+// goroutine that calls Step, which they must not.
+type Request struct {
+	Continuation
+	Sampler engine.Sampler
+	Emit    func(token int32) bool // gets every token, and returns false to end the text; may be nil
 	// Draft makes what guesses how the text goes on, for a session of the request; nil:
 	// nothing is guessed, nor for a Sampler that is not Portable, or is Watching. The text is
 	// the same.
 	Draft func(*engine.Session) (engine.Drafter, error)
-	// Done is called once, when the request has ended: err is the context's if it was
-	// cancelled, *engine.OutOfPages, *engine.NoTokenError, or the device's.
-	Done func(res engine.Result, err error)
 }
 
 // Scheduler runs requests. Submit may be called by any goroutine, at any time; the

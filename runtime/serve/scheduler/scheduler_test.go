@@ -87,13 +87,21 @@ func TestWait(t *testing.T) {
 		last, worst := map[int]int{}, 0
 		for i := range decoders {
 			c := greedy(t, text(int32(i), 3+i), 200)
-			err := s.Submit(context.Background(), Request{Prompt: c.prompt, Max: c.max, Sampler: c.request(t).Sampler, Emit: func(int32) bool {
-				if at, ok := last[i]; ok {
-					worst = max(worst, runner.Replays-at-1)
-				}
-				last[i] = runner.Replays
-				return true
-			}, Done: func(engine.Result, error) {}})
+			err := s.Submit(context.Background(), Request{
+				Continuation: Continuation{
+					Prompt: c.prompt,
+					Max:    c.max,
+					Done:   func(engine.Result, error) {},
+				},
+				Sampler: c.request(t).Sampler,
+				Emit: func(int32) bool {
+					if at, ok := last[i]; ok {
+						worst = max(worst, runner.Replays-at-1)
+					}
+					last[i] = runner.Replays
+					return true
+				},
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -208,12 +216,12 @@ func TestSubmitRefuses(t *testing.T) {
 	sampler := greedy(t, nil, 0).request(t).Sampler
 	done := func(engine.Result, error) { t.Error("Done was called") }
 	for _, r := range []Request{
-		{Sampler: sampler, Done: done},
-		{Prompt: []int32{vocab}, Sampler: sampler, Done: done},
-		{Prompt: []int32{-1}, Sampler: sampler, Done: done},
-		{Prompt: make([]int32, 9), Sampler: sampler, Done: done},
-		{Prompt: []int32{1}, Done: done},
-		{Prompt: []int32{1}, Sampler: sampler},
+		{Continuation: Continuation{Done: done}, Sampler: sampler},
+		{Continuation: Continuation{Prompt: []int32{vocab}, Done: done}, Sampler: sampler},
+		{Continuation: Continuation{Prompt: []int32{-1}, Done: done}, Sampler: sampler},
+		{Continuation: Continuation{Prompt: make([]int32, 9), Done: done}, Sampler: sampler},
+		{Continuation: Continuation{Prompt: []int32{1}, Done: done}},
+		{Continuation: Continuation{Prompt: []int32{1}}, Sampler: sampler},
 	} {
 		if err := s.Submit(context.Background(), r); err == nil {
 			t.Errorf("%+v is accepted", r)
@@ -334,7 +342,7 @@ func TestConcurrentSubmit(t *testing.T) {
 					}
 					ended <- i
 				}
-				if err := s.Submit(ctx, Request{Prompt: c.prompt, Max: c.max, Sampler: c.request(t).Sampler, Done: done}); err != nil {
+				if err := s.Submit(ctx, Request{Continuation: Continuation{Prompt: c.prompt, Max: c.max, Done: done}, Sampler: c.request(t).Sampler}); err != nil {
 					wrong.Store(err.Error(), true)
 				}
 				if j%3 == 0 {

@@ -11,6 +11,7 @@ import (
 
 	"mla/runtime/engine"
 	"mla/runtime/serve/completion"
+	"mla/runtime/serve/scheduler"
 	"mla/runtime/text/chat/output"
 	"mla/runtime/text/grammar"
 	"mla/runtime/text/guided"
@@ -184,8 +185,17 @@ func (s *Server) choice(ctx context.Context, st *stream, j *job, prompt []int32,
 	params := j.params
 	params.Seed += uint64(number)
 	request := completion.Request{
-		Prompt: prompt, Scope: s.scope, Max: j.max, Params: params, Logprobs: j.logprobs, Sampled: j.sampled, Stop: j.end, Visible: j.visible, Force: force, Guide: guide,
-		Prompted: c.prompted,
+		Continuation: scheduler.Continuation{
+			Prompt: prompt, Scope: s.scope, Max: j.max, Stop: j.end, Prompted: c.prompted,
+			Done: func(res engine.Result, err error) {
+				c.finish(res.Reason == engine.ReasonStop)
+				end := &ending{result: res, err: cmp.Or(c.blame(j, err), c.broken), matched: c.stops.Matched(), calls: c.calls, torn: c.torn, reasoning: c.thought, prompt: len(prompt), lines: c.lines != nil && c.lines.ended}
+				s.metrics.ended(end)
+				s.trace(ctx, number, end)
+				st.push(event{choice: number, end: end, tokens: c.pending})
+			},
+		},
+		Params: params, Logprobs: j.logprobs, Sampled: j.sampled, Visible: j.visible, Force: force, Guide: guide,
 		Emit: func(t completion.Token) bool {
 			c.time(t.ID)
 			if t.Logprob != nil || c.ids && t.ID >= 0 {
@@ -196,13 +206,6 @@ func (s *Server) choice(ctx context.Context, st *stream, j *job, prompt []int32,
 				c.event(output.Event{Kind: output.Content})
 			}
 			return more
-		},
-		Done: func(res engine.Result, err error) {
-			c.finish(res.Reason == engine.ReasonStop)
-			end := &ending{result: res, err: cmp.Or(c.blame(j, err), c.broken), matched: c.stops.Matched(), calls: c.calls, torn: c.torn, reasoning: c.thought, prompt: len(prompt), lines: c.lines != nil && c.lines.ended}
-			s.metrics.ended(end)
-			s.trace(ctx, number, end)
-			st.push(event{choice: number, end: end, tokens: c.pending})
 		},
 	}
 	if j.echo {

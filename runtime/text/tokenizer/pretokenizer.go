@@ -58,6 +58,8 @@ var preTokenizers = map[string]preTokenizer{
 		eog: []string{"<|user|>", "<|observation|>"},
 	},
 	"qwen2": {passes: []pass{likeGLM(1)}},
+	// The expression of Ling ends a run of line breaks with one, not with several, behind any space: the same pieces.
+	"bailingmoe2": {passes: []pass{likeGLM(1)}},
 	"deepseek-v3": {
 		passes: []pass{
 			firstOf{span{body: in(clNumber), max: 3}},

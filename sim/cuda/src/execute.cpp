@@ -9,7 +9,7 @@
 namespace cudasim {
 namespace {
 
-using metalsim::Access;
+using simcommon::Access;
 
 // One launch, and what it touched in device addresses.
 class Run {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "../../metal/src/access.h"
+#include "../../common/access.h"
 #include "driver.h"
 
 namespace cudasim::memory {
@@ -20,7 +20,7 @@ struct Block {
   uint64_t bytes;
   uint8_t *host;                    // where its contents are
   bool mapped;                      // page-locked
-  metalsim::Intervals written;      // offsets that hold something
+  simcommon::Intervals written;      // offsets that hold something
   std::vector<uint32_t> seen;       // if mapped: its words at a launch
   std::vector<int> launches;        // for how many launches each of them has not changed
 

@@ -65,7 +65,7 @@ func ofOneRow(t *testing.T, name string) *plan.Bundle {
 	for _, b := range generated.Bundles() {
 		if b.Name == name {
 			one := *b
-			one.Batches, one.Pick, one.PickBytes, one.SourceHash = nil, nil, 0, ""
+			one.Sequences, one.Pick, one.PickBytes, one.SourceHash = one.Sequences[:1], nil, 0, ""
 			return &one
 		}
 	}

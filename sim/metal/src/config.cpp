@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 
+#include "../../common/random.h"
 #include "rules.h"
 
 namespace metalsim {
@@ -139,10 +140,7 @@ bool faultNow(Fault kind) {
 
 uint64_t nextRandom() {
   static std::atomic<uint64_t> state{config().seed};
-  uint64_t z = state += 0x9E3779B97F4A7C15;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
-  return z ^ (z >> 31);
+  return simcommon::nextRandom(state);
 }
 
 }  // namespace metalsim

@@ -12,12 +12,15 @@
 #include <set>
 #include <vector>
 
-#include "access.h"
+#include "../../common/access.h"
 #include "command.h"
 #include "icb.h"
 #include "residency.h"
 
 namespace metalsim {
+
+using simcommon::Access;
+using simcommon::Intervals;
 
 struct Queue;
 struct Encoder;

@@ -1,45 +1,5 @@
 #include "rules.h"
 
-#include <cstdarg>
-#include <cstdio>
-#include <cstdlib>
-
 #include "export.h"
 
-namespace metalsim {
-namespace {
-
-struct Text {
-  const char *name, *source, *text;
-};
-
-constexpr Text texts[] = {
-#define RULE(id, name, source, text) {name, source, text},
-#include "rules.def"
-#undef RULE
-};
-
-}  // namespace
-
-void fail(Rule rule, const char *format, ...) {
-  char detail[4096];
-  va_list args;
-  va_start(args, format);
-  vsnprintf(detail, sizeof detail, format, args);
-  va_end(args);
-  const Text &t = texts[static_cast<int>(rule)];
-  fprintf(stderr, "[metalsim] RULE %s: %s (%s): %s\n", t.name, t.text, t.source, detail);
-  fflush(stderr);
-  abort();
-}
-
-}  // namespace metalsim
-
-// The names of all rules, one a line: the tests compare them with their cases.
-EXPORT const char *metalsim_rules() {
-  return
-#define RULE(id, name, source, text) name "\n"
-#include "rules.def"
-#undef RULE
-      ;
-}
+EXPORT const char *metalsim_rules() { return metalsim::ruleNames; }

@@ -1,21 +1,6 @@
-// The rules, and the one way to end the process when one is broken.
+// The rules of this simulator: see rules.def.
 #pragma once
 
-namespace metalsim {
-
-enum class Rule {
-#define RULE(id, name, source, text) id,
-#include "rules.def"
-#undef RULE
-};
-
-// Prints "[metalsim] RULE name: text (source): detail" and aborts.
-[[noreturn]] void fail(Rule rule, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-// Fails unless ok.
-#define REQUIRE(ok, rule, ...)                                                                     \
-  do {                                                                                             \
-    if (!(ok)) ::metalsim::fail(rule, __VA_ARGS__);                                                \
-  } while (0)
-
-}  // namespace metalsim
+#define SIMULATOR metalsim
+#define RULES "../metal/src/rules.def"
+#include "../../common/rules.h"

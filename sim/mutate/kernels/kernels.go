@@ -62,9 +62,9 @@ func (l *list) add(f *function, kind string, from, to int, text string, show, en
 	if n := l.seen[id]; n > 1 {
 		id = fmt.Sprintf("%s#%d", id, n)
 	}
-	start := l.tokens[f.head].start
-	body := l.source[start:l.tokens[f.to].end]
-	l.all = append(l.all, Mutation{id, f.name, body, start, l.tokens[from].start, l.tokens[to-1].end, text})
+	start := l.tokens[f.head].Begin
+	body := l.source[start:l.tokens[f.to].End()]
+	l.all = append(l.all, Mutation{id, f.name, body, start, l.tokens[from].Begin, l.tokens[to-1].End(), text})
 }
 
 // squeeze is the text of tokens [from, to) without spaces and comments.
@@ -74,7 +74,7 @@ func (l *list) squeeze(from, to int) string {
 		if i > from && l.tokens[i-1].word() && l.tokens[i].word() {
 			b.WriteByte('_')
 		}
-		b.WriteString(l.tokens[i].text)
+		b.WriteString(l.tokens[i].Text)
 	}
 	return b.String()
 }
@@ -102,19 +102,19 @@ var operators = map[string]struct{ kind, by string }{
 func (l *list) function(f *function) {
 	for i := f.from + 1; i < f.to; i++ {
 		t := l.tokens[i]
-		switch op, ok := operators[t.text]; {
-		case l.empty[t.text]:
+		switch op, ok := operators[t.Text]; {
+		case l.empty[t.Text]:
 			i = l.closing(i + 1)
-		case t.text == "[" && l.subscript(i):
+		case t.Text == "[" && l.subscript(i):
 			end := l.closing(i)
-			inside := l.source[l.tokens[i+1].start:l.tokens[end-1].end]
+			inside := l.source[l.tokens[i+1].Begin:l.tokens[end-1].End()]
 			l.add(f, "index", i+1, end, "("+inside+") + 1", i-1, end+1)
 		case ok && l.binary(i):
 			from, to := l.around(i)
 			l.add(f, op.kind+op.by, i, i+1, op.by, from, to)
-		case left[t.text] != "":
+		case left[t.Text] != "":
 			end := l.closing(i+1) + 2 // with the semicolon
-			l.add(f, left[t.text], i, end, ";", i, i+1)
+			l.add(f, left[t.Text], i, end, ";", i, i+1)
 		}
 	}
 }
@@ -127,19 +127,19 @@ var left = map[string]string{
 // subscript tells whether a bracket follows an expression, and no declaration.
 func (l *list) subscript(i int) bool {
 	before := l.tokens[i-1]
-	return before.word() && !l.tokens[i-2].isType() && !l.furtherName(i-1) || before.text == ")" || before.text == "]"
+	return before.word() && !l.tokens[i-2].isType() && !l.furtherName(i-1) || before.Text == ")" || before.Text == "]"
 }
 
 // furtherName tells whether a name is declared behind another one: it follows a comma of a
 // statement that begins with a type.
 func (l *list) furtherName(i int) bool {
-	if l.tokens[i-1].text != "," {
+	if l.tokens[i-1].Text != "," {
 		return false
 	}
 	depth := 0
 	for i--; ; i-- {
-		switch text := l.tokens[i].text; {
-		case text == "}" && l.tokens[i+1].text == ",": // ends what the name before begins with
+		switch text := l.tokens[i].Text; {
+		case text == "}" && l.tokens[i+1].Text == ",": // ends what the name before begins with
 			depth--
 		case depth == 0 && (text == ";" || text == "{" || text == "}"):
 			return l.tokens[i+1].isType()
@@ -156,8 +156,8 @@ func (l *list) furtherName(i int) bool {
 // binary tells whether an operator stands between two operands, with spaces.
 func (l *list) binary(i int) bool {
 	before, t, after := l.tokens[i-1], l.tokens[i], l.tokens[i+1]
-	operand := before.word() || before.text == ")" || before.text == "]"
-	return operand && !before.isType() && before.end < t.start && t.end < after.start
+	operand := before.word() || before.Text == ")" || before.Text == "]"
+	return operand && !before.isType() && before.End() < t.Begin && t.End() < after.Begin
 }
 
 // around is the smallest piece of source that names an operator: from the last
@@ -165,7 +165,7 @@ func (l *list) binary(i int) bool {
 func (l *list) around(i int) (from, to int) {
 	depth := 0
 	for from = i - 1; ; from-- {
-		text := l.tokens[from].text
+		text := l.tokens[from].Text
 		if depth == 0 && stops[text] {
 			break
 		}
@@ -176,7 +176,7 @@ func (l *list) around(i int) (from, to int) {
 	}
 	depth = 0
 	for to = i + 1; ; to++ {
-		text := l.tokens[to].text
+		text := l.tokens[to].Text
 		if depth == 0 && stops[text] {
 			break
 		}
@@ -195,7 +195,7 @@ var level = map[string]int{"(": 1, "[": 1, ")": -1, "]": -1}
 // closing finds the bracket that closes the one at i.
 func (l *list) closing(i int) int {
 	for depth := 0; ; i++ {
-		depth += level[l.tokens[i].text]
+		depth += level[l.tokens[i].Text]
 		if depth == 0 {
 			return i
 		}

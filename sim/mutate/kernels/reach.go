@@ -8,8 +8,8 @@ import "fmt"
 func (l *list) reachable(all []function, used map[string]bool) []bool {
 	r := &reach{list: l, all: all, reached: make([]bool, len(all)), entered: map[string]bool{}, structs: map[string]string{}}
 	for at, t := range l.tokens {
-		if t.text == "typedef" {
-			r.structs[l.tokens[l.semicolon(at)-1].text] = l.tokens[at+1].text
+		if t.Text == "typedef" {
+			r.structs[l.tokens[l.semicolon(at)-1].Text] = l.tokens[at+1].Text
 		}
 	}
 	for i, f := range all {
@@ -39,24 +39,24 @@ func (r *reach) enter(i int, types map[string]string) {
 	f := &r.all[i]
 	for at := f.from; at < f.to; at++ {
 		t := r.tokens[at]
-		if t.text == "typedef" {
+		if t.Text == "typedef" {
 			at = r.rename(at, types)
 			continue
 		}
-		if !t.word() || r.tokens[at-1].text == "::" || r.tokens[at-1].text == "template" {
+		if !t.word() || r.tokens[at-1].Text == "::" || r.tokens[at-1].Text == "template" {
 			continue
 		}
 		arguments, next := r.arguments(at)
 		for i, name := range arguments {
 			arguments[i] = stands(name, types)
 		}
-		if r.tokens[next].text == "::" {
-			r.call(stands(stands(t.text, types), r.structs), r.member(next), nil)
+		if r.tokens[next].Text == "::" {
+			r.call(stands(stands(t.Text, types), r.structs), r.member(next), nil)
 			continue
 		}
-		r.call("", t.text, arguments)
+		r.call("", t.Text, arguments)
 		if f.owner != "" {
-			r.call(f.owner, t.text, nil)
+			r.call(f.owner, t.Text, nil)
 		}
 	}
 }
@@ -74,8 +74,8 @@ func stands(name string, names map[string]string) string {
 func (r *reach) rename(at int, types map[string]string) int {
 	end := r.semicolon(at)
 	for ; at < end; at++ {
-		if of, ok := types[r.tokens[at].text]; ok {
-			types[r.tokens[end-1].text] = of
+		if of, ok := types[r.tokens[at].Text]; ok {
+			types[r.tokens[end-1].Text] = of
 			break
 		}
 	}
@@ -84,7 +84,7 @@ func (r *reach) rename(at int, types map[string]string) int {
 
 // semicolon finds the first one from a token on.
 func (l *list) semicolon(at int) int {
-	for l.tokens[at].text != ";" {
+	for l.tokens[at].Text != ";" {
 		at++
 	}
 	return at
@@ -92,20 +92,20 @@ func (l *list) semicolon(at int) int {
 
 // member is the name behind a ::, without the word template.
 func (l *list) member(colons int) string {
-	if name := l.tokens[colons+1].text; name != "template" {
+	if name := l.tokens[colons+1].Text; name != "template" {
 		return name
 	}
-	return l.tokens[colons+2].text
+	return l.tokens[colons+2].Text
 }
 
 // arguments lists the template's arguments behind a name, without numbers, and
 // tells where they end.
 func (l *list) arguments(at int) (list []string, end int) {
-	if end = at + 1; l.tokens[end].text != "<" {
+	if end = at + 1; l.tokens[end].Text != "<" {
 		return nil, end
 	}
-	for end++; l.tokens[end].text != ">" && l.tokens[end].text != ";"; end++ {
-		if text := l.tokens[end].text; l.tokens[end].word() && text[0] > '9' {
+	for end++; l.tokens[end].Text != ">" && l.tokens[end].Text != ";"; end++ {
+		if text := l.tokens[end].Text; l.tokens[end].word() && text[0] > '9' {
 			list = append(list, text)
 		}
 	}
@@ -127,8 +127,8 @@ func (r *reach) call(owner, name string, arguments []string) {
 func (r *reach) bind(f *function, arguments []string) map[string]string {
 	types := map[string]string{}
 	for at := f.head; at < f.from; at++ {
-		if r.tokens[at].text == "typename" && len(types) < len(arguments) {
-			types[r.tokens[at+1].text] = arguments[len(types)]
+		if r.tokens[at].Text == "typename" && len(types) < len(arguments) {
+			types[r.tokens[at+1].Text] = arguments[len(types)]
 		}
 	}
 	return types

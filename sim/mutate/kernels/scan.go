@@ -3,16 +3,15 @@ package kernels
 import (
 	"regexp"
 	"strings"
+
+	"mla/gen/msl/text"
 )
 
 // token is a piece of source; comments and directives are none.
-type token struct {
-	text       string
-	start, end int
-}
+type token struct{ text.Token }
 
 // word tells whether a token is a name or a number.
-func (t token) word() bool { return strings.ContainsAny(t.text[:1], letters) }
+func (t token) word() bool { return strings.ContainsAny(t.Text[:1], letters) }
 
 const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789."
 
@@ -20,9 +19,17 @@ var types = map[string]bool{"float": true, "half": true, "uint": true, "ushort":
 	"int": true, "short": true, "Routing": true, "eight": true, "eight_floats": true, "const": true, "return": true, "template": true}
 
 // isType tells whether what follows is a declaration's name or no operator.
-func (t token) isType() bool { return types[t.text] }
+func (t token) isType() bool { return types[t.Text] }
 
-var lexer = regexp.MustCompile(`//[^\n]*|(?m:^#[^\n]*)|\w[\w.]*(?:[eE]-\d+f?)?|::|[-+*/%<>=!&|^]=|&&|\|\||<<|>>|\+\+|--|\S`)
+// long are operators of two characters.
+var long = map[string]bool{"::": true, "&&": true, "||": true, "<<": true, ">>": true, "++": true, "--": true, "-=": true, "+=": true, "*=": true,
+	"/=": true, "%=": true, "<=": true, ">=": true, "==": true, "!=": true, "&=": true, "|=": true, "^=": true}
+
+// joins says which neighbours are one token: an operator, or what a member is of with its name.
+func joins(left, right *text.Token) bool {
+	name := left.Kind == text.Word || left.Kind == text.Number
+	return long[left.Text+right.Text] || name && (right.Text == "." || strings.HasSuffix(left.Text, ".") && right.Kind == text.Word)
+}
 
 // opened is a namespace's beginning.
 var opened = regexp.MustCompile(`(?m)^namespace (\w+) \{$`)
@@ -34,16 +41,12 @@ func scan(source string) (all []token) {
 	for _, m := range opened.FindAllStringSubmatch(source, -1) {
 		spaces[m[1]] = true
 	}
-	for _, at := range lexer.FindAllStringIndex(source, -1) {
-		text := source[at[0]:at[1]]
-		if strings.HasPrefix(text, "//") || text[0] == '#' {
-			continue
-		}
-		if n := len(all); text == "::" && n > 0 && spaces[all[n-1].text] {
+	for _, t := range text.Join(text.Code(source), joins) {
+		if n := len(all); t.Text == "::" && n > 0 && spaces[all[n-1].Text] {
 			all = all[:n-1]
 			continue
 		}
-		all = append(all, token{text, at[0], at[1]})
+		all = append(all, token{t})
 	}
 	return all
 }
@@ -71,11 +74,11 @@ func (l *list) functions() (all []function) {
 		}
 		owner := owners[len(owners)-1].name
 		switch {
-		case l.tokens[i].text == "struct" && l.tokens[i+2].text == "{":
-			owners = append(owners, scope{l.tokens[i+1].text, l.braced(i + 2)})
+		case l.tokens[i].Text == "struct" && l.tokens[i+2].Text == "{":
+			owners = append(owners, scope{l.tokens[i+1].Text, l.braced(i + 2)})
 			i += 2
 			head = i + 1
-		case l.tokens[i].text == "{" && l.tokens[i-1].text == ")":
+		case l.tokens[i].Text == "{" && l.tokens[i-1].Text == ")":
 			f := function{plain: l.nameBefore(i - 1), owner: owner, head: head, from: i, to: l.braced(i)}
 			f.name = f.plain
 			if owner != "" {
@@ -84,7 +87,7 @@ func (l *list) functions() (all []function) {
 			all = append(all, f)
 			i = f.to
 			head = i + 1
-		case l.tokens[i].text == ";" || l.tokens[i].text == "}" || l.tokens[i].text == "{" && i >= 2 && l.tokens[i-2].text == "namespace":
+		case l.tokens[i].Text == ";" || l.tokens[i].Text == "}" || l.tokens[i].Text == "{" && i >= 2 && l.tokens[i-2].Text == "namespace":
 			head = i + 1
 		}
 	}
@@ -94,9 +97,9 @@ func (l *list) functions() (all []function) {
 // nameBefore is the name before the parameter list that closes at i.
 func (l *list) nameBefore(i int) string {
 	for depth := 0; ; i-- {
-		depth -= level[l.tokens[i].text]
+		depth -= level[l.tokens[i].Text]
 		if depth == 0 {
-			return l.tokens[i-1].text
+			return l.tokens[i-1].Text
 		}
 	}
 }
@@ -104,7 +107,7 @@ func (l *list) nameBefore(i int) string {
 // braced finds the brace that closes the one at i.
 func (l *list) braced(i int) int {
 	for depth := 0; ; i++ {
-		switch l.tokens[i].text {
+		switch l.tokens[i].Text {
 		case "{":
 			depth++
 		case "}":

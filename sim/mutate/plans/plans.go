@@ -50,7 +50,7 @@ func (l *list) add(id string, apply func()) {
 // each visits the dispatches; place names one.
 func (l *list) each(f func(place string, d *plan.Dispatch, k *plan.Kernel)) {
 	at := 0
-	for n, part := range [][]plan.Dispatch{l.Bundle.Decode, l.Bundle.Pick} {
+	for n, part := range [][]plan.Dispatch{l.Bundle.Decode().Dispatches, l.Bundle.Pick} {
 		l.sampler = n > 0
 		for i := range part {
 			d := &part[i]
@@ -104,7 +104,7 @@ func offsets(l *list) {
 	l.operands(plan.SpaceArena, func(place string, d *plan.Dispatch, slot int) {
 		op := &d.Operands[slot]
 		switch {
-		case op.Offset+op.Bytes+step <= l.Bundle.ArenaBytes:
+		case op.Offset+op.Bytes+step <= l.Bundle.Decode().ArenaBytes:
 			l.add("offset/"+place, func() { op.Offset += step })
 		case op.Offset >= step:
 			l.add("offset/"+place, func() { op.Offset -= step })

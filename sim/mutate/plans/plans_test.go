@@ -17,7 +17,7 @@ import (
 // kind of mistake, so that TestList can name them all.
 func toy() *device.Model {
 	b := &plan.Bundle{
-		Name: "toy", ArenaBytes: 1024, Model: plan.Model{Dims: plan.Dims{NumHiddenLayers: 2}},
+		Name: "toy", Sequences: []plan.Sequence{{Width: 1, ArenaBytes: 1024}}, Model: plan.Model{Dims: plan.Dims{NumHiddenLayers: 2}},
 		Weights: []plan.Weight{{Role: "w", Batch: 2, First: 0, Last: 2}},
 		Kernels: []plan.Kernel{{Name: "k", Threads: 64, Parts: []plan.Part{devicetest.Groups(3)},
 			Slots: []plan.Slot{{Name: "w", Elem: plan.ElemTyped}, {Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
@@ -25,7 +25,7 @@ func toy() *device.Model {
 			Variants: []plan.Variant{{Func: "k_f16", Types: []quant.Type{quant.F32, quant.F16}}, {Func: "k_f32", Types: []quant.Type{quant.F32, quant.F32}}}}},
 	}
 	for layer := range 2 {
-		b.Decode = append(b.Decode, plan.Dispatch{Layer: layer, Barrier: layer > 0, Operands: []plan.Operand{
+		b.Decode().Dispatches = append(b.Decode().Dispatches, plan.Dispatch{Layer: layer, Barrier: layer > 0, Operands: []plan.Operand{
 			{}, {Space: plan.SpaceKV, Index: layer}, {Space: plan.SpaceArena, Bytes: 64}, {Space: plan.SpaceArena, Offset: 960, Bytes: 64}}})
 	}
 	w := func(name string, offset int64) device.Weight {
@@ -61,5 +61,5 @@ func TestList(t *testing.T) {
 }
 
 func dump(m *device.Model) string {
-	return fmt.Sprintf("%+v %+v %+v %d", m.Weights, m.Bundle.Decode, m.Bundle.Kernels, m.Bundle.Kernels[0].Groups())
+	return fmt.Sprintf("%+v %+v %+v %d", m.Weights, m.Bundle.Decode().Dispatches, m.Bundle.Kernels, m.Bundle.Kernels[0].Groups())
 }

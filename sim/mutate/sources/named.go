@@ -66,9 +66,8 @@ var named = []mistake{
 	{"encode/barrier-scope", "mtl/command.go", "barrierScopeBuffers = 1", "barrierScopeBuffers = 2"},
 
 	{"offset/window-past-4GiB", "window.go", "maxWindow = 1 << 32", "maxWindow = 1 << 33"},
-	{"offset/cache-past-4GiB", "memory.go", "return m.caches[b.Index], 0", "return m.caches[b.Index], 1 << 32"},
-	{"offset/one-cache-for-all-layers", "memory.go", "return m.caches[b.Index], 0", "return m.caches[0], uint64(b.Index) << 32"},
-	{"offset/shared-cache", "memory.go", "return m.caches[b.Index], 0", "return m.caches[0], 0"},
+	{"offset/cache-of-the-next-layer", "../spaces.go", "return m.Caches[b.Index]", "return m.Caches[(b.Index+1)%len(m.Caches)]"},
+	{"offset/shared-cache", "../spaces.go", "return m.Caches[b.Index]", "return m.Caches[0]"},
 	{"align/constants", "../command.go", "ConstantsAlign = 256", "ConstantsAlign = 128"},
 	{"align/window", "window.go", "start: t.Offset / pageSize * pageSize}", "start: t.Offset}"},
 	{"align/window-length", "window.go", "end := pages(t.Offset + t.Bytes)", "end := t.Offset + t.Bytes"},
@@ -76,7 +75,7 @@ var named = []mistake{
 	{"align/arena", "../command.go", "arenaAlign = 16", "arenaAlign = 2"},
 
 	{"lifetime/pipelines-early", "build.go", "	if d.Family < 9 {", "	for _, p := range r.pipelines {\n		p.Release()\n	}\n	if d.Family < 9 {"},
-	{"lifetime/arena-early", "build.go", "	if d.Family < 9 {", "	r.memory.arena.Release()\n	if d.Family < 9 {"},
+	{"lifetime/arena-early", "build.go", "	if d.Family < 9 {", "	r.memory.Spaces[plan.SpaceArena].Release()\n	if d.Family < 9 {"},
 	{"lifetime/weights-early", "build.go", "	if d.Family < 9 {", "	r.memory.weights[0].Release()\n	if d.Family < 9 {"},
 	{"lifetime/library-leaks", "build.go", "c.library.Release()", ""},
 	{"lifetime/archived-library-leaks", "archive.go", "s.library.Release()", ""},
@@ -108,7 +107,7 @@ var named = []mistake{
 	{"rows/too-narrow", "runner.go", "return q.width >= rows", "return q.width > rows"},
 	{"rows/of-the-decode-sequence", "runner.go", "runs[0].to = q.to", "runs[0] = run{0, q.to - q.from}"},
 
-	{"pages/entries-not-written", "pages.go", "r.tables.Write(r.memory.tables.Bytes(), at, len(pages))", "_ = at"},
+	{"pages/entries-not-written", "pages.go", "r.tables.Write(r.memory.Spaces[plan.SpaceTables].Bytes(), at, len(pages))", "_ = at"},
 	{"pages/of-another-page", "../caches.go", "c.page(layer, from)[at:])", "c.page(layer, to)[at:])"},
 
 	{"pool/not-popped", "mtl/load.go", "defer functions.poolPop(functions.poolPush())", "functions.poolPush()"},
@@ -119,7 +118,7 @@ var named = []mistake{
 	{"math/fast", "mtl/device.go", "messages.mathMode.send(options.id, mathModeSafe)", ""},
 	{"math/fast-before-15", "mtl/device.go", "messages.fastMath.send(options.id, false)", ""},
 	{"math/fast-functions", "mtl/device.go", "messages.mathFunctions.send(options.id, mathFunctionsPrecise)", ""},
-	{"storage/logits-private", "memory.go", `a.buffer("logits", l.Logits, mtl.StorageShared)`, `a.buffer("logits", l.Logits, mtl.StoragePrivate)`},
+	{"storage/logits-private", "memory.go", "	case plan.SpaceHeads:\n		return mtl.StoragePrivate", "	case plan.SpaceHeads, plan.SpaceLogits:\n		return mtl.StoragePrivate"},
 	{"bind/wrong-slot", "replay.go", "to.SetBuffer(buffer, offset, at)", "to.SetBuffer(buffer, offset, (at+1)%len(c.Bindings))"},
 	{"bind/last-missing", "replay.go", "			for at := range c.Bindings {\n				buffer, offset := m.at", "			for at := range c.Bindings[1:] {\n				buffer, offset := m.at"},
 	{"bind/offset-forgotten", "replay.go", "to.SetBuffer(buffer, offset, at)", "to.SetBuffer(buffer, 0*offset, at)"},

@@ -92,7 +92,7 @@ func (e *expected) compare(r device.Runner, again bool) (all []float32, err erro
 			}
 		}
 	}
-	if timed, ok := r.(device.Timed); ok && timed.GPUTime() <= 0 {
+	if total := r.Diagnostics().GPUTime; total != nil && total() <= 0 {
 		return nil, errors.New("error: no GPU time")
 	}
 	return all, nil

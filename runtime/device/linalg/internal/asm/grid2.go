@@ -1,7 +1,7 @@
 package main
 
 import (
-	"math/bits"
+	"strings"
 
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -10,56 +10,61 @@ import (
 )
 
 // grid is the loop of a format with a code book, for AVX2. unit is what the scales of its sub-blocks, odd
-// numbers, are multiplied by, with d.
+// numbers, are multiplied by, with d. Books and signs are tables of package linalg: 32 bytes are the floats of eight
+// values, or what an exclusive or negates eight floats with.
 type grid struct {
 	quant.Type
 	unit float32
-	sub  func(l *gridLoop, r, sub int) // emits 32 elements of row r
+	// walks are how far the fields of both halves of a block lie apart: each field has one of these. The first is
+	// how the pointer to the block moves.
+	walks []int
+	sub   func(l *gridLoop, sub int) // emits a part of 32 elements of a half, of which there are four
 }
 
-// gridLoop is the state of such a loop: its tables, and d times the unit of each row.
+// gridLoop is the state of such a loop: its tables, and d times the unit.
 type gridLoop struct {
 	*loop
 	book, signs, odd, shifts reg.Register
-	d                        operand.Mem
+	d                        reg.VecVirtual
+	fields                   map[int]reg.Register // by how they walk
 }
 
-func (f grid) begin(g *gen, t shape) func(*loop) {
-	of, _ := quant.Lookup(f.Type)
-	var book operand.Mem
-	if of.Book.Group == 8 {
-		book = g.qwords(of.Book.Name+"Book", of.Book.Values()...)
-	} else {
-		book = g.dwords(of.Book.Name+"Book", of.Book.Words()...)
+func (f grid) begin(g *gen, _ shape) func(*loop) {
+	name := map[quant.Type]string{quant.IQ1_S: "IQ1", quant.IQ1_M: "IQ1"}[f.Type]
+	if name == "" {
+		name = strings.ToUpper(f.Type.String())
 	}
-	l := gridLoop{book: g.base(book), odd: g.base(g.floats("odd", oddNumbers()...)), d: g.AllocLocal(32 * t.rows)}
+	l := gridLoop{book: g.variable("book" + name), odd: g.base(g.floats("odd", oddNumbers()...))}
 	switch f.Type {
 	case quant.IQ2_XXS, quant.IQ2_XS, quant.IQ3_XXS:
-		l.signs = g.base(g.qwords("evenSigns", signBytes(128)...))
+		l.signs = g.variable("evenSigns")
 	case quant.IQ2_S, quant.IQ3_S:
-		l.signs = g.base(g.qwords("allSigns", signBytes(256)...))
+		l.signs = g.variable("allSigns")
 	default:
 		l.shifts = g.base(g.floats("shifts", 0.125, -0.125))
 	}
-	unit := g.floats("unit"+of.Name, repeat(8, f.unit)...)
+	unit := g.floats("unit"+f.Type.String(), repeat(8, f.unit)...)
 	return func(loop *loop) {
 		l.loop = loop
-		for r, row := range l.rows {
-			var d reg.VecVirtual
-			if f.Type == quant.IQ1_M {
-				d = g.spreadHalf(at(row.block, 48))
-			} else {
-				d = g.half2(at(row.block, 0))
-			}
-			g.VMULPS(unit, d, d)
-			g.VMOVUPS(d, l.d.Offset(32*r))
+		if f.Type == quant.IQ1_M {
+			l.d = g.spreadHalf(at(l.rows[0].block, 48))
+		} else {
+			l.d = g.half2(at(l.rows[0].block, 0))
 		}
-		for sub := range 8 {
-			l.loadX(4*sub, 4)
-			for r := range l.rows {
-				f.sub(&l, r, sub)
-			}
+		g.VMULPS(unit, l.d, l.d)
+		l.fields = map[int]reg.Register{f.walks[0]: l.rows[0].block}
+		for _, walk := range f.walks[1:] {
+			l.fields[walk] = g.copyOf(l.rows[0].block)
 		}
+		l.repeat(2, f.walks[0], 16, func() {
+			l.loadX(0, 16)
+			for sub := range 4 {
+				f.sub(&l, sub)
+			}
+			for _, walk := range f.walks[1:] {
+				l.addTo(l.fields[walk], walk)
+			}
+		})
 	}
 }
 
@@ -77,26 +82,6 @@ func oddNumbers() []float32 {
 		odd[i] = float32(2*i + 1)
 	}
 	return odd
-}
-
-// signBytes are eight bytes of 1 or -1 for each of n numbers: bit i makes byte i negative. Of 128 numbers
-// an eighth bit makes the number of ones even. VPSIGNB reads eight bytes more than it uses.
-func signBytes(n int) []uint64 {
-	list := make([]uint64, n+1)
-	for i := range n {
-		b := uint(i)
-		if n == 128 {
-			b |= uint(bits.OnesCount(b)) % 2 << 7
-		}
-		for j := range 8 {
-			v := uint64(1)
-			if b>>j&1 == 1 {
-				v = 0xff
-			}
-			list[i] |= v << (8 * j)
-		}
-	}
-	return list
 }
 
 // spreadHalf returns the half whose four nibbles are the upper ones of the four words at m, in every lane.
@@ -121,149 +106,175 @@ func (g *gen) spreadHalf(m operand.Mem) reg.VecVirtual {
 	return v
 }
 
-// byteAt and wordAt return the byte, or the 16 bits, at an offset of the block of row r.
-func (l *gridLoop) byteAt(r, offset int) reg.GPVirtual {
+// field is a place in a block: offset bytes from where those that walk so are.
+type field struct{ walk, offset int }
+
+func (f field) plus(n int) field { return field{f.walk, f.offset + n} }
+
+func (l *gridLoop) mem(f field) operand.Mem { return at(l.fields[f.walk], f.offset) }
+
+// byteAt and wordAt return the byte, or the 16 bits, of a field.
+func (l *gridLoop) byteAt(f field) reg.GPVirtual {
 	v := l.GP64()
-	l.MOVBQZX(at(l.rows[r].block, offset), v)
+	l.MOVBQZX(l.mem(f), v)
 	return v
 }
 
-func (l *gridLoop) wordAt(r, offset int) reg.GPVirtual {
+func (l *gridLoop) wordAt(f field) reg.GPVirtual {
 	v := l.GP64()
-	l.MOVWQZX(at(l.rows[r].block, offset), v)
+	l.MOVWQZX(l.mem(f), v)
 	return v
 }
 
-// field returns the bits of mask at bit shift of v.
-func (l *gridLoop) field(v reg.GPVirtual, shift int, mask uint32) reg.GPVirtual {
+// bits returns the bits of mask at bit shift of v, moved up by some bits.
+func (l *gridLoop) bits(v reg.GPVirtual, shift int, mask uint32, up int) reg.GPVirtual {
 	f := l.GP64()
 	l.MOVL(v.As32(), f.As32())
-	if shift > 0 {
-		l.SHRL(operand.U8(shift), f.As32())
+	switch {
+	case shift > up:
+		l.SHRL(operand.U8(shift-up), f.As32())
+	case shift < up:
+		l.SHLL(operand.U8(up-shift), f.As32())
 	}
-	l.ANDL(operand.U32(mask), f.As32())
+	l.ANDL(operand.U32(mask<<up), f.As32())
 	return f
 }
 
-// entry returns the byte at an offset with the bits of mask at bit shift of high above it.
-func (l *gridLoop) entry(r, offset int, high reg.GPVirtual, shift int, mask uint32) reg.GPVirtual {
-	low, e := l.byteAt(r, offset), l.field(high, shift, mask)
-	l.SHLL(operand.U8(8), e.As32())
+// scaled returns v moved up by some bits, in the same register.
+func (l *gridLoop) scaled(v reg.GPVirtual, up int) reg.GPVirtual {
+	l.SHLL(operand.U8(up), v.As32())
+	return v
+}
+
+// entry returns the byte of a field with the bits of mask at bit shift of high above it, times the size of an entry
+// of the book.
+func (l *gridLoop) entry(f field, high reg.GPVirtual, shift int, mask uint32, up int) reg.GPVirtual {
+	low, e := l.scaled(l.byteAt(f), up), l.bits(high, shift, mask, 8+up)
 	l.ORL(low.As32(), e.As32())
 	return e
 }
 
-// scale returns the factor of the scale s of row r.
-func (l *gridLoop) scale(r int, s reg.GPVirtual) reg.VecVirtual {
+// The sizes of entries and of signs, as shifts.
+const eightFloats, fourFloats = 5, 4
+
+// scale returns the factor of the scale s.
+func (l *gridLoop) scale(s reg.GPVirtual) reg.VecVirtual {
 	v := l.broadcast2(operand.Mem{Base: l.odd, Index: s, Scale: 4})
-	l.VMULPS(l.d.Offset(32*r), v, v)
+	l.VMULPS(l.d, v, v)
 	return v
 }
 
-// addSigned adds eight weights of row r: a scale times the bytes in v with the signs of a number.
-func (l *gridLoop) addSigned(r, eight int, v reg.VecVirtual, signs reg.GPVirtual, scale reg.VecVirtual) {
-	l.VPSIGNB(operand.Mem{Base: l.signs, Index: signs, Scale: 8}, v, v)
-	w := l.widen(v)
-	l.VMULPS(scale, w, w)
-	l.loop.add(l.rows[r], eight, w)
-}
-
-// eightBytes returns an entry of a book of eight values, and twoEntries two of a book of four.
-func (l *gridLoop) eightBytes(entry reg.GPVirtual) reg.VecVirtual {
-	v := l.XMM()
-	l.VMOVQ(operand.Mem{Base: l.book, Index: entry, Scale: 8}, v)
+// signed returns a scale with the signs at an offset of their table.
+func (l *gridLoop) signed(scale reg.VecVirtual, signs reg.GPVirtual) reg.VecVirtual {
+	v := l.YMM()
+	l.VXORPS(operand.Mem{Base: l.signs, Index: signs, Scale: 1}, scale, v)
 	return v
 }
 
-func (l *gridLoop) twoEntries(first, second reg.GPVirtual) reg.VecVirtual {
-	v := l.XMM()
-	l.VMOVD(operand.Mem{Base: l.book, Index: first, Scale: 4}, v)
-	l.VPINSRD(operand.U8(1), operand.Mem{Base: l.book, Index: second, Scale: 4}, v, v)
+// addEight adds eight weights: an entry of a book of eight values times a scale with signs.
+func (l *gridLoop) addEight(eight int, entry reg.GPVirtual, scale reg.VecVirtual) {
+	l.VMULPS(operand.Mem{Base: l.book, Index: entry, Scale: 1}, scale, scale)
+	l.add(l.rows[0], eight, scale)
+}
+
+// addFours does the same with two entries of a book of four values.
+func (l *gridLoop) addFours(eight int, first, second reg.GPVirtual, scale reg.VecVirtual) {
+	v := l.YMM()
+	l.VBROADCASTF128(operand.Mem{Base: l.book, Index: first, Scale: 1}, v)
+	l.VINSERTF128(operand.U8(1), operand.Mem{Base: l.book, Index: second, Scale: 1}, v, v)
+	l.VMULPS(v, scale, scale)
+	l.add(l.rows[0], eight, scale)
+}
+
+// addShifted adds eight weights of IQ1: a scale times the values of an entry, plus the scale times the shift.
+func (l *gridLoop) addShifted(eight int, entry reg.GPVirtual, scale, common reg.VecVirtual) {
+	w := l.YMM()
+	l.VMOVAPS(scale, w)
+	l.VFMADD132PS(operand.Mem{Base: l.book, Index: entry, Scale: 1}, common, w)
+	l.add(l.rows[0], eight, w)
+}
+
+// shift returns a scale times the shift whose number is in a register.
+func (l *gridLoop) shift(scale reg.VecVirtual, number reg.GPVirtual) reg.VecVirtual {
+	v := l.broadcast2(operand.Mem{Base: l.shifts, Index: number, Scale: 4})
+	l.VMULPS(scale, v, v)
 	return v
 }
 
-// addShifted adds eight weights of IQ1: a scale times the sum of the values of an entry and a shift,
-// number 0 or 1 of the table.
-func (l *gridLoop) addShifted(r, eight int, entry, shift reg.GPVirtual, scale reg.VecVirtual) {
-	w := l.widen(operand.Mem{Base: l.book, Index: entry, Scale: 8})
-	l.VADDPS(l.broadcast2(operand.Mem{Base: l.shifts, Index: shift, Scale: 4}), w, w)
-	l.VMULPS(scale, w, w)
-	l.loop.add(l.rows[r], eight, w)
-}
-
-// scalePair returns a function with the scales of the first and the second two eights: nibbles of the byte at an offset.
-func (l *gridLoop) scalePair(r, offset int) func(i int) reg.VecVirtual {
-	nibbles := l.byteAt(r, offset)
+// scalePair returns a function with the scales of the first and the second two eights: nibbles of the byte of a field.
+func (l *gridLoop) scalePair(f field) func(i int) reg.VecVirtual {
+	nibbles := l.byteAt(f)
 	var scale reg.VecVirtual
 	return func(i int) reg.VecVirtual {
 		if i%2 == 0 {
-			scale = l.scale(r, l.field(nibbles, 2*i, 15))
+			scale = l.scale(l.bits(nibbles, 2*i, 15, 0))
 		}
 		return scale
 	}
 }
 
-func (l *gridLoop) iq2_XXS(r, sub int) {
+func (l *gridLoop) iq2_XXS(sub int) {
+	signs, qs := l.GP64(), field{32, 2 + 8*sub}
+	l.MOVL(l.mem(qs.plus(4)), signs.As32())
+	scale := l.scale(l.bits(signs, 28, 15, 0))
+	for i := range 4 {
+		entry := l.scaled(l.byteAt(qs.plus(i)), eightFloats)
+		l.addEight(4*sub+i, entry, l.signed(scale, l.bits(signs, 7*i, 127, eightFloats)))
+	}
+}
+
+func (l *gridLoop) iq2_XS(sub int) {
+	scale := l.scalePair(field{4, 66 + sub})
+	for i := range 4 {
+		q := l.wordAt(field{32, 2 + 8*sub + 2*i})
+		l.addEight(4*sub+i, l.bits(q, 0, 511, eightFloats), l.signed(scale(i), l.bits(q, 9, 127, eightFloats)))
+	}
+}
+
+func (l *gridLoop) iq2_S(sub int) {
+	high, scale := l.byteAt(field{4, 66 + sub}), l.scalePair(field{4, 74 + sub})
+	for i := range 4 {
+		qs := field{16, 2 + 4*sub + i}
+		l.addEight(4*sub+i, l.entry(qs, high, 2*i, 3, eightFloats), l.signed(scale(i), l.scaled(l.byteAt(qs.plus(32)), eightFloats)))
+	}
+}
+
+func (l *gridLoop) iq3_XXS(sub int) {
 	signs := l.GP64()
-	l.MOVL(at(l.rows[r].block, 6+8*sub), signs.As32())
-	scale := l.scale(r, l.field(signs, 28, 15))
+	l.MOVL(l.mem(field{16, 66 + 4*sub}), signs.As32())
+	scale := l.scale(l.bits(signs, 28, 15, 0))
 	for i := range 4 {
-		l.addSigned(r, 4*sub+i, l.eightBytes(l.byteAt(r, 2+8*sub+i)), l.field(signs, 7*i, 127), scale)
+		qs := field{32, 2 + 8*sub + 2*i}
+		first, second := l.scaled(l.byteAt(qs), fourFloats), l.scaled(l.byteAt(qs.plus(1)), fourFloats)
+		l.addFours(4*sub+i, first, second, l.signed(scale, l.bits(signs, 7*i, 127, eightFloats)))
 	}
 }
 
-func (l *gridLoop) iq2_XS(r, sub int) {
-	scale := l.scalePair(r, 66+sub)
+func (l *gridLoop) iq3_S(sub int) {
+	high, scale := l.byteAt(field{4, 66 + sub}), l.scale(l.bits(l.byteAt(field{2, 106 + sub/2}), sub%2*4, 15, 0))
 	for i := range 4 {
-		q := l.wordAt(r, 2+2*(4*sub+i))
-		l.addSigned(r, 4*sub+i, l.eightBytes(l.field(q, 0, 511)), l.field(q, 9, 127), scale(i))
+		qs := field{32, 2 + 8*sub + 2*i}
+		first, second := l.entry(qs, high, 2*i, 1, fourFloats), l.entry(qs.plus(1), high, 2*i+1, 1, fourFloats)
+		l.addFours(4*sub+i, first, second, l.signed(scale, l.scaled(l.byteAt(field{16, 74 + 4*sub + i}), eightFloats)))
 	}
 }
 
-func (l *gridLoop) iq2_S(r, sub int) {
-	high, scale := l.byteAt(r, 66+sub), l.scalePair(r, 74+sub)
+func (l *gridLoop) iq1_S(sub int) {
+	high := l.wordAt(field{8, 34 + 2*sub})
+	scale := l.scale(l.bits(high, 12, 7, 0))
+	common := l.shift(scale, l.bits(high, 15, 1, 0))
 	for i := range 4 {
-		g := 4*sub + i
-		l.addSigned(r, g, l.eightBytes(l.entry(r, 2+g, high, 2*i, 3)), l.byteAt(r, 34+g), scale(i))
+		l.addShifted(4*sub+i, l.entry(field{16, 2 + 4*sub + i}, high, 3*i, 7, eightFloats), scale, common)
 	}
 }
 
-func (l *gridLoop) iq3_XXS(r, sub int) {
-	signs := l.GP64()
-	l.MOVL(at(l.rows[r].block, 66+4*sub), signs.As32())
-	scale := l.scale(r, l.field(signs, 28, 15))
-	for i := range 4 {
-		g := 4*sub + i
-		l.addSigned(r, g, l.twoEntries(l.byteAt(r, 2+2*g), l.byteAt(r, 3+2*g)), l.field(signs, 7*i, 127), scale)
-	}
-}
-
-func (l *gridLoop) iq3_S(r, sub int) {
-	high, scale := l.byteAt(r, 66+sub), l.scale(r, l.field(l.byteAt(r, 106+sub/2), sub%2*4, 15))
-	for i := range 4 {
-		g := 4*sub + i
-		first, second := l.entry(r, 2+2*g, high, 2*i, 1), l.entry(r, 3+2*g, high, 2*i+1, 1)
-		l.addSigned(r, g, l.twoEntries(first, second), l.byteAt(r, 74+g), scale)
-	}
-}
-
-func (l *gridLoop) iq1_S(r, sub int) {
-	high := l.wordAt(r, 34+2*sub)
-	scale, shift := l.scale(r, l.field(high, 12, 7)), l.field(high, 15, 1)
-	for i := range 4 {
-		g := 4*sub + i
-		l.addShifted(r, g, l.entry(r, 2+g, high, 3*i, 7), shift, scale)
-	}
-}
-
-func (l *gridLoop) iq1_M(r, sub int) {
-	high, scales := l.wordAt(r, 32+2*sub), l.wordAt(r, 48+sub/2*2)
+func (l *gridLoop) iq1_M(sub int) {
+	high, scales := l.wordAt(field{8, 32 + 2*sub}), l.wordAt(field{4, 48 + sub/2*2})
 	var scale reg.VecVirtual
 	for i := range 4 {
-		g := 4*sub + i
 		if i%2 == 0 {
-			scale = l.scale(r, l.field(scales, sub%2*6+i/2*3, 7))
+			scale = l.scale(l.bits(scales, sub%2*6+i/2*3, 7, 0))
 		}
-		l.addShifted(r, g, l.entry(r, g, high, 4*i, 7), l.field(high, 4*i+3, 1), scale)
+		l.addShifted(4*sub+i, l.entry(field{16, 4*sub + i}, high, 4*i, 7, eightFloats), scale, l.shift(scale, l.bits(high, 4*i+3, 1, 0)))
 	}
 }

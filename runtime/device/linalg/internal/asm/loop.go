@@ -33,8 +33,13 @@ type loop struct {
 	kept   reg.Register         // where the running sums are, if they are in memory
 	panel  *panel               // where the weights of this step go; nil: they are multiplied
 	loaded map[int][]operand.Op // vectors of all inputs, see loadX
+	parts  int                  // loops within a step so far
+	moved  moved                // how far these have moved the pointers
 	format
 }
+
+// moved is a number of bytes of a block and of vectors of x.
+type moved struct{ bytes, vectors int }
 
 // row is one row of a loop: its block of this step and, per input, its running sums:
 // isa.chains of them, one where they are of partial sums. Those of a stretch are in
@@ -203,17 +208,50 @@ func (l *loop) run() {
 		l.prefetch(stride, l.format.bytes)
 	}
 	step(l)
-	for _, row := range l.rows {
-		l.ADDQ(operand.U32(l.format.bytes), row.block)
-	}
-	for _, x := range l.inputs {
-		l.ADDQ(operand.U32(l.inputBytes()), x)
-	}
-	if l.panel != nil {
-		l.ADDQ(operand.U32(l.panel.bytes(l.elems)), l.panel.Register)
-	}
+	l.move(l.format.bytes-l.moved.bytes, l.inputBytes()-l.vectorAt(l.moved.vectors), l.elems-l.moved.vectors*l.isa.lanes)
 	l.DECQ(steps)
 	l.JNZ(operand.LabelRef("step"))
+}
+
+// move moves the pointers on: by bytes of rows and of inputs, or by elements of the panel.
+func (l *loop) move(block, input, elems int) {
+	for _, row := range l.rows {
+		l.addTo(row.block, block)
+	}
+	for _, x := range l.inputs {
+		l.addTo(x, input)
+	}
+	if l.panel != nil {
+		l.addTo(l.panel.Register, l.panel.bytes(elems))
+	}
+}
+
+// addTo adds a constant to a register.
+func (l *loop) addTo(r reg.Register, n int) {
+	if n > 0 {
+		l.ADDQ(operand.U32(n), r)
+	}
+}
+
+// repeat emits a loop within a step: body n times, each with so many bytes of a block and vectors of x. Text is shorter
+// so, and runs as fast where body is long.
+func (l *loop) repeat(n, bytes, vectors int, body func()) {
+	l.parts++
+	label, left := fmt.Sprintf("part%d", l.parts), l.GP64()
+	l.MOVQ(operand.U32(n), left)
+	l.Label(label)
+	body()
+	l.move(bytes, l.vectorAt(vectors), vectors*l.isa.lanes)
+	l.DECQ(left)
+	l.JNZ(operand.LabelRef(label))
+	l.moved.bytes += n * bytes
+	l.moved.vectors += n * vectors
+}
+
+// walk returns a register with an address that body of repeat moves on by step at its end.
+func (l *loop) walk(from operand.Mem) (at reg.Register, next func(step int)) {
+	r := l.base(from)
+	return r, func(step int) { l.addTo(r, step) }
 }
 
 // prefetch asks for the blocks of this step in the next rows. Several rows at once

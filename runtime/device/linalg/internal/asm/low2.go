@@ -7,72 +7,142 @@ import (
 	"mla/runtime/quant"
 )
 
-// The formats below four bits, a block a step. Weights are decoded to floats and multiplied as
+// The formats below four bits, and NVFP4, a block a step. Weights are decoded to floats and multiplied as
 // they are: their sums have the bits of those of rows of floats, which is what many inputs are
-// multiplied by.
+// multiplied by. Loops are for one row.
 var formatsLow2 = []format{
 	{name: "Q2_K", elems: 256, bytes: 84, begin: q2_Kx2, few: true},
 	{name: "Q3_K", elems: 256, bytes: 110, begin: q3_Kx2, few: true},
-	{name: "IQ2_XXS", elems: 256, bytes: 66, begin: grid{quant.IQ2_XXS, 1.0 / 8, (*gridLoop).iq2_XXS}.begin, few: true},
-	{name: "IQ2_XS", elems: 256, bytes: 74, begin: grid{quant.IQ2_XS, 1.0 / 8, (*gridLoop).iq2_XS}.begin, few: true},
-	{name: "IQ2_S", elems: 256, bytes: 82, begin: grid{quant.IQ2_S, 1.0 / 8, (*gridLoop).iq2_S}.begin, few: true},
-	{name: "IQ3_XXS", elems: 256, bytes: 98, begin: grid{quant.IQ3_XXS, 1.0 / 4, (*gridLoop).iq3_XXS}.begin, few: true},
-	{name: "IQ3_S", elems: 256, bytes: 110, begin: grid{quant.IQ3_S, 1, (*gridLoop).iq3_S}.begin, few: true},
-	{name: "IQ1_S", elems: 256, bytes: 50, begin: grid{quant.IQ1_S, 1, (*gridLoop).iq1_S}.begin, few: true},
-	{name: "IQ1_M", elems: 256, bytes: 56, begin: grid{quant.IQ1_M, 1, (*gridLoop).iq1_M}.begin, few: true},
+	{name: "IQ2_XXS", elems: 256, bytes: 66, begin: grid{quant.IQ2_XXS, 1.0 / 8, []int{32}, (*gridLoop).iq2_XXS}.begin, few: true},
+	{name: "IQ2_XS", elems: 256, bytes: 74, begin: grid{quant.IQ2_XS, 1.0 / 8, []int{32, 4}, (*gridLoop).iq2_XS}.begin, few: true},
+	{name: "IQ2_S", elems: 256, bytes: 82, begin: grid{quant.IQ2_S, 1.0 / 8, []int{16, 4}, (*gridLoop).iq2_S}.begin, few: true},
+	{name: "IQ3_XXS", elems: 256, bytes: 98, begin: grid{quant.IQ3_XXS, 1.0 / 4, []int{32, 16}, (*gridLoop).iq3_XXS}.begin, few: true},
+	{name: "IQ3_S", elems: 256, bytes: 110, begin: grid{quant.IQ3_S, 1, []int{32, 16, 4, 2}, (*gridLoop).iq3_S}.begin, few: true},
+	{name: "IQ1_S", elems: 256, bytes: 50, begin: grid{quant.IQ1_S, 1, []int{16, 8}, (*gridLoop).iq1_S}.begin, few: true},
+	{name: "IQ1_M", elems: 256, bytes: 56, begin: grid{quant.IQ1_M, 1, []int{16, 8, 4}, (*gridLoop).iq1_M}.begin, few: true},
+	{name: "TQ1_0", elems: 256, bytes: 54, begin: tq1_0x2, few: true},
+	{name: "TQ2_0", elems: 256, bytes: 66, begin: tq2_0x2, few: true},
+	{name: "Q1_0", elems: 128, bytes: 18, begin: q1_0x2, few: true},
+	{name: "Q2_0", elems: 64, bytes: 18, begin: q2_0x2, few: true},
+	{name: "NVFP4", elems: 64, bytes: 36, begin: nvfp4x2, few: true},
 }
 
-// pairs2 emits the bytes of 32 elements 32·(4h+k) of rows whose bit pairs begin at an offset, and then
-// what adds these elements: finish makes a weight of eight numbers, which are dwords, of sub-block s.
-func (l *loop) pairs2(offset int, three, bytes operand.Mem, third func(q reg.VecVirtual, row row, h, k int), finish func(r, s int, q reg.VecVirtual)) {
-	for group := range 8 {
-		h, k := group/4, group%4
-		l.loadX(4*group, 4)
-		for r, row := range l.rows {
-			q := l.YMM()
-			l.VMOVDQU(at(row.block, offset+32*h), q)
-			if k > 0 {
-				l.VPSRLW(operand.U8(2*k), q, q)
+// pairs2 emits the elements of codes of two bits, of which 32·(4h+k)+8i to +7 are bits 2k and 2k+1 of the bytes from
+// 32h+8i on, behind an offset: VPERMILPS has a float for each of four codes, and ignores what is above two bits.
+// table returns those of sub-block s of eight, of 16 elements each, in both halves of a register; next moves its pointer
+// to the next eight.
+func (l *loop) pairs2(offset int, table func(s int) reg.VecVirtual, next func(step int)) {
+	l.repeat(2, 32, 16, func() {
+		var codes [4]reg.VecVirtual
+		for i := range codes {
+			codes[i] = l.YMM()
+			l.VPMOVZXBD(at(l.rows[0].block, offset+8*i), codes[i])
+		}
+		l.loadX(0, 16)
+		for k := range 4 {
+			var floats reg.VecVirtual
+			for i, q := range codes {
+				if i%2 == 0 {
+					floats = table(2*k + i/2)
+				}
+				w := l.YMM()
+				l.VPERMILPS(q, floats, w)
+				l.add(l.rows[0], 4*k+i, w)
+				if k < 3 {
+					l.VPSRLD(operand.U8(2), q, q)
+				}
 			}
-			l.VPAND(three, q, q)
-			if third != nil {
-				third(q, row, h, k)
+		}
+		next(32)
+	})
+}
+
+// q2_Kx2 keeps scales and minima as floats on the stack.
+func q2_Kx2(g *gen, _ shape) func(*loop) {
+	low := g.bytes("mask15", repeat(64, byte(15))...)
+	codes := g.load2(g.floats("codes0123", 0, 1, 2, 3, 0, 1, 2, 3))
+	stack := g.AllocLocal(128)
+	return func(l *loop) {
+		block := l.rows[0].block
+		for i, offset := range []int{80, 82} { // of d and dmin
+			d, q := g.half2(at(block, offset)), g.XMM()
+			g.VMOVDQU(at(block, 0), q)
+			if i == 1 {
+				g.VPSRLW(operand.U8(4), q, q)
 			}
-			l.VMOVDQU(q, bytes)
-			for i := range 4 {
-				v := l.YMM()
-				l.VPMOVSXBD(bytes.Offset(8*i), v)
-				l.VCVTDQ2PS(v, v)
-				finish(r, 2*group+i/2, v)
-				l.add(row, 4*group+i, v)
+			g.VPAND(low, q, q)
+			g.keepScales(q, d, stack.Offset(64*i))
+		}
+		scales, next := l.walk(stack)
+		l.pairs2(16, func(s int) reg.VecVirtual {
+			table := g.broadcast2(at(scales, 4*s))
+			g.VFMSUB213PS(g.broadcast2(at(scales, 64+4*s)), codes, table)
+			return table
+		}, next)
+	}
+}
+
+// tq2_0x2 has one table for a block.
+func tq2_0x2(g *gen, _ shape) func(*loop) {
+	codes := g.load2(g.floats("codesMinus1", -1, 0, 1, 2, -1, 0, 1, 2))
+	return func(l *loop) {
+		table := g.half2(at(l.rows[0].block, 64))
+		g.VMULPS(codes, table, table)
+		l.pairs2(0, func(int) reg.VecVirtual { return table }, func(int) {})
+	}
+}
+
+// q2_0x2 shifts 16 codes that lie side by side, eight at a time.
+func q2_0x2(g *gen, _ shape) func(*loop) {
+	codes := g.load2(g.floats("codesMinus1", -1, 0, 1, 2, -1, 0, 1, 2))
+	shifts := [2]reg.VecVirtual{
+		g.load2(g.dwords("shifts2", 0, 2, 4, 6, 8, 10, 12, 14)),
+		g.load2(g.dwords("shifts2upper", 16, 18, 20, 22, 24, 26, 28, 30)),
+	}
+	return func(l *loop) {
+		block := l.rows[0].block
+		table := g.half2(at(block, 0))
+		g.VMULPS(codes, table, table)
+		l.loadX(0, 8)
+		for i := range 4 {
+			q := g.YMM()
+			g.VPBROADCASTD(at(block, 2+4*i), q)
+			for half, shift := range shifts {
+				w := g.YMM()
+				g.VPSRLVD(shift, q, w)
+				g.VPERMILPS(w, table, w)
+				l.add(l.rows[0], 2*i+half, w)
 			}
 		}
 	}
 }
 
-// q2_Kx2 keeps a row's scales and minima as floats on the stack, and the bytes of 32 elements after
-// those of all rows.
-func q2_Kx2(g *gen, t shape) func(*loop) {
-	three := g.bytes("mask3", repeat(32, byte(3))...)
-	low := g.bytes("mask15", repeat(64, byte(15))...)
-	const size = 128
-	stack := g.AllocLocal(size*t.rows + 32)
+// q1_0x2 negates d where a bit is 0: the bits of 32 elements are in all lanes, each shifts its own to the sign.
+func q1_0x2(g *gen, _ shape) func(*loop) {
+	sign := g.load2(g.dwords("signs", repeat(8, uint32(1<<31))...))
+	var shifts [4]reg.VecVirtual
+	for i := range shifts {
+		var list []uint32
+		for lane := range uint32(8) {
+			list = append(list, 31-uint32(8*i)-lane)
+		}
+		shifts[i] = g.load2(g.dwords([]string{"toSign0", "toSign1", "toSign2", "toSign3"}[i], list...))
+	}
 	return func(l *loop) {
-		for r, row := range l.rows {
-			for i, offset := range []int{80, 82} { // of d and dmin
-				d, q := g.half2(at(row.block, offset)), g.XMM()
-				g.VMOVDQU(at(row.block, 0), q)
-				if i == 1 {
-					g.VPSRLW(operand.U8(4), q, q)
-				}
-				g.VPAND(low, q, q)
-				g.keepScales(q, d, stack.Offset(size*r+64*i))
+		block := l.rows[0].block
+		d := g.half2(at(block, 0))
+		l.loadX(0, 16)
+		for i := range 4 {
+			bits := g.YMM()
+			g.VPBROADCASTD(at(block, 2+4*i), bits)
+			for k, shift := range shifts {
+				w := g.YMM()
+				g.VPSLLVD(shift, bits, w)
+				g.VPANDN(sign, w, w)
+				g.VPXOR(d, w, w)
+				l.add(l.rows[0], 4*i+k, w)
 			}
 		}
-		l.pairs2(16, three, stack.Offset(size*t.rows), nil, func(r, s int, q reg.VecVirtual) {
-			minimum := g.broadcast2(stack.Offset(size*r + 64 + 4*s))
-			g.VFMSUB132PS(g.broadcast2(stack.Offset(size*r+4*s)), minimum, q)
-		})
 	}
 }
 
@@ -86,43 +156,157 @@ func (g *gen) keepScales(q, d reg.VecVirtual, to operand.Mem) {
 	}
 }
 
-// q3_Kx2 keeps a row's scales as q2_Kx2 does.
-func q3_Kx2(g *gen, t shape) func(*loop) {
-	three := g.bytes("mask3", repeat(32, byte(3))...)
-	four := g.bytes("mask4", repeat(32, byte(4))...)
-	low := g.bytes("mask15", repeat(64, byte(15))...)
+// addCodes adds n times eight weights from vector v on: the signed bytes of q, which go through memory, times scales.
+func (l *loop) addCodes(v, n int, q reg.VecVirtual, memory operand.Mem, scale func(i int) reg.VecVirtual) {
+	l.VMOVDQU(q, memory)
+	for i := range n {
+		w := l.widen(memory.Offset(8 * i))
+		l.VMULPS(scale(i), w, w)
+		l.add(l.rows[0], v+i, w)
+	}
+}
+
+// scalesQ3_K returns the block's 16 scales, less 32, as bytes.
+func (g *gen) scalesQ3_K(v isa, block reg.Register) reg.VecVirtual {
+	q, high := g.XMM(), g.XMM()
+	g.VMOVQ(at(block, 96), q)
+	g.VPSRLW(operand.U8(4), q, high)
+	g.VPUNPCKLQDQ(high, q, q)
+	v.and(g, g.bytes("mask15", repeat(64, byte(15))...), q, q)
+	// Dword j has the upper bits of scales 4j to 4j+3 at bit 2j of each byte.
+	g.VPBROADCASTD(at(block, 104), high)
+	g.VPSRLVD(g.dwords("shifts2", 0, 2, 4, 6, 8, 10, 12, 14), high, high)
+	v.and(g, g.bytes("mask3", repeat(32, byte(3))...), high, high)
+	g.VPSLLW(operand.U8(4), high, high)
+	v.or(g, high, q, q)
+	g.VPSUBB(g.bytes("bytes32", repeat(16, byte(32))...), q, q)
+	return q
+}
+
+// q3_Kx2 keeps scales as floats on the stack, and the bytes of 32 elements behind them.
+func q3_Kx2(g *gen, _ shape) func(*loop) {
+	three, four := g.load2(g.bytes("mask3", repeat(32, byte(3))...)), g.load2(g.bytes("mask4", repeat(32, byte(4))...))
 	const size = 64
-	stack := g.AllocLocal(size*t.rows + 32)
+	stack := g.AllocLocal(size + 64)
 	return func(l *loop) {
-		for r, row := range l.rows {
-			q, high := g.XMM(), g.XMM()
-			g.VMOVQ(at(row.block, 96), q)
-			g.VPSRLW(operand.U8(4), q, high)
-			g.VPUNPCKLQDQ(high, q, q)
-			g.VPAND(low, q, q)
-			// Dword j has the upper bits of scales 4j to 4j+3 at bit 2j of each byte.
-			g.VPBROADCASTD(at(row.block, 104), high)
-			g.VPSRLVD(g.dwords("shifts2", 0, 2, 4, 6, 8, 10, 12, 14), high, high)
-			g.VPAND(three, high, high)
-			g.VPSLLW(operand.U8(4), high, high)
-			g.VPOR(high, q, q)
-			g.VPSUBB(g.bytes("bytes32", repeat(16, byte(32))...), q, q)
-			g.keepScales(q, g.half2(at(row.block, 108)), stack.Offset(size*r))
-		}
-		l.pairs2(32, three, stack.Offset(size*t.rows), func(q reg.VecVirtual, row row, h, k int) {
-			third, bit := g.YMM(), 4*h+k
-			g.VMOVDQU(at(row.block, 0), third)
-			switch { // to bit 2
-			case bit < 2:
-				g.VPSLLW(operand.U8(2-bit), third, third)
-			case bit > 2:
-				g.VPSRLW(operand.U8(bit-2), third, third)
+		block := l.rows[0].block
+		g.keepScales(g.scalesQ3_K(avx2, block), g.half2(at(block, 108)), stack)
+		thirds := g.load2(at(block, 0))
+		scales, next := l.walk(stack)
+		l.repeat(2, 32, 16, func() {
+			codes := g.load2(at(block, 32))
+			l.loadX(0, 16)
+			for k := range 4 {
+				q, third := codes, thirds
+				if k > 0 {
+					q = g.YMM()
+					g.VPSRLW(operand.U8(2*k), codes, q)
+				}
+				switch { // bit k to bit 2
+				case k < 2:
+					third = g.YMM()
+					g.VPSLLW(operand.U8(2-k), thirds, third)
+				case k == 3:
+					third = g.YMM()
+					g.VPSRLW(operand.U8(1), thirds, third)
+				}
+				low, high := g.YMM(), g.YMM()
+				g.VPAND(three, q, low)
+				g.VPAND(four, third, high)
+				g.VPOR(high, low, low)
+				g.VPSUBB(four, low, low)
+				var scale reg.VecVirtual
+				l.addCodes(4*k, 4, low, stack.Offset(size+32*(k%2)), func(i int) reg.VecVirtual {
+					if i%2 == 0 {
+						scale = g.broadcast2(at(scales, 4*(2*k+i/2)))
+					}
+					return scale
+				})
 			}
-			g.VPAND(four, third, third)
-			g.VPOR(third, q, q)
-			g.VPSUBB(four, q, q)
-		}, func(r, s int, q reg.VecVirtual) {
-			g.VMULPS(g.broadcast2(stack.Offset(size*r+4*s)), q, q)
+			g.VPSRLW(operand.U8(4), thirds, thirds)
+			next(32)
 		})
 	}
+}
+
+// tq1_0x2 has digits of base 3 in bytes that are fractions of 256: the digit is how many thirds a byte reaches, and
+// three times the byte has the next one.
+func tq1_0x2(g *gen, _ shape) func(*loop) {
+	limits := [2]reg.VecVirtual{g.load2(g.bytes("oneThird", repeat(32, byte(86))...)), g.load2(g.bytes("twoThirds", repeat(32, byte(171))...))}
+	ones := g.load2(g.bytes("allOnes", repeat(32, byte(255))...))
+	stack := g.AllocLocal(64)
+	return func(l *loop) {
+		block := l.rows[0].block
+		d := g.half2(at(block, 52))
+		add := func(v, n int, b reg.VecVirtual) {
+			q, t := g.YMM(), g.YMM()
+			g.VPMAXUB(limits[0], b, q)
+			g.VPCMPEQB(b, q, q) // -1 where it is reached
+			g.VPMAXUB(limits[1], b, t)
+			g.VPCMPEQB(b, t, t)
+			g.VPADDB(t, q, q)
+			g.VPSUBB(q, ones, q)
+			l.loadX(v, n)
+			l.addCodes(v, n, q, stack.Offset(32*(v/n%2)), func(int) reg.VecVirtual { return d })
+		}
+		run := func(v, n int, b reg.VecVirtual) {
+			for k := range 5 {
+				add(v+n*k, n, b)
+				if k < 4 {
+					t := g.YMM()
+					g.VPADDB(b, b, t)
+					g.VPADDB(t, b, b)
+				}
+			}
+		}
+		run(0, 4, g.load2(at(block, 0)))
+		last := g.YMM()
+		g.VBROADCASTI128(at(block, 32), last)
+		run(20, 2, last)
+		b := g.YMM() // four bytes times four powers, as words of which the lower bytes count
+		g.VPBROADCASTD(at(block, 48), b.AsX())
+		g.VPMOVZXBW(b.AsX(), b)
+		g.VPMULLW(g.dwords("powersOf3", 0x10001, 0x10001, 0x30003, 0x30003, 0x90009, 0x90009, 0x1b001b, 0x1b001b), b, b)
+		g.VPAND(g.dwords("lowBytes", repeat(8, uint32(0x00ff00ff))...), b, b)
+		high := g.XMM()
+		g.VEXTRACTI128(operand.U8(1), b, high)
+		g.VPACKUSWB(high, b.AsX(), b.AsX())
+		add(30, 2, b)
+	}
+}
+
+// nvfp4x2 has a scale for 16 elements: low nibbles of 8 bytes, and then the high ones.
+func nvfp4x2(g *gen, t shape) func(*loop) {
+	low := g.load2(g.bytes("mask15", repeat(64, byte(15))...))
+	table := g.byteTable(shape{t.tile, true}, &e2m1).(reg.VecVirtual)
+	scales := g.variable("nvfp4Scales")
+	return func(l *loop) {
+		block := l.rows[0].block
+		l.loadX(0, 8)
+		for sub := range 4 {
+			q, high, e := g.YMM(), g.XMM(), g.GP64()
+			g.VMOVQ(at(block, 4+8*sub), q.AsX())
+			g.VPSRLW(operand.U8(4), q.AsX(), high)
+			g.VPUNPCKLQDQ(high, q.AsX(), q.AsX())
+			g.VPAND(low.AsX(), q.AsX(), q.AsX())
+			g.VPSHUFB(q.AsX(), table.AsX(), q.AsX())
+			g.MOVBQZX(at(block, sub), e)
+			scale := g.broadcast2(operand.Mem{Base: scales, Index: e, Scale: 4})
+			for half := range 2 {
+				w := g.widen(q.AsX())
+				if half == 0 {
+					g.VPSRLDQ(operand.U8(8), q.AsX(), q.AsX())
+				}
+				g.VMULPS(scale, w, w)
+				l.add(l.rows[0], 2*sub+half, w)
+			}
+		}
+	}
+}
+
+// variable returns a register with the address of a variable of package linalg.
+func (g *gen) variable(name string) reg.GPVirtual {
+	r := g.GP64()
+	g.LEAQ(operand.NewDataAddr(operand.Symbol{Name: "·" + name}, 0), r)
+	return r
 }

@@ -1,45 +1,61 @@
-// Command asm writes the amd64 assembly of package linalg: the mat-vec inner
-// loops of every format for AVX-512 and AVX2, and the loops over floats.
+// Command asm writes the assembly of package linalg: the mat-vec inner loops of every format and the loops over
+// floats, for AVX-512 and AVX2, and in package neon for arm64.
 //
 // The output depends on nothing but this program, so running it twice gives the
 // same bytes.
 package main
 
 import (
+	"errors"
 	"flag"
 	"log"
 	"os"
+	"path/filepath"
+	"regexp"
 
 	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/pass"
 	"github.com/mmcloughlin/avo/printer"
+
+	"mla/runtime/device/linalg/internal/asm/neon"
 )
 
 func main() {
 	// avo puts flags of its own into the default set.
 	flags := flag.NewFlagSet("asm", flag.ExitOnError)
-	out := flags.String("out", "zdot_amd64.s", "assembly `file` to write")
-	stubs := flags.String("stubs", "zdot_amd64.go", "Go `file` with the declarations to write")
+	out := flags.String("out", ".", "`folder` of package linalg, where the files go")
 	flags.Parse(os.Args[1:]) // exits on errors
-	if err := write(*out, *stubs); err != nil {
+	if err := write(*out); err != nil {
 		build.LogError(log.New(os.Stderr, "asm: ", 0), err, 10)
 		os.Exit(1)
 	}
 }
 
-func write(out, stubs string) error {
-	assembly, declarations, err := generate()
-	if err != nil {
-		return err
+func write(folder string) error {
+	files, err := generate()
+	for name, text := range files {
+		err = errors.Join(err, os.WriteFile(filepath.Join(folder, name), text, 0o644))
 	}
-	if err := os.WriteFile(out, assembly, 0o644); err != nil {
-		return err
-	}
-	return os.WriteFile(stubs, declarations, 0o644)
+	return err
 }
 
-// generate returns the assembly file and the Go file that declares it.
-func generate() (assembly, declarations []byte, err error) {
+// generate returns the files by name: the assembly of each architecture, and the Go file that declares it.
+func generate() (map[string][]byte, error) {
+	assembly, declarations, err := generateAMD64()
+	if err != nil {
+		return nil, err
+	}
+	arm, armDeclarations := neon.Generate()
+	return map[string][]byte{
+		"zdot_amd64.s": assembly, "zdot_amd64.go": declarations,
+		"zdot_arm64.s": arm, "zdot_arm64.go": armDeclarations,
+	}, nil
+}
+
+// aligned is what an instruction's name and the spaces that align operands are: a fifth of the text.
+var aligned = regexp.MustCompile(`(?m)^(\t\S+) +`)
+
+func generateAMD64() (assembly, declarations []byte, err error) {
 	g := &gen{Context: build.NewContext(), constants: map[string]bool{}}
 	for _, f := range formats512 {
 		g.matVec(avx512, f)
@@ -68,6 +84,10 @@ func generate() (assembly, declarations []byte, err error) {
 		g.matVec(avx2, f)
 		g.decodeRow(avx2, f)
 	}
+	for _, f := range formatsLow512 {
+		g.matVec(avx512, f)
+		g.decodeRow(avx512, f)
+	}
 	g.sumLoop(stretchTile)
 	g.arrangeLoop("arrangeAVX2", single)
 	g.arrangeLoop("arrangePairsAVX2", pairs)
@@ -94,6 +114,7 @@ func generate() (assembly, declarations []byte, err error) {
 	if assembly, err = printer.NewGoAsm(config).Print(file); err != nil {
 		return nil, nil, err
 	}
+	assembly = aligned.ReplaceAll(assembly, []byte("$1 "))
 	declarations, err = printer.NewStubs(config).Print(file)
 	return assembly, declarations, err
 }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace metalsim {
+namespace simcommon {
 
 void Intervals::add(uintptr_t begin, uintptr_t end) {
   if (begin >= end) return;
@@ -51,4 +51,4 @@ uintptr_t Access::conflict(const Access &other) const {
   return reads.common(other.writes);
 }
 
-}  // namespace metalsim
+}  // namespace simcommon

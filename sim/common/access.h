@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-namespace metalsim {
+namespace simcommon {
 
 // A union of half-open intervals.
 class Intervals {
@@ -31,4 +31,4 @@ struct Access {
   uintptr_t conflict(const Access &other) const;
 };
 
-}  // namespace metalsim
+}  // namespace simcommon

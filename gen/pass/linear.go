@@ -1,0 +1,92 @@
+package pass
+
+import (
+	"mla/gen/ir"
+)
+
+// fuseLinear makes one part of what linear attention computes per head, between its projections and that of its
+// output: convolutions, SiLU, norms of queries and keys, both gates, the delta rule and the norm behind it. The state
+// is then read and written once for all rows of a session, and a head's vectors never leave its threadgroup.
+func fuseLinear(p *ir.Program) error {
+	eachPart(p, func(uses *ir.Uses, part *ir.Part) {
+		if part.Signature() != "Z" {
+			return
+		}
+		delta := uses.Writer(part.Ops[0].In[0].V)
+		if delta == nil || delta.Signature() != "D" {
+			return
+		}
+		var from []*ir.Part
+		for _, in := range delta.Ops[0].In {
+			from = append(from, elementwise(uses, in.V)...)
+		}
+		if from = append(from, delta); ir.Composable(joined(part, from...)) {
+			join(uses, part, from...)
+		}
+	})
+	return nil
+}
+
+// elementwise lists the parts of one op that lead from a projection to v, in their order.
+func elementwise(uses *ir.Uses, v *ir.Value) (list []*ir.Part) {
+	for w := uses.Writer(v); w != nil && len(w.Ops) == 1 && len(uses.Readers(v)) == 1; w = uses.Writer(v) {
+		switch w.Ops[0].Kind {
+		case ir.Convolve, ir.SiLU, ir.L2Norm, ir.Sigmoid, ir.SoftplusDecay, ir.BoundedDecay:
+		default:
+			return list
+		}
+		list = append([]*ir.Part{w}, list...)
+		v = w.Ops[0].In[0].V
+	}
+	return list
+}
+
+// fuseLowRank is for one row: the second halves of low-rank gates are small, head_dim numbers for each result, and a
+// dispatch of their own would cost more than they do. Of several rows they are products.
+func fuseLowRank(p *ir.Program) error {
+	for _, kind := range []ir.Kind{ir.GatedNorm, ir.SoftplusDecay, ir.BoundedDecay} {
+		eachPart(p, func(uses *ir.Uses, part *ir.Part) {
+			op := part.Find(kind)
+			if op == nil || part.Find(ir.DeltaRule) == nil {
+				return
+			}
+			gate := op.In[len(op.In)-1].V // what a norm is gated by, or what decays follow from
+			if w := uses.Writer(gate); w != nil && w.Signature() == "M" && lowRank(p, w.Ops[0]) {
+				pull(uses, part, gate)
+			}
+		})
+	}
+	return nil
+}
+
+// lowRank says whether a mat-vec takes the numbers of one head.
+func lowRank(p *ir.Program, op *ir.Op) bool {
+	return p.Weights[op.W[0].Row].Cols == p.Spec.Hybrid.HeadDim
+}
+
+// mergeLinear puts the projections of linear attention side by side: all read the layer's input. So do the second
+// halves of its gates, where they have launches of their own.
+func mergeLinear(p *ir.Program) error {
+	return eachLayer(p, func(m *merger) {
+		first := m.launch("linear_q")
+		for _, names := range [][]string{{"linear_k"}, {"linear_v"}, {"linear_f", "linear_f_a"}, {"linear_g", "linear_g_a"}, {"linear_beta"}} {
+			m.merge(first, m.launch(names...))
+		}
+		m.merge(m.launch("linear_f_b"), m.launch("linear_g_b"))
+	})
+}
+
+// fuseHeadGates multiplies the values of each head by its gate where they are made.
+func fuseHeadGates(p *ir.Program) error {
+	eachPart(p, func(uses *ir.Uses, part *ir.Part) {
+		if part.Signature() == "O" {
+			pull(uses, part, part.Ops[0].In[0].V)
+		}
+	})
+	return nil
+}
+
+// mergeHeadGate makes the gates of heads beside the first projections of the layer.
+func mergeHeadGate(p *ir.Program) error {
+	return eachLayer(p, func(m *merger) { m.merge(m.launch("q_a", "q"), m.launch("head_gate")) })
+}

@@ -1,0 +1,128 @@
+package spec
+
+import (
+	"slices"
+
+	"gopkg.in/yaml.v3"
+
+	"mla/runtime/gguf"
+	"mla/runtime/gguf/hparams"
+)
+
+// Layers lists the layers of a hybrid that have linear attention, or those that have multi-head latent attention. The
+// list is not nil.
+func (s *Spec) Layers(linear bool) []int {
+	list := []int{}
+	for i := range s.Model.NumHiddenLayers {
+		if s.Hybrid.Linear(i) == linear {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// LinearWidth is how many elements the queries of all heads of linear attention have; keys and values have as many.
+func (s *Spec) LinearWidth() int { return s.Model.NumAttentionHeads * s.Hybrid.HeadDim }
+
+// SharedWidth is the width of all shared experts together; 0: there are none.
+func (s *Spec) SharedWidth() int {
+	if s.Hybrid != nil && s.Hybrid.SharedIntermediateSize > 0 && s.MoE.NSharedExperts > 0 {
+		return s.Hybrid.SharedIntermediateSize
+	}
+	return s.MoE.MoEIntermediateSize * s.MoE.NSharedExperts
+}
+
+// maxLayers bounds the lists with a number for each layer.
+const maxLayers = 512
+
+func linearFields(h *Hybrid) []field {
+	return slices.Concat([]field{list("full_attn_layers", 1, func(key string, i int) field {
+		h.FullAttnLayers = append(h.FullAttnLayers, 0)
+		return integer(key, &h.FullAttnLayers[i], 1, maxLayers)
+	})}, parameters(&h.LinearAttention))
+}
+
+// expertFields are what only experts of hybrids have.
+func expertFields(e *hparams.HybridExperts) []field {
+	limits := func(key string, dst *[]float64) field {
+		return optional(nullable(list(key, 1, func(key string, i int) field {
+			*dst = append(*dst, 0)
+			return number(key, &(*dst)[i], 0, 1e6)
+		})))
+	}
+	return append(parameters(e), limits("swiglu_limits", &e.Limits), limits("swiglu_limits_shared", &e.SharedLimits))
+}
+
+// list is a key with a list of at least so many elements. element makes a place for the i-th.
+func list(key string, least int, element func(key string, i int) field) field {
+	return field{key: key, decode: func(d *decoder, n *yaml.Node, path string) bool {
+		if n.Kind != yaml.SequenceNode || len(n.Content) < least || len(n.Content) > maxLayers {
+			d.errorf(n, "%s is %s; expected a list of %d to %d numbers", path, describe(n), least, maxLayers)
+			return false
+		}
+		ok := true
+		for i, e := range n.Content {
+			ok = element(key, i).decode(d, e, path) && ok
+		}
+		return ok
+	}}
+}
+
+// hybrid makes the numbers of layers begin at 0, and joins what the file says of layers and of experts.
+func (d *decoder) hybrid(s *Spec) {
+	if s.Hybrid == nil {
+		return
+	}
+	for i := range s.Hybrid.FullAttnLayers {
+		s.Hybrid.FullAttnLayers[i]--
+	}
+	s.Hybrid.HybridExperts = s.experts
+}
+
+// hybridRelations are the rules of hybrids, and of what only they have.
+var hybridRelations = []relation{
+	{"architecture", nil,
+		func(s *Spec) bool { return s.Hybrid == nil && gguf.ArchitectureOf(s.Architecture).Hybrid },
+		"is %s, whose models have layers with linear attention; expected the key linear_attn_config",
+		func(s *Spec) []any { return []any{s.Architecture} }},
+	{"linear_attn_config", nil,
+		func(s *Spec) bool { return !gguf.ArchitectureOf(s.Architecture).Hybrid },
+		"is given, but models of architecture %s have no layers with linear attention",
+		func(s *Spec) []any { return []any{s.Architecture} }},
+	{"linear_attn_config.full_attn_layers", []string{"model.num_hidden_layers"},
+		func(s *Spec) bool {
+			full := s.Hybrid.FullAttnLayers
+			return !slices.IsSorted(full) || len(slices.Compact(slices.Clone(full))) < len(full) || full[len(full)-1] >= s.Model.NumHiddenLayers || len(full) == s.Model.NumHiddenLayers
+		},
+		"must rise, from 1 to %d at most, and leave a layer to linear attention",
+		func(s *Spec) []any { return []any{s.Model.NumHiddenLayers} }},
+	{"linear_attn_config", nil,
+		func(s *Spec) bool {
+			return s.Hybrid != nil && gguf.ArchitectureOf(s.Architecture).BoundedGate != (s.Hybrid.GateLowerBound < 0)
+		},
+		"has gate_lower_bound %g; of the architectures bailingmoe3 alone has a bound, below 0",
+		func(s *Spec) []any { return []any{s.Hybrid.GateLowerBound} }},
+	{"moe.swiglu_limits", []string{"model.num_hidden_layers"},
+		func(s *Spec) bool {
+			return len(s.experts.Limits) > 0 && len(s.experts.Limits) != s.Model.NumHiddenLayers
+		},
+		"has %d numbers; expected one for each of the %d layers",
+		func(s *Spec) []any { return []any{len(s.experts.Limits), s.Model.NumHiddenLayers} }},
+	{"moe.swiglu_limits_shared", []string{"model.num_hidden_layers"},
+		func(s *Spec) bool {
+			return len(s.experts.SharedLimits) > 0 && len(s.experts.SharedLimits) != s.Model.NumHiddenLayers
+		},
+		"has %d numbers; expected one for each of the %d layers",
+		func(s *Spec) []any { return []any{len(s.experts.SharedLimits), s.Model.NumHiddenLayers} }},
+	{"moe", nil,
+		func(s *Spec) bool {
+			e := &s.experts
+			return s.Hybrid == nil && (e.SharedIntermediateSize > 0 || e.Limits != nil || e.SharedLimits != nil)
+		},
+		"has keys that only hybrid models have; models of architecture %s are none",
+		func(s *Spec) []any { return []any{s.Architecture} }},
+	{"model.num_nextn_predict_layers", nil,
+		func(s *Spec) bool { return s.Model.NumNextNPredictLayers > 0 && s.Hybrid != nil },
+		"is %d; the layer of a hybrid model that predicts is not compiled yet: drafts would have to take back what a state has seen",
+		func(s *Spec) []any { return []any{s.Model.NumNextNPredictLayers} }},
+}

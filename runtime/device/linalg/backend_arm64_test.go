@@ -1,0 +1,79 @@
+package linalg
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"golang.org/x/sys/cpu"
+
+	"mla/runtime/quant"
+)
+
+// TestKernelsComplete checks that no format falls back to Go in silence: each has a loop for one input, and for several
+// either tiles or a loop that decodes rows for those of floats.
+func TestKernelsComplete(t *testing.T) {
+	for _, f := range quant.Formats() {
+		k := neonBackend.kernels[f.Type]
+		if k.one == nil || k.step%f.BlockElems != 0 {
+			t.Errorf("no loop for %s", f.Name)
+		}
+		if decoded := k.floats != nil && k.decode != nil && k.step%k.floats.step == 0; decoded == (k.tiles[0].run != nil) {
+			t.Errorf("%s has no loop for several inputs, or two", f.Name)
+		}
+	}
+	for i, p := range neonBackend.products {
+		last := i == len(neonBackend.products)-1
+		if last != (p.rows == 1) || p.cols != ProductCols {
+			t.Errorf("loop %d of products is for %d rows of %d columns", i, p.rows, p.cols)
+		}
+	}
+}
+
+// TestInt8Complete checks that the formats of four bits and more have loops for bytes, with SMMLA or without, where
+// this machine has SDOT.
+func TestInt8Complete(t *testing.T) {
+	if got := len(neonBackend.int8) > 0; got != cpu.ARM64.HasASIMDDP {
+		t.Fatalf("loops for bytes: %v, SDOT: %v", got, cpu.ARM64.HasASIMDDP)
+	}
+	low := []quant.Type{quant.Q2_K, quant.Q3_K, quant.IQ2_XXS, quant.IQ2_XS, quant.IQ2_S, quant.IQ3_XXS, quant.IQ3_S, quant.IQ1_S,
+		quant.IQ1_M, quant.TQ1_0, quant.TQ2_0, quant.NVFP4, quant.Q1_0, quant.Q2_0}
+	isLow := map[quant.Type]bool{}
+	for _, typ := range low {
+		isLow[typ] = true
+	}
+	for _, smmla := range []bool{true, false} {
+		kernels := int8Of(true, smmla)
+		for _, f := range quant.Formats() {
+			k := kernels[f.Type]
+			if want := f.BlockElems > 1 && !isLow[f.Type]; (k.one != nil) != want || want && (k.arranged == nil || (k.tiles[0].run != nil) != smmla) {
+				t.Errorf("SMMLA %v: loops of bytes of %s are not complete", smmla, f.Name)
+			}
+		}
+	}
+	if int8Of(false, true) != nil {
+		t.Error("loops for bytes without SDOT")
+	}
+}
+
+// TestNotFinite: an input that is not finite gives what its one product gives.
+func TestNotFinite(t *testing.T) {
+	useBackend(t, "neon")
+	for _, f := range quant.Formats() {
+		r := rand.New(rand.NewPCG(43, uint64(f.Type)))
+		const n = 2 * quant.SuperBlock
+		w, x, weights := randomBlocks(r, f, n/f.BlockElems), randomFloats(r, n), make([]float32, n)
+		f.Dequantize(weights, w)
+		for i := 0; i < n; i += 37 {
+			for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+				before := x[i]
+				x[i] = float32(bad)
+				want := weights[i] * x[i]
+				if got := alone(f, w, x); got != want && (got == got || want == want) {
+					t.Errorf("%s: %g at %d gives %g, want %g", f.Name, bad, i, got, want)
+				}
+				x[i] = before
+			}
+		}
+	}
+}

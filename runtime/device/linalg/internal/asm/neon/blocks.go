@@ -1,0 +1,217 @@
+package neon
+
+import "slices"
+
+// formats are those of blocks; weights of a block come in the order of its elements.
+var formats = slices.Concat(blockFormats, superFormats, gridFormats)
+
+var blockFormats = []format{
+	{name: "Q4_0", elems: 32, bytes: 18, begin: nibbles{qs: 2, less: 8}.begin},
+	{name: "Q4_1", elems: 32, bytes: 20, begin: nibbles{min: 2, qs: 4}.begin},
+	{name: "Q5_0", elems: 32, bytes: 22, begin: nibbles{qh: 2, qs: 6, less: 16}.begin},
+	{name: "Q5_1", elems: 32, bytes: 24, begin: nibbles{min: 2, qh: 4, qs: 8}.begin},
+	{name: "IQ4_NL", elems: 32, bytes: 18, begin: nibbles{qs: 2, table: &levels}.begin},
+	{name: "MXFP4", elems: 32, bytes: 17, begin: nibbles{qs: 1, table: &e2m1, power: true}.begin},
+	{name: "Q8_0", elems: 32, bytes: 34, begin: q8_0},
+	{name: "NVFP4", elems: 64, bytes: 36, begin: nvfp4},
+	{name: "Q1_0", elems: 128, bytes: 18, words: true, begin: q1_0},
+	{name: "Q2_0", elems: 64, bytes: 18, begin: q2_0},
+}
+
+// table is what the 16 values of a nibble stand for, as signed bytes.
+type table struct {
+	name   string
+	values [16]int8
+}
+
+var (
+	levels = table{"levels", [16]int8{-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113}}
+	e2m1   = table{"e2m1", [16]int8{0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12}}
+)
+
+func (w *writer) table(t *table) reg {
+	var b []byte
+	for _, v := range t.values {
+		b = append(b, byte(v))
+	}
+	return w.bytes(t.name, b...)
+}
+
+// nibbles is a format with 32 elements in 16 bytes under one scale. The fields are offsets in the block; an offset of
+// 0 says that the format has no such field.
+type nibbles struct {
+	table *table // what the nibbles stand for, if not themselves
+	less  byte   // what codes count from
+	min   int    // half that is added to every element
+	qh    int    // fifth bits
+	qs    int    // nibbles
+	power bool   // the scale is the byte e for 2^(e-128), not a half
+}
+
+func (n nibbles) begin(l *loop) func() {
+	codes, powers := n.codes(l.writer), 0
+	if n.power {
+		powers = l.symbol("powersOfTwo")
+	}
+	return func() {
+		scale := n.scale(l.writer, l.w, powers)
+		weight, common := l.by(scale), 0
+		if n.min > 0 {
+			common = l.everywhere(l.half(l.w, n.min))
+			weight = l.affine(scale, common)
+		}
+		for half, q := range codes(l.w) {
+			l.bytesAt(4*half, q, weight)
+		}
+		l.free(scale)
+		if n.min > 0 {
+			l.free(common)
+		}
+		l.next(32)
+	}
+}
+
+// scale returns the scale of the block at w, in the lowest lane.
+func (n nibbles) scale(w *writer, block, powers gp) reg {
+	if !n.power {
+		return w.half(block, 0)
+	}
+	e, v := w.gp(), w.vec()
+	w.code("MOVBU (R%d), R%d", block, e)
+	w.code("ADD R%d<<2, R%d, R%d", e, powers, e)
+	w.op("ldr s", v, e, 0)
+	w.freeGP(e)
+	return v
+}
+
+// codes loads constants, and returns what emits the 32 signed bytes that the elements of a block are multiples of.
+func (n nibbles) codes(w *writer) func(block gp) [2]reg {
+	low := w.all(15)
+	var table, less, sources, bits, sixteen reg
+	if n.table != nil {
+		table = w.table(n.table)
+	}
+	if n.less > 0 {
+		less = w.all(n.less)
+	}
+	if n.qh > 0 {
+		sources = w.bytes("bitSource", append(repeat(8, byte(0)), repeat(8, byte(1))...)...)
+		bits = w.bytes("bitOfByte", 1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128)
+		sixteen = w.all(16)
+	}
+	return func(block gp) (q [2]reg) {
+		q[0], q[1] = w.loaded("q", block, n.qs), w.vec()
+		w.op("ushr 16b", q[1], q[0], 4)
+		w.op("and", q[0], q[0], low)
+		for half, v := range q {
+			if n.qh > 0 { // 16 where the bit of the element is set
+				t := w.loaded("h", block, n.qh+2*half)
+				w.op("tbl", t, t, sources)
+				w.op("cmtst 16b", t, t, bits)
+				w.op("and", t, t, sixteen)
+				w.op("orr", v, v, t)
+				w.free(t)
+			}
+			if n.less > 0 {
+				w.op("sub 16b", v, v, less)
+			}
+			if n.table != nil {
+				w.op("tbl", v, table, v)
+			}
+		}
+		return q
+	}
+}
+
+func q8_0(l *loop) func() {
+	return func() {
+		scale := l.half(l.w, 0)
+		for half := range 2 {
+			l.bytesAt(4*half, l.loaded("q", l.w, 2+16*half), l.by(scale))
+		}
+		l.free(scale)
+		l.next(32)
+	}
+}
+
+// nvfp4 has a scale for 16 elements: low nibbles of 8 bytes, and then the high ones.
+func nvfp4(l *loop) func() {
+	table, low := l.table(&e2m1), l.all(15)
+	halves := l.halvesRight4()
+	scales := l.symbol("nvfp4Scales")
+	return func() {
+		for sub := range 4 {
+			e, from := l.gp(), l.after(l.w, 4+8*sub)
+			l.code("MOVBU %d(R%d), R%d", sub, l.w, e)
+			l.code("ADD R%d<<2, R%d, R%d", e, scales, e)
+			scale, q := l.loaded("s", e, 0), l.vec()
+			l.op("ld1r 2d", q, from)
+			l.op("ushl 16b", q, q, halves)
+			l.op("and", q, q, low)
+			l.op("tbl", q, table, q)
+			l.bytesAt(4*sub, q, l.by(scale))
+			l.free(scale)
+			l.freeGP(e, from)
+		}
+		l.next(64)
+	}
+}
+
+// halvesRight4 are the distances for ushl, which shifts right where they are negative, that bring high nibbles down in
+// the second eight bytes.
+func (w *writer) halvesRight4() reg {
+	return w.bytes("halvesRight4", append(repeat(8, byte(0)), repeat(8, byte(0xfc))...)...)
+}
+
+// q1_0 takes d or -d by a bit: of 32 bits in every lane, four masks pick those of four elements.
+func q1_0(l *loop) func() {
+	var masks [8]reg
+	for i := range masks {
+		b := uint32(1) << (4 * i)
+		masks[i] = l.words([]string{"bits0", "bits1", "bits2", "bits3", "bits4", "bits5", "bits6", "bits7"}[i], b, 2*b, 4*b, 8*b)
+	}
+	return func() {
+		plus, minus, from := l.everywhere(l.half(l.w, 0)), l.vec(), l.after(l.w, 2)
+		l.op("fneg 4s", minus, plus)
+		bits := l.vec()
+		l.times(4, func() {
+			l.op("ld1r 4s next", bits, from)
+			for i, mask := range masks {
+				v := l.vec()
+				l.op("cmtst 4s", v, bits, mask)
+				l.op("bsl", v, plus, minus)
+				l.put(i, v)
+			}
+			l.next(32)
+		})
+		l.free(plus, minus, bits)
+		l.freeGP(from)
+	}
+}
+
+// q2_0 has four elements in a byte: each byte is picked four times and shifted.
+func q2_0(l *loop) func() {
+	var picks [4]reg
+	for i := range picks {
+		var b []byte
+		for k := range 16 {
+			b = append(b, byte(4*i+k/4))
+		}
+		picks[i] = l.bytes([]string{"fours0", "fours1", "fours2", "fours3"}[i], b...)
+	}
+	shifts := l.bytes("right0246", slices.Repeat([]byte{0, 0xfe, 0xfc, 0xfa}, 4)...)
+	three, one := l.all(3), l.all(1)
+	return func() {
+		scale, qs := l.half(l.w, 0), l.loaded("q", l.w, 2)
+		for i, pick := range picks {
+			q := l.vec()
+			l.op("tbl", q, qs, pick)
+			l.op("ushl 16b", q, q, shifts)
+			l.op("and", q, q, three)
+			l.op("sub 16b", q, q, one)
+			l.bytesAt(4*i, q, l.by(scale))
+		}
+		l.free(scale, qs)
+		l.next(64)
+	}
+}

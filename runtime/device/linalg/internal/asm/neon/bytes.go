@@ -1,0 +1,271 @@
+package neon
+
+import "fmt"
+
+// Loops over inputs that are signed bytes under a scale: SDOT adds four products of bytes to a lane, SMMLA eight of
+// two rows and two inputs. All that shares a scale is summed as integers, which is exact, and then added to one running
+// sum: so a row has the same bits alone and in a tile.
+
+// Where arranged inputs have what: arrangeBlocks and arrangeSuper.
+const (
+	blockBytes, blockScale, blockSum  = 40, 32, 36
+	superBytes, superScale, superSums = 336, 256, 272
+)
+
+// int8Format describes the loops of a format for inputs of bytes.
+type int8Format struct {
+	name         string
+	elems, bytes int
+	input        int // bytes of an arranged input's block
+	frame        int // words on the stack for a row
+	begin        func(w *writer) int8Block
+}
+
+// int8Block emits a block of some rows and inputs.
+type int8Block func(t *byteTile)
+
+// byteTile is what is multiplied: one row and one input, or two and two.
+type byteTile struct {
+	*writer
+	rows, inputs []gp
+	acc          reg // the running sums: of the first row and both inputs, then of the second row
+}
+
+var int8Formats = []int8Format{
+	{name: "Q4_0", elems: 32, bytes: 18, input: blockBytes, begin: nibbles{qs: 2, less: 8}.begin8},
+	{name: "Q4_1", elems: 32, bytes: 20, input: blockBytes, begin: nibbles{min: 2, qs: 4}.begin8},
+	{name: "Q5_0", elems: 32, bytes: 22, input: blockBytes, begin: nibbles{qh: 2, qs: 6, less: 16}.begin8},
+	{name: "Q5_1", elems: 32, bytes: 24, input: blockBytes, begin: nibbles{min: 2, qh: 4, qs: 8}.begin8},
+	{name: "IQ4_NL", elems: 32, bytes: 18, input: blockBytes, begin: nibbles{qs: 2, table: &levels}.begin8},
+	{name: "MXFP4", elems: 32, bytes: 17, input: blockBytes, begin: nibbles{qs: 1, table: &e2m1, power: true}.begin8},
+	{name: "Q8_0", elems: 32, bytes: 34, input: blockBytes, begin: q8_0Bytes},
+	{name: "Q4_K", elems: 256, bytes: 144, input: superBytes, frame: 8, begin: affineBytes(16, 0)},
+	{name: "Q5_K", elems: 256, bytes: 176, input: superBytes, frame: 8, begin: affineBytes(48, 16)},
+	{name: "Q6_K", elems: 256, bytes: 210, input: superBytes, frame: 16, begin: q6_KBytes},
+	{name: "IQ4_XS", elems: 256, bytes: 136, input: superBytes, frame: 8, begin: iq4_XSBytes},
+}
+
+// int8Row emits the rowFunc, and int8Tile the tileFunc of two rows and two inputs.
+func (w *writer) int8Row(f int8Format) {
+	name := "dot" + f.name + "Int8NEON"
+	w.begin(name, signatureRow, 4*f.frame, fmt.Sprintf("%s is the rowFunc of %s in steps of %d elements, which are bytes.", name, f.name, f.elems))
+	w.result(w.int8Loop(f, 1).acc)
+	w.end()
+}
+
+func (w *writer) int8Tile(f int8Format) {
+	name := "dot" + f.name + "Int8_2x2NEON"
+	w.begin(name, signatureTile, 8*f.frame, fmt.Sprintf("%s is the tileFunc of %s for 2 × 2 in steps of %d elements, which are bytes.", name, f.name, f.elems))
+	t := w.int8Loop(f, 2)
+	ys, row := w.param("ys"), w.param("row")
+	for j := range 2 {
+		y := w.gp()
+		w.code("MOVD %d(R%d), R%d", sliceBytes*j, ys, y)
+		w.code("ADD R%d<<2, R%d", row, y)
+		for r := range 2 {
+			v := w.vec()
+			w.op("dup 4s", v, t.acc, 2*r+j)
+			w.op("str s", v, y, 4*r)
+			w.free(v)
+		}
+		w.freeGP(y)
+	}
+	w.end()
+}
+
+func (w *writer) int8Loop(f int8Format, n int) *byteTile {
+	t := &byteTile{writer: w, acc: w.zeros(1)[0]}
+	t.rows, t.inputs = w.tile(n, n)
+	steps := w.param("steps")
+	block := f.begin(w)
+	w.until(steps, 1, func() {
+		block(t)
+		for r := range n {
+			w.add(t.rows[r], f.bytes)
+			w.add(t.inputs[r], f.input)
+		}
+	})
+	return t
+}
+
+// products adds those of 16 codes of every row and 16 bytes of every input at an offset to integers. A row alone has
+// its sum in four lanes.
+func (t *byteTile) products(sums reg, codes []reg, offset int) {
+	if len(codes) == 1 {
+		x := t.loaded("q", t.inputs[0], offset)
+		t.op("sdot", sums, codes[0], x)
+		t.free(x)
+		return
+	}
+	x0, x1 := t.loaded("q", t.inputs[0], offset), t.loaded("q", t.inputs[1], offset)
+	w, x := t.vec(), t.vec()
+	for _, zip := range []string{"zip1 2d", "zip2 2d"} {
+		t.op(zip, w, codes[0], codes[1])
+		t.op(zip, x, x0, x1)
+		t.op("smmla", sums, w, x)
+	}
+	t.free(x0, x1, w, x)
+}
+
+// whole makes one integer of the four lanes of a row alone, and floats of all sums.
+func (t *byteTile) whole(sums reg) {
+	if len(t.rows) == 1 {
+		t.op("addv s", sums, sums)
+	}
+	t.op("scvtf 4s", sums, sums)
+}
+
+// ofRows makes one register of what rows have in their lowest lanes, as the running sums are, and ofInputs of what
+// inputs have. Both free what they take.
+func (t *byteTile) ofRows(v []reg) reg {
+	if len(v) == 2 {
+		t.op("zip1 4s", v[0], v[0], v[0])
+		t.op("zip1 4s", v[1], v[1], v[1])
+		t.op("zip1 2d", v[0], v[0], v[1])
+		t.free(v[1])
+	}
+	return v[0]
+}
+
+func (t *byteTile) ofInputs(offset int) reg {
+	v := t.loaded("s", t.inputs[0], offset)
+	if len(t.inputs) == 2 {
+		other := t.loaded("s", t.inputs[1], offset)
+		t.op("zip1 4s", v, v, other)
+		t.op("zip1 2d", v, v, v)
+		t.free(other)
+	}
+	return v
+}
+
+// each returns what f makes for every row.
+func (t *byteTile) each(f func(row gp) reg) []reg {
+	var list []reg
+	for _, row := range t.rows {
+		list = append(list, f(row))
+	}
+	return list
+}
+
+// addScaled adds sums, which are floats, times the scales of rows and inputs, and frees them all.
+func (t *byteTile) addScaled(op string, sums, rows, inputs reg) {
+	t.op("fmul 4s", rows, rows, inputs)
+	t.op(op, t.acc, sums, rows)
+	t.free(sums, rows, inputs)
+}
+
+// begin8 is begin for inputs of bytes.
+func (n nibbles) begin8(w *writer) int8Block {
+	codes, powers := n.codes(w), 0
+	if n.power {
+		powers = w.symbol("powersOfTwo")
+	}
+	return func(t *byteTile) {
+		sums := t.zeros(1)[0]
+		var halves [2][]reg
+		for _, row := range t.rows {
+			q := codes(row)
+			halves[0], halves[1] = append(halves[0], q[0]), append(halves[1], q[1])
+		}
+		for half, q := range halves {
+			t.products(sums, q, 16*half)
+			t.free(q...)
+		}
+		t.whole(sums)
+		t.addScaled("fmla 4s", sums, t.ofRows(t.each(func(row gp) reg { return n.scale(w, row, powers) })), t.ofInputs(blockScale))
+		if n.min > 0 {
+			mins, sum := t.ofRows(t.each(func(row gp) reg { return w.half(row, n.min) })), t.ofInputs(blockSum)
+			t.op("fmla 4s", t.acc, mins, sum)
+			t.free(mins, sum)
+		}
+	}
+}
+
+func q8_0Bytes(w *writer) int8Block {
+	return func(t *byteTile) {
+		sums := t.zeros(1)[0]
+		for half := range 2 {
+			q := t.each(func(row gp) reg { return w.loaded("q", row, 2+16*half) })
+			t.products(sums, q, 16*half)
+			t.free(q...)
+		}
+		t.whole(sums)
+		t.addScaled("fmla 4s", sums, t.ofRows(t.each(func(row gp) reg { return w.half(row, 0) })), t.ofInputs(blockScale))
+	}
+}
+
+// scaledSums are the sums of a block of 256 elements as integers: those of a sub-block times its scale, which is a
+// word on the stack.
+type scaledSums struct {
+	*byteTile
+	sum    reg
+	scales []gp // of the next sub-block, per row
+}
+
+func (t *byteTile) scaledSums(frame int) *scaledSums {
+	s := &scaledSums{byteTile: t, sum: t.zeros(1)[0]}
+	for r := range t.rows {
+		at := t.gp()
+		t.toStack(at, 4*frame*r)
+		s.scales = append(s.scales, at)
+	}
+	return s
+}
+
+// add adds a sub-block: pieces of 16 codes of every row, times bytes from an offset on. It frees the codes.
+func (s *scaledSums) add(offset int, pieces ...[]reg) {
+	part := s.zeros(1)[0]
+	for i, codes := range pieces {
+		s.products(part, codes, offset+16*i)
+		s.free(codes...)
+	}
+	var scales []reg
+	for _, at := range s.scales {
+		v := s.vec()
+		s.op("ld1r 4s next", v, at)
+		scales = append(scales, v)
+	}
+	if len(scales) == 2 {
+		s.op("zip1 2d", scales[0], scales[0], scales[1])
+	}
+	s.op("mla 4s", s.sum, part, scales[0])
+	s.free(scales...)
+	s.free(part)
+}
+
+// finish adds the sums times the scales of blocks, halves at an offset, to the running sums.
+func (s *scaledSums) finish(end []gp, offset int) {
+	s.whole(s.sum)
+	var d []reg
+	for _, at := range end {
+		d = append(d, s.half(at, offset))
+	}
+	s.addScaled("fmla 4s", s.sum, s.ofRows(d), s.ofInputs(superScale))
+	s.freeGP(s.scales...)
+}
+
+// pointers returns registers that lie an offset behind those of rows.
+func (t *byteTile) pointers(offset int) []gp {
+	var list []gp
+	for _, row := range t.rows {
+		list = append(list, t.after(row, offset))
+	}
+	return list
+}
+
+// step moves all pointers on, and inputs by some bytes.
+func (t *byteTile) step(pointers []gp, bytes, inputs int) {
+	for _, p := range pointers {
+		t.add(p, bytes)
+	}
+	for _, x := range t.inputs {
+		t.add(x, inputs)
+	}
+}
+
+// rewind moves inputs back behind a loop over a block.
+func (t *byteTile) rewind() {
+	for _, x := range t.inputs {
+		t.code("SUB $256, R%d", x)
+	}
+}

@@ -1,0 +1,165 @@
+package neon
+
+import "fmt"
+
+// chains is how many registers hold the running sums of a row and an input: additions of one do not wait for those of
+// the others.
+const chains = 4
+
+// The Go types rowFunc, decodeFunc and tileFunc.
+const (
+	signatureRow    = "func(w *byte, x *float32, steps int) float32"
+	signatureDecode = "func(w *byte, steps int, panel *float32)"
+	signatureTile   = "func(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)"
+)
+
+// format describes the loops of a format of blocks.
+type format struct {
+	name         string
+	elems, bytes int  // of a block
+	frame        int  // floats on the stack
+	words        bool // weights are made without spread
+	// begin emits the loading of constants and returns what emits a block.
+	begin func(l *loop) func()
+}
+
+// loop is a loop over the blocks of a row. Its weights are multiplied by x, or stored there: x follows them.
+type loop struct {
+	*writer
+	w, x   gp
+	sums   []reg // nil: weights are stored
+	places []reg // see loadPlaces
+}
+
+// row emits the rowFunc of a format, and decode its decodeFunc.
+func (w *writer) row(f format) {
+	name := "dot" + f.name + "NEON"
+	w.begin(name, signatureRow, 4*f.frame, fmt.Sprintf("%s is the rowFunc of %s in steps of %d elements.", name, f.name, f.elems))
+	l := &loop{writer: w, w: w.param("w"), x: w.param("x"), sums: w.zeros(chains)}
+	l.run(f)
+	w.result(w.total(l.sums))
+	w.end()
+}
+
+func (w *writer) decode(f format) {
+	name := "decode" + f.name + "NEON"
+	w.begin(name, signatureDecode, 4*f.frame, fmt.Sprintf("%s is the decodeFunc of %s in steps of %d elements.", name, f.name, f.elems))
+	l := &loop{writer: w, w: w.param("w"), x: w.param("panel")}
+	l.run(f)
+	w.end()
+}
+
+func (l *loop) run(f format) {
+	steps := l.param("steps")
+	if !f.words {
+		l.places = l.loadPlaces()
+	}
+	block := f.begin(l)
+	l.until(steps, 1, func() {
+		block()
+		l.add(l.w, f.bytes)
+	})
+}
+
+// zeros returns n registers of zeros.
+func (w *writer) zeros(n int) []reg {
+	list := w.vecs(n)
+	for _, v := range list {
+		w.op("zero", v)
+	}
+	return list
+}
+
+// total adds up the running sums of a row and an input, and returns a register with the sum lowest.
+func (w *writer) total(sums []reg) reg {
+	w.op("fadd 4s", sums[0], sums[0], sums[1])
+	w.op("fadd 4s", sums[2], sums[2], sums[3])
+	w.op("fadd 4s", sums[0], sums[0], sums[2])
+	w.op("faddp 4s", sums[0], sums[0], sums[0])
+	w.op("faddp s", sums[0], sums[0])
+	return sums[0]
+}
+
+// put multiplies four weights by vector i from x on, or stores them there, and frees their register.
+func (l *loop) put(i int, v reg) {
+	if l.sums == nil {
+		l.op("str q", v, l.x, 16*i)
+	} else {
+		x := l.loaded("q", l.x, 16*i)
+		l.op("fmla 4s", l.sums[i%chains], v, x)
+		l.free(x)
+	}
+	l.free(v)
+}
+
+// next goes on behind elems elements of x.
+func (l *loop) next(elems int) { l.add(l.x, 4*elems) }
+
+// scaling makes a weight of four integers, in the same register.
+type scaling func(v reg)
+
+// by multiplies by the lowest lane of a register, and affine adds that of another, which is everywhere.
+func (l *loop) by(scale reg) scaling { return func(v reg) { l.op("fmul by", v, v, scale) } }
+
+func (l *loop) affine(scale, common reg) scaling {
+	return func(v reg) {
+		t := l.vec()
+		l.op("mov", t, common)
+		l.op("fmla by", t, v, scale)
+		l.op("mov", v, t)
+		l.free(t)
+	}
+}
+
+// loadPlaces loads what spread needs: register j picks bytes 4j to 4j+3 as the highest bytes of words.
+func (w *writer) loadPlaces() (places []reg) {
+	for j := range 4 {
+		var b []byte
+		for k := range 4 {
+			b = append(b, 0xff, 0xff, 0xff, byte(4*j+k)) // 0xff picks a zero
+		}
+		places = append(places, w.bytes(fmt.Sprintf("place%d", j), b...))
+	}
+	return places
+}
+
+// spread calls do with four words for each four of the 16 signed bytes of q, as floats.
+func (l *loop) spread(q reg, do func(j int, v reg)) {
+	for j, place := range l.places {
+		v := l.vec()
+		l.op("tbl", v, q, place)
+		l.op("scvtf fix", v, v, 24) // a byte in the highest place is 2^24 times itself
+		do(j, v)
+	}
+}
+
+// bytesAt puts 16 weights, made of the signed bytes of q, from vector i on, and frees q.
+func (l *loop) bytesAt(i int, q reg, scale scaling) {
+	l.spread(q, func(j int, v reg) {
+		scale(v)
+		l.put(i+j, v)
+	})
+	l.free(q)
+}
+
+// stack returns a register with the address of the function's floats.
+func (w *writer) stack() gp {
+	r := w.gp()
+	w.toStack(r, 0)
+	return r
+}
+
+// toStack points a register behind some bytes of these floats.
+func (w *writer) toStack(r gp, offset int) {
+	w.code("ADD $%d, RSP, R%d", 8+offset, r) // below is the link register
+}
+
+// keep stores the 16 signed bytes of q as floats times the lowest lane of scale, and frees q.
+func (l *loop) keep(q, scale reg, at gp, offset int) {
+	l.spread(q, func(j int, v reg) {
+		l.op("fmul by", v, v, scale)
+		l.op("str q", v, at, offset+16*j)
+		l.free(v)
+	})
+	l.free(q)
+}

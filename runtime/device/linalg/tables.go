@@ -1,0 +1,60 @@
+package linalg
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+
+	"mla/runtime/quant"
+)
+
+// Tables that the assembly of several instruction sets looks floats up in. They are made here from those of package
+// quant: as data of the assembly they would be most of its text. As floats an entry of a code book is a load and
+// nothing else; as bytes it takes two more instructions, a quarter of what eight weights take.
+var (
+	bookIQ2_XXS [256 * 8]float32
+	bookIQ2_XS  [512 * 8]float32
+	bookIQ2_S   [1024 * 8]float32
+	bookIQ3_XXS [256 * 4]float32
+	bookIQ3_S   [512 * 4]float32
+	bookIQ1     [2048 * 8]float32
+
+	// What an exclusive or negates eight floats with: bit i of the number is the sign of float i. Of evenSigns an
+	// eighth bit makes the number of ones even.
+	evenSigns [128 * 8]uint32
+	allSigns  [256 * 8]uint32
+
+	powersOfTwo [256]float32 // the scales of MXFP4
+	nvfp4Scales [256]float32
+)
+
+func init() {
+	for t, to := range map[quant.Type][]float32{
+		quant.IQ2_XXS: bookIQ2_XXS[:], quant.IQ2_XS: bookIQ2_XS[:], quant.IQ2_S: bookIQ2_S[:],
+		quant.IQ3_XXS: bookIQ3_XXS[:], quant.IQ3_S: bookIQ3_S[:], quant.IQ1_S: bookIQ1[:],
+	} {
+		f, _ := quant.Lookup(t)
+		for i, entry := range f.Book.Values() {
+			for j := range f.Book.Group {
+				to[f.Book.Group*i+j] = float32(int8(entry >> (8 * j)))
+			}
+		}
+	}
+	for i := range allSigns {
+		allSigns[i] = uint32(i/8>>(i%8)&1) << 31
+	}
+	for i := range evenSigns {
+		number := uint(i / 8)
+		number |= uint(bits.OnesCount(number)) % 2 << 7
+		evenSigns[i] = uint32(number>>(i%8)&1) << 31
+	}
+	for e := range powersOfTwo {
+		powersOfTwo[e] = float32(math.Ldexp(1, e-128))
+		// Element 0 of a block whose code stands for 1.
+		block := slices.Concat([]byte{byte(e), 0, 0, 0, 1}, make([]byte, 31))
+		var w [64]float32
+		f, _ := quant.Lookup(quant.NVFP4)
+		f.Dequantize(w[:], block)
+		nvfp4Scales[e] = w[0]
+	}
+}

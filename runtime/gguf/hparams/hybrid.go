@@ -1,0 +1,45 @@
+package hparams
+
+import "slices"
+
+// Hybrid is what models have most of whose layers are linear attention: Kimi Delta Attention (KDA,
+// arXiv 2510.26692), a recurrence with a state of fixed size. The other layers have multi-head latent attention.
+type Hybrid struct {
+	LinearAttention
+	FullAttnLayers []int // numbers, from 0 and rising, of the layers with multi-head latent attention
+	HybridExperts
+}
+
+// LinearAttention is the dimensions of its layers. They have as many heads as the others.
+type LinearAttention struct {
+	HeadDim             int     `hf:"head_dim" gguf:"kda.head_dim" range:"1 1024"`                // of keys and of values
+	ShortConvKernelSize int     `hf:"short_conv_kernel_size" gguf:"ssm.conv_kernel" range:"2 16"` // the taps of the causal convolution
+	GateLowerBound      float64 `hf:"gate_lower_bound" gguf:"kda.gate_lower_bound" range:"-1e4 0" spec:"optional"`
+}
+
+// HybridExperts is what their experts have beyond those of MoE.
+type HybridExperts struct {
+	// SharedIntermediateSize is the width of all shared experts together; 0: that of MoE.
+	SharedIntermediateSize int `hf:"moe_shared_expert_intermediate_size" gguf:"expert_shared_feed_forward_length" range:"0 1048576" spec:"optional"`
+	// Limits bounds silu(gate) from above and up on both sides, in the experts of each layer; 0: no bound there.
+	// SharedLimits is for shared experts. Neither is there without a bound anywhere.
+	Limits, SharedLimits []float64
+}
+
+// Linear says whether a layer has linear attention.
+func (h *Hybrid) Linear(layer int) bool { return h != nil && !slices.Contains(h.FullAttnLayers, layer) }
+
+// Limit is the bound of a layer's experts, or of its shared ones; 0: none.
+func (h *Hybrid) Limit(layer int, shared bool) float64 {
+	if h == nil {
+		return 0
+	}
+	limits := h.Limits
+	if shared {
+		limits = h.SharedLimits
+	}
+	if layer >= len(limits) {
+		return 0
+	}
+	return limits[layer]
+}
