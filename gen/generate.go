@@ -90,10 +90,7 @@ func tables(s *spec.Spec, disable []string, earlier []*plan.Bundle) (*plan.Bundl
 			return nil, fmt.Errorf("%s: %w", s.File, err)
 		}
 	}
-	kernel.Sample(b)
-	if len(b.Batches()) > 0 {
-		kernel.Pick(b)
-	}
+	kernel.Pick(b)
 	kernel.Apart(b, earlier)
 	kernel.Variants(b)
 	if err = forClasses(b); err != nil {

@@ -4036,7 +4036,7 @@ struct Sampling {
   ulong seed; ulong draw; ulong top_p;
   uint top_k; float inv_temperature; float log_min_p;
   float repeat_penalty; float inv_repeat_penalty; float presence_penalty; float frequency_penalty;
-  uint window; uint accepted; uint picked;
+  uint picked;
 };
 
 //: Pick using Sampling
@@ -4411,19 +4411,6 @@ static inline uint sample_token(device const float * values, device const float 
   const uint i = draw_token<SUMS, THREADS / 32u>(x, n, top, from, s->log_min_p, s->inv_temperature, draw_bits(s->seed, s->draw),
                                                  sums, found, tid, sg, lane);
   return cut ? ids[i] : i;
-}
-
-//: remember using Sampling
-template <uint VOCAB>
-static inline void remember(uint token, uint window, device Sampling * s, device uint * ring, device uint * times) {
-  if (window == 0u) return;
-  times[token] += 1u;
-  if (window == 0xffffffffu) return;
-  const uint place = s->accepted % window;
-  const uint oldest = ring[place];
-  if (s->accepted >= window && oldest < VOCAB) times[oldest] -= 1u;
-  ring[place] = token;
-  s->accepted += 1u;
 }
 //# cache
 

@@ -48,7 +48,7 @@ func (l *loaded) runBatch(ctx context.Context, n, depth int, tokens []int32) (to
 		if i > 0 || left == 0 || l.flags.ahead == 0 {
 			continue
 		}
-		if ahead := l.model.StepsAhead(rows, picked); ahead != nil {
+		if ahead := l.model.Ahead(rows, picked); ahead != nil {
 			different, err := runAhead(ctx, ahead, left)
 			took := timed{all: time.Since(start)}
 			if err == nil && different < mostDifferent*float64(n) {
@@ -65,13 +65,15 @@ const mostDifferent = 0.9
 
 // runAhead lets the device make so many steps, and says how many different tokens they have in
 // the mean.
-func runAhead(ctx context.Context, ahead *engine.StepsAhead, steps int) (different float64, err error) {
+func runAhead(ctx context.Context, ahead *engine.Ahead, steps int) (different float64, err error) {
 	all := 0
 	for asked, done := 0, 0; done < steps; done++ {
-		for ; asked < steps && ahead.InFlight() < ahead.Most(); asked++ {
-			if err := errors.Join(ctx.Err(), ahead.Ask()); err != nil {
+		for asked < steps && ahead.InFlight() < 2 {
+			n, err := ahead.Ask(1)
+			if err := errors.Join(ctx.Err(), err); err != nil {
 				return 0, err
 			}
+			asked += n
 		}
 		tokens, err := ahead.Next()
 		if err != nil {

@@ -13,13 +13,9 @@ import (
 	"mla/runtime/plan"
 )
 
-// samplerTokens is how many tokens the sampler has to pick as the CPU does: enough for
-// every path of the sampler with every kind of logits.
-const samplerTokens = 220
-
 // pickRounds is how many times tokens are picked behind several rows at once: every set of
 // parameters comes up some ten times, in company of others.
-const pickRounds = 20
+const pickRounds = 24
 
 // kernelCheck compares kernels with their Go twins.
 type kernelCheck struct {
@@ -206,7 +202,7 @@ func functions(cases []check.Case) []string {
 
 // samplers are the functions that pick tokens.
 func samplers(b *plan.Bundle) (list []string) {
-	for _, d := range slices.Concat(b.Sample, b.Pick) {
+	for _, d := range b.Pick {
 		for _, v := range b.Kernels[d.Kernel].Variants {
 			list = append(list, v.Func)
 		}
@@ -214,23 +210,16 @@ func samplers(b *plan.Bundle) (list []string) {
 	return list
 }
 
-// sampler compares what picks tokens, one by one and behind several rows.
+// sampler compares what picks tokens with what the CPU picks.
 func (k *kernelCheck) sampler(l device.Launcher, b *plan.Bundle) {
-	k.picks("sampler of "+b.Name, fmt.Sprintf("%d tokens", samplerTokens), func() error { return check.Sampler(l, b, samplerTokens) })
-	if len(b.Pick) > 0 && !k.late() {
-		k.picks("picks of "+b.Name, fmt.Sprintf("tokens behind up to %d rows", plan.MaxWanted), func() error { return check.Picks(l, b, pickRounds) })
-	}
-}
-
-// picks writes what came of a comparison with tokens that the CPU picks.
-func (k *kernelCheck) picks(name, what string, compare func() error) {
+	name := "sampler of " + b.Name
 	k.Write(checkup.Now, name, "")
-	switch err := compare(); {
+	switch err := check.Picks(l, b, pickRounds); {
 	case errors.Is(err, errors.ErrUnsupported):
 		k.Write(checkup.Skip, name, "not able, so the CPU picks tokens: %v", err)
 	case err != nil:
 		k.Write(checkup.Fail, name, "%v", err)
 	default:
-		k.Write(checkup.Pass, name, "%s picked as by the CPU", what)
+		k.Write(checkup.Pass, name, "tokens behind up to %d rows picked as by the CPU", plan.MaxWanted)
 	}
 }

@@ -79,8 +79,7 @@ var files = []struct {
 	}},
 	{"zdispatch.go", []table{
 		{"Sequences", "sequences", "sequences are one row, then several at once: every dispatch in order, with the memory that it touches.", nil},
-		{"Sample", "sampling", "sampling picks the next token by the logits.", sequence},
-		{"Pick", "picking", "picking picks tokens behind several rows.", sequence},
+		{"Pick", "picking", "picking picks tokens behind rows by their logits.", sequence},
 	}},
 }
 
@@ -210,7 +209,6 @@ func (p *printer) bundle(i int, source string) jen.Dict {
 		jen.Id("SpecHash"):    jen.Lit(b.SpecHash),
 		jen.Id("Activations"): literal(reflect.ValueOf(b.Activations)),
 		jen.Id("RopeMScale"):  jen.Lit(b.RopeMScale),
-		jen.Id("SampleBytes"): jen.Lit(int(b.SampleBytes)),
 	}
 	if b.SourceHash == "" {
 		fields[jen.Id("Source")] = jen.Id(source)

@@ -14,40 +14,6 @@ const (
 	largeVocab  = 8192
 )
 
-// Sample adds the dispatches that pick a token by the logits, so that a device can
-// feed it back without the host.
-func Sample(b *plan.Bundle) {
-	vocab := b.Model.VocabSize
-	scan := &plan.ScanLogits{Vocab: vocab, PerGroup: scanBlock}
-	pick := &plan.PickToken{Vocab: vocab, Scanned: scan.Groups(), Row: -1}
-	l := plan.SampleLayoutOf(vocab, scan.Groups())
-	b.SampleBytes = l.Bytes
-	s := newSampler(plan.SpaceSample, "sample_scan", scanThreads,
-		"logits without NaN and infinities, with bias and penalties; the best of each threadgroup.")
-	scan.Logits = s.slot(plan.Slot{Name: "logits", Space: plan.SpaceLogits}, plan.Operand{})
-	scan.State = s.memory(plan.Slot{Name: "state", Elem: plan.ElemSampling}, l.State, l.Picks)
-	scan.Bias = s.memory(plan.Slot{Name: "bias"}, l.Bias, l.Counts)
-	scan.Counts = s.memory(plan.Slot{Name: "counts", Elem: plan.ElemU32}, l.Counts, l.Values)
-	scan.Values = s.memory(plan.Slot{Name: "values", Write: true}, l.Values, l.Tops)
-	scan.Tops = s.memory(plan.Slot{Name: "tops", Write: true}, l.Tops, l.TopIDs)
-	scan.TopIDs = s.memory(plan.Slot{Name: "top_ids", Elem: plan.ElemU32, Write: true}, l.TopIDs, l.Kept)
-	b.Sample = append(b.Sample, s.dispatch(b, scan))
-
-	s = newSampler(plan.SpaceSample, "sample_pick", pickThreads(b),
-		"the best token, or top-k, top-p, min-p, temperature and a draw; makes the row that of the token.")
-	pick.State = s.memory(plan.Slot{Name: "state", Elem: plan.ElemSampling, Write: true}, l.State, l.Picks)
-	pick.Picks = s.memory(plan.Slot{Name: "picks", Elem: plan.ElemU32, Write: true}, l.Picks, l.Recent)
-	pick.Recent = s.memory(plan.Slot{Name: "recent", Elem: plan.ElemU32, Write: true}, l.Recent, l.Bias)
-	pick.Counts = s.memory(plan.Slot{Name: "counts", Elem: plan.ElemU32, Write: true}, l.Counts, l.Values)
-	pick.Values = s.memory(plan.Slot{Name: "values"}, l.Values, l.Tops)
-	pick.Tops = s.memory(plan.Slot{Name: "tops"}, l.Tops, l.TopIDs)
-	pick.TopIDs = s.memory(plan.Slot{Name: "top_ids", Elem: plan.ElemU32}, l.TopIDs, l.Kept)
-	pick.Kept = s.memory(plan.Slot{Name: "kept", Write: true}, l.Kept, l.KeptIDs)
-	pick.KeptIDs = s.memory(plan.Slot{Name: "kept_ids", Elem: plan.ElemU32, Write: true}, l.KeptIDs, l.Bytes)
-	pick.Row = s.slot(plan.Slot{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow, Write: true}, plan.Operand{})
-	b.Sample = append(b.Sample, s.dispatch(b, pick))
-}
-
 // pickThreads are the threads that pick one token.
 func pickThreads(b *plan.Bundle) int {
 	if b.Model.VocabSize > largeVocab {
@@ -56,14 +22,15 @@ func pickThreads(b *plan.Bundle) int {
 	return pickFew
 }
 
-// Pick adds the dispatches that pick tokens behind several rows by their logits.
+// Pick adds the dispatches that pick tokens behind rows by their logits, so that a device can
+// feed them back without the host.
 func Pick(b *plan.Bundle) {
 	vocab := b.Model.VocabSize
 	scan := &plan.ScanPicks{Vocab: vocab, Block: scanBlock, Blocks: scanThreads / simdWidth}
 	pick := &plan.PickTokens{Vocab: vocab, Scanned: scan.Scanned(), Row: -1}
 	l := plan.PickLayoutOf(vocab, scan.Scanned())
 	b.PickBytes = l.Bytes
-	s := newSampler(plan.SpacePick, "picks_scan", scanThreads,
+	s := newSampler("picks_scan", scanThreads,
 		"logits of all rows behind which a token is picked, without NaN and infinities, with bias and penalties, of the tokens that may be picked; the best of each threadgroup.")
 	scan.Logits = s.slot(plan.Slot{Name: "logits", Space: plan.SpaceLogits}, plan.Operand{})
 	scan.Picks = s.memory(plan.Slot{Name: "picks", Elem: plan.ElemPick}, l.Picks, l.Adjusts)
@@ -72,11 +39,9 @@ func Pick(b *plan.Bundle) {
 	scan.Values = s.memory(plan.Slot{Name: "values", Write: true}, l.Values, l.Tops)
 	scan.Tops = s.memory(plan.Slot{Name: "tops", Write: true}, l.Tops, l.TopIDs)
 	scan.TopIDs = s.memory(plan.Slot{Name: "top_ids", Elem: plan.ElemU32, Write: true}, l.TopIDs, l.Kept)
-	first := s.dispatch(b, scan)
-	first.Barrier = false // devices wait for what ran before, as for a sequence
-	b.Pick = append(b.Pick, first)
+	b.Pick = append(b.Pick, s.dispatch(b, scan))
 
-	s = newSampler(plan.SpacePick, "picks_pick", pickThreads(b),
+	s = newSampler("picks_pick", pickThreads(b),
 		"the best token of each row, or top-k, top-p, min-p, temperature and a draw: a threadgroup for each, which makes the row that of the token.")
 	pick.Picks = s.memory(plan.Slot{Name: "picks", Elem: plan.ElemPick, Write: true}, l.Picks, l.Adjusts)
 	pick.Tokens = s.memory(plan.Slot{Name: "tokens", Elem: plan.ElemU32, Write: true}, l.Tokens, l.Values)
@@ -92,12 +57,11 @@ func Pick(b *plan.Bundle) {
 // sampler collects one kernel of the sampler.
 type sampler struct {
 	k        plan.Kernel
-	space    plan.Space // of its memory
 	operands []plan.Operand
 }
 
-func newSampler(space plan.Space, name string, threads int, doc string) *sampler {
-	return &sampler{k: plan.Kernel{Name: name, Doc: doc, Threads: threads}, space: space}
+func newSampler(name string, threads int, doc string) *sampler {
+	return &sampler{k: plan.Kernel{Name: name, Doc: doc, Threads: threads}}
 }
 
 // slot adds a slot and its operand.
@@ -110,7 +74,7 @@ func (s *sampler) slot(slot plan.Slot, o plan.Operand) int {
 
 // memory adds a slot of the sampler's memory, from one offset to another.
 func (s *sampler) memory(slot plan.Slot, from, to int64) int {
-	slot.Space = s.space
+	slot.Space = plan.SpacePick
 	return s.slot(slot, plan.Operand{Offset: from, Bytes: to - from})
 }
 

@@ -39,7 +39,7 @@ func dispatches(b *plan.Bundle) []plan.Dispatch {
 	for _, q := range b.Sequences {
 		all = append(all, q.Dispatches...)
 	}
-	return slices.Concat(all, b.Sample, b.Pick)
+	return slices.Concat(all, b.Pick)
 }
 
 // dispatchTypes are the types of a dispatch's typed slots under a profile.

@@ -41,8 +41,6 @@ var bodies = map[reflect.Type]body{
 	kind[*plan.GroupExperts](): {"group_experts.msl", false, (*partView).pairFloats, nil},
 	kind[*plan.WeightedSum]():  {"weighted_sum.msl", false, nil, nil},
 	kind[*plan.GatherVec]():    {"gather.msl", false, nil, nil},
-	kind[*plan.ScanLogits]():   {"scan_logits.msl", false, (*partView).pairFloats, nil},
-	kind[*plan.PickToken]():    {"pick_token.msl", false, func(v *partView) int { return pickFloats(v.P.(*plan.PickToken).Scanned, v.Threads) }, nil},
 	kind[*plan.ScanPicks]():    {"scan_picks.msl", false, nil, nil},
 	kind[*plan.PickTokens]():   {"pick_tokens.msl", false, func(v *partView) int { return pickFloats(v.P.(*plan.PickTokens).Scanned, v.Threads) }, nil},
 }

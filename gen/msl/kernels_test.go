@@ -95,7 +95,7 @@ func own(t *testing.T, b *plan.Bundle) *plan.Bundle {
 		return b
 	}
 	less := *b
-	less.Kernels, less.Sequences, less.Sample = nil, []plan.Sequence{{Width: 1}}, nil
+	less.Kernels, less.Sequences, less.Pick = nil, []plan.Sequence{{Width: 1}}, nil
 	for i, k := range b.Kernels {
 		first := slices.IndexFunc(b.Decode().Dispatches, func(d plan.Dispatch) bool { return d.Kernel == i })
 		if first < 0 || slices.ContainsFunc(general.Kernels, func(g plan.Kernel) bool { return reflect.DeepEqual(g, k) }) {

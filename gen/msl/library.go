@@ -121,7 +121,7 @@ func usesCache(p plan.Part) bool {
 
 // samples says whether a part belongs to the sampler.
 func samples(p plan.Part) bool {
-	return slices.ContainsFunc(p.Uses(), func(u plan.Use) bool { return u.As == plan.RoleState || u.As == plan.RolePicks })
+	return slices.ContainsFunc(p.Uses(), func(u plan.Use) bool { return u.As == plan.RolePicks })
 }
 
 // text is a file of the library as it is printed: without comments, which stay in templates/msl.

@@ -107,16 +107,15 @@ func (p *printer) elemType(e plan.Elem) string {
 }
 
 var elemTypes = [...]string{
-	plan.ElemF32:      "float",
-	plan.ElemF16:      "half",
-	plan.ElemAct:      "act_t",
-	plan.ElemTyped:    "uchar",
-	plan.ElemRoute:    "Routing",
-	plan.ElemRow:      "Row",
-	plan.ElemArgs:     "",
-	plan.ElemU32:      "uint",
-	plan.ElemSampling: "Sampling",
-	plan.ElemCounter:  "atomic_uint",
-	plan.ElemPick:     "Pick",
-	plan.ElemAdjust:   "Adjust",
+	plan.ElemF32:     "float",
+	plan.ElemF16:     "half",
+	plan.ElemAct:     "act_t",
+	plan.ElemTyped:   "uchar",
+	plan.ElemRoute:   "Routing",
+	plan.ElemRow:     "Row",
+	plan.ElemArgs:    "",
+	plan.ElemU32:     "uint",
+	plan.ElemCounter: "atomic_uint",
+	plan.ElemPick:    "Pick",
+	plan.ElemAdjust:  "Adjust",
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"mla/gen/kernel"
 	"mla/gen/msl"
@@ -20,7 +21,6 @@ import (
 func sampler(t *testing.T, vocab int) *plan.Bundle {
 	t.Helper()
 	b := &plan.Bundle{Name: fmt.Sprintf("vocabulary of %d", vocab), Model: plan.Model{Dims: plan.Dims{VocabSize: vocab}}, Profiles: []plan.Profile{{}}}
-	kernel.Sample(b)
 	kernel.Pick(b)
 	kernel.Variants(b)
 	var err error
@@ -30,30 +30,13 @@ func sampler(t *testing.T, vocab int) *plan.Bundle {
 	return b
 }
 
-// TestSampler picks 1,000 tokens by the kernels as runtime/text/sample picks them, twice, and
-// some of larger vocabularies. In the largest a thread compares several blocks.
-func TestSampler(t *testing.T) {
-	list := []struct {
-		vocab, tokens int
-		checks        execute.Checks
-	}{{40, 1000, execute.Checked}, {300, 1000, execute.Checked}, {1025, 200, execute.Fast}, {9000, 200, execute.Fast}, {131300, 20, execute.Fast}}
-	if !deep.On {
-		list = list[1:3]
-	}
-	for _, tt := range list {
-		b := sampler(t, tt.vocab)
-		if err := check.Sampler(newLauncher(t, b.Metal(), tt.checks), b, tt.tokens); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
-// TestPicks picks behind many rows at once as runtime/text/sample picks behind each.
+// TestPicks picks behind many rows at once as runtime/text/sample picks behind each, for
+// vocabularies of several sizes. In the largest a thread compares several blocks.
 func TestPicks(t *testing.T) {
 	list := []struct {
 		vocab, rounds int
 		checks        execute.Checks
-	}{{40, 24, execute.Checked}, {300, 24, execute.Checked}, {1025, 6, execute.Fast}, {9000, 4, execute.Fast}, {131300, 1, execute.Fast}}
+	}{{40, 24, execute.Checked}, {300, 24, execute.Checked}, {1025, 24, execute.Fast}, {9000, 24, execute.Fast}, {131300, 2, execute.Fast}}
 	if !deep.On {
 		list = list[1:3]
 	}
@@ -86,8 +69,7 @@ func TestSamplingLayout(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("fields %q; expected %q", got, want)
 	}
-	l := plan.SampleLayoutOf(300, 1)
-	if size := int64(binary.Size(plan.Sampling{})); size != 64 || l.Picks-l.State < size {
-		t.Errorf("%d bytes, laid out in %d", size, l.Picks-l.State)
+	if sampling, pick := binary.Size(plan.Sampling{}), int(unsafe.Sizeof(plan.Pick{})); sampling != 56 || pick != plan.PickBytes {
+		t.Errorf("%d bytes, and %d of a pick; expected 56 and %d", sampling, pick, plan.PickBytes)
 	}
 }

@@ -17,10 +17,7 @@ func pickFloats(blocks, threads int) int {
 // NoPick is the row of a pick that there is not.
 func (v *partView) NoPick() string { return fmt.Sprint(uint32(plan.PickNone)) }
 
-// Picks is how many picked tokens are kept.
-func (v *partView) Picks() int { return plan.SamplePicks }
-
-// PickTurns is for how many steps tokens picked behind several rows are kept, MaxPicks each.
+// PickTurns is for how many steps picked tokens are kept, MaxPicks each.
 func (v *partView) PickTurns() int { return plan.PickTurns }
 
 // MaxPicks is behind how many rows tokens are picked at most.

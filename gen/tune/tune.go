@@ -115,7 +115,7 @@ func Trial(s *spec.Spec, t spec.Tuning) (b *plan.Bundle, kernels []string, err e
 	if b, err = gen.Compile(with, nil); err != nil {
 		return nil, nil, err
 	}
-	b.Sample, b.SampleBytes, b.Pick, b.PickBytes = nil, 0, nil, 0
+	b.Pick, b.PickBytes = nil, 0
 	return b, kernelNames(p), nil
 }
 

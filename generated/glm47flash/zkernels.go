@@ -59,8 +59,6 @@ const (
 	kFinalNormX512
 	kGatherX162
 	kLmHeadX162
-	kSampleScan
-	kSamplePick
 	kPicksScan
 	kPicksPick
 	kAttendApple7
@@ -180,8 +178,6 @@ const (
 	kSharedDownX2048Nvidia
 	kAttnNormX2048Nvidia
 	kFinalNormX2048Nvidia
-	kSampleScanNvidia
-	kSamplePickNvidia
 	kPicksScanNvidia
 	kPicksPickNvidia
 )
@@ -216,8 +212,6 @@ const (
 	docRoutingX512                = "routing: scores the experts, selects them again in every threadgroup, hands their weights on. Fused to save two dispatches and the trips of what lies between through memory."
 	docGroupExpertsX512           = "group_experts: lists by expert what all rows have selected."
 	docSharedDownX512             = "shared_down: multiplies."
-	docSampleScan                 = "logits without NaN and infinities, with bias and penalties; the best of each threadgroup."
-	docSamplePick                 = "the best token, or top-k, top-p, min-p, temperature and a draw; makes the row that of the token."
 	docPicksScan                  = "logits of all rows behind which a token is picked, without NaN and infinities, with bias and penalties, of the tokens that may be picked; the best of each threadgroup."
 	docPicksPick                  = "the best token of each row, or top-k, top-p, min-p, temperature and a draw: a threadgroup for each, which makes the row that of the token."
 	docAttendApple7               = "attend: attends over one split of the latent cache for all heads. For GPUs of class apple7, whose threads have fewer registers."
@@ -763,27 +757,6 @@ var (
 		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
 		{Name: "ready_squares", Space: arena, Stride: 64},
 		{Name: "lm_head", Space: plan.SpaceLogits, Write: true, Stride: 154880},
-	}
-	slotsSampleScan = []plan.Slot{
-		{Name: "logits", Space: plan.SpaceLogits},
-		{Name: "state", Space: plan.SpaceSample, Elem: plan.ElemSampling},
-		{Name: "bias", Space: plan.SpaceSample},
-		{Name: "counts", Space: plan.SpaceSample, Elem: plan.ElemU32},
-		{Name: "values", Space: plan.SpaceSample, Write: true},
-		{Name: "tops", Space: plan.SpaceSample, Write: true},
-		{Name: "top_ids", Space: plan.SpaceSample, Elem: plan.ElemU32, Write: true},
-	}
-	slotsSamplePick = []plan.Slot{
-		{Name: "state", Space: plan.SpaceSample, Elem: plan.ElemSampling, Write: true},
-		{Name: "picks", Space: plan.SpaceSample, Elem: plan.ElemU32, Write: true},
-		{Name: "recent", Space: plan.SpaceSample, Elem: plan.ElemU32, Write: true},
-		{Name: "counts", Space: plan.SpaceSample, Elem: plan.ElemU32, Write: true},
-		{Name: "values", Space: plan.SpaceSample},
-		{Name: "tops", Space: plan.SpaceSample},
-		{Name: "top_ids", Space: plan.SpaceSample, Elem: plan.ElemU32},
-		{Name: "kept", Space: plan.SpaceSample, Write: true},
-		{Name: "kept_ids", Space: plan.SpaceSample, Elem: plan.ElemU32, Write: true},
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow, Write: true},
 	}
 	slotsPicksScan = []plan.Slot{
 		{Name: "logits", Space: plan.SpaceLogits},
@@ -1367,26 +1340,6 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{Product: plan.Product{Rows: 154880, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 154880}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x16_2", typesLmHead),
-	},
-	{
-		Name:    "sample_scan",
-		Doc:     docSampleScan,
-		Threads: 256,
-		Slots:   slotsSampleScan,
-		Parts: []plan.Part{
-			&plan.ScanLogits{State: 1, Bias: 2, Counts: 3, Values: 4, Tops: 5, TopIDs: 6, Vocab: 154880, PerGroup: 256},
-		},
-		Variants: plan.Variants("sample_scan", typesCombineX16),
-	},
-	{
-		Name:    "sample_pick",
-		Doc:     docSamplePick,
-		Threads: 512,
-		Slots:   slotsSamplePick,
-		Parts: []plan.Part{
-			&plan.PickToken{Picks: 1, Recent: 2, Counts: 3, Values: 4, Tops: 5, TopIDs: 6, Kept: 7, KeptIDs: 8, Row: 9, Vocab: 154880, Scanned: 605},
-		},
-		Variants: plan.Variants("sample_pick", typesCombineX16),
 	},
 	{
 		Name:    "picks_scan",
@@ -2882,26 +2835,6 @@ var kernelsNvidia = []plan.Kernel{
 			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 4, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 256, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 32}},
 		},
 		Variants: plan.Variants("final_norm_x2048", typesCombineX16),
-	},
-	{
-		Name:    "sample_scan",
-		Doc:     docSampleScan,
-		Threads: 256,
-		Slots:   slotsSampleScan,
-		Parts: []plan.Part{
-			&plan.ScanLogits{State: 1, Bias: 2, Counts: 3, Values: 4, Tops: 5, TopIDs: 6, Vocab: 154880, PerGroup: 256},
-		},
-		Variants: plan.Variants("sample_scan", typesCombineX16),
-	},
-	{
-		Name:    "sample_pick",
-		Doc:     docSamplePick,
-		Threads: 1024,
-		Slots:   slotsSamplePick,
-		Parts: []plan.Part{
-			&plan.PickToken{Picks: 1, Recent: 2, Counts: 3, Values: 4, Tops: 5, TopIDs: 6, Kept: 7, KeptIDs: 8, Row: 9, Vocab: 154880, Scanned: 605},
-		},
-		Variants: plan.Variants("sample_pick", typesCombineX16),
 	},
 	{
 		Name:    "picks_scan",

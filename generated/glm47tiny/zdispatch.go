@@ -93,14 +93,8 @@ var sequences = []plan.Sequence{
 	)},
 }
 
-// sampling picks the next token by the logits.
-var sampling = []plan.Dispatch{
-	{Kernel: kSampleScan, Layer: -1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceLogits}, {Space: plan.SpaceSample, Bytes: 256}, {Space: plan.SpaceSample, Offset: 17664, Bytes: 1536}, {Space: plan.SpaceSample, Offset: 19200, Bytes: 1536}, {Space: plan.SpaceSample, Offset: 20736, Bytes: 1536}, {Space: plan.SpaceSample, Offset: 22272, Bytes: 256}, {Space: plan.SpaceSample, Offset: 22528, Bytes: 256}}},
-	{Kernel: kSamplePick, Layer: -1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceSample, Bytes: 256}, {Space: plan.SpaceSample, Offset: 256, Bytes: 1024}, {Space: plan.SpaceSample, Offset: 1280, Bytes: 16384}, {Space: plan.SpaceSample, Offset: 19200, Bytes: 1536}, {Space: plan.SpaceSample, Offset: 20736, Bytes: 1536}, {Space: plan.SpaceSample, Offset: 22272, Bytes: 256}, {Space: plan.SpaceSample, Offset: 22528, Bytes: 256}, {Space: plan.SpaceSample, Offset: 22784, Bytes: 1536}, {Space: plan.SpaceSample, Offset: 24320, Bytes: 1536}, {Space: plan.SpaceRow}}},
-}
-
-// picking picks tokens behind several rows.
+// picking picks tokens behind rows by their logits.
 var picking = []plan.Dispatch{
-	{Kernel: kPicksScan, Layer: -1, Operands: []plan.Operand{{Space: plan.SpaceLogits}, {Space: plan.SpacePick, Bytes: 1536}, {Space: plan.SpacePick, Offset: 1536, Bytes: 786432}, {Space: plan.SpacePick, Offset: 787968, Bytes: 768}, {Space: plan.SpacePick, Offset: 788992, Bytes: 24576}, {Space: plan.SpacePick, Offset: 813568, Bytes: 256}, {Space: plan.SpacePick, Offset: 813824, Bytes: 256}}},
-	{Kernel: kPicksPick, Layer: -1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpacePick, Bytes: 1536}, {Space: plan.SpacePick, Offset: 788736, Bytes: 256}, {Space: plan.SpacePick, Offset: 788992, Bytes: 24576}, {Space: plan.SpacePick, Offset: 813568, Bytes: 256}, {Space: plan.SpacePick, Offset: 813824, Bytes: 256}, {Space: plan.SpacePick, Offset: 814080, Bytes: 24576}, {Space: plan.SpacePick, Offset: 838656, Bytes: 24576}, {Space: plan.SpaceRow}}},
+	{Kernel: kPicksScan, Layer: -1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceLogits}, {Space: plan.SpacePick, Bytes: 1280}, {Space: plan.SpacePick, Offset: 1280, Bytes: 786432}, {Space: plan.SpacePick, Offset: 787712, Bytes: 768}, {Space: plan.SpacePick, Offset: 804864, Bytes: 24576}, {Space: plan.SpacePick, Offset: 829440, Bytes: 256}, {Space: plan.SpacePick, Offset: 829696, Bytes: 256}}},
+	{Kernel: kPicksPick, Layer: -1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpacePick, Bytes: 1280}, {Space: plan.SpacePick, Offset: 788480, Bytes: 16384}, {Space: plan.SpacePick, Offset: 804864, Bytes: 24576}, {Space: plan.SpacePick, Offset: 829440, Bytes: 256}, {Space: plan.SpacePick, Offset: 829696, Bytes: 256}, {Space: plan.SpacePick, Offset: 829952, Bytes: 24576}, {Space: plan.SpacePick, Offset: 854528, Bytes: 24576}, {Space: plan.SpaceRow}}},
 }

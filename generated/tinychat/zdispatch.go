@@ -153,24 +153,13 @@ var sequencesNextN = []plan.Sequence{
 	}, Input: &plan.Vectors{Len: 512, Stride: 512, Elem: plan.ElemAct}, Hidden: &plan.Vectors{Offset: 16384, Len: 256, Stride: 256}},
 }
 
-// sampling picks the next token by the logits.
-var sampling = []plan.Dispatch{
-	{Kernel: kSampleScan, Layer: -1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceLogits}, {Space: plan.SpaceSample, Bytes: 256}, {Space: plan.SpaceSample, Offset: 17664, Bytes: 4096}, {Space: plan.SpaceSample, Offset: 21760, Bytes: 4096}, {Space: plan.SpaceSample, Offset: 25856, Bytes: 4096}, {Space: plan.SpaceSample, Offset: 29952, Bytes: 256}, {Space: plan.SpaceSample, Offset: 30208, Bytes: 256}}},
-	{Kernel: kSamplePick, Layer: -1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceSample, Bytes: 256}, {Space: plan.SpaceSample, Offset: 256, Bytes: 1024}, {Space: plan.SpaceSample, Offset: 1280, Bytes: 16384}, {Space: plan.SpaceSample, Offset: 21760, Bytes: 4096}, {Space: plan.SpaceSample, Offset: 25856, Bytes: 4096}, {Space: plan.SpaceSample, Offset: 29952, Bytes: 256}, {Space: plan.SpaceSample, Offset: 30208, Bytes: 256}, {Space: plan.SpaceSample, Offset: 30464, Bytes: 4096}, {Space: plan.SpaceSample, Offset: 34560, Bytes: 4096}, {Space: plan.SpaceRow}}},
-}
-
-var samplingNextN = []plan.Dispatch{
-	{Kernel: kSampleScanNextN, Layer: -1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceLogits}, {Space: plan.SpaceSample, Bytes: 256}, {Space: plan.SpaceSample, Offset: 17664, Bytes: 4096}, {Space: plan.SpaceSample, Offset: 21760, Bytes: 4096}, {Space: plan.SpaceSample, Offset: 25856, Bytes: 4096}, {Space: plan.SpaceSample, Offset: 29952, Bytes: 256}, {Space: plan.SpaceSample, Offset: 30208, Bytes: 256}}},
-	{Kernel: kSamplePickNextN, Layer: -1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceSample, Bytes: 256}, {Space: plan.SpaceSample, Offset: 256, Bytes: 1024}, {Space: plan.SpaceSample, Offset: 1280, Bytes: 16384}, {Space: plan.SpaceSample, Offset: 21760, Bytes: 4096}, {Space: plan.SpaceSample, Offset: 25856, Bytes: 4096}, {Space: plan.SpaceSample, Offset: 29952, Bytes: 256}, {Space: plan.SpaceSample, Offset: 30208, Bytes: 256}, {Space: plan.SpaceSample, Offset: 30464, Bytes: 4096}, {Space: plan.SpaceSample, Offset: 34560, Bytes: 4096}, {Space: plan.SpaceRow}}},
-}
-
-// picking picks tokens behind several rows.
+// picking picks tokens behind rows by their logits.
 var picking = []plan.Dispatch{
-	{Kernel: kPicksScan, Layer: -1, Operands: []plan.Operand{{Space: plan.SpaceLogits}, {Space: plan.SpacePick, Bytes: 1536}, {Space: plan.SpacePick, Offset: 1536, Bytes: 786432}, {Space: plan.SpacePick, Offset: 787968, Bytes: 2048}, {Space: plan.SpacePick, Offset: 790272, Bytes: 65536}, {Space: plan.SpacePick, Offset: 855808, Bytes: 256}, {Space: plan.SpacePick, Offset: 856064, Bytes: 256}}},
-	{Kernel: kPicksPick, Layer: -1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpacePick, Bytes: 1536}, {Space: plan.SpacePick, Offset: 790016, Bytes: 256}, {Space: plan.SpacePick, Offset: 790272, Bytes: 65536}, {Space: plan.SpacePick, Offset: 855808, Bytes: 256}, {Space: plan.SpacePick, Offset: 856064, Bytes: 256}, {Space: plan.SpacePick, Offset: 856320, Bytes: 65536}, {Space: plan.SpacePick, Offset: 921856, Bytes: 65536}, {Space: plan.SpaceRow}}},
+	{Kernel: kPicksScan, Layer: -1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceLogits}, {Space: plan.SpacePick, Bytes: 1280}, {Space: plan.SpacePick, Offset: 1280, Bytes: 786432}, {Space: plan.SpacePick, Offset: 787712, Bytes: 2048}, {Space: plan.SpacePick, Offset: 806144, Bytes: 65536}, {Space: plan.SpacePick, Offset: 871680, Bytes: 256}, {Space: plan.SpacePick, Offset: 871936, Bytes: 256}}},
+	{Kernel: kPicksPick, Layer: -1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpacePick, Bytes: 1280}, {Space: plan.SpacePick, Offset: 789760, Bytes: 16384}, {Space: plan.SpacePick, Offset: 806144, Bytes: 65536}, {Space: plan.SpacePick, Offset: 871680, Bytes: 256}, {Space: plan.SpacePick, Offset: 871936, Bytes: 256}, {Space: plan.SpacePick, Offset: 872192, Bytes: 65536}, {Space: plan.SpacePick, Offset: 937728, Bytes: 65536}, {Space: plan.SpaceRow}}},
 }
 
 var pickingNextN = []plan.Dispatch{
-	{Kernel: kPicksScanNextN, Layer: -1, Operands: []plan.Operand{{Space: plan.SpaceLogits}, {Space: plan.SpacePick, Bytes: 1536}, {Space: plan.SpacePick, Offset: 1536, Bytes: 786432}, {Space: plan.SpacePick, Offset: 787968, Bytes: 2048}, {Space: plan.SpacePick, Offset: 790272, Bytes: 65536}, {Space: plan.SpacePick, Offset: 855808, Bytes: 256}, {Space: plan.SpacePick, Offset: 856064, Bytes: 256}}},
-	{Kernel: kPicksPickNextN, Layer: -1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpacePick, Bytes: 1536}, {Space: plan.SpacePick, Offset: 790016, Bytes: 256}, {Space: plan.SpacePick, Offset: 790272, Bytes: 65536}, {Space: plan.SpacePick, Offset: 855808, Bytes: 256}, {Space: plan.SpacePick, Offset: 856064, Bytes: 256}, {Space: plan.SpacePick, Offset: 856320, Bytes: 65536}, {Space: plan.SpacePick, Offset: 921856, Bytes: 65536}, {Space: plan.SpaceRow}}},
+	{Kernel: kPicksScanNextN, Layer: -1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceLogits}, {Space: plan.SpacePick, Bytes: 1280}, {Space: plan.SpacePick, Offset: 1280, Bytes: 786432}, {Space: plan.SpacePick, Offset: 787712, Bytes: 2048}, {Space: plan.SpacePick, Offset: 806144, Bytes: 65536}, {Space: plan.SpacePick, Offset: 871680, Bytes: 256}, {Space: plan.SpacePick, Offset: 871936, Bytes: 256}}},
+	{Kernel: kPicksPickNextN, Layer: -1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpacePick, Bytes: 1280}, {Space: plan.SpacePick, Offset: 789760, Bytes: 16384}, {Space: plan.SpacePick, Offset: 806144, Bytes: 65536}, {Space: plan.SpacePick, Offset: 871680, Bytes: 256}, {Space: plan.SpacePick, Offset: 871936, Bytes: 256}, {Space: plan.SpacePick, Offset: 872192, Bytes: 65536}, {Space: plan.SpacePick, Offset: 937728, Bytes: 65536}, {Space: plan.SpaceRow}}},
 }

@@ -40,8 +40,6 @@ const (
 	kFinalNormX16
 	kGatherX16
 	kLmHeadX16
-	kSampleScan
-	kSamplePick
 	kPicksScan
 	kPicksPick
 )
@@ -72,8 +70,6 @@ const (
 	kFinalNormX16NextN
 	kGatherX16NextN
 	kLmHeadX16NextN
-	kSampleScanNextN
-	kSamplePickNextN
 	kPicksScanNextN
 	kPicksPickNextN
 )
@@ -100,8 +96,6 @@ const (
 	docExpertsDownX16            = "experts_down: multiplies by the selected experts."
 	docFinalNormX16              = "final_norm: sums the experts with their weights, adds the residual, makes the next norm's partial sums. Fused to save two dispatches and the trips of what lies between through memory."
 	docGatherX16                 = "moves what the head reads of the rows whose logits are wanted to the front: it multiplies no others."
-	docSampleScan                = "logits without NaN and infinities, with bias and penalties; the best of each threadgroup."
-	docSamplePick                = "the best token, or top-k, top-p, min-p, temperature and a draw; makes the row that of the token."
 	docPicksScan                 = "logits of all rows behind which a token is picked, without NaN and infinities, with bias and penalties, of the tokens that may be picked; the best of each threadgroup."
 	docPicksPick                 = "the best token of each row, or top-k, top-p, min-p, temperature and a draw: a threadgroup for each, which makes the row that of the token."
 	docEhProjNextN               = "eh_proj: multiplies, makes the next norm's partial sums."
@@ -355,27 +349,6 @@ var (
 		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 256},
 		{Name: "ready_squares", Space: arena, Stride: 16},
 		{Name: "lm_head", Space: plan.SpaceLogits, Write: true, Stride: 1024},
-	}
-	slotsSampleScan = []plan.Slot{
-		{Name: "logits", Space: plan.SpaceLogits},
-		{Name: "state", Space: plan.SpaceSample, Elem: plan.ElemSampling},
-		{Name: "bias", Space: plan.SpaceSample},
-		{Name: "counts", Space: plan.SpaceSample, Elem: plan.ElemU32},
-		{Name: "values", Space: plan.SpaceSample, Write: true},
-		{Name: "tops", Space: plan.SpaceSample, Write: true},
-		{Name: "top_ids", Space: plan.SpaceSample, Elem: plan.ElemU32, Write: true},
-	}
-	slotsSamplePick = []plan.Slot{
-		{Name: "state", Space: plan.SpaceSample, Elem: plan.ElemSampling, Write: true},
-		{Name: "picks", Space: plan.SpaceSample, Elem: plan.ElemU32, Write: true},
-		{Name: "recent", Space: plan.SpaceSample, Elem: plan.ElemU32, Write: true},
-		{Name: "counts", Space: plan.SpaceSample, Elem: plan.ElemU32, Write: true},
-		{Name: "values", Space: plan.SpaceSample},
-		{Name: "tops", Space: plan.SpaceSample},
-		{Name: "top_ids", Space: plan.SpaceSample, Elem: plan.ElemU32},
-		{Name: "kept", Space: plan.SpaceSample, Write: true},
-		{Name: "kept_ids", Space: plan.SpaceSample, Elem: plan.ElemU32, Write: true},
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow, Write: true},
 	}
 	slotsPicksScan = []plan.Slot{
 		{Name: "logits", Space: plan.SpaceLogits},
@@ -789,26 +762,6 @@ var kernels = []plan.Kernel{
 		Variants: plan.Variants("lm_head_x16", typesEmbed),
 	},
 	{
-		Name:    "sample_scan",
-		Doc:     docSampleScan,
-		Threads: 256,
-		Slots:   slotsSampleScan,
-		Parts: []plan.Part{
-			&plan.ScanLogits{State: 1, Bias: 2, Counts: 3, Values: 4, Tops: 5, TopIDs: 6, Vocab: 1024, PerGroup: 256},
-		},
-		Variants: plan.Variants("sample_scan", typesCombineX16),
-	},
-	{
-		Name:    "sample_pick",
-		Doc:     docSamplePick,
-		Threads: 128,
-		Slots:   slotsSamplePick,
-		Parts: []plan.Part{
-			&plan.PickToken{Picks: 1, Recent: 2, Counts: 3, Values: 4, Tops: 5, TopIDs: 6, Kept: 7, KeptIDs: 8, Row: 9, Vocab: 1024, Scanned: 4},
-		},
-		Variants: plan.Variants("sample_pick", typesCombineX16),
-	},
-	{
 		Name:    "picks_scan",
 		Doc:     docPicksScan,
 		Threads: 256,
@@ -1136,26 +1089,6 @@ var kernelsNextN = []plan.Kernel{
 			&plan.MatVec{Product: plan.Product{Rows: 1024, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 1024}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x16", typesEmbed),
-	},
-	{
-		Name:    "sample_scan",
-		Doc:     docSampleScan,
-		Threads: 256,
-		Slots:   slotsSampleScan,
-		Parts: []plan.Part{
-			&plan.ScanLogits{State: 1, Bias: 2, Counts: 3, Values: 4, Tops: 5, TopIDs: 6, Vocab: 1024, PerGroup: 256},
-		},
-		Variants: plan.Variants("sample_scan", typesCombineX16),
-	},
-	{
-		Name:    "sample_pick",
-		Doc:     docSamplePick,
-		Threads: 128,
-		Slots:   slotsSamplePick,
-		Parts: []plan.Part{
-			&plan.PickToken{Picks: 1, Recent: 2, Counts: 3, Values: 4, Tops: 5, TopIDs: 6, Kept: 7, KeptIDs: 8, Row: 9, Vocab: 1024, Scanned: 4},
-		},
-		Variants: plan.Variants("sample_pick", typesCombineX16),
 	},
 	{
 		Name:    "picks_scan",

@@ -257,14 +257,8 @@ var sequencesF16 = []plan.Sequence{
 	}},
 }
 
-// sampling picks the next token by the logits.
-var sampling = []plan.Dispatch{
-	{Kernel: kSampleScan, Layer: -1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceLogits}, {Space: plan.SpaceSample, Bytes: 256}, {Space: plan.SpaceSample, Offset: 17664, Bytes: 16384}, {Space: plan.SpaceSample, Offset: 34048, Bytes: 16384}, {Space: plan.SpaceSample, Offset: 50432, Bytes: 16384}, {Space: plan.SpaceSample, Offset: 66816, Bytes: 256}, {Space: plan.SpaceSample, Offset: 67072, Bytes: 256}}},
-	{Kernel: kSamplePick, Layer: -1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceSample, Bytes: 256}, {Space: plan.SpaceSample, Offset: 256, Bytes: 1024}, {Space: plan.SpaceSample, Offset: 1280, Bytes: 16384}, {Space: plan.SpaceSample, Offset: 34048, Bytes: 16384}, {Space: plan.SpaceSample, Offset: 50432, Bytes: 16384}, {Space: plan.SpaceSample, Offset: 66816, Bytes: 256}, {Space: plan.SpaceSample, Offset: 67072, Bytes: 256}, {Space: plan.SpaceSample, Offset: 67328, Bytes: 16384}, {Space: plan.SpaceSample, Offset: 83712, Bytes: 16384}, {Space: plan.SpaceRow}}},
-}
-
-// picking picks tokens behind several rows.
+// picking picks tokens behind rows by their logits.
 var picking = []plan.Dispatch{
-	{Kernel: kPicksScan, Layer: -1, Operands: []plan.Operand{{Space: plan.SpaceLogits}, {Space: plan.SpacePick, Bytes: 1536}, {Space: plan.SpacePick, Offset: 1536, Bytes: 786432}, {Space: plan.SpacePick, Offset: 787968, Bytes: 8192}, {Space: plan.SpacePick, Offset: 796416, Bytes: 262144}, {Space: plan.SpacePick, Offset: 1058560, Bytes: 1024}, {Space: plan.SpacePick, Offset: 1059584, Bytes: 1024}}},
-	{Kernel: kPicksPick, Layer: -1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpacePick, Bytes: 1536}, {Space: plan.SpacePick, Offset: 796160, Bytes: 256}, {Space: plan.SpacePick, Offset: 796416, Bytes: 262144}, {Space: plan.SpacePick, Offset: 1058560, Bytes: 1024}, {Space: plan.SpacePick, Offset: 1059584, Bytes: 1024}, {Space: plan.SpacePick, Offset: 1060608, Bytes: 262144}, {Space: plan.SpacePick, Offset: 1322752, Bytes: 262144}, {Space: plan.SpaceRow}}},
+	{Kernel: kPicksScan, Layer: -1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceLogits}, {Space: plan.SpacePick, Bytes: 1280}, {Space: plan.SpacePick, Offset: 1280, Bytes: 786432}, {Space: plan.SpacePick, Offset: 787712, Bytes: 8192}, {Space: plan.SpacePick, Offset: 812288, Bytes: 262144}, {Space: plan.SpacePick, Offset: 1074432, Bytes: 1024}, {Space: plan.SpacePick, Offset: 1075456, Bytes: 1024}}},
+	{Kernel: kPicksPick, Layer: -1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpacePick, Bytes: 1280}, {Space: plan.SpacePick, Offset: 795904, Bytes: 16384}, {Space: plan.SpacePick, Offset: 812288, Bytes: 262144}, {Space: plan.SpacePick, Offset: 1074432, Bytes: 1024}, {Space: plan.SpacePick, Offset: 1075456, Bytes: 1024}, {Space: plan.SpacePick, Offset: 1076480, Bytes: 262144}, {Space: plan.SpacePick, Offset: 1338624, Bytes: 262144}, {Space: plan.SpaceRow}}},
 }

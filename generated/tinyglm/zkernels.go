@@ -40,8 +40,6 @@ const (
 	kFinalNormX16
 	kGatherX16
 	kLmHeadX16
-	kSampleScan
-	kSamplePick
 	kPicksScan
 	kPicksPick
 )
@@ -690,45 +688,6 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{Product: plan.Product{Rows: 4096, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 4096}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x16", typesLmHead),
-	},
-	{
-		Name:    "sample_scan",
-		Doc:     "logits without NaN and infinities, with bias and penalties; the best of each threadgroup.",
-		Threads: 256,
-		Slots: []plan.Slot{
-			{Name: "logits", Space: plan.SpaceLogits},
-			{Name: "state", Space: plan.SpaceSample, Elem: plan.ElemSampling},
-			{Name: "bias", Space: plan.SpaceSample},
-			{Name: "counts", Space: plan.SpaceSample, Elem: plan.ElemU32},
-			{Name: "values", Space: plan.SpaceSample, Write: true},
-			{Name: "tops", Space: plan.SpaceSample, Write: true},
-			{Name: "top_ids", Space: plan.SpaceSample, Elem: plan.ElemU32, Write: true},
-		},
-		Parts: []plan.Part{
-			&plan.ScanLogits{State: 1, Bias: 2, Counts: 3, Values: 4, Tops: 5, TopIDs: 6, Vocab: 4096, PerGroup: 256},
-		},
-		Variants: plan.Variants("sample_scan", typesCombineX16),
-	},
-	{
-		Name:    "sample_pick",
-		Doc:     "the best token, or top-k, top-p, min-p, temperature and a draw; makes the row that of the token.",
-		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "state", Space: plan.SpaceSample, Elem: plan.ElemSampling, Write: true},
-			{Name: "picks", Space: plan.SpaceSample, Elem: plan.ElemU32, Write: true},
-			{Name: "recent", Space: plan.SpaceSample, Elem: plan.ElemU32, Write: true},
-			{Name: "counts", Space: plan.SpaceSample, Elem: plan.ElemU32, Write: true},
-			{Name: "values", Space: plan.SpaceSample},
-			{Name: "tops", Space: plan.SpaceSample},
-			{Name: "top_ids", Space: plan.SpaceSample, Elem: plan.ElemU32},
-			{Name: "kept", Space: plan.SpaceSample, Write: true},
-			{Name: "kept_ids", Space: plan.SpaceSample, Elem: plan.ElemU32, Write: true},
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow, Write: true},
-		},
-		Parts: []plan.Part{
-			&plan.PickToken{Picks: 1, Recent: 2, Counts: 3, Values: 4, Tops: 5, TopIDs: 6, Kept: 7, KeptIDs: 8, Row: 9, Vocab: 4096, Scanned: 16},
-		},
-		Variants: plan.Variants("sample_pick", typesCombineX16),
 	},
 	{
 		Name:    "picks_scan",

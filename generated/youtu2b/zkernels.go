@@ -42,8 +42,6 @@ const (
 	kDownX512
 	kGatherX162
 	kLmHeadX162
-	kSampleScan
-	kSamplePick
 	kPicksScan
 	kPicksPick
 	kAttendApple7
@@ -126,8 +124,6 @@ const (
 	kOProjX2048Nvidia
 	kGateUpX2048Nvidia
 	kDownX2048Nvidia
-	kSampleScanNvidia
-	kSamplePickNvidia
 	kPicksScanNvidia
 	kPicksPickNvidia
 )
@@ -151,8 +147,6 @@ const (
 	docStoreKvX512                = "store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Fused to save two dispatches and the trips of what lies between through memory."
 	docExpandKeysExpandValuesX512 = "expand_keys: makes keys or values of all heads of the latent cache rows that are attended to, which cost many queries less than the latent rows. Beside it, expand_values: makes keys or values of all heads of the latent cache rows that are attended to, which cost many queries less than the latent rows. Fused to save one dispatch and the trips of what lies between through memory."
 	docAttentionX512              = "attention: attends with each head of some rows to its expanded keys and values."
-	docSampleScan                 = "logits without NaN and infinities, with bias and penalties; the best of each threadgroup."
-	docSamplePick                 = "the best token, or top-k, top-p, min-p, temperature and a draw; makes the row that of the token."
 	docPicksScan                  = "logits of all rows behind which a token is picked, without NaN and infinities, with bias and penalties, of the tokens that may be picked; the best of each threadgroup."
 	docPicksPick                  = "the best token of each row, or top-k, top-p, min-p, temperature and a draw: a threadgroup for each, which makes the row that of the token."
 	docAttendApple7               = "attend: attends over one split of the latent cache for all heads. For GPUs of class apple7, whose threads have fewer registers."
@@ -533,27 +527,6 @@ var (
 		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
 		{Name: "ready_squares", Space: arena, Stride: 64},
 		{Name: "lm_head", Space: plan.SpaceLogits, Write: true, Stride: 128256},
-	}
-	slotsSampleScan = []plan.Slot{
-		{Name: "logits", Space: plan.SpaceLogits},
-		{Name: "state", Space: plan.SpaceSample, Elem: plan.ElemSampling},
-		{Name: "bias", Space: plan.SpaceSample},
-		{Name: "counts", Space: plan.SpaceSample, Elem: plan.ElemU32},
-		{Name: "values", Space: plan.SpaceSample, Write: true},
-		{Name: "tops", Space: plan.SpaceSample, Write: true},
-		{Name: "top_ids", Space: plan.SpaceSample, Elem: plan.ElemU32, Write: true},
-	}
-	slotsSamplePick = []plan.Slot{
-		{Name: "state", Space: plan.SpaceSample, Elem: plan.ElemSampling, Write: true},
-		{Name: "picks", Space: plan.SpaceSample, Elem: plan.ElemU32, Write: true},
-		{Name: "recent", Space: plan.SpaceSample, Elem: plan.ElemU32, Write: true},
-		{Name: "counts", Space: plan.SpaceSample, Elem: plan.ElemU32, Write: true},
-		{Name: "values", Space: plan.SpaceSample},
-		{Name: "tops", Space: plan.SpaceSample},
-		{Name: "top_ids", Space: plan.SpaceSample, Elem: plan.ElemU32},
-		{Name: "kept", Space: plan.SpaceSample, Write: true},
-		{Name: "kept_ids", Space: plan.SpaceSample, Elem: plan.ElemU32, Write: true},
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow, Write: true},
 	}
 	slotsPicksScan = []plan.Slot{
 		{Name: "logits", Space: plan.SpaceLogits},
@@ -943,26 +916,6 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{Product: plan.Product{Rows: 128256, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 128256}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x16_2", typesEmbed),
-	},
-	{
-		Name:    "sample_scan",
-		Doc:     docSampleScan,
-		Threads: 256,
-		Slots:   slotsSampleScan,
-		Parts: []plan.Part{
-			&plan.ScanLogits{State: 1, Bias: 2, Counts: 3, Values: 4, Tops: 5, TopIDs: 6, Vocab: 128256, PerGroup: 256},
-		},
-		Variants: plan.Variants("sample_scan", typesCombineX16),
-	},
-	{
-		Name:    "sample_pick",
-		Doc:     docSamplePick,
-		Threads: 512,
-		Slots:   slotsSamplePick,
-		Parts: []plan.Part{
-			&plan.PickToken{Picks: 1, Recent: 2, Counts: 3, Values: 4, Tops: 5, TopIDs: 6, Kept: 7, KeptIDs: 8, Row: 9, Vocab: 128256, Scanned: 501},
-		},
-		Variants: plan.Variants("sample_pick", typesCombineX16),
 	},
 	{
 		Name:    "picks_scan",
@@ -1974,26 +1927,6 @@ var kernelsNvidia = []plan.Kernel{
 			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 6144, RowsPerGroup: 128, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 6144}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x2048", typesVB),
-	},
-	{
-		Name:    "sample_scan",
-		Doc:     docSampleScan,
-		Threads: 256,
-		Slots:   slotsSampleScan,
-		Parts: []plan.Part{
-			&plan.ScanLogits{State: 1, Bias: 2, Counts: 3, Values: 4, Tops: 5, TopIDs: 6, Vocab: 128256, PerGroup: 256},
-		},
-		Variants: plan.Variants("sample_scan", typesCombineX16),
-	},
-	{
-		Name:    "sample_pick",
-		Doc:     docSamplePick,
-		Threads: 1024,
-		Slots:   slotsSamplePick,
-		Parts: []plan.Part{
-			&plan.PickToken{Picks: 1, Recent: 2, Counts: 3, Values: 4, Tops: 5, TopIDs: 6, Kept: 7, KeptIDs: 8, Row: 9, Vocab: 128256, Scanned: 501},
-		},
-		Variants: plan.Variants("sample_pick", typesCombineX16),
 	},
 	{
 		Name:    "picks_scan",

@@ -3062,133 +3062,6 @@ kernel void down_x24_q6_k(
 
 //:
 namespace mla {
-//: sample_scan_body using GRID_WAIT LAUNCH_DEPENDENTS Sampling best_key penalise rank_of settle share_best unrank
-// logits without NaN and infinities, with bias and penalties; the best of each threadgroup.
-static inline void sample_scan_body(
-    device const float * logits_,
-    device const Sampling * state_,
-    device const float * bias_,
-    device const uint * counts_,
-    device float * values_,
-    device float * tops_,
-    device uint * top_ids,
-    threadgroup float * scratch,
-    uint tg, uint tid, ushort sg, ushort lane) {
-  GRID_WAIT;
-  // 512 logits, 256 per threadgroup
-  LAUNCH_DEPENDENTS;
-  threadgroup uint * work = (threadgroup uint *)scratch;
-  const uint g = tg;
-  uint best = 0u, at = 0xffffffffu;
-  for (uint i = g * 256u + tid; i < min(g * 256u + 256u, 512u); i += 256u) {
-    const float biased = logits_[i] + bias_[i];
-    const float x = penalise(settle(biased), counts_[i], state_);
-    values_[i] = x;
-    at = rank_of(x) > best ? i : at;
-    best = max(best, rank_of(x));
-  }
-  share_best<8u>(best, at, work, sg, lane);
-  threadgroup_barrier(mem_flags::mem_threadgroup);
-  if (tid == 0u) {
-    const ulong k = best_key<8u>(work);
-    tops_[g] = unrank(uint(k >> 32));
-    top_ids[g] = ~uint(k);
-  }
-}
-//:
-} // namespace mla
-
-//: sample_scan using Sampling sample_scan_body
-kernel void sample_scan(
-  device const float * logits_ [[buffer(0)]],
-  device const mla::Sampling * state_ [[buffer(1)]],
-  device const float * bias_ [[buffer(2)]],
-  device const uint * counts_ [[buffer(3)]],
-  device float * values_ [[buffer(4)]],
-  device float * tops_ [[buffer(5)]],
-  device uint * top_ids [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[4];
-  mla::sample_scan_body(logits_, state_, bias_, counts_, values_, tops_, top_ids, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//:
-namespace mla {
-//: sample_pick_body using GRID_WAIT LAUNCH_DEPENDENTS Row Sampling best_key rank_of remember sample_token share_best
-// the best token, or top-k, top-p, min-p, temperature and a draw; makes the row that of the token.
-static inline void sample_pick_body(
-    device Sampling * state_,
-    device uint * picks,
-    device uint * recent,
-    device uint * counts_,
-    device const float * values_,
-    device const float * tops_,
-    device const uint * top_ids,
-    device float * kept_,
-    device uint * kept_ids,
-    device Row * current,
-    threadgroup float * scratch,
-    uint tg, uint tid, ushort sg, ushort lane) {
-  GRID_WAIT;
-  // one of 512 tokens
-  LAUNCH_DEPENDENTS;
-  threadgroup uint * work = (threadgroup uint *)scratch;
-  // What the end needs is loaded first, so that it arrives with the rest.
-  const float inv_temperature = state_->inv_temperature;
-  const ulong draw = state_->draw;
-  const uint picked = state_->picked, window = state_->window;
-  const uint pos = current->pos, nkv = current->nkv;
-  uint best = 0u, at = 0xffffffffu;
-  for (uint i = tid; i < 2u; i += 128u) {
-    const uint r = rank_of(tops_[i]), id = top_ids[i];
-    at = r > best ? id : at;
-    best = max(best, r);
-  }
-  share_best<4u>(best, at, work, sg, lane);
-  threadgroup_barrier(mem_flags::mem_device | mem_flags::mem_threadgroup); // every thread has read the state before it changes
-  const ulong k = best_key<4u>(work);
-  const bool any = uint(k >> 32) > 0x007fffffu; // above minus infinity
-  uint token = ~uint(k);
-  if (any && inv_temperature != 0.0f) {
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    token = sample_token<512u, 2u, 128u>(values_, tops_, state_,
-        kept_, kept_ids, values_[token], work, tid, sg, lane);
-    threadgroup_barrier(mem_flags::mem_device); // as above
-  }
-  if (tid == 0u) {
-    picks[picked % 256u] = any ? token : 0xffffffffu;
-    state_->picked = picked + 1u;
-    state_->draw = draw + 1ul;
-    if (any) {
-      remember<512u>(token, window, state_, recent, counts_);
-      current->token = token;
-      current->pos = pos + 1u;
-      current->nkv = nkv + 1u;
-    }
-  }
-}
-//:
-} // namespace mla
-
-//: sample_pick using Row Sampling sample_pick_body
-kernel void sample_pick(
-  device mla::Sampling * state_ [[buffer(0)]],
-  device uint * picks [[buffer(1)]],
-  device uint * recent [[buffer(2)]],
-  device uint * counts_ [[buffer(3)]],
-  device const float * values_ [[buffer(4)]],
-  device const float * tops_ [[buffer(5)]],
-  device const uint * top_ids [[buffer(6)]],
-  device float * kept_ [[buffer(7)]],
-  device uint * kept_ids [[buffer(8)]],
-  device mla::Row * current [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1091];
-  mla::sample_pick_body(state_, picks, recent, counts_, values_, tops_, top_ids, kept_, kept_ids, current, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//:
-namespace mla {
 //: picks_scan_body using Adjust GRID_WAIT LAUNCH_DEPENDENTS PER_LANE Pick UNROLL entry_of penalise rank_of settle unrank
 // logits of all rows behind which a token is picked, without NaN and infinities, with bias and
 // penalties, of the tokens that may be picked; the best of each threadgroup.
@@ -3305,7 +3178,7 @@ static inline void picks_pick_body(
       threadgroup_barrier(mem_flags::mem_device); // as above
     }
     if (tid == 0u) {
-      tokens[picked % 2u * 16u + at_pick] = any ? token : 0xffffffffu;
+      tokens[picked % 256u * 16u + at_pick] = any ? token : 0xffffffffu;
       pick->sampling.picked = picked + 1u;
       pick->sampling.draw = draw + 1ul;
       if (any) {

@@ -231,14 +231,8 @@ var sequencesF16 = []plan.Sequence{
 	}},
 }
 
-// sampling picks the next token by the logits.
-var sampling = []plan.Dispatch{
-	{Kernel: kSampleScan, Layer: -1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceLogits}, {Space: plan.SpaceSample, Bytes: 256}, {Space: plan.SpaceSample, Offset: 17664, Bytes: 2048}, {Space: plan.SpaceSample, Offset: 19712, Bytes: 2048}, {Space: plan.SpaceSample, Offset: 21760, Bytes: 2048}, {Space: plan.SpaceSample, Offset: 23808, Bytes: 256}, {Space: plan.SpaceSample, Offset: 24064, Bytes: 256}}},
-	{Kernel: kSamplePick, Layer: -1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceSample, Bytes: 256}, {Space: plan.SpaceSample, Offset: 256, Bytes: 1024}, {Space: plan.SpaceSample, Offset: 1280, Bytes: 16384}, {Space: plan.SpaceSample, Offset: 19712, Bytes: 2048}, {Space: plan.SpaceSample, Offset: 21760, Bytes: 2048}, {Space: plan.SpaceSample, Offset: 23808, Bytes: 256}, {Space: plan.SpaceSample, Offset: 24064, Bytes: 256}, {Space: plan.SpaceSample, Offset: 24320, Bytes: 2048}, {Space: plan.SpaceSample, Offset: 26368, Bytes: 2048}, {Space: plan.SpaceRow}}},
-}
-
-// picking picks tokens behind several rows.
+// picking picks tokens behind rows by their logits.
 var picking = []plan.Dispatch{
-	{Kernel: kPicksScan, Layer: -1, Operands: []plan.Operand{{Space: plan.SpaceLogits}, {Space: plan.SpacePick, Bytes: 1536}, {Space: plan.SpacePick, Offset: 1536, Bytes: 786432}, {Space: plan.SpacePick, Offset: 787968, Bytes: 1024}, {Space: plan.SpacePick, Offset: 789248, Bytes: 32768}, {Space: plan.SpacePick, Offset: 822016, Bytes: 256}, {Space: plan.SpacePick, Offset: 822272, Bytes: 256}}},
-	{Kernel: kPicksPick, Layer: -1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpacePick, Bytes: 1536}, {Space: plan.SpacePick, Offset: 788992, Bytes: 256}, {Space: plan.SpacePick, Offset: 789248, Bytes: 32768}, {Space: plan.SpacePick, Offset: 822016, Bytes: 256}, {Space: plan.SpacePick, Offset: 822272, Bytes: 256}, {Space: plan.SpacePick, Offset: 822528, Bytes: 32768}, {Space: plan.SpacePick, Offset: 855296, Bytes: 32768}, {Space: plan.SpaceRow}}},
+	{Kernel: kPicksScan, Layer: -1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceLogits}, {Space: plan.SpacePick, Bytes: 1280}, {Space: plan.SpacePick, Offset: 1280, Bytes: 786432}, {Space: plan.SpacePick, Offset: 787712, Bytes: 1024}, {Space: plan.SpacePick, Offset: 805120, Bytes: 32768}, {Space: plan.SpacePick, Offset: 837888, Bytes: 256}, {Space: plan.SpacePick, Offset: 838144, Bytes: 256}}},
+	{Kernel: kPicksPick, Layer: -1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpacePick, Bytes: 1280}, {Space: plan.SpacePick, Offset: 788736, Bytes: 16384}, {Space: plan.SpacePick, Offset: 805120, Bytes: 32768}, {Space: plan.SpacePick, Offset: 837888, Bytes: 256}, {Space: plan.SpacePick, Offset: 838144, Bytes: 256}, {Space: plan.SpacePick, Offset: 838400, Bytes: 32768}, {Space: plan.SpacePick, Offset: 871168, Bytes: 32768}, {Space: plan.SpaceRow}}},
 }

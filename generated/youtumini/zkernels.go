@@ -40,8 +40,6 @@ const (
 	kOProjX24
 	kGateUpX24
 	kDownX24
-	kSampleScan
-	kSamplePick
 	kPicksScan
 	kPicksPick
 )
@@ -649,45 +647,6 @@ var kernels = []plan.Kernel{
 			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 768, RowsPerGroup: 32, SplitK: 2, Tokens: 32, Up: -1, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 4, Stride: 256}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x24", typesDown),
-	},
-	{
-		Name:    "sample_scan",
-		Doc:     "logits without NaN and infinities, with bias and penalties; the best of each threadgroup.",
-		Threads: 256,
-		Slots: []plan.Slot{
-			{Name: "logits", Space: plan.SpaceLogits},
-			{Name: "state", Space: plan.SpaceSample, Elem: plan.ElemSampling},
-			{Name: "bias", Space: plan.SpaceSample},
-			{Name: "counts", Space: plan.SpaceSample, Elem: plan.ElemU32},
-			{Name: "values", Space: plan.SpaceSample, Write: true},
-			{Name: "tops", Space: plan.SpaceSample, Write: true},
-			{Name: "top_ids", Space: plan.SpaceSample, Elem: plan.ElemU32, Write: true},
-		},
-		Parts: []plan.Part{
-			&plan.ScanLogits{State: 1, Bias: 2, Counts: 3, Values: 4, Tops: 5, TopIDs: 6, Vocab: 512, PerGroup: 256},
-		},
-		Variants: plan.Variants("sample_scan", typesCombineX16),
-	},
-	{
-		Name:    "sample_pick",
-		Doc:     "the best token, or top-k, top-p, min-p, temperature and a draw; makes the row that of the token.",
-		Threads: 128,
-		Slots: []plan.Slot{
-			{Name: "state", Space: plan.SpaceSample, Elem: plan.ElemSampling, Write: true},
-			{Name: "picks", Space: plan.SpaceSample, Elem: plan.ElemU32, Write: true},
-			{Name: "recent", Space: plan.SpaceSample, Elem: plan.ElemU32, Write: true},
-			{Name: "counts", Space: plan.SpaceSample, Elem: plan.ElemU32, Write: true},
-			{Name: "values", Space: plan.SpaceSample},
-			{Name: "tops", Space: plan.SpaceSample},
-			{Name: "top_ids", Space: plan.SpaceSample, Elem: plan.ElemU32},
-			{Name: "kept", Space: plan.SpaceSample, Write: true},
-			{Name: "kept_ids", Space: plan.SpaceSample, Elem: plan.ElemU32, Write: true},
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow, Write: true},
-		},
-		Parts: []plan.Part{
-			&plan.PickToken{Picks: 1, Recent: 2, Counts: 3, Values: 4, Tops: 5, TopIDs: 6, Kept: 7, KeptIDs: 8, Row: 9, Vocab: 512, Scanned: 2},
-		},
-		Variants: plan.Variants("sample_pick", typesCombineX16),
 	},
 	{
 		Name:    "picks_scan",

@@ -22,7 +22,7 @@ type Binding struct {
 	Space         plan.Space
 	Weight        *Weight // of SpaceWeight
 	Index         int     // layer of SpaceKV
-	Offset, Bytes int64   // range in the arena, the samplers' memory, the counters, or Commands.Constants; elsewhere 0
+	Offset, Bytes int64   // range in the arena, the memory of picks, the counters, or Commands.Constants; elsewhere 0
 }
 
 // Command is one dispatch with everything resolved but addresses.
@@ -44,9 +44,8 @@ type Recording struct {
 // memory they run on.
 type Commands struct {
 	Sequences []Recording // by rising width, that of one row first
-	Sample    []Command
-	Pick      []Command // of several rows
-	Constants []byte    // of SpaceArgs
+	Pick      []Command
+	Constants []byte // of SpaceArgs
 }
 
 // Decode is the sequence of one row.
@@ -57,13 +56,13 @@ func (c *Commands) For(rows int) int {
 	return slices.IndexFunc(c.Sequences, func(r Recording) bool { return r.Width >= rows })
 }
 
-// All lists the commands of all sequences, then the samplers'.
+// All lists the commands of all sequences, then those that pick.
 func (c *Commands) All() []Command {
 	var all []Command
 	for _, r := range c.Sequences {
 		all = append(all, r.Commands...)
 	}
-	return slices.Concat(all, c.Sample, c.Pick)
+	return slices.Concat(all, c.Pick)
 }
 
 // Commands resolves the dispatches of a bundle that cfg loads, on devices of a
@@ -82,10 +81,7 @@ func (m *Model) Commands(l *Layout, cfg Config, class string) (*Commands, error)
 	if !slices.ContainsFunc(r.Sequences, func(q Recording) bool { return len(q.Commands) > 0 }) {
 		return nil, fmt.Errorf("bundle %s has no dispatches", m.Bundle.Name)
 	}
-	if r.Sample, err = r.list(m.Bundle.Sample); err != nil {
-		return nil, err
-	}
-	if r.Pick, err = r.list(m.pick(cfg)); err != nil {
+	if r.Pick, err = r.list(m.Bundle.Pick); err != nil {
 		return nil, err
 	}
 	return r.Commands, nil

@@ -28,7 +28,7 @@ func TestCommands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(c.Decode().Commands) != 3 || len(c.Sample) != 1 || c.Sample[0].Bindings[0] != (device.Binding{Space: plan.SpaceSample, Offset: 256, Bytes: 64}) {
+	if len(c.Decode().Commands) != 3 || len(c.Pick) != 1 || c.Pick[0].Bindings[0] != (device.Binding{Space: plan.SpacePick, Offset: 256, Bytes: 64}) {
 		t.Errorf("%+v", c)
 	}
 	want := []device.Binding{
@@ -49,8 +49,8 @@ func TestCommands(t *testing.T) {
 	if !bytes.Equal(c.Constants, constants) {
 		t.Errorf("constants %v", c.Constants)
 	}
-	layout := device.Layout{Width: 1, Arena: 1024, Rope: 80, Logits: 40, Sample: 512, Tables: 4, Cache: 64 * 16 * 2, Planes: plan.Planes{16 * 2}, Layers: 2, Pages: 1, MaxPages: 1, Freqs: []float64{1, 0.5}}
-	if !reflect.DeepEqual(*l, layout) || l.Bytes() != 1024+80+40+512+4+2*2048 {
+	layout := device.Layout{Width: 1, Arena: 1024, Rope: 80, Logits: 40, Pick: devicetest.PickBytes, Tables: 4, Cache: 64 * 16 * 2, Planes: plan.Planes{16 * 2}, Layers: 2, Pages: 1, MaxPages: 1, Freqs: []float64{1, 0.5}}
+	if !reflect.DeepEqual(*l, layout) || l.Bytes() != 1024+80+40+devicetest.PickBytes+4+2*2048 {
 		t.Errorf("%+v: %d bytes", l, l.Bytes())
 	}
 	// With float32 caches, and equal strides, which are shared.
@@ -86,11 +86,13 @@ func TestHostile(t *testing.T) {
 		"arena overflow":  func(m *device.Model, _ *device.Config) { op(m, 2).Bytes = 1 << 62 },
 		"arena unaligned": func(m *device.Model, _ *device.Config) { op(m, 2).Offset = 4 },
 		"arena":           func(m *device.Model, _ *device.Config) { m.Bundle.Decode().ArenaBytes = 0 },
-		"sampler's end":   func(m *device.Model, _ *device.Config) { m.Bundle.Sample[0].Operands[0].Bytes = 257 },
-		"sampler at -256": func(m *device.Model, _ *device.Config) { m.Bundle.Sample[0].Operands[0].Offset = -256 },
-		"sampler at 4":    func(m *device.Model, _ *device.Config) { m.Bundle.Sample[0].Operands[0].Offset = 4 },
-		"no sampler":      func(m *device.Model, _ *device.Config) { m.Bundle.SampleBytes = 0 },
-		"sampler":         func(m *device.Model, _ *device.Config) { m.Bundle.SampleBytes = -1 },
+		"sampler's end": func(m *device.Model, _ *device.Config) {
+			m.Bundle.Pick[0].Operands[0].Bytes = devicetest.PickBytes - 255
+		},
+		"sampler at -256": func(m *device.Model, _ *device.Config) { m.Bundle.Pick[0].Operands[0].Offset = -256 },
+		"sampler at 4":    func(m *device.Model, _ *device.Config) { m.Bundle.Pick[0].Operands[0].Offset = 4 },
+		"no sampler":      func(m *device.Model, _ *device.Config) { m.Bundle.PickBytes = 0 },
+		"sampler":         func(m *device.Model, _ *device.Config) { m.Bundle.PickBytes = -1 },
 		"counters":        func(m *device.Model, _ *device.Config) { m.Bundle.Counters = -1 },
 		"counters' end": func(m *device.Model, _ *device.Config) {
 			op(m, 4).Space, op(m, 4).Bytes, m.Bundle.Kernels[0].Slots[4].Space, m.Bundle.Counters = plan.SpaceCounters, 257, plan.SpaceCounters, 256

@@ -4,20 +4,21 @@
 //
 // # Sampling on the device
 //
-// Bundle.Sample is two more dispatches: one applies bias and penalties, one chooses as
-// runtime/text/sample does and writes the next token's row. Sampler chains them, several tokens per
-// submission; Chain keeps count for both GPUs. Steps of a sampler that only the host knows (DRY,
-// XTC, mirostat) leave Sampler.Sampling nil.
+// Bundle.Pick is two more dispatches: one applies bias and penalties, one chooses as
+// runtime/text/sample does and writes the next token's row. They pick for up to 16 rows of one
+// replay, of any sessions (Picker): 16 ids come back in place of 16 times the vocabulary. For steps
+// of a sampler that only the host knows (DRY, XTC, mirostat) sample.Sampler.Sampling is nil.
 //
-// Bundle.Pick does the same for up to 16 rows of one replay, of any sessions (Picker): 16 ids come
-// back in place of 16 times the vocabulary. Each pick brings its parameters, the number of its
+// Each pick brings its parameters, the number of its
 // draw, the tokens whose logits change, and a bit mask where not all tokens are allowed. So what is
 // picked after drafts has the state that the sampler has once it has accepted them (Sampling.After).
 //
 // The kernel that picks also moves the pick to its next draw, and its row to the next token. So a
-// device can run the rows of the last Pick again without the host (Picker.PickAhead). Two such steps
-// can be under way; PicksAhead keeps count. What a step runs for a session that has ended is written
-// after the end of its timeline, and forgotten.
+// device can run the rows of the last Pick again without the host, several steps per submission
+// (Picker.Continue); Loop keeps count for both GPUs. That is for samplers whose next choice depends
+// on nothing but the logits and the draw (Sampling.Repeats). With penalties or a mask the host makes
+// a new Pick for each step. What a step runs after the end of a text is written after the end of its
+// timeline, and forgotten.
 package device
 
 import (

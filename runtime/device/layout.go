@@ -12,8 +12,7 @@ import (
 type Layout struct {
 	Width               int   // rows of the widest sequence that is loaded
 	Arena, Rope, Logits int64 // the arena of the sequence that needs most
-	Sample              int64 // the sampler's; 0: the bundle has none
-	Pick                int64 // of what picks behind several rows; 0: the bundle has none, or one row is run at a time
+	Pick                int64 // of what picks tokens; 0: the bundle has no kernels for it
 	Counters            int64 // tickets of persistent threadgroups, to be zeroed; 0: the bundle has none
 	Tables              int64 // block tables
 	Heads               int64 // expanded keys and values, see plan.HeadsPage; 0: no sequence that is loaded has them
@@ -50,15 +49,6 @@ func (m *Model) Sequences(cfg Config) []plan.Sequence {
 	return all[:n]
 }
 
-// pick lists the dispatches that pick tokens behind several rows, where a configuration
-// loads sequences of several.
-func (m *Model) pick(cfg Config) []plan.Dispatch {
-	if len(m.Sequences(cfg)) < 2 {
-		return nil
-	}
-	return m.Bundle.Pick
-}
-
 // Layout is Measure, and makes sure that every weight lies in its region.
 func (m *Model) Layout(cfg Config) (*Layout, error) {
 	l, err := m.Measure(cfg)
@@ -90,10 +80,8 @@ func (m *Model) Measure(cfg Config) (*Layout, error) {
 		return nil, fmt.Errorf("a context of %d tokens; expected 1 to %d", cfg.Context, maxContext)
 	case cfg.Width < 0 || cfg.Width > plan.MaxWidth:
 		return nil, fmt.Errorf("%d rows at a time; expected 1 to %d", cfg.Width, plan.MaxWidth)
-	case b.SampleBytes < 0 || b.SampleBytes > maxArena:
-		return nil, fmt.Errorf("a sampler's memory of %d bytes; expected 0 to %d", b.SampleBytes, int64(maxArena))
 	case b.PickBytes < 0 || b.PickBytes > maxArena || len(b.Pick) > 0 && b.PickBytes < plan.PickLayoutOf(max(model.VocabSize, 0), 1).Values:
-		return nil, fmt.Errorf("a memory of %d bytes to pick behind several rows; expected up to %d, and room for picks", b.PickBytes, int64(maxArena))
+		return nil, fmt.Errorf("a memory of %d bytes to pick tokens; expected 0 to %d, and room for picks", b.PickBytes, int64(maxArena))
 	case b.Counters < 0 || b.Counters > maxArena:
 		return nil, fmt.Errorf("counters of %d bytes; expected 0 to %d", b.Counters, int64(maxArena))
 	case m.RopeFactors.wrong(len(b.RopeFreqs)):
@@ -142,15 +130,10 @@ func (m *Model) Measure(cfg Config) (*Layout, error) {
 		return nil, fmt.Errorf("a context of %d tokens in a model of %d positions", cfg.Context, n)
 	}
 	pages := cmp.Or(cfg.Pages, plan.Pages(cfg.Context))
-	pick := b.PickBytes
-	if len(m.pick(cfg)) == 0 {
-		pick = 0
-	}
 	return &Layout{
 		Width:    width,
 		Arena:    arena,
-		Sample:   b.SampleBytes,
-		Pick:     pick,
+		Pick:     b.PickBytes,
 		Counters: b.Counters,
 		Rope:     int64(cfg.Context) * int64(model.QKRopeHeadDim) * 4,
 		Logits:   int64(min(width, plan.MaxWanted)) * int64(model.VocabSize) * 4,
@@ -175,7 +158,7 @@ func (l *Layout) PageBytes() int { return int(l.Cache / int64(l.Pages) * int64(l
 
 // HostBytes is what there is of it on a device whose host picks tokens, and whose workers share
 // work without tickets.
-func (l *Layout) HostBytes() int64 { return l.Bytes() - l.Sample - l.Pick - l.Counters }
+func (l *Layout) HostBytes() int64 { return l.Bytes() - l.Pick - l.Counters }
 
 // CacheBytes is the size of the latent caches of all layers.
 func (l *Layout) CacheBytes() int64 { return l.Cache * int64(l.Layers) }

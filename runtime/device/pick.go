@@ -10,8 +10,10 @@ import (
 	"mla/runtime/plan"
 )
 
-// Picker is a Runner that can pick tokens behind rows of several sessions: the host gets
-// their ids in place of their logits.
+// Picker is a Runner that can pick tokens behind rows of several sessions, and run what it
+// picked: the host gets ids in place of logits, and need not take part in every step.
+//
+//	Pick(rows, picks)  Continue(4)  Continue(4)  Next  Next  Next  Next  Continue(4)  …
 type Picker interface {
 	Runner
 	// Pick runs rows as Replay does, with those of picks wanted, picks a token for each
@@ -21,22 +23,24 @@ type Picker interface {
 	// PickedLogits are the logits of the i-th of the last Pick, [VocabSize], valid until
 	// the next Replay or Pick.
 	PickedLogits(i int) ([]float32, error)
-	// PickAhead runs the rows of the last Pick once more, each as that of the token that was
-	// picked behind it, one position on, and picks behind them as the samplers would: with
-	// the next draw, and otherwise as before. It must have picked behind all of them. It does
-	// not wait; tokens of at most plan.PickTurns steps can be under way. Where none could be
-	// picked the row stays what it was. A Pick or a Replay forgets what is under way.
-	PickAhead() error
-	// PickedAhead waits for the first PickAhead whose tokens it has not returned, and
-	// returns those, in the order of the picks.
-	PickedAhead() ([]int32, error)
+	// Continue makes n more steps as one unit of work. A step runs the rows of the last Pick
+	// once more, each as that of the token that was picked behind it, one position on, and
+	// picks behind them as the samplers would: with the next draw, and otherwise as before.
+	// Pick must have picked behind all of its rows. Continue waits for nothing but room; at
+	// most MaxAhead steps can be under way. Where no token could be picked the row stays what
+	// it was. A Pick or a Replay forgets what is under way; cache rows that it has written
+	// stay, to be overwritten.
+	Continue(n int) error
+	// Next waits for the first step whose tokens it has not returned, and returns those, in
+	// the order of the picks: -1 where none could be picked.
+	Next() ([]int32, error)
 }
 
 // Pick is behind which row a token is picked, and how.
 type Pick struct {
 	Row           int  // which of the rows that are run; picks are in the order of theirs
 	LogitsOnly    bool // nothing is picked: PickedLogits is asked for it
-	plan.Sampling      // Window and Accepted are not used, and Picked is 0
+	plan.Sampling      // Picked is 0
 	Adjusts       []plan.Adjust
 	Mask          []uint32 // which tokens may be picked, a bit each; nil: all
 }
@@ -88,7 +92,7 @@ func (s *Sampling) After(token int32) *Sampling {
 	next.Draw++
 	switch {
 	case s.Window == 0:
-	case s.Window == plan.SampleWindowAll:
+	case s.Window == WindowAll:
 		next.Recent = append(slices.Clip(s.Recent), token)
 	default:
 		first := max(0, len(s.Recent)+1-int(s.Window))

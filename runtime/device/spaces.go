@@ -6,7 +6,6 @@ import "mla/runtime/plan"
 // the space.
 var align = [plan.Spaces]int64{
 	plan.SpaceArena:    arenaAlign,
-	plan.SpaceSample:   ConstantsAlign,
 	plan.SpacePick:     ConstantsAlign,
 	plan.SpaceCounters: ConstantsAlign,
 }
@@ -34,7 +33,6 @@ func (l *Layout) Sizes() [plan.Spaces]int64 {
 		plan.SpaceRope:     l.Rope,
 		plan.SpaceTables:   l.Tables,
 		plan.SpaceLogits:   l.Logits,
-		plan.SpaceSample:   l.Sample,
 		plan.SpaceCounters: l.Counters,
 		plan.SpacePick:     l.Pick,
 		plan.SpaceHeads:    l.Heads,

@@ -121,7 +121,7 @@ func (m *Model) variant(k *plan.Kernel, d *plan.Dispatch, kv quant.Type) (*plan.
 // devices of a kernel class, those of the samplers behind the others, each once.
 func (m *Model) Functions(cfg Config, class string) ([]string, error) {
 	var list []string
-	for _, q := range append(m.Sequences(cfg), plan.Sequence{Dispatches: m.Bundle.Sample}, plan.Sequence{Dispatches: m.pick(cfg)}) {
+	for _, q := range append(m.Sequences(cfg), plan.Sequence{Dispatches: m.Bundle.Pick}) {
 		for i := range q.Dispatches {
 			v, err := m.VariantFor(&q.Dispatches[i], cfg.KV, class)
 			if err != nil {

@@ -92,14 +92,14 @@ type drafted struct {
 	right   int           // of them
 	took    time.Duration // that replay
 	ahead   int           // tokens that a device picks at a time while guesses rest; 0: none
-	chain   *chain        // that it picks meanwhile, or nil
-	since   time.Time     // when the chain began
-	rested  int           // its tokens
+	loop    *looped       // the source of tokens meanwhile, or nil
+	since   time.Time     // when its first token had been run
+	rested  int           // its tokens since
 }
 
 func (d *drafted) next() (int32, error) {
-	if d.chain != nil {
-		return d.chain.next()
+	if d.loop != nil {
+		return d.loop.next()
 	}
 	if len(d.behind) == 0 || !d.model.holds(d.Session) {
 		return 0, errOther
@@ -118,9 +118,9 @@ func (d *drafted) run(token int32) error {
 		d.right++
 		return nil
 	}
-	if d.chain != nil && d.chain.more() {
+	if d.loop != nil && d.loop.more() {
 		d.text, d.rested = d.text+1, d.rested+1
-		return d.chain.run(token)
+		return d.loop.run(token)
 	}
 	if err := d.end(); err != nil {
 		return err
@@ -201,33 +201,30 @@ func (d *drafted) propose(token int32) []int32 {
 	return known
 }
 
-// fewResting is for how many tokens at least a chain is worth its beginning.
+// fewResting is for how many tokens at least it is worth it that the device goes on by itself.
 const fewResting = 8
 
 // goAhead runs a token and lets the device go on for as long as guesses rest, if it can.
 func (d *drafted) goAhead(token int32) error {
 	start := time.Now()
-	c, behind, err := d.runChain(token, d.sampler, d.ahead, d.pays.Resting()-1) // but for this one
-	if err != nil {
+	d.loop = d.looped(d.sampler, d.ahead, d.pays.Resting())
+	if err := d.loop.run(token); err != nil {
 		return err
 	}
 	d.text++
-	d.behind = []outcome{behind}
+	d.behind = nil
 	d.pays.Ran(1, 0, 1, time.Since(start))
-	if d.chain, d.since, d.rested = c, time.Now(), 0; c == nil {
+	if d.since, d.rested = time.Now(), 0; d.loop.ahead == nil {
 		d.ahead = 0
 	}
 	return nil
 }
 
-// end ends a chain, and drops the guesses behind the text.
+// end ends the loop, and drops the guesses behind the text.
 func (d *drafted) end() error {
-	if c := d.chain; c != nil {
-		d.chain, d.behind = nil, nil
+	if d.loop != nil {
+		d.loop = nil
 		d.pays.Ahead(d.rested, time.Since(d.since)) // as tokens come by units, not of each
-		if err := c.end(); err != nil {
-			return err
-		}
 	}
 	if d.text == len(d.tokens) {
 		return nil

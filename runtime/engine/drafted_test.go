@@ -154,11 +154,12 @@ func resting(tokens int) (p payoff.Steps) {
 func TestRests(t *testing.T) {
 	for _, tt := range []struct {
 		rest, max int
-		refuse    error
-		chains    bool // more of them behind guesses that the clock lets rest again
-	}{{20, 40, nil, true}, {20, 12, nil, true}, {fewResting, 12, nil, true}, {fewResting - 1, 9, nil, false}, {20, 40, device.ErrSampling, false}} {
+		refuse    bool
+		ahead     bool // also behind guesses that the clock lets rest again
+	}{{20, 40, false, true}, {20, 12, false, true}, {fewResting, 12, false, true}, {fewResting - 1, 9, false, false}, {20, 40, true, false}} {
 		cfg := device.Config{Context: 64, Width: 8}
-		f := &fakeSampler{Runner: fake.New(fakeVocab, cfg), refuse: tt.refuse}
+		f := fake.New(fakeVocab, cfg)
+		f.NoPicks = tt.refuse
 		m, err := NewModel(f, fakeVocab, cfg)
 		if err != nil {
 			t.Fatal(err)
@@ -182,8 +183,8 @@ func TestRests(t *testing.T) {
 				t.Fatalf("%+v: %d", tt, res.Tokens)
 			}
 		}
-		if asked := guesses.asked > 0; f.begins > 0 != tt.chains || f.ends < f.begins || asked != (tt.max-1 > tt.rest) || len(sampler.accepted) != tt.max || sampler.draws != tt.max {
-			t.Errorf("%+v: %d chains, %d ended, asked for guesses %d times, %d tokens told of %d drawn", tt, f.begins, f.ends, guesses.asked, len(sampler.accepted), sampler.draws)
+		if asked := guesses.asked > 0; f.Ahead > 0 != tt.ahead || asked != (tt.max-1 > tt.rest) || len(sampler.accepted) != tt.max || sampler.draws != tt.max {
+			t.Errorf("%+v: %d steps ahead, asked for guesses %d times, %d tokens told of %d drawn", tt, f.Ahead, guesses.asked, len(sampler.accepted), sampler.draws)
 		}
 		if rows := f.Tokens(uint32(s.table), len(s.Tokens())); !slices.Equal(rows, s.Tokens()) || len(rows) != tt.max+1 {
 			t.Errorf("%+v: rows %d for timeline %d", tt, rows, s.Tokens())

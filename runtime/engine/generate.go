@@ -164,18 +164,14 @@ func (s *Session) decode(ctx context.Context, req Request, res *Result, emit fun
 		reason, err := s.continueText(ctx, req, res, d, emit)
 		return reason, errors.Join(err, d.end())
 	}
-	c, err := s.chain(req)
+	l, err := s.loop(req)
 	if err != nil {
 		return ReasonError, err
 	}
-	if c == nil {
+	if l == nil {
 		return s.continueText(ctx, req, res, &host{s, req.Sampler}, emit)
 	}
-	reason, err := s.continueText(ctx, req, res, c, emit)
-	if ended := c.end(); err == nil && ended != nil {
-		return ReasonError, ended
-	}
-	return reason, err
+	return s.continueText(ctx, req, res, l, emit)
 }
 
 // source is where the tokens of a text come from.

@@ -22,7 +22,7 @@ func TestEstimate(t *testing.T) {
 	e := &Engine{
 		context: 10, device: onHost{},
 		resolved: bind.Resolve(&gguf.File{Shards: []gguf.Shard{{Data: make([]byte, 1000)}, {Data: make([]byte, 24)}}}),
-		bundle: &plan.Bundle{RopeFreqs: make([]float64, 32), SampleBytes: 700, Counters: 30,
+		bundle: &plan.Bundle{RopeFreqs: make([]float64, 32), PickBytes: 700, Counters: 30,
 			Model:     plan.Model{Dims: plan.Dims{NumHiddenLayers: 27, KVLoraRank: 512, QKRopeHeadDim: 64, VocabSize: 100, MaxPositionEmbeddings: 256}},
 			Sequences: []plan.Sequence{{Width: 1, ArenaBytes: 4096}, {Width: 4, ArenaBytes: 5000}, {Width: 16, ArenaBytes: 9000}}},
 	}

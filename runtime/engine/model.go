@@ -29,7 +29,7 @@ type Model struct {
 	batch     int        // rows of the widest sequence without expanded heads, if one with them is loaded; else 0
 	holders   []*Session // whose rows were run last: the runner's logits are theirs
 	pickers   []*Session // behind whose rows, and no others, the device picked last
-	chain     *chain     // that picks tokens on the device
+	ahead     *Ahead     // goes on behind the last Pick; nil: nothing does
 	failed    error      // of the runner: nobody knows what the pages hold
 }
 
@@ -135,7 +135,7 @@ func (m *Model) forget() error {
 	if err != nil {
 		return err
 	}
-	m.pool, m.holders, m.pickers, m.chain = pool, nil, nil, nil
+	m.pool, m.holders, m.pickers, m.ahead = pool, nil, nil, nil
 	for _, s := range m.sessions {
 		if s != nil {
 			s.tokens, s.logits = nil, nil
@@ -173,17 +173,15 @@ func (m *Model) runners() []device.Runner {
 	return []device.Runner{m.runner, m.predictor}
 }
 
-// holds says whether the runner's logits, or its chain, are a session's.
-func (m *Model) holds(s *Session) bool {
-	return slices.Contains(m.holders, s) || m.chain != nil && m.chain.session == s
-}
+// holds says whether the runner's logits are a session's.
+func (m *Model) holds(s *Session) bool { return slices.Contains(m.holders, s) }
 
-// turn forgets whose logits, picks and chain the runner has.
+// turn forgets whose logits and picks the runner has, and who goes on behind these.
 func (m *Model) turn() {
 	for _, s := range m.holders {
 		s.logits = nil
 	}
-	m.holders, m.pickers, m.chain = m.holders[:0], nil, nil
+	m.holders, m.pickers, m.ahead = m.holders[:0], nil, nil
 }
 
 // fail remembers an error of the runner: rows that were reported as run may be missing.

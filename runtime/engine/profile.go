@@ -25,6 +25,6 @@ func (m *Model) Profiler() (*device.Profiler, error) {
 
 // DevicePicks tells whether the device can pick tokens itself and run ahead.
 func (m *Model) DevicePicks() bool {
-	_, ok := m.runner.(device.Sampler)
+	_, ok := m.runner.(device.Picker)
 	return ok
 }

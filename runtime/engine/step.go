@@ -142,8 +142,8 @@ func (o *outcome) next(s Sampler) int32 {
 }
 
 // replay runs at most Width rows. The device picks by the logits of those that have a state,
-// if it can. The logits that sessions had are gone, and so is a chain of tokens that the
-// device picks.
+// if it can. The logits that sessions had are gone, and so are steps that the device makes by
+// itself.
 func (m *Model) replay(rows []Row, states []*device.Sampling) ([]outcome, error) {
 	if m.failed != nil {
 		return nil, m.failed

@@ -43,9 +43,7 @@ type Bundle struct {
 	Kernels     []Kernel
 	Joined      []Weight   // of a layer that predicts: what the host makes its Input of, see JoinedRoles
 	Sequences   []Sequence // by rising Width, that of one row first
-	Sample      []Dispatch // picks a token by the logits and makes the row that of the token
-	SampleBytes int64      // size of the sampler's memory, see SampleLayout
-	Pick        []Dispatch // behind a sequence: picks tokens behind its rows by their logits; none without a sequence of several
+	Pick        []Dispatch // behind a sequence: picks tokens behind its rows by their logits
 	PickBytes   int64      // size of its memory, see PickLayout
 	Counters    int64      // size of SpaceCounters; 0: no kernel has tickets
 	Source      string     // Metal, of all bundles of the spec for Class; see Metal
@@ -154,10 +152,9 @@ const (
 	ElemRow   // Row
 	ElemArgs  // Kernel.Args as little-endian uint64
 	ElemU32
-	ElemSampling // Sampling
-	ElemCounter  // an atomic uint32
-	ElemPick     // Pick
-	ElemAdjust   // Adjust
+	ElemCounter // an atomic uint32
+	ElemPick    // Pick
+	ElemAdjust  // Adjust
 )
 
 // ActNames are what specs, flags and messages call the types that Bundle.Activations
@@ -193,10 +190,9 @@ const (
 	SpaceTables                // block tables: [tables][MaxPages]uint32, the page of each PageRows positions
 	SpaceLogits                // [MaxWanted][VocabSize] float32, of the rows that are wanted
 	SpaceArgs                  // the dispatch's constants, see Kernel.Args
-	SpaceSample                // the sampler's memory, at Offset; see SampleLayout
 	SpaceCounters              // the tickets of persistent threadgroups, at Offset; see Experts.Tickets
 	SpaceWanted                // [MaxWanted]Row: those whose logits are wanted, Token is their place in SpaceRow
-	SpacePick                  // what is picked behind several rows, at Offset; see PickLayout
+	SpacePick                  // what tokens are picked by, at Offset; see PickLayout
 	SpaceHeads                 // expanded keys and values of the layer at hand: [pages], see HeadsPage
 )
 
@@ -205,7 +201,7 @@ type Operand struct {
 	Space         Space
 	Index         int   // weight row, or cache layer
 	Ahead         int   // of a weight: layers from the dispatch\'s to the weight\'s
-	Offset, Bytes int64 // byte range in the arena, the samplers' memory or the counters (Bytes is 0 elsewhere)
+	Offset, Bytes int64 // byte range in the arena, the memory of picks or the counters (Bytes is 0 elsewhere)
 }
 
 // Dispatch is one kernel launch of the sequence.

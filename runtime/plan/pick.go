@@ -1,11 +1,35 @@
 package plan
 
-// Pick says behind which row a token is picked, and how (88 bytes). What the sampler has
+// Sampling is a sampler's parameters and state, as the kernels of Bundle.Pick read and
+// advance them (56 bytes). runtime/text/sample says what the steps are.
+type Sampling struct {
+	Seed uint64
+	Draw uint64 // number of the next draw
+	TopP uint64 // in units of 2^-32; SampleTopPOff: off
+
+	TopK           uint32  // 0: off
+	InvTemperature float32 // 0: greedy
+	LogMinP        float32 // the lowest that a logit may be, less the best one
+
+	RepeatPenalty, InvRepeatPenalty   float32
+	PresencePenalty, FrequencyPenalty float32
+
+	Picked uint32 // tokens picked: the next goes to turn Picked mod PickTurns
+}
+
+const (
+	// SampleTopPOff is Sampling.TopP when top-p is off.
+	SampleTopPOff = 1 << 32
+	// SampleNone is what is kept when no token can be picked.
+	SampleNone = 1<<32 - 1
+)
+
+// Pick says behind which row a token is picked, and how (80 bytes). What the sampler has
 // accepted comes with it, as adjustments of logits. So sessions come and go, and rows of
 // guesses are picked behind. The kernel that picks moves the pick on, and makes the row that
 // of the token: so the same rows can be run again without the host.
 type Pick struct {
-	Sampling        // Draw and Picked are moved on; Window and Accepted are not used
+	Sampling        // Draw and Picked are moved on
 	Row      uint32 // of SpaceLogits; PickNone: there is no such pick
 	Place    uint32 // of the row in SpaceRow that becomes that of the token, one position on
 	First    uint32 // of its entries in PickLayout.Adjusts, which are in the order of their tokens
@@ -27,12 +51,12 @@ const (
 	// PickAdjusts is how many entries a pick has at most.
 	PickAdjusts = 4096
 	// PickTurns is for how many steps picked tokens are kept.
-	PickTurns = 2
+	PickTurns = 256
 )
 
 // The sizes of Pick and Adjust, in bytes.
 const (
-	PickBytes   = 88
+	PickBytes   = 80
 	AdjustBytes = 12
 )
 
@@ -80,8 +104,9 @@ func layOut(arrays []array) (bytes int64) {
 	return bytes
 }
 
-// ScanPicks does for every pick what ScanLogits does for a chain. Fields are slots of the
-// arrays of PickLayout.
+// ScanPicks copies the logits of every pick to Values: without NaN and infinities, with bias
+// and penalties, and minus infinity where the mask forbids the token. The best of each block
+// goes to Tops and TopIDs. Fields are slots of the arrays of PickLayout.
 type ScanPicks struct {
 	Logits, Picks, Adjusts, Masks int
 	Values, Tops, TopIDs          int

@@ -73,8 +73,8 @@ func TestGroups(t *testing.T) {
 		{&RouteBatch{}, 1},
 		{&GroupExperts{Grouping: Grouping{Experts: 64}}, 64}, // for all rows
 		{&WeightedSum{K: 8, Dim: 130, RowsPerGroup: 128}, 2},
-		{&ScanLogits{Vocab: 1025, PerGroup: 1024}, 2},
-		{&PickToken{Vocab: 1025, Scanned: 2}, 1},
+		{&ScanPicks{Vocab: 1025, Block: 256, Blocks: 4}, 2 * MaxWanted},
+		{&PickTokens{Vocab: 1025, Scanned: 5}, MaxWanted},
 	} {
 		if got := tt.part.Groups(); got != tt.want {
 			t.Errorf("%T: %d threadgroups, want %d", tt.part, got, tt.want)
@@ -86,11 +86,10 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// TestSampleLayout: the arrays lie one behind the other at multiples of 256 bytes.
-func TestSampleLayout(t *testing.T) {
-	want := SampleLayout{State: 0, Picks: 256, Recent: 1280, Bias: 17664, Counts: 18176, Values: 18688, Tops: 19200, TopIDs: 19456,
-		Kept: 19712, KeptIDs: 20224, Bytes: 20736}
-	if got := SampleLayoutOf(100, 3); got != want {
+// TestPickLayout: the arrays lie one behind the other at multiples of 256 bytes.
+func TestPickLayout(t *testing.T) {
+	want := PickLayout{Picks: 0, Adjusts: 1280, Masks: 787712, Tokens: 787968, Values: 804352, Tops: 810752, TopIDs: 811008, Kept: 811264, KeptIDs: 817664, Bytes: 824064}
+	if got := PickLayoutOf(100, 3); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }

@@ -5,7 +5,7 @@ const Spaces = SpaceHeads + 1
 
 var spaceNames = [Spaces]string{
 	SpaceWeight: "weights", SpaceArena: "arena", SpaceKV: "KV cache", SpaceRope: "rotary table", SpaceRow: "rows", SpaceTables: "block tables",
-	SpaceLogits: "logits", SpaceArgs: "constants", SpaceSample: "sampler", SpaceCounters: "counters", SpaceWanted: "wanted rows", SpacePick: "picks",
+	SpaceLogits: "logits", SpaceArgs: "constants", SpaceCounters: "counters", SpaceWanted: "wanted rows", SpacePick: "picks",
 	SpaceHeads: "expanded heads",
 }
 

@@ -24,7 +24,6 @@ const (
 	RoleCounters               // of persistent threadgroups
 	RoleFloats                 // float32 of the sampler
 	RoleIntegers               // uint32 of the sampler
-	RoleState                  // Sampling
 	RolePicks                  // Pick
 	RoleAdjusts                // Adjust
 	RoleRow                    // the row

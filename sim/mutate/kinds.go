@@ -82,7 +82,7 @@ func (r *rig) edits() (all [][]*edit) {
 	index := map[place]int{}
 	for i, file := range files {
 		b := r.models[i].Bound.Bundle
-		for n, dispatches := range [][]plan.Dispatch{b.Decode().Dispatches, slices.Concat(b.Sample, b.Pick)} {
+		for n, dispatches := range [][]plan.Dispatch{b.Decode().Dispatches, b.Pick} {
 			for _, k := range kernels.List(b.Source, functions(r.models[i].Bound, dispatches)) {
 				at := place{k.ID, k.Body}
 				if _, ok := index[at]; !ok {
@@ -119,7 +119,7 @@ func (r *rig) kernel(edits []*edit) verdict {
 // shapes are tests of kernels with shapes, and numbers, that the files do not have: of
 // the sampler's kernels, and of the others. Neither has a function of the other's.
 var shapes = map[bool][]string{
-	true:  {"./gen/msl", "-run", "^(TestSampler|TestPicks)$"},
+	true:  {"./gen/msl", "-run", "^TestPicks$"},
 	false: {"./gen/msl", "-run", "^(TestAttentionRescales|TestOddAttention|TestRouteOrder|TestShares|TestExecute|TestExecuteSplit|TestAttentionTiles)$"},
 }
 

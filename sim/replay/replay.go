@@ -147,7 +147,7 @@ func (r *Runner) allocate(m *device.Model, l *device.Layout, constants []byte) e
 		r.bytes += l.Cache
 	}
 	sizes := l.Sizes()
-	sizes[plan.SpaceKV], sizes[plan.SpaceSample], sizes[plan.SpacePick] = 0, 0, 0 // tokens are picked on the host
+	sizes[plan.SpaceKV], sizes[plan.SpacePick] = 0, 0 // tokens are picked on the host
 	sizes[plan.SpaceRow], sizes[plan.SpaceWanted], sizes[plan.SpaceArgs] = rowBytes*int64(l.Width), rowBytes*plan.MaxWanted, int64(len(constants))
 	for i, n := range sizes {
 		if s := plan.Space(i); n > 0 {

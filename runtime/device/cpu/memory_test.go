@@ -35,11 +35,7 @@ func TestTakes(t *testing.T) {
 			if want := New().Takes(sizes); got != want || r.Bytes() != want {
 				t.Errorf("%s, %+v: %d bytes are allocated, %d told; want %d", b.Name, cfg, got, r.Bytes(), want)
 			}
-			picks := b.PickBytes
-			if len(m.Sequences(cfg)) == 1 {
-				picks = 0
-			}
-			if more := sizes.Bytes() - sizes.HostBytes(); more != b.SampleBytes+picks+b.Counters {
+			if more := sizes.Bytes() - sizes.HostBytes(); more != b.PickBytes+b.Counters {
 				t.Errorf("%s, %+v: a GPU takes %d bytes more", b.Name, cfg, more)
 			}
 		}

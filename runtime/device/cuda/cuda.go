@@ -9,7 +9,7 @@
 // and upload.go bring the weights to the device; graph.go makes the graphs of
 // what device.Commands resolved; runner.go replays them.
 //
-// Four tokens of a chain are one graph. A kernel may begin before the one before it has ended, and
+// Four steps of one row are one graph. A kernel may begin before the one before it has ended, and
 // waits where the Metal source says GRID_WAIT (CUDA's grid dependency wait; empty on Metal). Until
 // then the lanes of a mat-vec load the weights of their first pass into registers, where the format
 // says how (preloaded, templates/msl/lib/weights/ahead.metal). A kernel with more than 48 KiB of

@@ -30,7 +30,7 @@ func (r *runner) Assign(table, first int, pages []uint32) error {
 		}
 		r.tables.Write(r.paged.Bytes(), at, len(pages))
 		slot := r.units.Next()
-		err := r.unit(0, func(int) error {
+		err := r.unit(func(int) error {
 			return r.stream.Upload(r.memory.Spaces[plan.SpaceTables]+cu.Ptr(4*at), r.paged, 4*at, 4*len(pages))
 		})
 		r.slots[slot].tables = err == nil
@@ -48,7 +48,7 @@ func (r *runner) CopyRows(from, to uint32, n int) error {
 	}
 	page := r.pageOfLayer()
 	return r.gpu.Do(func() error {
-		return r.unit(0, func(int) error {
+		return r.unit(func(int) error {
 			for _, c := range r.memory.Caches {
 				for at, bytes := range r.planes.Rows(0, n) {
 					if err := r.stream.Copy(c+cu.Ptr(int64(to)*page+int64(at)), c+cu.Ptr(int64(from)*page+int64(at)), int64(bytes)); err != nil {
@@ -110,7 +110,7 @@ func (r *runner) movePage(page uint32, host []byte, move func(slot int) error) e
 				return fmt.Errorf("%d bytes to move pages: %w", ring*r.PageBytes(), err)
 			}
 		}
-		return r.unit(0, move)
+		return r.unit(move)
 	})
 }
 

@@ -9,21 +9,20 @@ import (
 	"mla/runtime/plan"
 )
 
-// picks is what picking behind several rows takes on the host: how to pick goes to the device
-// as one copy, with its masks as another, and the kernels write the tokens to the host. A Pick
-// is waited for, and what follows it has nothing to be brought, so there is one of each.
+// picks is what picking takes on the host: how to pick goes to the device as one copy, with
+// its masks as another, and the kernels write the tokens to the host. A Pick is waited for,
+// and the steps behind it need nothing from the host, so there is one of each.
 type picks struct {
-	ahead  device.PicksAhead
+	loop   device.Loop
 	layout plan.PickLayout
-	to     *cu.Pinned          // [PickLayout.Tokens] bytes
-	from   *cu.Pinned          // [PickTurns][MaxWanted]uint32
-	graph  *cu.Exec            // of the last Pick
-	slots  [plan.PickTurns]int // of the units of the steps behind it
-	made   int                 // by the last Pick, if the logits on the device are theirs
+	to     *cu.Pinned // [PickLayout.Tokens] bytes
+	from   *cu.Pinned // [PickTurns][MaxWanted]uint32
+	graphs *replay    // that the last Pick was of
+	made   int        // by the last Pick, if the logits on the device are theirs
 }
 
-// allocate reserves it, and says where the tokens are to go; where one row is run at a time
-// there is nothing to do.
+// allocate reserves it, and says where the tokens are to go; a bundle without kernels that
+// pick needs nothing.
 func (p *picks) allocate(vocab int, bytes int64) (to hostRange, err error) {
 	if bytes == 0 {
 		return hostRange{}, nil
@@ -42,7 +41,7 @@ func (p *picks) free() error { return errors.Join(p.to.Free(), p.from.Free()) }
 // Pick implements device.Picker.
 func (r *runner) Pick(rows []plan.Row, picks []device.Pick) ([]int32, error) {
 	if len(r.commands.Pick) == 0 {
-		return nil, fmt.Errorf("%w: there are no kernels that pick behind several rows", device.ErrSampling)
+		return nil, fmt.Errorf("%w: there are no kernels that pick", device.ErrSampling)
 	}
 	if err := device.CheckPicks(picks, len(rows)); err != nil {
 		return nil, err
@@ -54,43 +53,56 @@ func (r *runner) Pick(rows []plan.Row, picks []device.Pick) ([]int32, error) {
 	if err := r.gpu.Do(func() error { return r.pick(rows, wanted, picks) }); err != nil {
 		return nil, err
 	}
-	r.computed(rows, wanted)
 	r.picks.made = len(picks)
-	r.picks.ahead.Begin(rows, picks)
+	r.picks.loop.Begin(rows, picks)
 	return device.Picked(picks, r.picks.tokens(0), r.vocab)
 }
 
 // tokens are what the device picked at a turn.
 func (p *picks) tokens(turn int) []uint32 { return device.PickTurn(p.from.Bytes(), turn) }
 
-// PickAhead implements device.Picker. The device has moved rows and picks on, so the graph of
-// the Pick is launched once more.
-func (r *runner) PickAhead() error {
-	return r.picks.ahead.Ask(func(turn int) error {
-		r.last, r.picks.made, r.picks.slots[turn] = nil, 0, r.units.Next()
+// Continue implements device.Picker. The device has moved rows and picks on, so the graphs of
+// the Pick's rows are launched once more, as few as make n steps.
+func (r *runner) Continue(n int) error {
+	return r.picks.loop.Continue(n, r.units.Next(), func() error {
+		r.picks.made = 0
 		return r.gpu.Do(func() error {
-			return r.unit(0, func(int) error { return r.picks.graph.Launch(r.stream) })
+			return r.unit(func(int) error { return r.picks.graphs.launch(n, r.stream) })
 		})
 	})
 }
 
-// PickedAhead implements device.Picker.
-func (r *runner) PickedAhead() ([]int32, error) {
-	return r.picks.ahead.Next(func(turn int) error {
-		return r.gpu.Do(func() error { return r.units.Wait(r.picks.slots[turn]) })
+// launch launches n steps.
+func (g *replay) launch(n int, s cu.Stream) error {
+	for i, length := range lengths {
+		for ; g.steps[i] != nil && n >= length; n -= length {
+			if err := g.steps[i].Launch(s); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Next implements device.Picker.
+func (r *runner) Next() ([]int32, error) {
+	return r.picks.loop.Next(func(slot int) error {
+		return r.gpu.Do(func() error { return r.units.Wait(slot) })
 	}, r.picks.tokens)
 }
 
 // pick runs rows, and what picks behind them, and waits. All copies come before the one graph:
 // where a copy stands between kernels the GPU idles until it is made.
 func (r *runner) pick(rows []plan.Row, wanted []int, picks []device.Pick) error {
-	err := r.unit(0, func(slot int) error {
+	err := r.unit(func(slot int) error {
 		graphs, err := r.sequence(slot, rows, wanted)
 		if err != nil {
 			return err
 		}
-		for i := range r.picks.tokens(0) { // nobody takes those of the Pick before for this one's
-			r.picks.tokens(0)[i] = plan.SampleNone
+		for turn := range plan.PickTurns { // nobody takes those of the Pick before for this one's
+			for i := range r.picks.tokens(turn) {
+				r.picks.tokens(turn)[i] = plan.SampleNone
+			}
 		}
 		bytes, masks := device.WritePicks(r.picks.to.Bytes(), picks, r.vocab)
 		if err := r.stream.Upload(r.memory.Spaces[plan.SpacePick], r.picks.to, 0, bytes); err != nil {
@@ -101,8 +113,8 @@ func (r *runner) pick(rows []plan.Row, wanted []int, picks []device.Pick) error 
 				return err
 			}
 		}
-		r.picks.graph = graphs.picks
-		return graphs.picks.Launch(r.stream)
+		r.picks.graphs = graphs
+		return graphs.launch(1, r.stream)
 	})
 	if err != nil {
 		return err
@@ -117,7 +129,7 @@ func (r *runner) PickedLogits(i int) ([]float32, error) {
 	}
 	at := i * r.vocab
 	err := r.gpu.Do(func() error {
-		err := r.unit(0, func(int) error {
+		err := r.unit(func(int) error {
 			return r.stream.Download(r.logits, 4*at, r.memory.Spaces[plan.SpaceLogits]+cu.Ptr(4*at), 4*r.vocab)
 		})
 		if err != nil {

@@ -61,9 +61,6 @@ func (r *runner) profile(p *device.Profiling) (list []device.Stage, err error) {
 	case p.Width < 0 || p.Width > r.width:
 		return nil, fmt.Errorf("%d rows at a time; expected up to %d", p.Width, r.width)
 	}
-	if err := r.End(); err != nil {
-		return nil, err
-	}
 	r.forget()
 	err = r.gpu.Do(func() error {
 		all, err := r.prepare(p)

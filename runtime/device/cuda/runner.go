@@ -16,10 +16,10 @@ import (
 // ring is the number of units of work that can be in flight.
 const ring = 8
 
-// runner implements device.Sampler and device.Picker.
+// runner implements device.Picker.
 //
-// Inside a prompt nobody waits for a token: up to ring units, each of one token or
-// of several of a chain, are in flight, and one is waited for when its slot is
+// Inside a prompt nobody waits for a token: up to ring units, each of one step or
+// of several of a loop, are in flight, and one is waited for when its slot is
 // needed again, or when what it computes is. The stream keeps them in order. A
 // failed unit voids the caches, and after most failures the driver refuses
 // everything: so its error is returned by every later call.
@@ -46,34 +46,32 @@ type runner struct {
 	staging *cu.Pinned // [ring] pages on their way to or from the host; nil: none has been
 	units   device.Queue
 	slots   [ring]slot // of units
-	last    *plan.Row  // of the last Replay, if the logits on the device are its
-	chain   chain
 	picks   picks
 	closed  bool
 }
 
 // graphs are what is launched; those that have nothing to do are missing.
 type graphs struct {
-	sequences []replay               // one per sequence
-	pick      *cu.Exec               // picks a token by the logits
-	runs      [len(lengths)]*cu.Exec // run the picked token and pick the next, over and over
+	sequences []replay // one per sequence
 }
 
-// replay is a sequence: whole, without what computes logits, and with what picks behind
-// several rows by them.
-type replay struct{ all, body, picks *cu.Exec }
+// replay is a sequence: whole, without what computes logits, and as steps with what picks
+// behind its rows by them.
+type replay struct {
+	all, body *cu.Exec
+	steps     [len(lengths)]*cu.Exec
+}
 
-// lengths are how many tokens each of graphs.runs runs, the longest first and the
-// last one token. Between two launches the GPU idles for 2 µs (on an H200), between
-// two tokens of one graph it does not; recording costs 4 µs per dispatch.
+// lengths are how many steps each of replay.steps makes, the longest first and the last
+// one step. Between two launches the GPU idles for 2 µs (on an H200), between two steps of
+// one graph it does not; recording costs 4 µs per dispatch. So only the sequence of one row,
+// whose steps are the shortest, has graphs of several.
 var lengths = [...]int{4, 1}
 
 // slot is what a unit of work has of its own.
 type slot struct {
 	begin, end cu.Event
-	copied     cu.Event // behind end: what it picked is in the host's memory
-	picks      int      // tokens that it picks
-	tables     bool     // it brings entries of block tables
+	tables     bool // it brings entries of block tables
 }
 
 // newRunner allocates, uploads and records.
@@ -122,19 +120,13 @@ func (r *runner) build(l *device.Layout, progress func(done, total int64)) (err 
 	if r.logits, err = cu.AllocPinned(int(l.Logits)); err != nil {
 		return err
 	}
-	if len(r.commands.Sample) > 0 && l.Sample > 0 {
-		r.chain.Chain = device.NewChain(r.vocab, r.context, r.tables)
-	}
-	if err := r.chain.allocate(r.vocab, l.Sample); err != nil {
-		return err
-	}
-	r.picks.ahead = device.NewPicksAhead(r.vocab, r.context, r.tables)
+	r.picks.loop = device.NewLoop(r.vocab, r.context, r.tables)
 	if r.memory.picked, err = r.picks.allocate(r.vocab, l.Pick); err != nil {
 		return err
 	}
 	for i := range r.slots {
 		t := &r.slots[i]
-		for _, e := range []*cu.Event{&t.begin, &t.end, &t.copied} {
+		for _, e := range []*cu.Event{&t.begin, &t.end} {
 			if *e, err = cu.NewEvent(); err != nil {
 				return err
 			}
@@ -147,27 +139,24 @@ func (r *runner) build(l *device.Layout, progress func(done, total int64)) (err 
 func (r *runner) record() error {
 	r.stages = stages(r.commands.Decode().Commands, r.code, &r.memory)
 	r.graphs.sequences = make([]replay, len(r.commands.Sequences))
-	pick, picks := stages(r.commands.Sample, r.code, &r.memory), stages(r.commands.Pick, r.code, &r.memory)
+	picks := stages(r.commands.Pick, r.code, &r.memory)
 	type recording struct {
 		what   string
 		stages []stage
 		to     **cu.Exec
 	}
-	list := []recording{{"the sampler", pick, &r.graphs.pick}}
+	var list []recording
 	for i, q := range r.commands.Sequences {
 		to := &r.graphs.sequences[i]
 		all := stages(q.Commands, r.code, &r.memory)
 		list = append(list,
 			recording{rowsOf(q.Width), all, &to.all},
 			recording{rowsOf(q.Width) + " without logits", stages(q.Commands[:q.Head], r.code, &r.memory), &to.body})
-		if len(picks) > 0 {
-			list = append(list, recording{rowsOf(q.Width) + " with the sampler", slices.Concat(all, picks), &to.picks})
-		}
-	}
-	if len(pick) > 0 {
-		run := slices.Concat(r.stages, pick)
-		for i, n := range lengths {
-			list = append(list, recording{fmt.Sprintf("%d tokens with the sampler", n), slices.Repeat(run, n), &r.graphs.runs[i]})
+		for j, n := range lengths {
+			if len(picks) > 0 && (n == 1 || q.Width == 1) {
+				what := fmt.Sprintf("%d steps of %s with the sampler", n, rowsOf(q.Width))
+				list = append(list, recording{what, slices.Repeat(slices.Concat(all, picks), n), &to.steps[j]})
+			}
 		}
 	}
 	for _, g := range list {
@@ -191,7 +180,6 @@ func (r *runner) Replay(rows []plan.Row, wanted []int) ([]float32, error) {
 	if err := r.gpu.Do(func() error { return r.replay(rows, wanted) }); err != nil || len(wanted) == 0 {
 		return nil, err
 	}
-	r.computed(rows, wanted)
 	return r.hostLogits()[:len(wanted)*r.vocab], nil
 }
 
@@ -203,25 +191,14 @@ func (r *runner) begin(rows []plan.Row, wanted []int) error {
 	if err := errors.Join(device.CheckRows(rows, r.width, r.vocab, r.context), device.CheckWanted(wanted, len(rows)), r.tables.Check(rows...)); err != nil {
 		return err
 	}
-	if err := r.End(); err != nil {
-		return err
-	}
 	r.forget()
 	return nil
 }
 
-// forget forgets whose logits the device has, and what it picked.
+// forget forgets what the device has picked.
 func (r *runner) forget() {
-	r.picks.ahead.Forget()
-	r.last, r.picks.made = nil, 0
-}
-
-// computed notes whose logits the device has.
-func (r *runner) computed(rows []plan.Row, wanted []int) {
-	if len(wanted) == 1 {
-		row := rows[wanted[0]]
-		r.last = &row
-	}
+	r.picks.loop.Forget()
+	r.picks.made = 0
 }
 
 // hostLogits is where logits come to, [MaxWanted][VocabSize].
@@ -235,7 +212,7 @@ func (r *runner) Width() int { return r.width }
 
 // replay puts rows into the stream, and waits for them if logits are wanted.
 func (r *runner) replay(rows []plan.Row, wanted []int) error {
-	err := r.unit(0, func(slot int) error {
+	err := r.unit(func(slot int) error {
 		graphs, err := r.sequence(slot, rows, wanted)
 		if err != nil {
 			return err
@@ -276,9 +253,9 @@ func launch(g *cu.Exec, s cu.Stream) error {
 	return g.Launch(s)
 }
 
-// unit puts what f does into the stream as one unit of work, which picks picks
-// tokens. slot is for the memory that f needs until the unit is done.
-func (r *runner) unit(picks int, f func(slot int) error) error {
+// unit puts what f does into the stream as one unit of work. slot is for the memory that f
+// needs until the unit is done.
+func (r *runner) unit(f func(slot int) error) error {
 	i, err := r.units.Slot()
 	if err != nil {
 		return err
@@ -291,13 +268,10 @@ func (r *runner) unit(picks int, f func(slot int) error) error {
 	if err == nil {
 		err = t.end.Record(r.stream)
 	}
-	if err == nil && picks > 0 {
-		err = r.chain.fetch(t, i, r.memory.Spaces[plan.SpaceSample]+cu.Ptr(r.chain.layout.Picks))
-	}
 	if err != nil {
 		return r.units.Fail(err)
 	}
-	t.picks, t.tables = picks, false
+	t.tables = false
 	r.units.Submit()
 	return nil
 }
@@ -308,14 +282,9 @@ func (r *runner) wait(i int) (time.Duration, error) {
 		return 0, nil
 	}
 	t := &r.slots[i]
-	last := t.end
-	if t.picks > 0 {
-		last = t.copied
-	}
-	if err := last.Wait(); err != nil {
+	if err := t.end.Wait(); err != nil {
 		return 0, err
 	}
-	r.chain.keep(i, t.picks)
 	return t.end.Since(t.begin)
 }
 
@@ -342,8 +311,8 @@ func (r *runner) Close() error {
 		return nil
 	}
 	r.closed = true
-	r.chain.Chain, r.picks.ahead = device.Chain{}, device.PicksAhead{} // nothing can be asked of them
-	if r.units.Failed() != nil {                                       // reported; the driver may refuse what follows
+	r.picks.loop = device.Loop{} // nothing can be asked of it
+	if r.units.Failed() != nil { // reported; the driver may refuse what follows
 		_ = r.release()
 		return nil
 	}
@@ -354,10 +323,10 @@ func (r *runner) Close() error {
 // release frees all objects, users before what they use, and the context.
 func (r *runner) release() error {
 	err := r.gpu.Do(func() error {
-		list := []error{r.stream.Destroy(), r.chain.free()}
-		all := append(r.graphs.runs[:], r.graphs.pick)
+		list := []error{r.stream.Destroy()}
+		var all []*cu.Exec
 		for _, g := range r.graphs.sequences {
-			all = append(all, g.all, g.body, g.picks)
+			all = append(append(all, g.all, g.body), g.steps[:]...)
 		}
 		for _, g := range all {
 			if g != nil {
@@ -366,7 +335,7 @@ func (r *runner) release() error {
 		}
 		for i := range r.slots {
 			t := &r.slots[i]
-			list = append(list, t.begin.Destroy(), t.end.Destroy(), t.copied.Destroy())
+			list = append(list, t.begin.Destroy(), t.end.Destroy())
 		}
 		list = append(list, r.picks.free(), r.rows.Free(), r.paged.Free(), r.logits.Free(), r.moved.Free(), r.staging.Free(), r.memory.free(), r.code.unload())
 		return errors.Join(list...)

@@ -67,9 +67,9 @@ var cases = map[string]testCase{
 	"refused":       {"yoututiny", refused},
 	"failure":       {"yoututiny", failure},
 	"unallocated":   {"yoututiny", unallocated},
-	"chain": {"yoututiny", func(lib string) error {
-		return with(lib, "youtu-tiny-F32", device.Config{Context: reference.ChainContext, KV: quant.F16}, func(r device.Runner) error {
-			return reference.Chains(r, nil)
+	"loop": {"yoututiny", func(lib string) error {
+		return with(lib, "youtu-tiny-F32", device.Config{Context: reference.LoopContext, KV: quant.F16}, func(r device.Runner) error {
+			return reference.Loops(r, nil)
 		})
 	}},
 	"sessions":    {"yoututiny", opened("youtu-tiny-F32", reference.Together)},
@@ -129,9 +129,9 @@ func TestStandIn(t *testing.T) {
 		{"a cache of q8_0, sessions", "sessions q8", fast, ""},
 		{"expanded heads, single kernels", "check heads", fast, ""},
 		{"a cache of q8_0, single kernels", "check q8", nil, ""},
-		{"chains", "chain", nil, ""},
-		{"chains in another order", "chain", []string{"CUDASIM_SEED=3"}, ""},
-		{"chains misused", "misuse", fast, ""},
+		{"loops", "loop", nil, ""},
+		{"loops in another order", "loop", []string{"CUDASIM_SEED=3"}, ""},
+		{"loops misused", "misuse", fast, ""},
 		{"a profile", "profile", []string{"CUDASIM_MEMORY=20000000", "CUDASIM_L2=60000"}, ""},
 		{"replays", "stress", fast, ""},
 		// Behind the prompt's runs, in the logits and in the last layer's cache row: the
@@ -159,13 +159,13 @@ func TestStandIn(t *testing.T) {
 		{"no page-locked memory", "unallocated", []string{"CUDASIM_FAULT=cuMemHostAlloc:2:2"}, "upload the weights: cuMemHostAlloc"},
 		{"no copy", "unallocated", []string{"CUDASIM_FAULT=cuMemcpyHtoDAsync_v2:2:1"}, "upload the weights: cuMemcpyHtoDAsync_v2"},
 		{"no mapped memory", "sessions", []string{"CUDASIM_KERNELS=fast", "CUDASIM_FAULT=cuMemHostGetDevicePointer_v2:1:1"}, "cuMemHostGetDevicePointer_v2: CUDA_ERROR_INVALID_VALUE"},
-		{"no graph of several rows", "sessions", []string{"CUDASIM_KERNELS=fast", "CUDASIM_FAULT=cuGraphInstantiateWithFlags:4:2"}, "with the sampler: cuGraphInstantiateWithFlags: CUDA_ERROR_OUT_OF_MEMORY"},
+		{"no graph of several rows", "sessions", []string{"CUDASIM_KERNELS=fast", "CUDASIM_FAULT=cuGraphInstantiateWithFlags:7:2"}, "rows with the sampler: cuGraphInstantiateWithFlags: CUDA_ERROR_OUT_OF_MEMORY"},
 		{"no stream", "unallocated", []string{"CUDASIM_FAULT=cuStreamCreate:3:2"}, "cuStreamCreate"},
 		{"no event", "unallocated", []string{"CUDASIM_FAULT=cuEventCreate:6:2"}, "cuEventCreate"},
 		{"no kernel", "unallocated", []string{"CUDASIM_FAULT=cuModuleGetFunction:3:500"}, "CUDA_ERROR_NOT_FOUND: named symbol not found"},
 		{"no module", "unallocated", []string{"CUDASIM_FAULT=cuModuleLoadDataEx:1:218"}, "compile the kernels: cuModuleLoadDataEx: CUDA_ERROR_INVALID_PTX"},
 		{"no node", "unallocated", []string{"CUDASIM_FAULT=cuGraphAddKernelNode_v2:5:1"}, "record the token: cuGraphAddKernelNode_v2"},
-		{"no graph", "unallocated", []string{"CUDASIM_FAULT=cuGraphInstantiateWithFlags:2:2"}, "record the token: cuGraphInstantiateWithFlags"},
+		{"no graph", "unallocated", []string{"CUDASIM_FAULT=cuGraphInstantiateWithFlags:1:2"}, "record the token: cuGraphInstantiateWithFlags"},
 	} {
 		if !deep.On && (slices.Contains(tt.env, "CUDASIM_KERNELS=fast") || cases[tt.run].bundle != fastBundle) {
 			continue

@@ -51,9 +51,6 @@ func (r *runner) stress(ctx context.Context, what *device.Stressing) (*device.St
 			return nil, err
 		}
 	}
-	if err := r.End(); err != nil {
-		return nil, err
-	}
 	r.forget()
 	s := &stress{r: r, what: what}
 	var parts []device.Part // in the order of the layers, so that the first to differ is near its cause

@@ -18,7 +18,7 @@ func (r *runner) SetInput(vectors []float32) error {
 	act := r.model.Bundle.Activations
 	return r.vectors(func(host *cu.Pinned) error {
 		device.PutVectors(host.Bytes(), v, act, vectors)
-		return r.unit(0, func(int) error {
+		return r.unit(func(int) error {
 			return r.stream.Upload(r.memory.Spaces[plan.SpaceArena]+cu.Ptr(v.Offset), host, 0, int(v.Bytes(rows, act)))
 		})
 	})
@@ -31,7 +31,7 @@ func (r *runner) Hidden(dst []float32) error {
 		return err
 	}
 	return r.vectors(func(host *cu.Pinned) error {
-		err := r.unit(0, func(int) error {
+		err := r.unit(func(int) error {
 			return r.stream.Download(host, 0, r.memory.Spaces[plan.SpaceArena]+cu.Ptr(v.Offset), int(v.Bytes(rows, r.model.Bundle.Activations)))
 		})
 		if err == nil {
@@ -49,9 +49,6 @@ func (r *runner) Hidden(dst []float32) error {
 func (r *runner) vectors(move func(host *cu.Pinned) error) error {
 	if r.closed {
 		return errClosed
-	}
-	if err := r.End(); err != nil {
-		return err
 	}
 	return r.gpu.Do(func() (err error) {
 		if err := r.units.Drain(); err != nil {

@@ -18,10 +18,7 @@ func (d *Device) build(m *device.Model, cfg device.Config, l *layout, s *sequenc
 	if err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
-	if r.sampled > r.decode && !r.memory.Spaces[plan.SpaceSample].Nil() {
-		r.chain.Chain = device.NewChain(r.vocab, r.context, r.tables)
-	}
-	r.ahead.PicksAhead = device.NewPicksAhead(r.vocab, r.context, r.tables)
+	r.loop.Loop = device.NewLoop(r.vocab, r.context, r.tables)
 	return r, nil
 }
 
@@ -75,7 +72,7 @@ func (d *Device) compile(r *runner, b *plan.Bundle, s *sequence) error {
 		if !s.canSpare(failed) {
 			return failed
 		}
-		s.withoutSamplers()
+		s.withoutSampler()
 		if c.library, r.origin, err = d.library(r.gpu, b, s.functions); err != nil {
 			return err
 		}

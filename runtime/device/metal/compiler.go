@@ -96,7 +96,7 @@ func (c *compiler) pipelines(s *sequence) ([]mtl.Pipeline, error) {
 	for i := range made[s.needed:] {
 		made[s.needed+i].Release()
 	}
-	s.withoutSamplers()
+	s.withoutSampler()
 	return made[:s.needed], nil
 }
 

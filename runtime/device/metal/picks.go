@@ -12,8 +12,8 @@ import (
 // Pick implements device.Picker. The commands that pick are executed behind those of the
 // rows, in the same command buffer; nothing else in flight uses their memory.
 func (r *runner) Pick(rows []plan.Row, picks []device.Pick) ([]int32, error) {
-	if r.picks == (run{}) {
-		return nil, fmt.Errorf("%w: there are no kernels that pick behind several rows", device.ErrSampling)
+	if r.picks.to == r.picks.from {
+		return nil, fmt.Errorf("%w: there are no kernels that pick", device.ErrSampling)
 	}
 	if err := device.CheckPicks(picks, len(rows)); err != nil {
 		return nil, err
@@ -24,42 +24,40 @@ func (r *runner) Pick(rows []plan.Row, picks []device.Pick) ([]int32, error) {
 	}
 	device.WritePicks(r.memory.Spaces[plan.SpacePick].Bytes(), picks, r.vocab)
 	slot := r.units.Next()
-	if err := mtl.Pool(func() error { return r.replay(rows, wanted, r.picks) }); err != nil {
+	if err := mtl.Pool(func() error { return r.replay(rows, wanted, true) }); err != nil {
 		return nil, err
 	}
-	r.computed(rows, wanted)
-	r.picked, r.ahead.rows, r.ahead.list = len(picks), slot, slices.Clone(rows)
-	r.ahead.Begin(rows, picks)
+	r.picked, r.loop.slot, r.loop.rows = len(picks), slot, slices.Clone(rows)
+	r.loop.Begin(rows, picks)
 	return device.Picked(picks, r.tokens(0), r.vocab)
 }
 
-// picksAhead are the steps behind the last Pick. All of them use its rows, which the GPU moves
-// on from step to step: no host writes these while one is in flight.
-type picksAhead struct {
-	device.PicksAhead
-	rows  int                 // slot of the rows
-	list  []plan.Row          // those of the last Pick
-	slots [plan.PickTurns]int // of the units
+// loop are the steps behind the last Pick. All of them use its rows, which the GPU moves on
+// from step to step: no host writes these while one is in flight.
+type loop struct {
+	device.Loop
+	slot int        // of the rows
+	rows []plan.Row // those of the last Pick
 }
 
-// PickAhead implements device.Picker.
-func (r *runner) PickAhead() error {
-	return r.ahead.Ask(func(turn int) error {
-		r.last, r.picked, r.ahead.slots[turn] = nil, 0, r.units.Next()
+// Continue implements device.Picker.
+func (r *runner) Continue(n int) error {
+	return r.loop.Continue(n, r.units.Next(), func() error {
+		r.picked = 0
 		return mtl.Pool(func() error {
 			if _, err := r.units.Slot(); err != nil {
 				return err
 			}
-			q := r.narrowest(r.ahead.Rows())
-			return r.commit(r.ahead.rows, []run{{q.from, q.to}, r.picks}, 0, r.ahead.list, q.width) // a row more or less is nothing to a prediction
+			q := r.narrowest(r.loop.Rows())
+			return r.commit(r.loop.slot, slices.Repeat(r.step(q), n), r.loop.rows, q.width) // a row more or less is nothing to a prediction
 		})
 	})
 }
 
-// PickedAhead implements device.Picker.
-func (r *runner) PickedAhead() ([]int32, error) {
-	return r.ahead.Next(func(turn int) error {
-		return mtl.Pool(func() error { return r.units.Wait(r.ahead.slots[turn]) })
+// Next implements device.Picker.
+func (r *runner) Next() ([]int32, error) {
+	return r.loop.Next(func(slot int) error {
+		return mtl.Pool(func() error { return r.units.Wait(slot) })
 	}, r.tokens)
 }
 

@@ -66,8 +66,7 @@ func (r *runner) overwrittenBuffers(slot int) []mtl.Buffer {
 
 // rebuild opens the GPU anew, with everything that a session may still need: the caches, the
 // block tables, and what the unit at hand began with: until it is there again, the host has the
-// pages of the caches. Chains of picked tokens end before a unit
-// of many rows begins.
+// pages of the caches.
 func (r *runner) rebuild(slot int, before [][]byte) error {
 	caches := r.hostCaches()
 	pages := map[uint32][]byte{}

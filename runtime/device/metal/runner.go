@@ -11,7 +11,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// runner implements device.Sampler and device.Picker.
+// runner implements device.Picker.
 //
 // Inside a prompt nobody waits for a token: up to ring of them are in flight,
 // and one is waited for when its slot is needed again, or when logits are. A
@@ -45,10 +45,8 @@ type runner struct {
 	refill     func() error // makes the Metal objects, as for a new runner
 	rebuilt    bool         // once
 	stuck      bool         // commands have not ended in time, and may still use everything
-	last       *plan.Row    // of the last Replay, if the logits are its
 	picked     int          // by the last Pick, if the logits are theirs
-	ahead      picksAhead
-	chain      chain
+	loop       loop
 	closed     bool
 }
 
@@ -57,11 +55,10 @@ func (r *runner) Replay(rows []plan.Row, wanted []int) ([]float32, error) {
 	if err := r.begin(rows, wanted); err != nil {
 		return nil, err
 	}
-	err := mtl.Pool(func() error { return r.replay(rows, wanted, run{}) })
+	err := mtl.Pool(func() error { return r.replay(rows, wanted, false) })
 	if err != nil || len(wanted) == 0 {
 		return nil, err
 	}
-	r.computed(rows, wanted)
 	return floats(r.memory.Spaces[plan.SpaceLogits])[:len(wanted)*r.vocab], nil
 }
 
@@ -76,51 +73,39 @@ func (r *runner) begin(rows []plan.Row, wanted []int) error {
 	if err := errors.Join(device.CheckRows(rows, r.width, r.vocab, r.context), device.CheckWanted(wanted, len(rows)), r.tables.Check(rows...)); err != nil {
 		return err
 	}
-	if err := r.End(); err != nil {
-		return err
-	}
-	inFlight := r.ahead.InFlight()
+	inFlight := r.loop.InFlight()
 	if r.forget(); inFlight { // it uses memory that the host is about to fill
 		return mtl.Pool(r.units.Drain)
 	}
 	return nil
 }
 
-// forget forgets whose logits there are, and what the GPU picked.
+// forget forgets what the GPU picked.
 func (r *runner) forget() {
-	r.ahead.Forget()
-	r.last, r.picked = nil, 0
-}
-
-// computed notes whose logits there are.
-func (r *runner) computed(rows []plan.Row, wanted []int) {
-	if len(wanted) == 1 {
-		row := rows[wanted[0]]
-		r.last = &row
-	}
+	r.loop.Forget()
+	r.picked = 0
 }
 
 // Width implements device.Runner.
 func (r *runner) Width() int { return r.width }
 
-// replay commits rows, and waits for them if logits are wanted, and for what picks tokens
-// by these.
-func (r *runner) replay(rows []plan.Row, wanted []int, picks run) error {
+// replay commits rows, and what picks tokens by their logits if it is asked to, and waits for
+// them if logits are wanted.
+func (r *runner) replay(rows []plan.Row, wanted []int, picks bool) error {
 	slot, err := r.units.Slot()
 	if err != nil {
 		return err
 	}
 	r.writeRows(slot, rows, wanted)
 	q := r.narrowest(len(rows))
-	to := q.head
-	if len(wanted) > 0 {
-		to = q.to
+	runs := []run{{q.from, q.head}}
+	switch {
+	case picks:
+		runs = r.step(q)
+	case len(wanted) > 0:
+		runs[0].to = q.to
 	}
-	runs := []run{{q.from, to}}
-	if picks.to > picks.from {
-		runs = append(runs, picks)
-	}
-	if err := r.commit(slot, runs, 0, rows, q.width); err != nil || len(wanted) == 0 {
+	if err := r.commit(slot, runs, rows, q.width); err != nil || len(wanted) == 0 {
 		return err
 	}
 	return r.units.Drain()
@@ -160,7 +145,7 @@ func (r *runner) Close() error {
 		return nil
 	}
 	r.closed = true
-	r.chain.Chain, r.ahead = device.Chain{}, picksAhead{} // nothing can be asked of them
+	r.loop = loop{} // nothing can be asked of it
 	return mtl.Pool(func() error {
 		reported := r.units.Failed() != nil
 		err := r.units.Drain()

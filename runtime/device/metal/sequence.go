@@ -21,20 +21,18 @@ type command struct {
 	work     device.Work
 }
 
-// sequence is all commands as Metal runs them: those of one row, the sampler's, those of
-// several rows, and what picks behind these.
+// sequence is all commands as Metal runs them: those of one row, what picks tokens, and those
+// of several rows.
 type sequence struct {
 	width     int            // rows of the widest replay
 	known     map[string]int // numbers of functions
 	functions []string       // the kernels that the file needs, each once
 	threads   []int          // threads per threadgroup of each
-	needed    int            // functions[needed:] are the samplers' alone
+	needed    int            // functions[needed:] are the sampler's alone
 	commands  []command
 	replays   []replayed // by rising width, that of one row first
-	decode    int        // commands[decode:sampled] pick a token by the logits of one row
-	sampled   int
-	picks     run // the commands that pick tokens behind several rows
-	bindings  int // the most that a command has
+	picks     run        // the commands that pick tokens by the logits, behind those of one row
+	bindings  int        // the most that a command has
 	work      func(*device.Command) device.Work
 }
 
@@ -45,7 +43,7 @@ type replayed struct{ width, from, head, to int }
 // l.constants.
 func newSequence(m *device.Model, cfg device.Config, l *layout, class string) (*sequence, error) {
 	b := m.Bundle
-	n := len(b.Sample) + len(b.Pick)
+	n := len(b.Pick)
 	for _, q := range m.Sequences(cfg) {
 		n += len(q.Dispatches)
 	}
@@ -66,18 +64,15 @@ func newSequence(m *device.Model, cfg device.Config, l *layout, class string) (*
 		s.append(q.Commands)
 		s.replays = append(s.replays, replayed{q.Width, from, from + q.Head, len(s.commands)})
 		if i == 0 {
-			s.decode = len(s.commands)
-			s.append(resolved.Sample)
-			s.sampled = len(s.commands)
+			s.picks.from = len(s.commands)
+			s.append(resolved.Pick)
+			s.picks.to = len(s.commands)
 		}
 	}
-	s.picks.from = len(s.commands)
-	s.append(resolved.Pick)
-	s.picks.to = len(s.commands)
 	return s, nil
 }
 
-// number lists the functions, the samplers' own behind all others.
+// number lists the functions, the sampler's own behind all others.
 func (s *sequence) number(c *device.Commands) error {
 	s.known = map[string]int{}
 	for _, q := range c.Sequences {
@@ -86,7 +81,7 @@ func (s *sequence) number(c *device.Commands) error {
 		}
 	}
 	s.needed = len(s.functions)
-	return s.numberAll(slices.Concat(c.Sample, c.Pick))
+	return s.numberAll(c.Pick)
 }
 
 func (s *sequence) numberAll(list []device.Command) error {
@@ -106,19 +101,28 @@ func (s *sequence) append(list []device.Command) {
 	}
 }
 
-// withoutSamplers leaves out what picks tokens.
-func (s *sequence) withoutSamplers() {
-	n := s.sampled - s.decode
-	s.commands = slices.Delete(s.commands[:s.picks.from], s.decode, s.sampled)
+// withoutSampler leaves out what picks tokens.
+func (s *sequence) withoutSampler() {
+	n := s.picks.to - s.picks.from
+	s.commands = slices.Delete(s.commands, s.picks.from, s.picks.to)
 	for i := range s.replays[1:] {
 		q := &s.replays[1+i]
 		q.from, q.head, q.to = q.from-n, q.head-n, q.to-n
 	}
 	s.functions, s.threads = s.functions[:s.needed], s.threads[:s.needed]
-	s.sampled, s.picks = s.decode, run{}
+	s.picks = run{}
 }
 
-// canSpare tells whether only samplers fail.
+// step is the runs of a sequence and of what picks behind its rows. Where the commands stand
+// side by side they are one run, which the GPU gets with less ado.
+func (s *sequence) step(q replayed) []run {
+	if q.to == s.picks.from {
+		return []run{{q.from, s.picks.to}}
+	}
+	return []run{{q.from, q.to}, s.picks}
+}
+
+// canSpare tells whether only the sampler fails.
 func (s *sequence) canSpare(failed kernelsError) bool {
 	for _, f := range s.functions[:s.needed] {
 		if failed.has(f) {

@@ -44,7 +44,7 @@ func TestSequence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(s.functions, []string{"k_f16", "head", "pick"}) || s.threads[0] != 64 || s.replays[0] != (replayed{1, 0, 1, 3}) || s.decode != 3 || s.needed != 2 || s.bindings != 6 {
+	if !slices.Equal(s.functions, []string{"k_f16", "head", "pick"}) || s.threads[0] != 64 || s.replays[0] != (replayed{1, 0, 1, 3}) || s.picks != (run{3, 4}) || s.needed != 2 || s.bindings != 6 {
 		t.Errorf("%+v", s)
 	}
 	c := s.commands[1]
@@ -57,7 +57,7 @@ func TestSequence(t *testing.T) {
 	if p := l.places[c.Bindings[0].Weight]; p != (place{0, 2 * pageSize}) {
 		t.Errorf("weight at %+v", p)
 	}
-	if constants := 2 * device.ConstantsAlign; len(l.constants) != constants || l.own() != 1024+512+80+40+4+2*2048+int64(constants)+4+4*(256+16) {
+	if constants := 2 * device.ConstantsAlign; len(l.constants) != constants || l.own() != 1024+devicetest.PickBytes+80+40+4+2*2048+int64(constants)+4+4*(256+16) {
 		t.Errorf("%+v: %d bytes", l, l.own())
 	}
 }
@@ -80,12 +80,12 @@ func TestSequenceForClass(t *testing.T) {
 
 func TestSequenceWithoutSampler(t *testing.T) {
 	m, cfg := mapped()
-	m.Bundle.Sample, m.Bundle.SampleBytes = nil, 0
+	m.Bundle.Pick, m.Bundle.PickBytes = nil, 0
 	s, l, err := sequenced(m, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(s.functions) != 2 || s.needed != 2 || len(s.commands) != 3 || s.decode != 3 || l.Sample != 0 {
+	if len(s.functions) != 2 || s.needed != 2 || len(s.commands) != 3 || s.picks != (run{3, 3}) || l.Pick != 0 {
 		t.Errorf("%+v", s)
 	}
 }

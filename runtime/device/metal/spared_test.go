@@ -60,7 +60,7 @@ func spared(lib string) error {
 				return fmt.Errorf("position %d: logits differ by %g", at+len(rows)-1, worst)
 			}
 		}
-		sampler := r.(device.Sampler).Begin(&device.Sampling{})
+		_, sampler := r.(device.Picker).Pick(reference.Rows(ref.Prompt[0], 0), []device.Pick{{}})
 		fmt.Printf("width %d, direct %v, sampler %v\n", width, metal.Direct(r), !errors.Is(sampler, device.ErrSampling))
 		if err := r.Close(); err != nil {
 			return err

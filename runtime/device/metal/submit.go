@@ -9,10 +9,9 @@ import (
 )
 
 // unit is what was handed to the GPU as one: a command buffer, or nil and how long the GPU took
-// for pieces that have ended, and how many tokens it picks.
+// for pieces that have ended.
 type unit struct {
 	mtl.Commands
-	picks     int
 	predicted time.Duration // 0: nobody wants to know how good that was
 	took      time.Duration
 }
@@ -23,12 +22,12 @@ var waitLimit = 5 * time.Minute
 
 // commit hands runs of the sequence to the GPU as the next unit, for rows of a sequence of a
 // width. Many rows, whose commands may take long, are run piece by piece.
-func (r *runner) commit(slot int, runs []run, picks int, rows []plan.Row, width int) error {
-	u := unit{picks: picks}
+func (r *runner) commit(slot int, runs []run, rows []plan.Row, width int) error {
+	u := unit{}
 	if width >= plan.MaxBatch {
 		c := newCutting(r.sequence, &r.pace, rows, width, r.tables, runs)
 		if u.predicted = c.all(); width > plan.MaxBatch || u.predicted > r.pace.buffer() {
-			return r.pieces(slot, runs, picks, rows, width)
+			return r.pieces(slot, runs, rows, width)
 		}
 	}
 	var err error
@@ -44,7 +43,7 @@ func (r *runner) commit(slot int, runs []run, picks int, rows []plan.Row, width 
 // command buffer waits behind another, and each piece tells how long the next one may be. What
 // the system ends for its length is run once more, all of it, in shorter pieces on a GPU opened
 // anew, from what it began with.
-func (r *runner) pieces(slot int, runs []run, picks int, rows []plan.Row, width int) error {
+func (r *runner) pieces(slot int, runs []run, rows []plan.Row, width int) error {
 	if err := r.units.Drain(); err != nil {
 		return err
 	}
@@ -64,7 +63,7 @@ func (r *runner) pieces(slot int, runs []run, picks int, rows []plan.Row, width 
 		return r.units.Fail(r.explained(err))
 	}
 	next := r.units.Next() // another slot than that of the rows, if these go on
-	r.commands[next] = unit{picks: picks, took: took}
+	r.commands[next] = unit{took: took}
 	r.units.Submit()
 	return r.units.Wait(next)
 }
@@ -157,7 +156,6 @@ func (r *runner) wait(slot int) (took time.Duration, err error) {
 		}
 		r.pace.measured(u.predicted, took)
 	}
-	r.chain.Picked(u.picks)
 	r.saving.begin()
 	*u = unit{}
 	return took, nil

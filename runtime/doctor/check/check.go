@@ -99,7 +99,7 @@ func dispatched(b *plan.Bundle, i int) int {
 
 func onlySamples(b *plan.Bundle, kernel int) bool {
 	of := func(d plan.Dispatch) bool { return d.Kernel == kernel }
-	return slices.ContainsFunc(slices.Concat(b.Sample, b.Pick), of) && !slices.ContainsFunc(b.Decode().Dispatches, of)
+	return slices.ContainsFunc(b.Pick, of) && !slices.ContainsFunc(b.Decode().Dispatches, of)
 }
 
 func firstDispatch(b *plan.Bundle, kernel int) *plan.Dispatch {

@@ -89,7 +89,7 @@ func (m *memory) bundle(c *Case, k *plan.Kernel) {
 	d.Kernel, d.Layer, d.Operands = 0, -1, slices.Clone(d.Operands)
 	one := *k
 	one.Variants = []plan.Variant{*c.Variant}
-	b.Kernels, b.Sample, b.Pick = []plan.Kernel{one}, nil, nil
+	b.Kernels, b.Pick = []plan.Kernel{one}, nil
 	b.Sequences = []plan.Sequence{{Width: max(k.Width, 1), Dispatches: []plan.Dispatch{d}, Head: 1}}
 	b.Weights = nil
 	for i := range d.Operands {

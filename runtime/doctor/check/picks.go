@@ -12,10 +12,12 @@ import (
 	"mla/runtime/text/sample"
 )
 
-// Picks picks tokens behind several rows at once with the bundle's kernels on a Launcher:
-// for as many sessions as a round has, each with parameters, accepted tokens and a number
-// of draws of its own, and once more by what the kernels have left. It returns the first token
-// that is not what runtime/text/sample picks, or row that is not the token's.
+// Picks picks tokens behind several rows at once with the bundle's kernels on a Launcher.
+// A round has a random number of sessions, each with parameters, accepted tokens and a number
+// of draws of its own. As many texts follow, each by the next set of parameters, whose tokens
+// are picked by logits of all kinds. All of them are picked once more by what the kernels have
+// left. Picks returns the first token that is not what runtime/text/sample picks, or row that
+// is not the token's.
 func Picks(l device.Launcher, b *plan.Bundle, rounds int) error {
 	m, err := newPickMemory(l, b)
 	if err != nil {
@@ -27,7 +29,48 @@ func Picks(l device.Launcher, b *plan.Bundle, rounds int) error {
 			return fmt.Errorf("bundle %s, picks, round %d: %w", b.Name, round, err)
 		}
 	}
+	all := samplings(m.vocab)
+	for _, p := range all[:min(rounds, len(all))] {
+		if err := m.text(rng, p); err != nil {
+			return fmt.Errorf("bundle %s, picks of a text, %+v: %w", b.Name, p, err)
+		}
+	}
 	return nil
+}
+
+// text picks the tokens of a text behind a row each, by logits of one kind after the other: so
+// a draw of a number meets the kind of that number, as samplings has it.
+func (m *pickMemory) text(rng *rand.Rand, p sample.Params) error {
+	s, err := sample.New(p)
+	if err != nil {
+		return err
+	}
+	for range 70 {
+		s.Accept(int32(rng.IntN(20)))
+	}
+	var picks []device.Pick
+	var want, then []int32
+	for i, fill := range logitKinds {
+		own := m.logitsOf(i)
+		fill(rng, own)
+		pick, err := s.Sampling().Pick(i, m.vocab)
+		if err != nil {
+			return err
+		}
+		next := pick
+		next.Draw++
+		picks, want, then = append(picks, pick), append(want, s.Next(own)), append(then, sample.Picked(&next, own))
+		if want[i] >= 0 {
+			s.Accept(want[i])
+		}
+	}
+	return m.compare(picks, want, then)
+}
+
+// logitsOf are the logits of a row.
+func (m *pickMemory) logitsOf(row int) []float32 {
+	values := unsafe.Slice((*float32)(unsafe.Pointer(&m.logits[0])), len(m.logits)/4)
+	return values[row*m.vocab:][:m.vocab]
 }
 
 // pickMemory is what the kernels run on.
@@ -43,7 +86,7 @@ type pickMemory struct {
 func newPickMemory(l device.Launcher, b *plan.Bundle) (*pickMemory, error) {
 	m := &pickMemory{launcher: l, vocab: b.Model.VocabSize, layout: plan.PickLayoutOf(b.Model.VocabSize, 1)}
 	if b.PickBytes < m.layout.Values || len(b.Pick) == 0 {
-		return nil, fmt.Errorf("nothing picks behind several rows, or in only %d bytes", b.PickBytes)
+		return nil, fmt.Errorf("nothing picks tokens, or in only %d bytes", b.PickBytes)
 	}
 	m.memory, m.logits = make([]byte, b.PickBytes), make([]byte, 4*m.vocab*plan.MaxWanted)
 	for i := range b.Pick {
@@ -80,9 +123,8 @@ func (m *pickMemory) round(rng *rand.Rand, round int) error {
 	}
 	var picks []device.Pick
 	var want, then []int32
-	values := unsafe.Slice((*float32)(unsafe.Pointer(&m.logits[0])), len(m.logits)/4)
 	for i := range n {
-		own := values[i*m.vocab:][:m.vocab]
+		own := m.logitsOf(i)
 		logitKinds[rng.IntN(len(logitKinds))](rng, own)
 		p := all[(round*plan.MaxWanted+i)%len(all)]
 		s, pick, err := picked(rng, p, 2*i, m.vocab)
@@ -100,6 +142,11 @@ func (m *pickMemory) round(rng *rand.Rand, round int) error {
 		}
 		picks = append(picks, pick)
 	}
+	return m.compare(picks, want, then)
+}
+
+// compare wants the tokens that are picked, and those that are picked once more.
+func (m *pickMemory) compare(picks []device.Pick, want, then []int32) error {
 	m.write(picks)
 	if err := m.run(picks, [plan.PickTurns][]int32{want}); err != nil {
 		return err

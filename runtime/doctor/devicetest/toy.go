@@ -40,9 +40,12 @@ func Toy() (*device.Model, device.Config) {
 	return m, device.Config{Context: 5, KV: quant.F16}
 }
 
+// PickBytes is the memory of picks of Toy's bundle.
+var PickBytes = plan.PickLayoutOf(10, 1).Bytes
+
 func bundle() *plan.Bundle {
 	return &plan.Bundle{
-		Name: "toy", SampleBytes: 512, RopeFreqs: []float64{1, 0.5}, RopeMScale: 1,
+		Name: "toy", PickBytes: PickBytes, RopeFreqs: []float64{1, 0.5}, RopeMScale: 1,
 		Model:   plan.Model{Dims: plan.Dims{VocabSize: 10, NumHiddenLayers: 2, KVLoraRank: 12, QKRopeHeadDim: 4, MaxPositionEmbeddings: 64}},
 		Weights: []plan.Weight{{Role: "a", First: 0, Last: 2}, {Role: "b", First: -1}},
 		Kernels: []plan.Kernel{
@@ -55,11 +58,11 @@ func bundle() *plan.Bundle {
 				Variants: []plan.Variant{{Func: "k_f16", Types: []quant.Type{quant.Q8_0, quant.F16}}, {Func: "k_f32", Types: []quant.Type{quant.Q8_0, quant.F32}}}},
 			{Name: "head", Threads: 32, Parts: []plan.Part{Groups(1)}, Slots: []plan.Slot{{Name: "out", Space: plan.SpaceLogits, Write: true}},
 				Variants: []plan.Variant{{Func: "head"}}},
-			{Name: "pick", Threads: 32, Parts: []plan.Part{Groups(2)}, Slots: []plan.Slot{{Name: "state", Space: plan.SpaceSample, Elem: plan.ElemSampling, Write: true}},
+			{Name: "pick", Threads: 32, Parts: []plan.Part{Groups(2)}, Slots: []plan.Slot{{Name: "picks", Space: plan.SpacePick, Elem: plan.ElemPick, Write: true}},
 				Variants: []plan.Variant{{Func: "pick"}}},
 		},
 		Sequences: []plan.Sequence{{Width: 1, Head: 1, ArenaBytes: 1024, Dispatches: []plan.Dispatch{layer(0, false), layer(1, true), {Kernel: 1, Layer: -1, Operands: []plan.Operand{{Space: plan.SpaceLogits}}}}}},
-		Sample:    []plan.Dispatch{{Kernel: 2, Layer: -1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceSample, Offset: 256, Bytes: 64}}}},
+		Pick:      []plan.Dispatch{{Kernel: 2, Layer: -1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpacePick, Offset: 256, Bytes: 64}}}},
 	}
 }
 

@@ -32,7 +32,8 @@ type Runner struct {
 	WithLogits int
 	Picked     int // tokens
 	OnHost     int // logits that were asked for beside picked tokens
-	StepsAhead int // of PickAhead
+	Ahead      int // steps of Continue
+	Most       int // of them that were under way together
 	Copied     int // rows
 	Written    int // pages
 	Assigned   int // entries of block tables
@@ -44,8 +45,8 @@ type Runner struct {
 	cache        []row // [pages][plan.PageRows]
 	logits       []float32
 	picks        []device.Pick // of the last Pick, or of the last step behind it
-	ahead        device.PicksAhead
-	behind       []plan.Row // that were run last by Pick and PickAhead
+	loop         device.Loop
+	behind       []plan.Row // that were run last by Pick and Continue
 	next         [][]int32  // what they picked, from what was returned last on
 	inputs       []float32  // of the next Replay
 	ran          []plan.Row // by the last one
@@ -62,7 +63,7 @@ func New(vocab int, cfg device.Config) *Runner {
 	tables := device.NewTables(cmp.Or(cfg.Tables, 1), plan.Pages(cfg.Context), pages)
 	return &Runner{
 		context: cfg.Context, vocab: vocab, width: max(cfg.Width, 1), logits: make([]float32, max(cfg.Width, 1)*vocab), cache: make([]row, pages*plan.PageRows),
-		tables: tables, ahead: device.NewPicksAhead(vocab, cfg.Context, tables),
+		tables: tables, loop: device.NewLoop(vocab, cfg.Context, tables),
 	}
 }
 
@@ -116,7 +117,7 @@ func (r *Runner) WritePage(page uint32, src []byte) error {
 
 // Replay implements device.Runner.
 func (r *Runner) Replay(rows []plan.Row, wanted []int) ([]float32, error) {
-	r.ahead.Forget()
+	r.loop.Forget()
 	return r.replay(rows, wanted)
 }
 
@@ -173,7 +174,7 @@ func (r *Runner) Pick(rows []plan.Row, picks []device.Pick) ([]int32, error) {
 		return nil, err
 	}
 	r.picks, r.next, r.behind = picks, nil, rows
-	r.ahead.Begin(rows, picks)
+	r.loop.Begin(rows, picks)
 	return r.pick(logits), nil
 }
 
@@ -190,31 +191,42 @@ func (r *Runner) pick(logits []float32) []int32 {
 	return out
 }
 
-// PickAhead implements device.Picker. It does at once what it is asked for, so that rows behind
+// Continue implements device.Picker. It does at once what it is asked for, so that rows behind
 // a text's end are written, as a GPU does.
-func (r *Runner) PickAhead() error {
-	return r.ahead.Ask(func(int) error {
-		picked, rows, picks := r.next[len(r.next)-1], slices.Clone(r.behind), slices.Clone(r.picks)
-		for i, token := range picked {
-			if token >= 0 {
-				rows[i].Token, rows[i].Pos, rows[i].NKV = uint32(token), rows[i].Pos+1, rows[i].NKV+1
+func (r *Runner) Continue(n int) error {
+	return r.loop.Continue(n, 0, func() error {
+		for range n {
+			if err := r.step(); err != nil {
+				return err
 			}
-			picks[i].Draw++
 		}
-		logits, err := r.replay(rows, device.PickedRows(picks))
-		if err != nil {
-			return err
-		}
-		r.StepsAhead++
-		r.behind, r.picks = rows, picks
-		r.pick(logits)
+		r.Most = max(r.Most, len(r.next)-1)
 		return nil
 	})
 }
 
-// PickedAhead implements device.Picker.
-func (r *Runner) PickedAhead() ([]int32, error) {
-	return r.ahead.Next(func(int) error { return nil }, func(int) []uint32 {
+// step runs the rows of the last step again, each as that of the token picked behind it.
+func (r *Runner) step() error {
+	picked, rows, picks := r.next[len(r.next)-1], slices.Clone(r.behind), slices.Clone(r.picks)
+	for i, token := range picked {
+		if token >= 0 {
+			rows[i].Token, rows[i].Pos, rows[i].NKV = uint32(token), rows[i].Pos+1, rows[i].NKV+1
+		}
+		picks[i].Draw++
+	}
+	logits, err := r.replay(rows, device.PickedRows(picks))
+	if err != nil {
+		return err
+	}
+	r.Ahead++
+	r.behind, r.picks = rows, picks
+	r.pick(logits)
+	return nil
+}
+
+// Next implements device.Picker.
+func (r *Runner) Next() ([]int32, error) {
+	return r.loop.Next(func(int) error { return nil }, func(int) []uint32 {
 		r.next = r.next[1:]
 		list := make([]uint32, 0, len(r.next[0]))
 		for _, token := range r.next[0] {

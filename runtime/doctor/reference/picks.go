@@ -11,7 +11,7 @@ import (
 )
 
 // picksContext is the context of each session of Picks.
-const picksContext = 24
+const picksContext = 40
 
 // picking is a session of Picks.
 type picking struct {
@@ -34,7 +34,7 @@ func Picks(d device.Device, m *device.Model, cfg device.Config) (err error) {
 	defer func() { err = errors.Join(err, r.Close()) }()
 	p, ok := r.(device.Picker)
 	if !ok {
-		return errors.New("the runner picks no tokens behind several rows")
+		return errors.New("the runner picks no tokens")
 	}
 	all := append(picks(), picks()...)
 	var list []*picking
@@ -58,16 +58,17 @@ func Picks(d device.Device, m *device.Model, cfg device.Config) (err error) {
 			return fmt.Errorf("picks, round %d: %w", round, err)
 		}
 	}
-	for _, n := range []int{sessions, 2} {
+	for _, n := range []int{sessions, 2, 1} {
 		if err := picksAhead(p, list[:n], m.Bundle.Model.VocabSize); err != nil {
-			return fmt.Errorf("picks ahead of %d rows: %w", n, err)
+			return fmt.Errorf("%d rows go on: %w", n, err)
 		}
 	}
 	return nil
 }
 
-// stepsAhead is how many steps the device makes ahead: more than can be under way.
-const stepsAhead = plan.PickTurns + 2
+// units are of how many steps the device goes on by itself, three of which are under way at
+// most. More than one graph of CUDA makes are among them.
+var units = []int{1, 5, 2, 1, 1, 6}
 
 // picksAhead lets the device pick behind a row of each session and go on by itself, and then
 // the host, step by step: the tokens must be the same, which shows that the rows were.
@@ -106,43 +107,32 @@ func picksAhead(r device.Picker, list []*picking, vocab int) error {
 			rows[i].Token, rows[i].Pos, rows[i].NKV = uint32(token), rows[i].Pos+1, rows[i].NKV+1
 		}
 	}
-	return aheadOfNothing(r)
+	return ended(r) // by the Replay
 }
 
-// ahead asks for steps ahead, as many as can be under way, and is refused one more. Some are asked
-// for while the one before is under way, some when it has ended, as reading a page waits for that.
+// ahead asks for units of steps. Some are asked for while the one before is under way, some
+// when it has ended, as reading a page waits for that.
 func ahead(r device.Picker) (got [][]int32, err error) {
 	page := make([]byte, r.PageBytes())
-	for asked := 0; len(got) < stepsAhead; {
-		for ; asked < min(stepsAhead, len(got)+plan.PickTurns); asked++ {
-			if asked%2 > 0 {
-				if err := r.ReadPage(0, page); err != nil {
-					return nil, err
-				}
-			}
-			if err := r.PickAhead(); err != nil {
+	asked := 0
+	for i, n := range units {
+		if i%2 > 0 {
+			if err := r.ReadPage(0, page); err != nil {
 				return nil, err
 			}
 		}
-		if asked-len(got) == plan.PickTurns && r.PickAhead() == nil {
-			return nil, errors.New("more steps under way than tokens are kept for: no error")
-		}
-		tokens, err := r.PickedAhead()
-		if err != nil {
+		if err := r.Continue(n); err != nil {
 			return nil, err
 		}
-		got = append(got, tokens)
+		for asked += n; i >= 2 && asked-len(got) > n || i == len(units)-1 && len(got) < asked; {
+			tokens, err := r.Next()
+			if err != nil {
+				return nil, err
+			}
+			got = append(got, tokens)
+		}
 	}
 	return got, nil
-}
-
-// aheadOfNothing wants errors behind a Replay, which has forgotten what was picked.
-func aheadOfNothing(r device.Picker) error {
-	_, err := r.PickedAhead()
-	if err == nil || r.PickAhead() == nil {
-		return errors.New("a step ahead behind a Replay: no error")
-	}
-	return nil
 }
 
 // pickRound runs rows of all sessions once for the host to pick, and once for the device.

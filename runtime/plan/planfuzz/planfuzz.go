@@ -52,7 +52,7 @@ func Accepted(rng *rand.Rand, b *plan.Bundle, steps int) (accepted *plan.Bundle,
 
 // sequences are the lists of dispatches of a bundle that are not empty.
 func sequences(b *plan.Bundle) (list []*[]plan.Dispatch) {
-	all := []*[]plan.Dispatch{&b.Sample, &b.Pick}
+	all := []*[]plan.Dispatch{&b.Pick}
 	for i := range b.Sequences {
 		all = append(all, &b.Sequences[i].Dispatches)
 	}

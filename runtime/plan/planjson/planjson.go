@@ -31,7 +31,7 @@ func init() {
 	for _, p := range []plan.Part{
 		&plan.MatVec{}, &plan.Experts{}, &plan.ExpertsSum{}, &plan.StoreKV{}, &plan.Attend{}, &plan.Embed{},
 		&plan.NormVec{}, &plan.RopeVec{}, &plan.CombineVec{}, &plan.SwiGLUVec{}, &plan.AddVec{}, &plan.RouteVec{},
-		&plan.WeightedSum{}, &plan.ScanLogits{}, &plan.PickToken{}, &plan.ExpandHeads{}, &plan.AttendHeads{}, &plan.RouteBatch{}, &plan.GroupExperts{},
+		&plan.WeightedSum{}, &plan.ExpandHeads{}, &plan.AttendHeads{}, &plan.RouteBatch{}, &plan.GroupExperts{},
 		&plan.GatherVec{}, &plan.ScanPicks{}, &plan.PickTokens{},
 	} {
 		t := reflect.TypeOf(p).Elem()

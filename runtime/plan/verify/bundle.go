@@ -86,8 +86,8 @@ func checkModel(b *plan.Bundle) error {
 	if len(b.RopeFreqs)*2 != m.QKRopeHeadDim {
 		return fmt.Errorf("%d rotary frequencies for %d dimensions", len(b.RopeFreqs), m.QKRopeHeadDim)
 	}
-	if least, most := min(b.Counters, b.SampleBytes, b.PickBytes), max(b.Counters, b.SampleBytes, b.PickBytes); least < 0 || most > maxMemory {
-		return fmt.Errorf("%d bytes of counters, %d of the sampler, %d to pick behind several rows", b.Counters, b.SampleBytes, b.PickBytes)
+	if least, most := min(b.Counters, b.PickBytes), max(b.Counters, b.PickBytes); least < 0 || most > maxMemory {
+		return fmt.Errorf("%d bytes of counters, %d to pick tokens", b.Counters, b.PickBytes)
 	}
 	return nil
 }
@@ -230,7 +230,6 @@ var elems = map[plan.Space][]plan.Elem{
 	plan.SpaceTables:   {plan.ElemU32},
 	plan.SpaceLogits:   {plan.ElemF32},
 	plan.SpaceArgs:     {plan.ElemArgs},
-	plan.SpaceSample:   {plan.ElemF32, plan.ElemU32, plan.ElemSampling},
 	plan.SpaceCounters: {plan.ElemCounter},
 	plan.SpaceWanted:   {plan.ElemRow},
 	plan.SpaceHeads:    {plan.ElemAct},

@@ -29,7 +29,7 @@ func (a span) overlaps(b span) bool {
 // spanOf is the memory of an operand.
 func spanOf(op *plan.Operand) span {
 	switch op.Space {
-	case plan.SpaceArena, plan.SpaceSample, plan.SpacePick, plan.SpaceCounters:
+	case plan.SpaceArena, plan.SpacePick, plan.SpaceCounters:
 		return span{op.Space, 0, op.Offset, op.Offset + op.Bytes}
 	case plan.SpaceKV:
 		return span{op.Space, op.Index, 0, 1}

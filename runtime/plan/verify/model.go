@@ -32,10 +32,6 @@ func checkPartOfModel(k *plan.Kernel, m *plan.Model, p plan.Part) error {
 		return want(!wanted(k), "the tokens of rows that are wanted, which have places instead")
 	case *plan.GatherVec:
 		return want(wanted(k), "gathers rows that are not those wanted")
-	case *plan.ScanLogits:
-		return want(p.Vocab == m.VocabSize && p.PerGroup == ScanBlock, "scans %d logits, %d per threadgroup", p.Vocab, p.PerGroup)
-	case *plan.PickToken:
-		return want(p.Vocab == m.VocabSize, "picks of %d tokens", p.Vocab)
 	case *plan.ScanPicks:
 		return want(p.Vocab == m.VocabSize && p.Block == ScanBlock && p.Blocks*SimdWidth == k.Threads,
 			"scans %d logits, %d for each of %d simdgroups", p.Vocab, p.Block, p.Blocks)

@@ -9,7 +9,7 @@ import (
 )
 
 // elemBytes are the sizes of elements; those of ElemAct are the bundle's.
-var elemBytes = map[plan.Elem]int64{plan.ElemF32: 4, plan.ElemF16: 2, plan.ElemRoute: 8, plan.ElemU32: 4, plan.ElemSampling: 64, plan.ElemCounter: 4,
+var elemBytes = map[plan.Elem]int64{plan.ElemF32: 4, plan.ElemF16: 2, plan.ElemRoute: 8, plan.ElemU32: 4, plan.ElemCounter: 4,
 	plan.ElemPick: plan.PickBytes, plan.ElemAdjust: plan.AdjustBytes}
 
 // operands checks dispatches against the memory of their sequence.
@@ -17,8 +17,8 @@ type operands struct {
 	bundle  *plan.Bundle
 	arena   int64
 	width   int
-	sampler plan.Space // whose memory the dispatches pick tokens in; 0: they pick none
-	head    bool       // the dispatch is of the head
+	picking bool // the dispatches pick tokens
+	head    bool // the dispatch is of the head
 	reaches map[*plan.Kernel]*reach
 }
 
@@ -53,7 +53,10 @@ func checkSequences(b *plan.Bundle) error {
 			return fmt.Errorf("sequence of %d rows, %w", q.Width, err)
 		}
 	}
-	return o.samplers()
+	if err := o.sampler(); err != nil {
+		return fmt.Errorf("sampler, %w", err)
+	}
+	return nil
 }
 
 // sequence checks the operands of dispatches, then what they do one after the other.
@@ -115,14 +118,11 @@ func (o *operands) operand(d *plan.Dispatch, k *plan.Kernel, r *reach, s int) er
 	if op.Space != slot.Space {
 		return fmt.Errorf("operand in space %d; expected %d", op.Space, slot.Space)
 	}
-	if op.Space == plan.SpaceSample && o.sampler != plan.SpaceSample {
-		return fmt.Errorf("only the sampler has its memory")
-	}
-	if op.Space == plan.SpaceRow && slot.Write && o.sampler == 0 {
+	if op.Space == plan.SpaceRow && slot.Write && !o.picking {
 		return fmt.Errorf("only what picks tokens writes rows")
 	}
-	if op.Space == plan.SpacePick && o.sampler != plan.SpacePick {
-		return fmt.Errorf("only what picks behind several rows has that memory")
+	if op.Space == plan.SpacePick && !o.picking {
+		return fmt.Errorf("only what picks tokens has that memory")
 	}
 	need, err := o.bytes(k, r, s)
 	if err != nil {
@@ -133,8 +133,6 @@ func (o *operands) operand(d *plan.Dispatch, k *plan.Kernel, r *reach, s int) er
 		return o.weight(d, slot, s, r.weights[s])
 	case plan.SpaceArena:
 		return within(op, o.arena, need, arenaAlign)
-	case plan.SpaceSample:
-		return within(op, o.bundle.SampleBytes, need, memoryAlign)
 	case plan.SpacePick:
 		return within(op, o.bundle.PickBytes, need, memoryAlign)
 	case plan.SpaceCounters:

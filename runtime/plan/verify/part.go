@@ -59,8 +59,6 @@ func checkOwn(k *plan.Kernel, p plan.Part) error {
 		return checkThreads(k, p.NormPartial, p.Dim, p.RowsPerGroup)
 	case *plan.WeightedSum:
 		return checkThreads(k, p.NormPartial, p.Dim, p.RowsPerGroup)
-	case *plan.PickToken:
-		return checkPick(p.Vocab, p.Scanned, k.Threads)
 	case *plan.PickTokens:
 		return checkPick(p.Vocab, p.Scanned, k.Threads)
 	}

@@ -32,7 +32,6 @@ var roles = [plan.Roles]role{
 	plan.RoleCounters:   {"counters", func(s *plan.Slot) bool { return s.Elem == plan.ElemCounter && s.Space == plan.SpaceCounters }},
 	plan.RoleFloats:     {"float32", floats},
 	plan.RoleIntegers:   {"integers", integers},
-	plan.RoleState:      {"the sampler's state", func(s *plan.Slot) bool { return s.Elem == plan.ElemSampling }},
 	plan.RolePicks:      {"picks", func(s *plan.Slot) bool { return s.Elem == plan.ElemPick }},
 	plan.RoleAdjusts:    {"adjustments of logits", func(s *plan.Slot) bool { return s.Elem == plan.ElemAdjust }},
 	plan.RoleRow:        {"the row", func(s *plan.Slot) bool { return s.Elem == plan.ElemRow }},

@@ -42,7 +42,7 @@ var small = []string{"yoututiny", "glm47tiny", "dsv2litemini"}
 
 // dispatches are those of all sequences.
 func dispatches(b *plan.Bundle) [][]plan.Dispatch {
-	lists := [][]plan.Dispatch{b.Sample, b.Pick}
+	lists := [][]plan.Dispatch{b.Pick}
 	for i := range b.Sequences {
 		lists = append(lists, b.Sequences[i].Dispatches)
 	}
@@ -102,7 +102,7 @@ func edits(op *plan.Operand) map[string]func(*plan.Operand) {
 		"no space":      func(op *plan.Operand) { op.Space = 99 },
 	}
 	switch op.Space {
-	case plan.SpaceArena, plan.SpaceSample, plan.SpacePick, plan.SpaceCounters:
+	case plan.SpaceArena, plan.SpacePick, plan.SpaceCounters:
 		list["before its memory"] = func(op *plan.Operand) { op.Offset = -256 }
 		list["behind its memory"] = func(op *plan.Operand) { op.Offset = 1 << 40 }
 		list["an offset that overflows"] = func(op *plan.Operand) { op.Offset, op.Bytes = math.MaxInt64-255, 512 }
@@ -166,9 +166,9 @@ func TestRefuses(t *testing.T) {
 		{"yoututiny", func(b *plan.Bundle) { b.Decode().Head = len(b.Decode().Dispatches) + 1 }, "dispatches, the head at"},
 		{"yoututiny", func(b *plan.Bundle) { b.Decode().Dispatches, b.Decode().Head = nil, 0 }, "0 dispatches"},
 		{"yoututiny", func(b *plan.Bundle) { b.Decode().ArenaBytes = 1 << 40 }, "an arena of 1099511627776 bytes"},
-		{"yoututiny", func(b *plan.Bundle) { b.SampleBytes += 256 }, "sampler, a memory of"},
-		{"yoututiny", func(b *plan.Bundle) { b.Sample = b.Sample[:1] }, "sampler, 1 dispatches"},
-		{"yoututiny", func(b *plan.Bundle) { b.Sample[0], b.Sample[1] = b.Sample[1], b.Sample[0] }, "sampler, a *plan.PickToken"},
+		{"yoututiny", func(b *plan.Bundle) { b.PickBytes += 256 }, "sampler, a memory of"},
+		{"yoututiny", func(b *plan.Bundle) { b.Pick = b.Pick[:1] }, "sampler, 1 dispatches"},
+		{"yoututiny", func(b *plan.Bundle) { b.Pick[0], b.Pick[1] = b.Pick[1], b.Pick[0] }, "sampler, "},
 		{"yoututiny", func(b *plan.Bundle) { b.Weights[0].Rows = 0 }, "weight 0: "},
 		{"yoututiny", func(b *plan.Bundle) { b.Weights[0].Last = 1 << 40; b.Weights[0].First = 0 }, "weight 0: of layers 0 to"},
 		{"yoututiny", func(b *plan.Bundle) { b.Weights[0].Types = []quant.Type{96} }, "weight 0: unknown type 96"},
@@ -193,8 +193,8 @@ func TestRefuses(t *testing.T) {
 		{"yoututiny", func(b *plan.Bundle) { b.Decode().Dispatches[layerOf(b, 1)].Layer = -1 }, "in layer -1; layers 0 to"},
 		{"glm47tiny", func(b *plan.Bundle) { widen(b) }, "bytes of logits; there are"},
 		{"yoututiny", func(b *plan.Bundle) {
-			p, _ := partOf[*plan.PickToken](b)
-			list := b.Sample[1].Operands
+			p, _ := partOf[*plan.PickTokens](b)
+			list := b.Pick[1].Operands
 			list[p.Kept].Offset, list[p.KeptIDs].Offset = list[p.KeptIDs].Offset, list[p.Kept].Offset
 		}, "expected"},
 		{"yoututiny", func(b *plan.Bundle) { p, _ := partOf[*plan.MatVec](b); p.W = 31 }, "slot 31 of"},
@@ -218,12 +218,7 @@ func TestRefuses(t *testing.T) {
 		{"glm47tiny", func(b *plan.Bundle) { gatingOf(b).Experts++ }, ""},
 		{"glm47tiny", func(b *plan.Bundle) { gatingOf(b).K++ }, ""},
 		{"yoututiny", func(b *plan.Bundle) { p, _ := partOf[*plan.Embed](b); p.Dim *= 2 }, "its parts reach"},
-		{"yoututiny", func(b *plan.Bundle) { p, _ := partOf[*plan.ScanLogits](b); p.PerGroup = 1 }, "1 per threadgroup"},
-		{"glm47tiny", func(b *plan.Bundle) { b.PickBytes += 256 }, "sampler of several rows, a memory of"},
-		{"glm47tiny", func(b *plan.Bundle) { b.Pick = b.Sample }, "only the sampler has its memory"},
-		{"glm47tiny", func(b *plan.Bundle) { b.Sample = b.Pick }, "only what picks behind several rows has that memory"},
-		{"glm47tiny", func(b *plan.Bundle) { b.Sequences = b.Sequences[:1] }, "without a sequence of several"},
-		{"glm47tiny", func(b *plan.Bundle) { b.Pick[0], b.Pick[1] = b.Pick[1], b.Pick[0] }, "sampler of several rows, "},
+		{"yoututiny", func(b *plan.Bundle) { p, _ := partOf[*plan.ScanPicks](b); p.Block = 1 }, "1 for each of"},
 		{"glm47tiny", func(b *plan.Bundle) {
 			p, _ := partOf[*plan.PickTokens](b)
 			list := b.Pick[1].Operands
@@ -258,7 +253,7 @@ func TestRefuses(t *testing.T) {
 		{"glm47tiny", func(b *plan.Bundle) { productOf(b).Tokens = 4 }, "of 4 rows at a time in a kernel of 16"},
 		{"glm47tiny", func(b *plan.Bundle) { productOf(b).Tokens = 12 }, "tiles of 12 rows"},
 		{"glm47tiny", func(b *plan.Bundle) { p, _ := partOf[*plan.MatVec](b); p.Tokens = -8 }, "of -8 rows at a time"},
-		{"yoututiny", func(b *plan.Bundle) { b.Decode().Dispatches = append(b.Decode().Dispatches, b.Sample...) }, "only the sampler has its memory"},
+		{"yoututiny", func(b *plan.Bundle) { b.Decode().Dispatches = append(b.Decode().Dispatches, b.Pick...) }, "only what picks tokens has that memory"},
 		{"yoututiny", func(b *plan.Bundle) { rows(b).Write = true }, "slot current is marked as written"},
 		{"yoututiny", func(b *plan.Bundle) { p, k := partOf[*plan.StoreKV](b); p.Norm.Weight = slotOf(k, plan.SpaceRope) }, "a table is read as"},
 		{"glm47flash", func(b *plan.Bundle) { classOf(b).Instead = -1 }, "in place of kernel -1"},

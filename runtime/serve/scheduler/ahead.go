@@ -2,54 +2,34 @@ package scheduler
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"mla/runtime/engine"
 )
 
-// flight is a request that is alone, whose tokens a device picks and runs by itself: between
-// two of them it then waits for nothing. Nil: there is none.
-type flight struct {
-	task  *task
-	ahead *engine.Ahead
-	most  int // tokens; negative: any number
-	ran   int
-	since time.Time
+// ahead are requests whose tokens a device picks and runs by itself: steps are under way
+// before the tokens of those before have been taken, so the device waits for nothing. Of a
+// request that is alone these are units of Config.Ahead steps, as who comes waits for little
+// then; of several they are single steps.
+type ahead struct {
+	*engine.Ahead // nil: there are none
+	tasks         []*task
+	unit          int           // steps asked for at a time
+	left          int           // steps that may still be asked for; negative: any number
+	ran           int           // steps taken
+	began         time.Time     // the first
+	since         time.Time     // when the step under way began
+	wait          time.Duration // from then on until the next one is asked for
 }
 
-// How many tokens of a request that guesses are run without a look, once there was nothing to
+// How many tokens of requests that guess are run without a look, once there was nothing to
 // guess: few at first, so that little is missed, and twice as many each time until a guess is
 // right, as to begin takes the time of a part of a token.
 const (
 	fewUnguessed  = 8
 	mostUnguessed = 64
 )
-
-// alone is the request that a device can go on with by itself, for at most so many tokens
-// (negative: any number): nobody else is there or could join, and nothing but the logits
-// decides about its tokens. Nil: there is none.
-func (s *Scheduler) alone() (t *task, most int) {
-	if s.unit < 1 || len(s.active) != 1 || s.joins() || len(s.turn.decode) > 0 || s.turn.prompts > 0 {
-		return nil, 0
-	}
-	t = s.active[0]
-	if !t.ready() || t.onHost || !t.portable() {
-		return nil, 0
-	}
-	if t == s.flight.task {
-		return t, 0
-	}
-	if most = s.unguessed(t, 1); t.Max >= 0 {
-		left := t.Max - len(t.result.Tokens)
-		if most < 0 || most > left {
-			most = left
-		}
-	}
-	if most == 0 || most == 1 {
-		return nil, 0
-	}
-	return t, most
-}
 
 // unguessed is for how many tokens a request need not guess, in steps of so many rows; negative:
 // for all.
@@ -74,57 +54,186 @@ func (s *Scheduler) unguessed(t *task, rows int) int {
 	return t.unguessed
 }
 
-// goOn takes the next token of the request that is alone, which is a flight's or begins one
-// of most tokens; false: there is no page for it, and a round has to say what becomes of that.
-func (s *Scheduler) goOn(t *task, most int) bool {
-	start := s.now()
-	token := t.text[len(t.text)-1]
-	var err error
-	if s.flight.task == t {
-		token, err = s.flight.ahead.Next(token)
-		if out := (*engine.OutOfPages)(nil); errors.As(err, &out) {
-			s.endAhead()
-			return s.failed != nil
-		}
-	} else {
-		if !s.reserve(t, 1) {
-			return s.failed != nil
-		}
-		var ahead *engine.Ahead
-		sampler := t.Sampler.(engine.Portable)
-		known := sampler.Sampling() != nil // else the host picks this one, and maybe not the next
-		ahead, token, err = t.session.RunAhead(token, sampler, s.unit, most)
-		if ahead != nil {
-			s.flight = flight{task: t, ahead: ahead, most: most, since: start}
-		}
-		t.onHost = ahead == nil && known
+// goAhead lets the device go on with the requests of a step, behind the tokens that it has
+// picked, if there are no others and nothing but the logits decides about their tokens.
+func (s *Scheduler) goAhead(rows []engine.Row, tasks []*task, picked [][]int32) {
+	if s.failed != nil || s.unit < 1 || len(rows) == 0 || s.steppable(tasks, 0) < 1 {
+		return
 	}
-	if s.failed = err; err != nil {
-		return true
+	a := ahead{Ahead: s.model.Ahead(rows, picked), tasks: tasks, unit: 1, left: -1}
+	if a.Ahead == nil {
+		return
 	}
-	took := s.now().Sub(start)
-	s.steps.ahead(1, took)
-	if f := &s.flight; f.task == t {
-		if f.ran++; f.ran == f.most {
-			s.endAhead() // nothing is under way
+	for _, t := range tasks {
+		if !t.ready() || !t.portable() {
+			return
 		}
-	} else {
-		s.pays.Ran(1, 0, 1, took)
-		t.share.Passed(1)
+		switch own := s.unguessed(t, len(rows)); {
+		case own == 0:
+			return
+		case own > 0 && (a.left < 0 || own < a.left):
+			a.left = own
+		}
 	}
-	t.result.Decode.Tokens++
-	s.take(t, []int32{token})
-	return true
+	if len(tasks) == 1 {
+		a.unit = s.unit
+	}
+	s.turn = round{}
+	a.began = s.now()
+	a.since = a.began
+	s.ahead = a
+	if s.ask(); s.ahead.InFlight() == 0 {
+		s.ahead = ahead{}
+	}
 }
 
-// endAhead ends what a device does by itself. The request goes on with rows.
-func (s *Scheduler) endAhead() {
-	if f := s.flight; f.ahead != nil {
-		s.pays.Ahead(f.ran, s.now().Sub(f.since))
-		f.task.share.Passed(f.ran)
-		s.flight = flight{}
-		if err := f.ahead.End(); s.failed == nil {
-			s.failed = err
+// steppable is how many more steps than those under way all these tasks have to come: none, if
+// somebody else is there or could join, or one of them has ended.
+func (s *Scheduler) steppable(tasks []*task, inFlight int) int {
+	if len(s.active) != len(tasks) || s.joins() {
+		return 0
+	}
+	room := s.model.Context()
+	for _, t := range tasks {
+		if t.session == nil {
+			return 0
+		}
+		room = min(room, t.session.Context()-t.done()-inFlight)
+		if t.Max >= 0 {
+			room = min(room, t.Max-len(t.result.Tokens)-inFlight)
 		}
 	}
+	return room
+}
+
+// ask asks for steps behind those under way, if all of the requests go on for as long.
+func (s *Scheduler) ask() {
+	a := &s.ahead
+	for a.InFlight() <= a.unit {
+		n := min(a.unit, s.steppable(a.tasks, a.InFlight()))
+		if a.left >= 0 {
+			n = min(n, a.left)
+		}
+		if n < 1 {
+			return
+		}
+		asked, err := a.Ask(n)
+		if errors.As(err, new(*engine.OutOfPages)) {
+			a.left = 0 // a round has to say what becomes of that
+			return
+		}
+		if s.failed = err; err != nil {
+			return
+		}
+		if a.left > 0 {
+			a.left -= asked
+		}
+		if a.unit == 1 { // the next one is asked for when this one is about to end
+			return
+		}
+	}
+}
+
+// A step is asked for so long before the one under way ends: who comes until then need not wait
+// for both. It takes some of that to hand it over, and naps take longer than they should.
+const (
+	lead     = 200 * time.Microsecond
+	shortest = 100 * time.Microsecond // nap
+)
+
+// await waits until the step under way is about to end, or somebody comes.
+func (s *Scheduler) await() {
+	a := &s.ahead
+	for left := a.wait; ; {
+		left = min(left, a.wait-s.now().Sub(a.since))
+		if left <= 0 || s.arrived() {
+			break
+		}
+		n := max(shortest, left/2)
+		nap(n)
+		left -= n // also where the clock stands still
+	}
+	s.receive()
+}
+
+// learn sets for how long to wait in the next step: this one took so long, and the host was
+// blocked for some of that at its end, for too long or not long enough. Where it was not at all
+// the step may have ended long before, so what it took says nothing.
+func (a *ahead) learn(blocked, took time.Duration) {
+	switch {
+	case blocked > lead:
+		a.wait += (blocked - lead) / 2
+	case blocked > lead/4:
+		a.wait -= lead - blocked
+	default:
+		a.wait /= 2
+	}
+	a.wait = max(0, min(a.wait, took-lead))
+}
+
+// goOn takes the tokens of the step that was asked for first, with the next ones under way.
+func (s *Scheduler) goOn() {
+	a := &s.ahead
+	if len(a.tasks) > 1 {
+		s.await()
+	}
+	if s.ask(); s.failed != nil {
+		return
+	}
+	asked := s.now()
+	picked, err := a.Next()
+	if s.failed = err; err != nil {
+		return
+	}
+	now := s.now()
+	took := now.Sub(a.since)
+	a.ran++
+	a.since = now
+	s.steps.ahead(len(picked), took)
+	if len(picked) > 1 {
+		a.learn(now.Sub(asked), took)
+		s.pace.ran(len(picked), took)
+		s.pays.Ran(len(picked), 0, len(picked), took)
+	}
+	tasks := a.tasks
+	if a.InFlight() == 0 {
+		s.endAhead()
+	}
+	for i, t := range tasks {
+		if t.session == nil { // it has ended since
+			continue
+		}
+		if len(tasks) > 1 {
+			t.share.Passed(1)
+		}
+		t.result.Decode.Tokens++
+		s.take(t, picked[i:i+1])
+	}
+}
+
+// endAhead ends what a device does by itself. The requests go on with rows. How long steps of
+// one request take is counted of all together, as their tokens come by units.
+func (s *Scheduler) endAhead() {
+	if a := &s.ahead; len(a.tasks) == 1 && a.ran > 0 {
+		s.pays.Ahead(a.ran, s.now().Sub(a.began))
+		a.tasks[0].share.Passed(a.ran)
+	}
+	s.ahead = ahead{}
+}
+
+// goesOn says whether somebody wants the tokens that are under way.
+func (a *ahead) goesOn() bool {
+	return a.Ahead != nil && slices.ContainsFunc(a.tasks, func(t *task) bool { return t.session != nil })
+}
+
+// arrived says whether somebody has come since the last look.
+func (s *Scheduler) arrived() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.incoming) > 0
+}
+
+// joins says whether a request that waits would get a session.
+func (s *Scheduler) joins() bool {
+	return len(s.waiting) > 0 && !s.hold && len(s.active) < s.model.Sessions()
 }

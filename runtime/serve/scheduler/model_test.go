@@ -202,8 +202,7 @@ func randomPrompt(rng *rand.Rand, others []*client) []int32 {
 func schedule(t testing.TB, seed uint64, total *counts) error {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	cfg := device.Config{Context: 256, Tables: 1 + rng.IntN(4), Pages: 1 + rng.IntN(8), Width: []int{1, 1, 2, 3, 8, 16}[rng.IntN(6)]}
-	m, chain := chained(t, cfg)
-	runner := chain.Runner
+	m, runner := newModel(t, cfg)
 	runner.NoPicks = rng.IntN(3) == 0
 	s, err := New(m, Config{PromptRows: 1 + rng.IntN(20), Ahead: rng.IntN(4)})
 	if err != nil {
@@ -239,14 +238,19 @@ func schedule(t testing.TB, seed uint64, total *counts) error {
 			}
 			last = last && c.submitAt <= step
 		}
-		before := runner.Replays - chain.ran - runner.StepsAhead
+		before, ahead := runner.Replays-runner.Ahead, runner.Ahead
 		more, err := s.Step()
 		if err != nil {
 			return err
 		}
-		if ran := runner.Replays - chain.ran - runner.StepsAhead - before; ran > 1 {
+		if asked := runner.Ahead - ahead; len(s.ahead.tasks) > 1 {
+			total.together += asked
+		} else {
+			total.ahead += asked
+		}
+		if ran := runner.Replays - runner.Ahead - before; ran > 1 {
 			return fmt.Errorf("%d replays in a step of at most %d rows", ran, s.width)
-		} else if ran == 0 && more && s.flight.task == nil && s.together.ahead == nil {
+		} else if ran == 0 && more && s.ahead.Ahead == nil {
 			if idle++; idle > 100 {
 				return errors.New("steps without rows")
 			}
@@ -277,8 +281,6 @@ func schedule(t testing.TB, seed uint64, total *counts) error {
 	}
 	total.picked += runner.Picked
 	total.onHost += runner.OnHost
-	total.ahead += chain.ran
-	total.together += runner.StepsAhead
 	if got := m.Pages(); got.InUse != 0 {
 		return fmt.Errorf("%d pages are still in use", got.InUse)
 	}

@@ -24,10 +24,10 @@
 //
 // # Steps ahead
 //
-// With a request that is alone a GPU goes on by itself, until another one comes (ahead.go). With
-// several that all decode it makes one step while the host is at the one before (together.go). That
-// ends when a request ends, drafts, needs a page that is not free, or joins. The next step is asked
-// for shortly before the one under way ends, so a new request waits for one of them at most.
+// With requests that all decode a GPU goes on by itself (ahead.go). That ends when a request ends,
+// drafts, needs a page that is not free, or joins. With one request the GPU makes units of several
+// steps. With several requests it makes one step while the host is at the one before. The next step
+// is asked for shortly before the one under way ends, so a new request waits for one of them at most.
 package scheduler
 
 import (
@@ -48,9 +48,9 @@ const DefaultPromptRows = 16
 // Config says how requests share the model.
 type Config struct {
 	PromptRows int // rows of prompts that a decoding request waits for at most; 0: the default
-	// Ahead is how many tokens of a request that is alone a device that can picks and runs as
-	// one unit of work, with another one behind it; of several requests it runs one step, with
-	// another one behind it. 0: the host takes part in every token. Who comes meanwhile waits
+	// Ahead is how many tokens of a request that is alone a device that can do so picks and runs
+	// as one unit of work, with another one behind it; of several requests it runs one step,
+	// with another one behind it. 0: the host takes part in every token. Who comes meanwhile waits
 	// for what is under way.
 	Ahead int
 	// Now is the clock by which steps take time; nil: time.Now. How many rows run together
@@ -100,19 +100,18 @@ type Scheduler struct {
 	mu       sync.Mutex
 	incoming []*task // submitted since the last step
 
-	waiting  []*task // for a session, those that joined before in front
-	active   []*task // have one, in the order in which they joined
-	pays     payoff.Steps
-	catches  engine.CatchingUp
-	pace     pace
-	turn     round
-	flight   flight
-	together together
-	last     int   // number of the task whose prompt got the last row
-	joined   int   // tasks that have got a number
-	hold     bool  // nobody joins until somebody ends
-	failed   error // of the device
-	steps    Steps
+	waiting []*task // for a session, those that joined before in front
+	active  []*task // have one, in the order in which they joined
+	pays    payoff.Steps
+	catches engine.CatchingUp
+	pace    pace
+	turn    round
+	ahead   ahead
+	last    int   // number of the task whose prompt got the last row
+	joined  int   // tasks that have got a number
+	hold    bool  // nobody joins until somebody ends
+	failed  error // of the device
+	steps   Steps
 }
 
 // New is a scheduler of a model, whose other sessions take from the same pages.
@@ -163,11 +162,11 @@ func (s *Scheduler) Run() error {
 func (s *Scheduler) Step() (more bool, err error) {
 	s.receive()
 	s.cancel()
-	if s.together.ahead != nil && len(s.active) > 0 {
-		s.goOnTogether()
+	if s.ahead.goesOn() {
+		s.goOn()
 	} else {
-		s.together = together{} // nobody wants what is under way
-		s.next()
+		s.endAhead()
+		s.round()
 	}
 	if s.failed != nil {
 		s.fail()
@@ -176,17 +175,6 @@ func (s *Scheduler) Step() (more bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.active)+len(s.waiting)+len(s.incoming) > 0, nil
-}
-
-// next goes on with a request that is alone, or runs rows.
-func (s *Scheduler) next() {
-	t, most := s.alone()
-	if t != s.flight.task {
-		s.endAhead()
-	}
-	if t == nil || s.failed != nil || !s.goOn(t, most) {
-		s.round()
-	}
 }
 
 // round runs rows, the next ones of the present round.
@@ -212,7 +200,7 @@ func (s *Scheduler) round() {
 			s.take(t, picked[i])
 		}
 	}
-	s.beginTogether(rows, tasks, picked)
+	s.goAhead(rows, tasks, picked)
 }
 
 // Stats are numbers of requests.
@@ -252,7 +240,7 @@ func (s *Scheduler) cancel() {
 
 // fail ends all requests with the error of the device.
 func (s *Scheduler) fail() {
-	s.together = together{}
+	s.ahead = ahead{}
 	for _, t := range slices.Concat(s.active, s.waiting) {
 		s.end(t, engine.ReasonError, s.failed)
 	}
@@ -260,9 +248,6 @@ func (s *Scheduler) fail() {
 
 // end takes a request out of the schedule, and tells it.
 func (s *Scheduler) end(t *task, reason engine.Reason, err error) {
-	if s.flight.task == t {
-		s.endAhead()
-	}
 	is := func(u *task) bool { return u == t }
 	s.active, s.waiting = slices.DeleteFunc(s.active, is), slices.DeleteFunc(s.waiting, is)
 	s.turn.decode = slices.DeleteFunc(s.turn.decode, is)

@@ -20,7 +20,6 @@ type task struct {
 	drafter   engine.Drafter  // of the session; nil: nothing is guessed
 	share     payoff.Share    // of what guesses save
 	waits     bool            // for pages
-	onHost    bool            // the device cannot go on by itself
 	unguessed int             // tokens that were last run so where there was nothing to guess; 0: a guess was right since
 	result    engine.Result
 

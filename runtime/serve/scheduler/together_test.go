@@ -9,9 +9,9 @@ import (
 )
 
 // submitted is a scheduler of a model of its own with some requests.
-func submitted(t *testing.T, cfg device.Config, clients ...*client) (*Scheduler, *chaining) {
+func submitted(t *testing.T, cfg device.Config, clients ...*client) (*Scheduler, *watched) {
 	t.Helper()
-	m, r := chained(t, cfg)
+	m, r := watchedModel(t, cfg)
 	s, err := New(m, Config{PromptRows: 64, Ahead: 2, Now: func() time.Time { return time.Time{} }})
 	if err != nil {
 		t.Fatal(err)
@@ -47,8 +47,8 @@ func TestTogether(t *testing.T) {
 	}
 	// The first tokens come from rounds, one of which has all prompts' last rows, and so does the
 	// first token behind each end. The last request is alone from its 50th token on.
-	if r.StepsAhead < 49-8 || r.ran < 15 || s.together.ahead != nil {
-		t.Errorf("%d steps ahead of several, %d of one", r.StepsAhead, r.ran)
+	if r.Ahead < 79-8 || r.begins != 3 || s.ahead.Ahead != nil {
+		t.Errorf("%d steps ahead, begun %d times", r.Ahead, r.begins)
 	}
 	if got := s.Stats().Steps; got.Decode != 29+49+79 {
 		t.Errorf("%+v", got)
@@ -60,7 +60,7 @@ func TestTogetherJoined(t *testing.T) {
 	cfg := device.Config{Context: 256, Tables: 4, Pages: 16, Width: 16}
 	clients := several(t)
 	s, r := submitted(t, cfg, clients...)
-	for r.StepsAhead < 10 {
+	for r.Ahead < 10 {
 		if _, err := s.Step(); err != nil {
 			t.Fatal(err)
 		}
@@ -72,8 +72,8 @@ func TestTogetherJoined(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if len(late.emitted) != 1 || r.StepsAhead > 11 {
-		t.Errorf("%d tokens of who came late; %d steps ahead", len(late.emitted), r.StepsAhead)
+	if len(late.emitted) != 1 || r.Ahead > 11 {
+		t.Errorf("%d tokens of who came late; %d steps ahead", len(late.emitted), r.Ahead)
 	}
 	if err := s.Run(); err != nil {
 		t.Fatal(err)
@@ -99,8 +99,8 @@ func TestTogetherQueued(t *testing.T) {
 			t.Errorf("request %d: %v", i, err)
 		}
 	}
-	if r.StepsAhead < 29+20-8 {
-		t.Errorf("%d steps ahead", r.StepsAhead)
+	if r.Ahead < 29+20-8 {
+		t.Errorf("%d steps ahead", r.Ahead)
 	}
 }
 
@@ -114,8 +114,8 @@ func TestTogetherAlone(t *testing.T) {
 		clients := several(t)
 		change(clients[1])
 		s, r := submitted(t, device.Config{Context: 256, Tables: 2, Pages: 12, Width: 16}, clients[:2]...)
-		if err := s.Run(); err != nil || r.StepsAhead > 0 {
-			t.Errorf("%s: %v; %d steps ahead", name, err, r.StepsAhead)
+		if err := s.Run(); err != nil || r.Ahead > 0 {
+			t.Errorf("%s: %v; %d steps ahead", name, err, r.Ahead)
 		}
 	}
 }
@@ -132,7 +132,7 @@ func TestTogetherFails(t *testing.T) {
 			}
 		}
 		s, r := submitted(t, cfg, clients...)
-		for r.StepsAhead < 5 {
+		for r.Ahead < 5 {
 			if _, err := s.Step(); err != nil {
 				t.Fatal(err)
 			}
@@ -166,7 +166,7 @@ func TestTogetherFails(t *testing.T) {
 // TestLearn: the next step is asked for lead before the one under way ends, however long these
 // take, and soon again where steps become shorter.
 func TestLearn(t *testing.T) {
-	var g together
+	var g ahead
 	for _, step := range []time.Duration{2 * time.Millisecond, 30 * time.Millisecond, 1500 * time.Microsecond, 100 * time.Microsecond} {
 		for range 40 {
 			g.learn(max(0, step-g.wait), max(step, g.wait))

@@ -27,7 +27,7 @@ func (s *Sampler) Sampling() *device.Sampling {
 	switch {
 	case !s.p.penalises():
 	case s.recent.limit < 0:
-		d.Window = plan.SampleWindowAll
+		d.Window = device.WindowAll
 		for _, o := range s.recent.seen {
 			for range o.count {
 				d.Recent = append(d.Recent, o.id)

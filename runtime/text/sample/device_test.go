@@ -22,7 +22,7 @@ func TestSampling(t *testing.T) {
 	s.Next([]float32{1, 2})
 	s.Skip()
 	want := &device.Sampling{Sampling: plan.Sampling{Seed: 9, Draw: 2, TopP: 1 << 31, TopK: 40, InvTemperature: 2, LogMinP: -math.MaxFloat32,
-		RepeatPenalty: 2, InvRepeatPenalty: 0.5, Window: 3}, Biases: []device.Bias{{Token: 2, Add: -1}, {Token: 8, Add: 1}}}
+		RepeatPenalty: 2, InvRepeatPenalty: 0.5}, Window: 3, Biases: []device.Bias{{Token: 2, Add: -1}, {Token: 8, Add: 1}}}
 	for i, recent := range [][]int32{nil, {10}, {10, 11}, {10, 11, 12}, {11, 12, 13}, {12, 13, 14}} {
 		if i > 0 {
 			s.Accept(int32(9 + i))
@@ -48,7 +48,7 @@ func TestSamplingOfAll(t *testing.T) {
 			s.Accept(id)
 		}
 		d := s.Sampling()
-		if !slices.Equal(d.Recent, want) || (d.Window == plan.SampleWindowAll) != (want != nil) || d.TopP != plan.SampleTopPOff || d.InvTemperature != 0 {
+		if !slices.Equal(d.Recent, want) || (d.Window == device.WindowAll) != (want != nil) || d.TopP != plan.SampleTopPOff || d.InvTemperature != 0 {
 			t.Errorf("penalty %v: %+v", penalty, d)
 		}
 	}
@@ -94,7 +94,7 @@ func TestPicked(t *testing.T) {
 			}
 			s.Accept(want)
 			state = state.After(want)
-			if now := s.Sampling(); now.Window != plan.SampleWindowAll && !reflect.DeepEqual(state, now) {
+			if now := s.Sampling(); now.Window != device.WindowAll && !reflect.DeepEqual(state, now) {
 				t.Fatalf("%+v: %+v behind a guess; expected %+v", p, state, now)
 			}
 		}

@@ -43,7 +43,7 @@ CUdeviceptr place(uint64_t bytes, uint8_t *host, bool mapped) {
   static CUdeviceptr next = firstAddress + step / 2;
   const CUdeviceptr base = next;
   next += (bytes + 2 * step - 1) / step * step;  // never again, and a gap behind it
-  blocks().emplace(base, Block{base, bytes, host, mapped, {}, {}});
+  blocks().emplace(base, Block{base, bytes, host, mapped, {}, {}, {}});
   return base;
 }
 
@@ -80,14 +80,21 @@ void requirePinned(const void *p, uint64_t bytes, const char *what) {
 
 void expect(Block *b) {
   if (!b->mapped) return;
-  auto *now = reinterpret_cast<uint32_t *>(b->host);
-  std::vector<uint32_t> before(b->bytes / 4, ~0u);
-  before.swap(b->seen);
   if (busy({b->base, b->base + b->bytes})) return;
-  // What was written since the last launch may be taken still: a step may be under way before the host has
-  // looked at the one before. What is as it was then has been there for long enough.
-  for (size_t i = 0; i < b->seen.size(); ++i) {
-    if (before.empty() || now[i] == before[i]) now[i] = ~0u;  // poison
+  auto *now = reinterpret_cast<uint32_t *>(b->host);
+  const size_t words = b->bytes / 4;
+  if (b->seen.empty()) {
+    b->seen.assign(now, now + words);
+    b->launches.assign(words, takenLate);
+  }
+  // What was written some launches ago may be taken still: others may be under way before the host has looked.
+  // What has not changed for longer has been there for long enough.
+  for (size_t i = 0; i < words; ++i) {
+    b->launches[i] = now[i] == b->seen[i] ? b->launches[i] + 1 : 0;
+    if (b->launches[i] > takenLate) {
+      now[i] = ~0u;  // poison
+      b->launches[i] = takenLate;
+    }
     b->seen[i] = now[i];
   }
   b->written = {};

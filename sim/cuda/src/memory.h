@@ -11,6 +11,7 @@
 
 namespace cudasim::memory {
 
+constexpr int takenLate = 16;     // launches: the host may take what a kernel wrote to it before so many others
 constexpr uint8_t poison = 0xFF;  // as float, half and bfloat: NaN
 
 // One allocation on the device, or page-locked memory that kernels reach by an address of its own.
@@ -20,7 +21,8 @@ struct Block {
   uint8_t *host;                    // where its contents are
   bool mapped;                      // page-locked
   simcommon::Intervals written;      // offsets that hold something
-  std::vector<uint32_t> seen;       // if mapped: its words at the last launch; all ones: not known
+  std::vector<uint32_t> seen;       // if mapped: its words at a launch
+  std::vector<int> launches;        // for how many launches each of them has not changed
 
   uint8_t *at(CUdeviceptr p) const { return host + (p - base); }
   void wrote(uint64_t from, uint64_t to) { written.add(from + 1, to + 1); }  // 0 is no address to Intervals

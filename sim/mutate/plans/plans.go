@@ -50,7 +50,7 @@ func (l *list) add(id string, apply func()) {
 // each visits the dispatches; place names one.
 func (l *list) each(f func(place string, d *plan.Dispatch, k *plan.Kernel)) {
 	at := 0
-	for n, part := range [][]plan.Dispatch{l.Bundle.Decode().Dispatches, l.Bundle.Sample, l.Bundle.Pick} {
+	for n, part := range [][]plan.Dispatch{l.Bundle.Decode().Dispatches, l.Bundle.Pick} {
 		l.sampler = n > 0
 		for i := range part {
 			d := &part[i]
@@ -110,18 +110,16 @@ func offsets(l *list) {
 			l.add("offset/"+place, func() { op.Offset -= step })
 		}
 	})
-	for _, space := range []plan.Space{plan.SpaceSample, plan.SpacePick} {
-		l.operands(space, func(place string, d *plan.Dispatch, slot int) {
-			if slot > 0 && d.Operands[slot-1].Space == space {
-				l.add("offset/"+place, func() { d.Operands[slot].Offset = d.Operands[slot-1].Offset })
-			}
-		})
-	}
+	l.operands(plan.SpacePick, func(place string, d *plan.Dispatch, slot int) {
+		if slot > 0 && d.Operands[slot-1].Space == plan.SpacePick {
+			l.add("offset/"+place, func() { d.Operands[slot].Offset = d.Operands[slot-1].Offset })
+		}
+	})
 }
 
 // misaligned moves either by less than the widest load.
 func misaligned(l *list) {
-	for _, space := range []plan.Space{plan.SpaceArena, plan.SpaceSample, plan.SpacePick} {
+	for _, space := range []plan.Space{plan.SpaceArena, plan.SpacePick} {
 		l.operands(space, func(place string, d *plan.Dispatch, slot int) {
 			if op := &d.Operands[slot]; op.Offset > 0 {
 				l.add("misalign/"+place, func() { op.Offset -= 2 })

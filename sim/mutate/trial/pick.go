@@ -57,13 +57,13 @@ func samplings(vocab int) []sample.Params {
 // picks compares tokens that the GPU picks with those that the host picks from
 // the same runner's logits.
 func picks(r device.Runner, prompt []int32, vocab int) error {
-	gpu, ok := r.(device.Sampler)
+	gpu, ok := r.(device.Picker)
 	if !ok {
 		return errors.New("error: the runner picks no tokens")
 	}
-	p := picker{runner: gpu, prompt: prompt[:3]}
+	p := picker{runner: gpu, prompt: prompt[:3], vocab: vocab}
 	for pos, token := range p.prompt[:2] {
-		if _, err := p.replay(token, pos, false); err != nil {
+		if _, err := r.Replay(p.row(token, pos), nil); err != nil {
 			return fmt.Errorf("error: %w", err)
 		}
 	}
@@ -84,12 +84,17 @@ func picks(r device.Runner, prompt []int32, vocab int) error {
 }
 
 type picker struct {
-	runner device.Sampler
+	runner device.Picker
 	prompt []int32
+	vocab  int
 }
 
-// begin runs the last token of the prompt; the cache has the others.
-func (p *picker) begin(params sample.Params) (*sample.Sampler, []float32, error) {
+func (p *picker) row(token int32, pos int) []plan.Row {
+	return []plan.Row{{Token: uint32(token), Pos: uint32(pos), NKV: uint32(pos + 1)}}
+}
+
+// begin is a sampler behind the prompt, and the prompt's last row; the cache has the others.
+func (p *picker) begin(params sample.Params) (*sample.Sampler, []plan.Row, error) {
 	s, err := sample.New(params)
 	if err != nil {
 		return nil, nil, err
@@ -98,52 +103,70 @@ func (p *picker) begin(params sample.Params) (*sample.Sampler, []float32, error)
 		s.Accept(token)
 	}
 	last := len(p.prompt) - 1
-	logits, err := p.replay(p.prompt[last], last, true)
-	return s, logits, err
-}
-
-func (p *picker) replay(token int32, pos int, logits bool) ([]float32, error) {
-	return p.runner.Replay([]plan.Row{{Token: uint32(token), Pos: uint32(pos), NKV: uint32(pos + 1)}}, device.AllIf(logits, 1))
+	return s, p.row(p.prompt[last], last), nil
 }
 
 // host picks from the logits of every token; -1 ends it.
 func (p *picker) host(params sample.Params) (tokens []int32, err error) {
-	s, logits, err := p.begin(params)
+	s, row, err := p.begin(params)
 	for len(tokens) < pickedTokens && err == nil {
+		logits, err := p.runner.Replay(row, device.All(1))
+		if err != nil {
+			return nil, err
+		}
 		token := s.Next(logits)
 		if tokens = append(tokens, token); token < 0 {
 			break
 		}
 		s.Accept(token)
-		logits, err = p.replay(token, len(p.prompt)+len(tokens)-1, true)
+		row = p.row(token, len(p.prompt)+len(tokens)-1)
 	}
 	return tokens, err
 }
 
-// gpu picks in four units, one more than can be in flight together.
+// gpu lets the GPU go on by itself as long as it can: in four units, one more than can be in
+// flight together, or else in one for each token.
 func (p *picker) gpu(params sample.Params) (tokens []int32, err error) {
-	s, _, err := p.begin(params)
-	if err != nil {
-		return nil, err
+	s, row, err := p.begin(params)
+	for len(tokens) < pickedTokens && err == nil {
+		state := s.Sampling()
+		pick, err := state.Pick(0, p.vocab)
+		if err != nil {
+			return nil, err
+		}
+		picked, err := p.runner.Pick(row, []device.Pick{pick})
+		if err != nil {
+			return nil, err
+		}
+		if tokens = append(tokens, picked[0]); picked[0] < 0 {
+			break
+		}
+		if state.Repeats() {
+			return p.loop(tokens)
+		}
+		s.Skip()
+		s.Accept(picked[0])
+		row = p.row(picked[0], len(p.prompt)+len(tokens)-1)
 	}
-	if err := p.runner.Begin(s.Sampling()); err != nil {
-		return nil, err
-	}
-	for _, n := range []int{1, pickedTokens - 3, 1, 1} {
-		if err := p.runner.Ahead(n); err != nil {
+	return tokens, err
+}
+
+func (p *picker) loop(tokens []int32) ([]int32, error) {
+	for _, n := range []int{1, pickedTokens - 3, 1} {
+		if err := p.runner.Continue(n); err != nil {
 			return nil, err
 		}
 	}
 	for len(tokens) < pickedTokens {
-		token, err := p.runner.Next()
+		picked, err := p.runner.Next()
 		if err != nil {
 			return nil, err
 		}
-		if tokens = append(tokens, token); token < 0 {
+		if tokens = append(tokens, picked[0]); picked[0] < 0 {
 			break
 		}
 	}
-	return tokens, p.runner.End()
+	return tokens, nil
 }
 
 // keeps is the first of the samplings that keeps several tokens aside: where the first pick

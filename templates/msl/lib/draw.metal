@@ -132,16 +132,3 @@ static inline uint sample_token(device const float * values, device const float 
                                                  sums, found, tid, sg, lane);
   return cut ? ids[i] : i;
 }
-
-// Counts a token among the recent ones, in place of the oldest if the window is full.
-template <uint VOCAB>
-static inline void remember(uint token, uint window, device Sampling * s, device uint * ring, device uint * times) {
-  if (window == 0u) return;
-  times[token] += 1u;
-  if (window == 0xffffffffu) return;
-  const uint place = s->accepted % window;
-  const uint oldest = ring[place];
-  if (s->accepted >= window && oldest < VOCAB) times[oldest] -= 1u;
-  ring[place] = token;
-  s->accepted += 1u;
-}

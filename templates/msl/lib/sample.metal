@@ -7,7 +7,7 @@ struct Sampling {
   ulong seed; ulong draw; ulong top_p;
   uint top_k; float inv_temperature; float log_min_p;
   float repeat_penalty; float inv_repeat_penalty; float presence_penalty; float frequency_penalty;
-  uint window; uint accepted; uint picked;
+  uint picked;
 };
 
 // Behind which row a token is picked, and how; see plan.Pick.

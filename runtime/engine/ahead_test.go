@@ -40,9 +40,9 @@ func drawn(seed uint64) sample.Params {
 	return p
 }
 
-// TestStepsAhead: what the device makes by itself is what it makes step by step, and the
+// TestAhead: what the device makes by itself is what it makes step by step, and the
 // timelines and samplers are the same.
-func TestStepsAhead(t *testing.T) {
+func TestAhead(t *testing.T) {
 	const steps = 70 // more than a page
 	cfg := device.Config{Context: 128, Tables: 2, Pages: 4, Width: 8}
 	var texts [2][][]int32
@@ -52,9 +52,9 @@ func TestStepsAhead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var a *StepsAhead
+		var a *Ahead
 		if goesAhead {
-			if a = m.StepsAhead(rows, picked); a == nil {
+			if a = m.Ahead(rows, picked); a == nil {
 				t.Fatal("the device does not go on")
 			}
 		}
@@ -68,8 +68,8 @@ func TestStepsAhead(t *testing.T) {
 				}
 				continue
 			}
-			for a.InFlight() < a.Most() {
-				if err := a.Ask(); err != nil {
+			for a.InFlight() < 5 {
+				if _, err := a.Ask(min(3, a.Room())); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -83,8 +83,8 @@ func TestStepsAhead(t *testing.T) {
 			}
 			texts[i] = append(texts[i], slices.Clone(row.Session.Tokens()))
 		}
-		if goesAhead && r.StepsAhead < steps {
-			t.Errorf("%d steps ahead", r.StepsAhead)
+		if goesAhead && r.Ahead < steps {
+			t.Errorf("%d steps ahead", r.Ahead)
 		}
 	}
 	if !slices.EqualFunc(texts[0], texts[1], slices.Equal) || len(texts[0][0]) != steps+1 {
@@ -92,9 +92,9 @@ func TestStepsAhead(t *testing.T) {
 	}
 }
 
-// TestStepsAheadRefused: the device does not go on where how it picks depends on the tokens, nor
+// TestAheadRefused: the device does not go on where how it picks depends on the tokens, nor
 // behind rows that it did not pick last.
-func TestStepsAheadRefused(t *testing.T) {
+func TestAheadRefused(t *testing.T) {
 	cfg := device.Config{Context: 128, Tables: 2, Pages: 4, Width: 8}
 	penalty := drawn(1)
 	penalty.FrequencyPenalty = 1
@@ -120,23 +120,23 @@ func TestStepsAheadRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m.StepsAhead(tt.change(m, rows), picked) != nil {
+		if m.Ahead(tt.change(m, rows), picked) != nil {
 			t.Errorf("%s: the device goes on", name)
 		}
 	}
 }
 
-// TestStepsAheadOutOfPages: a step for which there is no page is not made, those before are.
-func TestStepsAheadOutOfPages(t *testing.T) {
+// TestAheadOutOfPages: a step for which there is no page is not made, those before are.
+func TestAheadOutOfPages(t *testing.T) {
 	m, r, rows := sideBySide(t, device.Config{Context: 256, Tables: 2, Pages: 3, Width: 8}, drawn(0), drawn(1))
 	picked, err := m.Pick(rows)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := m.StepsAhead(rows, picked)
+	a := m.Ahead(rows, picked)
 	var out *OutOfPages
 	for !errors.As(err, &out) {
-		if err = a.Ask(); err == nil && a.InFlight() == a.Most() {
+		if _, err = a.Ask(5); err == nil && a.InFlight() > 5 {
 			_, err = a.Next()
 		}
 		if err != nil && !errors.As(err, &out) {
@@ -148,8 +148,8 @@ func TestStepsAheadOutOfPages(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := len(rows[0].Session.Tokens()); n != 64 || r.StepsAhead != 63 {
-		t.Errorf("%d tokens, %d steps ahead", n, r.StepsAhead)
+	if n := len(rows[0].Session.Tokens()); n != 64 || r.Ahead != 63 {
+		t.Errorf("%d tokens, %d steps ahead", n, r.Ahead)
 	}
 	if err := rows[1].Session.Close(); err != nil {
 		t.Fatal(err)

@@ -12,72 +12,71 @@ import (
 	"mla/runtime/text/sample"
 )
 
-// chains picks tokens as the host does, also in more units than fit.
-func chains(replay metal.Replay) func(string) error {
+// loops picks tokens as the host does, also in more units than fit.
+func loops(replay metal.Replay) func(string) error {
 	return func(lib string) error {
-		return with(lib, tiny, device.Config{Context: reference.ChainContext, KV: tinyConfig.KV}, metal.Options{Replay: replay}, func(r device.Runner) error {
-			return reference.Chains(r, crowded)
+		return with(lib, tiny, device.Config{Context: reference.LoopContext, KV: tinyConfig.KV}, metal.Options{Replay: replay}, func(r device.Runner) error {
+			return reference.Loops(r, crowded)
 		})
 	}
 }
 
 // crowded asks for more units than can be in flight before it fetches a token.
-func crowded(r device.Sampler, p sample.Params, want []int32) error {
-	if err := reference.BeginChain(r, p); err != nil {
+func crowded(d device.Picker, p sample.Params, want []int32) error {
+	if _, err := reference.BeginLoop(d, p); err != nil {
 		return err
 	}
 	for i := range 2 * metal.Ring {
-		if err := r.Ahead(1); err != nil {
+		if err := d.Continue(1); err != nil {
 			return err
 		}
-		if n := metal.InFlight(r); n != min(i+1, metal.Ring) {
+		if n := metal.InFlight(d); n != min(i+1, metal.Ring) {
 			return fmt.Errorf("%d units are in flight; expected %d", n, min(i+1, metal.Ring))
 		}
 	}
 	for i := range 2 * metal.Ring {
-		token, err := r.Next()
+		picked, err := d.Next()
 		if err != nil {
 			return err
 		}
-		if token != want[i] {
-			return fmt.Errorf("more units than fit: token %d is %d; expected %d", i, token, want[i])
+		if !slices.Equal(picked, want[1+i:][:1]) {
+			return fmt.Errorf("more units than fit: step %d picked %d; expected %d", i, picked, want[1+i])
 		}
 	}
-	return r.End()
+	return nil
 }
 
 func misuse(lib string) error {
 	return with(lib, tiny, device.Config{Context: reference.MisuseContext, KV: tinyConfig.KV}, metal.Options{}, reference.Misuse)
 }
 
-// lostChain loses a unit with two more in flight, and wants its error from all
-// that follows.
-func lostChain(lib string) error {
+// lostLoop loses a unit with two more in flight, and wants its error from all that follows.
+func lostLoop(lib string) error {
 	return with(lib, tiny, tinyConfig, metal.Options{}, func(r device.Runner) error {
-		d := r.(device.Sampler)
-		if err := errors.Join(reference.BeginChain(d, sample.Off()), d.Ahead(2), d.Ahead(2), d.Ahead(2)); err != nil {
+		d := r.(device.Picker)
+		_, err := reference.BeginLoop(d, sample.Off())
+		if err := errors.Join(err, d.Continue(2), d.Continue(2), d.Continue(2)); err != nil {
 			return err
 		}
 		_, first := d.Next()
 		_, next := d.Next()
-		if first == nil || next == nil || d.End() == nil || d.Begin(&device.Sampling{}) == nil {
+		if _, err := d.Replay(reference.Rows(1, 0), nil); first == nil || next == nil || err == nil || d.Continue(1) == nil {
 			return nil // which the test takes for a missing error
 		}
 		return first
 	})
 }
 
-// noSampler has a runner whose samplers could not be made: it only cannot pick.
+// noSampler has a runner whose sampler could not be made: it only cannot pick.
 func noSampler(lib string) error {
 	wide := tinyConfig
 	wide.Width = 16
 	return with(lib, tiny, wide, metal.Options{}, func(r device.Runner) error {
-		if err := reference.BeginChain(r.(device.Sampler), sample.Off()); !errors.Is(err, device.ErrSampling) {
-			return fmt.Errorf("a chain without a sampler: %w", err)
-		}
-		rows := append(reference.Rows(1, 3), reference.Rows(7, 4)...)
-		if _, err := r.(device.Picker).Pick(rows, []device.Pick{{Row: 1}}); !errors.Is(err, device.ErrSampling) {
-			return fmt.Errorf("picks without a sampler: %w", err)
+		rows := append(reference.Rows(1, 0), reference.Rows(7, 1)...)
+		for last := range rows {
+			if _, err := r.(device.Picker).Pick(rows[:last+1], []device.Pick{{Row: last}}); !errors.Is(err, device.ErrSampling) {
+				return fmt.Errorf("picks without a sampler: %w", err)
+			}
 		}
 		alone, err := r.Replay(rows[:1], device.All(1))
 		alone = slices.Clone(alone)
