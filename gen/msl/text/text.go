@@ -1,5 +1,5 @@
 // Package text cuts Metal source into tokens. It is the one scanner of whoever reads that text here: what marks
-// declarations, checks what Apple's compiler would, writes CUDA C++ and makes mistakes on purpose.
+// declarations, checks the rules of the language, translates kernels and makes mistakes on purpose.
 package text
 
 import (
