@@ -66,7 +66,7 @@ func TestCommandLine(t *testing.T) {
 		{"completion bash", exitOK, "complete -o filenames -F _mlagen mlagen"},
 		{"completion zsh", exitOK, "#compdef mlagen"},
 		{"completion fish", exitOK, "complete -c mlagen"},
-		{"completion zsh", exitOK, ":device:(cuda metal)"},
+		{"completion zsh", exitOK, ":GPU:(cuda metal)"},
 		{"completion bash", exitOK, `in -act) choices="f32 f16"`},
 		{"completion", exitUsage, "completion is for one shell: bash, fish, zsh"},
 		{"completion cmd", exitUsage, "completion is for one shell: bash, fish, zsh"},

@@ -46,7 +46,7 @@ func (m *Model) Sequences(cfg Config) []plan.Sequence {
 	for n > 0 && n < len(all) && all[n-1].Width < cfg.Width {
 		n++
 	}
-	return all[:n]
+	return all[:n:n] // who appends to it must not write into the bundle
 }
 
 // Layout is Measure, and makes sure that every weight lies in its region.
