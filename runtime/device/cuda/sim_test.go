@@ -159,7 +159,7 @@ func TestStandIn(t *testing.T) {
 		{"no page-locked memory", "unallocated", []string{"CUDASIM_FAULT=cuMemHostAlloc:2:2"}, "upload the weights: cuMemHostAlloc"},
 		{"no copy", "unallocated", []string{"CUDASIM_FAULT=cuMemcpyHtoDAsync_v2:2:1"}, "upload the weights: cuMemcpyHtoDAsync_v2"},
 		{"no mapped memory", "sessions", []string{"CUDASIM_KERNELS=fast", "CUDASIM_FAULT=cuMemHostGetDevicePointer_v2:1:1"}, "cuMemHostGetDevicePointer_v2: CUDA_ERROR_INVALID_VALUE"},
-		{"no graph of several rows", "sessions", []string{"CUDASIM_KERNELS=fast", "CUDASIM_FAULT=cuGraphInstantiateWithFlags:7:2"}, "rows with the sampler: cuGraphInstantiateWithFlags: CUDA_ERROR_OUT_OF_MEMORY"},
+		{"no graph of several steps", "sessions", []string{"CUDASIM_KERNELS=fast", "CUDASIM_FAULT=cuGraphInstantiateWithFlags:7:2"}, "record 4 steps of the token with the sampler: cuGraphInstantiateWithFlags: CUDA_ERROR_OUT_OF_MEMORY"},
 		{"no stream", "unallocated", []string{"CUDASIM_FAULT=cuStreamCreate:3:2"}, "cuStreamCreate"},
 		{"no event", "unallocated", []string{"CUDASIM_FAULT=cuEventCreate:6:2"}, "cuEventCreate"},
 		{"no kernel", "unallocated", []string{"CUDASIM_FAULT=cuModuleGetFunction:3:500"}, "CUDA_ERROR_NOT_FOUND: named symbol not found"},
