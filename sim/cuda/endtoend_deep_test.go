@@ -148,7 +148,7 @@ func TestProgram(t *testing.T) {
 		}
 	})
 	t.Run("compiled", func(t *testing.T) {
-		_, stderr, err := run(program, "tinyglm", "-p a -n 1 -v -device cuda -model ../../testdata/tinyglm.gguf", "CUDASIM_KERNELS=stub")
+		_, stderr, err := run(program, "tinyglm", "-p a -n 1 -v -device cuda -model ../../testdata/tinyglm.gguf", "CUDASIM_KERNELS=fast")
 		if err != nil || !regexp.MustCompile(`compiled: \d\d of \d\d kernels from PTX, \d+ of \d+ bytes\n`).MatchString(stderr) {
 			t.Errorf("%v\n%s", err, stderr)
 		}

@@ -20,7 +20,7 @@ import (
 // halves are the files that a bundle with activations in half fits; one of them under
 // the race detector, which finds nothing more in the others.
 func halves() []string {
-	list := []string{"youtu-mini-Q4_0", "youtu-mini-Q4_K_M", "dsv2lite-mini-Q4_K_M", "glm47-mini-Q4_K_M", "../../device/tinyglm"}
+	list := []string{"youtu-mini-Q4_0", "youtu-mini-Q4_K_M", "dsv2lite-mini-Q4_K_M", "glm47-mini-Q4_K_M", "../tinyglm"}
 	if !deep.On {
 		return list[:1]
 	}

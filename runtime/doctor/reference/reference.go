@@ -26,7 +26,7 @@ type Reference struct {
 	Vocab  int
 }
 
-// stem is the path of a file without its ending; "../../device/tinyglm" is the model that ships.
+// stem is the path of a file without its ending; "../tinyglm" is the model that ships.
 func stem(name string) string { return filepath.Join(Folder, name) }
 
 // Read reads what belongs to a file of Folder, which is named without its ending.
