@@ -25,3 +25,20 @@ func TestManual(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// TestOfferedValues: what shells offer as the value of a flag is one that the flag takes, on some machine:
+// not every CPU has all inner loops.
+func TestOfferedValues(t *testing.T) {
+	offered := 0
+	for _, o := range options {
+		for _, v := range strings.Fields(o.values) {
+			offered++
+			if r := mlarun("", "-m", shipped, "-p", "func ", "-n", "1", "-quiet", "-"+o.name, v); r.code == exitUsage && !strings.Contains(r.err, "this machine has") {
+				t.Errorf("-%s %s: %s", o.name, v, r.err)
+			}
+		}
+	}
+	if offered < 15 {
+		t.Errorf("%d values", offered)
+	}
+}

@@ -4,6 +4,8 @@ import (
 	"flag"
 	"slices"
 	"strings"
+
+	"mla/runtime/plan"
 )
 
 // option says how a flag is called beside its own name, and where the help has it. What
@@ -57,7 +59,7 @@ var options = []option{
 	{name: "tokens", group: groupText},
 	{name: "chunks", group: groupText},
 	{name: "prompt-cache", group: groupText, env: "MLA_PROMPT_CACHE"},
-	{name: "draft", group: groupText, values: "off ngram mtp", env: "MLA_DRAFT"},
+	{name: "draft", group: groupText, values: draftNgram + " " + draftMTP, env: "MLA_DRAFT"},
 	{name: "draft-model", group: groupText, aliases: "md model-draft", env: "MLA_DRAFT_MODEL"},
 
 	{name: "chat", group: groupChat, aliases: "cnv conversation"},
@@ -76,7 +78,7 @@ var options = []option{
 	{name: "pre", group: groupModel, env: "MLA_PRE"},
 	{name: "c", group: groupModel, aliases: "ctx-size", env: "MLA_CTX_SIZE"},
 	{name: "kv", group: groupModel, values: "f16 f32 q8_0", aliases: "ctk cache-type-k", env: "MLA_KV"},
-	{name: "act", group: groupModel, values: "f32 f16 q8", env: "MLA_ACT"},
+	{name: "act", group: groupModel, values: strings.Join(plan.ActNames, " ") + " " + actInt8, env: "MLA_ACT"},
 	{name: "bundle", group: groupModel, env: "MLA_BUNDLE"},
 	{name: "force", group: groupModel},
 
@@ -153,7 +155,7 @@ var options = []option{
 	{name: "v", group: groupOutput, aliases: "verbose"},
 	{name: "version", group: groupOutput},
 
-	{name: "device", group: groupDevice, values: "auto cpu cuda metal", aliases: "dev", env: "MLA_DEVICE"},
+	{name: "device", group: groupDevice, values: autoDevice + " " + strings.Join(autoDevices, " "), aliases: "dev", env: "MLA_DEVICE"},
 	{name: "threads", group: groupDevice, aliases: "t", env: "MLA_THREADS"},
 	{name: "ahead", group: groupDevice, env: "MLA_AHEAD"},
 	{name: "width", group: groupDevice, env: "MLA_WIDTH"},
