@@ -3,7 +3,6 @@ package mla
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -11,7 +10,6 @@ import (
 	"mla/runtime/device"
 	"mla/runtime/device/cpu"
 	"mla/runtime/device/cuda"
-	"mla/runtime/device/cuda/cu"
 	"mla/runtime/device/metal"
 	"mla/runtime/device/metal/trust"
 	"mla/runtime/doctor/trial"
@@ -35,7 +33,7 @@ func (o *Options) candidates(finder *bundles.Finder) ([]opening.Candidate, error
 			}
 			return d, nil
 		},
-		Absent:  func(err error) bool { return errors.Is(err, cu.ErrNoDriver) || errors.Is(err, cuda.ErrNoDevice) },
+		Absent:  cuda.Absent,
 		Refuses: func(_ device.Device, _ *bind.Resolved, b *plan.Bundle) error { return finder.HasPTX(b) },
 	}
 	onMetal := opening.Candidate{

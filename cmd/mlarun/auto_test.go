@@ -59,7 +59,8 @@ func newAutoRig(t *testing.T) *autoRig {
 	return &autoRig{lib: simulator(t), cache: filepath.Join(folder, "cache"), children: filepath.Join(folder, "children"), want: cpu.out}
 }
 
-// run wants the CPU's tokens, so many new children, and texts on stderr.
+// run fails unless a command prints the CPU's tokens, starts the given number of children, and says
+// the texts on stderr.
 func (r *autoRig) run(t *testing.T, children int, variables []string, more string, want ...string) {
 	t.Helper()
 	before, _ := os.ReadFile(r.children) // there is none at first

@@ -117,7 +117,7 @@ func (c *conversation) reply(before []chat.Message) error {
 	case errors.Is(err, context.Canceled):
 		if last := c.messages[len(c.messages)-1]; last.Content == "" && last.Reasoning == "" {
 			c.messages = before
-			fmt.Fprintln(c.settings.env.err, "(stopped before the answer began; the message is taken back)")
+			fmt.Fprintln(c.settings.env.err, "(stopped before the answer began; the conversation is what it was before)")
 			return nil
 		}
 		err = nil // the answer stays as far as it went

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 
 	"mla/runtime/device"
 	"mla/runtime/device/cpu"
 	"mla/runtime/device/cuda"
-	"mla/runtime/device/cuda/cu"
 	"mla/runtime/device/metal"
 	"mla/runtime/engine/opening"
 	"mla/runtime/load/bind"
@@ -40,17 +38,12 @@ func (f *flags) candidates() ([]opening.Candidate, error) {
 		case name == "metal":
 			c.Refuses = f.untried
 		case name == "cuda":
-			c.Absent = func(err error) bool { return f.cudaLib == "" && noCUDA(err) }
+			c.Absent = func(err error) bool { return f.cudaLib == "" && cuda.Absent(err) }
 			c.Refuses = func(_ device.Device, _ *bind.Resolved, b *plan.Bundle) error { return f.finder().HasPTX(b) }
 		}
 		list = append(list, c)
 	}
 	return list, nil
-}
-
-// noCUDA says whether an error means that there is no NVIDIA GPU.
-func noCUDA(err error) bool {
-	return errors.Is(err, cu.ErrNoDriver) || errors.Is(err, cuda.ErrNoDevice)
 }
 
 func cudaOptions(f *flags) cuda.Options { return cuda.Options{Library: f.cudaLib, PTX: f.finder().PTX} }

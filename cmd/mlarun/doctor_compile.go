@@ -18,10 +18,7 @@ import (
 // Without a bundle for this device l is nil.
 func (x *examination) ready() (l device.Launcher, done func(), b *plan.Bundle, used []string, err error) {
 	if path, missing := x.flags.modelFile(); missing == nil {
-		c, err := x.chosen(path)
-		if err == nil {
-			err = c.file.File.Close()
-		}
+		c, err := x.needs(path)
 		if err != nil {
 			return nil, nil, nil, nil, err
 		}

@@ -8,7 +8,6 @@ import (
 
 	"mla/runtime/device"
 	"mla/runtime/device/cuda"
-	"mla/runtime/device/cuda/cu"
 	"mla/runtime/device/linalg"
 	"mla/runtime/device/metal"
 	"mla/runtime/device/metal/trust"
@@ -46,7 +45,7 @@ var patients = map[string]func(f *doctorFlags) (*patient, error){"auto": default
 // Metal it is not asked.
 func defaultPatient(f *doctorFlags) (*patient, error) {
 	p, err := cudaPatient(f)
-	if errors.Is(err, cu.ErrNoDriver) || errors.Is(err, cuda.ErrNoDevice) {
+	if cuda.Absent(err) {
 		return cpuPatient(f)
 	}
 	return p, err

@@ -45,10 +45,7 @@ func (x *examination) kernels() error {
 	}
 	start := time.Now()
 	if x.flags.model != "" {
-		c, err := x.chosen(x.flags.model)
-		if err == nil {
-			err = c.file.File.Close()
-		}
+		c, err := x.needs(x.flags.model)
 		if err != nil {
 			return err
 		}
@@ -99,6 +96,15 @@ func (x *examination) chosen(model string) (c *found, err error) {
 		return nil, errors.Join(err, file.Close())
 	}
 	return c, nil
+}
+
+// needs is chosen for whoever asks for the kernels alone: the file is closed.
+func (x *examination) needs(model string) (*found, error) {
+	c, err := x.chosen(model)
+	if err == nil {
+		err = c.file.File.Close()
+	}
+	return c, err
 }
 
 // bundles are those for the device that the system can run, small models first.

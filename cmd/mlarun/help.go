@@ -12,7 +12,7 @@ import (
 // helpWidth is the width of help texts, in columns: that of the narrowest terminals in use.
 const helpWidth = 80
 
-// printFlags lists a command's flags: those that most people need, then the others by group.
+// printFlags lists the flags of a command: first the common flags, then the others by group.
 func (f *flags) printFlags(w io.Writer) {
 	f.addAliases()
 	byGroup := map[string]string{}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestLlamaCpp: the flags that docs/llama-cpp.md says to have llama.cpp's names are there.
+// TestLlamaCpp: mlarun has every flag that docs/llama-cpp.md lists as one of llama.cpp's.
 func TestLlamaCpp(t *testing.T) {
 	text, err := os.ReadFile("../../docs/llama-cpp.md")
 	if err != nil {

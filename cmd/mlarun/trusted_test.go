@@ -28,8 +28,8 @@ func newTrustRig(t *testing.T) *trustRig {
 	return &trustRig{lib: simulator(t), cache: filepath.Join(folder, "cache"), children: filepath.Join(folder, "children"), want: cpu.out}
 }
 
-// run wants the CPU's tokens and nothing else on stdout, so many new children, and
-// says what stands on stderr.
+// run fails unless a command prints the CPU's tokens alone on stdout and starts the given number of
+// children. It returns what stands on stderr.
 func (r *trustRig) run(t *testing.T, children int, variables []string, more ...string) string {
 	t.Helper()
 	before := r.started(t)

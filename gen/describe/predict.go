@@ -32,8 +32,8 @@ type Range struct {
 func (r Range) over(x float64) Range { return Range{x / r.High, x / r.Low} }
 
 // commandBufferUs is what a token takes beside bytes and dispatches in the time model
-// t = W/(η·BW) + KV/(η·BW) + N·c + commandBufferUs, where a chip has the bandwidth BW, of which η is
-// reached, and the cost c of a dispatch that waits.
+// t = W/(η·BW) + KV/(η·BW) + N·c + commandBufferUs, where a chip has the bandwidth BW, kernels
+// reach the share η of it, and a dispatch that waits costs c.
 const commandBufferUs = 20
 
 func predict(m *plan.Model, r *Report) []Prediction {

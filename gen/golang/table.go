@@ -74,7 +74,7 @@ func (p *printer) kernel(k *plan.Kernel, consts []string) jen.Code {
 	return rows(append(fields, jen.Id("Variants").Op(":").Qual(planPath, "Variants").Call(jen.Lit(k.Name), p.types.value("types", types))))
 }
 
-// sequences prints the sequences of a bundle: those that an earlier bundle has
+// sequences prints the sequences of a bundle: sequences that an earlier bundle has
 // too by that one's name, as classes of devices may differ in some of them alone.
 func (p *printer) sequences(bundle int) jen.Code {
 	var list []jen.Code

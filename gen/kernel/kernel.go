@@ -3,7 +3,7 @@
 // that binds its operands. Launches of different layers that do the same share one
 // kernel.
 //
-// The head computes up to 16 rows, those whose logits are wanted: a dispatch before it gathers what
+// The head computes up to 16 rows whose logits are wanted: a dispatch before it gathers what
 // it reads of them (gather.go), and they are rows of their own, SpaceWanted.
 //
 // Attention has a budget of registers and threads by class of devices (gen/target, Budgets). Where

@@ -49,6 +49,9 @@ type Device struct {
 // ErrNoDevice says that there is a driver, but nothing that it drives.
 var ErrNoDevice = errors.New("the NVIDIA driver finds no GPU")
 
+// Absent says whether an error of Open means that the machine has no NVIDIA GPU.
+func Absent(err error) bool { return errors.Is(err, cu.ErrNoDriver) || errors.Is(err, ErrNoDevice) }
+
 // Open loads the driver and finds the GPU, the first of those that
 // CUDA_VISIBLE_DEVICES lets the process use. It holds nothing afterwards: every
 // runner takes a reference to the GPU's context for itself. Without a driver the

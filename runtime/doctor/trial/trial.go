@@ -16,6 +16,7 @@ import (
 	"mla/runtime/device"
 	"mla/runtime/doctor/check"
 	"mla/runtime/doctor/checkup"
+	"mla/runtime/doctor/quality"
 	"mla/runtime/doctor/reference"
 	"mla/runtime/engine"
 	"mla/runtime/load/bind"
@@ -113,21 +114,16 @@ func (s *Subject) kernels() error {
 // all kernels.
 func firstOfEach(cases []check.Case) []check.Case {
 	seen := map[string]int{}
-	turn := make([]int, len(cases))
-	for i := range cases {
-		turn[i] = seen[cases[i].Variant.Func]
-		seen[cases[i].Variant.Func]++
+	var rounds [][]check.Case
+	for _, c := range cases {
+		n := seen[c.Variant.Func]
+		seen[c.Variant.Func]++
+		if n == len(rounds) {
+			rounds = append(rounds, nil)
+		}
+		rounds[n] = append(rounds[n], c)
 	}
-	order := make([]int, len(cases))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return turn[a] - turn[b] })
-	out := make([]check.Case, len(cases))
-	for i, at := range order {
-		out[i] = cases[at]
-	}
-	return out
+	return slices.Concat(rounds...)
 }
 
 // loaded is the model on one of the devices.
@@ -181,7 +177,7 @@ func (s *Subject) tokens(gpu, host *loaded) error {
 	c.add(gpu.Logits(), host.Logits())
 	for i := range decodedTokens {
 		s.Write(checkup.Now, fmt.Sprintf("token %d of %d", i+1, decodedTokens), "")
-		next := most(host.Logits())
+		next := int32(quality.Best(host.Logits()))
 		if err := errors.Join(gpu.Append(next), host.Append(next)); err != nil {
 			return err
 		}
@@ -226,7 +222,7 @@ func (s *Subject) speeds(gpu, host *loaded) error {
 		limit := []time.Duration{2 * timedTime, timedTime}[i]
 		start, n := time.Now(), 0
 		for ; n < timedTokens && (n < 2 || time.Since(start) < limit); n++ {
-			if err := l.Append(most(l.Logits())); err != nil {
+			if err := l.Append(int32(quality.Best(l.Logits()))); err != nil {
 				return err
 			}
 		}
@@ -288,15 +284,4 @@ func (c *comparison) wrong() string {
 		return fmt.Sprintf("they differ by %.2g of their size, and at %d of %d positions by more than rounding explains; %.2g is allowed", c.worst, c.rerouted, c.rows, c.tolerance)
 	}
 	return ""
-}
-
-// most is the most likely token.
-func most(logits []float32) int32 {
-	best := 0
-	for i, x := range logits {
-		if x > logits[best] {
-			best = i
-		}
-	}
-	return int32(best)
 }

@@ -36,7 +36,12 @@ func (c *Client) Kept() (list []Kept, err error) {
 		if !validPart(ref.User) || !validPart(ref.Repo) {
 			continue
 		}
-		found, err := c.repo(ref).kept(ref)
+		r := c.repo(ref)
+		commits, err := r.commits()
+		if err != nil {
+			return nil, err
+		}
+		found, err := r.kept(ref, commits)
 		if err != nil {
 			return nil, err
 		}
@@ -64,12 +69,8 @@ func (r repo) commits() (list []string, err error) {
 	return list, err
 }
 
-// kept lists the models of a repository.
-func (r repo) kept(ref Ref) (list []Kept, err error) {
-	commits, err := r.commits()
-	if err != nil {
-		return nil, err
-	}
+// kept lists the models of a repository, of all these commits.
+func (r repo) kept(ref Ref, commits []string) (list []Kept, err error) {
 	newest := map[string]Kept{}
 	for _, commit := range commits {
 		files, err := r.files(commit)
@@ -105,13 +106,13 @@ func (r repo) kept(ref Ref) (list []Kept, err error) {
 // a repository of which the cache has one model.
 func (c *Client) Remove(ctx context.Context, ref Ref) (freed int64, err error) {
 	r := c.repo(ref)
-	m, err := r.named(ref)
-	if err != nil {
-		return 0, fmt.Errorf("%s: %w", ref, err)
-	}
 	commits, err := r.commits()
 	if err != nil {
 		return 0, err
+	}
+	m, err := r.named(ref, commits)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", ref, err)
 	}
 	contents := map[string]bool{}
 	for _, f := range m.files {
@@ -146,12 +147,8 @@ func (c *Client) Remove(ctx context.Context, ref Ref) (freed int64, err error) {
 }
 
 // named is the model of the cache that a reference is for.
-func (r repo) named(ref Ref) (*model, error) {
-	found, err := r.kept(ref)
-	if err != nil {
-		return nil, err
-	}
-	commits, err := r.commits()
+func (r repo) named(ref Ref, commits []string) (*model, error) {
+	found, err := r.kept(ref, commits)
 	if err != nil {
 		return nil, err
 	}
