@@ -1,9 +1,12 @@
 package grammar
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"hash/maphash"
+)
 
 // look appends how a state looks: whether its rule may end, and where bytes lead.
-func look(key []byte, s *state, class func(edge) uint32) []byte {
+func look(key []byte, s *state, class func(edge) uint64) []byte {
 	accept := byte(0)
 	if s.accept {
 		accept = 1
@@ -15,9 +18,76 @@ func look(key []byte, s *state, class func(edge) uint32) []byte {
 		for at++; at < len(s.edges) && s.edges[at].lo == e.hi+1 && class(s.edges[at]) == to; at++ {
 			e.hi = s.edges[at].hi
 		}
-		key = binary.LittleEndian.AppendUint32(append(key, e.lo, e.hi), to)
+		key = binary.LittleEndian.AppendUint64(append(key, e.lo, e.hi), to)
 	}
 	return append(key, 2)
+}
+
+// rounds is how many rounds tell apart what the tokens of shortBytes can: a round for every
+// byte, and one for whether the rule may end behind the last.
+const rounds = shortBytes + 1
+
+// likeness says which states allow the same tokens of up to shortBytes bytes. After round n,
+// states of one class are alike for n bytes (Moore's algorithm, stopped early).
+type likeness struct {
+	states []state
+	first  int32
+	moves  []move  // in the order of their states, then of their rounds
+	begin  []int32 // by state: where its moves begin; one more for the end
+	keys   map[move]uint64
+}
+
+// move says that a state has a class from a round on. Before its first move it has class 0.
+type move struct{ round, class int32 }
+
+// seed hides from clients which states would collide.
+var seed = maphash.MakeSeed()
+
+// newLikeness is nil where it would take too long.
+func newLikeness(states []state, first int32) *likeness {
+	p := &partition{states: states, first: first, class: make([]int32, len(states)), size: []int32{int32(len(states))}, looks: []string{""}}
+	if !p.refine() {
+		return nil
+	}
+	l := &likeness{states: states, first: first, moves: make([]move, len(p.moves)), begin: make([]int32, len(states)+1), keys: map[move]uint64{}}
+	for _, m := range p.moves {
+		l.begin[m.state+1]++
+	}
+	for i := range states {
+		l.begin[i+1] += l.begin[i]
+	}
+	at := append([]int32(nil), l.begin...)
+	for _, m := range p.moves {
+		l.moves[at[m.state]] = m.move
+		at[m.state]++
+	}
+	return l
+}
+
+// class is that of a state after a round.
+func (l *likeness) class(at, round int32) (class int32) {
+	for _, m := range l.moves[l.begin[at]:l.begin[at+1]] {
+		if m.round > round {
+			break
+		}
+		class = m.class
+	}
+	return class
+}
+
+// key is the same for states of any grammars that are alike for as many bytes.
+func (l *likeness) key(at, round int32) uint64 {
+	if round == 0 {
+		return 0
+	}
+	class := move{round, l.class(at, round)}
+	key, ok := l.keys[class]
+	if !ok {
+		text := look(nil, &l.states[at], func(e edge) uint64 { return l.key(e.to-l.first, round-1) })
+		key = maphash.Bytes(seed, text)
+		l.keys[class] = key
+	}
+	return key
 }
 
 // partition puts states into classes.
@@ -27,34 +97,32 @@ type partition struct {
 	class  []int32  // by state
 	size   []int32  // by class
 	looks  []string // by class: those of its states
+	moves  []stateMove
 }
 
-// compare finds out which states are alike for texts of up to so many bytes: after n rounds,
-// the classes tell apart what n bytes can (Moore's algorithm, stopped early). A round looks
-// only at states that lead to those that left their class in the round before.
-func compare(states []state, first int32, depth int) []int32 {
-	p := &partition{states: states, first: first, class: make([]int32, len(states)), size: []int32{int32(len(states))}, looks: []string{""}}
-	users := make([][]int32, len(states))
-	at := make([]int32, len(states))
-	for i := range states {
+// stateMove is a move of one state.
+type stateMove struct {
+	state int32
+	move
+}
+
+// refine makes the classes of all rounds. A round looks only at states that lead to those
+// that left their class in the round before. It is false if that takes too long.
+func (p *partition) refine() bool {
+	users := p.users()
+	at := make([]int32, len(p.states))
+	for i := range at {
 		at[i] = int32(i)
-		for _, e := range states[i].edges {
-			to := e.to - first
-			if n := len(users[to]); n == 0 || users[to][n-1] != int32(i) {
-				users[to] = append(users[to], int32(i))
-			}
-		}
 	}
-	marked := make([]bool, len(states))
-	for left := 8*len(states) + 1<<14; len(at) > 0 && depth >= 0; depth-- {
-		if left -= len(at); left < 0 { // nothing is shared
-			for i := range p.class {
-				p.class[i] = int32(i)
-			}
-			break
+	marked := make([]bool, len(p.states))
+	left := 8*len(p.states) + 1<<14
+	for round := int32(1); len(at) > 0 && round <= rounds; round++ {
+		if left -= len(at); left < 0 {
+			return false
 		}
 		var next []int32
 		for _, i := range p.split(at) {
+			p.moves = append(p.moves, stateMove{i, move{round, p.class[i]}})
 			for _, u := range users[i] {
 				if !marked[u] {
 					marked[u] = true
@@ -67,7 +135,21 @@ func compare(states []state, first int32, depth int) []int32 {
 		}
 		at = next
 	}
-	return p.class
+	return true
+}
+
+// users is which states lead to each.
+func (p *partition) users() [][]int32 {
+	users := make([][]int32, len(p.states))
+	for i := range p.states {
+		for _, e := range p.states[i].edges {
+			to := e.to - p.first
+			if n := len(users[to]); n == 0 || users[to][n-1] != int32(i) {
+				users[to] = append(users[to], int32(i))
+			}
+		}
+	}
+	return users
 }
 
 // split looks at states and returns those that leave their class. Of a class, those stay that
@@ -83,7 +165,7 @@ func (p *partition) split(at []int32) (left []int32) {
 	var key []byte
 	for _, i := range at {
 		key = binary.LittleEndian.AppendUint32(key[:0], uint32(p.class[i]))
-		key = look(key, &p.states[i], func(e edge) uint32 { return uint32(p.class[e.to-p.first]) })
+		key = look(key, &p.states[i], func(e edge) uint64 { return uint64(p.class[e.to-p.first]) })
 		g := found[string(key)]
 		if g == nil {
 			g = &group{look: string(key[4:])}

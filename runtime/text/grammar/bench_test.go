@@ -112,7 +112,8 @@ func benchText(depth int) string {
 }
 
 // BenchmarkMasks is the mean time for a mask and its token, over answers of a few hundred
-// tokens; -cold begins with a new vocabulary for every answer, so that nothing is known.
+// tokens. The first answer of a schema (-new) begins with a grammar that is compiled anew,
+// the first answer of a program (-cold) with a new vocabulary, too.
 func BenchmarkMasks(b *testing.B) {
 	v, ids := largeVocabulary()
 	object := schema.Object()
@@ -125,22 +126,20 @@ func BenchmarkMasks(b *testing.B) {
 		g    *grammar.Grammar
 	}{{"json", object}, {"schema", own}} {
 		text := tokens(ids, benchText(2))
-		for _, cold := range []bool{true, false} {
-			name := c.name
-			if cold {
-				name += "-cold"
-			}
-			b.Run(name, func(b *testing.B) {
+		for _, kind := range []string{"-cold", "-new", ""} {
+			b.Run(c.name+kind, func(b *testing.B) {
 				compiled, err := grammar.Compile(b.Context(), c.g, v)
 				if err != nil {
 					b.Fatal(err)
 				}
 				var times []time.Duration
 				for b.Loop() {
-					if cold {
+					if kind == "-cold" {
 						b.StopTimer()
 						v, _ = largeVocabulary()
 						b.StartTimer()
+					}
+					if kind != "" {
 						if compiled, err = grammar.Compile(b.Context(), c.g, v); err != nil {
 							b.Fatal(err)
 						}

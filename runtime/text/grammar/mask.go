@@ -23,32 +23,17 @@ const (
 	maxShared     = 1 << 11
 )
 
-// stateMask is that of a state, found by a walk through the trie. What depends on no other
-// rule is found once for all grammars.
+// stateMask is that of a state, found by a walk through the trie. Of a rule without calls,
+// short tokens are found once for all grammars.
 func (c *Compiled) stateMask(id int32) *stateMask {
 	if m := c.masks[id]; m != nil {
 		return m
 	}
-	own := c.ownRule(id)
-	if own == nil {
-		m := c.findMask(id)
-		c.keep(id, m)
-		return m
-	}
-	v, key := c.vocabulary, own.key(id)
-	v.mu.Lock()
-	m := v.shared[key]
-	v.mu.Unlock()
-	if m == nil {
-		var steps int
-		m, steps = own.findMask(v, id)
-		c.graph.spend(steps / 4) // they are quick ones
-		v.mu.Lock()
-		if len(v.shared) >= maxShared {
-			clear(v.shared)
-		}
-		v.shared[key] = m
-		v.mu.Unlock()
+	var m *stateMask
+	if own := c.ownRule(id); own != nil {
+		m = c.ownMask(own, id)
+	} else {
+		m = c.findMask(id)
 	}
 	c.keep(id, m)
 	return m
@@ -88,6 +73,32 @@ func (m *stateMask) set(v *Vocabulary, found []int32) {
 	m.bits = make([]uint32, v.Words())
 	for _, token := range found {
 		v.allow(m.bits, token)
+	}
+}
+
+// with is a mask of short tokens and one of long ones, of which the first is not changed.
+func (m *stateMask) with(v *Vocabulary, long *stateMask) *stateMask {
+	if len(long.ids) == 0 && long.bits == nil && len(long.exits) == 0 {
+		return m
+	}
+	both := &stateMask{exits: slices.Concat(m.exits, long.exits)}
+	if m.bits == nil && long.bits == nil {
+		both.ids = slices.Concat(m.ids, long.ids)
+		return both
+	}
+	both.bits = make([]uint32, v.Words())
+	m.allow(v, both.bits)
+	long.allow(v, both.bits)
+	return both
+}
+
+// allow adds the tokens to a mask.
+func (m *stateMask) allow(v *Vocabulary, mask []uint32) {
+	for _, id := range m.ids {
+		v.allow(mask, id)
+	}
+	for i, w := range m.bits {
+		mask[i] |= w
 	}
 }
 
@@ -154,12 +165,7 @@ func (c *Compiled) maskOf(at *node) []uint32 {
 			continue
 		}
 		m := c.stateMask(e.state)
-		for _, id := range m.ids {
-			v.allow(mask, id)
-		}
-		for i, w := range m.bits {
-			mask[i] |= w
-		}
+		m.allow(v, mask)
 		if len(m.exits) == 0 {
 			continue
 		}

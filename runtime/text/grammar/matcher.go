@@ -34,7 +34,7 @@ func Compile(ctx context.Context, g *Grammar, v *Vocabulary) (*Compiled, error) 
 		if r+1 < len(a.start) {
 			end = a.start[r+1]
 		}
-		c.own = append(c.own, newOwnRule(a.states[first:end], first, v.depth))
+		c.own = append(c.own, newOwnRule(a.states[first:end], first))
 	}
 	c.begin = []entry{{a.start[0], c.graph.end}}
 	return c, c.probe()

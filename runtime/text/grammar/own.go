@@ -1,7 +1,6 @@
 package grammar
 
 import (
-	"hash/maphash"
 	"math/rand/v2"
 	"slices"
 )
@@ -13,52 +12,47 @@ type ownRule struct {
 	first  int32
 	tables []*[256]int32 // by state: where a byte leads, less first; -1: nowhere
 	used   []int32       // that have a table
-	// class is the same for states that no token can tell apart: of a string with a limit
-	// on its length, all that are far from its end.
-	class []int32
-	nonce uint64 // of this rule
+	alike  *likeness     // nil: unknown
+	nonce  uint64        // of this rule
 }
 
 // newOwnRule is nil for a rule with calls.
-func newOwnRule(states []state, first int32, depth int) *ownRule {
+func newOwnRule(states []state, first int32) *ownRule {
 	if slices.ContainsFunc(states, func(s state) bool { return len(s.calls) > 0 }) {
 		return nil
 	}
-	return &ownRule{states: states, first: first, class: compare(states, first, depth), nonce: rand.Uint64()}
+	return &ownRule{states: states, first: first, alike: newLikeness(states, first), nonce: rand.Uint64()}
 }
 
 // ownRule is that of a state, or nil.
 func (c *Compiled) ownRule(id int32) *ownRule { return c.own[c.ruleOf(id)] }
 
-// likeness hides from clients which states would collide.
-var likeness = maphash.MakeSeed()
-
-// fewClasses is up to how many classes behind a state make a key that other grammars share.
-const fewClasses = 32
-
-// key is the same for states that are alike: of any grammar, if few classes are behind them,
-// else of this rule.
+// key is the same for states of any grammars that allow the same tokens of up to shortBytes
+// bytes. Of a string with a limit on its length, these are all states far from its end.
 func (o *ownRule) key(id int32) uint64 {
-	numbers := map[int32]int32{o.class[id-o.first]: 0}
-	queue := []int32{id - o.first}
-	var key []byte
-	for n := 0; n < len(queue); n++ {
-		s := &o.states[queue[n]]
-		key = look(key, s, func(e edge) uint32 {
-			to := e.to - o.first
-			number, ok := numbers[o.class[to]]
-			if !ok {
-				number = int32(len(numbers))
-				numbers[o.class[to]] = number
-				queue = append(queue, to)
-			}
-			return uint32(number)
-		})
-		if len(queue) > fewClasses {
-			return o.nonce ^ uint64(o.class[id-o.first])<<1 | 1
-		}
+	if o.alike == nil {
+		return o.nonce ^ uint64(id-o.first)<<1 | 1
 	}
-	return maphash.Bytes(likeness, key) &^ 1
+	return o.alike.key(id-o.first, rounds) &^ 1
+}
+
+// ownMask is that of a state of such a rule: what all grammars share, and long tokens.
+func (c *Compiled) ownMask(own *ownRule, id int32) *stateMask {
+	v, key := c.vocabulary, own.key(id)
+	v.mu.Lock()
+	short := v.shared[key]
+	v.mu.Unlock()
+	if short == nil {
+		short = c.walkOwn(own, id, 0, v.long)
+		v.mu.Lock()
+		if len(v.shared) >= maxShared {
+			clear(v.shared)
+		}
+		v.shared[key] = short
+		v.mu.Unlock()
+	}
+	long := c.walkOwn(own, id, v.long, int32(len(v.trie)))
+	return short.with(v, long)
 }
 
 // table is that of a state.
@@ -79,16 +73,17 @@ func (o *ownRule) table(at int32) *[256]int32 {
 	return o.tables[at]
 }
 
-// findMask walks through the trie from a state, and says how many nodes it looked at.
-func (o *ownRule) findMask(v *Vocabulary, id int32) (m *stateMask, steps int) {
-	m = &stateMask{}
+// walkOwn is what a part of the trie allows behind a state.
+func (c *Compiled) walkOwn(o *ownRule, id, first, end int32) *stateMask {
+	v, m := c.vocabulary, &stateMask{}
 	var found []int32
 	if o.tables == nil {
 		o.tables = make([]*[256]int32, len(o.states))
 	}
 	path := make([]*[256]int32, v.depth+1)
 	path[0] = o.table(id - o.first)
-	for i, end := int32(0), int32(len(v.trie)); i < end; {
+	steps := 0
+	for i := first; i < end; {
 		t := &v.trie[i]
 		to := path[t.depth][t.b]
 		if steps++; to < 0 {
@@ -112,6 +107,7 @@ func (o *ownRule) findMask(v *Vocabulary, id int32) (m *stateMask, steps int) {
 		o.tables[at] = nil
 	}
 	o.used = o.used[:0]
+	c.graph.spend(steps / 4) // they are quick ones
 	m.set(v, found)
-	return m, steps
+	return m
 }

@@ -17,6 +17,7 @@ type Token struct {
 type Vocabulary struct {
 	size  int
 	trie  []trieNode
+	long  int32   // where the trie of tokens of more than shortBytes bytes begins, behind that of all others
 	same  []int32 // by token: another one with the same bytes, or -1
 	bytes [][]byte
 	ends  []int32
@@ -24,7 +25,7 @@ type Vocabulary struct {
 	depth int              // of the trie: bytes of the longest token
 
 	mu     sync.Mutex
-	shared map[uint64]*stateMask // of states that are alike, in rules without calls
+	shared map[uint64]*stateMask // of states that are alike, in rules without calls: short tokens
 }
 
 // trieNode is a byte of some tokens, or of their numbers, in front of those that begin with the bytes up to it.
@@ -34,6 +35,10 @@ type trieNode struct {
 	depth uint16
 	b     byte
 }
+
+// shortBytes is up to how many bytes a token is a short one. Nearly all are: so what a
+// state allows is found out once for all states that are alike for as many bytes.
+const shortBytes = 16
 
 // maxToken is how long a token may be; longer ones are never allowed.
 const maxToken = 1 << 12
@@ -66,26 +71,25 @@ func NewVocabulary(size int, token func(id int32) Token) *Vocabulary {
 	return v
 }
 
-// build makes the trie of tokens in the order of their bytes, and of their numbers, which
-// stand between those of texts and those of control tokens.
+// build makes the tries of short and of long tokens, in the order of their bytes.
 func (v *Vocabulary) build(ids []int32) {
+	var short, long []int32
+	for _, id := range ids {
+		if len(v.bytes[id]) <= shortBytes {
+			short = append(short, id)
+		} else {
+			long = append(long, id)
+		}
+	}
 	b := &builder{Vocabulary: v}
-	marked, _ := slices.BinarySearchFunc(ids, markerByte, func(id int32, b byte) int { return int(v.bytes[id][0]) - int(b) })
-	for i, id := range ids {
-		if i == marked {
-			b.numbers()
-		}
-		if i > 0 && bytes.Equal(v.bytes[id], v.bytes[ids[i-1]]) {
-			v.same[id] = v.same[b.id]
-			v.same[b.id] = id
-			continue
-		}
-		b.add(v.bytes[id], id)
-	}
-	if marked == len(ids) {
-		b.numbers()
-	}
-	v.leave(b.path)
+	marked, _ := slices.BinarySearchFunc(short, markerByte, func(id int32, b byte) int { return int(v.bytes[id][0]) - int(b) })
+	b.tokens(short[:marked])
+	b.numbers() // they stand between texts and control tokens
+	b.tokens(short[marked:])
+	b.end()
+	v.long = int32(len(v.trie))
+	b.tokens(long)
+	b.end()
 }
 
 // builder adds texts to a trie, in their order.
@@ -94,6 +98,24 @@ type builder struct {
 	path   []int32 // nodes of the bytes of the text before
 	before []byte
 	id     int32
+}
+
+// tokens adds tokens in the order of their bytes.
+func (b *builder) tokens(ids []int32) {
+	for i, id := range ids {
+		if i > 0 && bytes.Equal(b.bytes[id], b.bytes[ids[i-1]]) {
+			b.same[id] = b.same[b.id]
+			b.same[b.id] = id
+			continue
+		}
+		b.add(b.bytes[id], id)
+	}
+}
+
+// end ends a trie.
+func (b *builder) end() {
+	b.leave(b.path)
+	b.path, b.before = nil, nil
 }
 
 // numbers adds all tokens by their numbers.
