@@ -225,11 +225,7 @@ func (c *counter) typeOf(slot int) quant.Type {
 	if o.Space == plan.SpaceKV {
 		return cacheType
 	}
-	layer := 0
-	if first := c.b.Weights[o.Index].First; first >= 0 {
-		layer = c.d.LayerOf(slot) - first
-	}
-	return c.profile.At(o.Index, layer)
+	return c.profile.At(o.Index, c.b.Weights[o.Index].Index(c.d.LayerOf(slot)))
 }
 
 // variant names the kernel variant that the profile picks.

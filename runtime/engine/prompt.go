@@ -28,7 +28,7 @@ func (e *Engine) PromptKey(m *Model, kv quant.Type) (promptcache.Key, error) {
 	k.add([]byte(e.bundle.SpecHash))
 	k.add([]byte(e.bundle.SourceSum()))
 	return promptcache.Key{File: file, Bundle: e.bundle.Name, Kernels: hex.EncodeToString(k.Sum(nil)), KV: kv.String(),
-		Layers: e.bundle.Model.NumHiddenLayers + len(m.runners()) - 1, Planes: planes}, nil
+		Layers: len(e.bundle.Model.CacheLayers()) + len(m.runners()) - 1, Planes: planes}, nil
 }
 
 // SavePrompt writes the cache rows of the first n tokens of the timeline to a file, in

@@ -1,0 +1,102 @@
+package gen_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"mla/gen"
+	"mla/gen/spec"
+	"mla/runtime/plan"
+	"mla/runtime/plan/verify"
+)
+
+// hybrid compiles a hybrid spec for one row, a batch and a prompt.
+func hybrid(t *testing.T, name string) *plan.Bundle {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "specs", "more", name+".yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := spec.Parse(name+".yaml", append(text, "\nsequences: [1, 16, 512]\n"...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := gen.Compile(s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestHybrid: bundles of hybrid specs are what verify wants. Of each row, every layer with linear attention moves its
+// state on once, and no other layer has one.
+func TestHybrid(t *testing.T) {
+	for _, name := range []string{"kimilinear", "ling3tiny"} {
+		b := hybrid(t, name)
+		if err := verify.Bundle(b); err != nil {
+			t.Error(err)
+		}
+		states := b.Model.State()
+		for _, q := range b.Sequences {
+			var layers []int
+			for _, d := range q.Dispatches {
+				for _, o := range d.Operands {
+					if o.Space == plan.SpaceState {
+						layers = append(layers, o.Index)
+					}
+				}
+			}
+			if !slices.Equal(layers, states.Layers) {
+				t.Errorf("%s, %d rows: states of the layers %d; want %d", name, q.Width, layers, states.Layers)
+			}
+		}
+	}
+}
+
+// TestHybridDamage: verify finds what could make a plan touch other states than its rows'.
+func TestHybridDamage(t *testing.T) {
+	for what, damage := range map[string]struct {
+		want string
+		do   func(b *plan.Bundle, d *plan.DeltaHeads, o *plan.Operand)
+	}{
+		"slots closer together":     {"states of", func(_ *plan.Bundle, d *plan.DeltaHeads, _ *plan.Operand) { d.Slot-- }},
+		"slots further apart":       {"states of", func(_ *plan.Bundle, d *plan.DeltaHeads, _ *plan.Operand) { d.Slot += 64 }},
+		"more taps":                 {"the model has others", func(_ *plan.Bundle, d *plan.DeltaHeads, _ *plan.Operand) { d.Taps++ }},
+		"more heads":                {"the model has others", func(_ *plan.Bundle, d *plan.DeltaHeads, _ *plan.Operand) { d.Heads *= 2 }},
+		"layer with a cache":        {"no linear attention", func(b *plan.Bundle, _ *plan.DeltaHeads, o *plan.Operand) { o.Index = b.Model.CacheLayers()[0] }},
+		"no layer":                  {"no linear attention", func(b *plan.Bundle, _ *plan.DeltaHeads, o *plan.Operand) { o.Index = -1 }},
+		"another dispatch's state":  {"does not wait", func(b *plan.Bundle, _ *plan.DeltaHeads, o *plan.Operand) { b.Sequences[0].Dispatches = twice(b) }},
+		"no such layers":            {"the model has others", func(b *plan.Bundle, _ *plan.DeltaHeads, _ *plan.Operand) { b.Model.Hybrid = nil }},
+		"threadgroups at one state": {"threadgroups of a head", func(_ *plan.Bundle, d *plan.DeltaHeads, _ *plan.Operand) { d.Shares = 1 }},
+		"huge states":               {"linear attention of", func(b *plan.Bundle, _ *plan.DeltaHeads, _ *plan.Operand) { b.Model.Hybrid.HeadDim = 1 << 20 }},
+		"bound above zero":          {"a bound of", func(_ *plan.Bundle, d *plan.DeltaHeads, _ *plan.Operand) { d.Bound = 1 }},
+	} {
+		b := hybrid(t, "ling3tiny")
+		for i := range b.Sequences[0].Dispatches {
+			d := &b.Sequences[0].Dispatches[i]
+			at := slices.IndexFunc(d.Operands, func(o plan.Operand) bool { return o.Space == plan.SpaceState })
+			if at < 0 {
+				continue
+			}
+			damage.do(b, b.Kernels[d.Kernel].Parts[0].(*plan.DeltaHeads), &d.Operands[at])
+			break
+		}
+		if err := verify.Bundle(b); err == nil || !strings.Contains(err.Error(), damage.want) {
+			t.Errorf("%s: %v; want %q", what, err, damage.want)
+		}
+	}
+}
+
+// twice runs the first dispatch with a state a second time beside itself.
+func twice(b *plan.Bundle) []plan.Dispatch {
+	list := b.Sequences[0].Dispatches
+	at := slices.IndexFunc(list, func(d plan.Dispatch) bool {
+		return slices.ContainsFunc(d.Operands, func(o plan.Operand) bool { return o.Space == plan.SpaceState })
+	})
+	again := list[at]
+	again.Barrier = false
+	return slices.Insert(slices.Clone(list), at+1, again)
+}
