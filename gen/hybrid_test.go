@@ -1,6 +1,7 @@
 package gen_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -8,9 +9,17 @@ import (
 	"testing"
 
 	"mla/gen"
+	"mla/gen/initspec"
 	"mla/gen/spec"
+	"mla/runtime/device"
+	"mla/runtime/device/cpu"
+	"mla/runtime/doctor/reference"
+	"mla/runtime/engine"
+	"mla/runtime/engine/opening"
+	"mla/runtime/gguf"
 	"mla/runtime/plan"
 	"mla/runtime/plan/verify"
+	"mla/runtime/quant"
 )
 
 // hybrid compiles a hybrid spec for one row, a batch and a prompt.
@@ -53,6 +62,93 @@ func TestHybrid(t *testing.T) {
 				t.Errorf("%s, %d rows: states of the layers %d; want %d", name, q.Width, layers, states.Layers)
 			}
 		}
+	}
+}
+
+// hybridFile compiles the bundle of a model file of testdata for the widths of the tests.
+func hybridFile(t *testing.T, path string) *plan.Bundle {
+	t.Helper()
+	f, err := gguf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := initspec.Generate(f, "hybrid.yaml")
+	if err == nil {
+		err = f.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := spec.Parse("hybrid.yaml", append(text, "\nsequences: [1, 4, 16, 512]\n"...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := gen.Compile(s, nil)
+	if err == nil {
+		err = verify.Bundle(b)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestHybridLogits: the CPU device gives the reference logits of the hybrid files, in rows of any number together.
+func TestHybridLogits(t *testing.T) {
+	for _, name := range []string{"bailingmoe3-mini-Q4_K_M", "kimi-linear-mini-Q4_0"} {
+		stem := filepath.Join("..", "testdata", "hybrid", name)
+		b := hybridFile(t, stem+".gguf")
+		e, err := opening.On(stem+".gguf", []*plan.Bundle{b}, "", cpu.New())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for ref, every := range map[string]int{stem: 1, stem + ".long": 12} {
+			for _, width := range []int{1, 3, 16, 512} {
+				compareHybrid(t, e, ref, every, width)
+			}
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// compareHybrid runs the prompt of a reference, which has the logits of every so many rows, width rows at a time.
+// Float32 sums in another order are what logits differ by: 1e-5.
+func compareHybrid(t *testing.T, e *engine.Engine, stem string, every, width int) {
+	t.Helper()
+	tokens, err := reference.Tokens(stem + ".tokens")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref := &reference.Reference{}
+	if ref.Logits, _, ref.Vocab, err = reference.Logits(stem + ".logits.npy"); err != nil {
+		t.Fatal(err)
+	}
+	m, err := e.Load(device.Config{Context: len(tokens), KV: quant.F32, Width: width, Threads: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := every // rows between two looks at the logits
+	for step < width && step < len(tokens) {
+		step += every
+	}
+	s, err := m.NewPrivateSession()
+	if err != nil {
+		t.Fatal(err)
+	}
+	worst := 0.0
+	for n := step; n <= len(tokens); n += step {
+		if err := s.Sync(context.Background(), tokens[:n], nil); err != nil {
+			t.Fatal(err)
+		}
+		worst = max(worst, ref.Worst(s.Logits(), n/every-1))
+	}
+	if t.Logf("%s, %d rows: %.2g", stem, width, worst); !(worst <= 1e-3) {
+		t.Errorf("%s, %d rows at a time: logits differ by %.3g", stem, width, worst)
+	}
+	if err := m.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

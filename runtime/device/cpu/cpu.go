@@ -79,7 +79,7 @@ func (cpu) Int8(b *plan.Bundle) error {
 const maxThreads = 1 << 10
 
 // spaces are those that the twins read and write, beside caches and block tables.
-var spaces = []plan.Space{plan.SpaceArena, plan.SpaceHeads, plan.SpaceRope, plan.SpaceLogits}
+var spaces = []plan.Space{plan.SpaceArena, plan.SpaceHeads, plan.SpaceRope, plan.SpaceLogits, plan.SpaceState}
 
 // allocate checks the configuration and makes a runner's memory. Caches are
 // zeroed by the system when they are first touched.
