@@ -163,6 +163,9 @@ func (l *Layout) NewTables() *Tables {
 // PageBytes is the size of a page of all layers.
 func (l *Layout) PageBytes() int { return int(l.Cache / int64(l.Pages) * int64(l.Layers)) }
 
+// StateBytes is the size of a session's state; 0: the model has none.
+func (l *Layout) StateBytes() int { return int(l.States / (l.Tables / 4 / int64(l.MaxPages))) }
+
 // HostBytes is what there is of it on a device whose host picks tokens, and whose workers share
 // work without tickets.
 func (l *Layout) HostBytes() int64 { return l.Bytes() - l.Pick - l.Counters }

@@ -24,6 +24,9 @@ type Ahead struct {
 // depends on the tokens themselves.
 func (m *Model) Ahead(rows []Row, picked [][]int32) *Ahead {
 	d, ok := m.runner.(device.Picker)
+	if m.stateful() { // what a step folds behind the end of a text cannot be forgotten
+		return nil
+	}
 	if !ok || !slices.EqualFunc(rows, m.pickers, func(r Row, s *Session) bool { return r.Session == s && len(r.Guesses) == 0 }) {
 		return nil
 	}

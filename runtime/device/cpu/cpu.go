@@ -92,17 +92,18 @@ func allocate(m *device.Model, cfg device.Config) (*runner, *device.Layout, erro
 		return nil, nil, err
 	}
 	r := &runner{
-		bundle:    m.Bundle,
-		width:     l.Width,
-		need:      needs{rows: l.Width, int8: cfg.Int8},
-		kv:        cfg.KV,
-		context:   cfg.Context,
-		pages:     l.Pages,
-		pageBytes: l.PageBytes(),
-		planes:    l.Planes,
-		vectors:   map[*byte][]float32{},
-		tables:    l.NewTables(),
-		bytes:     l.Tables + l.Cache*int64(l.Layers),
+		bundle:     m.Bundle,
+		width:      l.Width,
+		need:       needs{rows: l.Width, int8: cfg.Int8},
+		kv:         cfg.KV,
+		context:    cfg.Context,
+		pages:      l.Pages,
+		pageBytes:  l.PageBytes(),
+		stateBytes: l.StateBytes(),
+		planes:     l.Planes,
+		vectors:    map[*byte][]float32{},
+		tables:     l.NewTables(),
+		bytes:      l.Tables + l.Cache*int64(l.Layers),
 	}
 	sizes := l.Sizes()
 	for _, s := range spaces {
@@ -123,8 +124,9 @@ type runner struct {
 	context int
 	pages   int // of each cache
 
-	pageBytes int // of all caches together
-	planes    plan.Planes
+	pageBytes  int // of all caches together
+	stateBytes int // of a session
+	planes     plan.Planes
 
 	device.Memories[[]byte]
 	tables *device.Tables
