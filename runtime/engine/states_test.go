@@ -88,7 +88,7 @@ func TestEditedTexts(t *testing.T) {
 // with gets one once the second has left it; a budget holds.
 func TestCopies(t *testing.T) {
 	m := folding(t, device.Config{Context: 512, Pages: 40})
-	first, second, third := prompt(200), append(prompt(140), 9, 9, 9), append(prompt(140), 7)
+	first, second, third := prompt(200), append(prompt(140), slices.Repeat([]int32{9}, 80)...), append(prompt(140), 7)
 	for i, tt := range []struct {
 		text   []int32
 		reused int
