@@ -64,3 +64,21 @@ func (m *Model) CacheLayers() (list []int) {
 	}
 	return list
 }
+
+// StateMoved is how many bytes of states a layer's kernel for so many rows reads, and writes again: each row of a batch is
+// of a session of its own, those of a prompt are of one.
+func (m *Model) StateMoved(width int) int64 {
+	s := m.State()
+	if width > MaxBatch {
+		width = 1
+	}
+	return 4 * int64(s.LayerFloats()) * int64(max(width, 1))
+}
+
+// StateFlops is how many operations a part makes with the states of each row; 0: it has none.
+func StateFlops(p Part) int {
+	if d, ok := p.(*DeltaHeads); ok { // decay, two sums of two operations, and an update of two
+		return 7 * d.Heads * d.Dim * d.Dim
+	}
+	return 0
+}
