@@ -6,13 +6,15 @@ import (
 	"mla/runtime/plan"
 )
 
-// deltaColumns is how many columns of a head's state a simdgroup has: of 128 keys they take 16 registers of a thread,
-// and a threadgroup has the whole head.
-const deltaColumns = 4
-
-// deltaThreads are the threads of a head of linear attention.
+// deltaThreads are the threads of a head of linear attention, of which eight have one of its columns, two or four: of 128
+// keys each column takes 16 of a thread's registers. Columns of one thread share what is loaded of queries and keys, which
+// is most of the time of a prompt.
 func deltaThreads(p *ir.Program) int {
-	return min(p.Spec.Hybrid.HeadDim/deltaColumns*simdWidth, target.MaxThreads)
+	columns := 2
+	if p.Width > plan.MaxBatch {
+		columns = 4
+	}
+	return min(8*p.Spec.Hybrid.HeadDim/columns, target.MaxThreads)
 }
 
 // deltaHeads is [mat-vec] [mat-vec], then of queries, keys and values each convolution, SiLU and but for values L2 norm,

@@ -33,6 +33,15 @@ func (d deltaHead) Type() string {
 	return fmt.Sprintf("delta_head<%du, %du, %du, %du>", d.p.Dim, d.p.Taps, d.Rows(), d.Simdgroups())
 }
 
+// Ahead says whether the rows of a piece are loaded before those of the piece before have moved the state on: of a prompt,
+// where a thread has registers for both.
+func (d deltaHead) Ahead() bool { return d.Width > plan.MaxBatch && d.Copies() }
+
+// Load loads n rows from a row on.
+func (d deltaHead) Load(row, n string) string {
+	return fmt.Sprintf("head_t::load_rows(x, %s, %s, %s, %s, %s, %s, tid);", d.Floats(d.p.Q), d.Floats(d.p.K), d.Floats(d.p.V), d.Gate(d.p.F, d.p.FB, 0), row, n)
+}
+
 // Law is the type of what makes the decay.
 func (d deltaHead) Law() string {
 	if d.p.Bound < 0 {

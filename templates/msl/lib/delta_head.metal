@@ -60,6 +60,7 @@ struct delta_head {
     STATE = COLUMNS * KEYS,      // numbers of a lane
     PAST = TAPS - 1u,            // rows that a convolution looks back to
     WINDOW = TASKS * PAST,       // numbers of a thread
+    SUMS = COLUMNS < 4u ? 4u : 2u, // that a lane makes of a column side by side; more of several columns take its registers
     OWN = DIM / 32u,             // channels of a lane where a simdgroup has a row
     // Where threadgroup memory has what of a piece, a vector for each row; then two numbers for each.
     QUERIES_AT = 0u, KEYS_AT = ROWS * DIM, VALUES_AT = 2u * ROWS * DIM, KEPT_AT = 3u * ROWS * DIM, RESULTS_AT = 4u * ROWS * DIM,
@@ -123,33 +124,37 @@ struct delta_head {
     }
   }
 
-  // Convolutions with silu, and what the state keeps, of rows [at, at + n). The loads of all rows are under way together.
-  template <typename LAW, typename F>
-  static inline void make_vectors(thread float * past, thread const float * taps, row_floats q, row_floats k, row_floats v, F f, float a, float bound,
-                                  uint at, uint n, threadgroup float * m, uint tid) {
+  // What a thread's tasks take of rows [at, at + n). The loads of all rows are under way together.
+  template <typename F>
+  static inline void load_rows(thread float * x, row_floats q, row_floats k, row_floats v, F f, uint at, uint n, uint tid) {
+    UNROLL for (uint t = 0; t < TASKS; ++t) {
+      const uint of = kind(t, tid), c = channel(t, tid);
+      row_floats in = v;
+      if (of == 0u) in = q;
+      if (of == 1u) in = k;
+      UNROLL for (uint r = 0; r < ROWS; ++r) {
+        const uint row = at + min(r, n - 1u);
+        x[t * ROWS + r] = of == 3u ? F::at(f, row, c) : row_floats::at(in, row, c);
+      }
+    }
+  }
+
+  // Makes of it convolutions with silu, and what the state keeps.
+  template <typename LAW>
+  static inline void make_vectors(thread float * past, thread const float * taps, thread const float * x, float a, float bound, uint n, threadgroup float * m, uint tid) {
     UNROLL for (uint t = 0; t < TASKS; ++t) {
       const uint of = kind(t, tid), c = channel(t, tid);
       threadgroup float * to = m + (of == 0u ? uint(QUERIES_AT) : of == 1u ? uint(KEYS_AT) : of == 2u ? uint(VALUES_AT) : uint(KEPT_AT)) + c;
-      float x[ROWS];
-      if (of < 3u) {
-        row_floats in = v;
-        if (of == 0u) in = q;
-        if (of == 1u) in = k;
-        UNROLL for (uint r = 0; r < ROWS; ++r) x[r] = row_floats::at(in, at + min(r, n - 1u), c);
-        UNROLL for (uint r = 0; r < ROWS; ++r) {
+      UNROLL for (uint r = 0; r < ROWS; ++r) {
+        if (r >= n || of > 3u) continue;
+        if (of == 3u) {
+          to[r * DIM] = LAW::of(a, x[t * ROWS + r] + taps[t * TAPS], bound);
+        } else {
           float y = 0.0f;
           UNROLL for (uint i = 0; i < PAST; ++i) y = fma(taps[t * TAPS + i], past[t * PAST + i], y);
-          y = fma(taps[t * TAPS + PAST], x[r], y);
-          if (r < n) {
-            to[r * DIM] = silu(y);
-            UNROLL for (uint i = 1; i < PAST; ++i) past[t * PAST + i - 1u] = past[t * PAST + i];
-            past[t * PAST + PAST - 1u] = x[r];
-          }
-        }
-      } else if (of == 3u) {
-        UNROLL for (uint r = 0; r < ROWS; ++r) x[r] = F::at(f, at + min(r, n - 1u), c);
-        UNROLL for (uint r = 0; r < ROWS; ++r) {
-          if (r < n) to[r * DIM] = LAW::of(a, x[r] + taps[t * TAPS], bound);
+          to[r * DIM] = silu(fma(taps[t * TAPS + PAST], x[t * ROWS + r], y));
+          UNROLL for (uint i = 1; i < PAST; ++i) past[t * PAST + i - 1u] = past[t * PAST + i];
+          past[t * PAST + PAST - 1u] = x[t * ROWS + r];
         }
       }
     }
@@ -188,22 +193,21 @@ struct delta_head {
       threadgroup const float * k = m + KEYS_AT + r * DIM + part;
       threadgroup const float * kept = m + KEPT_AT + r * DIM + part;
       const float beta = m[BETAS_AT + r], product = m[PRODUCTS_AT + r];
-      float known[4u * COLUMNS] = {}, seen[4u * COLUMNS] = {};
+      float known[SUMS * COLUMNS] = {}, seen[SUMS * COLUMNS] = {};
       UNROLL for (uint i = 0; i < KEYS / 4u; ++i) {
         const float4 k4 = *(threadgroup const float4 *)(k + 32u * i), q4 = *(threadgroup const float4 *)(q + 32u * i), kept4 = *(threadgroup const float4 *)(kept + 32u * i);
         UNROLL for (uint c = 0; c < COLUMNS; ++c) {
           UNROLL for (uint e = 0; e < 4u; ++e) {
-            const uint j = c * KEYS + 4u * i + e;
+            const uint j = c * KEYS + 4u * i + e, of = SUMS * c + e % SUMS;
             s[j] *= kept4[e];
-            known[4u * c + e] = fma(s[j], k4[e], known[4u * c + e]);
-            seen[4u * c + e] = fma(s[j], q4[e], seen[4u * c + e]);
+            known[of] = fma(s[j], k4[e], known[of]);
+            seen[of] = fma(s[j], q4[e], seen[of]);
           }
         }
       }
       float u[COLUMNS];
       UNROLL for (uint c = 0; c < COLUMNS; ++c) {
-        const float of_k = sum_group<8>(known[4u * c] + known[4u * c + 1u] + (known[4u * c + 2u] + known[4u * c + 3u]));
-        const float of_q = sum_group<8>(seen[4u * c] + seen[4u * c + 1u] + (seen[4u * c + 2u] + seen[4u * c + 3u]));
+        const float of_k = sum_group<8>(sum_of<SUMS>(known + SUMS * c)), of_q = sum_group<8>(sum_of<SUMS>(seen + SUMS * c));
         u[c] = beta * (m[VALUES_AT + r * DIM + column + c * SPAN] - of_k);
         if (part == 0u) m[RESULTS_AT + r * DIM + column + c * SPAN] = fma(product, u[c], of_q);
       }
