@@ -16,7 +16,6 @@ import (
 	"mla/gen/quantmix"
 	"mla/gen/spec"
 	"mla/gen/weights"
-	"mla/runtime/gguf"
 	"mla/runtime/plan"
 	"mla/runtime/plan/pieces"
 	"mla/runtime/quant"
@@ -49,9 +48,6 @@ func Compile(s *spec.Spec, disable []string) (*plan.Bundle, error) {
 		return nil, fmt.Errorf("%s: %w", s.File, err)
 	}
 	b := bundles[slices.IndexFunc(bundles, func(b *plan.Bundle) bool { return b.Name == s.Name })]
-	if gguf.Uncompiled(s.Architecture) != "" {
-		return b, nil
-	}
 	source, err := msl.Print(&all, Header(s, disable))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.File, err)

@@ -123,14 +123,6 @@ func Architectures() []string { return slices.Sorted(maps.Keys(architectures)) }
 // ArchitectureOf describes one of Architectures.
 func ArchitectureOf(name string) Architecture { return architectures[name] }
 
-// Uncompiled says why GPUs cannot run models of an architecture yet; "": they can.
-func Uncompiled(name string) string {
-	if !architectures[name].Hybrid {
-		return ""
-	}
-	return "models of architecture " + name + " have " + hasKDA + ", which this program runs on the CPU alone: choose -device cpu"
-}
-
 // architecture finds out what kind of model the file holds, and returns its name.
 func (r *keyReader) architecture() string {
 	const key = "general.architecture"

@@ -107,12 +107,6 @@ func (m *model) on(c *Candidate, last bool) (e *engine.Engine, refused, err erro
 	if err != nil {
 		return nil, nil, err
 	}
-	if why := gguf.Uncompiled(b.Model.Architecture); why != "" && d.Class() != "" {
-		if last {
-			return nil, nil, errors.New(why)
-		}
-		return nil, errors.New(why), nil
-	}
 	if c.Refuses != nil && !last {
 		switch refused := c.Refuses(d, m.resolved, b); {
 		case errors.Is(refused, context.Canceled):
