@@ -2,6 +2,8 @@ package gen_test
 
 import (
 	"context"
+	"errors"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -152,6 +154,102 @@ func compareHybrid(t *testing.T, e *engine.Engine, stem string, every, width int
 	}
 }
 
+// TestHybridSessions: rows of several sessions in one replay touch the states of their own sessions alone, in whatever
+// order they come, and a prompt goes on behind the state that another session has left.
+func TestHybridSessions(t *testing.T) {
+	for _, name := range []string{"bailingmoe3-mini-Q4_K_M", "kimi-linear-mini-Q4_0"} {
+		stem := filepath.Join("..", "testdata", "hybrid", name)
+		e, err := opening.On(stem+".gguf", []*plan.Bundle{hybridFile(t, stem+".gguf")}, "", cpu.New())
+		if err != nil {
+			t.Fatal(err)
+		}
+		tokens, err := reference.Tokens(stem + ".long.tokens")
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := e.Load(device.Config{Context: len(tokens), KV: quant.F32, Width: 16, Tables: 4, Pages: 20, Threads: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts := [][]int32{tokens[:150], tokens[40:170], tokens[200:290], tokens[:140]}
+		alone := make([][]float32, len(texts))
+		for i, text := range texts {
+			s, err := m.NewPrivateSession()
+			if err == nil {
+				err = s.Sync(context.Background(), text, nil)
+			}
+			alone[i] = slices.Clone(s.Logits())
+			if err = errors.Join(err, s.Close()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		mixed(t, m, name, texts[:3], alone)
+		s, err := m.NewSession()
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := s.Reuse(texts[3])
+		if err == nil {
+			err = s.Sync(context.Background(), texts[3], nil)
+		}
+		if err != nil || found != 128 || !(reference.Difference(s.Logits(), alone[3]) < 1e-4) {
+			t.Errorf("%s: behind %d tokens that were found, %v, logits differ by %.2g", name, found, err, reference.Difference(s.Logits(), alone[3]))
+		}
+		if err := errors.Join(m.Close(), e.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// mixed runs texts in sessions of their own, rows of all in each replay.
+func mixed(t *testing.T, m *engine.Model, name string, texts [][]int32, alone [][]float32) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(1, 2))
+	var sessions []*engine.Session
+	for _, text := range texts {
+		s, err := m.NewSession()
+		if err == nil {
+			_, err = s.Reuse(text)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		sessions = append(sessions, s)
+	}
+	for left := true; left; {
+		left = false
+		var rows []engine.Row
+		dealt := make([]int, len(texts))
+		for range 12 {
+			i := rng.IntN(len(texts))
+			at := len(sessions[i].Tokens()) + dealt[i]
+			if at < len(texts[i]) {
+				rows = append(rows, engine.Row{Session: sessions[i], Token: texts[i][at], Logits: at == len(texts[i])-1})
+				dealt[i]++
+			}
+		}
+		err := m.Step(rows, func(first int, of [][]float32) {
+			for i, logits := range of {
+				session := slices.Index(sessions, rows[first+i].Session)
+				if logits != nil && !(reference.Difference(logits, alone[session]) < 1e-4) {
+					t.Errorf("%s, text %d: logits differ by %.2g from those alone", name, session, reference.Difference(logits, alone[session]))
+				}
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range texts {
+			left = left || len(sessions[i].Tokens()) < len(texts[i])
+		}
+	}
+	for _, s := range sessions {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestHybridDamage: verify finds what could make a plan touch other states than its rows'.
 func TestHybridDamage(t *testing.T) {
 	for what, damage := range map[string]struct {
@@ -170,7 +268,7 @@ func TestHybridDamage(t *testing.T) {
 		"huge states":               {"linear attention of", func(b *plan.Bundle, _ *plan.DeltaHeads, _ *plan.Operand) { b.Model.Hybrid.HeadDim = 1 << 20 }},
 		"bound above zero":          {"a bound of", func(_ *plan.Bundle, d *plan.DeltaHeads, _ *plan.Operand) { d.Bound = 1 }},
 	} {
-		b := hybrid(t, "ling3tiny")
+		b := hybridFile(t, filepath.Join("..", "testdata", "hybrid", "bailingmoe3-mini-Q4_K_M.gguf"))
 		for i := range b.Sequences[0].Dispatches {
 			d := &b.Sequences[0].Dispatches[i]
 			at := slices.IndexFunc(d.Operands, func(o plan.Operand) bool { return o.Space == plan.SpaceState })

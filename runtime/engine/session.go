@@ -27,7 +27,7 @@ type Session struct {
 	// resting says that its hidden states are not kept, as nothing is guessed for a while.
 	resting bool
 
-	folded   int   // tokens that its state has folded, where the model has states
+	folded   int   // tokens that its state has folded, where the model has states: more than the timeline has, where steps are ahead of it
 	prompted int   // tokens of the timeline and the last prompt
 	turned   int   // behind so many there is a copy of the state that is of what was generated
 	stops    []int // where the state is to be copied, rising

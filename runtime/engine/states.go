@@ -39,6 +39,11 @@ type mark struct {
 // stateful says whether sessions have states.
 func (m *Model) stateful() bool { return m.states != nil }
 
+// keepsStates says whether copies of the session's states are kept.
+func (s *Session) keepsStates() bool {
+	return s.model.stateful() && !s.closed && !s.private && !s.pretends
+}
+
 // readState copies a session's state, into memory that may be its own already.
 func (s *Session) readState(into []byte) ([]byte, error) {
 	if into == nil {
@@ -97,7 +102,7 @@ func (s *Session) rewindState(n int) error {
 
 // planStates says where copies of the state are to be made while the tokens that are to follow are run: they are a prompt's.
 func (s *Session) planStates(next []int32) {
-	if !s.model.stateful() || s.private {
+	if !s.keepsStates() {
 		return
 	}
 	end := len(s.tokens) + len(next)
@@ -136,11 +141,14 @@ func (m *Model) markGuesses(rows []Row) (err error) {
 	return nil
 }
 
-// folds says that the sessions of rows are where their states are.
+// folds makes the states of rows' sessions those behind their timelines: a device that went on by itself may have folded
+// more tokens.
 func (m *Model) folds(rows []Row) error {
 	for _, r := range rows {
 		if s := r.Session; s.folded != len(s.tokens) {
-			return fmt.Errorf("a state of %d tokens for a timeline of %d", s.folded, len(s.tokens))
+			if err := s.rewindState(len(s.tokens)); err != nil {
+				return err
+			}
 		}
 	}
 	return m.markGuesses(rows)
@@ -149,7 +157,7 @@ func (m *Model) folds(rows []Row) error {
 // saveStates keeps the states of sessions whose rows were run, where that is planned.
 func (m *Model) saveStates(rows []Row) error {
 	for i, r := range rows {
-		if last := i+1 == len(rows) || rows[i+1].Session != r.Session; last && !r.Session.private {
+		if last := i+1 == len(rows) || rows[i+1].Session != r.Session; last && r.Session.keepsStates() {
 			if err := r.Session.saveState(); err != nil {
 				return err
 			}
@@ -161,7 +169,7 @@ func (m *Model) saveStates(rows []Row) error {
 func (s *Session) saveState() error {
 	n := len(s.tokens)
 	generated := n >= s.prompted
-	if s.pretends || !generated && !slices.Contains(s.stops, n) || !s.pages.Saves(s.model.states.StateBytes()) {
+	if !generated && !slices.Contains(s.stops, n) || !s.pages.Saves(s.model.states.StateBytes()) {
 		return nil
 	}
 	state, err := s.readState(nil)
