@@ -6,9 +6,9 @@ import (
 	"mla/runtime/plan"
 )
 
-// deltaThreads are the threads of a head of linear attention, of which eight have one of its columns, two or four: of 128
-// keys each column takes 16 of a thread's registers. Columns of one thread share what is loaded of queries and keys, which
-// is most of the time of a prompt.
+// deltaThreads are the threads of a head of linear attention. Eight threads share a column, and each thread has two
+// columns, or four in prompts. A column of 128 keys takes 16 registers of a thread. The columns of a thread share what it
+// loads of queries and keys, which takes most of the time of a prompt.
 func deltaThreads(p *ir.Program) int {
 	columns := 2
 	if p.Width > plan.MaxBatch {

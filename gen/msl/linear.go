@@ -50,7 +50,7 @@ func (d deltaHead) Law() string {
 	return "softplus_decay"
 }
 
-// Channels points to the parameters of a head's channels, so many of each.
+// Channels points to the parameters of a head's channels; each channel has as many as each says.
 func (d deltaHead) Channels(slot, each int) string {
 	return fmt.Sprintf("%s + head * %du", d.Name(slot), d.p.Dim*each)
 }
@@ -60,7 +60,7 @@ func (d deltaHead) Floats(v plan.Vec) string {
 	return fmt.Sprintf("row_floats{%s, %du}", d.Ptr(v, "head"), d.RowStride(v.Slot))
 }
 
-// Gate is what a gate is made of: a vector of every row, or what the threadgroup has made behind its other memory.
+// Gate is what a gate is made of: a vector of every row, or what the threadgroup has made at the end of its memory.
 func (d deltaHead) Gate(v plan.Vec, matrix, at int) string {
 	if matrix < 0 {
 		return d.Floats(v)
@@ -68,7 +68,8 @@ func (d deltaHead) Gate(v plan.Vec, matrix, at int) string {
 	return fmt.Sprintf("shared_floats{scratch + head_t::FLOATS + %du}", at)
 }
 
-// WindowsAt is where the windows of queries are in a layer's state, NextWindow how far those of what follow are from them.
+// WindowsAt is where the windows of queries are in a layer's state. NextWindow is how far the windows of keys and of values
+// are from there.
 func (d deltaHead) WindowsAt() int {
 	s := plan.State{Heads: d.p.Heads, Dim: d.p.Dim, Taps: d.p.Taps}
 	return s.Windows()

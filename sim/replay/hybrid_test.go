@@ -18,7 +18,7 @@ import (
 	"mla/tools/tests/deep"
 )
 
-// hybridRun is a file with linear attention, and how its prompt runs: so many rows of each of two sessions in turns.
+// hybridRun is a file with linear attention, and how its prompt runs in two sessions.
 type hybridRun struct {
 	name   string
 	widths []int // of sequences
@@ -50,7 +50,7 @@ func (run hybridRun) compare(t *testing.T, d *replay.Device) {
 	worst, err := inTurns(d, m, ref, run.rows)
 	allowed := 1e-3
 	if run.act == "f16" {
-		allowed = 0.1 // kda.md
+		allowed = 0.1 // halves as inputs of products move the logits of these files by some 0.02
 	}
 	if err != nil || !(worst <= allowed) {
 		t.Errorf("logits are off by %g, %v", worst, err)

@@ -34,7 +34,7 @@ func TestStates(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !slices.Equal(want, step(t, r, 3, 7)) {
-		t.Error("behind the copy of a state logits are other ones")
+		t.Error("a session that goes on from a copy has other logits")
 	}
 	for _, err := range []error{states.ReadState(1, kept), states.WriteState(0, kept[1:])} {
 		if err == nil {

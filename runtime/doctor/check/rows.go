@@ -9,8 +9,8 @@ import (
 // fewSessions is how many sessions a kernel's rows are of if they need not be of more.
 const fewSessions = 16
 
-// largeSessions is the same of a kernel with expanded heads or states, of which a large model has megabytes
-// for every page or session.
+// largeSessions is the same of a kernel with expanded heads or with states: large models have megabytes of them for
+// every page or session.
 const largeSessions = 2
 
 // rowsOfSession is how many rows a session has, at positions of its own: one, unless there are

@@ -1,13 +1,13 @@
 // Linear attention of one head (Kimi Delta Attention) for the rows of one session, in their order.
 //
-// The state is a matrix with a column for each element of a value and a row for each of a key. Its columns do not
-// depend on each other. So a lane keeps its share of some columns in registers, and memory has the state
-// once for all rows: it is loaded before the first row and stored behind the last. Eight lanes share a column, 4
-// neighbouring keys out of every 32 each, and load 128 bytes together. Memory has columns, keys side by side.
+// The state is a matrix. It has a column for each element of a value, and a row for each element of a key. Columns do not
+// depend on each other. So a lane keeps its share of some columns in registers for all rows of the session: memory is read
+// before the first row, and written after the last one. Eight lanes share a column. Each has 4 neighbouring keys out of 32,
+// so that the eight load 128 bytes together. Memory has the keys of a column side by side.
 //
-// Rows come in pieces. Of a piece all threads first make what does not depend on the state, in threadgroup memory:
-// convolutions, norms, gates. Then each simdgroup moves its columns on by all rows of the piece without a barrier. Only
-// sums and products of floats make the state, since its rounding errors stay.
+// Rows come in pieces. First all threads make what does not depend on the state: convolutions, norms, gates. It goes to
+// threadgroup memory. Then each simdgroup moves its columns on by all rows of the piece, without a barrier. The state is
+// made of floats alone, because its rounding errors stay.
 
 // ln(1 + e^x). Where the sum has few digits of e^x, the quotient has the rest of them.
 static inline float softplus(float x) {
@@ -36,7 +36,7 @@ struct shared_floats {
   static inline float at(shared_floats v, uint, uint c) { return v.first[c]; }
 };
 
-// The end of the run of rows of one session that begins at a row: the first behind it that is dead or of another one.
+// The end of a run of rows of one session: the next row that is dead, or of another session.
 static inline uint run_end(constant Row * rows, uint from, uint limit, ushort lane) {
   const uint table = rows[from].table;
   for (uint at = from + 1u; at < limit; at += 32u) {
@@ -71,7 +71,7 @@ struct delta_head {
   static inline uint kind(uint task, uint tid) { return (task * THREADS + tid) / DIM; }
   static inline uint channel(uint task, uint tid) { return (task * THREADS + tid) % DIM; }
 
-  // Where a lane's numbers of a column are in the state of the head, four from the m-th on.
+  // Where the m-th four numbers of a lane's column are in the state of the head.
   static inline uint place(uint column, uint m, uint tid) { return (tid / 8u + column * SPAN) * DIM + tid % 8u * 4u + m * 32u; }
 
   static inline void load_state(thread float * s, device const float * state, bool begins, uint tid) {
@@ -96,7 +96,7 @@ struct delta_head {
     }
   }
 
-  // The projections of the rows before the first, which the session keeps of each channel, oldest first.
+  // The last projections of each channel, which the session keeps, the oldest first.
   static inline void load_window(thread float * past, device const float * q, device const float * k, device const float * v, bool begins, uint tid) {
     UNROLL for (uint t = 0; t < TASKS; ++t) {
       const uint of = kind(t, tid);
@@ -184,8 +184,8 @@ struct delta_head {
     }
   }
 
-  // Moves the lane's columns on by n rows. S' = diag(kept) S and u = β (v - S'ᵀ k) make S = S' + k uᵀ, so that
-  // Sᵀ q = S'ᵀ q + (k · q) u: both sums over the keys are of S' and made together.
+  // Moves the lane's columns on by n rows. With S' = diag(kept) S and u = β (v - S'ᵀ k) the state is S = S' + k uᵀ, so
+  // Sᵀ q = S'ᵀ q + (k · q) u. Both sums over the keys are of S', and are made together.
   static inline void move(thread float * s, uint n, threadgroup float * m, uint tid) {
     const uint part = tid % 8u * 4u, column = tid / 8u;
     for (uint r = 0; r < n; ++r) {
