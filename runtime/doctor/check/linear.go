@@ -46,6 +46,10 @@ func (m *memory) table(slot int) error {
 			}
 		case p.Norm:
 			x[i]++
+		case p.DT:
+			if i%8 == 0 { // gates at both ends, too
+				x[i] *= 60
+			}
 		}
 	}
 	data := make([]byte, 4*len(x))

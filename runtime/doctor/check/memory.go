@@ -241,6 +241,9 @@ func (m *memory) fill(slot int) error {
 	case plan.ElemRow:
 		rows := make([]plan.Row, m.config.Width)
 		copy(rows, m.live)
+		for i := len(m.live); i < len(rows) && m.arguments.delta != nil; i++ {
+			rows[i].Table = m.live[len(m.live)-1].Table // a dead row moves no state on, whoever it is said to be of
+		}
 		for _, r := range rows {
 			m.buffers[slot] = append(m.buffers[slot], words(r.Token, r.Pos, r.NKV, r.Table)...)
 		}
