@@ -7,6 +7,6 @@ func init() {
 		for _, widths := range [][]int{{1}, {1, 3}, {1, 16}, {1, 16, 512}} {
 			hybridRuns = append(hybridRuns, hybridRun{name, widths, widths[len(widths)-1], "f32"})
 		}
-		hybridRuns = append(hybridRuns, hybridRun{name, []int{1, 16}, 7, "f16"})
+		hybridRuns = append(hybridRuns, hybridRun{name, []int{1, 16, 24}, 23, "f16"})
 	}
 }

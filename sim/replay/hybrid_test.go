@@ -77,6 +77,7 @@ func (run hybridRun) compile(t *testing.T, path string) *plan.Bundle {
 		t.Fatal(err)
 	}
 	s.Activations = run.act
+	s.Tuning.AttendHeads.From = plan.MaxBatch + 1 // prompts expand heads
 	b, err := gen.Compile(s.WithSequences(run.widths...), nil)
 	if err != nil {
 		t.Fatal(err)
