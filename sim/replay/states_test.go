@@ -14,7 +14,7 @@ import (
 // TestStates: a session that goes on from a copy of a state has the logits of the one that was copied, to the bit.
 func TestStates(t *testing.T) {
 	t.Parallel()
-	run := hybridRun{"kimi-linear-mini-Q4_0", []int{1}, 1, "f32"}
+	run := hybridRun{"kimi-linear-mini-Q4_0", []int{1}, nil, "f32"}
 	stem := root + "testdata/hybrid/" + run.name
 	m := bindTo(t, stem+".gguf", []*plan.Bundle{run.compile(t, stem+".gguf")}, bind.Wish{Act: run.act})
 	r := record(t, newDevice(t, execute.Fast), m, device.Config{Context: 8, KV: quant.F32})
