@@ -204,14 +204,6 @@ func deltaRule(s, q, k, v, keep []float32, beta float32, keptQ, keptK, o []float
 		column := s[j*n:][:n:n]
 		u := beta * (v[j] - linalg.DotF32(column, keptK))
 		o[j] = linalg.DotF32(column, keptQ) + u*both
-		decayAdd(column, keep, k, u)
-	}
-}
-
-// decayAdd is s = keep s + u k.
-func decayAdd(s, keep, k []float32, u float32) {
-	keep, k = keep[:len(s)], k[:len(s)]
-	for i, x := range s {
-		s[i] = keep[i]*x + u*k[i]
+		linalg.Fade(column, keep, u, k)
 	}
 }
