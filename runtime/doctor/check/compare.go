@@ -111,6 +111,7 @@ func compare(r *Result, got, want *memory) {
 // difference is how far one slot is off.
 type difference struct {
 	tolerance, worst float64
+	largest          float64 // number of all rows; 0: not known yet
 	detail           string // of the first number beyond the tolerance
 }
 
@@ -155,7 +156,8 @@ func readRouting(b []byte) (expert uint32, weight float64) {
 	return binary.LittleEndian.Uint32(b), float64(math.Float32frombits(binary.LittleEndian.Uint32(b[4:])))
 }
 
-// numbers compares a row's numbers of a slot, relative to the largest.
+// numbers compares a row's numbers of a slot, relative to the largest of all rows: tolerances
+// are of the largest of many sums, and a row may have as few as its model has heads.
 func (d *difference) numbers(m *memory, slot, row int, got, want []byte) {
 	size, err := m.numberBytes(slot)
 	if err != nil {
@@ -163,11 +165,8 @@ func (d *difference) numbers(m *memory, slot, row int, got, want []byte) {
 		return
 	}
 	n := m.specified(slot, row, len(want)/size)
-	largest := 0.0
-	for i := range n {
-		if w := math.Abs(number(want, size, i)); w < mask {
-			largest = max(largest, w)
-		}
+	if d.largest == 0 {
+		d.largest = max(m.largest(slot, size), math.SmallestNonzeroFloat32)
 	}
 	for i := range n {
 		if string(got[i*size:(i+1)*size]) == string(want[i*size:(i+1)*size]) {
@@ -178,8 +177,20 @@ func (d *difference) numbers(m *memory, slot, row int, got, want []byte) {
 		if size == 2 {
 			off = max(0, off-halfTolerance*math.Abs(w))
 		}
-		d.add(off/max(largest, math.SmallestNonzeroFloat32), "number %d is %g; the twin's %g (largest %.3g)", i, g, w, largest)
+		d.add(off/d.largest, "number %d is %g; the twin's %g (largest %.3g)", i, g, w, d.largest)
 	}
+}
+
+// largest is the largest number of all rows of a slot.
+func (m *memory) largest(slot, size int) (largest float64) {
+	m.eachRow(slot, func(row int, buf []byte) {
+		for i := range m.specified(slot, row, len(buf)/size) {
+			if w := math.Abs(number(buf, size, i)); w < mask {
+				largest = max(largest, w)
+			}
+		}
+	})
+	return largest
 }
 
 // Rebase expresses what attention sums up by a twin's references. ml holds (m, l) of rows,

@@ -88,6 +88,9 @@ func (a *arguments) part(p plan.Part) {
 			if use.attention = attention; attention {
 				use.terms += context
 			}
+			if a.delta != nil { // a sum over the keys in each row, of a state that the rows before have summed up
+				use.terms *= max(1, a.kernel.Width)
+			}
 			if u.As == plan.RoleSplitOut {
 				use.perSplit = u.Len / u.Splits.Count
 			}
