@@ -203,7 +203,7 @@ func (b *builder) experts(ops chain, tickets *ir.Value) plan.Part {
 		e.Up, e.RowsPerGroup, last = b.weight(up.W[0]), b.rowsOfTwo(), ops.take(ir.SwiGLU)
 	}
 	e.Out = b.vecOut(last, row.Rows)
-	if e.Grouping != nil && b.p.Width <= plan.MaxBatch {
+	if tickets != nil {
 		e.Persistent = b.p.Target().ExpertsThreadgroups(e.Grouping.Entries(b.p.Width, e.Tokens) * e.Groups() / e.K)
 		e.Tickets = b.tickets(tickets)
 	}
