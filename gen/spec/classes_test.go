@@ -37,6 +37,13 @@ func TestClasses(t *testing.T) {
 			t.Errorf("%q: %v", tt.tuning, err)
 		}
 		var names, nvidia, apple []string
+		var portable []string
+		for _, v := range parseTuned(t, tt.tuning).Portable() {
+			portable = append(portable, v.Name)
+		}
+		if all := strings.Join(portable, " "); !strings.Contains(all, "xapple xf16apple") || !strings.HasPrefix(all, tt.names) || strings.Count(all, "apple") != 2 {
+			t.Errorf("%q: anywhere %s", tt.tuning, all)
+		}
 		for _, v := range parseTuned(t, tt.tuning).Variants() {
 			names = append(names, v.Name)
 			if v.Serves(plan.ClassNVIDIA) {

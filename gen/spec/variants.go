@@ -46,6 +46,21 @@ func (s *Spec) classes() []string {
 	return classes
 }
 
+// Portable is Variants and, where there are none, those of the class that runs Metal source: what a file has that any
+// computer may get.
+func (s *Spec) Portable() []*Spec {
+	list := s.Variants()
+	if slices.Contains(s.classes(), target.MetalClass) {
+		return list
+	}
+	for _, v := range list {
+		if v.Class == "" {
+			list = append(list, v.WithClass(target.MetalClass))
+		}
+	}
+	return list
+}
+
 // AllActivations lists those that the file asks for, in its order.
 func (s *Spec) AllActivations() []string {
 	if len(s.activations) == 0 {

@@ -1,5 +1,3 @@
-//go:build deep
-
 package msl_test
 
 import (
@@ -13,6 +11,8 @@ import (
 	"mla/gen/target"
 	"mla/runtime/doctor/check"
 	"mla/runtime/plan"
+	"mla/runtime/quant"
+	"mla/tools/tests/deep"
 )
 
 // TestPartProducts runs the products of devices whose tiles have parts of a step: of both types of activations,
@@ -20,14 +20,18 @@ import (
 // another one.
 func TestPartProducts(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
+	models := []struct {
 		spec, act string
 		widths    []int
 		all       []string // that run in all formats
 	}{
-		{"youtumini", "f32", []int{1, 72}, []string{"gate_up_x72"}}, {"youtumini", "f16", []int{1, 16}, []string{"gate_up_x16"}},
 		{"dsv2litemini", "f32", []int{1, 8}, nil}, {"dsv2litemini", "f16", []int{1, 72}, nil},
-	} {
+		{"youtumini", "f32", []int{1, 72}, []string{"gate_up_x72"}}, {"youtumini", "f16", []int{1, 16}, []string{"gate_up_x16"}},
+	}
+	if !deep.On {
+		models = models[:1]
+	}
+	for _, c := range models {
 		t.Run(c.spec+" "+c.act, func(t *testing.T) {
 			t.Parallel()
 			s, err := spec.Load("../../specs/" + c.spec + ".yaml")
@@ -72,4 +76,23 @@ func TestPartProducts(t *testing.T) {
 func multiplies(p plan.Part) bool {
 	m := plan.ProductOf(p)
 	return m != nil && m.Tokens >= 8
+}
+
+// inAllFormats are variants of a product of one or two matrices: with each format that their rows can
+// have, and of two with the one before.
+func inAllFormats(k *plan.Kernel) []plan.Variant {
+	var list []plan.Variant
+	last := quant.F32
+	for _, f := range quant.Formats() {
+		if plan.WeightsOf(k.Parts[0])[0].Cols%f.BlockElems != 0 {
+			continue
+		}
+		types := slices.Repeat([]quant.Type{f.Type}, len(k.TypedSlots()))
+		list = append(list, plan.Variant{Func: k.Name + "_" + f.Name, Types: types})
+		if len(types) == 2 {
+			list = append(list, plan.Variant{Func: k.Name + "_" + f.Name + "_mixed", Types: []quant.Type{f.Type, last}})
+		}
+		last = f.Type
+	}
+	return list
 }
