@@ -1,7 +1,9 @@
 package msl_test
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"mla/gen"
@@ -69,6 +71,31 @@ func TestPartProducts(t *testing.T) {
 			}
 			newLauncher(t, few.Metal(), execute.Checked).compareWithTwins(t, cases)
 		})
+	}
+}
+
+// TestBounds: where devices compile the text, each kernel says how many threads it has, and helpers are always inline;
+// a printer of another language gets neither.
+func TestBounds(t *testing.T) {
+	s, err := spec.Load("../../specs/youtumini.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for class, want := range map[string]int{target.MetalClass: 1, "": 0} {
+		b, err := gen.Compile(s.WithClass(class), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range b.Kernels {
+			for _, v := range k.Variants {
+				if n := strings.Count(b.Source, fmt.Sprintf("[[max_total_threads_per_threadgroup(%d)]]\nkernel void %s(", k.Threads, v.Func)); n != want {
+					t.Errorf("%s: %s says %d times that it has %d threads; expected %d", b.Name, v.Func, n, k.Threads, want)
+				}
+			}
+		}
+		if n := strings.Count(b.Source, "#define inline inline __attribute__((always_inline))"); n != want {
+			t.Errorf("%s: helpers are made inline %d times; expected %d", b.Name, n, want)
+		}
 	}
 }
 
