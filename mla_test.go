@@ -53,7 +53,7 @@ func TestOpenErrors(t *testing.T) {
 		{tiny, mla.Options{Device: "cpu", Context: -1}, "this model allows 1 to 2048"},
 		{tiny, mla.Options{Device: "cpu", Sessions: 1 << 20}, "a model has it for 1 to"},
 		{tiny, mla.Options{Device: "cpu", Bundle: "gone.mla"}, "no such file"},
-		{tiny, mla.Options{Device: "cpu", Bundle: "youtu2b"}, "youtu2b"},
+		{tiny, mla.Options{Device: "cpu", Bundle: "youtu2bapple"}, "youtu2b"},
 		{"testdata/models/plm-mini-Q4_K_M.gguf", mla.Options{Device: "cpu"}, "mlagen -gguf"},
 	} {
 		m, err := mla.Open(tt.path, tt.options)

@@ -94,7 +94,7 @@ func TestOneSource(t *testing.T) {
 			t.Fatal(err)
 		}
 		change(s)
-		s = s.WithSequences(1, 16)
+		s = s.WithClass(target.MetalClass).WithSequences(1, 16)
 		var both []*plan.Bundle
 		for _, v := range []*spec.Spec{s, s.NextNLayer()} {
 			b, err := Compile(v, nil)
@@ -119,7 +119,7 @@ func TestOneSource(t *testing.T) {
 			}
 		}
 		files, err := Generate(s, "x", both, nil, nil)
-		if n := len(files); err != nil || n != 5 || files[4].Name != "glm47flashmtp.metal" {
+		if n := len(files); err != nil || n != 5 || files[4].Name != "glm47flashmtpapple.metal" {
 			t.Errorf("%s: %d files (%v)", name, n, err)
 		}
 	}

@@ -37,6 +37,8 @@ var rules = []struct {
 	{"mla/sim", nil, "the simulator stands in for Apple's software and knows nothing of the project"},
 	{"mla/gen/fingerprint", []string{"mla/gen", "mla/runtime/device", "mla/runtime/doctor/reference", "mla/runtime/plan", "mla/runtime/system/atomicfile"},
 		"a command that compiles for devices; it asks them which kernels a model needs"},
+	{"mla/gen/registers", []string{"mla/gen", "mla/runtime/device", "mla/runtime/doctor/reference", "mla/runtime/plan", "mla/runtime/quant", "mla/runtime/system/atomicfile"},
+		"as gen/fingerprint"},
 	{"mla/gen/target", []string{"mla/runtime/plan", "mla/runtime/quant", "mla/runtime/gguf/hparams", "mla/runtime/device/chips"}, "what devices have is tables; they know no spec"},
 	{"mla/gen/spectest", []string{"mla/gen/spec", "mla/gen/weights", "mla/runtime/plan", "mla/runtime/quant", "mla/runtime/gguf"}, "random models for tests of the compiler"},
 	{"mla/gen/spec", []string{"mla/gen/target", "mla/gen/yamledit", "mla/runtime/plan", "mla/runtime/quant", "mla/runtime/gguf", "mla/runtime/system/userfile", "mla/runtime/system/nearest"}, "it reads YAML"},

@@ -20,14 +20,14 @@ func TestPTXRefuses(t *testing.T) {
 	}
 	changed := *all[kept]
 	changed.Source += "\n"
-	general := slices.IndexFunc(all, func(b *plan.Bundle) bool { return b.Class == "" && b.In(plan.ClassNVIDIA, all) != nil })
+	general := slices.IndexFunc(all, func(b *plan.Bundle) bool { return b.Class == plan.ClassApple && b.In(plan.ClassNVIDIA, all) != nil })
 	for _, tt := range []struct {
 		b    *plan.Bundle
 		says string
 	}{
 		{&plan.Bundle{Name: "unknown"}, "bundle unknown: this program has no kernels of it for NVIDIA GPUs, and none lie beside it; run make ptx && make build"},
 		{&plan.Bundle{Name: "unknown", Spec: "unknown.yaml", Class: plan.ClassNVIDIA}, "run make ptx && make build"},
-		{all[general], "NVIDIA GPUs, which run " + all[general].Name + "nvidia: leave out -bundle"},
+		{all[general], "NVIDIA GPUs, which run " + all[general].In(plan.ClassNVIDIA, all).Name + ": leave out -bundle"},
 		{&changed, "is not from this Metal source; run make ptx && make build"},
 	} {
 		if _, err := PTX(tt.b); err == nil || !strings.Contains(err.Error(), tt.says) {

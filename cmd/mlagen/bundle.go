@@ -153,7 +153,7 @@ func openModel(path, pre string) (*gguf.File, error) {
 // compile makes all bundles of a spec, and what else was asked for.
 func (f *bundleFlags) compile(s *spec.Spec, text []byte) (*bundlefile.File, error) {
 	file := &bundlefile.File{Spec: text, PTX: map[string][]byte{}, Metal: map[string][]byte{}}
-	for _, v := range s.Variants() {
+	for _, v := range s.Portable() {
 		b, err := gen.Compile(v, nil)
 		if err != nil {
 			return nil, err
@@ -164,7 +164,7 @@ func (f *bundleFlags) compile(s *spec.Spec, text []byte) (*bundlefile.File, erro
 				return nil, err
 			}
 		}
-		if f.metallib && v.Serves(plan.ClassApple) {
+		if f.metallib && v.Class == plan.ClassApple {
 			if file.Metal[b.Name], err = metallib.Build(b); err != nil {
 				return nil, err
 			}

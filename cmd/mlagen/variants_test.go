@@ -91,8 +91,8 @@ func TestVariants(t *testing.T) {
 			{"\nactivations: f16", " tinyf16"},
 			{"\nactivations: [f16, f32]", " tiny tinyf16"},
 			{"", " tiny"},
-			{"\nactivations: [f32, f16]" + nvidia, " tiny tinyf16 tinyf16nvidia tinynvidia"},
-			{nvidia, " tiny tinynvidia"},
+			{"\nactivations: [f32, f16]" + nvidia, " tinyapple tinyf16apple tinyf16nvidia tinynvidia"},
+			{nvidia, " tinyapple tinynvidia"},
 			{"\ntuning: {devices: {apple: {}}}", " tiny tinyapple"},
 		} {
 			writeFile(t, "specs/tiny.yaml", spec+tt.line)
@@ -184,7 +184,7 @@ func TestTuningFiles(t *testing.T) {
 	if code, _, stderr := mlagen("-all"); code != exitOK {
 		t.Fatal(stderr)
 	}
-	if names, _ := bundles(t); names != " tiny tinynvidia" {
+	if names, _ := bundles(t); names != " tinyapple tinynvidia" {
 		t.Errorf("bundles%s", names)
 	}
 	writeFile(t, "specs/tuning/tiny.nvidia.yaml", "kernels: {lm_head: {simdgroups: 4}}\n")

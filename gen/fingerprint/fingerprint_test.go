@@ -131,7 +131,7 @@ func TestRun(t *testing.T) {
 	if len(functions) < 10 || len(made) != len(want)+len(functions) || len(changes(want, slices.DeleteFunc(made, func(l line) bool { return l.kind() == functionKind }))) != 0 {
 		t.Errorf("%d lines, %d of them of functions; the table has %d", len(made), len(functions), len(want))
 	}
-	if err := run(root, []string{"yoututinx"}, false, false, false, &out); err == nil || !strings.Contains(err.Error(), "no bundle yoututinx; there are deepseekv2lite, ") {
+	if err := run(root, []string{"yoututinx"}, false, false, false, &out); err == nil || !strings.Contains(err.Error(), "no bundle yoututinx; there are deepseekv2liteapple, ") {
 		t.Error(err)
 	}
 	if err := run(t.TempDir(), nil, false, false, false, &out); err == nil || !strings.Contains(err.Error(), "no specs in ") {

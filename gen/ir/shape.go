@@ -125,7 +125,7 @@ func (p *Program) ExpertShares(k int) int {
 func (p *Program) Tokens(s *Launch) int {
 	switch {
 	case p.Matrices(s):
-		return target.ProductTokens(p.Rows(s))
+		return p.Target().ProductTokens(p.Rows(s))
 	case p.Few(s):
 		return p.Rows(s)
 	}

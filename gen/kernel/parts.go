@@ -213,7 +213,7 @@ func (b *builder) experts(ops chain, tickets *ir.Value) plan.Part {
 		e.Limit = last.Limit
 	}
 	e.Out = b.vecOut(last, row.Rows)
-	if e.Grouping != nil && b.p.Width <= plan.MaxBatch {
+	if tickets != nil {
 		e.Persistent = b.p.Target().ExpertsThreadgroups(e.Grouping.Entries(b.p.Width, e.Tokens) * e.Groups() / e.K)
 		e.Tickets = b.tickets(tickets)
 	}

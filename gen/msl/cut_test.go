@@ -32,7 +32,7 @@ func printed(t *testing.T, b *plan.Bundle) *plan.Bundle {
 }
 
 // oneLarge is the bundle of real width that the fast tier parses.
-const oneLarge = "glm47flash"
+const oneLarge = "glm47flashapple"
 
 // TestGenerated parses the source of every bundle of the program, once where bundles differ
 // in their activations alone. In the repository lie no others.

@@ -1,6 +1,7 @@
 package msl
 
 import (
+	"fmt"
 	"strings"
 
 	"mla/gen/target"
@@ -104,7 +105,7 @@ func (p *printer) part(parts []partView, i int) {
 
 // variant prints the kernel function of one combination of types, which calls a body.
 func (p *printer) variant(v *kernelView, variant *plan.Variant, body string, floats int) {
-	p.printf("\nkernel void %s(\n", variant.Func)
+	p.printf("\n%skernel void %s(\n", p.bound(v.Kernel), variant.Func)
 	for i := range v.Slots {
 		p.printf("  %s [[buffer(%d)]],\n", v.parameter(i, global), i)
 	}
@@ -116,6 +117,15 @@ func (p *printer) variant(v *kernelView, variant *plan.Variant, body string, flo
 	}
 	arguments = append(arguments, "tg", "tid", "sg", "lane")
 	p.printf("  %s%s(%s);\n}\n", qualified(body), typeArguments(variant), strings.Join(arguments, ", "))
+}
+
+// bound tells a compiler how many threads a threadgroup has: without it, some plan registers for the most that
+// there may be.
+func (p *printer) bound(k *plan.Kernel) string {
+	if !ofMetal(p.bundle) {
+		return ""
+	}
+	return fmt.Sprintf("[[max_total_threads_per_threadgroup(%d)]]\n", k.Threads)
 }
 
 func typeArguments(v *plan.Variant) string {

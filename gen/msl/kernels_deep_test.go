@@ -12,7 +12,6 @@ import (
 	"mla/gen/spec"
 	"mla/runtime/doctor/check"
 	"mla/runtime/plan"
-	"mla/runtime/quant"
 )
 
 // TestCopies runs the products of a device that copies to threadgroup memory without registers, on
@@ -117,22 +116,3 @@ func TestExpertShares(t *testing.T) {
 
 // lateCopies has copies arrive when they are waited for, no sooner; see sim/exec/include/metal_stdlib.
 const lateCopies = "#define COPIES_LAND land_copies(-1)\n#define COPIES_GROUP msl_end_group()\n#define COPIES_LAND_BUT(n) land_copies(int(n))\n"
-
-// inAllFormats are variants of a product of one or two matrices: with each format that their rows can
-// have, and of two with the one before.
-func inAllFormats(k *plan.Kernel) []plan.Variant {
-	var list []plan.Variant
-	last := quant.F32
-	for _, f := range quant.Formats() {
-		if plan.WeightsOf(k.Parts[0])[0].Cols%f.BlockElems != 0 {
-			continue
-		}
-		types := slices.Repeat([]quant.Type{f.Type}, len(k.TypedSlots()))
-		list = append(list, plan.Variant{Func: k.Name + "_" + f.Name, Types: types})
-		if len(types) == 2 {
-			list = append(list, plan.Variant{Func: k.Name + "_" + f.Name + "_mixed", Types: []quant.Type{f.Type, last}})
-		}
-		last = f.Type
-	}
-	return list
-}

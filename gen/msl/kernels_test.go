@@ -90,7 +90,7 @@ func large(b *plan.Bundle) bool { return b.Model.HiddenSize > 512 }
 // what the plan says of it and the type of activations, so the others run there.
 func own(t *testing.T, b *plan.Bundle) *plan.Bundle {
 	t.Helper()
-	general := b.In("", generated.Bundles())
+	general := b.In(plan.ClassApple, generated.Bundles())
 	if general == nil || general == b {
 		return b
 	}

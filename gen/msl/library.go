@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"mla/gen/msl/mark"
+	"mla/gen/target"
 	"mla/runtime/plan"
 	"mla/runtime/plan/pieces"
 	"mla/runtime/plan/verify"
@@ -24,7 +25,7 @@ type section struct {
 // sections are the library in its order: what all bundles have, the formats, and what several bodies
 // call.
 func sections() []section {
-	var list []section
+	list := []section{{name: "inline", usedBy: ofMetal}}
 	for _, name := range []string{"prelude", "weights/blocks", "weights/decode", "weights/dot", "weights/ahead"} {
 		list = append(list, section{name: name, usedBy: always})
 	}
@@ -41,11 +42,15 @@ func sections() []section {
 // shared are the files of what several bodies call.
 var shared = []section{
 	{name: "product", usedBy: ofParts(multipliesMany)},
-	{name: "weight_rows", usedBy: ofParts(multipliesMany)},
-	{name: "matrices", usedBy: ofParts(multipliesMany)},
+	{name: "weight_rows", usedBy: inSteps(multipliesMany)},
+	{name: "weight_step", usedBy: partByPart(multipliesMany)},
+	{name: "matrices", usedBy: inSteps(multipliesMany)},
+	{name: "tile_inputs", usedBy: ofParts(multipliesMany)},
 	{name: "sent_eight", usedBy: ofParts(verify.Matrices)},
-	{name: "batch_product", usedBy: ofParts(verify.Matrices)},
-	{name: "prompt_product", usedBy: ofParts(verify.Matrices)},
+	{name: "batch_product", usedBy: inSteps(verify.Matrices)},
+	{name: "prompt_product", usedBy: inSteps(verify.Matrices)},
+	{name: "operands", usedBy: partByPart(verify.Matrices)},
+	{name: "part_product", usedBy: partByPart(verify.Matrices)},
 	{name: "experts_batch", usedBy: ofParts(func(p plan.Part) bool { e, ok := p.(*plan.Experts); return ok && e.Persistent > 0 })},
 	{name: "route", usedBy: ofParts(func(p plan.Part) bool { return verify.GatingOf(p) != nil })},
 	{name: "group_experts", usedBy: ofParts(func(p plan.Part) bool { _, ok := p.(*plan.GroupExperts); return ok })},
@@ -74,11 +79,24 @@ var shared = []section{
 
 func always(*plan.Bundle) bool { return true }
 
+// ofMetal selects the bundles whose text devices compile as it is.
+func ofMetal(b *plan.Bundle) bool { return b.Class == target.MetalClass }
+
 // ofParts selects bundles in which f is true of at least one part.
 func ofParts(f func(plan.Part) bool) func(*plan.Bundle) bool {
 	return func(b *plan.Bundle) bool {
 		return slices.ContainsFunc(b.Kernels, func(k plan.Kernel) bool { return slices.ContainsFunc(k.Parts, f) })
 	}
+}
+
+// inSteps are those of ofParts whose tiles of inputs have whole steps, or halves, and partByPart the others: see
+// target.Target.Parts.
+func inSteps(f func(plan.Part) bool) func(*plan.Bundle) bool {
+	return func(b *plan.Bundle) bool { return !target.For(b.Class).Parts() && ofParts(f)(b) }
+}
+
+func partByPart(f func(plan.Part) bool) func(*plan.Bundle) bool {
+	return func(b *plan.Bundle) bool { return target.For(b.Class).Parts() && ofParts(f)(b) }
 }
 
 // ofCache selects the bundles of ofParts that have a variant with a KV cache of type t.

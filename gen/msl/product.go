@@ -16,6 +16,7 @@ import (
 const (
 	stepColumns = 128 // columns of a step
 	inputRow    = 144 // halves of one input's columns of a step
+	partRow     = 72  // of a part of a step, or as many bytes of floats
 	stagedRow   = 36  // halves of a staged row of weights
 	stagedRows  = 16  // that are staged at a time
 	ownTile     = 16  // most inputs of which each simdgroup has tiles of its own
@@ -88,6 +89,9 @@ func (v *partView) Blocks() int      { return v.matrices() * v.RowBlocks() * v.T
 // WeightRows is the type of a lane's rows of the matrix in a slot.
 func (v *partView) WeightRows(slot int) string {
 	_, cols := matrix(v.P)
+	if v.parts() {
+		return fmt.Sprintf("weight_step<%s, %du, %du>", v.Tag(slot), cols, v.RowBlocks())
+	}
 	return fmt.Sprintf("weight_rows<%s, %du, %du, %du, %du>", v.Tag(slot), cols, v.RowBlocks(), v.Product.Tokens, v.Room())
 }
 
@@ -144,6 +148,9 @@ func (v *partView) UpRows() string {
 	if up := v.Product.Up; up >= 0 {
 		return v.WeightRows(up)
 	}
+	if v.parts() {
+		return "no_step"
+	}
 	return "no_weights"
 }
 
@@ -187,6 +194,9 @@ func (v *partView) InPairs() bool {
 
 // ownTiles says whether simdgroups have tiles of their own: they have steps of their own.
 func (v *partView) ownTiles() bool {
+	if v.parts() {
+		return v.Slices() > 1 || v.Simdgroups() == 1
+	}
 	return v.Product.Tokens <= ownTile && v.Slices() == v.Simdgroups()
 }
 
@@ -213,6 +223,9 @@ func (v *partView) TileHalves() int {
 	if !v.ownTiles() {
 		return 0
 	}
+	if v.parts() {
+		return v.Product.Tokens * partRow
+	}
 	return v.ownTileCount() * v.Product.Tokens * inputRow
 }
 
@@ -234,6 +247,9 @@ func (v *partView) ownTileCount() int {
 func (v *partView) TileFloats() int {
 	if v.ownTiles() {
 		return v.Simdgroups() * v.TileHalves() / 2
+	}
+	if v.parts() {
+		return v.Product.Tokens * partRow / 2
 	}
 	n := v.Product.Tokens * inputRow / 2
 	if in, _ := v.input(); v.Copies() && v.Slots[in.Slot].Elem != plan.ElemF32 {

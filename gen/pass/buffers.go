@@ -38,6 +38,9 @@ func buffers(p *ir.Program) error {
 // dispatch leaves a zero, and the next one counts when it has ended.
 func tickets(p *ir.Program) {
 	var counter *ir.Value
+	if !p.Target().PersistentExperts() {
+		return
+	}
 	for _, s := range p.Launches {
 		for _, part := range s.Parts {
 			if part.Find(ir.ExpertsMatVec) == nil || !p.BatchExperts(s) {

@@ -99,11 +99,11 @@ func mergeShared(p *ir.Program) error {
 
 // mergeSharedDown is for batches, whose experts leave no core idle, and what routes them all but one. Beside
 // the experts' gate and up, where persistent threadgroups share the work, those that begin when the shared experts' have
-// ended are late, and so is the end: see target.Target.SharedDownEarly.
+// ended are late, and so is the end.
 func mergeSharedDown(p *ir.Program) error {
 	return eachLayer(p, func(m *merger) {
 		routed, routing, shared := m.launch("experts_gate", "experts_up"), m.launch("group_experts"), m.launch("shared_down")
-		if routed != nil && routing != nil && shared != nil && p.BatchExperts(routed) && p.Target().SharedDownEarly() {
+		if routed != nil && routing != nil && shared != nil && p.BatchExperts(routed) {
 			m.merge(routing, shared)
 		}
 	})

@@ -80,6 +80,8 @@ func (t *translator) token() {
 	switch {
 	case tok.Blank():
 		t.replace(metalPragma.ReplaceAllString(tok.Text, "#pragma clang fp "))
+	case tok.Text == "[[" && t.peek(1) == threadsAttribute:
+		t.attribute()
 	case tok.Text == "kernel":
 		t.kernel()
 	case tok.Text == "namespace" && t.peek(2) == "{":
@@ -138,6 +140,19 @@ func (t *translator) text(i int) string {
 		return ""
 	}
 	return t.tokens[i].Text
+}
+
+// threadsAttribute is Metal's word for what launch_bounds says, which comes from the plan.
+const threadsAttribute = "max_total_threads_per_threadgroup"
+
+// attribute leaves [[…]] out.
+func (t *translator) attribute() {
+	from := t.at
+	for t.at < len(t.tokens) && t.tokens[t.at].Text != "]]" {
+		t.at++
+	}
+	t.at = min(t.at+1, len(t.tokens))
+	t.lines(from, t.at)
 }
 
 // namespace NAME { stays: what is in it is still outside of all functions.

@@ -46,6 +46,8 @@ func TestTranslate(t *testing.T) {
 		{"side by side", "kernel void beside(device float * a [[buffer(0)]]) {}",
 			`extern "C" __attribute__((global, launch_bounds(64, 3))) void beside(float * a) {}`},
 		{"another bundle's kernel", "int a;\nkernel void other(device float * a [[buffer(0)]]) {\n  if (a) {\n  } // }\n}\nconstant uint n = 3u;", "int a;\n\n\n\n\nstatic constexpr uint n = 3u;"},
+		{"how many threads a threadgroup has", "[[max_total_threads_per_threadgroup(64)]]\nkernel void k(device float * a [[buffer(0)]]) {}",
+			"\n" + `extern "C" __attribute__((global, launch_bounds(64))) void k(float * __restrict__ a) {}`},
 		{"pointer to threadgroup memory", "kernel void k(device float * a [[buffer(0)]]) { threadgroup float t[2]; threadgroup float * p = t; }",
 			`extern "C" __attribute__((global, launch_bounds(64))) void k(float * __restrict__ a) { static __attribute__((shared, aligned(16))) float t[2];  float * p = t; }`},
 	} {

@@ -19,7 +19,8 @@ func parseTuned(t *testing.T, tuning string) *Spec {
 	return s
 }
 
-// TestClasses: every class with a tuning makes bundles, whose names end in it.
+// TestClasses: every class with a tuning makes bundles, whose names end in it. The two classes that there are
+// leave no other device to make any for.
 func TestClasses(t *testing.T) {
 	const own = "{kernels: {down: {simdgroups: 2}}}"
 	for _, tt := range []struct {
@@ -28,13 +29,21 @@ func TestClasses(t *testing.T) {
 	}{
 		{"", "x xf16", "x xf16", "x xf16"},
 		{"tuning: {devices: {}}", "x xf16", "x xf16", "x xf16"},
-		{"tuning: {devices: {nvidia: " + own + "}}", "x xf16 xnvidia xf16nvidia", "xnvidia xf16nvidia", "x xf16"},
-		{"tuning: {devices: {nvidia: " + own + ", apple: {}}}", "x xf16 xnvidia xf16nvidia xapple xf16apple", "xnvidia xf16nvidia", "xapple xf16apple"},
+		{"tuning: {devices: {nvidia: " + own + "}}", "xapple xf16apple xnvidia xf16nvidia", "xnvidia xf16nvidia", "xapple xf16apple"},
+		{"tuning: {devices: {apple: {}}}", "x xf16 xapple xf16apple", "x xf16", "xapple xf16apple"},
+		{"tuning: {devices: {nvidia: " + own + ", apple: {}}}", "xapple xf16apple xnvidia xf16nvidia", "xnvidia xf16nvidia", "xapple xf16apple"},
 	} {
 		if err := compileSchema(t).Validate(yamlValue(t, body(t)+tt.tuning)); err != nil {
 			t.Errorf("%q: %v", tt.tuning, err)
 		}
 		var names, nvidia, apple []string
+		var portable []string
+		for _, v := range parseTuned(t, tt.tuning).Portable() {
+			portable = append(portable, v.Name)
+		}
+		if all := strings.Join(portable, " "); !strings.Contains(all, "xapple xf16apple") || !strings.HasPrefix(all, tt.names) || strings.Count(all, "apple") != 2 {
+			t.Errorf("%q: anywhere %s", tt.tuning, all)
+		}
 		for _, v := range parseTuned(t, tt.tuning).Variants() {
 			names = append(names, v.Name)
 			if v.Serves(plan.ClassNVIDIA) {

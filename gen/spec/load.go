@@ -78,7 +78,7 @@ func Parse(file string, data []byte, tunings ...Text) (*Spec, error) {
 		d.errs.sort()
 		return nil, d.errs
 	}
-	return s.Variants()[0], nil
+	return s.general(), nil
 }
 
 // parse returns the one document of the file, free of anchors and aliases.

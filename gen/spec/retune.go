@@ -73,7 +73,7 @@ func byHand(err error, path string, changes []Change) error {
 
 // sameBut says whether after is a variant of the spec that before is one of, with the tunings want.
 func sameBut(before, after *Spec, want tunings) bool {
-	x, y := *before.Variants()[0], *after
+	x, y := *before.general(), *after
 	for _, s := range []*Spec{&x, &y} {
 		s.Hash, s.Text, s.tuningFiles = "", nil, nil
 		s.Tuning = Tuning{} // follows from tunings

@@ -5,19 +5,17 @@ import (
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"mla/gen/target"
 )
 
 // Variants returns what the file asks for, each to be compiled to a bundle of its
 // own: s once for every entry of the key activations, in its order, then its layer that
-// predicts so if it has one, and these again for every class of devices that it has a
-// tuning for.
+// predicts so if it has one, and these again for every class of devices that it
+// is compiled for.
 func (s *Spec) Variants() []*Spec {
-	classes := []string{""}
-	for _, c := range s.tunings.classes {
-		classes = append(classes, c.class)
-	}
 	var out []*Spec
-	for _, c := range classes {
+	for _, c := range s.classes() {
 		for _, a := range s.AllActivations() {
 			out = append(out, s.WithActivations(a).WithClass(c))
 		}
@@ -28,6 +26,39 @@ func (s *Spec) Variants() []*Spec {
 		}
 	}
 	return out
+}
+
+// general is the first variant for any device, whether it becomes a bundle or not: what Parse returns.
+func (s *Spec) general() *Spec { return s.WithActivations(s.AllActivations()[0]).WithClass("") }
+
+// classes are those that the file is compiled for: any device, and those with a tuning. Where the class that runs
+// PTX has one, no other device but that of the class that runs Metal source is left to compile for.
+func (s *Spec) classes() []string {
+	classes := []string{""}
+	if s.tunings.find(target.PTXClass) != nil {
+		classes[0] = target.MetalClass
+	}
+	for _, c := range s.tunings.classes {
+		if !slices.Contains(classes, c.class) {
+			classes = append(classes, c.class)
+		}
+	}
+	return classes
+}
+
+// Portable is Variants and, where there are none, those of the class that runs Metal source: what a file has that any
+// computer may get.
+func (s *Spec) Portable() []*Spec {
+	list := s.Variants()
+	if slices.Contains(s.classes(), target.MetalClass) {
+		return list
+	}
+	for _, v := range list {
+		if v.Class == "" {
+			list = append(list, v.WithClass(target.MetalClass))
+		}
+	}
+	return list
 }
 
 // AllActivations lists those that the file asks for, in its order.
@@ -69,9 +100,9 @@ func (s *Spec) rename() {
 }
 
 // Serves says whether devices of a class run this variant: it is of the class, or of
-// none and the file has no tuning for the class. plan.For says it of bundles.
+// none and there is none for the class. plan.For says it of bundles.
 func (s *Spec) Serves(class string) bool {
-	return s.Class == class || s.Class == "" && s.tunings.find(class) == nil
+	return s.Class == class || s.Class == "" && !slices.Contains(s.classes(), class)
 }
 
 // activationsField is the key activations: a name, or a list of different ones.

@@ -136,25 +136,3 @@ func (t Target) ExpandShares(m *hparams.Dims, keys bool) int {
 	}
 	return 2 * shares
 }
-
-// forms are small choices between two texts of a kernel.
-type forms struct {
-	guardExperts   bool // simdgroups of experts ask whether they have rows, even where all have
-	sharedDown     bool // of a batch, the shared experts' down goes beside what routes
-	earlyAttention bool // attention that is the dispatch after the cache write may begin early
-}
-
-var formTable = table[forms]{
-	{"", forms{guardExperts: true, sharedDown: true, earlyAttention: true}, Source{Measured, h100, "2026-11-21",
-		"experts are quicker with the condition. DeepSeek-V2-Lite's one session at 990 tok/s instead of 962 where attention may begin early; where k_b is next, GLM-4.7-Flash's lost 0.5 %. Shared down beside the experts' gate and up: persistent threadgroups 12 µs late (H200, 2026-11-24)"}},
-}
-
-// GuardExperts says whether simdgroups of experts ask if they have rows, even where all have.
-func (t Target) GuardExperts() bool { return formTable.of(t.class).is.guardExperts }
-
-// EarlyAttention says whether attention that is the dispatch after the cache write may begin early.
-func (t Target) EarlyAttention() bool { return formTable.of(t.class).is.earlyAttention }
-
-// SharedDownEarly says whether the shared experts' down of a batch goes beside what routes the batch,
-// not beside the experts' gate and up.
-func (t Target) SharedDownEarly() bool { return formTable.of(t.class).is.sharedDown }

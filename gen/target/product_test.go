@@ -23,6 +23,9 @@ func TestExpertTiles(t *testing.T) {
 		if got := For("").ExpertTokens(c.width, c.perRow, c.experts); got != c.tokens {
 			t.Errorf("%d rows, %d of %d experts: tiles of %d; expected %d", c.width, c.perRow, c.experts, got, c.tokens)
 		}
+		if got := For(plan.ClassApple).ExpertTokens(c.width, c.perRow, c.experts); got > 32 || got < min(c.tokens, 32)*3/4 {
+			t.Errorf("%d rows, %d of %d experts: tiles of %d of parts of steps", c.width, c.perRow, c.experts, got)
+		}
 		if got := For("").ExpertShares(c.width, c.perRow, c.experts); got != c.shares {
 			t.Errorf("%d rows, %d of %d experts: shared by %d; expected %d", c.width, c.perRow, c.experts, got, c.shares)
 		}
@@ -34,7 +37,7 @@ func TestExpertsThreadgroups(t *testing.T) {
 	for _, c := range []struct {
 		class       string
 		tiles, want int
-	}{{plan.ClassNVIDIA, 5000, 4 * 132}, {plan.ClassNVIDIA, 7, 7}, {"", 5000, 256}, {plan.ClassApple, 5000, 256}} {
+	}{{plan.ClassNVIDIA, 5000, 4 * 132}, {plan.ClassNVIDIA, 7, 7}, {"", 5000, 256}, {plan.ClassApple, 5000, 0}} {
 		if got := For(c.class).ExpertsThreadgroups(c.tiles); got != c.want {
 			t.Errorf("%q: %d threadgroups for %d tiles; expected %d", c.class, got, c.tiles, c.want)
 		}
@@ -67,6 +70,8 @@ func TestProductShape(t *testing.T) {
 		{plan.ClassNVIDIA, 16, ProductSize{Rows: 3136, Cols: 2048, Pairs: true}, Shape{RowsPerSimdgroup: 16, Simdgroups: 8, SplitK: 8}},
 		{plan.ClassNVIDIA, 16, ProductSize{Rows: 2048, Cols: 768}, Shape{RowsPerSimdgroup: 16, Simdgroups: 4, SplitK: 4}}, // less than a step for each of eight
 		{plan.ClassApple, 8, ProductSize{Rows: 2048, Cols: 6144}, Shape{RowsPerSimdgroup: 16, Simdgroups: 4, SplitK: 4}},
+		{plan.ClassApple, 512, ProductSize{Rows: 2048, Cols: 6144}, Shape{RowsPerSimdgroup: 32, Simdgroups: 4, SplitK: 1}},
+		{plan.ClassApple, 32, ProductSize{Rows: 12288, Cols: 2048}, Shape{RowsPerSimdgroup: 32, Simdgroups: 4, SplitK: 1}}, // the tile is full
 		{"", 16, ProductSize{Rows: 2048, Cols: 128}, Shape{RowsPerSimdgroup: 16, Simdgroups: 4, SplitK: 1}},
 	} {
 		if got := For(c.class).ProductShape(c.width, c.size); got != c.want {

@@ -32,8 +32,11 @@ const (
 	MaxStage = 4096
 )
 
-// PTXClass is the class of devices that run PTX, never the Metal source.
-const PTXClass = plan.ClassNVIDIA
+// PTXClass is the class of devices that run PTX, never the Metal source, which devices of MetalClass run.
+const (
+	PTXClass   = plan.ClassNVIDIA
+	MetalClass = plan.ClassApple
+)
 
 // Untried is what texts say of a prediction.
 const Untried = "not measured on Apple hardware"

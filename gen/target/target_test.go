@@ -17,7 +17,7 @@ func sources() map[string]Source {
 	all := map[string]Source{}
 	for name, list := range map[string]any{"limits": limits, "cores": cores, "registerFiles": registerFiles, "memories": memories, "pickThreads": pickThreads,
 		"matVecs": matVecs, "fews": fews, "expertTables": expertTables, "wides": wides, "narrows": narrows, "attentions": attentions, "spreads": spreads,
-		"Budgets": Budgets, "attendHeads": attendHeads, "crossovers": crossovers, "tight": tight, "expandWaves": expandWaves, "formTable": formTable, "Predictions": Predictions} {
+		"Budgets": Budgets, "attendHeads": attendHeads, "crossovers": crossovers, "tight": tight, "expandWaves": expandWaves, "Predictions": Predictions} {
 		collect(all, name, reflect.ValueOf(list))
 	}
 	return all
@@ -64,7 +64,7 @@ func TestClasses(t *testing.T) {
 	for name, classes := range map[string][]string{"cores": classesOf(cores), "registerFiles": classesOf(registerFiles), "memories": classesOf(memories),
 		"pickThreads": classesOf(pickThreads), "matVecs": classesOf(matVecs), "fews": classesOf(fews), "expertTables": classesOf(expertTables), "wides": classesOf(wides),
 		"narrows": classesOf(narrows), "attentions": classesOf(attentions), "spreads": classesOf(spreads), "attendHeads": classesOf(attendHeads),
-		"crossovers": classesOf(crossovers), "tight": classesOf(tight), "expandWaves": classesOf(expandWaves), "formTable": classesOf(formTable)} {
+		"crossovers": classesOf(crossovers), "tight": classesOf(tight), "expandWaves": classesOf(expandWaves)} {
 		if classes[0] != "" {
 			t.Errorf("%s begins with class %q", name, classes[0])
 		}

@@ -34,7 +34,6 @@ type variant struct {
 var Rules = []Rule{
 	{"same_profiles", "two quant profiles give every tensor the same type: the second matches no other file", sameProfiles},
 	{"same_shape", "tuning gives a kernel the shape that it has without the entry", sameShape},
-	{"same_class", "tuning.devices makes a bundle for a class of devices whose kernels are those for any", sameClass},
 	{"registers", "attention is estimated to hold more registers than a class of GPUs has room for", registers},
 	{"long_context", "max_position_embeddings is larger than what YaRN stretches the original context to", longContext},
 }
@@ -42,10 +41,16 @@ var Rules = []Rule{
 // Finding is what a rule has found.
 type Finding struct{ Rule, Text string }
 
-// Look applies all rules to all variants of a spec.
+// Look applies all rules to all variants of a spec, and to those for any device even where no bundle is.
 func Look(s *spec.Spec) (list []Finding, err error) {
 	var all []variant
-	for _, v := range s.Variants() {
+	variants := s.Variants()
+	if variants[0].Class != "" {
+		for i, act := range s.AllActivations() {
+			variants = slices.Insert(variants, i, s.WithActivations(act).WithClass(""))
+		}
+	}
+	for _, v := range variants {
 		p, err := gen.Program(v, 1, pass.Options{})
 		if err != nil {
 			return nil, err
@@ -130,16 +135,6 @@ func alike(v *variant, kernel string, other spec.Tuning) bool {
 		}
 	}
 	return true
-}
-
-func sameClass(all []variant) (list []string) {
-	for i := range all {
-		v := &all[i]
-		if g := general(all, v); g != v && reflect.DeepEqual(v.bundle.Kernels, g.bundle.Kernels) {
-			list = append(list, fmt.Sprintf("bundle %s has the kernels of %s", v.bundle.Name, g.bundle.Name))
-		}
-	}
-	return list
 }
 
 func registers(all []variant) (list []string) {

@@ -562,18 +562,6 @@ var (
 		{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 2816},
 		{Name: "shared_down", Space: arena, Write: true, Stride: 2048},
 	}
-	slotsExpertsGateExpertsUpX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-		{Name: "w_experts_gate_proj", Elem: plan.ElemTyped},
-		{Name: "expert_starts", Space: arena, Elem: plan.ElemU32},
-		{Name: "expert_members", Space: arena, Elem: plan.ElemU32},
-		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
-		{Name: "ready_squares", Space: arena, Stride: 128},
-		{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
-		{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 8448},
-		{Name: "tickets", Space: plan.SpaceCounters, Elem: plan.ElemCounter, Write: true},
-		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
-	}
 	slotsExpertsDownX16 = []plan.Slot{
 		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 		{Name: "w_experts_down_proj", Elem: plan.ElemTyped},
@@ -581,7 +569,6 @@ var (
 		{Name: "expert_members", Space: arena, Elem: plan.ElemU32},
 		{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 8448},
 		{Name: "experts_down", Space: arena, Write: true, Stride: 12288},
-		{Name: "tickets", Space: plan.SpaceCounters, Elem: plan.ElemCounter, Write: true},
 		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
 	}
 	slotsAttnNormX16 = []plan.Slot{
@@ -709,15 +696,6 @@ var (
 		{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 8448},
 		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
 	}
-	slotsExpertsDownX512 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-		{Name: "w_experts_down_proj", Elem: plan.ElemTyped},
-		{Name: "expert_starts", Space: arena, Elem: plan.ElemU32},
-		{Name: "expert_members", Space: arena, Elem: plan.ElemU32},
-		{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 8448},
-		{Name: "experts_down", Space: arena, Write: true, Stride: 12288},
-		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
-	}
 	slotsSharedDownX512 = []plan.Slot{
 		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 		{Name: "w_shared_experts_down_proj", Elem: plan.ElemTyped},
@@ -766,10 +744,32 @@ var (
 		{Name: "kept_ids", Space: plan.SpacePick, Elem: plan.ElemU32, Write: true},
 		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow, Write: true},
 	}
+	slotsExpertsGateExpertsUpX8Nvidia = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "w_experts_gate_proj", Elem: plan.ElemTyped},
+		{Name: "expert_starts", Space: arena, Elem: plan.ElemU32},
+		{Name: "expert_members", Space: arena, Elem: plan.ElemU32},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
+		{Name: "ready_squares", Space: arena, Stride: 128},
+		{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
+		{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 8448},
+		{Name: "tickets", Space: plan.SpaceCounters, Elem: plan.ElemCounter, Write: true},
+		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+	}
+	slotsExpertsDownX8Nvidia = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "w_experts_down_proj", Elem: plan.ElemTyped},
+		{Name: "expert_starts", Space: arena, Elem: plan.ElemU32},
+		{Name: "expert_members", Space: arena, Elem: plan.ElemU32},
+		{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 8448},
+		{Name: "experts_down", Space: arena, Write: true, Stride: 12288},
+		{Name: "tickets", Space: plan.SpaceCounters, Elem: plan.ElemCounter, Write: true},
+		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+	}
 )
 
 // kernels lists every fused kernel: slots, parts, and one variant per combination of types.
-var kernels = []plan.Kernel{
+var kernelsApple = []plan.Kernel{
 	{
 		Name:    "embed",
 		Doc:     docEmbed,
@@ -1028,11 +1028,21 @@ var kernels = []plan.Kernel{
 		Name:    "experts_gate_experts_up_x16",
 		Doc:     docExpertsGateExpertsUpX16,
 		Threads: 128,
-		Slots:   slotsExpertsGateExpertsUpX16,
-		Width:   16,
-		Args:    []int{1, 6},
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "w_experts_gate_proj", Elem: plan.ElemTyped},
+			{Name: "expert_starts", Space: arena, Elem: plan.ElemU32},
+			{Name: "expert_members", Space: arena, Elem: plan.ElemU32},
+			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
+			{Name: "ready_squares", Space: arena, Stride: 128},
+			{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
+			{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 8448},
+			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+		},
+		Width: 16,
+		Args:  []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{Product: plan.Product{Rows: 1408, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 8, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1408}, NormApply: &plan.NormApply{Squares: 5, Count: 128, Eps: 1e-06}}, W: 1, K: 6, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Shares: 1, Persistent: 256, Tickets: 8},
+			&plan.Experts{Product: plan.Product{Rows: 1408, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 8, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1408}, NormApply: &plan.NormApply{Squares: 5, Count: 128, Eps: 1e-06}}, W: 1, K: 6, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Shares: 1},
 		},
 		Variants: plan.Variants("experts_gate_experts_up_x16", typesQKvA),
 	},
@@ -1044,7 +1054,7 @@ var kernels = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{Product: plan.Product{Rows: 2048, Cols: 1408, RowsPerGroup: 32, SplitK: 4, Tokens: 8, Up: -1, In: plan.Vec{Slot: 4, Stride: 1408}, Out: plan.Vec{Slot: 5, Stride: 2048}}, W: 1, K: 6, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Shares: 1, Persistent: 256, Tickets: 6},
+			&plan.Experts{Product: plan.Product{Rows: 2048, Cols: 1408, RowsPerGroup: 32, SplitK: 4, Tokens: 8, Up: -1, In: plan.Vec{Slot: 4, Stride: 1408}, Out: plan.Vec{Slot: 5, Stride: 2048}}, W: 1, K: 6, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Shares: 1},
 		},
 		Variants: plan.Variants("experts_down_x16", typesExpertsDownX16),
 	},
@@ -1089,18 +1099,18 @@ var kernels = []plan.Kernel{
 		Slots:   slotsLmHeadX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 102400, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 102400}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 102400, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 102400}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x16", typesLmHead),
 	},
 	{
 		Name:    "embed_x512",
 		Doc:     docEmbed,
-		Threads: 256,
+		Threads: 128,
 		Slots:   slotsEmbedX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 2048, RowsPerGroup: 256, NormPartial: &plan.NormPartial{Weight: 3, Ready: 4, Squares: 5, Group: 32}},
+			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 2048, RowsPerGroup: 128, NormPartial: &plan.NormPartial{Weight: 3, Ready: 4, Squares: 5, Group: 32}},
 		},
 		Variants: plan.Variants("embed_x512", typesEmbed),
 	},
@@ -1111,15 +1121,15 @@ var kernels = []plan.Kernel{
 		Slots:   slotsQKvAX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 2048, RowsPerGroup: 64, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 64, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 6, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 2048, RowsPerGroup: 128, Tokens: 32, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 128, Tokens: 32, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_kv_a_x512", typesQKvA),
 	},
 	{
 		Name:    "store_kv_x512",
 		Doc:     docStoreKvX512,
-		Threads: 256,
+		Threads: 128,
 		Slots:   slotsStoreKvX512,
 		Width:   512,
 		Parts: []plan.Part{
@@ -1154,11 +1164,11 @@ var kernels = []plan.Kernel{
 	{
 		Name:    "o_proj_x512",
 		Doc:     docOProj,
-		Threads: 256,
+		Threads: 128,
 		Slots:   slotsOProjX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 128, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 128, Tokens: 32, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x512", typesEmbed),
 	},
@@ -1169,18 +1179,18 @@ var kernels = []plan.Kernel{
 		Slots:   slotsGateUpX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 10944, Cols: 2048, RowsPerGroup: 64, Tokens: 64, Up: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10944}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 10944, Cols: 2048, RowsPerGroup: 64, Tokens: 32, Up: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10944}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x512", typesQKvA),
 	},
 	{
 		Name:    "down_x512",
 		Doc:     docDown,
-		Threads: 256,
+		Threads: 128,
 		Slots:   slotsDownX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10944, RowsPerGroup: 128, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 10944}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10944, RowsPerGroup: 128, Tokens: 32, Up: -1, In: plan.Vec{Slot: 2, Stride: 10944}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x512", typesDown),
 	},
@@ -1191,8 +1201,8 @@ var kernels = []plan.Kernel{
 		Slots:   slotsRouterSharedGateSharedUpX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 64, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 2816, Cols: 2048, RowsPerGroup: 64, Tokens: 64, Up: 6, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 2816}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 5, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 64, Tokens: 32, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 2816, Cols: 2048, RowsPerGroup: 64, Tokens: 32, Up: 6, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 2816}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 5, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up_x512", typesRouterSharedGateSharedUp),
 	},
@@ -1226,7 +1236,7 @@ var kernels = []plan.Kernel{
 		Width:   512,
 		Args:    []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{Product: plan.Product{Rows: 1408, Cols: 2048, RowsPerGroup: 64, Tokens: 56, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1408}, NormApply: &plan.NormApply{Squares: 5, Count: 64, Eps: 1e-06}}, W: 1, K: 6, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Shares: 2},
+			&plan.Experts{Product: plan.Product{Rows: 1408, Cols: 2048, RowsPerGroup: 64, Tokens: 32, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1408}, NormApply: &plan.NormApply{Squares: 5, Count: 64, Eps: 1e-06}}, W: 1, K: 6, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Shares: 4},
 		},
 		Variants: plan.Variants("experts_gate_experts_up_x512", typesQKvA),
 	},
@@ -1234,44 +1244,44 @@ var kernels = []plan.Kernel{
 		Name:    "experts_down_x512",
 		Doc:     docExpertsDownX16,
 		Threads: 128,
-		Slots:   slotsExpertsDownX512,
+		Slots:   slotsExpertsDownX16,
 		Width:   512,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{Product: plan.Product{Rows: 2048, Cols: 1408, RowsPerGroup: 128, Tokens: 56, Up: -1, In: plan.Vec{Slot: 4, Stride: 1408}, Out: plan.Vec{Slot: 5, Stride: 2048}}, W: 1, K: 6, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Shares: 2},
+			&plan.Experts{Product: plan.Product{Rows: 2048, Cols: 1408, RowsPerGroup: 128, Tokens: 32, Up: -1, In: plan.Vec{Slot: 4, Stride: 1408}, Out: plan.Vec{Slot: 5, Stride: 2048}}, W: 1, K: 6, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Shares: 4},
 		},
 		Variants: plan.Variants("experts_down_x512", typesExpertsDownX16),
 	},
 	{
 		Name:    "shared_down_x512",
 		Doc:     docSharedDownX512,
-		Threads: 256,
+		Threads: 128,
 		Slots:   slotsSharedDownX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2816, RowsPerGroup: 128, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2816}, Out: plan.Vec{Slot: 3, Stride: 2048}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2816, RowsPerGroup: 128, Tokens: 32, Up: -1, In: plan.Vec{Slot: 2, Stride: 2816}, Out: plan.Vec{Slot: 3, Stride: 2048}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("shared_down_x512", typesEmbed),
 	},
 	{
 		Name:    "attn_norm_x512",
 		Doc:     docAttnNormX16,
-		Threads: 256,
+		Threads: 128,
 		Slots:   slotsAttnNormX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 6, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 256, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 32}},
+			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 6, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 32}},
 		},
 		Variants: plan.Variants("attn_norm_x512", typesCombineX16),
 	},
 	{
 		Name:    "final_norm_x512",
 		Doc:     docFinalNormX16,
-		Threads: 256,
+		Threads: 128,
 		Slots:   slotsAttnNormX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 6, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 256, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 32}},
+			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 6, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 32}},
 		},
 		Variants: plan.Variants("final_norm_x512", typesCombineX16),
 	},
@@ -1294,7 +1304,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsLmHeadX162,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 102400, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 102400}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 102400, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 102400}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x16_2", typesLmHead),
 	},
@@ -2115,7 +2125,7 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "experts_gate_experts_up_x8",
 		Doc:     docExpertsGateExpertsUpX16,
 		Threads: 128,
-		Slots:   slotsExpertsGateExpertsUpX16,
+		Slots:   slotsExpertsGateExpertsUpX8Nvidia,
 		Width:   8,
 		Args:    []int{1, 6},
 		Parts: []plan.Part{
@@ -2127,7 +2137,7 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "experts_down_x8",
 		Doc:     docExpertsDownX16,
 		Threads: 128,
-		Slots:   slotsExpertsDownX16,
+		Slots:   slotsExpertsDownX8Nvidia,
 		Width:   8,
 		Args:    []int{1},
 		Parts: []plan.Part{
@@ -2311,7 +2321,7 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "experts_gate_experts_up_x16",
 		Doc:     docExpertsGateExpertsUpX16,
 		Threads: 128,
-		Slots:   slotsExpertsGateExpertsUpX16,
+		Slots:   slotsExpertsGateExpertsUpX8Nvidia,
 		Width:   16,
 		Args:    []int{1, 6},
 		Parts: []plan.Part{
@@ -2323,7 +2333,7 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "experts_down_x16",
 		Doc:     docExpertsDownX16,
 		Threads: 128,
-		Slots:   slotsExpertsDownX16,
+		Slots:   slotsExpertsDownX8Nvidia,
 		Width:   16,
 		Args:    []int{1},
 		Parts: []plan.Part{
@@ -2517,7 +2527,7 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "experts_down_x512",
 		Doc:     docExpertsDownX16,
 		Threads: 128,
-		Slots:   slotsExpertsDownX512,
+		Slots:   slotsExpertsDownX16,
 		Width:   512,
 		Args:    []int{1},
 		Parts: []plan.Part{
@@ -2722,7 +2732,7 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "experts_down_x2048",
 		Doc:     docExpertsDownX16,
 		Threads: 128,
-		Slots:   slotsExpertsDownX512,
+		Slots:   slotsExpertsDownX16,
 		Width:   2048,
 		Args:    []int{1},
 		Parts: []plan.Part{

@@ -8,85 +8,85 @@ import (
 	"mla/runtime/plan"
 )
 
-//go:embed deepseekv2lite.metal
-var source string
+//go:embed deepseekv2liteapple.metal
+var sourceApple string
 
 // Bundles are the compiled model, for each kind of activations and class of devices.
 var Bundles = []*plan.Bundle{
 	{
 		Activations: plan.ElemF32,
-		Counters:    256,
-		Kernels:     kernels,
-		Model:       model,
-		Name:        "deepseekv2lite",
-		Pick:        picking,
+		Class:       "apple",
+		Kernels:     kernelsApple,
+		Model:       modelApple,
+		Name:        "deepseekv2liteapple",
+		Pick:        pickingApple,
 		PickBytes:   20720896,
-		Profiles:    profiles,
-		RopeFreqs:   ropeFreqs,
+		Profiles:    profilesApple,
+		RopeFreqs:   ropeFreqsApple,
 		RopeMScale:  1.0,
-		Sequences:   sequences,
-		Source:      source,
+		Sequences:   sequencesApple,
+		Source:      sourceApple,
 		Spec:        "deepseekv2lite.yaml",
 		SpecHash:    "e487e256fdb3a2b3018d6d162c43a8896ea3b2f2eeddb53ae8fcfd3fe3e783ed",
-		Weights:     weights,
+		Weights:     weightsApple,
 	},
 	{
 		Activations: plan.ElemF16,
-		Counters:    256,
-		Kernels:     kernels,
-		Model:       model,
-		Name:        "deepseekv2litef16",
-		Pick:        picking,
+		Class:       "apple",
+		Kernels:     kernelsApple,
+		Model:       modelApple,
+		Name:        "deepseekv2litef16apple",
+		Pick:        pickingApple,
 		PickBytes:   20720896,
-		Profiles:    profiles,
-		RopeFreqs:   ropeFreqs,
+		Profiles:    profilesApple,
+		RopeFreqs:   ropeFreqsApple,
 		RopeMScale:  1.0,
-		Sequences:   sequencesF16,
-		Source:      source,
+		Sequences:   sequencesF16Apple,
+		Source:      sourceApple,
 		Spec:        "deepseekv2lite.yaml",
 		SpecHash:    "e487e256fdb3a2b3018d6d162c43a8896ea3b2f2eeddb53ae8fcfd3fe3e783ed",
-		Weights:     weights,
+		Weights:     weightsApple,
 	},
 	{
 		Activations: plan.ElemF32,
 		Class:       "nvidia",
 		Counters:    256,
 		Kernels:     kernelsNvidia,
-		Model:       model,
+		Model:       modelApple,
 		Name:        "deepseekv2litenvidia",
 		Pick:        pickingNvidia,
 		PickBytes:   20720896,
-		Profiles:    profiles,
-		RopeFreqs:   ropeFreqs,
+		Profiles:    profilesApple,
+		RopeFreqs:   ropeFreqsApple,
 		RopeMScale:  1.0,
 		Sequences:   sequencesNvidia,
 		SourceHash:  "46ece01fd4b1e384f9f5f0604d8e3607ece5ea700e1a7ca391944f07ecf3bfc6",
 		Spec:        "deepseekv2lite.yaml",
 		SpecHash:    "e487e256fdb3a2b3018d6d162c43a8896ea3b2f2eeddb53ae8fcfd3fe3e783ed",
-		Weights:     weights,
+		Weights:     weightsApple,
 	},
 	{
 		Activations: plan.ElemF16,
 		Class:       "nvidia",
 		Counters:    256,
 		Kernels:     kernelsNvidia,
-		Model:       model,
+		Model:       modelApple,
 		Name:        "deepseekv2litef16nvidia",
 		Pick:        pickingNvidia,
 		PickBytes:   20720896,
-		Profiles:    profiles,
-		RopeFreqs:   ropeFreqs,
+		Profiles:    profilesApple,
+		RopeFreqs:   ropeFreqsApple,
 		RopeMScale:  1.0,
 		Sequences:   sequencesF16Nvidia,
 		SourceHash:  "32c96d47d89fcf80a83f688d8d723b236e891fb1ba896202d4aebdcb69054cd3",
 		Spec:        "deepseekv2lite.yaml",
 		SpecHash:    "e487e256fdb3a2b3018d6d162c43a8896ea3b2f2eeddb53ae8fcfd3fe3e783ed",
-		Weights:     weights,
+		Weights:     weightsApple,
 	},
 }
 
 // model is what a file must have to fit.
-var model = plan.Model{Architecture: "deepseek2", Dims: plan.Dims{VocabSize: 102400, HiddenSize: 2048, NumHiddenLayers: 27, NumAttentionHeads: 16, KVLoraRank: 512, QKNopeHeadDim: 128, QKRopeHeadDim: 64, VHeadDim: 128, IntermediateSize: 10944, MaxPositionEmbeddings: 163840, RMSNormEps: 1e-06}, Rope: plan.Rope{Theta: 10000.0, Yarn: true, Factor: 40.0, OriginalContext: 4096, MScaleAllDim: 0.707, AttnFactor: 1.0}, MoE: plan.MoE{NRoutedExperts: 64, NumExpertsPerTok: 6, NSharedExperts: 2, MoEIntermediateSize: 1408, FirstKDenseReplace: 1, ScoringFunc: "softmax", RoutedScalingFactor: 1.0, NGroup: 1, TopKGroup: 1}, Tokenizer: "deepseek-llm", ChatTemplate: "deepseek-v2"}
+var modelApple = plan.Model{Architecture: "deepseek2", Dims: plan.Dims{VocabSize: 102400, HiddenSize: 2048, NumHiddenLayers: 27, NumAttentionHeads: 16, KVLoraRank: 512, QKNopeHeadDim: 128, QKRopeHeadDim: 64, VHeadDim: 128, IntermediateSize: 10944, MaxPositionEmbeddings: 163840, RMSNormEps: 1e-06}, Rope: plan.Rope{Theta: 10000.0, Yarn: true, Factor: 40.0, OriginalContext: 4096, MScaleAllDim: 0.707, AttnFactor: 1.0}, MoE: plan.MoE{NRoutedExperts: 64, NumExpertsPerTok: 6, NSharedExperts: 2, MoEIntermediateSize: 1408, FirstKDenseReplace: 1, ScoringFunc: "softmax", RoutedScalingFactor: 1.0, NGroup: 1, TopKGroup: 1}, Tokenizer: "deepseek-llm", ChatTemplate: "deepseek-v2"}
 
 // ropeFreqs are the angles per position, in radians.
-var ropeFreqs = []float64{1.0, 0.7498942093324559, 0.5623413251903491, 0.4216965034285822, 0.31622776601683794, 0.2371373705661655, 0.17782794100389224, 0.13335214321633237, 0.09999999999999998, 0.07498942093324555, 0.056234132519034884, 0.03900692656714385, 0.026879360111431216, 0.018378146218877817, 0.012447955870272457, 0.008334508951020768, 0.0055, 0.0035619974943291682, 0.0022493653007613964, 0.001370513636142893, 0.0007905694150420948, 0.0004149903984907898, 0.00017782794100389227, 3.333803580408312e-05, 2.5000000000000008e-05, 1.8747355233311396e-05, 1.405853312975873e-05, 1.0542412585714559e-05, 7.905694150420949e-06, 5.9284342641541385e-06, 4.445698525097307e-06, 3.3338035804083106e-06}
+var ropeFreqsApple = []float64{1.0, 0.7498942093324559, 0.5623413251903491, 0.4216965034285822, 0.31622776601683794, 0.2371373705661655, 0.17782794100389224, 0.13335214321633237, 0.09999999999999998, 0.07498942093324555, 0.056234132519034884, 0.03900692656714385, 0.026879360111431216, 0.018378146218877817, 0.012447955870272457, 0.008334508951020768, 0.0055, 0.0035619974943291682, 0.0022493653007613964, 0.001370513636142893, 0.0007905694150420948, 0.0004149903984907898, 0.00017782794100389227, 3.333803580408312e-05, 2.5000000000000008e-05, 1.8747355233311396e-05, 1.405853312975873e-05, 1.0542412585714559e-05, 7.905694150420949e-06, 5.9284342641541385e-06, 4.445698525097307e-06, 3.3338035804083106e-06}

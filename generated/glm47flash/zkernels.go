@@ -563,18 +563,6 @@ var (
 		{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 1536},
 		{Name: "shared_down", Space: arena, Write: true, Stride: 2048},
 	}
-	slotsExpertsGateExpertsUpX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-		{Name: "w_experts_gate_proj", Elem: plan.ElemTyped},
-		{Name: "expert_starts", Space: arena, Elem: plan.ElemU32},
-		{Name: "expert_members", Space: arena, Elem: plan.ElemU32},
-		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
-		{Name: "ready_squares", Space: arena, Stride: 128},
-		{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
-		{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 6144},
-		{Name: "tickets", Space: plan.SpaceCounters, Elem: plan.ElemCounter, Write: true},
-		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
-	}
 	slotsExpertsDownX16 = []plan.Slot{
 		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 		{Name: "w_experts_down_proj", Elem: plan.ElemTyped},
@@ -582,7 +570,6 @@ var (
 		{Name: "expert_members", Space: arena, Elem: plan.ElemU32},
 		{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 6144},
 		{Name: "experts_down", Space: arena, Write: true, Stride: 8192},
-		{Name: "tickets", Space: plan.SpaceCounters, Elem: plan.ElemCounter, Write: true},
 		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
 	}
 	slotsAttnNormX16 = []plan.Slot{
@@ -720,15 +707,6 @@ var (
 		{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 6144},
 		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
 	}
-	slotsExpertsDownX512 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-		{Name: "w_experts_down_proj", Elem: plan.ElemTyped},
-		{Name: "expert_starts", Space: arena, Elem: plan.ElemU32},
-		{Name: "expert_members", Space: arena, Elem: plan.ElemU32},
-		{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 6144},
-		{Name: "experts_down", Space: arena, Write: true, Stride: 8192},
-		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
-	}
 	slotsSharedDownX512 = []plan.Slot{
 		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 		{Name: "w_shared_experts_down_proj", Elem: plan.ElemTyped},
@@ -777,10 +755,32 @@ var (
 		{Name: "kept_ids", Space: plan.SpacePick, Elem: plan.ElemU32, Write: true},
 		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow, Write: true},
 	}
+	slotsExpertsGateExpertsUpX8Nvidia = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "w_experts_gate_proj", Elem: plan.ElemTyped},
+		{Name: "expert_starts", Space: arena, Elem: plan.ElemU32},
+		{Name: "expert_members", Space: arena, Elem: plan.ElemU32},
+		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
+		{Name: "ready_squares", Space: arena, Stride: 128},
+		{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
+		{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 6144},
+		{Name: "tickets", Space: plan.SpaceCounters, Elem: plan.ElemCounter, Write: true},
+		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+	}
+	slotsExpertsDownX8Nvidia = []plan.Slot{
+		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		{Name: "w_experts_down_proj", Elem: plan.ElemTyped},
+		{Name: "expert_starts", Space: arena, Elem: plan.ElemU32},
+		{Name: "expert_members", Space: arena, Elem: plan.ElemU32},
+		{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 6144},
+		{Name: "experts_down", Space: arena, Write: true, Stride: 8192},
+		{Name: "tickets", Space: plan.SpaceCounters, Elem: plan.ElemCounter, Write: true},
+		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+	}
 )
 
 // kernels lists every fused kernel: slots, parts, and one variant per combination of types.
-var kernels = []plan.Kernel{
+var kernelsApple = []plan.Kernel{
 	{
 		Name:    "embed",
 		Doc:     docEmbed,
@@ -1060,11 +1060,21 @@ var kernels = []plan.Kernel{
 		Name:    "experts_gate_experts_up_x16",
 		Doc:     docExpertsGateExpertsUpX16,
 		Threads: 128,
-		Slots:   slotsExpertsGateExpertsUpX16,
-		Width:   16,
-		Args:    []int{1, 6},
+		Slots: []plan.Slot{
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "w_experts_gate_proj", Elem: plan.ElemTyped},
+			{Name: "expert_starts", Space: arena, Elem: plan.ElemU32},
+			{Name: "expert_members", Space: arena, Elem: plan.ElemU32},
+			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
+			{Name: "ready_squares", Space: arena, Stride: 128},
+			{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
+			{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 6144},
+			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+		},
+		Width: 16,
+		Args:  []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 8, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1536}, NormApply: &plan.NormApply{Squares: 5, Count: 128, Eps: 1e-05}}, W: 1, K: 4, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Shares: 1, Persistent: 256, Tickets: 8},
+			&plan.Experts{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 8, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1536}, NormApply: &plan.NormApply{Squares: 5, Count: 128, Eps: 1e-05}}, W: 1, K: 4, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Shares: 1},
 		},
 		Variants: plan.Variants("experts_gate_experts_up_x16", typesQAKvA),
 	},
@@ -1076,7 +1086,7 @@ var kernels = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{Product: plan.Product{Rows: 2048, Cols: 1536, RowsPerGroup: 32, SplitK: 4, Tokens: 8, Up: -1, In: plan.Vec{Slot: 4, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 2048}}, W: 1, K: 4, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Shares: 1, Persistent: 256, Tickets: 6},
+			&plan.Experts{Product: plan.Product{Rows: 2048, Cols: 1536, RowsPerGroup: 32, SplitK: 4, Tokens: 8, Up: -1, In: plan.Vec{Slot: 4, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 2048}}, W: 1, K: 4, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Shares: 1},
 		},
 		Variants: plan.Variants("experts_down_x16", typesEmbed),
 	},
@@ -1121,30 +1131,30 @@ var kernels = []plan.Kernel{
 		Slots:   slotsLmHeadX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 154880, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 154880}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 154880, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 154880}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x16", typesLmHead),
 	},
 	{
 		Name:    "embed_x512",
 		Doc:     docEmbed,
-		Threads: 256,
+		Threads: 128,
 		Slots:   slotsEmbedX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 2048, RowsPerGroup: 256, NormPartial: &plan.NormPartial{Weight: 3, Ready: 4, Squares: 5, Group: 32}},
+			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 2048, RowsPerGroup: 128, NormPartial: &plan.NormPartial{Weight: 3, Ready: 4, Squares: 5, Group: 32}},
 		},
 		Variants: plan.Variants("embed_x512", typesEmbed),
 	},
 	{
 		Name:    "q_a_kv_a_x512",
 		Doc:     docQAKvA,
-		Threads: 256,
+		Threads: 128,
 		Slots:   slotsQAKvAX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 768, Cols: 2048, RowsPerGroup: 128, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 32}}, W: 1, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 128, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}}, W: 7, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 768, Cols: 2048, RowsPerGroup: 128, Tokens: 32, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 32}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 128, Tokens: 32, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}}, W: 7, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a_x512", typesQAKvA),
 	},
@@ -1155,14 +1165,14 @@ var kernels = []plan.Kernel{
 		Slots:   slotsQBX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 5120, Cols: 768, RowsPerGroup: 128, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 5, Stride: 5120}, NormApply: &plan.NormApply{Squares: 3, Count: 24, Eps: 1e-05}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 5120, Cols: 768, RowsPerGroup: 128, Tokens: 32, Up: -1, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 5, Stride: 5120}, NormApply: &plan.NormApply{Squares: 3, Count: 24, Eps: 1e-05}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1},
 		},
 		Variants: plan.Variants("q_b_x512", typesEmbed),
 	},
 	{
 		Name:    "store_kv_x512",
 		Doc:     docStoreKvX512,
-		Threads: 256,
+		Threads: 128,
 		Slots:   slotsStoreKvX512,
 		Width:   512,
 		Parts: []plan.Part{
@@ -1197,11 +1207,11 @@ var kernels = []plan.Kernel{
 	{
 		Name:    "o_proj_x512",
 		Doc:     docOProj,
-		Threads: 256,
+		Threads: 128,
 		Slots:   slotsOProjX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 5120, RowsPerGroup: 128, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 5120}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 5120, RowsPerGroup: 128, Tokens: 32, Up: -1, In: plan.Vec{Slot: 2, Stride: 5120}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x512", typesEmbed),
 	},
@@ -1212,18 +1222,18 @@ var kernels = []plan.Kernel{
 		Slots:   slotsGateUpX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 10240, Cols: 2048, RowsPerGroup: 64, Tokens: 64, Up: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10240}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 10240, Cols: 2048, RowsPerGroup: 64, Tokens: 32, Up: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10240}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x512", typesQAKvA),
 	},
 	{
 		Name:    "down_x512",
 		Doc:     docDown,
-		Threads: 256,
+		Threads: 128,
 		Slots:   slotsDownX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10240, RowsPerGroup: 128, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 10240}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10240, RowsPerGroup: 128, Tokens: 32, Up: -1, In: plan.Vec{Slot: 2, Stride: 10240}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x512", typesDown),
 	},
@@ -1234,8 +1244,8 @@ var kernels = []plan.Kernel{
 		Slots:   slotsRouterSharedGateSharedUpX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 64, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 32, SplitK: 2, Tokens: 64, Up: 6, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 1536}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}}, W: 5, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 64, Tokens: 32, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 64, Tokens: 32, Up: 6, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 1536}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}}, W: 5, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up_x512", typesRouterSharedGateSharedUp),
 	},
@@ -1269,7 +1279,7 @@ var kernels = []plan.Kernel{
 		Width:   512,
 		Args:    []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 64, Tokens: 40, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1536}, NormApply: &plan.NormApply{Squares: 5, Count: 64, Eps: 1e-05}}, W: 1, K: 4, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Shares: 3},
+			&plan.Experts{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 64, Tokens: 32, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1536}, NormApply: &plan.NormApply{Squares: 5, Count: 64, Eps: 1e-05}}, W: 1, K: 4, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Shares: 4},
 		},
 		Variants: plan.Variants("experts_gate_experts_up_x512", typesQAKvA),
 	},
@@ -1277,44 +1287,44 @@ var kernels = []plan.Kernel{
 		Name:    "experts_down_x512",
 		Doc:     docExpertsDownX16,
 		Threads: 128,
-		Slots:   slotsExpertsDownX512,
+		Slots:   slotsExpertsDownX16,
 		Width:   512,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{Product: plan.Product{Rows: 2048, Cols: 1536, RowsPerGroup: 128, Tokens: 40, Up: -1, In: plan.Vec{Slot: 4, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 2048}}, W: 1, K: 4, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Shares: 3},
+			&plan.Experts{Product: plan.Product{Rows: 2048, Cols: 1536, RowsPerGroup: 128, Tokens: 32, Up: -1, In: plan.Vec{Slot: 4, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 2048}}, W: 1, K: 4, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Shares: 4},
 		},
 		Variants: plan.Variants("experts_down_x512", typesEmbed),
 	},
 	{
 		Name:    "shared_down_x512",
 		Doc:     docSharedDownX512,
-		Threads: 256,
+		Threads: 128,
 		Slots:   slotsSharedDownX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 1536, RowsPerGroup: 128, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 3, Stride: 2048}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 1536, RowsPerGroup: 128, Tokens: 32, Up: -1, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 3, Stride: 2048}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("shared_down_x512", typesEmbed),
 	},
 	{
 		Name:    "attn_norm_x512",
 		Doc:     docAttnNormX16,
-		Threads: 256,
+		Threads: 128,
 		Slots:   slotsAttnNormX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 4, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 256, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 32}},
+			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 4, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 32}},
 		},
 		Variants: plan.Variants("attn_norm_x512", typesCombineX16),
 	},
 	{
 		Name:    "final_norm_x512",
 		Doc:     docFinalNormX16,
-		Threads: 256,
+		Threads: 128,
 		Slots:   slotsAttnNormX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 4, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 256, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 32}},
+			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 4, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 32}},
 		},
 		Variants: plan.Variants("final_norm_x512", typesCombineX16),
 	},
@@ -1337,7 +1347,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsLmHeadX162,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 154880, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 154880}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 154880, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 154880}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x16_2", typesLmHead),
 	},
@@ -2155,7 +2165,7 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "experts_gate_experts_up_x8",
 		Doc:     docExpertsGateExpertsUpX16,
 		Threads: 128,
-		Slots:   slotsExpertsGateExpertsUpX16,
+		Slots:   slotsExpertsGateExpertsUpX8Nvidia,
 		Width:   8,
 		Args:    []int{1, 6},
 		Parts: []plan.Part{
@@ -2167,7 +2177,7 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "experts_down_x8",
 		Doc:     docExpertsDownX16,
 		Threads: 128,
-		Slots:   slotsExpertsDownX16,
+		Slots:   slotsExpertsDownX8Nvidia,
 		Width:   8,
 		Args:    []int{1},
 		Parts: []plan.Part{
@@ -2362,7 +2372,7 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "experts_gate_experts_up_x16",
 		Doc:     docExpertsGateExpertsUpX16,
 		Threads: 128,
-		Slots:   slotsExpertsGateExpertsUpX16,
+		Slots:   slotsExpertsGateExpertsUpX8Nvidia,
 		Width:   16,
 		Args:    []int{1, 6},
 		Parts: []plan.Part{
@@ -2374,7 +2384,7 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "experts_down_x16",
 		Doc:     docExpertsDownX16,
 		Threads: 128,
-		Slots:   slotsExpertsDownX16,
+		Slots:   slotsExpertsDownX8Nvidia,
 		Width:   16,
 		Args:    []int{1},
 		Parts: []plan.Part{
@@ -2579,7 +2589,7 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "experts_down_x512",
 		Doc:     docExpertsDownX16,
 		Threads: 128,
-		Slots:   slotsExpertsDownX512,
+		Slots:   slotsExpertsDownX16,
 		Width:   512,
 		Args:    []int{1},
 		Parts: []plan.Part{
@@ -2795,7 +2805,7 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "experts_down_x2048",
 		Doc:     docExpertsDownX16,
 		Threads: 128,
-		Slots:   slotsExpertsDownX512,
+		Slots:   slotsExpertsDownX16,
 		Width:   2048,
 		Args:    []int{1},
 		Parts: []plan.Part{

@@ -8,85 +8,85 @@ import (
 	"mla/runtime/plan"
 )
 
-//go:embed glm47flash.metal
-var source string
+//go:embed glm47flashapple.metal
+var sourceApple string
 
 // Bundles are the compiled model, for each kind of activations and class of devices.
 var Bundles = []*plan.Bundle{
 	{
 		Activations: plan.ElemF32,
-		Counters:    256,
-		Kernels:     kernels,
-		Model:       model,
-		Name:        "glm47flash",
-		Pick:        picking,
+		Class:       "apple",
+		Kernels:     kernelsApple,
+		Model:       modelApple,
+		Name:        "glm47flashapple",
+		Pick:        pickingApple,
 		PickBytes:   30928640,
-		Profiles:    profiles,
-		RopeFreqs:   ropeFreqs,
+		Profiles:    profilesApple,
+		RopeFreqs:   ropeFreqsApple,
 		RopeMScale:  1.0,
-		Sequences:   sequences,
-		Source:      source,
+		Sequences:   sequencesApple,
+		Source:      sourceApple,
 		Spec:        "glm47flash.yaml",
 		SpecHash:    "4901dfea2251b2e0013e0d2f6cf1677f5af6102957f2a8d5da62ce92066b1669",
-		Weights:     weights,
+		Weights:     weightsApple,
 	},
 	{
 		Activations: plan.ElemF16,
-		Counters:    256,
-		Kernels:     kernels,
-		Model:       model,
-		Name:        "glm47flashf16",
-		Pick:        picking,
+		Class:       "apple",
+		Kernels:     kernelsApple,
+		Model:       modelApple,
+		Name:        "glm47flashf16apple",
+		Pick:        pickingApple,
 		PickBytes:   30928640,
-		Profiles:    profiles,
-		RopeFreqs:   ropeFreqs,
+		Profiles:    profilesApple,
+		RopeFreqs:   ropeFreqsApple,
 		RopeMScale:  1.0,
-		Sequences:   sequencesF16,
-		Source:      source,
+		Sequences:   sequencesF16Apple,
+		Source:      sourceApple,
 		Spec:        "glm47flash.yaml",
 		SpecHash:    "4901dfea2251b2e0013e0d2f6cf1677f5af6102957f2a8d5da62ce92066b1669",
-		Weights:     weights,
+		Weights:     weightsApple,
 	},
 	{
 		Activations: plan.ElemF32,
 		Class:       "nvidia",
 		Counters:    256,
 		Kernels:     kernelsNvidia,
-		Model:       model,
+		Model:       modelApple,
 		Name:        "glm47flashnvidia",
 		Pick:        pickingNvidia,
 		PickBytes:   30928640,
-		Profiles:    profiles,
-		RopeFreqs:   ropeFreqs,
+		Profiles:    profilesApple,
+		RopeFreqs:   ropeFreqsApple,
 		RopeMScale:  1.0,
 		Sequences:   sequencesNvidia,
 		SourceHash:  "e4c57da4f6f50e6b7dfd9c80ffc71bf8bdf52be3e7c43d59da5350929ea95452",
 		Spec:        "glm47flash.yaml",
 		SpecHash:    "4901dfea2251b2e0013e0d2f6cf1677f5af6102957f2a8d5da62ce92066b1669",
-		Weights:     weights,
+		Weights:     weightsApple,
 	},
 	{
 		Activations: plan.ElemF16,
 		Class:       "nvidia",
 		Counters:    256,
 		Kernels:     kernelsNvidia,
-		Model:       model,
+		Model:       modelApple,
 		Name:        "glm47flashf16nvidia",
 		Pick:        pickingNvidia,
 		PickBytes:   30928640,
-		Profiles:    profiles,
-		RopeFreqs:   ropeFreqs,
+		Profiles:    profilesApple,
+		RopeFreqs:   ropeFreqsApple,
 		RopeMScale:  1.0,
 		Sequences:   sequencesF16Nvidia,
 		SourceHash:  "1426c67727ac9c362368eac8e66e56d5ce3c5c0b686e8ad3fd38343cec30e7e5",
 		Spec:        "glm47flash.yaml",
 		SpecHash:    "4901dfea2251b2e0013e0d2f6cf1677f5af6102957f2a8d5da62ce92066b1669",
-		Weights:     weights,
+		Weights:     weightsApple,
 	},
 }
 
 // model is what a file must have to fit.
-var model = plan.Model{Architecture: "deepseek2", Dims: plan.Dims{VocabSize: 154880, HiddenSize: 2048, NumHiddenLayers: 47, NumAttentionHeads: 20, QLoraRank: 768, KVLoraRank: 512, QKNopeHeadDim: 192, QKRopeHeadDim: 64, VHeadDim: 256, IntermediateSize: 10240, MaxPositionEmbeddings: 202752, RMSNormEps: 1e-05}, Rope: plan.Rope{Theta: 1e+06, Factor: 1.0, AttnFactor: 1.0}, MoE: plan.MoE{NRoutedExperts: 64, NumExpertsPerTok: 4, NSharedExperts: 1, MoEIntermediateSize: 1536, FirstKDenseReplace: 1, ScoringFunc: "sigmoid", SelectionBias: true, NormTopKProb: true, RoutedScalingFactor: 1.8, NGroup: 1, TopKGroup: 1}, Tokenizer: "glm4", ChatTemplate: "glm4"}
+var modelApple = plan.Model{Architecture: "deepseek2", Dims: plan.Dims{VocabSize: 154880, HiddenSize: 2048, NumHiddenLayers: 47, NumAttentionHeads: 20, QLoraRank: 768, KVLoraRank: 512, QKNopeHeadDim: 192, QKRopeHeadDim: 64, VHeadDim: 256, IntermediateSize: 10240, MaxPositionEmbeddings: 202752, RMSNormEps: 1e-05}, Rope: plan.Rope{Theta: 1e+06, Factor: 1.0, AttnFactor: 1.0}, MoE: plan.MoE{NRoutedExperts: 64, NumExpertsPerTok: 4, NSharedExperts: 1, MoEIntermediateSize: 1536, FirstKDenseReplace: 1, ScoringFunc: "sigmoid", SelectionBias: true, NormTopKProb: true, RoutedScalingFactor: 1.8, NGroup: 1, TopKGroup: 1}, Tokenizer: "glm4", ChatTemplate: "glm4"}
 
 // ropeFreqs are the angles per position, in radians.
-var ropeFreqs = []float64{1.0, 0.6493816315762113, 0.4216965034285823, 0.27384196342643613, 0.1778279410038923, 0.11547819846894583, 0.07498942093324558, 0.048696752516586325, 0.0316227766016838, 0.020535250264571463, 0.013335214321633242, 0.008659643233600654, 0.005623413251903492, 0.003651741272548378, 0.002371373705661656, 0.0015399265260594925, 0.001, 0.0006493816315762111, 0.00042169650342858213, 0.00027384196342643605, 0.00017782794100389224, 0.00011547819846894581, 7.498942093324557e-05, 4.8696752516586306e-05, 3.162277660168379e-05, 2.053525026457146e-05, 1.3335214321633239e-05, 8.659643233600652e-06, 5.623413251903491e-06, 3.651741272548377e-06, 2.3713737056616552e-06, 1.539926526059492e-06}
+var ropeFreqsApple = []float64{1.0, 0.6493816315762113, 0.4216965034285823, 0.27384196342643613, 0.1778279410038923, 0.11547819846894583, 0.07498942093324558, 0.048696752516586325, 0.0316227766016838, 0.020535250264571463, 0.013335214321633242, 0.008659643233600654, 0.005623413251903492, 0.003651741272548378, 0.002371373705661656, 0.0015399265260594925, 0.001, 0.0006493816315762111, 0.00042169650342858213, 0.00027384196342643605, 0.00017782794100389224, 0.00011547819846894581, 7.498942093324557e-05, 4.8696752516586306e-05, 3.162277660168379e-05, 2.053525026457146e-05, 1.3335214321633239e-05, 8.659643233600652e-06, 5.623413251903491e-06, 3.651741272548377e-06, 2.3713737056616552e-06, 1.539926526059492e-06}

@@ -7,7 +7,7 @@ import "mla/runtime/plan"
 var at = plan.At
 
 // sequences are one row, then several at once: every dispatch in order, with the memory that it touches.
-var sequences = []plan.Sequence{
+var sequencesApple = []plan.Sequence{
 	{Width: 1, Head: 257, ArenaBytes: 4404480, Dispatches: plan.Expand(
 		plan.Repeat{Times: 1, Dispatches: []plan.Dispatch{
 			{Kernel: kEmbed, Layer: -1, Operands: []plan.Operand{{Space: plan.SpaceRow}, {}, at(0, 8192), {Index: 1, Ahead: 1}, at(8192, 8192), at(16384, 4096)}},
@@ -125,7 +125,7 @@ var sequences = []plan.Sequence{
 	)},
 }
 
-var sequencesF16 = []plan.Sequence{
+var sequencesF16Apple = []plan.Sequence{
 	{Width: 1, Head: 257, ArenaBytes: 2224640, Dispatches: plan.Expand(
 		plan.Repeat{Times: 1, Dispatches: []plan.Dispatch{
 			{Kernel: kEmbed, Layer: -1, Operands: []plan.Operand{{Space: plan.SpaceRow}, {}, at(0, 8192), {Index: 1, Ahead: 1}, at(8192, 4096), at(12288, 4096)}},
@@ -394,8 +394,8 @@ var sequencesNvidia = []plan.Sequence{
 			{Kernel: kLmHeadX8Nvidia, Layer: -1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceWanted}, {}, at(131072, 65536), at(196608, 4096), {Space: plan.SpaceLogits}}},
 		}},
 	)},
-	sequences[1].Shifted(kEmbedX16Nvidia - kEmbedX16),
-	sequences[2].Shifted(kEmbedX512Nvidia - kEmbedX512),
+	sequencesApple[1].Shifted(kEmbedX16Nvidia - kEmbedX16),
+	sequencesApple[2].Shifted(kEmbedX512Nvidia - kEmbedX512),
 	{Width: 2048, Head: 257, ArenaBytes: 117964800, Dispatches: plan.Expand(
 		plan.Repeat{Times: 1, Dispatches: []plan.Dispatch{
 			{Kernel: kEmbedX2048Nvidia, Layer: -1, Operands: []plan.Operand{{Space: plan.SpaceRow}, {}, at(0, 16777216), {Index: 1, Ahead: 1}, at(16777216, 16777216), at(33554432, 524288)}},
@@ -592,8 +592,8 @@ var sequencesF16Nvidia = []plan.Sequence{
 			{Kernel: kLmHeadX8Nvidia, Layer: -1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceWanted}, {}, at(131072, 32768), at(163840, 4096), {Space: plan.SpaceLogits}}},
 		}},
 	)},
-	sequencesF16[1].Shifted(kEmbedX16Nvidia - kEmbedX16),
-	sequencesF16[2].Shifted(kEmbedX512Nvidia - kEmbedX512),
+	sequencesF16Apple[1].Shifted(kEmbedX16Nvidia - kEmbedX16),
+	sequencesF16Apple[2].Shifted(kEmbedX512Nvidia - kEmbedX512),
 	{Width: 2048, Head: 257, ArenaBytes: 76021760, Dispatches: plan.Expand(
 		plan.Repeat{Times: 1, Dispatches: []plan.Dispatch{
 			{Kernel: kEmbedX2048Nvidia, Layer: -1, Operands: []plan.Operand{{Space: plan.SpaceRow}, {}, at(0, 16777216), {Index: 1, Ahead: 1}, at(16777216, 8388608), at(25165824, 524288)}},
@@ -640,7 +640,7 @@ var sequencesF16Nvidia = []plan.Sequence{
 }
 
 // picking picks tokens behind rows by their logits.
-var picking = []plan.Dispatch{
+var pickingApple = []plan.Dispatch{
 	{Kernel: kPicksScan, Layer: -1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceLogits}, {Space: plan.SpacePick, Bytes: 1280}, {Space: plan.SpacePick, Offset: 1280, Bytes: 786432}, {Space: plan.SpacePick, Offset: 787712, Bytes: 256512}, {Space: plan.SpacePick, Offset: 1060608, Bytes: 8208384}, {Space: plan.SpacePick, Offset: 9268992, Bytes: 32256}, {Space: plan.SpacePick, Offset: 9301248, Bytes: 32256}}},
 	{Kernel: kPicksPick, Layer: -1, Barrier: true, Operands: []plan.Operand{{Space: plan.SpacePick, Bytes: 1280}, {Space: plan.SpacePick, Offset: 1044224, Bytes: 16384}, {Space: plan.SpacePick, Offset: 1060608, Bytes: 8208384}, {Space: plan.SpacePick, Offset: 9268992, Bytes: 32256}, {Space: plan.SpacePick, Offset: 9301248, Bytes: 32256}, {Space: plan.SpacePick, Offset: 9333504, Bytes: 8208384}, {Space: plan.SpacePick, Offset: 17541888, Bytes: 8208384}, {Space: plan.SpaceRow}}},
 }

@@ -550,7 +550,7 @@ var (
 )
 
 // kernels lists every fused kernel: slots, parts, and one variant per combination of types.
-var kernels = []plan.Kernel{
+var kernelsApple = []plan.Kernel{
 	{
 		Name:    "embed",
 		Doc:     docEmbed,
@@ -788,18 +788,18 @@ var kernels = []plan.Kernel{
 		Slots:   slotsLmHeadX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 128256, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 128256}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 128256, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 128256}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x16", typesEmbed),
 	},
 	{
 		Name:    "embed_x512",
 		Doc:     docEmbed,
-		Threads: 256,
+		Threads: 128,
 		Slots:   slotsEmbedX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 2048, RowsPerGroup: 256, NormPartial: &plan.NormPartial{Weight: 3, Ready: 4, Squares: 5, Group: 32}},
+			&plan.Embed{W: 1, Out: plan.Vec{Slot: 2}, Dim: 2048, RowsPerGroup: 128, NormPartial: &plan.NormPartial{Weight: 3, Ready: 4, Squares: 5, Group: 32}},
 		},
 		Variants: plan.Variants("embed_x512", typesEmbed),
 	},
@@ -810,8 +810,8 @@ var kernels = []plan.Kernel{
 		Slots:   slotsQAKvAX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 64, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 32}}, W: 1, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 64, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 7, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 128, Tokens: 32, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 32}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 128, Tokens: 32, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 7, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a_x512", typesQAKvA),
 	},
@@ -822,14 +822,14 @@ var kernels = []plan.Kernel{
 		Slots:   slotsQBX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 1536, RowsPerGroup: 64, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 3, Count: 48, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 1536, RowsPerGroup: 128, Tokens: 32, Up: -1, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 3, Count: 48, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
 		},
 		Variants: plan.Variants("q_b_x512", typesVB),
 	},
 	{
 		Name:    "store_kv_x512",
 		Doc:     docStoreKvX512,
-		Threads: 256,
+		Threads: 128,
 		Slots:   slotsStoreKvX512,
 		Width:   512,
 		Parts: []plan.Part{
@@ -864,11 +864,11 @@ var kernels = []plan.Kernel{
 	{
 		Name:    "o_proj_x512",
 		Doc:     docOProj,
-		Threads: 256,
+		Threads: 128,
 		Slots:   slotsOProjX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 128, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 128, Tokens: 32, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x512", typesVB),
 	},
@@ -879,18 +879,18 @@ var kernels = []plan.Kernel{
 		Slots:   slotsGateUpX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 6144, Cols: 2048, RowsPerGroup: 64, Tokens: 64, Up: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 6144}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 6144, Cols: 2048, RowsPerGroup: 64, Tokens: 32, Up: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 6144}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x512", typesQAKvA),
 	},
 	{
 		Name:    "down_x512",
 		Doc:     docDown,
-		Threads: 256,
+		Threads: 128,
 		Slots:   slotsDownX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 6144, RowsPerGroup: 128, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 6144}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 6144, RowsPerGroup: 128, Tokens: 32, Up: -1, In: plan.Vec{Slot: 2, Stride: 6144}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x512", typesVB),
 	},
@@ -913,7 +913,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsLmHeadX162,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 128256, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 128256}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 128256, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 128256}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x16_2", typesEmbed),
 	},

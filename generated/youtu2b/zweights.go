@@ -8,7 +8,7 @@ import (
 )
 
 // weights lists every tensor: role, GGUF name, shape, layers, the kernel that binds it, the types covered.
-var weights = []plan.Weight{
+var weightsApple = []plan.Weight{
 	{Role: "embed_tokens", GGUF: "token_embd.weight", Cols: 2048, Rows: 128256, Batch: 1, First: -1, Kernel: "embed", Types: []quant.Type{quant.F16, quant.Q8_0, quant.Q6_K, quant.BF16}},
 	{Role: "input_layernorm", GGUF: "blk.%d.attn_norm.weight", Cols: 2048, Rows: 1, Batch: 1, Last: 32, Kernel: "embed", Types: []quant.Type{quant.F32}},
 	{Role: "self_attn.q_a_proj", GGUF: "blk.%d.attn_q_a.weight", Cols: 2048, Rows: 1536, Batch: 1, Last: 32, Kernel: "q_a_kv_a", Types: []quant.Type{quant.F16, quant.Q4_0, quant.Q4_1, quant.Q8_0, quant.Q4_K, quant.Q5_K, quant.Q6_K, quant.BF16}},
@@ -27,7 +27,7 @@ var weights = []plan.Weight{
 }
 
 // profiles lists the quant profiles: per weight one type for all layers, or one per layer.
-var profiles = []plan.Profile{
+var profilesApple = []plan.Profile{
 	{Name: "f16", Types: [][]quant.Type{
 		{quant.F16},
 		{quant.F32},

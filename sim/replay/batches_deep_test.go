@@ -51,9 +51,11 @@ func TestPrompts(t *testing.T) {
 	for _, c := range []struct {
 		spec, name string
 		expands    int // from so many rows on; 0: by the heads' sizes
-	}{{"glm47tiny", "glm47-tiny-Q4_0", 0}, {"dsv2litemini", "dsv2lite-mini-Q4_K_M", 0}, {"glm47tiny", "glm47-tiny-Q4_0", 17}} {
-		stem, name := root+"testdata/reference/"+c.name, fmt.Sprintf("%s/%d", c.name, c.expands)
-		ref, m := read(t, stem), bindTo(t, stem+".gguf", []*plan.Bundle{compile(t, c.spec, c.expands, 1, width)}, bind.Wish{Act: "f32"})
+		class      string
+	}{{"glm47tiny", "glm47-tiny-Q4_0", 0, ""}, {"dsv2litemini", "dsv2lite-mini-Q4_K_M", 0, ""}, {"glm47tiny", "glm47-tiny-Q4_0", 17, ""},
+		{"dsv2litemini", "dsv2lite-mini-Q4_K_M", 0, plan.ClassApple}, {"glm47tiny", "glm47-tiny-Q4_0", 17, plan.ClassApple}} {
+		stem, name := root+"testdata/reference/"+c.name, fmt.Sprintf("%s/%d%s", c.name, c.expands, c.class)
+		ref, m := read(t, stem), bindTo(t, stem+".gguf", []*plan.Bundle{compile(t, c.spec, c.class, c.expands, 1, width)}, bind.Wish{Act: "f32"})
 		for _, run := range []struct {
 			on   device.Device
 			rows int
@@ -68,14 +70,15 @@ func TestPrompts(t *testing.T) {
 	}
 }
 
-// compile makes the bundle of a spec that ships with sequences of other widths, which expand
+// compile makes the bundle of a spec that ships for a class, with sequences of other widths, which expand
 // heads from so many rows on.
-func compile(t *testing.T, name string, expands int, widths ...int) *plan.Bundle {
+func compile(t *testing.T, name, class string, expands int, widths ...int) *plan.Bundle {
 	t.Helper()
 	s, err := spec.Load(root + "specs/" + name + ".yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
+	s = s.WithClass(class)
 	tuning := s.Tuning
 	tuning.AttendHeads.From = expands
 	if s, err = s.WithTuning(tuning); err != nil {

@@ -27,7 +27,7 @@ func TestFewRows(t *testing.T) {
 	sim := newDevice(t, execute.Fast)
 	for _, c := range []struct{ spec, name string }{{"glm47tiny", "glm47-tiny-Q4_0"}, {"youtumini", "youtu-mini-Q4_0"}} {
 		stem := root + "testdata/reference/" + c.name
-		ref, m := read(t, stem), bindTo(t, stem+".gguf", []*plan.Bundle{compile(t, c.spec, 0, 1, 2)}, bind.Wish{Act: "f32"})
+		ref, m := read(t, stem), bindTo(t, stem+".gguf", []*plan.Bundle{compile(t, c.spec, "", 0, 1, 2)}, bind.Wish{Act: "f32"})
 		for _, d := range []device.Device{sim, cpu.New()} {
 			t.Run(c.name+"/"+d.Name(), func(t *testing.T) {
 				r, err := d.Load(m, device.Config{Context: plan.PageRows, Tables: 2, Pages: 2, Width: 2, KV: quant.F32, Threads: 2})

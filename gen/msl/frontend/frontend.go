@@ -71,7 +71,7 @@ func check(source string, threadgroupBytes int, versions []int) error {
 	if err := os.WriteFile(filepath.Join(dir, "kernels.metal"), []byte(text), 0o600); err != nil {
 		return err
 	}
-	if err := writeIncludes(dir); err != nil {
+	if err := WriteIncludes(dir); err != nil {
 		return err
 	}
 	for _, version := range versions {
@@ -96,8 +96,8 @@ func parse(clang, dir string, version int) error {
 	return nil
 }
 
-// writeIncludes puts the embedded headers where clang finds them.
-func writeIncludes(dir string) error {
+// WriteIncludes puts the embedded headers where clang finds them.
+func WriteIncludes(dir string) error {
 	return fs.WalkDir(include, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err

@@ -41,6 +41,9 @@ func (l *linter) names(source string) {
 	}
 	for _, m := range defined.FindAllStringSubmatchIndex(source, -1) {
 		t := text.Token{Text: source[m[2]:m[3]], Line: 1 + strings.Count(source[:m[2]], "\n")}
+		if t.Text == "inline" {
+			continue // it says more than the keyword, and is defined behind their headers
+		}
 		if reserved.Anywhere().Has(t.Text) || reserved.Library().Has(t.Text) || implementations(t.Text) {
 			l.fail(t, "the macro %s has a name of Metal's headers", t.Text)
 		}
@@ -82,6 +85,8 @@ func (l *linter) outermost() []text.Token {
 			}
 		case t.Text == "{":
 			i = l.match(i, "{", "}")
+		case t.Text == "[": // attributes
+			i = l.match(i, "[", "]")
 		case t.Kind == text.Word && (l.text(i+1) == "[" || l.text(i+1) == "="):
 			list = append(list, t)
 			i = l.statementEnd(i)

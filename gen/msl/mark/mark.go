@@ -183,7 +183,10 @@ func (d *declaration) name() error {
 		return d.group()
 	}
 	tokens := d.tokens
-	if tokens[0].Text == "template" {
+	if textAt(tokens, 0) == "[" { // attributes
+		tokens = tokens[closing(tokens, 0, "[", "]")+1:]
+	}
+	if textAt(tokens, 0) == "template" {
 		end := closing(tokens, 1, "<", ">")
 		for i := 2; i < end; i++ {
 			if tokens[i].Kind == text.Word {
@@ -251,7 +254,7 @@ func (d *declaration) group() error {
 			if err := inner.take(t); err != nil {
 				return err
 			}
-		} else if w := t.words(); w[0] == "define" {
+		} else if w := t.words(); w[0] == "define" && w[1] != "inline" { // a keyword is in all that follows
 			d.names = append(d.names, w[1])
 		}
 	}

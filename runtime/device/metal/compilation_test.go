@@ -15,7 +15,7 @@ import (
 // compiled (rule 23): of its kernels, of its bytes, and of what the compiler makes code of,
 // where every kernel has its own copy of what it calls.
 func TestCompilation(t *testing.T) {
-	b := bundle("glm47flash")
+	b := bundle("glm47flashapple")
 	i := slices.IndexFunc(b.Profiles, func(p plan.Profile) bool { return p.Name == "q4_0" })
 	functions, err := reference.Profile(b, &b.Profiles[i]).Functions(device.Config{KV: quant.F16}, "")
 	if err != nil {

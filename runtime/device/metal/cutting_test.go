@@ -205,9 +205,9 @@ const bufferLimit, dispatchLimit = 400 * time.Millisecond, 200 * time.Millisecon
 // TestLongPrompts: prompts of 4,096 tokens stay within the simulator's limits by the model of
 // time, at depth 0 and behind 32,768 tokens, on GPUs that are as fast as predicted or not.
 func TestLongPrompts(t *testing.T) {
-	bundles := []string{"glm47flash"}
+	bundles := []string{"glm47flashapple"}
 	if deep.On {
-		bundles = append(bundles, "glm47flashf16", "deepseekv2lite", "youtu2b")
+		bundles = append(bundles, "glm47flashf16apple", "deepseekv2liteapple", "youtu2bapple")
 	}
 	for _, bundle := range bundles {
 		for gpu, slower := range map[string]float64{"Apple M1": 2, "Apple M3 Pro": 1, "Apple M4 Max": 0.7, "Apple M2 Ultra": 3} {

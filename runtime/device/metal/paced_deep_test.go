@@ -27,14 +27,14 @@ func init() {
 	}
 }
 
-// wide is the bundle of youtu-mini with the prompts that large models have.
+// wide is the bundle of youtu-mini with the prompts that large models have, as Macs run these.
 func wide() ([]*plan.Bundle, error) {
 	s, err := spec.Load("../../../specs/youtumini.yaml")
 	if err != nil {
 		return nil, err
 	}
-	s = s.WithSequences(1, 16, 64, 512)
+	s = s.WithSequences(1, 16, 64, 512).WithClass(plan.ClassApple)
 	s.Tuning.AttendHeads.From = 64
-	b, err := gen.Compile(s.Variants()[0], nil)
+	b, err := gen.Compile(s, nil)
 	return []*plan.Bundle{b}, err
 }

@@ -162,7 +162,7 @@ func TestUnknown(t *testing.T) {
 
 // TestShrink sees that output embeddings are cut to a size that is quick to check.
 func TestShrink(t *testing.T) {
-	list := cases(t, bundle(t, "glm47flash"))
+	list := cases(t, bundle(t, "glm47flashapple"))
 	for i := range list {
 		if list[i].Variant != &list[i].Kernel.Variants[0] {
 			continue

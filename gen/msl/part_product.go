@@ -1,0 +1,26 @@
+package msl
+
+import "fmt"
+
+// Products whose tiles have parts of steps.
+
+// parts says whether tiles have parts of steps: templates/msl/lib/part_product.metal.
+func (v *partView) parts() bool { return v.printer.target().Parts() }
+
+// NormFactors is the function that makes them.
+func (v *partView) NormFactors() string {
+	if v.parts() {
+		return "norm_factors_in_turn"
+	}
+	return "norm_factors"
+}
+
+// TileProduct is the template of the product, with its first arguments.
+func (v *partView) TileProduct() string {
+	_, cols := matrix(v.P)
+	shape := fmt.Sprintf("<%du, %du, %du, %du", cols, v.Product.Tokens, v.Slices(), v.Threads)
+	if v.parts() {
+		return "part_tile" + shape
+	}
+	return "tile_product" + shape + fmt.Sprintf(", %t", v.Copies())
+}

@@ -1,0 +1,164 @@
+// Command registers prints how many registers the kernels take that devices compile from Metal text, and how
+// many bytes of them spill to memory. The compiler of these devices runs on no other system. So clang compiles
+// the text for a GPU that stands in for them, with simdgroups of 32 threads and at most 128 registers for a thread.
+// That gives an order of kernels and a sign of spilling; it is no prediction.
+//
+//	go run ./gen/registers             # prints the table of the shipped specs
+//	go run ./gen/registers -update     # writes it to docs/lab/registers.tsv, beside what was there "before"
+//
+// Names of bundles leave out all others.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"mla/gen"
+	"mla/gen/spec"
+	"mla/gen/target"
+	"mla/runtime/device"
+	"mla/runtime/doctor/reference"
+	"mla/runtime/plan"
+	"mla/runtime/plan/pieces"
+	"mla/runtime/quant"
+	"mla/runtime/system/atomicfile"
+)
+
+// Of these specs, with weights of this profile and a cache of halves, all kernels are counted.
+var (
+	specs   = []string{"deepseekv2lite", "glm47flash", "youtu2b"}
+	profile = "q4_0"
+)
+
+// path is where the table lies in the repository.
+var path = filepath.Join("docs", "lab", "registers.tsv")
+
+func main() {
+	update := flag.Bool("update", false, "write "+path)
+	flag.Parse()
+	if err := run(*update, flag.Args()); err != nil {
+		fmt.Fprintln(os.Stderr, "registers:", err)
+		os.Exit(1)
+	}
+}
+
+func run(update bool, names []string) error {
+	var all table
+	for _, name := range specs {
+		of, err := bundles(filepath.Join("specs", name+".yaml"))
+		if err != nil {
+			return err
+		}
+		for _, b := range of {
+			if len(names) > 0 && !slices.Contains(names, b.Name) {
+				continue
+			}
+			list, err := counted(b)
+			if err != nil {
+				return fmt.Errorf("bundle %s: %w", b.Name, err)
+			}
+			for _, k := range list {
+				all = append(all, row{bundle: b.Name, kernel: k})
+			}
+		}
+	}
+	if !update {
+		fmt.Print(all.text(nil))
+		return nil
+	}
+	old, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	before, err := parseTable(string(old))
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return atomicfile.Write(path, []byte(all.text(before)))
+}
+
+// bundles are those of a spec that have Metal text.
+func bundles(file string) (list []*plan.Bundle, err error) {
+	s, err := spec.Load(file)
+	if err != nil {
+		return nil, err
+	}
+	for _, act := range s.AllActivations() {
+		b, err := gen.Compile(s.WithActivations(act).WithClass(target.MetalClass), nil)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, b)
+	}
+	return list, nil
+}
+
+// counted is what the kernels take that a model of the profile runs.
+func counted(b *plan.Bundle) ([]kernel, error) {
+	i := slices.IndexFunc(b.Profiles, func(p plan.Profile) bool { return p.Name == profile })
+	if i < 0 {
+		return nil, fmt.Errorf("no profile %s", profile)
+	}
+	functions, err := reference.Profile(b, &b.Profiles[i]).Functions(device.Config{KV: quant.F16, Width: b.Width()}, "")
+	if err != nil {
+		return nil, err
+	}
+	return countFunctions(b, functions)
+}
+
+// countFunctions is what some kernels of a bundle take.
+func countFunctions(b *plan.Bundle, functions []string) ([]kernel, error) {
+	source, err := pieces.Parse(b.Metal()).Cut(functions)
+	if err != nil {
+		return nil, err
+	}
+	return count(source)
+}
+
+// row is a kernel of a bundle; table is the file of them.
+type row struct {
+	bundle string
+	kernel
+}
+type table []row
+
+const head = `# Registers and bytes of spill of a thread, by clang-19 for a GPU that stands in:
+# go run ./gen/registers -update. "before" is what the kernels had that were shaped for another class.
+bundle	kernel	registers	spill	registers before	spill before
+`
+
+// text is the table with what a table before has beside it.
+func (t table) text(before table) string {
+	var s strings.Builder
+	s.WriteString(head)
+	for _, r := range t {
+		was := "-\t-"
+		if i := slices.IndexFunc(before, func(o row) bool { return o.bundle == r.bundle && o.name == r.name }); i >= 0 {
+			was = fmt.Sprintf("%d\t%d", before[i].registers, before[i].spill)
+		}
+		fmt.Fprintf(&s, "%s\t%s\t%d\t%d\t%s\n", r.bundle, r.name, r.registers, r.spill, was)
+	}
+	return s.String()
+}
+
+// parseTable reads what a table had before: its last two columns, or its first figures where a row has none.
+func parseTable(text string) (t table, err error) {
+	for i, line := range strings.Split(strings.TrimSpace(strings.TrimPrefix(text, head)), "\n") {
+		var r row
+		var registers, spill string
+		if _, err := fmt.Sscanf(line, "%s %s %d %d %s %s", &r.bundle, &r.name, &r.registers, &r.spill, &registers, &spill); err != nil {
+			return nil, fmt.Errorf("row %d: %w", i+1, err)
+		}
+		if registers != "-" {
+			if _, err := fmt.Sscan(registers+" "+spill, &r.registers, &r.spill); err != nil {
+				return nil, fmt.Errorf("row %d: %w", i+1, err)
+			}
+		}
+		t = append(t, r)
+	}
+	return t, nil
+}

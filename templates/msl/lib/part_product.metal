@@ -1,0 +1,140 @@
+// Products of a matrix of weights and a tile of inputs where copies pass through registers, and where a
+// product of floats costs no more than one of halves. Each simdgroup has few matrices of results, one
+// step of weights, and a part of a step of inputs: many of them run on a core, and hide what each waits for.
+//
+// Simdgroups that share rows take steps of their own, for which each has a tile of its own. Others share one.
+template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, typename W, typename U, typename INPUTS>
+struct part_product {
+  typedef typename INPUTS::element X;
+  typedef operand<X> operand_t;
+  typedef typename W::format T;
+  enum : bool { SHARED = SLICES == 1u && THREADS > 32u, TWO = two_pieces<X, T>::VALUE };
+  enum : uint { N = TOKENS / 8u, R = W::ROW_BLOCKS + U::ROW_BLOCKS, STEPS = (COLS + STEP - 1u) / STEP };
+  enum : uint { COUNT = operand_t::COUNT, PARTS = 4u / COUNT, OF_ROW = 4u * COUNT, ROW = 8u * OF_ROW + 16u / sizeof(X) };
+  enum : uint { LOADERS = SHARED ? THREADS : 32u, APART = LOADERS / OF_ROW, LOADS = (TOKENS + APART - 1u) / APART };
+  enum : uint { STAGED = operand_t::STAGED };
+
+  // A thread's share of a part: the same eight of every APART-th input.
+  struct shares {
+    INPUTS x;
+    uint rows[LOADS]; // where they begin, in elements
+    eight_inputs<X> e[LOADS];
+  };
+  static inline uint thread_of(uint tid, ushort lane) { return SHARED ? tid : uint(lane); }
+  static inline void wait() {
+    if (SHARED) threadgroup_barrier(mem_flags::mem_threadgroup);
+    else simdgroup_barrier(mem_flags::mem_threadgroup);
+  }
+  static inline uint column_of(uint step, uint part, uint own) {
+    return step * STEP + T::column(own % OF_ROW / COUNT, part * COUNT + own % COUNT);
+  }
+  static inline void fetch_part(thread shares & s, uint step, uint part, uint own) {
+    const uint c = column_of(step, part, own), n = step < STEPS ? columns_from<COLS>(c) : 0u;
+    UNROLL for (uint k = 0; k < LOADS; ++k) {
+      device const X * p = s.x.base + s.rows[k] + c;
+      if (n == 8u) eight_inputs<X>::load(s.e[k], p);
+      else if (n == 4u) eight_inputs<X>::load_four(s.e[k], p);
+      else eight_inputs<X>::none(s.e[k]);
+    }
+  }
+  static inline void put_part(thread const shares & s, threadgroup X * tile, uint own) {
+    UNROLL for (uint k = 0; k < LOADS; ++k) {
+      const uint row = own / OF_ROW + k * APART;
+      if (TOKENS % APART == 0u || row < TOKENS) operand_t::put(tile + row * ROW + own % OF_ROW * 8u, s.e[k]);
+    }
+  }
+
+  static inline void begin_steps(thread shares & s, INPUTS x, uint slice, uint tid, ushort lane) {
+    const uint own = thread_of(tid, lane);
+    s.x = x;
+    UNROLL for (uint k = 0; k < LOADS; ++k) s.rows[k] = INPUTS::offset_of(s.x, min(own / OF_ROW + k * APART, TOKENS - 1u));
+    fetch_part(s, slice, 0u, own);
+  }
+
+  // d += a piece of the weights in eight nth of a part. They pass through memory, STAGED blocks of rows at a time.
+  template <uint PIECE>
+  static inline void multiply_eight(thread W & w, thread U & up, thread simdgroup_float8x8 * d, uint step, uint part, uint nth, threadgroup const X * tile, threadgroup X * staged, ushort lane) {
+    UNROLL for (uint r = 0; r < R; r += STAGED) {
+      UNROLL for (uint i = 0; i < STAGED; ++i) {
+        typename operand_t::four v[2];
+        if (r + i < W::ROW_BLOCKS) W::template decode<X, PIECE>(w, step, part * COUNT + nth, r + i, v, lane);
+        else U::template decode<X, PIECE>(up, step, part * COUNT + nth, r + i - W::ROW_BLOCKS, v, lane);
+        UNROLL for (uint u = 0; u < 2u; ++u) *(threadgroup typename operand_t::four *)(staged + (lane / 4u + 8u * i) * STAGED_ROW + lane % 4u * 8u + 4u * u) = v[u];
+      }
+      if (r + STAGED == R && part * COUNT + nth == 3u && PIECE == (TWO ? uint(piece::REST) : uint(piece::WHOLE))) {
+        W::fetch_step(w, step + SLICES, lane);
+        U::fetch_step(up, step + SLICES, lane);
+      }
+      simdgroup_barrier(mem_flags::mem_threadgroup);
+      UNROLL for (uint p = 0; p < 4u; ++p) {
+        typename operand_t::matrix a[STAGED];
+        UNROLL for (uint i = 0; i < STAGED; ++i) simdgroup_load(a[i], staged + i * 8u * STAGED_ROW + p * 8u, STAGED_ROW);
+        UNROLL for (uint n = 0; n < N; ++n) {
+          typename operand_t::matrix b;
+          simdgroup_load(b, tile + 8u * n * ROW + 8u * (p * COUNT + nth), ROW, 0, true);
+          UNROLL for (uint i = 0; i < STAGED; ++i) simdgroup_multiply_accumulate(d[(r + i) * N + n], a[i], b, d[(r + i) * N + n]);
+        }
+      }
+      simdgroup_barrier(mem_flags::mem_threadgroup);
+    }
+  }
+
+  static inline void multiply_steps(thread W & w, thread U & up, thread shares & s, threadgroup X * tile, threadgroup X * staged, thread simdgroup_float8x8 * d, uint slice, uint tid, ushort lane) {
+    const uint own = thread_of(tid, lane);
+    for (uint step = slice; step < STEPS; step += SLICES) {
+      UNROLL for (uint part = 0; part < PARTS; ++part) {
+        wait(); // all have multiplied by the part before
+        put_part(s, tile, own);
+        wait();
+        fetch_part(s, part + 1u < PARTS ? step : step + SLICES, (part + 1u) % PARTS, own);
+        UNROLL for (uint nth = 0; nth < COUNT; ++nth) {
+          multiply_eight<piece::WHOLE>(w, up, d, step, part, nth, tile, staged, lane);
+          if (TWO) multiply_eight<piece::REST>(w, up, d, step, part, nth, tile, staged, lane);
+        }
+      }
+    }
+  }
+};
+
+// Two matrices of one format, or one. Of different formats lanes have different columns: one behind the other.
+template <bool ALIKE, uint COLS, uint TOKENS, uint SLICES, uint THREADS, typename W, typename U, typename INPUTS>
+struct part_products {
+  typedef part_product<COLS, TOKENS, SLICES, THREADS, W, U, INPUTS> all_t;
+  typedef typename INPUTS::element X;
+  typedef typename all_t::shares shares;
+  static inline void begin_inputs(thread shares & s, INPUTS x, threadgroup half *, uint slice, uint tid, ushort lane) { all_t::begin_steps(s, x, slice, tid, lane); }
+  static inline void multiply_inputs(thread W & w, thread U & up, thread shares & s, threadgroup half * tile, threadgroup half * staged, thread simdgroup_float8x8 * d, uint slice, uint tid, ushort lane) {
+    all_t::multiply_steps(w, up, s, (threadgroup X *)tile, (threadgroup X *)staged, d, slice, tid, lane);
+  }
+};
+template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, typename W, typename U, typename INPUTS>
+struct part_products<false, COLS, TOKENS, SLICES, THREADS, W, U, INPUTS> {
+  typedef part_product<COLS, TOKENS, SLICES, THREADS, W, no_step, INPUTS> first_t;
+  typedef part_product<COLS, TOKENS, SLICES, THREADS, U, no_step, INPUTS> second_t;
+  typedef typename INPUTS::element X;
+  typedef typename first_t::shares shares;
+  static inline void begin_inputs(thread shares & s, INPUTS x, threadgroup half *, uint slice, uint tid, ushort lane) { first_t::begin_steps(s, x, slice, tid, lane); }
+  static inline void multiply_inputs(thread W & w, thread U & up, thread shares & s, threadgroup half * tile, threadgroup half * staged, thread simdgroup_float8x8 * d, uint slice, uint tid, ushort lane) {
+    no_step none;
+    first_t::multiply_steps(w, none, s, (threadgroup X *)tile, (threadgroup X *)staged, d, slice, tid, lane);
+    typename second_t::shares second;
+    second_t::begin_steps(second, s.x, slice, tid, lane);
+    second_t::multiply_steps(up, none, second, (threadgroup X *)tile, (threadgroup X *)staged, d + W::ROW_BLOCKS * (TOKENS / 8u), slice, tid, lane);
+  }
+};
+
+template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, typename W, typename U, typename INPUTS>
+struct part_tile { typedef part_products<steps_alike<W, U>::VALUE, COLS, TOKENS, SLICES, THREADS, W, U, INPUTS> type; };
+
+// The factors of the norms of a tile's inputs, one input of a simdgroup behind the other: as many loads under way as
+// norm_factors has take more registers than products.
+template <uint COUNT, uint STRIDE, uint TOKENS, uint SIMDGROUPS, typename WHICH>
+static inline void norm_factors_in_turn(device const float * squares, WHICH rows, float n, float eps, threadgroup float * factors, ushort sg, ushort lane) {
+  enum : uint { EACH = (COUNT + 31u) / 32u };
+  for (uint t = sg; t < TOKENS; t += SIMDGROUPS) {
+    float partials[EACH];
+    load_partials<COUNT, 32u>(squares + ulong(WHICH::row_of(rows, t) / WHICH::K) * STRIDE, lane, partials);
+    const float sum = simd_sum(sum_of<EACH>(partials));
+    if (lane == 0) factors[t] = norm_factor(sum, n, eps);
+  }
+}
