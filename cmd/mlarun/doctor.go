@@ -61,7 +61,7 @@ func doctor(e *env, args []string) (err error) {
 }
 
 func newDoctorFlags(e *env, args []string) (*doctorFlags, error) {
-	f := &doctorFlags{flags: newFlags(e, "mlarun doctor", "[-device cpu|cuda|metal] [-model F] [-t 60s | -stress N | -schedule N] [-report FILE] [flags]").running(), args: args}
+	f := &doctorFlags{flags: newFlags(e, "mlarun doctor", "[-device cpu|cuda|metal] [-model F] [-t 60s | -stress N | -schedule N] [-report FILE] [flags]").running().comparing(), args: args}
 	f.IntVar(&f.replays, "stress", 0, "instead of checking kernels, replay a token of the model this `many` times and compare the bits of what it computes")
 	f.IntVar(&f.steps, "schedule", 0, "instead of checking kernels, run `steps` of a random schedule of requests on the model, twice, and compare the tokens and the bits of the logits")
 	f.DurationVar(&f.kernels, "t", time.Minute, "stop checking kernels after this `time`; with -model there is no limit unless it is given")

@@ -51,6 +51,7 @@ type Engine struct {
 	context   int // the longest that file and bundle allow
 	model     func() (*device.Model, error)
 	tokenizer func() (*tokenizer.Tokenizer, error)
+	wider     *Wider // nil: activations are floats, or stay halves
 }
 
 // New is the engine of a file with a bundle that was chosen for it, on a device. The

@@ -184,10 +184,10 @@ func (s *Subject) tokens(gpu, host *loaded) error {
 		c.add(gpu.Logits(), host.Logits())
 	}
 	if wrong := c.wrong(); wrong != "" {
-		s.Write(checkup.Fail, "logits", "%s", wrong)
+		s.Write(checkup.Fail, rowLogits, "%s", wrong)
 		return nil
 	}
-	s.Write(checkup.Pass, "logits", "of a prompt of %d tokens, and of %d behind it, differ by at most %.2g of their size", n, decodedTokens, c.worst)
+	s.Write(checkup.Pass, rowLogits, "of a prompt of %d tokens, and of %d behind it, differ by at most %.2g of their size", n, decodedTokens, c.worst)
 	return s.speeds(gpu, host)
 }
 
@@ -274,12 +274,18 @@ func (c *comparison) add(got, want []float32) {
 	}
 }
 
+// noNumber is what is wrong with logits that are none, and rowLogits the row that says it.
+const (
+	noNumber  = "a logit is NaN"
+	rowLogits = "logits"
+)
+
 // wrong says what is wrong; "": nothing. Of a model with experts, another choice of them at a near
 // tie moves the logits of a token, and a little those of later ones; half of the rows may be so.
 func (c *comparison) wrong() string {
 	switch {
 	case c.nan:
-		return "a logit is NaN"
+		return noNumber
 	case c.worst > c.tolerance || 2*c.rerouted > c.rows:
 		return fmt.Sprintf("they differ by %.2g of their size, and at %d of %d positions by more than rounding explains; %.2g is allowed", c.worst, c.rerouted, c.rows, c.tolerance)
 	}
