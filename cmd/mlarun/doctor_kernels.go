@@ -58,6 +58,9 @@ func (x *examination) kernels() error {
 		k.inTurn(bundles, func(*plan.Variant) bool { return true })
 	}
 	text := fmt.Sprintf("%d launches checked in %.1f s", k.checked, time.Since(start).Seconds())
+	if k.checked == 0 && k.left > 0 {
+		x.Write(checkup.Skip, x.stage.name, "the time of -t was over before the first of %d launches", k.left)
+	}
 	if k.left > 0 {
 		text += fmt.Sprintf(", %d not checked (-t gives more time)", k.left)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"mla/runtime/device/metal"
 	"mla/runtime/doctor/checkup"
+	"mla/runtime/doctor/probe"
 	"mla/runtime/doctor/trial"
 )
 
@@ -42,11 +43,18 @@ func init() { // they run the doctor, which runs them
 		{name: "residency set: buffers", on: onMetal, limit: within(time.Minute), run: residency((*metal.Device).ResidencyBuffers)},
 		{name: "residency set: indirect command buffer", on: onMetal, icb: true, trust: true, limit: within(time.Minute), run: residency((*metal.Device).ResidencyIndirect)},
 		{name: "residency set: pipelines", on: onMetal, icb: true, trust: true, limit: within(time.Minute), run: residency((*metal.Device).ResidencyPipelines)},
+		{name: "dependent dispatches", on: onMetal, limit: within(time.Minute), run: func(x *examination) error { return probe.Dispatches(x.Writer, x.patient.metal, metal.ReplayEncode) }},
+		{name: "dependent dispatches: indirect command buffer", on: onMetal, icb: true, limit: within(time.Minute), run: func(x *examination) error { return probe.Dispatches(x.Writer, x.patient.metal, metal.ReplayICB) }},
+		{name: "read bandwidth", on: onMetal, when: measures, limit: within(time.Minute), run: func(x *examination) error { return probe.Bandwidth(x.Writer, x.patient.metal) }},
+		{name: "two windows", on: onMetal, limit: within(2 * time.Minute), run: func(x *examination) error { return probe.Windows(x.Writer, x.patient.metal) }},
 		{name: "kernels", limit: kernelLimit, run: (*examination).kernels},
 		{name: "tokens", on: []string{"cpu", "cuda"}, when: generates, limit: within(10 * time.Minute), run: (*examination).tokens},
 		{name: "tokens by direct encoding", on: onMetal, when: generates, limit: within(10 * time.Minute), run: (*examination).tokens},
 		{name: "tokens by indirect command buffer", on: onMetal, icb: true, when: generates, limit: within(10 * time.Minute), run: (*examination).tokens},
+		{name: "prompts", on: onGPUs, when: measures, limit: within(10 * time.Minute), run: (*examination).prompts},
+		{name: "speed of a large model", on: onMetal, when: measures, limit: within(3 * time.Minute), run: (*examination).shapes},
 		{name: trial.Stage, on: onMetal, when: trials, limit: within(trial.Limit), run: (*examination).trial},
+		{name: "long command buffers", on: onMetal, when: measures, limit: within(2 * time.Minute), run: func(x *examination) error { return probe.LongBuffers(x.Writer, x.patient.metal) }},
 		{name: "stress", when: stresses, limit: within(7 * 24 * time.Hour), run: (*examination).stress},
 		{name: "schedule", when: schedules, limit: within(7 * 24 * time.Hour), run: (*examination).schedule},
 	}
