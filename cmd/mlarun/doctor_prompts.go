@@ -41,7 +41,7 @@ func (x *examination) prompts() (err error) {
 // both are the device that is examined, as a model wants it, and the CPU.
 func (x *examination) both(c *found) (gpu, host device.Device, err error) {
 	f := x.flags.flags
-	gpu, err1 := f.env.devices[x.patient.kind](f)
+	gpu, err1 := f.env.devices[x.patient.Kind](f)
 	host, err2 := f.env.devices["cpu"](f)
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, nil, err
@@ -63,7 +63,7 @@ func (x *examination) shapes() error {
 	if err != nil {
 		return err
 	}
-	list = slices.DeleteFunc(plan.For(x.patient.class, list), func(b *plan.Bundle) bool { return b.Spec != shapesOf || b.Activations != plan.ElemF16 })
+	list = slices.DeleteFunc(plan.For(x.patient.Class, list), func(b *plan.Bundle) bool { return b.Spec != shapesOf || b.Activations != plan.ElemF16 })
 	if len(list) == 0 {
 		x.Write(checkup.Skip, x.stage.name, "this program has no bundle of %s", shapesOf)
 		return nil
@@ -81,9 +81,9 @@ func (x *examination) shapes() error {
 	case f.metalLib != "":
 		x.Write(checkup.Skip, x.stage.name, "a library stands in for Metal, whose speed says nothing")
 		return nil
-	case uint64(2*n) > x.patient.metal.MaxMemory || 2*n > engine.Available():
-		x.Write(checkup.Skip, x.stage.name, "it takes %s; %s are available", engine.Size(2*n), engine.Size(min(engine.Available(), int64(x.patient.metal.MaxMemory))))
+	case uint64(2*n) > x.patient.Metal.MaxMemory || 2*n > engine.Available():
+		x.Write(checkup.Skip, x.stage.name, "it takes %s; %s are available", engine.Size(2*n), engine.Size(min(engine.Available(), int64(x.patient.Metal.MaxMemory))))
 		return nil
 	}
-	return probe.Shapes(x.Writer, x.patient.metal, b, p, x.patient.metal.Info.Name)
+	return probe.Shapes(x.Writer, x.patient.Metal, b, p, x.patient.Metal.Info.Name)
 }

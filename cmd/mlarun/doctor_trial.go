@@ -22,7 +22,7 @@ func (x *examination) trial() (err error) {
 	}
 	s := &trial.Subject{
 		Writer: x.Writer, Model: c.file, Bundle: c.bundle, GPU: gpu, CPU: host, Config: c.config, Functions: c.used,
-		Launcher: func() (device.Launcher, func(), error) { return x.patient.launcher(c.bundle, c.used) },
+		Launcher: func() (device.Launcher, func(), error) { return x.patient.Launcher(c.bundle, c.used) },
 	}
 	if x.flags.given("t") {
 		s.Kernels = x.flags.kernels
