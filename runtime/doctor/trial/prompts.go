@@ -43,19 +43,15 @@ func (s *Subject) Prompts() error {
 
 // prompts are the logits behind a prompt, and those of a token of each of many sessions.
 func (s *Subject) prompts(d device.Device) (all [][]float32, err error) {
-	e, err := engine.New(s.Model, s.Bundle, d)
-	if err != nil {
-		return nil, err
-	}
-	cfg := s.Config
-	cfg.Context, cfg.Tables = min(promptTokens, e.MaxContext()), sideBySide
-	cfg.Pages = max(plan.Pages(cfg.Context), sideBySide)
-	m, err := e.Load(cfg)
+	m, err := s.on(d, func(cfg *device.Config, most int) {
+		cfg.Context, cfg.Tables = min(promptTokens, most), sideBySide
+		cfg.Pages = max(plan.Pages(cfg.Context), sideBySide)
+	})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
-	prompt := s.prompt(cfg.Context)
+	prompt := s.prompt(m.Context())
 	first, err := m.NewPrivateSession()
 	if err == nil {
 		err = first.Sync(context.Background(), prompt, nil)

@@ -135,13 +135,7 @@ type loaded struct {
 func (l *loaded) Close() error { return l.model.Close() }
 
 func (s *Subject) load(d device.Device) (*loaded, error) {
-	e, err := engine.New(s.Model, s.Bundle, d)
-	if err != nil {
-		return nil, err
-	}
-	cfg := s.Config
-	cfg.Context = min(promptTokens+decodedTokens+timedTokens, e.MaxContext())
-	m, err := e.Load(cfg)
+	m, err := s.on(d, func(cfg *device.Config, most int) { cfg.Context = min(promptTokens+decodedTokens+timedTokens, most) })
 	if err != nil {
 		return nil, err
 	}
@@ -150,6 +144,17 @@ func (s *Subject) load(d device.Device) (*loaded, error) {
 		return nil, errors.Join(err, m.Close())
 	}
 	return &loaded{session, m}, nil
+}
+
+// on is the model on a device, with what size makes of a configuration for the greatest context.
+func (s *Subject) on(d device.Device, size func(cfg *device.Config, most int)) (*engine.Model, error) {
+	e, err := engine.New(s.Model, s.Bundle, d)
+	if err != nil {
+		return nil, err
+	}
+	cfg := s.Config
+	size(&cfg, e.MaxContext())
+	return e.Load(cfg)
 }
 
 // tokens compares logits behind a prompt and behind tokens that follow it, and takes times.
