@@ -33,8 +33,8 @@ func (o *Options) candidates(finder *bundles.Finder) ([]opening.Candidate, error
 			}
 			return d, nil
 		},
-		Absent:  cuda.Absent,
-		Refuses: func(_ device.Device, _ *bind.Resolved, b *plan.Bundle) error { return finder.HasPTX(b) },
+		Absent: cuda.Absent,
+		Lacks:  finder.HasPTX,
 	}
 	onMetal := opening.Candidate{
 		Name: "metal",

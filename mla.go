@@ -20,6 +20,7 @@ import (
 
 	"mla/generated"
 	"mla/runtime/device"
+	"mla/runtime/device/metal"
 	"mla/runtime/engine"
 	"mla/runtime/engine/opening"
 	"mla/runtime/gguf"
@@ -54,7 +55,8 @@ type Options struct {
 	// Bundles are compiled ones to choose from, such as those of a package that mlagen
 	// wrote; nil: those of this module.
 	Bundles []*plan.Bundle
-	// Activations are "f32" or "f16"; "": f32, or what Bundle has.
+	// Activations are "f32" or "f16"; "": f16 on a GPU and f32 on the CPU, or what Bundle has. Where
+	// a file's activations leave the range of f16, the model goes on with f32.
 	Activations string
 	// Cache is the type of the latent caches: "f16", "f32" or "q8_0"; "": f16.
 	Cache string
@@ -103,7 +105,7 @@ func (o *Options) engine(path string) (*engine.Engine, error) {
 	}
 	return opening.Open(opening.Options{
 		File:    func(device.Device) (*gguf.File, error) { return gguf.Open(path) },
-		Bundles: finder, Bundle: o.Bundle, Act: o.Activations, Devices: candidates,
+		Bundles: finder, Bundle: o.Bundle, Act: o.Activations, Cache: metal.CacheFolder(), Devices: candidates, Say: func(line string) { o.note("%s", line) },
 		Note: func(reason error, next string) { o.note("%v; device %s is tried next", reason, next) },
 	})
 }

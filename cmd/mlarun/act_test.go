@@ -36,7 +36,7 @@ func TestAct(t *testing.T) {
 		{"bench -p 2 -n 0 -r 1 -act f16 -o json -quiet -model " + youtu, 0, `"act": "f16"`},
 		{"bench -p 2 -n 0 -r 1 -o csv -quiet -model " + youtu, 0, "\npp2,f32,0,"},
 		{"doctor -device cpu -n 0 -act f16 -model " + youtu, 0, "kernels of youtuminif16 (f16 activations, spec"},
-		{"inspect " + youtu, 0, "mlarun uses youtumini.\nWith -act f16 it uses youtuminif16.\n"},
+		{"inspect " + youtu, 0, "mlarun uses youtumini.\nOn a GPU, or with -act f16, it uses youtuminif16.\n"},
 		{"inspect -bundle youtuminif16 " + youtu, 0, "mlarun uses youtuminif16 with -bundle youtuminif16.\n"},
 		{"greedy -tokens 3 -bundle youtumini -act f16 -model " + youtu, 1, "bundle youtumini has f32 activations, but f16 were asked for"},
 		{"greedy -tokens 3 -act f16 -model " + glm, 1, "glm47tiny does with f32 (-act f32)\n"},
@@ -82,7 +82,7 @@ func TestActOverflow(t *testing.T) {
 	// With both bundles the text goes on with floats, and says so once.
 	for _, args := range []string{"-act f16", "-act f16 -draft ngram"} {
 		r := mlarun("", append(strings.Fields("-p hello -n 4 -temp 0 "+args), "-model", path)...)
-		if r.code != 0 || r.out != full.out || strings.Count(r.err, noteWider) != 1 {
+		if r.code != 0 || r.out != full.out || strings.Count(r.err, "the model goes on with f32") != 1 {
 			t.Errorf("%s: code %d, %q; want %q\n%s", args, r.code, r.out, full.out, r.err)
 		}
 	}

@@ -46,7 +46,7 @@ func (f *flags) untried(d device.Device, r *bind.Resolved, b *plan.Bundle) error
 	if !f.keptOnly {
 		j.Start = func() (child.Command, error) {
 			f.say("%s is checked against the CPU, once, for some %d seconds\n", gpu.Info.Name, int(trial.Usual.Seconds()))
-			c, err := f.env.self(f.trialArgs(gpu))
+			c, err := f.env.self(f.trialArgs(gpu, b))
 			c.Limit = cmp.Or(f.env.patience, trial.Limit)
 			return c, err
 		}
@@ -58,9 +58,9 @@ func (f *flags) untried(d device.Device, r *bind.Resolved, b *plan.Bundle) error
 
 // trialArgs are the command line of the process that tries: it finds the same bundle, and loads it
 // in the same way.
-func (f *flags) trialArgs(gpu *metal.Device) []string {
+func (f *flags) trialArgs(gpu *metal.Device, b *plan.Bundle) []string {
 	more := []string{"-width", strconv.Itoa(f.width), "-threads", strconv.Itoa(f.threads), "-t", cmp.Or(f.env.kernels, trial.KernelTime).String()}
-	for name, value := range map[string]string{"metallib": f.metallib, "bundle": f.bundle, "act": f.act, "kv": f.kv, "pre": f.pre} {
+	for name, value := range map[string]string{"metallib": f.metallib, "bundle": f.bundle, "act": b.Act(), "kv": f.kv, "pre": f.pre} {
 		if value != "" {
 			more = append(more, "-"+name, value)
 		}

@@ -35,7 +35,7 @@ func TestClass(t *testing.T) {
 	}{
 		{all, "inspect " + youtu, []string{
 			"youtuminif16nvidia (f16 activations, for nvidia) fits, quant profile", "mlarun uses youtumini, on nvidia youtumininvidia.\n",
-			"With -act f16 it uses youtuminif16, on nvidia youtuminif16nvidia.\n"}},
+			"On a GPU, or with -act f16, it uses youtuminif16, on nvidia youtuminif16nvidia.\n"}},
 		{all, "-n 2 -p a -device cpu -v -model " + youtu, []string{"bundle youtumini (f32 activations) on cpu"}},
 		{all, "-n 2 -p a -device cpu -v -act f16 -bundle youtuminif16nvidia -model " + youtu, []string{"bundle youtuminif16nvidia (f16 activations, for nvidia) on cpu"}},
 		{onNVIDIA(), "-n 2 -p a -device cpu -v -model " + youtu, []string{"bundle youtumininvidia (f32 activations, for nvidia) on cpu"}},

@@ -48,8 +48,8 @@ func (s *settings) write(ctx context.Context, m *loaded, t *tokenizer.Tokenizer,
 	}
 	p := s.progress("prompt")
 	first := true
-	eng := m.engine
-	res, err := m.generate(ctx, engine.Request{Prompt: what.prompt, Max: s.max, Sampler: sampler, Ahead: s.ahead, Draft: drafter, Stop: what.stop, Progress: p.count}, s.drafter, func(id int32) bool {
+	bundle := m.engine.Bundle()
+	res, err := m.Generate(ctx, engine.Request{Prompt: what.prompt, Max: s.max, Sampler: sampler, Ahead: s.ahead, Draft: drafter, Stop: what.stop, Progress: p.count}, func(id int32) bool {
 		if first {
 			p.clear()
 			first = false
@@ -62,7 +62,7 @@ func (s *settings) write(ctx context.Context, m *loaded, t *tokenizer.Tokenizer,
 	} else {
 		res.FirstToken += restored
 	}
-	if m.engine != eng { // its rows are not those of the file
+	if m.engine.Bundle() != bundle { // its rows are not those of the file
 		if s.kept, err = nil, errors.Join(err, s.kept.close()); s.promptCache != "" {
 			s.note("the prompt cache is left as it is\n")
 		}

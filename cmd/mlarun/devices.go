@@ -9,8 +9,6 @@ import (
 	"mla/runtime/device/cuda"
 	"mla/runtime/device/metal"
 	"mla/runtime/engine/opening"
-	"mla/runtime/load/bind"
-	"mla/runtime/plan"
 )
 
 // openDevice opens the device that a command line asks for.
@@ -39,7 +37,7 @@ func (f *flags) candidates() ([]opening.Candidate, error) {
 			c.Refuses = f.untried
 		case name == "cuda":
 			c.Absent = func(err error) bool { return f.cudaLib == "" && cuda.Absent(err) }
-			c.Refuses = func(_ device.Device, _ *bind.Resolved, b *plan.Bundle) error { return f.finder().HasPTX(b) }
+			c.Lacks = f.finder().HasPTX
 		}
 		list = append(list, c)
 	}

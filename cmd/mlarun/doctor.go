@@ -61,11 +61,11 @@ func doctor(e *env, args []string) (err error) {
 }
 
 func newDoctorFlags(e *env, args []string) (*doctorFlags, error) {
-	f := &doctorFlags{flags: newFlags(e, "mlarun doctor", "[-device cpu|cuda|metal] [-model F] [-t 60s | -stress N | -schedule N] [-report FILE] [flags]").running(), args: args}
+	f := &doctorFlags{flags: newFlags(e, "mlarun doctor", "[-device cpu|cuda|metal] [-model F] [-t 60s | -stress N | -schedule N] [-report FILE] [flags]").running().comparing(), args: args}
 	f.IntVar(&f.replays, "stress", 0, "instead of checking kernels, replay a token of the model this `many` times and compare the bits of what it computes")
 	f.IntVar(&f.steps, "schedule", 0, "instead of checking kernels, run `steps` of a random schedule of requests on the model, twice, and compare the tokens and the bits of the logits")
 	f.DurationVar(&f.kernels, "t", time.Minute, "stop checking kernels after this `time`; with -model there is no limit unless it is given")
-	f.IntVar(&f.tokens, "n", 200, "`tokens` to generate for speed, memory and idle behaviour; 0: none")
+	f.IntVar(&f.tokens, "n", 200, "`tokens` to generate for speed, memory and idle behaviour; 0: none; fewer than 100: long prompts and long command buffers are left out, too")
 	f.DurationVar(&f.limit, "limit", 0, "end a stage that takes longer than this `time` (default: every stage has its own)")
 	f.StringVar(&f.report, "report", "", "write a report of at most 20 kB to a `file`, as Markdown")
 	f.BoolVar(&f.verbose, "v", false, "print every check, those that passed too")
@@ -224,10 +224,8 @@ func (f *doctorFlags) verdict(ctx context.Context, r *checkup.Report) error {
 		return errSick
 	}
 	text := "ok"
-	for _, s := range r.Results {
-		if s.Nothing() {
-			text += ", but nothing was checked at the stage " + s.Stage
-		}
+	if left := r.Unchecked(); len(left) > 0 {
+		text += ", but not checked: " + strings.Join(left, ", ")
 	}
 	fmt.Fprintf(f.env.out, "\nresult: %s\n", text)
 	return nil

@@ -1,10 +1,6 @@
 package main
 
 import (
-	"cmp"
-	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"mla/runtime/device"
@@ -38,7 +34,7 @@ func (x *examination) ready() (l device.Launcher, done func(), b *plan.Bundle, u
 		return nil, nil, nil, nil, nil
 	}
 	x.Write(checkup.Now, "kernels of "+b.Name, "")
-	l, done, err = x.patient.launcher(b, used)
+	l, done, err = x.patient.Launcher(b, used)
 	return l, done, b, used, err
 }
 
@@ -66,41 +62,13 @@ func (x *examination) compile() error {
 	return nil
 }
 
-// pipelineLimits says what Metal's compiler leaves to every kernel. Fewer threads than
-// most kernels may have are the only sign of registers that spill (rule 25).
+// pipelineLimits says what Metal's compiler leaves to every kernel.
 func (x *examination) pipelineLimits() error {
 	l, done, b, used, err := x.ready()
 	if err != nil || l == nil {
 		return err
 	}
 	defer done()
-	list := l.(*metal.Launcher).PipelineLimits(b, func(v *plan.Variant) bool { return slices.Contains(used, v.Func) })
-	most := uint64(0)
-	for _, p := range list {
-		most = max(most, p.MaxThreads)
-	}
-	var fewer []metal.PipelineLimits
-	for _, p := range list {
-		if low := p.Low(); low != nil && x.patient.virtual() {
-			x.Write(checkup.Skip, p.Function, "not able: %v", low)
-			continue
-		} else if low != nil {
-			x.Write(checkup.Fail, p.Function, "%v", low)
-			continue
-		}
-		x.Write(checkup.Pass, p.Function, "%d threads of at most %d, in simdgroups of %d; %d B of threadgroup memory", p.Threads, p.MaxThreads, p.SimdWidth, p.ThreadgroupMemory)
-		if p.MaxThreads < most {
-			fewer = append(fewer, p)
-		}
-	}
-	x.Write(checkup.Fact, "threads per threadgroup", "%d for %d of %d kernels of %s", most, len(list)-len(fewer)-x.Failed(), len(list), b.Name)
-	slices.SortStableFunc(fewer, func(a, b metal.PipelineLimits) int { return cmp.Compare(a.MaxThreads, b.MaxThreads) })
-	var names []string
-	for _, p := range fewer {
-		names = append(names, fmt.Sprintf("%s %d (takes %d)", p.Function, p.MaxThreads, p.Threads))
-	}
-	if len(names) > 0 {
-		x.Write(checkup.Fact, "fewer threads", "%s", strings.Join(names, ", "))
-	}
+	x.patient.PipelineLimits(x.Writer, l.(*metal.Launcher), b, used)
 	return nil
 }

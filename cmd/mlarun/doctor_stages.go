@@ -7,6 +7,8 @@ import (
 
 	"mla/runtime/device/metal"
 	"mla/runtime/doctor/checkup"
+	"mla/runtime/doctor/patient"
+	"mla/runtime/doctor/probe"
 	"mla/runtime/doctor/trial"
 )
 
@@ -42,11 +44,18 @@ func init() { // they run the doctor, which runs them
 		{name: "residency set: buffers", on: onMetal, limit: within(time.Minute), run: residency((*metal.Device).ResidencyBuffers)},
 		{name: "residency set: indirect command buffer", on: onMetal, icb: true, trust: true, limit: within(time.Minute), run: residency((*metal.Device).ResidencyIndirect)},
 		{name: "residency set: pipelines", on: onMetal, icb: true, trust: true, limit: within(time.Minute), run: residency((*metal.Device).ResidencyPipelines)},
+		{name: "dependent dispatches", on: onMetal, limit: within(time.Minute), run: func(x *examination) error { return probe.Dispatches(x.Writer, x.patient.Metal, metal.ReplayEncode) }},
+		{name: "dependent dispatches: indirect command buffer", on: onMetal, icb: true, limit: within(time.Minute), run: func(x *examination) error { return probe.Dispatches(x.Writer, x.patient.Metal, metal.ReplayICB) }},
+		{name: "read bandwidth", on: onMetal, when: measures, limit: within(time.Minute), run: func(x *examination) error { return probe.Bandwidth(x.Writer, x.patient.Metal) }},
+		{name: "two windows", on: onMetal, limit: within(2 * time.Minute), run: func(x *examination) error { return probe.Windows(x.Writer, x.patient.Metal) }},
 		{name: "kernels", limit: kernelLimit, run: (*examination).kernels},
 		{name: "tokens", on: []string{"cpu", "cuda"}, when: generates, limit: within(10 * time.Minute), run: (*examination).tokens},
 		{name: "tokens by direct encoding", on: onMetal, when: generates, limit: within(10 * time.Minute), run: (*examination).tokens},
 		{name: "tokens by indirect command buffer", on: onMetal, icb: true, when: generates, limit: within(10 * time.Minute), run: (*examination).tokens},
+		{name: "prompts", on: onGPUs, when: measures, limit: within(10 * time.Minute), run: (*examination).prompts},
+		{name: "speed of a large model", on: onMetal, when: measures, limit: within(3 * time.Minute), run: (*examination).shapes},
 		{name: trial.Stage, on: onMetal, when: trials, limit: within(trial.Limit), run: (*examination).trial},
+		{name: "long command buffers", on: onMetal, when: measures, limit: within(2 * time.Minute), run: func(x *examination) error { return probe.LongBuffers(x.Writer, x.patient.Metal) }},
 		{name: "stress", when: stresses, limit: within(7 * 24 * time.Hour), run: (*examination).stress},
 		{name: "schedule", when: schedules, limit: within(7 * 24 * time.Hour), run: (*examination).schedule},
 	}
@@ -90,7 +99,7 @@ type examination struct {
 	*checkup.Writer
 	flags   *doctorFlags
 	stage   *stage
-	patient *patient
+	patient *patient.Patient
 	counted time.Time // see count
 }
 
@@ -121,7 +130,7 @@ func (f *doctorFlags) runStages(names []string) error {
 		}
 		// Virtual GPUs are known to break indirect command buffers, and the runtime
 		// does without there.
-		if x.stage.icb && x.patient.virtual() && asked != string(metal.ReplayICB) {
+		if x.stage.icb && x.patient.Virtual() && asked != string(metal.ReplayICB) {
 			w.Write(checkup.Skip, name, "the GPU is virtual; -replay icb tries it")
 			continue
 		}
@@ -142,7 +151,7 @@ func (f *doctorFlags) runStages(names []string) error {
 // selfTest makes a stage of something small that the GPU has to get right.
 func selfTest(test func(*metal.Device) error) func(*examination) error {
 	return func(x *examination) error {
-		switch err := test(x.patient.metal); {
+		switch err := test(x.patient.Metal); {
 		case errors.Is(err, errors.ErrUnsupported):
 			x.Write(checkup.Skip, x.stage.name, "%v", err)
 		case err != nil:
@@ -176,9 +185,9 @@ const usedDevice = "device"
 
 // describe says what the device is.
 func (x *examination) describe() error {
-	x.Write(checkup.Use, usedDevice, "%s", x.patient.kind)
-	for _, fact := range x.patient.facts {
-		x.Write(checkup.Fact, fact.name, "%s", fact.value)
+	x.Write(checkup.Use, usedDevice, "%s", x.patient.Kind)
+	for _, fact := range x.patient.Facts {
+		x.Write(checkup.Fact, fact.Name, "%s", fact.Value)
 	}
 	x.Write(checkup.Pass, x.stage.name, "the device opens")
 	return nil

@@ -62,7 +62,7 @@ func (x *examination) tokens() (err error) {
 		return nil
 	}
 	f := *x.flags.flags
-	f.model, f.device, f.quiet = path, x.patient.kind, true
+	f.model, f.device, f.quiet = path, x.patient.Kind, true
 	start := time.Now()
 	x.Write(checkup.Now, "load "+filepath.Base(path), "")
 	m, err := f.load(func(most int) int { return min(2+x.flags.tokens+3, most) })
@@ -86,7 +86,7 @@ func (x *examination) tokens() (err error) {
 	if err := x.idle(m, ids); err != nil {
 		return err
 	}
-	if x.patient.kind == "cpu" {
+	if x.patient.Kind == "cpu" {
 		return nil
 	}
 	return x.likeCPU(f, ids)

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"errors"
-
 	"mla/runtime/device"
 	"mla/runtime/doctor/trial"
 )
@@ -18,18 +16,13 @@ func (x *examination) trial() (err error) {
 		return err
 	}
 	defer closing(c.file.File, &err)
-	f := x.flags.flags
-	gpu, err1 := f.env.devices[x.patient.kind](f)
-	host, err2 := f.env.devices["cpu"](f)
-	if err := errors.Join(err1, err2); err != nil {
-		return err
-	}
-	if gpu, err = f.withLibrary(gpu, c.bundle); err != nil {
+	gpu, host, err := x.both(c)
+	if err != nil {
 		return err
 	}
 	s := &trial.Subject{
 		Writer: x.Writer, Model: c.file, Bundle: c.bundle, GPU: gpu, CPU: host, Config: c.config, Functions: c.used,
-		Launcher: func() (device.Launcher, func(), error) { return x.patient.launcher(c.bundle, c.used) },
+		Launcher: func() (device.Launcher, func(), error) { return x.patient.Launcher(c.bundle, c.used) },
 	}
 	if x.flags.given("t") {
 		s.Kernels = x.flags.kernels

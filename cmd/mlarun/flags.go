@@ -54,7 +54,7 @@ type flags struct {
 	log      *slog.Logger      // gets what would be a note, where there are none; may be nil
 	looking  bool              // at files alone, so that no bundle is made
 	keptOnly bool              // no GPU is tried; only verdicts that are kept count
-	onMetal  bool              // Apple's GPU runs the model that was opened
+	exact    bool              // activations are floats on a GPU too, unless -act or -bundle ask for halves
 	inHost   bool              // the model is to run in the host's memory
 	found    *bundles.Finder   // made when it is first needed
 }
@@ -81,7 +81,7 @@ func newFlags(e *env, command, args string, more ...string) *flags {
 // running adds the flags of commands that run the model.
 func (f *flags) running() *flags {
 	f.StringVar(&f.bundle, "bundle", "", "`bundle` file to use, or the name of a compiled bundle (default: my.mla beside my.gguf, then those of mlagen -install, then the program's; of each the one that fits best)")
-	f.StringVar(&f.act, "act", "", "`type` of the activations: f32, f16 for half as many bytes between kernels, or q8: floats, rounded to signed bytes where the CPU multiplies them, which is quicker and less exact (default f32, or what -bundle has)")
+	f.StringVar(&f.act, "act", "", "`type` of the activations: f32, f16 for half as many bytes between kernels, or q8: floats, rounded to signed bytes where the CPU multiplies them, which is quicker and less exact (default "+usualAct+", or what -bundle has)")
 	f.StringVar(&f.device, "device", "auto", "`where` to run: "+deviceNames(f.env))
 	f.StringVar(&f.metalLib, "metal-lib", "", "`library` that stands in for Apple's Metal, e.g. build/libmetalsim.so")
 	f.StringVar(&f.metallib, "metallib", "", "`folder` with compiled Metal kernels, see make metallib (default: where the program is)")
@@ -95,6 +95,16 @@ func (f *flags) running() *flags {
 	f.IntVar(&f.width, "width", 0, "`rows` that are run side by side at most: tokens of a prompt, or of several sessions (default: as many as the bundle has)")
 	f.BoolVar(&f.force, "force", false, "run even if the memory estimate is above what is available")
 	f.BoolVar(&f.quiet, "quiet", false, "print nothing on stderr but errors")
+	return f
+}
+
+const usualAct = "f16 on a GPU and f32 on the CPU"
+
+// comparing makes a command one whose numbers are compared with others: its activations are floats.
+func (f *flags) comparing() *flags {
+	f.exact = true
+	act := f.Lookup("act")
+	act.Usage = strings.Replace(act.Usage, usualAct, plan.ActNames[plan.ElemF32], 1)
 	return f
 }
 

@@ -16,7 +16,7 @@ import (
 // of tokens, which it continues together, a line each. It does not stop at tokens that
 // end a text.
 func greedy(e *env, args []string) (err error) {
-	f := newFlags(e, "mlarun greedy", "-model F -tokens 3,40,200 [-tokens 3,7 ...] [-n 16] [flags]").running()
+	f := newFlags(e, "mlarun greedy", "-model F -tokens 3,40,200 [-tokens 3,7 ...] [-n 16] [flags]").running().comparing()
 	var lists [][]int32
 	f.Func("tokens", "token `ids`, separated by commas or spaces; given several times, the lists are continued together", func(text string) error {
 		ids, err := parseTokens(text)
@@ -70,7 +70,7 @@ func (f *flags) greedyOne(ctx context.Context, lists [][]int32, n int) (results 
 	}
 	p := f.progress("prompt")
 	defer p.clear()
-	res, err := m.generate(ctx, engine.Request{Prompt: lists[0], Max: n, Sampler: sampler, Ahead: f.ahead, Progress: p.count}, nil, func(int32) bool { return true })
+	res, err := m.Generate(ctx, engine.Request{Prompt: lists[0], Max: n, Sampler: sampler, Ahead: f.ahead, Progress: p.count}, func(int32) bool { return true })
 	return [][]int32{res.Tokens}, err
 }
 

@@ -233,7 +233,7 @@ func (f *flags) chosen(file *bind.Resolved) (string, error) {
 		case i == 0:
 			text += fmt.Sprintf("mlarun uses %s%s", b.Name, f.from(b))
 		default:
-			text += fmt.Sprintf("With -act %s it uses %s%s", act, b.Name, f.from(b))
+			text += fmt.Sprintf("On a GPU, or with -act %s, it uses %s%s", act, b.Name, f.from(b))
 		}
 		for _, class := range plan.Classes {
 			if own, err := f.finder().Choose(file.File.Path, file, bind.Wish{Act: act, Class: class}); err == nil && own != b {

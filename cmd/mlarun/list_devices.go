@@ -64,9 +64,9 @@ func (f *doctorFlags) found() (list []foundDevice, err error) {
 			continue
 		}
 		one.Facts = map[string]string{}
-		for _, fact := range p.facts {
-			one.Facts[fact.name] = fact.value
-			one.order = append(one.order, fact.name)
+		for _, fact := range p.Facts {
+			one.Facts[fact.Name] = fact.Value
+			one.order = append(one.order, fact.Name)
 		}
 		list = append(list, one)
 	}

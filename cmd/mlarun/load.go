@@ -42,7 +42,8 @@ func (f *flags) open() (*engine.Engine, error) {
 			}
 			return f.openModel()
 		},
-		Bundles: f.finder(), Bundle: f.bundle, Act: f.bundleAct(), Devices: candidates, Draft: f.predicts(),
+		Bundles: f.finder(), Bundle: f.bundle, Act: f.bundleAct(), Exact: f.exact, Cache: metal.CacheFolder(), Devices: candidates, Draft: f.predicts(),
+		Say: func(line string) { f.say("%s\n", line) }, Detail: f.detail(),
 		Note: func(reason error, next string) {
 			what := "the CPU runs the model"
 			if next != "cpu" {
@@ -52,10 +53,15 @@ func (f *flags) open() (*engine.Engine, error) {
 		},
 	})
 	f.noteMisfit(err)
-	if err == nil {
-		_, f.onMetal = eng.Device().(*metal.Device)
-	}
 	return eng, err
+}
+
+// detail tells what only -v shows; nil: it is not given.
+func (f *flags) detail() func(string) {
+	if !f.isVerbose() {
+		return nil
+	}
+	return func(line string) { f.say("%s\n", line) }
 }
 
 // chooseBackend sets the CPU's inner loops.

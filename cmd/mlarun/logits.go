@@ -9,7 +9,7 @@ import (
 
 // logits writes the logits at every position as [n, vocab] float32.
 func logits(e *env, args []string) (err error) {
-	f := newFlags(e, "mlarun logits", "-model F -tokens 3,40,200 -o out.npy [flags]").running()
+	f := newFlags(e, "mlarun logits", "-model F -tokens 3,40,200 -o out.npy [flags]").running().comparing()
 	list := f.String("tokens", "", "token `ids`, separated by commas or spaces")
 	path := f.String("o", "", "NumPy `file` to write")
 	f.contextFlag()

@@ -4,6 +4,7 @@ import (
 	"syscall"
 
 	"mla/runtime/doctor/checkup"
+	"mla/runtime/doctor/probe"
 )
 
 // machine says which Mac this is. A program without cgo is told that macOS 26 is 16.0
@@ -16,5 +17,5 @@ func machine() (facts []checkup.Row) {
 			facts = append(facts, checkup.Row{Kind: checkup.Fact, Name: v.name, Text: text})
 		}
 	}
-	return facts
+	return append(facts, probe.Machine(probe.System)...)
 }

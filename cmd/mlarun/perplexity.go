@@ -30,7 +30,7 @@ func perplexity(e *env, args []string) (err error) {
 		"run by itself (its first token is BOS if texts of the model begin with it), and the tokens",
 		"of its second half count. ± is the standard error. -save-logits and -compare do what its",
 		"KL base file is for, in a format of their own: 16 bits per logit, checksummed, and only",
-		"for the same model (weights of other types are) and the same text in the same chunks.").running()
+		"for the same model (weights of other types are) and the same text in the same chunks.").running().comparing()
 	src := f.source("`text` to predict")
 	chunk := f.Int("c", perplexityContext, "`tokens` of a chunk")
 	chunks := f.Int("chunks", 0, "`chunks` to run at most; 0: all")

@@ -52,7 +52,6 @@ type serving struct {
 	logPrompts   bool
 	template     string
 	reasoning    reasoningFlags
-	opened       *engine.Engine // in place of the first, with wider activations; nil: it was not needed
 }
 
 // keptPrompts is how many files -prompt-cache-dir keeps.
@@ -140,11 +139,6 @@ func serve(e *env, args []string) (err error) {
 		return err
 	}
 	defer closingUnused(eng, &err)
-	defer func() {
-		if s.opened != nil {
-			closingUnused(s.opened, &err)
-		}
-	}()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	return s.run(ctx, stop, eng)

@@ -7,7 +7,6 @@ import (
 
 	"mla/runtime/engine"
 	"mla/runtime/engine/promptcache"
-	"mla/runtime/plan"
 	"mla/runtime/serve/completion"
 	"mla/runtime/serve/scheduler"
 )
@@ -22,23 +21,10 @@ func (s *serving) service(eng *engine.Engine, log *slog.Logger) (*completion.Ser
 	if err != nil {
 		return nil, err
 	}
-	current := eng // whose model is loaded
 	cfg := completion.Config{
 		Tokenizer: tok, Queue: s.queue, Scheduler: scheduler.Config{PromptRows: s.promptRows, Ahead: min(s.ahead, aheadAlone)}, Draft: s.drafters(), Log: log, Stuck: s.stuck,
 		Retries: cmp.Or(s.retries, -1), // there 0 is the default
-		Load:    s.loads(s.flags, eng),
-	}
-	if eng.Bundle().Activations == plan.ElemF16 {
-		cfg.Wider = func() (func(context.Context) (*engine.Model, error), error) {
-			wide := s.wider()
-			other, err := wide.open()
-			if err != nil {
-				return nil, err
-			}
-			s.opened = other
-			current = other
-			return s.loads(wide, other), nil
-		}
+		Load:    s.loads(eng),
 	}
 	if s.promptsDir != "" {
 		kv, err := s.config(1)
@@ -46,15 +32,15 @@ func (s *serving) service(eng *engine.Engine, log *slog.Logger) (*completion.Ser
 			return nil, err
 		}
 		cfg.Prompts = &completion.Prompts{Dir: s.promptsDir, Max: keptPrompts,
-			Key: func(m *engine.Model) (promptcache.Key, error) { return current.PromptKey(m, kv.KV) }}
+			Key: func(m *engine.Model) (promptcache.Key, error) { return eng.PromptKey(m, kv.KV) }}
 	}
 	return completion.New(cfg), nil
 }
 
-// loads brings a model to its device, as a command line has it.
-func (s *serving) loads(f *flags, eng *engine.Engine) func(context.Context) (*engine.Model, error) {
+// loads brings a model to its device, as the command line has it.
+func (s *serving) loads(eng *engine.Engine) func(context.Context) (*engine.Model, error) {
 	return func(context.Context) (*engine.Model, error) {
-		return f.loadInto(eng, func(*engine.Engine) (room, error) {
+		return s.loadInto(eng, func(*engine.Engine) (room, error) {
 			context_, err := s.contextFor(eng)
 			return room{context_, s.parallel, s.pages(context_)}, err
 		})

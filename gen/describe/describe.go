@@ -28,6 +28,7 @@ type Report struct {
 	Widths                 []Width      `json:"widths"`
 	Kernels                []Kernel     `json:"kernels"`
 	Attention              []Attention  `json:"attention"`
+	Memory                 Memory       `json:"memory"`
 	Predictions            []Prediction `json:"predictions"`
 
 	measured *Timing // nil: nothing was
@@ -91,7 +92,7 @@ func Make(b *plan.Bundle, pi, depth, rows int) (*Report, error) {
 	}
 	token := &r.Widths[0]
 	r.WeightBytesPerToken, r.FlopsPerToken, r.BarriersPerToken = token.WeightBytes, token.Flops, token.Barriers
-	r.Attention = AttentionOf(b)
+	r.Attention, r.Memory = AttentionOf(b), memory(b, &b.Profiles[pi], r)
 	r.Predictions = predict(&b.Model, r)
 	return r, nil
 }

@@ -11,15 +11,20 @@ type Prediction struct {
 	Device        string  `json:"device"`
 	Tier          string  `json:"tier"` // size of the chip, which the share depends on
 	BandwidthGBs  float64 `json:"bandwidth_gb_s"`
+	TFlops        float64 `json:"tflop_s"`         // 10^12 operations per second, at most
 	Share         Range   `json:"bandwidth_share"` // of BandwidthGBs that kernels reach
 	ShareSource   string  `json:"bandwidth_share_source"`
 	WeightsUs     Range   `json:"weights_us"`
 	CacheUs       Range   `json:"cache_us"`
+	FlopsUs       Range   `json:"flops_us"`
 	LaunchUs      float64 `json:"launch_us"` // of a dispatch that waits for the one before
 	DispatchesUs  float64 `json:"dispatches_us"`
 	CommandBufUs  float64 `json:"command_buffer_us"`
 	TokPerSecond  Range   `json:"predicted_tok_s"`
 	CeilingTokSec float64 `json:"ceiling_tok_s"` // bytes over data-sheet bandwidth alone
+	// Prompt is tokens of a prompt per second, in pieces of PromptRows; 0: there are no kernels for it.
+	PromptRows int   `json:"prompt_rows"`
+	Prompt     Range `json:"predicted_prompt_tok_s"`
 }
 
 // Range is what a value lies between.
@@ -31,30 +36,55 @@ type Range struct {
 // over is the range of x divided by a value of r.
 func (r Range) over(x float64) Range { return Range{x / r.High, x / r.Low} }
 
-// commandBufferUs is what a token takes beside bytes and dispatches in the time model
-// t = W/(η·BW) + KV/(η·BW) + N·c + commandBufferUs, where a chip has the bandwidth BW, kernels
-// reach the share η of it, and a dispatch that waits costs c.
+// plus adds times that follow each other.
+func (r Range) plus(o Range) Range { return Range{r.Low + o.Low, r.High + o.High} }
+
+// beside is the time of two things of which neither waits for the other: the longer one at best,
+// both at worst.
+func (r Range) beside(o Range) Range { return Range{max(r.Low, o.Low), r.High + o.High} }
+
+// commandBufferUs is what a token takes beside bytes, operations and dispatches in the time model
+// t = max(bytes/(η·BW), operations/(ρ·F)) + N·c + commandBufferUs. A chip has the bandwidth BW and
+// F operations per second; kernels reach the shares η and ρ, and a dispatch that waits costs c. At
+// the slow end bytes and operations do not overlap: their times are added.
 const commandBufferUs = 20
 
 func predict(m *plan.Model, r *Report) []Prediction {
 	var list []Prediction
-	weights, kv := float64(r.WeightBytesPerToken), float64(r.KVBytesPerContextToken)*float64(r.Depth+1)+2*float64(r.StateBytesPerSession)
+	token, cached, states := &r.Widths[0], float64(r.KVBytesPerContextToken), 2*float64(r.StateBytesPerSession)
 	for _, d := range target.Predictions {
 		chip := d.Rates()
-		perUs := chip.GBs * 1e3 // bytes per µs
 		s := &d.Tier.Dense
 		if m.MoE.NRoutedExperts > 0 {
 			s = &d.Tier.MoE
 		}
-		share := Range{s.Low, s.High}
-		p := Prediction{Device: d.Name, Tier: d.Tier.Name, BandwidthGBs: chip.GBs, Share: share, ShareSource: s.From.Found,
-			WeightsUs: share.over(weights / perUs), CacheUs: share.over(kv / perUs),
-			LaunchUs: chip.LaunchUs, DispatchesUs: float64(r.BarriersPerToken) * chip.LaunchUs, CommandBufUs: commandBufferUs}
-		fixed := p.DispatchesUs + p.CommandBufUs
-		token := Range{p.WeightsUs.Low + p.CacheUs.Low + fixed, p.WeightsUs.High + p.CacheUs.High + fixed}
-		p.TokPerSecond = token.over(1e6)
-		p.CeilingTokSec = 1e6 * perUs / (weights + kv)
+		p := Prediction{Device: d.Name, Tier: d.Tier.Name, BandwidthGBs: chip.GBs, TFlops: chip.TFlops, Share: Range{s.Low, s.High},
+			ShareSource: s.From.Found, LaunchUs: chip.LaunchUs, CommandBufUs: commandBufferUs}
+		kv := cached*float64(r.Depth+1) + states
+		p.WeightsUs, p.CacheUs = p.bytes(float64(r.WeightBytesPerToken)), p.bytes(kv)
+		p.FlopsUs = p.flops(float64(token.Flops))
+		p.DispatchesUs = float64(token.Barriers) * p.LaunchUs
+		p.TokPerSecond = p.whole(p.WeightsUs.plus(p.CacheUs), p.FlopsUs, token).over(1e6)
+		p.CeilingTokSec = 1e6 * p.BandwidthGBs * 1e3 / (float64(r.WeightBytesPerToken) + kv)
+		if w := &r.Widths[len(r.Widths)-1]; w.Rows > plan.MaxBatch {
+			p.PromptRows = w.Rows
+			p.Prompt = p.whole(p.bytes(float64(w.WeightBytes)+cached*float64(r.Depth+w.Rows)+states), p.flops(float64(w.Flops)), w).over(1e6 * float64(w.Rows))
+		}
 		list = append(list, p)
 	}
 	return list
+}
+
+// bytes is the time of so many bytes, in µs.
+func (p *Prediction) bytes(n float64) Range { return p.Share.over(n / (p.BandwidthGBs * 1e3)) }
+
+// flops is the time of so many operations, in µs.
+func (p *Prediction) flops(n float64) Range {
+	return Range{target.Reach.Low, target.Reach.High}.over(n / (p.TFlops * 1e6))
+}
+
+// whole is the time of a replay, in µs.
+func (p *Prediction) whole(bytes, flops Range, w *Width) Range {
+	fixed := float64(w.Barriers)*p.LaunchUs + p.CommandBufUs
+	return bytes.beside(flops).plus(Range{fixed, fixed})
 }

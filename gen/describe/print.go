@@ -43,6 +43,9 @@ func (r *Report) Table(w io.Writer) error {
 	if err := r.registers(w); err != nil {
 		return err
 	}
+	if err := r.Memory.print(w); err != nil {
+		return err
+	}
 	return r.predictions(w)
 }
 
@@ -60,13 +63,13 @@ func (r *Report) widths(w io.Writer) error {
 
 // predictions writes the predictions and where their shares of the bandwidth are from.
 func (r *Report) predictions(w io.Writer) error {
-	fmt.Fprintln(w, "predicted, "+target.Untried+" (time model; ranges as the share of the bandwidth that kernels reach):")
+	fmt.Fprintln(w, "predicted, "+target.Untried+" (time model; ranges as the shares of bandwidth and operations that kernels reach):")
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "device\tGB/s\tshare %\tweights µs\tcache µs\tdispatches µs\tcommand buffer µs\ttok/s\tceiling tok/s\t")
+	fmt.Fprintln(t, "device\tGB/s\tshare %\tTFLOP/s\tweights µs\tcache µs\toperations µs\tdispatches µs\tcommand buffer µs\ttok/s\tceiling tok/s\tprompt tok/s\t")
 	for _, p := range r.Predictions {
 		percent := Range{100 * p.Share.Low, 100 * p.Share.High}
-		fmt.Fprintf(t, "%s\t%.0f\t%v\t%v\t%v\t%.0f\t%.0f\t%v\t%.0f\t\n", p.Device, p.BandwidthGBs, percent, p.WeightsUs, p.CacheUs,
-			p.DispatchesUs, p.CommandBufUs, p.TokPerSecond, p.CeilingTokSec)
+		fmt.Fprintf(t, "%s\t%.0f\t%v\t%.1f\t%v\t%v\t%v\t%.0f\t%.0f\t%v\t%.0f\t%v\t\n", p.Device, p.BandwidthGBs, percent, p.TFlops, p.WeightsUs, p.CacheUs, p.FlopsUs,
+			p.DispatchesUs, p.CommandBufUs, p.TokPerSecond, p.CeilingTokSec, p.Prompt)
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -77,7 +80,8 @@ func (r *Report) predictions(w io.Writer) error {
 			fmt.Fprintf(w, "  %s: %s\n", p.Tier, p.ShareSource)
 		}
 	}
-	return nil
+	_, err := fmt.Fprintf(w, "  operations: %.0f-%.0f %%: %s\n", 100*target.Reach.Low, 100*target.Reach.High, target.Reach.From.Found)
+	return err
 }
 
 // String is the range in whole numbers.

@@ -9,6 +9,10 @@ type Share struct {
 	From      Source
 }
 
+// Reach is the part of a chip's operations per second that products of matrices and attention over
+// many rows are assumed to reach.
+var Reach = Share{0.40, 0.70, Source{Reported, "Apple GPUs", "2026-11-28", "llama.cpp's prompts of 7B models at Q4_0 reach 0.60 (M2 Ultra) to 0.72 (M4 Max) of 2 x 128 lanes x cores x clock; 0.40 is an estimate for kernels that nobody has tuned there"}}
+
 // Tier is a size of chips. The larger, the smaller the share of its bandwidth that engines reach;
 // models with experts reach less than dense ones.
 type Tier struct {
@@ -49,8 +53,10 @@ var Predictions = []Predicted{
 	{"M2, M3", "M3", &proTier},
 	{"M3 Pro", "M3 Pro", &proTier},
 	{"M4 Pro", "M4 Pro", &proTier},
+	{"M3 Max", "M3 Max", &maxTier},
 	{"M4 Max", "M4 Max", &maxTier},
 	{"M5 Max", "M5 Max", &maxTier},
+	{"M2 Ultra", "M2 Ultra", &ultraTier},
 	{"M3 Ultra", "M3 Ultra", &ultraTier},
 }
 

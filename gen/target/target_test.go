@@ -172,3 +172,12 @@ func TestExpands(t *testing.T) {
 		}
 	}
 }
+
+// TestLeastMac: 24 GB are too few for 17.2 GB, unless the limit is raised.
+func TestLeastMac(t *testing.T) {
+	for _, c := range []struct{ bytes, asItIs, limit int64 }{{17.2e9, 32, 24}, {17.1e9, 24, 24}, {4e9, 8, 8}, {90e9, 128, 96}, {500e9, 0, 512}, {600e9, 0, 0}} {
+		if asItIs, limit := LeastMac(c.bytes); int64(asItIs) != c.asItIs || int64(limit) != c.limit {
+			t.Errorf("%d bytes: %d and %d GiB; expected %d and %d", c.bytes, asItIs, limit, c.asItIs, c.limit)
+		}
+	}
+}

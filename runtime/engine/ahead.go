@@ -115,8 +115,13 @@ func (a *Ahead) reserve(n int) error {
 	return nil
 }
 
+// ErrAgain says that the steps under way are of no use: the rows behind the timelines have to be
+// run again, by Pick.
+var ErrAgain = errors.New("the steps that the device made by itself have to be run again")
+
 // Next waits for the first step whose tokens it has not returned, and returns those, a token
-// of each row: negative if none is possible. What the step ran is the timelines' then.
+// of each row: negative if none is possible. What the step ran is the timelines' then. With
+// ErrAgain it is not.
 func (a *Ahead) Next() ([]int32, error) {
 	if a.model.ahead != a {
 		return nil, errOther
@@ -124,6 +129,10 @@ func (a *Ahead) Next() ([]int32, error) {
 	picked, err := a.device.Next()
 	if err != nil {
 		return nil, a.model.fail(err)
+	}
+	if a.model.narrow() && slices.ContainsFunc(picked, func(t int32) bool { return t < 0 }) {
+		a.model.turn()
+		return nil, ErrAgain
 	}
 	for i, s := range a.sessions {
 		if s.closed {
@@ -203,10 +212,14 @@ func (l *looped) run(token int32) error {
 	}
 	if l.more() {
 		picked, err := l.ahead.Next()
-		if err == nil {
+		switch {
+		case err == nil:
 			l.token = picked[0]
+			return nil
+		case !errors.Is(err, ErrAgain):
+			return err
 		}
-		return err
+		l.left, l.ahead = l.left+l.ahead.InFlight(), nil
 	}
 	rows := []Row{{Session: l.Session, Token: token, Sampler: l.sampler}}
 	picked, err := l.model.Pick(rows)

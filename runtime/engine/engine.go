@@ -27,6 +27,13 @@
 // runs them when there are enough, when a draft is wanted, or before another session can find their
 // pages. A row whose hidden state nobody kept counts as 0: that costs a draft, never a text.
 //
+// # Activations
+//
+// A model whose activations are halves goes on with floats where one leaves their range (wider.go):
+// replay finds logits that are no numbers, or that a device picked no token. It loads the model
+// that Wider opens in place of the runner, runs again what sessions have run, and then the same rows.
+// Callers, and what drafts, notice nothing. Steps that a device makes by itself are run again by Pick.
+//
 // Session.SavePrompt and Session.Restore bring pages to a file and back (package promptcache).
 // Restored pages are in the model's pool as if they had been run, so other sessions find them.
 package engine
@@ -54,6 +61,7 @@ type Engine struct {
 	context   int // the longest that file and bundle allow
 	model     func() (*device.Model, error)
 	tokenizer func() (*tokenizer.Tokenizer, error)
+	wider     *Wider // nil: activations are floats, or stay halves
 }
 
 // New is the engine of a file with a bundle that was chosen for it, on a device. The

@@ -32,6 +32,8 @@ type Model struct {
 	pickers   []*Session // behind whose rows, and no others, the device picked last
 	ahead     *Ahead     // goes on behind the last Pick; nil: nothing does
 	failed    error      // of the runner: nobody knows what the pages hold
+	engine    *Engine    // whose model it is; nil: of a runner alone
+	cfg       device.Config
 }
 
 // Load brings the model to the device for cfg.Tables sessions at a time (0: 1), with
@@ -58,6 +60,7 @@ func (e *Engine) load(cfg device.Config) (*Model, error) {
 	}
 	out, err := NewModel(r, e.bundle.Model.VocabSize, cfg)
 	if err == nil {
+		out.engine, out.cfg = e, cfg
 		has := cfg // a device may have left out sequences that it cannot run
 		has.Width = min(cfg.Width, r.Width())
 		out.batch, out.prompts = batchOf(m, has), promptsOf(m, has)

@@ -166,6 +166,11 @@ func (m *Model) replay(rows []Row, states []*device.Sampling) ([]outcome, error)
 		}
 		return nil, fmt.Errorf("%s: %w", where, err)
 	}
+	if m.narrow() && overflowed(out) {
+		if wide, went, err := m.widen(rows, states); went {
+			return wide, err
+		}
+	}
 	hidden, err := m.hidden(rows)
 	if m.fail(err) != nil {
 		return nil, err
@@ -203,7 +208,7 @@ func (m *Model) run(list []plan.Row, rows []Row, states []*device.Sampling) ([]o
 	out := make([]outcome, len(rows))
 	if d, ok := m.runner.(device.Picker); ok {
 		if picks := m.picks(rows, states); picks != nil {
-			if err := runPicks(d, list, picks, out); !errors.Is(err, device.ErrSampling) {
+			if err := m.runPicks(d, list, picks, out); !errors.Is(err, device.ErrSampling) {
 				return out, err
 			}
 		}
@@ -247,8 +252,8 @@ func (m *Model) picks(rows []Row, states []*device.Sampling) []device.Pick {
 }
 
 // runPicks runs rows on a device that picks, and fetches the logits of those whose own
-// samplers have to.
-func runPicks(d device.Picker, list []plan.Row, picks []device.Pick, out []outcome) error {
+// samplers have to, and of those that say why no token follows.
+func (m *Model) runPicks(d device.Picker, list []plan.Row, picks []device.Pick, out []outcome) error {
 	tokens, err := d.Pick(list, picks)
 	if err != nil {
 		return err
@@ -256,7 +261,7 @@ func runPicks(d device.Picker, list []plan.Row, picks []device.Pick, out []outco
 	for i, p := range picks {
 		o := &out[p.Row]
 		o.token, o.picked = tokens[i], !p.LogitsOnly
-		if p.LogitsOnly {
+		if p.LogitsOnly || o.token < 0 && m.narrow() {
 			if o.logits, err = d.PickedLogits(i); err != nil {
 				return err
 			}

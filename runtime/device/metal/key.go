@@ -24,6 +24,9 @@ func Key(gpu *Info, library string) trust.Key {
 	}
 }
 
+// Budget is how long a command buffer is predicted to take at most.
+func (d *Device) Budget() time.Duration { return d.budget() }
+
 // budget is how long a command buffer may take: less where the system has ended some.
 func (d *Device) budget() time.Duration {
 	if d.options.Cache == "" {

@@ -104,6 +104,8 @@ type batch struct {
 	icb    mtl.Indirect
 	// resident holds what replays need; without it they declare their buffers.
 	resident mtl.ResidencySet
+	seconds  float64      // that the GPU was busy with the last run
+	first    []mtl.Buffer // see with
 }
 
 // batch makes all that jobs need. On failure, too, the result has to be released.
@@ -207,6 +209,9 @@ func (b *batch) run() error {
 			b.stuck = true // the GPU still has the commands and all that they use
 			return err
 		}
+		if err == nil {
+			b.seconds = commands.Seconds()
+		}
 		commands.Release()
 		if err != nil {
 			return err
@@ -218,14 +223,23 @@ func (b *batch) run() error {
 	})
 }
 
+// with is run, where buffers that are no copies come before those of each job.
+func (b *batch) with(first []mtl.Buffer) error {
+	b.first = first
+	return b.run()
+}
+
 func (b *batch) direct(e mtl.Encoder) {
 	for _, j := range b.jobs {
 		if j.barrier {
 			e.Barrier()
 		}
 		e.SetPipeline(b.pipelines[j.function])
+		for at, own := range b.first {
+			e.SetBuffer(own, 0, at)
+		}
 		for at, host := range j.buffers {
-			e.SetBuffer(b.copies[b.of[&host[0]]], 0, at)
+			e.SetBuffer(b.copies[b.of[&host[0]]], 0, len(b.first)+at)
 		}
 		e.Dispatch(size(j.groups), size(j.threads))
 	}

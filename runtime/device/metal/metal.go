@@ -153,7 +153,8 @@ func inspect(gpu mtl.Device) Info {
 		MaxThreadgroupMemory: gpu.MaxThreadgroupMemory(), ResidencySets: mtl.OSAtLeast(15),
 	}
 	i.Virtual = strings.Contains(i.Name, "Paravirtual")
-	for family := mtl.Apple1; family <= mtl.Apple10; family++ {
+	// Apple's documentation of macOS 27 names one more than the headers that the constants are from.
+	for family := mtl.Apple1; family <= mtl.Apple10+1; family++ {
 		if gpu.Supports(family) {
 			i.Family = family - mtl.Apple1 + 1
 		}

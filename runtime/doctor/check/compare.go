@@ -112,7 +112,7 @@ func compare(r *Result, got, want *memory) {
 type difference struct {
 	tolerance, worst float64
 	largest          float64 // number of all rows; 0: not known yet
-	detail           string // of the first number beyond the tolerance
+	detail           string  // of the first number beyond the tolerance
 }
 
 func (d *difference) add(off float64, format string, args ...any) {

@@ -60,7 +60,7 @@ func TestReport(t *testing.T) {
 	failed := &Result{Stage: "third", Facts: []Row{{Fact, "speed", "5 tok/s"}}, Failed: []Row{{Fail, "attend", "number 3"}}, failures: 1, ended: true, Outcome: child.Outcome{End: child.Failed, Said: "noise"}}
 	r := &Report{Title: "t", Results: []*Result{ok, skipped, failed, {Stage: "fourth", NotRun: "interrupted"}}, Running: "fifth"}
 	got := r.Markdown()
-	for _, want := range []string{"at the stage **fifth**", "| GPU | Apple M1 |", "| first | ok | 7 |", "| second | not made |", "* sets: needs macOS 15", "| third | 1 FAILED |", "| third: speed | 5 tok/s |", "attend: number 3", "| fourth | not run: interrupted |"} {
+	for _, want := range []string{"at the stage **fifth**", "| GPU | Apple M1 |", "| first | ok | 7 |", "| second | not checked: needs macOS 15 |", "* sets: needs macOS 15", "| third | 1 FAILED |", "| third: speed | 5 tok/s |", "attend: number 3", "| fourth | not run: interrupted |"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q", want)
 		}
@@ -79,8 +79,8 @@ func TestClose(t *testing.T) {
 		status   string
 	}{
 		{child.Done, []Kind{Pass, End}, 0, "ok"},
-		{child.Done, []Kind{Skip, End}, 0, "not made"},
-		{child.Done, []Kind{Fact, Note, End}, 0, "nothing checked"},
+		{child.Done, []Kind{Skip, End}, 0, "not checked: there was nothing to check"},
+		{child.Done, []Kind{Fact, Note, End}, 0, "not checked: there was nothing to check"},
 		{child.Done, []Kind{Pass}, 1, "1 FAILED"},
 		{child.Failed, []Kind{Fail, End}, 1, "1 FAILED"},
 		{child.Failed, nil, 1, "1 FAILED"},

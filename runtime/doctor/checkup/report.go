@@ -60,7 +60,20 @@ func (r *Report) state() string {
 	case n > 0:
 		return fmt.Sprintf("Result: %d FAILED", n)
 	}
+	if left := r.Unchecked(); len(left) > 0 {
+		return "Result: ok, but not checked: " + strings.Join(left, ", ")
+	}
 	return "Result: ok"
+}
+
+// Unchecked are the stages that have checked nothing.
+func (r *Report) Unchecked() (stages []string) {
+	for _, s := range r.Results {
+		if s.Unchecked() {
+			stages = append(stages, s.Stage)
+		}
+	}
+	return stages
 }
 
 // first are the facts of the first stage: what is examined.

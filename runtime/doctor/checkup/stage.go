@@ -122,19 +122,22 @@ func (r *Result) Status() string {
 		return strings.ToUpper(string(r.Outcome.End))
 	case r.failures > 0:
 		return fmt.Sprintf("%d FAILED", r.failures)
-	case r.Passed == 0 && len(r.Skipped) > 0:
-		return "not made"
 	case r.Passed == 0:
-		return nothing
+		return "not checked: " + r.unchecked()
 	}
 	return "ok"
 }
 
-// nothing is the status of a stage that has ended well and has checked nothing.
-const nothing = "nothing checked"
+// unchecked is why a stage that has ended well has checked nothing.
+func (r *Result) unchecked() string {
+	if len(r.Skipped) > 0 && r.Skipped[0].Text != "" {
+		return strings.TrimSuffix(cut(r.Skipped[0].Text, 120), "\n")
+	}
+	return "there was nothing to check"
+}
 
-// Nothing says that the stage has checked nothing, and does not say why.
-func (r *Result) Nothing() bool { return r.Status() == nothing }
+// Unchecked says that the stage has ended well and checked nothing.
+func (r *Result) Unchecked() bool { return strings.HasPrefix(r.Status(), "not checked: ") }
 
 // seconds is a duration for people.
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }

@@ -135,13 +135,7 @@ type loaded struct {
 func (l *loaded) Close() error { return l.model.Close() }
 
 func (s *Subject) load(d device.Device) (*loaded, error) {
-	e, err := engine.New(s.Model, s.Bundle, d)
-	if err != nil {
-		return nil, err
-	}
-	cfg := s.Config
-	cfg.Context = min(promptTokens+decodedTokens+timedTokens, e.MaxContext())
-	m, err := e.Load(cfg)
+	m, err := s.on(d, func(cfg *device.Config, most int) { cfg.Context = min(promptTokens+decodedTokens+timedTokens, most) })
 	if err != nil {
 		return nil, err
 	}
@@ -150,6 +144,17 @@ func (s *Subject) load(d device.Device) (*loaded, error) {
 		return nil, errors.Join(err, m.Close())
 	}
 	return &loaded{session, m}, nil
+}
+
+// on is the model on a device, with what size makes of a configuration for the greatest context.
+func (s *Subject) on(d device.Device, size func(cfg *device.Config, most int)) (*engine.Model, error) {
+	e, err := engine.New(s.Model, s.Bundle, d)
+	if err != nil {
+		return nil, err
+	}
+	cfg := s.Config
+	size(&cfg, e.MaxContext())
+	return e.Load(cfg)
 }
 
 // tokens compares logits behind a prompt and behind tokens that follow it, and takes times.
@@ -184,10 +189,10 @@ func (s *Subject) tokens(gpu, host *loaded) error {
 		c.add(gpu.Logits(), host.Logits())
 	}
 	if wrong := c.wrong(); wrong != "" {
-		s.Write(checkup.Fail, "logits", "%s", wrong)
+		s.Write(checkup.Fail, rowLogits, "%s", wrong)
 		return nil
 	}
-	s.Write(checkup.Pass, "logits", "of a prompt of %d tokens, and of %d behind it, differ by at most %.2g of their size", n, decodedTokens, c.worst)
+	s.Write(checkup.Pass, rowLogits, "of a prompt of %d tokens, and of %d behind it, differ by at most %.2g of their size", n, decodedTokens, c.worst)
 	return s.speeds(gpu, host)
 }
 
@@ -274,12 +279,18 @@ func (c *comparison) add(got, want []float32) {
 	}
 }
 
+// noNumber is what is wrong with logits that are none, and rowLogits the row that says it.
+const (
+	noNumber  = "a logit is NaN"
+	rowLogits = "logits"
+)
+
 // wrong says what is wrong; "": nothing. Of a model with experts, another choice of them at a near
 // tie moves the logits of a token, and a little those of later ones; half of the rows may be so.
 func (c *comparison) wrong() string {
 	switch {
 	case c.nan:
-		return "a logit is NaN"
+		return noNumber
 	case c.worst > c.tolerance || 2*c.rerouted > c.rows:
 		return fmt.Sprintf("they differ by %.2g of their size, and at %d of %d positions by more than rounding explains; %.2g is allowed", c.worst, c.rerouted, c.rows, c.tolerance)
 	}

@@ -131,6 +131,10 @@ type RefusedError struct {
 	Report   string // the command for a report
 }
 
+// Overflow says whether the logits were no numbers: of a bundle with halves, an activation may have
+// left their range.
+func (e *RefusedError) Overflow() bool { return e.Why == rowLogits+": "+noNumber }
+
 // Error has what the GPU did, and what helps.
 func (e *RefusedError) Error() string {
 	text := fmt.Sprintf("%s is not used: %s; -device metal uses it all the same, and %s writes a report", e.GPU, e.Why, e.Report)

@@ -24,8 +24,13 @@ type Options struct {
 	Bundles *bundles.Finder
 	// Bundle is a bundle file, or the name of a bundle; "": the one that fits best.
 	Bundle string
-	// Act is the type of the bundle's activations, one of plan.ActNames; "": the default.
+	// Act is the type of the bundle's activations, one of plan.ActNames; "": halves on a GPU, where
+	// a bundle has them and the file is not known to leave their range; else floats.
 	Act string
+	// Exact takes floats on a GPU too, unless Act or Bundle ask for halves: for comparisons.
+	Exact bool
+	// Cache is the folder that keeps which files leave the range of halves; "": nothing does.
+	Cache string
 	// Devices are tried in their order. The first that there is and that does not refuse the
 	// model runs it; the last one must not refuse.
 	Devices []Candidate
@@ -34,6 +39,8 @@ type Options struct {
 	// Note tells the user why a device does not run the model, and which is tried next; nil:
 	// nobody is told.
 	Note func(reason error, next string)
+	// Say tells the user a line, Detail one that few users want to see; nil: nobody is told.
+	Say, Detail func(line string)
 }
 
 // Candidate is a device that may run a model.
@@ -43,6 +50,8 @@ type Candidate struct {
 	// Absent tells of an error of Open that the machine has no such device, so nobody needs to
 	// be told; nil: never.
 	Absent func(error) bool
+	// Lacks says why the device has no kernels of a bundle; nil, also as a result: it has.
+	Lacks func(*plan.Bundle) error
 	// With is the device as a bundle wants it; nil: as it is.
 	With func(device.Device, *plan.Bundle) (device.Device, error)
 	// Refuses says why the device does not run a model; nil, also as a result: it does. If it is
@@ -78,6 +87,7 @@ func Open(o Options) (*engine.Engine, error) {
 type model struct {
 	Options
 	resolved *bind.Resolved
+	layer    *bind.Resolved // the file with the layer that predicts; nil: none was opened
 }
 
 // on opens the model on a device. Without an engine and an error the next device is to be tried;
@@ -103,36 +113,93 @@ func (m *model) on(c *Candidate, last bool) (e *engine.Engine, refused, err erro
 			return nil, nil, err
 		}
 	}
-	b, err := m.Bundles.Choose(m.resolved.File.Path, m.resolved, bind.Wish{Bundle: m.Bundle, Act: m.Act, Class: d.Class()})
-	if err != nil {
+	b, refused, err := m.bundle(c, d, last)
+	if b == nil {
+		return nil, refused, err
+	}
+	if e, err = m.engine(c, d, b); err != nil {
 		return nil, nil, err
 	}
-	if c.Refuses != nil && !last {
-		switch refused := c.Refuses(d, m.resolved, b); {
-		case errors.Is(refused, context.Canceled):
-			return nil, nil, refused
-		case refused != nil:
+	m.widens(e, c, d)
+	return e, nil, nil
+}
+
+// bundle is what runs the model on a device. Without a bundle and an error, refused says why the
+// device does not run it.
+func (m *model) bundle(c *Candidate, d device.Device, last bool) (b *plan.Bundle, refused, err error) {
+	wish := bind.Wish{Bundle: m.Bundle, Act: m.Act, Prefer: m.prefers(d), Class: d.Class()}
+	if b, err = m.choose(wish); err != nil {
+		return nil, nil, err
+	}
+	if refused = m.refusal(c, d, b, last); refused != nil && m.optional(b) {
+		var overflow interface{ Overflow() bool }
+		switch {
+		case errors.As(refused, &overflow) && overflow.Overflow():
+			m.keep()
+			m.say(m.goesOn())
+		case c.Lacks == nil || c.Lacks(b) == nil:
 			return nil, refused, nil
 		}
+		if wish.Prefer = ""; m.setBundle(&b, wish) {
+			refused = m.refusal(c, d, b, last)
+		}
 	}
+	switch {
+	case errors.Is(refused, context.Canceled):
+		return nil, nil, refused
+	case refused != nil && !last:
+		return nil, refused, nil
+	}
+	m.explain(b, d)
+	return b, nil, nil
+}
+
+// setBundle sets the bundle that a wish gets, if there is one.
+func (m *model) setBundle(b **plan.Bundle, w bind.Wish) bool {
+	other, err := m.choose(w)
+	if err == nil {
+		*b = other
+	}
+	return err == nil
+}
+
+func (m *model) choose(w bind.Wish) (*plan.Bundle, error) {
+	return m.Bundles.Choose(m.resolved.File.Path, m.resolved, w)
+}
+
+// refusal says why a device does not run a bundle. The last one is asked only what it lacks.
+func (m *model) refusal(c *Candidate, d device.Device, b *plan.Bundle, last bool) error {
+	if c.Lacks != nil && (!last || m.optional(b)) {
+		if err := c.Lacks(b); err != nil {
+			return err
+		}
+	}
+	if c.Refuses == nil || last {
+		return nil
+	}
+	return c.Refuses(d, m.resolved, b)
+}
+
+// engine joins the file with a bundle and a device.
+func (m *model) engine(c *Candidate, d device.Device, b *plan.Bundle) (e *engine.Engine, err error) {
 	if c.With != nil {
 		if d, err = c.With(d, b); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
 	if e, err = engine.New(m.resolved, b, d); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if err := m.predict(e); err != nil {
-		return nil, nil, err
-	}
-	return e, nil, nil
+	return e, m.predict(e)
 }
 
 // predict gives the engine the layer that predicts, if that is wanted.
 func (m *model) predict(e *engine.Engine) error {
-	if m.Draft == nil {
+	switch {
+	case m.Draft == nil:
 		return nil
+	case m.layer != nil: // of an engine with other activations
+		return m.predictBy(e, m.layer)
 	}
 	layer := m.resolved
 	if m.Draft.File != "" {
@@ -142,14 +209,15 @@ func (m *model) predict(e *engine.Engine) error {
 		}
 		layer = bind.Resolve(file)
 	}
-	err := m.layer(e, layer)
+	err := m.predictBy(e, layer)
 	if err != nil && layer != m.resolved {
 		return errors.Join(err, layer.File.Close())
 	}
+	m.layer = layer
 	return err
 }
 
-func (m *model) layer(e *engine.Engine, layer *bind.Resolved) error {
+func (m *model) predictBy(e *engine.Engine, layer *bind.Resolved) error {
 	if h, err := layer.HParams(); err == nil && !h.NextN {
 		return fmt.Errorf("%s has no layer that predicts the token after next, which %s takes; -draft-model names a file that has", layer.File.Path, m.Draft.Flag)
 	}

@@ -14,6 +14,7 @@ import (
 type Wish struct {
 	Bundle string // by name; "": the one that fits best
 	Act    string // by its activations, one of plan.ActNames; "": f32, or what Bundle has
+	Prefer string // without Act: activations that are taken where a bundle has them; "": none
 	Class  string // by the class of the device, one of plan.Classes; "": of none
 	NextN  bool   // of the layer that predicts, not of the model
 }
@@ -31,7 +32,7 @@ func (r *Resolved) Choose(bundles []*plan.Bundle, w Wish) (*plan.Bundle, error) 
 		return r.byName(bundles, w)
 	}
 	act := cmp.Or(w.Act, plan.ActNames[plan.ElemF32])
-	var fit, right, others []*plan.Bundle // right: of those that fit
+	var fit, right, preferred, others []*plan.Bundle // right and preferred: of those that fit
 	for _, b := range bundles {
 		switch {
 		case (b.Model.NextN > 0) != w.NextN:
@@ -39,12 +40,17 @@ func (r *Resolved) Choose(bundles []*plan.Bundle, w Wish) (*plan.Bundle, error) 
 			others = append(others, b)
 		default:
 			fit = append(fit, b)
-			if b.Act() == act {
+			switch {
+			case b.Act() == act:
 				right = append(right, b)
+			case b.Act() == w.Prefer && w.Act == "":
+				preferred = append(preferred, b)
 			}
 		}
 	}
 	switch {
+	case len(preferred) > 0:
+		return r.best(preferred, w.Class), nil
 	case len(right) > 0:
 		return r.best(right, w.Class), nil
 	case len(fit) > 0:

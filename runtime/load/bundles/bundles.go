@@ -71,7 +71,7 @@ func (f *Finder) Choose(model string, file *bind.Resolved, wish bind.Wish) (*pla
 	if err == nil || wish.Bundle != "" || f.Make == nil {
 		return b, err
 	}
-	made, failed := f.Make(file.File, wish.Act)
+	made, failed := f.Make(file.File, cmp.Or(wish.Act, wish.Prefer))
 	if failed != nil {
 		return nil, &NotMadeError{Misfit: err, Reason: failed}
 	}

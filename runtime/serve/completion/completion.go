@@ -29,10 +29,7 @@ import (
 // Config says what a service runs, and for how many.
 type Config struct {
 	// Load brings the model to its device. The service closes it.
-	Load func(ctx context.Context) (*engine.Model, error)
-	// Wider is what to do if no token can follow a text, which happens where an activation
-	// leaves the range of its type; nil: there is nothing to do. It is called once.
-	Wider     Wider
+	Load      func(ctx context.Context) (*engine.Model, error)
 	Tokenizer *tokenizer.Tokenizer
 	Queue     int // requests that may wait for a session
 	Scheduler scheduler.Config
@@ -125,12 +122,6 @@ type Service struct {
 	requests map[int64]*request
 	took     time.Duration // a request, in the mean of the last ones
 
-	// Only the goroutine that runs the model uses these.
-	wide   func(context.Context) (*engine.Model, error) // is to be loaded; nil: nothing is
-	former func(context.Context) (*engine.Model, error) // was loaded before the wider one; nil: that could be loaded
-	narrow bool                                         // there is none that is wider
-	held   []*request                                   // for it
-
 	calling  sync.Mutex // held while a request's functions are called
 	forsaken bool       // the requests have ended, whatever the device still does
 }
@@ -149,11 +140,9 @@ func New(cfg Config) *Service {
 // *DeviceError.
 func (s *Service) Run(ctx context.Context) error {
 	defer s.become(Closed, nil)
-	defer s.drop(errClosed)
 	pause, failures := s.cfg.Retry, 0
 	for loaded := false; ; {
 		m, err := s.load(ctx)
-		s.loaded(err)
 		if err != nil && !loaded {
 			return err
 		}
@@ -166,12 +155,7 @@ func (s *Service) Run(ctx context.Context) error {
 			if err == nil {
 				return nil
 			}
-			if errors.Is(err, errWider) {
-				s.widen()
-				continue
-			}
 		}
-		s.drop(err)
 		if failures++; ctx.Err() == nil && s.hopeless(failures, err) {
 			return s.giveUp(failures, err)
 		}
@@ -224,7 +208,6 @@ func (s *Service) serve(ctx context.Context, m *engine.Model, steps *stepping) e
 	s.mu.Lock()
 	s.sched, s.stats.Sessions, s.stats.State, s.stats.Cause = sched, m.Sessions(), Ready, nil
 	s.mu.Unlock()
-	s.resume()
 	for {
 		steps.begin()
 		more, err := sched.Step()
@@ -238,10 +221,6 @@ func (s *Service) serve(ctx context.Context, m *engine.Model, steps *stepping) e
 			return errors.Join(err, m.Close())
 		case ctx.Err() != nil:
 			return s.close(sched, m)
-		case s.wide != nil:
-			err := s.leave(sched.Run)
-			s.look(sched, m)
-			return errors.Join(err, m.Close())
 		case !more:
 			select {
 			case <-s.wake:

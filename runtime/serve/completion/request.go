@@ -52,9 +52,6 @@ type request struct {
 	cancel  context.CancelCauseFunc
 	stream  *tokenizer.Stream
 	sampler engine.Sampler
-	picks   engine.Sampler  // sampler, or what goes on with it
-	parent  context.Context // of the client
-	before  resumption
 	name    func(id int32) string
 	tokens  atomic.Int64
 }
@@ -69,7 +66,7 @@ func (s *Service) Start(ctx context.Context, requests ...Request) error {
 		if err != nil {
 			return err
 		}
-		list[i] = &request{Request: r, id: s.last.Add(1), since: time.Now(), stream: s.cfg.Tokenizer.NewStream(), name: s.cfg.Tokenizer.TokenText, sampler: sampler, picks: sampler}
+		list[i] = &request{Request: r, id: s.last.Add(1), since: time.Now(), stream: s.cfg.Tokenizer.NewStream(), name: s.cfg.Tokenizer.TokenText, sampler: sampler}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,7 +95,6 @@ func (s *Service) Start(ctx context.Context, requests ...Request) error {
 
 // submit hands a request to the scheduler.
 func (s *Service) submit(ctx context.Context, r *request) error {
-	r.parent = ctx
 	ctx, r.cancel = context.WithCancelCause(ctx)
 	// Cancelling has to be noticed while nothing runs, too.
 	stop := context.AfterFunc(ctx, func() {
@@ -109,12 +105,12 @@ func (s *Service) submit(ctx context.Context, r *request) error {
 	})
 	err := s.sched.Submit(ctx, scheduler.Request{
 		Continuation: scheduler.Continuation{
-			Prompt: r.text(), Scope: r.Scope, Max: r.rest(), Stop: r.Stop,
+			Prompt: r.Prompt, Scope: r.Scope, Max: r.Max, Stop: r.Stop,
 			Prompted: func(done, reused int, elapsed time.Duration) {
 				s.calling.Lock()
 				defer s.calling.Unlock()
 				if r.Prompted != nil && !s.forsaken {
-					r.Prompted(min(done, len(r.Prompt)), min(reused, len(r.Prompt)), elapsed)
+					r.Prompted(done, reused, elapsed)
 				}
 			},
 			Done: func(res engine.Result, err error) {
@@ -131,12 +127,10 @@ func (s *Service) submit(ctx context.Context, r *request) error {
 				if cause := r.misguided(); cause != nil {
 					err = cause
 				}
-				if !s.leaves(r, res, err) {
-					s.finish(r, r.whole(res), err)
-				}
+				s.finish(r, res, err)
 			},
 		},
-		Sampler: r.picks, Draft: s.cfg.Draft,
+		Sampler: r.sampler, Draft: s.cfg.Draft,
 		Emit: func(id int32) bool {
 			s.calling.Lock()
 			defer s.calling.Unlock()

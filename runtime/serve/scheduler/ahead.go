@@ -182,6 +182,10 @@ func (s *Scheduler) goOn() {
 	}
 	asked := s.now()
 	picked, err := a.Next()
+	if errors.Is(err, engine.ErrAgain) {
+		s.endAhead()
+		return
+	}
 	if s.failed = err; err != nil {
 		return
 	}

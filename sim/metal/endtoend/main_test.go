@@ -100,6 +100,9 @@ func (m *machine) watched(t *testing.T, settings, args []string, wrote func(*os.
 	if !slices.Contains(args, "-replay") {
 		args = append(args, "-replay", "icb") // auto runs the simulator in two processes, which would share the report
 	}
+	if !slices.Contains(args, "-act") {
+		args = append(args, "-act", "f32") // as on the CPU, with which it is compared
+	}
 	cmd := m.line(settings, args)
 	o = run(cmd, func() { wrote(cmd.Process) })
 	file, err := os.Open(report)

@@ -83,8 +83,8 @@ void readFewThreads(Config &c) {
 Config read() {
   Config c;
   c.os = static_cast<int>(number("METALSIM_OS", c.os));
-  REQUIRE(c.os == 13 || c.os == 14 || c.os == 15 || c.os == 26, Rule::Configuration,
-          "METALSIM_OS=%d; known are 13, 14, 15 and 26", c.os);
+  REQUIRE(c.os == 13 || c.os == 14 || c.os == 15 || c.os == 26 || c.os == 27, Rule::Configuration,
+          "METALSIM_OS=%d; known are 13, 14, 15, 26 and 27", c.os);
   const char *gpu = variable("METALSIM_GPU");
   c.gpu = gpuNamed(gpu ? gpu : "m3");
   REQUIRE(c.gpu, Rule::Configuration, "METALSIM_GPU=%s; known are %s", gpu, gpuNames().c_str());

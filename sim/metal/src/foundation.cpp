@@ -32,7 +32,7 @@ Object *arrayWithObject(Object *o) {
 
 constexpr const char *systemBuild = "SIMULATED";
 
-int claimedVersion() { return config().os == 26 ? 16 : config().os; }
+int claimedVersion() { return config().os >= 26 ? config().os - 10 : config().os; }
 
 Object *processInfo() {
   static ProcessInfo *p = [] {

@@ -36,7 +36,7 @@ struct Error : Object {
   Object *localizedDescription();
 };
 
-// To a program whose SDK is older than itself, macOS 26 calls itself 16.0, and a
+// To a program whose SDK is older than itself, macOS 26 calls itself 16.0, 27 is taken to say 17.0, and a
 // Go binary without cgo names SDK 12 (A19). The C function sysctlbyname tells the
 // truth.
 struct ProcessInfo : Object {

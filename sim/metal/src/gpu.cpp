@@ -16,6 +16,8 @@ constexpr Gpu gpus[] = {
     {"m2", "Apple M2 (simulated)", "M2", 8, true, true, true, true, false, 8 * GiB, 12 * GiB},
     {"m3", "Apple M3 (simulated)", "M3", 9, true, true, true, true, false, 8 * GiB, 12 * GiB},
     {"m5", "Apple M5 (simulated)", "M5", 10, true, true, true, true, false, 16 * GiB, 24 * GiB},
+    // MTLGPUFamilyApple11 is in Apple's documentation of macOS 27; no chip has a name yet.
+    {"apple11", "Apple GPU of family 11 (simulated)", "M5", 11, true, true, true, true, false, 16 * GiB, 24 * GiB},
     {"paravirtual", "Apple Paravirtual device", "M1", 5, true, false, false, true, true, 4 * GiB, 4 * GiB},
     {"intel", "Intel(R) UHD Graphics 630 (simulated)", "M1", 0, true, true, false, true, false, 2 * GiB, 1536 * MiB},
     {"amd", "AMD Radeon Pro 5500M (simulated)", "M1", 0, true, true, false, false, false, 3584 * MiB, 8176 * MiB},
@@ -42,6 +44,7 @@ bool supportsFamily(const Gpu &gpu, int64_t family, int os) {
     case metal4: return gpu.isMetal4 && os >= 26;
   }
   if (family >= common1 && family <= common3) return true;
+  if (family >= apple1 + 10 && os < 27) return false;
   return family >= apple1 && family < apple1 + gpu.appleFamily;
 }
 

@@ -5,7 +5,6 @@ package completiontest
 import (
 	"cmp"
 	"context"
-	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -58,8 +57,6 @@ type Model struct {
 	Tokenizer *tokenizer.Tokenizer
 	Config    device.Config
 	Answers   []Answer
-	// Mute is the end of texts that no token can follow: all logits are NaN. "": there are none.
-	Mute string
 
 	mu    sync.Mutex
 	fail  error         // of the next replay
@@ -131,12 +128,6 @@ func (m *Model) Load(context.Context) (*engine.Model, error) {
 		var text strings.Builder
 		for _, id := range r.Tokens(row.Table, int(row.NKV)) {
 			text.WriteString(m.text(id))
-		}
-		if m.Mute != "" && strings.HasSuffix(text.String(), m.Mute) {
-			for i := range out {
-				out[i] = float32(math.NaN())
-			}
-			return
 		}
 		id := m.Tokenizer.EOS()
 		if rest := m.rest(text.String()); rest != "" {

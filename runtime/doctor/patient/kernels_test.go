@@ -1,4 +1,4 @@
-package main
+package patient_test
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 	"mla/runtime/device"
 	"mla/runtime/doctor/check"
 	"mla/runtime/doctor/checkup"
+	"mla/runtime/doctor/patient"
 	"mla/runtime/plan"
 )
 
@@ -36,15 +37,14 @@ func TestInTurn(t *testing.T) {
 	var turns []string
 	launches := 0
 	seen := map[string]int{}
-	x := &examination{Writer: checkup.NewWriter(io.Discard), patient: &patient{launcher: func(b *plan.Bundle, functions []string) (device.Launcher, func(), error) {
+	k := &patient.Kernels{Writer: checkup.NewWriter(io.Discard), Patient: &patient.Patient{Launcher: func(b *plan.Bundle, functions []string) (device.Launcher, func(), error) {
 		turns = append(turns, b.Name)
 		for _, f := range slices.Compact(functions) {
 			seen[b.Name+" "+f]++
 		}
 		return noLauncher{&launches}, func() {}, nil
 	}}}
-	k := &kernelCheck{examination: x}
-	k.inTurn(bundles, func(*plan.Variant) bool { return true })
+	k.InTurn(bundles, func(*plan.Variant) bool { return true })
 	if len(turns) < 9 || !slices.Equal(turns[:3], []string{bundles[0].Name, bundles[1].Name, bundles[2].Name}) || !slices.Equal(turns[:3], turns[3:6]) {
 		t.Errorf("turns %v", turns)
 	}
@@ -61,7 +61,7 @@ func TestInTurn(t *testing.T) {
 			}
 		}
 	}
-	if launches != want || k.checked != want || k.left != 0 {
-		t.Errorf("%d launches, %d checked, %d left; expected %d", launches, k.checked, k.left, want)
+	if launches != want || k.Checked != want || k.Left != 0 {
+		t.Errorf("%d launches, %d checked, %d left; expected %d", launches, k.Checked, k.Left, want)
 	}
 }

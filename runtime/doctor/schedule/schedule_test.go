@@ -1,4 +1,4 @@
-package main
+package schedule
 
 import (
 	"context"
@@ -19,19 +19,19 @@ import (
 // TestScheduleDiffers: runs of other seeds, or of another number of steps, differ, and a bit
 // of a logit shows.
 func TestScheduleDiffers(t *testing.T) {
-	e, err := opening.On("../../testdata/tinyglm.gguf", generated.Bundles(), "", cpu.New())
+	e, err := opening.On("../../../testdata/tinyglm.gguf", generated.Bundles(), "", cpu.New())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	run := func(seed uint64, steps int) *scheduled {
-		m, err := e.Load(device.Config{Context: 128, Tables: scheduleRequests, Pages: 4 * plan.Pages(128), KV: quant.F16, Threads: 2})
+	run := func(seed uint64, steps int) *Run {
+		m, err := e.Load(device.Config{Context: 128, Tables: Requests, Pages: 4 * plan.Pages(128), KV: quant.F16, Threads: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer m.Close()
-		r := newScheduled(m, e.Bundle().Model.VocabSize, seed)
-		if err := r.run(context.Background(), steps, func(int) {}); err != nil {
+		r := New(m, e.Bundle().Model.VocabSize, seed)
+		if err := r.Do(context.Background(), steps, func(int) {}); err != nil {
 			t.Fatal(err)
 		}
 		if s := m.Pages(); s.InUse != 0 {
@@ -40,13 +40,13 @@ func TestScheduleDiffers(t *testing.T) {
 		return r
 	}
 	a, b, short, other := run(1, 60), run(1, 60), run(1, 50), run(2, 60)
-	if at := a.differs(b); at != -1 {
+	if at := a.Differs(b); at != -1 {
 		t.Errorf("the same schedule differs from step %d on", at)
 	}
-	if at := a.differs(short); at != 50 {
+	if at := a.Differs(short); at != 50 {
 		t.Errorf("differs at %d from one of 50 steps", at)
 	}
-	if at := a.differs(other); at < 0 || at > 20 {
+	if at := a.Differs(other); at < 0 || at > 20 {
 		t.Errorf("differs at %d from one with another seed", at)
 	}
 	sampler, err := sample.New(sample.Off())

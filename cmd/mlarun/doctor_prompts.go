@@ -1,0 +1,89 @@
+package main
+
+import (
+	"errors"
+	"slices"
+
+	"mla/runtime/device"
+	"mla/runtime/doctor/checkup"
+	"mla/runtime/doctor/probe"
+	"mla/runtime/doctor/trial"
+	"mla/runtime/engine"
+	"mla/runtime/plan"
+)
+
+// thorough is how many tokens -n asks for at least where stages that take longer are wanted as well.
+const thorough = 100
+
+// measures says whether the doctor measures prompts, bandwidth and long command buffers.
+func measures(f *doctorFlags) bool { return generates(f) && f.tokens >= thorough }
+
+// prompts compares a long prompt, and many sessions, with the CPU.
+func (x *examination) prompts() (err error) {
+	path, err := x.flags.modelFile()
+	if err != nil {
+		x.Write(checkup.Skip, x.stage.name, "%v", err)
+		return nil
+	}
+	c, err := x.chosen(path)
+	if err != nil {
+		return err
+	}
+	defer closing(c.file.File, &err)
+	gpu, host, err := x.both(c)
+	if err != nil {
+		return err
+	}
+	s := &trial.Subject{Writer: x.Writer, Model: c.file, Bundle: c.bundle, GPU: gpu, CPU: host, Config: c.config}
+	return s.Prompts()
+}
+
+// both are the device that is examined, as a model wants it, and the CPU.
+func (x *examination) both(c *found) (gpu, host device.Device, err error) {
+	f := x.flags.flags
+	gpu, err1 := f.env.devices[x.patient.Kind](f)
+	host, err2 := f.env.devices["cpu"](f)
+	if err := errors.Join(err1, err2); err != nil {
+		return nil, nil, err
+	}
+	gpu, err = f.withLibrary(gpu, c.bundle)
+	return gpu, host, err
+}
+
+// Of the model whose shapes are timed: the largest dense one that is part of the program.
+const (
+	shapesOf    = "youtu2b.yaml"
+	shapesQuant = "q4_0"
+)
+
+// shapes times tokens of a model without a file.
+func (x *examination) shapes() error {
+	f := x.flags
+	list, err := f.finder().Of("")
+	if err != nil {
+		return err
+	}
+	list = slices.DeleteFunc(plan.For(x.patient.Class, list), func(b *plan.Bundle) bool { return b.Spec != shapesOf || b.Activations != plan.ElemF16 })
+	if len(list) == 0 {
+		x.Write(checkup.Skip, x.stage.name, "this program has no bundle of %s", shapesOf)
+		return nil
+	}
+	b := list[0]
+	at := slices.IndexFunc(b.Profiles, func(p plan.Profile) bool { return p.Name == shapesQuant })
+	if at < 0 {
+		x.Write(checkup.Skip, x.stage.name, "bundle %s has no types of %s", b.Name, shapesQuant)
+		return nil
+	}
+	p := &b.Profiles[at]
+	switch n, err := probe.Bytes(b, p); {
+	case err != nil:
+		return err
+	case f.metalLib != "":
+		x.Write(checkup.Skip, x.stage.name, "a library stands in for Metal, whose speed says nothing")
+		return nil
+	case uint64(2*n) > x.patient.Metal.MaxMemory || 2*n > engine.Available():
+		x.Write(checkup.Skip, x.stage.name, "it takes %s; %s are available", engine.Size(2*n), engine.Size(min(engine.Available(), int64(x.patient.Metal.MaxMemory))))
+		return nil
+	}
+	return probe.Shapes(x.Writer, x.patient.Metal, b, p, x.patient.Metal.Info.Name)
+}

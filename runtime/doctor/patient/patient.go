@@ -1,0 +1,152 @@
+// Package patient is what the doctor examines: devices, with what they say of themselves.
+package patient
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+
+	"mla/runtime/device"
+	"mla/runtime/device/cuda"
+	"mla/runtime/device/cuda/cu"
+	"mla/runtime/device/linalg"
+	"mla/runtime/device/metal"
+	"mla/runtime/device/metal/trust"
+	"mla/runtime/doctor/check"
+	"mla/runtime/engine"
+	"mla/runtime/plan"
+)
+
+// Patient is a device that is examined.
+type Patient struct {
+	Kind  string // a value of -device
+	Class string // of the device, see plan.Classes
+	// Kernels is the kernel class of the device, see plan.Kernel.
+	Kernels string
+	Facts   []Fact
+	// Launcher makes functions of a bundle ready; done releases them.
+	Launcher func(b *plan.Bundle, functions []string) (l device.Launcher, done func(), err error)
+	// Runs says why a bundle's kernels cannot be made ready on this system; nil: it has all.
+	Runs func(b *plan.Bundle) error
+	// Sampler says that the device picks tokens by itself.
+	Sampler bool
+	Metal   *metal.Device // nil: the device is another
+}
+
+// Fact is a line of the report.
+type Fact struct{ Name, Value string }
+
+// Virtual tells whether the GPU is a virtual machine's.
+func (p *Patient) Virtual() bool { return p.Metal != nil && p.Metal.Virtual }
+
+// CPU compares the inner loops of this machine with plain Go.
+func CPU() *Patient {
+	return &Patient{
+		Kind: "cpu",
+		Facts: []Fact{
+			{"device", "cpu"},
+			{"cores", fmt.Sprint(runtime.GOMAXPROCS(0))},
+			{"inner loops", linalg.Backend() + ", compared with plain Go"},
+		},
+		Launcher: func(*plan.Bundle, []string) (device.Launcher, func(), error) { return plainGo{}, func() {}, nil },
+	}
+}
+
+// plainGo runs the twins without assembly.
+type plainGo struct{}
+
+// Launch implements device.Launcher.
+func (plainGo) Launch(l *device.Launch) error {
+	before := linalg.Backend()
+	if err := linalg.SetBackend("go"); err != nil {
+		return err
+	}
+	return errors.Join(check.Twins{}.Launch(l), linalg.SetBackend(before))
+}
+
+// CUDA is an NVIDIA GPU; hasPTX says why there are no kernels of a bundle for it.
+func CUDA(d *cuda.Device, hasPTX func(*plan.Bundle) error) *Patient {
+	return &Patient{
+		Kind:  "cuda",
+		Class: d.Class(),
+		Facts: []Fact{
+			{"device", "cuda: " + d.Name()},
+			{"driver", "CUDA " + cu.Version(d.Driver)},
+			{"compute capability", fmt.Sprintf("%d.%d", d.Major, d.Minor)},
+			{"multiprocessors", fmt.Sprint(d.Multiprocessors)},
+			{"memory", engine.Size(int64(d.Memory))},
+			{"level-2 cache", engine.Size(d.L2)},
+		},
+		Launcher: func(b *plan.Bundle, _ []string) (device.Launcher, func(), error) {
+			l, err := d.NewLauncher(b)
+			if err != nil {
+				return nil, nil, err
+			}
+			return l, func() { _ = l.Close() }, nil
+		},
+		Runs:    hasPTX,
+		Sampler: true,
+	}
+}
+
+// Metal is Apple's GPU; library is the one that stands in for Apple's.
+func Metal(d *metal.Device, library string) *Patient {
+	return &Patient{
+		Kind:    "metal",
+		Metal:   d,
+		Class:   d.Class(),
+		Kernels: d.KernelClass(),
+		Facts:   append(metalFacts(d), Fact{"replay", expectedReplay(d, library)}),
+		Launcher: func(b *plan.Bundle, functions []string) (device.Launcher, func(), error) {
+			l, err := d.NewLauncher(b, functions)
+			if err != nil {
+				return nil, nil, err
+			}
+			return l, l.Close, nil
+		},
+		Runs:    d.Runs,
+		Sampler: true,
+	}
+}
+
+func metalFacts(d *metal.Device) []Fact {
+	family := "none known"
+	if d.Family > 0 {
+		family = fmt.Sprintf("Apple%d", d.Family)
+	}
+	return []Fact{
+		{"device", "metal: " + d.Info.Name},
+		{"system", d.OS},
+		{"GPU family", family},
+		{"virtual GPU", yesNo(d.Virtual)},
+		{"unified memory", yesNo(d.UnifiedMemory)},
+		{"recommendedMaxWorkingSetSize", engine.Size(int64(d.MaxMemory))},
+		{"maxBufferLength", engine.Size(int64(d.MaxBuffer))},
+		{"page size", fmt.Sprintf("%d B; files are mapped at multiples of %d", os.Getpagesize(), device.MappedAlign)},
+		{"threadgroup memory", fmt.Sprintf("%d B", d.MaxThreadgroupMemory)},
+		{"shading language", d.Language()},
+		{"residency sets", yesNo(d.ResidencySets)},
+	}
+}
+
+// expectedReplay says how -replay auto would replay, without a test.
+func expectedReplay(d *metal.Device, library string) string {
+	verdict, kept := trust.Kept(metal.CacheFolder(), trust.ICB, metal.Key(&d.Info, library))
+	switch {
+	case d.Virtual:
+		return "auto takes encode, as the GPU is virtual"
+	case !kept:
+		return "auto will test indirect command buffers before it uses them"
+	case verdict.OK:
+		return "auto takes icb, as a test went well"
+	}
+	return "auto takes encode, as a test failed: " + verdict.Why
+}
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}

@@ -1,0 +1,141 @@
+package probe
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"mla/runtime/device"
+	"mla/runtime/device/chips"
+	"mla/runtime/doctor/checkup"
+	"mla/runtime/engine"
+	"mla/runtime/plan"
+	"mla/runtime/quant"
+)
+
+// Of a model that is timed: tokens that are run before, tokens at most, and for how long.
+const (
+	warmTokens  = 4
+	timedTokens = 64
+	timedFor    = 5 * time.Second
+	shapesRoom  = 128 // tokens of context
+)
+
+// Shapes times tokens of a model of a bundle's shapes whose weights mean nothing, and says which part
+// of the GPU's bandwidth that is: what predictions of speed assume.
+func Shapes(w *checkup.Writer, d device.Device, b *plan.Bundle, p *plan.Profile, gpu string) error {
+	m, err := synthetic(b, p)
+	if err != nil {
+		return err
+	}
+	w.Write(checkup.Now, "loading weights of the shapes of "+b.Spec, "")
+	cfg := device.Config{Context: shapesRoom, Tables: 1, Pages: plan.Pages(shapesRoom), KV: quant.F16, Width: 1}
+	r, err := d.Load(m, cfg)
+	if err != nil {
+		return err
+	}
+	model, err := engine.NewModel(r, b.Model.VocabSize, cfg)
+	if err != nil {
+		return errors.Join(err, r.Close())
+	}
+	tokens, took, err := timed(model)
+	if err = errors.Join(err, model.Close()); err != nil {
+		return err
+	}
+	speed, bytes := float64(tokens)/took.Seconds(), read(m)
+	chip := chips.Of(gpu)
+	w.Write(checkup.Fact, "tokens of "+b.Spec, "%.1f tok/s at %s, %s activations: %.0f %% of the %.0f GB/s of %s for %.2f GB a token; docs/mac.md predicts 40 to 73 %%, by the size of the chip",
+		speed, p.Name, b.Act(), 100*speed*float64(bytes)/(chip.GBs*1e9), chip.GBs, chip.Name, float64(bytes)/1e9)
+	w.Write(checkup.Pass, "tokens of "+b.Spec, "%d", tokens)
+	return nil
+}
+
+// timed runs tokens, the last ones of which are timed.
+func timed(m *engine.Model) (tokens int, took time.Duration, err error) {
+	s, err := m.NewPrivateSession()
+	if err != nil {
+		return 0, 0, err
+	}
+	start := time.Now()
+	for i := range warmTokens + timedTokens {
+		if i == warmTokens {
+			start = time.Now()
+		}
+		if err := s.Append(int32(i + 1)); err != nil {
+			return 0, 0, err
+		}
+		if took = time.Since(start); i > warmTokens && took > timedFor {
+			return i - warmTokens + 1, took, nil
+		}
+	}
+	return timedTokens, took, nil
+}
+
+// synthetic is a bundle bound to weights that mean nothing, of a profile's types.
+func synthetic(b *plan.Bundle, p *plan.Profile) (*device.Model, error) {
+	list, total, err := weights(b, p)
+	if err != nil {
+		return nil, err
+	}
+	return &device.Model{Bundle: b, Weights: list, Regions: [][]byte{filled(total)}}, nil
+}
+
+// weights are those of a bundle, one behind the other, and what they take.
+func weights(b *plan.Bundle, p *plan.Profile) (list [][]device.Weight, total int64, err error) {
+	list = make([][]device.Weight, len(b.Weights))
+	for i := range b.Weights {
+		w := &b.Weights[i]
+		for l := range max(1, w.Last-w.First) {
+			f, ok := quant.Lookup(p.At(i, l))
+			if !ok {
+				return nil, 0, fmt.Errorf("%s: type %d is unknown", w.Role, p.At(i, l))
+			}
+			row, err := f.RowBytes(w.Cols)
+			if err != nil {
+				return nil, 0, fmt.Errorf("%s: %w", w.Role, err)
+			}
+			stride := int64(row) * int64(w.Rows)
+			list[i] = append(list[i], device.Weight{Tensor: w.Role, Offset: total, Bytes: stride * int64(w.Batch), Type: p.At(i, l), BatchStride: stride})
+			total += (stride*int64(w.Batch) + device.WeightAlign - 1) / device.WeightAlign * device.WeightAlign
+		}
+	}
+	return list, total, nil
+}
+
+// filled is memory of bytes that are small numbers, whatever type they are read as: as halves 0.01 to
+// 0.1, as floats almost 0.
+func filled(n int64) []byte {
+	block := make([]byte, 1<<16)
+	rng := rand.New(rand.NewPCG(1, 2))
+	for i := range block {
+		block[i] = 0x20 + byte(rng.UintN(16))
+	}
+	all := make([]byte, n)
+	for at := int64(0); at < n; at += int64(len(block)) {
+		copy(all[at:], block)
+	}
+	return all
+}
+
+// Bytes is what a synthetic model of a profile takes.
+func Bytes(b *plan.Bundle, p *plan.Profile) (int64, error) {
+	_, n, err := weights(b, p)
+	return n, err
+}
+
+// read is what a token reads of a dense model's weights: all, but of an embedding a row.
+func read(m *device.Model) (n int64) {
+	head := false
+	for i := range m.Bundle.Weights {
+		head = head || m.Bundle.Weights[i].Role == "lm_head"
+	}
+	for i := range m.Weights {
+		for l := range m.Weights[i] {
+			if !head || m.Bundle.Weights[i].Role != "embed_tokens" {
+				n += m.Weights[i][l].Bytes
+			}
+		}
+	}
+	return n
+}

@@ -1,0 +1,80 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"mla/runtime/device"
+	"mla/runtime/doctor/checkup"
+	"mla/runtime/engine"
+	"mla/runtime/plan"
+)
+
+// sideBySide is how many sessions run a token each: more than a batch has rows.
+const sideBySide = plan.MaxBatch + 4
+
+// Prompts compares logits behind a long prompt, and of tokens of many sessions side by side, with the
+// CPU's: what single kernels and the first tokens of a text do not run.
+func (s *Subject) Prompts() error {
+	var logits [2][][]float32
+	for i, d := range []device.Device{s.GPU, s.CPU} {
+		s.Write(checkup.Now, fmt.Sprintf("a prompt of %d tokens on %s", promptTokens, d.Name()), "")
+		var err error
+		if logits[i], err = s.prompts(d); err != nil {
+			return err
+		}
+	}
+	for i, what := range []string{fmt.Sprintf("a prompt of %d tokens", promptTokens), fmt.Sprintf("%d sessions", sideBySide)} {
+		c := &comparison{tolerance: tolerance(s.Bundle, s.Config.KV), model: &s.Bundle.Model}
+		from, to := i, 1+i*sideBySide // the prompt's row, and those of the sessions
+		for row := from; row < to; row++ {
+			c.add(logits[0][row], logits[1][row])
+		}
+		if wrong := c.wrong(); wrong != "" {
+			s.Write(checkup.Fail, what, "logits: %s", wrong)
+			continue
+		}
+		s.Write(checkup.Pass, what, "logits differ from the CPU's by at most %.2g of their size", c.worst)
+	}
+	return nil
+}
+
+// prompts are the logits behind a prompt, and those of a token of each of many sessions.
+func (s *Subject) prompts(d device.Device) (all [][]float32, err error) {
+	m, err := s.on(d, func(cfg *device.Config, most int) {
+		cfg.Context, cfg.Tables = min(promptTokens, most), sideBySide
+		cfg.Pages = max(plan.Pages(cfg.Context), sideBySide)
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, m.Close()) }()
+	prompt := s.prompt(m.Context())
+	first, err := m.NewPrivateSession()
+	if err == nil {
+		err = first.Sync(context.Background(), prompt, nil)
+	}
+	if err != nil {
+		return nil, err
+	}
+	all = append(all, slices.Clone(first.Logits()))
+	if err := first.Close(); err != nil {
+		return nil, err
+	}
+	var rows []engine.Row
+	for i := range sideBySide {
+		session, err := m.NewPrivateSession()
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, engine.Row{Session: session, Token: prompt[i%len(prompt)], Logits: true})
+	}
+	err = m.Step(rows, func(_ int, of [][]float32) {
+		for _, own := range of {
+			all = append(all, slices.Clone(own))
+		}
+	})
+	return all, err
+}
