@@ -42,7 +42,7 @@ func (f *flags) open() (*engine.Engine, error) {
 			}
 			return f.openModel()
 		},
-		Bundles: f.finder(), Bundle: f.bundle, Act: f.bundleAct(), Devices: candidates, Draft: f.predicts(),
+		Bundles: f.finder(), Bundle: f.bundle, Act: f.bundleAct(), Devices: candidates, Draft: f.drafting().Layer("-draft "+opening.MTP),
 		Note: func(reason error, next string) {
 			what := "the CPU runs the model"
 			if next != "cpu" {

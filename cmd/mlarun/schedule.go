@@ -13,6 +13,7 @@ import (
 	"mla/runtime/engine"
 	"mla/runtime/engine/draft"
 	"mla/runtime/plan"
+	"mla/runtime/serve/completion"
 	"mla/runtime/serve/scheduler"
 	"mla/runtime/text/sample"
 )
@@ -97,7 +98,7 @@ func newScheduled(m *engine.Model, vocab int, seed uint64) *scheduled {
 
 // run makes so many steps, and then ends what is left.
 func (r *scheduled) run(ctx context.Context, steps int, progress func(done int)) error {
-	s, err := scheduler.New(r.model, scheduler.Config{Ahead: aheadAlone, Now: func() time.Time {
+	s, err := scheduler.New(r.model, scheduler.Config{Ahead: completion.AheadAlone, Now: func() time.Time {
 		r.clock = r.clock.Add(time.Millisecond)
 		return r.clock
 	}})

@@ -95,7 +95,7 @@ func newServing(e *env) *serving {
 	f.Func("api-key", "`key` that requests must have, as bearer or x-api-key; may be given several times. The arguments of a process are seen by all, its variables are not", apiKey)
 	f.Func("allow-host", "`name` by which requests may call the server beside addresses (default: localhost and, on other than a loopback address, the machine's own name; any with -api-key); may be given several times", list(&s.hosts))
 	f.Func("cors-origin", "`origin` of web pages that may use the server, e.g. http://localhost:3000; localhost is any page of this machine, * any page at all (default: none); may be given several times", origin)
-	f.IntVar(&s.queue, "queue", 64, "requests that may wait; further ones are told to come again (429)")
+	f.IntVar(&s.queue, "queue", completion.DefaultQueue, "requests that may wait; further ones are told to come again (429)")
 	f.DurationVar(&s.limits.Drain, "drain", s.limits.Drain, "time that answers have to end when the server is stopped")
 	f.Int64Var(&s.limits.Body, "max-body", s.limits.Body, "`bytes` of a request's body")
 	f.IntVar(&s.limits.Connections, "max-connections", s.limits.Connections, "connections at a time")

@@ -12,10 +12,6 @@ import (
 	"mla/runtime/serve/scheduler"
 )
 
-// aheadAlone is how many tokens of a request that is alone are a unit of work: who comes waits
-// for two of them.
-const aheadAlone = 2
-
 // service is what runs the model for the server.
 func (s *serving) service(eng *engine.Engine, log *slog.Logger) (*completion.Service, error) {
 	tok, err := eng.Tokenizer()
@@ -24,7 +20,7 @@ func (s *serving) service(eng *engine.Engine, log *slog.Logger) (*completion.Ser
 	}
 	current := eng // whose model is loaded
 	cfg := completion.Config{
-		Tokenizer: tok, Queue: s.queue, Scheduler: scheduler.Config{PromptRows: s.promptRows, Ahead: min(s.ahead, aheadAlone)}, Draft: s.drafters(), Log: log, Stuck: s.stuck,
+		Tokenizer: tok, Queue: s.queue, Scheduler: scheduler.Config{PromptRows: s.promptRows, Ahead: min(s.ahead, completion.AheadAlone)}, Draft: s.drafting().Drafters(), Log: log, Stuck: s.stuck,
 		Retries: cmp.Or(s.retries, -1), // there 0 is the default
 		Load:    s.loads(s.flags, eng),
 	}
