@@ -16,7 +16,6 @@
 package mla
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,8 +47,8 @@ type Options struct {
 	Progress func(Progress)
 	// Note gets lines about which device runs the model, and why; nil: nobody is told.
 	Note func(line string)
-	// Context is how many tokens a session can have; 0: 4096, or what the model has if
-	// that is less.
+	// Context is how many tokens a session can have; 0: as many as the model has and memory
+	// allows. Note is told the number and why.
 	Context int
 	// Sessions is how many can be open at a time, which is also how many texts of a batch
 	// run side by side; 0: 1. Memory for the latent caches of all is taken by Open.
@@ -87,9 +86,6 @@ type Model struct {
 	drafting     opening.Drafting
 	served       bool // a Server has the model, and closes it
 }
-
-// defaultContext is Options.Context unless it is given, where the model allows it.
-const defaultContext = 4096
 
 // Open maps a GGUF file, chooses its bundle and brings the weights to the device. Of a split
 // model, path is the first file. A name like user/repo:Q4_K_M is a model of the Hugging Face hub:
@@ -150,8 +146,16 @@ func (o *Options) load(e *engine.Engine) (*Model, error) {
 		return nil, err
 	}
 	cfg := device.Config{
-		Context: cmp.Or(o.Context, min(defaultContext, e.MaxContext())), Tables: max(o.Sessions, 1),
+		Context: o.Context, Tables: max(o.Sessions, 1),
 		KV: kv, Threads: o.Threads, Width: e.Bundle().Width(), Progress: tell[int64](o.Progress, Loading)}
+	if cfg.Context == 0 {
+		room, err := e.Room(cfg, cfg.Tables, e.Free())
+		if err != nil {
+			return nil, err
+		}
+		cfg.Context = room.Context
+		o.note("context %d: %s", room.Context, room.Why)
+	}
 	cfg.Pages = min(cfg.Tables*plan.Pages(max(cfg.Context, 0)), device.MaxPages)
 	memory, err := e.Estimate(cfg)
 	if err != nil {

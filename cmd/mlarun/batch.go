@@ -57,8 +57,8 @@ func (s *settings) batch(text string) (err error) {
 		if err := s.encode(eng, tok, list); err != nil {
 			return room{}, err
 		}
-		context := s.contextFor(eng.MaxContext())
-		return roomFor(list, context, s.parallel), nil
+		r, err := s.roomFor(eng, s.context, 1, eng.Free())
+		return r.forJobs(list, s.parallel), err
 	})
 	if err != nil {
 		return err
@@ -109,9 +109,10 @@ func (s *settings) encode(eng *engine.Engine, tok *tokenizer.Tokenizer, list []*
 	return err
 }
 
-// roomFor is room for the longest jobs, parallel at a time. A job without a limit has room for
+// forJobs is room for the longest jobs, parallel at a time. A job without a limit has room for
 // answerRoom tokens, and one of them for all of the context: the scheduler lets jobs wait for pages.
-func roomFor(list []*job, context, parallel int) room {
+func (r room) forJobs(list []*job, parallel int) room {
+	context := r.context
 	var pages []int
 	longest := 0
 	for _, j := range list {
@@ -124,7 +125,7 @@ func roomFor(list []*job, context, parallel int) room {
 		pages = append(pages, plan.Pages(min(prompt+min(room, max(context-prompt, 0)), max(context, 0))))
 	}
 	slices.Sort(pages)
-	r := room{context: context, sessions: min(parallel, len(list))}
+	r.sessions, r.pages = min(parallel, len(list)), 0
 	for _, n := range pages[len(pages)-r.sessions:] {
 		r.pages = min(r.pages+n, device.MaxPages)
 	}

@@ -234,7 +234,7 @@ func TestContextOfTokens(t *testing.T) {
 }
 
 func TestGenerate(t *testing.T) {
-	args := []string{"-model", youtu, "-n", "8", "-temp", "0"}
+	args := []string{"-model", youtu, "-n", "8", "-temp", "0", "-c", "4096"}
 	from := func(stdin string, more ...string) result { return mlarun(stdin, append(args, more...)...) }
 	want := from("", "-p", "hello")
 	if want.code != 0 || want.out == "" {

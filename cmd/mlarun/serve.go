@@ -18,7 +18,6 @@ import (
 
 	"mla/runtime/device"
 	"mla/runtime/engine"
-	"mla/runtime/plan"
 	"mla/runtime/serve/completion"
 	"mla/runtime/serve/scheduler"
 	"mla/runtime/serve/server"
@@ -36,6 +35,8 @@ type serving struct {
 	hosts      []string
 	origins    []string
 	context    int
+	room       room           // of the model, once it is known
+	contexts   map[string]int // of the models of -models, by their files
 	parallel   int
 	queue      int
 	promptRows int
@@ -109,7 +110,7 @@ func (s *serving) modelFlags() {
 	s.StringVar(&s.alias, "alias", "", "`name` of the model in answers; further ones by which it may be asked for stand behind commas (default: the file's)")
 	s.templateFlag(&s.template)
 	s.reasoning.add(s.flags)
-	s.IntVar(&s.context, "c", 0, "`tokens` of context of each request, prompt and answer together (default 4096, or less if the model has less)")
+	s.IntVar(&s.context, "c", 0, "`tokens` of context of each request, prompt and answer together (default: as many as the model has and memory allows)")
 	s.IntVar(&s.parallel, "parallel", 4, "requests that run at a time; the caches have room for as many of full length")
 	s.IntVar(&s.promptRows, "prompt-rows", scheduler.DefaultPromptRows, "tokens of prompts that are run between two tokens of the answers under way")
 	s.StringVar(&s.promptsDir, "prompt-cache-dir", "", fmt.Sprintf("`folder` that keeps what the last %d texts have left in the caches, from the end of one run to the next", keptPrompts))
@@ -223,6 +224,9 @@ func (s *serving) listen(ctx context.Context, log *slog.Logger) (net.Listener, *
 func (s *serving) run(ctx context.Context, restore func(), eng *engine.Engine) error {
 	log := s.logger()
 	s.quiet = s.quiet || s.json // whoever reads JSON cannot read notes
+	if err := s.settle(eng, eng.Free()); err != nil {
+		return err
+	}
 	service, err := s.service(eng, log)
 	if err != nil {
 		return err
@@ -275,32 +279,21 @@ func (s *serving) serverConfig(eng *engine.Engine, service *completion.Service, 
 		return server.Config{}, err
 	}
 	s.sampling.recommended(eng.File())
-	context_, err := s.contextFor(eng)
-	if err != nil {
-		return server.Config{}, err
-	}
 	reasoning, err := s.reasoning.read(s.flags)
 	return server.Config{
-		Service: service, Model: s.names()[0], Aliases: s.names()[1:], File: filepath.Base(s.model), Context: context_, Chat: renderer, Sampling: s.sampling.of(t), FixedSeed: s.given("seed"), Reasoning: reasoning,
+		Service: service, Model: s.names()[0], Aliases: s.names()[1:], File: filepath.Base(s.model), Context: s.room.context, Chat: renderer, Sampling: s.sampling.of(t), FixedSeed: s.given("seed"), Reasoning: reasoning,
 		Limits: s.limits, Log: log, Prompts: s.promptLog(log), Worker: isWorker(), Version: buildinfo.Version(),
 	}, err
 }
 
-// pages are those of the caches, for requests of some context.
-func (s *serving) pages(context_ int) int {
-	return min(s.parallel*plan.Pages(context_), device.MaxPages)
-}
-
-// contextFor is the context of a request.
-func (s *serving) contextFor(eng *engine.Engine) (int, error) {
-	switch most := eng.MaxContext(); {
-	case s.context > most:
-		return 0, fmt.Errorf("-c is %d; this model allows 1 to %d", s.context, most)
-	case s.context > 0:
-		return s.context, nil
-	default:
-		return min(defaultContext, most), nil
+// settle decides how much room there is for requests. It stays as it is when the model is loaded
+// again: clients rely on the context.
+func (s *serving) settle(eng *engine.Engine, free int64) (err error) {
+	if most := eng.MaxContext(); s.context > most {
+		return fmt.Errorf("-c is %d; this model allows 1 to %d", s.context, most)
 	}
+	s.room, err = s.roomFor(eng, s.context, s.parallel, free)
+	return err
 }
 
 // names are the model's, for clients. That of a worker is its file's, which may have commas.

@@ -50,9 +50,6 @@ func (s *serving) service(eng *engine.Engine, log *slog.Logger) (*completion.Ser
 // loads brings a model to its device, as a command line has it.
 func (s *serving) loads(f *flags, eng *engine.Engine) func(context.Context) (*engine.Model, error) {
 	return func(context.Context) (*engine.Model, error) {
-		return f.loadInto(eng, func(*engine.Engine) (room, error) {
-			context_, err := s.contextFor(eng)
-			return room{context_, s.parallel, s.pages(context_)}, err
-		})
+		return f.loadInto(eng, func(*engine.Engine) (room, error) { return s.room, nil })
 	}
 }
