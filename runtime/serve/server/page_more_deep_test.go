@@ -77,7 +77,7 @@ func testPageFiles(t *testing.T, browser context.Context) {
 	}
 	b.run(choose("[['notes.txt', 'a ``` b\\r\\n'], ['x.bin', new Uint8Array([1, 0, 255])], ['large.txt', 'x'.repeat(600 << 10)], ['zero.txt', 'a\\0b']]"))
 	b.until("document.querySelectorAll('#attached .chip').length === 1 && !document.getElementById('notice').hidden")
-	if got := eval[string](b, "document.getElementById('notice').textContent"); got != "zero.txt is no text file." {
+	if got := eval[string](b, "document.getElementById('notice').textContent"); got != "x.bin is no text file. large.txt is larger than 512 KiB. zero.txt is no text file." {
 		t.Errorf("%q", got)
 	}
 	b.picture("attached")

@@ -24,6 +24,7 @@ func testPageTinychat(t *testing.T, browser context.Context) {
 		}
 	}
 	b.show(960, 540, "light")
+	b.run(script("(() => { const e = document.getElementById('input'); e.value = ''; e.dispatchEvent(new Event('input')); e.blur(); const l = document.getElementById('log'); l.scrollTop = l.scrollHeight; })()"))
 	b.picture("readme")
 	b.run(click(".message:last-of-type summary"))
 	b.say("Make a table of the first 4 multiples of 7.")

@@ -287,7 +287,11 @@ function submit() {
   send(text, attached.take());
 }
 
-const attach = async (files) => attached.add(await read(files, say));
+async function attach(files) {
+  const problems = [];
+  attached.add(await read(files, (p) => problems.push(p)));
+  if (problems.length) say(problems.join(' '));
+}
 
 // picks has a button open the choice of files, and passes on what was chosen.
 function picks(button, field, chosen) {
