@@ -119,7 +119,7 @@ func (m *Model) NewChat(system string) (*Chat, error) {
 
 // Send adds a message of the user, and yields the answer while it comes, without the model's
 // thoughts. Message and answer, as far as that came, are part of the conversation then; a
-// message that cannot be answered at all is not.
+// message of which no answer has begun is not.
 func (c *Chat) Send(ctx context.Context, text string, g Generation) iter.Seq2[string, error] {
 	return c.answer(ctx, Message{Role: User, Content: text}, g)
 }
@@ -151,7 +151,7 @@ func (c *Chat) answer(ctx context.Context, added Message, g Generation) iter.Seq
 				break
 			}
 		}
-		if last := c.Last(); last.Reason != Failed || len(last.Tokens) > 0 {
+		if last := c.Last(); len(last.Tokens) > 0 || last.Reason != Failed && last.Reason != Canceled {
 			c.Messages = append(messages, Message{Role: Assistant, Content: last.Text, Reasoning: last.Thoughts, ToolCalls: last.Calls})
 		}
 	}

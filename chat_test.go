@@ -3,6 +3,7 @@ package mla_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -79,6 +80,21 @@ func TestChatParts(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), says) || len(c.Messages) != before {
 			t.Errorf("%v; want %q", err, says)
 		}
+	}
+}
+
+// TestChatCanceled: a message whose answer has not begun is no part of the conversation.
+func TestChatCanceled(t *testing.T) {
+	c, err := chatModel(t, mla.Options{}).NewChat("Be brief.")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	for _, err = range c.Send(ctx, "What is 27 + 58?", mla.Generation{}) {
+	}
+	if !errors.Is(err, context.Canceled) || len(c.Messages) != 1 {
+		t.Errorf("%v, %d messages", err, len(c.Messages))
 	}
 }
 
