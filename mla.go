@@ -3,20 +3,22 @@
 //
 // [Open] brings a model to a device. [Model.NewSession] begins a text, which
 // [Session.Generate] continues piece by piece; [Model.NewChat] is a conversation, in the
-// model's own chat template; [Model.Batch] continues many texts side by side. [Session.Logits]
-// are the numbers behind all of them. The models give no embeddings of texts.
+// model's own chat template; [Model.Batch] continues many texts side by side, [Model.BatchChats]
+// answers many conversations. [Session.Logits] are the numbers behind all of them.
+// [Model.NewServer] serves the model over HTTP. The models give no embeddings of texts.
 //
 // What runs a model is its bundle: the kernels and dispatch tables that mlagen compiled for
 // it. Those of the models in specs/ are part of this module. For other models there are
 // bundle files (mlagen -gguf my.gguf writes my.mla, which Open finds beside the model), and
 // packages that mlagen -spec F -out DIR writes into any module ([Options].Bundles).
 //
-// A Model, its sessions and its chats are for one goroutine at a time.
+// A Model, its sessions and its chats are for one goroutine at a time; a Server is for all.
 package mla
 
 import (
-	"cmp"
+	"context"
 	"errors"
+	"fmt"
 
 	"mla/generated"
 	"mla/runtime/device"
@@ -41,10 +43,13 @@ type Options struct {
 	Checker string
 	// MetalLibrary is a library that stands in for Apple's Metal; "": there is none.
 	MetalLibrary string
+	// Progress is told how far a download and the loading of the weights have come; nil: nobody
+	// is told.
+	Progress func(Progress)
 	// Note gets lines about which device runs the model, and why; nil: nobody is told.
 	Note func(line string)
-	// Context is how many tokens a session can have; 0: 4096, or what the model has if
-	// that is less.
+	// Context is how many tokens a session can have; 0: as many as the model has and memory
+	// allows. Note is told the number and why.
 	Context int
 	// Sessions is how many can be open at a time, which is also how many texts of a batch
 	// run side by side; 0: 1. Memory for the latent caches of all is taken by Open.
@@ -64,6 +69,13 @@ type Options struct {
 	Threads int
 	// ChatTemplate is a template in Jinja to use in place of the file's.
 	ChatTemplate string
+	// Draft is the way to draft tokens that are run together with the one before them
+	// (speculative decoding): "ngram", as the text went on where its last tokens stood before,
+	// or "mtp", by the model's layer that predicts the token after next; "": none. Texts are the
+	// same up to rounding.
+	Draft string
+	// DraftModel is a file with the layer for "mtp"; "": the model's own file has it.
+	DraftModel string
 }
 
 // Model is a model on its device.
@@ -72,16 +84,30 @@ type Model struct {
 	model        *engine.Model
 	tokenizer    *tokenizer.Tokenizer
 	chatTemplate string
+	config       device.Config
+	drafting     opening.Drafting
+	served       bool // a Server has the model, and closes it
 }
 
-// defaultContext is Options.Context unless it is given, where the model allows it.
-const defaultContext = 4096
-
 // Open maps a GGUF file, chooses its bundle and brings the weights to the device. Of a split
-// model, path is the first file. An error that a model has no bundle says which command makes
-// one. Memory that is not there is an error too, before any is taken.
+// model, path is the first file. A name like user/repo:Q4_K_M is a model of the Hugging Face hub:
+// Open takes it from the hub's cache, or downloads it once. An error that a model has no bundle
+// says which command makes one. Memory that is not there is an error too, before any is taken.
 func Open(path string, o Options) (*Model, error) {
-	e, err := o.engine(path)
+	return OpenContext(context.Background(), path, o)
+}
+
+// OpenContext is Open with a context that ends a download.
+func OpenContext(ctx context.Context, path string, o Options) (*Model, error) {
+	drafting := opening.Drafting{How: o.Draft, File: o.DraftModel}
+	if err := drafting.Check(); err != nil {
+		return nil, fmt.Errorf("the way to draft %w", err)
+	}
+	path, err := o.fetch(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	e, err := o.engine(path, drafting.Layer("Options.Draft"))
 	if err != nil {
 		return nil, err
 	}
@@ -89,11 +115,12 @@ func Open(path string, o Options) (*Model, error) {
 	if err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
+	m.drafting = drafting
 	return m, nil
 }
 
 // engine joins a file with its bundle and a device.
-func (o *Options) engine(path string) (*engine.Engine, error) {
+func (o *Options) engine(path string, draft *opening.Draft) (*engine.Engine, error) {
 	folder, _ := bundlefile.Folder() // a user without one has no bundle files there
 	finder := &bundles.Finder{Folder: folder, Program: bundles.Program{Bundles: o.Bundles, PTX: generated.PTX, HasPTX: generated.HasPTX}}
 	if o.Bundles == nil {
@@ -105,7 +132,8 @@ func (o *Options) engine(path string) (*engine.Engine, error) {
 	}
 	return opening.Open(opening.Options{
 		File:    func(device.Device) (*gguf.File, error) { return gguf.Open(path) },
-		Bundles: finder, Bundle: o.Bundle, Act: o.Activations, Cache: metal.CacheFolder(), Devices: candidates, Say: func(line string) { o.note("%s", line) },
+		Bundles: finder, Bundle: o.Bundle, Act: o.Activations, Cache: metal.CacheFolder(), Devices: candidates, Draft: draft,
+		Say:  func(line string) { o.note("%s", line) },
 		Note: func(reason error, next string) { o.note("%v; device %s is tried next", reason, next) },
 	})
 }
@@ -121,8 +149,16 @@ func (o *Options) load(e *engine.Engine) (*Model, error) {
 		return nil, err
 	}
 	cfg := device.Config{
-		Context: cmp.Or(o.Context, min(defaultContext, e.MaxContext())), Tables: max(o.Sessions, 1),
-		KV: kv, Threads: o.Threads, Width: e.Bundle().Width()}
+		Context: o.Context, Tables: max(o.Sessions, 1),
+		KV: kv, Threads: o.Threads, Width: e.Bundle().Width(), Progress: tell[int64](o.Progress, Loading)}
+	if cfg.Context == 0 {
+		room, err := e.Room(cfg, cfg.Tables, e.Free())
+		if err != nil {
+			return nil, err
+		}
+		cfg.Context = room.Context
+		o.note("context %d: %s", room.Context, room.Why)
+	}
 	cfg.Pages = min(cfg.Tables*plan.Pages(max(cfg.Context, 0)), device.MaxPages)
 	memory, err := e.Estimate(cfg)
 	if err != nil {
@@ -135,11 +171,16 @@ func (o *Options) load(e *engine.Engine) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Model{engine: e, model: m, tokenizer: tok, chatTemplate: o.ChatTemplate}, nil
+	return &Model{engine: e, model: m, tokenizer: tok, chatTemplate: o.ChatTemplate, config: cfg}, nil
 }
 
 // Close ends all sessions, frees what the device has of the model, and unmaps the file.
-func (m *Model) Close() error { return errors.Join(m.model.Close(), m.engine.Close()) }
+func (m *Model) Close() error {
+	if m.served {
+		return m.engine.Close()
+	}
+	return errors.Join(m.model.Close(), m.engine.Close())
+}
 
 // Bundle is the name of the bundle that runs the model.
 func (m *Model) Bundle() string { return m.engine.Bundle().Name }

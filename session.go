@@ -2,14 +2,16 @@ package mla
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"slices"
-	"strings"
 	"time"
 
 	"mla/runtime/engine"
+	"mla/runtime/text/chat/turn"
+	"mla/runtime/text/grammar"
+	"mla/runtime/text/grammar/schema"
 	"mla/runtime/text/sample"
-	"mla/runtime/text/tokenizer"
 )
 
 // Generation says how a text is continued. The zero value takes the likeliest token every
@@ -18,6 +20,27 @@ type Generation struct {
 	Max      int       // tokens; 0: no limit but the context's
 	Stop     []string  // end the text, and are not part of it
 	Sampling *Sampling // nil: the likeliest token every time
+	// Schema is a JSON Schema, Grammar one in llama.cpp's GBNF: the text follows it, an answer
+	// from where the thoughts end. At most one of both.
+	Schema, Grammar string
+	// Thoughts gets the thoughts of an answer while they come, before the answer; nil: only
+	// Result has them.
+	Thoughts func(text string)
+	// Progress is told how many tokens of the prompt are done; nil: nobody is told.
+	Progress func(Progress)
+}
+
+// rules are what the text follows; nil: anything.
+func (g *Generation) rules() (*grammar.Grammar, error) {
+	switch {
+	case g.Schema != "" && g.Grammar != "":
+		return nil, errors.New("both a Schema and a Grammar; expected one of them at most")
+	case g.Schema != "":
+		return schema.Compile(context.Background(), []byte(g.Schema), schema.Options{})
+	case g.Grammar != "":
+		return grammar.ParseGBNF(g.Grammar)
+	}
+	return nil, nil
 }
 
 // Sampling says how a token is picked by the logits. Begin with [Greedy] and change what is
@@ -38,11 +61,16 @@ func Greedy() Sampling { return sample.Off() }
 
 // Result is what a generation did.
 type Result struct {
-	Text   string
-	Tokens []int32 // that were generated
-	Reason Reason  // why it ended
-	Prompt int     // tokens of the prompt
-	Reused int     // of these, found in the caches
+	Text string
+	// Thoughts are what the model thought before an answer, Calls the tools that it calls.
+	Thoughts string
+	Calls    []ToolCall
+	Tokens   []int32 // that were generated
+	Reason   Reason  // why it ended
+	Prompt   int     // tokens of the prompt
+	Reused   int     // of these, found in the caches
+	// Drafted is how many tokens were drafted, Accepted how many of these are in the text.
+	Drafted, Accepted int
 	// FirstToken is how long the first token was waited for, Elapsed how long all took.
 	FirstToken, Elapsed time.Duration
 }
@@ -72,12 +100,17 @@ type Session struct {
 // NewSession begins an empty text. It fails if as many sessions are open as
 // Options.Sessions. Sessions that begin alike share their caches.
 func (m *Model) NewSession() (*Session, error) {
+	if m.served {
+		return nil, errServed
+	}
 	s, err := m.model.NewSession()
 	if err != nil {
 		return nil, err
 	}
 	return &Session{model: m, session: s}, nil
 }
+
+var errServed = errors.New("the model belongs to its server")
 
 // Close ends the session. Closing twice does nothing.
 func (s *Session) Close() error { return s.session.Close() }
@@ -90,34 +123,40 @@ func (s *Session) Tokens() []int32 { return s.session.Tokens() }
 // yielded, and nothing that a stop text may begin with. An error is the last that is yielded:
 // ctx's if that is done. [Session.Last] says afterwards what was done.
 func (s *Session) Generate(ctx context.Context, prompt string, g Generation) iter.Seq2[string, error] {
-	return s.generate(ctx, s.model.Tokenize(prompt), s.model.tokenizer.IsEOG, g)
+	return s.generate(ctx, turn.Text(s.model.tokenizer, s.model.Tokenize(prompt)), g)
 }
 
 // Last is what the last generation did.
 func (s *Session) Last() Result { return s.last }
 
-// generate continues tokens until end says that a token ends the text.
-func (s *Session) generate(ctx context.Context, prompt []int32, end func(int32) bool, g Generation) iter.Seq2[string, error] {
+// generate continues a turn's prompt.
+func (s *Session) generate(ctx context.Context, t *turn.Turn, g Generation) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		start, left := time.Now(), false
-		s.last = Result{Reason: Failed, Prompt: len(prompt)}
-		sampler, err := s.model.sampler(g, end)
+		s.last = Result{Reason: Failed, Prompt: len(t.Prompt)}
+		out, sampler, err := s.model.newWriter(t, &g)
 		if err != nil {
 			yield("", err)
 			return
 		}
-		out := s.model.newWriter(g.Stop, func(text string) bool {
+		out.emit = func(text string) bool {
 			left = left || !yield(text, nil)
 			return !left
-		})
-		res, err := s.session.Generate(ctx, engine.Request{Prompt: prompt, Max: g.max(), Sampler: sampler, Stop: end, Ahead: ahead}, out.token)
+		}
+		drafter, err := s.model.drafting.Drafter(s.session)
+		if err != nil {
+			yield("", err)
+			return
+		}
+		res, err := s.session.Generate(ctx, engine.Request{Prompt: t.Prompt, Max: g.max(), Sampler: sampler, Stop: t.Ends,
+			Progress: tell[int](g.Progress, Prompting), Ahead: ahead, Draft: drafter}, out.token)
 		if !left {
 			out.end()
 		}
-		s.last = out.result(res, len(prompt))
+		s.last = out.result(res)
 		s.last.Elapsed = time.Since(start)
 		if err != nil && !left {
-			yield("", err)
+			yield("", out.explain(err))
 		}
 	}
 }
@@ -131,7 +170,7 @@ func (g *Generation) max() int {
 }
 
 // sampler picks as the generation says.
-func (m *Model) sampler(g Generation, end func(int32) bool) (*sample.Sampler, error) {
+func (m *Model) sampler(g *Generation, end func(int32) bool) (*sample.Sampler, error) {
 	p := sample.Off()
 	if g.Sampling != nil {
 		p = *g.Sampling
@@ -151,47 +190,4 @@ func (s *Session) Logits(ctx context.Context, tokens []int32) ([]float32, error)
 		return nil, err
 	}
 	return slices.Clone(s.session.Logits()), nil
-}
-
-// writer makes text of tokens, and hands over what is certain.
-type writer struct {
-	stream *tokenizer.Stream
-	stops  *sample.Stopper
-	emit   func(text string) bool // false ends the text
-	text   strings.Builder
-	done   bool // a stop text was found, or nobody wants more
-}
-
-func (m *Model) newWriter(stops []string, emit func(string) bool) *writer {
-	return &writer{stream: m.tokenizer.NewStream(), stops: sample.NewStopper(stops), emit: emit}
-}
-
-// token adds what a token completes; false ends the text.
-func (w *writer) token(id int32) bool { return w.write(w.stream.Push(id)) }
-
-func (w *writer) write(text string) bool {
-	text, stopped := w.stops.Push(text)
-	w.put(text)
-	w.done = w.done || stopped
-	return !w.done
-}
-
-// end hands over what was held back.
-func (w *writer) end() {
-	if !w.done && w.write(w.stream.Flush()) {
-		w.put(w.stops.Flush())
-	}
-}
-
-func (w *writer) put(text string) {
-	if text == "" {
-		return
-	}
-	w.text.WriteString(text)
-	w.done = !w.emit(text)
-}
-
-// result is that of a generation whose text was written.
-func (w *writer) result(r engine.Result, prompt int) Result {
-	return Result{Text: w.text.String(), Tokens: r.Tokens, Reason: r.Reason, Prompt: prompt, Reused: r.Reused, FirstToken: r.FirstToken}
 }

@@ -32,4 +32,16 @@ done
 for kernels in "$BIN"/*.ptx.gz; do # for NVIDIA GPUs, where `make ptx` made them
 	if [ -e "$kernels" ]; then put 644 "share/mla/$(basename "$kernels")" <"$kernels"; fi
 done
-if [ -z "$remove" ]; then echo "installed mlarun and mlagen in $prefix/bin"; fi
+[ -z "$remove" ] || exit 0
+echo "installed mlarun and mlagen in $prefix/bin"
+# What shells do not look at by themselves, as on macOS: the user has to say it once.
+case ":$PATH:" in
+*":$prefix/bin:"*) ;;
+*) echo "$prefix/bin is not in your PATH. Add to your shell's profile: export PATH=\"$prefix/bin:\$PATH\"" ;;
+esac
+if command -v zsh >/dev/null 2>&1; then
+	folder=$prefix/share/zsh/site-functions
+	# shellcheck disable=SC2016
+	zsh -c 'print -l $fpath' 2>/dev/null | grep -qxF "$folder" ||
+		echo "zsh completes after this line in ~/.zshrc, in front of compinit: fpath=($folder \$fpath)"
+fi

@@ -47,5 +47,7 @@ done
 if [ "$1" = save ]; then # that of the language's library, which is compiled in too
 	mkdir -p "$2/go"
 	cp "$("$go" env GOROOT)/LICENSE" "$2/go/LICENSE"
+	mkdir -p "$2/page" # and those of the page's libraries
+	cp runtime/serve/server/page/vendor/*.LICENSE "$2/page/"
 fi
 [ "$1" = save ] || echo "licences: all of $allowed"

@@ -73,7 +73,7 @@ func TestCommandLine(t *testing.T) {
 		{"vet -list", exitOK, "same_profiles"},
 		{"vet", exitUsage, "give either -spec F, -all or -list"},
 		{"vet -spec missing.yaml", exitError, "missing.yaml"},
-		{"vet -spec " + tinySpec, exitOK, "1 specs, 4 rules: nothing found"},
+		{"vet -spec " + tinySpec, exitOK, "1 spec, 4 rules: nothing found"},
 		{"explain", exitUsage, "explain needs a spec"},
 		{"explain " + tinySpec + " attend more", exitUsage, `unexpected argument "more"`},
 		{"explain " + tinySpec + " nothing", exitUsage, `has no kernel "nothing"; it has embed, q_a_kv_a`},

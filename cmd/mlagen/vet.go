@@ -65,8 +65,16 @@ func vetAll(paths []string, out io.Writer) error {
 		found += len(list)
 	}
 	if found > 0 {
-		return fmt.Errorf("mlagen vet: %d findings; mlagen vet -list says what the rules are for", found)
+		return fmt.Errorf("mlagen vet: %s; mlagen vet -list says what the rules are for", counted(found, "finding"))
 	}
-	_, err := fmt.Fprintf(out, "%d specs, %d rules: nothing found\n", len(paths), len(vet.Rules))
+	_, err := fmt.Fprintf(out, "%s, %s: nothing found\n", counted(len(paths), "spec"), counted(len(vet.Rules), "rule"))
 	return err
+}
+
+// counted is a number of things.
+func counted(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }

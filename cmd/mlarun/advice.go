@@ -3,11 +3,18 @@ package main
 import (
 	"fmt"
 
+	"mla/runtime/device"
 	"mla/runtime/engine"
 )
 
-// advice is what helps if a model does not fit in the memory that there is.
-func (f *flags) advice(need engine.Memory) string {
+// fitting is the longest context that fits in so many bytes, for as many sessions; 0: there is none.
+func fitting(eng *engine.Engine, cfg device.Config, bytes int64) int {
+	return eng.Fitting(cfg, max(cfg.Tables, 1), bytes)
+}
+
+// advice is what helps if a model does not fit in the memory that there is. fits is the longest
+// context that does; 0: there is none.
+func (f *flags) advice(need engine.Memory, fits int) string {
 	available := engine.Available()
 	weights := need.File + need.Copies
 	switch {
@@ -19,6 +26,9 @@ func (f *flags) advice(need engine.Memory) string {
 		return "a smaller -width needs smaller buffers; -force tries anyway"
 	}
 	smaller := map[string]string{"f32": ", and -kv f16 or q8_0 half or a quarter of the cache", "f16": ", and -kv q8_0 half of the cache"}[f.kv]
+	if fits > 0 {
+		return fmt.Sprintf("-c %d fits%s; -force tries anyway", fits, smaller)
+	}
 	return "a smaller -c needs less" + smaller + "; -force tries anyway"
 }
 

@@ -15,6 +15,7 @@ import (
 	"mla/runtime/plan"
 	"mla/runtime/serve/scheduler"
 	"mla/runtime/text/chat"
+	turns "mla/runtime/text/chat/turn"
 	"mla/runtime/text/sample"
 	"mla/runtime/text/tokenizer"
 )
@@ -56,8 +57,8 @@ func (s *settings) batch(text string) (err error) {
 		if err := s.encode(eng, tok, list); err != nil {
 			return room{}, err
 		}
-		context := s.contextFor(eng.MaxContext())
-		return roomFor(list, context, s.parallel), nil
+		r, err := s.roomFor(eng, s.context, 1, eng.Free())
+		return r.forJobs(list, s.parallel), err
 	})
 	if err != nil {
 		return err
@@ -92,7 +93,7 @@ func (s *settings) encode(eng *engine.Engine, tok *tokenizer.Tokenizer, list []*
 	}
 	if !messages {
 		for _, j := range list {
-			j.turn = turn{prompt: tok.Encode(*j.Prompt, tokenizer.EncodeOptions{AddBOS: true, ParseSpecial: s.special}), stop: tok.IsEOG, answers: &answerParts{}}
+			j.turn = turn{turns.Text(tok, tok.Encode(*j.Prompt, tokenizer.EncodeOptions{AddBOS: true, ParseSpecial: s.special})), &answerParts{}}
 		}
 		return nil
 	}
@@ -108,13 +109,14 @@ func (s *settings) encode(eng *engine.Engine, tok *tokenizer.Tokenizer, list []*
 	return err
 }
 
-// roomFor is room for the longest jobs, parallel at a time. A job without a limit has room for
+// forJobs is room for the longest jobs, parallel at a time. A job without a limit has room for
 // answerRoom tokens, and one of them for all of the context: the scheduler lets jobs wait for pages.
-func roomFor(list []*job, context, parallel int) room {
+func (r room) forJobs(list []*job, parallel int) room {
+	context := r.context
 	var pages []int
 	longest := 0
 	for _, j := range list {
-		prompt, room := len(j.turn.prompt), answerRoom
+		prompt, room := len(j.turn.Prompt), answerRoom
 		if *j.Max >= 0 {
 			room = *j.Max
 		} else {
@@ -123,7 +125,7 @@ func roomFor(list []*job, context, parallel int) room {
 		pages = append(pages, plan.Pages(min(prompt+min(room, max(context-prompt, 0)), max(context, 0))))
 	}
 	slices.Sort(pages)
-	r := room{context: context, sessions: min(parallel, len(list))}
+	r.sessions, r.pages = min(parallel, len(list)), 0
 	for _, n := range pages[len(pages)-r.sessions:] {
 		r.pages = min(r.pages+n, device.MaxPages)
 	}
@@ -154,14 +156,14 @@ func (s *settings) runBatch(ctx context.Context, m *loaded, tok *tokenizer.Token
 	defer b.bar.clear()
 	start := time.Now()
 	for i, j := range list {
-		out := &printer{w: io.Discard, stream: tok.NewStream(), stops: sample.NewStopper(j.Stop), answerParts: j.turn.answers}
-		sampler, _, err := s.sampler(tok, j.params, turn{}, out)
+		out := &printer{w: io.Discard, stream: tok.NewStream(), stops: sample.NewStopper(j.Stop), turn: j.turn.Turn, answerParts: j.turn.answers}
+		sampler, _, err := s.sampler(tok, j.params, j.turn, out)
 		if err != nil {
 			return err
 		}
 		done := func(res engine.Result, err error) {
 			out.end()
-			a := &answer{Line: j.Line, Text: out.text.String(), Think: out.thoughts.String(), End: string(res.Reason), Prompt: len(j.turn.prompt), Reused: res.Reused, Tokens: len(res.Tokens)}
+			a := &answer{Line: j.Line, Text: out.text.String(), Think: out.thoughts.String(), End: string(res.Reason), Prompt: len(j.turn.Prompt), Reused: res.Reused, Tokens: len(res.Tokens)}
 			if res.FirstToken > 0 {
 				b.first = append(b.first, res.FirstToken)
 			}
@@ -172,7 +174,7 @@ func (s *settings) runBatch(ctx context.Context, m *loaded, tok *tokenizer.Token
 				cancel() // nobody reads what the others would write
 			}
 		}
-		if err := sched.Submit(ctx, scheduler.Request{Continuation: scheduler.Continuation{Prompt: j.turn.prompt, Max: *j.Max, Stop: j.turn.stop, Done: done}, Sampler: sampler, Draft: s.drafters(), Emit: out.token}); err != nil {
+		if err := sched.Submit(ctx, scheduler.Request{Continuation: scheduler.Continuation{Prompt: j.turn.Prompt, Max: *j.Max, Stop: j.turn.Ends, Done: done}, Sampler: sampler, Draft: s.drafting().Drafters(), Emit: out.token}); err != nil {
 			done(engine.Result{Reason: engine.ReasonError}, err)
 		}
 	}

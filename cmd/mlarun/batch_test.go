@@ -94,11 +94,12 @@ func TestBatchFailures(t *testing.T) {
 		"{\"prompt\": \"a\"} x":             "line 1: more than one object",
 		"{\"prompt\": \"a\"":                "line 1: unexpected EOF",
 		"{\"prompt\": \"a\", \"n\": -2}":    `line 1: "n" is -2`,
-		"{\"prompt\": \"a\", \"n\": 1e99}":  "line 1: json: cannot unmarshal",
+		"{\"prompt\": \"a\", \"n\": 1e99}":  `line 1: "n" is a number 1e99; expected a whole number`,
 		"{\"prompt\": \"a\", \"temp\": -1}": "line 1: ",
 		"\n \n":                             "there is no prompt",
 		"":                                  "there is no prompt",
-		"{\"prompt\": \"a\", \"seed\": -1}": "line 1: json: cannot unmarshal",
+		"{\"prompt\": \"a\", \"seed\": -1}": `line 1: "seed" is a number -1; expected a whole number from 0 on`,
+		`{"prompt": 5}`:                     `line 1: "prompt" is a number; expected a string`,
 	} {
 		if r := mlarun(text, "-device", "cpu", "-model", shipped, "-parallel", "2", "-"); r.code != 1 || r.out != "" || !strings.Contains(r.err, want) {
 			t.Errorf("%q: code %d, %s; want %q", text, r.code, r.err, want)

@@ -9,7 +9,7 @@ import (
 
 	"mla/runtime/engine"
 	"mla/runtime/text/chat"
-	"mla/runtime/text/chat/output"
+	turns "mla/runtime/text/chat/turn"
 	"mla/runtime/text/tokenizer"
 )
 
@@ -80,22 +80,8 @@ func (c *conversation) answer(ctx context.Context) (engine.Result, error) {
 // prompt is the conversation's tokens as its template writes it, what ends an answer, and
 // what takes it apart.
 func (c *conversation) prompt() (turn, error) {
-	text, err := c.renderer.Render(c.messages, chat.Options{AddGenerationPrompt: true, Thinking: c.settings.thinks.on})
-	if err != nil {
-		return turn{}, err
-	}
-	var stops []int32
-	for _, text := range c.renderer.Stops() {
-		if id, ok := c.tok.TokenID(text); ok {
-			stops = append(stops, id)
-		}
-	}
-	thinking := strings.HasSuffix(strings.TrimRight(text, "\n"), thinkBegin)
-	return turn{
-		prompt:  c.tok.Encode(text, tokenizer.EncodeOptions{AddBOS: true, ParseSpecial: true, Escaped: true}),
-		stop:    func(id int32) bool { return c.tok.IsEOG(id) || slices.Contains(stops, id) },
-		answers: &answerParts{parser: output.New(output.Config{Thinking: thinking}), markers: thinkMarkers(c.tok)},
-	}, nil
+	t, err := turns.New(c.tok, c.renderer, c.messages, chat.Options{Thinking: c.settings.thinks.on})
+	return turn{t, &answerParts{}}, err
 }
 
 // turn answers a message. Only what ends the chat is an error.

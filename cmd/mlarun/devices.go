@@ -27,7 +27,7 @@ func (f *flags) candidates() ([]opening.Candidate, error) {
 	for _, name := range names {
 		open, ok := f.env.devices[name]
 		if !ok {
-			return nil, f.wrong("-device: %q is not available in this build; it has %s", f.device, deviceNames(f.env))
+			return nil, f.wrong("-device is %q; this program has %s", f.device, deviceNames(f.env))
 		}
 		c := opening.Candidate{Name: name, Open: func() (device.Device, error) { return open(f) }, With: f.withLibrary}
 		switch {

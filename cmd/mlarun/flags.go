@@ -12,6 +12,7 @@ import (
 
 	"mla/cmd/internal/output"
 	"mla/runtime/device"
+	"mla/runtime/engine/opening"
 	"mla/runtime/load/bundles"
 	"mla/runtime/plan"
 )
@@ -48,7 +49,7 @@ type flags struct {
 	alone    bool // every row by itself
 	force    bool
 	quiet    bool
-	draft    drafting
+	draft    opening.Drafting
 	ignored  []string          // notes about flags of other programs
 	named    map[string]string // the flags' other names, and what they stand for
 	log      *slog.Logger      // gets what would be a note, where there are none; may be nil

@@ -18,9 +18,6 @@ import (
 	"mla/runtime/text/tokenizer"
 )
 
-// defaultContext is the context without -c, if the model allows it.
-const defaultContext = 4096
-
 // settings are the flags of the default command.
 type settings struct {
 	*flags
@@ -56,7 +53,7 @@ func newSettings(e *env) *settings {
 	f.after = "\nOther commands\n" + commandLines() + "\nExit codes: " + exitCodes + "\n"
 	s := &settings{flags: f, sampling: newSampling(f).stopFlag(), form: newForm(f), source: f.source("`text` of a message, or to continue")}
 	f.IntVar(&s.max, "n", 128, "`tokens` to generate; -1: until the model ends or the context is full (default 128; -1 for answers)")
-	f.IntVar(&s.context, "c", 0, "`tokens` of context (default 4096, or less if the model has less)")
+	f.IntVar(&s.context, "c", 0, "`tokens` of context (default: as many as the model has and memory allows)")
 	f.IntVar(&s.parallel, "parallel", 0, "take every line of the text as a prompt of its own, `N` at a time: a message, or with -raw a text to continue. A line is a prompt or an object like {\"prompt\": \"Once\", \"n\": 20, \"temp\": 0, \"seed\": 1, \"stop\": [\"\\n\"]}, and so are the lines of the output, in the same order")
 	f.drafts()
 	f.StringVar(&s.promptCache, "prompt-cache", "", "`file` that keeps what a prompt has left in the caches: a later prompt of the same model that begins alike goes on from there. It is written anew when it lacked more than an eighth of the prompt")
@@ -97,11 +94,14 @@ func generate(e *env, args []string) (err error) {
 	if s.parallel > 0 {
 		return s.batch(text)
 	}
-	m, err := s.load(s.contextFor)
+	m, err := s.loadFor(func(eng *engine.Engine) (room, error) { return s.roomFor(eng, s.context, 1, eng.Free()) })
 	if err != nil {
 		return err
 	}
 	defer closing(m, &err)
+	if m.Session, err = m.model.NewSession(); err != nil {
+		return err
+	}
 	s.sampling.recommended(m.engine.File())
 	if s.kept, err = s.openCache(m); err != nil {
 		return err
@@ -148,14 +148,6 @@ func (s *settings) takesMessages(eng *engine.Engine) (bool, error) {
 func formatted(eng *engine.Engine, t *tokenizer.Tokenizer) bool {
 	r, err := chatFormat(eng, t, "")
 	return err == nil && hasFormat(r) == nil
-}
-
-// contextFor is the context for a model whose greatest is most.
-func (s *settings) contextFor(most int) int {
-	if s.context > 0 {
-		return s.context
-	}
-	return min(defaultContext, most)
 }
 
 // describe prints what -v adds before the first token.

@@ -68,15 +68,8 @@ func (o *form) rules() (*grammar.Grammar, error) {
 	return g, nil
 }
 
-// formed is a text that follows a grammar, from the beginning or from where thoughts end.
-type formed struct {
-	sampler        *guided.Sampler
-	text, thoughts *grammar.Matcher
-	thoughtsEnd    int32 // the token; negative: there are no thoughts, or they have ended
-}
-
 // begin prepares the sampler of a text behind a prompt; without a grammar it changes nothing.
-func (o *form) begin(own *sample.Sampler, t *tokenizer.Tokenizer, prompt []int32, ends func(int32) bool) (engine.Sampler, *formed, error) {
+func (o *form) begin(own *sample.Sampler, t *tokenizer.Tokenizer, what turn) (engine.Sampler, *guided.Text, error) {
 	if !o.given() {
 		return own, nil, nil
 	}
@@ -84,50 +77,18 @@ func (o *form) begin(own *sample.Sampler, t *tokenizer.Tokenizer, prompt []int32
 	if err != nil {
 		return nil, nil, err
 	}
-	v := guided.Vocabulary(t, ends)
-	compiled, err := grammar.Compile(context.Background(), rules, v)
+	text, err := guided.NewText(own, rules, t, what.Prompt, what.Ends, what.Think)
 	if err != nil {
 		return nil, nil, err
 	}
-	f := &formed{text: compiled.NewMatcher(), thoughts: v.Unending(), thoughtsEnd: -1}
-	if begin, ok := t.TokenID("<think>"); ok && len(prompt) > 0 && prompt[len(prompt)-1] == begin {
-		if end, ok := t.TokenID("</think>"); ok {
-			f.thoughtsEnd = end
-		}
-	}
-	f.sampler = guided.New(own, f.guide)
-	return f.sampler, f, nil
+	return text.Sampler(), text, nil
 }
 
-func (f *formed) guide() *grammar.Matcher {
-	if f.thoughtsEnd >= 0 {
-		return f.thoughts
-	}
-	return f.text
-}
-
-// token goes on with a token; false ends the text.
-func (f *formed) token(id int32) bool {
-	switch {
-	case f == nil:
-		return true
-	case f.thoughtsEnd >= 0:
-		if id == f.thoughtsEnd {
-			f.thoughtsEnd = -1
-		}
-		return true
-	}
-	return f.text.Accept(id) == nil && !f.text.MustEnd()
-}
-
-// explain is why a text could not go on.
-func (f *formed) explain(err error) error {
+// noToken is why a text could not go on.
+func noToken(formed *guided.Text, err error) error {
 	var none *engine.NoTokenError
-	switch {
-	case f == nil || !errors.As(err, &none):
-		return err
-	case f.sampler.Err() != nil:
-		return f.sampler.Err()
+	if errors.As(err, &none) {
+		return formed.Explain(err)
 	}
-	return fmt.Errorf("%w: the vocabulary has none that follows the grammar", err)
+	return err
 }

@@ -42,7 +42,7 @@ func (f *flags) open() (*engine.Engine, error) {
 			}
 			return f.openModel()
 		},
-		Bundles: f.finder(), Bundle: f.bundle, Act: f.bundleAct(), Exact: f.exact, Cache: metal.CacheFolder(), Devices: candidates, Draft: f.predicts(),
+		Bundles: f.finder(), Bundle: f.bundle, Act: f.bundleAct(), Exact: f.exact, Cache: metal.CacheFolder(), Devices: candidates, Draft: f.drafting().Layer("-draft " + opening.MTP),
 		Say: func(line string) { f.say("%s\n", line) }, Detail: f.detail(),
 		Note: func(reason error, next string) {
 			what := "the CPU runs the model"
@@ -76,7 +76,28 @@ func (f *flags) chooseBackend() error {
 }
 
 // room is what a model is loaded for.
-type room struct{ context, sessions, pages int }
+type room struct {
+	context, sessions, pages int
+	why                      string // the context is no longer; "": it was asked for
+}
+
+// roomFor is room for sessions of a context; 0: as long as the model and free bytes of memory allow.
+func (f *flags) roomFor(eng *engine.Engine, context, sessions int, free int64) (room, error) {
+	r := room{context: context, sessions: sessions}
+	if context == 0 {
+		cfg, err := f.configFor(eng, r)
+		if err != nil {
+			return r, err
+		}
+		chosen, err := eng.Room(cfg, sessions, free)
+		if err != nil {
+			return r, err
+		}
+		r.context, r.why = chosen.Context, " ("+chosen.Why+")"
+	}
+	r.pages = min(sessions*plan.Pages(max(r.context, 0)), device.MaxPages)
+	return r, nil
+}
 
 // load opens the model and a session whose context is what size returns for the
 // model's greatest, after a look at the memory that it takes.
@@ -117,7 +138,7 @@ func (f *flags) loadInto(eng *engine.Engine, size func(*engine.Engine) (room, er
 	if err != nil {
 		return nil, err
 	}
-	if err := f.fits(eng, cfg); err != nil {
+	if err := f.fits(eng, cfg, r.why); err != nil {
 		return nil, err
 	}
 	return f.record(eng, cfg)
@@ -142,16 +163,16 @@ func (l *loaded) private() (err error) {
 }
 
 // fits prints the memory estimate and refuses what cannot fit.
-func (f *flags) fits(eng *engine.Engine, cfg device.Config) error {
+func (f *flags) fits(eng *engine.Engine, cfg device.Config, why string) error {
 	memory, err := eng.Estimate(cfg)
 	if err != nil {
 		return err
 	}
 	b := eng.Bundle()
-	f.note("%s with bundle %s%s (%s) on %s, context %d\nmemory: %s\n", filepath.Base(f.model), b.Name, f.from(b), f.kindOf(b), eng.Device().Name(), cfg.Context, memory)
+	f.note("%s with bundle %s%s (%s) on %s, context %d%s\nmemory: %s\n", filepath.Base(f.model), b.Name, f.from(b), f.kindOf(b), eng.Device().Name(), cfg.Context, why, memory)
 	f.note("%s", otherClass(b, eng.Device().Class()))
 	if err := memory.Check(); err != nil && !f.force {
-		return fmt.Errorf("%w\n%s", err, f.advice(memory))
+		return fmt.Errorf("%w\n%s", err, f.advice(memory, fitting(eng, cfg, engine.Available())))
 	}
 	return nil
 }
@@ -174,7 +195,11 @@ func (f *flags) record(eng *engine.Engine, cfg device.Config) (*engine.Model, er
 		f.note("%v\n", err)
 	}
 	cfg.Progress = p.bytes
-	return eng.Load(cfg)
+	m, err := eng.Load(cfg)
+	if most := fitting(eng, cfg, eng.Free()); err != nil && most > 0 && most < cfg.Context {
+		err = fmt.Errorf("%w\n-c %d fits", err, most)
+	}
+	return m, err
 }
 
 // note prints on stderr unless -quiet.

@@ -110,7 +110,7 @@ func TestUsage(t *testing.T) {
 		{"-model F -p a -threads -1", 2, "-threads is -1"},
 		{"-model F -p a -ahead -1", 2, "-ahead is -1; expected 0 to 128"},
 		{"-model F -p a -ahead 129", 2, "-ahead is 129"},
-		{"-model F -p a -device gpu", 2, `-device: "gpu" is not available in this build; it has auto or cpu`},
+		{"-model F -p a -device gpu", 2, `-device is "gpu"; this program has auto or cpu`},
 		{"-model F -p a -simd mmx", 2, `-simd: cpu back end "mmx": this machine has `},
 		{"-model F -p a -stop=", 2, "an empty string would end every text"},
 		{"greedy -model F", 2, "-tokens is missing"},
@@ -234,7 +234,7 @@ func TestContextOfTokens(t *testing.T) {
 }
 
 func TestGenerate(t *testing.T) {
-	args := []string{"-model", youtu, "-n", "8", "-temp", "0"}
+	args := []string{"-model", youtu, "-n", "8", "-temp", "0", "-c", "4096"}
 	from := func(stdin string, more ...string) result { return mlarun(stdin, append(args, more...)...) }
 	want := from("", "-p", "hello")
 	if want.code != 0 || want.out == "" {

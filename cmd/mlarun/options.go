@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"mla/runtime/engine/opening"
 	"mla/runtime/plan"
 )
 
@@ -59,7 +60,7 @@ var options = []option{
 	{name: "tokens", group: groupText},
 	{name: "chunks", group: groupText},
 	{name: "prompt-cache", group: groupText, env: "MLA_PROMPT_CACHE"},
-	{name: "draft", group: groupText, values: draftNgram + " " + draftMTP, env: "MLA_DRAFT"},
+	{name: "draft", group: groupText, values: opening.Ngram + " " + opening.MTP, env: "MLA_DRAFT"},
 	{name: "draft-model", group: groupText, aliases: "md model-draft", env: "MLA_DRAFT_MODEL"},
 
 	{name: "chat", group: groupChat, aliases: "cnv conversation"},

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"mla/runtime/text/chat/output"
+	turns "mla/runtime/text/chat/turn"
 	"mla/runtime/text/sample"
 	"mla/runtime/text/tokenizer"
 )
@@ -12,37 +13,33 @@ import (
 // printer writes tokens as text, as soon as it is certain. Of a chat's answer it tells
 // thoughts from text.
 type printer struct {
-	w            io.Writer // of the text
-	stream       *tokenizer.Stream
-	stops        *sample.Stopper
-	text         strings.Builder // all that was written
-	done         bool            // a stop string was found
-	err          error           // of w
-	*answerParts                 // without a parser the text is no answer
+	w      io.Writer // of the text
+	stream *tokenizer.Stream
+	stops  *sample.Stopper
+	text   strings.Builder // all that was written
+	done   bool            // a stop string was found
+	err    error           // of w
+	turn   *turns.Turn
+	*answerParts
 }
 
 // answerParts is what a printer has beside for answers of chats.
 type answerParts struct {
-	parser   *output.Parser
-	markers  map[int32]string // of thoughts
-	screen   *screen          // where thoughts go; nil: nowhere
+	screen   *screen // where thoughts go; nil: nowhere
 	thoughts strings.Builder
 	thought  int // tokens of thoughts
 }
 
 // token writes what a token completes; false ends the generation.
 func (p *printer) token(id int32) bool {
-	if p.parser == nil {
+	if p.turn.Parser == nil {
 		return p.write(p.stream.Push(id))
 	}
-	if p.parser.Thinking() {
+	if p.turn.Parser.Thinking() {
 		p.thought++
 		p.screen.thinks(p.thought)
 	}
-	if name, ok := p.markers[id]; ok {
-		return p.events(p.parser.Push(p.stream.Flush() + name))
-	}
-	return p.events(p.parser.Push(p.stream.Push(id)))
+	return p.events(p.turn.Push(p.stream, id))
 }
 
 // events writes what the parser has found.
@@ -71,10 +68,10 @@ func (p *printer) end() {
 	rest := p.stream.Flush()
 	switch {
 	case p.done:
-	case p.parser == nil:
+	case p.turn.Parser == nil:
 		p.write(rest)
 	default:
-		p.events(append(p.parser.Push(rest), p.parser.Close()...))
+		p.events(append(p.turn.Parser.Push(rest), p.turn.Parser.Close()...))
 	}
 	if !p.done {
 		p.put(p.stops.Flush())

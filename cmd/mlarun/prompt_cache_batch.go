@@ -10,9 +10,9 @@ import (
 
 // commonPrompt is the tokens that all jobs begin with, as far as the context goes.
 func (l *loaded) commonPrompt(list []*job) []int32 {
-	tokens := list[0].turn.prompt
+	tokens := list[0].turn.Prompt
 	for _, j := range list[1:] {
-		tokens = tokens[:paging.CommonPrefix(tokens, j.turn.prompt)]
+		tokens = tokens[:paging.CommonPrefix(tokens, j.turn.Prompt)]
 	}
 	return tokens[:min(len(tokens), l.model.Context())]
 }

@@ -18,7 +18,6 @@ import (
 
 	"mla/runtime/device"
 	"mla/runtime/engine"
-	"mla/runtime/plan"
 	"mla/runtime/serve/completion"
 	"mla/runtime/serve/scheduler"
 	"mla/runtime/serve/server"
@@ -36,6 +35,8 @@ type serving struct {
 	hosts      []string
 	origins    []string
 	context    int
+	room       room           // of the model, once it is known
+	contexts   map[string]int // of the models of -models, by their files
 	parallel   int
 	queue      int
 	promptRows int
@@ -94,7 +95,7 @@ func newServing(e *env) *serving {
 	f.Func("api-key", "`key` that requests must have, as bearer or x-api-key; may be given several times. The arguments of a process are seen by all, its variables are not", apiKey)
 	f.Func("allow-host", "`name` by which requests may call the server beside addresses (default: localhost and, on other than a loopback address, the machine's own name; any with -api-key); may be given several times", list(&s.hosts))
 	f.Func("cors-origin", "`origin` of web pages that may use the server, e.g. http://localhost:3000; localhost is any page of this machine, * any page at all (default: none); may be given several times", origin)
-	f.IntVar(&s.queue, "queue", 64, "requests that may wait; further ones are told to come again (429)")
+	f.IntVar(&s.queue, "queue", completion.DefaultQueue, "requests that may wait; further ones are told to come again (429)")
 	f.DurationVar(&s.limits.Drain, "drain", s.limits.Drain, "time that answers have to end when the server is stopped")
 	f.Int64Var(&s.limits.Body, "max-body", s.limits.Body, "`bytes` of a request's body")
 	f.IntVar(&s.limits.Connections, "max-connections", s.limits.Connections, "connections at a time")
@@ -108,7 +109,7 @@ func (s *serving) modelFlags() {
 	s.StringVar(&s.alias, "alias", "", "`name` of the model in answers; further ones by which it may be asked for stand behind commas (default: the file's)")
 	s.templateFlag(&s.template)
 	s.reasoning.add(s.flags)
-	s.IntVar(&s.context, "c", 0, "`tokens` of context of each request, prompt and answer together (default 4096, or less if the model has less)")
+	s.IntVar(&s.context, "c", 0, "`tokens` of context of each request, prompt and answer together (default: as many as the model has and memory allows)")
 	s.IntVar(&s.parallel, "parallel", 4, "requests that run at a time; the caches have room for as many of full length")
 	s.IntVar(&s.promptRows, "prompt-rows", scheduler.DefaultPromptRows, "tokens of prompts that are run between two tokens of the answers under way")
 	s.StringVar(&s.promptsDir, "prompt-cache-dir", "", fmt.Sprintf("`folder` that keeps what the last %d texts have left in the caches, from the end of one run to the next", keptPrompts))
@@ -217,6 +218,9 @@ func (s *serving) listen(ctx context.Context, log *slog.Logger) (net.Listener, *
 func (s *serving) run(ctx context.Context, restore func(), eng *engine.Engine) error {
 	log := s.logger()
 	s.quiet = s.quiet || s.json // whoever reads JSON cannot read notes
+	if err := s.settle(eng, eng.Free()); err != nil {
+		return err
+	}
 	service, err := s.service(eng, log)
 	if err != nil {
 		return err
@@ -269,32 +273,21 @@ func (s *serving) serverConfig(eng *engine.Engine, service *completion.Service, 
 		return server.Config{}, err
 	}
 	s.sampling.recommended(eng.File())
-	context_, err := s.contextFor(eng)
-	if err != nil {
-		return server.Config{}, err
-	}
 	reasoning, err := s.reasoning.read(s.flags)
 	return server.Config{
-		Service: service, Model: s.names()[0], Aliases: s.names()[1:], File: filepath.Base(s.model), Context: context_, Chat: renderer, Sampling: s.sampling.of(t), FixedSeed: s.given("seed"), Reasoning: reasoning,
+		Service: service, Model: s.names()[0], Aliases: s.names()[1:], File: filepath.Base(s.model), Context: s.room.context, Chat: renderer, Sampling: s.sampling.of(t), FixedSeed: s.given("seed"), Reasoning: reasoning,
 		Limits: s.limits, Log: log, Prompts: s.promptLog(log), Worker: isWorker(), Version: buildinfo.Version(),
 	}, err
 }
 
-// pages are those of the caches, for requests of some context.
-func (s *serving) pages(context_ int) int {
-	return min(s.parallel*plan.Pages(context_), device.MaxPages)
-}
-
-// contextFor is the context of a request.
-func (s *serving) contextFor(eng *engine.Engine) (int, error) {
-	switch most := eng.MaxContext(); {
-	case s.context > most:
-		return 0, fmt.Errorf("-c is %d; this model allows 1 to %d", s.context, most)
-	case s.context > 0:
-		return s.context, nil
-	default:
-		return min(defaultContext, most), nil
+// settle decides how much room there is for requests. It stays as it is when the model is loaded
+// again: clients rely on the context.
+func (s *serving) settle(eng *engine.Engine, free int64) (err error) {
+	if most := eng.MaxContext(); s.context > most {
+		return fmt.Errorf("-c is %d; this model allows 1 to %d", s.context, most)
 	}
+	s.room, err = s.roomFor(eng, s.context, s.parallel, free)
+	return err
 }
 
 // names are the model's, for clients. That of a worker is its file's, which may have commas.

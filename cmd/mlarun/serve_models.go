@@ -59,8 +59,9 @@ func (s *serving) modelFiles() (map[string]string, error) {
 // sizes are the models that this program has kernels for, with the memory that each takes.
 func (s *serving) sizes(files map[string]string, log *slog.Logger) ([]fleet.Model, error) {
 	var list []fleet.Model
+	s.contexts = map[string]int{}
 	for name, path := range files {
-		bytes, err := s.size(path)
+		bytes, err := s.size(path, len(files))
 		if err != nil {
 			log.Warn("a model is left out", "file", path, "error", err)
 			continue
@@ -74,7 +75,8 @@ func (s *serving) sizes(files map[string]string, log *slog.Logger) ([]fleet.Mode
 	return list, nil
 }
 
-func (s *serving) size(path string) (bytes int64, err error) {
+// size is what a model takes, one of several: without -c each has an equal part of the memory.
+func (s *serving) size(path string, models int) (bytes int64, err error) {
 	of := *s.flags
 	of.model, of.keptOnly, of.log = path, true, nil // its worker says what there is to say
 	eng, err := of.open()
@@ -82,17 +84,24 @@ func (s *serving) size(path string) (bytes int64, err error) {
 		return 0, err
 	}
 	defer closing(eng, &err)
-	context_, err := s.contextFor(eng)
-	if err != nil {
+	free := eng.Free()
+	if limit := s.modelsLimit(); limit > 0 && limit < free {
+		free = limit
+	}
+	if err := s.settle(eng, free/int64(models)); err != nil {
 		return 0, err
 	}
-	cfg, err := of.configFor(eng, room{context_, s.parallel, s.pages(context_)})
+	s.contexts[path] = s.room.context
+	cfg, err := of.configFor(eng, s.room)
 	if err != nil {
 		return 0, err
 	}
 	memory, err := eng.Estimate(cfg)
 	return memory.Total(), err
 }
+
+// modelsLimit is -models-memory in bytes; 0: it was not given.
+func (s *serving) modelsLimit() int64 { return int64(s.modelsMemory * (1 << 30)) }
 
 // frontFlags are those that are about clients, and so are not the workers'.
 var frontFlags = []string{"models", "models-memory", "models-idle", "host", "port", "api-key", "allow-host", "cors-origin", "max-connections", "log-json"}
@@ -114,7 +123,7 @@ func (s *serving) serveModels(ctx context.Context) error {
 		return err
 	}
 	defer traces.end()
-	limit := int64(s.modelsMemory * (1 << 30))
+	limit := s.modelsLimit()
 	if limit == 0 {
 		limit = engine.Available()
 	}
@@ -150,6 +159,7 @@ func (s *serving) worker(ctx context.Context, path, name, key string, log *slog.
 			args = append(args, asGiven(f)...)
 		}
 	})
+	args = append(args, fmt.Sprintf("-c=%d", s.contexts[path])) // which its memory was counted with
 	c, err := s.env.self(args)
 	if err != nil {
 		return err

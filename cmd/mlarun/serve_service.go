@@ -11,10 +11,6 @@ import (
 	"mla/runtime/serve/scheduler"
 )
 
-// aheadAlone is how many tokens of a request that is alone are a unit of work: who comes waits
-// for two of them.
-const aheadAlone = 2
-
 // service is what runs the model for the server.
 func (s *serving) service(eng *engine.Engine, log *slog.Logger) (*completion.Service, error) {
 	tok, err := eng.Tokenizer()
@@ -22,7 +18,7 @@ func (s *serving) service(eng *engine.Engine, log *slog.Logger) (*completion.Ser
 		return nil, err
 	}
 	cfg := completion.Config{
-		Tokenizer: tok, Queue: s.queue, Scheduler: scheduler.Config{PromptRows: s.promptRows, Ahead: min(s.ahead, aheadAlone)}, Draft: s.drafters(), Log: log, Stuck: s.stuck,
+		Tokenizer: tok, Queue: s.queue, Scheduler: scheduler.Config{PromptRows: s.promptRows, Ahead: min(s.ahead, completion.AheadAlone)}, Draft: s.drafting().Drafters(), Log: log, Stuck: s.stuck,
 		Retries: cmp.Or(s.retries, -1), // there 0 is the default
 		Load:    s.loads(eng),
 	}
@@ -40,9 +36,6 @@ func (s *serving) service(eng *engine.Engine, log *slog.Logger) (*completion.Ser
 // loads brings a model to its device, as the command line has it.
 func (s *serving) loads(eng *engine.Engine) func(context.Context) (*engine.Model, error) {
 	return func(context.Context) (*engine.Model, error) {
-		return s.loadInto(eng, func(*engine.Engine) (room, error) {
-			context_, err := s.contextFor(eng)
-			return room{context_, s.parallel, s.pages(context_)}, err
-		})
+		return s.loadInto(eng, func(*engine.Engine) (room, error) { return s.room, nil })
 	}
 }

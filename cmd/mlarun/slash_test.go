@@ -23,7 +23,7 @@ func TestSlash(t *testing.T) {
 		"/stats", "/read " + text, "/read /nonexistent", "\"\"\"\nwhat\nis it?\"\"\"", "/stats", "/ctx", "/save " + saved, "/save " + foreign, "/load " + role,
 		"/set top-k 3", "/set top-k -3", "/set model x", "/set", "/clear", "/load " + saved, "//slash", "/load /nonexistent", "/quit",
 	}
-	r := chatWith(strings.Join(lines, "\n"), "-chat", "-think", "off")
+	r := chatWith(strings.Join(lines, "\n"), "-chat", "-think", "off", "-c", "4096")
 	for _, want := range []string{
 		"There is no answer yet.", "text, 7 bytes, goes before your next message.", "/read: open /nonexistent", "first token ", " of 4096 tokens (",
 		"2 messages are in " + saved, "mine is no conversation that /save wrote, and is not written over", `role: message 1 has the role "root"`,
@@ -81,7 +81,7 @@ func TestThinking(t *testing.T) {
 			"-chat-template", thinkTemplate(t), "-think", think}, more...)...)
 	}
 	hidden, shown, off := run("on,4"), run("on,4,show"), run("off")
-	if hidden.code != 0 || hidden.out == "" || hidden.err != "" || strings.Contains(hidden.out, thinkEnd) {
+	if hidden.code != 0 || hidden.out == "" || hidden.err != "" || strings.Contains(hidden.out, "</think>") {
 		t.Errorf("hidden: %+v", hidden)
 	}
 	if shown.out != hidden.out || !strings.HasPrefix(shown.err, "(thinking)\n") || !strings.HasSuffix(shown.err, "\n(end of thinking)\n\n") {
@@ -91,7 +91,7 @@ func TestThinking(t *testing.T) {
 		t.Errorf("off: %+v", off)
 	}
 	jobs := run("on,4", "-parallel", "1")
-	if jobs.code != 0 || !strings.Contains(jobs.out, `"reasoning_content":"`) || strings.Contains(jobs.out, thinkEnd) {
+	if jobs.code != 0 || !strings.Contains(jobs.out, `"reasoning_content":"`) || strings.Contains(jobs.out, "</think>") {
 		t.Errorf("-parallel: %+v", jobs)
 	}
 }

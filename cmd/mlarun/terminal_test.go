@@ -172,7 +172,7 @@ func TestTerminalThinking(t *testing.T) {
 		t.Fatalf("%q", text)
 	}
 	thoughts, answer := thoughts[:last], thoughts[last+len(dimOff):]
-	if strings.Count(text, dimOn) != strings.Count(text, dimOff) || strings.TrimSpace(thoughts) == "" || strings.TrimSpace(answer) == "" || strings.Contains(text, thinkEnd) {
+	if strings.Count(text, dimOn) != strings.Count(text, dimOff) || strings.TrimSpace(thoughts) == "" || strings.TrimSpace(answer) == "" || strings.Contains(text, "</think>") {
 		t.Errorf("%q", text)
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-
-	"mla/runtime/text/tokenizer"
 )
 
 // thinking is what is asked of the thoughts of models that have them.
@@ -58,21 +56,6 @@ func (t thinking) String() string {
 		return "as the template has it"
 	}
 	return strings.Join(words, ",")
-}
-
-// The markers around thoughts.
-const thinkBegin, thinkEnd = "<think>", "</think>"
-
-// thinkMarkers are the control tokens that mark thoughts, by id: they print their names
-// where thoughts are told apart, and nothing elsewhere.
-func thinkMarkers(t *tokenizer.Tokenizer) map[int32]string {
-	markers := map[int32]string{}
-	for _, text := range []string{thinkBegin, thinkEnd} {
-		if id, ok := t.TokenID(text); ok {
-			markers[id] = text
-		}
-	}
-	return markers
 }
 
 // limited is a sampler that ends thoughts when their budget is used up. A device cannot

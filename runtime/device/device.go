@@ -106,6 +106,13 @@ type Separate interface {
 	OwnMemory() bool
 }
 
+// Limited is a Device that knows how much memory it has for models.
+type Limited interface {
+	Device
+	// Free is that memory in bytes, before a model is loaded; 0: it is not known.
+	Free() int64
+}
+
 // Int8er is a Device that may round the inputs of mat-vecs to signed bytes, under a scale
 // for every 32 of them: quicker and less exact.
 type Int8er interface {

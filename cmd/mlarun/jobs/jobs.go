@@ -63,7 +63,7 @@ func (j *Job) read(line string) error {
 		d := json.NewDecoder(strings.NewReader(line))
 		d.DisallowUnknownFields()
 		if err := d.Decode(j); err != nil {
-			return err
+			return explain(err)
 		}
 		if d.More() {
 			return errors.New("more than one object")
@@ -73,6 +73,18 @@ func (j *Job) read(line string) error {
 		return errors.New(`"prompt" is missing or empty`)
 	}
 	return nil
+}
+
+// kinds are what the fields of a line are, in the words of JSON.
+var kinds = map[string]string{"prompt": "a string", "n": "a whole number", "temp": "a number", "seed": "a whole number from 0 on", "stop": "a list of strings"}
+
+// explain says which field has a value of another kind, and what was expected.
+func explain(err error) error {
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) && kinds[wrong.Field] != "" {
+		return fmt.Errorf("%q is a %s; expected %s", wrong.Field, wrong.Value, kinds[wrong.Field])
+	}
+	return err
 }
 
 // Sampling is how tokens are picked: as p, but for what the line says.

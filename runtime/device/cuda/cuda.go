@@ -44,6 +44,7 @@ type Device struct {
 	cu.Properties
 	device  cu.Device
 	options Options
+	asked   *cu.Context // of Free; nil: there is none
 }
 
 // ErrNoDevice says that there is a driver, but nothing that it drives.

@@ -83,7 +83,7 @@ func (d *Device) newRunner(m *device.Model, cfg device.Config, l *device.Layout,
 	if r.gpu, err = d.device.Retain(); err != nil {
 		return nil, err
 	}
-	err = r.gpu.Do(func() error { return r.build(l, cfg.Progress) })
+	err = errors.Join(d.answered(), r.gpu.Do(func() error { return r.build(l, cfg.Progress) }))
 	if err != nil {
 		return nil, errors.Join(err, r.release())
 	}

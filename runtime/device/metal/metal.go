@@ -31,6 +31,7 @@ package metal
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -181,6 +182,9 @@ func (d *Device) Name() string { return d.Info.Name }
 
 // Class implements device.Device.
 func (d *Device) Class() string { return plan.ClassApple }
+
+// Free implements device.Limited. The system gives GPUs no more than what it recommends.
+func (d *Device) Free() int64 { return int64(min(d.MaxMemory, math.MaxInt64)) }
 
 // Takes implements device.Device.
 func (d *Device) Takes(l *device.Layout) int64 { return takes(l) }

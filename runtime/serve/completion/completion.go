@@ -53,8 +53,12 @@ const (
 	DefaultRetry   = time.Second
 	DefaultRetries = 4
 	DefaultStuck   = 10 * time.Minute
+	DefaultQueue   = 64
 	maxRetry       = time.Minute
 )
+
+// AheadAlone is a good scheduler.Config.Ahead: a request that comes waits for two units of it.
+const AheadAlone = 2
 
 // State says what a service can do.
 type State string

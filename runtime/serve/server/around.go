@@ -99,7 +99,7 @@ func (s *Server) finish(rec *recorder, r *http.Request, id string, start time.Ti
 }
 
 // quiet are endpoints whose requests say nothing.
-var quiet = map[string]bool{"GET /health": true, "GET /v1/health": true, "GET /metrics": true, "GET /page/{file}": true}
+var quiet = map[string]bool{"GET /health": true, "GET /v1/health": true, "GET /metrics": true, "GET /page/{file...}": true}
 
 // note is what an endpoint adds to the log and the metrics.
 type note struct {

@@ -25,6 +25,7 @@ func TestPage(t *testing.T) {
 	tests := map[string]func(*testing.T, context.Context){
 		"chat": testPageChat, "stop": testPageStop, "hostile": testPageHostile, "key": testPageKey, "phone": testPagePhone,
 		"markdown": testPageMarkdown, "failures": testPageFailures, "tools": testPageTools, "tinychat": testPageTinychat,
+		"maths": testPageMaths, "files": testPageFiles, "list": testPageList, "branches": testPageBranches, "edges": testPageEdges,
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) { test(t, browser) })
@@ -94,7 +95,7 @@ func testPageChat(t *testing.T, browser context.Context) {
 	if n := eval[int](b, "document.querySelectorAll('#conversations li').length"); n != 2 {
 		t.Errorf("%d conversations", n)
 	}
-	b.run(click("#conversations .current .icon")) // the confirmation is accepted
+	b.run(click("#conversations .current .delete")) // the confirmation is accepted
 	b.until("document.querySelectorAll('#conversations li').length === 1 && !document.querySelector('.message')")
 	b.quiet()
 }

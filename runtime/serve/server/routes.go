@@ -58,7 +58,7 @@ func (s *Server) routes() map[string]endpoint {
 // mux makes a handler of endpoints, with those that every server has.
 func (s *Server) mux(routes map[string]endpoint) *http.ServeMux {
 	mux := http.NewServeMux()
-	maps.Copy(routes, map[string]endpoint{"GET /{$}": s.page, "GET /page/{file}": s.page, "/": func(w http.ResponseWriter, r *http.Request) error {
+	maps.Copy(routes, map[string]endpoint{"GET /{$}": s.page, "GET /page/{file...}": s.page, "/": func(w http.ResponseWriter, r *http.Request) error {
 		if allow := methods(mux, r); allow != "" {
 			w.Header().Set("Allow", allow)
 			return &apiError{Status: http.StatusMethodNotAllowed, Type: "invalid_request_error", Code: "method_not_allowed", Message: clip(r.URL.Path, 200) + " wants " + allow + ", not " + clip(r.Method, 20)}
@@ -85,7 +85,7 @@ func methods(mux *http.ServeMux, r *http.Request) string {
 
 // page is GET / and its files.
 func (s *Server) page(w http.ResponseWriter, r *http.Request) error {
-	if !page.Serve(w, r.URL.Path) {
+	if !page.Serve(w, r) {
 		return s.notFound(w, r)
 	}
 	return nil

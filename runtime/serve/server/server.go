@@ -142,7 +142,7 @@ func newServer(cfg Config) *Server {
 func New(cfg Config) *Server {
 	s := newServer(cfg)
 	s.tok, s.calls = cfg.Service.Tokenizer(), newMemory()
-	s.format, s.toolless = output.FormatOf(cfg.Chat.Template()), hidesTools(cfg.Chat)
+	s.format, s.toolless = output.FormatOf(cfg.Chat.Template()), chat.HidesTools(cfg.Chat)
 	s.think, s.systemFirst = chat.ThoughtMarks(cfg.Chat.Template()), wantsSystemFirst(cfg.Chat)
 	s.items = newItems()
 	s.stops, s.visible, s.turns = map[int32]bool{}, map[int32]bool{}, map[int32]bool{}

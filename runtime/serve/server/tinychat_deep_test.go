@@ -23,6 +23,9 @@ func testPageTinychat(t *testing.T, browser context.Context) {
 			t.Errorf("%q: %q; expected %q", c.say, got, c.want)
 		}
 	}
+	b.show(960, 540, "light")
+	b.run(script("(() => { const e = document.getElementById('input'); e.value = ''; e.dispatchEvent(new Event('input')); e.blur(); const l = document.getElementById('log'); l.scrollTop = l.scrollHeight; })()"))
+	b.picture("readme")
 	b.run(click(".message:last-of-type summary"))
 	b.say("Make a table of the first 4 multiples of 7.")
 	b.until("[...document.querySelectorAll('.assistant td')].at(-1)?.innerText === '28'")

@@ -8,14 +8,6 @@ import (
 	"mla/runtime/text/chat"
 )
 
-// hidesTools says whether a template leaves out the declarations of tools, as that of
-// DeepSeek-V3.1 does, which has calls. A model that is not told of a tool cannot call it.
-func hidesTools(r chat.Renderer) bool {
-	const name = "probe_of_this_template"
-	probe := raw(`{"type": "function", "function": {"name": "` + name + `", "description": "x", "parameters": {"type": "object", "properties": {}}}}`)
-	return !shows(r, []chat.Message{{Role: chat.User, Content: "x"}}, chat.Options{AddGenerationPrompt: true, Tools: []raw{probe}}, name)
-}
-
 // shows says whether a rendering has a text in it.
 func shows(r chat.Renderer, messages []chat.Message, opts chat.Options, text string) bool {
 	out, err := r.Render(messages, opts)

@@ -1,13 +1,17 @@
 // The page: which conversation is shown, and what its buttons and keys do.
 
 import {APIError, events, get, setKey} from './api.js';
+import * as branches from './branches.js';
 import * as calls from './calls.js';
 import {byId, el} from './dom.js';
+import {Attached, read, withFiles} from './files.js';
+import * as list from './list.js';
 import * as settings from './settings.js';
 import * as store from './store.js';
 import {Message, perSecond} from './view.js';
 
 const log = byId('log'), input = byId('input'), notice = byId('notice');
+const attached = new Attached(byId('attached'));
 let chat = store.current() ?? store.newChat();
 let views = [];
 let running = null; // the answer under way: {controller, view, chat}
@@ -75,8 +79,7 @@ function askKey() {
 
 function showChat() {
   store.setCurrent(chat.id);
-  byId('title').textContent = chat.title || 'New conversation';
-  document.title = chat.title || 'Chat';
+  showNames();
   views = chat.messages.map(view);
   log.replaceChildren(...views.map((v) => v.node));
   if (!views.length) log.append(el('p', {class: 'empty', text: 'What do you want to know?'}));
@@ -86,21 +89,22 @@ function showChat() {
   log.scrollTop = log.scrollHeight;
 }
 
+function showNames() {
+  byId('title').textContent = chat.title || 'New conversation';
+  document.title = chat.title || 'Chat';
+}
+
 function view(message) {
   const index = chat.messages.indexOf(message);
   const actions = {user: {Edit: () => edit(index)}, tool: {}}[message.role] ?? {Regenerate: () => regenerate(index)};
   if (running?.message === message) return running.view;
-  const v = new Message(message, actions);
+  const branch = branches.at(chat, index);
+  const v = new Message(message, actions, branch && {...branch, choose: (which) => choose(index, which)});
   v.update(false);
   return v;
 }
 
-function showList() {
-  const all = store.chats();
-  byId('conversations').replaceChildren(...all.map((c) => el('li', {class: c.id === chat.id ? 'current' : undefined},
-    el('button', {class: 'open', text: c.title || 'Untitled', title: c.title, 'aria-current': c.id === chat.id ? 'page' : undefined, onclick: () => open(c.id)}),
-    el('button', {class: 'icon', text: '✕', 'aria-label': `Delete ${c.title}`, onclick: () => removeChat(c.id)}))));
-}
+const showList = () => list.show(chat.id, {open, remove: removeChat, rename});
 
 function showContext() {
   const size = props?.default_generation_settings?.n_ctx ?? 0;
@@ -153,31 +157,51 @@ function removeChat(id) {
   else showList();
 }
 
-function exportAll() {
-  const url = URL.createObjectURL(new Blob([JSON.stringify(store.chats(), null, 1)], {type: 'application/json'}));
-  el('a', {href: url, download: 'conversations.json'}).click();
-  setTimeout(() => URL.revokeObjectURL(url), 10000);
+function rename(id, title) {
+  const c = id === chat.id ? chat : running?.chat.id === id ? running.chat : store.load(id);
+  if (!c) return;
+  c.title = title;
+  if (!store.save(c)) say('The browser has no room left for conversations: delete old ones.');
+  showNames();
+  showList();
+}
+
+// choose shows another branch of the conversation.
+function choose(index, which) {
+  if (running?.chat === chat) return;
+  branches.choose(chat, index, which);
+  save(chat);
+  const top = log.scrollTop;
+  showChat();
+  log.scrollTop = top;
+}
+
+async function importFiles(files) {
+  for (const f of files) say(await list.importFile(f));
+  showList();
 }
 
 // —— answers ——
 
-async function send(text) {
-  if (running || !text.trim()) return;
-  if (!chat.messages.length) chat.title = text.trim().replace(/\s+/g, ' ').slice(0, 60);
-  chat.messages.push({role: 'user', content: text});
+async function send(text, files) {
+  if (running || !text.trim() && !files?.length) return;
+  if (!chat.title) chat.title = (text.trim() || files[0].name).replace(/\s+/g, ' ').slice(0, 60);
+  chat.messages.push({role: 'user', content: text, files: files?.length ? files : undefined});
   await answer();
 }
 
+// edit asks again from a message on. What was said before stays as a branch.
 const edit = (index) => views[index].edit((text) => {
   if (running) return;
-  chat.messages.length = index;
-  if (!index) chat.title = '';
-  send(text);
+  const {content, files} = chat.messages[index];
+  if (!index && chat.title === content.trim().replace(/\s+/g, ' ').slice(0, 60)) chat.title = '';
+  branches.begin(chat, index);
+  send(text, files);
 });
 
 function regenerate(index) {
   if (running) return;
-  chat.messages.length = index;
+  branches.begin(chat, index);
   answer();
 }
 
@@ -189,8 +213,8 @@ function results(open, texts) {
 }
 
 // asked are the messages as the API has them.
-const asked = (messages) => messages.filter((m) => m.role === 'user' || m.role === 'tool' || m.content || m.reasoning || calls.complete(m).length)
-  .map((m) => ({role: m.role, content: m.content, reasoning_content: m.reasoning || undefined, ...calls.asked(m)}));
+const asked = (messages) => messages.filter((m) => m.role === 'user' || m.role === 'tool' || m.content ||  m.reasoning || calls.complete(m).length)
+  .map((m) => ({role: m.role, content: withFiles(m), reasoning_content: m.reasoning || undefined, ...calls.asked(m)}));
 
 // answer adds the model's answer to the conversation, as it comes.
 async function answer() {
@@ -199,7 +223,8 @@ async function answer() {
   const controller = new AbortController();
   chat.messages.push(message);
   const index = chat.messages.length - 1;
-  running = {controller, chat, message, view: new Message(message, {Regenerate: () => regenerate(index)})};
+  const branch = branches.at(chat, index);
+  running = {controller, chat, message, view: new Message(message, {Regenerate: () => regenerate(index)}, branch && {...branch, choose: (which) => choose(index, which)})};
   const {chat: mine, view: v} = running;
   v.update(true);
   showChat();
@@ -256,11 +281,43 @@ function fit() {
 
 function submit() {
   const text = input.value.replace(/^\s*\n|\s+$/g, '');
-  if (running || !text) return;
+  if (running || !text && !attached.files.length) return;
   input.value = '';
   fit();
-  send(text);
+  send(text, attached.take());
 }
+
+async function attach(files) {
+  const problems = [];
+  attached.add(await read(files, (p) => problems.push(p)));
+  if (problems.length) say(problems.join(' '));
+}
+
+// picks has a button open the choice of files, and passes on what was chosen.
+function picks(button, field, chosen) {
+  byId(button).addEventListener('click', () => byId(field).click());
+  byId(field).addEventListener('change', async () => {
+    await chosen([...byId(field).files]);
+    byId(field).value = ''; // the same file may be chosen again
+  });
+}
+
+picks('attach', 'files', attach);
+picks('import', 'import-files', importFiles);
+for (const kind of ['dragover', 'drop']) {
+  addEventListener(kind, (e) => {
+    if (!e.dataTransfer?.types.includes('Files')) return;
+    e.preventDefault();
+    if (kind === 'drop') attach([...e.dataTransfer.files]);
+  });
+}
+input.addEventListener('paste', (e) => {
+  const files = [...e.clipboardData.files];
+  if (!files.length) return;
+  e.preventDefault();
+  attach(files);
+});
+list.onSearch(showList);
 
 function menu(open) {
   document.body.classList.toggle('menu', open);
@@ -295,7 +352,7 @@ input.addEventListener('input', fit);
 log.addEventListener('scroll', () => { byId('to-end').hidden = atEnd(); }, {passive: true});
 
 const clicks = {
-  new: () => open(''), stop, export: exportAll, theme: () => settings.theme(true),
+  new: () => open(''), stop, export: list.exportAll, theme: () => settings.theme(true),
   menu: () => menu(!document.body.classList.contains('menu')), shade: () => menu(false),
   'open-settings': () => settings.show(defaults()),
   'change-key': () => askKey().then(connect),

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -74,16 +77,25 @@ func parseHTML(text string) error {
 
 // TestFiles parses every file of the page. What its parts refer to exists.
 func TestFiles(t *testing.T) {
-	names, err := fs.Glob(files, "*")
+	var names []string
+	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			names = append(names, name)
+		}
+		return err
+	})
 	if err != nil || len(names) < 5 {
 		t.Fatalf("%v, %v", names, err)
 	}
-	reference := regexp.MustCompile(`(?:src|href|from)[= ]["'](\./|` + folder + `)([\w.]+)["']`)
+	reference := regexp.MustCompile(`(?:src|href|from)[= ]["'](\./|page/)([\w./]+)["']`)
 	found := 0
 	for _, name := range names {
 		text, err := files.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if strings.HasPrefix(name, "vendor/") { // the libraries' own tests are elsewhere
+			continue
 		}
 		parser := parsers[path.Ext(name)]
 		if parser == nil || types[path.Ext(name)] == "" {
@@ -112,4 +124,57 @@ func TestParsers(t *testing.T) {
 			t.Errorf("%s: nothing is wrong with %q", ending, text)
 		}
 	}
+}
+
+// TestVendor: each library has its licence, its style sheet's fonts are there, no file is large, and
+// compressed ones reach clients that do not take them.
+func TestVendor(t *testing.T) {
+	style, err := files.ReadFile("vendor/katex.css")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fonts, err := fs.Glob(files, "vendor/fonts/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`url\(([^)]*)\)`).FindAllSubmatch(style, -1) {
+		fonts = slices.DeleteFunc(fonts, func(name string) bool { return name == "vendor/"+string(m[1]) })
+		if _, err := files.ReadFile("vendor/" + string(m[1])); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(fonts) > 0 {
+		t.Errorf("no style uses %q", fonts)
+	}
+	for _, name := range []string{"katex", "highlight"} {
+		if text, err := files.ReadFile("vendor/" + name + ".LICENSE"); err != nil || !strings.Contains(string(text), "Copyright (c)") {
+			t.Errorf("%s has no licence: %v", name, err)
+		}
+		packed := get(t, "/page/vendor/"+name+".js", "br, gzip")
+		plain := get(t, "/page/vendor/"+name+".js", "")
+		text, err := unpack(packed.Body.Bytes())
+		if err != nil || packed.Header().Get("Content-Encoding") != "gzip" || plain.Header().Get("Content-Encoding") != "" || string(text) != plain.Body.String() || len(text) < 100_000 {
+			t.Errorf("%s: %v, %v, %d bytes, %v", name, err, packed.Header(), len(text), plain.Header())
+		}
+		if packed.Body.Len() > 200_000 {
+			t.Errorf("%s takes %d bytes", name, packed.Body.Len())
+		}
+		if err := parsers[".js"](string(text)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if w := get(t, "/page/vendor/katex.LICENSE", ""); w.Code != http.StatusNotFound {
+		t.Errorf("a file without a type: %d", w.Code)
+	}
+}
+
+// get is the answer to a request for a file.
+func get(t *testing.T, url, accept string) *httptest.ResponseRecorder {
+	t.Helper()
+	r, w := httptest.NewRequest("GET", url, nil), httptest.NewRecorder()
+	r.Header.Set("Accept-Encoding", accept)
+	if !Serve(w, r) {
+		w.WriteHeader(http.StatusNotFound)
+	}
+	return w
 }

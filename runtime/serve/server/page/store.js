@@ -1,7 +1,9 @@
 // Conversations and settings in the browser's storage: a conversation is an entry of its
 // own, so that two tabs can write different ones.
 
+import {isForks} from './branches.js';
 import {isCalls} from './calls.js';
+import {isFiles} from './files.js';
 
 const prefix = 'mla.chat.';
 const settingsName = 'mla.settings';
@@ -14,8 +16,9 @@ function read(name) {
   }
 }
 
-const isMessage = (m) => m && typeof m.role === 'string' && typeof m.content === 'string' && (m.calls === undefined || isCalls(m.calls));
-const isChat = (c) => c && typeof c.id === 'string' && Array.isArray(c.messages) && c.messages.every(isMessage);
+const isMessage = (m) => m && typeof m.role === 'string' && typeof m.content === 'string' && (m.calls === undefined || isCalls(m.calls)) && (m.files === undefined || isFiles(m.files));
+export const isChat = (c) => c && typeof c.id === 'string' && typeof (c.title ?? '') === 'string' && Array.isArray(c.messages) && c.messages.every(isMessage) &&
+  (c.forks === undefined || isForks(c.forks, isMessage));
 
 // chats are all conversations, the last one used in front.
 export function chats() {
@@ -23,7 +26,7 @@ export function chats() {
   for (let i = 0; i < localStorage.length; i++) {
     const name = localStorage.key(i);
     const c = name.startsWith(prefix) ? read(name) : null;
-    if (isChat(c)) list.push(c);
+    if (isChat(c)) list.push({...c, title: c.title ?? ''});
   }
   return list.sort((a, b) => (b.updated ?? 0) - (a.updated ?? 0));
 }

@@ -2,6 +2,7 @@
 
 import {Calls} from './calls.js';
 import {copyButton, el} from './dom.js';
+import {shown} from './files.js';
 import {render} from './markdown.js';
 
 const number = (n, digits = 0) => n.toLocaleString('en', {maximumFractionDigits: n < 100 ? digits : 0});
@@ -17,10 +18,18 @@ function speed(t) {
     .filter(Boolean).join(' · ');
 }
 
+// branches are the buttons that lead to other branches.
+const branches = (b) => (b ? [
+  el('button', {type: 'button', text: '‹', 'aria-label': 'Branch before', disabled: b.active === 0, onclick: () => b.choose(b.active - 1)}),
+  el('span', {class: 'branch', text: `${b.active + 1} / ${b.count}`}),
+  el('button', {type: 'button', text: '›', 'aria-label': 'Next branch', disabled: b.active === b.count - 1, onclick: () => b.choose(b.active + 1)}),
+] : []);
+
 // Message is a message on the screen.
 export class Message {
-  // actions are buttons below the message: {name: handler}.
-  constructor(message, actions) {
+  // actions are buttons below the message: {name: handler}. branch is which of the branches here is
+  // shown, and what shows another one: {active, count, choose}; null: there is one.
+  constructor(message, actions, branch = null) {
     this.message = message;
     this.text = el('div', {class: 'text'});
     this.thoughts = el('div', {class: 'text'});
@@ -30,10 +39,10 @@ export class Message {
     this.error = el('p', {class: 'error', role: 'alert'});
     this.stats = el('span', {class: 'stats'});
     this.buttons = el('span', {class: 'buttons'}, copyButton(() => this.message.content || (this.message.calls ?? []).map((c) => `${c.name} ${c.arguments}`).join('\n')),
-      ...Object.entries(actions).map(([name, onclick]) => el('button', {type: 'button', text: name, onclick})));
+      ...Object.entries(actions).map(([name, onclick]) => el('button', {type: 'button', text: name, onclick})), ...branches(branch));
     const [kind, who] = {user: ['user', 'You'], tool: ['tool', 'Tool']}[message.role] ?? ['assistant', 'Model'];
     this.node = el('article', {class: `message ${kind}`},
-      el('h2', {class: 'offscreen', text: who}), this.thinking, this.text, this.calls.node, this.error, el('div', {class: 'below'}, this.buttons, this.stats));
+      el('h2', {class: 'offscreen', text: who}), this.thinking, ...shown(message.files), this.text, this.calls.node, this.error, el('div', {class: 'below'}, this.buttons, this.stats));
     this.thinking.addEventListener('toggle', () => this.update());
   }
 
