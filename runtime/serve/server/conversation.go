@@ -252,6 +252,9 @@ func replay(param, id, name, arguments string) (chat.ToolCall, error) {
 	if err := checkName(param, name); err != nil {
 		return chat.ToolCall{}, err
 	}
+	if err := checkValues(arguments); err != nil {
+		return chat.ToolCall{}, bad(param, "the arguments have %v", err)
+	}
 	if given := strings.TrimSpace(arguments); given == "" || given == "null" {
 		arguments = "{}"
 	}

@@ -81,6 +81,7 @@ var cases = []struct {
 	{`{"properties": {"a": {}, "ab": {}}, "additionalProperties": {"type": "integer"}}`,
 		[]string{`{"b": 1}`, `{"a": "x", "abc": 1, "": 2}`, `{"aé": 1}`}, []string{`{"b": "x"}`, `{"b": 1, "a": 2}`, `{"b": 1, "ab": ""}`, `{"\u0061": 1}`}},
 	{`{"type": "object", "required": ["x"]}`, []string{`{"x": [1]}`}, []string{`{}`}},
+	{`{"type": "object", "properties": null, "required": null}`, []string{`{}`}, []string{`1`}},
 	{`{"type": "object"}`, []string{`{}`, `{"a": {"b": "c"}}`}, []string{`[]`}},
 	{`{"type": ["string", "null"]}`, []string{`"a"`, `null`}, []string{`1`}},
 	{`{"enum": ["a", 1, null, {"b": [true]}]}`, []string{`"a"`, `1`, `null`, `{"b": [true]}`}, []string{`"b"`, `{}`}},
@@ -296,6 +297,11 @@ func TestUnsupported(t *testing.T) {
 		{`{"$ref": "https://example.com/x"}`, `"$ref" is not supported`},
 		{`{"type": "array", "minItems": 99999999999}`, `"minItems" is not supported: more than`},
 		{`{"type": "object", "minProperties": 3}`, `"minProperties" is not supported`},
+		{`{"properties": {"a": {"type": "integer", "minimum": 1e20}}}`, `#/properties/a: the keyword "minimum" is not supported: no number of 16 digits`},
+		{`{"type": "number", "maximum": -1e16}`, `no number of 16 digits`},
+		{`{"properties": {"a": {"required": true}}}`, `#/properties/a: the keyword "required" is not supported: expected a list of names`},
+		{`{"required": ["a", 1]}`, `"required" is not supported`},
+		{`{"properties": {"a": {}, "b": {}}, "dependentRequired": {"a": [1]}}`, `expected a list of names`},
 	} {
 		_, err := compiled(c.schema, Options{})
 		var known *UnsupportedError
