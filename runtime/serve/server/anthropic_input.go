@@ -110,7 +110,7 @@ func (b blocks) system() (parts, error) {
 
 // conversation is what the request wants answered.
 func (q *messagesRequest) conversation(*Server) (*conversation, error) {
-	c := &conversation{oneCall: q.ToolChoice.OneCall, whole: isFalse(q.ContinueFinal)}
+	c := &conversation{list: "messages", oneCall: q.ToolChoice.OneCall, whole: isFalse(q.ContinueFinal)}
 	system, err := q.System.system()
 	if err != nil {
 		return nil, err
