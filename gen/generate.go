@@ -16,7 +16,6 @@ import (
 	"mla/gen/quantmix"
 	"mla/gen/spec"
 	"mla/gen/weights"
-	"mla/runtime/gguf"
 	"mla/runtime/plan"
 	"mla/runtime/plan/pieces"
 	"mla/runtime/quant"
@@ -35,9 +34,6 @@ func Program(s *spec.Spec, width int, o pass.Options) (*ir.Program, error) {
 // included, which has the kernels of all variants that go together. Passes named in
 // disable are left out.
 func Compile(s *spec.Spec, disable []string) (*plan.Bundle, error) {
-	if why := gguf.Uncompiled(s.Architecture); why != "" {
-		return nil, fmt.Errorf("%s: %s", s.File, why)
-	}
 	var bundles []*plan.Bundle
 	for _, v := range s.Together() {
 		b, err := tables(v, disable, bundles)
@@ -51,11 +47,11 @@ func Compile(s *spec.Spec, disable []string) (*plan.Bundle, error) {
 	if all.Kernels, err = kernel.Together(bundles); err != nil {
 		return nil, fmt.Errorf("%s: %w", s.File, err)
 	}
+	b := bundles[slices.IndexFunc(bundles, func(b *plan.Bundle) bool { return b.Name == s.Name })]
 	source, err := msl.Print(&all, Header(s, disable))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.File, err)
 	}
-	b := bundles[slices.IndexFunc(bundles, func(b *plan.Bundle) bool { return b.Name == s.Name })]
 	b.Source = source
 	return b, nil
 }
@@ -203,7 +199,7 @@ func model(s *spec.Spec) plan.Model {
 		Rope:         plan.Rope{Theta: s.Rope.Theta, Factor: 1, AttnFactor: 1},
 		Temperature:  s.Temperature,
 		Tokenizer:    s.Tokenizer, ChatTemplate: s.ChatTemplate,
-		NextN: s.NextN,
+		NextN: s.NextN, Hybrid: s.Hybrid,
 	}
 	if y := s.Rope.Scaling; y != nil {
 		out.Rope = plan.Rope{Theta: s.Rope.Theta, Yarn: true, Factor: y.Factor, OriginalContext: y.OriginalMaxPositionEmbeddings,

@@ -105,7 +105,7 @@ func (k *kept) save() (err error) {
 		return nil
 	}
 	defer closing(closer(k.close), &err)
-	n := min(len(k.prompt), paging.CommonPrefix(k.model.Tokens(), k.prompt))
+	n := k.model.Savable(min(len(k.prompt), paging.CommonPrefix(k.model.Tokens(), k.prompt)))
 	if lacks := n - paging.CommonPrefix(k.has, k.prompt[:n]); float64(lacks) <= worth*float64(n) {
 		return nil
 	}

@@ -21,6 +21,7 @@ type Report struct {
 	BarriersPerToken       int          `json:"barriers_per_token"`
 	WeightBytesPerToken    int64        `json:"weight_bytes_per_token"`
 	KVBytesPerContextToken int64        `json:"kv_bytes_per_context_token"`
+	StateBytesPerSession   int64        `json:"state_bytes_per_session,omitempty"` // of linear attention
 	FlopsPerToken          int64        `json:"flops_per_token"`
 	Rows                   int          `json:"rows"`
 	Dispatches             []Dispatch   `json:"dispatches"`
@@ -75,7 +76,8 @@ type Width struct {
 // a replay of so many rows; there is an error if the bundle has no such sequence.
 func Make(b *plan.Bundle, pi, depth, rows int) (*Report, error) {
 	r := &Report{Bundle: b.Name, Act: b.Act(), Profile: b.Profiles[pi].Name, Depth: depth, Rows: rows, DispatchesPerToken: len(b.Decode().Dispatches)}
-	r.KVBytesPerContextToken = int64(b.Model.NumHiddenLayers*b.Model.CacheDim()) * 2
+	states := b.Model.State()
+	r.KVBytesPerContextToken, r.StateBytesPerSession = int64(len(b.Model.CacheLayers())*b.Model.CacheDim())*2, states.Bytes()
 	var have []int
 	for _, q := range b.Sequences {
 		w := sumUp(b, &q, pi, depth)
@@ -165,13 +167,17 @@ func (c *counter) slot(i int, s plan.Slot) {
 		if s.Elem == plan.ElemTyped {
 			return
 		}
-		bytes = 4 * int64(c.b.Weights[c.d.Operands[i].Index].Cols)
+		w := &c.b.Weights[c.d.Operands[i].Index]
+		bytes = 4 * int64(w.Cols) * int64(w.Rows)
 	case plan.SpaceKV:
 		row := int64(c.b.Model.CacheDim()) * 2
 		if bytes = row * c.width(); !s.Write {
 			bytes = row * c.rows * c.caches()
 			c.out.CacheBytes += bytes
 		}
+	case plan.SpaceState:
+		bytes = c.b.Model.StateMoved(c.k.Width)
+		c.out.BytesRead += bytes
 	case plan.SpaceHeads:
 		bytes = c.b.HeadsElement() * int64(c.b.Model.HeadsPage().Elements) * int64(plan.Pages(int(c.rows)))
 	case plan.SpaceRope:
@@ -199,7 +205,7 @@ func (c *counter) splits(i int) (active, all int64) {
 
 // part adds a part's matrices and operations.
 func (c *counter) part(p plan.Part) {
-	c.out.Flops += c.rows * c.width() * int64(plan.PairFlops(p))
+	c.out.Flops += c.width() * (c.rows*int64(plan.PairFlops(p)) + int64(plan.StateFlops(p)))
 	times := c.width()
 	if _, ok := p.(*plan.ExpandHeads); ok { // for cached rows, not for the kernel's
 		times = c.rows
@@ -225,11 +231,7 @@ func (c *counter) typeOf(slot int) quant.Type {
 	if o.Space == plan.SpaceKV {
 		return cacheType
 	}
-	layer := 0
-	if first := c.b.Weights[o.Index].First; first >= 0 {
-		layer = c.d.LayerOf(slot) - first
-	}
-	return c.profile.At(o.Index, layer)
+	return c.profile.At(o.Index, c.b.Weights[o.Index].Index(c.d.LayerOf(slot)))
 }
 
 // variant names the kernel variant that the profile picks.

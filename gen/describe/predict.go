@@ -38,7 +38,7 @@ const commandBufferUs = 20
 
 func predict(m *plan.Model, r *Report) []Prediction {
 	var list []Prediction
-	weights, kv := float64(r.WeightBytesPerToken), float64(r.KVBytesPerContextToken)*float64(r.Depth+1)
+	weights, kv := float64(r.WeightBytesPerToken), float64(r.KVBytesPerContextToken)*float64(r.Depth+1)+2*float64(r.StateBytesPerSession)
 	for _, d := range target.Predictions {
 		chip := d.Rates()
 		perUs := chip.GBs * 1e3 // bytes per µs

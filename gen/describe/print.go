@@ -37,6 +37,9 @@ func (r *Report) Table(w io.Writer) error {
 	}
 	fmt.Fprintf(w, "\nper token: %d dispatches, %d barriers, %d weight bytes, %d cache bytes per context token, %d flop\n\n",
 		r.DispatchesPerToken, r.BarriersPerToken, r.WeightBytesPerToken, r.KVBytesPerContextToken, r.FlopsPerToken)
+	if r.StateBytesPerSession > 0 {
+		fmt.Fprintf(w, "per session: %d bytes of states of linear attention, which each token reads and writes\n\n", r.StateBytesPerSession)
+	}
 	if err := r.registers(w); err != nil {
 		return err
 	}

@@ -53,9 +53,6 @@ func open(root string) (*project, error) {
 			if err != nil {
 				return nil, err
 			}
-			if s.Hybrid != nil {
-				continue // it has no kernels yet
-			}
 			for _, v := range s.Variants() {
 				if seen[v.Name] {
 					return nil, fmt.Errorf("%s: a second bundle %s", file, v.Name)

@@ -19,7 +19,7 @@ const (
 // enums names the constants of the plan's enumerations by value.
 var enums = map[reflect.Type][]string{
 	reflect.TypeFor[plan.Elem]():  {"ElemF32", "ElemF16", "ElemAct", "ElemTyped", "ElemRoute", "ElemRow", "ElemArgs", "ElemU32", "ElemCounter", "ElemPick", "ElemAdjust"},
-	reflect.TypeFor[plan.Space](): {"SpaceWeight", "SpaceArena", "SpaceKV", "SpaceRope", "SpaceRow", "SpaceTables", "SpaceLogits", "SpaceArgs", "SpaceCounters", "SpaceWanted", "SpacePick", "SpaceHeads"},
+	reflect.TypeFor[plan.Space](): {"SpaceWeight", "SpaceArena", "SpaceKV", "SpaceRope", "SpaceRow", "SpaceTables", "SpaceLogits", "SpaceArgs", "SpaceCounters", "SpaceWanted", "SpacePick", "SpaceHeads", "SpaceState"},
 }
 
 // arena and at are each package's short names for plan.SpaceArena, which most slots have, and for

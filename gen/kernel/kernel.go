@@ -124,6 +124,8 @@ const expandThreads = plan.ExpandValues
 func threads(p *ir.Program, s *ir.Launch) int {
 	for _, part := range s.Parts {
 		switch {
+		case part.Find(ir.DeltaRule) != nil:
+			return deltaThreads(p)
 		case part.Find(ir.AttendSplit) != nil:
 			return p.Spec.Tuning.Attention.Simdgroups * simdWidth
 		case part.Find(ir.GroupExperts) != nil && part.Find(ir.RouteWeights) == nil:

@@ -16,6 +16,8 @@ func (b *builder) part(part *ir.Part) (plan.Part, error) {
 	}
 	ops := chain(part.Ops)
 	switch {
+	case part.Find(ir.DeltaRule) != nil:
+		return b.deltaHeads(part), nil
 	case part.Find(ir.StoreKV) != nil:
 		return b.storeKV(ops), nil
 	case part.Find(ir.ExpertsMatVec) != nil && part.Find(ir.WeightedSum) != nil:
@@ -68,7 +70,10 @@ func (b *builder) single(op *ir.Op) (plan.Part, error) {
 	case ir.Combine:
 		return &plan.CombineVec{Combine: *b.combine(op), Out: b.vecOut(op, op.Out[0].Len/op.Heads), Dim: op.Out[0].Len / op.Heads}, nil
 	case ir.SwiGLU:
-		return &plan.SwiGLUVec{Gate: b.vec(op.In[0]), Up: b.vec(op.In[1]), Out: b.vecOut(op, 0), Dim: op.Out[0].Len, RowsPerGroup: b.k.Threads}, nil
+		return &plan.SwiGLUVec{Gate: b.vec(op.In[0]), Up: b.vec(op.In[1]), Limit: op.Limit, Out: b.vecOut(op, 0), Dim: op.Out[0].Len, RowsPerGroup: b.k.Threads}, nil
+	case ir.GateHeads:
+		dim := op.In[0].Len
+		return &plan.GateHeads{In: b.vec(op.In[0]), Gate: b.vec(op.In[1]), Out: b.vecOut(op, dim), Heads: op.Heads, Dim: dim, RowsPerGroup: b.k.Threads}, nil
 	case ir.Add:
 		return &plan.AddVec{A: b.vec(op.In[0]), B: b.vec(op.In[1]), Out: b.vecOut(op, 0), Dim: op.Out[0].Len, RowsPerGroup: b.k.Threads}, nil
 	}
@@ -123,7 +128,7 @@ func (b *builder) combine(op *ir.Op) *plan.Combine {
 		Splits: op.KVSplits()}
 }
 
-// matVec is [norm | norm apply | combine] mat-vec [mat-vec SwiGLU | squared ReLU | rope | [add] [norm partial]].
+// matVec is [norm | norm apply | combine] mat-vec [mat-vec SwiGLU | squared ReLU | rope | gates of heads | [add] [norm partial]].
 func (b *builder) matVec(ops chain) (plan.Part, error) {
 	m := &plan.MatVec{Product: plan.Product{Up: -1, RowsPerGroup: b.rowsPerGroup(), SplitK: b.splitK(), Unroll: b.unroll(), Tokens: b.tokens}, Add: -1}
 	norm, apply, combine := ops.take(ir.RMSNorm), ops.take(ir.NormApply), ops.take(ir.Combine)
@@ -146,8 +151,12 @@ func (b *builder) matVec(ops chain) (plan.Part, error) {
 		m.Up = b.weight(up.W[0])
 		m.RowsPerGroup = b.rowsOfTwo()
 		last = ops.take(ir.SwiGLU)
+		m.Limit = last.Limit
 	} else if relu := ops.take(ir.SquaredReLU); relu != nil {
 		m.SquaredReLU, last = true, relu
+	} else if gate := ops.take(ir.GateHeads); gate != nil {
+		v := b.vec(gate.In[1])
+		m.HeadGate, last = &v, gate
 	} else if rope := ops.take(ir.Rope); rope != nil {
 		if rope.In[0].Off != 0 || rope.Heads*rope.In[0].Len != op.Out[0].Len {
 			return nil, fmt.Errorf("rope covers only part of %s", op.Name)
@@ -201,6 +210,7 @@ func (b *builder) experts(ops chain, tickets *ir.Value) plan.Part {
 	last := op
 	if up := ops.take(ir.ExpertsMatVec); up != nil {
 		e.Up, e.RowsPerGroup, last = b.weight(up.W[0]), b.rowsOfTwo(), ops.take(ir.SwiGLU)
+		e.Limit = last.Limit
 	}
 	e.Out = b.vecOut(last, row.Rows)
 	if e.Grouping != nil && b.p.Width <= plan.MaxBatch {
@@ -298,7 +308,7 @@ func WeightTable(rows []weights.Row) []plan.Weight {
 	var table []plan.Weight
 	for _, r := range rows {
 		table = append(table, plan.Weight{Role: r.Role, GGUF: r.GGUF, Alt: r.Alt,
-			Cols: r.Cols, Rows: r.Rows, Batch: r.Batch, First: r.First, Last: r.Last, HeadRows: r.HeadRows, RotaryRows: r.RotaryRows, Scale: r.Scale})
+			Cols: r.Cols, Rows: r.Rows, Batch: r.Batch, First: r.First, Last: r.Last, Among: r.Among, HeadRows: r.HeadRows, RotaryRows: r.RotaryRows, Scale: r.Scale})
 	}
 	return table
 }

@@ -114,6 +114,9 @@ func (b *builder) value(v *ir.Value, write bool) int {
 	case v.Class == ir.Cache:
 		s.Name, s.Space, s.Elem = "cache", plan.SpaceKV, plan.ElemTyped
 		o = plan.Operand{Index: v.Layer}
+	case v.Class == ir.State:
+		s.Name, s.Space = "state", plan.SpaceState
+		o = plan.Operand{Index: v.Layer}
 	case v.Output:
 		s.Space, s.Elem, o = plan.SpaceLogits, plan.ElemF32, plan.Operand{}
 	}

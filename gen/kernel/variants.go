@@ -51,11 +51,7 @@ func dispatchTypes(b *plan.Bundle, d *plan.Dispatch, p *plan.Profile, kv quant.T
 			types = append(types, kv)
 			continue
 		}
-		layer := 0
-		if first := b.Weights[o.Index].First; first >= 0 {
-			layer = d.LayerOf(slot) - first
-		}
-		types = append(types, p.At(o.Index, layer))
+		types = append(types, p.At(o.Index, b.Weights[o.Index].Index(d.LayerOf(slot))))
 	}
 	return types
 }

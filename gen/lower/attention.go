@@ -26,7 +26,6 @@ func (l *lowerer) attention(x *ir.Value) *ir.Value {
 		ir.Batched(q, 0, nope, dk), ir.Batched(q, nope, rope, dk), ir.All(keys), ir.All(values), ir.Slice(cache, c, rope),
 	}}, heads*m.VHeadDim, ir.Half)
 	if l.arch.HeadGates {
-		o.Elem = ir.F32
 		o = l.emit(&ir.Op{Kind: ir.GateHeads, Name: "gate_heads", Heads: heads,
 			In: []ir.Ref{perHead(o, heads), perHead(gate, heads)}}, o.Len, ir.Half)
 	}

@@ -35,6 +35,8 @@ var bodies = map[reflect.Type]body{
 	kind[*plan.RopeVec]():      {"rope.msl", false, nil, nil},
 	kind[*plan.CombineVec]():   {"combine.msl", false, (*partView).combineVecFloats, nil},
 	kind[*plan.SwiGLUVec]():    {"swiglu.msl", false, nil, nil},
+	kind[*plan.DeltaHeads]():   {"delta_heads.msl", true, (*partView).deltaFloats, (*partView).viewDelta},
+	kind[*plan.GateHeads]():    {"gate_heads.msl", false, nil, nil},
 	kind[*plan.AddVec]():       {"add.msl", false, nil, nil},
 	kind[*plan.RouteVec]():     {"route.msl", false, nil, nil},
 	kind[*plan.RouteBatch]():   {"route_batch.msl", false, (*partView).Codes, nil},

@@ -66,6 +66,8 @@ var shared = []section{
 	{name: "latent_tiles_f32", usedBy: ofCache(quant.F32, expandsHeads)},
 	{name: "latent_copies", usedBy: ofParts(expandsHeads)},
 	{name: "expand_heads", usedBy: ofParts(expandsHeads)},
+	{name: "clamps", usedBy: ofParts(func(p plan.Part) bool { return limit(p) > 0 })},
+	{name: "delta_head", usedBy: ofParts(func(p plan.Part) bool { _, ok := p.(*plan.DeltaHeads); return ok })},
 	{name: "head_rows", usedBy: ofParts(attendsHeads)},
 	{name: "attend_heads", usedBy: ofParts(attendsHeads)},
 }

@@ -94,7 +94,7 @@ var Pipeline = []Pass{
 		Doc: "gate and up share one dispatch and multiply in registers"},
 	{Name: "fuse_squared_relu", Required: true, Run: fuseSquaredReLU,
 		Doc: "the activation is the end of the mat-vec before it"},
-	{Name: "fuse_linear", Run: fuseLinear,
+	{Name: "fuse_linear", Required: true, Run: fuseLinear,
 		Doc: "a head of linear attention convolves, makes its gates, moves its state on and normalises in one threadgroup"},
 	{Name: "fuse_low_rank", Run: fuseLowRank, Rows: OneRow,
 		Doc:   "that threadgroup multiplies by its rows of the gates' second halves",

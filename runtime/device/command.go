@@ -21,8 +21,8 @@ const (
 type Binding struct {
 	Space         plan.Space
 	Weight        *Weight // of SpaceWeight
-	Index         int     // layer of SpaceKV
-	Offset, Bytes int64   // range in the arena, the memory of picks, the counters, or Commands.Constants; elsewhere 0
+	Index         int     // of SpaceKV: which of the caches
+	Offset, Bytes int64   // range in the arena, the memory of picks, the counters, the states, or Commands.Constants; elsewhere 0
 }
 
 // Command is one dispatch with everything resolved but addresses.
@@ -69,7 +69,7 @@ func (c *Commands) All() []Command {
 // kernel class (see plan.Kernel). A combination of types without a variant is a
 // *VariantError.
 func (m *Model) Commands(l *Layout, cfg Config, class string) (*Commands, error) {
-	r := &resolver{Commands: &Commands{}, model: m, sizes: l.Sizes(), layers: l.Layers, kv: cfg.KV, class: class, known: map[string]int64{}}
+	r := &resolver{Commands: &Commands{}, model: m, sizes: l.Sizes(), caches: m.Bundle.Model.CacheLayers(), states: m.Bundle.Model.State(), kv: cfg.KV, class: class, known: map[string]int64{}}
 	var err error
 	for _, q := range m.Sequences(cfg) {
 		list, err := r.list(q.Dispatches)
@@ -92,7 +92,8 @@ type resolver struct {
 	*Commands
 	model  *Model
 	sizes  [plan.Spaces]int64
-	layers int
+	caches []int // layers with a cache
+	states plan.State
 	kv     quant.Type
 	class  string
 	known  map[string]int64 // offsets of constants
@@ -156,9 +157,14 @@ func (r *resolver) bind(d *plan.Dispatch, k *plan.Kernel, i int) (b Binding, err
 	case op.Space == plan.SpaceArgs:
 		b.Offset, b.Bytes, err = r.constants(d, k)
 	case op.Space == plan.SpaceKV:
-		if b.Index = op.Index; b.Index < 0 || b.Index >= r.layers {
-			err = fmt.Errorf("cache %d of %d", op.Index, r.layers)
+		if b.Index = slices.Index(r.caches, op.Index); b.Index < 0 {
+			err = fmt.Errorf("the cache of layer %d; %d layers have one", op.Index, len(r.caches))
 		}
+	case op.Space == plan.SpaceState:
+		if b.Offset = r.states.At(op.Index); b.Offset < 0 {
+			err = fmt.Errorf("the state of layer %d; %d layers have one", op.Index, len(r.states.Layers))
+		}
+		b.Bytes = r.sizes[op.Space] - b.Offset
 	}
 	return b, err
 }

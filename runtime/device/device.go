@@ -46,7 +46,7 @@ type Model struct {
 	// Mapped regions come first: Regions[:Mapped] are mapped files, each of which
 	// begins at a multiple of MappedAlign and owns its address space up to one.
 	Mapped int
-	// Weights[i][l] is Bundle.Weights[i] in layer First+l (l is 0 where the
+	// Weights[i][l] is Bundle.Weights[i] in the l-th of its layers (l is 0 where the
 	// weight belongs to no layer).
 	Weights [][]Weight
 	// RopeFactors divide the bundle's rotary frequencies.
@@ -64,10 +64,7 @@ type Weight struct {
 
 // At is the binding of weight row i in a dispatch's layer.
 func (m *Model) At(i, layer int) *Weight {
-	if f := m.Bundle.Weights[i].First; f >= 0 {
-		return &m.Weights[i][layer-f]
-	}
-	return &m.Weights[i][0]
+	return &m.Weights[i][m.Bundle.Weights[i].Index(layer)]
 }
 
 // ErrNewProcess says of an error that only another process may get the device to work.

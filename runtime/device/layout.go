@@ -16,6 +16,7 @@ type Layout struct {
 	Counters            int64 // tickets of persistent threadgroups, to be zeroed; 0: the bundle has none
 	Tables              int64 // block tables
 	Heads               int64 // expanded keys and values, see plan.HeadsPage; 0: no sequence that is loaded has them
+	States              int64 // of linear attention, a slot for each block table; 0: the model has none
 	Cache               int64 // of one layer
 	Planes              plan.Planes
 	Layers              int       // caches
@@ -30,6 +31,7 @@ const (
 	maxDimension = 1 << 24
 	maxArena     = 1 << 32
 	maxHeadsPage = 1 << 30
+	maxState     = 1 << 32
 )
 
 // The limits on a Config.
@@ -57,8 +59,8 @@ func (m *Model) Layout(cfg Config) (*Layout, error) {
 	}
 	for i := range m.Bundle.Weights {
 		w := &m.Bundle.Weights[i]
-		for n := range max(1, w.Last-w.First) {
-			if _, err := m.Lookup(i, w.First+n); err != nil {
+		for n := range w.Layers() {
+			if _, err := m.Lookup(i, w.Layer(n)); err != nil {
 				return nil, err
 			}
 		}
@@ -122,6 +124,10 @@ func (m *Model) Measure(cfg Config) (*Layout, error) {
 			return nil, fmt.Errorf("dimension %d in the model", n)
 		}
 	}
+	states := model.State()
+	if n := states.Bytes(); n < 0 || n > maxState {
+		return nil, fmt.Errorf("a state of %d bytes a session; expected up to %d", n, int64(maxState))
+	}
 	planes, err := model.CachePlanes(cfg.KV)
 	if err != nil {
 		return nil, err
@@ -139,9 +145,10 @@ func (m *Model) Measure(cfg Config) (*Layout, error) {
 		Logits:   int64(min(width, plan.MaxWanted)) * int64(model.VocabSize) * 4,
 		Tables:   int64(max(cfg.Tables, 1)) * int64(model.MaxPages()) * 4,
 		Heads:    int64(pages) * heads,
+		States:   int64(max(cfg.Tables, 1)) * states.Bytes(),
 		Cache:    int64(pages) * plan.PageRows * int64(planes.RowBytes()),
 		Planes:   planes,
-		Layers:   model.NumHiddenLayers,
+		Layers:   len(model.CacheLayers()),
 		Pages:    pages,
 		MaxPages: model.MaxPages(),
 		Freqs:    m.ropeFreqs(cfg.Context),
@@ -155,6 +162,9 @@ func (l *Layout) NewTables() *Tables {
 
 // PageBytes is the size of a page of all layers.
 func (l *Layout) PageBytes() int { return int(l.Cache / int64(l.Pages) * int64(l.Layers)) }
+
+// StateBytes is the size of a session's state; 0: the model has none.
+func (l *Layout) StateBytes() int { return int(l.States / (l.Tables / 4 / int64(l.MaxPages))) }
 
 // HostBytes is what there is of it on a device whose host picks tokens, and whose workers share
 // work without tickets.

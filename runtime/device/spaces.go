@@ -13,7 +13,7 @@ var align = [plan.Spaces]int64{
 // Memories is where every space is on a device: an M is a buffer, an address or a slice.
 type Memories[M any] struct {
 	Spaces [plan.Spaces]M // that of SpaceKV is empty
-	Caches []M            // of SpaceKV: one for each layer
+	Caches []M            // of SpaceKV: one for each layer that has one
 }
 
 // At is the memory that a binding is in. A device knows the places of weights itself.
@@ -36,6 +36,7 @@ func (l *Layout) Sizes() [plan.Spaces]int64 {
 		plan.SpaceCounters: l.Counters,
 		plan.SpacePick:     l.Pick,
 		plan.SpaceHeads:    l.Heads,
+		plan.SpaceState:    l.States,
 	}
 }
 

@@ -64,11 +64,8 @@ func (m *Model) Lookup(i, layer int) (*Weight, error) {
 		return nil, fmt.Errorf("weight %d of %d", i, min(len(m.Bundle.Weights), len(m.Weights)))
 	}
 	row := &m.Bundle.Weights[i]
-	entry := 0
-	if row.First >= 0 {
-		entry = layer - row.First
-	}
-	if entry < 0 || entry >= len(m.Weights[i]) || row.First >= 0 && layer >= row.Last {
+	entry := row.Index(layer)
+	if entry < 0 || entry >= len(m.Weights[i]) {
 		return nil, fmt.Errorf("weight %s has no tensor in layer %d", row.Role, layer)
 	}
 	w := &m.Weights[i][entry]

@@ -48,6 +48,7 @@ func (w *Work) Of(l Load) (flops, bytes int64) {
 func flopsOf(c *Command) (w Work) {
 	for _, p := range c.Kernel.Parts {
 		w.PairFlops += int64(plan.PairFlops(p))
+		w.RowFlops += int64(plan.StateFlops(p))
 		to := &w.RowFlops
 		if _, ok := p.(*plan.ExpandHeads); ok { // of cached rows, not of the kernel's
 			to = &w.CachedFlops

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"mla/runtime/device"
+	"mla/runtime/plan"
 )
 
 // Ahead are steps of some sessions that a device makes by itself: it picks tokens and runs
@@ -59,14 +60,17 @@ func (a *Ahead) Room() int {
 	return room
 }
 
-// Ask hands the device n more steps as one unit of work, or as many as there are pages for,
-// and says how many. All sessions must be open, and n must be at most Room. With
+// Ask hands the device n more steps as one unit of work, or as many as there are pages for, and
+// as come before a state is to be copied, and says how many. All sessions must be open, and n must be at most Room. With
 // *OutOfPages nothing has been done.
 func (a *Ahead) Ask(n int) (asked int, err error) {
 	switch {
 	case a.model.ahead != a:
 		return 0, errOther
 	case n < 1:
+		return 0, nil
+	}
+	if n = min(n, a.beforeCopy()); n < 1 {
 		return 0, nil
 	}
 	for ; n > 0; n-- {
@@ -83,7 +87,22 @@ func (a *Ahead) Ask(n int) (asked int, err error) {
 	a.model.turn()
 	a.model.ahead = a
 	a.inFlight += n
+	for _, s := range a.sessions {
+		s.folded += n
+	}
 	return n, nil
+}
+
+// beforeCopy is how many more steps can be asked for before the state of a session is to be copied. Steps that are
+// under way when the text has ended have folded tokens that are none of it: who goes on begins with a copy.
+func (a *Ahead) beforeCopy() int {
+	n := device.MaxAhead
+	for _, s := range a.sessions {
+		if s.keepsStates() {
+			n = min(n, plan.PageRows-len(s.tokens)%plan.PageRows-a.inFlight)
+		}
+	}
+	return n
 }
 
 // reserve gives each session pages for so many tokens more than it has.
@@ -117,7 +136,20 @@ func (a *Ahead) Next() ([]int32, error) {
 	}
 	a.picked = picked
 	a.inFlight--
-	return picked, nil
+	return picked, a.copies()
+}
+
+// copies copies the states of sessions that are behind the end of a page, where nothing is under way.
+func (a *Ahead) copies() error {
+	for _, s := range a.sessions {
+		if !s.keepsStates() || a.inFlight > 0 {
+			continue
+		}
+		if err := s.saveState(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // looped is a source of tokens that the device picks where it can, and runs by itself, a unit
@@ -202,7 +234,7 @@ func (l *looped) ask() error {
 			break
 		}
 		asked, err := l.ahead.Ask(n)
-		if errors.As(err, new(*OutOfPages)) {
+		if errors.As(err, new(*OutOfPages)) || err == nil && asked == 0 {
 			break // the row that has no page says so, if it comes to that
 		}
 		if err != nil {

@@ -11,6 +11,9 @@
 // also for tokens that a device picks ahead (pages.go). The runner's logits belong to the session
 // whose row was run last.
 //
+// Sessions of models with linear attention have a state, too (states.go): a text goes on only where there is a copy
+// of it, and whatever rewinds a timeline goes back to one.
+//
 // # Speculative decoding
 //
 // A Drafter guesses how a text goes on: package draft by the text itself, Session.Predictor by the

@@ -13,6 +13,8 @@ type Memory struct {
 	File    int64 // mapped weights: read once per token, so they must stay resident
 	Copies  int64 // weights that had to be converted
 	Pages   int64 // of the latent caches, for all sessions together
+	States  int64 // of linear attention, one for each session
+	Saved   int64 // copies of states that are kept, at most; in the host's memory
 	Buffers int64 // activations, expanded heads, rotary table, block tables, logits
 	Tokens  int   // that fit the pages, each prefix that sessions share once
 	// OnDevice says that all of it is in a device's own memory. The host then only
@@ -21,7 +23,7 @@ type Memory struct {
 }
 
 // Total is the sum.
-func (m Memory) Total() int64 { return m.File + m.Copies + m.Pages + m.Buffers }
+func (m Memory) Total() int64 { return m.File + m.Copies + m.Pages + m.States + m.Saved + m.Buffers }
 
 // String lists the parts with their units.
 func (m Memory) String() string {
@@ -29,7 +31,11 @@ func (m Memory) String() string {
 	if m.Copies > 0 {
 		s += " + converted " + Size(m.Copies)
 	}
-	s = fmt.Sprintf("%s + pages %s (%d tokens) + buffers %s = %s", s, Size(m.Pages), m.Tokens, Size(m.Buffers), Size(m.Total()))
+	s = fmt.Sprintf("%s + pages %s (%d tokens)", s, Size(m.Pages), m.Tokens)
+	if m.States > 0 {
+		s += fmt.Sprintf(" + states %s + up to %s of saved states", Size(m.States), Size(m.Saved))
+	}
+	s = fmt.Sprintf("%s + buffers %s = %s", s, Size(m.Buffers), Size(m.Total()))
 	if m.OnDevice {
 		s += " on the device"
 	}
@@ -53,7 +59,9 @@ func (e *Engine) Estimate(cfg device.Config) (Memory, error) {
 			return Memory{}, err
 		}
 		m.Pages += l.CacheBytes()
-		m.Buffers += e.device.Takes(l) - l.CacheBytes()
+		m.States += l.States
+		m.Saved += StateBudget(max(cfg.Tables, 1), l.StateBytes())
+		m.Buffers += e.device.Takes(l) - l.CacheBytes() - l.States
 		m.Copies += p.CopyBytes(p.bundle)
 		if i > 0 && p.File == e.resolved.File {
 			continue
@@ -85,7 +93,7 @@ func (e *MemoryError) Error() string {
 // host is what of it the host's memory must hold.
 func (m Memory) host() int64 {
 	if m.OnDevice {
-		return m.Copies
+		return m.Copies + m.Saved
 	}
 	return m.Total()
 }

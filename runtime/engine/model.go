@@ -18,7 +18,8 @@ import (
 // for concurrent use.
 type Model struct {
 	runner    device.Runner
-	predictor *predictor // nil: nothing predicts
+	states    device.Stateful // the runner; nil: sessions have no states
+	predictor *predictor      // nil: nothing predicts
 	pool      *paging.Pool
 	pages     int // of the pool
 	sessions  []*Session
@@ -90,10 +91,12 @@ func NewModel(r device.Runner, vocab int, cfg device.Config) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Model{
+	m := &Model{
 		runner: r, pool: pool, pages: pages, sessions: make([]*Session, cmp.Or(cfg.Tables, 1)), vocab: vocab, context: cfg.Context,
 		width: min(r.Width(), max(cfg.Width, 1)),
-	}, nil
+	}
+	m.keepStates()
+	return m, nil
 }
 
 // SessionsError says that as many sessions are open as the model was loaded for.
@@ -136,9 +139,11 @@ func (m *Model) forget() error {
 		return err
 	}
 	m.pool, m.holders, m.pickers, m.ahead = pool, nil, nil, nil
+	m.keepStates()
 	for _, s := range m.sessions {
 		if s != nil {
 			s.tokens, s.logits = nil, nil
+			s.forgetState()
 			s.fed.from(0)
 			s.begin(s.private)
 		}

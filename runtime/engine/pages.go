@@ -73,6 +73,16 @@ func (s *Session) Reuse(next []int32) (int, error) {
 		return 0, err
 	}
 	found := s.pages.Len() - len(s.tokens)
+	defer s.planStates(next[found:])
+	if found > 0 && s.model.stateful() {
+		at, state := s.pages.StateBefore(s.pages.Len())
+		if at != s.pages.Len() {
+			return 0, fmt.Errorf("%d tokens were found, and a state behind %d", s.pages.Len(), at)
+		}
+		if err := s.resume(at, state); err != nil {
+			return 0, err
+		}
+	}
 	if found > 0 {
 		s.tokens, s.logits = append(s.tokens, next[:found]...), nil
 		s.fed.from(len(s.tokens))
@@ -96,6 +106,18 @@ func (s *Session) add(tokens ...int32) error {
 
 // rewind forgets all tokens from position n on.
 func (s *Session) rewind(n int) error {
+	if s.model.stateful() && n != s.folded {
+		return s.rewindState(n)
+	}
+	return s.cut(n)
+}
+
+// cut forgets them, whatever has folded them.
+func (s *Session) cut(n int) error {
+	if s.mark.at > n {
+		s.mark.at = 0
+	}
+	s.turned = min(s.turned, n)
 	if len(s.tokens)/plan.PageRows > n/plan.PageRows { // others may find the page that was full
 		if err := s.feedOn(); err != nil {
 			return err

@@ -28,8 +28,12 @@ func (e *Engine) PromptKey(m *Model, kv quant.Type) (promptcache.Key, error) {
 	k.add([]byte(e.bundle.SpecHash))
 	k.add([]byte(e.bundle.SourceSum()))
 	return promptcache.Key{File: file, Bundle: e.bundle.Name, Kernels: hex.EncodeToString(k.Sum(nil)), KV: kv.String(),
-		Layers: e.bundle.Model.NumHiddenLayers + len(m.runners()) - 1, Planes: planes}, nil
+		Layers: len(e.bundle.Model.CacheLayers()) + len(m.runners()) - 1, Planes: planes, State: m.StateBytes()}, nil
 }
+
+// Savable is how many of the first n tokens of the timeline SavePrompt can write: all, or those up to the deepest
+// position behind which there is a state.
+func (s *Session) Savable(n int) int { return s.resumable(n) }
 
 // SavePrompt writes the cache rows of the first n tokens of the timeline to a file, in
 // one step.
@@ -44,8 +48,12 @@ func (s *Session) SavePrompt(ctx context.Context, path string, k promptcache.Key
 	case k.PageBytes() != s.model.pageBytes():
 		return errOtherPages
 	}
+	state, err := s.stateBehind(n)
+	if err != nil {
+		return err
+	}
 	k.Scope = s.scope
-	return promptcache.Write(ctx, path, k, s.tokens[:n], func(i int, page []byte) error {
+	return promptcache.Write(ctx, path, k, s.tokens[:n], state, func(i int, page []byte) error {
 		return s.model.page(device.Runner.ReadPage, s.pages.Table()[i], page)
 	})
 }
@@ -66,8 +74,8 @@ func (s *Session) Restore(ctx context.Context, f *promptcache.File, prompt []int
 		return 0, errOtherScope
 	}
 	n := min(paging.CommonPrefix(f.Tokens, prompt), len(prompt)-1)
-	keep := paging.CommonPrefix(s.tokens, prompt)
-	if s.pretends || n <= keep {
+	keep := s.resumable(paging.CommonPrefix(s.tokens, prompt))
+	if s.pretends || n <= keep || s.model.stateful() && n < len(f.Tokens) { // the file has the state behind all of its tokens
 		return 0, nil
 	}
 	if err := s.rewind(keep); err != nil {
@@ -89,6 +97,9 @@ func (s *Session) Restore(ctx context.Context, f *promptcache.File, prompt []int
 		}
 		return s.add(prompt[len(s.tokens):min((i+1)*plan.PageRows, n)]...)
 	})
+	if s.model.stateful() {
+		err = s.restoreState(ctx, f, keep, err)
+	}
 	return len(s.tokens) - keep, err
 }
 

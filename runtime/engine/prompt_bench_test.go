@@ -42,7 +42,7 @@ func BenchmarkRestore(b *testing.B) {
 	for i := range text {
 		text[i] = int32(i) % fakeVocab
 	}
-	err := promptcache.Write(context.Background(), path, key, text[:tokens], func(int, []byte) error { return nil })
+	err := promptcache.Write(context.Background(), path, key, text[:tokens], nil, func(int, []byte) error { return nil })
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -26,6 +26,12 @@ type Session struct {
 	predicted bool
 	// resting says that its hidden states are not kept, as nothing is guessed for a while.
 	resting bool
+
+	folded   int   // tokens that its state has folded, where the model has states: more than the timeline has, where steps are ahead of it
+	prompted int   // tokens of the timeline and the last prompt
+	turned   int   // behind so many there is a copy of the state that is of what was generated
+	stops    []int // where the state is to be copied, rising
+	mark     mark
 }
 
 // ContextError says that a timeline would be longer than the session's caches.
@@ -92,7 +98,7 @@ func (s *Session) sync(ctx context.Context, tokens []int32, progress Progress) (
 		if progress != nil {
 			progress(i, len(tokens))
 		}
-		n := s.model.piece(len(tokens) - i)
+		n := s.model.piece(s.until(0, len(tokens)-i))
 		if err := s.runAll(tokens[i:i+n], i+n == len(tokens)); err != nil {
 			return keep, err
 		}
@@ -139,6 +145,7 @@ func (s *Session) FillForBench(tokens []int32) error {
 		return err
 	}
 	s.tokens = append(s.tokens, tokens...)
+	s.folded = len(s.tokens) // or so it pretends
 	s.fed.from(len(s.tokens))
 	o, err := s.pages.Append(tokens)
 	if err != nil {
@@ -151,13 +158,14 @@ func (s *Session) FillForBench(tokens []int32) error {
 func (s *Session) Known(tokens []int32) error { return s.model.known(tokens) }
 
 // Common is the number of leading tokens that Sync would keep: the common
-// prefix, less the last token if its logits have to be computed.
+// prefix, less the last token if its logits have to be computed; of a model with states
+// as many of them as there is a state behind.
 func (s *Session) Common(tokens []int32) int {
 	n := paging.CommonPrefix(tokens, s.tokens)
 	if have := n == len(s.tokens) && s.logits != nil; n == len(tokens) && n > 0 && !have {
 		n--
 	}
-	return n
+	return s.resumable(n)
 }
 
 // Append runs one more token. It fails with *OutOfPages if there is no page for it.

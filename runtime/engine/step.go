@@ -92,7 +92,7 @@ func fitting(rows []Row, width int) (n, run int) {
 		if r.Logits || r.Sampler != nil {
 			wanted += own
 		}
-		if run+own > width || wanted > plan.MaxWanted {
+		if run+own > width || wanted > plan.MaxWanted || stopped(rows[:n+1]) {
 			break
 		}
 		run += own
@@ -148,6 +148,11 @@ func (m *Model) replay(rows []Row, states []*device.Sampling) ([]outcome, error)
 	if m.failed != nil {
 		return nil, m.failed
 	}
+	if m.stateful() {
+		if err := m.folds(rows); err != nil {
+			return nil, err
+		}
+	}
 	list, err := m.rows(rows)
 	if err != nil {
 		return nil, err
@@ -173,6 +178,12 @@ func (m *Model) replay(rows []Row, states []*device.Sampling) ([]outcome, error)
 			}
 		}
 		if err := r.Session.add(r.Token); err != nil {
+			return nil, err
+		}
+		r.Session.folded = len(r.Session.tokens)
+	}
+	if m.stateful() {
+		if err := m.saveStates(rows); err != nil {
 			return nil, err
 		}
 	}
@@ -269,4 +280,19 @@ func (m *Model) rows(rows []Row) (list []plan.Row, err error) {
 		}
 	}
 	return list, nil
+}
+
+// stopped says that the state of the last row's session is to be copied between two of the rows.
+func stopped(rows []Row) bool {
+	s := rows[len(rows)-1].Session
+	if len(s.stops) == 0 {
+		return false
+	}
+	behind := 0
+	for _, r := range rows[:len(rows)-1] {
+		if r.Session == s {
+			behind += 1 + len(r.Guesses)
+		}
+	}
+	return behind > 0 && s.until(0, behind+1) <= behind
 }

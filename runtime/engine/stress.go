@@ -11,6 +11,9 @@ import (
 // see device.Stress. It fails if there is no room for them. The timeline is empty
 // afterwards.
 func (s *Session) Stress(ctx context.Context, prompt []int32, tokens [2]int32, replays int, progress Progress) (*device.Stressed, error) {
+	if s.model.stateful() {
+		return nil, errors.New("the model has linear attention, whose state every row changes: it cannot run rows again to compare them")
+	}
 	if len(prompt) >= s.model.context {
 		return nil, &ContextError{Tokens: len(prompt) + 1, Context: s.model.context}
 	}

@@ -123,14 +123,6 @@ func Architectures() []string { return slices.Sorted(maps.Keys(architectures)) }
 // ArchitectureOf describes one of Architectures.
 func ArchitectureOf(name string) Architecture { return architectures[name] }
 
-// Uncompiled says why models of an architecture that is read cannot run yet; "": they can.
-func Uncompiled(name string) string {
-	if !architectures[name].Hybrid {
-		return ""
-	}
-	return "models of architecture " + name + " have " + hasKDA + "; this program reads them, and has no kernels for these layers yet"
-}
-
 // architecture finds out what kind of model the file holds, and returns its name.
 func (r *keyReader) architecture() string {
 	const key = "general.architecture"

@@ -22,6 +22,7 @@ package plan
 
 import (
 	"math"
+	"slices"
 
 	"mla/runtime/gguf/hparams"
 	"mla/runtime/quant"
@@ -58,6 +59,7 @@ type Model struct {
 	Rope                    Rope
 	Temperature             Temperature
 	MoE                     MoE
+	Hybrid                  *Hybrid // nil: all layers have multi-head latent attention
 	Tokenizer, ChatTemplate string
 	NextN                   int // number in files of the layer that the bundle is, which predicts the token after next; 0: a model
 }
@@ -86,10 +88,14 @@ func (t Temperature) At(pos int) float64 {
 	return 1 + t.Scale*math.Log(float64(pos/t.Length+1))
 }
 
-// Dims and MoE are the hyper-parameters that specs and files have too.
+// Dims, MoE and Hybrid are the hyper-parameters that specs and files have too.
 type (
-	Dims = hparams.Dims
-	MoE  = hparams.MoE
+	Dims   = hparams.Dims
+	MoE    = hparams.MoE
+	Hybrid = hparams.Hybrid
+
+	LinearAttention = hparams.LinearAttention
+	HybridExperts   = hparams.HybridExperts
 )
 
 // DenseLayers is the number of leading layers with a dense feed-forward part.
@@ -116,6 +122,7 @@ type Weight struct {
 	Batch int    // heads or experts (ne[2]); 1 otherwise
 	// Layers [First, Last) carry this weight; First == -1: it belongs to no layer.
 	First, Last int
+	Among       []int  // those of them that have it, rising; nil: all
 	Kernel      string // name of the kernel that reads it
 	// HeadRows, RotaryRows: kernels want the last RotaryRows rows of every HeadRows rows
 	// in pairs, (0, n/2), (1, n/2 + 1), …; the file has them in halves. 0: as in the file.
@@ -129,6 +136,41 @@ type Weight struct {
 type Profile struct {
 	Name  string
 	Types [][]quant.Type
+}
+
+// Layers is how many tensors the row stands for.
+func (w *Weight) Layers() int {
+	switch {
+	case w.First < 0:
+		return 1
+	case w.Among != nil:
+		return len(w.Among)
+	}
+	return w.Last - w.First
+}
+
+// Layer is the number of the l-th of the row's layers; -1: it is in none.
+func (w *Weight) Layer(l int) int {
+	switch {
+	case w.First < 0:
+		return -1
+	case w.Among != nil:
+		return w.Among[l]
+	}
+	return w.First + l
+}
+
+// Index says which of the row's layers a layer is, 0 of a row that is in none; -1: it is none of them.
+func (w *Weight) Index(layer int) int {
+	switch {
+	case w.First < 0:
+		return 0
+	case layer < w.First || layer >= w.Last:
+		return -1
+	case w.Among != nil:
+		return slices.Index(w.Among, layer)
+	}
+	return layer - w.First
 }
 
 // At is the type of weight row i in the l-th of its layers.
@@ -194,12 +236,13 @@ const (
 	SpaceWanted                // [MaxWanted]Row: those whose logits are wanted, Token is their place in SpaceRow
 	SpacePick                  // what tokens are picked by, at Offset; see PickLayout
 	SpaceHeads                 // expanded keys and values of the layer at hand: [pages], see HeadsPage
+	SpaceState                 // [slots] of linear attention, in them what layer Index has; see State
 )
 
 // Operand binds one slot of a kernel for one dispatch.
 type Operand struct {
 	Space         Space
-	Index         int   // weight row, or cache layer
+	Index         int   // weight row, or layer of a cache or a state
 	Ahead         int   // of a weight: layers from the dispatch\'s to the weight\'s
 	Offset, Bytes int64 // byte range in the arena, the memory of picks or the counters (Bytes is 0 elsewhere)
 }

@@ -4,12 +4,13 @@ package plan
 // package verify says which may have which.
 type Product struct {
 	Rows, Cols   int
-	RowsPerGroup int // of a threadgroup
-	SplitK       int // simdgroups that share the columns of a row; 0 and 1: one
-	Unroll       int // blocks of a row, or of two rows that are read together, under way at a time; 0: DefaultUnroll
-	Tokens       int // of a kernel with a Width: rows that a threadgroup multiplies by its weights; 0: each row has threadgroups of its own
-	Up           int // typed, like W: out = silu(W·in) * (Up·in); -1: none
-	In, Out      Vec // In has Cols elements per entry, Out has Rows
+	RowsPerGroup int     // of a threadgroup
+	SplitK       int     // simdgroups that share the columns of a row; 0 and 1: one
+	Unroll       int     // blocks of a row, or of two rows that are read together, under way at a time; 0: DefaultUnroll
+	Tokens       int     // of a kernel with a Width: rows that a threadgroup multiplies by its weights; 0: each row has threadgroups of its own
+	Up           int     // typed, like W: out = silu(W·in) * (Up·in); -1: none
+	Limit        float64 // with Up: out = min(silu(W·in), Limit) * max(-Limit, min(Up·in, Limit)); 0: none
+	In, Out      Vec     // In has Cols elements per entry, Out has Rows
 	Norm         *Norm
 	NormApply    *NormApply
 	NormPartial  *NormPartial
@@ -35,7 +36,8 @@ type MatVec struct {
 	Batch       int
 	SquaredReLU bool // out = max(0, W·in)²
 	Rope        *RopeAt
-	Add         int // slot added to the result, same layout as Out; -1: none
+	HeadGate    *Vec // float32 [Batch]: the results of entry b are multiplied by σ of its number
+	Add         int  // slot added to the result, same layout as Out; -1: none
 }
 
 // DefaultUnroll is how many blocks mat-vecs have under way unless they say otherwise.
@@ -64,6 +66,7 @@ func (p *MatVec) Uses() []Use {
 		l.input(p.In, p.Batch, p.Cols, p.Norm, p.NormApply)
 	}
 	l.rope(p.Rope)
+	l.headGate(p.HeadGate, p.Batch)
 	l.addend(p.Add, p.Out, p.Batch, p.Rows)
 	l.output(p.Out, p.Batch, p.Rows, p.Cols, p.NormPartial)
 	return l

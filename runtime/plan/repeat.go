@@ -22,13 +22,13 @@ func Expand(runs ...Repeat) []Dispatch {
 	return all
 }
 
-// Moved is what a dispatch is some layers further on: it reads the weights and the cache
-// of that layer, and the same memory else.
+// Moved is what a dispatch is some layers further on: it reads the weights, and the cache
+// or the state, of that layer, and the same memory else.
 func (d Dispatch) Moved(layers int) Dispatch {
 	d.Layer += layers
 	d.Operands = slices.Clone(d.Operands)
 	for i := range d.Operands {
-		if d.Operands[i].Space == SpaceKV {
+		if s := d.Operands[i].Space; s == SpaceKV || s == SpaceState {
 			d.Operands[i].Index += layers
 		}
 	}

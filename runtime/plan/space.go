@@ -1,12 +1,12 @@
 package plan
 
 // Spaces is how many spaces there are.
-const Spaces = SpaceHeads + 1
+const Spaces = SpaceState + 1
 
 var spaceNames = [Spaces]string{
 	SpaceWeight: "weights", SpaceArena: "arena", SpaceKV: "KV cache", SpaceRope: "rotary table", SpaceRow: "rows", SpaceTables: "block tables",
 	SpaceLogits: "logits", SpaceArgs: "constants", SpaceCounters: "counters", SpaceWanted: "wanted rows", SpacePick: "picks",
-	SpaceHeads: "expanded heads",
+	SpaceHeads: "expanded heads", SpaceState: "states of linear attention",
 }
 
 // String is the name of a space in messages.

@@ -27,6 +27,9 @@ const (
 	RolePicks                  // Pick
 	RoleAdjusts                // Adjust
 	RoleRow                    // the row
+	RoleState                  // the states of linear attention
+	RoleTable                  // float32 parameters of linear attention
+	RoleGates                  // float32, a number for each head
 	Roles                      // how many roles there are
 )
 

@@ -94,9 +94,10 @@ func (p *CombineVec) Uses() []Use {
 	return l
 }
 
-// SwiGLUVec is out = silu(gate) * up.
+// SwiGLUVec is out = silu(gate) * up, with the Limit of Product.
 type SwiGLUVec struct {
 	Gate, Up, Out Vec
+	Limit         float64
 	Dim           int
 	RowsPerGroup  int
 }

@@ -9,6 +9,7 @@ import (
 // Memory is what the dispatches of a replay read and write, besides weights.
 func (r *Runner) Memory() *cpu.Memory {
 	m := &cpu.Memory{Arena: r.bytesOf(plan.SpaceArena), Tables: r.tables, Rope: floats(r.bytesOf(plan.SpaceRope)), Logits: floats(r.bytesOf(plan.SpaceLogits))}
+	m.States = r.bytesOf(plan.SpaceState)
 	for _, c := range r.Caches {
 		m.Caches = append(m.Caches, c.Bytes)
 	}

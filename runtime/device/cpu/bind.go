@@ -77,10 +77,10 @@ func (b *binder) bytes(slot *plan.Slot, at *device.Binding) []byte {
 	return mem[from:]
 }
 
-// memory returns that of all rows. Only bindings in the arena are parts of a space.
+// memory returns that of all rows. Only bindings in the arena and in states are parts of a space.
 func (b *binder) memory(at *device.Binding) []byte {
 	mem := b.r.At(at)
-	if at.Space == plan.SpaceArena {
+	if at.Space == plan.SpaceArena || at.Space == plan.SpaceState {
 		return mem[at.Offset : at.Offset+at.Bytes]
 	}
 	return mem

@@ -79,7 +79,7 @@ func (cpu) Int8(b *plan.Bundle) error {
 const maxThreads = 1 << 10
 
 // spaces are those that the twins read and write, beside caches and block tables.
-var spaces = []plan.Space{plan.SpaceArena, plan.SpaceHeads, plan.SpaceRope, plan.SpaceLogits}
+var spaces = []plan.Space{plan.SpaceArena, plan.SpaceHeads, plan.SpaceRope, plan.SpaceLogits, plan.SpaceState}
 
 // allocate checks the configuration and makes a runner's memory. Caches are
 // zeroed by the system when they are first touched.
@@ -92,17 +92,18 @@ func allocate(m *device.Model, cfg device.Config) (*runner, *device.Layout, erro
 		return nil, nil, err
 	}
 	r := &runner{
-		bundle:    m.Bundle,
-		width:     l.Width,
-		need:      needs{rows: l.Width, int8: cfg.Int8},
-		kv:        cfg.KV,
-		context:   cfg.Context,
-		pages:     l.Pages,
-		pageBytes: l.PageBytes(),
-		planes:    l.Planes,
-		vectors:   map[*byte][]float32{},
-		tables:    l.NewTables(),
-		bytes:     l.Tables + l.Cache*int64(l.Layers),
+		bundle:     m.Bundle,
+		width:      l.Width,
+		need:       needs{rows: l.Width, int8: cfg.Int8},
+		kv:         cfg.KV,
+		context:    cfg.Context,
+		pages:      l.Pages,
+		pageBytes:  l.PageBytes(),
+		stateBytes: l.StateBytes(),
+		planes:     l.Planes,
+		vectors:    map[*byte][]float32{},
+		tables:     l.NewTables(),
+		bytes:      l.Tables + l.Cache*int64(l.Layers),
 	}
 	sizes := l.Sizes()
 	for _, s := range spaces {
@@ -123,8 +124,9 @@ type runner struct {
 	context int
 	pages   int // of each cache
 
-	pageBytes int // of all caches together
-	planes    plan.Planes
+	pageBytes  int // of all caches together
+	stateBytes int // of a session
+	planes     plan.Planes
 
 	device.Memories[[]byte]
 	tables *device.Tables

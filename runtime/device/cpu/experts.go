@@ -20,7 +20,7 @@ type experts struct {
 func bindExperts(b *binder, p *plan.Experts) *experts {
 	n := b.model.Bundle.Model.MoE.NRoutedExperts
 	t := &experts{
-		projection: b.projection(p.W, p.Up, n, p.Rows, p.Cols),
+		projection: b.projection(p.W, &p.Product, n),
 		split:      b.split(p.Rows, p.RowsPerGroup),
 		k:          p.K,
 		in:         b.source(p.In, p.K, p.Cols, p.Norm, p.NormApply, nil),

@@ -13,6 +13,7 @@ import (
 // runner. Arena and caches begin at multiples of 8.
 type Memory struct {
 	Arena, Heads []byte
+	States       []byte
 	Caches       [][]byte
 	Tables       *device.Tables // in which the row's pages are assigned
 	Rope, Logits []float32
@@ -29,7 +30,7 @@ func Launch(m *device.Model, cfg device.Config, mem *Memory, rows []plan.Row) er
 	if len(mem.Caches) != len(r.Caches) {
 		return fmt.Errorf("bundle %s: %d caches; expected %d", m.Bundle.Name, len(mem.Caches), len(r.Caches))
 	}
-	given := [plan.Spaces][]byte{plan.SpaceArena: mem.Arena, plan.SpaceHeads: mem.Heads, plan.SpaceRope: bytesOf(mem.Rope), plan.SpaceLogits: bytesOf(mem.Logits)}
+	given := [plan.Spaces][]byte{plan.SpaceArena: mem.Arena, plan.SpaceHeads: mem.Heads, plan.SpaceState: mem.States, plan.SpaceRope: bytesOf(mem.Rope), plan.SpaceLogits: bytesOf(mem.Logits)}
 	for _, s := range spaces {
 		if len(given[s]) != len(r.Spaces[s]) {
 			return fmt.Errorf("bundle %s: %d bytes for the %s; expected %d", m.Bundle.Name, len(given[s]), s, len(r.Spaces[s]))

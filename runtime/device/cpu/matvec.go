@@ -1,16 +1,22 @@
 package cpu
 
-import "mla/runtime/plan"
+import (
+	"mla/runtime/device/linalg"
+	"mla/runtime/plan"
+)
 
 // projection is W·x, or silu(W·x)*(Up·x) with a second matrix.
 type projection struct {
 	w  weight
 	up *weight // nil: none
+	// limit is that of plan.Product.
+	limit float32
 }
 
-// projection binds W and, unless up is negative, Up.
-func (b *binder) projection(w, up, entries, rows, cols int) projection {
-	p := projection{w: b.matrix(w, entries, rows, cols)}
+// projection binds W and, unless Up is negative, Up.
+func (b *binder) projection(w int, of *plan.Product, entries int) projection {
+	rows, cols, up := of.Rows, of.Cols, of.Up
+	p := projection{w: b.matrix(w, entries, rows, cols), limit: float32(of.Limit)}
 	if up >= 0 {
 		m := b.matrix(up, entries, rows, cols)
 		p.up = &m
@@ -32,7 +38,7 @@ func (p *projection) rows(w *worker, entry, r0 int, x input, y []float32) {
 	if p.up != nil {
 		up := w.up[:len(y)]
 		p.up.rows(entry, r0, x, up)
-		w.exps.swiglu(y, up)
+		w.exps.swiglu(y, up, p.limit)
 	}
 }
 
@@ -71,6 +77,7 @@ type matVec struct {
 	out     vec
 	rope    *rope
 	relu2   bool
+	gate    *vec // of heads
 	add     *vec
 	partial *normPartial
 	store   bool // out is wanted as it is
@@ -78,7 +85,7 @@ type matVec struct {
 
 func bindMatVec(b *binder, p *plan.MatVec) *matVec {
 	t := &matVec{
-		projection: b.projection(p.W, p.Up, p.Batch, p.Rows, p.Cols),
+		projection: b.projection(p.W, &p.Product, p.Batch),
 		split:      b.split(p.Rows, p.RowsPerGroup),
 		batch:      p.Batch,
 		in:         b.source(p.In, p.Batch, p.Cols, p.Norm, p.NormApply, p.Combine),
@@ -90,6 +97,10 @@ func bindMatVec(b *binder, p *plan.MatVec) *matVec {
 	}
 	if t.store {
 		t.out = b.vector(p.Out, p.Batch, p.Rows)
+	}
+	if p.HeadGate != nil {
+		gate := b.vector(*p.HeadGate, p.Batch, 1)
+		t.gate = &gate
 	}
 	return t
 }
@@ -121,6 +132,9 @@ func (t *matVec) finish(w *worker, entry, r0 int, y []float32) {
 	}
 	if t.relu2 {
 		squaredReLU(y)
+	}
+	if t.gate != nil {
+		linalg.Scale(y, headFactor(t.gate, entry))
 	}
 	if t.add != nil {
 		addTo(y, t.add.read(entry*t.add.stride+r0, len(y), w.up[:]))

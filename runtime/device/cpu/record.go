@@ -113,6 +113,10 @@ func (b *binder) bind(p plan.Part) twin {
 		return bindAddVec(b, p)
 	case *plan.RouteVec:
 		return bindRouteVec(b, p)
+	case *plan.DeltaHeads:
+		return bindDeltaHeads(b, p)
+	case *plan.GateHeads:
+		return bindGateHeads(b, p)
 	case *plan.WeightedSum:
 		return bindWeightedSum(b, p)
 	}

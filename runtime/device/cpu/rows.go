@@ -33,14 +33,16 @@ func (b *binder) bindRows(p plan.Part) twin {
 		return bindExpandHeads(b, p)
 	case *plan.AttendHeads:
 		return bindAttendHeads(b, p)
+	case *plan.DeltaHeads:
+		return bindDeltaHeads(b, p)
 	}
 	return &eachRow{perRow(b, func() twin { return b.bind(p) })}
 }
 
-// perRow binds once for every row.
+// perRow binds once for every row: once in a kernel of one.
 func perRow[T any](b *binder, bind func() T) []T {
 	var list []T
-	for b.row = 0; b.row < b.command.Kernel.Width && b.err == nil; b.row++ {
+	for b.row = 0; b.row < max(b.command.Kernel.Width, 1) && b.err == nil; b.row++ {
 		list = append(list, bind())
 	}
 	b.row = 0
@@ -122,7 +124,7 @@ func (p *projection) rowsMany(w *worker, entry, r0, n int) [][]float32 {
 	if p.up != nil {
 		p.up.rowsMany(entry, r0, t, &t.in[1], ups)
 		for i := range ys {
-			w.exps.swiglu(ys[i], ups[i])
+			w.exps.swiglu(ys[i], ups[i], p.limit)
 		}
 	}
 	return ys

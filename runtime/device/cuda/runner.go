@@ -30,24 +30,26 @@ type runner struct {
 	model          *device.Model
 	commands       *device.Commands
 
-	gpu     *cu.Context
-	memory  memory
-	code    *code
-	stages  []stage // of a token
-	graphs  graphs
-	stream  cu.Stream
-	rows    *cu.Pinned // [ring][MaxWanted+width]plan.Row: those that are wanted, then all
-	width   int
-	tables  *device.Tables
-	planes  plan.Planes // of a page
-	paged   *cu.Pinned  // the entries of tables, on their way to the device
-	logits  *cu.Pinned
-	moved   *cu.Pinned // vectors on their way to or from the host; nil: none has been
-	staging *cu.Pinned // [ring] pages on their way to or from the host; nil: none has been
-	units   device.Queue
-	slots   [ring]slot // of units
-	picks   picks
-	closed  bool
+	gpu        *cu.Context
+	memory     memory
+	code       *code
+	stages     []stage // of a token
+	graphs     graphs
+	stream     cu.Stream
+	rows       *cu.Pinned // [ring][MaxWanted+width]plan.Row: those that are wanted, then all
+	width      int
+	tables     *device.Tables
+	planes     plan.Planes // of a page
+	stateBytes int         // of a session
+	paged      *cu.Pinned  // the entries of tables, on their way to the device
+	logits     *cu.Pinned
+	moved      *cu.Pinned // vectors on their way to or from the host; nil: none has been
+	stated     *cu.Pinned // a state on its way to or from the host; nil: none has been
+	staging    *cu.Pinned // [ring] pages on their way to or from the host; nil: none has been
+	units      device.Queue
+	slots      [ring]slot // of units
+	picks      picks
+	closed     bool
 }
 
 // graphs are what is launched; those that have nothing to do are missing.
@@ -113,7 +115,7 @@ func (r *runner) build(l *device.Layout, progress func(done, total int64)) (err 
 	if r.rows, err = cu.AllocPinned(ring * r.slotBytes()); err != nil {
 		return err
 	}
-	r.tables = l.NewTables()
+	r.tables, r.stateBytes = l.NewTables(), l.StateBytes()
 	if r.paged, err = cu.AllocPinned(int(l.Tables)); err != nil {
 		return err
 	}
@@ -337,7 +339,7 @@ func (r *runner) release() error {
 			t := &r.slots[i]
 			list = append(list, t.begin.Destroy(), t.end.Destroy())
 		}
-		list = append(list, r.picks.free(), r.rows.Free(), r.paged.Free(), r.logits.Free(), r.moved.Free(), r.staging.Free(), r.memory.free(), r.code.unload())
+		list = append(list, r.picks.free(), r.rows.Free(), r.paged.Free(), r.logits.Free(), r.moved.Free(), r.staging.Free(), r.stated.Free(), r.memory.free(), r.code.unload())
 		return errors.Join(list...)
 	})
 	return errors.Join(err, r.gpu.Release())

@@ -44,6 +44,7 @@ var avx512Backend = backend{
 	vectors: &vectorLoops{
 		dot:    dotVectorsAVX512,
 		axpy:   axpyAVX512,
+		fade:   fadeAVX512,
 		scale:  scaleAVX512,
 		widen:  widenAVX512,
 		round:  roundAVX512,
@@ -92,6 +93,7 @@ var avx2Backend = backend{
 	vectors: &vectorLoops{
 		dot:    dotVectorsAVX2,
 		axpy:   axpyAVX2,
+		fade:   fadeAVX2,
 		scale:  scaleAVX2,
 		widen:  widenAVX2,
 		round:  roundAVX2,

@@ -62,6 +62,7 @@ var neonBackend = backend{
 	vectors: &vectorLoops{
 		dot:    dotVectorsNEON,
 		axpy:   axpyNEON,
+		fade:   fadeNEON,
 		scale:  scaleNEON,
 		widen:  widenNEON,
 		round:  roundNEON,

@@ -71,6 +71,7 @@ func BenchmarkVectors(b *testing.B) {
 	}{
 		{"DotF32", func() { DotF32(x, y) }},
 		{"Axpy", func() { Axpy(y, 1e-9, x) }},
+		{"Fade", func() { Fade(y, x, 1e-9, x) }},
 		{"HalvesToFloats", func() { HalvesToFloats(x, h) }},
 		{"FloatsToHalves", func() { FloatsToHalves(h, x) }},
 		{"ScaledBytesToFloats", func() { ScaledBytesToFloats(x, qs, h) }},

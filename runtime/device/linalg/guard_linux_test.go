@@ -188,6 +188,7 @@ func TestVectorsStayInside(t *testing.T) {
 			if faults(func() {
 				DotF32(a, b)
 				Axpy(a, 1, b)
+				Fade(a, b, 1, b)
 				Scale(a, 1)
 				HalvesToFloats(a, h)
 				FloatsToHalves(h, a)

@@ -11,6 +11,7 @@ const VectorStep = 32
 type vectorLoops struct {
 	dot    func(a, b *float32, n int) float32
 	axpy   func(dst *float32, a float32, x *float32, n int)
+	fade   func(dst, keep *float32, a float32, x *float32, n int)
 	scale  func(dst *float32, a float32, n int)
 	widen  func(dst *float32, src *uint16, n int)
 	round  func(dst *uint16, src *float32, n int)
@@ -50,6 +51,20 @@ func Axpy(dst []float32, a float32, x []float32) {
 	x = x[n:]
 	for i := range dst[n:] {
 		dst[n+i] += float32(a * x[i]) // the conversion keeps Go from fusing, as the loops do not
+	}
+}
+
+// Fade multiplies every element of dst by that of keep and adds a·x; both must be at least as long as dst. Both products
+// are rounded, as those of Axpy are.
+func Fade(dst, keep []float32, a float32, x []float32) {
+	keep, x = keep[:len(dst)], x[:len(dst)]
+	n, loops := whole(len(dst))
+	if n > 0 {
+		loops.fade(&dst[0], &keep[0], a, &x[0], n)
+	}
+	keep, x = keep[n:], x[n:]
+	for i := range dst[n:] {
+		dst[n+i] = float32(keep[i]*dst[n+i]) + float32(a*x[i])
 	}
 }
 

@@ -49,6 +49,25 @@ func TestAxpy(t *testing.T) {
 	}
 }
 
+// TestFade rounds both products before the sum, everywhere.
+func TestFade(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 7))
+	for _, name := range backendNames() {
+		useBackend(t, name)
+		for n := range vectorLengths {
+			dst, keep, x := randomFloats(r, n+1)[1:], randomFloats(r, n), randomFloats(r, n)
+			before := append([]float32(nil), dst...)
+			const a = float32(0.7)
+			Fade(dst, keep, a, x)
+			for i, got := range dst {
+				if want := float32(keep[i]*before[i]) + float32(a*x[i]); got != want {
+					t.Fatalf("%s: element %d of %d = %v, want %v", name, i, n, got, want)
+				}
+			}
+		}
+	}
+}
+
 // TestScale is exact: one rounding, the same everywhere.
 func TestScale(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 3))

@@ -1447,6 +1447,11 @@ func dotVectorsAVX512(a *float32, b *float32, n int) float32
 //go:noescape
 func axpyAVX512(dst *float32, a float32, x *float32, n int)
 
+// fadeAVX512 multiplies n floats by keep and adds a·x, rounding the products.
+//
+//go:noescape
+func fadeAVX512(dst *float32, keep *float32, a float32, x *float32, n int)
+
 // scaleAVX512 multiplies n floats by a.
 //
 //go:noescape
@@ -1506,6 +1511,11 @@ func dotVectorsAVX2(a *float32, b *float32, n int) float32
 //
 //go:noescape
 func axpyAVX2(dst *float32, a float32, x *float32, n int)
+
+// fadeAVX2 multiplies n floats by keep and adds a·x, rounding the products.
+//
+//go:noescape
+func fadeAVX2(dst *float32, keep *float32, a float32, x *float32, n int)
 
 // scaleAVX2 multiplies n floats by a.
 //

@@ -427,6 +427,11 @@ func dotVectorsNEON(a, b *float32, n int) float32
 //go:noescape
 func axpyNEON(dst *float32, a float32, x *float32, n int)
 
+// fadeNEON multiplies n floats by keep and adds a·x, rounding the products.
+//
+//go:noescape
+func fadeNEON(dst, keep *float32, a float32, x *float32, n int)
+
 // scaleNEON multiplies n floats by a.
 //
 //go:noescape

@@ -9772,6 +9772,77 @@ loop1:
 	BNE loop1
 	RET
 
+// func fadeNEON(dst, keep *float32, a float32, x *float32, n int)
+TEXT ·fadeNEON(SB), NOSPLIT, $0-40
+	MOVD dst+0(FP), R0
+	MOVD keep+8(FP), R1
+	MOVD x+24(FP), R2
+	FMOVS a+16(FP), F0
+	MOVD n+32(FP), R3
+loop1:
+	WORD $0x3dc00041 // ldr q1, [x2, #0]
+	WORD $0x3dc00022 // ldr q2, [x1, #0]
+	WORD $0x3dc00003 // ldr q3, [x0, #0]
+	WORD $0x4f809021 // fmul v1.4s, v1.4s, v0.s[0]
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	WORD $0x3d800003 // str q3, [x0, #0]
+	WORD $0x3dc00441 // ldr q1, [x2, #16]
+	WORD $0x3dc00422 // ldr q2, [x1, #16]
+	WORD $0x3dc00403 // ldr q3, [x0, #16]
+	WORD $0x4f809021 // fmul v1.4s, v1.4s, v0.s[0]
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	WORD $0x3d800403 // str q3, [x0, #16]
+	WORD $0x3dc00841 // ldr q1, [x2, #32]
+	WORD $0x3dc00822 // ldr q2, [x1, #32]
+	WORD $0x3dc00803 // ldr q3, [x0, #32]
+	WORD $0x4f809021 // fmul v1.4s, v1.4s, v0.s[0]
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	WORD $0x3d800803 // str q3, [x0, #32]
+	WORD $0x3dc00c41 // ldr q1, [x2, #48]
+	WORD $0x3dc00c22 // ldr q2, [x1, #48]
+	WORD $0x3dc00c03 // ldr q3, [x0, #48]
+	WORD $0x4f809021 // fmul v1.4s, v1.4s, v0.s[0]
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	WORD $0x3d800c03 // str q3, [x0, #48]
+	WORD $0x3dc01041 // ldr q1, [x2, #64]
+	WORD $0x3dc01022 // ldr q2, [x1, #64]
+	WORD $0x3dc01003 // ldr q3, [x0, #64]
+	WORD $0x4f809021 // fmul v1.4s, v1.4s, v0.s[0]
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	WORD $0x3d801003 // str q3, [x0, #64]
+	WORD $0x3dc01441 // ldr q1, [x2, #80]
+	WORD $0x3dc01422 // ldr q2, [x1, #80]
+	WORD $0x3dc01403 // ldr q3, [x0, #80]
+	WORD $0x4f809021 // fmul v1.4s, v1.4s, v0.s[0]
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	WORD $0x3d801403 // str q3, [x0, #80]
+	WORD $0x3dc01841 // ldr q1, [x2, #96]
+	WORD $0x3dc01822 // ldr q2, [x1, #96]
+	WORD $0x3dc01803 // ldr q3, [x0, #96]
+	WORD $0x4f809021 // fmul v1.4s, v1.4s, v0.s[0]
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	WORD $0x3d801803 // str q3, [x0, #96]
+	WORD $0x3dc01c41 // ldr q1, [x2, #112]
+	WORD $0x3dc01c22 // ldr q2, [x1, #112]
+	WORD $0x3dc01c03 // ldr q3, [x0, #112]
+	WORD $0x4f809021 // fmul v1.4s, v1.4s, v0.s[0]
+	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
+	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	WORD $0x3d801c03 // str q3, [x0, #112]
+	ADD $128, R0
+	ADD $128, R1
+	ADD $128, R2
+	SUBS $32, R3
+	BNE loop1
+	RET
+
 // func scaleNEON(dst *float32, a float32, n int)
 TEXT ·scaleNEON(SB), NOSPLIT, $0-24
 	MOVD dst+0(FP), R0

@@ -21,6 +21,7 @@ type runner struct {
 	vocab, context int
 	bytes          int64
 	pageBytes      int
+	stateBytes     int
 	planes         plan.Planes // of a page
 
 	gpu       mtl.Device

@@ -26,7 +26,7 @@ func (Twins) Launch(l *device.Launch) error {
 	if !ok {
 		return fmt.Errorf("check: the twins run launches of this package; this one has memory of type %T", l.Memory)
 	}
-	return cpu.Launch(&m.model, m.config, &cpu.Memory{Arena: m.arena, Heads: m.heads, Caches: [][]byte{m.cache}, Rope: m.rope, Tables: m.tables, Logits: m.logits}, m.live)
+	return cpu.Launch(&m.model, m.config, &cpu.Memory{Arena: m.arena, Heads: m.heads, States: m.states, Caches: m.caches(), Rope: m.rope, Tables: m.tables, Logits: m.logits}, m.live)
 }
 
 // Case is one variant of a kernel, at one position of the context.
@@ -44,6 +44,8 @@ type Case struct {
 var (
 	cachePositions = []int{0, 15, 16, 37, context - 1}
 	onePosition    = []int{37}
+	// A state begins as zeros, or as what rows before have left.
+	statePositions = []int{0, 37}
 	// A kernel of several rows has one at each position up to this.
 	batchPositions = []int{16, context - 1}
 )
@@ -77,6 +79,8 @@ func Cases(b *plan.Bundle) ([]Case, error) {
 			at = batchPositions
 		case a.splits != nil:
 			at = cachePositions
+		case a.delta != nil:
+			at = statePositions
 		}
 		for j := range k.Variants {
 			for _, pos := range at {

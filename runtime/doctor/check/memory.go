@@ -29,6 +29,7 @@ type memory struct {
 	arena        []byte
 	cache        []byte
 	heads        []byte // nil: the kernel has none
+	states       []byte // the same
 	counters     []byte
 	rope, logits []float32
 	tables       *device.Tables
@@ -100,7 +101,9 @@ func (m *memory) bundle(c *Case, k *plan.Kernel) {
 			b.Weights = append(b.Weights, row)
 		}
 	}
-	b.Model.NumHiddenLayers = 1
+	if m.arguments.delta == nil { // else a slot has states of all layers
+		b.Model.NumHiddenLayers, b.Model.Hybrid = 1, nil
+	}
 	for _, p := range k.Parts {
 		for _, u := range p.Uses() {
 			m.shape(&b, &d.Operands[u.Slot], &u)
@@ -159,6 +162,9 @@ func (m *memory) place() error {
 	if n := b.HeadsBytes([]plan.Dispatch{*d}); n > 0 {
 		m.heads = poison(m.config.Pages * int(n))
 	}
+	if s := b.Model.State(); s.Floats() > 0 {
+		m.states = poison(m.config.Tables * int(s.Bytes()))
+	}
 	m.logits = floats(poison(4 * b.Model.VocabSize * min(m.config.Width, plan.MaxWanted)))
 	m.rope = make([]float32, 2*len(b.RopeFreqs)*m.config.Context)
 	device.RopeTable(m.rope, b.RopeFreqs, b.RopeMScale)
@@ -191,13 +197,15 @@ func (m *memory) slice() {
 	before := m.buffers
 	m.buffers = make([][]byte, len(d.Operands))
 	all := [plan.Spaces][]byte{
-		plan.SpaceArena: m.arena, plan.SpaceCounters: m.counters, plan.SpaceKV: m.cache, plan.SpaceHeads: m.heads,
+		plan.SpaceArena: m.arena, plan.SpaceCounters: m.counters, plan.SpaceKV: m.cache, plan.SpaceHeads: m.heads, plan.SpaceState: m.states,
 		plan.SpaceTables: words(m.tables.Entries...), plan.SpaceRope: bytesOf(m.rope), plan.SpaceLogits: bytesOf(m.logits),
 	}
 	for i, op := range d.Operands {
 		switch mem := all[op.Space]; {
 		case mem == nil && before != nil:
 			m.buffers[i] = before[i]
+		case op.Space == plan.SpaceState:
+			m.buffers[i] = mem[m.stateAt(op.Index):]
 		case op.Space == plan.SpaceArena || op.Space == plan.SpaceCounters:
 			m.buffers[i] = mem[op.Offset : op.Offset+op.Bytes : op.Offset+op.Bytes]
 		default:
@@ -212,6 +220,9 @@ func (m *memory) clone() *memory {
 	c.arena, c.cache, c.counters = aligned(m.arena), aligned(m.cache), aligned(m.counters)
 	if m.heads != nil {
 		c.heads = aligned(m.heads)
+	}
+	if m.states != nil {
+		c.states = aligned(m.states)
 	}
 	c.rope, c.logits = slices.Clone(m.rope), slices.Clone(m.logits)
 	c.slice()
@@ -230,6 +241,9 @@ func (m *memory) fill(slot int) error {
 	case plan.ElemRow:
 		rows := make([]plan.Row, m.config.Width)
 		copy(rows, m.live)
+		for i := len(m.live); i < len(rows) && m.arguments.delta != nil; i++ {
+			rows[i].Table = m.live[len(m.live)-1].Table // a dead row moves no state on, whoever it is said to be of
+		}
 		for _, r := range rows {
 			m.buffers[slot] = append(m.buffers[slot], words(r.Token, r.Pos, r.NKV, r.Table)...)
 		}
@@ -240,10 +254,16 @@ func (m *memory) fill(slot int) error {
 		return err
 	}
 	use := m.arguments.slots[slot]
+	if use.role == plan.RoleState {
+		m.fillStates(slot)
+		return nil
+	}
 	if use.result {
 		return nil
 	}
 	switch use.role {
+	case plan.RoleTable:
+		return m.table(slot)
 	case plan.RoleWeight:
 		_, err := m.weight(slot)
 		return err
@@ -264,7 +284,7 @@ func (m *memory) fill(slot int) error {
 			return err
 		}
 		m.eachRow(slot, func(row int, buf []byte) { putNumbers(buf, size, m.partials(row, len(buf)/size, use.role)) })
-	case plan.RoleVector, plan.RoleCache, plan.RoleHeads, plan.RoleGathered:
+	case plan.RoleVector, plan.RoleGates, plan.RoleCache, plan.RoleHeads, plan.RoleGathered:
 		if m.scaled(slot) {
 			m.fillScaled(slot)
 			return nil

@@ -26,6 +26,7 @@ type argument struct {
 	expanded bool
 	// product is whether its weights may have been rounded to halves.
 	product, gated bool // gated: two of them are multiplied
+	limited        bool // the results have a bound, which the sums have not
 	// rounded is whether what it sums up is a result that the kernel has rounded.
 	rounded bool
 }
@@ -35,9 +36,10 @@ type arguments struct {
 	kernel   *plan.Kernel
 	slots    map[int]argument
 	splits   *plan.Splits
-	deep     bool           // it reads the cache, but not in splits
-	attend   *plan.Attend   // nil: none
-	grouping *plan.Grouping // that a part reads; nil: none
+	deep     bool             // it reads the cache, but not in splits
+	attend   *plan.Attend     // nil: none
+	delta    *plan.DeltaHeads // nil: none
+	grouping *plan.Grouping   // that a part reads; nil: none
 	err      error
 }
 
@@ -91,6 +93,7 @@ func (a *arguments) part(p plan.Part) {
 			}
 			use.product = m != nil && verify.Matrices(p)
 			use.gated = use.product && m.Up >= 0
+			use.limited = m != nil && m.Limit > 0
 		case u.As == plan.RoleCache:
 			a.deep = a.deep || a.attend == nil
 		case u.As == plan.RoleHeads:
@@ -108,6 +111,8 @@ func (a *arguments) note(p plan.Part) (attention bool) {
 		return true
 	case *plan.AttendHeads:
 		return true
+	case *plan.DeltaHeads:
+		a.delta = p
 	case *plan.Experts:
 		a.grouping = p.Grouping
 	}

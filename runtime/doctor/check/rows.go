@@ -9,16 +9,16 @@ import (
 // fewSessions is how many sessions a kernel's rows are of if they need not be of more.
 const fewSessions = 16
 
-// headSessions is the same of a kernel with expanded heads, of which a large model has megabytes
-// for every page.
-const headSessions = 2
+// largeSessions is the same of a kernel with expanded heads or with states: large models have megabytes of them for
+// every page or session.
+const largeSessions = 2
 
 // rowsOfSession is how many rows a session has, at positions of its own: one, unless there are
 // more rows than sessions.
 func rowsOfSession(k *plan.Kernel, width, context int) int {
 	few := fewSessions
-	if slices.ContainsFunc(k.Slots, func(s plan.Slot) bool { return s.Space == plan.SpaceHeads }) {
-		few = headSessions
+	if slices.ContainsFunc(k.Slots, func(s plan.Slot) bool { return s.Space == plan.SpaceHeads || s.Space == plan.SpaceState }) {
+		few = largeSessions
 	}
 	return min((width+few-1)/few, context)
 }

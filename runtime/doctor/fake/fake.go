@@ -25,6 +25,8 @@ type Runner struct {
 	After  func() // called in every Replay, if not nil
 	// Input is called with every row of a Replay behind SetInput, and its input.
 	Input func(row plan.Row, input []float32)
+	// Folds says that sessions have states: rows fold tokens in, and logits depend on what they have folded.
+	Folds bool
 	// NoPicks makes the host pick behind all rows, whatever it asks.
 	NoPicks bool
 
@@ -50,6 +52,8 @@ type Runner struct {
 	next         [][]int32  // what they picked, from what was returned last on
 	inputs       []float32  // of the next Replay
 	ran          []plan.Row // by the last one
+	states       []uint64   // by block table
+	folded       []uint64   // behind each row of the last Replay
 }
 
 type row struct {
@@ -63,7 +67,7 @@ func New(vocab int, cfg device.Config) *Runner {
 	tables := device.NewTables(cmp.Or(cfg.Tables, 1), plan.Pages(cfg.Context), pages)
 	return &Runner{
 		context: cfg.Context, vocab: vocab, width: max(cfg.Width, 1), logits: make([]float32, max(cfg.Width, 1)*vocab), cache: make([]row, pages*plan.PageRows),
-		tables: tables, loop: device.NewLoop(vocab, cfg.Context, tables),
+		tables: tables, states: make([]uint64, tables.Count()), loop: device.NewLoop(vocab, cfg.Context, tables),
 	}
 }
 
@@ -143,6 +147,7 @@ func (r *Runner) replay(rows []plan.Row, wanted []int) ([]float32, error) {
 		}
 		*r.row(at) = row{at.Token, mix(r.read(at, at.Pos), at.Token)}
 	}
+	r.fold(rows)
 	r.inputs = nil
 	if len(wanted) == 0 {
 		return nil, nil
@@ -153,7 +158,7 @@ func (r *Runner) replay(rows []plan.Row, wanted []int) ([]float32, error) {
 		at := rows[place]
 		own := r.logits[i*r.vocab:][:r.vocab]
 		if r.Logits != nil {
-			r.Logits(at, r.read(at, at.NKV), own)
+			r.Logits(at, r.read(at, at.NKV)^r.folded[place], own)
 		} else {
 			own[(int(at.Token)+1)%r.vocab] = 1
 		}

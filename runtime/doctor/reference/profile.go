@@ -10,7 +10,7 @@ import (
 func Profile(b *plan.Bundle, p *plan.Profile) *device.Model {
 	m := &device.Model{Bundle: b, Regions: [][]byte{nil}, Weights: make([][]device.Weight, len(b.Weights))}
 	for i, w := range b.Weights {
-		m.Weights[i] = make([]device.Weight, max(1, w.Last-w.First))
+		m.Weights[i] = make([]device.Weight, w.Layers())
 		for l := range m.Weights[i] {
 			m.Weights[i][l] = device.Weight{Tensor: w.GGUF, Type: p.At(i, l)}
 		}

@@ -34,6 +34,7 @@ func (p *Pool) Invariants() error {
 	}
 	w.lists()
 	w.pages()
+	w.states()
 	return errors.Join(w.errs...)
 }
 
@@ -106,6 +107,20 @@ func (w *walk) lists() {
 	}
 	for id := range p.pages {
 		w.expect(idle[id] == (w.sequences[id] == 0), "page %d is lost: no sequence and no list has it", id)
+	}
+}
+
+// states compares the kept states with the nodes that have them.
+func (w *walk) states() {
+	kept, bytes := 0, int64(0)
+	for _, n := range w.nodes {
+		if n != nil && n.state != nil {
+			kept, bytes = kept+1, bytes+int64(len(n.state.data))
+			w.expect(n.state.at.Value == n, "page %d has the state of another one", n.page)
+		}
+	}
+	if s := w.pool.states; s != nil {
+		w.expect(s.lru.Len() == kept && s.used == bytes && bytes <= s.budget, "%d states of %d bytes in all are counted, of at most %d; the tree has %d of %d", s.lru.Len(), s.used, s.budget, kept, bytes)
 	}
 }
 

@@ -20,7 +20,8 @@ type Pool struct {
 	lru   *list.List       // the nodes (*node) of cached pages, the one used longest ago first
 	open  map[*Sequence]struct{}
 
-	shared                int // pages that at least two sequences hold
+	states                *saved // nil: rows are all that there is
+	shared                int    // pages that at least two sequences hold
 	hits, misses, evicted int64
 }
 

@@ -13,6 +13,7 @@ func (s *Sequence) Reuse(next []int32) (Orders, error) {
 		return Orders{}, ErrClosed
 	}
 	s.giveUpRoom()
+	s.known = s.Len()
 	s.sought = len(next)
 	if len(next) < 2 || s.root.private {
 		return Orders{}, nil
@@ -20,6 +21,8 @@ func (s *Sequence) Reuse(next []int32) (Orders, error) {
 	tokens := make([]int32, 0, s.rows+len(next)-1)
 	tokens = append(append(tokens, s.tail[:s.rows]...), next[:len(next)-1]...)
 	path := s.at.follow(tokens)
+	s.known = (s.full + len(path)) * plan.PageRows
+	path = s.pool.resumable(path)
 	if len(path) == 0 {
 		return Orders{}, nil
 	}

@@ -20,6 +20,7 @@ type Sequence struct {
 	// owned says that the rows behind Len, as far as the table goes, are this
 	// sequence's alone. Reserve makes it so.
 	owned  bool
+	known  int // tokens up to here were found by the last Reuse, if not all were of use without a state
 	sought int // tokens of the prompt that were not found and have not been run yet
 	closed bool
 }

@@ -18,6 +18,8 @@ type node struct {
 	private  bool          // of a private sequence
 	cached   *list.Element // in Pool.lru, if no sequence holds the page
 
+	state *state // behind the page; nil: nobody has kept it
+
 	scope     string // of a root
 	sequences int    // open ones of a root's tree
 }
@@ -74,6 +76,7 @@ func (p *Pool) evict(n *node) {
 // unpublish takes a node without children from the tree. Its page keeps its other
 // holders.
 func (p *Pool) unpublish(n *node) {
+	p.dropState(n)
 	at, _ := n.parent.search(n.tokens[:])
 	n.parent.children = slices.Delete(n.parent.children, at, at+1)
 	p.pages[n.page].node = nil

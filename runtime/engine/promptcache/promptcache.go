@@ -3,7 +3,8 @@
 // does with pages is for runtime/engine.
 //
 // A file is a recordfile with one record per page: [layers][plan.PageRows] cache rows, as
-// device.Runner reads them. Rows behind the last token are zero.
+// device.Runner reads them. Rows behind the last token are zero. Where sessions have a state (device.Stateful), that
+// behind all tokens follows, cut into records.
 package promptcache
 
 import (
@@ -32,6 +33,8 @@ type Key struct {
 	Layers  int         `json:"layers"`  // of the model
 	Planes  plan.Planes `json:"planes"`  // of a layer's page
 
+	State int `json:"state,omitempty"` // bytes of a session's; 0: the model has none
+
 	// Scope is of the requests that may find the file. Rows do not depend on it, so a file
 	// of any scope opens: File says which it is of.
 	Scope string `json:"scope,omitempty"`
@@ -39,6 +42,14 @@ type Key struct {
 
 // PageBytes is the size of a page of all layers.
 func (k *Key) PageBytes() int { return k.Layers * plan.PageRows * k.Planes.RowBytes() }
+
+// stateRecords is how many records a state takes.
+func (k *Key) stateRecords() int {
+	if k.State == 0 {
+		return 0
+	}
+	return (k.State-1)/k.PageBytes() + 1
+}
 
 // differs says why rows that were saved under another key are of no use.
 func (k *Key) differs(saved *Key) string {
@@ -51,7 +62,7 @@ func (k *Key) differs(saved *Key) string {
 		return fmt.Sprintf("it has a cache of type %s; this is %s", saved.KV, k.KV)
 	case saved.Layers != k.Layers:
 		return fmt.Sprintf("it has rows of %d layers; here there are %d (-draft mtp adds one)", saved.Layers, k.Layers)
-	case saved.Kernels != k.Kernels, !slices.Equal(saved.Planes, k.Planes):
+	case saved.State != k.State, saved.Kernels != k.Kernels, !slices.Equal(saved.Planes, k.Planes):
 		return "it was made with other kernels of the bundle"
 	}
 	return ""
@@ -68,6 +79,7 @@ type File struct {
 	Tokens []int32 // of the prompt
 	Scope  string  // Key.Scope
 	file   *recordfile.File
+	state  int // bytes
 }
 
 // Open opens a file that was written under the same key. A file that cannot be used is a
@@ -82,18 +94,31 @@ func Open(path string, k Key) (*File, error) {
 		return nil, err
 	}
 	reason := k.differs(&h.Key)
-	if reason == "" && (h.Rows != plan.PageRows || f.RecordBytes() != k.PageBytes() || f.Records() != plan.Pages(len(h.Tokens))) {
+	if reason == "" && (h.Rows != plan.PageRows || f.RecordBytes() != k.PageBytes() || f.Records() != plan.Pages(len(h.Tokens))+k.stateRecords()) {
 		reason = fmt.Sprintf("%d pages of %d rows and %d bytes for %d tokens", f.Records(), h.Rows, f.RecordBytes(), len(h.Tokens))
 	}
 	if reason != "" {
 		return nil, errors.Join(&recordfile.DamagedError{Path: path, Reason: reason}, f.Close())
 	}
-	return &File{h.Tokens, h.Scope, f}, nil
+	return &File{h.Tokens, h.Scope, f, k.State}, nil
 }
 
 // Pages calls visit with pages from … to-1, in order; see recordfile.File.Each.
 func (f *File) Pages(ctx context.Context, from, to int, visit func(i int, page []byte) error) error {
 	return f.file.Each(ctx, from, to, visit)
+}
+
+// State is that behind all tokens; nil: sessions have none.
+func (f *File) State(ctx context.Context) (state []byte, err error) {
+	if f.state == 0 {
+		return nil, nil
+	}
+	pages := plan.Pages(len(f.Tokens))
+	err = f.file.Each(ctx, pages, f.file.Records(), func(_ int, record []byte) error {
+		state = append(state, record[:min(len(record), f.state-len(state))]...)
+		return nil
+	})
+	return state, err
 }
 
 // PageBytes is the size of a page.
@@ -113,13 +138,16 @@ func Check(path string) error {
 }
 
 // Write replaces the file at path by the pages of tokens in one step. read gives them,
-// in order; it gets memory of the page's size.
-func Write(ctx context.Context, path string, k Key, tokens []int32, read func(i int, page []byte) error) error {
+// in order; it gets memory of the page's size. state is that behind the tokens, of Key.State bytes.
+func Write(ctx context.Context, path string, k Key, tokens []int32, state []byte, read func(i int, page []byte) error) error {
 	if k.Layers < 1 || len(k.Planes) < 1 || slices.Min(k.Planes) < 1 {
 		return fmt.Errorf("planes of %d bytes a row for %d layers", k.Planes, k.Layers)
 	}
+	if len(state) != k.State {
+		return fmt.Errorf("a state of %d bytes; expected %d", len(state), k.State)
+	}
 	pages := plan.Pages(len(tokens))
-	w, err := recordfile.Create(path, kind, header{k, plan.PageRows, tokens}, pages, k.PageBytes())
+	w, err := recordfile.Create(path, kind, header{k, plan.PageRows, tokens}, pages+k.stateRecords(), k.PageBytes())
 	if err != nil {
 		return err
 	}
@@ -133,6 +161,12 @@ func Write(ctx context.Context, path string, k Key, tokens []int32, read func(i 
 			return err
 		}
 		k.clear(page, len(tokens)-i*plan.PageRows)
+		if err := w.Write(page); err != nil {
+			return err
+		}
+	}
+	for piece := range slices.Chunk(state, len(page)) {
+		clear(page[copy(page, piece):])
 		if err := w.Write(page); err != nil {
 			return err
 		}

@@ -41,7 +41,7 @@ func fill(i int, page []byte) error {
 
 func write(t testing.TB, path string, n int) {
 	t.Helper()
-	if err := Write(context.Background(), path, key, tokens(n), fill); err != nil {
+	if err := Write(context.Background(), path, key, tokens(n), nil, fill); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -138,12 +138,12 @@ func TestWriteFails(t *testing.T) {
 		if tt.want == context.Canceled {
 			run = ctx
 		}
-		if err := Write(run, path, key, tokens(200), tt.read); !errors.Is(err, tt.want) {
+		if err := Write(run, path, key, tokens(200), nil, tt.read); !errors.Is(err, tt.want) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
 	for _, k := range []Key{{}, {Layers: 1}, {Layers: 0, Planes: plan.Planes{4}}, {Layers: 3, Planes: plan.Planes{4, 0}}} {
-		if err := Write(context.Background(), path, k, nil, fill); err == nil {
+		if err := Write(context.Background(), path, k, nil, nil, fill); err == nil {
 			t.Errorf("%+v: no error", k)
 		}
 	}

@@ -70,11 +70,3 @@ func (r *Resolved) CopyBytes(b *plan.Bundle) int64 {
 	}
 	return n
 }
-
-// layers is the number of tensors that a row of the weight table stands for.
-func layers(w *plan.Weight) int {
-	if w.First < 0 {
-		return 1
-	}
-	return w.Last - w.First
-}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"mla/runtime/gguf"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )
@@ -25,12 +24,9 @@ type Wish struct {
 // that matches the type of every tensor wins, then the first by name. A bundle that is
 // wished for by name is taken; it is an error if it does not fit. With none to take, the
 // error says how to make one: a [FitError], with what the closest bundle differs in, or
-// an [ActError]; or it says why there can be none, an [UncompiledError].
+// an [ActError].
 func (r *Resolved) Choose(bundles []*plan.Bundle, w Wish) (*plan.Bundle, error) {
 	bundles = slices.SortedFunc(slices.Values(bundles), func(a, b *plan.Bundle) int { return cmp.Compare(a.Name, b.Name) })
-	if why := gguf.Uncompiled(r.h.Architecture); r.err == nil && why != "" {
-		return nil, &UncompiledError{File: r.File.Path, Why: why}
-	}
 	if w.Bundle != "" {
 		return r.byName(bundles, w)
 	}

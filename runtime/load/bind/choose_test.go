@@ -15,7 +15,7 @@ func profiled(name string, typ quant.Type) *plan.Bundle {
 	p := plan.Profile{Name: "all " + typ.String(), Types: make([][]quant.Type, len(b.Weights))}
 	for i := range b.Weights {
 		w := &b.Weights[i]
-		for range layers(w) {
+		for range w.Layers() {
 			t := typ
 			if w.Rows == 1 {
 				t = quant.F32

@@ -18,12 +18,6 @@ type FitError struct {
 	Mismatches []Mismatch
 }
 
-// UncompiledError says that no bundle can be made for a file: it has layers that there are no kernels for.
-type UncompiledError struct{ File, Why string }
-
-// Error is the reason.
-func (e *UncompiledError) Error() string { return e.File + " cannot run: " + e.Why }
-
 // shownMismatches is how many lines of differences the message has.
 const shownMismatches = 12
 

@@ -103,11 +103,7 @@ func weightTypes(out []slotType, b *plan.Bundle, d *plan.Dispatch, slots []int, 
 		if op.Space != plan.SpaceWeight {
 			continue
 		}
-		layer := 0
-		if first := b.Weights[op.Index].First; first >= 0 {
-			layer = d.LayerOf(slot) - first
-		}
-		out = append(out, slotType{n, slot, types[op.Index][layer]})
+		out = append(out, slotType{n, slot, types[op.Index][b.Weights[op.Index].Index(d.LayerOf(slot))]})
 	}
 	return out
 }

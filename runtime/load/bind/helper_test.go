@@ -77,7 +77,7 @@ func newFile() *testFile {
 	b := testBundle("")
 	for i := range b.Weights {
 		w := &b.Weights[i]
-		for l := range layers(w) {
+		for l := range w.Layers() {
 			f.add(layerName(w.GGUF, w, l), quant.F32, shape(w)...)
 		}
 	}

@@ -40,7 +40,7 @@ func (r *Resolved) parameters(b *plan.Bundle) []parameter {
 	h, m := &r.h, &b.Model
 	want := wanted(h, m)
 	return slices.Concat([]parameter{{"architecture", h.Architecture, m.Architecture}}, compared(&h.Dims, &want),
-		layerParameters(h, m), ropeParameters(h, m), expertParameters(h, m))
+		layerParameters(h, m), ropeParameters(h, m), expertParameters(h, m), hybridParameters(h, m))
 }
 
 // wanted are the dimensions that a file with hyper-parameters h must have.
@@ -120,7 +120,31 @@ func expertParameters(h *gguf.HParams, m *plan.Model) []parameter {
 	return compared(&found, &want)
 }
 
-// compared pairs the fields of two *plan.Dims or *plan.MoE.
+// hybridParameters compares what there is to say of linear attention, and of what comes with it.
+func hybridParameters(h *gguf.HParams, m *plan.Model) []parameter {
+	if h.Hybrid == nil && m.Hybrid == nil {
+		return nil
+	}
+	var found, want plan.Hybrid
+	for _, x := range []struct {
+		to, from *plan.Hybrid
+		moe      *plan.MoE
+	}{{&found, h.Hybrid, &h.MoE}, {&want, m.Hybrid, &m.MoE}} {
+		if x.from != nil {
+			*x.to = *x.from
+		}
+		x.to.SharedIntermediateSize = cmp.Or(x.to.SharedIntermediateSize, x.moe.NSharedExperts*x.moe.MoEIntermediateSize)
+	}
+	list := slices.Concat(compared(&found.LinearAttention, &want.LinearAttention), compared(&found.HybridExperts, &want.HybridExperts))
+	list = append(list, parameter{"full_attn_layers", fmt.Sprint(found.FullAttnLayers), fmt.Sprint(want.FullAttnLayers)})
+	for i := range max(h.NumHiddenLayers, m.NumHiddenLayers) {
+		list = append(list, parameter{fmt.Sprintf("swiglu_limit of layer %d", i), found.Limit(i, false), want.Limit(i, false)},
+			parameter{fmt.Sprintf("swiglu_limit_shared of layer %d", i), found.Limit(i, true), want.Limit(i, true)})
+	}
+	return list
+}
+
+// compared pairs the fields of two *plan.Dims, *plan.MoE or parts of a *plan.Hybrid.
 func compared(found, want any) (list []parameter) {
 	expected := hparams.Parameters(want)
 	for i, p := range hparams.Parameters(found) {

@@ -90,7 +90,7 @@ func (r *Resolved) tensor(pattern string, w *plan.Weight, l int) (*gguf.Tensor, 
 	if !layered(pattern, w) {
 		return r.File.Tensor(layerName(pattern, w, l))
 	}
-	t, ok := r.tensors[place{pattern, w.First + l}]
+	t, ok := r.tensors[place{pattern, w.Layer(l)}]
 	return t, ok
 }
 
@@ -141,7 +141,7 @@ func (r *Resolved) look(b *plan.Bundle) *table {
 	for i := range b.Weights {
 		w := &b.Weights[i]
 		var row []Mismatch
-		for l := range layers(w) {
+		for l := range w.Layers() {
 			src, bad := r.find(b, w, l)
 			t.sources[i] = append(t.sources[i], src)
 			if bad != nil {
@@ -248,7 +248,7 @@ func (r *Resolved) known(b *plan.Bundle) func(p place, name string) bool {
 			patterns[pattern] = append(patterns[pattern], w)
 			return
 		}
-		for l := range layers(w) {
+		for l := range w.Layers() {
 			names[layerName(pattern, w, l)] = true
 		}
 	}
@@ -264,6 +264,6 @@ func (r *Resolved) known(b *plan.Bundle) func(p place, name string) bool {
 		names[name] = true
 	}
 	return func(p place, name string) bool {
-		return names[name] || slices.ContainsFunc(patterns[p.pattern], func(w *plan.Weight) bool { return p.layer >= w.First && p.layer < w.Last })
+		return names[name] || slices.ContainsFunc(patterns[p.pattern], func(w *plan.Weight) bool { return w.Index(p.layer) >= 0 })
 	}
 }

@@ -64,7 +64,7 @@ func layerName(pattern string, w *plan.Weight, l int) string {
 	if w.First < 0 {
 		return pattern
 	}
-	return strings.Replace(pattern, "%d", fmt.Sprint(w.First+l), 1)
+	return strings.Replace(pattern, "%d", fmt.Sprint(w.Layer(l)), 1)
 }
 
 // whole is a weight with a tensor of its own.
@@ -163,14 +163,14 @@ func mustLookup(t quant.Type) *quant.Format {
 // shape is the GGUF shape of w, contiguous dimension first.
 func shape(w *plan.Weight) []int { return trimmed([]int{w.Cols, w.Rows, w.Batch}) }
 
-// trimmed drops trailing dimensions of 1, which GGUF files may leave out.
+// trimmed drops dimensions of 1 but for the first, which GGUF files may leave out: trailing ones, and that between the
+// taps of a convolution and its channels.
 func trimmed[T int | uint64](d []T) []int {
 	out := make([]int, 0, len(d))
-	for _, n := range d {
-		out = append(out, int(n))
-	}
-	for len(out) > 1 && out[len(out)-1] == 1 {
-		out = out[:len(out)-1]
+	for i, n := range d {
+		if i == 0 || n != 1 {
+			out = append(out, int(n))
+		}
 	}
 	return out
 }

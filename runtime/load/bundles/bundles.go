@@ -68,8 +68,7 @@ func (f *Finder) Choose(model string, file *bind.Resolved, wish bind.Wish) (*pla
 		}
 	}
 	b, err := file.Choose(all, wish)
-	var never *bind.UncompiledError
-	if err == nil || wish.Bundle != "" || f.Make == nil || errors.As(err, &never) {
+	if err == nil || wish.Bundle != "" || f.Make == nil {
 		return b, err
 	}
 	made, failed := f.Make(file.File, wish.Act)

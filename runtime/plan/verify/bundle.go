@@ -83,6 +83,9 @@ func checkModel(b *plan.Bundle) error {
 			return fmt.Errorf("%s is %d; expected %d to %d", d.name, d.n, d.low, d.top)
 		}
 	}
+	if err := checkHybrid(m); err != nil {
+		return err
+	}
 	if len(b.RopeFreqs)*2 != m.QKRopeHeadDim {
 		return fmt.Errorf("%d rotary frequencies for %d dimensions", len(b.RopeFreqs), m.QKRopeHeadDim)
 	}
@@ -125,12 +128,25 @@ func checkWeight(w *plan.Weight, layers int) error {
 		return fmt.Errorf("%d × %d × %d", w.Cols, w.Rows, w.Batch)
 	case w.First != -1 && !inLayers:
 		return fmt.Errorf("of layers %d to %d of %d", w.First, w.Last, layers)
+	case w.Among != nil && (!inLayers || !rising(w.Among, w.First, w.Last)):
+		return fmt.Errorf("of %d layers among %d to %d; expected some, rising", len(w.Among), w.First, w.Last)
 	case w.RotaryRows < 0 || w.RotaryRows%2 != 0 || w.RotaryRows > w.HeadRows || w.RotaryRows > 0 && w.Rows%w.HeadRows != 0:
 		return fmt.Errorf("%d of %d rows rotate, of %d", w.RotaryRows, w.HeadRows, w.Rows)
 	case w.Scale != 0 && !slices.Equal(w.Types, []quant.Type{quant.F32}):
 		return fmt.Errorf("a factor on %v", w.Types)
 	}
 	return nil
+}
+
+// rising says that there are numbers, each above the one before, from first up to end.
+func rising(list []int, first, end int) bool {
+	for _, n := range list {
+		if n < first || n >= end {
+			return false
+		}
+		first = n + 1
+	}
+	return len(list) > 0
 }
 
 // checkTypes wants types that there are.
@@ -148,10 +164,7 @@ func checkProfile(p *plan.Profile, weights []plan.Weight) error {
 		return fmt.Errorf("%d rows of types for %d weights", len(p.Types), len(weights))
 	}
 	for i, types := range p.Types {
-		layers := 1
-		if w := &weights[i]; w.First >= 0 {
-			layers = w.Last - w.First
-		}
+		layers := weights[i].Layers()
 		if len(types) != 1 && len(types) != layers {
 			return fmt.Errorf("%d types of weight %d, which %d layers have", len(types), i, layers)
 		}
@@ -233,6 +246,7 @@ var elems = map[plan.Space][]plan.Elem{
 	plan.SpaceCounters: {plan.ElemCounter},
 	plan.SpaceWanted:   {plan.ElemRow},
 	plan.SpaceHeads:    {plan.ElemAct},
+	plan.SpaceState:    {plan.ElemF32},
 	plan.SpacePick:     {plan.ElemF32, plan.ElemU32, plan.ElemPick, plan.ElemAdjust},
 }
 

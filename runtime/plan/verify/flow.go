@@ -15,7 +15,7 @@ type flow struct {
 	before, now   []index // of them, those that the dispatches between the last two barriers have left, and those since
 }
 
-// span is a byte range of a space, or all of it, or of a layer's cache.
+// span is a byte range of a space, or all of it, or of a layer's cache or state.
 type span struct {
 	space      plan.Space
 	layer      int
@@ -31,7 +31,7 @@ func spanOf(op *plan.Operand) span {
 	switch op.Space {
 	case plan.SpaceArena, plan.SpacePick, plan.SpaceCounters:
 		return span{op.Space, 0, op.Offset, op.Offset + op.Bytes}
-	case plan.SpaceKV:
+	case plan.SpaceKV, plan.SpaceState:
 		return span{op.Space, op.Index, 0, 1}
 	}
 	return span{op.Space, 0, 0, 1}

@@ -141,6 +141,16 @@ func (o *operands) operand(d *plan.Dispatch, k *plan.Kernel, r *reach, s int) er
 		if op.Index < 0 || op.Index >= o.bundle.Model.NumHiddenLayers {
 			return fmt.Errorf("cache %d of %d", op.Index, o.bundle.Model.NumHiddenLayers)
 		}
+		if o.bundle.Model.Hybrid.Linear(op.Index) {
+			return fmt.Errorf("the cache of layer %d, which has linear attention", op.Index)
+		}
+	case plan.SpaceState:
+		if op.Index < 0 || op.Index >= o.bundle.Model.NumHiddenLayers || !o.bundle.Model.Hybrid.Linear(op.Index) {
+			return fmt.Errorf("the state of layer %d of %d, which has no linear attention", op.Index, o.bundle.Model.NumHiddenLayers)
+		}
+		if o.head || o.picking {
+			return fmt.Errorf("the head moves no state on: it may run for some rows, or not at all")
+		}
 	case plan.SpaceHeads:
 		if slices.ContainsFunc(k.Parts, func(p plan.Part) bool { return !sharesHeads(p) }) {
 			return fmt.Errorf("expanded heads in a kernel that does more than make them or attend to them")
@@ -209,8 +219,8 @@ func (o *operands) weight(d *plan.Dispatch, slot *plan.Slot, s int, m matrix) er
 		return fmt.Errorf("weight %d of %d", op.Index, len(o.bundle.Weights))
 	}
 	w := &o.bundle.Weights[op.Index]
-	if layer := d.LayerOf(s); w.First >= 0 && (op.Ahead < -maxLayers || op.Ahead > maxLayers || layer < w.First || layer >= w.Last) {
-		return fmt.Errorf("weight %.64s in layer %d; layers %d to %d have it", w.Role, layer, w.First, w.Last-1)
+	if layer := d.LayerOf(s); w.First >= 0 && (op.Ahead < -maxLayers || op.Ahead > maxLayers || w.Index(layer) < 0) {
+		return fmt.Errorf("weight %.64s in layer %d; layers %d to %d have it, in all %d", w.Role, layer, w.First, w.Last-1, w.Layers())
 	}
 	if m != (matrix{}) && m != (matrix{w.Batch, w.Rows, w.Cols}) {
 		return fmt.Errorf("weight %.64s is of %d × %d × %d; its parts reach %d × %d × %d", w.Role, w.Batch, w.Rows, w.Cols, m.entries, m.rows, m.cols)

@@ -55,6 +55,10 @@ func checkOwn(k *plan.Kernel, p plan.Part) error {
 		if p.Rope != nil && p.Rope.Dim != p.PeDim {
 			return fmt.Errorf("rope over %d of %d key columns; expected all", p.Rope.Dim, p.PeDim)
 		}
+	case *plan.DeltaHeads:
+		return checkDelta(k, p)
+	case *plan.SwiGLUVec:
+		return checkLimit(p.Limit)
 	case *plan.Embed:
 		return checkThreads(k, p.NormPartial, p.Dim, p.RowsPerGroup)
 	case *plan.WeightedSum:
@@ -83,6 +87,9 @@ func checkMatVec(p *plan.MatVec) error {
 	}
 	if p.NormPartial != nil && p.Batch != 1 {
 		return fmt.Errorf("a norm of %d entries; expected one", p.Batch)
+	}
+	if p.HeadGate != nil && (p.Up >= 0 || p.SquaredReLU || p.Rope != nil || p.Add >= 0 || p.NormPartial != nil) {
+		return fmt.Errorf("gates of heads, and something else that is done to the results")
 	}
 	if p.Rope != nil && p.RowsPerGroup%2 != 0 {
 		return fmt.Errorf("rope over groups of %d rows; expected even numbers", p.RowsPerGroup)

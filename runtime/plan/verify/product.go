@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"fmt"
 
 	"mla/runtime/plan"
@@ -89,6 +90,9 @@ func checkProduct(k *plan.Kernel, p plan.Part, m *plan.Product) error {
 	}
 	if err := checkInputs(p, m); err != nil {
 		return err
+	}
+	if err := checkLimit(m.Limit); err != nil || m.Limit > 0 && m.Up < 0 {
+		return cmp.Or(err, fmt.Errorf("%T with a limit of a SwiGLU that it has not", p))
 	}
 	if m.Tokens < 0 || m.Tokens > 0 && k.Width == 0 {
 		return fmt.Errorf("%T of %d rows at a time in a kernel of %d", p, m.Tokens, k.Width)

@@ -52,6 +52,10 @@ func (r *reach) use(u *plan.Use) error {
 			return fmt.Errorf("cache rows of %d; the model has %d", u.Latent+u.Rotated, r.model.CacheDim())
 		}
 		return nil
+	case plan.RoleTable:
+		return r.matrix(u.Slot, matrix{1, u.Rows, u.Cols})
+	case plan.RoleState:
+		return nil // checkPartOfModel holds it to the model
 	case plan.RoleMembers:
 		r.numbers(u.Slot, int64(r.kernel.Width)*u.Reach())
 		return nil

@@ -57,6 +57,10 @@ func checkBatch(k *plan.Kernel, p plan.Part) error {
 			return wrong("attention of many")
 		}
 		return checkHeads(k, p)
+	case *plan.DeltaHeads:
+		if shared := p.Shares > 0; shared != several || p.Shares < 0 || p.Shares > plan.MaxShares {
+			return wrong(fmt.Sprintf("%d threadgroups of a head", p.Shares))
+		}
 	case *plan.GatherVec:
 		if !several || p.PerGroup != k.Threads || k.Slots[p.Vec].Stride < p.Dim {
 			return wrong(fmt.Sprintf("%d elements per threadgroup, of vectors of %d that are %d apart", p.PerGroup, p.Dim, k.Slots[p.Vec].Stride))

@@ -86,7 +86,7 @@ func checkWritten(k *plan.Kernel, parts []part, i, at int) error {
 
 // ofAllRows says that a part writes one thing for all rows of its kernel, or finds the place of each by itself.
 func ofAllRows(r plan.Role) bool {
-	return slices.Contains([]plan.Role{plan.RoleStarts, plan.RoleMembers, plan.RoleCache, plan.RoleHeads, plan.RoleCounters}, r)
+	return slices.Contains([]plan.Role{plan.RoleStarts, plan.RoleMembers, plan.RoleCache, plan.RoleHeads, plan.RoleCounters, plan.RoleState}, r)
 }
 
 // otherHalf says that one part makes the keys of expanded heads and the other one the values. They lie apart.

@@ -35,6 +35,9 @@ var roles = [plan.Roles]role{
 	plan.RolePicks:      {"picks", func(s *plan.Slot) bool { return s.Elem == plan.ElemPick }},
 	plan.RoleAdjusts:    {"adjustments of logits", func(s *plan.Slot) bool { return s.Elem == plan.ElemAdjust }},
 	plan.RoleRow:        {"the row", func(s *plan.Slot) bool { return s.Elem == plan.ElemRow }},
+	plan.RoleState:      {"states", func(s *plan.Slot) bool { return floats(s) && s.Space == plan.SpaceState }},
+	plan.RoleTable:      {"a parameter", func(s *plan.Slot) bool { return floats(s) && s.Space == plan.SpaceWeight }},
+	plan.RoleGates:      {"gates", floats},
 }
 
 func floats(s *plan.Slot) bool   { return s.Elem == plan.ElemF32 }

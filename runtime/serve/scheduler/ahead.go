@@ -128,7 +128,7 @@ func (s *Scheduler) ask() {
 		if a.left > 0 {
 			a.left -= asked
 		}
-		if a.unit == 1 { // the next one is asked for when this one is about to end
+		if a.unit == 1 || asked == 0 { // the next one is asked for when this one is about to end, or once a state is copied
 			return
 		}
 	}

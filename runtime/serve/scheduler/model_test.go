@@ -30,8 +30,14 @@ func hashed(_ plan.Row, hash uint64, out []float32) {
 
 func newModel(t testing.TB, cfg device.Config) (*engine.Model, *fake.Runner) {
 	t.Helper()
+	return newFolding(t, cfg, false)
+}
+
+// newFolding is a model whose sessions have states, or none.
+func newFolding(t testing.TB, cfg device.Config, folds bool) (*engine.Model, *fake.Runner) {
+	t.Helper()
 	r := fake.New(vocab, cfg)
-	r.Logits = hashed
+	r.Logits, r.Folds = hashed, folds
 	m, err := engine.NewModel(r, vocab, cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -49,6 +55,7 @@ type client struct {
 	submitAt  int   // step
 	onHost    bool  // picks itself, whatever the device could
 	drafts    bool
+	folds     bool // the model has states
 	cancelled bool
 
 	emitted []int32
@@ -71,7 +78,7 @@ func (c *client) request(t testing.TB) engine.Request {
 
 // alone is what the client gets from a model of its own.
 func (c *client) alone(t testing.TB, context_ int) (engine.Result, error) {
-	m, _ := newModel(t, device.Config{Context: context_})
+	m, _ := newFolding(t, device.Config{Context: context_}, c.folds)
 	s, err := m.NewSession()
 	if err != nil {
 		t.Fatal(err)
@@ -183,7 +190,7 @@ func (c *client) check(t testing.TB, cfg device.Config) error {
 }
 
 // counts are what schedules have met together.
-type counts struct{ cancelled, outOfPages, gaveBack, reused, waited, picked, onHost, drafted, accepted, ahead, together int }
+type counts struct{ cancelled, outOfPages, gaveBack, reused, waited, picked, onHost, drafted, accepted, ahead, together, states int }
 
 // prompts are texts that have much in common.
 func randomPrompt(rng *rand.Rand, others []*client) []int32 {
@@ -199,10 +206,10 @@ func randomPrompt(rng *rand.Rand, others []*client) []int32 {
 }
 
 // schedule runs random requests that join at random steps.
-func schedule(t testing.TB, seed uint64, total *counts) error {
+func schedule(t testing.TB, seed uint64, folds bool, total *counts) error {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	cfg := device.Config{Context: 256, Tables: 1 + rng.IntN(4), Pages: 1 + rng.IntN(8), Width: []int{1, 1, 2, 3, 8, 16}[rng.IntN(6)]}
-	m, runner := newModel(t, cfg)
+	m, runner := newFolding(t, cfg, folds)
 	runner.NoPicks = rng.IntN(3) == 0
 	s, err := New(m, Config{PromptRows: 1 + rng.IntN(20), Ahead: rng.IntN(4)})
 	if err != nil {
@@ -220,7 +227,7 @@ func schedule(t testing.TB, seed uint64, total *counts) error {
 		} else if rng.IntN(2) == 0 {
 			stepwise(&c.params, rng, c.stop)
 		}
-		c.drafts = rng.IntN(2) == 0
+		c.drafts, c.folds = rng.IntN(2) == 0, folds
 		if rng.IntN(5) == 0 {
 			c.cancelAt = 1 + rng.IntN(20)
 		}
@@ -248,7 +255,7 @@ func schedule(t testing.TB, seed uint64, total *counts) error {
 		} else {
 			total.ahead += asked
 		}
-		if ran := runner.Replays - runner.Ahead - before; ran > 1 {
+		if ran := runner.Replays - runner.Ahead - before; ran > 1 && !folds {
 			return fmt.Errorf("%d replays in a step of at most %d rows", ran, s.width)
 		} else if ran == 0 && more && s.ahead.Ahead == nil {
 			if idle++; idle > 100 {
@@ -279,6 +286,8 @@ func schedule(t testing.TB, seed uint64, total *counts) error {
 		total.reused += c.result.Reused
 		total.drafted, total.accepted = total.drafted+c.result.Drafted, total.accepted+c.result.Accepted
 	}
+	states, _ := m.States()
+	total.states += states
 	total.picked += runner.Picked
 	total.onHost += runner.OnHost
 	if got := m.Pages(); got.InUse != 0 {
@@ -301,18 +310,36 @@ func TestSchedules(t *testing.T) {
 	if !deep.On {
 		schedules = 300
 	}
+	testSchedules(t, schedules, first, false)
+}
+
+// TestFoldingSchedules is TestSchedules of a model whose sessions have states: what goes on behind pages of others, or
+// behind guesses that were wrong, has the state that belongs there.
+func TestFoldingSchedules(t *testing.T) {
+	schedules, first := 4000, *seed
+	if !deep.On {
+		schedules = 100
+	}
+	testSchedules(t, schedules, first, true)
+}
+
+func testSchedules(t *testing.T, schedules int, first uint64, folds bool) {
 	if first == 0 {
 		first = uint64(time.Now().UnixNano())
 	}
 	t.Logf("seeds from %d", first)
 	var total counts
 	for i := range uint64(schedules) {
-		if err := schedule(t, first+i, &total); err != nil {
+		if err := schedule(t, first+i, folds, &total); err != nil {
 			t.Fatalf("seed %d: %v", first+i, err)
 		}
 	}
 	t.Logf("%d schedules: %+v", schedules, total)
-	if least := schedules / 50; min(total.cancelled, total.outOfPages, total.gaveBack, total.reused, total.waited, total.picked, total.onHost, total.ahead, total.together, total.accepted, total.drafted-total.accepted) < least {
+	some := []int{total.cancelled, total.outOfPages, total.gaveBack, total.reused, total.waited, total.picked, total.onHost, total.accepted, total.drafted - total.accepted, total.ahead, total.together}
+	if folds {
+		some = append(some, total.states)
+	}
+	if slices.Min(some) < schedules/50 {
 		t.Error("the schedules do too little of something")
 	}
 }

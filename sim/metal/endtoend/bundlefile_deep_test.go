@@ -37,7 +37,12 @@ func TestBundleFile(t *testing.T) {
 	if err != nil || len(models) == 0 {
 		t.Fatalf("no models: %v", err)
 	}
-	onMetal := map[string]bool{"plm-mini-Q4_K_M": true, "gigachat3-mini-Q4_0": true} // one dense, one of experts
+	hybrids, err := filepath.Glob(root + "testdata/hybrid/*.gguf")
+	if err != nil || len(hybrids) == 0 {
+		t.Fatalf("no hybrid models: %v", err)
+	}
+	models = append(models, hybrids...)
+	onMetal := map[string]bool{"plm-mini-Q4_K_M": true, "gigachat3-mini-Q4_0": true, "kimi-linear-mini-Q4_0": true} // dense, of experts, hybrid
 	for _, model := range models {
 		name := strings.TrimSuffix(filepath.Base(model), ".gguf")
 		t.Run(name, func(t *testing.T) {

@@ -54,6 +54,7 @@ const vectorStep = 32
 func (g *gen) vectorLoops(v isa) {
 	g.dotLoop(v)
 	g.axpyLoop(v)
+	g.fadeLoop(v)
 	g.scaleLoop(v)
 	g.widenLoop(v)
 	g.roundLoop(v)
@@ -131,6 +132,21 @@ func (g *gen) axpyLoop(v isa) {
 		g.VMULPS(x.at(i), a, t)
 		g.VADDPS(dst.at(i), t, t)
 		g.VMOVUPS(t, dst.at(i))
+	})
+	g.end()
+}
+
+func (g *gen) fadeLoop(v isa) {
+	g.begin("fade"+v.suffix, "func(dst, keep *float32, a float32, x *float32, n int)",
+		"fade"+v.suffix+" multiplies n floats by keep and adds a·x, rounding the products.")
+	dst, keep, x, a := g.pointer("dst", 4), g.pointer("keep", 4), g.pointer("x", 4), g.factor(v)
+	g.each(v, []pointer{dst, keep, x}, func(i int) {
+		t, kept := v.vector(g), v.vector(g)
+		g.VMULPS(x.at(i), a, t)
+		g.VMOVUPS(keep.at(i), kept)
+		g.VMULPS(dst.at(i), kept, kept)
+		g.VADDPS(t, kept, kept)
+		g.VMOVUPS(kept, dst.at(i))
 	})
 	g.end()
 }

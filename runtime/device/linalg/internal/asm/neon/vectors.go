@@ -13,6 +13,7 @@ const vectorStep, expStep = 32, 8
 func (w *writer) vectorLoops() {
 	w.dotLoop()
 	w.elementLoop("axpy", "func(dst *float32, a float32, x *float32, n int)", "adds a·x to n floats, rounding the products.", vectorStep, (*writer).axpy)
+	w.elementLoop("fade", "func(dst, keep *float32, a float32, x *float32, n int)", "multiplies n floats by keep and adds a·x, rounding the products.", vectorStep, (*writer).fade)
 	w.elementLoop("scale", "func(dst *float32, a float32, n int)", "multiplies n floats by a.", vectorStep, (*writer).scaleBy)
 	w.elementLoop("widen", "func(dst *float32, src *uint16, n int)", "converts n halves to floats.", vectorStep, (*writer).widen)
 	w.elementLoop("round", "func(dst *uint16, src *float32, n int)", "rounds n floats to halves, ties to even.", vectorStep, (*writer).round)
@@ -63,6 +64,24 @@ func (w *writer) axpy() func() {
 		}
 		w.add(dst, 4*vectorStep)
 		w.add(x, 4*vectorStep)
+	}
+}
+
+// fade is not fused, as axpy is not.
+func (w *writer) fade() func() {
+	dst, keep, x, a := w.param("dst"), w.param("keep"), w.param("x"), w.floatParam("a")
+	return func() {
+		for i := range vectorStep / 4 {
+			v, kept, sum := w.loaded("q", x, 16*i), w.loaded("q", keep, 16*i), w.loaded("q", dst, 16*i)
+			w.op("fmul by", v, v, a)
+			w.op("fmul 4s", sum, sum, kept)
+			w.op("fadd 4s", sum, sum, v)
+			w.op("str q", sum, dst, 16*i)
+			w.free(v, kept, sum)
+		}
+		for _, p := range []reg{dst, keep, x} {
+			w.add(p, 4*vectorStep)
+		}
 	}
 }
 

@@ -1,0 +1,209 @@
+package cpu
+
+import (
+	"math"
+
+	"mla/runtime/device/linalg"
+	"mla/runtime/plan"
+)
+
+// deltaHeads is the twin of plan.DeltaHeads. A unit is a head: nobody else touches its part of a state, and the rows of a
+// session come in their order.
+type deltaHeads struct {
+	heads, dim, taps       int
+	rows                   []deltaRow
+	convs                  [3][]float32 // of queries, keys and values: [heads*dim][taps]
+	a, dt, norm            []float32
+	bound                  float32 // 0: none
+	eps                    float64
+	scale                  float32
+	states                 []float32
+	slot, layer, windowsAt int // floats of a slot, of the layer in it, and those in front of its windows
+}
+
+// deltaRow is what a row brings, and where its result goes.
+type deltaRow struct {
+	qkv       [3]vec
+	f, z      headGate
+	beta, out vec
+}
+
+// headGate is a vector for each head, or the second half of a projection of low rank.
+type headGate struct {
+	vec    vec
+	source *source // nil: vec is the gate
+	w      weight
+}
+
+func (b *binder) headGate(v plan.Vec, matrix, heads, dim int) headGate {
+	if matrix < 0 {
+		return headGate{vec: b.vector(v, heads, dim)}
+	}
+	s := b.source(v, 1, dim, nil, nil, nil)
+	return headGate{source: &s, w: b.matrix(matrix, 1, heads*dim, dim)}
+}
+
+// read writes the gate of a head to dst.
+func (g *headGate) read(w *worker, head int, dst []float32) {
+	if g.source == nil {
+		copy(dst, g.vec.read(head*g.vec.stride, len(dst), dst))
+		return
+	}
+	g.w.rows(0, head*len(dst), g.source.load(w, 0), dst)
+}
+
+// bytes is what a head reads of it beside vectors.
+func (g *headGate) bytes(dim int) int { return g.w.rowBytes * dim }
+
+func bindDeltaHeads(b *binder, p *plan.DeltaHeads) *deltaHeads {
+	b.dims(p.Heads, p.Dim, p.Taps, p.Slot)
+	inner := p.Heads * p.Dim
+	s := plan.State{Heads: p.Heads, Dim: p.Dim, Taps: p.Taps}
+	t := &deltaHeads{heads: p.Heads, dim: p.Dim, taps: p.Taps, bound: float32(p.Bound), eps: p.Eps, scale: float32(p.Scale),
+		convs: [3][]float32{b.table(p.QConv, inner, p.Taps), b.table(p.KConv, inner, p.Taps), b.table(p.VConv, inner, p.Taps)},
+		a:     b.table(p.A, p.Heads, 1), dt: b.weights(p.DT, inner), norm: b.weights(p.Norm, p.Dim),
+		slot: p.Slot, layer: s.LayerFloats(), windowsAt: s.Windows()}
+	if p.Dim%linalg.VectorStep != 0 || p.Taps < 2 || p.Slot < t.layer {
+		b.fail("heads of %d columns with %d taps, in slots of %d floats; expected multiples of %d, 2 taps and a slot that holds %d", p.Dim, p.Taps, p.Slot, linalg.VectorStep, t.layer)
+		return nil
+	}
+	t.states = b.states(p.State, t.layer, p.Slot)
+	t.rows = perRow(b, func() deltaRow {
+		return deltaRow{qkv: [3]vec{b.vector(p.Q, p.Heads, p.Dim), b.vector(p.K, p.Heads, p.Dim), b.vector(p.V, p.Heads, p.Dim)},
+			f: b.headGate(p.F, p.FB, p.Heads, p.Dim), z: b.headGate(p.Z, p.ZB, p.Heads, p.Dim),
+			beta: b.vector(p.Beta, p.Heads, 1), out: b.vector(p.Out, p.Heads, p.Dim)}
+	})
+	b.scratch(deltaVectors * p.Dim)
+	return t
+}
+
+// table binds a matrix of parameters, as a copy.
+func (b *binder) table(slot, rows, cols int) []float32 {
+	b.matrix(slot, 1, rows, cols)
+	return b.weights(slot, rows*cols)
+}
+
+// states binds the states of all slots, the first layer floats of each of which are used.
+func (b *binder) states(slotIndex, layer, slot int) []float32 {
+	s, at := b.slot(slotIndex, plan.SpaceState)
+	if s == nil {
+		return nil
+	}
+	tables := b.r.tables.Count()
+	return b.numbers(s, at, sum(product(int64(tables-1), int64(slot)), int64(layer))).f32
+}
+
+func (t *deltaHeads) size() (units, cost int) {
+	r := &t.rows[0]
+	return t.heads, 8*t.dim*t.dim*max(len(t.rows)/4, 1) + r.f.bytes(t.dim) + r.z.bytes(t.dim)
+}
+
+func (t *deltaHeads) run(w *worker, lo, hi int) {
+	for h := lo; h < hi; h++ {
+		for i, row := range w.rows[:min(len(w.rows), len(t.rows))] {
+			t.row(w, &t.rows[i], row, h)
+		}
+	}
+}
+
+// deltaVectors are the vectors of a head that a worker holds.
+const deltaVectors = 9
+
+// row runs a row through a head.
+func (t *deltaHeads) row(w *worker, r *deltaRow, row plan.Row, h int) {
+	n := t.dim
+	buf := w.temp(deltaVectors * n)
+	vector := func(i int) []float32 { return buf[i*n:][:n:n] }
+	state := t.states[int(row.Table)*t.slot:][:t.layer]
+	s := state[h*n*n:][:n*n]
+	if row.Pos == 0 {
+		clear(s)
+	}
+	for i := range t.convs {
+		past := state[t.windowsAt+(i*t.heads+h)*n*(t.taps-1):][:n*(t.taps-1)]
+		if row.Pos == 0 {
+			clear(past)
+		}
+		x, y := r.qkv[i].read(h*r.qkv[i].stride, n, vector(8)), vector(i)
+		convolve(y, x, past, t.convs[i][h*n*t.taps:][:n*t.taps])
+		w.exps.silu(y)
+	}
+	q, k, v, keep, z, o := vector(0), vector(1), vector(2), vector(3), vector(4), vector(5)
+	t.unit(q)
+	t.unit(k)
+	r.f.read(w, h, keep)
+	t.decay(w, h, keep)
+	beta := sigmoid(r.beta.read(h*r.beta.stride, 1, vector(8))[0])
+	deltaRule(s, q, k, v, keep, beta, vector(6), vector(7), o)
+	linalg.Scale(o, t.scale)
+	r.z.read(w, h, z)
+	w.exps.sigmoid(z)
+	scale := rmsScale(o, t.eps)
+	for i, x := range o {
+		o[i] = x * scale * t.norm[i] * z[i]
+	}
+	r.out.write(h*r.out.stride, o)
+}
+
+// convolve is y[c] = Σ w[c]·(past[c], x[c]), and moves past on by x.
+func convolve(y, x, past, w []float32) {
+	taps := len(w) / len(x)
+	for c, v := range x {
+		p, w := past[c*(taps-1):][:taps-1], w[c*taps:][:taps]
+		sum := float32(0)
+		for i, u := range p {
+			sum += w[i] * u
+		}
+		y[c] = sum + w[taps-1]*v
+		copy(p, p[1:])
+		p[taps-2] = v
+	}
+}
+
+// unit divides x by its length.
+func (t *deltaHeads) unit(x []float32) {
+	linalg.Scale(x, float32(1/math.Sqrt(float64(linalg.DotF32(x, x))+t.eps)))
+}
+
+// decay makes what the keys of a head keep of what their gate is made of.
+func (t *deltaHeads) decay(w *worker, h int, f []float32) {
+	a, dt := t.a[h], t.dt[h*len(f):][:len(f)]
+	for i := range f {
+		f[i] += dt[i]
+	}
+	if t.bound != 0 {
+		linalg.Scale(f, a)
+		w.exps.sigmoid(f)
+		linalg.Scale(f, t.bound)
+	} else {
+		for i, x := range f {
+			f[i] = a * softplus(x)
+		}
+	}
+	linalg.Exps(f)
+}
+
+// softplus is ln(1 + e^x), which is x where e^x leaves no digit of the 1.
+func softplus(x float32) float32 {
+	if x > 20 {
+		return x
+	}
+	return float32(math.Log1p(math.Exp(float64(x))))
+}
+
+// deltaRule moves the state of a head on and writes Sᵀ q of the new one to o. A column of the state, whose keys lie side
+// by side, is read for both sums and then written once: with d what the keys keep and u the difference,
+// k·(d s) = (d k)·s, and q·(d s + u k) = (d q)·s + u q·k.
+func deltaRule(s, q, k, v, keep []float32, beta float32, keptQ, keptK, o []float32) {
+	n := len(q)
+	for i, d := range keep {
+		keptQ[i], keptK[i] = d*q[i], d*k[i]
+	}
+	both := linalg.DotF32(q, k)
+	for j := range o {
+		column := s[j*n:][:n:n]
+		u := beta * (v[j] - linalg.DotF32(column, keptK))
+		o[j] = linalg.DotF32(column, keptQ) + u*both
+		linalg.Fade(column, keep, u, k)
+	}
+}
