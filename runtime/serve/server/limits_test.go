@@ -79,6 +79,7 @@ func TestBadRequests(t *testing.T) {
 		{"completions", `{"prompt": ["x", "x"], "n": 9}`, 400, "prompt", "16 answers"},
 		{"responses", `{"input": [{"type": "dream"}]}`, 400, "input[0]", "not supported"},
 		{"responses", `{"input": 5}`, 400, "input", "expected"},
+		{"responses", `{"input": "x", "top_logprobs": 3}`, 400, "top_logprobs", "/v1/chat/completions"},
 		{"responses", `{"input": "x", "prompt": {"id": "pmpt_x"}}`, 400, "prompt", "stores no prompts"},
 		{"responses", `{"instructions": "x", "input": [{"role": "user", "content": [{"type": "input_image"}]}]}`, 400, "input", "only text"},
 		{"chat/completions", chat(`, "logit_bias": [[true, 1]]`), 400, "logit_bias", "expected an object"},

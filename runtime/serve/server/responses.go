@@ -27,6 +27,7 @@ type responsesRequest struct {
 	ContinueFinal bool       `json:"continue_final_message"` // vLLM's name
 	Previous      raw        `json:"previous_response_id"`
 	Conversation  raw        `json:"conversation"`
+	TopLogprobs   int        `json:"top_logprobs"`
 	Stored        raw        `json:"prompt"` // a prompt that OpenAI has stored
 	Background    bool       `json:"background"`
 	Stream        bool       `json:"stream"`
@@ -131,6 +132,8 @@ func (q *responsesRequest) job(ctx context.Context, s *Server) (*job, error) {
 		return nil, bad("conversation", "the server stores no conversations; send the whole one as input")
 	case !isNull(q.Stored):
 		return nil, bad("prompt", "the server stores no prompts; send it as instructions and input")
+	case q.TopLogprobs != 0:
+		return nil, bad("top_logprobs", "log-probabilities are not in this API; /v1/chat/completions has them")
 	case q.Background:
 		return nil, bad("background", "is not supported")
 	}
