@@ -1,6 +1,9 @@
 package main
 
 import (
+	"fmt"
+	"strings"
+
 	"mla/runtime/engine"
 	"mla/runtime/system/userfile"
 	"mla/runtime/text/chat"
@@ -24,6 +27,9 @@ func chatFormat(eng *engine.Engine, t *tokenizer.Tokenizer, path string) (chat.R
 		defer file.Close()
 		if template, err = readText(path, file); err != nil {
 			return nil, err
+		}
+		if strings.TrimSpace(template) == "" { // a pipe without a writer, too
+			return nil, fmt.Errorf("%s is empty; expected a chat template (Jinja)", path)
 		}
 	}
 	return chat.For(template, chat.Hints{Name: eng.Bundle().Model.ChatTemplate, BOS: t.TokenText(t.BOS()), EOS: t.TokenText(t.EOS()), Escape: t.Escape})

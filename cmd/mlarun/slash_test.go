@@ -56,6 +56,13 @@ func TestTemplates(t *testing.T) {
 	if r := mlarun("", append(args, "-model", shipped)...); r.code != 1 || !strings.Contains(r.err, "has no chat format") {
 		t.Errorf("without a template: code %d, %s", r.code, r.err)
 	}
+	empty := filepath.Join(t.TempDir(), "empty.jinja")
+	if err := os.WriteFile(empty, []byte("\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := mlarun("", append(args, "-model", own, "-chat-template", empty)...); r.code != 1 || !strings.Contains(r.err, "empty.jinja is empty; expected a chat template") {
+		t.Errorf("with an empty template: code %d, %s", r.code, r.err)
+	}
 	file := mlarun("", append(args, "-model", own)...)
 	given := mlarun("", append(args, "-model", own, "-chat-template", template)...)
 	if file.code != 0 || given.code != 0 || file.out == given.out || file.out == "" {

@@ -101,6 +101,7 @@ func (b blocks) system() (parts, error) {
 			out.add(&b[i].part)
 		}
 	}
+	out.finish()
 	if out.unread != "" {
 		return out, bad("system", "a block of type %q; the model reads only text", clip(out.unread, 50))
 	}
@@ -109,7 +110,7 @@ func (b blocks) system() (parts, error) {
 
 // conversation is what the request wants answered.
 func (q *messagesRequest) conversation(*Server) (*conversation, error) {
-	c := &conversation{oneCall: q.ToolChoice.OneCall, whole: isFalse(q.ContinueFinal)}
+	c := &conversation{list: "messages", oneCall: q.ToolChoice.OneCall, whole: isFalse(q.ContinueFinal)}
 	system, err := q.System.system()
 	if err != nil {
 		return nil, err
@@ -168,6 +169,7 @@ func (t *anthropicTurn) read(param string, c *conversation) error {
 			said.add(&b.part)
 		}
 	}
+	said.finish()
 	if results == 0 || said.text != "" {
 		c.add(m, said)
 	}

@@ -54,7 +54,7 @@ func (b *logitBias) UnmarshalJSON(data []byte) error {
 	for _, pair := range pairs {
 		var text string
 		switch {
-		case len(pair) != 2:
+		case len(pair) != 2 || pair[0][0] != '"' && !isNumber(string(pair[0])):
 			return badBias
 		case pair[0][0] != '"':
 			text = string(pair[0])

@@ -46,8 +46,11 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request) (*body, error) {
 	b.free()
 	var large *http.MaxBytesError
 	var known *apiError
-	if errors.As(err, &large) || errors.As(err, &known) || r.Context().Err() != nil {
+	switch {
+	case errors.As(err, &large) || errors.As(err, &known):
 		return nil, err
+	case r.Context().Err() != nil:
+		return nil, gone("the client is gone: " + err.Error())
 	}
 	return nil, &apiError{Status: http.StatusBadRequest, Type: "invalid_request_error", Code: "body", Message: "the body did not come: " + err.Error()}
 }

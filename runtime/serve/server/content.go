@@ -26,6 +26,9 @@ type parts struct {
 	text     string
 	thoughts string
 	unread   string // the type of a part that is no text; "": there is none
+	// What text and thoughts are made of while a list is read. Adding to a text would take
+	// quadratic time.
+	said, thought []byte
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -44,7 +47,14 @@ func (c *parts) UnmarshalJSON(data []byte) error {
 	for i := range list {
 		c.add(&list[i])
 	}
+	c.finish()
 	return nil
+}
+
+// finish makes texts of what was added.
+func (c *parts) finish() {
+	c.text, c.thoughts = string(c.said), string(c.thought)
+	c.said, c.thought = nil, nil
 }
 
 // part is a piece of a message's content.
@@ -85,12 +95,12 @@ func (c *parts) add(p *part) {
 	if c.unread == "" {
 		c.unread = "unknown"
 	}
-	c.text += "[" + clip(strings.TrimSuffix(strings.TrimPrefix(c.unread, "input_"), "_url"), 50) + ": this model reads only text]"
+	c.say("[", clip(strings.TrimSuffix(strings.TrimPrefix(c.unread, "input_"), "_url"), 50), ": this model reads only text]")
 }
 
 func (c *parts) string(text *string) bool {
 	if text != nil {
-		c.text += *text
+		c.say(*text)
 	}
 	return text != nil
 }
@@ -101,7 +111,7 @@ func (c *parts) thinking(p *part) bool {
 	if len(p.Thinking) == 0 || inner.UnmarshalJSON(p.Thinking) != nil {
 		return false
 	}
-	c.thoughts += inner.text
+	c.thought = append(c.thought, inner.text...)
 	return true
 }
 
@@ -141,11 +151,18 @@ func (c *parts) found(p *part) bool {
 
 // titled adds a text under its title, apart from what is before it.
 func (c *parts) titled(title, text string) {
-	if c.text != "" && !strings.HasSuffix(c.text, "\n") {
-		c.text += "\n"
+	if n := len(c.said); n > 0 && c.said[n-1] != '\n' {
+		c.say("\n")
 	}
 	if title != "" {
-		c.text += title + "\n"
+		c.say(title, "\n")
 	}
-	c.text += text + "\n"
+	c.say(text, "\n")
+}
+
+// say adds to the text.
+func (c *parts) say(texts ...string) {
+	for _, text := range texts {
+		c.said = append(c.said, text...)
+	}
 }

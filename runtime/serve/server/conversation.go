@@ -17,11 +17,14 @@ import (
 // conversation is what is to be answered, whatever API it came by.
 type conversation struct {
 	messages []chat.Message
-	unread   map[int]string    // what of a message is no text, by its number
-	tools    []json.RawMessage // as OpenAI declares them
-	skipped  []string          // types of tools that are left out
-	choice   toolChoice
-	oneCall  bool // at most one call in an answer
+	// list is the parameter with the messages, where their numbers are not those of the
+	// client's list; "": they are, of messages.
+	list    string
+	unread  map[int]string    // what of a message is no text, by its number
+	tools   []json.RawMessage // as OpenAI declares them
+	skipped []string          // types of tools that are left out
+	choice  toolChoice
+	oneCall bool // at most one call in an answer
 	reasoning
 	whole   bool    // a last message of the assistant is not the beginning of the answer
 	bare    bool    // the prompt does not begin the assistant's turn
@@ -47,7 +50,9 @@ func (c *conversation) add(m chat.Message, content parts) {
 func (c *conversation) readable() error {
 	for i := len(c.messages) - 1; i >= 0 && c.messages[i].Role != chat.Assistant; i-- {
 		if kind := c.unread[i]; kind != "" && c.messages[i].Role == chat.User {
-			return bad(fmt.Sprintf("messages[%d].content", i), "a part of type %q; the model reads only text", clip(kind, 50))
+			param := c.list
+			set(&param, fmt.Sprintf("messages[%d].content", i))
+			return bad(param, "a part of type %q; the model reads only text", clip(kind, 50))
 		}
 	}
 	return nil
@@ -251,6 +256,9 @@ func checkName(param, name string) error {
 func replay(param, id, name, arguments string) (chat.ToolCall, error) {
 	if err := checkName(param, name); err != nil {
 		return chat.ToolCall{}, err
+	}
+	if err := checkValues(arguments); err != nil {
+		return chat.ToolCall{}, bad(param, "the arguments have %v", err)
 	}
 	if given := strings.TrimSpace(arguments); given == "" || given == "null" {
 		arguments = "{}"

@@ -127,21 +127,8 @@ func checkJSON(data []byte) error {
 	if start := bytes.TrimLeft(data, " \t\r\n"); len(start) == 0 || start[0] != '{' {
 		return errors.New("the body is not a JSON object")
 	}
-	depth, quoted := 0, false
-	for i := 0; i < len(data); i++ {
-		switch c := data[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{' || c == '[':
-			if depth++; depth > maxDepth {
-				return fmt.Errorf("the body has more than %d levels", maxDepth)
-			}
-		case c == '}' || c == ']':
-			depth--
-		}
+	if err := (&scanner[[]byte]{data: data, deepest: maxDepth}).scan(); err != nil {
+		return fmt.Errorf("the body has %w", err)
 	}
 	return nil
 }

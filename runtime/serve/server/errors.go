@@ -123,7 +123,11 @@ func (e *apiError) body(path string) any {
 	}
 	kind := anthropicTypes[e.Status]
 	set(&kind, "api_error")
-	return map[string]any{"type": "error", "error": map[string]any{"type": kind, "message": e.Message}}
+	told := map[string]any{"type": kind, "message": e.Message}
+	if e.Context > 0 {
+		told["n_prompt_tokens"], told["n_ctx"] = e.Prompt, e.Context
+	}
+	return map[string]any{"type": "error", "error": told}
 }
 
 // writeError answers with an error.

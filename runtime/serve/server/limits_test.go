@@ -79,9 +79,14 @@ func TestBadRequests(t *testing.T) {
 		{"completions", `{"prompt": ["x", "x"], "n": 9}`, 400, "prompt", "16 answers"},
 		{"responses", `{"input": [{"type": "dream"}]}`, 400, "input[0]", "not supported"},
 		{"responses", `{"input": 5}`, 400, "input", "expected"},
+		{"responses", `{"input": "x", "top_logprobs": 3}`, 400, "top_logprobs", "/v1/chat/completions"},
+		{"responses", `{"input": "x", "prompt": {"id": "pmpt_x"}}`, 400, "prompt", "stores no prompts"},
+		{"responses", `{"instructions": "x", "input": [{"role": "user", "content": [{"type": "input_image"}]}]}`, 400, "input", "only text"},
+		{"chat/completions", chat(`, "logit_bias": [[true, 1]]`), 400, "logit_bias", "expected an object"},
+		{"chat/completions", chat(`, "logit_bias": [[null, 1]]`), 400, "logit_bias", "expected an object"},
 		{"messages", `{"messages": [{"role": "user", "content": "x"}]}`, 400, "", "max_tokens"},
 		{"messages", `{"max_tokens": 5, "messages": [{"role": "judge", "content": "x"}]}`, 400, "", "messages[0].role"},
-		{"messages", `{"max_tokens": 5, "messages": [{"role": "user", "content": [{"type": "image"}]}]}`, 400, "", "only text"},
+		{"messages", `{"max_tokens": 5, "messages": [{"role": "user", "content": [{"type": "image"}]}]}`, 400, "", "messages: a part of type"},
 		{"messages", `{"max_tokens": 5, "thinking": {"type": "hard"}, "messages": [{"role": "user", "content": "x"}]}`, 400, "", "thinking.type"},
 	} {
 		r, text := s.do("POST", "/v1/"+c.path, c.body)

@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/json"
 	"maps"
+	"strings"
 
 	"mla/runtime/text/chat"
 )
@@ -47,14 +48,32 @@ func (r *reasoning) off() bool {
 // switches are the fields of a chat that say how a model thinks, in the words of OpenAI,
 // llama-server, vLLM and Z.ai.
 type switches struct {
-	ReasoningEffort string                     `json:"reasoning_effort"`
-	ReasoningBudget *int                       `json:"reasoning_budget_tokens"` // llama-server's names
-	ThinkingBudget  *int                       `json:"thinking_budget_tokens"`
-	Budget          *int                       `json:"reasoning_budget"`
-	EnableThinking  *bool                      `json:"enable_thinking"`
-	ClearThinking   *bool                      `json:"clear_thinking"`
-	Thinking        zaiThinking                `json:"thinking"`
-	Template        map[string]json.RawMessage `json:"chat_template_kwargs"`
+	ReasoningEffort string      `json:"reasoning_effort"`
+	ReasoningBudget *int        `json:"reasoning_budget_tokens"` // llama-server's names
+	ThinkingBudget  *int        `json:"thinking_budget_tokens"`
+	Budget          *int        `json:"reasoning_budget"`
+	EnableThinking  *bool       `json:"enable_thinking"`
+	ClearThinking   *bool       `json:"clear_thinking"`
+	Thinking        zaiThinking `json:"thinking"`
+	Template        variables   `json:"chat_template_kwargs"`
+}
+
+// variables are values that the chat template sees by name.
+type variables map[string]json.RawMessage
+
+// maxVariables is how many there may be: a template looks at few.
+const maxVariables = 256
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *variables) UnmarshalJSON(data []byte) error {
+	err := json.Unmarshal(data, (*map[string]json.RawMessage)(v))
+	switch {
+	case err != nil:
+		return bad("chat_template_kwargs", "expected an object")
+	case len(*v) > maxVariables:
+		return bad("chat_template_kwargs", "more than %d names", maxVariables)
+	}
+	return nil
 }
 
 // zaiThinking is Z.ai's and Anthropic's field. Others have true or false in its place.
@@ -129,22 +148,24 @@ func (q *switches) reasoning() reasoning {
 // foldSystem has all system messages in one, which comes first: some templates have no other
 // place for them.
 func foldSystem(messages []chat.Message) []chat.Message {
-	var first chat.Message
+	var first *chat.Message
+	var texts []string
 	var rest []chat.Message
-	for _, m := range messages {
-		switch {
-		case m.Role != chat.System:
+	for i, m := range messages {
+		if m.Role != chat.System {
 			rest = append(rest, m)
-		case first.Role == "":
-			first = m
-		default:
-			first.Content += "\n\n" + m.Content
+			continue
+		}
+		if texts = append(texts, m.Content); first == nil {
+			first = &messages[i]
 		}
 	}
-	if first.Role == "" {
+	if first == nil {
 		return messages
 	}
-	return append([]chat.Message{first}, rest...)
+	whole := *first
+	whole.Content = strings.Join(texts, "\n\n")
+	return append([]chat.Message{whole}, rest...)
 }
 
 // wantsSystemFirst says whether a template has no place for a system message within a

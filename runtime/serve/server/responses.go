@@ -27,6 +27,8 @@ type responsesRequest struct {
 	ContinueFinal bool       `json:"continue_final_message"` // vLLM's name
 	Previous      raw        `json:"previous_response_id"`
 	Conversation  raw        `json:"conversation"`
+	TopLogprobs   int        `json:"top_logprobs"`
+	Stored        raw        `json:"prompt"` // a prompt that OpenAI has stored
 	Background    bool       `json:"background"`
 	Stream        bool       `json:"stream"`
 	Reasoning     struct {
@@ -53,7 +55,7 @@ type responseTool struct {
 
 // conversation is what the request wants answered.
 func (q *responsesRequest) conversation(s *Server) (*conversation, error) {
-	c := &conversation{oneCall: isFalse(q.ParallelCalls), whole: !q.ContinueFinal, reasoning: q.reasoning()}
+	c := &conversation{list: "input", oneCall: isFalse(q.ParallelCalls), whole: !q.ContinueFinal, reasoning: q.reasoning()}
 	set(&c.effort, q.Reasoning.Effort)
 	if q.Instructions != "" {
 		c.messages = append(c.messages, chat.Message{Role: chat.System, Content: string(q.Instructions)})
@@ -128,6 +130,10 @@ func (q *responsesRequest) job(ctx context.Context, s *Server) (*job, error) {
 	switch {
 	case !isNull(q.Conversation):
 		return nil, bad("conversation", "the server stores no conversations; send the whole one as input")
+	case !isNull(q.Stored):
+		return nil, bad("prompt", "the server stores no prompts; send it as instructions and input")
+	case q.TopLogprobs != 0:
+		return nil, bad("top_logprobs", "log-probabilities are not in this API; /v1/chat/completions has them")
 	case q.Background:
 		return nil, bad("background", "is not supported")
 	}

@@ -125,7 +125,7 @@ var itemKinds = map[string]func(t turns, param string, item *inputItem) error{
 	// What a service did for another model. Its answer says what came of it.
 	"web_search_call": turns.nothing, "file_search_call": turns.nothing, "code_interpreter_call": turns.nothing, "image_generation_call": turns.nothing,
 	"computer_call": turns.nothing, "computer_call_output": turns.nothing, "tool_search_call": turns.nothing, "compaction": turns.nothing,
-	"mcp_list_tools": turns.nothing, "mcp_approval_request": turns.nothing, "mcp_approval_response": turns.nothing, "additional_tools": turns.nothing,
+	"mcp_list_tools": turns.nothing, "mcp_approval_request": turns.nothing, "mcp_approval_response": turns.nothing, "additional_tools": turns.nothing, "ghost_snapshot": turns.nothing,
 }
 
 // nothing passes over an item.

@@ -43,7 +43,7 @@ func (c *compiler) values(f *form, path string, bare grammar.Class) (grammar.Exp
 	}
 	for _, n := range f.numbers {
 		e, err := c.numberOf(n)
-		if err = add(e, err, func() (grammar.Expr, error) { return c.number(), nil }); err != nil {
+		if err = add(e, err, func() (grammar.Expr, error) { return c.anyNumber(n.integer()), nil }); err != nil {
 			return nil, err
 		}
 	}

@@ -161,13 +161,16 @@ func typesOf(s *object, path string) (types []string, err error) {
 	return types, nil
 }
 
-// required are the names of properties that must be there.
-func required(s *object) (names []string) {
-	list, _ := s.get("required").([]any)
+// required are the names of properties that must be there. null is no list: Go writes it for
+// one that is not set. ok is false if something else stands there than texts.
+func required(s *object) (names []string, ok bool) {
+	list, isList := s.get("required").([]any)
+	ok = isList || s.get("required") == nil
 	for _, v := range list {
-		if name, ok := v.(string); ok && !slices.Contains(names, name) {
+		name, isText := v.(string)
+		if ok = ok && isText; isText && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
-	return names
+	return names, ok
 }

@@ -244,7 +244,10 @@ func (c *compiler) dependent(p place, exact bool) (*form, error) {
 func (c *compiler) follows(p place, name string, v any, path string, exact bool) (*form, error) {
 	with := full(allKinds)
 	if l, ok := v.([]any); ok {
-		names := required(&object{values: map[string]any{"required": l}})
+		names, ok := required(&object{values: map[string]any{"required": l}})
+		if !ok {
+			return nil, &UnsupportedError{path, name, "expected a list of names"}
+		}
 		with.objects[0].require(names...)
 	} else {
 		f, err := c.childForm(p, v, path, exact)

@@ -200,6 +200,9 @@ func (c *compiler) numberOf(n *numeric) (grammar.Expr, error) {
 	}
 	low, high := w.limits(n)
 	if low.Cmp(high) > 0 {
+		if n.beyond() {
+			return nil, errBeyond
+		}
 		return nothing, nil
 	}
 	var all grammar.Alt
@@ -212,6 +215,14 @@ func (c *compiler) numberOf(n *numeric) (grammar.Expr, error) {
 		all = append(all, grammar.Seq{grammar.Literal("-"), w.between(least, most)})
 	}
 	return all, nil
+}
+
+// anyNumber is the grammar of all numbers, or of all integers.
+func (c *compiler) anyNumber(integer bool) grammar.Expr {
+	if integer {
+		return c.integer()
+	}
+	return c.number()
 }
 
 // integer says whether all numbers are integers.
@@ -290,6 +301,15 @@ func (w *writer) limits(n *numeric) (low, high *big.Int) {
 		high = minOf(high, down)
 	}
 	return low, high
+}
+
+// errBeyond is of limits that leave only numbers of more digits than a grammar writes.
+var errBeyond = &UnsupportedError{"", "minimum", fmt.Sprintf("no number of %d digits in front of the point is within the limits", maxDigits)}
+
+// beyond says whether all numbers have too many digits.
+func (n *numeric) beyond() bool {
+	most := new(rat).SetInt(power(maxDigits))
+	return n.low != nil && n.low.Cmp(new(rat).Sub(most, one)) > 0 || n.high != nil && n.high.Cmp(new(rat).Sub(one, most)) < 0
 }
 
 // between is the numbers from low to high, neither negative: for each number of digits in

@@ -160,7 +160,7 @@ func (c *compiler) objects(p place, exact bool) (*members, error) {
 		return nil, err
 	}
 	declared, ok := s.get("properties").(*object)
-	if s.has("properties") && !ok {
+	if !ok && s.get("properties") != nil { // null is how Go writes a map that is not set
 		return nil, fmt.Errorf("%s/properties: expected an object", path)
 	}
 	var list []pattern.Language
@@ -175,7 +175,13 @@ func (c *compiler) objects(p place, exact bool) (*members, error) {
 			list, except[name] = append(list, pattern.Text(name)), true
 		}
 	}
-	o.require(required(s)...)
+	names, ok := required(s)
+	if !ok {
+		if err := c.unsupported(path, "required", "expected a list of names"); err != nil {
+			return nil, err
+		}
+	}
+	o.require(names...)
 	known := pattern.Or(list...)
 	if err := c.keys(o, &known, p, exact); err != nil {
 		return nil, err

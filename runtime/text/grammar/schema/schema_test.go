@@ -296,6 +296,11 @@ func TestUnsupported(t *testing.T) {
 		{`{"$ref": "https://example.com/x"}`, `"$ref" is not supported`},
 		{`{"type": "array", "minItems": 99999999999}`, `"minItems" is not supported: more than`},
 		{`{"type": "object", "minProperties": 3}`, `"minProperties" is not supported`},
+		{`{"properties": {"a": {"type": "integer", "minimum": 1e20}}}`, `#/properties/a: the keyword "minimum" is not supported: no number of 16 digits`},
+		{`{"type": "number", "maximum": -1e16}`, `no number of 16 digits`},
+		{`{"properties": {"a": {"required": true}}}`, `#/properties/a: the keyword "required" is not supported: expected a list of names`},
+		{`{"required": ["a", 1]}`, `"required" is not supported`},
+		{`{"properties": {"a": {}, "b": {}}, "dependentRequired": {"a": [1]}}`, `expected a list of names`},
 	} {
 		_, err := compiled(c.schema, Options{})
 		var known *UnsupportedError
@@ -308,6 +313,15 @@ func TestUnsupported(t *testing.T) {
 		passed := 0
 		if _, err := compiled(c.schema, Options{Lenient: true, Passed: func(*UnsupportedError) { passed++ }}); err != nil || passed != 1 {
 			t.Errorf("%s: %v, %d passed over, though lenient", c.schema, err, passed)
+		}
+	}
+}
+
+// TestNull: null is how Go writes a map or a list that is not set.
+func TestNull(t *testing.T) {
+	for _, lenient := range []bool{false, true} {
+		if _, err := compiled(`{"type": "object", "properties": null, "required": null}`, Options{Lenient: lenient}); err != nil {
+			t.Error(err)
 		}
 	}
 }
