@@ -28,7 +28,7 @@ type parts struct {
 	unread   string // the type of a part that is no text; "": there is none
 	// What text and thoughts are made of while a list is read. Adding to a text would take
 	// quadratic time.
-	said, thought []byte
+	said, thought []string
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -53,7 +53,7 @@ func (c *parts) UnmarshalJSON(data []byte) error {
 
 // finish makes texts of what was added.
 func (c *parts) finish() {
-	c.text, c.thoughts = string(c.said), string(c.thought)
+	c.text, c.thoughts = strings.Join(c.said, ""), strings.Join(c.thought, "")
 	c.said, c.thought = nil, nil
 }
 
@@ -111,7 +111,7 @@ func (c *parts) thinking(p *part) bool {
 	if len(p.Thinking) == 0 || inner.UnmarshalJSON(p.Thinking) != nil {
 		return false
 	}
-	c.thought = append(c.thought, inner.text...)
+	c.thought = append(c.thought, inner.text)
 	return true
 }
 
@@ -151,7 +151,7 @@ func (c *parts) found(p *part) bool {
 
 // titled adds a text under its title, apart from what is before it.
 func (c *parts) titled(title, text string) {
-	if n := len(c.said); n > 0 && c.said[n-1] != '\n' {
+	if n := len(c.said); n > 0 && !strings.HasSuffix(c.said[n-1], "\n") {
 		c.say("\n")
 	}
 	if title != "" {
@@ -163,6 +163,8 @@ func (c *parts) titled(title, text string) {
 // say adds to the text.
 func (c *parts) say(texts ...string) {
 	for _, text := range texts {
-		c.said = append(c.said, text...)
+		if text != "" {
+			c.said = append(c.said, text)
+		}
 	}
 }
