@@ -120,7 +120,7 @@ func (r *rig) kernel(edits []*edit) verdict {
 // the sampler's kernels, and of the others. Neither has a function of the other's.
 var shapes = map[bool][]string{
 	true:  {"./gen/msl", "-run", "^TestPicks$"},
-	false: {"./gen/msl", "-run", "^(TestAttentionRescales|TestOddAttention|TestRouteOrder|TestShares|TestExecute|TestExecuteSplit|TestAttentionTiles)$"},
+	false: {"./gen/msl", "-run", "^(TestAttentionRescales|TestFewRows|TestOddAttention|TestRouteOrder|TestShares|TestExecute|TestExecuteSplit|TestAttentionTiles)$"},
 }
 
 // template makes an edit in the template that its function comes from, if the function
