@@ -30,7 +30,7 @@ const (
 	// reach is the part of the operations and bytes of a chip's data sheet that kernels are
 	// taken to reach until they were measured. Tuned kernels reach 0.6 to 0.7.
 	reach = 0.5
-	// floatProducts is how many products of halves a product of floats is, in kernels of several rows for any device.
+	// floatProducts is how many products of halves a product of floats is, in kernels of several rows.
 	floatProducts = 3
 	// telling is the shortest time that says something about the speed: what is shorter is
 	// mostly the start of the commands.
@@ -49,17 +49,10 @@ type pace struct {
 func newPace(gpu string, b *plan.Bundle, budget time.Duration) pace {
 	chip := chipOf(gpu)
 	p := pace{flops: reach * chip.TFlops * 1e12, bytes: reach * chip.GBs * 1e9, slower: 1, budget: budget}
-	p.flops /= float64(productsOf(b))
-	return p
-}
-
-// productsOf is how many products the matrix unit makes of one: kernels for Apple multiply floats,
-// those for any device make halves of them.
-func productsOf(b *plan.Bundle) int64 {
-	if b.Activations == plan.ElemF32 && b.Class != plan.ClassApple {
-		return floatProducts
+	if b.Activations == plan.ElemF32 {
+		p.flops /= floatProducts
 	}
-	return 1
+	return p
 }
 
 // of predicts a command for a load.
