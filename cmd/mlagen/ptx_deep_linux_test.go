@@ -49,7 +49,7 @@ func TestPTX(t *testing.T) {
 	if code, _, stderr := mlagen("-all"); code != exitOK {
 		t.Error(stderr)
 	}
-	if sources, err := filepath.Glob("generated/tiny/*" + golang.SourceSuffix); err != nil || !slices.Equal(sources, []string{"generated/tiny/tiny.metal"}) {
+	if sources, err := filepath.Glob("generated/tiny/*" + golang.SourceSuffix); err != nil || !slices.Equal(sources, []string{"generated/tiny/tinyapple.metal"}) {
 		t.Errorf("sources %q, %v; what only NVIDIA GPUs run is printed when PTX is made", sources, err)
 	}
 	if _, err := os.Stat(path); err == nil {
