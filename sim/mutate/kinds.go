@@ -118,9 +118,12 @@ func (r *rig) kernel(edits []*edit) verdict {
 
 // shapes are tests of kernels with shapes, and numbers, that the files do not have: of
 // the sampler's kernels, and of the others. Neither has a function of the other's.
-var shapes = map[bool][]string{
-	true:  {"./gen/msl", "-run", "^TestPicks$"},
-	false: {"./gen/msl", "-run", "^(TestAttentionRescales|TestFewRows|TestOddAttention|TestRouteOrder|TestShares|TestExecute|TestExecuteSplit|TestAttentionTiles)$"},
+var shapes = map[bool][][]string{
+	true: {{"./gen/msl", "-run", "^(TestPicks)$"}},
+	false: {
+		{"./gen/msl", "-tags", "deep", "-run", "^(TestAttentionRescales|TestFewRows|TestOddAttention|TestRouteOrder|TestShares|TestExecuteSplit|TestAttentionTiles)$"},
+		{"./gen/msl", "-run", "^(TestExecute)$"}, // the deep one runs all bundles
+	},
 }
 
 // template makes an edit in the template that its function comes from, if the function
@@ -146,8 +149,8 @@ func (r *rig) template(k *edit) verdict {
 	return verdict{}
 }
 
-// overlaid runs tests with a changed file.
-func (r *rig) overlaid(s *sources.Mutation, tests []string) verdict {
+// overlaid makes runs of tests with a changed file, until one fails.
+func (r *rig) overlaid(s *sources.Mutation, runs [][]string) verdict {
 	folder, err := os.MkdirTemp(r.work, "overlay")
 	if err != nil {
 		return verdict{broken: err}
@@ -157,7 +160,12 @@ func (r *rig) overlaid(s *sources.Mutation, tests []string) verdict {
 	if err != nil {
 		return verdict{broken: err}
 	}
-	return r.overlay(overlay, tests)
+	for _, tests := range runs {
+		if v := r.overlay(overlay, tests); v != (verdict{}) {
+			return v
+		}
+	}
+	return verdict{}
 }
 
 // overlay runs tests, if they pass without the changed files.
@@ -289,7 +297,7 @@ func (r *rig) source(s *sources.Mutation) verdict {
 			return v
 		}
 	}
-	return verdict{}
+	return r.overlay(overlay, []string{"-tags", "deep", "./" + path.Dir(s.File)}) // what the fast tests let pass
 }
 
 // testOrder is the packages whose tests a changed file is tried with, its own first: that one

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -175,6 +177,32 @@ func TestShared(t *testing.T) {
 		}
 		if first.Function == "rank" && len(made) != len(files) || first.Function == "lm_head_body" && len(made) != 1 {
 			t.Errorf("%s of %s is made in %v", first.ID, first.file, made)
+		}
+	}
+}
+
+// TestShapes: the tests that shapes names are there, in the tier that it asks for.
+func TestShapes(t *testing.T) {
+	files, err := filepath.Glob("../../gen/msl/*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	deep := map[string]bool{} // by name of a test
+	for _, path := range files {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllSubmatch(text, -1) {
+			deep[string(m[1])] = bytes.HasPrefix(text, []byte("//go:build deep"))
+		}
+	}
+	for _, run := range slices.Concat(shapes[true], shapes[false]) {
+		names := strings.Trim(run[len(run)-1], "^()$")
+		for name := range strings.SplitSeq(names, "|") {
+			if needs, ok := deep[name]; !ok || needs && !slices.Contains(run, "deep") {
+				t.Errorf("%q does not run %s", run, name)
+			}
 		}
 	}
 }
