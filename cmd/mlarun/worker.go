@@ -73,6 +73,9 @@ func worker(e *env, args []string) (err error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	log := s.logger()
+	if err := s.settle(eng, eng.Free()); err != nil {
+		return err
+	}
 	service, err := s.service(eng, log)
 	if err != nil {
 		return err

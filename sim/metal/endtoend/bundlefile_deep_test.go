@@ -141,7 +141,7 @@ func TestBundleLibrary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file.Metal["yoututiny"] = devicetest.KernelObject(t, own)
+	file.Metal["yoututinyapple"] = devicetest.KernelObject(t, own)
 	data, err := bundlefile.Encode(file)
 	if err != nil {
 		t.Fatal(err)
