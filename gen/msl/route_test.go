@@ -39,3 +39,31 @@ func TestRouteOrder(t *testing.T) {
 		}
 	}
 }
+
+// TestRouteOdd has experts that the 32 threads of a simdgroup cannot share evenly. All logits
+// are far below 0, so that a number that belongs to no expert would be the largest.
+func TestRouteOdd(t *testing.T) {
+	var s slots
+	p := &plan.RouteVec{Gating: *gating(&s, 1, false)}
+	p.Gating.Experts = 40
+	p.Routing = s.route(true)
+	b := &plan.Bundle{Name: "odd", Activations: plan.ElemF32, Kernels: []plan.Kernel{s.kernelOf("odd", p)}}
+	k := &b.Kernels[0]
+	m := newMemory(k, &k.Variants[0], b.Activations, 0)
+	logit := func(e int) float64 { return -200 - float64(e*17%40)/8 }
+	sum := 0.0
+	for e := range p.Gating.Experts {
+		m.set(p.Gating.Logits, e, logit(e))
+		sum += math.Exp(logit(e))
+	}
+	m.execute(t, executor(t, print(t, b)), k.Variants[0].Func)
+	for i := range p.Gating.K {
+		expert, weight := m.routing(p.Routing, i)
+		if expert*17%40 != i {
+			t.Errorf("choice %d is expert %d", i, expert)
+		}
+		if want := math.Exp(logit(expert)) / sum; math.Abs(weight-want) > 1e-6*want { // exp and sums of floats
+			t.Errorf("expert %d has weight %g; expected %g", expert, weight, want)
+		}
+	}
+}

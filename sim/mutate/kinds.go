@@ -121,7 +121,7 @@ func (r *rig) kernel(edits []*edit) verdict {
 var shapes = map[bool][][]string{
 	true: {{"./gen/msl", "-run", "^(TestPicks)$"}},
 	false: {
-		{"./gen/msl", "-tags", "deep", "-run", "^(TestAttentionRescales|TestFewRows|TestOddAttention|TestRouteOrder|TestShares|TestExecuteSplit|TestAttentionTiles)$"},
+		{"./gen/msl", "-tags", "deep", "-run", "^(TestAttentionRescales|TestFewRows|TestOddAttention|TestRouteOrder|TestRouteOdd|TestShares|TestExecuteSplit|TestAttentionTiles)$"},
 		{"./gen/msl", "-run", "^(TestExecute)$"}, // the deep one runs all bundles
 	},
 }
