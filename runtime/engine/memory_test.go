@@ -33,6 +33,16 @@ func TestEstimate(t *testing.T) {
 			t.Errorf("%s: %+v, %v; want %+v", kv, m, err, want)
 		}
 	}
+	// Layers with linear attention have a state in place of a cache.
+	hybrid := *e
+	b := *e.bundle
+	b.Model.NumAttentionHeads = 2
+	b.Model.Hybrid = &plan.Hybrid{LinearAttention: plan.LinearAttention{HeadDim: 32, ShortConvKernelSize: 4}, FullAttnLayers: []int{26}}
+	hybrid.bundle = &b
+	m, err := hybrid.Estimate(device.Config{Context: 10, KV: quant.F16, Tables: 3, Pages: 1})
+	if state := int64(26 * 4 * (2*32*32 + 3*64*3)); err != nil || m.Pages != 64*576*2 || m.States != 3*state || m.Saved != 3*8*state || !strings.Contains(m.String(), "saved states") {
+		t.Errorf("a hybrid model: %+v, %v; a state is of %d bytes", m, err, state)
+	}
 	// Sequences of several rows take more, as far as they are loaded.
 	for width, buffers := range map[int]int64{1: 4096 + 400, 3: 5000 + 4*400, 4: 5000 + 4*400, 5: 9000 + 16*400, 99: 9000 + 16*400} {
 		m, err := e.Estimate(device.Config{Context: 10, KV: quant.F16, Width: width})
