@@ -119,7 +119,7 @@ func (m *Model) NewChat(system string) (*Chat, error) {
 
 // Send adds a message of the user, and yields the answer while it comes, without the model's
 // thoughts. Message and answer, as far as that came, are part of the conversation then; a
-// message of which no answer has begun is not.
+// message whose answer has not begun is not.
 func (c *Chat) Send(ctx context.Context, text string, g Generation) iter.Seq2[string, error] {
 	return c.answer(ctx, Message{Role: User, Content: text}, g)
 }

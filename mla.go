@@ -159,7 +159,7 @@ func (o *Options) load(e *engine.Engine) (*Model, error) {
 		cfg.Context = room.Context
 		o.note("context %d: %s", room.Context, room.Why)
 	}
-	cfg.Pages = min(cfg.Tables*plan.Pages(max(cfg.Context, 0)), device.MaxPages)
+	cfg.Pages = engine.PagesOf(cfg.Tables, cfg.Context)
 	memory, err := e.Estimate(cfg)
 	if err != nil {
 		return nil, err

@@ -3,14 +3,8 @@ package main
 import (
 	"fmt"
 
-	"mla/runtime/device"
 	"mla/runtime/engine"
 )
-
-// fitting is the longest context that fits in so many bytes, for as many sessions; 0: there is none.
-func fitting(eng *engine.Engine, cfg device.Config, bytes int64) int {
-	return eng.Fitting(cfg, max(cfg.Tables, 1), bytes)
-}
 
 // advice is what helps if a model does not fit in the memory that there is. fits is the longest
 // context that does; 0: there is none.

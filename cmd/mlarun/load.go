@@ -95,7 +95,7 @@ func (f *flags) roomFor(eng *engine.Engine, context, sessions int, free int64) (
 		}
 		r.context, r.why = chosen.Context, " ("+chosen.Why+")"
 	}
-	r.pages = min(sessions*plan.Pages(max(r.context, 0)), device.MaxPages)
+	r.pages = engine.PagesOf(sessions, r.context)
 	return r, nil
 }
 
@@ -172,7 +172,7 @@ func (f *flags) fits(eng *engine.Engine, cfg device.Config, why string) error {
 	f.note("%s with bundle %s%s (%s) on %s, context %d%s\nmemory: %s\n", filepath.Base(f.model), b.Name, f.from(b), f.kindOf(b), eng.Device().Name(), cfg.Context, why, memory)
 	f.note("%s", otherClass(b, eng.Device().Class()))
 	if err := memory.Check(); err != nil && !f.force {
-		return fmt.Errorf("%w\n%s", err, f.advice(memory, fitting(eng, cfg, engine.Available())))
+		return fmt.Errorf("%w\n%s", err, f.advice(memory, eng.Fitting(cfg, cfg.Tables, engine.Available())))
 	}
 	return nil
 }
@@ -196,7 +196,7 @@ func (f *flags) record(eng *engine.Engine, cfg device.Config) (*engine.Model, er
 	}
 	cfg.Progress = p.bytes
 	m, err := eng.Load(cfg)
-	if most := fitting(eng, cfg, eng.Free()); err != nil && most > 0 && most < cfg.Context {
+	if most := eng.Fitting(cfg, cfg.Tables, eng.Free()); err != nil && most > 0 && most < cfg.Context {
 		err = fmt.Errorf("%w\n-c %d fits", err, most)
 	}
 	return m, err

@@ -44,7 +44,7 @@ func TestRoom(t *testing.T) {
 		if m, err := eng.Estimate(cfg); err != nil || tt.want == 0 && (m.Total() > tt.free || r.context <= 4096) {
 			t.Errorf("%+v: a context of %d takes %s, %v", tt, r.context, m, err)
 		}
-		if fits := fitting(eng, device.Config{KV: cfg.KV, Width: cfg.Width, Tables: tt.sessions}, 64<<20); fits == 0 || fits%64 != 0 {
+		if fits := eng.Fitting(device.Config{KV: cfg.KV, Width: cfg.Width}, tt.sessions, 64<<20); fits == 0 || fits%64 != 0 {
 			t.Errorf("%d sessions: %d tokens fit", tt.sessions, fits)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// Requests of a random schedule have so many tokens; pages are for a third of them, so that some have
+// scheduleContext is the context of each request of a random schedule, in tokens; pages are for a third of them, so that some have
 // to give theirs back.
 const (
 	scheduleContext = 512

@@ -39,7 +39,7 @@ func (r Range) over(x float64) Range { return Range{x / r.High, x / r.Low} }
 // plus adds times that follow each other.
 func (r Range) plus(o Range) Range { return Range{r.Low + o.Low, r.High + o.High} }
 
-// beside is the time of two things of which neither waits for the other: the longer one at best,
+// beside is the time of two pieces of work that do not wait for each other: the longer one at best,
 // both at worst.
 func (r Range) beside(o Range) Range { return Range{max(r.Low, o.Low), r.High + o.High} }
 
@@ -75,10 +75,10 @@ func predict(m *plan.Model, r *Report) []Prediction {
 	return list
 }
 
-// bytes is the time of so many bytes, in µs.
+// bytes is the time that n bytes take, in µs.
 func (p *Prediction) bytes(n float64) Range { return p.Share.over(n / (p.BandwidthGBs * 1e3)) }
 
-// flops is the time of so many operations, in µs.
+// flops is the time that n operations take, in µs.
 func (p *Prediction) flops(n float64) Range {
 	return Range{target.Reach.Low, target.Reach.High}.over(n / (p.TFlops * 1e6))
 }

@@ -61,9 +61,10 @@ func (e *Engine) Room(cfg device.Config, sessions int, free int64) (Room, error)
 	return Room{n, fmt.Sprintf("as memory allows; the model has %d", e.context)}, nil
 }
 
-// Fitting is the longest context of some sessions with which the model takes at most bytes, in whole
-// pages or the model's limit; 0: there is none.
+// Fitting is the longest context of some sessions, at least one, with which the model takes at most
+// bytes, in whole pages or the model's limit; 0: there is none.
 func (e *Engine) Fitting(cfg device.Config, sessions int, bytes int64) int {
+	sessions = max(sessions, 1)
 	pages := sort.Search(plan.Pages(e.context), func(i int) bool {
 		m, err := e.taken(cfg, sessions, e.whole(i+1))
 		return err != nil || m.Total() > bytes
@@ -74,10 +75,15 @@ func (e *Engine) Fitting(cfg device.Config, sessions int, bytes int64) int {
 // whole is a context of so many pages.
 func (e *Engine) whole(pages int) int { return min(pages*plan.PageRows, e.context) }
 
+// PagesOf is the number of pages that hold sessions of a context in tokens at full length, or as many as a device takes.
+func PagesOf(sessions, context int) int {
+	return min(sessions*plan.Pages(max(context, 0)), device.MaxPages)
+}
+
 // taken is the memory that some sessions of a context take.
 func (e *Engine) taken(cfg device.Config, sessions, context int) (Memory, error) {
 	cfg.Context, cfg.Tables = context, sessions
-	cfg.Pages = min(sessions*plan.Pages(context), device.MaxPages)
+	cfg.Pages = PagesOf(sessions, context)
 	return e.Estimate(cfg)
 }
 

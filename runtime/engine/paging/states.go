@@ -88,14 +88,16 @@ func (s *Sequence) StateBefore(n int) (at int, data []byte) {
 
 // ForgetState forgets the state behind the first n tokens, if there is one.
 func (s *Sequence) ForgetState(n int) {
-	if at, data := s.StateBefore(n); at != n || data == nil {
+	if s.closed || s.pool.states == nil {
 		return
 	}
 	page := s.at
 	for full := s.full; full*plan.PageRows > n; full-- {
 		page = page.parent
 	}
-	s.pool.dropState(page)
+	if n > 0 && n%plan.PageRows == 0 && n <= s.full*plan.PageRows {
+		s.pool.dropState(page)
+	}
 }
 
 // resumable is the first nodes of a path, up to the last one with a state. Without states these are all.
