@@ -19,12 +19,17 @@ const thorough = 100
 func measures(f *doctorFlags) bool { return generates(f) && f.tokens >= thorough }
 
 // prompts compares a long prompt, and many sessions, with the CPU.
-func (x *examination) prompts() (err error) {
+func (x *examination) prompts() error {
 	path, err := x.flags.modelFile()
 	if err != nil {
 		x.Write(checkup.Skip, x.stage.name, "%v", err)
 		return nil
 	}
+	return x.beside(path, func(_ *found, s *trial.Subject) error { return s.Prompts() })
+}
+
+// beside opens a file for the device that is examined and for the CPU, and runs what compares them.
+func (x *examination) beside(path string, run func(*found, *trial.Subject) error) (err error) {
 	c, err := x.chosen(path)
 	if err != nil {
 		return err
@@ -34,8 +39,7 @@ func (x *examination) prompts() (err error) {
 	if err != nil {
 		return err
 	}
-	s := &trial.Subject{Writer: x.Writer, Model: c.file, Bundle: c.bundle, GPU: gpu, CPU: host, Config: c.config}
-	return s.Prompts()
+	return run(c, &trial.Subject{Writer: x.Writer, Model: c.file, Bundle: c.bundle, GPU: gpu, CPU: host, Config: c.config})
 }
 
 // both are the device that is examined, as a model wants it, and the CPU.

@@ -10,22 +10,13 @@ import (
 func trials(f *doctorFlags) bool { return f.model != "" && generates(f) && !f.given("n") }
 
 // trial compares the model on this device with the CPU.
-func (x *examination) trial() (err error) {
-	c, err := x.chosen(x.flags.model)
-	if err != nil {
-		return err
-	}
-	defer closing(c.file.File, &err)
-	gpu, host, err := x.both(c)
-	if err != nil {
-		return err
-	}
-	s := &trial.Subject{
-		Writer: x.Writer, Model: c.file, Bundle: c.bundle, GPU: gpu, CPU: host, Config: c.config, Functions: c.used,
-		Launcher: func() (device.Launcher, func(), error) { return x.patient.Launcher(c.bundle, c.used) },
-	}
-	if x.flags.given("t") {
-		s.Kernels = x.flags.kernels
-	}
-	return s.Run()
+func (x *examination) trial() error {
+	return x.beside(x.flags.model, func(c *found, s *trial.Subject) error {
+		s.Functions = c.used
+		s.Launcher = func() (device.Launcher, func(), error) { return x.patient.Launcher(c.bundle, c.used) }
+		if x.flags.given("t") {
+			s.Kernels = x.flags.kernels
+		}
+		return s.Run()
+	})
 }
