@@ -66,7 +66,7 @@ var named = []mistake{
 	{"encode/barrier-scope", "mtl/command.go", "barrierScopeBuffers = 1", "barrierScopeBuffers = 2"},
 
 	{"offset/window-past-4GiB", "window.go", "maxWindow = 1 << 32", "maxWindow = 1 << 33"},
-	{"offset/cache-of-the-next-layer", "../spaces.go", "return m.Caches[b.Index]", "return m.Caches[(b.Index+1)%len(m.Caches)]"},
+	{"offset/cache-of-two-layers", "../spaces.go", "return m.Caches[b.Index]", "return m.Caches[b.Index&^1]"},
 	{"offset/shared-cache", "../spaces.go", "return m.Caches[b.Index]", "return m.Caches[0]"},
 	{"align/constants", "../command.go", "ConstantsAlign = 256", "ConstantsAlign = 128"},
 	{"align/window", "window.go", "start: t.Offset / pageSize * pageSize}", "start: t.Offset}"},
