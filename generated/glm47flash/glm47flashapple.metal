@@ -6551,23 +6551,23 @@ static inline void expand_keys_expand_values_x512_body(
     constant expand_keys_expand_values_x512_args & args,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  if (tg < 480u) {
+  if (tg < 240u) {
     GRID_WAIT;
     // 192 columns of each of 20 heads, 64 at a time
-    const uint share = tg % 8u, unit = tg / 8u;
+    const uint share = tg % 4u, unit = tg / 4u;
     const uint head = unit / 3u, first = unit % 3u * 64u;
     const head_pages<act_t> pages{cache_, tables, current, heads_, 3168u, 577536u,
-      0u + head * 12288u, 573440u, share, 8u};
+      0u + head * 12288u, 573440u, share, 4u};
     key_maker<T_w_k_b_proj, T_cache, 512u, 64u, 192u, act_t> maker;
     key_maker<T_w_k_b_proj, T_cache, 512u, 64u, 192u, act_t>::begin_maker(maker, w_k_b_proj + head * (args.stride0 * T_w_k_b_proj::row_bytes(192u)), first, head, sg, lane);
     each_page<512u>(maker, pages, scratch, tid, sg, lane);
   } else {
     GRID_WAIT;
     // 256 columns of each of 20 heads, 128 at a time
-    const uint share = (tg - 480u) % 16u, unit = (tg - 480u) / 16u;
+    const uint share = (tg - 240u) % 8u, unit = (tg - 240u) / 8u;
     const uint head = unit / 2u, first = unit % 2u * 128u;
     const head_pages<act_t> pages{cache_, tables, current, heads_, 3168u, 577536u,
-      245760u + head * 16384u, 573440u, share, 16u};
+      245760u + head * 16384u, 573440u, share, 8u};
     value_maker<T_w_v_b_proj, T_cache, 512u, 64u, 256u, act_t> maker;
     value_maker<T_w_v_b_proj, T_cache, 512u, 64u, 256u, act_t>::begin_maker(maker, w_v_b_proj + head * (args.stride1 * T_w_v_b_proj::row_bytes(512u)), first, head, sg, lane);
     each_page<512u>(maker, pages, scratch, tid, sg, lane);

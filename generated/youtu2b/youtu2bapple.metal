@@ -4729,23 +4729,23 @@ static inline void expand_keys_expand_values_x512_body(
     constant expand_keys_expand_values_x512_args & args,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  if (tg < 512u) {
+  if (tg < 256u) {
     GRID_WAIT;
     // 128 columns of each of 16 heads, 64 at a time
-    const uint share = tg % 16u, unit = tg / 16u;
+    const uint share = tg % 8u, unit = tg / 8u;
     const uint head = unit / 2u, first = unit % 2u * 64u;
     const head_pages<act_t> pages{cache_, tables, current, heads_, 2048u, 266240u,
-      0u + head * 8192u, 262144u, share, 16u};
+      0u + head * 8192u, 262144u, share, 8u};
     key_maker<T_w_k_b_proj, T_cache, 512u, 64u, 128u, act_t> maker;
     key_maker<T_w_k_b_proj, T_cache, 512u, 64u, 128u, act_t>::begin_maker(maker, w_k_b_proj + head * (args.stride0 * T_w_k_b_proj::row_bytes(128u)), first, head, sg, lane);
     each_page<512u>(maker, pages, scratch, tid, sg, lane);
   } else {
     GRID_WAIT;
     // 128 columns of each of 16 heads, 128 at a time
-    const uint share = (tg - 512u) % 32u, unit = (tg - 512u) / 32u;
+    const uint share = (tg - 256u) % 16u, unit = (tg - 256u) / 16u;
     const uint head = unit / 1u, first = unit % 1u * 128u;
     const head_pages<act_t> pages{cache_, tables, current, heads_, 2048u, 266240u,
-      131072u + head * 8192u, 262144u, share, 32u};
+      131072u + head * 8192u, 262144u, share, 16u};
     value_maker<T_w_v_b_proj, T_cache, 512u, 64u, 128u, act_t> maker;
     value_maker<T_w_v_b_proj, T_cache, 512u, 64u, 128u, act_t>::begin_maker(maker, w_v_b_proj + head * (args.stride1 * T_w_v_b_proj::row_bytes(512u)), first, head, sg, lane);
     each_page<512u>(maker, pages, scratch, tid, sg, lane);

@@ -846,8 +846,8 @@ var kernelsApple = []plan.Kernel{
 		Width:   512,
 		Args:    []int{1, 5},
 		Parts: []plan.Part{
-			&plan.ExpandHeads{W: 1, Keys: true, Heads: 16, Dim: 128, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 2, Tables: 3, MaxPages: 2048}, Out: 4, Shares: 16},
-			&plan.ExpandHeads{W: 5, Heads: 16, Dim: 128, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 2, Tables: 3, MaxPages: 2048}, Out: 4, Shares: 32},
+			&plan.ExpandHeads{W: 1, Keys: true, Heads: 16, Dim: 128, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 2, Tables: 3, MaxPages: 2048}, Out: 4, Shares: 8},
+			&plan.ExpandHeads{W: 5, Heads: 16, Dim: 128, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 2, Tables: 3, MaxPages: 2048}, Out: 4, Shares: 16},
 		},
 		Variants: plan.Variants("expand_keys_expand_values_x512", typesExpandKeysExpandValuesX512),
 	},

@@ -1,6 +1,7 @@
 package blas
 
 import (
+	"cmp"
 	"math"
 	"os"
 	"os/exec"
@@ -19,14 +20,19 @@ import (
 // libraryVariable names a library for those who cannot compile one.
 const libraryVariable = "MLA_TEST_BLAS"
 
-// standIn compiles testdata/sgemm.c; arguments choose another processor.
+// standIn is a library to call: the system's, or testdata/sgemm.c, for which arguments choose another processor.
 func standIn(t *testing.T, arguments ...string) string {
 	t.Helper()
-	if path := os.Getenv(libraryVariable); path != "" {
+	if path := cmp.Or(os.Getenv(libraryVariable), System()); path != "" {
 		return path
 	}
-	path := filepath.Join(t.TempDir(), "libsgemm.so")
-	out, err := exec.Command("clang-19", append(arguments, "-O2", "-shared", "-fPIC", "-nostdlib", "-o", path, "testdata/sgemm.c")...).CombinedOutput()
+	return compiled(t, "testdata/sgemm.c", arguments...)
+}
+
+func compiled(t *testing.T, source string, arguments ...string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "libtest.so")
+	out, err := exec.Command("clang-19", append(arguments, "-O2", "-shared", "-fPIC", "-nostdlib", "-o", path, "-x", "c", source)...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("clang-19: %v; scripts/tools.sh installs it\n%s", err, out)
 	}
@@ -73,9 +79,9 @@ func TestOpenWhatIsNone(t *testing.T) {
 	if _, err := Open(filepath.Join(t.TempDir(), "missing.so")); err == nil || !strings.Contains(err.Error(), "missing.so") {
 		t.Error(err)
 	}
-	none := filepath.Join(t.TempDir(), "none.so")
-	if out, err := exec.Command("clang-19", "-shared", "-nostdlib", "-x", "c", "-o", none, os.DevNull).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	none := "/usr/lib/libSystem.B.dylib"
+	if runtime.GOOS != "darwin" {
+		none = compiled(t, os.DevNull)
 	}
 	if _, err := Open(none); err == nil || !strings.Contains(err.Error(), "has no matrix products") {
 		t.Error(err)
@@ -111,7 +117,8 @@ func model(t *testing.T) *device.Model {
 // TestChoose: a library is used where it is right and quicker, and said in either case.
 func TestChoose(t *testing.T) {
 	t.Cleanup(func() { linalg.SetLibrary(nil) })
-	right, err := Open(standIn(t))
+	path := standIn(t)
+	right, err := Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +132,7 @@ func TestChoose(t *testing.T) {
 		right.Multiply(m, n, k-1, a, lda, b, ldb, c, ldc)
 	}
 	start := time.Now()
-	if said := Choose(&slow, m, 2); !strings.Contains(said, "libsgemm.so is not used: 0.") || !strings.Contains(said, "times as fast") {
+	if said := Choose(&slow, m, 2); !strings.Contains(said, filepath.Base(path)+" is not used: 0.") || !strings.Contains(said, "times as fast") {
 		t.Errorf("a slow library: %s", said)
 	}
 	if took := time.Since(start); took > 10*timeLimit {
@@ -154,12 +161,12 @@ func TestDevice(t *testing.T) {
 			t.Errorf("%d rows: %v, %q", width, err, Said())
 		}
 	}
-	if _, err := d.Load(model(t), device.Config{Width: 512, Threads: 1}); err != nil || !strings.HasPrefix(Said(), "libsgemm.so ") {
+	if _, err := d.Load(model(t), device.Config{Width: 512, Threads: 1}); err != nil || !strings.HasPrefix(Said(), filepath.Base(d.path)+" ") {
 		t.Errorf("512 rows: %v, %q", err, Said())
 	}
 	linalg.SetLibrary(nil)
 	t.Cleanup(func() { linalg.SetLibrary(nil) })
-	for path, want := range map[string]string{"": "", d.path: "libsgemm.so", "/nowhere.so": "open /nowhere.so"} {
+	for path, want := range map[string]string{"": "", d.path: filepath.Base(d.path), "/nowhere.so": "open /nowhere.so"} {
 		if name := always(path); !strings.HasPrefix(name, want) || (name == "") != (want == "") {
 			t.Errorf("the library %q is always %q", path, name)
 		}

@@ -8,9 +8,9 @@ import (
 	"runtime"
 
 	"mla/runtime/device"
+	"mla/runtime/device/blas"
 	"mla/runtime/device/cuda"
 	"mla/runtime/device/cuda/cu"
-	"mla/runtime/device/blas"
 	"mla/runtime/device/linalg"
 	"mla/runtime/device/metal"
 	"mla/runtime/device/metal/trust"
