@@ -10,7 +10,7 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.7.0
 # Packages that use goroutines; they are tested under the race detector too (TestRace in gen
 # looks whether any is missing). Of mlarun the tests are that are about several at a time.
 RACE = ./runtime/system/atomicfile ./runtime/serve/batch ./runtime/load/bind ./runtime/text/chat/... ./runtime/system/child ./runtime/serve/completion/... \
-	./runtime/device/cpu ./runtime/device/cuda/... ./runtime/device/metal/... ./runtime/engine \
+	./runtime/device/blas ./runtime/device/cpu ./runtime/device/cuda/... ./runtime/device/metal/... ./runtime/engine \
 	./runtime/serve/fleet ./runtime/gguf ./runtime/text/grammar ./runtime/text/guided ./runtime/engine/nextn ./runtime/doctor/quality ./runtime/device/linalg \
 	./runtime/system/recordfile ./runtime/serve/scheduler ./runtime/serve/server/... ./cmd/mlarun/input
 RACE_MLARUN = 'Batch|Interrupt|Lost|Parallel|Rate|ServeModels|Terminal'

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"mla/runtime/device"
-	"mla/runtime/device/cpu"
+	"mla/runtime/device/blas"
 	"mla/runtime/device/cuda"
 	"mla/runtime/device/metal"
 	"mla/runtime/device/metal/trust"
@@ -23,7 +23,7 @@ import (
 
 // candidates are the devices that the options name, in the order in which they are tried.
 func (o *Options) candidates(finder *bundles.Finder) ([]opening.Candidate, error) {
-	onCPU := opening.Candidate{Name: "cpu", Open: func() (device.Device, error) { return cpu.New(), nil }}
+	onCPU := opening.Candidate{Name: "cpu", Open: func() (device.Device, error) { return blas.CPU(), nil }}
 	onCUDA := opening.Candidate{
 		Name: "cuda",
 		Open: func() (device.Device, error) {

@@ -4759,6 +4759,15 @@ struct cache<q8_0, W> {
     eight(c.bits.zw, half2(c.scale), to + 8);
   }
 };
+//# rows_of_splits
+
+//: rows_of_splits
+template <uint TILE, uint LEAST>
+static inline uint rows_of_splits(uint nkv, uint splits) {
+  uint least = LEAST;
+  while (4u * least * least < nkv) least *= 2u;
+  return max(least, (nkv + splits * TILE - 1u) / (splits * TILE) * TILE);
+}
 //# attend
 
 //: for_all

@@ -14,7 +14,7 @@ shift 2
 root=$(cd "$(dirname "$0")/.." && pwd)
 
 if [ -z "${CXX:-}" ]; then # Apple's clang comes last: what it compiles for kernels does not serve
-	for CXX in clang++-19 /opt/homebrew/opt/llvm/bin/clang++ /usr/local/opt/llvm/bin/clang++ clang++; do
+	for CXX in clang++-19 /opt/homebrew/opt/llvm@19/bin/clang++ /opt/homebrew/opt/llvm/bin/clang++ /usr/local/opt/llvm/bin/clang++ clang++; do
 		command -v "$CXX" >/dev/null 2>&1 && break
 	done
 fi

@@ -16,7 +16,11 @@ func switches(t *testing.T, target, emulator []string) {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "fiber")
 	build := append(target, "-std=c++20", "-O1", "-Wall", "-Werror", "-o", program, "testdata/fiber.cpp", "exec/runtime/fiber.cpp")
-	if out, err := exec.Command("clang++-19", build...).CombinedOutput(); err != nil {
+	compiler := "clang++-19"
+	if _, err := exec.LookPath(compiler); err != nil {
+		compiler = "/opt/homebrew/opt/llvm@19/bin/clang++" // see scripts/tools.sh
+	}
+	if out, err := exec.Command(compiler, build...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	run := append(emulator, program)

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 
 	"mla/runtime/device"
+	"mla/runtime/device/blas"
 	"mla/runtime/device/cpu"
 	"mla/runtime/device/cuda"
 	"mla/runtime/device/metal"
@@ -54,7 +55,13 @@ func openCUDA(f *flags) (device.Device, error) {
 	return d, nil
 }
 
-func openCPU(*flags) (device.Device, error) { return cpu.New(), nil }
+// openCPU opens the CPU. Who names inner loops gets those alone.
+func openCPU(f *flags) (device.Device, error) {
+	if f.simd != "" {
+		return cpu.New(), nil
+	}
+	return blas.CPU(), nil
+}
 
 // metalOptions are those that the flags ask for. Compiled libraries lie beside the
 // program unless -metallib says where.

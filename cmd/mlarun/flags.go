@@ -89,7 +89,7 @@ func (f *flags) running() *flags {
 	f.StringVar(&f.cudaLib, "cuda-lib", "", "`library` that stands in for NVIDIA's driver, e.g. build/libcudasim.so")
 	f.StringVar(&f.replay, "replay", "auto", "`how` the Metal device replays a token: icb, encode, or auto: icb if a test in another process went well")
 	f.IntVar(&f.threads, "threads", 0, "CPU threads (default: one per core)")
-	f.StringVar(&f.simd, "simd", "", "inner loops of the CPU device, to compare them, by `name`: avx512, avx2, neon or go (default: the best of this machine)")
+	f.StringVar(&f.simd, "simd", "", "inner loops of the CPU device, and no library, by `name`: avx512, avx2, neon or go (default: the best of this machine)")
 	f.StringVar(&f.kv, "kv", "f16", "element `type` of the KV cache: f16, f32, or q8_0 for half of f16's bytes")
 	f.IntVar(&f.ahead, "ahead", defaultAhead, "`tokens` that a GPU picks and runs by itself as one unit of work; 0: the CPU picks every token")
 	f.BoolVar(&f.alone, "deterministic", false, "run every row by itself, so that a text does not depend on who else runs: the same as -width 1")

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"mla/runtime/device"
+	"mla/runtime/device/blas"
 	"mla/runtime/device/linalg"
 	"mla/runtime/engine"
 	"mla/runtime/engine/promptcache"
@@ -156,6 +157,9 @@ func (s *settings) describe(m *loaded) error {
 		return nil
 	}
 	s.note("dispatches per token: %d\nCPU inner loops: %s\n", m.model.Dispatches(), linalg.Backend())
+	if said := blas.Said(); said != "" {
+		s.note("CPU matrix library: %s\n", said)
+	}
 	c, ok, err := m.model.Compilation()
 	if ok && err == nil {
 		s.note("compiled: %s\n", c)

@@ -3,6 +3,7 @@ package main
 import (
 	"syscall"
 
+	"mla/runtime/device/chips"
 	"mla/runtime/doctor/checkup"
 	"mla/runtime/doctor/probe"
 )
@@ -17,5 +18,5 @@ func machine() (facts []checkup.Row) {
 			facts = append(facts, checkup.Row{Kind: checkup.Fact, Name: v.name, Text: text})
 		}
 	}
-	return append(facts, probe.Machine(probe.System)...)
+	return append(facts, probe.Machine(chips.System)...)
 }

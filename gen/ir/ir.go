@@ -73,6 +73,7 @@ type Op struct {
 	Splits     int  // AttendSplit, Combine
 	Tile       int  // AttendSplit, Combine
 	Least      int  // AttendSplit, Combine: see plan.Splits
+	PerCore    int  // AttendSplit, Combine: likewise
 	K          int  // ExpertsMatVec, WeightedSum, gating kinds: experts per token
 	Group      int  // NormPartial: elements per partial sum
 
@@ -89,7 +90,7 @@ func (op *Op) Note(format string, args ...any) {
 
 // KVSplits is how AttendSplit and Combine cut the cache.
 func (o *Op) KVSplits() plan.Splits {
-	return plan.Splits{Count: o.Splits, Tile: o.Tile, Least: o.Least}
+	return plan.Splits{Count: o.Splits, Tile: o.Tile, Least: o.Least, PerCore: o.PerCore}
 }
 
 // Ref is a vector inside a value, or one per batch entry: entry b is elements

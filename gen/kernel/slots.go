@@ -163,11 +163,11 @@ func (b *builder) ropeTable() int {
 	return b.rope
 }
 
-// args adds the batch strides of heads and experts, which a file's layout decides.
+// args adds the batch strides of heads and experts, which a file's layout decides, and the number of splits where
+// a GPU decides it.
 func (b *builder) args() {
-	if len(b.batched) == 0 {
-		return
-	}
 	b.k.Args = b.batched
-	b.add(plan.Slot{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs}, plan.Operand{Bytes: int64(8 * len(b.batched))})
+	if n := b.k.Constants(); n > 0 {
+		b.add(plan.Slot{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs}, plan.Operand{Bytes: int64(8 * n)})
+	}
 }

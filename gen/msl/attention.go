@@ -14,9 +14,14 @@ type attention struct {
 	Matrix []matrixAttention
 }
 
-// SplitsOf are the arguments of split_rows.
-func (k *kernelView) SplitsOf(s plan.Splits) string {
-	return fmt.Sprintf("%du, %du, %du", s.Count, s.Tile, max(s.Tile, s.Least))
+// SplitRows is the number of cache rows of a split, of so many rows in all.
+func (k *kernelView) SplitRows(s plan.Splits, nkv string) (string, error) {
+	least := max(s.Tile, s.Least)
+	if s.PerCore == 0 {
+		return fmt.Sprintf("split_rows<%du, %du, %du>(%s)", s.Count, s.Tile, least, nkv), nil
+	}
+	args, err := k.only(plan.SpaceArgs, "number of splits")
+	return fmt.Sprintf("rows_of_splits<%du, %du>(%s, uint(%s.splits))", s.Tile, least, nkv, args), err
 }
 
 // floats is the threadgroup memory of the largest form.

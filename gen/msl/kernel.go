@@ -46,12 +46,15 @@ func (p *printer) kernel(k *plan.Kernel) error {
 
 // argsStruct prints the dispatch's constants: little-endian uint64, in order.
 func (p *printer) argsStruct(k *plan.Kernel) {
-	if len(k.Args) == 0 {
+	if k.Constants() == 0 {
 		return
 	}
 	p.printf("struct %s_args {\n", k.Name)
 	for i, slot := range k.Args {
 		p.printf("  ulong stride%d; // rows between the entries of %s\n", i, k.Slots[slot].Name)
+	}
+	if k.PerCore() != nil {
+		p.line("  ulong splits; // of attention, as many as the device has recorded")
 	}
 	p.line("};\n")
 }

@@ -62,6 +62,9 @@ var shared = []section{
 	{name: "cache_f32", usedBy: ofCache(quant.F32, usesCache)},
 	{name: "cache_f16", usedBy: ofCache(quant.F16, usesCache)},
 	{name: "cache_q8_0", usedBy: ofCache(quant.Q8_0, usesCache)},
+	{name: "rows_of_splits", usedBy: func(b *plan.Bundle) bool {
+		return slices.ContainsFunc(b.Kernels, func(k plan.Kernel) bool { return k.PerCore() != nil })
+	}},
 	{name: "attend", usedBy: ofParts(attendsLatent)},
 	{name: "blocks", usedBy: ofParts(func(p plan.Part) bool { return attendsBlocks(p) || expandsHeads(p) || attendsHeads(p) })},
 	{name: "attend_matrix", usedBy: ofParts(attendsBlocks)},

@@ -58,7 +58,10 @@ func absorbed(p *ir.Program, layer int, attn, keys, values *ir.Op) []*ir.Op {
 // (flash-decoding) and an exact combine.
 func splitKV(p *ir.Program) error {
 	t := p.Spec.Tuning.Attention
-	least, splits := p.Target().LeastRows(p.Width, t.Tile), p.Target().MostSplits(p.Width, t.Splits)
+	least, splits, perCore := p.Target().LeastRows(p.Width, t.Tile), p.Target().MostSplits(p.Width, t.Splits), 0
+	if p.Width <= 1 { // rows side by side fill a GPU of any size
+		perCore = t.PerCore
+	}
 	var launches []*ir.Launch
 	for _, s := range p.Launches {
 		launches = append(launches, s)
@@ -74,9 +77,12 @@ func splitKV(p *ir.Program) error {
 		if least > 0 {
 			op.Note("split_kv: several rows attend side by side, so that there are threadgroups enough with %d cache rows in a split at least", least)
 		}
-		op.Kind, op.Out, op.Splits, op.Tile, op.Least = ir.AttendSplit, []*ir.Value{part, ml}, splits, t.Tile, least
+		if perCore > 0 {
+			op.Note("split_kv: the device says how many of them there are: %d for each core of its GPU", perCore)
+		}
+		op.Kind, op.Out, op.Splits, op.Tile, op.Least, op.PerCore = ir.AttendSplit, []*ir.Value{part, ml}, splits, t.Tile, least, perCore
 		launches = append(launches, &ir.Launch{Layer: s.Layer, Parts: []*ir.Part{{Ops: []*ir.Op{{
-			Kind: ir.Combine, Name: "combine", Heads: op.Heads, Splits: splits, Tile: t.Tile, Least: least,
+			Kind: ir.Combine, Name: "combine", Heads: op.Heads, Splits: splits, Tile: t.Tile, Least: least, PerCore: perCore,
 			In: []ir.Ref{ir.All(part), ir.All(ml)}, Out: []*ir.Value{out},
 		}}}}})
 	}

@@ -85,7 +85,7 @@ func TestClassTuning(t *testing.T) {
 		kernels   []KernelShape
 	}{
 		{"", Attention{Splits: 132, Tile: 8, Simdgroups: 4}, []KernelShape{{Kernel: "down", Shape: Shape{RowsPerSimdgroup: 0, Simdgroups: 8, SplitK: 2, Unroll: 2}}, {Kernel: "o_proj", Shape: Shape{RowsPerSimdgroup: 0, Simdgroups: 2, SplitK: 0, Unroll: 2}}}},
-		{"apple", Attention{Splits: 132, Tile: 8, Simdgroups: 4}, []KernelShape{{Kernel: "down", Shape: Shape{RowsPerSimdgroup: 0, Simdgroups: 8, SplitK: 2, Unroll: 2}}, {Kernel: "o_proj", Shape: Shape{RowsPerSimdgroup: 0, Simdgroups: 2, SplitK: 0, Unroll: 2}}}},
+		{"apple", Attention{Splits: 160, Tile: 8, Simdgroups: 4, PerCore: 3}, []KernelShape{{Kernel: "down", Shape: Shape{RowsPerSimdgroup: 0, Simdgroups: 8, SplitK: 2, Unroll: 2}}, {Kernel: "o_proj", Shape: Shape{RowsPerSimdgroup: 0, Simdgroups: 2, SplitK: 0, Unroll: 2}}}},
 		{"nvidia", Attention{Splits: 132, Tile: 32, Simdgroups: 4},
 			[]KernelShape{{Kernel: "down", Shape: Shape{RowsPerSimdgroup: 0, Simdgroups: 8, SplitK: 4, Unroll: 2}}, {Kernel: "o_proj", Shape: Shape{RowsPerSimdgroup: 0, Simdgroups: 2, SplitK: 0, Unroll: 2}}, {Kernel: "v_b", Shape: Shape{RowsPerSimdgroup: 4, Simdgroups: 0, SplitK: 1, Unroll: 8}}}},
 	} {

@@ -8,10 +8,16 @@ import (
 // Attention is how attention is cut along the KV axis.
 type Attention struct {
 	Splits, Tile, Simdgroups int
+	// PerCore is how many splits one row has for each core of the GPU at hand, up to Splits; 0: Splits,
+	// whatever the GPU. Tunings that say how many splits there are mean just that number.
+	PerCore int
 }
 
 // Over is a, and general in what a leaves out.
 func (a Attention) Over(general Attention) Attention {
+	if a.Splits == 0 {
+		a.PerCore = general.PerCore
+	}
 	OrElse(&a.Splits, general.Splits)
 	OrElse(&a.Tile, general.Tile)
 	OrElse(&a.Simdgroups, general.Simdgroups)
@@ -21,7 +27,9 @@ func (a Attention) Over(general Attention) Attention {
 // attentions are the cuts where a tuning says nothing: a threadgroup for each core.
 var attentions = table[Attention]{
 	{"", Attention{Splits: 132, Tile: 16, Simdgroups: 8}, Source{Estimated, "", "2026-11-26", "as of class nvidia"}},
-	{plan.ClassApple, Attention{Splits: 132, Tile: 16, Simdgroups: 8}, Source{Estimated, "Apple GPUs", "2026-11-26", "as of class nvidia"}},
+	{plan.ClassApple, Attention{Splits: 160, Tile: 16, Simdgroups: 8, PerCore: 3}, Source{Estimated, "Apple GPUs", "2026-11-28",
+		"results of splits are written and read again: with 132 of GLM-4.7-Flash a ninth of the bytes of a token that is 32,768 deep, with 3 for each of 10 cores 9 % of those less. " +
+			"160 are two for each of 80 cores and four for each of 40, so that all cores end together"}},
 	{plan.ClassNVIDIA, Attention{Splits: 132, Tile: 16, Simdgroups: 8}, Source{Measured, h200, "2026-11-26",
 		"contexts beyond 32,768 tokens have a tile more to each of 128 splits: Youtu-LLM at 697 tok/s with 132, at 691 with 128"}},
 }

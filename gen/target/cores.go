@@ -5,7 +5,7 @@ import "mla/runtime/plan"
 // cores are what a large GPU of the class has: a threadgroup or several run on one at a time.
 var cores = table[int]{
 	{"", 132, Source{Estimated, "", "2026-11-22", "the number of class nvidia; no device of another class has been measured"}},
-	{plan.ClassApple, 132, Source{Estimated, "Apple GPUs", "2026-11-22", "the number of class nvidia; data sheets say 8 to 80"}},
+	{plan.ClassApple, 80, Source{DataSheet, "M3 Ultra", "2026-11-28", "the largest; others have 8 and more. What follows the GPU at hand asks that: see Attention.PerCore"}},
 	{plan.ClassNVIDIA, 132, Source{DataSheet, "NVIDIA H100 and H200", "2026-11-22", "132 streaming multiprocessors"}},
 }
 

@@ -390,6 +390,7 @@ var (
 		{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
 		{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Write: true},
 		{Name: "attend_ml", Space: arena, Write: true},
+		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
 	}
 	slotsVB = []plan.Slot{
 		{Name: "w_v_b_proj", Elem: plan.ElemTyped},
@@ -809,7 +810,7 @@ var kernelsApple = []plan.Kernel{
 		Threads: 256,
 		Slots:   slotsAttend,
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Stride: 512}, QPe: plan.Vec{Slot: 1, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.11472138679292612, Cache: plan.Paged{Slot: 2, Tables: 4, MaxPages: 2560}, Out: 5, ML: 6, Splits: plan.Splits{Count: 132, Tile: 16}},
+			&plan.Attend{QAbs: plan.Vec{Stride: 512}, QPe: plan.Vec{Slot: 1, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.11472138679292612, Cache: plan.Paged{Slot: 2, Tables: 4, MaxPages: 2560}, Out: 5, ML: 6, Splits: plan.Splits{Count: 160, Tile: 16, PerCore: 3}},
 		},
 		Variants: plan.Variants("attend", typesAttend),
 	},
@@ -820,7 +821,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsVB,
 		Args:    []int{0},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 512, RowsPerGroup: 32, Up: -1, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 128}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 132, Tile: 16}, Heads: 16}}, Batch: 16, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 512, RowsPerGroup: 32, Up: -1, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 128}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 160, Tile: 16, PerCore: 3}, Heads: 16}}, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("v_b", typesEmbed),
 	},
@@ -1145,8 +1146,8 @@ var kernelsApple = []plan.Kernel{
 		Width:   512,
 		Args:    []int{1, 5},
 		Parts: []plan.Part{
-			&plan.ExpandHeads{W: 1, Keys: true, Heads: 16, Dim: 128, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 2, Tables: 3, MaxPages: 2560}, Out: 4, Shares: 16},
-			&plan.ExpandHeads{W: 5, Heads: 16, Dim: 128, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 2, Tables: 3, MaxPages: 2560}, Out: 4, Shares: 32},
+			&plan.ExpandHeads{W: 1, Keys: true, Heads: 16, Dim: 128, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 2, Tables: 3, MaxPages: 2560}, Out: 4, Shares: 8},
+			&plan.ExpandHeads{W: 5, Heads: 16, Dim: 128, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 2, Tables: 3, MaxPages: 2560}, Out: 4, Shares: 16},
 		},
 		Variants: plan.Variants("expand_keys_expand_values_x512", typesExpandKeysExpandValuesX512),
 	},
@@ -1336,7 +1337,7 @@ var kernelsApple = []plan.Kernel{
 		Class:   "apple7",
 		Instead: kAttend,
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Stride: 512}, QPe: plan.Vec{Slot: 1, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.11472138679292612, Cache: plan.Paged{Slot: 2, Tables: 4, MaxPages: 2560}, Out: 5, ML: 6, Splits: plan.Splits{Count: 132, Tile: 16}},
+			&plan.Attend{QAbs: plan.Vec{Stride: 512}, QPe: plan.Vec{Slot: 1, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.11472138679292612, Cache: plan.Paged{Slot: 2, Tables: 4, MaxPages: 2560}, Out: 5, ML: 6, Splits: plan.Splits{Count: 160, Tile: 16, PerCore: 3}},
 		},
 		Variants: plan.Variants("attend_apple7", typesAttend),
 	},
@@ -1393,7 +1394,15 @@ var kernelsNvidia = []plan.Kernel{
 		Name:    "attend",
 		Doc:     docAttend,
 		Threads: 256,
-		Slots:   slotsAttend,
+		Slots: []plan.Slot{
+			{Name: "q_abs", Space: arena, Elem: plan.ElemAct},
+			{Name: "q_rope", Space: arena, Elem: plan.ElemAct},
+			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+			{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Write: true},
+			{Name: "attend_ml", Space: arena, Write: true},
+		},
 		Parts: []plan.Part{
 			&plan.Attend{QAbs: plan.Vec{Stride: 512}, QPe: plan.Vec{Slot: 1, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.11472138679292612, Cache: plan.Paged{Slot: 2, Tables: 4, MaxPages: 2560}, Out: 5, ML: 6, Splits: plan.Splits{Count: 132, Tile: 16}},
 		},

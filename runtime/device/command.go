@@ -180,7 +180,7 @@ func within(op *plan.Operand, size int64) error {
 
 // constants returns where a dispatch's constants are; equal ones are shared.
 func (r *resolver) constants(d *plan.Dispatch, k *plan.Kernel) (offset, bytes int64, err error) {
-	data, err := Strides(k, func(slot int) (*Weight, error) {
+	data, err := Constants(k, func(slot int) (*Weight, error) {
 		if slot < 0 || slot >= len(k.Slots) || d.Operands[slot].Space != plan.SpaceWeight {
 			return nil, fmt.Errorf("the batch stride of slot %d, which is no weight", slot)
 		}

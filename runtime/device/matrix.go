@@ -7,9 +7,9 @@ import (
 	"mla/runtime/plan"
 )
 
-// Strides are a kernel's constants: of each slot of its Args how many rows are between the heads or experts of the
-// weight there. Kernels know how long a row is where it lies.
-func Strides(k *plan.Kernel, weight func(slot int) (*Weight, error)) (data []byte, err error) {
+// Constants are a kernel's: of each slot of its Args how many rows are between the heads or experts of the
+// weight there, as kernels know how long a row is where it lies; then the number of splits, see PutSplits.
+func Constants(k *plan.Kernel, weight func(slot int) (*Weight, error)) (data []byte, err error) {
 	for _, slot := range k.Args {
 		w, err := weight(slot)
 		if err != nil {
@@ -21,7 +21,17 @@ func Strides(k *plan.Kernel, weight func(slot int) (*Weight, error)) (data []byt
 		}
 		data = binary.LittleEndian.AppendUint64(data, rows)
 	}
+	if s := k.PerCore(); s != nil {
+		data = binary.LittleEndian.AppendUint64(data, uint64(s.Count))
+	}
 	return data, nil
+}
+
+// PutSplits writes the number of splits of a kernel, where that follows the cores of a GPU, into its constants.
+func PutSplits(constants []byte, k *plan.Kernel) {
+	if s := k.PerCore(); s != nil {
+		binary.LittleEndian.PutUint64(constants[8*len(k.Args):], uint64(s.Count))
+	}
 }
 
 func strideRows(k *plan.Kernel, slot int, w *Weight) (uint64, error) {

@@ -192,7 +192,7 @@ const (
 	ElemTyped
 	ElemRoute // Routing
 	ElemRow   // Row
-	ElemArgs  // Kernel.Args as little-endian uint64
+	ElemArgs  // Kernel.Constants little-endian uint64
 	ElemU32
 	ElemCounter // an atomic uint32
 	ElemPick    // Pick
@@ -231,7 +231,7 @@ const (
 	SpaceRow                   // [Width]Row
 	SpaceTables                // block tables: [tables][MaxPages]uint32, the page of each PageRows positions
 	SpaceLogits                // [MaxWanted][VocabSize] float32, of the rows that are wanted
-	SpaceArgs                  // the dispatch's constants, see Kernel.Args
+	SpaceArgs                  // the dispatch's constants, see Kernel.Constants
 	SpaceCounters              // the tickets of persistent threadgroups, at Offset; see Experts.Tickets
 	SpaceWanted                // [MaxWanted]Row: those whose logits are wanted, Token is their place in SpaceRow
 	SpacePick                  // what tokens are picked by, at Offset; see PickLayout
@@ -266,7 +266,7 @@ type Kernel struct {
 	Threads  int // threads per threadgroup, a multiple of 32
 	Width    int // rows that it computes; 0: one
 	Slots    []Slot
-	Args     []int // slots whose batch stride in bytes is passed, in order, as uint64
+	Args     []int // slots whose batch stride in rows is passed, in order, as uint64; see Constants
 	Parts    []Part
 	Variants []Variant
 	// Class is the kernel class whose devices run this kernel in place of
@@ -321,6 +321,16 @@ func (k *Kernel) Groups() int {
 	n := 0
 	for _, p := range k.Parts {
 		n += k.GroupsOf(p)
+	}
+	return n
+}
+
+// Constants is how many uint64 the kernel is passed in its slot of SpaceArgs: the strides of Args, then
+// the number of splits if that follows the cores of a GPU.
+func (k *Kernel) Constants() int {
+	n := len(k.Args)
+	if k.PerCore() != nil {
+		n++
 	}
 	return n
 }

@@ -64,6 +64,10 @@ type Splits struct {
 	// several rows attend side by side their splits fill a GPU sooner than one row's, and
 	// each split loads its queries and leaves sums to be combined.
 	Least int
+	// PerCore is how many splits there are for each core of the GPU at hand; 0: the number does not
+	// depend on it. The device says how many there are, up to Count, when it records the dispatches:
+	// WithSplits. The kernels read the number behind their strides, see Kernel.Constants.
+	PerCore int
 }
 
 // Per is the number of cache rows per split for n valid rows. A split costs its

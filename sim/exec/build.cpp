@@ -123,7 +123,7 @@ std::string found(const std::string &name) {
 
 // Apple's clang does not know C++ for OpenCL; Homebrew's does.
 std::string findClang() {
-  for (const char *name : {"clang-19", "/opt/homebrew/opt/llvm/bin/clang", "/usr/local/opt/llvm/bin/clang", "clang"})
+  for (const char *name : {"clang-19", "/opt/homebrew/opt/llvm@19/bin/clang", "/opt/homebrew/opt/llvm/bin/clang", "/usr/local/opt/llvm/bin/clang", "clang"})
     if (const std::string path = found(name); !path.empty()) return path;
   return "";
 }

@@ -99,7 +99,7 @@ func buildTools(dir string) error {
 }
 
 func findCompiler() (string, error) {
-	for _, name := range []string{"clang++-19", "/opt/homebrew/opt/llvm/bin/clang++", "/usr/local/opt/llvm/bin/clang++", "clang++"} {
+	for _, name := range []string{"clang++-19", "/opt/homebrew/opt/llvm@19/bin/clang++", "/opt/homebrew/opt/llvm/bin/clang++", "/usr/local/opt/llvm/bin/clang++", "clang++"} {
 		if _, err := exec.LookPath(name); err == nil {
 			return name, nil
 		}

@@ -117,7 +117,7 @@ var clangVersion = regexp.MustCompile(`clang version (\d+)`)
 
 // findClang returns the name of a clang that is new enough.
 func findClang() (string, error) {
-	for _, name := range []string{"clang-19", "clang"} {
+	for _, name := range []string{"clang-19", "/opt/homebrew/opt/llvm@19/bin/clang", "clang"} {
 		out, err := exec.Command(name, "--version").Output()
 		m := clangVersion.FindSubmatch(out)
 		if err != nil || m == nil {

@@ -44,6 +44,9 @@ type Inputs struct {
 	last   [mostPanelInputs][]float32 // those that do not fill a panelLoop
 	x, y   [1][]float32               // of Rows
 	part   [][]float32                // of results
+	by     *Library                   // what multiplies them; nil: the loops
+	matrix *float32                   // for it: the first input
+	apart  int                        // floats between two inputs of it
 	next   *Inputs                    // in the list inputsFree
 }
 
@@ -53,6 +56,10 @@ type Inputs struct {
 func (n *Inputs) Set(f *quant.Format, xs [][]float32) {
 	n.xs = append(n.xs[:0], xs...)
 	n.in = append(n.in[:0], xs...)
+	if n.by = n.libraryFor(f); n.by != nil {
+		n.asMatrix()
+		return
+	}
 	k := n.kernel(f)
 	if len(xs) == 0 || k.arranged == nil || len(xs[0]) < k.step {
 		return

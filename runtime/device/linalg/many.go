@@ -33,11 +33,15 @@ func RowsMany(f *quant.Format, w []byte, stride int, xs, ys [][]float32) {
 // Product computes ys[j][r] = Σ row_r·x_j for rows as Rows takes them and the inputs that
 // were set for this format, any number of them. In assembly a weight is decoded once for
 // up to four inputs, or for all of them where they are many. The bits of ys[j][r] depend on the row and x_j only: they are those
-// that Rows gives. Product panics where RowsMany does.
+// that Rows gives. Product panics where RowsMany does. A library (SetLibrary) has other bits.
 func Product(f *quant.Format, w []byte, stride int, in *Inputs, ys [][]float32) {
 	elems, rows := inputSizes(in.xs, ys)
 	checkRows(f, w, stride, elems, rows)
 	k := in.kernel(f)
+	if in.by != nil && rows > 0 {
+		multiplyByLibrary(f, &k, w, stride, in, ys, rows)
+		return
+	}
 	if k.floats != nil && len(ys) > 1 {
 		multiplyDecoded(&k, w, stride, in, ys, 0, rows)
 		return

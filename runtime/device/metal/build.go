@@ -34,6 +34,7 @@ func (d *Device) fill(r *runner, m *device.Model, l *layout, s *sequence) (err e
 	if err = d.compile(r, m.Bundle, s); err != nil {
 		return err
 	}
+	s.cut(d.splits(s, func(c *command) int { return r.pipelines[c.function].AtOnce(c.Kernel.Threads) }), l.constants)
 	if r.memory, err = allocate(r.gpu, m, l); err != nil {
 		return err
 	}

@@ -112,3 +112,14 @@ func Functions(m *device.Model, cfg device.Config) (map[int][]string, error) {
 
 // Direct says whether a runner's commands are encoded for every token.
 func Direct(r device.Runner) bool { return r.(*runner).direct }
+
+// Splits is how many threadgroups attention of one row is recorded with.
+func Splits(r device.Runner) int {
+	s := r.(*runner).sequence
+	for i := range s.commands {
+		if c := &s.commands[i]; c.Kernel.Attends() {
+			return c.Groups
+		}
+	}
+	return 0
+}

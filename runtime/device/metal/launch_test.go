@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"testing"
 
 	"mla/generated"
@@ -81,7 +82,7 @@ func pipelineLimits(lib string) error {
 		}
 		memory = max(memory, p.ThreadgroupMemory)
 	}
-	fmt.Printf("%d low\n", low)
+	fmt.Printf("%d low, attention %d at a time\n", low, list[slices.IndexFunc(list, func(p metal.PipelineLimits) bool { return p.Function == "attend_f16" })].AtOnce)
 	variants := 0
 	for i := range b.Kernels {
 		variants += len(b.Kernels[i].Variants)
@@ -166,9 +167,10 @@ func TestLauncher(t *testing.T) {
 		{"kernels, ICB", "kernels icb", nil, ""},
 		{"kernels, direct encoding", "kernels encode", []string{"METALSIM_OS=14", "METALSIM_GPU=m2"}, ""},
 		{"kernels of another class", "sourceless", nil, "bundle youtu2bnvidia has no Metal source: devices of class nvidia, which it is for, run what was compiled of it"},
-		{"limits", "limits", nil, "0 low\n"},
+		{"limits", "limits", nil, "0 low, attention 0 at a time\n"},
+		{"limits, macOS 27", "limits", []string{"METALSIM_OS=27", "METALSIM_GPU=m3max"}, "0 low, attention 40 at a time\n"},
 		{"limits, few threads", "limits", []string{"METALSIM_MAX_THREADS=128"}, "256 threads in a threadgroup; this GPU allows 128"},
-		{"limits, no pipeline", "limits", []string{"METALSIM_FAULT=pipeline:3"}, "1 low\n"},
+		{"limits, no pipeline", "limits", []string{"METALSIM_FAULT=pipeline:3"}, "1 low, "},
 		{"kernels, few threads", "kernels encode", []string{"METALSIM_MAX_THREADS=128"}, "256 threads in a threadgroup; this GPU allows 128"},
 		{"kernels, no memory", "kernels encode", []string{"METALSIM_FAULT=alloc:9"}, "cannot allocate"},
 	} {

@@ -19,6 +19,7 @@ type PipelineLimits struct {
 	MaxThreads        uint64 // maxTotalThreadsPerThreadgroup
 	SimdWidth         uint64 // threadExecutionWidth
 	ThreadgroupMemory uint64 // staticThreadgroupMemoryLength, bytes
+	AtOnce            int    // recommendedPersistentThreadgroupsPerGrid; 0: the system does not say
 	Err               error  // the pipeline could not be made; the rest is unknown
 }
 
@@ -37,7 +38,7 @@ func (p *PipelineLimits) Low() error {
 
 // limits asks a pipeline.
 func limits(function string, threads int, p mtl.Pipeline) PipelineLimits {
-	return PipelineLimits{Function: function, Threads: threads, MaxThreads: p.MaxThreads(), SimdWidth: p.SimdWidth(), ThreadgroupMemory: p.ThreadgroupMemory()}
+	return PipelineLimits{Function: function, Threads: threads, MaxThreads: p.MaxThreads(), SimdWidth: p.SimdWidth(), ThreadgroupMemory: p.ThreadgroupMemory(), AtOnce: p.AtOnce(threads)}
 }
 
 // PipelineLimits makes the pipelines of the launcher's bundle that are wanted, those

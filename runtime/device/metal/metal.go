@@ -38,6 +38,7 @@ import (
 	"sync"
 
 	"mla/runtime/device"
+	"mla/runtime/device/chips"
 	"mla/runtime/device/metal/mtl"
 	"mla/runtime/plan"
 )
@@ -97,7 +98,8 @@ type Info struct {
 type Device struct {
 	Info
 	options Options
-	how     Replay   // ReplayICB or ReplayEncode
+	how     Replay // ReplayICB or ReplayEncode
+	cores   func() int
 	said    sync.Map // what the user was told
 }
 
@@ -122,6 +124,7 @@ func Open(o Options) (*Device, error) {
 		return nil, err
 	}
 	d := &Device{options: o}
+	d.cores = sync.OnceValue(func() int { return chips.Cores(d.Info.Name, chips.System) })
 	err := mtl.Pool(func() error {
 		if !mtl.OSAtLeast(14) {
 			return fmt.Errorf("the device needs macOS 14 or later, for version 3.1 of the shading language; this is %s", mtl.OSVersion())

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"mla/runtime/device"
+	"mla/runtime/plan"
 )
 
 const (
@@ -34,6 +35,12 @@ type sequence struct {
 	picks     run        // the commands that pick tokens by the logits, behind those of one row
 	bindings  int        // the most that a command has
 	work      func(*device.Command) device.Work
+}
+
+// constants is where the constants of the command are.
+func (c *command) constants() int64 {
+	i := slices.IndexFunc(c.Bindings, func(b device.Binding) bool { return b.Space == plan.SpaceArgs })
+	return c.Bindings[i].Offset
 }
 
 // replayed is where the commands of some rows are: those of [head, to) compute logits.

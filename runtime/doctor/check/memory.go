@@ -249,7 +249,7 @@ func (m *memory) fill(slot int) error {
 		}
 		return nil
 	case plan.ElemArgs:
-		data, err := device.Strides(m.kernel, m.weight)
+		data, err := device.Constants(m.kernel, m.weight)
 		m.buffers[slot] = append(m.buffers[slot], data...)
 		return err
 	}

@@ -28,7 +28,11 @@ func (p *Patient) PipelineLimits(w *checkup.Writer, l *metal.Launcher, b *plan.B
 			w.Write(checkup.Fail, own.Function, "%v", low)
 			continue
 		}
-		w.Write(checkup.Pass, own.Function, "%d threads of at most %d, in simdgroups of %d; %d B of threadgroup memory", own.Threads, own.MaxThreads, own.SimdWidth, own.ThreadgroupMemory)
+		atOnce := ""
+		if own.AtOnce > 0 {
+			atOnce = fmt.Sprintf("; %d threadgroups at a time", own.AtOnce)
+		}
+		w.Write(checkup.Pass, own.Function, "%d threads of at most %d, in simdgroups of %d; %d B of threadgroup memory%s", own.Threads, own.MaxThreads, own.SimdWidth, own.ThreadgroupMemory, atOnce)
 		if own.MaxThreads < most {
 			fewer = append(fewer, own)
 		}

@@ -8,6 +8,7 @@ import (
 	"runtime"
 
 	"mla/runtime/device"
+	"mla/runtime/device/blas"
 	"mla/runtime/device/cuda"
 	"mla/runtime/device/cuda/cu"
 	"mla/runtime/device/linalg"
@@ -40,14 +41,18 @@ type Fact struct{ Name, Value string }
 // Virtual tells whether the GPU is a virtual machine's.
 func (p *Patient) Virtual() bool { return p.Metal != nil && p.Metal.Virtual }
 
-// CPU compares the inner loops of this machine with plain Go.
+// CPU compares the inner loops of this machine, and the system's library of matrix products, with plain Go.
 func CPU() *Patient {
+	loops := linalg.Backend()
+	if name := blas.Always(); name != "" {
+		loops += fmt.Sprintf(", for %d rows and more %s", linalg.LibraryInputs, name)
+	}
 	return &Patient{
 		Kind: "cpu",
 		Facts: []Fact{
 			{"device", "cpu"},
 			{"cores", fmt.Sprint(runtime.GOMAXPROCS(0))},
-			{"inner loops", linalg.Backend() + ", compared with plain Go"},
+			{"inner loops", loops + ", compared with plain Go"},
 		},
 		Launcher: func(*plan.Bundle, []string) (device.Launcher, func(), error) { return plainGo{}, func() {}, nil },
 	}

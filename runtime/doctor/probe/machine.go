@@ -1,17 +1,12 @@
 package probe
 
 import (
-	"context"
-	"os/exec"
 	"regexp"
 	"strings"
-	"time"
 
+	"mla/runtime/device/chips"
 	"mla/runtime/doctor/checkup"
 )
-
-// Ask runs a program of the system, and returns what it prints.
-type Ask func(program string, args ...string) string
 
 // asked are facts that programs of macOS tell: all that find matches, or that it does not.
 var asked = []struct {
@@ -20,7 +15,7 @@ var asked = []struct {
 	args    []string
 	find    *regexp.Regexp
 }{
-	{"GPU cores", "ioreg", []string{"-r", "-d", "1", "-c", "IOAccelerator"}, regexp.MustCompile(`"gpu-core-count" = (\d+)`)},
+	{"GPU cores", chips.Counting[0], chips.Counting[1:], chips.Counted},
 	{"iogpu.wired_limit_mb", "sysctl", []string{"-n", "iogpu.wired_limit_mb"}, regexp.MustCompile(`^\s*(\d+)\s*$`)},
 	{"low-power mode", "pmset", []string{"-g"}, regexp.MustCompile(`(?m)^\s*lowpowermode\s+(\d)`)},
 	{"power mode", "pmset", []string{"-g"}, regexp.MustCompile(`(?m)^\s*powermode\s+(\d)`)},
@@ -31,7 +26,7 @@ var asked = []struct {
 
 // Machine is what a Mac says of its GPU's cores, limits and power. A line that a version of the system
 // does not print is unknown.
-func Machine(ask Ask) (facts []checkup.Row) {
+func Machine(ask chips.Ask) (facts []checkup.Row) {
 	for _, a := range asked {
 		text := "unknown"
 		if found := a.find.FindStringSubmatch(ask(a.program, a.args...)); found != nil {
@@ -40,15 +35,4 @@ func Machine(ask Ask) (facts []checkup.Row) {
 		facts = append(facts, checkup.Row{Kind: checkup.Fact, Name: a.fact, Text: text})
 	}
 	return facts
-}
-
-// System asks the programs that there are; each has a few seconds.
-func System(program string, args ...string) string {
-	ctx, stop := context.WithTimeout(context.Background(), 5*time.Second)
-	defer stop()
-	out, err := exec.CommandContext(ctx, program, args...).Output()
-	if err != nil {
-		return ""
-	}
-	return string(out)
 }

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"bytes"
+	"mla/runtime/device/chips"
 	"regexp"
 	"slices"
 	"testing"
@@ -48,7 +49,7 @@ func TestMachine(t *testing.T) {
 	if len(facts) != len(want) {
 		t.Errorf("%d facts", len(facts))
 	}
-	for _, f := range Machine(System) { // of this machine, which is none
+	for _, f := range Machine(chips.System) { // of this machine, which is none
 		if f.Text == "" {
 			t.Errorf("%+v", f)
 		}

@@ -117,8 +117,8 @@ func checkArgs(k *plan.Kernel) error {
 			count++
 		}
 	}
-	if count != min(len(need), 1) {
-		return fmt.Errorf("%d slots for %d batch strides", count, len(need))
+	if n := k.Constants(); count != min(n, 1) {
+		return fmt.Errorf("%d slots for %d batch strides and numbers of splits", count, n)
 	}
 	return nil
 }

@@ -3,7 +3,7 @@
 //
 //   METALSIM_OS=13|14|15|26|27        macOS version (15); 26 calls itself 16 to programs, see
 //                                     foundation.h
-//   METALSIM_GPU=m1|m2|m3|m5|apple11|...      GPU (m3); paravirtual, as on CI runners, intel and amd
+//   METALSIM_GPU=m1|m2|m3|m3max|m5|apple11|...      GPU (m3); paravirtual, as on CI runners, intel and amd
 //                                     are those that a program has to treat otherwise: see gpu.cpp
 //   METALSIM_SEED=n                   order of commands and threadgroups (1)
 //   METALSIM_STORE_DELAY=1            device writes reach other threadgroups only at a device fence

@@ -21,6 +21,7 @@ struct Kernel {
 
 struct Rates {
   double flops = 0, bytes = 0, launch = 0;  // per second; seconds
+  uint64_t cores = 0;
 };
 
 std::ifstream openFile(const std::string &path) {
@@ -51,11 +52,12 @@ Rates readRates() {
     const size_t tab = line.find('\t');
     if (tab == std::string::npos || line.substr(0, tab) != config().gpu->chip) continue;
     std::istringstream fields(line.substr(tab + 1));
-    double cores, teraflops, gigabytes, micros;
+    uint64_t cores;
+    double teraflops, gigabytes, micros;
     fields >> cores >> teraflops >> gigabytes >> micros;
     REQUIRE(fields, Rule::Configuration, "chips.tsv: %s", line.c_str());
     const double part = reach * config().speed / 100;
-    return {part * teraflops * 1e12, part * gigabytes * 1e9, micros * 1e-6};
+    return {part * teraflops * 1e12, part * gigabytes * 1e9, micros * 1e-6, cores};
   }
   fail(Rule::Configuration, "chips.tsv has no %s", config().gpu->chip);
 }
@@ -65,14 +67,22 @@ const std::map<std::string, Kernel> &kernels() {
   return all;
 }
 
+const Rates &ratesOf() {
+  static const Rates rates = readRates();
+  return rates;
+}
+
 bool refusing = false;
 
 }  // namespace
 
 bool known() { return !kernels().empty(); }
 
+
+uint64_t cores() { return ratesOf().cores; }
+
 double of(const Command &c) {
-  static const Rates rates = readRates();
+  const Rates &rates = ratesOf();
   const auto found = kernels().find(c.pipeline->kernel->name);
   if (found == kernels().end()) return rates.launch;
   const Kernel &k = found->second;

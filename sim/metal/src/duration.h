@@ -26,6 +26,9 @@ bool known();
 // The seconds that a command takes.
 double of(const Command &c);
 
+// The cores of the GPU's chip.
+uint64_t cores();
+
 // How a command buffer ended.
 enum class End { Well, DispatchTooLong, BufferTooLong, Refused };
 

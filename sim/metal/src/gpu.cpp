@@ -15,6 +15,7 @@ constexpr Gpu gpus[] = {
     {"m1", "Apple M1 (simulated)", "M1", 7, true, true, true, true, false, 8 * GiB, 12 * GiB},
     {"m2", "Apple M2 (simulated)", "M2", 8, true, true, true, true, false, 8 * GiB, 12 * GiB},
     {"m3", "Apple M3 (simulated)", "M3", 9, true, true, true, true, false, 8 * GiB, 12 * GiB},
+    {"m3max", "Apple M3 Max (simulated)", "M3 Max", 9, true, true, true, true, false, 24 * GiB, 36 * GiB},
     {"m5", "Apple M5 (simulated)", "M5", 10, true, true, true, true, false, 16 * GiB, 24 * GiB},
     // MTLGPUFamilyApple11 is in Apple's documentation of macOS 27; no chip has a name yet.
     {"apple11", "Apple GPU of family 11 (simulated)", "M5", 11, true, true, true, true, false, 16 * GiB, 24 * GiB},

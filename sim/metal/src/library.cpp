@@ -9,6 +9,7 @@
 #include "../../exec/build.h"
 #include "config.h"
 #include "contraction.h"
+#include "duration.h"
 #include "protocol.h"
 
 namespace metalsim {
@@ -194,6 +195,15 @@ bool Archive::serializeToUrl(Url *url, Error **error) {
   return bool(out);
 }
 
+// As many threadgroups as half of a core's 24 simdgroups have room for, on each core: nobody has published
+// what a GPU says.
+uint64_t Pipeline::recommendedPersistentThreadgroups(Size threads) {
+  const uint64_t all = threads.width * threads.height * threads.depth;
+  REQUIRE(all > 0 && all <= maxTotalThreadsPerThreadgroup(), Rule::GridSize, "%llu threads of a persistent threadgroup",
+          static_cast<unsigned long long>(all));
+  return duration::cores() * std::max<uint64_t>(1, 12 * 32 / all);
+}
+
 void defineLibrary() {
   Class *object = classOf<Object>;
   Class *options = classOf<CompileOptions> = defineClass("MTLCompileOptions", object, "10.11", false);
@@ -220,6 +230,8 @@ void defineLibrary() {
   conform(pipeline, "MTLAllocation", "26.0");
   method<&Pipeline::maxTotalThreadsPerThreadgroup>(pipeline, "maxTotalThreadsPerThreadgroup", "10.11");
   method<&Pipeline::threadExecutionWidth>(pipeline, "threadExecutionWidth", "10.11");
+  method<&Pipeline::recommendedPersistentThreadgroups>(
+      pipeline, "recommendedPersistentThreadgroupsPerGridForThreadsPerThreadgroup:", "27.0");
   method<&Pipeline::staticThreadgroupMemoryLength>(pipeline, "staticThreadgroupMemoryLength", "10.13");
   method<&Pipeline::supportIndirectCommandBuffers>(pipeline, "supportIndirectCommandBuffers", "11.0");
 

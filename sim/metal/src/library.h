@@ -51,6 +51,7 @@ struct Pipeline : Allocation {
     return std::min<uint64_t>(kernel->max_threads, few ? config().fewThreads : config().maxThreads);
   }
   uint64_t threadExecutionWidth() { return 32; }
+  uint64_t recommendedPersistentThreadgroups(Size threads);
   uint64_t staticThreadgroupMemoryLength() { return kernel->threadgroup_bytes; }
   bool supportIndirectCommandBuffers() { return supportsIndirect; }
   uint64_t allocatedSize() override { return 16384; }

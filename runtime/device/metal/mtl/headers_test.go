@@ -53,6 +53,7 @@ var undeclared = map[string]string{
 	"MTLBinaryArchiveDescriptor +new":         "likewise",
 	"MTLIndirectCommandBufferDescriptor +new": "likewise",
 	"MTLResidencySetDescriptor +new":          "likewise",
+	"MTLComputePipelineState -recommendedPersistentThreadgroupsPerGridForThreadsPerThreadgroup:": "newer than the headers; the page of macOS 27 has the name, MTLSize and Int",
 }
 
 func readHeaders(text string) (*headers, error) {

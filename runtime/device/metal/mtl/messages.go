@@ -69,6 +69,8 @@ var messages struct {
 	executionWidth        get0[uint64] `objc:"MTLComputePipelineState -threadExecutionWidth"`
 	threadgroupMem        get0[uint64] `objc:"MTLComputePipelineState -staticThreadgroupMemoryLength"`
 
+	persistentThreadgroups get1[GridSize, uint64] `objc:"MTLComputePipelineState -recommendedPersistentThreadgroupsPerGridForThreadsPerThreadgroup:"`
+
 	newArchiveDescriptor make0               `objc:"MTLBinaryArchiveDescriptor +new"`
 	archiveURL           do1[ID]             `objc:"MTLBinaryArchiveDescriptor -setUrl:"`
 	archiveAdd           get2[ID, *ID, bool] `objc:"MTLBinaryArchive -addComputePipelineFunctionsWithDescriptor:error:"`

@@ -49,6 +49,16 @@ func (p Pipeline) MaxThreads() uint64 { return messages.maxThreads.send(p.id) }
 // SimdWidth is the number of threads in a simdgroup.
 func (p Pipeline) SimdWidth() uint64 { return messages.executionWidth.send(p.id) }
 
+// AtOnce is how many threadgroups of so many threads the GPU runs at a time, as the pipeline says from macOS 27
+// on; 0: it does not say.
+func (p Pipeline) AtOnce(threads int) int {
+	m := &messages.persistentThreadgroups
+	if !messages.respondsTo.send(p.id, m.sel) {
+		return 0
+	}
+	return int(min(m.send(p.id, GridSize{Width: uint64(threads), Height: 1, Depth: 1}), 1<<20))
+}
+
 // ThreadgroupMemory is the static threadgroup memory in bytes.
 func (p Pipeline) ThreadgroupMemory() uint64 { return messages.threadgroupMem.send(p.id) }
 

@@ -139,6 +139,7 @@ var Selectors = []Selector{
 	{"MTLComputePipelineState", "-maxTotalThreadsPerThreadgroup", nil, UInt, "10.11", "metal/mtlcomputepipelinestate/maxtotalthreadsperthreadgroup"},
 	{"MTLComputePipelineState", "-threadExecutionWidth", nil, UInt, "10.11", "metal/mtlcomputepipelinestate/threadexecutionwidth"},
 	{"MTLComputePipelineState", "-staticThreadgroupMemoryLength", nil, UInt, "10.13", "metal/mtlcomputepipelinestate/staticthreadgroupmemorylength"},
+	{"MTLComputePipelineState", "-recommendedPersistentThreadgroupsPerGridForThreadsPerThreadgroup:", []Type{Size}, UInt, "27.0", "metal/mtlcomputepipelinestate/recommendedpersistentthreadgroupspergrid(forthreadsperthreadgroup:)"},
 
 	{"MTLBinaryArchiveDescriptor", "+new", nil, Object, "11.0", "metal/mtlbinaryarchivedescriptor"},
 	{"MTLBinaryArchiveDescriptor", "-setUrl:", []Type{Object}, Void, "11.0", "metal/mtlbinaryarchivedescriptor/url"},

@@ -44,7 +44,7 @@ func TestTable(t *testing.T) {
 		if s.Name[0] != '-' && s.Name[0] != '+' || strings.Count(s.Name, ":") != len(s.Args) {
 			t.Errorf("%s has %d arguments", tag, len(s.Args))
 		}
-		if s.Doc == "" || macOS(t, s.Since) > 15 {
+		if s.Doc == "" || macOS(t, s.Since) > 27 {
 			t.Errorf("%s: documented at %q since %q", tag, s.Doc, s.Since)
 		}
 	}
@@ -63,7 +63,8 @@ func macOS(t *testing.T, version string) float64 {
 // not know. Whoever sends one of these has to look at the version first.
 func TestNewMessages(t *testing.T) {
 	gated := []string{"MTLResidencySet", "MTLResidencySetDescriptor"}
-	single := []string{"-newResidencySetWithDescriptor:error:", "-setMathMode:", "-setMathFloatingPointFunctions:", "-addResidencySet:", "-removeResidencySet:"}
+	single := []string{"-newResidencySetWithDescriptor:error:", "-setMathMode:", "-setMathFloatingPointFunctions:", "-addResidencySet:", "-removeResidencySet:",
+		"-recommendedPersistentThreadgroupsPerGridForThreadsPerThreadgroup:"}
 	for _, s := range Selectors {
 		want := slices.Contains(gated, s.Class) || slices.Contains(single, s.Name)
 		if is := macOS(t, s.Since) >= 15; is != want {
