@@ -47,11 +47,25 @@ func structure(lib string) error {
 		if err := r.Close(); err != nil {
 			return err
 		}
-		if _, err := r.Replay(reference.Rows(1, 0), device.All(1)); err == nil {
-			return errors.New("a closed runner replays")
-		}
-		return nil
+		return refuses(r)
 	})
+}
+
+// refuses asks a closed runner for all that it could do before.
+func refuses(r device.Runner) error {
+	page := make([]byte, r.PageBytes())
+	for name, call := range map[string]func() error{
+		"Replay":    func() error { _, err := r.Replay(reference.Rows(1, 0), device.All(1)); return err },
+		"Assign":    func() error { return r.Assign(0, 0, []uint32{0}) },
+		"CopyRows":  func() error { return r.CopyRows(0, 1, 1) },
+		"ReadPage":  func() error { return r.ReadPage(0, page) },
+		"WritePage": func() error { return r.WritePage(0, page) },
+	} {
+		if call() == nil {
+			return fmt.Errorf("a closed runner takes %s", name)
+		}
+	}
+	return nil
 }
 
 // takes compares what a runner of tiny has allocated with what is told beforehand.

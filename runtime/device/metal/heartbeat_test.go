@@ -26,6 +26,9 @@ func TestHeartbeat(t *testing.T) {
 		after(time.Minute, perMinute)
 		h.touch()
 		h.touch() // nothing more
+		if n := len(h.used); n != 1 {
+			t.Errorf("two uses between beats are kept as %d; want 1", n)
+		}
 		after(heartbeatIdle-time.Minute, 3*perMinute)
 		after(2*time.Minute, 4*perMinute+1) // idle for three minutes at the next beat
 		after(time.Hour, 4*perMinute+1)

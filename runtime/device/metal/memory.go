@@ -84,9 +84,6 @@ func allocate(gpu mtl.Device, m *device.Model, l *layout) (*memory, error) {
 	if b := mem.Spaces[plan.SpaceArgs]; !b.Nil() {
 		copy(b.Bytes(), l.constants)
 	}
-	if b := mem.Spaces[plan.SpaceCounters]; !b.Nil() {
-		clear(b.Bytes()) // whatever Metal says of new memory
-	}
 	return mem, nil
 }
 
