@@ -49,10 +49,39 @@ bundles() {
 		/^\t},$/ && name != "" { print name, class, act, layer; name = "" }' "$1/zmodel.go"
 }
 
-# whole FILE puts the files of the library that a line of //# names in its place, as
-# runtime/plan/pieces does: their marks name only what this text declares.
+# whole FILE puts the files of the library that a line of //# names in its place, and a function with
+# its mark for each use of a macro VARIANT, as runtime/plan/pieces does: the marks of the library name
+# only what this text declares.
 whole() {
-	awk '
+	LC_ALL=C awk '
+		# fill is a line of a macro with the arguments of a use.
+		function fill(line,    out, word) {
+			while (match(line, /[A-Za-z0-9_]+/)) {
+				word = substr(line, RSTART, RLENGTH)
+				out = out substr(line, 1, RSTART - 1) ((word in argument) ? argument[word] : word)
+				line = substr(line, RSTART + RLENGTH)
+			}
+			return out line
+		}
+		# variant is a use of a macro: its arguments are names that the function uses, too.
+		function variant(use,    args, n, i, j, list, words, line) {
+			n = split(substr(use, 9, length(use) - 9), args, ", ")
+			split("", argument)
+			list = using
+			for (i = 1; i <= n; i++) {
+				argument[names[i]] = args[i]
+				if (i > 1) list = list " " args[i]
+			}
+			line = "//: " args[1] " using"
+			n = split(list, words, " ")
+			for (i = 1; i <= n; i++) for (j = i; j > 1 && words[j] < words[j - 1]; j--) {
+				use = words[j]; words[j] = words[j - 1]; words[j - 1] = use
+			}
+			for (i = 1; i <= n; i++) if (i == 1 || words[i] != words[i - 1]) line = line " " words[i]
+			own[++count] = line
+			for (i = 1; i <= height; i++) own[++count] = fill(body[i])
+			own[++count] = ""
+		}
 		function is_mark(line) { return substr(line, 1, 3) == "//:" }
 		function declared(line,    n, w, i) {
 			n = is_mark(line) ? split(substr(line, 4), w, " ") : 0
@@ -75,6 +104,11 @@ whole() {
 		FNR == 1 { nth++ }
 		nth == 1 && /^\/\/#/ { file = $2; next }
 		nth == 1 { if (file != "") library[file, ++lines[file]] = $0; next }
+		/^\/\/# variants using/ { using = substr($0, 19); inside = 1; height = 0; next }
+		inside && /^#define VARIANT/ { split(substr($0, 17, length($0) - 19), names, ", "); next }
+		inside && /^VARIANT/ { variant($0); next }
+		inside && /^#undef VARIANT/ { inside = 0; next }
+		inside { sub(/ \\$/, ""); body[++height] = $0; next }
 		{ own[++count] = $0; declared($0) }
 		/^\/\/#/ && !at { at = count; many = split(substr($0, 4), files, " ") }
 		END {

@@ -10,20 +10,20 @@ import (
 // again are there once. It takes the run that saves most and folds what is before and
 // behind it.
 func fold(list []plan.Dispatch) []plan.Repeat {
-	at, length, times := longest(list)
+	at, length, times, more := longest(list)
 	if times == 0 {
 		if len(list) == 0 {
 			return nil
 		}
 		return []plan.Repeat{{Times: 1, Dispatches: list}}
 	}
-	run := plan.Repeat{Times: times, Layers: list[at+length].Layer - list[at].Layer, Dispatches: list[at : at+length]}
-	return append(append(fold(list[:at]), run), fold(list[at+times*length:])...)
+	run := plan.Repeat{Times: times, Layers: list[at+length].Layer - list[at].Layer, More: more, Dispatches: list[at : at+length]}
+	return append(append(fold(list[:at]), run), fold(list[at+times*length+more:])...)
 }
 
-// longest finds the run, beginning with a layer, whose repetitions are the most
-// dispatches: length of them from at on come so many times. 0 times: nothing repeats.
-func longest(list []plan.Dispatch) (at, length, times int) {
+// longest finds the run, beginning with a layer, whose repetitions are the most dispatches: length of
+// them from at on come so often, and the first of them once more. 0 times: nothing repeats.
+func longest(list []plan.Dispatch) (at, length, times, more int) {
 	saved := 0
 	for l := 1; l <= len(list)/2; l++ {
 		same := 0 // dispatches from i on that come again l later
@@ -37,12 +37,12 @@ func longest(list []plan.Dispatch) (at, length, times int) {
 			}
 			same++
 			begins := i == 0 || list[i-1].Layer != list[i].Layer
-			if n := same / l * l; begins && n > 0 && n >= saved {
-				at, length, times, saved = i, l, same/l+1, n
+			if begins && same >= l && same >= saved {
+				at, length, times, more, saved = i, l, same/l+1, same%l, same
 			}
 		}
 	}
-	return at, length, times
+	return at, length, times, more
 }
 
 // delta is how many layers lie between a dispatch and the one l later.

@@ -20,11 +20,16 @@ func layer(l int, offset int64) []plan.Dispatch {
 	}
 }
 
-// shape writes runs as their lengths, with how often and how far apart they come.
+// shape writes runs as their lengths, with how often and how far apart they come, and how much comes
+// once more.
 func shape(runs []plan.Repeat) string {
 	var list []string
 	for _, r := range runs {
-		list = append(list, fmt.Sprintf("%d×%d/%d", r.Times, len(r.Dispatches), r.Layers))
+		text := fmt.Sprintf("%d×%d/%d", r.Times, len(r.Dispatches), r.Layers)
+		if r.More > 0 {
+			text += fmt.Sprintf("+%d", r.More)
+		}
+		list = append(list, text)
 	}
 	return strings.Join(list, " ")
 }
@@ -55,7 +60,7 @@ func TestFold(t *testing.T) {
 		{"one", []plan.Dispatch{embed}, "1×1/0"},
 		{"outside the layers", []plan.Dispatch{head, head, head, head}, "1×4/0"},
 		{"all alike", model(0, 0, 0, 0), "1×1/0 4×2/1 1×1/0"},
-		{"in turns", model(0, 64, 0, 64, 0), "1×1/0 2×4/2 1×3/0"},
+		{"in turns", model(0, 64, 0, 64, 0), "1×1/0 2×4/2+2 1×1/0"},
 		{"first differs", model(128, 64, 64, 64), "1×3/0 3×2/1 1×1/0"},
 		{"all differ", model(0, 64, 128, 192), "1×10/0"},
 		{"two runs", model(0, 0, 0, 64, 64, 64, 64), "1×1/0 3×2/1 4×2/1 1×1/0"},

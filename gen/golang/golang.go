@@ -110,7 +110,7 @@ func Print(pkg string, bundles []*plan.Bundle, header string) ([]File, error) {
 			p.constants(f)
 			p.shareKernels(f)
 		case "zdispatch.go":
-			f.Var().Id(at).Op("=").Qual(planPath, "At")
+			shortNames(f)
 		}
 		for _, t := range files[i].tables {
 			p.table(f, t)

@@ -40,7 +40,7 @@ func TestLiteral(t *testing.T) {
 		{plan.Vec{Slot: 2}, "plan.Vec{Slot: 2}"},
 		{plan.Operand{}, "plan.Operand{}"},
 		{[]plan.Operand{{Space: plan.SpaceKV, Index: 3}, {}}, "[]plan.Operand{{Space: plan.SpaceKV, Index: 3}, {}}"},
-		{[]plan.Operand{{Space: plan.SpaceArena, Offset: 256, Bytes: 8}, {Space: plan.SpaceArena, Index: 1}}, "[]plan.Operand{at(256, 8), {Space: arena, Index: 1}}"},
+		{[]plan.Operand{{Space: plan.SpaceArena, Offset: 256, Bytes: 8}, {Space: plan.SpaceArena, Index: 1}}, "[]plan.Operand{{Space: arena, Offset: 256, Bytes: 8}, {Space: arena, Index: 1}}"},
 		{[]plan.Part{&plan.MatVec{Product: plan.Product{Up: -1, Norm: &plan.Norm{Weight: 1, Eps: 0.5}}}},
 			"[]plan.Part{&plan.MatVec{Product: plan.Product{Up: -1, Norm: &plan.Norm{Weight: 1, Eps: 0.5}}}}"},
 	} {
@@ -51,6 +51,25 @@ func TestLiteral(t *testing.T) {
 		if _, err := parser.ParseExpr(got); err != nil {
 			t.Errorf("%s: %v", got, err)
 		}
+	}
+}
+
+// TestDispatches prints dispatches with one operand of every kind.
+func TestDispatches(t *testing.T) {
+	list := []plan.Dispatch{
+		{Layer: -1, Operands: []plan.Operand{{Space: plan.SpaceArena, Offset: 256, Bytes: 8}, {Space: plan.SpaceArena, Index: 1}}},
+		{Kernel: 1, Barrier: true, Operands: []plan.Operand{{}, {Index: 3}, {Index: 3, Ahead: 1}, {Ahead: 2}, {Space: plan.SpaceKV}, {Space: plan.SpaceKV, Index: 2}}},
+		{Kernel: 1, Layer: 2, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceArgs, Bytes: 16}, {Space: plan.SpaceRow}, {Space: plan.SpaceRow, Index: 1}, {Space: plan.SpaceHeads}, {Space: plan.SpacePick, Bytes: 4}}},
+		{Kernel: 1},
+	}
+	want := `[]plan.Dispatch{
+	beside(kA, -1, at(256, 8), plan.Operand{Space: arena, Index: 1}),
+	after(kB, 0, weight(0), weight(3), next(3), plan.Operand{Ahead: 2}, cache(0), cache(2)),
+	after(kB, 2, args(16), row, plan.Operand{Space: plan.SpaceRow, Index: 1}, heads, plan.Operand{Space: plan.SpacePick, Bytes: 4}),
+	beside(kB, 0),
+}`
+	if got := fmt.Sprintf("%#v", dispatches(list, []string{"kA", "kB"})); got != want {
+		t.Errorf("dispatches print as\n%s\nwant\n%s", got, want)
 	}
 }
 
@@ -136,10 +155,10 @@ func TestPrint(t *testing.T) {
 		}
 		all += text
 	}
-	for _, want := range []string{"kQAKvA = iota", "var sequences = []plan.Sequence{ {Width: 1, Head: 0, ArenaBytes: 256, Dispatches: plan.Expand( plan.Repeat{Times: 2, Layers: 1, Dispatches: []plan.Dispatch{", "{Kernel: kQAKvA},",
-		"{Kernel: kLmHead, Layer: -1, Barrier: true},", "//go:embed small.metal var source string", "&plan.StoreKV{}", "Args: ", `Class: "nvidia",`, `SourceHash: "` + b.SourceSum() + `",`,
-		"Activations: plan.ElemF16, Kernels: kernels, Model: model,", "Sequences: sequencesF16,", "{Kernel: kLmHead, Layer: -1},",
-		"const ( kQAKvANvidia = iota )", "Sequences: sequencesNvidia,", "Kernels: kernelsNvidia, Model: model,", "var sequencesNvidia = []plan.Sequence{ {Width: 1, Head: 0, ArenaBytes: 256, Dispatches: []plan.Dispatch{ {Kernel: kQAKvANvidia},"} {
+	for _, want := range []string{"kQAKvA = iota", "var sequences = []plan.Sequence{ {Width: 1, Head: 0, ArenaBytes: 256, Dispatches: plan.Expand( plan.Repeat{Times: 2, Layers: 1, Dispatches: []plan.Dispatch{", "beside(kQAKvA, 0),",
+		"after(kLmHead, -1),", "//go:embed small.metal var source string", "&plan.StoreKV{}", "Args: ", `Class: "nvidia",`, `SourceHash: "` + b.SourceSum() + `",`,
+		"Activations: plan.ElemF16, Kernels: kernels, Model: model,", "Sequences: sequencesF16,", "beside(kLmHead, -1),",
+		"const ( kQAKvANvidia = iota )", "Sequences: sequencesNvidia,", "Kernels: kernelsNvidia, Model: model,", "var sequencesNvidia = []plan.Sequence{ {Width: 1, Head: 0, ArenaBytes: 256, Dispatches: []plan.Dispatch{ beside(kQAKvANvidia, 0),"} {
 		if !strings.Contains(strings.Join(strings.Fields(all), " "), strings.Join(strings.Fields(want), " ")) {
 			t.Errorf("no %q in:\n%s", want, all)
 		}

@@ -22,9 +22,8 @@ var enums = map[reflect.Type][]string{
 	reflect.TypeFor[plan.Space](): {"SpaceWeight", "SpaceArena", "SpaceKV", "SpaceRope", "SpaceRow", "SpaceTables", "SpaceLogits", "SpaceArgs", "SpaceCounters", "SpaceWanted", "SpacePick", "SpaceHeads", "SpaceState"},
 }
 
-// arena and at are each package's short names for plan.SpaceArena, which most slots have, and for
-// plan.At, as most operands are written: they save a clone 170 kB.
-const arena, at = "arena", "at"
+// arena is each package's short name for plan.SpaceArena, which most slots have.
+const arena = "arena"
 
 // literal prints any value of the plan as a Go literal on one line; fields with
 // their zero value are left out.
@@ -92,9 +91,6 @@ func elements(v reflect.Value) []jen.Code {
 }
 
 func element(e reflect.Value) *jen.Statement {
-	if o, ok := e.Interface().(plan.Operand); ok && o == plan.At(o.Offset, o.Bytes) {
-		return jen.Id(at).Call(jen.Lit(int(o.Offset)), jen.Lit(int(o.Bytes)))
-	}
 	switch e.Kind() {
 	case reflect.Struct:
 		return jen.Values(fields(e)...)

@@ -137,21 +137,11 @@ func sequence(v reflect.Value, consts []string) jen.Code {
 		if r.Times > 1 {
 			fields = append(fields, jen.Id("Layers").Op(":").Lit(r.Layers))
 		}
+		if r.More > 0 {
+			fields = append(fields, jen.Id("More").Op(":").Lit(r.More))
+		}
 		fields = append(fields, jen.Id("Dispatches").Op(":").Add(dispatches(r.Dispatches, consts)))
 		entries = append(entries, jen.Qual(planPath, "Repeat").Values(fields...))
 	}
 	return jen.Qual(planPath, "Expand").Custom(jen.Options{Open: "(", Close: ")", Separator: ",", Multi: true}, entries...)
-}
-
-func dispatches(list []plan.Dispatch, consts []string) jen.Code {
-	var entries []jen.Code
-	for _, d := range list {
-		kernel := jen.Id("Kernel").Op(":").Id(consts[d.Kernel])
-		d.Kernel = 0 // it has its name, and fields writes what is not zero
-		entries = append(entries, jen.Values(append([]jen.Code{kernel}, fields(reflect.ValueOf(d))...)...))
-	}
-	if len(entries) == 0 {
-		return jen.Index().Qual(planPath, "Dispatch").Parens(jen.Nil())
-	}
-	return jen.Index().Qual(planPath, "Dispatch").Add(rows(entries))
 }

@@ -214,57 +214,27 @@ static inline void store_kv_k_b_body(
 //:
 } // namespace mla
 
-//: store_kv_k_b_f32_q5_0 using Row act_t f32 q5_0 store_kv_k_b_args store_kv_k_b_body
-kernel void store_kv_k_b_f32_q5_0(
-  device const mla::act_t * kv_a [[buffer(0)]],
-  device const float * w_kv_a_layernorm [[buffer(1)]],
-  constant mla::Row & current [[buffer(2)]],
-  device const float * rope [[buffer(3)]],
-  device uchar * cache_ [[buffer(4)]],
-  device const uint * tables [[buffer(5)]],
-  device const uchar * w_k_b_proj [[buffer(6)]],
-  device const mla::act_t * q_rope [[buffer(7)]],
-  device mla::act_t * q_abs_ [[buffer(8)]],
-  constant mla::store_kv_k_b_args & args [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1];
-  mla::store_kv_k_b_body<mla::f32, mla::q5_0>(kv_a, w_kv_a_layernorm, current, rope, cache_, tables, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t q5_0 store_kv_k_b_args store_kv_k_b_body
+#define VARIANT(NAME, A) \
+kernel void NAME( \
+  device const mla::act_t * kv_a [[buffer(0)]], \
+  device const float * w_kv_a_layernorm [[buffer(1)]], \
+  constant mla::Row & current [[buffer(2)]], \
+  device const float * rope [[buffer(3)]], \
+  device uchar * cache_ [[buffer(4)]], \
+  device const uint * tables [[buffer(5)]], \
+  device const uchar * w_k_b_proj [[buffer(6)]], \
+  device const mla::act_t * q_rope [[buffer(7)]], \
+  device mla::act_t * q_abs_ [[buffer(8)]], \
+  constant mla::store_kv_k_b_args & args [[buffer(9)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[1]; \
+  mla::store_kv_k_b_body<mla::A, mla::q5_0>(kv_a, w_kv_a_layernorm, current, rope, cache_, tables, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: store_kv_k_b_f16_q5_0 using Row act_t f16 q5_0 store_kv_k_b_args store_kv_k_b_body
-kernel void store_kv_k_b_f16_q5_0(
-  device const mla::act_t * kv_a [[buffer(0)]],
-  device const float * w_kv_a_layernorm [[buffer(1)]],
-  constant mla::Row & current [[buffer(2)]],
-  device const float * rope [[buffer(3)]],
-  device uchar * cache_ [[buffer(4)]],
-  device const uint * tables [[buffer(5)]],
-  device const uchar * w_k_b_proj [[buffer(6)]],
-  device const mla::act_t * q_rope [[buffer(7)]],
-  device mla::act_t * q_abs_ [[buffer(8)]],
-  constant mla::store_kv_k_b_args & args [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1];
-  mla::store_kv_k_b_body<mla::f16, mla::q5_0>(kv_a, w_kv_a_layernorm, current, rope, cache_, tables, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: store_kv_k_b_q8_0_q5_0 using Row act_t q5_0 q8_0 store_kv_k_b_args store_kv_k_b_body
-kernel void store_kv_k_b_q8_0_q5_0(
-  device const mla::act_t * kv_a [[buffer(0)]],
-  device const float * w_kv_a_layernorm [[buffer(1)]],
-  constant mla::Row & current [[buffer(2)]],
-  device const float * rope [[buffer(3)]],
-  device uchar * cache_ [[buffer(4)]],
-  device const uint * tables [[buffer(5)]],
-  device const uchar * w_k_b_proj [[buffer(6)]],
-  device const mla::act_t * q_rope [[buffer(7)]],
-  device mla::act_t * q_abs_ [[buffer(8)]],
-  constant mla::store_kv_k_b_args & args [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1];
-  mla::store_kv_k_b_body<mla::q8_0, mla::q5_0>(kv_a, w_kv_a_layernorm, current, rope, cache_, tables, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(store_kv_k_b_f32_q5_0, f32)
+VARIANT(store_kv_k_b_f16_q5_0, f16)
+VARIANT(store_kv_k_b_q8_0_q5_0, q8_0)
+#undef VARIANT
 //:
 namespace mla {
 //: attend_body using GRID_WAIT PAGE_ROWS Row act_t cache for_all load_query split_rows store_values tile_scores tile_softmax tile_values whole
@@ -405,34 +375,23 @@ kernel void attend_f32(
   mla::attend_body<mla::f32>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: attend_f16 using Row act_t attend_f16_body f16
-kernel void attend_f16(
-  device const mla::act_t * q_abs_ [[buffer(0)]],
-  device const mla::act_t * q_rope [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const uint * tables [[buffer(4)]],
-  device mla::act_t * attend_out [[buffer(5)]],
-  device float * attend_ml [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1338];
-  mla::attend_f16_body<mla::f16>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t
+#define VARIANT(NAME, A, B) \
+kernel void NAME( \
+  device const mla::act_t * q_abs_ [[buffer(0)]], \
+  device const mla::act_t * q_rope [[buffer(1)]], \
+  device const uchar * cache_ [[buffer(2)]], \
+  constant mla::Row & current [[buffer(3)]], \
+  device const uint * tables [[buffer(4)]], \
+  device mla::act_t * attend_out [[buffer(5)]], \
+  device float * attend_ml [[buffer(6)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[1338]; \
+  mla::A<mla::B>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: attend_q8_0 using Row act_t attend_q8_0_body q8_0
-kernel void attend_q8_0(
-  device const mla::act_t * q_abs_ [[buffer(0)]],
-  device const mla::act_t * q_rope [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const uint * tables [[buffer(4)]],
-  device mla::act_t * attend_out [[buffer(5)]],
-  device float * attend_ml [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1338];
-  mla::attend_q8_0_body<mla::q8_0>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(attend_f16, attend_f16_body, f16)
+VARIANT(attend_q8_0, attend_q8_0_body, q8_0)
+#undef VARIANT
 //:
 namespace mla {
 //: v_b_args
@@ -915,40 +874,26 @@ static inline void experts_down_shared_down_body(
 //:
 } // namespace mla
 
-//: experts_down_shared_down_q5_0_q5_0 using Routing act_t experts_down_shared_down_args experts_down_shared_down_body q5_0
-kernel void experts_down_shared_down_q5_0_q5_0(
-  device const uchar * w_experts_down_proj [[buffer(0)]],
-  device const mla::act_t * experts_swiglu [[buffer(1)]],
-  device const mla::Routing * routing [[buffer(2)]],
-  device const uchar * w_shared_experts_down_proj [[buffer(3)]],
-  device const mla::act_t * shared_swiglu [[buffer(4)]],
-  device const float * x_ [[buffer(5)]],
-  device float * x_2 [[buffer(6)]],
-  device const float * w_next_norm [[buffer(7)]],
-  device mla::act_t * ready [[buffer(8)]],
-  device float * ready_squares [[buffer(9)]],
-  constant mla::experts_down_shared_down_args & args [[buffer(10)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::experts_down_shared_down_body<mla::q5_0, mla::q5_0>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, w_next_norm, ready, ready_squares, args, tg, tid, sg, lane);
+//# variants using Routing act_t experts_down_shared_down_args experts_down_shared_down_body
+#define VARIANT(NAME, A) \
+kernel void NAME( \
+  device const uchar * w_experts_down_proj [[buffer(0)]], \
+  device const mla::act_t * experts_swiglu [[buffer(1)]], \
+  device const mla::Routing * routing [[buffer(2)]], \
+  device const uchar * w_shared_experts_down_proj [[buffer(3)]], \
+  device const mla::act_t * shared_swiglu [[buffer(4)]], \
+  device const float * x_ [[buffer(5)]], \
+  device float * x_2 [[buffer(6)]], \
+  device const float * w_next_norm [[buffer(7)]], \
+  device mla::act_t * ready [[buffer(8)]], \
+  device float * ready_squares [[buffer(9)]], \
+  constant mla::experts_down_shared_down_args & args [[buffer(10)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  mla::experts_down_shared_down_body<mla::A, mla::A>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, w_next_norm, ready, ready_squares, args, tg, tid, sg, lane); \
 }
-
-//: experts_down_shared_down_q8_0_q8_0 using Routing act_t experts_down_shared_down_args experts_down_shared_down_body q8_0
-kernel void experts_down_shared_down_q8_0_q8_0(
-  device const uchar * w_experts_down_proj [[buffer(0)]],
-  device const mla::act_t * experts_swiglu [[buffer(1)]],
-  device const mla::Routing * routing [[buffer(2)]],
-  device const uchar * w_shared_experts_down_proj [[buffer(3)]],
-  device const mla::act_t * shared_swiglu [[buffer(4)]],
-  device const float * x_ [[buffer(5)]],
-  device float * x_2 [[buffer(6)]],
-  device const float * w_next_norm [[buffer(7)]],
-  device mla::act_t * ready [[buffer(8)]],
-  device float * ready_squares [[buffer(9)]],
-  constant mla::experts_down_shared_down_args & args [[buffer(10)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::experts_down_shared_down_body<mla::q8_0, mla::q8_0>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, w_next_norm, ready, ready_squares, args, tg, tid, sg, lane);
-}
-
+VARIANT(experts_down_shared_down_q5_0_q5_0, q5_0)
+VARIANT(experts_down_shared_down_q8_0_q8_0, q8_0)
+#undef VARIANT
 //:
 namespace mla {
 //: lm_head_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t dot_preload in_acts load_partials norm_factor own preload sum_lanes sum_of
@@ -1289,57 +1234,27 @@ static inline void store_kv_k_b_x16_body(
 //:
 } // namespace mla
 
-//: store_kv_k_b_x16_f32_q5_0 using Row act_t f32 q5_0 store_kv_k_b_x16_args store_kv_k_b_x16_body
-kernel void store_kv_k_b_x16_f32_q5_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const mla::act_t * kv_a [[buffer(1)]],
-  device const float * w_kv_a_layernorm [[buffer(2)]],
-  device const float * rope [[buffer(3)]],
-  device uchar * cache_ [[buffer(4)]],
-  device const uint * tables [[buffer(5)]],
-  device const uchar * w_k_b_proj [[buffer(6)]],
-  device const mla::act_t * q_rope [[buffer(7)]],
-  device mla::act_t * q_abs_ [[buffer(8)]],
-  constant mla::store_kv_k_b_x16_args & args [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[576];
-  mla::store_kv_k_b_x16_body<mla::f32, mla::q5_0>(current, kv_a, w_kv_a_layernorm, rope, cache_, tables, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t q5_0 store_kv_k_b_x16_args store_kv_k_b_x16_body
+#define VARIANT(NAME, A) \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const mla::act_t * kv_a [[buffer(1)]], \
+  device const float * w_kv_a_layernorm [[buffer(2)]], \
+  device const float * rope [[buffer(3)]], \
+  device uchar * cache_ [[buffer(4)]], \
+  device const uint * tables [[buffer(5)]], \
+  device const uchar * w_k_b_proj [[buffer(6)]], \
+  device const mla::act_t * q_rope [[buffer(7)]], \
+  device mla::act_t * q_abs_ [[buffer(8)]], \
+  constant mla::store_kv_k_b_x16_args & args [[buffer(9)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[576]; \
+  mla::store_kv_k_b_x16_body<mla::A, mla::q5_0>(current, kv_a, w_kv_a_layernorm, rope, cache_, tables, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: store_kv_k_b_x16_f16_q5_0 using Row act_t f16 q5_0 store_kv_k_b_x16_args store_kv_k_b_x16_body
-kernel void store_kv_k_b_x16_f16_q5_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const mla::act_t * kv_a [[buffer(1)]],
-  device const float * w_kv_a_layernorm [[buffer(2)]],
-  device const float * rope [[buffer(3)]],
-  device uchar * cache_ [[buffer(4)]],
-  device const uint * tables [[buffer(5)]],
-  device const uchar * w_k_b_proj [[buffer(6)]],
-  device const mla::act_t * q_rope [[buffer(7)]],
-  device mla::act_t * q_abs_ [[buffer(8)]],
-  constant mla::store_kv_k_b_x16_args & args [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[576];
-  mla::store_kv_k_b_x16_body<mla::f16, mla::q5_0>(current, kv_a, w_kv_a_layernorm, rope, cache_, tables, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: store_kv_k_b_x16_q8_0_q5_0 using Row act_t q5_0 q8_0 store_kv_k_b_x16_args store_kv_k_b_x16_body
-kernel void store_kv_k_b_x16_q8_0_q5_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const mla::act_t * kv_a [[buffer(1)]],
-  device const float * w_kv_a_layernorm [[buffer(2)]],
-  device const float * rope [[buffer(3)]],
-  device uchar * cache_ [[buffer(4)]],
-  device const uint * tables [[buffer(5)]],
-  device const uchar * w_k_b_proj [[buffer(6)]],
-  device const mla::act_t * q_rope [[buffer(7)]],
-  device mla::act_t * q_abs_ [[buffer(8)]],
-  constant mla::store_kv_k_b_x16_args & args [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[576];
-  mla::store_kv_k_b_x16_body<mla::q8_0, mla::q5_0>(current, kv_a, w_kv_a_layernorm, rope, cache_, tables, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(store_kv_k_b_x16_f32_q5_0, f32)
+VARIANT(store_kv_k_b_x16_f16_q5_0, f16)
+VARIANT(store_kv_k_b_x16_q8_0_q5_0, q8_0)
+#undef VARIANT
 //:
 namespace mla {
 //: attend_x16_body using GRID_WAIT PAGE_ROWS Row act_t cache for_all load_query split_rows store_values tile_scores tile_softmax tile_values whole
@@ -1510,34 +1425,23 @@ kernel void attend_x16_f32(
   mla::attend_x16_body<mla::f32>(current, q_abs_, q_rope, cache_, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: attend_x16_f16 using Row act_t attend_x16_f16_body f16
-kernel void attend_x16_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const mla::act_t * q_abs_ [[buffer(1)]],
-  device const mla::act_t * q_rope [[buffer(2)]],
-  device const uchar * cache_ [[buffer(3)]],
-  device const uint * tables [[buffer(4)]],
-  device mla::act_t * attend_out [[buffer(5)]],
-  device float * attend_ml [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1338];
-  mla::attend_x16_f16_body<mla::f16>(current, q_abs_, q_rope, cache_, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t
+#define VARIANT(NAME, A, B) \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const mla::act_t * q_abs_ [[buffer(1)]], \
+  device const mla::act_t * q_rope [[buffer(2)]], \
+  device const uchar * cache_ [[buffer(3)]], \
+  device const uint * tables [[buffer(4)]], \
+  device mla::act_t * attend_out [[buffer(5)]], \
+  device float * attend_ml [[buffer(6)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[1338]; \
+  mla::A<mla::B>(current, q_abs_, q_rope, cache_, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: attend_x16_q8_0 using Row act_t attend_x16_q8_0_body q8_0
-kernel void attend_x16_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const mla::act_t * q_abs_ [[buffer(1)]],
-  device const mla::act_t * q_rope [[buffer(2)]],
-  device const uchar * cache_ [[buffer(3)]],
-  device const uint * tables [[buffer(4)]],
-  device mla::act_t * attend_out [[buffer(5)]],
-  device float * attend_ml [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1338];
-  mla::attend_x16_q8_0_body<mla::q8_0>(current, q_abs_, q_rope, cache_, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(attend_x16_f16, attend_x16_f16_body, f16)
+VARIANT(attend_x16_q8_0, attend_x16_q8_0_body, q8_0)
+#undef VARIANT
 //:
 namespace mla {
 //: combine_x16_body using GRID_WAIT Row act_t combine_splits in_acts split_rows
@@ -2160,36 +2064,24 @@ static inline void group_experts_shared_down_x16_body(
 //:
 } // namespace mla
 
-//: group_experts_shared_down_x16_q5_0 using Routing Row act_t group_experts_shared_down_x16_body q5_0
-kernel void group_experts_shared_down_x16_q5_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const float * router [[buffer(1)]],
-  device mla::Routing * routing [[buffer(2)]],
-  device uint * expert_starts [[buffer(3)]],
-  device uint * expert_members [[buffer(4)]],
-  device const uchar * w_shared_experts_down_proj [[buffer(5)]],
-  device const mla::act_t * shared_swiglu [[buffer(6)]],
-  device float * shared_down [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[576];
-  mla::group_experts_shared_down_x16_body<mla::q5_0>(current, router, routing, expert_starts, expert_members, w_shared_experts_down_proj, shared_swiglu, shared_down, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Routing Row act_t group_experts_shared_down_x16_body
+#define VARIANT(NAME, A) \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const float * router [[buffer(1)]], \
+  device mla::Routing * routing [[buffer(2)]], \
+  device uint * expert_starts [[buffer(3)]], \
+  device uint * expert_members [[buffer(4)]], \
+  device const uchar * w_shared_experts_down_proj [[buffer(5)]], \
+  device const mla::act_t * shared_swiglu [[buffer(6)]], \
+  device float * shared_down [[buffer(7)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[576]; \
+  mla::group_experts_shared_down_x16_body<mla::A>(current, router, routing, expert_starts, expert_members, w_shared_experts_down_proj, shared_swiglu, shared_down, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: group_experts_shared_down_x16_q8_0 using Routing Row act_t group_experts_shared_down_x16_body q8_0
-kernel void group_experts_shared_down_x16_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const float * router [[buffer(1)]],
-  device mla::Routing * routing [[buffer(2)]],
-  device uint * expert_starts [[buffer(3)]],
-  device uint * expert_members [[buffer(4)]],
-  device const uchar * w_shared_experts_down_proj [[buffer(5)]],
-  device const mla::act_t * shared_swiglu [[buffer(6)]],
-  device float * shared_down [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[576];
-  mla::group_experts_shared_down_x16_body<mla::q8_0>(current, router, routing, expert_starts, expert_members, w_shared_experts_down_proj, shared_swiglu, shared_down, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(group_experts_shared_down_x16_q5_0, q5_0)
+VARIANT(group_experts_shared_down_x16_q8_0, q8_0)
+#undef VARIANT
 //:
 namespace mla {
 //: experts_gate_experts_up_x16_args
@@ -2397,36 +2289,24 @@ static inline void experts_down_x16_body(
 //:
 } // namespace mla
 
-//: experts_down_x16_q5_0 using Row act_t experts_down_x16_args experts_down_x16_body q5_0
-kernel void experts_down_x16_q5_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_experts_down_proj [[buffer(1)]],
-  device const uint * expert_starts [[buffer(2)]],
-  device const uint * expert_members [[buffer(3)]],
-  device const mla::act_t * experts_swiglu [[buffer(4)]],
-  device float * experts_down [[buffer(5)]],
-  device metal::atomic_uint * tickets [[buffer(6)]],
-  constant mla::experts_down_x16_args & args [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1749];
-  mla::experts_down_x16_body<mla::q5_0>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, tickets, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t experts_down_x16_args experts_down_x16_body
+#define VARIANT(NAME, A) \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const uchar * w_experts_down_proj [[buffer(1)]], \
+  device const uint * expert_starts [[buffer(2)]], \
+  device const uint * expert_members [[buffer(3)]], \
+  device const mla::act_t * experts_swiglu [[buffer(4)]], \
+  device float * experts_down [[buffer(5)]], \
+  device metal::atomic_uint * tickets [[buffer(6)]], \
+  constant mla::experts_down_x16_args & args [[buffer(7)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[1749]; \
+  mla::experts_down_x16_body<mla::A>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, tickets, args, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: experts_down_x16_q8_0 using Row act_t experts_down_x16_args experts_down_x16_body q8_0
-kernel void experts_down_x16_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_experts_down_proj [[buffer(1)]],
-  device const uint * expert_starts [[buffer(2)]],
-  device const uint * expert_members [[buffer(3)]],
-  device const mla::act_t * experts_swiglu [[buffer(4)]],
-  device float * experts_down [[buffer(5)]],
-  device metal::atomic_uint * tickets [[buffer(6)]],
-  constant mla::experts_down_x16_args & args [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1749];
-  mla::experts_down_x16_body<mla::q8_0>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, tickets, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(experts_down_x16_q5_0, q5_0)
+VARIANT(experts_down_x16_q8_0, q8_0)
+#undef VARIANT
 //:
 namespace mla {
 //: attn_norm_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Routing Row act_t sum_group

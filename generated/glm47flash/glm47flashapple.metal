@@ -31,110 +31,28 @@ static inline void embed_body(
 //:
 } // namespace mla
 
-//: embed_f16 using Row act_t embed_body f16
-[[max_total_threads_per_threadgroup(128)]]
-kernel void embed_f16(
-  constant mla::Row & current [[buffer(0)]],
-  device const uchar * w_embed_tokens [[buffer(1)]],
-  device float * x_ [[buffer(2)]],
-  device const float * w_next_norm [[buffer(3)]],
-  device mla::act_t * ready [[buffer(4)]],
-  device float * ready_squares [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::embed_body<mla::f16>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
+//# variants using Row act_t embed_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  constant mla::Row & current [[buffer(0)]], \
+  device const uchar * w_embed_tokens [[buffer(1)]], \
+  device float * x_ [[buffer(2)]], \
+  device const float * w_next_norm [[buffer(3)]], \
+  device mla::act_t * ready [[buffer(4)]], \
+  device float * ready_squares [[buffer(5)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  mla::embed_body<mla::A>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane); \
 }
-
-//: embed_q4_0 using Row act_t embed_body q4_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void embed_q4_0(
-  constant mla::Row & current [[buffer(0)]],
-  device const uchar * w_embed_tokens [[buffer(1)]],
-  device float * x_ [[buffer(2)]],
-  device const float * w_next_norm [[buffer(3)]],
-  device mla::act_t * ready [[buffer(4)]],
-  device float * ready_squares [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::embed_body<mla::q4_0>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
-}
-
-//: embed_q4_1 using Row act_t embed_body q4_1
-[[max_total_threads_per_threadgroup(128)]]
-kernel void embed_q4_1(
-  constant mla::Row & current [[buffer(0)]],
-  device const uchar * w_embed_tokens [[buffer(1)]],
-  device float * x_ [[buffer(2)]],
-  device const float * w_next_norm [[buffer(3)]],
-  device mla::act_t * ready [[buffer(4)]],
-  device float * ready_squares [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::embed_body<mla::q4_1>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
-}
-
-//: embed_q8_0 using Row act_t embed_body q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void embed_q8_0(
-  constant mla::Row & current [[buffer(0)]],
-  device const uchar * w_embed_tokens [[buffer(1)]],
-  device float * x_ [[buffer(2)]],
-  device const float * w_next_norm [[buffer(3)]],
-  device mla::act_t * ready [[buffer(4)]],
-  device float * ready_squares [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::embed_body<mla::q8_0>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
-}
-
-//: embed_q4_k using Row act_t embed_body q4_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void embed_q4_k(
-  constant mla::Row & current [[buffer(0)]],
-  device const uchar * w_embed_tokens [[buffer(1)]],
-  device float * x_ [[buffer(2)]],
-  device const float * w_next_norm [[buffer(3)]],
-  device mla::act_t * ready [[buffer(4)]],
-  device float * ready_squares [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::embed_body<mla::q4_k>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
-}
-
-//: embed_q5_k using Row act_t embed_body q5_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void embed_q5_k(
-  constant mla::Row & current [[buffer(0)]],
-  device const uchar * w_embed_tokens [[buffer(1)]],
-  device float * x_ [[buffer(2)]],
-  device const float * w_next_norm [[buffer(3)]],
-  device mla::act_t * ready [[buffer(4)]],
-  device float * ready_squares [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::embed_body<mla::q5_k>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
-}
-
-//: embed_q6_k using Row act_t embed_body q6_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void embed_q6_k(
-  constant mla::Row & current [[buffer(0)]],
-  device const uchar * w_embed_tokens [[buffer(1)]],
-  device float * x_ [[buffer(2)]],
-  device const float * w_next_norm [[buffer(3)]],
-  device mla::act_t * ready [[buffer(4)]],
-  device float * ready_squares [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::embed_body<mla::q6_k>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
-}
-
-//: embed_bf16 using Row act_t bf16 embed_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void embed_bf16(
-  constant mla::Row & current [[buffer(0)]],
-  device const uchar * w_embed_tokens [[buffer(1)]],
-  device float * x_ [[buffer(2)]],
-  device const float * w_next_norm [[buffer(3)]],
-  device mla::act_t * ready [[buffer(4)]],
-  device float * ready_squares [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::embed_body<mla::bf16>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
-}
-
+VARIANT(embed_f16, f16)
+VARIANT(embed_q4_0, q4_0)
+VARIANT(embed_q4_1, q4_1)
+VARIANT(embed_q8_0, q8_0)
+VARIANT(embed_q4_k, q4_k)
+VARIANT(embed_q5_k, q5_k)
+VARIANT(embed_q6_k, q6_k)
+VARIANT(embed_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: q_a_kv_a_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t add_slices dot_preload in_acts load_partials norm_factor own preload put_slice sum_group sum_lanes sum_of total
@@ -223,134 +141,31 @@ static inline void q_a_kv_a_body(
 //:
 } // namespace mla
 
-//: q_a_kv_a_f16_f16 using act_t f16 q_a_kv_a_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_a_kv_a_f16_f16(
-  device const uchar * w_q_a_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  device const float * w_next_norm [[buffer(3)]],
-  device mla::act_t * ready_2 [[buffer(4)]],
-  device float * ready_squares_2 [[buffer(5)]],
-  device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]],
-  device mla::act_t * kv_a [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[3];
-  mla::q_a_kv_a_body<mla::f16, mla::f16>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using act_t q_a_kv_a_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  device const uchar * w_q_a_proj [[buffer(0)]], \
+  device const mla::act_t * ready [[buffer(1)]], \
+  device const float * ready_squares [[buffer(2)]], \
+  device const float * w_next_norm [[buffer(3)]], \
+  device mla::act_t * ready_2 [[buffer(4)]], \
+  device float * ready_squares_2 [[buffer(5)]], \
+  device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]], \
+  device mla::act_t * kv_a [[buffer(7)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[3]; \
+  mla::q_a_kv_a_body<mla::A, mla::A>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: q_a_kv_a_q4_0_q4_0 using act_t q4_0 q_a_kv_a_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_a_kv_a_q4_0_q4_0(
-  device const uchar * w_q_a_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  device const float * w_next_norm [[buffer(3)]],
-  device mla::act_t * ready_2 [[buffer(4)]],
-  device float * ready_squares_2 [[buffer(5)]],
-  device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]],
-  device mla::act_t * kv_a [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[3];
-  mla::q_a_kv_a_body<mla::q4_0, mla::q4_0>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_a_kv_a_q4_1_q4_1 using act_t q4_1 q_a_kv_a_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_a_kv_a_q4_1_q4_1(
-  device const uchar * w_q_a_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  device const float * w_next_norm [[buffer(3)]],
-  device mla::act_t * ready_2 [[buffer(4)]],
-  device float * ready_squares_2 [[buffer(5)]],
-  device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]],
-  device mla::act_t * kv_a [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[3];
-  mla::q_a_kv_a_body<mla::q4_1, mla::q4_1>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_a_kv_a_q8_0_q8_0 using act_t q8_0 q_a_kv_a_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_a_kv_a_q8_0_q8_0(
-  device const uchar * w_q_a_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  device const float * w_next_norm [[buffer(3)]],
-  device mla::act_t * ready_2 [[buffer(4)]],
-  device float * ready_squares_2 [[buffer(5)]],
-  device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]],
-  device mla::act_t * kv_a [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[3];
-  mla::q_a_kv_a_body<mla::q8_0, mla::q8_0>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_a_kv_a_q4_k_q4_k using act_t q4_k q_a_kv_a_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_a_kv_a_q4_k_q4_k(
-  device const uchar * w_q_a_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  device const float * w_next_norm [[buffer(3)]],
-  device mla::act_t * ready_2 [[buffer(4)]],
-  device float * ready_squares_2 [[buffer(5)]],
-  device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]],
-  device mla::act_t * kv_a [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[3];
-  mla::q_a_kv_a_body<mla::q4_k, mla::q4_k>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_a_kv_a_q5_k_q5_k using act_t q5_k q_a_kv_a_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_a_kv_a_q5_k_q5_k(
-  device const uchar * w_q_a_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  device const float * w_next_norm [[buffer(3)]],
-  device mla::act_t * ready_2 [[buffer(4)]],
-  device float * ready_squares_2 [[buffer(5)]],
-  device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]],
-  device mla::act_t * kv_a [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[3];
-  mla::q_a_kv_a_body<mla::q5_k, mla::q5_k>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_a_kv_a_q6_k_q6_k using act_t q6_k q_a_kv_a_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_a_kv_a_q6_k_q6_k(
-  device const uchar * w_q_a_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  device const float * w_next_norm [[buffer(3)]],
-  device mla::act_t * ready_2 [[buffer(4)]],
-  device float * ready_squares_2 [[buffer(5)]],
-  device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]],
-  device mla::act_t * kv_a [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[3];
-  mla::q_a_kv_a_body<mla::q6_k, mla::q6_k>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_a_kv_a_bf16_bf16 using act_t bf16 q_a_kv_a_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_a_kv_a_bf16_bf16(
-  device const uchar * w_q_a_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  device const float * w_next_norm [[buffer(3)]],
-  device mla::act_t * ready_2 [[buffer(4)]],
-  device float * ready_squares_2 [[buffer(5)]],
-  device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]],
-  device mla::act_t * kv_a [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[3];
-  mla::q_a_kv_a_body<mla::bf16, mla::bf16>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(q_a_kv_a_f16_f16, f16)
+VARIANT(q_a_kv_a_q4_0_q4_0, q4_0)
+VARIANT(q_a_kv_a_q4_1_q4_1, q4_1)
+VARIANT(q_a_kv_a_q8_0_q8_0, q8_0)
+VARIANT(q_a_kv_a_q4_k_q4_k, q4_k)
+VARIANT(q_a_kv_a_q5_k_q5_k, q5_k)
+VARIANT(q_a_kv_a_q6_k_q6_k, q6_k)
+VARIANT(q_a_kv_a_bf16_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: q_b_store_kv_body using GRID_WAIT LAUNCH_DEPENDENTS PAGE_ROWS PREFETCH_L2 Row UNROLL act_t add_slices cache dot_preload in_acts load_partials norm_factor own preload put_slice share sum_lanes sum_of total turn_by
@@ -444,438 +259,49 @@ static inline void q_b_store_kv_body(
 //:
 } // namespace mla
 
-//: q_b_store_kv_f16_f32 using Row act_t f16 f32 q_b_store_kv_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_f16_f32(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::q_b_store_kv_body<mla::f16, mla::f32>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t q_b_store_kv_body
+#define VARIANT(NAME, A, B) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  device const uchar * w_q_b_proj [[buffer(0)]], \
+  device const mla::act_t * ready [[buffer(1)]], \
+  device const float * ready_squares [[buffer(2)]], \
+  constant mla::Row & current [[buffer(3)]], \
+  device const float * rope [[buffer(4)]], \
+  device mla::act_t * q_rope [[buffer(5)]], \
+  device const mla::act_t * kv_a [[buffer(6)]], \
+  device const float * w_kv_a_layernorm [[buffer(7)]], \
+  device uchar * cache_ [[buffer(8)]], \
+  device const uint * tables [[buffer(9)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[5]; \
+  mla::q_b_store_kv_body<mla::A, mla::B>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: q_b_store_kv_f16_f16 using Row act_t f16 q_b_store_kv_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_f16_f16(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::q_b_store_kv_body<mla::f16, mla::f16>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_f16_q8_0 using Row act_t f16 q8_0 q_b_store_kv_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_f16_q8_0(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::q_b_store_kv_body<mla::f16, mla::q8_0>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_q4_0_f32 using Row act_t f32 q4_0 q_b_store_kv_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_q4_0_f32(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::q_b_store_kv_body<mla::q4_0, mla::f32>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_q4_0_f16 using Row act_t f16 q4_0 q_b_store_kv_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_q4_0_f16(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::q_b_store_kv_body<mla::q4_0, mla::f16>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_q4_0_q8_0 using Row act_t q4_0 q8_0 q_b_store_kv_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_q4_0_q8_0(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::q_b_store_kv_body<mla::q4_0, mla::q8_0>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_q4_1_f32 using Row act_t f32 q4_1 q_b_store_kv_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_q4_1_f32(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::q_b_store_kv_body<mla::q4_1, mla::f32>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_q4_1_f16 using Row act_t f16 q4_1 q_b_store_kv_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_q4_1_f16(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::q_b_store_kv_body<mla::q4_1, mla::f16>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_q4_1_q8_0 using Row act_t q4_1 q8_0 q_b_store_kv_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_q4_1_q8_0(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::q_b_store_kv_body<mla::q4_1, mla::q8_0>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_q8_0_f32 using Row act_t f32 q8_0 q_b_store_kv_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_q8_0_f32(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::q_b_store_kv_body<mla::q8_0, mla::f32>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_q8_0_f16 using Row act_t f16 q8_0 q_b_store_kv_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_q8_0_f16(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::q_b_store_kv_body<mla::q8_0, mla::f16>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_q8_0_q8_0 using Row act_t q8_0 q_b_store_kv_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_q8_0_q8_0(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::q_b_store_kv_body<mla::q8_0, mla::q8_0>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_q4_k_f32 using Row act_t f32 q4_k q_b_store_kv_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_q4_k_f32(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::q_b_store_kv_body<mla::q4_k, mla::f32>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_q4_k_f16 using Row act_t f16 q4_k q_b_store_kv_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_q4_k_f16(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::q_b_store_kv_body<mla::q4_k, mla::f16>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_q4_k_q8_0 using Row act_t q4_k q8_0 q_b_store_kv_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_q4_k_q8_0(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::q_b_store_kv_body<mla::q4_k, mla::q8_0>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_q5_k_f32 using Row act_t f32 q5_k q_b_store_kv_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_q5_k_f32(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::q_b_store_kv_body<mla::q5_k, mla::f32>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_q5_k_f16 using Row act_t f16 q5_k q_b_store_kv_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_q5_k_f16(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::q_b_store_kv_body<mla::q5_k, mla::f16>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_q5_k_q8_0 using Row act_t q5_k q8_0 q_b_store_kv_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_q5_k_q8_0(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::q_b_store_kv_body<mla::q5_k, mla::q8_0>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_q6_k_f32 using Row act_t f32 q6_k q_b_store_kv_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_q6_k_f32(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::q_b_store_kv_body<mla::q6_k, mla::f32>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_q6_k_f16 using Row act_t f16 q6_k q_b_store_kv_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_q6_k_f16(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::q_b_store_kv_body<mla::q6_k, mla::f16>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_q6_k_q8_0 using Row act_t q6_k q8_0 q_b_store_kv_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_q6_k_q8_0(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::q_b_store_kv_body<mla::q6_k, mla::q8_0>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_bf16_f32 using Row act_t bf16 f32 q_b_store_kv_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_bf16_f32(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::q_b_store_kv_body<mla::bf16, mla::f32>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_bf16_f16 using Row act_t bf16 f16 q_b_store_kv_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_bf16_f16(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::q_b_store_kv_body<mla::bf16, mla::f16>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_bf16_q8_0 using Row act_t bf16 q8_0 q_b_store_kv_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_bf16_q8_0(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::q_b_store_kv_body<mla::bf16, mla::q8_0>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(q_b_store_kv_f16_f32, f16, f32)
+VARIANT(q_b_store_kv_f16_f16, f16, f16)
+VARIANT(q_b_store_kv_f16_q8_0, f16, q8_0)
+VARIANT(q_b_store_kv_q4_0_f32, q4_0, f32)
+VARIANT(q_b_store_kv_q4_0_f16, q4_0, f16)
+VARIANT(q_b_store_kv_q4_0_q8_0, q4_0, q8_0)
+VARIANT(q_b_store_kv_q4_1_f32, q4_1, f32)
+VARIANT(q_b_store_kv_q4_1_f16, q4_1, f16)
+VARIANT(q_b_store_kv_q4_1_q8_0, q4_1, q8_0)
+VARIANT(q_b_store_kv_q8_0_f32, q8_0, f32)
+VARIANT(q_b_store_kv_q8_0_f16, q8_0, f16)
+VARIANT(q_b_store_kv_q8_0_q8_0, q8_0, q8_0)
+VARIANT(q_b_store_kv_q4_k_f32, q4_k, f32)
+VARIANT(q_b_store_kv_q4_k_f16, q4_k, f16)
+VARIANT(q_b_store_kv_q4_k_q8_0, q4_k, q8_0)
+VARIANT(q_b_store_kv_q5_k_f32, q5_k, f32)
+VARIANT(q_b_store_kv_q5_k_f16, q5_k, f16)
+VARIANT(q_b_store_kv_q5_k_q8_0, q5_k, q8_0)
+VARIANT(q_b_store_kv_q6_k_f32, q6_k, f32)
+VARIANT(q_b_store_kv_q6_k_f16, q6_k, f16)
+VARIANT(q_b_store_kv_q6_k_q8_0, q6_k, q8_0)
+VARIANT(q_b_store_kv_bf16_f32, bf16, f32)
+VARIANT(q_b_store_kv_bf16_f16, bf16, f16)
+VARIANT(q_b_store_kv_bf16_q8_0, bf16, q8_0)
+#undef VARIANT
 //:
 namespace mla {
 //: k_b_args
@@ -914,83 +340,25 @@ static inline void k_b_body(
 //:
 } // namespace mla
 
-//: k_b_f16 using act_t f16 k_b_args k_b_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void k_b_f16(
-  device const uchar * w_k_b_proj [[buffer(0)]],
-  device const mla::act_t * q_rope [[buffer(1)]],
-  device mla::act_t * q_abs_ [[buffer(2)]],
-  constant mla::k_b_args & args [[buffer(3)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::k_b_body<mla::f16>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
+//# variants using act_t k_b_args k_b_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  device const uchar * w_k_b_proj [[buffer(0)]], \
+  device const mla::act_t * q_rope [[buffer(1)]], \
+  device mla::act_t * q_abs_ [[buffer(2)]], \
+  constant mla::k_b_args & args [[buffer(3)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  mla::k_b_body<mla::A>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane); \
 }
-
-//: k_b_q4_0 using act_t k_b_args k_b_body q4_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void k_b_q4_0(
-  device const uchar * w_k_b_proj [[buffer(0)]],
-  device const mla::act_t * q_rope [[buffer(1)]],
-  device mla::act_t * q_abs_ [[buffer(2)]],
-  constant mla::k_b_args & args [[buffer(3)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::k_b_body<mla::q4_0>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
-}
-
-//: k_b_q4_1 using act_t k_b_args k_b_body q4_1
-[[max_total_threads_per_threadgroup(128)]]
-kernel void k_b_q4_1(
-  device const uchar * w_k_b_proj [[buffer(0)]],
-  device const mla::act_t * q_rope [[buffer(1)]],
-  device mla::act_t * q_abs_ [[buffer(2)]],
-  constant mla::k_b_args & args [[buffer(3)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::k_b_body<mla::q4_1>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
-}
-
-//: k_b_q5_0 using act_t k_b_args k_b_body q5_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void k_b_q5_0(
-  device const uchar * w_k_b_proj [[buffer(0)]],
-  device const mla::act_t * q_rope [[buffer(1)]],
-  device mla::act_t * q_abs_ [[buffer(2)]],
-  constant mla::k_b_args & args [[buffer(3)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::k_b_body<mla::q5_0>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
-}
-
-//: k_b_q5_1 using act_t k_b_args k_b_body q5_1
-[[max_total_threads_per_threadgroup(128)]]
-kernel void k_b_q5_1(
-  device const uchar * w_k_b_proj [[buffer(0)]],
-  device const mla::act_t * q_rope [[buffer(1)]],
-  device mla::act_t * q_abs_ [[buffer(2)]],
-  constant mla::k_b_args & args [[buffer(3)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::k_b_body<mla::q5_1>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
-}
-
-//: k_b_q8_0 using act_t k_b_args k_b_body q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void k_b_q8_0(
-  device const uchar * w_k_b_proj [[buffer(0)]],
-  device const mla::act_t * q_rope [[buffer(1)]],
-  device mla::act_t * q_abs_ [[buffer(2)]],
-  constant mla::k_b_args & args [[buffer(3)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::k_b_body<mla::q8_0>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
-}
-
-//: k_b_bf16 using act_t bf16 k_b_args k_b_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void k_b_bf16(
-  device const uchar * w_k_b_proj [[buffer(0)]],
-  device const mla::act_t * q_rope [[buffer(1)]],
-  device mla::act_t * q_abs_ [[buffer(2)]],
-  constant mla::k_b_args & args [[buffer(3)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::k_b_body<mla::bf16>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
-}
-
+VARIANT(k_b_f16, f16)
+VARIANT(k_b_q4_0, q4_0)
+VARIANT(k_b_q4_1, q4_1)
+VARIANT(k_b_q5_0, q5_0)
+VARIANT(k_b_q5_1, q5_1)
+VARIANT(k_b_q8_0, q8_0)
+VARIANT(k_b_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: attend_args
@@ -1221,118 +589,29 @@ static inline void v_b_body(
 //:
 } // namespace mla
 
-//: v_b_f16 using Row act_t f16 v_b_args v_b_body
-[[max_total_threads_per_threadgroup(256)]]
-kernel void v_b_f16(
-  device const uchar * w_v_b_proj [[buffer(0)]],
-  constant mla::Row & current [[buffer(1)]],
-  device const mla::act_t * attend_out [[buffer(2)]],
-  device const float * attend_ml [[buffer(3)]],
-  device mla::act_t * attention [[buffer(4)]],
-  constant mla::v_b_args & args [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[296];
-  mla::v_b_body<mla::f16>(w_v_b_proj, current, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t v_b_args v_b_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(256)]] \
+kernel void NAME( \
+  device const uchar * w_v_b_proj [[buffer(0)]], \
+  constant mla::Row & current [[buffer(1)]], \
+  device const mla::act_t * attend_out [[buffer(2)]], \
+  device const float * attend_ml [[buffer(3)]], \
+  device mla::act_t * attention [[buffer(4)]], \
+  constant mla::v_b_args & args [[buffer(5)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[296]; \
+  mla::v_b_body<mla::A>(w_v_b_proj, current, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: v_b_q4_0 using Row act_t q4_0 v_b_args v_b_body
-[[max_total_threads_per_threadgroup(256)]]
-kernel void v_b_q4_0(
-  device const uchar * w_v_b_proj [[buffer(0)]],
-  constant mla::Row & current [[buffer(1)]],
-  device const mla::act_t * attend_out [[buffer(2)]],
-  device const float * attend_ml [[buffer(3)]],
-  device mla::act_t * attention [[buffer(4)]],
-  constant mla::v_b_args & args [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[296];
-  mla::v_b_body<mla::q4_0>(w_v_b_proj, current, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: v_b_q4_1 using Row act_t q4_1 v_b_args v_b_body
-[[max_total_threads_per_threadgroup(256)]]
-kernel void v_b_q4_1(
-  device const uchar * w_v_b_proj [[buffer(0)]],
-  constant mla::Row & current [[buffer(1)]],
-  device const mla::act_t * attend_out [[buffer(2)]],
-  device const float * attend_ml [[buffer(3)]],
-  device mla::act_t * attention [[buffer(4)]],
-  constant mla::v_b_args & args [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[296];
-  mla::v_b_body<mla::q4_1>(w_v_b_proj, current, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: v_b_q8_0 using Row act_t q8_0 v_b_args v_b_body
-[[max_total_threads_per_threadgroup(256)]]
-kernel void v_b_q8_0(
-  device const uchar * w_v_b_proj [[buffer(0)]],
-  constant mla::Row & current [[buffer(1)]],
-  device const mla::act_t * attend_out [[buffer(2)]],
-  device const float * attend_ml [[buffer(3)]],
-  device mla::act_t * attention [[buffer(4)]],
-  constant mla::v_b_args & args [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[296];
-  mla::v_b_body<mla::q8_0>(w_v_b_proj, current, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: v_b_q4_k using Row act_t q4_k v_b_args v_b_body
-[[max_total_threads_per_threadgroup(256)]]
-kernel void v_b_q4_k(
-  device const uchar * w_v_b_proj [[buffer(0)]],
-  constant mla::Row & current [[buffer(1)]],
-  device const mla::act_t * attend_out [[buffer(2)]],
-  device const float * attend_ml [[buffer(3)]],
-  device mla::act_t * attention [[buffer(4)]],
-  constant mla::v_b_args & args [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[296];
-  mla::v_b_body<mla::q4_k>(w_v_b_proj, current, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: v_b_q5_k using Row act_t q5_k v_b_args v_b_body
-[[max_total_threads_per_threadgroup(256)]]
-kernel void v_b_q5_k(
-  device const uchar * w_v_b_proj [[buffer(0)]],
-  constant mla::Row & current [[buffer(1)]],
-  device const mla::act_t * attend_out [[buffer(2)]],
-  device const float * attend_ml [[buffer(3)]],
-  device mla::act_t * attention [[buffer(4)]],
-  constant mla::v_b_args & args [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[296];
-  mla::v_b_body<mla::q5_k>(w_v_b_proj, current, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: v_b_q6_k using Row act_t q6_k v_b_args v_b_body
-[[max_total_threads_per_threadgroup(256)]]
-kernel void v_b_q6_k(
-  device const uchar * w_v_b_proj [[buffer(0)]],
-  constant mla::Row & current [[buffer(1)]],
-  device const mla::act_t * attend_out [[buffer(2)]],
-  device const float * attend_ml [[buffer(3)]],
-  device mla::act_t * attention [[buffer(4)]],
-  constant mla::v_b_args & args [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[296];
-  mla::v_b_body<mla::q6_k>(w_v_b_proj, current, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: v_b_bf16 using Row act_t bf16 v_b_args v_b_body
-[[max_total_threads_per_threadgroup(256)]]
-kernel void v_b_bf16(
-  device const uchar * w_v_b_proj [[buffer(0)]],
-  constant mla::Row & current [[buffer(1)]],
-  device const mla::act_t * attend_out [[buffer(2)]],
-  device const float * attend_ml [[buffer(3)]],
-  device mla::act_t * attention [[buffer(4)]],
-  constant mla::v_b_args & args [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[296];
-  mla::v_b_body<mla::bf16>(w_v_b_proj, current, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(v_b_f16, f16)
+VARIANT(v_b_q4_0, q4_0)
+VARIANT(v_b_q4_1, q4_1)
+VARIANT(v_b_q8_0, q8_0)
+VARIANT(v_b_q4_k, q4_k)
+VARIANT(v_b_q5_k, q5_k)
+VARIANT(v_b_q6_k, q6_k)
+VARIANT(v_b_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: o_proj_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t add_slices dot_preload in_acts own preload put_slice sum_group sum_lanes
@@ -1382,126 +661,30 @@ static inline void o_proj_body(
 //:
 } // namespace mla
 
-//: o_proj_f16 using act_t f16 o_proj_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void o_proj_f16(
-  device const uchar * w_o_proj [[buffer(0)]],
-  device const mla::act_t * attention [[buffer(1)]],
-  device const float * x_ [[buffer(2)]],
-  device float * x_2 [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready [[buffer(5)]],
-  device float * ready_squares [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[2];
-  mla::o_proj_body<mla::f16>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using act_t o_proj_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  device const uchar * w_o_proj [[buffer(0)]], \
+  device const mla::act_t * attention [[buffer(1)]], \
+  device const float * x_ [[buffer(2)]], \
+  device float * x_2 [[buffer(3)]], \
+  device const float * w_next_norm [[buffer(4)]], \
+  device mla::act_t * ready [[buffer(5)]], \
+  device float * ready_squares [[buffer(6)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[2]; \
+  mla::o_proj_body<mla::A>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: o_proj_q4_0 using act_t o_proj_body q4_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void o_proj_q4_0(
-  device const uchar * w_o_proj [[buffer(0)]],
-  device const mla::act_t * attention [[buffer(1)]],
-  device const float * x_ [[buffer(2)]],
-  device float * x_2 [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready [[buffer(5)]],
-  device float * ready_squares [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[2];
-  mla::o_proj_body<mla::q4_0>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: o_proj_q4_1 using act_t o_proj_body q4_1
-[[max_total_threads_per_threadgroup(128)]]
-kernel void o_proj_q4_1(
-  device const uchar * w_o_proj [[buffer(0)]],
-  device const mla::act_t * attention [[buffer(1)]],
-  device const float * x_ [[buffer(2)]],
-  device float * x_2 [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready [[buffer(5)]],
-  device float * ready_squares [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[2];
-  mla::o_proj_body<mla::q4_1>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: o_proj_q8_0 using act_t o_proj_body q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void o_proj_q8_0(
-  device const uchar * w_o_proj [[buffer(0)]],
-  device const mla::act_t * attention [[buffer(1)]],
-  device const float * x_ [[buffer(2)]],
-  device float * x_2 [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready [[buffer(5)]],
-  device float * ready_squares [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[2];
-  mla::o_proj_body<mla::q8_0>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: o_proj_q4_k using act_t o_proj_body q4_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void o_proj_q4_k(
-  device const uchar * w_o_proj [[buffer(0)]],
-  device const mla::act_t * attention [[buffer(1)]],
-  device const float * x_ [[buffer(2)]],
-  device float * x_2 [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready [[buffer(5)]],
-  device float * ready_squares [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[2];
-  mla::o_proj_body<mla::q4_k>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: o_proj_q5_k using act_t o_proj_body q5_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void o_proj_q5_k(
-  device const uchar * w_o_proj [[buffer(0)]],
-  device const mla::act_t * attention [[buffer(1)]],
-  device const float * x_ [[buffer(2)]],
-  device float * x_2 [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready [[buffer(5)]],
-  device float * ready_squares [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[2];
-  mla::o_proj_body<mla::q5_k>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: o_proj_q6_k using act_t o_proj_body q6_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void o_proj_q6_k(
-  device const uchar * w_o_proj [[buffer(0)]],
-  device const mla::act_t * attention [[buffer(1)]],
-  device const float * x_ [[buffer(2)]],
-  device float * x_2 [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready [[buffer(5)]],
-  device float * ready_squares [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[2];
-  mla::o_proj_body<mla::q6_k>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: o_proj_bf16 using act_t bf16 o_proj_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void o_proj_bf16(
-  device const uchar * w_o_proj [[buffer(0)]],
-  device const mla::act_t * attention [[buffer(1)]],
-  device const float * x_ [[buffer(2)]],
-  device float * x_2 [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready [[buffer(5)]],
-  device float * ready_squares [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[2];
-  mla::o_proj_body<mla::bf16>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(o_proj_f16, f16)
+VARIANT(o_proj_q4_0, q4_0)
+VARIANT(o_proj_q4_1, q4_1)
+VARIANT(o_proj_q8_0, q8_0)
+VARIANT(o_proj_q4_k, q4_k)
+VARIANT(o_proj_q5_k, q5_k)
+VARIANT(o_proj_q6_k, q6_k)
+VARIANT(o_proj_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: gate_up_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t add_slices dot_both_preload in_acts load_partials norm_factor own preload put_slice silu sum_lanes sum_of sum_up total
@@ -1560,110 +743,28 @@ static inline void gate_up_body(
 //:
 } // namespace mla
 
-//: gate_up_f16_f16 using act_t f16 gate_up_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void gate_up_f16_f16(
-  device const uchar * w_gate_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  device const uchar * w_up_proj [[buffer(3)]],
-  device mla::act_t * swiglu [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[9];
-  mla::gate_up_body<mla::f16, mla::f16>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using act_t gate_up_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  device const uchar * w_gate_proj [[buffer(0)]], \
+  device const mla::act_t * ready [[buffer(1)]], \
+  device const float * ready_squares [[buffer(2)]], \
+  device const uchar * w_up_proj [[buffer(3)]], \
+  device mla::act_t * swiglu [[buffer(4)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[9]; \
+  mla::gate_up_body<mla::A, mla::A>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: gate_up_q4_0_q4_0 using act_t gate_up_body q4_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void gate_up_q4_0_q4_0(
-  device const uchar * w_gate_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  device const uchar * w_up_proj [[buffer(3)]],
-  device mla::act_t * swiglu [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[9];
-  mla::gate_up_body<mla::q4_0, mla::q4_0>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: gate_up_q4_1_q4_1 using act_t gate_up_body q4_1
-[[max_total_threads_per_threadgroup(128)]]
-kernel void gate_up_q4_1_q4_1(
-  device const uchar * w_gate_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  device const uchar * w_up_proj [[buffer(3)]],
-  device mla::act_t * swiglu [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[9];
-  mla::gate_up_body<mla::q4_1, mla::q4_1>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: gate_up_q8_0_q8_0 using act_t gate_up_body q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void gate_up_q8_0_q8_0(
-  device const uchar * w_gate_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  device const uchar * w_up_proj [[buffer(3)]],
-  device mla::act_t * swiglu [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[9];
-  mla::gate_up_body<mla::q8_0, mla::q8_0>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: gate_up_q4_k_q4_k using act_t gate_up_body q4_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void gate_up_q4_k_q4_k(
-  device const uchar * w_gate_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  device const uchar * w_up_proj [[buffer(3)]],
-  device mla::act_t * swiglu [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[9];
-  mla::gate_up_body<mla::q4_k, mla::q4_k>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: gate_up_q5_k_q5_k using act_t gate_up_body q5_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void gate_up_q5_k_q5_k(
-  device const uchar * w_gate_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  device const uchar * w_up_proj [[buffer(3)]],
-  device mla::act_t * swiglu [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[9];
-  mla::gate_up_body<mla::q5_k, mla::q5_k>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: gate_up_q6_k_q6_k using act_t gate_up_body q6_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void gate_up_q6_k_q6_k(
-  device const uchar * w_gate_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  device const uchar * w_up_proj [[buffer(3)]],
-  device mla::act_t * swiglu [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[9];
-  mla::gate_up_body<mla::q6_k, mla::q6_k>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: gate_up_bf16_bf16 using act_t bf16 gate_up_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void gate_up_bf16_bf16(
-  device const uchar * w_gate_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  device const uchar * w_up_proj [[buffer(3)]],
-  device mla::act_t * swiglu [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[9];
-  mla::gate_up_body<mla::bf16, mla::bf16>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(gate_up_f16_f16, f16)
+VARIANT(gate_up_q4_0_q4_0, q4_0)
+VARIANT(gate_up_q4_1_q4_1, q4_1)
+VARIANT(gate_up_q8_0_q8_0, q8_0)
+VARIANT(gate_up_q4_k_q4_k, q4_k)
+VARIANT(gate_up_q5_k_q5_k, q5_k)
+VARIANT(gate_up_q6_k_q6_k, q6_k)
+VARIANT(gate_up_bf16_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: down_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t add_slices dot_preload in_acts own preload put_slice sum_group sum_lanes
@@ -1713,111 +814,29 @@ static inline void down_body(
 //:
 } // namespace mla
 
-//: down_f16 using act_t down_body f16
-[[max_total_threads_per_threadgroup(128)]]
-kernel void down_f16(
-  device const uchar * w_down_proj [[buffer(0)]],
-  device const mla::act_t * swiglu [[buffer(1)]],
-  device const float * x_ [[buffer(2)]],
-  device float * x_2 [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready [[buffer(5)]],
-  device float * ready_squares [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[2];
-  mla::down_body<mla::f16>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using act_t down_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  device const uchar * w_down_proj [[buffer(0)]], \
+  device const mla::act_t * swiglu [[buffer(1)]], \
+  device const float * x_ [[buffer(2)]], \
+  device float * x_2 [[buffer(3)]], \
+  device const float * w_next_norm [[buffer(4)]], \
+  device mla::act_t * ready [[buffer(5)]], \
+  device float * ready_squares [[buffer(6)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[2]; \
+  mla::down_body<mla::A>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: down_q4_0 using act_t down_body q4_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void down_q4_0(
-  device const uchar * w_down_proj [[buffer(0)]],
-  device const mla::act_t * swiglu [[buffer(1)]],
-  device const float * x_ [[buffer(2)]],
-  device float * x_2 [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready [[buffer(5)]],
-  device float * ready_squares [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[2];
-  mla::down_body<mla::q4_0>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: down_q4_1 using act_t down_body q4_1
-[[max_total_threads_per_threadgroup(128)]]
-kernel void down_q4_1(
-  device const uchar * w_down_proj [[buffer(0)]],
-  device const mla::act_t * swiglu [[buffer(1)]],
-  device const float * x_ [[buffer(2)]],
-  device float * x_2 [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready [[buffer(5)]],
-  device float * ready_squares [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[2];
-  mla::down_body<mla::q4_1>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: down_q8_0 using act_t down_body q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void down_q8_0(
-  device const uchar * w_down_proj [[buffer(0)]],
-  device const mla::act_t * swiglu [[buffer(1)]],
-  device const float * x_ [[buffer(2)]],
-  device float * x_2 [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready [[buffer(5)]],
-  device float * ready_squares [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[2];
-  mla::down_body<mla::q8_0>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: down_q5_k using act_t down_body q5_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void down_q5_k(
-  device const uchar * w_down_proj [[buffer(0)]],
-  device const mla::act_t * swiglu [[buffer(1)]],
-  device const float * x_ [[buffer(2)]],
-  device float * x_2 [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready [[buffer(5)]],
-  device float * ready_squares [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[2];
-  mla::down_body<mla::q5_k>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: down_q6_k using act_t down_body q6_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void down_q6_k(
-  device const uchar * w_down_proj [[buffer(0)]],
-  device const mla::act_t * swiglu [[buffer(1)]],
-  device const float * x_ [[buffer(2)]],
-  device float * x_2 [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready [[buffer(5)]],
-  device float * ready_squares [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[2];
-  mla::down_body<mla::q6_k>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: down_bf16 using act_t bf16 down_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void down_bf16(
-  device const uchar * w_down_proj [[buffer(0)]],
-  device const mla::act_t * swiglu [[buffer(1)]],
-  device const float * x_ [[buffer(2)]],
-  device float * x_2 [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready [[buffer(5)]],
-  device float * ready_squares [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[2];
-  mla::down_body<mla::bf16>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(down_f16, f16)
+VARIANT(down_q4_0, q4_0)
+VARIANT(down_q4_1, q4_1)
+VARIANT(down_q8_0, q8_0)
+VARIANT(down_q5_k, q5_k)
+VARIANT(down_q6_k, q6_k)
+VARIANT(down_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: router_shared_gate_shared_up_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t add_slices dot_both_preload dot_preload in_acts load_partials norm_factor own preload put_slice silu sum_lanes sum_of sum_up total
@@ -1912,126 +931,30 @@ static inline void router_shared_gate_shared_up_body(
 //:
 } // namespace mla
 
-//: router_shared_gate_shared_up_f32_f16_f16 using act_t f16 f32 router_shared_gate_shared_up_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void router_shared_gate_shared_up_f32_f16_f16(
-  device const uchar * w_gate [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  device float * router [[buffer(3)]],
-  device const uchar * w_shared_experts_gate_proj [[buffer(4)]],
-  device const uchar * w_shared_experts_up_proj [[buffer(5)]],
-  device mla::act_t * shared_swiglu [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::router_shared_gate_shared_up_body<mla::f32, mla::f16, mla::f16>(w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using act_t f32 router_shared_gate_shared_up_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  device const uchar * w_gate [[buffer(0)]], \
+  device const mla::act_t * ready [[buffer(1)]], \
+  device const float * ready_squares [[buffer(2)]], \
+  device float * router [[buffer(3)]], \
+  device const uchar * w_shared_experts_gate_proj [[buffer(4)]], \
+  device const uchar * w_shared_experts_up_proj [[buffer(5)]], \
+  device mla::act_t * shared_swiglu [[buffer(6)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[5]; \
+  mla::router_shared_gate_shared_up_body<mla::f32, mla::A, mla::A>(w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: router_shared_gate_shared_up_f32_q4_0_q4_0 using act_t f32 q4_0 router_shared_gate_shared_up_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void router_shared_gate_shared_up_f32_q4_0_q4_0(
-  device const uchar * w_gate [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  device float * router [[buffer(3)]],
-  device const uchar * w_shared_experts_gate_proj [[buffer(4)]],
-  device const uchar * w_shared_experts_up_proj [[buffer(5)]],
-  device mla::act_t * shared_swiglu [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::router_shared_gate_shared_up_body<mla::f32, mla::q4_0, mla::q4_0>(w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: router_shared_gate_shared_up_f32_q4_1_q4_1 using act_t f32 q4_1 router_shared_gate_shared_up_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void router_shared_gate_shared_up_f32_q4_1_q4_1(
-  device const uchar * w_gate [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  device float * router [[buffer(3)]],
-  device const uchar * w_shared_experts_gate_proj [[buffer(4)]],
-  device const uchar * w_shared_experts_up_proj [[buffer(5)]],
-  device mla::act_t * shared_swiglu [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::router_shared_gate_shared_up_body<mla::f32, mla::q4_1, mla::q4_1>(w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: router_shared_gate_shared_up_f32_q8_0_q8_0 using act_t f32 q8_0 router_shared_gate_shared_up_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void router_shared_gate_shared_up_f32_q8_0_q8_0(
-  device const uchar * w_gate [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  device float * router [[buffer(3)]],
-  device const uchar * w_shared_experts_gate_proj [[buffer(4)]],
-  device const uchar * w_shared_experts_up_proj [[buffer(5)]],
-  device mla::act_t * shared_swiglu [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::router_shared_gate_shared_up_body<mla::f32, mla::q8_0, mla::q8_0>(w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: router_shared_gate_shared_up_f32_q4_k_q4_k using act_t f32 q4_k router_shared_gate_shared_up_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void router_shared_gate_shared_up_f32_q4_k_q4_k(
-  device const uchar * w_gate [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  device float * router [[buffer(3)]],
-  device const uchar * w_shared_experts_gate_proj [[buffer(4)]],
-  device const uchar * w_shared_experts_up_proj [[buffer(5)]],
-  device mla::act_t * shared_swiglu [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::router_shared_gate_shared_up_body<mla::f32, mla::q4_k, mla::q4_k>(w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: router_shared_gate_shared_up_f32_q5_k_q5_k using act_t f32 q5_k router_shared_gate_shared_up_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void router_shared_gate_shared_up_f32_q5_k_q5_k(
-  device const uchar * w_gate [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  device float * router [[buffer(3)]],
-  device const uchar * w_shared_experts_gate_proj [[buffer(4)]],
-  device const uchar * w_shared_experts_up_proj [[buffer(5)]],
-  device mla::act_t * shared_swiglu [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::router_shared_gate_shared_up_body<mla::f32, mla::q5_k, mla::q5_k>(w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: router_shared_gate_shared_up_f32_q6_k_q6_k using act_t f32 q6_k router_shared_gate_shared_up_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void router_shared_gate_shared_up_f32_q6_k_q6_k(
-  device const uchar * w_gate [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  device float * router [[buffer(3)]],
-  device const uchar * w_shared_experts_gate_proj [[buffer(4)]],
-  device const uchar * w_shared_experts_up_proj [[buffer(5)]],
-  device mla::act_t * shared_swiglu [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::router_shared_gate_shared_up_body<mla::f32, mla::q6_k, mla::q6_k>(w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: router_shared_gate_shared_up_f32_bf16_bf16 using act_t bf16 f32 router_shared_gate_shared_up_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void router_shared_gate_shared_up_f32_bf16_bf16(
-  device const uchar * w_gate [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  device float * router [[buffer(3)]],
-  device const uchar * w_shared_experts_gate_proj [[buffer(4)]],
-  device const uchar * w_shared_experts_up_proj [[buffer(5)]],
-  device mla::act_t * shared_swiglu [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::router_shared_gate_shared_up_body<mla::f32, mla::bf16, mla::bf16>(w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(router_shared_gate_shared_up_f32_f16_f16, f16)
+VARIANT(router_shared_gate_shared_up_f32_q4_0_q4_0, q4_0)
+VARIANT(router_shared_gate_shared_up_f32_q4_1_q4_1, q4_1)
+VARIANT(router_shared_gate_shared_up_f32_q8_0_q8_0, q8_0)
+VARIANT(router_shared_gate_shared_up_f32_q4_k_q4_k, q4_k)
+VARIANT(router_shared_gate_shared_up_f32_q5_k_q5_k, q5_k)
+VARIANT(router_shared_gate_shared_up_f32_q6_k_q6_k, q6_k)
+VARIANT(router_shared_gate_shared_up_f32_bf16_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: experts_gate_experts_up_args
@@ -2127,142 +1050,32 @@ static inline void experts_gate_experts_up_body(
 //:
 } // namespace mla
 
-//: experts_gate_experts_up_f16_f16 using Routing act_t experts_gate_experts_up_args experts_gate_experts_up_body f16
-[[max_total_threads_per_threadgroup(256)]]
-kernel void experts_gate_experts_up_f16_f16(
-  device const float * router [[buffer(0)]],
-  device const float * w_e_score_correction_bias [[buffer(1)]],
-  device const uchar * w_experts_gate_proj [[buffer(2)]],
-  device mla::Routing * routing [[buffer(3)]],
-  device const mla::act_t * ready [[buffer(4)]],
-  device const float * ready_squares [[buffer(5)]],
-  device const uchar * w_experts_up_proj [[buffer(6)]],
-  device mla::act_t * experts_swiglu [[buffer(7)]],
-  constant mla::experts_gate_experts_up_args & args [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[19];
-  mla::experts_gate_experts_up_body<mla::f16, mla::f16>(router, w_e_score_correction_bias, w_experts_gate_proj, routing, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Routing act_t experts_gate_experts_up_args experts_gate_experts_up_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(256)]] \
+kernel void NAME( \
+  device const float * router [[buffer(0)]], \
+  device const float * w_e_score_correction_bias [[buffer(1)]], \
+  device const uchar * w_experts_gate_proj [[buffer(2)]], \
+  device mla::Routing * routing [[buffer(3)]], \
+  device const mla::act_t * ready [[buffer(4)]], \
+  device const float * ready_squares [[buffer(5)]], \
+  device const uchar * w_experts_up_proj [[buffer(6)]], \
+  device mla::act_t * experts_swiglu [[buffer(7)]], \
+  constant mla::experts_gate_experts_up_args & args [[buffer(8)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[19]; \
+  mla::experts_gate_experts_up_body<mla::A, mla::A>(router, w_e_score_correction_bias, w_experts_gate_proj, routing, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: experts_gate_experts_up_q4_0_q4_0 using Routing act_t experts_gate_experts_up_args experts_gate_experts_up_body q4_0
-[[max_total_threads_per_threadgroup(256)]]
-kernel void experts_gate_experts_up_q4_0_q4_0(
-  device const float * router [[buffer(0)]],
-  device const float * w_e_score_correction_bias [[buffer(1)]],
-  device const uchar * w_experts_gate_proj [[buffer(2)]],
-  device mla::Routing * routing [[buffer(3)]],
-  device const mla::act_t * ready [[buffer(4)]],
-  device const float * ready_squares [[buffer(5)]],
-  device const uchar * w_experts_up_proj [[buffer(6)]],
-  device mla::act_t * experts_swiglu [[buffer(7)]],
-  constant mla::experts_gate_experts_up_args & args [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[19];
-  mla::experts_gate_experts_up_body<mla::q4_0, mla::q4_0>(router, w_e_score_correction_bias, w_experts_gate_proj, routing, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: experts_gate_experts_up_q4_1_q4_1 using Routing act_t experts_gate_experts_up_args experts_gate_experts_up_body q4_1
-[[max_total_threads_per_threadgroup(256)]]
-kernel void experts_gate_experts_up_q4_1_q4_1(
-  device const float * router [[buffer(0)]],
-  device const float * w_e_score_correction_bias [[buffer(1)]],
-  device const uchar * w_experts_gate_proj [[buffer(2)]],
-  device mla::Routing * routing [[buffer(3)]],
-  device const mla::act_t * ready [[buffer(4)]],
-  device const float * ready_squares [[buffer(5)]],
-  device const uchar * w_experts_up_proj [[buffer(6)]],
-  device mla::act_t * experts_swiglu [[buffer(7)]],
-  constant mla::experts_gate_experts_up_args & args [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[19];
-  mla::experts_gate_experts_up_body<mla::q4_1, mla::q4_1>(router, w_e_score_correction_bias, w_experts_gate_proj, routing, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: experts_gate_experts_up_q8_0_q8_0 using Routing act_t experts_gate_experts_up_args experts_gate_experts_up_body q8_0
-[[max_total_threads_per_threadgroup(256)]]
-kernel void experts_gate_experts_up_q8_0_q8_0(
-  device const float * router [[buffer(0)]],
-  device const float * w_e_score_correction_bias [[buffer(1)]],
-  device const uchar * w_experts_gate_proj [[buffer(2)]],
-  device mla::Routing * routing [[buffer(3)]],
-  device const mla::act_t * ready [[buffer(4)]],
-  device const float * ready_squares [[buffer(5)]],
-  device const uchar * w_experts_up_proj [[buffer(6)]],
-  device mla::act_t * experts_swiglu [[buffer(7)]],
-  constant mla::experts_gate_experts_up_args & args [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[19];
-  mla::experts_gate_experts_up_body<mla::q8_0, mla::q8_0>(router, w_e_score_correction_bias, w_experts_gate_proj, routing, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: experts_gate_experts_up_q4_k_q4_k using Routing act_t experts_gate_experts_up_args experts_gate_experts_up_body q4_k
-[[max_total_threads_per_threadgroup(256)]]
-kernel void experts_gate_experts_up_q4_k_q4_k(
-  device const float * router [[buffer(0)]],
-  device const float * w_e_score_correction_bias [[buffer(1)]],
-  device const uchar * w_experts_gate_proj [[buffer(2)]],
-  device mla::Routing * routing [[buffer(3)]],
-  device const mla::act_t * ready [[buffer(4)]],
-  device const float * ready_squares [[buffer(5)]],
-  device const uchar * w_experts_up_proj [[buffer(6)]],
-  device mla::act_t * experts_swiglu [[buffer(7)]],
-  constant mla::experts_gate_experts_up_args & args [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[19];
-  mla::experts_gate_experts_up_body<mla::q4_k, mla::q4_k>(router, w_e_score_correction_bias, w_experts_gate_proj, routing, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: experts_gate_experts_up_q5_k_q5_k using Routing act_t experts_gate_experts_up_args experts_gate_experts_up_body q5_k
-[[max_total_threads_per_threadgroup(256)]]
-kernel void experts_gate_experts_up_q5_k_q5_k(
-  device const float * router [[buffer(0)]],
-  device const float * w_e_score_correction_bias [[buffer(1)]],
-  device const uchar * w_experts_gate_proj [[buffer(2)]],
-  device mla::Routing * routing [[buffer(3)]],
-  device const mla::act_t * ready [[buffer(4)]],
-  device const float * ready_squares [[buffer(5)]],
-  device const uchar * w_experts_up_proj [[buffer(6)]],
-  device mla::act_t * experts_swiglu [[buffer(7)]],
-  constant mla::experts_gate_experts_up_args & args [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[19];
-  mla::experts_gate_experts_up_body<mla::q5_k, mla::q5_k>(router, w_e_score_correction_bias, w_experts_gate_proj, routing, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: experts_gate_experts_up_q6_k_q6_k using Routing act_t experts_gate_experts_up_args experts_gate_experts_up_body q6_k
-[[max_total_threads_per_threadgroup(256)]]
-kernel void experts_gate_experts_up_q6_k_q6_k(
-  device const float * router [[buffer(0)]],
-  device const float * w_e_score_correction_bias [[buffer(1)]],
-  device const uchar * w_experts_gate_proj [[buffer(2)]],
-  device mla::Routing * routing [[buffer(3)]],
-  device const mla::act_t * ready [[buffer(4)]],
-  device const float * ready_squares [[buffer(5)]],
-  device const uchar * w_experts_up_proj [[buffer(6)]],
-  device mla::act_t * experts_swiglu [[buffer(7)]],
-  constant mla::experts_gate_experts_up_args & args [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[19];
-  mla::experts_gate_experts_up_body<mla::q6_k, mla::q6_k>(router, w_e_score_correction_bias, w_experts_gate_proj, routing, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: experts_gate_experts_up_bf16_bf16 using Routing act_t bf16 experts_gate_experts_up_args experts_gate_experts_up_body
-[[max_total_threads_per_threadgroup(256)]]
-kernel void experts_gate_experts_up_bf16_bf16(
-  device const float * router [[buffer(0)]],
-  device const float * w_e_score_correction_bias [[buffer(1)]],
-  device const uchar * w_experts_gate_proj [[buffer(2)]],
-  device mla::Routing * routing [[buffer(3)]],
-  device const mla::act_t * ready [[buffer(4)]],
-  device const float * ready_squares [[buffer(5)]],
-  device const uchar * w_experts_up_proj [[buffer(6)]],
-  device mla::act_t * experts_swiglu [[buffer(7)]],
-  constant mla::experts_gate_experts_up_args & args [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[19];
-  mla::experts_gate_experts_up_body<mla::bf16, mla::bf16>(router, w_e_score_correction_bias, w_experts_gate_proj, routing, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(experts_gate_experts_up_f16_f16, f16)
+VARIANT(experts_gate_experts_up_q4_0_q4_0, q4_0)
+VARIANT(experts_gate_experts_up_q4_1_q4_1, q4_1)
+VARIANT(experts_gate_experts_up_q8_0_q8_0, q8_0)
+VARIANT(experts_gate_experts_up_q4_k_q4_k, q4_k)
+VARIANT(experts_gate_experts_up_q5_k_q5_k, q5_k)
+VARIANT(experts_gate_experts_up_q6_k_q6_k, q6_k)
+VARIANT(experts_gate_experts_up_bf16_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: experts_down_shared_down_args
@@ -2326,158 +1139,34 @@ static inline void experts_down_shared_down_body(
 //:
 } // namespace mla
 
-//: experts_down_shared_down_f16_f16 using Routing act_t experts_down_shared_down_args experts_down_shared_down_body f16
-[[max_total_threads_per_threadgroup(256)]]
-kernel void experts_down_shared_down_f16_f16(
-  device const uchar * w_experts_down_proj [[buffer(0)]],
-  device const mla::act_t * experts_swiglu [[buffer(1)]],
-  device const mla::Routing * routing [[buffer(2)]],
-  device const uchar * w_shared_experts_down_proj [[buffer(3)]],
-  device const mla::act_t * shared_swiglu [[buffer(4)]],
-  device const float * x_ [[buffer(5)]],
-  device float * x_2 [[buffer(6)]],
-  device const float * w_next_norm [[buffer(7)]],
-  device mla::act_t * ready [[buffer(8)]],
-  device float * ready_squares [[buffer(9)]],
-  constant mla::experts_down_shared_down_args & args [[buffer(10)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[8];
-  mla::experts_down_shared_down_body<mla::f16, mla::f16>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, w_next_norm, ready, ready_squares, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Routing act_t experts_down_shared_down_args experts_down_shared_down_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(256)]] \
+kernel void NAME( \
+  device const uchar * w_experts_down_proj [[buffer(0)]], \
+  device const mla::act_t * experts_swiglu [[buffer(1)]], \
+  device const mla::Routing * routing [[buffer(2)]], \
+  device const uchar * w_shared_experts_down_proj [[buffer(3)]], \
+  device const mla::act_t * shared_swiglu [[buffer(4)]], \
+  device const float * x_ [[buffer(5)]], \
+  device float * x_2 [[buffer(6)]], \
+  device const float * w_next_norm [[buffer(7)]], \
+  device mla::act_t * ready [[buffer(8)]], \
+  device float * ready_squares [[buffer(9)]], \
+  constant mla::experts_down_shared_down_args & args [[buffer(10)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[8]; \
+  mla::experts_down_shared_down_body<mla::A, mla::A>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, w_next_norm, ready, ready_squares, args, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: experts_down_shared_down_q4_0_q4_0 using Routing act_t experts_down_shared_down_args experts_down_shared_down_body q4_0
-[[max_total_threads_per_threadgroup(256)]]
-kernel void experts_down_shared_down_q4_0_q4_0(
-  device const uchar * w_experts_down_proj [[buffer(0)]],
-  device const mla::act_t * experts_swiglu [[buffer(1)]],
-  device const mla::Routing * routing [[buffer(2)]],
-  device const uchar * w_shared_experts_down_proj [[buffer(3)]],
-  device const mla::act_t * shared_swiglu [[buffer(4)]],
-  device const float * x_ [[buffer(5)]],
-  device float * x_2 [[buffer(6)]],
-  device const float * w_next_norm [[buffer(7)]],
-  device mla::act_t * ready [[buffer(8)]],
-  device float * ready_squares [[buffer(9)]],
-  constant mla::experts_down_shared_down_args & args [[buffer(10)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[8];
-  mla::experts_down_shared_down_body<mla::q4_0, mla::q4_0>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, w_next_norm, ready, ready_squares, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: experts_down_shared_down_q4_1_q4_1 using Routing act_t experts_down_shared_down_args experts_down_shared_down_body q4_1
-[[max_total_threads_per_threadgroup(256)]]
-kernel void experts_down_shared_down_q4_1_q4_1(
-  device const uchar * w_experts_down_proj [[buffer(0)]],
-  device const mla::act_t * experts_swiglu [[buffer(1)]],
-  device const mla::Routing * routing [[buffer(2)]],
-  device const uchar * w_shared_experts_down_proj [[buffer(3)]],
-  device const mla::act_t * shared_swiglu [[buffer(4)]],
-  device const float * x_ [[buffer(5)]],
-  device float * x_2 [[buffer(6)]],
-  device const float * w_next_norm [[buffer(7)]],
-  device mla::act_t * ready [[buffer(8)]],
-  device float * ready_squares [[buffer(9)]],
-  constant mla::experts_down_shared_down_args & args [[buffer(10)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[8];
-  mla::experts_down_shared_down_body<mla::q4_1, mla::q4_1>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, w_next_norm, ready, ready_squares, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: experts_down_shared_down_q8_0_q8_0 using Routing act_t experts_down_shared_down_args experts_down_shared_down_body q8_0
-[[max_total_threads_per_threadgroup(256)]]
-kernel void experts_down_shared_down_q8_0_q8_0(
-  device const uchar * w_experts_down_proj [[buffer(0)]],
-  device const mla::act_t * experts_swiglu [[buffer(1)]],
-  device const mla::Routing * routing [[buffer(2)]],
-  device const uchar * w_shared_experts_down_proj [[buffer(3)]],
-  device const mla::act_t * shared_swiglu [[buffer(4)]],
-  device const float * x_ [[buffer(5)]],
-  device float * x_2 [[buffer(6)]],
-  device const float * w_next_norm [[buffer(7)]],
-  device mla::act_t * ready [[buffer(8)]],
-  device float * ready_squares [[buffer(9)]],
-  constant mla::experts_down_shared_down_args & args [[buffer(10)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[8];
-  mla::experts_down_shared_down_body<mla::q8_0, mla::q8_0>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, w_next_norm, ready, ready_squares, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: experts_down_shared_down_q4_k_q4_k using Routing act_t experts_down_shared_down_args experts_down_shared_down_body q4_k
-[[max_total_threads_per_threadgroup(256)]]
-kernel void experts_down_shared_down_q4_k_q4_k(
-  device const uchar * w_experts_down_proj [[buffer(0)]],
-  device const mla::act_t * experts_swiglu [[buffer(1)]],
-  device const mla::Routing * routing [[buffer(2)]],
-  device const uchar * w_shared_experts_down_proj [[buffer(3)]],
-  device const mla::act_t * shared_swiglu [[buffer(4)]],
-  device const float * x_ [[buffer(5)]],
-  device float * x_2 [[buffer(6)]],
-  device const float * w_next_norm [[buffer(7)]],
-  device mla::act_t * ready [[buffer(8)]],
-  device float * ready_squares [[buffer(9)]],
-  constant mla::experts_down_shared_down_args & args [[buffer(10)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[8];
-  mla::experts_down_shared_down_body<mla::q4_k, mla::q4_k>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, w_next_norm, ready, ready_squares, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: experts_down_shared_down_q5_k_q5_k using Routing act_t experts_down_shared_down_args experts_down_shared_down_body q5_k
-[[max_total_threads_per_threadgroup(256)]]
-kernel void experts_down_shared_down_q5_k_q5_k(
-  device const uchar * w_experts_down_proj [[buffer(0)]],
-  device const mla::act_t * experts_swiglu [[buffer(1)]],
-  device const mla::Routing * routing [[buffer(2)]],
-  device const uchar * w_shared_experts_down_proj [[buffer(3)]],
-  device const mla::act_t * shared_swiglu [[buffer(4)]],
-  device const float * x_ [[buffer(5)]],
-  device float * x_2 [[buffer(6)]],
-  device const float * w_next_norm [[buffer(7)]],
-  device mla::act_t * ready [[buffer(8)]],
-  device float * ready_squares [[buffer(9)]],
-  constant mla::experts_down_shared_down_args & args [[buffer(10)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[8];
-  mla::experts_down_shared_down_body<mla::q5_k, mla::q5_k>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, w_next_norm, ready, ready_squares, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: experts_down_shared_down_q6_k_q6_k using Routing act_t experts_down_shared_down_args experts_down_shared_down_body q6_k
-[[max_total_threads_per_threadgroup(256)]]
-kernel void experts_down_shared_down_q6_k_q6_k(
-  device const uchar * w_experts_down_proj [[buffer(0)]],
-  device const mla::act_t * experts_swiglu [[buffer(1)]],
-  device const mla::Routing * routing [[buffer(2)]],
-  device const uchar * w_shared_experts_down_proj [[buffer(3)]],
-  device const mla::act_t * shared_swiglu [[buffer(4)]],
-  device const float * x_ [[buffer(5)]],
-  device float * x_2 [[buffer(6)]],
-  device const float * w_next_norm [[buffer(7)]],
-  device mla::act_t * ready [[buffer(8)]],
-  device float * ready_squares [[buffer(9)]],
-  constant mla::experts_down_shared_down_args & args [[buffer(10)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[8];
-  mla::experts_down_shared_down_body<mla::q6_k, mla::q6_k>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, w_next_norm, ready, ready_squares, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: experts_down_shared_down_bf16_bf16 using Routing act_t bf16 experts_down_shared_down_args experts_down_shared_down_body
-[[max_total_threads_per_threadgroup(256)]]
-kernel void experts_down_shared_down_bf16_bf16(
-  device const uchar * w_experts_down_proj [[buffer(0)]],
-  device const mla::act_t * experts_swiglu [[buffer(1)]],
-  device const mla::Routing * routing [[buffer(2)]],
-  device const uchar * w_shared_experts_down_proj [[buffer(3)]],
-  device const mla::act_t * shared_swiglu [[buffer(4)]],
-  device const float * x_ [[buffer(5)]],
-  device float * x_2 [[buffer(6)]],
-  device const float * w_next_norm [[buffer(7)]],
-  device mla::act_t * ready [[buffer(8)]],
-  device float * ready_squares [[buffer(9)]],
-  constant mla::experts_down_shared_down_args & args [[buffer(10)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[8];
-  mla::experts_down_shared_down_body<mla::bf16, mla::bf16>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, w_next_norm, ready, ready_squares, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(experts_down_shared_down_f16_f16, f16)
+VARIANT(experts_down_shared_down_q4_0_q4_0, q4_0)
+VARIANT(experts_down_shared_down_q4_1_q4_1, q4_1)
+VARIANT(experts_down_shared_down_q8_0_q8_0, q8_0)
+VARIANT(experts_down_shared_down_q4_k_q4_k, q4_k)
+VARIANT(experts_down_shared_down_q5_k_q5_k, q5_k)
+VARIANT(experts_down_shared_down_q6_k_q6_k, q6_k)
+VARIANT(experts_down_shared_down_bf16_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: lm_head_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t dot_preload in_acts load_partials norm_factor own preload sum_lanes sum_of
@@ -2517,50 +1206,22 @@ static inline void lm_head_body(
 //:
 } // namespace mla
 
-//: lm_head_f16 using act_t f16 lm_head_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void lm_head_f16(
-  device const uchar * w_lm_head [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  device float * lm_head [[buffer(3)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::lm_head_body<mla::f16>(w_lm_head, ready, ready_squares, lm_head, tg, tid, sg, lane);
+//# variants using act_t lm_head_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  device const uchar * w_lm_head [[buffer(0)]], \
+  device const mla::act_t * ready [[buffer(1)]], \
+  device const float * ready_squares [[buffer(2)]], \
+  device float * lm_head [[buffer(3)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  mla::lm_head_body<mla::A>(w_lm_head, ready, ready_squares, lm_head, tg, tid, sg, lane); \
 }
-
-//: lm_head_q8_0 using act_t lm_head_body q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void lm_head_q8_0(
-  device const uchar * w_lm_head [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  device float * lm_head [[buffer(3)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::lm_head_body<mla::q8_0>(w_lm_head, ready, ready_squares, lm_head, tg, tid, sg, lane);
-}
-
-//: lm_head_q6_k using act_t lm_head_body q6_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void lm_head_q6_k(
-  device const uchar * w_lm_head [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  device float * lm_head [[buffer(3)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::lm_head_body<mla::q6_k>(w_lm_head, ready, ready_squares, lm_head, tg, tid, sg, lane);
-}
-
-//: lm_head_bf16 using act_t bf16 lm_head_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void lm_head_bf16(
-  device const uchar * w_lm_head [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  device float * lm_head [[buffer(3)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::lm_head_body<mla::bf16>(w_lm_head, ready, ready_squares, lm_head, tg, tid, sg, lane);
-}
-
+VARIANT(lm_head_f16, f16)
+VARIANT(lm_head_q8_0, q8_0)
+VARIANT(lm_head_q6_k, q6_k)
+VARIANT(lm_head_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: embed_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row act_t sum_group
@@ -2598,110 +1259,28 @@ static inline void embed_x16_body(
 //:
 } // namespace mla
 
-//: embed_x16_f16 using Row act_t embed_x16_body f16
-[[max_total_threads_per_threadgroup(128)]]
-kernel void embed_x16_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_embed_tokens [[buffer(1)]],
-  device float * x_ [[buffer(2)]],
-  device const float * w_next_norm [[buffer(3)]],
-  device mla::act_t * ready [[buffer(4)]],
-  device float * ready_squares [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::embed_x16_body<mla::f16>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
+//# variants using Row act_t embed_x16_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const uchar * w_embed_tokens [[buffer(1)]], \
+  device float * x_ [[buffer(2)]], \
+  device const float * w_next_norm [[buffer(3)]], \
+  device mla::act_t * ready [[buffer(4)]], \
+  device float * ready_squares [[buffer(5)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  mla::embed_x16_body<mla::A>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane); \
 }
-
-//: embed_x16_q4_0 using Row act_t embed_x16_body q4_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void embed_x16_q4_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_embed_tokens [[buffer(1)]],
-  device float * x_ [[buffer(2)]],
-  device const float * w_next_norm [[buffer(3)]],
-  device mla::act_t * ready [[buffer(4)]],
-  device float * ready_squares [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::embed_x16_body<mla::q4_0>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
-}
-
-//: embed_x16_q4_1 using Row act_t embed_x16_body q4_1
-[[max_total_threads_per_threadgroup(128)]]
-kernel void embed_x16_q4_1(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_embed_tokens [[buffer(1)]],
-  device float * x_ [[buffer(2)]],
-  device const float * w_next_norm [[buffer(3)]],
-  device mla::act_t * ready [[buffer(4)]],
-  device float * ready_squares [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::embed_x16_body<mla::q4_1>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
-}
-
-//: embed_x16_q8_0 using Row act_t embed_x16_body q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void embed_x16_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_embed_tokens [[buffer(1)]],
-  device float * x_ [[buffer(2)]],
-  device const float * w_next_norm [[buffer(3)]],
-  device mla::act_t * ready [[buffer(4)]],
-  device float * ready_squares [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::embed_x16_body<mla::q8_0>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
-}
-
-//: embed_x16_q4_k using Row act_t embed_x16_body q4_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void embed_x16_q4_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_embed_tokens [[buffer(1)]],
-  device float * x_ [[buffer(2)]],
-  device const float * w_next_norm [[buffer(3)]],
-  device mla::act_t * ready [[buffer(4)]],
-  device float * ready_squares [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::embed_x16_body<mla::q4_k>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
-}
-
-//: embed_x16_q5_k using Row act_t embed_x16_body q5_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void embed_x16_q5_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_embed_tokens [[buffer(1)]],
-  device float * x_ [[buffer(2)]],
-  device const float * w_next_norm [[buffer(3)]],
-  device mla::act_t * ready [[buffer(4)]],
-  device float * ready_squares [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::embed_x16_body<mla::q5_k>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
-}
-
-//: embed_x16_q6_k using Row act_t embed_x16_body q6_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void embed_x16_q6_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_embed_tokens [[buffer(1)]],
-  device float * x_ [[buffer(2)]],
-  device const float * w_next_norm [[buffer(3)]],
-  device mla::act_t * ready [[buffer(4)]],
-  device float * ready_squares [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::embed_x16_body<mla::q6_k>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
-}
-
-//: embed_x16_bf16 using Row act_t bf16 embed_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void embed_x16_bf16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_embed_tokens [[buffer(1)]],
-  device float * x_ [[buffer(2)]],
-  device const float * w_next_norm [[buffer(3)]],
-  device mla::act_t * ready [[buffer(4)]],
-  device float * ready_squares [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::embed_x16_body<mla::bf16>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
-}
-
+VARIANT(embed_x16_f16, f16)
+VARIANT(embed_x16_q4_0, q4_0)
+VARIANT(embed_x16_q4_1, q4_1)
+VARIANT(embed_x16_q8_0, q8_0)
+VARIANT(embed_x16_q4_k, q4_k)
+VARIANT(embed_x16_q5_k, q5_k)
+VARIANT(embed_x16_q6_k, q6_k)
+VARIANT(embed_x16_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: q_a_kv_a_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t lane_sums load_pair no_step norm_factors_in_turn part_tile put_results rows_between store_pair take_results tile_inputs weight_step
@@ -2819,142 +1398,32 @@ static inline void q_a_kv_a_x16_body(
 //:
 } // namespace mla
 
-//: q_a_kv_a_x16_f16_f16 using Row act_t f16 q_a_kv_a_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_a_kv_a_x16_f16_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_a_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready_2 [[buffer(5)]],
-  device float * ready_squares_2 [[buffer(6)]],
-  device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
-  device mla::act_t * kv_a [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_a_kv_a_x16_body<mla::f16, mla::f16>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t q_a_kv_a_x16_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const uchar * w_q_a_proj [[buffer(1)]], \
+  device const mla::act_t * ready [[buffer(2)]], \
+  device const float * ready_squares [[buffer(3)]], \
+  device const float * w_next_norm [[buffer(4)]], \
+  device mla::act_t * ready_2 [[buffer(5)]], \
+  device float * ready_squares_2 [[buffer(6)]], \
+  device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]], \
+  device mla::act_t * kv_a [[buffer(8)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[868]; \
+  mla::q_a_kv_a_x16_body<mla::A, mla::A>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: q_a_kv_a_x16_q4_0_q4_0 using Row act_t q4_0 q_a_kv_a_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_a_kv_a_x16_q4_0_q4_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_a_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready_2 [[buffer(5)]],
-  device float * ready_squares_2 [[buffer(6)]],
-  device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
-  device mla::act_t * kv_a [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_a_kv_a_x16_body<mla::q4_0, mla::q4_0>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_a_kv_a_x16_q4_1_q4_1 using Row act_t q4_1 q_a_kv_a_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_a_kv_a_x16_q4_1_q4_1(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_a_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready_2 [[buffer(5)]],
-  device float * ready_squares_2 [[buffer(6)]],
-  device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
-  device mla::act_t * kv_a [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_a_kv_a_x16_body<mla::q4_1, mla::q4_1>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_a_kv_a_x16_q8_0_q8_0 using Row act_t q8_0 q_a_kv_a_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_a_kv_a_x16_q8_0_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_a_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready_2 [[buffer(5)]],
-  device float * ready_squares_2 [[buffer(6)]],
-  device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
-  device mla::act_t * kv_a [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_a_kv_a_x16_body<mla::q8_0, mla::q8_0>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_a_kv_a_x16_q4_k_q4_k using Row act_t q4_k q_a_kv_a_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_a_kv_a_x16_q4_k_q4_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_a_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready_2 [[buffer(5)]],
-  device float * ready_squares_2 [[buffer(6)]],
-  device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
-  device mla::act_t * kv_a [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_a_kv_a_x16_body<mla::q4_k, mla::q4_k>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_a_kv_a_x16_q5_k_q5_k using Row act_t q5_k q_a_kv_a_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_a_kv_a_x16_q5_k_q5_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_a_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready_2 [[buffer(5)]],
-  device float * ready_squares_2 [[buffer(6)]],
-  device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
-  device mla::act_t * kv_a [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_a_kv_a_x16_body<mla::q5_k, mla::q5_k>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_a_kv_a_x16_q6_k_q6_k using Row act_t q6_k q_a_kv_a_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_a_kv_a_x16_q6_k_q6_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_a_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready_2 [[buffer(5)]],
-  device float * ready_squares_2 [[buffer(6)]],
-  device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
-  device mla::act_t * kv_a [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_a_kv_a_x16_body<mla::q6_k, mla::q6_k>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_a_kv_a_x16_bf16_bf16 using Row act_t bf16 q_a_kv_a_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_a_kv_a_x16_bf16_bf16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_a_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready_2 [[buffer(5)]],
-  device float * ready_squares_2 [[buffer(6)]],
-  device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
-  device mla::act_t * kv_a [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_a_kv_a_x16_body<mla::bf16, mla::bf16>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(q_a_kv_a_x16_f16_f16, f16)
+VARIANT(q_a_kv_a_x16_q4_0_q4_0, q4_0)
+VARIANT(q_a_kv_a_x16_q4_1_q4_1, q4_1)
+VARIANT(q_a_kv_a_x16_q8_0_q8_0, q8_0)
+VARIANT(q_a_kv_a_x16_q4_k_q4_k, q4_k)
+VARIANT(q_a_kv_a_x16_q5_k_q5_k, q5_k)
+VARIANT(q_a_kv_a_x16_q6_k_q6_k, q6_k)
+VARIANT(q_a_kv_a_x16_bf16_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: q_b_store_kv_x16_body using GRID_WAIT LAUNCH_DEPENDENTS PAGE_ROWS Row UNROLL act_t angle_of cache no_step norm_factor norm_factors_in_turn part_tile put_results rows_between share store_pair take_results tile_inputs total turn_by weight_step
@@ -3072,438 +1541,49 @@ static inline void q_b_store_kv_x16_body(
 //:
 } // namespace mla
 
-//: q_b_store_kv_x16_f16_f32 using Row act_t f16 f32 q_b_store_kv_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_x16_f16_f32(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_b_store_kv_x16_body<mla::f16, mla::f32>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t q_b_store_kv_x16_body
+#define VARIANT(NAME, A, B) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const uchar * w_q_b_proj [[buffer(1)]], \
+  device const mla::act_t * ready [[buffer(2)]], \
+  device const float * ready_squares [[buffer(3)]], \
+  device const float * rope [[buffer(4)]], \
+  device mla::act_t * q_rope [[buffer(5)]], \
+  device const mla::act_t * kv_a [[buffer(6)]], \
+  device const float * w_kv_a_layernorm [[buffer(7)]], \
+  device uchar * cache_ [[buffer(8)]], \
+  device const uint * tables [[buffer(9)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[868]; \
+  mla::q_b_store_kv_x16_body<mla::A, mla::B>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: q_b_store_kv_x16_f16_f16 using Row act_t f16 q_b_store_kv_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_x16_f16_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_b_store_kv_x16_body<mla::f16, mla::f16>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x16_f16_q8_0 using Row act_t f16 q8_0 q_b_store_kv_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_x16_f16_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_b_store_kv_x16_body<mla::f16, mla::q8_0>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x16_q4_0_f32 using Row act_t f32 q4_0 q_b_store_kv_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_x16_q4_0_f32(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_b_store_kv_x16_body<mla::q4_0, mla::f32>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x16_q4_0_f16 using Row act_t f16 q4_0 q_b_store_kv_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_x16_q4_0_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_b_store_kv_x16_body<mla::q4_0, mla::f16>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x16_q4_0_q8_0 using Row act_t q4_0 q8_0 q_b_store_kv_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_x16_q4_0_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_b_store_kv_x16_body<mla::q4_0, mla::q8_0>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x16_q4_1_f32 using Row act_t f32 q4_1 q_b_store_kv_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_x16_q4_1_f32(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_b_store_kv_x16_body<mla::q4_1, mla::f32>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x16_q4_1_f16 using Row act_t f16 q4_1 q_b_store_kv_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_x16_q4_1_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_b_store_kv_x16_body<mla::q4_1, mla::f16>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x16_q4_1_q8_0 using Row act_t q4_1 q8_0 q_b_store_kv_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_x16_q4_1_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_b_store_kv_x16_body<mla::q4_1, mla::q8_0>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x16_q8_0_f32 using Row act_t f32 q8_0 q_b_store_kv_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_x16_q8_0_f32(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_b_store_kv_x16_body<mla::q8_0, mla::f32>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x16_q8_0_f16 using Row act_t f16 q8_0 q_b_store_kv_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_x16_q8_0_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_b_store_kv_x16_body<mla::q8_0, mla::f16>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x16_q8_0_q8_0 using Row act_t q8_0 q_b_store_kv_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_x16_q8_0_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_b_store_kv_x16_body<mla::q8_0, mla::q8_0>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x16_q4_k_f32 using Row act_t f32 q4_k q_b_store_kv_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_x16_q4_k_f32(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_b_store_kv_x16_body<mla::q4_k, mla::f32>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x16_q4_k_f16 using Row act_t f16 q4_k q_b_store_kv_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_x16_q4_k_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_b_store_kv_x16_body<mla::q4_k, mla::f16>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x16_q4_k_q8_0 using Row act_t q4_k q8_0 q_b_store_kv_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_x16_q4_k_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_b_store_kv_x16_body<mla::q4_k, mla::q8_0>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x16_q5_k_f32 using Row act_t f32 q5_k q_b_store_kv_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_x16_q5_k_f32(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_b_store_kv_x16_body<mla::q5_k, mla::f32>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x16_q5_k_f16 using Row act_t f16 q5_k q_b_store_kv_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_x16_q5_k_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_b_store_kv_x16_body<mla::q5_k, mla::f16>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x16_q5_k_q8_0 using Row act_t q5_k q8_0 q_b_store_kv_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_x16_q5_k_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_b_store_kv_x16_body<mla::q5_k, mla::q8_0>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x16_q6_k_f32 using Row act_t f32 q6_k q_b_store_kv_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_x16_q6_k_f32(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_b_store_kv_x16_body<mla::q6_k, mla::f32>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x16_q6_k_f16 using Row act_t f16 q6_k q_b_store_kv_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_x16_q6_k_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_b_store_kv_x16_body<mla::q6_k, mla::f16>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x16_q6_k_q8_0 using Row act_t q6_k q8_0 q_b_store_kv_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_x16_q6_k_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_b_store_kv_x16_body<mla::q6_k, mla::q8_0>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x16_bf16_f32 using Row act_t bf16 f32 q_b_store_kv_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_x16_bf16_f32(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_b_store_kv_x16_body<mla::bf16, mla::f32>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x16_bf16_f16 using Row act_t bf16 f16 q_b_store_kv_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_x16_bf16_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_b_store_kv_x16_body<mla::bf16, mla::f16>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x16_bf16_q8_0 using Row act_t bf16 q8_0 q_b_store_kv_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_x16_bf16_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_b_store_kv_x16_body<mla::bf16, mla::q8_0>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(q_b_store_kv_x16_f16_f32, f16, f32)
+VARIANT(q_b_store_kv_x16_f16_f16, f16, f16)
+VARIANT(q_b_store_kv_x16_f16_q8_0, f16, q8_0)
+VARIANT(q_b_store_kv_x16_q4_0_f32, q4_0, f32)
+VARIANT(q_b_store_kv_x16_q4_0_f16, q4_0, f16)
+VARIANT(q_b_store_kv_x16_q4_0_q8_0, q4_0, q8_0)
+VARIANT(q_b_store_kv_x16_q4_1_f32, q4_1, f32)
+VARIANT(q_b_store_kv_x16_q4_1_f16, q4_1, f16)
+VARIANT(q_b_store_kv_x16_q4_1_q8_0, q4_1, q8_0)
+VARIANT(q_b_store_kv_x16_q8_0_f32, q8_0, f32)
+VARIANT(q_b_store_kv_x16_q8_0_f16, q8_0, f16)
+VARIANT(q_b_store_kv_x16_q8_0_q8_0, q8_0, q8_0)
+VARIANT(q_b_store_kv_x16_q4_k_f32, q4_k, f32)
+VARIANT(q_b_store_kv_x16_q4_k_f16, q4_k, f16)
+VARIANT(q_b_store_kv_x16_q4_k_q8_0, q4_k, q8_0)
+VARIANT(q_b_store_kv_x16_q5_k_f32, q5_k, f32)
+VARIANT(q_b_store_kv_x16_q5_k_f16, q5_k, f16)
+VARIANT(q_b_store_kv_x16_q5_k_q8_0, q5_k, q8_0)
+VARIANT(q_b_store_kv_x16_q6_k_f32, q6_k, f32)
+VARIANT(q_b_store_kv_x16_q6_k_f16, q6_k, f16)
+VARIANT(q_b_store_kv_x16_q6_k_q8_0, q6_k, q8_0)
+VARIANT(q_b_store_kv_x16_bf16_f32, bf16, f32)
+VARIANT(q_b_store_kv_x16_bf16_f16, bf16, f16)
+VARIANT(q_b_store_kv_x16_bf16_q8_0, bf16, q8_0)
+#undef VARIANT
 //:
 namespace mla {
 //: k_b_x16_args
@@ -3565,97 +1645,27 @@ static inline void k_b_x16_body(
 //:
 } // namespace mla
 
-//: k_b_x16_f16 using Row act_t f16 k_b_x16_args k_b_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void k_b_x16_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const mla::act_t * q_rope [[buffer(2)]],
-  device mla::act_t * q_abs_ [[buffer(3)]],
-  constant mla::k_b_x16_args & args [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[432];
-  mla::k_b_x16_body<mla::f16>(current, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t k_b_x16_args k_b_x16_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const uchar * w_k_b_proj [[buffer(1)]], \
+  device const mla::act_t * q_rope [[buffer(2)]], \
+  device mla::act_t * q_abs_ [[buffer(3)]], \
+  constant mla::k_b_x16_args & args [[buffer(4)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[432]; \
+  mla::k_b_x16_body<mla::A>(current, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: k_b_x16_q4_0 using Row act_t k_b_x16_args k_b_x16_body q4_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void k_b_x16_q4_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const mla::act_t * q_rope [[buffer(2)]],
-  device mla::act_t * q_abs_ [[buffer(3)]],
-  constant mla::k_b_x16_args & args [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[432];
-  mla::k_b_x16_body<mla::q4_0>(current, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: k_b_x16_q4_1 using Row act_t k_b_x16_args k_b_x16_body q4_1
-[[max_total_threads_per_threadgroup(128)]]
-kernel void k_b_x16_q4_1(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const mla::act_t * q_rope [[buffer(2)]],
-  device mla::act_t * q_abs_ [[buffer(3)]],
-  constant mla::k_b_x16_args & args [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[432];
-  mla::k_b_x16_body<mla::q4_1>(current, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: k_b_x16_q5_0 using Row act_t k_b_x16_args k_b_x16_body q5_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void k_b_x16_q5_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const mla::act_t * q_rope [[buffer(2)]],
-  device mla::act_t * q_abs_ [[buffer(3)]],
-  constant mla::k_b_x16_args & args [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[432];
-  mla::k_b_x16_body<mla::q5_0>(current, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: k_b_x16_q5_1 using Row act_t k_b_x16_args k_b_x16_body q5_1
-[[max_total_threads_per_threadgroup(128)]]
-kernel void k_b_x16_q5_1(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const mla::act_t * q_rope [[buffer(2)]],
-  device mla::act_t * q_abs_ [[buffer(3)]],
-  constant mla::k_b_x16_args & args [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[432];
-  mla::k_b_x16_body<mla::q5_1>(current, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: k_b_x16_q8_0 using Row act_t k_b_x16_args k_b_x16_body q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void k_b_x16_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const mla::act_t * q_rope [[buffer(2)]],
-  device mla::act_t * q_abs_ [[buffer(3)]],
-  constant mla::k_b_x16_args & args [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[432];
-  mla::k_b_x16_body<mla::q8_0>(current, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: k_b_x16_bf16 using Row act_t bf16 k_b_x16_args k_b_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void k_b_x16_bf16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const mla::act_t * q_rope [[buffer(2)]],
-  device mla::act_t * q_abs_ [[buffer(3)]],
-  constant mla::k_b_x16_args & args [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[432];
-  mla::k_b_x16_body<mla::bf16>(current, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(k_b_x16_f16, f16)
+VARIANT(k_b_x16_q4_0, q4_0)
+VARIANT(k_b_x16_q4_1, q4_1)
+VARIANT(k_b_x16_q5_0, q5_0)
+VARIANT(k_b_x16_q5_1, q5_1)
+VARIANT(k_b_x16_q8_0, q8_0)
+VARIANT(k_b_x16_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: attend_x16_body using GRID_WAIT PAGE_ROWS Row act_t cache for_all load_query split_rows store_values tile_scores tile_softmax tile_values whole
@@ -3958,110 +1968,28 @@ static inline void v_b_x16_body(
 //:
 } // namespace mla
 
-//: v_b_x16_f16 using Row act_t f16 v_b_x16_args v_b_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void v_b_x16_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_v_b_proj [[buffer(1)]],
-  device const mla::act_t * o_lat [[buffer(2)]],
-  device mla::act_t * attention [[buffer(3)]],
-  constant mla::v_b_x16_args & args [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::v_b_x16_body<mla::f16>(current, w_v_b_proj, o_lat, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t v_b_x16_args v_b_x16_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const uchar * w_v_b_proj [[buffer(1)]], \
+  device const mla::act_t * o_lat [[buffer(2)]], \
+  device mla::act_t * attention [[buffer(3)]], \
+  constant mla::v_b_x16_args & args [[buffer(4)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[864]; \
+  mla::v_b_x16_body<mla::A>(current, w_v_b_proj, o_lat, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: v_b_x16_q4_0 using Row act_t q4_0 v_b_x16_args v_b_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void v_b_x16_q4_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_v_b_proj [[buffer(1)]],
-  device const mla::act_t * o_lat [[buffer(2)]],
-  device mla::act_t * attention [[buffer(3)]],
-  constant mla::v_b_x16_args & args [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::v_b_x16_body<mla::q4_0>(current, w_v_b_proj, o_lat, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: v_b_x16_q4_1 using Row act_t q4_1 v_b_x16_args v_b_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void v_b_x16_q4_1(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_v_b_proj [[buffer(1)]],
-  device const mla::act_t * o_lat [[buffer(2)]],
-  device mla::act_t * attention [[buffer(3)]],
-  constant mla::v_b_x16_args & args [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::v_b_x16_body<mla::q4_1>(current, w_v_b_proj, o_lat, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: v_b_x16_q8_0 using Row act_t q8_0 v_b_x16_args v_b_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void v_b_x16_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_v_b_proj [[buffer(1)]],
-  device const mla::act_t * o_lat [[buffer(2)]],
-  device mla::act_t * attention [[buffer(3)]],
-  constant mla::v_b_x16_args & args [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::v_b_x16_body<mla::q8_0>(current, w_v_b_proj, o_lat, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: v_b_x16_q4_k using Row act_t q4_k v_b_x16_args v_b_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void v_b_x16_q4_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_v_b_proj [[buffer(1)]],
-  device const mla::act_t * o_lat [[buffer(2)]],
-  device mla::act_t * attention [[buffer(3)]],
-  constant mla::v_b_x16_args & args [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::v_b_x16_body<mla::q4_k>(current, w_v_b_proj, o_lat, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: v_b_x16_q5_k using Row act_t q5_k v_b_x16_args v_b_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void v_b_x16_q5_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_v_b_proj [[buffer(1)]],
-  device const mla::act_t * o_lat [[buffer(2)]],
-  device mla::act_t * attention [[buffer(3)]],
-  constant mla::v_b_x16_args & args [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::v_b_x16_body<mla::q5_k>(current, w_v_b_proj, o_lat, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: v_b_x16_q6_k using Row act_t q6_k v_b_x16_args v_b_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void v_b_x16_q6_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_v_b_proj [[buffer(1)]],
-  device const mla::act_t * o_lat [[buffer(2)]],
-  device mla::act_t * attention [[buffer(3)]],
-  constant mla::v_b_x16_args & args [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::v_b_x16_body<mla::q6_k>(current, w_v_b_proj, o_lat, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: v_b_x16_bf16 using Row act_t bf16 v_b_x16_args v_b_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void v_b_x16_bf16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_v_b_proj [[buffer(1)]],
-  device const mla::act_t * o_lat [[buffer(2)]],
-  device mla::act_t * attention [[buffer(3)]],
-  constant mla::v_b_x16_args & args [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::v_b_x16_body<mla::bf16>(current, w_v_b_proj, o_lat, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(v_b_x16_f16, f16)
+VARIANT(v_b_x16_q4_0, q4_0)
+VARIANT(v_b_x16_q4_1, q4_1)
+VARIANT(v_b_x16_q8_0, q8_0)
+VARIANT(v_b_x16_q4_k, q4_k)
+VARIANT(v_b_x16_q5_k, q5_k)
+VARIANT(v_b_x16_q6_k, q6_k)
+VARIANT(v_b_x16_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: o_proj_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t lane_sums load_pair no_step part_tile put_results rows_between store_pair take_results tile_inputs weight_step
@@ -4139,134 +2067,31 @@ static inline void o_proj_x16_body(
 //:
 } // namespace mla
 
-//: o_proj_x16_f16 using Row act_t f16 o_proj_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void o_proj_x16_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_o_proj [[buffer(1)]],
-  device const mla::act_t * attention [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::o_proj_x16_body<mla::f16>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t o_proj_x16_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const uchar * w_o_proj [[buffer(1)]], \
+  device const mla::act_t * attention [[buffer(2)]], \
+  device const float * x_ [[buffer(3)]], \
+  device float * x_2 [[buffer(4)]], \
+  device const float * w_next_norm [[buffer(5)]], \
+  device mla::act_t * ready [[buffer(6)]], \
+  device float * ready_squares [[buffer(7)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[864]; \
+  mla::o_proj_x16_body<mla::A>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: o_proj_x16_q4_0 using Row act_t o_proj_x16_body q4_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void o_proj_x16_q4_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_o_proj [[buffer(1)]],
-  device const mla::act_t * attention [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::o_proj_x16_body<mla::q4_0>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: o_proj_x16_q4_1 using Row act_t o_proj_x16_body q4_1
-[[max_total_threads_per_threadgroup(128)]]
-kernel void o_proj_x16_q4_1(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_o_proj [[buffer(1)]],
-  device const mla::act_t * attention [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::o_proj_x16_body<mla::q4_1>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: o_proj_x16_q8_0 using Row act_t o_proj_x16_body q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void o_proj_x16_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_o_proj [[buffer(1)]],
-  device const mla::act_t * attention [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::o_proj_x16_body<mla::q8_0>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: o_proj_x16_q4_k using Row act_t o_proj_x16_body q4_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void o_proj_x16_q4_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_o_proj [[buffer(1)]],
-  device const mla::act_t * attention [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::o_proj_x16_body<mla::q4_k>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: o_proj_x16_q5_k using Row act_t o_proj_x16_body q5_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void o_proj_x16_q5_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_o_proj [[buffer(1)]],
-  device const mla::act_t * attention [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::o_proj_x16_body<mla::q5_k>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: o_proj_x16_q6_k using Row act_t o_proj_x16_body q6_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void o_proj_x16_q6_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_o_proj [[buffer(1)]],
-  device const mla::act_t * attention [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::o_proj_x16_body<mla::q6_k>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: o_proj_x16_bf16 using Row act_t bf16 o_proj_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void o_proj_x16_bf16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_o_proj [[buffer(1)]],
-  device const mla::act_t * attention [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::o_proj_x16_body<mla::bf16>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(o_proj_x16_f16, f16)
+VARIANT(o_proj_x16_q4_0, q4_0)
+VARIANT(o_proj_x16_q4_1, q4_1)
+VARIANT(o_proj_x16_q8_0, q8_0)
+VARIANT(o_proj_x16_q4_k, q4_k)
+VARIANT(o_proj_x16_q5_k, q5_k)
+VARIANT(o_proj_x16_q6_k, q6_k)
+VARIANT(o_proj_x16_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: gate_up_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t norm_factors_in_turn part_tile put_results result_block rows_between silu_for store_pair take_results tile_inputs weight_step
@@ -4336,118 +2161,29 @@ static inline void gate_up_x16_body(
 //:
 } // namespace mla
 
-//: gate_up_x16_f16_f16 using Row act_t f16 gate_up_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void gate_up_x16_f16_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_gate_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const uchar * w_up_proj [[buffer(4)]],
-  device mla::act_t * swiglu [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::gate_up_x16_body<mla::f16, mla::f16>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t gate_up_x16_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const uchar * w_gate_proj [[buffer(1)]], \
+  device const mla::act_t * ready [[buffer(2)]], \
+  device const float * ready_squares [[buffer(3)]], \
+  device const uchar * w_up_proj [[buffer(4)]], \
+  device mla::act_t * swiglu [[buffer(5)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[868]; \
+  mla::gate_up_x16_body<mla::A, mla::A>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: gate_up_x16_q4_0_q4_0 using Row act_t gate_up_x16_body q4_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void gate_up_x16_q4_0_q4_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_gate_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const uchar * w_up_proj [[buffer(4)]],
-  device mla::act_t * swiglu [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::gate_up_x16_body<mla::q4_0, mla::q4_0>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: gate_up_x16_q4_1_q4_1 using Row act_t gate_up_x16_body q4_1
-[[max_total_threads_per_threadgroup(128)]]
-kernel void gate_up_x16_q4_1_q4_1(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_gate_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const uchar * w_up_proj [[buffer(4)]],
-  device mla::act_t * swiglu [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::gate_up_x16_body<mla::q4_1, mla::q4_1>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: gate_up_x16_q8_0_q8_0 using Row act_t gate_up_x16_body q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void gate_up_x16_q8_0_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_gate_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const uchar * w_up_proj [[buffer(4)]],
-  device mla::act_t * swiglu [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::gate_up_x16_body<mla::q8_0, mla::q8_0>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: gate_up_x16_q4_k_q4_k using Row act_t gate_up_x16_body q4_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void gate_up_x16_q4_k_q4_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_gate_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const uchar * w_up_proj [[buffer(4)]],
-  device mla::act_t * swiglu [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::gate_up_x16_body<mla::q4_k, mla::q4_k>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: gate_up_x16_q5_k_q5_k using Row act_t gate_up_x16_body q5_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void gate_up_x16_q5_k_q5_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_gate_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const uchar * w_up_proj [[buffer(4)]],
-  device mla::act_t * swiglu [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::gate_up_x16_body<mla::q5_k, mla::q5_k>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: gate_up_x16_q6_k_q6_k using Row act_t gate_up_x16_body q6_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void gate_up_x16_q6_k_q6_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_gate_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const uchar * w_up_proj [[buffer(4)]],
-  device mla::act_t * swiglu [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::gate_up_x16_body<mla::q6_k, mla::q6_k>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: gate_up_x16_bf16_bf16 using Row act_t bf16 gate_up_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void gate_up_x16_bf16_bf16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_gate_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const uchar * w_up_proj [[buffer(4)]],
-  device mla::act_t * swiglu [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::gate_up_x16_body<mla::bf16, mla::bf16>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(gate_up_x16_f16_f16, f16)
+VARIANT(gate_up_x16_q4_0_q4_0, q4_0)
+VARIANT(gate_up_x16_q4_1_q4_1, q4_1)
+VARIANT(gate_up_x16_q8_0_q8_0, q8_0)
+VARIANT(gate_up_x16_q4_k_q4_k, q4_k)
+VARIANT(gate_up_x16_q5_k_q5_k, q5_k)
+VARIANT(gate_up_x16_q6_k_q6_k, q6_k)
+VARIANT(gate_up_x16_bf16_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: down_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t lane_sums load_pair no_step part_tile put_results rows_between store_pair take_results tile_inputs weight_step
@@ -4525,118 +2261,30 @@ static inline void down_x16_body(
 //:
 } // namespace mla
 
-//: down_x16_f16 using Row act_t down_x16_body f16
-[[max_total_threads_per_threadgroup(128)]]
-kernel void down_x16_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_down_proj [[buffer(1)]],
-  device const mla::act_t * swiglu [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::down_x16_body<mla::f16>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t down_x16_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const uchar * w_down_proj [[buffer(1)]], \
+  device const mla::act_t * swiglu [[buffer(2)]], \
+  device const float * x_ [[buffer(3)]], \
+  device float * x_2 [[buffer(4)]], \
+  device const float * w_next_norm [[buffer(5)]], \
+  device mla::act_t * ready [[buffer(6)]], \
+  device float * ready_squares [[buffer(7)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[864]; \
+  mla::down_x16_body<mla::A>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: down_x16_q4_0 using Row act_t down_x16_body q4_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void down_x16_q4_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_down_proj [[buffer(1)]],
-  device const mla::act_t * swiglu [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::down_x16_body<mla::q4_0>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: down_x16_q4_1 using Row act_t down_x16_body q4_1
-[[max_total_threads_per_threadgroup(128)]]
-kernel void down_x16_q4_1(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_down_proj [[buffer(1)]],
-  device const mla::act_t * swiglu [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::down_x16_body<mla::q4_1>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: down_x16_q8_0 using Row act_t down_x16_body q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void down_x16_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_down_proj [[buffer(1)]],
-  device const mla::act_t * swiglu [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::down_x16_body<mla::q8_0>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: down_x16_q5_k using Row act_t down_x16_body q5_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void down_x16_q5_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_down_proj [[buffer(1)]],
-  device const mla::act_t * swiglu [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::down_x16_body<mla::q5_k>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: down_x16_q6_k using Row act_t down_x16_body q6_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void down_x16_q6_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_down_proj [[buffer(1)]],
-  device const mla::act_t * swiglu [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::down_x16_body<mla::q6_k>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: down_x16_bf16 using Row act_t bf16 down_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void down_x16_bf16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_down_proj [[buffer(1)]],
-  device const mla::act_t * swiglu [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::down_x16_body<mla::bf16>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(down_x16_f16, f16)
+VARIANT(down_x16_q4_0, q4_0)
+VARIANT(down_x16_q4_1, q4_1)
+VARIANT(down_x16_q8_0, q8_0)
+VARIANT(down_x16_q5_k, q5_k)
+VARIANT(down_x16_q6_k, q6_k)
+VARIANT(down_x16_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: router_shared_gate_shared_up_x16_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 Row UNROLL act_t no_step norm_factors_in_turn part_tile put_results result_block rows_between silu_for store_pair take_results tile_inputs weight_step
@@ -4755,134 +2403,31 @@ static inline void router_shared_gate_shared_up_x16_body(
 //:
 } // namespace mla
 
-//: router_shared_gate_shared_up_x16_f32_f16_f16 using Row act_t f16 f32 router_shared_gate_shared_up_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void router_shared_gate_shared_up_x16_f32_f16_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_gate [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device float * router [[buffer(4)]],
-  device const uchar * w_shared_experts_gate_proj [[buffer(5)]],
-  device const uchar * w_shared_experts_up_proj [[buffer(6)]],
-  device mla::act_t * shared_swiglu [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::router_shared_gate_shared_up_x16_body<mla::f32, mla::f16, mla::f16>(current, w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t f32 router_shared_gate_shared_up_x16_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const uchar * w_gate [[buffer(1)]], \
+  device const mla::act_t * ready [[buffer(2)]], \
+  device const float * ready_squares [[buffer(3)]], \
+  device float * router [[buffer(4)]], \
+  device const uchar * w_shared_experts_gate_proj [[buffer(5)]], \
+  device const uchar * w_shared_experts_up_proj [[buffer(6)]], \
+  device mla::act_t * shared_swiglu [[buffer(7)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[868]; \
+  mla::router_shared_gate_shared_up_x16_body<mla::f32, mla::A, mla::A>(current, w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: router_shared_gate_shared_up_x16_f32_q4_0_q4_0 using Row act_t f32 q4_0 router_shared_gate_shared_up_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void router_shared_gate_shared_up_x16_f32_q4_0_q4_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_gate [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device float * router [[buffer(4)]],
-  device const uchar * w_shared_experts_gate_proj [[buffer(5)]],
-  device const uchar * w_shared_experts_up_proj [[buffer(6)]],
-  device mla::act_t * shared_swiglu [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::router_shared_gate_shared_up_x16_body<mla::f32, mla::q4_0, mla::q4_0>(current, w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: router_shared_gate_shared_up_x16_f32_q4_1_q4_1 using Row act_t f32 q4_1 router_shared_gate_shared_up_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void router_shared_gate_shared_up_x16_f32_q4_1_q4_1(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_gate [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device float * router [[buffer(4)]],
-  device const uchar * w_shared_experts_gate_proj [[buffer(5)]],
-  device const uchar * w_shared_experts_up_proj [[buffer(6)]],
-  device mla::act_t * shared_swiglu [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::router_shared_gate_shared_up_x16_body<mla::f32, mla::q4_1, mla::q4_1>(current, w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: router_shared_gate_shared_up_x16_f32_q8_0_q8_0 using Row act_t f32 q8_0 router_shared_gate_shared_up_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void router_shared_gate_shared_up_x16_f32_q8_0_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_gate [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device float * router [[buffer(4)]],
-  device const uchar * w_shared_experts_gate_proj [[buffer(5)]],
-  device const uchar * w_shared_experts_up_proj [[buffer(6)]],
-  device mla::act_t * shared_swiglu [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::router_shared_gate_shared_up_x16_body<mla::f32, mla::q8_0, mla::q8_0>(current, w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: router_shared_gate_shared_up_x16_f32_q4_k_q4_k using Row act_t f32 q4_k router_shared_gate_shared_up_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void router_shared_gate_shared_up_x16_f32_q4_k_q4_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_gate [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device float * router [[buffer(4)]],
-  device const uchar * w_shared_experts_gate_proj [[buffer(5)]],
-  device const uchar * w_shared_experts_up_proj [[buffer(6)]],
-  device mla::act_t * shared_swiglu [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::router_shared_gate_shared_up_x16_body<mla::f32, mla::q4_k, mla::q4_k>(current, w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: router_shared_gate_shared_up_x16_f32_q5_k_q5_k using Row act_t f32 q5_k router_shared_gate_shared_up_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void router_shared_gate_shared_up_x16_f32_q5_k_q5_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_gate [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device float * router [[buffer(4)]],
-  device const uchar * w_shared_experts_gate_proj [[buffer(5)]],
-  device const uchar * w_shared_experts_up_proj [[buffer(6)]],
-  device mla::act_t * shared_swiglu [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::router_shared_gate_shared_up_x16_body<mla::f32, mla::q5_k, mla::q5_k>(current, w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: router_shared_gate_shared_up_x16_f32_q6_k_q6_k using Row act_t f32 q6_k router_shared_gate_shared_up_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void router_shared_gate_shared_up_x16_f32_q6_k_q6_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_gate [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device float * router [[buffer(4)]],
-  device const uchar * w_shared_experts_gate_proj [[buffer(5)]],
-  device const uchar * w_shared_experts_up_proj [[buffer(6)]],
-  device mla::act_t * shared_swiglu [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::router_shared_gate_shared_up_x16_body<mla::f32, mla::q6_k, mla::q6_k>(current, w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: router_shared_gate_shared_up_x16_f32_bf16_bf16 using Row act_t bf16 f32 router_shared_gate_shared_up_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void router_shared_gate_shared_up_x16_f32_bf16_bf16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_gate [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device float * router [[buffer(4)]],
-  device const uchar * w_shared_experts_gate_proj [[buffer(5)]],
-  device const uchar * w_shared_experts_up_proj [[buffer(6)]],
-  device mla::act_t * shared_swiglu [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::router_shared_gate_shared_up_x16_body<mla::f32, mla::bf16, mla::bf16>(current, w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(router_shared_gate_shared_up_x16_f32_f16_f16, f16)
+VARIANT(router_shared_gate_shared_up_x16_f32_q4_0_q4_0, q4_0)
+VARIANT(router_shared_gate_shared_up_x16_f32_q4_1_q4_1, q4_1)
+VARIANT(router_shared_gate_shared_up_x16_f32_q8_0_q8_0, q8_0)
+VARIANT(router_shared_gate_shared_up_x16_f32_q4_k_q4_k, q4_k)
+VARIANT(router_shared_gate_shared_up_x16_f32_q5_k_q5_k, q5_k)
+VARIANT(router_shared_gate_shared_up_x16_f32_q6_k_q6_k, q6_k)
+VARIANT(router_shared_gate_shared_up_x16_f32_bf16_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: group_experts_shared_down_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Routing Row UNROLL act_t expert_key load_own no_step normalize_weights part_tile pick_for put_results rows_between score_at sigmoid store_pair take_results tile_inputs weight_step
@@ -4998,142 +2543,32 @@ static inline void group_experts_shared_down_x16_body(
 //:
 } // namespace mla
 
-//: group_experts_shared_down_x16_f16 using Routing Row act_t f16 group_experts_shared_down_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void group_experts_shared_down_x16_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const float * router [[buffer(1)]],
-  device const float * w_e_score_correction_bias [[buffer(2)]],
-  device mla::Routing * routing [[buffer(3)]],
-  device uint * expert_starts [[buffer(4)]],
-  device uint * expert_members [[buffer(5)]],
-  device const uchar * w_shared_experts_down_proj [[buffer(6)]],
-  device const mla::act_t * shared_swiglu [[buffer(7)]],
-  device float * shared_down [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::group_experts_shared_down_x16_body<mla::f16>(current, router, w_e_score_correction_bias, routing, expert_starts, expert_members, w_shared_experts_down_proj, shared_swiglu, shared_down, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Routing Row act_t group_experts_shared_down_x16_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const float * router [[buffer(1)]], \
+  device const float * w_e_score_correction_bias [[buffer(2)]], \
+  device mla::Routing * routing [[buffer(3)]], \
+  device uint * expert_starts [[buffer(4)]], \
+  device uint * expert_members [[buffer(5)]], \
+  device const uchar * w_shared_experts_down_proj [[buffer(6)]], \
+  device const mla::act_t * shared_swiglu [[buffer(7)]], \
+  device float * shared_down [[buffer(8)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[864]; \
+  mla::group_experts_shared_down_x16_body<mla::A>(current, router, w_e_score_correction_bias, routing, expert_starts, expert_members, w_shared_experts_down_proj, shared_swiglu, shared_down, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: group_experts_shared_down_x16_q4_0 using Routing Row act_t group_experts_shared_down_x16_body q4_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void group_experts_shared_down_x16_q4_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const float * router [[buffer(1)]],
-  device const float * w_e_score_correction_bias [[buffer(2)]],
-  device mla::Routing * routing [[buffer(3)]],
-  device uint * expert_starts [[buffer(4)]],
-  device uint * expert_members [[buffer(5)]],
-  device const uchar * w_shared_experts_down_proj [[buffer(6)]],
-  device const mla::act_t * shared_swiglu [[buffer(7)]],
-  device float * shared_down [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::group_experts_shared_down_x16_body<mla::q4_0>(current, router, w_e_score_correction_bias, routing, expert_starts, expert_members, w_shared_experts_down_proj, shared_swiglu, shared_down, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: group_experts_shared_down_x16_q4_1 using Routing Row act_t group_experts_shared_down_x16_body q4_1
-[[max_total_threads_per_threadgroup(128)]]
-kernel void group_experts_shared_down_x16_q4_1(
-  constant mla::Row * current [[buffer(0)]],
-  device const float * router [[buffer(1)]],
-  device const float * w_e_score_correction_bias [[buffer(2)]],
-  device mla::Routing * routing [[buffer(3)]],
-  device uint * expert_starts [[buffer(4)]],
-  device uint * expert_members [[buffer(5)]],
-  device const uchar * w_shared_experts_down_proj [[buffer(6)]],
-  device const mla::act_t * shared_swiglu [[buffer(7)]],
-  device float * shared_down [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::group_experts_shared_down_x16_body<mla::q4_1>(current, router, w_e_score_correction_bias, routing, expert_starts, expert_members, w_shared_experts_down_proj, shared_swiglu, shared_down, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: group_experts_shared_down_x16_q8_0 using Routing Row act_t group_experts_shared_down_x16_body q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void group_experts_shared_down_x16_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const float * router [[buffer(1)]],
-  device const float * w_e_score_correction_bias [[buffer(2)]],
-  device mla::Routing * routing [[buffer(3)]],
-  device uint * expert_starts [[buffer(4)]],
-  device uint * expert_members [[buffer(5)]],
-  device const uchar * w_shared_experts_down_proj [[buffer(6)]],
-  device const mla::act_t * shared_swiglu [[buffer(7)]],
-  device float * shared_down [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::group_experts_shared_down_x16_body<mla::q8_0>(current, router, w_e_score_correction_bias, routing, expert_starts, expert_members, w_shared_experts_down_proj, shared_swiglu, shared_down, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: group_experts_shared_down_x16_q4_k using Routing Row act_t group_experts_shared_down_x16_body q4_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void group_experts_shared_down_x16_q4_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const float * router [[buffer(1)]],
-  device const float * w_e_score_correction_bias [[buffer(2)]],
-  device mla::Routing * routing [[buffer(3)]],
-  device uint * expert_starts [[buffer(4)]],
-  device uint * expert_members [[buffer(5)]],
-  device const uchar * w_shared_experts_down_proj [[buffer(6)]],
-  device const mla::act_t * shared_swiglu [[buffer(7)]],
-  device float * shared_down [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::group_experts_shared_down_x16_body<mla::q4_k>(current, router, w_e_score_correction_bias, routing, expert_starts, expert_members, w_shared_experts_down_proj, shared_swiglu, shared_down, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: group_experts_shared_down_x16_q5_k using Routing Row act_t group_experts_shared_down_x16_body q5_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void group_experts_shared_down_x16_q5_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const float * router [[buffer(1)]],
-  device const float * w_e_score_correction_bias [[buffer(2)]],
-  device mla::Routing * routing [[buffer(3)]],
-  device uint * expert_starts [[buffer(4)]],
-  device uint * expert_members [[buffer(5)]],
-  device const uchar * w_shared_experts_down_proj [[buffer(6)]],
-  device const mla::act_t * shared_swiglu [[buffer(7)]],
-  device float * shared_down [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::group_experts_shared_down_x16_body<mla::q5_k>(current, router, w_e_score_correction_bias, routing, expert_starts, expert_members, w_shared_experts_down_proj, shared_swiglu, shared_down, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: group_experts_shared_down_x16_q6_k using Routing Row act_t group_experts_shared_down_x16_body q6_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void group_experts_shared_down_x16_q6_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const float * router [[buffer(1)]],
-  device const float * w_e_score_correction_bias [[buffer(2)]],
-  device mla::Routing * routing [[buffer(3)]],
-  device uint * expert_starts [[buffer(4)]],
-  device uint * expert_members [[buffer(5)]],
-  device const uchar * w_shared_experts_down_proj [[buffer(6)]],
-  device const mla::act_t * shared_swiglu [[buffer(7)]],
-  device float * shared_down [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::group_experts_shared_down_x16_body<mla::q6_k>(current, router, w_e_score_correction_bias, routing, expert_starts, expert_members, w_shared_experts_down_proj, shared_swiglu, shared_down, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: group_experts_shared_down_x16_bf16 using Routing Row act_t bf16 group_experts_shared_down_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void group_experts_shared_down_x16_bf16(
-  constant mla::Row * current [[buffer(0)]],
-  device const float * router [[buffer(1)]],
-  device const float * w_e_score_correction_bias [[buffer(2)]],
-  device mla::Routing * routing [[buffer(3)]],
-  device uint * expert_starts [[buffer(4)]],
-  device uint * expert_members [[buffer(5)]],
-  device const uchar * w_shared_experts_down_proj [[buffer(6)]],
-  device const mla::act_t * shared_swiglu [[buffer(7)]],
-  device float * shared_down [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::group_experts_shared_down_x16_body<mla::bf16>(current, router, w_e_score_correction_bias, routing, expert_starts, expert_members, w_shared_experts_down_proj, shared_swiglu, shared_down, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(group_experts_shared_down_x16_f16, f16)
+VARIANT(group_experts_shared_down_x16_q4_0, q4_0)
+VARIANT(group_experts_shared_down_x16_q4_1, q4_1)
+VARIANT(group_experts_shared_down_x16_q8_0, q8_0)
+VARIANT(group_experts_shared_down_x16_q4_k, q4_k)
+VARIANT(group_experts_shared_down_x16_q5_k, q5_k)
+VARIANT(group_experts_shared_down_x16_q6_k, q6_k)
+VARIANT(group_experts_shared_down_x16_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: experts_gate_experts_up_x16_args
@@ -5223,142 +2658,32 @@ static inline void experts_gate_experts_up_x16_body(
 //:
 } // namespace mla
 
-//: experts_gate_experts_up_x16_f16_f16 using Row act_t experts_gate_experts_up_x16_args experts_gate_experts_up_x16_body f16
-[[max_total_threads_per_threadgroup(128)]]
-kernel void experts_gate_experts_up_x16_f16_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_experts_gate_proj [[buffer(1)]],
-  device const uint * expert_starts [[buffer(2)]],
-  device const uint * expert_members [[buffer(3)]],
-  device const mla::act_t * ready [[buffer(4)]],
-  device const float * ready_squares [[buffer(5)]],
-  device const uchar * w_experts_up_proj [[buffer(6)]],
-  device mla::act_t * experts_swiglu [[buffer(7)]],
-  constant mla::experts_gate_experts_up_x16_args & args [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[580];
-  mla::experts_gate_experts_up_x16_body<mla::f16, mla::f16>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t experts_gate_experts_up_x16_args experts_gate_experts_up_x16_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const uchar * w_experts_gate_proj [[buffer(1)]], \
+  device const uint * expert_starts [[buffer(2)]], \
+  device const uint * expert_members [[buffer(3)]], \
+  device const mla::act_t * ready [[buffer(4)]], \
+  device const float * ready_squares [[buffer(5)]], \
+  device const uchar * w_experts_up_proj [[buffer(6)]], \
+  device mla::act_t * experts_swiglu [[buffer(7)]], \
+  constant mla::experts_gate_experts_up_x16_args & args [[buffer(8)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[580]; \
+  mla::experts_gate_experts_up_x16_body<mla::A, mla::A>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: experts_gate_experts_up_x16_q4_0_q4_0 using Row act_t experts_gate_experts_up_x16_args experts_gate_experts_up_x16_body q4_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void experts_gate_experts_up_x16_q4_0_q4_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_experts_gate_proj [[buffer(1)]],
-  device const uint * expert_starts [[buffer(2)]],
-  device const uint * expert_members [[buffer(3)]],
-  device const mla::act_t * ready [[buffer(4)]],
-  device const float * ready_squares [[buffer(5)]],
-  device const uchar * w_experts_up_proj [[buffer(6)]],
-  device mla::act_t * experts_swiglu [[buffer(7)]],
-  constant mla::experts_gate_experts_up_x16_args & args [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[580];
-  mla::experts_gate_experts_up_x16_body<mla::q4_0, mla::q4_0>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: experts_gate_experts_up_x16_q4_1_q4_1 using Row act_t experts_gate_experts_up_x16_args experts_gate_experts_up_x16_body q4_1
-[[max_total_threads_per_threadgroup(128)]]
-kernel void experts_gate_experts_up_x16_q4_1_q4_1(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_experts_gate_proj [[buffer(1)]],
-  device const uint * expert_starts [[buffer(2)]],
-  device const uint * expert_members [[buffer(3)]],
-  device const mla::act_t * ready [[buffer(4)]],
-  device const float * ready_squares [[buffer(5)]],
-  device const uchar * w_experts_up_proj [[buffer(6)]],
-  device mla::act_t * experts_swiglu [[buffer(7)]],
-  constant mla::experts_gate_experts_up_x16_args & args [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[580];
-  mla::experts_gate_experts_up_x16_body<mla::q4_1, mla::q4_1>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: experts_gate_experts_up_x16_q8_0_q8_0 using Row act_t experts_gate_experts_up_x16_args experts_gate_experts_up_x16_body q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void experts_gate_experts_up_x16_q8_0_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_experts_gate_proj [[buffer(1)]],
-  device const uint * expert_starts [[buffer(2)]],
-  device const uint * expert_members [[buffer(3)]],
-  device const mla::act_t * ready [[buffer(4)]],
-  device const float * ready_squares [[buffer(5)]],
-  device const uchar * w_experts_up_proj [[buffer(6)]],
-  device mla::act_t * experts_swiglu [[buffer(7)]],
-  constant mla::experts_gate_experts_up_x16_args & args [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[580];
-  mla::experts_gate_experts_up_x16_body<mla::q8_0, mla::q8_0>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: experts_gate_experts_up_x16_q4_k_q4_k using Row act_t experts_gate_experts_up_x16_args experts_gate_experts_up_x16_body q4_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void experts_gate_experts_up_x16_q4_k_q4_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_experts_gate_proj [[buffer(1)]],
-  device const uint * expert_starts [[buffer(2)]],
-  device const uint * expert_members [[buffer(3)]],
-  device const mla::act_t * ready [[buffer(4)]],
-  device const float * ready_squares [[buffer(5)]],
-  device const uchar * w_experts_up_proj [[buffer(6)]],
-  device mla::act_t * experts_swiglu [[buffer(7)]],
-  constant mla::experts_gate_experts_up_x16_args & args [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[580];
-  mla::experts_gate_experts_up_x16_body<mla::q4_k, mla::q4_k>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: experts_gate_experts_up_x16_q5_k_q5_k using Row act_t experts_gate_experts_up_x16_args experts_gate_experts_up_x16_body q5_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void experts_gate_experts_up_x16_q5_k_q5_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_experts_gate_proj [[buffer(1)]],
-  device const uint * expert_starts [[buffer(2)]],
-  device const uint * expert_members [[buffer(3)]],
-  device const mla::act_t * ready [[buffer(4)]],
-  device const float * ready_squares [[buffer(5)]],
-  device const uchar * w_experts_up_proj [[buffer(6)]],
-  device mla::act_t * experts_swiglu [[buffer(7)]],
-  constant mla::experts_gate_experts_up_x16_args & args [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[580];
-  mla::experts_gate_experts_up_x16_body<mla::q5_k, mla::q5_k>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: experts_gate_experts_up_x16_q6_k_q6_k using Row act_t experts_gate_experts_up_x16_args experts_gate_experts_up_x16_body q6_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void experts_gate_experts_up_x16_q6_k_q6_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_experts_gate_proj [[buffer(1)]],
-  device const uint * expert_starts [[buffer(2)]],
-  device const uint * expert_members [[buffer(3)]],
-  device const mla::act_t * ready [[buffer(4)]],
-  device const float * ready_squares [[buffer(5)]],
-  device const uchar * w_experts_up_proj [[buffer(6)]],
-  device mla::act_t * experts_swiglu [[buffer(7)]],
-  constant mla::experts_gate_experts_up_x16_args & args [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[580];
-  mla::experts_gate_experts_up_x16_body<mla::q6_k, mla::q6_k>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: experts_gate_experts_up_x16_bf16_bf16 using Row act_t bf16 experts_gate_experts_up_x16_args experts_gate_experts_up_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void experts_gate_experts_up_x16_bf16_bf16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_experts_gate_proj [[buffer(1)]],
-  device const uint * expert_starts [[buffer(2)]],
-  device const uint * expert_members [[buffer(3)]],
-  device const mla::act_t * ready [[buffer(4)]],
-  device const float * ready_squares [[buffer(5)]],
-  device const uchar * w_experts_up_proj [[buffer(6)]],
-  device mla::act_t * experts_swiglu [[buffer(7)]],
-  constant mla::experts_gate_experts_up_x16_args & args [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[580];
-  mla::experts_gate_experts_up_x16_body<mla::bf16, mla::bf16>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(experts_gate_experts_up_x16_f16_f16, f16)
+VARIANT(experts_gate_experts_up_x16_q4_0_q4_0, q4_0)
+VARIANT(experts_gate_experts_up_x16_q4_1_q4_1, q4_1)
+VARIANT(experts_gate_experts_up_x16_q8_0_q8_0, q8_0)
+VARIANT(experts_gate_experts_up_x16_q4_k_q4_k, q4_k)
+VARIANT(experts_gate_experts_up_x16_q5_k_q5_k, q5_k)
+VARIANT(experts_gate_experts_up_x16_q6_k_q6_k, q6_k)
+VARIANT(experts_gate_experts_up_x16_bf16_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: experts_down_x16_args
@@ -5430,126 +2755,30 @@ static inline void experts_down_x16_body(
 //:
 } // namespace mla
 
-//: experts_down_x16_f16 using Row act_t experts_down_x16_args experts_down_x16_body f16
-[[max_total_threads_per_threadgroup(128)]]
-kernel void experts_down_x16_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_experts_down_proj [[buffer(1)]],
-  device const uint * expert_starts [[buffer(2)]],
-  device const uint * expert_members [[buffer(3)]],
-  device const mla::act_t * experts_swiglu [[buffer(4)]],
-  device float * experts_down [[buffer(5)]],
-  constant mla::experts_down_x16_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[578];
-  mla::experts_down_x16_body<mla::f16>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t experts_down_x16_args experts_down_x16_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const uchar * w_experts_down_proj [[buffer(1)]], \
+  device const uint * expert_starts [[buffer(2)]], \
+  device const uint * expert_members [[buffer(3)]], \
+  device const mla::act_t * experts_swiglu [[buffer(4)]], \
+  device float * experts_down [[buffer(5)]], \
+  constant mla::experts_down_x16_args & args [[buffer(6)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[578]; \
+  mla::experts_down_x16_body<mla::A>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: experts_down_x16_q4_0 using Row act_t experts_down_x16_args experts_down_x16_body q4_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void experts_down_x16_q4_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_experts_down_proj [[buffer(1)]],
-  device const uint * expert_starts [[buffer(2)]],
-  device const uint * expert_members [[buffer(3)]],
-  device const mla::act_t * experts_swiglu [[buffer(4)]],
-  device float * experts_down [[buffer(5)]],
-  constant mla::experts_down_x16_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[578];
-  mla::experts_down_x16_body<mla::q4_0>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: experts_down_x16_q4_1 using Row act_t experts_down_x16_args experts_down_x16_body q4_1
-[[max_total_threads_per_threadgroup(128)]]
-kernel void experts_down_x16_q4_1(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_experts_down_proj [[buffer(1)]],
-  device const uint * expert_starts [[buffer(2)]],
-  device const uint * expert_members [[buffer(3)]],
-  device const mla::act_t * experts_swiglu [[buffer(4)]],
-  device float * experts_down [[buffer(5)]],
-  constant mla::experts_down_x16_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[578];
-  mla::experts_down_x16_body<mla::q4_1>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: experts_down_x16_q8_0 using Row act_t experts_down_x16_args experts_down_x16_body q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void experts_down_x16_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_experts_down_proj [[buffer(1)]],
-  device const uint * expert_starts [[buffer(2)]],
-  device const uint * expert_members [[buffer(3)]],
-  device const mla::act_t * experts_swiglu [[buffer(4)]],
-  device float * experts_down [[buffer(5)]],
-  constant mla::experts_down_x16_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[578];
-  mla::experts_down_x16_body<mla::q8_0>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: experts_down_x16_q4_k using Row act_t experts_down_x16_args experts_down_x16_body q4_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void experts_down_x16_q4_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_experts_down_proj [[buffer(1)]],
-  device const uint * expert_starts [[buffer(2)]],
-  device const uint * expert_members [[buffer(3)]],
-  device const mla::act_t * experts_swiglu [[buffer(4)]],
-  device float * experts_down [[buffer(5)]],
-  constant mla::experts_down_x16_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[578];
-  mla::experts_down_x16_body<mla::q4_k>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: experts_down_x16_q5_k using Row act_t experts_down_x16_args experts_down_x16_body q5_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void experts_down_x16_q5_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_experts_down_proj [[buffer(1)]],
-  device const uint * expert_starts [[buffer(2)]],
-  device const uint * expert_members [[buffer(3)]],
-  device const mla::act_t * experts_swiglu [[buffer(4)]],
-  device float * experts_down [[buffer(5)]],
-  constant mla::experts_down_x16_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[578];
-  mla::experts_down_x16_body<mla::q5_k>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: experts_down_x16_q6_k using Row act_t experts_down_x16_args experts_down_x16_body q6_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void experts_down_x16_q6_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_experts_down_proj [[buffer(1)]],
-  device const uint * expert_starts [[buffer(2)]],
-  device const uint * expert_members [[buffer(3)]],
-  device const mla::act_t * experts_swiglu [[buffer(4)]],
-  device float * experts_down [[buffer(5)]],
-  constant mla::experts_down_x16_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[578];
-  mla::experts_down_x16_body<mla::q6_k>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: experts_down_x16_bf16 using Row act_t bf16 experts_down_x16_args experts_down_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void experts_down_x16_bf16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_experts_down_proj [[buffer(1)]],
-  device const uint * expert_starts [[buffer(2)]],
-  device const uint * expert_members [[buffer(3)]],
-  device const mla::act_t * experts_swiglu [[buffer(4)]],
-  device float * experts_down [[buffer(5)]],
-  constant mla::experts_down_x16_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[578];
-  mla::experts_down_x16_body<mla::bf16>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(experts_down_x16_f16, f16)
+VARIANT(experts_down_x16_q4_0, q4_0)
+VARIANT(experts_down_x16_q4_1, q4_1)
+VARIANT(experts_down_x16_q8_0, q8_0)
+VARIANT(experts_down_x16_q4_k, q4_k)
+VARIANT(experts_down_x16_q5_k, q5_k)
+VARIANT(experts_down_x16_q6_k, q6_k)
+VARIANT(experts_down_x16_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: attn_norm_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Routing Row act_t sum_group
@@ -5781,58 +3010,24 @@ static inline void lm_head_x16_body(
 //:
 } // namespace mla
 
-//: lm_head_x16_f16 using Row act_t f16 lm_head_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void lm_head_x16_f16(
-  constant mla::Row * wanted_ [[buffer(0)]],
-  device const uchar * w_lm_head [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device float * lm_head [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::lm_head_x16_body<mla::f16>(wanted_, w_lm_head, ready, ready_squares, lm_head, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t lm_head_x16_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  constant mla::Row * wanted_ [[buffer(0)]], \
+  device const uchar * w_lm_head [[buffer(1)]], \
+  device const mla::act_t * ready [[buffer(2)]], \
+  device const float * ready_squares [[buffer(3)]], \
+  device float * lm_head [[buffer(4)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[868]; \
+  mla::lm_head_x16_body<mla::A>(wanted_, w_lm_head, ready, ready_squares, lm_head, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: lm_head_x16_q8_0 using Row act_t lm_head_x16_body q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void lm_head_x16_q8_0(
-  constant mla::Row * wanted_ [[buffer(0)]],
-  device const uchar * w_lm_head [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device float * lm_head [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::lm_head_x16_body<mla::q8_0>(wanted_, w_lm_head, ready, ready_squares, lm_head, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: lm_head_x16_q6_k using Row act_t lm_head_x16_body q6_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void lm_head_x16_q6_k(
-  constant mla::Row * wanted_ [[buffer(0)]],
-  device const uchar * w_lm_head [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device float * lm_head [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::lm_head_x16_body<mla::q6_k>(wanted_, w_lm_head, ready, ready_squares, lm_head, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: lm_head_x16_bf16 using Row act_t bf16 lm_head_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void lm_head_x16_bf16(
-  constant mla::Row * wanted_ [[buffer(0)]],
-  device const uchar * w_lm_head [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device float * lm_head [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::lm_head_x16_body<mla::bf16>(wanted_, w_lm_head, ready, ready_squares, lm_head, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(lm_head_x16_f16, f16)
+VARIANT(lm_head_x16_q8_0, q8_0)
+VARIANT(lm_head_x16_q6_k, q6_k)
+VARIANT(lm_head_x16_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: embed_x512_body using GRID_WAIT LAUNCH_DEPENDENTS Row act_t sum_group
@@ -5870,110 +3065,28 @@ static inline void embed_x512_body(
 //:
 } // namespace mla
 
-//: embed_x512_f16 using Row act_t embed_x512_body f16
-[[max_total_threads_per_threadgroup(128)]]
-kernel void embed_x512_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_embed_tokens [[buffer(1)]],
-  device float * x_ [[buffer(2)]],
-  device const float * w_next_norm [[buffer(3)]],
-  device mla::act_t * ready [[buffer(4)]],
-  device float * ready_squares [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::embed_x512_body<mla::f16>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
+//# variants using Row act_t embed_x512_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const uchar * w_embed_tokens [[buffer(1)]], \
+  device float * x_ [[buffer(2)]], \
+  device const float * w_next_norm [[buffer(3)]], \
+  device mla::act_t * ready [[buffer(4)]], \
+  device float * ready_squares [[buffer(5)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  mla::embed_x512_body<mla::A>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane); \
 }
-
-//: embed_x512_q4_0 using Row act_t embed_x512_body q4_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void embed_x512_q4_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_embed_tokens [[buffer(1)]],
-  device float * x_ [[buffer(2)]],
-  device const float * w_next_norm [[buffer(3)]],
-  device mla::act_t * ready [[buffer(4)]],
-  device float * ready_squares [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::embed_x512_body<mla::q4_0>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
-}
-
-//: embed_x512_q4_1 using Row act_t embed_x512_body q4_1
-[[max_total_threads_per_threadgroup(128)]]
-kernel void embed_x512_q4_1(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_embed_tokens [[buffer(1)]],
-  device float * x_ [[buffer(2)]],
-  device const float * w_next_norm [[buffer(3)]],
-  device mla::act_t * ready [[buffer(4)]],
-  device float * ready_squares [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::embed_x512_body<mla::q4_1>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
-}
-
-//: embed_x512_q8_0 using Row act_t embed_x512_body q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void embed_x512_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_embed_tokens [[buffer(1)]],
-  device float * x_ [[buffer(2)]],
-  device const float * w_next_norm [[buffer(3)]],
-  device mla::act_t * ready [[buffer(4)]],
-  device float * ready_squares [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::embed_x512_body<mla::q8_0>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
-}
-
-//: embed_x512_q4_k using Row act_t embed_x512_body q4_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void embed_x512_q4_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_embed_tokens [[buffer(1)]],
-  device float * x_ [[buffer(2)]],
-  device const float * w_next_norm [[buffer(3)]],
-  device mla::act_t * ready [[buffer(4)]],
-  device float * ready_squares [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::embed_x512_body<mla::q4_k>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
-}
-
-//: embed_x512_q5_k using Row act_t embed_x512_body q5_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void embed_x512_q5_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_embed_tokens [[buffer(1)]],
-  device float * x_ [[buffer(2)]],
-  device const float * w_next_norm [[buffer(3)]],
-  device mla::act_t * ready [[buffer(4)]],
-  device float * ready_squares [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::embed_x512_body<mla::q5_k>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
-}
-
-//: embed_x512_q6_k using Row act_t embed_x512_body q6_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void embed_x512_q6_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_embed_tokens [[buffer(1)]],
-  device float * x_ [[buffer(2)]],
-  device const float * w_next_norm [[buffer(3)]],
-  device mla::act_t * ready [[buffer(4)]],
-  device float * ready_squares [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::embed_x512_body<mla::q6_k>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
-}
-
-//: embed_x512_bf16 using Row act_t bf16 embed_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void embed_x512_bf16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_embed_tokens [[buffer(1)]],
-  device float * x_ [[buffer(2)]],
-  device const float * w_next_norm [[buffer(3)]],
-  device mla::act_t * ready [[buffer(4)]],
-  device float * ready_squares [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::embed_x512_body<mla::bf16>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
-}
-
+VARIANT(embed_x512_f16, f16)
+VARIANT(embed_x512_q4_0, q4_0)
+VARIANT(embed_x512_q4_1, q4_1)
+VARIANT(embed_x512_q8_0, q8_0)
+VARIANT(embed_x512_q4_k, q4_k)
+VARIANT(embed_x512_q5_k, q5_k)
+VARIANT(embed_x512_q6_k, q6_k)
+VARIANT(embed_x512_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: q_a_kv_a_x512_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t lane_sums load_pair no_step norm_factors_in_turn part_tile put_results rows_between store_pair take_results tile_inputs weight_step
@@ -6103,142 +3216,32 @@ static inline void q_a_kv_a_x512_body(
 //:
 } // namespace mla
 
-//: q_a_kv_a_x512_f16_f16 using Row act_t f16 q_a_kv_a_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_a_kv_a_x512_f16_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_a_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready_2 [[buffer(5)]],
-  device float * ready_squares_2 [[buffer(6)]],
-  device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
-  device mla::act_t * kv_a [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::q_a_kv_a_x512_body<mla::f16, mla::f16>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t q_a_kv_a_x512_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const uchar * w_q_a_proj [[buffer(1)]], \
+  device const mla::act_t * ready [[buffer(2)]], \
+  device const float * ready_squares [[buffer(3)]], \
+  device const float * w_next_norm [[buffer(4)]], \
+  device mla::act_t * ready_2 [[buffer(5)]], \
+  device float * ready_squares_2 [[buffer(6)]], \
+  device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]], \
+  device mla::act_t * kv_a [[buffer(8)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[584]; \
+  mla::q_a_kv_a_x512_body<mla::A, mla::A>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: q_a_kv_a_x512_q4_0_q4_0 using Row act_t q4_0 q_a_kv_a_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_a_kv_a_x512_q4_0_q4_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_a_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready_2 [[buffer(5)]],
-  device float * ready_squares_2 [[buffer(6)]],
-  device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
-  device mla::act_t * kv_a [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::q_a_kv_a_x512_body<mla::q4_0, mla::q4_0>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_a_kv_a_x512_q4_1_q4_1 using Row act_t q4_1 q_a_kv_a_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_a_kv_a_x512_q4_1_q4_1(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_a_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready_2 [[buffer(5)]],
-  device float * ready_squares_2 [[buffer(6)]],
-  device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
-  device mla::act_t * kv_a [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::q_a_kv_a_x512_body<mla::q4_1, mla::q4_1>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_a_kv_a_x512_q8_0_q8_0 using Row act_t q8_0 q_a_kv_a_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_a_kv_a_x512_q8_0_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_a_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready_2 [[buffer(5)]],
-  device float * ready_squares_2 [[buffer(6)]],
-  device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
-  device mla::act_t * kv_a [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::q_a_kv_a_x512_body<mla::q8_0, mla::q8_0>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_a_kv_a_x512_q4_k_q4_k using Row act_t q4_k q_a_kv_a_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_a_kv_a_x512_q4_k_q4_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_a_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready_2 [[buffer(5)]],
-  device float * ready_squares_2 [[buffer(6)]],
-  device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
-  device mla::act_t * kv_a [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::q_a_kv_a_x512_body<mla::q4_k, mla::q4_k>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_a_kv_a_x512_q5_k_q5_k using Row act_t q5_k q_a_kv_a_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_a_kv_a_x512_q5_k_q5_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_a_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready_2 [[buffer(5)]],
-  device float * ready_squares_2 [[buffer(6)]],
-  device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
-  device mla::act_t * kv_a [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::q_a_kv_a_x512_body<mla::q5_k, mla::q5_k>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_a_kv_a_x512_q6_k_q6_k using Row act_t q6_k q_a_kv_a_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_a_kv_a_x512_q6_k_q6_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_a_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready_2 [[buffer(5)]],
-  device float * ready_squares_2 [[buffer(6)]],
-  device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
-  device mla::act_t * kv_a [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::q_a_kv_a_x512_body<mla::q6_k, mla::q6_k>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_a_kv_a_x512_bf16_bf16 using Row act_t bf16 q_a_kv_a_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_a_kv_a_x512_bf16_bf16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_a_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready_2 [[buffer(5)]],
-  device float * ready_squares_2 [[buffer(6)]],
-  device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
-  device mla::act_t * kv_a [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::q_a_kv_a_x512_body<mla::bf16, mla::bf16>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(q_a_kv_a_x512_f16_f16, f16)
+VARIANT(q_a_kv_a_x512_q4_0_q4_0, q4_0)
+VARIANT(q_a_kv_a_x512_q4_1_q4_1, q4_1)
+VARIANT(q_a_kv_a_x512_q8_0_q8_0, q8_0)
+VARIANT(q_a_kv_a_x512_q4_k_q4_k, q4_k)
+VARIANT(q_a_kv_a_x512_q5_k_q5_k, q5_k)
+VARIANT(q_a_kv_a_x512_q6_k_q6_k, q6_k)
+VARIANT(q_a_kv_a_x512_bf16_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: q_b_x512_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t angle_of no_step norm_factors_in_turn part_tile put_results rows_between store_pair take_results tile_inputs turn_by weight_step
@@ -6317,118 +3320,29 @@ static inline void q_b_x512_body(
 //:
 } // namespace mla
 
-//: q_b_x512_f16 using Row act_t f16 q_b_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_x512_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::q_b_x512_body<mla::f16>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t q_b_x512_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const uchar * w_q_b_proj [[buffer(1)]], \
+  device const mla::act_t * ready [[buffer(2)]], \
+  device const float * ready_squares [[buffer(3)]], \
+  device const float * rope [[buffer(4)]], \
+  device mla::act_t * q_rope [[buffer(5)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[584]; \
+  mla::q_b_x512_body<mla::A>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: q_b_x512_q4_0 using Row act_t q4_0 q_b_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_x512_q4_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::q_b_x512_body<mla::q4_0>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_x512_q4_1 using Row act_t q4_1 q_b_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_x512_q4_1(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::q_b_x512_body<mla::q4_1>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_x512_q8_0 using Row act_t q8_0 q_b_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_x512_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::q_b_x512_body<mla::q8_0>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_x512_q4_k using Row act_t q4_k q_b_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_x512_q4_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::q_b_x512_body<mla::q4_k>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_x512_q5_k using Row act_t q5_k q_b_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_x512_q5_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::q_b_x512_body<mla::q5_k>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_x512_q6_k using Row act_t q6_k q_b_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_x512_q6_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::q_b_x512_body<mla::q6_k>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_x512_bf16 using Row act_t bf16 q_b_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_x512_bf16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::q_b_x512_body<mla::bf16>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(q_b_x512_f16, f16)
+VARIANT(q_b_x512_q4_0, q4_0)
+VARIANT(q_b_x512_q4_1, q4_1)
+VARIANT(q_b_x512_q8_0, q8_0)
+VARIANT(q_b_x512_q4_k, q4_k)
+VARIANT(q_b_x512_q5_k, q5_k)
+VARIANT(q_b_x512_q6_k, q6_k)
+VARIANT(q_b_x512_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: store_kv_x512_body using GRID_WAIT PAGE_ROWS Row UNROLL act_t cache norm_factor share total turn_by
@@ -6485,48 +3399,24 @@ static inline void store_kv_x512_body(
 //:
 } // namespace mla
 
-//: store_kv_x512_f32 using Row act_t f32 store_kv_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void store_kv_x512_f32(
-  constant mla::Row * current [[buffer(0)]],
-  device const mla::act_t * kv_a [[buffer(1)]],
-  device const float * w_kv_a_layernorm [[buffer(2)]],
-  device const float * rope [[buffer(3)]],
-  device uchar * cache_ [[buffer(4)]],
-  device const uint * tables [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1];
-  mla::store_kv_x512_body<mla::f32>(current, kv_a, w_kv_a_layernorm, rope, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t store_kv_x512_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const mla::act_t * kv_a [[buffer(1)]], \
+  device const float * w_kv_a_layernorm [[buffer(2)]], \
+  device const float * rope [[buffer(3)]], \
+  device uchar * cache_ [[buffer(4)]], \
+  device const uint * tables [[buffer(5)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[1]; \
+  mla::store_kv_x512_body<mla::A>(current, kv_a, w_kv_a_layernorm, rope, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: store_kv_x512_f16 using Row act_t f16 store_kv_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void store_kv_x512_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const mla::act_t * kv_a [[buffer(1)]],
-  device const float * w_kv_a_layernorm [[buffer(2)]],
-  device const float * rope [[buffer(3)]],
-  device uchar * cache_ [[buffer(4)]],
-  device const uint * tables [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1];
-  mla::store_kv_x512_body<mla::f16>(current, kv_a, w_kv_a_layernorm, rope, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: store_kv_x512_q8_0 using Row act_t q8_0 store_kv_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void store_kv_x512_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const mla::act_t * kv_a [[buffer(1)]],
-  device const float * w_kv_a_layernorm [[buffer(2)]],
-  device const float * rope [[buffer(3)]],
-  device uchar * cache_ [[buffer(4)]],
-  device const uint * tables [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1];
-  mla::store_kv_x512_body<mla::q8_0>(current, kv_a, w_kv_a_layernorm, rope, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(store_kv_x512_f32, f32)
+VARIANT(store_kv_x512_f16, f16)
+VARIANT(store_kv_x512_q8_0, q8_0)
+#undef VARIANT
 //:
 namespace mla {
 //: expand_keys_expand_values_x512_args
@@ -6576,366 +3466,46 @@ static inline void expand_keys_expand_values_x512_body(
 //:
 } // namespace mla
 
-//: expand_keys_expand_values_x512_f16_f32_f16 using Row act_t expand_keys_expand_values_x512_args expand_keys_expand_values_x512_body f16 f32
-[[max_total_threads_per_threadgroup(128)]]
-kernel void expand_keys_expand_values_x512_f16_f32_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  device const uint * tables [[buffer(3)]],
-  device mla::act_t * heads_ [[buffer(4)]],
-  device const uchar * w_v_b_proj [[buffer(5)]],
-  constant mla::expand_keys_expand_values_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1856];
-  mla::expand_keys_expand_values_x512_body<mla::f16, mla::f32, mla::f16>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t expand_keys_expand_values_x512_args expand_keys_expand_values_x512_body
+#define VARIANT(NAME, A, B, C) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const uchar * w_k_b_proj [[buffer(1)]], \
+  device const uchar * cache_ [[buffer(2)]], \
+  device const uint * tables [[buffer(3)]], \
+  device mla::act_t * heads_ [[buffer(4)]], \
+  device const uchar * w_v_b_proj [[buffer(5)]], \
+  constant mla::expand_keys_expand_values_x512_args & args [[buffer(6)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[1856]; \
+  mla::expand_keys_expand_values_x512_body<mla::A, mla::B, mla::C>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: expand_keys_expand_values_x512_f16_f16_f16 using Row act_t expand_keys_expand_values_x512_args expand_keys_expand_values_x512_body f16
-[[max_total_threads_per_threadgroup(128)]]
-kernel void expand_keys_expand_values_x512_f16_f16_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  device const uint * tables [[buffer(3)]],
-  device mla::act_t * heads_ [[buffer(4)]],
-  device const uchar * w_v_b_proj [[buffer(5)]],
-  constant mla::expand_keys_expand_values_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1856];
-  mla::expand_keys_expand_values_x512_body<mla::f16, mla::f16, mla::f16>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: expand_keys_expand_values_x512_f16_q8_0_f16 using Row act_t expand_keys_expand_values_x512_args expand_keys_expand_values_x512_body f16 q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void expand_keys_expand_values_x512_f16_q8_0_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  device const uint * tables [[buffer(3)]],
-  device mla::act_t * heads_ [[buffer(4)]],
-  device const uchar * w_v_b_proj [[buffer(5)]],
-  constant mla::expand_keys_expand_values_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1856];
-  mla::expand_keys_expand_values_x512_body<mla::f16, mla::q8_0, mla::f16>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: expand_keys_expand_values_x512_q4_0_f32_q4_0 using Row act_t expand_keys_expand_values_x512_args expand_keys_expand_values_x512_body f32 q4_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void expand_keys_expand_values_x512_q4_0_f32_q4_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  device const uint * tables [[buffer(3)]],
-  device mla::act_t * heads_ [[buffer(4)]],
-  device const uchar * w_v_b_proj [[buffer(5)]],
-  constant mla::expand_keys_expand_values_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1856];
-  mla::expand_keys_expand_values_x512_body<mla::q4_0, mla::f32, mla::q4_0>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: expand_keys_expand_values_x512_q4_0_f16_q4_0 using Row act_t expand_keys_expand_values_x512_args expand_keys_expand_values_x512_body f16 q4_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void expand_keys_expand_values_x512_q4_0_f16_q4_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  device const uint * tables [[buffer(3)]],
-  device mla::act_t * heads_ [[buffer(4)]],
-  device const uchar * w_v_b_proj [[buffer(5)]],
-  constant mla::expand_keys_expand_values_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1856];
-  mla::expand_keys_expand_values_x512_body<mla::q4_0, mla::f16, mla::q4_0>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: expand_keys_expand_values_x512_q4_0_q8_0_q4_0 using Row act_t expand_keys_expand_values_x512_args expand_keys_expand_values_x512_body q4_0 q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void expand_keys_expand_values_x512_q4_0_q8_0_q4_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  device const uint * tables [[buffer(3)]],
-  device mla::act_t * heads_ [[buffer(4)]],
-  device const uchar * w_v_b_proj [[buffer(5)]],
-  constant mla::expand_keys_expand_values_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1856];
-  mla::expand_keys_expand_values_x512_body<mla::q4_0, mla::q8_0, mla::q4_0>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: expand_keys_expand_values_x512_q4_1_f32_q4_1 using Row act_t expand_keys_expand_values_x512_args expand_keys_expand_values_x512_body f32 q4_1
-[[max_total_threads_per_threadgroup(128)]]
-kernel void expand_keys_expand_values_x512_q4_1_f32_q4_1(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  device const uint * tables [[buffer(3)]],
-  device mla::act_t * heads_ [[buffer(4)]],
-  device const uchar * w_v_b_proj [[buffer(5)]],
-  constant mla::expand_keys_expand_values_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1856];
-  mla::expand_keys_expand_values_x512_body<mla::q4_1, mla::f32, mla::q4_1>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: expand_keys_expand_values_x512_q4_1_f16_q4_1 using Row act_t expand_keys_expand_values_x512_args expand_keys_expand_values_x512_body f16 q4_1
-[[max_total_threads_per_threadgroup(128)]]
-kernel void expand_keys_expand_values_x512_q4_1_f16_q4_1(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  device const uint * tables [[buffer(3)]],
-  device mla::act_t * heads_ [[buffer(4)]],
-  device const uchar * w_v_b_proj [[buffer(5)]],
-  constant mla::expand_keys_expand_values_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1856];
-  mla::expand_keys_expand_values_x512_body<mla::q4_1, mla::f16, mla::q4_1>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: expand_keys_expand_values_x512_q4_1_q8_0_q4_1 using Row act_t expand_keys_expand_values_x512_args expand_keys_expand_values_x512_body q4_1 q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void expand_keys_expand_values_x512_q4_1_q8_0_q4_1(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  device const uint * tables [[buffer(3)]],
-  device mla::act_t * heads_ [[buffer(4)]],
-  device const uchar * w_v_b_proj [[buffer(5)]],
-  constant mla::expand_keys_expand_values_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1856];
-  mla::expand_keys_expand_values_x512_body<mla::q4_1, mla::q8_0, mla::q4_1>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: expand_keys_expand_values_x512_q5_0_f32_q4_k using Row act_t expand_keys_expand_values_x512_args expand_keys_expand_values_x512_body f32 q4_k q5_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void expand_keys_expand_values_x512_q5_0_f32_q4_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  device const uint * tables [[buffer(3)]],
-  device mla::act_t * heads_ [[buffer(4)]],
-  device const uchar * w_v_b_proj [[buffer(5)]],
-  constant mla::expand_keys_expand_values_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1856];
-  mla::expand_keys_expand_values_x512_body<mla::q5_0, mla::f32, mla::q4_k>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: expand_keys_expand_values_x512_q5_0_f16_q4_k using Row act_t expand_keys_expand_values_x512_args expand_keys_expand_values_x512_body f16 q4_k q5_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void expand_keys_expand_values_x512_q5_0_f16_q4_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  device const uint * tables [[buffer(3)]],
-  device mla::act_t * heads_ [[buffer(4)]],
-  device const uchar * w_v_b_proj [[buffer(5)]],
-  constant mla::expand_keys_expand_values_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1856];
-  mla::expand_keys_expand_values_x512_body<mla::q5_0, mla::f16, mla::q4_k>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: expand_keys_expand_values_x512_q5_0_q8_0_q4_k using Row act_t expand_keys_expand_values_x512_args expand_keys_expand_values_x512_body q4_k q5_0 q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void expand_keys_expand_values_x512_q5_0_q8_0_q4_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  device const uint * tables [[buffer(3)]],
-  device mla::act_t * heads_ [[buffer(4)]],
-  device const uchar * w_v_b_proj [[buffer(5)]],
-  constant mla::expand_keys_expand_values_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1856];
-  mla::expand_keys_expand_values_x512_body<mla::q5_0, mla::q8_0, mla::q4_k>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: expand_keys_expand_values_x512_q5_1_f32_q5_k using Row act_t expand_keys_expand_values_x512_args expand_keys_expand_values_x512_body f32 q5_1 q5_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void expand_keys_expand_values_x512_q5_1_f32_q5_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  device const uint * tables [[buffer(3)]],
-  device mla::act_t * heads_ [[buffer(4)]],
-  device const uchar * w_v_b_proj [[buffer(5)]],
-  constant mla::expand_keys_expand_values_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1856];
-  mla::expand_keys_expand_values_x512_body<mla::q5_1, mla::f32, mla::q5_k>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: expand_keys_expand_values_x512_q5_1_f16_q5_k using Row act_t expand_keys_expand_values_x512_args expand_keys_expand_values_x512_body f16 q5_1 q5_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void expand_keys_expand_values_x512_q5_1_f16_q5_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  device const uint * tables [[buffer(3)]],
-  device mla::act_t * heads_ [[buffer(4)]],
-  device const uchar * w_v_b_proj [[buffer(5)]],
-  constant mla::expand_keys_expand_values_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1856];
-  mla::expand_keys_expand_values_x512_body<mla::q5_1, mla::f16, mla::q5_k>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: expand_keys_expand_values_x512_q5_1_q8_0_q5_k using Row act_t expand_keys_expand_values_x512_args expand_keys_expand_values_x512_body q5_1 q5_k q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void expand_keys_expand_values_x512_q5_1_q8_0_q5_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  device const uint * tables [[buffer(3)]],
-  device mla::act_t * heads_ [[buffer(4)]],
-  device const uchar * w_v_b_proj [[buffer(5)]],
-  constant mla::expand_keys_expand_values_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1856];
-  mla::expand_keys_expand_values_x512_body<mla::q5_1, mla::q8_0, mla::q5_k>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: expand_keys_expand_values_x512_q8_0_f32_q8_0 using Row act_t expand_keys_expand_values_x512_args expand_keys_expand_values_x512_body f32 q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void expand_keys_expand_values_x512_q8_0_f32_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  device const uint * tables [[buffer(3)]],
-  device mla::act_t * heads_ [[buffer(4)]],
-  device const uchar * w_v_b_proj [[buffer(5)]],
-  constant mla::expand_keys_expand_values_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1856];
-  mla::expand_keys_expand_values_x512_body<mla::q8_0, mla::f32, mla::q8_0>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: expand_keys_expand_values_x512_q8_0_f32_q6_k using Row act_t expand_keys_expand_values_x512_args expand_keys_expand_values_x512_body f32 q6_k q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void expand_keys_expand_values_x512_q8_0_f32_q6_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  device const uint * tables [[buffer(3)]],
-  device mla::act_t * heads_ [[buffer(4)]],
-  device const uchar * w_v_b_proj [[buffer(5)]],
-  constant mla::expand_keys_expand_values_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1856];
-  mla::expand_keys_expand_values_x512_body<mla::q8_0, mla::f32, mla::q6_k>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: expand_keys_expand_values_x512_q8_0_f16_q8_0 using Row act_t expand_keys_expand_values_x512_args expand_keys_expand_values_x512_body f16 q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void expand_keys_expand_values_x512_q8_0_f16_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  device const uint * tables [[buffer(3)]],
-  device mla::act_t * heads_ [[buffer(4)]],
-  device const uchar * w_v_b_proj [[buffer(5)]],
-  constant mla::expand_keys_expand_values_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1856];
-  mla::expand_keys_expand_values_x512_body<mla::q8_0, mla::f16, mla::q8_0>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: expand_keys_expand_values_x512_q8_0_f16_q6_k using Row act_t expand_keys_expand_values_x512_args expand_keys_expand_values_x512_body f16 q6_k q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void expand_keys_expand_values_x512_q8_0_f16_q6_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  device const uint * tables [[buffer(3)]],
-  device mla::act_t * heads_ [[buffer(4)]],
-  device const uchar * w_v_b_proj [[buffer(5)]],
-  constant mla::expand_keys_expand_values_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1856];
-  mla::expand_keys_expand_values_x512_body<mla::q8_0, mla::f16, mla::q6_k>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: expand_keys_expand_values_x512_q8_0_q8_0_q8_0 using Row act_t expand_keys_expand_values_x512_args expand_keys_expand_values_x512_body q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void expand_keys_expand_values_x512_q8_0_q8_0_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  device const uint * tables [[buffer(3)]],
-  device mla::act_t * heads_ [[buffer(4)]],
-  device const uchar * w_v_b_proj [[buffer(5)]],
-  constant mla::expand_keys_expand_values_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1856];
-  mla::expand_keys_expand_values_x512_body<mla::q8_0, mla::q8_0, mla::q8_0>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: expand_keys_expand_values_x512_q8_0_q8_0_q6_k using Row act_t expand_keys_expand_values_x512_args expand_keys_expand_values_x512_body q6_k q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void expand_keys_expand_values_x512_q8_0_q8_0_q6_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  device const uint * tables [[buffer(3)]],
-  device mla::act_t * heads_ [[buffer(4)]],
-  device const uchar * w_v_b_proj [[buffer(5)]],
-  constant mla::expand_keys_expand_values_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1856];
-  mla::expand_keys_expand_values_x512_body<mla::q8_0, mla::q8_0, mla::q6_k>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: expand_keys_expand_values_x512_bf16_f32_bf16 using Row act_t bf16 expand_keys_expand_values_x512_args expand_keys_expand_values_x512_body f32
-[[max_total_threads_per_threadgroup(128)]]
-kernel void expand_keys_expand_values_x512_bf16_f32_bf16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  device const uint * tables [[buffer(3)]],
-  device mla::act_t * heads_ [[buffer(4)]],
-  device const uchar * w_v_b_proj [[buffer(5)]],
-  constant mla::expand_keys_expand_values_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1856];
-  mla::expand_keys_expand_values_x512_body<mla::bf16, mla::f32, mla::bf16>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: expand_keys_expand_values_x512_bf16_f16_bf16 using Row act_t bf16 expand_keys_expand_values_x512_args expand_keys_expand_values_x512_body f16
-[[max_total_threads_per_threadgroup(128)]]
-kernel void expand_keys_expand_values_x512_bf16_f16_bf16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  device const uint * tables [[buffer(3)]],
-  device mla::act_t * heads_ [[buffer(4)]],
-  device const uchar * w_v_b_proj [[buffer(5)]],
-  constant mla::expand_keys_expand_values_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1856];
-  mla::expand_keys_expand_values_x512_body<mla::bf16, mla::f16, mla::bf16>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: expand_keys_expand_values_x512_bf16_q8_0_bf16 using Row act_t bf16 expand_keys_expand_values_x512_args expand_keys_expand_values_x512_body q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void expand_keys_expand_values_x512_bf16_q8_0_bf16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  device const uint * tables [[buffer(3)]],
-  device mla::act_t * heads_ [[buffer(4)]],
-  device const uchar * w_v_b_proj [[buffer(5)]],
-  constant mla::expand_keys_expand_values_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1856];
-  mla::expand_keys_expand_values_x512_body<mla::bf16, mla::q8_0, mla::bf16>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(expand_keys_expand_values_x512_f16_f32_f16, f16, f32, f16)
+VARIANT(expand_keys_expand_values_x512_f16_f16_f16, f16, f16, f16)
+VARIANT(expand_keys_expand_values_x512_f16_q8_0_f16, f16, q8_0, f16)
+VARIANT(expand_keys_expand_values_x512_q4_0_f32_q4_0, q4_0, f32, q4_0)
+VARIANT(expand_keys_expand_values_x512_q4_0_f16_q4_0, q4_0, f16, q4_0)
+VARIANT(expand_keys_expand_values_x512_q4_0_q8_0_q4_0, q4_0, q8_0, q4_0)
+VARIANT(expand_keys_expand_values_x512_q4_1_f32_q4_1, q4_1, f32, q4_1)
+VARIANT(expand_keys_expand_values_x512_q4_1_f16_q4_1, q4_1, f16, q4_1)
+VARIANT(expand_keys_expand_values_x512_q4_1_q8_0_q4_1, q4_1, q8_0, q4_1)
+VARIANT(expand_keys_expand_values_x512_q5_0_f32_q4_k, q5_0, f32, q4_k)
+VARIANT(expand_keys_expand_values_x512_q5_0_f16_q4_k, q5_0, f16, q4_k)
+VARIANT(expand_keys_expand_values_x512_q5_0_q8_0_q4_k, q5_0, q8_0, q4_k)
+VARIANT(expand_keys_expand_values_x512_q5_1_f32_q5_k, q5_1, f32, q5_k)
+VARIANT(expand_keys_expand_values_x512_q5_1_f16_q5_k, q5_1, f16, q5_k)
+VARIANT(expand_keys_expand_values_x512_q5_1_q8_0_q5_k, q5_1, q8_0, q5_k)
+VARIANT(expand_keys_expand_values_x512_q8_0_f32_q8_0, q8_0, f32, q8_0)
+VARIANT(expand_keys_expand_values_x512_q8_0_f32_q6_k, q8_0, f32, q6_k)
+VARIANT(expand_keys_expand_values_x512_q8_0_f16_q8_0, q8_0, f16, q8_0)
+VARIANT(expand_keys_expand_values_x512_q8_0_f16_q6_k, q8_0, f16, q6_k)
+VARIANT(expand_keys_expand_values_x512_q8_0_q8_0_q8_0, q8_0, q8_0, q8_0)
+VARIANT(expand_keys_expand_values_x512_q8_0_q8_0_q6_k, q8_0, q8_0, q6_k)
+VARIANT(expand_keys_expand_values_x512_bf16_f32_bf16, bf16, f32, bf16)
+VARIANT(expand_keys_expand_values_x512_bf16_f16_bf16, bf16, f16, bf16)
+VARIANT(expand_keys_expand_values_x512_bf16_q8_0_bf16, bf16, q8_0, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: attention_x512_body using GRID_WAIT Row act_t attend_heads head_cache head_rows score_scales
@@ -7057,134 +3627,31 @@ static inline void o_proj_x512_body(
 //:
 } // namespace mla
 
-//: o_proj_x512_f16 using Row act_t f16 o_proj_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void o_proj_x512_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_o_proj [[buffer(1)]],
-  device const mla::act_t * attention [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[576];
-  mla::o_proj_x512_body<mla::f16>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t o_proj_x512_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const uchar * w_o_proj [[buffer(1)]], \
+  device const mla::act_t * attention [[buffer(2)]], \
+  device const float * x_ [[buffer(3)]], \
+  device float * x_2 [[buffer(4)]], \
+  device const float * w_next_norm [[buffer(5)]], \
+  device mla::act_t * ready [[buffer(6)]], \
+  device float * ready_squares [[buffer(7)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[576]; \
+  mla::o_proj_x512_body<mla::A>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: o_proj_x512_q4_0 using Row act_t o_proj_x512_body q4_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void o_proj_x512_q4_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_o_proj [[buffer(1)]],
-  device const mla::act_t * attention [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[576];
-  mla::o_proj_x512_body<mla::q4_0>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: o_proj_x512_q4_1 using Row act_t o_proj_x512_body q4_1
-[[max_total_threads_per_threadgroup(128)]]
-kernel void o_proj_x512_q4_1(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_o_proj [[buffer(1)]],
-  device const mla::act_t * attention [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[576];
-  mla::o_proj_x512_body<mla::q4_1>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: o_proj_x512_q8_0 using Row act_t o_proj_x512_body q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void o_proj_x512_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_o_proj [[buffer(1)]],
-  device const mla::act_t * attention [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[576];
-  mla::o_proj_x512_body<mla::q8_0>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: o_proj_x512_q4_k using Row act_t o_proj_x512_body q4_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void o_proj_x512_q4_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_o_proj [[buffer(1)]],
-  device const mla::act_t * attention [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[576];
-  mla::o_proj_x512_body<mla::q4_k>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: o_proj_x512_q5_k using Row act_t o_proj_x512_body q5_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void o_proj_x512_q5_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_o_proj [[buffer(1)]],
-  device const mla::act_t * attention [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[576];
-  mla::o_proj_x512_body<mla::q5_k>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: o_proj_x512_q6_k using Row act_t o_proj_x512_body q6_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void o_proj_x512_q6_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_o_proj [[buffer(1)]],
-  device const mla::act_t * attention [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[576];
-  mla::o_proj_x512_body<mla::q6_k>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: o_proj_x512_bf16 using Row act_t bf16 o_proj_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void o_proj_x512_bf16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_o_proj [[buffer(1)]],
-  device const mla::act_t * attention [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[576];
-  mla::o_proj_x512_body<mla::bf16>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(o_proj_x512_f16, f16)
+VARIANT(o_proj_x512_q4_0, q4_0)
+VARIANT(o_proj_x512_q4_1, q4_1)
+VARIANT(o_proj_x512_q8_0, q8_0)
+VARIANT(o_proj_x512_q4_k, q4_k)
+VARIANT(o_proj_x512_q5_k, q5_k)
+VARIANT(o_proj_x512_q6_k, q6_k)
+VARIANT(o_proj_x512_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: gate_up_x512_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t norm_factors_in_turn part_tile put_results result_block rows_between silu_for store_pair take_results tile_inputs weight_step
@@ -7260,118 +3727,29 @@ static inline void gate_up_x512_body(
 //:
 } // namespace mla
 
-//: gate_up_x512_f16_f16 using Row act_t f16 gate_up_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void gate_up_x512_f16_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_gate_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const uchar * w_up_proj [[buffer(4)]],
-  device mla::act_t * swiglu [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::gate_up_x512_body<mla::f16, mla::f16>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t gate_up_x512_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const uchar * w_gate_proj [[buffer(1)]], \
+  device const mla::act_t * ready [[buffer(2)]], \
+  device const float * ready_squares [[buffer(3)]], \
+  device const uchar * w_up_proj [[buffer(4)]], \
+  device mla::act_t * swiglu [[buffer(5)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[584]; \
+  mla::gate_up_x512_body<mla::A, mla::A>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: gate_up_x512_q4_0_q4_0 using Row act_t gate_up_x512_body q4_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void gate_up_x512_q4_0_q4_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_gate_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const uchar * w_up_proj [[buffer(4)]],
-  device mla::act_t * swiglu [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::gate_up_x512_body<mla::q4_0, mla::q4_0>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: gate_up_x512_q4_1_q4_1 using Row act_t gate_up_x512_body q4_1
-[[max_total_threads_per_threadgroup(128)]]
-kernel void gate_up_x512_q4_1_q4_1(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_gate_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const uchar * w_up_proj [[buffer(4)]],
-  device mla::act_t * swiglu [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::gate_up_x512_body<mla::q4_1, mla::q4_1>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: gate_up_x512_q8_0_q8_0 using Row act_t gate_up_x512_body q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void gate_up_x512_q8_0_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_gate_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const uchar * w_up_proj [[buffer(4)]],
-  device mla::act_t * swiglu [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::gate_up_x512_body<mla::q8_0, mla::q8_0>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: gate_up_x512_q4_k_q4_k using Row act_t gate_up_x512_body q4_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void gate_up_x512_q4_k_q4_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_gate_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const uchar * w_up_proj [[buffer(4)]],
-  device mla::act_t * swiglu [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::gate_up_x512_body<mla::q4_k, mla::q4_k>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: gate_up_x512_q5_k_q5_k using Row act_t gate_up_x512_body q5_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void gate_up_x512_q5_k_q5_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_gate_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const uchar * w_up_proj [[buffer(4)]],
-  device mla::act_t * swiglu [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::gate_up_x512_body<mla::q5_k, mla::q5_k>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: gate_up_x512_q6_k_q6_k using Row act_t gate_up_x512_body q6_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void gate_up_x512_q6_k_q6_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_gate_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const uchar * w_up_proj [[buffer(4)]],
-  device mla::act_t * swiglu [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::gate_up_x512_body<mla::q6_k, mla::q6_k>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: gate_up_x512_bf16_bf16 using Row act_t bf16 gate_up_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void gate_up_x512_bf16_bf16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_gate_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const uchar * w_up_proj [[buffer(4)]],
-  device mla::act_t * swiglu [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::gate_up_x512_body<mla::bf16, mla::bf16>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(gate_up_x512_f16_f16, f16)
+VARIANT(gate_up_x512_q4_0_q4_0, q4_0)
+VARIANT(gate_up_x512_q4_1_q4_1, q4_1)
+VARIANT(gate_up_x512_q8_0_q8_0, q8_0)
+VARIANT(gate_up_x512_q4_k_q4_k, q4_k)
+VARIANT(gate_up_x512_q5_k_q5_k, q5_k)
+VARIANT(gate_up_x512_q6_k_q6_k, q6_k)
+VARIANT(gate_up_x512_bf16_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: down_x512_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t lane_sums load_pair no_step part_tile put_results rows_between store_pair take_results tile_inputs weight_step
@@ -7455,118 +3833,30 @@ static inline void down_x512_body(
 //:
 } // namespace mla
 
-//: down_x512_f16 using Row act_t down_x512_body f16
-[[max_total_threads_per_threadgroup(128)]]
-kernel void down_x512_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_down_proj [[buffer(1)]],
-  device const mla::act_t * swiglu [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[576];
-  mla::down_x512_body<mla::f16>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t down_x512_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const uchar * w_down_proj [[buffer(1)]], \
+  device const mla::act_t * swiglu [[buffer(2)]], \
+  device const float * x_ [[buffer(3)]], \
+  device float * x_2 [[buffer(4)]], \
+  device const float * w_next_norm [[buffer(5)]], \
+  device mla::act_t * ready [[buffer(6)]], \
+  device float * ready_squares [[buffer(7)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[576]; \
+  mla::down_x512_body<mla::A>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: down_x512_q4_0 using Row act_t down_x512_body q4_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void down_x512_q4_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_down_proj [[buffer(1)]],
-  device const mla::act_t * swiglu [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[576];
-  mla::down_x512_body<mla::q4_0>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: down_x512_q4_1 using Row act_t down_x512_body q4_1
-[[max_total_threads_per_threadgroup(128)]]
-kernel void down_x512_q4_1(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_down_proj [[buffer(1)]],
-  device const mla::act_t * swiglu [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[576];
-  mla::down_x512_body<mla::q4_1>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: down_x512_q8_0 using Row act_t down_x512_body q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void down_x512_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_down_proj [[buffer(1)]],
-  device const mla::act_t * swiglu [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[576];
-  mla::down_x512_body<mla::q8_0>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: down_x512_q5_k using Row act_t down_x512_body q5_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void down_x512_q5_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_down_proj [[buffer(1)]],
-  device const mla::act_t * swiglu [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[576];
-  mla::down_x512_body<mla::q5_k>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: down_x512_q6_k using Row act_t down_x512_body q6_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void down_x512_q6_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_down_proj [[buffer(1)]],
-  device const mla::act_t * swiglu [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[576];
-  mla::down_x512_body<mla::q6_k>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: down_x512_bf16 using Row act_t bf16 down_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void down_x512_bf16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_down_proj [[buffer(1)]],
-  device const mla::act_t * swiglu [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[576];
-  mla::down_x512_body<mla::bf16>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(down_x512_f16, f16)
+VARIANT(down_x512_q4_0, q4_0)
+VARIANT(down_x512_q4_1, q4_1)
+VARIANT(down_x512_q8_0, q8_0)
+VARIANT(down_x512_q5_k, q5_k)
+VARIANT(down_x512_q6_k, q6_k)
+VARIANT(down_x512_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: router_shared_gate_shared_up_x512_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 Row UNROLL act_t no_step norm_factors_in_turn part_tile put_results result_block rows_between silu_for store_pair take_results tile_inputs weight_step
@@ -7697,134 +3987,31 @@ static inline void router_shared_gate_shared_up_x512_body(
 //:
 } // namespace mla
 
-//: router_shared_gate_shared_up_x512_f32_f16_f16 using Row act_t f16 f32 router_shared_gate_shared_up_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void router_shared_gate_shared_up_x512_f32_f16_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_gate [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device float * router [[buffer(4)]],
-  device const uchar * w_shared_experts_gate_proj [[buffer(5)]],
-  device const uchar * w_shared_experts_up_proj [[buffer(6)]],
-  device mla::act_t * shared_swiglu [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::router_shared_gate_shared_up_x512_body<mla::f32, mla::f16, mla::f16>(current, w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t f32 router_shared_gate_shared_up_x512_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const uchar * w_gate [[buffer(1)]], \
+  device const mla::act_t * ready [[buffer(2)]], \
+  device const float * ready_squares [[buffer(3)]], \
+  device float * router [[buffer(4)]], \
+  device const uchar * w_shared_experts_gate_proj [[buffer(5)]], \
+  device const uchar * w_shared_experts_up_proj [[buffer(6)]], \
+  device mla::act_t * shared_swiglu [[buffer(7)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[584]; \
+  mla::router_shared_gate_shared_up_x512_body<mla::f32, mla::A, mla::A>(current, w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: router_shared_gate_shared_up_x512_f32_q4_0_q4_0 using Row act_t f32 q4_0 router_shared_gate_shared_up_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void router_shared_gate_shared_up_x512_f32_q4_0_q4_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_gate [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device float * router [[buffer(4)]],
-  device const uchar * w_shared_experts_gate_proj [[buffer(5)]],
-  device const uchar * w_shared_experts_up_proj [[buffer(6)]],
-  device mla::act_t * shared_swiglu [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::router_shared_gate_shared_up_x512_body<mla::f32, mla::q4_0, mla::q4_0>(current, w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: router_shared_gate_shared_up_x512_f32_q4_1_q4_1 using Row act_t f32 q4_1 router_shared_gate_shared_up_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void router_shared_gate_shared_up_x512_f32_q4_1_q4_1(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_gate [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device float * router [[buffer(4)]],
-  device const uchar * w_shared_experts_gate_proj [[buffer(5)]],
-  device const uchar * w_shared_experts_up_proj [[buffer(6)]],
-  device mla::act_t * shared_swiglu [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::router_shared_gate_shared_up_x512_body<mla::f32, mla::q4_1, mla::q4_1>(current, w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: router_shared_gate_shared_up_x512_f32_q8_0_q8_0 using Row act_t f32 q8_0 router_shared_gate_shared_up_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void router_shared_gate_shared_up_x512_f32_q8_0_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_gate [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device float * router [[buffer(4)]],
-  device const uchar * w_shared_experts_gate_proj [[buffer(5)]],
-  device const uchar * w_shared_experts_up_proj [[buffer(6)]],
-  device mla::act_t * shared_swiglu [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::router_shared_gate_shared_up_x512_body<mla::f32, mla::q8_0, mla::q8_0>(current, w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: router_shared_gate_shared_up_x512_f32_q4_k_q4_k using Row act_t f32 q4_k router_shared_gate_shared_up_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void router_shared_gate_shared_up_x512_f32_q4_k_q4_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_gate [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device float * router [[buffer(4)]],
-  device const uchar * w_shared_experts_gate_proj [[buffer(5)]],
-  device const uchar * w_shared_experts_up_proj [[buffer(6)]],
-  device mla::act_t * shared_swiglu [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::router_shared_gate_shared_up_x512_body<mla::f32, mla::q4_k, mla::q4_k>(current, w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: router_shared_gate_shared_up_x512_f32_q5_k_q5_k using Row act_t f32 q5_k router_shared_gate_shared_up_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void router_shared_gate_shared_up_x512_f32_q5_k_q5_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_gate [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device float * router [[buffer(4)]],
-  device const uchar * w_shared_experts_gate_proj [[buffer(5)]],
-  device const uchar * w_shared_experts_up_proj [[buffer(6)]],
-  device mla::act_t * shared_swiglu [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::router_shared_gate_shared_up_x512_body<mla::f32, mla::q5_k, mla::q5_k>(current, w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: router_shared_gate_shared_up_x512_f32_q6_k_q6_k using Row act_t f32 q6_k router_shared_gate_shared_up_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void router_shared_gate_shared_up_x512_f32_q6_k_q6_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_gate [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device float * router [[buffer(4)]],
-  device const uchar * w_shared_experts_gate_proj [[buffer(5)]],
-  device const uchar * w_shared_experts_up_proj [[buffer(6)]],
-  device mla::act_t * shared_swiglu [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::router_shared_gate_shared_up_x512_body<mla::f32, mla::q6_k, mla::q6_k>(current, w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: router_shared_gate_shared_up_x512_f32_bf16_bf16 using Row act_t bf16 f32 router_shared_gate_shared_up_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void router_shared_gate_shared_up_x512_f32_bf16_bf16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_gate [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device float * router [[buffer(4)]],
-  device const uchar * w_shared_experts_gate_proj [[buffer(5)]],
-  device const uchar * w_shared_experts_up_proj [[buffer(6)]],
-  device mla::act_t * shared_swiglu [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::router_shared_gate_shared_up_x512_body<mla::f32, mla::bf16, mla::bf16>(current, w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(router_shared_gate_shared_up_x512_f32_f16_f16, f16)
+VARIANT(router_shared_gate_shared_up_x512_f32_q4_0_q4_0, q4_0)
+VARIANT(router_shared_gate_shared_up_x512_f32_q4_1_q4_1, q4_1)
+VARIANT(router_shared_gate_shared_up_x512_f32_q8_0_q8_0, q8_0)
+VARIANT(router_shared_gate_shared_up_x512_f32_q4_k_q4_k, q4_k)
+VARIANT(router_shared_gate_shared_up_x512_f32_q5_k_q5_k, q5_k)
+VARIANT(router_shared_gate_shared_up_x512_f32_q6_k_q6_k, q6_k)
+VARIANT(router_shared_gate_shared_up_x512_f32_bf16_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: routing_x512_body using GRID_WAIT Routing Row UNROLL expert_key load_own normalize_weights pick_for score_at sigmoid
@@ -8037,142 +4224,32 @@ static inline void experts_gate_experts_up_x512_body(
 //:
 } // namespace mla
 
-//: experts_gate_experts_up_x512_f16_f16 using Row act_t experts_gate_experts_up_x512_args experts_gate_experts_up_x512_body f16
-[[max_total_threads_per_threadgroup(128)]]
-kernel void experts_gate_experts_up_x512_f16_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_experts_gate_proj [[buffer(1)]],
-  device const uint * expert_starts [[buffer(2)]],
-  device const uint * expert_members [[buffer(3)]],
-  device const mla::act_t * ready [[buffer(4)]],
-  device const float * ready_squares [[buffer(5)]],
-  device const uchar * w_experts_up_proj [[buffer(6)]],
-  device mla::act_t * experts_swiglu [[buffer(7)]],
-  constant mla::experts_gate_experts_up_x512_args & args [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[592];
-  mla::experts_gate_experts_up_x512_body<mla::f16, mla::f16>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t experts_gate_experts_up_x512_args experts_gate_experts_up_x512_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const uchar * w_experts_gate_proj [[buffer(1)]], \
+  device const uint * expert_starts [[buffer(2)]], \
+  device const uint * expert_members [[buffer(3)]], \
+  device const mla::act_t * ready [[buffer(4)]], \
+  device const float * ready_squares [[buffer(5)]], \
+  device const uchar * w_experts_up_proj [[buffer(6)]], \
+  device mla::act_t * experts_swiglu [[buffer(7)]], \
+  constant mla::experts_gate_experts_up_x512_args & args [[buffer(8)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[592]; \
+  mla::experts_gate_experts_up_x512_body<mla::A, mla::A>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: experts_gate_experts_up_x512_q4_0_q4_0 using Row act_t experts_gate_experts_up_x512_args experts_gate_experts_up_x512_body q4_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void experts_gate_experts_up_x512_q4_0_q4_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_experts_gate_proj [[buffer(1)]],
-  device const uint * expert_starts [[buffer(2)]],
-  device const uint * expert_members [[buffer(3)]],
-  device const mla::act_t * ready [[buffer(4)]],
-  device const float * ready_squares [[buffer(5)]],
-  device const uchar * w_experts_up_proj [[buffer(6)]],
-  device mla::act_t * experts_swiglu [[buffer(7)]],
-  constant mla::experts_gate_experts_up_x512_args & args [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[592];
-  mla::experts_gate_experts_up_x512_body<mla::q4_0, mla::q4_0>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: experts_gate_experts_up_x512_q4_1_q4_1 using Row act_t experts_gate_experts_up_x512_args experts_gate_experts_up_x512_body q4_1
-[[max_total_threads_per_threadgroup(128)]]
-kernel void experts_gate_experts_up_x512_q4_1_q4_1(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_experts_gate_proj [[buffer(1)]],
-  device const uint * expert_starts [[buffer(2)]],
-  device const uint * expert_members [[buffer(3)]],
-  device const mla::act_t * ready [[buffer(4)]],
-  device const float * ready_squares [[buffer(5)]],
-  device const uchar * w_experts_up_proj [[buffer(6)]],
-  device mla::act_t * experts_swiglu [[buffer(7)]],
-  constant mla::experts_gate_experts_up_x512_args & args [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[592];
-  mla::experts_gate_experts_up_x512_body<mla::q4_1, mla::q4_1>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: experts_gate_experts_up_x512_q8_0_q8_0 using Row act_t experts_gate_experts_up_x512_args experts_gate_experts_up_x512_body q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void experts_gate_experts_up_x512_q8_0_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_experts_gate_proj [[buffer(1)]],
-  device const uint * expert_starts [[buffer(2)]],
-  device const uint * expert_members [[buffer(3)]],
-  device const mla::act_t * ready [[buffer(4)]],
-  device const float * ready_squares [[buffer(5)]],
-  device const uchar * w_experts_up_proj [[buffer(6)]],
-  device mla::act_t * experts_swiglu [[buffer(7)]],
-  constant mla::experts_gate_experts_up_x512_args & args [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[592];
-  mla::experts_gate_experts_up_x512_body<mla::q8_0, mla::q8_0>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: experts_gate_experts_up_x512_q4_k_q4_k using Row act_t experts_gate_experts_up_x512_args experts_gate_experts_up_x512_body q4_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void experts_gate_experts_up_x512_q4_k_q4_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_experts_gate_proj [[buffer(1)]],
-  device const uint * expert_starts [[buffer(2)]],
-  device const uint * expert_members [[buffer(3)]],
-  device const mla::act_t * ready [[buffer(4)]],
-  device const float * ready_squares [[buffer(5)]],
-  device const uchar * w_experts_up_proj [[buffer(6)]],
-  device mla::act_t * experts_swiglu [[buffer(7)]],
-  constant mla::experts_gate_experts_up_x512_args & args [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[592];
-  mla::experts_gate_experts_up_x512_body<mla::q4_k, mla::q4_k>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: experts_gate_experts_up_x512_q5_k_q5_k using Row act_t experts_gate_experts_up_x512_args experts_gate_experts_up_x512_body q5_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void experts_gate_experts_up_x512_q5_k_q5_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_experts_gate_proj [[buffer(1)]],
-  device const uint * expert_starts [[buffer(2)]],
-  device const uint * expert_members [[buffer(3)]],
-  device const mla::act_t * ready [[buffer(4)]],
-  device const float * ready_squares [[buffer(5)]],
-  device const uchar * w_experts_up_proj [[buffer(6)]],
-  device mla::act_t * experts_swiglu [[buffer(7)]],
-  constant mla::experts_gate_experts_up_x512_args & args [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[592];
-  mla::experts_gate_experts_up_x512_body<mla::q5_k, mla::q5_k>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: experts_gate_experts_up_x512_q6_k_q6_k using Row act_t experts_gate_experts_up_x512_args experts_gate_experts_up_x512_body q6_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void experts_gate_experts_up_x512_q6_k_q6_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_experts_gate_proj [[buffer(1)]],
-  device const uint * expert_starts [[buffer(2)]],
-  device const uint * expert_members [[buffer(3)]],
-  device const mla::act_t * ready [[buffer(4)]],
-  device const float * ready_squares [[buffer(5)]],
-  device const uchar * w_experts_up_proj [[buffer(6)]],
-  device mla::act_t * experts_swiglu [[buffer(7)]],
-  constant mla::experts_gate_experts_up_x512_args & args [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[592];
-  mla::experts_gate_experts_up_x512_body<mla::q6_k, mla::q6_k>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: experts_gate_experts_up_x512_bf16_bf16 using Row act_t bf16 experts_gate_experts_up_x512_args experts_gate_experts_up_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void experts_gate_experts_up_x512_bf16_bf16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_experts_gate_proj [[buffer(1)]],
-  device const uint * expert_starts [[buffer(2)]],
-  device const uint * expert_members [[buffer(3)]],
-  device const mla::act_t * ready [[buffer(4)]],
-  device const float * ready_squares [[buffer(5)]],
-  device const uchar * w_experts_up_proj [[buffer(6)]],
-  device mla::act_t * experts_swiglu [[buffer(7)]],
-  constant mla::experts_gate_experts_up_x512_args & args [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[592];
-  mla::experts_gate_experts_up_x512_body<mla::bf16, mla::bf16>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(experts_gate_experts_up_x512_f16_f16, f16)
+VARIANT(experts_gate_experts_up_x512_q4_0_q4_0, q4_0)
+VARIANT(experts_gate_experts_up_x512_q4_1_q4_1, q4_1)
+VARIANT(experts_gate_experts_up_x512_q8_0_q8_0, q8_0)
+VARIANT(experts_gate_experts_up_x512_q4_k_q4_k, q4_k)
+VARIANT(experts_gate_experts_up_x512_q5_k_q5_k, q5_k)
+VARIANT(experts_gate_experts_up_x512_q6_k_q6_k, q6_k)
+VARIANT(experts_gate_experts_up_x512_bf16_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: experts_down_x512_args
@@ -8245,126 +4322,30 @@ static inline void experts_down_x512_body(
 //:
 } // namespace mla
 
-//: experts_down_x512_f16 using Row act_t experts_down_x512_args experts_down_x512_body f16
-[[max_total_threads_per_threadgroup(128)]]
-kernel void experts_down_x512_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_experts_down_proj [[buffer(1)]],
-  device const uint * expert_starts [[buffer(2)]],
-  device const uint * expert_members [[buffer(3)]],
-  device const mla::act_t * experts_swiglu [[buffer(4)]],
-  device float * experts_down [[buffer(5)]],
-  constant mla::experts_down_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::experts_down_x512_body<mla::f16>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t experts_down_x512_args experts_down_x512_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const uchar * w_experts_down_proj [[buffer(1)]], \
+  device const uint * expert_starts [[buffer(2)]], \
+  device const uint * expert_members [[buffer(3)]], \
+  device const mla::act_t * experts_swiglu [[buffer(4)]], \
+  device float * experts_down [[buffer(5)]], \
+  constant mla::experts_down_x512_args & args [[buffer(6)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[584]; \
+  mla::experts_down_x512_body<mla::A>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: experts_down_x512_q4_0 using Row act_t experts_down_x512_args experts_down_x512_body q4_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void experts_down_x512_q4_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_experts_down_proj [[buffer(1)]],
-  device const uint * expert_starts [[buffer(2)]],
-  device const uint * expert_members [[buffer(3)]],
-  device const mla::act_t * experts_swiglu [[buffer(4)]],
-  device float * experts_down [[buffer(5)]],
-  constant mla::experts_down_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::experts_down_x512_body<mla::q4_0>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: experts_down_x512_q4_1 using Row act_t experts_down_x512_args experts_down_x512_body q4_1
-[[max_total_threads_per_threadgroup(128)]]
-kernel void experts_down_x512_q4_1(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_experts_down_proj [[buffer(1)]],
-  device const uint * expert_starts [[buffer(2)]],
-  device const uint * expert_members [[buffer(3)]],
-  device const mla::act_t * experts_swiglu [[buffer(4)]],
-  device float * experts_down [[buffer(5)]],
-  constant mla::experts_down_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::experts_down_x512_body<mla::q4_1>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: experts_down_x512_q8_0 using Row act_t experts_down_x512_args experts_down_x512_body q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void experts_down_x512_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_experts_down_proj [[buffer(1)]],
-  device const uint * expert_starts [[buffer(2)]],
-  device const uint * expert_members [[buffer(3)]],
-  device const mla::act_t * experts_swiglu [[buffer(4)]],
-  device float * experts_down [[buffer(5)]],
-  constant mla::experts_down_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::experts_down_x512_body<mla::q8_0>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: experts_down_x512_q4_k using Row act_t experts_down_x512_args experts_down_x512_body q4_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void experts_down_x512_q4_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_experts_down_proj [[buffer(1)]],
-  device const uint * expert_starts [[buffer(2)]],
-  device const uint * expert_members [[buffer(3)]],
-  device const mla::act_t * experts_swiglu [[buffer(4)]],
-  device float * experts_down [[buffer(5)]],
-  constant mla::experts_down_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::experts_down_x512_body<mla::q4_k>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: experts_down_x512_q5_k using Row act_t experts_down_x512_args experts_down_x512_body q5_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void experts_down_x512_q5_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_experts_down_proj [[buffer(1)]],
-  device const uint * expert_starts [[buffer(2)]],
-  device const uint * expert_members [[buffer(3)]],
-  device const mla::act_t * experts_swiglu [[buffer(4)]],
-  device float * experts_down [[buffer(5)]],
-  constant mla::experts_down_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::experts_down_x512_body<mla::q5_k>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: experts_down_x512_q6_k using Row act_t experts_down_x512_args experts_down_x512_body q6_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void experts_down_x512_q6_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_experts_down_proj [[buffer(1)]],
-  device const uint * expert_starts [[buffer(2)]],
-  device const uint * expert_members [[buffer(3)]],
-  device const mla::act_t * experts_swiglu [[buffer(4)]],
-  device float * experts_down [[buffer(5)]],
-  constant mla::experts_down_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::experts_down_x512_body<mla::q6_k>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: experts_down_x512_bf16 using Row act_t bf16 experts_down_x512_args experts_down_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void experts_down_x512_bf16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_experts_down_proj [[buffer(1)]],
-  device const uint * expert_starts [[buffer(2)]],
-  device const uint * expert_members [[buffer(3)]],
-  device const mla::act_t * experts_swiglu [[buffer(4)]],
-  device float * experts_down [[buffer(5)]],
-  constant mla::experts_down_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::experts_down_x512_body<mla::bf16>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(experts_down_x512_f16, f16)
+VARIANT(experts_down_x512_q4_0, q4_0)
+VARIANT(experts_down_x512_q4_1, q4_1)
+VARIANT(experts_down_x512_q8_0, q8_0)
+VARIANT(experts_down_x512_q4_k, q4_k)
+VARIANT(experts_down_x512_q5_k, q5_k)
+VARIANT(experts_down_x512_q6_k, q6_k)
+VARIANT(experts_down_x512_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: shared_down_x512_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t no_step part_tile put_results rows_between store_pair take_results tile_inputs weight_step
@@ -8424,102 +4405,27 @@ static inline void shared_down_x512_body(
 //:
 } // namespace mla
 
-//: shared_down_x512_f16 using Row act_t f16 shared_down_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void shared_down_x512_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_shared_experts_down_proj [[buffer(1)]],
-  device const mla::act_t * shared_swiglu [[buffer(2)]],
-  device float * shared_down [[buffer(3)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[576];
-  mla::shared_down_x512_body<mla::f16>(current, w_shared_experts_down_proj, shared_swiglu, shared_down, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t shared_down_x512_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const uchar * w_shared_experts_down_proj [[buffer(1)]], \
+  device const mla::act_t * shared_swiglu [[buffer(2)]], \
+  device float * shared_down [[buffer(3)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[576]; \
+  mla::shared_down_x512_body<mla::A>(current, w_shared_experts_down_proj, shared_swiglu, shared_down, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: shared_down_x512_q4_0 using Row act_t q4_0 shared_down_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void shared_down_x512_q4_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_shared_experts_down_proj [[buffer(1)]],
-  device const mla::act_t * shared_swiglu [[buffer(2)]],
-  device float * shared_down [[buffer(3)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[576];
-  mla::shared_down_x512_body<mla::q4_0>(current, w_shared_experts_down_proj, shared_swiglu, shared_down, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: shared_down_x512_q4_1 using Row act_t q4_1 shared_down_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void shared_down_x512_q4_1(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_shared_experts_down_proj [[buffer(1)]],
-  device const mla::act_t * shared_swiglu [[buffer(2)]],
-  device float * shared_down [[buffer(3)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[576];
-  mla::shared_down_x512_body<mla::q4_1>(current, w_shared_experts_down_proj, shared_swiglu, shared_down, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: shared_down_x512_q8_0 using Row act_t q8_0 shared_down_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void shared_down_x512_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_shared_experts_down_proj [[buffer(1)]],
-  device const mla::act_t * shared_swiglu [[buffer(2)]],
-  device float * shared_down [[buffer(3)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[576];
-  mla::shared_down_x512_body<mla::q8_0>(current, w_shared_experts_down_proj, shared_swiglu, shared_down, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: shared_down_x512_q4_k using Row act_t q4_k shared_down_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void shared_down_x512_q4_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_shared_experts_down_proj [[buffer(1)]],
-  device const mla::act_t * shared_swiglu [[buffer(2)]],
-  device float * shared_down [[buffer(3)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[576];
-  mla::shared_down_x512_body<mla::q4_k>(current, w_shared_experts_down_proj, shared_swiglu, shared_down, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: shared_down_x512_q5_k using Row act_t q5_k shared_down_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void shared_down_x512_q5_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_shared_experts_down_proj [[buffer(1)]],
-  device const mla::act_t * shared_swiglu [[buffer(2)]],
-  device float * shared_down [[buffer(3)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[576];
-  mla::shared_down_x512_body<mla::q5_k>(current, w_shared_experts_down_proj, shared_swiglu, shared_down, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: shared_down_x512_q6_k using Row act_t q6_k shared_down_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void shared_down_x512_q6_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_shared_experts_down_proj [[buffer(1)]],
-  device const mla::act_t * shared_swiglu [[buffer(2)]],
-  device float * shared_down [[buffer(3)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[576];
-  mla::shared_down_x512_body<mla::q6_k>(current, w_shared_experts_down_proj, shared_swiglu, shared_down, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: shared_down_x512_bf16 using Row act_t bf16 shared_down_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void shared_down_x512_bf16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_shared_experts_down_proj [[buffer(1)]],
-  device const mla::act_t * shared_swiglu [[buffer(2)]],
-  device float * shared_down [[buffer(3)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[576];
-  mla::shared_down_x512_body<mla::bf16>(current, w_shared_experts_down_proj, shared_swiglu, shared_down, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(shared_down_x512_f16, f16)
+VARIANT(shared_down_x512_q4_0, q4_0)
+VARIANT(shared_down_x512_q4_1, q4_1)
+VARIANT(shared_down_x512_q8_0, q8_0)
+VARIANT(shared_down_x512_q4_k, q4_k)
+VARIANT(shared_down_x512_q5_k, q5_k)
+VARIANT(shared_down_x512_q6_k, q6_k)
+VARIANT(shared_down_x512_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: attn_norm_x512_body using GRID_WAIT LAUNCH_DEPENDENTS Routing Row act_t sum_group
@@ -8751,58 +4657,24 @@ static inline void lm_head_x16_2_body(
 //:
 } // namespace mla
 
-//: lm_head_x16_2_f16 using Row act_t f16 lm_head_x16_2_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void lm_head_x16_2_f16(
-  constant mla::Row * wanted_ [[buffer(0)]],
-  device const uchar * w_lm_head [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device float * lm_head [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::lm_head_x16_2_body<mla::f16>(wanted_, w_lm_head, ready, ready_squares, lm_head, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t lm_head_x16_2_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  constant mla::Row * wanted_ [[buffer(0)]], \
+  device const uchar * w_lm_head [[buffer(1)]], \
+  device const mla::act_t * ready [[buffer(2)]], \
+  device const float * ready_squares [[buffer(3)]], \
+  device float * lm_head [[buffer(4)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[868]; \
+  mla::lm_head_x16_2_body<mla::A>(wanted_, w_lm_head, ready, ready_squares, lm_head, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: lm_head_x16_2_q8_0 using Row act_t lm_head_x16_2_body q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void lm_head_x16_2_q8_0(
-  constant mla::Row * wanted_ [[buffer(0)]],
-  device const uchar * w_lm_head [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device float * lm_head [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::lm_head_x16_2_body<mla::q8_0>(wanted_, w_lm_head, ready, ready_squares, lm_head, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: lm_head_x16_2_q6_k using Row act_t lm_head_x16_2_body q6_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void lm_head_x16_2_q6_k(
-  constant mla::Row * wanted_ [[buffer(0)]],
-  device const uchar * w_lm_head [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device float * lm_head [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::lm_head_x16_2_body<mla::q6_k>(wanted_, w_lm_head, ready, ready_squares, lm_head, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: lm_head_x16_2_bf16 using Row act_t bf16 lm_head_x16_2_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void lm_head_x16_2_bf16(
-  constant mla::Row * wanted_ [[buffer(0)]],
-  device const uchar * w_lm_head [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device float * lm_head [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::lm_head_x16_2_body<mla::bf16>(wanted_, w_lm_head, ready, ready_squares, lm_head, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(lm_head_x16_2_f16, f16)
+VARIANT(lm_head_x16_2_q8_0, q8_0)
+VARIANT(lm_head_x16_2_q6_k, q6_k)
+VARIANT(lm_head_x16_2_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: picks_scan_body using Adjust GRID_WAIT LAUNCH_DEPENDENTS PER_LANE Pick UNROLL entry_of penalise pick rank_of settle unrank

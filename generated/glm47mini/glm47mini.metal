@@ -216,57 +216,27 @@ static inline void q_b_store_kv_body(
 //:
 } // namespace mla
 
-//: q_b_store_kv_q4_k_f32 using Row act_t f32 q4_k q_b_store_kv_body
-kernel void q_b_store_kv_q4_k_f32(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1];
-  mla::q_b_store_kv_body<mla::q4_k, mla::f32>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t q4_k q_b_store_kv_body
+#define VARIANT(NAME, A) \
+kernel void NAME( \
+  device const uchar * w_q_b_proj [[buffer(0)]], \
+  device const mla::act_t * ready [[buffer(1)]], \
+  device const float * ready_squares [[buffer(2)]], \
+  constant mla::Row & current [[buffer(3)]], \
+  device const float * rope [[buffer(4)]], \
+  device mla::act_t * q_rope [[buffer(5)]], \
+  device const mla::act_t * kv_a [[buffer(6)]], \
+  device const float * w_kv_a_layernorm [[buffer(7)]], \
+  device uchar * cache_ [[buffer(8)]], \
+  device const uint * tables [[buffer(9)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[1]; \
+  mla::q_b_store_kv_body<mla::q4_k, mla::A>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: q_b_store_kv_q4_k_f16 using Row act_t f16 q4_k q_b_store_kv_body
-kernel void q_b_store_kv_q4_k_f16(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1];
-  mla::q_b_store_kv_body<mla::q4_k, mla::f16>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_q4_k_q8_0 using Row act_t q4_k q8_0 q_b_store_kv_body
-kernel void q_b_store_kv_q4_k_q8_0(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1];
-  mla::q_b_store_kv_body<mla::q4_k, mla::q8_0>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(q_b_store_kv_q4_k_f32, f32)
+VARIANT(q_b_store_kv_q4_k_f16, f16)
+VARIANT(q_b_store_kv_q4_k_q8_0, q8_0)
+#undef VARIANT
 //:
 namespace mla {
 //: k_b_args
@@ -455,34 +425,23 @@ kernel void attend_f32(
   mla::attend_body<mla::f32>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: attend_f16 using Row act_t attend_f16_body f16
-kernel void attend_f16(
-  device const mla::act_t * q_abs_ [[buffer(0)]],
-  device const mla::act_t * q_rope [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const uint * tables [[buffer(4)]],
-  device mla::act_t * attend_out [[buffer(5)]],
-  device float * attend_ml [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1338];
-  mla::attend_f16_body<mla::f16>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t
+#define VARIANT(NAME, A, B) \
+kernel void NAME( \
+  device const mla::act_t * q_abs_ [[buffer(0)]], \
+  device const mla::act_t * q_rope [[buffer(1)]], \
+  device const uchar * cache_ [[buffer(2)]], \
+  constant mla::Row & current [[buffer(3)]], \
+  device const uint * tables [[buffer(4)]], \
+  device mla::act_t * attend_out [[buffer(5)]], \
+  device float * attend_ml [[buffer(6)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[1338]; \
+  mla::A<mla::B>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: attend_q8_0 using Row act_t attend_q8_0_body q8_0
-kernel void attend_q8_0(
-  device const mla::act_t * q_abs_ [[buffer(0)]],
-  device const mla::act_t * q_rope [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const uint * tables [[buffer(4)]],
-  device mla::act_t * attend_out [[buffer(5)]],
-  device float * attend_ml [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1338];
-  mla::attend_q8_0_body<mla::q8_0>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(attend_f16, attend_f16_body, f16)
+VARIANT(attend_q8_0, attend_q8_0_body, q8_0)
+#undef VARIANT
 //:
 namespace mla {
 //: v_b_args
@@ -978,40 +937,26 @@ static inline void experts_down_shared_down_body(
 //:
 } // namespace mla
 
-//: experts_down_shared_down_q4_k_q4_k using Routing act_t experts_down_shared_down_args experts_down_shared_down_body q4_k
-kernel void experts_down_shared_down_q4_k_q4_k(
-  device const uchar * w_experts_down_proj [[buffer(0)]],
-  device const mla::act_t * experts_swiglu [[buffer(1)]],
-  device const mla::Routing * routing [[buffer(2)]],
-  device const uchar * w_shared_experts_down_proj [[buffer(3)]],
-  device const mla::act_t * shared_swiglu [[buffer(4)]],
-  device const float * x_ [[buffer(5)]],
-  device float * x_2 [[buffer(6)]],
-  device const float * w_next_norm [[buffer(7)]],
-  device mla::act_t * ready [[buffer(8)]],
-  device float * ready_squares [[buffer(9)]],
-  constant mla::experts_down_shared_down_args & args [[buffer(10)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::experts_down_shared_down_body<mla::q4_k, mla::q4_k>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, w_next_norm, ready, ready_squares, args, tg, tid, sg, lane);
+//# variants using Routing act_t experts_down_shared_down_args experts_down_shared_down_body
+#define VARIANT(NAME, A) \
+kernel void NAME( \
+  device const uchar * w_experts_down_proj [[buffer(0)]], \
+  device const mla::act_t * experts_swiglu [[buffer(1)]], \
+  device const mla::Routing * routing [[buffer(2)]], \
+  device const uchar * w_shared_experts_down_proj [[buffer(3)]], \
+  device const mla::act_t * shared_swiglu [[buffer(4)]], \
+  device const float * x_ [[buffer(5)]], \
+  device float * x_2 [[buffer(6)]], \
+  device const float * w_next_norm [[buffer(7)]], \
+  device mla::act_t * ready [[buffer(8)]], \
+  device float * ready_squares [[buffer(9)]], \
+  constant mla::experts_down_shared_down_args & args [[buffer(10)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  mla::experts_down_shared_down_body<mla::A, mla::A>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, w_next_norm, ready, ready_squares, args, tg, tid, sg, lane); \
 }
-
-//: experts_down_shared_down_q6_k_q6_k using Routing act_t experts_down_shared_down_args experts_down_shared_down_body q6_k
-kernel void experts_down_shared_down_q6_k_q6_k(
-  device const uchar * w_experts_down_proj [[buffer(0)]],
-  device const mla::act_t * experts_swiglu [[buffer(1)]],
-  device const mla::Routing * routing [[buffer(2)]],
-  device const uchar * w_shared_experts_down_proj [[buffer(3)]],
-  device const mla::act_t * shared_swiglu [[buffer(4)]],
-  device const float * x_ [[buffer(5)]],
-  device float * x_2 [[buffer(6)]],
-  device const float * w_next_norm [[buffer(7)]],
-  device mla::act_t * ready [[buffer(8)]],
-  device float * ready_squares [[buffer(9)]],
-  constant mla::experts_down_shared_down_args & args [[buffer(10)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::experts_down_shared_down_body<mla::q6_k, mla::q6_k>(w_experts_down_proj, experts_swiglu, routing, w_shared_experts_down_proj, shared_swiglu, x_, x_2, w_next_norm, ready, ready_squares, args, tg, tid, sg, lane);
-}
-
+VARIANT(experts_down_shared_down_q4_k_q4_k, q4_k)
+VARIANT(experts_down_shared_down_q6_k_q6_k, q6_k)
+#undef VARIANT
 //:
 namespace mla {
 //: lm_head_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t dot_preload in_acts load_partials norm_factor own preload sum_lanes sum_of
@@ -1360,57 +1305,27 @@ static inline void q_b_store_kv_x16_body(
 //:
 } // namespace mla
 
-//: q_b_store_kv_x16_q4_k_f32 using Row act_t f32 q4_k q_b_store_kv_x16_body
-kernel void q_b_store_kv_x16_q4_k_f32(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[580];
-  mla::q_b_store_kv_x16_body<mla::q4_k, mla::f32>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t q4_k q_b_store_kv_x16_body
+#define VARIANT(NAME, A) \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const uchar * w_q_b_proj [[buffer(1)]], \
+  device const mla::act_t * ready [[buffer(2)]], \
+  device const float * ready_squares [[buffer(3)]], \
+  device const float * rope [[buffer(4)]], \
+  device mla::act_t * q_rope [[buffer(5)]], \
+  device const mla::act_t * kv_a [[buffer(6)]], \
+  device const float * w_kv_a_layernorm [[buffer(7)]], \
+  device uchar * cache_ [[buffer(8)]], \
+  device const uint * tables [[buffer(9)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[580]; \
+  mla::q_b_store_kv_x16_body<mla::q4_k, mla::A>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: q_b_store_kv_x16_q4_k_f16 using Row act_t f16 q4_k q_b_store_kv_x16_body
-kernel void q_b_store_kv_x16_q4_k_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[580];
-  mla::q_b_store_kv_x16_body<mla::q4_k, mla::f16>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x16_q4_k_q8_0 using Row act_t q4_k q8_0 q_b_store_kv_x16_body
-kernel void q_b_store_kv_x16_q4_k_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[580];
-  mla::q_b_store_kv_x16_body<mla::q4_k, mla::q8_0>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(q_b_store_kv_x16_q4_k_f32, f32)
+VARIANT(q_b_store_kv_x16_q4_k_f16, f16)
+VARIANT(q_b_store_kv_x16_q4_k_q8_0, q8_0)
+#undef VARIANT
 //:
 namespace mla {
 //: k_b_x16_args
@@ -1654,34 +1569,23 @@ kernel void attend_x16_f32(
   mla::attend_x16_body<mla::f32>(current, q_abs_, q_rope, cache_, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: attend_x16_f16 using Row act_t attend_x16_f16_body f16
-kernel void attend_x16_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const mla::act_t * q_abs_ [[buffer(1)]],
-  device const mla::act_t * q_rope [[buffer(2)]],
-  device const uchar * cache_ [[buffer(3)]],
-  device const uint * tables [[buffer(4)]],
-  device mla::act_t * attend_out [[buffer(5)]],
-  device float * attend_ml [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1338];
-  mla::attend_x16_f16_body<mla::f16>(current, q_abs_, q_rope, cache_, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t
+#define VARIANT(NAME, A, B) \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const mla::act_t * q_abs_ [[buffer(1)]], \
+  device const mla::act_t * q_rope [[buffer(2)]], \
+  device const uchar * cache_ [[buffer(3)]], \
+  device const uint * tables [[buffer(4)]], \
+  device mla::act_t * attend_out [[buffer(5)]], \
+  device float * attend_ml [[buffer(6)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[1338]; \
+  mla::A<mla::B>(current, q_abs_, q_rope, cache_, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: attend_x16_q8_0 using Row act_t attend_x16_q8_0_body q8_0
-kernel void attend_x16_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const mla::act_t * q_abs_ [[buffer(1)]],
-  device const mla::act_t * q_rope [[buffer(2)]],
-  device const uchar * cache_ [[buffer(3)]],
-  device const uint * tables [[buffer(4)]],
-  device mla::act_t * attend_out [[buffer(5)]],
-  device float * attend_ml [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1338];
-  mla::attend_x16_q8_0_body<mla::q8_0>(current, q_abs_, q_rope, cache_, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(attend_x16_f16, attend_x16_f16_body, f16)
+VARIANT(attend_x16_q8_0, attend_x16_q8_0_body, q8_0)
+#undef VARIANT
 //:
 namespace mla {
 //: combine_x16_body using GRID_WAIT Row act_t combine_splits in_acts split_rows
@@ -2308,38 +2212,25 @@ static inline void group_experts_shared_down_x16_body(
 //:
 } // namespace mla
 
-//: group_experts_shared_down_x16_q4_k using Routing Row act_t group_experts_shared_down_x16_body q4_k
-kernel void group_experts_shared_down_x16_q4_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const float * router [[buffer(1)]],
-  device const float * w_e_score_correction_bias [[buffer(2)]],
-  device mla::Routing * routing [[buffer(3)]],
-  device uint * expert_starts [[buffer(4)]],
-  device uint * expert_members [[buffer(5)]],
-  device const uchar * w_shared_experts_down_proj [[buffer(6)]],
-  device const mla::act_t * shared_swiglu [[buffer(7)]],
-  device float * shared_down [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[576];
-  mla::group_experts_shared_down_x16_body<mla::q4_k>(current, router, w_e_score_correction_bias, routing, expert_starts, expert_members, w_shared_experts_down_proj, shared_swiglu, shared_down, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Routing Row act_t group_experts_shared_down_x16_body
+#define VARIANT(NAME, A) \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const float * router [[buffer(1)]], \
+  device const float * w_e_score_correction_bias [[buffer(2)]], \
+  device mla::Routing * routing [[buffer(3)]], \
+  device uint * expert_starts [[buffer(4)]], \
+  device uint * expert_members [[buffer(5)]], \
+  device const uchar * w_shared_experts_down_proj [[buffer(6)]], \
+  device const mla::act_t * shared_swiglu [[buffer(7)]], \
+  device float * shared_down [[buffer(8)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[576]; \
+  mla::group_experts_shared_down_x16_body<mla::A>(current, router, w_e_score_correction_bias, routing, expert_starts, expert_members, w_shared_experts_down_proj, shared_swiglu, shared_down, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: group_experts_shared_down_x16_q6_k using Routing Row act_t group_experts_shared_down_x16_body q6_k
-kernel void group_experts_shared_down_x16_q6_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const float * router [[buffer(1)]],
-  device const float * w_e_score_correction_bias [[buffer(2)]],
-  device mla::Routing * routing [[buffer(3)]],
-  device uint * expert_starts [[buffer(4)]],
-  device uint * expert_members [[buffer(5)]],
-  device const uchar * w_shared_experts_down_proj [[buffer(6)]],
-  device const mla::act_t * shared_swiglu [[buffer(7)]],
-  device float * shared_down [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[576];
-  mla::group_experts_shared_down_x16_body<mla::q6_k>(current, router, w_e_score_correction_bias, routing, expert_starts, expert_members, w_shared_experts_down_proj, shared_swiglu, shared_down, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(group_experts_shared_down_x16_q4_k, q4_k)
+VARIANT(group_experts_shared_down_x16_q6_k, q6_k)
+#undef VARIANT
 //:
 namespace mla {
 //: experts_gate_experts_up_x16_args
@@ -2547,36 +2438,24 @@ static inline void experts_down_x16_body(
 //:
 } // namespace mla
 
-//: experts_down_x16_q4_k using Row act_t experts_down_x16_args experts_down_x16_body q4_k
-kernel void experts_down_x16_q4_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_experts_down_proj [[buffer(1)]],
-  device const uint * expert_starts [[buffer(2)]],
-  device const uint * expert_members [[buffer(3)]],
-  device const mla::act_t * experts_swiglu [[buffer(4)]],
-  device float * experts_down [[buffer(5)]],
-  device metal::atomic_uint * tickets [[buffer(6)]],
-  constant mla::experts_down_x16_args & args [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1754];
-  mla::experts_down_x16_body<mla::q4_k>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, tickets, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t experts_down_x16_args experts_down_x16_body
+#define VARIANT(NAME, A) \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const uchar * w_experts_down_proj [[buffer(1)]], \
+  device const uint * expert_starts [[buffer(2)]], \
+  device const uint * expert_members [[buffer(3)]], \
+  device const mla::act_t * experts_swiglu [[buffer(4)]], \
+  device float * experts_down [[buffer(5)]], \
+  device metal::atomic_uint * tickets [[buffer(6)]], \
+  constant mla::experts_down_x16_args & args [[buffer(7)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[1754]; \
+  mla::experts_down_x16_body<mla::A>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, tickets, args, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: experts_down_x16_q6_k using Row act_t experts_down_x16_args experts_down_x16_body q6_k
-kernel void experts_down_x16_q6_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_experts_down_proj [[buffer(1)]],
-  device const uint * expert_starts [[buffer(2)]],
-  device const uint * expert_members [[buffer(3)]],
-  device const mla::act_t * experts_swiglu [[buffer(4)]],
-  device float * experts_down [[buffer(5)]],
-  device metal::atomic_uint * tickets [[buffer(6)]],
-  constant mla::experts_down_x16_args & args [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1754];
-  mla::experts_down_x16_body<mla::q6_k>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, tickets, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(experts_down_x16_q4_k, q4_k)
+VARIANT(experts_down_x16_q6_k, q6_k)
+#undef VARIANT
 //:
 namespace mla {
 //: attn_norm_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Routing Row act_t sum_group

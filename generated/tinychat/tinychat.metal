@@ -216,57 +216,27 @@ static inline void q_b_store_kv_body(
 //:
 } // namespace mla
 
-//: q_b_store_kv_q8_0_f32 using Row act_t f32 q8_0 q_b_store_kv_body
-kernel void q_b_store_kv_q8_0_f32(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1];
-  mla::q_b_store_kv_body<mla::q8_0, mla::f32>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t q8_0 q_b_store_kv_body
+#define VARIANT(NAME, A) \
+kernel void NAME( \
+  device const uchar * w_q_b_proj [[buffer(0)]], \
+  device const mla::act_t * ready [[buffer(1)]], \
+  device const float * ready_squares [[buffer(2)]], \
+  constant mla::Row & current [[buffer(3)]], \
+  device const float * rope [[buffer(4)]], \
+  device mla::act_t * q_rope [[buffer(5)]], \
+  device const mla::act_t * kv_a [[buffer(6)]], \
+  device const float * w_kv_a_layernorm [[buffer(7)]], \
+  device uchar * cache_ [[buffer(8)]], \
+  device const uint * tables [[buffer(9)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[1]; \
+  mla::q_b_store_kv_body<mla::q8_0, mla::A>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: q_b_store_kv_q8_0_f16 using Row act_t f16 q8_0 q_b_store_kv_body
-kernel void q_b_store_kv_q8_0_f16(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1];
-  mla::q_b_store_kv_body<mla::q8_0, mla::f16>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_q8_0_q8_0 using Row act_t q8_0 q_b_store_kv_body
-kernel void q_b_store_kv_q8_0_q8_0(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1];
-  mla::q_b_store_kv_body<mla::q8_0, mla::q8_0>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(q_b_store_kv_q8_0_f32, f32)
+VARIANT(q_b_store_kv_q8_0_f16, f16)
+VARIANT(q_b_store_kv_q8_0_q8_0, q8_0)
+#undef VARIANT
 //:
 namespace mla {
 //: k_b_args
@@ -455,34 +425,23 @@ kernel void attend_f32(
   mla::attend_body<mla::f32>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: attend_f16 using Row act_t attend_f16_body f16
-kernel void attend_f16(
-  device const mla::act_t * q_abs_ [[buffer(0)]],
-  device const mla::act_t * q_rope [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const uint * tables [[buffer(4)]],
-  device mla::act_t * attend_out [[buffer(5)]],
-  device float * attend_ml [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[826];
-  mla::attend_f16_body<mla::f16>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t
+#define VARIANT(NAME, A, B) \
+kernel void NAME( \
+  device const mla::act_t * q_abs_ [[buffer(0)]], \
+  device const mla::act_t * q_rope [[buffer(1)]], \
+  device const uchar * cache_ [[buffer(2)]], \
+  constant mla::Row & current [[buffer(3)]], \
+  device const uint * tables [[buffer(4)]], \
+  device mla::act_t * attend_out [[buffer(5)]], \
+  device float * attend_ml [[buffer(6)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[826]; \
+  mla::A<mla::B>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: attend_q8_0 using Row act_t attend_q8_0_body q8_0
-kernel void attend_q8_0(
-  device const mla::act_t * q_abs_ [[buffer(0)]],
-  device const mla::act_t * q_rope [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const uint * tables [[buffer(4)]],
-  device mla::act_t * attend_out [[buffer(5)]],
-  device float * attend_ml [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[826];
-  mla::attend_q8_0_body<mla::q8_0>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(attend_f16, attend_f16_body, f16)
+VARIANT(attend_q8_0, attend_q8_0_body, q8_0)
+#undef VARIANT
 //:
 namespace mla {
 //: v_b_args
@@ -1336,57 +1295,27 @@ static inline void q_b_store_kv_x16_body(
 //:
 } // namespace mla
 
-//: q_b_store_kv_x16_q8_0_f32 using Row act_t f32 q8_0 q_b_store_kv_x16_body
-kernel void q_b_store_kv_x16_q8_0_f32(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[580];
-  mla::q_b_store_kv_x16_body<mla::q8_0, mla::f32>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t q8_0 q_b_store_kv_x16_body
+#define VARIANT(NAME, A) \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const uchar * w_q_b_proj [[buffer(1)]], \
+  device const mla::act_t * ready [[buffer(2)]], \
+  device const float * ready_squares [[buffer(3)]], \
+  device const float * rope [[buffer(4)]], \
+  device mla::act_t * q_rope [[buffer(5)]], \
+  device const mla::act_t * kv_a [[buffer(6)]], \
+  device const float * w_kv_a_layernorm [[buffer(7)]], \
+  device uchar * cache_ [[buffer(8)]], \
+  device const uint * tables [[buffer(9)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[580]; \
+  mla::q_b_store_kv_x16_body<mla::q8_0, mla::A>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: q_b_store_kv_x16_q8_0_f16 using Row act_t f16 q8_0 q_b_store_kv_x16_body
-kernel void q_b_store_kv_x16_q8_0_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[580];
-  mla::q_b_store_kv_x16_body<mla::q8_0, mla::f16>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x16_q8_0_q8_0 using Row act_t q8_0 q_b_store_kv_x16_body
-kernel void q_b_store_kv_x16_q8_0_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[580];
-  mla::q_b_store_kv_x16_body<mla::q8_0, mla::q8_0>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(q_b_store_kv_x16_q8_0_f32, f32)
+VARIANT(q_b_store_kv_x16_q8_0_f16, f16)
+VARIANT(q_b_store_kv_x16_q8_0_q8_0, q8_0)
+#undef VARIANT
 //:
 namespace mla {
 //: k_b_x16_args
@@ -1630,34 +1559,23 @@ kernel void attend_x16_f32(
   mla::attend_x16_body<mla::f32>(current, q_abs_, q_rope, cache_, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: attend_x16_f16 using Row act_t attend_x16_f16_body f16
-kernel void attend_x16_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const mla::act_t * q_abs_ [[buffer(1)]],
-  device const mla::act_t * q_rope [[buffer(2)]],
-  device const uchar * cache_ [[buffer(3)]],
-  device const uint * tables [[buffer(4)]],
-  device mla::act_t * attend_out [[buffer(5)]],
-  device float * attend_ml [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[826];
-  mla::attend_x16_f16_body<mla::f16>(current, q_abs_, q_rope, cache_, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t
+#define VARIANT(NAME, A, B) \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const mla::act_t * q_abs_ [[buffer(1)]], \
+  device const mla::act_t * q_rope [[buffer(2)]], \
+  device const uchar * cache_ [[buffer(3)]], \
+  device const uint * tables [[buffer(4)]], \
+  device mla::act_t * attend_out [[buffer(5)]], \
+  device float * attend_ml [[buffer(6)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[826]; \
+  mla::A<mla::B>(current, q_abs_, q_rope, cache_, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: attend_x16_q8_0 using Row act_t attend_x16_q8_0_body q8_0
-kernel void attend_x16_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const mla::act_t * q_abs_ [[buffer(1)]],
-  device const mla::act_t * q_rope [[buffer(2)]],
-  device const uchar * cache_ [[buffer(3)]],
-  device const uint * tables [[buffer(4)]],
-  device mla::act_t * attend_out [[buffer(5)]],
-  device float * attend_ml [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[826];
-  mla::attend_x16_q8_0_body<mla::q8_0>(current, q_abs_, q_rope, cache_, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(attend_x16_f16, attend_x16_f16_body, f16)
+VARIANT(attend_x16_q8_0, attend_x16_q8_0_body, q8_0)
+#undef VARIANT
 //:
 namespace mla {
 //: combine_x16_body using GRID_WAIT Row act_t combine_splits in_acts split_rows

@@ -31,58 +31,24 @@ static inline void embed_body(
 //:
 } // namespace mla
 
-//: embed_f16 using Row act_t embed_body f16
-[[max_total_threads_per_threadgroup(128)]]
-kernel void embed_f16(
-  constant mla::Row & current [[buffer(0)]],
-  device const uchar * w_embed_tokens [[buffer(1)]],
-  device float * x_ [[buffer(2)]],
-  device const float * w_next_norm [[buffer(3)]],
-  device mla::act_t * ready [[buffer(4)]],
-  device float * ready_squares [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::embed_body<mla::f16>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
+//# variants using Row act_t embed_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  constant mla::Row & current [[buffer(0)]], \
+  device const uchar * w_embed_tokens [[buffer(1)]], \
+  device float * x_ [[buffer(2)]], \
+  device const float * w_next_norm [[buffer(3)]], \
+  device mla::act_t * ready [[buffer(4)]], \
+  device float * ready_squares [[buffer(5)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  mla::embed_body<mla::A>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane); \
 }
-
-//: embed_q8_0 using Row act_t embed_body q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void embed_q8_0(
-  constant mla::Row & current [[buffer(0)]],
-  device const uchar * w_embed_tokens [[buffer(1)]],
-  device float * x_ [[buffer(2)]],
-  device const float * w_next_norm [[buffer(3)]],
-  device mla::act_t * ready [[buffer(4)]],
-  device float * ready_squares [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::embed_body<mla::q8_0>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
-}
-
-//: embed_q6_k using Row act_t embed_body q6_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void embed_q6_k(
-  constant mla::Row & current [[buffer(0)]],
-  device const uchar * w_embed_tokens [[buffer(1)]],
-  device float * x_ [[buffer(2)]],
-  device const float * w_next_norm [[buffer(3)]],
-  device mla::act_t * ready [[buffer(4)]],
-  device float * ready_squares [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::embed_body<mla::q6_k>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
-}
-
-//: embed_bf16 using Row act_t bf16 embed_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void embed_bf16(
-  constant mla::Row & current [[buffer(0)]],
-  device const uchar * w_embed_tokens [[buffer(1)]],
-  device float * x_ [[buffer(2)]],
-  device const float * w_next_norm [[buffer(3)]],
-  device mla::act_t * ready [[buffer(4)]],
-  device float * ready_squares [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::embed_body<mla::bf16>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
-}
-
+VARIANT(embed_f16, f16)
+VARIANT(embed_q8_0, q8_0)
+VARIANT(embed_q6_k, q6_k)
+VARIANT(embed_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: q_a_kv_a_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t add_slices dot_preload in_acts load_partials norm_factor own preload put_slice sum_group sum_lanes sum_of total
@@ -171,134 +137,31 @@ static inline void q_a_kv_a_body(
 //:
 } // namespace mla
 
-//: q_a_kv_a_f16_f16 using act_t f16 q_a_kv_a_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_a_kv_a_f16_f16(
-  device const uchar * w_q_a_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  device const float * w_next_norm [[buffer(3)]],
-  device mla::act_t * ready_2 [[buffer(4)]],
-  device float * ready_squares_2 [[buffer(5)]],
-  device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]],
-  device mla::act_t * kv_a [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[3];
-  mla::q_a_kv_a_body<mla::f16, mla::f16>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using act_t q_a_kv_a_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  device const uchar * w_q_a_proj [[buffer(0)]], \
+  device const mla::act_t * ready [[buffer(1)]], \
+  device const float * ready_squares [[buffer(2)]], \
+  device const float * w_next_norm [[buffer(3)]], \
+  device mla::act_t * ready_2 [[buffer(4)]], \
+  device float * ready_squares_2 [[buffer(5)]], \
+  device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]], \
+  device mla::act_t * kv_a [[buffer(7)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[3]; \
+  mla::q_a_kv_a_body<mla::A, mla::A>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: q_a_kv_a_q4_0_q4_0 using act_t q4_0 q_a_kv_a_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_a_kv_a_q4_0_q4_0(
-  device const uchar * w_q_a_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  device const float * w_next_norm [[buffer(3)]],
-  device mla::act_t * ready_2 [[buffer(4)]],
-  device float * ready_squares_2 [[buffer(5)]],
-  device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]],
-  device mla::act_t * kv_a [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[3];
-  mla::q_a_kv_a_body<mla::q4_0, mla::q4_0>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_a_kv_a_q4_1_q4_1 using act_t q4_1 q_a_kv_a_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_a_kv_a_q4_1_q4_1(
-  device const uchar * w_q_a_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  device const float * w_next_norm [[buffer(3)]],
-  device mla::act_t * ready_2 [[buffer(4)]],
-  device float * ready_squares_2 [[buffer(5)]],
-  device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]],
-  device mla::act_t * kv_a [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[3];
-  mla::q_a_kv_a_body<mla::q4_1, mla::q4_1>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_a_kv_a_q8_0_q8_0 using act_t q8_0 q_a_kv_a_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_a_kv_a_q8_0_q8_0(
-  device const uchar * w_q_a_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  device const float * w_next_norm [[buffer(3)]],
-  device mla::act_t * ready_2 [[buffer(4)]],
-  device float * ready_squares_2 [[buffer(5)]],
-  device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]],
-  device mla::act_t * kv_a [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[3];
-  mla::q_a_kv_a_body<mla::q8_0, mla::q8_0>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_a_kv_a_q4_k_q4_k using act_t q4_k q_a_kv_a_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_a_kv_a_q4_k_q4_k(
-  device const uchar * w_q_a_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  device const float * w_next_norm [[buffer(3)]],
-  device mla::act_t * ready_2 [[buffer(4)]],
-  device float * ready_squares_2 [[buffer(5)]],
-  device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]],
-  device mla::act_t * kv_a [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[3];
-  mla::q_a_kv_a_body<mla::q4_k, mla::q4_k>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_a_kv_a_q5_k_q5_k using act_t q5_k q_a_kv_a_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_a_kv_a_q5_k_q5_k(
-  device const uchar * w_q_a_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  device const float * w_next_norm [[buffer(3)]],
-  device mla::act_t * ready_2 [[buffer(4)]],
-  device float * ready_squares_2 [[buffer(5)]],
-  device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]],
-  device mla::act_t * kv_a [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[3];
-  mla::q_a_kv_a_body<mla::q5_k, mla::q5_k>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_a_kv_a_q6_k_q6_k using act_t q6_k q_a_kv_a_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_a_kv_a_q6_k_q6_k(
-  device const uchar * w_q_a_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  device const float * w_next_norm [[buffer(3)]],
-  device mla::act_t * ready_2 [[buffer(4)]],
-  device float * ready_squares_2 [[buffer(5)]],
-  device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]],
-  device mla::act_t * kv_a [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[3];
-  mla::q_a_kv_a_body<mla::q6_k, mla::q6_k>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_a_kv_a_bf16_bf16 using act_t bf16 q_a_kv_a_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_a_kv_a_bf16_bf16(
-  device const uchar * w_q_a_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  device const float * w_next_norm [[buffer(3)]],
-  device mla::act_t * ready_2 [[buffer(4)]],
-  device float * ready_squares_2 [[buffer(5)]],
-  device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]],
-  device mla::act_t * kv_a [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[3];
-  mla::q_a_kv_a_body<mla::bf16, mla::bf16>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(q_a_kv_a_f16_f16, f16)
+VARIANT(q_a_kv_a_q4_0_q4_0, q4_0)
+VARIANT(q_a_kv_a_q4_1_q4_1, q4_1)
+VARIANT(q_a_kv_a_q8_0_q8_0, q8_0)
+VARIANT(q_a_kv_a_q4_k_q4_k, q4_k)
+VARIANT(q_a_kv_a_q5_k_q5_k, q5_k)
+VARIANT(q_a_kv_a_q6_k_q6_k, q6_k)
+VARIANT(q_a_kv_a_bf16_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: q_b_store_kv_body using GRID_WAIT LAUNCH_DEPENDENTS PAGE_ROWS PREFETCH_L2 Row UNROLL act_t add_slices cache dot_preload in_acts load_partials norm_factor own preload put_slice share sum_lanes sum_of total turn_by
@@ -392,438 +255,49 @@ static inline void q_b_store_kv_body(
 //:
 } // namespace mla
 
-//: q_b_store_kv_f16_f32 using Row act_t f16 f32 q_b_store_kv_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_f16_f32(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::q_b_store_kv_body<mla::f16, mla::f32>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t q_b_store_kv_body
+#define VARIANT(NAME, A, B) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  device const uchar * w_q_b_proj [[buffer(0)]], \
+  device const mla::act_t * ready [[buffer(1)]], \
+  device const float * ready_squares [[buffer(2)]], \
+  constant mla::Row & current [[buffer(3)]], \
+  device const float * rope [[buffer(4)]], \
+  device mla::act_t * q_rope [[buffer(5)]], \
+  device const mla::act_t * kv_a [[buffer(6)]], \
+  device const float * w_kv_a_layernorm [[buffer(7)]], \
+  device uchar * cache_ [[buffer(8)]], \
+  device const uint * tables [[buffer(9)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[5]; \
+  mla::q_b_store_kv_body<mla::A, mla::B>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: q_b_store_kv_f16_f16 using Row act_t f16 q_b_store_kv_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_f16_f16(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::q_b_store_kv_body<mla::f16, mla::f16>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_f16_q8_0 using Row act_t f16 q8_0 q_b_store_kv_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_f16_q8_0(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::q_b_store_kv_body<mla::f16, mla::q8_0>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_q4_0_f32 using Row act_t f32 q4_0 q_b_store_kv_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_q4_0_f32(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::q_b_store_kv_body<mla::q4_0, mla::f32>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_q4_0_f16 using Row act_t f16 q4_0 q_b_store_kv_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_q4_0_f16(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::q_b_store_kv_body<mla::q4_0, mla::f16>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_q4_0_q8_0 using Row act_t q4_0 q8_0 q_b_store_kv_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_q4_0_q8_0(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::q_b_store_kv_body<mla::q4_0, mla::q8_0>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_q4_1_f32 using Row act_t f32 q4_1 q_b_store_kv_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_q4_1_f32(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::q_b_store_kv_body<mla::q4_1, mla::f32>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_q4_1_f16 using Row act_t f16 q4_1 q_b_store_kv_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_q4_1_f16(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::q_b_store_kv_body<mla::q4_1, mla::f16>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_q4_1_q8_0 using Row act_t q4_1 q8_0 q_b_store_kv_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_q4_1_q8_0(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::q_b_store_kv_body<mla::q4_1, mla::q8_0>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_q8_0_f32 using Row act_t f32 q8_0 q_b_store_kv_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_q8_0_f32(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::q_b_store_kv_body<mla::q8_0, mla::f32>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_q8_0_f16 using Row act_t f16 q8_0 q_b_store_kv_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_q8_0_f16(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::q_b_store_kv_body<mla::q8_0, mla::f16>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_q8_0_q8_0 using Row act_t q8_0 q_b_store_kv_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_q8_0_q8_0(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::q_b_store_kv_body<mla::q8_0, mla::q8_0>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_q4_k_f32 using Row act_t f32 q4_k q_b_store_kv_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_q4_k_f32(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::q_b_store_kv_body<mla::q4_k, mla::f32>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_q4_k_f16 using Row act_t f16 q4_k q_b_store_kv_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_q4_k_f16(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::q_b_store_kv_body<mla::q4_k, mla::f16>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_q4_k_q8_0 using Row act_t q4_k q8_0 q_b_store_kv_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_q4_k_q8_0(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::q_b_store_kv_body<mla::q4_k, mla::q8_0>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_q5_k_f32 using Row act_t f32 q5_k q_b_store_kv_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_q5_k_f32(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::q_b_store_kv_body<mla::q5_k, mla::f32>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_q5_k_f16 using Row act_t f16 q5_k q_b_store_kv_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_q5_k_f16(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::q_b_store_kv_body<mla::q5_k, mla::f16>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_q5_k_q8_0 using Row act_t q5_k q8_0 q_b_store_kv_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_q5_k_q8_0(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::q_b_store_kv_body<mla::q5_k, mla::q8_0>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_q6_k_f32 using Row act_t f32 q6_k q_b_store_kv_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_q6_k_f32(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::q_b_store_kv_body<mla::q6_k, mla::f32>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_q6_k_f16 using Row act_t f16 q6_k q_b_store_kv_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_q6_k_f16(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::q_b_store_kv_body<mla::q6_k, mla::f16>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_q6_k_q8_0 using Row act_t q6_k q8_0 q_b_store_kv_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_q6_k_q8_0(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::q_b_store_kv_body<mla::q6_k, mla::q8_0>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_bf16_f32 using Row act_t bf16 f32 q_b_store_kv_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_bf16_f32(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::q_b_store_kv_body<mla::bf16, mla::f32>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_bf16_f16 using Row act_t bf16 f16 q_b_store_kv_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_bf16_f16(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::q_b_store_kv_body<mla::bf16, mla::f16>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_bf16_q8_0 using Row act_t bf16 q8_0 q_b_store_kv_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_bf16_q8_0(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[5];
-  mla::q_b_store_kv_body<mla::bf16, mla::q8_0>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(q_b_store_kv_f16_f32, f16, f32)
+VARIANT(q_b_store_kv_f16_f16, f16, f16)
+VARIANT(q_b_store_kv_f16_q8_0, f16, q8_0)
+VARIANT(q_b_store_kv_q4_0_f32, q4_0, f32)
+VARIANT(q_b_store_kv_q4_0_f16, q4_0, f16)
+VARIANT(q_b_store_kv_q4_0_q8_0, q4_0, q8_0)
+VARIANT(q_b_store_kv_q4_1_f32, q4_1, f32)
+VARIANT(q_b_store_kv_q4_1_f16, q4_1, f16)
+VARIANT(q_b_store_kv_q4_1_q8_0, q4_1, q8_0)
+VARIANT(q_b_store_kv_q8_0_f32, q8_0, f32)
+VARIANT(q_b_store_kv_q8_0_f16, q8_0, f16)
+VARIANT(q_b_store_kv_q8_0_q8_0, q8_0, q8_0)
+VARIANT(q_b_store_kv_q4_k_f32, q4_k, f32)
+VARIANT(q_b_store_kv_q4_k_f16, q4_k, f16)
+VARIANT(q_b_store_kv_q4_k_q8_0, q4_k, q8_0)
+VARIANT(q_b_store_kv_q5_k_f32, q5_k, f32)
+VARIANT(q_b_store_kv_q5_k_f16, q5_k, f16)
+VARIANT(q_b_store_kv_q5_k_q8_0, q5_k, q8_0)
+VARIANT(q_b_store_kv_q6_k_f32, q6_k, f32)
+VARIANT(q_b_store_kv_q6_k_f16, q6_k, f16)
+VARIANT(q_b_store_kv_q6_k_q8_0, q6_k, q8_0)
+VARIANT(q_b_store_kv_bf16_f32, bf16, f32)
+VARIANT(q_b_store_kv_bf16_f16, bf16, f16)
+VARIANT(q_b_store_kv_bf16_q8_0, bf16, q8_0)
+#undef VARIANT
 //:
 namespace mla {
 //: k_b_args
@@ -862,83 +336,25 @@ static inline void k_b_body(
 //:
 } // namespace mla
 
-//: k_b_f16 using act_t f16 k_b_args k_b_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void k_b_f16(
-  device const uchar * w_k_b_proj [[buffer(0)]],
-  device const mla::act_t * q_rope [[buffer(1)]],
-  device mla::act_t * q_abs_ [[buffer(2)]],
-  constant mla::k_b_args & args [[buffer(3)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::k_b_body<mla::f16>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
+//# variants using act_t k_b_args k_b_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  device const uchar * w_k_b_proj [[buffer(0)]], \
+  device const mla::act_t * q_rope [[buffer(1)]], \
+  device mla::act_t * q_abs_ [[buffer(2)]], \
+  constant mla::k_b_args & args [[buffer(3)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  mla::k_b_body<mla::A>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane); \
 }
-
-//: k_b_q4_0 using act_t k_b_args k_b_body q4_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void k_b_q4_0(
-  device const uchar * w_k_b_proj [[buffer(0)]],
-  device const mla::act_t * q_rope [[buffer(1)]],
-  device mla::act_t * q_abs_ [[buffer(2)]],
-  constant mla::k_b_args & args [[buffer(3)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::k_b_body<mla::q4_0>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
-}
-
-//: k_b_q4_1 using act_t k_b_args k_b_body q4_1
-[[max_total_threads_per_threadgroup(128)]]
-kernel void k_b_q4_1(
-  device const uchar * w_k_b_proj [[buffer(0)]],
-  device const mla::act_t * q_rope [[buffer(1)]],
-  device mla::act_t * q_abs_ [[buffer(2)]],
-  constant mla::k_b_args & args [[buffer(3)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::k_b_body<mla::q4_1>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
-}
-
-//: k_b_q5_0 using act_t k_b_args k_b_body q5_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void k_b_q5_0(
-  device const uchar * w_k_b_proj [[buffer(0)]],
-  device const mla::act_t * q_rope [[buffer(1)]],
-  device mla::act_t * q_abs_ [[buffer(2)]],
-  constant mla::k_b_args & args [[buffer(3)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::k_b_body<mla::q5_0>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
-}
-
-//: k_b_q5_1 using act_t k_b_args k_b_body q5_1
-[[max_total_threads_per_threadgroup(128)]]
-kernel void k_b_q5_1(
-  device const uchar * w_k_b_proj [[buffer(0)]],
-  device const mla::act_t * q_rope [[buffer(1)]],
-  device mla::act_t * q_abs_ [[buffer(2)]],
-  constant mla::k_b_args & args [[buffer(3)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::k_b_body<mla::q5_1>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
-}
-
-//: k_b_q8_0 using act_t k_b_args k_b_body q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void k_b_q8_0(
-  device const uchar * w_k_b_proj [[buffer(0)]],
-  device const mla::act_t * q_rope [[buffer(1)]],
-  device mla::act_t * q_abs_ [[buffer(2)]],
-  constant mla::k_b_args & args [[buffer(3)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::k_b_body<mla::q8_0>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
-}
-
-//: k_b_bf16 using act_t bf16 k_b_args k_b_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void k_b_bf16(
-  device const uchar * w_k_b_proj [[buffer(0)]],
-  device const mla::act_t * q_rope [[buffer(1)]],
-  device mla::act_t * q_abs_ [[buffer(2)]],
-  constant mla::k_b_args & args [[buffer(3)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::k_b_body<mla::bf16>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
-}
-
+VARIANT(k_b_f16, f16)
+VARIANT(k_b_q4_0, q4_0)
+VARIANT(k_b_q4_1, q4_1)
+VARIANT(k_b_q5_0, q5_0)
+VARIANT(k_b_q5_1, q5_1)
+VARIANT(k_b_q8_0, q8_0)
+VARIANT(k_b_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: attend_args
@@ -1169,118 +585,29 @@ static inline void v_b_body(
 //:
 } // namespace mla
 
-//: v_b_f16 using Row act_t f16 v_b_args v_b_body
-[[max_total_threads_per_threadgroup(256)]]
-kernel void v_b_f16(
-  device const uchar * w_v_b_proj [[buffer(0)]],
-  constant mla::Row & current [[buffer(1)]],
-  device const mla::act_t * attend_out [[buffer(2)]],
-  device const float * attend_ml [[buffer(3)]],
-  device mla::act_t * attention [[buffer(4)]],
-  constant mla::v_b_args & args [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[296];
-  mla::v_b_body<mla::f16>(w_v_b_proj, current, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t v_b_args v_b_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(256)]] \
+kernel void NAME( \
+  device const uchar * w_v_b_proj [[buffer(0)]], \
+  constant mla::Row & current [[buffer(1)]], \
+  device const mla::act_t * attend_out [[buffer(2)]], \
+  device const float * attend_ml [[buffer(3)]], \
+  device mla::act_t * attention [[buffer(4)]], \
+  constant mla::v_b_args & args [[buffer(5)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[296]; \
+  mla::v_b_body<mla::A>(w_v_b_proj, current, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: v_b_q4_0 using Row act_t q4_0 v_b_args v_b_body
-[[max_total_threads_per_threadgroup(256)]]
-kernel void v_b_q4_0(
-  device const uchar * w_v_b_proj [[buffer(0)]],
-  constant mla::Row & current [[buffer(1)]],
-  device const mla::act_t * attend_out [[buffer(2)]],
-  device const float * attend_ml [[buffer(3)]],
-  device mla::act_t * attention [[buffer(4)]],
-  constant mla::v_b_args & args [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[296];
-  mla::v_b_body<mla::q4_0>(w_v_b_proj, current, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: v_b_q4_1 using Row act_t q4_1 v_b_args v_b_body
-[[max_total_threads_per_threadgroup(256)]]
-kernel void v_b_q4_1(
-  device const uchar * w_v_b_proj [[buffer(0)]],
-  constant mla::Row & current [[buffer(1)]],
-  device const mla::act_t * attend_out [[buffer(2)]],
-  device const float * attend_ml [[buffer(3)]],
-  device mla::act_t * attention [[buffer(4)]],
-  constant mla::v_b_args & args [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[296];
-  mla::v_b_body<mla::q4_1>(w_v_b_proj, current, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: v_b_q8_0 using Row act_t q8_0 v_b_args v_b_body
-[[max_total_threads_per_threadgroup(256)]]
-kernel void v_b_q8_0(
-  device const uchar * w_v_b_proj [[buffer(0)]],
-  constant mla::Row & current [[buffer(1)]],
-  device const mla::act_t * attend_out [[buffer(2)]],
-  device const float * attend_ml [[buffer(3)]],
-  device mla::act_t * attention [[buffer(4)]],
-  constant mla::v_b_args & args [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[296];
-  mla::v_b_body<mla::q8_0>(w_v_b_proj, current, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: v_b_q4_k using Row act_t q4_k v_b_args v_b_body
-[[max_total_threads_per_threadgroup(256)]]
-kernel void v_b_q4_k(
-  device const uchar * w_v_b_proj [[buffer(0)]],
-  constant mla::Row & current [[buffer(1)]],
-  device const mla::act_t * attend_out [[buffer(2)]],
-  device const float * attend_ml [[buffer(3)]],
-  device mla::act_t * attention [[buffer(4)]],
-  constant mla::v_b_args & args [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[296];
-  mla::v_b_body<mla::q4_k>(w_v_b_proj, current, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: v_b_q5_k using Row act_t q5_k v_b_args v_b_body
-[[max_total_threads_per_threadgroup(256)]]
-kernel void v_b_q5_k(
-  device const uchar * w_v_b_proj [[buffer(0)]],
-  constant mla::Row & current [[buffer(1)]],
-  device const mla::act_t * attend_out [[buffer(2)]],
-  device const float * attend_ml [[buffer(3)]],
-  device mla::act_t * attention [[buffer(4)]],
-  constant mla::v_b_args & args [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[296];
-  mla::v_b_body<mla::q5_k>(w_v_b_proj, current, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: v_b_q6_k using Row act_t q6_k v_b_args v_b_body
-[[max_total_threads_per_threadgroup(256)]]
-kernel void v_b_q6_k(
-  device const uchar * w_v_b_proj [[buffer(0)]],
-  constant mla::Row & current [[buffer(1)]],
-  device const mla::act_t * attend_out [[buffer(2)]],
-  device const float * attend_ml [[buffer(3)]],
-  device mla::act_t * attention [[buffer(4)]],
-  constant mla::v_b_args & args [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[296];
-  mla::v_b_body<mla::q6_k>(w_v_b_proj, current, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: v_b_bf16 using Row act_t bf16 v_b_args v_b_body
-[[max_total_threads_per_threadgroup(256)]]
-kernel void v_b_bf16(
-  device const uchar * w_v_b_proj [[buffer(0)]],
-  constant mla::Row & current [[buffer(1)]],
-  device const mla::act_t * attend_out [[buffer(2)]],
-  device const float * attend_ml [[buffer(3)]],
-  device mla::act_t * attention [[buffer(4)]],
-  constant mla::v_b_args & args [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[296];
-  mla::v_b_body<mla::bf16>(w_v_b_proj, current, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(v_b_f16, f16)
+VARIANT(v_b_q4_0, q4_0)
+VARIANT(v_b_q4_1, q4_1)
+VARIANT(v_b_q8_0, q8_0)
+VARIANT(v_b_q4_k, q4_k)
+VARIANT(v_b_q5_k, q5_k)
+VARIANT(v_b_q6_k, q6_k)
+VARIANT(v_b_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: o_proj_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t add_slices dot_preload in_acts own preload put_slice sum_group sum_lanes
@@ -1330,126 +657,30 @@ static inline void o_proj_body(
 //:
 } // namespace mla
 
-//: o_proj_f16 using act_t f16 o_proj_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void o_proj_f16(
-  device const uchar * w_o_proj [[buffer(0)]],
-  device const mla::act_t * attention [[buffer(1)]],
-  device const float * x_ [[buffer(2)]],
-  device float * x_2 [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready [[buffer(5)]],
-  device float * ready_squares [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[4];
-  mla::o_proj_body<mla::f16>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using act_t o_proj_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  device const uchar * w_o_proj [[buffer(0)]], \
+  device const mla::act_t * attention [[buffer(1)]], \
+  device const float * x_ [[buffer(2)]], \
+  device float * x_2 [[buffer(3)]], \
+  device const float * w_next_norm [[buffer(4)]], \
+  device mla::act_t * ready [[buffer(5)]], \
+  device float * ready_squares [[buffer(6)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[4]; \
+  mla::o_proj_body<mla::A>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: o_proj_q4_0 using act_t o_proj_body q4_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void o_proj_q4_0(
-  device const uchar * w_o_proj [[buffer(0)]],
-  device const mla::act_t * attention [[buffer(1)]],
-  device const float * x_ [[buffer(2)]],
-  device float * x_2 [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready [[buffer(5)]],
-  device float * ready_squares [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[4];
-  mla::o_proj_body<mla::q4_0>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: o_proj_q4_1 using act_t o_proj_body q4_1
-[[max_total_threads_per_threadgroup(128)]]
-kernel void o_proj_q4_1(
-  device const uchar * w_o_proj [[buffer(0)]],
-  device const mla::act_t * attention [[buffer(1)]],
-  device const float * x_ [[buffer(2)]],
-  device float * x_2 [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready [[buffer(5)]],
-  device float * ready_squares [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[4];
-  mla::o_proj_body<mla::q4_1>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: o_proj_q8_0 using act_t o_proj_body q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void o_proj_q8_0(
-  device const uchar * w_o_proj [[buffer(0)]],
-  device const mla::act_t * attention [[buffer(1)]],
-  device const float * x_ [[buffer(2)]],
-  device float * x_2 [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready [[buffer(5)]],
-  device float * ready_squares [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[4];
-  mla::o_proj_body<mla::q8_0>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: o_proj_q4_k using act_t o_proj_body q4_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void o_proj_q4_k(
-  device const uchar * w_o_proj [[buffer(0)]],
-  device const mla::act_t * attention [[buffer(1)]],
-  device const float * x_ [[buffer(2)]],
-  device float * x_2 [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready [[buffer(5)]],
-  device float * ready_squares [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[4];
-  mla::o_proj_body<mla::q4_k>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: o_proj_q5_k using act_t o_proj_body q5_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void o_proj_q5_k(
-  device const uchar * w_o_proj [[buffer(0)]],
-  device const mla::act_t * attention [[buffer(1)]],
-  device const float * x_ [[buffer(2)]],
-  device float * x_2 [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready [[buffer(5)]],
-  device float * ready_squares [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[4];
-  mla::o_proj_body<mla::q5_k>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: o_proj_q6_k using act_t o_proj_body q6_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void o_proj_q6_k(
-  device const uchar * w_o_proj [[buffer(0)]],
-  device const mla::act_t * attention [[buffer(1)]],
-  device const float * x_ [[buffer(2)]],
-  device float * x_2 [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready [[buffer(5)]],
-  device float * ready_squares [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[4];
-  mla::o_proj_body<mla::q6_k>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: o_proj_bf16 using act_t bf16 o_proj_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void o_proj_bf16(
-  device const uchar * w_o_proj [[buffer(0)]],
-  device const mla::act_t * attention [[buffer(1)]],
-  device const float * x_ [[buffer(2)]],
-  device float * x_2 [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready [[buffer(5)]],
-  device float * ready_squares [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[4];
-  mla::o_proj_body<mla::bf16>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(o_proj_f16, f16)
+VARIANT(o_proj_q4_0, q4_0)
+VARIANT(o_proj_q4_1, q4_1)
+VARIANT(o_proj_q8_0, q8_0)
+VARIANT(o_proj_q4_k, q4_k)
+VARIANT(o_proj_q5_k, q5_k)
+VARIANT(o_proj_q6_k, q6_k)
+VARIANT(o_proj_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: gate_up_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t add_slices dot_both_preload in_acts load_partials norm_factor own preload put_slice silu sum_lanes sum_of sum_up total
@@ -1508,110 +739,28 @@ static inline void gate_up_body(
 //:
 } // namespace mla
 
-//: gate_up_f16_f16 using act_t f16 gate_up_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void gate_up_f16_f16(
-  device const uchar * w_gate_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  device const uchar * w_up_proj [[buffer(3)]],
-  device mla::act_t * swiglu [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[9];
-  mla::gate_up_body<mla::f16, mla::f16>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using act_t gate_up_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  device const uchar * w_gate_proj [[buffer(0)]], \
+  device const mla::act_t * ready [[buffer(1)]], \
+  device const float * ready_squares [[buffer(2)]], \
+  device const uchar * w_up_proj [[buffer(3)]], \
+  device mla::act_t * swiglu [[buffer(4)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[9]; \
+  mla::gate_up_body<mla::A, mla::A>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: gate_up_q4_0_q4_0 using act_t gate_up_body q4_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void gate_up_q4_0_q4_0(
-  device const uchar * w_gate_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  device const uchar * w_up_proj [[buffer(3)]],
-  device mla::act_t * swiglu [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[9];
-  mla::gate_up_body<mla::q4_0, mla::q4_0>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: gate_up_q4_1_q4_1 using act_t gate_up_body q4_1
-[[max_total_threads_per_threadgroup(128)]]
-kernel void gate_up_q4_1_q4_1(
-  device const uchar * w_gate_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  device const uchar * w_up_proj [[buffer(3)]],
-  device mla::act_t * swiglu [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[9];
-  mla::gate_up_body<mla::q4_1, mla::q4_1>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: gate_up_q8_0_q8_0 using act_t gate_up_body q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void gate_up_q8_0_q8_0(
-  device const uchar * w_gate_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  device const uchar * w_up_proj [[buffer(3)]],
-  device mla::act_t * swiglu [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[9];
-  mla::gate_up_body<mla::q8_0, mla::q8_0>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: gate_up_q4_k_q4_k using act_t gate_up_body q4_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void gate_up_q4_k_q4_k(
-  device const uchar * w_gate_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  device const uchar * w_up_proj [[buffer(3)]],
-  device mla::act_t * swiglu [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[9];
-  mla::gate_up_body<mla::q4_k, mla::q4_k>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: gate_up_q5_k_q5_k using act_t gate_up_body q5_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void gate_up_q5_k_q5_k(
-  device const uchar * w_gate_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  device const uchar * w_up_proj [[buffer(3)]],
-  device mla::act_t * swiglu [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[9];
-  mla::gate_up_body<mla::q5_k, mla::q5_k>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: gate_up_q6_k_q6_k using act_t gate_up_body q6_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void gate_up_q6_k_q6_k(
-  device const uchar * w_gate_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  device const uchar * w_up_proj [[buffer(3)]],
-  device mla::act_t * swiglu [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[9];
-  mla::gate_up_body<mla::q6_k, mla::q6_k>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: gate_up_bf16_bf16 using act_t bf16 gate_up_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void gate_up_bf16_bf16(
-  device const uchar * w_gate_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  device const uchar * w_up_proj [[buffer(3)]],
-  device mla::act_t * swiglu [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[9];
-  mla::gate_up_body<mla::bf16, mla::bf16>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(gate_up_f16_f16, f16)
+VARIANT(gate_up_q4_0_q4_0, q4_0)
+VARIANT(gate_up_q4_1_q4_1, q4_1)
+VARIANT(gate_up_q8_0_q8_0, q8_0)
+VARIANT(gate_up_q4_k_q4_k, q4_k)
+VARIANT(gate_up_q5_k_q5_k, q5_k)
+VARIANT(gate_up_q6_k_q6_k, q6_k)
+VARIANT(gate_up_bf16_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: down_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t add_slices dot_preload in_acts own preload put_slice sum_group sum_lanes
@@ -1661,126 +810,30 @@ static inline void down_body(
 //:
 } // namespace mla
 
-//: down_f16 using act_t down_body f16
-[[max_total_threads_per_threadgroup(128)]]
-kernel void down_f16(
-  device const uchar * w_down_proj [[buffer(0)]],
-  device const mla::act_t * swiglu [[buffer(1)]],
-  device const float * x_ [[buffer(2)]],
-  device float * x_2 [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready [[buffer(5)]],
-  device float * ready_squares [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[4];
-  mla::down_body<mla::f16>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using act_t down_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  device const uchar * w_down_proj [[buffer(0)]], \
+  device const mla::act_t * swiglu [[buffer(1)]], \
+  device const float * x_ [[buffer(2)]], \
+  device float * x_2 [[buffer(3)]], \
+  device const float * w_next_norm [[buffer(4)]], \
+  device mla::act_t * ready [[buffer(5)]], \
+  device float * ready_squares [[buffer(6)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[4]; \
+  mla::down_body<mla::A>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: down_q4_0 using act_t down_body q4_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void down_q4_0(
-  device const uchar * w_down_proj [[buffer(0)]],
-  device const mla::act_t * swiglu [[buffer(1)]],
-  device const float * x_ [[buffer(2)]],
-  device float * x_2 [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready [[buffer(5)]],
-  device float * ready_squares [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[4];
-  mla::down_body<mla::q4_0>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: down_q4_1 using act_t down_body q4_1
-[[max_total_threads_per_threadgroup(128)]]
-kernel void down_q4_1(
-  device const uchar * w_down_proj [[buffer(0)]],
-  device const mla::act_t * swiglu [[buffer(1)]],
-  device const float * x_ [[buffer(2)]],
-  device float * x_2 [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready [[buffer(5)]],
-  device float * ready_squares [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[4];
-  mla::down_body<mla::q4_1>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: down_q8_0 using act_t down_body q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void down_q8_0(
-  device const uchar * w_down_proj [[buffer(0)]],
-  device const mla::act_t * swiglu [[buffer(1)]],
-  device const float * x_ [[buffer(2)]],
-  device float * x_2 [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready [[buffer(5)]],
-  device float * ready_squares [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[4];
-  mla::down_body<mla::q8_0>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: down_q4_k using act_t down_body q4_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void down_q4_k(
-  device const uchar * w_down_proj [[buffer(0)]],
-  device const mla::act_t * swiglu [[buffer(1)]],
-  device const float * x_ [[buffer(2)]],
-  device float * x_2 [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready [[buffer(5)]],
-  device float * ready_squares [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[4];
-  mla::down_body<mla::q4_k>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: down_q5_k using act_t down_body q5_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void down_q5_k(
-  device const uchar * w_down_proj [[buffer(0)]],
-  device const mla::act_t * swiglu [[buffer(1)]],
-  device const float * x_ [[buffer(2)]],
-  device float * x_2 [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready [[buffer(5)]],
-  device float * ready_squares [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[4];
-  mla::down_body<mla::q5_k>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: down_q6_k using act_t down_body q6_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void down_q6_k(
-  device const uchar * w_down_proj [[buffer(0)]],
-  device const mla::act_t * swiglu [[buffer(1)]],
-  device const float * x_ [[buffer(2)]],
-  device float * x_2 [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready [[buffer(5)]],
-  device float * ready_squares [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[4];
-  mla::down_body<mla::q6_k>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: down_bf16 using act_t bf16 down_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void down_bf16(
-  device const uchar * w_down_proj [[buffer(0)]],
-  device const mla::act_t * swiglu [[buffer(1)]],
-  device const float * x_ [[buffer(2)]],
-  device float * x_2 [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready [[buffer(5)]],
-  device float * ready_squares [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[4];
-  mla::down_body<mla::bf16>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(down_f16, f16)
+VARIANT(down_q4_0, q4_0)
+VARIANT(down_q4_1, q4_1)
+VARIANT(down_q8_0, q8_0)
+VARIANT(down_q4_k, q4_k)
+VARIANT(down_q5_k, q5_k)
+VARIANT(down_q6_k, q6_k)
+VARIANT(down_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: lm_head_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t dot_preload in_acts load_partials norm_factor own preload sum_lanes sum_of
@@ -1820,50 +873,22 @@ static inline void lm_head_body(
 //:
 } // namespace mla
 
-//: lm_head_f16 using act_t f16 lm_head_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void lm_head_f16(
-  device const uchar * w_embed_tokens [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  device float * lm_head [[buffer(3)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::lm_head_body<mla::f16>(w_embed_tokens, ready, ready_squares, lm_head, tg, tid, sg, lane);
+//# variants using act_t lm_head_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  device const uchar * w_embed_tokens [[buffer(0)]], \
+  device const mla::act_t * ready [[buffer(1)]], \
+  device const float * ready_squares [[buffer(2)]], \
+  device float * lm_head [[buffer(3)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  mla::lm_head_body<mla::A>(w_embed_tokens, ready, ready_squares, lm_head, tg, tid, sg, lane); \
 }
-
-//: lm_head_q8_0 using act_t lm_head_body q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void lm_head_q8_0(
-  device const uchar * w_embed_tokens [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  device float * lm_head [[buffer(3)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::lm_head_body<mla::q8_0>(w_embed_tokens, ready, ready_squares, lm_head, tg, tid, sg, lane);
-}
-
-//: lm_head_q6_k using act_t lm_head_body q6_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void lm_head_q6_k(
-  device const uchar * w_embed_tokens [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  device float * lm_head [[buffer(3)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::lm_head_body<mla::q6_k>(w_embed_tokens, ready, ready_squares, lm_head, tg, tid, sg, lane);
-}
-
-//: lm_head_bf16 using act_t bf16 lm_head_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void lm_head_bf16(
-  device const uchar * w_embed_tokens [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  device float * lm_head [[buffer(3)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::lm_head_body<mla::bf16>(w_embed_tokens, ready, ready_squares, lm_head, tg, tid, sg, lane);
-}
-
+VARIANT(lm_head_f16, f16)
+VARIANT(lm_head_q8_0, q8_0)
+VARIANT(lm_head_q6_k, q6_k)
+VARIANT(lm_head_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: embed_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row act_t sum_group
@@ -1901,58 +926,24 @@ static inline void embed_x16_body(
 //:
 } // namespace mla
 
-//: embed_x16_f16 using Row act_t embed_x16_body f16
-[[max_total_threads_per_threadgroup(128)]]
-kernel void embed_x16_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_embed_tokens [[buffer(1)]],
-  device float * x_ [[buffer(2)]],
-  device const float * w_next_norm [[buffer(3)]],
-  device mla::act_t * ready [[buffer(4)]],
-  device float * ready_squares [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::embed_x16_body<mla::f16>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
+//# variants using Row act_t embed_x16_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const uchar * w_embed_tokens [[buffer(1)]], \
+  device float * x_ [[buffer(2)]], \
+  device const float * w_next_norm [[buffer(3)]], \
+  device mla::act_t * ready [[buffer(4)]], \
+  device float * ready_squares [[buffer(5)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  mla::embed_x16_body<mla::A>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane); \
 }
-
-//: embed_x16_q8_0 using Row act_t embed_x16_body q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void embed_x16_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_embed_tokens [[buffer(1)]],
-  device float * x_ [[buffer(2)]],
-  device const float * w_next_norm [[buffer(3)]],
-  device mla::act_t * ready [[buffer(4)]],
-  device float * ready_squares [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::embed_x16_body<mla::q8_0>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
-}
-
-//: embed_x16_q6_k using Row act_t embed_x16_body q6_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void embed_x16_q6_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_embed_tokens [[buffer(1)]],
-  device float * x_ [[buffer(2)]],
-  device const float * w_next_norm [[buffer(3)]],
-  device mla::act_t * ready [[buffer(4)]],
-  device float * ready_squares [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::embed_x16_body<mla::q6_k>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
-}
-
-//: embed_x16_bf16 using Row act_t bf16 embed_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void embed_x16_bf16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_embed_tokens [[buffer(1)]],
-  device float * x_ [[buffer(2)]],
-  device const float * w_next_norm [[buffer(3)]],
-  device mla::act_t * ready [[buffer(4)]],
-  device float * ready_squares [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::embed_x16_body<mla::bf16>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
-}
-
+VARIANT(embed_x16_f16, f16)
+VARIANT(embed_x16_q8_0, q8_0)
+VARIANT(embed_x16_q6_k, q6_k)
+VARIANT(embed_x16_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: q_a_kv_a_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t lane_sums load_pair no_step norm_factors_in_turn part_tile put_results rows_between store_pair take_results tile_inputs weight_step
@@ -2070,142 +1061,32 @@ static inline void q_a_kv_a_x16_body(
 //:
 } // namespace mla
 
-//: q_a_kv_a_x16_f16_f16 using Row act_t f16 q_a_kv_a_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_a_kv_a_x16_f16_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_a_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready_2 [[buffer(5)]],
-  device float * ready_squares_2 [[buffer(6)]],
-  device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
-  device mla::act_t * kv_a [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_a_kv_a_x16_body<mla::f16, mla::f16>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t q_a_kv_a_x16_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const uchar * w_q_a_proj [[buffer(1)]], \
+  device const mla::act_t * ready [[buffer(2)]], \
+  device const float * ready_squares [[buffer(3)]], \
+  device const float * w_next_norm [[buffer(4)]], \
+  device mla::act_t * ready_2 [[buffer(5)]], \
+  device float * ready_squares_2 [[buffer(6)]], \
+  device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]], \
+  device mla::act_t * kv_a [[buffer(8)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[868]; \
+  mla::q_a_kv_a_x16_body<mla::A, mla::A>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: q_a_kv_a_x16_q4_0_q4_0 using Row act_t q4_0 q_a_kv_a_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_a_kv_a_x16_q4_0_q4_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_a_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready_2 [[buffer(5)]],
-  device float * ready_squares_2 [[buffer(6)]],
-  device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
-  device mla::act_t * kv_a [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_a_kv_a_x16_body<mla::q4_0, mla::q4_0>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_a_kv_a_x16_q4_1_q4_1 using Row act_t q4_1 q_a_kv_a_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_a_kv_a_x16_q4_1_q4_1(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_a_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready_2 [[buffer(5)]],
-  device float * ready_squares_2 [[buffer(6)]],
-  device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
-  device mla::act_t * kv_a [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_a_kv_a_x16_body<mla::q4_1, mla::q4_1>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_a_kv_a_x16_q8_0_q8_0 using Row act_t q8_0 q_a_kv_a_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_a_kv_a_x16_q8_0_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_a_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready_2 [[buffer(5)]],
-  device float * ready_squares_2 [[buffer(6)]],
-  device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
-  device mla::act_t * kv_a [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_a_kv_a_x16_body<mla::q8_0, mla::q8_0>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_a_kv_a_x16_q4_k_q4_k using Row act_t q4_k q_a_kv_a_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_a_kv_a_x16_q4_k_q4_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_a_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready_2 [[buffer(5)]],
-  device float * ready_squares_2 [[buffer(6)]],
-  device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
-  device mla::act_t * kv_a [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_a_kv_a_x16_body<mla::q4_k, mla::q4_k>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_a_kv_a_x16_q5_k_q5_k using Row act_t q5_k q_a_kv_a_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_a_kv_a_x16_q5_k_q5_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_a_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready_2 [[buffer(5)]],
-  device float * ready_squares_2 [[buffer(6)]],
-  device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
-  device mla::act_t * kv_a [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_a_kv_a_x16_body<mla::q5_k, mla::q5_k>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_a_kv_a_x16_q6_k_q6_k using Row act_t q6_k q_a_kv_a_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_a_kv_a_x16_q6_k_q6_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_a_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready_2 [[buffer(5)]],
-  device float * ready_squares_2 [[buffer(6)]],
-  device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
-  device mla::act_t * kv_a [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_a_kv_a_x16_body<mla::q6_k, mla::q6_k>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_a_kv_a_x16_bf16_bf16 using Row act_t bf16 q_a_kv_a_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_a_kv_a_x16_bf16_bf16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_a_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready_2 [[buffer(5)]],
-  device float * ready_squares_2 [[buffer(6)]],
-  device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
-  device mla::act_t * kv_a [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_a_kv_a_x16_body<mla::bf16, mla::bf16>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(q_a_kv_a_x16_f16_f16, f16)
+VARIANT(q_a_kv_a_x16_q4_0_q4_0, q4_0)
+VARIANT(q_a_kv_a_x16_q4_1_q4_1, q4_1)
+VARIANT(q_a_kv_a_x16_q8_0_q8_0, q8_0)
+VARIANT(q_a_kv_a_x16_q4_k_q4_k, q4_k)
+VARIANT(q_a_kv_a_x16_q5_k_q5_k, q5_k)
+VARIANT(q_a_kv_a_x16_q6_k_q6_k, q6_k)
+VARIANT(q_a_kv_a_x16_bf16_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: q_b_store_kv_x16_body using GRID_WAIT LAUNCH_DEPENDENTS PAGE_ROWS Row UNROLL act_t angle_of cache no_step norm_factor norm_factors_in_turn part_tile put_results rows_between share store_pair take_results tile_inputs total turn_by weight_step
@@ -2323,438 +1204,49 @@ static inline void q_b_store_kv_x16_body(
 //:
 } // namespace mla
 
-//: q_b_store_kv_x16_f16_f32 using Row act_t f16 f32 q_b_store_kv_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_x16_f16_f32(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_b_store_kv_x16_body<mla::f16, mla::f32>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t q_b_store_kv_x16_body
+#define VARIANT(NAME, A, B) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const uchar * w_q_b_proj [[buffer(1)]], \
+  device const mla::act_t * ready [[buffer(2)]], \
+  device const float * ready_squares [[buffer(3)]], \
+  device const float * rope [[buffer(4)]], \
+  device mla::act_t * q_rope [[buffer(5)]], \
+  device const mla::act_t * kv_a [[buffer(6)]], \
+  device const float * w_kv_a_layernorm [[buffer(7)]], \
+  device uchar * cache_ [[buffer(8)]], \
+  device const uint * tables [[buffer(9)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[868]; \
+  mla::q_b_store_kv_x16_body<mla::A, mla::B>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: q_b_store_kv_x16_f16_f16 using Row act_t f16 q_b_store_kv_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_x16_f16_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_b_store_kv_x16_body<mla::f16, mla::f16>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x16_f16_q8_0 using Row act_t f16 q8_0 q_b_store_kv_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_x16_f16_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_b_store_kv_x16_body<mla::f16, mla::q8_0>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x16_q4_0_f32 using Row act_t f32 q4_0 q_b_store_kv_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_x16_q4_0_f32(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_b_store_kv_x16_body<mla::q4_0, mla::f32>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x16_q4_0_f16 using Row act_t f16 q4_0 q_b_store_kv_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_x16_q4_0_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_b_store_kv_x16_body<mla::q4_0, mla::f16>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x16_q4_0_q8_0 using Row act_t q4_0 q8_0 q_b_store_kv_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_x16_q4_0_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_b_store_kv_x16_body<mla::q4_0, mla::q8_0>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x16_q4_1_f32 using Row act_t f32 q4_1 q_b_store_kv_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_x16_q4_1_f32(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_b_store_kv_x16_body<mla::q4_1, mla::f32>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x16_q4_1_f16 using Row act_t f16 q4_1 q_b_store_kv_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_x16_q4_1_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_b_store_kv_x16_body<mla::q4_1, mla::f16>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x16_q4_1_q8_0 using Row act_t q4_1 q8_0 q_b_store_kv_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_x16_q4_1_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_b_store_kv_x16_body<mla::q4_1, mla::q8_0>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x16_q8_0_f32 using Row act_t f32 q8_0 q_b_store_kv_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_x16_q8_0_f32(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_b_store_kv_x16_body<mla::q8_0, mla::f32>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x16_q8_0_f16 using Row act_t f16 q8_0 q_b_store_kv_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_x16_q8_0_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_b_store_kv_x16_body<mla::q8_0, mla::f16>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x16_q8_0_q8_0 using Row act_t q8_0 q_b_store_kv_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_x16_q8_0_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_b_store_kv_x16_body<mla::q8_0, mla::q8_0>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x16_q4_k_f32 using Row act_t f32 q4_k q_b_store_kv_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_x16_q4_k_f32(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_b_store_kv_x16_body<mla::q4_k, mla::f32>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x16_q4_k_f16 using Row act_t f16 q4_k q_b_store_kv_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_x16_q4_k_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_b_store_kv_x16_body<mla::q4_k, mla::f16>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x16_q4_k_q8_0 using Row act_t q4_k q8_0 q_b_store_kv_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_x16_q4_k_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_b_store_kv_x16_body<mla::q4_k, mla::q8_0>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x16_q5_k_f32 using Row act_t f32 q5_k q_b_store_kv_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_x16_q5_k_f32(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_b_store_kv_x16_body<mla::q5_k, mla::f32>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x16_q5_k_f16 using Row act_t f16 q5_k q_b_store_kv_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_x16_q5_k_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_b_store_kv_x16_body<mla::q5_k, mla::f16>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x16_q5_k_q8_0 using Row act_t q5_k q8_0 q_b_store_kv_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_x16_q5_k_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_b_store_kv_x16_body<mla::q5_k, mla::q8_0>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x16_q6_k_f32 using Row act_t f32 q6_k q_b_store_kv_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_x16_q6_k_f32(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_b_store_kv_x16_body<mla::q6_k, mla::f32>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x16_q6_k_f16 using Row act_t f16 q6_k q_b_store_kv_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_x16_q6_k_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_b_store_kv_x16_body<mla::q6_k, mla::f16>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x16_q6_k_q8_0 using Row act_t q6_k q8_0 q_b_store_kv_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_x16_q6_k_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_b_store_kv_x16_body<mla::q6_k, mla::q8_0>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x16_bf16_f32 using Row act_t bf16 f32 q_b_store_kv_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_x16_bf16_f32(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_b_store_kv_x16_body<mla::bf16, mla::f32>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x16_bf16_f16 using Row act_t bf16 f16 q_b_store_kv_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_x16_bf16_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_b_store_kv_x16_body<mla::bf16, mla::f16>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x16_bf16_q8_0 using Row act_t bf16 q8_0 q_b_store_kv_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_store_kv_x16_bf16_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::q_b_store_kv_x16_body<mla::bf16, mla::q8_0>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(q_b_store_kv_x16_f16_f32, f16, f32)
+VARIANT(q_b_store_kv_x16_f16_f16, f16, f16)
+VARIANT(q_b_store_kv_x16_f16_q8_0, f16, q8_0)
+VARIANT(q_b_store_kv_x16_q4_0_f32, q4_0, f32)
+VARIANT(q_b_store_kv_x16_q4_0_f16, q4_0, f16)
+VARIANT(q_b_store_kv_x16_q4_0_q8_0, q4_0, q8_0)
+VARIANT(q_b_store_kv_x16_q4_1_f32, q4_1, f32)
+VARIANT(q_b_store_kv_x16_q4_1_f16, q4_1, f16)
+VARIANT(q_b_store_kv_x16_q4_1_q8_0, q4_1, q8_0)
+VARIANT(q_b_store_kv_x16_q8_0_f32, q8_0, f32)
+VARIANT(q_b_store_kv_x16_q8_0_f16, q8_0, f16)
+VARIANT(q_b_store_kv_x16_q8_0_q8_0, q8_0, q8_0)
+VARIANT(q_b_store_kv_x16_q4_k_f32, q4_k, f32)
+VARIANT(q_b_store_kv_x16_q4_k_f16, q4_k, f16)
+VARIANT(q_b_store_kv_x16_q4_k_q8_0, q4_k, q8_0)
+VARIANT(q_b_store_kv_x16_q5_k_f32, q5_k, f32)
+VARIANT(q_b_store_kv_x16_q5_k_f16, q5_k, f16)
+VARIANT(q_b_store_kv_x16_q5_k_q8_0, q5_k, q8_0)
+VARIANT(q_b_store_kv_x16_q6_k_f32, q6_k, f32)
+VARIANT(q_b_store_kv_x16_q6_k_f16, q6_k, f16)
+VARIANT(q_b_store_kv_x16_q6_k_q8_0, q6_k, q8_0)
+VARIANT(q_b_store_kv_x16_bf16_f32, bf16, f32)
+VARIANT(q_b_store_kv_x16_bf16_f16, bf16, f16)
+VARIANT(q_b_store_kv_x16_bf16_q8_0, bf16, q8_0)
+#undef VARIANT
 //:
 namespace mla {
 //: k_b_x16_args
@@ -2816,97 +1308,27 @@ static inline void k_b_x16_body(
 //:
 } // namespace mla
 
-//: k_b_x16_f16 using Row act_t f16 k_b_x16_args k_b_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void k_b_x16_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const mla::act_t * q_rope [[buffer(2)]],
-  device mla::act_t * q_abs_ [[buffer(3)]],
-  constant mla::k_b_x16_args & args [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[432];
-  mla::k_b_x16_body<mla::f16>(current, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t k_b_x16_args k_b_x16_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const uchar * w_k_b_proj [[buffer(1)]], \
+  device const mla::act_t * q_rope [[buffer(2)]], \
+  device mla::act_t * q_abs_ [[buffer(3)]], \
+  constant mla::k_b_x16_args & args [[buffer(4)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[432]; \
+  mla::k_b_x16_body<mla::A>(current, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: k_b_x16_q4_0 using Row act_t k_b_x16_args k_b_x16_body q4_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void k_b_x16_q4_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const mla::act_t * q_rope [[buffer(2)]],
-  device mla::act_t * q_abs_ [[buffer(3)]],
-  constant mla::k_b_x16_args & args [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[432];
-  mla::k_b_x16_body<mla::q4_0>(current, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: k_b_x16_q4_1 using Row act_t k_b_x16_args k_b_x16_body q4_1
-[[max_total_threads_per_threadgroup(128)]]
-kernel void k_b_x16_q4_1(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const mla::act_t * q_rope [[buffer(2)]],
-  device mla::act_t * q_abs_ [[buffer(3)]],
-  constant mla::k_b_x16_args & args [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[432];
-  mla::k_b_x16_body<mla::q4_1>(current, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: k_b_x16_q5_0 using Row act_t k_b_x16_args k_b_x16_body q5_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void k_b_x16_q5_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const mla::act_t * q_rope [[buffer(2)]],
-  device mla::act_t * q_abs_ [[buffer(3)]],
-  constant mla::k_b_x16_args & args [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[432];
-  mla::k_b_x16_body<mla::q5_0>(current, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: k_b_x16_q5_1 using Row act_t k_b_x16_args k_b_x16_body q5_1
-[[max_total_threads_per_threadgroup(128)]]
-kernel void k_b_x16_q5_1(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const mla::act_t * q_rope [[buffer(2)]],
-  device mla::act_t * q_abs_ [[buffer(3)]],
-  constant mla::k_b_x16_args & args [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[432];
-  mla::k_b_x16_body<mla::q5_1>(current, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: k_b_x16_q8_0 using Row act_t k_b_x16_args k_b_x16_body q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void k_b_x16_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const mla::act_t * q_rope [[buffer(2)]],
-  device mla::act_t * q_abs_ [[buffer(3)]],
-  constant mla::k_b_x16_args & args [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[432];
-  mla::k_b_x16_body<mla::q8_0>(current, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: k_b_x16_bf16 using Row act_t bf16 k_b_x16_args k_b_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void k_b_x16_bf16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const mla::act_t * q_rope [[buffer(2)]],
-  device mla::act_t * q_abs_ [[buffer(3)]],
-  constant mla::k_b_x16_args & args [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[432];
-  mla::k_b_x16_body<mla::bf16>(current, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(k_b_x16_f16, f16)
+VARIANT(k_b_x16_q4_0, q4_0)
+VARIANT(k_b_x16_q4_1, q4_1)
+VARIANT(k_b_x16_q5_0, q5_0)
+VARIANT(k_b_x16_q5_1, q5_1)
+VARIANT(k_b_x16_q8_0, q8_0)
+VARIANT(k_b_x16_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: attend_x16_body using GRID_WAIT PAGE_ROWS Row act_t cache for_all load_query split_rows store_values tile_scores tile_softmax tile_values whole
@@ -3209,110 +1631,28 @@ static inline void v_b_x16_body(
 //:
 } // namespace mla
 
-//: v_b_x16_f16 using Row act_t f16 v_b_x16_args v_b_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void v_b_x16_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_v_b_proj [[buffer(1)]],
-  device const mla::act_t * o_lat [[buffer(2)]],
-  device mla::act_t * attention [[buffer(3)]],
-  constant mla::v_b_x16_args & args [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::v_b_x16_body<mla::f16>(current, w_v_b_proj, o_lat, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t v_b_x16_args v_b_x16_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const uchar * w_v_b_proj [[buffer(1)]], \
+  device const mla::act_t * o_lat [[buffer(2)]], \
+  device mla::act_t * attention [[buffer(3)]], \
+  constant mla::v_b_x16_args & args [[buffer(4)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[864]; \
+  mla::v_b_x16_body<mla::A>(current, w_v_b_proj, o_lat, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: v_b_x16_q4_0 using Row act_t q4_0 v_b_x16_args v_b_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void v_b_x16_q4_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_v_b_proj [[buffer(1)]],
-  device const mla::act_t * o_lat [[buffer(2)]],
-  device mla::act_t * attention [[buffer(3)]],
-  constant mla::v_b_x16_args & args [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::v_b_x16_body<mla::q4_0>(current, w_v_b_proj, o_lat, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: v_b_x16_q4_1 using Row act_t q4_1 v_b_x16_args v_b_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void v_b_x16_q4_1(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_v_b_proj [[buffer(1)]],
-  device const mla::act_t * o_lat [[buffer(2)]],
-  device mla::act_t * attention [[buffer(3)]],
-  constant mla::v_b_x16_args & args [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::v_b_x16_body<mla::q4_1>(current, w_v_b_proj, o_lat, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: v_b_x16_q8_0 using Row act_t q8_0 v_b_x16_args v_b_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void v_b_x16_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_v_b_proj [[buffer(1)]],
-  device const mla::act_t * o_lat [[buffer(2)]],
-  device mla::act_t * attention [[buffer(3)]],
-  constant mla::v_b_x16_args & args [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::v_b_x16_body<mla::q8_0>(current, w_v_b_proj, o_lat, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: v_b_x16_q4_k using Row act_t q4_k v_b_x16_args v_b_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void v_b_x16_q4_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_v_b_proj [[buffer(1)]],
-  device const mla::act_t * o_lat [[buffer(2)]],
-  device mla::act_t * attention [[buffer(3)]],
-  constant mla::v_b_x16_args & args [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::v_b_x16_body<mla::q4_k>(current, w_v_b_proj, o_lat, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: v_b_x16_q5_k using Row act_t q5_k v_b_x16_args v_b_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void v_b_x16_q5_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_v_b_proj [[buffer(1)]],
-  device const mla::act_t * o_lat [[buffer(2)]],
-  device mla::act_t * attention [[buffer(3)]],
-  constant mla::v_b_x16_args & args [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::v_b_x16_body<mla::q5_k>(current, w_v_b_proj, o_lat, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: v_b_x16_q6_k using Row act_t q6_k v_b_x16_args v_b_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void v_b_x16_q6_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_v_b_proj [[buffer(1)]],
-  device const mla::act_t * o_lat [[buffer(2)]],
-  device mla::act_t * attention [[buffer(3)]],
-  constant mla::v_b_x16_args & args [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::v_b_x16_body<mla::q6_k>(current, w_v_b_proj, o_lat, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: v_b_x16_bf16 using Row act_t bf16 v_b_x16_args v_b_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void v_b_x16_bf16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_v_b_proj [[buffer(1)]],
-  device const mla::act_t * o_lat [[buffer(2)]],
-  device mla::act_t * attention [[buffer(3)]],
-  constant mla::v_b_x16_args & args [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::v_b_x16_body<mla::bf16>(current, w_v_b_proj, o_lat, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(v_b_x16_f16, f16)
+VARIANT(v_b_x16_q4_0, q4_0)
+VARIANT(v_b_x16_q4_1, q4_1)
+VARIANT(v_b_x16_q8_0, q8_0)
+VARIANT(v_b_x16_q4_k, q4_k)
+VARIANT(v_b_x16_q5_k, q5_k)
+VARIANT(v_b_x16_q6_k, q6_k)
+VARIANT(v_b_x16_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: o_proj_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t lane_sums load_pair no_step part_tile put_results rows_between store_pair take_results tile_inputs weight_step
@@ -3390,134 +1730,31 @@ static inline void o_proj_x16_body(
 //:
 } // namespace mla
 
-//: o_proj_x16_f16 using Row act_t f16 o_proj_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void o_proj_x16_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_o_proj [[buffer(1)]],
-  device const mla::act_t * attention [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::o_proj_x16_body<mla::f16>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t o_proj_x16_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const uchar * w_o_proj [[buffer(1)]], \
+  device const mla::act_t * attention [[buffer(2)]], \
+  device const float * x_ [[buffer(3)]], \
+  device float * x_2 [[buffer(4)]], \
+  device const float * w_next_norm [[buffer(5)]], \
+  device mla::act_t * ready [[buffer(6)]], \
+  device float * ready_squares [[buffer(7)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[864]; \
+  mla::o_proj_x16_body<mla::A>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: o_proj_x16_q4_0 using Row act_t o_proj_x16_body q4_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void o_proj_x16_q4_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_o_proj [[buffer(1)]],
-  device const mla::act_t * attention [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::o_proj_x16_body<mla::q4_0>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: o_proj_x16_q4_1 using Row act_t o_proj_x16_body q4_1
-[[max_total_threads_per_threadgroup(128)]]
-kernel void o_proj_x16_q4_1(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_o_proj [[buffer(1)]],
-  device const mla::act_t * attention [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::o_proj_x16_body<mla::q4_1>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: o_proj_x16_q8_0 using Row act_t o_proj_x16_body q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void o_proj_x16_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_o_proj [[buffer(1)]],
-  device const mla::act_t * attention [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::o_proj_x16_body<mla::q8_0>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: o_proj_x16_q4_k using Row act_t o_proj_x16_body q4_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void o_proj_x16_q4_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_o_proj [[buffer(1)]],
-  device const mla::act_t * attention [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::o_proj_x16_body<mla::q4_k>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: o_proj_x16_q5_k using Row act_t o_proj_x16_body q5_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void o_proj_x16_q5_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_o_proj [[buffer(1)]],
-  device const mla::act_t * attention [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::o_proj_x16_body<mla::q5_k>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: o_proj_x16_q6_k using Row act_t o_proj_x16_body q6_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void o_proj_x16_q6_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_o_proj [[buffer(1)]],
-  device const mla::act_t * attention [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::o_proj_x16_body<mla::q6_k>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: o_proj_x16_bf16 using Row act_t bf16 o_proj_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void o_proj_x16_bf16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_o_proj [[buffer(1)]],
-  device const mla::act_t * attention [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::o_proj_x16_body<mla::bf16>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(o_proj_x16_f16, f16)
+VARIANT(o_proj_x16_q4_0, q4_0)
+VARIANT(o_proj_x16_q4_1, q4_1)
+VARIANT(o_proj_x16_q8_0, q8_0)
+VARIANT(o_proj_x16_q4_k, q4_k)
+VARIANT(o_proj_x16_q5_k, q5_k)
+VARIANT(o_proj_x16_q6_k, q6_k)
+VARIANT(o_proj_x16_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: gate_up_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t norm_factors_in_turn part_tile put_results result_block rows_between silu_for store_pair take_results tile_inputs weight_step
@@ -3587,118 +1824,29 @@ static inline void gate_up_x16_body(
 //:
 } // namespace mla
 
-//: gate_up_x16_f16_f16 using Row act_t f16 gate_up_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void gate_up_x16_f16_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_gate_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const uchar * w_up_proj [[buffer(4)]],
-  device mla::act_t * swiglu [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::gate_up_x16_body<mla::f16, mla::f16>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t gate_up_x16_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const uchar * w_gate_proj [[buffer(1)]], \
+  device const mla::act_t * ready [[buffer(2)]], \
+  device const float * ready_squares [[buffer(3)]], \
+  device const uchar * w_up_proj [[buffer(4)]], \
+  device mla::act_t * swiglu [[buffer(5)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[868]; \
+  mla::gate_up_x16_body<mla::A, mla::A>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: gate_up_x16_q4_0_q4_0 using Row act_t gate_up_x16_body q4_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void gate_up_x16_q4_0_q4_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_gate_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const uchar * w_up_proj [[buffer(4)]],
-  device mla::act_t * swiglu [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::gate_up_x16_body<mla::q4_0, mla::q4_0>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: gate_up_x16_q4_1_q4_1 using Row act_t gate_up_x16_body q4_1
-[[max_total_threads_per_threadgroup(128)]]
-kernel void gate_up_x16_q4_1_q4_1(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_gate_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const uchar * w_up_proj [[buffer(4)]],
-  device mla::act_t * swiglu [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::gate_up_x16_body<mla::q4_1, mla::q4_1>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: gate_up_x16_q8_0_q8_0 using Row act_t gate_up_x16_body q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void gate_up_x16_q8_0_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_gate_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const uchar * w_up_proj [[buffer(4)]],
-  device mla::act_t * swiglu [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::gate_up_x16_body<mla::q8_0, mla::q8_0>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: gate_up_x16_q4_k_q4_k using Row act_t gate_up_x16_body q4_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void gate_up_x16_q4_k_q4_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_gate_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const uchar * w_up_proj [[buffer(4)]],
-  device mla::act_t * swiglu [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::gate_up_x16_body<mla::q4_k, mla::q4_k>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: gate_up_x16_q5_k_q5_k using Row act_t gate_up_x16_body q5_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void gate_up_x16_q5_k_q5_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_gate_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const uchar * w_up_proj [[buffer(4)]],
-  device mla::act_t * swiglu [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::gate_up_x16_body<mla::q5_k, mla::q5_k>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: gate_up_x16_q6_k_q6_k using Row act_t gate_up_x16_body q6_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void gate_up_x16_q6_k_q6_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_gate_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const uchar * w_up_proj [[buffer(4)]],
-  device mla::act_t * swiglu [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::gate_up_x16_body<mla::q6_k, mla::q6_k>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: gate_up_x16_bf16_bf16 using Row act_t bf16 gate_up_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void gate_up_x16_bf16_bf16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_gate_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const uchar * w_up_proj [[buffer(4)]],
-  device mla::act_t * swiglu [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::gate_up_x16_body<mla::bf16, mla::bf16>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(gate_up_x16_f16_f16, f16)
+VARIANT(gate_up_x16_q4_0_q4_0, q4_0)
+VARIANT(gate_up_x16_q4_1_q4_1, q4_1)
+VARIANT(gate_up_x16_q8_0_q8_0, q8_0)
+VARIANT(gate_up_x16_q4_k_q4_k, q4_k)
+VARIANT(gate_up_x16_q5_k_q5_k, q5_k)
+VARIANT(gate_up_x16_q6_k_q6_k, q6_k)
+VARIANT(gate_up_x16_bf16_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: down_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t lane_sums load_pair no_step part_tile put_results rows_between store_pair take_results tile_inputs weight_step
@@ -3776,134 +1924,31 @@ static inline void down_x16_body(
 //:
 } // namespace mla
 
-//: down_x16_f16 using Row act_t down_x16_body f16
-[[max_total_threads_per_threadgroup(128)]]
-kernel void down_x16_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_down_proj [[buffer(1)]],
-  device const mla::act_t * swiglu [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::down_x16_body<mla::f16>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t down_x16_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const uchar * w_down_proj [[buffer(1)]], \
+  device const mla::act_t * swiglu [[buffer(2)]], \
+  device const float * x_ [[buffer(3)]], \
+  device float * x_2 [[buffer(4)]], \
+  device const float * w_next_norm [[buffer(5)]], \
+  device mla::act_t * ready [[buffer(6)]], \
+  device float * ready_squares [[buffer(7)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[864]; \
+  mla::down_x16_body<mla::A>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: down_x16_q4_0 using Row act_t down_x16_body q4_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void down_x16_q4_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_down_proj [[buffer(1)]],
-  device const mla::act_t * swiglu [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::down_x16_body<mla::q4_0>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: down_x16_q4_1 using Row act_t down_x16_body q4_1
-[[max_total_threads_per_threadgroup(128)]]
-kernel void down_x16_q4_1(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_down_proj [[buffer(1)]],
-  device const mla::act_t * swiglu [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::down_x16_body<mla::q4_1>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: down_x16_q8_0 using Row act_t down_x16_body q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void down_x16_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_down_proj [[buffer(1)]],
-  device const mla::act_t * swiglu [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::down_x16_body<mla::q8_0>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: down_x16_q4_k using Row act_t down_x16_body q4_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void down_x16_q4_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_down_proj [[buffer(1)]],
-  device const mla::act_t * swiglu [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::down_x16_body<mla::q4_k>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: down_x16_q5_k using Row act_t down_x16_body q5_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void down_x16_q5_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_down_proj [[buffer(1)]],
-  device const mla::act_t * swiglu [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::down_x16_body<mla::q5_k>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: down_x16_q6_k using Row act_t down_x16_body q6_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void down_x16_q6_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_down_proj [[buffer(1)]],
-  device const mla::act_t * swiglu [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::down_x16_body<mla::q6_k>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: down_x16_bf16 using Row act_t bf16 down_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void down_x16_bf16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_down_proj [[buffer(1)]],
-  device const mla::act_t * swiglu [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::down_x16_body<mla::bf16>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(down_x16_f16, f16)
+VARIANT(down_x16_q4_0, q4_0)
+VARIANT(down_x16_q4_1, q4_1)
+VARIANT(down_x16_q8_0, q8_0)
+VARIANT(down_x16_q4_k, q4_k)
+VARIANT(down_x16_q5_k, q5_k)
+VARIANT(down_x16_q6_k, q6_k)
+VARIANT(down_x16_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: gather_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t
@@ -4011,58 +2056,24 @@ static inline void lm_head_x16_body(
 //:
 } // namespace mla
 
-//: lm_head_x16_f16 using Row act_t f16 lm_head_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void lm_head_x16_f16(
-  constant mla::Row * wanted_ [[buffer(0)]],
-  device const uchar * w_embed_tokens [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device float * lm_head [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::lm_head_x16_body<mla::f16>(wanted_, w_embed_tokens, ready, ready_squares, lm_head, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t lm_head_x16_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  constant mla::Row * wanted_ [[buffer(0)]], \
+  device const uchar * w_embed_tokens [[buffer(1)]], \
+  device const mla::act_t * ready [[buffer(2)]], \
+  device const float * ready_squares [[buffer(3)]], \
+  device float * lm_head [[buffer(4)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[868]; \
+  mla::lm_head_x16_body<mla::A>(wanted_, w_embed_tokens, ready, ready_squares, lm_head, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: lm_head_x16_q8_0 using Row act_t lm_head_x16_body q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void lm_head_x16_q8_0(
-  constant mla::Row * wanted_ [[buffer(0)]],
-  device const uchar * w_embed_tokens [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device float * lm_head [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::lm_head_x16_body<mla::q8_0>(wanted_, w_embed_tokens, ready, ready_squares, lm_head, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: lm_head_x16_q6_k using Row act_t lm_head_x16_body q6_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void lm_head_x16_q6_k(
-  constant mla::Row * wanted_ [[buffer(0)]],
-  device const uchar * w_embed_tokens [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device float * lm_head [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::lm_head_x16_body<mla::q6_k>(wanted_, w_embed_tokens, ready, ready_squares, lm_head, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: lm_head_x16_bf16 using Row act_t bf16 lm_head_x16_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void lm_head_x16_bf16(
-  constant mla::Row * wanted_ [[buffer(0)]],
-  device const uchar * w_embed_tokens [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device float * lm_head [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::lm_head_x16_body<mla::bf16>(wanted_, w_embed_tokens, ready, ready_squares, lm_head, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(lm_head_x16_f16, f16)
+VARIANT(lm_head_x16_q8_0, q8_0)
+VARIANT(lm_head_x16_q6_k, q6_k)
+VARIANT(lm_head_x16_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: embed_x512_body using GRID_WAIT LAUNCH_DEPENDENTS Row act_t sum_group
@@ -4100,58 +2111,24 @@ static inline void embed_x512_body(
 //:
 } // namespace mla
 
-//: embed_x512_f16 using Row act_t embed_x512_body f16
-[[max_total_threads_per_threadgroup(128)]]
-kernel void embed_x512_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_embed_tokens [[buffer(1)]],
-  device float * x_ [[buffer(2)]],
-  device const float * w_next_norm [[buffer(3)]],
-  device mla::act_t * ready [[buffer(4)]],
-  device float * ready_squares [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::embed_x512_body<mla::f16>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
+//# variants using Row act_t embed_x512_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const uchar * w_embed_tokens [[buffer(1)]], \
+  device float * x_ [[buffer(2)]], \
+  device const float * w_next_norm [[buffer(3)]], \
+  device mla::act_t * ready [[buffer(4)]], \
+  device float * ready_squares [[buffer(5)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  mla::embed_x512_body<mla::A>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane); \
 }
-
-//: embed_x512_q8_0 using Row act_t embed_x512_body q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void embed_x512_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_embed_tokens [[buffer(1)]],
-  device float * x_ [[buffer(2)]],
-  device const float * w_next_norm [[buffer(3)]],
-  device mla::act_t * ready [[buffer(4)]],
-  device float * ready_squares [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::embed_x512_body<mla::q8_0>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
-}
-
-//: embed_x512_q6_k using Row act_t embed_x512_body q6_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void embed_x512_q6_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_embed_tokens [[buffer(1)]],
-  device float * x_ [[buffer(2)]],
-  device const float * w_next_norm [[buffer(3)]],
-  device mla::act_t * ready [[buffer(4)]],
-  device float * ready_squares [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::embed_x512_body<mla::q6_k>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
-}
-
-//: embed_x512_bf16 using Row act_t bf16 embed_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void embed_x512_bf16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_embed_tokens [[buffer(1)]],
-  device float * x_ [[buffer(2)]],
-  device const float * w_next_norm [[buffer(3)]],
-  device mla::act_t * ready [[buffer(4)]],
-  device float * ready_squares [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::embed_x512_body<mla::bf16>(current, w_embed_tokens, x_, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
-}
-
+VARIANT(embed_x512_f16, f16)
+VARIANT(embed_x512_q8_0, q8_0)
+VARIANT(embed_x512_q6_k, q6_k)
+VARIANT(embed_x512_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: q_a_kv_a_x512_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t lane_sums load_pair no_step norm_factors_in_turn part_tile put_results rows_between store_pair take_results tile_inputs weight_step
@@ -4281,142 +2258,32 @@ static inline void q_a_kv_a_x512_body(
 //:
 } // namespace mla
 
-//: q_a_kv_a_x512_f16_f16 using Row act_t f16 q_a_kv_a_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_a_kv_a_x512_f16_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_a_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready_2 [[buffer(5)]],
-  device float * ready_squares_2 [[buffer(6)]],
-  device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
-  device mla::act_t * kv_a [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::q_a_kv_a_x512_body<mla::f16, mla::f16>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t q_a_kv_a_x512_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const uchar * w_q_a_proj [[buffer(1)]], \
+  device const mla::act_t * ready [[buffer(2)]], \
+  device const float * ready_squares [[buffer(3)]], \
+  device const float * w_next_norm [[buffer(4)]], \
+  device mla::act_t * ready_2 [[buffer(5)]], \
+  device float * ready_squares_2 [[buffer(6)]], \
+  device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]], \
+  device mla::act_t * kv_a [[buffer(8)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[584]; \
+  mla::q_a_kv_a_x512_body<mla::A, mla::A>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: q_a_kv_a_x512_q4_0_q4_0 using Row act_t q4_0 q_a_kv_a_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_a_kv_a_x512_q4_0_q4_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_a_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready_2 [[buffer(5)]],
-  device float * ready_squares_2 [[buffer(6)]],
-  device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
-  device mla::act_t * kv_a [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::q_a_kv_a_x512_body<mla::q4_0, mla::q4_0>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_a_kv_a_x512_q4_1_q4_1 using Row act_t q4_1 q_a_kv_a_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_a_kv_a_x512_q4_1_q4_1(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_a_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready_2 [[buffer(5)]],
-  device float * ready_squares_2 [[buffer(6)]],
-  device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
-  device mla::act_t * kv_a [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::q_a_kv_a_x512_body<mla::q4_1, mla::q4_1>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_a_kv_a_x512_q8_0_q8_0 using Row act_t q8_0 q_a_kv_a_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_a_kv_a_x512_q8_0_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_a_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready_2 [[buffer(5)]],
-  device float * ready_squares_2 [[buffer(6)]],
-  device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
-  device mla::act_t * kv_a [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::q_a_kv_a_x512_body<mla::q8_0, mla::q8_0>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_a_kv_a_x512_q4_k_q4_k using Row act_t q4_k q_a_kv_a_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_a_kv_a_x512_q4_k_q4_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_a_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready_2 [[buffer(5)]],
-  device float * ready_squares_2 [[buffer(6)]],
-  device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
-  device mla::act_t * kv_a [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::q_a_kv_a_x512_body<mla::q4_k, mla::q4_k>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_a_kv_a_x512_q5_k_q5_k using Row act_t q5_k q_a_kv_a_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_a_kv_a_x512_q5_k_q5_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_a_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready_2 [[buffer(5)]],
-  device float * ready_squares_2 [[buffer(6)]],
-  device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
-  device mla::act_t * kv_a [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::q_a_kv_a_x512_body<mla::q5_k, mla::q5_k>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_a_kv_a_x512_q6_k_q6_k using Row act_t q6_k q_a_kv_a_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_a_kv_a_x512_q6_k_q6_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_a_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready_2 [[buffer(5)]],
-  device float * ready_squares_2 [[buffer(6)]],
-  device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
-  device mla::act_t * kv_a [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::q_a_kv_a_x512_body<mla::q6_k, mla::q6_k>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_a_kv_a_x512_bf16_bf16 using Row act_t bf16 q_a_kv_a_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_a_kv_a_x512_bf16_bf16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_a_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready_2 [[buffer(5)]],
-  device float * ready_squares_2 [[buffer(6)]],
-  device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
-  device mla::act_t * kv_a [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::q_a_kv_a_x512_body<mla::bf16, mla::bf16>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(q_a_kv_a_x512_f16_f16, f16)
+VARIANT(q_a_kv_a_x512_q4_0_q4_0, q4_0)
+VARIANT(q_a_kv_a_x512_q4_1_q4_1, q4_1)
+VARIANT(q_a_kv_a_x512_q8_0_q8_0, q8_0)
+VARIANT(q_a_kv_a_x512_q4_k_q4_k, q4_k)
+VARIANT(q_a_kv_a_x512_q5_k_q5_k, q5_k)
+VARIANT(q_a_kv_a_x512_q6_k_q6_k, q6_k)
+VARIANT(q_a_kv_a_x512_bf16_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: q_b_x512_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t angle_of no_step norm_factors_in_turn part_tile put_results rows_between store_pair take_results tile_inputs turn_by weight_step
@@ -4495,118 +2362,29 @@ static inline void q_b_x512_body(
 //:
 } // namespace mla
 
-//: q_b_x512_f16 using Row act_t f16 q_b_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_x512_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::q_b_x512_body<mla::f16>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t q_b_x512_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const uchar * w_q_b_proj [[buffer(1)]], \
+  device const mla::act_t * ready [[buffer(2)]], \
+  device const float * ready_squares [[buffer(3)]], \
+  device const float * rope [[buffer(4)]], \
+  device mla::act_t * q_rope [[buffer(5)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[584]; \
+  mla::q_b_x512_body<mla::A>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: q_b_x512_q4_0 using Row act_t q4_0 q_b_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_x512_q4_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::q_b_x512_body<mla::q4_0>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_x512_q4_1 using Row act_t q4_1 q_b_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_x512_q4_1(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::q_b_x512_body<mla::q4_1>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_x512_q8_0 using Row act_t q8_0 q_b_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_x512_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::q_b_x512_body<mla::q8_0>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_x512_q4_k using Row act_t q4_k q_b_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_x512_q4_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::q_b_x512_body<mla::q4_k>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_x512_q5_k using Row act_t q5_k q_b_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_x512_q5_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::q_b_x512_body<mla::q5_k>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_x512_q6_k using Row act_t q6_k q_b_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_x512_q6_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::q_b_x512_body<mla::q6_k>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_x512_bf16 using Row act_t bf16 q_b_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void q_b_x512_bf16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::q_b_x512_body<mla::bf16>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(q_b_x512_f16, f16)
+VARIANT(q_b_x512_q4_0, q4_0)
+VARIANT(q_b_x512_q4_1, q4_1)
+VARIANT(q_b_x512_q8_0, q8_0)
+VARIANT(q_b_x512_q4_k, q4_k)
+VARIANT(q_b_x512_q5_k, q5_k)
+VARIANT(q_b_x512_q6_k, q6_k)
+VARIANT(q_b_x512_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: store_kv_x512_body using GRID_WAIT PAGE_ROWS Row UNROLL act_t cache norm_factor share total turn_by
@@ -4663,48 +2441,24 @@ static inline void store_kv_x512_body(
 //:
 } // namespace mla
 
-//: store_kv_x512_f32 using Row act_t f32 store_kv_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void store_kv_x512_f32(
-  constant mla::Row * current [[buffer(0)]],
-  device const mla::act_t * kv_a [[buffer(1)]],
-  device const float * w_kv_a_layernorm [[buffer(2)]],
-  device const float * rope [[buffer(3)]],
-  device uchar * cache_ [[buffer(4)]],
-  device const uint * tables [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1];
-  mla::store_kv_x512_body<mla::f32>(current, kv_a, w_kv_a_layernorm, rope, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t store_kv_x512_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const mla::act_t * kv_a [[buffer(1)]], \
+  device const float * w_kv_a_layernorm [[buffer(2)]], \
+  device const float * rope [[buffer(3)]], \
+  device uchar * cache_ [[buffer(4)]], \
+  device const uint * tables [[buffer(5)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[1]; \
+  mla::store_kv_x512_body<mla::A>(current, kv_a, w_kv_a_layernorm, rope, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: store_kv_x512_f16 using Row act_t f16 store_kv_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void store_kv_x512_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const mla::act_t * kv_a [[buffer(1)]],
-  device const float * w_kv_a_layernorm [[buffer(2)]],
-  device const float * rope [[buffer(3)]],
-  device uchar * cache_ [[buffer(4)]],
-  device const uint * tables [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1];
-  mla::store_kv_x512_body<mla::f16>(current, kv_a, w_kv_a_layernorm, rope, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: store_kv_x512_q8_0 using Row act_t q8_0 store_kv_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void store_kv_x512_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const mla::act_t * kv_a [[buffer(1)]],
-  device const float * w_kv_a_layernorm [[buffer(2)]],
-  device const float * rope [[buffer(3)]],
-  device uchar * cache_ [[buffer(4)]],
-  device const uint * tables [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1];
-  mla::store_kv_x512_body<mla::q8_0>(current, kv_a, w_kv_a_layernorm, rope, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(store_kv_x512_f32, f32)
+VARIANT(store_kv_x512_f16, f16)
+VARIANT(store_kv_x512_q8_0, q8_0)
+#undef VARIANT
 //:
 namespace mla {
 //: expand_keys_expand_values_x512_args
@@ -4754,366 +2508,46 @@ static inline void expand_keys_expand_values_x512_body(
 //:
 } // namespace mla
 
-//: expand_keys_expand_values_x512_f16_f32_f16 using Row act_t expand_keys_expand_values_x512_args expand_keys_expand_values_x512_body f16 f32
-[[max_total_threads_per_threadgroup(128)]]
-kernel void expand_keys_expand_values_x512_f16_f32_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  device const uint * tables [[buffer(3)]],
-  device mla::act_t * heads_ [[buffer(4)]],
-  device const uchar * w_v_b_proj [[buffer(5)]],
-  constant mla::expand_keys_expand_values_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1856];
-  mla::expand_keys_expand_values_x512_body<mla::f16, mla::f32, mla::f16>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t expand_keys_expand_values_x512_args expand_keys_expand_values_x512_body
+#define VARIANT(NAME, A, B, C) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const uchar * w_k_b_proj [[buffer(1)]], \
+  device const uchar * cache_ [[buffer(2)]], \
+  device const uint * tables [[buffer(3)]], \
+  device mla::act_t * heads_ [[buffer(4)]], \
+  device const uchar * w_v_b_proj [[buffer(5)]], \
+  constant mla::expand_keys_expand_values_x512_args & args [[buffer(6)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[1856]; \
+  mla::expand_keys_expand_values_x512_body<mla::A, mla::B, mla::C>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: expand_keys_expand_values_x512_f16_f16_f16 using Row act_t expand_keys_expand_values_x512_args expand_keys_expand_values_x512_body f16
-[[max_total_threads_per_threadgroup(128)]]
-kernel void expand_keys_expand_values_x512_f16_f16_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  device const uint * tables [[buffer(3)]],
-  device mla::act_t * heads_ [[buffer(4)]],
-  device const uchar * w_v_b_proj [[buffer(5)]],
-  constant mla::expand_keys_expand_values_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1856];
-  mla::expand_keys_expand_values_x512_body<mla::f16, mla::f16, mla::f16>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: expand_keys_expand_values_x512_f16_q8_0_f16 using Row act_t expand_keys_expand_values_x512_args expand_keys_expand_values_x512_body f16 q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void expand_keys_expand_values_x512_f16_q8_0_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  device const uint * tables [[buffer(3)]],
-  device mla::act_t * heads_ [[buffer(4)]],
-  device const uchar * w_v_b_proj [[buffer(5)]],
-  constant mla::expand_keys_expand_values_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1856];
-  mla::expand_keys_expand_values_x512_body<mla::f16, mla::q8_0, mla::f16>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: expand_keys_expand_values_x512_q4_0_f32_q4_0 using Row act_t expand_keys_expand_values_x512_args expand_keys_expand_values_x512_body f32 q4_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void expand_keys_expand_values_x512_q4_0_f32_q4_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  device const uint * tables [[buffer(3)]],
-  device mla::act_t * heads_ [[buffer(4)]],
-  device const uchar * w_v_b_proj [[buffer(5)]],
-  constant mla::expand_keys_expand_values_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1856];
-  mla::expand_keys_expand_values_x512_body<mla::q4_0, mla::f32, mla::q4_0>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: expand_keys_expand_values_x512_q4_0_f16_q4_0 using Row act_t expand_keys_expand_values_x512_args expand_keys_expand_values_x512_body f16 q4_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void expand_keys_expand_values_x512_q4_0_f16_q4_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  device const uint * tables [[buffer(3)]],
-  device mla::act_t * heads_ [[buffer(4)]],
-  device const uchar * w_v_b_proj [[buffer(5)]],
-  constant mla::expand_keys_expand_values_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1856];
-  mla::expand_keys_expand_values_x512_body<mla::q4_0, mla::f16, mla::q4_0>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: expand_keys_expand_values_x512_q4_0_q8_0_q4_0 using Row act_t expand_keys_expand_values_x512_args expand_keys_expand_values_x512_body q4_0 q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void expand_keys_expand_values_x512_q4_0_q8_0_q4_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  device const uint * tables [[buffer(3)]],
-  device mla::act_t * heads_ [[buffer(4)]],
-  device const uchar * w_v_b_proj [[buffer(5)]],
-  constant mla::expand_keys_expand_values_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1856];
-  mla::expand_keys_expand_values_x512_body<mla::q4_0, mla::q8_0, mla::q4_0>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: expand_keys_expand_values_x512_q4_1_f32_q4_1 using Row act_t expand_keys_expand_values_x512_args expand_keys_expand_values_x512_body f32 q4_1
-[[max_total_threads_per_threadgroup(128)]]
-kernel void expand_keys_expand_values_x512_q4_1_f32_q4_1(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  device const uint * tables [[buffer(3)]],
-  device mla::act_t * heads_ [[buffer(4)]],
-  device const uchar * w_v_b_proj [[buffer(5)]],
-  constant mla::expand_keys_expand_values_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1856];
-  mla::expand_keys_expand_values_x512_body<mla::q4_1, mla::f32, mla::q4_1>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: expand_keys_expand_values_x512_q4_1_f16_q4_1 using Row act_t expand_keys_expand_values_x512_args expand_keys_expand_values_x512_body f16 q4_1
-[[max_total_threads_per_threadgroup(128)]]
-kernel void expand_keys_expand_values_x512_q4_1_f16_q4_1(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  device const uint * tables [[buffer(3)]],
-  device mla::act_t * heads_ [[buffer(4)]],
-  device const uchar * w_v_b_proj [[buffer(5)]],
-  constant mla::expand_keys_expand_values_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1856];
-  mla::expand_keys_expand_values_x512_body<mla::q4_1, mla::f16, mla::q4_1>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: expand_keys_expand_values_x512_q4_1_q8_0_q4_1 using Row act_t expand_keys_expand_values_x512_args expand_keys_expand_values_x512_body q4_1 q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void expand_keys_expand_values_x512_q4_1_q8_0_q4_1(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  device const uint * tables [[buffer(3)]],
-  device mla::act_t * heads_ [[buffer(4)]],
-  device const uchar * w_v_b_proj [[buffer(5)]],
-  constant mla::expand_keys_expand_values_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1856];
-  mla::expand_keys_expand_values_x512_body<mla::q4_1, mla::q8_0, mla::q4_1>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: expand_keys_expand_values_x512_q5_0_f32_q4_k using Row act_t expand_keys_expand_values_x512_args expand_keys_expand_values_x512_body f32 q4_k q5_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void expand_keys_expand_values_x512_q5_0_f32_q4_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  device const uint * tables [[buffer(3)]],
-  device mla::act_t * heads_ [[buffer(4)]],
-  device const uchar * w_v_b_proj [[buffer(5)]],
-  constant mla::expand_keys_expand_values_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1856];
-  mla::expand_keys_expand_values_x512_body<mla::q5_0, mla::f32, mla::q4_k>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: expand_keys_expand_values_x512_q5_0_f16_q4_k using Row act_t expand_keys_expand_values_x512_args expand_keys_expand_values_x512_body f16 q4_k q5_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void expand_keys_expand_values_x512_q5_0_f16_q4_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  device const uint * tables [[buffer(3)]],
-  device mla::act_t * heads_ [[buffer(4)]],
-  device const uchar * w_v_b_proj [[buffer(5)]],
-  constant mla::expand_keys_expand_values_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1856];
-  mla::expand_keys_expand_values_x512_body<mla::q5_0, mla::f16, mla::q4_k>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: expand_keys_expand_values_x512_q5_0_q8_0_q4_k using Row act_t expand_keys_expand_values_x512_args expand_keys_expand_values_x512_body q4_k q5_0 q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void expand_keys_expand_values_x512_q5_0_q8_0_q4_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  device const uint * tables [[buffer(3)]],
-  device mla::act_t * heads_ [[buffer(4)]],
-  device const uchar * w_v_b_proj [[buffer(5)]],
-  constant mla::expand_keys_expand_values_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1856];
-  mla::expand_keys_expand_values_x512_body<mla::q5_0, mla::q8_0, mla::q4_k>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: expand_keys_expand_values_x512_q5_1_f32_q5_k using Row act_t expand_keys_expand_values_x512_args expand_keys_expand_values_x512_body f32 q5_1 q5_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void expand_keys_expand_values_x512_q5_1_f32_q5_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  device const uint * tables [[buffer(3)]],
-  device mla::act_t * heads_ [[buffer(4)]],
-  device const uchar * w_v_b_proj [[buffer(5)]],
-  constant mla::expand_keys_expand_values_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1856];
-  mla::expand_keys_expand_values_x512_body<mla::q5_1, mla::f32, mla::q5_k>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: expand_keys_expand_values_x512_q5_1_f16_q5_k using Row act_t expand_keys_expand_values_x512_args expand_keys_expand_values_x512_body f16 q5_1 q5_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void expand_keys_expand_values_x512_q5_1_f16_q5_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  device const uint * tables [[buffer(3)]],
-  device mla::act_t * heads_ [[buffer(4)]],
-  device const uchar * w_v_b_proj [[buffer(5)]],
-  constant mla::expand_keys_expand_values_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1856];
-  mla::expand_keys_expand_values_x512_body<mla::q5_1, mla::f16, mla::q5_k>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: expand_keys_expand_values_x512_q5_1_q8_0_q5_k using Row act_t expand_keys_expand_values_x512_args expand_keys_expand_values_x512_body q5_1 q5_k q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void expand_keys_expand_values_x512_q5_1_q8_0_q5_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  device const uint * tables [[buffer(3)]],
-  device mla::act_t * heads_ [[buffer(4)]],
-  device const uchar * w_v_b_proj [[buffer(5)]],
-  constant mla::expand_keys_expand_values_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1856];
-  mla::expand_keys_expand_values_x512_body<mla::q5_1, mla::q8_0, mla::q5_k>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: expand_keys_expand_values_x512_q8_0_f32_q8_0 using Row act_t expand_keys_expand_values_x512_args expand_keys_expand_values_x512_body f32 q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void expand_keys_expand_values_x512_q8_0_f32_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  device const uint * tables [[buffer(3)]],
-  device mla::act_t * heads_ [[buffer(4)]],
-  device const uchar * w_v_b_proj [[buffer(5)]],
-  constant mla::expand_keys_expand_values_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1856];
-  mla::expand_keys_expand_values_x512_body<mla::q8_0, mla::f32, mla::q8_0>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: expand_keys_expand_values_x512_q8_0_f32_q6_k using Row act_t expand_keys_expand_values_x512_args expand_keys_expand_values_x512_body f32 q6_k q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void expand_keys_expand_values_x512_q8_0_f32_q6_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  device const uint * tables [[buffer(3)]],
-  device mla::act_t * heads_ [[buffer(4)]],
-  device const uchar * w_v_b_proj [[buffer(5)]],
-  constant mla::expand_keys_expand_values_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1856];
-  mla::expand_keys_expand_values_x512_body<mla::q8_0, mla::f32, mla::q6_k>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: expand_keys_expand_values_x512_q8_0_f16_q8_0 using Row act_t expand_keys_expand_values_x512_args expand_keys_expand_values_x512_body f16 q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void expand_keys_expand_values_x512_q8_0_f16_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  device const uint * tables [[buffer(3)]],
-  device mla::act_t * heads_ [[buffer(4)]],
-  device const uchar * w_v_b_proj [[buffer(5)]],
-  constant mla::expand_keys_expand_values_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1856];
-  mla::expand_keys_expand_values_x512_body<mla::q8_0, mla::f16, mla::q8_0>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: expand_keys_expand_values_x512_q8_0_f16_q6_k using Row act_t expand_keys_expand_values_x512_args expand_keys_expand_values_x512_body f16 q6_k q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void expand_keys_expand_values_x512_q8_0_f16_q6_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  device const uint * tables [[buffer(3)]],
-  device mla::act_t * heads_ [[buffer(4)]],
-  device const uchar * w_v_b_proj [[buffer(5)]],
-  constant mla::expand_keys_expand_values_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1856];
-  mla::expand_keys_expand_values_x512_body<mla::q8_0, mla::f16, mla::q6_k>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: expand_keys_expand_values_x512_q8_0_q8_0_q8_0 using Row act_t expand_keys_expand_values_x512_args expand_keys_expand_values_x512_body q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void expand_keys_expand_values_x512_q8_0_q8_0_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  device const uint * tables [[buffer(3)]],
-  device mla::act_t * heads_ [[buffer(4)]],
-  device const uchar * w_v_b_proj [[buffer(5)]],
-  constant mla::expand_keys_expand_values_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1856];
-  mla::expand_keys_expand_values_x512_body<mla::q8_0, mla::q8_0, mla::q8_0>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: expand_keys_expand_values_x512_q8_0_q8_0_q6_k using Row act_t expand_keys_expand_values_x512_args expand_keys_expand_values_x512_body q6_k q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void expand_keys_expand_values_x512_q8_0_q8_0_q6_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  device const uint * tables [[buffer(3)]],
-  device mla::act_t * heads_ [[buffer(4)]],
-  device const uchar * w_v_b_proj [[buffer(5)]],
-  constant mla::expand_keys_expand_values_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1856];
-  mla::expand_keys_expand_values_x512_body<mla::q8_0, mla::q8_0, mla::q6_k>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: expand_keys_expand_values_x512_bf16_f32_bf16 using Row act_t bf16 expand_keys_expand_values_x512_args expand_keys_expand_values_x512_body f32
-[[max_total_threads_per_threadgroup(128)]]
-kernel void expand_keys_expand_values_x512_bf16_f32_bf16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  device const uint * tables [[buffer(3)]],
-  device mla::act_t * heads_ [[buffer(4)]],
-  device const uchar * w_v_b_proj [[buffer(5)]],
-  constant mla::expand_keys_expand_values_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1856];
-  mla::expand_keys_expand_values_x512_body<mla::bf16, mla::f32, mla::bf16>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: expand_keys_expand_values_x512_bf16_f16_bf16 using Row act_t bf16 expand_keys_expand_values_x512_args expand_keys_expand_values_x512_body f16
-[[max_total_threads_per_threadgroup(128)]]
-kernel void expand_keys_expand_values_x512_bf16_f16_bf16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  device const uint * tables [[buffer(3)]],
-  device mla::act_t * heads_ [[buffer(4)]],
-  device const uchar * w_v_b_proj [[buffer(5)]],
-  constant mla::expand_keys_expand_values_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1856];
-  mla::expand_keys_expand_values_x512_body<mla::bf16, mla::f16, mla::bf16>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: expand_keys_expand_values_x512_bf16_q8_0_bf16 using Row act_t bf16 expand_keys_expand_values_x512_args expand_keys_expand_values_x512_body q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void expand_keys_expand_values_x512_bf16_q8_0_bf16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  device const uint * tables [[buffer(3)]],
-  device mla::act_t * heads_ [[buffer(4)]],
-  device const uchar * w_v_b_proj [[buffer(5)]],
-  constant mla::expand_keys_expand_values_x512_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1856];
-  mla::expand_keys_expand_values_x512_body<mla::bf16, mla::q8_0, mla::bf16>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(expand_keys_expand_values_x512_f16_f32_f16, f16, f32, f16)
+VARIANT(expand_keys_expand_values_x512_f16_f16_f16, f16, f16, f16)
+VARIANT(expand_keys_expand_values_x512_f16_q8_0_f16, f16, q8_0, f16)
+VARIANT(expand_keys_expand_values_x512_q4_0_f32_q4_0, q4_0, f32, q4_0)
+VARIANT(expand_keys_expand_values_x512_q4_0_f16_q4_0, q4_0, f16, q4_0)
+VARIANT(expand_keys_expand_values_x512_q4_0_q8_0_q4_0, q4_0, q8_0, q4_0)
+VARIANT(expand_keys_expand_values_x512_q4_1_f32_q4_1, q4_1, f32, q4_1)
+VARIANT(expand_keys_expand_values_x512_q4_1_f16_q4_1, q4_1, f16, q4_1)
+VARIANT(expand_keys_expand_values_x512_q4_1_q8_0_q4_1, q4_1, q8_0, q4_1)
+VARIANT(expand_keys_expand_values_x512_q5_0_f32_q4_k, q5_0, f32, q4_k)
+VARIANT(expand_keys_expand_values_x512_q5_0_f16_q4_k, q5_0, f16, q4_k)
+VARIANT(expand_keys_expand_values_x512_q5_0_q8_0_q4_k, q5_0, q8_0, q4_k)
+VARIANT(expand_keys_expand_values_x512_q5_1_f32_q5_k, q5_1, f32, q5_k)
+VARIANT(expand_keys_expand_values_x512_q5_1_f16_q5_k, q5_1, f16, q5_k)
+VARIANT(expand_keys_expand_values_x512_q5_1_q8_0_q5_k, q5_1, q8_0, q5_k)
+VARIANT(expand_keys_expand_values_x512_q8_0_f32_q8_0, q8_0, f32, q8_0)
+VARIANT(expand_keys_expand_values_x512_q8_0_f32_q6_k, q8_0, f32, q6_k)
+VARIANT(expand_keys_expand_values_x512_q8_0_f16_q8_0, q8_0, f16, q8_0)
+VARIANT(expand_keys_expand_values_x512_q8_0_f16_q6_k, q8_0, f16, q6_k)
+VARIANT(expand_keys_expand_values_x512_q8_0_q8_0_q8_0, q8_0, q8_0, q8_0)
+VARIANT(expand_keys_expand_values_x512_q8_0_q8_0_q6_k, q8_0, q8_0, q6_k)
+VARIANT(expand_keys_expand_values_x512_bf16_f32_bf16, bf16, f32, bf16)
+VARIANT(expand_keys_expand_values_x512_bf16_f16_bf16, bf16, f16, bf16)
+VARIANT(expand_keys_expand_values_x512_bf16_q8_0_bf16, bf16, q8_0, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: attention_x512_body using GRID_WAIT Row act_t attend_heads head_cache head_rows score_scales
@@ -5235,134 +2669,31 @@ static inline void o_proj_x512_body(
 //:
 } // namespace mla
 
-//: o_proj_x512_f16 using Row act_t f16 o_proj_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void o_proj_x512_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_o_proj [[buffer(1)]],
-  device const mla::act_t * attention [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[576];
-  mla::o_proj_x512_body<mla::f16>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t o_proj_x512_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const uchar * w_o_proj [[buffer(1)]], \
+  device const mla::act_t * attention [[buffer(2)]], \
+  device const float * x_ [[buffer(3)]], \
+  device float * x_2 [[buffer(4)]], \
+  device const float * w_next_norm [[buffer(5)]], \
+  device mla::act_t * ready [[buffer(6)]], \
+  device float * ready_squares [[buffer(7)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[576]; \
+  mla::o_proj_x512_body<mla::A>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: o_proj_x512_q4_0 using Row act_t o_proj_x512_body q4_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void o_proj_x512_q4_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_o_proj [[buffer(1)]],
-  device const mla::act_t * attention [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[576];
-  mla::o_proj_x512_body<mla::q4_0>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: o_proj_x512_q4_1 using Row act_t o_proj_x512_body q4_1
-[[max_total_threads_per_threadgroup(128)]]
-kernel void o_proj_x512_q4_1(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_o_proj [[buffer(1)]],
-  device const mla::act_t * attention [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[576];
-  mla::o_proj_x512_body<mla::q4_1>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: o_proj_x512_q8_0 using Row act_t o_proj_x512_body q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void o_proj_x512_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_o_proj [[buffer(1)]],
-  device const mla::act_t * attention [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[576];
-  mla::o_proj_x512_body<mla::q8_0>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: o_proj_x512_q4_k using Row act_t o_proj_x512_body q4_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void o_proj_x512_q4_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_o_proj [[buffer(1)]],
-  device const mla::act_t * attention [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[576];
-  mla::o_proj_x512_body<mla::q4_k>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: o_proj_x512_q5_k using Row act_t o_proj_x512_body q5_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void o_proj_x512_q5_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_o_proj [[buffer(1)]],
-  device const mla::act_t * attention [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[576];
-  mla::o_proj_x512_body<mla::q5_k>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: o_proj_x512_q6_k using Row act_t o_proj_x512_body q6_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void o_proj_x512_q6_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_o_proj [[buffer(1)]],
-  device const mla::act_t * attention [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[576];
-  mla::o_proj_x512_body<mla::q6_k>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: o_proj_x512_bf16 using Row act_t bf16 o_proj_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void o_proj_x512_bf16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_o_proj [[buffer(1)]],
-  device const mla::act_t * attention [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[576];
-  mla::o_proj_x512_body<mla::bf16>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(o_proj_x512_f16, f16)
+VARIANT(o_proj_x512_q4_0, q4_0)
+VARIANT(o_proj_x512_q4_1, q4_1)
+VARIANT(o_proj_x512_q8_0, q8_0)
+VARIANT(o_proj_x512_q4_k, q4_k)
+VARIANT(o_proj_x512_q5_k, q5_k)
+VARIANT(o_proj_x512_q6_k, q6_k)
+VARIANT(o_proj_x512_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: gate_up_x512_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t norm_factors_in_turn part_tile put_results result_block rows_between silu_for store_pair take_results tile_inputs weight_step
@@ -5438,118 +2769,29 @@ static inline void gate_up_x512_body(
 //:
 } // namespace mla
 
-//: gate_up_x512_f16_f16 using Row act_t f16 gate_up_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void gate_up_x512_f16_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_gate_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const uchar * w_up_proj [[buffer(4)]],
-  device mla::act_t * swiglu [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::gate_up_x512_body<mla::f16, mla::f16>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t gate_up_x512_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const uchar * w_gate_proj [[buffer(1)]], \
+  device const mla::act_t * ready [[buffer(2)]], \
+  device const float * ready_squares [[buffer(3)]], \
+  device const uchar * w_up_proj [[buffer(4)]], \
+  device mla::act_t * swiglu [[buffer(5)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[584]; \
+  mla::gate_up_x512_body<mla::A, mla::A>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: gate_up_x512_q4_0_q4_0 using Row act_t gate_up_x512_body q4_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void gate_up_x512_q4_0_q4_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_gate_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const uchar * w_up_proj [[buffer(4)]],
-  device mla::act_t * swiglu [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::gate_up_x512_body<mla::q4_0, mla::q4_0>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: gate_up_x512_q4_1_q4_1 using Row act_t gate_up_x512_body q4_1
-[[max_total_threads_per_threadgroup(128)]]
-kernel void gate_up_x512_q4_1_q4_1(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_gate_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const uchar * w_up_proj [[buffer(4)]],
-  device mla::act_t * swiglu [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::gate_up_x512_body<mla::q4_1, mla::q4_1>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: gate_up_x512_q8_0_q8_0 using Row act_t gate_up_x512_body q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void gate_up_x512_q8_0_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_gate_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const uchar * w_up_proj [[buffer(4)]],
-  device mla::act_t * swiglu [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::gate_up_x512_body<mla::q8_0, mla::q8_0>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: gate_up_x512_q4_k_q4_k using Row act_t gate_up_x512_body q4_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void gate_up_x512_q4_k_q4_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_gate_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const uchar * w_up_proj [[buffer(4)]],
-  device mla::act_t * swiglu [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::gate_up_x512_body<mla::q4_k, mla::q4_k>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: gate_up_x512_q5_k_q5_k using Row act_t gate_up_x512_body q5_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void gate_up_x512_q5_k_q5_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_gate_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const uchar * w_up_proj [[buffer(4)]],
-  device mla::act_t * swiglu [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::gate_up_x512_body<mla::q5_k, mla::q5_k>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: gate_up_x512_q6_k_q6_k using Row act_t gate_up_x512_body q6_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void gate_up_x512_q6_k_q6_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_gate_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const uchar * w_up_proj [[buffer(4)]],
-  device mla::act_t * swiglu [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::gate_up_x512_body<mla::q6_k, mla::q6_k>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: gate_up_x512_bf16_bf16 using Row act_t bf16 gate_up_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void gate_up_x512_bf16_bf16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_gate_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const uchar * w_up_proj [[buffer(4)]],
-  device mla::act_t * swiglu [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[584];
-  mla::gate_up_x512_body<mla::bf16, mla::bf16>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(gate_up_x512_f16_f16, f16)
+VARIANT(gate_up_x512_q4_0_q4_0, q4_0)
+VARIANT(gate_up_x512_q4_1_q4_1, q4_1)
+VARIANT(gate_up_x512_q8_0_q8_0, q8_0)
+VARIANT(gate_up_x512_q4_k_q4_k, q4_k)
+VARIANT(gate_up_x512_q5_k_q5_k, q5_k)
+VARIANT(gate_up_x512_q6_k_q6_k, q6_k)
+VARIANT(gate_up_x512_bf16_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: down_x512_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t lane_sums load_pair no_step part_tile put_results rows_between store_pair take_results tile_inputs weight_step
@@ -5633,134 +2875,31 @@ static inline void down_x512_body(
 //:
 } // namespace mla
 
-//: down_x512_f16 using Row act_t down_x512_body f16
-[[max_total_threads_per_threadgroup(128)]]
-kernel void down_x512_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_down_proj [[buffer(1)]],
-  device const mla::act_t * swiglu [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[576];
-  mla::down_x512_body<mla::f16>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t down_x512_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const uchar * w_down_proj [[buffer(1)]], \
+  device const mla::act_t * swiglu [[buffer(2)]], \
+  device const float * x_ [[buffer(3)]], \
+  device float * x_2 [[buffer(4)]], \
+  device const float * w_next_norm [[buffer(5)]], \
+  device mla::act_t * ready [[buffer(6)]], \
+  device float * ready_squares [[buffer(7)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[576]; \
+  mla::down_x512_body<mla::A>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: down_x512_q4_0 using Row act_t down_x512_body q4_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void down_x512_q4_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_down_proj [[buffer(1)]],
-  device const mla::act_t * swiglu [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[576];
-  mla::down_x512_body<mla::q4_0>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: down_x512_q4_1 using Row act_t down_x512_body q4_1
-[[max_total_threads_per_threadgroup(128)]]
-kernel void down_x512_q4_1(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_down_proj [[buffer(1)]],
-  device const mla::act_t * swiglu [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[576];
-  mla::down_x512_body<mla::q4_1>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: down_x512_q8_0 using Row act_t down_x512_body q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void down_x512_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_down_proj [[buffer(1)]],
-  device const mla::act_t * swiglu [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[576];
-  mla::down_x512_body<mla::q8_0>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: down_x512_q4_k using Row act_t down_x512_body q4_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void down_x512_q4_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_down_proj [[buffer(1)]],
-  device const mla::act_t * swiglu [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[576];
-  mla::down_x512_body<mla::q4_k>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: down_x512_q5_k using Row act_t down_x512_body q5_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void down_x512_q5_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_down_proj [[buffer(1)]],
-  device const mla::act_t * swiglu [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[576];
-  mla::down_x512_body<mla::q5_k>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: down_x512_q6_k using Row act_t down_x512_body q6_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void down_x512_q6_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_down_proj [[buffer(1)]],
-  device const mla::act_t * swiglu [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[576];
-  mla::down_x512_body<mla::q6_k>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: down_x512_bf16 using Row act_t bf16 down_x512_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void down_x512_bf16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_down_proj [[buffer(1)]],
-  device const mla::act_t * swiglu [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[576];
-  mla::down_x512_body<mla::bf16>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(down_x512_f16, f16)
+VARIANT(down_x512_q4_0, q4_0)
+VARIANT(down_x512_q4_1, q4_1)
+VARIANT(down_x512_q8_0, q8_0)
+VARIANT(down_x512_q4_k, q4_k)
+VARIANT(down_x512_q5_k, q5_k)
+VARIANT(down_x512_q6_k, q6_k)
+VARIANT(down_x512_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: gather_x16_2_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t
@@ -5868,58 +3007,24 @@ static inline void lm_head_x16_2_body(
 //:
 } // namespace mla
 
-//: lm_head_x16_2_f16 using Row act_t f16 lm_head_x16_2_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void lm_head_x16_2_f16(
-  constant mla::Row * wanted_ [[buffer(0)]],
-  device const uchar * w_embed_tokens [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device float * lm_head [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::lm_head_x16_2_body<mla::f16>(wanted_, w_embed_tokens, ready, ready_squares, lm_head, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t lm_head_x16_2_body
+#define VARIANT(NAME, A) \
+[[max_total_threads_per_threadgroup(128)]] \
+kernel void NAME( \
+  constant mla::Row * wanted_ [[buffer(0)]], \
+  device const uchar * w_embed_tokens [[buffer(1)]], \
+  device const mla::act_t * ready [[buffer(2)]], \
+  device const float * ready_squares [[buffer(3)]], \
+  device float * lm_head [[buffer(4)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[868]; \
+  mla::lm_head_x16_2_body<mla::A>(wanted_, w_embed_tokens, ready, ready_squares, lm_head, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: lm_head_x16_2_q8_0 using Row act_t lm_head_x16_2_body q8_0
-[[max_total_threads_per_threadgroup(128)]]
-kernel void lm_head_x16_2_q8_0(
-  constant mla::Row * wanted_ [[buffer(0)]],
-  device const uchar * w_embed_tokens [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device float * lm_head [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::lm_head_x16_2_body<mla::q8_0>(wanted_, w_embed_tokens, ready, ready_squares, lm_head, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: lm_head_x16_2_q6_k using Row act_t lm_head_x16_2_body q6_k
-[[max_total_threads_per_threadgroup(128)]]
-kernel void lm_head_x16_2_q6_k(
-  constant mla::Row * wanted_ [[buffer(0)]],
-  device const uchar * w_embed_tokens [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device float * lm_head [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::lm_head_x16_2_body<mla::q6_k>(wanted_, w_embed_tokens, ready, ready_squares, lm_head, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: lm_head_x16_2_bf16 using Row act_t bf16 lm_head_x16_2_body
-[[max_total_threads_per_threadgroup(128)]]
-kernel void lm_head_x16_2_bf16(
-  constant mla::Row * wanted_ [[buffer(0)]],
-  device const uchar * w_embed_tokens [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device float * lm_head [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[868];
-  mla::lm_head_x16_2_body<mla::bf16>(wanted_, w_embed_tokens, ready, ready_squares, lm_head, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(lm_head_x16_2_f16, f16)
+VARIANT(lm_head_x16_2_q8_0, q8_0)
+VARIANT(lm_head_x16_2_q6_k, q6_k)
+VARIANT(lm_head_x16_2_bf16, bf16)
+#undef VARIANT
 //:
 namespace mla {
 //: picks_scan_body using Adjust GRID_WAIT LAUNCH_DEPENDENTS PER_LANE Pick UNROLL entry_of penalise rank_of settle unrank
@@ -6220,38 +3325,25 @@ kernel void attend_apple7_f32(
   mla::attend_apple7_body<mla::f32>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: attend_apple7_f16 using Row act_t attend_apple7_args attend_apple7_f16_body f16
-[[max_total_threads_per_threadgroup(256)]]
-kernel void attend_apple7_f16(
-  device const mla::act_t * q_abs_ [[buffer(0)]],
-  device const mla::act_t * q_rope [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const uint * tables [[buffer(4)]],
-  device mla::act_t * attend_out [[buffer(5)]],
-  device float * attend_ml [[buffer(6)]],
-  constant mla::attend_apple7_args & args [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1236];
-  mla::attend_apple7_f16_body<mla::f16>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t attend_apple7_args
+#define VARIANT(NAME, A, B) \
+[[max_total_threads_per_threadgroup(256)]] \
+kernel void NAME( \
+  device const mla::act_t * q_abs_ [[buffer(0)]], \
+  device const mla::act_t * q_rope [[buffer(1)]], \
+  device const uchar * cache_ [[buffer(2)]], \
+  constant mla::Row & current [[buffer(3)]], \
+  device const uint * tables [[buffer(4)]], \
+  device mla::act_t * attend_out [[buffer(5)]], \
+  device float * attend_ml [[buffer(6)]], \
+  constant mla::attend_apple7_args & args [[buffer(7)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[1236]; \
+  mla::A<mla::B>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, args, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: attend_apple7_q8_0 using Row act_t attend_apple7_args attend_apple7_q8_0_body q8_0
-[[max_total_threads_per_threadgroup(256)]]
-kernel void attend_apple7_q8_0(
-  device const mla::act_t * q_abs_ [[buffer(0)]],
-  device const mla::act_t * q_rope [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const uint * tables [[buffer(4)]],
-  device mla::act_t * attend_out [[buffer(5)]],
-  device float * attend_ml [[buffer(6)]],
-  constant mla::attend_apple7_args & args [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1236];
-  mla::attend_apple7_q8_0_body<mla::q8_0>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(attend_apple7_f16, attend_apple7_f16_body, f16)
+VARIANT(attend_apple7_q8_0, attend_apple7_q8_0_body, q8_0)
+#undef VARIANT
 //:
 namespace mla {
 //: attend_x16_apple7_body using GRID_WAIT PAGE_ROWS Row act_t cache for_all load_query split_rows store_values tile_scores tile_softmax tile_values whole

@@ -116,34 +116,23 @@ static inline void q_a_kv_a_body(
 //:
 } // namespace mla
 
-//: q_a_kv_a_q4_0_q4_0 using act_t q4_0 q_a_kv_a_body
-kernel void q_a_kv_a_q4_0_q4_0(
-  device const uchar * w_q_a_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  device const float * w_next_norm [[buffer(3)]],
-  device mla::act_t * ready_2 [[buffer(4)]],
-  device float * ready_squares_2 [[buffer(5)]],
-  device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]],
-  device mla::act_t * kv_a [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::q_a_kv_a_body<mla::q4_0, mla::q4_0>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, tg, tid, sg, lane);
+//# variants using act_t q_a_kv_a_body
+#define VARIANT(NAME, A) \
+kernel void NAME( \
+  device const uchar * w_q_a_proj [[buffer(0)]], \
+  device const mla::act_t * ready [[buffer(1)]], \
+  device const float * ready_squares [[buffer(2)]], \
+  device const float * w_next_norm [[buffer(3)]], \
+  device mla::act_t * ready_2 [[buffer(4)]], \
+  device float * ready_squares_2 [[buffer(5)]], \
+  device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]], \
+  device mla::act_t * kv_a [[buffer(7)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  mla::q_a_kv_a_body<mla::A, mla::A>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, tg, tid, sg, lane); \
 }
-
-//: q_a_kv_a_q4_k_q4_k using act_t q4_k q_a_kv_a_body
-kernel void q_a_kv_a_q4_k_q4_k(
-  device const uchar * w_q_a_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  device const float * w_next_norm [[buffer(3)]],
-  device mla::act_t * ready_2 [[buffer(4)]],
-  device float * ready_squares_2 [[buffer(5)]],
-  device const uchar * w_kv_a_proj_with_mqa [[buffer(6)]],
-  device mla::act_t * kv_a [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::q_a_kv_a_body<mla::q4_k, mla::q4_k>(w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, tg, tid, sg, lane);
-}
-
+VARIANT(q_a_kv_a_q4_0_q4_0, q4_0)
+VARIANT(q_a_kv_a_q4_k_q4_k, q4_k)
+#undef VARIANT
 //:
 namespace mla {
 //: q_b_store_kv_body using GRID_WAIT LAUNCH_DEPENDENTS PAGE_ROWS PREFETCH_L2 Row UNROLL act_t cache dot_preload in_acts load_partials norm_factor own preload share sum_lanes sum_of total turn_by
@@ -230,108 +219,30 @@ static inline void q_b_store_kv_body(
 //:
 } // namespace mla
 
-//: q_b_store_kv_q4_0_f32 using Row act_t f32 q4_0 q_b_store_kv_body
-kernel void q_b_store_kv_q4_0_f32(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1];
-  mla::q_b_store_kv_body<mla::q4_0, mla::f32>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t q_b_store_kv_body
+#define VARIANT(NAME, A, B) \
+kernel void NAME( \
+  device const uchar * w_q_b_proj [[buffer(0)]], \
+  device const mla::act_t * ready [[buffer(1)]], \
+  device const float * ready_squares [[buffer(2)]], \
+  constant mla::Row & current [[buffer(3)]], \
+  device const float * rope [[buffer(4)]], \
+  device mla::act_t * q_rope [[buffer(5)]], \
+  device const mla::act_t * kv_a [[buffer(6)]], \
+  device const float * w_kv_a_layernorm [[buffer(7)]], \
+  device uchar * cache_ [[buffer(8)]], \
+  device const uint * tables [[buffer(9)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[1]; \
+  mla::q_b_store_kv_body<mla::A, mla::B>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: q_b_store_kv_q4_0_f16 using Row act_t f16 q4_0 q_b_store_kv_body
-kernel void q_b_store_kv_q4_0_f16(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1];
-  mla::q_b_store_kv_body<mla::q4_0, mla::f16>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_q4_0_q8_0 using Row act_t q4_0 q8_0 q_b_store_kv_body
-kernel void q_b_store_kv_q4_0_q8_0(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1];
-  mla::q_b_store_kv_body<mla::q4_0, mla::q8_0>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_q4_k_f32 using Row act_t f32 q4_k q_b_store_kv_body
-kernel void q_b_store_kv_q4_k_f32(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1];
-  mla::q_b_store_kv_body<mla::q4_k, mla::f32>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_q4_k_f16 using Row act_t f16 q4_k q_b_store_kv_body
-kernel void q_b_store_kv_q4_k_f16(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1];
-  mla::q_b_store_kv_body<mla::q4_k, mla::f16>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_q4_k_q8_0 using Row act_t q4_k q8_0 q_b_store_kv_body
-kernel void q_b_store_kv_q4_k_q8_0(
-  device const uchar * w_q_b_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1];
-  mla::q_b_store_kv_body<mla::q4_k, mla::q8_0>(w_q_b_proj, ready, ready_squares, current, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(q_b_store_kv_q4_0_f32, q4_0, f32)
+VARIANT(q_b_store_kv_q4_0_f16, q4_0, f16)
+VARIANT(q_b_store_kv_q4_0_q8_0, q4_0, q8_0)
+VARIANT(q_b_store_kv_q4_k_f32, q4_k, f32)
+VARIANT(q_b_store_kv_q4_k_f16, q4_k, f16)
+VARIANT(q_b_store_kv_q4_k_q8_0, q4_k, q8_0)
+#undef VARIANT
 //:
 namespace mla {
 //: k_b_args
@@ -370,26 +281,19 @@ static inline void k_b_body(
 //:
 } // namespace mla
 
-//: k_b_q4_0 using act_t k_b_args k_b_body q4_0
-kernel void k_b_q4_0(
-  device const uchar * w_k_b_proj [[buffer(0)]],
-  device const mla::act_t * q_rope [[buffer(1)]],
-  device mla::act_t * q_abs_ [[buffer(2)]],
-  constant mla::k_b_args & args [[buffer(3)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::k_b_body<mla::q4_0>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
+//# variants using act_t k_b_args k_b_body
+#define VARIANT(NAME, A) \
+kernel void NAME( \
+  device const uchar * w_k_b_proj [[buffer(0)]], \
+  device const mla::act_t * q_rope [[buffer(1)]], \
+  device mla::act_t * q_abs_ [[buffer(2)]], \
+  constant mla::k_b_args & args [[buffer(3)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  mla::k_b_body<mla::A>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane); \
 }
-
-//: k_b_q5_0 using act_t k_b_args k_b_body q5_0
-kernel void k_b_q5_0(
-  device const uchar * w_k_b_proj [[buffer(0)]],
-  device const mla::act_t * q_rope [[buffer(1)]],
-  device mla::act_t * q_abs_ [[buffer(2)]],
-  constant mla::k_b_args & args [[buffer(3)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::k_b_body<mla::q5_0>(w_k_b_proj, q_rope, q_abs_, args, tg, tid, sg, lane);
-}
-
+VARIANT(k_b_q4_0, q4_0)
+VARIANT(k_b_q5_0, q5_0)
+#undef VARIANT
 //:
 namespace mla {
 //: attend_body using GRID_WAIT PAGE_ROWS Row act_t cache for_all load_query split_rows store_values tile_scores tile_softmax tile_values whole
@@ -530,34 +434,23 @@ kernel void attend_f32(
   mla::attend_body<mla::f32>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: attend_f16 using Row act_t attend_f16_body f16
-kernel void attend_f16(
-  device const mla::act_t * q_abs_ [[buffer(0)]],
-  device const mla::act_t * q_rope [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const uint * tables [[buffer(4)]],
-  device mla::act_t * attend_out [[buffer(5)]],
-  device float * attend_ml [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1338];
-  mla::attend_f16_body<mla::f16>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t
+#define VARIANT(NAME, A, B) \
+kernel void NAME( \
+  device const mla::act_t * q_abs_ [[buffer(0)]], \
+  device const mla::act_t * q_rope [[buffer(1)]], \
+  device const uchar * cache_ [[buffer(2)]], \
+  constant mla::Row & current [[buffer(3)]], \
+  device const uint * tables [[buffer(4)]], \
+  device mla::act_t * attend_out [[buffer(5)]], \
+  device float * attend_ml [[buffer(6)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[1338]; \
+  mla::A<mla::B>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: attend_q8_0 using Row act_t attend_q8_0_body q8_0
-kernel void attend_q8_0(
-  device const mla::act_t * q_abs_ [[buffer(0)]],
-  device const mla::act_t * q_rope [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const uint * tables [[buffer(4)]],
-  device mla::act_t * attend_out [[buffer(5)]],
-  device float * attend_ml [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1338];
-  mla::attend_q8_0_body<mla::q8_0>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(attend_f16, attend_f16_body, f16)
+VARIANT(attend_q8_0, attend_q8_0_body, q8_0)
+#undef VARIANT
 //:
 namespace mla {
 //: v_b_args
@@ -605,32 +498,22 @@ static inline void v_b_body(
 //:
 } // namespace mla
 
-//: v_b_q4_0 using Row act_t q4_0 v_b_args v_b_body
-kernel void v_b_q4_0(
-  device const uchar * w_v_b_proj [[buffer(0)]],
-  constant mla::Row & current [[buffer(1)]],
-  device const mla::act_t * attend_out [[buffer(2)]],
-  device const float * attend_ml [[buffer(3)]],
-  device mla::act_t * attention [[buffer(4)]],
-  constant mla::v_b_args & args [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[168];
-  mla::v_b_body<mla::q4_0>(w_v_b_proj, current, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t v_b_args v_b_body
+#define VARIANT(NAME, A) \
+kernel void NAME( \
+  device const uchar * w_v_b_proj [[buffer(0)]], \
+  constant mla::Row & current [[buffer(1)]], \
+  device const mla::act_t * attend_out [[buffer(2)]], \
+  device const float * attend_ml [[buffer(3)]], \
+  device mla::act_t * attention [[buffer(4)]], \
+  constant mla::v_b_args & args [[buffer(5)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[168]; \
+  mla::v_b_body<mla::A>(w_v_b_proj, current, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: v_b_q4_k using Row act_t q4_k v_b_args v_b_body
-kernel void v_b_q4_k(
-  device const uchar * w_v_b_proj [[buffer(0)]],
-  constant mla::Row & current [[buffer(1)]],
-  device const mla::act_t * attend_out [[buffer(2)]],
-  device const float * attend_ml [[buffer(3)]],
-  device mla::act_t * attention [[buffer(4)]],
-  constant mla::v_b_args & args [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[168];
-  mla::v_b_body<mla::q4_k>(w_v_b_proj, current, attend_out, attend_ml, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(v_b_q4_0, q4_0)
+VARIANT(v_b_q4_k, q4_k)
+#undef VARIANT
 //:
 namespace mla {
 //: o_proj_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t dot_preload in_acts own preload sum_group sum_lanes
@@ -673,32 +556,22 @@ static inline void o_proj_body(
 //:
 } // namespace mla
 
-//: o_proj_q4_0 using act_t o_proj_body q4_0
-kernel void o_proj_q4_0(
-  device const uchar * w_o_proj [[buffer(0)]],
-  device const mla::act_t * attention [[buffer(1)]],
-  device const float * x_ [[buffer(2)]],
-  device float * x_2 [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready [[buffer(5)]],
-  device float * ready_squares [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::o_proj_body<mla::q4_0>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
+//# variants using act_t o_proj_body
+#define VARIANT(NAME, A) \
+kernel void NAME( \
+  device const uchar * w_o_proj [[buffer(0)]], \
+  device const mla::act_t * attention [[buffer(1)]], \
+  device const float * x_ [[buffer(2)]], \
+  device float * x_2 [[buffer(3)]], \
+  device const float * w_next_norm [[buffer(4)]], \
+  device mla::act_t * ready [[buffer(5)]], \
+  device float * ready_squares [[buffer(6)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  mla::o_proj_body<mla::A>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, tg, tid, sg, lane); \
 }
-
-//: o_proj_q4_k using act_t o_proj_body q4_k
-kernel void o_proj_q4_k(
-  device const uchar * w_o_proj [[buffer(0)]],
-  device const mla::act_t * attention [[buffer(1)]],
-  device const float * x_ [[buffer(2)]],
-  device float * x_2 [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready [[buffer(5)]],
-  device float * ready_squares [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::o_proj_body<mla::q4_k>(w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, tg, tid, sg, lane);
-}
-
+VARIANT(o_proj_q4_0, q4_0)
+VARIANT(o_proj_q4_k, q4_k)
+#undef VARIANT
 //:
 namespace mla {
 //: gate_up_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t dot_both_preload in_acts load_partials norm_factor own preload silu sum_lanes sum_of sum_up
@@ -747,28 +620,20 @@ static inline void gate_up_body(
 //:
 } // namespace mla
 
-//: gate_up_q4_0_q4_0 using act_t gate_up_body q4_0
-kernel void gate_up_q4_0_q4_0(
-  device const uchar * w_gate_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  device const uchar * w_up_proj [[buffer(3)]],
-  device mla::act_t * swiglu [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::gate_up_body<mla::q4_0, mla::q4_0>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, tg, tid, sg, lane);
+//# variants using act_t gate_up_body
+#define VARIANT(NAME, A) \
+kernel void NAME( \
+  device const uchar * w_gate_proj [[buffer(0)]], \
+  device const mla::act_t * ready [[buffer(1)]], \
+  device const float * ready_squares [[buffer(2)]], \
+  device const uchar * w_up_proj [[buffer(3)]], \
+  device mla::act_t * swiglu [[buffer(4)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  mla::gate_up_body<mla::A, mla::A>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, tg, tid, sg, lane); \
 }
-
-//: gate_up_q4_k_q4_k using act_t gate_up_body q4_k
-kernel void gate_up_q4_k_q4_k(
-  device const uchar * w_gate_proj [[buffer(0)]],
-  device const mla::act_t * ready [[buffer(1)]],
-  device const float * ready_squares [[buffer(2)]],
-  device const uchar * w_up_proj [[buffer(3)]],
-  device mla::act_t * swiglu [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  mla::gate_up_body<mla::q4_k, mla::q4_k>(w_gate_proj, ready, ready_squares, w_up_proj, swiglu, tg, tid, sg, lane);
-}
-
+VARIANT(gate_up_q4_0_q4_0, q4_0)
+VARIANT(gate_up_q4_k_q4_k, q4_k)
+#undef VARIANT
 //:
 namespace mla {
 //: down_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t add_slices dot_preload in_acts own preload put_slice sum_group sum_lanes
@@ -818,48 +683,24 @@ static inline void down_body(
 //:
 } // namespace mla
 
-//: down_q4_0 using act_t down_body q4_0
-kernel void down_q4_0(
-  device const uchar * w_down_proj [[buffer(0)]],
-  device const mla::act_t * swiglu [[buffer(1)]],
-  device const float * x_ [[buffer(2)]],
-  device float * x_2 [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready [[buffer(5)]],
-  device float * ready_squares [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[4];
-  mla::down_body<mla::q4_0>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using act_t down_body
+#define VARIANT(NAME, A) \
+kernel void NAME( \
+  device const uchar * w_down_proj [[buffer(0)]], \
+  device const mla::act_t * swiglu [[buffer(1)]], \
+  device const float * x_ [[buffer(2)]], \
+  device float * x_2 [[buffer(3)]], \
+  device const float * w_next_norm [[buffer(4)]], \
+  device mla::act_t * ready [[buffer(5)]], \
+  device float * ready_squares [[buffer(6)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[4]; \
+  mla::down_body<mla::A>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: down_q4_k using act_t down_body q4_k
-kernel void down_q4_k(
-  device const uchar * w_down_proj [[buffer(0)]],
-  device const mla::act_t * swiglu [[buffer(1)]],
-  device const float * x_ [[buffer(2)]],
-  device float * x_2 [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready [[buffer(5)]],
-  device float * ready_squares [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[4];
-  mla::down_body<mla::q4_k>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: down_q6_k using act_t down_body q6_k
-kernel void down_q6_k(
-  device const uchar * w_down_proj [[buffer(0)]],
-  device const mla::act_t * swiglu [[buffer(1)]],
-  device const float * x_ [[buffer(2)]],
-  device float * x_2 [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready [[buffer(5)]],
-  device float * ready_squares [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[4];
-  mla::down_body<mla::q6_k>(w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(down_q4_0, q4_0)
+VARIANT(down_q4_k, q4_k)
+VARIANT(down_q6_k, q6_k)
+#undef VARIANT
 //:
 namespace mla {
 //: lm_head_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L2 act_t dot_preload in_acts load_partials norm_factor own preload sum_lanes sum_of
@@ -1075,38 +916,25 @@ static inline void q_a_kv_a_x16_body(
 //:
 } // namespace mla
 
-//: q_a_kv_a_x16_q4_0_q4_0 using Row act_t q4_0 q_a_kv_a_x16_body
-kernel void q_a_kv_a_x16_q4_0_q4_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_a_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready_2 [[buffer(5)]],
-  device float * ready_squares_2 [[buffer(6)]],
-  device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
-  device mla::act_t * kv_a [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[580];
-  mla::q_a_kv_a_x16_body<mla::q4_0, mla::q4_0>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t q_a_kv_a_x16_body
+#define VARIANT(NAME, A) \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const uchar * w_q_a_proj [[buffer(1)]], \
+  device const mla::act_t * ready [[buffer(2)]], \
+  device const float * ready_squares [[buffer(3)]], \
+  device const float * w_next_norm [[buffer(4)]], \
+  device mla::act_t * ready_2 [[buffer(5)]], \
+  device float * ready_squares_2 [[buffer(6)]], \
+  device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]], \
+  device mla::act_t * kv_a [[buffer(8)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[580]; \
+  mla::q_a_kv_a_x16_body<mla::A, mla::A>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: q_a_kv_a_x16_q4_k_q4_k using Row act_t q4_k q_a_kv_a_x16_body
-kernel void q_a_kv_a_x16_q4_k_q4_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_a_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready_2 [[buffer(5)]],
-  device float * ready_squares_2 [[buffer(6)]],
-  device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
-  device mla::act_t * kv_a [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[580];
-  mla::q_a_kv_a_x16_body<mla::q4_k, mla::q4_k>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(q_a_kv_a_x16_q4_0_q4_0, q4_0)
+VARIANT(q_a_kv_a_x16_q4_k_q4_k, q4_k)
+#undef VARIANT
 //:
 namespace mla {
 //: q_b_store_kv_x16_body using GRID_WAIT LAUNCH_DEPENDENTS PAGE_ROWS Row UNROLL act_t angle_of cache no_weights norm_factor norm_factors put_results rows_between share store_pair take_results tile_inputs tile_product total turn_by weight_rows
@@ -1224,108 +1052,30 @@ static inline void q_b_store_kv_x16_body(
 //:
 } // namespace mla
 
-//: q_b_store_kv_x16_q4_0_f32 using Row act_t f32 q4_0 q_b_store_kv_x16_body
-kernel void q_b_store_kv_x16_q4_0_f32(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[580];
-  mla::q_b_store_kv_x16_body<mla::q4_0, mla::f32>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t q_b_store_kv_x16_body
+#define VARIANT(NAME, A, B) \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const uchar * w_q_b_proj [[buffer(1)]], \
+  device const mla::act_t * ready [[buffer(2)]], \
+  device const float * ready_squares [[buffer(3)]], \
+  device const float * rope [[buffer(4)]], \
+  device mla::act_t * q_rope [[buffer(5)]], \
+  device const mla::act_t * kv_a [[buffer(6)]], \
+  device const float * w_kv_a_layernorm [[buffer(7)]], \
+  device uchar * cache_ [[buffer(8)]], \
+  device const uint * tables [[buffer(9)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[580]; \
+  mla::q_b_store_kv_x16_body<mla::A, mla::B>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: q_b_store_kv_x16_q4_0_f16 using Row act_t f16 q4_0 q_b_store_kv_x16_body
-kernel void q_b_store_kv_x16_q4_0_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[580];
-  mla::q_b_store_kv_x16_body<mla::q4_0, mla::f16>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x16_q4_0_q8_0 using Row act_t q4_0 q8_0 q_b_store_kv_x16_body
-kernel void q_b_store_kv_x16_q4_0_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[580];
-  mla::q_b_store_kv_x16_body<mla::q4_0, mla::q8_0>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x16_q4_k_f32 using Row act_t f32 q4_k q_b_store_kv_x16_body
-kernel void q_b_store_kv_x16_q4_k_f32(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[580];
-  mla::q_b_store_kv_x16_body<mla::q4_k, mla::f32>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x16_q4_k_f16 using Row act_t f16 q4_k q_b_store_kv_x16_body
-kernel void q_b_store_kv_x16_q4_k_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[580];
-  mla::q_b_store_kv_x16_body<mla::q4_k, mla::f16>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: q_b_store_kv_x16_q4_k_q8_0 using Row act_t q4_k q8_0 q_b_store_kv_x16_body
-kernel void q_b_store_kv_x16_q4_k_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  device const mla::act_t * kv_a [[buffer(6)]],
-  device const float * w_kv_a_layernorm [[buffer(7)]],
-  device uchar * cache_ [[buffer(8)]],
-  device const uint * tables [[buffer(9)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[580];
-  mla::q_b_store_kv_x16_body<mla::q4_k, mla::q8_0>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(q_b_store_kv_x16_q4_0_f32, q4_0, f32)
+VARIANT(q_b_store_kv_x16_q4_0_f16, q4_0, f16)
+VARIANT(q_b_store_kv_x16_q4_0_q8_0, q4_0, q8_0)
+VARIANT(q_b_store_kv_x16_q4_k_f32, q4_k, f32)
+VARIANT(q_b_store_kv_x16_q4_k_f16, q4_k, f16)
+VARIANT(q_b_store_kv_x16_q4_k_q8_0, q4_k, q8_0)
+#undef VARIANT
 //:
 namespace mla {
 //: k_b_x16_args
@@ -1387,30 +1137,21 @@ static inline void k_b_x16_body(
 //:
 } // namespace mla
 
-//: k_b_x16_q4_0 using Row act_t k_b_x16_args k_b_x16_body q4_0
-kernel void k_b_x16_q4_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const mla::act_t * q_rope [[buffer(2)]],
-  device mla::act_t * q_abs_ [[buffer(3)]],
-  constant mla::k_b_x16_args & args [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[576];
-  mla::k_b_x16_body<mla::q4_0>(current, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t k_b_x16_args k_b_x16_body
+#define VARIANT(NAME, A) \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const uchar * w_k_b_proj [[buffer(1)]], \
+  device const mla::act_t * q_rope [[buffer(2)]], \
+  device mla::act_t * q_abs_ [[buffer(3)]], \
+  constant mla::k_b_x16_args & args [[buffer(4)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[576]; \
+  mla::k_b_x16_body<mla::A>(current, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: k_b_x16_q5_0 using Row act_t k_b_x16_args k_b_x16_body q5_0
-kernel void k_b_x16_q5_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const mla::act_t * q_rope [[buffer(2)]],
-  device mla::act_t * q_abs_ [[buffer(3)]],
-  constant mla::k_b_x16_args & args [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[576];
-  mla::k_b_x16_body<mla::q5_0>(current, w_k_b_proj, q_rope, q_abs_, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(k_b_x16_q4_0, q4_0)
+VARIANT(k_b_x16_q5_0, q5_0)
+#undef VARIANT
 //:
 namespace mla {
 //: attend_x16_body using GRID_WAIT PAGE_ROWS Row act_t cache for_all load_query split_rows store_values tile_scores tile_softmax tile_values whole
@@ -1581,34 +1322,23 @@ kernel void attend_x16_f32(
   mla::attend_x16_body<mla::f32>(current, q_abs_, q_rope, cache_, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
-//: attend_x16_f16 using Row act_t attend_x16_f16_body f16
-kernel void attend_x16_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const mla::act_t * q_abs_ [[buffer(1)]],
-  device const mla::act_t * q_rope [[buffer(2)]],
-  device const uchar * cache_ [[buffer(3)]],
-  device const uint * tables [[buffer(4)]],
-  device mla::act_t * attend_out [[buffer(5)]],
-  device float * attend_ml [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1338];
-  mla::attend_x16_f16_body<mla::f16>(current, q_abs_, q_rope, cache_, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t
+#define VARIANT(NAME, A, B) \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const mla::act_t * q_abs_ [[buffer(1)]], \
+  device const mla::act_t * q_rope [[buffer(2)]], \
+  device const uchar * cache_ [[buffer(3)]], \
+  device const uint * tables [[buffer(4)]], \
+  device mla::act_t * attend_out [[buffer(5)]], \
+  device float * attend_ml [[buffer(6)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[1338]; \
+  mla::A<mla::B>(current, q_abs_, q_rope, cache_, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: attend_x16_q8_0 using Row act_t attend_x16_q8_0_body q8_0
-kernel void attend_x16_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const mla::act_t * q_abs_ [[buffer(1)]],
-  device const mla::act_t * q_rope [[buffer(2)]],
-  device const uchar * cache_ [[buffer(3)]],
-  device const uint * tables [[buffer(4)]],
-  device mla::act_t * attend_out [[buffer(5)]],
-  device float * attend_ml [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1338];
-  mla::attend_x16_q8_0_body<mla::q8_0>(current, q_abs_, q_rope, cache_, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(attend_x16_f16, attend_x16_f16_body, f16)
+VARIANT(attend_x16_q8_0, attend_x16_q8_0_body, q8_0)
+#undef VARIANT
 //:
 namespace mla {
 //: combine_x16_body using GRID_WAIT Row act_t combine_splits in_acts split_rows
@@ -1709,30 +1439,21 @@ static inline void v_b_x16_body(
 //:
 } // namespace mla
 
-//: v_b_x16_q4_0 using Row act_t q4_0 v_b_x16_args v_b_x16_body
-kernel void v_b_x16_q4_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_v_b_proj [[buffer(1)]],
-  device const mla::act_t * o_lat [[buffer(2)]],
-  device mla::act_t * attention [[buffer(3)]],
-  constant mla::v_b_x16_args & args [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[576];
-  mla::v_b_x16_body<mla::q4_0>(current, w_v_b_proj, o_lat, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t v_b_x16_args v_b_x16_body
+#define VARIANT(NAME, A) \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const uchar * w_v_b_proj [[buffer(1)]], \
+  device const mla::act_t * o_lat [[buffer(2)]], \
+  device mla::act_t * attention [[buffer(3)]], \
+  constant mla::v_b_x16_args & args [[buffer(4)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[576]; \
+  mla::v_b_x16_body<mla::A>(current, w_v_b_proj, o_lat, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: v_b_x16_q4_k using Row act_t q4_k v_b_x16_args v_b_x16_body
-kernel void v_b_x16_q4_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_v_b_proj [[buffer(1)]],
-  device const mla::act_t * o_lat [[buffer(2)]],
-  device mla::act_t * attention [[buffer(3)]],
-  constant mla::v_b_x16_args & args [[buffer(4)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[576];
-  mla::v_b_x16_body<mla::q4_k>(current, w_v_b_proj, o_lat, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(v_b_x16_q4_0, q4_0)
+VARIANT(v_b_x16_q4_k, q4_k)
+#undef VARIANT
 //:
 namespace mla {
 //: o_proj_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
@@ -1810,36 +1531,24 @@ static inline void o_proj_x16_body(
 //:
 } // namespace mla
 
-//: o_proj_x16_q4_0 using Row act_t o_proj_x16_body q4_0
-kernel void o_proj_x16_q4_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_o_proj [[buffer(1)]],
-  device const mla::act_t * attention [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[576];
-  mla::o_proj_x16_body<mla::q4_0>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t o_proj_x16_body
+#define VARIANT(NAME, A) \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const uchar * w_o_proj [[buffer(1)]], \
+  device const mla::act_t * attention [[buffer(2)]], \
+  device const float * x_ [[buffer(3)]], \
+  device float * x_2 [[buffer(4)]], \
+  device const float * w_next_norm [[buffer(5)]], \
+  device mla::act_t * ready [[buffer(6)]], \
+  device float * ready_squares [[buffer(7)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[576]; \
+  mla::o_proj_x16_body<mla::A>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: o_proj_x16_q4_k using Row act_t o_proj_x16_body q4_k
-kernel void o_proj_x16_q4_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_o_proj [[buffer(1)]],
-  device const mla::act_t * attention [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[576];
-  mla::o_proj_x16_body<mla::q4_k>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(o_proj_x16_q4_0, q4_0)
+VARIANT(o_proj_x16_q4_k, q4_k)
+#undef VARIANT
 //:
 namespace mla {
 //: gate_up_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t norm_factors put_results result_block rows_between silu_for store_pair take_results tile_inputs tile_product weight_rows
@@ -1909,32 +1618,22 @@ static inline void gate_up_x16_body(
 //:
 } // namespace mla
 
-//: gate_up_x16_q4_0_q4_0 using Row act_t gate_up_x16_body q4_0
-kernel void gate_up_x16_q4_0_q4_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_gate_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const uchar * w_up_proj [[buffer(4)]],
-  device mla::act_t * swiglu [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[580];
-  mla::gate_up_x16_body<mla::q4_0, mla::q4_0>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t gate_up_x16_body
+#define VARIANT(NAME, A) \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const uchar * w_gate_proj [[buffer(1)]], \
+  device const mla::act_t * ready [[buffer(2)]], \
+  device const float * ready_squares [[buffer(3)]], \
+  device const uchar * w_up_proj [[buffer(4)]], \
+  device mla::act_t * swiglu [[buffer(5)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[580]; \
+  mla::gate_up_x16_body<mla::A, mla::A>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: gate_up_x16_q4_k_q4_k using Row act_t gate_up_x16_body q4_k
-kernel void gate_up_x16_q4_k_q4_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_gate_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const uchar * w_up_proj [[buffer(4)]],
-  device mla::act_t * swiglu [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[580];
-  mla::gate_up_x16_body<mla::q4_k, mla::q4_k>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(gate_up_x16_q4_0_q4_0, q4_0)
+VARIANT(gate_up_x16_q4_k_q4_k, q4_k)
+#undef VARIANT
 //:
 namespace mla {
 //: down_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
@@ -2012,51 +1711,25 @@ static inline void down_x16_body(
 //:
 } // namespace mla
 
-//: down_x16_q4_0 using Row act_t down_x16_body q4_0
-kernel void down_x16_q4_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_down_proj [[buffer(1)]],
-  device const mla::act_t * swiglu [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1440];
-  mla::down_x16_body<mla::q4_0>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t down_x16_body
+#define VARIANT(NAME, A) \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const uchar * w_down_proj [[buffer(1)]], \
+  device const mla::act_t * swiglu [[buffer(2)]], \
+  device const float * x_ [[buffer(3)]], \
+  device float * x_2 [[buffer(4)]], \
+  device const float * w_next_norm [[buffer(5)]], \
+  device mla::act_t * ready [[buffer(6)]], \
+  device float * ready_squares [[buffer(7)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[1440]; \
+  mla::down_x16_body<mla::A>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: down_x16_q4_k using Row act_t down_x16_body q4_k
-kernel void down_x16_q4_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_down_proj [[buffer(1)]],
-  device const mla::act_t * swiglu [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1440];
-  mla::down_x16_body<mla::q4_k>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: down_x16_q6_k using Row act_t down_x16_body q6_k
-kernel void down_x16_q6_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_down_proj [[buffer(1)]],
-  device const mla::act_t * swiglu [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1440];
-  mla::down_x16_body<mla::q6_k>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(down_x16_q4_0, q4_0)
+VARIANT(down_x16_q4_k, q4_k)
+VARIANT(down_x16_q6_k, q6_k)
+#undef VARIANT
 //:
 namespace mla {
 //: gather_x16_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t
@@ -2341,38 +2014,25 @@ static inline void q_a_kv_a_x24_body(
 //:
 } // namespace mla
 
-//: q_a_kv_a_x24_q4_0_q4_0 using Row act_t q4_0 q_a_kv_a_x24_body
-kernel void q_a_kv_a_x24_q4_0_q4_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_a_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready_2 [[buffer(5)]],
-  device float * ready_squares_2 [[buffer(6)]],
-  device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
-  device mla::act_t * kv_a [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[872];
-  mla::q_a_kv_a_x24_body<mla::q4_0, mla::q4_0>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t q_a_kv_a_x24_body
+#define VARIANT(NAME, A) \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const uchar * w_q_a_proj [[buffer(1)]], \
+  device const mla::act_t * ready [[buffer(2)]], \
+  device const float * ready_squares [[buffer(3)]], \
+  device const float * w_next_norm [[buffer(4)]], \
+  device mla::act_t * ready_2 [[buffer(5)]], \
+  device float * ready_squares_2 [[buffer(6)]], \
+  device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]], \
+  device mla::act_t * kv_a [[buffer(8)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[872]; \
+  mla::q_a_kv_a_x24_body<mla::A, mla::A>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: q_a_kv_a_x24_q4_k_q4_k using Row act_t q4_k q_a_kv_a_x24_body
-kernel void q_a_kv_a_x24_q4_k_q4_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_a_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * w_next_norm [[buffer(4)]],
-  device mla::act_t * ready_2 [[buffer(5)]],
-  device float * ready_squares_2 [[buffer(6)]],
-  device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]],
-  device mla::act_t * kv_a [[buffer(8)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[872];
-  mla::q_a_kv_a_x24_body<mla::q4_k, mla::q4_k>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(q_a_kv_a_x24_q4_0_q4_0, q4_0)
+VARIANT(q_a_kv_a_x24_q4_k_q4_k, q4_k)
+#undef VARIANT
 //:
 namespace mla {
 //: q_b_x24_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t angle_of no_weights norm_factors put_results rows_between store_pair take_results tile_inputs tile_product turn_by weight_rows
@@ -2445,32 +2105,22 @@ static inline void q_b_x24_body(
 //:
 } // namespace mla
 
-//: q_b_x24_q4_0 using Row act_t q4_0 q_b_x24_body
-kernel void q_b_x24_q4_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[872];
-  mla::q_b_x24_body<mla::q4_0>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t q_b_x24_body
+#define VARIANT(NAME, A) \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const uchar * w_q_b_proj [[buffer(1)]], \
+  device const mla::act_t * ready [[buffer(2)]], \
+  device const float * ready_squares [[buffer(3)]], \
+  device const float * rope [[buffer(4)]], \
+  device mla::act_t * q_rope [[buffer(5)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[872]; \
+  mla::q_b_x24_body<mla::A>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: q_b_x24_q4_k using Row act_t q4_k q_b_x24_body
-kernel void q_b_x24_q4_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_q_b_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const float * rope [[buffer(4)]],
-  device mla::act_t * q_rope [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[872];
-  mla::q_b_x24_body<mla::q4_k>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(q_b_x24_q4_0, q4_0)
+VARIANT(q_b_x24_q4_k, q4_k)
+#undef VARIANT
 //:
 namespace mla {
 //: store_kv_x24_body using GRID_WAIT PAGE_ROWS Row UNROLL act_t cache norm_factor share total turn_by
@@ -2527,45 +2177,23 @@ static inline void store_kv_x24_body(
 //:
 } // namespace mla
 
-//: store_kv_x24_f32 using Row act_t f32 store_kv_x24_body
-kernel void store_kv_x24_f32(
-  constant mla::Row * current [[buffer(0)]],
-  device const mla::act_t * kv_a [[buffer(1)]],
-  device const float * w_kv_a_layernorm [[buffer(2)]],
-  device const float * rope [[buffer(3)]],
-  device uchar * cache_ [[buffer(4)]],
-  device const uint * tables [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1];
-  mla::store_kv_x24_body<mla::f32>(current, kv_a, w_kv_a_layernorm, rope, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t store_kv_x24_body
+#define VARIANT(NAME, A) \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const mla::act_t * kv_a [[buffer(1)]], \
+  device const float * w_kv_a_layernorm [[buffer(2)]], \
+  device const float * rope [[buffer(3)]], \
+  device uchar * cache_ [[buffer(4)]], \
+  device const uint * tables [[buffer(5)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[1]; \
+  mla::store_kv_x24_body<mla::A>(current, kv_a, w_kv_a_layernorm, rope, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: store_kv_x24_f16 using Row act_t f16 store_kv_x24_body
-kernel void store_kv_x24_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const mla::act_t * kv_a [[buffer(1)]],
-  device const float * w_kv_a_layernorm [[buffer(2)]],
-  device const float * rope [[buffer(3)]],
-  device uchar * cache_ [[buffer(4)]],
-  device const uint * tables [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1];
-  mla::store_kv_x24_body<mla::f16>(current, kv_a, w_kv_a_layernorm, rope, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: store_kv_x24_q8_0 using Row act_t q8_0 store_kv_x24_body
-kernel void store_kv_x24_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const mla::act_t * kv_a [[buffer(1)]],
-  device const float * w_kv_a_layernorm [[buffer(2)]],
-  device const float * rope [[buffer(3)]],
-  device uchar * cache_ [[buffer(4)]],
-  device const uint * tables [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1];
-  mla::store_kv_x24_body<mla::q8_0>(current, kv_a, w_kv_a_layernorm, rope, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(store_kv_x24_f32, f32)
+VARIANT(store_kv_x24_f16, f16)
+VARIANT(store_kv_x24_q8_0, q8_0)
+#undef VARIANT
 //:
 namespace mla {
 //: expand_keys_expand_values_x24_args
@@ -2615,90 +2243,27 @@ static inline void expand_keys_expand_values_x24_body(
 //:
 } // namespace mla
 
-//: expand_keys_expand_values_x24_q4_0_f32_q4_0 using Row act_t expand_keys_expand_values_x24_args expand_keys_expand_values_x24_body f32 q4_0
-kernel void expand_keys_expand_values_x24_q4_0_f32_q4_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  device const uint * tables [[buffer(3)]],
-  device mla::act_t * heads_ [[buffer(4)]],
-  device const uchar * w_v_b_proj [[buffer(5)]],
-  constant mla::expand_keys_expand_values_x24_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1856];
-  mla::expand_keys_expand_values_x24_body<mla::q4_0, mla::f32, mla::q4_0>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t expand_keys_expand_values_x24_args expand_keys_expand_values_x24_body
+#define VARIANT(NAME, A, B, C) \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const uchar * w_k_b_proj [[buffer(1)]], \
+  device const uchar * cache_ [[buffer(2)]], \
+  device const uint * tables [[buffer(3)]], \
+  device mla::act_t * heads_ [[buffer(4)]], \
+  device const uchar * w_v_b_proj [[buffer(5)]], \
+  constant mla::expand_keys_expand_values_x24_args & args [[buffer(6)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[1856]; \
+  mla::expand_keys_expand_values_x24_body<mla::A, mla::B, mla::C>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: expand_keys_expand_values_x24_q4_0_f16_q4_0 using Row act_t expand_keys_expand_values_x24_args expand_keys_expand_values_x24_body f16 q4_0
-kernel void expand_keys_expand_values_x24_q4_0_f16_q4_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  device const uint * tables [[buffer(3)]],
-  device mla::act_t * heads_ [[buffer(4)]],
-  device const uchar * w_v_b_proj [[buffer(5)]],
-  constant mla::expand_keys_expand_values_x24_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1856];
-  mla::expand_keys_expand_values_x24_body<mla::q4_0, mla::f16, mla::q4_0>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: expand_keys_expand_values_x24_q4_0_q8_0_q4_0 using Row act_t expand_keys_expand_values_x24_args expand_keys_expand_values_x24_body q4_0 q8_0
-kernel void expand_keys_expand_values_x24_q4_0_q8_0_q4_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  device const uint * tables [[buffer(3)]],
-  device mla::act_t * heads_ [[buffer(4)]],
-  device const uchar * w_v_b_proj [[buffer(5)]],
-  constant mla::expand_keys_expand_values_x24_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1856];
-  mla::expand_keys_expand_values_x24_body<mla::q4_0, mla::q8_0, mla::q4_0>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: expand_keys_expand_values_x24_q5_0_f32_q4_k using Row act_t expand_keys_expand_values_x24_args expand_keys_expand_values_x24_body f32 q4_k q5_0
-kernel void expand_keys_expand_values_x24_q5_0_f32_q4_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  device const uint * tables [[buffer(3)]],
-  device mla::act_t * heads_ [[buffer(4)]],
-  device const uchar * w_v_b_proj [[buffer(5)]],
-  constant mla::expand_keys_expand_values_x24_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1856];
-  mla::expand_keys_expand_values_x24_body<mla::q5_0, mla::f32, mla::q4_k>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: expand_keys_expand_values_x24_q5_0_f16_q4_k using Row act_t expand_keys_expand_values_x24_args expand_keys_expand_values_x24_body f16 q4_k q5_0
-kernel void expand_keys_expand_values_x24_q5_0_f16_q4_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  device const uint * tables [[buffer(3)]],
-  device mla::act_t * heads_ [[buffer(4)]],
-  device const uchar * w_v_b_proj [[buffer(5)]],
-  constant mla::expand_keys_expand_values_x24_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1856];
-  mla::expand_keys_expand_values_x24_body<mla::q5_0, mla::f16, mla::q4_k>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: expand_keys_expand_values_x24_q5_0_q8_0_q4_k using Row act_t expand_keys_expand_values_x24_args expand_keys_expand_values_x24_body q4_k q5_0 q8_0
-kernel void expand_keys_expand_values_x24_q5_0_q8_0_q4_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_k_b_proj [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  device const uint * tables [[buffer(3)]],
-  device mla::act_t * heads_ [[buffer(4)]],
-  device const uchar * w_v_b_proj [[buffer(5)]],
-  constant mla::expand_keys_expand_values_x24_args & args [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1856];
-  mla::expand_keys_expand_values_x24_body<mla::q5_0, mla::q8_0, mla::q4_k>(current, w_k_b_proj, cache_, tables, heads_, w_v_b_proj, args, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(expand_keys_expand_values_x24_q4_0_f32_q4_0, q4_0, f32, q4_0)
+VARIANT(expand_keys_expand_values_x24_q4_0_f16_q4_0, q4_0, f16, q4_0)
+VARIANT(expand_keys_expand_values_x24_q4_0_q8_0_q4_0, q4_0, q8_0, q4_0)
+VARIANT(expand_keys_expand_values_x24_q5_0_f32_q4_k, q5_0, f32, q4_k)
+VARIANT(expand_keys_expand_values_x24_q5_0_f16_q4_k, q5_0, f16, q4_k)
+VARIANT(expand_keys_expand_values_x24_q5_0_q8_0_q4_k, q5_0, q8_0, q4_k)
+#undef VARIANT
 //:
 namespace mla {
 //: attention_x24_body using GRID_WAIT Row act_t attend_heads head_cache head_rows score_scales
@@ -2813,36 +2378,24 @@ static inline void o_proj_x24_body(
 //:
 } // namespace mla
 
-//: o_proj_x24_q4_0 using Row act_t o_proj_x24_body q4_0
-kernel void o_proj_x24_q4_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_o_proj [[buffer(1)]],
-  device const mla::act_t * attention [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::o_proj_x24_body<mla::q4_0>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t o_proj_x24_body
+#define VARIANT(NAME, A) \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const uchar * w_o_proj [[buffer(1)]], \
+  device const mla::act_t * attention [[buffer(2)]], \
+  device const float * x_ [[buffer(3)]], \
+  device float * x_2 [[buffer(4)]], \
+  device const float * w_next_norm [[buffer(5)]], \
+  device mla::act_t * ready [[buffer(6)]], \
+  device float * ready_squares [[buffer(7)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[864]; \
+  mla::o_proj_x24_body<mla::A>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: o_proj_x24_q4_k using Row act_t o_proj_x24_body q4_k
-kernel void o_proj_x24_q4_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_o_proj [[buffer(1)]],
-  device const mla::act_t * attention [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::o_proj_x24_body<mla::q4_k>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(o_proj_x24_q4_0, q4_0)
+VARIANT(o_proj_x24_q4_k, q4_k)
+#undef VARIANT
 //:
 namespace mla {
 //: gate_up_x24_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t norm_factors put_results result_block rows_between silu_for store_pair take_results tile_inputs tile_product weight_rows
@@ -2912,32 +2465,22 @@ static inline void gate_up_x24_body(
 //:
 } // namespace mla
 
-//: gate_up_x24_q4_0_q4_0 using Row act_t gate_up_x24_body q4_0
-kernel void gate_up_x24_q4_0_q4_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_gate_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const uchar * w_up_proj [[buffer(4)]],
-  device mla::act_t * swiglu [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[872];
-  mla::gate_up_x24_body<mla::q4_0, mla::q4_0>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t gate_up_x24_body
+#define VARIANT(NAME, A) \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const uchar * w_gate_proj [[buffer(1)]], \
+  device const mla::act_t * ready [[buffer(2)]], \
+  device const float * ready_squares [[buffer(3)]], \
+  device const uchar * w_up_proj [[buffer(4)]], \
+  device mla::act_t * swiglu [[buffer(5)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[872]; \
+  mla::gate_up_x24_body<mla::A, mla::A>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: gate_up_x24_q4_k_q4_k using Row act_t gate_up_x24_body q4_k
-kernel void gate_up_x24_q4_k_q4_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_gate_proj [[buffer(1)]],
-  device const mla::act_t * ready [[buffer(2)]],
-  device const float * ready_squares [[buffer(3)]],
-  device const uchar * w_up_proj [[buffer(4)]],
-  device mla::act_t * swiglu [[buffer(5)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[872];
-  mla::gate_up_x24_body<mla::q4_k, mla::q4_k>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(gate_up_x24_q4_0_q4_0, q4_0)
+VARIANT(gate_up_x24_q4_k_q4_k, q4_k)
+#undef VARIANT
 //:
 namespace mla {
 //: down_x24_body using GRID_WAIT LAUNCH_DEPENDENTS Row UNROLL act_t lane_sums load_pair no_weights put_results rows_between store_pair take_results tile_inputs tile_product weight_rows
@@ -3015,51 +2558,25 @@ static inline void down_x24_body(
 //:
 } // namespace mla
 
-//: down_x24_q4_0 using Row act_t down_x24_body q4_0
-kernel void down_x24_q4_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_down_proj [[buffer(1)]],
-  device const mla::act_t * swiglu [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::down_x24_body<mla::q4_0>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t down_x24_body
+#define VARIANT(NAME, A) \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const uchar * w_down_proj [[buffer(1)]], \
+  device const mla::act_t * swiglu [[buffer(2)]], \
+  device const float * x_ [[buffer(3)]], \
+  device float * x_2 [[buffer(4)]], \
+  device const float * w_next_norm [[buffer(5)]], \
+  device mla::act_t * ready [[buffer(6)]], \
+  device float * ready_squares [[buffer(7)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[864]; \
+  mla::down_x24_body<mla::A>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: down_x24_q4_k using Row act_t down_x24_body q4_k
-kernel void down_x24_q4_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_down_proj [[buffer(1)]],
-  device const mla::act_t * swiglu [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::down_x24_body<mla::q4_k>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: down_x24_q6_k using Row act_t down_x24_body q6_k
-kernel void down_x24_q6_k(
-  constant mla::Row * current [[buffer(0)]],
-  device const uchar * w_down_proj [[buffer(1)]],
-  device const mla::act_t * swiglu [[buffer(2)]],
-  device const float * x_ [[buffer(3)]],
-  device float * x_2 [[buffer(4)]],
-  device const float * w_next_norm [[buffer(5)]],
-  device mla::act_t * ready [[buffer(6)]],
-  device float * ready_squares [[buffer(7)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[864];
-  mla::down_x24_body<mla::q6_k>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(down_x24_q4_0, q4_0)
+VARIANT(down_x24_q4_k, q4_k)
+VARIANT(down_x24_q6_k, q6_k)
+#undef VARIANT
 //:
 namespace mla {
 //: picks_scan_body using Adjust GRID_WAIT LAUNCH_DEPENDENTS PER_LANE Pick UNROLL entry_of penalise rank_of settle unrank

@@ -360,34 +360,23 @@ static inline void attend_body(
 //:
 } // namespace mla
 
-//: attend_f32 using Row act_t attend_body f32
-kernel void attend_f32(
-  device const mla::act_t * q_abs_ [[buffer(0)]],
-  device const mla::act_t * q_rope [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const uint * tables [[buffer(4)]],
-  device mla::act_t * attend_out [[buffer(5)]],
-  device float * attend_ml [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[431];
-  mla::attend_body<mla::f32>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t attend_body
+#define VARIANT(NAME, A) \
+kernel void NAME( \
+  device const mla::act_t * q_abs_ [[buffer(0)]], \
+  device const mla::act_t * q_rope [[buffer(1)]], \
+  device const uchar * cache_ [[buffer(2)]], \
+  constant mla::Row & current [[buffer(3)]], \
+  device const uint * tables [[buffer(4)]], \
+  device mla::act_t * attend_out [[buffer(5)]], \
+  device float * attend_ml [[buffer(6)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[431]; \
+  mla::attend_body<mla::A>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: attend_f16 using Row act_t attend_body f16
-kernel void attend_f16(
-  device const mla::act_t * q_abs_ [[buffer(0)]],
-  device const mla::act_t * q_rope [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const uint * tables [[buffer(4)]],
-  device mla::act_t * attend_out [[buffer(5)]],
-  device float * attend_ml [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[431];
-  mla::attend_body<mla::f16>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(attend_f32, f32)
+VARIANT(attend_f16, f16)
+#undef VARIANT
 //:
 namespace mla {
 //: v_b_args
@@ -1159,34 +1148,23 @@ static inline void attend_x4_body(
 //:
 } // namespace mla
 
-//: attend_x4_f32 using Row act_t attend_x4_body f32
-kernel void attend_x4_f32(
-  constant mla::Row * current [[buffer(0)]],
-  device const mla::act_t * q_abs_ [[buffer(1)]],
-  device const mla::act_t * q_rope [[buffer(2)]],
-  device const uchar * cache_ [[buffer(3)]],
-  device const uint * tables [[buffer(4)]],
-  device mla::act_t * attend_out [[buffer(5)]],
-  device float * attend_ml [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[431];
-  mla::attend_x4_body<mla::f32>(current, q_abs_, q_rope, cache_, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t attend_x4_body
+#define VARIANT(NAME, A) \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const mla::act_t * q_abs_ [[buffer(1)]], \
+  device const mla::act_t * q_rope [[buffer(2)]], \
+  device const uchar * cache_ [[buffer(3)]], \
+  device const uint * tables [[buffer(4)]], \
+  device mla::act_t * attend_out [[buffer(5)]], \
+  device float * attend_ml [[buffer(6)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[431]; \
+  mla::attend_x4_body<mla::A>(current, q_abs_, q_rope, cache_, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: attend_x4_f16 using Row act_t attend_x4_body f16
-kernel void attend_x4_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const mla::act_t * q_abs_ [[buffer(1)]],
-  device const mla::act_t * q_rope [[buffer(2)]],
-  device const uchar * cache_ [[buffer(3)]],
-  device const uint * tables [[buffer(4)]],
-  device mla::act_t * attend_out [[buffer(5)]],
-  device float * attend_ml [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[431];
-  mla::attend_x4_body<mla::f16>(current, q_abs_, q_rope, cache_, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(attend_x4_f32, f32)
+VARIANT(attend_x4_f16, f16)
+#undef VARIANT
 //:
 namespace mla {
 //: v_b_x4_args
@@ -2149,34 +2127,23 @@ static inline void attend_x16_body(
 //:
 } // namespace mla
 
-//: attend_x16_f32 using Row act_t attend_x16_body f32
-kernel void attend_x16_f32(
-  constant mla::Row * current [[buffer(0)]],
-  device const mla::act_t * q_abs_ [[buffer(1)]],
-  device const mla::act_t * q_rope [[buffer(2)]],
-  device const uchar * cache_ [[buffer(3)]],
-  device const uint * tables [[buffer(4)]],
-  device mla::act_t * attend_out [[buffer(5)]],
-  device float * attend_ml [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[431];
-  mla::attend_x16_body<mla::f32>(current, q_abs_, q_rope, cache_, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
+//# variants using Row act_t attend_x16_body
+#define VARIANT(NAME, A) \
+kernel void NAME( \
+  constant mla::Row * current [[buffer(0)]], \
+  device const mla::act_t * q_abs_ [[buffer(1)]], \
+  device const mla::act_t * q_rope [[buffer(2)]], \
+  device const uchar * cache_ [[buffer(3)]], \
+  device const uint * tables [[buffer(4)]], \
+  device mla::act_t * attend_out [[buffer(5)]], \
+  device float * attend_ml [[buffer(6)]], \
+  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
+  threadgroup float4 scratch[431]; \
+  mla::attend_x16_body<mla::A>(current, q_abs_, q_rope, cache_, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
-
-//: attend_x16_f16 using Row act_t attend_x16_body f16
-kernel void attend_x16_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const mla::act_t * q_abs_ [[buffer(1)]],
-  device const mla::act_t * q_rope [[buffer(2)]],
-  device const uchar * cache_ [[buffer(3)]],
-  device const uint * tables [[buffer(4)]],
-  device mla::act_t * attend_out [[buffer(5)]],
-  device float * attend_ml [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[431];
-  mla::attend_x16_body<mla::f16>(current, q_abs_, q_rope, cache_, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
+VARIANT(attend_x16_f32, f32)
+VARIANT(attend_x16_f16, f16)
+#undef VARIANT
 //:
 namespace mla {
 //: combine_x16_body using GRID_WAIT Row act_t combine_splits in_acts split_rows

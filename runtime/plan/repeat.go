@@ -2,10 +2,11 @@ package plan
 
 import "slices"
 
-// Repeat is a run of dispatches that comes Times times, each Layers layers behind the one
+// Repeat is a run of dispatches that comes Times times, each Layers layers after the one
 // before. Generated tables are made of them, as the layers of a model repeat.
 type Repeat struct {
 	Times, Layers int
+	More          int        // dispatches that come once more, the first ones: the last layer ends differently
 	Dispatches    []Dispatch // of the first time
 }
 
@@ -13,10 +14,9 @@ type Repeat struct {
 func Expand(runs ...Repeat) []Dispatch {
 	var all []Dispatch
 	for _, r := range runs {
-		for n := range r.Times {
-			for i := range r.Dispatches {
-				all = append(all, r.Dispatches[i].Moved(n*r.Layers))
-			}
+		for i := range r.Times*len(r.Dispatches) + r.More {
+			time, place := i/len(r.Dispatches), i%len(r.Dispatches)
+			all = append(all, r.Dispatches[place].Moved(time*r.Layers))
 		}
 	}
 	return all

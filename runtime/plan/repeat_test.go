@@ -16,12 +16,14 @@ func TestExpand(t *testing.T) {
 		{Times: 1, Dispatches: []Dispatch{first}},
 		{Times: 3, Layers: 2, Dispatches: []Dispatch{{Kernel: 1, Layer: 4, Barrier: true, Operands: operands(4)}, {Kernel: 2, Layer: 5, Operands: operands(5)}}},
 		{Dispatches: []Dispatch{first}}, // no times
+		{Times: 1, Layers: 1, More: 1, Dispatches: []Dispatch{{Kernel: 1, Layer: 9}, {Kernel: 2, Layer: 9}}},
 	}
 	want := []Dispatch{
 		first,
 		{Kernel: 1, Layer: 4, Barrier: true, Operands: operands(4)}, {Kernel: 2, Layer: 5, Operands: operands(5)},
 		{Kernel: 1, Layer: 6, Barrier: true, Operands: operands(6)}, {Kernel: 2, Layer: 7, Operands: operands(7)},
 		{Kernel: 1, Layer: 8, Barrier: true, Operands: operands(8)}, {Kernel: 2, Layer: 9, Operands: operands(9)},
+		{Kernel: 1, Layer: 9}, {Kernel: 2, Layer: 9}, {Kernel: 1, Layer: 10},
 	}
 	got := Expand(runs...)
 	if !reflect.DeepEqual(got, want) {

@@ -34,6 +34,31 @@ func At(offset, bytes int64) Operand {
 	return Operand{Space: SpaceArena, Offset: offset, Bytes: bytes}
 }
 
+// Of is all of a space, or what the dispatch has of it.
+func Of(space Space) Operand { return Operand{Space: space} }
+
+// OfWeight is a weight of the dispatch's layer.
+func OfWeight(index int) Operand { return Operand{Index: index} }
+
+// OfNext is a weight of the layer after the dispatch's.
+func OfNext(index int) Operand { return Operand{Index: index, Ahead: 1} }
+
+// OfCache is the latent cache of a layer.
+func OfCache(layer int) Operand { return Operand{Space: SpaceKV, Index: layer} }
+
+// OfArgs is constants of the dispatch, of this size.
+func OfArgs(bytes int64) Operand { return Operand{Space: SpaceArgs, Bytes: bytes} }
+
+// After is a dispatch that waits for all earlier ones.
+func After(kernel, layer int, operands ...Operand) Dispatch {
+	return Dispatch{Kernel: kernel, Layer: layer, Barrier: true, Operands: operands}
+}
+
+// Beside is a dispatch that may run at the same time as the one before.
+func Beside(kernel, layer int, operands ...Operand) Dispatch {
+	return Dispatch{Kernel: kernel, Layer: layer, Operands: operands}
+}
+
 // Shifted is the same sequence in a bundle whose kernels come so many places later.
 func (q Sequence) Shifted(kernels int) Sequence {
 	q.Dispatches = slices.Clone(q.Dispatches)

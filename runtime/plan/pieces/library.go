@@ -8,8 +8,8 @@ import (
 )
 
 // Library is Metal source that bundles share: files, each with marks. A bundle's own text names the
-// files that it has, and Whole puts them in front of its kernels. Both texts have lines that only
-// Whole reads:
+// files that it has, and Whole puts them in front of its kernels, whose variants it lists (fold). Both
+// texts have lines that only Whole reads:
 //
 //	//# NAME …
 //
@@ -112,7 +112,8 @@ func ParseLibrary(text string) (*Library, error) {
 }
 
 // Kernels is the text of a bundle of which Whole makes this source again: without the files of the
-// library, which follow the comments at its head in the order of the library.
+// library, which follow the comments at its head in the order of the library, and with variants as
+// macros.
 func (l *Library) Kernels(whole string) string {
 	at, known := 0, map[string]bool{}
 	for line := range strings.Lines(whole) {
@@ -131,7 +132,7 @@ func (l *Library) Kernels(whole string) string {
 			files, rest = append(files, name), text
 		}
 	}
-	return whole[:at] + fileLine(files...) + rest
+	return whole[:at] + fileLine(files...) + fold(rest)
 }
 
 // Whole is the source of a bundle of its own text. Marks of the library name only what this source
@@ -141,10 +142,16 @@ func (l *Library) Whole(kernels string) (string, error) {
 	if at < 0 {
 		return "", fmt.Errorf("no line of %s in the kernels of a bundle", filePrefix)
 	}
-	line, rest, _ := strings.Cut(kernels[at:], "\n")
+	line, folded, _ := strings.Cut(kernels[at:], "\n")
 	names, _ := filesOf(line)
+	var own strings.Builder
+	own.Grow(2 * len(folded))
+	if err := unfold(&own, folded); err != nil {
+		return "", err
+	}
+	rest := own.String()
 	known := map[string]bool{}
-	size := len(kernels)
+	size := at + len(rest)
 	for _, name := range names {
 		f, ok := l.files[name]
 		if !ok {

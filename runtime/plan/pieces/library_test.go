@@ -65,6 +65,7 @@ func TestLibraryRefuses(t *testing.T) {
 func FuzzLibrary(f *testing.F) {
 	f.Add(libraryText, whole)
 	f.Add("//# a\n//:\n", "//# a a\n//: if using\n")
+	f.Add(libraryText, "//# first\n"+macros)
 	f.Fuzz(func(t *testing.T, library, text string) {
 		l, err := ParseLibrary(library)
 		if err != nil {
