@@ -185,8 +185,6 @@ func (s *settings) check(text bool) error {
 		return s.wrong("-parallel is %d; expected 1 to %d", s.parallel, device.MaxTables)
 	case s.form.grammar != "" && s.form.schema != "":
 		return s.wrong("-grammar and -json-schema cannot be used together")
-	case s.form.given() && s.parallel > 0:
-		return s.wrong("-grammar and -json-schema are for one text; -parallel runs several")
 	case s.raw && (s.chat || s.system != "" || s.template != ""):
 		return s.wrong("-raw continues a text without a chat template; -chat, -sys and -chat-template are for messages")
 	case s.parallel > 0 && !text:
