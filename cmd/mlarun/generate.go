@@ -83,7 +83,7 @@ func generate(e *env, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	s.source.chat = s.chat
+	s.source.chat = s.chat && s.parallel == 0
 	text, given, err := s.source.read(s.flags, stdin)
 	if err != nil {
 		return err
