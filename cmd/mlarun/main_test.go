@@ -92,6 +92,7 @@ func TestUsage(t *testing.T) {
 		{"bench -nope", 2, "mlarun bench -h lists the flags.\n"},
 		{"model.gguf", 2, `"model.gguf" is no command; a model file goes behind -model`},
 		{"nope", 2, "mlarun help lists the commands"},
+		{"pull u/r", 2, "here it is mlarun -hf USER/REPO"},
 		{"nope", 2, `unknown command "nope"; there are bench, serve, worker, submit, perplexity, logits, greedy, tokenize, detokenize, doctor, list, rm, version, devices, inspect, help, completion, man`},
 		{"-model F", 2, "no text: give -p, -f or -, or -chat"},
 		{"-model F -p a -f b", 2, "-p and -f cannot be used together"},
