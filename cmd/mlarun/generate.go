@@ -167,7 +167,7 @@ func (s *settings) describe(m *loaded) error {
 func (s *settings) positional(rest []string) (stdin bool, err error) {
 	for _, arg := range rest {
 		if arg != "-" {
-			return false, s.wrong("unexpected argument %q; a text goes behind -p", arg)
+			return false, s.wrong("unexpected argument %q; a text goes after -p", arg)
 		}
 		stdin = true
 	}

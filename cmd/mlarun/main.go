@@ -174,7 +174,7 @@ func unknown(name string) error {
 		reason = fmt.Sprintf("unknown command %q; did you mean %s?", name, near)
 	}
 	if filepath.Ext(name) == ".gguf" {
-		reason = fmt.Sprintf("%q is no command; a model file goes behind -model", name)
+		reason = fmt.Sprintf("%q is no command; a model file goes after -model", name)
 	}
 	return &usageError{reason, "mlarun " + generateArgs, "mlarun help lists the commands, mlarun -h the flags."}
 }

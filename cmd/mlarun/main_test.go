@@ -90,7 +90,7 @@ func TestUsage(t *testing.T) {
 		{"-nope", 2, "there is no flag -nope"},
 		{"bench -nope", 2, "Usage: mlarun bench"},
 		{"bench -nope", 2, "mlarun bench -h lists the flags.\n"},
-		{"model.gguf", 2, `"model.gguf" is no command; a model file goes behind -model`},
+		{"model.gguf", 2, `"model.gguf" is no command; a model file goes after -model`},
 		{"nope", 2, "mlarun help lists the commands"},
 		{"pull u/r", 2, "here it is mlarun -hf USER/REPO"},
 		{"nope", 2, `unknown command "nope"; there are bench, serve, worker, submit, perplexity, logits, greedy, tokenize, detokenize, doctor, list, rm, version, devices, inspect, help, completion, man`},

@@ -320,7 +320,7 @@ func (c *choice) line(text string) string {
 func (c *choice) blame(j *job, err error) error {
 	var none *engine.NoTokenError
 	if errors.As(err, &none) && banned(&j.params) > 0 {
-		return bad("logit_bias", "no token is left that may come behind %d tokens: the others are at -100, or impossible here", none.Position+1)
+		return bad("logit_bias", "no token is left that may come after %d tokens: the others are at -100, or impossible here", none.Position+1)
 	}
 	return err
 }
