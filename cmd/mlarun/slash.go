@@ -140,9 +140,16 @@ func (c *conversation) set(what string) (string, error) {
 	return fmt.Sprintf("%s is %s.", fl.Name, fl.Value), nil
 }
 
-// context says how full the context is.
+// context says how full the context is: what the model would get of the conversation now.
 func (c *conversation) context(string) (string, error) {
-	used := len(c.Tokens())
+	used := 0
+	if len(c.messages) > 0 {
+		t, err := c.prompt()
+		if err != nil {
+			return "", err
+		}
+		used = len(t.Prompt)
+	}
 	return fmt.Sprintf("%d of %d tokens (%.0f %%), %s", used, c.Context(), 100*float64(used)/float64(max(c.Context(), 1)), counted(len(c.messages), "message")), nil
 }
 

@@ -20,12 +20,12 @@ func TestSlash(t *testing.T) {
 		}
 	}
 	lines := []string{
-		"/stats", "/read " + text, "/read /nonexistent", "\"\"\"\nwhat\nis it?\"\"\"", "/stats", "/ctx", "/save " + saved, "/save " + foreign, "/load " + role,
+		"/stats", "/ctx", "/read " + text, "/read /nonexistent", "\"\"\"\nwhat\nis it?\"\"\"", "/stats", "/ctx", "/save " + saved, "/save " + foreign, "/load " + role,
 		"/set top-k 3", "/set top-k -3", "/set model x", "/set", "/clear", "/load " + saved, "//slash", "/load /nonexistent", "/quit",
 	}
 	r := chatWith(strings.Join(lines, "\n"), "-chat", "-think", "off", "-c", "4096")
 	for _, want := range []string{
-		"There is no answer yet.", "text, 7 bytes, goes before your next message.", "/read: open /nonexistent", "first token ", " of 4096 tokens (",
+		"There is no answer yet.", "0 of 4096 tokens (0 %), 0 messages", "text, 7 bytes, goes before your next message.", "/read: open /nonexistent", "first token ", " of 4096 tokens (",
 		"2 messages in " + saved, "mine is no conversation that /save wrote, and is not written over", `role: message 1 has the role "root"`,
 		"top-k is 3.", "top-k is -3, expected 0 (off) or more", `there is no "model"`, "top-k                3\n", "2 messages.\n", "/load: open /nonexistent",
 	} {
