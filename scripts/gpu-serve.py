@@ -172,7 +172,7 @@ def mtp(r, model, limit):
         without = float(found(r"generated \d+ tokens, ([0-9.]+) tok/s", r.mlarun(model, limit / 6, *flags)[1])[0])
         _, said = r.mlarun(model, limit / 6, "-draft", "mtp", *flags)
         rate, right, drafted, rounds, to_guess, to_run, single, pays, catching_up = found(
-            r"generated \d+ tokens, ([0-9.]+) tok/s · (\d+) of (\d+) guesses right · (\d+) rounds of guesses, each (\S+) to guess and (\S+) to run; a token alone ([^:]+): they pay from (-?[0-9.]+) right a round; (\S+) to catch up", said)
+            r"generated \d+ tokens, ([0-9.]+) tok/s · (\d+) of (\d+) drafted tokens right · (\d+) drafts?, each (\S+) to draft and (\S+) to run; a token alone ([^:]+): they pay from (-?[0-9.]+) right a round; (\S+) to catch up", said)
         speed.append(float(rate))
         beside.append(float(rate) / without)
         caught.append(1e3 * seconds(catching_up))

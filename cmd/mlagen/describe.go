@@ -17,7 +17,7 @@ import (
 type specFlags struct{ path, act, class string }
 
 func (v *specFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&v.path, "spec", "", "the spec, a `file`")
+	c.Flags().StringVar(&v.path, "spec", "", "`file` with the spec")
 	c.Flags().StringVar(&v.act, "act", "", "`type` of activations, f32 or f16 (default: the spec's first)")
 	c.Flags().StringVar(&v.class, "class", "", "`devices` that its shapes are for, apple or nvidia (default: any)")
 }

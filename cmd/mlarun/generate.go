@@ -260,8 +260,8 @@ func (s *settings) timings(res engine.Result) []string {
 	}
 	if d := res.Drafts; s.verbose && d.Rounds > 0 {
 		n := time.Duration(d.Rounds)
-		parts = append(parts, fmt.Sprintf("drafts: %d rounds, each %v to draft and %v to run; a token alone takes %v, so drafting pays from %.2f right a round; %v to catch up",
-			d.Rounds, (d.Guessing/n).Round(time.Microsecond), (d.Running/n).Round(time.Microsecond), (d.Alone/n).Round(time.Microsecond), d.BreakEven(), d.CatchingUp.Round(time.Microsecond)))
+		parts = append(parts, fmt.Sprintf("%s, each %v to draft and %v to run; a token alone %v: they pay from %.2f right a round; %v to catch up",
+			counted(d.Rounds, "draft"), (d.Guessing/n).Round(time.Microsecond), (d.Running/n).Round(time.Microsecond), (d.Alone/n).Round(time.Microsecond), d.BreakEven(), d.CatchingUp.Round(time.Microsecond)))
 	}
 	if s.verbose && res.Decode.GPU > 0 {
 		parts = append(parts, "per token "+shares(res.Decode))

@@ -68,7 +68,7 @@ var options = []option{
 	{name: "raw", group: groupText, aliases: "no-cnv no-conversation"},
 	{name: "sys", group: groupChat, aliases: "system-prompt"},
 	{name: "think", group: groupChat, values: "on off show hide", aliases: "reasoning", env: "MLA_THINK"},
-	{name: "reasoning", group: groupChat, values: "on off auto", aliases: "rea", env: "MLA_REASONING"},
+	{name: "reasoning", group: groupChat, aliases: "rea", env: "MLA_REASONING"},
 	{name: "reasoning-budget", group: groupChat, env: "MLA_REASONING_BUDGET"},
 	{name: "chat-template-kwargs", group: groupChat, env: "MLA_CHAT_TEMPLATE_KWARGS"},
 	{name: "chat-template", group: groupChat, aliases: "chat-template-file", env: "MLA_CHAT_TEMPLATE"},

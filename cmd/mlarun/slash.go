@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"mla/cmd/internal/output"
 	"mla/runtime/system/userfile"
 )
 
@@ -47,10 +48,10 @@ func init() { // /help lists them
 func slashHelp(columns int) string {
 	var out strings.Builder
 	for _, s := range slashes {
-		out.WriteString(strings.TrimSpace(s.name+" "+s.args) + "\n" + wrappedAt(columns, s.does, "    "))
+		out.WriteString(strings.TrimSpace(s.name+" "+s.args) + "\n" + output.Wrapped(columns, s.does, "    "))
 	}
-	out.WriteString(wrappedAt(columns, `""" begins and ends a message of several lines; what is pasted is one message.`, ""))
-	out.WriteString(wrappedAt(columns, "Ctrl-C stops an answer or drops a line, Tab completes commands, files and flags, // begins a message with a slash.", ""))
+	out.WriteString(output.Wrapped(columns, `""" begins and ends a message of several lines; what is pasted is one message.`, ""))
+	out.WriteString(output.Wrapped(columns, "Ctrl-C stops an answer or drops a line, Tab completes commands, files and flags, // begins a message with a slash.", ""))
 	return strings.TrimRight(out.String(), "\n")
 }
 
