@@ -30,7 +30,7 @@ func (m *Model) BatchChats(ctx context.Context, chats [][]Message, o ChatOptions
 	if err != nil {
 		return nil, err
 	}
-	if err := o.check(&g); err != nil {
+	if err := o.check(); err != nil {
 		return nil, err
 	}
 	turns := make([]*turn.Turn, len(chats))
@@ -47,26 +47,32 @@ func (m *Model) batch(ctx context.Context, turns []*turn.Turn, g Generation) ([]
 	if m.served {
 		return nil, errServed
 	}
+	if len(turns) == 0 {
+		return nil, nil
+	}
+	rules, err := g.rules(ctx, turns[0])
+	if err != nil {
+		return nil, err
+	}
 	s, err := scheduler.New(m.model, scheduler.Config{Ahead: ahead})
 	if err != nil {
 		return nil, err
 	}
 	start, results, errs := time.Now(), make([]Result, len(turns)), make([]error, len(turns))
 	for i, t := range turns {
-		out, sampler, err := m.newWriter(t, &g)
+		out, sampler, err := m.ruled(t, &g, rules)
 		if err != nil {
 			return nil, err
 		}
-		out.emit = func(string) bool { return true }
 		done := func(r engine.Result, err error) {
-			out.end()
-			results[i] = out.result(r)
+			out.End(r.Reason == Stop)
+			results[i] = result(t, out, r)
 			results[i].Elapsed = time.Since(start)
 			if err != nil {
-				errs[i] = fmt.Errorf("prompt %d: %w", i+1, out.explain(err))
+				errs[i] = fmt.Errorf("prompt %d: %w", i+1, explain(out, err))
 			}
 		}
-		r := scheduler.Request{Continuation: scheduler.Continuation{Prompt: t.Prompt, Max: g.max(), Stop: t.Ends, Done: done}, Sampler: sampler, Draft: m.drafting.Drafters(), Emit: out.token}
+		r := scheduler.Request{Continuation: scheduler.Continuation{Prompt: t.Prompt, Max: g.max(), Stop: t.Ends, Done: done}, Sampler: sampler, Draft: m.drafting.Drafters(), Emit: out.Token}
 		if err := s.Submit(ctx, r); err != nil {
 			done(engine.Result{Reason: Failed}, err)
 		}

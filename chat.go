@@ -55,8 +55,8 @@ func (o *ChatOptions) options() chat.Options {
 	return out
 }
 
-// check looks at the tools, and at what does not go with them.
-func (o *ChatOptions) check(g *Generation) error {
+// check looks at the tools.
+func (o *ChatOptions) check() error {
 	for _, t := range o.Tools {
 		var parameters map[string]any
 		if t.Name == "" {
@@ -65,9 +65,6 @@ func (o *ChatOptions) check(g *Generation) error {
 		if err := json.Unmarshal(t.Parameters, &parameters); err != nil {
 			return fmt.Errorf("tool %s: its parameters are no JSON object: %w", t.Name, err)
 		}
-	}
-	if len(o.Tools) > 0 && (g.Schema != "" || g.Grammar != "") {
-		return errors.New("tools, and a Schema or Grammar of the answer: a Chat takes one of both, a Server takes both")
 	}
 	return nil
 }
@@ -137,7 +134,7 @@ func (c *Chat) answer(ctx context.Context, added Message, g Generation) iter.Seq
 		if added.Role != "" {
 			messages = append(messages, added)
 		}
-		err := c.check(&g)
+		err := c.check()
 		var t *turn.Turn
 		if err == nil {
 			t, err = turn.New(c.session.model.tokenizer, c.renderer, messages, c.options())

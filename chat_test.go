@@ -69,7 +69,7 @@ func TestChatParts(t *testing.T) {
 	}{
 		"a tool without a name": {[]mla.Tool{{}}, mla.Generation{}},
 		"no JSON object":        {[]mla.Tool{{Name: "x", Parameters: json.RawMessage(`[`)}}, mla.Generation{}},
-		"takes one of both":     {[]mla.Tool{tool}, mla.Generation{Schema: "{}"}},
+		"root is not there":     {[]mla.Tool{tool}, mla.Generation{Grammar: "a ::= b"}},
 		"both a Schema and a":   {nil, mla.Generation{Schema: "{}", Grammar: `root ::= "a"`}},
 		"name of a rule":        {nil, mla.Generation{Grammar: "::="}},
 	} {
@@ -80,6 +80,48 @@ func TestChatParts(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), says) || len(c.Messages) != before {
 			t.Errorf("%v; want %q", err, says)
 		}
+	}
+}
+
+// TestToolsAndSchema: with both an answer is calls whose arguments follow the tool's schema, or a text
+// that follows the other one.
+func TestToolsAndSchema(t *testing.T) {
+	c, err := chatModel(t, mla.Options{}).NewChat("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The model would write the numbers 12 and 34, and sentences.
+	c.Tools = []mla.Tool{{Name: "mul", Parameters: json.RawMessage(`{"type": "object", "properties": {"a": {"const": 7}, "b": {"type": "integer"}}, "required": ["a", "b"], "additionalProperties": false}`)}}
+	g := mla.Generation{Schema: `{"type": "object", "properties": {"product": {"type": "integer"}}, "required": ["product"], "additionalProperties": false}`}
+	if text := send(t, c, "What is 12 * 34?", g); text != "" {
+		t.Errorf("beside calls: %q", text)
+	}
+	calls := c.Last().Calls
+	if len(calls) != 1 || calls[0].Name != "mul" || calls[0].Arguments != `{"a": 7, "b": 34}` {
+		t.Fatalf("calls %+v", calls)
+	}
+	c.Messages[1].ToolCalls[0].Arguments = `{"a": 12, "b": 34}`
+	c.Messages = append(c.Messages, mla.Message{Role: mla.ToolResult, ToolCallID: calls[0].ID, Name: "mul", Content: "408"})
+	for _, err := range c.Answer(t.Context(), mla.Generation{Grammar: `root ::= "12 times 34 is " [0-9]{3} "!"`}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r := c.Last(); r.Text != "12 times 34 is 408!" || len(r.Calls) > 0 {
+		t.Errorf("%q, calls %+v", r.Text, r.Calls)
+	}
+}
+
+// TestBatchSchema: the answers of a batch follow a schema, too.
+func TestBatchSchema(t *testing.T) {
+	m := chatModel(t, mla.Options{Sessions: 2})
+	ask := func(text string) []mla.Message { return []mla.Message{{Role: mla.User, Content: text}} }
+	results, err := m.BatchChats(t.Context(), [][]mla.Message{ask("What is 1 + 2?"), ask("What is 3 + 4?")}, mla.ChatOptions{}, mla.Generation{Schema: `{"enum": [3, 7]}`})
+	if err != nil || len(results) != 2 || !strings.Contains("3 7", results[0].Text) || results[1].Text == "" || results[1].Thoughts == "" {
+		t.Errorf("%+v, %v", results, err)
+	}
+	if results, err := m.BatchChats(t.Context(), nil, mla.ChatOptions{}, mla.Generation{}); err != nil || len(results) > 0 {
+		t.Errorf("no chats: %+v, %v", results, err)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"mla/runtime/text/chat/turn"
 	"mla/runtime/text/grammar"
 	"mla/runtime/text/grammar/schema"
+	"mla/runtime/text/guided"
 	"mla/runtime/text/sample"
 )
 
@@ -21,7 +22,8 @@ type Generation struct {
 	Stop     []string  // end the text, and are not part of it
 	Sampling *Sampling // nil: the likeliest token every time
 	// Schema is a JSON Schema, Grammar one in llama.cpp's GBNF: the text follows it, an answer
-	// from where the thoughts end. At most one of both.
+	// from where the thoughts end. At most one of both. Where the model may call tools, an answer
+	// follows it or is calls, whose arguments follow the schemas of the tools.
 	Schema, Grammar string
 	// Thoughts gets the thoughts of an answer while they come, before the answer; nil: only
 	// Result has them.
@@ -30,13 +32,22 @@ type Generation struct {
 	Progress func(Progress)
 }
 
-// rules are what the text follows; nil: anything.
-func (g *Generation) rules() (*grammar.Grammar, error) {
+// rules are what turns like t follow.
+func (g *Generation) rules(ctx context.Context, t *turn.Turn) (guided.Rules, error) {
+	text, err := g.form(ctx)
+	if err != nil {
+		return guided.Rules{}, err
+	}
+	return t.Rules(ctx, text)
+}
+
+// form is what the text follows; nil: anything.
+func (g *Generation) form(ctx context.Context) (*grammar.Grammar, error) {
 	switch {
 	case g.Schema != "" && g.Grammar != "":
 		return nil, errors.New("both a Schema and a Grammar; expected one of them at most")
 	case g.Schema != "":
-		return schema.Compile(context.Background(), []byte(g.Schema), schema.Options{})
+		return schema.Compile(ctx, []byte(g.Schema), schema.Options{})
 	case g.Grammar != "":
 		return grammar.ParseGBNF(g.Grammar)
 	}
@@ -134,12 +145,12 @@ func (s *Session) generate(ctx context.Context, t *turn.Turn, g Generation) iter
 	return func(yield func(string, error) bool) {
 		start, left := time.Now(), false
 		s.last = Result{Reason: Failed, Prompt: len(t.Prompt)}
-		out, sampler, err := s.model.newWriter(t, &g)
+		out, sampler, err := s.model.writer(ctx, t, &g)
 		if err != nil {
 			yield("", err)
 			return
 		}
-		out.emit = func(text string) bool {
+		out.Emit = func(text string) bool {
 			left = left || !yield(text, nil)
 			return !left
 		}
@@ -149,14 +160,14 @@ func (s *Session) generate(ctx context.Context, t *turn.Turn, g Generation) iter
 			return
 		}
 		res, err := s.session.Generate(ctx, engine.Request{Prompt: t.Prompt, Max: g.max(), Sampler: sampler, Stop: t.Ends,
-			Progress: tell[int](g.Progress, Prompting), Ahead: ahead, Draft: drafter}, out.token)
+			Progress: tell[int](g.Progress, Prompting), Ahead: ahead, Draft: drafter}, out.Token)
 		if !left {
-			out.end()
+			out.End(res.Reason == Stop)
 		}
-		s.last = out.result(res)
+		s.last = result(t, out, res)
 		s.last.Elapsed = time.Since(start)
 		if err != nil && !left {
-			yield("", out.explain(err))
+			yield("", explain(out, err))
 		}
 	}
 }
@@ -167,6 +178,44 @@ func (g *Generation) max() int {
 		return -1
 	}
 	return g.Max
+}
+
+// writer prepares a turn: what writes its tokens, and what picks them.
+func (m *Model) writer(ctx context.Context, t *turn.Turn, g *Generation) (*turn.Writer, engine.Sampler, error) {
+	rules, err := g.rules(ctx, t)
+	if err != nil {
+		return nil, nil, err
+	}
+	return m.ruled(t, g, rules)
+}
+
+// ruled is writer with rules that are known.
+func (m *Model) ruled(t *turn.Turn, g *Generation, rules guided.Rules) (*turn.Writer, engine.Sampler, error) {
+	own, err := m.sampler(g, t.Ends)
+	if err != nil {
+		return nil, nil, err
+	}
+	w := t.NewWriter(g.Stop, rules)
+	w.Think = g.Thoughts
+	if w.Answer == nil {
+		return w, own, nil
+	}
+	return w, w.Answer.Sampler(own), nil
+}
+
+// explain is why a text could not go on.
+func explain(w *turn.Writer, err error) error {
+	var none *engine.NoTokenError
+	if errors.As(err, &none) {
+		return w.Answer.Explain(err)
+	}
+	return err
+}
+
+// result is that of a turn that was written.
+func result(t *turn.Turn, w *turn.Writer, r engine.Result) Result {
+	return Result{Text: w.Text(), Thoughts: w.Thoughts(), Calls: w.Calls, Tokens: r.Tokens, Reason: r.Reason,
+		Prompt: len(t.Prompt), Reused: r.Reused, Drafted: r.Drafted, Accepted: r.Accepted, FirstToken: r.FirstToken}
 }
 
 // sampler picks as the generation says.

@@ -172,7 +172,7 @@ def mtp(r, model, limit):
         without = float(found(r"generated \d+ tokens, ([0-9.]+) tok/s", r.mlarun(model, limit / 6, *flags)[1])[0])
         _, said = r.mlarun(model, limit / 6, "-draft", "mtp", *flags)
         rate, right, drafted, rounds, to_guess, to_run, single, pays, catching_up = found(
-            r"generated \d+ tokens, ([0-9.]+) tok/s · (\d+) of (\d+) guesses right · (\d+) rounds of guesses, each (\S+) to guess and (\S+) to run; a token alone ([^:]+): they pay from (-?[0-9.]+) right a round; (\S+) to catch up", said)
+            r"generated \d+ tokens, ([0-9.]+) tok/s · (\d+) of (\d+) drafted tokens right · (\d+) drafts?, each (\S+) to draft and (\S+) to run; a token alone ([^:]+): they pay from (-?[0-9.]+) right a round; (\S+) to catch up", said)
         speed.append(float(rate))
         beside.append(float(rate) / without)
         caught.append(1e3 * seconds(catching_up))
@@ -221,8 +221,8 @@ def restore(r, model, limit):
 def twins(r, model, limit):
     """All kernels, or as many as there is time for."""
     out, _ = r.mlarun(model, limit, "-n", "0", "-t", f"{limit - 20:.0f}s", command=["doctor"])
-    checked, left = int(found(r"(\d+) launches checked", out)[0]), re.search(r"(\d+) not checked", out)
-    r.add(step="twins", model=model, figure="launches of kernels that agree with their Go twins", median=checked, unit="", goal=f"{checked + (int(left[1]) if left else 0)}", met=not left)
+    checked, of = found(r"(\d+)(?: of (\d+))? launches checked", out)
+    r.add(step="twins", model=model, figure="launches of kernels that agree with their Go twins", median=int(checked), unit="", goal=of or checked, met=not of)
 
 
 def schedule(r, model, limit):

@@ -45,3 +45,6 @@ if command -v zsh >/dev/null 2>&1; then
 	zsh -c 'print -l $fpath' 2>/dev/null | grep -qxF "$folder" ||
 		echo "zsh completes after this line in ~/.zshrc, in front of compinit: fpath=($folder \$fpath)"
 fi
+if ! ls /usr/share/bash-completion/bash_completion /etc/bash_completion /opt/homebrew/etc/profile.d/bash_completion.sh /usr/local/etc/profile.d/bash_completion.sh >/dev/null 2>&1; then
+	echo "bash completes after this line in ~/.bashrc: for f in mlarun mlagen; do . $prefix/share/bash-completion/completions/\$f; done"
+fi

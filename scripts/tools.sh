@@ -15,7 +15,7 @@ missing=""
 have() { command -v "$1" >/dev/null 2>&1; }
 
 clang=""
-for name in "${CXX:-clang++-19}" clang++-19 /opt/homebrew/opt/llvm@19/bin/clang++ /opt/homebrew/opt/llvm/bin/clang++; do
+for name in "${CXX:-clang++-19}" clang++-19 /opt/homebrew/opt/llvm/bin/clang++ /usr/local/opt/llvm/bin/clang++; do
 	if have "$name"; then clang="$name"; fi
 done
 [ -n "$clang" ] || missing="clang-19"
@@ -52,5 +52,5 @@ if have apt-get && { [ -z "$as_root" ] || have sudo; }; then
 	exit 0
 fi
 echo "make $tier needs: $missing" >&2
-echo "Debian: apt-get install $missing    macOS: brew install llvm@19 node; brew install --cask chromium" >&2
+echo "Debian: apt-get install $missing    macOS: brew install llvm node; brew install --cask chromium" >&2
 exit 1

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"mla/cmd/internal/output"
 	"mla/gen/spec"
 	"mla/runtime/plan"
 )
@@ -104,19 +105,19 @@ func writeHelp(w io.Writer, c *cobra.Command) {
 			}
 		}
 	}
-	fmt.Fprintln(t, "\nFlags:")
+	t.Flush()
+	fmt.Fprintln(w, "\nFlags:")
 	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		value, text := pflag.UnquoteUsage(f)
-		if f.DefValue != "" && f.DefValue != "0" && f.DefValue != "false" {
+		if f.DefValue != "" && f.DefValue != "0" && f.DefValue != "false" && f.DefValue != "[]" {
 			text += fmt.Sprintf(" (default %s)", f.DefValue)
 		}
 		name := oneDash(f)
 		if f.Shorthand != "" {
 			name += ", -" + f.Name
 		}
-		fmt.Fprintf(t, "  %s\t%s\n", strings.TrimSpace(name+" "+value), text)
+		fmt.Fprintf(w, "  %s\n%s", strings.TrimSpace(name+" "+value), output.Wrapped(output.Width, text, "      "))
 	})
-	t.Flush()
 	if c.Example != "" {
 		fmt.Fprintf(w, "\nExamples:\n%s\n", c.Example)
 	}

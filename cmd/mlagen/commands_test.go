@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"mla/cmd/internal/output"
 )
 
 // TestHelp: each command has a page of its own, by -h, --help and help, with all its flags.
@@ -32,7 +34,12 @@ func TestHelp(t *testing.T) {
 			t.Errorf("%s -h writes flags with two dashes:\n%s", name, page)
 		}
 	}
-	for _, want := range []string{"  -spec file ", "  -check ", "  -o, -output file ", "  -n, -dry-run ", exitCodes} {
+	for line := range strings.Lines(root) {
+		if strings.HasPrefix(line, "      ") && !strings.HasPrefix(line, "       ") && len(line) > output.Width+1 {
+			t.Errorf("mlagen -h has a line of %d bytes: %s", len(line), line)
+		}
+	}
+	for _, want := range []string{"  -spec file\n", "  -check\n", "  -o, -output file\n", "  -n, -dry-run\n", exitCodes} {
 		if !strings.Contains(root, want) {
 			t.Errorf("mlagen -h lacks %q:\n%s", want, root)
 		}

@@ -17,7 +17,7 @@ import (
 type specFlags struct{ path, act, class string }
 
 func (v *specFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&v.path, "spec", "", "the spec, a `file`")
+	c.Flags().StringVar(&v.path, "spec", "", "`file` with the spec")
 	c.Flags().StringVar(&v.act, "act", "", "`type` of activations, f32 or f16 (default: the spec's first)")
 	c.Flags().StringVar(&v.class, "class", "", "`devices` that its shapes are for, apple or nvidia (default: any)")
 }
@@ -55,7 +55,7 @@ func newDescribe() *cobra.Command {
 	d.add(c)
 	c.Flags().StringVar(&d.profile, "quant", "", "`name` of one of the spec's quant profiles (default: the first)")
 	c.Flags().IntVar(&d.depth, "depth", 0, "`tokens` in the context before")
-	c.Flags().IntVar(&d.width, "width", 1, "list the dispatches of a replay of so many `rows`")
+	c.Flags().IntVar(&d.width, "width", 1, "list the dispatches that run this many `tokens` at once")
 	c.Flags().BoolVar(&d.json, "json", false, "the same as JSON")
 	c.Flags().StringVar(&d.html, "html", "", "write a `page` that shows a token as a timeline")
 	c.Flags().StringVar(&d.kernels, "kernels", "", "with -html: a `file` that mlarun bench -kernels -o json wrote, for measured times")

@@ -57,7 +57,7 @@ func newGenerate() *cobra.Command {
 	f := c.Flags()
 	f.StringVar(&g.bundle.gguf, "gguf", "", "compile for a model `file`, or for hf://user/repo[:QUANT], a model of the Hugging Face hub, which is loaded once; its bundle file goes where -install puts it")
 	preFlag(f, &g.bundle.pre)
-	f.StringVar(&g.spec, "spec", "", "compile a spec, a `file`")
+	f.StringVar(&g.spec, "spec", "", "compile the spec in this `file`")
 	f.BoolVar(&g.all, "all", false, "compile every spec in specs/")
 	f.StringVarP(&g.bundle.out, "output", "o", "", "with -gguf or -spec: the bundle `file`, which ends in .mla")
 	f.BoolVar(&g.bundle.install, "install", false, "with -gguf or -spec: put the bundle file where mlarun looks for any model")

@@ -32,7 +32,7 @@ func newPTX() *cobra.Command {
 		return compilePTX(path, all, force, stdout)
 	})
 	c.Long = "Compiles the bundles in generated/ that NVIDIA GPUs run, if they changed. The next build of\nmlarun has them. It needs clang-19, and neither CUDA nor a GPU."
-	c.Flags().StringVar(&path, "spec", "", "the bundles of one spec, a `file`")
+	c.Flags().StringVar(&path, "spec", "", "`file` with the one spec whose bundles are compiled")
 	c.Flags().BoolVar(&all, "all", false, "those of every spec in specs/")
 	c.Flags().BoolVarP(&force, "force", "f", false, "also those that did not change")
 	return c

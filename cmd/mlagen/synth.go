@@ -40,10 +40,10 @@ func newSynth() *cobra.Command {
 		return err
 	}, "spec", "quant", "output")
 	c.Long = "Writes a file to try speed with, without a download. What it generates means nothing."
-	c.Flags().StringVar(&path, "spec", "", "the model's spec, a `file`")
+	c.Flags().StringVar(&path, "spec", "", "`file` with the model's spec")
 	c.Flags().StringVar(&profile, "quant", "", "`name` of one of the spec's quant profiles, such as q4_0")
 	c.Flags().StringVarP(&out, "output", "o", "", "the GGUF `file` to write")
 	c.Flags().BoolVarP(&force, "force", "f", false, "replace a file that is there")
-	c.Flags().Uint64Var(&seed, "seed", 1, "of the random `numbers`")
+	c.Flags().Uint64Var(&seed, "seed", 1, "`seed` of the random numbers")
 	return c
 }

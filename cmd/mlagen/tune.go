@@ -37,7 +37,7 @@ type tuneFlags struct {
 func newTune() *cobra.Command {
 	t := &tuneFlags{}
 	var quants, acts, kernels, depths string
-	c := command("tune -spec F -device cuda|metal", "find the quickest kernel shapes on a GPU and write them into the spec", func(out, _ io.Writer) error {
+	c := command("tune -spec F -device cuda|metal", "find the quickest kernel shapes on a GPU and write them into a tuning file", func(out, _ io.Writer) error {
 		t.quants, t.acts, t.kernels = words(quants), words(acts), words(kernels)
 		for _, word := range words(depths) {
 			n, err := strconv.Atoi(word)
@@ -51,28 +51,28 @@ func newTune() *cobra.Command {
 		}
 		return t.run(out)
 	}, "spec")
-	c.Long = `Measures shapes for every kernel of a spec on a GPU and writes the best into the spec's
-tuning for the GPU's class: tuning.devices.nvidia or .apple.
+	c.Long = `Measures shapes for every kernel of a spec on a GPU and writes the best into the
+tuning file of the GPU's class beside the spec: tuning/NAME.nvidia.yaml or tuning/NAME.apple.yaml.
 
 On a machine with a GPU but without clang-19: run it with -compile-only and -cache DIR where
 clang is, carry DIR over, and run it there with the same -quant, -act, -kernels, -depth and
 -rounds, and without -compile-only. The CPU device does not depend on shapes: it has nothing
 to tune.`
 	f := c.Flags()
-	f.StringVar(&t.spec, "spec", "", "the `file` to tune")
+	f.StringVar(&t.spec, "spec", "", "`file` with the spec to tune")
 	f.StringSliceVar(&t.tunings, "tuning", nil, "tuning `files` in place of those in the folder tuning beside the spec, NAME.yaml or NAME.CLASS.yaml")
 	f.StringVar(&t.device, "device", "", "`GPU` to measure on: cuda or metal")
 	f.StringVar(&quants, "quant", "", "`types` of a model with random weights to measure with (default q4_0)")
 	f.StringVar(&t.model, "model", "", "a GGUF `file` to measure with instead; it must fit a quant profile of the spec")
-	f.StringVar(&acts, "act", "", "`types` of activations (default: those that the spec asks for)")
+	f.StringVar(&acts, "act", "", "`types` of activations (default: the spec's)")
 	f.StringVar(&t.cudaLib, "cuda-lib", "", "`library` that stands in for NVIDIA's driver")
 	f.StringVar(&t.metalLib, "metal-lib", "", "`library` that stands in for Metal")
 	f.StringVar(&kernels, "kernels", "", "`names` of kernels to tune (default: all, and \"attention\" if a depth is not 0)")
 	f.StringVar(&depths, "depth", "0", "`tokens` in the context before the one that is measured; several with commas")
-	f.StringVar(&t.by, "by", "", "`what` is timed: stage, each kernel by itself, many at once (default on cuda), or token, whole ones, one change at a time, which sees what neighbours do to each other (on metal); of lm_head tokens of a prompt tell nothing")
+	f.StringVar(&t.by, "by", "", "`what` is timed. stage: each kernel by itself, many shapes at once (default on cuda). token: whole tokens, one change at a time (default on metal); that sees what kernels do to each other, but says nothing of lm_head in prompts")
 	f.DurationVar(&t.budget, "budget", time.Minute, "`time` after which no new shapes are tried")
 	f.IntVar(&t.beam, "beam", 3, "`number` of a kernel's best shapes whose neighbours are tried")
-	f.IntVar(&t.rounds, "rounds", 2, "`neighbours` away from the spec's shapes that it looks; where the best is that far away, tune again")
+	f.IntVar(&t.rounds, "rounds", 2, "`steps` away from the spec's shapes that are tried; where the best shape is the last of them, tune again")
 	f.BoolVarP(&t.dryRun, "dry-run", "n", false, "only print")
 	f.StringVar(&t.cache, "cache", "", "`folder` that keeps compiled kernels (cuda)")
 	f.BoolVar(&t.compileOnly, "compile-only", false, "compile every shape that can be asked for into -cache, measure nothing")

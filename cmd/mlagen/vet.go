@@ -34,7 +34,7 @@ func newVet() *cobra.Command {
 		return vetAll(paths, out)
 	})
 	c.Long = "Looks for keys without effect, bundles that no file needs, and kernels that a device runs\nbadly. Where something is found it exits with 1; mlagen -spec compiles the spec all the same."
-	c.Flags().StringVar(&path, "spec", "", "the spec, a `file`")
+	c.Flags().StringVar(&path, "spec", "", "`file` with the spec")
 	c.Flags().BoolVar(&all, "all", false, "every spec in specs/")
 	c.Flags().BoolVar(&list, "list", false, "list the rules instead")
 	return c

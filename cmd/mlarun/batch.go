@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
@@ -15,7 +14,7 @@ import (
 	"mla/runtime/plan"
 	"mla/runtime/serve/scheduler"
 	"mla/runtime/text/chat"
-	turns "mla/runtime/text/chat/turn"
+	"mla/runtime/text/chat/turn"
 	"mla/runtime/text/sample"
 	"mla/runtime/text/tokenizer"
 )
@@ -23,7 +22,7 @@ import (
 // job is a line of -parallel's input, with what becomes of it.
 type job struct {
 	*jobs.Job
-	turn   turn
+	turn   *turn.Turn
 	params sample.Params
 }
 
@@ -93,7 +92,7 @@ func (s *settings) encode(eng *engine.Engine, tok *tokenizer.Tokenizer, list []*
 	}
 	if !messages {
 		for _, j := range list {
-			j.turn = turn{turns.Text(tok, tok.Encode(*j.Prompt, tokenizer.EncodeOptions{AddBOS: true, ParseSpecial: s.special})), &answerParts{}}
+			j.turn = turn.Text(tok, tok.Encode(*j.Prompt, tokenizer.EncodeOptions{AddBOS: true, ParseSpecial: s.special}))
 		}
 		return nil
 	}
@@ -155,26 +154,30 @@ func (s *settings) runBatch(ctx context.Context, m *loaded, tok *tokenizer.Token
 	b := &running{settings: s, answers: make([]*answer, len(list)), bar: s.progress("prompts")}
 	defer b.bar.clear()
 	start := time.Now()
+	rules, err := s.form.of(list[0].turn) // all are of one kind
+	if err != nil {
+		return err
+	}
 	for i, j := range list {
-		out := &printer{w: io.Discard, stream: tok.NewStream(), stops: sample.NewStopper(j.Stop), turn: j.turn.Turn, answerParts: j.turn.answers}
-		sampler, _, err := s.sampler(tok, j.params, j.turn, out)
+		out := j.turn.NewWriter(j.Stop, rules)
+		sampler, err := s.sampler(tok, j.params, j.turn, out)
 		if err != nil {
 			return err
 		}
 		done := func(res engine.Result, err error) {
-			out.end()
-			a := &answer{Line: j.Line, Text: out.text.String(), Think: out.thoughts.String(), End: string(res.Reason), Prompt: len(j.turn.Prompt), Reused: res.Reused, Tokens: len(res.Tokens)}
+			out.End(res.Reason == engine.ReasonStop)
+			a := &answer{Line: j.Line, Text: out.Text(), Think: out.Thoughts(), End: string(res.Reason), Prompt: len(j.turn.Prompt), Reused: res.Reused, Tokens: len(res.Tokens)}
 			if res.FirstToken > 0 {
 				b.first = append(b.first, res.FirstToken)
 			}
 			if err != nil {
-				a.Error = s.explain(err, m.engine).Error()
+				a.Error = s.explain(noToken(out, err), m.engine).Error()
 			}
 			if b.finish(i, a); b.err != nil {
 				cancel() // nobody reads what the others would write
 			}
 		}
-		if err := sched.Submit(ctx, scheduler.Request{Continuation: scheduler.Continuation{Prompt: j.turn.Prompt, Max: *j.Max, Stop: j.turn.Ends, Done: done}, Sampler: sampler, Draft: s.drafting().Drafters(), Emit: out.token}); err != nil {
+		if err := sched.Submit(ctx, scheduler.Request{Continuation: scheduler.Continuation{Prompt: j.turn.Prompt, Max: *j.Max, Stop: j.turn.Ends, Done: done}, Sampler: sampler, Draft: s.drafting().Drafters(), Emit: out.Token}); err != nil {
 			done(engine.Result{Reason: engine.ReasonError}, err)
 		}
 	}

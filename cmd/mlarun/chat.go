@@ -9,7 +9,7 @@ import (
 
 	"mla/runtime/engine"
 	"mla/runtime/text/chat"
-	turns "mla/runtime/text/chat/turn"
+	"mla/runtime/text/chat/turn"
 	"mla/runtime/text/tokenizer"
 )
 
@@ -70,18 +70,19 @@ func (c *conversation) answer(ctx context.Context) (engine.Result, error) {
 	if err != nil {
 		return engine.Result{}, &templateError{err}
 	}
-	what.answers.screen = c.settings.newScreen()
-	res, out, err := c.settings.write(ctx, c.loaded, c.tok, what)
-	c.messages = append(c.messages, chat.Message{Role: chat.Assistant, Content: out.text.String(), Reasoning: out.thoughts.String()})
+	res, out, err := c.settings.write(ctx, c.loaded, c.tok, what, c.settings.newScreen())
+	if out == nil {
+		return res, err
+	}
+	c.messages = append(c.messages, chat.Message{Role: chat.Assistant, Content: out.Text(), Reasoning: out.Thoughts()})
 	c.last = res
 	return res, err
 }
 
 // prompt is the conversation's tokens as its template writes it, what ends an answer, and
 // what takes it apart.
-func (c *conversation) prompt() (turn, error) {
-	t, err := turns.New(c.tok, c.renderer, c.messages, chat.Options{Thinking: c.settings.thinks.on})
-	return turn{t, &answerParts{}}, err
+func (c *conversation) prompt() (*turn.Turn, error) {
+	return turn.New(c.tok, c.renderer, c.messages, chat.Options{Thinking: c.settings.thinks.on})
 }
 
 // turn answers a message. Only what ends the chat is an error.

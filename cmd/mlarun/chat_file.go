@@ -74,7 +74,7 @@ func (c *conversation) saveChat(path string) (string, error) {
 	if err := atomicfile.WritePrivate(path, data.Bytes()); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%d messages are in %s.", len(out.Messages), path), nil
+	return fmt.Sprintf("%s in %s.", counted(len(out.Messages), "message"), path), nil
 }
 
 // loadChat takes the place of the conversation.
@@ -90,5 +90,5 @@ func (c *conversation) loadChat(path string) (string, error) {
 	for _, m := range in.Messages {
 		c.messages = append(c.messages, chat.Message{Role: m.Role, Content: m.Content, Reasoning: m.Reasoning})
 	}
-	return fmt.Sprintf("%d messages.", len(c.messages)), nil
+	return fmt.Sprintf("%s.", counted(len(c.messages), "message")), nil
 }

@@ -5,8 +5,7 @@ import (
 	"errors"
 
 	"mla/runtime/engine"
-	turns "mla/runtime/text/chat/turn"
-	"mla/runtime/text/guided"
+	"mla/runtime/text/chat/turn"
 	"mla/runtime/text/sample"
 	"mla/runtime/text/tokenizer"
 )
@@ -20,21 +19,19 @@ func (s *settings) complete(m *loaded, text string) error {
 	ctx, stop := interruptible()
 	defer stop()
 	prompt := t.Encode(text, tokenizer.EncodeOptions{AddBOS: true, ParseSpecial: s.special})
-	res, _, err := s.write(ctx, m, t, turn{turns.Text(t, prompt), &answerParts{}})
+	res, _, err := s.write(ctx, m, t, turn.Text(t, prompt), nil)
 	s.finish(m, res, s.form.given())
 	return err
 }
 
-// turn is what is generated behind a prompt.
-type turn struct {
-	*turns.Turn
-	answers *answerParts
-}
-
-// write generates text on stdout.
-func (s *settings) write(ctx context.Context, m *loaded, t *tokenizer.Tokenizer, what turn) (engine.Result, *printer, error) {
-	out := &printer{w: shown(s.env.out), stream: t.NewStream(), stops: sample.NewStopper(s.sampling.stops), turn: what.Turn, answerParts: what.answers}
-	sampler, formed, err := s.sampler(t, s.sampling.of(t), what, out)
+// write generates what follows a turn's prompt on stdout; thoughts go to a screen.
+func (s *settings) write(ctx context.Context, m *loaded, t *tokenizer.Tokenizer, what *turn.Turn, sc *screen) (engine.Result, *printer, error) {
+	rules, err := s.form.of(what)
+	if err != nil {
+		return engine.Result{}, nil, err
+	}
+	out := newPrinter(what.NewWriter(s.sampling.stops, rules), shown(s.env.out), sc)
+	sampler, err := s.sampler(t, s.sampling.of(t), what, out.Writer)
 	if err != nil {
 		return engine.Result{}, out, err
 	}
@@ -54,9 +51,9 @@ func (s *settings) write(ctx context.Context, m *loaded, t *tokenizer.Tokenizer,
 			p.clear()
 			first = false
 		}
-		return out.token(id) && formed.Token(id)
+		return out.token(id)
 	})
-	err = noToken(formed, err)
+	err = noToken(out.Writer, err)
 	if first {
 		p.clear()
 	} else {
@@ -68,23 +65,26 @@ func (s *settings) write(ctx context.Context, m *loaded, t *tokenizer.Tokenizer,
 		}
 	}
 	s.kept.ran(what.Prompt)
-	out.end()
+	out.end(res.Reason == engine.ReasonStop)
 	if out.err != nil {
 		return res, out, out.err
 	}
 	return res, out, s.explain(err, m.engine)
 }
 
-// sampler picks the tokens of a text; formed is nil if it follows no grammar.
-func (s *settings) sampler(t *tokenizer.Tokenizer, p sample.Params, what turn, out *printer) (engine.Sampler, *guided.Text, error) {
+// sampler picks the tokens of a text.
+func (s *settings) sampler(t *tokenizer.Tokenizer, p sample.Params, what *turn.Turn, out *turn.Writer) (engine.Sampler, error) {
 	own, err := sample.New(p)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	picks, formed, err := s.form.begin(own, t, what)
-	if err != nil || what.Parser == nil || s.thinks.budget < 0 {
-		return picks, formed, err
+	var picks engine.Sampler = own
+	if out.Answer != nil {
+		picks = out.Answer.Sampler(own)
 	}
-	over := func() bool { return what.Parser.Thinking() && out.thought >= s.thinks.budget }
-	return &limited{picks, over, t.Encode(what.Think[1], tokenizer.EncodeOptions{ParseSpecial: true})}, formed, nil
+	if what.Parser == nil || s.thinks.budget < 0 {
+		return picks, nil
+	}
+	over := func() bool { return out.Thinking() && out.Thought >= s.thinks.budget }
+	return &limited{picks, over, t.Encode(what.Think[1], tokenizer.EncodeOptions{ParseSpecial: true})}, nil
 }

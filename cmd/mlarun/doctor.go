@@ -175,7 +175,9 @@ func (f *doctorFlags) inChild(ctx context.Context, s stage, kind string) *checku
 	defer bar.clear()
 	print := func(row checkup.Row) {
 		if row.Kind == checkup.Now {
-			bar.show(row.Name)
+			if row.Name != s.name { // the bar has it
+				bar.show(row.Name)
+			}
 			return
 		}
 		bar.clear()

@@ -35,15 +35,24 @@ func (x *examination) kernels() error {
 		}
 		k.InTurn(bundles, func(*plan.Variant) bool { return true })
 	}
-	text := fmt.Sprintf("%d launches checked in %.1f s", k.Checked, time.Since(start).Seconds())
-	if k.Checked == 0 && k.Left > 0 {
-		x.Write(checkup.Skip, x.stage.name, "the time of -t was over before the first of %d launches", k.Left)
-	}
-	if k.Left > 0 {
-		text += fmt.Sprintf(", %d not checked (-t gives more time)", k.Left)
-	}
-	x.Write(checkup.Note, "", "%s", text)
+	x.told(k, time.Since(start))
 	return nil
+}
+
+// told says how many launches were checked, and how many the time was too short for.
+func (x *examination) told(k *patient.Kernels, took time.Duration) {
+	all := k.Checked + k.Left
+	done := fmt.Sprintf("%d of %d launches", k.Checked, all)
+	switch {
+	case k.Left == 0:
+		x.Write(checkup.Note, "", "%d launches checked in %.1f s", all, took.Seconds())
+		return
+	case k.Checked == 0:
+		x.Write(checkup.Skip, x.stage.name, "the time of -t was over before the first of %d launches", all)
+	default:
+		x.Write(checkup.Part, done, "%d of %d launches of kernels", k.Left, all)
+	}
+	x.Write(checkup.Note, "", "%s checked in %.1f s; -t gives more time", done, took.Seconds())
 }
 
 // found is a model file, and what runs it on the device.

@@ -142,7 +142,7 @@ func (x *examination) memory(m *loaded) error {
 	return nil
 }
 
-// idle compares a token after a pause with one right behind another, and looks what
+// idle compares a token after a pause with one right after another, and looks what
 // the process does in the pause.
 func (x *examination) idle(m *loaded, ids []int32) error {
 	if len(ids) == 0 || m.Context()-len(m.Tokens()) < 3 {
@@ -164,7 +164,7 @@ func (x *examination) idle(m *loaded, ids []int32) error {
 		took[i] = time.Since(start)
 	}
 	ms := func(d time.Duration) float64 { return d.Seconds() * 1e3 }
-	x.Write(checkup.Fact, "idle", "a token after %v takes %.2f ms, right behind another %.2f ms; %.1f ms of processor time in the pause",
+	x.Write(checkup.Fact, "idle", "a token after %v takes %.2f ms, right after another %.2f ms; %.1f ms of processor time in the pause",
 		idle, ms(took[2]), ms(took[1]), ms(busy))
 	return nil
 }

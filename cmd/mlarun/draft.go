@@ -2,10 +2,10 @@ package main
 
 import "mla/runtime/engine/opening"
 
-// drafts adds the flags of commands that can guess.
+// drafts adds the flags of commands that can draft.
 func (f *flags) drafts() {
-	f.StringVar(&f.draft.How, "draft", "", "`how` to guess tokens that are run together with the one before: ngram, as the text went on where its last tokens stood before, or mtp, by the model's layer that predicts the token after next (GLM-4.7-Flash). The text is the same but for rounding, as rows together are rounded otherwise; it takes less time where guesses are right, and they rest where they do not pay")
-	f.StringVar(&f.draft.File, "draft-model", "", "`file` with the layer for -draft mtp, if the model's has none")
+	f.StringVar(&f.draft.How, "draft", "", "`how` to draft tokens (speculative decoding): ngram, as the text went on where its last tokens stood before; or mtp, by the model's own layer (GLM-4.7-Flash). The text is the same up to rounding; drafting pauses while it does not pay")
+	f.StringVar(&f.draft.File, "draft-model", "", "`file` with the layer for -draft mtp, if the model's file has none")
 }
 
 // checkDraft looks at the flags of drafts.

@@ -19,7 +19,7 @@ func TestDraft(t *testing.T) {
 		if alone.code != 0 || drafted.code != 0 || alone.out != drafted.out {
 			t.Errorf("%s: codes %d and %d\n%s\n%s", more, alone.code, drafted.code, alone.out, drafted.out+drafted.err)
 		}
-		if guesses := regexp.MustCompile(` [1-9]\d* of \d+ guesses right`); strings.Contains(alone.err, "guesses") || !guesses.MatchString(drafted.err) {
+		if guesses := regexp.MustCompile(` [1-9]\d* of \d+ drafted tokens right`); strings.Contains(alone.err, "drafted") || !guesses.MatchString(drafted.err) {
 			t.Errorf("%s: %s\n%s", more, alone.err, drafted.err)
 		}
 	}
@@ -40,7 +40,7 @@ func TestDraftMTP(t *testing.T) {
 	path := place(t, model, map[string][]byte{"my.mla": made(t, model, "a")})
 	cache := filepath.Join(t.TempDir(), "cache")
 	args := []string{"-model", path, "-p", "the quick brown", "-n", "40", "-device", "cpu", "-kv", "f32"}
-	guesses := regexp.MustCompile(` [1-9]\d* of \d+ guesses right`)
+	guesses := regexp.MustCompile(` [1-9]\d* of \d+ drafted tokens right`)
 	for _, more := range [][]string{{"-temp", "0"}, {"-temp", "0.7", "-seed", "5"}} {
 		want := onShelf("", append(args, more...)...)
 		for _, draft := range [][]string{{}, {"-draft-model", alone}, {"-prompt-cache", cache}, {"-prompt-cache", cache}} {

@@ -57,7 +57,7 @@ var refused = []foreign{
 	{"i interactive i-first interactive-first", none, "-chat talks"},
 	{"lora lora-scaled", one, "llama-export-lora of llama.cpp makes one model of a base and an adapter, which runs here"},
 	{"mmproj mmproj-url", one, "this program reads text alone"},
-	{"md model-draft", one, "-draft guesses tokens; this command has none"},
+	{"md model-draft", one, "-draft needs it; this command drafts nothing"},
 	{"control-vector control-vector-scaled", one, "this program does not apply control vectors"},
 	{"override-kv", one, "of a file's keys, -pre NAME replaces tokenizer.ggml.pre"},
 	{"rope-scaling rope-scale rope-freq-base rope-freq-scale yarn-orig-ctx yarn-ext-factor yarn-attn-factor yarn-beta-slow yarn-beta-fast", one, "rotary angles are as the file has them"},

@@ -84,7 +84,7 @@ func generate(e *env, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	s.source.chat = s.chat
+	s.source.chat = s.chat && s.parallel == 0
 	text, given, err := s.source.read(s.flags, stdin)
 	if err != nil {
 		return err
@@ -171,7 +171,7 @@ func (s *settings) describe(m *loaded) error {
 func (s *settings) positional(rest []string) (stdin bool, err error) {
 	for _, arg := range rest {
 		if arg != "-" {
-			return false, s.wrong("unexpected argument %q; a text goes behind -p", arg)
+			return false, s.wrong("unexpected argument %q; a text goes after -p", arg)
 		}
 		stdin = true
 	}
@@ -189,8 +189,6 @@ func (s *settings) check(text bool) error {
 		return s.wrong("-parallel is %d; expected 1 to %d", s.parallel, device.MaxTables)
 	case s.form.grammar != "" && s.form.schema != "":
 		return s.wrong("-grammar and -json-schema cannot be used together")
-	case s.form.given() && s.parallel > 0:
-		return s.wrong("-grammar and -json-schema are for one text; -parallel runs several")
 	case s.raw && (s.chat || s.system != "" || s.template != ""):
 		return s.wrong("-raw continues a text without a chat template; -chat, -sys and -chat-template are for messages")
 	case s.parallel > 0 && !text:
@@ -250,9 +248,9 @@ func (s *settings) finish(m *loaded, res engine.Result, answer bool) {
 	s.note("\n%s\n", strings.Join(parts, " · "))
 }
 
-// timings say how long an answer took, and how many guesses were right.
+// timings say how long an answer took, and how many drafted tokens were right.
 func (s *settings) timings(res engine.Result) []string {
-	prompt := fmt.Sprintf("prompt %d tokens%s", res.Prompt.Tokens, perSecond(res.Prompt))
+	prompt := fmt.Sprintf("prompt %s%s", counted(res.Prompt.Tokens, "token"), perSecond(res.Prompt))
 	if res.Reused > 0 {
 		prompt += fmt.Sprintf(" (%d more reused)", res.Reused)
 	}
@@ -260,19 +258,27 @@ func (s *settings) timings(res engine.Result) []string {
 	if res.FirstToken > 0 {
 		parts = append(parts, "first token "+seconds(res.FirstToken))
 	}
-	parts = append(parts, fmt.Sprintf("generated %d tokens%s", len(res.Tokens), perSecond(res.Decode)))
+	parts = append(parts, fmt.Sprintf("generated %s%s", counted(len(res.Tokens), "token"), perSecond(res.Decode)))
 	if res.Drafted > 0 {
-		parts = append(parts, fmt.Sprintf("%d of %d guesses right", res.Accepted, res.Drafted))
+		parts = append(parts, fmt.Sprintf("%d of %d drafted tokens right", res.Accepted, res.Drafted))
 	}
 	if d := res.Drafts; s.verbose && d.Rounds > 0 {
 		n := time.Duration(d.Rounds)
-		parts = append(parts, fmt.Sprintf("%d rounds of guesses, each %v to guess and %v to run; a token alone %v: they pay from %.2f right a round; %v to catch up",
-			d.Rounds, (d.Guessing/n).Round(time.Microsecond), (d.Running/n).Round(time.Microsecond), (d.Alone/n).Round(time.Microsecond), d.BreakEven(), d.CatchingUp.Round(time.Microsecond)))
+		parts = append(parts, fmt.Sprintf("%s, each %v to draft and %v to run; a token alone %v: they pay from %.2f right a round; %v to catch up",
+			counted(d.Rounds, "draft"), (d.Guessing/n).Round(time.Microsecond), (d.Running/n).Round(time.Microsecond), (d.Alone/n).Round(time.Microsecond), d.BreakEven(), d.CatchingUp.Round(time.Microsecond)))
 	}
 	if s.verbose && res.Decode.GPU > 0 {
 		parts = append(parts, "per token "+shares(res.Decode))
 	}
 	return parts
+}
+
+// counted is a number of things.
+func counted(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
 }
 
 // perSecond is a speed behind a number of tokens, unless none was run: the first token

@@ -8,11 +8,10 @@ import (
 
 	"mla/runtime/engine"
 	"mla/runtime/system/userfile"
+	"mla/runtime/text/chat/turn"
 	"mla/runtime/text/grammar"
 	"mla/runtime/text/grammar/schema"
 	"mla/runtime/text/guided"
-	"mla/runtime/text/sample"
-	"mla/runtime/text/tokenizer"
 )
 
 // form holds the flags that say what grammar the text follows.
@@ -68,27 +67,23 @@ func (o *form) rules() (*grammar.Grammar, error) {
 	return g, nil
 }
 
-// begin prepares the sampler of a text behind a prompt; without a grammar it changes nothing.
-func (o *form) begin(own *sample.Sampler, t *tokenizer.Tokenizer, what turn) (engine.Sampler, *guided.Text, error) {
+// of are the rules of turns like t.
+func (o *form) of(t *turn.Turn) (guided.Rules, error) {
 	if !o.given() {
-		return own, nil, nil
+		return guided.Rules{}, nil
 	}
-	rules, err := o.rules()
+	g, err := o.rules()
 	if err != nil {
-		return nil, nil, err
+		return guided.Rules{}, err
 	}
-	text, err := guided.NewText(own, rules, t, what.Prompt, what.Ends, what.Think)
-	if err != nil {
-		return nil, nil, err
-	}
-	return text.Sampler(), text, nil
+	return t.Rules(context.Background(), g)
 }
 
 // noToken is why a text could not go on.
-func noToken(formed *guided.Text, err error) error {
+func noToken(w *turn.Writer, err error) error {
 	var none *engine.NoTokenError
 	if errors.As(err, &none) {
-		return formed.Explain(err)
+		return w.Answer.Explain(err)
 	}
 	return err
 }

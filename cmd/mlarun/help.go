@@ -7,10 +7,9 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
-)
 
-// helpWidth is the width of help texts, in columns: that of the narrowest terminals in use.
-const helpWidth = 80
+	"mla/cmd/internal/output"
+)
 
 // printFlags lists the flags of a command: first the common flags, then the others by group.
 func (f *flags) printFlags(w io.Writer) {
@@ -62,11 +61,8 @@ func (f *flags) describeFlag(fl *flag.Flag, o *option) string {
 	if o.env != "" {
 		text += " [" + o.env + "]"
 	}
-	return line + "\n" + wrapped(text, "      ")
+	return line + "\n" + output.Wrapped(output.Width, text, "      ")
 }
-
-// wrapped breaks a text into indented lines of helpWidth.
-func wrapped(text, indent string) string { return wrappedAt(helpWidth, text, indent) }
 
 // broken breaks the lines of a text that are wider than a terminal, between words.
 func broken(text string, columns int) string {
@@ -76,33 +72,10 @@ func broken(text string, columns int) string {
 			out.WriteString(line)
 			continue
 		}
-		out.WriteString(strings.TrimSuffix(wrappedAt(columns, line, ""), "\n"))
+		out.WriteString(strings.TrimSuffix(output.Wrapped(columns, line, ""), "\n"))
 		if strings.HasSuffix(line, "\n") {
 			out.WriteString("\n")
 		}
 	}
 	return out.String()
-}
-
-// wrappedAt breaks a text into indented lines of a width.
-func wrappedAt(width int, text, indent string) string {
-	var out strings.Builder
-	column := 0
-	for _, word := range strings.Fields(text) {
-		n := utf8.RuneCountInString(word)
-		switch {
-		case column == 0:
-			out.WriteString(indent)
-			column = len(indent)
-		case column+1+n > width:
-			out.WriteString("\n" + indent)
-			column = len(indent)
-		default:
-			out.WriteString(" ")
-			column++
-		}
-		out.WriteString(word)
-		column += n
-	}
-	return out.String() + "\n"
 }

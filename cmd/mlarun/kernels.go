@@ -74,7 +74,7 @@ func writeKernelsMarkdown(w io.Writer, setup string, list []stageSpeed) error {
 	text := setup + "\n"
 	for len(list) > 0 {
 		depth := list[0].Depth
-		text += fmt.Sprintf("\ndepth %d, width %d\n\n| kernels | per replay | µs | MB | GB/s | of a copy | TFLOP/s |\n|---|---:|---:|---:|---:|---:|---:|\n", depth, list[0].Width)
+		text += fmt.Sprintf("\ndepth %d, width %d\n\n| kernels | per step | µs | MB | GB/s | of a copy | TFLOP/s |\n|---|---:|---:|---:|---:|---:|---:|\n", depth, list[0].Width)
 		count, micros, bytes := 0, 0.0, int64(0)
 		for len(list) > 0 && list[0].Depth == depth {
 			s := list[0]
@@ -82,7 +82,7 @@ func writeKernelsMarkdown(w io.Writer, setup string, list []stageSpeed) error {
 			count, micros, bytes = count+s.Count, micros+float64(s.Count)*s.Micros, bytes+int64(s.Count)*s.Bytes
 			list = list[1:]
 		}
-		text += fmt.Sprintf("| a replay | %d | %.2f | %.3f | %.0f | | |\n", count, micros, float64(bytes)/1e6, float64(bytes)/micros/1e3)
+		text += fmt.Sprintf("| a step | %d | %.2f | %.3f | %.0f | | |\n", count, micros, float64(bytes)/1e6, float64(bytes)/micros/1e3)
 	}
 	_, err := io.WriteString(w, text)
 	return err

@@ -22,18 +22,18 @@ func TestKernelFormats(t *testing.T) {
 
 depth 0, width 1
 
-| kernels | per replay | µs | MB | GB/s | of a copy | TFLOP/s |
+| kernels | per step | µs | MB | GB/s | of a copy | TFLOP/s |
 |---|---:|---:|---:|---:|---:|---:|
 | a | 2 | 1.50 | 3.000 | 2000 | 50.0 % | 0.0 |
 | b + c | 1 | 2.00 | 4.000 | 2000 | 50.0 % | 0.0 |
-| a replay | 3 | 5.00 | 10.000 | 2000 | | |
+| a step | 3 | 5.00 | 10.000 | 2000 | | |
 
 depth 8, width 512
 
-| kernels | per replay | µs | MB | GB/s | of a copy | TFLOP/s |
+| kernels | per step | µs | MB | GB/s | of a copy | TFLOP/s |
 |---|---:|---:|---:|---:|---:|---:|
 | a | 2 | 1.00 | 0.001 | 1 | 25.0 % | 12.5 |
-| a replay | 2 | 2.00 | 0.002 | 1 | | |
+| a step | 2 | 2.00 | 0.002 | 1 | | |
 `
 	if md.String() != want {
 		t.Errorf("md\n%s\nwant\n%s", md.String(), want)

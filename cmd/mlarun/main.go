@@ -155,14 +155,26 @@ func (e *env) dispatch(args []string) error {
 	return generate(e, args)
 }
 
+// elsewhere are commands of other programs, with what does the same here.
+var elsewhere = map[string]string{
+	"run":  "mlarun -m FILE, or mlarun -hf USER/REPO, without a command",
+	"chat": "mlarun -m FILE, or mlarun -hf USER/REPO, without a command",
+	"pull": "mlarun -hf USER/REPO, which loads a model once",
+	"ls":   "mlarun list",
+	"show": "mlarun inspect FILE",
+	"cli":  "mlarun without a command",
+}
+
 // unknown is the error for a command that does not exist.
 func unknown(name string) error {
 	reason := fmt.Sprintf("unknown command %q; there are %s", name, strings.Join(commandNames(), ", "))
-	if near := nearest.Of(name, commandNames()); near != "" {
+	if here := elsewhere[name]; here != "" {
+		reason = fmt.Sprintf("unknown command %q; here it is %s", name, here)
+	} else if near := nearest.Of(name, commandNames()); near != "" {
 		reason = fmt.Sprintf("unknown command %q; did you mean %s?", name, near)
 	}
 	if filepath.Ext(name) == ".gguf" {
-		reason = fmt.Sprintf("%q is no command; a model file goes behind -model", name)
+		reason = fmt.Sprintf("%q is no command; a model file goes after -model", name)
 	}
 	return &usageError{reason, "mlarun " + generateArgs, "mlarun help lists the commands, mlarun -h the flags."}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -31,9 +32,13 @@ func TestManual(t *testing.T) {
 func TestOfferedValues(t *testing.T) {
 	offered := 0
 	for _, o := range options {
+		args := []string{"-m", shipped, "-p", "func ", "-n", "1", "-quiet"}
+		if o.in != "" {
+			args = []string{strings.TrimPrefix(o.in, "mlarun "), "-m", shipped, "-p", "0", "-n", "1", "-r", "1", "-quiet"}
+		}
 		for _, v := range strings.Fields(o.values) {
 			offered++
-			if r := mlarun("", "-m", shipped, "-p", "func ", "-n", "1", "-quiet", "-"+o.name, v); r.code == exitUsage && !strings.Contains(r.err, "this machine has") {
+			if r := mlarun("", append(slices.Clone(args), "-"+o.name, v)...); r.code == exitUsage && !strings.Contains(r.err, "this machine has") {
 				t.Errorf("-%s %s: %s", o.name, v, r.err)
 			}
 		}

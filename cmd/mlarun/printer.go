@@ -2,88 +2,40 @@ package main
 
 import (
 	"io"
-	"strings"
 
-	"mla/runtime/text/chat/output"
-	turns "mla/runtime/text/chat/turn"
-	"mla/runtime/text/sample"
-	"mla/runtime/text/tokenizer"
+	"mla/runtime/text/chat/turn"
 )
 
-// printer writes tokens as text, as soon as it is certain. Of a chat's answer it tells
-// thoughts from text.
+// printer writes an answer as it comes, and its thoughts on a screen.
 type printer struct {
+	*turn.Writer
 	w      io.Writer // of the text
-	stream *tokenizer.Stream
-	stops  *sample.Stopper
-	text   strings.Builder // all that was written
-	done   bool            // a stop string was found
-	err    error           // of w
-	turn   *turns.Turn
-	*answerParts
+	screen *screen   // where thoughts go; nil: nowhere
+	err    error     // of w
 }
 
-// answerParts is what a printer has beside for answers of chats.
-type answerParts struct {
-	screen   *screen // where thoughts go; nil: nowhere
-	thoughts strings.Builder
-	thought  int // tokens of thoughts
+func newPrinter(to *turn.Writer, w io.Writer, sc *screen) *printer {
+	p := &printer{Writer: to, w: w, screen: sc}
+	p.Emit, p.Think = p.emit, sc.think
+	return p
 }
 
 // token writes what a token completes; false ends the generation.
 func (p *printer) token(id int32) bool {
-	if p.turn.Parser == nil {
-		return p.write(p.stream.Push(id))
+	if p.Thinking() {
+		p.screen.thinks(p.Thought + 1)
 	}
-	if p.turn.Parser.Thinking() {
-		p.thought++
-		p.screen.thinks(p.thought)
-	}
-	return p.events(p.turn.Push(p.stream, id))
+	return p.Token(id)
 }
 
-// events writes what the parser has found.
-func (p *printer) events(list []output.Event) bool {
-	for _, e := range list {
-		if e.Kind == output.Reasoning {
-			p.thoughts.WriteString(e.Text)
-			p.screen.think(e.Text)
-			continue
-		}
-		if !p.write(e.Text) {
-			return false
-		}
-	}
-	return !p.done && p.err == nil
-}
-
-func (p *printer) write(text string) bool {
-	text, p.done = p.stops.Push(text)
-	p.put(text)
-	return !p.done && p.err == nil
-}
-
-// end writes what was held back.
-func (p *printer) end() {
-	rest := p.stream.Flush()
-	switch {
-	case p.done:
-	case p.turn.Parser == nil:
-		p.write(rest)
-	default:
-		p.events(append(p.turn.Parser.Push(rest), p.turn.Parser.Close()...))
-	}
-	if !p.done {
-		p.put(p.stops.Flush())
-	}
+func (p *printer) emit(text string) bool {
 	p.screen.endThoughts()
-}
-
-func (p *printer) put(text string) {
-	if text == "" || p.err != nil {
-		return
-	}
-	p.screen.endThoughts()
-	p.text.WriteString(text)
 	_, p.err = io.WriteString(p.w, text)
+	return p.err == nil
+}
+
+// end writes what was held back; whole says that the model has ended the answer.
+func (p *printer) end(whole bool) {
+	p.End(whole)
+	p.screen.endThoughts()
 }

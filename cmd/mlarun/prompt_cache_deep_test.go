@@ -23,7 +23,7 @@ func TestPromptCacheOtherDevice(t *testing.T) {
 	}
 	r := process(t, []string{"METALSIM_KERNELS=fast", "XDG_CACHE_HOME=" + t.TempDir()}, "-act", "f32", "-device", "metal", "-metal-lib", simulator(t), "-replay", "encode",
 		"-model", shipped, "-n", "6", "-temp", "0", "-prompt-cache", path, "-f", file)
-	if r.code != 0 || r.out != want.out || !strings.Contains(r.err, "prompt 1 tokens") {
+	if r.code != 0 || r.out != want.out || !strings.Contains(r.err, "prompt 1 token") {
 		t.Errorf("code %d, %q; want %q\n%s", r.code, r.out, want.out, r.err)
 	}
 }

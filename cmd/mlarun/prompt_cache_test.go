@@ -38,7 +38,7 @@ func TestPromptCache(t *testing.T) {
 		t.Fatalf("code %d\n%s", first.code, first.err)
 	}
 	again := cached(path, text)
-	if again.out != first.out || !strings.Contains(again.err, "prompt 1 tokens") || !restoredTokens.MatchString(again.err) || strings.Contains(again.err, written) {
+	if again.out != first.out || !strings.Contains(again.err, "prompt 1 token") || !restoredTokens.MatchString(again.err) || strings.Contains(again.err, written) {
 		t.Errorf("%q; want %q\n%s", again.out, first.out, again.err)
 	}
 	scaled := cached(path+"8", text, "-kv", "q8_0")
@@ -110,7 +110,7 @@ func TestPromptCacheRefused(t *testing.T) {
 			!strings.Contains(r.err, written) || restoredTokens.MatchString(r.err) != tt.restores || tt.more == nil && r.out != want.out {
 			t.Errorf("%q: code %d, %q\n%s", tt.want, r.code, r.out, r.err)
 		}
-		if again := cached(path, text, tt.more...); again.out != r.out || !strings.Contains(again.err, "prompt 1 tokens") {
+		if again := cached(path, text, tt.more...); again.out != r.out || !strings.Contains(again.err, "prompt 1 token") {
 			t.Errorf("%q: the file that was made anew:\n%s", tt.want, again.err)
 		}
 	}

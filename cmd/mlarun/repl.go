@@ -12,7 +12,7 @@ import (
 // repl talks until the input ends; first, if not empty, is the first message.
 func (c *conversation) repl(first string) error {
 	e := c.settings.env
-	messages, err := c.settings.messages()
+	messages, err := c.settings.messages(c.complete)
 	if err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func (c *conversation) repl(first string) error {
 }
 
 // messages are the user's: edited where stdin and stdout are a terminal that can do so.
-func (s *settings) messages() (*input.Reader, error) {
+func (s *settings) messages(complete input.Completer) (*input.Reader, error) {
 	e := s.env
 	if _, interactive := terminal(e.in); !interactive {
 		return input.Plain(e.in, nil), nil
@@ -54,7 +54,7 @@ func (s *settings) messages() (*input.Reader, error) {
 	if path == "off" {
 		path = ""
 	}
-	return input.Edited(input.OpenHistory(path), slashNames())
+	return input.Edited(input.OpenHistory(path), complete)
 }
 
 // obey does what a line says: a command, or a message. A message that begins with two

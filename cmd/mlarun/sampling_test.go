@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"mla/cmd/internal/output"
 	"mla/generated"
 	"mla/runtime/gguf"
 )
@@ -232,7 +233,7 @@ func TestOptions(t *testing.T) {
 		}
 	}
 	for line := range strings.Lines(all) {
-		if strings.HasPrefix(line, "      ") && len([]rune(strings.TrimRight(line, "\n"))) > helpWidth {
+		if strings.HasPrefix(line, "      ") && len([]rune(strings.TrimRight(line, "\n"))) > output.Width {
 			t.Errorf("a long line: %s", line)
 		}
 	}

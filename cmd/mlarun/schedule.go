@@ -27,7 +27,7 @@ func (x *examination) schedule() error {
 		}
 	}
 	r := runs[0]
-	x.Write(checkup.Note, "", "%d requests, %d of them cancelled; %d tokens, %d of them guessed; %d prompt tokens reused; %d rows of logits",
+	x.Write(checkup.Note, "", "%d requests, %d of them cancelled; %d tokens, %d of them drafted; %d prompt tokens reused; %d rows of logits",
 		r.Requests, r.Cancelled, r.Tokens, r.Accepted, r.Reused, r.Rows)
 	if at := r.Differs(runs[1]); at >= 0 {
 		x.Write(checkup.Fail, "schedule", "the two runs differ from step %d on, of %d and %d", at+1, len(r.Sums), len(runs[1].Sums))

@@ -69,10 +69,10 @@ func newServing(e *env) *serving {
 	s := &serving{flags: f, sampling: newSampling(f), limits: server.DefaultLimits}
 	s.modelFlags()
 	f.StringVar(&s.host, "host", "127.0.0.1", "`address` to listen on; 0.0.0.0 is all of the machine's, and then -api-key should be given")
-	f.IntVar(&s.port, "port", 8080, "port to listen on; 0: any that is free")
+	f.IntVar(&s.port, "port", 8080, "`number` of the port to listen on; 0: any that is free")
 	f.StringVar(&s.models, "models", "", "`folder` of model files, in place of -model: each is loaded in a process of its own when a request names it, and unloaded when another one needs the memory")
 	f.Float64Var(&s.modelsMemory, "models-memory", 0, "`GiB` that loaded models may take together, caches included (default: as much as is available at the start)")
-	f.DurationVar(&s.modelsIdle, "models-idle", 10*time.Minute, "time after which a model that nobody uses is unloaded; 0: never")
+	f.DurationVar(&s.modelsIdle, "models-idle", 10*time.Minute, "`time` after which a model that nobody uses is unloaded; 0: never")
 	list := func(to *[]string) func(string) error {
 		return func(text string) error {
 			if *to = append(*to, text); text == "" {
@@ -95,10 +95,10 @@ func newServing(e *env) *serving {
 	f.Func("api-key", "`key` that requests must have, as bearer or x-api-key; may be given several times. The arguments of a process are seen by all, its variables are not", apiKey)
 	f.Func("allow-host", "`name` by which requests may call the server beside addresses (default: localhost and, on other than a loopback address, the machine's own name; any with -api-key); may be given several times", list(&s.hosts))
 	f.Func("cors-origin", "`origin` of web pages that may use the server, e.g. http://localhost:3000; localhost is any page of this machine, * any page at all (default: none); may be given several times", origin)
-	f.IntVar(&s.queue, "queue", completion.DefaultQueue, "requests that may wait; further ones are told to come again (429)")
-	f.DurationVar(&s.limits.Drain, "drain", s.limits.Drain, "time that answers have to end when the server is stopped")
+	f.IntVar(&s.queue, "queue", completion.DefaultQueue, "`requests` that may wait; further ones are told to come again (429)")
+	f.DurationVar(&s.limits.Drain, "drain", s.limits.Drain, "`time` that answers have to end when the server is stopped")
 	f.Int64Var(&s.limits.Body, "max-body", s.limits.Body, "`bytes` of a request's body")
-	f.IntVar(&s.limits.Connections, "max-connections", s.limits.Connections, "connections at a time")
+	f.IntVar(&s.limits.Connections, "max-connections", s.limits.Connections, "most `connections` at a time")
 	f.BoolVar(&s.verbose, "v", false, "log health checks and broken connections too")
 	return s
 }
@@ -106,16 +106,16 @@ func newServing(e *env) *serving {
 // modelFlags are those about the model and how it is run.
 func (s *serving) modelFlags() {
 	s.drafts()
-	s.StringVar(&s.alias, "alias", "", "`name` of the model in answers; further ones by which it may be asked for stand behind commas (default: the file's)")
+	s.StringVar(&s.alias, "alias", "", "`name` of the model in answers; further ones by which it may be asked for stand after commas (default: the file's)")
 	s.templateFlag(&s.template)
 	s.reasoning.add(s.flags)
 	s.IntVar(&s.context, "c", 0, "`tokens` of context of each request, prompt and answer together (default: as many as the model has and memory allows)")
-	s.IntVar(&s.parallel, "parallel", 4, "requests that run at a time; the caches have room for as many of full length")
-	s.IntVar(&s.promptRows, "prompt-rows", scheduler.DefaultPromptRows, "tokens of prompts that are run between two tokens of the answers under way")
+	s.IntVar(&s.parallel, "parallel", 4, "`requests` that run at a time; the caches have room for all of them at full length")
+	s.IntVar(&s.promptRows, "prompt-rows", scheduler.DefaultPromptRows, "`tokens` of prompts that are run between two tokens of the answers under way")
 	s.StringVar(&s.promptsDir, "prompt-cache-dir", "", fmt.Sprintf("`folder` that keeps what the last %d texts have left in the caches, from the end of one run to the next", keptPrompts))
-	s.IntVar(&s.retries, "device-retries", completion.DefaultRetries, "`times` that the model is loaded again behind a failure of the device without a request done in between, before the server ends with exit code 3")
+	s.IntVar(&s.retries, "device-retries", completion.DefaultRetries, "`times` that the model is loaded again after failures of the device, with no request done in between; then the server ends with exit code 3")
 	s.DurationVar(&s.stuck, "device-stuck", completion.DefaultStuck, "`time` that a step of the device may take before the server ends with exit code 3")
-	s.DurationVar(&s.limits.Request, "timeout", s.limits.Request, "time that a request may take")
+	s.DurationVar(&s.limits.Request, "timeout", s.limits.Request, "`time` that a request may take")
 	s.BoolVar(&s.json, "log-json", false, "write the log as JSON lines")
 	s.BoolVar(&s.logPrompts, "log-prompts", false, "log the texts of prompts")
 }

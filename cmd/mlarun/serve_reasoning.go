@@ -15,7 +15,7 @@ type reasoningFlags struct {
 }
 
 func (r *reasoningFlags) add(f *flags) {
-	f.StringVar(&r.on, "reasoning", "auto", "`on, off or auto`: whether the model thinks if a request does not say; auto: as the chat template has it")
+	f.StringVar(&r.on, "reasoning", "auto", "`whether` the model thinks if a request does not say: on, off, or auto: as the chat template has it")
 	f.IntVar(&r.budget, "reasoning-budget", -1, "`tokens` that thoughts may take if a request does not say; -1: any number")
 	f.StringVar(&r.kwargs, "chat-template-kwargs", "", "`JSON object` of values that the chat template sees by name, unless a request gives others")
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"mla/cmd/internal/output"
 	"mla/runtime/system/userfile"
 )
 
@@ -15,6 +16,8 @@ type slash struct {
 	name, args, does string
 	// run obeys, and returns what to say.
 	run func(c *conversation, rest string) (string, error)
+	// offers is what Tab completes what stands behind it to; nil: nothing.
+	offers func(c *conversation, rest string) []string
 }
 
 // errQuit ends a chat.
@@ -25,19 +28,19 @@ var slashes []slash
 
 func init() { // /help lists them
 	slashes = []slash{
-		{"/help", "", "this list", func(c *conversation, _ string) (string, error) { return slashHelp(c.settings.env.columns()), nil }},
-		{"/clear", "", "start a new conversation", func(c *conversation, _ string) (string, error) { c.clear(); return "New conversation.", nil }},
-		{"/regen", "", "answer the last message once more", (*conversation).regen},
-		{"/undo", "", "take the last message and its answer back", (*conversation).undo},
-		{"/system", "[TEXT]", "show the system message, or replace it", (*conversation).replaceSystem},
-		{"/read", "FILE", "put the text of a file before the next message", (*conversation).readFile},
-		{"/think", "[on|off|show|hide|N]", "think or not, show thoughts or not, or think N tokens at most", (*conversation).think},
-		{"/set", "[FLAG VALUE]", "change how tokens are picked, as in /set temp 0.2; without a flag, list all", (*conversation).set},
-		{"/ctx", "", "how full the context is", (*conversation).context},
-		{"/stats", "", "how long the last answer took", (*conversation).stats},
-		{"/save", "FILE", "write the conversation to a file", (*conversation).saveChat},
-		{"/load", "FILE", "go on with a conversation that /save wrote", (*conversation).loadChat},
-		{"/quit", "", "leave; so does Ctrl-D", func(*conversation, string) (string, error) { return "", errQuit }},
+		{"/help", "", "this list", func(c *conversation, _ string) (string, error) { return slashHelp(c.settings.env.columns()), nil }, nil},
+		{"/clear", "", "start a new conversation", func(c *conversation, _ string) (string, error) { c.clear(); return "New conversation.", nil }, nil},
+		{"/regen", "", "answer the last message once more", (*conversation).regen, nil},
+		{"/undo", "", "take the last message and its answer back", (*conversation).undo, nil},
+		{"/system", "[TEXT]", "show the system message, or replace it", (*conversation).replaceSystem, nil},
+		{"/read", "FILE", "put the text of a file before the next message", (*conversation).readFile, offerFiles},
+		{"/think", "[on|off|show|hide|N]", "think or not, show thoughts or not, or think N tokens at most", (*conversation).think, offerThinking},
+		{"/set", "[FLAG VALUE]", "change how tokens are picked, as in /set temp 0.2; without a flag, list all", (*conversation).set, (*conversation).offerFlags},
+		{"/ctx", "", "how full the context is", (*conversation).context, nil},
+		{"/stats", "", "how long the last answer took", (*conversation).stats, nil},
+		{"/save", "FILE", "write the conversation to a file", (*conversation).saveChat, offerFiles},
+		{"/load", "FILE", "go on with a conversation that /save wrote", (*conversation).loadChat, offerFiles},
+		{"/quit", "", "leave; so does Ctrl-D", func(*conversation, string) (string, error) { return "", errQuit }, nil},
 	}
 }
 
@@ -45,19 +48,11 @@ func init() { // /help lists them
 func slashHelp(columns int) string {
 	var out strings.Builder
 	for _, s := range slashes {
-		out.WriteString(strings.TrimSpace(s.name+" "+s.args) + "\n" + wrappedAt(columns, s.does, "    "))
+		out.WriteString(strings.TrimSpace(s.name+" "+s.args) + "\n" + output.Wrapped(columns, s.does, "    "))
 	}
-	out.WriteString(wrappedAt(columns, `""" begins and ends a message of several lines; what is pasted is one message.`, ""))
-	out.WriteString(wrappedAt(columns, "Ctrl-C stops an answer or drops a line, Tab completes a command, // begins a message with a slash.", ""))
+	out.WriteString(output.Wrapped(columns, `""" begins and ends a message of several lines; what is pasted is one message.`, ""))
+	out.WriteString(output.Wrapped(columns, "Ctrl-C stops an answer or drops a line, Tab completes commands, files and flags, // begins a message with a slash.", ""))
 	return strings.TrimRight(out.String(), "\n")
-}
-
-// slashNames are the commands, for completion.
-func slashNames() (names []string) {
-	for _, s := range slashes {
-		names = append(names, s.name)
-	}
-	return names
 }
 
 // slashOf is the command that a line begins with, nil if there is none.
@@ -146,10 +141,17 @@ func (c *conversation) set(what string) (string, error) {
 	return fmt.Sprintf("%s is %s.", fl.Name, fl.Value), nil
 }
 
-// context says how full the context is.
+// context says how full the context is: what the model would get of the conversation now.
 func (c *conversation) context(string) (string, error) {
-	used := len(c.Tokens())
-	return fmt.Sprintf("%d of %d tokens (%.0f %%), %d messages", used, c.Context(), 100*float64(used)/float64(max(c.Context(), 1)), len(c.messages)), nil
+	used := 0
+	if len(c.messages) > 0 {
+		t, err := c.prompt()
+		if err != nil {
+			return "", err
+		}
+		used = len(t.Prompt)
+	}
+	return fmt.Sprintf("%d of %d tokens (%.0f %%), %s", used, c.Context(), 100*float64(used)/float64(max(c.Context(), 1)), counted(len(c.messages), "message")), nil
 }
 
 // stats says how long the last answer took.

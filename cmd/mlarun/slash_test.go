@@ -20,13 +20,13 @@ func TestSlash(t *testing.T) {
 		}
 	}
 	lines := []string{
-		"/stats", "/read " + text, "/read /nonexistent", "\"\"\"\nwhat\nis it?\"\"\"", "/stats", "/ctx", "/save " + saved, "/save " + foreign, "/load " + role,
+		"/stats", "/ctx", "/read " + text, "/read /nonexistent", "\"\"\"\nwhat\nis it?\"\"\"", "/stats", "/ctx", "/save " + saved, "/save " + foreign, "/load " + role,
 		"/set top-k 3", "/set top-k -3", "/set model x", "/set", "/clear", "/load " + saved, "//slash", "/load /nonexistent", "/quit",
 	}
 	r := chatWith(strings.Join(lines, "\n"), "-chat", "-think", "off", "-c", "4096")
 	for _, want := range []string{
-		"There is no answer yet.", "text, 7 bytes, goes before your next message.", "/read: open /nonexistent", "first token ", " of 4096 tokens (",
-		"2 messages are in " + saved, "mine is no conversation that /save wrote, and is not written over", `role: message 1 has the role "root"`,
+		"There is no answer yet.", "0 of 4096 tokens (0 %), 0 messages", "text, 7 bytes, goes before your next message.", "/read: open /nonexistent", "first token ", " of 4096 tokens (",
+		"2 messages in " + saved, "mine is no conversation that /save wrote, and is not written over", `role: message 1 has the role "root"`,
 		"top-k is 3.", "top-k is -3, expected 0 (off) or more", `there is no "model"`, "top-k                3\n", "2 messages.\n", "/load: open /nonexistent",
 	} {
 		if !strings.Contains(r.err, want) {
@@ -110,4 +110,32 @@ func thinkTemplate(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// TestComplete: Tab completes commands, files behind those that take one, flags and their values.
+func TestComplete(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, name := range []string{"text.md", "tests/one.json", ".hidden"} {
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := &conversation{settings: newSettings(&env{})}
+	c.settings.addAliases()
+	for line, want := range map[string]string{
+		"/re": "/regen /read", "/read te": "/read |tests/ text.md", "/load tests/": "/load |tests/one.json", "/read ": "/read |tests/ text.md", "/save .h": "/save |.hidden",
+		"/set top": "/set |top-k top-nsigma top-p", "/set mirostat ": "/set |mirostat 1 mirostat 2", "/think o": "/think |on off", "/stats x": "", "/none x": "", "/read none/": "/read |",
+	} {
+		head, list := c.complete(line)
+		got := strings.Join(list, " ")
+		if head != "" {
+			got = head + "|" + got
+		}
+		if got != want {
+			t.Errorf("%q: %q; want %q", line, got, want)
+		}
+	}
 }

@@ -43,7 +43,7 @@ func (x *examination) stress() (err error) {
 		return err
 	}
 	x.Write(checkup.Fact, "stress", "%s", m.describe())
-	x.Write(checkup.Note, "", "%d replays of two tokens in turns behind %d others in %.1f s, %.1f µs each",
+	x.Write(checkup.Note, "", "%d replays of two tokens in turns after %d others in %.1f s, %.1f µs each",
 		s.Replays, last, elapsed.Seconds(), elapsed.Seconds()*1e6/float64(max(1, s.Replays)))
 	bytes := 0
 	for _, p := range s.Parts {

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/term"
 
+	"mla/cmd/internal/output"
 	"mla/runtime/engine"
 )
 
@@ -31,14 +32,14 @@ func (e *env) escapes(stream any) bool {
 // colours tells whether text on a stream may be dimmed or coloured (no-color.org).
 func (e *env) colours(stream any) bool { return e.escapes(stream) && e.variable("NO_COLOR") == "" }
 
-// columns is the width of the terminal that notes go to; helpWidth if it is none.
+// columns is the width of the terminal that notes go to; output.Width if it is none.
 func (e *env) columns() int {
 	if fd, ok := terminal(e.err); ok {
 		if width, _, err := term.GetSize(fd); err == nil && width > 0 {
 			return width
 		}
 	}
-	return helpWidth
+	return output.Width
 }
 
 // interruptible gives a context that Ctrl-C cancels, until stop is called.

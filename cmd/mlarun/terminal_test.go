@@ -133,7 +133,7 @@ func TestTerminal(t *testing.T) {
 	s.send("\"\"\"\ra\rb\"\"\"\r")
 	s.expect(shownPrompt, 7)
 	s.send("/save " + path + "\r")
-	s.expect("8 messages are in", 1)
+	s.expect("8 messages in", 1)
 	s.expect(shownPrompt, 8)
 	s.send("\x04")
 	if err := s.cmd.Wait(); err != nil {

@@ -30,7 +30,7 @@ func TestTinychat(t *testing.T) {
 		if drafted.code != 0 || drafted.out != alone.out {
 			t.Errorf("%s -draft mtp: code %d, %q; alone %q\n%s", c.args, drafted.code, drafted.out, alone.out, drafted.err)
 		}
-		for _, m := range regexp.MustCompile(`(\d+) of (\d+) guesses right`).FindAllStringSubmatch(drafted.err, -1) {
+		for _, m := range regexp.MustCompile(`(\d+) of (\d+) drafted tokens right`).FindAllStringSubmatch(drafted.err, -1) {
 			right, _ := strconv.Atoi(m[1])
 			if all, _ := strconv.Atoi(m[2]); all == 0 || right < all/2 {
 				t.Errorf("%s: %s", c.args, m[0])

@@ -18,10 +18,15 @@ const (
 const ClassApple7 = "apple7"
 
 // For is the bundles whose kernels devices of a class are to run: those of the class,
-// and those of none whose spec has none for the class with the same activations.
+// and those of none whose spec has none for the class with the same activations. A device of no
+// class also runs the first class's of a spec that has bundles for classes only.
 func For(class string, bundles []*Bundle) []*Bundle {
 	return slices.DeleteFunc(slices.Clone(bundles), func(b *Bundle) bool {
-		return b.Class != class && (b.Class != "" || b.In(class, bundles) != nil)
+		other := ""
+		if class == "" {
+			other = Classes[0]
+		}
+		return b.Class != class && (b.Class != other || b.In(class, bundles) != nil)
 	})
 }
 

@@ -12,7 +12,7 @@ func TestFor(t *testing.T) {
 		{Name: "a", Spec: "a"}, {Name: "ah", Spec: "a", Activations: ElemF16}, {Name: "an", Spec: "a", Class: ClassNVIDIA},
 		{Name: "b", Spec: "b"}, {Name: "cm", Spec: "c", Class: ClassApple},
 	}
-	for class, want := range map[string]string{"": "a ah b", ClassNVIDIA: "ah an b", ClassApple: "a ah b cm"} {
+	for class, want := range map[string]string{"": "a ah b cm", ClassNVIDIA: "ah an b", ClassApple: "a ah b cm"} {
 		var names []string
 		for _, b := range For(class, list) {
 			names = append(names, b.Name)

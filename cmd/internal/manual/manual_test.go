@@ -18,6 +18,7 @@ func program() *Program {
 	run.Int("n", 128, "tokens to generate")
 	run.String("kind", "", "the `kind`")
 	run.Bool("chat", false, "talk; more")
+	run.String("hub", "", "a model `name[:type]`")
 	run.Func("stop", "end before this `string`", func(string) error { return nil })
 	run.Func("x", "", func(string) error { return nil }) // another name of something: cannot be told of what
 	bench := flag.NewFlagSet("", flag.ContinueOnError)
@@ -36,7 +37,7 @@ func TestFlags(t *testing.T) {
 	for _, f := range got {
 		names = append(names, strings.Join(f.Names, "=")+" "+f.Value+" "+f.Default)
 	}
-	if text := strings.Join(names, "; "); text != "chat  ; kind kind ; model=m file ; n int 128; stop string " {
+	if text := strings.Join(names, "; "); text != "chat  ; hub name[:type] ; kind kind ; model=m file ; n int 128; stop string " {
 		t.Error(text)
 	}
 }
@@ -64,9 +65,10 @@ func TestBash(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ line, want string }{
-		{"prog -", "-chat -kind -model -m -n -stop"},
+		{"prog -", "-chat -hub -kind -model -m -n -stop"},
 		{"prog -mo", "-model"},
 		{"prog be", "bench"},
+		{"prog mod", ""},
 		{"prog bench -", "-r"},
 		{"prog -m mod", "model.gguf"},
 		{"prog -n mod", ""},
@@ -88,7 +90,7 @@ func TestBash(t *testing.T) {
 func TestOtherShells(t *testing.T) {
 	p := program()
 	for shell, wants := range map[string][]string{
-		"zsh":  {"#compdef prog\n", `'*-m[model file with '\''quotes'\'' and \\ and \[brackets\]\: all]:file:_files'`, "'bench:measure'", `'*-n[tokens to generate]:int: '`, `:kind:(red blue)`},
+		"zsh":  {"#compdef prog\n", `'*-m[model file with '\''quotes'\'' and \\ and \[brackets\]\: all]:file:_files'`, "'bench:measure'", `'*-n[tokens to generate]:int: '`, `:kind:(red blue)`, `'*-hub[a model name\[\:type\]]:name[\:type]: '`},
 		"fish": {`complete -c prog -n '__fish_seen_subcommand_from bench' -o r -d 'rounds (default: three)' -x`, `-o model -d 'model file with \'quotes\' and \\ and [brackets]: all' -r -F`, `-o kind -d 'the kind' -x -a 'red blue'`},
 	} {
 		text, ok := p.Completion(shell)

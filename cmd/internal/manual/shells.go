@@ -87,8 +87,11 @@ _%[1]s() {
 	--*) COMPREPLY=($(compgen -P - -W "$flags" -- "${word#-}")) ;;
 	-*) COMPREPLY=($(compgen -W "$flags" -- "$word")) ;;
 	*)
-		[ "$COMP_CWORD" = 1 ] && COMPREPLY=($(compgen -W %[2]q -- "$word"))
-		COMPREPLY+=($(compgen -f -- "$word"))
+		if [ "$COMP_CWORD" = 1 ]; then
+			COMPREPLY=($(compgen -W %[2]q -- "$word"))
+		else
+			COMPREPLY=($(compgen -f -- "$word"))
+		fi
 		;;
 	esac
 }
@@ -108,6 +111,9 @@ func bashChoices(flags []Flag) string {
 	return t.String()
 }
 
+// zshPlain escapes what ends a description in a specification of zsh's _arguments.
+var zshPlain = strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, ":", `\:`)
+
 func (p *Program) zsh() string {
 	var t strings.Builder
 	fmt.Fprintf(&t, "#compdef %[1]s\n# Completes the command lines of %[1]s in zsh.\n_%[1]s() {\n\tlocal -a commands\n\tcommands=(\n", p.Name)
@@ -116,19 +122,19 @@ func (p *Program) zsh() string {
 			fmt.Fprintf(&t, "\t\t%s\n", quoted(c.Name+":"+c.Does))
 		}
 	}
-	t.WriteString("\t)\n\tcase ${words[2]} in\n")
+	t.WriteString("\t)\n\twords=(\"${(@)words/#--/-}\") # flags have one dash; two are taken, too\n\t[[ $PREFIX = --* ]] && compset -P -\n\tcase ${words[2]} in\n")
 	for _, c := range p.ordered() {
 		fmt.Fprintf(&t, "\t%s)\n\t\t_arguments \\\n", pattern(&c))
 		for _, f := range c.Flags {
 			for _, name := range f.Names {
-				spec := "*-" + name + "[" + strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, ":", `\:`).Replace(short(f.Usage)) + "]"
-				switch {
+				spec := "*-" + name + "[" + zshPlain.Replace(short(f.Usage)) + "]"
+				switch value := strings.ReplaceAll(f.Value, ":", `\:`); {
 				case len(f.Values) > 0:
-					spec += ":" + f.Value + ":(" + strings.Join(f.Values, " ") + ")"
+					spec += ":" + value + ":(" + strings.Join(f.Values, " ") + ")"
 				case f.takesPath():
-					spec += ":" + f.Value + ":_files"
+					spec += ":" + value + ":_files"
 				case f.Value != "":
-					spec += ":" + f.Value + ": "
+					spec += ":" + value + ": "
 				}
 				fmt.Fprintf(&t, "\t\t\t%s \\\n", quoted(spec))
 			}

@@ -1,4 +1,4 @@
-// Package output keeps the errors of what a program prints.
+// Package output wraps what a program prints at words, and keeps the errors of writing it.
 package output
 
 import "io"

@@ -16,15 +16,18 @@ import (
 	"golang.org/x/term"
 )
 
-// Edited reads from the terminal of stdin and stdout. commands are what Tab completes at
-// the beginning of a line. The terminal is in raw mode only while a line is read, so that
-// Ctrl-C interrupts an answer.
-func Edited(h *History, commands []string) (*Reader, error) {
+// Completer says what Tab may make of the end of a line that begins with a slash: each of a
+// list, behind the head of the line.
+type Completer func(line string) (head string, list []string)
+
+// Edited reads from the terminal of stdin and stdout, with a completer. The terminal is in raw
+// mode only while a line is read, so that Ctrl-C interrupts an answer.
+func Edited(h *History, complete Completer) (*Reader, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
-	e := &editor{history: h, commands: commands, keys: r, feed: w, stdin: os.Stdin, stdout: os.Stdout, next: make(chan struct{})}
+	e := &editor{history: h, completer: complete, keys: r, feed: w, stdin: os.Stdin, stdout: os.Stdout, next: make(chan struct{})}
 	go e.pump()
 	return &Reader{lines: e, history: h}, nil
 }
@@ -33,7 +36,7 @@ func Edited(h *History, commands []string) (*Reader, error) {
 // what comes from the terminal, so that what is pasted is no command.
 type editor struct {
 	history       *History
-	commands      []string
+	completer     Completer
 	keys, feed    *os.File // the pipe's ends
 	stdin, stdout *os.File
 	next          chan struct{} // a line is wanted
@@ -171,20 +174,16 @@ func (e *editor) watch(windows <-chan os.Signal, done <-chan struct{}) {
 	}
 }
 
-// complete is called at a Tab: it completes commands, or takes a line off the window.
+// complete is called at a Tab: it completes what begins with a slash, or takes a line off the window.
 func (e *editor) complete(prompt, line string, pos int) (head string, list []string, tail string) {
 	if e.resized.Load() {
 		e.erase(prompt, line, pos)
 		return line, nil, ""
 	}
 	if strings.HasPrefix(line, "/") && pos == utf8.RuneCountInString(line) {
-		for _, c := range e.commands {
-			if strings.HasPrefix(c, line) {
-				list = append(list, c)
-			}
-		}
+		head, list = e.completer(line)
 	}
-	return "", list, ""
+	return head, list, ""
 }
 
 // erase takes the line off the window, which has moved the ends of its rows, and has the

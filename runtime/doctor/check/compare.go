@@ -145,10 +145,10 @@ func (d *difference) routing(got, want []byte) {
 		e, w := readRouting(got[i:])
 		twinE, twinW := readRouting(want[i:])
 		if e != twinE {
-			d.add(math.Inf(1), "choice %d is expert %d; the twin's %d", i/8, e, twinE)
+			d.add(math.Inf(1), "choice %d is expert %d; the reference's %d", i/8, e, twinE)
 			continue
 		}
-		d.add(math.Abs(w-twinW)/max(1, math.Abs(twinW)), "weight %d is %g; the twin's %g", i/8, w, twinW)
+		d.add(math.Abs(w-twinW)/max(1, math.Abs(twinW)), "weight %d is %g; the reference's %g", i/8, w, twinW)
 	}
 }
 
@@ -177,7 +177,7 @@ func (d *difference) numbers(m *memory, slot, row int, got, want []byte) {
 		if size == 2 {
 			off = max(0, off-halfTolerance*math.Abs(w))
 		}
-		d.add(off/d.largest, "number %d is %g; the twin's %g (largest %.3g)", i, g, w, d.largest)
+		d.add(off/d.largest, "number %d is %g; the reference's %g (largest %.3g)", i, g, w, d.largest)
 	}
 }
 

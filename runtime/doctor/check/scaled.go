@@ -10,7 +10,7 @@ import (
 // Caches of Q8_0: see plan.Planes.
 
 // stepsOff is the share of a row's numbers that may be the next multiple of their scale: a
-// kernel's sums differ from the twin's in their last bits, and so rarely a number lies so
+// kernel's sums differ from the reference's in their last bits, and so rarely a number lies so
 // near the middle between two multiples that it is rounded the other way. A kernel that
 // rounds in another way is a step off in half of its numbers.
 const stepsOff = 1.0 / 64
@@ -61,15 +61,15 @@ func (d *difference) scaledRow(row int, got, want []byte, gotScales, wantScales 
 		switch step := int(int8(got[i])) - int(int8(want[i])); {
 		case step == 0 && gotScales[i/32] == wantScales[i/32]: // NaNs, too, where nothing was written
 		case !(math.Abs(g-w) <= halfTolerance*w):
-			d.add(math.Inf(1), "cache row %d: the scale of column %d is %g; the twin's %g", row, i, g, w)
+			d.add(math.Inf(1), "cache row %d: the scale of column %d is %g; the reference's %g", row, i, g, w)
 		case step == 0:
 		case step != 1 && step != -1:
-			d.add(math.Inf(1), "cache row %d: column %d is %d; the twin's %d", row, i, int8(got[i]), int8(want[i]))
+			d.add(math.Inf(1), "cache row %d: column %d is %d; the reference's %d", row, i, int8(got[i]), int8(want[i]))
 		default:
 			off++
 		}
 	}
 	if share := float64(off) / float64(len(want)); share > stepsOff {
-		d.add(math.Inf(1), "cache row %d: %d of %d columns are a step from the twin's; expected at most one in %g", row, off, len(want), 1/stepsOff)
+		d.add(math.Inf(1), "cache row %d: %d of %d columns are a step from the reference's; expected at most one in %g", row, off, len(want), 1/stepsOff)
 	}
 }

@@ -58,6 +58,11 @@ func TestReport(t *testing.T) {
 	ok := &Result{Stage: "first", Facts: []Row{{Fact, "GPU", "Apple M1"}}, Passed: 7, Outcome: child.Outcome{End: child.Done}}
 	skipped := &Result{Stage: "second", Skipped: []Row{{Skip, "sets", "needs macOS 15"}}, Outcome: child.Outcome{End: child.Done}}
 	failed := &Result{Stage: "third", Facts: []Row{{Fact, "speed", "5 tok/s"}}, Failed: []Row{{Fail, "attend", "number 3"}}, failures: 1, ended: true, Outcome: child.Outcome{End: child.Failed, Said: "noise"}}
+	half := &Result{Stage: "half", Passed: 3, Outcome: child.Outcome{End: child.Done}}
+	half.take(Row{Part, "5 of 9 launches", "4 of 9 launches of kernels"})
+	if got := (&Report{Results: []*Result{ok, skipped, half}}).Markdown(); !strings.Contains(got, "Result: ok, but not checked: second, 4 of 9 launches of kernels\n") || !strings.Contains(got, "| half | ok for 5 of 9 launches | 3 |") {
+		t.Error(got)
+	}
 	r := &Report{Title: "t", Results: []*Result{ok, skipped, failed, {Stage: "fourth", NotRun: "interrupted"}}, Running: "fifth"}
 	got := r.Markdown()
 	for _, want := range []string{"at the stage **fifth**", "| GPU | Apple M1 |", "| first | ok | 7 |", "| second | not checked: needs macOS 15 |", "* sets: needs macOS 15", "| third | 1 FAILED |", "| third: speed | 5 tok/s |", "attend: number 3", "| fourth | not run: interrupted |"} {

@@ -66,14 +66,17 @@ func (r *Report) state() string {
 	return "Result: ok"
 }
 
-// Unchecked are the stages that have checked nothing.
-func (r *Report) Unchecked() (stages []string) {
+// Unchecked are the stages that have checked nothing, and what others have left out.
+func (r *Report) Unchecked() (list []string) {
 	for _, s := range r.Results {
-		if s.Unchecked() {
-			stages = append(stages, s.Stage)
+		switch {
+		case s.Unchecked():
+			list = append(list, s.Stage)
+		case s.part.Kind == Part:
+			list = append(list, s.part.Text)
 		}
 	}
-	return stages
+	return list
 }
 
 // first are the facts of the first stage: what is examined.

@@ -21,6 +21,8 @@ const (
 	Note Kind = "note" // text for people
 	// Now says what is tried next, for when it does not come back.
 	Now Kind = "now"
+	// Part says that a stage did not end its work: Name is what it has checked, Text what not.
+	Part Kind = "part"
 	// Use tells the examiner, see Result.Used.
 	Use Kind = "use"
 	// End is a stage's last row. A process that ends without it has not done its work.

@@ -22,6 +22,7 @@ type Result struct {
 	// NotRun says why the stage was not run; "": it was.
 	NotRun string
 
+	part     Row // of kind Part, if any
 	failures int
 	now      string // what was tried last
 	ended    bool
@@ -37,7 +38,7 @@ func Run(ctx context.Context, stage string, c child.Command, print func(Row)) *R
 	c.Line = func(line []byte) {
 		row := parse(line)
 		r.take(row)
-		if row.Kind != Use && row.Kind != End {
+		if row.Kind != Use && row.Kind != Part && row.Kind != End {
 			print(row)
 		}
 	}
@@ -64,6 +65,8 @@ func (r *Result) take(row Row) {
 		}
 	case Now:
 		r.now = row.Name
+	case Part:
+		r.part = row
 	case Use:
 		r.Used[row.Name] = row.Text
 	case End:
@@ -124,6 +127,8 @@ func (r *Result) Status() string {
 		return fmt.Sprintf("%d FAILED", r.failures)
 	case r.Passed == 0:
 		return "not checked: " + r.unchecked()
+	case r.part.Kind == Part:
+		return "ok for " + r.part.Name
 	}
 	return "ok"
 }

@@ -67,7 +67,7 @@ func (k *Kernels) InTurn(bundles []*plan.Bundle, wanted func(*plan.Variant) bool
 // that the bundle has further variants.
 func (k *Kernels) turn(b *bundleCheck, variants int) (more bool) {
 	if !b.begun {
-		k.Write(checkup.Note, "", "kernels of %s (%s, spec %.12s) against their Go twins", b.Name, b.Kind(), b.SpecHash)
+		k.Write(checkup.Note, "", "kernels of %s (%s, spec %.12s) against the Go reference", b.Name, b.Kind(), b.SpecHash)
 	}
 	n := 0
 	for ; n < len(b.cases) && variants > 0; n++ {

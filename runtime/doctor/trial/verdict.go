@@ -98,7 +98,7 @@ func (j *Judge) verdict(r *checkup.Result) (v trust.Verdict, known bool) {
 	case v.GPU == 0 || v.CPU == 0:
 		return trust.Verdict{Why: "the check ended without speeds"}, true
 	case v.GPU <= v.CPU:
-		v.Why = fmt.Sprintf("it is not faster than the CPU: %.3g tokens a second, the CPU %.3g", v.GPU, v.CPU)
+		v.Why = fmt.Sprintf("it is not faster than the CPU: %.1f tokens a second, the CPU %.1f", v.GPU, v.CPU)
 	default:
 		v.OK = true
 	}
@@ -112,7 +112,7 @@ func (j *Judge) Refusal(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case v.OK:
-		j.Say("%s was checked: %d launches of kernels agree with the CPU's, and it runs %.3g tokens a second, the CPU %.3g; -device cpu takes the CPU\n", j.GPU, v.Kernels, v.GPU, v.CPU)
+		j.Say("%s was checked: %d launches of kernels agree with the CPU's, and it runs %.1f tokens a second, the CPU %.1f; -device cpu takes the CPU\n", j.GPU, v.Kernels, v.GPU, v.CPU)
 		return nil
 	case v.Why == "":
 		v.Why = "nobody has checked it for this model"

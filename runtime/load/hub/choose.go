@@ -124,7 +124,7 @@ func choose(files []file, quant string) (*model, error) {
 		}
 	}
 	if len(list) > 1 {
-		return nil, fmt.Errorf("say which one behind a colon; there are %s", names(list))
+		return nil, fmt.Errorf("say which one after a colon; there are %s", names(list))
 	}
 	return &list[0], list[0].whole()
 }

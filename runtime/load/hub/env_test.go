@@ -76,7 +76,7 @@ func TestChoose(t *testing.T) {
 		{list("a-Q4_0.gguf", "b-Q4_0.gguf"), "", "could be each of"},
 		{list("a-Q4_0.gguf", "b-Q4_0.gguf"), "b-Q4_0.gguf", "b-Q4_0.gguf"},
 		{list("a.gguf"), "", "a.gguf"},
-		{list("a.gguf", "b.gguf"), "", "say which one behind a colon; there are a.gguf, b.gguf"},
+		{list("a.gguf", "b.gguf"), "", "say which one after a colon; there are a.gguf, b.gguf"},
 		{list("a-Q8_0.gguf"), "Q4_0", "no GGUF file is of Q4_0; there are a-Q8_0.gguf"},
 		{list("a-Q8_0.gguf"), "x.gguf", "there is no x.gguf"},
 		{list("a-00001-of-00002.gguf"), "", "1 of 2 parts"},

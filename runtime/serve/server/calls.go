@@ -25,7 +25,7 @@ func (a *argumentText) UnmarshalJSON(data []byte) error {
 // sure says whether the arguments of a call that begins will be JSON, unless it is cut: they
 // are made of pairs, or a grammar sees to it.
 func (c *choice) sure() bool {
-	return c.parser.Pairs() || c.calling && c.tools != nil && c.matcher != nil
+	return c.parser.Pairs() || c.guided.Calling()
 }
 
 // beginCall begins a call, which is passed on with the first of its arguments: a call

@@ -198,18 +198,7 @@ func (s *Server) chatJob(ctx context.Context, c *conversation) (*job, error) {
 		slices.Sort(c.skipped)
 		s.cfg.Log.Info("tools that only their own service can run are left out", "types", strings.Join(slices.Compact(c.skipped), ", "))
 	}
-	if config.Format != nil && !c.choice.must {
-		c.grammar = s.orCalls(c.grammar)
-	}
-	content, err := s.grammars.get(ctx, c.grammar)
-	if err != nil {
-		return nil, err
-	}
-	calls, err := s.callGrammar(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	behind, err := s.behindCalls(ctx, c)
+	rules, err := s.rules(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -218,7 +207,7 @@ func (s *Server) chatJob(ctx context.Context, c *conversation) (*job, error) {
 		return nil, err
 	}
 	return &job{
-		grammar: content, calls: calls, behind: behind, budget: budget, unthink: s.tok.Encode(s.think[1], tokenizer.EncodeOptions{ParseSpecial: true}),
+		rules: rules, budget: budget, unthink: s.tok.Encode(s.think[1], tokenizer.EncodeOptions{ParseSpecial: true}),
 		prompts: [][]int32{prompt}, n: 1, max: -1, logprobs: -1, visible: s.visible, opening: r.opening, oneCall: c.oneCall,
 		end:    func(id int32) bool { return s.tok.IsEOG(id) || s.stops[id] && !(config.Format != nil && s.turns[id]) },
 		parser: func() *output.Parser { return output.New(config) },

@@ -13,10 +13,8 @@ import (
 	"mla/runtime/serve/completion"
 	"mla/runtime/serve/scheduler"
 	"mla/runtime/text/chat/output"
-	"mla/runtime/text/grammar"
 	"mla/runtime/text/guided"
 	"mla/runtime/text/sample"
-	"mla/runtime/text/tokenizer"
 )
 
 // job is what an endpoint wants continued.
@@ -38,16 +36,14 @@ type job struct {
 	opening   string                // what the prompt already has of the answer
 	oneCall   bool                  // the answer ends with its first call
 	budget    int                   // tokens of thoughts; negative: any number
-	grammar   *grammar.Compiled     // of what comes behind the thoughts; nil: none
-	calls     *grammar.Compiled     // of a call behind its marker; nil: none
-	behind    *grammar.Compiled     // of what follows a call; nil: none
-	progress  bool                  // events of the prompt
-	perToken  bool                  // timings in every event
-	lines     func() *lines         // that end the answer; nil: none do
-	unthink   []int32               // tokens that end thoughts
-	names     callNames             // of calls
-	past      string                // of the conversation that is answered
-	echo      bool                  // the tokens of the prompt come with how likely they were
+	rules     guided.Rules
+	progress  bool          // events of the prompt
+	perToken  bool          // timings in every event
+	lines     func() *lines // that end the answer; nil: none do
+	unthink   []int32       // tokens that end thoughts
+	names     callNames     // of calls
+	past      string        // of the conversation that is answered
+	echo      bool          // the tokens of the prompt come with how likely they were
 }
 
 // event is something that a choice has written, or its end.
@@ -138,17 +134,10 @@ type choice struct {
 	closed    bool                   // nothing more is passed on
 	last      time.Time              // when the last token came
 	reasoning strings.Builder
-	thought   int               // tokens of it
-	unsaid    []int32           // tokens that are to end the thoughts
-	matcher   *grammar.Matcher  // of the answer; nil: it follows no grammar
-	answer    *grammar.Matcher  // while the model is at a call: what matcher was before
-	thoughts  *grammar.Matcher  // before it
-	tools     *grammar.Compiled // of calls
-	behind    *grammar.Compiled // of what follows a call
-	calling   bool              // the model is at a call
-	tok       *tokenizer.Tokenizer
-	broken    error // the answer has left its grammar
-	progress  bool  // of job
+	thought   int            // tokens of it
+	unsaid    []int32        // tokens that are to end the thoughts
+	guided    *guided.Answer // nil: it follows no grammar
+	progress  bool           // of job
 	perToken  bool
 	pace      pace
 	lines     *lines // nil: they end nothing
@@ -164,18 +153,15 @@ func (s *Server) choice(ctx context.Context, st *stream, j *job, prompt []int32,
 		c.lines = j.lines()
 	}
 	c.progress, c.perToken, c.pace.prompt.Total = j.progress, j.perToken, len(prompt)
-	c.tools, c.behind, c.tok, c.names = j.calls, j.behind, s.tok, j.names.copy()
+	c.names, c.guided = j.names.copy(), guided.NewAnswer(s.tok, c.parser, j.rules)
 	c.key = func(id string) string { return s.rememberedID(id, func() string { return j.past }) }
-	if j.grammar != nil {
-		c.matcher = j.grammar.NewMatcher()
-	}
 	if j.opening != "" {
 		c.pass(c.parser.Push(j.opening))
-		c.call()
+		c.guided.Begun()
 	}
 	var guide guided.Guide
-	if j.grammar != nil || j.calls != nil {
-		c.thoughts, guide = s.grammars.thoughts(), c.guide
+	if c.guided != nil {
+		guide = c.guided.Guide
 	}
 	var force func() int32
 	if j.parser != nil && j.budget >= 0 && len(j.unthink) > 0 {
@@ -189,7 +175,7 @@ func (s *Server) choice(ctx context.Context, st *stream, j *job, prompt []int32,
 			Prompt: prompt, Scope: s.scope, Max: j.max, Stop: j.end, Prompted: c.prompted,
 			Done: func(res engine.Result, err error) {
 				c.finish(res.Reason == engine.ReasonStop)
-				end := &ending{result: res, err: cmp.Or(c.blame(j, err), c.broken), matched: c.stops.Matched(), calls: c.calls, torn: c.torn, reasoning: c.thought, prompt: len(prompt), lines: c.lines != nil && c.lines.ended}
+				end := &ending{result: res, err: cmp.Or(c.blame(j, err), c.guided.Err()), matched: c.stops.Matched(), calls: c.calls, torn: c.torn, reasoning: c.thought, prompt: len(prompt), lines: c.lines != nil && c.lines.ended}
 				s.metrics.ended(end)
 				s.trace(ctx, number, end)
 				st.push(event{choice: number, end: end, tokens: c.pending})
@@ -253,7 +239,7 @@ func (c *choice) token(t completion.Token) bool {
 	default:
 		events = c.parser.Push(t.Text)
 	}
-	more := c.follow(t.ID, thought, events)
+	more := c.guided.Token(t.ID, thought, events)
 	return c.pass(events) && more && (c.parser == nil || !c.parser.Over())
 }
 
@@ -334,7 +320,7 @@ func (c *choice) line(text string) string {
 func (c *choice) blame(j *job, err error) error {
 	var none *engine.NoTokenError
 	if errors.As(err, &none) && banned(&j.params) > 0 {
-		return bad("logit_bias", "no token is left that may come behind %d tokens: the others are at -100, or impossible here", none.Position+1)
+		return bad("logit_bias", "no token is left that may come after %d tokens: the others are at -100, or impossible here", none.Position+1)
 	}
 	return err
 }

@@ -82,7 +82,7 @@ func (q *nativeFields) jobOf(ctx context.Context, s *Server, prompts [][]int32, 
 	if err != nil {
 		return nil, err
 	}
-	if j.grammar, err = s.grammars.get(ctx, wanted); err != nil {
+	if j.rules, err = s.textRules(ctx, wanted); err != nil {
 		return nil, err
 	}
 	return j, q.Stop.check("stop")

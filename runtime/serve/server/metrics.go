@@ -51,7 +51,7 @@ func (m *metrics) ofAnswers() {
 		{&m.prompt, "prompt_tokens_total", "Tokens of prompts, those found in the caches included."},
 		{&m.cached, "cached_tokens_total", "Tokens of prompts that were found in the caches."},
 		{&m.generated, "generated_tokens_total", "Tokens of answers."},
-		{&m.drafted, "drafted_tokens_total", "Tokens that drafts have guessed."},
+		{&m.drafted, "drafted_tokens_total", "Tokens that were drafted."},
 		{&m.accepted, "accepted_tokens_total", "Guessed tokens that became the text's."},
 	} {
 		*c.at = register(m, prometheus.NewCounter(prometheus.CounterOpts{Name: "mla_" + c.name, Help: c.help}))

@@ -71,7 +71,7 @@ func (q *textRequest) job(ctx context.Context, s *Server) (j *job, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if j.grammar, err = s.grammars.get(ctx, wanted); err != nil {
+	if j.rules, err = s.textRules(ctx, wanted); err != nil {
 		return nil, err
 	}
 	return j, q.Stop.check("stop")

@@ -2,13 +2,11 @@ package server
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
 
-	"mla/runtime/text/chat/output"
 	"mla/runtime/text/grammar"
 	"mla/runtime/text/grammar/schema"
 	"mla/runtime/text/guided"
@@ -86,21 +84,19 @@ func (s *Server) schemaOf(param string, text raw, strict bool) *wanted {
 	return &wanted{param, kind + string(text), func(ctx context.Context) (*grammar.Grammar, error) {
 		passed := &passedOver{}
 		defer s.tell(passed, param)
-		return schema.Compile(ctx, text, passed.options(strict))
+		return schema.Compile(ctx, text, schema.Options{Lenient: !strict, Passed: passed.add})
 	}}
 }
 
 // passedOver has the keywords of schemas that have no effect, as they are not strict.
 type passedOver struct{ keywords map[string]bool }
 
-// options are those to compile a schema with.
-func (p *passedOver) options(strict bool) schema.Options {
-	return schema.Options{Lenient: !strict, Passed: func(e *schema.UnsupportedError) {
-		if p.keywords == nil {
-			p.keywords = map[string]bool{}
-		}
-		p.keywords[e.Keyword] = true
-	}}
+// add is told of one.
+func (p *passedOver) add(e *schema.UnsupportedError) {
+	if p.keywords == nil {
+		p.keywords = map[string]bool{}
+	}
+	p.keywords[e.Keyword] = true
 }
 
 // tell writes into the log what has no effect: keywords alone, as the rest of a schema is a
@@ -173,40 +169,4 @@ func (g *grammars) find(key string) *grammar.Compiled {
 	n := g.last[i]
 	g.last = append(slices.Delete(g.last, i, i+1), n)
 	return n.Compiled
-}
-
-// errUnguided is why an answer ends that has left its grammar, which masks do not allow.
-var errUnguided = errors.New("the answer does not follow its grammar")
-
-// guide is where an answer is in its grammar, which begins behind the thoughts. These may
-// not end the answer.
-func (c *choice) guide() *grammar.Matcher {
-	if c.matcher != nil && c.parser != nil && c.parser.Thinking() {
-		return c.thoughts
-	}
-	return c.matcher
-}
-
-// follow tells the grammar of a token; thought says whether it was picked as one of the
-// thoughts, of which events may be what follows these.
-func (c *choice) follow(id int32, thought bool, events []output.Event) (more bool) {
-	switch {
-	case id < 0 || c.matcher == nil:
-	case !thought:
-		if c.broken = c.matcher.Accept(id); c.broken != nil && c.matcher.CanEnd() { // with ignore_eos, at the end
-			c.broken = nil
-			return false
-		}
-	default:
-		for _, e := range events {
-			if e.Kind == output.Content {
-				c.broken = errors.Join(c.broken, c.matcher.AcceptText([]byte(e.Text)))
-			}
-		}
-	}
-	if c.broken != nil {
-		c.broken = errUnguided
-	}
-	c.call()
-	return c.broken == nil && (c.matcher == nil || c.calling || !c.matcher.MustEnd())
 }

@@ -8,35 +8,45 @@ import (
 
 	"mla/runtime/text/chat/output"
 	"mla/runtime/text/grammar"
-	"mla/runtime/text/grammar/schema"
-	"mla/runtime/text/tokenizer"
+	"mla/runtime/text/guided"
 )
 
-// callable is what a grammar of calls wants to know of a tool.
-type callable struct {
-	Function struct {
-		Name       string `json:"name"`
-		Strict     bool   `json:"strict"`
-		Parameters raw    `json:"parameters"`
-	} `json:"function"`
+// writing makes expressions of the model's format of calls.
+func (s *Server) writing() output.Grammars { return guided.Writing(s.format, s.tok) }
+
+// textRules are those of a text without calls.
+func (s *Server) textRules(ctx context.Context, w *wanted) (r guided.Rules, err error) {
+	if r.Text, err = s.grammars.get(ctx, w); r.Text != nil {
+		r.Thoughts = s.grammars.thoughts()
+	}
+	return r, err
 }
 
-// writing makes expressions of the model's format of calls.
-func (s *Server) writing() output.Grammars {
-	return output.Grammars{Format: s.format, IsToken: func(marker string) bool {
-		id, ok := s.tok.TokenID(marker)
-		return ok && s.tok.IsMarker(id)
-	}}
+// rules are those of the answer to a conversation.
+func (s *Server) rules(ctx context.Context, c *conversation) (guided.Rules, error) {
+	text := c.grammar
+	if s.format != nil && len(c.tools) > 0 && !c.choice.none && !c.choice.must {
+		text = s.orCalls(text)
+	}
+	r, err := s.textRules(ctx, text)
+	if err != nil {
+		return r, err
+	}
+	if r.Calls, err = s.callGrammar(ctx, c); err != nil {
+		return r, err
+	}
+	r.Behind, err = s.behindCalls(ctx, c)
+	return r, err
 }
 
 // callGrammar is what a call has to follow behind its marker; nil: nothing in particular.
 // It is there if a call is asked for, only some tools may be called, one is strict, or the answer has a form, and then
 // arguments follow their schemas: those of strict tools exactly, those of others as far as keywords are supported.
 func (s *Server) callGrammar(ctx context.Context, c *conversation) (*grammar.Compiled, error) {
-	var tools []callable
+	var tools []guided.Tool
 	asked := c.choice.must || c.choice.only != nil || c.grammar != nil // or an answer in a form could be a call of anything
 	for i, text := range c.tools {
-		var t callable
+		var t guided.Tool
 		if err := json.Unmarshal(text, &t); err != nil {
 			return nil, bad(fmt.Sprintf("tools[%d].function", i), "expected a name, and parameters that are a JSON Schema")
 		}
@@ -60,42 +70,10 @@ func rawBytes(list []raw) (out [][]byte) {
 }
 
 // callRules are the rules of calls of tools.
-func (s *Server) callRules(ctx context.Context, tools []callable) (*grammar.Grammar, error) {
-	g := &grammar.Grammar{}
-	root := g.Add("root", nil)
-	w := s.writing()
+func (s *Server) callRules(ctx context.Context, tools []guided.Tool) (*grammar.Grammar, error) {
 	passed := &passedOver{}
 	defer s.tell(passed, "tools")
-	var list []output.ToolGrammar
-	for _, t := range tools {
-		args, err := arguments(ctx, g, w, t, passed)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", t.Function.Name, err)
-		}
-		list = append(list, output.ToolGrammar{Name: t.Function.Name, Arguments: args})
-	}
-	g.Rules[root].Expr = w.Calls(list)
-	return g, nil
-}
-
-// arguments is the grammar of a tool's arguments. One that is not strict takes any if its
-// schema cannot be read.
-func arguments(ctx context.Context, g *grammar.Grammar, w output.Grammars, t callable, passed *passedOver) (grammar.Expr, error) {
-	of := func(text []byte) (grammar.Expr, error) {
-		o := passed.options(t.Function.Strict)
-		if w.Pairs {
-			return schema.AddPairs(ctx, g, text, o, schema.Pairs{Pair: w.Pair, Bare: w.Bare()})
-		}
-		return schema.Add(ctx, g, text, o)
-	}
-	if isNull(t.Function.Parameters) {
-		return of([]byte(`{"type": "object", "properties": {}, "additionalProperties": false}`))
-	}
-	e, err := of(t.Function.Parameters)
-	if err != nil && !t.Function.Strict {
-		return of([]byte(`{"type": "object"}`))
-	}
-	return e, err
+	return guided.Calls(ctx, s.writing(), tools, passed.add)
 }
 
 // orCalls is a grammar of texts that may be calls instead, as far as their markers.
@@ -108,8 +86,7 @@ func (s *Server) orCalls(w *wanted) *wanted {
 		if err != nil {
 			return nil, err
 		}
-		content := g.Add("content", g.Rules[0].Expr)
-		g.Rules[0].Expr = grammar.Alt{content, s.writing().Begins()}
+		guided.OrCalls(g, s.writing())
 		return g, nil
 	}}
 }
@@ -121,36 +98,6 @@ func (s *Server) behindCalls(ctx context.Context, c *conversation) (*grammar.Com
 		return nil, nil
 	}
 	return s.grammars.get(ctx, &wanted{"tools", "behind calls", func(context.Context) (*grammar.Grammar, error) {
-		return &grammar.Grammar{Rules: []grammar.Rule{{Name: "root", Expr: s.writing().Behind()}}}, nil
+		return guided.BehindCalls(s.writing()), nil
 	}})
-}
-
-// call begins the grammar of a call if the model is at one, and ends it behind.
-func (c *choice) call() {
-	if c.parser == nil {
-		return
-	}
-	text, calling := c.parser.Calling()
-	switch {
-	case calling == c.calling:
-		return
-	case !calling && c.parser.Thinking(): // the answer is still to come
-		c.matcher = c.answer
-	case !calling && c.behind != nil:
-		c.matcher = c.behind.NewMatcher()
-	case !calling:
-		c.matcher = nil
-	case c.tools == nil:
-		c.answer, c.matcher = c.matcher, nil // the call's text is free
-	default:
-		c.answer = c.matcher
-		c.matcher = c.tools.NewMatcher()
-		for _, id := range c.tok.Encode(text, tokenizer.EncodeOptions{ParseSpecial: true}) {
-			if c.matcher.Accept(id) != nil { // no call that the format knows; it will be text
-				c.matcher = nil
-				break
-			}
-		}
-	}
-	c.calling = calling
 }

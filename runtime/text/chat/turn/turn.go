@@ -4,6 +4,7 @@
 package turn
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -19,24 +20,25 @@ type Turn struct {
 	Prompt []int32
 	// Parser takes the answer apart; nil: the text is no answer.
 	Parser *output.Parser
-	// Think are the markers of thoughts.
+	// Think are the markers of thoughts of an answer.
 	Think [2]string
 
 	tokenizer *tokenizer.Tokenizer
 	stops     []int32
 	markers   map[int32]string
 	format    *output.Format
+	tools     []json.RawMessage
 	before    int // calls of the conversation
 }
 
 // Text is the turn that continues a text as it is.
 func Text(t *tokenizer.Tokenizer, prompt []int32) *Turn {
-	return &Turn{Prompt: prompt, Think: chat.ThoughtMarks(t.ChatTemplate()), tokenizer: t}
+	return &Turn{Prompt: prompt, tokenizer: t}
 }
 
 // New is the turn that answers messages. Tools of the options need a template that shows them.
 func New(t *tokenizer.Tokenizer, r chat.Renderer, messages []chat.Message, o chat.Options) (*Turn, error) {
-	out := &Turn{Think: chat.ThoughtMarks(r.Template()), tokenizer: t, markers: map[int32]string{}}
+	out := &Turn{Think: chat.ThoughtMarks(r.Template()), tokenizer: t, markers: map[int32]string{}, tools: o.Tools}
 	if len(o.Tools) > 0 {
 		if out.format = output.FormatOf(r.Template()); out.format == nil {
 			return nil, errors.New("the model's chat template says nothing about calls of tools, or in a way that is not known; another template may be given")
@@ -63,7 +65,7 @@ func New(t *tokenizer.Tokenizer, r chat.Renderer, messages []chat.Message, o cha
 		}
 	}
 	for _, text := range r.Stops() {
-		if id, ok := t.TokenID(text); ok {
+		if id, ok := t.TokenID(text); ok && !out.goesOn(text) {
 			out.stops = append(out.stops, id)
 		}
 	}
@@ -75,20 +77,25 @@ func New(t *tokenizer.Tokenizer, r chat.Renderer, messages []chat.Message, o cha
 	return out, nil
 }
 
+// goesOn says whether a call may follow the end of the model's turn; the parser knows whether one does.
+func (t *Turn) goesOn(end string) bool {
+	return t.format != nil && slices.Contains(t.format.TurnEnds(), end)
+}
+
 // Ends says whether a token ends the answer.
 func (t *Turn) Ends(id int32) bool { return t.tokenizer.IsEOG(id) || slices.Contains(t.stops, id) }
 
-// Push is what a token of the answer adds to it. Markers of thoughts and calls are control tokens,
+// push is what a token of the answer adds to it. Markers of thoughts and calls are control tokens,
 // whose names the stream leaves out.
-func (t *Turn) Push(s *tokenizer.Stream, id int32) []output.Event {
+func (t *Turn) push(s *tokenizer.Stream, id int32) []output.Event {
 	if name, ok := t.markers[id]; ok {
 		return t.Parser.Push(s.Flush() + name)
 	}
 	return t.Parser.Push(s.Push(id))
 }
 
-// CallID is the id of the answer's call of a number, from 0. What the model has written is kept.
-func (t *Turn) CallID(e output.Event, number int) string {
+// callID is the id of the answer's call of a number, from 0. What the model has written is kept.
+func (t *Turn) callID(e output.Event, number int) string {
 	switch n := t.before + number; {
 	case e.ID != "":
 		return e.ID
