@@ -6,6 +6,7 @@ import (
 	"mla/gen/ir"
 	"mla/gen/spec"
 	"mla/runtime/gguf"
+	"mla/runtime/plan/formula"
 )
 
 // rope rotates the last dims of each head, pair (2i, 2i+1), or (i, i+n/2), by angle pos·f_i.
@@ -17,20 +18,9 @@ func rope(m *Machine, op *ir.Op) {
 		freqs, mag = ropeFormula(m.p.Spec)
 	}
 	for h := 0; h < op.Heads; h++ {
-		x := m.in(op, 0, h)
 		y := out[h*op.In[0].Stride:]
-		copy(y, x)
-		first := len(x) - dims
-		for i, f := range freqs {
-			sin, cos := math.Sincos(float64(m.pos) * f)
-			even, odd := first+2*i, first+2*i+1
-			if op.Halves {
-				even, odd = first+i, first+i+dims/2
-			}
-			a, b := x[even], x[odd]
-			y[even] = mag * (a*cos - b*sin)
-			y[odd] = mag * (a*sin + b*cos)
-		}
+		y = y[:copy(y, m.in(op, 0, h))]
+		formula.Rope(y, dims, op.Halves, formula.Angles(freqs, mag, m.pos))
 	}
 }
 
@@ -108,27 +98,15 @@ func expand(m *Machine, op *ir.Op) {
 	for _, cached := range m.caches[op.Out[0].Layer] {
 		lat := cached[op.In[0].Off : op.In[0].Off+op.In[0].Len]
 		for h := 0; h < op.Heads; h++ {
-			w, rows, cols := m.weight(op, 0, h)
+			w, _, _ := m.weight(op, 0, h)
 			if op.Transposed {
-				all = append(all, multiplyTransposed(w, lat, rows, cols)...)
+				all = append(all, formula.MulTransposed(w, lat)...)
 				continue
 			}
-			y := make([]float64, rows)
-			multiply(y, w, lat, cols)
-			all = append(all, y...)
+			all = append(all, formula.Mul(w, lat)...)
 		}
 	}
 	m.values[op.Out[0]] = all
-}
-
-func multiplyTransposed(w []float32, x []float64, rows, cols int) []float64 {
-	y := make([]float64, cols)
-	for r := 0; r < rows; r++ {
-		for c := range y {
-			y[c] += float64(w[r*cols+c]) * x[r]
-		}
-	}
-	return y
 }
 
 func attention(m *Machine, op *ir.Op) {
@@ -139,17 +117,13 @@ func attention(m *Machine, op *ir.Op) {
 	pe := op.In[4]
 	rows := m.caches[pe.V.Layer]
 	for h := 0; h < op.Heads; h++ {
-		p := make([]float64, n)
-		for j := range p {
+		scores := make([]float64, n)
+		for j := range scores {
 			k := keys[(j*op.Heads+h)*nope:][:nope]
-			p[j] = scale * (dot(m.in(op, 0, h), k) + dot(m.in(op, 1, h), rows[j][pe.Off:pe.Off+pe.Len]))
+			scores[j] = scale * (formula.Dot(m.in(op, 0, h), k) + formula.Dot(m.in(op, 1, h), rows[j][pe.Off:pe.Off+pe.Len]))
 		}
-		softmax(p)
-		for j := range p {
-			for d := 0; d < v; d++ {
-				out[h*v+d] += p[j] * values[(j*op.Heads+h)*v+d]
-			}
-		}
+		o, _, _ := formula.Mean(scores, nil, v, func(j int) []float64 { return values[(j*op.Heads+h)*v:] })
+		copy(out[h*v:], o)
 	}
 }
 
@@ -158,22 +132,17 @@ func latentScores(m *Machine, op *ir.Op, h, lo, hi int) []float64 {
 	abs, pe := m.in(op, 0, h), m.in(op, 1, h)
 	var s []float64
 	for _, row := range m.caches[op.In[2].V.Layer][lo:hi] {
-		s = append(s, kqScale(m, op)*temperature(m, op)*(dot(abs, row)+dot(pe, row[len(abs):])))
+		s = append(s, kqScale(m, op)*temperature(m, op)*(formula.Dot(abs, row)+formula.Dot(pe, row[len(abs):])))
 	}
 	return s
 }
 
 func latentAttention(m *Machine, op *ir.Op) {
 	out := m.out(op, 0)
-	c := op.In[0].Len
+	c, rows := op.In[0].Len, m.caches[op.In[2].V.Layer]
 	for h := 0; h < op.Heads; h++ {
-		p := latentScores(m, op, h, 0, m.pos+1)
-		softmax(p)
-		for j, row := range m.caches[op.In[2].V.Layer][:m.pos+1] {
-			for d := 0; d < c; d++ {
-				out[h*c+d] += p[j] * row[d]
-			}
-		}
+		o, _, _ := formula.Mean(latentScores(m, op, h, 0, m.pos+1), nil, c, func(j int) []float64 { return rows[j] })
+		copy(out[h*c:], o)
 	}
 }
 
@@ -181,24 +150,12 @@ func latentAttention(m *Machine, op *ir.Op) {
 func attendSplit(m *Machine, op *ir.Op) {
 	out, ml := m.out(op, 0), m.out(op, 1)
 	c, n := op.In[0].Len, m.pos+1
-	per := op.KVSplits().Per(n)
+	per, rows := op.KVSplits().Per(n), m.caches[op.In[2].V.Layer]
 	for s := 0; s*per < n; s++ {
 		lo, hi := s*per, min(n, (s+1)*per)
 		for h := 0; h < op.Heads; h++ {
-			scores := latentScores(m, op, h, lo, hi)
-			top := maxOf(scores)
-			o := out[(s*op.Heads+h)*c:][:c]
-			sum := 0.0
-			for j, v := range scores {
-				e := math.Exp(v - top)
-				sum += e
-				for d := range o {
-					o[d] += e * m.caches[op.In[2].V.Layer][lo+j][d]
-				}
-			}
-			for d := range o {
-				o[d] /= sum
-			}
+			o, top, sum := formula.Mean(latentScores(m, op, h, lo, hi), nil, c, func(j int) []float64 { return rows[lo+j] })
+			copy(out[(s*op.Heads+h)*c:], o)
 			ml[(s*op.Heads+h)*2], ml[(s*op.Heads+h)*2+1] = top, sum
 		}
 	}
@@ -210,40 +167,11 @@ func combine(m *Machine, op *ir.Op) {
 	c, n := len(out)/op.Heads, m.pos+1
 	per := op.KVSplits().Per(n)
 	for h := 0; h < op.Heads; h++ {
-		top := math.Inf(-1)
+		var tops, sums []float64
 		for s := 0; s*per < n; s++ {
-			top = math.Max(top, ml[(s*op.Heads+h)*2])
+			tops, sums = append(tops, ml[(s*op.Heads+h)*2]), append(sums, ml[(s*op.Heads+h)*2+1])
 		}
-		sum := 0.0
-		o := out[h*c : (h+1)*c]
-		for s := 0; s*per < n; s++ {
-			e := math.Exp(ml[(s*op.Heads+h)*2]-top) * ml[(s*op.Heads+h)*2+1]
-			sum += e
-			for d := range o {
-				o[d] += e * part[(s*op.Heads+h)*c+d]
-			}
-		}
-		for d := range o {
-			o[d] /= sum
-		}
+		o, _, _ := formula.Mean(tops, sums, c, func(s int) []float64 { return part[(s*op.Heads+h)*c:] })
+		copy(out[h*c:], o)
 	}
-}
-
-func softmax(x []float64) {
-	top, sum := maxOf(x), 0.0
-	for i, v := range x {
-		x[i] = math.Exp(v - top)
-		sum += x[i]
-	}
-	for i := range x {
-		x[i] /= sum
-	}
-}
-
-func maxOf(x []float64) float64 {
-	top := math.Inf(-1)
-	for _, v := range x {
-		top = math.Max(top, v)
-	}
-	return top
 }

@@ -1,9 +1,8 @@
 package interp
 
 import (
-	"math"
-
 	"mla/gen/ir"
+	"mla/runtime/plan/formula"
 )
 
 // state is what a session keeps of a value between tokens; it begins with zeros.
@@ -19,29 +18,21 @@ func convolve(m *Machine, op *ir.Op) {
 	x, out, window := m.in(op, 0, 0), m.out(op, 0), m.state(op.State)
 	w, _, taps := m.weight(op, 0, 0)
 	for c, v := range x {
-		past := window[c*(taps-1) : (c+1)*(taps-1)]
-		for s, u := range past {
-			out[c] += float64(w[c*taps+s]) * u
-		}
-		out[c] += float64(w[c*taps+taps-1]) * v
-		copy(past, past[1:])
-		past[taps-2] = v
+		out[c] = formula.Convolve(w[c*taps:(c+1)*taps], window[c*(taps-1):(c+1)*(taps-1)], v)
 	}
 }
-
-func logistic(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 
 func silu(m *Machine, op *ir.Op) {
 	out := m.out(op, 0)
 	for i, x := range m.in(op, 0, 0) {
-		out[i] = x * logistic(x)
+		out[i] = formula.SiLU(x)
 	}
 }
 
 func sigmoid(m *Machine, op *ir.Op) {
 	out := m.out(op, 0)
 	for i, x := range m.in(op, 0, 0) {
-		out[i] = logistic(x)
+		out[i] = formula.Logistic(x)
 	}
 }
 
@@ -49,29 +40,15 @@ func l2Norm(m *Machine, op *ir.Op) {
 	out := m.out(op, 0)
 	for h := range op.Heads {
 		x := m.in(op, 0, h)
-		for i, v := range x {
-			out[h*len(x)+i] = v / math.Sqrt(dot(x, x)+op.Eps)
-		}
+		copy(out[h*len(x):], formula.L2Norm(x, op.Eps))
 	}
 }
 
-// softplus is ln(1 + exp(x)), which is x where exp(x) leaves no digit of the 1.
-func softplus(x float64) float64 {
-	if x > 20 {
-		return x
-	}
-	return math.Log1p(math.Exp(x))
-}
+func softplusDecay(m *Machine, op *ir.Op) { decay(m, op, 0) }
 
-func softplusDecay(m *Machine, op *ir.Op) {
-	decay(m, op, func(a, x float64) float64 { return a * softplus(x) })
-}
+func boundedDecay(m *Machine, op *ir.Op) { decay(m, op, op.Limit) }
 
-func boundedDecay(m *Machine, op *ir.Op) {
-	decay(m, op, func(a, x float64) float64 { return op.Limit * logistic(a*x) })
-}
-
-func decay(m *Machine, op *ir.Op, law func(a, x float64) float64) {
+func decay(m *Machine, op *ir.Op, bound float64) {
 	out := m.out(op, 0)
 	a, _, _ := m.weight(op, 0, 0)
 	bias, _, _ := m.weight(op, 1, 0)
@@ -79,7 +56,7 @@ func decay(m *Machine, op *ir.Op, law func(a, x float64) float64) {
 		x := m.in(op, 0, h)
 		for i, v := range x {
 			at := h*len(x) + i
-			out[at] = math.Exp(law(float64(a[h]), v+float64(bias[at])))
+			out[at] = formula.Decay(float64(a[h]), v+float64(bias[at]), bound)
 		}
 	}
 }
@@ -90,21 +67,7 @@ func deltaRule(m *Machine, op *ir.Op) {
 	for h := range op.Heads {
 		q, k, v, keep, beta := m.in(op, 0, h), m.in(op, 1, h), m.in(op, 2, h), m.in(op, 3, h), m.in(op, 4, h)[0]
 		n := len(q)
-		s := state[h*n*n : (h+1)*n*n]
-		known := make([]float64, n) // Sᵀ k of the state that has decayed
-		for i := range n {
-			for j := range n {
-				s[i*n+j] *= keep[i]
-				known[j] += s[i*n+j] * k[i]
-			}
-		}
-		o := out[h*n : (h+1)*n]
-		for i := range n {
-			for j := range n {
-				s[i*n+j] += k[i] * beta * (v[j] - known[j])
-				o[j] += op.Scale * s[i*n+j] * q[i]
-			}
-		}
+		copy(out[h*n:], formula.Delta(state[h*n*n:(h+1)*n*n], q, k, v, keep, beta, op.Scale))
 	}
 }
 
@@ -113,9 +76,8 @@ func gatedNorm(m *Machine, op *ir.Op) {
 	w, _, _ := m.weight(op, 0, 0)
 	for h := range op.Heads {
 		x, z := m.in(op, 0, h), m.in(op, 1, h)
-		scale := 1 / math.Sqrt(dot(x, x)/float64(len(x))+op.Eps)
-		for i, v := range x {
-			out[h*len(x)+i] = v * scale * float64(w[i]) * logistic(z[i])
+		for i, v := range formula.Norm(x, w, op.Eps) {
+			out[h*len(x)+i] = v * formula.Logistic(z[i])
 		}
 	}
 }
@@ -123,9 +85,7 @@ func gatedNorm(m *Machine, op *ir.Op) {
 func gateHeads(m *Machine, op *ir.Op) {
 	out := m.out(op, 0)
 	for h := range op.Heads {
-		x, gate := m.in(op, 0, h), logistic(m.in(op, 1, h)[0])
-		for i, v := range x {
-			out[h*len(x)+i] = v * gate
-		}
+		x, gate := m.in(op, 0, h), formula.Logistic(m.in(op, 1, h)[0])
+		formula.AddTo(out[h*len(x):][:len(x)], x, gate)
 	}
 }

@@ -1,18 +1,13 @@
 package interp
 
 import (
-	"math"
-
 	"mla/gen/ir"
+	"mla/runtime/plan/formula"
 )
 
 func embed(m *Machine, op *ir.Op) {
 	w, _, cols := m.weight(op, 0, 0)
-	out := m.out(op, 0)
-	toFloat64(out, w[m.token*cols:(m.token+1)*cols])
-	for i := range out {
-		out[i] *= factor(op)
-	}
+	formula.AddTo(m.out(op, 0), w[m.token*cols:(m.token+1)*cols], factor(op))
 }
 
 // factor is an op's scale, where 0 means 1.
@@ -24,43 +19,30 @@ func factor(op *ir.Op) float64 {
 }
 
 func rmsNorm(m *Machine, op *ir.Op) {
-	x, out := m.in(op, 0, 0), m.out(op, 0)
 	w, _, _ := m.weight(op, 0, 0)
-	sum := 0.0
-	for _, v := range x {
-		sum += v * v
-	}
-	scale := 1 / math.Sqrt(sum/float64(len(x))+op.Eps)
-	for i, v := range x {
-		out[i] = v * scale * float64(w[i]) * factor(op) * m.folded(op)
-	}
+	formula.AddTo(m.out(op, 0), formula.Norm(m.in(op, 0, 0), w, op.Eps), factor(op)*m.folded(op))
 }
 
 func normPartial(m *Machine, op *ir.Op) {
-	x, ready, squares := m.in(op, 0, 0), m.out(op, 0), m.out(op, 1)
 	w, _, _ := m.weight(op, 0, 0)
-	for i, v := range x {
-		ready[i] = v * float64(w[i]) * m.folded(op)
-		squares[i/op.Group] += v * v
-	}
+	ready, squares := formula.NormPartial(m.in(op, 0, 0), w, op.Group)
+	formula.AddTo(m.out(op, 0), ready, m.folded(op))
+	copy(m.out(op, 1), squares)
 }
 
 func normApply(m *Machine, op *ir.Op) {
-	ready, squares, out := m.in(op, 0, 0), m.in(op, 1, 0), m.out(op, 0)
-	sum := 0.0
-	for _, v := range squares {
+	ready, sum := m.in(op, 0, 0), 0.0
+	for _, v := range m.in(op, 1, 0) {
 		sum += v
 	}
-	for i, v := range ready {
-		out[i] = v / math.Sqrt(sum/float64(len(ready))+op.Eps)
-	}
+	formula.AddTo(m.out(op, 0), ready, formula.NormFactor(sum, len(ready), op.Eps))
 }
 
 func matVec(m *Machine, op *ir.Op) {
 	out := m.out(op, 0)
 	for b := 0; b < op.Batch; b++ {
-		w, rows, cols := m.weight(op, 0, b)
-		multiply(out[b*rows:(b+1)*rows], w, m.in(op, 0, b), cols)
+		w, rows, _ := m.weight(op, 0, b)
+		copy(out[b*rows:], formula.Mul(w, m.in(op, 0, b)))
 	}
 }
 
@@ -71,68 +53,32 @@ func expertsMatVec(m *Machine, op *ir.Op) {
 		routing = grouped(m, op)
 	}
 	for i := 0; i < op.K; i++ {
-		w, rows, cols := m.weight(op, 0, expertOf(routing, i))
-		multiply(out[i*rows:(i+1)*rows], w, m.in(op, 0, i), cols)
-	}
-}
-
-func multiply(out []float64, w []float32, x []float64, cols int) {
-	for r := range out {
-		sum := 0.0
-		for c, v := range w[r*cols : (r+1)*cols] {
-			sum += float64(v) * x[c]
-		}
-		out[r] = sum
+		w, rows, _ := m.weight(op, 0, expertOf(routing, i))
+		copy(out[i*rows:], formula.Mul(w, m.in(op, 0, i)))
 	}
 }
 
 func swiglu(m *Machine, op *ir.Op) {
-	out := m.out(op, 0)
-	gate, up := m.in(op, 0, 0), m.in(op, 1, 0)
-	for i, g := range gate {
-		act, u := g/(1+math.Exp(-g)), up[i]
-		if op.Limit > 0 {
-			act, u = math.Min(act, op.Limit), math.Max(-op.Limit, math.Min(u, op.Limit))
-		}
-		out[i] = act * u
-	}
+	copy(m.out(op, 0), formula.SwiGLU(m.in(op, 0, 0), m.in(op, 1, 0), op.Limit))
 }
 
 func squaredReLU(m *Machine, op *ir.Op) {
 	out := m.out(op, 0)
 	for i, x := range m.in(op, 0, 0) {
-		out[i] = math.Max(0, x) * math.Max(0, x)
+		out[i] = formula.SquaredReLU(x)
 	}
 }
 
 func add(m *Machine, op *ir.Op) {
 	out := m.out(op, 0)
-	a, b := m.in(op, 0, 0), m.in(op, 1, 0)
-	for i := range out {
-		out[i] = a[i] + factor(op)*b[i]
-	}
+	copy(out, m.in(op, 0, 0))
+	formula.AddTo(out, m.in(op, 1, 0), factor(op))
 }
 
 func weightedSum(m *Machine, op *ir.Op) {
 	out := m.out(op, 0)
 	in, routing := m.in(op, 0, 0), m.values[op.In[1].V]
 	for i := 0; i < op.K; i++ {
-		for j := range out {
-			out[j] += weightOf(routing, i) * in[i*len(out)+j]
-		}
+		formula.AddTo(out, in[i*len(out):][:len(out)], weightOf(routing, i))
 	}
-}
-
-func toFloat64(dst []float64, src []float32) {
-	for i, v := range src {
-		dst[i] = float64(v)
-	}
-}
-
-func dot(a, b []float64) float64 {
-	sum := 0.0
-	for i, v := range a {
-		sum += v * b[i]
-	}
-	return sum
 }

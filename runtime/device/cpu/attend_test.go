@@ -65,7 +65,7 @@ func TestAttendAndCombine(t *testing.T) {
 				scale := 0.7 * (1 + 0.1*math.Log(math.Floor(float64(pos)/12)+1))
 				want := make([][]float64, c.heads)
 				for h := range want {
-					want[h] = refAttend(q[h], cache, int(pos)+1, c.lat+p.PeDim, c.lat, scale)
+					want[h] = attended(q[h], cache, int(pos)+1, c.lat+p.PeDim, c.lat, scale)
 				}
 				combined(t, rg, r, p, int(pos), want)
 			})
@@ -94,7 +94,7 @@ func combined(t *testing.T, from *rig, r *runner, p *plan.Attend, pos int, want 
 	results := rg.read(second, fused.Out.Slot, p.Heads*9)
 	for h := range want {
 		check(t, fmt.Sprintf("head %d", h), latents[h*lat:(h+1)*lat], want[h], tolF32)
-		check(t, fmt.Sprintf("projected head %d", h), results[h*9:(h+1)*9], refMul(w, h, 9, lat, want[h]), tolF32)
+		check(t, fmt.Sprintf("projected head %d", h), results[h*9:(h+1)*9], multiplied(w, h, 9, lat, want[h]), tolF32)
 	}
 }
 
@@ -146,7 +146,7 @@ func TestAttendTwice(t *testing.T) {
 	for p, q := range map[*plan.Attend][][]float64{first: q, second: otherQ} {
 		var want [][]float64
 		for h := range q {
-			want = append(want, refAttend(q[h], cache, pos+1, 16, 10, 0.7))
+			want = append(want, attended(q[h], cache, pos+1, 16, 10, 0.7))
 		}
 		combined(t, rg, r, p, pos, want)
 	}

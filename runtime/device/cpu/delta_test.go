@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"mla/runtime/plan/formula"
 )
 
 // vectors makes so many of n numbers.
@@ -33,16 +35,7 @@ func TestDeltaRule(t *testing.T) {
 			beta := rng.Float32()
 			deltaRule(s, v[0], v[1], v[2], keep, beta, a, b, o)
 			size, off := 0.0, 0.0
-			for j := range n {
-				known, out := 0.0, 0.0
-				for i := range n {
-					want[j*n+i] *= float64(keep[i])
-					known += want[j*n+i] * float64(v[1][i])
-				}
-				for i := range n {
-					want[j*n+i] += float64(v[1][i]) * float64(beta) * (float64(v[2][j]) - known)
-					out += want[j*n+i] * float64(v[0][i])
-				}
+			for j, out := range formula.Delta(want, v[0], v[1], v[2], keep, float64(beta), 1) {
 				size, off = size+out*out, off+(out-float64(o[j]))*(out-float64(o[j]))
 			}
 			if !(math.Sqrt(off) <= 1e-5*math.Sqrt(size)) { // sums in float32: 2.5e-6 and more

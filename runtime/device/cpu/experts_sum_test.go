@@ -33,7 +33,7 @@ func TestExpertsSum(t *testing.T) {
 		}
 		rg.kernel.Parts = []plan.Part{p}
 		r := rg.run(plan.Row{})
-		a, b := refMul(w, 4, rows, cols, x), refMul(w, 1, rows, cols, x[cols:])
+		a, b := multiplied(w, 4, rows, cols, x), multiplied(w, 1, rows, cols, x[cols:])
 		want := make([]float64, rows)
 		for i := range want {
 			want[i] = 0.75*a[i] - 0.5*b[i]
@@ -42,7 +42,7 @@ func TestExpertsSum(t *testing.T) {
 			}
 		}
 		if c.shared {
-			for i, v := range refMul(shared, 0, rows, sharedCols, sx) {
+			for i, v := range multiplied(shared, 0, rows, sharedCols, sx) {
 				want[i] += v
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"mla/runtime/plan"
+	"mla/runtime/plan/formula"
 	"mla/runtime/quant"
 )
 
@@ -40,7 +41,7 @@ func TestExperts(t *testing.T) {
 				g := plan.Gating{Experts: n, K: k, Scale: 1, Groups: 1, KGroups: 1, Bias: -1}
 				var logits []float64
 				g.Logits, logits = rg.in(plan.ElemF32, n)
-				choice, _ = refGating(&g, logits, nil)
+				choice, _ = formula.Gate[float64](&g, logits, nil)
 				p.Gating = &g
 				p.Routing = rg.routing(true, make([]plan.Routing, k)...)
 			} else {
@@ -54,9 +55,9 @@ func TestExperts(t *testing.T) {
 				if c.in {
 					in = x[i*cols : (i+1)*cols]
 				} else {
-					in = refNorm(in, weight, 1e-6)
+					in = formula.Norm(in, weight, 1e-6)
 				}
-				want := refSwiGLU(refMul(w, e, rows, cols, in), refMul(up, e, rows, cols, in))
+				want := formula.SwiGLU(multiplied(w, e, rows, cols, in), multiplied(up, e, rows, cols, in), 0)
 				check(t, fmt.Sprintf("expert %d", e), got[i*rows:(i+1)*rows], want, tolerance(c.elem))
 			}
 			for i, e := range view[plan.Routing](r.Spaces[plan.SpaceArena][rg.ops[p.Routing].Offset:][:8*k]) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"mla/runtime/plan"
+	"mla/runtime/plan/formula"
 	"mla/runtime/quant"
 )
 
@@ -62,14 +63,14 @@ func TestMatVec(t *testing.T) {
 			for b := range c.batch {
 				in := x[c.offset+b*(c.cols+1):][:c.cols]
 				if c.norm {
-					in = refNorm(in, weight, 1e-2)
+					in = formula.Norm(in, weight, 1e-2)
 				}
-				want := refMul(w, b, c.rows, c.cols, in)
+				want := multiplied(w, b, c.rows, c.cols, in)
 				if c.swiglu {
-					want = refSwiGLU(want, refMul(up, b, c.rows, c.cols, in))
+					want = formula.SwiGLU(want, multiplied(up, b, c.rows, c.cols, in), 0)
 				}
 				if c.rope {
-					want = refRope(want, 12, rg.bundle.RopeFreqs, rg.bundle.RopeMScale, 5)
+					want = rotated(want, 12, rg.bundle.RopeFreqs, rg.bundle.RopeMScale, 5)
 				}
 				at := c.offset + b*p.Out.Stride
 				for i := range want {

@@ -2,10 +2,10 @@ package cpu
 
 import (
 	"fmt"
-	"math"
 	"testing"
 
 	"mla/runtime/plan"
+	"mla/runtime/plan/formula"
 	"mla/runtime/quant"
 )
 
@@ -20,11 +20,7 @@ func (rg *rig) normPartial(n, group int) (*plan.NormPartial, []float64) {
 // checkNormPartial compares the first half of a norm with results y.
 func (rg *rig) checkNormPartial(t *testing.T, r *runner, h *plan.NormPartial, weight, y []float64) {
 	t.Helper()
-	ready, squares := make([]float64, len(y)), make([]float64, len(y)/h.Group)
-	for i, v := range y {
-		ready[i] = v * weight[i]
-		squares[i/h.Group] += v * v
-	}
+	ready, squares := formula.NormPartial(y, weight, h.Group)
 	check(t, "ready", rg.read(r, h.Ready, len(ready)), ready, tolerance(plan.ElemF32))
 	check(t, "squares", rg.read(r, h.Squares, len(squares)), squares, tolerance(plan.ElemF32))
 }
@@ -68,9 +64,9 @@ func TestNormPartial(t *testing.T) {
 			rg.kernel.Parts = []plan.Part{p}
 			r := rg.run(plan.Row{})
 			for i := range x {
-				x[i] /= math.Sqrt(total/cols + eps)
+				x[i] *= formula.NormFactor(total, cols, eps)
 			}
-			want := refMul(w, 0, c.rows, cols, x)
+			want := multiplied(w, 0, c.rows, cols, x)
 			for i := range res {
 				want[i] += res[i]
 			}

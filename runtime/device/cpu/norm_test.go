@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"mla/runtime/plan"
+	"mla/runtime/plan/formula"
 )
 
 func TestNormVec(t *testing.T) {
@@ -17,6 +18,6 @@ func TestNormVec(t *testing.T) {
 		p.Out.Slot = rg.out(e, 77)
 		rg.kernel.Parts = []plan.Part{p}
 		r := rg.run(plan.Row{})
-		check(t, "norm", rg.read(r, p.Out.Slot, 77), refNorm(x[3:], weight, 1e-5), tolerance(e))
+		check(t, "norm", rg.read(r, p.Out.Slot, 77), formula.Norm(x[3:], weight, 1e-5), tolerance(e))
 	}
 }

@@ -1,76 +1,29 @@
 package cpu
 
-import "math"
+import "mla/runtime/plan/formula"
 
-// The formulas in float64, one function each.
-
-func refMul(w []float64, entry, rows, cols int, x []float64) []float64 {
-	y := make([]float64, rows)
-	for r := range y {
-		for c, v := range x[:cols] {
-			y[r] += w[(entry*rows+r)*cols+c] * v
-		}
-	}
-	return y
+// multiplied is a matrix of a batch times a vector.
+func multiplied(w []float64, entry, rows, cols int, x []float64) []float64 {
+	return formula.Mul(w[entry*rows*cols:][:rows*cols], x[:cols])
 }
 
-func refNorm(x, weight []float64, eps float64) []float64 {
-	var sum float64
-	for _, v := range x {
-		sum += v * v
-	}
-	y := make([]float64, len(x))
-	for i, v := range x {
-		y[i] = v / math.Sqrt(sum/float64(len(x))+eps) * weight[i]
-	}
-	return y
-}
-
-func refSilu(x float64) float64 { return x / (1 + math.Exp(-x)) }
-
-func refSwiGLU(gate, up []float64) []float64 {
-	y := make([]float64, len(gate))
-	for i, g := range gate {
-		y[i] = refSilu(g) * up[i]
-	}
-	return y
-}
-
-func refRope(x []float64, headDim int, freqs []float64, scale float64, pos int) []float64 {
+// rotated are heads after RoPE.
+func rotated(x []float64, headDim int, freqs []float64, scale float64, pos int) []float64 {
 	y := append([]float64(nil), x...)
 	for h := 0; h < len(x); h += headDim {
-		start := h + headDim - 2*len(freqs)
-		for i, f := range freqs {
-			sin, cos := math.Sincos(f * float64(pos))
-			a, b := x[start+2*i], x[start+2*i+1]
-			y[start+2*i], y[start+2*i+1] = scale*(a*cos-b*sin), scale*(a*sin+b*cos)
-		}
+		formula.Rope(y[h:h+headDim], 2*len(freqs), false, formula.Angles(freqs, scale, pos))
 	}
 	return y
 }
 
-// refAttend is softmax(scale·q·K)·V of one head over n rows of dim, of which
+// attended is softmax(scale·q·K)·V of one head over n rows of dim, of which
 // the first latDim are the value.
-func refAttend(q, cache []float64, n, dim, latDim int, scale float64) []float64 {
+func attended(q, cache []float64, n, dim, latDim int, scale float64) []float64 {
 	scores := make([]float64, n)
-	m := math.Inf(-1)
-	for r := range scores {
-		for i, v := range q {
-			scores[r] += scale * v * cache[r*dim+i]
-		}
-		m = max(m, scores[r])
+	row := func(i int) []float64 { return cache[i*dim:][:dim] }
+	for i := range scores {
+		scores[i] = scale * formula.Dot(q, row(i))
 	}
-	var l float64
-	o := make([]float64, latDim)
-	for r, s := range scores {
-		p := math.Exp(s - m)
-		l += p
-		for i := range o {
-			o[i] += p * cache[r*dim+i]
-		}
-	}
-	for i := range o {
-		o[i] /= l
-	}
+	o, _, _ := formula.Mean(scores, nil, latDim, row)
 	return o
 }

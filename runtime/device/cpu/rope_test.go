@@ -17,6 +17,6 @@ func TestRopeVec(t *testing.T) {
 		p.Rope = plan.RopeAt{Table: rg.ropeSlot(), HeadDim: 10, Dim: 6}
 		rg.kernel.Parts = []plan.Part{p}
 		r := rg.run(plan.Row{Pos: 7})
-		check(t, "rope", rg.read(r, p.Out.Slot, 30), refRope(x, 10, rg.bundle.RopeFreqs, 1.25, 7), tolerance(e))
+		check(t, "rope", rg.read(r, p.Out.Slot, 30), rotated(x, 10, rg.bundle.RopeFreqs, 1.25, 7), tolerance(e))
 	}
 }

@@ -2,75 +2,11 @@ package cpu
 
 import (
 	"math"
-	"sort"
 	"testing"
 
 	"mla/runtime/plan"
+	"mla/runtime/plan/formula"
 )
-
-// refGating is the choice in float64, with a stable sort.
-func refGating(g *plan.Gating, logits, bias []float64) ([]int, []float64) {
-	probs, sum := make([]float64, len(logits)), 0.0
-	for i, x := range logits {
-		if g.Sigmoid {
-			probs[i] = 1 / (1 + math.Exp(-x))
-		} else {
-			probs[i] = math.Exp(x)
-		}
-		sum += probs[i]
-	}
-	sel := make([]float64, len(logits))
-	for i := range probs {
-		if !g.Sigmoid {
-			probs[i] /= sum
-		}
-		sel[i] = probs[i]
-		if bias != nil {
-			sel[i] += bias[i]
-		}
-	}
-	if g.Groups > 1 {
-		size := len(sel) / g.Groups
-		var scores []float64
-		for i := 0; i < len(sel); i += size {
-			s := append([]float64{}, sel[i:i+size]...)
-			sort.Float64s(s)
-			score := s[size-1]
-			if size > 1 {
-				score += s[size-2]
-			}
-			scores = append(scores, score)
-		}
-		order := descending(scores)
-		for _, out := range order[g.KGroups:] {
-			for i := range size {
-				sel[out*size+i] = -1e30
-			}
-		}
-	}
-	chosen := descending(sel)[:g.K]
-	weights, total := make([]float64, g.K), 0.0
-	for i, e := range chosen {
-		weights[i] = probs[e]
-		total += probs[e]
-	}
-	for i := range weights {
-		if g.Normalize {
-			weights[i] /= math.Max(total, 6.103515625e-5)
-		}
-		weights[i] *= g.Scale
-	}
-	return chosen, weights
-}
-
-func descending(x []float64) []int {
-	order := make([]int, len(x))
-	for i := range order {
-		order[i] = i
-	}
-	sort.SliceStable(order, func(a, b int) bool { return x[order[a]] > x[order[b]] })
-	return order
-}
 
 func TestRouteVec(t *testing.T) {
 	for name, g := range map[string]plan.Gating{
@@ -99,7 +35,7 @@ func TestRouteVec(t *testing.T) {
 
 func checkRouting(t *testing.T, name string, r *runner, op plan.Operand, g *plan.Gating, logits, bias []float64) {
 	t.Helper()
-	experts, weights := refGating(g, logits, bias)
+	experts, weights := formula.Gate(g, logits, bias)
 	for i, got := range view[plan.Routing](r.Spaces[plan.SpaceArena][op.Offset : op.Offset+op.Bytes]) {
 		if int(got.Expert) != experts[i] {
 			t.Fatalf("%s: choice %d is expert %d, want %d", name, i, got.Expert, experts[i])

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"mla/runtime/plan"
+	"mla/runtime/plan/formula"
 	"mla/runtime/quant"
 )
 
@@ -30,7 +31,7 @@ func TestStoreKV(t *testing.T) {
 			var weight []float64
 			p.Norm.Weight, weight = rg.vector(p.LatDim, 1)
 			p.Rope = &plan.RopeAt{Table: rg.ropeSlot(), HeadDim: p.PeDim, Dim: p.PeDim}
-			lat, pe = refNorm(lat, weight, 1e-6), refRope(pe, p.PeDim, rg.bundle.RopeFreqs, 1.25, 70)
+			lat, pe = formula.Norm(lat, weight, 1e-6), rotated(pe, p.PeDim, rg.bundle.RopeFreqs, 1.25, 70)
 		}
 		rg.kernel.Parts = []plan.Part{p}
 		r := rg.run(plan.Row{Pos: 70})

@@ -11,6 +11,7 @@ import (
 	"mla/runtime/gguf"
 	"mla/runtime/load/bind"
 	"mla/runtime/plan"
+	"mla/runtime/plan/formula"
 )
 
 func newJoiner(tb testing.TB) (*nextn.Joiner, []bind.Joined, *plan.Bundle) {
@@ -126,12 +127,7 @@ func weightsOf(t *testing.T, w bind.Joined, dim int) []float32 {
 
 // normed says whether got is rms(x)*weight. It is rounded to float32 three times: 1e-6 of it.
 func normed(got, x, weight []float32, eps float64) bool {
-	sum := 0.0
-	for _, v := range x {
-		sum += float64(v) * float64(v)
-	}
-	for i, v := range x {
-		want := float64(v) / math.Sqrt(sum/float64(len(x))+eps) * float64(weight[i])
+	for i, want := range formula.Norm(x, weight, eps) {
 		if math.Abs(float64(got[i])-want) > 1e-6*math.Abs(want) {
 			return false
 		}
