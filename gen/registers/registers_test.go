@@ -13,7 +13,6 @@ var spills = []struct {
 	most int
 	why  string
 }{
-	{"attend_", 160, "newer devices allot registers as they are needed; older ones run a kernel of their own"},
 	{"attention_x512", 520, "a simdgroup keeps its queries and results of heads of 256 columns"},
 	{"expand_keys_expand_values_x512", 460, "a simdgroup has 32 matrices of results: a page's rows times 32 columns"},
 }

@@ -965,18 +965,18 @@ static inline void attend_body(
   device float * out_ml = attend_ml + split * 32u;
   if (from == to) {
     GRID_WAIT;
-    for (uint i = tid; i < 32u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
+    for (uint i = tid; i < 32u; i += 352u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else { // 8 rows of 576 at a time
     GRID_WAIT;
     threadgroup float * tile = scratch;
     threadgroup float * shares = tile + 4608u;
-    threadgroup float * p = shares + 1024u;
+    threadgroup float * p = shares + 1408u;
     threadgroup float * ml = p + 128u;
     threadgroup float * shrink = ml + 32u;
-    float q[36];
-    load_query<16u, 16u, 512u, 64u, 36u>(q_abs_, 512u, q_rope + 128u, 192u, q, sg, lane);
+    float q[27];
+    load_query<16u, 16u, 512u, 64u, 27u>(q_abs_, 512u, q_rope + 128u, 192u, q, sg, lane);
     float sums[32] = {};
-    for (uint h = tid; h < 16u; h += 256u) {
+    for (uint h = tid; h < 16u; h += 352u) {
       ml[2u * h] = -1e30f;
       ml[2u * h + 1u] = 0.0f;
     }
@@ -985,17 +985,17 @@ static inline void attend_body(
     for (uint at = from, n = 0; at < to; at += n) {
       n = min(min(8u, to - at), PAGE_ROWS - at % PAGE_ROWS);
       const typename cache<T_cache, 576u>::rows rows = cache<T_cache, 576u>::at(cache_, pages[at / PAGE_ROWS], at % PAGE_ROWS);
-      for (uint i = tid; i < n * 576u; i += 256u) tile[i] = cache<T_cache, 576u>::get(rows, i);
+      for (uint i = tid; i < n * 576u; i += 352u) tile[i] = cache<T_cache, 576u>::get(rows, i);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      tile_scores<16u, 16u, 576u, 36u, 8u>(tile, n, q, shares, sg, lane);
+      tile_scores<16u, 16u, 576u, 27u, 8u>(tile, n, q, shares, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      tile_softmax<16u, 8u, 8u>(shares, n, for_all{n, scale}, p, ml, shrink, sg, lane);
+      tile_softmax<16u, 8u, 11u>(shares, n, for_all{n, scale}, p, ml, shrink, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      tile_values<16u, 512u, 576u, 2u, 256u>(tile, n, p, shrink, sums, tid);
+      tile_values<16u, 512u, 576u, 2u, 352u>(tile, n, p, shrink, sums, tid);
       threadgroup_barrier(mem_flags::mem_threadgroup);
     }
-    store_values<16u, 512u, 2u, 256u>(out, sums, ml, tid);
-    for (uint i = tid; i < 32u; i += 256u) out_ml[i] = ml[i];
+    store_values<16u, 512u, 2u, 352u>(out, sums, ml, tid);
+    for (uint i = tid; i < 32u; i += 352u) out_ml[i] = ml[i];
   }
 }
 
@@ -1023,9 +1023,9 @@ static inline void attend_f16_body(
   device float * out_ml = attend_ml + split * 32u;
   if (from == to) {
     GRID_WAIT;
-    for (uint i = tid; i < 32u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
+    for (uint i = tid; i < 32u; i += 352u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else {
-    attend_matrix<16u, 512u, 64u, 16u, 16u, 8u, 1u, 1u, T_cache>::attend(
+    attend_matrix<16u, 512u, 64u, 16u, 16u, 11u, 1u, 1u, T_cache>::attend(
         cache_, tables + row.w * 2048u, from, to, nkv, in_acts{q_abs_}, 512u, in_acts{q_rope + 128u}, 192u,
         0.07216878f, out, out_ml, scratch, sg, lane);
   }
@@ -1055,9 +1055,9 @@ static inline void attend_q8_0_body(
   device float * out_ml = attend_ml + split * 32u;
   if (from == to) {
     GRID_WAIT;
-    for (uint i = tid; i < 32u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
+    for (uint i = tid; i < 32u; i += 352u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else {
-    attend_matrix<16u, 512u, 64u, 32u, 16u, 8u, 1u, 1u, T_cache>::attend(
+    attend_matrix<16u, 512u, 64u, 16u, 16u, 11u, 1u, 1u, T_cache>::attend(
         cache_, tables + row.w * 2048u, from, to, nkv, in_acts{q_abs_}, 512u, in_acts{q_rope + 128u}, 192u,
         0.07216878f, out, out_ml, scratch, sg, lane);
   }
@@ -1066,7 +1066,7 @@ static inline void attend_q8_0_body(
 } // namespace mla
 
 //: attend_f32 using Row act_t attend_body f32
-[[max_total_threads_per_threadgroup(256)]]
+[[max_total_threads_per_threadgroup(352)]]
 kernel void attend_f32(
   device const mla::act_t * q_abs_ [[buffer(0)]],
   device const mla::act_t * q_rope [[buffer(1)]],
@@ -1076,12 +1076,12 @@ kernel void attend_f32(
   device mla::act_t * attend_out [[buffer(5)]],
   device float * attend_ml [[buffer(6)]],
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1452];
+  threadgroup float4 scratch[1548];
   mla::attend_body<mla::f32>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: attend_f16 using Row act_t attend_f16_body f16
-[[max_total_threads_per_threadgroup(256)]]
+[[max_total_threads_per_threadgroup(352)]]
 kernel void attend_f16(
   device const mla::act_t * q_abs_ [[buffer(0)]],
   device const mla::act_t * q_rope [[buffer(1)]],
@@ -1091,12 +1091,12 @@ kernel void attend_f16(
   device mla::act_t * attend_out [[buffer(5)]],
   device float * attend_ml [[buffer(6)]],
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1236];
+  threadgroup float4 scratch[1316];
   mla::attend_f16_body<mla::f16>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: attend_q8_0 using Row act_t attend_q8_0_body q8_0
-[[max_total_threads_per_threadgroup(256)]]
+[[max_total_threads_per_threadgroup(352)]]
 kernel void attend_q8_0(
   device const mla::act_t * q_abs_ [[buffer(0)]],
   device const mla::act_t * q_rope [[buffer(1)]],
@@ -1106,7 +1106,7 @@ kernel void attend_q8_0(
   device mla::act_t * attend_out [[buffer(5)]],
   device float * attend_ml [[buffer(6)]],
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1268];
+  threadgroup float4 scratch[1316];
   mla::attend_q8_0_body<mla::q8_0>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -2928,18 +2928,18 @@ static inline void attend_x16_body(
   device float * out_ml = row_attend_ml + split * 32u;
   if (from == to) {
     GRID_WAIT;
-    for (uint i = tid; i < 32u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
+    for (uint i = tid; i < 32u; i += 352u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else { // 8 rows of 576 at a time
     GRID_WAIT;
     threadgroup float * tile = scratch;
     threadgroup float * shares = tile + 4608u;
-    threadgroup float * p = shares + 1024u;
+    threadgroup float * p = shares + 1408u;
     threadgroup float * ml = p + 128u;
     threadgroup float * shrink = ml + 32u;
-    float q[36];
-    load_query<16u, 16u, 512u, 64u, 36u>(row_q_abs, 512u, row_q_rope + 128u, 192u, q, sg, lane);
+    float q[27];
+    load_query<16u, 16u, 512u, 64u, 27u>(row_q_abs, 512u, row_q_rope + 128u, 192u, q, sg, lane);
     float sums[32] = {};
-    for (uint h = tid; h < 16u; h += 256u) {
+    for (uint h = tid; h < 16u; h += 352u) {
       ml[2u * h] = -1e30f;
       ml[2u * h + 1u] = 0.0f;
     }
@@ -2948,17 +2948,17 @@ static inline void attend_x16_body(
     for (uint at = from, n = 0; at < to; at += n) {
       n = min(min(8u, to - at), PAGE_ROWS - at % PAGE_ROWS);
       const typename cache<T_cache, 576u>::rows rows = cache<T_cache, 576u>::at(cache_, pages[at / PAGE_ROWS], at % PAGE_ROWS);
-      for (uint i = tid; i < n * 576u; i += 256u) tile[i] = cache<T_cache, 576u>::get(rows, i);
+      for (uint i = tid; i < n * 576u; i += 352u) tile[i] = cache<T_cache, 576u>::get(rows, i);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      tile_scores<16u, 16u, 576u, 36u, 8u>(tile, n, q, shares, sg, lane);
+      tile_scores<16u, 16u, 576u, 27u, 8u>(tile, n, q, shares, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      tile_softmax<16u, 8u, 8u>(shares, n, for_all{n, scale}, p, ml, shrink, sg, lane);
+      tile_softmax<16u, 8u, 11u>(shares, n, for_all{n, scale}, p, ml, shrink, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      tile_values<16u, 512u, 576u, 2u, 256u>(tile, n, p, shrink, sums, tid);
+      tile_values<16u, 512u, 576u, 2u, 352u>(tile, n, p, shrink, sums, tid);
       threadgroup_barrier(mem_flags::mem_threadgroup);
     }
-    store_values<16u, 512u, 2u, 256u>(out, sums, ml, tid);
-    for (uint i = tid; i < 32u; i += 256u) out_ml[i] = ml[i];
+    store_values<16u, 512u, 2u, 352u>(out, sums, ml, tid);
+    for (uint i = tid; i < 32u; i += 352u) out_ml[i] = ml[i];
   }
   } else { // dead rows
     GRID_WAIT;
@@ -2996,9 +2996,9 @@ static inline void attend_x16_f16_body(
   device float * out_ml = row_attend_ml + split * 32u;
   if (from == to) {
     GRID_WAIT;
-    for (uint i = tid; i < 32u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
+    for (uint i = tid; i < 32u; i += 352u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else {
-    attend_matrix<16u, 512u, 64u, 16u, 16u, 8u, 1u, 16u, T_cache>::attend(
+    attend_matrix<16u, 512u, 64u, 16u, 16u, 11u, 1u, 16u, T_cache>::attend(
         cache_, tables + row.w * 2048u, from, to, nkv, in_acts{row_q_abs}, 512u, in_acts{row_q_rope + 128u}, 192u,
         0.07216878f, out, out_ml, scratch, sg, lane);
   }
@@ -3038,9 +3038,9 @@ static inline void attend_x16_q8_0_body(
   device float * out_ml = row_attend_ml + split * 32u;
   if (from == to) {
     GRID_WAIT;
-    for (uint i = tid; i < 32u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
+    for (uint i = tid; i < 32u; i += 352u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else {
-    attend_matrix<16u, 512u, 64u, 32u, 16u, 8u, 1u, 16u, T_cache>::attend(
+    attend_matrix<16u, 512u, 64u, 16u, 16u, 11u, 1u, 16u, T_cache>::attend(
         cache_, tables + row.w * 2048u, from, to, nkv, in_acts{row_q_abs}, 512u, in_acts{row_q_rope + 128u}, 192u,
         0.07216878f, out, out_ml, scratch, sg, lane);
   }
@@ -3052,7 +3052,7 @@ static inline void attend_x16_q8_0_body(
 } // namespace mla
 
 //: attend_x16_f32 using Row act_t attend_x16_body f32
-[[max_total_threads_per_threadgroup(256)]]
+[[max_total_threads_per_threadgroup(352)]]
 kernel void attend_x16_f32(
   constant mla::Row * current [[buffer(0)]],
   device const mla::act_t * q_abs_ [[buffer(1)]],
@@ -3062,12 +3062,12 @@ kernel void attend_x16_f32(
   device mla::act_t * attend_out [[buffer(5)]],
   device float * attend_ml [[buffer(6)]],
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1452];
+  threadgroup float4 scratch[1548];
   mla::attend_x16_body<mla::f32>(current, q_abs_, q_rope, cache_, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: attend_x16_f16 using Row act_t attend_x16_f16_body f16
-[[max_total_threads_per_threadgroup(256)]]
+[[max_total_threads_per_threadgroup(352)]]
 kernel void attend_x16_f16(
   constant mla::Row * current [[buffer(0)]],
   device const mla::act_t * q_abs_ [[buffer(1)]],
@@ -3077,12 +3077,12 @@ kernel void attend_x16_f16(
   device mla::act_t * attend_out [[buffer(5)]],
   device float * attend_ml [[buffer(6)]],
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1236];
+  threadgroup float4 scratch[1316];
   mla::attend_x16_f16_body<mla::f16>(current, q_abs_, q_rope, cache_, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
 //: attend_x16_q8_0 using Row act_t attend_x16_q8_0_body q8_0
-[[max_total_threads_per_threadgroup(256)]]
+[[max_total_threads_per_threadgroup(352)]]
 kernel void attend_x16_q8_0(
   constant mla::Row * current [[buffer(0)]],
   device const mla::act_t * q_abs_ [[buffer(1)]],
@@ -3092,7 +3092,7 @@ kernel void attend_x16_q8_0(
   device mla::act_t * attend_out [[buffer(5)]],
   device float * attend_ml [[buffer(6)]],
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1268];
+  threadgroup float4 scratch[1316];
   mla::attend_x16_q8_0_body<mla::q8_0>(current, q_abs_, q_rope, cache_, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -6055,378 +6055,4 @@ kernel void picks_pick(
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
   threadgroup float4 scratch[1289];
   mla::picks_pick_body(picks, tokens, values_, tops_, top_ids, kept_, kept_ids, current, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//:
-namespace mla {
-//: attend_apple7_body using GRID_WAIT PAGE_ROWS Row act_t cache for_all load_query split_rows store_values tile_scores tile_softmax tile_values whole
-// attend: attends over one split of the latent cache for all heads. For GPUs of class apple7, whose
-// threads have fewer registers.
-template <typename T_cache>
-static inline void attend_apple7_body(
-    device const act_t * q_abs_,
-    device const act_t * q_rope,
-    device const uchar * cache_,
-    constant Row & current,
-    device const uint * tables,
-    device act_t * attend_out,
-    device float * attend_ml,
-    threadgroup float * scratch,
-    uint tg, uint tid, ushort sg, ushort lane) {
-  // 16 heads on one of 132 splits; one without rows says just that
-  const uint split = tg;
-  const uint4 row = whole(current); // at once: the block table is looked up before the queries are waited for
-  const uint nkv = row.z;
-  const uint per = split_rows<132u, 16u, 16u>(nkv);
-  const uint from = min(split * per, nkv);
-  const uint to = min(from + per, nkv);
-  device act_t * out = attend_out + split * 8192u;
-  device float * out_ml = attend_ml + split * 32u;
-  if (from == to) {
-    GRID_WAIT;
-    for (uint i = tid; i < 32u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
-  } else { // 8 rows of 576 at a time
-    GRID_WAIT;
-    threadgroup float * tile = scratch;
-    threadgroup float * shares = tile + 4608u;
-    threadgroup float * p = shares + 1024u;
-    threadgroup float * ml = p + 128u;
-    threadgroup float * shrink = ml + 32u;
-    float q[36];
-    load_query<16u, 16u, 512u, 64u, 36u>(q_abs_, 512u, q_rope + 128u, 192u, q, sg, lane);
-    float sums[32] = {};
-    for (uint h = tid; h < 16u; h += 256u) {
-      ml[2u * h] = -1e30f;
-      ml[2u * h + 1u] = 0.0f;
-    }
-    device const uint * pages = tables + row.w * 2048u;
-    const float scale = 0.07216878f;
-    for (uint at = from, n = 0; at < to; at += n) {
-      n = min(min(8u, to - at), PAGE_ROWS - at % PAGE_ROWS);
-      const typename cache<T_cache, 576u>::rows rows = cache<T_cache, 576u>::at(cache_, pages[at / PAGE_ROWS], at % PAGE_ROWS);
-      for (uint i = tid; i < n * 576u; i += 256u) tile[i] = cache<T_cache, 576u>::get(rows, i);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      tile_scores<16u, 16u, 576u, 36u, 8u>(tile, n, q, shares, sg, lane);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      tile_softmax<16u, 8u, 8u>(shares, n, for_all{n, scale}, p, ml, shrink, sg, lane);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      tile_values<16u, 512u, 576u, 2u, 256u>(tile, n, p, shrink, sums, tid);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-    }
-    store_values<16u, 512u, 2u, 256u>(out, sums, ml, tid);
-    for (uint i = tid; i < 32u; i += 256u) out_ml[i] = ml[i];
-  }
-}
-
-//: attend_apple7_f16_body using GRID_WAIT Row act_t attend_matrix in_acts split_rows whole
-// The same of a cache of f16.
-template <typename T_cache>
-static inline void attend_apple7_f16_body(
-    device const act_t * q_abs_,
-    device const act_t * q_rope,
-    device const uchar * cache_,
-    constant Row & current,
-    device const uint * tables,
-    device act_t * attend_out,
-    device float * attend_ml,
-    threadgroup float * scratch,
-    uint tg, uint tid, ushort sg, ushort lane) {
-  // 16 heads on one of 132 splits; one without rows says just that
-  const uint split = tg;
-  const uint4 row = whole(current); // at once: the block table is looked up before the queries are waited for
-  const uint nkv = row.z;
-  const uint per = split_rows<132u, 16u, 16u>(nkv);
-  const uint from = min(split * per, nkv);
-  const uint to = min(from + per, nkv);
-  device act_t * out = attend_out + split * 8192u;
-  device float * out_ml = attend_ml + split * 32u;
-  if (from == to) {
-    GRID_WAIT;
-    for (uint i = tid; i < 32u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
-  } else {
-    attend_matrix<16u, 512u, 64u, 16u, 16u, 8u, 1u, 1u, T_cache>::attend(
-        cache_, tables + row.w * 2048u, from, to, nkv, in_acts{q_abs_}, 512u, in_acts{q_rope + 128u}, 192u,
-        0.07216878f, out, out_ml, scratch, sg, lane);
-  }
-}
-
-//: attend_apple7_q8_0_body using GRID_WAIT Row act_t attend_matrix in_acts split_rows whole
-// The same of a cache of q8_0.
-template <typename T_cache>
-static inline void attend_apple7_q8_0_body(
-    device const act_t * q_abs_,
-    device const act_t * q_rope,
-    device const uchar * cache_,
-    constant Row & current,
-    device const uint * tables,
-    device act_t * attend_out,
-    device float * attend_ml,
-    threadgroup float * scratch,
-    uint tg, uint tid, ushort sg, ushort lane) {
-  // 16 heads on one of 132 splits; one without rows says just that
-  const uint split = tg;
-  const uint4 row = whole(current); // at once: the block table is looked up before the queries are waited for
-  const uint nkv = row.z;
-  const uint per = split_rows<132u, 16u, 16u>(nkv);
-  const uint from = min(split * per, nkv);
-  const uint to = min(from + per, nkv);
-  device act_t * out = attend_out + split * 8192u;
-  device float * out_ml = attend_ml + split * 32u;
-  if (from == to) {
-    GRID_WAIT;
-    for (uint i = tid; i < 32u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
-  } else {
-    attend_matrix<16u, 512u, 64u, 16u, 16u, 8u, 1u, 1u, T_cache>::attend(
-        cache_, tables + row.w * 2048u, from, to, nkv, in_acts{q_abs_}, 512u, in_acts{q_rope + 128u}, 192u,
-        0.07216878f, out, out_ml, scratch, sg, lane);
-  }
-}
-//:
-} // namespace mla
-
-//: attend_apple7_f32 using Row act_t attend_apple7_body f32
-[[max_total_threads_per_threadgroup(256)]]
-kernel void attend_apple7_f32(
-  device const mla::act_t * q_abs_ [[buffer(0)]],
-  device const mla::act_t * q_rope [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const uint * tables [[buffer(4)]],
-  device mla::act_t * attend_out [[buffer(5)]],
-  device float * attend_ml [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1452];
-  mla::attend_apple7_body<mla::f32>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: attend_apple7_f16 using Row act_t attend_apple7_f16_body f16
-[[max_total_threads_per_threadgroup(256)]]
-kernel void attend_apple7_f16(
-  device const mla::act_t * q_abs_ [[buffer(0)]],
-  device const mla::act_t * q_rope [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const uint * tables [[buffer(4)]],
-  device mla::act_t * attend_out [[buffer(5)]],
-  device float * attend_ml [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1236];
-  mla::attend_apple7_f16_body<mla::f16>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: attend_apple7_q8_0 using Row act_t attend_apple7_q8_0_body q8_0
-[[max_total_threads_per_threadgroup(256)]]
-kernel void attend_apple7_q8_0(
-  device const mla::act_t * q_abs_ [[buffer(0)]],
-  device const mla::act_t * q_rope [[buffer(1)]],
-  device const uchar * cache_ [[buffer(2)]],
-  constant mla::Row & current [[buffer(3)]],
-  device const uint * tables [[buffer(4)]],
-  device mla::act_t * attend_out [[buffer(5)]],
-  device float * attend_ml [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1236];
-  mla::attend_apple7_q8_0_body<mla::q8_0>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//:
-namespace mla {
-//: attend_x16_apple7_body using GRID_WAIT PAGE_ROWS Row act_t cache for_all load_query split_rows store_values tile_scores tile_softmax tile_values whole
-// attend: attends over one split of the latent cache for all heads. For GPUs of class apple7, whose
-// threads have fewer registers.
-template <typename T_cache>
-static inline void attend_x16_apple7_body(
-    constant Row * current,
-    device const act_t * q_abs_,
-    device const act_t * q_rope,
-    device const uchar * cache_,
-    device const uint * tables,
-    device act_t * attend_out,
-    device float * attend_ml,
-    threadgroup float * scratch,
-    uint tg, uint tid, ushort sg, ushort lane) {
-  const uint row_index = tg % 16u;
-  if (current[row_index].nkv > 0u) {
-  constant Row & row_current = current[row_index];
-  device const act_t * row_q_abs = q_abs_ + row_index * 8192u;
-  device const act_t * row_q_rope = q_rope + row_index * 3072u;
-  device act_t * row_attend_out = attend_out + row_index * 65536u;
-  device float * row_attend_ml = attend_ml + row_index * 256u;
-  // 16 heads on one of 8 splits; one without rows says just that
-  const uint split = (tg / 16u);
-  const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
-  const uint nkv = row.z;
-  const uint per = split_rows<8u, 16u, 64u>(nkv);
-  const uint from = min(split * per, nkv);
-  const uint to = min(from + per, nkv);
-  device act_t * out = row_attend_out + split * 8192u;
-  device float * out_ml = row_attend_ml + split * 32u;
-  if (from == to) {
-    GRID_WAIT;
-    for (uint i = tid; i < 32u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
-  } else { // 8 rows of 576 at a time
-    GRID_WAIT;
-    threadgroup float * tile = scratch;
-    threadgroup float * shares = tile + 4608u;
-    threadgroup float * p = shares + 1024u;
-    threadgroup float * ml = p + 128u;
-    threadgroup float * shrink = ml + 32u;
-    float q[36];
-    load_query<16u, 16u, 512u, 64u, 36u>(row_q_abs, 512u, row_q_rope + 128u, 192u, q, sg, lane);
-    float sums[32] = {};
-    for (uint h = tid; h < 16u; h += 256u) {
-      ml[2u * h] = -1e30f;
-      ml[2u * h + 1u] = 0.0f;
-    }
-    device const uint * pages = tables + row.w * 2048u;
-    const float scale = 0.07216878f;
-    for (uint at = from, n = 0; at < to; at += n) {
-      n = min(min(8u, to - at), PAGE_ROWS - at % PAGE_ROWS);
-      const typename cache<T_cache, 576u>::rows rows = cache<T_cache, 576u>::at(cache_, pages[at / PAGE_ROWS], at % PAGE_ROWS);
-      for (uint i = tid; i < n * 576u; i += 256u) tile[i] = cache<T_cache, 576u>::get(rows, i);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      tile_scores<16u, 16u, 576u, 36u, 8u>(tile, n, q, shares, sg, lane);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      tile_softmax<16u, 8u, 8u>(shares, n, for_all{n, scale}, p, ml, shrink, sg, lane);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-      tile_values<16u, 512u, 576u, 2u, 256u>(tile, n, p, shrink, sums, tid);
-      threadgroup_barrier(mem_flags::mem_threadgroup);
-    }
-    store_values<16u, 512u, 2u, 256u>(out, sums, ml, tid);
-    for (uint i = tid; i < 32u; i += 256u) out_ml[i] = ml[i];
-  }
-  } else { // dead rows
-    GRID_WAIT;
-  }
-}
-
-//: attend_x16_apple7_f16_body using GRID_WAIT Row act_t attend_matrix in_acts split_rows whole
-// The same of a cache of f16.
-template <typename T_cache>
-static inline void attend_x16_apple7_f16_body(
-    constant Row * current,
-    device const act_t * q_abs_,
-    device const act_t * q_rope,
-    device const uchar * cache_,
-    device const uint * tables,
-    device act_t * attend_out,
-    device float * attend_ml,
-    threadgroup float * scratch,
-    uint tg, uint tid, ushort sg, ushort lane) {
-  const uint row_index = tg % 16u;
-  if (current[row_index].nkv > 0u) {
-  constant Row & row_current = current[row_index];
-  device const act_t * row_q_abs = q_abs_ + row_index * 8192u;
-  device const act_t * row_q_rope = q_rope + row_index * 3072u;
-  device act_t * row_attend_out = attend_out + row_index * 65536u;
-  device float * row_attend_ml = attend_ml + row_index * 256u;
-  // 16 heads on one of 8 splits; one without rows says just that
-  const uint split = (tg / 16u);
-  const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
-  const uint nkv = row.z;
-  const uint per = split_rows<8u, 16u, 64u>(nkv);
-  const uint from = min(split * per, nkv);
-  const uint to = min(from + per, nkv);
-  device act_t * out = row_attend_out + split * 8192u;
-  device float * out_ml = row_attend_ml + split * 32u;
-  if (from == to) {
-    GRID_WAIT;
-    for (uint i = tid; i < 32u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
-  } else {
-    attend_matrix<16u, 512u, 64u, 16u, 16u, 8u, 1u, 16u, T_cache>::attend(
-        cache_, tables + row.w * 2048u, from, to, nkv, in_acts{row_q_abs}, 512u, in_acts{row_q_rope + 128u}, 192u,
-        0.07216878f, out, out_ml, scratch, sg, lane);
-  }
-  } else { // dead rows
-    GRID_WAIT;
-  }
-}
-
-//: attend_x16_apple7_q8_0_body using GRID_WAIT Row act_t attend_matrix in_acts split_rows whole
-// The same of a cache of q8_0.
-template <typename T_cache>
-static inline void attend_x16_apple7_q8_0_body(
-    constant Row * current,
-    device const act_t * q_abs_,
-    device const act_t * q_rope,
-    device const uchar * cache_,
-    device const uint * tables,
-    device act_t * attend_out,
-    device float * attend_ml,
-    threadgroup float * scratch,
-    uint tg, uint tid, ushort sg, ushort lane) {
-  const uint row_index = tg % 16u;
-  if (current[row_index].nkv > 0u) {
-  constant Row & row_current = current[row_index];
-  device const act_t * row_q_abs = q_abs_ + row_index * 8192u;
-  device const act_t * row_q_rope = q_rope + row_index * 3072u;
-  device act_t * row_attend_out = attend_out + row_index * 65536u;
-  device float * row_attend_ml = attend_ml + row_index * 256u;
-  // 16 heads on one of 8 splits; one without rows says just that
-  const uint split = (tg / 16u);
-  const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
-  const uint nkv = row.z;
-  const uint per = split_rows<8u, 16u, 64u>(nkv);
-  const uint from = min(split * per, nkv);
-  const uint to = min(from + per, nkv);
-  device act_t * out = row_attend_out + split * 8192u;
-  device float * out_ml = row_attend_ml + split * 32u;
-  if (from == to) {
-    GRID_WAIT;
-    for (uint i = tid; i < 32u; i += 256u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
-  } else {
-    attend_matrix<16u, 512u, 64u, 16u, 16u, 8u, 1u, 16u, T_cache>::attend(
-        cache_, tables + row.w * 2048u, from, to, nkv, in_acts{row_q_abs}, 512u, in_acts{row_q_rope + 128u}, 192u,
-        0.07216878f, out, out_ml, scratch, sg, lane);
-  }
-  } else { // dead rows
-    GRID_WAIT;
-  }
-}
-//:
-} // namespace mla
-
-//: attend_x16_apple7_f32 using Row act_t attend_x16_apple7_body f32
-[[max_total_threads_per_threadgroup(256)]]
-kernel void attend_x16_apple7_f32(
-  constant mla::Row * current [[buffer(0)]],
-  device const mla::act_t * q_abs_ [[buffer(1)]],
-  device const mla::act_t * q_rope [[buffer(2)]],
-  device const uchar * cache_ [[buffer(3)]],
-  device const uint * tables [[buffer(4)]],
-  device mla::act_t * attend_out [[buffer(5)]],
-  device float * attend_ml [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1452];
-  mla::attend_x16_apple7_body<mla::f32>(current, q_abs_, q_rope, cache_, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: attend_x16_apple7_f16 using Row act_t attend_x16_apple7_f16_body f16
-[[max_total_threads_per_threadgroup(256)]]
-kernel void attend_x16_apple7_f16(
-  constant mla::Row * current [[buffer(0)]],
-  device const mla::act_t * q_abs_ [[buffer(1)]],
-  device const mla::act_t * q_rope [[buffer(2)]],
-  device const uchar * cache_ [[buffer(3)]],
-  device const uint * tables [[buffer(4)]],
-  device mla::act_t * attend_out [[buffer(5)]],
-  device float * attend_ml [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1236];
-  mla::attend_x16_apple7_f16_body<mla::f16>(current, q_abs_, q_rope, cache_, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
-}
-
-//: attend_x16_apple7_q8_0 using Row act_t attend_x16_apple7_q8_0_body q8_0
-[[max_total_threads_per_threadgroup(256)]]
-kernel void attend_x16_apple7_q8_0(
-  constant mla::Row * current [[buffer(0)]],
-  device const mla::act_t * q_abs_ [[buffer(1)]],
-  device const mla::act_t * q_rope [[buffer(2)]],
-  device const uchar * cache_ [[buffer(3)]],
-  device const uint * tables [[buffer(4)]],
-  device mla::act_t * attend_out [[buffer(5)]],
-  device float * attend_ml [[buffer(6)]],
-  uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1236];
-  mla::attend_x16_apple7_q8_0_body<mla::q8_0>(current, q_abs_, q_rope, cache_, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
