@@ -3652,7 +3652,7 @@ struct loaded_eight {
     else if (n == 4u) eight_inputs<X>::load_four(l.e, p);
     else eight_inputs<X>::none(l.e);
   }
-  static inline void put(thread const loaded_eight & l, threadgroup X * to) { operand<X>::put(to, l.e); }
+  static inline void keep_eight(thread const loaded_eight & l, threadgroup X * to) { operand<X>::put(to, l.e); }
 };
 
 //: part_product using STAGED_ROW STEP UNROLL columns_from loaded_eight operand own piece two_pieces
@@ -3687,7 +3687,7 @@ struct part_product {
   static inline void put_part(thread const shares & s, threadgroup X * tile, uint own) {
     UNROLL for (uint k = 0; k < LOADS; ++k) {
       const uint row = own / OF_ROW + k * APART;
-      if (TOKENS % APART == 0u || row < TOKENS) loaded_eight<INPUTS>::put(s.e[k], tile + row * ROW + own % OF_ROW * 8u);
+      if (TOKENS % APART == 0u || row < TOKENS) loaded_eight<INPUTS>::keep_eight(s.e[k], tile + row * ROW + own % OF_ROW * 8u);
     }
   }
 
@@ -5684,7 +5684,7 @@ struct loaded_eight<cached_rows<K, W>> {
     cache<K, W>::fetch_columns(l.c, x.page, row, column);
     cache<K, W>::fetch_scale(l.c, x.page, row, column);
   }
-  static inline void put(thread const loaded_eight & l, threadgroup half * to) { cache<K, W>::write_halves(l.c, to); }
+  static inline void keep_eight(thread const loaded_eight & l, threadgroup half * to) { cache<K, W>::write_halves(l.c, to); }
 };
 //: loaded_eight if cached_rows f32 using cached_rows eight_inputs f32 operand
 template <uint W>
@@ -5694,12 +5694,12 @@ struct loaded_eight<cached_rows<f32, W>> {
     if (n == 0u) eight_inputs<float>::none(l.e);
     else eight_inputs<float>::load(l.e, x.page.p + row * W + column);
   }
-  static inline void put(thread const loaded_eight & l, threadgroup float * to) { operand<float>::put(to, l.e); }
+  static inline void keep_eight(thread const loaded_eight & l, threadgroup float * to) { operand<float>::put(to, l.e); }
 };
 
-//: value_maker using PAGE_ROWS STAGED_ROW UNROLL cache cached_rows head_pages no_step part_product some_pages store_blocks weight_step
+//: part_value_maker using PAGE_ROWS STAGED_ROW UNROLL cache cached_rows head_pages no_step part_product some_pages store_blocks weight_step
 template <typename T, typename K, uint LAT, uint PE, uint DIM, typename A>
-struct value_maker {
+struct part_value_maker {
   enum : uint { PAGES = 1, THREADS = 128, ROWS = 16, R = 4, N = ROWS / 8u };
   typedef cached_rows<K, LAT + PE> inputs_t;
   typedef typename inputs_t::element X;
@@ -5708,12 +5708,12 @@ struct value_maker {
   device const uchar * matrix;
   uint first; // of the simdgroup's columns
 
-  static inline void begin_maker(thread value_maker & m, device const uchar * matrix, uint first, uint, ushort sg, ushort) {
+  static inline void begin_maker(thread part_value_maker & m, device const uchar * matrix, uint first, uint, ushort sg, ushort) {
     m.matrix = matrix;
     m.first = first + sg * 32u;
   }
 
-  static inline void make_pages(thread value_maker & m, head_pages<A> p, some_pages<PAGES> pages, threadgroup float * scratch, uint tid, ushort sg, ushort lane) {
+  static inline void make_pages(thread part_value_maker & m, head_pages<A> p, some_pages<PAGES> pages, threadgroup float * scratch, uint tid, ushort sg, ushort lane) {
     threadgroup X * tile = (threadgroup X *)scratch;
     threadgroup X * staged = tile + ROWS * product_t::ROW + sg * (8u * product_t::STAGED * STAGED_ROW);
     device A * to = p.heads + ulong(pages.number[0]) * p.elements + p.at;
@@ -5737,13 +5737,14 @@ struct value_maker {
   }
 };
 
-//: key_maker using PAGE_ROWS STEP UNROLL cache cached_rows head_pages loaded_eight operand piece some_pages store_blocks store_eight two_pieces whole
+//: part_key_maker using PAGE_ROWS STEP UNROLL cache cached_rows head_pages loaded_eight operand piece some_pages store_blocks store_eight two_pieces whole
 template <typename T, typename K, uint LAT, uint PE, uint DIM, typename A>
-struct key_maker {
+struct part_key_maker {
   typedef cached_rows<K, LAT + PE> inputs_t;
   typedef typename inputs_t::element X;
   typedef loaded_eight<inputs_t> eight_t;
-  typedef typename operand<X>::matrix matrix_t;
+  typedef operand<X> operand_t;
+  typedef typename operand_t::matrix matrix_t;
   enum : uint { PAGES = 1, THREADS = 128, ROWS = 64u / sizeof(X), M = PAGE_ROWS / 16u, N = 4, STEPS = (LAT + ROWS - 1u) / ROWS };
   enum : uint { TILE_ROW = ROWS + 16u / sizeof(X), WEIGHT_ROW = 64u + 16u / sizeof(X), OF_ROW = ROWS / 8u, APART = THREADS / OF_ROW, LOADS = PAGE_ROWS / APART };
   enum : uint { DECODERS = THREADS / ROWS, EIGHTS = 8u / DECODERS }; // of a row of weights, and the eights of each
@@ -5752,7 +5753,7 @@ struct key_maker {
   uint lane_of_four, nth; // whose eights of a step's row the lane decodes, and from which on
   typename T::run w;
 
-  static inline void begin_maker(thread key_maker & m, device const uchar * matrix, uint first, uint head, ushort sg, ushort lane) {
+  static inline void begin_maker(thread part_key_maker & m, device const uchar * matrix, uint first, uint head, ushort sg, ushort lane) {
     const uint upper = first / 64u % 2u, eight = lane % DECODERS * EIGHTS;
     const bool whole = T::column(0u, 2u) < 64u;
     m.matrix = matrix;
@@ -5761,16 +5762,16 @@ struct key_maker {
     m.lane_of_four = whole ? 2u * upper + eight / 4u : eight / 2u;
     m.nth = whole ? eight % 4u : 2u * upper + eight % 2u;
   }
-  static inline void fetch_weights(thread key_maker & m, uint s, uint tid) {
+  static inline void fetch_weights(thread part_key_maker & m, uint s, uint tid) {
     const uint row = min(s * ROWS + tid / DECODERS, LAT - 1u);
     T::template fetch_run<DIM>(m.matrix + ulong(row) * T::row_bytes(DIM), m.first / STEP, m.lane_of_four, m.w);
   }
   template <uint PIECE>
-  static inline void put_weights(thread const key_maker & m, threadgroup X * weights, uint tid) {
+  static inline void put_weights(thread const part_key_maker & m, threadgroup X * weights, uint tid) {
     UNROLL for (uint j = 0; j < 4u; ++j) {
       if (j / EIGHTS * EIGHTS != m.nth) continue;
       threadgroup X * to = weights + tid / DECODERS * WEIGHT_ROW + T::column(m.lane_of_four, j) % 64u;
-      UNROLL for (uint u = 0; u < 2u; ++u) *(threadgroup typename operand<X>::four *)(to + 4u * u) = operand<X>::template of<T, PIECE>(m.w, j, u);
+      UNROLL for (uint u = 0; u < 2u; ++u) *(threadgroup typename operand_t::four *)(to + 4u * u) = operand_t::template of<T, PIECE>(m.w, j, u);
     }
   }
   static inline void fetch_rows(thread eight_t * e, inputs_t x, uint s, uint tid) {
@@ -5778,7 +5779,7 @@ struct key_maker {
     UNROLL for (uint k = 0; k < LOADS; ++k) eight_t::fetch(e[k], x, inputs_t::offset_of(x, tid / OF_ROW + k * APART), column, column < LAT ? 8u : 0u);
   }
   static inline void put_rows(thread const eight_t * e, threadgroup X * tile, uint tid) {
-    UNROLL for (uint k = 0; k < LOADS; ++k) eight_t::put(e[k], tile + (tid / OF_ROW + k * APART) * TILE_ROW + tid % OF_ROW * 8u);
+    UNROLL for (uint k = 0; k < LOADS; ++k) eight_t::keep_eight(e[k], tile + (tid / OF_ROW + k * APART) * TILE_ROW + tid % OF_ROW * 8u);
   }
 
   static inline void multiply_rows(thread simdgroup_float8x8 * d, threadgroup const X * tile, threadgroup const X * weights, ushort sg) {
@@ -5801,7 +5802,7 @@ struct key_maker {
     }
   }
 
-  static inline void make_pages(thread key_maker & m, head_pages<A> p, some_pages<PAGES> pages, threadgroup float * scratch, uint tid, ushort sg, ushort lane) {
+  static inline void make_pages(thread part_key_maker & m, head_pages<A> p, some_pages<PAGES> pages, threadgroup float * scratch, uint tid, ushort sg, ushort lane) {
     enum : bool { TWO = two_pieces<X, T>::VALUE };
     threadgroup X * tile = (threadgroup X *)scratch;
     threadgroup X * weights = tile + PAGE_ROWS * TILE_ROW;

@@ -42,6 +42,9 @@ func (v *partView) HeadMaker() string {
 	if p.Keys {
 		kind = "key_maker"
 	}
+	if v.parts() {
+		kind = "part_" + kind
+	}
 	return fmt.Sprintf("%s<%s, %s, %du, %du, %du, act_t>", kind, v.Tag(p.W), v.Tag(p.Cache.Slot), p.LatDim, p.PeDim, p.Dim)
 }
 

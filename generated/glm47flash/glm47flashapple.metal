@@ -6523,7 +6523,7 @@ struct expand_keys_expand_values_x512_args {
   ulong stride1; // rows between the entries of w_v_b_proj
 };
 
-//: expand_keys_expand_values_x512_body using GRID_WAIT Row act_t each_page expand_keys_expand_values_x512_args head_pages key_maker share value_maker
+//: expand_keys_expand_values_x512_body using GRID_WAIT Row act_t each_page expand_keys_expand_values_x512_args head_pages part_key_maker part_value_maker share
 // expand_keys: makes keys or values of all heads of the latent cache rows that are attended to,
 // which cost many queries less than the latent rows. Beside it, expand_values: makes keys or values
 // of all heads of the latent cache rows that are attended to, which cost many queries less than the
@@ -6546,8 +6546,8 @@ static inline void expand_keys_expand_values_x512_body(
     const uint head = unit / 3u, first = unit % 3u * 64u;
     const head_pages<act_t> pages{cache_, tables, current, heads_, 3168u, 577536u,
       0u + head * 12288u, 573440u, share, 8u};
-    key_maker<T_w_k_b_proj, T_cache, 512u, 64u, 192u, act_t> maker;
-    key_maker<T_w_k_b_proj, T_cache, 512u, 64u, 192u, act_t>::begin_maker(maker, w_k_b_proj + head * (args.stride0 * T_w_k_b_proj::row_bytes(192u)), first, head, sg, lane);
+    part_key_maker<T_w_k_b_proj, T_cache, 512u, 64u, 192u, act_t> maker;
+    part_key_maker<T_w_k_b_proj, T_cache, 512u, 64u, 192u, act_t>::begin_maker(maker, w_k_b_proj + head * (args.stride0 * T_w_k_b_proj::row_bytes(192u)), first, head, sg, lane);
     each_page<512u>(maker, pages, scratch, tid, sg, lane);
   } else {
     GRID_WAIT;
@@ -6556,8 +6556,8 @@ static inline void expand_keys_expand_values_x512_body(
     const uint head = unit / 2u, first = unit % 2u * 128u;
     const head_pages<act_t> pages{cache_, tables, current, heads_, 3168u, 577536u,
       245760u + head * 16384u, 573440u, share, 16u};
-    value_maker<T_w_v_b_proj, T_cache, 512u, 64u, 256u, act_t> maker;
-    value_maker<T_w_v_b_proj, T_cache, 512u, 64u, 256u, act_t>::begin_maker(maker, w_v_b_proj + head * (args.stride1 * T_w_v_b_proj::row_bytes(512u)), first, head, sg, lane);
+    part_value_maker<T_w_v_b_proj, T_cache, 512u, 64u, 256u, act_t> maker;
+    part_value_maker<T_w_v_b_proj, T_cache, 512u, 64u, 256u, act_t>::begin_maker(maker, w_v_b_proj + head * (args.stride1 * T_w_v_b_proj::row_bytes(512u)), first, head, sg, lane);
     each_page<512u>(maker, pages, scratch, tid, sg, lane);
   }
 }

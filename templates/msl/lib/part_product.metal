@@ -9,7 +9,7 @@ struct loaded_eight {
     else if (n == 4u) eight_inputs<X>::load_four(l.e, p);
     else eight_inputs<X>::none(l.e);
   }
-  static inline void put(thread const loaded_eight & l, threadgroup X * to) { operand<X>::put(to, l.e); }
+  static inline void keep_eight(thread const loaded_eight & l, threadgroup X * to) { operand<X>::put(to, l.e); }
 };
 
 // Products of a matrix of weights and a tile of inputs where copies pass through registers, and where a
@@ -49,7 +49,7 @@ struct part_product {
   static inline void put_part(thread const shares & s, threadgroup X * tile, uint own) {
     UNROLL for (uint k = 0; k < LOADS; ++k) {
       const uint row = own / OF_ROW + k * APART;
-      if (TOKENS % APART == 0u || row < TOKENS) loaded_eight<INPUTS>::put(s.e[k], tile + row * ROW + own % OF_ROW * 8u);
+      if (TOKENS % APART == 0u || row < TOKENS) loaded_eight<INPUTS>::keep_eight(s.e[k], tile + row * ROW + own % OF_ROW * 8u);
     }
   }
 
