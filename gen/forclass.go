@@ -13,12 +13,13 @@ import (
 // tile, and more simdgroups if that is not enough. It is one more kernel of the bundle,
 // not one more bundle, as nothing else would differ.
 func forClasses(b *plan.Bundle) error {
+	t := target.For(b.Class)
 	for i := range b.Kernels {
-		for _, budget := range target.For(b.Class).Budgets() {
+		for _, budget := range t.Budgets() {
 			if budget.Class == "" {
 				continue
 			}
-			threads, err := msl.Smaller(budget, &b.Kernels[i])
+			threads, err := msl.Smaller(t, budget, &b.Kernels[i])
 			if err != nil {
 				return err
 			}

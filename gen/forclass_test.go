@@ -7,26 +7,28 @@ import (
 
 	"mla/gen/msl"
 	"mla/gen/spec"
+	"mla/gen/target"
 	"mla/runtime/plan"
 )
 
-// TestForClasses: shipped models of the real sizes have a kernel of their own for the
+// TestForClasses: bundles for any device of the real sizes have a kernel of their own for the
 // older Apple GPUs: GLM-4.7-Flash for its 20 heads, all for their tiles on a cache of Q8_0.
-// It is the same but for its shape, and keeps to their budget.
+// It is the same but for its shape, and keeps to their budget. Those of class apple have one kernel for all
+// families, that keeps to it.
 func TestForClasses(t *testing.T) {
 	for file, want := range map[string]bool{"glm47flash": true, "youtu2b": true, "deepseekv2lite": true, "tinyglm": false} {
 		s, err := spec.Load(filepath.Join("..", "specs", file+".yaml"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, v := range append(s.Variants(), s.WithClass(plan.ClassApple)) {
+		for _, v := range append(s.Variants(), s.WithClass("")) {
 			b, err := Compile(v, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for i := range b.Kernels {
 				if len(b.Kernels[i].Parts) == 1 && reflect.TypeOf(b.Kernels[i].Parts[0]) == reflect.TypeFor[*plan.Attend]() && b.Kernels[i].Class == "" {
-					checkForClass(t, b, i, want && v.Class != plan.ClassNVIDIA)
+					checkForClass(t, b, i, want && v.Class == "")
 				} else if k := b.KernelFor(i, plan.ClassApple7); b.Kernels[i].Class == "" && k != &b.Kernels[i] {
 					t.Errorf("%s: %s in place of %s", b.Name, k.Name, b.Kernels[i].Name)
 				}
@@ -42,7 +44,7 @@ func checkForClass(t *testing.T, b *plan.Bundle, i int, own bool) {
 	if (k != general) != own || b.KernelFor(i, "") != general || b.KernelFor(i, plan.ClassNVIDIA) != general {
 		t.Fatalf("%s: %s in place of %s", b.Name, k.Name, general.Name)
 	}
-	forms, err := msl.AttentionRegisters(k)
+	forms, err := msl.AttentionRegisters(target.For(b.Class), k)
 	if err != nil || len(forms) == 0 {
 		t.Fatalf("%s: %v", k.Name, err)
 	}

@@ -3641,7 +3641,21 @@ template <typename X, typename T> struct two_pieces { enum : bool { VALUE = fals
 template <typename T> struct two_pieces<half, T> { enum : bool { VALUE = weights_of<T>::TWO }; };
 //# part_product
 
-//: part_product using STAGED_ROW STEP UNROLL columns_from eight_inputs operand own piece two_pieces
+//: loaded_eight using eight_inputs operand
+template <typename INPUTS>
+struct loaded_eight {
+  typedef typename INPUTS::element X;
+  eight_inputs<X> e;
+  static inline void fetch(thread loaded_eight & l, INPUTS x, uint row, uint column, uint n) {
+    device const X * p = x.base + row + column;
+    if (n == 8u) eight_inputs<X>::load(l.e, p);
+    else if (n == 4u) eight_inputs<X>::load_four(l.e, p);
+    else eight_inputs<X>::none(l.e);
+  }
+  static inline void keep_eight(thread const loaded_eight & l, threadgroup X * to) { operand<X>::put(to, l.e); }
+};
+
+//: part_product using STAGED_ROW STEP UNROLL columns_from loaded_eight operand own piece two_pieces
 template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, typename W, typename U, typename INPUTS>
 struct part_product {
   typedef typename INPUTS::element X;
@@ -3656,7 +3670,7 @@ struct part_product {
   struct shares {
     INPUTS x;
     uint rows[LOADS]; // where they begin, in elements
-    eight_inputs<X> e[LOADS];
+    loaded_eight<INPUTS> e[LOADS];
   };
   static inline uint thread_of(uint tid, ushort lane) { return SHARED ? tid : uint(lane); }
   static inline void wait() {
@@ -3668,17 +3682,12 @@ struct part_product {
   }
   static inline void fetch_part(thread shares & s, uint step, uint part, uint own) {
     const uint c = column_of(step, part, own), n = step < STEPS ? columns_from<COLS>(c) : 0u;
-    UNROLL for (uint k = 0; k < LOADS; ++k) {
-      device const X * p = s.x.base + s.rows[k] + c;
-      if (n == 8u) eight_inputs<X>::load(s.e[k], p);
-      else if (n == 4u) eight_inputs<X>::load_four(s.e[k], p);
-      else eight_inputs<X>::none(s.e[k]);
-    }
+    UNROLL for (uint k = 0; k < LOADS; ++k) loaded_eight<INPUTS>::fetch(s.e[k], s.x, s.rows[k], c, n);
   }
   static inline void put_part(thread const shares & s, threadgroup X * tile, uint own) {
     UNROLL for (uint k = 0; k < LOADS; ++k) {
       const uint row = own / OF_ROW + k * APART;
-      if (TOKENS % APART == 0u || row < TOKENS) operand_t::put(tile + row * ROW + own % OF_ROW * 8u, s.e[k]);
+      if (TOKENS % APART == 0u || row < TOKENS) loaded_eight<INPUTS>::keep_eight(s.e[k], tile + row * ROW + own % OF_ROW * 8u);
     }
   }
 
@@ -5366,10 +5375,11 @@ struct cached_eight<f32, W> {
     *(threadgroup uint4 *)(to + APART) = is_there ? eight_inputs<float>::halves<1>(c.e) : uint4(0u);
   }
 };
-//# latent_copies
+//# some_pages
 
 //: some_pages
 template <uint PAGES> struct some_pages { uint number[PAGES], rows[PAGES]; };
+//# latent_copies
 
 //: latent_copies using PAGE_ROWS UNROLL cache cached_eight some_pages
 template <typename T, uint LAT, uint PE, uint PAGES, uint BLOCKS, uint ROW, uint THREADS, typename ORDER>
@@ -5473,6 +5483,7 @@ static inline void each_page(thread MAKER & maker, head_pages<A> p, threadgroup 
     r = a.next;
   }
 }
+//# expand_steps
 
 //: value_maker using COPIES_LAND PAGE_ROWS STAGED_ROW STEP UNROLL head_pages latent_copies multiply_eights piece piece_of some_pages store_blocks weights_of
 template <typename T, typename K, uint LAT, uint PE, uint DIM, typename A>
@@ -5652,6 +5663,187 @@ struct key_maker {
     const uint height = (own == 0u ? pages.rows[0] : pages.rows[1]) > 0u ? 8u : 0u;
     UNROLL for (uint i = 0; i < M; ++i) {
       store_blocks<N>(d + i * N, scratch + sg * (8u * 36u), to + 8u * i * DIM + column, DIM, height, column < DIM ? DIM - column : 0u, lane);
+    }
+  }
+};
+//# expand_parts
+
+
+//: multiplied_as
+template <typename K> struct multiplied_as { typedef half type; };
+//: multiplied_as if f32 using f32
+template <> struct multiplied_as<f32> { typedef float type; };
+
+//: cached_rows using cache multiplied_as
+template <typename K, uint W>
+struct cached_rows {
+  typedef typename multiplied_as<K>::type element;
+  typename cache<K, W>::rows page;
+  uint first, last;
+  static inline uint offset_of(cached_rows x, uint t) { return min(x.first + t, x.last); }
+};
+
+//: loaded_eight if cached_rows using cache cached_rows
+template <typename K, uint W>
+struct loaded_eight<cached_rows<K, W>> {
+  typename cache<K, W>::template columns<8> c;
+  static inline void fetch(thread loaded_eight & l, cached_rows<K, W> x, uint row, uint column, uint n) {
+    l.c = {};
+    if (n == 0u) return;
+    cache<K, W>::fetch_columns(l.c, x.page, row, column);
+    cache<K, W>::fetch_scale(l.c, x.page, row, column);
+  }
+  static inline void keep_eight(thread const loaded_eight & l, threadgroup half * to) { cache<K, W>::write_halves(l.c, to); }
+};
+//: loaded_eight if cached_rows f32 using cached_rows eight_inputs f32 operand
+template <uint W>
+struct loaded_eight<cached_rows<f32, W>> {
+  eight_inputs<float> e;
+  static inline void fetch(thread loaded_eight & l, cached_rows<f32, W> x, uint row, uint column, uint n) {
+    if (n == 0u) eight_inputs<float>::none(l.e);
+    else eight_inputs<float>::load(l.e, x.page.p + row * W + column);
+  }
+  static inline void keep_eight(thread const loaded_eight & l, threadgroup float * to) { operand<float>::put(to, l.e); }
+};
+
+//: part_value_maker using PAGE_ROWS STAGED_ROW UNROLL cache cached_rows head_pages no_step part_product some_pages store_blocks weight_step
+template <typename T, typename K, uint LAT, uint PE, uint DIM, typename A>
+struct part_value_maker {
+  enum : uint { PAGES = 1, THREADS = 128, ROWS = 16, R = 4, N = ROWS / 8u };
+  typedef cached_rows<K, LAT + PE> inputs_t;
+  typedef typename inputs_t::element X;
+  typedef weight_step<T, LAT, R> weights_t;
+  typedef part_product<LAT, ROWS, 1, THREADS, weights_t, no_step, inputs_t> product_t;
+  device const uchar * matrix;
+  uint first; // of the simdgroup's columns
+
+  static inline void begin_maker(thread part_value_maker & m, device const uchar * matrix, uint first, uint, ushort sg, ushort) {
+    m.matrix = matrix;
+    m.first = first + sg * 32u;
+  }
+
+  static inline void make_pages(thread part_value_maker & m, head_pages<A> p, some_pages<PAGES> pages, threadgroup float * scratch, uint tid, ushort sg, ushort lane) {
+    threadgroup X * tile = (threadgroup X *)scratch;
+    threadgroup X * staged = tile + ROWS * product_t::ROW + sg * (8u * product_t::STAGED * STAGED_ROW);
+    device A * to = p.heads + ulong(pages.number[0]) * p.elements + p.at;
+    for (uint from = 0; from < PAGE_ROWS; from += ROWS) {
+      weights_t w;
+      weights_t::begin(w, m.matrix, m.first, DIM - 1u, (threadgroup uchar *)scratch, lane);
+      weights_t::fetch_step(w, 0u, lane);
+      no_step none;
+      typename product_t::shares s;
+      product_t::begin_steps(s, inputs_t{cache<K, LAT + PE>::at(p.cache, pages.number[0], 0u), from, max(pages.rows[0], 1u) - 1u}, 0u, tid, lane);
+      simdgroup_float8x8 d[R * N];
+      UNROLL for (uint i = 0; i < R * N; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+      product_t::multiply_steps(w, none, s, tile, staged, d, 0u, tid, lane);
+      threadgroup_barrier(mem_flags::mem_threadgroup); // results pass through the tile
+      UNROLL for (uint r = 0; r < R; ++r) {
+        const uint column = m.first + 8u * r;
+        store_blocks<N>(d + r * N, scratch + sg * (8u * (ROWS + 4u)), to + column * PAGE_ROWS + from, PAGE_ROWS, column < DIM ? 8u : 0u, ROWS, lane);
+      }
+      threadgroup_barrier(mem_flags::mem_threadgroup); // and the next tile comes where they were
+    }
+  }
+};
+
+//: part_key_maker using PAGE_ROWS STEP UNROLL cache cached_rows head_pages loaded_eight operand piece some_pages store_blocks store_eight two_pieces whole
+template <typename T, typename K, uint LAT, uint PE, uint DIM, typename A>
+struct part_key_maker {
+  typedef cached_rows<K, LAT + PE> inputs_t;
+  typedef typename inputs_t::element X;
+  typedef loaded_eight<inputs_t> eight_t;
+  typedef operand<X> operand_t;
+  typedef typename operand_t::matrix matrix_t;
+  enum : uint { PAGES = 1, THREADS = 128, ROWS = 64u / sizeof(X), M = PAGE_ROWS / 16u, N = 4, STEPS = (LAT + ROWS - 1u) / ROWS };
+  enum : uint { TILE_ROW = ROWS + 16u / sizeof(X), WEIGHT_ROW = 64u + 16u / sizeof(X), OF_ROW = ROWS / 8u, APART = THREADS / OF_ROW, LOADS = PAGE_ROWS / APART };
+  enum : uint { DECODERS = THREADS / ROWS, EIGHTS = 8u / DECODERS }; // of a row of weights, and the eights of each
+  device const uchar * matrix;
+  uint first, rotates;
+  uint lane_of_four, nth; // whose eights of a step's row the lane decodes, and from which on
+  typename T::run w;
+
+  static inline void begin_maker(thread part_key_maker & m, device const uchar * matrix, uint first, uint head, ushort sg, ushort lane) {
+    const uint upper = first / 64u % 2u, eight = lane % DECODERS * EIGHTS;
+    const bool whole = T::column(0u, 2u) < 64u;
+    m.matrix = matrix;
+    m.first = first;
+    m.rotates = head == 0u && first == 0u ? 1u : 0u;
+    m.lane_of_four = whole ? 2u * upper + eight / 4u : eight / 2u;
+    m.nth = whole ? eight % 4u : 2u * upper + eight % 2u;
+  }
+  static inline void fetch_weights(thread part_key_maker & m, uint s, uint tid) {
+    const uint row = min(s * ROWS + tid / DECODERS, LAT - 1u);
+    T::template fetch_run<DIM>(m.matrix + ulong(row) * T::row_bytes(DIM), m.first / STEP, m.lane_of_four, m.w);
+  }
+  template <uint PIECE>
+  static inline void put_weights(thread const part_key_maker & m, threadgroup X * weights, uint tid) {
+    UNROLL for (uint j = 0; j < 4u; ++j) {
+      if (j / EIGHTS * EIGHTS != m.nth) continue;
+      threadgroup X * to = weights + tid / DECODERS * WEIGHT_ROW + T::column(m.lane_of_four, j) % 64u;
+      UNROLL for (uint u = 0; u < 2u; ++u) *(threadgroup typename operand_t::four *)(to + 4u * u) = operand_t::template of<T, PIECE>(m.w, j, u);
+    }
+  }
+  static inline void fetch_rows(thread eight_t * e, inputs_t x, uint s, uint tid) {
+    const uint column = s * ROWS + tid % OF_ROW * 8u;
+    UNROLL for (uint k = 0; k < LOADS; ++k) eight_t::fetch(e[k], x, inputs_t::offset_of(x, tid / OF_ROW + k * APART), column, column < LAT ? 8u : 0u);
+  }
+  static inline void put_rows(thread const eight_t * e, threadgroup X * tile, uint tid) {
+    UNROLL for (uint k = 0; k < LOADS; ++k) eight_t::keep_eight(e[k], tile + (tid / OF_ROW + k * APART) * TILE_ROW + tid % OF_ROW * 8u);
+  }
+
+  static inline void multiply_rows(thread simdgroup_float8x8 * d, threadgroup const X * tile, threadgroup const X * weights, ushort sg) {
+    UNROLL for (uint c = 0; c < ROWS; c += 8u) {
+      matrix_t a[M];
+      UNROLL for (uint i = 0; i < M; ++i) simdgroup_load(a[i], tile + (sg / 2u * (8u * M) + 8u * i) * TILE_ROW + c, TILE_ROW);
+      UNROLL for (uint n = 0; n < N; ++n) {
+        matrix_t b;
+        simdgroup_load(b, weights + c * WEIGHT_ROW + sg % 2u * 32u + 8u * n, WEIGHT_ROW);
+        UNROLL for (uint i = 0; i < M; ++i) simdgroup_multiply_accumulate(d[i * N + n], a[i], b, d[i * N + n]);
+      }
+    }
+  }
+
+  static inline void copy_rotated(inputs_t x, device A * to, uint tid) {
+    for (uint i = tid; i < PAGE_ROWS * PE / 8u; i += THREADS) {
+      float v[8];
+      UNROLL for (uint e = 0; e < 8u; ++e) v[e] = cache<K, LAT + PE>::get(x.page, inputs_t::offset_of(x, i / (PE / 8u)) * (LAT + PE) + LAT + i % (PE / 8u) * 8u + e);
+      store_eight(to + 8u * i, v);
+    }
+  }
+
+  static inline void make_pages(thread part_key_maker & m, head_pages<A> p, some_pages<PAGES> pages, threadgroup float * scratch, uint tid, ushort sg, ushort lane) {
+    enum : bool { TWO = two_pieces<X, T>::VALUE };
+    threadgroup X * tile = (threadgroup X *)scratch;
+    threadgroup X * weights = tile + PAGE_ROWS * TILE_ROW;
+    device A * page = p.heads + ulong(pages.number[0]) * p.elements;
+    const inputs_t x{cache<K, LAT + PE>::at(p.cache, pages.number[0], 0u), 0u, max(pages.rows[0], 1u) - 1u};
+    eight_t e[LOADS];
+    fetch_rows(e, x, 0u, tid);
+    fetch_weights(m, 0u, tid);
+    if (m.rotates > 0u) copy_rotated(x, page + p.rotated, tid);
+    simdgroup_float8x8 d[M * N];
+    UNROLL for (uint i = 0; i < M * N; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+    for (uint s = 0; s < STEPS; ++s) {
+      threadgroup_barrier(mem_flags::mem_threadgroup); // all have multiplied by the step before
+      put_rows(e, tile, tid);
+      put_weights<piece::WHOLE>(m, weights, tid);
+      if (!TWO) fetch_weights(m, s + 1u, tid);
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+      fetch_rows(e, x, s + 1u, tid);
+      multiply_rows(d, tile, weights, sg);
+      if (TWO) {
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        put_weights<piece::REST>(m, weights, tid);
+        fetch_weights(m, s + 1u, tid);
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        multiply_rows(d, tile, weights, sg);
+      }
+    }
+    threadgroup_barrier(mem_flags::mem_threadgroup); // results pass through the tile
+    const uint column = m.first + sg % 2u * 32u;
+    UNROLL for (uint i = 0; i < M; ++i) {
+      device A * to = page + p.at + (sg / 2u * (8u * M) + 8u * i) * DIM + column;
+      store_blocks<N>(d + i * N, scratch + sg * (8u * (8u * N + 4u)), to, DIM, 8u, column < DIM ? DIM - column : 0u, lane);
     }
   }
 };

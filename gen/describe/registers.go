@@ -37,7 +37,7 @@ func AttentionOf(b *plan.Bundle) (list []Attention) {
 				continue
 			}
 			k := b.KernelFor(i, budget.Class)
-			forms, _ := msl.AttentionRegisters(k) // the bundle was printed with it
+			forms, _ := msl.AttentionRegisters(target.For(b.Class), k) // the bundle was printed with it
 			for _, r := range forms {
 				list = append(list, Attention{
 					Kernel: k.Name, Class: budget.Class, Form: r.Form, Cache: r.Cache.String(), Threads: k.Threads, Tile: r.Tile,

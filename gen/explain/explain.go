@@ -12,6 +12,7 @@ import (
 	"mla/gen/msl"
 	"mla/gen/pass"
 	"mla/gen/spec"
+	"mla/gen/target"
 	"mla/runtime/plan"
 )
 
@@ -167,7 +168,7 @@ func (t *trace) shape(k *plan.Kernel, s *ir.Launch) string {
 	rows, cols := t.program.Results(s)
 	switch {
 	case s.Parts[0].Find(ir.AttendSplit) != nil:
-		return text + fmt.Sprintf("; tuning.attention: splits %d, tile %d, simdgroups %d%s", tuning.Attention.Splits, tuning.Attention.Tile, tuning.Attention.Simdgroups, registers(k))
+		return text + fmt.Sprintf("; tuning.attention: splits %d, tile %d, simdgroups %d%s", tuning.Attention.Splits, tuning.Attention.Tile, tuning.Attention.Simdgroups, registers(t.program.Target(), k))
 	case rows == 0:
 		return text
 	}
@@ -217,8 +218,8 @@ func shapeOf(k *plan.Kernel) string {
 
 // registers says how far attention's tile and simdgroups are bounded by the registers that
 // its forms hold.
-func registers(k *plan.Kernel) (text string) {
-	forms, err := msl.AttentionRegisters(k)
+func registers(on target.Target, k *plan.Kernel) (text string) {
+	forms, err := msl.AttentionRegisters(on, k)
 	if err != nil {
 		return ""
 	}

@@ -127,7 +127,7 @@ func TestEarly(t *testing.T) {
 	found := map[string]int{}
 	for _, shape := range []struct{ heads, lat, pe, simdgroups int }{{16, 512, 64, 8}, {4, 128, 64, 4}} {
 		k := attendKernel("early", shape.heads, shape.lat, shape.pe, shape.simdgroups, plan.Splits{Count: 3, Tile: 16})
-		if got := matrixShapes(k.Parts[0].(*plan.Attend), k.Threads, target.BudgetOf("")); len(got) != len(k.Variants)-1 {
+		if got := matrixShapes(k.Parts[0].(*plan.Attend), k.Threads, target.For("").Budget("")); len(got) != len(k.Variants)-1 {
 			t.Fatalf("%+v: matrix forms: %+v", shape, got)
 		}
 		for i := range k.Variants[1:] {

@@ -43,7 +43,7 @@ func TestOddAttention(t *testing.T) {
 	for i, shape := range oddAttention {
 		k := attendKernel(fmt.Sprintf("odd_%d", i), shape.heads, shape.lat, shape.pe, shape.simdgroups, plan.Splits{Count: 3, Tile: shape.tile})
 		k.Variants = k.Variants[1:] // all but floats
-		if got := matrixShapes(k.Parts[0].(*plan.Attend), k.Threads, target.BudgetOf("")); len(got) != len(k.Variants) == shape.matrix {
+		if got := matrixShapes(k.Parts[0].(*plan.Attend), k.Threads, target.For("").Budget("")); len(got) != len(k.Variants) == shape.matrix {
 			t.Errorf("%+v: matrix forms: %+v", shape, got)
 		}
 		b.Kernels = append(b.Kernels, k)

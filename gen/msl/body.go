@@ -99,7 +99,7 @@ func (v *partView) viewRows() error {
 }
 
 func (v *partView) viewAttend() (err error) {
-	v.Attention, err = attentionShape(v.P.(*plan.Attend), v.Threads, target.BudgetOf(v.Class))
+	v.Attention, err = attentionShape(v.P.(*plan.Attend), v.Threads, target.For(v.printer.bundle.Class).Budget(v.Class))
 	return err
 }
 

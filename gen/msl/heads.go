@@ -10,11 +10,14 @@ import (
 
 // Expanded heads: templates/msl/lib/expand_heads.metal and attend_heads.metal.
 
-// The threadgroup memory of the kernel that makes heads, in halves: two tiles of latent columns, and
-// behind them weights, as the two structs of the template have them.
-const (
-	valuesTile = 2*plan.PageRows*(64+8) + 4*stagedRows*stagedRow
-	keysTile   = 2*2*plan.PageRows*(32+8) + 2*32*(64+8)
+// makerTiles is the threadgroup memory of the kernel that makes heads, in halves: tiles of latent columns, and
+// behind them weights.
+type makerTiles struct{ values, keys int }
+
+// As the structs of expand_steps.metal have them, with two tiles of each, and those of expand_parts.metal with one.
+var (
+	stepMaker = makerTiles{2*plan.PageRows*(64+8) + 4*stagedRows*stagedRow, 2*2*plan.PageRows*(32+8) + 2*32*(64+8)}
+	partMaker = makerTiles{plan.PageRows/4*partRow + 4*stagedRows*stagedRow, plan.PageRows*(32+8) + 32*(64+8)}
 )
 
 // HeadColumns is how many columns of a head a threadgroup makes at a time.
@@ -38,6 +41,9 @@ func (v *partView) HeadMaker() string {
 	kind := "value_maker"
 	if p.Keys {
 		kind = "key_maker"
+	}
+	if v.parts() {
+		kind = "part_" + kind
 	}
 	return fmt.Sprintf("%s<%s, %s, %du, %du, %du, act_t>", kind, v.Tag(p.W), v.Tag(p.Cache.Slot), p.LatDim, p.PeDim, p.Dim)
 }
@@ -63,10 +69,14 @@ func (v *partView) headsBytes(roomy bool) int {
 func (v *partView) headsFloats() int {
 	switch p := v.P.(type) {
 	case *plan.ExpandHeads:
-		if p.Keys {
-			return keysTile / 2
+		tiles := stepMaker
+		if v.parts() {
+			tiles = partMaker
 		}
-		return valuesTile / 2
+		if p.Keys {
+			return tiles.keys / 2
+		}
+		return tiles.values / 2
 	case *plan.AttendHeads:
 		return ceil(v.headsBytes(v.Roomy()), 4)
 	}

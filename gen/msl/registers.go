@@ -64,8 +64,8 @@ func (a *attention) plainRegisters() Registers {
 	return Registers{Form: PlainForm, Tile: a.Tile, Accumulators: a.Sums + 1, Fragments: a.Queries, Loads: 1, Addresses: loopRegisters}
 }
 
-// AttentionRegisters estimates the forms of an attention kernel; none of others.
-func AttentionRegisters(k *plan.Kernel) ([]Registers, error) {
+// AttentionRegisters estimates the forms of an attention kernel in a bundle for t; none of others.
+func AttentionRegisters(t target.Target, k *plan.Kernel) ([]Registers, error) {
 	if len(k.Parts) != 1 {
 		return nil, nil
 	}
@@ -73,7 +73,7 @@ func AttentionRegisters(k *plan.Kernel) ([]Registers, error) {
 	var err error
 	switch p := k.Parts[0].(type) {
 	case *plan.Attend:
-		a, err = attentionShape(p, k.Threads, target.BudgetOf(k.Class))
+		a, err = attentionShape(p, k.Threads, t.Budget(k.Class))
 	case *plan.AttendHeads:
 		return []Registers{headsRegisters(p, k.Threads)}, nil
 	default:
@@ -115,15 +115,15 @@ func (r *Registers) Keeps(b *target.Budget, threads int) bool {
 	return r.Held() <= r.Budget(b) && threads <= b.Threads
 }
 
-// Smaller is how many threads a kernel has to have that does what attention kernel k
+// Smaller is how many threads a kernel has to have that does what attention kernel k of a bundle for t
 // does and keeps to a budget: as many as k, the next more, or the next fewer, with
 // which all forms keep to it. It is 0 where k keeps to it, and where nothing does.
-func Smaller(b *target.Budget, k *plan.Kernel) (threads int, err error) {
+func Smaller(t target.Target, b *target.Budget, k *plan.Kernel) (threads int, err error) {
 	p, ok := attends(k)
 	if !ok {
 		return 0, nil
 	}
-	a, err := attentionShape(p, k.Threads, target.BudgetOf(k.Class))
+	a, err := attentionShape(p, k.Threads, t.Budget(k.Class))
 	if err != nil || a.keeps(b, k.Threads) {
 		return 0, err
 	}

@@ -24,7 +24,7 @@ func TestAttentionTiles(t *testing.T) {
 			r := matrixRegisters(k.Parts[0].(*plan.Attend), k.Threads, tile, values+ceil(shape.pe/block, shape.simdgroups), values, quant.F16)
 			k.Class = k.Name
 			target.Budgets = append(target.Budgets, target.Budget{Class: k.Class, Registers: r.Held(), Scaled: r.Held(), Threads: maxThreads})
-			if m := matrixShape(k.Parts[0].(*plan.Attend), k.Threads, target.BudgetOf(k.Class), quant.F16); m == nil || m.Tile != tile {
+			if m := matrixShape(k.Parts[0].(*plan.Attend), k.Threads, target.For("").Budget(k.Class), quant.F16); m == nil || m.Tile != tile {
 				t.Fatalf("%+v with %d registers: %+v", shape, r.Held(), m)
 			}
 			b.Kernels = append(b.Kernels, k)

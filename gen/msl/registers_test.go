@@ -36,7 +36,7 @@ func TestRegisters(t *testing.T) {
 	} {
 		k := tt.shape.kernel("k")
 		k.Class = tt.class
-		r, err := AttentionRegisters(&k)
+		r, err := AttentionRegisters(target.For(""), &k)
 		if err != nil || len(r) != 3 || r[0].Form != PlainForm || r[1].Form != MatrixForm || r[2].Form != MatrixForm || [2]int{r[1].Tile, r[2].Tile} != tt.tiles {
 			t.Fatalf("%+v: %+v, %v", tt.shape, r, err)
 		}
@@ -46,7 +46,7 @@ func TestRegisters(t *testing.T) {
 			}
 		}
 	}
-	if r, err := AttentionRegisters(&plan.Kernel{Threads: 32, Parts: []plan.Part{&plan.AddVec{}}}); len(r) > 0 || err != nil {
+	if r, err := AttentionRegisters(target.For(""), &plan.Kernel{Threads: 32, Parts: []plan.Part{&plan.AddVec{}}}); len(r) > 0 || err != nil {
 		t.Errorf("no attention: %+v, %v", r, err)
 	}
 }
@@ -54,7 +54,7 @@ func TestRegisters(t *testing.T) {
 // TestSmaller: what is over a budget becomes a kernel that is not, with as many threads,
 // more, or fewer; what keeps to it stays.
 func TestSmaller(t *testing.T) {
-	old := target.BudgetOf(plan.ClassApple7)
+	old := target.For("").Budget(plan.ClassApple7)
 	for _, tt := range []struct {
 		shape   attendShape
 		budget  *target.Budget
@@ -66,12 +66,12 @@ func TestSmaller(t *testing.T) {
 		{attendShape{24, 64, 32, 2}, old, 64},                                                     // a smaller tile is enough
 		{attendShape{16, 512, 64, 16}, old, 384},                                                  // too many threads
 		{attendShape{64, 512, 64, 16}, old, 0},                                                    // nothing keeps to it
-		{attendShape{20, 512, 64, 8}, target.BudgetOf(""), 0},                                     // its own
+		{attendShape{20, 512, 64, 8}, target.For("").Budget(""), 0},                               // its own
 		{attendShape{7, 64, 16, 8}, &target.Budget{Registers: 8, Scaled: 8, Threads: 1024}, 0},    // 7 sums of results and one of a score, with any number
 		{attendShape{7, 64, 16, 1}, &target.Budget{Registers: 30, Scaled: 30, Threads: 1024}, 64}, // 56 there, with two simdgroups 28
 	} {
 		k := tt.shape.kernel("k")
-		threads, err := Smaller(tt.budget, &k)
+		threads, err := Smaller(target.For(""), tt.budget, &k)
 		if err != nil || threads != tt.threads {
 			t.Errorf("%+v, %+v: %d threads, %v; want %d", tt.shape, tt.budget, threads, err, tt.threads)
 		}
@@ -79,7 +79,7 @@ func TestSmaller(t *testing.T) {
 			continue
 		}
 		k.Class, k.Threads = tt.budget.Class, threads
-		r, err := AttentionRegisters(&k)
+		r, err := AttentionRegisters(target.For(""), &k)
 		if tt.budget == old && (err != nil || slices.ContainsFunc(r, func(r Registers) bool { return !r.Keeps(old, threads) })) {
 			t.Errorf("%+v: %+v, %v", tt.shape, r, err)
 		}
@@ -101,11 +101,11 @@ func TestHeadsRegisters(t *testing.T) {
 		{256, 256, 16, 4, 1, 16, 136 + 68 + 16, false},
 	} {
 		p := &plan.AttendHeads{NopeDim: s.dk - 64, PeDim: 64, VDim: s.v, RowsPerGroup: s.rows * s.simdgroups / s.split, SplitK: s.split, Tile: s.tile}
-		forms, err := AttentionRegisters(&plan.Kernel{Threads: 32 * s.simdgroups, Parts: []plan.Part{p}})
+		forms, err := AttentionRegisters(target.For(""), &plan.Kernel{Threads: 32 * s.simdgroups, Parts: []plan.Part{p}})
 		if err != nil || len(forms) != 1 || forms[0].Held() != s.want {
 			t.Fatalf("%+v: %+v, %v", s, forms, err)
 		}
-		if got := forms[0].Keeps(target.BudgetOf(plan.ClassApple7), 32*s.simdgroups); got != s.old || forms[0].Held() > 255 {
+		if got := forms[0].Keeps(target.For("").Budget(plan.ClassApple7), 32*s.simdgroups); got != s.old || forms[0].Held() > 255 {
 			t.Errorf("%+v: keeps to the budget of old GPUs: %v", s, got)
 		}
 	}

@@ -28,10 +28,11 @@ import (
 	"mla/runtime/system/atomicfile"
 )
 
-// Of these specs, with weights of this profile and a cache of halves, all kernels are counted.
+// Of these specs, with weights of this profile and caches of these types, all kernels are counted.
 var (
 	specs   = []string{"deepseekv2lite", "glm47flash", "youtu2b"}
 	profile = "q4_0"
+	caches  = []quant.Type{quant.F16, quant.Q8_0}
 )
 
 // path is where the table lies in the repository.
@@ -103,9 +104,17 @@ func counted(b *plan.Bundle) ([]kernel, error) {
 	if i < 0 {
 		return nil, fmt.Errorf("no profile %s", profile)
 	}
-	functions, err := reference.Profile(b, &b.Profiles[i]).Functions(device.Config{KV: quant.F16, Width: b.Width()}, "")
-	if err != nil {
-		return nil, err
+	var functions []string
+	for _, kv := range caches {
+		of, err := reference.Profile(b, &b.Profiles[i]).Functions(device.Config{KV: kv, Width: b.Width()}, "")
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range of {
+			if !slices.Contains(functions, f) {
+				functions = append(functions, f)
+			}
+		}
 	}
 	return countFunctions(b, functions)
 }

@@ -27,9 +27,10 @@ func (a Attention) Over(general Attention) Attention {
 // attentions are the cuts where a tuning says nothing: a threadgroup for each core.
 var attentions = table[Attention]{
 	{"", Attention{Splits: 132, Tile: 16, Simdgroups: 8}, Source{Estimated, "", "2026-11-26", "as of class nvidia"}},
-	{plan.ClassApple, Attention{Splits: 160, Tile: 16, Simdgroups: 8, PerCore: 3}, Source{Estimated, "Apple GPUs", "2026-11-28",
+	{plan.ClassApple, Attention{Splits: 160, Tile: 16, Simdgroups: 11, PerCore: 3}, Source{Estimated, "Apple GPUs", "2026-11-28",
 		"results of splits are written and read again: with 132 of GLM-4.7-Flash a ninth of the bytes of a token that is 32,768 deep, with 3 for each of 10 cores 9 % of those less. " +
-			"160 are two for each of 80 cores and four for each of 40, so that all cores end together"}},
+			"160 are two for each of 80 cores and four for each of 40, so that all cores end together. " +
+			"64 blocks of latent columns are six to a simdgroup: with twelve a thread has no fewer registers, with eight it needs more than 128 (docs/lab/registers.tsv)"}},
 	{plan.ClassNVIDIA, Attention{Splits: 132, Tile: 16, Simdgroups: 8}, Source{Measured, h200, "2026-11-26",
 		"contexts beyond 32,768 tokens have a tile more to each of 128 splits: Youtu-LLM at 697 tok/s with 132, at 691 with 128"}},
 }
@@ -137,7 +138,7 @@ func GatingFloats(inputs, experts, chosen, groups int) int {
 
 // Budget is what attention may take on a kernel class of devices.
 type Budget struct {
-	Devices   string // class of the devices
+	Devices   string // the class that bundles are for; "": any
 	Class     string // a kernel class; "": devices of any class without a budget of its own
 	Registers int    // of 32 bits that a thread holds; see msl.Registers
 	Scaled    int    // the same for the matrix form on a cache of Q8_0
@@ -145,31 +146,40 @@ type Budget struct {
 	From      Source
 }
 
-// Budgets is the table of kernel classes; that of class "" comes first.
+// Budgets is the table of kernel classes; of bundles of a class the one of kernel class "" comes first.
 var Budgets = []Budget{
 	{"", "", 128, 160, MaxThreads, Source{Estimated, "Apple GPUs of family Apple9 and later, NVIDIA GPUs", "2026-11-22",
 		"a bound that keeps tiles small: the former take registers from a memory that threads share as they need them, the latter have up to 255. " +
 			"A row of Q8_0 has half the bytes of one of halves: tiles of twice the rows have as many under way, in which most of the time of long contexts goes by"}},
-	{plan.ClassApple, plan.ClassApple7, 96, 96, 384, Source{Estimated, "Apple GPUs of families Apple7 and Apple8", "2026-11-22",
+	{"", plan.ClassApple7, 96, 96, 384, Source{Estimated, "Apple GPUs of families Apple7 and Apple8", "2026-11-22",
 		"128 is all that a thread has, and what does not fit goes to memory: a quarter is left for addresses, for softmax and for the compiler. " +
 			"Public measurements of the M1 find room for 384 threads with all registers in a core, so that so many can always be launched"}},
+	{plan.ClassApple, "", 96, 90, 384, Source{Estimated, "Apple GPUs", "2026-11-28",
+		"one kernel for all families, as the oldest can run it; with 90 the tiles of Q8_0 are those with which no kernel spills (docs/lab/registers.tsv)"}},
+	{plan.ClassNVIDIA, "", 128, 160, MaxThreads, Source{Estimated, "NVIDIA GPUs", "2026-11-22", "as for any device"}},
 }
 
-// BudgetOf is the budget of a kernel class.
-func BudgetOf(class string) *Budget {
-	for i := range Budgets {
-		if Budgets[i].Class == class {
-			return &Budgets[i]
+// Budget is the budget of a kernel class in bundles of the class.
+func (t Target) Budget(class string) *Budget {
+	list := t.Budgets()
+	for _, b := range list {
+		if b.Class == class {
+			return b
 		}
 	}
-	return &Budgets[0]
+	return list[0]
 }
 
-// Budgets are those of the kernel classes that the devices of the class have.
+// Budgets are those of the kernel classes that bundles of the class have kernels for.
 func (t Target) Budgets() (list []*Budget) {
-	for i := range Budgets {
-		if b := &Budgets[i]; b.Devices == "" || t.class == "" || b.Devices == t.class {
-			list = append(list, b)
+	for _, class := range []string{t.class, ""} {
+		for i := range Budgets {
+			if Budgets[i].Devices == class {
+				list = append(list, &Budgets[i])
+			}
+		}
+		if len(list) > 0 {
+			break
 		}
 	}
 	return list

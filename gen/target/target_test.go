@@ -109,13 +109,16 @@ func TestThreads(t *testing.T) {
 
 // TestBudgets: a class has the budgets of its own devices; the class of any device has all.
 func TestBudgets(t *testing.T) {
-	for class, want := range map[string]int{"": 2, plan.ClassApple: 2, plan.ClassNVIDIA: 1} {
+	for class, want := range map[string]int{"": 2, plan.ClassApple: 1, plan.ClassNVIDIA: 1} {
 		if got := For(class).Budgets(); len(got) != want || got[0].Class != "" {
 			t.Errorf("%q: %d budgets; expected %d", class, len(got), want)
 		}
 	}
-	if BudgetOf("unknown") != BudgetOf("") || BudgetOf(plan.ClassApple7) == BudgetOf("") {
+	if any := For(""); any.Budget("unknown") != any.Budget("") || any.Budget(plan.ClassApple7) == any.Budget("") {
 		t.Error("a kernel class has another's budget")
+	}
+	if apple := For(plan.ClassApple); apple.Budget(plan.ClassApple7) != apple.Budget("") || apple.Budget("").Registers >= For(plan.ClassNVIDIA).Budget("").Registers {
+		t.Error("of class apple all families have one budget, a smaller one than others")
 	}
 }
 

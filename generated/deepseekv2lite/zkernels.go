@@ -58,8 +58,6 @@ const (
 	kLmHeadX162
 	kPicksScan
 	kPicksPick
-	kAttendApple7
-	kAttendX16Apple7
 )
 const (
 	kEmbedNvidia = iota
@@ -202,7 +200,6 @@ const (
 	docSharedDownX512             = "shared_down: multiplies."
 	docPicksScan                  = "logits of all rows behind which a token is picked, without NaN and infinities, with bias and penalties, of the tokens that may be picked; the best of each threadgroup."
 	docPicksPick                  = "the best token of each row, or top-k, top-p, min-p, temperature and a draw: a threadgroup for each, which makes the row that of the token."
-	docAttendApple7               = "attend: attends over one split of the latent cache for all heads. For GPUs of class apple7, whose threads have fewer registers."
 )
 
 // The combinations of types that several kernels have.
@@ -380,16 +377,6 @@ var (
 		{Name: "w_k_b_proj", Elem: plan.ElemTyped},
 		{Name: "q_rope", Space: arena, Elem: plan.ElemAct},
 		{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Write: true},
-		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
-	}
-	slotsAttend = []plan.Slot{
-		{Name: "q_abs", Space: arena, Elem: plan.ElemAct},
-		{Name: "q_rope", Space: arena, Elem: plan.ElemAct},
-		{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-		{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
-		{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Write: true},
-		{Name: "attend_ml", Space: arena, Write: true},
 		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
 	}
 	slotsVB = []plan.Slot{
@@ -807,8 +794,17 @@ var kernelsApple = []plan.Kernel{
 	{
 		Name:    "attend",
 		Doc:     docAttend,
-		Threads: 256,
-		Slots:   slotsAttend,
+		Threads: 352,
+		Slots: []plan.Slot{
+			{Name: "q_abs", Space: arena, Elem: plan.ElemAct},
+			{Name: "q_rope", Space: arena, Elem: plan.ElemAct},
+			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
+			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+			{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Write: true},
+			{Name: "attend_ml", Space: arena, Write: true},
+			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+		},
 		Parts: []plan.Part{
 			&plan.Attend{QAbs: plan.Vec{Stride: 512}, QPe: plan.Vec{Slot: 1, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.11472138679292612, Cache: plan.Paged{Slot: 2, Tables: 4, MaxPages: 2560}, Out: 5, ML: 6, Splits: plan.Splits{Count: 160, Tile: 16, PerCore: 3}},
 		},
@@ -937,7 +933,7 @@ var kernelsApple = []plan.Kernel{
 	{
 		Name:    "attend_x16",
 		Doc:     docAttend,
-		Threads: 256,
+		Threads: 352,
 		Slots:   slotsAttendX16,
 		Width:   16,
 		Parts: []plan.Part{
@@ -1328,31 +1324,6 @@ var kernelsApple = []plan.Kernel{
 			&plan.PickTokens{Tokens: 1, Values: 2, Tops: 3, TopIDs: 4, Kept: 5, KeptIDs: 6, Row: 7, Vocab: 102400, Scanned: 400},
 		},
 		Variants: plan.Variants("picks_pick", typesCombineX16),
-	},
-	{
-		Name:    "attend_apple7",
-		Doc:     docAttendApple7,
-		Threads: 256,
-		Slots:   slotsAttend,
-		Class:   "apple7",
-		Instead: kAttend,
-		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Stride: 512}, QPe: plan.Vec{Slot: 1, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.11472138679292612, Cache: plan.Paged{Slot: 2, Tables: 4, MaxPages: 2560}, Out: 5, ML: 6, Splits: plan.Splits{Count: 160, Tile: 16, PerCore: 3}},
-		},
-		Variants: plan.Variants("attend_apple7", typesAttend),
-	},
-	{
-		Name:    "attend_x16_apple7",
-		Doc:     docAttendApple7,
-		Threads: 256,
-		Slots:   slotsAttendX16,
-		Width:   16,
-		Class:   "apple7",
-		Instead: kAttendX16,
-		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 512}, QPe: plan.Vec{Slot: 2, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.11472138679292612, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2560}, Out: 5, ML: 6, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}},
-		},
-		Variants: plan.Variants("attend_x16_apple7", typesAttend),
 	},
 }
 

@@ -1,6 +1,3 @@
-// Pages of the cache whose rows are multiplied at once; one that is not there is another, of no rows.
-template <uint PAGES> struct some_pages { uint number[PAGES], rows[PAGES]; };
-
 // A thread's share of BLOCKS blocks of latent columns of the rows of pages, on their way to a tile with rows
 // of ROW halves. There are two tiles: one is multiplied while the other is filled, or they have the two
 // terms of floats. ORDER says which column of step s comes where.

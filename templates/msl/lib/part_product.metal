@@ -1,3 +1,17 @@
+// Eight of a product's inputs, n of which there are, on their way into its tile. There are 8, 4, or none.
+template <typename INPUTS>
+struct loaded_eight {
+  typedef typename INPUTS::element X;
+  eight_inputs<X> e;
+  static inline void fetch(thread loaded_eight & l, INPUTS x, uint row, uint column, uint n) {
+    device const X * p = x.base + row + column;
+    if (n == 8u) eight_inputs<X>::load(l.e, p);
+    else if (n == 4u) eight_inputs<X>::load_four(l.e, p);
+    else eight_inputs<X>::none(l.e);
+  }
+  static inline void keep_eight(thread const loaded_eight & l, threadgroup X * to) { operand<X>::put(to, l.e); }
+};
+
 // Products of a matrix of weights and a tile of inputs where copies pass through registers, and where a
 // product of floats costs no more than one of halves. Each simdgroup has few matrices of results, one
 // step of weights, and a part of a step of inputs: many of them run on a core, and hide what each waits for.
@@ -18,7 +32,7 @@ struct part_product {
   struct shares {
     INPUTS x;
     uint rows[LOADS]; // where they begin, in elements
-    eight_inputs<X> e[LOADS];
+    loaded_eight<INPUTS> e[LOADS];
   };
   static inline uint thread_of(uint tid, ushort lane) { return SHARED ? tid : uint(lane); }
   static inline void wait() {
@@ -30,17 +44,12 @@ struct part_product {
   }
   static inline void fetch_part(thread shares & s, uint step, uint part, uint own) {
     const uint c = column_of(step, part, own), n = step < STEPS ? columns_from<COLS>(c) : 0u;
-    UNROLL for (uint k = 0; k < LOADS; ++k) {
-      device const X * p = s.x.base + s.rows[k] + c;
-      if (n == 8u) eight_inputs<X>::load(s.e[k], p);
-      else if (n == 4u) eight_inputs<X>::load_four(s.e[k], p);
-      else eight_inputs<X>::none(s.e[k]);
-    }
+    UNROLL for (uint k = 0; k < LOADS; ++k) loaded_eight<INPUTS>::fetch(s.e[k], s.x, s.rows[k], c, n);
   }
   static inline void put_part(thread const shares & s, threadgroup X * tile, uint own) {
     UNROLL for (uint k = 0; k < LOADS; ++k) {
       const uint row = own / OF_ROW + k * APART;
-      if (TOKENS % APART == 0u || row < TOKENS) operand_t::put(tile + row * ROW + own % OF_ROW * 8u, s.e[k]);
+      if (TOKENS % APART == 0u || row < TOKENS) loaded_eight<INPUTS>::keep_eight(s.e[k], tile + row * ROW + own % OF_ROW * 8u);
     }
   }
 
