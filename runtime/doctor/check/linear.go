@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"mla/runtime/device"
+	"mla/runtime/plan"
 	"mla/runtime/quant"
 )
 
@@ -22,9 +23,24 @@ func (m *memory) stateAt(layer int) int64 {
 	return s.At(layer)
 }
 
-// fillStates fills the kernel's states of the sessions that have rows. Other numbers stay poison, which nothing may
+// fillLinear fills a slot with what the delta rule takes: vectors of about length 1, or numbers from 0 to 1.
+func (m *memory) fillLinear(slot int, role plan.Role) {
+	m.eachRow(slot, func(_ int, buf []byte) {
+		n := len(buf) / 4
+		if role == plan.RoleShare {
+			putNumbers(buf, 4, m.shares(n))
+			return
+		}
+		putNumbers(buf, 4, m.normal(n, 0, 1/math.Sqrt(float64(m.arguments.state.Dim))))
+	})
+}
+
+// fillStates fills a result that is the kernel's states of the sessions that have rows. Other numbers stay poison, which nothing may
 // read, nor write.
-func (m *memory) fillStates(slot int) {
+func (m *memory) fillStates(slot int, role plan.Role) {
+	if role != plan.RoleState {
+		return
+	}
 	s := m.arguments.state
 	all := floats(m.buffers[slot])
 	for i := range m.sessions {

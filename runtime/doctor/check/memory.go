@@ -254,11 +254,8 @@ func (m *memory) fill(slot int) error {
 		return err
 	}
 	use := m.arguments.slots[slot]
-	if use.role == plan.RoleState {
-		m.fillStates(slot)
-		return nil
-	}
 	if use.result {
+		m.fillStates(slot, use.role)
 		return nil
 	}
 	switch use.role {
@@ -278,11 +275,8 @@ func (m *memory) fill(slot int) error {
 		m.eachRow(slot, func(_ int, buf []byte) { m.scores(buf) })
 	case plan.RoleSquares:
 		m.squares(slot)
-	case plan.RoleUnit:
-		deviation := 1 / math.Sqrt(float64(m.arguments.state.Dim))
-		m.eachRow(slot, func(_ int, buf []byte) { putNumbers(buf, 4, m.normal(len(buf)/4, 0, deviation)) })
-	case plan.RoleShare:
-		m.eachRow(slot, func(_ int, buf []byte) { putNumbers(buf, 4, m.shares(len(buf)/4)) })
+	case plan.RoleUnit, plan.RoleShare:
+		m.fillLinear(slot, use.role)
 	case plan.RoleSplitML, plan.RoleSplitOut:
 		size, err := m.numberBytes(slot)
 		if err != nil {
