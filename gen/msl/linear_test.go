@@ -18,7 +18,7 @@ import (
 // columns, and gates that are of low rank or not.
 func TestLinear(t *testing.T) {
 	t.Parallel()
-	seeds, acts, widths := uint64(2), []string{"f32"}, []int{1, 16, 24}
+	seeds, acts, widths := uint64(2), []string{"f32"}, []int{1, 16, 40}
 	if deep.On {
 		seeds, acts, widths = 6, []string{"f32", "f16"}, []int{1, 3, 16, 40}
 	}
