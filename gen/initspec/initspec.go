@@ -69,6 +69,9 @@ func Generate(f *gguf.File, out string, activations ...string) ([]byte, error) {
 		s.Model.NumNextNPredictLayers = 1
 	}
 	s.Tuning.Attention.Simdgroups = target.For("").AttentionSimdgroups(s.Model.NumAttentionHeads, s.Model.KVLoraRank, s.Model.QKRopeHeadDim)
+	if s.Hybrid != nil {
+		s.Tuning.Attention.Simdgroups = max(s.Tuning.Attention.Simdgroups, target.For("").HybridSimdgroups(s.Model.NumAttentionHeads))
+	}
 	legacy := h.LegacyKVB && !gguf.ArchitectureOf(h.Architecture).Dense // where it goes without saying
 	q, err := profile(f, s, legacy)
 	if err != nil {

@@ -226,7 +226,8 @@ func (s *Launch) Name() string {
 func (p *Part) Name() string {
 	name := ""
 	for _, op := range p.Ops {
-		if !carries(op.Kind) || len(p.Ops) > 1 && op.Kind == Combine {
+		convolves := op.Kind == Convolve && p.Find(DeltaRule) == nil
+		if !carries(op.Kind) && !convolves || len(p.Ops) > 1 && op.Kind == Combine {
 			continue
 		}
 		if name != "" {

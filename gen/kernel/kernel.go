@@ -124,8 +124,12 @@ const expandThreads = plan.ExpandValues
 func threads(p *ir.Program, s *ir.Launch) int {
 	for _, part := range s.Parts {
 		switch {
+		case part.Find(ir.Convolve) != nil && part.Find(ir.DeltaRule) == nil:
+			return 4 * p.Spec.Hybrid.HeadDim // one for each channel of queries, keys, values and what the state keeps
 		case part.Find(ir.DeltaRule) != nil:
 			return deltaThreads(p)
+		case part.Find(ir.GatedNorm) != nil:
+			return simdWidth * min(p.Spec.Model.NumAttentionHeads, normHeads)
 		case part.Find(ir.AttendSplit) != nil:
 			return p.Spec.Tuning.Attention.Simdgroups * simdWidth
 		case part.Find(ir.GroupExperts) != nil && part.Find(ir.RouteWeights) == nil:

@@ -4,18 +4,22 @@ import (
 	"mla/gen/ir"
 	"mla/gen/target"
 	"mla/runtime/plan"
+	"mla/runtime/plan/verify"
 )
 
 // deltaThreads are the threads of a head of linear attention. Eight threads share a column, and each thread has two
-// columns, or four in prompts. A column of 128 keys takes 16 registers of a thread. The columns of a thread share what it
-// loads of queries and keys, which takes most of the time of a prompt.
+// columns. A column of 128 keys takes 16 registers of a thread. The columns of a thread share what it loads of queries and
+// keys. In prompts the threads are those of the head's columns that a threadgroup has.
 func deltaThreads(p *ir.Program) int {
-	columns := 2
+	n := p.Spec.Hybrid.HeadDim
 	if p.Width > plan.MaxBatch {
-		columns = 4
+		return verify.DeltaLanes * p.Target().DeltaTurn(n)
 	}
-	return min(8*p.Spec.Hybrid.HeadDim/columns, target.MaxThreads)
+	return min(verify.DeltaLanes*n/2, target.MaxThreads)
 }
+
+// normHeads is how many heads a threadgroup has at most that normalises them, a simdgroup each.
+const normHeads = 8
 
 // deltaHeads is [mat-vec] [mat-vec], then of queries, keys and values each convolution, SiLU and but for values L2 norm,
 // then decay, sigmoid, delta rule and gated norm. Every op is found by its kind and by what it is made of.
@@ -33,10 +37,7 @@ func (b *builder) deltaHeads(part *ir.Part) plan.Part {
 		*plan.Vec
 		conv *int
 	}{{&p.Q, &p.QConv}, {&p.K, &p.KConv}, {&p.V, &p.VConv}} {
-		op := writer[delta.In[i].V]
-		for op.Kind != ir.Convolve {
-			op = writer[op.In[0].V]
-		}
+		op := convolution(writer, delta.In[i].V)
 		*into.Vec, *into.conv = b.perHead(op.In[0].V, p.Heads), b.floats(op.W[0])
 	}
 	decay := writer[delta.In[3].V]
@@ -46,13 +47,17 @@ func (b *builder) deltaHeads(part *ir.Part) plan.Part {
 	p.Beta = b.perHead(writer[delta.In[4].V].In[0].V, p.Heads)
 	p.Norm, p.Out = b.floats(norm.W[0]), b.vecOut(norm, p.Dim)
 	b.needRow()
-	p.State = b.out(delta.State)
-	states := stateOf(b.p)
-	p.Slot = states.Floats()
-	if b.p.Width > 1 {
-		p.Shares = min(b.p.Width, plan.MaxBatch)
-	}
+	p.State, p.Slot, p.Shares = b.stateSlot(delta.State)
 	return p
+}
+
+// convolution is the op that a vector of the delta rule comes from.
+func convolution(writer map[*ir.Value]*ir.Op, v *ir.Value) *ir.Op {
+	op := writer[v]
+	for op.Kind != ir.Convolve {
+		op = writer[op.In[0].V]
+	}
+	return op
 }
 
 // stateOf is how the sessions of a program keep their states.

@@ -78,7 +78,10 @@ var shared = []section{
 	{name: "expand_steps", usedBy: inSteps(expandsHeads)},
 	{name: "expand_parts", usedBy: partByPart(expandsHeads)},
 	{name: "clamps", usedBy: ofParts(func(p plan.Part) bool { return limit(p) > 0 })},
+	{name: "delta_rows", usedBy: ofParts(func(p plan.Part) bool { return plan.StateOf(p) != nil })},
 	{name: "delta_head", usedBy: ofParts(func(p plan.Part) bool { _, ok := p.(*plan.DeltaHeads); return ok })},
+	{name: "delta_vectors", usedBy: ofParts(func(p plan.Part) bool { _, ok := p.(*plan.DeltaVectors); return ok })},
+	{name: "delta_columns", usedBy: ofParts(func(p plan.Part) bool { _, ok := p.(*plan.DeltaColumns); return ok })},
 	{name: "head_rows", usedBy: ofParts(attendsHeads)},
 	{name: "attend_heads", usedBy: ofParts(attendsHeads)},
 }

@@ -33,18 +33,16 @@ func (d deltaHead) Type() string {
 	return fmt.Sprintf("delta_head<%du, %du, %du, %du>", d.p.Dim, d.p.Taps, d.Rows(), d.Simdgroups())
 }
 
-// Ahead says whether the rows of a piece are loaded before those of the piece before have moved the state on: of a prompt,
-// where a thread has registers for both.
-func (d deltaHead) Ahead() bool { return d.Width > plan.MaxBatch && d.Copies() }
-
 // Load loads n rows from a row on.
 func (d deltaHead) Load(row, n string) string {
-	return fmt.Sprintf("head_t::load_rows(x, %s, %s, %s, %s, %s, %s, tid);", d.Floats(d.p.Q), d.Floats(d.p.K), d.Floats(d.p.V), d.Gate(d.p.F, d.p.FB, 0), row, n)
+	return fmt.Sprintf("head_t::load_rows(x, %s, %s, %s, %s, %s, %s, tid);", d.RowFloats(d.p.Q), d.RowFloats(d.p.K), d.RowFloats(d.p.V), d.Gate(d.p.F, d.p.FB, 0), row, n)
 }
 
 // Law is the type of what makes the decay.
-func (d deltaHead) Law() string {
-	if d.p.Bound < 0 {
+func (d deltaHead) Law() string { return decayLaw(d.p.Bound) }
+
+func decayLaw(bound float64) string {
+	if bound < 0 {
 		return "bounded_decay"
 	}
 	return "softplus_decay"
@@ -55,15 +53,15 @@ func (d deltaHead) Channels(slot, each int) string {
 	return fmt.Sprintf("%s + head * %du", d.Name(slot), d.p.Dim*each)
 }
 
-// Floats is a vector of every row in the arena.
-func (d deltaHead) Floats(v plan.Vec) string {
-	return fmt.Sprintf("row_floats{%s, %du}", d.Ptr(v, "head"), d.RowStride(v.Slot))
+// RowFloats is a vector of every row in the arena, of the threadgroup's head.
+func (v *partView) RowFloats(of plan.Vec) string {
+	return fmt.Sprintf("row_floats{%s, %du}", v.Ptr(of, "head"), v.RowStride(of.Slot))
 }
 
 // Gate is what a gate is made of: a vector of every row, or what the threadgroup has made at the end of its memory.
 func (d deltaHead) Gate(v plan.Vec, matrix, at int) string {
 	if matrix < 0 {
-		return d.Floats(v)
+		return d.RowFloats(v)
 	}
 	return fmt.Sprintf("shared_floats{scratch + head_t::FLOATS + %du}", at)
 }
@@ -71,8 +69,7 @@ func (d deltaHead) Gate(v plan.Vec, matrix, at int) string {
 // WindowsAt is where the windows of queries are in a layer's state. NextWindow is how far the windows of keys and of values
 // are from there.
 func (d deltaHead) WindowsAt() int {
-	s := plan.State{Heads: d.p.Heads, Dim: d.p.Dim, Taps: d.p.Taps}
-	return s.Windows()
+	return plan.StateOf(d.p).Windows()
 }
 
 // WindowFloats is the size of a head's window of one kind.

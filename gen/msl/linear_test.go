@@ -18,7 +18,7 @@ import (
 // columns, and gates that are of low rank or not.
 func TestLinear(t *testing.T) {
 	t.Parallel()
-	seeds, acts, widths := uint64(2), []string{"f32"}, []int{1, 16}
+	seeds, acts, widths := uint64(2), []string{"f32"}, []int{1, 16, 40}
 	if deep.On {
 		seeds, acts, widths = 6, []string{"f32", "f16"}, []int{1, 3, 16, 40}
 	}
@@ -42,7 +42,7 @@ func TestLinear(t *testing.T) {
 			launcherOf(t, b, cases, execute.Checked|execute.Small).compareWithTwins(t, cases)
 		}
 	}
-	for _, what := range []string{"linear attention of 1 rows", "linear attention of 16 rows", "low rank"} {
+	for _, what := range []string{"linear attention of 1 rows", "linear attention of 16 rows", "low rank", "*plan.DeltaVectors", "*plan.DeltaColumns", "*plan.GatedNormVec"} {
 		if !seen[what] {
 			t.Errorf("no kernel has %s; there are %v", what, seen)
 		}
@@ -56,6 +56,8 @@ func ofHybrids(k *plan.Kernel, seen map[string]bool) (is bool) {
 		case *plan.DeltaHeads:
 			is, seen[fmt.Sprintf("linear attention of %d rows", max(k.Width, 1))] = true, true
 			seen["low rank"] = seen["low rank"] || p.FB >= 0
+		case *plan.DeltaVectors, *plan.DeltaColumns, *plan.GatedNormVec:
+			is, seen[fmt.Sprintf("%T", p)] = true, true
 		case *plan.GateHeads:
 			is, seen["gates"] = true, true
 		case *plan.MatVec:

@@ -22,8 +22,7 @@ func (v *partView) Together() bool { return v.Batched() && plan.Together(v.P) }
 // heads does.
 func (v *partView) namesRows() bool {
 	_, gathers := v.P.(*plan.GatherVec)
-	_, delta := v.P.(*plan.DeltaHeads)
-	return gathers || delta || attendsHeads(v.P) || expandsHeads(v.P) || v.routesBatch()
+	return gathers || plan.StateOf(v.P) != nil || attendsHeads(v.P) || expandsHeads(v.P) || v.routesBatch()
 }
 
 // splitsFirst says whether the first threadgroups are those of all rows' first splits: the last splits, of

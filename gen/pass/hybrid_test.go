@@ -25,10 +25,11 @@ func TestTranslationHybrids(t *testing.T) {
 }
 
 // TestLinearDispatches: the attention half of a layer with linear attention is three dispatches, whatever its gates
-// are, and of several rows with low-rank gates one more: products for their second halves. Gates on heads of the other
+// are, and of several rows with low-rank gates one more: products for their second halves. Of prompts they are two more:
+// what stands in front of the delta rule and the norm behind it have their own. Gates on heads of the other
 // layers cost none where attention is over latent rows.
 func TestLinearDispatches(t *testing.T) {
-	const qkv, out = "linear_q_linear_k_linear_v_", "linear_o"
+	const qkv, vectors, out = "linear_q_linear_k_linear_v_", "linear_q_conv_linear_k_conv_linear_v_conv", "linear_o"
 	for _, tt := range []struct {
 		seed, width int
 		linear      []string
@@ -36,7 +37,7 @@ func TestLinearDispatches(t *testing.T) {
 	}{
 		{0, 1, []string{qkv + "linear_f_linear_g_linear_beta", "delta_rule", out}, "v_b o_proj"},
 		{0, 3, []string{qkv + "linear_f_linear_g_linear_beta", "delta_rule", out}, "v_b o_proj"},
-		{0, 24, []string{qkv + "linear_f_linear_g_linear_beta", "delta_rule", out}, "attention gate_heads o_proj"},
+		{0, 24, []string{qkv + "linear_f_linear_g_linear_beta", vectors, "delta_rule", "linear_o_norm", out}, "attention gate_heads o_proj"},
 		{1, 1, []string{qkv + "linear_f_a_linear_g_a_linear_beta", "linear_f_b_linear_g_b_delta_rule", out}, "v_b o_proj"},
 		{1, 3, []string{qkv + "linear_f_a_linear_g_a_linear_beta", "linear_f_b_linear_g_b", "delta_rule", out}, "v_b o_proj"},
 	} {

@@ -2,11 +2,15 @@ package pass
 
 import (
 	"mla/gen/ir"
+	"mla/runtime/plan"
 )
 
 // fuseLinear makes one part of what linear attention computes per head, between its projections and that of its
 // output: convolutions, SiLU, norms of queries and keys, both gates, the delta rule and the norm behind it. The state
 // is then read and written once for all rows of a session, and a head's vectors never leave its threadgroup.
+//
+// Of prompts it is three parts. There the delta rule takes longer than the trips through memory: threadgroups share the
+// columns of a head, and what the rule takes of its rows is made side by side.
 func fuseLinear(p *ir.Program) error {
 	eachPart(p, func(uses *ir.Uses, part *ir.Part) {
 		if part.Signature() != "Z" {
@@ -20,8 +24,12 @@ func fuseLinear(p *ir.Program) error {
 		for _, in := range delta.Ops[0].In {
 			from = append(from, elementwise(uses, in.V)...)
 		}
-		if from = append(from, delta); ir.Composable(joined(part, from...)) {
-			join(uses, part, from...)
+		into, last := part, delta
+		if p.Width > plan.MaxBatch {
+			into, last, from = from[len(from)-1], from[len(from)-2], from[:len(from)-2]
+		}
+		if from = append(from, last); ir.Composable(joined(into, from...)) {
+			join(uses, into, from...)
 		}
 	})
 	return nil

@@ -24,9 +24,9 @@ func TestLinear(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b.Kernels = slices.DeleteFunc(b.Kernels, func(k plan.Kernel) bool { _, ok := k.Parts[0].(*plan.DeltaHeads); return !ok })
-		if len(b.Kernels) != 3 {
-			t.Errorf("%s: %d kernels of linear attention; expected one for each width", name, len(b.Kernels))
+		b.Kernels = slices.DeleteFunc(b.Kernels, func(k plan.Kernel) bool { return plan.StateOf(k.Parts[0]) == nil })
+		if len(b.Kernels) != 4 {
+			t.Errorf("%s: %d kernels of linear attention; expected one for each width, and one more for prompts", name, len(b.Kernels))
 		}
 		for i := range b.Kernels {
 			b.Kernels[i].Variants = b.Kernels[i].Variants[:1]

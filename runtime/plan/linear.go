@@ -10,7 +10,7 @@ package plan
 //	Out = rms(o) ⊙ Norm ⊙ σ(z)                             rms(x) = x/sqrt(mean(x²) + Eps), of a head
 //
 // softplus(x) is x above 20. All of it is in float32. A threadgroup has one head, whose channels of the windows nobody
-// else touches. In a kernel of several rows it takes those rows that live whose Table is its number modulo Shares, one
+// else touches. In a batch it takes those rows that live whose Table is its number modulo Shares, one
 // after the other: it holds the state of a session until a row of another one comes, and then stores it.
 type DeltaHeads struct {
 	Q, K, V Vec // [Heads] × Dim: projections
@@ -57,8 +57,7 @@ func (p *DeltaHeads) Uses() []Use {
 	l.table(p.DT, 1, inner)
 	l.read(p.Beta, p.Heads, 1)
 	l.table(p.Norm, 1, p.Dim)
-	s := State{Heads: p.Heads, Dim: p.Dim, Taps: p.Taps}
-	l.add(Use{Slot: p.State, As: RoleState, Write: true, Entries: 1, Len: s.LayerFloats(), Terms: p.Dim})
+	l.state(p.State, StateOf(p))
 	l.write(p.Out, p.Heads, p.Dim, p.Dim)
 	return l
 }
@@ -86,6 +85,18 @@ func (p *GateHeads) Uses() []Use {
 	l.headGate(&p.Gate, p.Heads)
 	l.write(p.Out, p.Heads, p.Dim, 1)
 	return l
+}
+
+// state is what all sessions keep of a layer.
+func (l *uses) state(slot int, s *PartState) {
+	l.add(Use{Slot: slot, As: RoleState, Write: true, Entries: 1, Len: s.LayerFloats(), Terms: s.Dim})
+}
+
+// readAs is a vector of n elements for each head, which holds what the role says.
+func (l *uses) readAs(role Role, v Vec, heads, n int) {
+	u := vectorUse(v, heads, n)
+	u.As = role
+	l.add(u)
 }
 
 // table is a parameter of linear attention.

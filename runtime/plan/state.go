@@ -75,10 +75,31 @@ func (m *Model) StateMoved(width int) int64 {
 	return 4 * int64(s.LayerFloats()) * int64(max(width, 1))
 }
 
+// PartState says of a part how the states lie that it moves on, and how many threadgroups share the sessions.
+type PartState struct {
+	State
+	Slot, Shares int
+}
+
+// StateOf is that of a part with linear attention; nil: it moves none on.
+func StateOf(p Part) *PartState {
+	switch p := p.(type) {
+	case *DeltaHeads:
+		return &PartState{State{Heads: p.Heads, Dim: p.Dim, Taps: p.Taps}, p.Slot, p.Shares}
+	case *DeltaVectors:
+		return &PartState{State{Heads: p.Heads, Dim: p.Dim, Taps: p.Taps}, p.Slot, p.Shares}
+	case *DeltaColumns:
+		return &PartState{State{Heads: p.Heads, Dim: p.Dim, Taps: p.Taps}, p.Slot, p.Shares}
+	}
+	return nil
+}
+
 // StateFlops is how many operations a part makes with the states of each row; 0: it has none.
 func StateFlops(p Part) int {
-	if d, ok := p.(*DeltaHeads); ok { // decay, two sums of two operations, and an update of two
-		return 7 * d.Heads * d.Dim * d.Dim
+	switch p.(type) {
+	case *DeltaHeads, *DeltaColumns: // decay, two sums of two operations, and an update of two
+		s := StateOf(p)
+		return 7 * s.Heads * s.Dim * s.Dim
 	}
 	return 0
 }

@@ -30,6 +30,8 @@ const (
 	RoleState                  // the states of linear attention
 	RoleTable                  // float32 parameters of linear attention
 	RoleGates                  // float32, a number for each head
+	RoleUnit                   // float32, vectors of length 1
+	RoleShare                  // float32 from 0 to 1
 	Roles                      // how many roles there are
 )
 

@@ -10,15 +10,26 @@ import (
 // deltaHeads is the twin of plan.DeltaHeads. A unit is a head: nobody else touches its part of a state, and the rows of a
 // session come in their order.
 type deltaHeads struct {
-	heads, dim, taps       int
-	rows                   []deltaRow
-	convs                  [3][]float32 // of queries, keys and values: [heads*dim][taps]
-	a, dt, norm            []float32
-	bound                  float32 // 0: none
-	eps                    float64
-	scale                  float32
-	states                 []float32
-	slot, layer, windowsAt int // floats of a slot, of the layer in it, and those in front of its windows
+	deltaStates
+	deltaMaths
+	rows  []deltaRow
+	norm  []float32
+	scale float32
+}
+
+// deltaMaths are the parameters of what is made of projections.
+type deltaMaths struct {
+	taps  int
+	convs [3][]float32 // of queries, keys and values: [heads*dim][taps]
+	a, dt []float32
+	bound float32 // 0: none
+	eps   float64
+}
+
+func (b *binder) deltaMaths(heads, dim, taps, q, k, v, a, dt int, bound, eps float64) deltaMaths {
+	inner := heads * dim
+	return deltaMaths{taps: taps, convs: [3][]float32{b.table(q, inner, taps), b.table(k, inner, taps), b.table(v, inner, taps)},
+		a: b.table(a, heads, 1), dt: b.weights(dt, inner), bound: float32(bound), eps: eps}
 }
 
 // deltaRow is what a row brings, and where its result goes.
@@ -57,23 +68,14 @@ func (g *headGate) bytes(dim int) int { return g.w.rowBytes * dim }
 
 func bindDeltaHeads(b *binder, p *plan.DeltaHeads) *deltaHeads {
 	b.dims(p.Heads, p.Dim, p.Taps, p.Slot)
-	inner := p.Heads * p.Dim
-	s := plan.State{Heads: p.Heads, Dim: p.Dim, Taps: p.Taps}
-	t := &deltaHeads{heads: p.Heads, dim: p.Dim, taps: p.Taps, bound: float32(p.Bound), eps: p.Eps, scale: float32(p.Scale),
-		convs: [3][]float32{b.table(p.QConv, inner, p.Taps), b.table(p.KConv, inner, p.Taps), b.table(p.VConv, inner, p.Taps)},
-		a:     b.table(p.A, p.Heads, 1), dt: b.weights(p.DT, inner), norm: b.weights(p.Norm, p.Dim),
-		slot: p.Slot, layer: s.LayerFloats(), windowsAt: s.Windows()}
-	if p.Dim%linalg.VectorStep != 0 || p.Taps < 2 || p.Slot < t.layer {
-		b.fail("heads of %d columns with %d taps, in slots of %d floats; expected multiples of %d, 2 taps and a slot that holds %d", p.Dim, p.Taps, p.Slot, linalg.VectorStep, t.layer)
-		return nil
-	}
-	t.states = b.states(p.State, t.layer, p.Slot)
+	t := &deltaHeads{deltaStates: b.statesOf(p, p.State), deltaMaths: b.deltaMaths(p.Heads, p.Dim, p.Taps, p.QConv, p.KConv, p.VConv, p.A, p.DT, p.Bound, p.Eps),
+		norm: b.weights(p.Norm, p.Dim), scale: float32(p.Scale)}
 	t.rows = perRow(b, func() deltaRow {
 		return deltaRow{qkv: [3]vec{b.vector(p.Q, p.Heads, p.Dim), b.vector(p.K, p.Heads, p.Dim), b.vector(p.V, p.Heads, p.Dim)},
 			f: b.headGate(p.F, p.FB, p.Heads, p.Dim), z: b.headGate(p.Z, p.ZB, p.Heads, p.Dim),
 			beta: b.vector(p.Beta, p.Heads, 1), out: b.vector(p.Out, p.Heads, p.Dim)}
 	})
-	b.scratch(deltaVectors * p.Dim)
+	b.scratch(deltaVectorCount * p.Dim)
 	return t
 }
 
@@ -106,42 +108,25 @@ func (t *deltaHeads) run(w *worker, lo, hi int) {
 	}
 }
 
-// deltaVectors are the vectors of a head that a worker holds.
-const deltaVectors = 9
+// deltaVectorCount is how many vectors of a head a worker holds.
+const deltaVectorCount = 9
 
 // row runs a row through a head.
 func (t *deltaHeads) row(w *worker, r *deltaRow, row plan.Row, h int) {
 	n := t.dim
-	buf := w.temp(deltaVectors * n)
+	buf := w.temp(deltaVectorCount * n)
 	vector := func(i int) []float32 { return buf[i*n:][:n:n] }
-	state := t.states[int(row.Table)*t.slot:][:t.layer]
-	s := state[h*n*n:][:n*n]
-	if row.Pos == 0 {
-		clear(s)
-	}
 	for i := range t.convs {
-		past := state[t.windowsAt+(i*t.heads+h)*n*(t.taps-1):][:n*(t.taps-1)]
-		if row.Pos == 0 {
-			clear(past)
-		}
-		x, y := r.qkv[i].read(h*r.qkv[i].stride, n, vector(8)), vector(i)
-		convolve(y, x, past, t.convs[i][h*n*t.taps:][:n*t.taps])
-		w.exps.silu(y)
+		t.convolved(w, vector(i), r.qkv[i].read(h*r.qkv[i].stride, n, vector(8)), t.window(row, i, h, t.taps), i, h)
 	}
 	q, k, v, keep, z, o := vector(0), vector(1), vector(2), vector(3), vector(4), vector(5)
-	t.unit(q)
-	t.unit(k)
 	r.f.read(w, h, keep)
 	t.decay(w, h, keep)
 	beta := sigmoid(r.beta.read(h*r.beta.stride, 1, vector(8))[0])
-	deltaRule(s, q, k, v, keep, beta, vector(6), vector(7), o)
+	deltaRule(t.matrix(row, h), q, k, v, keep, beta, vector(6), vector(7), o)
 	linalg.Scale(o, t.scale)
 	r.z.read(w, h, z)
-	w.exps.sigmoid(z)
-	scale := rmsScale(o, t.eps)
-	for i, x := range o {
-		o[i] = x * scale * t.norm[i] * z[i]
-	}
+	gatedNormed(w, o, z, t.norm, t.eps)
 	r.out.write(h*r.out.stride, o)
 }
 
@@ -160,13 +145,23 @@ func convolve(y, x, past, w []float32) {
 	}
 }
 
+// convolved is the vector of kind i (0 q, 1 k, 2 v) of a head that x makes behind the window past.
+func (t *deltaMaths) convolved(w *worker, y, x, past []float32, i, h int) {
+	n := len(y)
+	convolve(y, x, past, t.convs[i][h*n*t.taps:][:n*t.taps])
+	w.exps.silu(y)
+	if i < 2 {
+		t.unit(y)
+	}
+}
+
 // unit divides x by its length.
-func (t *deltaHeads) unit(x []float32) {
+func (t *deltaMaths) unit(x []float32) {
 	linalg.Scale(x, float32(1/math.Sqrt(float64(linalg.DotF32(x, x))+t.eps)))
 }
 
 // decay makes what the keys of a head keep of what their gate is made of.
-func (t *deltaHeads) decay(w *worker, h int, f []float32) {
+func (t *deltaMaths) decay(w *worker, h int, f []float32) {
 	a, dt := t.a[h], t.dt[h*len(f):][:len(f)]
 	for i := range f {
 		f[i] += dt[i]

@@ -115,6 +115,8 @@ func (b *binder) bind(p plan.Part) twin {
 		return bindRouteVec(b, p)
 	case *plan.DeltaHeads:
 		return bindDeltaHeads(b, p)
+	case *plan.GatedNormVec:
+		return bindGatedNorm(b, p)
 	case *plan.GateHeads:
 		return bindGateHeads(b, p)
 	case *plan.WeightedSum:

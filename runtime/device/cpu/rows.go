@@ -35,6 +35,10 @@ func (b *binder) bindRows(p plan.Part) twin {
 		return bindAttendHeads(b, p)
 	case *plan.DeltaHeads:
 		return bindDeltaHeads(b, p)
+	case *plan.DeltaVectors:
+		return bindDeltaVectors(b, p)
+	case *plan.DeltaColumns:
+		return bindDeltaColumns(b, p)
 	}
 	return &eachRow{perRow(b, func() twin { return b.bind(p) })}
 }

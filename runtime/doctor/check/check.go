@@ -79,7 +79,7 @@ func Cases(b *plan.Bundle) ([]Case, error) {
 			at = batchPositions
 		case a.splits != nil:
 			at = cachePositions
-		case a.delta != nil:
+		case a.state != nil:
 			at = statePositions
 		}
 		for j := range k.Variants {

@@ -23,33 +23,62 @@ func (m *memory) stateAt(layer int) int64 {
 	return s.At(layer)
 }
 
-// fillStates fills the kernel's states of the sessions that have rows. Other numbers stay poison, which nothing may
+// fillLinear fills a slot with what the delta rule takes: vectors of about length 1, or numbers from 0 to 1.
+func (m *memory) fillLinear(slot int, role plan.Role) {
+	m.eachRow(slot, func(_ int, buf []byte) {
+		n := len(buf) / 4
+		if role == plan.RoleShare {
+			putNumbers(buf, 4, m.shares(n))
+			return
+		}
+		putNumbers(buf, 4, m.normal(n, 0, 1/math.Sqrt(float64(m.arguments.state.Dim))))
+	})
+}
+
+// fillStates fills a result that is the kernel's states of the sessions that have rows. Other numbers stay poison, which nothing may
 // read, nor write.
-func (m *memory) fillStates(slot int) {
-	p := m.arguments.delta
-	s := plan.State{Heads: p.Heads, Dim: p.Dim, Taps: p.Taps}
+func (m *memory) fillStates(slot int, role plan.Role) {
+	if role != plan.RoleState {
+		return
+	}
+	s := m.arguments.state
 	all := floats(m.buffers[slot])
 	for i := range m.sessions {
-		copy(all[(rowTable+i)*p.Slot:], m.normal(s.LayerFloats(), 0, 0.3))
+		copy(all[(rowTable+i)*s.Slot:], m.normal(s.LayerFloats(), 0, 0.3))
 	}
+}
+
+// decay is what says how a state decays: the slots of its factors and of what is added to the gate, and the bound.
+type decay struct {
+	a, dt int
+	bound float64
+}
+
+// shares are numbers from 0 to 1, most of them near 1: with less the state forgets what could be wrong.
+func (m *memory) shares(n int) []float32 {
+	x := m.normal(n, 0, 0.1)
+	for i, v := range x {
+		x[i] = float32(math.Exp(-math.Abs(float64(v))))
+	}
+	return x
 }
 
 // table fills a slot with parameters of linear attention: factors of decays that let it decay, norms around 1.
 func (m *memory) table(slot int) error {
-	p, row := m.arguments.delta, &m.model.Bundle.Weights[m.dispatch().Operands[slot].Index]
+	decay, row := m.arguments.decay, &m.model.Bundle.Weights[m.dispatch().Operands[slot].Index]
 	x := m.normal(row.Rows*row.Cols, 0, 0.5)
 	for i := range x {
-		switch slot {
-		case p.A:
-			if x[i] = float32(math.Abs(float64(x[i]))) + 0.1; p.Bound == 0 {
+		switch {
+		case slot == decay.a && m.arguments.state != nil:
+			if x[i] = float32(math.Abs(float64(x[i]))) + 0.1; decay.bound == 0 {
 				x[i] = -x[i]
 			}
-		case p.Norm:
-			x[i]++
-		case p.DT:
+		case slot == decay.dt && m.arguments.state != nil:
 			if i%8 == 0 { // gates at both ends, too
 				x[i] *= 60
 			}
+		case row.Rows == 1: // a norm
+			x[i]++
 		}
 	}
 	data := make([]byte, 4*len(x))

@@ -101,7 +101,7 @@ func (m *memory) bundle(c *Case, k *plan.Kernel) {
 			b.Weights = append(b.Weights, row)
 		}
 	}
-	if m.arguments.delta == nil { // else a slot has states of all layers
+	if m.arguments.state == nil { // else a slot has states of all layers
 		b.Model.NumHiddenLayers, b.Model.Hybrid = 1, nil
 	}
 	for _, p := range k.Parts {
@@ -241,7 +241,7 @@ func (m *memory) fill(slot int) error {
 	case plan.ElemRow:
 		rows := make([]plan.Row, m.config.Width)
 		copy(rows, m.live)
-		for i := len(m.live); i < len(rows) && m.arguments.delta != nil; i++ {
+		for i := len(m.live); i < len(rows) && m.arguments.state != nil; i++ {
 			rows[i].Table = m.live[len(m.live)-1].Table // a dead row moves no state on, whoever it is said to be of
 		}
 		for _, r := range rows {
@@ -254,11 +254,8 @@ func (m *memory) fill(slot int) error {
 		return err
 	}
 	use := m.arguments.slots[slot]
-	if use.role == plan.RoleState {
-		m.fillStates(slot)
-		return nil
-	}
 	if use.result {
+		m.fillStates(slot, use.role)
 		return nil
 	}
 	switch use.role {
@@ -278,6 +275,8 @@ func (m *memory) fill(slot int) error {
 		m.eachRow(slot, func(_ int, buf []byte) { m.scores(buf) })
 	case plan.RoleSquares:
 		m.squares(slot)
+	case plan.RoleUnit, plan.RoleShare:
+		m.fillLinear(slot, use.role)
 	case plan.RoleSplitML, plan.RoleSplitOut:
 		size, err := m.numberBytes(slot)
 		if err != nil {

@@ -36,10 +36,11 @@ type arguments struct {
 	kernel   *plan.Kernel
 	slots    map[int]argument
 	splits   *plan.Splits
-	deep     bool             // it reads the cache, but not in splits
-	attend   *plan.Attend     // nil: none
-	delta    *plan.DeltaHeads // nil: none
-	grouping *plan.Grouping   // that a part reads; nil: none
+	deep     bool            // it reads the cache, but not in splits
+	attend   *plan.Attend    // nil: none
+	state    *plan.PartState // that a part moves on; nil: none
+	decay    decay           // of a part with linear attention
+	grouping *plan.Grouping  // that a part reads; nil: none
 	err      error
 }
 
@@ -88,7 +89,7 @@ func (a *arguments) part(p plan.Part) {
 			if use.attention = attention; attention {
 				use.terms += context
 			}
-			if a.delta != nil { // a sum over the keys in each row, of a state that the rows before have summed up
+			if a.state != nil { // a sum over the keys in each row, of a state that the rows before have summed up
 				use.terms *= max(1, a.kernel.Width)
 			}
 			if u.As == plan.RoleSplitOut {
@@ -115,7 +116,11 @@ func (a *arguments) note(p plan.Part) (attention bool) {
 	case *plan.AttendHeads:
 		return true
 	case *plan.DeltaHeads:
-		a.delta = p
+		a.state, a.decay = plan.StateOf(p), decay{p.A, p.DT, p.Bound}
+	case *plan.DeltaVectors:
+		a.state, a.decay = plan.StateOf(p), decay{p.A, p.DT, p.Bound}
+	case *plan.DeltaColumns:
+		a.state = plan.StateOf(p)
 	case *plan.Experts:
 		a.grouping = p.Grouping
 	}

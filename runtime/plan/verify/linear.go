@@ -34,14 +34,44 @@ func checkHybrid(m *plan.Model) error {
 }
 
 // checkDelta wants simdgroups with whole columns, whose keys the lanes share evenly.
-func checkDelta(k *plan.Kernel, p *plan.DeltaHeads) error {
-	simdgroups := k.Threads / SimdWidth
-	if p.Dim%SimdWidth != 0 || p.Dim > maxHeadDim || p.Dim%simdgroups != 0 || p.Taps < 2 || p.Taps > maxTaps {
+func checkDelta(k *plan.Kernel, p plan.Part, eps, bound float64) error {
+	s, simdgroups := plan.StateOf(p), k.Threads/SimdWidth
+	if s.Dim%SimdWidth != 0 || s.Dim > maxHeadDim || s.Dim%simdgroups != 0 || s.Taps < 2 || s.Taps > maxTaps {
 		return fmt.Errorf("heads of %d columns with %d taps, by %d simdgroups; expected multiples of %d up to %d that simdgroups share evenly, and 2 to %d taps",
-			p.Dim, p.Taps, simdgroups, SimdWidth, maxHeadDim, maxTaps)
+			s.Dim, s.Taps, simdgroups, SimdWidth, maxHeadDim, maxTaps)
 	}
-	if !(p.Eps > 0 && p.Eps < 1) || !(p.Bound <= 0 && p.Bound > -math.MaxFloat32) || len(k.Parts) != 1 {
-		return fmt.Errorf("linear attention with eps %g and a bound of %g in a kernel of %d parts; expected a small one, none above 0, and one part", p.Eps, p.Bound, len(k.Parts))
+	if !small(eps) || !(bound <= 0 && bound > -math.MaxFloat32) || len(k.Parts) != 1 {
+		return fmt.Errorf("linear attention with eps %g and a bound of %g in a kernel of %d parts; expected a small one, none above 0, and one part", eps, bound, len(k.Parts))
+	}
+	return nil
+}
+
+func small(eps float64) bool { return eps > 0 && eps < 1 }
+
+// checkDeltaVectors wants a thread for each channel of queries, keys, values and what the state keeps.
+func checkDeltaVectors(k *plan.Kernel, p *plan.DeltaVectors) error {
+	if k.Threads != 4*p.Dim {
+		return fmt.Errorf("%d threads for the vectors of heads of %d columns; expected four for each column", k.Threads, p.Dim)
+	}
+	return checkDelta(k, p, p.Eps, p.Bound)
+}
+
+// checkDeltaColumns wants eight threads for each column that a threadgroup moves on at a time.
+func checkDeltaColumns(k *plan.Kernel, p *plan.DeltaColumns) error {
+	if p.Columns < 1 || p.Dim%p.Columns != 0 || p.Columns%(k.Threads/DeltaLanes) != 0 {
+		return fmt.Errorf("%d of %d columns by %d threads; expected %d threads for each that has its turn", p.Columns, p.Dim, k.Threads, DeltaLanes)
+	}
+	return checkDelta(k, p, 0.5, 0) // it has neither an eps nor a bound
+}
+
+// DeltaLanes is how many lanes share a column of a state.
+const DeltaLanes = 8
+
+// checkGatedNorm wants a simdgroup for each head, whose lanes share the columns evenly.
+func checkGatedNorm(k *plan.Kernel, p *plan.GatedNormVec) error {
+	if p.Dim%SimdWidth != 0 || p.Dim > maxHeadDim || p.HeadsPerGroup*SimdWidth != k.Threads || !small(p.Eps) {
+		return fmt.Errorf("norms of %d heads of %d columns with eps %g by %d threads; expected a simdgroup for each, multiples of %d columns up to %d, and a small eps",
+			p.HeadsPerGroup, p.Dim, p.Eps, k.Threads, SimdWidth, maxHeadDim)
 	}
 	return nil
 }

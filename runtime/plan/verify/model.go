@@ -28,10 +28,10 @@ func checkPartOfModel(k *plan.Kernel, m *plan.Model, p plan.Part) error {
 	case *plan.AttendHeads:
 		return want(p.Heads == m.NumAttentionHeads && p.NopeDim == m.QKNopeHeadDim && p.PeDim == m.QKRopeHeadDim && p.VDim == m.VHeadDim,
 			"%d heads of %d + %d and %d columns; the model has others", p.Heads, p.NopeDim, p.PeDim, p.VDim)
-	case *plan.DeltaHeads:
-		s := m.State()
-		return want(p.Heads == s.Heads && p.Dim == s.Dim && p.Taps == s.Taps && p.Slot == s.Floats(),
-			"%d heads of %d columns with %d taps, states of %d floats; the model has others", p.Heads, p.Dim, p.Taps, p.Slot)
+	case *plan.DeltaHeads, *plan.DeltaVectors, *plan.DeltaColumns:
+		s, has := plan.StateOf(p), m.State()
+		return want(s.Heads == has.Heads && s.Dim == has.Dim && s.Taps == has.Taps && s.Slot == has.Floats(),
+			"%d heads of %d columns with %d taps, states of %d floats; the model has others", s.Heads, s.Dim, s.Taps, s.Slot)
 	case *plan.Embed:
 		return want(!wanted(k), "the tokens of rows that are wanted, which have places instead")
 	case *plan.GatherVec:

@@ -56,7 +56,13 @@ func checkOwn(k *plan.Kernel, p plan.Part) error {
 			return fmt.Errorf("rope over %d of %d key columns; expected all", p.Rope.Dim, p.PeDim)
 		}
 	case *plan.DeltaHeads:
-		return checkDelta(k, p)
+		return checkDelta(k, p, p.Eps, p.Bound)
+	case *plan.DeltaVectors:
+		return checkDeltaVectors(k, p)
+	case *plan.DeltaColumns:
+		return checkDeltaColumns(k, p)
+	case *plan.GatedNormVec:
+		return checkGatedNorm(k, p)
 	case *plan.SwiGLUVec:
 		return checkLimit(p.Limit)
 	case *plan.Embed:

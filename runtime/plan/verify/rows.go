@@ -57,9 +57,10 @@ func checkBatch(k *plan.Kernel, p plan.Part) error {
 			return wrong("attention of many")
 		}
 		return checkHeads(k, p)
-	case *plan.DeltaHeads:
-		if shared := p.Shares > 0; shared != several || p.Shares < 0 || p.Shares > plan.MaxShares {
-			return wrong(fmt.Sprintf("%d threadgroups of a head", p.Shares))
+	case *plan.DeltaHeads, *plan.DeltaVectors, *plan.DeltaColumns:
+		n := plan.StateOf(p).Shares
+		if shared := n > 0; shared != several || n < 0 || n > plan.MaxShares {
+			return wrong(fmt.Sprintf("%d threadgroups of a head", n))
 		}
 	case *plan.GatherVec:
 		if !several || p.PerGroup != k.Threads || k.Slots[p.Vec].Stride < p.Dim {

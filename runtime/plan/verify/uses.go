@@ -38,6 +38,8 @@ var roles = [plan.Roles]role{
 	plan.RoleState:      {"states", func(s *plan.Slot) bool { return floats(s) && s.Space == plan.SpaceState }},
 	plan.RoleTable:      {"a parameter", func(s *plan.Slot) bool { return floats(s) && s.Space == plan.SpaceWeight }},
 	plan.RoleGates:      {"gates", floats},
+	plan.RoleUnit:       {"vectors of length 1", floats},
+	plan.RoleShare:      {"numbers from 0 to 1", floats},
 }
 
 func floats(s *plan.Slot) bool   { return s.Elem == plan.ElemF32 }

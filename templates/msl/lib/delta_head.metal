@@ -9,44 +9,11 @@
 // threadgroup memory. Then each simdgroup moves its columns on by all rows of the piece, without a barrier. The state is
 // made of floats alone, because its rounding errors stay.
 
-// ln(1 + e^x). Where the sum has few digits of e^x, the quotient has the rest of them.
-static inline float softplus(float x) {
-  const float e = exp(min(x, 20.0f)), sum = 1.0f + e;
-  return x > 20.0f ? x : sum == 1.0f ? e : log(sum) * (e / (sum - 1.0f));
-}
-
-// What is kept of a key's row of the state: by the law without a bound, and by that with one.
-struct softplus_decay {
-  static inline float of(float a, float x, float) { return exp(a * softplus(x)); }
-};
-struct bounded_decay {
-  static inline float of(float a, float x, float bound) { return exp(bound * sigmoid(a * x)); }
-};
-
-// A number of every row for each channel: where row 0 has that of the first, and the distance to the next row's.
-struct row_floats {
-  device const float * first;
-  uint stride;
-  static inline float at(row_floats v, uint row, uint c) { return v.first[ulong(row) * v.stride + c]; }
-};
-
-// The same of the only row, which the threadgroup has made itself.
+// As row_floats, of the only row: the threadgroup has made it itself.
 struct shared_floats {
   threadgroup const float * first;
   static inline float at(shared_floats v, uint, uint c) { return v.first[c]; }
 };
-
-// The end of a run of rows of one session: the next row that is dead, or of another session.
-static inline uint run_end(constant Row * rows, uint from, uint limit, ushort lane) {
-  const uint table = rows[from].table;
-  for (uint at = from + 1u; at < limit; at += 32u) {
-    const uint row = min(at + lane, limit - 1u);
-    const bool other = rows[row].nkv == 0u || rows[row].table != table;
-    const uint first = simd_min(other ? row : limit);
-    if (first < limit) return first;
-  }
-  return limit;
-}
 
 // DIM channels of a head, convolutions of TAPS rows, pieces of up to ROWS rows.
 template <uint DIM, uint TAPS, uint ROWS, uint SIMDGROUPS>

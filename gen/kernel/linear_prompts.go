@@ -1,0 +1,62 @@
+package kernel
+
+import (
+	"mla/gen/ir"
+	"mla/runtime/plan"
+)
+
+// deltaVectors is of queries, keys and values each convolution, SiLU and but for values L2 norm, then decay and sigmoid.
+// The ops come in this order.
+func (b *builder) deltaVectors(part *ir.Part) plan.Part {
+	ops := chain(part.Ops)
+	p := &plan.DeltaVectors{Taps: b.p.Spec.Hybrid.ShortConvKernelSize, Heads: b.p.Spec.Model.NumAttentionHeads, Dim: b.p.Spec.Hybrid.HeadDim}
+	var state *ir.Value
+	for _, of := range []struct {
+		in, out *plan.Vec
+		conv    *int
+	}{{&p.Q, &p.OutQ, &p.QConv}, {&p.K, &p.OutK, &p.KConv}, {&p.V, &p.OutV, &p.VConv}} {
+		op := ops.take(ir.Convolve)
+		*of.in, *of.conv = b.perHead(op.In[0].V, p.Heads), b.floats(op.W[0])
+		state = op.State
+		last := ops.take(ir.SiLU)
+		if norm := ops.take(ir.L2Norm); norm != nil {
+			p.Eps, last = norm.Eps, norm
+		}
+		*of.out = b.vecOut(last, p.Dim)
+	}
+	decay := ops.take(ir.SoftplusDecay)
+	if decay == nil {
+		decay = ops.take(ir.BoundedDecay)
+	}
+	p.F, p.OutKeep = b.perHead(decay.In[0].V, p.Heads), b.vecOut(decay, p.Dim)
+	p.A, p.DT, p.Bound = b.floats(decay.W[0]), b.floats(decay.W[1]), decay.Limit
+	beta := ops.take(ir.Sigmoid)
+	p.Beta, p.OutBeta = b.perHead(beta.In[0].V, p.Heads), b.vecOut(beta, 1)
+	b.needRow()
+	p.State, p.Slot, p.Shares = b.stateSlot(state)
+	return p
+}
+
+// deltaColumns is the delta rule alone.
+func (b *builder) deltaColumns(op *ir.Op) plan.Part {
+	n := op.In[0].Len
+	p := &plan.DeltaColumns{Heads: op.Heads, Dim: n, Taps: b.p.Spec.Hybrid.ShortConvKernelSize, Scale: op.Scale,
+		Columns: b.p.Target().DeltaColumns(op.Heads, n)}
+	for i, v := range []*plan.Vec{&p.Q, &p.K, &p.V, &p.Keep, &p.Beta} {
+		*v = b.perHead(op.In[i].V, op.Heads)
+	}
+	p.Out = b.vecOut(op, n)
+	b.needRow()
+	p.State, p.Slot, p.Shares = b.stateSlot(op.State)
+	return p
+}
+
+// stateSlot is the slot of a layer's states, how far those of two sessions are apart, and how many threadgroups share the
+// sessions; of one row none do.
+func (b *builder) stateSlot(v *ir.Value) (slot, apart, shares int) {
+	states := stateOf(b.p)
+	if b.p.Width > 1 {
+		shares = min(b.p.Width, plan.MaxBatch)
+	}
+	return b.out(v), states.Floats(), shares
+}

@@ -1,0 +1,40 @@
+// What all kernels of linear attention share (Kimi Delta Attention): gates, vectors of rows, runs of rows.
+
+// ln(1 + e^x). Where the sum has few digits of e^x, the quotient has the rest of them.
+static inline float softplus(float x) {
+  const float e = exp(min(x, 20.0f)), sum = 1.0f + e;
+  return x > 20.0f ? x : sum == 1.0f ? e : log(sum) * (e / (sum - 1.0f));
+}
+
+// What is kept of a key's row of the state: by the law without a bound, and by that with one.
+struct softplus_decay {
+  static inline float of(float a, float x, float) { return exp(a * softplus(x)); }
+};
+struct bounded_decay {
+  static inline float of(float a, float x, float bound) { return exp(bound * sigmoid(a * x)); }
+};
+
+// A number of every row for each channel: where row 0 has that of the first, and the distance to the next row's.
+struct row_floats {
+  device const float * first;
+  uint stride;
+  static inline float at(row_floats v, uint row, uint c) { return v.first[ulong(row) * v.stride + c]; }
+};
+
+// The end of a run of rows of one session: the next row that is dead, or of another session. A lane looks at so many rows
+// at a time.
+template <uint EACH>
+static inline uint run_end(constant Row * rows, uint from, uint limit, ushort lane) {
+  const uint table = rows[from].table;
+  for (uint at = from + 1u; at < limit; at += 32u * EACH) {
+    uint first = limit;
+    UNROLL for (uint i = 0; i < EACH; ++i) {
+      const uint row = min(at + 32u * i + lane, limit - 1u);
+      const bool other = rows[row].nkv == 0u || rows[row].table != table;
+      first = other ? min(first, row) : first;
+    }
+    first = simd_min(first);
+    if (first < limit) return first;
+  }
+  return limit;
+}
