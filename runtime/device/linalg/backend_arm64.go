@@ -108,4 +108,7 @@ var int8KernelsNEON = map[quant.Type]kernel{
 	quant.Q5_K:   bytesOfNEON(quant.SuperBlock, superNEON, dotQ5_KInt8NEON, dotQ5_KInt8_2x2NEON),
 	quant.Q6_K:   bytesOfNEON(quant.SuperBlock, superNEON, dotQ6_KInt8NEON, dotQ6_KInt8_2x2NEON),
 	quant.IQ4_XS: bytesOfNEON(quant.SuperBlock, superNEON, dotIQ4_XSInt8NEON, dotIQ4_XSInt8_2x2NEON),
+	quant.Q2_K:   bytesOfNEON(quant.SuperBlock, superNEON, dotQ2_KInt8NEON, dotQ2_KInt8_2x2NEON),
+	quant.Q3_K:   bytesOfNEON(quant.SuperBlock, superNEON, dotQ3_KInt8NEON, dotQ3_KInt8_2x2NEON),
+	quant.TQ2_0:  bytesOfNEON(quant.SuperBlock, superNEON, dotTQ2_0Int8NEON, dotTQ2_0Int8_2x2NEON),
 }
