@@ -15,7 +15,7 @@ func (f *File) CheckTypes(h *HParams) error {
 	n := 0
 	for i := range f.Tensors {
 		t := &f.Tensors[i]
-		if _, known := quant.Lookup(t.Type); known || behind(t.Name, h.NumHiddenLayers) {
+		if _, known := quant.InFiles(t.Type); known || behind(t.Name, h.NumHiddenLayers) {
 			continue
 		}
 		if n++; first == nil {
@@ -39,7 +39,9 @@ func behind(name string, layers int) bool {
 func Unread(t quant.Type) string {
 	var names []string
 	for _, format := range quant.Formats() {
-		names = append(names, strings.ToUpper(format.Name))
+		if !format.Loaded {
+			names = append(names, strings.ToUpper(format.Name))
+		}
 	}
 	name := strings.ToUpper(t.String())
 	switch t.Origin() {

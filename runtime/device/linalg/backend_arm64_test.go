@@ -37,7 +37,7 @@ func TestInt8Complete(t *testing.T) {
 		t.Fatalf("loops for bytes: %v, SDOT: %v", got, cpu.ARM64.HasASIMDDP)
 	}
 	low := []quant.Type{quant.IQ2_XXS, quant.IQ2_XS, quant.IQ2_S, quant.IQ3_XXS, quant.IQ3_S, quant.IQ1_S,
-		quant.IQ1_M, quant.TQ1_0, quant.NVFP4, quant.Q1_0, quant.Q2_0}
+		quant.IQ1_M, quant.TQ1_0, quant.NVFP4, quant.NVFP4Scaled, quant.Q1_0, quant.Q2_0}
 	isLow := map[quant.Type]bool{}
 	for _, typ := range low {
 		isLow[typ] = true

@@ -1392,6 +1392,16 @@ func dotNVFP4AVX2(w *byte, x *float32, steps int) float32
 //go:noescape
 func decodeNVFP4AVX2(w *byte, steps int, panel *float32)
 
+// dotNVFP4_SCALEDAVX2 is the rowFunc of NVFP4_SCALED in steps of 64 elements.
+//
+//go:noescape
+func dotNVFP4_SCALEDAVX2(w *byte, x *float32, steps int) float32
+
+// decodeNVFP4_SCALEDAVX2 is the decodeFunc of NVFP4_SCALED in steps of 64 elements.
+//
+//go:noescape
+func decodeNVFP4_SCALEDAVX2(w *byte, steps int, panel *float32)
+
 // dotQ2_KInt8AVX2 is the rowFunc of Q2_KInt8 in steps of 256 elements.
 //
 //go:noescape
@@ -1511,6 +1521,16 @@ func dotNVFP4AVX512(w *byte, x *float32, steps int) float32
 //
 //go:noescape
 func decodeNVFP4AVX512(w *byte, steps int, panel *float32)
+
+// dotNVFP4_SCALEDAVX512 is the rowFunc of NVFP4_SCALED in steps of 64 elements.
+//
+//go:noescape
+func dotNVFP4_SCALEDAVX512(w *byte, x *float32, steps int) float32
+
+// decodeNVFP4_SCALEDAVX512 is the decodeFunc of NVFP4_SCALED in steps of 64 elements.
+//
+//go:noescape
+func decodeNVFP4_SCALEDAVX512(w *byte, steps int, panel *float32)
 
 // sumLanesAVX2 replaces n rows of sums, of eight lanes for each of four inputs, by n times four floats.
 //

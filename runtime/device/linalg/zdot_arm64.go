@@ -127,6 +127,16 @@ func dotNVFP4NEON(w *byte, x *float32, steps int) float32
 //go:noescape
 func decodeNVFP4NEON(w *byte, steps int, panel *float32)
 
+// dotNVFP4_SCALEDNEON is the rowFunc of NVFP4_SCALED in steps of 64 elements.
+//
+//go:noescape
+func dotNVFP4_SCALEDNEON(w *byte, x *float32, steps int) float32
+
+// decodeNVFP4_SCALEDNEON is the decodeFunc of NVFP4_SCALED in steps of 64 elements.
+//
+//go:noescape
+func decodeNVFP4_SCALEDNEON(w *byte, steps int, panel *float32)
+
 // dotQ1_0NEON is the rowFunc of Q1_0 in steps of 128 elements.
 //
 //go:noescape

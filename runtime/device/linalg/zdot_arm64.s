@@ -2665,6 +2665,294 @@ loop1:
 	BNE loop1
 	RET
 
+// func dotNVFP4_SCALEDNEON(w *byte, x *float32, steps int) float32
+TEXT ·dotNVFP4_SCALEDNEON(SB), NOSPLIT, $0-28
+	MOVD w+0(FP), R0
+	MOVD x+8(FP), R1
+	WORD $0x6f00e400 // movi v0.2d, #0000000000000000
+	WORD $0x6f00e401 // movi v1.2d, #0000000000000000
+	WORD $0x6f00e402 // movi v2.2d, #0000000000000000
+	WORD $0x6f00e403 // movi v3.2d, #0000000000000000
+	MOVD steps+16(FP), R2
+	MOVD $place0<>(SB), R3
+	WORD $0x3dc00064 // ldr q4, [x3, #0]
+	MOVD $place1<>(SB), R3
+	WORD $0x3dc00065 // ldr q5, [x3, #0]
+	MOVD $place2<>(SB), R3
+	WORD $0x3dc00066 // ldr q6, [x3, #0]
+	MOVD $place3<>(SB), R3
+	WORD $0x3dc00067 // ldr q7, [x3, #0]
+	MOVD $e2m1<>(SB), R3
+	WORD $0x3dc00068 // ldr q8, [x3, #0]
+	MOVD $bytes15<>(SB), R3
+	WORD $0x3dc00069 // ldr q9, [x3, #0]
+	MOVD $halvesRight4<>(SB), R3
+	WORD $0x3dc0006a // ldr q10, [x3, #0]
+	MOVD $·nvfp4Scales(SB), R3
+loop1:
+	ADD $8, R0, R5
+	MOVBU 4(R0), R4
+	ADD R4<<2, R3, R4
+	WORD $0xbd40008b // ldr s11, [x4, #0]
+	WORD $0xbd40000d // ldr s13, [x0, #0]
+	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
+	WORD $0x4d40ccac // ld1r {v12.2d}, [x5]
+	WORD $0x6e2a458c // ushl v12.16b, v12.16b, v10.16b
+	WORD $0x4e291d8c // and v12.16b, v12.16b, v9.16b
+	WORD $0x4e0c010c // tbl v12.16b, {v8.16b}, v12.16b
+	WORD $0x4e04018d // tbl v13.16b, {v12.16b}, v4.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
+	WORD $0x3dc0002e // ldr q14, [x1, #0]
+	WORD $0x4e2ecda0 // fmla v0.4s, v13.4s, v14.4s
+	WORD $0x4e05018d // tbl v13.16b, {v12.16b}, v5.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
+	WORD $0x3dc0042e // ldr q14, [x1, #16]
+	WORD $0x4e2ecda1 // fmla v1.4s, v13.4s, v14.4s
+	WORD $0x4e06018d // tbl v13.16b, {v12.16b}, v6.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
+	WORD $0x3dc0082e // ldr q14, [x1, #32]
+	WORD $0x4e2ecda2 // fmla v2.4s, v13.4s, v14.4s
+	WORD $0x4e07018d // tbl v13.16b, {v12.16b}, v7.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
+	WORD $0x3dc00c2e // ldr q14, [x1, #48]
+	WORD $0x4e2ecda3 // fmla v3.4s, v13.4s, v14.4s
+	ADD $16, R0, R5
+	MOVBU 5(R0), R4
+	ADD R4<<2, R3, R4
+	WORD $0xbd40008b // ldr s11, [x4, #0]
+	WORD $0xbd40000d // ldr s13, [x0, #0]
+	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
+	WORD $0x4d40ccac // ld1r {v12.2d}, [x5]
+	WORD $0x6e2a458c // ushl v12.16b, v12.16b, v10.16b
+	WORD $0x4e291d8c // and v12.16b, v12.16b, v9.16b
+	WORD $0x4e0c010c // tbl v12.16b, {v8.16b}, v12.16b
+	WORD $0x4e04018d // tbl v13.16b, {v12.16b}, v4.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
+	WORD $0x3dc0102e // ldr q14, [x1, #64]
+	WORD $0x4e2ecda0 // fmla v0.4s, v13.4s, v14.4s
+	WORD $0x4e05018d // tbl v13.16b, {v12.16b}, v5.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
+	WORD $0x3dc0142e // ldr q14, [x1, #80]
+	WORD $0x4e2ecda1 // fmla v1.4s, v13.4s, v14.4s
+	WORD $0x4e06018d // tbl v13.16b, {v12.16b}, v6.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
+	WORD $0x3dc0182e // ldr q14, [x1, #96]
+	WORD $0x4e2ecda2 // fmla v2.4s, v13.4s, v14.4s
+	WORD $0x4e07018d // tbl v13.16b, {v12.16b}, v7.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
+	WORD $0x3dc01c2e // ldr q14, [x1, #112]
+	WORD $0x4e2ecda3 // fmla v3.4s, v13.4s, v14.4s
+	ADD $24, R0, R5
+	MOVBU 6(R0), R4
+	ADD R4<<2, R3, R4
+	WORD $0xbd40008b // ldr s11, [x4, #0]
+	WORD $0xbd40000d // ldr s13, [x0, #0]
+	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
+	WORD $0x4d40ccac // ld1r {v12.2d}, [x5]
+	WORD $0x6e2a458c // ushl v12.16b, v12.16b, v10.16b
+	WORD $0x4e291d8c // and v12.16b, v12.16b, v9.16b
+	WORD $0x4e0c010c // tbl v12.16b, {v8.16b}, v12.16b
+	WORD $0x4e04018d // tbl v13.16b, {v12.16b}, v4.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
+	WORD $0x3dc0202e // ldr q14, [x1, #128]
+	WORD $0x4e2ecda0 // fmla v0.4s, v13.4s, v14.4s
+	WORD $0x4e05018d // tbl v13.16b, {v12.16b}, v5.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
+	WORD $0x3dc0242e // ldr q14, [x1, #144]
+	WORD $0x4e2ecda1 // fmla v1.4s, v13.4s, v14.4s
+	WORD $0x4e06018d // tbl v13.16b, {v12.16b}, v6.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
+	WORD $0x3dc0282e // ldr q14, [x1, #160]
+	WORD $0x4e2ecda2 // fmla v2.4s, v13.4s, v14.4s
+	WORD $0x4e07018d // tbl v13.16b, {v12.16b}, v7.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
+	WORD $0x3dc02c2e // ldr q14, [x1, #176]
+	WORD $0x4e2ecda3 // fmla v3.4s, v13.4s, v14.4s
+	ADD $32, R0, R5
+	MOVBU 7(R0), R4
+	ADD R4<<2, R3, R4
+	WORD $0xbd40008b // ldr s11, [x4, #0]
+	WORD $0xbd40000d // ldr s13, [x0, #0]
+	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
+	WORD $0x4d40ccac // ld1r {v12.2d}, [x5]
+	WORD $0x6e2a458c // ushl v12.16b, v12.16b, v10.16b
+	WORD $0x4e291d8c // and v12.16b, v12.16b, v9.16b
+	WORD $0x4e0c010c // tbl v12.16b, {v8.16b}, v12.16b
+	WORD $0x4e04018d // tbl v13.16b, {v12.16b}, v4.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
+	WORD $0x3dc0302e // ldr q14, [x1, #192]
+	WORD $0x4e2ecda0 // fmla v0.4s, v13.4s, v14.4s
+	WORD $0x4e05018d // tbl v13.16b, {v12.16b}, v5.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
+	WORD $0x3dc0342e // ldr q14, [x1, #208]
+	WORD $0x4e2ecda1 // fmla v1.4s, v13.4s, v14.4s
+	WORD $0x4e06018d // tbl v13.16b, {v12.16b}, v6.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
+	WORD $0x3dc0382e // ldr q14, [x1, #224]
+	WORD $0x4e2ecda2 // fmla v2.4s, v13.4s, v14.4s
+	WORD $0x4e07018d // tbl v13.16b, {v12.16b}, v7.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
+	WORD $0x3dc03c2e // ldr q14, [x1, #240]
+	WORD $0x4e2ecda3 // fmla v3.4s, v13.4s, v14.4s
+	ADD $256, R1
+	ADD $40, R0
+	SUBS $1, R2
+	BNE loop1
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS F0, ret+24(FP)
+	RET
+
+// func decodeNVFP4_SCALEDNEON(w *byte, steps int, panel *float32)
+TEXT ·decodeNVFP4_SCALEDNEON(SB), NOSPLIT, $0-24
+	MOVD w+0(FP), R0
+	MOVD panel+16(FP), R1
+	MOVD steps+8(FP), R2
+	MOVD $place0<>(SB), R3
+	WORD $0x3dc00060 // ldr q0, [x3, #0]
+	MOVD $place1<>(SB), R3
+	WORD $0x3dc00061 // ldr q1, [x3, #0]
+	MOVD $place2<>(SB), R3
+	WORD $0x3dc00062 // ldr q2, [x3, #0]
+	MOVD $place3<>(SB), R3
+	WORD $0x3dc00063 // ldr q3, [x3, #0]
+	MOVD $e2m1<>(SB), R3
+	WORD $0x3dc00064 // ldr q4, [x3, #0]
+	MOVD $bytes15<>(SB), R3
+	WORD $0x3dc00065 // ldr q5, [x3, #0]
+	MOVD $halvesRight4<>(SB), R3
+	WORD $0x3dc00066 // ldr q6, [x3, #0]
+	MOVD $·nvfp4Scales(SB), R3
+loop1:
+	ADD $8, R0, R5
+	MOVBU 4(R0), R4
+	ADD R4<<2, R3, R4
+	WORD $0xbd400087 // ldr s7, [x4, #0]
+	WORD $0xbd400009 // ldr s9, [x0, #0]
+	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
+	WORD $0x4d40cca8 // ld1r {v8.2d}, [x5]
+	WORD $0x6e264508 // ushl v8.16b, v8.16b, v6.16b
+	WORD $0x4e251d08 // and v8.16b, v8.16b, v5.16b
+	WORD $0x4e080088 // tbl v8.16b, {v4.16b}, v8.16b
+	WORD $0x4e000109 // tbl v9.16b, {v8.16b}, v0.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
+	WORD $0x3d800029 // str q9, [x1, #0]
+	WORD $0x4e010109 // tbl v9.16b, {v8.16b}, v1.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
+	WORD $0x3d800429 // str q9, [x1, #16]
+	WORD $0x4e020109 // tbl v9.16b, {v8.16b}, v2.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
+	WORD $0x3d800829 // str q9, [x1, #32]
+	WORD $0x4e030109 // tbl v9.16b, {v8.16b}, v3.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
+	WORD $0x3d800c29 // str q9, [x1, #48]
+	ADD $16, R0, R5
+	MOVBU 5(R0), R4
+	ADD R4<<2, R3, R4
+	WORD $0xbd400087 // ldr s7, [x4, #0]
+	WORD $0xbd400009 // ldr s9, [x0, #0]
+	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
+	WORD $0x4d40cca8 // ld1r {v8.2d}, [x5]
+	WORD $0x6e264508 // ushl v8.16b, v8.16b, v6.16b
+	WORD $0x4e251d08 // and v8.16b, v8.16b, v5.16b
+	WORD $0x4e080088 // tbl v8.16b, {v4.16b}, v8.16b
+	WORD $0x4e000109 // tbl v9.16b, {v8.16b}, v0.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
+	WORD $0x3d801029 // str q9, [x1, #64]
+	WORD $0x4e010109 // tbl v9.16b, {v8.16b}, v1.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
+	WORD $0x3d801429 // str q9, [x1, #80]
+	WORD $0x4e020109 // tbl v9.16b, {v8.16b}, v2.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
+	WORD $0x3d801829 // str q9, [x1, #96]
+	WORD $0x4e030109 // tbl v9.16b, {v8.16b}, v3.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
+	WORD $0x3d801c29 // str q9, [x1, #112]
+	ADD $24, R0, R5
+	MOVBU 6(R0), R4
+	ADD R4<<2, R3, R4
+	WORD $0xbd400087 // ldr s7, [x4, #0]
+	WORD $0xbd400009 // ldr s9, [x0, #0]
+	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
+	WORD $0x4d40cca8 // ld1r {v8.2d}, [x5]
+	WORD $0x6e264508 // ushl v8.16b, v8.16b, v6.16b
+	WORD $0x4e251d08 // and v8.16b, v8.16b, v5.16b
+	WORD $0x4e080088 // tbl v8.16b, {v4.16b}, v8.16b
+	WORD $0x4e000109 // tbl v9.16b, {v8.16b}, v0.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
+	WORD $0x3d802029 // str q9, [x1, #128]
+	WORD $0x4e010109 // tbl v9.16b, {v8.16b}, v1.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
+	WORD $0x3d802429 // str q9, [x1, #144]
+	WORD $0x4e020109 // tbl v9.16b, {v8.16b}, v2.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
+	WORD $0x3d802829 // str q9, [x1, #160]
+	WORD $0x4e030109 // tbl v9.16b, {v8.16b}, v3.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
+	WORD $0x3d802c29 // str q9, [x1, #176]
+	ADD $32, R0, R5
+	MOVBU 7(R0), R4
+	ADD R4<<2, R3, R4
+	WORD $0xbd400087 // ldr s7, [x4, #0]
+	WORD $0xbd400009 // ldr s9, [x0, #0]
+	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
+	WORD $0x4d40cca8 // ld1r {v8.2d}, [x5]
+	WORD $0x6e264508 // ushl v8.16b, v8.16b, v6.16b
+	WORD $0x4e251d08 // and v8.16b, v8.16b, v5.16b
+	WORD $0x4e080088 // tbl v8.16b, {v4.16b}, v8.16b
+	WORD $0x4e000109 // tbl v9.16b, {v8.16b}, v0.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
+	WORD $0x3d803029 // str q9, [x1, #192]
+	WORD $0x4e010109 // tbl v9.16b, {v8.16b}, v1.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
+	WORD $0x3d803429 // str q9, [x1, #208]
+	WORD $0x4e020109 // tbl v9.16b, {v8.16b}, v2.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
+	WORD $0x3d803829 // str q9, [x1, #224]
+	WORD $0x4e030109 // tbl v9.16b, {v8.16b}, v3.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
+	WORD $0x3d803c29 // str q9, [x1, #240]
+	ADD $256, R1
+	ADD $40, R0
+	SUBS $1, R2
+	BNE loop1
+	RET
+
 // func dotQ1_0NEON(w *byte, x *float32, steps int) float32
 TEXT ·dotQ1_0NEON(SB), NOSPLIT, $0-28
 	MOVD w+0(FP), R0
