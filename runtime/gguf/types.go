@@ -25,6 +25,9 @@ func (f *File) CheckTypes(h *HParams) error {
 	if first == nil {
 		return nil
 	}
+	if n == 1 {
+		return fmt.Errorf("%s: tensor %q has a type that this program does not run: %s", f.Path, first.Name, Unread(first.Type))
+	}
 	return fmt.Errorf("%s: tensor %q and %d more have types that this program does not run: the first has %s", f.Path, first.Name, n-1, Unread(first.Type))
 }
 
