@@ -102,7 +102,9 @@ func joined(s *spec.Spec) []plan.Weight {
 		if table[i].Types = []quant.Type{quant.F32}; table[i].Role == weights.EmbedTokens {
 			table[i].Types = nil
 			for _, f := range quant.Formats() {
-				table[i].Types = append(table[i].Types, f.Type)
+				if !f.Loaded {
+					table[i].Types = append(table[i].Types, f.Type)
+				}
 			}
 		}
 	}

@@ -2704,48 +2704,60 @@ constant float nvfp4_values[16] = {0.0f, 1.0f, 2.0f, 3.0f, 4.0f, 6.0f, 8.0f, 12.
 //: nvfp4_scale using low_half
 static inline float nvfp4_scale(uint e) { return (e & 127u) == 127u ? 0.0f : low_half((e & 127u) << 7) * 128.0f; }
 
-//: nvfp4 using UNROLL load nvfp4_scale nvfp4_values share sixteen_at table_nibbles two_floats values_at
-struct nvfp4 {
+//: nvfp4_blocks using UNROLL load nvfp4_scale nvfp4_values share sixteen_at table_nibbles two_floats values_at word_at
+template <uint HEAD>
+struct nvfp4_blocks {
   enum { COLUMNS = 64 };
+  enum : uint { BYTES = HEAD + 36 };
+
+  static inline float scale(device const uchar * block, uint sub) {
+    const float s = nvfp4_scale(block[HEAD + sub]);
+    return HEAD > 0u ? as_type<float>(word_at<4>(block)) * s : s;
+  }
 
   static inline uint share(uint) { return 4u; }
 
-  static inline ulong row_bytes(uint cols) { return ulong(cols / 64u) * 36u; }
+  static inline ulong row_bytes(uint cols) { return ulong(cols / 64u) * BYTES; }
 
   template <ushort N, uint COLS, typename X>
   static inline void step(device const uchar * w, X x, uint b, uint part, thread float * sum) {
     float y[16];
     load<16>(x, b * 64u + 16u * part, y);
     UNROLL for (ushort r = 0; r < N; ++r) {
-      device const uchar * p = w + r * row_bytes(COLS) + b * 36u;
-      sum[r] = fma(nvfp4_scale(p[part]), table_nibbles(p + 4u + 8u * part, nvfp4_values, y), sum[r]);
+      device const uchar * p = w + r * row_bytes(COLS) + b * BYTES;
+      sum[r] = fma(scale(p, part), table_nibbles(p + HEAD + 4u + 8u * part, nvfp4_values, y), sum[r]);
     }
   }
 
-  struct run { uint4 q; float scale[2]; };
+  struct run { uint4 q; float scales[2]; };
 
   static inline uint column(uint p, uint j) { return 32u * p + 8u * j; }
 
   template <uint COLS>
   static inline void fetch_run(device const uchar * row, uint step, uint p, thread run & r) {
-    device const uchar * at = row + ulong(min(2u * step + p / 2u, COLS / 64u - 1u)) * 36u;
-    r.q = sixteen_at(at + 4u + p % 2u * 16u, 4u);
-    UNROLL for (uint i = 0; i < 2u; ++i) r.scale[i] = nvfp4_scale(at[p % 2u * 2u + i]);
+    device const uchar * at = row + ulong(min(2u * step + p / 2u, COLS / 64u - 1u)) * BYTES;
+    r.q = sixteen_at(at + HEAD + 4u + p % 2u * 16u, 4u);
+    UNROLL for (uint i = 0; i < 2u; ++i) r.scales[i] = scale(at, p % 2u * 2u + i);
   }
 
   static inline half4 numbers(thread const run & r, uint j, uint u) {
     return values_at(nvfp4_values, r.q[j / 2u * 2u + u] >> j % 2u * 4u & 0x0f0f0f0fu);
   }
 
-  static inline float2 scaling(thread const run & r, uint j) { return two_floats(r.scale[j / 2u], 0.0f); }
+  static inline float2 scaling(thread const run & r, uint j) { return two_floats(r.scales[j / 2u], 0.0f); }
 
   template <uint COLS>
   static inline float element(device const uchar * row, uint i) {
-    device const uchar * p = row + ulong(i / 64u) * 36u;
-    const uint s = (i & 63u) / 16u, byte = p[4u + 8u * s + (i & 7u)];
-    return nvfp4_scale(p[s]) * nvfp4_values[(i & 15u) < 8u ? byte & 15u : byte >> 4];
+    device const uchar * p = row + ulong(i / 64u) * BYTES;
+    const uint s = (i & 63u) / 16u, byte = p[HEAD + 4u + 8u * s + (i & 7u)];
+    return scale(p, s) * nvfp4_values[(i & 15u) < 8u ? byte & 15u : byte >> 4];
   }
 };
+
+//: nvfp4 using nvfp4_blocks
+struct nvfp4 : nvfp4_blocks<0u> {};
+//: nvfp4_scaled using nvfp4_blocks
+struct nvfp4_scaled : nvfp4_blocks<4u> {};
 //# quant/q1_0
 
 //: q1_0 using UNROLL add_bytes centred eight_floats half_at load_rows share two_floats word_at

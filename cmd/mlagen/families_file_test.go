@@ -73,7 +73,18 @@ func (w *fileWeights) read(name string) []float32 {
 		if !ok {
 			panic("no tensor " + name) // the bundle was bound, so the file has it
 		}
-		w.cache[name] = dequantize(t.Type, t.Data)
+		values := dequantize(t.Type, t.Data)
+		scale, err := w.file.Scale(t)
+		if err != nil {
+			panic(err)
+		}
+		if scale != nil {
+			factors := scale.Floats()
+			for i := range values {
+				values[i] *= factors[i*len(factors)/len(values)]
+			}
+		}
+		w.cache[name] = values
 	}
 	return w.cache[name]
 }

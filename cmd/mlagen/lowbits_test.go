@@ -16,9 +16,9 @@ import (
 	"mla/tools/tests/deep"
 )
 
-// lowBits are the types below four bits, and NVFP4.
+// lowBits are the types below four bits, and NVFP4, without scales of tensors and with them.
 var lowBits = []quant.Type{quant.Q3_K, quant.Q2_K, quant.IQ3_XXS, quant.IQ3_S, quant.IQ2_XXS, quant.IQ2_XS, quant.IQ2_S,
-	quant.IQ1_S, quant.IQ1_M, quant.TQ1_0, quant.TQ2_0, quant.Q1_0, quant.Q2_0, quant.NVFP4}
+	quant.IQ1_S, quant.IQ1_M, quant.TQ1_0, quant.TQ2_0, quant.Q1_0, quant.Q2_0, quant.NVFP4, quant.NVFP4Scaled}
 
 // lowBitsWidths are the numbers of rows that run together: one, some, a batch's, and those of a prompt.
 var lowBitsWidths = []int{1, 3, 16, 512}

@@ -127,7 +127,11 @@ func fileTypes(f *gguf.File, s *spec.Spec, row *weights.Row) ([]quant.Type, erro
 		if row.F32 && t.Type != quant.F32 {
 			return nil, fmt.Errorf("tensor %q is %v; expected f32, which quantisers leave it in", t.Name, t.Type)
 		}
-		types = append(types, t.Type)
+		typ, err := f.TypeInKernels(t)
+		if err != nil {
+			return nil, err
+		}
+		types = append(types, typ)
 	}
 	return types, nil
 }
@@ -191,8 +195,11 @@ func unexpectedTensors(f *gguf.File, s *spec.Spec) error {
 		if n, err := fmt.Sscanf(name, "blk.%d.", &block); n == 1 && err == nil && block >= s.Model.NumHiddenLayers {
 			continue
 		}
+		if t, ok := f.Scaled(name); ok {
+			name = t.Name
+		}
 		if !known[name] {
-			return fmt.Errorf("tensor %q is no weight of a model of architecture %s as it is known here; it may change what the model computes", name, s.Architecture)
+			return fmt.Errorf("tensor %q is no weight of a model of architecture %s as it is known here; it may change what the model computes", f.Tensors[i].Name, s.Architecture)
 		}
 	}
 	return nil

@@ -34,7 +34,12 @@ func sections() []section {
 		list = append(list, section{"book/" + book.Name, func(b *plan.Bundle) bool { return usesBook(b, book) }, book})
 	}
 	for _, f := range quant.Formats() {
-		list = append(list, section{name: "quant/" + f.Name, usedBy: func(b *plan.Bundle) bool { return usesType(b, f.Type) }})
+		if f.Loaded {
+			continue // it is with the format of which loading makes it
+		}
+		list = append(list, section{name: "quant/" + f.Name, usedBy: func(b *plan.Bundle) bool {
+			return usesType(b, f.Type) || f.Type == quant.NVFP4 && usesType(b, quant.NVFP4Scaled)
+		}})
 	}
 	return append(list, shared...)
 }

@@ -39,6 +39,7 @@ func Write(ctx context.Context, s *spec.Spec, profile, path string, seed uint64)
 	if err != nil {
 		return err
 	}
+	tensors = withScales(tensors)
 	infos := make([]gguf.TensorInfo, len(tensors))
 	for i, t := range tensors {
 		infos[i] = t.info
@@ -140,6 +141,24 @@ func newTensor(s *spec.Spec, row weights.Row, name string, t quant.Type) tensor 
 		dims = append(dims, uint64(row.Batch))
 	}
 	return tensor{row, gguf.TensorInfo{Name: name, Type: t, Dims: dims}, distribute(s, &row)}
+}
+
+// withScales puts a tensor of scales behind each whose type has some: files have them beside the weights.
+func withScales(list []tensor) (all []tensor) {
+	const mean = 1.0 / 4
+	for _, t := range list {
+		scaled := t.info.Type == quant.NVFP4Scaled
+		if scaled {
+			t.info.Type = quant.NVFP4
+			t.of.std /= mean
+		}
+		if all = append(all, t); scaled {
+			row := weights.Row{Cols: t.row.Batch, Rows: 1, Batch: 1}
+			name := strings.TrimSuffix(t.info.Name, ".weight") + ".scale"
+			all = append(all, tensor{row, gguf.TensorInfo{Name: name, Type: quant.F32, Dims: []uint64{uint64(row.Cols)}}, distribution{mean, mean / 8}})
+		}
+	}
+	return all
 }
 
 // threeDimensional are the roles with a third dimension even if it is 1.

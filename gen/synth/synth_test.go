@@ -144,6 +144,9 @@ func checkElements(t *testing.T, tensor *gguf.Tensor, d distribution) {
 // scale of MXFP4 is off by up to √2.
 func TestFormats(t *testing.T) {
 	for _, format := range quant.Formats() {
+		if format.Loaded {
+			continue // files have NVFP4 in its place
+		}
 		d := distribution{0, 0.02}
 		f, err := newFiller(format.Type, d, rand.NewChaCha8([32]byte{}))
 		if err != nil {

@@ -62,7 +62,7 @@ type Tensor struct {
 // Format returns the layout of the tensor's blocks. A tensor of a type that
 // package quant does not know can be listed but not used: it gives an error.
 func (t *Tensor) Format() (*quant.Format, error) {
-	format, ok := quant.Lookup(t.Type)
+	format, ok := quant.InFiles(t.Type)
 	if !ok {
 		return nil, fmt.Errorf("tensor %q has %s", t.Name, Unread(t.Type))
 	}

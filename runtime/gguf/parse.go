@@ -235,7 +235,7 @@ func dataSize(typ quant.Type, dims []uint64) (uint64, error) {
 		}
 		elems = lo
 	}
-	format, ok := quant.Lookup(typ)
+	format, ok := quant.InFiles(typ)
 	if !ok {
 		return 0, nil
 	}
@@ -279,7 +279,7 @@ func (p *parser) layout() error {
 				return fmt.Errorf("tensor %q: its %d bytes at offset %d overlap tensor %q at %d", t.Name, t.Size, t.Offset, next.Name, limit)
 			}
 		}
-		if _, known := quant.Lookup(t.Type); !known {
+		if _, known := quant.InFiles(t.Type); !known {
 			t.Size = limit - t.Offset
 			continue
 		}

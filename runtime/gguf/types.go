@@ -15,7 +15,7 @@ func (f *File) CheckTypes(h *HParams) error {
 	n := 0
 	for i := range f.Tensors {
 		t := &f.Tensors[i]
-		if _, known := quant.Lookup(t.Type); known || behind(t.Name, h.NumHiddenLayers) {
+		if _, known := quant.InFiles(t.Type); known || behind(t.Name, h.NumHiddenLayers) {
 			continue
 		}
 		if n++; first == nil {
@@ -24,6 +24,9 @@ func (f *File) CheckTypes(h *HParams) error {
 	}
 	if first == nil {
 		return nil
+	}
+	if n == 1 {
+		return fmt.Errorf("%s: tensor %q has a type that this program does not run: %s", f.Path, first.Name, Unread(first.Type))
 	}
 	return fmt.Errorf("%s: tensor %q and %d more have types that this program does not run: the first has %s", f.Path, first.Name, n-1, Unread(first.Type))
 }
@@ -39,7 +42,9 @@ func behind(name string, layers int) bool {
 func Unread(t quant.Type) string {
 	var names []string
 	for _, format := range quant.Formats() {
-		names = append(names, strings.ToUpper(format.Name))
+		if !format.Loaded {
+			names = append(names, strings.ToUpper(format.Name))
+		}
 	}
 	name := strings.ToUpper(t.String())
 	switch t.Origin() {

@@ -44,6 +44,10 @@ const (
 	NVFP4   Type = 40
 	Q1_0    Type = 41
 	Q2_0    Type = 42
+
+	// NVFP4Scaled is of no file: loading makes it of an NVFP4 tensor and the number that all of its weights are
+	// multiplied by.
+	NVFP4Scaled Type = 1<<16 + 40
 )
 
 // formats is the list of every format, in the order of the type ids.
@@ -76,6 +80,7 @@ var formats = []*Format{
 	&formatNVFP4,
 	&formatQ1_0,
 	&formatQ2_0,
+	&formatNVFP4Scaled,
 }
 
 // Format describes how one type stores numbers: consecutive blocks of
@@ -101,6 +106,7 @@ type Format struct {
 
 	Halves *HalfProducts // nil: kernels multiply in floats
 	Book   *CodeBook     // nil: blocks hold numbers, not entries of a code book
+	Loaded bool          // loading makes it, and no file has it
 }
 
 // Formats returns every known format in the order of the type ids.
@@ -113,6 +119,12 @@ func Lookup(t Type) (*Format, bool) {
 		return nil, false
 	}
 	return formats[i], true
+}
+
+// InFiles returns the format of a ggml type id as a file has it.
+func InFiles(t Type) (*Format, bool) {
+	f, ok := Lookup(t)
+	return f, ok && !f.Loaded
 }
 
 // ByName returns the format with a ggml name, in any letter case.

@@ -42,6 +42,7 @@ func TestFormatTable(t *testing.T) {
 		{NVFP4, 40, "nvfp4", 64, 36},
 		{Q1_0, 41, "q1_0", 128, 18},
 		{Q2_0, 42, "q2_0", 64, 18},
+		{NVFP4Scaled, 1<<16 + 40, "nvfp4_scaled", 64, 40},
 	}
 	if got := len(Formats()); got != len(want) {
 		t.Errorf("Formats() has %d entries, want %d", got, len(want))

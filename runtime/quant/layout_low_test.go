@@ -93,14 +93,12 @@ func init() {
 		},
 		TQ2_0: func(b []byte, i int) float64 { return half64(b, 64) * float64(pair256(b, 0, i)-1) },
 		NVFP4: func(b []byte, i int) float64 {
-			mantissa, exponent := bitsAt(b, i/16*8, 3), bitsAt(b, i/16*8+3, 4)
-			scale := math.Ldexp(1+float64(mantissa)/8, exponent-7)
-			if exponent == 0 {
-				scale = math.Ldexp(float64(mantissa), -9)
-			} else if exponent == 15 && mantissa == 7 {
-				scale = 0
-			}
-			return scale * e2m1Values[bitsAt(b, 8*(4+i/16*8+i%8)+i/8%2*4, 4)]
+			return scaleE4M3(b[i/16]) * e2m1Values[bitsAt(b, 8*(4+i/16*8+i%8)+i/8%2*4, 4)]
+		},
+		NVFP4Scaled: func(b []byte, i int) float64 { // the product of both scales is rounded first
+			code := e2m1Values[bitsAt(b, 8*(8+i/16*8+i%8)+i/8%2*4, 4)]
+			scale := float32(elements[F32](b, 0)) * float32(scaleE4M3(b[4+i/16]))
+			return float64(scale) * code
 		},
 		Q1_0: func(b []byte, i int) float64 { return half64(b, 0) * float64(2*bitsAt(b, 16+i, 1)-1) },
 		Q2_0: func(b []byte, i int) float64 { return half64(b, 0) * float64(bitsAt(b, 16+2*i, 2)-1) },
@@ -114,12 +112,24 @@ func init() {
 		IQ2_XXS: 0.75, IQ2_XS: 0.7, IQ2_S: 0.6, IQ3_XXS: 0.5, IQ3_S: 0.45, IQ1_S: 0.85, IQ1_M: 0.85,
 		TQ1_0: 0.5 + 1e-3, TQ2_0: 0.5 + 1e-3,
 		// The largest gap is from 4 to 6; the scale is off by a sixteenth at most.
-		NVFP4: 1.0/6 + 1.0/16 + 1e-3,
-		Q1_0:  1, // the scale is the mean magnitude
-		Q2_0:  0.5 + 1e-3,
+		NVFP4: 1.0/6 + 1.0/16 + 1e-3, NVFP4Scaled: 1.0/6 + 1.0/16 + 1e-3,
+		Q1_0: 1, // the scale is the mean magnitude
+		Q2_0: 0.5 + 1e-3,
 	})
 	maps.Copy(scaleHalves, map[Type][]int{
 		Q2_K: {80, 82}, Q3_K: {108}, IQ2_XXS: {0}, IQ2_XS: {0}, IQ2_S: {0}, IQ3_XXS: {0}, IQ3_S: {0}, IQ1_S: {0},
 		TQ1_0: {52}, TQ2_0: {64}, Q1_0: {0}, Q2_0: {0}, IQ1_M: {54}, // whose upper nibble is d's
 	})
+}
+
+// scaleE4M3 is the number without a sign that NVFP4 has for 16 elements.
+func scaleE4M3(b byte) float64 {
+	mantissa, exponent := bitsAt([]byte{b}, 0, 3), bitsAt([]byte{b}, 3, 4)
+	switch {
+	case exponent == 0:
+		return math.Ldexp(float64(mantissa), -9)
+	case exponent == 15 && mantissa == 7:
+		return 0
+	}
+	return math.Ldexp(1+float64(mantissa)/8, exponent-7)
 }

@@ -120,8 +120,11 @@ func (f *Format) tame(block []byte) {
 	for _, o := range scaleHalves[f.Type] {
 		block[o+1] &^= 0x40
 	}
-	if f.Type == MXFP4 {
+	switch f.Type {
+	case MXFP4:
 		block[0] &^= 0x80
+	case NVFP4Scaled:
+		block[3] = 0x3f // a factor of 0.5 to 2
 	}
 }
 

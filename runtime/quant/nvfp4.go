@@ -1,6 +1,9 @@
 package quant
 
-import "math"
+import (
+	"encoding/binary"
+	"math"
+)
 
 // NVFP4: 64 elements in 36 bytes, 4-bit floats (E2M1) in 4 sub-blocks of 16 under 8-bit floats.
 //
@@ -13,7 +16,21 @@ var formatNVFP4 = Format{
 	Dequantize: dequantizeNVFP4, Quantize: quantizeNVFP4, Dot: dotNVFP4,
 }
 
-const nvfp4Bytes = 36
+// NVFP4_SCALED: the same behind a float that is a factor of all.
+//
+//	scale  float32
+//	block  [36]byte  as NVFP4 has it
+//
+// element = (scale·nvfp4Scale)·mxfp4Table[nibble]
+var formatNVFP4Scaled = Format{
+	Type: NVFP4Scaled, Name: "nvfp4_scaled", BlockElems: 64, BlockBytes: nvfp4ScaledBytes, Loaded: true,
+	Dequantize: dequantizeNVFP4Scaled, Quantize: quantizeNVFP4Scaled, Dot: dotNVFP4Scaled,
+}
+
+const (
+	nvfp4Bytes       = 36
+	nvfp4ScaledBytes = 4 + nvfp4Bytes
+)
 
 // nvfp4Scale returns half of the E4M3 number without a sign in the lower seven bits; the one that
 // is no number is 0.
@@ -38,41 +55,87 @@ var nvfp4Scales = func() (scales [256]float32) {
 
 func dequantizeNVFP4(dst []float32, src []byte) {
 	for ; len(dst) > 0; dst, src = dst[64:], src[nvfp4Bytes:] {
-		for s, e := range src[:4] {
-			scale, w := nvfp4Scales[e], (*[16]float32)(dst[16*s:])
-			for j, b := range src[4+8*s : 12+8*s] {
-				w[j] = scale * mxfp4Table[b&15]
-				w[j+8] = scale * mxfp4Table[b>>4]
-			}
+		blockNVFP4(dst, src, 1)
+	}
+}
+
+func dequantizeNVFP4Scaled(dst []float32, src []byte) {
+	for ; len(dst) > 0; dst, src = dst[64:], src[nvfp4ScaledBytes:] {
+		blockNVFP4(dst, src[4:], math.Float32frombits(binary.LittleEndian.Uint32(src)))
+	}
+}
+
+// blockNVFP4 decodes a block times a factor.
+func blockNVFP4(dst []float32, src []byte, factor float32) {
+	for s, e := range src[:4] {
+		scale, w := factor*nvfp4Scales[e], (*[16]float32)(dst[16*s:])
+		for j, b := range src[4+8*s : 12+8*s] {
+			w[j] = scale * mxfp4Table[b&15]
+			w[j+8] = scale * mxfp4Table[b>>4]
 		}
+	}
+}
+
+// ScaleNVFP4 makes blocks of NVFP4Scaled of blocks of NVFP4 and their factor.
+func ScaleNVFP4(dst, src []byte, factor float32) {
+	for ; len(src) >= nvfp4Bytes && len(dst) >= nvfp4ScaledBytes; dst, src = dst[nvfp4ScaledBytes:], src[nvfp4Bytes:] {
+		binary.LittleEndian.PutUint32(dst, math.Float32bits(factor))
+		copy(dst[4:nvfp4ScaledBytes], src)
 	}
 }
 
 func quantizeNVFP4(dst []byte, src []float32) {
 	for ; len(src) > 0; dst, src = dst[nvfp4Bytes:], src[64:] {
-		for s := range 4 {
-			sub := src[16*s : 16*s+16]
-			want := math.Abs(float64(extreme(sub))) / 12 // the largest level
-			e := uint8(0)
-			for i := range uint8(127) { // the numbers ascend
-				if math.Abs(float64(nvfp4Scales[i])-want) < math.Abs(float64(nvfp4Scales[e])-want) {
-					e = i
-				}
+		encodeNVFP4(dst, src[:64])
+	}
+}
+
+// quantizeNVFP4Scaled takes the factor that makes the largest scale of a block 16.
+func quantizeNVFP4Scaled(dst []byte, src []float32) {
+	var scaled [64]float32
+	for ; len(src) > 0; dst, src = dst[nvfp4ScaledBytes:], src[64:] {
+		factor := float32(math.Abs(float64(extreme(src[:64])))) / (12 * 16)
+		inv := inverse(factor)
+		for i, x := range src[:64] {
+			scaled[i] = x * inv
+		}
+		binary.LittleEndian.PutUint32(dst, math.Float32bits(factor))
+		encodeNVFP4(dst[4:], scaled[:])
+	}
+}
+
+// encodeNVFP4 encodes a block.
+func encodeNVFP4(dst []byte, src []float32) {
+	for s := range 4 {
+		sub := src[16*s : 16*s+16]
+		want := math.Abs(float64(extreme(sub))) / 12 // the largest level
+		e := uint8(0)
+		for i := range uint8(127) { // the numbers ascend
+			if math.Abs(float64(nvfp4Scales[i])-want) < math.Abs(float64(nvfp4Scales[e])-want) {
+				e = i
 			}
-			dst[s] = e
-			inv := inverse(nvfp4Scales[e])
-			for j := range 8 {
-				dst[4+8*s+j] = byte(nearest(&mxfp4Table, sub[j]*inv) | nearest(&mxfp4Table, sub[j+8]*inv)<<4)
-			}
+		}
+		dst[s] = e
+		inv := inverse(nvfp4Scales[e])
+		for j := range 8 {
+			dst[4+8*s+j] = byte(nearest(&mxfp4Table, sub[j]*inv) | nearest(&mxfp4Table, sub[j+8]*inv)<<4)
 		}
 	}
 }
 
 func dotNVFP4(row []byte, x []float32) float32 {
+	return dotBlocks64(row, nvfp4Bytes, dequantizeNVFP4, x)
+}
+
+func dotNVFP4Scaled(row []byte, x []float32) float32 {
+	return dotBlocks64(row, nvfp4ScaledBytes, dequantizeNVFP4Scaled, x)
+}
+
+func dotBlocks64(row []byte, size int, dequantize func(dst []float32, src []byte), x []float32) float32 {
 	var w [64]float32
 	var sum float32
-	for ; len(x) > 0; row, x = row[nvfp4Bytes:], x[64:] {
-		dequantizeNVFP4(w[:], row)
+	for ; len(x) > 0; row, x = row[size:], x[64:] {
+		dequantize(w[:], row)
 		sum += DotFloats(w[:], x[:64])
 	}
 	return sum

@@ -133,6 +133,9 @@ var int8Kernels = map[quant.Type]kernel{
 	quant.Q5_K:   {quant.SuperBlock, dotQ5_KInt8AVX2, dotQ5_KInt8x4AVX2, [2]tile{{2, 2, dotQ5_KInt8_2x2AVX2}}, stretch2(addQ5_KInt8_2x4AVX2), &arrangement{super8, 1, 1}, nil, nil},
 	quant.Q6_K:   {quant.SuperBlock, dotQ6_KInt8AVX2, dotQ6_KInt8x4AVX2, [2]tile{{2, 2, dotQ6_KInt8_2x2AVX2}}, stretch2(addQ6_KInt8_2x4AVX2), &arrangement{super8, 1, 1}, nil, nil},
 	quant.IQ4_XS: {quant.SuperBlock, dotIQ4_XSInt8AVX2, dotIQ4_XSInt8x4AVX2, [2]tile{{2, 2, dotIQ4_XSInt8_2x2AVX2}}, stretch2(addIQ4_XSInt8_2x4AVX2), &arrangement{super8, 1, 1}, nil, nil},
+	quant.Q2_K:   {quant.SuperBlock, dotQ2_KInt8AVX2, dotQ2_KInt8x4AVX2, [2]tile{{2, 2, dotQ2_KInt8_2x2AVX2}}, stretch2(addQ2_KInt8_2x4AVX2), &arrangement{super8, 1, 1}, nil, nil},
+	quant.Q3_K:   {quant.SuperBlock, dotQ3_KInt8AVX2, dotQ3_KInt8x4AVX2, [2]tile{{2, 2, dotQ3_KInt8_2x2AVX2}}, stretch2(addQ3_KInt8_2x4AVX2), &arrangement{super8, 1, 1}, nil, nil},
+	quant.TQ2_0:  {quant.SuperBlock, dotTQ2_0Int8AVX2, dotTQ2_0Int8x4AVX2, [2]tile{{2, 2, dotTQ2_0Int8_2x2AVX2}}, stretch2(addTQ2_0Int8_2x4AVX2), &arrangement{super8, 1, 1}, nil, nil},
 }
 
 // int8Kernels512 are for AVX-512 with VNNI.
@@ -148,4 +151,7 @@ var int8Kernels512 = map[quant.Type]kernel{
 	quant.Q5_K:   {quant.SuperBlock, dotQ5_KInt8AVX512, dotQ5_KInt8x4AVX512, [2]tile{{2, 4, dotQ5_KInt8_2x4AVX512}, {2, 2, dotQ5_KInt8_2x2AVX512}}, stretchLoops{}, &arrangement{super8, 1, 1}, nil, nil},
 	quant.Q6_K:   {quant.SuperBlock, dotQ6_KInt8AVX512, dotQ6_KInt8x4AVX512, [2]tile{{2, 4, dotQ6_KInt8_2x4AVX512}, {2, 2, dotQ6_KInt8_2x2AVX512}}, stretchLoops{}, &arrangement{super8, 1, 1}, nil, nil},
 	quant.IQ4_XS: {quant.SuperBlock, dotIQ4_XSInt8AVX512, dotIQ4_XSInt8x4AVX512, [2]tile{{2, 4, dotIQ4_XSInt8_2x4AVX512}, {2, 2, dotIQ4_XSInt8_2x2AVX512}}, stretchLoops{}, &arrangement{super8, 1, 1}, nil, nil},
+	quant.Q2_K:   {quant.SuperBlock, dotQ2_KInt8AVX512, dotQ2_KInt8x4AVX512, [2]tile{{2, 4, dotQ2_KInt8_2x4AVX512}, {2, 2, dotQ2_KInt8_2x2AVX512}}, stretchLoops{}, &arrangement{super8, 1, 1}, nil, nil},
+	quant.Q3_K:   {quant.SuperBlock, dotQ3_KInt8AVX512, dotQ3_KInt8x4AVX512, [2]tile{{2, 4, dotQ3_KInt8_2x4AVX512}, {2, 2, dotQ3_KInt8_2x2AVX512}}, stretchLoops{}, &arrangement{super8, 1, 1}, nil, nil},
+	quant.TQ2_0:  {quant.SuperBlock, dotTQ2_0Int8AVX512, dotTQ2_0Int8x4AVX512, [2]tile{{2, 4, dotTQ2_0Int8_2x4AVX512}, {2, 2, dotTQ2_0Int8_2x2AVX512}}, stretchLoops{}, &arrangement{super8, 1, 1}, nil, nil},
 }

@@ -30,14 +30,14 @@ func TestKernelsComplete(t *testing.T) {
 	}
 }
 
-// TestInt8Complete checks that the formats of four bits and more have loops for bytes, with SMMLA or without, where
-// this machine has SDOT.
+// TestInt8Complete checks that the formats of four bits and more, K-quants and TQ2_0 have loops for bytes, with SMMLA or
+// without, where this machine has SDOT.
 func TestInt8Complete(t *testing.T) {
 	if got := len(neonBackend.int8) > 0; got != cpu.ARM64.HasASIMDDP {
 		t.Fatalf("loops for bytes: %v, SDOT: %v", got, cpu.ARM64.HasASIMDDP)
 	}
-	low := []quant.Type{quant.Q2_K, quant.Q3_K, quant.IQ2_XXS, quant.IQ2_XS, quant.IQ2_S, quant.IQ3_XXS, quant.IQ3_S, quant.IQ1_S,
-		quant.IQ1_M, quant.TQ1_0, quant.TQ2_0, quant.NVFP4, quant.Q1_0, quant.Q2_0}
+	low := []quant.Type{quant.IQ2_XXS, quant.IQ2_XS, quant.IQ2_S, quant.IQ3_XXS, quant.IQ3_S, quant.IQ1_S,
+		quant.IQ1_M, quant.TQ1_0, quant.NVFP4, quant.NVFP4Scaled, quant.Q1_0, quant.Q2_0}
 	isLow := map[quant.Type]bool{}
 	for _, typ := range low {
 		isLow[typ] = true

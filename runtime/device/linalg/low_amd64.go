@@ -26,6 +26,8 @@ func init() {
 		quant.Q1_0:    {one: dotQ1_0AVX2, decode: decodeQ1_0AVX2},
 		quant.Q2_0:    {one: dotQ2_0AVX2, decode: decodeQ2_0AVX2},
 		quant.NVFP4:   {one: dotNVFP4AVX2, decode: decodeNVFP4AVX2},
+
+		quant.NVFP4Scaled: {one: dotNVFP4_SCALEDAVX2, decode: decodeNVFP4_SCALEDAVX2},
 	}
 	for t, k := range low {
 		f, _ := quant.Lookup(t)
@@ -42,6 +44,8 @@ func init() {
 		quant.Q1_0:  {one: dotQ1_0AVX512, decode: decodeQ1_0AVX512},
 		quant.Q2_0:  {one: dotQ2_0AVX512, decode: decodeQ2_0AVX512},
 		quant.NVFP4: {one: dotNVFP4AVX512, decode: decodeNVFP4AVX512},
+
+		quant.NVFP4Scaled: {one: dotNVFP4_SCALEDAVX512, decode: decodeNVFP4_SCALEDAVX512},
 	} {
 		k.step, k.floats = low[t].step, &floats512
 		avx512Backend.kernels[t] = k

@@ -572,6 +572,66 @@ func dotIQ4_XSInt8_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *
 //go:noescape
 func dotIQ4_XSInt8_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
+// dotQ2_KInt8AVX512 is the rowFunc of Q2_KInt8 in steps of 256 elements.
+//
+//go:noescape
+func dotQ2_KInt8AVX512(w *byte, x *float32, steps int) float32
+
+// dotQ2_KInt8x4AVX512 is the rowsFunc of Q2_KInt8 in steps of 256 elements.
+//
+//go:noescape
+func dotQ2_KInt8x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotQ2_KInt8_2x4AVX512 is the tileFunc of Q2_KInt8 for 2 × 4 in steps of 256 elements.
+//
+//go:noescape
+func dotQ2_KInt8_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ2_KInt8_2x2AVX512 is the tileFunc of Q2_KInt8 for 2 × 2 in steps of 256 elements.
+//
+//go:noescape
+func dotQ2_KInt8_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ3_KInt8AVX512 is the rowFunc of Q3_KInt8 in steps of 256 elements.
+//
+//go:noescape
+func dotQ3_KInt8AVX512(w *byte, x *float32, steps int) float32
+
+// dotQ3_KInt8x4AVX512 is the rowsFunc of Q3_KInt8 in steps of 256 elements.
+//
+//go:noescape
+func dotQ3_KInt8x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotQ3_KInt8_2x4AVX512 is the tileFunc of Q3_KInt8 for 2 × 4 in steps of 256 elements.
+//
+//go:noescape
+func dotQ3_KInt8_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ3_KInt8_2x2AVX512 is the tileFunc of Q3_KInt8 for 2 × 2 in steps of 256 elements.
+//
+//go:noescape
+func dotQ3_KInt8_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotTQ2_0Int8AVX512 is the rowFunc of TQ2_0Int8 in steps of 256 elements.
+//
+//go:noescape
+func dotTQ2_0Int8AVX512(w *byte, x *float32, steps int) float32
+
+// dotTQ2_0Int8x4AVX512 is the rowsFunc of TQ2_0Int8 in steps of 256 elements.
+//
+//go:noescape
+func dotTQ2_0Int8x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotTQ2_0Int8_2x4AVX512 is the tileFunc of TQ2_0Int8 for 2 × 4 in steps of 256 elements.
+//
+//go:noescape
+func dotTQ2_0Int8_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotTQ2_0Int8_2x2AVX512 is the tileFunc of TQ2_0Int8 for 2 × 2 in steps of 256 elements.
+//
+//go:noescape
+func dotTQ2_0Int8_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
 // panel4x6AVX512 is the panelFunc of 4 rows and 6 inputs.
 //
 //go:noescape
@@ -1332,6 +1392,76 @@ func dotNVFP4AVX2(w *byte, x *float32, steps int) float32
 //go:noescape
 func decodeNVFP4AVX2(w *byte, steps int, panel *float32)
 
+// dotNVFP4_SCALEDAVX2 is the rowFunc of NVFP4_SCALED in steps of 64 elements.
+//
+//go:noescape
+func dotNVFP4_SCALEDAVX2(w *byte, x *float32, steps int) float32
+
+// decodeNVFP4_SCALEDAVX2 is the decodeFunc of NVFP4_SCALED in steps of 64 elements.
+//
+//go:noescape
+func decodeNVFP4_SCALEDAVX2(w *byte, steps int, panel *float32)
+
+// dotQ2_KInt8AVX2 is the rowFunc of Q2_KInt8 in steps of 256 elements.
+//
+//go:noescape
+func dotQ2_KInt8AVX2(w *byte, x *float32, steps int) float32
+
+// dotQ2_KInt8x4AVX2 is the rowsFunc of Q2_KInt8 in steps of 256 elements.
+//
+//go:noescape
+func dotQ2_KInt8x4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotQ2_KInt8_2x2AVX2 is the tileFunc of Q2_KInt8 for 2 × 2 in steps of 256 elements.
+//
+//go:noescape
+func dotQ2_KInt8_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// addQ2_KInt8_2x4AVX2 is the stretchFunc of Q2_KInt8 for 2 × 4 in steps of 256 elements.
+//
+//go:noescape
+func addQ2_KInt8_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps int, sums *float32)
+
+// dotQ3_KInt8AVX2 is the rowFunc of Q3_KInt8 in steps of 256 elements.
+//
+//go:noescape
+func dotQ3_KInt8AVX2(w *byte, x *float32, steps int) float32
+
+// dotQ3_KInt8x4AVX2 is the rowsFunc of Q3_KInt8 in steps of 256 elements.
+//
+//go:noescape
+func dotQ3_KInt8x4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotQ3_KInt8_2x2AVX2 is the tileFunc of Q3_KInt8 for 2 × 2 in steps of 256 elements.
+//
+//go:noescape
+func dotQ3_KInt8_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// addQ3_KInt8_2x4AVX2 is the stretchFunc of Q3_KInt8 for 2 × 4 in steps of 256 elements.
+//
+//go:noescape
+func addQ3_KInt8_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps int, sums *float32)
+
+// dotTQ2_0Int8AVX2 is the rowFunc of TQ2_0Int8 in steps of 256 elements.
+//
+//go:noescape
+func dotTQ2_0Int8AVX2(w *byte, x *float32, steps int) float32
+
+// dotTQ2_0Int8x4AVX2 is the rowsFunc of TQ2_0Int8 in steps of 256 elements.
+//
+//go:noescape
+func dotTQ2_0Int8x4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotTQ2_0Int8_2x2AVX2 is the tileFunc of TQ2_0Int8 for 2 × 2 in steps of 256 elements.
+//
+//go:noescape
+func dotTQ2_0Int8_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// addTQ2_0Int8_2x4AVX2 is the stretchFunc of TQ2_0Int8 for 2 × 4 in steps of 256 elements.
+//
+//go:noescape
+func addTQ2_0Int8_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps int, sums *float32)
+
 // dotQ2_KAVX512 is the rowFunc of Q2_K in steps of 256 elements.
 //
 //go:noescape
@@ -1391,6 +1521,16 @@ func dotNVFP4AVX512(w *byte, x *float32, steps int) float32
 //
 //go:noescape
 func decodeNVFP4AVX512(w *byte, steps int, panel *float32)
+
+// dotNVFP4_SCALEDAVX512 is the rowFunc of NVFP4_SCALED in steps of 64 elements.
+//
+//go:noescape
+func dotNVFP4_SCALEDAVX512(w *byte, x *float32, steps int) float32
+
+// decodeNVFP4_SCALEDAVX512 is the decodeFunc of NVFP4_SCALED in steps of 64 elements.
+//
+//go:noescape
+func decodeNVFP4_SCALEDAVX512(w *byte, steps int, panel *float32)
 
 // sumLanesAVX2 replaces n rows of sums, of eight lanes for each of four inputs, by n times four floats.
 //

@@ -127,6 +127,16 @@ func dotNVFP4NEON(w *byte, x *float32, steps int) float32
 //go:noescape
 func decodeNVFP4NEON(w *byte, steps int, panel *float32)
 
+// dotNVFP4_SCALEDNEON is the rowFunc of NVFP4_SCALED in steps of 64 elements.
+//
+//go:noescape
+func dotNVFP4_SCALEDNEON(w *byte, x *float32, steps int) float32
+
+// decodeNVFP4_SCALEDNEON is the decodeFunc of NVFP4_SCALED in steps of 64 elements.
+//
+//go:noescape
+func decodeNVFP4_SCALEDNEON(w *byte, steps int, panel *float32)
+
 // dotQ1_0NEON is the rowFunc of Q1_0 in steps of 128 elements.
 //
 //go:noescape
@@ -406,6 +416,36 @@ func dotIQ4_XSInt8NEON(w *byte, x *float32, steps int) float32
 //
 //go:noescape
 func dotIQ4_XSInt8_2x2NEON(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ2_KInt8NEON is the rowFunc of Q2_K in steps of 256 elements, which are bytes.
+//
+//go:noescape
+func dotQ2_KInt8NEON(w *byte, x *float32, steps int) float32
+
+// dotQ2_KInt8_2x2NEON is the tileFunc of Q2_K for 2 × 2 in steps of 256 elements, which are bytes.
+//
+//go:noescape
+func dotQ2_KInt8_2x2NEON(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ3_KInt8NEON is the rowFunc of Q3_K in steps of 256 elements, which are bytes.
+//
+//go:noescape
+func dotQ3_KInt8NEON(w *byte, x *float32, steps int) float32
+
+// dotQ3_KInt8_2x2NEON is the tileFunc of Q3_K for 2 × 2 in steps of 256 elements, which are bytes.
+//
+//go:noescape
+func dotQ3_KInt8_2x2NEON(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotTQ2_0Int8NEON is the rowFunc of TQ2_0 in steps of 256 elements, which are bytes.
+//
+//go:noescape
+func dotTQ2_0Int8NEON(w *byte, x *float32, steps int) float32
+
+// dotTQ2_0Int8_2x2NEON is the tileFunc of TQ2_0 for 2 × 2 in steps of 256 elements, which are bytes.
+//
+//go:noescape
+func dotTQ2_0Int8_2x2NEON(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
 // int8NEON arranges n floats, a positive multiple of 32, as bytes.
 //

@@ -2665,6 +2665,294 @@ loop1:
 	BNE loop1
 	RET
 
+// func dotNVFP4_SCALEDNEON(w *byte, x *float32, steps int) float32
+TEXT ·dotNVFP4_SCALEDNEON(SB), NOSPLIT, $0-28
+	MOVD w+0(FP), R0
+	MOVD x+8(FP), R1
+	WORD $0x6f00e400 // movi v0.2d, #0000000000000000
+	WORD $0x6f00e401 // movi v1.2d, #0000000000000000
+	WORD $0x6f00e402 // movi v2.2d, #0000000000000000
+	WORD $0x6f00e403 // movi v3.2d, #0000000000000000
+	MOVD steps+16(FP), R2
+	MOVD $place0<>(SB), R3
+	WORD $0x3dc00064 // ldr q4, [x3, #0]
+	MOVD $place1<>(SB), R3
+	WORD $0x3dc00065 // ldr q5, [x3, #0]
+	MOVD $place2<>(SB), R3
+	WORD $0x3dc00066 // ldr q6, [x3, #0]
+	MOVD $place3<>(SB), R3
+	WORD $0x3dc00067 // ldr q7, [x3, #0]
+	MOVD $e2m1<>(SB), R3
+	WORD $0x3dc00068 // ldr q8, [x3, #0]
+	MOVD $bytes15<>(SB), R3
+	WORD $0x3dc00069 // ldr q9, [x3, #0]
+	MOVD $halvesRight4<>(SB), R3
+	WORD $0x3dc0006a // ldr q10, [x3, #0]
+	MOVD $·nvfp4Scales(SB), R3
+loop1:
+	ADD $8, R0, R5
+	MOVBU 4(R0), R4
+	ADD R4<<2, R3, R4
+	WORD $0xbd40008b // ldr s11, [x4, #0]
+	WORD $0xbd40000d // ldr s13, [x0, #0]
+	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
+	WORD $0x4d40ccac // ld1r {v12.2d}, [x5]
+	WORD $0x6e2a458c // ushl v12.16b, v12.16b, v10.16b
+	WORD $0x4e291d8c // and v12.16b, v12.16b, v9.16b
+	WORD $0x4e0c010c // tbl v12.16b, {v8.16b}, v12.16b
+	WORD $0x4e04018d // tbl v13.16b, {v12.16b}, v4.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
+	WORD $0x3dc0002e // ldr q14, [x1, #0]
+	WORD $0x4e2ecda0 // fmla v0.4s, v13.4s, v14.4s
+	WORD $0x4e05018d // tbl v13.16b, {v12.16b}, v5.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
+	WORD $0x3dc0042e // ldr q14, [x1, #16]
+	WORD $0x4e2ecda1 // fmla v1.4s, v13.4s, v14.4s
+	WORD $0x4e06018d // tbl v13.16b, {v12.16b}, v6.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
+	WORD $0x3dc0082e // ldr q14, [x1, #32]
+	WORD $0x4e2ecda2 // fmla v2.4s, v13.4s, v14.4s
+	WORD $0x4e07018d // tbl v13.16b, {v12.16b}, v7.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
+	WORD $0x3dc00c2e // ldr q14, [x1, #48]
+	WORD $0x4e2ecda3 // fmla v3.4s, v13.4s, v14.4s
+	ADD $16, R0, R5
+	MOVBU 5(R0), R4
+	ADD R4<<2, R3, R4
+	WORD $0xbd40008b // ldr s11, [x4, #0]
+	WORD $0xbd40000d // ldr s13, [x0, #0]
+	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
+	WORD $0x4d40ccac // ld1r {v12.2d}, [x5]
+	WORD $0x6e2a458c // ushl v12.16b, v12.16b, v10.16b
+	WORD $0x4e291d8c // and v12.16b, v12.16b, v9.16b
+	WORD $0x4e0c010c // tbl v12.16b, {v8.16b}, v12.16b
+	WORD $0x4e04018d // tbl v13.16b, {v12.16b}, v4.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
+	WORD $0x3dc0102e // ldr q14, [x1, #64]
+	WORD $0x4e2ecda0 // fmla v0.4s, v13.4s, v14.4s
+	WORD $0x4e05018d // tbl v13.16b, {v12.16b}, v5.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
+	WORD $0x3dc0142e // ldr q14, [x1, #80]
+	WORD $0x4e2ecda1 // fmla v1.4s, v13.4s, v14.4s
+	WORD $0x4e06018d // tbl v13.16b, {v12.16b}, v6.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
+	WORD $0x3dc0182e // ldr q14, [x1, #96]
+	WORD $0x4e2ecda2 // fmla v2.4s, v13.4s, v14.4s
+	WORD $0x4e07018d // tbl v13.16b, {v12.16b}, v7.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
+	WORD $0x3dc01c2e // ldr q14, [x1, #112]
+	WORD $0x4e2ecda3 // fmla v3.4s, v13.4s, v14.4s
+	ADD $24, R0, R5
+	MOVBU 6(R0), R4
+	ADD R4<<2, R3, R4
+	WORD $0xbd40008b // ldr s11, [x4, #0]
+	WORD $0xbd40000d // ldr s13, [x0, #0]
+	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
+	WORD $0x4d40ccac // ld1r {v12.2d}, [x5]
+	WORD $0x6e2a458c // ushl v12.16b, v12.16b, v10.16b
+	WORD $0x4e291d8c // and v12.16b, v12.16b, v9.16b
+	WORD $0x4e0c010c // tbl v12.16b, {v8.16b}, v12.16b
+	WORD $0x4e04018d // tbl v13.16b, {v12.16b}, v4.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
+	WORD $0x3dc0202e // ldr q14, [x1, #128]
+	WORD $0x4e2ecda0 // fmla v0.4s, v13.4s, v14.4s
+	WORD $0x4e05018d // tbl v13.16b, {v12.16b}, v5.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
+	WORD $0x3dc0242e // ldr q14, [x1, #144]
+	WORD $0x4e2ecda1 // fmla v1.4s, v13.4s, v14.4s
+	WORD $0x4e06018d // tbl v13.16b, {v12.16b}, v6.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
+	WORD $0x3dc0282e // ldr q14, [x1, #160]
+	WORD $0x4e2ecda2 // fmla v2.4s, v13.4s, v14.4s
+	WORD $0x4e07018d // tbl v13.16b, {v12.16b}, v7.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
+	WORD $0x3dc02c2e // ldr q14, [x1, #176]
+	WORD $0x4e2ecda3 // fmla v3.4s, v13.4s, v14.4s
+	ADD $32, R0, R5
+	MOVBU 7(R0), R4
+	ADD R4<<2, R3, R4
+	WORD $0xbd40008b // ldr s11, [x4, #0]
+	WORD $0xbd40000d // ldr s13, [x0, #0]
+	WORD $0x6e2ddd6b // fmul v11.4s, v11.4s, v13.4s
+	WORD $0x4d40ccac // ld1r {v12.2d}, [x5]
+	WORD $0x6e2a458c // ushl v12.16b, v12.16b, v10.16b
+	WORD $0x4e291d8c // and v12.16b, v12.16b, v9.16b
+	WORD $0x4e0c010c // tbl v12.16b, {v8.16b}, v12.16b
+	WORD $0x4e04018d // tbl v13.16b, {v12.16b}, v4.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
+	WORD $0x3dc0302e // ldr q14, [x1, #192]
+	WORD $0x4e2ecda0 // fmla v0.4s, v13.4s, v14.4s
+	WORD $0x4e05018d // tbl v13.16b, {v12.16b}, v5.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
+	WORD $0x3dc0342e // ldr q14, [x1, #208]
+	WORD $0x4e2ecda1 // fmla v1.4s, v13.4s, v14.4s
+	WORD $0x4e06018d // tbl v13.16b, {v12.16b}, v6.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
+	WORD $0x3dc0382e // ldr q14, [x1, #224]
+	WORD $0x4e2ecda2 // fmla v2.4s, v13.4s, v14.4s
+	WORD $0x4e07018d // tbl v13.16b, {v12.16b}, v7.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
+	WORD $0x3dc03c2e // ldr q14, [x1, #240]
+	WORD $0x4e2ecda3 // fmla v3.4s, v13.4s, v14.4s
+	ADD $256, R1
+	ADD $40, R0
+	SUBS $1, R2
+	BNE loop1
+	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
+	WORD $0x4e23d442 // fadd v2.4s, v2.4s, v3.4s
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD $0x6e20d400 // faddp v0.4s, v0.4s, v0.4s
+	WORD $0x7e30d800 // faddp s0, v0.2s
+	FMOVS F0, ret+24(FP)
+	RET
+
+// func decodeNVFP4_SCALEDNEON(w *byte, steps int, panel *float32)
+TEXT ·decodeNVFP4_SCALEDNEON(SB), NOSPLIT, $0-24
+	MOVD w+0(FP), R0
+	MOVD panel+16(FP), R1
+	MOVD steps+8(FP), R2
+	MOVD $place0<>(SB), R3
+	WORD $0x3dc00060 // ldr q0, [x3, #0]
+	MOVD $place1<>(SB), R3
+	WORD $0x3dc00061 // ldr q1, [x3, #0]
+	MOVD $place2<>(SB), R3
+	WORD $0x3dc00062 // ldr q2, [x3, #0]
+	MOVD $place3<>(SB), R3
+	WORD $0x3dc00063 // ldr q3, [x3, #0]
+	MOVD $e2m1<>(SB), R3
+	WORD $0x3dc00064 // ldr q4, [x3, #0]
+	MOVD $bytes15<>(SB), R3
+	WORD $0x3dc00065 // ldr q5, [x3, #0]
+	MOVD $halvesRight4<>(SB), R3
+	WORD $0x3dc00066 // ldr q6, [x3, #0]
+	MOVD $·nvfp4Scales(SB), R3
+loop1:
+	ADD $8, R0, R5
+	MOVBU 4(R0), R4
+	ADD R4<<2, R3, R4
+	WORD $0xbd400087 // ldr s7, [x4, #0]
+	WORD $0xbd400009 // ldr s9, [x0, #0]
+	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
+	WORD $0x4d40cca8 // ld1r {v8.2d}, [x5]
+	WORD $0x6e264508 // ushl v8.16b, v8.16b, v6.16b
+	WORD $0x4e251d08 // and v8.16b, v8.16b, v5.16b
+	WORD $0x4e080088 // tbl v8.16b, {v4.16b}, v8.16b
+	WORD $0x4e000109 // tbl v9.16b, {v8.16b}, v0.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
+	WORD $0x3d800029 // str q9, [x1, #0]
+	WORD $0x4e010109 // tbl v9.16b, {v8.16b}, v1.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
+	WORD $0x3d800429 // str q9, [x1, #16]
+	WORD $0x4e020109 // tbl v9.16b, {v8.16b}, v2.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
+	WORD $0x3d800829 // str q9, [x1, #32]
+	WORD $0x4e030109 // tbl v9.16b, {v8.16b}, v3.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
+	WORD $0x3d800c29 // str q9, [x1, #48]
+	ADD $16, R0, R5
+	MOVBU 5(R0), R4
+	ADD R4<<2, R3, R4
+	WORD $0xbd400087 // ldr s7, [x4, #0]
+	WORD $0xbd400009 // ldr s9, [x0, #0]
+	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
+	WORD $0x4d40cca8 // ld1r {v8.2d}, [x5]
+	WORD $0x6e264508 // ushl v8.16b, v8.16b, v6.16b
+	WORD $0x4e251d08 // and v8.16b, v8.16b, v5.16b
+	WORD $0x4e080088 // tbl v8.16b, {v4.16b}, v8.16b
+	WORD $0x4e000109 // tbl v9.16b, {v8.16b}, v0.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
+	WORD $0x3d801029 // str q9, [x1, #64]
+	WORD $0x4e010109 // tbl v9.16b, {v8.16b}, v1.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
+	WORD $0x3d801429 // str q9, [x1, #80]
+	WORD $0x4e020109 // tbl v9.16b, {v8.16b}, v2.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
+	WORD $0x3d801829 // str q9, [x1, #96]
+	WORD $0x4e030109 // tbl v9.16b, {v8.16b}, v3.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
+	WORD $0x3d801c29 // str q9, [x1, #112]
+	ADD $24, R0, R5
+	MOVBU 6(R0), R4
+	ADD R4<<2, R3, R4
+	WORD $0xbd400087 // ldr s7, [x4, #0]
+	WORD $0xbd400009 // ldr s9, [x0, #0]
+	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
+	WORD $0x4d40cca8 // ld1r {v8.2d}, [x5]
+	WORD $0x6e264508 // ushl v8.16b, v8.16b, v6.16b
+	WORD $0x4e251d08 // and v8.16b, v8.16b, v5.16b
+	WORD $0x4e080088 // tbl v8.16b, {v4.16b}, v8.16b
+	WORD $0x4e000109 // tbl v9.16b, {v8.16b}, v0.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
+	WORD $0x3d802029 // str q9, [x1, #128]
+	WORD $0x4e010109 // tbl v9.16b, {v8.16b}, v1.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
+	WORD $0x3d802429 // str q9, [x1, #144]
+	WORD $0x4e020109 // tbl v9.16b, {v8.16b}, v2.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
+	WORD $0x3d802829 // str q9, [x1, #160]
+	WORD $0x4e030109 // tbl v9.16b, {v8.16b}, v3.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
+	WORD $0x3d802c29 // str q9, [x1, #176]
+	ADD $32, R0, R5
+	MOVBU 7(R0), R4
+	ADD R4<<2, R3, R4
+	WORD $0xbd400087 // ldr s7, [x4, #0]
+	WORD $0xbd400009 // ldr s9, [x0, #0]
+	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
+	WORD $0x4d40cca8 // ld1r {v8.2d}, [x5]
+	WORD $0x6e264508 // ushl v8.16b, v8.16b, v6.16b
+	WORD $0x4e251d08 // and v8.16b, v8.16b, v5.16b
+	WORD $0x4e080088 // tbl v8.16b, {v4.16b}, v8.16b
+	WORD $0x4e000109 // tbl v9.16b, {v8.16b}, v0.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
+	WORD $0x3d803029 // str q9, [x1, #192]
+	WORD $0x4e010109 // tbl v9.16b, {v8.16b}, v1.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
+	WORD $0x3d803429 // str q9, [x1, #208]
+	WORD $0x4e020109 // tbl v9.16b, {v8.16b}, v2.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
+	WORD $0x3d803829 // str q9, [x1, #224]
+	WORD $0x4e030109 // tbl v9.16b, {v8.16b}, v3.16b
+	WORD $0x4f28e529 // scvtf v9.4s, v9.4s, #24
+	WORD $0x4f879129 // fmul v9.4s, v9.4s, v7.s[0]
+	WORD $0x3d803c29 // str q9, [x1, #240]
+	ADD $256, R1
+	ADD $40, R0
+	SUBS $1, R2
+	BNE loop1
+	RET
+
 // func dotQ1_0NEON(w *byte, x *float32, steps int) float32
 TEXT ·dotQ1_0NEON(SB), NOSPLIT, $0-28
 	MOVD w+0(FP), R0
@@ -4920,55 +5208,55 @@ TEXT ·dotQ3_KNEON(SB), NOSPLIT, $64-28
 	WORD $0x3dc00066 // ldr q6, [x3, #0]
 	MOVD $place3<>(SB), R3
 	WORD $0x3dc00067 // ldr q7, [x3, #0]
-	MOVD $bytes3<>(SB), R3
+	MOVD $halvesRight4<>(SB), R3
 	WORD $0x3dc00068 // ldr q8, [x3, #0]
-	MOVD $bytes4<>(SB), R3
+	MOVD $right2_0<>(SB), R3
 	WORD $0x3dc00069 // ldr q9, [x3, #0]
 	MOVD $bytes15<>(SB), R3
 	WORD $0x3dc0006a // ldr q10, [x3, #0]
-	MOVD $bytes32<>(SB), R3
+	MOVD $bytes3<>(SB), R3
 	WORD $0x3dc0006b // ldr q11, [x3, #0]
+	MOVD $bytes32<>(SB), R3
+	WORD $0x3dc0006c // ldr q12, [x3, #0]
+	MOVD $bytes4<>(SB), R3
+	WORD $0x3dc0006d // ldr q13, [x3, #0]
 	MOVD $bytes3<>(SB), R4
-	WORD $0x3dc0008f // ldr q15, [x4, #0]
-	MOVD $bytes254<>(SB), R4
-	WORD $0x3dc00090 // ldr q16, [x4, #0]
-	MOVD $halvesRight4<>(SB), R4
 	WORD $0x3dc00091 // ldr q17, [x4, #0]
-	MOVD $right2_0<>(SB), R4
+	MOVD $bytes254<>(SB), R4
 	WORD $0x3dc00092 // ldr q18, [x4, #0]
 loop1:
 	ADD $96, R0, R4
 	ADD $104, R0, R5
-	WORD $0x7d401895 // ldr h21, [x4, #12]
-	WORD $0x1ee242b5 // fcvt s21, h21
 	WORD $0x4d40cc93 // ld1r {v19.2d}, [x4]
-	WORD $0x6e314673 // ushl v19.16b, v19.16b, v17.16b
+	WORD $0x6e284673 // ushl v19.16b, v19.16b, v8.16b
 	WORD $0x4e2a1e73 // and v19.16b, v19.16b, v10.16b
 	WORD $0x4d40c8b4 // ld1r {v20.4s}, [x5]
-	WORD $0x6eb24694 // ushl v20.4s, v20.4s, v18.4s
-	WORD $0x4e281e94 // and v20.16b, v20.16b, v8.16b
+	WORD $0x6ea94694 // ushl v20.4s, v20.4s, v9.4s
+	WORD $0x4e2b1e94 // and v20.16b, v20.16b, v11.16b
 	WORD $0x4f0c5694 // shl v20.16b, v20.16b, #4
 	WORD $0x4eb41e73 // orr v19.16b, v19.16b, v20.16b
-	WORD $0x6e2b8673 // sub v19.16b, v19.16b, v11.16b
+	WORD $0x6e2c8673 // sub v19.16b, v19.16b, v12.16b
+	WORD $0x7d40d814 // ldr h20, [x0, #108]
+	WORD $0x1ee24294 // fcvt s20, h20
 	ADD $8, RSP, R3
-	WORD $0x4e040274 // tbl v20.16b, {v19.16b}, v4.16b
-	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
-	WORD $0x4f959294 // fmul v20.4s, v20.4s, v21.s[0]
-	WORD $0x3d800074 // str q20, [x3, #0]
-	WORD $0x4e050274 // tbl v20.16b, {v19.16b}, v5.16b
-	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
-	WORD $0x4f959294 // fmul v20.4s, v20.4s, v21.s[0]
-	WORD $0x3d800474 // str q20, [x3, #16]
-	WORD $0x4e060274 // tbl v20.16b, {v19.16b}, v6.16b
-	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
-	WORD $0x4f959294 // fmul v20.4s, v20.4s, v21.s[0]
-	WORD $0x3d800874 // str q20, [x3, #32]
-	WORD $0x4e070274 // tbl v20.16b, {v19.16b}, v7.16b
-	WORD $0x4f28e694 // scvtf v20.4s, v20.4s, #24
-	WORD $0x4f959294 // fmul v20.4s, v20.4s, v21.s[0]
-	WORD $0x3d800c74 // str q20, [x3, #48]
-	WORD $0x3dc0000d // ldr q13, [x0, #0]
-	WORD $0x3dc0040e // ldr q14, [x0, #16]
+	WORD $0x4e040275 // tbl v21.16b, {v19.16b}, v4.16b
+	WORD $0x4f28e6b5 // scvtf v21.4s, v21.4s, #24
+	WORD $0x4f9492b5 // fmul v21.4s, v21.4s, v20.s[0]
+	WORD $0x3d800075 // str q21, [x3, #0]
+	WORD $0x4e050275 // tbl v21.16b, {v19.16b}, v5.16b
+	WORD $0x4f28e6b5 // scvtf v21.4s, v21.4s, #24
+	WORD $0x4f9492b5 // fmul v21.4s, v21.4s, v20.s[0]
+	WORD $0x3d800475 // str q21, [x3, #16]
+	WORD $0x4e060275 // tbl v21.16b, {v19.16b}, v6.16b
+	WORD $0x4f28e6b5 // scvtf v21.4s, v21.4s, #24
+	WORD $0x4f9492b5 // fmul v21.4s, v21.4s, v20.s[0]
+	WORD $0x3d800875 // str q21, [x3, #32]
+	WORD $0x4e070275 // tbl v21.16b, {v19.16b}, v7.16b
+	WORD $0x4f28e6b5 // scvtf v21.4s, v21.4s, #24
+	WORD $0x4f9492b5 // fmul v21.4s, v21.4s, v20.s[0]
+	WORD $0x3d800c75 // str q21, [x3, #48]
+	WORD $0x3dc0000f // ldr q15, [x0, #0]
+	WORD $0x3dc00410 // ldr q16, [x0, #16]
 	ADD $32, R0, R4
 	MOVD $2, R5
 loop2:
@@ -4978,60 +5266,60 @@ loop2:
 	MOVD $4, R6
 loop3:
 	WORD $0x6e334696 // ushl v22.16b, v20.16b, v19.16b
-	WORD $0x4e2f1ed6 // and v22.16b, v22.16b, v15.16b
-	WORD $0x4f0a55b7 // shl v23.16b, v13.16b, #2
-	WORD $0x6ea91ef6 // bit v22.16b, v23.16b, v9.16b
-	WORD $0x6e2986d6 // sub v22.16b, v22.16b, v9.16b
-	WORD $0x6f0f05ad // ushr v13.16b, v13.16b, #1
-	WORD $0x4ddfc86c // ld1r {v12.4s}, [x3], #4
+	WORD $0x4e311ed6 // and v22.16b, v22.16b, v17.16b
+	WORD $0x4f0a55f7 // shl v23.16b, v15.16b, #2
+	WORD $0x6ead1ef6 // bit v22.16b, v23.16b, v13.16b
+	WORD $0x6e2d86d6 // sub v22.16b, v22.16b, v13.16b
+	WORD $0x6f0f05ef // ushr v15.16b, v15.16b, #1
+	WORD $0x4ddfc86e // ld1r {v14.4s}, [x3], #4
 	WORD $0x4e0402d7 // tbl v23.16b, {v22.16b}, v4.16b
 	WORD $0x4f28e6f7 // scvtf v23.4s, v23.4s, #24
-	WORD $0x4f8c92f7 // fmul v23.4s, v23.4s, v12.s[0]
+	WORD $0x4f8e92f7 // fmul v23.4s, v23.4s, v14.s[0]
 	WORD $0x3dc00038 // ldr q24, [x1, #0]
 	WORD $0x4e38cee0 // fmla v0.4s, v23.4s, v24.4s
 	WORD $0x4e0502d7 // tbl v23.16b, {v22.16b}, v5.16b
 	WORD $0x4f28e6f7 // scvtf v23.4s, v23.4s, #24
-	WORD $0x4f8c92f7 // fmul v23.4s, v23.4s, v12.s[0]
+	WORD $0x4f8e92f7 // fmul v23.4s, v23.4s, v14.s[0]
 	WORD $0x3dc00438 // ldr q24, [x1, #16]
 	WORD $0x4e38cee1 // fmla v1.4s, v23.4s, v24.4s
 	WORD $0x4e0602d7 // tbl v23.16b, {v22.16b}, v6.16b
 	WORD $0x4f28e6f7 // scvtf v23.4s, v23.4s, #24
-	WORD $0x4f8c92f7 // fmul v23.4s, v23.4s, v12.s[0]
+	WORD $0x4f8e92f7 // fmul v23.4s, v23.4s, v14.s[0]
 	WORD $0x3dc00838 // ldr q24, [x1, #32]
 	WORD $0x4e38cee2 // fmla v2.4s, v23.4s, v24.4s
 	WORD $0x4e0702d7 // tbl v23.16b, {v22.16b}, v7.16b
 	WORD $0x4f28e6f7 // scvtf v23.4s, v23.4s, #24
-	WORD $0x4f8c92f7 // fmul v23.4s, v23.4s, v12.s[0]
+	WORD $0x4f8e92f7 // fmul v23.4s, v23.4s, v14.s[0]
 	WORD $0x3dc00c38 // ldr q24, [x1, #48]
 	WORD $0x4e38cee3 // fmla v3.4s, v23.4s, v24.4s
 	WORD $0x6e3346b6 // ushl v22.16b, v21.16b, v19.16b
-	WORD $0x4e2f1ed6 // and v22.16b, v22.16b, v15.16b
-	WORD $0x4f0a55d7 // shl v23.16b, v14.16b, #2
-	WORD $0x6ea91ef6 // bit v22.16b, v23.16b, v9.16b
-	WORD $0x6e2986d6 // sub v22.16b, v22.16b, v9.16b
-	WORD $0x6f0f05ce // ushr v14.16b, v14.16b, #1
-	WORD $0x4ddfc86c // ld1r {v12.4s}, [x3], #4
+	WORD $0x4e311ed6 // and v22.16b, v22.16b, v17.16b
+	WORD $0x4f0a5617 // shl v23.16b, v16.16b, #2
+	WORD $0x6ead1ef6 // bit v22.16b, v23.16b, v13.16b
+	WORD $0x6e2d86d6 // sub v22.16b, v22.16b, v13.16b
+	WORD $0x6f0f0610 // ushr v16.16b, v16.16b, #1
+	WORD $0x4ddfc86e // ld1r {v14.4s}, [x3], #4
 	WORD $0x4e0402d7 // tbl v23.16b, {v22.16b}, v4.16b
 	WORD $0x4f28e6f7 // scvtf v23.4s, v23.4s, #24
-	WORD $0x4f8c92f7 // fmul v23.4s, v23.4s, v12.s[0]
+	WORD $0x4f8e92f7 // fmul v23.4s, v23.4s, v14.s[0]
 	WORD $0x3dc01038 // ldr q24, [x1, #64]
 	WORD $0x4e38cee0 // fmla v0.4s, v23.4s, v24.4s
 	WORD $0x4e0502d7 // tbl v23.16b, {v22.16b}, v5.16b
 	WORD $0x4f28e6f7 // scvtf v23.4s, v23.4s, #24
-	WORD $0x4f8c92f7 // fmul v23.4s, v23.4s, v12.s[0]
+	WORD $0x4f8e92f7 // fmul v23.4s, v23.4s, v14.s[0]
 	WORD $0x3dc01438 // ldr q24, [x1, #80]
 	WORD $0x4e38cee1 // fmla v1.4s, v23.4s, v24.4s
 	WORD $0x4e0602d7 // tbl v23.16b, {v22.16b}, v6.16b
 	WORD $0x4f28e6f7 // scvtf v23.4s, v23.4s, #24
-	WORD $0x4f8c92f7 // fmul v23.4s, v23.4s, v12.s[0]
+	WORD $0x4f8e92f7 // fmul v23.4s, v23.4s, v14.s[0]
 	WORD $0x3dc01838 // ldr q24, [x1, #96]
 	WORD $0x4e38cee2 // fmla v2.4s, v23.4s, v24.4s
 	WORD $0x4e0702d7 // tbl v23.16b, {v22.16b}, v7.16b
 	WORD $0x4f28e6f7 // scvtf v23.4s, v23.4s, #24
-	WORD $0x4f8c92f7 // fmul v23.4s, v23.4s, v12.s[0]
+	WORD $0x4f8e92f7 // fmul v23.4s, v23.4s, v14.s[0]
 	WORD $0x3dc01c38 // ldr q24, [x1, #112]
 	WORD $0x4e38cee3 // fmla v3.4s, v23.4s, v24.4s
-	WORD $0x4e308673 // add v19.16b, v19.16b, v16.16b
+	WORD $0x4e328673 // add v19.16b, v19.16b, v18.16b
 	ADD $128, R1
 	SUBS $1, R6
 	BNE loop3
@@ -5062,55 +5350,55 @@ TEXT ·decodeQ3_KNEON(SB), NOSPLIT, $64-24
 	WORD $0x3dc00062 // ldr q2, [x3, #0]
 	MOVD $place3<>(SB), R3
 	WORD $0x3dc00063 // ldr q3, [x3, #0]
-	MOVD $bytes3<>(SB), R3
+	MOVD $halvesRight4<>(SB), R3
 	WORD $0x3dc00064 // ldr q4, [x3, #0]
-	MOVD $bytes4<>(SB), R3
+	MOVD $right2_0<>(SB), R3
 	WORD $0x3dc00065 // ldr q5, [x3, #0]
 	MOVD $bytes15<>(SB), R3
 	WORD $0x3dc00066 // ldr q6, [x3, #0]
-	MOVD $bytes32<>(SB), R3
+	MOVD $bytes3<>(SB), R3
 	WORD $0x3dc00067 // ldr q7, [x3, #0]
+	MOVD $bytes32<>(SB), R3
+	WORD $0x3dc00068 // ldr q8, [x3, #0]
+	MOVD $bytes4<>(SB), R3
+	WORD $0x3dc00069 // ldr q9, [x3, #0]
 	MOVD $bytes3<>(SB), R4
-	WORD $0x3dc0008b // ldr q11, [x4, #0]
-	MOVD $bytes254<>(SB), R4
-	WORD $0x3dc0008c // ldr q12, [x4, #0]
-	MOVD $halvesRight4<>(SB), R4
 	WORD $0x3dc0008d // ldr q13, [x4, #0]
-	MOVD $right2_0<>(SB), R4
+	MOVD $bytes254<>(SB), R4
 	WORD $0x3dc0008e // ldr q14, [x4, #0]
 loop1:
 	ADD $96, R0, R4
 	ADD $104, R0, R5
-	WORD $0x7d401891 // ldr h17, [x4, #12]
-	WORD $0x1ee24231 // fcvt s17, h17
 	WORD $0x4d40cc8f // ld1r {v15.2d}, [x4]
-	WORD $0x6e2d45ef // ushl v15.16b, v15.16b, v13.16b
+	WORD $0x6e2445ef // ushl v15.16b, v15.16b, v4.16b
 	WORD $0x4e261def // and v15.16b, v15.16b, v6.16b
 	WORD $0x4d40c8b0 // ld1r {v16.4s}, [x5]
-	WORD $0x6eae4610 // ushl v16.4s, v16.4s, v14.4s
-	WORD $0x4e241e10 // and v16.16b, v16.16b, v4.16b
+	WORD $0x6ea54610 // ushl v16.4s, v16.4s, v5.4s
+	WORD $0x4e271e10 // and v16.16b, v16.16b, v7.16b
 	WORD $0x4f0c5610 // shl v16.16b, v16.16b, #4
 	WORD $0x4eb01def // orr v15.16b, v15.16b, v16.16b
-	WORD $0x6e2785ef // sub v15.16b, v15.16b, v7.16b
+	WORD $0x6e2885ef // sub v15.16b, v15.16b, v8.16b
+	WORD $0x7d40d810 // ldr h16, [x0, #108]
+	WORD $0x1ee24210 // fcvt s16, h16
 	ADD $8, RSP, R3
-	WORD $0x4e0001f0 // tbl v16.16b, {v15.16b}, v0.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4f919210 // fmul v16.4s, v16.4s, v17.s[0]
-	WORD $0x3d800070 // str q16, [x3, #0]
-	WORD $0x4e0101f0 // tbl v16.16b, {v15.16b}, v1.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4f919210 // fmul v16.4s, v16.4s, v17.s[0]
-	WORD $0x3d800470 // str q16, [x3, #16]
-	WORD $0x4e0201f0 // tbl v16.16b, {v15.16b}, v2.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4f919210 // fmul v16.4s, v16.4s, v17.s[0]
-	WORD $0x3d800870 // str q16, [x3, #32]
-	WORD $0x4e0301f0 // tbl v16.16b, {v15.16b}, v3.16b
-	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
-	WORD $0x4f919210 // fmul v16.4s, v16.4s, v17.s[0]
-	WORD $0x3d800c70 // str q16, [x3, #48]
-	WORD $0x3dc00009 // ldr q9, [x0, #0]
-	WORD $0x3dc0040a // ldr q10, [x0, #16]
+	WORD $0x4e0001f1 // tbl v17.16b, {v15.16b}, v0.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4f909231 // fmul v17.4s, v17.4s, v16.s[0]
+	WORD $0x3d800071 // str q17, [x3, #0]
+	WORD $0x4e0101f1 // tbl v17.16b, {v15.16b}, v1.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4f909231 // fmul v17.4s, v17.4s, v16.s[0]
+	WORD $0x3d800471 // str q17, [x3, #16]
+	WORD $0x4e0201f1 // tbl v17.16b, {v15.16b}, v2.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4f909231 // fmul v17.4s, v17.4s, v16.s[0]
+	WORD $0x3d800871 // str q17, [x3, #32]
+	WORD $0x4e0301f1 // tbl v17.16b, {v15.16b}, v3.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4f909231 // fmul v17.4s, v17.4s, v16.s[0]
+	WORD $0x3d800c71 // str q17, [x3, #48]
+	WORD $0x3dc0000b // ldr q11, [x0, #0]
+	WORD $0x3dc0040c // ldr q12, [x0, #16]
 	ADD $32, R0, R4
 	MOVD $2, R5
 loop2:
@@ -5120,52 +5408,52 @@ loop2:
 	MOVD $4, R6
 loop3:
 	WORD $0x6e2f4612 // ushl v18.16b, v16.16b, v15.16b
-	WORD $0x4e2b1e52 // and v18.16b, v18.16b, v11.16b
-	WORD $0x4f0a5533 // shl v19.16b, v9.16b, #2
-	WORD $0x6ea51e72 // bit v18.16b, v19.16b, v5.16b
-	WORD $0x6e258652 // sub v18.16b, v18.16b, v5.16b
-	WORD $0x6f0f0529 // ushr v9.16b, v9.16b, #1
-	WORD $0x4ddfc868 // ld1r {v8.4s}, [x3], #4
+	WORD $0x4e2d1e52 // and v18.16b, v18.16b, v13.16b
+	WORD $0x4f0a5573 // shl v19.16b, v11.16b, #2
+	WORD $0x6ea91e72 // bit v18.16b, v19.16b, v9.16b
+	WORD $0x6e298652 // sub v18.16b, v18.16b, v9.16b
+	WORD $0x6f0f056b // ushr v11.16b, v11.16b, #1
+	WORD $0x4ddfc86a // ld1r {v10.4s}, [x3], #4
 	WORD $0x4e000253 // tbl v19.16b, {v18.16b}, v0.16b
 	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
-	WORD $0x4f889273 // fmul v19.4s, v19.4s, v8.s[0]
+	WORD $0x4f8a9273 // fmul v19.4s, v19.4s, v10.s[0]
 	WORD $0x3d800033 // str q19, [x1, #0]
 	WORD $0x4e010253 // tbl v19.16b, {v18.16b}, v1.16b
 	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
-	WORD $0x4f889273 // fmul v19.4s, v19.4s, v8.s[0]
+	WORD $0x4f8a9273 // fmul v19.4s, v19.4s, v10.s[0]
 	WORD $0x3d800433 // str q19, [x1, #16]
 	WORD $0x4e020253 // tbl v19.16b, {v18.16b}, v2.16b
 	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
-	WORD $0x4f889273 // fmul v19.4s, v19.4s, v8.s[0]
+	WORD $0x4f8a9273 // fmul v19.4s, v19.4s, v10.s[0]
 	WORD $0x3d800833 // str q19, [x1, #32]
 	WORD $0x4e030253 // tbl v19.16b, {v18.16b}, v3.16b
 	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
-	WORD $0x4f889273 // fmul v19.4s, v19.4s, v8.s[0]
+	WORD $0x4f8a9273 // fmul v19.4s, v19.4s, v10.s[0]
 	WORD $0x3d800c33 // str q19, [x1, #48]
 	WORD $0x6e2f4632 // ushl v18.16b, v17.16b, v15.16b
-	WORD $0x4e2b1e52 // and v18.16b, v18.16b, v11.16b
-	WORD $0x4f0a5553 // shl v19.16b, v10.16b, #2
-	WORD $0x6ea51e72 // bit v18.16b, v19.16b, v5.16b
-	WORD $0x6e258652 // sub v18.16b, v18.16b, v5.16b
-	WORD $0x6f0f054a // ushr v10.16b, v10.16b, #1
-	WORD $0x4ddfc868 // ld1r {v8.4s}, [x3], #4
+	WORD $0x4e2d1e52 // and v18.16b, v18.16b, v13.16b
+	WORD $0x4f0a5593 // shl v19.16b, v12.16b, #2
+	WORD $0x6ea91e72 // bit v18.16b, v19.16b, v9.16b
+	WORD $0x6e298652 // sub v18.16b, v18.16b, v9.16b
+	WORD $0x6f0f058c // ushr v12.16b, v12.16b, #1
+	WORD $0x4ddfc86a // ld1r {v10.4s}, [x3], #4
 	WORD $0x4e000253 // tbl v19.16b, {v18.16b}, v0.16b
 	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
-	WORD $0x4f889273 // fmul v19.4s, v19.4s, v8.s[0]
+	WORD $0x4f8a9273 // fmul v19.4s, v19.4s, v10.s[0]
 	WORD $0x3d801033 // str q19, [x1, #64]
 	WORD $0x4e010253 // tbl v19.16b, {v18.16b}, v1.16b
 	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
-	WORD $0x4f889273 // fmul v19.4s, v19.4s, v8.s[0]
+	WORD $0x4f8a9273 // fmul v19.4s, v19.4s, v10.s[0]
 	WORD $0x3d801433 // str q19, [x1, #80]
 	WORD $0x4e020253 // tbl v19.16b, {v18.16b}, v2.16b
 	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
-	WORD $0x4f889273 // fmul v19.4s, v19.4s, v8.s[0]
+	WORD $0x4f8a9273 // fmul v19.4s, v19.4s, v10.s[0]
 	WORD $0x3d801833 // str q19, [x1, #96]
 	WORD $0x4e030253 // tbl v19.16b, {v18.16b}, v3.16b
 	WORD $0x4f28e673 // scvtf v19.4s, v19.4s, #24
-	WORD $0x4f889273 // fmul v19.4s, v19.4s, v8.s[0]
+	WORD $0x4f8a9273 // fmul v19.4s, v19.4s, v10.s[0]
 	WORD $0x3d801c33 // str q19, [x1, #112]
-	WORD $0x4e2c85ef // add v15.16b, v15.16b, v12.16b
+	WORD $0x4e2e85ef // add v15.16b, v15.16b, v14.16b
 	ADD $128, R1
 	SUBS $1, R6
 	BNE loop3
@@ -8195,22 +8483,22 @@ loop1:
 	WORD $0x6f0e0529 // ushr v9.16b, v9.16b, #2
 	WORD $0x4e251d29 // and v9.16b, v9.16b, v5.16b
 	WORD $0x4ea91d08 // orr v8.16b, v8.16b, v9.16b
-	WORD $0x4f08a509 // sxtl2 v9.8h, v8.16b
+	WORD $0x4f08a50a // sxtl2 v10.8h, v8.16b
 	WORD $0x0f08a508 // sxtl v8.8h, v8.8b
-	WORD $0x0f10a50a // sxtl v10.4s, v8.4h
-	WORD $0x3d80006a // str q10, [x3, #0]
-	WORD $0x4f10a50a // sxtl2 v10.4s, v8.8h
-	WORD $0x3d80046a // str q10, [x3, #16]
-	WORD $0x0f10a528 // sxtl v8.4s, v9.4h
-	WORD $0x4f10a529 // sxtl2 v9.4s, v9.8h
-	WORD $0x3dc0442a // ldr q10, [x1, #272]
-	WORD $0x3dc0482b // ldr q11, [x1, #288]
-	WORD $0x4eabbd4a // addp v10.4s, v10.4s, v11.4s
-	WORD $0x3dc04c2b // ldr q11, [x1, #304]
+	WORD $0x4f10a509 // sxtl2 v9.4s, v8.8h
+	WORD $0x0f10a508 // sxtl v8.4s, v8.4h
+	WORD $0x4f10a54b // sxtl2 v11.4s, v10.8h
+	WORD $0x0f10a54a // sxtl v10.4s, v10.4h
+	WORD $0x3d800068 // str q8, [x3, #0]
+	WORD $0x3d800469 // str q9, [x3, #16]
+	WORD $0x3dc04428 // ldr q8, [x1, #272]
+	WORD $0x3dc04829 // ldr q9, [x1, #288]
+	WORD $0x4ea9bd08 // addp v8.4s, v8.4s, v9.4s
+	WORD $0x3dc04c29 // ldr q9, [x1, #304]
 	WORD $0x3dc0502c // ldr q12, [x1, #320]
-	WORD $0x4eacbd6b // addp v11.4s, v11.4s, v12.4s
-	WORD $0x4eaa9d0c // mul v12.4s, v8.4s, v10.4s
-	WORD $0x4eab952c // mla v12.4s, v9.4s, v11.4s
+	WORD $0x4eacbd29 // addp v9.4s, v9.4s, v12.4s
+	WORD $0x4ea89d4c // mul v12.4s, v10.4s, v8.4s
+	WORD $0x4ea9956c // mla v12.4s, v11.4s, v9.4s
 	WORD $0x4eb1b98c // addv s12, v12.4s
 	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
 	WORD $0x7d400408 // ldr h8, [x0, #2]
@@ -8296,57 +8584,57 @@ loop1:
 	WORD $0x6f0e0529 // ushr v9.16b, v9.16b, #2
 	WORD $0x4e251d29 // and v9.16b, v9.16b, v5.16b
 	WORD $0x4ea91d08 // orr v8.16b, v8.16b, v9.16b
-	WORD $0x4f08a509 // sxtl2 v9.8h, v8.16b
+	WORD $0x4f08a50a // sxtl2 v10.8h, v8.16b
 	WORD $0x0f08a508 // sxtl v8.8h, v8.8b
-	WORD $0x0f10a50a // sxtl v10.4s, v8.4h
-	WORD $0x3d80004a // str q10, [x2, #0]
-	WORD $0x4f10a50a // sxtl2 v10.4s, v8.8h
-	WORD $0x3d80044a // str q10, [x2, #16]
-	WORD $0x0f10a528 // sxtl v8.4s, v9.4h
-	WORD $0x4f10a529 // sxtl2 v9.4s, v9.8h
-	WORD $0x3dc0006a // ldr q10, [x3, #0]
-	WORD $0x4e02014b // tbl v11.16b, {v10.16b}, v2.16b
-	WORD $0x4e01014a // tbl v10.16b, {v10.16b}, v1.16b
-	WORD $0x6ea3454a // ushl v10.4s, v10.4s, v3.4s
-	WORD $0x4e241d4a // and v10.16b, v10.16b, v4.16b
-	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
-	WORD $0x4e251d6b // and v11.16b, v11.16b, v5.16b
-	WORD $0x4eab1d4a // orr v10.16b, v10.16b, v11.16b
-	WORD $0x4f08a54b // sxtl2 v11.8h, v10.16b
-	WORD $0x0f08a54a // sxtl v10.8h, v10.8b
-	WORD $0x0f10a54c // sxtl v12.4s, v10.4h
-	WORD $0x3d8000cc // str q12, [x6, #0]
-	WORD $0x4f10a54c // sxtl2 v12.4s, v10.8h
-	WORD $0x3d8004cc // str q12, [x6, #16]
-	WORD $0x0f10a56a // sxtl v10.4s, v11.4h
-	WORD $0x4f10a56b // sxtl2 v11.4s, v11.8h
-	WORD $0x3dc0448c // ldr q12, [x4, #272]
-	WORD $0x3dc0488d // ldr q13, [x4, #288]
-	WORD $0x4eadbd8c // addp v12.4s, v12.4s, v13.4s
-	WORD $0x3dc04c8d // ldr q13, [x4, #304]
+	WORD $0x4f10a509 // sxtl2 v9.4s, v8.8h
+	WORD $0x0f10a508 // sxtl v8.4s, v8.4h
+	WORD $0x4f10a54b // sxtl2 v11.4s, v10.8h
+	WORD $0x0f10a54a // sxtl v10.4s, v10.4h
+	WORD $0x3d800048 // str q8, [x2, #0]
+	WORD $0x3d800449 // str q9, [x2, #16]
+	WORD $0x3dc00068 // ldr q8, [x3, #0]
+	WORD $0x4e020109 // tbl v9.16b, {v8.16b}, v2.16b
+	WORD $0x4e010108 // tbl v8.16b, {v8.16b}, v1.16b
+	WORD $0x6ea34508 // ushl v8.4s, v8.4s, v3.4s
+	WORD $0x4e241d08 // and v8.16b, v8.16b, v4.16b
+	WORD $0x6f0e0529 // ushr v9.16b, v9.16b, #2
+	WORD $0x4e251d29 // and v9.16b, v9.16b, v5.16b
+	WORD $0x4ea91d08 // orr v8.16b, v8.16b, v9.16b
+	WORD $0x4f08a50c // sxtl2 v12.8h, v8.16b
+	WORD $0x0f08a508 // sxtl v8.8h, v8.8b
+	WORD $0x4f10a509 // sxtl2 v9.4s, v8.8h
+	WORD $0x0f10a508 // sxtl v8.4s, v8.4h
+	WORD $0x4f10a58d // sxtl2 v13.4s, v12.8h
+	WORD $0x0f10a58c // sxtl v12.4s, v12.4h
+	WORD $0x3d8000c8 // str q8, [x6, #0]
+	WORD $0x3d8004c9 // str q9, [x6, #16]
+	WORD $0x3dc04488 // ldr q8, [x4, #272]
+	WORD $0x3dc04889 // ldr q9, [x4, #288]
+	WORD $0x4ea9bd08 // addp v8.4s, v8.4s, v9.4s
+	WORD $0x3dc04c89 // ldr q9, [x4, #304]
 	WORD $0x3dc0508e // ldr q14, [x4, #320]
-	WORD $0x4eaebdad // addp v13.4s, v13.4s, v14.4s
+	WORD $0x4eaebd29 // addp v9.4s, v9.4s, v14.4s
 	WORD $0x3dc044ae // ldr q14, [x5, #272]
 	WORD $0x3dc048af // ldr q15, [x5, #288]
 	WORD $0x4eafbdce // addp v14.4s, v14.4s, v15.4s
 	WORD $0x3dc04caf // ldr q15, [x5, #304]
 	WORD $0x3dc050b0 // ldr q16, [x5, #320]
 	WORD $0x4eb0bdef // addp v15.4s, v15.4s, v16.4s
-	WORD $0x4eac9d10 // mul v16.4s, v8.4s, v12.4s
-	WORD $0x4ead9530 // mla v16.4s, v9.4s, v13.4s
+	WORD $0x4ea89d50 // mul v16.4s, v10.4s, v8.4s
+	WORD $0x4ea99570 // mla v16.4s, v11.4s, v9.4s
 	WORD $0x4eb1ba10 // addv s16, v16.4s
-	WORD $0x4eae9d11 // mul v17.4s, v8.4s, v14.4s
-	WORD $0x4eaf9531 // mla v17.4s, v9.4s, v15.4s
+	WORD $0x4eae9d51 // mul v17.4s, v10.4s, v14.4s
+	WORD $0x4eaf9571 // mla v17.4s, v11.4s, v15.4s
 	WORD $0x4eb1ba31 // addv s17, v17.4s
 	WORD $0x4e913a10 // zip1 v16.4s, v16.4s, v17.4s
-	WORD $0x4eac9d48 // mul v8.4s, v10.4s, v12.4s
-	WORD $0x4ead9568 // mla v8.4s, v11.4s, v13.4s
-	WORD $0x4eb1b908 // addv s8, v8.4s
-	WORD $0x4eae9d49 // mul v9.4s, v10.4s, v14.4s
-	WORD $0x4eaf9569 // mla v9.4s, v11.4s, v15.4s
-	WORD $0x4eb1b929 // addv s9, v9.4s
-	WORD $0x4e893908 // zip1 v8.4s, v8.4s, v9.4s
-	WORD $0x4ec83a10 // zip1 v16.2d, v16.2d, v8.2d
+	WORD $0x4ea89d8a // mul v10.4s, v12.4s, v8.4s
+	WORD $0x4ea995aa // mla v10.4s, v13.4s, v9.4s
+	WORD $0x4eb1b94a // addv s10, v10.4s
+	WORD $0x4eae9d8b // mul v11.4s, v12.4s, v14.4s
+	WORD $0x4eaf95ab // mla v11.4s, v13.4s, v15.4s
+	WORD $0x4eb1b96b // addv s11, v11.4s
+	WORD $0x4e8b394a // zip1 v10.4s, v10.4s, v11.4s
+	WORD $0x4eca3a10 // zip1 v16.2d, v16.2d, v10.2d
 	WORD $0x4e21da10 // scvtf v16.4s, v16.4s
 	WORD $0x7d400408 // ldr h8, [x0, #2]
 	WORD $0x1ee24108 // fcvt s8, h8
@@ -8498,22 +8786,22 @@ loop1:
 	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
 	WORD $0x4e251d4a // and v10.16b, v10.16b, v5.16b
 	WORD $0x4eaa1d29 // orr v9.16b, v9.16b, v10.16b
-	WORD $0x4f08a52a // sxtl2 v10.8h, v9.16b
+	WORD $0x4f08a52b // sxtl2 v11.8h, v9.16b
 	WORD $0x0f08a529 // sxtl v9.8h, v9.8b
-	WORD $0x0f10a52b // sxtl v11.4s, v9.4h
-	WORD $0x3d80006b // str q11, [x3, #0]
-	WORD $0x4f10a52b // sxtl2 v11.4s, v9.8h
-	WORD $0x3d80046b // str q11, [x3, #16]
-	WORD $0x0f10a549 // sxtl v9.4s, v10.4h
-	WORD $0x4f10a54a // sxtl2 v10.4s, v10.8h
-	WORD $0x3dc0442b // ldr q11, [x1, #272]
-	WORD $0x3dc0482c // ldr q12, [x1, #288]
-	WORD $0x4eacbd6b // addp v11.4s, v11.4s, v12.4s
-	WORD $0x3dc04c2c // ldr q12, [x1, #304]
+	WORD $0x4f10a52a // sxtl2 v10.4s, v9.8h
+	WORD $0x0f10a529 // sxtl v9.4s, v9.4h
+	WORD $0x4f10a56c // sxtl2 v12.4s, v11.8h
+	WORD $0x0f10a56b // sxtl v11.4s, v11.4h
+	WORD $0x3d800069 // str q9, [x3, #0]
+	WORD $0x3d80046a // str q10, [x3, #16]
+	WORD $0x3dc04429 // ldr q9, [x1, #272]
+	WORD $0x3dc0482a // ldr q10, [x1, #288]
+	WORD $0x4eaabd29 // addp v9.4s, v9.4s, v10.4s
+	WORD $0x3dc04c2a // ldr q10, [x1, #304]
 	WORD $0x3dc0502d // ldr q13, [x1, #320]
-	WORD $0x4eadbd8c // addp v12.4s, v12.4s, v13.4s
-	WORD $0x4eab9d2d // mul v13.4s, v9.4s, v11.4s
-	WORD $0x4eac954d // mla v13.4s, v10.4s, v12.4s
+	WORD $0x4eadbd4a // addp v10.4s, v10.4s, v13.4s
+	WORD $0x4ea99d6d // mul v13.4s, v11.4s, v9.4s
+	WORD $0x4eaa958d // mla v13.4s, v12.4s, v10.4s
 	WORD $0x4eb1b9ad // addv s13, v13.4s
 	WORD $0x4e21d9ad // scvtf v13.4s, v13.4s
 	WORD $0x7d400409 // ldr h9, [x0, #2]
@@ -8613,57 +8901,57 @@ loop1:
 	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
 	WORD $0x4e251d4a // and v10.16b, v10.16b, v5.16b
 	WORD $0x4eaa1d29 // orr v9.16b, v9.16b, v10.16b
-	WORD $0x4f08a52a // sxtl2 v10.8h, v9.16b
+	WORD $0x4f08a52b // sxtl2 v11.8h, v9.16b
 	WORD $0x0f08a529 // sxtl v9.8h, v9.8b
-	WORD $0x0f10a52b // sxtl v11.4s, v9.4h
-	WORD $0x3d80004b // str q11, [x2, #0]
-	WORD $0x4f10a52b // sxtl2 v11.4s, v9.8h
-	WORD $0x3d80044b // str q11, [x2, #16]
-	WORD $0x0f10a549 // sxtl v9.4s, v10.4h
-	WORD $0x4f10a54a // sxtl2 v10.4s, v10.8h
-	WORD $0x3dc0006b // ldr q11, [x3, #0]
-	WORD $0x4e02016c // tbl v12.16b, {v11.16b}, v2.16b
-	WORD $0x4e01016b // tbl v11.16b, {v11.16b}, v1.16b
-	WORD $0x6ea3456b // ushl v11.4s, v11.4s, v3.4s
-	WORD $0x4e241d6b // and v11.16b, v11.16b, v4.16b
-	WORD $0x6f0e058c // ushr v12.16b, v12.16b, #2
-	WORD $0x4e251d8c // and v12.16b, v12.16b, v5.16b
-	WORD $0x4eac1d6b // orr v11.16b, v11.16b, v12.16b
-	WORD $0x4f08a56c // sxtl2 v12.8h, v11.16b
-	WORD $0x0f08a56b // sxtl v11.8h, v11.8b
-	WORD $0x0f10a56d // sxtl v13.4s, v11.4h
-	WORD $0x3d8000cd // str q13, [x6, #0]
-	WORD $0x4f10a56d // sxtl2 v13.4s, v11.8h
-	WORD $0x3d8004cd // str q13, [x6, #16]
-	WORD $0x0f10a58b // sxtl v11.4s, v12.4h
-	WORD $0x4f10a58c // sxtl2 v12.4s, v12.8h
-	WORD $0x3dc0448d // ldr q13, [x4, #272]
-	WORD $0x3dc0488e // ldr q14, [x4, #288]
-	WORD $0x4eaebdad // addp v13.4s, v13.4s, v14.4s
-	WORD $0x3dc04c8e // ldr q14, [x4, #304]
+	WORD $0x4f10a52a // sxtl2 v10.4s, v9.8h
+	WORD $0x0f10a529 // sxtl v9.4s, v9.4h
+	WORD $0x4f10a56c // sxtl2 v12.4s, v11.8h
+	WORD $0x0f10a56b // sxtl v11.4s, v11.4h
+	WORD $0x3d800049 // str q9, [x2, #0]
+	WORD $0x3d80044a // str q10, [x2, #16]
+	WORD $0x3dc00069 // ldr q9, [x3, #0]
+	WORD $0x4e02012a // tbl v10.16b, {v9.16b}, v2.16b
+	WORD $0x4e010129 // tbl v9.16b, {v9.16b}, v1.16b
+	WORD $0x6ea34529 // ushl v9.4s, v9.4s, v3.4s
+	WORD $0x4e241d29 // and v9.16b, v9.16b, v4.16b
+	WORD $0x6f0e054a // ushr v10.16b, v10.16b, #2
+	WORD $0x4e251d4a // and v10.16b, v10.16b, v5.16b
+	WORD $0x4eaa1d29 // orr v9.16b, v9.16b, v10.16b
+	WORD $0x4f08a52d // sxtl2 v13.8h, v9.16b
+	WORD $0x0f08a529 // sxtl v9.8h, v9.8b
+	WORD $0x4f10a52a // sxtl2 v10.4s, v9.8h
+	WORD $0x0f10a529 // sxtl v9.4s, v9.4h
+	WORD $0x4f10a5ae // sxtl2 v14.4s, v13.8h
+	WORD $0x0f10a5ad // sxtl v13.4s, v13.4h
+	WORD $0x3d8000c9 // str q9, [x6, #0]
+	WORD $0x3d8004ca // str q10, [x6, #16]
+	WORD $0x3dc04489 // ldr q9, [x4, #272]
+	WORD $0x3dc0488a // ldr q10, [x4, #288]
+	WORD $0x4eaabd29 // addp v9.4s, v9.4s, v10.4s
+	WORD $0x3dc04c8a // ldr q10, [x4, #304]
 	WORD $0x3dc0508f // ldr q15, [x4, #320]
-	WORD $0x4eafbdce // addp v14.4s, v14.4s, v15.4s
+	WORD $0x4eafbd4a // addp v10.4s, v10.4s, v15.4s
 	WORD $0x3dc044af // ldr q15, [x5, #272]
 	WORD $0x3dc048b0 // ldr q16, [x5, #288]
 	WORD $0x4eb0bdef // addp v15.4s, v15.4s, v16.4s
 	WORD $0x3dc04cb0 // ldr q16, [x5, #304]
 	WORD $0x3dc050b1 // ldr q17, [x5, #320]
 	WORD $0x4eb1be10 // addp v16.4s, v16.4s, v17.4s
-	WORD $0x4ead9d31 // mul v17.4s, v9.4s, v13.4s
-	WORD $0x4eae9551 // mla v17.4s, v10.4s, v14.4s
+	WORD $0x4ea99d71 // mul v17.4s, v11.4s, v9.4s
+	WORD $0x4eaa9591 // mla v17.4s, v12.4s, v10.4s
 	WORD $0x4eb1ba31 // addv s17, v17.4s
-	WORD $0x4eaf9d32 // mul v18.4s, v9.4s, v15.4s
-	WORD $0x4eb09552 // mla v18.4s, v10.4s, v16.4s
+	WORD $0x4eaf9d72 // mul v18.4s, v11.4s, v15.4s
+	WORD $0x4eb09592 // mla v18.4s, v12.4s, v16.4s
 	WORD $0x4eb1ba52 // addv s18, v18.4s
 	WORD $0x4e923a31 // zip1 v17.4s, v17.4s, v18.4s
-	WORD $0x4ead9d69 // mul v9.4s, v11.4s, v13.4s
-	WORD $0x4eae9589 // mla v9.4s, v12.4s, v14.4s
-	WORD $0x4eb1b929 // addv s9, v9.4s
-	WORD $0x4eaf9d6a // mul v10.4s, v11.4s, v15.4s
-	WORD $0x4eb0958a // mla v10.4s, v12.4s, v16.4s
-	WORD $0x4eb1b94a // addv s10, v10.4s
-	WORD $0x4e8a3929 // zip1 v9.4s, v9.4s, v10.4s
-	WORD $0x4ec93a31 // zip1 v17.2d, v17.2d, v9.2d
+	WORD $0x4ea99dab // mul v11.4s, v13.4s, v9.4s
+	WORD $0x4eaa95cb // mla v11.4s, v14.4s, v10.4s
+	WORD $0x4eb1b96b // addv s11, v11.4s
+	WORD $0x4eaf9dac // mul v12.4s, v13.4s, v15.4s
+	WORD $0x4eb095cc // mla v12.4s, v14.4s, v16.4s
+	WORD $0x4eb1b98c // addv s12, v12.4s
+	WORD $0x4e8c396b // zip1 v11.4s, v11.4s, v12.4s
+	WORD $0x4ecb3a31 // zip1 v17.2d, v17.2d, v11.2d
 	WORD $0x4e21da31 // scvtf v17.4s, v17.4s
 	WORD $0x7d400409 // ldr h9, [x0, #2]
 	WORD $0x1ee24129 // fcvt s9, h9
@@ -8825,16 +9113,16 @@ loop1:
 	ADD $8, RSP, R3
 	ADD $192, R0, R4
 	WORD $0x3dc00085 // ldr q5, [x4, #0]
-	WORD $0x4f08a4a6 // sxtl2 v6.8h, v5.16b
+	WORD $0x4f08a4a7 // sxtl2 v7.8h, v5.16b
 	WORD $0x0f08a4a5 // sxtl v5.8h, v5.8b
-	WORD $0x0f10a4a7 // sxtl v7.4s, v5.4h
-	WORD $0x3d800067 // str q7, [x3, #0]
-	WORD $0x4f10a4a7 // sxtl2 v7.4s, v5.8h
-	WORD $0x3d800467 // str q7, [x3, #16]
-	WORD $0x0f10a4c5 // sxtl v5.4s, v6.4h
-	WORD $0x4f10a4c6 // sxtl2 v6.4s, v6.8h
-	WORD $0x3d800865 // str q5, [x3, #32]
-	WORD $0x3d800c66 // str q6, [x3, #48]
+	WORD $0x4f10a4a6 // sxtl2 v6.4s, v5.8h
+	WORD $0x0f10a4a5 // sxtl v5.4s, v5.4h
+	WORD $0x4f10a4e8 // sxtl2 v8.4s, v7.8h
+	WORD $0x0f10a4e7 // sxtl v7.4s, v7.4h
+	WORD $0x3d800065 // str q5, [x3, #0]
+	WORD $0x3d800466 // str q6, [x3, #16]
+	WORD $0x3d800867 // str q7, [x3, #32]
+	WORD $0x3d800c68 // str q8, [x3, #48]
 	ADD $0, R0, R5
 	ADD $128, R0, R6
 	MOVD $2, R7
@@ -8969,27 +9257,27 @@ loop1:
 	ADD $192, R0, R7
 	ADD $192, R3, R8
 	WORD $0x3dc000e5 // ldr q5, [x7, #0]
-	WORD $0x4f08a4a6 // sxtl2 v6.8h, v5.16b
+	WORD $0x4f08a4a7 // sxtl2 v7.8h, v5.16b
 	WORD $0x0f08a4a5 // sxtl v5.8h, v5.8b
-	WORD $0x0f10a4a7 // sxtl v7.4s, v5.4h
-	WORD $0x3d800047 // str q7, [x2, #0]
-	WORD $0x4f10a4a7 // sxtl2 v7.4s, v5.8h
-	WORD $0x3d800447 // str q7, [x2, #16]
-	WORD $0x0f10a4c5 // sxtl v5.4s, v6.4h
-	WORD $0x4f10a4c6 // sxtl2 v6.4s, v6.8h
-	WORD $0x3d800845 // str q5, [x2, #32]
-	WORD $0x3d800c46 // str q6, [x2, #48]
+	WORD $0x4f10a4a6 // sxtl2 v6.4s, v5.8h
+	WORD $0x0f10a4a5 // sxtl v5.4s, v5.4h
+	WORD $0x4f10a4e8 // sxtl2 v8.4s, v7.8h
+	WORD $0x0f10a4e7 // sxtl v7.4s, v7.4h
+	WORD $0x3d800045 // str q5, [x2, #0]
+	WORD $0x3d800446 // str q6, [x2, #16]
+	WORD $0x3d800847 // str q7, [x2, #32]
+	WORD $0x3d800c48 // str q8, [x2, #48]
 	WORD $0x3dc00105 // ldr q5, [x8, #0]
-	WORD $0x4f08a4a6 // sxtl2 v6.8h, v5.16b
+	WORD $0x4f08a4a7 // sxtl2 v7.8h, v5.16b
 	WORD $0x0f08a4a5 // sxtl v5.8h, v5.8b
-	WORD $0x0f10a4a7 // sxtl v7.4s, v5.4h
-	WORD $0x3d8000c7 // str q7, [x6, #0]
-	WORD $0x4f10a4a7 // sxtl2 v7.4s, v5.8h
-	WORD $0x3d8004c7 // str q7, [x6, #16]
-	WORD $0x0f10a4c5 // sxtl v5.4s, v6.4h
-	WORD $0x4f10a4c6 // sxtl2 v6.4s, v6.8h
-	WORD $0x3d8008c5 // str q5, [x6, #32]
-	WORD $0x3d800cc6 // str q6, [x6, #48]
+	WORD $0x4f10a4a6 // sxtl2 v6.4s, v5.8h
+	WORD $0x0f10a4a5 // sxtl v5.4s, v5.4h
+	WORD $0x4f10a4e8 // sxtl2 v8.4s, v7.8h
+	WORD $0x0f10a4e7 // sxtl v7.4s, v7.4h
+	WORD $0x3d8000c5 // str q5, [x6, #0]
+	WORD $0x3d8004c6 // str q6, [x6, #16]
+	WORD $0x3d8008c7 // str q7, [x6, #32]
+	WORD $0x3d800cc8 // str q8, [x6, #48]
 	ADD $0, R0, R9
 	ADD $0, R3, R10
 	ADD $128, R0, R11
@@ -9470,6 +9758,1156 @@ loop2:
 	WORD $0xbd0000ea // str s10, [x7, #0]
 	WORD $0x4e1c040a // dup v10.4s, v0.s[3]
 	WORD $0xbd0004ea // str s10, [x7, #4]
+	RET
+
+// func dotQ2_KInt8NEON(w *byte, x *float32, steps int) float32
+TEXT ·dotQ2_KInt8NEON(SB), NOSPLIT, $64-28
+	WORD $0x6f00e400 // movi v0.2d, #0000000000000000
+	MOVD w+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD steps+16(FP), R2
+	MOVD $bytes3<>(SB), R3
+	WORD $0x3dc00061 // ldr q1, [x3, #0]
+	MOVD $bytes15<>(SB), R3
+	WORD $0x3dc00062 // ldr q2, [x3, #0]
+loop1:
+	WORD $0x6f00e403 // movi v3.2d, #0000000000000000
+	ADD $8, RSP, R3
+	WORD $0x3dc00004 // ldr q4, [x0, #0]
+	WORD $0x6f0c0485 // ushr v5.16b, v4.16b, #4
+	WORD $0x4e221c84 // and v4.16b, v4.16b, v2.16b
+	WORD $0x4f08a487 // sxtl2 v7.8h, v4.16b
+	WORD $0x0f08a484 // sxtl v4.8h, v4.8b
+	WORD $0x4f10a486 // sxtl2 v6.4s, v4.8h
+	WORD $0x0f10a484 // sxtl v4.4s, v4.4h
+	WORD $0x4f10a4e8 // sxtl2 v8.4s, v7.8h
+	WORD $0x0f10a4e7 // sxtl v7.4s, v7.4h
+	WORD $0x3d800064 // str q4, [x3, #0]
+	WORD $0x3d800466 // str q6, [x3, #16]
+	WORD $0x3d800867 // str q7, [x3, #32]
+	WORD $0x3d800c68 // str q8, [x3, #48]
+	WORD $0x4f08a4a6 // sxtl2 v6.8h, v5.16b
+	WORD $0x0f08a4a5 // sxtl v5.8h, v5.8b
+	WORD $0x4f10a4a4 // sxtl2 v4.4s, v5.8h
+	WORD $0x0f10a4a5 // sxtl v5.4s, v5.4h
+	WORD $0x4f10a4c7 // sxtl2 v7.4s, v6.8h
+	WORD $0x0f10a4c6 // sxtl v6.4s, v6.4h
+	WORD $0x3dc04428 // ldr q8, [x1, #272]
+	WORD $0x3dc04829 // ldr q9, [x1, #288]
+	WORD $0x3dc04c2a // ldr q10, [x1, #304]
+	WORD $0x3dc0502b // ldr q11, [x1, #320]
+	WORD $0x4ea89cac // mul v12.4s, v5.4s, v8.4s
+	WORD $0x4ea9948c // mla v12.4s, v4.4s, v9.4s
+	WORD $0x4eaa94cc // mla v12.4s, v6.4s, v10.4s
+	WORD $0x4eab94ec // mla v12.4s, v7.4s, v11.4s
+	WORD $0x4eb1b98c // addv s12, v12.4s
+	WORD $0x4e21d98c // scvtf v12.4s, v12.4s
+	WORD $0x7d40a404 // ldr h4, [x0, #82]
+	WORD $0x1ee24084 // fcvt s4, h4
+	WORD $0xbd410025 // ldr s5, [x1, #256]
+	WORD $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
+	WORD $0x4ea4cd80 // fmls v0.4s, v12.4s, v4.4s
+	ADD $16, R0, R4
+	MOVD $2, R5
+loop2:
+	WORD $0x3dc00084 // ldr q4, [x4, #0]
+	WORD $0x4e211c84 // and v4.16b, v4.16b, v1.16b
+	WORD $0x6f00e405 // movi v5.2d, #0000000000000000
+	WORD $0x3dc00026 // ldr q6, [x1, #0]
+	WORD $0x4e869485 // sdot v5.4s, v4.16b, v6.16b
+	WORD $0x4ddfc864 // ld1r {v4.4s}, [x3], #4
+	WORD $0x4ea494a3 // mla v3.4s, v5.4s, v4.4s
+	WORD $0x3dc00484 // ldr q4, [x4, #16]
+	WORD $0x4e211c84 // and v4.16b, v4.16b, v1.16b
+	WORD $0x6f00e405 // movi v5.2d, #0000000000000000
+	WORD $0x3dc00426 // ldr q6, [x1, #16]
+	WORD $0x4e869485 // sdot v5.4s, v4.16b, v6.16b
+	WORD $0x4ddfc864 // ld1r {v4.4s}, [x3], #4
+	WORD $0x4ea494a3 // mla v3.4s, v5.4s, v4.4s
+	WORD $0x3dc00084 // ldr q4, [x4, #0]
+	WORD $0x6f0e0484 // ushr v4.16b, v4.16b, #2
+	WORD $0x4e211c84 // and v4.16b, v4.16b, v1.16b
+	WORD $0x6f00e405 // movi v5.2d, #0000000000000000
+	WORD $0x3dc00826 // ldr q6, [x1, #32]
+	WORD $0x4e869485 // sdot v5.4s, v4.16b, v6.16b
+	WORD $0x4ddfc864 // ld1r {v4.4s}, [x3], #4
+	WORD $0x4ea494a3 // mla v3.4s, v5.4s, v4.4s
+	WORD $0x3dc00484 // ldr q4, [x4, #16]
+	WORD $0x6f0e0484 // ushr v4.16b, v4.16b, #2
+	WORD $0x4e211c84 // and v4.16b, v4.16b, v1.16b
+	WORD $0x6f00e405 // movi v5.2d, #0000000000000000
+	WORD $0x3dc00c26 // ldr q6, [x1, #48]
+	WORD $0x4e869485 // sdot v5.4s, v4.16b, v6.16b
+	WORD $0x4ddfc864 // ld1r {v4.4s}, [x3], #4
+	WORD $0x4ea494a3 // mla v3.4s, v5.4s, v4.4s
+	WORD $0x3dc00084 // ldr q4, [x4, #0]
+	WORD $0x6f0c0484 // ushr v4.16b, v4.16b, #4
+	WORD $0x4e211c84 // and v4.16b, v4.16b, v1.16b
+	WORD $0x6f00e405 // movi v5.2d, #0000000000000000
+	WORD $0x3dc01026 // ldr q6, [x1, #64]
+	WORD $0x4e869485 // sdot v5.4s, v4.16b, v6.16b
+	WORD $0x4ddfc864 // ld1r {v4.4s}, [x3], #4
+	WORD $0x4ea494a3 // mla v3.4s, v5.4s, v4.4s
+	WORD $0x3dc00484 // ldr q4, [x4, #16]
+	WORD $0x6f0c0484 // ushr v4.16b, v4.16b, #4
+	WORD $0x4e211c84 // and v4.16b, v4.16b, v1.16b
+	WORD $0x6f00e405 // movi v5.2d, #0000000000000000
+	WORD $0x3dc01426 // ldr q6, [x1, #80]
+	WORD $0x4e869485 // sdot v5.4s, v4.16b, v6.16b
+	WORD $0x4ddfc864 // ld1r {v4.4s}, [x3], #4
+	WORD $0x4ea494a3 // mla v3.4s, v5.4s, v4.4s
+	WORD $0x3dc00084 // ldr q4, [x4, #0]
+	WORD $0x6f0a0484 // ushr v4.16b, v4.16b, #6
+	WORD $0x6f00e405 // movi v5.2d, #0000000000000000
+	WORD $0x3dc01826 // ldr q6, [x1, #96]
+	WORD $0x4e869485 // sdot v5.4s, v4.16b, v6.16b
+	WORD $0x4ddfc864 // ld1r {v4.4s}, [x3], #4
+	WORD $0x4ea494a3 // mla v3.4s, v5.4s, v4.4s
+	WORD $0x3dc00484 // ldr q4, [x4, #16]
+	WORD $0x6f0a0484 // ushr v4.16b, v4.16b, #6
+	WORD $0x6f00e405 // movi v5.2d, #0000000000000000
+	WORD $0x3dc01c26 // ldr q6, [x1, #112]
+	WORD $0x4e869485 // sdot v5.4s, v4.16b, v6.16b
+	WORD $0x4ddfc864 // ld1r {v4.4s}, [x3], #4
+	WORD $0x4ea494a3 // mla v3.4s, v5.4s, v4.4s
+	ADD $32, R4
+	ADD $128, R1
+	SUBS $1, R5
+	BNE loop2
+	SUB $256, R1
+	WORD $0x4eb1b863 // addv s3, v3.4s
+	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD $0x7d40a004 // ldr h4, [x0, #80]
+	WORD $0x1ee24084 // fcvt s4, h4
+	WORD $0xbd410025 // ldr s5, [x1, #256]
+	WORD $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
+	WORD $0x4e24cc60 // fmla v0.4s, v3.4s, v4.4s
+	ADD $84, R0
+	ADD $336, R1
+	SUBS $1, R2
+	BNE loop1
+	FMOVS F0, ret+24(FP)
+	RET
+
+// func dotQ2_KInt8_2x2NEON(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+TEXT ·dotQ2_KInt8_2x2NEON(SB), NOSPLIT, $128-48
+	WORD $0x6f00e400 // movi v0.2d, #0000000000000000
+	MOVD w+0(FP), R0
+	MOVD stride+8(FP), R1
+	MOVD xs+16(FP), R2
+	ADD R1, R0, R3
+	MOVD 0(R2), R4
+	MOVD 24(R2), R5
+	MOVD steps+24(FP), R1
+	MOVD $bytes3<>(SB), R2
+	WORD $0x3dc00041 // ldr q1, [x2, #0]
+	MOVD $bytes15<>(SB), R2
+	WORD $0x3dc00042 // ldr q2, [x2, #0]
+loop1:
+	WORD $0x6f00e403 // movi v3.2d, #0000000000000000
+	ADD $8, RSP, R2
+	ADD $72, RSP, R6
+	WORD $0x3dc00004 // ldr q4, [x0, #0]
+	WORD $0x6f0c0485 // ushr v5.16b, v4.16b, #4
+	WORD $0x4e221c84 // and v4.16b, v4.16b, v2.16b
+	WORD $0x4f08a487 // sxtl2 v7.8h, v4.16b
+	WORD $0x0f08a484 // sxtl v4.8h, v4.8b
+	WORD $0x4f10a486 // sxtl2 v6.4s, v4.8h
+	WORD $0x0f10a484 // sxtl v4.4s, v4.4h
+	WORD $0x4f10a4e8 // sxtl2 v8.4s, v7.8h
+	WORD $0x0f10a4e7 // sxtl v7.4s, v7.4h
+	WORD $0x3d800044 // str q4, [x2, #0]
+	WORD $0x3d800446 // str q6, [x2, #16]
+	WORD $0x3d800847 // str q7, [x2, #32]
+	WORD $0x3d800c48 // str q8, [x2, #48]
+	WORD $0x4f08a4a6 // sxtl2 v6.8h, v5.16b
+	WORD $0x0f08a4a5 // sxtl v5.8h, v5.8b
+	WORD $0x4f10a4a4 // sxtl2 v4.4s, v5.8h
+	WORD $0x0f10a4a5 // sxtl v5.4s, v5.4h
+	WORD $0x4f10a4c7 // sxtl2 v7.4s, v6.8h
+	WORD $0x0f10a4c6 // sxtl v6.4s, v6.4h
+	WORD $0x3dc00068 // ldr q8, [x3, #0]
+	WORD $0x6f0c0509 // ushr v9.16b, v8.16b, #4
+	WORD $0x4e221d08 // and v8.16b, v8.16b, v2.16b
+	WORD $0x4f08a50b // sxtl2 v11.8h, v8.16b
+	WORD $0x0f08a508 // sxtl v8.8h, v8.8b
+	WORD $0x4f10a50a // sxtl2 v10.4s, v8.8h
+	WORD $0x0f10a508 // sxtl v8.4s, v8.4h
+	WORD $0x4f10a56c // sxtl2 v12.4s, v11.8h
+	WORD $0x0f10a56b // sxtl v11.4s, v11.4h
+	WORD $0x3d8000c8 // str q8, [x6, #0]
+	WORD $0x3d8004ca // str q10, [x6, #16]
+	WORD $0x3d8008cb // str q11, [x6, #32]
+	WORD $0x3d800ccc // str q12, [x6, #48]
+	WORD $0x4f08a52a // sxtl2 v10.8h, v9.16b
+	WORD $0x0f08a529 // sxtl v9.8h, v9.8b
+	WORD $0x4f10a528 // sxtl2 v8.4s, v9.8h
+	WORD $0x0f10a529 // sxtl v9.4s, v9.4h
+	WORD $0x4f10a54b // sxtl2 v11.4s, v10.8h
+	WORD $0x0f10a54a // sxtl v10.4s, v10.4h
+	WORD $0x3dc0448c // ldr q12, [x4, #272]
+	WORD $0x3dc0488d // ldr q13, [x4, #288]
+	WORD $0x3dc04c8e // ldr q14, [x4, #304]
+	WORD $0x3dc0508f // ldr q15, [x4, #320]
+	WORD $0x3dc044b0 // ldr q16, [x5, #272]
+	WORD $0x3dc048b1 // ldr q17, [x5, #288]
+	WORD $0x3dc04cb2 // ldr q18, [x5, #304]
+	WORD $0x3dc050b3 // ldr q19, [x5, #320]
+	WORD $0x4eac9cb4 // mul v20.4s, v5.4s, v12.4s
+	WORD $0x4ead9494 // mla v20.4s, v4.4s, v13.4s
+	WORD $0x4eae94d4 // mla v20.4s, v6.4s, v14.4s
+	WORD $0x4eaf94f4 // mla v20.4s, v7.4s, v15.4s
+	WORD $0x4eb1ba94 // addv s20, v20.4s
+	WORD $0x4eb09cb5 // mul v21.4s, v5.4s, v16.4s
+	WORD $0x4eb19495 // mla v21.4s, v4.4s, v17.4s
+	WORD $0x4eb294d5 // mla v21.4s, v6.4s, v18.4s
+	WORD $0x4eb394f5 // mla v21.4s, v7.4s, v19.4s
+	WORD $0x4eb1bab5 // addv s21, v21.4s
+	WORD $0x4e953a94 // zip1 v20.4s, v20.4s, v21.4s
+	WORD $0x4eac9d24 // mul v4.4s, v9.4s, v12.4s
+	WORD $0x4ead9504 // mla v4.4s, v8.4s, v13.4s
+	WORD $0x4eae9544 // mla v4.4s, v10.4s, v14.4s
+	WORD $0x4eaf9564 // mla v4.4s, v11.4s, v15.4s
+	WORD $0x4eb1b884 // addv s4, v4.4s
+	WORD $0x4eb09d25 // mul v5.4s, v9.4s, v16.4s
+	WORD $0x4eb19505 // mla v5.4s, v8.4s, v17.4s
+	WORD $0x4eb29545 // mla v5.4s, v10.4s, v18.4s
+	WORD $0x4eb39565 // mla v5.4s, v11.4s, v19.4s
+	WORD $0x4eb1b8a5 // addv s5, v5.4s
+	WORD $0x4e853884 // zip1 v4.4s, v4.4s, v5.4s
+	WORD $0x4ec43a94 // zip1 v20.2d, v20.2d, v4.2d
+	WORD $0x4e21da94 // scvtf v20.4s, v20.4s
+	WORD $0x7d40a404 // ldr h4, [x0, #82]
+	WORD $0x1ee24084 // fcvt s4, h4
+	WORD $0x7d40a465 // ldr h5, [x3, #82]
+	WORD $0x1ee240a5 // fcvt s5, h5
+	WORD $0x4e843884 // zip1 v4.4s, v4.4s, v4.4s
+	WORD $0x4e8538a5 // zip1 v5.4s, v5.4s, v5.4s
+	WORD $0x4ec53884 // zip1 v4.2d, v4.2d, v5.2d
+	WORD $0xbd410085 // ldr s5, [x4, #256]
+	WORD $0xbd4100a6 // ldr s6, [x5, #256]
+	WORD $0x4e8638a5 // zip1 v5.4s, v5.4s, v6.4s
+	WORD $0x4ec538a5 // zip1 v5.2d, v5.2d, v5.2d
+	WORD $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
+	WORD $0x4ea4ce80 // fmls v0.4s, v20.4s, v4.4s
+	ADD $16, R0, R7
+	ADD $16, R3, R8
+	MOVD $2, R9
+loop2:
+	WORD $0x3dc000e4 // ldr q4, [x7, #0]
+	WORD $0x4e211c84 // and v4.16b, v4.16b, v1.16b
+	WORD $0x3dc00105 // ldr q5, [x8, #0]
+	WORD $0x4e211ca5 // and v5.16b, v5.16b, v1.16b
+	WORD $0x6f00e406 // movi v6.2d, #0000000000000000
+	WORD $0x3dc00087 // ldr q7, [x4, #0]
+	WORD $0x3dc000a8 // ldr q8, [x5, #0]
+	WORD $0x4ec53889 // zip1 v9.2d, v4.2d, v5.2d
+	WORD $0x4ec838ea // zip1 v10.2d, v7.2d, v8.2d
+	WORD $0x4e8aa526 // smmla v6.4s, v9.16b, v10.16b
+	WORD $0x4ec57889 // zip2 v9.2d, v4.2d, v5.2d
+	WORD $0x4ec878ea // zip2 v10.2d, v7.2d, v8.2d
+	WORD $0x4e8aa526 // smmla v6.4s, v9.16b, v10.16b
+	WORD $0x4ddfc844 // ld1r {v4.4s}, [x2], #4
+	WORD $0x4ddfc8c5 // ld1r {v5.4s}, [x6], #4
+	WORD $0x4ec53884 // zip1 v4.2d, v4.2d, v5.2d
+	WORD $0x4ea494c3 // mla v3.4s, v6.4s, v4.4s
+	WORD $0x3dc004e4 // ldr q4, [x7, #16]
+	WORD $0x4e211c84 // and v4.16b, v4.16b, v1.16b
+	WORD $0x3dc00505 // ldr q5, [x8, #16]
+	WORD $0x4e211ca5 // and v5.16b, v5.16b, v1.16b
+	WORD $0x6f00e406 // movi v6.2d, #0000000000000000
+	WORD $0x3dc00487 // ldr q7, [x4, #16]
+	WORD $0x3dc004a8 // ldr q8, [x5, #16]
+	WORD $0x4ec53889 // zip1 v9.2d, v4.2d, v5.2d
+	WORD $0x4ec838ea // zip1 v10.2d, v7.2d, v8.2d
+	WORD $0x4e8aa526 // smmla v6.4s, v9.16b, v10.16b
+	WORD $0x4ec57889 // zip2 v9.2d, v4.2d, v5.2d
+	WORD $0x4ec878ea // zip2 v10.2d, v7.2d, v8.2d
+	WORD $0x4e8aa526 // smmla v6.4s, v9.16b, v10.16b
+	WORD $0x4ddfc844 // ld1r {v4.4s}, [x2], #4
+	WORD $0x4ddfc8c5 // ld1r {v5.4s}, [x6], #4
+	WORD $0x4ec53884 // zip1 v4.2d, v4.2d, v5.2d
+	WORD $0x4ea494c3 // mla v3.4s, v6.4s, v4.4s
+	WORD $0x3dc000e4 // ldr q4, [x7, #0]
+	WORD $0x6f0e0484 // ushr v4.16b, v4.16b, #2
+	WORD $0x4e211c84 // and v4.16b, v4.16b, v1.16b
+	WORD $0x3dc00105 // ldr q5, [x8, #0]
+	WORD $0x6f0e04a5 // ushr v5.16b, v5.16b, #2
+	WORD $0x4e211ca5 // and v5.16b, v5.16b, v1.16b
+	WORD $0x6f00e406 // movi v6.2d, #0000000000000000
+	WORD $0x3dc00887 // ldr q7, [x4, #32]
+	WORD $0x3dc008a8 // ldr q8, [x5, #32]
+	WORD $0x4ec53889 // zip1 v9.2d, v4.2d, v5.2d
+	WORD $0x4ec838ea // zip1 v10.2d, v7.2d, v8.2d
+	WORD $0x4e8aa526 // smmla v6.4s, v9.16b, v10.16b
+	WORD $0x4ec57889 // zip2 v9.2d, v4.2d, v5.2d
+	WORD $0x4ec878ea // zip2 v10.2d, v7.2d, v8.2d
+	WORD $0x4e8aa526 // smmla v6.4s, v9.16b, v10.16b
+	WORD $0x4ddfc844 // ld1r {v4.4s}, [x2], #4
+	WORD $0x4ddfc8c5 // ld1r {v5.4s}, [x6], #4
+	WORD $0x4ec53884 // zip1 v4.2d, v4.2d, v5.2d
+	WORD $0x4ea494c3 // mla v3.4s, v6.4s, v4.4s
+	WORD $0x3dc004e4 // ldr q4, [x7, #16]
+	WORD $0x6f0e0484 // ushr v4.16b, v4.16b, #2
+	WORD $0x4e211c84 // and v4.16b, v4.16b, v1.16b
+	WORD $0x3dc00505 // ldr q5, [x8, #16]
+	WORD $0x6f0e04a5 // ushr v5.16b, v5.16b, #2
+	WORD $0x4e211ca5 // and v5.16b, v5.16b, v1.16b
+	WORD $0x6f00e406 // movi v6.2d, #0000000000000000
+	WORD $0x3dc00c87 // ldr q7, [x4, #48]
+	WORD $0x3dc00ca8 // ldr q8, [x5, #48]
+	WORD $0x4ec53889 // zip1 v9.2d, v4.2d, v5.2d
+	WORD $0x4ec838ea // zip1 v10.2d, v7.2d, v8.2d
+	WORD $0x4e8aa526 // smmla v6.4s, v9.16b, v10.16b
+	WORD $0x4ec57889 // zip2 v9.2d, v4.2d, v5.2d
+	WORD $0x4ec878ea // zip2 v10.2d, v7.2d, v8.2d
+	WORD $0x4e8aa526 // smmla v6.4s, v9.16b, v10.16b
+	WORD $0x4ddfc844 // ld1r {v4.4s}, [x2], #4
+	WORD $0x4ddfc8c5 // ld1r {v5.4s}, [x6], #4
+	WORD $0x4ec53884 // zip1 v4.2d, v4.2d, v5.2d
+	WORD $0x4ea494c3 // mla v3.4s, v6.4s, v4.4s
+	WORD $0x3dc000e4 // ldr q4, [x7, #0]
+	WORD $0x6f0c0484 // ushr v4.16b, v4.16b, #4
+	WORD $0x4e211c84 // and v4.16b, v4.16b, v1.16b
+	WORD $0x3dc00105 // ldr q5, [x8, #0]
+	WORD $0x6f0c04a5 // ushr v5.16b, v5.16b, #4
+	WORD $0x4e211ca5 // and v5.16b, v5.16b, v1.16b
+	WORD $0x6f00e406 // movi v6.2d, #0000000000000000
+	WORD $0x3dc01087 // ldr q7, [x4, #64]
+	WORD $0x3dc010a8 // ldr q8, [x5, #64]
+	WORD $0x4ec53889 // zip1 v9.2d, v4.2d, v5.2d
+	WORD $0x4ec838ea // zip1 v10.2d, v7.2d, v8.2d
+	WORD $0x4e8aa526 // smmla v6.4s, v9.16b, v10.16b
+	WORD $0x4ec57889 // zip2 v9.2d, v4.2d, v5.2d
+	WORD $0x4ec878ea // zip2 v10.2d, v7.2d, v8.2d
+	WORD $0x4e8aa526 // smmla v6.4s, v9.16b, v10.16b
+	WORD $0x4ddfc844 // ld1r {v4.4s}, [x2], #4
+	WORD $0x4ddfc8c5 // ld1r {v5.4s}, [x6], #4
+	WORD $0x4ec53884 // zip1 v4.2d, v4.2d, v5.2d
+	WORD $0x4ea494c3 // mla v3.4s, v6.4s, v4.4s
+	WORD $0x3dc004e4 // ldr q4, [x7, #16]
+	WORD $0x6f0c0484 // ushr v4.16b, v4.16b, #4
+	WORD $0x4e211c84 // and v4.16b, v4.16b, v1.16b
+	WORD $0x3dc00505 // ldr q5, [x8, #16]
+	WORD $0x6f0c04a5 // ushr v5.16b, v5.16b, #4
+	WORD $0x4e211ca5 // and v5.16b, v5.16b, v1.16b
+	WORD $0x6f00e406 // movi v6.2d, #0000000000000000
+	WORD $0x3dc01487 // ldr q7, [x4, #80]
+	WORD $0x3dc014a8 // ldr q8, [x5, #80]
+	WORD $0x4ec53889 // zip1 v9.2d, v4.2d, v5.2d
+	WORD $0x4ec838ea // zip1 v10.2d, v7.2d, v8.2d
+	WORD $0x4e8aa526 // smmla v6.4s, v9.16b, v10.16b
+	WORD $0x4ec57889 // zip2 v9.2d, v4.2d, v5.2d
+	WORD $0x4ec878ea // zip2 v10.2d, v7.2d, v8.2d
+	WORD $0x4e8aa526 // smmla v6.4s, v9.16b, v10.16b
+	WORD $0x4ddfc844 // ld1r {v4.4s}, [x2], #4
+	WORD $0x4ddfc8c5 // ld1r {v5.4s}, [x6], #4
+	WORD $0x4ec53884 // zip1 v4.2d, v4.2d, v5.2d
+	WORD $0x4ea494c3 // mla v3.4s, v6.4s, v4.4s
+	WORD $0x3dc000e4 // ldr q4, [x7, #0]
+	WORD $0x6f0a0484 // ushr v4.16b, v4.16b, #6
+	WORD $0x3dc00105 // ldr q5, [x8, #0]
+	WORD $0x6f0a04a5 // ushr v5.16b, v5.16b, #6
+	WORD $0x6f00e406 // movi v6.2d, #0000000000000000
+	WORD $0x3dc01887 // ldr q7, [x4, #96]
+	WORD $0x3dc018a8 // ldr q8, [x5, #96]
+	WORD $0x4ec53889 // zip1 v9.2d, v4.2d, v5.2d
+	WORD $0x4ec838ea // zip1 v10.2d, v7.2d, v8.2d
+	WORD $0x4e8aa526 // smmla v6.4s, v9.16b, v10.16b
+	WORD $0x4ec57889 // zip2 v9.2d, v4.2d, v5.2d
+	WORD $0x4ec878ea // zip2 v10.2d, v7.2d, v8.2d
+	WORD $0x4e8aa526 // smmla v6.4s, v9.16b, v10.16b
+	WORD $0x4ddfc844 // ld1r {v4.4s}, [x2], #4
+	WORD $0x4ddfc8c5 // ld1r {v5.4s}, [x6], #4
+	WORD $0x4ec53884 // zip1 v4.2d, v4.2d, v5.2d
+	WORD $0x4ea494c3 // mla v3.4s, v6.4s, v4.4s
+	WORD $0x3dc004e4 // ldr q4, [x7, #16]
+	WORD $0x6f0a0484 // ushr v4.16b, v4.16b, #6
+	WORD $0x3dc00505 // ldr q5, [x8, #16]
+	WORD $0x6f0a04a5 // ushr v5.16b, v5.16b, #6
+	WORD $0x6f00e406 // movi v6.2d, #0000000000000000
+	WORD $0x3dc01c87 // ldr q7, [x4, #112]
+	WORD $0x3dc01ca8 // ldr q8, [x5, #112]
+	WORD $0x4ec53889 // zip1 v9.2d, v4.2d, v5.2d
+	WORD $0x4ec838ea // zip1 v10.2d, v7.2d, v8.2d
+	WORD $0x4e8aa526 // smmla v6.4s, v9.16b, v10.16b
+	WORD $0x4ec57889 // zip2 v9.2d, v4.2d, v5.2d
+	WORD $0x4ec878ea // zip2 v10.2d, v7.2d, v8.2d
+	WORD $0x4e8aa526 // smmla v6.4s, v9.16b, v10.16b
+	WORD $0x4ddfc844 // ld1r {v4.4s}, [x2], #4
+	WORD $0x4ddfc8c5 // ld1r {v5.4s}, [x6], #4
+	WORD $0x4ec53884 // zip1 v4.2d, v4.2d, v5.2d
+	WORD $0x4ea494c3 // mla v3.4s, v6.4s, v4.4s
+	ADD $32, R7
+	ADD $32, R8
+	ADD $128, R4
+	ADD $128, R5
+	SUBS $1, R9
+	BNE loop2
+	SUB $256, R4
+	SUB $256, R5
+	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD $0x7d40a004 // ldr h4, [x0, #80]
+	WORD $0x1ee24084 // fcvt s4, h4
+	WORD $0x7d40a065 // ldr h5, [x3, #80]
+	WORD $0x1ee240a5 // fcvt s5, h5
+	WORD $0x4e843884 // zip1 v4.4s, v4.4s, v4.4s
+	WORD $0x4e8538a5 // zip1 v5.4s, v5.4s, v5.4s
+	WORD $0x4ec53884 // zip1 v4.2d, v4.2d, v5.2d
+	WORD $0xbd410085 // ldr s5, [x4, #256]
+	WORD $0xbd4100a6 // ldr s6, [x5, #256]
+	WORD $0x4e8638a5 // zip1 v5.4s, v5.4s, v6.4s
+	WORD $0x4ec538a5 // zip1 v5.2d, v5.2d, v5.2d
+	WORD $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
+	WORD $0x4e24cc60 // fmla v0.4s, v3.4s, v4.4s
+	ADD $84, R0
+	ADD $336, R4
+	ADD $84, R3
+	ADD $336, R5
+	SUBS $1, R1
+	BNE loop1
+	MOVD ys+32(FP), R2
+	MOVD row+40(FP), R6
+	MOVD 0(R2), R7
+	ADD R6<<2, R7
+	WORD $0x4e040403 // dup v3.4s, v0.s[0]
+	WORD $0xbd0000e3 // str s3, [x7, #0]
+	WORD $0x4e140403 // dup v3.4s, v0.s[2]
+	WORD $0xbd0004e3 // str s3, [x7, #4]
+	MOVD 24(R2), R7
+	ADD R6<<2, R7
+	WORD $0x4e0c0403 // dup v3.4s, v0.s[1]
+	WORD $0xbd0000e3 // str s3, [x7, #0]
+	WORD $0x4e1c0403 // dup v3.4s, v0.s[3]
+	WORD $0xbd0004e3 // str s3, [x7, #4]
+	RET
+
+// func dotQ3_KInt8NEON(w *byte, x *float32, steps int) float32
+TEXT ·dotQ3_KInt8NEON(SB), NOSPLIT, $64-28
+	WORD $0x6f00e400 // movi v0.2d, #0000000000000000
+	MOVD w+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD steps+16(FP), R2
+	MOVD $halvesRight4<>(SB), R3
+	WORD $0x3dc00061 // ldr q1, [x3, #0]
+	MOVD $right2_0<>(SB), R3
+	WORD $0x3dc00062 // ldr q2, [x3, #0]
+	MOVD $bytes15<>(SB), R3
+	WORD $0x3dc00063 // ldr q3, [x3, #0]
+	MOVD $bytes3<>(SB), R3
+	WORD $0x3dc00064 // ldr q4, [x3, #0]
+	MOVD $bytes32<>(SB), R3
+	WORD $0x3dc00065 // ldr q5, [x3, #0]
+	MOVD $bytes3<>(SB), R3
+	WORD $0x3dc00066 // ldr q6, [x3, #0]
+	MOVD $bytes4<>(SB), R3
+	WORD $0x3dc00067 // ldr q7, [x3, #0]
+loop1:
+	WORD $0x6f00e408 // movi v8.2d, #0000000000000000
+	ADD $8, RSP, R3
+	ADD $96, R0, R4
+	ADD $104, R0, R5
+	WORD $0x4d40cc89 // ld1r {v9.2d}, [x4]
+	WORD $0x6e214529 // ushl v9.16b, v9.16b, v1.16b
+	WORD $0x4e231d29 // and v9.16b, v9.16b, v3.16b
+	WORD $0x4d40c8aa // ld1r {v10.4s}, [x5]
+	WORD $0x6ea2454a // ushl v10.4s, v10.4s, v2.4s
+	WORD $0x4e241d4a // and v10.16b, v10.16b, v4.16b
+	WORD $0x4f0c554a // shl v10.16b, v10.16b, #4
+	WORD $0x4eaa1d29 // orr v9.16b, v9.16b, v10.16b
+	WORD $0x6e258529 // sub v9.16b, v9.16b, v5.16b
+	WORD $0x4f08a52b // sxtl2 v11.8h, v9.16b
+	WORD $0x0f08a529 // sxtl v9.8h, v9.8b
+	WORD $0x4f10a52a // sxtl2 v10.4s, v9.8h
+	WORD $0x0f10a529 // sxtl v9.4s, v9.4h
+	WORD $0x4f10a56c // sxtl2 v12.4s, v11.8h
+	WORD $0x0f10a56b // sxtl v11.4s, v11.4h
+	WORD $0x3d800069 // str q9, [x3, #0]
+	WORD $0x3d80046a // str q10, [x3, #16]
+	WORD $0x3d80086b // str q11, [x3, #32]
+	WORD $0x3d800c6c // str q12, [x3, #48]
+	WORD $0x3dc00009 // ldr q9, [x0, #0]
+	WORD $0x3dc0040a // ldr q10, [x0, #16]
+	ADD $32, R0, R4
+	MOVD $2, R5
+loop2:
+	WORD $0x3dc0008b // ldr q11, [x4, #0]
+	WORD $0x4e261d6b // and v11.16b, v11.16b, v6.16b
+	WORD $0x4f0a552c // shl v12.16b, v9.16b, #2
+	WORD $0x6ea71d8b // bit v11.16b, v12.16b, v7.16b
+	WORD $0x6e27856b // sub v11.16b, v11.16b, v7.16b
+	WORD $0x6f00e40c // movi v12.2d, #0000000000000000
+	WORD $0x3dc0002d // ldr q13, [x1, #0]
+	WORD $0x4e8d956c // sdot v12.4s, v11.16b, v13.16b
+	WORD $0x4ddfc86b // ld1r {v11.4s}, [x3], #4
+	WORD $0x4eab9588 // mla v8.4s, v12.4s, v11.4s
+	WORD $0x3dc0048b // ldr q11, [x4, #16]
+	WORD $0x4e261d6b // and v11.16b, v11.16b, v6.16b
+	WORD $0x4f0a554c // shl v12.16b, v10.16b, #2
+	WORD $0x6ea71d8b // bit v11.16b, v12.16b, v7.16b
+	WORD $0x6e27856b // sub v11.16b, v11.16b, v7.16b
+	WORD $0x6f00e40c // movi v12.2d, #0000000000000000
+	WORD $0x3dc0042d // ldr q13, [x1, #16]
+	WORD $0x4e8d956c // sdot v12.4s, v11.16b, v13.16b
+	WORD $0x4ddfc86b // ld1r {v11.4s}, [x3], #4
+	WORD $0x4eab9588 // mla v8.4s, v12.4s, v11.4s
+	WORD $0x3dc0008b // ldr q11, [x4, #0]
+	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
+	WORD $0x4e261d6b // and v11.16b, v11.16b, v6.16b
+	WORD $0x4f09552c // shl v12.16b, v9.16b, #1
+	WORD $0x6ea71d8b // bit v11.16b, v12.16b, v7.16b
+	WORD $0x6e27856b // sub v11.16b, v11.16b, v7.16b
+	WORD $0x6f00e40c // movi v12.2d, #0000000000000000
+	WORD $0x3dc0082d // ldr q13, [x1, #32]
+	WORD $0x4e8d956c // sdot v12.4s, v11.16b, v13.16b
+	WORD $0x4ddfc86b // ld1r {v11.4s}, [x3], #4
+	WORD $0x4eab9588 // mla v8.4s, v12.4s, v11.4s
+	WORD $0x3dc0048b // ldr q11, [x4, #16]
+	WORD $0x6f0e056b // ushr v11.16b, v11.16b, #2
+	WORD $0x4e261d6b // and v11.16b, v11.16b, v6.16b
+	WORD $0x4f09554c // shl v12.16b, v10.16b, #1
+	WORD $0x6ea71d8b // bit v11.16b, v12.16b, v7.16b
+	WORD $0x6e27856b // sub v11.16b, v11.16b, v7.16b
+	WORD $0x6f00e40c // movi v12.2d, #0000000000000000
+	WORD $0x3dc00c2d // ldr q13, [x1, #48]
+	WORD $0x4e8d956c // sdot v12.4s, v11.16b, v13.16b
+	WORD $0x4ddfc86b // ld1r {v11.4s}, [x3], #4
+	WORD $0x4eab9588 // mla v8.4s, v12.4s, v11.4s
+	WORD $0x3dc0008b // ldr q11, [x4, #0]
+	WORD $0x6f0c056b // ushr v11.16b, v11.16b, #4
+	WORD $0x4e261d6b // and v11.16b, v11.16b, v6.16b
+	WORD $0x6ea71d2b // bit v11.16b, v9.16b, v7.16b
+	WORD $0x6e27856b // sub v11.16b, v11.16b, v7.16b
+	WORD $0x6f00e40c // movi v12.2d, #0000000000000000
+	WORD $0x3dc0102d // ldr q13, [x1, #64]
+	WORD $0x4e8d956c // sdot v12.4s, v11.16b, v13.16b
+	WORD $0x4ddfc86b // ld1r {v11.4s}, [x3], #4
+	WORD $0x4eab9588 // mla v8.4s, v12.4s, v11.4s
+	WORD $0x3dc0048b // ldr q11, [x4, #16]
+	WORD $0x6f0c056b // ushr v11.16b, v11.16b, #4
+	WORD $0x4e261d6b // and v11.16b, v11.16b, v6.16b
+	WORD $0x6ea71d4b // bit v11.16b, v10.16b, v7.16b
+	WORD $0x6e27856b // sub v11.16b, v11.16b, v7.16b
+	WORD $0x6f00e40c // movi v12.2d, #0000000000000000
+	WORD $0x3dc0142d // ldr q13, [x1, #80]
+	WORD $0x4e8d956c // sdot v12.4s, v11.16b, v13.16b
+	WORD $0x4ddfc86b // ld1r {v11.4s}, [x3], #4
+	WORD $0x4eab9588 // mla v8.4s, v12.4s, v11.4s
+	WORD $0x3dc0008b // ldr q11, [x4, #0]
+	WORD $0x6f0a056b // ushr v11.16b, v11.16b, #6
+	WORD $0x6f0f052c // ushr v12.16b, v9.16b, #1
+	WORD $0x6ea71d8b // bit v11.16b, v12.16b, v7.16b
+	WORD $0x6e27856b // sub v11.16b, v11.16b, v7.16b
+	WORD $0x6f00e40c // movi v12.2d, #0000000000000000
+	WORD $0x3dc0182d // ldr q13, [x1, #96]
+	WORD $0x4e8d956c // sdot v12.4s, v11.16b, v13.16b
+	WORD $0x4ddfc86b // ld1r {v11.4s}, [x3], #4
+	WORD $0x4eab9588 // mla v8.4s, v12.4s, v11.4s
+	WORD $0x3dc0048b // ldr q11, [x4, #16]
+	WORD $0x6f0a056b // ushr v11.16b, v11.16b, #6
+	WORD $0x6f0f054c // ushr v12.16b, v10.16b, #1
+	WORD $0x6ea71d8b // bit v11.16b, v12.16b, v7.16b
+	WORD $0x6e27856b // sub v11.16b, v11.16b, v7.16b
+	WORD $0x6f00e40c // movi v12.2d, #0000000000000000
+	WORD $0x3dc01c2d // ldr q13, [x1, #112]
+	WORD $0x4e8d956c // sdot v12.4s, v11.16b, v13.16b
+	WORD $0x4ddfc86b // ld1r {v11.4s}, [x3], #4
+	WORD $0x4eab9588 // mla v8.4s, v12.4s, v11.4s
+	WORD $0x6f0c0529 // ushr v9.16b, v9.16b, #4
+	WORD $0x6f0c054a // ushr v10.16b, v10.16b, #4
+	ADD $32, R4
+	ADD $128, R1
+	SUBS $1, R5
+	BNE loop2
+	SUB $256, R1
+	WORD $0x4eb1b908 // addv s8, v8.4s
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x7d40d80b // ldr h11, [x0, #108]
+	WORD $0x1ee2416b // fcvt s11, h11
+	WORD $0xbd41002c // ldr s12, [x1, #256]
+	WORD $0x6e2cdd6b // fmul v11.4s, v11.4s, v12.4s
+	WORD $0x4e2bcd00 // fmla v0.4s, v8.4s, v11.4s
+	ADD $110, R0
+	ADD $336, R1
+	SUBS $1, R2
+	BNE loop1
+	FMOVS F0, ret+24(FP)
+	RET
+
+// func dotQ3_KInt8_2x2NEON(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+TEXT ·dotQ3_KInt8_2x2NEON(SB), NOSPLIT, $128-48
+	WORD $0x6f00e400 // movi v0.2d, #0000000000000000
+	MOVD w+0(FP), R0
+	MOVD stride+8(FP), R1
+	MOVD xs+16(FP), R2
+	ADD R1, R0, R3
+	MOVD 0(R2), R4
+	MOVD 24(R2), R5
+	MOVD steps+24(FP), R1
+	MOVD $halvesRight4<>(SB), R2
+	WORD $0x3dc00041 // ldr q1, [x2, #0]
+	MOVD $right2_0<>(SB), R2
+	WORD $0x3dc00042 // ldr q2, [x2, #0]
+	MOVD $bytes15<>(SB), R2
+	WORD $0x3dc00043 // ldr q3, [x2, #0]
+	MOVD $bytes3<>(SB), R2
+	WORD $0x3dc00044 // ldr q4, [x2, #0]
+	MOVD $bytes32<>(SB), R2
+	WORD $0x3dc00045 // ldr q5, [x2, #0]
+	MOVD $bytes3<>(SB), R2
+	WORD $0x3dc00046 // ldr q6, [x2, #0]
+	MOVD $bytes4<>(SB), R2
+	WORD $0x3dc00047 // ldr q7, [x2, #0]
+loop1:
+	WORD $0x6f00e408 // movi v8.2d, #0000000000000000
+	ADD $8, RSP, R2
+	ADD $72, RSP, R6
+	ADD $96, R0, R7
+	ADD $104, R0, R8
+	WORD $0x4d40cce9 // ld1r {v9.2d}, [x7]
+	WORD $0x6e214529 // ushl v9.16b, v9.16b, v1.16b
+	WORD $0x4e231d29 // and v9.16b, v9.16b, v3.16b
+	WORD $0x4d40c90a // ld1r {v10.4s}, [x8]
+	WORD $0x6ea2454a // ushl v10.4s, v10.4s, v2.4s
+	WORD $0x4e241d4a // and v10.16b, v10.16b, v4.16b
+	WORD $0x4f0c554a // shl v10.16b, v10.16b, #4
+	WORD $0x4eaa1d29 // orr v9.16b, v9.16b, v10.16b
+	WORD $0x6e258529 // sub v9.16b, v9.16b, v5.16b
+	WORD $0x4f08a52b // sxtl2 v11.8h, v9.16b
+	WORD $0x0f08a529 // sxtl v9.8h, v9.8b
+	WORD $0x4f10a52a // sxtl2 v10.4s, v9.8h
+	WORD $0x0f10a529 // sxtl v9.4s, v9.4h
+	WORD $0x4f10a56c // sxtl2 v12.4s, v11.8h
+	WORD $0x0f10a56b // sxtl v11.4s, v11.4h
+	WORD $0x3d800049 // str q9, [x2, #0]
+	WORD $0x3d80044a // str q10, [x2, #16]
+	WORD $0x3d80084b // str q11, [x2, #32]
+	WORD $0x3d800c4c // str q12, [x2, #48]
+	WORD $0x3dc00009 // ldr q9, [x0, #0]
+	WORD $0x3dc0040a // ldr q10, [x0, #16]
+	ADD $96, R3, R7
+	ADD $104, R3, R8
+	WORD $0x4d40cceb // ld1r {v11.2d}, [x7]
+	WORD $0x6e21456b // ushl v11.16b, v11.16b, v1.16b
+	WORD $0x4e231d6b // and v11.16b, v11.16b, v3.16b
+	WORD $0x4d40c90c // ld1r {v12.4s}, [x8]
+	WORD $0x6ea2458c // ushl v12.4s, v12.4s, v2.4s
+	WORD $0x4e241d8c // and v12.16b, v12.16b, v4.16b
+	WORD $0x4f0c558c // shl v12.16b, v12.16b, #4
+	WORD $0x4eac1d6b // orr v11.16b, v11.16b, v12.16b
+	WORD $0x6e25856b // sub v11.16b, v11.16b, v5.16b
+	WORD $0x4f08a56d // sxtl2 v13.8h, v11.16b
+	WORD $0x0f08a56b // sxtl v11.8h, v11.8b
+	WORD $0x4f10a56c // sxtl2 v12.4s, v11.8h
+	WORD $0x0f10a56b // sxtl v11.4s, v11.4h
+	WORD $0x4f10a5ae // sxtl2 v14.4s, v13.8h
+	WORD $0x0f10a5ad // sxtl v13.4s, v13.4h
+	WORD $0x3d8000cb // str q11, [x6, #0]
+	WORD $0x3d8004cc // str q12, [x6, #16]
+	WORD $0x3d8008cd // str q13, [x6, #32]
+	WORD $0x3d800cce // str q14, [x6, #48]
+	WORD $0x3dc0006b // ldr q11, [x3, #0]
+	WORD $0x3dc0046c // ldr q12, [x3, #16]
+	ADD $32, R0, R7
+	ADD $32, R3, R8
+	MOVD $2, R9
+loop2:
+	WORD $0x3dc000ed // ldr q13, [x7, #0]
+	WORD $0x4e261dad // and v13.16b, v13.16b, v6.16b
+	WORD $0x4f0a552e // shl v14.16b, v9.16b, #2
+	WORD $0x6ea71dcd // bit v13.16b, v14.16b, v7.16b
+	WORD $0x6e2785ad // sub v13.16b, v13.16b, v7.16b
+	WORD $0x3dc0010e // ldr q14, [x8, #0]
+	WORD $0x4e261dce // and v14.16b, v14.16b, v6.16b
+	WORD $0x4f0a556f // shl v15.16b, v11.16b, #2
+	WORD $0x6ea71dee // bit v14.16b, v15.16b, v7.16b
+	WORD $0x6e2785ce // sub v14.16b, v14.16b, v7.16b
+	WORD $0x6f00e40f // movi v15.2d, #0000000000000000
+	WORD $0x3dc00090 // ldr q16, [x4, #0]
+	WORD $0x3dc000b1 // ldr q17, [x5, #0]
+	WORD $0x4ece39b2 // zip1 v18.2d, v13.2d, v14.2d
+	WORD $0x4ed13a13 // zip1 v19.2d, v16.2d, v17.2d
+	WORD $0x4e93a64f // smmla v15.4s, v18.16b, v19.16b
+	WORD $0x4ece79b2 // zip2 v18.2d, v13.2d, v14.2d
+	WORD $0x4ed17a13 // zip2 v19.2d, v16.2d, v17.2d
+	WORD $0x4e93a64f // smmla v15.4s, v18.16b, v19.16b
+	WORD $0x4ddfc84d // ld1r {v13.4s}, [x2], #4
+	WORD $0x4ddfc8ce // ld1r {v14.4s}, [x6], #4
+	WORD $0x4ece39ad // zip1 v13.2d, v13.2d, v14.2d
+	WORD $0x4ead95e8 // mla v8.4s, v15.4s, v13.4s
+	WORD $0x3dc004ed // ldr q13, [x7, #16]
+	WORD $0x4e261dad // and v13.16b, v13.16b, v6.16b
+	WORD $0x4f0a554e // shl v14.16b, v10.16b, #2
+	WORD $0x6ea71dcd // bit v13.16b, v14.16b, v7.16b
+	WORD $0x6e2785ad // sub v13.16b, v13.16b, v7.16b
+	WORD $0x3dc0050e // ldr q14, [x8, #16]
+	WORD $0x4e261dce // and v14.16b, v14.16b, v6.16b
+	WORD $0x4f0a558f // shl v15.16b, v12.16b, #2
+	WORD $0x6ea71dee // bit v14.16b, v15.16b, v7.16b
+	WORD $0x6e2785ce // sub v14.16b, v14.16b, v7.16b
+	WORD $0x6f00e40f // movi v15.2d, #0000000000000000
+	WORD $0x3dc00490 // ldr q16, [x4, #16]
+	WORD $0x3dc004b1 // ldr q17, [x5, #16]
+	WORD $0x4ece39b2 // zip1 v18.2d, v13.2d, v14.2d
+	WORD $0x4ed13a13 // zip1 v19.2d, v16.2d, v17.2d
+	WORD $0x4e93a64f // smmla v15.4s, v18.16b, v19.16b
+	WORD $0x4ece79b2 // zip2 v18.2d, v13.2d, v14.2d
+	WORD $0x4ed17a13 // zip2 v19.2d, v16.2d, v17.2d
+	WORD $0x4e93a64f // smmla v15.4s, v18.16b, v19.16b
+	WORD $0x4ddfc84d // ld1r {v13.4s}, [x2], #4
+	WORD $0x4ddfc8ce // ld1r {v14.4s}, [x6], #4
+	WORD $0x4ece39ad // zip1 v13.2d, v13.2d, v14.2d
+	WORD $0x4ead95e8 // mla v8.4s, v15.4s, v13.4s
+	WORD $0x3dc000ed // ldr q13, [x7, #0]
+	WORD $0x6f0e05ad // ushr v13.16b, v13.16b, #2
+	WORD $0x4e261dad // and v13.16b, v13.16b, v6.16b
+	WORD $0x4f09552e // shl v14.16b, v9.16b, #1
+	WORD $0x6ea71dcd // bit v13.16b, v14.16b, v7.16b
+	WORD $0x6e2785ad // sub v13.16b, v13.16b, v7.16b
+	WORD $0x3dc0010e // ldr q14, [x8, #0]
+	WORD $0x6f0e05ce // ushr v14.16b, v14.16b, #2
+	WORD $0x4e261dce // and v14.16b, v14.16b, v6.16b
+	WORD $0x4f09556f // shl v15.16b, v11.16b, #1
+	WORD $0x6ea71dee // bit v14.16b, v15.16b, v7.16b
+	WORD $0x6e2785ce // sub v14.16b, v14.16b, v7.16b
+	WORD $0x6f00e40f // movi v15.2d, #0000000000000000
+	WORD $0x3dc00890 // ldr q16, [x4, #32]
+	WORD $0x3dc008b1 // ldr q17, [x5, #32]
+	WORD $0x4ece39b2 // zip1 v18.2d, v13.2d, v14.2d
+	WORD $0x4ed13a13 // zip1 v19.2d, v16.2d, v17.2d
+	WORD $0x4e93a64f // smmla v15.4s, v18.16b, v19.16b
+	WORD $0x4ece79b2 // zip2 v18.2d, v13.2d, v14.2d
+	WORD $0x4ed17a13 // zip2 v19.2d, v16.2d, v17.2d
+	WORD $0x4e93a64f // smmla v15.4s, v18.16b, v19.16b
+	WORD $0x4ddfc84d // ld1r {v13.4s}, [x2], #4
+	WORD $0x4ddfc8ce // ld1r {v14.4s}, [x6], #4
+	WORD $0x4ece39ad // zip1 v13.2d, v13.2d, v14.2d
+	WORD $0x4ead95e8 // mla v8.4s, v15.4s, v13.4s
+	WORD $0x3dc004ed // ldr q13, [x7, #16]
+	WORD $0x6f0e05ad // ushr v13.16b, v13.16b, #2
+	WORD $0x4e261dad // and v13.16b, v13.16b, v6.16b
+	WORD $0x4f09554e // shl v14.16b, v10.16b, #1
+	WORD $0x6ea71dcd // bit v13.16b, v14.16b, v7.16b
+	WORD $0x6e2785ad // sub v13.16b, v13.16b, v7.16b
+	WORD $0x3dc0050e // ldr q14, [x8, #16]
+	WORD $0x6f0e05ce // ushr v14.16b, v14.16b, #2
+	WORD $0x4e261dce // and v14.16b, v14.16b, v6.16b
+	WORD $0x4f09558f // shl v15.16b, v12.16b, #1
+	WORD $0x6ea71dee // bit v14.16b, v15.16b, v7.16b
+	WORD $0x6e2785ce // sub v14.16b, v14.16b, v7.16b
+	WORD $0x6f00e40f // movi v15.2d, #0000000000000000
+	WORD $0x3dc00c90 // ldr q16, [x4, #48]
+	WORD $0x3dc00cb1 // ldr q17, [x5, #48]
+	WORD $0x4ece39b2 // zip1 v18.2d, v13.2d, v14.2d
+	WORD $0x4ed13a13 // zip1 v19.2d, v16.2d, v17.2d
+	WORD $0x4e93a64f // smmla v15.4s, v18.16b, v19.16b
+	WORD $0x4ece79b2 // zip2 v18.2d, v13.2d, v14.2d
+	WORD $0x4ed17a13 // zip2 v19.2d, v16.2d, v17.2d
+	WORD $0x4e93a64f // smmla v15.4s, v18.16b, v19.16b
+	WORD $0x4ddfc84d // ld1r {v13.4s}, [x2], #4
+	WORD $0x4ddfc8ce // ld1r {v14.4s}, [x6], #4
+	WORD $0x4ece39ad // zip1 v13.2d, v13.2d, v14.2d
+	WORD $0x4ead95e8 // mla v8.4s, v15.4s, v13.4s
+	WORD $0x3dc000ed // ldr q13, [x7, #0]
+	WORD $0x6f0c05ad // ushr v13.16b, v13.16b, #4
+	WORD $0x4e261dad // and v13.16b, v13.16b, v6.16b
+	WORD $0x6ea71d2d // bit v13.16b, v9.16b, v7.16b
+	WORD $0x6e2785ad // sub v13.16b, v13.16b, v7.16b
+	WORD $0x3dc0010e // ldr q14, [x8, #0]
+	WORD $0x6f0c05ce // ushr v14.16b, v14.16b, #4
+	WORD $0x4e261dce // and v14.16b, v14.16b, v6.16b
+	WORD $0x6ea71d6e // bit v14.16b, v11.16b, v7.16b
+	WORD $0x6e2785ce // sub v14.16b, v14.16b, v7.16b
+	WORD $0x6f00e40f // movi v15.2d, #0000000000000000
+	WORD $0x3dc01090 // ldr q16, [x4, #64]
+	WORD $0x3dc010b1 // ldr q17, [x5, #64]
+	WORD $0x4ece39b2 // zip1 v18.2d, v13.2d, v14.2d
+	WORD $0x4ed13a13 // zip1 v19.2d, v16.2d, v17.2d
+	WORD $0x4e93a64f // smmla v15.4s, v18.16b, v19.16b
+	WORD $0x4ece79b2 // zip2 v18.2d, v13.2d, v14.2d
+	WORD $0x4ed17a13 // zip2 v19.2d, v16.2d, v17.2d
+	WORD $0x4e93a64f // smmla v15.4s, v18.16b, v19.16b
+	WORD $0x4ddfc84d // ld1r {v13.4s}, [x2], #4
+	WORD $0x4ddfc8ce // ld1r {v14.4s}, [x6], #4
+	WORD $0x4ece39ad // zip1 v13.2d, v13.2d, v14.2d
+	WORD $0x4ead95e8 // mla v8.4s, v15.4s, v13.4s
+	WORD $0x3dc004ed // ldr q13, [x7, #16]
+	WORD $0x6f0c05ad // ushr v13.16b, v13.16b, #4
+	WORD $0x4e261dad // and v13.16b, v13.16b, v6.16b
+	WORD $0x6ea71d4d // bit v13.16b, v10.16b, v7.16b
+	WORD $0x6e2785ad // sub v13.16b, v13.16b, v7.16b
+	WORD $0x3dc0050e // ldr q14, [x8, #16]
+	WORD $0x6f0c05ce // ushr v14.16b, v14.16b, #4
+	WORD $0x4e261dce // and v14.16b, v14.16b, v6.16b
+	WORD $0x6ea71d8e // bit v14.16b, v12.16b, v7.16b
+	WORD $0x6e2785ce // sub v14.16b, v14.16b, v7.16b
+	WORD $0x6f00e40f // movi v15.2d, #0000000000000000
+	WORD $0x3dc01490 // ldr q16, [x4, #80]
+	WORD $0x3dc014b1 // ldr q17, [x5, #80]
+	WORD $0x4ece39b2 // zip1 v18.2d, v13.2d, v14.2d
+	WORD $0x4ed13a13 // zip1 v19.2d, v16.2d, v17.2d
+	WORD $0x4e93a64f // smmla v15.4s, v18.16b, v19.16b
+	WORD $0x4ece79b2 // zip2 v18.2d, v13.2d, v14.2d
+	WORD $0x4ed17a13 // zip2 v19.2d, v16.2d, v17.2d
+	WORD $0x4e93a64f // smmla v15.4s, v18.16b, v19.16b
+	WORD $0x4ddfc84d // ld1r {v13.4s}, [x2], #4
+	WORD $0x4ddfc8ce // ld1r {v14.4s}, [x6], #4
+	WORD $0x4ece39ad // zip1 v13.2d, v13.2d, v14.2d
+	WORD $0x4ead95e8 // mla v8.4s, v15.4s, v13.4s
+	WORD $0x3dc000ed // ldr q13, [x7, #0]
+	WORD $0x6f0a05ad // ushr v13.16b, v13.16b, #6
+	WORD $0x6f0f052e // ushr v14.16b, v9.16b, #1
+	WORD $0x6ea71dcd // bit v13.16b, v14.16b, v7.16b
+	WORD $0x6e2785ad // sub v13.16b, v13.16b, v7.16b
+	WORD $0x3dc0010e // ldr q14, [x8, #0]
+	WORD $0x6f0a05ce // ushr v14.16b, v14.16b, #6
+	WORD $0x6f0f056f // ushr v15.16b, v11.16b, #1
+	WORD $0x6ea71dee // bit v14.16b, v15.16b, v7.16b
+	WORD $0x6e2785ce // sub v14.16b, v14.16b, v7.16b
+	WORD $0x6f00e40f // movi v15.2d, #0000000000000000
+	WORD $0x3dc01890 // ldr q16, [x4, #96]
+	WORD $0x3dc018b1 // ldr q17, [x5, #96]
+	WORD $0x4ece39b2 // zip1 v18.2d, v13.2d, v14.2d
+	WORD $0x4ed13a13 // zip1 v19.2d, v16.2d, v17.2d
+	WORD $0x4e93a64f // smmla v15.4s, v18.16b, v19.16b
+	WORD $0x4ece79b2 // zip2 v18.2d, v13.2d, v14.2d
+	WORD $0x4ed17a13 // zip2 v19.2d, v16.2d, v17.2d
+	WORD $0x4e93a64f // smmla v15.4s, v18.16b, v19.16b
+	WORD $0x4ddfc84d // ld1r {v13.4s}, [x2], #4
+	WORD $0x4ddfc8ce // ld1r {v14.4s}, [x6], #4
+	WORD $0x4ece39ad // zip1 v13.2d, v13.2d, v14.2d
+	WORD $0x4ead95e8 // mla v8.4s, v15.4s, v13.4s
+	WORD $0x3dc004ed // ldr q13, [x7, #16]
+	WORD $0x6f0a05ad // ushr v13.16b, v13.16b, #6
+	WORD $0x6f0f054e // ushr v14.16b, v10.16b, #1
+	WORD $0x6ea71dcd // bit v13.16b, v14.16b, v7.16b
+	WORD $0x6e2785ad // sub v13.16b, v13.16b, v7.16b
+	WORD $0x3dc0050e // ldr q14, [x8, #16]
+	WORD $0x6f0a05ce // ushr v14.16b, v14.16b, #6
+	WORD $0x6f0f058f // ushr v15.16b, v12.16b, #1
+	WORD $0x6ea71dee // bit v14.16b, v15.16b, v7.16b
+	WORD $0x6e2785ce // sub v14.16b, v14.16b, v7.16b
+	WORD $0x6f00e40f // movi v15.2d, #0000000000000000
+	WORD $0x3dc01c90 // ldr q16, [x4, #112]
+	WORD $0x3dc01cb1 // ldr q17, [x5, #112]
+	WORD $0x4ece39b2 // zip1 v18.2d, v13.2d, v14.2d
+	WORD $0x4ed13a13 // zip1 v19.2d, v16.2d, v17.2d
+	WORD $0x4e93a64f // smmla v15.4s, v18.16b, v19.16b
+	WORD $0x4ece79b2 // zip2 v18.2d, v13.2d, v14.2d
+	WORD $0x4ed17a13 // zip2 v19.2d, v16.2d, v17.2d
+	WORD $0x4e93a64f // smmla v15.4s, v18.16b, v19.16b
+	WORD $0x4ddfc84d // ld1r {v13.4s}, [x2], #4
+	WORD $0x4ddfc8ce // ld1r {v14.4s}, [x6], #4
+	WORD $0x4ece39ad // zip1 v13.2d, v13.2d, v14.2d
+	WORD $0x4ead95e8 // mla v8.4s, v15.4s, v13.4s
+	WORD $0x6f0c0529 // ushr v9.16b, v9.16b, #4
+	WORD $0x6f0c054a // ushr v10.16b, v10.16b, #4
+	WORD $0x6f0c056b // ushr v11.16b, v11.16b, #4
+	WORD $0x6f0c058c // ushr v12.16b, v12.16b, #4
+	ADD $32, R7
+	ADD $32, R8
+	ADD $128, R4
+	ADD $128, R5
+	SUBS $1, R9
+	BNE loop2
+	SUB $256, R4
+	SUB $256, R5
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x7d40d80d // ldr h13, [x0, #108]
+	WORD $0x1ee241ad // fcvt s13, h13
+	WORD $0x7d40d86e // ldr h14, [x3, #108]
+	WORD $0x1ee241ce // fcvt s14, h14
+	WORD $0x4e8d39ad // zip1 v13.4s, v13.4s, v13.4s
+	WORD $0x4e8e39ce // zip1 v14.4s, v14.4s, v14.4s
+	WORD $0x4ece39ad // zip1 v13.2d, v13.2d, v14.2d
+	WORD $0xbd41008e // ldr s14, [x4, #256]
+	WORD $0xbd4100af // ldr s15, [x5, #256]
+	WORD $0x4e8f39ce // zip1 v14.4s, v14.4s, v15.4s
+	WORD $0x4ece39ce // zip1 v14.2d, v14.2d, v14.2d
+	WORD $0x6e2eddad // fmul v13.4s, v13.4s, v14.4s
+	WORD $0x4e2dcd00 // fmla v0.4s, v8.4s, v13.4s
+	ADD $110, R0
+	ADD $336, R4
+	ADD $110, R3
+	ADD $336, R5
+	SUBS $1, R1
+	BNE loop1
+	MOVD ys+32(FP), R2
+	MOVD row+40(FP), R6
+	MOVD 0(R2), R7
+	ADD R6<<2, R7
+	WORD $0x4e040408 // dup v8.4s, v0.s[0]
+	WORD $0xbd0000e8 // str s8, [x7, #0]
+	WORD $0x4e140408 // dup v8.4s, v0.s[2]
+	WORD $0xbd0004e8 // str s8, [x7, #4]
+	MOVD 24(R2), R7
+	ADD R6<<2, R7
+	WORD $0x4e0c0408 // dup v8.4s, v0.s[1]
+	WORD $0xbd0000e8 // str s8, [x7, #0]
+	WORD $0x4e1c0408 // dup v8.4s, v0.s[3]
+	WORD $0xbd0004e8 // str s8, [x7, #4]
+	RET
+
+// func dotTQ2_0Int8NEON(w *byte, x *float32, steps int) float32
+TEXT ·dotTQ2_0Int8NEON(SB), NOSPLIT, $0-28
+	WORD $0x6f00e400 // movi v0.2d, #0000000000000000
+	MOVD w+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD steps+16(FP), R2
+	MOVD $bytes3<>(SB), R3
+	WORD $0x3dc00061 // ldr q1, [x3, #0]
+	MOVD $bytes1<>(SB), R3
+	WORD $0x3dc00062 // ldr q2, [x3, #0]
+loop1:
+	WORD $0x6f00e403 // movi v3.2d, #0000000000000000
+	ADD $0, R0, R3
+	MOVD $2, R4
+loop2:
+	WORD $0x3dc00064 // ldr q4, [x3, #0]
+	WORD $0x4e211c84 // and v4.16b, v4.16b, v1.16b
+	WORD $0x6e228484 // sub v4.16b, v4.16b, v2.16b
+	WORD $0x3dc00025 // ldr q5, [x1, #0]
+	WORD $0x4e859483 // sdot v3.4s, v4.16b, v5.16b
+	WORD $0x3dc00464 // ldr q4, [x3, #16]
+	WORD $0x4e211c84 // and v4.16b, v4.16b, v1.16b
+	WORD $0x6e228484 // sub v4.16b, v4.16b, v2.16b
+	WORD $0x3dc00425 // ldr q5, [x1, #16]
+	WORD $0x4e859483 // sdot v3.4s, v4.16b, v5.16b
+	WORD $0x3dc00064 // ldr q4, [x3, #0]
+	WORD $0x6f0e0484 // ushr v4.16b, v4.16b, #2
+	WORD $0x4e211c84 // and v4.16b, v4.16b, v1.16b
+	WORD $0x6e228484 // sub v4.16b, v4.16b, v2.16b
+	WORD $0x3dc00825 // ldr q5, [x1, #32]
+	WORD $0x4e859483 // sdot v3.4s, v4.16b, v5.16b
+	WORD $0x3dc00464 // ldr q4, [x3, #16]
+	WORD $0x6f0e0484 // ushr v4.16b, v4.16b, #2
+	WORD $0x4e211c84 // and v4.16b, v4.16b, v1.16b
+	WORD $0x6e228484 // sub v4.16b, v4.16b, v2.16b
+	WORD $0x3dc00c25 // ldr q5, [x1, #48]
+	WORD $0x4e859483 // sdot v3.4s, v4.16b, v5.16b
+	WORD $0x3dc00064 // ldr q4, [x3, #0]
+	WORD $0x6f0c0484 // ushr v4.16b, v4.16b, #4
+	WORD $0x4e211c84 // and v4.16b, v4.16b, v1.16b
+	WORD $0x6e228484 // sub v4.16b, v4.16b, v2.16b
+	WORD $0x3dc01025 // ldr q5, [x1, #64]
+	WORD $0x4e859483 // sdot v3.4s, v4.16b, v5.16b
+	WORD $0x3dc00464 // ldr q4, [x3, #16]
+	WORD $0x6f0c0484 // ushr v4.16b, v4.16b, #4
+	WORD $0x4e211c84 // and v4.16b, v4.16b, v1.16b
+	WORD $0x6e228484 // sub v4.16b, v4.16b, v2.16b
+	WORD $0x3dc01425 // ldr q5, [x1, #80]
+	WORD $0x4e859483 // sdot v3.4s, v4.16b, v5.16b
+	WORD $0x3dc00064 // ldr q4, [x3, #0]
+	WORD $0x6f0a0484 // ushr v4.16b, v4.16b, #6
+	WORD $0x6e228484 // sub v4.16b, v4.16b, v2.16b
+	WORD $0x3dc01825 // ldr q5, [x1, #96]
+	WORD $0x4e859483 // sdot v3.4s, v4.16b, v5.16b
+	WORD $0x3dc00464 // ldr q4, [x3, #16]
+	WORD $0x6f0a0484 // ushr v4.16b, v4.16b, #6
+	WORD $0x6e228484 // sub v4.16b, v4.16b, v2.16b
+	WORD $0x3dc01c25 // ldr q5, [x1, #112]
+	WORD $0x4e859483 // sdot v3.4s, v4.16b, v5.16b
+	ADD $32, R3
+	ADD $128, R1
+	SUBS $1, R4
+	BNE loop2
+	SUB $256, R1
+	WORD $0x4eb1b863 // addv s3, v3.4s
+	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD $0x7d408004 // ldr h4, [x0, #64]
+	WORD $0x1ee24084 // fcvt s4, h4
+	WORD $0xbd410025 // ldr s5, [x1, #256]
+	WORD $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
+	WORD $0x4e24cc60 // fmla v0.4s, v3.4s, v4.4s
+	ADD $66, R0
+	ADD $336, R1
+	SUBS $1, R2
+	BNE loop1
+	FMOVS F0, ret+24(FP)
+	RET
+
+// func dotTQ2_0Int8_2x2NEON(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+TEXT ·dotTQ2_0Int8_2x2NEON(SB), NOSPLIT, $0-48
+	WORD $0x6f00e400 // movi v0.2d, #0000000000000000
+	MOVD w+0(FP), R0
+	MOVD stride+8(FP), R1
+	MOVD xs+16(FP), R2
+	ADD R1, R0, R3
+	MOVD 0(R2), R4
+	MOVD 24(R2), R5
+	MOVD steps+24(FP), R1
+	MOVD $bytes3<>(SB), R2
+	WORD $0x3dc00041 // ldr q1, [x2, #0]
+	MOVD $bytes1<>(SB), R2
+	WORD $0x3dc00042 // ldr q2, [x2, #0]
+loop1:
+	WORD $0x6f00e403 // movi v3.2d, #0000000000000000
+	ADD $0, R0, R2
+	ADD $0, R3, R6
+	MOVD $2, R7
+loop2:
+	WORD $0x3dc00044 // ldr q4, [x2, #0]
+	WORD $0x4e211c84 // and v4.16b, v4.16b, v1.16b
+	WORD $0x6e228484 // sub v4.16b, v4.16b, v2.16b
+	WORD $0x3dc000c5 // ldr q5, [x6, #0]
+	WORD $0x4e211ca5 // and v5.16b, v5.16b, v1.16b
+	WORD $0x6e2284a5 // sub v5.16b, v5.16b, v2.16b
+	WORD $0x3dc00086 // ldr q6, [x4, #0]
+	WORD $0x3dc000a7 // ldr q7, [x5, #0]
+	WORD $0x4ec53888 // zip1 v8.2d, v4.2d, v5.2d
+	WORD $0x4ec738c9 // zip1 v9.2d, v6.2d, v7.2d
+	WORD $0x4e89a503 // smmla v3.4s, v8.16b, v9.16b
+	WORD $0x4ec57888 // zip2 v8.2d, v4.2d, v5.2d
+	WORD $0x4ec778c9 // zip2 v9.2d, v6.2d, v7.2d
+	WORD $0x4e89a503 // smmla v3.4s, v8.16b, v9.16b
+	WORD $0x3dc00444 // ldr q4, [x2, #16]
+	WORD $0x4e211c84 // and v4.16b, v4.16b, v1.16b
+	WORD $0x6e228484 // sub v4.16b, v4.16b, v2.16b
+	WORD $0x3dc004c5 // ldr q5, [x6, #16]
+	WORD $0x4e211ca5 // and v5.16b, v5.16b, v1.16b
+	WORD $0x6e2284a5 // sub v5.16b, v5.16b, v2.16b
+	WORD $0x3dc00486 // ldr q6, [x4, #16]
+	WORD $0x3dc004a7 // ldr q7, [x5, #16]
+	WORD $0x4ec53888 // zip1 v8.2d, v4.2d, v5.2d
+	WORD $0x4ec738c9 // zip1 v9.2d, v6.2d, v7.2d
+	WORD $0x4e89a503 // smmla v3.4s, v8.16b, v9.16b
+	WORD $0x4ec57888 // zip2 v8.2d, v4.2d, v5.2d
+	WORD $0x4ec778c9 // zip2 v9.2d, v6.2d, v7.2d
+	WORD $0x4e89a503 // smmla v3.4s, v8.16b, v9.16b
+	WORD $0x3dc00044 // ldr q4, [x2, #0]
+	WORD $0x6f0e0484 // ushr v4.16b, v4.16b, #2
+	WORD $0x4e211c84 // and v4.16b, v4.16b, v1.16b
+	WORD $0x6e228484 // sub v4.16b, v4.16b, v2.16b
+	WORD $0x3dc000c5 // ldr q5, [x6, #0]
+	WORD $0x6f0e04a5 // ushr v5.16b, v5.16b, #2
+	WORD $0x4e211ca5 // and v5.16b, v5.16b, v1.16b
+	WORD $0x6e2284a5 // sub v5.16b, v5.16b, v2.16b
+	WORD $0x3dc00886 // ldr q6, [x4, #32]
+	WORD $0x3dc008a7 // ldr q7, [x5, #32]
+	WORD $0x4ec53888 // zip1 v8.2d, v4.2d, v5.2d
+	WORD $0x4ec738c9 // zip1 v9.2d, v6.2d, v7.2d
+	WORD $0x4e89a503 // smmla v3.4s, v8.16b, v9.16b
+	WORD $0x4ec57888 // zip2 v8.2d, v4.2d, v5.2d
+	WORD $0x4ec778c9 // zip2 v9.2d, v6.2d, v7.2d
+	WORD $0x4e89a503 // smmla v3.4s, v8.16b, v9.16b
+	WORD $0x3dc00444 // ldr q4, [x2, #16]
+	WORD $0x6f0e0484 // ushr v4.16b, v4.16b, #2
+	WORD $0x4e211c84 // and v4.16b, v4.16b, v1.16b
+	WORD $0x6e228484 // sub v4.16b, v4.16b, v2.16b
+	WORD $0x3dc004c5 // ldr q5, [x6, #16]
+	WORD $0x6f0e04a5 // ushr v5.16b, v5.16b, #2
+	WORD $0x4e211ca5 // and v5.16b, v5.16b, v1.16b
+	WORD $0x6e2284a5 // sub v5.16b, v5.16b, v2.16b
+	WORD $0x3dc00c86 // ldr q6, [x4, #48]
+	WORD $0x3dc00ca7 // ldr q7, [x5, #48]
+	WORD $0x4ec53888 // zip1 v8.2d, v4.2d, v5.2d
+	WORD $0x4ec738c9 // zip1 v9.2d, v6.2d, v7.2d
+	WORD $0x4e89a503 // smmla v3.4s, v8.16b, v9.16b
+	WORD $0x4ec57888 // zip2 v8.2d, v4.2d, v5.2d
+	WORD $0x4ec778c9 // zip2 v9.2d, v6.2d, v7.2d
+	WORD $0x4e89a503 // smmla v3.4s, v8.16b, v9.16b
+	WORD $0x3dc00044 // ldr q4, [x2, #0]
+	WORD $0x6f0c0484 // ushr v4.16b, v4.16b, #4
+	WORD $0x4e211c84 // and v4.16b, v4.16b, v1.16b
+	WORD $0x6e228484 // sub v4.16b, v4.16b, v2.16b
+	WORD $0x3dc000c5 // ldr q5, [x6, #0]
+	WORD $0x6f0c04a5 // ushr v5.16b, v5.16b, #4
+	WORD $0x4e211ca5 // and v5.16b, v5.16b, v1.16b
+	WORD $0x6e2284a5 // sub v5.16b, v5.16b, v2.16b
+	WORD $0x3dc01086 // ldr q6, [x4, #64]
+	WORD $0x3dc010a7 // ldr q7, [x5, #64]
+	WORD $0x4ec53888 // zip1 v8.2d, v4.2d, v5.2d
+	WORD $0x4ec738c9 // zip1 v9.2d, v6.2d, v7.2d
+	WORD $0x4e89a503 // smmla v3.4s, v8.16b, v9.16b
+	WORD $0x4ec57888 // zip2 v8.2d, v4.2d, v5.2d
+	WORD $0x4ec778c9 // zip2 v9.2d, v6.2d, v7.2d
+	WORD $0x4e89a503 // smmla v3.4s, v8.16b, v9.16b
+	WORD $0x3dc00444 // ldr q4, [x2, #16]
+	WORD $0x6f0c0484 // ushr v4.16b, v4.16b, #4
+	WORD $0x4e211c84 // and v4.16b, v4.16b, v1.16b
+	WORD $0x6e228484 // sub v4.16b, v4.16b, v2.16b
+	WORD $0x3dc004c5 // ldr q5, [x6, #16]
+	WORD $0x6f0c04a5 // ushr v5.16b, v5.16b, #4
+	WORD $0x4e211ca5 // and v5.16b, v5.16b, v1.16b
+	WORD $0x6e2284a5 // sub v5.16b, v5.16b, v2.16b
+	WORD $0x3dc01486 // ldr q6, [x4, #80]
+	WORD $0x3dc014a7 // ldr q7, [x5, #80]
+	WORD $0x4ec53888 // zip1 v8.2d, v4.2d, v5.2d
+	WORD $0x4ec738c9 // zip1 v9.2d, v6.2d, v7.2d
+	WORD $0x4e89a503 // smmla v3.4s, v8.16b, v9.16b
+	WORD $0x4ec57888 // zip2 v8.2d, v4.2d, v5.2d
+	WORD $0x4ec778c9 // zip2 v9.2d, v6.2d, v7.2d
+	WORD $0x4e89a503 // smmla v3.4s, v8.16b, v9.16b
+	WORD $0x3dc00044 // ldr q4, [x2, #0]
+	WORD $0x6f0a0484 // ushr v4.16b, v4.16b, #6
+	WORD $0x6e228484 // sub v4.16b, v4.16b, v2.16b
+	WORD $0x3dc000c5 // ldr q5, [x6, #0]
+	WORD $0x6f0a04a5 // ushr v5.16b, v5.16b, #6
+	WORD $0x6e2284a5 // sub v5.16b, v5.16b, v2.16b
+	WORD $0x3dc01886 // ldr q6, [x4, #96]
+	WORD $0x3dc018a7 // ldr q7, [x5, #96]
+	WORD $0x4ec53888 // zip1 v8.2d, v4.2d, v5.2d
+	WORD $0x4ec738c9 // zip1 v9.2d, v6.2d, v7.2d
+	WORD $0x4e89a503 // smmla v3.4s, v8.16b, v9.16b
+	WORD $0x4ec57888 // zip2 v8.2d, v4.2d, v5.2d
+	WORD $0x4ec778c9 // zip2 v9.2d, v6.2d, v7.2d
+	WORD $0x4e89a503 // smmla v3.4s, v8.16b, v9.16b
+	WORD $0x3dc00444 // ldr q4, [x2, #16]
+	WORD $0x6f0a0484 // ushr v4.16b, v4.16b, #6
+	WORD $0x6e228484 // sub v4.16b, v4.16b, v2.16b
+	WORD $0x3dc004c5 // ldr q5, [x6, #16]
+	WORD $0x6f0a04a5 // ushr v5.16b, v5.16b, #6
+	WORD $0x6e2284a5 // sub v5.16b, v5.16b, v2.16b
+	WORD $0x3dc01c86 // ldr q6, [x4, #112]
+	WORD $0x3dc01ca7 // ldr q7, [x5, #112]
+	WORD $0x4ec53888 // zip1 v8.2d, v4.2d, v5.2d
+	WORD $0x4ec738c9 // zip1 v9.2d, v6.2d, v7.2d
+	WORD $0x4e89a503 // smmla v3.4s, v8.16b, v9.16b
+	WORD $0x4ec57888 // zip2 v8.2d, v4.2d, v5.2d
+	WORD $0x4ec778c9 // zip2 v9.2d, v6.2d, v7.2d
+	WORD $0x4e89a503 // smmla v3.4s, v8.16b, v9.16b
+	ADD $32, R2
+	ADD $32, R6
+	ADD $128, R4
+	ADD $128, R5
+	SUBS $1, R7
+	BNE loop2
+	SUB $256, R4
+	SUB $256, R5
+	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD $0x7d408004 // ldr h4, [x0, #64]
+	WORD $0x1ee24084 // fcvt s4, h4
+	WORD $0x7d408065 // ldr h5, [x3, #64]
+	WORD $0x1ee240a5 // fcvt s5, h5
+	WORD $0x4e843884 // zip1 v4.4s, v4.4s, v4.4s
+	WORD $0x4e8538a5 // zip1 v5.4s, v5.4s, v5.4s
+	WORD $0x4ec53884 // zip1 v4.2d, v4.2d, v5.2d
+	WORD $0xbd410085 // ldr s5, [x4, #256]
+	WORD $0xbd4100a6 // ldr s6, [x5, #256]
+	WORD $0x4e8638a5 // zip1 v5.4s, v5.4s, v6.4s
+	WORD $0x4ec538a5 // zip1 v5.2d, v5.2d, v5.2d
+	WORD $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
+	WORD $0x4e24cc60 // fmla v0.4s, v3.4s, v4.4s
+	ADD $66, R0
+	ADD $336, R4
+	ADD $66, R3
+	ADD $336, R5
+	SUBS $1, R1
+	BNE loop1
+	MOVD ys+32(FP), R2
+	MOVD row+40(FP), R6
+	MOVD 0(R2), R7
+	ADD R6<<2, R7
+	WORD $0x4e040403 // dup v3.4s, v0.s[0]
+	WORD $0xbd0000e3 // str s3, [x7, #0]
+	WORD $0x4e140403 // dup v3.4s, v0.s[2]
+	WORD $0xbd0004e3 // str s3, [x7, #4]
+	MOVD 24(R2), R7
+	ADD R6<<2, R7
+	WORD $0x4e0c0403 // dup v3.4s, v0.s[1]
+	WORD $0xbd0000e3 // str s3, [x7, #0]
+	WORD $0x4e1c0403 // dup v3.4s, v0.s[3]
+	WORD $0xbd0004e3 // str s3, [x7, #4]
 	RET
 
 // func int8NEON(dst, x *float32, n int, common, last float32)

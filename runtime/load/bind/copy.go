@@ -67,7 +67,7 @@ func (c *copies) copy(region []byte, weight, entry int) {
 	size := s.bytes / int64(s.batch)
 	at := c.offsets[weight] + int64(entry)*size
 	if s.change != nil {
-		s.change(region[at:at+size], s.tensor.Data[s.offset+int64(entry)*s.stride:][:size])
+		s.change(region[at:at+size], s.tensor.Data[s.offset+int64(entry)*s.stride:][:s.entry], entry)
 	} else {
 		transpose(region[at:at+size], s, entry)
 	}

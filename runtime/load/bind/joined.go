@@ -1,6 +1,8 @@
 package bind
 
 import (
+	"fmt"
+
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )
@@ -18,6 +20,9 @@ func (r *Resolved) Joined(b *plan.Bundle) ([]Joined, error) {
 	var list []Joined
 	for i := range b.Joined {
 		src, bad := r.find(b, &b.Joined[i], 0)
+		if bad == nil && src.copied() {
+			bad = &Mismatch{What: fmt.Sprintf("tensor %q", src.tensor.Name), Found: "a weight with scales beside it", Expected: "one without"}
+		}
 		if bad != nil {
 			return nil, &FitError{File: r.File.Path, Bundle: b.Name, Asked: true, Mismatches: []Mismatch{*bad}}
 		}

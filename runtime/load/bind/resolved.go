@@ -166,14 +166,23 @@ func (r *Resolved) look(b *plan.Bundle) *table {
 // one. It returns what is wrong if it is not there as it should.
 func (r *Resolved) find(b *plan.Bundle, w *plan.Weight, l int) (*source, *Mismatch) {
 	t, ok := r.tensor(w.GGUF, w, l)
-	if ok {
-		return whole(t, w)
-	}
-	if t, ok = r.tensor(w.Alt, w, l); ok {
-		if h, fused := halves[w.Role]; fused {
-			return h.in(t, w, &b.Model)
+	var of *half
+	if !ok {
+		if t, ok = r.tensor(w.Alt, w, l); ok {
+			if h, fused := halves[w.Role]; fused {
+				of = &h
+			}
 		}
-		return whole(t, w)
+	}
+	if ok {
+		scale, err := r.File.Scale(t)
+		if err != nil {
+			return nil, &Mismatch{What: subject(t.Name, w), Found: err.Error(), Expected: "its scales"}
+		}
+		if of != nil {
+			return of.in(t, scale, w, &b.Model)
+		}
+		return whole(t, scale, w)
 	}
 	return nil, &Mismatch{What: subject(layerName(w.GGUF, w, l), w), Found: absent, Expected: "dimensions " + dims(shape(w))}
 }
@@ -219,7 +228,7 @@ func (r *Resolved) unexpectedTensors(b *plan.Bundle) []Mismatch {
 	at := map[string]int{} // index in out, by name without the layer
 	for i, p := range r.places {
 		name := r.File.Tensors[i].Name
-		if known(p, name) {
+		if of, ok := r.File.Scaled(name); known(p, name) || ok && known(placeOf(of.Name), of.Name) {
 			continue
 		}
 		block, in := blockOf(name)

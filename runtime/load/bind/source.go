@@ -21,8 +21,9 @@ type source struct {
 	// the cols rows that start offset + h·stride bytes into the tensor.
 	transpose         bool
 	cols, rows, batch int // of the weight
-	// change is another way in which a copy differs from the file; nil: it does not.
-	change func(dst, src []byte)
+	// change is another way in which a copy differs from the file; nil: it does not. It gets the entry's number.
+	change func(dst, src []byte, entry int)
+	entry  int64 // bytes of an entry in the file
 }
 
 // copied says whether the weight cannot be used where it lies in the file.
@@ -68,7 +69,7 @@ func layerName(pattern string, w *plan.Weight, l int) string {
 }
 
 // whole is a weight with a tensor of its own.
-func whole(t *gguf.Tensor, w *plan.Weight) (*source, *Mismatch) {
+func whole(t, scale *gguf.Tensor, w *plan.Weight) (*source, *Mismatch) {
 	format, bad := check(t, w, shape(w))
 	if bad != nil {
 		return nil, bad
@@ -77,15 +78,14 @@ func whole(t *gguf.Tensor, w *plan.Weight) (*source, *Mismatch) {
 	if bad != nil {
 		return nil, bad
 	}
-	if bad := allowed(t, w, t.Type); bad != nil {
-		return nil, bad
-	}
-	return &source{tensor: t, typ: t.Type, bytes: int64(t.Size), stride: int64(w.Rows) * row,
-		cols: w.Cols, rows: w.Rows, batch: w.Batch, change: change(w, int(row))}, nil
+	s := &source{tensor: t, typ: t.Type, bytes: int64(t.Size), stride: int64(w.Rows) * row, entry: int64(w.Rows) * row,
+		cols: w.Cols, rows: w.Rows, batch: w.Batch, change: change(w, int(row))}
+	s.scaled(scale)
+	return s, allowed(t, w, s.typ)
 }
 
 // in is a weight that is half of tensor t.
-func (h half) in(t *gguf.Tensor, w *plan.Weight, m *plan.Model) (*source, *Mismatch) {
+func (h half) in(t, scale *gguf.Tensor, w *plan.Weight, m *plan.Model) (*source, *Mismatch) {
 	cols, rows := w.Cols, w.Rows
 	if h.transpose {
 		cols, rows = rows, cols
@@ -103,7 +103,10 @@ func (h half) in(t *gguf.Tensor, w *plan.Weight, m *plan.Model) (*source, *Misma
 	if bad != nil {
 		return nil, bad
 	}
-	s := &source{tensor: t, typ: t.Type, stride: int64(rows+other) * row, cols: w.Cols, rows: w.Rows, batch: w.Batch}
+	if scale != nil && h.flat {
+		return nil, &Mismatch{What: fmt.Sprintf("tensor %q", scale.Name), Found: "a scale of keys and values in one", Expected: "none"}
+	}
+	s := &source{tensor: t, typ: t.Type, stride: int64(rows+other) * row, entry: int64(rows) * row, cols: w.Cols, rows: w.Rows, batch: w.Batch}
 	if h.second {
 		s.offset = int64(other) * row
 	}
@@ -117,6 +120,7 @@ func (h half) in(t *gguf.Tensor, w *plan.Weight, m *plan.Model) (*source, *Misma
 		}
 		s.bytes = int64(w.Cols) * int64(w.Rows) * int64(w.Batch) * int64(format.BlockBytes)
 	}
+	s.scaled(scale)
 	return s, allowed(t, w, s.typ)
 }
 
@@ -146,7 +150,11 @@ func allowed(t *gguf.Tensor, w *plan.Weight, typ quant.Type) *Mismatch {
 		return nil
 	}
 	found := "type " + typeName(t.Type)
-	if typ != t.Type {
+	switch typ {
+	case t.Type:
+	case quant.NVFP4Scaled:
+		found += " with scales"
+	default:
 		found += ", transposed to " + typeName(typ)
 	}
 	return &Mismatch{What: subject(t.Name, w), Found: found, Expected: typeNames(w.Types), Types: true}

@@ -27,6 +27,9 @@ var int8Formats512 = []format{
 	{name: "Q5_K", elems: 256, bytes: 176, begin: affine8x512(true), int8: super8},
 	{name: "Q6_K", elems: 256, bytes: 210, begin: q6_K8x512, int8: super8},
 	{name: "IQ4_XS", elems: 256, bytes: 136, begin: iq4_XS8x512, int8: super8},
+	{name: "Q2_K", elems: 256, bytes: 84, begin: q2_K8x512, int8: super8},
+	{name: "Q3_K", elems: 256, bytes: 110, begin: q3_K8x512, int8: super8},
+	{name: "TQ2_0", elems: 256, bytes: 66, begin: tq2_08x512, int8: super8},
 }
 
 // blocks512 is the loop of a format with 32 elements under one scale, two blocks at a time.

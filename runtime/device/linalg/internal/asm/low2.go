@@ -24,7 +24,8 @@ var formatsLow2 = []format{
 	{name: "TQ2_0", elems: 256, bytes: 66, begin: tq2_0x2, few: true},
 	{name: "Q1_0", elems: 128, bytes: 18, begin: q1_0x2, few: true},
 	{name: "Q2_0", elems: 64, bytes: 18, begin: q2_0x2, few: true},
-	{name: "NVFP4", elems: 64, bytes: 36, begin: nvfp4x2, few: true},
+	{name: "NVFP4", elems: 64, bytes: 36, begin: nvfp4x2(0), few: true},
+	{name: "NVFP4_SCALED", elems: 64, bytes: 40, begin: nvfp4x2(4), few: true},
 }
 
 // pairs2 emits the elements of codes of two bits, of which 32·(4h+k)+8i to +7 are bits 2k and 2k+1 of the bytes from
@@ -275,23 +276,35 @@ func tq1_0x2(g *gen, _ shape) func(*loop) {
 	}
 }
 
-// nvfp4x2 has a scale for 16 elements: low nibbles of 8 bytes, and then the high ones.
-func nvfp4x2(g *gen, t shape) func(*loop) {
+// nvfp4x2 has a scale for 16 elements: low nibbles of 8 bytes, and then the high ones. Where head is 4, a float in front
+// is a factor of all scales.
+func nvfp4x2(head int) func(*gen, shape) func(*loop) {
+	return func(g *gen, t shape) func(*loop) { return g.nvfp4(t, head) }
+}
+
+func (g *gen) nvfp4(t shape, head int) func(*loop) {
 	low := g.load2(g.bytes("mask15", repeat(64, byte(15))...))
 	table := g.byteTable(shape{t.tile, true}, &e2m1).(reg.VecVirtual)
 	scales := g.variable("nvfp4Scales")
 	return func(l *loop) {
 		block := l.rows[0].block
+		var factor reg.VecVirtual
+		if head > 0 {
+			factor = g.broadcast2(at(block, 0))
+		}
 		l.loadX(0, 8)
 		for sub := range 4 {
 			q, high, e := g.YMM(), g.XMM(), g.GP64()
-			g.VMOVQ(at(block, 4+8*sub), q.AsX())
+			g.VMOVQ(at(block, head+4+8*sub), q.AsX())
 			g.VPSRLW(operand.U8(4), q.AsX(), high)
 			g.VPUNPCKLQDQ(high, q.AsX(), q.AsX())
 			g.VPAND(low.AsX(), q.AsX(), q.AsX())
 			g.VPSHUFB(q.AsX(), table.AsX(), q.AsX())
-			g.MOVBQZX(at(block, sub), e)
+			g.MOVBQZX(at(block, head+sub), e)
 			scale := g.broadcast2(operand.Mem{Base: scales, Index: e, Scale: 4})
+			if head > 0 {
+				g.VMULPS(factor, scale, scale)
+			}
 			for half := range 2 {
 				w := g.widen(q.AsX())
 				if half == 0 {

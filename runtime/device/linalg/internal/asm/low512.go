@@ -15,7 +15,8 @@ var formatsLow512 = []format{
 	{name: "TQ2_0", elems: 256, bytes: 66, begin: tq2_0x512, few: true},
 	{name: "Q1_0", elems: 128, bytes: 18, begin: q1_0x512, few: true},
 	{name: "Q2_0", elems: 64, bytes: 18, begin: q2_0x512, few: true},
-	{name: "NVFP4", elems: 64, bytes: 36, begin: nvfp4x512, few: true},
+	{name: "NVFP4", elems: 64, bytes: 36, begin: nvfp4x512(0), few: true},
+	{name: "NVFP4_SCALED", elems: 64, bytes: 40, begin: nvfp4x512(4), few: true},
 }
 
 // repeated returns a table of n consecutive numbers from first on, which repeats.
@@ -166,8 +167,13 @@ func q3_Kx512(g *gen, _ shape) func(*loop) {
 	}
 }
 
-// nvfp4x512 has a scale for 16 elements: low nibbles of 8 bytes, and then the high ones.
-func nvfp4x512(g *gen, _ shape) func(*loop) {
+// nvfp4x512 has a scale for 16 elements: low nibbles of 8 bytes, and then the high ones. Where head is 4, a float in front
+// is a factor of all scales.
+func nvfp4x512(head int) func(*gen, shape) func(*loop) {
+	return func(g *gen, _ shape) func(*loop) { return g.nvfp4x512(head) }
+}
+
+func (g *gen) nvfp4x512(head int) func(*loop) {
 	values := g.table512(&e2m1)
 	scales := g.variable("nvfp4Scales")
 	shifts := g.XMM()
@@ -177,11 +183,18 @@ func nvfp4x512(g *gen, _ shape) func(*loop) {
 		l.loadX(0, 4)
 		for sub := range 4 {
 			bytes, q, table, e := g.XMM(), g.ZMM(), g.ZMM(), g.GP64()
-			g.VPBROADCASTQ(at(block, 4+8*sub), bytes)
+			g.VPBROADCASTQ(at(block, head+4+8*sub), bytes)
 			g.VPSRLVQ(shifts, bytes, bytes)
 			g.VPMOVZXBD(bytes, q)
-			g.MOVBQZX(at(block, sub), e)
-			g.VMULPS_BCST(operand.Mem{Base: scales, Index: e, Scale: 4}, values, table)
+			g.MOVBQZX(at(block, head+sub), e)
+			of := operand.Mem{Base: scales, Index: e, Scale: 4}
+			if head > 0 {
+				g.VBROADCASTSS(at(block, 0), table)
+				g.VMULPS_BCST(of, table, table)
+				g.VMULPS(values, table, table)
+			} else {
+				g.VMULPS_BCST(of, values, table)
+			}
 			l.add(l.rows[0], sub, g.lookup(table, q, nil, nil))
 		}
 	}

@@ -84,6 +84,9 @@ func generateAMD64() (assembly, declarations []byte, err error) {
 		g.matVec(avx2, f)
 		g.decodeRow(avx2, f)
 	}
+	for _, f := range int8FormatsLow2 {
+		g.matVec(avx2, int8Of(f))
+	}
 	for _, f := range formatsLow512 {
 		g.matVec(avx512, f)
 		g.decodeRow(avx512, f)

@@ -95,7 +95,9 @@ func (s superSums) subtract(l *loop, scales func(r int) operand.Mem, shift uint8
 			if minus {
 				l.VPADDD(t, s[r][j], s[r][j])
 			}
-			l.VPSLLD(operand.U8(shift), t, t)
+			if shift > 0 {
+				l.VPSLLD(operand.U8(shift), t, t)
+			}
 			l.VPSUBD(t, s[r][j], s[r][j])
 		}
 	}
@@ -154,7 +156,7 @@ func affine8x512(fifth bool) func(*gen, shape) func(*loop) {
 					g.VPSRLVQ(shifts, codes, codes)
 					g.VPANDD(low, codes, codes)
 					if fifth {
-						g.addFifthBitsOf(codes, pair, at(row.block, 16))
+						g.addBitOf(codes, pair, at(row.block, 16), g.bytes("sixteens", repeat(64, byte(16))...))
 					}
 					g.VPERMD(g.both512(stack.Offset(size*r)), orders[pair], scale)
 					q, scales = append(q, codes), append(scales, scale)
@@ -168,49 +170,34 @@ func affine8x512(fifth bool) func(*gen, shape) func(*loop) {
 	}
 }
 
-// addFifthBitsOf adds 16 to the bytes of either half of q where the 32 bytes at m have bit
-// 2·pair, or for the upper half the next.
-func (g *gen) addFifthBitsOf(q reg.VecVirtual, pair int, m operand.Mem) {
+// addBitOf adds n to the bytes of either half of q where the 32 bytes at m have bit 2·pair, or for the upper half the
+// next.
+func (g *gen) addBitOf(q reg.VecVirtual, pair int, m, n operand.Mem) {
 	bits, k := g.ZMM(), g.K()
 	b := append(repeat(32, byte(1<<(2*pair))), repeat(32, byte(2<<(2*pair)))...)
 	g.VBROADCASTI64X4(m, bits)
 	g.VPTESTMB(g.bytes(fmt.Sprintf("fifth%d", pair), b...), bits, k)
-	g.VPADDB(g.bytes("sixteens", repeat(64, byte(16))...), q, k, q)
+	g.VPADDB(n, q, k, q)
 }
 
 // q6_K8x512 is the loop of Q6_K. A row has 96 bytes of the stack: its scales as words, and
 // behind them the factor of all.
 func q6_K8x512(g *gen, t shape) func(*loop) {
-	codes := g.codesQ6_K()
-	var orders [4]reg.VecVirtual // of words: four numbers of scales, each in a quarter
-	for i := range orders {
-		var b []byte
-		for word := range 32 {
-			b = append(b, byte(4*i+word/8), 0)
-		}
-		orders[i] = g.load512(g.bytes(fmt.Sprintf("scalesOf%d", i), b...))
-	}
+	codes, orders := g.codesQ6_K(), g.quarters()
 	const size = 96
 	stack := g.AllocLocal(size * t.rows)
+	scales := func(r int) operand.Mem { return stack.Offset(size * r) }
 	return func(l *loop) {
 		for r, row := range l.rows {
-			scales := g.YMM()
-			g.VPMOVSXBW(at(row.block, 192), scales)
-			g.VMOVDQU32(scales, stack.Offset(size*r))
-			g.VMOVSS(g.half512(at(row.block, 208)).AsX(), stack.Offset(size*r+64))
+			words := g.YMM()
+			g.VPMOVSXBW(at(row.block, 192), words)
+			g.VMOVDQU32(words, scales(r))
+			g.VMOVSS(g.half512(at(row.block, 208)).AsX(), scales(r).Offset(64))
 		}
 		sums := l.superSums()
-		for group := range 4 {
-			var q, scales []reg.VecVirtual
-			for r, row := range l.rows {
-				scale := g.ZMM()
-				g.VPERMW(g.both512(stack.Offset(size*r)), orders[group], scale)
-				q, scales = append(q, codes(row.block, group)), append(scales, scale)
-			}
-			sums.add(l, group, q, scales)
-		}
-		sums.subtract(l, func(r int) operand.Mem { return stack.Offset(size * r) }, 5, false) // codes count from 32
-		sums.finish(l, func(r int) operand.Mem { return stack.Offset(size*r + 64) }, noMinima)
+		sums.addQuarters(l, orders, scales, codes)
+		sums.subtract(l, scales, 5, false) // codes count from 32
+		sums.finish(l, func(r int) operand.Mem { return scales(r).Offset(64) }, noMinima)
 	}
 }
 

@@ -115,39 +115,20 @@ func affine8(fifth bool) func(*gen, shape) func(*loop) {
 // them the factor of all.
 func q6_K8(g *gen, _ shape) func(*loop) {
 	low, upper := g.bytes("mask15", repeat(64, byte(15))...), g.bytes("mask48", repeat(32, byte(48))...)
-	var of []byte // word 0 for the lower half of a register, word 1 for the upper
-	for i := range 32 {
-		of = append(of, byte(i%2+2*(i/16)))
-	}
-	halves := g.bytes("wordOfHalf", of...)
 	const size = 64
 	return func(l *loop) {
 		stack := g.AllocLocal(size * len(l.rows))
+		scales := func(r int) operand.Mem { return stack.Offset(size * r) }
 		for r, row := range l.rows {
-			scales := g.YMM()
-			g.VPMOVSXBW(at(row.block, 192), scales)
-			g.VMOVUPS(scales, stack.Offset(size*r))
-			d := g.half2(at(row.block, 208))
-			g.VMOVSS(d.AsX(), stack.Offset(size*r+32))
+			words := g.YMM()
+			g.VPMOVSXBW(at(row.block, 192), words)
+			g.VMOVUPS(words, scales(r))
+			g.VMOVSS(g.half2(at(row.block, 208)).AsX(), scales(r).Offset(32))
 		}
 		l.partials(func(p *partial) {
-			for group := range 8 { // of 32 elements, 16 in either half of a register
-				q := p.each(func(_ int, row row) reg.VecVirtual { return g.bytesQ6_K(row.block, group, low, upper) })
-				p.addScaled(group, q, p.each(func(r int, _ row) reg.VecVirtual {
-					s := g.broadcast2(stack.Offset(size*r + 4*group))
-					g.VPSHUFB(halves, s, s)
-					return s
-				}))
-			}
-			for r := range p.rows { // codes count from 32
-				for j, input := range p.inputs {
-					t := g.load2(at(input, p.arranged.sumAt(0)))
-					g.VPMADDWD(stack.Offset(size*(p.first()+r)), t, t)
-					g.VPSLLD(operand.U8(5), t, t)
-					g.VPSUBD(t, p.sums[r][j], p.sums[r][j])
-				}
-			}
-			p.foldBlock(func(r int) operand.Mem { return stack.Offset(size*r + 32) }, func(int) *minima { return nil })
+			p.halvesScaled(scales, func(row row, group int) reg.VecVirtual { return g.bytesQ6_K(row.block, group, low, upper) })
+			p.centre(5, scales)
+			p.foldBlock(func(r int) operand.Mem { return scales(r).Offset(32) }, noMinima)
 		})
 	}
 }
@@ -178,7 +159,7 @@ func iq4_XS8(g *gen, t shape) func(*loop) {
 					return g.broadcast2(stack.Offset(size*r + 4*sub))
 				}))
 			}
-			p.foldBlock(func(r int) operand.Mem { return stack.Offset(size*r + 32) }, func(int) *minima { return nil })
+			p.foldBlock(func(r int) operand.Mem { return stack.Offset(size*r + 32) }, noMinima)
 		})
 	}
 }

@@ -13,7 +13,8 @@ var blockFormats = []format{
 	{name: "IQ4_NL", elems: 32, bytes: 18, begin: nibbles{qs: 2, table: &levels}.begin},
 	{name: "MXFP4", elems: 32, bytes: 17, begin: nibbles{qs: 1, table: &e2m1, power: true}.begin},
 	{name: "Q8_0", elems: 32, bytes: 34, begin: q8_0},
-	{name: "NVFP4", elems: 64, bytes: 36, begin: nvfp4},
+	{name: "NVFP4", elems: 64, bytes: 36, begin: nvfp4(0)},
+	{name: "NVFP4_SCALED", elems: 64, bytes: 40, begin: nvfp4(4)},
 	{name: "Q1_0", elems: 128, bytes: 18, words: true, begin: q1_0},
 	{name: "Q2_0", elems: 64, bytes: 18, begin: q2_0},
 }
@@ -134,17 +135,27 @@ func q8_0(l *loop) func() {
 	}
 }
 
-// nvfp4 has a scale for 16 elements: low nibbles of 8 bytes, and then the high ones.
-func nvfp4(l *loop) func() {
+// nvfp4 has a scale for 16 elements: low nibbles of 8 bytes, and then the high ones. Where head is 4, a float in front is
+// a factor of all scales.
+func nvfp4(head int) func(l *loop) func() {
+	return func(l *loop) func() { return l.nvfp4(head) }
+}
+
+func (l *loop) nvfp4(head int) func() {
 	table, low := l.table(&e2m1), l.all(15)
 	halves := l.halvesRight4()
 	scales := l.symbol("nvfp4Scales")
 	return func() {
 		for sub := range 4 {
-			e, from := l.gp(), l.after(l.w, 4+8*sub)
-			l.code("MOVBU %d(R%d), R%d", sub, l.w, e)
+			e, from := l.gp(), l.after(l.w, head+4+8*sub)
+			l.code("MOVBU %d(R%d), R%d", head+sub, l.w, e)
 			l.code("ADD R%d<<2, R%d, R%d", e, scales, e)
 			scale, q := l.loaded("s", e, 0), l.vec()
+			if head > 0 {
+				factor := l.loaded("s", l.w, 0)
+				l.op("fmul 4s", scale, scale, factor)
+				l.free(factor)
+			}
 			l.op("ld1r 2d", q, from)
 			l.op("ushl 16b", q, q, halves)
 			l.op("and", q, q, low)

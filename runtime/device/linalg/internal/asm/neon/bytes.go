@@ -43,6 +43,9 @@ var int8Formats = []int8Format{
 	{name: "Q5_K", elems: 256, bytes: 176, input: superBytes, frame: 8, begin: affineBytes(48, 16)},
 	{name: "Q6_K", elems: 256, bytes: 210, input: superBytes, frame: 16, begin: q6_KBytes},
 	{name: "IQ4_XS", elems: 256, bytes: 136, input: superBytes, frame: 8, begin: iq4_XSBytes},
+	{name: "Q2_K", elems: 256, bytes: 84, input: superBytes, frame: 16, begin: q2_KBytes},
+	{name: "Q3_K", elems: 256, bytes: 110, input: superBytes, frame: 16, begin: q3_KBytes},
+	{name: "TQ2_0", elems: 256, bytes: 66, input: superBytes, begin: tq2_0Bytes},
 }
 
 // int8Row emits the rowFunc, and int8Tile the tileFunc of two rows and two inputs.

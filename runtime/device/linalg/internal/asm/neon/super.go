@@ -282,9 +282,31 @@ func q2_K(l *loop) func() {
 	}
 }
 
+// scalesQ3_K loads constants, and returns what emits the block's 16 scales, less 32, as bytes.
+func (w *writer) scalesQ3_K() func(block gp) reg {
+	halves, shifts := w.halvesRight4(), w.right(2, 0)
+	low, three, less := w.all(15), w.all(3), w.all(32)
+	return func(block gp) reg {
+		end, upper := w.after(block, 96), w.after(block, 104)
+		q, high := w.vec(), w.vec()
+		w.op("ld1r 2d", q, end)
+		w.op("ushl 16b", q, q, halves)
+		w.op("and", q, q, low)
+		w.op("ld1r 4s", high, upper) // of word j bits 2j of each byte
+		w.op("ushl 4s", high, high, shifts)
+		w.op("and", high, high, three)
+		w.op("shl 16b", high, high, 4)
+		w.op("orr", q, q, high)
+		w.op("sub 16b", q, q, less)
+		w.free(high)
+		w.freeGP(end, upper)
+		return q
+	}
+}
+
 // q3_K puts the third bits, less 4, above the others: bit k of byte i is that of element 32k+i.
 func q3_K(l *loop) func() {
-	three, four, low, less := l.all(3), l.all(4), l.all(15), l.all(32)
+	unpack, four := l.scalesQ3_K(), l.all(4)
 	scale, stack, thirds := l.vec(), l.gp(), l.vecs(2)
 	pairs := l.pairs(32, func(half int, q reg) {
 		t, bits := l.vec(), thirds[half]
@@ -296,22 +318,8 @@ func q3_K(l *loop) func() {
 		l.op("ld1r 4s next", scale, stack)
 		l.bytesAt(4*half, q, l.by(scale))
 	})
-	halves := l.halvesRight4()
-	shifts := l.right(2, 0)
 	return func() {
-		end, upper := l.after(l.w, 96), l.after(l.w, 104)
-		q, high, d := l.vec(), l.vec(), l.half(end, 12)
-		l.op("ld1r 2d", q, end)
-		l.op("ushl 16b", q, q, halves)
-		l.op("and", q, q, low)
-		l.op("ld1r 4s", high, upper) // of word j bits 2j of each byte
-		l.op("ushl 4s", high, high, shifts)
-		l.op("and", high, high, three)
-		l.op("shl 16b", high, high, 4)
-		l.op("orr", q, q, high)
-		l.op("sub 16b", q, q, less)
-		l.free(high)
-		l.freeGP(end, upper)
+		q, d := unpack(l.w), l.half(l.w, 108)
 		l.toStack(stack, 0)
 		l.keep(q, d, stack, 0)
 		l.free(d)

@@ -12,11 +12,13 @@ func affineBytes(qs, qh int) func(w *writer) int8Block {
 		}
 		return func(t *byteTile) {
 			s := t.scaledSums(8)
-			var minima [][2]reg
+			var minima [][]reg
 			for r, row := range t.rows {
-				minima = append(minima, w.wordsOf(unpack(row), s.scales[r]))
+				both := w.integers(unpack(row))
+				w.keepWords(both[:2], s.scales[r])
+				minima = append(minima, both[2:])
 			}
-			t.subtractMinima(minima)
+			t.subtractMinima(minima, 2)
 			from := t.pointers(qs)
 			var fifth [][2]reg
 			for _, row := range t.rows {
@@ -62,34 +64,42 @@ func affineBytes(qs, qh int) func(w *writer) int8Block {
 	}
 }
 
-// wordsOf stores the first eight of 16 bytes as words and returns the others as words. It frees q.
-func (w *writer) wordsOf(q reg, at gp) (others [2]reg) {
-	high := w.vec()
-	w.op("sxtl2 8h", high, q)
+// integers returns 16 signed bytes as integers in four registers, the first of which is theirs.
+func (w *writer) integers(q reg) []reg {
+	v := append([]reg{q}, w.vecs(3)...)
+	w.op("sxtl2 8h", v[2], q)
 	w.op("sxtl 8h", q, q)
-	t := w.vec()
-	w.op("sxtl 4s", t, q)
-	w.op("str q", t, at, 0)
-	w.op("sxtl2 4s", t, q)
-	w.op("str q", t, at, 16)
-	w.free(t)
-	w.op("sxtl 4s", q, high)
-	w.op("sxtl2 4s", high, high)
-	return [2]reg{q, high}
+	for i := 0; i < 4; i += 2 {
+		w.op("sxtl2 4s", v[i+1], v[i])
+		w.op("sxtl 4s", v[i], v[i])
+	}
+	return v
 }
 
-// subtractMinima takes dmin·Σ minimum·Σx from the running sums, and frees the minima.
-func (t *byteTile) subtractMinima(minima [][2]reg) {
-	var sums [][2]reg // of 32 elements of every input
+// keepWords stores registers one behind the other, and frees them.
+func (w *writer) keepWords(list []reg, at gp) {
+	for i, v := range list {
+		w.op("str q", v, at, 16*i)
+		w.free(v)
+	}
+}
+
+// subtractMinima takes dmin, which lies at an offset, times Σ minimum·Σx from the running sums, and frees the minima: of
+// eight sub-blocks in two registers, or of 16 in four.
+func (t *byteTile) subtractMinima(minima [][]reg, dmin int) {
+	var sums [][]reg // of the elements of a sub-block of every input
 	for _, x := range t.inputs {
-		var pair [2]reg
-		for i := range pair {
-			v, other := t.loaded("q", x, superSums+32*i), t.loaded("q", x, superSums+32*i+16)
-			t.op("addp 4s", v, v, other)
-			t.free(other)
-			pair[i] = v
+		var list []reg
+		for i := range 4 {
+			v := t.loaded("q", x, superSums+16*i)
+			if len(minima[0]) == 2 && i%2 == 1 {
+				t.op("addp 4s", list[i/2], list[i/2], v)
+				t.free(v)
+				continue
+			}
+			list = append(list, v)
 		}
-		sums = append(sums, pair)
+		sums = append(sums, list)
 	}
 	var totals []reg
 	for _, m := range minima {
@@ -97,7 +107,9 @@ func (t *byteTile) subtractMinima(minima [][2]reg) {
 		for _, x := range sums {
 			v := t.vec()
 			t.op("mul 4s", v, m[0], x[0])
-			t.op("mla 4s", v, m[1], x[1])
+			for i := 1; i < len(m); i++ {
+				t.op("mla 4s", v, m[i], x[i])
+			}
 			t.op("addv s", v, v)
 			ofRow = append(ofRow, v)
 		}
@@ -106,18 +118,18 @@ func (t *byteTile) subtractMinima(minima [][2]reg) {
 			t.free(ofRow[1])
 		}
 		totals = append(totals, ofRow[0])
-		t.free(m[:]...)
+		t.free(m...)
 	}
 	for _, x := range sums {
-		t.free(x[:]...)
+		t.free(x...)
 	}
 	if len(totals) == 2 {
 		t.op("zip1 2d", totals[0], totals[0], totals[1])
 		t.free(totals[1])
 	}
 	t.op("scvtf 4s", totals[0], totals[0])
-	dmin := t.ofRows(t.each(func(row gp) reg { return t.half(row, 2) }))
-	t.addScaled("fmls 4s", totals[0], dmin, t.ofInputs(superScale))
+	factors := t.ofRows(t.each(func(row gp) reg { return t.half(row, dmin) }))
+	t.addScaled("fmls 4s", totals[0], factors, t.ofInputs(superScale))
 }
 
 func q6_KBytes(w *writer) int8Block {
@@ -125,11 +137,7 @@ func q6_KBytes(w *writer) int8Block {
 	return func(t *byteTile) {
 		s, end := t.scaledSums(16), t.pointers(192)
 		for r, at := range end {
-			q := w.loaded("q", at, 0)
-			high := w.wordsOf(q, s.scales[r])
-			w.op("str q", high[0], s.scales[r], 32)
-			w.op("str q", high[1], s.scales[r], 48)
-			w.free(high[:]...)
+			w.keepWords(w.integers(w.loaded("q", at, 0)), s.scales[r])
 		}
 		low, upper := t.pointers(0), t.pointers(128)
 		t.times(2, func() {

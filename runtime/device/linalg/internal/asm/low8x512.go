@@ -1,0 +1,132 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// The formats of low8.go with AVX-512 and VNNI.
+
+// quarters are registers that pick the words of scales: four numbers of 16 elements for each of four groups, each in a
+// quarter of the lanes.
+func (g *gen) quarters() (orders [4]reg.VecVirtual) {
+	for i := range orders {
+		var b []byte
+		for word := range 32 {
+			b = append(b, byte(4*i+word/8), 0)
+		}
+		orders[i] = g.load512(g.bytes(fmt.Sprintf("scalesOf%d", i), b...))
+	}
+	return orders
+}
+
+// addQuarters adds a block to the sums: the four groups of codes times the words of their row's 16 scales, which are in
+// memory.
+func (s superSums) addQuarters(l *loop, orders [4]reg.VecVirtual, scales func(r int) operand.Mem, codes func(block reg.Register, group int) reg.VecVirtual) {
+	for group, order := range orders {
+		var q, scale []reg.VecVirtual
+		for r, row := range l.rows {
+			v := l.ZMM()
+			l.VPERMW(l.both512(scales(r)), order, v)
+			q, scale = append(q, codes(row.block, group)), append(scale, v)
+		}
+		s.add(l, group, q, scale)
+	}
+}
+
+// twoBits512 returns what makes bytes of 64 codes of two bits behind an offset: 32 and 32 that share their bytes.
+func (g *gen) twoBits512(offset int) func(block reg.Register, group int) reg.VecVirtual {
+	three := g.load512(g.bytes("mask3x64", repeat(64, byte(3))...))
+	shifts := [2]reg.VecVirtual{
+		g.load512(g.qwords("right0or2upper", append(repeat(4, uint64(0)), repeat(4, uint64(2))...)...)),
+		g.load512(g.qwords("right4or6upper", append(repeat(4, uint64(4)), repeat(4, uint64(6))...)...)),
+	}
+	return func(block reg.Register, group int) reg.VecVirtual {
+		q := g.ZMM()
+		g.VBROADCASTI64X4(at(block, offset+32*(group/2)), q)
+		g.VPSRLVQ(shifts[group%2], q, q)
+		g.VPANDD(three, q, q)
+		return q
+	}
+}
+
+// q2_K8x512 is the loop of Q2_K. A row has 96 bytes of the stack, as in q2_K8.
+func q2_K8x512(g *gen, t shape) func(*loop) {
+	low, codes, orders := g.bytes("mask15", repeat(64, byte(15))...), g.twoBits512(16), g.quarters()
+	const size = 96
+	stack := g.AllocLocal(size * t.rows)
+	scales := func(r int) operand.Mem { return stack.Offset(size * r) }
+	return func(l *loop) {
+		for r, row := range l.rows {
+			for i := range 2 {
+				words := g.YMM()
+				g.VMOVDQU32(at(row.block, 0), words.AsX())
+				if i == 1 {
+					g.VPSRLW(operand.U8(4), words.AsX(), words.AsX())
+				}
+				g.VPANDD(low, words.AsX(), words.AsX())
+				g.VPMOVZXBW(words.AsX(), words)
+				g.VMOVDQU32(words, scales(r).Offset(32*i))
+				g.VMOVSS(g.half512(at(row.block, 80+2*i)).AsX(), scales(r).Offset(64+4*i))
+			}
+		}
+		sums := l.superSums()
+		sums.addQuarters(l, orders, scales, codes)
+		sums.finish(l,
+			func(r int) operand.Mem { return scales(r).Offset(64) },
+			func(r int) *minima { return &minima{scales(r).Offset(68), scales(r).Offset(32)} })
+	}
+}
+
+// q3_K8x512 is the loop of Q3_K. A row has 96 bytes of the stack: its scales as words, and behind them the factor of all.
+func q3_K8x512(g *gen, t shape) func(*loop) {
+	codes, orders := g.twoBits512(32), g.quarters()
+	const size = 96
+	stack := g.AllocLocal(size * t.rows)
+	scales := func(r int) operand.Mem { return stack.Offset(size * r) }
+	return func(l *loop) {
+		for r, row := range l.rows {
+			words := g.YMM()
+			g.VPMOVSXBW(g.scalesQ3_K(avx512, row.block).AsX(), words)
+			g.VMOVDQU32(words, scales(r))
+			g.VMOVSS(g.half512(at(row.block, 108)).AsX(), scales(r).Offset(64))
+		}
+		sums := l.superSums()
+		sums.addQuarters(l, orders, scales, func(block reg.Register, group int) reg.VecVirtual {
+			q := codes(block, group)
+			g.addBitOf(q, group, at(block, 0), g.bytes("fours", repeat(64, byte(4))...))
+			return q
+		})
+		sums.subtract(l, scales, 2, false) // codes count from 4
+		sums.finish(l, func(r int) operand.Mem { return scales(r).Offset(64) }, noMinima)
+	}
+}
+
+// tq2_08x512 is the loop of TQ2_0, which has no scales but the factor of a block: it is on the stack.
+func tq2_08x512(g *gen, t shape) func(*loop) {
+	codes := g.twoBits512(0)
+	const size = 32
+	stack := g.AllocLocal(size * t.rows)
+	return func(l *loop) {
+		for r, row := range l.rows {
+			g.VMOVSS(g.half512(at(row.block, 64)).AsX(), stack.Offset(size*r))
+		}
+		sums := l.superSums()
+		for group := range 4 {
+			var q []reg.VecVirtual
+			for _, row := range l.rows {
+				q = append(q, codes(row.block, group))
+			}
+			for j, input := range l.inputs {
+				x := l.load512(at(input, 64*group))
+				for r := range l.rows {
+					g.vnni("VPDPBUSD", x, q[r], sums[r][j])
+				}
+			}
+		}
+		sums.subtract(l, func(int) operand.Mem { return g.ones16() }, 0, false)
+		sums.finish(l, func(r int) operand.Mem { return stack.Offset(size * r) }, noMinima)
+	}
+}

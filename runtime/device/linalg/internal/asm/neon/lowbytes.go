@@ -1,0 +1,105 @@
+package neon
+
+// Loops of K-quants of two and three bits, and of TQ2_0, for inputs of bytes. Formats with code books have none: what
+// takes their time is to look entries up.
+
+// pairBytes emits the 16 pieces of a block in the order of its scales: codes of two bits of every row, see pairs, which
+// change makes bytes with a sign of, and add takes with the offset of their inputs. next emits what is between the halves
+// of a block.
+func (t *byteTile) pairBytes(offset int, three reg, change func(row, k, half int, q reg), add func(offset int, codes []reg), next func()) {
+	from := t.pointers(offset)
+	t.times(2, func() {
+		for k := range 4 {
+			for half := range 2 {
+				var codes []reg
+				for r, at := range from {
+					q := t.loaded("q", at, 16*half)
+					if k > 0 {
+						t.op("ushr 16b", q, q, 2*k)
+					}
+					if k < 3 {
+						t.op("and", q, q, three)
+					}
+					change(r, k, half, q)
+					codes = append(codes, q)
+				}
+				add(32*k+16*half, codes)
+			}
+		}
+		next()
+		t.step(from, 32, 128)
+	})
+	t.rewind()
+	t.freeGP(from...)
+}
+
+// addPiece adds a sub-block of one piece.
+func (s *scaledSums) addPiece(offset int, codes []reg) { s.add(offset, codes) }
+
+func q2_KBytes(w *writer) int8Block {
+	three, low := w.all(3), w.all(15)
+	return func(t *byteTile) {
+		s := t.scaledSums(16)
+		var minima [][]reg
+		for r, row := range t.rows {
+			scales, mins := w.loaded("q", row, 0), w.vec()
+			w.op("ushr 16b", mins, scales, 4)
+			w.op("and", scales, scales, low)
+			w.keepWords(w.integers(scales), s.scales[r])
+			minima = append(minima, w.integers(mins))
+		}
+		t.subtractMinima(minima, 82)
+		t.pairBytes(16, three, func(int, int, int, reg) {}, s.addPiece, func() {})
+		s.finish(t.rows, 80)
+	}
+}
+
+func q3_KBytes(w *writer) int8Block {
+	unpack, three, four := w.scalesQ3_K(), w.all(3), w.all(4)
+	return func(t *byteTile) {
+		s := t.scaledSums(16)
+		var thirds [][]reg
+		for r, row := range t.rows {
+			w.keepWords(w.integers(unpack(row)), s.scales[r])
+			thirds = append(thirds, []reg{w.loaded("q", row, 0), w.loaded("q", row, 16)})
+		}
+		t.pairBytes(32, three, func(r, k, half int, q reg) {
+			bits := thirds[r][half]
+			third := w.vec()
+			switch { // bit k to bit 2
+			case k < 2:
+				w.op("shl 16b", third, bits, 2-k)
+				bits = third
+			case k == 3:
+				w.op("ushr 16b", third, bits, 1)
+				bits = third
+			}
+			w.op("bit", q, bits, four)
+			w.op("sub 16b", q, q, four)
+			w.free(third)
+		}, s.addPiece, func() {
+			for _, bits := range thirds {
+				w.op("ushr 16b", bits[0], bits[0], 4)
+				w.op("ushr 16b", bits[1], bits[1], 4)
+			}
+		})
+		s.finish(t.rows, 108)
+		for _, bits := range thirds {
+			w.free(bits...)
+		}
+	}
+}
+
+// tq2_0Bytes has no scales but that of a block.
+func tq2_0Bytes(w *writer) int8Block {
+	three, one := w.all(3), w.all(1)
+	return func(t *byteTile) {
+		sums := t.zeros(1)[0]
+		t.pairBytes(0, three, func(_, _, _ int, q reg) { w.op("sub 16b", q, q, one) }, func(offset int, codes []reg) {
+			t.products(sums, codes, offset)
+			t.free(codes...)
+		}, func() {})
+		t.whole(sums)
+		t.addScaled("fmla 4s", sums, t.ofRows(t.each(func(row gp) reg { return w.half(row, 64) })), t.ofInputs(superScale))
+	}
+}
