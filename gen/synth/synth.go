@@ -134,6 +134,9 @@ func nextN(s *spec.Spec, q spec.Quant) (all []tensor, err error) {
 
 func newTensor(s *spec.Spec, row weights.Row, name string, t quant.Type) tensor {
 	dims := []uint64{uint64(row.Cols)}
+	if between[row.Role] {
+		dims = append(dims, 1)
+	}
 	if !row.Vector {
 		dims = append(dims, uint64(row.Rows))
 	}
@@ -160,6 +163,9 @@ func withScales(list []tensor) (all []tensor) {
 	}
 	return all
 }
+
+// between are the roles with a dimension of 1 between columns and rows: llama.cpp takes no others.
+var between = map[string]bool{weights.LinearQConv: true, weights.LinearKConv: true, weights.LinearVConv: true}
 
 // threeDimensional are the roles with a third dimension even if it is 1.
 var threeDimensional = map[string]bool{weights.KB: true, weights.VB: true,
