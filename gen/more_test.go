@@ -34,7 +34,7 @@ var published = map[string]struct {
 	"minicpm3":       {4.074, 748 - 2, 2233, 2363, 4129},          // without the rotary factors
 	"plm":            {1.825, 290, 1056, 1131, 1850},
 	"kimilinear":     {49.123, 610, 26499, 28320, 49821},
-	"ling3tiny":      {7.893, 526, 4310, 4594, 8012}, // a bundle ships
+	"ling3tiny":      {7.893, 526, 4310, 4594, 8012},       // a bundle ships
 	"ling3flash":     {127.486, 938, 68671, 73436, 129336}, // with the layer that predicts
 }
 
