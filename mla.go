@@ -54,6 +54,10 @@ type Options struct {
 	// Sessions is how many can be open at a time, which is also how many texts of a batch
 	// run side by side; 0: 1. Memory for the latent caches of all is taken by Open.
 	Sessions int
+	// CacheRAM is how many bytes of memory copies of states may take, of a model with linear attention: texts go on
+	// only where there is one. 0: eight copies for each session; below 0: none, and what does not go on from the last
+	// text of a session is run again from its beginning.
+	CacheRAM int64
 	// Bundle is a bundle file, or the name of a bundle; "": the one that fits best, of the
 	// bundle file beside the model, the user's folder of bundle files, and Bundles.
 	Bundle string
@@ -150,7 +154,7 @@ func (o *Options) load(e *engine.Engine) (*Model, error) {
 	}
 	cfg := device.Config{
 		Context: o.Context, Tables: max(o.Sessions, 1),
-		KV: kv, Threads: o.Threads, Width: e.Bundle().Width(), Progress: tell[int64](o.Progress, Loading)}
+		KV: kv, Threads: o.Threads, CacheRAM: o.CacheRAM, Width: e.Bundle().Width(), Progress: tell[int64](o.Progress, Loading)}
 	if cfg.Context == 0 {
 		room, err := e.Room(cfg, cfg.Tables, e.Free())
 		if err != nil {

@@ -73,7 +73,7 @@ const maxBinary = 200_000
 var large = []string{
 	"generated/tinyglm/tinyglm.ptx.gz", "generated/yoututiny/reference/yoututiny.ptx.gz",
 	"runtime/text/tokenizer/testdata/deepseek-llm.gguf",
-	"testdata/hybrid/bailingmoe3-mini-Q4_K_M.gguf", "testdata/hybrid/kimi-linear-mini-Q4_0.gguf",
+	"testdata/hybrid/bailingmoe3-mini-Q4_0.gguf", "testdata/hybrid/bailingmoe3-mini-Q4_K_M.gguf", "testdata/hybrid/kimi-linear-mini-Q4_0.gguf",
 	"testdata/models/gigachat3-mini-Q4_0.gguf", "testdata/models/glm47mtp-mini-Q4_K_M.gguf", "testdata/models/minicpm3-mini-Q4_0.gguf",
 	"testdata/models/mistral4-mini-Q4_K_M.gguf", "testdata/models/mistrallarge3-mini-Q4_K_M.gguf",
 	"testdata/models/nextn/mtp-glm47mtp-mini-Q4_K_M.gguf", "testdata/models/plm-mini-Q4_K_M.gguf",

@@ -27,11 +27,11 @@ import (
 // hybrid compiles a hybrid spec for one row, a batch and a prompt.
 func hybrid(t *testing.T, name string) *plan.Bundle {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "specs", "more", name+".yaml"))
+	text, err := os.ReadFile(filepath.Join("..", "specs", name+".yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := spec.Parse(name+".yaml", append(text, "\nsequences: [1, 16, 512]\n"...))
+	s, err := spec.Parse("hybrid.yaml", append(text, "\nsequences: [1, 16, 512]\n"...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func hybrid(t *testing.T, name string) *plan.Bundle {
 // TestHybrid: bundles of hybrid specs are what verify wants. Of each row, every layer with linear attention moves its
 // state on once, and no other layer has one.
 func TestHybrid(t *testing.T) {
-	for _, name := range []string{"kimilinear", "ling3tiny"} {
+	for _, name := range []string{"more/kimilinear", "more/ling3flash"} {
 		b := hybrid(t, name)
 		if err := verify.Bundle(b); err != nil {
 			t.Error(err)

@@ -5863,7 +5863,7 @@ struct part_key_maker {
 
 //: bounded_swiglu
 static inline float bounded_swiglu(float gate, float up, float limit) { return min(gate, limit) * clamp(up, -limit, limit); }
-//# delta_head
+//# delta_rows
 
 
 //: softplus
@@ -5888,23 +5888,30 @@ struct row_floats {
   static inline float at(row_floats v, uint row, uint c) { return v.first[ulong(row) * v.stride + c]; }
 };
 
+//: run_end using Row UNROLL
+template <uint EACH>
+static inline uint run_end(constant Row * rows, uint from, uint limit, ushort lane) {
+  const uint table = rows[from].table;
+  for (uint at = from + 1u; at < limit; at += 32u * EACH) {
+    uint first = limit;
+    UNROLL for (uint i = 0; i < EACH; ++i) {
+      const uint row = min(at + 32u * i + lane, limit - 1u);
+      const bool other = rows[row].nkv == 0u || rows[row].table != table;
+      first = other ? min(first, row) : first;
+    }
+    first = simd_min(first);
+    if (first < limit) return first;
+  }
+  return limit;
+}
+//# delta_head
+
+
 //: shared_floats
 struct shared_floats {
   threadgroup const float * first;
   static inline float at(shared_floats v, uint, uint c) { return v.first[c]; }
 };
-
-//: run_end using Row
-static inline uint run_end(constant Row * rows, uint from, uint limit, ushort lane) {
-  const uint table = rows[from].table;
-  for (uint at = from + 1u; at < limit; at += 32u) {
-    const uint row = min(at + lane, limit - 1u);
-    const bool other = rows[row].nkv == 0u || rows[row].table != table;
-    const uint first = simd_min(other ? row : limit);
-    if (first < limit) return first;
-  }
-  return limit;
-}
 
 //: delta_head using UNROLL load_rows norm_factor row_floats sigmoid silu sum_group sum_lanes sum_of
 template <uint DIM, uint TAPS, uint ROWS, uint SIMDGROUPS>
@@ -6079,6 +6086,195 @@ struct delta_head {
       }
       const float factor = norm_factor(simd_sum(squares), float(DIM), eps);
       UNROLL for (uint i = 0; i < OWN; ++i) out[ulong(at + r) * out_stride + 32u * i + lane] = A(o[i] * factor * weight[32u * i + lane] * sigmoid(gate[i]));
+    }
+  }
+};
+//# delta_vectors
+
+//: delta_vectors using UNROLL lane_sums load_rows row_floats silu
+template <uint DIM, uint TAPS, uint ROWS>
+struct delta_vectors {
+  enum : uint {
+    PAST = TAPS - 1u,             // rows that a convolution looks back to
+    EACH = DIM / 32u,             // simdgroups that share a vector
+    FLOATS = 4u * EACH * ROWS     // of threadgroup memory: a sum of each simdgroup and row
+  };
+
+  static inline void load_window(thread float * past, device const float * window, bool begins) {
+    UNROLL for (uint i = 0; i < PAST; ++i) past[i] = begins ? 0.0f : window[i];
+  }
+
+  static inline void store_window(thread const float * past, row_floats in, uint from, uint end, uint c, device float * window) {
+    UNROLL for (uint i = 0; i < PAST; ++i) {
+      const uint ahead = PAST - i; // rows before the end
+      float v = row_floats::at(in, max(end, from + ahead) - ahead, c);
+      UNROLL for (uint j = i + 1u; j < PAST; ++j) v = j == i + end - from ? past[j] : v;
+      window[i] = v;
+    }
+  }
+
+  static inline void load_past(thread float * past, row_floats in, uint at, uint c) {
+    UNROLL for (uint i = 0; i < PAST; ++i) past[i] = row_floats::at(in, at - PAST + i, c);
+  }
+
+  static inline void load_rows(thread float * x, row_floats in, uint at, uint n, uint c) {
+    UNROLL for (uint r = 0; r < ROWS; ++r) x[r] = row_floats::at(in, at + min(r, n - 1u), c);
+  }
+
+  static inline void convolve(thread float * x, thread const float * past, thread const float * taps) {
+    UNROLL for (uint i = ROWS; i > 0u; --i) {
+      const uint r = i - 1u;
+      float y = 0.0f;
+      UNROLL for (uint t = 0; t < PAST; ++t) y = fma(taps[t], r + t < PAST ? past[(r + t) % PAST] : x[(r + t + ROWS - PAST) % ROWS], y);
+      x[r] = silu(fma(taps[PAST], x[r], y));
+    }
+  }
+
+  static inline void sum_squares(thread const float * x, threadgroup float * sums, ushort sg, ushort lane) {
+    float squares[ROWS];
+    UNROLL for (uint r = 0; r < ROWS; ++r) squares[r] = x[r] * x[r];
+    lane_sums<32, ROWS>::add(squares, lane);
+    if (lane % lane_sums<32, ROWS>::EACH == 0u) sums[sg * ROWS + lane_sums<32, ROWS>::which(lane)] = squares[0];
+  }
+
+  static inline void divide(thread float * x, threadgroup const float * sums, float eps, ushort sg, ushort lane) {
+    float sum = 0.0f;
+    UNROLL for (uint i = 0; i < EACH; ++i) sum += sums[(sg / EACH * EACH + i) * ROWS + lane % ROWS];
+    const float factor = 1.0f / sqrt(sum + eps);
+    UNROLL for (uint r = 0; r < ROWS; ++r) x[r] *= simd_shuffle(factor, ushort(r));
+  }
+
+  static inline void store_rows(thread const float * x, device float * out, uint stride, uint at, uint n, uint c) {
+    UNROLL for (uint r = 0; r < ROWS; ++r) {
+      if (r < n) out[ulong(at + r) * stride + c] = x[r];
+    }
+  }
+};
+//# delta_columns
+
+//: delta_columns using UNROLL load piece row_floats sum_group
+template <uint DIM, uint COLUMNS, uint ROWS, uint SIMDGROUPS>
+struct delta_columns {
+  enum : uint {
+    THREADS = 32u * SIMDGROUPS,
+    KEYS = DIM / 8u,                                        // of a lane
+    FOURS = KEYS / 4u,                                      // of them
+    SPAN = THREADS / 8u,                                    // columns that all lanes have at a time
+    OWN = COLUMNS / SPAN,                                   // of a lane
+    STATE = OWN * KEYS,                                     // numbers of a lane
+    ALL = ROWS * DIM / 4u,                                  // fours of a vector of all rows
+    LOADS = (ALL + THREADS - 1u) / THREADS,                 // of a thread
+    VALUES = (ROWS * COLUMNS + THREADS - 1u) / THREADS,     // numbers of a thread
+    QUERIES_AT = 0u, KEYS_AT = ROWS * DIM, KEPT_AT = 2u * ROWS * DIM, VALUES_AT = 3u * ROWS * DIM, BETAS_AT = VALUES_AT + ROWS * COLUMNS, FLOATS = BETAS_AT + ROWS
+  };
+
+  static inline uint place(uint column, uint m, uint tid) { return (tid / 8u + column * SPAN) * DIM + tid % 8u * 4u + m * 32u; }
+
+  static inline void load_state(thread float4 * s, device const float * state, bool begins, uint tid) {
+    UNROLL for (uint i = 0; i < STATE / 4u; ++i) {
+      s[i] = float4(0.0f);
+      if (!begins) s[i] = *(device const float4 *)(state + place(i / FOURS, i % FOURS, tid));
+    }
+  }
+
+  static inline void store_state(thread const float4 * s, device float * state, uint tid) {
+    UNROLL for (uint i = 0; i < STATE / 4u; ++i) *(device float4 *)(state + place(i / FOURS, i % FOURS, tid)) = s[i];
+  }
+
+  struct piece {
+    float4 q[LOADS], k[LOADS], kept[LOADS];
+    float v[VALUES], beta;
+  };
+
+  static inline float4 four(row_floats in, uint at, uint last, uint i) {
+    return *(device const float4 *)(in.first + ulong(at + min(i / (DIM / 4u), last)) * in.stride + i % (DIM / 4u) * 4u);
+  }
+
+  static inline void load(thread piece & p, row_floats q, row_floats k, row_floats kept, row_floats v, row_floats beta, uint at, uint n, uint tid) {
+    UNROLL for (uint i = 0; i < LOADS; ++i) {
+      const uint of = min(i * THREADS + tid, ALL - 1u);
+      p.q[i] = four(q, at, n - 1u, of);
+      p.k[i] = four(k, at, n - 1u, of);
+      p.kept[i] = four(kept, at, n - 1u, of);
+    }
+    UNROLL for (uint i = 0; i < VALUES; ++i) {
+      const uint of = min(i * THREADS + tid, ROWS * COLUMNS - 1u);
+      p.v[i] = row_floats::at(v, at + min(of / COLUMNS, n - 1u), of % COLUMNS);
+    }
+    p.beta = row_floats::at(beta, at + min(tid, n - 1u), 0u);
+  }
+
+  static inline void put(thread const piece & p, threadgroup float * m, uint tid) {
+    UNROLL for (uint i = 0; i < LOADS; ++i) {
+      const uint of = i * THREADS + tid;
+      if (of < ALL) {
+        *(threadgroup float4 *)(m + QUERIES_AT + of * 4u) = p.q[i];
+        *(threadgroup float4 *)(m + KEYS_AT + of * 4u) = p.k[i];
+        *(threadgroup float4 *)(m + KEPT_AT + of * 4u) = p.kept[i];
+      }
+    }
+    UNROLL for (uint i = 0; i < VALUES; ++i) {
+      if (i * THREADS + tid < ROWS * COLUMNS) m[VALUES_AT + i * THREADS + tid] = p.v[i];
+    }
+    if (tid < ROWS) m[BETAS_AT + tid] = p.beta;
+  }
+
+  struct ahead { float4 k[FOURS], kept[FOURS]; };
+
+  static inline void load_ahead(thread ahead & a, threadgroup const float * m, uint r, uint tid) {
+    UNROLL for (uint i = 0; i < FOURS; ++i) {
+      a.k[i] = *(threadgroup const float4 *)(m + KEYS_AT + r * DIM + tid % 8u * 4u + 32u * i);
+      a.kept[i] = *(threadgroup const float4 *)(m + KEPT_AT + r * DIM + tid % 8u * 4u + 32u * i);
+    }
+  }
+
+  static inline float4 fma_four(float4 a, float4 b, float4 c) {
+    float4 v;
+    v.x = fma(a.x, b.x, c.x);
+    v.y = fma(a.y, b.y, c.y);
+    v.z = fma(a.z, b.z, c.z);
+    v.w = fma(a.w, b.w, c.w);
+    return v;
+  }
+
+  static inline float sum_four(float4 v) { return sum_group<8>((v.x + v.y) + (v.z + v.w)); }
+
+  static inline void step(thread float4 * s, thread const ahead & a, thread ahead & next, uint r, uint after, float scale, device float * out, threadgroup const float * m, uint tid) {
+    float known[OWN];
+    UNROLL for (uint c = 0; c < OWN; ++c) {
+      float4 sum = float4(0.0f);
+      UNROLL for (uint i = 0; i < FOURS; ++i) {
+        s[c * FOURS + i] *= a.kept[i];
+        sum = fma_four(s[c * FOURS + i], a.k[i], sum);
+      }
+      known[c] = sum_four(sum);
+    }
+    load_ahead(next, m, after, tid);
+    float4 seen[OWN];
+    float u[OWN];
+    UNROLL for (uint c = 0; c < OWN; ++c) {
+      u[c] = m[BETAS_AT + r] * (m[VALUES_AT + r * COLUMNS + tid / 8u + c * SPAN] - known[c]);
+      seen[c] = float4(0.0f);
+    }
+    UNROLL for (uint i = 0; i < FOURS; ++i) {
+      const float4 q = *(threadgroup const float4 *)(m + QUERIES_AT + r * DIM + tid % 8u * 4u + 32u * i);
+      UNROLL for (uint c = 0; c < OWN; ++c) {
+        s[c * FOURS + i] = fma_four(a.k[i], float4(u[c]), s[c * FOURS + i]);
+        seen[c] = fma_four(s[c * FOURS + i], q, seen[c]);
+      }
+    }
+    UNROLL for (uint c = 0; c < OWN; ++c) {
+      const float o = sum_four(seen[c]);
+      if (tid % 8u == 0u) out[tid / 8u + c * SPAN] = o * scale;
+    }
+  }
+
+  static inline void move(thread float4 * s, uint n, float scale, device float * out, uint stride, threadgroup const float * m, uint tid) {
+    ahead even, odd;
+    load_ahead(even, m, 0u, tid);
+    for (uint r = 0; r < n; r += 2u) {
+      step(s, even, odd, r, min(r + 1u, n - 1u), scale, out + ulong(r) * stride, m, tid);
+      if (r + 1u < n) step(s, odd, even, r + 1u, min(r + 2u, n - 1u), scale, out + ulong(r + 1u) * stride, m, tid);
     }
   }
 };

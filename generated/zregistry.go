@@ -5,6 +5,7 @@ package generated
 import (
 	"mla/generated/deepseekv2lite"
 	"mla/generated/glm47flash"
+	"mla/generated/ling3tiny"
 	"mla/generated/tinychat"
 	"mla/generated/tinyglm"
 	"mla/generated/youtu2b"
@@ -15,6 +16,7 @@ import (
 var bundles = slices.Concat(
 	deepseekv2lite.Bundles,
 	glm47flash.Bundles,
+	ling3tiny.Bundles,
 	tinychat.Bundles,
 	tinyglm.Bundles,
 	youtu2b.Bundles,

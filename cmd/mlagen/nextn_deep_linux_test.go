@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"mla/gen/ptx"
@@ -22,18 +23,20 @@ import (
 func TestNextNOnCUDA(t *testing.T) {
 	const variable = "MLA_NEXTN_CASE"
 	lib := standIn(t, "libcudasim.so")
-	which := os.Getenv(variable)
-	if which == "" {
-		bundles, _ := boundTo(t, combined, combined, "f32")
-		for i, name := range []string{"model", "layer"} {
-			source := filepath.Join(t.TempDir(), "kernels.metal")
-			if err := os.WriteFile(source, []byte(bundles[i].Bundle.Metal()), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			cmd := exec.Command(os.Args[0], "-test.run=^TestNextNOnCUDA$")
-			cmd.Env = append(os.Environ(), variable+"="+name, "CUDASIM_METAL="+source, "CUDASIM_KERNELS=fast")
-			if out, err := cmd.CombinedOutput(); err != nil {
-				t.Errorf("%s: %v\n%s", name, err, out)
+	which, file, inside := strings.Cut(os.Getenv(variable), " ")
+	if !inside {
+		for _, file := range []string{combined, linear} {
+			bundles, _ := boundTo(t, file, file, "f32")
+			for i, name := range []string{"model", "layer"} {
+				source := filepath.Join(t.TempDir(), "kernels.metal")
+				if err := os.WriteFile(source, []byte(bundles[i].Bundle.Metal()), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				cmd := exec.Command(os.Args[0], "-test.run=^TestNextNOnCUDA$")
+				cmd.Env = append(os.Environ(), variable+"="+name+" "+file, "CUDASIM_METAL="+source, "CUDASIM_KERNELS=fast")
+				if out, err := cmd.CombinedOutput(); err != nil {
+					t.Errorf("%s of %s: %v\n%s", name, file, err, out)
+				}
 			}
 		}
 		return
@@ -52,12 +55,12 @@ func TestNextNOnCUDA(t *testing.T) {
 	if which == "layer" {
 		model, layer = layer, model
 	}
-	p := newPredictor(t, model, layer, combined, combined, "f32")
+	p := newPredictor(t, model, layer, file, file, "f32")
 	last := len(p.ref.Prompt) - 1
 	for first, n := 0, 1; first < last; first, n = first+n, min(5, last-first-n) {
 		if worst := p.run(first, n); !(worst <= nextNTolerance) {
 			t.Errorf("%s, rows from %d on: logits differ by %g", which, first, worst)
 		}
 	}
-	p.drafts(t)
+	p.drafts(t, file)
 }

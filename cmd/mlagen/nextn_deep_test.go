@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"mla/runtime/device/cpu"
+	"mla/runtime/doctor/reference"
 	"mla/runtime/plan"
 	"mla/runtime/plan/planjson"
 	"mla/runtime/plan/verify"
@@ -16,15 +17,32 @@ import (
 
 // TestNextNDrafts chains drafts, each with the hidden state that the one before left.
 func TestNextNDrafts(t *testing.T) {
-	p := newPredictor(t, cpu.New(), cpu.New(), combined, combined, "f32")
-	p.run(0, len(p.ref.Prompt)-1)
-	p.drafts(t)
+	for _, model := range []string{combined, linear} {
+		p := newPredictor(t, cpu.New(), cpu.New(), model, model, "f32")
+		p.run(0, len(p.ref.Prompt)-1)
+		p.drafts(t, model)
+	}
 }
 
-// TestNextNVerified: both bundles are right, also as they are written to a file, and what
+// TestNextNInHalves: activations in halves change logits of a hybrid by less than 0.1, of a deviation of 4.
+func TestNextNInHalves(t *testing.T) {
+	p := newPredictor(t, cpu.New(), cpu.New(), linear, linear, "f16")
+	if worst := p.run(0, len(p.ref.Prompt)-1); !(worst <= 0.1) {
+		t.Errorf("logits differ by %g", worst)
+	}
+}
+
+// TestNextNVerified: bundles of a model and its layer are right, also as they are written to a file, and what
 // the host would write or read outside of the arena, or of the weights, is refused.
 func TestNextNVerified(t *testing.T) {
-	both, _ := boundTo(t, combined, combined, "f16")
+	for _, model := range []string{combined, linear} {
+		verifyNextN(t, model)
+	}
+}
+
+func verifyNextN(t *testing.T, file string) {
+	t.Helper()
+	both, _ := boundTo(t, file, file, "f16")
 	fresh := func(i int) *plan.Bundle {
 		text, err := planjson.Marshal([]*plan.Bundle{both[i].Bundle})
 		if err != nil {
@@ -72,14 +90,17 @@ func TestNextNVerified(t *testing.T) {
 		m, l := fresh(model), fresh(layer)
 		edit(m, l)
 		if verify.Bundle(m) == nil && verify.Bundle(l) == nil {
-			t.Errorf("%s is not refused", name)
+			t.Errorf("%s: %s is not refused", file, name)
 		}
 	}
 }
 
 // drafts predicts several tokens after the prompt, each from the one before.
-func (p *predictor) drafts(t *testing.T) {
-	want := []int32{110, 299, 374, 322, 340, 340, 340, 340} // of the reference
+func (p *predictor) drafts(t *testing.T, model string) {
+	want, err := reference.Line(predictions[model].tokens, "draft")
+	if err != nil || len(want) == 0 {
+		t.Fatal(want, err)
+	}
 	last := len(p.ref.Prompt) - 1
 	token, hidden := p.ref.Prompt[last], p.hidden[(last-1)*p.join.Dim():]
 	var drafts []int32

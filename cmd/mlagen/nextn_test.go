@@ -26,12 +26,14 @@ const (
 	combined = models + "/glm47mtp-mini-Q4_K_M.gguf"
 	alone    = models + "/nextn/mtp-glm47mtp-mini-Q4_K_M.gguf"
 	trained  = "../../testdata/tinychat.gguf"
+	linear   = "../../testdata/hybrid/bailingmoe3-mini-Q4_0.gguf"
 )
 
 // predictions are the tokens that were run with a model, and the logits of its layer.
 var predictions = map[string]struct{ tokens, logits string }{
 	combined: {models + "/nextn/glm47mtp-mini-Q4_K_M.tokens", models + "/nextn/glm47mtp-mini-Q4_K_M.logits.npy"},
 	trained:  {"../../testdata/tinychat.tokens", "../../testdata/tinychat.nextn.logits.npy"},
+	linear:   {"../../testdata/hybrid/bailingmoe3-mini-Q4_0.mtp.tokens", "../../testdata/hybrid/bailingmoe3-mini-Q4_0.mtp.logits.npy"},
 }
 
 // nextNTolerance is that of float32 caches: what the layer computes passes through three
@@ -58,6 +60,9 @@ func TestNextN(t *testing.T) {
 		{executor, combined, alone, 16, "f32", nextNTolerance},
 		{executor, combined, combined, 32, "f32", nextNTolerance},
 		{cpu.New(), trained, trained, 32, "f32", nextNTolerance},
+		{cpu.New(), linear, linear, 7, "f32", nextNTolerance},
+		{executor, linear, linear, 3, "f32", nextNTolerance},
+		{executor, linear, linear, 32, "f32", nextNTolerance},
 		{executor, trained, trained, 16, "f32", nextNTolerance},
 	} {
 		if !deep.On && c.device == executor {

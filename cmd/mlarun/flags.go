@@ -46,7 +46,8 @@ type flags struct {
 	ahead    int
 	least    int // tokens of context
 	width    int
-	alone    bool // every row by itself
+	alone    bool    // every row by itself
+	cacheRAM float64 // MiB; below 0: the default
 	force    bool
 	quiet    bool
 	draft    opening.Drafting
@@ -94,10 +95,14 @@ func (f *flags) running() *flags {
 	f.IntVar(&f.ahead, "ahead", defaultAhead, "`tokens` that a GPU picks and runs in one submission; 0: the CPU picks every token")
 	f.BoolVar(&f.alone, "deterministic", false, "run every token by itself, so that a text does not depend on other requests: the same as -width 1")
 	f.IntVar(&f.width, "width", 0, "most `tokens` that run at once, of a prompt or of several sessions (default: as many as the bundle has)")
+	f.Float64Var(&f.cacheRAM, "cache-ram", defaultCacheRAM, "`MiB` of the host's memory for copies of states of models with linear attention, after which texts can go on; 0: none, -1: eight copies for each session")
 	f.BoolVar(&f.force, "force", false, "run even if the memory estimate is above what is available")
 	f.BoolVar(&f.quiet, "quiet", false, "print nothing on stderr but errors")
 	return f
 }
+
+// defaultCacheRAM stands for what the engine takes by itself.
+const defaultCacheRAM = -1
 
 const usualAct = "f16 on a GPU and f32 on the CPU"
 
@@ -235,6 +240,14 @@ func (f *flags) config(context int) (device.Config, error) {
 	}
 	if f.width < 0 || f.width > plan.MaxWidth {
 		return cfg, f.wrong("-width is %d; expected 1 to %d, or 0 for as many as the bundle has", f.width, plan.MaxWidth)
+	}
+	if f.cacheRAM != defaultCacheRAM {
+		if !(f.cacheRAM >= 0 && f.cacheRAM <= 1<<30) {
+			return cfg, f.wrong("-cache-ram is %g; expected MiB from 0 on", f.cacheRAM)
+		}
+		if cfg.CacheRAM = int64(f.cacheRAM * (1 << 20)); cfg.CacheRAM == 0 {
+			cfg.CacheRAM = -1
+		}
 	}
 	if f.threads < 0 {
 		return cfg, f.wrong("-threads is %d; expected 0 or more", f.threads)

@@ -82,6 +82,7 @@ var options = []option{
 	{name: "kv", group: groupModel, values: "f16 f32 q8_0", aliases: "ctk cache-type-k", env: "MLA_KV"},
 	{name: "act", group: groupModel, values: strings.Join(plan.ActNames, " ") + " " + actInt8, env: "MLA_ACT"},
 	{name: "bundle", group: groupModel, env: "MLA_BUNDLE"},
+	{name: "cache-ram", group: groupModel, aliases: "cram", env: "MLA_CACHE_RAM"},
 	{name: "force", group: groupModel},
 
 	{name: "temp", group: groupSampling, aliases: "temperature", env: "MLA_TEMP"},

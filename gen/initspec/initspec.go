@@ -67,6 +67,8 @@ func Generate(f *gguf.File, out string, activations ...string) ([]byte, error) {
 	s.Model.Title = title(f)
 	if h.NextNLayers == 1 && predicts(f, s) {
 		s.Model.NumNextNPredictLayers = 1
+	} else if s.Hybrid != nil {
+		s.Hybrid.HybridExperts = s.Hybrid.Of(0, s.Model.NumHiddenLayers)
 	}
 	s.Tuning.Attention.Simdgroups = target.For("").AttentionSimdgroups(s.Model.NumAttentionHeads, s.Model.KVLoraRank, s.Model.QKRopeHeadDim)
 	if s.Hybrid != nil {
@@ -96,14 +98,17 @@ func parsed(f *gguf.File, h *gguf.HParams, out string, text []byte) error {
 	return nil
 }
 
-// predicts says whether a file that has the key has the layer as well.
+// predicts says whether a file that has the key has the layer as well, with the attention that such layers have.
 func predicts(f *gguf.File, s *spec.Spec) bool {
-	if s.MoE == nil || s.Hybrid != nil || s.Model.QLoraRank == 0 || s.Temperature.Scale != 0 {
+	if !s.Predicts() {
 		return false
 	}
-	row := weights.Table(s.NextNLayer())[0]
-	_, ok := f.Tensor(row.Name(0))
-	return ok
+	for _, row := range weights.Table(s.NextNLayer()) {
+		if _, ok := f.Tensor(row.Name(0)); !ok && (row.Role == weights.EHProj || row.Role == weights.KVAProj) {
+			return false
+		}
+	}
+	return true
 }
 
 // Name is what the spec of a model file is called by itself, without an extension: letters

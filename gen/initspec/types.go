@@ -137,7 +137,7 @@ func fileTypes(f *gguf.File, s *spec.Spec, row *weights.Row) ([]quant.Type, erro
 }
 
 // tensor finds a weight in layer row.First+l. Some files have the experts' gate
-// and up projections in one tensor, whose type is that of both.
+// and up projections in one tensor, or what linear attention makes queries, keys and values of, whose type is that of all.
 func tensor(f *gguf.File, s *spec.Spec, row *weights.Row, l int) (*gguf.Tensor, *weights.Row, error) {
 	if t, ok := f.Tensor(row.Name(l)); ok && len(t.Dims) > 0 {
 		return t, row, nil
@@ -147,15 +147,16 @@ func tensor(f *gguf.File, s *spec.Spec, row *weights.Row, l int) (*gguf.Tensor, 
 		if t, ok := f.Tensor(row.AltName(l)); ok && len(t.Dims) > 0 {
 			return t, row, nil
 		}
+	case weights.LinearQ, weights.LinearK, weights.LinearV:
+		fused := *row
+		fused.Rows *= 3
+		if t, ok := f.Tensor(row.AltName(l)); ok && len(t.Dims) > 0 {
+			return t, &fused, nil
+		}
 	case weights.ExpertsGate, weights.ExpertsUp:
 		fused := weights.FusedExperts(s)
 		if t, ok := f.Tensor(fused.Name(l)); ok && len(t.Dims) > 0 {
 			return t, &fused, nil
-		}
-	}
-	if joined := strings.Replace(row.Name(l), "attn_q.", "attn_qkv.", 1); row.Role == weights.LinearQ {
-		if _, ok := f.Tensor(joined); ok {
-			return nil, nil, fmt.Errorf("tensor %q has queries, keys and values in one, which is not read here; convert the model without --fuse-qkv", joined)
 		}
 	}
 	return nil, nil, fmt.Errorf("tensor %q is missing", row.Name(l))

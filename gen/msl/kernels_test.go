@@ -370,7 +370,7 @@ func aboutHeads(k *plan.Kernel) bool {
 	return slices.ContainsFunc(k.Slots, func(s plan.Slot) bool { return s.Space == plan.SpaceHeads })
 }
 
-// TestFastParts: the bundles that the fast tier runs, here and in TestPromptKernels and TestHeads,
+// TestFastParts: the bundles that the fast tier runs, here and in TestPromptKernels, TestHeads and TestLinear,
 // have every part of the bundles that ship.
 func TestFastParts(t *testing.T) {
 	parts := func(b *plan.Bundle, into map[string]bool) {
@@ -397,6 +397,7 @@ func TestFastParts(t *testing.T) {
 	}
 	parts(prompts, fast)
 	parts(headShapes[0].compile(t), fast)
+	parts(hybridBundle(t, 0, "f32", []int{1, 24}), fast) // of TestLinear
 	if len(all) < 15 {
 		t.Errorf("%d kinds of parts", len(all))
 	}

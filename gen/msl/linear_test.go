@@ -25,15 +25,7 @@ func TestLinear(t *testing.T) {
 	seen := map[string]bool{}
 	for seed := range seeds {
 		for _, act := range acts {
-			s := spectest.Hybrid(seed)
-			s.Activations, s.Tuning.AttendHeads.From = act, 17
-			if s.MoE == nil && s.Hybrid.GateLowerBound < 0 { // limits are of experts
-				s.Hybrid.Limits = nil
-			}
-			b, err := gen.Compile(s.WithSequences(widths...), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := hybridBundle(t, seed, act, widths)
 			cases, err := check.Cases(b)
 			if err != nil {
 				t.Fatal(err)
@@ -42,11 +34,26 @@ func TestLinear(t *testing.T) {
 			launcherOf(t, b, cases, execute.Checked|execute.Small).compareWithTwins(t, cases)
 		}
 	}
-	for _, what := range []string{"linear attention of 1 rows", "linear attention of 16 rows", "low rank", "*plan.DeltaVectors", "*plan.DeltaColumns", "*plan.GatedNormVec"} {
+	for _, what := range []string{"linear attention of 1 rows", "linear attention of 16 rows", "low rank", "gates", "*plan.DeltaVectors", "*plan.DeltaColumns", "*plan.GatedNormVec"} {
 		if !seen[what] {
 			t.Errorf("no kernel has %s; there are %v", what, seen)
 		}
 	}
+}
+
+// hybridBundle is a random hybrid model, whose prompts attend to expanded heads.
+func hybridBundle(t *testing.T, seed uint64, act string, widths []int) *plan.Bundle {
+	t.Helper()
+	s := spectest.Hybrid(seed)
+	s.Activations, s.Tuning.AttendHeads.From = act, 17
+	if s.MoE == nil && s.Hybrid.GateLowerBound < 0 { // limits are of experts
+		s.Hybrid.Limits = nil
+	}
+	b, err := gen.Compile(s.WithSequences(widths...), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }
 
 // ofHybrids says whether only hybrid models have such a kernel, and notes what it has.

@@ -21,6 +21,10 @@ func TestTranslationHybrids(t *testing.T) {
 		for _, width := range widths {
 			translate(t, seed, s, w, width)
 		}
+		if s.Predicts() { // the layer has no linear attention, and gates on heads
+			layer := s.NextNLayer()
+			translate(t, seed, layer, &spectest.Weights{Spec: layer}, widths[len(widths)-1])
+		}
 	}
 }
 

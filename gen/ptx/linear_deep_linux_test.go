@@ -14,8 +14,8 @@ import (
 // TestLinear compiles the kernels of linear attention at real shapes: one row, a batch and a prompt of Kimi-Linear, whose
 // gates are of low rank, and of Ling-3.0-tiny. Nothing of the state may leave a thread's registers for local memory.
 func TestLinear(t *testing.T) {
-	for _, name := range []string{"kimilinear", "ling3tiny"} {
-		s, err := spec.Load("../../specs/more/" + name + ".yaml")
+	for _, name := range []string{"more/kimilinear", "ling3tiny"} {
+		s, err := spec.Load("../../specs/" + name + ".yaml")
 		if err != nil {
 			t.Fatal(err)
 		}

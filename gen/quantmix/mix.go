@@ -3,6 +3,7 @@ package quantmix
 import (
 	"mla/gen/spec"
 	"mla/gen/weights"
+	"mla/runtime/gguf"
 	"mla/runtime/quant"
 )
 
@@ -143,6 +144,10 @@ func (m *mix) typeOf(s *spec.Spec, row *weights.Row, layer int, imatrix bool) qu
 	switch row.Role {
 	case weights.LMHead:
 		t = m.headType(row.Cols)
+	case weights.SharedHead:
+		if gguf.ArchitectureOf(s.Architecture).SharedHead { // it is the model's
+			t = m.headType(row.Cols)
+		}
 	case weights.EmbedTokens:
 		t = or(m.embed, t)
 		if s.Model.TieWordEmbeddings {

@@ -74,10 +74,8 @@ var relations = []relation{
 		"is %d, but files of %d layers are read as DeepSeek-V2-Lite, which has none; expected null",
 		func(s *Spec) []any { return []any{s.Model.QLoraRank, s.Model.NumHiddenLayers} }},
 	{"model.num_nextn_predict_layers", nil,
-		func(s *Spec) bool {
-			return s.Model.NumNextNPredictLayers > 0 && (s.MoE == nil || s.Model.QLoraRank == 0 || s.Temperature.Scale != 0)
-		},
-		"is %d, which takes moe, q_lora_rank and no temperature: no other model with such a layer is known",
+		func(s *Spec) bool { return s.Model.NumNextNPredictLayers > 0 && !s.Predicts() },
+		"is %d, which takes moe, q_lora_rank or architecture bailingmoe3, and no temperature: no other model with such a layer is known",
 		func(s *Spec) []any { return []any{s.Model.NumNextNPredictLayers} }},
 	{"moe.num_experts_per_tok", []string{"moe.n_routed_experts"},
 		func(s *Spec) bool { return s.MoE.NumExpertsPerTok > s.MoE.NRoutedExperts },

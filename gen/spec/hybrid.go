@@ -102,18 +102,8 @@ var hybridRelations = []relation{
 		},
 		"has gate_lower_bound %g; of the architectures bailingmoe3 alone has a bound, below 0",
 		func(s *Spec) []any { return []any{s.Hybrid.GateLowerBound} }},
-	{"moe.swiglu_limits", []string{"model.num_hidden_layers"},
-		func(s *Spec) bool {
-			return len(s.experts.Limits) > 0 && len(s.experts.Limits) != s.Model.NumHiddenLayers
-		},
-		"has %d numbers; expected one for each of the %d layers",
-		func(s *Spec) []any { return []any{len(s.experts.Limits), s.Model.NumHiddenLayers} }},
-	{"moe.swiglu_limits_shared", []string{"model.num_hidden_layers"},
-		func(s *Spec) bool {
-			return len(s.experts.SharedLimits) > 0 && len(s.experts.SharedLimits) != s.Model.NumHiddenLayers
-		},
-		"has %d numbers; expected one for each of the %d layers",
-		func(s *Spec) []any { return []any{len(s.experts.SharedLimits), s.Model.NumHiddenLayers} }},
+	limitsOfAll("moe.swiglu_limits", func(e *hparams.HybridExperts) []float64 { return e.Limits }),
+	limitsOfAll("moe.swiglu_limits_shared", func(e *hparams.HybridExperts) []float64 { return e.SharedLimits }),
 	{"moe", nil,
 		func(s *Spec) bool {
 			e := &s.experts
@@ -121,8 +111,13 @@ var hybridRelations = []relation{
 		},
 		"has keys that only hybrid models have; models of architecture %s are none",
 		func(s *Spec) []any { return []any{s.Architecture} }},
-	{"model.num_nextn_predict_layers", nil,
-		func(s *Spec) bool { return s.Model.NumNextNPredictLayers > 0 && s.Hybrid != nil },
-		"is %d; the layer of a hybrid model that predicts is not compiled yet: drafts would have to take back what a state has seen",
-		func(s *Spec) []any { return []any{s.Model.NumNextNPredictLayers} }},
+}
+
+// limitsOfAll is the rule that a list has a number for each layer, also for the one that predicts.
+func limitsOfAll(path string, of func(*hparams.HybridExperts) []float64) relation {
+	layers := func(s *Spec) int { return s.Model.NumHiddenLayers + s.Model.NumNextNPredictLayers }
+	return relation{path, []string{"model.num_hidden_layers"},
+		func(s *Spec) bool { n := len(of(&s.experts)); return n > 0 && n != layers(s) },
+		"has %d numbers; expected one for each of the %d layers",
+		func(s *Spec) []any { return []any{len(of(&s.experts)), layers(s)} }}
 }

@@ -8,7 +8,7 @@ import (
 
 const ling = specDir + "/more/ling3flash.yaml"
 
-// lingTypes is a spec of Ling-3.0-flash with a type for each role.
+// lingTypes is a spec of Ling-3.0-flash with a type for each role, also of the layer that predicts.
 func lingTypes(t testing.TB) string {
 	t.Helper()
 	data, err := os.ReadFile(ling)
@@ -22,6 +22,10 @@ func lingTypes(t testing.TB) string {
 	text, _, _ := strings.Cut(string(data), "quants:")
 	text += "quants:\n  - name: own\n    types:\n"
 	for _, r := range roles(s, false) {
+		text += "      " + r.name + ": f16\n"
+	}
+	text += "    nextn_types:\n"
+	for _, r := range roles(s.NextNLayer(), false) {
 		text += "      " + r.name + ": f16\n"
 	}
 	return text
@@ -63,14 +67,15 @@ func TestHybridMistakes(t *testing.T) {
 		{"  head_dim: 128", "  head_dim: 100", "expected a multiple of 32"},
 		{"gate_lower_bound: -5", "gate_lower_bound: 0", "has gate_lower_bound 0; of the architectures bailingmoe3 alone"},
 		{"gate_lower_bound: -5", "gate_lower_bound: 5", "expected a number from -10000 to 0"},
-		{"swiglu_limits: [0, ", "swiglu_limits: [", "has 41 numbers; expected one for each of the 42 layers"},
+		{"swiglu_limits: [0, ", "swiglu_limits: [", "has 42 numbers; expected one for each of the 43 layers"},
 		{"swiglu_limits: [0, ", "swiglu_limits: [.nan, ", "expected a number from 0 to 1e+06"},
 		{"architecture: bailingmoe3", "architecture: deepseek2", "models of architecture deepseek2 have no layers with linear attention"},
 		{"linear_attn_config:\n  " + full + "\n  head_dim: 128\n  short_conv_kernel_size: 4\n  gate_lower_bound: -5", "", "expected the key linear_attn_config"},
 		{"linear_attn.q_proj: f16", "linear_attn.q_proj: q8_0 5; f16", "layer 5 does not have the role"},
 		{"linear_attn.q_proj: f16", "linear_attn.q_proj: q8_0 0-4", "layer 6 has no type"},
 		{"self_attn.o_proj: f16", "self_attn.o_proj: q8_0 42; f16", "expected numbers or ranges from 5 to 41"},
-		{"  rms_norm_eps", "  num_nextn_predict_layers: 1\n  rms_norm_eps", "the layer of a hybrid model that predicts is not compiled yet"},
+		{"num_nextn_predict_layers: 1", "num_nextn_predict_layers: 0", "has 43 numbers; expected one for each of the 42 layers"},
+		{"      eh_proj: f16\n", "", "eh_proj"},
 	} {
 		text := strings.Replace(lingTypes(t), tt.old, tt.bad, 1)
 		if _, err := Parse("x.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), tt.want) {

@@ -1,6 +1,10 @@
 package spec
 
-import "slices"
+import (
+	"slices"
+
+	"mla/runtime/gguf"
+)
 
 // nextNSuffix is what the name of a bundle says of a layer that predicts.
 const nextNSuffix = "nextn"
@@ -18,12 +22,25 @@ func (s *Spec) NextNLayer() *Spec {
 		moe.FirstKDenseReplace = 0
 		v.MoE = &moe
 	}
+	if s.Hybrid != nil {
+		v.Hybrid = &Hybrid{LinearAttention: s.Hybrid.LinearAttention, FullAttnLayers: []int{0}, HybridExperts: s.Hybrid.Of(v.NextN, v.NextN+1)}
+	}
 	v.Quants = slices.Clone(s.Quants)
 	for i := range v.Quants {
 		v.Quants[i].Types = v.Quants[i].NextN
 	}
 	v.rename()
 	return &v
+}
+
+// Predicts says whether layers that predict are known of models such as s: of those with experts, and with queries of
+// low rank or linear attention with a bound.
+func (s *Spec) Predicts() bool {
+	known := s.Model.QLoraRank > 0
+	if s.Hybrid != nil {
+		known = gguf.ArchitectureOf(s.Architecture).BoundedGate
+	}
+	return known && s.MoE != nil && s.Temperature.Scale == 0
 }
 
 // Together are the variants whose kernels are printed as one source: a model and its layer

@@ -14,7 +14,7 @@ import (
 func TestRolesAreWeights(t *testing.T) {
 	for seed := range uint64(400) {
 		s := spectest.Random(seed / 2)
-		if seed%4 == 2 {
+		if seed%4 >= 2 {
 			s = spectest.Hybrid(seed)
 		}
 		if seed%2 > 0 {

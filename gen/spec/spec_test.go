@@ -87,7 +87,7 @@ func TestMistakes(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{"vocab_size: 512", "vocab_sise: 512", "2:3: model lacks the key \"vocab_size\"\n3:3: unknown key in model \"vocab_sise\" (did you mean \"vocab_size\"?)"},
 		{"num_hidden_layers: 4", "num_hidden_layers: 4\n  num_nextn_predict_layers: 2", "6:29: model.num_nextn_predict_layers is 2; expected an integer from 0 to 1"},
-		{"num_hidden_layers: 4", "num_hidden_layers: 4\n  num_nextn_predict_layers: 1", "6:29: model.num_nextn_predict_layers is 1, which takes moe, q_lora_rank and no temperature: no other model with such a layer is known\n" +
+		{"num_hidden_layers: 4", "num_hidden_layers: 4\n  num_nextn_predict_layers: 1", "6:29: model.num_nextn_predict_layers is 1, which takes moe, q_lora_rank or architecture bailingmoe3, and no temperature: no other model with such a layer is known\n" +
 			"39:5: quants: profile \"mine\" has neither stock nor nextn_types, which num_nextn_predict_layers: 1 needs"},
 		{"types: {self_attn.kv_b_proj: q4_k}", "nextn_types: {eh_proj: q4_k}", "37:18: quants: nextn_types without num_nextn_predict_layers: 1 in model"},
 		{"tokenizer: glm4", "tokenizer: glm5", "28:12: unknown tokenizer \"glm5\" (did you mean \"glm4\"?)"},
@@ -264,7 +264,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(readOK(f)))
 	hybrid := lingTypes(f)
 	f.Add([]byte(hybrid))
-	f.Add([]byte(strings.Replace(hybrid, "  rms_norm_eps", "  num_nextn_predict_layers: 1\n  rms_norm_eps", 1) + "    nextn_types: {eh_proj: f16}\n"))
+	f.Add([]byte(strings.Replace(hybrid, "num_nextn_predict_layers: 1", "num_nextn_predict_layers: 0", 1)))
 	f.Add([]byte("model: {a: *x}\nquants: [q4_0, {types: {}}]"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s, err := Parse("x.yaml", data)

@@ -60,3 +60,16 @@ func BenchmarkChoose(b *testing.B) {
 		})
 	}
 }
+
+// TestLingChosen: the header of a file of Ling-3.0-tiny leads to the bundle that ships, with its types.
+func TestLingChosen(t *testing.T) {
+	for _, profile := range []string{"q4_0", "q4_k_m", "q8_0"} {
+		r := bind.Resolve(header(t, "ling3tiny", profile))
+		for act, name := range map[string]string{"f32": "ling3tiny", "f16": "ling3tinyf16"} {
+			b, err := r.Choose(generated.Bundles(), bind.Wish{Act: act})
+			if err != nil || b.Name != name || r.Profile(b) != profile {
+				t.Errorf("%s, %s: %v; expected %s", profile, act, err, name)
+			}
+		}
+	}
+}

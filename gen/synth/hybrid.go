@@ -13,9 +13,11 @@ func (l *metaList) hybrid(s *spec.Spec) {
 	if h == nil {
 		return
 	}
-	counts := make([]int32, s.Model.NumHiddenLayers)
-	for _, layer := range h.FullAttnLayers {
-		counts[layer] = 1
+	counts := make([]int32, s.Model.NumHiddenLayers+s.Model.NumNextNPredictLayers)
+	for layer := range counts {
+		if layer == s.Model.NumHiddenLayers || !h.Linear(layer) { // also the layer that predicts
+			counts[layer] = 1
+		}
 	}
 	l.own("attention.head_count_kv", gguf.Int32s(counts))
 	bounded := gguf.ArchitectureOf(s.Architecture).BoundedGate

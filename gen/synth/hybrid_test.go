@@ -13,14 +13,14 @@ import (
 
 // TestHybrids: what is read of a file is in the file that is made of its spec.
 func TestHybrids(t *testing.T) {
-	for _, name := range []string{"bailingmoe3-mini-Q4_K_M", "kimi-linear-mini-Q4_0"} {
+	for _, name := range []string{"bailingmoe3-mini-Q4_K_M", "kimi-linear-mini-Q4_0", "bailingmoe3-mini-Q4_0"} {
 		want := specOf(t, "../../testdata/hybrid/"+name+".gguf")
 		path := filepath.Join(t.TempDir(), name+".gguf")
 		if err := synth.Write(t.Context(), want, want.Quants[0].Name, path, 1); err != nil {
 			t.Fatal(err)
 		}
 		got := specOf(t, path)
-		if !reflect.DeepEqual(got.Hybrid, want.Hybrid) || !reflect.DeepEqual(got.MoE, want.MoE) || got.Model.Dims != want.Model.Dims || got.Quants[0].Name != want.Quants[0].Name {
+		if !reflect.DeepEqual(got.Hybrid, want.Hybrid) || !reflect.DeepEqual(got.MoE, want.MoE) || got.Model.Dims != want.Model.Dims || got.Model.NumNextNPredictLayers != want.Model.NumNextNPredictLayers || got.Quants[0].Name != want.Quants[0].Name {
 			t.Errorf("%s: made %+v, %+v; want %+v, %+v", name, got, got.Hybrid, want, want.Hybrid)
 		}
 	}

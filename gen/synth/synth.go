@@ -109,8 +109,8 @@ func list(s *spec.Spec, q spec.Quant) ([]tensor, error) {
 	return append(all, own...), err
 }
 
-// nextN returns the tensors of the layer that predicts. Its embedding has the type of its
-// head.
+// nextN returns the tensors of the layer that predicts, but for those that are the model's. Its embedding has the type
+// of its head.
 func nextN(s *spec.Spec, q spec.Quant) (all []tensor, err error) {
 	q.Types = q.NextN
 	rows, types, err := quantmix.Stored(s, q)
@@ -129,7 +129,7 @@ func nextN(s *spec.Spec, q spec.Quant) (all []tensor, err error) {
 			all = append(all, newTensor(s, row, row.Name(0), quant.F32))
 		}
 	}
-	return all, nil
+	return slices.DeleteFunc(all, func(t tensor) bool { return !strings.HasPrefix(t.info.Name, "blk.") }), nil
 }
 
 func newTensor(s *spec.Spec, row weights.Row, name string, t quant.Type) tensor {

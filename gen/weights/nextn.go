@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"mla/gen/spec"
+	"mla/runtime/gguf"
 )
 
 // The roles of the layer that predicts the token after next (spec.Spec.NextNLayer): its
@@ -27,13 +28,13 @@ func nextN(s *spec.Spec, model []Row) []Row {
 			t.put(r)
 		}
 	}
-	t.vector(-1, 0, SharedHeadNorm, "blk.%d.nextn.shared_head_norm.weight", d)
-	t.last().Alt = finalGGUF
-	t.add(-1, 0, SharedHead, "blk.%d.nextn.shared_head_head.weight", d, s.Model.VocabSize, 1)
-	t.last().Alt = headGGUF
+	t.headNorm(s)
+	head := headGGUF
 	if s.Model.TieWordEmbeddings {
-		t.last().Alt = embedGGUF
+		head = embedGGUF
 	}
+	t.add(-1, 0, SharedHead, "blk.%d.nextn.shared_head_head.weight", d, s.Model.VocabSize, 1)
+	t.orShared(s, head)
 	for i := range t.rows {
 		t.rows[i] = numbered(s, t.rows[i])
 	}
@@ -47,16 +48,34 @@ func Joined(s *spec.Spec) []Row {
 	d := s.Model.HiddenSize
 	var t table
 	t.add(-1, 0, EmbedTokens, "blk.%d.nextn.embed_tokens.weight", d, s.Model.VocabSize, 1)
-	t.last().Alt = embedGGUF
+	t.orShared(s, embedGGUF)
 	t.vector(-1, 0, ENorm, "blk.%d.nextn.enorm.weight", d)
 	t.vector(-1, 0, HNorm, "blk.%d.nextn.hnorm.weight", d)
 	t.vector(-1, 0, FinalNorm, finalGGUF, d)
-	t.vector(-1, 0, SharedHeadNorm, "blk.%d.nextn.shared_head_norm.weight", d)
-	t.last().Alt = finalGGUF
+	t.headNorm(s)
 	for i := range t.rows {
 		t.rows[i] = numbered(s, t.rows[i])
 	}
 	return t.rows
+}
+
+// headNorm adds the norm in front of the head of a layer that predicts.
+func (t *table) headNorm(s *spec.Spec) {
+	if gguf.ArchitectureOf(s.Architecture).SharedHead {
+		t.vector(-1, 0, SharedHeadNorm, "blk.%d.layer_output_norm.weight", s.Model.HiddenSize)
+		return
+	}
+	t.vector(-1, 0, SharedHeadNorm, "blk.%d.nextn.shared_head_norm.weight", s.Model.HiddenSize)
+	t.last().Alt = finalGGUF
+}
+
+// orShared says that the last row is a tensor of the model where the layer has none of its own, or in all files.
+func (t *table) orShared(s *spec.Spec, name string) {
+	if gguf.ArchitectureOf(s.Architecture).SharedHead {
+		t.last().GGUF = name
+		return
+	}
+	t.last().Alt = name
 }
 
 // numbered gives a row of a layer that predicts the number that files have for it.

@@ -118,6 +118,7 @@ const (
 	FusedGateUp  = "ffn_gate_up_exps" // GGUF only: gate rows, then up rows, per expert
 	fusedGGUF    = "blk.%d.ffn_gate_up_exps.weight"
 	legacyKVGGUF = "blk.%d.attn_kv_b.weight"
+	linearGGUF   = "blk.%d.attn_qkv.weight"
 	embedGGUF    = "token_embd.weight"
 	finalGGUF    = "output_norm.weight"
 	headGGUF     = "output.weight"
@@ -240,8 +241,9 @@ func FusedExperts(s *spec.Spec) Row {
 		Batch: s.MoE.NRoutedExperts, First: s.MoE.FirstKDenseReplace, Last: s.Model.NumHiddenLayers})
 }
 
-// fused are the GGUF names of the tensors that two roles may come from.
-var fused = map[string]string{KB: legacyKVGGUF, VB: legacyKVGGUF, ExpertsGate: fusedGGUF, ExpertsUp: fusedGGUF}
+// fused are the GGUF names of the tensors that several roles may come from.
+var fused = map[string]string{KB: legacyKVGGUF, VB: legacyKVGGUF, ExpertsGate: fusedGGUF, ExpertsUp: fusedGGUF,
+	LinearQ: linearGGUF, LinearK: linearGGUF, LinearV: linearGGUF}
 
 type table struct {
 	rows  []Row

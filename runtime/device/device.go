@@ -79,6 +79,9 @@ type Config struct {
 	Width   int        // rows of a replay; 0: 1. Wider sequences than these need are not loaded
 	Threads int        // CPU workers; 0: one per core
 	Int8    bool       // inputs of mat-vecs are rounded to signed bytes, by a device that is an Int8er
+	// CacheRAM is how many bytes of the host's memory the copies of states may take that are kept for texts to come, of
+	// a model with states; 0: as many as eight copies for each session take, below 0: none.
+	CacheRAM int64
 	// Progress, if not nil, is called while Load copies weights to a device with
 	// memory of its own: bytes copied, and bytes in all.
 	Progress func(done, total int64)

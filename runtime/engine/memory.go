@@ -60,7 +60,7 @@ func (e *Engine) Estimate(cfg device.Config) (Memory, error) {
 		}
 		m.Pages += l.CacheBytes()
 		m.States += l.States
-		m.Saved += StateBudget(max(cfg.Tables, 1), l.StateBytes())
+		m.Saved += StateBudget(cfg, l.StateBytes())
 		m.Buffers += e.device.Takes(l) - l.CacheBytes() - l.States
 		m.Copies += p.CopyBytes(p.bundle)
 		if i > 0 && p.File == e.resolved.File {

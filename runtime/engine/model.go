@@ -60,7 +60,7 @@ func (e *Engine) load(cfg device.Config) (*Model, error) {
 	}
 	out, err := NewModel(r, e.bundle.Model.VocabSize, cfg)
 	if err == nil {
-		out.engine, out.cfg = e, cfg
+		out.engine = e
 		has := cfg // a device may have left out sequences that it cannot run
 		has.Width = min(cfg.Width, r.Width())
 		out.batch, out.prompts = batchOf(m, has), promptsOf(m, has)
@@ -96,7 +96,7 @@ func NewModel(r device.Runner, vocab int, cfg device.Config) (*Model, error) {
 	}
 	m := &Model{
 		runner: r, pool: pool, pages: pages, sessions: make([]*Session, cmp.Or(cfg.Tables, 1)), vocab: vocab, context: cfg.Context,
-		width: min(r.Width(), max(cfg.Width, 1)),
+		width: min(r.Width(), max(cfg.Width, 1)), cfg: cfg,
 	}
 	m.keepStates()
 	return m, nil

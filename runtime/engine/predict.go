@@ -81,13 +81,18 @@ type fed struct {
 	// are tokens from n on. nil stands for one that is not known, since the row was another
 	// session's, or that there is not, in front of position 0.
 	states [][]float32
-	token  int32 // of the last row
+	before []float32 // the hidden state that the last row was run with; nil: not known
+	token  int32     // of the last row
 }
 
 // from forgets all behind so many tokens.
 func (f *fed) from(tokens int) {
 	if tokens < f.n || len(f.states) < tokens-f.n+1 {
-		*f = fed{n: tokens, states: [][]float32{nil}} // in memory of its own: the other holds states that are forgotten
+		state := f.before
+		if tokens != f.n-1 {
+			state = nil
+		}
+		*f = fed{n: tokens, states: [][]float32{state}} // in memory of its own: the other holds states that are forgotten
 		return
 	}
 	f.states = f.states[:tokens-f.n+1]
@@ -180,7 +185,7 @@ func (s *Session) follow(tokens []int32, wanted bool) (picked int32, err error) 
 		if picked, err = p.run(s.place(s.fed.n), tokens[:n], s.fed.states[:n], wanted && n == len(tokens)); err != nil {
 			return 0, err
 		}
-		s.fed = fed{s.fed.n + n, s.fed.states[n:], tokens[n-1]}
+		s.fed = fed{s.fed.n + n, s.fed.states[n:], s.fed.states[n-1], tokens[n-1]}
 		tokens = tokens[n:]
 	}
 	return picked, nil

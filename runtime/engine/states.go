@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,10 +25,14 @@ import (
 // statesPerSession is how many copies of states are kept for each session that can be open at a time.
 const statesPerSession = 8
 
-// StateBudget is the most memory that copies of states take, for sessions so many at a time with states of so many
-// bytes.
-func StateBudget(sessions, stateBytes int) int64 {
-	return statesPerSession * int64(sessions) * int64(stateBytes)
+// StateBudget is the most memory that copies of states of so many bytes take.
+func StateBudget(cfg device.Config, stateBytes int) int64 {
+	each := int64(stateBytes)
+	if cfg.CacheRAM == 0 {
+		return statesPerSession * int64(max(cfg.Tables, 1)) * each
+	}
+	pages := int64(cmp.Or(cfg.Pages, plan.Pages(cfg.Context))) // each has one at most
+	return max(0, min(cfg.CacheRAM, pages*each))
 }
 
 // mark is a copy of a state behind the first tokens of a timeline.
@@ -229,6 +234,6 @@ func (m *Model) States() (n int, bytes int64) { return m.pool.States() }
 // keepStates makes a new pool one that keeps states, if sessions have some.
 func (m *Model) keepStates() {
 	if m.states = device.StatesOf(m.runner); m.stateful() {
-		m.pool.KeepStates(StateBudget(len(m.sessions), m.states.StateBytes()))
+		m.pool.KeepStates(StateBudget(m.cfg, m.states.StateBytes()))
 	}
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"math"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
@@ -106,7 +107,7 @@ func TestCopies(t *testing.T) {
 	for i := range 12 {
 		synced(t, s, slices.Repeat([]int32{int32(i)}, 100))
 	}
-	if n, bytes := m.States(); n != statesPerSession || bytes != StateBudget(1, m.StateBytes()) {
+	if n, bytes := m.States(); n != statesPerSession || bytes != StateBudget(device.Config{}, m.StateBytes()) {
 		t.Errorf("%d copies of %d bytes", n, bytes)
 	}
 }
@@ -157,5 +158,39 @@ func TestSavedState(t *testing.T) {
 	}
 	if _, err := promptcache.Open(path, key); err == nil {
 		t.Error("a file with a state opens where there are none")
+	}
+}
+
+// TestBudgets: with any budget of copies, none and less than one among them, texts are those without one, whatever they
+// were before, and copies take no more.
+func TestBudgets(t *testing.T) {
+	const each = 8 // bytes of a state
+	for budget, most := range map[int64]int{-1: 0, 1: 0, each - 1: 0, each: 1, 3*each + 1: 3, math.MaxInt64: 1 << 20} {
+		m := folding(t, device.Config{Context: 512, Tables: 2, Pages: 14, CacheRAM: budget})
+		if m.StateBytes() != each || StateBudget(m.cfg, each) > 14*each {
+			t.Fatalf("states of %d bytes, a budget of %d", m.StateBytes(), StateBudget(m.cfg, each))
+		}
+		sessions := []*Session{opened(t, m), opened(t, m)}
+		first := prompt(200)
+		for i, text := range [][]int32{first, first, append(slices.Clone(first[:130]), 9, 9), first[:1], append(slices.Clone(first), 2), first[:64]} {
+			s := sessions[i%2]
+			synced(t, s, text)
+			if !slices.Equal(s.Logits(), folded(t, text)) {
+				t.Errorf("a budget of %d: logits behind text %d are of another", budget, i)
+			}
+			alone := opened(t, folding(t, device.Config{Context: 512}))
+			want, err := alone.Generate(t.Context(), Request{Prompt: text, Max: 20, Sampler: &greedy{}}, func(int32) bool { return true })
+			if err != nil {
+				t.Fatal(err)
+			}
+			draft := &guesses{slices.Concat(text, want.Tokens), rand.New(rand.NewPCG(1, uint64(i)))}
+			got, err := s.Generate(t.Context(), Request{Prompt: text, Max: 20, Sampler: &greedy{}, Draft: draft}, func(int32) bool { return true })
+			if err != nil || !slices.Equal(got.Tokens, want.Tokens) {
+				t.Errorf("a budget of %d, text %d: %d, %v; alone %d", budget, i, got.Tokens, err, want.Tokens)
+			}
+			if n, bytes := m.States(); n > most || bytes > max(budget, 0) {
+				t.Errorf("a budget of %d: %d copies of %d bytes", budget, n, bytes)
+			}
+		}
 	}
 }

@@ -36,6 +36,8 @@ type Architecture struct {
 	SquaredReLU bool
 	// Tied says that the head is the embedding table even beside an output.weight.
 	Tied bool
+	// SharedHead says that a layer that predicts has the model's embedding and head, and layer_output_norm in front of it.
+	SharedHead bool
 	// Besides are tensors that files may have and that are no weights of kernels: what is
 	// in them is used otherwise, or not at all.
 	Besides []string
@@ -70,7 +72,7 @@ const (
 // of their keys.
 var architectures = map[string]Architecture{
 	Deepseek2: {},
-	BailingMoE3: {Hybrid: true, BoundedGate: true, HeadGates: true, Keys: append([]string{
+	BailingMoE3: {Hybrid: true, BoundedGate: true, HeadGates: true, SharedHead: true, Keys: append([]string{
 		safeGate, "kda.gate_lower_bound", "expert_shared_feed_forward_length", "swiglu_clamp_exp", "swiglu_clamp_shexp"}, linearKeys...)},
 	KimiLinear: {Hybrid: true, LowRankGates: true, NoRope: true, NormTopK: true, FullQuery: true, Keys: linearKeys},
 	"minicpm3": {Dense: true, HalfSplit: true, RopeFactors: true, Besides: []string{ShortFactors, LongFactors}, ScaleEmb: 12, ScaleDepth: 1.4, DimModelBase: 256},

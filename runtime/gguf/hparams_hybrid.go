@@ -81,8 +81,8 @@ func (r *keyReader) limits(name string, h *HParams, shared bool) []float64 {
 	if r.err != nil || list == nil {
 		return nil
 	}
-	limits, any := make([]float64, h.NumHiddenLayers), false
-	for i, x := range list[:h.NumHiddenLayers] {
+	limits, any := make([]float64, h.NumHiddenLayers+min(h.NextNLayers, 1)), false
+	for i, x := range list[:len(limits)] {
 		if !(x >= 0 && x <= 1e6) {
 			r.failKey(name, "is %g for layer %d; expected 0 for none, or a bound of at most 1e6", x, i)
 		}

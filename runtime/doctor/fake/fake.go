@@ -269,13 +269,7 @@ func (r *Runner) Hidden(dst []float32) error {
 }
 
 // State is the hidden state behind tokens.
-func State(tokens []int32) float32 {
-	hash := uint64(0)
-	for _, t := range tokens {
-		hash = mix(hash, uint32(t))
-	}
-	return 1 + float32(hash&0xFFFFF)
-}
+func State(tokens []int32) float32 { return 1 + float32(Folded(tokens)&0xFFFFF) }
 
 // Width implements device.Runner.
 func (r *Runner) Width() int { return r.width }

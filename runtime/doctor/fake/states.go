@@ -24,6 +24,14 @@ func (r *Runner) fold(rows []plan.Row) {
 	}
 }
 
+// Folded is the state that has folded tokens.
+func Folded(tokens []int32) (state uint64) {
+	for _, t := range tokens {
+		state = mix(state, uint32(t))
+	}
+	return state
+}
+
 // StateBytes implements device.Stateful.
 func (r *Runner) StateBytes() int {
 	if r.Folds {

@@ -60,14 +60,17 @@ func Logits(path string) (logits []float32, rows, vocab int, err error) {
 }
 
 // Tokens reads the line of a token file that begins with "prompt".
-func Tokens(path string) ([]int32, error) {
+func Tokens(path string) ([]int32, error) { return Line(path, "prompt") }
+
+// Line reads the tokens of the line of a token file that begins with a word.
+func Line(path, word string) ([]int32, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
 	var ids []int32
 	for line := range strings.Lines(string(text)) {
-		list, ok := strings.CutPrefix(line, "prompt ")
+		list, ok := strings.CutPrefix(line, word+" ")
 		if !ok {
 			continue
 		}

@@ -22,8 +22,20 @@ type HybridExperts struct {
 	// SharedIntermediateSize is the width of all shared experts together; 0: that of MoE.
 	SharedIntermediateSize int `hf:"moe_shared_expert_intermediate_size" gguf:"expert_shared_feed_forward_length" range:"0 1048576" spec:"optional"`
 	// Limits bounds silu(gate) from above and up on both sides, in the experts of each layer; 0: no bound there.
-	// SharedLimits is for shared experts. Neither is there without a bound anywhere.
+	// SharedLimits is for shared experts. Neither is there without a bound anywhere. Behind the model's layers is the one
+	// that predicts, of a model with it.
 	Limits, SharedLimits []float64
+}
+
+// Of is the same of the layers from first to last alone, as those of a model of its own.
+func (e HybridExperts) Of(first, last int) HybridExperts {
+	for _, limits := range []*[]float64{&e.Limits, &e.SharedLimits} {
+		*limits = slices.Clone((*limits)[min(first, len(*limits)):min(last, len(*limits))])
+		if !slices.ContainsFunc(*limits, func(x float64) bool { return x > 0 }) {
+			*limits = nil
+		}
+	}
+	return e
 }
 
 // Linear says whether a layer has linear attention.

@@ -136,10 +136,16 @@ func hybridParameters(h *gguf.HParams, m *plan.Model) []parameter {
 		x.to.SharedIntermediateSize = cmp.Or(x.to.SharedIntermediateSize, x.moe.NSharedExperts*x.moe.MoEIntermediateSize)
 	}
 	list := slices.Concat(compared(&found.LinearAttention, &want.LinearAttention), compared(&found.HybridExperts, &want.HybridExperts))
-	list = append(list, parameter{"full_attn_layers", fmt.Sprint(found.FullAttnLayers), fmt.Sprint(want.FullAttnLayers)})
-	for i := range max(h.NumHiddenLayers, m.NumHiddenLayers) {
-		list = append(list, parameter{fmt.Sprintf("swiglu_limit of layer %d", i), found.Limit(i, false), want.Limit(i, false)},
-			parameter{fmt.Sprintf("swiglu_limit_shared of layer %d", i), found.Limit(i, true), want.Limit(i, true)})
+	layers := max(h.NumHiddenLayers, m.NumHiddenLayers)
+	if m.NextN > 0 { // its only layer is that of the file behind the model's
+		layers = m.NumHiddenLayers
+	} else {
+		list = append(list, parameter{"full_attn_layers", fmt.Sprint(found.FullAttnLayers), fmt.Sprint(want.FullAttnLayers)})
+	}
+	for i := range layers {
+		of := m.NextN + i
+		list = append(list, parameter{fmt.Sprintf("swiglu_limit of layer %d", of), found.Limit(of, false), want.Limit(i, false)},
+			parameter{fmt.Sprintf("swiglu_limit_shared of layer %d", of), found.Limit(of, true), want.Limit(i, true)})
 	}
 	return list
 }

@@ -106,6 +106,7 @@ type tableKey struct {
 	weights, joined   rows
 	nope, v, expertFF int
 	layers, nextN     int
+	linear            int
 }
 
 // rows names a list of weights: one with the same memory is the same list.
@@ -127,7 +128,7 @@ type table struct {
 // table looks for a bundle's weights, once.
 func (r *Resolved) table(b *plan.Bundle) *table {
 	m := &b.Model
-	key := tableKey{rowsOf(b.Weights), rowsOf(b.Joined), m.QKNopeHeadDim, m.VHeadDim, m.MoE.MoEIntermediateSize, m.NumHiddenLayers, m.NextN}
+	key := tableKey{rowsOf(b.Weights), rowsOf(b.Joined), m.QKNopeHeadDim, m.VHeadDim, m.MoE.MoEIntermediateSize, m.NumHiddenLayers, m.NextN, linearRows(m)}
 	t := r.tables[key]
 	if t == nil {
 		t = r.look(b)
@@ -162,14 +163,14 @@ func (r *Resolved) look(b *plan.Bundle) *table {
 	return t
 }
 
-// find looks for weight w of its l-th layer, as a tensor of its own or as half of a fused
+// find looks for weight w of its l-th layer, as a tensor of its own or as part of a fused
 // one. It returns what is wrong if it is not there as it should.
 func (r *Resolved) find(b *plan.Bundle, w *plan.Weight, l int) (*source, *Mismatch) {
 	t, ok := r.tensor(w.GGUF, w, l)
-	var of *half
+	var of *part
 	if !ok {
 		if t, ok = r.tensor(w.Alt, w, l); ok {
-			if h, fused := halves[w.Role]; fused {
+			if h, fused := parts[w.Role]; fused {
 				of = &h
 			}
 		}

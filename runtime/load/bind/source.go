@@ -37,24 +37,44 @@ func (s *source) view() device.Weight {
 	}
 }
 
-// half is the place of one weight in a tensor that holds two of them in turns,
-// once per head or expert: first rows of the one, then rows of the other.
-type half struct {
-	second    bool // it comes second
-	transpose bool // and is stored transposed
-	other     func(*plan.Model) int
-	flat      bool // the tensor has the batch in its rows, not as a third dimension
+// part is the place of one weight in a tensor that holds several of them in turns, once per head or expert.
+type part struct {
+	before, behind func(*plan.Model) int // rows of the others in front of its own, and behind them; nil: none
+	transpose      bool                  // it is stored transposed
+	flat           bool                  // the tensor has the batch in its rows, not as a third dimension
 }
 
-// halves lists, by role, the weights that may come from a fused tensor. In
+// parts lists, by role, the weights that may come from a fused tensor. In
 // attn_kv_b the key rows (qk_nope_head_dim of kv_lora_rank elements) of a head
 // precede its value rows; absorption needs the key part transposed. In
-// ffn_gate_up_exps the gate rows of an expert precede its up rows.
-var halves = map[string]half{
-	"self_attn.k_b_proj":    {flat: true, transpose: true, other: func(m *plan.Model) int { return m.VHeadDim }},
-	"self_attn.v_b_proj":    {flat: true, second: true, other: func(m *plan.Model) int { return m.QKNopeHeadDim }},
-	"mlp.experts.gate_proj": {other: func(m *plan.Model) int { return m.MoE.MoEIntermediateSize }},
-	"mlp.experts.up_proj":   {second: true, other: func(m *plan.Model) int { return m.MoE.MoEIntermediateSize }},
+// ffn_gate_up_exps the gate rows of an expert precede its up rows. In attn_qkv of
+// linear attention are the rows of all queries, then of keys, then of values.
+var parts = map[string]part{
+	"self_attn.k_b_proj":    {flat: true, transpose: true, behind: func(m *plan.Model) int { return m.VHeadDim }},
+	"self_attn.v_b_proj":    {flat: true, before: func(m *plan.Model) int { return m.QKNopeHeadDim }},
+	"mlp.experts.gate_proj": {behind: expertRows},
+	"mlp.experts.up_proj":   {before: expertRows},
+	"linear_attn.q_proj":    {behind: func(m *plan.Model) int { return 2 * linearRows(m) }},
+	"linear_attn.k_proj":    {before: linearRows, behind: linearRows},
+	"linear_attn.v_proj":    {before: func(m *plan.Model) int { return 2 * linearRows(m) }},
+}
+
+func expertRows(m *plan.Model) int { return m.MoE.MoEIntermediateSize }
+
+// linearRows are those of the queries of linear attention.
+func linearRows(m *plan.Model) int {
+	if m.Hybrid == nil {
+		return 0
+	}
+	return m.NumAttentionHeads * m.Hybrid.HeadDim
+}
+
+// rows is what one of its functions says.
+func (part) rows(of func(*plan.Model) int, m *plan.Model) int {
+	if of == nil {
+		return 0
+	}
+	return of(m)
 }
 
 // absent is what a mismatch finds where there is no tensor.
@@ -84,13 +104,14 @@ func whole(t, scale *gguf.Tensor, w *plan.Weight) (*source, *Mismatch) {
 	return s, allowed(t, w, s.typ)
 }
 
-// in is a weight that is half of tensor t.
-func (h half) in(t, scale *gguf.Tensor, w *plan.Weight, m *plan.Model) (*source, *Mismatch) {
+// in is a weight that is part of tensor t.
+func (h part) in(t, scale *gguf.Tensor, w *plan.Weight, m *plan.Model) (*source, *Mismatch) {
 	cols, rows := w.Cols, w.Rows
 	if h.transpose {
 		cols, rows = rows, cols
 	}
-	other := h.other(m)
+	before := h.rows(h.before, m)
+	other := before + h.rows(h.behind, m)
 	want := []int{cols, rows + other, w.Batch}
 	if h.flat {
 		want = []int{cols, (rows + other) * w.Batch}
@@ -106,10 +127,7 @@ func (h half) in(t, scale *gguf.Tensor, w *plan.Weight, m *plan.Model) (*source,
 	if scale != nil && h.flat {
 		return nil, &Mismatch{What: fmt.Sprintf("tensor %q", scale.Name), Found: "a scale of keys and values in one", Expected: "none"}
 	}
-	s := &source{tensor: t, typ: t.Type, stride: int64(rows+other) * row, entry: int64(rows) * row, cols: w.Cols, rows: w.Rows, batch: w.Batch}
-	if h.second {
-		s.offset = int64(other) * row
-	}
+	s := &source{tensor: t, typ: t.Type, offset: int64(before) * row, stride: int64(rows+other) * row, entry: int64(rows) * row, cols: w.Cols, rows: w.Rows, batch: w.Batch}
 	s.bytes = int64(w.Batch-1)*s.stride + int64(rows)*row
 	if h.transpose {
 		// Blocks run along the other axis now. Quantising again would lose

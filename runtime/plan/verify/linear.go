@@ -24,8 +24,8 @@ func checkHybrid(m *plan.Model) error {
 		return fmt.Errorf("linear attention of %d columns with %d taps; expected up to %d, and 2 to %d", h.HeadDim, h.ShortConvKernelSize, maxHeadDim, maxTaps)
 	case !rising(h.FullAttnLayers, 0, m.NumHiddenLayers):
 		return fmt.Errorf("full_attn_layers %.100v of %d layers; expected some, rising", h.FullAttnLayers, m.NumHiddenLayers)
-	case m.NextN > 0:
-		return fmt.Errorf("a layer that predicts has no linear attention")
+	case m.NextN > 0 && len(m.State().Layers) > 0:
+		return fmt.Errorf("a layer that predicts with linear attention")
 	}
 	if s := m.State(); s.Floats() > maxSlot {
 		return fmt.Errorf("states of %d bytes; expected at most %d", s.Bytes(), 4*int64(maxSlot))

@@ -209,6 +209,9 @@ func randomPrompt(rng *rand.Rand, others []*client) []int32 {
 func schedule(t testing.TB, seed uint64, folds bool, total *counts) error {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	cfg := device.Config{Context: 256, Tables: 1 + rng.IntN(4), Pages: 1 + rng.IntN(8), Width: []int{1, 1, 2, 3, 8, 16}[rng.IntN(6)]}
+	if folds { // none, less than one state, one, a few, as many as there are by itself
+		cfg.CacheRAM = []int64{-1, 1, 8, 30, 0, 0}[rng.IntN(6)]
+	}
 	m, runner := newFolding(t, cfg, folds)
 	runner.NoPicks = rng.IntN(3) == 0
 	s, err := New(m, Config{PromptRows: 1 + rng.IntN(20), Ahead: rng.IntN(4)})

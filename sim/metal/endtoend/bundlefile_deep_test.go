@@ -60,6 +60,26 @@ func TestBundleFile(t *testing.T) {
 	}
 }
 
+// TestHybridDrafts: drafts by the layer that predicts, of a model with states, leave the text on Metal that the CPU makes
+// without: guesses that were wrong are taken back from the states.
+func TestHybridDrafts(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x"+bundlefile.Suffix)
+	model := root + "testdata/hybrid/bailingmoe3-mini-Q4_0.gguf"
+	cmd := exec.Command("go", "run", "mla/cmd/mlagen", "-gguf", model, "-o", path)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	args := strings.Fields("-p the -temp 0.7 -seed 5 -n 40 -kv f32 -model " + model + " -bundle " + path)
+	cpu := run(exec.Command(host.mlarun, append(args, "-device", "cpu")...), func() {})
+	if cpu.err != nil || len(cpu.out) == 0 {
+		t.Fatalf("%v\n%s", cpu.err, cpu.stderr)
+	}
+	o := host.metal(t, []string{"METALSIM_KERNELS=fast"}, append(args, "-draft", "mtp"))
+	if o.err != nil || o.out != cpu.out || !strings.Contains(o.stderr, "guesses right") {
+		t.Errorf("%v: %q, want %q\n%s", o.err, o.out, cpu.out, o.stderr)
+	}
+}
+
 // download is a folder with the two programs and a model.
 type download struct{ folder string }
 
