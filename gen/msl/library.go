@@ -51,7 +51,7 @@ var shared = []section{
 	{name: "weight_step", usedBy: partByPart(multipliesMany)},
 	{name: "matrices", usedBy: inSteps(multipliesMany)},
 	{name: "tile_inputs", usedBy: ofParts(multipliesMany)},
-	{name: "sent_eight", usedBy: ofParts(verify.Matrices)},
+	{name: "sent_eight", usedBy: func(b *plan.Bundle) bool { return ofParts(verify.Matrices)(b) || partByPart(expandsHeads)(b) }},
 	{name: "batch_product", usedBy: inSteps(verify.Matrices)},
 	{name: "prompt_product", usedBy: inSteps(verify.Matrices)},
 	{name: "operands", usedBy: partByPart(multipliesMany)},
