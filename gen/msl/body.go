@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"reflect"
 
-	"mla/gen/target"
 	"mla/runtime/plan"
 	"mla/runtime/plan/verify"
 )
@@ -102,7 +101,7 @@ func (v *partView) viewRows() error {
 }
 
 func (v *partView) viewAttend() (err error) {
-	v.Attention, err = attentionShape(v.P.(*plan.Attend), v.Threads, target.For(v.printer.bundle.Class).Budget(v.Class))
+	v.Attention, err = attentionShape(v.P.(*plan.Attend), v.Threads, v.printer.target().Budget(v.Class))
 	return err
 }
 

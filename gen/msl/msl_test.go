@@ -90,21 +90,6 @@ func TestArgs(t *testing.T) {
 	}
 }
 
-// TestThreadgroupBytes compares with what the source declares.
-func TestThreadgroupBytes(t *testing.T) {
-	for _, k := range synthetic(plan.ElemF32).Kernels {
-		n, err := ThreadgroupBytes(&k)
-		if err != nil {
-			t.Fatal(err)
-		}
-		source := print(t, &plan.Bundle{Kernels: []plan.Kernel{k}})
-		declared := strings.Contains(source, "  threadgroup float4 scratch["+strconv.Itoa(n/16)+"];\n")
-		if n > 0 != declared {
-			t.Errorf("%s: %d bytes, declared: %t", k.Name, n, declared)
-		}
-	}
-}
-
 func TestFloatReadsBack(t *testing.T) {
 	k := &kernelView{}
 	for _, x := range []float64{1e-6, 1e-5, 0.0721688, 1.8, 0.114721386, 1, 512, 6.103515625e-5, 3.4e38} {

@@ -13,14 +13,6 @@ func (p *printer) target() target.Target {
 	return target.For(p.bundle.Class)
 }
 
-// ThreadgroupBytes is the most threadgroup memory that a kernel's variants declare.
-// It fails like Print if that is more than a GPU has.
-func ThreadgroupBytes(k *plan.Kernel) (int, error) {
-	v := &kernelView{Kernel: k, names: argumentNames(k)}
-	_, floats, err := v.parts()
-	return 4 * floats, err
-}
-
 // floats is the threadgroup memory of a part in floats.
 func (v *partView) floats() int {
 	if v.body.floats == nil {
