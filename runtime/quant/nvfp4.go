@@ -123,19 +123,19 @@ func encodeNVFP4(dst []byte, src []float32) {
 	}
 }
 
-func dotNVFP4(row []byte, x []float32) float32 {
-	return dotBlocks64(row, nvfp4Bytes, dequantizeNVFP4, x)
-}
-
-func dotNVFP4Scaled(row []byte, x []float32) float32 {
-	return dotBlocks64(row, nvfp4ScaledBytes, dequantizeNVFP4Scaled, x)
-}
-
-func dotBlocks64(row []byte, size int, dequantize func(dst []float32, src []byte), x []float32) float32 {
+func dotNVFP4(row []byte, x []float32) (sum float32) {
 	var w [64]float32
-	var sum float32
-	for ; len(x) > 0; row, x = row[size:], x[64:] {
-		dequantize(w[:], row)
+	for ; len(x) > 0; row, x = row[nvfp4Bytes:], x[64:] {
+		dequantizeNVFP4(w[:], row)
+		sum += DotFloats(w[:], x[:64])
+	}
+	return sum
+}
+
+func dotNVFP4Scaled(row []byte, x []float32) (sum float32) {
+	var w [64]float32
+	for ; len(x) > 0; row, x = row[nvfp4ScaledBytes:], x[64:] {
+		dequantizeNVFP4Scaled(w[:], row)
 		sum += DotFloats(w[:], x[:64])
 	}
 	return sum
