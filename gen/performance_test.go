@@ -17,9 +17,10 @@ type measured struct {
 }
 
 var (
-	section  = regexp.MustCompile(`(?m)^### .*, (\d{4}-\d\d-\d\d), commit ([0-9a-f]{7})$`)
-	figure   = regexp.MustCompile(`^([\d,.]+)(?: \(([\d,.]+), ([\d.]+) ×\))?$`)
-	modelOf  = map[string]string{"Youtu-LLM-2B": "youtu2b", "DeepSeek-V2-Lite": "deepseekv2lite", "GLM-4.7-Flash": "glm47flash"}
+	section = regexp.MustCompile(`(?m)^### .*, (\d{4}-\d\d-\d\d), commit ([0-9a-f]{7})$`)
+	figure  = regexp.MustCompile(`^([\d,.]+)(?: \(([\d,.]+), ([\d.]+) ×\))?$`)
+	modelOf = map[string]string{"Youtu-LLM-2B": "youtu2b", "DeepSeek-V2-Lite": "deepseekv2lite", "GLM-4.7-Flash": "glm47flash",
+		"Ling-3.0-tiny": "ling3tiny", "Kimi-Linear-48B-A3B": "kimilinear"}
 	actsOf   = map[string]string{"CODEf32": "f32", "CODEq8": "q8"}
 	actInRow = regexp.MustCompile("`-act (f32|q8)`")
 )
