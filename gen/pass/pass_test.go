@@ -3,6 +3,8 @@ package pass
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"mla/gen/interp"
@@ -57,13 +59,29 @@ func together(t *testing.T, p *ir.Program, w interp.Weights, replays [][]interp.
 	m := interp.New(p, w)
 	var all [][]float64
 	for _, rows := range replays {
-		l, err := m.Rows(rows)
+		l, err := m.Rows(begun(p, rows))
 		if err != nil {
 			t.Fatal(err)
 		}
 		all = append(all, l...)
 	}
 	return all
+}
+
+// begun gives rows a hidden state of the model, which their token names, if the program begins with one.
+func begun(p *ir.Program, rows []interp.Row) []interp.Row {
+	if p.Input == nil {
+		return rows
+	}
+	rows = slices.Clone(rows)
+	for i := range rows {
+		r := rand.New(rand.NewPCG(uint64(rows[i].Token), 0))
+		rows[i].Input = make([]float64, p.Input.Len)
+		for j := range rows[i].Input {
+			rows[i].Input[j] = r.NormFloat64()
+		}
+	}
+	return rows
 }
 
 // logits interprets p over the test tokens.
