@@ -61,7 +61,7 @@ func TestCommandLine(t *testing.T) {
 		{"describe -spec=" + tinySpec, exitOK, "per token:"},
 		{"descirbe", exitUsage, `unexpected argument "descirbe"; did you mean mlagen describe?`},
 		{"describe " + tinySpec, exitOK, "per token:"},
-		{"describe " + tinySpec + " -width 16", exitOK, "replays of 16 rows"},
+		{"describe " + tinySpec + " -width 16", exitOK, "width 16"},
 		{"describe " + tinySpec + " -width 5", exitUsage, "has no sequence of 5 rows"},
 		{"describe " + tinySpec + " -width 16 -html x.html", exitUsage, "-html shows a token"},
 		{"describe", exitUsage, "describe needs a spec"},

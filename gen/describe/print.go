@@ -18,7 +18,7 @@ func (r *Report) JSON(w io.Writer) error {
 
 // Table writes the report for people.
 func (r *Report) Table(w io.Writer) error {
-	fmt.Fprintf(w, "%s, quant profile %s, %s activations, f16 cache, depth %d, replays of %d rows\n\n", r.Bundle, r.Profile, r.Act, r.Depth, r.Rows)
+	fmt.Fprintf(w, "%s, quant profile %s, %s activations, f16 cache, depth %d, width %d\n\n", r.Bundle, r.Profile, r.Act, r.Depth, r.Rows)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "step\tlayer\tkernel\tgrid\tthreads\tbarrier\tweights B\tread B\twritten B\tflop\t")
 	for _, d := range r.Dispatches {
