@@ -75,7 +75,7 @@ func TestHybridDrafts(t *testing.T) {
 		t.Fatalf("%v\n%s", cpu.err, cpu.stderr)
 	}
 	o := host.metal(t, []string{"METALSIM_KERNELS=fast"}, append(args, "-draft", "mtp"))
-	if o.err != nil || o.out != cpu.out || !strings.Contains(o.stderr, "guesses right") {
+	if o.err != nil || o.out != cpu.out || !strings.Contains(o.stderr, "drafted tokens right") {
 		t.Errorf("%v: %q, want %q\n%s", o.err, o.out, cpu.out, o.stderr)
 	}
 }
