@@ -7,9 +7,6 @@ import (
 
 // target is what the bundle's devices have.
 func (p *printer) target() target.Target {
-	if p == nil {
-		return target.For("")
-	}
 	return target.For(p.bundle.Class)
 }
 
