@@ -40,7 +40,7 @@ func TestFusedLinear(t *testing.T) {
 	}
 }
 
-// fuseLinear joins the first so many of queries, keys and values of each layer that has all.
+// fuseLinear joins n of queries, keys and values, in this order, in each layer that has all three.
 func fuseLinear(t *testing.T, path string, n int) string {
 	t.Helper()
 	return rewritten(t, path, func(f *gguf.File, tensor *gguf.Tensor) *gguf.Tensor {

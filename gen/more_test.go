@@ -95,7 +95,7 @@ func stored(t *testing.T, s *spec.Spec, stock string) (tensors, elems int, bytes
 			}
 			rows, types = append(rows, row), append(types, typ)
 		}
-		for i := len(rows) - 1; i >= model; i-- { // what the layer shares with the model is there once
+		for i := len(rows) - 1; i >= model; i-- { // a tensor that the layer shares with the model is in the file once
 			if !strings.HasPrefix(rows[i].GGUF, "blk.") {
 				rows, types = slices.Delete(rows, i, i+1), slices.Delete(types, i, i+1)
 			}

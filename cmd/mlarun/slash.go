@@ -16,7 +16,7 @@ type slash struct {
 	name, args, does string
 	// run obeys, and returns what to say.
 	run func(c *conversation, rest string) (string, error)
-	// offers is what Tab completes what stands behind it to; nil: nothing.
+	// offers lists what Tab may make of rest, the arguments so far; nil: nothing.
 	offers func(c *conversation, rest string) []string
 }
 

@@ -112,7 +112,7 @@ func thinkTemplate(t *testing.T) string {
 	return path
 }
 
-// TestComplete: Tab completes commands, files behind those that take one, flags and their values.
+// TestComplete: Tab completes commands, names of files where a command takes a file, flags and their values.
 func TestComplete(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, name := range []string{"text.md", "tests/one.json", ".hidden"} {

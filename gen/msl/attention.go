@@ -14,7 +14,7 @@ type attention struct {
 	Matrix []matrixAttention
 }
 
-// SplitRows is the number of cache rows of a split, of so many rows in all.
+// SplitRows is the Metal expression for the cache rows of a split, where nkv is that for all rows.
 func (k *kernelView) SplitRows(s plan.Splits, nkv string) (string, error) {
 	least := max(s.Tile, s.Least)
 	if s.PerCore == 0 {

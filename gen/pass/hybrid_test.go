@@ -30,7 +30,7 @@ func TestTranslationHybrids(t *testing.T) {
 
 // TestLinearDispatches: the attention half of a layer with linear attention is three dispatches, whatever its gates
 // are, and of several rows with low-rank gates one more: products for their second halves. Of prompts they are two more:
-// what stands in front of the delta rule and the norm behind it have their own. Gates on heads of the other
+// the steps before the delta rule, and the norm after it, have dispatches of their own. Gates on heads of the other
 // layers cost none where attention is over latent rows.
 func TestLinearDispatches(t *testing.T) {
 	const qkv, vectors, out = "linear_q_linear_k_linear_v_", "linear_q_conv_linear_k_conv_linear_v_conv", "linear_o"

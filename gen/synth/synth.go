@@ -146,7 +146,7 @@ func newTensor(s *spec.Spec, row weights.Row, name string, t quant.Type) tensor 
 	return tensor{row, gguf.TensorInfo{Name: name, Type: t, Dims: dims}, distribute(s, &row)}
 }
 
-// withScales puts a tensor of scales behind each whose type has some: files have them beside the weights.
+// withScales puts a tensor of scales after each weight whose type has scales: files have them beside the weights.
 func withScales(list []tensor) (all []tensor) {
 	const mean = 1.0 / 4
 	for _, t := range list {

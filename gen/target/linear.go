@@ -6,7 +6,7 @@ var hybridSimdgroups = table[map[int]int]{
 		"with 8 simdgroups matrices of 32 heads of 512 columns pass the budget of registers. One row of Kimi-Linear at depth 64 took 50.8 us in the plain form, 7.4 in matrices"}},
 }
 
-// HybridSimdgroups is that of so many heads; 0: no more than those of other models.
+// HybridSimdgroups is the least number of simdgroups for a number of heads; 0: as for other models.
 func (t Target) HybridSimdgroups(heads int) int { return hybridSimdgroups.of(t.class).is[heads] }
 
 // deltaTurns are the columns of a state that a threadgroup moves on at a time in prompts.
@@ -18,8 +18,8 @@ var deltaTurns = table[int]{
 // DeltaTurn is how many of a head's columns a threadgroup moves on at a time.
 func (t Target) DeltaTurn(dim int) int { return min(deltaTurns.of(t.class).is, dim) }
 
-// DeltaColumns is how many of a head's columns a threadgroup has: in whole turns, and so few that all heads together have
-// a threadgroup for each core, or nearly.
+// DeltaColumns is how many of a head's columns a threadgroup has, in whole turns. It halves them until all heads
+// together have a threadgroup for each core, or nearly.
 func (t Target) DeltaColumns(heads, dim int) int {
 	columns := dim
 	for columns%2 == 0 && columns/2 >= t.DeltaTurn(dim) && 2*heads*(dim/columns) <= t.Cores() {

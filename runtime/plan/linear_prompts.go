@@ -10,7 +10,7 @@ package plan
 //
 // A threadgroup has one head. The first piece of a run of rows of one session belongs to the threadgroup whose number is
 // the session's table modulo Shares. That threadgroup alone reads the session's windows, and moves them on. Any
-// threadgroup has the pieces behind it: their windows are rows of the run.
+// threadgroup may have the later pieces: their windows are rows of the run.
 type DeltaVectors struct {
 	Q, K, V                   Vec // [Heads] × Dim: projections
 	QConv, KConv, VConv       int // float32 [Heads*Dim][Taps]

@@ -16,7 +16,7 @@ var formatNVFP4 = Format{
 	Dequantize: dequantizeNVFP4, Quantize: quantizeNVFP4, Dot: dotNVFP4,
 }
 
-// NVFP4_SCALED: the same behind a float that is a factor of all.
+// NVFP4_SCALED: the same block after a float, a factor of all elements.
 //
 //	scale  float32
 //	block  [36]byte  as NVFP4 has it

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/term"
 )
 
-// Completer says what Tab may make of the end of a line that begins with a slash: each of a
-// list, behind the head of the line.
+// Completer says what Tab may make of a line that begins with a slash: the head of the line stays,
+// and an entry of the list follows it.
 type Completer func(line string) (head string, list []string)
 
 // Edited reads from the terminal of stdin and stdout, with a completer. The terminal is in raw

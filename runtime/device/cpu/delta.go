@@ -145,7 +145,7 @@ func convolve(y, x, past, w []float32) {
 	}
 }
 
-// convolved is the vector of kind i (0 q, 1 k, 2 v) of a head that x makes behind the window past.
+// convolved is the vector of kind i (0 q, 1 k, 2 v) of a head that x makes after the window past.
 func (t *deltaMaths) convolved(w *worker, y, x, past []float32, i, h int) {
 	n := len(y)
 	convolve(y, x, past, t.convs[i][h*n*t.taps:][:n*t.taps])

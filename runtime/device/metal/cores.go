@@ -21,8 +21,8 @@ func (d *Device) splits(s *sequence, atOnce func(*command) int) int {
 	return 0
 }
 
-// cut gives the commands whose splits follow the GPU so many: in their grids, and in the constants that
-// their kernels read.
+// cut sets the number of splits of the commands that follow the GPU: in their grids, and in the constants
+// that their kernels read.
 func (s *sequence) cut(splits int, constants []byte) {
 	if splits == 0 {
 		return

@@ -106,7 +106,7 @@ func onCores(lib string, replay metal.Replay, splits int) error {
 	return errors.Join(r.Close(), done())
 }
 
-// deepLogits are those behind coresDepth tokens.
+// deepLogits are the logits after coresDepth tokens.
 func deepLogits(r device.Runner) ([]float32, error) {
 	var rows []plan.Row
 	for pos := range coresDepth {

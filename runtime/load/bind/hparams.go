@@ -137,7 +137,7 @@ func hybridParameters(h *gguf.HParams, m *plan.Model) []parameter {
 	}
 	list := slices.Concat(compared(&found.LinearAttention, &want.LinearAttention), compared(&found.HybridExperts, &want.HybridExperts))
 	layers := max(h.NumHiddenLayers, m.NumHiddenLayers)
-	if m.NextN > 0 { // its only layer is that of the file behind the model's
+	if m.NextN > 0 { // its only layer follows the model's layers in the file
 		layers = m.NumHiddenLayers
 	} else {
 		list = append(list, parameter{"full_attn_layers", fmt.Sprint(found.FullAttnLayers), fmt.Sprint(want.FullAttnLayers)})

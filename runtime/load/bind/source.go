@@ -37,11 +37,11 @@ func (s *source) view() device.Weight {
 	}
 }
 
-// part is the place of one weight in a tensor that holds several of them in turns, once per head or expert.
+// part is the place of one weight in a tensor that holds several weights in turns, once per head or expert.
 type part struct {
-	before, behind func(*plan.Model) int // rows of the others in front of its own, and behind them; nil: none
-	transpose      bool                  // it is stored transposed
-	flat           bool                  // the tensor has the batch in its rows, not as a third dimension
+	before, after func(*plan.Model) int // rows of the other weights before its own, and after them; nil: none
+	transpose     bool                  // it is stored transposed
+	flat          bool                  // the tensor has the batch in its rows, not as a third dimension
 }
 
 // parts lists, by role, the weights that may come from a fused tensor. In
@@ -50,12 +50,12 @@ type part struct {
 // ffn_gate_up_exps the gate rows of an expert precede its up rows. In attn_qkv of
 // linear attention are the rows of all queries, then of keys, then of values.
 var parts = map[string]part{
-	"self_attn.k_b_proj":    {flat: true, transpose: true, behind: func(m *plan.Model) int { return m.VHeadDim }},
+	"self_attn.k_b_proj":    {flat: true, transpose: true, after: func(m *plan.Model) int { return m.VHeadDim }},
 	"self_attn.v_b_proj":    {flat: true, before: func(m *plan.Model) int { return m.QKNopeHeadDim }},
-	"mlp.experts.gate_proj": {behind: expertRows},
+	"mlp.experts.gate_proj": {after: expertRows},
 	"mlp.experts.up_proj":   {before: expertRows},
-	"linear_attn.q_proj":    {behind: func(m *plan.Model) int { return 2 * linearRows(m) }},
-	"linear_attn.k_proj":    {before: linearRows, behind: linearRows},
+	"linear_attn.q_proj":    {after: func(m *plan.Model) int { return 2 * linearRows(m) }},
+	"linear_attn.k_proj":    {before: linearRows, after: linearRows},
 	"linear_attn.v_proj":    {before: func(m *plan.Model) int { return 2 * linearRows(m) }},
 }
 
@@ -111,7 +111,7 @@ func (h part) in(t, scale *gguf.Tensor, w *plan.Weight, m *plan.Model) (*source,
 		cols, rows = rows, cols
 	}
 	before := h.rows(h.before, m)
-	other := before + h.rows(h.behind, m)
+	other := before + h.rows(h.after, m)
 	want := []int{cols, rows + other, w.Batch}
 	if h.flat {
 		want = []int{cols, (rows + other) * w.Batch}

@@ -49,8 +49,8 @@ func (p Pipeline) MaxThreads() uint64 { return messages.maxThreads.send(p.id) }
 // SimdWidth is the number of threads in a simdgroup.
 func (p Pipeline) SimdWidth() uint64 { return messages.executionWidth.send(p.id) }
 
-// AtOnce is how many threadgroups of so many threads the GPU runs at a time, as the pipeline says from macOS 27
-// on; 0: it does not say.
+// AtOnce is how many threadgroups with this number of threads the GPU runs at a time, as the pipeline says from
+// macOS 27 on; 0: it does not say.
 func (p Pipeline) AtOnce(threads int) int {
 	m := &messages.persistentThreadgroups
 	if !messages.respondsTo.send(p.id, m.sel) {
