@@ -192,7 +192,7 @@ func unfoldFamily(out *strings.Builder, block string) error {
 	texts, holes := split(strings.ReplaceAll(body[:at+1], lineGoesOn, "\n"), parameters)
 	for use := range strings.Lines(body[at+1:]) {
 		args := strings.Split(strings.TrimSuffix(strings.TrimPrefix(use, macro+"("), ")\n"), ", ")
-		if len(args) != len(parameters) || out.Len() > maxWhole {
+		if len(args) != len(parameters) || out.Len()+filled(texts, holes, args) > maxWhole {
 			return fmt.Errorf("a variant of a kernel is %.100q; expected %d names, and a source below %d bytes", use, len(parameters), maxWhole)
 		}
 		all := slices.Concat(using, args[1:])
@@ -216,6 +216,17 @@ func split(body string, parameters []string) (texts []string, holes []int) {
 		}
 	}
 	return append(texts, body[at:]), holes
+}
+
+// filled is the length of a macro's text with arguments.
+func filled(texts []string, holes []int, args []string) (size int) {
+	for _, text := range texts {
+		size += len(text)
+	}
+	for _, n := range holes {
+		size += len(args[n])
+	}
+	return size
 }
 
 // maxWhole bounds a source that is made of macros, in bytes.

@@ -56,3 +56,13 @@ func TestUnfoldRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestUnfoldBounds: a macro with a parameter at 2^18 places and an argument of 2^18 bytes would make 64 GB.
+func TestUnfoldBounds(t *testing.T) {
+	const n = 1 << 18
+	text := "//# variants using a\n#define VARIANT(NAME, A) \\\n" + strings.Repeat("A ", n) + "\nVARIANT(k, " + strings.Repeat("a", n) + ")\n#undef VARIANT\n"
+	var out strings.Builder
+	if err := unfold(&out, text); err == nil || out.Len() > maxWhole {
+		t.Errorf("%d bytes, %v; expected an error", out.Len(), err)
+	}
+}

@@ -34,7 +34,7 @@ func (t *Turn) NewWriter(stops []string, rules guided.Rules) *Writer {
 	return &Writer{turn: t, stream: t.tokenizer.NewStream(), stops: sample.NewStopper(stops), Answer: guided.NewAnswer(t.tokenizer, t.Parser, rules)}
 }
 
-// Text is what was handed over of the text, Thoughts of the thoughts.
+// Text is the text that was handed over so far.
 func (w *Writer) Text() string { return w.text.String() }
 
 // Thoughts are the thoughts so far.
