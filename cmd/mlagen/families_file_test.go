@@ -79,9 +79,9 @@ func (w *fileWeights) read(name string) []float32 {
 			panic(err)
 		}
 		if scale != nil {
-			factors := scale.Floats()
+			factors := int(scale.Elems())
 			for i := range values {
-				values[i] *= factors[i*len(factors)/len(values)]
+				values[i] *= scale.Float(i * factors / len(values))
 			}
 		}
 		w.cache[name] = values

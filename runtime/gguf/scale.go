@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"mla/runtime/quant"
@@ -61,11 +60,7 @@ func (f *File) TypeInKernels(t *Tensor) (quant.Type, error) {
 	return quant.NVFP4Scaled, nil
 }
 
-// Floats are the numbers of a tensor of type F32.
-func (t *Tensor) Floats() []float32 {
-	list := slices.Grow([]float32(nil), len(t.Data)/4)
-	for at := 0; at+4 <= len(t.Data); at += 4 {
-		list = append(list, math.Float32frombits(binary.LittleEndian.Uint32(t.Data[at:])))
-	}
-	return list
+// Float is number i of a tensor of type F32.
+func (t *Tensor) Float(i int) float32 {
+	return math.Float32frombits(binary.LittleEndian.Uint32(t.Data[4*i:]))
 }

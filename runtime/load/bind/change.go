@@ -37,7 +37,7 @@ func (s *source) scaled(scale *gguf.Tensor) {
 			before(changed, src, entry)
 			src = changed
 		}
-		quant.ScaleNVFP4(dst, src, scale.Floats()[entry])
+		quant.ScaleNVFP4(dst, src, scale.Float(entry))
 	}
 }
 
