@@ -13,6 +13,7 @@ import (
 	"mla/cmd/internal/output"
 	"mla/runtime/device"
 	"mla/runtime/doctor/checkup"
+	"mla/runtime/doctor/stages"
 	"mla/runtime/system/buildinfo"
 	"mla/runtime/system/child"
 )
@@ -39,7 +40,7 @@ type doctorFlags struct {
 }
 
 // doctor examines a device in stages, each in a process of its own: what it can do,
-// its kernels against their Go twins, and the speed of whole tokens; or it compares
+// its kernels against their Go references, and the speed of whole tokens; or it compares
 // many replays of a token with each other.
 func doctor(e *env, args []string) (err error) {
 	out := &output.Writer{To: e.out}
@@ -124,17 +125,18 @@ func (f *doctorFlags) examine() error {
 	if kind == "auto" && (runtime.GOOS == "darwin" || f.metalLib != "") {
 		kind = "metal" // and its stages are known even if the first one crashes
 	}
-	for _, s := range stages {
-		if !s.wanted(f, kind) {
+	for i := range stages.All {
+		s := &stages.All[i]
+		if !s.Wanted(f.asked(), kind) {
 			continue
 		}
-		result := &checkup.Result{Stage: s.name, NotRun: f.hopeless(ctx, r)}
-		if r.Running = s.name; result.NotRun == "" {
+		result := &checkup.Result{Stage: s.Name, NotRun: f.whyNot(ctx, r)}
+		if r.Running = s.Name; result.NotRun == "" {
 			if err := f.save(r); err != nil {
 				return err
 			}
 			result = f.inChild(ctx, s, kind)
-			if found, ok := result.Used[usedDevice]; ok {
+			if found, ok := result.Used[stages.UsedDevice]; ok {
 				kind = found
 			}
 		}
@@ -157,8 +159,8 @@ func (f *doctorFlags) commandLine() string {
 	return line
 }
 
-// hopeless says why no further stage is run, "" if one is.
-func (f *doctorFlags) hopeless(ctx context.Context, r *checkup.Report) string {
+// whyNot says why no further stage is run, "" if one is.
+func (f *doctorFlags) whyNot(ctx context.Context, r *checkup.Report) string {
 	switch {
 	case ctx.Err() != nil:
 		return "interrupted"
@@ -169,13 +171,13 @@ func (f *doctorFlags) hopeless(ctx context.Context, r *checkup.Report) string {
 }
 
 // inChild runs a stage in a process of its own, on a kind of device.
-func (f *doctorFlags) inChild(ctx context.Context, s stage, kind string) *checkup.Result {
-	fmt.Fprintf(f.env.out, "\n%s\n", s.name)
-	bar := f.progress(s.name)
+func (f *doctorFlags) inChild(ctx context.Context, s *stages.Stage, kind string) *checkup.Result {
+	fmt.Fprintf(f.env.out, "\n%s\n", s.Name)
+	bar := f.progress(s.Name)
 	defer bar.clear()
 	print := func(row checkup.Row) {
 		if row.Kind == checkup.Now {
-			if row.Name != s.name { // the bar has it
+			if row.Name != s.Name { // the bar has it
 				bar.show(row.Name)
 			}
 			return
@@ -183,16 +185,16 @@ func (f *doctorFlags) inChild(ctx context.Context, s stage, kind string) *checku
 		bar.clear()
 		fmt.Fprintf(f.env.out, "  %s\n", row)
 	}
-	c, err := f.env.self(append(append([]string{"doctor", "-stage", s.name}, f.args...), "-device", kind))
+	c, err := f.env.self(append(append([]string{"doctor", "-stage", s.Name}, f.args...), "-device", kind))
 	if err != nil {
-		print(checkup.Row{Kind: checkup.Skip, Name: s.name, Text: err.Error()})
-		return &checkup.Result{Stage: s.name, NotRun: err.Error()}
+		print(checkup.Row{Kind: checkup.Skip, Name: s.Name, Text: err.Error()})
+		return &checkup.Result{Stage: s.Name, NotRun: err.Error()}
 	}
-	if c.Limit = s.limit(f); f.limit > 0 {
+	if c.Limit = s.Limit(f.asked()); f.limit > 0 {
 		c.Limit = f.limit
 	}
 	rows := &collapser{print: print, all: f.verbose}
-	result := checkup.Run(ctx, s.name, c, rows.row)
+	result := checkup.Run(ctx, s.Name, c, rows.row)
 	rows.flush()
 	bar.clear()
 	fmt.Fprintf(f.env.out, "  %s, %.1f s\n", result.Status(), result.Outcome.Elapsed.Seconds())

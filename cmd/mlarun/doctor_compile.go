@@ -30,11 +30,11 @@ func (x *examination) ready() (l device.Launcher, done func(), b *plan.Bundle, u
 		}
 	}
 	if b == nil {
-		x.Write(checkup.Skip, x.stage.name, "there is no bundle for this device")
+		x.Write(checkup.Skip, x.Stage.Name, "there is no bundle for this device")
 		return nil, nil, nil, nil, nil
 	}
 	x.Write(checkup.Now, "kernels of "+b.Name, "")
-	l, done, err = x.patient.Launcher(b, used)
+	l, done, err = x.Patient.Launcher(b, used)
 	return l, done, b, used, err
 }
 
@@ -58,7 +58,7 @@ func (x *examination) compile() error {
 		text = ", " + o.Origin()
 	}
 	x.Write(checkup.Fact, "kernels of "+b.Name, "ready in %.2f s%s", time.Since(start).Seconds(), text)
-	x.Write(checkup.Pass, x.stage.name, "")
+	x.Write(checkup.Pass, x.Stage.Name, "")
 	return nil
 }
 
@@ -69,6 +69,6 @@ func (x *examination) pipelineLimits() error {
 		return err
 	}
 	defer done()
-	x.patient.PipelineLimits(x.Writer, l.(*metal.Launcher), b, used)
+	x.Patient.PipelineLimits(x.Writer, l.(*metal.Launcher), b, used)
 	return nil
 }

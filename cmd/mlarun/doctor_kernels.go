@@ -17,8 +17,8 @@ import (
 // is up: some of each bundle in turn, small models first, so that a short time, too, sees
 // kernels of each.
 func (x *examination) kernels() error {
-	k := &patient.Kernels{Writer: x.Writer, Patient: x.patient}
-	if x.flags.hasDeadline() {
+	k := &patient.Kernels{Writer: x.Writer, Patient: x.Patient}
+	if x.Asked.HasDeadline() {
 		k.Deadline = time.Now().Add(x.flags.kernels)
 	}
 	start := time.Now()
@@ -48,7 +48,7 @@ func (x *examination) told(k *patient.Kernels, took time.Duration) {
 		x.Write(checkup.Note, "", "%d launches checked in %.1f s", all, took.Seconds())
 		return
 	case k.Checked == 0:
-		x.Write(checkup.Skip, x.stage.name, "the time of -t was over before the first of %d launches", all)
+		x.Write(checkup.Skip, x.Stage.Name, "the time of -t was over before the first of %d launches", all)
 	default:
 		x.Write(checkup.Part, done, "%d of %d launches of kernels", k.Left, all)
 	}
@@ -72,7 +72,7 @@ func (x *examination) chosen(model string) (c *found, err error) {
 		return nil, err
 	}
 	c = &found{file: bind.Resolve(file), config: x.flags.cfg}
-	c.bundle, err = f.finder().Choose(file.Path, c.file, bind.Wish{Bundle: f.bundle, Act: f.bundleAct(), Class: x.patient.Class})
+	c.bundle, err = f.finder().Choose(file.Path, c.file, bind.Wish{Bundle: f.bundle, Act: f.bundleAct(), Class: x.Patient.Class})
 	f.noteMisfit(err)
 	var m *device.Model
 	if err == nil {
@@ -80,7 +80,7 @@ func (x *examination) chosen(model string) (c *found, err error) {
 	}
 	if err == nil {
 		c.config.Width = f.rows(c.bundle)
-		c.used, err = m.Functions(c.config, x.patient.Kernels)
+		c.used, err = m.Functions(c.config, x.Patient.Kernels)
 	}
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
@@ -104,14 +104,14 @@ func (x *examination) bundles() ([]*plan.Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := slices.DeleteFunc(plan.For(x.patient.Class, all), func(b *plan.Bundle) bool {
+	list := slices.DeleteFunc(plan.For(x.Patient.Class, all), func(b *plan.Bundle) bool {
 		if act := f.bundleAct(); act != "" && act != b.Act() {
 			return true
 		}
-		if x.patient.Runs == nil {
+		if x.Patient.Runs == nil {
 			return false
 		}
-		err := x.patient.Runs(b)
+		err := x.Patient.Runs(b)
 		if err != nil {
 			x.Write(checkup.Skip, "kernels of "+b.Name, "%v", err)
 		}

@@ -12,17 +12,11 @@ import (
 	"mla/runtime/plan"
 )
 
-// thorough is how many tokens -n asks for at least where stages that take longer are wanted as well.
-const thorough = 100
-
-// measures says whether the doctor measures prompts, bandwidth and long command buffers.
-func measures(f *doctorFlags) bool { return generates(f) && f.tokens >= thorough }
-
 // prompts compares a long prompt, and many sessions, with the CPU.
 func (x *examination) prompts() error {
 	path, err := x.flags.modelFile()
 	if err != nil {
-		x.Write(checkup.Skip, x.stage.name, "%v", err)
+		x.Write(checkup.Skip, x.Stage.Name, "%v", err)
 		return nil
 	}
 	return x.beside(path, func(_ *found, s *trial.Subject) error { return s.Prompts() })
@@ -45,7 +39,7 @@ func (x *examination) beside(path string, run func(*found, *trial.Subject) error
 // both are the device that is examined, as a model wants it, and the CPU.
 func (x *examination) both(c *found) (gpu, host device.Device, err error) {
 	f := x.flags.flags
-	gpu, err1 := f.env.devices[x.patient.Kind](f)
+	gpu, err1 := f.env.devices[x.Patient.Kind](f)
 	host, err2 := f.env.devices["cpu"](f)
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, nil, err
@@ -67,15 +61,15 @@ func (x *examination) shapes() error {
 	if err != nil {
 		return err
 	}
-	list = slices.DeleteFunc(plan.For(x.patient.Class, list), func(b *plan.Bundle) bool { return b.Spec != shapesOf || b.Activations != plan.ElemF16 })
+	list = slices.DeleteFunc(plan.For(x.Patient.Class, list), func(b *plan.Bundle) bool { return b.Spec != shapesOf || b.Activations != plan.ElemF16 })
 	if len(list) == 0 {
-		x.Write(checkup.Skip, x.stage.name, "this program has no bundle of %s", shapesOf)
+		x.Write(checkup.Skip, x.Stage.Name, "this program has no bundle of %s", shapesOf)
 		return nil
 	}
 	b := list[0]
 	at := slices.IndexFunc(b.Profiles, func(p plan.Profile) bool { return p.Name == shapesQuant })
 	if at < 0 {
-		x.Write(checkup.Skip, x.stage.name, "bundle %s has no types of %s", b.Name, shapesQuant)
+		x.Write(checkup.Skip, x.Stage.Name, "bundle %s has no types of %s", b.Name, shapesQuant)
 		return nil
 	}
 	p := &b.Profiles[at]
@@ -83,11 +77,11 @@ func (x *examination) shapes() error {
 	case err != nil:
 		return err
 	case f.metalLib != "":
-		x.Write(checkup.Skip, x.stage.name, "a library stands in for Metal, whose speed says nothing")
+		x.Write(checkup.Skip, x.Stage.Name, "a library stands in for Metal, whose speed says nothing")
 		return nil
-	case uint64(2*n) > x.patient.Metal.MaxMemory || 2*n > engine.Available():
-		x.Write(checkup.Skip, x.stage.name, "it takes %s; %s are available", engine.Size(2*n), engine.Size(min(engine.Available(), int64(x.patient.Metal.MaxMemory))))
+	case uint64(2*n) > x.Patient.Metal.MaxMemory || 2*n > engine.Available():
+		x.Write(checkup.Skip, x.Stage.Name, "it takes %s; %s are available", engine.Size(2*n), engine.Size(min(engine.Available(), int64(x.Patient.Metal.MaxMemory))))
 		return nil
 	}
-	return probe.Shapes(x.Writer, x.patient.Metal, b, p, x.patient.Metal.Info.Name)
+	return probe.Shapes(x.Writer, x.Patient.Metal, b, p, x.Patient.Metal.Info.Name)
 }

@@ -18,6 +18,7 @@ import (
 	"mla/generated"
 	"mla/runtime/device"
 	"mla/runtime/device/cpu"
+	"mla/runtime/doctor/stages"
 	"mla/runtime/plan"
 	"mla/runtime/system/child"
 	"mla/tools/tests/deep"
@@ -238,5 +239,20 @@ func TestDoctorUsage(t *testing.T) {
 	}
 	if got := mlarun("", "doctor", "-device", "cpu", "-model", "missing.gguf"); got.code != exitError || !strings.Contains(got.err, "missing.gguf") {
 		t.Errorf("exit code %d, %q", got.code, got.err)
+	}
+}
+
+// TestDoctorStageTable: the program runs exactly the stages that leave that to it.
+func TestDoctorStageTable(t *testing.T) {
+	run := (&examination{}).program()
+	for i := range stages.All {
+		s := &stages.All[i]
+		if _, ok := run[s.Name]; ok != s.ByProgram() {
+			t.Errorf("stage %q: run by the program is %v; expected %v", s.Name, ok, s.ByProgram())
+		}
+		delete(run, s.Name)
+	}
+	if len(run) > 0 {
+		t.Errorf("the program runs stages that there are not: %v", slices.Collect(maps.Keys(run)))
 	}
 }

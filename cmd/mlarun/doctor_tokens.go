@@ -58,16 +58,16 @@ func (f *doctorFlags) modelFile() (string, error) {
 func (x *examination) tokens() (err error) {
 	path, err := x.flags.modelFile()
 	if err != nil {
-		x.Write(checkup.Skip, x.stage.name, "%v", err)
+		x.Write(checkup.Skip, x.Stage.Name, "%v", err)
 		return nil
 	}
 	f := *x.flags.flags
-	f.model, f.device, f.quiet = path, x.patient.Kind, true
+	f.model, f.device, f.quiet = path, x.Patient.Kind, true
 	start := time.Now()
 	x.Write(checkup.Now, "load "+filepath.Base(path), "")
 	m, err := f.load(func(most int) int { return min(2+x.flags.tokens+3, most) })
 	if errors.Is(err, errors.ErrUnsupported) {
-		x.Write(checkup.Skip, x.stage.name, "not able: %v", err)
+		x.Write(checkup.Skip, x.Stage.Name, "not able: %v", err)
 		return nil
 	}
 	if err != nil {
@@ -86,7 +86,7 @@ func (x *examination) tokens() (err error) {
 	if err := x.idle(m, ids); err != nil {
 		return err
 	}
-	if x.patient.Kind == "cpu" {
+	if x.Patient.Kind == "cpu" {
 		return nil
 	}
 	return x.likeCPU(f, ids)
@@ -112,10 +112,10 @@ func (x *examination) generate(m *loaded) ([]int32, error) {
 	}
 	x.Write(checkup.Fact, "speed", "%s", text)
 	if len(res.Tokens) != n {
-		x.Write(checkup.Fail, x.stage.name, "%d tokens of %d", len(res.Tokens), n)
+		x.Write(checkup.Fail, x.Stage.Name, "%d tokens of %d", len(res.Tokens), n)
 		return res.Tokens, nil
 	}
-	x.Write(checkup.Pass, x.stage.name, "%d tokens", n)
+	x.Write(checkup.Pass, x.Stage.Name, "%d tokens", n)
 	return res.Tokens, nil
 }
 

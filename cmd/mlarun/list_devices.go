@@ -5,6 +5,8 @@ import (
 	"io"
 	"slices"
 	"text/tabwriter"
+
+	"mla/runtime/doctor/stages"
 )
 
 // deviceKinds are the devices that there can be, in the order in which they are listed.
@@ -86,7 +88,7 @@ func writeDevices(w io.Writer, list []foundDevice) error {
 			auto = " (what -device auto takes)"
 		}
 		fmt.Fprintf(table, "-device %s%s\n", d.Device, auto)
-		for _, name := range slices.DeleteFunc(d.order, func(name string) bool { return name == usedDevice && d.Facts[name] == d.Device }) {
+		for _, name := range slices.DeleteFunc(d.order, func(name string) bool { return name == stages.UsedDevice && d.Facts[name] == d.Device }) {
 			fmt.Fprintf(table, "  %s\t%s\n", name, d.Facts[name])
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"mla/runtime/device/metal"
 	"mla/runtime/device/metal/trust"
 	"mla/runtime/doctor/checkup"
+	"mla/runtime/doctor/stages"
 	"mla/runtime/system/child"
 )
 
@@ -46,9 +47,9 @@ func (f *flags) trusted(gpu *metal.Info) bool {
 // nothing was learned about them.
 func (f *flags) tryICB() (v trust.Verdict, tried bool) {
 	var names []string
-	for _, s := range stages {
-		if s.trust {
-			names = append(names, s.name)
+	for _, s := range stages.All {
+		if s.Trust {
+			names = append(names, s.Name)
 		}
 	}
 	c, err := f.env.self([]string{"doctor", "-stage", strings.Join(names, ","), "-device", "metal", "-metal-lib", f.metalLib, "-replay", string(metal.ReplayICB)})
