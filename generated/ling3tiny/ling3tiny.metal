@@ -5851,7 +5851,7 @@ static inline void gate_heads_x512_body(
   device const float * row_head_gate = head_gate + row_index * 16u;
   device act_t * row_gate_heads = gate_heads + row_index * 2048u;
   GRID_WAIT;
-// 16 heads of 128 columns, each times its gate
+  // 16 heads of 128 columns, each times its gate
   const uint start = (tg % 8u) * 256u;
   const uint end = min(start + 256u, 2048u);
   for (uint i = start + tid; i < end; i += 256u) {

@@ -1,0 +1,27 @@
+package gen_test
+
+import (
+	"regexp"
+	"slices"
+	"testing"
+)
+
+// partHead is what the template of a part begins with: three lines for whoever reads the kernel.
+var partHead = regexp.MustCompile(`^\{\{- /\* Step: [^\n]+\.\n       Fusing [^\n]+\.\n       Sequences: [^\n]+\. \*/( -)?\}\}`)
+
+// sharedParts are templates that parts call, and no part itself.
+var sharedParts = []string{"templates/msl/parts/elements.msl", "templates/msl/parts/project.msl"}
+
+// TestPartHeads: above each part's template stands which step of the model it is, what fusing
+// saves, and which sequences use it.
+func TestPartHeads(t *testing.T) {
+	files := tracked(t, "templates/msl/parts/*.msl")
+	for _, name := range files {
+		if partHead.Match(read(t, name)) == slices.Contains(sharedParts, name) {
+			t.Errorf("%s does not begin with three lines, {{- /* Step: ….⏎ Fusing ….⏎ Sequences: …. */ -}}, or it is no part and has them", name)
+		}
+	}
+	if len(files) < 25 {
+		t.Errorf("%d templates of parts; expected 25 and more", len(files))
+	}
+}
