@@ -54,7 +54,7 @@ func TestChatParts(t *testing.T) {
 	answer := send(t, c, "What is 27 + 58?", g)
 	r := c.Last()
 	if answer != "27 + 58 = 85" || r.Text != answer || strings.Join(order, "") != r.Thoughts || !strings.HasPrefix(r.Thoughts, "27 + 58: 7 + 8 = 15") {
-		t.Errorf("%q behind %q, told %q", answer, r.Thoughts, order)
+		t.Errorf("%q after %q, told %q", answer, r.Thoughts, order)
 	}
 	if last.Stage != mla.Prompting || last.Total == 0 {
 		t.Errorf("progress of the prompt: %+v", last)

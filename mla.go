@@ -4,7 +4,7 @@
 // [Open] brings a model to a device. [Model.NewSession] begins a text, which
 // [Session.Generate] continues piece by piece; [Model.NewChat] is a conversation, in the
 // model's own chat template; [Model.Batch] continues many texts side by side, [Model.BatchChats]
-// answers many conversations. [Session.Logits] are the numbers behind all of them.
+// answers many conversations. [Session.Logits] are the numbers after all of them.
 // [Model.NewServer] serves the model over HTTP. The models give no embeddings of texts.
 //
 // What runs a model is its bundle: the kernels and dispatch tables that mlagen compiled for

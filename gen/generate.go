@@ -1,4 +1,4 @@
-// Package gen is the compiler behind mlagen: spec → ops → passes → kernels →
+// Package gen is the compiler that mlagen runs: spec → ops → passes → kernels →
 // printers. Everything in it is pure; cmd/mlagen reads and writes the files.
 package gen
 

@@ -162,7 +162,7 @@ func compareHybrid(t *testing.T, e *engine.Engine, stem string, every, width int
 }
 
 // TestHybridSessions: rows of several sessions in one replay touch the states of their own sessions alone, in whatever
-// order they come, and a prompt goes on behind the state that another session has left.
+// order they come, and a prompt goes on after the state that another session has left.
 func TestHybridSessions(t *testing.T) {
 	for _, name := range []string{"bailingmoe3-mini-Q4_K_M", "kimi-linear-mini-Q4_0"} {
 		stem := filepath.Join("..", "testdata", "hybrid", name)
@@ -200,7 +200,7 @@ func TestHybridSessions(t *testing.T) {
 			err = s.Sync(context.Background(), texts[3], nil)
 		}
 		if err != nil || found != 128 || !(reference.Difference(s.Logits(), alone[3]) < 1e-4) {
-			t.Errorf("%s: behind %d tokens that were found, %v, logits differ by %.2g", name, found, err, reference.Difference(s.Logits(), alone[3]))
+			t.Errorf("%s: after %d tokens that were found, %v, logits differ by %.2g", name, found, err, reference.Difference(s.Logits(), alone[3]))
 		}
 		if err := errors.Join(m.Close(), e.Close()); err != nil {
 			t.Error(err)

@@ -36,7 +36,7 @@ class Model:
 
     def compare(self, one, other):
         """The greatest difference of tokens with the same experts, absolute and
-        relative, and the number of the other tokens. Behind one of those the text
+        relative, and the number of the other tokens. After one of those the text
         begins anew, since its cache rows differ too."""
         worst = relative = rerouted = 0
         tokens = self.tokens

@@ -35,7 +35,7 @@ func newRoot() *cobra.Command {
 	return root
 }
 
-// action is what a command does behind its flags: it prints its results on out, and what
+// action is what a command does after its flags: it prints its results on out, and what
 // is to be known beside them on notes.
 type action func(out, notes io.Writer) error
 

@@ -70,7 +70,7 @@ func TestLiteLayers(t *testing.T) {
 	}
 }
 
-// deepseek and glm are models of one family that have experts behind one
+// deepseek and glm are models of one family that have experts from layer one
 // dense layer.
 func deepseek(t *testing.T) *spec.Spec { return family(t, "deepseek-llm") }
 func glm(t *testing.T) *spec.Spec      { return family(t, "glm4") }

@@ -237,7 +237,7 @@ func (t *trial) stage(functions []string) string {
 	return tune.StageName(kernels)
 }
 
-// token is the time of a token of a prompt behind a depth. It leaves out the head,
+// token is the time of a token of a prompt after a depth. It leaves out the head,
 // whose results a prompt needs once.
 func (t *trial) token(depth int) (time.Duration, error) {
 	list := make([]int32, min(depth+tokens, t.session.Context()))

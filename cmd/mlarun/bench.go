@@ -86,11 +86,11 @@ func bench(e *env, args []string) (err error) {
 	case slices.Max(prompts) == 0 && *decode == 0 && !*kernels:
 		return f.wrong("-p and -n are both 0: there is nothing to measure")
 	}
-	behind := max(slices.Max(prompts), *decode, 1)
+	after := max(slices.Max(prompts), *decode, 1)
 	if *kernels {
-		behind = max(f.width, 1) // a replay's rows
+		after = max(f.width, 1) // a replay's rows
 	}
-	context := slices.Max(depths) + behind
+	context := slices.Max(depths) + after
 	most := slices.Max(batches)
 	m, err := f.loadFor(func(*engine.Engine) (room, error) {
 		return room{context: context, sessions: most, pages: most * plan.Pages(context)}, nil
@@ -206,7 +206,7 @@ func (l *loaded) measure(depths, batches, prompts []int, decode, repeat int, emp
 	return out, nil
 }
 
-// test is one of a benchmark: n tokens behind some depth, in each of batch sessions.
+// test is one test of a benchmark: n tokens after some depth, in each of batch sessions.
 type test struct {
 	name     string
 	n, batch int
@@ -239,7 +239,7 @@ func (l *loaded) tests(batches, prompts []int, decode int) []test {
 // picked.
 type timed struct{ all, first time.Duration }
 
-// runPrompt runs the tokens behind depth as a prompt, and picks one that follows.
+// runPrompt runs the tokens after depth as a prompt, and picks one that follows.
 func (l *loaded) runPrompt(ctx context.Context, _ int, tokens []int32) (timed, error) {
 	res, err := l.greedily(ctx, tokens, 1)
 	return timed{res.Prompt.Elapsed, res.FirstToken}, err
@@ -254,7 +254,7 @@ func (l *loaded) greedily(ctx context.Context, prompt []int32, n int) (engine.Re
 	return l.Generate(ctx, engine.Request{Prompt: prompt, Max: n, Sampler: greedy, Ahead: l.flags.ahead}, func(int32) bool { return true })
 }
 
-// runDecode generates as many tokens as there are behind depth, where the device
+// runDecode generates as many tokens as there are after depth, where the device
 // picks them itself; elsewhere it runs those given, so that picking costs nothing.
 func (l *loaded) runDecode(ctx context.Context, depth int, tokens []int32) (timed, error) {
 	start := time.Now()

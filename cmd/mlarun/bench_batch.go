@@ -10,8 +10,8 @@ import (
 	"mla/runtime/text/sample"
 )
 
-// runBatch runs as many tokens as there are behind depth in n sessions side by side, one of
-// each at a time, and picks behind each. What is in the caches of the others before does not
+// runBatch runs as many tokens as there are after depth in n sessions side by side, one of
+// each at a time, and picks after each. What is in the caches of the others before does not
 // matter for the speed. Where the device goes on by itself it runs the likeliest tokens, which
 // are to be different ones, as they use different experts; elsewhere those that are given.
 func (l *loaded) runBatch(ctx context.Context, n, depth int, tokens []int32) (took timed, err error) {

@@ -66,7 +66,7 @@ func TestBench(t *testing.T) {
 	if r := mlarun("", "bench", "-model", glm, "-p", "4,x"); r.code != 2 || !strings.Contains(r.err, "-p: \"x\"") {
 		t.Errorf("no number: code %d, %s", r.code, r.err)
 	}
-	// -kernels makes room for a replay of -width rows behind each depth: more than the model has
+	// -kernels makes room for a replay of -width rows after each depth: more than the model has
 	// positions, and so refused.
 	if r := mlarun("", "bench", "-model", glm, "-kernels", "-width", "4096", "-d", "1000000"); r.code != 1 || !strings.Contains(r.err, "a context of 1004096 tokens") {
 		t.Errorf("kernels too deep: code %d, %s", r.code, r.err)

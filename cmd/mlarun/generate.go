@@ -281,7 +281,7 @@ func counted(n int, thing string) string {
 	return fmt.Sprintf("%d %s", n, thing)
 }
 
-// perSecond is a speed behind a number of tokens, unless none was run: the first token
+// perSecond is a speed, written after a number of tokens, unless none was run: the first token
 // that is generated follows from the prompt's logits.
 func perSecond(t engine.Timing) string {
 	if t.Tokens == 0 {

@@ -62,7 +62,7 @@ func (l *loaded) writeLogits(tokens []int32, path string) error {
 	return w.Close()
 }
 
-// writePiece runs tokens together and writes the logits behind each.
+// writePiece runs tokens together and writes the logits after each.
 func (l *loaded) writePiece(w *npy.Writer, tokens []int32) error {
 	rows := make([]engine.Row, len(tokens))
 	for i, t := range tokens {

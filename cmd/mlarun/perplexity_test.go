@@ -24,12 +24,12 @@ const (
 
 var onText = []string{"perplexity", "-model", shipped, "-f", "testdata/perplexity.txt", "-c", "128", "-kv", "f32", "-quiet"}
 
-// figure finds the number behind some words of a report.
+// figure finds the number after some words of a report.
 func figure(t *testing.T, r result, words string) float64 {
 	t.Helper()
 	m := regexp.MustCompile(regexp.QuoteMeta(words) + ` ?([0-9.e+-]+)`).FindStringSubmatch(r.out)
 	if r.code != 0 || m == nil {
-		t.Fatalf("code %d, no number behind %q:\n%s%s", r.code, words, r.out, r.err)
+		t.Fatalf("code %d, no number after %q:\n%s%s", r.code, words, r.out, r.err)
 	}
 	x, err := strconv.ParseFloat(m[1], 64)
 	if err != nil {

@@ -30,7 +30,7 @@ func (r *rate) add(now time.Time, done int64) {
 	}
 }
 
-// left is the rate, as per writes it, and the time until all is done, behind a comma; ""
+// left is the rate, as per writes it, and the time until all is done, after a comma; ""
 // before there is a rate.
 func (r *rate) left(now time.Time, done, total int64, per func(perSecond float64) string) string {
 	n, took := done-r.from.done, now.Sub(r.from.at)

@@ -258,7 +258,7 @@ func TestServeModels(t *testing.T) {
 		text, err = io.ReadAll(r.Body)
 		r.Body.Close()
 		if list := string(text); err != nil || strings.Count(list, `"loaded":true`) != 1 || strings.Count(list, `"object":"model"`) != 2 {
-			t.Errorf("behind %s: %v, %s", name, err, list)
+			t.Errorf("after %s: %v, %s", name, err, list)
 		}
 	}
 	stop()

@@ -10,8 +10,8 @@ import (
 
 // complete is what Tab makes of a line that begins with a slash.
 func (c *conversation) complete(line string) (head string, list []string) {
-	name, rest, behind := strings.Cut(line, " ")
-	if !behind {
+	name, rest, spaced := strings.Cut(line, " ")
+	if !spaced {
 		for _, s := range slashes {
 			list = append(list, s.name)
 		}

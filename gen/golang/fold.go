@@ -8,7 +8,7 @@ import (
 
 // fold is the inverse of plan.Expand: runs of dispatches, where whole layers that come
 // again are there once. It takes the run that saves most and folds what is before and
-// behind it.
+// after it.
 func fold(list []plan.Dispatch) []plan.Repeat {
 	at, length, times, more := longest(list)
 	if times == 0 {

@@ -79,7 +79,7 @@ var files = []struct {
 	}},
 	{"zdispatch.go", []table{
 		{"Sequences", "sequences", "sequences are one row, then several at once: every dispatch in order, with the memory that it touches.", nil},
-		{"Pick", "picking", "picking picks tokens behind rows by their logits.", sequence},
+		{"Pick", "picking", "picking picks tokens after rows by their logits.", sequence},
 	}},
 }
 

@@ -178,7 +178,7 @@ func profileName(path string) string {
 }
 
 // unexpectedTensors refuses a tensor that no weight of the model is made of: computing without
-// it would give other numbers than the file's author meant. Blocks behind the last layer
+// it would give other numbers than the file's author meant. Blocks after the last layer
 // are multi-token prediction.
 func unexpectedTensors(f *gguf.File, s *spec.Spec) error {
 	known := map[string]bool{}

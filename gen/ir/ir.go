@@ -28,8 +28,8 @@ type Program struct {
 	Paired bool
 
 	// Input is what the program begins with in place of an embedding: vectors that the host
-	// makes; nil: it has an embedding. Hidden is the residual stream behind the last layer
-	// where it is to be there behind a replay, else nil.
+	// makes; nil: it has an embedding. Hidden is the residual stream after the last layer
+	// where it is kept after a replay, else nil.
 	Input, Hidden *Value
 	// Expanded is what all Heads of a program share, for those who look for memory used twice.
 	Expanded *Value
@@ -64,7 +64,7 @@ type Op struct {
 	Eps    float64 // the norms
 	Heads  int     // Rope, attention kinds, Expand, kinds of linear attention: heads
 	Scale  float64 // DeltaRule, attention kinds: kq_scale; 0 until bake_rope. Embed, RMSNorm: factor on the result, Add: on the second input; 0: 1
-	Halves bool    // Rope: pairs are (i, i + n/2) instead of (2i, 2i + 1); not behind fold_scales
+	Halves bool    // Rope: pairs are (i, i + n/2) instead of (2i, 2i + 1); not after fold_scales
 
 	Temperature plan.Temperature // attention kinds: a factor on Scale by the position
 
@@ -133,7 +133,7 @@ type Value struct {
 	Layer   int
 	Len     int // elements; for a Dynamic value, elements per cached row
 	Elem    Elem
-	Dynamic bool // one entry per cached row; behind absorb none is left, behind expand_heads all are of class Heads
+	Dynamic bool // one entry per cached row; after absorb none is left, after expand_heads all are of class Heads
 	Output  bool // the program's result: the logits
 	Joint   bool // one for all rows; other activations are one per row
 	Kept    bool // stored even if only its own part reads it

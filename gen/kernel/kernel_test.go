@@ -79,7 +79,7 @@ func conflict(a, b []access) bool {
 
 // TestBarriers checks the plan itself, pair by pair: dispatches that touch the
 // same bytes, one of them writing, have a barrier between them; and every
-// barrier has such a pair right behind it.
+// barrier has such a pair right after it.
 func TestBarriers(t *testing.T) {
 	for seed := uint64(0); seed < 30; seed++ {
 		b := bundleOf(t, spectest.Random(seed))

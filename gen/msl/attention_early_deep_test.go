@@ -117,11 +117,11 @@ var earlyMistakes = []struct{ name, old, by string }{
 	{"all rows early", "min(r, n - 1u);\n        const bool wanted = from < newest ?", "min(r, n - 1u);\n        const bool wanted = true ?"},
 	{"neighbours early", "NEIGHBOURS = (511u + W) / W", "NEIGHBOURS = 0"},
 	{"one neighbour", "NEIGHBOURS = (511u + W) / W", "NEIGHBOURS = 1"},
-	{"not behind the split", "to - from + cache_t::NEIGHBOURS", "to - from"},
+	{"not after the split", "to - from + cache_t::NEIGHBOURS", "to - from"},
 }
 
 // TestEarly: what attention loads before the dispatch before has ended is nothing of the newest
-// row, whether that is in the split or the first one behind it, for scales that share 32 bytes
+// row, whether that is in the split or the first one after it, for scales that share 32 bytes
 // with those of the next row and of several.
 func TestEarly(t *testing.T) {
 	found := map[string]int{}

@@ -11,7 +11,7 @@ import (
 // body is how a kind of part is printed.
 type body struct {
 	template string
-	// waits: the template has GRID_WAIT itself, behind what need not wait: weights, the step's
+	// waits says that the template has GRID_WAIT itself, after the loads that need not wait: weights, the step's
 	// state, and cache rows of earlier tokens.
 	waits bool
 	// floats is the threadgroup memory that the template uses; nil: none.

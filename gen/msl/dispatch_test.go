@@ -114,7 +114,7 @@ func (d *dispatch) contents(slot int) []byte {
 func (d *dispatch) pages() int     { return plan.Pages(int(d.model.step.NKV)) }
 func (d *dispatch) page(i int) int { return max(d.pages()-1-i, 0) }
 
-// paged puts cache rows where the block table says. Behind the last one are zeros.
+// paged puts cache rows where the block table says. After the last one are zeros.
 func (d *dispatch) paged(rows [][]float64) []float64 {
 	width := d.bundle.Model.CacheDim()
 	out := make([]float64, d.pages()*plan.PageRows*width)

@@ -24,7 +24,7 @@ func (v *partView) routesBatch() bool {
 	return ok
 }
 
-// RoutedRow is the r-th of a simdgroup's rows of a batch. All simdgroups have as many; behind the batch's
+// RoutedRow is the r-th of a simdgroup's rows of a batch. All simdgroups have as many; after the batch's
 // last row there is none.
 func (v *partView) RoutedRow() string { return fmt.Sprintf("sg + r * %du", v.Simdgroups()) }
 
@@ -77,7 +77,7 @@ func (v *partView) SelectionsPerSimdgroup() int {
 	return roundUp(ceil(v.Selections(), v.Simdgroups()), simdWidth)
 }
 
-// ChosenAt is where the threadgroup's expert is, behind a staged input.
+// ChosenAt is where the threadgroup's expert is, after a staged input.
 func (v *partView) ChosenAt() int { return v.normFloats(v.P.(*plan.Experts).Norm) }
 
 // chosenFloats is the room for the number of an expert.

@@ -11,7 +11,7 @@ import (
 // Expanded heads: templates/msl/lib/expand_heads.metal and attend_heads.metal.
 
 // makerTiles is the threadgroup memory of the kernel that makes heads, in halves: tiles of latent columns, and
-// behind them weights.
+// after them weights.
 type makerTiles struct{ values, keys int }
 
 // As the structs of expand_steps.metal have them, with two tiles of each, and those of expand_parts.metal with one.

@@ -166,7 +166,7 @@ func (v *partView) ResultTurns() int { return max(block/v.inputsPerTurn(), 1) }
 // LaneTurns is how many of n numbers each lane has.
 func (v *partView) LaneTurns(n int) int { return ceil(n, simdWidth) }
 
-// InputOf is which of eight inputs a lane's results are of in turn i. OneOfEight is a condition, behind others, that
+// InputOf is which of eight inputs a lane's results are of in turn i. OneOfEight is a condition, after others, that
 // it is the lane's own: where there are more lanes than results, some have the same.
 func (v *partView) InputOf(i string) string {
 	if v.Slices() > 1 {
@@ -311,11 +311,11 @@ func (v *partView) Floats() bool {
 // BlockFloats is a simdgroup's room for results for eight inputs, of one matrix or of two.
 func (v *partView) BlockFloats() int { return v.matrices() * block * (v.N + 4) }
 
-// resultFloats are the results of all simdgroups, roomsEnd is behind the weights on their way.
+// resultFloats are the results of all simdgroups, roomsEnd is the end of the weights that are being copied.
 func (v *partView) resultFloats() int { return v.Simdgroups() * v.BlockFloats() }
 func (v *partView) roomsEnd() int     { return v.RoomsAt() + v.Simdgroups()*v.Rooms()/4 }
 
-// ResultsAt is where results pass from simdgroup to simdgroup: where the tiles were, or behind all that, where copies
+// ResultsAt is where results pass from simdgroup to simdgroup: where the tiles were, or after all that, where copies
 // of the next tile arrive meanwhile.
 func (v *partView) ResultsAt() int {
 	if v.persistent() == 0 {
@@ -324,7 +324,7 @@ func (v *partView) ResultsAt() int {
 	return v.roomsEnd()
 }
 
-// FactorsOfTile is where the factors of the inputs' norms are: behind what the tile and the results share.
+// FactorsOfTile is where the factors of the inputs' norms are: after what the tile and the results share.
 func (v *partView) FactorsOfTile() int { return max(v.roomsEnd(), v.ResultsAt()+v.resultFloats()) }
 
 // factors is how many those are, FactorOf which of them is that of an input.
@@ -345,10 +345,10 @@ func (v *partView) FactorOf() string {
 	return "8u * n + input"
 }
 
-// SelectionsOfTile is where the tile's selections are, behind the factors, or what the tiles are of.
+// SelectionsOfTile is where the tile's selections are, after the factors, or what the tiles are of.
 func (v *partView) SelectionsOfTile() int { return v.FactorsOfTile() + v.factors() }
 
-// MembersOfTile is where the members of all experts are, behind the entries.
+// MembersOfTile is where the members of all experts are, after the entries.
 func (v *partView) MembersOfTile() int {
 	return v.SelectionsOfTile() + v.entries(v.P.(*plan.Experts))
 }

@@ -30,7 +30,7 @@ func sampler(t *testing.T, vocab int) *plan.Bundle {
 	return b
 }
 
-// TestPicks picks behind many rows at once as runtime/text/sample picks behind each, for
+// TestPicks picks after many rows at once as runtime/text/sample picks after each, for
 // vocabularies of several sizes. In the largest a thread compares several blocks.
 func TestPicks(t *testing.T) {
 	list := []struct {

@@ -20,5 +20,5 @@ func (v *partView) NoPick() string { return fmt.Sprint(uint32(plan.PickNone)) }
 // PickTurns is for how many steps picked tokens are kept, MaxPicks each.
 func (v *partView) PickTurns() int { return plan.PickTurns }
 
-// MaxPicks is behind how many rows tokens are picked at most.
+// MaxPicks is the most rows after which tokens are picked.
 func (v *partView) MaxPicks() int { return plan.MaxWanted }

@@ -23,7 +23,7 @@ func (v *partView) laneFloats() int {
 	return v.SlicesAt() + v.slicesFloats(v.Product.Up, v.Product.NormApply)
 }
 
-// SlicesAt is where the sums of simdgroups that share rows are, behind the input
+// SlicesAt is where the sums of simdgroups that share rows are, after the input
 // and what chooses the experts.
 func (v *partView) SlicesAt() int {
 	m := v.Product
@@ -36,7 +36,7 @@ func (v *partView) SlicesAt() int {
 // SliceFloats is one sum of every simdgroup for each of its results.
 func (v *partView) SliceFloats() int { return v.Simdgroups() * v.Sums() }
 
-// SquaresAt is where the simdgroups' sums of squares are, behind their other sums.
+// SquaresAt is where the simdgroups' sums of squares are, after their other sums.
 func (v *partView) SquaresAt() int { return v.slicesFloats(v.Product.Up, nil) }
 
 // slicesFloats are the sums of simdgroups that share rows.
@@ -82,7 +82,7 @@ func teams(dim, threads int) int {
 	return max(threads/max(dim, 1), 1)
 }
 
-// FactorsAt is where the factors of the splits are, behind a combined input.
+// FactorsAt is where the factors of the splits are, after a combined input.
 func (v *partView) FactorsAt() int {
 	_, cols := matrix(v.P)
 	return cols

@@ -121,12 +121,12 @@ func TestFirstFit(t *testing.T) {
 		want        int64
 	}{
 		{"all dead", 256, 10, 11, 0},
-		{"behind one", 256, 0, 2, 512},
+		{"after one", 256, 0, 2, 512},
 		{"in a gap", 256, 4, 4, 768},
 		{"gap too small", 512, 4, 4, 1280},
 		{"alive in its last launch", 256, 9, 9, 0},
 		{"under two that overlap", 256, 5, 8, 1280},
-		{"behind a larger one below", 512, 7, 8, 1024},
+		{"after a larger one below", 512, 7, 8, 1024},
 	} {
 		if got := firstFit(placed, at(0, tt.size, tt.first, tt.last)); got != tt.want {
 			t.Errorf("%s: at %d, want %d", tt.name, got, tt.want)

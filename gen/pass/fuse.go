@@ -167,11 +167,11 @@ func fuseAddShared(p *ir.Program) error {
 	return nil
 }
 
-// groupExperts lists by expert what all rows have selected, in a launch behind that which
+// groupExperts lists by expert what all rows have selected, in a launch after the one that
 // routes, and lets the experts' mat-vecs go by that list.
 func groupExperts(p *ir.Program) error {
 	uses := ir.Analyze(p)
-	behind := map[*ir.Launch]*ir.Launch{}
+	after := map[*ir.Launch]*ir.Launch{}
 	p.Ops(func(s *ir.Launch, _ *ir.Part, op *ir.Op) {
 		if op.Kind != ir.RouteWeights {
 			return
@@ -186,7 +186,7 @@ func groupExperts(p *ir.Program) error {
 			list.Elem, list.Joint = ir.Index, true
 			group.Out = append(group.Out, list)
 		}
-		behind[s] = &ir.Launch{Layer: s.Layer, Parts: []*ir.Part{{Ops: []*ir.Op{group}}}}
+		after[s] = &ir.Launch{Layer: s.Layer, Parts: []*ir.Part{{Ops: []*ir.Op{group}}}}
 		for _, r := range uses.Readers(op.Out[0]) {
 			for _, m := range r.Ops {
 				if m.Kind == ir.ExpertsMatVec {
@@ -196,7 +196,7 @@ func groupExperts(p *ir.Program) error {
 		}
 	})
 	for i := len(p.Launches) - 1; i >= 0; i-- {
-		if s := behind[p.Launches[i]]; s != nil {
+		if s := after[p.Launches[i]]; s != nil {
 			p.Launches = slices.Insert(p.Launches, i+1, s)
 		}
 	}

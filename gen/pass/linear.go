@@ -6,7 +6,7 @@ import (
 )
 
 // fuseLinear makes one part of what linear attention computes per head, between its projections and that of its
-// output: convolutions, SiLU, norms of queries and keys, both gates, the delta rule and the norm behind it. The state
+// output: convolutions, SiLU, norms of queries and keys, both gates, the delta rule and the norm after it. The state
 // is then read and written once for all rows of a session, and a head's vectors never leave its threadgroup.
 //
 // Of prompts it is three parts. There the delta rule takes longer than the trips through memory: threadgroups share the

@@ -157,7 +157,7 @@ func TestClassSequences(t *testing.T) {
 	for own, want := range map[string]string{
 		"sequences: 4":           "tuning.devices.nvidia.sequences is no list of numbers of rows; expected one like [1, 4, 16]",
 		"sequences: [2, 4]":      "tuning.devices.nvidia.sequences begins with 2; expected 1, for one token",
-		"sequences: [1, 16, 16]": "tuning.devices.nvidia.sequences has 16 behind 16; expected rising numbers",
+		"sequences: [1, 16, 16]": "tuning.devices.nvidia.sequences has 16 after 16; expected rising numbers",
 		"sequences: [1, 9999]":   "tuning.devices.nvidia.sequences has \"9999\"; expected numbers from 1 to 4096",
 	} {
 		text := body(t) + "tuning:\n  devices: {nvidia: {" + own + "}}\n"

@@ -52,7 +52,7 @@ func sequencesField(dst *[]int) field {
 				d.errorf(e, "%s begins with %d; expected 1, for one token", path, width)
 				return false
 			case width <= last:
-				d.errorf(e, "%s has %d behind %d; expected rising numbers", path, width, last)
+				d.errorf(e, "%s has %d after %d; expected rising numbers", path, width, last)
 				return false
 			}
 			*dst = append(*dst, width)

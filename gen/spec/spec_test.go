@@ -101,7 +101,7 @@ func TestMistakes(t *testing.T) {
 		{"chat_template: none", "chat_template: none\nactivations:", "30:13: activations is empty; expected one of f32, f16"},
 		{"chat_template: none", "chat_template: none\nsequences: 4", "30:12: sequences is no list of numbers of rows; expected one like [1, 4, 16]"},
 		{"chat_template: none", "chat_template: none\nsequences: [2, 4]", "30:13: sequences begins with 2; expected 1, for one token"},
-		{"chat_template: none", "chat_template: none\nsequences: [1, 4, 4]", "30:19: sequences has 4 behind 4; expected rising numbers"},
+		{"chat_template: none", "chat_template: none\nsequences: [1, 4, 4]", "30:19: sequences has 4 after 4; expected rising numbers"},
 		{"chat_template: none", "chat_template: none\nsequences: [1, x]", "30:16: sequences has \"x\"; expected numbers from 1 to 4096"},
 		{"chat_template: none", "chat_template: none\nsequences: [1, 99999999999999999999]", "30:16: sequences has \"99999999999999999999\"; expected numbers from 1 to 4096"},
 		{"hidden_size: 256", "hidden_size: wide", "4:16: model.hidden_size is the string \"wide\"; expected an integer from 1 to 1048576"},

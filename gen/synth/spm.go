@@ -7,7 +7,7 @@ import (
 	"mla/runtime/gguf"
 )
 
-// ends are the control tokens behind the others, as MiniCPM3 has them.
+// ends are the control tokens after the others, as MiniCPM3 has them.
 var ends = []string{"<|im_start|>", "<|im_end|>"}
 
 // sentencePiece adds a vocabulary of n tokens: the special ones, all bytes, printable

@@ -42,7 +42,7 @@ func nextN(s *spec.Spec, model []Row) []Row {
 }
 
 // Joined lists what the host makes the inputs of the layer that predicts of, in this
-// order: the embedding, the norms of both halves, and the norms behind which hidden
+// order: the embedding, the norms of both halves, and the norms after which hidden
 // states are taken, the model's and its own.
 func Joined(s *spec.Spec) []Row {
 	d := s.Model.HiddenSize

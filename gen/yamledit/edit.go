@@ -61,7 +61,7 @@ func (e *Editor) offset(n *yaml.Node) (int, error) {
 	return at, nil
 }
 
-// lineStart is where a line begins, from 1; the line behind the last is the end.
+// lineStart is where a line begins, from 1; the line after the last is the end.
 func (e *Editor) lineStart(line int) (at int, ok bool) {
 	for ; line > 1; line-- {
 		n := strings.IndexByte(e.Text[at:], '\n')

@@ -1196,7 +1196,7 @@ var sequencesF16Nvidia = []plan.Sequence{
 	)},
 }
 
-// picking picks tokens behind rows by their logits.
+// picking picks tokens after rows by their logits.
 var pickingApple = []plan.Dispatch{
 	after(kPicksScan, -1, logits, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 1280, Bytes: 786432}, plan.Operand{Space: plan.SpacePick, Offset: 787712, Bytes: 204800}, plan.Operand{Space: plan.SpacePick, Offset: 1008896, Bytes: 6553600}, plan.Operand{Space: plan.SpacePick, Offset: 7562496, Bytes: 25600}, plan.Operand{Space: plan.SpacePick, Offset: 7588096, Bytes: 25600}),
 	after(kPicksPick, -1, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 992512, Bytes: 16384}, plan.Operand{Space: plan.SpacePick, Offset: 1008896, Bytes: 6553600}, plan.Operand{Space: plan.SpacePick, Offset: 7562496, Bytes: 25600}, plan.Operand{Space: plan.SpacePick, Offset: 7588096, Bytes: 25600}, plan.Operand{Space: plan.SpacePick, Offset: 7613696, Bytes: 6553600}, plan.Operand{Space: plan.SpacePick, Offset: 14167296, Bytes: 6553600}, row),

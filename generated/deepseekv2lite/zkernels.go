@@ -198,7 +198,7 @@ const (
 	docRoutingX512                = "routing: scores the experts, selects them again in every threadgroup, hands their weights on. Fused to save two dispatches and the trips of what lies between through memory."
 	docGroupExpertsX512           = "group_experts: lists by expert what all rows have selected."
 	docSharedDownX512             = "shared_down: multiplies."
-	docPicksScan                  = "logits of all rows behind which a token is picked, without NaN and infinities, with bias and penalties, of the tokens that may be picked; the best of each threadgroup."
+	docPicksScan                  = "logits of all rows after which a token is picked, without NaN and infinities, with bias and penalties, of the tokens that may be picked; the best of each threadgroup."
 	docPicksPick                  = "the best token of each row, or top-k, top-p, min-p, temperature and a draw: a threadgroup for each, which makes the row that of the token."
 )
 

@@ -1182,7 +1182,7 @@ var sequencesF16Nvidia = []plan.Sequence{
 	)},
 }
 
-// picking picks tokens behind rows by their logits.
+// picking picks tokens after rows by their logits.
 var pickingApple = []plan.Dispatch{
 	after(kPicksScan, -1, logits, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 1280, Bytes: 786432}, plan.Operand{Space: plan.SpacePick, Offset: 787712, Bytes: 309760}, plan.Operand{Space: plan.SpacePick, Offset: 1113856, Bytes: 9912320}, plan.Operand{Space: plan.SpacePick, Offset: 11026176, Bytes: 38912}, plan.Operand{Space: plan.SpacePick, Offset: 11065088, Bytes: 38912}),
 	after(kPicksPick, -1, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 1097472, Bytes: 16384}, plan.Operand{Space: plan.SpacePick, Offset: 1113856, Bytes: 9912320}, plan.Operand{Space: plan.SpacePick, Offset: 11026176, Bytes: 38912}, plan.Operand{Space: plan.SpacePick, Offset: 11065088, Bytes: 38912}, plan.Operand{Space: plan.SpacePick, Offset: 11104000, Bytes: 9912320}, plan.Operand{Space: plan.SpacePick, Offset: 21016320, Bytes: 9912320}, row),

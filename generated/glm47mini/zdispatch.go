@@ -205,7 +205,7 @@ var sequencesF16 = []plan.Sequence{
 	}},
 }
 
-// picking picks tokens behind rows by their logits.
+// picking picks tokens after rows by their logits.
 var picking = []plan.Dispatch{
 	after(kPicksScan, -1, logits, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 1280, Bytes: 786432}, plan.Operand{Space: plan.SpacePick, Offset: 787712, Bytes: 1024}, plan.Operand{Space: plan.SpacePick, Offset: 805120, Bytes: 32768}, plan.Operand{Space: plan.SpacePick, Offset: 837888, Bytes: 256}, plan.Operand{Space: plan.SpacePick, Offset: 838144, Bytes: 256}),
 	after(kPicksPick, -1, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 788736, Bytes: 16384}, plan.Operand{Space: plan.SpacePick, Offset: 805120, Bytes: 32768}, plan.Operand{Space: plan.SpacePick, Offset: 837888, Bytes: 256}, plan.Operand{Space: plan.SpacePick, Offset: 838144, Bytes: 256}, plan.Operand{Space: plan.SpacePick, Offset: 838400, Bytes: 32768}, plan.Operand{Space: plan.SpacePick, Offset: 871168, Bytes: 32768}, row),

@@ -96,7 +96,7 @@ var sequences = []plan.Sequence{
 	)},
 }
 
-// picking picks tokens behind rows by their logits.
+// picking picks tokens after rows by their logits.
 var picking = []plan.Dispatch{
 	after(kPicksScan, -1, logits, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 1280, Bytes: 786432}, plan.Operand{Space: plan.SpacePick, Offset: 787712, Bytes: 768}, plan.Operand{Space: plan.SpacePick, Offset: 804864, Bytes: 24576}, plan.Operand{Space: plan.SpacePick, Offset: 829440, Bytes: 256}, plan.Operand{Space: plan.SpacePick, Offset: 829696, Bytes: 256}),
 	after(kPicksPick, -1, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 788480, Bytes: 16384}, plan.Operand{Space: plan.SpacePick, Offset: 804864, Bytes: 24576}, plan.Operand{Space: plan.SpacePick, Offset: 829440, Bytes: 256}, plan.Operand{Space: plan.SpacePick, Offset: 829696, Bytes: 256}, plan.Operand{Space: plan.SpacePick, Offset: 829952, Bytes: 24576}, plan.Operand{Space: plan.SpacePick, Offset: 854528, Bytes: 24576}, row),

@@ -561,7 +561,7 @@ var sequencesF16 = []plan.Sequence{
 	)},
 }
 
-// picking picks tokens behind rows by their logits.
+// picking picks tokens after rows by their logits.
 var picking = []plan.Dispatch{
 	after(kPicksScan, -1, logits, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 1280, Bytes: 786432}, plan.Operand{Space: plan.SpacePick, Offset: 787712, Bytes: 314368}, plan.Operand{Space: plan.SpacePick, Offset: 1118464, Bytes: 10059776}, plan.Operand{Space: plan.SpacePick, Offset: 11178240, Bytes: 39424}, plan.Operand{Space: plan.SpacePick, Offset: 11217664, Bytes: 39424}),
 	after(kPicksPick, -1, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 1102080, Bytes: 16384}, plan.Operand{Space: plan.SpacePick, Offset: 1118464, Bytes: 10059776}, plan.Operand{Space: plan.SpacePick, Offset: 11178240, Bytes: 39424}, plan.Operand{Space: plan.SpacePick, Offset: 11217664, Bytes: 39424}, plan.Operand{Space: plan.SpacePick, Offset: 11257088, Bytes: 10059776}, plan.Operand{Space: plan.SpacePick, Offset: 21316864, Bytes: 10059776}, row),

@@ -167,7 +167,7 @@ var sequencesNextN = []plan.Sequence{
 	}, Input: &plan.Vectors{Len: 512, Stride: 512, Elem: plan.ElemAct}, Hidden: &plan.Vectors{Offset: 16384, Len: 256, Stride: 256}},
 }
 
-// picking picks tokens behind rows by their logits.
+// picking picks tokens after rows by their logits.
 var picking = []plan.Dispatch{
 	after(kPicksScan, -1, logits, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 1280, Bytes: 786432}, plan.Operand{Space: plan.SpacePick, Offset: 787712, Bytes: 2048}, plan.Operand{Space: plan.SpacePick, Offset: 806144, Bytes: 65536}, plan.Operand{Space: plan.SpacePick, Offset: 871680, Bytes: 256}, plan.Operand{Space: plan.SpacePick, Offset: 871936, Bytes: 256}),
 	after(kPicksPick, -1, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 789760, Bytes: 16384}, plan.Operand{Space: plan.SpacePick, Offset: 806144, Bytes: 65536}, plan.Operand{Space: plan.SpacePick, Offset: 871680, Bytes: 256}, plan.Operand{Space: plan.SpacePick, Offset: 871936, Bytes: 256}, plan.Operand{Space: plan.SpacePick, Offset: 872192, Bytes: 65536}, plan.Operand{Space: plan.SpacePick, Offset: 937728, Bytes: 65536}, row),

@@ -252,7 +252,7 @@ var sequencesF16 = []plan.Sequence{
 	}},
 }
 
-// picking picks tokens behind rows by their logits.
+// picking picks tokens after rows by their logits.
 var picking = []plan.Dispatch{
 	after(kPicksScan, -1, logits, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 1280, Bytes: 786432}, plan.Operand{Space: plan.SpacePick, Offset: 787712, Bytes: 8192}, plan.Operand{Space: plan.SpacePick, Offset: 812288, Bytes: 262144}, plan.Operand{Space: plan.SpacePick, Offset: 1074432, Bytes: 1024}, plan.Operand{Space: plan.SpacePick, Offset: 1075456, Bytes: 1024}),
 	after(kPicksPick, -1, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 795904, Bytes: 16384}, plan.Operand{Space: plan.SpacePick, Offset: 812288, Bytes: 262144}, plan.Operand{Space: plan.SpacePick, Offset: 1074432, Bytes: 1024}, plan.Operand{Space: plan.SpacePick, Offset: 1075456, Bytes: 1024}, plan.Operand{Space: plan.SpacePick, Offset: 1076480, Bytes: 262144}, plan.Operand{Space: plan.SpacePick, Offset: 1338624, Bytes: 262144}, row),

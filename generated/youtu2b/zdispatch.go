@@ -537,7 +537,7 @@ var sequencesF16Nvidia = []plan.Sequence{
 	)},
 }
 
-// picking picks tokens behind rows by their logits.
+// picking picks tokens after rows by their logits.
 var pickingApple = []plan.Dispatch{
 	after(kPicksScan, -1, logits, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 1280, Bytes: 786432}, plan.Operand{Space: plan.SpacePick, Offset: 787712, Bytes: 256512}, plan.Operand{Space: plan.SpacePick, Offset: 1060608, Bytes: 8208384}, plan.Operand{Space: plan.SpacePick, Offset: 9268992, Bytes: 32256}, plan.Operand{Space: plan.SpacePick, Offset: 9301248, Bytes: 32256}),
 	after(kPicksPick, -1, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 1044224, Bytes: 16384}, plan.Operand{Space: plan.SpacePick, Offset: 1060608, Bytes: 8208384}, plan.Operand{Space: plan.SpacePick, Offset: 9268992, Bytes: 32256}, plan.Operand{Space: plan.SpacePick, Offset: 9301248, Bytes: 32256}, plan.Operand{Space: plan.SpacePick, Offset: 9333504, Bytes: 8208384}, plan.Operand{Space: plan.SpacePick, Offset: 17541888, Bytes: 8208384}, row),

@@ -145,7 +145,7 @@ const (
 	docStoreKvX512                = "store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Fused to save two dispatches and the trips of what lies between through memory."
 	docExpandKeysExpandValuesX512 = "expand_keys: makes keys or values of all heads of the latent cache rows that are attended to, which cost many queries less than the latent rows. Beside it, expand_values: makes keys or values of all heads of the latent cache rows that are attended to, which cost many queries less than the latent rows. Fused to save one dispatch and the trips of what lies between through memory."
 	docAttentionX512              = "attention: attends with each head of some rows to its expanded keys and values."
-	docPicksScan                  = "logits of all rows behind which a token is picked, without NaN and infinities, with bias and penalties, of the tokens that may be picked; the best of each threadgroup."
+	docPicksScan                  = "logits of all rows after which a token is picked, without NaN and infinities, with bias and penalties, of the tokens that may be picked; the best of each threadgroup."
 	docPicksPick                  = "the best token of each row, or top-k, top-p, min-p, temperature and a draw: a threadgroup for each, which makes the row that of the token."
 )
 

@@ -20,7 +20,7 @@ type Ahead struct {
 	inFlight int     // steps whose tokens are yet to be taken
 }
 
-// Ahead goes on behind the last Pick, which was of these rows and picked these tokens; it is
+// Ahead goes on after the last Pick, which was of these rows and picked these tokens; it is
 // nil if the device cannot: it has not picked all of them in one replay, or how it picks
 // depends on the tokens themselves.
 func (m *Model) Ahead(rows []Row, picked [][]int32) *Ahead {
@@ -115,7 +115,7 @@ func (a *Ahead) reserve(n int) error {
 	return nil
 }
 
-// ErrAgain says that the steps under way are of no use: the rows behind the timelines have to be
+// ErrAgain says that the steps under way are of no use: the rows after the timelines have to be
 // run again, by Pick.
 var ErrAgain = errors.New("the steps that the device made by itself have to be run again")
 
@@ -148,7 +148,7 @@ func (a *Ahead) Next() ([]int32, error) {
 	return picked, a.copies()
 }
 
-// copies copies the states of sessions that are behind the end of a page, where nothing is under way.
+// copies copies the states of sessions that are after the end of a page, where nothing is under way.
 func (a *Ahead) copies() error {
 	for _, s := range a.sessions {
 		if !s.keepsStates() || a.inFlight > 0 {
@@ -163,7 +163,7 @@ func (a *Ahead) copies() error {
 
 // looped is a source of tokens that the device picks where it can, and runs by itself, a unit
 // of several after the other, where nothing but logits and draws decides. Before a unit's
-// first token is taken, the unit behind it is on its way, so that the device never waits for
+// first token is taken, the unit after it is on its way, so that the device never waits for
 // the host. What is under way when the text ends is forgotten: the timeline holds only what
 // was taken.
 type looped struct {
@@ -171,11 +171,11 @@ type looped struct {
 	sampler Sampler
 	unit    int    // tokens
 	left    int    // tokens that may still be picked
-	token   int32  // picked behind the timeline
+	token   int32  // picked after the timeline
 	ahead   *Ahead // nil: each token is run when it is asked for
 }
 
-// loop begins a source of a request's tokens behind the timeline, whose logits there are; it
+// loop begins a source of a request's tokens after the timeline, whose logits are known; it
 // is nil if the sampler has to pick all of them.
 func (s *Session) loop(req Request) (*looped, error) {
 	_, picks := s.model.runner.(device.Picker)
@@ -205,7 +205,7 @@ func (l *looped) next() (int32, error) { return l.token, nil }
 
 func (l *looped) length() int { return len(l.tokens) }
 
-// run adds the token to the timeline, and picks the one behind it.
+// run adds the token to the timeline, and picks the one after it.
 func (l *looped) run(token int32) error {
 	if err := l.ask(); err != nil {
 		return err

@@ -93,7 +93,7 @@ func TestAhead(t *testing.T) {
 }
 
 // TestAheadRefused: the device does not go on where how it picks depends on the tokens, nor
-// behind rows that it did not pick last.
+// after rows that it did not pick last.
 func TestAheadRefused(t *testing.T) {
 	cfg := device.Config{Context: 128, Tables: 2, Pages: 4, Width: 8}
 	penalty := drawn(1)
@@ -155,6 +155,6 @@ func TestAheadOutOfPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := rows[0].Session.Append(1); err != nil {
-		t.Errorf("behind a step for which there was no page: %v", err)
+		t.Errorf("after a step for which there was no page: %v", err)
 	}
 }

@@ -45,7 +45,7 @@ const (
 	catchUpPart = 64
 )
 
-// Do lets f catch up, where a token of the text takes so long alone; false: it stays behind, as it
+// Do lets f catch up, where a token of the text takes so long alone; false: it lags, as it
 // does where that is 0, not known. It takes time by the clock now.
 func (c *CatchingUp) Do(f Following, alone time.Duration, now func() time.Time) (took time.Duration, ok bool) {
 	if alone == 0 {
@@ -75,7 +75,7 @@ func (c *CatchingUp) Do(f Following, alone time.Duration, now func() time.Time) 
 const maxDraft = 7
 
 // drafted is a source of tokens that runs guesses of what follows together with a token.
-// The sampler, or the device in its place, picks every token by the logits behind the one
+// The sampler, or the device in its place, picks every token by the logits after the one
 // before, so the text is the same as without guesses: one that is not what is picked is
 // forgotten. But logits of several rows are rounded otherwise than those of one, by 1e-5 with
 // floats: where two tokens are that close, texts may part.
@@ -85,7 +85,7 @@ type drafted struct {
 	drafter Drafter
 	result  *Result
 	text    int       // tokens of the timeline that are the text's
-	behind  []outcome // behind the text, and behind each of the guesses
+	after   []outcome // after the text, and after each of the guesses
 	pays    payoff.Steps
 	catches CatchingUp
 	guesses int           // of the last replay, which pays has not counted yet
@@ -101,10 +101,10 @@ func (d *drafted) next() (int32, error) {
 	if d.loop != nil {
 		return d.loop.next()
 	}
-	if len(d.behind) == 0 || !d.model.holds(d.Session) {
+	if len(d.after) == 0 || !d.model.holds(d.Session) {
 		return 0, errOther
 	}
-	return d.behind[0].next(d.sampler), nil
+	return d.after[0].next(d.sampler), nil
 }
 
 func (d *drafted) length() int { return d.text }
@@ -113,7 +113,7 @@ func (d *drafted) length() int { return d.text }
 func (d *drafted) run(token int32) error {
 	if d.text < len(d.tokens) && d.tokens[d.text] == token {
 		d.text++
-		d.behind = d.behind[1:]
+		d.after = d.after[1:]
 		d.result.Accepted++
 		d.right++
 		return nil
@@ -178,7 +178,7 @@ func (d *drafted) replay(token int32, guess bool) error {
 	}
 	d.result.Drafted += len(guesses)
 	d.text++
-	d.behind = out
+	d.after = out
 	return nil
 }
 
@@ -212,7 +212,7 @@ func (d *drafted) goAhead(token int32) error {
 		return err
 	}
 	d.text++
-	d.behind = nil
+	d.after = nil
 	d.pays.Ran(1, 0, 1, time.Since(start))
 	if d.since, d.rested = time.Now(), 0; d.loop.ahead == nil {
 		d.ahead = 0
@@ -220,7 +220,7 @@ func (d *drafted) goAhead(token int32) error {
 	return nil
 }
 
-// end ends the loop, and drops the guesses behind the text.
+// end ends the loop, and drops the guesses after the text.
 func (d *drafted) end() error {
 	if d.loop != nil {
 		d.loop = nil

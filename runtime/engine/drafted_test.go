@@ -33,7 +33,7 @@ func (g *guesser) Propose(text []int32, n int) []int32 {
 }
 
 // TestDrafts: with guesses, right and wrong, a text is what it is without, and so is the
-// timeline behind it; with all steps of samplers, greedy and with a seed, to a stop, a length, and a full context.
+// timeline after it; with all steps of samplers, greedy and with a seed, to a stop, a length, and a full context.
 func TestDrafts(t *testing.T) {
 	accepted, drafted, picked := 0, 0, 0
 	for seed := range uint64(300) {
@@ -73,7 +73,7 @@ func TestDrafts(t *testing.T) {
 				}
 			}
 			if !slices.Equal(s.Logits(), alone.Logits()) {
-				t.Fatalf("seed %d: other logits behind the text", seed)
+				t.Fatalf("seed %d: other logits after the text", seed)
 			}
 		}
 		accepted, drafted = accepted+got.Accepted, drafted+got.Drafted
@@ -97,7 +97,7 @@ func stepwise(p *sample.Params, rng *rand.Rand, end int32) {
 		p.TypicalP, p.DynatempRange = 0.7, 0.5
 	case 4:
 		p.TopNSigma, p.Order = 1, []sample.Step{sample.StepTemperature, sample.StepTopNSigma, sample.StepPenalties}
-	default: // it can behind so many tokens
+	default: // it can after so many tokens
 		p.MinTokens, p.Ends = rng.IntN(40), []int32{end}
 	}
 }
@@ -155,7 +155,7 @@ func TestRests(t *testing.T) {
 	for _, tt := range []struct {
 		rest, max int
 		refuse    bool
-		ahead     bool // also behind guesses that the clock lets rest again
+		ahead     bool // also after guesses that the clock lets rest again
 	}{{20, 40, false, true}, {20, 12, false, true}, {fewResting, 12, false, true}, {fewResting - 1, 9, false, false}, {20, 40, true, false}} {
 		cfg := device.Config{Context: 64, Width: 8}
 		f := fake.New(fakeVocab, cfg)
@@ -173,7 +173,7 @@ func TestRests(t *testing.T) {
 		}
 		sampler, guesses := &portable{}, &wrong{}
 		var res Result
-		d := &drafted{Session: s, sampler: sampler, drafter: guesses, result: &res, text: 2, ahead: 4, behind: []outcome{{logits: s.logits}}, pays: resting(tt.rest)}
+		d := &drafted{Session: s, sampler: sampler, drafter: guesses, result: &res, text: 2, ahead: 4, after: []outcome{{logits: s.logits}}, pays: resting(tt.rest)}
 		reason, err := s.continueText(t.Context(), Request{Sampler: sampler, Max: tt.max}, &res, d, func(int32) bool { return true })
 		if err = errors.Join(err, d.end()); err != nil || reason != ReasonLength {
 			t.Fatal(reason, err)

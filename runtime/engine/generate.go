@@ -28,7 +28,7 @@ type Portable interface {
 
 // Watching is a Sampler that picks by more than what it has accepted, such as a grammar that
 // follows the text: every token has to be handed over before it picks the next, so none is
-// picked behind a guess in Model.Pick.
+// picked after a guess in Model.Pick.
 type Watching interface {
 	Sampler
 	Watches()
@@ -160,7 +160,7 @@ func (s *Session) gpuTime() time.Duration {
 // decode continues the text with tokens that the device picks, if it can.
 func (s *Session) decode(ctx context.Context, req Request, res *Result, emit func(token int32) bool) (Reason, error) {
 	if req.Draft != nil && s.model.Width() > 1 {
-		d := &drafted{Session: s, sampler: req.Sampler, drafter: req.Draft, result: res, text: len(s.tokens), ahead: req.Ahead, behind: []outcome{{logits: s.logits}}}
+		d := &drafted{Session: s, sampler: req.Sampler, drafter: req.Draft, result: res, text: len(s.tokens), ahead: req.Ahead, after: []outcome{{logits: s.logits}}}
 		reason, err := s.continueText(ctx, req, res, d, emit)
 		return reason, errors.Join(err, d.end())
 	}

@@ -29,8 +29,8 @@ type Model struct {
 	prompts   []int      // widths of the sequences that are loaded for prompts, rising
 	batch     int        // rows of the widest sequence without expanded heads, if one with them is loaded; else 0
 	holders   []*Session // whose rows were run last: the runner's logits are theirs
-	pickers   []*Session // behind whose rows, and no others, the device picked last
-	ahead     *Ahead     // goes on behind the last Pick; nil: nothing does
+	pickers   []*Session // the sessions of the rows after which the device picked last
+	ahead     *Ahead     // goes on after the last Pick; nil: nothing does
 	failed    error      // of the runner: nobody knows what the pages hold
 	engine    *Engine    // whose model it is; nil: of a runner alone
 	cfg       device.Config
@@ -165,7 +165,7 @@ func (m *Model) order(s *Session, o paging.Orders) error {
 		if len(o.Pages) == 0 {
 			continue
 		}
-		// Assign forgets the entries behind those that it is given, so it gets them too.
+		// Assign forgets the entries after those that it is given, so it gets them too.
 		if err := r.Assign(s.table, o.First, s.pages.Table()[o.First:]); err != nil {
 			return m.fail(err)
 		}
@@ -184,7 +184,7 @@ func (m *Model) runners() []device.Runner {
 // holds says whether the runner's logits are a session's.
 func (m *Model) holds(s *Session) bool { return slices.Contains(m.holders, s) }
 
-// turn forgets whose logits and picks the runner has, and who goes on behind these.
+// turn forgets whose logits and picks the runner has, and who goes on after these.
 func (m *Model) turn() {
 	for _, s := range m.holders {
 		s.logits = nil

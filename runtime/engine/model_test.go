@@ -147,7 +147,7 @@ func TestSessionsAndPagesRunOut(t *testing.T) {
 	if !errors.As(err, &out) || *out != (OutOfPages{Rows: 65, Needed: 2, Available: 1, Total: 4}) || r.Replays != before {
 		t.Fatalf("%v after %d rows", err, r.Replays-before)
 	}
-	if want := "out of pages: 65 tokens behind 0 take 2 more, and of 4 (each for 64 tokens) 1 can be had; close other sessions"; !strings.Contains(err.Error(), want) {
+	if want := "out of pages: 65 tokens after 0 take 2 more, and of 4 (each for 64 tokens) 1 can be had; close other sessions"; !strings.Contains(err.Error(), want) {
 		t.Errorf("%q; want %q", err, want)
 	}
 	synced(t, b, text(1, 64))

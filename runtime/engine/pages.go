@@ -16,13 +16,13 @@ const reserveRows = 4 * plan.PageRows
 // OutOfPages says that a session cannot run more tokens, since other sessions hold the
 // pages. The session is as it was, and can go on once another is closed or shortened.
 type OutOfPages struct {
-	Rows, Behind             int // tokens to run, and the session's tokens
+	Rows, After              int // tokens to run, and the session's tokens
 	Needed, Available, Total int // pages
 }
 
 func (e *OutOfPages) Error() string {
-	return fmt.Sprintf("out of pages: %d tokens behind %d take %d more, and of %d (each for %d tokens) %d can be had; "+
-		"close other sessions, or load the model with more pages", e.Rows, e.Behind, e.Needed, e.Total, plan.PageRows, e.Available)
+	return fmt.Sprintf("out of pages: %d tokens after %d take %d more, and of %d (each for %d tokens) %d can be had; "+
+		"close other sessions, or load the model with more pages", e.Rows, e.After, e.Needed, e.Total, plan.PageRows, e.Available)
 }
 
 // begin gives the session a new, empty sequence of pages.
@@ -50,7 +50,7 @@ func (s *Session) Reserve(n int) error {
 	}
 	var out *paging.OutOfPages
 	if errors.As(err, &out) {
-		return &OutOfPages{Rows: n, Behind: len(s.tokens), Needed: out.Needed, Available: out.Available, Total: out.Total}
+		return &OutOfPages{Rows: n, After: len(s.tokens), Needed: out.Needed, Available: out.Available, Total: out.Total}
 	}
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func (s *Session) Reuse(next []int32) (int, error) {
 	if found > 0 && s.model.stateful() {
 		at, state := s.pages.StateBefore(s.pages.Len())
 		if at != s.pages.Len() {
-			return 0, fmt.Errorf("%d tokens were found, and a state behind %d", s.pages.Len(), at)
+			return 0, fmt.Errorf("%d tokens were found, and a state after %d", s.pages.Len(), at)
 		}
 		if err := s.resume(at, state); err != nil {
 			return 0, err

@@ -8,7 +8,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// Pick is Step, behind which the rows' samplers pick: picked has what is behind each row
+// Pick is Step, after which the rows' samplers pick: picked has what is after each row
 // that has one: a token, negative if none is possible, and one more for every guess that
 // was right, of which the sampler has accepted all but the last. Guesses that were wrong
 // are forgotten. A device that can do so picks for samplers that are Portable, whose logits
@@ -55,7 +55,7 @@ func (m *Model) allowed(r *Row) []int32 {
 	return r.Guesses[:most]
 }
 
-// guessed appends a row and those of its guesses, with the state that its sampler has behind
+// guessed appends a row and those of its guesses, with the state that its sampler has after
 // each if it picks the guesses before.
 func (r *Row) guessed(rows []Row, states []*device.Sampling) ([]Row, []*device.Sampling) {
 	var state *device.Sampling
@@ -74,7 +74,7 @@ func (r *Row) guessed(rows []Row, states []*device.Sampling) ([]Row, []*device.S
 	return rows, states
 }
 
-// pickAll lets samplers pick behind rows and their guesses, all at a time: to look at the
+// pickAll lets samplers pick after rows and their guesses, all at a time: to look at the
 // whole vocabulary takes about as long as a row.
 func pickAll(rows []Row, out []outcome, picked [][]int32) {
 	var all sync.WaitGroup
@@ -93,7 +93,7 @@ func pickAll(rows []Row, out []outcome, picked [][]int32) {
 	all.Wait()
 }
 
-// verify picks behind a row, and behind each of its guesses while they are what is picked.
+// verify picks after a row, and after each of its guesses while they are what is picked.
 func (r *Row) verify(out []outcome) []int32 {
 	picked := make([]int32, 0, len(out))
 	for i := range out {

@@ -85,7 +85,7 @@ type fed struct {
 	token  int32     // of the last row
 }
 
-// from forgets all behind so many tokens.
+// from forgets all after the first n tokens.
 func (f *fed) from(tokens int) {
 	if tokens < f.n || len(f.states) < tokens-f.n+1 {
 		state := f.before
@@ -110,7 +110,7 @@ func (s *Session) missed() {
 	}
 }
 
-// hidden are the hidden states behind the last norm of the rows that the model has just
+// hidden are the hidden states after the last norm of the rows that the model has just
 // run; none where nothing predicts.
 func (m *Model) hidden(rows []Row) ([]float32, error) {
 	if m.predictor == nil || !slices.ContainsFunc(rows, func(r Row) bool { return !r.Session.resting }) {
@@ -131,7 +131,7 @@ func (s *Session) keep(token int32, hidden []float32) error {
 		return nil
 	}
 	if len(s.tokens) < s.fed.n && (len(s.tokens)+1 != s.fed.n || s.fed.token != token) {
-		s.fed.from(len(s.tokens)) // another token than the one that drafts came behind
+		s.fed.from(len(s.tokens)) // another token than the one that drafts followed
 	}
 	s.fed.states = append(s.fed.states, hidden)
 	if len(s.fed.states) < s.model.predictor.Width()+2 {
@@ -172,12 +172,12 @@ func (m *Model) feedAll() error {
 	return nil
 }
 
-// predict is feed, and picks the most likely token behind the last row if it is wanted.
+// predict is feed, and picks the most likely token after the last row if it is wanted.
 func (s *Session) predict(next []int32, wanted bool) (picked int32, err error) {
 	return s.follow(slices.Concat(s.tokens[min(s.fed.n, len(s.tokens)):], next), wanted)
 }
 
-// follow runs the tokens behind those that the layer has run.
+// follow runs the tokens after those that the layer has run.
 func (s *Session) follow(tokens []int32, wanted bool) (picked int32, err error) {
 	p := s.model.predictor
 	for len(tokens) > 0 {
@@ -197,7 +197,7 @@ func (s *Session) place(pos int) plan.Row {
 }
 
 // run runs tokens with the hidden states before them, from a place on, and picks the most
-// likely token behind the last if it is wanted.
+// likely token after the last if it is wanted.
 func (p *predictor) run(at plan.Row, tokens []int32, hidden [][]float32, wanted bool) (int32, error) {
 	input := make([]float32, 2*p.join.Dim()*len(tokens))
 	if err := p.join.Inputs(input, tokens, hidden); err != nil {
@@ -246,7 +246,7 @@ func (p *predictor) own(rows int) ([]float32, error) {
 }
 
 // maxPredicted is how many tokens the layer guesses at a time. Each guess takes a replay of
-// the layer behind the one before, and is right only if all before it are.
+// the layer after the one before, and is right only if all before it are.
 const maxPredicted = 4
 
 // predicted guesses by the layer that predicts: how many at a time follows from how many of
@@ -291,7 +291,7 @@ func (p *predicted) CatchUp(n int) {
 // Rest implements Following.
 func (p *predicted) Rest(rests bool) { p.session.resting = rests }
 
-// Propose implements Drafter. text is the session's timeline and the token behind it. If the
+// Propose implements Drafter. text is the session's timeline and the token after it. If the
 // device fails nothing is guessed; whatever the model runs next says so.
 func (p *predicted) Propose(text []int32, n int) []int32 {
 	p.learn(text)
@@ -320,7 +320,7 @@ func (p *predicted) learn(text []int32) {
 	p.last = nil
 }
 
-// draft guesses n tokens behind one that comes behind the timeline, which has pages for
+// draft guesses n tokens after one that comes after the timeline, which has pages for
 // that and all but the last guess.
 func (s *Session) draft(token int32, n int) (out []int32, err error) {
 	if s.fed.n > len(s.tokens) {

@@ -70,7 +70,7 @@ func newFoldingPredicting(t *testing.T, cfg device.Config, folds bool) *predicti
 				if n := min(len(before), len(s.tokens)); !slices.Equal(before[:n], s.tokens[:n]) {
 					p.unmade++
 				}
-				if len(before) <= len(s.tokens) { // behind a draft the state is the layer's own
+				if len(before) <= len(s.tokens) { // after a draft the state is the layer's own
 					before = s.tokens[:len(before)]
 				}
 			}
@@ -78,7 +78,7 @@ func newFoldingPredicting(t *testing.T, cfg device.Config, folds bool) *predicti
 		if row.Pos > 0 && in[1] == unknown {
 			p.unknowns++
 		} else if row.Pos > 0 && in[1] != fake.State(before) || in[0] != float32(row.Token) {
-			t.Errorf("position %d of table %d, behind %d: input %v; expected token %d and state %v", row.Pos, row.Table, before, in, row.Token, fake.State(before))
+			t.Errorf("position %d of table %d, after %d: input %v; expected token %d and state %v", row.Pos, row.Table, before, in, row.Token, fake.State(before))
 		}
 	}
 	var err error
@@ -185,7 +185,7 @@ func testPredictedDrafts(t *testing.T, seeds uint64, folds bool) {
 		}
 		rows, unknowns, unmade = rows+p.rows, unknowns+p.unknowns, unmade+p.unmade
 	}
-	t.Logf("%d rows, %d without a hidden state, %d behind rows that nobody made; %d of %d guesses right", rows, unknowns, unmade, accepted, drafted)
+	t.Logf("%d rows, %d without a hidden state, %d after rows that nobody made; %d of %d guesses right", rows, unknowns, unmade, accepted, drafted)
 	// How often guesses rest is up to the machine: 8 and 2 in a hundred on one, and 13 where prompts rested, too.
 	if accepted == 0 || drafted <= accepted || unknowns == 0 || unknowns > rows/10 || unmade > rows/20 {
 		t.Error("too few guesses, or too many hidden states that are not known")
@@ -268,7 +268,7 @@ func TestCatchUp(t *testing.T) {
 			want = 0
 		}
 		if guessed := p.rows - caught; caught != want || guessed != missed-want+1 {
-			t.Errorf("%d rows missed behind %d: %d caught up with, %d to guess", missed, fed, caught, guessed)
+			t.Errorf("%d rows missed after %d: %d caught up with, %d to guess", missed, fed, caught, guessed)
 		}
 	}
 }
@@ -356,7 +356,7 @@ func TestRestEnds(t *testing.T) {
 	if err := s.Sync(t.Context(), []int32{1, 2, 9, 8, 7, 6, 5, 4, 3}, nil); err != nil {
 		t.Fatal(err)
 	}
-	// Of the first row behind what is the same nobody kept the state before.
+	// Of the first row after what is the same nobody kept the state before.
 	if guesses := d.Propose(append(slices.Clone(s.Tokens()), 1), 1); len(guesses) != 1 || p.rows < 8 || p.unknowns > 1 {
 		t.Errorf("%d guesses by %d rows, %d without a hidden state", len(guesses), p.rows, p.unknowns)
 	}

@@ -32,7 +32,7 @@ func (e *Engine) PromptKey(m *Model, kv quant.Type) (promptcache.Key, error) {
 }
 
 // Savable is how many of the first n tokens of the timeline SavePrompt can write: all, or those up to the deepest
-// position behind which there is a state.
+// position after which there is a state.
 func (s *Session) Savable(n int) int { return s.resumable(n) }
 
 // SavePrompt writes the cache rows of the first n tokens of the timeline to a file, in
@@ -48,7 +48,7 @@ func (s *Session) SavePrompt(ctx context.Context, path string, k promptcache.Key
 	case k.PageBytes() != s.model.pageBytes():
 		return errOtherPages
 	}
-	state, err := s.stateBehind(n)
+	state, err := s.stateAfter(n)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (s *Session) Restore(ctx context.Context, f *promptcache.File, prompt []int
 	}
 	n := min(paging.CommonPrefix(f.Tokens, prompt), len(prompt)-1)
 	keep := s.resumable(paging.CommonPrefix(s.tokens, prompt))
-	if s.pretends || n <= keep || s.model.stateful() && n < len(f.Tokens) { // the file has the state behind all of its tokens
+	if s.pretends || n <= keep || s.model.stateful() && n < len(f.Tokens) { // the file has the state after all of its tokens
 		return 0, nil
 	}
 	if err := s.rewind(keep); err != nil {

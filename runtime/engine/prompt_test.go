@@ -51,7 +51,7 @@ func prompt(n int, end ...int32) []int32 {
 	return append(out, end...)
 }
 
-// after is the logits behind a text that is run on a model of its own.
+// after is the logits after a text that is run on a model of its own.
 func after(t *testing.T, text []int32) []float32 {
 	t.Helper()
 	m, _ := hashed(t, device.Config{Context: 512})
@@ -98,8 +98,8 @@ func TestRestore(t *testing.T) {
 		"the beginning":                      {200, nil, text, 200, 4},
 		"whole pages":                        {192, nil, text, 192, 3},
 		"as far as they are equal":           {300, nil, other, 130, 3},
-		"behind what is there":               {300, prompt(70), text, 229, 4},
-		"behind what is there, in its place": {300, prompt(70, 9, 9), text, 229, 4},
+		"after what is there":                {300, prompt(70), text, 229, 4},
+		"after what is there, in its place":  {300, prompt(70, 9, 9), text, 229, 4},
 		"what is there is more":              {100, prompt(120), text, 0, 0},
 		"nothing in common":                  {300, nil, []int32{7, 7, 7}, 0, 0},
 		"an empty file":                      {0, nil, text, 0, 0},

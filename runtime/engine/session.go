@@ -29,7 +29,7 @@ type Session struct {
 
 	folded   int   // tokens that its state has folded, where the model has states: more than the timeline has, where steps are ahead of it
 	prompted int   // tokens of the timeline and the last prompt
-	turned   int   // behind so many there is a copy of the state that is of what was generated
+	turned   int   // after how many tokens there is a copy of the state that is of what was generated
 	stops    []int // where the state is to be copied, rising
 	mark     mark
 }
@@ -110,7 +110,7 @@ func (s *Session) sync(ctx context.Context, tokens []int32, progress Progress) (
 // piece is how many of the tokens that are left of a prompt are run next.
 func (m *Model) piece(left int) int { return m.filled(min(m.Width(), left)) }
 
-// runAll runs tokens behind the timeline in one replay, the last one with logits if they
+// runAll runs tokens after the timeline in one replay, the last one with logits if they
 // are wanted.
 func (s *Session) runAll(tokens []int32, logits bool) error {
 	rows := make([]Row, len(tokens))
@@ -130,7 +130,7 @@ func (s *Session) allows(tokens []int32) error {
 }
 
 // FillForBench makes the timeline equal to tokens without running any: the caches keep
-// what they hold. What is generated then means nothing, but takes as long as behind
+// what they hold. What is generated then means nothing, but takes as long as after
 // a real prompt, which is what a benchmark at a great depth wants. Other sessions do
 // not find these tokens.
 func (s *Session) FillForBench(tokens []int32) error {
@@ -159,7 +159,7 @@ func (s *Session) Known(tokens []int32) error { return s.model.known(tokens) }
 
 // Common is the number of leading tokens that Sync would keep: the common
 // prefix, less the last token if its logits have to be computed; of a model with states
-// as many of them as there is a state behind.
+// as many of them as a known state has.
 func (s *Session) Common(tokens []int32) int {
 	n := paging.CommonPrefix(tokens, s.tokens)
 	if have := n == len(s.tokens) && s.logits != nil; n == len(tokens) && n > 0 && !have {
@@ -182,9 +182,9 @@ func (s *Session) Run(token int32, logits bool) error {
 	return s.runAll([]int32{token}, logits)
 }
 
-// row is a token behind the timeline and so many more.
-func (s *Session) row(token int32, behind int) plan.Row {
-	pos := uint32(len(s.tokens) + behind)
+// row is a token after the timeline and n more tokens.
+func (s *Session) row(token int32, n int) plan.Row {
+	pos := uint32(len(s.tokens) + n)
 	return plan.Row{Token: uint32(token), Pos: pos, NKV: pos + 1, Table: uint32(s.table)}
 }
 

@@ -15,7 +15,7 @@ import (
 	"mla/runtime/quant"
 )
 
-// TestSixteenSessions: 16 sessions behind the same 4,096 tokens hold them once.
+// TestSixteenSessions: 16 sessions after the same 4,096 tokens hold them once.
 func TestSixteenSessions(t *testing.T) {
 	const sessions, prefix = 16, 4096
 	e := open(t, filepath.Join(references, "youtu-tiny-F32.gguf"))
@@ -80,7 +80,7 @@ func TestSessionsInRandomOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 		if compared++; !slices.Equal(c.session.Logits(), alone.Logits()) {
-			t.Fatalf("other logits behind %d tokens than alone", len(c.text))
+			t.Fatalf("other logits after %d tokens than alone", len(c.text))
 		}
 	}
 	sync := func(c *company, text []int32) {

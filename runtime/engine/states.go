@@ -14,7 +14,7 @@ import (
 
 // A model with linear attention has, beside its pages, a state of each session, which has folded all tokens of the
 // timeline and cannot be taken back. So who goes back needs a copy of an earlier state. Copies are kept in the host's
-// memory, with the pages of the pool that they belong behind (paging.Pool.KeepStates):
+// memory, with the pages of the pool that they belong after (paging.Pool.KeepStates):
 //
 //   - at the last end of a page in front of a prompt's last token;
 //   - where a prompt has left what others began with too, such as a system prompt with its tools;
@@ -35,7 +35,7 @@ func StateBudget(cfg device.Config, stateBytes int) int64 {
 	return max(0, min(cfg.CacheRAM, pages*each))
 }
 
-// mark is a copy of a state behind the first tokens of a timeline.
+// mark is a copy of a state after the first tokens of a timeline.
 type mark struct {
 	at    int // 0: there is none
 	state []byte
@@ -57,7 +57,7 @@ func (s *Session) readState(into []byte) ([]byte, error) {
 	return into, s.model.fail(s.model.states.ReadState(s.table, into))
 }
 
-// resume makes the state that behind the first n tokens, a copy of it, or nothing in front of position 0.
+// resume makes the state that after the first n tokens, a copy of it, or nothing in front of position 0.
 func (s *Session) resume(n int, state []byte) error {
 	if s.folded = n; n == 0 {
 		return nil // a row at position 0 begins with zeros
@@ -65,8 +65,8 @@ func (s *Session) resume(n int, state []byte) error {
 	return s.model.fail(s.model.states.WriteState(s.table, state))
 }
 
-// behind is the deepest position up to n of the timeline behind which the state is known, and that; 0: there is none.
-func (s *Session) behind(n int) (at int, state []byte) {
+// after is the deepest position up to n of the timeline after which the state is known, and that; 0: there is none.
+func (s *Session) after(n int) (at int, state []byte) {
 	at, state = s.pages.StateBefore(n)
 	if m := &s.mark; m.at <= n && m.at > at {
 		return m.at, m.state
@@ -79,14 +79,14 @@ func (s *Session) resumable(n int) int {
 	if !s.model.stateful() || n == s.folded {
 		return n
 	}
-	at, _ := s.behind(n)
+	at, _ := s.after(n)
 	return at
 }
 
-// rewindState forgets all tokens from position n on. Tokens before it that are behind the last known state are run
+// rewindState forgets all tokens from position n on. Tokens before it that are after the last known state are run
 // again.
 func (s *Session) rewindState(n int) error {
-	at, state := s.behind(n)
+	at, state := s.after(n)
 	again := slices.Clone(s.tokens[at:n])
 	if err := s.cut(at); err != nil {
 		return err
@@ -120,9 +120,10 @@ func (s *Session) planStates(next []int32) {
 	slices.Sort(s.stops)
 }
 
-// until is how many of n rows behind so many others one replay may run, so that it ends where the state is copied.
-func (s *Session) until(behind, n int) int {
-	at := len(s.tokens) + behind
+// until is how many of n rows one replay may run, so that it ends where the state is copied: after is how many other rows it
+// runs before them.
+func (s *Session) until(after, n int) int {
+	at := len(s.tokens) + after
 	for _, stop := range s.stops {
 		if at < stop {
 			return min(n, stop-at)
@@ -146,7 +147,7 @@ func (m *Model) markGuesses(rows []Row) (err error) {
 	return nil
 }
 
-// folds makes the states of rows' sessions those behind their timelines: a device that went on by itself may have folded
+// folds makes the states of rows' sessions those after their timelines: a device that went on by itself may have folded
 // more tokens.
 func (m *Model) folds(rows []Row) error {
 	for _, r := range rows {
@@ -189,9 +190,9 @@ func (s *Session) saveState() error {
 	return nil
 }
 
-// stateBehind is the state behind the first n tokens, a copy; nil: sessions have none.
-func (s *Session) stateBehind(n int) ([]byte, error) {
-	switch at, state := s.behind(n); {
+// stateAfter is the state after the first n tokens, a copy; nil: sessions have none.
+func (s *Session) stateAfter(n int) ([]byte, error) {
+	switch at, state := s.after(n); {
 	case !s.model.stateful():
 		return nil, nil
 	case n == s.folded:
@@ -199,10 +200,10 @@ func (s *Session) stateBehind(n int) ([]byte, error) {
 	case at == n && n > 0:
 		return state, nil
 	}
-	return nil, fmt.Errorf("there is no copy of the state behind the first %d tokens", n)
+	return nil, fmt.Errorf("there is no copy of the state after the first %d tokens", n)
 }
 
-// restoreState goes on behind the tokens of a file, whose pages are the timeline's, or gives up all but the first keep.
+// restoreState goes on after the tokens of a file, whose pages are the timeline's, or gives up all but the first keep.
 func (s *Session) restoreState(ctx context.Context, f *promptcache.File, keep int, err error) error {
 	state, failed := f.State(ctx)
 	if err = errors.Join(err, failed); err != nil {

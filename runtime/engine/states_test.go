@@ -22,7 +22,7 @@ func folding(t *testing.T, cfg device.Config) *Model {
 	return m
 }
 
-// folded is the logits behind a text on a model of its own.
+// folded is the logits after a text on a model of its own.
 func folded(t *testing.T, text []int32) []float32 {
 	t.Helper()
 	s := opened(t, folding(t, device.Config{Context: 512}))
@@ -46,7 +46,7 @@ func (g *guesses) Propose(text []int32, n int) (out []int32) {
 	return out
 }
 
-// TestEditedTexts: whatever a timeline was before, behind guesses that were wrong too, logits are those of the text.
+// TestEditedTexts: whatever a timeline was before, after guesses that were wrong too, logits are those of the text.
 func TestEditedTexts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(41, 1))
 	for range 40 {
@@ -62,7 +62,7 @@ func TestEditedTexts(t *testing.T) {
 			s := sessions[rng.IntN(2)]
 			synced(t, s, text)
 			if !slices.Equal(s.Logits(), folded(t, text)) {
-				t.Fatalf("logits behind %d tokens are of another text", len(text))
+				t.Fatalf("logits after %d tokens are of another text", len(text))
 			}
 			if rng.IntN(2) == 0 {
 				continue
@@ -85,7 +85,7 @@ func TestEditedTexts(t *testing.T) {
 	}
 }
 
-// TestCopies: a prompt is run from the last page of it on that has a copy of the state behind it; what two prompts begin
+// TestCopies: a prompt is run from the last page of it on that has a copy of the state after it; what two prompts begin
 // with gets one once the second has left it; a budget holds.
 func TestCopies(t *testing.T) {
 	m := folding(t, device.Config{Context: 512, Pages: 40})
@@ -112,7 +112,7 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-// TestSavedState: a file has the state behind its tokens, so a text goes on from all of them or from none.
+// TestSavedState: a file has the state after its tokens, so a text goes on from all of them or from none.
 func TestSavedState(t *testing.T) {
 	m := folding(t, device.Config{Context: 512})
 	key := fakeKey
@@ -125,7 +125,7 @@ func TestSavedState(t *testing.T) {
 		t.Fatalf("%d of 195 tokens and %d of 200 can be saved; want 192 and 200", n, s.Savable(200))
 	}
 	if err := s.SavePrompt(t.Context(), path, key, 195); err == nil {
-		t.Error("a prompt was saved behind which there is no state")
+		t.Error("a prompt was saved after which there is no state")
 	}
 	for _, n := range []int{192, 200} {
 		if err := s.SavePrompt(t.Context(), path, key, n); err != nil {
@@ -146,7 +146,7 @@ func TestSavedState(t *testing.T) {
 			}
 			synced(t, other, tt.text)
 			if !slices.Equal(other.Logits(), folded(t, tt.text)) {
-				t.Error("logits behind restored tokens are of another text")
+				t.Error("logits after restored tokens are of another text")
 			}
 			if err := f.Close(); err != nil {
 				t.Error(err)
@@ -176,7 +176,7 @@ func TestBudgets(t *testing.T) {
 			s := sessions[i%2]
 			synced(t, s, text)
 			if !slices.Equal(s.Logits(), folded(t, text)) {
-				t.Errorf("a budget of %d: logits behind text %d are of another", budget, i)
+				t.Errorf("a budget of %d: logits after text %d are of another", budget, i)
 			}
 			alone := opened(t, folding(t, device.Config{Context: 512}))
 			want, err := alone.Generate(t.Context(), Request{Prompt: text, Max: 20, Sampler: &greedy{}}, func(int32) bool { return true })

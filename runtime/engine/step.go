@@ -15,8 +15,8 @@ type Row struct {
 	Session *Session
 	Token   int32
 	Logits  bool    // are wanted
-	Sampler Sampler // of Pick: picks the token behind the row; nil: none is picked
-	Guesses []int32 // of Pick, behind the session's last row: what may follow, run together with it; the sampler picks by nothing but what it accepts
+	Sampler Sampler // of Pick: picks the token after the row; nil: none is picked
+	Guesses []int32 // of Pick, after the session's last row: what may follow, run together with it; the sampler picks by nothing but what it accepts
 }
 
 // Width is how many rows one replay of the model runs at most.
@@ -45,7 +45,7 @@ func promptsOf(m *device.Model, cfg device.Config) (widths []int) {
 }
 
 // Step runs rows, of one session in their order, in as few replays as the model's width
-// allows. Sessions must have pages for them (Reserve). logits is called behind every
+// allows. Sessions must have pages for them (Reserve). logits is called after every
 // replay that computes some, with the number of its first row and the logits of each row,
 // nil where they are not wanted; they are valid until it returns. It must not use the
 // model. An error leaves the sessions with the rows of the replays before.
@@ -65,7 +65,7 @@ func (m *Model) Step(rows []Row, logits func(first int, of [][]float32)) error {
 }
 
 // pieces calls f with the rows of each replay, and the number of the first. Logits are
-// wanted behind few of them.
+// wanted after few of them.
 func (m *Model) pieces(rows []Row, f func(first int, piece []Row) error) error {
 	for first := 0; first < len(rows); {
 		n, run := fitting(rows[first:], m.Width())
@@ -124,7 +124,7 @@ func (m *Model) lone(rows []Row) int {
 	return n
 }
 
-// outcome is what there is behind a row whose logits are wanted: they, or the token that the
+// outcome is what there is after a row whose logits are wanted: they, or the token that the
 // device has picked by them.
 type outcome struct {
 	logits []float32
@@ -274,12 +274,12 @@ func (m *Model) runPicks(d device.Picker, list []plan.Row, picks []device.Pick, 
 // afterwards.
 func (m *Model) rows(rows []Row) (list []plan.Row, err error) {
 	list = make([]plan.Row, 0, len(rows))
-	behind := make(map[*Session]int, len(rows)) // rows of a session before the one at hand
+	after := make(map[*Session]int, len(rows)) // rows of a session before the one at hand
 	for _, r := range rows {
-		list = append(list, r.Session.row(r.Token, behind[r.Session]))
-		behind[r.Session]++
+		list = append(list, r.Session.row(r.Token, after[r.Session]))
+		after[r.Session]++
 	}
-	for s, n := range behind {
+	for s, n := range after {
 		if err := s.Reserve(n); err != nil {
 			return nil, err
 		}
@@ -293,11 +293,11 @@ func stopped(rows []Row) bool {
 	if len(s.stops) == 0 {
 		return false
 	}
-	behind := 0
+	after := 0
 	for _, r := range rows[:len(rows)-1] {
 		if r.Session == s {
-			behind += 1 + len(r.Guesses)
+			after += 1 + len(r.Guesses)
 		}
 	}
-	return behind > 0 && s.until(0, behind+1) <= behind
+	return after > 0 && s.until(0, after+1) <= after
 }

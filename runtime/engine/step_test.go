@@ -16,7 +16,7 @@ func TestLone(t *testing.T) {
 		name          string
 		batch, cached int
 		guesses       int // of each row that decodes
-		prompt        int // rows of the prompt behind them
+		prompt        int // rows of the prompt after them
 		want          string
 	}{
 		{"deep sessions", 16, costlyRows / decoding, 0, 40, "[3 40]"},

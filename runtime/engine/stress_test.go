@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestStress replays behind a prompt, and forgets it.
+// TestStress replays after a prompt, and forgets it.
 func TestStress(t *testing.T) {
 	s, r := newFake(4)
 	got, err := s.Stress(t.Context(), []int32{1, 2, 3}, [2]int32{5, 6}, 7, nil)

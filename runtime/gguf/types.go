@@ -15,7 +15,7 @@ func (f *File) CheckTypes(h *HParams) error {
 	n := 0
 	for i := range f.Tensors {
 		t := &f.Tensors[i]
-		if _, known := quant.InFiles(t.Type); known || behind(t.Name, h.NumHiddenLayers) {
+		if _, known := quant.InFiles(t.Type); known || after(t.Name, h.NumHiddenLayers) {
 			continue
 		}
 		if n++; first == nil {
@@ -31,8 +31,8 @@ func (f *File) CheckTypes(h *HParams) error {
 	return fmt.Errorf("%s: tensor %q and %d more have types that this program does not run: the first has %s", f.Path, first.Name, n-1, Unread(first.Type))
 }
 
-// behind says whether a tensor is of a block after the layers.
-func behind(name string, layers int) bool {
+// after says whether a tensor is of a block after the layers.
+func after(name string, layers int) bool {
 	var block int
 	n, err := fmt.Sscanf(name, "blk.%d.", &block)
 	return n == 1 && err == nil && block >= layers

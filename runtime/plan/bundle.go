@@ -44,7 +44,7 @@ type Bundle struct {
 	Kernels     []Kernel
 	Joined      []Weight   // of a layer that predicts: what the host makes its Input of, see JoinedRoles
 	Sequences   []Sequence // by rising Width, that of one row first
-	Pick        []Dispatch // behind a sequence: picks tokens behind its rows by their logits
+	Pick        []Dispatch // after a sequence: picks tokens after its rows by their logits
 	PickBytes   int64      // size of its memory, see PickLayout
 	Counters    int64      // size of SpaceCounters; 0: no kernel has tickets
 	Source      string     // Metal, of all bundles of the spec for Class; see Metal

@@ -30,7 +30,7 @@ func CacheType(name string) (quant.Type, error) {
 // CacheTypes lists the types that the model's caches can have.
 func (m *Model) CacheTypes() []quant.Type { return CacheTypes(m.KVLoraRank, m.QKRopeHeadDim) }
 
-// Planes says how a page keeps its PageRows rows: plane behind plane, each with its part of
+// Planes says how a page keeps its PageRows rows: plane after plane, each with its part of
 // every row. The numbers are the bytes of that part. F32 and F16 have one plane, their
 // elements. Q8_0 has the fields of its blocks apart, as quant.SplitRows would leave all rows
 // of a page as one: a plane of signed bytes and one of scales. So rows of bytes begin at

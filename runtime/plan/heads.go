@@ -41,7 +41,7 @@ func (b *Bundle) HeadsElement() int64 {
 
 // ExpandHeads makes keys or values of all heads, W · c, of the latent cache rows c that a replay's
 // rows attend to: of every block table among them those of all pages up to the longest of its
-// rows. Rows of the last page behind it are made of the last row. The heads of a prompt are
+// rows. Rows of the last page after it are made of the last row. The heads of a prompt are
 // cheaper than the latent rows where many queries share them; see AttendHeads.
 type ExpandHeads struct {
 	W      int // typed: keys [Heads][LatDim][Dim], transposed, as queries are multiplied by it; values [Heads][Dim][LatDim]

@@ -3,7 +3,7 @@ package plan
 // DeltaHeads is linear attention (Kimi Delta Attention, arXiv 2510.26692) of all heads, between the layer's projections
 // and that of its output. Of each row, in the order of its session's rows:
 //
-//	u = the window with the row's projection behind it; the window moves on
+//	u = the window with the row's projection after it; the window moves on
 //	q, k = l2norm(silu(conv(u))); v = silu(conv(u))        l2norm(x) = x/sqrt(Σx² + Eps), of a head
 //	g = exp(A softplus(f + DT)), or with a Bound exp(Bound σ(A (f + DT))); β = σ(Beta)
 //	S = diag(g) S; S = S + k (β (v - Sᵀ k))ᵀ; o = Scale Sᵀ q

@@ -66,7 +66,7 @@ type Splits struct {
 	Least int
 	// PerCore is how many splits there are for each core of the GPU at hand; 0: the number does not
 	// depend on it. The device says how many there are, up to Count, when it records the dispatches:
-	// WithSplits. The kernels read the number behind their strides, see Kernel.Constants.
+	// WithSplits. The kernels read the number after their strides, see Kernel.Constants.
 	PerCore int
 }
 

@@ -24,9 +24,9 @@ const (
 	SampleNone = 1<<32 - 1
 )
 
-// Pick says behind which row a token is picked, and how (80 bytes). What the sampler has
+// Pick says after which row a token is picked, and how (80 bytes). What the sampler has
 // accepted comes with it, as adjustments of logits. So sessions come and go, and rows of
-// guesses are picked behind. The kernel that picks moves the pick on, and makes the row that
+// guesses are picked after. The kernel that picks moves the pick on, and makes the row that
 // of the token: so the same rows can be run again without the host.
 type Pick struct {
 	Sampling        // Draw and Picked are moved on
@@ -95,7 +95,7 @@ type array struct {
 	bytes int
 }
 
-// layOut puts arrays one behind the other, and returns how long they are.
+// layOut puts arrays one after the other, and returns how long they are.
 func layOut(arrays []array) (bytes int64) {
 	for _, a := range arrays {
 		*a.at = bytes

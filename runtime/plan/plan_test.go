@@ -86,7 +86,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// TestPickLayout: the arrays lie one behind the other at multiples of 256 bytes.
+// TestPickLayout: the arrays lie one after the other at multiples of 256 bytes.
 func TestPickLayout(t *testing.T) {
 	want := PickLayout{Picks: 0, Adjusts: 1280, Masks: 787712, Tokens: 787968, Values: 804352, Tops: 810752, TopIDs: 811008, Kept: 811264, KeptIDs: 817664, Bytes: 824064}
 	if got := PickLayoutOf(100, 3); got != want {

@@ -19,7 +19,7 @@ func (g *Gating) ByLogits() bool { return !g.Sigmoid && g.Bias < 0 && g.Groups <
 // Grouping lists what all rows have selected by expert. Selection s is the (s mod K)-th
 // expert of row s/K. Members holds the selections, those of one expert side by side in their
 // order, and experts in ascending order: those of expert e are Members[Starts[e]] up to
-// Members[Starts[e+1]], which may be none. Dead rows select nothing: behind the selections of
+// Members[Starts[e+1]], which may be none. Dead rows select nothing: after the selections of
 // the others, Members is undefined.
 type Grouping struct {
 	Starts  int // [Experts+1]uint32

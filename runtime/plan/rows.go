@@ -2,14 +2,14 @@ package plan
 
 // Sequence is the dispatches that run so many rows at once, of one session or of many.
 // Of several rows an activation is one vector per row, Slot.Stride elements apart.
-// Fewer rows than Width fill the first places of SpaceRow; behind them are dead rows.
+// Fewer rows than Width fill the first places of SpaceRow; after them are dead rows.
 type Sequence struct {
 	Width      int        // rows
 	Dispatches []Dispatch // in order
 	Head       int        // Dispatches[Head:] only compute logits: those before are enough inside a prompt. Of several rows it begins with gathering those that are wanted
 	ArenaBytes int64      // size of the arena
 	Input      *Vectors   // what its rows begin with, which the host makes; nil: with an embedding
-	Hidden     *Vectors   // the residual stream behind the last layer, there until the next replay; nil: it is not kept
+	Hidden     *Vectors   // the residual stream after the last layer, kept until the next replay; nil: it is not kept
 }
 
 // Vectors are vectors of Len elements in the arena, one per row.
@@ -51,8 +51,8 @@ func (b *Bundle) Width() int {
 	return 0
 }
 
-// MaxWanted is behind how many rows of a replay logits are computed, and tokens picked, at
-// most. A sequence of several rows moves what their logits are computed from to the front,
+// MaxWanted is the most rows of a replay whose logits are computed, and after which tokens are
+// picked. A sequence of several rows moves what their logits are computed from to the front,
 // see GatherVec: its Head computes no others.
 const MaxWanted = 16
 

@@ -1,6 +1,6 @@
 package plan
 
-// State is where a slot of SpaceState keeps what a session has of the layers with linear attention: layer behind layer,
+// State is where a slot of SpaceState keeps what a session has of the layers with linear attention: layer after layer,
 // all in float32. Of a layer that is S of each head, then the windows of queries, keys and values:
 //
 //	S       [Heads][Dim values][Dim keys]   a value's column of the state, its keys side by side

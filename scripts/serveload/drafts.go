@@ -7,7 +7,7 @@ import (
 )
 
 // again is how long a prompt takes that nobody has asked before, and then its first token
-// when it comes again with something behind it, as the next turn of a chat does.
+// when it comes again with something after it, as the next turn of a chat does.
 func (l *load) again() (rows []row, err error) {
 	s, err := l.serve(2, l.threads, "", "-c", fmt.Sprint(l.prefix+turn*(l.rounds+1)+8))
 	if err != nil {

@@ -270,7 +270,7 @@ func (l *load) arrivals() (rows []row, err error) {
 		newRow("arrivals", "a step of 8 streams", "ms", still),
 		newRow("arrivals", fmt.Sprintf("first token of a prompt of %d, alone", l.prompt), "ms", alone),
 		newRow("arrivals", "the same while 8 decode", "ms", first),
-		newRow("arrivals", "of that, before and behind its prompt, in steps of the 8", "", waited).atMost(2),
+		newRow("arrivals", "of that, before and after its prompt, in steps of the 8", "", waited).atMost(2),
 		newRow("arrivals", "the whole of it over two steps of the 8 and its prompt alone", "", whole),
 		newRow("arrivals", "between tokens of the 8, median", "ms", []float64{median(busy)}),
 		newRow("arrivals", "99th percentile", "ms", []float64{quantile(busy, 0.99)}),

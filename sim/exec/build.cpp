@@ -57,7 +57,7 @@ const Words kernelFlags = {"-x", "c++", "-std=c++14", "-c", "-fPIC", "-fvisibili
 const Words sanitizeFlags = {"-fsanitize=address,undefined", "-fno-sanitize=vptr,alignment", "-fno-sanitize-recover=all", "-g"};
 
 // The CPU's vectors would only make the hooks slower. same-temp would leave out a
-// store behind a load of the same address; hooks by size are for aligned accesses only,
+// store after a load of the same address; hooks by size are for aligned accesses only,
 // which is what mapping-scale is for.
 const Words checkFlags = {"-fsanitize=kernel-address", "-fno-vectorize", "-fno-slp-vectorize",
                           "-mllvm", "-asan-instrumentation-with-call-threshold=0", "-mllvm", "-asan-stack=0", "-mllvm", "-asan-globals=0",

@@ -208,7 +208,7 @@ var objcViolations = []violation{
 	on("math-contraction", "of the branch of another version", func(r *rig) {
 		r.compile(strings.Replace(source(), ">= 320", "< 320", 1), r.options())
 	}),
-	on("math-contraction", "behind code", func(r *rig) {
+	on("math-contraction", "after code", func(r *rig) {
 		r.compile("struct First { float v; };\n"+source(), r.options())
 	}),
 	on("os-gated", "math functions", func(r *rig) { r.send(r.made("MTLCompileOptions"), "setMathFloatingPointFunctions:", 1) }, "METALSIM_OS=14"),

@@ -75,7 +75,7 @@ func stat(folder string) (fields []string) {
 	if err != nil {
 		return nil
 	}
-	_, rest, _ := bytes.Cut(text[max(0, bytes.LastIndexByte(text, ')')):], []byte(" ")) // behind its name
+	_, rest, _ := bytes.Cut(text[max(0, bytes.LastIndexByte(text, ')')):], []byte(" ")) // after its name
 	for _, f := range bytes.Fields(rest) {
 		fields = append(fields, string(f))
 	}

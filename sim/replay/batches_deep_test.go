@@ -18,7 +18,7 @@ import (
 )
 
 // TestBatches: the kernels of several rows have the reference logits whatever rows run
-// together, with dead rows behind them. The tolerance is that of one row. Few rows at a
+// together, with dead rows after them. The tolerance is that of one row. Few rows at a
 // time take many replays, and run without checks: the same kernels have the same memory as
 // those of many rows, the last of which has dead ones too.
 func TestBatches(t *testing.T) {

@@ -289,7 +289,7 @@ func (r *Runner) Replay(rows []plan.Row, wanted []int) ([]float32, error) {
 	return floats(r.bytesOf(plan.SpaceLogits))[:len(wanted)*r.vocab], nil
 }
 
-// setRows writes rows, and dead ones behind them.
+// setRows writes rows, and dead ones after them.
 func setRows(to []byte, rows []plan.Row) {
 	clear(to)
 	for i, row := range rows {

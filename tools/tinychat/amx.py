@@ -85,7 +85,7 @@ class Amx:
     def losses(self, tokens: Tensor, targets: Tensor, segments: Tensor) -> list[Tensor]:
         """Mean nats per target, the model's, then of the layer that predicts; sets the gradients of all parameters.
 
-        All are [batch, rows]; a target is the token behind, negative where there is none to learn.
+        All are [batch, rows]; a target is the next token, negative where there is none to learn.
         """
         batch, rows = tokens.shape
         for p, part in self.flat_parts(self.weights):

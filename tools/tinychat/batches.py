@@ -26,7 +26,7 @@ class Batch(NamedTuple):
 
 
 def answers(ids: np.ndarray, tokenizer: Tokenizer) -> np.ndarray:
-    """Which tokens to learn, of those an assistant wrote: from behind the <think> or </think> that its turn is begun with
+    """Which tokens to learn, of those an assistant wrote: from the end of the <think> or </think> that its turn is begun with
     up to the token that ends it. Where the last turn has thoughts, turns without lost theirs: what they say did not
     come without thoughts, so it is not learned."""
     special = {name: tokenizer.ids[name] for name in ("<|assistant|>", "<|user|>", "<|observation|>")}

@@ -60,7 +60,7 @@ def tensors(state: dict[str, torch.Tensor], config: dict) -> dict[str, np.ndarra
 
 
 def as_stored(state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """The state as it is behind the file's formats."""
+    """The state as the file's formats leave it."""
     def rounded(name: str, value: torch.Tensor) -> torch.Tensor:
         form = FORMATS[format_of(name, value)]
         values = form.decode(form.encode(value.float().cpu().numpy())).reshape(value.shape)

@@ -22,7 +22,7 @@ BATCH = 32
 
 class Padded(NamedTuple):
     tokens: torch.Tensor  # [cases, length]
-    segments: torch.Tensor  # 0 behind the end
+    segments: torch.Tensor  # 0 after the end
     wanted: torch.Tensor  # tokens of the answer
 
 

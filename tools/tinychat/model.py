@@ -14,7 +14,7 @@ from torch import Tensor, nn
 CONFIG = dict(
     vocab_size=1024,
     hidden_size=256,
-    num_hidden_layers=5,  # and the MTP layer behind them
+    num_hidden_layers=5,  # and the MTP layer after them
     num_attention_heads=4,
     q_lora_rank=128,
     kv_lora_rank=128,

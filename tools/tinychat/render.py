@@ -34,7 +34,7 @@ def calls_text(calls: list[dict]) -> str:
 
 
 def answer_text(message: dict, thinking: bool) -> str:
-    """What an assistant writes behind the <think> or </think> that the prompt ends with, without the end's token."""
+    """What an assistant writes after the <think> or </think> that the prompt ends with, without the end's token."""
     text = message["content"].strip() + calls_text(message.get("calls", []))
     return message["reasoning"].strip() + "</think>" + text if thinking else text
 

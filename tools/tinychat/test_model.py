@@ -103,7 +103,7 @@ class Tiles(unittest.TestCase):
             self.assertEqual(layer.load.sum(), load.sum())
             self.assertLess((layer.load - load).abs().max(), 10)  # tokens between two experts
         for name, p in m.named_parameters():
-            # Products of bfloat16 are 2^-9 off, ten layers one behind the other; few tokens change their experts.
+            # Products of bfloat16 are 2^-9 off, ten layers one after the other; few tokens change their experts.
             alike = F.cosine_similarity(p.grad.flatten(), wanted[name].flatten(), dim=0).item()
             self.assertGreater(alike, 0.98, name)
             self.assertAlmostEqual((p.grad.norm() / wanted[name].norm()).item(), 1, delta=0.05, msg=name)

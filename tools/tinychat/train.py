@@ -38,7 +38,7 @@ IGNORED = -100
 SHARES = [1.0] + MTP_STEPS * [MTP_SHARE / MTP_STEPS]  # of the loss
 LOOK_STEPS = 50  # how often the gradient is looked at
 REPORT_SECONDS, SAVE_SECONDS = 15, 60
-END_SECONDS = 30  # kept free for what comes behind the training
+END_SECONDS = 30  # kept free for what comes after the training
 
 # For trials on a CPU: a quarter of the weights.
 SMALL = dict(hidden_size=128, num_hidden_layers=4, q_lora_rank=64, kv_lora_rank=64, intermediate_size=384,
@@ -47,8 +47,8 @@ SMALL = dict(hidden_size=128, num_hidden_layers=4, q_lora_rank=64, kv_lora_rank=
 
 def targets(tokens, segments, answers) -> torch.Tensor:
     """What each token of a row is followed by, where an assistant wrote that."""
-    behind = F.pad(tokens[:, 1:], (0, 1))
-    return torch.where(F.pad((answers & (segments > 0))[:, 1:], (0, 1)), behind, IGNORED)
+    after = F.pad(tokens[:, 1:], (0, 1))
+    return torch.where(F.pad((answers & (segments > 0))[:, 1:], (0, 1)), after, IGNORED)
 
 
 def losses(model: Model, tokens, segments, answers) -> list:

@@ -30,7 +30,7 @@ type Command struct {
 // Flag is a flag of a command.
 type Flag struct {
 	Names   []string // without dashes, its own first
-	Value   string   // what stands behind it; "": nothing
+	Value   string   // what follows the flag; "": nothing
 	Usage   string
 	Values  []string // that shells offer; nil: any
 	Default string   // "": none that is worth a word

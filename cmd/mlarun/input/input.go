@@ -17,7 +17,7 @@ var ErrInterrupted = errors.New("interrupted")
 // quotes stand around a message of several lines.
 const quotes = `"""`
 
-// liner reads one line, behind a prompt; io.EOF may come with a last line.
+// liner reads one line, after a prompt; io.EOF may come with a last line.
 type liner interface {
 	line(prompt string) (string, error)
 }

@@ -39,7 +39,7 @@ func FuzzRead(f *testing.F) {
 		last := 0
 		for _, j := range list {
 			if *j.Prompt == "" || *j.Max < -1 || j.Line <= last {
-				t.Errorf("%+v behind line %d", j, last)
+				t.Errorf("%+v after line %d", j, last)
 			}
 			last = j.Line
 		}

@@ -42,7 +42,7 @@ func (l *linter) names(source string) {
 	for _, m := range defined.FindAllStringSubmatchIndex(source, -1) {
 		t := text.Token{Text: source[m[2]:m[3]], Line: 1 + strings.Count(source[:m[2]], "\n")}
 		if t.Text == "inline" {
-			continue // it says more than the keyword, and is defined behind their headers
+			continue // it says more than the keyword, and is defined after their headers
 		}
 		if reserved.Anywhere().Has(t.Text) || reserved.Library().Has(t.Text) || implementations(t.Text) {
 			l.fail(t, "the macro %s has a name of Metal's headers", t.Text)

@@ -146,7 +146,7 @@ func (d *declaration) uses(known map[string]bool) []string {
 	return slices.Compact(list)
 }
 
-// isMember says whether a name behind tokens is one of a struct or of an object: it
+// isMember says whether a name after tokens is one of a struct or of an object: it
 // follows a dot, an arrow, or a type and two colons. That of a namespace is not.
 func isMember(before []token) bool {
 	last := func(n int) string {
@@ -227,7 +227,7 @@ func (d *declaration) name() error {
 	return nil
 }
 
-// constructs says whether a struct's tokens behind its name have a constructor.
+// constructs says whether a struct's tokens after its name have a constructor.
 func (d *declaration) constructs(tokens []token) bool {
 	for i, t := range tokens {
 		if t.Text == d.names[0] && textAt(tokens, i+1) == "(" {
@@ -237,7 +237,7 @@ func (d *declaration) constructs(tokens []token) bool {
 	return false
 }
 
-// textAt is the text of token i, "" behind the last.
+// textAt is the text of token i, "" after the last.
 func textAt(tokens []token, i int) string {
 	if i < len(tokens) {
 		return tokens[i].Text

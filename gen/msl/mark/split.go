@@ -35,7 +35,7 @@ func scan(source string) []token {
 	return tokens
 }
 
-// words are a directive's name, as define, and the words behind it.
+// words are a directive's name, as define, and the words after it.
 func (t *token) words() []string {
 	before, _, _ := strings.Cut(t.Text, "//")
 	return identifier.FindAllString(before, -1)
@@ -81,7 +81,7 @@ func (s *splitter) take(t token) error {
 	}
 	if s.open == nil {
 		if t.Kind == text.Comment && !t.First {
-			return nil // it belongs to the declaration that it stands behind
+			return nil // it belongs to the declaration that it stands after
 		}
 		if !t.First {
 			return fmt.Errorf("line %d: a declaration that does not begin its line", t.Line)

@@ -30,7 +30,7 @@ type Token struct {
 	First bool // nothing is in front of it in its line
 }
 
-// End is the offset behind the token.
+// End is the offset after the token.
 func (t *Token) End() int { return t.Begin + len(t.Text) }
 
 // Blank says whether the token is white space, a comment or a directive.

@@ -132,7 +132,7 @@ func (m *memory) dispatch() *plan.Dispatch { return &m.model.Bundle.Sequences[0]
 // gap is the bytes between two slots in the arena.
 const gap = 64
 
-// rowTable is the row's block table, behind one of another session.
+// rowTable is the row's block table, after one of another session.
 const rowTable = 1
 
 // place gives every slot outside the weights its memory. All of it is poison.

@@ -12,7 +12,7 @@ import (
 	"mla/runtime/text/sample"
 )
 
-// Picks picks tokens behind several rows at once with the bundle's kernels on a Launcher.
+// Picks picks tokens after several rows at once with the bundle's kernels on a Launcher.
 // A round has a random number of sessions, each with parameters, accepted tokens and a number
 // of draws of its own. As many texts follow, each by the next set of parameters, whose tokens
 // are picked by logits of all kinds. All of them are picked once more by what the kernels have
@@ -38,7 +38,7 @@ func Picks(l device.Launcher, b *plan.Bundle, rounds int) error {
 	return nil
 }
 
-// text picks the tokens of a text behind a row each, by logits of one kind after the other: so
+// text picks the tokens of a text after a row each, by logits of one kind after the other: so
 // a draw of a number meets the kind of that number, as samplings has it.
 func (m *pickMemory) text(rng *rand.Rand, p sample.Params) error {
 	s, err := sample.New(p)
@@ -110,8 +110,8 @@ func newPickMemory(l device.Launcher, b *plan.Bundle) (*pickMemory, error) {
 	return m, nil
 }
 
-// round picks once, behind a random number of rows; round 0 behind as many as there can be,
-// round 1 behind one.
+// round picks once, after a random number of rows; round 0 after as many as there can be,
+// round 1 after one.
 func (m *pickMemory) round(rng *rand.Rand, round int) error {
 	all := samplings(m.vocab)
 	n := 1 + rng.IntN(plan.MaxWanted)
@@ -209,7 +209,7 @@ func (m *pickMemory) write(picks []device.Pick) {
 	}
 }
 
-// rowBefore is a row before anything is picked behind it.
+// rowBefore is a row before anything is picked after it.
 func rowBefore(i int) plan.Row {
 	pos := uint32(100 * i)
 	return plan.Row{Token: untouched, Pos: pos, NKV: pos + 1, Table: uint32(i)}

@@ -11,7 +11,7 @@ import (
 	"mla/runtime/quant"
 )
 
-// OverflowPrompt is a prompt behind which the file of Overflow writes OverflowToken as its sixth
+// OverflowPrompt is a prompt after which the file of Overflow writes OverflowToken as its sixth
 // token, and then other ones.
 var OverflowPrompt = []int32{3, 40, 200, 17}
 

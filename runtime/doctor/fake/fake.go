@@ -18,16 +18,16 @@ import (
 
 // Runner is a model in memory. The exported counters are for tests to read.
 type Runner struct {
-	// Logits fills the logits behind a row; hash is of all cache rows that it attends
+	// Logits fills the logits after a row; hash is of all cache rows that it attends
 	// to. nil: the best token is the one with the next id.
 	Logits func(row plan.Row, hash uint64, out []float32)
 	Fail   error  // of every Replay, if not nil
 	After  func() // called in every Replay, if not nil
-	// Input is called with every row of a Replay behind SetInput, and its input.
+	// Input is called with every row of a Replay after SetInput, and its input.
 	Input func(row plan.Row, input []float32)
 	// Folds says that sessions have states: rows fold tokens in, and logits depend on what they have folded.
 	Folds bool
-	// NoPicks makes the host pick behind all rows, whatever it asks.
+	// NoPicks makes the host pick after all rows, whatever it asks.
 	NoPicks bool
 
 	Replays    int
@@ -46,14 +46,14 @@ type Runner struct {
 	tables       *device.Tables
 	cache        []row // [pages][plan.PageRows]
 	logits       []float32
-	picks        []device.Pick // of the last Pick, or of the last step behind it
+	picks        []device.Pick // of the last Pick, or of the last step after it
 	loop         device.Loop
-	behind       []plan.Row // that were run last by Pick and Continue
+	lastRows     []plan.Row // that were run last by Pick and Continue
 	next         [][]int32  // what they picked, from what was returned last on
 	inputs       []float32  // of the next Replay
 	ran          []plan.Row // by the last one
 	states       []uint64   // by block table
-	folded       []uint64   // behind each row of the last Replay
+	folded       []uint64   // after each row of the last Replay
 }
 
 type row struct {
@@ -178,7 +178,7 @@ func (r *Runner) Pick(rows []plan.Row, picks []device.Pick) ([]int32, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.picks, r.next, r.behind = picks, nil, rows
+	r.picks, r.next, r.lastRows = picks, nil, rows
 	r.loop.Begin(rows, picks)
 	return r.pick(logits), nil
 }
@@ -196,7 +196,7 @@ func (r *Runner) pick(logits []float32) []int32 {
 	return out
 }
 
-// Continue implements device.Picker. It does at once what it is asked for, so that rows behind
+// Continue implements device.Picker. It does at once what it is asked for, so that rows after
 // a text's end are written, as a GPU does.
 func (r *Runner) Continue(n int) error {
 	return r.loop.Continue(n, 0, func() error {
@@ -210,9 +210,9 @@ func (r *Runner) Continue(n int) error {
 	})
 }
 
-// step runs the rows of the last step again, each as that of the token picked behind it.
+// step runs the rows of the last step again, each as that of the token picked after it.
 func (r *Runner) step() error {
-	picked, rows, picks := r.next[len(r.next)-1], slices.Clone(r.behind), slices.Clone(r.picks)
+	picked, rows, picks := r.next[len(r.next)-1], slices.Clone(r.lastRows), slices.Clone(r.picks)
 	for i, token := range picked {
 		if token >= 0 {
 			rows[i].Token, rows[i].Pos, rows[i].NKV = uint32(token), rows[i].Pos+1, rows[i].NKV+1
@@ -224,7 +224,7 @@ func (r *Runner) step() error {
 		return err
 	}
 	r.Ahead++
-	r.behind, r.picks = rows, picks
+	r.lastRows, r.picks = rows, picks
 	r.pick(logits)
 	return nil
 }
@@ -268,7 +268,7 @@ func (r *Runner) Hidden(dst []float32) error {
 	return nil
 }
 
-// State is the hidden state behind tokens.
+// State is the hidden state after tokens.
 func State(tokens []int32) float32 { return 1 + float32(Folded(tokens)&0xFFFFF) }
 
 // Width implements device.Runner.

@@ -11,7 +11,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// pickRounds is how many times tokens are picked behind several rows at once: every set of
+// pickRounds is how many times tokens are picked after several rows at once: every set of
 // parameters comes up some ten times, in company of others.
 const pickRounds = 24
 
@@ -130,6 +130,6 @@ func (k *Kernels) picks(l device.Launcher, b *plan.Bundle) {
 	case err != nil:
 		k.Write(checkup.Fail, name, "%v", err)
 	default:
-		k.Write(checkup.Pass, name, "tokens behind up to %d rows picked as by the CPU", plan.MaxWanted)
+		k.Write(checkup.Pass, name, "tokens after up to %d rows picked as by the CPU", plan.MaxWanted)
 	}
 }

@@ -81,7 +81,7 @@ func synthetic(b *plan.Bundle, p *plan.Profile) (*device.Model, error) {
 	return &device.Model{Bundle: b, Weights: list, Regions: [][]byte{filled(total)}}, nil
 }
 
-// weights are those of a bundle, one behind the other, and what they take.
+// weights are those of a bundle, one after the other, and what they take.
 func weights(b *plan.Bundle, p *plan.Profile) (list [][]device.Weight, total int64, err error) {
 	list = make([][]device.Weight, len(b.Weights))
 	for i := range b.Weights {

@@ -10,7 +10,7 @@ import (
 )
 
 // Batches runs the prompt in two sessions side by side, at most width rows at a time: the
-// first takes more of its own in each replay than the second, which is behind, so that
+// first takes more of its own in each replay than the second, which lags, so that
 // there are rows of one session, of both, and fewer than a sequence is wide. It returns
 // the worst difference from the reference logits.
 func (ref *Reference) Batches(d device.Device, m *device.Model, cfg device.Config, width int) (worst float64, err error) {
@@ -83,13 +83,13 @@ func (ref *Reference) next(done *[2]int, width int) []plan.Row {
 }
 
 // Together has several sessions on the loaded model of youtu-tiny-F32, batches of up to five
-// rows, and tokens picked behind them.
+// rows, and tokens picked after them.
 func Together(d device.Device, m *device.Model) error {
 	return errors.Join(together(d, m, quant.F16), batchesWithin(1e-3, "youtu-tiny-F32", d, m, 5))
 }
 
 // Sharing has sessions of a model that share pages of a cache of q8_0, and tokens picked
-// behind batches.
+// after batches.
 func Sharing(d device.Device, m *device.Model) error { return together(d, m, quant.Q8_0) }
 
 func together(d device.Device, m *device.Model, kv quant.Type) error {

@@ -36,7 +36,7 @@ func Bind(name string, bundles []*plan.Bundle, act string) (m *device.Model, don
 // their size, with activations in half. Given the same input, a kernel and its twin
 // make the same halves, but for a few: what both round are sums whose parts were
 // added up as floats in different orders, and one that lies at the border between
-// two halves becomes one or the other, 2^-11 or 2^-10 apart. That moves sums behind
+// two halves becomes one or the other, 2^-11 or 2^-10 apart. That moves sums after
 // it over borders of theirs, and after some layers the two runs differ as if each had
 // rounding of its own: by as much as either differs from float32, 8e-4 to 2.6e-3 on
 // the small files. (Single dispatches are compared in sim/replay, to 1e-3.)

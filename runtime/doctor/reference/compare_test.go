@@ -61,7 +61,7 @@ func TestHalf(t *testing.T) {
 // Logits of a size of 3 that are off by 2.5e-3 of it change probabilities by 0.75 %,
 // and the divergence is half the square of that, 2.8e-5 (measured: 6e-7 to 1.3e-5); 5e-5
 // is allowed. A token that goes to another expert, because two were nearly equal, has
-// other logits, as have all behind it: up to 0.05 was seen, so 0.01 is allowed for
+// other logits, as have all after it: up to 0.05 was seen, so 0.01 is allowed for
 // the mean over a file with experts. The best token changes where two are nearly
 // equal; one of 144 was seen to; one of 24 is allowed.
 func TestHalfDivergence(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// loopTokens is how many tokens Loops picks, behind a prompt of 3.
+	// loopTokens is how many tokens Loops picks, after a prompt of 3.
 	loopTokens = 13
 	// LoopContext is the context that Loops needs: it leaves units behind.
 	LoopContext = 26
@@ -19,7 +19,7 @@ const (
 	MisuseContext = 8
 )
 
-// prompt is what Loops goes on behind.
+// prompt is the text that Loops continues.
 var prompt = []int32{5, 9, 2}
 
 // picks are the parameters that tokens are picked with.
@@ -87,7 +87,7 @@ func begin(r device.Runner, p sample.Params) (*sample.Sampler, error) {
 // last is the row of the prompt's last token.
 func last() []plan.Row { return Rows(prompt[len(prompt)-1], len(prompt)-1) }
 
-// BeginLoop runs the prompt, behind which the device picks; it can go on from there.
+// BeginLoop runs the prompt, after which the device picks; it can go on from there.
 func BeginLoop(r device.Picker, p sample.Params) (first int32, err error) {
 	s, err := begin(r, p)
 	if err != nil {

@@ -21,8 +21,8 @@ type picking struct {
 }
 
 // Picks runs five sessions side by side, each with a sampler of its own. In every replay the
-// device picks behind the last row of most of them, behind all rows of one, as for guesses,
-// and behind none of one, whose prompt goes on; of one it computes the logits only. It must
+// device picks after the last row of most of them, after all rows of one, as for guesses,
+// and after none of one, whose prompt goes on; of one it computes the logits only. It must
 // pick what the host picks by the logits of the same rows.
 func Picks(d device.Device, m *device.Model, cfg device.Config) (err error) {
 	const sessions = 5
@@ -70,7 +70,7 @@ func Picks(d device.Device, m *device.Model, cfg device.Config) (err error) {
 // most. More than one graph of CUDA makes are among them.
 var units = []int{1, 5, 2, 1, 1, 6}
 
-// picksAhead lets the device pick behind a row of each session and go on by itself, and then
+// picksAhead lets the device pick after a row of each session and go on by itself, and then
 // the host, step by step: the tokens must be the same, which shows that the rows were.
 func picksAhead(r device.Picker, list []*picking, vocab int) error {
 	var rows []plan.Row
@@ -182,7 +182,7 @@ func pickRound(r device.Picker, list []*picking, round, vocab int) error {
 			want = sample.Picked(&pick, own)
 		}
 		if got[i] != want {
-			return fmt.Errorf("behind row %d of %d, of session %d: token %d; expected %d (%+v)", pick.Row, len(rows), who[i].table, got[i], want, *states[i])
+			return fmt.Errorf("after row %d of %d, of session %d: token %d; expected %d (%+v)", pick.Row, len(rows), who[i].table, got[i], want, *states[i])
 		}
 		if same, err := r.PickedLogits(i); err != nil || !slices.Equal(same, own) {
 			return fmt.Errorf("the logits of pick %d are not those of row %d: %w", i, pick.Row, err)
@@ -207,7 +207,7 @@ func pickMisuse(r device.Picker, vocab int) error {
 		return err
 	}
 	if _, err := r.PickedLogits(0); err == nil {
-		return errors.New("logits of a pick behind a Replay")
+		return errors.New("logits of a pick after a Replay")
 	}
 	_, err := r.Pick([]plan.Row{{Token: uint32(vocab), NKV: 1}}, many[:1])
 	if err == nil {

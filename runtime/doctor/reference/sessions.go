@@ -16,7 +16,7 @@ const SessionsContext = plan.PageRows + 8
 type session struct {
 	table  uint32
 	tokens []int32
-	last   []float32 // logits behind the last token
+	last   []float32 // logits after the last token
 }
 
 func (s *session) run(r device.Runner, token int32) error { return s.replay(r, token, true) }

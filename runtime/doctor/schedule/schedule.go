@@ -98,7 +98,7 @@ func (r *Run) submit(ctx context.Context, s *scheduler.Scheduler) {
 	}
 	picks := &watched{Sampler: own}
 	q := scheduler.Request{Continuation: scheduler.Continuation{Prompt: prompt, Max: 1 + r.rng.IntN(120)}, Sampler: own}
-	if r.Requests/32%2 == 0 && r.rng.IntN(2) == 0 { // the host picks, and sees the logits; behind 32 such requests come 32 that a device may go on with
+	if r.Requests/32%2 == 0 && r.rng.IntN(2) == 0 { // the host picks, and sees the logits; after 32 such requests come 32 that a device may go on with
 		q.Sampler = picks
 	}
 	if r.rng.IntN(2) == 0 {
@@ -127,7 +127,7 @@ func (r *Run) submit(ctx context.Context, s *scheduler.Scheduler) {
 	}
 }
 
-// Differs is the first step behind which two runs are not the same; -1: none.
+// Differs is the first step after which two runs are not the same; -1: none.
 func (r *Run) Differs(other *Run) int {
 	for i := range max(len(r.Sums), len(other.Sums)) {
 		if i >= len(r.Sums) || i >= len(other.Sums) || r.Sums[i] != other.Sums[i] {

@@ -15,7 +15,7 @@ import (
 // sideBySide is how many sessions run a token each: more than a batch has rows.
 const sideBySide = plan.MaxBatch + 4
 
-// Prompts compares logits behind a long prompt, and of tokens of many sessions side by side, with the
+// Prompts compares logits after a long prompt, and of tokens of many sessions side by side, with the
 // CPU's: what single kernels and the first tokens of a text do not run.
 func (s *Subject) Prompts() error {
 	var logits [2][][]float32
@@ -41,7 +41,7 @@ func (s *Subject) Prompts() error {
 	return nil
 }
 
-// prompts are the logits behind a prompt, and those of a token of each of many sessions.
+// prompts are the logits after a prompt, and those of a token of each of many sessions.
 func (s *Subject) prompts(d device.Device) (all [][]float32, err error) {
 	m, err := s.on(d, func(cfg *device.Config, most int) {
 		cfg.Context, cfg.Tables = min(promptTokens, most), sideBySide

@@ -1,6 +1,6 @@
 // Package trial finds out whether a GPU runs a model as the CPU does, and faster. A process of
 // its own tries: it compiles the kernels that the file needs, compares them with their Go twins at
-// the model's shapes, compares logits of a long prompt and of tokens behind it, and takes the time
+// the model's shapes, compares logits of a long prompt and of tokens after it, and takes the time
 // of tokens on both. What came of it is a verdict, which is kept.
 package trial
 
@@ -30,7 +30,7 @@ const Stage = "GPU against CPU"
 const (
 	promptTokens  = 600 // which sequences of 512, of 16 and of one row run
 	firstTokens   = 32  // of the prompt, by which the CPU's speed is known
-	decodedTokens = 8   // that are compared behind the prompt
+	decodedTokens = 8   // that are compared after the prompt
 	timedTokens   = 16
 )
 
@@ -157,7 +157,7 @@ func (s *Subject) on(d device.Device, size func(cfg *device.Config, most int)) (
 	return e.Load(cfg)
 }
 
-// tokens compares logits behind a prompt and behind tokens that follow it, and takes times.
+// tokens compares logits after a prompt and after tokens that follow it, and takes times.
 func (s *Subject) tokens(gpu, host *loaded) error {
 	prompt := s.prompt(min(promptTokens, gpu.Context()-decodedTokens-timedTokens))
 	if len(prompt) == 0 {
@@ -192,7 +192,7 @@ func (s *Subject) tokens(gpu, host *loaded) error {
 		s.Write(checkup.Fail, rowLogits, "%s", wrong)
 		return nil
 	}
-	s.Write(checkup.Pass, rowLogits, "of a prompt of %d tokens, and of %d behind it, differ by at most %.2g of their size", n, decodedTokens, c.worst)
+	s.Write(checkup.Pass, rowLogits, "of a prompt of %d tokens, and of %d after it, differ by at most %.2g of their size", n, decodedTokens, c.worst)
 	return s.speeds(gpu, host)
 }
 
@@ -240,7 +240,7 @@ func (s *Subject) speeds(gpu, host *loaded) error {
 // tolerance is how far logits may be from the CPU's, of their size. Floats differ by the order of
 // sums, a thousandth at most. Where halves are stored, in the cache or between kernels, sums at the
 // border between two halves become one or the other, which later layers carry on: up to 4e-3 in
-// small models (reference.TwinTolerance), and more behind long prompts. A cache of bytes
+// small models (reference.TwinTolerance), and more after long prompts. A cache of bytes
 // has borders 16 times as far apart, for a few of its numbers.
 func tolerance(b *plan.Bundle, kv quant.Type) float64 {
 	switch {

@@ -17,7 +17,7 @@ type Ngram struct {
 var Default = Ngram{Longest: 4, Shortest: 2}
 
 // Propose returns n tokens that may follow the text, none if nothing in it looks like its end.
-// Where the text ends behind fewer, it goes round: what repeats every few tokens goes on so.
+// Where the text ends after fewer, it goes round: what repeats every few tokens goes on so.
 func (g Ngram) Propose(text []int32, n int) []int32 {
 	for length := g.Longest; length >= max(g.Shortest, 1) && n > 0; length-- {
 		if at := last(text, length); at >= 0 {

@@ -24,7 +24,7 @@ type Joiner struct {
 	eps          float64
 	embed        bind.Joined
 	enorm, hnorm []float32
-	model, own   []float32 // norms behind which hidden states are taken
+	model, own   []float32 // norms after which hidden states are taken
 }
 
 // New reads the weights of a bundle's Joined from a file, which must stay open.
@@ -52,7 +52,7 @@ func (j *Joiner) Dim() int { return j.dim }
 // Model makes hidden states of the model's, x, as it leaves them in front of its last norm.
 func (j *Joiner) Model(x []float32) { j.norms(x, j.model) }
 
-// Own makes hidden states of those that the layer itself leaves, for the draft behind a
+// Own makes hidden states of those that the layer itself leaves, for the draft after a
 // draft.
 func (j *Joiner) Own(x []float32) { j.norms(x, j.own) }
 

@@ -47,7 +47,7 @@ func (d *device) row(s *Sequence, pos int) *uint64 {
 	return &d.cache[d.tables[s][pos/plan.PageRows]][pos%plan.PageRows]
 }
 
-// run writes the rows of tokens behind those of before.
+// run writes the rows of tokens after those of before.
 func (d *device) run(s *Sequence, before, tokens []int32) {
 	hash := uint64(0)
 	for _, t := range before {

@@ -21,7 +21,7 @@
 // Rows of the same tokens count as the same, whichever width has computed them.
 // A page that is filled in part is shared until a holder wants to write to it: then
 // Reserve gives the writer a fresh page and an order to copy the rows that count.
-// That happens behind Truncate and Fork.
+// That happens after Truncate and Fork.
 //
 // # Who finds a page
 //
@@ -39,7 +39,7 @@
 //
 //	s, orders := pool.Open("", prompt)    // s.Len() leading tokens are there already
 //	orders, err := s.Reserve(n)           // room for n more, or *OutOfPages
-//	…                                     // the device runs n tokens behind s.Len()
+//	…                                     // the device runs n tokens after s.Len()
 //	orders, err = s.Append(tokens)        // those that count; drafts may be left out
 //	err = s.Truncate(n)                   // rewind
 //	t, orders, err := s.Fork()            // two continuations of the same tokens

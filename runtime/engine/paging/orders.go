@@ -8,7 +8,7 @@ type Orders struct {
 	// Copies are made in every layer.
 	Copies []Copy
 	// Pages are the sequence's table entries First, First+1, … None if empty. The
-	// caller may keep them. Entries behind the sequence's Table are never read.
+	// caller may keep them. Entries after the sequence's Table are never read.
 	First int
 	Pages []uint32
 }

@@ -92,7 +92,7 @@ func (p *Pool) retain(id uint32) {
 }
 
 // release takes a sequence from the holders of a page. Without another sequence the
-// page is cached if the tree has it, else free; so is one of a private tree. Sequences release the pages behind
+// page is cached if the tree has it, else free; so is one of a private tree. Sequences release the pages after
 // before those in front, which keeps the list of cached pages in order.
 func (p *Pool) release(id uint32) {
 	g := &p.pages[id]

@@ -40,7 +40,7 @@ func (n *node) follow(tokens []int32) (path []*node) {
 	return path
 }
 
-// adopt puts the pages of a path behind the sequence's full pages, in place of the
+// adopt puts the pages of a path after the sequence's full pages, in place of the
 // tail's page.
 func (s *Sequence) adopt(path []*node) Orders {
 	for _, n := range path {

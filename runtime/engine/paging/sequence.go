@@ -13,11 +13,11 @@ type Sequence struct {
 	root  *node                // of the tree that the sequence's full pages belong to
 	at    *node                // of the last full page; the root if there is none
 	full  int                  // full pages, all of them nodes on the path from the root to at
-	tail  [plan.PageRows]int32 // the tokens behind the full pages …
+	tail  [plan.PageRows]int32 // the tokens after the full pages …
 	rows  int                  // … and how many those are, fewer than plan.PageRows
-	table []uint32             // pages: the full ones, that of the tail, those reserved behind
+	table []uint32             // pages: the full ones, that of the tail, those reserved after
 
-	// owned says that the rows behind Len, as far as the table goes, are this
+	// owned says that the rows after Len, as far as the table goes, are this
 	// sequence's alone. Reserve makes it so.
 	owned  bool
 	known  int // tokens up to here were found by the last Reuse, if not all were of use without a state

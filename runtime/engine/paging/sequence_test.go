@@ -27,7 +27,7 @@ func TestOpen(t *testing.T) {
 		{"a page and two tokens", held[:plan.PageRows+2], plan.PageRows, []uint32{0}},
 		{"differs inside the first page", slices.Concat(held[:63], numbers(900, 100)), 0, nil},
 		{"differs inside the second page", slices.Concat(held[:127], numbers(900, 100)), 64, []uint32{0}},
-		{"differs behind the second page", slices.Concat(held[:128], numbers(900, 100)), 128, []uint32{0, 1}},
+		{"differs after the second page", slices.Concat(held[:128], numbers(900, 100)), 128, []uint32{0, 1}},
 		{"the same", held, 2 * plan.PageRows, []uint32{0, 1}},
 		{"longer", numbers(0, 1000), 3 * plan.PageRows, []uint32{0, 1, 2}},
 	}
@@ -52,7 +52,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestCopyOnWrite: who writes behind tokens that end inside another's page gets a
+// TestCopyOnWrite: who writes after tokens that end inside another's page gets a
 // fresh page and an order to copy the rows before.
 func TestCopyOnWrite(t *testing.T) {
 	p := newPool(t, 8)
@@ -69,7 +69,7 @@ func TestCopyOnWrite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// 99 + 64 tokens: the rest of a copy of page 1, and a page behind it.
+	// 99 + 64 tokens: the rest of a copy of page 1, and a page after it.
 	wantOrders(t, o, Orders{Copies: []Copy{{From: 1, To: 3, Rows: 99 - plan.PageRows}}, First: 1, Pages: []uint32{3, 2}})
 	wantTable(t, a, 0, 1)
 	if o, err = b.Reserve(plan.PageRows); err != nil || o.Copies != nil || o.Pages != nil {
@@ -119,7 +119,7 @@ func TestAppendNeedsRoom(t *testing.T) {
 	}
 	run(t, s, numbers(0, plan.PageRows))
 	if _, err := s.Append(numbers(0, 1)); err == nil {
-		t.Error("appended behind the last page")
+		t.Error("appended after the last page")
 	}
 	if _, err := s.Append(nil); err != nil {
 		t.Error(err)
@@ -316,7 +316,7 @@ func TestClose(t *testing.T) {
 	consistent(t, p)
 }
 
-// TestSixteenSessions: 16 sessions behind the same 4,096 tokens hold their 64 pages
+// TestSixteenSessions: 16 sessions after the same 4,096 tokens hold their 64 pages
 // once, whether they come one after the other or all at a time.
 func TestSixteenSessions(t *testing.T) {
 	const sessions, common, own = 16, 4096, 10

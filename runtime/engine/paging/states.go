@@ -57,7 +57,7 @@ func (s *Sequence) Saves(bytes int) bool {
 	return n != nil && n.state == nil && int64(bytes) <= s.pool.states.budget
 }
 
-// SaveState keeps the state behind the sequence's tokens, which must end with a page (Saves). The caller must not change
+// SaveState keeps the state after the sequence's tokens, which must end with a page (Saves). The caller must not change
 // it any more.
 func (s *Sequence) SaveState(data []byte) {
 	if !s.Saves(len(data)) {
@@ -71,7 +71,7 @@ func (s *Sequence) SaveState(data []byte) {
 	s.at.state = &state{data, p.lru.PushBack(s.at)}
 }
 
-// StateBefore is the deepest position up to n of the sequence's tokens behind which there is a state, and that; 0, nil:
+// StateBefore is the deepest position up to n of the sequence's tokens after which there is a state, and that; 0, nil:
 // there is none. The caller must not change it.
 func (s *Sequence) StateBefore(n int) (at int, data []byte) {
 	if s.closed || s.pool.states == nil {
@@ -86,7 +86,7 @@ func (s *Sequence) StateBefore(n int) (at int, data []byte) {
 	return 0, nil
 }
 
-// ForgetState forgets the state behind the first n tokens, if there is one.
+// ForgetState forgets the state after the first n tokens, if there is one.
 func (s *Sequence) ForgetState(n int) {
 	if s.closed || s.pool.states == nil {
 		return
@@ -111,7 +111,7 @@ func (p *Pool) resumable(path []*node) []*node {
 	return path
 }
 
-// Known is how many leading tokens the last Reuse found pages of: more than Len where there was no state behind them.
+// Known is how many leading tokens the last Reuse found pages of: more than Len where there was no state after them.
 func (s *Sequence) Known() int { return s.known }
 
 // States is how many copies of states there are, and how many bytes they have.

@@ -18,7 +18,7 @@ type node struct {
 	private  bool          // of a private sequence
 	cached   *list.Element // in Pool.lru, if no sequence holds the page
 
-	state *state // behind the page; nil: nobody has kept it
+	state *state // after the page; nil: nobody has kept it
 
 	scope     string // of a root
 	sequences int    // open ones of a root's tree

@@ -6,7 +6,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// Reserve makes room for n tokens behind Len: n rows that the device may write. It
+// Reserve makes room for n tokens after Len: n rows that the device may write. It
 // takes all the pages that this needs or, with *OutOfPages, none. If others hold the
 // page of the last rows too, the sequence gets a copy of it.
 func (s *Sequence) Reserve(n int) (Orders, error) {
@@ -48,7 +48,7 @@ func (s *Sequence) Room() int {
 	return len(s.table)*plan.PageRows - s.Len()
 }
 
-// missing is the number of pages that n tokens behind Len need and the table lacks.
+// missing is the number of pages that n tokens after Len need and the table lacks.
 func (s *Sequence) missing(n int) int {
 	if have := len(s.table)*plan.PageRows - s.Len(); n > have {
 		return (n-have-1)/plan.PageRows + 1
@@ -97,7 +97,7 @@ func (s *Sequence) Append(tokens []int32) (Orders, error) {
 		return Orders{}, ErrClosed
 	}
 	if len(tokens) > s.Room() {
-		return Orders{}, fmt.Errorf("%d tokens behind room for %d", len(tokens), s.Room())
+		return Orders{}, fmt.Errorf("%d tokens after room for %d", len(tokens), s.Room())
 	}
 	run := min(s.sought, len(tokens))
 	s.sought -= run

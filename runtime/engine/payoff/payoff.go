@@ -13,7 +13,7 @@ import (
 // So many steps with guesses decide, or fewer, but someSteps, once so many tokens' time is lost or
 // saved: one step may have been slow by chance. If guesses did not pay they rest for firstRest steps,
 // and for twice as many each time: a text that cannot be guessed loses two to three tokens in a
-// hundred, and fewer later on. Behind guesses that have paid the first rest is short, so that little
+// hundred, and fewer later on. After guesses that have paid the first rest is short, so that little
 // is lost by a decision that was wrong.
 const (
 	allSteps     = 8
@@ -21,7 +21,7 @@ const (
 	enoughLost   = 2
 	enoughSaved  = 5
 	firstRest    = 128
-	restOnceMore = 16 // the first behind guesses that have paid
+	restOnceMore = 16 // the first after guesses that have paid
 	longestRest  = 1024
 )
 
@@ -107,7 +107,7 @@ const lookPart = 1. / 100
 
 // looks says whether the next step is one without guesses, to see what it takes by now: each other
 // one until guesses have paid, so that both kinds meet the same slow times of a machine, and now
-// and then behind that. Such a step makes one token where one with guesses makes more, so it loses
+// and then after that. Such a step makes one token where one with guesses makes more, so it loses
 // what guesses save of one token's time: the more they save, the fewer looks.
 func (s *Steps) looks() bool {
 	if len(s.since) == 0 || !s.paid {
@@ -163,7 +163,7 @@ func (s *Steps) Alone(rows int) time.Duration {
 // Resting is for how many steps nothing is guessed.
 func (s *Steps) Resting() int { return s.rest.left }
 
-// Rest begins the longest rest, and a new trial behind it.
+// Rest begins the longest rest, and a new trial after it.
 func (s *Steps) Rest() { s.rest.left, s.paid, s.tried = longestRest, false, s.tried[:0] }
 
 // Shares are what a guess has cost in the step that comes next to Ran, and what a token costs

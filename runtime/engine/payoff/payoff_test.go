@@ -38,7 +38,7 @@ func TestSteps(t *testing.T) {
 				}
 			}
 			if got := s.Now(tt.rows); got != tt.want || s.paid != tt.want || steps != tt.steps {
-				t.Fatalf("%+v: they pay is %t behind %d steps", tt, got, steps)
+				t.Fatalf("%+v: they pay is %t after %d steps", tt, got, steps)
 			}
 			if tt.want {
 				break
@@ -110,7 +110,7 @@ func TestSoon(t *testing.T) {
 	s.Ran(1, 0, 1, 100)
 	for i := range someSteps {
 		if s.Now(1); s.paid {
-			t.Fatalf("they have paid behind %d steps", i)
+			t.Fatalf("they have paid after %d steps", i)
 		}
 		s.Ran(1, 7, 8, 300)
 		s.Ran(1, 0, 1, 100)
@@ -204,7 +204,7 @@ func TestShare(t *testing.T) {
 	if goodTried != 4*firstRest {
 		t.Errorf("guesses that are right were made %d times in %d", goodTried, 4*firstRest)
 	}
-	// At once, and behind rests of firstRest and twice that; the fourth one in vain costs more than
+	// At once, and after rests of firstRest and twice that; the fourth one in vain costs more than
 	// enoughLost tokens.
 	if tried != 3*4 {
 		t.Errorf("guesses that are wrong were made %d times in %d", tried, 4*firstRest)

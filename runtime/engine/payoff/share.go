@@ -27,7 +27,7 @@ func (s *Share) Ran(guessed, right int, guess, token time.Duration) {
 // Resting is for how many steps the text does not guess.
 func (s *Share) Resting() int { return s.rest.left }
 
-// Rest begins the longest rest, and a new trial behind it.
+// Rest begins the longest rest, and a new trial after it.
 func (s *Share) Rest() { s.rest.left, s.saved, s.steps = longestRest, 0, 0 }
 
 // Passed counts steps.

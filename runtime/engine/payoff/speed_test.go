@@ -51,7 +51,7 @@ func single(right, takes float64) guesser {
 	}
 }
 
-// learning guesses one token more behind a step whose guesses were all right, up to four, and else
+// learning guesses one token more after a step whose guesses were all right, up to four, and else
 // one less, as the layer of GLM does (engine/predict.go). Each costs so much of a token's time.
 func learning(right, each float64) guesser {
 	n := 2

@@ -3,8 +3,8 @@
 // does with pages is for runtime/engine.
 //
 // A file is a recordfile with one record per page: [layers][plan.PageRows] cache rows, as
-// device.Runner reads them. Rows behind the last token are zero. Where sessions have a state (device.Stateful), that
-// behind all tokens follows, cut into records.
+// device.Runner reads them. Rows after the last token are zero. Where sessions have a state (device.Stateful), that
+// after all tokens follows, cut into records.
 package promptcache
 
 import (
@@ -108,7 +108,7 @@ func (f *File) Pages(ctx context.Context, from, to int, visit func(i int, page [
 	return f.file.Each(ctx, from, to, visit)
 }
 
-// State is that behind all tokens; nil: sessions have none.
+// State is that after all tokens; nil: sessions have none.
 func (f *File) State(ctx context.Context) (state []byte, err error) {
 	if f.state == 0 {
 		return nil, nil
@@ -138,7 +138,7 @@ func Check(path string) error {
 }
 
 // Write replaces the file at path by the pages of tokens in one step. read gives them,
-// in order; it gets memory of the page's size. state is that behind the tokens, of Key.State bytes.
+// in order; it gets memory of the page's size. state is that after the tokens, of Key.State bytes.
 func Write(ctx context.Context, path string, k Key, tokens []int32, state []byte, read func(i int, page []byte) error) error {
 	if k.Layers < 1 || len(k.Planes) < 1 || slices.Min(k.Planes) < 1 {
 		return fmt.Errorf("planes of %d bytes a row for %d layers", k.Planes, k.Layers)
@@ -174,7 +174,7 @@ func Write(ctx context.Context, path string, k Key, tokens []int32, state []byte
 	return w.Commit()
 }
 
-// clear zeroes the rows of a page behind the first n, which may be somebody else's.
+// clear zeroes the rows of a page after the first n, which may be somebody else's.
 func (k *Key) clear(page []byte, n int) {
 	n = min(n, plan.PageRows)
 	for layer := range slices.Chunk(page, len(page)/k.Layers) {

@@ -46,7 +46,7 @@ func write(t testing.TB, path string, n int) {
 	}
 }
 
-// TestRoundTrip: rows come back as they were, and those behind the last token as zeros.
+// TestRoundTrip: rows come back as they were, and those after the last token as zeros.
 func TestRoundTrip(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cache")
 	for _, n := range []int{0, 1, plan.PageRows - 1, plan.PageRows, plan.PageRows + 1, 5 * plan.PageRows} {
@@ -152,7 +152,7 @@ func TestWriteFails(t *testing.T) {
 	}
 }
 
-// FuzzOpen: a file with any header behind good checksums is refused, or has as many pages
+// FuzzOpen: a file with any header after good checksums is refused, or has as many pages
 // as its tokens need.
 func FuzzOpen(f *testing.F) {
 	good, err := json.Marshal(header{key, plan.PageRows, tokens(70)})

@@ -1,6 +1,6 @@
 // Package hparams is the hyper-parameters of a model: what files, specs and bundles have in common. One
 // field each, whose tags say how the Hugging Face configuration and specs call it (hf), which key of a GGUF
-// file has it, behind the architecture (gguf; none where it follows from more than one), from what to what
+// file has it, after the architecture (gguf; none where it follows from more than one), from what to what
 // it may be (range, or names), and whether specs may leave it out (spec).
 package hparams
 

@@ -221,7 +221,7 @@ func (r *Resolved) fit(b *plan.Bundle) []Mismatch {
 
 // unexpectedTensors lists tensors in the model's layers that the bundle never reads:
 // computing without them would give other numbers than the file's author meant.
-// Blocks behind the last layer are of layers that predict, which have bundles of their
+// Blocks after the last layer are of layers that predict, which have bundles of their
 // own; to such a bundle, all but its block is of the model.
 func (r *Resolved) unexpectedTensors(b *plan.Bundle) []Mismatch {
 	known := r.known(b)

@@ -15,7 +15,7 @@ import (
 
 // The limits on trying again.
 const (
-	mostTries    = 5           // that bring nothing, one behind the other
+	mostTries    = 5           // that bring nothing, one after the other
 	mostInAll    = 1000        // tries of one file
 	enough       = 1 << 20     // bytes that a try has to bring to be worth another
 	longestPause = time.Minute // that is waited for

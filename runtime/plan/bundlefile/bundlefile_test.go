@@ -142,7 +142,7 @@ func zipped(t testing.TB, list content, sealed bool) []byte {
 	return file.Bytes()
 }
 
-// seal is the manifest with the sizes and sums of the entries behind it.
+// seal is the manifest with the sizes and sums of the entries after it.
 func seal(t testing.TB, list content) string {
 	t.Helper()
 	var m map[string]any

@@ -75,7 +75,7 @@ func Decode(data []byte) (*File, error) {
 	return assemble(entries)
 }
 
-// unpack returns the entries behind the manifest, which are those that it lists.
+// unpack returns the entries after the manifest, which are those that it lists.
 func unpack(data []byte) ([]entry, error) {
 	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil {

@@ -27,7 +27,7 @@ func newCompactor(source string) *compactor {
 
 func (c *compactor) compact(text string) string {
 	var out strings.Builder
-	verbatim := false // in a directive that goes on behind a backslash
+	verbatim := false // in a directive that goes on after a backslash
 	last := byte(';') // of the code before
 	for line := range strings.Lines(text) {
 		bare := strings.TrimSpace(line)
@@ -88,7 +88,7 @@ func squeeze(code string) string {
 }
 
 // needsSpace says whether two characters could be part of one token: those of two words,
-// those of two operators, and a sign behind what may be an exponent.
+// those of two operators, and a sign after what may be an exponent.
 func needsSpace(a, b byte) bool {
 	const brackets, exponent, sign = "()[]{},;", "eEpP", "+-"
 	switch {

@@ -20,7 +20,7 @@ type Library struct {
 	files map[string]file
 }
 
-// file is a file of a library, cut behind each mark.
+// file is a file of a library, cut after each mark.
 type file struct {
 	text  string
 	marks []markAt

@@ -6,7 +6,7 @@
 //   - an enumeration is its number, a quantisation type the id that GGUF gives it.
 //
 // What it reads is untrusted. Unknown and repeated keys, numbers that a field cannot hold,
-// and text behind the end are errors, and no text makes it allocate more than [MaxMemory].
+// and text after the end are errors, and no text makes it allocate more than [MaxMemory].
 // It does not look at what the numbers mean: that is for package verify.
 package planjson
 
@@ -52,7 +52,7 @@ func Schema() string {
 	return hex.EncodeToString(hash[:])
 }
 
-// schema writes types, each once, those that a field has behind it.
+// schema writes types, each once; the types of its fields follow it.
 type schema struct {
 	text *strings.Builder
 	seen map[reflect.Type]bool

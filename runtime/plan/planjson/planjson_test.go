@@ -145,7 +145,7 @@ func TestRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		``:                                     "EOF",
 		`{}`:                                   "expected a list",
-		`[{}] []`:                              "text behind the end",
+		`[{}] []`:                              "text after the end",
 		`[{"name":"x"}]`:                       `[0]: unknown key "name"`,
 		`[{"Name":"x","Name":"y"}]`:            `[0]: "Name" is there twice`,
 		`[{"Name":3}]`:                         "[0].Name: 3 is no number of type string",

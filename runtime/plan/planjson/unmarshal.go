@@ -23,7 +23,7 @@ func unmarshal(text []byte, memory int64) ([]*plan.Bundle, error) {
 	var bundles []*plan.Bundle
 	r.value(reflect.ValueOf(&bundles).Elem())
 	if _, err := r.tokens.Token(); err != io.EOF {
-		r.fail("text behind the end")
+		r.fail("text after the end")
 	}
 	if r.err != nil {
 		return nil, r.err

@@ -17,7 +17,7 @@ const (
 )
 
 // DynamicLine is the line above a kernel that needs so many bytes of threadgroup memory.
-// Behind it come the array, a line that begins with .extern .shared, and the entry.
+// After it come the array, a line that begins with .extern .shared, and the entry.
 func DynamicLine(bytes int) string { return DynamicMark + strconv.Itoa(bytes) + "\n" }
 
 // Dynamic reads a DynamicLine; 0: it is another line.

@@ -49,7 +49,7 @@ func TestText(t *testing.T) {
 		"nothing":        {nil, "EOF"},
 		"no gzip":        {[]byte("// kernels"), "gzip"},
 		"another source": {packed(t, strings.Replace(head, "256:", "256:0", 1)), "not from this Metal source"},
-		"behind":         {packed(t, strings.Repeat(" ", headBytes)+head), "not from this Metal source"},
+		"a later head":   {packed(t, strings.Repeat(" ", headBytes)+head), "not from this Metal source"},
 		"cut off":        {good[:len(good)-6], "unexpected EOF"},
 	} {
 		if _, err := Text(b, tt.file); err == nil || !strings.Contains(err.Error(), tt.want) {

@@ -48,7 +48,7 @@ type index struct {
 	wanted     bool // of the rows that are wanted alone
 }
 
-// step checks a dispatch behind those before it. Its kernel is the first of those that devices run for it; all have the
+// step checks a dispatch after the earlier ones. Its kernel is the first of those that devices run for it; all have the
 // same slots, and package verify has held their marks to what their parts do.
 func (f *flow) step(kernels []*plan.Kernel, d *plan.Dispatch) error {
 	k := kernels[0]

@@ -23,7 +23,7 @@ func TestFlow(t *testing.T) {
 		"writes what was written":     {at(0, 16), at(32, 16), true},
 		"writes what was read":        {at(0, 16), at(32, 0), true},
 		"reads some of the same":      {at(0, 16), at(24, 64), true},
-		"reads just behind":           {at(0, 16), at(32, 64), false},
+		"reads just after":            {at(0, 16), at(32, 64), false},
 		"writes some of what is read": {at(8, 32), at(64, 16), true},
 	} {
 		for _, barrier := range []bool{false, true} {
@@ -48,7 +48,7 @@ func TestFlow(t *testing.T) {
 	}
 }
 
-// TestFlowEarly: experts that read what was selected before the dispatch before has ended do not stand right behind
+// TestFlowEarly: experts that read what was selected before the dispatch before has ended do not stand right after
 // the one that lists it.
 func TestFlowEarly(t *testing.T) {
 	arena := func(writes ...bool) (list []plan.Slot) {
@@ -79,9 +79,9 @@ func TestFlowEarly(t *testing.T) {
 		steps []step
 		fails bool
 	}{
-		"behind the experts that made its inputs": {[]step{{route, at(true, 0, 16, 32)}, {up, at(true, 48, 16, 32, 64)}, {down, at(true, 64, 16, 32, 80)}}, false},
-		"right behind":                         {[]step{{route, at(true, 0, 16, 32)}, {down, at(true, 64, 16, 32, 80)}}, true},
-		"behind the first of two side by side": {[]step{{route, at(true, 0, 16, 32)}, {up, at(true, 48, 16, 32, 64)}, {route, at(false, 96, 112, 128)}, {down, at(true, 64, 112, 128, 80)}}, true},
+		"after the experts that made its inputs": {[]step{{route, at(true, 0, 16, 32)}, {up, at(true, 48, 16, 32, 64)}, {down, at(true, 64, 16, 32, 80)}}, false},
+		"right after":                            {[]step{{route, at(true, 0, 16, 32)}, {down, at(true, 64, 16, 32, 80)}}, true},
+		"after the first of two side by side":    {[]step{{route, at(true, 0, 16, 32)}, {up, at(true, 48, 16, 32, 64)}, {route, at(false, 96, 112, 128)}, {down, at(true, 64, 112, 128, 80)}}, true},
 	} {
 		var f flow
 		var err error

@@ -39,7 +39,7 @@ func checkSequences(b *plan.Bundle) error {
 	for _, q := range b.Sequences {
 		switch {
 		case q.Width <= width || q.Width > plan.MaxWidth:
-			return fmt.Errorf("a sequence of %d rows behind one of %d; expected more, up to %d", q.Width, width, plan.MaxWidth)
+			return fmt.Errorf("a sequence of %d rows after one of %d; expected more, up to %d", q.Width, width, plan.MaxWidth)
 		case q.ArenaBytes < 1 || q.ArenaBytes > maxMemory:
 			return fmt.Errorf("an arena of %d bytes; expected 1 to %d", q.ArenaBytes, int64(maxMemory))
 		case len(q.Dispatches) < 1 || len(q.Dispatches) > maxDispatches || q.Head < 0 || q.Head > len(q.Dispatches):

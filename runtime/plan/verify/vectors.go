@@ -7,13 +7,13 @@ import (
 	"mla/runtime/quant"
 )
 
-// checkVectors looks at what the host writes before a sequence runs, and reads behind it.
+// checkVectors looks at what the host writes before a sequence runs, and reads after it.
 func checkVectors(b *plan.Bundle, q *plan.Sequence) error {
 	if (q.Input != nil) != (b.Model.NextN > 0) {
 		return fmt.Errorf("an input of the host's is what a layer that predicts has, and nothing else")
 	}
 	if b.Model.NextN > 0 && q.Hidden == nil {
-		return fmt.Errorf("no hidden states for the draft behind a draft")
+		return fmt.Errorf("no hidden states for the draft after a draft")
 	}
 	for _, v := range []struct {
 		what string

@@ -104,7 +104,7 @@ func edits(op *plan.Operand) map[string]func(*plan.Operand) {
 	switch op.Space {
 	case plan.SpaceArena, plan.SpacePick, plan.SpaceCounters:
 		list["before its memory"] = func(op *plan.Operand) { op.Offset = -256 }
-		list["behind its memory"] = func(op *plan.Operand) { op.Offset = 1 << 40 }
+		list["after its memory"] = func(op *plan.Operand) { op.Offset = 1 << 40 }
 		list["an offset that overflows"] = func(op *plan.Operand) { op.Offset, op.Bytes = math.MaxInt64-255, 512 }
 		list["unaligned"] = func(op *plan.Operand) { op.Offset += 4 }
 		list["nothing"] = func(op *plan.Operand) { op.Bytes = 0 }
@@ -261,7 +261,7 @@ func TestRefuses(t *testing.T) {
 		{"ling3tiny", func(b *plan.Bundle) { k := classOf(b); k.Slots = k.Slots[1:] }, ""},
 		{"ling3tiny", func(b *plan.Bundle) { classOf(b).Parts[0].(*plan.Attend).Splits.Count *= 2 }, "its parts reach"},
 		{"glm47tiny", func(b *plan.Bundle) { b.Counters = 0 }, "do not fit memory of 0"},
-		{"glm47tiny", func(b *plan.Bundle) { b.Sequences[1].Width = 1 }, "a sequence of 1 rows behind one of 1"},
+		{"glm47tiny", func(b *plan.Bundle) { b.Sequences[1].Width = 1 }, "a sequence of 1 rows after one of 1"},
 		{"glm47tiny", func(b *plan.Bundle) { b.Sequences[1].Width = 1 << 20 }, "a sequence of 1048576 rows"},
 		{"glm47tiny", func(b *plan.Bundle) { b.Sequences[1].Width++ }, "is for 16 rows"},
 		{"glm47tiny", func(b *plan.Bundle) { b.Sequences[1].Dispatches, b.Sequences[1].Head = b.Decode().Dispatches, 0 }, "is for 1 rows"},

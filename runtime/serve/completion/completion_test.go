@@ -355,7 +355,7 @@ func TestPrompts(t *testing.T) {
 	}
 }
 
-// TestDraftsWithGrammar: behind a guess another mask holds than before it, which the guide
+// TestDraftsWithGrammar: after a guess another mask holds than before it, which the guide
 // knows only once the token was handed over.
 func TestDraftsWithGrammar(t *testing.T) {
 	const answer = "what is said twice is said twice"
@@ -377,7 +377,7 @@ func TestDraftsWithGrammar(t *testing.T) {
 		emit := r.Emit
 		r.Emit = func(token completion.Token) bool {
 			if err := matcher.Accept(token.ID); err != nil {
-				t.Errorf("behind the text so far: %v", err)
+				t.Errorf("after the text so far: %v", err)
 				return false
 			}
 			return emit(token) && !matcher.MustEnd()

@@ -84,7 +84,7 @@ func TestGivesUp(t *testing.T) {
 	}
 }
 
-// TestRecovers: failures that are not one behind the other are no reason to give up.
+// TestRecovers: failures that are not one after the other are no reason to give up.
 func TestRecovers(t *testing.T) {
 	m := model(t, 1, completiontest.Answer{To: "Q:", Text: "ok"})
 	s := run(t, completion.Config{Load: m.Load, Tokenizer: m.Tokenizer, Retry: time.Millisecond, Retries: 1})

@@ -54,7 +54,7 @@ func (s *Scheduler) unguessed(t *task, rows int) int {
 	return t.unguessed
 }
 
-// goAhead lets the device go on with the requests of a step, behind the tokens that it has
+// goAhead lets the device go on with the requests of a step, after the tokens that it has
 // picked, if there are no others and nothing but the logits decides about their tokens.
 func (s *Scheduler) goAhead(rows []engine.Row, tasks []*task, picked [][]int32) {
 	if s.failed != nil || s.unit < 1 || len(rows) == 0 || s.steppable(tasks, 0) < 1 {
@@ -106,7 +106,7 @@ func (s *Scheduler) steppable(tasks []*task, inFlight int) int {
 	return room
 }
 
-// ask asks for steps behind those under way, if all of the requests go on for as long.
+// ask asks for steps after those under way, if all of the requests go on for as long.
 func (s *Scheduler) ask() {
 	a := &s.ahead
 	for a.InFlight() <= a.unit {

@@ -151,7 +151,7 @@ func TestAheadWatching(t *testing.T) {
 }
 
 // TestAheadBehindHost: the first tokens, which the host has to pick, do not keep the device from going on
-// behind them; steps that it does not have do.
+// after them; steps that it does not have do.
 func TestAheadBehindHost(t *testing.T) {
 	for min, begins := range map[int]bool{5: true, 100: false} {
 		m, r := watchedModel(t, device.Config{Context: 256, Tables: 1, Pages: 4, Width: 16})
@@ -194,9 +194,9 @@ func TestAheadOfGuesses(t *testing.T) {
 		guess   int
 		begins  func(int) bool
 	}{
-		{textual{}, 0, func(n int) bool { return n == 10 }}, // behind two tokens, which the prompt and a round bring: 8, 16, 32, and 442 by 64
+		{textual{}, 0, func(n int) bool { return n == 10 }}, // after two tokens, which the prompt and a round bring: 8, 16, 32, and 442 by 64
 		{following{[]int32{1, 2, 3}}, 3, func(n int) bool { return n == 3 }},
-		{textual{[]int32{1, 2, 3}}, 3, func(n int) bool { return n == 3 }}, // a rest behind each trial, of all requests and of this one together
+		{textual{[]int32{1, 2, 3}}, 3, func(n int) bool { return n == 3 }}, // a rest after each trial, of all requests and of this one together
 	} {
 		cfg := device.Config{Context: 600, Tables: 1, Pages: 10, Width: 16}
 		m, r := watchedModel(t, cfg)
@@ -257,6 +257,6 @@ func TestUnguessed(t *testing.T) {
 	}
 	r.Sampler, r.Max, r.ctx = sampler, 10, t.Context()
 	if s.take(r, []int32{1, 2}); s.unguessed(r, 1) != 8 {
-		t.Errorf("%d tokens behind a right guess", r.unguessed)
+		t.Errorf("%d tokens after a right guess", r.unguessed)
 	}
 }

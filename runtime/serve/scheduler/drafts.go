@@ -60,7 +60,7 @@ func (s *Scheduler) follow(tasks []*task, guessing bool) {
 	}
 }
 
-// settle lets one who ends run what it has missed, where that is quick: who goes on behind the same
+// settle lets one who ends run what it has missed, where that is quick: who goes on after the same
 // tokens finds it.
 func (s *Scheduler) settle(t *task) {
 	if f, ok := t.drafter.(engine.Following); ok && s.failed == nil {

@@ -129,7 +129,7 @@ func stepwise(p *sample.Params, rng *rand.Rand, end int32) {
 		p.TypicalP, p.DynatempRange = 0.7, 0.5
 	case 4:
 		p.TopNSigma, p.Order = 1, []sample.Step{sample.StepTemperature, sample.StepTopNSigma, sample.StepPenalties}
-	default: // it can behind so many tokens
+	default: // it can after so many tokens
 		p.MinTokens, p.Ends = rng.IntN(40), []int32{end}
 	}
 }
@@ -316,8 +316,8 @@ func TestSchedules(t *testing.T) {
 	testSchedules(t, schedules, first, false)
 }
 
-// TestFoldingSchedules is TestSchedules of a model whose sessions have states: what goes on behind pages of others, or
-// behind guesses that were wrong, has the state that belongs there.
+// TestFoldingSchedules is TestSchedules of a model whose sessions have states: what goes on after pages of others, or
+// after guesses that were wrong, has the state that belongs there.
 func TestFoldingSchedules(t *testing.T) {
 	schedules, first := 4000, *seed
 	if !deep.On {

@@ -102,7 +102,7 @@ func (s *Scheduler) piece(most int, step []*task) (t *task, n int) {
 	return nil, 0
 }
 
-// inTurn is all active tasks, from the one behind the last piece's on.
+// inTurn is all active tasks, from the one after the last piece's on.
 func (s *Scheduler) inTurn() []*task {
 	at := slices.IndexFunc(s.active, func(t *task) bool { return t.number > s.last })
 	if at < 0 {

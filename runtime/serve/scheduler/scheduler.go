@@ -49,8 +49,8 @@ const DefaultPromptRows = 16
 type Config struct {
 	PromptRows int // rows of prompts that a decoding request waits for at most; 0: the default
 	// Ahead is how many tokens of a request that is alone a device that can do so picks and runs
-	// as one unit of work, with another one behind it; of several requests it runs one step,
-	// with another one behind it. 0: the host takes part in every token. Who comes meanwhile waits
+	// as one unit of work, with another one after it; of several requests it runs one step,
+	// with another one after it. 0: the host takes part in every token. Who comes meanwhile waits
 	// for what is under way.
 	Ahead int
 	// Now is the clock by which steps take time; nil: time.Now. How many rows run together
@@ -67,7 +67,7 @@ type Continuation struct {
 	Scope string
 	Max   int                    // tokens to generate; negative: until the context is full
 	Stop  func(token int32) bool // ends the text; may be nil
-	// Prompted is called behind every step that has run tokens of the prompt, with how many
+	// Prompted is called after every step that has run tokens of the prompt, with how many
 	// are done, how many of these were found in the pages, and the time since it began; it may
 	// be nil.
 	Prompted func(done, reused int, elapsed time.Duration)

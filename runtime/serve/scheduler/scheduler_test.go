@@ -197,7 +197,7 @@ func TestSharedPrompt(t *testing.T) {
 	}
 }
 
-// TestOutOfPagesAlone: a request that no pool could hold fails, and those behind go on.
+// TestOutOfPagesAlone: a request that no pool could hold fails, and those after go on.
 func TestOutOfPagesAlone(t *testing.T) {
 	long, short := greedy(t, text(1, 150), -1), greedy(t, text(2, 10), 5)
 	run(t, device.Config{Context: 256, Tables: 2, Pages: 2}, 0, long, short)

@@ -49,9 +49,9 @@ func (t *task) portable() bool {
 	return portable && !watches
 }
 
-// row is the next one, behind rows that are in the same step already.
-func (t *task) row(behind int) engine.Row {
-	at := t.done() + behind
+// row is the next one, after rows that are in the same step already.
+func (t *task) row(after int) engine.Row {
+	at := t.done() + after
 	r := engine.Row{Session: t.session, Token: t.text[at]}
 	last := at == len(t.text)-1
 	switch {
@@ -92,11 +92,11 @@ func (s *Scheduler) take(t *task, tokens []int32) {
 		tokens = []int32{0}
 	}
 	for i, token := range tokens {
-		behind := len(tokens) - 1 - i
-		if s.takeOne(t, token, behind); t.session == nil || behind > 0 && t.ctx.Err() != nil {
+		after := len(tokens) - 1 - i
+		if s.takeOne(t, token, after); t.session == nil || after > 0 && t.ctx.Err() != nil {
 			return // it has ended, or ends before the next step
 		}
-		if behind > 0 {
+		if after > 0 {
 			t.unguessed = 0
 			t.result.Accepted++
 			t.result.Decode.Tokens++
@@ -104,8 +104,8 @@ func (s *Scheduler) take(t *task, tokens []int32) {
 	}
 }
 
-// takeOne takes a token behind which there are so many more on the timeline.
-func (s *Scheduler) takeOne(t *task, token int32, behind int) {
+// takeOne takes a token; after is how many tokens follow it on the timeline.
+func (s *Scheduler) takeOne(t *task, token int32, after int) {
 	if !t.started() {
 		now := time.Now()
 		t.result.Prompt.Elapsed, t.began = now.Sub(t.began), now
@@ -114,11 +114,11 @@ func (s *Scheduler) takeOne(t *task, token int32, behind int) {
 	case t.Max == 0:
 		s.end(t, engine.ReasonLength, nil)
 	case token < 0:
-		s.end(t, engine.ReasonError, &engine.NoTokenError{Position: t.done() - 1 - behind})
+		s.end(t, engine.ReasonError, &engine.NoTokenError{Position: t.done() - 1 - after})
 	case t.Stop != nil && t.Stop(token):
 		s.end(t, engine.ReasonStop, nil)
 	default:
-		if behind == 0 {
+		if after == 0 {
 			t.Sampler.Accept(token)
 		}
 		t.result.Tokens = append(t.result.Tokens, token)
@@ -126,20 +126,20 @@ func (s *Scheduler) takeOne(t *task, token int32, behind int) {
 			t.result.FirstToken = time.Since(t.submitted)
 		}
 		t.text = append(t.text, token)
-		if reason := t.after(token, behind); reason != "" {
+		if reason := t.ends(token, after); reason != "" {
 			s.end(t, reason, nil)
 		}
 	}
 }
 
-// after is why the request ends behind a token; "": it goes on.
-func (t *task) after(token int32, behind int) engine.Reason {
+// ends is why the request ends with a token that others follow on the timeline; "": it goes on.
+func (t *task) ends(token int32, after int) engine.Reason {
 	switch {
 	case t.Emit != nil && !t.Emit(token):
 		return engine.ReasonStop
 	case len(t.result.Tokens) == t.Max:
 		return engine.ReasonLength
-	case t.done()-behind == t.session.Context():
+	case t.done()-after == t.session.Context():
 		return engine.ReasonContext
 	}
 	return ""

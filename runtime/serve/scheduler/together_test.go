@@ -46,7 +46,7 @@ func TestTogether(t *testing.T) {
 		}
 	}
 	// The first tokens come from rounds, one of which has all prompts' last rows, and so does the
-	// first token behind each end. The last request is alone from its 50th token on.
+	// first token after each end. The last request is alone from its 50th token on.
 	if r.Ahead < 79-8 || r.begins != 3 || s.ahead.Ahead != nil {
 		t.Errorf("%d steps ahead, begun %d times", r.Ahead, r.begins)
 	}

@@ -32,7 +32,7 @@ func (u *account) log(r *http.Request) {
 // usedTrailer is where a worker tells its router what a request has used.
 const usedTrailer = "X-Mla-Used"
 
-// tell writes an account behind an answer whose header has announced it.
+// tell writes an account after an answer whose header has announced it.
 func (u *account) tell(h http.Header) {
 	if u != nil {
 		h.Set(usedTrailer, fmt.Sprint(u.prompt, u.cached, u.generated))

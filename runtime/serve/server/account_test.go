@@ -36,7 +36,7 @@ func leave(s *served, body string) {
 }
 
 // reset asks on a connection that it resets when the answer has begun. The server sees it when
-// it writes: the byte sent behind the request ends its watch over what the client does.
+// it writes: the byte sent after the request ends its watch over what the client does.
 func reset(s *served, body string) {
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
 	if err != nil {

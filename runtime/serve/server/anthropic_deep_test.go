@@ -91,7 +91,7 @@ func TestMessages(t *testing.T) {
 		if out, err = get(c, q); err != nil || len(out.Content) != 1 || out.Content[0].Type != "thinking" || out.StopReason != "max_tokens" {
 			t.Errorf("%s: %v, %+v", way, err, out)
 		}
-		q = message("Hello") // whose thoughts are cut behind 4 tokens
+		q = message("Hello") // whose thoughts are cut after 4 tokens
 		q.Thinking = anthropic.ThinkingConfigParamOfEnabled(4)
 		if out, err = get(c, q); err != nil || len(out.Content) == 0 || out.Content[0].Thinking != "They" {
 			t.Errorf("%s: %v, %+v", way, err, out)

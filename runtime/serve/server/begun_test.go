@@ -47,7 +47,7 @@ func TestBegunAnswer(t *testing.T) {
 	for begun, want := range map[string]string{
 		`"reasoning_content": "They greet.", "content": "Grüezi, "`: "how are you?",
 		`"reasoning_content": "They greet.", "content": "Grüezi,"`:  " how are you?",
-		`"reasoning_content": "They gr", "content": ""`:             "Grüezi, how are you?", // behind the rest of the thoughts
+		`"reasoning_content": "They gr", "content": ""`:             "Grüezi, how are you?", // after the rest of the thoughts
 		`"content": "<think>They gr"`:                               "Grüezi, how are you?",
 		`"content": null`:                                           "Grüezi, how are you?",
 	} {
@@ -56,10 +56,10 @@ func TestBegunAnswer(t *testing.T) {
 		}
 	}
 	if got := begin("/v1/responses", quick+`{"role": "assistant", "content": "Do"}`, `, "reasoning": {"effort": "none"}`); got != "Done." {
-		t.Errorf("behind an item of the responses API: %q", got)
+		t.Errorf("after an item of the responses API: %q", got)
 	}
 	if got := begin(chat, quick+`{"role": "assistant", "content": "Do"}`, `, "continue_final_message": false, "reasoning_effort": "none"`); got != "Done." {
-		t.Errorf("behind a turn of its own: %q", got)
+		t.Errorf("after a turn of its own: %q", got)
 	}
 	for more, want := range map[string]string{
 		`"response_format": {"type": "json_object"}`: "one in a form cannot be begun",

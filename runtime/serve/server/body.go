@@ -55,7 +55,7 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request) (*body, error) {
 	return nil, &apiError{Status: http.StatusBadRequest, Type: "invalid_request_error", Code: "body", Message: "the body did not come: " + err.Error()}
 }
 
-// fill reads to the end, which a client has promised behind so many bytes; negative: it has
+// fill reads to the end, for which a client has promised a number of bytes; negative: it has
 // not said. Memory grows with what has come, not with what was promised.
 func (b *body) fill(ctx context.Context, from io.Reader, promised int64) error {
 	size := int64(smallBody)

@@ -18,7 +18,7 @@ type callNames struct {
 	used   map[string]bool // ids
 }
 
-// callNames are those of the calls behind a conversation.
+// callNames are those of the calls after a conversation.
 func (s *Server) callNames(c *conversation) callNames {
 	n := callNames{format: s.format, before: c.calls(), used: map[string]bool{}}
 	for _, m := range c.messages {

@@ -8,7 +8,7 @@ import (
 	"mla/runtime/text/chat/output"
 )
 
-// echo finds out how likely the tokens of a prompt were, each behind those before it: the
+// echo finds out how likely the tokens of a prompt were, each after those before it: the
 // model begins with the first one, and the others are forced on it as if it had picked them.
 // That takes as long as to write an answer of as many tokens.
 type echo struct {

@@ -65,7 +65,7 @@ func TestEcho(t *testing.T) {
 		one := ask(ids[:i], `, "max_tokens": 1, "ignore_eos": true`).Choices[0].Logprobs
 		for token, log := range one.Top[0] {
 			if !near(log, got.Logprobs.Top[i][token]) {
-				t.Errorf("token %d: %q has %v; behind the prompt alone %v", i, token, got.Logprobs.Top[i][token], log)
+				t.Errorf("token %d: %q has %v; after the prompt alone %v", i, token, got.Logprobs.Top[i][token], log)
 			}
 		}
 		if log, ok := one.Top[0][got.Logprobs.Tokens[i]]; ok && !near(log, *got.Logprobs.Log[i]) {

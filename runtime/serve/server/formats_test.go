@@ -61,7 +61,7 @@ func TestNumberedCalls(t *testing.T) {
 }
 
 // TestRoleCalls: calls of GigaChat3 are turns of a role of their own. What the model would
-// write behind its turn is not passed on.
+// write after its turn is not passed on.
 func TestRoleCalls(t *testing.T) {
 	s := serve(t, useTemplate(t, "../../text/chat/testdata/tools/roles.jinja"),
 		completiontest.Answer{To: "Call?<|message_sep|>\n\nassistant<|role_sep|>\n", Text: "Well.<|message_sep|>\n\nfunction call<|role_sep|>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Bern\"}}<|message_sep|>\n\nuser<|role_sep|>\nmore"},
@@ -107,7 +107,7 @@ func TestEfforts(t *testing.T) {
 	}
 }
 
-// TestThoughtfulCalls: a call within thoughts is a call, and a form behind thoughts that only
+// TestThoughtfulCalls: a call within thoughts is a call, and a form after thoughts that only
 // speak of calls still holds.
 func TestThoughtfulCalls(t *testing.T) {
 	s := serve(t, nil,

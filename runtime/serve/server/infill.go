@@ -9,7 +9,7 @@ import (
 	"mla/runtime/text/tokenizer"
 )
 
-// infillRequest is the body of POST /infill: the text before a place and that behind it,
+// infillRequest is the body of POST /infill: the text before a place and that after it,
 // pieces of other files, and what the answer begins with.
 type infillRequest struct {
 	nativeFields
@@ -77,7 +77,7 @@ func (s *Server) fimEnd(fim tokenizer.FIM) func(int32) bool {
 }
 
 // others are the pieces of other files, in llama-server's form: by the model's own tokens if
-// it has some, else behind a line that says what follows.
+// it has some, else after a line that says what follows.
 func (q *infillRequest) others(s *Server, fim tokenizer.FIM) (list []int32, err error) {
 	add := func(mark int32, text string) {
 		ids, failed := s.tokens(text, tokenizer.EncodeOptions{})
@@ -113,7 +113,7 @@ func (q *infillRequest) others(s *Server, fim tokenizer.FIM) (list []int32, err 
 
 // encode makes a prompt that fits the context beside an answer of so many tokens (negative:
 // of any number). What is far from the place goes first: the beginning of other files, then
-// that of the text before, and the end of the text behind.
+// that of the text before, and the end of the text after it.
 func (m *middle) encode(s *Server, fim tokenizer.FIM, answer int) []int32 {
 	if answer < 0 {
 		answer = s.cfg.Context / 4

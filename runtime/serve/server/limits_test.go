@@ -146,7 +146,7 @@ func TestNative(t *testing.T) {
 	}
 }
 
-// TestAlwaysThinks: where a template cannot switch thinking off, a call is forced behind
+// TestAlwaysThinks: where a template cannot switch thinking off, a call is forced after
 // thoughts that are none.
 func TestAlwaysThinks(t *testing.T) {
 	renderer, err := chat.For("{% for t in tools or [] %}{{ t.function.name }}{% endfor %}{{ messages[0].content }}<|assistant|><think>\n{# calls are in <tool_call> #}", chat.Hints{})

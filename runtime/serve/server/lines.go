@@ -14,7 +14,7 @@ type lines struct {
 
 	began   time.Time
 	broken  bool // there was a line break
-	inFront bool // of the first character of a line behind the first one
+	inFront bool // of the first character of a line after the first one
 	spaces  int  // of that line
 	ended   bool
 }

@@ -12,7 +12,7 @@ import (
 	"mla/runtime/serve/server"
 )
 
-// natives are what the model writes behind prompts of code.
+// natives are what the model writes after prompts of code.
 var natives = []completiontest.Answer{
 	{To: "indented:", Text: "a\n    b\n  c\n    d"},
 	{To: "Quick", Text: "Done."},
@@ -120,11 +120,11 @@ func TestNativeStream(t *testing.T) {
 			}
 			if p := v.Progress; p != nil {
 				if *p.Processed <= last || *p.Processed > *p.Total || progress == 0 && *p.Processed != *p.Cache {
-					t.Errorf("%s: %v behind %v of %v", c.path, *p.Processed, last, *p.Total)
+					t.Errorf("%s: %v after %v of %v", c.path, *p.Processed, last, *p.Total)
 				}
 				progress, last = progress+1, *p.Processed
 				if timed > 0 && c.path != "/v1/chat/completions" {
-					t.Errorf("%s: progress of the prompt behind the answer's first piece", c.path)
+					t.Errorf("%s: progress of the prompt after the answer's first piece", c.path)
 				}
 			} else if v.Timings != nil {
 				timed++

@@ -76,7 +76,7 @@ func unlike(families map[string]*dto.MetricFamily) (wrong []string) {
 		{"mla_page_tokens_total", "yes", 192},
 		{"mla_page_tokens_total", "no", 228},
 		{"mla_rows_total", "prompt", 228},
-		{"mla_rows_total", "decode", 66}, // all tokens, as behind the last one the end is picked
+		{"mla_rows_total", "decode", 66}, // all tokens, as after the last one the end is picked
 		{"mla_generated_tokens_total", "", 66},
 		{"mla_first_token_seconds", "", 2},
 		{"mla_queue_seconds", "", 2},
@@ -189,7 +189,7 @@ func TestSpans(t *testing.T) {
 	for _, name := range []string{"queue", "prompt", "decode"} {
 		span := byName[name]
 		if span.Parent.SpanID() != request.SpanContext.SpanID() || span.StartTime.Before(before) || span.EndTime.Before(span.StartTime) || span.EndTime.After(request.EndTime) {
-			t.Errorf("%s: %v to %v, behind %v and in %v", name, span.StartTime, span.EndTime, before, request.EndTime)
+			t.Errorf("%s: %v to %v, after %v and in %v", name, span.StartTime, span.EndTime, before, request.EndTime)
 		}
 		before = span.StartTime
 	}

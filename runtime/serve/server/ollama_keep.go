@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// keepAlive is how long a model stays loaded behind a request: seconds, or a text such as 5m.
+// keepAlive is how long a model stays loaded after a request: seconds, or a text such as 5m.
 // Nil: as the server has it; negative: until its memory is needed.
 type keepAlive struct{ d *time.Duration }
 

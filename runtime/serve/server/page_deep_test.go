@@ -19,7 +19,7 @@ import (
 	"mla/runtime/serve/server"
 )
 
-// TestPage has the page in a browser, with the server behind it.
+// TestPage has the page in a browser, with its server.
 func TestPage(t *testing.T) {
 	browser := openBrowser(t)
 	tests := map[string]func(*testing.T, context.Context){

@@ -11,7 +11,7 @@ import (
 // prompts are what a request wants continued: one prompt, or a list of them.
 type prompts []prompt
 
-// prompt is made of texts and tokens, one behind the other.
+// prompt is made of texts and tokens, one after the other.
 type prompt []promptPart
 
 type promptPart struct {

@@ -95,8 +95,8 @@ func TestRecorded(t *testing.T) {
 }
 
 // between is what stands between the first of a text and the next of another.
-func between(text, before, behind string) string {
+func between(text, before, after string) string {
 	_, text, _ = strings.Cut(text, before)
-	text, _, _ = strings.Cut(text, behind)
+	text, _, _ = strings.Cut(text, after)
 	return text
 }

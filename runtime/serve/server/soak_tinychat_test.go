@@ -54,7 +54,7 @@ func content(s *served, _ *rand.Rand, path, body string) error {
 	return err
 }
 
-// leaving goes behind some lines of its answer.
+// leaving goes after some lines of its answer.
 func leaving(s *served, rng *rand.Rand, path, body string) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

@@ -113,7 +113,7 @@ type grammars struct {
 	thoughts   func() *grammar.Matcher
 
 	mu   sync.Mutex
-	last []named // the one used last behind
+	last []named // the one used last is the last
 }
 
 type named struct {

@@ -158,7 +158,7 @@ var toolChats = []completiontest.Answer{
 	{To: "Must?", Text: "<tool_call>weather<arg_key>town</arg_key><arg_value>Zürich</arg_value></tool_call>"},
 	{To: "JSON?", Text: "x</think>{\"city\": \"Zürich\", \"days\": 3} and more"},
 	{To: "Else?", Text: "x</think>text"},
-	{To: "Two?", Text: "x</think><tool_call>now</tool_call>And some text behind it."},
+	{To: "Two?", Text: "x</think><tool_call>now</tool_call>And some text after it."},
 	{To: "Undeclared?", Text: "x</think><tool_call>nobody<arg_key>a</arg_key><arg_value>b</arg_value></tool_call>"},
 }
 

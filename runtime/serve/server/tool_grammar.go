@@ -35,11 +35,11 @@ func (s *Server) rules(ctx context.Context, c *conversation) (guided.Rules, erro
 	if r.Calls, err = s.callGrammar(ctx, c); err != nil {
 		return r, err
 	}
-	r.Behind, err = s.behindCalls(ctx, c)
+	r.AfterCall, err = s.afterCalls(ctx, c)
 	return r, err
 }
 
-// callGrammar is what a call has to follow behind its marker; nil: nothing in particular.
+// callGrammar is what a call has to follow after its marker; nil: nothing in particular.
 // It is there if a call is asked for, only some tools may be called, one is strict, or the answer has a form, and then
 // arguments follow their schemas: those of strict tools exactly, those of others as far as keywords are supported.
 func (s *Server) callGrammar(ctx context.Context, c *conversation) (*grammar.Compiled, error) {
@@ -91,13 +91,13 @@ func (s *Server) orCalls(w *wanted) *wanted {
 	}}
 }
 
-// behindCalls is the grammar of what follows a call in an answer that has a form: other
+// afterCalls is the grammar of what follows a call in an answer that has a form: other
 // calls, but no text; nil: anything.
-func (s *Server) behindCalls(ctx context.Context, c *conversation) (*grammar.Compiled, error) {
+func (s *Server) afterCalls(ctx context.Context, c *conversation) (*grammar.Compiled, error) {
 	if c.grammar == nil || c.choice.none || s.format == nil || len(c.tools) == 0 {
 		return nil, nil
 	}
-	return s.grammars.get(ctx, &wanted{"tools", "behind calls", func(context.Context) (*grammar.Grammar, error) {
-		return guided.BehindCalls(s.writing()), nil
+	return s.grammars.get(ctx, &wanted{"tools", "after calls", func(context.Context) (*grammar.Grammar, error) {
+		return guided.AfterCalls(s.writing()), nil
 	}})
 }

@@ -46,7 +46,7 @@ func (s *scanner[T]) scan() error {
 	return nil
 }
 
-// begin counts the value that comes behind an opening bracket or a comma.
+// begin counts the value that comes after an opening bracket or a comma.
 func (s *scanner[T]) begin(c byte, rest T) error {
 	if c != ',' {
 		s.level++

@@ -101,7 +101,7 @@ func discard(temp *os.File) {
 }
 
 // target is the file that a rename to path may replace: path itself if it does not
-// exist, or the regular file behind it, with its mode.
+// exist, or the regular file that it links to, with its mode.
 func target(path string) (string, fs.FileMode, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {

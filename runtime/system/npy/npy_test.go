@@ -78,7 +78,7 @@ func TestTarget(t *testing.T) {
 		t.Fatal(err)
 	}
 	if data, err := os.ReadFile(file); err != nil || !strings.HasPrefix(string(data), magic) {
-		t.Errorf("the file behind the link has %q, %v", data, err)
+		t.Errorf("the file that the link names has %q, %v", data, err)
 	}
 	if to, err := os.Readlink(link); err != nil || to != file {
 		t.Errorf("the link leads to %q, %v", to, err)

@@ -1,4 +1,4 @@
-// Package recordfile is files of equal records behind a header, written in one step and
+// Package recordfile is files of equal records after a header, written in one step and
 // checksummed: what takes long to compute and can be computed again. A file that was cut
 // off, changed, or written by another version is refused with the reason, and nothing of
 // it is used.

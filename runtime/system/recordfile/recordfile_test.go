@@ -134,7 +134,7 @@ func TestDamage(t *testing.T) {
 	foreign[fixedBytes+10] = 'H' // of the text
 	end := len(foreign) - 4*(recordBytes+sumBytes) - sumBytes
 	binary.LittleEndian.PutUint32(foreign[end:], crc32.Checksum(foreign[:end], castagnoli))
-	refused("records behind another header", foreign)
+	refused("records after another header", foreign)
 }
 
 // TestReasons: what is wrong is said.

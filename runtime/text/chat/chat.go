@@ -38,7 +38,7 @@ type Message struct {
 	Reasoning string
 	// Reasoned says that Reasoning is all of the thoughts, even if it is "".
 	Reasoned bool
-	// ToolCalls are what an assistant wants called behind Content.
+	// ToolCalls are what an assistant wants called after Content.
 	ToolCalls []ToolCall
 	// ToolCallID says to which call a tool's Content is the answer, Name of which tool.
 	ToolCallID, Name string

@@ -169,7 +169,7 @@ var joined = regexp.MustCompile(`\+\s*[\w.\[\]'"]*arguments['"\]]*\s*[-+}]|argum
 func (j *jinja) Template() string { return j.source }
 
 // PythonJSON writes a JSON text as Python's json.dumps(x, ensure_ascii=False) does, which
-// is what models were trained on: a space behind commas and colons, keys in their order,
+// is what models were trained on: a space after commas and colons, keys in their order,
 // numbers as Python spells them.
 func PythonJSON(text string) (string, error) {
 	v, err := engine.FromJSON(json.RawMessage(text), false)

@@ -24,7 +24,7 @@ func look(key []byte, s *state, class func(edge) uint64) []byte {
 }
 
 // rounds is how many rounds tell apart what the tokens of shortBytes can: a round for every
-// byte, and one for whether the rule may end behind the last.
+// byte, and one for whether the rule may end after the last.
 const rounds = shortBytes + 1
 
 // likeness says which states allow the same tokens of up to shortBytes bytes. After round n,

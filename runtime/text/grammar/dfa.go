@@ -29,7 +29,7 @@ func (s *state) final() bool { return s.accept && len(s.edges)+len(s.calls) == 0
 // States that are no rule's.
 const (
 	stateEnd   int32 = iota // the text may end
-	stateHole               // whatever comes behind a rule
+	stateHole               // whatever comes after a rule
 	firstState              // of rules
 )
 

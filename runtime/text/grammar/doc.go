@@ -13,13 +13,13 @@
 //
 // Most tokens that may follow a state are decided by the state's own rule, whoever has
 // called it. These are found by one walk through the trie of the vocabulary, and kept.
-// Only tokens that go on behind the rule's end, such as a quote with a comma behind it, are
+// Only tokens that go on after the rule's end, such as a quote with a comma after it, are
 // looked at for every caller. (The idea of context-independent tokens is XGrammar's, Dong
 // et al. 2024.)
 //
 // # Control tokens
 //
-// A control token is in the trie as the byte 0xFF with its name behind it. No character
+// A control token is in the trie as the byte 0xFF with its name after it. No character
 // has that byte, so only Marker matches it. Tokens that end a text are allowed where the
 // grammar may end, and nowhere else.
 //

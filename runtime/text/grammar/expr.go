@@ -23,7 +23,7 @@ type (
 	Literal string
 	// Class is one character of the ranges, in UTF-8. None: nothing matches.
 	Class []Range
-	// Seq is one behind the other; none: the empty text.
+	// Seq is one after the other; none: the empty text.
 	Seq []Expr
 	// Alt is one of them; none: nothing matches.
 	Alt []Expr

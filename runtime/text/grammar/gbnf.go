@@ -77,7 +77,7 @@ func (p *gbnf) peek() byte {
 	return 0
 }
 
-// take goes on behind a text, if it is next.
+// take goes on after a text, if it is next.
 func (p *gbnf) take(text string) bool {
 	if strings.HasPrefix(p.source[p.at:], text) {
 		p.at += len(text)
@@ -86,7 +86,7 @@ func (p *gbnf) take(text string) bool {
 	return false
 }
 
-// space goes on behind blanks and comments, and line breaks if they mean nothing.
+// space goes on after blanks and comments, and line breaks if they mean nothing.
 func (p *gbnf) space(lines bool) {
 	for p.at < len(p.source) {
 		switch c := p.peek(); {
@@ -176,7 +176,7 @@ func (p *gbnf) sequence(nested bool) Expr {
 	return list
 }
 
-// item reads what a repetition may stand behind; nil: there is none.
+// item reads what a repetition may follow; nil: there is none.
 func (p *gbnf) item() Expr {
 	start := p.at
 	switch c := p.peek(); {
@@ -207,7 +207,7 @@ func (p *gbnf) item() Expr {
 	return nil
 }
 
-// token reads a token: <name> of a control token, <[number]>, and either behind ! for any
+// token reads a token: <name> of a control token, <[number]>, and either after ! for any
 // other token.
 func (p *gbnf) token() Expr {
 	t := OneToken{Not: p.take("!")}
@@ -339,10 +339,10 @@ func (p *gbnf) class() Expr {
 	return nil
 }
 
-// escapes are characters behind a backslash.
+// escapes are characters after a backslash.
 var escapes = map[byte]rune{'n': '\n', 'r': '\r', 't': '\t', '\\': '\\', '"': '"', '[': '[', ']': ']', '-': '-', '^': '^', '/': '/', '.': '.'}
 
-// digits are how many hexadecimal digits follow a letter behind a backslash.
+// digits are how many hexadecimal digits follow a letter after a backslash.
 var digits = map[byte]int{'x': 2, 'u': 4, 'U': 8}
 
 // char reads a character, which may be escaped.

@@ -150,7 +150,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// nested are rules within rules, which all have something behind them.
+// nested are rules within rules, which all have something after them.
 func nested(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -266,7 +266,7 @@ func TestTokens(t *testing.T) {
 	}
 	m := compile(t, "root ::= <[258]> <[259]> \"c\"", v).NewMatcher()
 	if m.Accept(ab) != nil || m.Accept(ba) != nil || m.CanEnd() || m.Accept('c'+2) != nil || !m.CanEnd() {
-		t.Error("tokens one behind the other")
+		t.Error("tokens one after the other")
 	}
 }
 

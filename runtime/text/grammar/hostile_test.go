@@ -107,11 +107,11 @@ func manyRules(n int) string {
 	return b.String()
 }
 
-func chain(n int, behind string) string {
+func chain(n int, after string) string {
 	var b strings.Builder
 	b.WriteString("root ::= r0\n")
 	for i := range n {
-		fmt.Fprintf(&b, "r%d ::= r%d %s\n", i, i+1, behind)
+		fmt.Fprintf(&b, "r%d ::= r%d %s\n", i, i+1, after)
 	}
 	fmt.Fprintf(&b, "r%d ::= \"a\"", n)
 	return b.String()

@@ -8,7 +8,7 @@ type stateMask struct {
 	// has them if they are few.
 	bits []uint32
 	ids  []int32
-	// exits are nodes of the trie where the rule may end: what is behind them depends on
+	// exits are nodes of the trie where the rule may end: what is after them depends on
 	// the caller.
 	exits []int32
 }
@@ -46,7 +46,7 @@ func (c *Compiled) keep(id int32, m *stateMask) {
 	c.masks[id] = m
 }
 
-// findMask walks through the trie from a state, behind which is a hole.
+// findMask walks through the trie from a state, after which is a hole.
 func (c *Compiled) findMask(id int32) *stateMask {
 	v, g := c.vocabulary, c.graph
 	m := &stateMask{}
@@ -169,9 +169,9 @@ func (c *Compiled) maskOf(at *node) []uint32 {
 		if len(m.exits) == 0 {
 			continue
 		}
-		behind := g.close(e.below)
+		after := g.close(e.below)
 		for _, i := range m.exits {
-			c.walk(i+1, v.trie[i].skip, behind, allow)
+			c.walk(i+1, v.trie[i].skip, after, allow)
 		}
 	}
 	return mask

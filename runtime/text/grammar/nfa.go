@@ -44,7 +44,7 @@ func (n *nfa) add(node nfaNode) int32 {
 	return int32(len(n.nodes) - 1)
 }
 
-// compile returns where an expression begins that next comes behind.
+// compile returns where an expression begins that next follows.
 func (n *nfa) compile(e Expr, next int32) int32 {
 	n.spend(1)
 	switch e := e.(type) {
@@ -170,7 +170,7 @@ func (n *nfa) token(t OneToken, next int32) int32 {
 	if !t.Not {
 		return n.compile(Literal(path), next)
 	}
-	var starts []int32 // for each byte: another one, and whatever bytes behind it
+	var starts []int32 // for each byte: another one, and whatever bytes after it
 	at := int32(-1)
 	for i := len(path) - 1; i > 0; i-- {
 		after := next

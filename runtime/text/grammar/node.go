@@ -30,7 +30,7 @@ type node struct {
 	mask      []uint32
 }
 
-// entry is a state with what goes on behind its rule.
+// entry is a state with what goes on after its rule.
 type entry struct {
 	state int32
 	below *node
@@ -261,7 +261,7 @@ func (g *graph) closure(entries []entry) *node {
 	return n
 }
 
-// step is the closed node behind a byte.
+// step is the closed node after a byte.
 func (g *graph) step(n *node, b byte) *node {
 	if n.stuck {
 		return g.dead
@@ -284,7 +284,7 @@ func (g *graph) step(n *node, b byte) *node {
 	return *at
 }
 
-// follow is the closed node behind bytes.
+// follow is the closed node after bytes.
 func (g *graph) follow(n *node, text []byte) *node {
 	for _, b := range text {
 		n = g.step(n, b)

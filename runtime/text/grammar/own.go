@@ -73,7 +73,7 @@ func (o *ownRule) table(at int32) *[256]int32 {
 	return o.tables[at]
 }
 
-// walkOwn is what a part of the trie allows behind a state.
+// walkOwn is what a part of the trie allows after a state.
 func (c *Compiled) walkOwn(o *ownRule, id, first, end int32) *stateMask {
 	v, m := c.vocabulary, &stateMask{}
 	var found []int32

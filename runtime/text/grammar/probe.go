@@ -14,7 +14,7 @@ const (
 	probeWork = maxWork * 8 // of all
 )
 
-// probe refuses a grammar of too many readings: it goes on with the byte behind which most
+// probe refuses a grammar of too many readings: it goes on with the byte after which most
 // states are possible, and then writes texts by chance.
 func (c *Compiled) probe() error {
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -8,13 +8,13 @@ type span struct{ lo, hi byte }
 // utf8Spans calls f with sequences of spans whose texts are the UTF-8 of the characters from
 // lo to hi, without surrogates.
 func utf8Spans(lo, hi rune, f func([]span)) {
-	const surrogates, behind = 0xD800, 0xE000
+	const surrogates, after = 0xD800, 0xE000
 	lo, hi = max(lo, 0), min(hi, utf8.MaxRune)
 	if lo < surrogates && hi >= surrogates {
 		utf8Spans(lo, surrogates-1, f)
-		lo = behind
+		lo = after
 	} else if lo >= surrogates {
-		lo = max(lo, behind)
+		lo = max(lo, after)
 	}
 	if lo > hi {
 		return

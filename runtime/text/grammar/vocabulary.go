@@ -17,7 +17,7 @@ type Token struct {
 type Vocabulary struct {
 	size  int
 	trie  []trieNode
-	long  int32   // where the trie of tokens of more than shortBytes bytes begins, behind that of all others
+	long  int32   // where the trie of tokens of more than shortBytes bytes begins, after that of all others
 	same  []int32 // by token: another one with the same bytes, or -1
 	bytes [][]byte
 	ends  []int32
@@ -163,5 +163,5 @@ func Allows(mask []uint32, id int32) bool {
 	return id >= 0 && int(id/32) < len(mask) && mask[id/32]>>(id%32)&1 != 0
 }
 
-// Bytes is what a token prints; of a control token its name, behind a byte that no text has.
+// Bytes is what a token prints; of a control token its name, after a byte that no text has.
 func (v *Vocabulary) Bytes(id int32) []byte { return v.bytes[id] }

@@ -12,10 +12,10 @@ import (
 
 // Rules are grammars for one vocabulary that a text follows. Where one is nil, anything may come.
 type Rules struct {
-	Text     *grammar.Compiled // of the text, from where the thoughts end
-	Calls    *grammar.Compiled // of a call, from its marker on
-	Behind   *grammar.Compiled // of what follows a call
-	Thoughts *grammar.Matcher  // a text that does not end
+	Text      *grammar.Compiled // of the text, from where the thoughts end
+	Calls     *grammar.Compiled // of a call, from its marker on
+	AfterCall *grammar.Compiled // of what follows a call
+	Thoughts  *grammar.Matcher  // a text that does not end
 }
 
 // none says that the rules allow anything.
@@ -100,8 +100,8 @@ func (a *Answer) Begun() {
 		a.text, a.at = a.at, a.call(text)
 	case a.parser.Thinking(): // the text is still to come
 		a.at = a.text
-	case a.rules.Behind != nil:
-		a.at = a.rules.Behind.NewMatcher()
+	case a.rules.AfterCall != nil:
+		a.at = a.rules.AfterCall.NewMatcher()
 	default:
 		a.at = nil
 	}

@@ -72,8 +72,8 @@ func OrCalls(g *grammar.Grammar, w output.Grammars) {
 	g.Rules[0].Expr = grammar.Alt{content, w.Begins()}
 }
 
-// BehindCalls is the grammar of what follows a call in an answer that has a form: other calls,
+// AfterCalls is the grammar of what follows a call in an answer that has a form: other calls,
 // but no text.
-func BehindCalls(w output.Grammars) *grammar.Grammar {
-	return &grammar.Grammar{Rules: []grammar.Rule{{Name: "root", Expr: w.Behind()}}}
+func AfterCalls(w output.Grammars) *grammar.Grammar {
+	return &grammar.Grammar{Rules: []grammar.Rule{{Name: "root", Expr: w.After()}}}
 }

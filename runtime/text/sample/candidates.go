@@ -8,7 +8,7 @@ import (
 // choice is how Next came to a token.
 type choice struct {
 	drawn   bool    // of the chosen ids; else it was the best one
-	weighed bool    // by Sampler.weights; else by the logits behind top, after the temperature
+	weighed bool    // by Sampler.weights; else by the logits less top, after the temperature
 	top     float32 // the best logit
 }
 

@@ -135,8 +135,8 @@ func (s *Sampler) best() int32 {
 	return best
 }
 
-// behind is the logarithm of a token's probability, less that of the best one.
-func (s *Sampler) behind(id int32, top float32) float64 {
+// below is the logarithm of a token's probability, less that of the best one.
+func (s *Sampler) below(id int32, top float32) float64 {
 	return float64((float64(s.logits[id]) - float64(top)) * s.scale)
 }
 
@@ -159,7 +159,7 @@ const heaviest = 1 << 36
 
 // weightOf is the weight of a chosen token where the best logit is top.
 func (s *Sampler) weightOf(id int32, top float32) uint64 {
-	return uint64(wideExp(s.behind(id, top)) * heaviest)
+	return uint64(wideExp(s.below(id, top)) * heaviest)
 }
 
 // weigh sets the weights of the chosen tokens, which are in proportion to their probabilities,
@@ -207,11 +207,11 @@ func share(weight, total, part uint64) int {
 func part(p float32) uint64 { return uint64(float64(p) * (1 << 32)) }
 
 // entropy is sum p (ln Z + x) = ln Z - mean, of probabilities e^x / Z: it returns the mean of
-// x and ln Z, for values x behind the best one's.
+// x and ln Z, for values x less the best one's.
 func (s *Sampler) entropy(top float32) (mean, logZ float64) {
 	var sum, moment float64
 	for _, id := range s.chosen {
-		x := s.behind(id, top)
+		x := s.below(id, top)
 		if e := wideExp(x); e > 0 {
 			sum += e
 			moment += float64(e * x)

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// references are the distributions that parameters may give behind a text, one for each that
+// references are the distributions that parameters may give after a text, one for each that
 // chance may decide, with how probable it is.
 func references(p *Params, order []Step, logits []float32, text []int32, mu float64) (probs [][]float64, weights []float64) {
 	list := make([]candidate, len(logits))
@@ -158,7 +158,7 @@ func (d *drawing) order() []Step {
 }
 
 // near is how far distributions may be from the reference's: weights are integers of 2^-36 of
-// the largest, and temperatures, penalties and probabilities are float32 behind some steps, whose
+// the largest, and temperatures, penalties and probabilities are float32 after some steps, whose
 // last bit is 2^-24 of logits up to 40.
 const near = 1e-5
 

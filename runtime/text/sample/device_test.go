@@ -54,7 +54,7 @@ func TestSamplingOfAll(t *testing.T) {
 	}
 }
 
-// TestPicked picks by what a device is told, behind a text and behind guesses of how it goes
+// TestPicked picks by what a device is told, after a text and after guesses of how it goes
 // on, what the sampler picks that has accepted them.
 func TestPicked(t *testing.T) {
 	const vocab = 50
@@ -95,7 +95,7 @@ func TestPicked(t *testing.T) {
 			s.Accept(want)
 			state = state.After(want)
 			if now := s.Sampling(); now.Window != device.WindowAll && !reflect.DeepEqual(state, now) {
-				t.Fatalf("%+v: %+v behind a guess; expected %+v", p, state, now)
+				t.Fatalf("%+v: %+v after a guess; expected %+v", p, state, now)
 			}
 		}
 	}

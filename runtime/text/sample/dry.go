@@ -72,7 +72,7 @@ func (d *dry) penalise(logits []float32) {
 	clear(d.repeats)
 	for k := 1; k < len(text); k++ {
 		if n := min(d.z[k], int32(longest)); int(n) >= d.p.DRYAllowedLength {
-			next := text[len(text)-k] // what came behind the tokens that end k before the end
+			next := text[len(text)-k] // what came after the tokens that end k before the end
 			d.repeats[next] = max(d.repeats[next], n)
 		}
 	}
@@ -163,19 +163,19 @@ func (b *breakers) is(id int32) bool {
 	return slices.ContainsFunc(b.of(id), func(tail []int32) bool { return len(tail) == 0 })
 }
 
-// last is how many tokens there are behind the last breaker of a text, or in all of it. Of
+// last is how many tokens there are after the last breaker of a text, or in all of it. Of
 // several breakers that begin at one token the longest counts.
 func (b *breakers) last(text []int32) int {
-	for behind := range text {
-		at := len(text) - 1 - behind
+	for after := range text {
+		at := len(text) - 1 - after
 		longest := -1
 		for _, tail := range b.of(text[at]) {
-			if len(tail) > longest && len(tail) <= behind && slices.Equal(text[at+1:at+1+len(tail)], tail) {
+			if len(tail) > longest && len(tail) <= after && slices.Equal(text[at+1:at+1+len(tail)], tail) {
 				longest = len(tail)
 			}
 		}
 		if longest >= 0 {
-			return behind - longest
+			return after - longest
 		}
 	}
 	return len(text)

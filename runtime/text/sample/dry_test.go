@@ -22,7 +22,7 @@ func TestDRY(t *testing.T) {
 		{"several ways to go on", "abcxabdyab", nil, 2, map[byte]float32{'c': 1, 'd': 1}},
 		{"less is allowed", "abxa", nil, 1, map[byte]float32{'b': 1}},
 		{"a breaker ends it", "abcdxa:cabc", []string{"c"}, 2, nil},
-		{"behind a breaker", "zabcxzab", []string{"z"}, 2, map[byte]float32{'c': 1}},
+		{"after a breaker", "zabcxzab", []string{"z"}, 2, map[byte]float32{'c': 1}},
 		{"a breaker is not penalised", "abzxab", []string{"z"}, 2, nil},
 		{"a breaker of two tokens", "yzabcxyzab", []string{"yz"}, 2, map[byte]float32{'c': 1}},
 		{"that is not there", "yabcxyab", []string{"yz"}, 2, map[byte]float32{'c': 1.5}},
@@ -71,7 +71,7 @@ func TestDRYLookBack(t *testing.T) {
 	s.Reset()
 	clear(logits)
 	if s.dry.penalise(logits); logits[0] != 0 {
-		t.Errorf("behind Reset: %v", logits)
+		t.Errorf("after Reset: %v", logits)
 	}
 	if _, err := New(with(func(p *Params) { p.DRYMultiplier = 1 })); err == nil {
 		t.Error("breakers without a vocabulary")

@@ -21,7 +21,7 @@ func (s *Sampler) keepBest(k int) {
 	slices.Sort(s.chosen)
 }
 
-// keepFirst leaves the tokens of the largest keys, up to the one behind which they have
+// keepFirst leaves the tokens of the largest keys, up to the one after which they have
 // enough of the weight, by the sign of share; at least MinKeep.
 func (s *Sampler) keepFirst(keys []float32, p float32, enough int) {
 	total, top := s.weigh(), s.logits[s.best()]
@@ -43,14 +43,14 @@ func (s *Sampler) keepFirst(keys []float32, p float32, enough int) {
 func (s *Sampler) keepTopP(uint64) { s.keepFirst(s.logits, s.p.TopP, 0) }
 
 // keepTypical is locally typical sampling (Meister et al. 2022): tokens whose surprise is
-// nearest to the entropy, the fewest that have more than p together. Of a logit x behind the
+// nearest to the entropy, the fewest that have more than p together. Of a logit x after the
 // best, -ln p - H is the mean of x less x.
 func (s *Sampler) keepTypical(uint64) {
 	top := s.logits[s.best()]
 	mean, _ := s.entropy(top)
 	s.scores = slices.Grow(s.scores[:0], len(s.logits))[:len(s.logits)]
 	for _, id := range s.chosen {
-		s.scores[id] = float32(-math.Abs(mean - s.behind(id, top)))
+		s.scores[id] = float32(-math.Abs(mean - s.below(id, top)))
 	}
 	s.keepFirst(s.scores, s.p.TypicalP, 1)
 }
@@ -58,7 +58,7 @@ func (s *Sampler) keepTypical(uint64) {
 // keepMinP leaves tokens that have at least the part MinP of the best one's probability.
 func (s *Sampler) keepMinP(uint64) {
 	top := s.logits[s.best()]
-	likely := func(id int32) bool { return s.behind(id, top) >= float64(s.logMinP) }
+	likely := func(id int32) bool { return s.below(id, top) >= float64(s.logMinP) }
 	n := 0
 	for _, id := range s.chosen {
 		if likely(id) {

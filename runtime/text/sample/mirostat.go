@@ -5,7 +5,7 @@ import "math"
 // Mirostat (Basu et al. 2021) keeps the surprise of the text's tokens near a target: a token's
 // surprise is how many bits it takes, and mu is the most that the next one may have. It
 // follows what was drawn, so it is a part of the sampler's state: choices are made one after
-// the other, also behind guesses.
+// the other, also after guesses.
 
 // mirostatTop is how many of the likeliest tokens version 1 estimates the vocabulary by.
 const mirostatTop = 100
@@ -23,7 +23,7 @@ func (s *Sampler) mirostat(u uint64) int32 {
 	id := s.drawWeighed(u)
 	top := s.logits[s.best()]
 	_, logZ := s.entropy(top)
-	surprise := (logZ - s.behind(id, top)) / math.Ln2
+	surprise := (logZ - s.below(id, top)) / math.Ln2
 	s.mu -= float64(float64(s.p.MirostatEta) * (surprise - float64(s.p.MirostatTau)))
 	return id
 }
@@ -35,7 +35,7 @@ func (s *Sampler) keepSurprise() {
 	_, logZ := s.entropy(top)
 	kept := s.chosen[:0]
 	for _, id := range s.chosen {
-		if (logZ-s.behind(id, top))/math.Ln2 <= s.mu {
+		if (logZ-s.below(id, top))/math.Ln2 <= s.mu {
 			kept = append(kept, id)
 		}
 	}
@@ -53,7 +53,7 @@ func (s *Sampler) zipf() int {
 	top := s.logits[id]
 	before, products, squares := 0.0, 0.0, 0.0
 	for i := 1.0; i < mirostatTop && len(s.heap) > 0; i++ {
-		x := s.behind(s.pop(), top)
+		x := s.below(s.pop(), top)
 		if math.IsInf(x, -1) {
 			break
 		}

@@ -3,7 +3,7 @@ package sample
 import "math"
 
 // Functions of float64 that give the same bits on every platform, as those of package math may
-// not. A conversion behind a product keeps the compiler from fusing it with a sum.
+// not. A conversion after a product keeps the compiler from fusing it with a sum.
 
 // ln(2) in two parts. The high part has 32 bits, so that its product with a small integer
 // is exact.

@@ -217,7 +217,7 @@ func referenceDRY(p *Params, list []candidate, text []int32) []candidate {
 	}
 	for i, c := range list {
 		longest := -1
-		for at := 1; at < len(text); at++ { // the candidate came there, behind n tokens like the last ones
+		for at := 1; at < len(text); at++ { // the candidate came there, after n tokens like the last ones
 			n := 0
 			for n < at && text[at-1-n] == text[len(text)-1-n] {
 				n++

@@ -103,7 +103,7 @@ func (s *Sampler) Accept(id int32) {
 }
 
 // Allow says which tokens Next may return from now on: a bit each, the lowest of the first
-// word for token 0. Tokens behind the last word are not allowed; nil allows all.
+// word for token 0. Tokens after the last word are not allowed; nil allows all.
 func (s *Sampler) Allow(mask []uint32) { s.mask = mask }
 
 // Reset forgets the accepted tokens and starts the random numbers again.

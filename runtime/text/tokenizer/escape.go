@@ -29,7 +29,7 @@ func (t *Tokenizer) Escape(text string) string {
 		case t.vocab.typeOf(int(id)) == TypeUserDefined: // any text may have it
 			out.WriteString(rest[:to])
 		default:
-			// Another one may begin within this one, so the search goes on behind its first character.
+			// Another one may begin within this one, so the search goes on after its first character.
 			_, size := utf8.DecodeRuneInString(rest[from:])
 			to = from + size
 			out.WriteString(rest[:to] + escapeBreak)

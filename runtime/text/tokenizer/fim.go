@@ -5,7 +5,7 @@ import "slices"
 // FIM are the control tokens by which a model fills in a middle; -1: there is none. All that
 // such a model needs are the first three.
 type FIM struct {
-	Prefix, Suffix, Middle int32 // stand in front of the text before, of that behind, and of the answer
+	Prefix, Suffix, Middle int32 // stand in front of the text before, of the text after, and of the answer
 	Repo, File             int32 // stand in front of a project's name, and of each file's
 	Pad                    int32
 }

@@ -58,7 +58,7 @@ var preTokenizers = map[string]preTokenizer{
 		eog: []string{"<|user|>", "<|observation|>"},
 	},
 	"qwen2": {passes: []pass{likeGLM(1)}},
-	// The expression of Ling ends a run of line breaks with one, not with several, behind any space: the same pieces.
+	// The expression of Ling ends a run of line breaks with one, not with several, after any space: the same pieces.
 	"bailingmoe2": {passes: []pass{likeGLM(1)}},
 	"deepseek-v3": {
 		passes: []pass{

@@ -8,7 +8,7 @@
 //   CUDASIM_L2=bytes               level-2 cache (1 MiB)
 //   CUDASIM_SHARED=bytes           shared memory that a block may have (227 KiB)
 //   CUDASIM_SEED=n                 order of nodes, threadgroups and streams (1)
-//   CUDASIM_FAULT=FUNCTION:N:CODE  the Nth call of a function returns CODE; with a + behind
+//   CUDASIM_FAULT=FUNCTION:N:CODE  the Nth call of a function returns CODE; with a + after
 //                                  it all later calls do too, as after a kernel's failure
 //   CUDASIM_FLIP=KERNEL:N          the Nth run of kernels whose names begin so leaves the lowest
 //                                  bit of the last byte that it wrote wrong; needs KERNELS=run

@@ -42,7 +42,7 @@ uint64_t usedBytes() {
 CUdeviceptr place(uint64_t bytes, uint8_t *host, bool mapped) {
   static CUdeviceptr next = firstAddress + step / 2;
   const CUdeviceptr base = next;
-  next += (bytes + 2 * step - 1) / step * step;  // never again, and a gap behind it
+  next += (bytes + 2 * step - 1) / step * step;  // never again, and a gap after it
   blocks().emplace(base, Block{base, bytes, host, mapped, {}, {}, {}});
   return base;
 }

@@ -38,7 +38,7 @@ void msl_end_group() { push({{}, true}); }
 
 bool msl_next_copy(msl_copy *c, int but) {
   queue &q = queues[launch.current];
-  // The first copy belongs to the first group that ends behind it. Those of no group arrive with all others.
+  // The first copy belongs to the first group that ends after it. Those of no group arrive with all others.
   while (q.begin < q.end && (but < 0 || groups_of(q) > uint(but))) {
     const entry &first = q.entries[q.begin++];
     if (first.group) continue;

@@ -54,7 +54,7 @@ uint msl_lanes(); // of this simdgroup; less than 32 only in a last, partial one
 // The array number index of the kernel in threadgroup memory.
 void *msl_threadgroup_array(uint index, size_t size);
 
-// A copy from device to threadgroup memory: bytes, and zeros behind them.
+// A copy from device to threadgroup memory: bytes, and zeros after them.
 struct msl_copy {
   void *to;
   const void *from;

@@ -89,7 +89,7 @@ void Execution::runGroup(std::vector<Item> &group) {
   group_.clear();
 }
 
-// A command that takes too long, and those behind it, are not run.
+// A command that takes too long, and those after it, are not run.
 bool Execution::inTime(const Item &i) {
   if (!duration::known() || end_ != duration::End::Well) return end_ == duration::End::Well;
   const double t = duration::of(*i.command);

@@ -130,7 +130,7 @@ func (l *list) subscript(i int) bool {
 	return before.word() && !l.tokens[i-2].isType() && !l.furtherName(i-1) || before.Text == ")" || before.Text == "]"
 }
 
-// furtherName tells whether a name is declared behind another one: it follows a comma of a
+// furtherName tells whether a name is declared after another one: it follows a comma of a
 // statement that begins with a type.
 func (l *list) furtherName(i int) bool {
 	if l.tokens[i-1].Text != "," {

@@ -90,7 +90,7 @@ func (l *list) semicolon(at int) int {
 	return at
 }
 
-// member is the name behind a ::, without the word template.
+// member is the name after a ::, without the word template.
 func (l *list) member(colons int) string {
 	if name := l.tokens[colons+1].Text; name != "template" {
 		return name
@@ -98,7 +98,7 @@ func (l *list) member(colons int) string {
 	return l.tokens[colons+2].Text
 }
 
-// arguments lists the template's arguments behind a name, without numbers, and
+// arguments lists the template's arguments after a name, without numbers, and
 // tells where they end.
 func (l *list) arguments(at int) (list []string, end int) {
 	if end = at + 1; l.tokens[end].Text != "<" {

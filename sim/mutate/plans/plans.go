@@ -99,7 +99,7 @@ func swaps(l *list) {
 const step = 256
 
 // offsets moves an activation within the arena, and an array of a sampler onto
-// the one before it: behind it may lie memory that nothing else uses.
+// the one before it: memory that nothing else uses may follow it.
 func offsets(l *list) {
 	l.operands(plan.SpaceArena, func(place string, d *plan.Dispatch, slot int) {
 		op := &d.Operands[slot]

@@ -22,7 +22,7 @@ import (
 // sums over thousands of rows in another order; on halves, products of halves.
 var deepTolerance = map[quant.Type]float64{quant.F32: 1e-4, quant.F16: 2e-3}
 
-// deepPositions are where attention's splits change: before and behind the first tile,
+// deepPositions are where attention's splits change: before and after the first tile,
 // where a split begins to have two, and the first that uses all splits.
 func deepPositions(b *plan.Bundle) []int {
 	var all []int

@@ -11,7 +11,7 @@ import (
 	"mla/runtime/device"
 )
 
-// gap is how far the second half of the weights lies behind the first: farther
+// gap is how far the second half of the weights lies from the first: farther
 // than the 32 bits that an indirect command buffer has for an offset.
 const gap = 1<<32 + 1<<20
 

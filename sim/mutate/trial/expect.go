@@ -30,7 +30,7 @@ type expected struct {
 func (e *expected) context() int { return max(len(e.tokens)+pickedTokens, plan.MaxWanted) }
 
 // expect takes the reference logits, and those of the CPU device for the last token
-// if that lies behind the prompt, which is then repeated.
+// if that token lies after the prompt, which is then repeated.
 func (t *trial) expect(m *model.Model, kv quant.Type) (*expected, error) {
 	n := len(m.Prompt)
 	if t.tokens > 0 {

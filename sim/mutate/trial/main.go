@@ -42,7 +42,7 @@ func main() {
 	flag.StringVar(&t.file, "file", "testdata/reference/youtu-tiny-F32", "reference file without .gguf")
 	flag.StringVar(&t.cache, "kv", "f32", "types of the cache, one run for each")
 	flag.StringVar(&t.replay, "replay", "icb", "icb or encode")
-	flag.IntVar(&t.tokens, "tokens", 0, "how many tokens to run; behind its end the prompt is repeated; 0: the prompt")
+	flag.IntVar(&t.tokens, "tokens", 0, "how many tokens to run; after the prompt's end it is repeated; 0: the prompt")
 	flag.StringVar(&t.plan, "plan", "", "mistake in the plan")
 	flag.StringVar(&t.source, "source", "", "file with Metal source")
 	flag.StringVar(&t.bits, "bits", "", "file of logits to compare with bit for bit; written if missing")
@@ -122,7 +122,7 @@ func (t *trial) once(d device.Device, m *model.Model, kv quant.Type) (all []floa
 	return all, errors.Join(err, r.Close())
 }
 
-// far runs tokens far behind in a long context with one type of cache.
+// far runs tokens at the end of a long context with one type of cache.
 func (t *trial) far(d device.Device, m *model.Model, kv quant.Type) ([]float32, error) {
 	run, err := newDeep(m.Bound, kv)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"mla/runtime/text/sample"
 )
 
-// pickedTokens are picked behind a prompt for each set of parameters.
+// pickedTokens are picked after a prompt for each set of parameters.
 const pickedTokens = 5
 
 // samplings are parameters that take the sampler through all of its steps.
@@ -93,7 +93,7 @@ func (p *picker) row(token int32, pos int) []plan.Row {
 	return []plan.Row{{Token: uint32(token), Pos: uint32(pos), NKV: uint32(pos + 1)}}
 }
 
-// begin is a sampler behind the prompt, and the prompt's last row; the cache has the others.
+// begin is a sampler after the prompt, and the prompt's last row; the cache has the others.
 func (p *picker) begin(params sample.Params) (*sample.Sampler, []plan.Row, error) {
 	s, err := sample.New(params)
 	if err != nil {
@@ -173,12 +173,12 @@ func (p *picker) loop(tokens []int32) ([]int32, error) {
 // keeps its own, those of others must not be.
 const keeps = 2
 
-// picksOfRows compares tokens that the GPU picks behind as many rows as it can at once, each
+// picksOfRows compares tokens that the GPU picks after as many rows as it can at once, each
 // with other parameters, with those that the host picks from the same rows' logits.
 func picksOfRows(r device.Runner, prompt []int32, vocab int) error {
 	gpu, ok := r.(device.Picker)
 	if !ok {
-		return errors.New("error: the runner picks no tokens behind several rows")
+		return errors.New("error: the runner picks no tokens after several rows")
 	}
 	var rows []plan.Row
 	for pos := range plan.MaxWanted {
@@ -218,7 +218,7 @@ func picksOfRows(r device.Runner, prompt []int32, vocab int) error {
 			return fmt.Errorf("error: %w", err)
 		}
 		if !slices.Equal(got, want) {
-			return fmt.Errorf("picks: behind %d rows %d; expected %d", len(rows), got, want)
+			return fmt.Errorf("picks: after %d rows %d; expected %d", len(rows), got, want)
 		}
 	}
 	return nil

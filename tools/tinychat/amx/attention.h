@@ -5,7 +5,7 @@
 
 #include "model.h"
 
-// Where dialogues begin, and behind the last one the end of the row.
+// Where dialogues begin, and after the last one the end of the row.
 typedef struct { int count; const int *begin; } Dialogues;
 
 static void copy_head(const bf16 *x, int ldx, int rows, int padded, int width, bf16 *out) {

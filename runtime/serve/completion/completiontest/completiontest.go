@@ -48,11 +48,11 @@ func Tokenizer(template string) (*tokenizer.Tokenizer, error) {
 	return tokenizer.New(v)
 }
 
-// Answer is what the model writes behind a prompt that has a text in it.
+// Answer is what the model writes after a prompt that has a text in it.
 type Answer struct{ To, Text string }
 
-// Model is a model that writes answers. A chat is answered behind its last <|assistant|>,
-// other texts behind what Answer.To says. Where no answer fits, it writes "abc…".
+// Model is a model that writes answers. A chat is answered after its last <|assistant|>,
+// other texts after what Answer.To says. Where no answer fits, it writes "abc…".
 type Model struct {
 	Tokenizer *tokenizer.Tokenizer
 	Config    device.Config
@@ -150,7 +150,7 @@ func (m *Model) text(id int32) string {
 	return string(m.Tokenizer.TokenBytes(id))
 }
 
-// rest is what is still to be written behind a text.
+// rest is what is still to be written after a text.
 func (m *Model) rest(text string) string {
 	chat := strings.LastIndex(text, "<|assistant|>")
 	for _, a := range m.Answers {

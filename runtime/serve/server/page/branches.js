@@ -4,7 +4,7 @@
 
 const tailsOf = (chat, index) => chat.forks?.[index];
 
-// cut takes the messages from an index on out of a conversation, with the forks behind it.
+// cut takes the messages from an index on out of a conversation, with the forks after it.
 function cut(chat, index) {
   const tail = {messages: chat.messages.splice(index), forks: {}};
   for (const at of Object.keys(chat.forks ?? {})) {

@@ -1,4 +1,4 @@
-// Text files that go with a message. The model gets them in front of it, each behind its name.
+// Text files that go with a message. The model gets them in front of it, each after its name.
 
 import {el} from './dom.js';
 

@@ -59,7 +59,7 @@ class Inline {
     return m;
   }
 
-  // open makes the last mark text, with what stands behind it.
+  // open makes the last mark text, with what stands after it.
   open() {
     const {mark, nodes} = this.stack.pop();
     this.top.nodes = this.top.nodes.concat(document.createTextNode(mark), nodes);
@@ -92,7 +92,7 @@ class Inline {
   }
 
   // dollar is a formula, too, unless the signs stand for money: none begins before a blank, ends
-  // behind one, or ends before a digit.
+  // after one, or ends before a digit.
   dollar() {
     if (this.text.startsWith('$$', this.at)) return this.maths('$$', '$$');
     if (/\s/.test(this.text[this.at + 1] ?? ' ') || this.unclosed.has('$')) return false;

@@ -128,7 +128,7 @@ const table = {
   },
 };
 
-// cells are those of a table's row; a bar in code or behind a backslash is none.
+// cells are those of a table's row; a bar in code or after a backslash is none.
 function cells(text) {
   const list = [];
   let cell = '', ticks = false;

@@ -41,13 +41,13 @@ func (s *state) arguments(x arguments, sc *scope) (a args) {
 	}
 	d, ok := s.eval(x.starstar, sc).(*Dict)
 	if !ok {
-		fail("what stands behind ** has to be a dict")
+		fail("what follows ** has to be a dict")
 	}
 	s.charge(times(len(d.keys), overhead))
 	for i, key := range d.keys {
 		name, ok := textOf(key)
 		if _, twice := a.named1(name); !ok || twice {
-			fail("the keys behind ** have to be names of arguments that are not given yet")
+			fail("the keys after ** have to be names of arguments that are not given yet")
 		}
 		a.names, a.named = append(a.names, name), append(a.named, d.values[i])
 	}

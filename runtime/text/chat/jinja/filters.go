@@ -54,7 +54,7 @@ func textFilter(change func(string) string) filter {
 	}
 }
 
-// titleWords is jinja2's title, which begins words behind fewer marks than Python's does.
+// titleWords is jinja2's title, which begins words after fewer marks than Python's does.
 func titleWords(text string) string {
 	var out strings.Builder
 	begins := true

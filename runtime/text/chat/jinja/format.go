@@ -118,7 +118,7 @@ func (f *percentFormat) convert(m []string, point bool) string {
 	return spec.percent(f.state, v, f.safe)
 }
 
-// percent writes a value for a letter behind %.
+// percent writes a value for a letter after %.
 func (spec formatSpec) percent(s *state, v Value, safe bool) string {
 	if spec.align == "<" {
 		spec.zero = false
@@ -218,7 +218,7 @@ func (spec formatSpec) pad(s *state, text, align string) string {
 	return strings.Repeat(spec.fill, left) + text + strings.Repeat(spec.fill, missing-left)
 }
 
-// number pads digits behind their sign.
+// number pads digits after their sign.
 func (spec formatSpec) number(s *state, negative bool, prefix, digits string) string {
 	sign := strings.Trim(spec.sign, "-")
 	if negative {

@@ -142,8 +142,8 @@ func (l *lexer) stripped(text string, sign byte, block bool) string {
 	return text
 }
 
-// behind skips what a tag that ended with the sign takes away of the text that follows.
-func (l *lexer) behind(sign string) {
+// after skips what a tag that ended with the sign takes away of the text that follows.
+func (l *lexer) after(sign string) {
 	switch {
 	case sign == "-":
 		l.skipSpace()
@@ -170,7 +170,7 @@ func (l *lexer) comment() {
 		sign = text[len(text)-1:]
 	}
 	l.skip(from + len(text) + len("#}"))
-	l.behind(sign)
+	l.after(sign)
 }
 
 func (l *lexer) raw() {
@@ -184,7 +184,7 @@ func (l *lexer) raw() {
 		sign = rest[m[2]]
 	}
 	l.data(l.stripped(rest[:m[0]], sign, true), m[1])
-	l.behind(rest[m[4]:m[5]])
+	l.after(rest[m[4]:m[5]])
 }
 
 // tag reads the tokens of one {{ }} or {% %}.
@@ -223,7 +223,7 @@ func (l *lexer) closes(rest, end string) bool {
 	l.add(end, "")
 	l.skip(len(sign) + len(end))
 	if end == tokTagEnd || sign == "-" {
-		l.behind(sign)
+		l.after(sign)
 	}
 	return true
 }

@@ -29,7 +29,7 @@ type state struct {
 	memory int // bytes that are left
 	next   int // steps left at which the context is looked at again
 	depth  int
-	// tail is the text that was joined last, with room behind it.
+	// tail is the text that was joined last, with free capacity after it.
 	tail []byte
 	// asWritten is false once a value has changed whose JSON text was known.
 	asWritten bool

@@ -306,7 +306,7 @@ func floatPower(x, y float64) Value {
 	return v
 }
 
-// floatText is Python's repr of a float: the shortest digits, with ".0" behind whole numbers,
+// floatText is Python's repr of a float: the shortest digits, with ".0" after whole numbers,
 // and an exponent from 1e16 on and below 1e-4.
 func floatText(x float64) string {
 	switch {

@@ -270,7 +270,7 @@ func (p *parser) signature(n *macroNode) {
 		if p.skipIf("=") {
 			n.defaults = append(n.defaults, p.expression())
 		} else if len(n.defaults) > 0 {
-			p.fail("a parameter without a default stands behind one with a default")
+			p.fail("a parameter without a default follows one with a default")
 		}
 	}
 	p.expect(")")

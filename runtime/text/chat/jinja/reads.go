@@ -149,7 +149,7 @@ func (r *reader) macro(m *macroNode, n *names) {
 	r.body(m.body, n, true, append(special, m.params...)...)
 }
 
-// branches reads a condition. What every branch sets is set behind it.
+// branches reads a condition. What every branch sets is set after it.
 func (r *reader) branches(x *ifNode, n *names) {
 	common := map[string]int{}
 	bodies := append(append([][]node{}, x.bodies...), x.other)

@@ -28,7 +28,7 @@ func runeOffset(text string, n int) int {
 	return at
 }
 
-// concat joins texts. What is added to the text that was joined last goes behind it in the
+// concat joins texts. What is added to the text that was joined last goes after it in the
 // same memory, as in Python: a text that grows in a loop would take time by its square.
 func (s *state) concat(first string, more ...string) string {
 	added := 0
@@ -48,7 +48,7 @@ func (s *state) concat(first string, more ...string) string {
 	for _, text := range more {
 		s.tail = append(s.tail, text...)
 	}
-	// Texts that end before this one's end never change: only what is behind them is written.
+	// Texts that end before this one's end never change: only what is after them is written.
 	return unsafe.String(unsafe.SliceData(s.tail), len(s.tail))
 }
 

@@ -30,7 +30,7 @@ func (p *Parser) header() bool {
 	t, known := p.tools[f.name]
 	if f.more || !ok || !known {
 		p.emit(p.call.kind, p.call.raw.String())
-		p.where, p.trim, p.begun = p.call.behind(), "", true
+		p.where, p.trim, p.begun = p.call.after(), "", true
 		return true
 	}
 	p.take(f.size)
@@ -104,7 +104,7 @@ func (p *Parser) finish() {
 	args := p.call.args.String()
 	valid := strings.HasPrefix(args, "{") && json.Valid([]byte(args))
 	p.events = append(p.events, Event{Kind: CallEnd, Text: p.call.raw.String(), Valid: valid, Else: p.call.kind})
-	p.where, p.trim, p.call = p.call.behind(), space, call{}
+	p.where, p.trim, p.call = p.call.after(), space, call{}
 }
 
 // scanner finds the end of a JSON object by its braces.

@@ -2,7 +2,7 @@ package output
 
 import "testing"
 
-// TestEndThoughts: behind thoughts that were ended for the model, its own end of them is
+// TestEndThoughts: after thoughts that were ended for the model, its own end of them is
 // dropped, once, however the text is cut.
 func TestEndThoughts(t *testing.T) {
 	for text, want := range map[string]string{

@@ -12,7 +12,7 @@ type Format struct {
 	Name       string
 	Begin, End string // around all calls; may be empty
 	Call       string // begins a call
-	// Separator stands between the name and the arguments, Tail behind these.
+	// Separator stands between the name and the arguments, Tail after these.
 	Separator string
 	Tail      []string
 	// Pairs says that the arguments are pairs of keys and values, not JSON.
@@ -31,7 +31,7 @@ type Format struct {
 	// clean takes the name and the id out of what stands in the name's place; nil: it is
 	// the name.
 	clean func(string) (name, id string)
-	// around are other markers before and behind calls.
+	// around are other markers before and after calls.
 	around []string
 	// lead stands between Call and an object that has the name.
 	lead string
@@ -100,7 +100,7 @@ func (f *Format) in(template string) bool {
 var marker = regexp.MustCompile(`<[^<>\s]+>\n*|\[[A-Z_]+\]`)
 
 // Markers are texts that may be control tokens, which print nothing by themselves. Some
-// vocabularies have the line breaks behind a marker in its token.
+// vocabularies have the line breaks after a marker in its token.
 func (f *Format) Markers() (list []string) {
 	texts := append([]string{f.Begin, f.End, f.Call, f.Separator, strings.Join(f.Tail, "")}, f.around...)
 	if f.Pairs {
@@ -143,7 +143,7 @@ func (f *Format) Opening(name string, before int) string {
 	return f.Begin + f.Call + name + f.Separator
 }
 
-// NumberedID is the id of a call behind others in a conversation, of a Format that is Numbered.
+// NumberedID is the id of a call after others in a conversation, of a Format that is Numbered.
 func NumberedID(name string, before int) string {
 	return "functions." + name + ":" + strconv.Itoa(before)
 }

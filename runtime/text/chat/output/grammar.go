@@ -52,9 +52,9 @@ func (g Grammars) Begins() grammar.Expr {
 	return grammar.Seq{newline, grammar.Optional(g.literal(g.Begin)), newline, g.literal(g.Format.Call)}
 }
 
-// Behind is what may follow a call if no text may: the marker of another one, or the end of
+// After is what may follow a call if no text may: the marker of another one, or the end of
 // all calls.
-func (g Grammars) Behind() grammar.Expr {
+func (g Grammars) After() grammar.Expr {
 	return grammar.Alt{grammar.Seq{}, grammar.Seq{newline, g.literal(g.Format.Call)}, grammar.Seq{newline, g.literal(g.End)}}
 }
 
@@ -100,7 +100,7 @@ func (g Grammars) Bare() grammar.Class {
 	return grammar.Class{{Lo: '<', Hi: '<'}}.Not() // so that it ends where the marker begins
 }
 
-// Calling says whether the model is at a call, and what it has written behind its marker.
+// Calling says whether the model is at a call, and what it has written after its marker.
 // Within thoughts a marker alone is none: models think about calls, too.
 func (p *Parser) Calling() (text string, ok bool) {
 	if p.where == inText || p.Thinking() {

@@ -62,7 +62,7 @@ func TestMarks(t *testing.T) {
 		{name: "glm, another tool within thoughts", format: "glm", text: "Or\n<tool_call>rm</tool_call>?</think>No.", want: "thought Or\n<tool_call>rm</tool_call>?\ntext No.", thinking: true},
 		{name: "hermes, within thoughts", format: "hermes", text: "x<tool_call>{\"name\": \"now\", \"arguments\": {}}</tool_call>", want: "thought x\ncall now\nargs {}\nend", thinking: true},
 		{name: "mistral, within thoughts", format: "mistral", text: "[THINK]I'm\nthinking[TOOL_CALLS]now[ARGS]{}[/THINK]Hello", want: "thought I'm\nthinking[TOOL_CALLS]now[ARGS]{}\ntext Hello", think: [2]string{"[THINK]", "[/THINK]"}},
-		{name: "mistral, behind thoughts", format: "mistral", text: "[THINK]Hm[/THINK][TOOL_CALLS]now[CALL_ID]abcdefghi[ARGS]{}", want: "thought Hm\ncall now\nargs {}\nend", think: [2]string{"[THINK]", "[/THINK]"}},
+		{name: "mistral, after thoughts", format: "mistral", text: "[THINK]Hm[/THINK][TOOL_CALLS]now[CALL_ID]abcdefghi[ARGS]{}", want: "thought Hm\ncall now\nargs {}\nend", think: [2]string{"[THINK]", "[/THINK]"}},
 		{name: "kimi, singular", format: "kimi-k2", text: "ok<|tool_call_section_begin|><|tool_call_begin|>functions.now:0<|tool_call_argument_begin|>{}<|tool_call_end|><|tool_call_section_end|>", want: "text ok\ncall now\nargs {}\nend"},
 		{name: "kimi, no end", format: "kimi-k2", text: "<|tool_calls_section_begin|><|tool_call_begin|>functions.now:0<|tool_call_argument_begin|>{}", want: "call now\nargs {}\nend"},
 		{name: "gigachat3", format: "gigachat3", text: "Well.<|message_sep|>\n\nfunction call<|role_sep|>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"a\"}}<|message_sep|>\n\nuser<|role_sep|>\nmore", want: "text Well.\n" + call},

@@ -108,8 +108,8 @@ type call struct {
 	tail []string
 }
 
-// behind is where the parser is behind a call.
-func (c *call) behind() place {
+// after is where the parser is after a call.
+func (c *call) after() place {
 	if c.kind == Reasoning {
 		return inThoughts
 	}

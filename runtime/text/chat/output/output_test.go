@@ -75,7 +75,7 @@ func TestParser(t *testing.T) {
 		{name: "thoughts", text: "\n<think>\nA <b\n\n</think>\n\nB", want: "thought A <b\ntext B"},
 		{name: "prompt ends in thoughts", text: "A\n</think>\nB", want: "thought A\ntext B", thinking: true},
 		{name: "thoughts without end", text: "A <", want: "thought A <", thinking: true},
-		{name: "no thoughts behind text", text: "A <think>B</think>", want: "text A <think>B</think>"},
+		{name: "no thoughts after text", text: "A <think>B</think>", want: "text A <think>B</think>"},
 		{name: "no format", text: "<tool_call>now</tool_call>", want: "text <tool_call>now</tool_call>"},
 		{name: "glm", format: "glm", text: "I look.\n<tool_call>weather\n<arg_key>city</arg_key>\n<arg_value>Zürich \"old\"\n</arg_value><arg_key>days</arg_key><arg_value> 3 </arg_value>\n</tool_call>\n",
 			want: "text I look.\ncall weather\nargs {\"city\": \"Zürich \\\"old\\\"\\n\", \"days\": 3}\nend"},
@@ -127,7 +127,7 @@ func TestArgumentsCome(t *testing.T) {
 	}
 }
 
-// TestOpening: a model that goes on behind an opening makes a call.
+// TestOpening: a model that goes on after an opening makes a call.
 func TestOpening(t *testing.T) {
 	for name, rest := range map[string]string{
 		"glm": "<arg_key>city</arg_key><arg_value>a</arg_value></tool_call>", "hermes": "{\"city\": \"a\"}}\n</tool_call>",

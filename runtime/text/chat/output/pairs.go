@@ -37,11 +37,11 @@ func (p *Parser) pair() bool {
 		p.closePairs()
 		return true
 	}
-	key, behind, ok := strings.Cut(rest[len(keyBegin):], keyEnd)
+	key, after, ok := strings.Cut(rest[len(keyBegin):], keyEnd)
 	if !ok {
 		return len(rest) > maxHeader && p.broken()
 	}
-	value := strings.TrimLeft(behind, space)
+	value := strings.TrimLeft(after, space)
 	if !strings.HasPrefix(value, valueBegin) {
 		return !strings.HasPrefix(valueBegin, value) && p.broken()
 	}
@@ -90,7 +90,7 @@ func (p *Parser) literal() bool {
 }
 
 // limit is how much of a text belongs to a value. If that ends there, skip is how long the
-// mark of its end is. A mark is the end only where the call goes on behind it as calls do:
+// mark of its end is. A mark is the end only where the call goes on after it as calls do:
 // values quote marks, too. Of a mark that is missing, the next one tells.
 func (p *Parser) limit(text string) (size, skip int, ended bool) {
 	for at := 0; at < len(text); {
@@ -123,7 +123,7 @@ const (
 	yes
 )
 
-// end says whether a text goes on behind a value, and how long the mark of its end is.
+// end says whether a text goes on after a value, and how long the mark of its end is.
 func (p *Parser) end(text string) (skip int, is answer) {
 	switch {
 	case strings.HasPrefix(text, valueEnd):
@@ -131,16 +131,16 @@ func (p *Parser) end(text string) (skip int, is answer) {
 	case strings.HasPrefix(text, callEnd):
 		return 0, p.follows(text[len(callEnd):], p.format.Call)
 	case strings.HasPrefix(text, keyBegin):
-		key, behind, ok := strings.Cut(text[len(keyBegin):], keyEnd)
+		key, after, ok := strings.Cut(text[len(keyBegin):], keyEnd)
 		switch {
 		case !ok && len(text) < maxKey:
 			return 0, unknown
 		case !ok || p.call.tool[key].none() || slices.Contains(p.call.keys, key):
 			return 0, no
-		case strings.TrimSpace(behind) == "":
+		case strings.TrimSpace(after) == "":
 			return 0, unknown
 		}
-		return 0, p.follows(behind, valueBegin)
+		return 0, p.follows(after, valueBegin)
 	}
 	for _, mark := range []string{valueEnd, callEnd, keyBegin} {
 		if strings.HasPrefix(mark, text) {

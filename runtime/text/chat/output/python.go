@@ -57,7 +57,7 @@ func (r *literal) value(depth int) bool {
 	return n > 0
 }
 
-// list reads the members of a list, a tuple, or an object. A comma behind the last one is fine.
+// list reads the members of a list, a tuple, or an object. A comma after the last one is fine.
 func (r *literal) list(open, end byte, depth int) bool {
 	r.out.WriteByte(open)
 	r.rest = r.rest[1:]
@@ -91,7 +91,7 @@ func (r *literal) mark(c byte) bool {
 	return true
 }
 
-// escapes are the characters behind a backslash that are not themselves.
+// escapes are the characters after a backslash that are not themselves.
 var escapes = map[byte]byte{'n': '\n', 't': '\t', 'r': '\r', 'b': '\b', 'f': '\f'}
 
 // text reads a string. One with the code of a character is not read: JSON has other ones.

@@ -30,7 +30,7 @@ func (t *Turn) Rules(ctx context.Context, text *grammar.Grammar) (r guided.Rules
 			return r, err
 		}
 		compile(&r.Calls, calls)
-		compile(&r.Behind, guided.BehindCalls(writing))
+		compile(&r.AfterCall, guided.AfterCalls(writing))
 	}
 	compile(&r.Text, text)
 	r.Thoughts = vocabulary.Unending()

@@ -16,10 +16,10 @@ var (
 	allBlanks = grammar.Class{{Lo: '\t', Hi: '\r'}, {Lo: ' ', Hi: ' '}, {Lo: 0x85, Hi: 0x85}, {Lo: 0xa0, Hi: 0xa0}, {Lo: 0x1680, Hi: 0x1680}, {Lo: 0x2000, Hi: 0x200a}, {Lo: 0x2028, Hi: 0x2029}, {Lo: 0x202f, Hi: 0x202f}, {Lo: 0x205f, Hi: 0x205f}, {Lo: 0x3000, Hi: 0x3000}, {Lo: 0xfeff, Hi: 0xfeff}}
 )
 
-// controls are characters behind a backslash.
+// controls are characters after a backslash.
 var controls = map[rune]rune{'n': '\n', 'r': '\r', 't': '\t', 'v': '\v', 'f': '\f', 'a': '\a', '0': 0}
 
-// escape reads what stands behind a backslash; one says that it is one character. without
+// escape reads what stands after a backslash; one says that it is one character. without
 // says that it stands in a class of what is left out.
 func (p *parser) escape(without bool) (class grammar.Class, one bool) {
 	single := func(r rune) (grammar.Class, bool) { return grammar.Class{{Lo: r, Hi: r}}, true }
@@ -67,7 +67,7 @@ func (p *parser) escape(without bool) (class grammar.Class, one bool) {
 	return single(r)
 }
 
-// unit reads the number of a character behind \u.
+// unit reads the number of a character after \u.
 func (p *parser) unit() rune {
 	if p.take("{") {
 		n := rune(0)

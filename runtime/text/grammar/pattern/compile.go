@@ -58,7 +58,7 @@ func anchored(t *tree) bool {
 	return false
 }
 
-// compile is an expression with next behind it.
+// compile is an expression with next after it.
 func (w *Work) compile(t *tree, next *node) *node {
 	w.spend(4)
 	switch t.op {

@@ -5,7 +5,7 @@
 //
 // A Language is the texts from a place to their end. A regular expression becomes nodes
 // that each say what has to follow, so that a lookahead is an intersection with what comes
-// behind it. The automaton's states are formulas over these nodes (those of an alternating
+// after it. The automaton's states are formulas over these nodes (those of an alternating
 // automaton, Chandra, Kozen and Stockmeyer 1981): they are made as they are reached, up to
 // a limit.
 //

@@ -167,7 +167,7 @@ func (s *step) formula(id formula) formula {
 	return out
 }
 
-// node is what has to follow behind a node. One that leads back to itself without a
+// node is what has to follow after a node. One that leads back to itself without a
 // character gives nothing new there.
 func (s *step) node(n *node) formula {
 	s.spend(1)

@@ -18,7 +18,7 @@ const (
 	isNever   kind = iota // no text
 	isAll                 // all texts
 	isEnd                 // the empty text
-	isChar                // a character of class, and next behind it
+	isChar                // a character of class, and next after it
 	isOr                  // one of list
 	isAnd                 // all of list
 	isNot                 // not next

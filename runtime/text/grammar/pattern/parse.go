@@ -89,7 +89,7 @@ func (p *parser) sequence() *tree {
 	return t
 }
 
-// atom reads what a repetition may stand behind; nil: flags.
+// atom reads what a repetition may follow; nil: flags.
 func (p *parser) atom() *tree {
 	switch r := p.next(); r {
 	case '^':

@@ -10,7 +10,7 @@ import (
 // array is what an array has to be.
 type array struct {
 	front       []*condition // of the first items
-	rest        *condition   // of those behind
+	rest        *condition   // of those that follow
 	least, most int          // items; most < 0: no limit
 	counts      []count
 	unique      bool

@@ -12,7 +12,7 @@ type digitState struct {
 	places, step int
 	fits         string
 	left         int // digits in front of the point
-	behind       int // digits behind it that were written
+	decimals     int // digits after it that were written
 	remainder    int // of the digits so far, by the step
 	// What follows must not be less than low, or more than high; "": it may be anything.
 	low, high string
@@ -29,9 +29,9 @@ func (w *writer) digit(s digitState) grammar.Ref {
 	if s.left == 0 && strings.Trim(s.low, "0") == "" && s.fits[s.rest()] == 1 {
 		all = append(all, grammar.Seq{})
 	}
-	if s.left > 0 || s.behind < s.places {
+	if s.left > 0 || s.decimals < s.places {
 		next := grammar.Expr(w.choices(s))
-		if s.left == 0 && s.behind == 0 {
+		if s.left == 0 && s.decimals == 0 {
 			next = grammar.Seq{grammar.Literal("."), next}
 		}
 		all = append(all, next)
@@ -43,7 +43,7 @@ func (w *writer) digit(s digitState) grammar.Ref {
 // rest is the remainder of a number that ends here.
 func (s *digitState) rest() int {
 	r := s.remainder
-	for range s.places - s.behind {
+	for range s.places - s.decimals {
 		r = r * 10 % s.step
 	}
 	return r
@@ -64,7 +64,7 @@ func (w *writer) choices(s digitState) (all grammar.Alt) {
 		if s.left > 0 {
 			next.left--
 		} else {
-			next.behind++
+			next.decimals++
 		}
 		if next.low = ""; s.low != "" && d == from {
 			next.low = s.low[1:]

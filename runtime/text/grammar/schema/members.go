@@ -66,7 +66,7 @@ type pairs struct {
 	known       map[written]grammar.Ref
 }
 
-// written is what an object has behind some of its properties.
+// written is what an object has after some of its properties.
 type written struct {
 	at   int  // of the list
 	any  bool // there is one
@@ -236,7 +236,7 @@ func (w *pairs) from(s written) (grammar.Expr, error) {
 	if s.at < len(w.list) {
 		p := &w.list[s.at]
 		if room && !s.done {
-			if err := add(grammar.Seq{grammar.Literal(quote(p.name) + ":"), w.space(), p.value}, w.behind(s, false)); err != nil {
+			if err := add(grammar.Seq{grammar.Literal(quote(p.name) + ":"), w.space(), p.value}, w.after(s, false)); err != nil {
 				return nil, err
 			}
 		}
@@ -253,7 +253,7 @@ func (w *pairs) from(s written) (grammar.Expr, error) {
 		return r, nil
 	}
 	if room && !s.done {
-		to := w.behind(s, true)
+		to := w.after(s, true)
 		for _, pair := range w.more {
 			if err := add(pair, to); err != nil {
 				return nil, err
@@ -276,9 +276,9 @@ func (w *pairs) from(s written) (grammar.Expr, error) {
 	return r, nil
 }
 
-// behind is what is written with one more property. Further ones may have equal names, of
+// after is what is written with one more property. Further ones may have equal names, of
 // which readers take the last: so only one of them counts as certain.
-func (w *pairs) behind(s written, further bool) written {
+func (w *pairs) after(s written, further bool) written {
 	if s.any = true; w.most >= 0 {
 		s.all++
 	}

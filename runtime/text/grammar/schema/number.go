@@ -12,7 +12,7 @@ import (
 
 // Limits on numbers.
 const (
-	maxDigits     = 16  // in front of the point, and behind it
+	maxDigits     = 16  // in front of the point, and after it
 	maxRemainders = 256 // of multipleOf
 )
 
@@ -30,7 +30,7 @@ func decimal(n json.Number) (r *big.Rat, ok bool) {
 	return new(big.Rat).SetString(text)
 }
 
-// places is how many digits behind the point a number needs; ok is false if too many.
+// places is how many digits after the point a number needs; ok is false if too many.
 func places(r *big.Rat) (n int, ok bool) {
 	scaled, ten := new(big.Rat).Set(r), big.NewRat(10, 1)
 	for n = 0; !scaled.IsInt(); n++ {
@@ -240,10 +240,10 @@ func (n *numeric) single() grammar.Expr {
 	return all
 }
 
-// writer makes the grammar of numbers in units of the last digit behind the point.
+// writer makes the grammar of numbers in units of the last digit after the point.
 type writer struct {
 	c      *compiler
-	places int    // digits behind the point
+	places int    // digits after the point
 	step   int    // remainders are by this, in units
 	fits   string // which remainders a number may have, a byte each
 }

@@ -16,7 +16,7 @@ type place struct {
 	scope  *scope
 }
 
-// scope is the resources that references have led through, the first one behind. Each is
+// scope is the resources that references have led through, the first one last. Each is
 // there once, so there are not many scopes.
 type scope struct {
 	resource *resource
@@ -111,7 +111,7 @@ func (r *resources) sub(in place, v any, path string) place {
 	return p
 }
 
-// enter is the scope behind a resource. One that was left is there still, further out.
+// enter is the scope inside a resource. One that was left is there still, further out.
 func (r *resources) enter(s *scope, to *resource) *scope {
 	var list []*resource
 	for at := s; at != nil; at = at.outer {

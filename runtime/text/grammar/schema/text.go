@@ -204,7 +204,7 @@ func graph(a pattern.Automaton, bare grammar.Class) grammar.Expr {
 	return out
 }
 
-// shortEscapes are characters behind a backslash that stand for one each.
+// shortEscapes are characters after a backslash that stand for one each.
 var shortEscapes = grammar.Class{{Lo: '"', Hi: '"'}, {Lo: '/', Hi: '/'}, {Lo: '\\', Hi: '\\'}, {Lo: 'b', Hi: 'b'}, {Lo: 'f', Hi: 'f'}, {Lo: 'n', Hi: 'n'}, {Lo: 'r', Hi: 'r'}, {Lo: 't', Hi: 't'}}
 
 // block is how many repetitions make a rule of their own, where there are many.

@@ -14,7 +14,7 @@ const maxUnique = 8
 var errUnique = &UnsupportedError{"", "uniqueItems", fmt.Sprintf("it can be held of at most %d values, as those of an enum", maxUnique)}
 
 // uniqueArray is an array whose items are all different: each item is one of a few values.
-// Behind the first items that are so, nothing comes.
+// After the first items that are so, nothing comes.
 func (c *compiler) uniqueArray(a *array) (grammar.Expr, error) {
 	if len(a.counts) > 0 {
 		return nil, errUnique
@@ -66,7 +66,7 @@ type uniques struct {
 	*array
 	name   string
 	words  []string
-	values [][]int // of each item, the last one of all behind
+	values [][]int // of each item, the last item last
 	most   int
 	known  map[string]grammar.Ref
 }
