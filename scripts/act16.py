@@ -7,7 +7,7 @@ STEM.gguf runs with the tokens of STEM.tokens and a cache of type KV (f32 or f16
 and three things are printed and bounded, as in runtime/doctor/reference, whose
 comments say where the bounds come from:
 
-* against the Go twins, -device cpu -act f16: how far a token's logits are off,
+* against the Go references, -device cpu -act f16: how far a token's logits are off,
   relative to their size, and for how many tokens other experts were chosen;
 * against activations in float32 on the same GPU, the same;
 * against STEM.logits.npy: the mean Kullback-Leibler divergence, and how many most
@@ -18,7 +18,7 @@ import sys
 
 import numpy as np
 
-TWIN, FULL = 4e-3, 5e-3  # root mean square of a row's differences, relative to its logits
+REFERENCE, FULL = 4e-3, 5e-3  # root mean square of a row's differences, relative to its logits
 REROUTED = 15e-3  # from here on other experts were chosen
 DIVERGENCE = 0.01  # nats
 
@@ -62,7 +62,7 @@ def main():
     rows, right = len(m.tokens), True
     name = f"act f16 {m.stem.split('/')[-1]}, {m.kv} cache, {rows} tokens"
     half = ("cuda", "f16")
-    for what, other, allowed in ("the Go twins", ("cpu", "f16"), TWIN), ("act f32", ("cuda", "f32"), FULL):
+    for what, other, allowed in ("the Go references", ("cpu", "f16"), REFERENCE), ("act f32", ("cuda", "f32"), FULL):
         worst, relative, rerouted = m.compare(half, other)
         right &= relative <= allowed and rerouted <= rows // 8
         print(f"{name}: against {what} {rerouted} tokens go to other experts, the others' logits differ by at most {worst:.2g}, {relative:.2g} of their size")

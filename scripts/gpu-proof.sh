@@ -63,7 +63,7 @@ P
 }
 
 # Activations in half, for every file that has a bundle with them: each kernel that it
-# needs against its Go twin, then whole tokens, see act16.py.
+# needs against its Go reference, then whole tokens, see act16.py.
 act16() {
 	for file in testdata/reference/*.gguf testdata/*.gguf; do
 		"$run" inspect "$file" | grep -q '^With -act f16' || continue
@@ -77,7 +77,7 @@ act16() {
 	done
 }
 
-# Every variant of every kernel against its Go twin.
+# Every variant of every kernel against its Go reference.
 kernels() {
 	"$run" doctor -device cuda -n 0 -t "${SECONDS_FOR_KERNELS:-300s}" >"$out/doctor.txt" 2>&1 || wrong "doctor, see doctor.txt"
 	grep -E 'launches checked|^result' "$out/doctor.txt" | tee -a "$report"

@@ -14,7 +14,7 @@ neither; without --bin it prepares bin/serve.
 Makes a file of each model (mlagen synth), and then, each step within a time of its own and all
 within --limit seconds:
 
-* twins: the kernels of all rows that the model needs, each against its Go twin (mlarun doctor);
+* references: the kernels of all rows that the model needs, each against its Go reference (mlarun doctor);
 * one: a single stream beside mlarun bench;
 * batch: 32 streams beside mlarun bench -batch 32;
 * arrivals: how long a request waits for its first token that comes while 8 decode, and how
@@ -218,11 +218,11 @@ def restore(r, model, limit):
     r.figure("restore", model, "of that, to restore", took, "s", "≤ 1", median <= 1)
 
 
-def twins(r, model, limit):
+def references(r, model, limit):
     """All kernels, or as many as there is time for."""
     out, _ = r.mlarun(model, limit, "-n", "0", "-t", f"{limit - 20:.0f}s", command=["doctor"])
     checked, of = found(r"(\d+)(?: of (\d+))? launches checked", out)
-    r.add(step="twins", model=model, figure="launches of kernels that agree with their Go twins", median=int(checked), unit="", goal=of or checked, met=not of)
+    r.add(step="references", model=model, figure="launches of kernels that agree with their Go references", median=int(checked), unit="", goal=of or checked, met=not of)
 
 
 def schedule(r, model, limit):
@@ -237,7 +237,7 @@ def schedule(r, model, limit):
 # The steps in their order: name, models, seconds that each may take, and what it does.
 BOTH, YOUTU, GLM = list(MODELS), ["youtu2b"], ["glm47flash"]
 STEPS = [
-    ("twins", BOTH, 80, twins),
+    ("references", BOTH, 80, references),
     ("one", BOTH, 90, serveload("one", "-n 512 -r 3", "-n 64 -r 1")),
     ("batch", BOTH, 60, serveload("batch", "-n 128 -r 3 -width 32", "-n 32 -r 1 -width 8")),
     ("arrivals", BOTH, 60, serveload("arrivals", "-n 256 -r 8 -p 64", "-n 96 -r 2 -p 16")),

@@ -84,7 +84,7 @@ func early(t *testing.T, k *plan.Kernel, v *plan.Variant, rows []int, change fun
 	}
 }
 
-// attend runs the first split on the arrival, and on its twin with the row there.
+// attend runs the first split on the arrival, and on the same with the row there.
 func (m arrival) attend(e *execute.Program, kernel string) error {
 	a := m.k.Parts[0].(*plan.Attend)
 	data := m.clone().data

@@ -40,7 +40,7 @@ func TestExpertsOfBatch(t *testing.T) {
 			if len(few.Kernels) != 2 || len(cases) < 8 {
 				t.Errorf("%d kernels, %d cases", len(few.Kernels), len(cases))
 			}
-			newLauncher(t, c.definitions+few.Metal(), execute.Checked).compareWithTwins(t, cases)
+			newLauncher(t, c.definitions+few.Metal(), execute.Checked).compareWithReference(t, cases)
 		})
 	}
 }

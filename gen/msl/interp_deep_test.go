@@ -31,7 +31,7 @@ func TestShippedInterpreter(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			cases := slices.DeleteFunc(twins(t, b), func(c check.Case) bool { return c.Kernel.Width > 0 })
+			cases := slices.DeleteFunc(referenceCases(t, b), func(c check.Case) bool { return c.Kernel.Width > 0 })
 			launcherOf(t, b, cases, execute.Fast|execute.Small).compareWithInterpreter(t, p, b)
 		})
 	}

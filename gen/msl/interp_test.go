@@ -21,7 +21,7 @@ import (
 
 // TestInterpreter compares every dispatch of small models with what the op
 // interpreter computes in float64 from the same inputs, and every kernel with its
-// Go twin: all quant types in all kernels of a dense and two MoE models, one of
+// Go reference: all quant types in all kernels of a dense and two MoE models, one of
 // them without any fusion; then random models, whose sizes are odd, with types
 // that change from weight to weight.
 func TestInterpreter(t *testing.T) {
@@ -127,10 +127,10 @@ func interpret(t *testing.T, s *spec.Spec, disable []string, profiles []assignme
 	if b.Source, err = msl.Print(b, "// test"); err != nil {
 		t.Fatal(err)
 	}
-	cases := twins(t, b)
+	cases := referenceCases(t, b)
 	l := launcherOf(t, b, cases, execute.Fast|execute.Small)
 	l.compareWithInterpreter(t, p, b)
-	l.compareWithTwins(t, cases)
+	l.compareWithReference(t, cases)
 }
 
 // compareWithInterpreter runs the kernels of one row, which is what the interpreter takes.

@@ -71,7 +71,7 @@ func TestCopies(t *testing.T) {
 			}
 		}
 		// The whole source: what is cut out of it has no macros that stand for nothing where copies do not wait.
-		newLauncher(t, c.definitions+few.Metal(), execute.Checked).compareWithTwins(t, cases)
+		newLauncher(t, c.definitions+few.Metal(), execute.Checked).compareWithReference(t, cases)
 	}
 }
 
@@ -110,7 +110,7 @@ func TestExpertShares(t *testing.T) {
 		if len(few.Kernels) != 2 || len(cases) < 3 {
 			t.Errorf("%d kernels, %d cases", len(few.Kernels), len(cases))
 		}
-		newLauncher(t, few.Metal(), execute.Checked).compareWithTwins(t, cases)
+		newLauncher(t, few.Metal(), execute.Checked).compareWithReference(t, cases)
 	}
 }
 

@@ -118,7 +118,7 @@ func own(t *testing.T, b *plan.Bundle) *plan.Bundle {
 	return &less
 }
 
-// runsInHalves says that a bundle of real width has a twin with activations in half, which
+// runsInHalves says that a bundle of real width is compiled with activations in half, too, which
 // runs instead. Both have one text; small bundles run with either type of activations.
 func runsInHalves(b *plan.Bundle) bool {
 	return large(b) && b.Activations == plan.ElemF32 && slices.ContainsFunc(generated.Bundles(), func(o *plan.Bundle) bool {
@@ -131,7 +131,7 @@ func runsInHalves(b *plan.Bundle) bool {
 var fastBundles = []string{"yoututiny", "dsv2liteminif16"}
 
 // TestKernels runs every variant of every kernel that ships and compares all
-// memory with what the Go twins leave.
+// memory with what the Go references leave.
 func TestKernels(t *testing.T) {
 	for _, b := range generated.Bundles() {
 		if !deep.On && !slices.Contains(fastBundles, b.Name) || runsInHalves(b) {
@@ -140,14 +140,14 @@ func TestKernels(t *testing.T) {
 		t.Run(b.Name, func(t *testing.T) {
 			t.Parallel()
 			b := own(t, printed(t, b))
-			cases := twins(t, b)
-			launcherOf(t, b, cases, watched(b)).compareWithTwins(t, cases)
+			cases := referenceCases(t, b)
+			launcherOf(t, b, cases, watched(b)).compareWithReference(t, cases)
 		})
 	}
 }
 
-// twins are the cases of a bundle that compareWithTwins runs.
-func twins(t *testing.T, b *plan.Bundle) []check.Case {
+// referenceCases are the cases of a bundle that compareWithReference runs.
+func referenceCases(t *testing.T, b *plan.Bundle) []check.Case {
 	t.Helper()
 	cases, err := check.Cases(b)
 	if err != nil {
@@ -179,7 +179,7 @@ func launcherOf(t *testing.T, b *plan.Bundle, cases []check.Case, checks execute
 	return newLauncher(t, source, checks)
 }
 
-func (l *launcher) compareWithTwins(t *testing.T, cases []check.Case) {
+func (l *launcher) compareWithReference(t *testing.T, cases []check.Case) {
 	t.Helper()
 	for i := range cases {
 		if r := cases[i].Check(l); !r.OK() {
@@ -229,7 +229,7 @@ func TestPromptKernels(t *testing.T) {
 		cases = thin(slices.DeleteFunc(cases, func(c check.Case) bool {
 			return c.Kernel.Width == 0 || act == "f16" && c.Variant != &c.Kernel.Variants[0]
 		}))
-		launcherOf(t, b, cases, execute.Checked).compareWithTwins(t, cases)
+		launcherOf(t, b, cases, execute.Checked).compareWithReference(t, cases)
 	}
 }
 
@@ -275,7 +275,7 @@ func TestFewRows(t *testing.T) {
 			if !several || !apart {
 				t.Errorf("mat-vecs with three inputs: %t; of rows by themselves: %t", several, apart)
 			}
-			launcherOf(t, b, cases, watched(b)).compareWithTwins(t, cases)
+			launcherOf(t, b, cases, watched(b)).compareWithReference(t, cases)
 		})
 	}
 }

@@ -31,7 +31,7 @@ func TestLinear(t *testing.T) {
 				t.Fatal(err)
 			}
 			cases = slices.DeleteFunc(cases, func(c check.Case) bool { return !ofHybrids(c.Kernel, seen) })
-			launcherOf(t, b, cases, execute.Checked|execute.Small).compareWithTwins(t, cases)
+			launcherOf(t, b, cases, execute.Checked|execute.Small).compareWithReference(t, cases)
 		}
 	}
 	for _, what := range []string{"linear attention of 1 rows", "linear attention of 16 rows", "low rank", "gates", "*plan.DeltaVectors", "*plan.DeltaColumns", "*plan.GatedNormVec"} {

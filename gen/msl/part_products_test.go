@@ -69,7 +69,7 @@ func TestPartProducts(t *testing.T) {
 			if len(cases) < 5 {
 				t.Errorf("%d cases", len(cases))
 			}
-			newLauncher(t, few.Metal(), execute.Checked).compareWithTwins(t, cases)
+			newLauncher(t, few.Metal(), execute.Checked).compareWithReference(t, cases)
 		})
 	}
 }

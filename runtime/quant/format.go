@@ -100,7 +100,7 @@ type Format struct {
 	// len(src) must be a multiple of BlockElems.
 	Quantize func(dst []byte, src []float32)
 
-	// Dot is the pure Go twin of the inner loops: Σ dequantized(row)[i]·x[i] in
+	// Dot is the pure Go reference of the inner loops: Σ dequantized(row)[i]·x[i] in
 	// float32 over len(x) elements. len(x) must be a multiple of BlockElems.
 	Dot func(row []byte, x []float32) float32
 

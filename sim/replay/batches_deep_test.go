@@ -43,7 +43,7 @@ func TestBatches(t *testing.T) {
 }
 
 // TestPrompts: sequences of more rows than a batch have the reference logits too, by the
-// printed kernels and by the Go twins, with dead rows and without.
+// printed kernels and by the Go references, with dead rows and without.
 func TestPrompts(t *testing.T) {
 	t.Parallel()
 	const width = plan.MaxBatch + 24

@@ -19,7 +19,7 @@ import (
 )
 
 // TestHalf replays the files that bundles with activations in half fit. Each dispatch
-// of the printed kernels leaves what its Go twin makes of the same memory. Whole
+// of the printed kernels leaves what its Go reference makes of the same memory. Whole
 // tokens are compared in runtime/doctor/reference, where what is allowed is more:
 // small differences grow there.
 func TestHalf(t *testing.T) {
@@ -41,7 +41,7 @@ func TestHalf(t *testing.T) {
 // form of its own from 8 rows on.
 var halfTokens = map[quant.Type]int{quant.F32: 4, quant.F16: 10}
 
-// lockstep compares every dispatch of a replay with its twin.
+// lockstep compares every dispatch of a replay with its reference.
 type lockstep struct {
 	model  *device.Model
 	config device.Config
@@ -59,7 +59,7 @@ func (l *lockstep) replay(t *testing.T, d *replay.Device, tokens []int32) {
 	}
 }
 
-// dispatch runs a dispatch, and its twin on a copy of the memory as it was before.
+// dispatch runs a dispatch, and its reference on a copy of the memory as it was before.
 func (l *lockstep) dispatch(i int, run func() error) error {
 	got := l.runner.Memory()
 	want := &cpu.Memory{Arena: slices.Clone(got.Arena), Tables: got.Tables, Rope: got.Rope, Logits: slices.Clone(got.Logits)}
@@ -77,18 +77,18 @@ func (l *lockstep) dispatch(i int, run func() error) error {
 		return err
 	}
 	k := &one.Kernels[one.Decode().Dispatches[0].Kernel]
-	results, twins := make([][]float32, len(k.Slots)), make([][]float32, len(k.Slots))
+	results, host := make([][]float32, len(k.Slots)), make([][]float32, len(k.Slots))
 	for slot, s := range k.Slots {
 		if s.Write && s.Space != plan.SpaceCounters {
-			results[slot], twins[slot] = l.numbers(got, i, slot), l.numbers(want, i, slot)
+			results[slot], host[slot] = l.numbers(got, i, slot), l.numbers(want, i, slot)
 		}
 	}
 	if a, ok := k.Parts[0].(*plan.Attend); ok {
-		check.Rebase(results[a.ML], twins[a.ML])
+		check.Rebase(results[a.ML], host[a.ML])
 		results[a.Out] = results[a.Out][:a.Splits.Used(int(l.step.NKV))*a.Heads*a.LatDim] // empty splits hold what was there before, maybe infinities
 	}
 	for slot, s := range k.Slots {
-		off, allowed := offBy(results[slot], twins[slot]), l.allowed(k, slot)
+		off, allowed := offBy(results[slot], host[slot]), l.allowed(k, slot)
 		if !(off <= allowed) {
 			return fmt.Errorf("%s cache, position %d: %s of %s is off by %.2g of its largest number; at most %g is allowed", l.config.KV, l.step.Pos, s.Name, k.Name, off, allowed)
 		}
@@ -96,10 +96,10 @@ func (l *lockstep) dispatch(i int, run func() error) error {
 	return nil
 }
 
-// allowed is how far a slot may be from the twin's, relative to its largest number:
+// allowed is how far a slot may be from the reference's, relative to its largest number:
 // float32 sums in another order. One that becomes a half may lie between two of them,
 // 2^-10 of itself apart; attention multiplies the
-// rows of a cache of halves as halves, its twin as floats.
+// rows of a cache of halves as halves, its reference as floats.
 func (l *lockstep) allowed(k *plan.Kernel, slot int) float64 {
 	readsHalves := func(s plan.Slot) bool { return s.Space == plan.SpaceKV && !s.Write && l.config.KV == quant.F16 }
 	if l.isHalf(k.Slots[slot]) || slices.ContainsFunc(k.Slots, readsHalves) {

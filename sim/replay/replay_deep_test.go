@@ -19,7 +19,7 @@ import (
 
 // TestVariants runs every kernel function of the small bundles, on files of all
 // profiles with random weights, and compares the logits with those of the CPU
-// device's Go twins. With all checks TestReference runs the same bundles, and gen/msl the
+// device's Go references. With all checks TestReference runs the same bundles, and gen/msl the
 // same functions.
 func TestVariants(t *testing.T) {
 	t.Parallel()
@@ -36,7 +36,7 @@ func TestVariants(t *testing.T) {
 				if err := synth.Write(t.Context(), s, q.Name, file, 1); err != nil {
 					t.Fatal(err)
 				}
-				compareWithTwins(t, d, bindFile(t, file, "f32"), used)
+				compareWithReference(t, d, bindFile(t, file, "f32"), used)
 			}
 			b := bundle(t, name)
 			for _, d := range b.Decode().Dispatches { // the sampler's kernels have tests of their own in gen/msl
@@ -53,7 +53,7 @@ func TestVariants(t *testing.T) {
 // small are the bundles whose models are quick to run.
 var small = []string{"yoututiny", "youtumini", "glm47tiny", "glm47mini", "dsv2litemini", "tinyglm", "tinychat"}
 
-func compareWithTwins(t *testing.T, d *replay.Device, m *device.Model, used map[string]int) {
+func compareWithReference(t *testing.T, d *replay.Device, m *device.Model, used map[string]int) {
 	t.Helper()
 	for _, kv := range plan.CacheTypes(m.Bundle.Model.KVLoraRank, m.Bundle.Model.QKRopeHeadDim) {
 		allowed := tolerance[kv]
@@ -62,17 +62,17 @@ func compareWithTwins(t *testing.T, d *replay.Device, m *device.Model, used map[
 		}
 		cfg := device.Config{Context: 4, KV: kv, Threads: 1}
 		r := record(t, d, m, cfg)
-		twins, err := device.LoadSingle(cpu.New(), m, cfg)
+		host, err := device.LoadSingle(cpu.New(), m, cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for pos, token := range []int32{3, 17, 1} {
-			want := step(t, twins, pos, token)
+			want := step(t, host, pos, token)
 			if diff := difference(step(t, r, pos, token), want); !(diff <= allowed) {
 				t.Errorf("%s cache, position %d: logits differ by %g", kv, pos, diff)
 			}
 		}
-		if err := twins.Close(); err != nil {
+		if err := host.Close(); err != nil {
 			t.Error(err)
 		}
 		for f, n := range r.Used {

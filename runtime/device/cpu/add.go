@@ -10,7 +10,7 @@ func addTo(y, x []float32) {
 	}
 }
 
-// addVec is the twin of plan.AddVec.
+// addVec is the CPU kernel of plan.AddVec.
 type addVec struct {
 	split
 	a, b, out vec

@@ -55,7 +55,7 @@ func (b *binder) latentHeads(p *plan.Attend) latentHeads {
 
 func (t *latentHeads) dim() int { return t.latDim + t.peDim }
 
-// attend is the twin of plan.Attend. A unit is one block of heads of one split:
+// attend is the CPU kernel of plan.Attend. A unit is one block of heads of one split:
 // unit u serves split u%splits.Count of block u/splits.Count.
 type attend struct {
 	latentHeads

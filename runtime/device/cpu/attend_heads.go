@@ -5,7 +5,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// attendHeads is the twin of plan.AttendHeads. A unit is one head of headBlock rows: they are
+// attendHeads is the CPU kernel of plan.AttendHeads. A unit is one head of headBlock rows: they are
 // the columns of its products, as heads are of latent attention.
 type attendHeads struct {
 	qNope, qPe, out []vec // by row

@@ -238,7 +238,7 @@ func BenchmarkAttend(b *testing.B) {
 	}
 }
 
-// nothing is a twin of two units without work.
+// nothing is a CPU kernel of two units without work.
 type nothing struct{}
 
 func (nothing) size() (units, cost int) { return 2, 0 }
@@ -247,7 +247,7 @@ func (nothing) run(_ *worker, _, _ int) {}
 // BenchmarkBarrier measures what a phase costs beyond its work.
 func BenchmarkBarrier(b *testing.B) {
 	const phases = 250
-	ph, err := cut([]twin{nothing{}}, 2)
+	ph, err := cut([]kernel{nothing{}}, 2)
 	if err != nil {
 		b.Fatal(err)
 	}

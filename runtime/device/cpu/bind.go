@@ -10,7 +10,7 @@ import (
 )
 
 // binder views the memory of a command's bindings. Its methods check that the memory
-// holds what a part's twin reaches; the first failure sticks in err and the values
+// holds what a part's CPU kernel reaches; the first failure sticks in err and the values
 // returned from then on are unusable.
 type binder struct {
 	r       *runner

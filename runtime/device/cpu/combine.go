@@ -49,7 +49,7 @@ func (c *combine) run(w *worker, head int, dst []float32) {
 	linalg.Scale(dst, 1/l)
 }
 
-// combineVec is the twin of plan.CombineVec.
+// combineVec is the CPU kernel of plan.CombineVec.
 type combineVec struct {
 	combine *combine
 	out     vec

@@ -1,10 +1,10 @@
 // Package cpu replays plans on the processor's cores. Every part of a kernel
-// has a Go twin in the file of that part's name (matvec.go, attend.go, …), which
+// has a CPU kernel in the file of that part's name (matvec.go, attend.go, …), which
 // computes what the Metal template of the same name does: floats within a
 // kernel, rounded where the kernel stores halves.
 //
 // Recording views the memory of each binding of the commands that package device has
-// resolved, checks that it holds what the twins reach, and cuts the parts into chunks.
+// resolved, checks that it holds what the CPU kernels reach, and cuts the parts into chunks.
 // What else a plan has to hold is checked by package verify. Replaying deals the chunks to the
 // workers, phase by phase (see pool), and neither allocates nor decides
 // anything. Results do not depend on the number of workers.
@@ -78,7 +78,7 @@ func (cpu) Int8(b *plan.Bundle) error {
 // maxThreads is the most workers that a configuration may ask for.
 const maxThreads = 1 << 10
 
-// spaces are those that the twins read and write, beside caches and block tables.
+// spaces are those that the CPU kernels read and write, beside caches and block tables.
 var spaces = []plan.Space{plan.SpaceArena, plan.SpaceHeads, plan.SpaceRope, plan.SpaceLogits, plan.SpaceState}
 
 // allocate checks the configuration and makes a runner's memory. Caches are

@@ -7,7 +7,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// deltaHeads is the twin of plan.DeltaHeads. A unit is a head: nobody else touches its part of a state, and the rows of a
+// deltaHeads is the CPU kernel of plan.DeltaHeads. A unit is a head: nobody else touches its part of a state, and the rows of a
 // session come in their order.
 type deltaHeads struct {
 	deltaStates

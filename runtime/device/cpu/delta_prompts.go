@@ -5,7 +5,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// deltaStates are the states of a layer for a twin.
+// deltaStates are the states of a layer for a CPU kernel.
 type deltaStates struct {
 	heads, dim             int
 	floats                 []float32
@@ -43,7 +43,7 @@ func (t *deltaStates) window(row plan.Row, i, h, taps int) []float32 {
 	return t.of(row, t.windowsAt+(i*t.heads+h)*n, n)
 }
 
-// deltaVectors is the twin of plan.DeltaVectors. A unit is a head.
+// deltaVectors is the CPU kernel of plan.DeltaVectors. A unit is a head.
 type deltaVectors struct {
 	deltaStates
 	deltaMaths
@@ -93,7 +93,7 @@ func (t *deltaVectors) row(w *worker, r *deltaVectorsRow, row plan.Row, h int) {
 	r.betaOut.write(h*r.betaOut.stride, y[:1])
 }
 
-// deltaColumns is the twin of plan.DeltaColumns. A unit is a head.
+// deltaColumns is the CPU kernel of plan.DeltaColumns. A unit is a head.
 type deltaColumns struct {
 	deltaStates
 	scale float32
@@ -134,7 +134,7 @@ func (t *deltaColumns) run(w *worker, lo, hi int) {
 	}
 }
 
-// gatedNorm is the twin of plan.GatedNormVec. A unit is a head.
+// gatedNorm is the CPU kernel of plan.GatedNormVec. A unit is a head.
 type gatedNorm struct {
 	heads, dim    int
 	in, gate, out vec

@@ -30,7 +30,7 @@ func (h *headPages) at(table uint32, i int) int {
 	return int(h.tables[int(table)*h.maxPages+i]) * h.page.Elements
 }
 
-// expand is the twin of plan.ExpandHeads. A unit is a head's share of the pages: it decodes the
+// expand is the CPU kernel of plan.ExpandHeads. A unit is a head's share of the pages: it decodes the
 // head's weights once.
 type expand struct {
 	w             weight

@@ -6,7 +6,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// experts is the twin of plan.Experts.
+// experts is the CPU kernel of plan.Experts.
 type experts struct {
 	projection
 	split

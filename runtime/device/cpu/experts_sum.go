@@ -5,7 +5,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// expertsSum is the twin of plan.ExpertsSum. Sums run in the order of the
+// expertsSum is the CPU kernel of plan.ExpertsSum. Sums run in the order of the
 // routing, then the shared experts, then the residual.
 type expertsSum struct {
 	split

@@ -2,7 +2,7 @@ package cpu
 
 import "mla/runtime/plan"
 
-// gateHeads is the twin of plan.GateHeads. A unit is a head.
+// gateHeads is the CPU kernel of plan.GateHeads. A unit is a head.
 type gateHeads struct {
 	heads, dim    int
 	in, gate, out vec

@@ -8,16 +8,16 @@ import (
 
 var errNoPlace = errors.New("a row that is wanted has no place")
 
-// ofWanted is a twin of a kernel whose rows are those that are wanted.
-type ofWanted struct{ twin }
+// ofWanted is the CPU kernel of a part whose rows are the wanted rows.
+type ofWanted struct{ kernel }
 
 func (t ofWanted) run(w *worker, lo, hi int) {
 	w.rows = w.wanted
-	t.twin.run(w, lo, hi)
+	t.kernel.run(w, lo, hi)
 	w.rows = w.all
 }
 
-// gather is the twin of plan.GatherVec. It moves rows one after the other: as they come in
+// gather is the CPU kernel of plan.GatherVec. It moves rows one after the other: as they come in
 // the order of their places, none is overwritten before it has moved.
 type gather struct {
 	data         []byte // of all rows

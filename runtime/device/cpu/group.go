@@ -7,7 +7,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// groupExperts is the twin of plan.GroupExperts. Its unit is all of the work: a counting sort
+// groupExperts is the CPU kernel of plan.GroupExperts. Its unit is all of the work: a counting sort
 // of some thousand numbers.
 type groupExperts struct {
 	rows            [][]plan.Routing
@@ -50,7 +50,7 @@ func (t *groupExperts) run(w *worker, _, _ int) {
 	t.starts[0] = 0
 }
 
-// routeBatch is the twin of plan.RouteBatch.
+// routeBatch is the CPU kernel of plan.RouteBatch.
 type routeBatch struct {
 	rows   []*routeVec
 	groups *groupExperts
@@ -69,7 +69,7 @@ func (t *routeBatch) run(w *worker, _, _ int) {
 	t.groups.run(w, 0, 1)
 }
 
-// groupedExperts is the twin of plan.Experts of several rows: entry e of the split is expert e
+// groupedExperts is the CPU kernel of plan.Experts of several rows: entry e of the split is expert e
 // of the model.
 type groupedExperts struct {
 	rows            []*experts

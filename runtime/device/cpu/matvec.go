@@ -68,7 +68,7 @@ func (s *split) each(lo, hi int, f func(entry, r0, r1 int)) {
 	}
 }
 
-// matVec is the twin of plan.MatVec.
+// matVec is the CPU kernel of plan.MatVec.
 type matVec struct {
 	projection
 	split

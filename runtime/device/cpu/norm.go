@@ -25,7 +25,7 @@ func (n *norm) apply(dst, x []float32) {
 	}
 }
 
-// normVec is the twin of plan.NormVec.
+// normVec is the CPU kernel of plan.NormVec.
 type normVec struct {
 	in, out vec
 	dim     int

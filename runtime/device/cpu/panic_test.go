@@ -12,7 +12,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// bad is a twin of which one unit does what it must not.
+// bad is a CPU kernel of which one unit does what it must not.
 type bad struct {
 	at int
 	do func()
@@ -37,7 +37,7 @@ func TestPanic(t *testing.T) {
 	} {
 		for _, threads := range []int{1, 4} {
 			b := &bad{at: 17, do: do}
-			ph, err := cut([]twin{b}, threads)
+			ph, err := cut([]kernel{b}, threads)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -98,7 +98,7 @@ func TestLostFile(t *testing.T) {
 			"a copy":   func() { copy(make([]byte, len(last)), last) },
 			"assembly": func() { linalg.HalvesToFloats(make([]float32, 64), view[uint16](last[:128])) },
 		} {
-			ph, err := cut([]twin{&bad{at: 5, do: read}}, threads)
+			ph, err := cut([]kernel{&bad{at: 5, do: read}}, threads)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -17,7 +17,7 @@ type phase []chunk
 // chunk is the smallest piece of work that is dealt out: the units [lo, hi) of
 // one part.
 type chunk struct {
-	twin   twin
+	kernel kernel
 	lo, hi int
 }
 

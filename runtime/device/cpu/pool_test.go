@@ -99,20 +99,20 @@ func TestReplayAllocatesNothing(t *testing.T) {
 }
 
 func TestCut(t *testing.T) {
-	twins := []twin{&addVec{split: split{rows: 1 << 20, perGroup: 1, groups: 1 << 20}}, &attend{latentHeads: latentHeads{blocks: 2}, splits: plan.Splits{Count: 3}}}
+	kernels := []kernel{&addVec{split: split{rows: 1 << 20, perGroup: 1, groups: 1 << 20}}, &attend{latentHeads: latentHeads{blocks: 2}, splits: plan.Splits{Count: 3}}}
 	for workers := 1; workers <= 64; workers *= 2 {
-		ph, err := cut(twins, workers)
+		ph, err := cut(kernels, workers)
 		if err != nil {
 			t.Fatal(err)
 		}
-		next := map[twin]int{}
+		next := map[kernel]int{}
 		for _, c := range ph {
-			if c.lo != next[c.twin] || c.hi <= c.lo {
-				t.Fatalf("chunk [%d, %d) after %d", c.lo, c.hi, next[c.twin])
+			if c.lo != next[c.kernel] || c.hi <= c.lo {
+				t.Fatalf("chunk [%d, %d) after %d", c.lo, c.hi, next[c.kernel])
 			}
-			next[c.twin] = c.hi
+			next[c.kernel] = c.hi
 		}
-		if next[twins[0]] != 1<<20 || next[twins[1]] != 6 || len(ph) > 40*workers {
+		if next[kernels[0]] != 1<<20 || next[kernels[1]] != 6 || len(ph) > 40*workers {
 			t.Errorf("%d workers: %d chunks end at %v", workers, len(ph), next)
 		}
 	}

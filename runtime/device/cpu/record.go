@@ -28,7 +28,7 @@ func (r *runner) record(m *device.Model, l *device.Layout, cfg device.Config, wo
 // with a barrier, and before the Head so that a replay can stop.
 func (r *runner) sequence(m *device.Model, q *device.Recording, workers int) (sequence, error) {
 	s := sequence{width: q.Width, work: q.Flops()}
-	var open []twin // of the phase being gathered
+	var open []kernel // of the phase being gathered
 	flush := func() error {
 		if len(open) == 0 {
 			return nil
@@ -47,11 +47,11 @@ func (r *runner) sequence(m *device.Model, q *device.Recording, workers int) (se
 		if i == q.Head {
 			s.head = len(s.phases)
 		}
-		twins, err := r.command(m, c)
+		kernels, err := r.command(m, c)
 		if err != nil {
 			return s, fmt.Errorf("dispatch %d: %w", i, err)
 		}
-		open = append(open, twins...)
+		open = append(open, kernels...)
 	}
 	if err := flush(); err != nil {
 		return s, err
@@ -66,7 +66,7 @@ func (r *runner) sequence(m *device.Model, q *device.Recording, workers int) (se
 }
 
 // command binds the parts of one command.
-func (r *runner) command(m *device.Model, c *device.Command) (twins []twin, err error) {
+func (r *runner) command(m *device.Model, c *device.Command) (kernels []kernel, err error) {
 	k := c.Kernel
 	b := binder{r: r, model: m, command: c}
 	bind := b.bind
@@ -81,13 +81,13 @@ func (r *runner) command(m *device.Model, c *device.Command) (twins []twin, err 
 		if b.err != nil {
 			return nil, fmt.Errorf("kernel %s, layer %d, part %d (%T): %w", k.Name, c.Dispatch.Layer, i, p, b.err)
 		}
-		twins = append(twins, t)
+		kernels = append(kernels, t)
 	}
-	return twins, nil
+	return kernels, nil
 }
 
-// bind makes the twin of a part.
-func (b *binder) bind(p plan.Part) twin {
+// bind makes the CPU kernel of a part.
+func (b *binder) bind(p plan.Part) kernel {
 	switch p := p.(type) {
 	case *plan.MatVec:
 		return bindMatVec(b, p)
@@ -122,6 +122,6 @@ func (b *binder) bind(p plan.Part) twin {
 	case *plan.WeightedSum:
 		return bindWeightedSum(b, p)
 	}
-	b.fail("the CPU device has no twin for it")
+	b.fail("the CPU device has no kernel for it")
 	return nil
 }

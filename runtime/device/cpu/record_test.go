@@ -57,7 +57,7 @@ func every(t *testing.T) *rig {
 }
 
 // TestHostileOperands bends each operand of a kernel that has every part, and
-// wants an error where a twin would reach memory that is not there, not a panic.
+// wants an error where a CPU kernel would reach memory that is not there, not a panic.
 func TestHostileOperands(t *testing.T) {
 	if _, err := every(t).record(1); err != nil {
 		t.Fatal(err)
@@ -81,7 +81,7 @@ func TestHostileOperands(t *testing.T) {
 			return !arena
 		case "no index", "high index":
 			return !indexed
-		case "element": // no twin views these by it
+		case "element": // no CPU kernel views these by it
 			return s.Elem == plan.ElemRoute || s.Space == plan.SpaceRow || s.Space == plan.SpaceArgs || s.Space == plan.SpaceTables || s.Space == plan.SpaceRope
 		}
 		return false
@@ -98,7 +98,7 @@ func TestHostileOperands(t *testing.T) {
 	}
 }
 
-// TestHostileBundles bends what is not an operand, so that a twin would reach memory that is not there. The other rules
+// TestHostileBundles bends what is not an operand, so that a CPU kernel would reach memory that is not there. The other rules
 // of plans are those of package verify.
 func TestHostileBundles(t *testing.T) {
 	part := func(i int) func(*rig) plan.Part { return func(rg *rig) plan.Part { return rg.kernel.Parts[i] } }

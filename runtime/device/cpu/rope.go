@@ -33,7 +33,7 @@ func (r *rope) apply(x []float32, at int, pos uint32) {
 	}
 }
 
-// ropeVec is the twin of plan.RopeVec.
+// ropeVec is the CPU kernel of plan.RopeVec.
 type ropeVec struct {
 	in, out vec
 	heads   int

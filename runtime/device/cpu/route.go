@@ -147,7 +147,7 @@ func (g *gating) weigh(routing []plan.Routing) {
 	}
 }
 
-// routeVec is the twin of plan.RouteVec.
+// routeVec is the CPU kernel of plan.RouteVec.
 type routeVec struct {
 	gating  *gating
 	routing []plan.Routing

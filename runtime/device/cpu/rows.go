@@ -9,8 +9,8 @@ import (
 // row. Mat-vecs go through their weights once for all rows that live, a few weights' rows
 // at a time; the other parts do one row after the other.
 
-// bindRows makes the twin of a part of a kernel of several rows.
-func (b *binder) bindRows(p plan.Part) twin {
+// bindRows makes the CPU kernel of a part of a kernel of several rows.
+func (b *binder) bindRows(p plan.Part) kernel {
 	switch p := p.(type) {
 	case *plan.MatVec:
 		if p.Tokens > 0 {
@@ -40,7 +40,7 @@ func (b *binder) bindRows(p plan.Part) twin {
 	case *plan.DeltaColumns:
 		return bindDeltaColumns(b, p)
 	}
-	return &eachRow{perRow(b, func() twin { return b.bind(p) })}
+	return &eachRow{perRow(b, func() kernel { return b.bind(p) })}
 }
 
 // perRow binds once for every row: once in a kernel of one.
@@ -54,18 +54,18 @@ func perRow[T any](b *binder, bind func() T) []T {
 }
 
 // eachRow has the units of one row for every row.
-type eachRow struct{ twins []twin }
+type eachRow struct{ kernels []kernel }
 
 func (t *eachRow) size() (units, cost int) {
-	units, cost = t.twins[0].size()
-	return len(t.twins) * units, cost
+	units, cost = t.kernels[0].size()
+	return len(t.kernels) * units, cost
 }
 
 func (t *eachRow) run(w *worker, lo, hi int) {
-	units, _ := t.twins[0].size()
+	units, _ := t.kernels[0].size()
 	for r := lo / units; r < len(w.rows) && r*units < hi; r++ {
 		w.row = w.rows[r]
-		t.twins[r].run(w, max(lo-r*units, 0), min(hi-r*units, units))
+		t.kernels[r].run(w, max(lo-r*units, 0), min(hi-r*units, units))
 	}
 }
 
@@ -159,7 +159,7 @@ func pieces(r0, r1 int, f func(r0, r1 int)) {
 	}
 }
 
-// matVecs is the twin of plan.MatVec of several rows.
+// matVecs is the CPU kernel of plan.MatVec of several rows.
 type matVecs struct{ rows []*matVec }
 
 func (t *matVecs) size() (units, cost int) {

@@ -2,11 +2,11 @@ package cpu
 
 import "fmt"
 
-// twin is the Go counterpart of one kernel part, bound to its memory. Units are
+// kernel is the Go counterpart of one kernel part, bound to its memory. Units are
 // what it can be cut into: threadgroups of the part, unless its file says
 // otherwise. Every unit writes what no other unit of the phase touches, and its
 // bits do not depend on which worker runs it, or with which others.
-type twin interface {
+type kernel interface {
 	// size is the number of units and the bytes that one of them reads, roughly;
 	// 0 where that is known only at replay, so that units are dealt one by one.
 	size() (units, cost int)
@@ -20,14 +20,14 @@ const minChunk = 16 << 10
 // cut divides the parts of one phase into chunks. Chunks begin large and become
 // smaller (guided self-scheduling), so that there are few of them and workers
 // still finish at almost the same time.
-func cut(twins []twin, workers int) (phase, error) {
+func cut(kernels []kernel, workers int) (phase, error) {
 	var left float64
-	for _, t := range twins {
+	for _, t := range kernels {
 		units, cost := t.size()
 		left += float64(units) * float64(cost)
 	}
 	var ph phase
-	for _, t := range twins {
+	for _, t := range kernels {
 		units, cost := t.size()
 		for lo := 0; lo < units; {
 			n := 1

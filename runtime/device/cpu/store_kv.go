@@ -2,7 +2,7 @@ package cpu
 
 import "mla/runtime/plan"
 
-// storeKV is the twin of plan.StoreKV.
+// storeKV is the CPU kernel of plan.StoreKV.
 type storeKV struct {
 	lat, kPe      vec
 	latDim, peDim int

@@ -2,7 +2,7 @@ package cpu
 
 import "mla/runtime/plan"
 
-// swigluVec is the twin of plan.SwiGLUVec.
+// swigluVec is the CPU kernel of plan.SwiGLUVec.
 type swigluVec struct {
 	split
 	gate, up, out vec

@@ -5,7 +5,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// weightedSum is the twin of plan.WeightedSum.
+// weightedSum is the CPU kernel of plan.WeightedSum.
 type weightedSum struct {
 	split
 	in, out vec

@@ -34,7 +34,7 @@ type needs struct {
 // worker is one thread's state: the token it works on and its scratch memory.
 // Nothing in it outlives a token but the memory.
 type worker struct {
-	rows   []plan.Row // of the replay; wanted, where the twin is of a kernel of these
+	rows   []plan.Row // of the replay; the wanted rows, where the part is of the head
 	all    []plan.Row
 	wanted []plan.Row
 	row    plan.Row // of the unit at hand
@@ -140,7 +140,7 @@ func (w *worker) fail(err error) {
 // PanicError says that a part of a plan has made the program panic. Verified plans do not; so the program is wrong, or
 // the machine's memory is. The replay has failed, and the process goes on.
 type PanicError struct {
-	Part  string // its twin
+	Part  string // its CPU kernel
 	At    string // where in the program
 	Value any    // what it panicked with
 }
@@ -158,10 +158,10 @@ func (w *worker) do(c chunk) {
 		} else if err := gguf.Fault(p); err != nil {
 			w.fail(err)
 		} else {
-			w.fail(&PanicError{fmt.Sprintf("%T", c.twin), panicked(), p})
+			w.fail(&PanicError{fmt.Sprintf("%T", c.kernel), panicked(), p})
 		}
 	}()
-	c.twin.run(w, c.lo, c.hi)
+	c.kernel.run(w, c.lo, c.hi)
 }
 
 // panicked is where the panic at hand was: the first function on the stack after those of the Go runtime.

@@ -62,7 +62,7 @@ func profile(lib string) error {
 	})
 }
 
-// checked compares kernels of a bundle, or of a part of it, with their twins.
+// checked compares kernels of a bundle, or of a part of it, with their references.
 func checked(bundleName string, names []string) func(string) error {
 	return func(lib string) error {
 		b := part(bundleName, names)

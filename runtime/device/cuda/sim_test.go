@@ -328,10 +328,10 @@ func logits(name string, kv quant.Type, tolerance float64, bundles ...*plan.Bund
 	}
 }
 
-// half compares activations in half with their Go twins.
+// half compares activations in half with their Go references.
 func half(name string, kv quant.Type, bundles ...*plan.Bundle) func(string) error {
 	return func(lib string) error {
-		return errors.Join(reference.Twins(name, among(bundles), kv, func(m *device.Model, cfg device.Config, f func(device.Runner) error) error {
+		return errors.Join(reference.CompareCPU(name, among(bundles), kv, func(m *device.Model, cfg device.Config, f func(device.Runner) error) error {
 			return withModel(lib, m, cfg, f)
 		}), leaks(lib))
 	}

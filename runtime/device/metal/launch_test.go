@@ -110,7 +110,7 @@ func residencyOfPipelines(lib string) error {
 	return err
 }
 
-// kernels compares the kernels of a bundle with their twins.
+// kernels compares the kernels of a bundle with their references.
 func kernels(of string, how metal.Replay) func(lib string) error {
 	return func(lib string) error {
 		d, err := metal.Open(metal.Options{Library: lib, Replay: how})

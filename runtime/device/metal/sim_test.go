@@ -293,10 +293,10 @@ func automatic(lib string) error {
 	return logits("youtu-tiny-F32", quant.F32, 1e-3, metal.ReplayAuto)(lib)
 }
 
-// half compares activations in half with their Go twins.
+// half compares activations in half with their Go references.
 func half(name string, kv quant.Type, bundles ...*plan.Bundle) func(string) error {
 	return func(lib string) error {
-		return reference.Twins(name, among(bundles), kv, func(m *device.Model, cfg device.Config, f func(device.Runner) error) error {
+		return reference.CompareCPU(name, among(bundles), kv, func(m *device.Model, cfg device.Config, f func(device.Runner) error) error {
 			return withModel(lib, m, cfg, metal.Options{Replay: metal.ReplayICB}, f)
 		})
 	}

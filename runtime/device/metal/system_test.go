@@ -58,7 +58,7 @@ func TestSystem(t *testing.T) {
 	}
 }
 
-// systemKernels compares every kernel of the small bundles with its twin; the
+// systemKernels compares every kernel of the small bundles with its reference; the
 // doctor does so for all.
 func systemKernels(t *testing.T, lib string, how metal.Replay) {
 	d, err := metal.Open(metal.Options{Library: lib, Replay: how})

@@ -1,6 +1,6 @@
-// Package check compares single kernels of a bundle with their Go twins. A Case
+// Package check compares single kernels of a bundle with their Go references. A Case
 // is one variant of one kernel: it makes the memory of one launch, with random
-// contents that make sense for every argument, runs the launch on the twins of
+// contents that make sense for every argument, runs the launch on the references of
 // runtime/device/cpu and on a Launcher, and compares every byte of both.
 //
 // What an argument holds follows from what the kernel's parts say of their slots, see
@@ -17,14 +17,14 @@ import (
 	"mla/runtime/plan"
 )
 
-// Twins is the launcher that all others are compared with: the CPU device.
-type Twins struct{}
+// Reference is the launcher that all others are compared with: the CPU device.
+type Reference struct{}
 
 // Launch implements Launcher.
-func (Twins) Launch(l *device.Launch) error {
+func (Reference) Launch(l *device.Launch) error {
 	m, ok := l.Memory.(*memory)
 	if !ok {
-		return fmt.Errorf("check: the twins run launches of this package; this one has memory of type %T", l.Memory)
+		return fmt.Errorf("check: the reference runs launches of this package; this one has memory of type %T", l.Memory)
 	}
 	return cpu.Launch(&m.model, m.config, &cpu.Memory{Arena: m.arena, Heads: m.heads, States: m.states, Caches: m.caches(), Rope: m.rope, Tables: m.tables, Logits: m.logits}, m.live)
 }
@@ -57,7 +57,7 @@ const context = 300
 func positions(b *plan.Bundle) int { return min(context, b.Model.MaxPositionEmbeddings) }
 
 // Cases lists every variant of every kernel that computes logits. Those that only
-// pick tokens have no twin among the CPU device's: runtime/text/sample is theirs.
+// pick tokens have no reference among the CPU device's: runtime/text/sample is theirs.
 func Cases(b *plan.Bundle) ([]Case, error) {
 	var list []Case
 	for i := range b.Kernels {
@@ -130,7 +130,7 @@ type Result struct {
 	Err error
 }
 
-// OK says whether the kernel did what its twin does.
+// OK says whether the kernel did what its reference does.
 func (r *Result) OK() bool { return r.Err == nil && r.Error <= r.Tolerance }
 
 // NotAble says that the device is not made for the kernel, which is no fault of it.
@@ -145,7 +145,7 @@ func (c *Case) Check(l device.Launcher) Result {
 		return r
 	}
 	got := want.clone()
-	if r.Err = (Twins{}).Launch(want.launch(c)); r.Err != nil {
+	if r.Err = (Reference{}).Launch(want.launch(c)); r.Err != nil {
 		return r
 	}
 	if r.Err = l.Launch(got.launch(c)); r.Err == nil {

@@ -43,7 +43,7 @@ type idle struct{}
 func (idle) Launch(*device.Launch) error { return nil }
 
 // TestIdle sees that a launcher which does nothing fails every case: each has a
-// result that the twin writes.
+// result that the reference writes.
 func TestIdle(t *testing.T) {
 	for _, name := range []string{"yoututiny", "glm47mini", "dsv2litemini"} {
 		seen := map[string]bool{}
@@ -65,11 +65,11 @@ func TestIdle(t *testing.T) {
 	}
 }
 
-// altered runs the twins and then changes what they left.
+// altered runs the reference and then changes what it left.
 type altered func(l *device.Launch) error
 
 func (change altered) Launch(l *device.Launch) error {
-	if err := (check.Twins{}).Launch(l); err != nil {
+	if err := (check.Reference{}).Launch(l); err != nil {
 		return err
 	}
 	return change(l)
@@ -103,14 +103,14 @@ func setByte(name string, at int) altered {
 	}
 }
 
-// TestAltered sees which differences from the twins are found.
+// TestAltered sees which differences from the references are found.
 func TestAltered(t *testing.T) {
 	for _, tt := range []struct {
 		name, function string
 		launcher       device.Launcher
 		want           string // in Problem; "": none
 	}{
-		{"the twins", "o_proj_q4_0", check.Twins{}, ""},
+		{"the reference", "o_proj_q4_0", check.Reference{}, ""},
 		{"another rounding", "o_proj_q4_0", addTo("x_2", 3, 1e-6), ""},
 		{"a wrong number", "o_proj_q4_0", addTo("x_2", 3, 1e-4), "x_2: number 3"},
 		{"NaN", "o_proj_q4_0", addTo("x_2", 3, float32(math.NaN())), "x_2: number 3 is NaN"},
@@ -206,7 +206,7 @@ func (plainGo) Launch(l *device.Launch) error {
 	if err := linalg.SetBackend("go"); err != nil {
 		return err
 	}
-	return errors.Join(check.Twins{}.Launch(l), linalg.SetBackend(before))
+	return errors.Join(check.Reference{}.Launch(l), linalg.SetBackend(before))
 }
 
 // TestWorst keeps one result a variant, the worst.
@@ -214,7 +214,7 @@ func TestWorst(t *testing.T) {
 	var results []check.Result
 	list := cases(t, bundle(t, "yoututiny"))
 	for i := range list {
-		l := device.Launcher(check.Twins{})
+		l := device.Launcher(check.Reference{})
 		if list[i].Variant.Func == "attend_f16" && list[i].Pos == 16 {
 			l = addTo("attend_out", 0, 1)
 		}
@@ -246,7 +246,7 @@ func TestClass(t *testing.T) {
 	checked := 0
 	for _, c := range cases(t, &b) {
 		if c.Kernel.Name == "own" {
-			if r := c.Check(check.Twins{}); !r.OK() {
+			if r := c.Check(check.Reference{}); !r.OK() {
 				t.Error(r.Problem())
 			}
 			checked++

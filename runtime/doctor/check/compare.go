@@ -39,7 +39,7 @@ func attentionTolerance(k *plan.Kernel, kv quant.Type) float64 {
 const roundedTolerance = 0x1p-11
 
 // productTolerance is relative to the largest result of a product of weights that kernels of
-// halves round to halves, which twins do not: twice 2^-12 of each weight, its scale and its
+// halves round to halves, which the references do not: twice 2^-12 of each weight, its scale and its
 // product with it. That moves a sum of many terms by 2^-12 of the root of the sum of their
 // squares, of which the largest of some thousand results is four times as much; a format's
 // minimum, which cancels much of the rest, makes it up to four times more.
@@ -53,7 +53,7 @@ const limitedTolerance = 10
 const mask = 1e29
 
 // compare finds the slot that is off the most. Arguments that the kernel only
-// reads have to be the same to the byte, and so do parts that the twin leaves alone.
+// reads have to be the same to the byte, and so do parts that the reference leaves alone.
 func compare(r *Result, got, want *memory) {
 	if a := want.arguments.attend; a != nil {
 		for row := range want.live {
@@ -143,12 +143,12 @@ func (d *difference) routing(got, want []byte) {
 			continue
 		}
 		e, w := readRouting(got[i:])
-		twinE, twinW := readRouting(want[i:])
-		if e != twinE {
-			d.add(math.Inf(1), "choice %d is expert %d; the reference's %d", i/8, e, twinE)
+		wantE, wantW := readRouting(want[i:])
+		if e != wantE {
+			d.add(math.Inf(1), "choice %d is expert %d; the reference's %d", i/8, e, wantE)
 			continue
 		}
-		d.add(math.Abs(w-twinW)/max(1, math.Abs(twinW)), "weight %d is %g; the reference's %g", i/8, w, twinW)
+		d.add(math.Abs(w-wantW)/max(1, math.Abs(wantW)), "weight %d is %g; the reference's %g", i/8, w, wantW)
 	}
 }
 
@@ -193,18 +193,18 @@ func (m *memory) largest(slot, size int) (largest float64) {
 	return largest
 }
 
-// Rebase expresses what attention sums up by a twin's references. ml holds (m, l) of rows,
-// one for each split and head, and twins begins with the (m, l) of the same rows. They
+// Rebase expresses what attention sums up by the reference's maxima. ml holds (m, l) of rows,
+// one for each split and head, and want begins with the (m, l) of the same rows. They
 // stand for e^m·l, and a kernel need not choose the maximum for m, only something near it;
 // where m is far away the row stays as it is.
-func Rebase(ml, twins []float32) {
+func Rebase(ml, want []float32) {
 	const near = 12 // e^12 leaves halves in range
 	for row := range len(ml) / 2 {
-		shift := ml[2*row] - twins[2*row]
+		shift := ml[2*row] - want[2*row]
 		if !(math.Abs(float64(shift)) <= near) {
 			continue
 		}
-		ml[2*row], ml[2*row+1] = twins[2*row], ml[2*row+1]*float32(math.Exp(float64(shift)))
+		ml[2*row], ml[2*row+1] = want[2*row], ml[2*row+1]*float32(math.Exp(float64(shift)))
 	}
 }
 

@@ -38,7 +38,7 @@ func (m *memory) fillScaled(slot int) {
 	}
 }
 
-// scaled compares caches of Q8_0, page by page and row by row. The twin leaves the rows that
+// scaled compares caches of Q8_0, page by page and row by row. The reference leaves the rows that
 // it does not write as they were: there every bit has to be the same.
 func (d *difference) scaled(m *memory, got, want []byte) {
 	gotQs, gotScales := m.pagesOf(got)

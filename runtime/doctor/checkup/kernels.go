@@ -7,7 +7,7 @@ import (
 	"mla/runtime/doctor/check"
 )
 
-// Kernels compares launches with their twins until it is late, and says how many it has compared.
+// Kernels compares launches with their references until it is late, and says how many it has compared.
 // Of a kernel that is right everywhere the worst position is told, of one that is not every
 // position that is wrong.
 func Kernels(w *Writer, l device.Launcher, cases []check.Case, late func() bool) int {

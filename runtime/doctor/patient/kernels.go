@@ -15,7 +15,7 @@ import (
 // parameters comes up some ten times, in company of others.
 const pickRounds = 24
 
-// Kernels compares kernels of a patient with their Go twins.
+// Kernels compares kernels of a patient with their Go references.
 type Kernels struct {
 	*checkup.Writer
 	*Patient

@@ -58,7 +58,7 @@ func CPU() *Patient {
 	}
 }
 
-// plainGo runs the twins without assembly.
+// plainGo runs the references without assembly.
 type plainGo struct{}
 
 // Launch implements device.Launcher.
@@ -67,7 +67,7 @@ func (plainGo) Launch(l *device.Launch) error {
 	if err := linalg.SetBackend("go"); err != nil {
 		return err
 	}
-	return errors.Join(check.Twins{}.Launch(l), linalg.SetBackend(before))
+	return errors.Join(check.Reference{}.Launch(l), linalg.SetBackend(before))
 }
 
 // CUDA is an NVIDIA GPU; hasPTX says why there are no kernels of a bundle for it.

@@ -32,21 +32,21 @@ func Bind(name string, bundles []*plan.Bundle, act string) (m *device.Model, don
 	return m, file.Close, nil
 }
 
-// TwinTolerance is how far a device's logits may be from those of the Go twins, of
-// their size, with activations in half. Given the same input, a kernel and its twin
+// CPUTolerance is how far a device's logits may be from those of the Go references, of
+// their size, with activations in half. Given the same input, a kernel and its reference
 // make the same halves, but for a few: what both round are sums whose parts were
 // added up as floats in different orders, and one that lies at the border between
 // two halves becomes one or the other, 2^-11 or 2^-10 apart. That moves sums after
 // it over borders of theirs, and after some layers the two runs differ as if each had
 // rounding of its own: by as much as either differs from float32, 8e-4 to 2.6e-3 on
 // the small files. (Single dispatches are compared in sim/replay, to 1e-3.)
-const TwinTolerance = 4e-3
+const CPUTolerance = 4e-3
 
-// Twins compares a device's logits with those of the CPU device's Go twins, with
+// CompareCPU compares a device's logits with those of the CPU device's Go references, with
 // activations in half and a cache of type kv. with records a model on the device and
-// hands the runner to f. The twins run without assembly: another order of sums has
+// hands the runner to f. The references run without assembly: another order of sums has
 // other borders, so every machine that tests compares with the same.
-func Twins(name string, bundles []*plan.Bundle, kv quant.Type, with func(m *device.Model, cfg device.Config, f func(device.Runner) error) error) (err error) {
+func CompareCPU(name string, bundles []*plan.Bundle, kv quant.Type, with func(m *device.Model, cfg device.Config, f func(device.Runner) error) error) (err error) {
 	ref, err := Read(name)
 	if err != nil {
 		return err
@@ -60,17 +60,17 @@ func Twins(name string, bundles []*plan.Bundle, kv quant.Type, with func(m *devi
 		return err
 	}
 	cfg := device.Config{Context: len(ref.Prompt), KV: kv}
-	twin, err := device.LoadSingle(cpu.New(), m, cfg)
+	host, err := device.LoadSingle(cpu.New(), m, cfg)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, twin.Close()) }()
+	defer func() { err = errors.Join(err, host.Close()) }()
 	return with(m, cfg, func(r device.Runner) error {
-		c, err := ref.Compare(r, twin)
+		c, err := ref.Compare(r, host)
 		if err != nil {
 			return err
 		}
-		return c.Check(TwinTolerance, &m.Bundle.Model)
+		return c.Check(CPUTolerance, &m.Bundle.Model)
 	})
 }
 

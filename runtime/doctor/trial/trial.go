@@ -1,5 +1,5 @@
 // Package trial finds out whether a GPU runs a model as the CPU does, and faster. A process of
-// its own tries: it compiles the kernels that the file needs, compares them with their Go twins at
+// its own tries: it compiles the kernels that the file needs, compares them with their Go references at
 // the model's shapes, compares logits of a long prompt and of tokens after it, and takes the time
 // of tokens on both. What came of it is a verdict, which is kept.
 package trial
@@ -240,7 +240,7 @@ func (s *Subject) speeds(gpu, host *loaded) error {
 // tolerance is how far logits may be from the CPU's, of their size. Floats differ by the order of
 // sums, a thousandth at most. Where halves are stored, in the cache or between kernels, sums at the
 // border between two halves become one or the other, which later layers carry on: up to 4e-3 in
-// small models (reference.TwinTolerance), and more after long prompts. A cache of bytes
+// small models (reference.CPUTolerance), and more after long prompts. A cache of bytes
 // has borders 16 times as far apart, for a few of its numbers.
 func tolerance(b *plan.Bundle, kv quant.Type) float64 {
 	switch {

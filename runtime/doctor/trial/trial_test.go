@@ -171,7 +171,7 @@ func TestTokens(t *testing.T) {
 	} {
 		var out strings.Builder
 		s := &Subject{Writer: checkup.NewWriter(&out), Model: r, Bundle: b, CPU: cpu.New(), GPU: spoiled{cpu.New(), tt.by}, Config: device.Config{KV: quant.F32, Width: b.Width()},
-			Launcher: func() (device.Launcher, func(), error) { return check.Twins{}, func() {}, nil }}
+			Launcher: func() (device.Launcher, func(), error) { return check.Reference{}, func() {}, nil }}
 		if err := s.Run(); err != nil || !strings.Contains(out.String(), tt.want) {
 			t.Errorf("%s: %v\n%s", name, err, &out)
 		}

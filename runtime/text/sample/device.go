@@ -43,7 +43,7 @@ func (s *Sampler) Sampling() *device.Sampling {
 // Skip counts a draw that was made elsewhere.
 func (s *Sampler) Skip() { s.draws++ }
 
-// Picked is what a device picks by logits: the twin of the kernels of plan.Bundle.Pick.
+// Picked is what a device picks by logits: the reference of the kernels of plan.Bundle.Pick.
 func Picked(p *device.Pick, logits []float32) int32 {
 	s := &Sampler{
 		p: Params{

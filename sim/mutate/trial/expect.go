@@ -45,13 +45,13 @@ func (t *trial) expect(m *model.Model, kv quant.Type) (*expected, error) {
 	if n <= len(m.Prompt) {
 		return e, nil
 	}
-	twins, err := device.LoadSingle(cpu.New(), m.Bound, device.Config{Context: n, KV: kv})
+	host, err := device.LoadSingle(cpu.New(), m.Bound, device.Config{Context: n, KV: kv})
 	if err != nil {
 		return nil, err
 	}
 	last := n - 1
 	for pos := range e.tokens {
-		out, err := twins.Replay([]plan.Row{e.step(pos)}, device.AllIf(pos == last, 1))
+		out, err := host.Replay([]plan.Row{e.step(pos)}, device.AllIf(pos == last, 1))
 		if err != nil {
 			return nil, err
 		}
@@ -59,7 +59,7 @@ func (t *trial) expect(m *model.Model, kv quant.Type) (*expected, error) {
 			e.logits[pos] = slices.Clone(out)
 		}
 	}
-	return e, twins.Close()
+	return e, host.Close()
 }
 
 func (e *expected) step(pos int) plan.Row {
