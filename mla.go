@@ -156,12 +156,12 @@ func (o *Options) load(e *engine.Engine) (*Model, error) {
 		Context: o.Context, Tables: max(o.Sessions, 1),
 		KV: kv, Threads: o.Threads, CacheRAM: o.CacheRAM, Width: e.Bundle().Width(), Progress: tell[int64](o.Progress, Loading)}
 	if cfg.Context == 0 {
-		room, err := e.Room(cfg, cfg.Tables, e.Free())
+		capacity, err := e.Capacity(cfg, cfg.Tables, e.Free())
 		if err != nil {
 			return nil, err
 		}
-		cfg.Context = room.Context
-		o.note("context %d: %s", room.Context, room.Why)
+		cfg.Context = capacity.Context
+		o.note("context %d: %s", capacity.Context, capacity.Why)
 	}
 	cfg.Pages = engine.PagesOf(cfg.Tables, cfg.Context)
 	memory, err := e.Estimate(cfg)

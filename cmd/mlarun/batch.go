@@ -49,14 +49,14 @@ func (s *settings) batch(text string) (err error) {
 		list = append(list, &job{Job: j})
 	}
 	var tok *tokenizer.Tokenizer
-	m, err := s.loadFor(func(eng *engine.Engine) (room, error) {
+	m, err := s.loadFor(func(eng *engine.Engine) (capacity, error) {
 		if tok, err = eng.Tokenizer(); err != nil {
-			return room{}, err
+			return capacity{}, err
 		}
 		if err := s.encode(eng, tok, list); err != nil {
-			return room{}, err
+			return capacity{}, err
 		}
-		r, err := s.roomFor(eng, s.context, 1, eng.Free())
+		r, err := s.capacityFor(eng, s.context, 1, eng.Free())
 		return r.forJobs(list, s.parallel), err
 	})
 	if err != nil {
@@ -108,20 +108,20 @@ func (s *settings) encode(eng *engine.Engine, tok *tokenizer.Tokenizer, list []*
 	return err
 }
 
-// forJobs is room for the longest jobs, parallel at a time. A job without a limit has room for
-// answerRoom tokens, and one of them for all of the context: the scheduler lets jobs wait for pages.
-func (r room) forJobs(list []*job, parallel int) room {
+// forJobs is the capacity for the longest jobs, parallel at a time. A job without a limit has room for
+// answerCapacity tokens, and one of them for all of the context: the scheduler lets jobs wait for pages.
+func (r capacity) forJobs(list []*job, parallel int) capacity {
 	context := r.context
 	var pages []int
 	longest := 0
 	for _, j := range list {
-		prompt, room := len(j.turn.Prompt), answerRoom
+		prompt, capacity := len(j.turn.Prompt), answerCapacity
 		if *j.Max >= 0 {
-			room = *j.Max
+			capacity = *j.Max
 		} else {
 			longest = context
 		}
-		pages = append(pages, plan.Pages(min(prompt+min(room, max(context-prompt, 0)), max(context, 0))))
+		pages = append(pages, plan.Pages(min(prompt+min(capacity, max(context-prompt, 0)), max(context, 0))))
 	}
 	slices.Sort(pages)
 	r.sessions, r.pages = min(parallel, len(list)), 0

@@ -92,8 +92,8 @@ func bench(e *env, args []string) (err error) {
 	}
 	context := slices.Max(depths) + after
 	most := slices.Max(batches)
-	m, err := f.loadFor(func(*engine.Engine) (room, error) {
-		return room{context: context, sessions: most, pages: most * plan.Pages(context)}, nil
+	m, err := f.loadFor(func(*engine.Engine) (capacity, error) {
+		return capacity{context: context, sessions: most, pages: most * plan.Pages(context)}, nil
 	})
 	if err != nil {
 		return err

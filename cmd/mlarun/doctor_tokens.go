@@ -130,7 +130,7 @@ func (l *loaded) likely(text []int32, n int) (engine.Result, error) {
 
 // memory writes what the model takes, and what this process has taken.
 func (x *examination) memory(m *loaded) error {
-	cfg, err := m.flags.configFor(m.engine, room{context: m.Context()})
+	cfg, err := m.flags.configFor(m.engine, capacity{context: m.Context()})
 	if err != nil {
 		return err
 	}

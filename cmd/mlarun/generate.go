@@ -95,7 +95,7 @@ func generate(e *env, args []string) (err error) {
 	if s.parallel > 0 {
 		return s.batch(text)
 	}
-	m, err := s.loadFor(func(eng *engine.Engine) (room, error) { return s.roomFor(eng, s.context, 1, eng.Free()) })
+	m, err := s.loadFor(func(eng *engine.Engine) (capacity, error) { return s.capacityFor(eng, s.context, 1, eng.Free()) })
 	if err != nil {
 		return err
 	}
@@ -305,8 +305,8 @@ func shares(t engine.Timing) string {
 	return fmt.Sprintf("GPU %.3f ms, host %.3f ms", perToken(t.GPU), perToken(max(t.Elapsed-t.GPU, 0)))
 }
 
-// answerRoom is how many tokens an answer may want that has no limit.
-const answerRoom = 512
+// answerCapacity is how many tokens are kept free for an answer that has no limit.
+const answerCapacity = 512
 
 // explain adds to an error what can be done about it.
 func (s *settings) explain(err error, e *engine.Engine) error {
@@ -318,11 +318,11 @@ func (s *settings) explain(err error, e *engine.Engine) error {
 	case !errors.As(err, &full):
 		return err
 	case full.Tokens < most:
-		room := s.max
-		if room < 0 {
-			room = answerRoom
+		capacity := s.max
+		if capacity < 0 {
+			capacity = answerCapacity
 		}
-		return fmt.Errorf("%w; -c %d has room for it and an answer (the model allows %d)", err, min(full.Tokens+min(room, most), most), most)
+		return fmt.Errorf("%w; -c %d has room for it and an answer (the model allows %d)", err, min(full.Tokens+min(capacity, most), most), most)
 	default:
 		return fmt.Errorf("%w, and the model allows no more than %d", err, most)
 	}

@@ -76,8 +76,8 @@ func (f *flags) greedyOne(ctx context.Context, lists [][]int32, n int) (results 
 
 // greedyAll continues all lists together.
 func (f *flags) greedyAll(ctx context.Context, lists [][]int32, n int) (results [][]int32, err error) {
-	m, err := f.loadFor(func(eng *engine.Engine) (room, error) {
-		r := room{context: f.least, sessions: min(len(lists), device.MaxTables)}
+	m, err := f.loadFor(func(eng *engine.Engine) (capacity, error) {
+		r := capacity{context: f.least, sessions: min(len(lists), device.MaxTables)}
 		for _, tokens := range lists {
 			length := len(tokens) + max(n-1, 0)
 			r.context = max(r.context, length)

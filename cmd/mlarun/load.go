@@ -75,21 +75,21 @@ func (f *flags) chooseBackend() error {
 	return nil
 }
 
-// room is what a model is loaded for.
-type room struct {
+// capacity is what a model is loaded for.
+type capacity struct {
 	context, sessions, pages int
 	why                      string // the context is no longer; "": it was asked for
 }
 
-// roomFor is room for sessions of a context; 0: as long as the model and free bytes of memory allow.
-func (f *flags) roomFor(eng *engine.Engine, context, sessions int, free int64) (room, error) {
-	r := room{context: context, sessions: sessions}
+// capacityFor is the capacity for sessions of a context; 0: as long as the model and free bytes of memory allow.
+func (f *flags) capacityFor(eng *engine.Engine, context, sessions int, free int64) (capacity, error) {
+	r := capacity{context: context, sessions: sessions}
 	if context == 0 {
 		cfg, err := f.configFor(eng, r)
 		if err != nil {
 			return r, err
 		}
-		chosen, err := eng.Room(cfg, sessions, free)
+		chosen, err := eng.Capacity(cfg, sessions, free)
 		if err != nil {
 			return r, err
 		}
@@ -102,7 +102,7 @@ func (f *flags) roomFor(eng *engine.Engine, context, sessions int, free int64) (
 // load opens the model and a session whose context is what size returns for the
 // model's greatest, after a look at the memory that it takes.
 func (f *flags) load(size func(most int) int) (*loaded, error) {
-	l, err := f.loadFor(func(eng *engine.Engine) (room, error) { return room{context: size(eng.MaxContext())}, nil })
+	l, err := f.loadFor(func(eng *engine.Engine) (capacity, error) { return capacity{context: size(eng.MaxContext())}, nil })
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func (f *flags) load(size func(most int) int) (*loaded, error) {
 }
 
 // loadFor opens the model for as many sessions as size says, and opens none.
-func (f *flags) loadFor(size func(*engine.Engine) (room, error)) (*loaded, error) {
+func (f *flags) loadFor(size func(*engine.Engine) (capacity, error)) (*loaded, error) {
 	start := time.Now()
 	if _, err := f.config(1); err != nil {
 		return nil, err
@@ -129,7 +129,7 @@ func (f *flags) loadFor(size func(*engine.Engine) (room, error)) (*loaded, error
 	return &loaded{model: model, engine: eng, flags: f, load: time.Since(start)}, nil
 }
 
-func (f *flags) loadInto(eng *engine.Engine, size func(*engine.Engine) (room, error)) (*engine.Model, error) {
+func (f *flags) loadInto(eng *engine.Engine, size func(*engine.Engine) (capacity, error)) (*engine.Model, error) {
 	r, err := size(eng)
 	if err != nil {
 		return nil, err
@@ -145,7 +145,7 @@ func (f *flags) loadInto(eng *engine.Engine, size func(*engine.Engine) (room, er
 }
 
 // configFor is config for a model with room for sessions.
-func (f *flags) configFor(eng *engine.Engine, r room) (device.Config, error) {
+func (f *flags) configFor(eng *engine.Engine, r capacity) (device.Config, error) {
 	cfg, err := f.config(r.context)
 	cfg.Tables, cfg.Pages, cfg.Width = r.sessions, r.pages, f.rows(eng.Bundle())
 	return cfg, err

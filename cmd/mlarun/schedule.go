@@ -40,9 +40,9 @@ func (x *examination) schedule() error {
 // runSchedule loads the model anew, so that nothing is left of a run before.
 func (x *examination) runSchedule(seed uint64, before int) (r *schedule.Run, err error) {
 	most := plan.Pages(scheduleContext)
-	l, err := x.flags.loadFor(func(e *engine.Engine) (room, error) {
+	l, err := x.flags.loadFor(func(e *engine.Engine) (capacity, error) {
 		context := min(scheduleContext, e.MaxContext())
-		return room{context: context, sessions: schedule.Requests, pages: max(schedule.Requests*plan.Pages(context)/3, most)}, nil
+		return capacity{context: context, sessions: schedule.Requests, pages: max(schedule.Requests*plan.Pages(context)/3, most)}, nil
 	})
 	if err != nil {
 		return nil, err

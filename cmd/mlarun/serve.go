@@ -35,7 +35,7 @@ type serving struct {
 	hosts      []string
 	origins    []string
 	context    int
-	room       room           // of the model, once it is known
+	capacity   capacity       // of the model, once it is known
 	contexts   map[string]int // of the models of -models, by their files
 	parallel   int
 	queue      int
@@ -275,7 +275,7 @@ func (s *serving) serverConfig(eng *engine.Engine, service *completion.Service, 
 	s.sampling.recommended(eng.File())
 	reasoning, err := s.reasoning.read(s.flags)
 	return server.Config{
-		Service: service, Model: s.names()[0], Aliases: s.names()[1:], File: filepath.Base(s.model), Context: s.room.context, Chat: renderer, Sampling: s.sampling.of(t), FixedSeed: s.given("seed"), Reasoning: reasoning,
+		Service: service, Model: s.names()[0], Aliases: s.names()[1:], File: filepath.Base(s.model), Context: s.capacity.context, Chat: renderer, Sampling: s.sampling.of(t), FixedSeed: s.given("seed"), Reasoning: reasoning,
 		Limits: s.limits, Log: log, Prompts: s.promptLog(log), Worker: isWorker(), Version: buildinfo.Version(),
 	}, err
 }
@@ -286,7 +286,7 @@ func (s *serving) settle(eng *engine.Engine, free int64) (err error) {
 	if most := eng.MaxContext(); s.context > most {
 		return fmt.Errorf("-c is %d; this model allows 1 to %d", s.context, most)
 	}
-	s.room, err = s.roomFor(eng, s.context, s.parallel, free)
+	s.capacity, err = s.capacityFor(eng, s.context, s.parallel, free)
 	return err
 }
 

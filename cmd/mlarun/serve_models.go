@@ -91,8 +91,8 @@ func (s *serving) size(path string, models int) (bytes int64, err error) {
 	if err := s.settle(eng, free/int64(models)); err != nil {
 		return 0, err
 	}
-	s.contexts[path] = s.room.context
-	cfg, err := of.configFor(eng, s.room)
+	s.contexts[path] = s.capacity.context
+	cfg, err := of.configFor(eng, s.capacity)
 	if err != nil {
 		return 0, err
 	}

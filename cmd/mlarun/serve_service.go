@@ -36,6 +36,6 @@ func (s *serving) service(eng *engine.Engine, log *slog.Logger) (*completion.Ser
 // loads brings a model to its device, as the command line has it.
 func (s *serving) loads(eng *engine.Engine) func(context.Context) (*engine.Model, error) {
 	return func(context.Context) (*engine.Model, error) {
-		return s.loadInto(eng, func(*engine.Engine) (room, error) { return s.room, nil })
+		return s.loadInto(eng, func(*engine.Engine) (capacity, error) { return s.capacity, nil })
 	}
 }

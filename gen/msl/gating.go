@@ -80,7 +80,7 @@ func (v *partView) SelectionsPerSimdgroup() int {
 // ChosenAt is where the threadgroup's expert is, after a staged input.
 func (v *partView) ChosenAt() int { return v.normFloats(v.P.(*plan.Experts).Norm) }
 
-// chosenFloats is the room for the number of an expert.
+// chosenFloats is the memory for the number of an expert.
 func chosenFloats(g *plan.Gating) int {
 	if g == nil {
 		return 0

@@ -11,7 +11,7 @@ import (
 // deltaRows is the most rows of a piece: of 128 columns five vectors of each take 20 of 32 KiB of threadgroup memory.
 const deltaRows = 8
 
-// deltaFloats is the room for five vectors of each row of a piece at most.
+// deltaFloats is the memory for five vectors of each row of a piece at most.
 const deltaFloats = 5 * 128 * deltaRows
 
 // deltaHead is linear attention as its template sees it.

@@ -308,7 +308,7 @@ func (v *partView) Floats() bool {
 	return slices.ContainsFunc(v.Variants, func(variant plan.Variant) bool { return variant.Types[i] == quant.F32 })
 }
 
-// BlockFloats is a simdgroup's room for results for eight inputs, of one matrix or of two.
+// BlockFloats is a simdgroup's memory for results for eight inputs, of one matrix or of two.
 func (v *partView) BlockFloats() int { return v.matrices() * block * (v.N + 4) }
 
 // resultFloats are the results of all simdgroups, roomsEnd is the end of the weights that are being copied.

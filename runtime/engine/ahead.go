@@ -47,21 +47,21 @@ func (m *Model) Ahead(rows []Row, picked [][]int32) *Ahead {
 // returned.
 func (a *Ahead) InFlight() int { return a.inFlight }
 
-// Room is how many more steps can be asked for: for so many no context ends, and the device
+// Capacity is how many more steps can be asked for: no context ends before, and the device
 // keeps their tokens. 0: something else has run on the model.
-func (a *Ahead) Room() int {
+func (a *Ahead) Capacity() int {
 	if a.model.ahead != a {
 		return 0
 	}
-	room := device.MaxAhead - a.inFlight
+	capacity := device.MaxAhead - a.inFlight
 	for _, s := range a.sessions {
-		room = min(room, a.model.context-len(s.tokens)-a.inFlight)
+		capacity = min(capacity, a.model.context-len(s.tokens)-a.inFlight)
 	}
-	return room
+	return capacity
 }
 
 // Ask hands the device n more steps as one unit of work, or as many as there are pages for, and
-// as come before a state is to be copied, and says how many. All sessions must be open, and n must be at most Room. With
+// as come before a state is to be copied, and says how many. All sessions must be open, and n must be at most Capacity. With
 // *OutOfPages nothing has been done.
 func (a *Ahead) Ask(n int) (asked int, err error) {
 	switch {
@@ -242,7 +242,7 @@ func (l *looped) ask() error {
 		l.ahead = nil
 	}
 	for l.ahead != nil && l.ahead.InFlight() <= l.unit {
-		n := min(l.unit, l.left, l.ahead.Room())
+		n := min(l.unit, l.left, l.ahead.Capacity())
 		if n < 1 {
 			break
 		}

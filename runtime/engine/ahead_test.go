@@ -69,7 +69,7 @@ func TestAhead(t *testing.T) {
 				continue
 			}
 			for a.InFlight() < 5 {
-				if _, err := a.Ask(min(3, a.Room())); err != nil {
+				if _, err := a.Ask(min(3, a.Capacity())); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -182,7 +182,7 @@ func (d *drafted) replay(token int32, guess bool) error {
 	return nil
 }
 
-// propose guesses what follows a token, as far as there is room.
+// propose guesses what follows a token, as far as the context allows.
 func (d *drafted) propose(token int32) []int32 {
 	most := min(maxDraft, d.model.Width()-1, d.model.context-d.text-1)
 	if most < 1 {

@@ -37,7 +37,7 @@ func (s *Session) begin(private bool) {
 // Reserve makes room for n more tokens. It takes all the pages that they need, or none
 // and fails with *OutOfPages. What runs tokens does so by itself.
 func (s *Session) Reserve(n int) error {
-	if err := s.usable(); err != nil || n <= s.pages.Room() {
+	if err := s.usable(); err != nil || n <= s.pages.Capacity() {
 		return err
 	}
 	most := n

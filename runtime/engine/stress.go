@@ -8,7 +8,7 @@ import (
 )
 
 // Stress runs a prompt and then, after it, two tokens in turns, again and again,
-// see device.Stress. It fails if there is no room for them. The timeline is empty
+// see device.Stress. It fails if the context has no capacity for them. The timeline is empty
 // afterwards.
 func (s *Session) Stress(ctx context.Context, prompt []int32, tokens [2]int32, replays int, progress Progress) (*device.Stressed, error) {
 	if s.model.stateful() {

@@ -60,8 +60,8 @@ func (c *cursor) count(size int) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if room := c.left() / uint64(size); n > room {
-		return 0, fmt.Errorf("count %d at offset %d is too large: the rest of the file has room for %d at most", n, c.off-8, room)
+	if most := c.left() / uint64(size); n > most {
+		return 0, fmt.Errorf("count %d at offset %d is too large: the rest of the file has room for %d at most", n, c.off-8, most)
 	}
 	return int(n), nil
 }

@@ -279,7 +279,7 @@ func (b *binder) cache(p plan.Paged, dim int) paged {
 	return c
 }
 
-// scratch asks for room for n float32 in every worker; see worker.temp.
+// scratch asks for n float32 of scratch memory in every worker; see worker.temp.
 func (b *binder) scratch(n int) { b.r.need.temp = max(b.r.need.temp, n) }
 
 // id numbers what workers keep between groups, so that they can tell whose it is.

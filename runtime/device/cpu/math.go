@@ -13,7 +13,7 @@ const lowest = -1e30
 // sigmoid is 1/(1+e^-x).
 func sigmoid(x float32) float32 { return 1 / (1 + linalg.Exp(-x)) }
 
-// exps is room for some exponentials.
+// exps is a buffer for some exponentials.
 type exps [linalg.VectorStep]float32
 
 // each calls f with pieces of x, when e holds the exponentials of their negatives. A rest, too,

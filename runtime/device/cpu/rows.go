@@ -73,7 +73,7 @@ func (t *eachRow) run(w *worker, lo, hi int) {
 // It is even, as rowBlock is.
 const togetherBlock = linalg.PanelRows
 
-// together is a worker's room for the inputs and results of several rows.
+// together is a worker's buffers for the inputs and results of several rows.
 type together struct {
 	xs, ys, ups [][]float32
 	inputs      []input
@@ -110,8 +110,8 @@ func (t *together) prepare(k key, p *projection) {
 	}
 }
 
-// room readies results of n rows of weights for all inputs.
-func (t *together) room(n int) (ys, ups [][]float32) {
+// buffers readies results of n rows of weights for all inputs.
+func (t *together) buffers(n int) (ys, ups [][]float32) {
 	ys, ups = t.ys[:len(t.xs)], t.ups[:len(t.xs)]
 	for i := range ys {
 		at := 2 * i * togetherBlock
@@ -123,7 +123,7 @@ func (t *together) room(n int) (ys, ups [][]float32) {
 // rowsMany computes n rows from r0 on of an entry for all inputs that were prepared.
 func (p *projection) rowsMany(w *worker, entry, r0, n int) [][]float32 {
 	t := &w.together
-	ys, ups := t.room(n)
+	ys, ups := t.buffers(n)
 	p.w.rowsMany(entry, r0, t, &t.in[0], ys)
 	if p.up != nil {
 		p.up.rowsMany(entry, r0, t, &t.in[1], ups)

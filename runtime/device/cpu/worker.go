@@ -68,7 +68,7 @@ type key struct {
 
 // prepared is the input that a worker keeps for a row.
 type prepared struct {
-	numbers []float32 // room for it
+	numbers []float32 // its buffer
 	input   input     // of key
 	key     key
 	one     oneInput // input, as the inner loops take it

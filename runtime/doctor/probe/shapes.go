@@ -16,10 +16,10 @@ import (
 
 // Of a model that is timed: tokens that are run before, tokens at most, and for how long.
 const (
-	warmTokens  = 4
-	timedTokens = 64
-	timedFor    = 5 * time.Second
-	shapesRoom  = 128 // tokens of context
+	warmTokens    = 4
+	timedTokens   = 64
+	timedFor      = 5 * time.Second
+	shapesContext = 128 // tokens of context
 )
 
 // Shapes times tokens of a model of a bundle's shapes whose weights mean nothing, and says which part
@@ -30,7 +30,7 @@ func Shapes(w *checkup.Writer, d device.Device, b *plan.Bundle, p *plan.Profile,
 		return err
 	}
 	w.Write(checkup.Now, "loading weights of the shapes of "+b.Spec, "")
-	cfg := device.Config{Context: shapesRoom, Tables: 1, Pages: plan.Pages(shapesRoom), KV: quant.F16, Width: 1}
+	cfg := device.Config{Context: shapesContext, Tables: 1, Pages: plan.Pages(shapesContext), KV: quant.F16, Width: 1}
 	r, err := d.Load(m, cfg)
 	if err != nil {
 		return err

@@ -20,7 +20,7 @@ const (
 	secondAt    = 4 << 30
 )
 
-// Windows reads a byte near the end of each of two windows of a file of 5 GiB that takes no room on the
+// Windows reads a byte near the end of each of two windows of a file of 5 GiB that takes no space on the
 // disk. A window is wired as a whole.
 func Windows(w *checkup.Writer, d *metal.Device) (err error) {
 	const name = "two windows"

@@ -38,14 +38,14 @@
 // # The life of a sequence
 //
 //	s, orders := pool.Open("", prompt)    // s.Len() leading tokens are there already
-//	orders, err := s.Reserve(n)           // room for n more, or *OutOfPages
+//	orders, err := s.Reserve(n)           // capacity for n more, or *OutOfPages
 //	…                                     // the device runs n tokens after s.Len()
 //	orders, err = s.Append(tokens)        // those that count; drafts may be left out
 //	err = s.Truncate(n)                   // rewind
 //	t, orders, err := s.Fork()            // two continuations of the same tokens
 //	s.Close()                             // full pages stay cached
 //
-// Truncate, Fork and Reuse give up room that was reserved: reserve again before the
+// Truncate, Fork and Reuse give up capacity that was reserved: reserve again before the
 // next rows are run. Rows in flight that are to be appended come before those calls.
 //
 // # The order of device work

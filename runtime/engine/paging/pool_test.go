@@ -56,8 +56,8 @@ func TestOutOfPagesChangesNothing(t *testing.T) {
 		wantOrders(t, o, Orders{})
 		wantTable(t, s, 2)
 		wantTable(t, held, 0)
-		if p.Stats() != before || s.Room() != plan.PageRows-1 {
-			t.Errorf("%d: %+v, then %+v; room %d", n, before, p.Stats(), s.Room())
+		if p.Stats() != before || s.Capacity() != plan.PageRows-1 {
+			t.Errorf("%d: %+v, then %+v; room %d", n, before, p.Stats(), s.Capacity())
 		}
 		if _, err := s.Reserve(2*plan.PageRows - 1); err != nil {
 			t.Errorf("the cached page was not evicted: %v", err)

@@ -12,7 +12,7 @@ func (s *Sequence) Reuse(next []int32) (Orders, error) {
 	if s.closed {
 		return Orders{}, ErrClosed
 	}
-	s.giveUpRoom()
+	s.giveUpCapacity()
 	s.known = s.Len()
 	s.sought = len(next)
 	if len(next) < 2 || s.root.private {

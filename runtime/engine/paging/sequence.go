@@ -50,7 +50,7 @@ func (p *Pool) below(root *node) *Sequence {
 // Len is the number of tokens that the sequence holds.
 func (s *Sequence) Len() int { return s.full*plan.PageRows + s.rows }
 
-// Table is the pages of the sequence's rows, those of reserved room included. The
+// Table is the pages of the sequence's rows, those of reserved capacity included. The
 // caller must not change it; it is valid until the next call.
 func (s *Sequence) Table() []uint32 { return s.table }
 
@@ -82,7 +82,7 @@ func (s *Sequence) Truncate(n int) error {
 		s.full--
 	}
 	s.rows, s.sought = rows, 0
-	s.giveUpRoom()
+	s.giveUpCapacity()
 	return nil
 }
 
@@ -93,7 +93,7 @@ func (s *Sequence) Fork() (*Sequence, Orders, error) {
 	if s.closed {
 		return nil, Orders{}, ErrClosed
 	}
-	s.giveUpRoom()
+	s.giveUpCapacity()
 	f := *s
 	f.table = slices.Clone(s.table)
 	f.sought = 0
@@ -118,9 +118,9 @@ func (s *Sequence) Close() {
 	*s = Sequence{pool: s.pool, root: s.root, at: s.root, closed: true}
 }
 
-// giveUpRoom releases the pages without a row that counts. Whether the tail's page
+// giveUpCapacity releases the pages without a row that counts. Whether the tail's page
 // may be written to is decided anew by Reserve.
-func (s *Sequence) giveUpRoom() {
+func (s *Sequence) giveUpCapacity() {
 	s.drop(pagesOf(s.Len()))
 	s.owned = false
 }

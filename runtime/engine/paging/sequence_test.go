@@ -44,8 +44,8 @@ func TestOpen(t *testing.T) {
 			}
 			wantTable(t, got, test.table...)
 			wantOrders(t, o, Orders{Pages: test.table})
-			if got.Room() != 0 {
-				t.Errorf("%s: room for %d without Reserve", test.name, got.Room())
+			if got.Capacity() != 0 {
+				t.Errorf("%s: room for %d without Reserve", test.name, got.Capacity())
 			}
 			consistent(t, p)
 		}
@@ -90,8 +90,8 @@ func TestReserve(t *testing.T) {
 		if _, err := s.Reserve(test.n); err != nil {
 			t.Errorf("%+v: %v", test, err)
 		}
-		if len(s.Table()) != test.pages || s.Room() != test.pages*plan.PageRows-test.have {
-			t.Errorf("%+v: %d pages, room for %d", test, len(s.Table()), s.Room())
+		if len(s.Table()) != test.pages || s.Capacity() != test.pages*plan.PageRows-test.have {
+			t.Errorf("%+v: %d pages, room for %d", test, len(s.Table()), s.Capacity())
 		}
 	}
 	p := newPool(t, 5)
@@ -207,8 +207,8 @@ func TestTruncate(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantTable(t, s, test.table...)
-		if !slices.Equal(s.Tokens(), tokens[:test.n]) || s.Room() != 0 {
-			t.Errorf("%d: %d tokens, room for %d", test.n, s.Len(), s.Room())
+		if !slices.Equal(s.Tokens(), tokens[:test.n]) || s.Capacity() != 0 {
+			t.Errorf("%d: %d tokens, room for %d", test.n, s.Len(), s.Capacity())
 		}
 		consistent(t, p)
 		o, err := s.Reserve(1)
@@ -279,7 +279,7 @@ func TestFork(t *testing.T) {
 		wantOrders(t, o, Orders{Pages: []uint32{0, 1}})
 		forks = append(forks, f)
 	}
-	if a.Room() != 0 {
+	if a.Capacity() != 0 {
 		t.Error("room in a page that others hold")
 	}
 	wantStats(t, p, Stats{InUse: 2, Free: 8, Shared: 2, Misses: plan.PageRows + 5})
@@ -310,7 +310,7 @@ func TestClose(t *testing.T) {
 			t.Errorf("%d: %v", i, err)
 		}
 	}
-	if s.Len() != 0 || s.Room() != 0 || len(s.Table()) != 0 || len(s.Tokens()) != 0 {
+	if s.Len() != 0 || s.Capacity() != 0 || len(s.Table()) != 0 || len(s.Tokens()) != 0 {
 		t.Error("a closed sequence holds something")
 	}
 	consistent(t, p)

@@ -144,7 +144,7 @@ func (w *world) step() error {
 		if err != nil {
 			return err
 		}
-		if ok, err := w.room(s, len(tokens)); err != nil {
+		if ok, err := w.capacity(s, len(tokens)); err != nil {
 			return err
 		} else if ok {
 			batch = append(batch, piece{s, tokens, keep})
@@ -191,20 +191,20 @@ func (w *world) next(s *session) (tokens []int32, keep int, err error) {
 	return tokens, n, nil
 }
 
-// room reserves n tokens, and says whether there were pages. If not, the session
+// capacity reserves n tokens, and says whether there were pages. If not, the session
 // gives up its prompt, and nothing else may change.
-func (w *world) room(s *session, n int) (bool, error) {
-	before, table, room := w.pool.Stats(), slices.Clone(s.Table()), s.Room()
+func (w *world) capacity(s *session, n int) (bool, error) {
+	before, table, capacity := w.pool.Stats(), slices.Clone(s.Table()), s.Capacity()
 	fits := w.fits(s, n)
 	o, err := s.Reserve(n)
 	w.device.order(s.Sequence, o)
 	var out *OutOfPages
 	switch {
-	case fits && err == nil && s.Room() >= n:
+	case fits && err == nil && s.Capacity() >= n:
 		return true, nil
 	case fits || !errors.As(err, &out):
-		return false, fmt.Errorf("room for %d: fits %v, room %d, %w", n, fits, s.Room(), err)
-	case w.pool.Stats() != before || !slices.Equal(s.Table(), table) || s.Room() != room:
+		return false, fmt.Errorf("room for %d: fits %v, room %d, %w", n, fits, s.Capacity(), err)
+	case w.pool.Stats() != before || !slices.Equal(s.Table(), table) || s.Capacity() != capacity:
 		return false, fmt.Errorf("out of pages has changed something: %w", err)
 	case out.Needed <= out.Available || out.Available != before.Free+before.Cached:
 		return false, fmt.Errorf("wrong numbers: %w", err)
@@ -242,7 +242,7 @@ func (w *world) fits(s *session, n int) bool {
 
 func (w *world) reserve() error {
 	if s := w.pick(); s != nil {
-		_, err := w.room(s, w.choose(300))
+		_, err := w.capacity(s, w.choose(300))
 		return err
 	}
 	return nil

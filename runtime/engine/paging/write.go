@@ -14,9 +14,9 @@ func (s *Sequence) Reserve(n int) (Orders, error) {
 		return Orders{}, ErrClosed
 	}
 	if n < 0 {
-		return Orders{}, fmt.Errorf("room for %d tokens", n)
+		return Orders{}, fmt.Errorf("capacity for %d tokens", n)
 	}
-	if n <= s.Room() {
+	if n <= s.Capacity() {
 		return Orders{}, nil
 	}
 	p, fresh, shared, available := s.pool, s.missing(n), s.sharesTail(), s.pool.available()
@@ -40,8 +40,8 @@ func (s *Sequence) Reserve(n int) (Orders, error) {
 	return s.grow(fresh, shared), nil
 }
 
-// Room is the number of tokens that may be run and appended without a Reserve.
-func (s *Sequence) Room() int {
+// Capacity is the number of tokens that may be run and appended without a Reserve.
+func (s *Sequence) Capacity() int {
 	if !s.owned {
 		return 0
 	}
@@ -89,15 +89,15 @@ func (s *Sequence) grow(fresh int, copied bool) Orders {
 }
 
 // Append adds tokens that the device has run, or will run before anything that is
-// asked of it from now on. They must fit the room. Pages that they fill belong to
+// asked of it from now on. They must fit the capacity. Pages that they fill belong to
 // the tree from then on; if the tree holds the same tokens already, the sequence's
 // table changes to its page.
 func (s *Sequence) Append(tokens []int32) (Orders, error) {
 	if s.closed {
 		return Orders{}, ErrClosed
 	}
-	if len(tokens) > s.Room() {
-		return Orders{}, fmt.Errorf("%d tokens after room for %d", len(tokens), s.Room())
+	if len(tokens) > s.Capacity() {
+		return Orders{}, fmt.Errorf("%d tokens with capacity for %d", len(tokens), s.Capacity())
 	}
 	run := min(s.sought, len(tokens))
 	s.sought -= run

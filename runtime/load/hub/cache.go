@@ -106,8 +106,8 @@ func (r repo) part(f file) int64 {
 	return min(info.Size(), f.size)
 }
 
-// room fails if the disk has no room for so many bytes.
-func (r repo) room(bytes int64) error {
+// fitsDisk fails if the disk has fewer bytes free.
+func (r repo) fitsDisk(bytes int64) error {
 	var disk syscall.Statfs_t
 	if syscall.Statfs(r.dir, &disk) != nil {
 		return nil // then writing will tell

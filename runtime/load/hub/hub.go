@@ -81,7 +81,7 @@ func (c *Client) load(ctx context.Context, r Ref) (string, error) {
 		t.total += f.size
 		lacking += f.size - repo.part(f)
 	}
-	if err := repo.room(lacking); err != nil {
+	if err := repo.fitsDisk(lacking); err != nil {
 		return "", err
 	}
 	if err := c.look(ctx, r, list.commit, m, t.total); err != nil {

@@ -93,17 +93,17 @@ func (s *Scheduler) steppable(tasks []*task, inFlight int) int {
 	if len(s.active) != len(tasks) || s.joins() {
 		return 0
 	}
-	room := s.model.Context()
+	capacity := s.model.Context()
 	for _, t := range tasks {
 		if t.session == nil {
 			return 0
 		}
-		room = min(room, t.session.Context()-t.done()-inFlight)
+		capacity = min(capacity, t.session.Context()-t.done()-inFlight)
 		if t.Max >= 0 {
-			room = min(room, t.Max-len(t.result.Tokens)-inFlight)
+			capacity = min(capacity, t.Max-len(t.result.Tokens)-inFlight)
 		}
 	}
-	return room
+	return capacity
 }
 
 // ask asks for steps after those under way, if all of the requests go on for as long.

@@ -69,13 +69,13 @@ func (s *Scheduler) settle(t *task) {
 	}
 }
 
-// guess adds guesses to rows, one of each task, as far as there is room, which they share.
+// guess adds guesses to rows, one of each task, as far as the width allows, which they share.
 func (s *Scheduler) guess(rows []engine.Row, tasks []*task) (n int) {
-	room := min(s.width, plan.MaxWanted) - len(rows)
+	capacity := min(s.width, plan.MaxWanted) - len(rows)
 	for i, t := range tasks {
-		own := t.guess(room / (len(rows) - i))
+		own := t.guess(capacity / (len(rows) - i))
 		rows[i].Guesses = own
-		room, n = room-len(own), n+len(own)
+		capacity, n = capacity-len(own), n+len(own)
 	}
 	return n
 }

@@ -49,8 +49,8 @@ func (s *Scheduler) reserve(t *task, n int) bool {
 	return err == nil
 }
 
-// room is for how many of the rows that a task has left there are pages, most at most.
-func (s *Scheduler) room(t *task, most int) int {
+// capacity is for how many of a task's remaining rows there are pages, most at most.
+func (s *Scheduler) capacity(t *task, most int) int {
 	for n := min(t.left(), most); n > 0 && s.failed == nil; n-- {
 		if s.reserve(t, n) {
 			return n

@@ -80,7 +80,7 @@ func (s *Scheduler) begin() {
 // or the next in turn. It is nil if nobody can use any. A step has one piece of a task.
 func (s *Scheduler) piece(most int, step []*task) (t *task, n int) {
 	if t := s.turn.piece; t != nil && slices.Contains(s.active, t) && !t.decoding() && !slices.Contains(step, t) {
-		if n := s.room(t, most); n > 0 {
+		if n := s.capacity(t, most); n > 0 {
 			return t, n
 		}
 	}
@@ -94,7 +94,7 @@ func (s *Scheduler) piece(most int, step []*task) (t *task, n int) {
 		if t.decoding() || s.follows(t) { // now that it has reused rows
 			continue
 		}
-		if n := s.room(t, most); n > 0 {
+		if n := s.capacity(t, most); n > 0 {
 			s.turn.piece, s.last = t, t.number
 			return t, n
 		}

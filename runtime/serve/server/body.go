@@ -12,10 +12,10 @@ import (
 type body struct {
 	data   []byte
 	share  *share
-	waited func(time.Duration) // for room
+	waited func(time.Duration) // for memory
 }
 
-// bodiesPatience is how many times the time of a body one may wait for the room for it.
+// bodiesPatience is how many times the time of a body one may wait for the memory for it.
 const bodiesPatience = 10
 
 // read reads a body within its limits. Whoever gets it frees it once its bytes, and what was

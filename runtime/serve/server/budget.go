@@ -89,7 +89,7 @@ const (
 
 func newBudgets() budgets { return budgets{newBudget(bodiesBytes), newBudget(textsBytes)} }
 
-// busyBytes is the error of a body for which there is no room in time.
+// busyBytes is the error of a body for which there is no memory in time.
 func busyBytes() error {
 	return &apiError{Status: http.StatusServiceUnavailable, Type: "unavailable_error", Code: "bodies", retryAfter: time.Second,
 		Message: "the server is at other large requests; try again"}

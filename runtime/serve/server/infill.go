@@ -122,14 +122,14 @@ func (m *middle) encode(s *Server, fim tokenizer.FIM, answer int) []int32 {
 	if s.tok.AddsBOS() {
 		out = append(out, s.tok.BOS())
 	}
-	room := s.cfg.Context - min(answer, s.cfg.Context/2) - len(out) - len(m.begun) - 3
-	room = max(room, 0)
+	capacity := s.cfg.Context - min(answer, s.cfg.Context/2) - len(out) - len(m.begun) - 3
+	capacity = max(capacity, 0)
 	prefix, suffix := len(m.prefix), len(m.suffix)
-	if prefix+suffix > room {
-		suffix = min(suffix, max(room/4, room-prefix))
-		prefix = min(prefix, room-suffix)
+	if prefix+suffix > capacity {
+		suffix = min(suffix, max(capacity/4, capacity-prefix))
+		prefix = min(prefix, capacity-suffix)
 	}
-	extra := min(len(m.extra), room-prefix-suffix)
+	extra := min(len(m.extra), capacity-prefix-suffix)
 	out = append(out, m.extra[len(m.extra)-extra:]...)
 	out = append(out, fim.Prefix)
 	out = append(out, m.prefix[len(m.prefix)-prefix:]...)

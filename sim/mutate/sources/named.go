@@ -96,7 +96,7 @@ var named = []mistake{
 	{"loop/no-barrier-between-steps", "replay.go", "		if n > 0 {\n", "		if n < 0 {\n"},
 	{"loop/no-barrier-between-steps-encoded", "replay.go", "c.Dispatch.Barrier || n > 0 && i == r.from", "c.Dispatch.Barrier || n < 0"},
 	{"loop/rows-of-another-slot", "picks.go", "r.loop.rows = len(picks), slot,", "r.loop.rows = len(picks), (slot + 1) % ring,"},
-	{"loop/no-wait-for-room", "picks.go", "			if _, err := r.units.Slot(); err != nil {\n				return err\n			}\n", ""},
+	{"loop/no-wait-for-slot", "picks.go", "			if _, err := r.units.Slot(); err != nil {\n				return err\n			}\n", ""},
 	{"loop/no-wait-for-the-tokens", "picks.go", "return mtl.Pool(func() error { return r.units.Wait(slot) })", "return nil"},
 	{"loop/one-too-few", "picks.go", "slices.Repeat(r.step(q), n)", "slices.Repeat(r.step(q), n)[1:]"},
 	{"loop/not-forgotten-by-replay", "runner.go", "	r.loop.Forget()\n", ""},

@@ -129,7 +129,7 @@ func (m *Model) Answer(ctx context.Context, prompt string, most int) (a Answer, 
 		return a, err
 	}
 	req := engine.Request{Prompt: m.tokens(prompt), Max: most, Sampler: sampler}
-	if room := m.model.Context() - len(req.Prompt); room < most {
+	if capacity := m.model.Context() - len(req.Prompt); capacity < most {
 		return a, fmt.Errorf("%d tokens and an answer of %d do not fit into %d", len(req.Prompt), most, m.model.Context())
 	}
 	if m.drafts {

@@ -37,12 +37,12 @@ func (s *state) concat(first string, more ...string) string {
 	}
 	grows := len(s.tail) > 0 && len(first) == len(s.tail) && unsafe.StringData(first) == unsafe.SliceData(s.tail)
 	if !grows || cap(s.tail)-len(s.tail) < added {
-		room := 0
+		capacity := 0
 		if grows {
-			room = len(first) + added
+			capacity = len(first) + added
 		}
-		s.charge(len(first) + added + room)
-		s.tail = append(make([]byte, 0, len(first)+added+room), first...)
+		s.charge(len(first) + added + capacity)
+		s.tail = append(make([]byte, 0, len(first)+added+capacity), first...)
 	}
 	s.scan(added)
 	for _, text := range more {

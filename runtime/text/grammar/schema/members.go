@@ -232,10 +232,10 @@ func (w *pairs) from(s written) (grammar.Expr, error) {
 		all = append(all, one)
 		return err
 	}
-	room := w.most < 0 || s.all < w.most
+	more := w.most < 0 || s.all < w.most
 	if s.at < len(w.list) {
 		p := &w.list[s.at]
-		if room && !s.done {
+		if more && !s.done {
 			if err := add(grammar.Seq{grammar.Literal(quote(p.name) + ":"), w.space(), p.value}, w.after(s, false)); err != nil {
 				return nil, err
 			}
@@ -252,7 +252,7 @@ func (w *pairs) from(s written) (grammar.Expr, error) {
 		w.g.Rules[r].Expr = all
 		return r, nil
 	}
-	if room && !s.done {
+	if more && !s.done {
 		to := w.after(s, true)
 		for _, pair := range w.more {
 			if err := add(pair, to); err != nil {

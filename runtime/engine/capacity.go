@@ -24,22 +24,22 @@ const (
 	leastContext = 4 << 10
 )
 
-// Room is the context that a model gets where nobody asks for one, and why it is not longer.
-type Room struct {
+// Capacity is the context that a model gets where nobody asks for one, and why it is not longer.
+type Capacity struct {
 	Context int
 	Why     string
 }
 
-// Room is the context for some sessions of full length, with free bytes of memory; 0: that is not
+// Capacity is the context for some sessions of full length, with free bytes of memory; 0: that is not
 // known. What cfg says of context, pages and tables does not count.
-func (e *Engine) Room(cfg device.Config, sessions int, free int64) (Room, error) {
+func (e *Engine) Capacity(cfg device.Config, sessions int, free int64) (Capacity, error) {
 	limit := min(e.context, mostContext)
 	smallest, err := e.taken(cfg, sessions, 1)
 	if err != nil {
-		return Room{}, err
+		return Capacity{}, err
 	}
 	if free <= 0 {
-		return Room{min(leastContext, limit), "the free memory is not known"}, nil
+		return Capacity{min(leastContext, limit), "the free memory is not known"}, nil
 	}
 	weights := smallest.File + smallest.Copies
 	if smallest.OnDevice {
@@ -49,16 +49,16 @@ func (e *Engine) Room(cfg device.Config, sessions int, free int64) (Room, error)
 	n := e.Fitting(cfg, sessions, weights+(free-weights)/2)
 	switch {
 	case n >= limit && limit < e.context:
-		return Room{limit, fmt.Sprintf("the most without -c; the model has %d", e.context)}, nil
+		return Capacity{limit, fmt.Sprintf("the most without -c; the model has %d", e.context)}, nil
 	case n >= limit:
-		return Room{limit, "all that the model has"}, nil
+		return Capacity{limit, "all that the model has"}, nil
 	case n >= least:
-		return Room{n, fmt.Sprintf("half of the memory that the weights leave free; the model has %d", e.context)}, nil
+		return Capacity{n, fmt.Sprintf("half of the memory that the weights leave free; the model has %d", e.context)}, nil
 	}
 	if n = min(e.Fitting(cfg, sessions, free), least); n == 0 { // the check of the memory says why
 		n = least
 	}
-	return Room{n, fmt.Sprintf("as memory allows; the model has %d", e.context)}, nil
+	return Capacity{n, fmt.Sprintf("as memory allows; the model has %d", e.context)}, nil
 }
 
 // Fitting is the longest context of some sessions, at least one, with which the model takes at most

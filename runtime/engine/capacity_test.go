@@ -45,7 +45,7 @@ func TestRoom(t *testing.T) {
 		{1 << 20, 1, 1000, 4096, "as memory allows"},
 	} {
 		e := engine(tt.context)
-		r, err := e.Room(cfg, tt.sessions, tt.free)
+		r, err := e.Capacity(cfg, tt.sessions, tt.free)
 		if err != nil || r.Context != tt.want || !strings.Contains(r.Why, tt.why) {
 			t.Errorf("%+v: %+v, %v", tt, r, err)
 		}

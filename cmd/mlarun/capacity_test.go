@@ -33,7 +33,7 @@ func TestRoom(t *testing.T) {
 		{0, 1, 1 << 20, 4096, " (as memory allows"},
 		{300, 4, 1 << 20, 300, ""},
 	} {
-		r, err := f.roomFor(eng, tt.context, tt.sessions, tt.free)
+		r, err := f.capacityFor(eng, tt.context, tt.sessions, tt.free)
 		if err != nil || tt.want > 0 && r.context != tt.want || !strings.HasPrefix(r.why, tt.why) || tt.why == "" && r.why != "" {
 			t.Errorf("%+v: %+v, %v", tt, r, err)
 		}
