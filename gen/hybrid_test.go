@@ -122,7 +122,7 @@ func TestHybridLogits(t *testing.T) {
 	}
 }
 
-// compareHybrid runs the prompt of a reference, which has the logits of every so many rows, width rows at a time.
+// compareHybrid runs the prompt of a reference, which has the logits of rows at equal distances, width rows at a time.
 // Float32 sums in another order are what logits differ by: 1e-5.
 func compareHybrid(t *testing.T, e *engine.Engine, stem string, every, width int) {
 	t.Helper()

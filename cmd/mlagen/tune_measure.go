@@ -24,7 +24,7 @@ const (
 	// itself, and of a whole token, of which a stage is a part.
 	leastStage = 0.02
 	leastToken = 0.002
-	// A time of whole tokens is the median of so many prompts of so many tokens: of
+	// A time of whole tokens is the median of a number of prompts of a number of tokens: of
 	// those nobody waits for the one before, so the host costs nothing.
 	prompts = 5
 	tokens  = 96

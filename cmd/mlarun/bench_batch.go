@@ -63,7 +63,7 @@ func (l *loaded) runBatch(ctx context.Context, n, depth int, tokens []int32) (to
 // mostDifferent is the part of the tokens of a step that are to be different.
 const mostDifferent = 0.9
 
-// runAhead lets the device make so many steps, and says how many different tokens they have in
+// runAhead lets the device make a number of steps, and says how many different tokens they have in
 // the mean.
 func runAhead(ctx context.Context, ahead *engine.Ahead, steps int) (different float64, err error) {
 	all := 0

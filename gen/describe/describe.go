@@ -11,7 +11,7 @@ import (
 )
 
 // Report is one token's work under one quant profile, with an f16 cache. Where Rows is more than
-// one, Dispatches are those of a replay of so many, each of which has Depth tokens before it.
+// one, Dispatches are those of a replay of Width rows, each of which has Depth tokens before it.
 type Report struct {
 	Bundle                 string       `json:"bundle"`
 	Act                    string       `json:"act"` // activations, f32 or f16
@@ -59,12 +59,12 @@ type Kernel struct {
 // cacheType is what the report counts the latent cache as.
 const cacheType = quant.F16
 
-// Width sums up what a replay of so many rows takes.
+// Width sums up what a replay of a given number of rows takes.
 type Width struct {
 	Rows         int   `json:"rows"`
 	Dispatches   int   `json:"dispatches"`
 	Barriers     int   `json:"barriers"`
-	WeightBytes  int64 `json:"weight_bytes"` // of experts as many as so many rows select on average
+	WeightBytes  int64 `json:"weight_bytes"` // of experts as many as the rows select on average
 	BytesRead    int64 `json:"bytes_read"`
 	BytesWritten int64 `json:"bytes_written"`
 	Flops        int64 `json:"flops"`
@@ -74,7 +74,7 @@ type Width struct {
 }
 
 // Make reports on profile number pi of a bundle at depth cached positions. It lists the dispatches of
-// a replay of so many rows; there is an error if the bundle has no such sequence.
+// a replay of a given number of rows; there is an error if the bundle has no such sequence.
 func Make(b *plan.Bundle, pi, depth, rows int) (*Report, error) {
 	r := &Report{Bundle: b.Name, Act: b.Act(), Profile: b.Profiles[pi].Name, Depth: depth, Rows: rows, DispatchesPerToken: len(b.Decode().Dispatches)}
 	states := b.Model.State()

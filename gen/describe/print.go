@@ -49,9 +49,9 @@ func (r *Report) Table(w io.Writer) error {
 	return r.predictions(w)
 }
 
-// widths writes what a replay of so many rows takes.
+// widths writes what a replay of a given number of rows takes.
 func (r *Report) widths(w io.Writer) error {
-	fmt.Fprintln(w, "\nsequences: a replay of so many rows, of experts as many as they select on average")
+	fmt.Fprintln(w, "\nsequences: a replay of a number of rows, with as many experts as they select on average")
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "rows\tdispatches\tbarriers\tweights B\tfor each row\tread B\twritten B\tflop\tarena B\t")
 	for _, v := range r.Widths {

@@ -64,7 +64,7 @@ func TestExplain(t *testing.T) {
 		"q_b_store_kv": {"fuse_store_kv: ", "fuse_rope: ", "merge_store_kv: ", "it reads ready, which q_a_kv_a writes"},
 		"attend":       {"absorb: move W_UK", "split_kv: the cache is cut into at most 4 splits of whole tiles of 2 rows", "tuning.attention: splits 4, tile 2", "64 latent elements and 16 of the rotated key, for all 2 heads"},
 		"v_b":          {"fuse_combine: ", "it reads attend_out, which attend writes"},
-		"lm_head":      {"outside the layers", "the default for so many results (96, of 64 inputs each)"},
+		"lm_head":      {"outside the layers", "the default for this number of results (96, of 64 inputs each)"},
 		"attend_x16":   {"a replay of up to 16 rows", "split_kv: several rows attend side by side"},
 		"o_proj_x16":   {"so few rows wait for the weights"},
 	} {
@@ -91,7 +91,7 @@ func TestExplainTuning(t *testing.T) {
 	for _, tt := range []struct{ class, kernel, says string }{
 		{"", "v_b", fmt.Sprintf("simdgroups 8, split_k 1, unroll 4; line %d of youtu2b.yaml, under tuning", lineOf(t, tuning, "v_b:"))},
 		{"nvidia", "o_proj", fmt.Sprintf("split_k 4, unroll 4; line %d of youtu2b.nvidia.yaml, under tuning", lineOf(t, tuningNVIDIA, "o_proj: {split_k: 4}"))},
-		{"", "lm_head", "the default for so many results"},
+		{"", "lm_head", "the default for this number of results"},
 	} {
 		if _, text := find(t, kernels(t, spec, tt.class), tt.kernel); !strings.Contains(text, tt.says) {
 			t.Errorf("%s: %q is missing:\n%s", tt.kernel, tt.says, text)

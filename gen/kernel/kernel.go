@@ -154,7 +154,7 @@ func (b *builder) rowsPerGroup() int {
 	return b.shape.RowsPerSimdgroup * b.shape.Simdgroups / b.shape.SplitK
 }
 
-// rowsOf is the same for a matrix of so many rows: of a product whose simdgroups would not all have 32 of them
+// rowsOf is the same for a matrix of n rows: of a product whose simdgroups would not all have 32 of them
 // they make 16, which take half of the registers and of the time.
 func (b *builder) rowsOf(rows int) int {
 	n := b.rowsPerGroup()

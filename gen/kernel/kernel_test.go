@@ -18,7 +18,7 @@ func bundleOf(t *testing.T, s *spec.Spec) *plan.Bundle {
 	return bundleOfRows(t, s, 1)
 }
 
-// bundleOfRows is the same for so many rows.
+// bundleOfRows is the same for a given number of rows.
 func bundleOfRows(t *testing.T, s *spec.Spec, width int) *plan.Bundle {
 	t.Helper()
 	p := lower.Lower(s, width)

@@ -15,7 +15,7 @@ import (
 	"mla/runtime/quant"
 )
 
-// arrival is memory whose newest row, the last of so many, is still on its way, and the sectors
+// arrival is memory whose newest row, the last of nkv, is still on its way, and the sectors
 // of the cache that hold something of it.
 type arrival struct {
 	*memory
@@ -24,7 +24,7 @@ type arrival struct {
 }
 
 // arriving is the source of attention on a row that the dispatch before is still storing: until
-// GRID_WAIT, the sectors of the arrival that has so many rows are other bytes. A GPU's level-1 cache keeps 32 bytes as one, so what was loaded of them before stays as it was.
+// GRID_WAIT, the sectors of the arrival with a given number of rows are other bytes. A GPU's level-1 cache keeps 32 bytes as one, so what was loaded of them before stays as it was.
 func arriving(t *testing.T, source string, arrivals []arrival) string {
 	t.Helper()
 	store := "threadgroup_barrier(mem_flags::mem_device);\n"
@@ -61,7 +61,7 @@ func (m *memory) sectorsOf(pos int) (list []int) {
 	return slices.Compact(list)
 }
 
-// early runs the first split of attention while the newest of so many rows arrives, for each of them, and
+// early runs the first split of attention while the newest of a given number of rows arrives, for each of them, and
 // calls wrong with what is. One source serves all of them.
 func early(t *testing.T, k *plan.Kernel, v *plan.Variant, rows []int, change func(string) string, wrong func(rows int, err error)) {
 	t.Helper()

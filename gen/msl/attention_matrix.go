@@ -40,7 +40,7 @@ type cacheLoad struct{ widest, scale int }
 // cacheLoads are of the types that have a matrix form: see templates/msl/lib/cache.metal.
 var cacheLoads = map[quant.Type]cacheLoad{quant.F16: {8, 0}, quant.Q8_0: {16, 1}}
 
-// loads is how many times a lane loads its part of a tile's rows of so many blocks, and the
+// loads is how many times a lane loads its part of a tile's rows of a given number of blocks, and the
 // registers that this takes.
 func (c cacheLoad) loads(tile, blocks int) (n, registers int) {
 	each := block

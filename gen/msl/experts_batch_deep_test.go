@@ -45,7 +45,7 @@ func TestExpertsOfBatch(t *testing.T) {
 	}
 }
 
-// expertsOfBatch is a model whose experts' kernels of 16 rows are run by so many threadgroups together, and a bundle
+// expertsOfBatch is a model whose experts' kernels of 16 rows are run by a given number of threadgroups together, and a bundle
 // of these kernels alone.
 func expertsOfBatch(t *testing.T, act, class string, hidden, tokens, together int) (b, few *plan.Bundle) {
 	t.Helper()

@@ -32,7 +32,7 @@ func (v *partView) ColumnGroups() int {
 // HeadsPage is where a page of expanded heads has what.
 func (v *partView) HeadsPage() plan.HeadsPage { return v.printer.bundle.Model.HeadsPage() }
 
-// PageElements is how many elements so many columns of a page's rows have.
+// PageElements is how many elements a given number of columns of a page's rows have.
 func (v *partView) PageElements(columns int) int { return columns * plan.PageRows }
 
 // HeadMaker is the type that makes keys or values of a page.

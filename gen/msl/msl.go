@@ -12,7 +12,7 @@
 //
 // # Tokens that run at once
 //
-// A spec is compiled once for each of its sequences, which run so many rows, one row a token. An
+// A spec is compiled once for each of its sequences, which run a number of rows, one row a token. An
 // op runs for all rows before the next op does. So the causal mask needs nothing of its own: all
 // rows store, then each attends to its own number of cache rows. A place without a row has NKV 0,
 // and nothing is stored for it.

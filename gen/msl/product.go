@@ -25,7 +25,7 @@ const (
 	sectorBytes = 32  // copies of 16 bytes come in pairs, which take twice as long where the target is not aligned as the source
 	entryWords  = 3   // of an entry of experts_batch.metal
 	drawnWords  = 2   // tiles that are drawn there
-	stepsAhead  = 2   // of which so many steps of a prompt may be under way, of Q4_0 twice as many
+	stepsAhead  = 2   // steps of a prompt whose loads may be in flight; of Q4_0 twice as many
 )
 
 // matrix is the shape of one entry of a part's weights.

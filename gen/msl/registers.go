@@ -110,7 +110,7 @@ func (r *Registers) Budget(b *target.Budget) int {
 	return b.Registers
 }
 
-// Keeps says whether the estimate for so many threads keeps to a budget.
+// Keeps says whether the estimate for a given number of threads keeps to a budget.
 func (r *Registers) Keeps(b *target.Budget, threads int) bool {
 	return r.Held() <= r.Budget(b) && threads <= b.Threads
 }

@@ -8,7 +8,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// attendShape is attention of some heads and columns by so many simdgroups.
+// attendShape is attention of some heads and columns by a given number of simdgroups.
 type attendShape struct{ heads, lat, pe, simdgroups int }
 
 func (s attendShape) kernel(name string) plan.Kernel {

@@ -7,7 +7,7 @@ import (
 	"mla/runtime/plan/verify"
 )
 
-// pickFloats is the threadgroup memory that picking from so many blocks takes: bins of
+// pickFloats is the threadgroup memory that picking from a given number of blocks takes: bins of
 // counts and three limbs, two words per thread or block and per 32 of them, and two results.
 func pickFloats(blocks, threads int) int {
 	sums := ceil(max(blocks, threads), simdWidth)

@@ -53,7 +53,7 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// shareKernels are mat-vecs of rows of so many blocks of 256, of each format at least
+// shareKernels are mat-vecs of rows of a given number of blocks of 256, of each format at least
 // once; if split, of those formats whose rows are.
 func shareKernels(blocks int, split bool) []plan.Kernel {
 	var one, two slots

@@ -162,7 +162,7 @@ const maxText = 200
 // text is a key with a short string on one line.
 func text(key string, dst *string) field { return textUpTo(key, dst, maxText) }
 
-// textUpTo is a key with a string of at most so many bytes on one line.
+// textUpTo is a key with a string of at most n bytes on one line.
 func textUpTo(key string, dst *string, most int) field {
 	return field{key: key, decode: func(d *decoder, n *yaml.Node, path string) bool {
 		if !isScalar(n, "!!str") || n.Value == "" || len(n.Value) > most || strings.ContainsAny(n.Value, "\r\n") {

@@ -53,7 +53,7 @@ func expertFields(e *hparams.HybridExperts) []field {
 	return append(parameters(e), limits("swiglu_limits", &e.Limits), limits("swiglu_limits_shared", &e.SharedLimits))
 }
 
-// list is a key with a list of at least so many elements. element makes a place for the i-th.
+// list is a key with a list of at least a given number of elements. element makes a place for the i-th.
 func list(key string, least int, element func(key string, i int) field) field {
 	return field{key: key, decode: func(d *decoder, n *yaml.Node, path string) bool {
 		if n.Kind != yaml.SequenceNode || len(n.Content) < least || len(n.Content) > maxLayers {

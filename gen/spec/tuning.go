@@ -120,7 +120,7 @@ func headsError(a AttendHeads) error {
 	return nil
 }
 
-// ofWidth is the name of a kernel's shape in sequences of so many rows alone, as such a kernel is
+// ofWidth is the name of a kernel's shape in sequences of a given number of rows alone, as such a kernel is
 // called.
 func ofWidth(kernel string, width int) string { return fmt.Sprintf("%s_x%d", kernel, width) }
 
@@ -136,7 +136,7 @@ func AnyWidth(name string) (kernel string, width int, ok bool) {
 	return name, 1, false
 }
 
-// Of is the entry of a kernel in sequences of so many rows: that of the width before that of any;
+// Of is the entry of a kernel in sequences of a given number of rows: that of the width before that of any;
 // nil: there is none.
 func (t *Tuning) Of(kernel string, width int) *KernelShape {
 	if k := t.OfWidth(kernel, width); k != nil {
@@ -145,12 +145,12 @@ func (t *Tuning) Of(kernel string, width int) *KernelShape {
 	return t.named(kernel)
 }
 
-// OfWidth is the entry of a kernel in sequences of so many rows alone; nil: there is none.
+// OfWidth is the entry of a kernel in sequences of a given number of rows alone; nil: there is none.
 func (t *Tuning) OfWidth(kernel string, width int) *KernelShape {
 	return t.named(ofWidth(kernel, width))
 }
 
-// ShapeOf is what a tuning says of a kernel in sequences of so many rows; zeros are left open.
+// ShapeOf is what a tuning says of a kernel in sequences of a given number of rows; zeros are left open.
 func (t *Tuning) ShapeOf(kernel string, width int) Shape {
 	if k := t.Of(kernel, width); k != nil {
 		return k.Shape

@@ -76,7 +76,7 @@ func (t Target) MatVec(tuned Shape, rows, cols int) Shape {
 
 // WhyMatVec says why MatVec gives what a tuning leaves open.
 func (t Target) WhyMatVec(rows, cols int) string {
-	why := fmt.Sprintf("the default for so many results (%d, of %d inputs each): %s", rows, cols, matVecs.of(t.class).from.Found)
+	why := fmt.Sprintf("the default for this number of results (%d, of %d inputs each): %s", rows, cols, matVecs.of(t.class).from.Found)
 	if d := t.matVec(rows, cols); d.SplitK > 1 {
 		why += fmt.Sprintf(", so where there are at most %d results, %d simdgroups share each", d.maxRows, d.SplitK)
 	}

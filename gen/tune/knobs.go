@@ -136,7 +136,7 @@ func attentionValues(start spec.Attention) []Value {
 	return values
 }
 
-// Within leaves the values that a search reaches in so many rounds: those that many
+// Within leaves the values that a search reaches in a number of rounds: those at most that many
 // neighbours away from the first.
 func Within(knobs []Knob, rounds int) []Knob {
 	near := slices.Clone(knobs)

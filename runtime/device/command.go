@@ -51,7 +51,7 @@ type Commands struct {
 // Decode is the sequence of one row.
 func (c *Commands) Decode() *Recording { return &c.Sequences[0] }
 
-// For is the narrowest sequence that holds so many rows, which one does.
+// For is the narrowest sequence that holds the rows; one does.
 func (c *Commands) For(rows int) int {
 	return slices.IndexFunc(c.Sequences, func(r Recording) bool { return r.Width >= rows })
 }

@@ -50,7 +50,7 @@ func strideRows(k *plan.Kernel, slot int, w *Weight) (uint64, error) {
 	return 0, fmt.Errorf("tensor %s of type %s in slot %d of kernel %s, which has no matrix there", w.Tensor, w.Type, slot, k.Name)
 }
 
-// Flops counts the operations of a command's products for so many rows, of which the last attends
+// Flops counts the operations of a command's products for a given number of rows, of which the last attends
 // to cached cache rows and each before it to one less: two for each weight that a row is
 // multiplied by, and in attention two for each column of a query and of what it sums up.
 func Flops(c *Command, rows, cached int) int64 {

@@ -46,7 +46,7 @@ type Pick struct {
 }
 
 // Pick is a pick with the sampler's parameters and state behind a row, for a vocabulary of
-// so many tokens. It fails with ErrSampling if that is beyond the kernels.
+// a given number of tokens. It fails with ErrSampling if that is beyond the kernels.
 func (s *Sampling) Pick(row, vocab int) (Pick, error) {
 	p := Pick{Row: row, Sampling: s.Sampling, Mask: s.Mask}
 	add := func(a plan.Adjust) {
@@ -101,7 +101,7 @@ func (s *Sampling) After(token int32) *Sampling {
 	return &next
 }
 
-// CheckPicks fails for picks that no Picker can make behind so many rows.
+// CheckPicks fails for picks that no Picker can make after a given number of rows.
 func CheckPicks(picks []Pick, rows int) error {
 	if len(picks) == 0 {
 		return errors.New("nothing to pick")
@@ -149,7 +149,7 @@ func WritePicks(dst []byte, picks []Pick, vocab int) (bytes, masks int) {
 	return int(l.Adjusts) + plan.AdjustBytes*int(at), masks
 }
 
-// writeMask writes so many words of a mask, which allows no tokens behind its end.
+// writeMask writes the words of a mask, which allows no tokens after its end.
 func writeMask(dst []byte, mask []uint32, words int) (bytes int) {
 	n := copy(dst[:4*words], raw(mask))
 	clear(dst[n : 4*words])

@@ -14,7 +14,7 @@ type Queue struct {
 	busy     time.Duration
 }
 
-// NewQueue is a queue of so many slots. wait waits for the unit in a slot, once for each unit, and returns
+// NewQueue is a queue of a given number of slots. wait waits for the unit in a slot, once for each unit, and returns
 // how long the device was busy with it.
 func NewQueue(slots int, wait func(slot int) (took time.Duration, err error)) Queue {
 	return Queue{wait: wait, inFlight: make([]bool, slots)}

@@ -30,7 +30,7 @@ func (f *RopeFactors) wrong(pairs int) bool {
 	return len(f.Short) != 0 && len(f.Short) != pairs || len(f.Long) != 0 && len(f.Long) != pairs
 }
 
-// ropeFreqs are the frequencies for sessions of up to so many positions.
+// ropeFreqs are the frequencies for sessions of up to a given number of positions.
 func (m *Model) ropeFreqs(context int) []float64 {
 	factors := m.RopeFactors.Short
 	if context > m.RopeFactors.Original {

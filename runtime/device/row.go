@@ -20,7 +20,7 @@ func CheckRows(rows []plan.Row, width, vocab, context int) error {
 	return nil
 }
 
-// CheckWanted fails for rows whose logits a Runner cannot compute together, of so many.
+// CheckWanted fails for rows, of a replay's n, whose logits a Runner cannot compute in one replay.
 func CheckWanted(wanted []int, rows int) error {
 	if len(wanted) > plan.MaxWanted {
 		return fmt.Errorf("the logits of %d rows are wanted; expected at most %d", len(wanted), plan.MaxWanted)

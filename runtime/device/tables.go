@@ -19,7 +19,7 @@ type Tables struct {
 	assigned []int // by table: leading entries that have a page
 }
 
-// NewTables has no page assigned in any of so many tables.
+// NewTables has a number of tables, without a page assigned in any.
 func NewTables(tables, maxPages, pages int) *Tables {
 	return &Tables{Entries: make([]uint32, tables*maxPages), maxPages: maxPages, pages: pages, assigned: make([]int, tables)}
 }
@@ -114,7 +114,7 @@ func (t *Tables) CheckCopy(from, to uint32, n int) error {
 	return nil
 }
 
-// CheckPage fails if a page cannot be read to, or written from, so many bytes of the
+// CheckPage fails if a page cannot be read to, or written from, a given number of bytes of the
 // host; a page has pageBytes.
 func (t *Tables) CheckPage(page uint32, bytes, pageBytes int) error {
 	if uint64(page) >= uint64(t.pages) || bytes != pageBytes {

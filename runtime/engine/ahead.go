@@ -105,7 +105,7 @@ func (a *Ahead) beforeCopy() int {
 	return n
 }
 
-// reserve gives each session pages for so many tokens more than it has.
+// reserve gives each session pages for n tokens more than it has.
 func (a *Ahead) reserve(n int) error {
 	for _, s := range a.sessions {
 		if err := s.Reserve(n); err != nil {
@@ -192,7 +192,7 @@ func (s *Session) loop(req Request) (*looped, error) {
 	return l, nil
 }
 
-// looped is a source of at most so many tokens, or any number if that is negative, which begins
+// looped is a source of at most a given number of tokens, or any number if that is negative, which begins
 // with its run.
 func (s *Session) looped(sampler Sampler, unit, most int) *looped {
 	if most < 0 {

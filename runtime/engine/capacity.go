@@ -72,7 +72,7 @@ func (e *Engine) Fitting(cfg device.Config, sessions int, bytes int64) int {
 	return e.whole(pages)
 }
 
-// whole is a context of so many pages.
+// whole is a context of a number of pages.
 func (e *Engine) whole(pages int) int { return min(pages*plan.PageRows, e.context) }
 
 // PagesOf is the number of pages that hold sessions of a context in tokens at full length, or as many as a device takes.

@@ -70,7 +70,7 @@ func (c *CatchingUp) Do(f Following, alone time.Duration, now func() time.Time) 
 	return took, true
 }
 
-// maxDraft is how many tokens are guessed at a time. A replay of so many rows and one
+// maxDraft is how many tokens are guessed at a time. A replay of that many rows and one
 // more takes two to three times as long as that of one.
 const maxDraft = 7
 

@@ -97,7 +97,7 @@ func stepwise(p *sample.Params, rng *rand.Rand, end int32) {
 		p.TypicalP, p.DynatempRange = 0.7, 0.5
 	case 4:
 		p.TopNSigma, p.Order = 1, []sample.Step{sample.StepTemperature, sample.StepTopNSigma, sample.StepPenalties}
-	default: // it can after so many tokens
+	default: // it can after n tokens
 		p.MinTokens, p.Ends = rng.IntN(40), []int32{end}
 	}
 }
@@ -140,7 +140,7 @@ func (w *wrong) Propose(text []int32, n int) []int32 {
 	return []int32{(text[len(text)-1] + 2) % fakeVocab}
 }
 
-// resting rests for so many tokens more; then a token alone takes next to nothing, so that no guess pays.
+// resting rests for a number of tokens more; then a token alone takes next to nothing, so that no guess pays.
 func resting(tokens int) (p payoff.Steps) {
 	p.Ran(1, 0, 1, time.Nanosecond)
 	p.Rest()

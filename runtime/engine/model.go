@@ -86,7 +86,7 @@ func batchOf(m *device.Model, cfg device.Config) int {
 	return 0
 }
 
-// NewModel is a model whose runner was loaded for cfg, with a vocabulary of so many
+// NewModel is a model whose runner was loaded for cfg, with a vocabulary of that many
 // tokens.
 func NewModel(r device.Runner, vocab int, cfg device.Config) (*Model, error) {
 	pages := cmp.Or(cfg.Pages, plan.Pages(cfg.Context))

@@ -9,7 +9,7 @@ import (
 )
 
 // reserveRows is how many tokens a model's only session has pages for in advance, if
-// there are so many: the device waits whenever its block table changes. Where there
+// there are that many: the device waits whenever its block table changes. Where there
 // are several sessions, none takes pages that it may not need.
 const reserveRows = 4 * plan.PageRows
 

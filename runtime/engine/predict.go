@@ -234,7 +234,7 @@ func (p *predictor) run(at plan.Row, tokens []int32, hidden [][]float32, wanted 
 	return int32(slices.Index(logits, slices.MaxFunc(logits, cmp.Compare[float32]))), nil
 }
 
-// own is the hidden state that the layer has left of the last of so many rows.
+// own is the hidden state that the layer has left of the last of n rows.
 func (p *predictor) own(rows int) ([]float32, error) {
 	x := make([]float32, rows*p.join.Dim())
 	if err := p.Hidden(x); err != nil {

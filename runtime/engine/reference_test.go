@@ -138,7 +138,7 @@ func load(t *testing.T, e *engine.Engine, cfg device.Config) *engine.Model {
 }
 
 // compareLogits runs the prompt. Where the reference's two best tokens differ
-// by more than both errors together, the best must be the same. So many tokens as rerouted
+// by more than both errors together, the best must be the same. As many tokens as rerouted
 // may have other logits.
 func compareLogits(t *testing.T, s *engine.Session, ref *reference, kv quant.Type, tolerance float64, rerouted int) {
 	worst := 0.0

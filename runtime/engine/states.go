@@ -25,7 +25,7 @@ import (
 // statesPerSession is how many copies of states are kept for each session that can be open at a time.
 const statesPerSession = 8
 
-// StateBudget is the most memory that copies of states of so many bytes take.
+// StateBudget is the most memory that copies of states of a given number of bytes take.
 func StateBudget(cfg device.Config, stateBytes int) int64 {
 	each := int64(stateBytes)
 	if cfg.CacheRAM == 0 {

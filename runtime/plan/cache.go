@@ -8,7 +8,7 @@ import (
 	"mla/runtime/quant"
 )
 
-// CacheTypes lists the types that a latent cache with rows of so many latent and rotated
+// CacheTypes lists the types that a latent cache with rows of a given number of latent and rotated
 // columns can have. Q8_0 wants whole blocks of both: kernels write them by themselves.
 func CacheTypes(latDim, peDim int) []quant.Type {
 	types := []quant.Type{quant.F32, quant.F16}

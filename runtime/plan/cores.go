@@ -1,6 +1,6 @@
 package plan
 
-// OnCores is how many splits there are on a GPU with so many cores; 0: it is not known, and there are
+// OnCores is how many splits there are on a GPU with a given number of cores; 0: it is not known, and there are
 // Count. Each core has as many as the others, so that none is left to wait for the last ones.
 func (s Splits) OnCores(cores int) int {
 	switch {
@@ -12,7 +12,7 @@ func (s Splits) OnCores(cores int) int {
 	return cores * min(s.PerCore, s.Count/cores)
 }
 
-// InTurns is how many splits there are on a GPU that runs so many of their threadgroups at a time: as many,
+// InTurns is how many splits there are on a GPU that runs a given number of their threadgroups at a time: as many,
 // or where there is no room for all their results, the same share of them in each of several turns.
 func (s Splits) InTurns(atOnce int) int {
 	if s.PerCore == 0 || atOnce < 1 {
@@ -43,7 +43,7 @@ func (k *Kernel) Attends() bool {
 	return false
 }
 
-// WithSplits is the kernel with so many splits, at most those that it has, where their number follows the
+// WithSplits is the kernel with a given number of splits, at most those that it has, where their number follows the
 // cores of a GPU; else the kernel itself.
 func (k *Kernel) WithSplits(n int) *Kernel {
 	if s := k.PerCore(); s == nil || s.Count == n {

@@ -4,7 +4,7 @@ package plan
 // attention, so no tile has rows of two pages.
 const PageRows = 64
 
-// Pages is how many pages hold so many cache rows.
+// Pages is how many pages hold a given number of cache rows.
 func Pages(rows int) int { return ceil(rows, PageRows) }
 
 // MaxPages is how many entries a block table has: enough for the longest context.

@@ -28,7 +28,7 @@ type Grouping struct {
 	K       int // experts per row
 }
 
-// Entries bounds how many tiles of so many selections the rows make of all experts: one of each that is selected,
+// Entries bounds how many tiles of a given number of selections the rows make of all experts: one of each that is selected,
 // and another one for every full tile.
 func (g *Grouping) Entries(width, tokens int) int {
 	all := width * g.K

@@ -1,6 +1,6 @@
 package plan
 
-// Sequence is the dispatches that run so many rows at once, of one session or of many.
+// Sequence is the dispatches that run a given number of rows at once, of one session or of many.
 // Of several rows an activation is one vector per row, Slot.Stride elements apart.
 // Fewer rows than Width fill the first places of SpaceRow; after them are dead rows.
 type Sequence struct {
@@ -27,7 +27,7 @@ func (v *Vectors) ElemBytes(act Elem) int {
 	return 4
 }
 
-// Bytes is the size of the vectors of so many rows, with what lies between them.
+// Bytes is the size of the vectors of a given number of rows, with what lies between them.
 func (v *Vectors) Bytes(rows int, act Elem) int64 {
 	return int64(v.ElemBytes(act)) * (int64(rows-1)*int64(v.Stride) + int64(v.Len))
 }

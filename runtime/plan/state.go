@@ -65,7 +65,7 @@ func (m *Model) CacheLayers() (list []int) {
 	return list
 }
 
-// StateMoved is how many bytes of states a layer's kernel for so many rows reads, and writes again: each row of a batch is
+// StateMoved is how many bytes of states a layer's kernel for a given number of rows reads, and writes again: each row of a batch is
 // of a session of its own, those of a prompt are of one.
 func (m *Model) StateMoved(width int) int64 {
 	s := m.State()

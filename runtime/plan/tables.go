@@ -59,7 +59,7 @@ func Beside(kernel, layer int, operands ...Operand) Dispatch {
 	return Dispatch{Kernel: kernel, Layer: layer, Operands: operands}
 }
 
-// Shifted is the same sequence in a bundle whose kernels come so many places later.
+// Shifted is the same sequence in a bundle whose kernels come a number of places later.
 func (q Sequence) Shifted(kernels int) Sequence {
 	q.Dispatches = slices.Clone(q.Dispatches)
 	for i := range q.Dispatches {

@@ -58,7 +58,7 @@ type Use struct {
 	Splits *Splits
 	// Latent columns of a cache row come before the rotated ones.
 	Latent, Rotated int
-	// Select and Of say that each row selects so many of so many experts: of RoleRouting, RoleStarts
+	// Select and Of say that each row selects Select of Of experts: of RoleRouting, RoleStarts
 	// and RoleMembers. Of is 0 of a routing that is only read.
 	Select, Of int
 }
@@ -132,7 +132,7 @@ func vectorUse(v Vec, entries, n int) Use {
 	return Use{Slot: v.Slot, As: RoleVector, Offset: v.Offset, Stride: v.Stride, Entries: entries, Len: n}
 }
 
-// write is a result of n elements for each entry, each of which sums up so many terms.
+// write is a result of n elements for each entry, each of which sums up a number of terms.
 func (l *uses) write(v Vec, entries, n, terms int) {
 	u := vectorUse(v, entries, n)
 	u.Write, u.Terms = true, terms
@@ -192,7 +192,7 @@ func (l *uses) splits(c *Combine, dim, terms int, write bool) {
 	l.add(Use{Slot: c.ML, As: RoleSplitML, Write: write, Entries: 1, Len: 2 * entries, Terms: terms, Splits: &c.Splits})
 }
 
-// pages are a cache of rows of so many latent columns and rotated ones; of a written row each column sums up terms.
+// pages are a cache of rows with their numbers of latent and rotated columns; of a written row each column sums up terms.
 func (l *uses) pages(as Role, p Paged, lat, rotated, terms int, write bool) {
 	l.add(Use{Slot: p.Slot, As: as, Write: write, Entries: 1, Terms: terms, Latent: lat, Rotated: rotated})
 	l.add(Use{Slot: p.Tables, As: RoleTables, Entries: 1, Len: p.MaxPages})

@@ -92,7 +92,7 @@ func (l *load) drafts() (rows []row, err error) {
 	return rows, nil
 }
 
-// biases are so many tokens that nearly all others are less likely than.
+// biases are for a number of tokens, so that nearly all others are less likely.
 func biases(n int) map[string]int {
 	list := map[string]int{}
 	for i := range n {

@@ -24,7 +24,7 @@ type server struct {
 	cmd *exec.Cmd
 }
 
-// serve starts a server for so many requests at a time, on some processors ("": any), with
+// serve starts a server for a number of requests at a time, on some processors ("": any), with
 // more flags, and waits until it is ready.
 func (l *load) serve(parallel, threads int, cpus string, flags ...string) (*server, error) {
 	args := []string{l.mlarun, "serve", "-model", l.model, "-device", l.device, "-threads", strconv.Itoa(threads), "-port", "0", "-c", strconv.Itoa(l.context()),
@@ -126,7 +126,7 @@ func (l *load) newPrompt(n int) []int32 {
 	return p
 }
 
-// ask streams the likeliest answer of so many tokens; came is called with every token, may be
+// ask streams the likeliest answer of a given number of tokens; came is called with every token, may be
 // nil, and returns false to go.
 func (s *server) ask(prompt []int32, tokens int, came func(time.Time) bool) (*answer, error) {
 	return s.send(map[string]any{"prompt": prompt, "max_tokens": tokens, "temperature": 0}, came)
@@ -194,7 +194,7 @@ type benched struct {
 	CPU  float64 `json:"cpu_s"` // of a token
 }
 
-// bench is the speed of so many sessions without a server, with so many tokens before those
+// bench is the speed of a number of sessions without a server, with a number of tokens before those
 // that are measured, and with more flags.
 func (l *load) bench(batch, depth int, flags ...string) (benched, error) {
 	args := []string{"bench", "-model", l.model, "-device", l.device, "-threads", strconv.Itoa(l.threads), "-p", "0", "-n", strconv.Itoa(l.tokens),

@@ -50,7 +50,7 @@ func TestPrompts(t *testing.T) {
 	sim := newDevice(t, execute.Checked)
 	for _, c := range []struct {
 		spec, name string
-		expands    int // from so many rows on; 0: by the heads' sizes
+		expands    int // from that number of rows on; 0: by the heads' sizes
 		class      string
 	}{{"glm47tiny", "glm47-tiny-Q4_0", 0, ""}, {"dsv2litemini", "dsv2lite-mini-Q4_K_M", 0, ""}, {"glm47tiny", "glm47-tiny-Q4_0", 17, ""},
 		{"dsv2litemini", "dsv2lite-mini-Q4_K_M", 0, plan.ClassApple}, {"glm47tiny", "glm47-tiny-Q4_0", 17, plan.ClassApple}} {
@@ -71,7 +71,7 @@ func TestPrompts(t *testing.T) {
 }
 
 // compile makes the bundle of a spec that ships for a class, with sequences of other widths, which expand
-// heads from so many rows on.
+// heads from a given number of rows on.
 func compile(t *testing.T, name, class string, expands int, widths ...int) *plan.Bundle {
 	t.Helper()
 	s, err := spec.Load(root + "specs/" + name + ".yaml")

@@ -49,7 +49,7 @@ func TestFewRows(t *testing.T) {
 	}
 }
 
-// ranRows runs rows of the prompt in a block table, so many of them together, and returns their logits.
+// ranRows runs rows of the prompt in a block table, a given number of them in each replay, and returns their logits.
 // A device that counts kernels must have run those of the narrowest sequence.
 func ranRows(t *testing.T, r device.Runner, ref *reference.Reference, table int, together ...int) (bits []uint32) {
 	t.Helper()

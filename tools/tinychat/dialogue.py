@@ -14,7 +14,7 @@ from typing import Iterable
 import render
 import words
 
-SPLITS = 10  # one in so many is held out
+SPLITS = 10  # one in this number is held out
 MAX_TURNS = 4
 
 

@@ -27,7 +27,7 @@ class Padded(NamedTuple):
 
 
 def padded(count: int, device: torch.device) -> dict[str, Padded]:
-    """So many cases of each kind, each in a row."""
+    """A number of cases of each kind, each in a row."""
     tokenizer, out = Tokenizer.load(), {}
     for kind in cases.KINDS:
         made = [cases.make(random.Random(f"{kind} {FIRST + i}"), kind) for i in range(count)]

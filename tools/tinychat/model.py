@@ -187,7 +187,7 @@ class Model(nn.Module):
         return angles.float(), ((segments[:, :, None] == segments[:, None, :]) & causal)[:, None]
 
     def forward(self, tokens: Tensor, segments: Tensor, steps: int) -> list[Tensor]:
-        """Logits [batch, rows, vocabulary]: the model's, then those of the layer that predicts, for so many steps. All
+        """Logits [batch, rows, vocabulary]: the model's, then those of the layer that predicts, for a number of steps. All
         of row i say what token i+1 is. In step 1 the layer has the model's hidden state of row i-1, in the next ones
         its own: as when it guesses several tokens in a row."""
         angles, mask = self.surroundings(segments)

@@ -16,7 +16,7 @@ const maxBuffer = 30
 // Lint returns what breaks the rules of MSL, or of this project's use of it,
 // though the strict front end accepts it: double literals, pointers without an
 // address space, infinities, recursion, kernels that call kernels, returns from
-// functions with barriers, wrong buffer indices, more than so many bytes of threadgroup memory, products
+// functions with barriers, wrong buffer indices, too many bytes of threadgroup memory, products
 // and sums that may be contracted, names that Metal's language or library uses.
 func Lint(source string, threadgroupBytes int) []error {
 	l := &linter{tokens: text.Code(source), maxBytes: threadgroupBytes}

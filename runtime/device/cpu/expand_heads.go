@@ -13,7 +13,7 @@ type headPages struct {
 	maxPages int
 }
 
-// headPages binds pages of so many heads with keys and values of so many columns.
+// headPages binds pages of a number of heads with their numbers of columns of keys and values.
 func (b *binder) headPages(p plan.Paged) headPages {
 	b.slot(p.Tables, plan.SpaceTables)
 	slot, at := b.slot(p.Slot, plan.SpaceHeads)

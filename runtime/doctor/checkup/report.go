@@ -87,7 +87,7 @@ func (r *Report) first() []Row {
 	return r.Results[0].Facts
 }
 
-// table writes facts with two columns, no more than so many bytes.
+// table writes facts with two columns, no more than most bytes.
 func table(b *strings.Builder, most int, lists ...[]Row) {
 	b.WriteString("| | |\n|---|---|\n")
 	for _, list := range lists {
@@ -133,7 +133,7 @@ func (r *Report) skipped(b *strings.Builder) {
 	}
 }
 
-// failed writes what failed in a stage, with no more than so many bytes.
+// failed writes what failed in a stage, with no more than most bytes.
 func (r *Result) failed(b *strings.Builder, most int) {
 	head := fmt.Sprintf("\n## Failed: %s\n\n```\n", cell(r.Stage))
 	const end, more = "```\n", "… and %d more\n"

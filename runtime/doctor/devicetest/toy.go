@@ -12,7 +12,7 @@ import (
 	"mla/runtime/quant"
 )
 
-// Groups is a part of so many threadgroups that does nothing.
+// Groups is a part of a number of threadgroups that does nothing.
 type Groups int
 
 // Groups implements plan.Part.

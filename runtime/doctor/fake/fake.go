@@ -61,7 +61,7 @@ type row struct {
 	hash  uint64
 }
 
-// New is a runner for a vocabulary of so many tokens.
+// New is a runner for a vocabulary of a given number of tokens.
 func New(vocab int, cfg device.Config) *Runner {
 	pages := cmp.Or(cfg.Pages, plan.Pages(cfg.Context))
 	tables := device.NewTables(cmp.Or(cfg.Tables, 1), plan.Pages(cfg.Context), pages)

@@ -47,7 +47,7 @@ func (ref *Reference) Batches(d device.Device, m *device.Model, cfg device.Confi
 	return worst, nil
 }
 
-// worstOf runs rows and compares the logits of all of them: of so many that a replay gives those of
+// worstOf runs rows and compares the logits of all of them: as many rows as a replay gives logits of
 // only some, again for the next ones, which stores the same cache rows.
 func (ref *Reference) worstOf(r device.Runner, rows []plan.Row) (worst float64, err error) {
 	for from := 0; from < len(rows); from += plan.MaxWanted {

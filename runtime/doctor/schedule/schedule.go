@@ -53,7 +53,7 @@ func New(m *engine.Model, vocab int, seed uint64) *Run {
 	return r
 }
 
-// Do makes so many steps, and then ends what is left.
+// Do makes a number of steps, and then ends what is left.
 func (r *Run) Do(ctx context.Context, steps int, progress func(done int)) error {
 	s, err := scheduler.New(r.model, scheduler.Config{Ahead: ahead, Now: func() time.Time {
 		r.clock = r.clock.Add(time.Millisecond)

@@ -19,7 +19,7 @@ type saved struct {
 	lru          *list.List // the nodes (*node) that have one, that used longest ago first
 }
 
-// KeepStates makes the pool one whose sequences have states, and keeps copies of so many bytes.
+// KeepStates makes the pool one whose sequences have states, and keeps copies of a given number of bytes.
 func (p *Pool) KeepStates(budget int64) { p.states = &saved{budget: budget, lru: list.New()} }
 
 // state is a copy of one, of the tokens up to the end of a node's page.
@@ -51,7 +51,7 @@ func (s *Sequence) here() *node {
 	return s.at
 }
 
-// Saves says whether SaveState would keep a state of so many bytes that there is not yet.
+// Saves says whether SaveState would keep a new state of a given number of bytes.
 func (s *Sequence) Saves(bytes int) bool {
 	n := s.here()
 	return n != nil && n.state == nil && int64(bytes) <= s.pool.states.budget

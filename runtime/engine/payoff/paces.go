@@ -19,7 +19,7 @@ const (
 	enoughAhead = 8 // steps that a device has made, which come several at a time
 )
 
-// add counts a step, with so many steps of a rest left.
+// add counts a step; left is how many steps of a rest are left.
 func (p *paces) add(took time.Duration, left int) {
 	if len(p.last) == paceSteps {
 		if left%paceEvery != 0 {

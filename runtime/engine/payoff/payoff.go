@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// So many steps with guesses decide, or fewer, but someSteps, once so many tokens' time is lost or
+// How many steps with guesses decide, or fewer, but someSteps, once a number of tokens' time is lost or
 // saved: one step may have been slow by chance. If guesses did not pay they rest for firstRest steps,
 // and for twice as many each time: a text that cannot be guessed loses two to three tokens in a
 // hundred, and fewer later on. After guesses that have paid the first rest is short, so that little
@@ -28,7 +28,7 @@ const (
 // rest is how many steps are left until guesses are tried again.
 type rest struct{ left, next int }
 
-// decide lets so many steps with guesses decide, which saved so much time where a token takes so
+// decide lets a number of steps with guesses decide, which saved some time where a token takes so
 // long: guesses have paid, or they rest. False: there are too few steps yet.
 func (r *rest) decide(steps int, saved, token time.Duration) bool {
 	if steps < someSteps || steps < allSteps && -enoughLost*token <= saved && saved <= enoughSaved*token {
@@ -62,8 +62,8 @@ type step struct {
 	took         time.Duration
 }
 
-// Ran counts a step of so many rows, one of each text, with so many guesses of what follows them
-// together, which brought so many tokens.
+// Ran counts a step of a number of rows, one of each text, with a number of guesses of what follows them
+// all, which brought a number of tokens.
 func (s *Steps) Ran(rows, guesses, tokens int, took time.Duration) {
 	if guesses > 0 {
 		one := step{rows, tokens, took}
@@ -89,7 +89,7 @@ func (s *Steps) Ahead(steps int, took time.Duration) {
 	s.rest.passed(steps)
 }
 
-// Now decides whether the next step, of so many rows, gets guesses: not before it is known what one
+// Now decides whether the next step, of a given number of rows, gets guesses: not before it is known what one
 // takes without. A rest may begin by it.
 func (s *Steps) Now(rows int) bool {
 	token := s.Alone(rows)
@@ -135,7 +135,7 @@ func (s *Steps) saved(steps []step) (saved time.Duration) {
 	return saved
 }
 
-// times is how many times as long a step takes as one of so many rows without guesses.
+// times is how many times as long a step takes as one of the same number of rows without guesses.
 func (s *Steps) times(one step) float64 {
 	return float64(one.took) / float64(max(s.Alone(one.rows), 1))
 }
@@ -152,7 +152,7 @@ func (s *Steps) most(steps []step) float64 {
 	return slowest * median(times)
 }
 
-// Alone is how long a step of so many rows takes without guesses; 0: not known.
+// Alone is how long a step of a given number of rows takes without guesses; 0: not known.
 func (s *Steps) Alone(rows int) time.Duration {
 	if p := s.alone[rows]; p != nil {
 		return p.typical()

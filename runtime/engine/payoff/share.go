@@ -11,7 +11,7 @@ type Share struct {
 	rest  rest
 }
 
-// Ran counts a step with so many guesses of this text, of which some were right, by what Shares
+// Ran counts a step with a number of guesses of this text, of which some were right, by what Shares
 // says.
 func (s *Share) Ran(guessed, right int, guess, token time.Duration) {
 	if guessed == 0 {

@@ -15,7 +15,7 @@ type machine struct {
 	slow bool
 }
 
-// took is what a clock says of work that takes so many tokens' time.
+// took is what a clock says of work that takes the time of a number of tokens.
 func (m *machine) took(work float64) time.Duration {
 	const unit = float64(time.Millisecond)
 	if m.calm {

@@ -15,7 +15,7 @@ import (
 	"mla/runtime/system/recordfile"
 )
 
-// forged is a file whose checksum is right, with a header of about so many bytes and some records.
+// forged is a file whose checksum is right, with a header of about a given number of bytes and some records.
 func forged(t *testing.T, header, records, record int) string {
 	t.Helper()
 	const begin, end = `{"tokens":[1`, `]}`

@@ -46,7 +46,7 @@ type MoE struct {
 	TopKGroup           int     `hf:"topk_group" gguf:"expert_group_used_count" range:"1 4096" spec:"optional"`
 }
 
-// Distinct is how many different experts so many rows select on average, each k of them and any alike: of E
+// Distinct is how many different experts a number of rows select on average, each k of them and any alike: of E
 // experts E (1 - (1 - k/E)^rows).
 func (m *MoE) Distinct(k, rows int) float64 {
 	if rows <= 1 || m.NRoutedExperts == 0 {

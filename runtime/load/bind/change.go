@@ -9,7 +9,7 @@ import (
 	"mla/runtime/quant"
 )
 
-// change is how kernels want a weight whose rows have so many bytes, where that is not
+// change is how kernels want a weight whose rows have a given number of bytes, where that is not
 // how the file has it: nil for most.
 func change(w *plan.Weight, row int) func(dst, src []byte, entry int) {
 	switch {

@@ -42,7 +42,7 @@ const (
 	planEntry     = "plan.json"
 )
 
-// group is a folder of the archive with a file for some bundles, each of so many bytes at most.
+// group is a folder of the archive with a file for some bundles, each of a given number of bytes at most.
 type group struct {
 	prefix, suffix string
 	most           uint64

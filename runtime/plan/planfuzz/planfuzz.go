@@ -34,7 +34,7 @@ func Copy(b *plan.Bundle) (*plan.Bundle, error) {
 	return list[0], nil
 }
 
-// Accepted changes a copy of a bundle in so many steps, keeps those after which package verify finds nothing wrong, and
+// Accepted changes a copy of a bundle in a number of steps, keeps those after which package verify finds nothing wrong, and
 // says what they were; nil: it has refused all.
 func Accepted(rng *rand.Rand, b *plan.Bundle, steps int) (accepted *plan.Bundle, what string, err error) {
 	for range steps {

@@ -16,7 +16,7 @@ const (
 	DynamicMark = "// dynamic threadgroup memory: "
 )
 
-// DynamicLine is the line above a kernel that needs so many bytes of threadgroup memory.
+// DynamicLine is the line above a kernel that needs a given number of bytes of threadgroup memory.
 // After it come the array, a line that begins with .extern .shared, and the entry.
 func DynamicLine(bytes int) string { return DynamicMark + strconv.Itoa(bytes) + "\n" }
 

@@ -37,7 +37,7 @@ func spanOf(op *plan.Operand) span {
 	return span{op.Space, 0, 0, 1}
 }
 
-// index is a range of the arena that holds what a kernel of so many rows has selected:
+// index is a range of the arena that holds what a kernel of a given number of rows has selected:
 // experts (the whole routing), or a list of plan.Grouping.
 type index struct {
 	span

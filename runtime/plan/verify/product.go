@@ -157,5 +157,5 @@ func checkFew(k *plan.Kernel, p plan.Part, m *plan.Product) error {
 	return nil
 }
 
-// IsPrompt says whether tiles of so many inputs are those of a prompt: more than half of what a tile holds.
+// IsPrompt says whether tiles of a given number of inputs are those of a prompt: more than half of what a tile holds.
 func IsPrompt(tokens int) bool { return 2*tokens > TileInputs }

@@ -64,7 +64,7 @@ func (r *reach) use(u *plan.Use) error {
 		return fmt.Errorf("%d experts; the model has %d", u.Of, r.model.MoE.NRoutedExperts)
 	}
 	r.places[u.Slot] = r.places[u.Slot] || u.As == plan.RoleGathered
-	if r.kernel.Slots[u.Slot].Space == plan.SpaceWeight { // a vector, which has exactly so many
+	if r.kernel.Slots[u.Slot].Space == plan.SpaceWeight { // a vector, which has exactly that many
 		return r.matrix(u.Slot, matrix{1, 1, int(u.Reach())})
 	}
 	r.numbers(u.Slot, u.Reach())

@@ -31,7 +31,7 @@ const (
 	mostUnguessed = 64
 )
 
-// unguessed is for how many tokens a request need not guess, in steps of so many rows; negative:
+// unguessed is for how many tokens a request need not guess, in steps of a given number of rows; negative:
 // for all.
 func (s *Scheduler) unguessed(t *task, rows int) int {
 	if t.drafter == nil {

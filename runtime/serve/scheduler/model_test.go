@@ -129,7 +129,7 @@ func stepwise(p *sample.Params, rng *rand.Rand, end int32) {
 		p.TypicalP, p.DynatempRange = 0.7, 0.5
 	case 4:
 		p.TopNSigma, p.Order = 1, []sample.Step{sample.StepTemperature, sample.StepTopNSigma, sample.StepPenalties}
-	default: // it can after so many tokens
+	default: // it can after n tokens
 		p.MinTokens, p.Ends = rng.IntN(40), []int32{end}
 	}
 }

@@ -30,7 +30,7 @@ func (p *pace) ran(rows int, took time.Duration) {
 	p.refused[rows] = 0
 }
 
-// about is how long a step of so many rows takes: what it took before, or between those with
+// about is how long a step of a given number of rows takes: what it took before, or between those with
 // fewer and with more; where there are none with more, at least as long as one with fewer,
 // and where there are none with fewer, at least its share of one with more.
 func (p *pace) about(rows int) time.Duration {
@@ -60,7 +60,7 @@ func (p *pace) around(rows int) (low, high int) {
 	return low, high
 }
 
-// beside is how many rows of prompts, at most so many and at least a quarter of that, run
+// beside is how many rows of prompts, at most a given number and at least a quarter of that, run
 // beside those of requests that decode: who comes must not wait forever either.
 func (p *pace) beside(decode, most int) int {
 	alone := p.about(decode)

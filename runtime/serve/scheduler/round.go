@@ -76,7 +76,7 @@ func (s *Scheduler) begin() {
 	}
 }
 
-// piece is whose prompt gets rows, n of them, at most so many: the one that is at it,
+// piece is whose prompt gets rows, n of them, at most most: the one that is at it,
 // or the next in turn. It is nil if nobody can use any. A step has one piece of a task.
 func (s *Scheduler) piece(most int, step []*task) (t *task, n int) {
 	if t := s.turn.piece; t != nil && slices.Contains(s.active, t) && !t.decoding() && !slices.Contains(step, t) {

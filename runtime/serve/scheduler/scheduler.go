@@ -5,7 +5,7 @@
 //
 // Rows are dealt in rounds. In a round, every decoding request gets one row, in the
 // order in which they joined, and then prompts get Config.PromptRows together, or fewer
-// where steps with so many take more than twice as long as those without. So a decoding
+// where steps with that many take more than twice as long as those without. So a decoding
 // request waits for one row of every other one and for PromptRows rows of prompts at most,
 // however long these are. While nobody decodes, prompts get as many rows as run within a
 // quarter of a second. Prompts take turns, a piece each; but a request whose

@@ -18,14 +18,14 @@ const sizes = 13
 // MostRows is the greatest number of rows of steps in Steps.Rows[i].
 func MostRows(i int) int { return 1 << i }
 
-// ahead counts a step of so many decoding rows that a device has made by itself.
+// ahead counts a step of a given number of decoding rows that a device has made by itself.
 func (s *Steps) ahead(rows int, took time.Duration) {
 	s.Rows[sizeOf(rows)]++
 	s.Decode += rows
 	s.Busy += took
 }
 
-// sizeOf is the size of a step of so many rows.
+// sizeOf is the size of a step of a given number of rows.
 func sizeOf(rows int) int { return bits.Len(uint(rows - 1)) }
 
 // begin counts a step by the tasks of its rows, before they are run.

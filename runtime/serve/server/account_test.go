@@ -66,7 +66,7 @@ func lose(s *served, body string) {
 	stay(s, body)
 }
 
-// run waits until the model has written so many tokens of a request.
+// run waits until the model has written a given number of tokens of a request.
 func (s *served) run(tokens int) {
 	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		if list := s.service.Requests(); len(list) > 0 && list[0].Tokens >= tokens {

@@ -43,7 +43,7 @@ func (n callNames) copy() callNames {
 	return n
 }
 
-// next is the id of an answer's call, of which so many were before it. What the model has
+// next is the id of an answer's call; the number of earlier ones is given. What the model has
 // written is kept, if no other call has it: in the next prompt the model finds its own id.
 func (n *callNames) next(e output.Event, begun int) string {
 	id := ""
@@ -66,7 +66,7 @@ func (n *callNames) next(e output.Event, begun int) string {
 	return id
 }
 
-// fits says whether an id has so many letters and digits.
+// fits says whether an id has a given number of letters and digits.
 func fits(id string, length int) bool {
 	odd := func(r rune) bool { return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') }
 	return len(id) == length && !strings.ContainsFunc(id, odd)

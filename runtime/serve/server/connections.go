@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// connections is a listener that has no more than so many connections at a time. If there
+// connections is a listener that has no more than a given number of connections at a time. If there
 // are as many and another one comes, the one goes that has been without a request for
 // longest; else whoever opens connections and asks for nothing would keep all others out.
 // If all have requests at hand, a few spare ones are taken, on which only /health is

@@ -111,7 +111,7 @@ func (q *infillRequest) others(s *Server, fim tokenizer.FIM) (list []int32, err 
 	return list, err
 }
 
-// encode makes a prompt that fits the context beside an answer of so many tokens (negative:
+// encode makes a prompt that fits the context beside an answer of a given number of tokens (negative:
 // of any number). What is far from the place goes first: the beginning of other files, then
 // that of the text before, and the end of the text after it.
 func (m *middle) encode(s *Server, fim tokenizer.FIM, answer int) []int32 {

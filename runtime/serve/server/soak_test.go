@@ -97,7 +97,7 @@ type load struct {
 	at      int                                      // clients at a time
 }
 
-// soak makes so many requests.
+// soak makes a number of requests.
 func (s *served) soak(requests int, l load) {
 	s.Helper()
 	var all sync.WaitGroup

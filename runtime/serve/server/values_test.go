@@ -8,7 +8,7 @@ import (
 )
 
 // TestManyValues: short values take more memory than their text, so a body, and arguments in
-// it, may have only so many; a list of tokens may be longer.
+// it, may have only that many; a list of tokens may be longer.
 func TestManyValues(t *testing.T) {
 	s := serve(t, nil)
 	many := func(text string) string { return strings.Repeat(text+",", 1<<17) + text }

@@ -56,7 +56,7 @@ func openFile(file *os.File, path string, k Kind, header any) (*File, error) {
 	return f, err
 }
 
-// parse reads the header of a file of so many bytes.
+// parse reads the header of a file of a given number of bytes.
 func parse(from io.ReaderAt, size int64, path string, k Kind, header any) (*File, error) {
 	ours, err := begins(from, k)
 	switch {

@@ -35,7 +35,7 @@ type Kind struct {
 	Each    int    // bytes that the header may have for each record, beside those that all headers may have
 }
 
-// mostHeader is how long a header may be in a file of so many records: reading it must not cost more than what it
+// mostHeader is how long a header may be in a file of a given number of records: reading it must not cost more than what it
 // belongs to. Records that are not as long as they should be are not counted.
 func (k *Kind) mostHeader(records, record uint64) uint64 {
 	const least = 4 << 20
@@ -85,7 +85,7 @@ func (s sizes) encode(k Kind) []byte {
 	return binary.LittleEndian.AppendUint64(b, uint64(s.recordBytes))
 }
 
-// decode reads the fixed part of a file of so many bytes. The reason is "" if the file
+// decode reads the fixed part of a file of a given number of bytes. The reason is "" if the file
 // is exactly as long as it has to be.
 func decode(b []byte, k Kind, size int64) (s sizes, reason string) {
 	version, header := binary.LittleEndian.Uint32(b[8:]), binary.LittleEndian.Uint32(b[12:])

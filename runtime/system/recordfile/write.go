@@ -21,7 +21,7 @@ type Writer struct {
 	next   int    // record
 }
 
-// Create begins a file of so many records, whose header is written as JSON. It replaces
+// Create begins a file of a given number of records, whose header is written as JSON. It replaces
 // a file of the same kind, whatever state that is in, and an empty one; any other is left
 // alone (*NotOursError). The caller must end with Commit or Abort; Abort after Commit
 // does nothing.

@@ -32,7 +32,7 @@ func OpenPiped(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 }
 
-// Read returns what OpenPiped opens, which may be at most so many bytes.
+// Read returns what OpenPiped opens, which may be at most most bytes.
 func Read(path string, most int64) ([]byte, error) {
 	file, err := OpenPiped(path)
 	if err != nil {

@@ -43,7 +43,7 @@ const shortBytes = 16
 // maxToken is how long a token may be; longer ones are never allowed.
 const maxToken = 1 << 12
 
-// NewVocabulary is a vocabulary of so many tokens.
+// NewVocabulary is a vocabulary of a given number of tokens.
 func NewVocabulary(size int, token func(id int32) Token) *Vocabulary {
 	v := &Vocabulary{size: size, same: make([]int32, size), bytes: make([][]byte, size), names: map[string]int32{}, shared: map[uint64]*stateMask{}}
 	var ids []int32

@@ -21,7 +21,7 @@ type Params struct {
 	LogitBias        map[int32]float32 // add to logits by token id; -Inf forbids a token
 
 	TypicalP         float32 // keep those whose surprise is nearest to its mean, with this probability together; 0 or 1 = off
-	TopNSigma        float32 // keep logits less than so many standard deviations below the best; 0 or less = off
+	TopNSigma        float32 // keep logits less than this number of standard deviations below the best; 0 or less = off
 	XTCProbability   float32 // how often XTC takes place; 0 = off
 	XTCThreshold     float32 // it drops all tokens of at least this probability but the least likely one; above 0.5 = off
 	DynatempRange    float32 // the temperature varies so much up and down, with the entropy; 0 = off
@@ -34,10 +34,10 @@ type Params struct {
 	Mirostat         int     // 1 or 2 pick by mirostat after the temperature, and no other step is done; 0 = off
 	MirostatTau      float32 // surprise aimed at, in bits
 	MirostatEta      float32 // rate of learning
-	MinKeep          int     // top-p, min-p, typical-p and XTC leave at least so many tokens; 0 or 1 = one
+	MinKeep          int     // top-p, min-p, typical-p and XTC leave at least this number of tokens; 0 or 1 = one
 	Order            []Step  // of the steps; nil = DefaultOrder; a step that is not there is off
 
-	MinTokens int     // of the first so many tokens none is one of Ends
+	MinTokens int     // of this number of first tokens none is one of Ends
 	Ends      []int32 // tokens that end the text
 
 	// Vocabulary spells tokens for DRYBreakers, texts at which a repetition ends.

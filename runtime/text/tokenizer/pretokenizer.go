@@ -134,7 +134,7 @@ var (
 		upper: set{bits: clUpperish, except: clHan}, lower: set{bits: clLowerish, except: clHan}}
 )
 
-// likeGLM is the pass of glm4, with so many digits at most in a piece.
+// likeGLM is the pass of glm4, with a given number of digits at most in a piece.
 func likeGLM(digits int) pass {
 	return firstOf{
 		contraction{},

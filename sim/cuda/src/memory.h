@@ -11,7 +11,7 @@
 
 namespace cudasim::memory {
 
-constexpr int takenLate = 16;     // launches: the host may take what a kernel wrote to it before so many others
+constexpr int takenLate = 16;     // launches: the host may take what a kernel wrote to it before that many others
 constexpr uint8_t poison = 0xFF;  // as float, half and bfloat: NaN
 
 // One allocation on the device, or page-locked memory that kernels reach by an address of its own.

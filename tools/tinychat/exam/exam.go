@@ -121,7 +121,7 @@ type Answer struct {
 // Taker answers prompts greedily.
 type Taker interface {
 	Renderer() chat.Renderer
-	// Answer continues a prompt by at most so many tokens.
+	// Answer continues a prompt by at most a given number of tokens.
 	Answer(ctx context.Context, prompt string, most int) (Answer, error)
 }
 

@@ -66,7 +66,7 @@ type Model struct {
 	loads int
 }
 
-// New is a model for so many requests at a time.
+// New is a model for a given number of requests at a time.
 func New(template string, sessions, context int, answers ...Answer) (*Model, error) {
 	tok, err := Tokenizer(template)
 	if err != nil {

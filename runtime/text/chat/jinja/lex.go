@@ -117,7 +117,7 @@ func (l *lexer) text() {
 	}
 }
 
-// data adds a text, which took so many bytes of the source.
+// data adds a text, which took n bytes of the source.
 func (l *lexer) data(text string, size int) {
 	if text != "" {
 		l.add(tokData, text)

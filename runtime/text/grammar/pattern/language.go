@@ -122,7 +122,7 @@ func Text(text string) Language {
 	return n
 }
 
-// Length is the texts of so many characters; most < 0: of any number.
+// Length is the texts of a given number of characters; most < 0: of any number.
 func (w *Work) Length(least, most int) (n Language, err error) {
 	r := &tree{op: opRepeat, min: least, max: most, sub: []*tree{{op: opClass, class: Anything}}}
 	err = w.part(func() { n = w.compile(r, Empty) })
@@ -135,7 +135,7 @@ type Work struct {
 	left int
 }
 
-// NewWork is a limit of so many steps. It ends with its context.
+// NewWork is a limit of a given number of steps. It ends with its context.
 func NewWork(ctx context.Context, steps int) *Work { return &Work{ctx, steps} }
 
 // ErrTooLarge says that a limit is used up.

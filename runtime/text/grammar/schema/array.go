@@ -64,7 +64,7 @@ func (c *compiler) meetArrays(a, b *array) *array {
 	return out
 }
 
-// cut allows so many items.
+// cut allows a given number of items.
 func (a *array) cut(n int) {
 	if a.most < 0 || n < a.most {
 		a.most = n

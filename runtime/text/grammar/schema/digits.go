@@ -77,7 +77,7 @@ func (w *writer) choices(s digitState) (all grammar.Alt) {
 	return all
 }
 
-// padded is a number with so many digits.
+// padded is a number with a given number of digits.
 func padded(n *big.Int, digits int) string {
 	text := n.String()
 	return strings.Repeat("0", digits-len(text)) + text

@@ -115,7 +115,7 @@ func (c *compiler) oneObject(o *members) (grammar.Expr, error) {
 	if w.most > maxStates && w.most <= 1<<16 || w.least > maxStates {
 		return nil, &UnsupportedError{"", "minProperties", fmt.Sprintf("or maxProperties above %d", maxStates)}
 	}
-	if w.most > maxStates { // no output has so many
+	if w.most > maxStates { // no output has that many
 		w.most = -1
 	}
 	if w.least > len(w.list)+1 {
