@@ -69,7 +69,7 @@ func ExampleModel_NewChat() {
 	// assistant: 27 + 58: 7 + 8 = 15, 2 + 5 + 1 = 8. The sum is 85.
 }
 
-// Several texts side by side: their tokens are run together.
+// Several texts side by side: their tokens are run in one batch.
 func ExampleModel_Batch() {
 	model, err := mla.Open(tiny, mla.Options{Device: "cpu", Sessions: 3, Context: 64})
 	if err != nil {

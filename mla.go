@@ -73,7 +73,7 @@ type Options struct {
 	Threads int
 	// ChatTemplate is a template in Jinja to use in place of the file's.
 	ChatTemplate string
-	// Draft is the way to draft tokens that are run together with the one before them
+	// Draft is the way to draft tokens that are run in one batch with the one before them
 	// (speculative decoding): "ngram", as the text went on where its last tokens stood before,
 	// or "mtp", by the model's layer that predicts the token after next; "": none. Texts are the
 	// same up to rounding.

@@ -35,7 +35,7 @@ func Program(s *spec.Spec, width int, o pass.Options) (*ir.Program, error) {
 // disable are left out.
 func Compile(s *spec.Spec, disable []string) (*plan.Bundle, error) {
 	var bundles []*plan.Bundle
-	for _, v := range s.Together() {
+	for _, v := range s.OneSource() {
 		b, err := tables(v, disable, bundles)
 		if err != nil {
 			return nil, err
@@ -44,7 +44,7 @@ func Compile(s *spec.Spec, disable []string) (*plan.Bundle, error) {
 	}
 	all := *bundles[0]
 	var err error
-	if all.Kernels, err = kernel.Together(bundles); err != nil {
+	if all.Kernels, err = kernel.Merge(bundles); err != nil {
 		return nil, fmt.Errorf("%s: %w", s.File, err)
 	}
 	b := bundles[slices.IndexFunc(bundles, func(b *plan.Bundle) bool { return b.Name == s.Name })]

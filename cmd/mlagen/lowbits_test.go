@@ -20,7 +20,7 @@ import (
 var lowBits = []quant.Type{quant.Q3_K, quant.Q2_K, quant.IQ3_XXS, quant.IQ3_S, quant.IQ2_XXS, quant.IQ2_XS, quant.IQ2_S,
 	quant.IQ1_S, quant.IQ1_M, quant.TQ1_0, quant.TQ2_0, quant.Q1_0, quant.Q2_0, quant.NVFP4, quant.NVFP4Scaled}
 
-// lowBitsWidths are the numbers of rows that run together: one, some, a batch's, and those of a prompt.
+// lowBitsWidths are the numbers of rows that run in one batch: one, some, a batch's, and those of a prompt.
 var lowBitsWidths = []int{1, 3, 16, 512}
 
 // lowBitsTolerance is that of floats which kernels multiply as sums of two halves each: 21 bits of a product's
@@ -28,7 +28,7 @@ var lowBitsWidths = []int{1, 3, 16, 512}
 const lowBitsTolerance = 5e-4
 
 // TestLowBits does for files of the types below four bits, wherever rows are whole blocks of them, what
-// TestFamilies does for the stock types, with rows that run together.
+// TestFamilies does for the stock types, with rows that run in one batch.
 func TestLowBits(t *testing.T) {
 	types := lowBits
 	if !deep.On {

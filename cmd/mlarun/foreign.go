@@ -36,7 +36,7 @@ var ignored = []foreign{
 	{"ncmoe n-cpu-moe ot override-tensor", one, "a model runs on one device, all of it: -device"},
 	{"cmoe cpu-moe nkvo no-kv-offload", none, "a model runs on one device, all of it: -device"},
 	{"fa flash-attn", optional, "attention is always done in pieces that need no square matrix"},
-	{"b batch-size ub ubatch-size", one, "-width says how many tokens of a prompt run together"},
+	{"b batch-size ub ubatch-size", one, "-width says how many tokens of a prompt run in one batch"},
 	{"mlock no-mmap mmap dio direct-io no-repack", none, "files are always mapped"},
 	{"ctv cache-type-v", one, "keys and values are one latent vector: -kv is for both"},
 	{"no-display-prompt no-warmup simple-io no-perf log-disable swa-full", none, "that is always so"},

@@ -60,7 +60,7 @@ const maxKernelsFile = 1 << 24
 
 // Measured takes the times of a file that mlarun bench -kernels -o json wrote, for the same
 // bundle, types, and depth; a stage without a time is an error. What dispatches without a
-// barrier between them take together is split by their bytes.
+// barrier between them take is split by their bytes.
 func (r *Report) Measured(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -125,7 +125,7 @@ func (t *trace) passes(s *ir.Launch) (list []string) {
 		ops = append(ops, part.Ops...)
 	}
 	for i := 1; i < len(t.after); i++ {
-		if name := t.after[i].pass; !slices.Equal(together(ops, &t.after[i-1]), together(ops, &t.after[i])) {
+		if name := t.after[i].pass; !slices.Equal(firsts(ops, &t.after[i-1]), firsts(ops, &t.after[i])) {
 			p := slices.IndexFunc(pass.Pipeline, func(p pass.Pass) bool { return p.Name == name })
 			list = append(list, name+": "+pass.Pipeline[p].Doc)
 		}
@@ -133,9 +133,9 @@ func (t *trace) passes(s *ir.Launch) (list []string) {
 	return list
 }
 
-// together says of each op which is the first of the ops that is in one launch with it; -1: the
+// firsts says of each op which is the first of the ops that is in one launch with it; -1: the
 // op is not there yet.
-func together(ops []*ir.Op, at *stage) []int {
+func firsts(ops []*ir.Op, at *stage) []int {
 	first := make([]int, len(ops))
 	for i, op := range ops {
 		n, ok := at.launch[op]

@@ -24,8 +24,8 @@ import (
 func TestExpertsOfBatch(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		act, class, definitions  string
-		hidden, tokens, together int
+		act, class, definitions      string
+		hidden, tokens, threadgroups int
 	}{
 		{"f16", plan.ClassNVIDIA, splitRows + lateCopies, 1024, 8, 1},
 		{"f16", plan.ClassNVIDIA, splitRows + lateCopies, 768, 16, 5},
@@ -33,9 +33,9 @@ func TestExpertsOfBatch(t *testing.T) {
 		{"f16", "", "", 768, 8, 3},
 		{"f32", "", "", 1024, 16, 7},
 	} {
-		t.Run(fmt.Sprint(c.act, c.class, c.hidden, c.tokens, c.together), func(t *testing.T) {
+		t.Run(fmt.Sprint(c.act, c.class, c.hidden, c.tokens, c.threadgroups), func(t *testing.T) {
 			t.Parallel()
-			b, few := expertsOfBatch(t, c.act, c.class, c.hidden, c.tokens, c.together)
+			b, few := expertsOfBatch(t, c.act, c.class, c.hidden, c.tokens, c.threadgroups)
 			cases := casesOf(t, b, few)
 			if len(few.Kernels) != 2 || len(cases) < 8 {
 				t.Errorf("%d kernels, %d cases", len(few.Kernels), len(cases))
@@ -47,7 +47,7 @@ func TestExpertsOfBatch(t *testing.T) {
 
 // expertsOfBatch is a model whose experts' kernels of 16 rows are run by a given number of threadgroups together, and a bundle
 // of these kernels alone.
-func expertsOfBatch(t *testing.T, act, class string, hidden, tokens, together int) (b, few *plan.Bundle) {
+func expertsOfBatch(t *testing.T, act, class string, hidden, tokens, threadgroups int) (b, few *plan.Bundle) {
 	t.Helper()
 	s, err := spec.Load("../../specs/dsv2litemini.yaml")
 	if err != nil {
@@ -65,7 +65,7 @@ func expertsOfBatch(t *testing.T, act, class string, hidden, tokens, together in
 			continue
 		}
 		e := k.Parts[at].(*plan.Experts)
-		e.Tokens, e.Persistent = tokens, together
+		e.Tokens, e.Persistent = tokens, threadgroups
 		if e.Up < 0 || len(k.Parts) == 1 {
 			k.Variants = inAllFormats(k)
 		}

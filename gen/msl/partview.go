@@ -99,11 +99,11 @@ func (v *partView) Group() string {
 		return fmt.Sprintf("(%s %% %du)", v.Number(), v.Entries*v.RowGroups())
 	case v.Tiles() > 1:
 		return fmt.Sprintf("(%s / %du)", v.Number(), v.Tiles())
-	case v.Batched() && !v.Together() && n == 1:
+	case v.Batched() && !v.BatchesRows() && n == 1:
 		return "0u"
 	case v.splitsFirst():
 		return fmt.Sprintf("(%s / %du)", v.Number(), v.Width)
-	case v.Batched() && !v.Together():
+	case v.Batched() && !v.BatchesRows():
 		return fmt.Sprintf("(%s %% %du)", v.Number(), n)
 	}
 	return v.Number()
@@ -242,7 +242,7 @@ func (v *partView) At(vec plan.Vec, e, i string) string {
 	if e == "entry" && v.Entries == 1 {
 		e = ""
 	}
-	if stride := v.RowStride(vec.Slot); stride > 0 && v.Together() {
+	if stride := v.RowStride(vec.Slot); stride > 0 && v.BatchesRows() {
 		i = fmt.Sprintf("batch_row * %du + %s", stride, i)
 	}
 	return v.kernelView.At(vec, e, i)

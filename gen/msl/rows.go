@@ -15,8 +15,8 @@ import (
 // Batched says whether the kernel computes several rows.
 func (k *kernelView) Batched() bool { return k.Width > 0 }
 
-// Together says whether a threadgroup of the part computes several rows.
-func (v *partView) Together() bool { return v.Batched() && plan.Together(v.P) }
+// BatchesRows says whether a threadgroup of the part computes several rows.
+func (v *partView) BatchesRows() bool { return v.Batched() && plan.BatchesRows(v.P) }
 
 // namesRows says whether the part finds what it needs of all rows by itself, as attention to expanded
 // heads does.
@@ -64,9 +64,9 @@ func (v *partView) ofRow() {
 	k.names = slices.Clone(k.names)
 	for i := range k.Slots {
 		switch {
-		case v.Together() && i == k.rowSlot():
+		case v.BatchesRows() && i == k.rowSlot():
 			k.names[i] += "[batch_row]"
-		case !v.Together() && v.perRow(i):
+		case !v.BatchesRows() && v.perRow(i):
 			k.names[i] = rowPrefix + strings.TrimSuffix(k.names[i], "_")
 		}
 	}
@@ -115,7 +115,7 @@ func (v *partView) usesRow() bool {
 // alive puts a part's text under the condition that the threadgroup has a row: a dead row
 // keeps the place of none.
 func (v *partView) alive(text string) (string, error) {
-	if !v.Batched() || v.Together() && v.Tiles() == 1 {
+	if !v.Batched() || v.BatchesRows() && v.Tiles() == 1 {
 		return text, nil
 	}
 	rows, err := v.Rows()
@@ -123,7 +123,7 @@ func (v *partView) alive(text string) (string, error) {
 		return "", err
 	}
 	name, index, locals := "row_index", v.Number(), ""
-	if v.Together() {
+	if v.BatchesRows() {
 		name, index = "first_row", fmt.Sprintf("%s %% %du * %du", index, v.Tiles(), v.Product.Tokens)
 	} else {
 		if v.splitsFirst() {

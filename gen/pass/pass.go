@@ -26,22 +26,18 @@ type Pass struct {
 // Rows says for which programs a pass is.
 type Rows uint8
 
-// The programs: all, those of one row, those of several, of these those of a batch, those of no
-// more rows than a batch has, those that attend to latent rows, those that attend to expanded
-// heads (target.Target.Expands), those each of whose rows has its splits of attention combined by itself
-// (CombinesApart there), or goes to its experts by itself (ExpertsApart), and those whose
-// rows go there together.
+// The programs of a pass, by how many rows they run at once and what they do with them.
 const (
-	AnyRows Rows = iota
-	OneRow
-	ManyRows
-	BatchRows
-	FewRows
-	Absorbed
-	Expanded
-	CombinesApart
-	ExpertsApart
-	ExpertsTogether
+	AnyRows        Rows = iota
+	OneRow              // one row
+	ManyRows            // two rows and more
+	BatchRows           // two rows and more, up to plan.MaxBatch
+	FewRows             // up to plan.MaxBatch rows, one included
+	Absorbed            // attention to latent rows
+	Expanded            // attention to expanded heads, see target.Target.Expands
+	CombinesApart       // each row combines its own splits of attention, see target.Target.CombinesApart
+	ExpertsApart        // each row runs its own experts, see target.Target.ExpertsApart
+	ExpertsBatched      // an expert runs for all rows that have selected it
 )
 
 // has says whether a program is one of them.
@@ -56,7 +52,7 @@ func (r Rows) has(p *ir.Program) bool {
 		return p.Target().CombinesApart(width)
 	case ExpertsApart:
 		return p.Target().ExpertsApart(width)
-	case ExpertsTogether:
+	case ExpertsBatched:
 		return !p.Target().ExpertsApart(width)
 	case OneRow:
 		return width <= 1
@@ -109,7 +105,7 @@ var Pipeline = []Pass{
 	{Name: "fuse_combine", Run: fuseCombine, Rows: CombinesApart,
 		Doc:   "each head's value projection combines the attention splits itself",
 		After: []Reason{{"split_kv", "it makes the combine"}}},
-	{Name: "group_experts", Required: true, Run: groupExperts, Rows: ExpertsTogether,
+	{Name: "group_experts", Required: true, Run: groupExperts, Rows: ExpertsBatched,
 		Doc:   "what all rows have selected is listed by expert, whose weights are then read once for its rows",
 		After: []Reason{{"group_gating", "what routes is one part"}}},
 	{Name: "fuse_group_experts", Run: fuseGroupExperts, Rows: BatchRows,
@@ -153,7 +149,7 @@ var Pipeline = []Pass{
 	{Name: "merge_shared", Run: mergeShared,
 		Doc:   "the shared experts' gate/up runs beside the router",
 		After: []Reason{{"fuse_norm", "both must read the residual itself"}}},
-	{Name: "merge_shared_down", Run: mergeSharedDown, Rows: ExpertsTogether,
+	{Name: "merge_shared_down", Run: mergeSharedDown, Rows: ExpertsBatched,
 		Doc:   "the shared experts' down projection of a batch runs beside what routes it: one dispatch less",
 		After: []Reason{{"fuse_add_shared", "the sum over the experts adds what it makes"}, {"merge_shared", "its input is made beside the router"}}},
 	{Name: "norm_partial", Run: normPartial,

@@ -50,11 +50,11 @@ func alone(t *testing.T, p *ir.Program, w interp.Weights, replays [][]interp.Row
 			single = append(single, []interp.Row{r})
 		}
 	}
-	return together(t, p, w, single)
+	return replayed(t, p, w, single)
 }
 
-// together runs replays and lists the logits of all their rows.
-func together(t *testing.T, p *ir.Program, w interp.Weights, replays [][]interp.Row) [][]float64 {
+// replayed runs replays and lists the logits of all their rows.
+func replayed(t *testing.T, p *ir.Program, w interp.Weights, replays [][]interp.Row) [][]float64 {
 	t.Helper()
 	m := interp.New(p, w)
 	var all [][]float64
@@ -114,7 +114,7 @@ func near(a, b [][]float64) error {
 }
 
 // TestTranslation interprets random small models after every pass, at all widths: rows
-// together give what the unfused program gives row by row.
+// in one batch give what the unfused program gives row by row.
 func TestTranslation(t *testing.T) {
 	models := uint64(40)
 	if !deep.On {
@@ -131,14 +131,14 @@ func TestTranslation(t *testing.T) {
 	}
 }
 
-// translate interprets a model after every pass: rows together give what the unfused program gives row by row.
+// translate interprets a model after every pass: rows in one batch give what the unfused program gives row by row.
 func translate(t *testing.T, seed int, s *spec.Spec, w interp.Weights, width int) {
 	t.Helper()
 	replays := mixed(width)
 	want := alone(t, lower.Lower(s, 1), w, replays)
 	p := lower.Lower(s, width)
 	err := Compile(p, Options{Observe: func(_ string, p *ir.Program) error {
-		return near(want, together(t, p, w, replays))
+		return near(want, replayed(t, p, w, replays))
 	}})
 	if err != nil {
 		t.Errorf("seed %d, %d rows: %v\n%s", seed, width, err, p)

@@ -41,7 +41,7 @@ func TestOwnKernels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, v := range s.WithSequences(1).Together() {
+	for _, v := range s.WithSequences(1).OneSource() {
 		b, err := gen.Compile(v, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -43,9 +43,9 @@ func (s *Spec) Predicts() bool {
 	return known && s.MoE != nil && s.Temperature.Scale == 0
 }
 
-// Together are the variants whose kernels are printed as one source: a model and its layer
+// OneSource are the variants whose kernels are printed as one source: a model and its layer
 // that predicts, if it has one. s is one of them.
-func (s *Spec) Together() []*Spec {
+func (s *Spec) OneSource() []*Spec {
 	switch {
 	case s.NextN > 0:
 		return []*Spec{s.Main, s}

@@ -72,7 +72,7 @@ func TestNextNTogether(t *testing.T) {
 	}
 	layer := as(s.NextNLayer())
 	for _, v := range []*Spec{as(s), layer} {
-		both := v.Together()
+		both := v.OneSource()
 		if len(both) != 2 || both[0].Name != "glm47flashmtpf16nvidia" || both[1].Name != "glm47flashmtpnextnf16nvidia" || both[0] != v && both[1] != v {
 			t.Fatalf("with %s go %d, first %s", v.Name, len(both), both[0].Name)
 		}
@@ -85,7 +85,7 @@ func TestNextNTogether(t *testing.T) {
 			t.Errorf("layers: %d and %d", m.NumHiddenLayers, both[1].Model.NumHiddenLayers)
 		}
 	}
-	if s.Model.NumNextNPredictLayers = 0; len(s.Together()) != 1 {
+	if s.Model.NumNextNPredictLayers = 0; len(s.OneSource()) != 1 {
 		t.Error("a model without the layer goes with another")
 	}
 }

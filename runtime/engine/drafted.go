@@ -74,7 +74,7 @@ func (c *CatchingUp) Do(f Following, alone time.Duration, now func() time.Time) 
 // more takes two to three times as long as that of one.
 const maxDraft = 7
 
-// drafted is a source of tokens that runs guesses of what follows together with a token.
+// drafted is a source of tokens that runs guesses of what follows in one batch with a token.
 // The sampler, or the device in its place, picks every token by the logits after the one
 // before, so the text is the same as without guesses: one that is not what is picked is
 // forgotten. But logits of several rows are rounded otherwise than those of one, by 1e-5 with

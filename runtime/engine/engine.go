@@ -17,7 +17,7 @@
 // # Speculative decoding
 //
 // A Drafter guesses how a text goes on: package draft by the text itself, Session.Predictor by the
-// model's MTP layer. drafted.go runs the drafts together with a token and keeps those that are what
+// model's MTP layer. drafted.go runs the drafts in one batch with a token and keeps those that are what
 // the sampler picks. Package payoff decides whether drafting pays. A sampler that picks by more than
 // what it has accepted, such as a grammar, is Watching and goes without.
 //

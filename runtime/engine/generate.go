@@ -45,7 +45,7 @@ type Request struct {
 	// of work, for a Sampler that is Portable. 0: Sampler picks every token. The
 	// tokens are the same.
 	Ahead int
-	// Draft guesses tokens that are run together with the one before them, if replays
+	// Draft guesses tokens that are run in one batch with the one before them, if replays
 	// take several rows; nil: nothing is guessed. The tokens are the same, but for
 	// how logits of several rows are rounded.
 	Draft Drafter
@@ -80,7 +80,7 @@ type Result struct {
 
 // Drafts is what guesses cost.
 type Drafts struct {
-	Rounds            int           // replays of guesses together with a token
+	Rounds            int           // replays of guesses in one batch with a token
 	Guessing, Running time.Duration // of all rounds: to guess, and to run what was guessed
 	Alone             time.Duration // of as many replays of one token, as long as they took at the time
 	CatchingUp        time.Duration // with tokens that were run without guesses

@@ -16,7 +16,7 @@ type Row struct {
 	Token   int32
 	Logits  bool    // are wanted
 	Sampler Sampler // of Pick: picks the token after the row; nil: none is picked
-	Guesses []int32 // of Pick, after the session's last row: what may follow, run together with it; the sampler picks by nothing but what it accepts
+	Guesses []int32 // of Pick, after the session's last row: what may follow, run in one batch with it; the sampler picks by nothing but what it accepts
 }
 
 // Width is how many rows one replay of the model runs at most.

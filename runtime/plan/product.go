@@ -6,7 +6,7 @@ type Product struct {
 	Rows, Cols   int
 	RowsPerGroup int     // of a threadgroup
 	SplitK       int     // simdgroups that share the columns of a row; 0 and 1: one
-	Unroll       int     // blocks of a row, or of two rows that are read together, under way at a time; 0: DefaultUnroll
+	Unroll       int     // blocks of a row, or of two rows that are read at once, in flight at a time; 0: DefaultUnroll
 	Tokens       int     // of a kernel with a Width: rows that a threadgroup multiplies by its weights; 0: each row has threadgroups of its own
 	Up           int     // typed, like W: out = silu(W·in) * (Up·in); -1: none
 	Limit        float64 // with Up: out = min(silu(W·in), Limit) * max(-Limit, min(Up·in, Limit)); 0: none

@@ -63,7 +63,7 @@ const StrideAlign = 16
 // StrideOf is the distance between vectors of n elements.
 func StrideOf(n int) int { return ceil(n, StrideAlign) * StrideAlign }
 
-// MaxWidth is the most rows of a sequence: sizes and indices of all rows together are made for
+// MaxWidth is the most rows of a sequence: sizes and indices of all rows are made for
 // that many.
 const MaxWidth = 1 << 12
 
@@ -71,24 +71,24 @@ const MaxWidth = 1 << 12
 const MaxBatch = 16
 
 // GroupsOf is the number of threadgroups of one of the kernel's parts. A part that takes
-// rows together says how many there are of all rows; the others have as many for each.
+// rows in one batch says how many there are of all rows; the others have as many for each.
 func (k *Kernel) GroupsOf(p Part) int {
 	if k.Width == 0 {
 		return p.Groups()
 	}
-	if Together(p) {
-		return p.(together).groupsOfAll(k)
+	if BatchesRows(p) {
+		return p.(rowBatcher).groupsOfAll(k)
 	}
 	return k.Width * p.Groups()
 }
 
-// together is a part that can compute several rows in one threadgroup.
-type together interface{ groupsOfAll(k *Kernel) int }
+// rowBatcher is a part that can compute several rows in one threadgroup.
+type rowBatcher interface{ groupsOfAll(k *Kernel) int }
 
-// Together says whether a part of a kernel with a Width computes several rows in one
+// BatchesRows says whether a part of a kernel with a Width computes several rows in one
 // threadgroup.
-func Together(p Part) bool {
-	_, can := p.(together)
+func BatchesRows(p Part) bool {
+	_, can := p.(rowBatcher)
 	m := ProductOf(p)
 	return can && (m == nil || m.Tokens > 0)
 }

@@ -169,7 +169,7 @@ func (p *WeightedSum) Uses() []Use {
 }
 
 // GatherVec moves the vectors of the rows in SpaceWanted to the front of a slot with a
-// vector per row: that of the i-th becomes the i-th. It computes all rows together.
+// vector per row: that of the i-th becomes the i-th. It computes all rows in one batch.
 type GatherVec struct {
 	Vec      int // slot, written
 	Dim      int

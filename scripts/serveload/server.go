@@ -177,8 +177,8 @@ func (s *server) send(request map[string]any, came func(time.Time) bool) (*answe
 	}
 }
 
-// together runs several answers at a time.
-func together(n int, run func(i int) (*answer, error)) ([]*answer, error) {
+// concurrently runs several answers at a time.
+func concurrently(n int, run func(i int) (*answer, error)) ([]*answer, error) {
 	list, errs := make([]*answer, n), make([]error, n)
 	var all sync.WaitGroup
 	for i := range n {

@@ -123,7 +123,7 @@ func (l *load) rate(servers []*server, streams int) (perSecond, cpu float64, dep
 	var from, to time.Time
 	begun, before, ended := 0, 0, false
 	counts := make([]int, streams)
-	_, err = together(streams, func(i int) (*answer, error) {
+	_, err = concurrently(streams, func(i int) (*answer, error) {
 		first := true
 		return servers[i%len(servers)].ask(prompts[i], l.context()-opening, func(now time.Time) bool {
 			mu.Lock()
@@ -194,7 +194,7 @@ func (l *load) arrivals() (rows []row, err error) {
 	}
 	go func() {
 		defer close(ended)
-		others, failed = together(decoding, func(i int) (*answer, error) {
+		others, failed = concurrently(decoding, func(i int) (*answer, error) {
 			n := 0
 			return s.ask(prompts[i], l.context()-opening, func(time.Time) bool {
 				mu.Lock()

@@ -42,7 +42,7 @@ func TestFewRows(t *testing.T) {
 				}
 				alone := ranRows(t, r, ref, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1)
 				if few := ranRows(t, r, ref, 1, 2, 1, 2, 1, 2, 2); !slices.Equal(few, alone) {
-					t.Error("rows together have other logits than alone")
+					t.Error("rows in one batch have other logits than alone")
 				}
 			})
 		}
@@ -51,10 +51,10 @@ func TestFewRows(t *testing.T) {
 
 // ranRows runs rows of the prompt in a block table, a given number of them in each replay, and returns their logits.
 // A device that counts kernels must have run those of the narrowest sequence.
-func ranRows(t *testing.T, r device.Runner, ref *reference.Reference, table int, together ...int) (bits []uint32) {
+func ranRows(t *testing.T, r device.Runner, ref *reference.Reference, table int, widths ...int) (bits []uint32) {
 	t.Helper()
 	at := 0
-	for _, n := range together {
+	for _, n := range widths {
 		var rows []plan.Row
 		var wanted []int
 		for i := range n {

@@ -28,7 +28,7 @@ type hybridRun struct {
 // hybridRuns are all that the deep tier runs.
 var hybridRuns []hybridRun
 
-// TestHybrids: printed kernels of linear attention have the reference logits, whatever rows run together: one at a time,
+// TestHybrids: printed kernels of linear attention have the reference logits, whatever rows run in one batch: one at a time,
 // some of two sessions, a prompt in pieces, and one that is wider than the prompt.
 func TestHybrids(t *testing.T) {
 	t.Parallel()

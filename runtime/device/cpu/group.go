@@ -110,7 +110,7 @@ func (t *groupedExperts) expert(w *worker, expert int, members []uint32, r0, r1 
 		w.fail(fmt.Errorf("selection %d of %d rows of %d", s, len(t.rows), k))
 		return
 	}
-	all := &w.together
+	all := &w.batch
 	all.begin()
 	for _, s := range members {
 		all.add(t.rows[int(s)/k].in.load(w, int(s)%k))

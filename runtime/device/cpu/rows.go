@@ -73,8 +73,8 @@ func (t *eachRow) run(w *worker, lo, hi int) {
 // It is even, as rowBlock is.
 const togetherBlock = linalg.PanelRows
 
-// together is a worker's buffers for the inputs and results of several rows.
-type together struct {
+// batch is a worker's buffers for the inputs and results of several rows.
+type batch struct {
 	xs, ys, ups [][]float32
 	inputs      []input
 	results     []float32        // [rows][2][togetherBlock]
@@ -82,24 +82,24 @@ type together struct {
 	key         key              // of what they were set to
 }
 
-func newTogether(rows int) together {
-	return together{
+func newBatch(rows int) batch {
+	return batch{
 		xs: make([][]float32, 0, rows), ys: make([][]float32, rows), ups: make([][]float32, rows),
 		inputs: make([]input, 0, rows), results: floats(2 * rows * togetherBlock),
 	}
 }
 
 // begin forgets all rows.
-func (t *together) begin() { t.xs, t.inputs = t.xs[:0], t.inputs[:0] }
+func (t *batch) begin() { t.xs, t.inputs = t.xs[:0], t.inputs[:0] }
 
 // add takes up a row's input.
-func (t *together) add(in input) {
+func (t *batch) add(in input) {
 	t.xs, t.inputs = append(t.xs, in.x), append(t.inputs, in)
 }
 
 // prepare readies all inputs, which are those of k, for the products of a projection. What
 // one piece of its rows needed serves the next.
-func (t *together) prepare(k key, p *projection) {
+func (t *batch) prepare(k key, p *projection) {
 	if len(t.inputs) == 0 || t.inputs[0].halves || t.key == k {
 		return
 	}
@@ -111,7 +111,7 @@ func (t *together) prepare(k key, p *projection) {
 }
 
 // buffers readies results of n rows of weights for all inputs.
-func (t *together) buffers(n int) (ys, ups [][]float32) {
+func (t *batch) buffers(n int) (ys, ups [][]float32) {
 	ys, ups = t.ys[:len(t.xs)], t.ups[:len(t.xs)]
 	for i := range ys {
 		at := 2 * i * togetherBlock
@@ -122,7 +122,7 @@ func (t *together) buffers(n int) (ys, ups [][]float32) {
 
 // rowsMany computes n rows from r0 on of an entry for all inputs that were prepared.
 func (p *projection) rowsMany(w *worker, entry, r0, n int) [][]float32 {
-	t := &w.together
+	t := &w.batch
 	ys, ups := t.buffers(n)
 	p.w.rowsMany(entry, r0, t, &t.in[0], ys)
 	if p.up != nil {
@@ -135,7 +135,7 @@ func (p *projection) rowsMany(w *worker, entry, r0, n int) [][]float32 {
 }
 
 // rowsMany is rows for several inputs, which have one type.
-func (m *weight) rowsMany(entry, r0 int, t *together, in *linalg.Inputs, ys [][]float32) {
+func (m *weight) rowsMany(entry, r0 int, t *batch, in *linalg.Inputs, ys [][]float32) {
 	w := m.data[entry*m.stride+r0*m.rowBytes:]
 	if len(t.inputs) == 0 {
 		return
@@ -169,7 +169,7 @@ func (t *matVecs) size() (units, cost int) {
 
 func (t *matVecs) run(w *worker, lo, hi int) {
 	t.rows[0].each(lo, hi, func(entry, r0, r1 int) {
-		p, all := &t.rows[0].projection, &w.together
+		p, all := &t.rows[0].projection, &w.batch
 		all.begin()
 		for i := range w.rows {
 			all.add(t.rows[i].in.load(w, entry))

@@ -43,7 +43,7 @@ type worker struct {
 
 	prepared  []prepared // by row
 	numbers   []float32  // see temp
-	together  together
+	batch     batch
 	y, up     [rowBlock]float32
 	exps      exps
 	routing   []plan.Routing // the experts chosen by routingKey
@@ -101,7 +101,7 @@ func newWorker(n needs) *worker {
 	w := &worker{
 		prepared:  inputs,
 		numbers:   floats(n.temp),
-		together:  newTogether(n.rows),
+		batch:     newBatch(n.rows),
 		routing:   make([]plan.Routing, n.chosen),
 		probs:     floats(n.experts),
 		selection: floats(n.experts),
@@ -113,8 +113,8 @@ func newWorker(n needs) *worker {
 		scores:    floats(n.scores),
 		sums:      floats(n.sums),
 	}
-	for i := range w.together.in {
-		w.together.in[i].Int8 = n.int8
+	for i := range w.batch.in {
+		w.batch.in[i].Int8 = n.int8
 	}
 	return w
 }

@@ -73,7 +73,7 @@ var cases = map[string]testCase{
 			return reference.Loops(r, nil)
 		})
 	}},
-	"sessions":    {"yoututiny", opened("youtu-tiny-F32", reference.Together)},
+	"sessions":    {"yoututiny", opened("youtu-tiny-F32", reference.Batched)},
 	"logits q8":   {"youtumini", logits("youtu-mini-Q4_0", quant.Q8_0, 0.25)},
 	"sessions q8": {"youtumini", opened("youtu-mini-Q4_0", reference.Sharing)},
 	"check q8":    {"youtumini", checked("youtumini", parts["check q8"])},

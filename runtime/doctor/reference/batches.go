@@ -82,17 +82,17 @@ func (ref *Reference) next(done *[2]int, width int) []plan.Row {
 	return rows
 }
 
-// Together has several sessions on the loaded model of youtu-tiny-F32, batches of up to five
+// Batched has several sessions on the loaded model of youtu-tiny-F32, batches of up to five
 // rows, and tokens picked after them.
-func Together(d device.Device, m *device.Model) error {
-	return errors.Join(together(d, m, quant.F16), batchesWithin(1e-3, "youtu-tiny-F32", d, m, 5))
+func Batched(d device.Device, m *device.Model) error {
+	return errors.Join(batched(d, m, quant.F16), batchesWithin(1e-3, "youtu-tiny-F32", d, m, 5))
 }
 
 // Sharing has sessions of a model that share pages of a cache of q8_0, and tokens picked
 // after batches.
-func Sharing(d device.Device, m *device.Model) error { return together(d, m, quant.Q8_0) }
+func Sharing(d device.Device, m *device.Model) error { return batched(d, m, quant.Q8_0) }
 
-func together(d device.Device, m *device.Model, kv quant.Type) error {
+func batched(d device.Device, m *device.Model, kv quant.Type) error {
 	cfg := device.Config{KV: kv}
 	return errors.Join(Sessions(d, m, cfg), Picks(d, m, cfg))
 }
@@ -106,7 +106,7 @@ func batchesWithin(tolerance float64, name string, d device.Device, m *device.Mo
 	}
 	worst, err := ref.Batches(d, m, device.Config{KV: quant.F32}, width)
 	if err == nil && !(worst <= tolerance) {
-		err = fmt.Errorf("up to %d rows together: logits differ by %g; at most %g is allowed", width, worst, tolerance)
+		err = fmt.Errorf("up to %d rows in one batch: logits differ by %g; at most %g is allowed", width, worst, tolerance)
 	}
 	return err
 }

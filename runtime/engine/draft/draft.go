@@ -1,4 +1,4 @@
-// Package draft guesses how a text goes on, so that several tokens can be run together:
+// Package draft guesses how a text goes on, so that several tokens can be run in one batch:
 // whoever picks the tokens keeps the guesses that are what it picks.
 package draft
 

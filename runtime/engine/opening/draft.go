@@ -7,7 +7,7 @@ import (
 	"mla/runtime/engine/draft"
 )
 
-// The ways to draft tokens that are run together with the one before them.
+// The ways to draft tokens that are run in one batch with the one before them.
 const (
 	Ngram = "ngram" // as the text went on where its last tokens stood before
 	MTP   = "mtp"   // by the model's layer that predicts the token after next

@@ -47,7 +47,7 @@ func (r *rest) decide(steps int, saved, token time.Duration) bool {
 
 func (r *rest) passed(steps int) { r.left = max(r.left-steps, 0) }
 
-// Steps decides for all texts that run together. The zero value is ready.
+// Steps decides for all texts that run in one batch. The zero value is ready.
 type Steps struct {
 	alone map[int]*paces // of steps without guesses, by their rows
 	tried []step         // the steps with guesses since the last decision

@@ -41,7 +41,7 @@ func (s *Scheduler) run(rows []engine.Row, tasks []*task) (picked [][]int32, err
 }
 
 // follow lets those who are about to guess run what they have missed, unless that takes too long,
-// and those who rest miss what comes. While nobody guesses, the rests of all pass together.
+// and those who rest miss what comes. While nobody guesses, the rests of all pass at the same time.
 func (s *Scheduler) follow(tasks []*task, guessing bool) {
 	for _, t := range tasks {
 		if !guessing {

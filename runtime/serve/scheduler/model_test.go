@@ -189,8 +189,8 @@ func (c *client) check(t testing.TB, cfg device.Config) error {
 	return nil
 }
 
-// counts are what schedules have met together.
-type counts struct{ cancelled, outOfPages, gaveBack, reused, waited, picked, onHost, drafted, accepted, ahead, together, states int }
+// counts are what all schedules have met.
+type counts struct{ cancelled, outOfPages, gaveBack, reused, waited, picked, onHost, drafted, accepted, ahead, batched, states int }
 
 // prompts are texts that have much in common.
 func randomPrompt(rng *rand.Rand, others []*client) []int32 {
@@ -254,7 +254,7 @@ func schedule(t testing.TB, seed uint64, folds bool, total *counts) error {
 			return err
 		}
 		if asked := runner.Ahead - ahead; len(s.ahead.tasks) > 1 {
-			total.together += asked
+			total.batched += asked
 		} else {
 			total.ahead += asked
 		}
@@ -338,7 +338,7 @@ func testSchedules(t *testing.T, schedules int, first uint64, folds bool) {
 		}
 	}
 	t.Logf("%d schedules: %+v", schedules, total)
-	some := []int{total.cancelled, total.outOfPages, total.gaveBack, total.reused, total.waited, total.picked, total.onHost, total.accepted, total.drafted - total.accepted, total.ahead, total.together}
+	some := []int{total.cancelled, total.outOfPages, total.gaveBack, total.reused, total.waited, total.picked, total.onHost, total.accepted, total.drafted - total.accepted, total.ahead, total.batched}
 	if folds {
 		some = append(some, total.states)
 	}

@@ -2,7 +2,7 @@ package scheduler
 
 import "time"
 
-// pace decides how many rows of prompts run together, by how long steps have taken. While
+// pace decides how many rows of prompts run in one batch, by how long steps have taken. While
 // others decode, a step with rows of prompts should not take more than twice as long as one
 // without, as far as that can be had; while nobody does, rows are wanted that are quick
 // together, but none who comes should wait long for the end of a step.
@@ -90,7 +90,7 @@ func (p *pace) refuse(rows int) {
 	}
 }
 
-// alone is how many rows of prompts run together while nobody decodes: from least, which
+// alone is how many rows of prompts run in one batch while nobody decodes: from least, which
 // always may, to as many as a step has. The step is twice as wide as one that was quick.
 func (p *pace) alone(least, width int) int {
 	n := least

@@ -4,7 +4,7 @@
 // requests, and pieces of the prompts of others.
 //
 // Rows are dealt in rounds. In a round, every decoding request gets one row, in the
-// order in which they joined, and then prompts get Config.PromptRows together, or fewer
+// order in which they joined, and then prompts get Config.PromptRows in all, or fewer
 // where steps with that many take more than twice as long as those without. So a decoding
 // request waits for one row of every other one and for PromptRows rows of prompts at most,
 // however long these are. While nobody decodes, prompts get as many rows as run within a
@@ -12,7 +12,7 @@
 // next page another one is about to fill waits for that, and reuses it.
 //
 // The text of a request does not depend on who else runs, as every request has a session
-// and a sampler of its own, but for how many rows run together: logits of several are rounded
+// and a sampler of its own, but for how many rows run in one batch: logits of several are rounded
 // otherwise than those of one. With a width of 1 it is the same to the bit.
 //
 // # When pages run out
@@ -53,7 +53,7 @@ type Config struct {
 	// with another one after it. 0: the host takes part in every token. Who comes meanwhile waits
 	// for what is under way.
 	Ahead int
-	// Now is the clock by which steps take time; nil: time.Now. How many rows run together
+	// Now is the clock by which steps take time; nil: time.Now. How many rows run in one batch
 	// and whether guesses do follows from it, so with a clock that can be foretold a schedule
 	// can be run again.
 	Now func() time.Time

@@ -59,7 +59,7 @@ func TestEcho(t *testing.T) {
 	if at := got.Logprobs.Offsets[n]; got.Text[at:] != answer.Text {
 		t.Errorf("the answer begins at %d of %q", at, got.Text)
 	}
-	// Rows that run together are rounded otherwise than single ones.
+	// Rows of one batch are rounded otherwise than single ones.
 	near := func(a, b float64) bool { return math.Abs(a-b) < 1e-3*(1+math.Abs(a)) }
 	for i := 1; i < n; i++ {
 		one := ask(ids[:i], `, "max_tokens": 1, "ignore_eos": true`).Choices[0].Logprobs

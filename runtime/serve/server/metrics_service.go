@@ -56,7 +56,7 @@ var stats = []stat{
 }
 
 // stepRows are the sizes of batches.
-var stepRows = prometheus.NewDesc("mla_step_rows", "Rows that were run together.", nil, nil)
+var stepRows = prometheus.NewDesc("mla_step_rows", "Rows that were run in one batch.", nil, nil)
 
 // Describe implements prometheus.Collector.
 func (m serviceMetrics) Describe(out chan<- *prometheus.Desc) {

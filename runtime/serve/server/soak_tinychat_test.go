@@ -71,7 +71,7 @@ func leaving(s *served, rng *rand.Rand, path, body string) error {
 }
 
 // evenly is a clock by which all steps take the same time, so that guesses always pay: by the
-// real one they rest most of the time when texts run together.
+// real one they rest most of the time when texts run in one batch.
 func evenly(c *completion.Config) {
 	var ticks atomic.Int64
 	c.Scheduler.Now = func() time.Time { return time.UnixMilli(ticks.Add(1)) }

@@ -37,7 +37,7 @@ func TestApart(t *testing.T) {
 	if got := namesOf(b.Kernels); !slices.Equal(got, want) {
 		t.Errorf("kernels are %s; expected %s", got, want)
 	}
-	if _, err := Together([]*plan.Bundle{earlier, b}); err != nil {
+	if _, err := Merge([]*plan.Bundle{earlier, b}); err != nil {
 		t.Error(err)
 	}
 }
@@ -46,7 +46,7 @@ func TestApart(t *testing.T) {
 func TestTogether(t *testing.T) {
 	a := &plan.Bundle{Name: "a", Kernels: []plan.Kernel{kernelOf("first", 32, quant.F32, quant.Q8_0), kernelOf("second", 32)}}
 	b := &plan.Bundle{Name: "b", Kernels: []plan.Kernel{kernelOf("third", 64, quant.F32), kernelOf("first", 32, quant.Q4_0, quant.Q8_0)}}
-	all, err := Together([]*plan.Bundle{a, b})
+	all, err := Merge([]*plan.Bundle{a, b})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestTogether(t *testing.T) {
 		t.Errorf("the bundles have changed: %+v, %+v", a.Kernels, b.Kernels)
 	}
 	b.Kernels[1].Threads = 64
-	if _, err := Together([]*plan.Bundle{a, b}); err == nil || !strings.Contains(err.Error(), "bundle b: kernel first differs") {
+	if _, err := Merge([]*plan.Bundle{a, b}); err == nil || !strings.Contains(err.Error(), "bundle b: kernel first differs") {
 		t.Errorf("kernels that differ: %v", err)
 	}
 }

@@ -40,9 +40,9 @@ func sameText(a, b *plan.Kernel) bool {
 	return reflect.DeepEqual(x, y)
 }
 
-// Together are the kernels of all bundles, those that are the same once, with the variants
+// Merge lists the kernels of all bundles, those that are the same once, with the variants
 // of all. It fails for kernels of one name that differ, see Apart.
-func Together(bundles []*plan.Bundle) ([]plan.Kernel, error) {
+func Merge(bundles []*plan.Bundle) ([]plan.Kernel, error) {
 	all := slices.Clone(bundles[0].Kernels)
 	for _, b := range bundles[1:] {
 		for j := range b.Kernels {
