@@ -6,7 +6,7 @@ import (
 )
 
 // The shapes of the sampler's kernels. Scanning is spread over the GPU. Picking is
-// for a lone threadgroup, as wide as the vocabulary is worth.
+// for one threadgroup, as wide as the vocabulary is worth.
 const (
 	scanThreads = 256
 	scanBlock   = 256

@@ -116,7 +116,7 @@ func TestExpertsEarly(t *testing.T) {
 `, 16*e.K*e.Cols*c.bytes)
 			for name, by := range map[string]string{
 				"":                      arrive + strings.Replace(before, "    GRID_WAIT;\n", "", 1) + send,
-				"inputs sent for early": strings.Replace(before, "    GRID_WAIT;\n", "", 1) + send + arrive,
+				"inputs loaded early": strings.Replace(before, "    GRID_WAIT;\n", "", 1) + send + arrive,
 			} {
 				changed := strings.Replace(source, before+send, by, 1)
 				if changed == source {

@@ -32,7 +32,7 @@ func (v *partView) fetch(macro string, slot int, rows string) string {
 }
 
 // AttentionNext says whether a kernel with the cache write makes what attention asks with, too, by each head's matrix:
-// then attention is the next dispatch, which has no weights to send for, and may begin early.
+// then attention is the next dispatch, which loads no weights, and may begin early.
 func (k *kernelView) AttentionNext() bool {
 	return slices.ContainsFunc(k.Parts, func(p plan.Part) bool {
 		m, ok := p.(*plan.MatVec)

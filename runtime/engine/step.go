@@ -73,7 +73,7 @@ func (m *Model) pieces(rows []Row, f func(first int, piece []Row) error) error {
 			n, run = fitting(rows[first:], few)
 		}
 		if run > m.batch { // else the replay has no expanded heads
-			n = cmp.Or(m.lone(rows[first:first+n]), n)
+			n = cmp.Or(m.single(rows[first:first+n]), n)
 		}
 		if err := f(first, rows[first:first+n]); err != nil {
 			return err
@@ -104,11 +104,10 @@ func fitting(rows []Row, width int) (n, run int) {
 // bytes and products of the models that specs/ has, on an NVIDIA H200; not measured.
 const costlyRows = 2048
 
-// lone is how many of the first rows of a replay with expanded heads (plan.ExpandHeads) had
-// better run before the others, in a batch, which attends to latent rows: rows that are
-// their sessions' only ones, where heads would be made of all their cache rows for each of
-// them. 0: none.
-func (m *Model) lone(rows []Row) int {
+// single is how many of the first rows of a replay run before the others, as a batch: rows that are
+// the only ones of their sessions. A batch attends to latent rows. A replay with expanded heads
+// (plan.ExpandHeads) would expand all cache rows of each session for a single row. 0: none.
+func (m *Model) single(rows []Row) int {
 	n, run, cached := 0, 0, 0
 	for ; n < len(rows); n++ {
 		own := 1 + len(rows[n].Guesses)

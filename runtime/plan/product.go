@@ -116,8 +116,8 @@ func (p *Experts) Uses() []Use {
 }
 
 // groupsOfAll: each expert of the model has threadgroups of its own, which read its weights
-// for all rows that have selected it. With Shares several have the same weights. Persistent ones share what
-// experts were selected.
+// for all rows that have selected it. With Shares, several threadgroups have the same weights. Persistent
+// threadgroups share the selected experts.
 func (p *Experts) groupsOfAll(*Kernel) int {
 	if p.Persistent > 0 {
 		return p.Persistent
@@ -125,12 +125,12 @@ func (p *Experts) groupsOfAll(*Kernel) int {
 	return p.Shares * p.Grouping.Experts * ceil(p.Rows, p.RowsPerGroup)
 }
 
-// Early says that threadgroups read what was selected before the dispatch before has ended, and send for weights by
-// it: that dispatch has made their inputs by the same selections, so these are older.
+// Early says that threadgroups read the selected experts, and load their weights, before the previous dispatch has
+// ended. The selections are older than that dispatch: it has read them, too, to make the inputs.
 func (p *Experts) Early() bool { return p.Persistent > 0 && p.In.Stride > 0 }
 
-// MaxShares bounds the threadgroups that find nothing to do, MaxPersistent the persistent ones: their number
-// times that of all tiles is a uint.
+// MaxShares bounds the threadgroups that may have no work. MaxPersistent bounds persistent threadgroups: their
+// number times the number of all tiles has to fit a uint.
 const MaxShares, MaxPersistent = 64, 1 << 11
 
 // ExpertsSum is the down projection of the routed experts with their routing

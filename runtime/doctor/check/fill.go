@@ -23,7 +23,7 @@ const (
 	apart = 64
 )
 
-// shrink returns a kernel with fewer rows where a lone mat-vec has a matrix beyond
+// shrink returns a kernel with fewer rows where a mat-vec by itself has a matrix beyond
 // maxBytes (output embeddings above all). Its threadgroups are the first ones of
 // the whole kernel and do the same.
 func shrink(k *plan.Kernel, v *plan.Variant) *plan.Kernel {

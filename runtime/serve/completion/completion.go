@@ -126,8 +126,8 @@ type Service struct {
 	requests map[int64]*request
 	took     time.Duration // a request, in the mean of the last ones
 
-	calling  sync.Mutex // held while a request's functions are called
-	forsaken bool       // the requests have ended, whatever the device still does
+	calling   sync.Mutex // held while a request's functions are called
+	abandoned bool       // the requests have ended, whatever the device still does
 }
 
 // New is a service that has nothing loaded before Run.
@@ -160,7 +160,7 @@ func (s *Service) Run(ctx context.Context) error {
 				return nil
 			}
 		}
-		if failures++; ctx.Err() == nil && s.hopeless(failures, err) {
+		if failures++; ctx.Err() == nil && s.givesUp(failures, err) {
 			return s.giveUp(failures, err)
 		}
 		s.become(Failed, err)

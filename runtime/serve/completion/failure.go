@@ -40,8 +40,8 @@ func (e *stuckError) Error() string {
 	return fmt.Sprintf("a step did not end within %v", e.limit)
 }
 
-// hopeless says whether it is of no use to load the model again.
-func (s *Service) hopeless(failures int, err error) bool {
+// givesUp says that loading the model again is of no use.
+func (s *Service) givesUp(failures int, err error) bool {
 	var stuck *stuckError
 	return errors.As(err, &stuck) || errors.Is(err, device.ErrNewProcess) || failures > max(s.cfg.Retries, 0)
 }
@@ -82,15 +82,15 @@ func (s *Service) watch(ctx context.Context, m *engine.Model) error {
 			if steps.over(s.cfg.Stuck) {
 				err := &stuckError{s.cfg.Stuck}
 				s.become(Broken, &DeviceError{1, err}) // no request comes in any more
-				s.forsake(err)
+				s.abandon(err)
 				return err
 			}
 		}
 	}
 }
 
-// forsake ends all requests in place of the goroutine that runs them.
-func (s *Service) forsake(cause error) {
+// abandon ends all requests in place of the goroutine that runs them.
+func (s *Service) abandon(cause error) {
 	s.mu.Lock()
 	list := make([]*request, 0, len(s.requests))
 	for _, r := range s.requests {
@@ -99,7 +99,7 @@ func (s *Service) forsake(cause error) {
 	s.mu.Unlock()
 	s.calling.Lock()
 	defer s.calling.Unlock()
-	s.forsaken = true
+	s.abandoned = true
 	for _, r := range list {
 		r.cancel(cause)
 		s.finish(r, engine.Result{Reason: engine.ReasonError}, cause)

@@ -37,8 +37,8 @@ func (r *Request) sampler(t *tokenizer.Tokenizer) (engine.Sampler, error) {
 	return s, nil
 }
 
-// misguided is why no token could be picked by the request's grammar; nil otherwise.
-func (r *request) misguided() error {
+// grammarError is why no token could be picked by the request's grammar; nil otherwise.
+func (r *request) grammarError() error {
 	s := r.sampler
 	if o, ok := s.(*observer); ok {
 		s = o.sampler

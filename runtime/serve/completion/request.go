@@ -109,7 +109,7 @@ func (s *Service) submit(ctx context.Context, r *request) error {
 			Prompted: func(done, reused int, elapsed time.Duration) {
 				s.calling.Lock()
 				defer s.calling.Unlock()
-				if r.Prompted != nil && !s.forsaken {
+				if r.Prompted != nil && !s.abandoned {
 					r.Prompted(done, reused, elapsed)
 				}
 			},
@@ -121,10 +121,10 @@ func (s *Service) submit(ctx context.Context, r *request) error {
 				r.cancel(nil)
 				s.calling.Lock()
 				defer s.calling.Unlock()
-				if s.forsaken {
+				if s.abandoned {
 					return
 				}
-				if cause := r.misguided(); cause != nil {
+				if cause := r.grammarError(); cause != nil {
 					err = cause
 				}
 				s.finish(r, res, err)
@@ -134,7 +134,7 @@ func (s *Service) submit(ctx context.Context, r *request) error {
 		Emit: func(id int32) bool {
 			s.calling.Lock()
 			defer s.calling.Unlock()
-			return !s.forsaken && r.emit(id)
+			return !s.abandoned && r.emit(id)
 		},
 	})
 	if err != nil {
