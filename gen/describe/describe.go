@@ -195,7 +195,7 @@ func (c *counter) slot(i int, s plan.Slot) {
 	}
 }
 
-// splits says how many attention splits hold rows, and how many slot i has room
+// splits says how many attention splits hold rows, and how many slot i has memory
 // for; 0, 0 for other slots.
 func (c *counter) splits(i int) (active, all int64) {
 	if s := c.k.SplitsAt(i); s != nil {

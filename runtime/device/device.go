@@ -128,7 +128,7 @@ type Int8er interface {
 // what belongs to a session is a block table and the pages in it.
 type Runner interface {
 	// Assign makes pages the entries of a block table from entry first on: the cache
-	// rows of positions first*plan.PageRows and up. Entries behind those have no page
+	// rows of positions first*plan.PageRows and up. Entries after those have no page
 	// afterwards. A page is in at most one place where it is written to.
 	Assign(table, first int, pages []uint32) error
 	// CopyRows copies the first n cache rows of a page to another, in all layers.
@@ -143,7 +143,7 @@ type Runner interface {
 	WritePage(page uint32, src []byte) error
 	// Replay runs rows of any sessions side by side; those of one session follow each
 	// other. It takes the narrowest sequence that holds them. wanted are the rows, in
-	// their order and at most plan.MaxWanted, behind which logits are computed: without
+	// their order and at most plan.MaxWanted, after which logits are computed: without
 	// any, the dispatches from the sequence's Head on are left out and the result is nil.
 	// The slice is [len(wanted)][VocabSize] and valid until the next Replay.
 	Replay(rows []plan.Row, wanted []int) ([]float32, error)

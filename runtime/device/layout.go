@@ -103,7 +103,7 @@ func (m *Model) Measure(cfg Config) (*Layout, error) {
 	for _, q := range m.Sequences(cfg) {
 		switch {
 		case q.Width <= width || q.Width > plan.MaxWidth:
-			return nil, fmt.Errorf("a sequence of %d rows behind one of %d; expected more, up to %d", q.Width, width, plan.MaxWidth)
+			return nil, fmt.Errorf("a sequence of %d rows after one of %d; expected more, up to %d", q.Width, width, plan.MaxWidth)
 		case q.ArenaBytes < 1 || q.ArenaBytes > maxArena:
 			return nil, fmt.Errorf("an arena of %d bytes for %d rows; expected 1 to %d", q.ArenaBytes, q.Width, int64(maxArena))
 		case q.Head < 0 || q.Head > len(q.Dispatches):

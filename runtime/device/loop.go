@@ -12,7 +12,7 @@ import (
 // MaxAhead is how many steps of a Picker can be ahead of the host.
 const MaxAhead = plan.PickTurns
 
-// Loop keeps count of the steps that a Picker makes ahead of the host: of those behind the
+// Loop keeps count of the steps that a Picker makes ahead of the host: of those after the
 // last Pick that were asked for, and of those whose tokens were returned. It calls the
 // device where Picker's methods need it. The zero value is one without a Pick.
 type Loop struct {
@@ -21,7 +21,7 @@ type Loop struct {
 
 	rows     []plan.Row // of the last Pick; none: there is nothing to go on with
 	picks    []Pick
-	asked    int           // steps behind it
+	asked    int           // steps after the last Pick
 	returned int           // of those
 	units    [MaxAhead]int // by turn: the slot of the unit that makes the step
 }
@@ -32,7 +32,7 @@ func NewLoop(vocab, context int, tables *Tables) Loop {
 	return Loop{vocab: vocab, context: context, tables: tables}
 }
 
-// Begin is called behind every Pick.
+// Begin is called after every Pick.
 func (l *Loop) Begin(rows []plan.Row, picks []Pick) {
 	l.rows, l.picks, l.asked, l.returned = append(l.rows[:0], rows...), append(l.picks[:0], picks...), 0, 0
 }
@@ -51,16 +51,16 @@ func (l *Loop) InFlight() bool { return len(l.rows) > 0 && l.asked > l.returned 
 func (l *Loop) Continue(n, slot int, submit func() error) error {
 	switch {
 	case len(l.rows) == 0:
-		return errors.New("no rows were picked behind")
+		return errors.New("there was no pick after rows")
 	case len(l.picks) != len(l.rows) || slices.ContainsFunc(l.picks, func(p Pick) bool { return p.LogitsOnly }):
-		return fmt.Errorf("%d rows, of which the device picked behind fewer", len(l.rows))
+		return fmt.Errorf("%d rows, and the device picked after fewer", len(l.rows))
 	case n < 1 || n > MaxAhead-(l.asked-l.returned):
-		return fmt.Errorf("%d more steps ahead of %d; expected 1 or more, and at most %d together", n, l.asked-l.returned, MaxAhead)
+		return fmt.Errorf("%d more steps ahead of %d; expected 1 or more, and at most %d in all", n, l.asked-l.returned, MaxAhead)
 	}
 	for _, row := range l.rows {
 		pos := uint64(row.Pos) + uint64(l.asked) + uint64(n)
 		if pos >= min(uint64(l.context), math.MaxUint32) {
-			return fmt.Errorf("%d steps behind position %d do not fit a context of %d tokens", l.asked+n, row.Pos, l.context)
+			return fmt.Errorf("%d steps after position %d do not fit a context of %d tokens", l.asked+n, row.Pos, l.context)
 		}
 		row.Pos, row.NKV = uint32(pos), uint32(pos)+1 // of the last step; those before have pages if it has
 		if err := errors.Join(CheckRow(row, l.vocab, l.context), l.tables.Check(row)); err != nil {

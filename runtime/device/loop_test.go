@@ -9,7 +9,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// begun is a loop of a vocabulary of 10 behind a Pick at a position.
+// begun is a loop of a vocabulary of 10 after a Pick at a position.
 func begun(after uint32, context int) *Loop {
 	l := NewLoop(10, context, paged)
 	l.Begin([]plan.Row{{Pos: after, NKV: after + 1}}, make([]Pick, 1))
@@ -51,8 +51,8 @@ func TestLoopPages(t *testing.T) {
 	}
 }
 
-// TestLoopRefuses: nothing goes on behind no Pick, behind one that has left rows to the host, or
-// behind what was forgotten.
+// TestLoopRefuses: nothing goes on after no Pick, after one that has left rows to the host, or
+// after what was forgotten.
 func TestLoopRefuses(t *testing.T) {
 	rows := []plan.Row{{}, {Table: 0, Pos: 1}}
 	none := NewLoop(10, 64, paged)
@@ -88,7 +88,7 @@ func TestLoopContinue(t *testing.T) {
 		{"one more in units", 0, roomy, []int{MaxAhead - 1, 2}, 0, false},
 		{"as many as were fetched", 0, roomy, []int{MaxAhead, 3}, 3, true},
 		{"one more than were fetched", 0, roomy, []int{MaxAhead, 4}, 3, false},
-		{"to the context's end", 2, 7, []int{4}, 0, true}, // behind 3 tokens
+		{"to the context's end", 2, 7, []int{4}, 0, true}, // after 3 tokens
 		{"beyond the context", 2, 7, []int{5}, 0, false},
 		{"to the context's end in units", 2, 7, []int{3, 1}, 3, true},
 		{"beyond the context in units", 2, 7, []int{3, 2}, 3, false},

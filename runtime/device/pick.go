@@ -10,7 +10,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// Picker is a Runner that can pick tokens behind rows of several sessions, and run what it
+// Picker is a Runner that can pick tokens after rows of several sessions, and run what it
 // picked: the host gets ids in place of logits, and need not take part in every step.
 //
 //	Pick(rows, picks)  Continue(4)  Continue(4)  Next  Next  Next  Next  Continue(4)  …
@@ -24,9 +24,9 @@ type Picker interface {
 	// the next Replay or Pick.
 	PickedLogits(i int) ([]float32, error)
 	// Continue makes n more steps as one unit of work. A step runs the rows of the last Pick
-	// once more, each as that of the token that was picked behind it, one position on, and
-	// picks behind them as the samplers would: with the next draw, and otherwise as before.
-	// Pick must have picked behind all of its rows. Continue waits for nothing but room; at
+	// once more, each as that of the token that was picked after it, one position on, and
+	// picks after them as the samplers would: with the next draw, and otherwise as before.
+	// Pick must have picked after all of its rows. Continue waits for nothing but a free slot; at
 	// most MaxAhead steps can be under way. Where no token could be picked the row stays what
 	// it was. A Pick or a Replay forgets what is under way; cache rows that it has written
 	// stay, to be overwritten.
@@ -36,7 +36,7 @@ type Picker interface {
 	Next() ([]int32, error)
 }
 
-// Pick is behind which row a token is picked, and how.
+// Pick is after which row a token is picked, and how.
 type Pick struct {
 	Row           int  // which of the rows that are run; picks are in the order of theirs
 	LogitsOnly    bool // nothing is picked: PickedLogits is asked for it
@@ -45,7 +45,7 @@ type Pick struct {
 	Mask          []uint32 // which tokens may be picked, a bit each; nil: all
 }
 
-// Pick is a pick with the sampler's parameters and state behind a row, for a vocabulary of
+// Pick is a pick with the sampler's parameters and state after a row, for a vocabulary of
 // a given number of tokens. It fails with ErrSampling if that is beyond the kernels.
 func (s *Sampling) Pick(row, vocab int) (Pick, error) {
 	p := Pick{Row: row, Sampling: s.Sampling, Mask: s.Mask}
@@ -114,7 +114,7 @@ func CheckPicks(picks []Pick, rows int) error {
 	return CheckWanted(PickedRows(picks), rows)
 }
 
-// PickedRows are the rows behind which tokens are picked.
+// PickedRows are the rows after which tokens are picked.
 func PickedRows(picks []Pick) []int {
 	rows := make([]int, len(picks))
 	for i := range picks {

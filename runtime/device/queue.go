@@ -2,7 +2,7 @@ package device
 
 import "time"
 
-// Queue keeps the units of work that a device has been handed, which it does one behind the other. Each has
+// Queue keeps the units of work that a device has been handed, which it does one after the other. Each has
 // a slot of a ring, with the memory that it needs until it is done, so a unit waits for the one that had
 // its slot before. What a unit that failed has left in the caches nobody knows: its error is that of all
 // that follows.
@@ -57,7 +57,7 @@ func (q *Queue) Oldest(enough func() bool) error {
 	return q.failed
 }
 
-// Drain waits for all units, the oldest first, those behind one that failed too.
+// Drain waits for all units, the oldest first, those after one that failed too.
 func (q *Queue) Drain() error {
 	for i := range q.inFlight {
 		_ = q.Wait((q.next + i) % len(q.inFlight)) // q.failed has the first error

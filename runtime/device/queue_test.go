@@ -38,7 +38,7 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// TestQueueFails: the first error is that of all that follows, and units behind it are waited for all the
+// TestQueueFails: the first error is that of all that follows, and units after it are waited for all the
 // same: they use memory.
 func TestQueueFails(t *testing.T) {
 	first, second := errors.New("first"), errors.New("second")

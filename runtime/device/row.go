@@ -28,7 +28,7 @@ func CheckWanted(wanted []int, rows int) error {
 	before := -1
 	for _, i := range wanted {
 		if i <= before || i >= rows {
-			return fmt.Errorf("the logits of row %d are wanted behind row %d, of %d", i, before, rows)
+			return fmt.Errorf("the logits of row %d are wanted after row %d, of %d", i, before, rows)
 		}
 		before = i
 	}

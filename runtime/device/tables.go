@@ -36,7 +36,7 @@ func (t *Tables) Of(table uint32) []uint32 {
 }
 
 // Assign makes pages the entries of a table from entry first on, which may follow those
-// that have a page or replace some of them; those behind have none afterwards. It
+// that have a page or replace some of them; later entries have none afterwards. It
 // returns the index in Entries of the first one.
 func (t *Tables) Assign(table, first int, pages []uint32) (at int, err error) {
 	switch {
@@ -64,7 +64,7 @@ func (t *Tables) Write(dst []byte, at, n int) {
 	}
 }
 
-// WriteSpare writes pages to the table behind those of sessions, where dst has room for one.
+// WriteSpare writes pages to the table after those of sessions, where dst has a spare one.
 func (t *Tables) WriteSpare(dst []byte, pages []uint32) {
 	for i, p := range pages {
 		binary.LittleEndian.PutUint32(dst[4*(len(t.Entries)+i):], p)
@@ -81,7 +81,7 @@ func (t *Tables) Check(rows ...plan.Row) error {
 		for _, before := range slices.Backward(rows[:i]) {
 			if before.Table == r.Table {
 				if r.Pos != before.Pos+1 {
-					return fmt.Errorf("position %d of block table %d behind %d; expected %d", r.Pos, r.Table, before.Pos, before.Pos+1)
+					return fmt.Errorf("position %d of block table %d after %d; expected %d", r.Pos, r.Table, before.Pos, before.Pos+1)
 				}
 				break
 			}

@@ -72,7 +72,7 @@ func (t *traffic) slot(i int) int64 {
 	return 0
 }
 
-// splits says how many attention splits hold rows, and how many slot i has room
+// splits says how many attention splits hold rows, and how many slot i has memory
 // for; 0, 0 for other slots.
 func (t *traffic) splits(i int) (active, all int) {
 	if s := t.c.Kernel.SplitsAt(i); s != nil && s.Count > 0 && t.rows > 0 {

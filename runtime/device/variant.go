@@ -115,7 +115,7 @@ func (m *Model) variant(k *plan.Kernel, d *plan.Dispatch, kv quant.Type) (*plan.
 }
 
 // Functions are the kernel functions that the model needs as configured on
-// devices of a kernel class, those of the samplers behind the others, each once.
+// devices of a kernel class, those of the samplers after the others, each once.
 func (m *Model) Functions(cfg Config, class string) ([]string, error) {
 	var list []string
 	for _, q := range append(m.Sequences(cfg), plan.Sequence{Dispatches: m.Bundle.Pick}) {

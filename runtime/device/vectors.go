@@ -12,11 +12,11 @@ import (
 // reads: the inputs of a layer that predicts, and hidden states.
 type Vectored interface {
 	Runner
-	// SetInput makes vectors, one behind the other, the inputs of the next Replay or Pick,
+	// SetInput makes vectors, one after the other, the inputs of the next Replay or Pick,
 	// which has to run as many rows.
 	SetInput(vectors []float32) error
 	// Hidden copies the hidden states of the rows of the last Replay or Pick to dst, one
-	// behind the other. It has to have room for all of them.
+	// after the other. It has to hold all of them.
 	Hidden(dst []float32) error
 }
 

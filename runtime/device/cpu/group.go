@@ -89,15 +89,15 @@ func (t *groupedExperts) size() (units, cost int) {
 
 func (t *groupedExperts) run(w *worker, lo, hi int) {
 	t.rows[0].each(lo, hi, func(expert, r0, r1 int) {
-		first, behind := t.starts[expert], t.starts[expert+1]
-		if first > behind || int(behind) > len(t.members) {
-			w.fail(fmt.Errorf("expert %d was selected %d to %d of %d times", expert, first, behind, len(t.members)))
+		first, after := t.starts[expert], t.starts[expert+1]
+		if first > after || int(after) > len(t.members) {
+			w.fail(fmt.Errorf("expert %d was selected %d to %d of %d times", expert, first, after, len(t.members)))
 			return
 		}
-		if n := int(behind - first); n > len(t.rows) {
+		if n := int(after - first); n > len(t.rows) {
 			w.fail(fmt.Errorf("expert %d was selected %d times by %d rows", expert, n, len(t.rows)))
 		} else if n > 0 {
-			t.expert(w, expert, append(w.members[:0], t.members[first:behind]...), r0, r1)
+			t.expert(w, expert, append(w.members[:0], t.members[first:after]...), r0, r1)
 		}
 	})
 }

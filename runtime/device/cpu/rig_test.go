@@ -89,7 +89,7 @@ func (rg *rig) wide() {
 	}
 }
 
-// encodeRows stores the rows of a cache, as its planes have them one behind the other, and
+// encodeRows stores the rows of a cache, as its planes have them one after the other, and
 // returns what the numbers now are.
 func (rg *rig) encodeRows(x []float64) (rows [][]byte, got []float64) {
 	width := len(x) / rg.ctx
@@ -227,7 +227,7 @@ func (rg *rig) cache(write bool) plan.Paged {
 	}
 }
 
-// table is the block table that tests run with, behind one that they do not use.
+// table is the block table that tests run with, after one that they do not use.
 const table = 1
 
 // pages are the pages of the cache, the last one first.
@@ -318,7 +318,7 @@ func (rg *rig) record(threads int) (*runner, error) {
 }
 
 // run replays one token with 1, 2 and 3 workers, which must leave the same bits
-// behind, and returns the last runner.
+// after it, and returns the last runner.
 func (rg *rig) run(row plan.Row) *runner {
 	rg.t.Helper()
 	row.NKV, row.Table = row.Pos+1, table
