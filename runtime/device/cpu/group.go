@@ -43,7 +43,12 @@ func (t *groupExperts) run(w *worker, _, _ int) {
 		t.starts[e+1] += t.starts[e]
 	}
 	for s, e := range selected {
-		t.members[t.starts[e]] = uint32(s)
+		at := t.starts[e]
+		if int(at) >= len(t.members) { // another part writes the same memory
+			w.fail(fmt.Errorf("a selection of expert %d comes to place %d of %d", e, at, len(t.members)))
+			return
+		}
+		t.members[at] = uint32(s)
 		t.starts[e]++
 	}
 	copy(t.starts[1:], t.starts) // each is now where the next one begins
