@@ -53,20 +53,6 @@ type Model struct {
 	RopeFactors RopeFactors
 }
 
-// Weight is one tensor as bound: rows of Type, entries BatchStride bytes apart.
-type Weight struct {
-	Tensor        string // GGUF name, for messages
-	Region        int
-	Offset, Bytes int64
-	Type          quant.Type
-	BatchStride   int64 // bytes between heads or experts
-}
-
-// At is the binding of weight row i in a dispatch's layer.
-func (m *Model) At(i, layer int) *Weight {
-	return &m.Weights[i][m.Bundle.Weights[i].Index(layer)]
-}
-
 // ErrNewProcess says of an error that only another process may get the device to work.
 var ErrNewProcess = errors.New("only a new process may get the device to work")
 

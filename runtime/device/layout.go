@@ -54,16 +54,11 @@ func (m *Model) Sequences(cfg Config) []plan.Sequence {
 // Layout is Measure, and makes sure that every weight lies in its region.
 func (m *Model) Layout(cfg Config) (*Layout, error) {
 	l, err := m.Measure(cfg)
+	if err == nil {
+		err = m.checkWeights()
+	}
 	if err != nil {
 		return nil, err
-	}
-	for i := range m.Bundle.Weights {
-		w := &m.Bundle.Weights[i]
-		for n := range w.Layers() {
-			if _, err := m.Lookup(i, w.Layer(n)); err != nil {
-				return nil, err
-			}
-		}
 	}
 	return l, nil
 }

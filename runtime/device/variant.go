@@ -56,28 +56,6 @@ func (e *VariantError) Error() string {
 	return b.String()
 }
 
-// Lookup is At with its arguments checked: it fails when there is no weight
-// row i, when the row has no tensor in that layer, or when the binding does not
-// lie in its region.
-func (m *Model) Lookup(i, layer int) (*Weight, error) {
-	if i < 0 || i >= len(m.Bundle.Weights) || i >= len(m.Weights) {
-		return nil, fmt.Errorf("weight %d of %d", i, min(len(m.Bundle.Weights), len(m.Weights)))
-	}
-	row := &m.Bundle.Weights[i]
-	entry := row.Index(layer)
-	if entry < 0 || entry >= len(m.Weights[i]) {
-		return nil, fmt.Errorf("weight %s has no tensor in layer %d", row.Role, layer)
-	}
-	w := &m.Weights[i][entry]
-	if w.Region < 0 || w.Region >= len(m.Regions) {
-		return nil, fmt.Errorf("tensor %s: region %d of %d", w.Tensor, w.Region, len(m.Regions))
-	}
-	if size := int64(len(m.Regions[w.Region])); w.Offset < 0 || w.Bytes < 0 || w.Offset > size || w.Bytes > size-w.Offset {
-		return nil, fmt.Errorf("tensor %s: %d bytes at %d do not fit a region of %d", w.Tensor, w.Bytes, w.Offset, size)
-	}
-	return w, nil
-}
-
 // Variant finds the instantiation of a dispatch's kernel for the types that its
 // weights have and the cache type kv. With none it is a *VariantError. The
 // dispatch must name an existing kernel and have one operand per slot.

@@ -10,6 +10,7 @@ import (
 
 	"mla/runtime/device"
 	"mla/runtime/gguf"
+	"mla/runtime/plan"
 )
 
 // copyAlign keeps every copy at the alignment that mapped tensors have.
@@ -95,5 +96,26 @@ func transpose(dst []byte, s *source, entry int) {
 		for r, x := range values {
 			binary.LittleEndian.PutUint32(dst[4*(r*s.cols+c):], math.Float32bits(x))
 		}
+	}
+}
+
+// pair copies the rows of one entry, the rotated ones of each head, which come in halves,
+// in pairs: (0, n/2), (1, n/2+1), …
+func pair(dst, src []byte, row int, w *plan.Weight) {
+	n := w.RotaryRows
+	for r := range w.Rows {
+		from := r
+		if i := r%w.HeadRows - (w.HeadRows - n); i >= 0 {
+			from = r - i + i/2 + i%2*(n/2)
+		}
+		copy(dst[r*row:(r+1)*row], src[from*row:])
+	}
+}
+
+// scale multiplies float32 numbers.
+func scale(dst, src []byte, by float64) {
+	for i := 0; i+4 <= len(src); i += 4 {
+		x := math.Float32frombits(binary.LittleEndian.Uint32(src[i:]))
+		binary.LittleEndian.PutUint32(dst[i:], math.Float32bits(x*float32(by)))
 	}
 }

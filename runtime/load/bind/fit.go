@@ -151,3 +151,34 @@ func typeNames(types []quant.Type) string {
 
 // dims writes dimensions as [2048, 512].
 func dims(d []int) string { return strings.ReplaceAll(fmt.Sprint(d), " ", ", ") }
+
+// Fit lists everything in which the file differs from what b was compiled for:
+// hyper-parameters by their Hugging Face names, then tensors in the order of
+// the weight table. It is empty if b can run the file.
+func (r *Resolved) Fit(b *plan.Bundle) []Mismatch {
+	bad, known := r.fits[b]
+	if !known {
+		bad = r.fit(b)
+		r.fits[b] = bad
+	}
+	return bad
+}
+
+// fitting says whether b can run the file.
+func (r *Resolved) fitting(b *plan.Bundle) bool {
+	return !r.otherSizes(b) && len(r.Fit(b)) == 0
+}
+
+func (r *Resolved) fit(b *plan.Bundle) []Mismatch {
+	out, t := r.hyperParameters(b), r.table(b)
+	before := len(out)
+	out = append(out, t.bad...)
+	if r.badFactors != nil {
+		out = append(out, *r.badFactors)
+	}
+	out = append(out, t.besides...)
+	if len(out) == before { // every weight is there: look at them together
+		out = append(out, combinations(b, t.types)...)
+	}
+	return out
+}

@@ -1,3 +1,7 @@
+// Package bind joins a model file and a compiled bundle: it says precisely
+// what does not fit, chooses among bundles, and finds every weight of a
+// bundle in the file, without copying where the file has it as the kernels
+// read it.
 package bind
 
 import (
@@ -188,37 +192,6 @@ func (r *Resolved) find(b *plan.Bundle, w *plan.Weight, l int) (*source, *Mismat
 	return nil, &Mismatch{What: subject(layerName(w.GGUF, w, l), w), Found: absent, Expected: "dimensions " + dims(shape(w))}
 }
 
-// Fit lists everything in which the file differs from what b was compiled for:
-// hyper-parameters by their Hugging Face names, then tensors in the order of
-// the weight table. It is empty if b can run the file.
-func (r *Resolved) Fit(b *plan.Bundle) []Mismatch {
-	bad, known := r.fits[b]
-	if !known {
-		bad = r.fit(b)
-		r.fits[b] = bad
-	}
-	return bad
-}
-
-// fitting says whether b can run the file.
-func (r *Resolved) fitting(b *plan.Bundle) bool {
-	return !r.otherSizes(b) && len(r.Fit(b)) == 0
-}
-
-func (r *Resolved) fit(b *plan.Bundle) []Mismatch {
-	out, t := r.hyperParameters(b), r.table(b)
-	before := len(out)
-	out = append(out, t.bad...)
-	if r.badFactors != nil {
-		out = append(out, *r.badFactors)
-	}
-	out = append(out, t.besides...)
-	if len(out) == before { // every weight is there: look at them together
-		out = append(out, combinations(b, t.types)...)
-	}
-	return out
-}
-
 // unexpectedTensors lists tensors in the model's layers that the bundle never reads:
 // computing without them would give other numbers than the file's author meant.
 // Blocks after the last layer are of layers that predict, which have bundles of their
@@ -276,4 +249,62 @@ func (r *Resolved) known(b *plan.Bundle) func(p place, name string) bool {
 	return func(p place, name string) bool {
 		return names[name] || slices.ContainsFunc(patterns[p.pattern], func(w *plan.Weight) bool { return w.Index(p.layer) >= 0 })
 	}
+}
+
+// Bind finds the weights of b in the file. The weights are views of the file's mapped
+// shards, so it must stay open while the model is in use; only what kernels want
+// otherwise than the file has it is copied, into one further region: the key half of a
+// legacy attn_kv_b, transposed, rotated rows in pairs, and a norm with a factor. A file
+// that does not fit gives a *FitError.
+func (r *Resolved) Bind(b *plan.Bundle) (*device.Model, error) {
+	f := r.File
+	if bad := r.Fit(b); len(bad) > 0 {
+		return nil, &FitError{File: f.Path, Bundle: b.Name, Asked: true, Mismatches: bad}
+	}
+	m := r.Unbound(b)
+	for i := range f.Shards {
+		m.Regions = append(m.Regions, f.Shards[i].Data)
+	}
+	if f.Mapped() {
+		m.Mapped = len(m.Regions)
+	}
+	copies := &copies{region: len(m.Regions)}
+	for _, sources := range r.table(b).sources {
+		row := make([]device.Weight, len(sources))
+		for l, src := range sources {
+			if src.copied() {
+				row[l] = copies.add(src)
+			} else {
+				row[l] = src.view()
+			}
+		}
+		m.Weights = append(m.Weights, row)
+	}
+	if copies.bytes > 0 {
+		region, err := copies.make()
+		if err != nil {
+			return nil, err
+		}
+		m.Regions = append(m.Regions, region)
+	}
+	return m, nil
+}
+
+// Unbound is the model without its weights: what memory it takes beside them can be asked.
+func (r *Resolved) Unbound(b *plan.Bundle) *device.Model {
+	return &device.Model{Bundle: b, RopeFactors: r.factors}
+}
+
+// CopyBytes is the memory that Bind takes for copies of weights, in bytes. The
+// file must fit the bundle.
+func (r *Resolved) CopyBytes(b *plan.Bundle) int64 {
+	var n int64
+	for _, sources := range r.table(b).sources {
+		for _, src := range sources {
+			if src != nil && src.copied() {
+				n += padded(src.bytes)
+			}
+		}
+	}
+	return n
 }

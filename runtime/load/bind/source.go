@@ -200,3 +200,35 @@ func trimmed[T int | uint64](d []T) []int {
 	}
 	return out
 }
+
+// change is how kernels want a weight whose rows have a given number of bytes, where that is not
+// how the file has it: nil for most.
+func change(w *plan.Weight, row int) func(dst, src []byte, entry int) {
+	switch {
+	case w.RotaryRows > 0:
+		return func(dst, src []byte, _ int) { pair(dst, src, row, w) }
+	case w.Scale != 0:
+		return func(dst, src []byte, _ int) { scale(dst, src, w.Scale) }
+	}
+	return nil
+}
+
+// scaled makes NVFP4 weights with their scales of NVFP4 weights beside them: kernels find a factor in each block, so that
+// they need no operand for it. The tensor scale is nil where a file has none.
+func (s *source) scaled(scale *gguf.Tensor) {
+	if scale == nil {
+		return
+	}
+	from, to := mustLookup(quant.NVFP4), mustLookup(quant.NVFP4Scaled)
+	before := s.change
+	s.typ = quant.NVFP4Scaled
+	s.bytes = s.entry / int64(from.BlockBytes) * int64(to.BlockBytes) * int64(s.batch)
+	s.change = func(dst, src []byte, entry int) {
+		if before != nil {
+			changed := make([]byte, len(src))
+			before(changed, src, entry)
+			src = changed
+		}
+		quant.ScaleNVFP4(dst, src, scale.Float(entry))
+	}
+}

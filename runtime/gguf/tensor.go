@@ -9,6 +9,45 @@ import (
 	"mla/runtime/quant"
 )
 
+// Tensor describes one tensor and gives access to its bytes.
+type Tensor struct {
+	Name   string
+	Type   quant.Type
+	Dims   []uint64 // GGUF order: Dims[0] is contiguous in memory
+	Offset uint64   // of the data, from the start of its shard
+	Size   uint64   // bytes; up to the next tensor when Type is unknown
+	Data   []byte   // view of the shard; nil when Type is unknown
+	Shard  int      // index in File.Shards
+}
+
+// Format returns the layout of the tensor's blocks. A tensor of a type that
+// package quant does not know can be listed but not used: it gives an error.
+func (t *Tensor) Format() (*quant.Format, error) {
+	format, ok := quant.InFiles(t.Type)
+	if !ok {
+		return nil, fmt.Errorf("tensor %q has %s", t.Name, Unread(t.Type))
+	}
+	return format, nil
+}
+
+// Elems returns the number of elements, the product of Dims.
+func (t *Tensor) Elems() uint64 {
+	n := uint64(1)
+	for _, d := range t.Dims {
+		n *= d // the parser has checked that this does not overflow
+	}
+	return n
+}
+
+// Tensor returns the tensor called name.
+func (f *File) Tensor(name string) (*Tensor, bool) {
+	i, ok := f.names[name]
+	if !ok {
+		return nil, false
+	}
+	return &f.Tensors[i], true
+}
+
 // NVFP4 has scales of 16 weights with four bits of precision, and converters of checkpoints keep the scale of the whole
 // tensor beside it: "X.scale" is of "X.weight", a float of the tensor or of each of its experts. What quantised
 // activations would be scaled by, "X.input_scale", is not needed for floats.
