@@ -213,7 +213,7 @@ func (s *serving) listen(ctx context.Context, log *slog.Logger) (net.Listener, *
 	return l, traces, nil
 }
 
-// run listens, loads the model, and answers until ctx is done: who asks before the model
+// run listens, loads the model, and answers until ctx is done. A client that asks before the model
 // is loaded is told so. restore gives an interrupt its usual meaning back.
 func (s *serving) run(ctx context.Context, restore func(), eng *engine.Engine) error {
 	log := s.logger()

@@ -8,9 +8,9 @@ import (
 	"mla/runtime/plan"
 )
 
-// Ahead are steps of some sessions that a device makes by itself: it picks tokens and runs
-// them while the host is at those before. Once something else runs on the model, what is
-// under way is forgotten. Of a session that is closed meanwhile it is forgotten, too.
+// Ahead are steps of some sessions that a device makes by itself, ahead of the host: it picks
+// tokens and runs them while the host handles earlier ones. Steps in flight are dropped once
+// something else runs on the model, and those of a session once it is closed.
 type Ahead struct {
 	model    *Model
 	device   device.Picker
@@ -20,9 +20,9 @@ type Ahead struct {
 	inFlight int     // steps whose tokens are yet to be taken
 }
 
-// Ahead goes on after the last Pick, which was of these rows and picked these tokens; it is
-// nil if the device cannot: it has not picked all of them in one replay, or how it picks
-// depends on the tokens themselves.
+// Ahead continues the last Pick, which was of these rows and picked these tokens. It is nil if
+// the device cannot continue: it has not picked all of the tokens in one replay, or its picks
+// depend on the tokens themselves.
 func (m *Model) Ahead(rows []Row, picked [][]int32) *Ahead {
 	d, ok := m.runner.(device.Picker)
 	if !ok || !slices.EqualFunc(rows, m.pickers, func(r Row, s *Session) bool { return r.Session == s && len(r.Guesses) == 0 }) {
@@ -94,7 +94,7 @@ func (a *Ahead) Ask(n int) (asked int, err error) {
 }
 
 // beforeCopy is how many more steps can be asked for before the state of a session is to be copied. Steps that are
-// under way when the text has ended have folded tokens that are none of it: who goes on begins with a copy.
+// in flight when the text has ended have folded tokens that are not part of it: the session continues from a copy.
 func (a *Ahead) beforeCopy() int {
 	n := device.MaxAhead
 	for _, s := range a.sessions {

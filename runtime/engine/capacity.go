@@ -15,7 +15,7 @@ import (
 // Metal and CUDA take the whole cache when a model is loaded, so it is not free.
 //
 // No session gets more than mostContext. Models that were trained for more lose track of such long
-// texts, and a prompt of that length takes minutes on most machines. Who has such a text says -c.
+// texts, and a prompt of that length takes minutes on most machines. A user with such a text gives -c.
 //
 // Every model gets leastContext if that fits at all, and else what fits: a short conversation has
 // to be possible on a machine that is nearly full.

@@ -144,7 +144,7 @@ func (d *drafted) count() {
 	d.guesses, d.right, d.took = 0, 0, 0
 }
 
-// follow lets one who has missed tokens run them, or guesses rest if that takes too long.
+// follow lets a drafter run the tokens that it has missed. Drafting pauses if that takes too long.
 func (d *drafted) follow() bool {
 	f, ok := d.drafter.(Following)
 	if !ok {

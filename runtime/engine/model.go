@@ -184,7 +184,7 @@ func (m *Model) runners() []device.Runner {
 // holds says whether the runner's logits are a session's.
 func (m *Model) holds(s *Session) bool { return slices.Contains(m.holders, s) }
 
-// turn forgets whose logits and picks the runner has, and who goes on after these.
+// turn forgets which sessions the runner has logits and picks of, and what continues them.
 func (m *Model) turn() {
 	for _, s := range m.holders {
 		s.logits = nil

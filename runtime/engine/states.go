@@ -13,7 +13,7 @@ import (
 )
 
 // A model with linear attention has, beside its pages, a state of each session, which has folded all tokens of the
-// timeline and cannot be taken back. So who goes back needs a copy of an earlier state. Copies are kept in the host's
+// timeline and cannot be taken back. So a session that goes back needs a copy of an earlier state. Copies are kept in the host's
 // memory, with the pages of the pool that they belong after (paging.Pool.KeepStates):
 //
 //   - at the last end of a page in front of a prompt's last token;

@@ -180,7 +180,7 @@ func replays(rng *rand.Rand, r device.Runner, b *plan.Bundle, c device.Config) e
 }
 
 // TestLiars: plans that lie are refused, and the CPU device survives those that nobody has verified, too. They run on
-// several workers again and again, since what they do depends on who comes first.
+// several workers again and again, since what they do depends on which worker comes first.
 func TestLiars(t *testing.T) {
 	for _, b := range generated.Bundles() {
 		path, ok := planfuzz.Files[b.Name]

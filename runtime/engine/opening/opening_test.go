@@ -40,8 +40,8 @@ var (
 	errBad    = errors.New("its numbers are wrong")
 )
 
-// TestOrder: the first device runs the model that opens and does not refuse it. Who is passed over
-// is told, but for devices that there are not.
+// TestOrder: the first device runs the model that opens and does not refuse it. A device that is passed over
+// is told, unless the machine lacks it.
 func TestOrder(t *testing.T) {
 	absent, broken, bad, good, last := candidate("a", errAbsent), candidate("b", errBroken), candidate("c", nil), candidate("d", nil), candidate("cpu", nil)
 	absent.Absent = func(err error) bool { return err == errAbsent }

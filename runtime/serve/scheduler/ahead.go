@@ -8,10 +8,10 @@ import (
 	"mla/runtime/engine"
 )
 
-// ahead are requests whose tokens a device picks and runs by itself: steps are under way
-// before the tokens of those before have been taken, so the device waits for nothing. Of a
-// request that is alone these are units of Config.Ahead steps, as who comes waits for little
-// then; of several they are single steps.
+// ahead are requests whose tokens a device picks and runs by itself. Steps are in flight
+// before the host has taken the tokens of earlier steps, so the device waits for nothing. A single
+// request gets units of Config.Ahead steps: a new request waits for little then. Several
+// requests get single steps.
 type ahead struct {
 	*engine.Ahead // nil: there are none
 	tasks         []*task
@@ -23,9 +23,9 @@ type ahead struct {
 	wait          time.Duration // from then on until the next one is asked for
 }
 
-// How many tokens of requests that guess are run without a look, once there was nothing to
-// guess: few at first, so that little is missed, and twice as many each time until a guess is
-// right, as to begin takes the time of a part of a token.
+// How many tokens of requests that draft run without a draft, once a drafter had none: few at
+// first, so that little is missed, and twice as many each time until a draft is right. To begin
+// steps ahead takes the time of a part of a token.
 const (
 	fewUnguessed  = 8
 	mostUnguessed = 64
@@ -134,8 +134,9 @@ func (s *Scheduler) ask() {
 	}
 }
 
-// A step is asked for so long before the one under way ends: who comes until then need not wait
-// for both. It takes some of that to hand it over, and naps take longer than they should.
+// A step is asked for this long before the step in flight ends, so that a request that comes until
+// then does not wait for both. Handing the step over takes some of that time, and naps take longer
+// than they should.
 const (
 	lead     = 200 * time.Microsecond
 	shortest = 100 * time.Microsecond // nap

@@ -40,8 +40,8 @@ func (s *Scheduler) run(rows []engine.Row, tasks []*task) (picked [][]int32, err
 	return picked, nil
 }
 
-// follow lets those who are about to guess run what they have missed, unless that takes too long,
-// and those who rest miss what comes. While nobody guesses, the rests of all pass at the same time.
+// follow lets drafters that are about to draft run the tokens that they have missed, unless that
+// takes too long. Drafters that pause miss what comes. While none drafts, all pauses pass at the same time.
 func (s *Scheduler) follow(tasks []*task, guessing bool) {
 	for _, t := range tasks {
 		if !guessing {
@@ -60,8 +60,8 @@ func (s *Scheduler) follow(tasks []*task, guessing bool) {
 	}
 }
 
-// settle lets one who ends run what it has missed, where that is quick: who goes on after the same
-// tokens finds it.
+// settle lets the drafter of a request that ends run what it has missed, where that is quick: a later
+// request that continues the same tokens finds it.
 func (s *Scheduler) settle(t *task) {
 	if f, ok := t.drafter.(engine.Following); ok && s.failed == nil {
 		_, ok := s.catches.Do(f, s.pays.Alone(1), s.now)

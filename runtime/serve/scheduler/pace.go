@@ -4,8 +4,8 @@ import "time"
 
 // pace decides how many rows of prompts run in one batch, by how long steps have taken. While
 // others decode, a step with rows of prompts should not take more than twice as long as one
-// without, as far as that can be had; while nobody does, rows are wanted that are quick
-// together, but none who comes should wait long for the end of a step.
+// without, as far as that can be had; while none decodes, many
+// rows are quicker per row, but a new request should not wait long for the end of a step.
 type pace struct {
 	took    map[int]time.Duration // of a round, by its rows: running means
 	refused map[int]int           // how often a number of rows was too slow since it was run
@@ -61,7 +61,7 @@ func (p *pace) around(rows int) (low, high int) {
 }
 
 // beside is how many rows of prompts, at most a given number and at least a quarter of that, run
-// beside those of requests that decode: who comes must not wait forever either.
+// beside those of requests that decode: a new request must not wait forever either.
 func (p *pace) beside(decode, most int) int {
 	alone := p.about(decode)
 	if alone == 0 {

@@ -118,7 +118,7 @@ func TestPaceForgets(t *testing.T) {
 
 // TestArrivals: while eight requests decode, others come with prompts of 64 tokens, on a
 // machine on which a step takes longer with every row. Of the times between two tokens of
-// the eight, 99 % are at most twice the median; who comes waits for at most two steps beside
+// the eight, 99 % are at most twice the median; a new request waits for at most two steps beside
 // those with rows of its prompt.
 func TestArrivals(t *testing.T) {
 	const decoding, prompt, length = 8, 64, 600

@@ -48,10 +48,10 @@ const DefaultPromptRows = 16
 // Config says how requests share the model.
 type Config struct {
 	PromptRows int // rows of prompts that a decoding request waits for at most; 0: the default
-	// Ahead is how many tokens of a request that is alone a device that can do so picks and runs
-	// as one unit of work, with another one after it; of several requests it runs one step,
-	// with another one after it. 0: the host takes part in every token. Who comes meanwhile waits
-	// for what is under way.
+	// Ahead is how many tokens of a single request a device that can do so picks and runs
+	// as one unit of work, while the next unit waits; of several requests it runs one step,
+	// while the next step waits. 0: the host takes part in every token. A new request waits
+	// for what is in flight.
 	Ahead int
 	// Now is the clock by which steps take time; nil: time.Now. How many rows run in one batch
 	// and whether guesses do follows from it, so with a clock that can be foretold a schedule

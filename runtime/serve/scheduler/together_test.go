@@ -55,7 +55,7 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// TestTogetherJoined: who comes while a step is under way waits for no more.
+// TestTogetherJoined: a request that comes while a step is in flight waits for no further step.
 func TestTogetherJoined(t *testing.T) {
 	cfg := device.Config{Context: 256, Tables: 4, Pages: 16, Width: 16}
 	clients := several(t)

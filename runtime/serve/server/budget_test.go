@@ -43,7 +43,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestBudgetEnds: who waits in vain is told so, and leaves nothing behind.
+// TestBudgetEnds: a request that waits in vain is told so, and leaves nothing behind.
 func TestBudgetEnds(t *testing.T) {
 	b := newBudget(10)
 	first, second, third := &share{of: b}, &share{of: b}, &share{of: b}

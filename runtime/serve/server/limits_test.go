@@ -253,7 +253,7 @@ func (s *served) stream(ctx context.Context, path, body string) (*http.Response,
 // endless is a request that goes on until the context is full.
 const endless = `{"prompt": "x", "max_tokens": -1, "stream": true}`
 
-// TestQueue: who finds the queue full is told when to come again; who goes makes room.
+// TestQueue: a client that finds the queue full is told when to come again; one that leaves makes room.
 func TestQueue(t *testing.T) {
 	s := serve(t, func(_ *server.Config, c *completion.Config) { c.Queue = 1 })
 	s.model.Slow(50 * time.Millisecond) // a context is full after 50 s, which a busy machine does not take for the rest

@@ -122,7 +122,7 @@ func TestRouter(t *testing.T) {
 		t.Errorf("%s", text)
 	}
 
-	// Who goes while the answer comes ends it in the worker, too, and lets go of the model.
+	// A client that leaves while the answer comes ends it in the worker, too, and releases the model.
 	workers["north"].model.Slow(2 * time.Millisecond)
 	ctx, cancel := context.WithCancel(context.Background())
 	r, err := http.NewRequestWithContext(ctx, "POST", s.url+"/v1/completions", strings.NewReader(`{"model": "north", "prompt": "x", "max_tokens": -1, "stream": true}`))

@@ -91,7 +91,7 @@ func (s *served) latency(requests int) time.Duration {
 }
 
 // TestSoakHostile: a third of what is asked for is an attack; afterwards there are as many
-// pages, goroutines and bytes in use as after a tenth of the requests, and who asks for little
+// pages, goroutines and bytes in use as after a tenth of the requests, and a small request
 // waits no longer than before. While the attacks last, others share the cores with them.
 func TestSoakHostile(t *testing.T) {
 	s := serve(t, func(c *server.Config, _ *completion.Config) {

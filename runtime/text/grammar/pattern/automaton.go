@@ -115,8 +115,8 @@ func (b *builder) alphabet(n Language) {
 	b.split(append(classes, Anything))
 }
 
-// split makes letters of classes: intervals between their bounds, of which those are one
-// letter that are in the same classes.
+// split makes letters of classes: intervals between their bounds. Intervals that are in the same
+// classes are one letter.
 func (b *builder) split(classes []grammar.Class) {
 	bounds := map[rune]bool{0xD800: true, 0xE000: true}
 	for _, c := range classes {
