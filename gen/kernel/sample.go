@@ -31,7 +31,7 @@ func Pick(b *plan.Bundle) {
 	l := plan.PickLayoutOf(vocab, scan.Scanned())
 	b.PickBytes = l.Bytes
 	s := newSampler("picks_scan", scanThreads,
-		"logits of all rows after which a token is picked, without NaN and infinities, with bias and penalties, of the tokens that may be picked; the best of each threadgroup.")
+		"logits of all rows behind which a token is picked, without NaN and infinities, with bias and penalties, of the tokens that may be picked; the best of each threadgroup.")
 	scan.Logits = s.slot(plan.Slot{Name: "logits", Space: plan.SpaceLogits}, plan.Operand{})
 	scan.Picks = s.memory(plan.Slot{Name: "picks", Elem: plan.ElemPick}, l.Picks, l.Adjusts)
 	scan.Adjusts = s.memory(plan.Slot{Name: "adjusts", Elem: plan.ElemAdjust}, l.Adjusts, l.Masks)

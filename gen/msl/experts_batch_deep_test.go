@@ -115,7 +115,7 @@ func TestExpertsEarly(t *testing.T) {
     threadgroup_barrier(mem_flags::mem_device);
 `, 16*e.K*e.Cols*c.bytes)
 			for name, by := range map[string]string{
-				"":                      arrive + strings.Replace(before, "    GRID_WAIT;\n", "", 1) + send,
+				"":                    arrive + strings.Replace(before, "    GRID_WAIT;\n", "", 1) + send,
 				"inputs loaded early": strings.Replace(before, "    GRID_WAIT;\n", "", 1) + send + arrive,
 			} {
 				changed := strings.Replace(source, before+send, by, 1)

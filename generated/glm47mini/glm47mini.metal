@@ -2699,7 +2699,7 @@ kernel void lm_head_x16_q6_k(
 //:
 namespace mla {
 //: picks_scan_body using Adjust GRID_WAIT LAUNCH_DEPENDENTS PER_LANE Pick UNROLL entry_of penalise pick rank_of settle unrank
-// logits of all rows after which a token is picked, without NaN and infinities, with bias and
+// logits of all rows behind which a token is picked, without NaN and infinities, with bias and
 // penalties, of the tokens that may be picked; the best of each threadgroup.
 static inline void picks_scan_body(
     device const float * logits_,

@@ -96,7 +96,7 @@ const (
 	docExpertsDownX16            = "experts_down: multiplies by the selected experts."
 	docFinalNormX16              = "final_norm: sums the experts with their weights, adds the residual, makes the next norm's partial sums. Fused to save two dispatches and the trips of what lies between through memory."
 	docGatherX16                 = "moves what the head reads of the rows whose logits are wanted to the front: it multiplies no others."
-	docPicksScan                 = "logits of all rows after which a token is picked, without NaN and infinities, with bias and penalties, of the tokens that may be picked; the best of each threadgroup."
+	docPicksScan                 = "logits of all rows behind which a token is picked, without NaN and infinities, with bias and penalties, of the tokens that may be picked; the best of each threadgroup."
 	docPicksPick                 = "the best token of each row, or top-k, top-p, min-p, temperature and a draw: a threadgroup for each, which makes the row that of the token."
 	docEhProjNextN               = "eh_proj: multiplies, makes the next norm's partial sums."
 )

@@ -643,7 +643,7 @@ var kernels = []plan.Kernel{
 	},
 	{
 		Name:    "picks_scan",
-		Doc:     "logits of all rows after which a token is picked, without NaN and infinities, with bias and penalties, of the tokens that may be picked; the best of each threadgroup.",
+		Doc:     "logits of all rows behind which a token is picked, without NaN and infinities, with bias and penalties, of the tokens that may be picked; the best of each threadgroup.",
 		Threads: 256,
 		Slots: []plan.Slot{
 			{Name: "logits", Space: plan.SpaceLogits},
