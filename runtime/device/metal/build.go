@@ -10,8 +10,7 @@ import (
 
 // build makes the Metal objects of a runner.
 func (d *Device) build(m *device.Model, cfg device.Config, l *layout, s *sequence) (*runner, error) {
-	r := &runner{sequence: s, tables: l.NewTables(), vocab: m.Bundle.Model.VocabSize, context: cfg.Context, bytes: l.own(), pageBytes: l.PageBytes(), stateBytes: l.StateBytes(), planes: l.Planes,
-		rebuilt: l.States > 0} // who runs a row again would fold it into a state twice
+	r := &runner{sequence: s, tables: l.NewTables(), vocab: m.Bundle.Model.VocabSize, context: cfg.Context, bytes: l.own(), pageBytes: l.PageBytes(), stateBytes: l.StateBytes(), planes: l.Planes}
 	r.units = device.NewQueue(ring, r.wait)
 	r.pace = newPace(d.Info.Name, m.Bundle, d.budget())
 	r.keepBudget, r.refill = d.keepBudget, func() error { return d.fill(r, m, l, s) }

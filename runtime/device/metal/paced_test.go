@@ -3,6 +3,7 @@ package metal_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"math"
@@ -36,11 +37,16 @@ type pacing struct {
 	Budget time.Duration // of a command buffer; 0: the usual
 	Cache  string        // folder
 	Wait   time.Duration
-	Wide   bool // the bundle has sequences of 64 and 512 rows
+	Bundle string // of pacedBundles
+	// Sessions are how many there are; rows of two of them at most are in a unit. 0: one.
+	Sessions int
 }
 
-// pacedBundles are those that a pacing's file is run by.
-var pacedBundles = func(*pacing) ([]*plan.Bundle, error) { return generated.Bundles(), nil }
+// pacedBundles are those that a pacing's file is run by, by name.
+var pacedBundles = map[string]func(*pacing) ([]*plan.Bundle, error){
+	"":       func(*pacing) ([]*plan.Bundle, error) { return generated.Bundles(), nil },
+	"hybrid": hybridBundle,
+}
 
 // pacedChild is a simulated GPU that runs a prompt.
 type pacedChild struct {
@@ -51,7 +57,22 @@ type pacedChild struct {
 
 // config is what the child's runner is loaded for, and that the simulator's kernels are listed for.
 func (p *pacing) config() device.Config {
-	return device.Config{Context: p.Width * p.Units, KV: quant.F16, Width: p.Width}
+	c := device.Config{Context: p.Width * p.Units, KV: quant.F16, Width: p.Width, Tables: max(p.Sessions, 1)}
+	c.Pages = plan.Pages(c.Context) * c.Tables
+	return c
+}
+
+// rows are those of a unit; done is how many rows each session has run.
+func (p *pacing) rows(unit int, done []int) (rows []plan.Row) {
+	for i := range p.Width {
+		table := (unit + i*min(len(done), 2)/p.Width) % len(done)
+		pos := done[table]
+		done[table]++
+		row := reference.Step(int32((pos*37+table*11)%383), pos)
+		row.Table = uint32(table)
+		rows = append(rows, row)
+	}
+	return rows
 }
 
 // small is how much slower GPUs are taken to be, so that small models take as long as large ones do:
@@ -78,7 +99,7 @@ func (c *pacedChild) run(t *testing.T) (said string, err error) {
 // work writes the simulator's table of what kernels do.
 func (c *pacedChild) work(t *testing.T) string {
 	t.Helper()
-	bundles, err := pacedBundles(&c.pacing)
+	bundles, err := pacedBundles[c.Bundle](&c.pacing)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,19 +135,15 @@ func paced(arguments string) func(string) error {
 		if p.Wait > 0 {
 			metal.SetWaitLimit(p.Wait)
 		}
-		bundles, err := pacedBundles(&p)
+		bundles, err := pacedBundles[p.Bundle](&p)
 		if err != nil {
 			return err
 		}
 		options := metal.Options{Replay: metal.Replay(p.Replay), Cache: p.Cache}
-		return with(lib, p.File, p.config(), options, func(r device.Runner) error {
-			hash, pieces, slices := fnv.New64a(), 0, 0
+		return withTables(lib, p.File, p.config(), options, func(r device.Runner) error {
+			hash, pieces, slices, done := fnv.New64a(), 0, 0, make([]int, p.config().Tables)
 			for unit := range p.Units {
-				var rows []plan.Row
-				for i := range p.Width {
-					pos := unit*p.Width + i
-					rows = append(rows, reference.Step(int32(pos*37%499), pos))
-				}
+				rows := p.rows(unit, done)
 				logits, err := r.Replay(rows, []int{0, p.Width - 1})
 				if err != nil {
 					return err
@@ -141,6 +158,34 @@ func paced(arguments string) func(string) error {
 			return nil
 		}, bundles...)
 	}
+}
+
+// withTables is with for several block tables, each of which has pages for a whole context.
+func withTables(lib, name string, cfg device.Config, options metal.Options, f func(device.Runner) error, bundles ...*plan.Bundle) error {
+	m, done, err := reference.Bind(name, bundles, "f32")
+	if err != nil {
+		return err
+	}
+	options.Library = lib
+	d, err := metal.Open(options)
+	if err != nil {
+		return err
+	}
+	r, err := d.Load(m, cfg)
+	if err != nil {
+		return err
+	}
+	each := uint32(plan.Pages(cfg.Context))
+	for table := range cfg.Tables {
+		pages := make([]uint32, each)
+		for i := range pages {
+			pages[i] = uint32(table)*each + uint32(i)
+		}
+		if err := r.Assign(table, 0, pages); err != nil {
+			return err
+		}
+	}
+	return errors.Join(f(r), r.Close(), done())
 }
 
 // pacedRun is a run whose bits in pieces are those of one command buffer.

@@ -45,6 +45,7 @@ type runner struct {
 	keepBudget func(budget time.Duration, why string)
 	refill     func() error // makes the Metal objects, as for a new runner
 	rebuilt    bool         // once
+	before     [][]byte     // copies of what the unit at hand overwrites
 	stuck      bool         // commands have not ended in time, and may still use everything
 	picked     int          // by the last Pick, if the logits are theirs
 	loop       loop

@@ -47,11 +47,11 @@ func (r *runner) pieces(slot int, runs []run, rows []plan.Row, width int) error 
 	if err := r.units.Drain(); err != nil {
 		return err
 	}
-	before := r.overwritten(slot)
+	r.remember(slot, rows)
 	took, err := r.runPieces(slot, newCutting(r.sequence, &r.pace, rows, width, r.tables, runs))
 	for r.tooLong(err) && !r.rebuilt {
 		r.rebuilt = true
-		if failed := r.rebuild(slot, before); failed != nil {
+		if failed := r.rebuild(slot, rows); failed != nil {
 			err = errors.Join(err, failed)
 			break
 		}
