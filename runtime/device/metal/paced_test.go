@@ -153,8 +153,8 @@ func paced(arguments string) func(string) error {
 					fmt.Fprintf(hash, "%08x", math.Float32bits(v))
 				}
 			}
-			budget, rebuilt := metal.Paced(r)
-			fmt.Printf("%x %v %v, %d pieces, %d slices", hash.Sum64(), budget, rebuilt, pieces, slices)
+			budget, rebuilt, slower := metal.Paced(r)
+			fmt.Printf("%x %v %v, %d pieces, %d slices, %.3f", hash.Sum64(), budget, rebuilt, pieces, slices, slower)
 			return nil
 		}, bundles...)
 	}
@@ -213,7 +213,7 @@ func TestPaced(t *testing.T) {
 			whole.Budget = time.Hour
 			want, err := whole.run(t)
 			hash, rest, ok := strings.Cut(want, " ")
-			if err != nil || !ok || rest != "1h0m0s false, 1 pieces, 0 slices" {
+			if err != nil || !ok || !strings.HasPrefix(rest, "1h0m0s false, 1 pieces, 0 slices, ") {
 				t.Fatalf("%v\n%s", err, want)
 			}
 			t.Run("cut", func(t *testing.T) {
@@ -224,7 +224,8 @@ func TestPaced(t *testing.T) {
 					t.Fatalf("%v: %s; expected the bits of one command buffer, %s", err, got, hash)
 				}
 				var pieces, slices int
-				if _, err := fmt.Sscanf(got, hash+" 45ms false, %d pieces, %d slices", &pieces, &slices); err != nil || pieces < 5 || (slices > 3) != tt.slices {
+				var slower float64 // the simulator's model adds what dispatches take beside their work
+				if _, err := fmt.Sscanf(got, hash+" 45ms false, %d pieces, %d slices, %f", &pieces, &slices, &slower); err != nil || pieces < 5 || (slices > 3) != tt.slices || !(slower > 0.99 && slower < 1.02) {
 					t.Errorf("%v: %s", err, got)
 				}
 			})
