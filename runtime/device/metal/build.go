@@ -63,7 +63,7 @@ func (d *Device) keepsResident() bool { return d.ResidencySets && !d.Virtual }
 
 // compile makes the pipelines of the sequence.
 func (d *Device) compile(r *runner, b *plan.Bundle, s *sequence) error {
-	c := &compiler{gpu: r.gpu, info: &d.Info, spares: true}
+	c := &compiler{gpu: r.gpu, info: &d.Info, persistent: persistent(b), spares: true}
 	var err error
 	if c.library, r.origin, err = d.library(r.gpu, b, s.functions); err != nil {
 		failed := d.alone(r.gpu, b, s.functions)
@@ -92,7 +92,7 @@ func (d *Device) compile(r *runner, b *plan.Bundle, s *sequence) error {
 		c.library.Release()
 		return err
 	}
-	r.saving = newSaving(r.gpu, c.library, s.functions, c.direct.Load() == nil, path)
+	r.saving = newSaving(r.gpu, c.library, s.functions, c.direct.Load() == nil, c.persistent, path)
 	return nil
 }
 

@@ -154,7 +154,7 @@ func paced(arguments string) func(string) error {
 				}
 			}
 			budget, rebuilt, slower := metal.Paced(r)
-			fmt.Printf("%x %v %v, %d pieces, %d slices, %.3f", hash.Sum64(), budget, rebuilt, pieces, slices, slower)
+			fmt.Printf("%x %v %v, %d pieces, %d slices, %.5f", hash.Sum64(), budget, rebuilt, pieces, slices, slower)
 			return nil
 		}, bundles...)
 	}
@@ -225,6 +225,7 @@ func TestPaced(t *testing.T) {
 				}
 				var pieces, slices int
 				var slower float64 // the simulator's model adds what dispatches take beside their work
+				t.Log(got)
 				if _, err := fmt.Sscanf(got, hash+" 45ms false, %d pieces, %d slices, %f", &pieces, &slices, &slower); err != nil || pieces < 5 || (slices > 3) != tt.slices || !(slower > 0.99 && slower < 1.02) {
 					t.Errorf("%v: %s", err, got)
 				}
