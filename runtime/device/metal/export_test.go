@@ -60,10 +60,7 @@ func Work(m *device.Model, cfg device.Config, class string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	products := int64(1)
-	if m.Bundle.Activations == plan.ElemF32 {
-		products = floatProducts
-	}
+	products := products(m.Bundle)
 	var text strings.Builder
 	for i := range s.commands {
 		c, w := &s.commands[i], &s.commands[i].work
