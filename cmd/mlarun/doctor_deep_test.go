@@ -70,7 +70,7 @@ func TestDoctorStages(t *testing.T) {
 func TestDoctorMeasures(t *testing.T) {
 	t.Parallel()
 	lib, work := simulator(t), filepath.Join(t.TempDir(), "work")
-	if err := os.WriteFile(work, []byte("busy\t1\t1\t0\t100000000\t0\t0\t0\t0\n"), 0o600); err != nil {
+	if err := os.WriteFile(work, []byte("busy\t1\t1\t0\t100000000\t0\t0\t0\t0\t0\t0\t0\t0\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	line := "doctor -device metal -replay encode -n 100 -t 0s -model " + references + "youtu-tiny-F32.gguf -metal-lib " + lib

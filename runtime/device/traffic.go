@@ -75,7 +75,7 @@ func (t *traffic) slot(i int) int64 {
 // splits says how many attention splits hold rows, and how many slot i has memory
 // for; 0, 0 for other slots.
 func (t *traffic) splits(i int) (active, all int) {
-	if s := t.c.Kernel.SplitsAt(i); s != nil && s.Count > 0 && t.rows > 0 {
+	if s := t.c.Kernel.SplitsAt(i); s != nil && s.Count > 0 {
 		return s.Used(t.rows), s.Count
 	}
 	return 0, 0

@@ -14,6 +14,8 @@ type Work struct {
 	Bytes       int64 // whatever the rows are
 	PairBytes   int64
 	CachedBytes int64
+	SplitBytes  int64       // for each row and each split of its cache rows: what attention leaves to be combined
+	Splits      plan.Splits // how these are cut
 }
 
 // Load is how many of each the rows of a replay are.
@@ -21,6 +23,7 @@ type Load struct {
 	Rows   int64
 	Pairs  int64 // rows with each of the cache rows that they attend to
 	Cached int64 // cache rows of all their pages, those of one block table counted once
+	Depths []int // how many cache rows each attends to
 }
 
 // LoadOf counts rows; dead ones count for nothing.
@@ -30,6 +33,7 @@ func LoadOf(rows []plan.Row) (l Load) {
 		if r.NKV > 0 {
 			l.Rows++
 			l.Pairs += int64(r.NKV)
+			l.Depths = append(l.Depths, int(r.NKV))
 			most[r.Table] = max(most[r.Table], r.NKV)
 		}
 	}
@@ -41,7 +45,14 @@ func LoadOf(rows []plan.Row) (l Load) {
 
 // Of is the operations and the bytes for a load.
 func (w *Work) Of(l Load) (flops, bytes int64) {
-	return w.RowFlops*l.Rows + w.PairFlops*l.Pairs + w.CachedFlops*l.Cached, w.Bytes + w.PairBytes*l.Pairs + w.CachedBytes*l.Cached
+	flops = w.RowFlops*l.Rows + w.PairFlops*l.Pairs + w.CachedFlops*l.Cached
+	bytes = w.Bytes + w.PairBytes*l.Pairs + w.CachedBytes*l.Cached
+	if w.SplitBytes > 0 {
+		for _, n := range l.Depths {
+			bytes += w.SplitBytes * int64(w.Splits.Used(n))
+		}
+	}
+	return flops, bytes
 }
 
 // flopsOf is the operations alone, which do not depend on types.
@@ -78,8 +89,11 @@ func (r *Recording) Flops() (w Work) {
 func (m *Model) Work(c *Command, kv quant.Type) Work {
 	w := flopsOf(c)
 	w.Bytes = m.Traffic(c, kv, 0)
-	for _, s := range c.Kernel.Slots {
-		switch {
+	for i, s := range c.Kernel.Slots {
+		switch splits := c.Kernel.SplitsAt(i); {
+		case splits != nil && splits.Count > 0:
+			w.SplitBytes += c.Dispatch.Operands[i].Bytes / int64(splits.Count*max(c.Kernel.Width, 1))
+			w.Splits = *splits
 		case s.Space == plan.SpaceKV && !s.Write && c.Kernel.Width > plan.MaxBatch:
 			w.CachedBytes += rowBytes(kv, m.Bundle.Model.CacheDim())
 		case s.Space == plan.SpaceKV && !s.Write:

@@ -43,6 +43,17 @@ func (k *Kernel) Attends() bool {
 	return false
 }
 
+// Persistent says whether a grid of the kernel has as many threadgroups as run at a time, whatever there is to do:
+// attention whose splits follow the GPU, and experts whose threadgroups draw tickets.
+func (k *Kernel) Persistent() bool {
+	for _, p := range k.Parts {
+		if e, ok := p.(*Experts); ok && e.Persistent > 0 {
+			return true
+		}
+	}
+	return k.PerCore() != nil && k.Attends()
+}
+
 // WithSplits is the kernel with a given number of splits, at most those that it has, where their number follows the
 // cores of a GPU; else the kernel itself.
 func (k *Kernel) WithSplits(n int) *Kernel {

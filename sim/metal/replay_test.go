@@ -287,6 +287,10 @@ func TestPrograms(t *testing.T) {
 		{"faults", "14 Impacting Interactivity (0000000e:kIOGPUCommandBufferCallbackErrorImpactingInteractivity), simulated: sum (command 1) of 160 ms, the command buffer of 180 ms 5 " +
 			"4 Ignored (for causing prior/excessive GPU errors) (00000004:kIOGPUCommandBufferCallbackErrorSubmissionsIgnored) 5 4 Ignored", []string{"METALSIM_WORK=testdata/slow.work", "METALSIM_BUFFER_MS=170", "METALSIM_TEST_CODES=1"}},
 		{"faults", "2 Caused GPU Timeout Error (00000002:kIOGPUCommandBufferCallbackErrorTimeout), simulated: sum (command 1) of 320 ms", []string{"METALSIM_WORK=testdata/slow.work", "METALSIM_SPEED=50", "METALSIM_TEST_CODES=1"}},
+		// 100 cached rows are 4 splits, of 32 at most, of 20 ms each.
+		{"faults", "2 Caused GPU Timeout Error (00000002:kIOGPUCommandBufferCallbackErrorTimeout), simulated: scale (command 0) of 80 ms, the command buffer of 80 ms",
+			[]string{"METALSIM_WORK=testdata/splits.work", "METALSIM_DISPATCH_MS=79", "METALSIM_TEST_CODES=1"}},
+		{"faults", "simulated: sum (command 1) of 40 ms, the command buffer of 120 ms", []string{"METALSIM_WORK=testdata/splits.work", "METALSIM_BUFFER_MS=119", "METALSIM_TEST_CODES=1"}},
 		{"faults", "no pipeline", []string{"METALSIM_REFUSE=pipeline:sum"}},
 		{"faults", "no pipeline", []string{"METALSIM_REFUSE=indirect:scale"}},
 		{"faults", "injected error in sum", []string{"METALSIM_REFUSE=library:sum"}},

@@ -94,11 +94,13 @@ func (r *rig) floats(b id, n int) []float32 {
 	return unsafe.Slice((*float32)(r.contents(b)), n)
 }
 
-// setArgs writes struct Args.
+// setArgs writes struct Args, and what a model of time reads there: a row that goes over 100 cached ones.
 func (r *rig) setArgs(n uint32, factor float32) {
 	p := r.contents(r.args)
 	*(*uint32)(p) = n
 	*(*float32)(unsafe.Add(p, 4)) = factor
+	*(*uint32)(unsafe.Add(p, 8)) = 100
+	*(*uint32)(unsafe.Add(p, 12)) = 0
 }
 
 // prepare makes library, pipelines and buffers.

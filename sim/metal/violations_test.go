@@ -216,6 +216,9 @@ var objcViolations = []violation{
 		d := r.made("MTLComputePipelineDescriptor")
 		r.send(r.dev, "newComputePipelineStateWithDescriptor:options:reflection:error:", uintptr(d), 0, 0, 0)
 	}),
+	with("persistent-kernel", "recommended", func(r *rig) {
+		r.send(r.sum, "recommendedPersistentThreadgroupsPerGridForThreadsPerThreadgroup:", 64, 1, 1)
+	}, "METALSIM_OS=27"),
 	on("function-missing", "archive", func(r *rig) {
 		a := r.object(r.dev, "newBinaryArchiveWithDescriptor:error:", uintptr(r.made("MTLBinaryArchiveDescriptor")), 0)
 		r.send(a, "addComputePipelineFunctionsWithDescriptor:error:", uintptr(r.made("MTLComputePipelineDescriptor")), 0)

@@ -50,7 +50,9 @@ type saving struct {
 	library   mtl.Library
 	functions []string
 	indirect  bool // pipelines are for indirect command buffers
-	path      string
+	// persistent are the functions of such kernels.
+	persistent map[string]bool
+	path       string
 
 	begun bool
 	hurry atomic.Bool // give up
@@ -58,8 +60,8 @@ type saving struct {
 }
 
 // newSaving takes over the library.
-func newSaving(gpu mtl.Device, l mtl.Library, functions []string, indirect bool, path string) *saving {
-	return &saving{gpu: gpu, library: l, functions: functions, indirect: indirect, path: path, done: make(chan struct{})}
+func newSaving(gpu mtl.Device, l mtl.Library, functions []string, indirect bool, persistent map[string]bool, path string) *saving {
+	return &saving{gpu: gpu, library: l, functions: functions, indirect: indirect, persistent: persistent, path: path, done: make(chan struct{})}
 }
 
 // begin starts to write, once.
@@ -102,7 +104,7 @@ func (s *saving) save() error {
 		if s.hurry.Load() {
 			return nil
 		}
-		if err := mtl.Pool(func() error { return add(a, s.library, f, s.indirect) }); err != nil {
+		if err := mtl.Pool(func() error { return add(a, s.library, f, s.indirect, s.persistent[f]) }); err != nil {
 			return err
 		}
 	}
@@ -110,8 +112,8 @@ func (s *saving) save() error {
 }
 
 // add compiles a function into an archive.
-func add(a mtl.Archive, l mtl.Library, function string, indirect bool) error {
-	p, err := l.NewDescriptor(function, indirect)
+func add(a mtl.Archive, l mtl.Library, function string, indirect, persistent bool) error {
+	p, err := l.NewDescriptor(function, indirect, persistent)
 	if err != nil {
 		return err
 	}

@@ -10,10 +10,10 @@ import (
 
 // build makes the Metal objects of a runner.
 func (d *Device) build(m *device.Model, cfg device.Config, l *layout, s *sequence) (*runner, error) {
-	r := &runner{sequence: s, tables: l.NewTables(), vocab: m.Bundle.Model.VocabSize, context: cfg.Context, bytes: l.own(), pageBytes: l.PageBytes(), stateBytes: l.StateBytes(), planes: l.Planes,
-		rebuilt: l.States > 0} // who runs a row again would fold it into a state twice
+	r := &runner{sequence: s, tables: l.NewTables(), vocab: m.Bundle.Model.VocabSize, context: cfg.Context, bytes: l.own(), pageBytes: l.PageBytes(), stateBytes: l.StateBytes(), planes: l.Planes}
 	r.units = device.NewQueue(ring, r.wait)
 	r.pace = newPace(d.Info.Name, m.Bundle, d.budget())
+	r.stepPace = r.pace
 	r.keepBudget, r.refill = d.keepBudget, func() error { return d.fill(r, m, l, s) }
 	err := mtl.Pool(r.refill)
 	if err != nil {
@@ -64,7 +64,7 @@ func (d *Device) keepsResident() bool { return d.ResidencySets && !d.Virtual }
 
 // compile makes the pipelines of the sequence.
 func (d *Device) compile(r *runner, b *plan.Bundle, s *sequence) error {
-	c := &compiler{gpu: r.gpu, info: &d.Info, spares: true}
+	c := &compiler{gpu: r.gpu, info: &d.Info, persistent: persistent(b), spares: true}
 	var err error
 	if c.library, r.origin, err = d.library(r.gpu, b, s.functions); err != nil {
 		failed := d.alone(r.gpu, b, s.functions)
@@ -93,7 +93,7 @@ func (d *Device) compile(r *runner, b *plan.Bundle, s *sequence) error {
 		c.library.Release()
 		return err
 	}
-	r.saving = newSaving(r.gpu, c.library, s.functions, c.direct.Load() == nil, path)
+	r.saving = newSaving(r.gpu, c.library, s.functions, c.direct.Load() == nil, c.persistent, path)
 	return nil
 }
 

@@ -16,10 +16,23 @@ type compiler struct {
 	library mtl.Library
 	archive mtl.Archive // of pipelines that were made before; nil if there is none
 	info    *Info
+	// persistent are the functions of such kernels, see persistent.
+	persistent map[string]bool
 	// spares says that a pipeline which cannot be made for indirect command buffers may be made
 	// without them.
 	spares bool
 	direct atomic.Pointer[kernelError] // of such a pipeline
+}
+
+// persistent lists the functions of a bundle's persistent kernels.
+func persistent(b *plan.Bundle) map[string]bool {
+	list := map[string]bool{}
+	for i := range b.Kernels {
+		for _, v := range b.Kernels[i].Variants {
+			list[v.Func] = b.Kernels[i].Persistent()
+		}
+	}
+	return list
 }
 
 // kernelError says which kernel a GPU cannot run.
@@ -112,13 +125,13 @@ func (c *compiler) pipeline(function string, threads int) (mtl.Pipeline, error) 
 	if err != nil {
 		return p, err
 	}
-	known := limits(function, threads, p)
+	known := c.asked(function, threads, p)
 	return p, c.info.failure(known.Low())
 }
 
 // make makes a pipeline.
 func (c *compiler) make(function string, indirect bool) (mtl.Pipeline, error) {
-	descriptor, err := c.library.NewDescriptor(function, indirect)
+	descriptor, err := c.library.NewDescriptor(function, indirect, c.persistent[function])
 	if err != nil {
 		return mtl.Pipeline{}, err
 	}

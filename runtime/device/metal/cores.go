@@ -33,7 +33,7 @@ func (s *sequence) cut(splits int, constants []byte) {
 		if k == c.Kernel {
 			continue
 		}
-		c.Kernel, c.Groups = k, k.Groups()
+		c.Kernel, c.Groups, c.work.Splits = k, k.Groups(), *k.PerCore()
 		device.PutSplits(constants[c.constants():], k)
 	}
 }

@@ -1,6 +1,7 @@
 package metal
 
 import (
+	"slices"
 	"time"
 
 	"mla/runtime/device"
@@ -158,29 +159,26 @@ const pagesTogether = 2
 func (c *cutting) byPages(of *command) (list []slice) {
 	page := c.pace.of(of, device.Load{Rows: 1, Pairs: plan.PageRows, Cached: plan.PageRows})
 	most := max(int(c.pace.dispatch()/max(page, 1))/pagesTogether*pagesTogether, pagesTogether)
-	for i, r := range c.rows {
-		if r.NKV == 0 || c.before(i) {
-			continue
-		}
-		longest := c.longest(r.Table)
+	for _, table := range tablesOf(c.rows) {
+		longest := c.longest(table)
 		for from := 0; from < longest; from += most * plan.PageRows {
 			n := min(longest-from, most*plan.PageRows)
 			row := plan.Row{Pos: uint32(n - 1), NKV: uint32(n), Table: c.spare}
-			pages := c.tables.Of(r.Table)[from/plan.PageRows:][:plan.Pages(n)]
+			pages := c.tables.Of(table)[from/plan.PageRows:][:plan.Pages(n)]
 			list = append(list, slice{[]plan.Row{row}, pages, time.Duration(len(pages)) * page})
 		}
 	}
 	return list
 }
 
-// before says whether a row before row i has its block table.
-func (c *cutting) before(i int) bool {
-	for _, r := range c.rows[:i] {
-		if r.NKV > 0 && r.Table == c.rows[i].Table {
-			return true
+// tablesOf are the block tables of rows that are not dead, each once.
+func tablesOf(rows []plan.Row) (list []uint32) {
+	for _, r := range rows {
+		if r.NKV > 0 && !slices.Contains(list, r.Table) {
+			list = append(list, r.Table)
 		}
 	}
-	return false
+	return list
 }
 
 // longest is the most cache rows that a row of a block table attends to.

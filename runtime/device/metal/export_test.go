@@ -42,9 +42,11 @@ func SetBudget(d time.Duration) { fullBudget = d }
 // SetWaitLimit says how long a command buffer may take until it counts as stuck.
 func SetWaitLimit(d time.Duration) { waitLimit = d }
 
-// Paced is how long a command buffer of a runner may take, and whether the GPU was opened anew.
-func Paced(r device.Runner) (budget time.Duration, rebuilt bool) {
-	return r.(*runner).pace.budget, r.(*runner).rebuilt
+// Paced is how long a command buffer of a runner may take, whether the GPU was opened anew, and
+// how many times slower it was than predicted.
+func Paced(r device.Runner) (budget time.Duration, rebuilt bool, slower float64) {
+	p := r.(*runner).pace
+	return p.budget, r.(*runner).rebuilt, p.slower
 }
 
 // Work says what the kernels do that a configuration of a model has, as the simulator's
@@ -58,16 +60,14 @@ func Work(m *device.Model, cfg device.Config, class string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	products := int64(1)
-	if m.Bundle.Activations == plan.ElemF32 {
-		products = floatProducts
-	}
+	products := products(m.Bundle)
 	var text strings.Builder
 	for i := range s.commands {
 		c, w := &s.commands[i], &s.commands[i].work
 		rows := slices.IndexFunc(c.Kernel.Slots, func(s plan.Slot) bool { return s.Space == plan.SpaceRow })
-		fmt.Fprintf(&text, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\n", c.Variant.Func, rows, max(c.Kernel.Width, 1),
-			products*w.RowFlops, products*w.PairFlops, products*w.CachedFlops, w.Bytes, w.PairBytes, w.CachedBytes)
+		fmt.Fprintf(&text, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\n", c.Variant.Func, rows, max(c.Kernel.Width, 1),
+			products*w.RowFlops, products*w.PairFlops, products*w.CachedFlops, w.Bytes, w.PairBytes, w.CachedBytes,
+			w.SplitBytes, w.Splits.Count, w.Splits.Tile, w.Splits.Least)
 	}
 	return text.String(), nil
 }

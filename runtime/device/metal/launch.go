@@ -32,6 +32,7 @@ func (d *Device) NewLauncher(b *plan.Bundle, functions []string) (*Launcher, err
 	if err != nil {
 		return nil, fmt.Errorf("bundle %s: %w", b.Name, err)
 	}
+	l.compiler.persistent = persistent(b)
 	return l, nil
 }
 

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"testing"
 
+	"mla/gen"
+	"mla/gen/spec"
 	"mla/generated"
 	"mla/runtime/device/metal"
 	"mla/runtime/doctor/check"
@@ -65,7 +67,14 @@ func pipelineLimits(lib string) error {
 	if err != nil {
 		return err
 	}
-	b := bundle("yoututiny")
+	s, err := spec.Load("../../../specs/yoututiny.yaml")
+	if err != nil {
+		return err
+	}
+	b, err := gen.Compile(s.WithClass(plan.ClassApple), nil) // whose attention follows the GPU
+	if err != nil {
+		return err
+	}
 	l, err := d.NewLauncher(b, b.Functions())
 	if err != nil {
 		return err

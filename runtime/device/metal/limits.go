@@ -19,7 +19,7 @@ type PipelineLimits struct {
 	MaxThreads        uint64 // maxTotalThreadsPerThreadgroup
 	SimdWidth         uint64 // threadExecutionWidth
 	ThreadgroupMemory uint64 // staticThreadgroupMemoryLength, bytes
-	AtOnce            int    // recommendedPersistentThreadgroupsPerGrid; 0: the system does not say
+	AtOnce            int    // of a persistent kernel recommendedPersistentThreadgroupsPerGrid; 0: the system does not say
 	Err               error  // the pipeline could not be made; the rest is unknown
 }
 
@@ -36,9 +36,13 @@ func (p *PipelineLimits) Low() error {
 	return nil
 }
 
-// limits asks a pipeline.
-func limits(function string, threads int, p mtl.Pipeline) PipelineLimits {
-	return PipelineLimits{Function: function, Threads: threads, MaxThreads: p.MaxThreads(), SimdWidth: p.SimdWidth(), ThreadgroupMemory: p.ThreadgroupMemory(), AtOnce: p.AtOnce(threads)}
+// asked is what a pipeline says of itself.
+func (c *compiler) asked(function string, threads int, p mtl.Pipeline) PipelineLimits {
+	l := PipelineLimits{Function: function, Threads: threads, MaxThreads: p.MaxThreads(), SimdWidth: p.SimdWidth(), ThreadgroupMemory: p.ThreadgroupMemory()}
+	if c.persistent[function] && uint64(threads) <= l.MaxThreads {
+		l.AtOnce = p.AtOnce(threads)
+	}
+	return l
 }
 
 // PipelineLimits makes the pipelines of the launcher's bundle that are wanted, those
@@ -64,7 +68,7 @@ func (c *compiler) limits(function string, threads int) PipelineLimits {
 		p, err := c.make(function, true)
 		defer p.Release()
 		if err == nil {
-			list = limits(function, threads, p)
+			list = c.asked(function, threads, p)
 		}
 		return err
 	})

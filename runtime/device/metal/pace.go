@@ -30,7 +30,8 @@ const (
 	// reach is the part of the operations and bytes of a chip's data sheet that kernels are
 	// taken to reach until they were measured. Tuned kernels reach 0.6 to 0.7.
 	reach = 0.5
-	// floatProducts is how many products of halves a product of floats is, in kernels of several rows.
+	// floatProducts is how many products of halves a product of floats is, in kernels of several rows
+	// that are not for Apple's GPUs: those multiply floats as they are.
 	floatProducts = 3
 	// telling is the shortest time that says something about the speed: what is shorter is
 	// mostly the start of the commands.
@@ -49,10 +50,16 @@ type pace struct {
 func newPace(gpu string, b *plan.Bundle, budget time.Duration) pace {
 	chip := chipOf(gpu)
 	p := pace{flops: reach * chip.TFlops * 1e12, bytes: reach * chip.GBs * 1e9, slower: 1, budget: budget}
-	if b.Activations == plan.ElemF32 {
-		p.flops /= floatProducts
-	}
+	p.flops /= float64(products(b))
 	return p
+}
+
+// products is how many the matrix unit makes of one.
+func products(b *plan.Bundle) int64 {
+	if b.Activations == plan.ElemF32 && b.Class != plan.ClassApple {
+		return floatProducts
+	}
+	return 1
 }
 
 // of predicts a command for a load.

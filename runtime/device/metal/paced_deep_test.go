@@ -5,7 +5,6 @@ package metal_test
 import (
 	"mla/gen"
 	"mla/gen/spec"
-	"mla/generated"
 	"mla/runtime/plan"
 )
 
@@ -16,15 +15,13 @@ func init() {
 	pacedRuns = append(pacedRuns,
 		pacedRun{"a batch, direct encoding", pacing{File: file, Width: 16, Units: 3, Replay: "encode"}, m1, false},
 		pacedRun{"a batch, ICB", pacing{File: file, Width: 16, Units: 3, Replay: "icb"}, m1, false},
-		pacedRun{"64 rows, ICB", pacing{File: file, Width: 64, Units: 3, Replay: "icb", Wide: true}, nil, true},
-		pacedRun{"512 rows, ICB", pacing{File: file, Width: 512, Units: 1, Replay: "icb", Wide: true}, nil, true},
-		pacedRun{"512 rows, direct encoding", pacing{File: file, Width: 512, Units: 1, Replay: "encode", Wide: true}, m1, true})
-	pacedBundles = func(p *pacing) ([]*plan.Bundle, error) {
-		if !p.Wide {
-			return generated.Bundles(), nil
-		}
-		return wide()
-	}
+		pacedRun{"64 rows, ICB", pacing{File: file, Width: 64, Units: 3, Replay: "icb", Bundle: "wide"}, nil, true},
+		pacedRun{"512 rows, ICB", pacing{File: file, Width: 512, Units: 1, Replay: "icb", Bundle: "wide"}, nil, true},
+		pacedRun{"512 rows, direct encoding", pacing{File: file, Width: 512, Units: 1, Replay: "encode", Bundle: "wide"}, m1, true})
+	hybridRuns = append(hybridRuns,
+		hybridRun{"Kimi, ICB", pacing{File: kimiMini, Width: 24, Units: 3, Replay: "icb", Bundle: "hybrid", Sessions: 3}, nil, 1, 9},
+		hybridRun{"Ling, batches, direct encoding", pacing{File: "../hybrid/bailingmoe3-mini-Q4_K_M", Width: 16, Units: 3, Replay: "encode", Bundle: "hybrid", Sessions: 3}, m1, 1, 8})
+	pacedBundles["wide"] = func(*pacing) ([]*plan.Bundle, error) { return wide() }
 }
 
 // wide is the bundle of youtu-mini with the prompts that large models have, as Macs run these.

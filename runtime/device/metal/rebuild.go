@@ -1,8 +1,10 @@
 package metal
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 
 	"mla/runtime/device"
 	"mla/runtime/device/metal/mtl"
@@ -17,7 +19,8 @@ func (r *runner) tooLong(err error) bool {
 		return false
 	}
 	r.pace.halve()
-	r.keepBudget(r.pace.budget, e.Error())
+	r.stepPace.halve()
+	r.budgetKept = r.keepBudget(r.pace.budget, e.Error())
 	return true
 }
 
@@ -30,10 +33,15 @@ func (r *runner) explained(err error) error {
 	again := ""
 	if r.rebuilt {
 		again, err = ", also after the GPU was opened anew", gone{err}
+	} else {
+		err = anew{err}
+	}
+	next := "Start it again"
+	if r.budgetKept {
+		next += fmt.Sprintf(": command buffers get at most %v from now on", r.pace.budget)
 	}
 	return fmt.Errorf("%w: macOS ends what keeps the GPU busy for long%s, and then may refuse this program everything. "+
-		"Start it again: command buffers get at most %v from now on. A display that sleeps, fewer programs that draw, and a smaller -width help, too",
-		err, again, r.pace.budget)
+		"%s. A display that sleeps, fewer programs that draw, and a smaller -width help, too", err, again, next)
 }
 
 // gone is an error after which the process cannot use the GPU any more: it is device.ErrNewProcess.
@@ -41,33 +49,47 @@ type gone struct{ error }
 
 func (g gone) Unwrap() []error { return []error{g.error, device.ErrNewProcess} }
 
-// overwritten is what a unit reads and overwrites: rows and picks, which the GPU moves on, and
-// inputs in the arena. Cache rows are written again as they were.
-func (r *runner) overwritten(slot int) (s [][]byte) {
+// anew is one after which the GPU may work for a runner that is loaded anew: it is device.ErrReopen.
+type anew struct{ error }
+
+func (a anew) Unwrap() []error { return []error{a.error, device.ErrReopen} }
+
+// remember copies what a unit of rows reads and overwrites, for the case that it is run again.
+func (r *runner) remember(slot int, rows []plan.Row) {
 	if r.rebuilt {
-		return nil // nothing is run again any more
+		r.before = nil // nothing is run again any more
+		return
 	}
-	for _, b := range r.overwrittenBuffers(slot) {
-		s = append(s, append([]byte(nil), b.Bytes()...))
+	list := r.overwritten(slot, rows)
+	r.before = slices.Grow(r.before[:0], len(list))[:len(list)]
+	for i, b := range list {
+		r.before[i] = append(r.before[i][:0], b...)
 	}
-	return s
 }
 
-func (r *runner) overwrittenBuffers(slot int) []mtl.Buffer {
-	list := []mtl.Buffer{r.memory.rows[slot]}
+// overwritten is what a unit of rows reads and overwrites: rows and picks, which the GPU moves on,
+// inputs in the arena, and the states of the rows' sessions, into which each row is folded. Cache rows
+// are written again as they were.
+func (r *runner) overwritten(slot int, rows []plan.Row) [][]byte {
+	list := [][]byte{r.memory.rows[slot].Bytes()}
 	if b := r.memory.Spaces[plan.SpacePick]; !b.Nil() {
-		list = append(list, b)
+		list = append(list, b.Bytes())
 	}
 	if r.bundle.Decode().Input != nil {
-		list = append(list, r.memory.Spaces[plan.SpaceArena])
+		list = append(list, r.memory.Spaces[plan.SpaceArena].Bytes())
+	}
+	if r.stateBytes > 0 {
+		for _, table := range tablesOf(rows) {
+			list = append(list, r.memory.Spaces[plan.SpaceState].Bytes()[int(table)*r.stateBytes:][:r.stateBytes])
+		}
 	}
 	return list
 }
 
 // rebuild opens the GPU anew, with everything that a session may still need: the caches, the
-// block tables, and what the unit at hand began with: until it is there again, the host has the
-// pages of the caches.
-func (r *runner) rebuild(slot int, before [][]byte) error {
+// block tables, the states, and what the unit at hand began with: until it is there again, the
+// host has the pages of the caches.
+func (r *runner) rebuild(slot int, rows []plan.Row) error {
 	caches := r.hostCaches()
 	pages := map[uint32][]byte{}
 	for page := range uint32(caches.Pages) {
@@ -75,6 +97,10 @@ func (r *runner) rebuild(slot int, before [][]byte) error {
 			pages[page] = make([]byte, r.pageBytes)
 			caches.Read(page, pages[page])
 		}
+	}
+	var states []byte
+	if r.stateBytes > 0 {
+		states = bytes.Clone(r.memory.Spaces[plan.SpaceState].Bytes())
 	}
 	r.release()
 	if err := mtl.Pool(r.refill); err != nil {
@@ -84,9 +110,13 @@ func (r *runner) rebuild(slot int, before [][]byte) error {
 	for page, data := range pages {
 		caches.Write(page, data)
 	}
-	r.tables.Write(r.memory.Spaces[plan.SpaceTables].Bytes(), 0, len(r.tables.Entries))
-	for i, b := range r.overwrittenBuffers(slot) {
-		copy(b.Bytes(), before[i])
+	if states != nil {
+		copy(r.memory.Spaces[plan.SpaceState].Bytes(), states)
 	}
+	r.tables.Write(r.memory.Spaces[plan.SpaceTables].Bytes(), 0, len(r.tables.Entries))
+	for i, b := range r.overwritten(slot, rows) {
+		copy(b, r.before[i])
+	}
+	r.before = nil
 	return nil
 }

@@ -17,6 +17,18 @@ struct Kernel {
   int rows = -1;
   uint64_t width = 0;
   double rowFlops = 0, pairFlops = 0, cachedFlops = 0, bytes = 0, pairBytes = 0, cachedBytes = 0;
+  double splitBytes = 0;
+  uint64_t splits = 0, tile = 0, least = 0;
+
+  // How many splits hold some of n cached rows: a split has a tile or the least, doubled until four
+  // times its square reach n, and no more than splits have some.
+  uint64_t used(uint64_t n) const {
+    uint64_t per = std::max(tile, least);
+    while (4 * per * per < n) per *= 2;
+    const uint64_t all = splits * tile;
+    per = std::max(per, (n + all - 1) / all * tile);
+    return (n + per - 1) / per;
+  }
 };
 
 struct Rates {
@@ -38,8 +50,9 @@ std::map<std::string, Kernel> readKernels() {
     std::istringstream fields(line);
     std::string name;
     Kernel k;
-    fields >> name >> k.rows >> k.width >> k.rowFlops >> k.pairFlops >> k.cachedFlops >> k.bytes >> k.pairBytes >> k.cachedBytes;
-    REQUIRE(fields && k.rows < MSL_MAX_BUFFERS, Rule::Configuration, "METALSIM_WORK: %s", line.c_str());
+    fields >> name >> k.rows >> k.width >> k.rowFlops >> k.pairFlops >> k.cachedFlops >> k.bytes >> k.pairBytes >> k.cachedBytes >>
+        k.splitBytes >> k.splits >> k.tile >> k.least;
+    REQUIRE(fields && k.rows < MSL_MAX_BUFFERS && (k.splitBytes == 0 || k.splits * k.tile > 0), Rule::Configuration, "METALSIM_WORK: %s", line.c_str());
     all[name] = k;
   }
   return all;
@@ -86,7 +99,7 @@ double of(const Command &c) {
   const auto found = kernels().find(c.pipeline->kernel->name);
   if (found == kernels().end()) return rates.launch;
   const Kernel &k = found->second;
-  double pairs = 0, cached = 0;
+  double pairs = 0, cached = 0, splits = 0;
   if (k.rows >= 0 && c.bindings[k.rows].buffer) {
     const Binding &b = c.bindings[k.rows];
     const uint64_t there = (b.buffer->bytes - b.offset) / (recordWords * sizeof(uint32_t));
@@ -94,12 +107,13 @@ double of(const Command &c) {
     std::map<uint32_t, uint32_t> most;
     for (uint64_t i = 0; i < std::min(k.width, there); i++, record += recordWords) {
       pairs += record[2];
+      if (k.splitBytes > 0) splits += static_cast<double>(k.used(record[2]));
       most[record[3]] = std::max(most[record[3]], record[2]);
     }
     for (const auto &[table, n] : most) cached += static_cast<double>((n + pageRows - 1) / pageRows * pageRows);
   }
   const double flops = k.rowFlops * static_cast<double>(k.width) + k.pairFlops * pairs + k.cachedFlops * cached;
-  const double bytes = k.bytes + k.pairBytes * pairs + k.cachedBytes * cached;
+  const double bytes = k.bytes + k.pairBytes * pairs + k.cachedBytes * cached + k.splitBytes * splits;
   return rates.launch + std::max(flops / rates.flops, bytes / rates.bytes);
 }
 

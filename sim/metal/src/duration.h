@@ -3,12 +3,14 @@
 // METALSIM_WORK names a file that says what kernels do, one a line, fields separated by tabs:
 //
 //   function  rows  width  row_flops  pair_flops  cached_flops  bytes  pair_bytes  cached_bytes
+//   split_bytes  splits  tile  least
 //
 // rows is the argument that holds the records of what is computed, -1 if there is none, and width
 // how many there are, of four uint32: the third is how many cached rows a record goes over (0: it is
 // dead), the fourth names the table these are in. Operations and bytes are counted once for each of
 // width, for each record and each of its cached rows, and for each cached row of a table in whole
-// pages of 64. Rates are those of runtime/device/chips/chips.tsv, of which the GPU reaches half, or
+// pages of 64. The cached rows of a record are cut into splits of whole tiles, each of which has some at
+// least: split_bytes are counted for each of them. Rates are those of runtime/device/chips/chips.tsv, of which the GPU reaches half, or
 // METALSIM_SPEED percent of that.
 //
 // Without the file nothing is predicted and nothing takes too long.

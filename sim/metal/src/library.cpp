@@ -145,15 +145,19 @@ Object *newPipeline(PipelineDescriptor *d, uint64_t options, Error **error) {
   if (options & failOnArchiveMiss) {
     bool found = false;
     for (uint64_t i = 0; d->archives && i < d->archives->count(); i++)
-      if (auto *a = dynamic_cast<Archive *>(d->archives->at(i))) found = found || a->functions.count(k->name);
+      if (auto *a = dynamic_cast<Archive *>(d->archives->at(i))) found = found || a->functions.count(d->archived());
     if (!found) {
       setError(error, 2, "MTLPipelineErrorDomain", std::string(k->name) + " is in no binary archive");
       return nullptr;
     }
   }
-  Pipeline *p = make<Pipeline>(k, d->supportsIndirect);
+  Pipeline *p = make<Pipeline>(k, d->supportsIndirect, d->persistent);
   p->label = d->label.empty() ? k->name : d->label;
   return p;
+}
+
+std::string PipelineDescriptor::archived() const {
+  return std::string(function->kernel->name) + (persistent ? " persistent" : "");
 }
 
 Object *newArchive(ArchiveDescriptor *d, Error **error) {
@@ -180,7 +184,7 @@ bool Archive::add(PipelineDescriptor *d, Error **error) {
     apiLock().lock();
   }
   if (archiveFails(error)) return false;
-  functions.insert(d->function->kernel->name);
+  functions.insert(d->archived());
   return true;
 }
 
@@ -198,6 +202,7 @@ bool Archive::serializeToUrl(Url *url, Error **error) {
 // As many threadgroups as half of a core's 24 simdgroups have room for, on each core: nobody has published
 // what a GPU says.
 uint64_t Pipeline::recommendedPersistentThreadgroups(Size threads) {
+  REQUIRE(persistent, Rule::PersistentKernel, "%s", nameOf(this).c_str());
   const uint64_t all = threads.width * threads.height * threads.depth;
   REQUIRE(all > 0 && all <= maxTotalThreadsPerThreadgroup(), Rule::GridSize, "%llu threads of a persistent threadgroup",
           static_cast<unsigned long long>(all));
@@ -223,6 +228,7 @@ void defineLibrary() {
   classMethod<&makeDefault<PipelineDescriptor>>(descriptor, "new", "10.11");
   method<&PipelineDescriptor::setComputeFunction>(descriptor, "setComputeFunction:", "10.11");
   method<&PipelineDescriptor::setSupportIndirectCommandBuffers>(descriptor, "setSupportIndirectCommandBuffers:", "11.0");
+  method<&PipelineDescriptor::setOptimizeForPersistentKernel>(descriptor, "setOptimizeForPersistentKernel:", "27.0");
   method<&PipelineDescriptor::setBinaryArchives>(descriptor, "setBinaryArchives:", "11.0");
   method<&Object::setLabel>(descriptor, "setLabel:", "10.11");
 

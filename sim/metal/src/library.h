@@ -36,6 +36,9 @@ struct PipelineDescriptor : Object {
   Ref<Function> function;
   Ref<Array> archives;
   bool supportsIndirect = false;
+  bool persistent = false;
+  void setOptimizeForPersistentKernel(bool yes) { persistent = yes; }
+  std::string archived() const;  // what an archive has of it
   void setComputeFunction(Function *f) { function = f; }
   void setSupportIndirectCommandBuffers(bool yes) { supportsIndirect = yes; }
   void setBinaryArchives(Array *a) { archives = a; }
@@ -44,8 +47,8 @@ struct PipelineDescriptor : Object {
 
 struct Pipeline : Allocation {
   const msl_kernel *kernel;
-  bool supportsIndirect;
-  Pipeline(const msl_kernel *k, bool indirect) : kernel(k), supportsIndirect(indirect) {}
+  bool supportsIndirect, persistent;
+  Pipeline(const msl_kernel *k, bool indirect, bool p) : kernel(k), supportsIndirect(indirect), persistent(p) {}
   uint64_t maxTotalThreadsPerThreadgroup() {
     const bool few = config().fewThreadsOf == kernel->name;
     return std::min<uint64_t>(kernel->max_threads, few ? config().fewThreads : config().maxThreads);

@@ -44,15 +44,16 @@ var inherited = map[string]string{
 // undeclared are the messages that Apple's C++ headers have no row for, each with
 // what else says its type.
 var undeclared = map[string]string{
-	"NSObject -retain":                        "the headers send it as NS::Object::retain, which is generic; the Objective-C runtime's documentation gives -(id)retain",
-	"NSObject -release":                       "likewise, -(void)release",
-	"NSObject -conformsToProtocol:":           "the headers ask for selectors only; the Objective-C runtime's documentation gives -(BOOL)conformsToProtocol:(Protocol *)",
-	"NSString +stringWithUTF8String:":         "the headers make strings with an encoding; Foundation's documentation gives +(id)stringWithUTF8String:(const char *)",
-	"MTLCompileOptions +new":                  "+(id)new is NSObject's, the headers say alloc()->init()",
-	"MTLComputePipelineDescriptor +new":       "likewise",
-	"MTLBinaryArchiveDescriptor +new":         "likewise",
-	"MTLIndirectCommandBufferDescriptor +new": "likewise",
-	"MTLResidencySetDescriptor +new":          "likewise",
+	"NSObject -retain":                                              "the headers send it as NS::Object::retain, which is generic; the Objective-C runtime's documentation gives -(id)retain",
+	"NSObject -release":                                             "likewise, -(void)release",
+	"NSObject -conformsToProtocol:":                                 "the headers ask for selectors only; the Objective-C runtime's documentation gives -(BOOL)conformsToProtocol:(Protocol *)",
+	"NSString +stringWithUTF8String:":                               "the headers make strings with an encoding; Foundation's documentation gives +(id)stringWithUTF8String:(const char *)",
+	"MTLCompileOptions +new":                                        "+(id)new is NSObject's, the headers say alloc()->init()",
+	"MTLComputePipelineDescriptor +new":                             "likewise",
+	"MTLBinaryArchiveDescriptor +new":                               "likewise",
+	"MTLIndirectCommandBufferDescriptor +new":                       "likewise",
+	"MTLResidencySetDescriptor +new":                                "likewise",
+	"MTLComputePipelineDescriptor -setOptimizeForPersistentKernel:": "newer than the headers; the page of macOS 27 has the property, a Bool",
 	"MTLComputePipelineState -recommendedPersistentThreadgroupsPerGridForThreadsPerThreadgroup:": "newer than the headers; the page of macOS 27 has the name, MTLSize and Int",
 }
 

@@ -64,6 +64,7 @@ var messages struct {
 	computeFunction       do1[ID]      `objc:"MTLComputePipelineDescriptor -setComputeFunction:"`
 	pipelineLabel         do1[ID]      `objc:"MTLComputePipelineDescriptor -setLabel:"`
 	supportIndirect       do1[bool]    `objc:"MTLComputePipelineDescriptor -setSupportIndirectCommandBuffers:"`
+	persistentKernel      do1[bool]    `objc:"MTLComputePipelineDescriptor -setOptimizeForPersistentKernel:"`
 	binaryArchives        do1[ID]      `objc:"MTLComputePipelineDescriptor -setBinaryArchives:"`
 	maxThreads            get0[uint64] `objc:"MTLComputePipelineState -maxTotalThreadsPerThreadgroup"`
 	executionWidth        get0[uint64] `objc:"MTLComputePipelineState -threadExecutionWidth"`

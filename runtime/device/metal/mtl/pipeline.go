@@ -14,8 +14,9 @@ type Pipeline struct{ object }
 type PipelineDescriptor struct{ object }
 
 // NewDescriptor describes the pipeline of a kernel function, usable by indirect
-// command buffers or not.
-func (l Library) NewDescriptor(function string, indirect bool) (PipelineDescriptor, error) {
+// command buffers or not. A persistent one has grids as large as its pipeline
+// recommends: from macOS 27 on it is tuned for that (rule 29).
+func (l Library) NewDescriptor(function string, indirect, persistent bool) (PipelineDescriptor, error) {
 	f := object{messages.newFunction.send(l.id, str(function))}
 	if f.Nil() {
 		return PipelineDescriptor{}, fmt.Errorf("the library has no kernel %s", function)
@@ -25,6 +26,9 @@ func (l Library) NewDescriptor(function string, indirect bool) (PipelineDescript
 	messages.computeFunction.send(p.id, f.id)
 	messages.pipelineLabel.send(p.id, str(function))
 	messages.supportIndirect.send(p.id, indirect)
+	if m := &messages.persistentKernel; persistent && messages.respondsTo.send(p.id, m.sel) {
+		m.send(p.id, true)
+	}
 	return p, nil
 }
 
@@ -49,8 +53,8 @@ func (p Pipeline) MaxThreads() uint64 { return messages.maxThreads.send(p.id) }
 // SimdWidth is the number of threads in a simdgroup.
 func (p Pipeline) SimdWidth() uint64 { return messages.executionWidth.send(p.id) }
 
-// AtOnce is how many threadgroups with this number of threads the GPU runs at a time, as the pipeline says from
-// macOS 27 on; 0: it does not say.
+// AtOnce is how many threadgroups with this number of threads the GPU runs at a time, as the pipeline of a
+// persistent kernel says from macOS 27 on; 0: it does not say.
 func (p Pipeline) AtOnce(threads int) int {
 	m := &messages.persistentThreadgroups
 	if !messages.respondsTo.send(p.id, m.sel) {

@@ -134,6 +134,7 @@ var Selectors = []Selector{
 	{"MTLComputePipelineDescriptor", "-setComputeFunction:", []Type{Object}, Void, "10.11", "metal/mtlcomputepipelinedescriptor/computefunction"},
 	{"MTLComputePipelineDescriptor", "-setLabel:", []Type{Object}, Void, "10.11", "metal/mtlcomputepipelinedescriptor/label"},
 	{"MTLComputePipelineDescriptor", "-setSupportIndirectCommandBuffers:", []Type{Bool}, Void, "11.0", "metal/mtlcomputepipelinedescriptor/supportindirectcommandbuffers"},
+	{"MTLComputePipelineDescriptor", "-setOptimizeForPersistentKernel:", []Type{Bool}, Void, "27.0", "metal/mtlcomputepipelinedescriptor/optimizeforpersistentkernel"},
 	{"MTLComputePipelineDescriptor", "-setBinaryArchives:", []Type{Object}, Void, "11.0", "metal/mtlcomputepipelinedescriptor/binaryarchives"},
 
 	{"MTLComputePipelineState", "-maxTotalThreadsPerThreadgroup", nil, UInt, "10.11", "metal/mtlcomputepipelinestate/maxtotalthreadsperthreadgroup"},

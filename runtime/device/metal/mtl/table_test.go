@@ -64,7 +64,7 @@ func macOS(t *testing.T, version string) float64 {
 func TestNewMessages(t *testing.T) {
 	gated := []string{"MTLResidencySet", "MTLResidencySetDescriptor"}
 	single := []string{"-newResidencySetWithDescriptor:error:", "-setMathMode:", "-setMathFloatingPointFunctions:", "-addResidencySet:", "-removeResidencySet:",
-		"-recommendedPersistentThreadgroupsPerGridForThreadsPerThreadgroup:"}
+		"-setOptimizeForPersistentKernel:", "-recommendedPersistentThreadgroupsPerGridForThreadsPerThreadgroup:"}
 	for _, s := range Selectors {
 		want := slices.Contains(gated, s.Class) || slices.Contains(single, s.Name)
 		if is := macOS(t, s.Since) >= 15; is != want {
