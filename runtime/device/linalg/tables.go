@@ -19,6 +19,15 @@ var (
 	bookIQ3_S   [512 * 4]float32
 	bookIQ1     [2048 * 8]float32
 
+	// The same as bytes: eight or four for an entry. Loops read entries with up to 16 bytes before and after them. Those
+	// of IQ1 are eight times the values, plus 16.
+	byteBookIQ2_XXS [2*256 + 8]uint32
+	byteBookIQ2_XS  [2*512 + 8]uint32
+	byteBookIQ2_S   [2*1024 + 8]uint32
+	byteBookIQ3_XXS [256 + 8]uint32
+	byteBookIQ3_S   [512 + 8]uint32
+	byteBookIQ1     [2*2048 + 8]uint32
+
 	// What an exclusive or negates eight floats with: bit i of the number is the sign of float i. Of evenSigns an
 	// eighth bit makes the number of ones even.
 	evenSigns [128 * 8]uint32
@@ -29,14 +38,23 @@ var (
 )
 
 func init() {
-	for t, to := range map[quant.Type][]float32{
-		quant.IQ2_XXS: bookIQ2_XXS[:], quant.IQ2_XS: bookIQ2_XS[:], quant.IQ2_S: bookIQ2_S[:],
-		quant.IQ3_XXS: bookIQ3_XXS[:], quant.IQ3_S: bookIQ3_S[:], quant.IQ1_S: bookIQ1[:],
+	for t, to := range map[quant.Type]struct {
+		floats []float32
+		bytes  []uint32
+	}{
+		quant.IQ2_XXS: {bookIQ2_XXS[:], byteBookIQ2_XXS[:]}, quant.IQ2_XS: {bookIQ2_XS[:], byteBookIQ2_XS[:]},
+		quant.IQ2_S: {bookIQ2_S[:], byteBookIQ2_S[:]}, quant.IQ3_XXS: {bookIQ3_XXS[:], byteBookIQ3_XXS[:]},
+		quant.IQ3_S: {bookIQ3_S[:], byteBookIQ3_S[:]}, quant.IQ1_S: {bookIQ1[:], byteBookIQ1[:]},
 	} {
 		f, _ := quant.Lookup(t)
 		for i, entry := range f.Book.Values() {
 			for j := range f.Book.Group {
-				to[f.Book.Group*i+j] = float32(int8(entry >> (8 * j)))
+				value, at := int8(entry>>(8*j)), f.Book.Group*i+j
+				to.floats[at] = float32(value)
+				if t == quant.IQ1_S {
+					value = 8*value + 16
+				}
+				to.bytes[4+at/4] |= uint32(uint8(value)) << (8 * (at % 4))
 			}
 		}
 	}

@@ -30,11 +30,7 @@ type gridLoop struct {
 }
 
 func (f grid) begin(g *gen, _ shape) func(*loop) {
-	name := map[quant.Type]string{quant.IQ1_S: "IQ1", quant.IQ1_M: "IQ1"}[f.Type]
-	if name == "" {
-		name = strings.ToUpper(f.Type.String())
-	}
-	l := gridLoop{book: g.variable("book" + name), odd: g.base(g.floats("odd", oddNumbers()...))}
+	l := gridLoop{book: g.variable("book" + bookName(f.Type)), odd: g.base(g.floats("odd", oddNumbers()...))}
 	switch f.Type {
 	case quant.IQ2_XXS, quant.IQ2_XS, quant.IQ3_XXS:
 		l.signs = g.variable("evenSigns")
@@ -66,6 +62,16 @@ func (f grid) begin(g *gen, _ shape) func(*loop) {
 			}
 		})
 	}
+}
+
+// formatName is a format's name in those of functions, and bookName that of its code book in those of tables.
+func formatName(t quant.Type) string { return strings.ToUpper(t.String()) }
+
+func bookName(t quant.Type) string {
+	if t == quant.IQ1_S || t == quant.IQ1_M {
+		return "IQ1"
+	}
+	return formatName(t)
 }
 
 // base returns a register with the address of a table.

@@ -16,6 +16,7 @@ type format struct {
 	shared int  // registers for vectors of x that rows share
 	folded bool // sums of a few products are scaled, not weights; see partial
 	few    bool // there is a loop for one row and one input alone: decoding takes most of the time
+	alone  bool // rows come one at a time, for some inputs: nothing that rows share is worth a loop
 	common bool // and elements have something in common, which is added to all of them
 	// arranged says how arrangeLoop leaves x; nil: as it is.
 	arranged *arranged
@@ -63,6 +64,9 @@ type shape struct {
 // stretchTile is what a stretchFunc multiplies.
 var stretchTile = tile{2, 4}
 
+// aloneTiles are those of formats whose rows come one at a time.
+var aloneTiles = []tile{{1, 4}, {1, 2}}
+
 // The Go types rowFunc, rowsFunc, tileFunc and stretchFunc.
 const (
 	signatureRow     = "func(w *byte, x *float32, steps int) float32"
@@ -76,6 +80,12 @@ const (
 func (g *gen) matVec(v isa, f format) {
 	g.oneRow(v, f)
 	if f.few {
+		return
+	}
+	if f.alone {
+		for _, t := range aloneTiles {
+			g.tile(v, f, t)
+		}
 		return
 	}
 	g.fourRows(v, f)

@@ -264,16 +264,21 @@ func tq1_0x2(g *gen, _ shape) func(*loop) {
 		last := g.YMM()
 		g.VBROADCASTI128(at(block, 32), last)
 		run(20, 2, last)
-		b := g.YMM() // four bytes times four powers, as words of which the lower bytes count
-		g.VPBROADCASTD(at(block, 48), b.AsX())
-		g.VPMOVZXBW(b.AsX(), b)
-		g.VPMULLW(g.dwords("powersOf3", 0x10001, 0x10001, 0x30003, 0x30003, 0x90009, 0x90009, 0x1b001b, 0x1b001b), b, b)
-		g.VPAND(g.dwords("lowBytes", repeat(8, uint32(0x00ff00ff))...), b, b)
-		high := g.XMM()
-		g.VEXTRACTI128(operand.U8(1), b, high)
-		g.VPACKUSWB(high, b.AsX(), b.AsX())
-		add(30, 2, b)
+		add(30, 2, g.lastOfTQ1_0(block))
 	}
+}
+
+// lastOfTQ1_0 returns the last 16 elements of a block as fractions, in the lower half of a register: four bytes times
+// four powers of 3.
+func (g *gen) lastOfTQ1_0(block reg.Register) reg.VecVirtual {
+	b, high := g.YMM(), g.XMM() // words, of which the lower bytes count
+	g.VPBROADCASTD(at(block, 48), b.AsX())
+	g.VPMOVZXBW(b.AsX(), b)
+	g.VPMULLW(g.dwords("powersOf3", 0x10001, 0x10001, 0x30003, 0x30003, 0x90009, 0x90009, 0x1b001b, 0x1b001b), b, b)
+	g.VPAND(g.dwords("lowBytes", repeat(8, uint32(0x00ff00ff))...), b, b)
+	g.VEXTRACTI128(operand.U8(1), b, high)
+	g.VPACKUSWB(high, b.AsX(), b.AsX())
+	return b
 }
 
 // nvfp4x2 has a scale for 16 elements: low nibbles of 8 bytes, and then the high ones. Where head is 4, a float in front
@@ -318,8 +323,13 @@ func (g *gen) nvfp4(t shape, head int) func(*loop) {
 }
 
 // variable returns a register with the address of a variable of package linalg.
-func (g *gen) variable(name string) reg.GPVirtual {
+func (g *gen) variable(name string) reg.GPVirtual { return g.variableAt(name, 0) }
+
+// byteBook returns that of a code book's bytes: before and after them are 16 bytes, which entries are read with.
+func (g *gen) byteBook(t quant.Type) reg.GPVirtual { return g.variableAt("byteBook"+bookName(t), 16) }
+
+func (g *gen) variableAt(name string, offset int) reg.GPVirtual {
 	r := g.GP64()
-	g.LEAQ(operand.NewDataAddr(operand.Symbol{Name: "·" + name}, 0), r)
+	g.LEAQ(operand.NewDataAddr(operand.Symbol{Name: "·" + name}, offset), r)
 	return r
 }

@@ -87,6 +87,9 @@ func generateAMD64() (assembly, declarations []byte, err error) {
 	for _, f := range int8FormatsLow2 {
 		g.matVec(avx2, int8Of(f))
 	}
+	for _, f := range grids8 {
+		g.matVec(avx2, int8Of(f.format()))
+	}
 	for _, f := range formatsLow512 {
 		g.matVec(avx512, f)
 		g.decodeRow(avx512, f)

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+
+	"mla/runtime/quant"
+)
+
+// Formats with a code book times bytes, with AVX2. The numbers of a block's entries, their signs and their scales are
+// made for the whole block with instructions of vectors, and lie on the stack: so an entry takes one load of its number
+// and one of its bytes. The books are tables of package linalg.
+
+// grid8 is such a format. A sub-block is 32 elements.
+type grid8 struct {
+	quant.Type
+	unit   float32 // the scales of sub-blocks, odd numbers, are multiples of it, with d
+	four   bool    // entries have four values; else eight
+	direct bool    // the numbers of entries are bytes, from byte 2 of the block on, eight bytes for a sub-block
+	halfs  bool    // a scale is that of 16 elements, not of 32
+	// signs are where the block has a sign for every element; 0: unpack leaves them on the stack.
+	signs  int
+	unpack func(b *gridBlock)
+}
+
+// Where the stack has what of a block: scales as 16 words, the factor of all, 32 bytes of signs or of shifts, and
+// the numbers of entries as words.
+const (
+	gridScales, gridFactor, gridSigns, gridNumbers = 0, 32, 64, 96
+	gridStack                                      = 224
+)
+
+// gridBlock is the state of the loop of a format with a code book.
+type gridBlock struct {
+	*loop
+	grid8
+	block, book, at reg.Register // at is four times the number of the sub-block
+	stack           operand.Mem
+}
+
+var grids8 = []grid8{
+	{Type: quant.IQ2_XXS, unit: 1.0 / 8, direct: true, unpack: (*gridBlock).iq2_XXS},
+	{Type: quant.IQ2_XS, unit: 1.0 / 8, halfs: true, unpack: (*gridBlock).iq2_XS},
+	{Type: quant.IQ2_S, unit: 1.0 / 8, halfs: true, signs: 34, unpack: (*gridBlock).iq2_S},
+	{Type: quant.IQ3_XXS, unit: 1.0 / 4, four: true, direct: true, unpack: (*gridBlock).iq3_XXS},
+	{Type: quant.IQ3_S, unit: 1, four: true, signs: 74, unpack: (*gridBlock).iq3_S},
+	{Type: quant.IQ1_S, unit: 1.0 / 8, unpack: (*gridBlock).iq1_S},
+	{Type: quant.IQ1_M, unit: 1.0 / 8, halfs: true, unpack: (*gridBlock).iq1_M},
+}
+
+// format is what the generator makes loops of.
+func (f grid8) format() format {
+	of, _ := quant.Lookup(f.Type)
+	return format{name: formatName(f.Type), elems: of.BlockElems, bytes: of.BlockBytes, begin: f.begin, folded: true, alone: true, int8: super8}
+}
+
+// shifted says that values are -1, 0 and 1, eight elements of which have a shift in common. Entries are bytes of eight
+// times the values, plus 16; the shift is 1 more or less, and sums of inputs take the 16 off.
+func (f grid8) shifted() bool { return f.Type == quant.IQ1_S || f.Type == quant.IQ1_M }
+
+func (f grid8) begin(g *gen, t shape) func(*loop) {
+	book, stack := g.byteBook(f.Type), g.AllocLocal(gridStack)
+	order := g.constant2(t, g.byteOfEight())
+	bits, ones := g.constant2(t, g.bytes("bitMask", bitOfByte()...)), g.constant2(t, g.dwords("ones8", repeat(8, uint32(0x01010101))...))
+	return func(l *loop) {
+		b := &gridBlock{loop: l, grid8: f, block: l.rows[0].block, book: book, stack: stack, at: g.GP64()}
+		f.unpack(b)
+		l.partials(func(p *partial) {
+			for range p.inputs {
+				sum := g.YMM()
+				g.VPXOR(sum, sum, sum)
+				p.sums[0] = append(p.sums[0], sum)
+			}
+			g.XORL(b.at.(reg.GPVirtual).As32(), b.at.(reg.GPVirtual).As32())
+			g.Label("group")
+			codes, signs := b.entries(), b.perEight()
+			g.VPSHUFB(order, signs, signs)
+			if f.shifted() {
+				g.VPADDB(signs, codes, codes)
+				signs = nil
+			} else {
+				g.VPAND(bits, signs, signs)
+				g.VPCMPEQB(bits, signs, signs)
+				g.VPOR(ones, signs, signs) // 1, or -1 where the bit is set
+			}
+			b.add(p, codes, signs)
+			g.ADDQ(operand.U8(4), b.at)
+			g.CMPQ(b.at, operand.U8(32))
+			g.JNE(operand.LabelRef("group"))
+			if f.shifted() {
+				p.centre(4, func(int) operand.Mem { return stack })
+			}
+			p.foldBlock(func(int) operand.Mem { return stack.Offset(gridFactor) }, noMinima)
+		})
+	}
+}
+
+// byteOfEight is the order that brings each of four bytes, which all dwords have, to eight bytes.
+func (g *gen) byteOfEight() operand.Mem {
+	var of []byte
+	for i := range 32 {
+		of = append(of, byte(i/8))
+	}
+	return g.bytes("byteOfEight", of...)
+}
+
+// add adds a sub-block: codes, which are unsigned, times the bytes of inputs, negated where signs are, times the scale.
+func (b *gridBlock) add(p *partial, codes, signs reg.VecVirtual) {
+	scale := b.broadcast2(b.stack.Offset(gridScales).Idx(b.at, 1))
+	if b.halfs {
+		b.VPSHUFB(b.wordOfHalf(), scale, scale)
+	}
+	for j, x := range b.inputs {
+		t, from := b.YMM(), operand.Mem{Base: x, Index: b.at, Scale: 8}
+		b.VMOVDQU(from, t)
+		if signs != nil {
+			b.VPSIGNB(signs, t, t)
+		}
+		b.VPMADDUBSW(t, codes, t)
+		b.VPMADDWD(scale, t, t)
+		b.VPADDD(t, p.sums[0][j], p.sums[0][j])
+	}
+}
+
+// perEight returns the four bytes of signs or shifts of a sub-block, in all dwords.
+func (b *gridBlock) perEight() reg.VecVirtual {
+	from := b.stack.Offset(gridSigns)
+	if b.signs > 0 {
+		from = at(b.block, b.signs)
+	}
+	return b.broadcast2(from.Idx(b.at, 1))
+}
+
+// number returns the number of entry i of a sub-block.
+func (b *gridBlock) number(i int) reg.GPVirtual {
+	n := b.GP64()
+	switch {
+	case b.direct:
+		b.MOVBQZX(at(b.block, 2+i).Idx(b.at, 2), n)
+	case b.four:
+		b.MOVWQZX(b.stack.Offset(gridNumbers+2*i).Idx(b.at, 4), n)
+	default:
+		b.MOVWQZX(b.stack.Offset(gridNumbers+2*i).Idx(b.at, 2), n)
+	}
+	return n
+}
+
+// entries returns the bytes of the entries of a sub-block. An entry is loaded from so far in front of it that it lies
+// where it has to be, and blended: that is one instruction for each.
+func (b *gridBlock) entries() reg.VecVirtual {
+	size := 8
+	if b.four {
+		size = 4
+	}
+	var halves [2]reg.VecVirtual
+	for h := range halves {
+		halves[h] = b.XMM()
+		for k := range 16 / size {
+			n := b.number(h*16/size + k)
+			from := operand.Mem{Base: b.book, Index: n, Scale: uint8(size), Disp: -size * k}
+			switch {
+			case k > 0:
+				b.VPBLENDD(operand.U8((1<<(size/4)-1)<<(k*size/4)), from, halves[h], halves[h])
+			case b.four:
+				b.VMOVD(from, halves[h])
+			default:
+				b.VMOVQ(from, halves[h])
+			}
+		}
+	}
+	q := b.YMM()
+	b.VINSERTI128(operand.U8(1), halves[1], halves[0].AsY(), q)
+	return q
+}
+
+// bitOfByte are the bits of eight elements, one behind the other.
+func bitOfByte() (b []byte) {
+	for i := range 32 {
+		b = append(b, 1<<(i%8))
+	}
+	return b
+}
