@@ -32,6 +32,7 @@ type loop struct {
 	rows   []row
 	inputs []reg.Register       // x of this step
 	kept   reg.Register         // where the running sums are, if they are in memory
+	left   reg.Register         // how many steps are left, with this one
 	panel  *panel               // where the weights of this step go; nil: they are multiplied
 	loaded map[int][]operand.Op // vectors of all inputs, see loadX
 	parts  int                  // loops within a step so far
@@ -211,7 +212,7 @@ func (l *loop) run() {
 	if len(l.rows) > 1 {
 		stride = l.param("stride")
 	}
-	steps := l.param("steps")
+	l.left = l.param("steps")
 	step := l.format.begin(l.gen, shape{tile{len(l.rows), len(l.inputs)}, l.quantised()})
 	l.Label("step")
 	if stride != nil {
@@ -219,7 +220,7 @@ func (l *loop) run() {
 	}
 	step(l)
 	l.move(l.format.bytes-l.moved.bytes, l.inputBytes()-l.vectorAt(l.moved.vectors), l.elems-l.moved.vectors*l.isa.lanes)
-	l.DECQ(steps)
+	l.DECQ(l.left)
 	l.JNZ(operand.LabelRef("step"))
 }
 

@@ -30,12 +30,13 @@ const (
 	gridStack                                      = 224
 )
 
-// gridBlock is the state of the loop of a format with a code book.
+// gridBlock is a block and where its numbers are.
 type gridBlock struct {
-	*loop
+	*gen
 	grid8
-	block, book, at reg.Register // at is four times the number of the sub-block
-	stack           operand.Mem
+	block, book reg.Register
+	sub         int // the number of the sub-block
+	stack       operand.Mem
 }
 
 var grids8 = []grid8{
@@ -59,40 +60,45 @@ func (f grid8) format() format {
 func (f grid8) shifted() bool { return f.Type == quant.IQ1_S || f.Type == quant.IQ1_M }
 
 func (f grid8) begin(g *gen, t shape) func(*loop) {
-	book, stack := g.byteBook(f.Type), g.AllocLocal(gridStack)
+	book, stack := g.byteBook(f.Type), g.AllocLocal(2*gridStack)
 	order := g.constant2(t, g.byteOfEight())
 	bits, ones := g.constant2(t, g.bytes("bitMask", bitOfByte()...)), g.constant2(t, g.dwords("ones8", repeat(8, uint32(0x01010101))...))
+	now, next := g.base(stack), g.base(stack.Offset(gridStack))
+	f.unpack(&gridBlock{gen: g, grid8: f, block: g.param("w"), stack: at(now, 0)})
 	return func(l *loop) {
-		b := &gridBlock{loop: l, grid8: f, block: l.rows[0].block, book: book, stack: stack, at: g.GP64()}
-		f.unpack(b)
+		f.unpackNext(l, next)
+		b := &gridBlock{gen: g, grid8: f, block: l.rows[0].block, book: book, stack: at(now, 0)}
 		l.partials(func(p *partial) {
-			for range p.inputs {
-				sum := g.YMM()
-				g.VPXOR(sum, sum, sum)
-				p.sums[0] = append(p.sums[0], sum)
+			for b.sub = range 8 {
+				codes, signs := b.entries(), b.perEight()
+				g.VPSHUFB(order, signs, signs)
+				if f.shifted() {
+					g.VPADDB(signs, codes, codes)
+					signs = nil
+				} else {
+					g.VPAND(bits, signs, signs)
+					g.VPCMPEQB(bits, signs, signs)
+					g.VPOR(ones, signs, signs) // 1, or -1 where the bit is set
+				}
+				b.add(p, codes, signs)
 			}
-			g.XORL(b.at.(reg.GPVirtual).As32(), b.at.(reg.GPVirtual).As32())
-			g.Label("group")
-			codes, signs := b.entries(), b.perEight()
-			g.VPSHUFB(order, signs, signs)
 			if f.shifted() {
-				g.VPADDB(signs, codes, codes)
-				signs = nil
-			} else {
-				g.VPAND(bits, signs, signs)
-				g.VPCMPEQB(bits, signs, signs)
-				g.VPOR(ones, signs, signs) // 1, or -1 where the bit is set
+				p.centre(4, func(int) operand.Mem { return b.stack })
 			}
-			b.add(p, codes, signs)
-			g.ADDQ(operand.U8(4), b.at)
-			g.CMPQ(b.at, operand.U8(32))
-			g.JNE(operand.LabelRef("group"))
-			if f.shifted() {
-				p.centre(4, func(int) operand.Mem { return stack })
-			}
-			p.foldBlock(func(int) operand.Mem { return stack.Offset(gridFactor) }, noMinima)
+			p.foldBlock(func(int) operand.Mem { return b.stack.Offset(gridFactor) }, noMinima)
 		})
+		g.XCHGQ(now, next)
 	}
+}
+
+// unpackNext unpacks the next block while this one is multiplied: what it stores is loaded long after, so nothing waits
+// for it. Of the last block it is the same one again.
+func (f grid8) unpackNext(l *loop, to reg.Register) {
+	block := l.GP64()
+	l.LEAQ(at(l.rows[0].block, l.format.bytes), block)
+	l.CMPQ(l.left, operand.U8(1))
+	l.CMOVQEQ(l.rows[0].block, block)
+	f.unpack(&gridBlock{gen: l.gen, grid8: f, block: block, stack: at(to, 0)})
 }
 
 // byteOfEight is the order that brings each of four bytes, which all dwords have, to eight bytes.
@@ -106,19 +112,22 @@ func (g *gen) byteOfEight() operand.Mem {
 
 // add adds a sub-block: codes, which are unsigned, times the bytes of inputs, negated where signs are, times the scale.
 func (b *gridBlock) add(p *partial, codes, signs reg.VecVirtual) {
-	scale := b.broadcast2(b.stack.Offset(gridScales).Idx(b.at, 1))
+	scale := b.broadcast2(b.stack.Offset(gridScales + 4*b.sub))
 	if b.halfs {
 		b.VPSHUFB(b.wordOfHalf(), scale, scale)
 	}
-	for j, x := range b.inputs {
-		t, from := b.YMM(), operand.Mem{Base: x, Index: b.at, Scale: 8}
-		b.VMOVDQU(from, t)
+	for j, input := range p.inputs {
+		t := b.load2(at(input, p.arranged.bytesAt(b.sub)))
 		if signs != nil {
 			b.VPSIGNB(signs, t, t)
 		}
 		b.VPMADDUBSW(t, codes, t)
 		b.VPMADDWD(scale, t, t)
-		b.VPADDD(t, p.sums[0][j], p.sums[0][j])
+		if len(p.sums[0]) == j {
+			p.sums[0] = append(p.sums[0], t)
+		} else {
+			b.VPADDD(t, p.sums[0][j], p.sums[0][j])
+		}
 	}
 }
 
@@ -128,7 +137,7 @@ func (b *gridBlock) perEight() reg.VecVirtual {
 	if b.signs > 0 {
 		from = at(b.block, b.signs)
 	}
-	return b.broadcast2(from.Idx(b.at, 1))
+	return b.broadcast2(from.Offset(4 * b.sub))
 }
 
 // number returns the number of entry i of a sub-block.
@@ -136,11 +145,11 @@ func (b *gridBlock) number(i int) reg.GPVirtual {
 	n := b.GP64()
 	switch {
 	case b.direct:
-		b.MOVBQZX(at(b.block, 2+i).Idx(b.at, 2), n)
+		b.MOVBQZX(at(b.block, 2+8*b.sub+i), n)
 	case b.four:
-		b.MOVWQZX(b.stack.Offset(gridNumbers+2*i).Idx(b.at, 4), n)
+		b.MOVWQZX(b.stack.Offset(gridNumbers+16*b.sub+2*i), n)
 	default:
-		b.MOVWQZX(b.stack.Offset(gridNumbers+2*i).Idx(b.at, 2), n)
+		b.MOVWQZX(b.stack.Offset(gridNumbers+8*b.sub+2*i), n)
 	}
 	return n
 }
