@@ -167,4 +167,12 @@ var int8Kernels512 = map[quant.Type]kernel{
 	quant.Q2_K:   {quant.SuperBlock, dotQ2_KInt8AVX512, dotQ2_KInt8x4AVX512, [2]tile{{2, 4, dotQ2_KInt8_2x4AVX512}, {2, 2, dotQ2_KInt8_2x2AVX512}}, stretchLoops{}, &arrangement{super8, 1, 1}, nil, nil},
 	quant.Q3_K:   {quant.SuperBlock, dotQ3_KInt8AVX512, dotQ3_KInt8x4AVX512, [2]tile{{2, 4, dotQ3_KInt8_2x4AVX512}, {2, 2, dotQ3_KInt8_2x2AVX512}}, stretchLoops{}, &arrangement{super8, 1, 1}, nil, nil},
 	quant.TQ2_0:  {quant.SuperBlock, dotTQ2_0Int8AVX512, dotTQ2_0Int8x4AVX512, [2]tile{{2, 4, dotTQ2_0Int8_2x4AVX512}, {2, 2, dotTQ2_0Int8_2x2AVX512}}, stretchLoops{}, &arrangement{super8, 1, 1}, nil, nil},
+
+	quant.IQ2_XXS: {quant.SuperBlock, dotIQ2_XXSInt8AVX512, nil, [2]tile{{1, 4, dotIQ2_XXSInt8_1x4AVX512}, {1, 2, dotIQ2_XXSInt8_1x2AVX512}}, stretchLoops{}, &arrangement{super8, 1, 1}, nil, nil},
+	quant.IQ2_XS:  {quant.SuperBlock, dotIQ2_XSInt8AVX512, nil, [2]tile{{1, 4, dotIQ2_XSInt8_1x4AVX512}, {1, 2, dotIQ2_XSInt8_1x2AVX512}}, stretchLoops{}, &arrangement{super8, 1, 1}, nil, nil},
+	quant.IQ2_S:   {quant.SuperBlock, dotIQ2_SInt8AVX512, nil, [2]tile{{1, 4, dotIQ2_SInt8_1x4AVX512}, {1, 2, dotIQ2_SInt8_1x2AVX512}}, stretchLoops{}, &arrangement{super8, 1, 1}, nil, nil},
+	quant.IQ3_XXS: {quant.SuperBlock, dotIQ3_XXSInt8AVX512, nil, [2]tile{{1, 4, dotIQ3_XXSInt8_1x4AVX512}, {1, 2, dotIQ3_XXSInt8_1x2AVX512}}, stretchLoops{}, &arrangement{super8, 1, 1}, nil, nil},
+	quant.IQ3_S:   {quant.SuperBlock, dotIQ3_SInt8AVX512, nil, [2]tile{{1, 4, dotIQ3_SInt8_1x4AVX512}, {1, 2, dotIQ3_SInt8_1x2AVX512}}, stretchLoops{}, &arrangement{super8, 1, 1}, nil, nil},
+	quant.IQ1_S:   {quant.SuperBlock, dotIQ1_SInt8AVX512, nil, [2]tile{{1, 4, dotIQ1_SInt8_1x4AVX512}, {1, 2, dotIQ1_SInt8_1x2AVX512}}, stretchLoops{}, &arrangement{super8, 1, 1}, nil, nil},
+	quant.IQ1_M:   {quant.SuperBlock, dotIQ1_MInt8AVX512, nil, [2]tile{{1, 4, dotIQ1_MInt8_1x4AVX512}, {1, 2, dotIQ1_MInt8_1x2AVX512}}, stretchLoops{}, &arrangement{super8, 1, 1}, nil, nil},
 }

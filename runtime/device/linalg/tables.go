@@ -20,7 +20,7 @@ var (
 	bookIQ1     [2048 * 8]float32
 
 	// The same as bytes: eight or four for an entry. Loops read entries with up to 16 bytes before and after them. Those
-	// of IQ1 are eight times the values, plus 16.
+	// of IQ1 are eight times the values, plus 17.
 	byteBookIQ2_XXS [2*256 + 8]uint32
 	byteBookIQ2_XS  [2*512 + 8]uint32
 	byteBookIQ2_S   [2*1024 + 8]uint32
@@ -52,7 +52,7 @@ func init() {
 				value, at := int8(entry>>(8*j)), f.Book.Group*i+j
 				to.floats[at] = float32(value)
 				if t == quant.IQ1_S {
-					value = 8*value + 16
+					value = 8*value + 17
 				}
 				to.bytes[4+at/4] |= uint32(uint8(value)) << (8 * (at % 4))
 			}

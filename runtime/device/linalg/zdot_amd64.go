@@ -1577,6 +1577,21 @@ func dotIQ2_XXSInt8_1x4AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[
 //go:noescape
 func dotIQ2_XXSInt8_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
+// dotIQ2_XXSInt8AVX512 is the rowFunc of IQ2_XXSInt8 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ2_XXSInt8AVX512(w *byte, x *float32, steps int) float32
+
+// dotIQ2_XXSInt8_1x4AVX512 is the tileFunc of IQ2_XXSInt8 for 1 × 4 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ2_XXSInt8_1x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ2_XXSInt8_1x2AVX512 is the tileFunc of IQ2_XXSInt8 for 1 × 2 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ2_XXSInt8_1x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
 // dotIQ2_XSInt8AVX2 is the rowFunc of IQ2_XSInt8 in steps of 256 elements.
 //
 //go:noescape
@@ -1591,6 +1606,21 @@ func dotIQ2_XSInt8_1x4AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]
 //
 //go:noescape
 func dotIQ2_XSInt8_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ2_XSInt8AVX512 is the rowFunc of IQ2_XSInt8 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ2_XSInt8AVX512(w *byte, x *float32, steps int) float32
+
+// dotIQ2_XSInt8_1x4AVX512 is the tileFunc of IQ2_XSInt8 for 1 × 4 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ2_XSInt8_1x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ2_XSInt8_1x2AVX512 is the tileFunc of IQ2_XSInt8 for 1 × 2 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ2_XSInt8_1x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
 // dotIQ2_SInt8AVX2 is the rowFunc of IQ2_SInt8 in steps of 256 elements.
 //
@@ -1607,6 +1637,21 @@ func dotIQ2_SInt8_1x4AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]f
 //go:noescape
 func dotIQ2_SInt8_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
+// dotIQ2_SInt8AVX512 is the rowFunc of IQ2_SInt8 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ2_SInt8AVX512(w *byte, x *float32, steps int) float32
+
+// dotIQ2_SInt8_1x4AVX512 is the tileFunc of IQ2_SInt8 for 1 × 4 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ2_SInt8_1x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ2_SInt8_1x2AVX512 is the tileFunc of IQ2_SInt8 for 1 × 2 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ2_SInt8_1x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
 // dotIQ3_XXSInt8AVX2 is the rowFunc of IQ3_XXSInt8 in steps of 256 elements.
 //
 //go:noescape
@@ -1621,6 +1666,21 @@ func dotIQ3_XXSInt8_1x4AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[
 //
 //go:noescape
 func dotIQ3_XXSInt8_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ3_XXSInt8AVX512 is the rowFunc of IQ3_XXSInt8 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ3_XXSInt8AVX512(w *byte, x *float32, steps int) float32
+
+// dotIQ3_XXSInt8_1x4AVX512 is the tileFunc of IQ3_XXSInt8 for 1 × 4 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ3_XXSInt8_1x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ3_XXSInt8_1x2AVX512 is the tileFunc of IQ3_XXSInt8 for 1 × 2 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ3_XXSInt8_1x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
 // dotIQ3_SInt8AVX2 is the rowFunc of IQ3_SInt8 in steps of 256 elements.
 //
@@ -1637,6 +1697,21 @@ func dotIQ3_SInt8_1x4AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]f
 //go:noescape
 func dotIQ3_SInt8_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
+// dotIQ3_SInt8AVX512 is the rowFunc of IQ3_SInt8 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ3_SInt8AVX512(w *byte, x *float32, steps int) float32
+
+// dotIQ3_SInt8_1x4AVX512 is the tileFunc of IQ3_SInt8 for 1 × 4 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ3_SInt8_1x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ3_SInt8_1x2AVX512 is the tileFunc of IQ3_SInt8 for 1 × 2 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ3_SInt8_1x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
 // dotIQ1_SInt8AVX2 is the rowFunc of IQ1_SInt8 in steps of 256 elements.
 //
 //go:noescape
@@ -1652,6 +1727,21 @@ func dotIQ1_SInt8_1x4AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]f
 //go:noescape
 func dotIQ1_SInt8_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
+// dotIQ1_SInt8AVX512 is the rowFunc of IQ1_SInt8 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ1_SInt8AVX512(w *byte, x *float32, steps int) float32
+
+// dotIQ1_SInt8_1x4AVX512 is the tileFunc of IQ1_SInt8 for 1 × 4 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ1_SInt8_1x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ1_SInt8_1x2AVX512 is the tileFunc of IQ1_SInt8 for 1 × 2 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ1_SInt8_1x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
 // dotIQ1_MInt8AVX2 is the rowFunc of IQ1_MInt8 in steps of 256 elements.
 //
 //go:noescape
@@ -1666,6 +1756,21 @@ func dotIQ1_MInt8_1x4AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]f
 //
 //go:noescape
 func dotIQ1_MInt8_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ1_MInt8AVX512 is the rowFunc of IQ1_MInt8 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ1_MInt8AVX512(w *byte, x *float32, steps int) float32
+
+// dotIQ1_MInt8_1x4AVX512 is the tileFunc of IQ1_MInt8 for 1 × 4 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ1_MInt8_1x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ1_MInt8_1x2AVX512 is the tileFunc of IQ1_MInt8 for 1 × 2 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ1_MInt8_1x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
 // dotQ2_KAVX512 is the rowFunc of Q2_K in steps of 256 elements.
 //

@@ -18,16 +18,16 @@ func (b *gridBlock) keepFactor(d reg.VecVirtual) {
 // keepScales leaves 2s+1 on the stack, for eight s of 32 elements each, dwords.
 func (b *gridBlock) keepDwordScales(s reg.VecVirtual) {
 	b.VPADDD(s, s, s)
-	b.VPOR(b.dwords("dwords1", repeat(8, uint32(1))...), s, s)
+	b.isa.or(b.gen, b.dwords("dwords1", repeat(8, uint32(1))...), s, s)
 	b.twice(s)
-	b.VMOVDQU(s, b.stack.Offset(gridScales))
+	b.VMOVUPS(s, b.stack.Offset(gridScales))
 }
 
 // keepWordScales does it for 16 s of 16 elements each, words.
 func (b *gridBlock) keepWordScales(s reg.VecVirtual) {
 	b.VPADDW(s, s, s)
-	b.VPOR(b.ones16(), s, s)
-	b.VMOVDQU(s, b.stack.Offset(gridScales))
+	b.isa.or(b.gen, b.ones16(), s, s)
+	b.VMOVUPS(s, b.stack.Offset(gridScales))
 }
 
 // keepNibbleScales does it for 16 nibbles from a place in the block on.
@@ -35,8 +35,8 @@ func (b *gridBlock) keepNibbleScales(offset int) {
 	s, high := b.YMM(), b.YMM()
 	b.VPMOVZXBD(at(b.block, offset), s)
 	b.VPSLLD(operand.U8(12), s, high)
-	b.VPOR(high, s, s)
-	b.VPAND(b.dwords("words15", repeat(8, uint32(0x000f000f))...), s, s)
+	b.isa.or(b.gen, high, s, s)
+	b.isa.and(b.gen, b.dwords("words15", repeat(8, uint32(0x000f000f))...), s, s)
 	b.keepWordScales(s)
 }
 
@@ -48,14 +48,14 @@ func (b *gridBlock) keepSigns(v reg.VecVirtual) {
 	}
 	table, low := b.load2(b.gen.bytes("oddNibble", odd...)), b.gen.bytes("mask15", repeat(64, byte(15))...)
 	t, high := b.YMM(), b.YMM()
-	b.VPAND(low, v, t)
+	b.isa.and(b.gen, low, v, t)
 	b.VPSRLW(operand.U8(4), v, high)
-	b.VPAND(low, high, high)
+	b.isa.and(b.gen, low, high, high)
 	b.VPSHUFB(t, table, t)
 	b.VPSHUFB(high, table, high)
 	b.VPADDB(high, t, t) // of bits 7: an exclusive or
-	b.VPOR(t, v, v)
-	b.VMOVDQU(v, b.stack.Offset(gridSigns))
+	b.isa.or(b.gen, t, v, v)
+	b.VMOVUPS(v, b.stack.Offset(gridSigns))
 }
 
 // keepSevens does it for eight dwords of four times seven bits, and leaves what is above them as scales.
@@ -64,13 +64,13 @@ func (b *gridBlock) keepSevens(v reg.VecVirtual) {
 	for i := range 4 {
 		mask := b.dwords([]string{"seven0", "seven1", "seven2", "seven3"}[i], repeat(8, uint32(0x7f)<<(8*i))...)
 		if i == 0 {
-			b.VPAND(mask, v, signs)
+			b.isa.and(b.gen, mask, v, signs)
 			continue
 		}
 		t := b.YMM()
 		b.VPSLLD(operand.U8(i), v, t)
-		b.VPAND(mask, t, t)
-		b.VPOR(t, signs, signs)
+		b.isa.and(b.gen, mask, t, t)
+		b.isa.or(b.gen, t, signs, signs)
 	}
 	b.keepSigns(signs)
 	b.VPSRLD(operand.U8(28), v, v)
@@ -109,10 +109,10 @@ func (b *gridBlock) keepNumbers(n, offset, high int, u upper, more func(i int, v
 			b.VPSRLW(operand.U8(u.right), v, v)
 		}
 		more(i, v)
-		b.VPAND(b.dwords(u.name+"Mask", repeat(8, uint32(u.mask)*0x10001)...), v, v)
+		b.isa.and(b.gen, b.dwords(u.name+"Mask", repeat(8, uint32(u.mask)*0x10001)...), v, v)
 		b.VPMOVZXBW(at(b.block, offset+16*i), numbers)
-		b.VPOR(v, numbers, numbers)
-		b.VMOVDQU(numbers, b.stack.Offset(gridNumbers+32*i))
+		b.isa.or(b.gen, v, numbers, numbers)
+		b.VMOVUPS(numbers, b.stack.Offset(gridNumbers+32*i))
 	}
 }
 
@@ -138,8 +138,8 @@ func (b *gridBlock) iq2_XS() {
 	for i := range signs {
 		signs[i] = b.load2(at(b.block, 2+32*i))
 		t := b.YMM()
-		b.VPAND(b.dwords("words511", repeat(8, uint32(0x01ff01ff))...), signs[i], t)
-		b.VMOVDQU(t, b.stack.Offset(gridNumbers+32*i))
+		b.isa.and(b.gen, b.dwords("words511", repeat(8, uint32(0x01ff01ff))...), signs[i], t)
+		b.VMOVUPS(t, b.stack.Offset(gridNumbers+32*i))
 		b.VPSRLW(operand.U8(9), signs[i], signs[i])
 	}
 	b.VPACKUSWB(signs[1], signs[0], signs[0])
@@ -163,7 +163,7 @@ func (b *gridBlock) iq3_S() {
 	s := b.YMM()
 	b.VPBROADCASTD(at(b.block, 106), s)
 	b.VPSRLVD(b.dwords("shifts4", 0, 4, 8, 12, 16, 20, 24, 28), s, s)
-	b.VPAND(b.dwords("dwords15", repeat(8, uint32(15))...), s, s)
+	b.isa.and(b.gen, b.dwords("dwords15", repeat(8, uint32(15))...), s, s)
 	b.keepDwordScales(s)
 	b.keepNumbers(64, 2, 66, upper{
 		name: "oneBit", step: 2, mask: 0x100,
@@ -184,7 +184,7 @@ func (b *gridBlock) iq1_S() {
 	b.VPSRAD(operand.U8(31), shifts, shifts)
 	b.keepShifts(shifts)
 	b.VPSRLD(operand.U8(12), s, s)
-	b.VPAND(b.dwords("dwords7", repeat(8, uint32(7))...), s, s)
+	b.isa.and(b.gen, b.dwords("dwords7", repeat(8, uint32(7))...), s, s)
 	b.keepDwordScales(s)
 	b.keepNumbers(32, 2, 34, upper{
 		name: "threeBits", step: 8, right: 1, mask: 0x700,
@@ -194,10 +194,12 @@ func (b *gridBlock) iq1_S() {
 	}, noMore)
 }
 
-// keepShifts leaves 1 on the stack, or -1 where bytes are -1.
+// keepShifts leaves bytes on the stack that are -1 where the shift is downward, or twice that: see the loops.
 func (b *gridBlock) keepShifts(v reg.VecVirtual) {
-	b.VPOR(b.dwords("ones8", repeat(8, uint32(0x01010101))...), v, v)
-	b.VMOVDQU(v, b.stack.Offset(gridSigns))
+	if b.isa.lanes == avx2.lanes {
+		b.VPADDB(v, v, v)
+	}
+	b.VMOVUPS(v, b.stack.Offset(gridSigns))
 }
 
 func (b *gridBlock) iq1_M() {
@@ -213,7 +215,7 @@ func (b *gridBlock) iq1_M() {
 	b.VPSHUFB(b.gen.bytes("wordOfFour", order...), s, s)
 	b.VPMULLW(b.dwords("scalesTimes", times...), s, s)
 	b.VPSRLW(operand.U8(9), s, s)
-	b.VPAND(b.dwords("words7", repeat(8, uint32(0x00070007))...), s, s)
+	b.isa.and(b.gen, b.dwords("words7", repeat(8, uint32(0x00070007))...), s, s)
 	b.keepWordScales(s)
 	var shifts [2]reg.VecVirtual
 	b.keepNumbers(32, 0, 32, upper{

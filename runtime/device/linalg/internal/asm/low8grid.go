@@ -34,6 +34,7 @@ const (
 type gridBlock struct {
 	*gen
 	grid8
+	isa         isa
 	block, book reg.Register
 	sub         int // the number of the sub-block
 	stack       operand.Mem
@@ -50,27 +51,27 @@ var grids8 = []grid8{
 }
 
 // format is what the generator makes loops of.
-func (f grid8) format() format {
+func (f grid8) format(begin func(*gen, shape) func(*loop)) format {
 	of, _ := quant.Lookup(f.Type)
-	return format{name: formatName(f.Type), elems: of.BlockElems, bytes: of.BlockBytes, begin: f.begin, folded: true, alone: true, int8: super8}
+	return format{name: formatName(f.Type), elems: of.BlockElems, bytes: of.BlockBytes, begin: begin, folded: true, alone: true, int8: super8}
 }
 
 // shifted says that values are -1, 0 and 1, eight elements of which have a shift in common. Entries are bytes of eight
-// times the values, plus 16; the shift is 1 more or less, and sums of inputs take the 16 off.
+// times the values, plus 17; where the shift is downward 2 is taken off, and sums of inputs take 16 off all of them.
 func (f grid8) shifted() bool { return f.Type == quant.IQ1_S || f.Type == quant.IQ1_M }
 
-func (f grid8) begin(g *gen, t shape) func(*loop) {
+func (f grid8) begin2(g *gen, t shape) func(*loop) {
 	book, stack := g.byteBook(f.Type), g.AllocLocal(2*gridStack)
 	order := g.constant2(t, g.byteOfEight())
 	bits, ones := g.constant2(t, g.bytes("bitMask", bitOfByte()...)), g.constant2(t, g.dwords("ones8", repeat(8, uint32(0x01010101))...))
 	now, next := g.base(stack), g.base(stack.Offset(gridStack))
-	f.unpack(&gridBlock{gen: g, grid8: f, block: g.param("w"), stack: at(now, 0)})
+	f.unpack(&gridBlock{gen: g, grid8: f, isa: avx2, block: g.param("w"), stack: at(now, 0)})
 	return func(l *loop) {
 		f.unpackNext(l, next)
-		b := &gridBlock{gen: g, grid8: f, block: l.rows[0].block, book: book, stack: at(now, 0)}
+		b := &gridBlock{gen: g, grid8: f, isa: avx2, block: l.rows[0].block, book: book, stack: at(now, 0)}
 		l.partials(func(p *partial) {
 			for b.sub = range 8 {
-				codes, signs := b.entries(), b.perEight()
+				codes, signs := b.entries(), g.broadcast2(b.signsAt())
 				g.VPSHUFB(order, signs, signs)
 				if f.shifted() {
 					g.VPADDB(signs, codes, codes)
@@ -98,7 +99,7 @@ func (f grid8) unpackNext(l *loop, to reg.Register) {
 	l.LEAQ(at(l.rows[0].block, l.format.bytes), block)
 	l.CMPQ(l.left, operand.U8(1))
 	l.CMOVQEQ(l.rows[0].block, block)
-	f.unpack(&gridBlock{gen: l.gen, grid8: f, block: block, stack: at(to, 0)})
+	f.unpack(&gridBlock{gen: l.gen, grid8: f, isa: l.isa, block: block, stack: at(to, 0)})
 }
 
 // byteOfEight is the order that brings each of four bytes, which all dwords have, to eight bytes.
@@ -131,13 +132,12 @@ func (b *gridBlock) add(p *partial, codes, signs reg.VecVirtual) {
 	}
 }
 
-// perEight returns the four bytes of signs or shifts of a sub-block, in all dwords.
-func (b *gridBlock) perEight() reg.VecVirtual {
-	from := b.stack.Offset(gridSigns)
+// signsAt is where the four bytes of signs or shifts of a sub-block are.
+func (b *gridBlock) signsAt() operand.Mem {
 	if b.signs > 0 {
-		from = at(b.block, b.signs)
+		return at(b.block, b.signs+4*b.sub)
 	}
-	return b.broadcast2(from.Offset(4 * b.sub))
+	return b.stack.Offset(gridSigns + 4*b.sub)
 }
 
 // number returns the number of entry i of a sub-block.
@@ -178,7 +178,11 @@ func (b *gridBlock) entries() reg.VecVirtual {
 		}
 	}
 	q := b.YMM()
-	b.VINSERTI128(operand.U8(1), halves[1], halves[0].AsY(), q)
+	if b.isa.lanes == avx2.lanes {
+		b.VINSERTI128(operand.U8(1), halves[1], halves[0].AsY(), q)
+	} else {
+		b.VINSERTI64X2(operand.U8(1), halves[1], halves[0].AsY(), q)
+	}
 	return q
 }
 

@@ -88,7 +88,8 @@ func generateAMD64() (assembly, declarations []byte, err error) {
 		g.matVec(avx2, int8Of(f))
 	}
 	for _, f := range grids8 {
-		g.matVec(avx2, int8Of(f.format()))
+		g.matVec(avx2, int8Of(f.format(f.begin2)))
+		g.matVec(avx512, int8Of(f.format(f.begin512)))
 	}
 	for _, f := range formatsLow512 {
 		g.matVec(avx512, f)
