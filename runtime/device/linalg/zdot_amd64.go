@@ -632,6 +632,106 @@ func dotTQ2_0Int8_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[
 //go:noescape
 func dotTQ2_0Int8_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
+// dotTQ1_0Int8AVX512 is the rowFunc of TQ1_0Int8 in steps of 256 elements.
+//
+//go:noescape
+func dotTQ1_0Int8AVX512(w *byte, x *float32, steps int) float32
+
+// dotTQ1_0Int8x4AVX512 is the rowsFunc of TQ1_0Int8 in steps of 256 elements.
+//
+//go:noescape
+func dotTQ1_0Int8x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotTQ1_0Int8_2x4AVX512 is the tileFunc of TQ1_0Int8 for 2 × 4 in steps of 256 elements.
+//
+//go:noescape
+func dotTQ1_0Int8_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotTQ1_0Int8_2x2AVX512 is the tileFunc of TQ1_0Int8 for 2 × 2 in steps of 256 elements.
+//
+//go:noescape
+func dotTQ1_0Int8_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ1_0Int8AVX512 is the rowFunc of Q1_0Int8 in steps of 128 elements.
+//
+//go:noescape
+func dotQ1_0Int8AVX512(w *byte, x *float32, steps int) float32
+
+// dotQ1_0Int8x4AVX512 is the rowsFunc of Q1_0Int8 in steps of 128 elements.
+//
+//go:noescape
+func dotQ1_0Int8x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotQ1_0Int8_2x4AVX512 is the tileFunc of Q1_0Int8 for 2 × 4 in steps of 128 elements.
+//
+//go:noescape
+func dotQ1_0Int8_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ1_0Int8_2x2AVX512 is the tileFunc of Q1_0Int8 for 2 × 2 in steps of 128 elements.
+//
+//go:noescape
+func dotQ1_0Int8_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ2_0Int8AVX512 is the rowFunc of Q2_0Int8 in steps of 64 elements.
+//
+//go:noescape
+func dotQ2_0Int8AVX512(w *byte, x *float32, steps int) float32
+
+// dotQ2_0Int8x4AVX512 is the rowsFunc of Q2_0Int8 in steps of 64 elements.
+//
+//go:noescape
+func dotQ2_0Int8x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotQ2_0Int8_2x4AVX512 is the tileFunc of Q2_0Int8 for 2 × 4 in steps of 64 elements.
+//
+//go:noescape
+func dotQ2_0Int8_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ2_0Int8_2x2AVX512 is the tileFunc of Q2_0Int8 for 2 × 2 in steps of 64 elements.
+//
+//go:noescape
+func dotQ2_0Int8_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotNVFP4Int8AVX512 is the rowFunc of NVFP4Int8 in steps of 64 elements.
+//
+//go:noescape
+func dotNVFP4Int8AVX512(w *byte, x *float32, steps int) float32
+
+// dotNVFP4Int8x4AVX512 is the rowsFunc of NVFP4Int8 in steps of 64 elements.
+//
+//go:noescape
+func dotNVFP4Int8x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotNVFP4Int8_2x4AVX512 is the tileFunc of NVFP4Int8 for 2 × 4 in steps of 64 elements.
+//
+//go:noescape
+func dotNVFP4Int8_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotNVFP4Int8_2x2AVX512 is the tileFunc of NVFP4Int8 for 2 × 2 in steps of 64 elements.
+//
+//go:noescape
+func dotNVFP4Int8_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotNVFP4_SCALEDInt8AVX512 is the rowFunc of NVFP4_SCALEDInt8 in steps of 64 elements.
+//
+//go:noescape
+func dotNVFP4_SCALEDInt8AVX512(w *byte, x *float32, steps int) float32
+
+// dotNVFP4_SCALEDInt8x4AVX512 is the rowsFunc of NVFP4_SCALEDInt8 in steps of 64 elements.
+//
+//go:noescape
+func dotNVFP4_SCALEDInt8x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotNVFP4_SCALEDInt8_2x4AVX512 is the tileFunc of NVFP4_SCALEDInt8 for 2 × 4 in steps of 64 elements.
+//
+//go:noescape
+func dotNVFP4_SCALEDInt8_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotNVFP4_SCALEDInt8_2x2AVX512 is the tileFunc of NVFP4_SCALEDInt8 for 2 × 2 in steps of 64 elements.
+//
+//go:noescape
+func dotNVFP4_SCALEDInt8_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
 // panel4x6AVX512 is the panelFunc of 4 rows and 6 inputs.
 //
 //go:noescape

@@ -274,11 +274,16 @@ func (g *gen) lastOfTQ1_0(block reg.Register) reg.VecVirtual {
 	b, high := g.YMM(), g.XMM() // words, of which the lower bytes count
 	g.VPBROADCASTD(at(block, 48), b.AsX())
 	g.VPMOVZXBW(b.AsX(), b)
-	g.VPMULLW(g.dwords("powersOf3", 0x10001, 0x10001, 0x30003, 0x30003, 0x90009, 0x90009, 0x1b001b, 0x1b001b), b, b)
+	g.VPMULLW(g.powersOf3(), b, b)
 	g.VPAND(g.dwords("lowBytes", repeat(8, uint32(0x00ff00ff))...), b, b)
 	g.VEXTRACTI128(operand.U8(1), b, high)
 	g.VPACKUSWB(high, b.AsX(), b.AsX())
 	return b
+}
+
+// powersOf3 are 16 words: 1, 3, 9 and 27, four times each.
+func (g *gen) powersOf3() operand.Mem {
+	return g.dwords("powersOf3", 0x10001, 0x10001, 0x30003, 0x30003, 0x90009, 0x90009, 0x1b001b, 0x1b001b)
 }
 
 // nvfp4x2 has a scale for 16 elements: low nibbles of 8 bytes, and then the high ones. Where head is 4, a float in front

@@ -56,7 +56,7 @@ func generate() (map[string][]byte, error) {
 var aligned = regexp.MustCompile(`(?m)^(\t\S+) +`)
 
 func generateAMD64() (assembly, declarations []byte, err error) {
-	g := &gen{Context: build.NewContext(), constants: map[string]bool{}}
+	g := &gen{Context: build.NewContext(), constants: map[string][]byte{}}
 	for _, f := range formats512 {
 		g.matVec(avx512, f)
 		g.decode(avx512, f, scaledPanel)

@@ -55,10 +55,8 @@ func (s superSums) addLarge(l *loop, i int, q, scales []reg.VecVirtual) {
 
 // inputSums returns the sums of input j in the lower half of a register, zeros above.
 func (l *loop) inputSums(j int) reg.VecVirtual {
-	bits, k, t := l.GP32(), l.K(), l.ZMM()
-	l.MOVL(operand.U32(0xff), bits)
-	l.KMOVW(bits, k)
-	l.VMOVDQU32_Z(at(l.inputs[j], l.arranged.sumAt(0)), k, t)
+	t := l.ZMM()
+	l.VMOVDQU32_Z(at(l.inputs[j], l.arranged.sumAt(0)), l.laneMask(0xff), t)
 	return t
 }
 
