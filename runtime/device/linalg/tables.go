@@ -32,6 +32,9 @@ var (
 	// eighth bit makes the number of ones even.
 	evenSigns [128 * 8]uint32
 	allSigns  [256 * 8]uint32
+	// The same as factors of eight bytes.
+	evenSignBytes [128 * 8]int8
+	allSignBytes  [256 * 8]int8
 
 	powersOfTwo [256]float32 // the scales of MXFP4
 	nvfp4Scales [256]float32
@@ -60,11 +63,13 @@ func init() {
 	}
 	for i := range allSigns {
 		allSigns[i] = uint32(i/8>>(i%8)&1) << 31
+		allSignBytes[i] = 1 - int8(allSigns[i]>>31)*2
 	}
 	for i := range evenSigns {
 		number := uint(i / 8)
 		number |= uint(bits.OnesCount(number)) % 2 << 7
 		evenSigns[i] = uint32(number>>(i%8)&1) << 31
+		evenSignBytes[i] = 1 - int8(evenSigns[i]>>31)*2
 	}
 	for e := range powersOfTwo {
 		powersOfTwo[e] = float32(math.Ldexp(1, e-128))
