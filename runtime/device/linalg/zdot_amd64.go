@@ -1372,76 +1372,6 @@ func dotQ3_KAVX2(w *byte, x *float32, steps int) float32
 //go:noescape
 func decodeQ3_KAVX2(w *byte, steps int, panel *float32)
 
-// dotIQ2_XXSAVX2 is the rowFunc of IQ2_XXS in steps of 256 elements.
-//
-//go:noescape
-func dotIQ2_XXSAVX2(w *byte, x *float32, steps int) float32
-
-// decodeIQ2_XXSAVX2 is the decodeFunc of IQ2_XXS in steps of 256 elements.
-//
-//go:noescape
-func decodeIQ2_XXSAVX2(w *byte, steps int, panel *float32)
-
-// dotIQ2_XSAVX2 is the rowFunc of IQ2_XS in steps of 256 elements.
-//
-//go:noescape
-func dotIQ2_XSAVX2(w *byte, x *float32, steps int) float32
-
-// decodeIQ2_XSAVX2 is the decodeFunc of IQ2_XS in steps of 256 elements.
-//
-//go:noescape
-func decodeIQ2_XSAVX2(w *byte, steps int, panel *float32)
-
-// dotIQ2_SAVX2 is the rowFunc of IQ2_S in steps of 256 elements.
-//
-//go:noescape
-func dotIQ2_SAVX2(w *byte, x *float32, steps int) float32
-
-// decodeIQ2_SAVX2 is the decodeFunc of IQ2_S in steps of 256 elements.
-//
-//go:noescape
-func decodeIQ2_SAVX2(w *byte, steps int, panel *float32)
-
-// dotIQ3_XXSAVX2 is the rowFunc of IQ3_XXS in steps of 256 elements.
-//
-//go:noescape
-func dotIQ3_XXSAVX2(w *byte, x *float32, steps int) float32
-
-// decodeIQ3_XXSAVX2 is the decodeFunc of IQ3_XXS in steps of 256 elements.
-//
-//go:noescape
-func decodeIQ3_XXSAVX2(w *byte, steps int, panel *float32)
-
-// dotIQ3_SAVX2 is the rowFunc of IQ3_S in steps of 256 elements.
-//
-//go:noescape
-func dotIQ3_SAVX2(w *byte, x *float32, steps int) float32
-
-// decodeIQ3_SAVX2 is the decodeFunc of IQ3_S in steps of 256 elements.
-//
-//go:noescape
-func decodeIQ3_SAVX2(w *byte, steps int, panel *float32)
-
-// dotIQ1_SAVX2 is the rowFunc of IQ1_S in steps of 256 elements.
-//
-//go:noescape
-func dotIQ1_SAVX2(w *byte, x *float32, steps int) float32
-
-// decodeIQ1_SAVX2 is the decodeFunc of IQ1_S in steps of 256 elements.
-//
-//go:noescape
-func decodeIQ1_SAVX2(w *byte, steps int, panel *float32)
-
-// dotIQ1_MAVX2 is the rowFunc of IQ1_M in steps of 256 elements.
-//
-//go:noescape
-func dotIQ1_MAVX2(w *byte, x *float32, steps int) float32
-
-// decodeIQ1_MAVX2 is the decodeFunc of IQ1_M in steps of 256 elements.
-//
-//go:noescape
-func decodeIQ1_MAVX2(w *byte, steps int, panel *float32)
-
 // dotTQ1_0AVX2 is the rowFunc of TQ1_0 in steps of 256 elements.
 //
 //go:noescape
@@ -1662,6 +1592,16 @@ func dotNVFP4_SCALEDInt8_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, 
 //go:noescape
 func addNVFP4_SCALEDInt8_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps int, sums *float32)
 
+// dotIQ2_XXSAVX2 is the rowFunc of IQ2_XXS in steps of 256 elements.
+//
+//go:noescape
+func dotIQ2_XXSAVX2(w *byte, x *float32, steps int) float32
+
+// decodeIQ2_XXSAVX2 is the decodeFunc of IQ2_XXS in steps of 256 elements.
+//
+//go:noescape
+func decodeIQ2_XXSAVX2(w *byte, steps int, panel *float32)
+
 // dotIQ2_XXSInt8AVX2 is the rowFunc of IQ2_XXSInt8 in steps of 256 elements.
 //
 //go:noescape
@@ -1691,6 +1631,16 @@ func dotIQ2_XXSInt8_1x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys 
 //
 //go:noescape
 func dotIQ2_XXSInt8_1x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ2_XSAVX2 is the rowFunc of IQ2_XS in steps of 256 elements.
+//
+//go:noescape
+func dotIQ2_XSAVX2(w *byte, x *float32, steps int) float32
+
+// decodeIQ2_XSAVX2 is the decodeFunc of IQ2_XS in steps of 256 elements.
+//
+//go:noescape
+func decodeIQ2_XSAVX2(w *byte, steps int, panel *float32)
 
 // dotIQ2_XSInt8AVX2 is the rowFunc of IQ2_XSInt8 in steps of 256 elements.
 //
@@ -1722,6 +1672,16 @@ func dotIQ2_XSInt8_1x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *
 //go:noescape
 func dotIQ2_XSInt8_1x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
+// dotIQ2_SAVX2 is the rowFunc of IQ2_S in steps of 256 elements.
+//
+//go:noescape
+func dotIQ2_SAVX2(w *byte, x *float32, steps int) float32
+
+// decodeIQ2_SAVX2 is the decodeFunc of IQ2_S in steps of 256 elements.
+//
+//go:noescape
+func decodeIQ2_SAVX2(w *byte, steps int, panel *float32)
+
 // dotIQ2_SInt8AVX2 is the rowFunc of IQ2_SInt8 in steps of 256 elements.
 //
 //go:noescape
@@ -1751,6 +1711,16 @@ func dotIQ2_SInt8_1x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[
 //
 //go:noescape
 func dotIQ2_SInt8_1x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ3_XXSAVX2 is the rowFunc of IQ3_XXS in steps of 256 elements.
+//
+//go:noescape
+func dotIQ3_XXSAVX2(w *byte, x *float32, steps int) float32
+
+// decodeIQ3_XXSAVX2 is the decodeFunc of IQ3_XXS in steps of 256 elements.
+//
+//go:noescape
+func decodeIQ3_XXSAVX2(w *byte, steps int, panel *float32)
 
 // dotIQ3_XXSInt8AVX2 is the rowFunc of IQ3_XXSInt8 in steps of 256 elements.
 //
@@ -1782,6 +1752,16 @@ func dotIQ3_XXSInt8_1x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys 
 //go:noescape
 func dotIQ3_XXSInt8_1x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
+// dotIQ3_SAVX2 is the rowFunc of IQ3_S in steps of 256 elements.
+//
+//go:noescape
+func dotIQ3_SAVX2(w *byte, x *float32, steps int) float32
+
+// decodeIQ3_SAVX2 is the decodeFunc of IQ3_S in steps of 256 elements.
+//
+//go:noescape
+func decodeIQ3_SAVX2(w *byte, steps int, panel *float32)
+
 // dotIQ3_SInt8AVX2 is the rowFunc of IQ3_SInt8 in steps of 256 elements.
 //
 //go:noescape
@@ -1812,6 +1792,16 @@ func dotIQ3_SInt8_1x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[
 //go:noescape
 func dotIQ3_SInt8_1x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
+// dotIQ1_SAVX2 is the rowFunc of IQ1_S in steps of 256 elements.
+//
+//go:noescape
+func dotIQ1_SAVX2(w *byte, x *float32, steps int) float32
+
+// decodeIQ1_SAVX2 is the decodeFunc of IQ1_S in steps of 256 elements.
+//
+//go:noescape
+func decodeIQ1_SAVX2(w *byte, steps int, panel *float32)
+
 // dotIQ1_SInt8AVX2 is the rowFunc of IQ1_SInt8 in steps of 256 elements.
 //
 //go:noescape
@@ -1841,6 +1831,16 @@ func dotIQ1_SInt8_1x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[
 //
 //go:noescape
 func dotIQ1_SInt8_1x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ1_MAVX2 is the rowFunc of IQ1_M in steps of 256 elements.
+//
+//go:noescape
+func dotIQ1_MAVX2(w *byte, x *float32, steps int) float32
+
+// decodeIQ1_MAVX2 is the decodeFunc of IQ1_M in steps of 256 elements.
+//
+//go:noescape
+func decodeIQ1_MAVX2(w *byte, steps int, panel *float32)
 
 // dotIQ1_MInt8AVX2 is the rowFunc of IQ1_MInt8 in steps of 256 elements.
 //

@@ -1,24 +1,85 @@
 package main
 
 import (
+	"fmt"
 	"math/bits"
 
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// What the loops of low8grid.go leave on the stack of a block, per format.
+// What the loops of formats with a code book leave on the stack of a block, per format: numbers of entries, signs and
+// scales are made for the whole block with instructions of vectors. So an entry takes one load of its number and one of
+// itself.
 
-// keepFactor leaves the factor of a block of a half on the stack.
-func (b *gridBlock) keepFactor(d reg.VecVirtual) {
-	b.VMULSS(b.floats("byteUnit"+b.Type.String(), repeat(8, b.unit)...), d.AsX(), d.AsX())
-	b.VMOVSS(d.AsX(), b.stack.Offset(gridFactor))
+// Where the stack has what of a block. For bytes: scales as 16 words and behind them the factor of all, 32 bytes of
+// signs or of shifts, and numbers of entries as words. For floats scales and shifts are floats,
+// and numbers are offsets of entries.
+const (
+	gridScales, gridFactor, gridSigns, gridNumbers = 0, 32, 64, 192
+	gridStack                                      = 320
+)
+
+// The sizes of entries of floats, as shifts.
+const eightFloats, fourFloats = 5, 4
+
+// gridBlock is a block and where its numbers are.
+type gridBlock struct {
+	*gen
+	grid
+	isa         isa
+	floats      bool // what is multiplied
+	block, book reg.Register
+	stack       operand.Mem
+	sub         int // the number of the sub-block
+	d           reg.VecVirtual
 }
 
-// keepScales leaves 2s+1 on the stack, for eight s of 32 elements each, dwords.
+// blocks returns what emits a block: unpack leaves the next one's numbers on the stack while multiply takes this one's.
+// So what is stored is loaded long after, and nothing waits for it. Of the last block it is the same one again.
+func (f grid) blocks(b gridBlock, multiply func(l *loop, b *gridBlock)) func(*loop) {
+	g, stack := b.gen, b.AllocLocal(2*gridStack)
+	now, next := g.base(stack), g.base(stack.Offset(gridStack))
+	unpack := func(block, to reg.Register) {
+		other := b
+		other.block, other.stack = block, at(to, 0)
+		f.unpack(&other)
+	}
+	unpack(g.param("w"), now)
+	return func(l *loop) {
+		block := g.GP64()
+		g.LEAQ(at(l.rows[0].block, l.format.bytes), block)
+		g.CMPQ(l.left, operand.U8(1))
+		g.CMOVQEQ(l.rows[0].block, block)
+		unpack(block, next)
+		this := b
+		this.block, this.stack = l.rows[0].block, at(now, 0)
+		multiply(l, &this)
+		g.XCHGQ(now, next)
+	}
+}
+
+// keepFactor keeps the factor of a block of a half: for floats in a register.
+func (b *gridBlock) keepFactor(d reg.VecVirtual) {
+	unit := b.unit
+	if b.shifted() && !b.floats {
+		unit /= 8 // codes are eight times the values, and the shift
+	}
+	b.d = d
+	b.VMULPS(b.gen.floats(fmt.Sprintf("gridUnit%d", int(8*unit)), repeat(8, unit)...), d, d)
+	if !b.floats {
+		b.VMOVSS(d.AsX(), b.stack.Offset(gridFactor))
+	}
+}
+
+// keepDwordScales leaves 2s+1 on the stack, for eight s of 32 elements each, dwords.
 func (b *gridBlock) keepDwordScales(s reg.VecVirtual) {
 	b.VPADDD(s, s, s)
 	b.isa.or(b.gen, b.dwords("dwords1", repeat(8, uint32(1))...), s, s)
+	if b.floats {
+		b.keepFloats(0, s)
+		return
+	}
 	b.twice(s)
 	b.VMOVUPS(s, b.stack.Offset(gridScales))
 }
@@ -27,7 +88,29 @@ func (b *gridBlock) keepDwordScales(s reg.VecVirtual) {
 func (b *gridBlock) keepWordScales(s reg.VecVirtual) {
 	b.VPADDW(s, s, s)
 	b.isa.or(b.gen, b.ones16(), s, s)
-	b.VMOVUPS(s, b.stack.Offset(gridScales))
+	if !b.floats {
+		b.VMOVUPS(s, b.stack.Offset(gridScales))
+		return
+	}
+	for i, part := range b.halvesOf(s) {
+		v := b.YMM()
+		b.VPMOVZXWD(part, v)
+		b.keepFloats(i, v)
+	}
+}
+
+// keepFloats leaves eight integers times the factor on the stack.
+func (b *gridBlock) keepFloats(i int, v reg.VecVirtual) {
+	b.VCVTDQ2PS(v, v)
+	b.VMULPS(b.d, v, v)
+	b.VMOVUPS(v, b.stack.Offset(gridScales+32*i))
+}
+
+// halvesOf returns both halves of a register.
+func (b *gridBlock) halvesOf(v reg.VecVirtual) [2]reg.Register {
+	high := b.XMM()
+	b.VEXTRACTI128(operand.U8(1), v, high)
+	return [2]reg.Register{v.AsX(), high}
 }
 
 // keepNibbleScales does it for 16 nibbles from a place in the block on.
@@ -112,15 +195,37 @@ func (b *gridBlock) keepNumbers(n, offset, high int, u upper, more func(i int, v
 		b.isa.and(b.gen, b.dwords(u.name+"Mask", repeat(8, uint32(u.mask)*0x10001)...), v, v)
 		b.VPMOVZXBW(at(b.block, offset+16*i), numbers)
 		b.isa.or(b.gen, v, numbers, numbers)
-		b.VMOVUPS(numbers, b.stack.Offset(gridNumbers+32*i))
+		b.keepEntries(numbers, i)
 	}
+}
+
+// keepEntries leaves 16 numbers on the stack, words.
+func (b *gridBlock) keepEntries(v reg.VecVirtual, i int) {
+	if b.floats {
+		b.VPSLLW(operand.U8(b.entryShift()), v, v)
+	}
+	b.VMOVUPS(v, b.stack.Offset(gridNumbers+32*i))
+}
+
+// keepByteEntries does it for bytes.
+func (b *gridBlock) keepByteEntries(from operand.Op, i int) {
+	v := b.YMM()
+	b.VPMOVZXBW(from, v)
+	b.keepEntries(v, i)
 }
 
 func noMore(int, reg.VecVirtual) {}
 
 func (b *gridBlock) iq2_XXS() {
 	b.keepFactor(b.half2(at(b.block, 0)))
-	v, w := b.load2(at(b.block, 2)), b.load2(at(b.block, 34))
+	v, w, numbers := b.load2(at(b.block, 2)), b.load2(at(b.block, 34)), b.YMM()
+	if b.floats {
+		b.VSHUFPS(operand.U8(0x88), w, v, numbers) // the lower dwords of quadwords
+		b.VPERMQ(operand.U8(0xd8), numbers, numbers)
+		for i, part := range b.halvesOf(numbers) {
+			b.keepByteEntries(part, i)
+		}
+	}
 	b.VSHUFPS(operand.U8(0xdd), w, v, v) // the upper dwords of quadwords
 	b.VPERMQ(operand.U8(0xd8), v, v)
 	b.keepSevens(v)
@@ -129,6 +234,9 @@ func (b *gridBlock) iq2_XXS() {
 func (b *gridBlock) iq3_XXS() {
 	b.keepFactor(b.half2(at(b.block, 0)))
 	b.keepSevens(b.load2(at(b.block, 66)))
+	for i := 0; i < 4 && b.floats; i++ {
+		b.keepByteEntries(at(b.block, 2+16*i), i)
+	}
 }
 
 func (b *gridBlock) iq2_XS() {
@@ -139,7 +247,7 @@ func (b *gridBlock) iq2_XS() {
 		signs[i] = b.load2(at(b.block, 2+32*i))
 		t := b.YMM()
 		b.isa.and(b.gen, b.dwords("words511", repeat(8, uint32(0x01ff01ff))...), signs[i], t)
-		b.VMOVUPS(t, b.stack.Offset(gridNumbers+32*i))
+		b.keepEntries(t, i)
 		b.VPSRLW(operand.U8(9), signs[i], signs[i])
 	}
 	b.VPACKUSWB(signs[1], signs[0], signs[0])
@@ -194,9 +302,26 @@ func (b *gridBlock) iq1_S() {
 	}, noMore)
 }
 
-// keepShifts leaves bytes on the stack that are -1 where the shift is downward, or twice that: see the loops.
+// keepShifts takes bytes that are -1 where the shift is downward. It leaves them on the stack, doubled for AVX2, see the
+// loops; for floats it leaves what is added to values.
 func (b *gridBlock) keepShifts(v reg.VecVirtual) {
-	if b.isa.lanes == avx2.lanes {
+	switch {
+	case b.floats:
+		up, step := b.gen.floats("eighth", repeat(8, float32(0.125))...), b.load2(b.gen.floats("quarter", repeat(8, float32(0.25))...))
+		for i, part := range b.halvesOf(v) {
+			for k := range 2 {
+				t := b.YMM()
+				if k > 0 {
+					b.VPSRLDQ(operand.U8(8), part, part)
+				}
+				b.VPMOVSXBD(part, t)
+				b.VCVTDQ2PS(t, t)
+				b.VFMADD213PS(up, step, t)
+				b.VMOVUPS(t, b.stack.Offset(gridSigns+64*i+32*k))
+			}
+		}
+		return
+	case b.isa.lanes == avx2.lanes:
 		b.VPADDB(v, v, v)
 	}
 	b.VMOVUPS(v, b.stack.Offset(gridSigns))

@@ -7,68 +7,48 @@ import (
 	"mla/runtime/quant"
 )
 
-// Formats with a code book times bytes, with AVX2. The numbers of a block's entries, their signs and their scales are
-// made for the whole block with instructions of vectors, and lie on the stack: so an entry takes one load of its number
-// and one of its bytes. The books are tables of package linalg.
-
-// grid8 is such a format. A sub-block is 32 elements.
-type grid8 struct {
+// grid is a format with a code book. The books are tables of package linalg. A sub-block is 32 elements.
+type grid struct {
 	quant.Type
 	unit   float32 // the scales of sub-blocks, odd numbers, are multiples of it, with d
 	four   bool    // entries have four values; else eight
-	direct bool    // the numbers of entries are bytes, from byte 2 of the block on, eight bytes for a sub-block
+	direct bool    // numbers of entries are bytes, from byte 2 of the block on, eight bytes for a sub-block
 	halfs  bool    // a scale is that of 16 elements, not of 32
 	// signs are where the block has a sign for every element; 0: unpack leaves them on the stack.
 	signs  int
 	unpack func(b *gridBlock)
 }
 
-// Where the stack has what of a block: scales as 16 words, the factor of all, 32 bytes of signs or of shifts, and
-// the numbers of entries as words.
-const (
-	gridScales, gridFactor, gridSigns, gridNumbers = 0, 32, 64, 96
-	gridStack                                      = 224
-)
-
-// gridBlock is a block and where its numbers are.
-type gridBlock struct {
-	*gen
-	grid8
-	isa         isa
-	block, book reg.Register
-	sub         int // the number of the sub-block
-	stack       operand.Mem
-}
-
-var grids8 = []grid8{
+var grids = []grid{
 	{Type: quant.IQ2_XXS, unit: 1.0 / 8, direct: true, unpack: (*gridBlock).iq2_XXS},
 	{Type: quant.IQ2_XS, unit: 1.0 / 8, halfs: true, unpack: (*gridBlock).iq2_XS},
 	{Type: quant.IQ2_S, unit: 1.0 / 8, halfs: true, signs: 34, unpack: (*gridBlock).iq2_S},
 	{Type: quant.IQ3_XXS, unit: 1.0 / 4, four: true, direct: true, unpack: (*gridBlock).iq3_XXS},
 	{Type: quant.IQ3_S, unit: 1, four: true, signs: 74, unpack: (*gridBlock).iq3_S},
-	{Type: quant.IQ1_S, unit: 1.0 / 8, unpack: (*gridBlock).iq1_S},
-	{Type: quant.IQ1_M, unit: 1.0 / 8, halfs: true, unpack: (*gridBlock).iq1_M},
+	{Type: quant.IQ1_S, unit: 1, unpack: (*gridBlock).iq1_S},
+	{Type: quant.IQ1_M, unit: 1, halfs: true, unpack: (*gridBlock).iq1_M},
 }
 
-// format is what the generator makes loops of.
-func (f grid8) format(begin func(*gen, shape) func(*loop)) format {
+// bytes is what the generator makes loops for bytes of, and floats what it makes those for floats of.
+func (f grid) bytes(begin func(*gen, shape) func(*loop)) format {
+	of := f.floats()
+	of.begin, of.few, of.folded, of.alone, of.int8 = begin, false, true, true, super8
+	return of
+}
+
+func (f grid) floats() format {
 	of, _ := quant.Lookup(f.Type)
-	return format{name: formatName(f.Type), elems: of.BlockElems, bytes: of.BlockBytes, begin: begin, folded: true, alone: true, int8: super8}
+	return format{name: formatName(f.Type), elems: of.BlockElems, bytes: of.BlockBytes, begin: f.begin, few: true}
 }
 
 // shifted says that values are -1, 0 and 1, eight elements of which have a shift in common. Entries are bytes of eight
 // times the values, plus 17; where the shift is downward 2 is taken off, and sums of inputs take 16 off all of them.
-func (f grid8) shifted() bool { return f.Type == quant.IQ1_S || f.Type == quant.IQ1_M }
+func (f grid) shifted() bool { return f.Type == quant.IQ1_S || f.Type == quant.IQ1_M }
 
-func (f grid8) begin2(g *gen, t shape) func(*loop) {
-	book, stack := g.byteBook(f.Type), g.AllocLocal(2*gridStack)
+func (f grid) begin8(g *gen, t shape) func(*loop) {
 	order := g.constant2(t, g.byteOfEight())
 	bits, ones := g.constant2(t, g.bytes("bitMask", bitOfByte()...)), g.constant2(t, g.dwords("ones8", repeat(8, uint32(0x01010101))...))
-	now, next := g.base(stack), g.base(stack.Offset(gridStack))
-	f.unpack(&gridBlock{gen: g, grid8: f, isa: avx2, block: g.param("w"), stack: at(now, 0)})
-	return func(l *loop) {
-		f.unpackNext(l, next)
-		b := &gridBlock{gen: g, grid8: f, isa: avx2, block: l.rows[0].block, book: book, stack: at(now, 0)}
+	return f.blocks(gridBlock{gen: g, grid: f, isa: avx2, book: g.byteBook(f.Type)}, func(l *loop, b *gridBlock) {
 		l.partials(func(p *partial) {
 			for b.sub = range 8 {
 				codes, signs := b.entries(), g.broadcast2(b.signsAt())
@@ -88,18 +68,7 @@ func (f grid8) begin2(g *gen, t shape) func(*loop) {
 			}
 			p.foldBlock(func(int) operand.Mem { return b.stack.Offset(gridFactor) }, noMinima)
 		})
-		g.XCHGQ(now, next)
-	}
-}
-
-// unpackNext unpacks the next block while this one is multiplied: what it stores is loaded long after, so nothing waits
-// for it. Of the last block it is the same one again.
-func (f grid8) unpackNext(l *loop, to reg.Register) {
-	block := l.GP64()
-	l.LEAQ(at(l.rows[0].block, l.format.bytes), block)
-	l.CMPQ(l.left, operand.U8(1))
-	l.CMOVQEQ(l.rows[0].block, block)
-	f.unpack(&gridBlock{gen: l.gen, grid8: f, isa: l.isa, block: block, stack: at(to, 0)})
+	})
 }
 
 // byteOfEight is the order that brings each of four bytes, which all dwords have, to eight bytes.

@@ -6,19 +6,14 @@ import (
 
 // The formats of low8grid.go with AVX-512 and VNNI: two sub-blocks at a time, whose signs are a mask.
 
-func (f grid8) begin512(g *gen, _ shape) func(*loop) {
-	book, stack := g.byteBook(f.Type), g.AllocLocal(2*gridStack)
+func (f grid) begin8x512(g *gen, _ shape) func(*loop) {
 	orders, other := g.quarters(), g.ZMM() // what signs are taken from, or shifts take off
 	if f.shifted() {
 		g.VMOVDQU32(g.bytes("twosx64", repeat(64, byte(2))...), other)
 	} else {
 		g.VPXORD(other, other, other)
 	}
-	now, next := g.base(stack), g.base(stack.Offset(gridStack))
-	f.unpack(&gridBlock{gen: g, grid8: f, isa: avx512, block: g.param("w"), stack: at(now, 0)})
-	return func(l *loop) {
-		f.unpackNext(l, next)
-		b := &gridBlock{gen: g, grid8: f, isa: avx512, block: l.rows[0].block, book: book, stack: at(now, 0)}
+	return f.blocks(gridBlock{gen: g, grid: f, isa: avx512, book: g.byteBook(f.Type)}, func(l *loop, b *gridBlock) {
 		scales, sums := g.both512(b.stack.Offset(gridScales)), l.superSums()
 		for pair, order := range orders {
 			codes, scale, signs := g.ZMM(), g.ZMM(), g.K()
@@ -46,6 +41,5 @@ func (f grid8) begin512(g *gen, _ shape) func(*loop) {
 			sums.subtract(l, func(int) operand.Mem { return b.stack }, 4, false)
 		}
 		sums.finish(l, func(int) operand.Mem { return b.stack.Offset(gridFactor) }, noMinima)
-		g.XCHGQ(now, next)
-	}
+	})
 }

@@ -87,9 +87,11 @@ func generateAMD64() (assembly, declarations []byte, err error) {
 	for _, f := range int8FormatsLow2 {
 		g.matVec(avx2, int8Of(f))
 	}
-	for _, f := range grids8 {
-		g.matVec(avx2, int8Of(f.format(f.begin2)))
-		g.matVec(avx512, int8Of(f.format(f.begin512)))
+	for _, f := range grids {
+		g.matVec(avx2, f.floats())
+		g.decodeRow(avx2, f.floats())
+		g.matVec(avx2, int8Of(f.bytes(f.begin8)))
+		g.matVec(avx512, int8Of(f.bytes(f.begin8x512)))
 	}
 	for _, f := range formatsLow512 {
 		g.matVec(avx512, f)
