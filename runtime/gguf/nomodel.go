@@ -76,12 +76,15 @@ func folder(path string) string {
 	return "is a folder; expected a GGUF file"
 }
 
+const vocabularyOnly = "it is a vocabulary without weights, which tokenize and detokenize take; everything else takes a model file"
+
 // noModels are kinds of GGUF files without a model, by the value of a key.
 var noModels = []struct{ key, value, what string }{
 	{"general.type", "adapter", "it is a LoRA adapter; llama-export-lora -m BASE.gguf --lora F -o MERGED.gguf, of llama.cpp, makes a model of it and its base, which runs here"},
 	{"general.type", "mmproj", "it is an image encoder, which this program does not run; -m takes the model file beside it"},
 	{"general.architecture", "clip", "it is an image encoder, which this program does not run; -m takes the model file beside it"},
 	{"general.type", "imatrix", "it is an importance matrix, which llama-quantize --imatrix F takes; -m takes a model file"},
+	{"general.type", "vocab", vocabularyOnly},
 	{"general.architecture", "controlvector", "it is a control vector, which this program does not apply; -m takes a model file"},
 }
 
@@ -94,7 +97,7 @@ func (f *File) notModel() string {
 	}
 	_, tokens := f.Lookup("tokenizer.ggml.tokens")
 	if tokens && len(f.Tensors) == 0 {
-		return "it has a vocabulary and no weights; -m takes a model file"
+		return vocabularyOnly
 	}
 	return ""
 }

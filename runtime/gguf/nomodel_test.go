@@ -59,6 +59,7 @@ func TestNoModel(t *testing.T) {
 		{"general.architecture", "clip", "image encoder"},
 		{"general.type", "imatrix", "llama-quantize --imatrix"},
 		{"general.architecture", "controlvector", "control vector"},
+		{"general.type", "vocab", "a vocabulary without weights"},
 	} {
 		m := smallModel()
 		m.keys[c.key] = String(c.value)
@@ -67,7 +68,7 @@ func TestNoModel(t *testing.T) {
 	}
 	path := writeFile(t, filepath.Join(t.TempDir(), "m.gguf"), []KV{{"tokenizer.ggml.tokens", Strings([]string{"a"})}}, nil)
 	_, err := ReadHParams(open(t, path))
-	wantError(t, err, "a vocabulary and no weights")
+	wantError(t, err, "a vocabulary without weights")
 }
 
 // TestCheckTypes: a type that is not read is named, with how many tensors have it.

@@ -2,6 +2,7 @@ package gguf
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -30,20 +31,63 @@ func oneModel(shards []*File) error {
 	for i, s := range shards {
 		for _, other := range shards[:i] {
 			if role, a, b := otherTypes(other, s); role != "" {
-				return fmt.Errorf("%s and %s are parts of different quantisations: the tensors %s have type %s in the first and %s in the second, and other tensors differ alike; load all parts of one",
-					other.Path, s.Path, role, a, b)
+				return otherQuantisation(other, s, role, a, b, "other tensors")
 			}
 		}
 	}
-	return nil
+	return oneExperts(shards)
+}
+
+// oneExperts refuses shards that differ in nothing but the types of experts: parts of two quantisations that keep the rest
+// of a model alike. Each shard has one type for a weight then, and there are two sets of types, which differ in more than
+// one weight. A mix that changes by layer has two types in some shard, more sets, or one weight that differs.
+func oneExperts(shards []*File) error {
+	of, roles := make([]map[string][]quant.Type, len(shards)), map[string]bool{}
+	for i, s := range shards {
+		of[i] = layerTypes(s)
+		maps.DeleteFunc(of[i], func(name string, _ []quant.Type) bool { return !strings.Contains(name, "_exps.") })
+		for name, types := range of[i] {
+			if roles[name] = true; len(types) > 1 {
+				return nil
+			}
+		}
+	}
+	sets := map[string]int{} // a shard with each
+	var first, second string
+	for i, types := range of {
+		set := fmt.Sprint(types)
+		if _, ok := sets[set]; ok || len(types) < len(roles) {
+			continue
+		}
+		sets[set] = i
+		first, second = second, set
+	}
+	if len(sets) != 2 {
+		return nil
+	}
+	a, b := sets[first], sets[second]
+	differ := slices.DeleteFunc(slices.Sorted(maps.Keys(roles)), func(name string) bool { return of[a][name][0] == of[b][name][0] })
+	if len(differ) < leastExperts {
+		return nil
+	}
+	name := differ[0]
+	return otherQuantisation(shards[a], shards[b], name, listed(of[a][name]), listed(of[b][name]), "other experts")
+}
+
+// otherQuantisation is the error for two shards whose tensors of a name have other types, as others have.
+func otherQuantisation(a, b *File, name, typesA, typesB, others string) error {
+	return fmt.Errorf("%s and %s are parts of different quantisations: the tensors %s have type %s in the first and %s in the second, and %s differ alike; load all parts of one",
+		a.Path, b.Path, name, typesA, typesB, others)
 }
 
 // The least number of weights of all layers that have other types in two shards, and the
 // least share of those that both shards have, in per cent, for the shards to be of two files.
+// leastExperts is that of weights of experts, without others.
 const (
-	leastOther  = 4
-	leastShare  = 75
-	shownOfType = 3
+	leastOther   = 4
+	leastShare   = 75
+	leastExperts = 2
+	shownOfType  = 3
 )
 
 // otherTypes returns a weight whose types differ between two shards, if nearly all do.

@@ -95,15 +95,12 @@ func TestPanelsComplete(t *testing.T) {
 	}
 }
 
-// TestInt8Complete checks that all block formats have loops for bytes, with VNNI or without, but for those below
-// four bits: inputs stay floats there.
+// TestInt8Complete checks that all block formats have loops for bytes, with VNNI or without: for four rows, too, but for
+// those with a code book.
 func TestInt8Complete(t *testing.T) {
 	for name, kernels := range map[string]map[quant.Type]kernel{"AVX2": int8Kernels, "AVX-512": int8Kernels512} {
 		for _, f := range quant.Formats() {
-			if avx2Backend.kernels[f.Type].floats != nil {
-				continue
-			}
-			if k := kernels[f.Type]; (k.one != nil) != (f.BlockElems > 1) || k.one != nil && (k.four == nil || k.arranged == nil || k.step%f.BlockElems != 0) {
+			if k := kernels[f.Type]; (k.one != nil) != (f.BlockElems > 1) || k.one != nil && ((k.four == nil) != (f.Book != nil) || k.tiles[0].run == nil || k.arranged == nil || k.step%f.BlockElems != 0) {
 				t.Errorf("%s: loops of bytes of %s are not complete", name, f.Name)
 			}
 		}

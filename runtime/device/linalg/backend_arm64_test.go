@@ -30,23 +30,17 @@ func TestKernelsComplete(t *testing.T) {
 	}
 }
 
-// TestInt8Complete checks that the formats of four bits and more, K-quants and TQ2_0 have loops for bytes, with SMMLA or
-// without, where this machine has SDOT.
+// TestInt8Complete checks that all block formats have loops for bytes, with SMMLA or without, where this machine has
+// SDOT.
 func TestInt8Complete(t *testing.T) {
 	if got := len(neonBackend.int8) > 0; got != cpu.ARM64.HasASIMDDP {
 		t.Fatalf("loops for bytes: %v, SDOT: %v", got, cpu.ARM64.HasASIMDDP)
-	}
-	low := []quant.Type{quant.IQ2_XXS, quant.IQ2_XS, quant.IQ2_S, quant.IQ3_XXS, quant.IQ3_S, quant.IQ1_S,
-		quant.IQ1_M, quant.TQ1_0, quant.NVFP4, quant.NVFP4Scaled, quant.Q1_0, quant.Q2_0}
-	isLow := map[quant.Type]bool{}
-	for _, typ := range low {
-		isLow[typ] = true
 	}
 	for _, smmla := range []bool{true, false} {
 		kernels := int8Of(true, smmla)
 		for _, f := range quant.Formats() {
 			k := kernels[f.Type]
-			if want := f.BlockElems > 1 && !isLow[f.Type]; (k.one != nil) != want || want && (k.arranged == nil || (k.tiles[0].run != nil) != smmla) {
+			if want := f.BlockElems > 1; (k.one != nil) != want || want && (k.arranged == nil || (k.tiles[0].run != nil) != smmla) {
 				t.Errorf("SMMLA %v: loops of bytes of %s are not complete", smmla, f.Name)
 			}
 		}

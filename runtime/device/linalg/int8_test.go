@@ -81,14 +81,18 @@ func extremeCodes(w []byte, f *quant.Format) {
 			first = 16
 		case quant.Q6_K:
 			last = 192
-		case quant.Q2_K, quant.Q3_K, quant.TQ2_0: // their scales lie behind the codes
+		case quant.Q2_K, quant.Q3_K, quant.TQ1_0, quant.TQ2_0: // their scales lie behind the codes
 			first, last = 0, f.BlockBytes-2
 			if f.Type == quant.Q2_K {
 				last -= 2
 			}
+		case quant.IQ1_M: // parts of the factor lie in the scales
+			first, last = 0, 48
+		case quant.NVFP4:
+			first = 4
 		case quant.MXFP4:
 			first = 1
-		case quant.IQ4_XS:
+		case quant.IQ4_XS, quant.NVFP4Scaled:
 			first = 8
 		}
 		for i := first; i < last; i++ {

@@ -632,6 +632,106 @@ func dotTQ2_0Int8_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[
 //go:noescape
 func dotTQ2_0Int8_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
+// dotTQ1_0Int8AVX512 is the rowFunc of TQ1_0Int8 in steps of 256 elements.
+//
+//go:noescape
+func dotTQ1_0Int8AVX512(w *byte, x *float32, steps int) float32
+
+// dotTQ1_0Int8x4AVX512 is the rowsFunc of TQ1_0Int8 in steps of 256 elements.
+//
+//go:noescape
+func dotTQ1_0Int8x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotTQ1_0Int8_2x4AVX512 is the tileFunc of TQ1_0Int8 for 2 × 4 in steps of 256 elements.
+//
+//go:noescape
+func dotTQ1_0Int8_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotTQ1_0Int8_2x2AVX512 is the tileFunc of TQ1_0Int8 for 2 × 2 in steps of 256 elements.
+//
+//go:noescape
+func dotTQ1_0Int8_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ1_0Int8AVX512 is the rowFunc of Q1_0Int8 in steps of 128 elements.
+//
+//go:noescape
+func dotQ1_0Int8AVX512(w *byte, x *float32, steps int) float32
+
+// dotQ1_0Int8x4AVX512 is the rowsFunc of Q1_0Int8 in steps of 128 elements.
+//
+//go:noescape
+func dotQ1_0Int8x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotQ1_0Int8_2x4AVX512 is the tileFunc of Q1_0Int8 for 2 × 4 in steps of 128 elements.
+//
+//go:noescape
+func dotQ1_0Int8_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ1_0Int8_2x2AVX512 is the tileFunc of Q1_0Int8 for 2 × 2 in steps of 128 elements.
+//
+//go:noescape
+func dotQ1_0Int8_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ2_0Int8AVX512 is the rowFunc of Q2_0Int8 in steps of 64 elements.
+//
+//go:noescape
+func dotQ2_0Int8AVX512(w *byte, x *float32, steps int) float32
+
+// dotQ2_0Int8x4AVX512 is the rowsFunc of Q2_0Int8 in steps of 64 elements.
+//
+//go:noescape
+func dotQ2_0Int8x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotQ2_0Int8_2x4AVX512 is the tileFunc of Q2_0Int8 for 2 × 4 in steps of 64 elements.
+//
+//go:noescape
+func dotQ2_0Int8_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ2_0Int8_2x2AVX512 is the tileFunc of Q2_0Int8 for 2 × 2 in steps of 64 elements.
+//
+//go:noescape
+func dotQ2_0Int8_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotNVFP4Int8AVX512 is the rowFunc of NVFP4Int8 in steps of 64 elements.
+//
+//go:noescape
+func dotNVFP4Int8AVX512(w *byte, x *float32, steps int) float32
+
+// dotNVFP4Int8x4AVX512 is the rowsFunc of NVFP4Int8 in steps of 64 elements.
+//
+//go:noescape
+func dotNVFP4Int8x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotNVFP4Int8_2x4AVX512 is the tileFunc of NVFP4Int8 for 2 × 4 in steps of 64 elements.
+//
+//go:noescape
+func dotNVFP4Int8_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotNVFP4Int8_2x2AVX512 is the tileFunc of NVFP4Int8 for 2 × 2 in steps of 64 elements.
+//
+//go:noescape
+func dotNVFP4Int8_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotNVFP4_SCALEDInt8AVX512 is the rowFunc of NVFP4_SCALEDInt8 in steps of 64 elements.
+//
+//go:noescape
+func dotNVFP4_SCALEDInt8AVX512(w *byte, x *float32, steps int) float32
+
+// dotNVFP4_SCALEDInt8x4AVX512 is the rowsFunc of NVFP4_SCALEDInt8 in steps of 64 elements.
+//
+//go:noescape
+func dotNVFP4_SCALEDInt8x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotNVFP4_SCALEDInt8_2x4AVX512 is the tileFunc of NVFP4_SCALEDInt8 for 2 × 4 in steps of 64 elements.
+//
+//go:noescape
+func dotNVFP4_SCALEDInt8_2x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotNVFP4_SCALEDInt8_2x2AVX512 is the tileFunc of NVFP4_SCALEDInt8 for 2 × 2 in steps of 64 elements.
+//
+//go:noescape
+func dotNVFP4_SCALEDInt8_2x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
 // panel4x6AVX512 is the panelFunc of 4 rows and 6 inputs.
 //
 //go:noescape
@@ -1272,76 +1372,6 @@ func dotQ3_KAVX2(w *byte, x *float32, steps int) float32
 //go:noescape
 func decodeQ3_KAVX2(w *byte, steps int, panel *float32)
 
-// dotIQ2_XXSAVX2 is the rowFunc of IQ2_XXS in steps of 256 elements.
-//
-//go:noescape
-func dotIQ2_XXSAVX2(w *byte, x *float32, steps int) float32
-
-// decodeIQ2_XXSAVX2 is the decodeFunc of IQ2_XXS in steps of 256 elements.
-//
-//go:noescape
-func decodeIQ2_XXSAVX2(w *byte, steps int, panel *float32)
-
-// dotIQ2_XSAVX2 is the rowFunc of IQ2_XS in steps of 256 elements.
-//
-//go:noescape
-func dotIQ2_XSAVX2(w *byte, x *float32, steps int) float32
-
-// decodeIQ2_XSAVX2 is the decodeFunc of IQ2_XS in steps of 256 elements.
-//
-//go:noescape
-func decodeIQ2_XSAVX2(w *byte, steps int, panel *float32)
-
-// dotIQ2_SAVX2 is the rowFunc of IQ2_S in steps of 256 elements.
-//
-//go:noescape
-func dotIQ2_SAVX2(w *byte, x *float32, steps int) float32
-
-// decodeIQ2_SAVX2 is the decodeFunc of IQ2_S in steps of 256 elements.
-//
-//go:noescape
-func decodeIQ2_SAVX2(w *byte, steps int, panel *float32)
-
-// dotIQ3_XXSAVX2 is the rowFunc of IQ3_XXS in steps of 256 elements.
-//
-//go:noescape
-func dotIQ3_XXSAVX2(w *byte, x *float32, steps int) float32
-
-// decodeIQ3_XXSAVX2 is the decodeFunc of IQ3_XXS in steps of 256 elements.
-//
-//go:noescape
-func decodeIQ3_XXSAVX2(w *byte, steps int, panel *float32)
-
-// dotIQ3_SAVX2 is the rowFunc of IQ3_S in steps of 256 elements.
-//
-//go:noescape
-func dotIQ3_SAVX2(w *byte, x *float32, steps int) float32
-
-// decodeIQ3_SAVX2 is the decodeFunc of IQ3_S in steps of 256 elements.
-//
-//go:noescape
-func decodeIQ3_SAVX2(w *byte, steps int, panel *float32)
-
-// dotIQ1_SAVX2 is the rowFunc of IQ1_S in steps of 256 elements.
-//
-//go:noescape
-func dotIQ1_SAVX2(w *byte, x *float32, steps int) float32
-
-// decodeIQ1_SAVX2 is the decodeFunc of IQ1_S in steps of 256 elements.
-//
-//go:noescape
-func decodeIQ1_SAVX2(w *byte, steps int, panel *float32)
-
-// dotIQ1_MAVX2 is the rowFunc of IQ1_M in steps of 256 elements.
-//
-//go:noescape
-func dotIQ1_MAVX2(w *byte, x *float32, steps int) float32
-
-// decodeIQ1_MAVX2 is the decodeFunc of IQ1_M in steps of 256 elements.
-//
-//go:noescape
-func decodeIQ1_MAVX2(w *byte, steps int, panel *float32)
-
 // dotTQ1_0AVX2 is the rowFunc of TQ1_0 in steps of 256 elements.
 //
 //go:noescape
@@ -1461,6 +1491,386 @@ func dotTQ2_0Int8_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]f
 //
 //go:noescape
 func addTQ2_0Int8_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps int, sums *float32)
+
+// dotTQ1_0Int8AVX2 is the rowFunc of TQ1_0Int8 in steps of 256 elements.
+//
+//go:noescape
+func dotTQ1_0Int8AVX2(w *byte, x *float32, steps int) float32
+
+// dotTQ1_0Int8x4AVX2 is the rowsFunc of TQ1_0Int8 in steps of 256 elements.
+//
+//go:noescape
+func dotTQ1_0Int8x4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotTQ1_0Int8_2x2AVX2 is the tileFunc of TQ1_0Int8 for 2 × 2 in steps of 256 elements.
+//
+//go:noescape
+func dotTQ1_0Int8_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// addTQ1_0Int8_2x4AVX2 is the stretchFunc of TQ1_0Int8 for 2 × 4 in steps of 256 elements.
+//
+//go:noescape
+func addTQ1_0Int8_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps int, sums *float32)
+
+// dotQ1_0Int8AVX2 is the rowFunc of Q1_0Int8 in steps of 128 elements.
+//
+//go:noescape
+func dotQ1_0Int8AVX2(w *byte, x *float32, steps int) float32
+
+// dotQ1_0Int8x4AVX2 is the rowsFunc of Q1_0Int8 in steps of 128 elements.
+//
+//go:noescape
+func dotQ1_0Int8x4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotQ1_0Int8_2x2AVX2 is the tileFunc of Q1_0Int8 for 2 × 2 in steps of 128 elements.
+//
+//go:noescape
+func dotQ1_0Int8_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// addQ1_0Int8_2x4AVX2 is the stretchFunc of Q1_0Int8 for 2 × 4 in steps of 128 elements.
+//
+//go:noescape
+func addQ1_0Int8_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps int, sums *float32)
+
+// dotQ2_0Int8AVX2 is the rowFunc of Q2_0Int8 in steps of 64 elements.
+//
+//go:noescape
+func dotQ2_0Int8AVX2(w *byte, x *float32, steps int) float32
+
+// dotQ2_0Int8x4AVX2 is the rowsFunc of Q2_0Int8 in steps of 64 elements.
+//
+//go:noescape
+func dotQ2_0Int8x4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotQ2_0Int8_2x2AVX2 is the tileFunc of Q2_0Int8 for 2 × 2 in steps of 64 elements.
+//
+//go:noescape
+func dotQ2_0Int8_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// addQ2_0Int8_2x4AVX2 is the stretchFunc of Q2_0Int8 for 2 × 4 in steps of 64 elements.
+//
+//go:noescape
+func addQ2_0Int8_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps int, sums *float32)
+
+// dotNVFP4Int8AVX2 is the rowFunc of NVFP4Int8 in steps of 64 elements.
+//
+//go:noescape
+func dotNVFP4Int8AVX2(w *byte, x *float32, steps int) float32
+
+// dotNVFP4Int8x4AVX2 is the rowsFunc of NVFP4Int8 in steps of 64 elements.
+//
+//go:noescape
+func dotNVFP4Int8x4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotNVFP4Int8_2x2AVX2 is the tileFunc of NVFP4Int8 for 2 × 2 in steps of 64 elements.
+//
+//go:noescape
+func dotNVFP4Int8_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// addNVFP4Int8_2x4AVX2 is the stretchFunc of NVFP4Int8 for 2 × 4 in steps of 64 elements.
+//
+//go:noescape
+func addNVFP4Int8_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps int, sums *float32)
+
+// dotNVFP4_SCALEDInt8AVX2 is the rowFunc of NVFP4_SCALEDInt8 in steps of 64 elements.
+//
+//go:noescape
+func dotNVFP4_SCALEDInt8AVX2(w *byte, x *float32, steps int) float32
+
+// dotNVFP4_SCALEDInt8x4AVX2 is the rowsFunc of NVFP4_SCALEDInt8 in steps of 64 elements.
+//
+//go:noescape
+func dotNVFP4_SCALEDInt8x4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
+
+// dotNVFP4_SCALEDInt8_2x2AVX2 is the tileFunc of NVFP4_SCALEDInt8 for 2 × 2 in steps of 64 elements.
+//
+//go:noescape
+func dotNVFP4_SCALEDInt8_2x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// addNVFP4_SCALEDInt8_2x4AVX2 is the stretchFunc of NVFP4_SCALEDInt8 for 2 × 4 in steps of 64 elements.
+//
+//go:noescape
+func addNVFP4_SCALEDInt8_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps int, sums *float32)
+
+// dotIQ2_XXSAVX2 is the rowFunc of IQ2_XXS in steps of 256 elements.
+//
+//go:noescape
+func dotIQ2_XXSAVX2(w *byte, x *float32, steps int) float32
+
+// decodeIQ2_XXSAVX2 is the decodeFunc of IQ2_XXS in steps of 256 elements.
+//
+//go:noescape
+func decodeIQ2_XXSAVX2(w *byte, steps int, panel *float32)
+
+// dotIQ2_XXSInt8AVX2 is the rowFunc of IQ2_XXSInt8 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ2_XXSInt8AVX2(w *byte, x *float32, steps int) float32
+
+// dotIQ2_XXSInt8_1x4AVX2 is the tileFunc of IQ2_XXSInt8 for 1 × 4 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ2_XXSInt8_1x4AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ2_XXSInt8_1x2AVX2 is the tileFunc of IQ2_XXSInt8 for 1 × 2 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ2_XXSInt8_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ2_XXSInt8AVX512 is the rowFunc of IQ2_XXSInt8 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ2_XXSInt8AVX512(w *byte, x *float32, steps int) float32
+
+// dotIQ2_XXSInt8_1x4AVX512 is the tileFunc of IQ2_XXSInt8 for 1 × 4 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ2_XXSInt8_1x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ2_XXSInt8_1x2AVX512 is the tileFunc of IQ2_XXSInt8 for 1 × 2 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ2_XXSInt8_1x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ2_XSAVX2 is the rowFunc of IQ2_XS in steps of 256 elements.
+//
+//go:noescape
+func dotIQ2_XSAVX2(w *byte, x *float32, steps int) float32
+
+// decodeIQ2_XSAVX2 is the decodeFunc of IQ2_XS in steps of 256 elements.
+//
+//go:noescape
+func decodeIQ2_XSAVX2(w *byte, steps int, panel *float32)
+
+// dotIQ2_XSInt8AVX2 is the rowFunc of IQ2_XSInt8 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ2_XSInt8AVX2(w *byte, x *float32, steps int) float32
+
+// dotIQ2_XSInt8_1x4AVX2 is the tileFunc of IQ2_XSInt8 for 1 × 4 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ2_XSInt8_1x4AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ2_XSInt8_1x2AVX2 is the tileFunc of IQ2_XSInt8 for 1 × 2 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ2_XSInt8_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ2_XSInt8AVX512 is the rowFunc of IQ2_XSInt8 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ2_XSInt8AVX512(w *byte, x *float32, steps int) float32
+
+// dotIQ2_XSInt8_1x4AVX512 is the tileFunc of IQ2_XSInt8 for 1 × 4 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ2_XSInt8_1x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ2_XSInt8_1x2AVX512 is the tileFunc of IQ2_XSInt8 for 1 × 2 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ2_XSInt8_1x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ2_SAVX2 is the rowFunc of IQ2_S in steps of 256 elements.
+//
+//go:noescape
+func dotIQ2_SAVX2(w *byte, x *float32, steps int) float32
+
+// decodeIQ2_SAVX2 is the decodeFunc of IQ2_S in steps of 256 elements.
+//
+//go:noescape
+func decodeIQ2_SAVX2(w *byte, steps int, panel *float32)
+
+// dotIQ2_SInt8AVX2 is the rowFunc of IQ2_SInt8 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ2_SInt8AVX2(w *byte, x *float32, steps int) float32
+
+// dotIQ2_SInt8_1x4AVX2 is the tileFunc of IQ2_SInt8 for 1 × 4 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ2_SInt8_1x4AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ2_SInt8_1x2AVX2 is the tileFunc of IQ2_SInt8 for 1 × 2 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ2_SInt8_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ2_SInt8AVX512 is the rowFunc of IQ2_SInt8 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ2_SInt8AVX512(w *byte, x *float32, steps int) float32
+
+// dotIQ2_SInt8_1x4AVX512 is the tileFunc of IQ2_SInt8 for 1 × 4 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ2_SInt8_1x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ2_SInt8_1x2AVX512 is the tileFunc of IQ2_SInt8 for 1 × 2 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ2_SInt8_1x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ3_XXSAVX2 is the rowFunc of IQ3_XXS in steps of 256 elements.
+//
+//go:noescape
+func dotIQ3_XXSAVX2(w *byte, x *float32, steps int) float32
+
+// decodeIQ3_XXSAVX2 is the decodeFunc of IQ3_XXS in steps of 256 elements.
+//
+//go:noescape
+func decodeIQ3_XXSAVX2(w *byte, steps int, panel *float32)
+
+// dotIQ3_XXSInt8AVX2 is the rowFunc of IQ3_XXSInt8 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ3_XXSInt8AVX2(w *byte, x *float32, steps int) float32
+
+// dotIQ3_XXSInt8_1x4AVX2 is the tileFunc of IQ3_XXSInt8 for 1 × 4 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ3_XXSInt8_1x4AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ3_XXSInt8_1x2AVX2 is the tileFunc of IQ3_XXSInt8 for 1 × 2 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ3_XXSInt8_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ3_XXSInt8AVX512 is the rowFunc of IQ3_XXSInt8 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ3_XXSInt8AVX512(w *byte, x *float32, steps int) float32
+
+// dotIQ3_XXSInt8_1x4AVX512 is the tileFunc of IQ3_XXSInt8 for 1 × 4 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ3_XXSInt8_1x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ3_XXSInt8_1x2AVX512 is the tileFunc of IQ3_XXSInt8 for 1 × 2 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ3_XXSInt8_1x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ3_SAVX2 is the rowFunc of IQ3_S in steps of 256 elements.
+//
+//go:noescape
+func dotIQ3_SAVX2(w *byte, x *float32, steps int) float32
+
+// decodeIQ3_SAVX2 is the decodeFunc of IQ3_S in steps of 256 elements.
+//
+//go:noescape
+func decodeIQ3_SAVX2(w *byte, steps int, panel *float32)
+
+// dotIQ3_SInt8AVX2 is the rowFunc of IQ3_SInt8 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ3_SInt8AVX2(w *byte, x *float32, steps int) float32
+
+// dotIQ3_SInt8_1x4AVX2 is the tileFunc of IQ3_SInt8 for 1 × 4 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ3_SInt8_1x4AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ3_SInt8_1x2AVX2 is the tileFunc of IQ3_SInt8 for 1 × 2 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ3_SInt8_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ3_SInt8AVX512 is the rowFunc of IQ3_SInt8 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ3_SInt8AVX512(w *byte, x *float32, steps int) float32
+
+// dotIQ3_SInt8_1x4AVX512 is the tileFunc of IQ3_SInt8 for 1 × 4 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ3_SInt8_1x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ3_SInt8_1x2AVX512 is the tileFunc of IQ3_SInt8 for 1 × 2 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ3_SInt8_1x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ1_SAVX2 is the rowFunc of IQ1_S in steps of 256 elements.
+//
+//go:noescape
+func dotIQ1_SAVX2(w *byte, x *float32, steps int) float32
+
+// decodeIQ1_SAVX2 is the decodeFunc of IQ1_S in steps of 256 elements.
+//
+//go:noescape
+func decodeIQ1_SAVX2(w *byte, steps int, panel *float32)
+
+// dotIQ1_SInt8AVX2 is the rowFunc of IQ1_SInt8 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ1_SInt8AVX2(w *byte, x *float32, steps int) float32
+
+// dotIQ1_SInt8_1x4AVX2 is the tileFunc of IQ1_SInt8 for 1 × 4 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ1_SInt8_1x4AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ1_SInt8_1x2AVX2 is the tileFunc of IQ1_SInt8 for 1 × 2 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ1_SInt8_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ1_SInt8AVX512 is the rowFunc of IQ1_SInt8 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ1_SInt8AVX512(w *byte, x *float32, steps int) float32
+
+// dotIQ1_SInt8_1x4AVX512 is the tileFunc of IQ1_SInt8 for 1 × 4 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ1_SInt8_1x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ1_SInt8_1x2AVX512 is the tileFunc of IQ1_SInt8 for 1 × 2 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ1_SInt8_1x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ1_MAVX2 is the rowFunc of IQ1_M in steps of 256 elements.
+//
+//go:noescape
+func dotIQ1_MAVX2(w *byte, x *float32, steps int) float32
+
+// decodeIQ1_MAVX2 is the decodeFunc of IQ1_M in steps of 256 elements.
+//
+//go:noescape
+func decodeIQ1_MAVX2(w *byte, steps int, panel *float32)
+
+// dotIQ1_MInt8AVX2 is the rowFunc of IQ1_MInt8 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ1_MInt8AVX2(w *byte, x *float32, steps int) float32
+
+// dotIQ1_MInt8_1x4AVX2 is the tileFunc of IQ1_MInt8 for 1 × 4 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ1_MInt8_1x4AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ1_MInt8_1x2AVX2 is the tileFunc of IQ1_MInt8 for 1 × 2 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ1_MInt8_1x2AVX2(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ1_MInt8AVX512 is the rowFunc of IQ1_MInt8 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ1_MInt8AVX512(w *byte, x *float32, steps int) float32
+
+// dotIQ1_MInt8_1x4AVX512 is the tileFunc of IQ1_MInt8 for 1 × 4 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ1_MInt8_1x4AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ1_MInt8_1x2AVX512 is the tileFunc of IQ1_MInt8 for 1 × 2 in steps of 256 elements.
+//
+//go:noescape
+func dotIQ1_MInt8_1x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
 // dotQ2_KAVX512 is the rowFunc of Q2_K in steps of 256 elements.
 //

@@ -447,6 +447,126 @@ func dotTQ2_0Int8NEON(w *byte, x *float32, steps int) float32
 //go:noescape
 func dotTQ2_0Int8_2x2NEON(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
+// dotTQ1_0Int8NEON is the rowFunc of TQ1_0 in steps of 256 elements, which are bytes.
+//
+//go:noescape
+func dotTQ1_0Int8NEON(w *byte, x *float32, steps int) float32
+
+// dotTQ1_0Int8_2x2NEON is the tileFunc of TQ1_0 for 2 × 2 in steps of 256 elements, which are bytes.
+//
+//go:noescape
+func dotTQ1_0Int8_2x2NEON(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ1_0Int8NEON is the rowFunc of Q1_0 in steps of 128 elements, which are bytes.
+//
+//go:noescape
+func dotQ1_0Int8NEON(w *byte, x *float32, steps int) float32
+
+// dotQ1_0Int8_2x2NEON is the tileFunc of Q1_0 for 2 × 2 in steps of 128 elements, which are bytes.
+//
+//go:noescape
+func dotQ1_0Int8_2x2NEON(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotQ2_0Int8NEON is the rowFunc of Q2_0 in steps of 64 elements, which are bytes.
+//
+//go:noescape
+func dotQ2_0Int8NEON(w *byte, x *float32, steps int) float32
+
+// dotQ2_0Int8_2x2NEON is the tileFunc of Q2_0 for 2 × 2 in steps of 64 elements, which are bytes.
+//
+//go:noescape
+func dotQ2_0Int8_2x2NEON(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotNVFP4Int8NEON is the rowFunc of NVFP4 in steps of 64 elements, which are bytes.
+//
+//go:noescape
+func dotNVFP4Int8NEON(w *byte, x *float32, steps int) float32
+
+// dotNVFP4Int8_2x2NEON is the tileFunc of NVFP4 for 2 × 2 in steps of 64 elements, which are bytes.
+//
+//go:noescape
+func dotNVFP4Int8_2x2NEON(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotNVFP4_SCALEDInt8NEON is the rowFunc of NVFP4_SCALED in steps of 64 elements, which are bytes.
+//
+//go:noescape
+func dotNVFP4_SCALEDInt8NEON(w *byte, x *float32, steps int) float32
+
+// dotNVFP4_SCALEDInt8_2x2NEON is the tileFunc of NVFP4_SCALED for 2 × 2 in steps of 64 elements, which are bytes.
+//
+//go:noescape
+func dotNVFP4_SCALEDInt8_2x2NEON(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ2_XXSInt8NEON is the rowFunc of IQ2_XXS in steps of 256 elements, which are bytes.
+//
+//go:noescape
+func dotIQ2_XXSInt8NEON(w *byte, x *float32, steps int) float32
+
+// dotIQ2_XXSInt8_2x2NEON is the tileFunc of IQ2_XXS for 2 × 2 in steps of 256 elements, which are bytes.
+//
+//go:noescape
+func dotIQ2_XXSInt8_2x2NEON(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ2_XSInt8NEON is the rowFunc of IQ2_XS in steps of 256 elements, which are bytes.
+//
+//go:noescape
+func dotIQ2_XSInt8NEON(w *byte, x *float32, steps int) float32
+
+// dotIQ2_XSInt8_2x2NEON is the tileFunc of IQ2_XS for 2 × 2 in steps of 256 elements, which are bytes.
+//
+//go:noescape
+func dotIQ2_XSInt8_2x2NEON(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ2_SInt8NEON is the rowFunc of IQ2_S in steps of 256 elements, which are bytes.
+//
+//go:noescape
+func dotIQ2_SInt8NEON(w *byte, x *float32, steps int) float32
+
+// dotIQ2_SInt8_2x2NEON is the tileFunc of IQ2_S for 2 × 2 in steps of 256 elements, which are bytes.
+//
+//go:noescape
+func dotIQ2_SInt8_2x2NEON(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ3_XXSInt8NEON is the rowFunc of IQ3_XXS in steps of 256 elements, which are bytes.
+//
+//go:noescape
+func dotIQ3_XXSInt8NEON(w *byte, x *float32, steps int) float32
+
+// dotIQ3_XXSInt8_2x2NEON is the tileFunc of IQ3_XXS for 2 × 2 in steps of 256 elements, which are bytes.
+//
+//go:noescape
+func dotIQ3_XXSInt8_2x2NEON(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ3_SInt8NEON is the rowFunc of IQ3_S in steps of 256 elements, which are bytes.
+//
+//go:noescape
+func dotIQ3_SInt8NEON(w *byte, x *float32, steps int) float32
+
+// dotIQ3_SInt8_2x2NEON is the tileFunc of IQ3_S for 2 × 2 in steps of 256 elements, which are bytes.
+//
+//go:noescape
+func dotIQ3_SInt8_2x2NEON(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ1_SInt8NEON is the rowFunc of IQ1_S in steps of 256 elements, which are bytes.
+//
+//go:noescape
+func dotIQ1_SInt8NEON(w *byte, x *float32, steps int) float32
+
+// dotIQ1_SInt8_2x2NEON is the tileFunc of IQ1_S for 2 × 2 in steps of 256 elements, which are bytes.
+//
+//go:noescape
+func dotIQ1_SInt8_2x2NEON(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
+// dotIQ1_MInt8NEON is the rowFunc of IQ1_M in steps of 256 elements, which are bytes.
+//
+//go:noescape
+func dotIQ1_MInt8NEON(w *byte, x *float32, steps int) float32
+
+// dotIQ1_MInt8_2x2NEON is the tileFunc of IQ1_M for 2 × 2 in steps of 256 elements, which are bytes.
+//
+//go:noescape
+func dotIQ1_MInt8_2x2NEON(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+
 // int8NEON arranges n floats, a positive multiple of 32, as bytes.
 //
 //go:noescape

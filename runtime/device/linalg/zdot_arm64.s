@@ -3130,102 +3130,105 @@ loop1:
 	WORD $0x7d40000f // ldr h15, [x0, #0]
 	WORD $0x1ee241ef // fcvt s15, h15
 	WORD $0x3cc02010 // ldur q16, [x0, #2]
-	WORD $0x4e080211 // tbl v17.16b, {v16.16b}, v8.16b
-	WORD $0x6e2c4631 // ushl v17.16b, v17.16b, v12.16b
-	WORD $0x4e2d1e31 // and v17.16b, v17.16b, v13.16b
-	WORD $0x6e2e8631 // sub v17.16b, v17.16b, v14.16b
-	WORD $0x4e040232 // tbl v18.16b, {v17.16b}, v4.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4f8f9252 // fmul v18.4s, v18.4s, v15.s[0]
-	WORD $0x3dc00033 // ldr q19, [x1, #0]
-	WORD $0x4e33ce40 // fmla v0.4s, v18.4s, v19.4s
-	WORD $0x4e050232 // tbl v18.16b, {v17.16b}, v5.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4f8f9252 // fmul v18.4s, v18.4s, v15.s[0]
-	WORD $0x3dc00433 // ldr q19, [x1, #16]
-	WORD $0x4e33ce41 // fmla v1.4s, v18.4s, v19.4s
-	WORD $0x4e060232 // tbl v18.16b, {v17.16b}, v6.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4f8f9252 // fmul v18.4s, v18.4s, v15.s[0]
-	WORD $0x3dc00833 // ldr q19, [x1, #32]
-	WORD $0x4e33ce42 // fmla v2.4s, v18.4s, v19.4s
-	WORD $0x4e070232 // tbl v18.16b, {v17.16b}, v7.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4f8f9252 // fmul v18.4s, v18.4s, v15.s[0]
-	WORD $0x3dc00c33 // ldr q19, [x1, #48]
-	WORD $0x4e33ce43 // fmla v3.4s, v18.4s, v19.4s
-	WORD $0x4e090211 // tbl v17.16b, {v16.16b}, v9.16b
-	WORD $0x6e2c4631 // ushl v17.16b, v17.16b, v12.16b
-	WORD $0x4e2d1e31 // and v17.16b, v17.16b, v13.16b
-	WORD $0x6e2e8631 // sub v17.16b, v17.16b, v14.16b
-	WORD $0x4e040232 // tbl v18.16b, {v17.16b}, v4.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4f8f9252 // fmul v18.4s, v18.4s, v15.s[0]
-	WORD $0x3dc01033 // ldr q19, [x1, #64]
-	WORD $0x4e33ce40 // fmla v0.4s, v18.4s, v19.4s
-	WORD $0x4e050232 // tbl v18.16b, {v17.16b}, v5.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4f8f9252 // fmul v18.4s, v18.4s, v15.s[0]
-	WORD $0x3dc01433 // ldr q19, [x1, #80]
-	WORD $0x4e33ce41 // fmla v1.4s, v18.4s, v19.4s
-	WORD $0x4e060232 // tbl v18.16b, {v17.16b}, v6.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4f8f9252 // fmul v18.4s, v18.4s, v15.s[0]
-	WORD $0x3dc01833 // ldr q19, [x1, #96]
-	WORD $0x4e33ce42 // fmla v2.4s, v18.4s, v19.4s
-	WORD $0x4e070232 // tbl v18.16b, {v17.16b}, v7.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4f8f9252 // fmul v18.4s, v18.4s, v15.s[0]
-	WORD $0x3dc01c33 // ldr q19, [x1, #112]
-	WORD $0x4e33ce43 // fmla v3.4s, v18.4s, v19.4s
-	WORD $0x4e0a0211 // tbl v17.16b, {v16.16b}, v10.16b
-	WORD $0x6e2c4631 // ushl v17.16b, v17.16b, v12.16b
-	WORD $0x4e2d1e31 // and v17.16b, v17.16b, v13.16b
-	WORD $0x6e2e8631 // sub v17.16b, v17.16b, v14.16b
-	WORD $0x4e040232 // tbl v18.16b, {v17.16b}, v4.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4f8f9252 // fmul v18.4s, v18.4s, v15.s[0]
-	WORD $0x3dc02033 // ldr q19, [x1, #128]
-	WORD $0x4e33ce40 // fmla v0.4s, v18.4s, v19.4s
-	WORD $0x4e050232 // tbl v18.16b, {v17.16b}, v5.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4f8f9252 // fmul v18.4s, v18.4s, v15.s[0]
-	WORD $0x3dc02433 // ldr q19, [x1, #144]
-	WORD $0x4e33ce41 // fmla v1.4s, v18.4s, v19.4s
-	WORD $0x4e060232 // tbl v18.16b, {v17.16b}, v6.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4f8f9252 // fmul v18.4s, v18.4s, v15.s[0]
-	WORD $0x3dc02833 // ldr q19, [x1, #160]
-	WORD $0x4e33ce42 // fmla v2.4s, v18.4s, v19.4s
-	WORD $0x4e070232 // tbl v18.16b, {v17.16b}, v7.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4f8f9252 // fmul v18.4s, v18.4s, v15.s[0]
-	WORD $0x3dc02c33 // ldr q19, [x1, #176]
-	WORD $0x4e33ce43 // fmla v3.4s, v18.4s, v19.4s
-	WORD $0x4e0b0211 // tbl v17.16b, {v16.16b}, v11.16b
-	WORD $0x6e2c4631 // ushl v17.16b, v17.16b, v12.16b
-	WORD $0x4e2d1e31 // and v17.16b, v17.16b, v13.16b
-	WORD $0x6e2e8631 // sub v17.16b, v17.16b, v14.16b
-	WORD $0x4e040232 // tbl v18.16b, {v17.16b}, v4.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4f8f9252 // fmul v18.4s, v18.4s, v15.s[0]
-	WORD $0x3dc03033 // ldr q19, [x1, #192]
-	WORD $0x4e33ce40 // fmla v0.4s, v18.4s, v19.4s
-	WORD $0x4e050232 // tbl v18.16b, {v17.16b}, v5.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4f8f9252 // fmul v18.4s, v18.4s, v15.s[0]
-	WORD $0x3dc03433 // ldr q19, [x1, #208]
-	WORD $0x4e33ce41 // fmla v1.4s, v18.4s, v19.4s
-	WORD $0x4e060232 // tbl v18.16b, {v17.16b}, v6.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4f8f9252 // fmul v18.4s, v18.4s, v15.s[0]
-	WORD $0x3dc03833 // ldr q19, [x1, #224]
-	WORD $0x4e33ce42 // fmla v2.4s, v18.4s, v19.4s
-	WORD $0x4e070232 // tbl v18.16b, {v17.16b}, v7.16b
-	WORD $0x4f28e652 // scvtf v18.4s, v18.4s, #24
-	WORD $0x4f8f9252 // fmul v18.4s, v18.4s, v15.s[0]
-	WORD $0x3dc03c33 // ldr q19, [x1, #240]
-	WORD $0x4e33ce43 // fmla v3.4s, v18.4s, v19.4s
+	WORD $0x4e080210 // tbl v16.16b, {v16.16b}, v8.16b
+	WORD $0x6e2c4610 // ushl v16.16b, v16.16b, v12.16b
+	WORD $0x4e2d1e10 // and v16.16b, v16.16b, v13.16b
+	WORD $0x6e2e8610 // sub v16.16b, v16.16b, v14.16b
+	WORD $0x4e040211 // tbl v17.16b, {v16.16b}, v4.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4f8f9231 // fmul v17.4s, v17.4s, v15.s[0]
+	WORD $0x3dc00032 // ldr q18, [x1, #0]
+	WORD $0x4e32ce20 // fmla v0.4s, v17.4s, v18.4s
+	WORD $0x4e050211 // tbl v17.16b, {v16.16b}, v5.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4f8f9231 // fmul v17.4s, v17.4s, v15.s[0]
+	WORD $0x3dc00432 // ldr q18, [x1, #16]
+	WORD $0x4e32ce21 // fmla v1.4s, v17.4s, v18.4s
+	WORD $0x4e060211 // tbl v17.16b, {v16.16b}, v6.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4f8f9231 // fmul v17.4s, v17.4s, v15.s[0]
+	WORD $0x3dc00832 // ldr q18, [x1, #32]
+	WORD $0x4e32ce22 // fmla v2.4s, v17.4s, v18.4s
+	WORD $0x4e070211 // tbl v17.16b, {v16.16b}, v7.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4f8f9231 // fmul v17.4s, v17.4s, v15.s[0]
+	WORD $0x3dc00c32 // ldr q18, [x1, #48]
+	WORD $0x4e32ce23 // fmla v3.4s, v17.4s, v18.4s
+	WORD $0x3cc02010 // ldur q16, [x0, #2]
+	WORD $0x4e090210 // tbl v16.16b, {v16.16b}, v9.16b
+	WORD $0x6e2c4610 // ushl v16.16b, v16.16b, v12.16b
+	WORD $0x4e2d1e10 // and v16.16b, v16.16b, v13.16b
+	WORD $0x6e2e8610 // sub v16.16b, v16.16b, v14.16b
+	WORD $0x4e040211 // tbl v17.16b, {v16.16b}, v4.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4f8f9231 // fmul v17.4s, v17.4s, v15.s[0]
+	WORD $0x3dc01032 // ldr q18, [x1, #64]
+	WORD $0x4e32ce20 // fmla v0.4s, v17.4s, v18.4s
+	WORD $0x4e050211 // tbl v17.16b, {v16.16b}, v5.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4f8f9231 // fmul v17.4s, v17.4s, v15.s[0]
+	WORD $0x3dc01432 // ldr q18, [x1, #80]
+	WORD $0x4e32ce21 // fmla v1.4s, v17.4s, v18.4s
+	WORD $0x4e060211 // tbl v17.16b, {v16.16b}, v6.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4f8f9231 // fmul v17.4s, v17.4s, v15.s[0]
+	WORD $0x3dc01832 // ldr q18, [x1, #96]
+	WORD $0x4e32ce22 // fmla v2.4s, v17.4s, v18.4s
+	WORD $0x4e070211 // tbl v17.16b, {v16.16b}, v7.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4f8f9231 // fmul v17.4s, v17.4s, v15.s[0]
+	WORD $0x3dc01c32 // ldr q18, [x1, #112]
+	WORD $0x4e32ce23 // fmla v3.4s, v17.4s, v18.4s
+	WORD $0x3cc02010 // ldur q16, [x0, #2]
+	WORD $0x4e0a0210 // tbl v16.16b, {v16.16b}, v10.16b
+	WORD $0x6e2c4610 // ushl v16.16b, v16.16b, v12.16b
+	WORD $0x4e2d1e10 // and v16.16b, v16.16b, v13.16b
+	WORD $0x6e2e8610 // sub v16.16b, v16.16b, v14.16b
+	WORD $0x4e040211 // tbl v17.16b, {v16.16b}, v4.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4f8f9231 // fmul v17.4s, v17.4s, v15.s[0]
+	WORD $0x3dc02032 // ldr q18, [x1, #128]
+	WORD $0x4e32ce20 // fmla v0.4s, v17.4s, v18.4s
+	WORD $0x4e050211 // tbl v17.16b, {v16.16b}, v5.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4f8f9231 // fmul v17.4s, v17.4s, v15.s[0]
+	WORD $0x3dc02432 // ldr q18, [x1, #144]
+	WORD $0x4e32ce21 // fmla v1.4s, v17.4s, v18.4s
+	WORD $0x4e060211 // tbl v17.16b, {v16.16b}, v6.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4f8f9231 // fmul v17.4s, v17.4s, v15.s[0]
+	WORD $0x3dc02832 // ldr q18, [x1, #160]
+	WORD $0x4e32ce22 // fmla v2.4s, v17.4s, v18.4s
+	WORD $0x4e070211 // tbl v17.16b, {v16.16b}, v7.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4f8f9231 // fmul v17.4s, v17.4s, v15.s[0]
+	WORD $0x3dc02c32 // ldr q18, [x1, #176]
+	WORD $0x4e32ce23 // fmla v3.4s, v17.4s, v18.4s
+	WORD $0x3cc02010 // ldur q16, [x0, #2]
+	WORD $0x4e0b0210 // tbl v16.16b, {v16.16b}, v11.16b
+	WORD $0x6e2c4610 // ushl v16.16b, v16.16b, v12.16b
+	WORD $0x4e2d1e10 // and v16.16b, v16.16b, v13.16b
+	WORD $0x6e2e8610 // sub v16.16b, v16.16b, v14.16b
+	WORD $0x4e040211 // tbl v17.16b, {v16.16b}, v4.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4f8f9231 // fmul v17.4s, v17.4s, v15.s[0]
+	WORD $0x3dc03032 // ldr q18, [x1, #192]
+	WORD $0x4e32ce20 // fmla v0.4s, v17.4s, v18.4s
+	WORD $0x4e050211 // tbl v17.16b, {v16.16b}, v5.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4f8f9231 // fmul v17.4s, v17.4s, v15.s[0]
+	WORD $0x3dc03432 // ldr q18, [x1, #208]
+	WORD $0x4e32ce21 // fmla v1.4s, v17.4s, v18.4s
+	WORD $0x4e060211 // tbl v17.16b, {v16.16b}, v6.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4f8f9231 // fmul v17.4s, v17.4s, v15.s[0]
+	WORD $0x3dc03832 // ldr q18, [x1, #224]
+	WORD $0x4e32ce22 // fmla v2.4s, v17.4s, v18.4s
+	WORD $0x4e070211 // tbl v17.16b, {v16.16b}, v7.16b
+	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
+	WORD $0x4f8f9231 // fmul v17.4s, v17.4s, v15.s[0]
+	WORD $0x3dc03c32 // ldr q18, [x1, #240]
+	WORD $0x4e32ce23 // fmla v3.4s, v17.4s, v18.4s
 	ADD $256, R1
 	ADD $18, R0
 	SUBS $1, R2
@@ -3269,86 +3272,89 @@ loop1:
 	WORD $0x7d40000b // ldr h11, [x0, #0]
 	WORD $0x1ee2416b // fcvt s11, h11
 	WORD $0x3cc0200c // ldur q12, [x0, #2]
-	WORD $0x4e04018d // tbl v13.16b, {v12.16b}, v4.16b
-	WORD $0x6e2845ad // ushl v13.16b, v13.16b, v8.16b
-	WORD $0x4e291dad // and v13.16b, v13.16b, v9.16b
-	WORD $0x6e2a85ad // sub v13.16b, v13.16b, v10.16b
-	WORD $0x4e0001ae // tbl v14.16b, {v13.16b}, v0.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4f8b91ce // fmul v14.4s, v14.4s, v11.s[0]
-	WORD $0x3d80002e // str q14, [x1, #0]
-	WORD $0x4e0101ae // tbl v14.16b, {v13.16b}, v1.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4f8b91ce // fmul v14.4s, v14.4s, v11.s[0]
-	WORD $0x3d80042e // str q14, [x1, #16]
-	WORD $0x4e0201ae // tbl v14.16b, {v13.16b}, v2.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4f8b91ce // fmul v14.4s, v14.4s, v11.s[0]
-	WORD $0x3d80082e // str q14, [x1, #32]
-	WORD $0x4e0301ae // tbl v14.16b, {v13.16b}, v3.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4f8b91ce // fmul v14.4s, v14.4s, v11.s[0]
-	WORD $0x3d800c2e // str q14, [x1, #48]
-	WORD $0x4e05018d // tbl v13.16b, {v12.16b}, v5.16b
-	WORD $0x6e2845ad // ushl v13.16b, v13.16b, v8.16b
-	WORD $0x4e291dad // and v13.16b, v13.16b, v9.16b
-	WORD $0x6e2a85ad // sub v13.16b, v13.16b, v10.16b
-	WORD $0x4e0001ae // tbl v14.16b, {v13.16b}, v0.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4f8b91ce // fmul v14.4s, v14.4s, v11.s[0]
-	WORD $0x3d80102e // str q14, [x1, #64]
-	WORD $0x4e0101ae // tbl v14.16b, {v13.16b}, v1.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4f8b91ce // fmul v14.4s, v14.4s, v11.s[0]
-	WORD $0x3d80142e // str q14, [x1, #80]
-	WORD $0x4e0201ae // tbl v14.16b, {v13.16b}, v2.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4f8b91ce // fmul v14.4s, v14.4s, v11.s[0]
-	WORD $0x3d80182e // str q14, [x1, #96]
-	WORD $0x4e0301ae // tbl v14.16b, {v13.16b}, v3.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4f8b91ce // fmul v14.4s, v14.4s, v11.s[0]
-	WORD $0x3d801c2e // str q14, [x1, #112]
-	WORD $0x4e06018d // tbl v13.16b, {v12.16b}, v6.16b
-	WORD $0x6e2845ad // ushl v13.16b, v13.16b, v8.16b
-	WORD $0x4e291dad // and v13.16b, v13.16b, v9.16b
-	WORD $0x6e2a85ad // sub v13.16b, v13.16b, v10.16b
-	WORD $0x4e0001ae // tbl v14.16b, {v13.16b}, v0.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4f8b91ce // fmul v14.4s, v14.4s, v11.s[0]
-	WORD $0x3d80202e // str q14, [x1, #128]
-	WORD $0x4e0101ae // tbl v14.16b, {v13.16b}, v1.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4f8b91ce // fmul v14.4s, v14.4s, v11.s[0]
-	WORD $0x3d80242e // str q14, [x1, #144]
-	WORD $0x4e0201ae // tbl v14.16b, {v13.16b}, v2.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4f8b91ce // fmul v14.4s, v14.4s, v11.s[0]
-	WORD $0x3d80282e // str q14, [x1, #160]
-	WORD $0x4e0301ae // tbl v14.16b, {v13.16b}, v3.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4f8b91ce // fmul v14.4s, v14.4s, v11.s[0]
-	WORD $0x3d802c2e // str q14, [x1, #176]
-	WORD $0x4e07018d // tbl v13.16b, {v12.16b}, v7.16b
-	WORD $0x6e2845ad // ushl v13.16b, v13.16b, v8.16b
-	WORD $0x4e291dad // and v13.16b, v13.16b, v9.16b
-	WORD $0x6e2a85ad // sub v13.16b, v13.16b, v10.16b
-	WORD $0x4e0001ae // tbl v14.16b, {v13.16b}, v0.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4f8b91ce // fmul v14.4s, v14.4s, v11.s[0]
-	WORD $0x3d80302e // str q14, [x1, #192]
-	WORD $0x4e0101ae // tbl v14.16b, {v13.16b}, v1.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4f8b91ce // fmul v14.4s, v14.4s, v11.s[0]
-	WORD $0x3d80342e // str q14, [x1, #208]
-	WORD $0x4e0201ae // tbl v14.16b, {v13.16b}, v2.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4f8b91ce // fmul v14.4s, v14.4s, v11.s[0]
-	WORD $0x3d80382e // str q14, [x1, #224]
-	WORD $0x4e0301ae // tbl v14.16b, {v13.16b}, v3.16b
-	WORD $0x4f28e5ce // scvtf v14.4s, v14.4s, #24
-	WORD $0x4f8b91ce // fmul v14.4s, v14.4s, v11.s[0]
-	WORD $0x3d803c2e // str q14, [x1, #240]
+	WORD $0x4e04018c // tbl v12.16b, {v12.16b}, v4.16b
+	WORD $0x6e28458c // ushl v12.16b, v12.16b, v8.16b
+	WORD $0x4e291d8c // and v12.16b, v12.16b, v9.16b
+	WORD $0x6e2a858c // sub v12.16b, v12.16b, v10.16b
+	WORD $0x4e00018d // tbl v13.16b, {v12.16b}, v0.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
+	WORD $0x3d80002d // str q13, [x1, #0]
+	WORD $0x4e01018d // tbl v13.16b, {v12.16b}, v1.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
+	WORD $0x3d80042d // str q13, [x1, #16]
+	WORD $0x4e02018d // tbl v13.16b, {v12.16b}, v2.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
+	WORD $0x3d80082d // str q13, [x1, #32]
+	WORD $0x4e03018d // tbl v13.16b, {v12.16b}, v3.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
+	WORD $0x3d800c2d // str q13, [x1, #48]
+	WORD $0x3cc0200c // ldur q12, [x0, #2]
+	WORD $0x4e05018c // tbl v12.16b, {v12.16b}, v5.16b
+	WORD $0x6e28458c // ushl v12.16b, v12.16b, v8.16b
+	WORD $0x4e291d8c // and v12.16b, v12.16b, v9.16b
+	WORD $0x6e2a858c // sub v12.16b, v12.16b, v10.16b
+	WORD $0x4e00018d // tbl v13.16b, {v12.16b}, v0.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
+	WORD $0x3d80102d // str q13, [x1, #64]
+	WORD $0x4e01018d // tbl v13.16b, {v12.16b}, v1.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
+	WORD $0x3d80142d // str q13, [x1, #80]
+	WORD $0x4e02018d // tbl v13.16b, {v12.16b}, v2.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
+	WORD $0x3d80182d // str q13, [x1, #96]
+	WORD $0x4e03018d // tbl v13.16b, {v12.16b}, v3.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
+	WORD $0x3d801c2d // str q13, [x1, #112]
+	WORD $0x3cc0200c // ldur q12, [x0, #2]
+	WORD $0x4e06018c // tbl v12.16b, {v12.16b}, v6.16b
+	WORD $0x6e28458c // ushl v12.16b, v12.16b, v8.16b
+	WORD $0x4e291d8c // and v12.16b, v12.16b, v9.16b
+	WORD $0x6e2a858c // sub v12.16b, v12.16b, v10.16b
+	WORD $0x4e00018d // tbl v13.16b, {v12.16b}, v0.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
+	WORD $0x3d80202d // str q13, [x1, #128]
+	WORD $0x4e01018d // tbl v13.16b, {v12.16b}, v1.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
+	WORD $0x3d80242d // str q13, [x1, #144]
+	WORD $0x4e02018d // tbl v13.16b, {v12.16b}, v2.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
+	WORD $0x3d80282d // str q13, [x1, #160]
+	WORD $0x4e03018d // tbl v13.16b, {v12.16b}, v3.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
+	WORD $0x3d802c2d // str q13, [x1, #176]
+	WORD $0x3cc0200c // ldur q12, [x0, #2]
+	WORD $0x4e07018c // tbl v12.16b, {v12.16b}, v7.16b
+	WORD $0x6e28458c // ushl v12.16b, v12.16b, v8.16b
+	WORD $0x4e291d8c // and v12.16b, v12.16b, v9.16b
+	WORD $0x6e2a858c // sub v12.16b, v12.16b, v10.16b
+	WORD $0x4e00018d // tbl v13.16b, {v12.16b}, v0.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
+	WORD $0x3d80302d // str q13, [x1, #192]
+	WORD $0x4e01018d // tbl v13.16b, {v12.16b}, v1.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
+	WORD $0x3d80342d // str q13, [x1, #208]
+	WORD $0x4e02018d // tbl v13.16b, {v12.16b}, v2.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
+	WORD $0x3d80382d // str q13, [x1, #224]
+	WORD $0x4e03018d // tbl v13.16b, {v12.16b}, v3.16b
+	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
+	WORD $0x4f8b91ad // fmul v13.4s, v13.4s, v11.s[0]
+	WORD $0x3d803c2d // str q13, [x1, #240]
 	ADD $256, R1
 	ADD $18, R0
 	SUBS $1, R2
@@ -5486,9 +5492,9 @@ TEXT ·dotTQ1_0NEON(SB), NOSPLIT, $0-28
 	WORD $0x3dc00068 // ldr q8, [x3, #0]
 	MOVD $bytes171<>(SB), R3
 	WORD $0x3dc00069 // ldr q9, [x3, #0]
-	MOVD $bytes3<>(SB), R3
-	WORD $0x3dc0006a // ldr q10, [x3, #0]
 	MOVD $bytes255<>(SB), R3
+	WORD $0x3dc0006a // ldr q10, [x3, #0]
+	MOVD $bytes3<>(SB), R3
 	WORD $0x3dc0006b // ldr q11, [x3, #0]
 	MOVD $powersOf3<>(SB), R3
 	WORD $0x3dc0006c // ldr q12, [x3, #0]
@@ -5501,7 +5507,7 @@ loop1:
 loop2:
 	WORD $0x6e283dd0 // cmhs v16.16b, v14.16b, v8.16b
 	WORD $0x6e293dd1 // cmhs v17.16b, v14.16b, v9.16b
-	WORD $0x6e308570 // sub v16.16b, v11.16b, v16.16b
+	WORD $0x6e308550 // sub v16.16b, v10.16b, v16.16b
 	WORD $0x6e318610 // sub v16.16b, v16.16b, v17.16b
 	WORD $0x4e040211 // tbl v17.16b, {v16.16b}, v4.16b
 	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
@@ -5523,10 +5529,10 @@ loop2:
 	WORD $0x4f8d9231 // fmul v17.4s, v17.4s, v13.s[0]
 	WORD $0x3dc00c32 // ldr q18, [x1, #48]
 	WORD $0x4e32ce23 // fmla v3.4s, v17.4s, v18.4s
-	WORD $0x4e2a9dce // mul v14.16b, v14.16b, v10.16b
+	WORD $0x4e2b9dce // mul v14.16b, v14.16b, v11.16b
 	WORD $0x6e283df0 // cmhs v16.16b, v15.16b, v8.16b
 	WORD $0x6e293df1 // cmhs v17.16b, v15.16b, v9.16b
-	WORD $0x6e308570 // sub v16.16b, v11.16b, v16.16b
+	WORD $0x6e308550 // sub v16.16b, v10.16b, v16.16b
 	WORD $0x6e318610 // sub v16.16b, v16.16b, v17.16b
 	WORD $0x4e040211 // tbl v17.16b, {v16.16b}, v4.16b
 	WORD $0x4f28e631 // scvtf v17.4s, v17.4s, #24
@@ -5548,7 +5554,7 @@ loop2:
 	WORD $0x4f8d9231 // fmul v17.4s, v17.4s, v13.s[0]
 	WORD $0x3dc01c32 // ldr q18, [x1, #112]
 	WORD $0x4e32ce23 // fmla v3.4s, v17.4s, v18.4s
-	WORD $0x4e2a9def // mul v15.16b, v15.16b, v10.16b
+	WORD $0x4e2b9def // mul v15.16b, v15.16b, v11.16b
 	ADD $128, R1
 	SUBS $1, R3
 	BNE loop2
@@ -5557,7 +5563,7 @@ loop2:
 loop3:
 	WORD $0x6e283dcf // cmhs v15.16b, v14.16b, v8.16b
 	WORD $0x6e293dd0 // cmhs v16.16b, v14.16b, v9.16b
-	WORD $0x6e2f856f // sub v15.16b, v11.16b, v15.16b
+	WORD $0x6e2f854f // sub v15.16b, v10.16b, v15.16b
 	WORD $0x6e3085ef // sub v15.16b, v15.16b, v16.16b
 	WORD $0x4e0401f0 // tbl v16.16b, {v15.16b}, v4.16b
 	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
@@ -5579,7 +5585,7 @@ loop3:
 	WORD $0x4f8d9210 // fmul v16.4s, v16.4s, v13.s[0]
 	WORD $0x3dc00c31 // ldr q17, [x1, #48]
 	WORD $0x4e31ce03 // fmla v3.4s, v16.4s, v17.4s
-	WORD $0x4e2a9dce // mul v14.16b, v14.16b, v10.16b
+	WORD $0x4e2b9dce // mul v14.16b, v14.16b, v11.16b
 	ADD $64, R1
 	SUBS $1, R3
 	BNE loop3
@@ -5588,7 +5594,7 @@ loop3:
 	WORD $0x4e2c9dce // mul v14.16b, v14.16b, v12.16b
 	WORD $0x6e283dcf // cmhs v15.16b, v14.16b, v8.16b
 	WORD $0x6e293dd0 // cmhs v16.16b, v14.16b, v9.16b
-	WORD $0x6e2f856f // sub v15.16b, v11.16b, v15.16b
+	WORD $0x6e2f854f // sub v15.16b, v10.16b, v15.16b
 	WORD $0x6e3085ef // sub v15.16b, v15.16b, v16.16b
 	WORD $0x4e0401f0 // tbl v16.16b, {v15.16b}, v4.16b
 	WORD $0x4f28e610 // scvtf v16.4s, v16.4s, #24
@@ -5639,9 +5645,9 @@ TEXT ·decodeTQ1_0NEON(SB), NOSPLIT, $0-24
 	WORD $0x3dc00064 // ldr q4, [x3, #0]
 	MOVD $bytes171<>(SB), R3
 	WORD $0x3dc00065 // ldr q5, [x3, #0]
-	MOVD $bytes3<>(SB), R3
-	WORD $0x3dc00066 // ldr q6, [x3, #0]
 	MOVD $bytes255<>(SB), R3
+	WORD $0x3dc00066 // ldr q6, [x3, #0]
+	MOVD $bytes3<>(SB), R3
 	WORD $0x3dc00067 // ldr q7, [x3, #0]
 	MOVD $powersOf3<>(SB), R3
 	WORD $0x3dc00068 // ldr q8, [x3, #0]
@@ -5654,7 +5660,7 @@ loop1:
 loop2:
 	WORD $0x6e243d4c // cmhs v12.16b, v10.16b, v4.16b
 	WORD $0x6e253d4d // cmhs v13.16b, v10.16b, v5.16b
-	WORD $0x6e2c84ec // sub v12.16b, v7.16b, v12.16b
+	WORD $0x6e2c84cc // sub v12.16b, v6.16b, v12.16b
 	WORD $0x6e2d858c // sub v12.16b, v12.16b, v13.16b
 	WORD $0x4e00018d // tbl v13.16b, {v12.16b}, v0.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
@@ -5672,10 +5678,10 @@ loop2:
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
 	WORD $0x4f8991ad // fmul v13.4s, v13.4s, v9.s[0]
 	WORD $0x3d800c2d // str q13, [x1, #48]
-	WORD $0x4e269d4a // mul v10.16b, v10.16b, v6.16b
+	WORD $0x4e279d4a // mul v10.16b, v10.16b, v7.16b
 	WORD $0x6e243d6c // cmhs v12.16b, v11.16b, v4.16b
 	WORD $0x6e253d6d // cmhs v13.16b, v11.16b, v5.16b
-	WORD $0x6e2c84ec // sub v12.16b, v7.16b, v12.16b
+	WORD $0x6e2c84cc // sub v12.16b, v6.16b, v12.16b
 	WORD $0x6e2d858c // sub v12.16b, v12.16b, v13.16b
 	WORD $0x4e00018d // tbl v13.16b, {v12.16b}, v0.16b
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
@@ -5693,7 +5699,7 @@ loop2:
 	WORD $0x4f28e5ad // scvtf v13.4s, v13.4s, #24
 	WORD $0x4f8991ad // fmul v13.4s, v13.4s, v9.s[0]
 	WORD $0x3d801c2d // str q13, [x1, #112]
-	WORD $0x4e269d6b // mul v11.16b, v11.16b, v6.16b
+	WORD $0x4e279d6b // mul v11.16b, v11.16b, v7.16b
 	ADD $128, R1
 	SUBS $1, R3
 	BNE loop2
@@ -5702,7 +5708,7 @@ loop2:
 loop3:
 	WORD $0x6e243d4b // cmhs v11.16b, v10.16b, v4.16b
 	WORD $0x6e253d4c // cmhs v12.16b, v10.16b, v5.16b
-	WORD $0x6e2b84eb // sub v11.16b, v7.16b, v11.16b
+	WORD $0x6e2b84cb // sub v11.16b, v6.16b, v11.16b
 	WORD $0x6e2c856b // sub v11.16b, v11.16b, v12.16b
 	WORD $0x4e00016c // tbl v12.16b, {v11.16b}, v0.16b
 	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
@@ -5720,7 +5726,7 @@ loop3:
 	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
 	WORD $0x4f89918c // fmul v12.4s, v12.4s, v9.s[0]
 	WORD $0x3d800c2c // str q12, [x1, #48]
-	WORD $0x4e269d4a // mul v10.16b, v10.16b, v6.16b
+	WORD $0x4e279d4a // mul v10.16b, v10.16b, v7.16b
 	ADD $64, R1
 	SUBS $1, R3
 	BNE loop3
@@ -5729,7 +5735,7 @@ loop3:
 	WORD $0x4e289d4a // mul v10.16b, v10.16b, v8.16b
 	WORD $0x6e243d4b // cmhs v11.16b, v10.16b, v4.16b
 	WORD $0x6e253d4c // cmhs v12.16b, v10.16b, v5.16b
-	WORD $0x6e2b84eb // sub v11.16b, v7.16b, v11.16b
+	WORD $0x6e2b84cb // sub v11.16b, v6.16b, v11.16b
 	WORD $0x6e2c856b // sub v11.16b, v11.16b, v12.16b
 	WORD $0x4e00016c // tbl v12.16b, {v11.16b}, v0.16b
 	WORD $0x4f28e58c // scvtf v12.4s, v12.4s, #24
@@ -8536,10 +8542,10 @@ loop2:
 	SUBS $1, R5
 	BNE loop2
 	SUB $256, R1
-	WORD $0x4eb1b8e7 // addv s7, v7.4s
-	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD $0x7d400008 // ldr h8, [x0, #0]
 	WORD $0x1ee24108 // fcvt s8, h8
+	WORD $0x4eb1b8e7 // addv s7, v7.4s
+	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD $0xbd410029 // ldr s9, [x1, #256]
 	WORD $0x6e29dd08 // fmul v8.4s, v8.4s, v9.4s
 	WORD $0x4e28cce0 // fmla v0.4s, v7.4s, v8.4s
@@ -8719,11 +8725,11 @@ loop2:
 	BNE loop2
 	SUB $256, R4
 	SUB $256, R5
-	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD $0x7d400008 // ldr h8, [x0, #0]
 	WORD $0x1ee24108 // fcvt s8, h8
 	WORD $0x7d400069 // ldr h9, [x3, #0]
 	WORD $0x1ee24129 // fcvt s9, h9
+	WORD $0x4e21d8e7 // scvtf v7.4s, v7.4s
 	WORD $0x4e883908 // zip1 v8.4s, v8.4s, v8.4s
 	WORD $0x4e893929 // zip1 v9.4s, v9.4s, v9.4s
 	WORD $0x4ec93908 // zip1 v8.2d, v8.2d, v9.2d
@@ -8851,10 +8857,10 @@ loop2:
 	SUBS $1, R5
 	BNE loop2
 	SUB $256, R1
-	WORD $0x4eb1b908 // addv s8, v8.4s
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x7d40000b // ldr h11, [x0, #0]
 	WORD $0x1ee2416b // fcvt s11, h11
+	WORD $0x4eb1b908 // addv s8, v8.4s
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0xbd41002c // ldr s12, [x1, #256]
 	WORD $0x6e2cdd6b // fmul v11.4s, v11.4s, v12.4s
 	WORD $0x4e2bcd00 // fmla v0.4s, v8.4s, v11.4s
@@ -9060,11 +9066,11 @@ loop2:
 	BNE loop2
 	SUB $256, R4
 	SUB $256, R5
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x7d40000d // ldr h13, [x0, #0]
 	WORD $0x1ee241ad // fcvt s13, h13
 	WORD $0x7d40006e // ldr h14, [x3, #0]
 	WORD $0x1ee241ce // fcvt s14, h14
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x4e8d39ad // zip1 v13.4s, v13.4s, v13.4s
 	WORD $0x4e8e39ce // zip1 v14.4s, v14.4s, v14.4s
 	WORD $0x4ece39ad // zip1 v13.2d, v13.2d, v14.2d
@@ -9220,10 +9226,10 @@ loop2:
 	SUBS $1, R7
 	BNE loop2
 	SUB $256, R1
-	WORD $0x4eb1b884 // addv s4, v4.4s
-	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
 	WORD $0x7d402085 // ldr h5, [x4, #16]
 	WORD $0x1ee240a5 // fcvt s5, h5
+	WORD $0x4eb1b884 // addv s4, v4.4s
+	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
 	WORD $0xbd410026 // ldr s6, [x1, #256]
 	WORD $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
 	WORD $0x4e25cc80 // fmla v0.4s, v4.4s, v5.4s
@@ -9492,11 +9498,11 @@ loop2:
 	BNE loop2
 	SUB $256, R4
 	SUB $256, R5
-	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
 	WORD $0x7d4020e5 // ldr h5, [x7, #16]
 	WORD $0x1ee240a5 // fcvt s5, h5
 	WORD $0x7d402106 // ldr h6, [x8, #16]
 	WORD $0x1ee240c6 // fcvt s6, h6
+	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
 	WORD $0x4e8538a5 // zip1 v5.4s, v5.4s, v5.4s
 	WORD $0x4e8638c6 // zip1 v6.4s, v6.4s, v6.4s
 	WORD $0x4ec638a5 // zip1 v5.2d, v5.2d, v6.2d
@@ -9595,10 +9601,10 @@ loop2:
 	SUBS $1, R5
 	BNE loop2
 	SUB $256, R1
-	WORD $0x4eb1b94a // addv s10, v10.4s
-	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x7d40000b // ldr h11, [x0, #0]
 	WORD $0x1ee2416b // fcvt s11, h11
+	WORD $0x4eb1b94a // addv s10, v10.4s
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0xbd41002c // ldr s12, [x1, #256]
 	WORD $0x6e2cdd6b // fmul v11.4s, v11.4s, v12.4s
 	WORD $0x4e2bcd40 // fmla v0.4s, v10.4s, v11.4s
@@ -9724,11 +9730,11 @@ loop2:
 	BNE loop2
 	SUB $256, R4
 	SUB $256, R5
-	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x7d40000b // ldr h11, [x0, #0]
 	WORD $0x1ee2416b // fcvt s11, h11
 	WORD $0x7d40006c // ldr h12, [x3, #0]
 	WORD $0x1ee2418c // fcvt s12, h12
+	WORD $0x4e21d94a // scvtf v10.4s, v10.4s
 	WORD $0x4e8b396b // zip1 v11.4s, v11.4s, v11.4s
 	WORD $0x4e8c398c // zip1 v12.4s, v12.4s, v12.4s
 	WORD $0x4ecc396b // zip1 v11.2d, v11.2d, v12.2d
@@ -9875,10 +9881,10 @@ loop2:
 	SUBS $1, R5
 	BNE loop2
 	SUB $256, R1
-	WORD $0x4eb1b863 // addv s3, v3.4s
-	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
 	WORD $0x7d40a004 // ldr h4, [x0, #80]
 	WORD $0x1ee24084 // fcvt s4, h4
+	WORD $0x4eb1b863 // addv s3, v3.4s
+	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
 	WORD $0xbd410025 // ldr s5, [x1, #256]
 	WORD $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
 	WORD $0x4e24cc60 // fmla v0.4s, v3.4s, v4.4s
@@ -10146,11 +10152,11 @@ loop2:
 	BNE loop2
 	SUB $256, R4
 	SUB $256, R5
-	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
 	WORD $0x7d40a004 // ldr h4, [x0, #80]
 	WORD $0x1ee24084 // fcvt s4, h4
 	WORD $0x7d40a065 // ldr h5, [x3, #80]
 	WORD $0x1ee240a5 // fcvt s5, h5
+	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
 	WORD $0x4e843884 // zip1 v4.4s, v4.4s, v4.4s
 	WORD $0x4e8538a5 // zip1 v5.4s, v5.4s, v5.4s
 	WORD $0x4ec53884 // zip1 v4.2d, v4.2d, v5.2d
@@ -10320,10 +10326,10 @@ loop2:
 	SUBS $1, R5
 	BNE loop2
 	SUB $256, R1
-	WORD $0x4eb1b908 // addv s8, v8.4s
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x7d40d80b // ldr h11, [x0, #108]
 	WORD $0x1ee2416b // fcvt s11, h11
+	WORD $0x4eb1b908 // addv s8, v8.4s
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0xbd41002c // ldr s12, [x1, #256]
 	WORD $0x6e2cdd6b // fmul v11.4s, v11.4s, v12.4s
 	WORD $0x4e2bcd00 // fmla v0.4s, v8.4s, v11.4s
@@ -10612,11 +10618,11 @@ loop2:
 	BNE loop2
 	SUB $256, R4
 	SUB $256, R5
-	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x7d40d80d // ldr h13, [x0, #108]
 	WORD $0x1ee241ad // fcvt s13, h13
 	WORD $0x7d40d86e // ldr h14, [x3, #108]
 	WORD $0x1ee241ce // fcvt s14, h14
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
 	WORD $0x4e8d39ad // zip1 v13.4s, v13.4s, v13.4s
 	WORD $0x4e8e39ce // zip1 v14.4s, v14.4s, v14.4s
 	WORD $0x4ece39ad // zip1 v13.2d, v13.2d, v14.2d
@@ -10908,6 +10914,3511 @@ loop2:
 	WORD $0xbd0000e3 // str s3, [x7, #0]
 	WORD $0x4e1c0403 // dup v3.4s, v0.s[3]
 	WORD $0xbd0004e3 // str s3, [x7, #4]
+	RET
+
+// func dotTQ1_0Int8NEON(w *byte, x *float32, steps int) float32
+TEXT ·dotTQ1_0Int8NEON(SB), NOSPLIT, $0-28
+	WORD $0x6f00e400 // movi v0.2d, #0000000000000000
+	MOVD w+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD steps+16(FP), R2
+	MOVD $bytes86<>(SB), R3
+	WORD $0x3dc00061 // ldr q1, [x3, #0]
+	MOVD $bytes171<>(SB), R3
+	WORD $0x3dc00062 // ldr q2, [x3, #0]
+	MOVD $bytes255<>(SB), R3
+	WORD $0x3dc00063 // ldr q3, [x3, #0]
+	MOVD $bytes3<>(SB), R3
+	WORD $0x3dc00064 // ldr q4, [x3, #0]
+	MOVD $powersOf3<>(SB), R3
+	WORD $0x3dc00065 // ldr q5, [x3, #0]
+loop1:
+	WORD $0x6f00e406 // movi v6.2d, #0000000000000000
+	WORD $0x3dc00007 // ldr q7, [x0, #0]
+	WORD $0x3dc00408 // ldr q8, [x0, #16]
+	MOVD $5, R3
+loop2:
+	WORD $0x6e213ce9 // cmhs v9.16b, v7.16b, v1.16b
+	WORD $0x6e223cea // cmhs v10.16b, v7.16b, v2.16b
+	WORD $0x6e298469 // sub v9.16b, v3.16b, v9.16b
+	WORD $0x6e2a8529 // sub v9.16b, v9.16b, v10.16b
+	WORD $0x4e249ce7 // mul v7.16b, v7.16b, v4.16b
+	WORD $0x3dc0002a // ldr q10, [x1, #0]
+	WORD $0x4e8a9526 // sdot v6.4s, v9.16b, v10.16b
+	WORD $0x6e213d09 // cmhs v9.16b, v8.16b, v1.16b
+	WORD $0x6e223d0a // cmhs v10.16b, v8.16b, v2.16b
+	WORD $0x6e298469 // sub v9.16b, v3.16b, v9.16b
+	WORD $0x6e2a8529 // sub v9.16b, v9.16b, v10.16b
+	WORD $0x4e249d08 // mul v8.16b, v8.16b, v4.16b
+	WORD $0x3dc0042a // ldr q10, [x1, #16]
+	WORD $0x4e8a9526 // sdot v6.4s, v9.16b, v10.16b
+	ADD $32, R1
+	SUBS $1, R3
+	BNE loop2
+	WORD $0x3dc00807 // ldr q7, [x0, #32]
+	MOVD $5, R3
+loop3:
+	WORD $0x6e213ce8 // cmhs v8.16b, v7.16b, v1.16b
+	WORD $0x6e223ce9 // cmhs v9.16b, v7.16b, v2.16b
+	WORD $0x6e288468 // sub v8.16b, v3.16b, v8.16b
+	WORD $0x6e298508 // sub v8.16b, v8.16b, v9.16b
+	WORD $0x4e249ce7 // mul v7.16b, v7.16b, v4.16b
+	WORD $0x3dc00029 // ldr q9, [x1, #0]
+	WORD $0x4e899506 // sdot v6.4s, v8.16b, v9.16b
+	ADD $16, R1
+	SUBS $1, R3
+	BNE loop3
+	ADD $48, R0, R3
+	WORD $0x4d40c867 // ld1r {v7.4s}, [x3]
+	WORD $0x4e259ce7 // mul v7.16b, v7.16b, v5.16b
+	MOVD $1, R3
+loop4:
+	WORD $0x6e213ce8 // cmhs v8.16b, v7.16b, v1.16b
+	WORD $0x6e223ce9 // cmhs v9.16b, v7.16b, v2.16b
+	WORD $0x6e288468 // sub v8.16b, v3.16b, v8.16b
+	WORD $0x6e298508 // sub v8.16b, v8.16b, v9.16b
+	WORD $0x4e249ce7 // mul v7.16b, v7.16b, v4.16b
+	WORD $0x3dc00029 // ldr q9, [x1, #0]
+	WORD $0x4e899506 // sdot v6.4s, v8.16b, v9.16b
+	ADD $16, R1
+	SUBS $1, R3
+	BNE loop4
+	SUB $256, R1
+	WORD $0x4eb1b8c6 // addv s6, v6.4s
+	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x7d406807 // ldr h7, [x0, #52]
+	WORD $0x1ee240e7 // fcvt s7, h7
+	WORD $0xbd410028 // ldr s8, [x1, #256]
+	WORD $0x6e28dce7 // fmul v7.4s, v7.4s, v8.4s
+	WORD $0x4e27ccc0 // fmla v0.4s, v6.4s, v7.4s
+	ADD $54, R0
+	ADD $336, R1
+	SUBS $1, R2
+	BNE loop1
+	FMOVS F0, ret+24(FP)
+	RET
+
+// func dotTQ1_0Int8_2x2NEON(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+TEXT ·dotTQ1_0Int8_2x2NEON(SB), NOSPLIT, $0-48
+	WORD $0x6f00e400 // movi v0.2d, #0000000000000000
+	MOVD w+0(FP), R0
+	MOVD stride+8(FP), R1
+	MOVD xs+16(FP), R2
+	ADD R1, R0, R3
+	MOVD 0(R2), R4
+	MOVD 24(R2), R5
+	MOVD steps+24(FP), R1
+	MOVD $bytes86<>(SB), R2
+	WORD $0x3dc00041 // ldr q1, [x2, #0]
+	MOVD $bytes171<>(SB), R2
+	WORD $0x3dc00042 // ldr q2, [x2, #0]
+	MOVD $bytes255<>(SB), R2
+	WORD $0x3dc00043 // ldr q3, [x2, #0]
+	MOVD $bytes3<>(SB), R2
+	WORD $0x3dc00044 // ldr q4, [x2, #0]
+	MOVD $powersOf3<>(SB), R2
+	WORD $0x3dc00045 // ldr q5, [x2, #0]
+loop1:
+	WORD $0x6f00e406 // movi v6.2d, #0000000000000000
+	WORD $0x3dc00007 // ldr q7, [x0, #0]
+	WORD $0x3dc00068 // ldr q8, [x3, #0]
+	WORD $0x3dc00409 // ldr q9, [x0, #16]
+	WORD $0x3dc0046a // ldr q10, [x3, #16]
+	MOVD $5, R2
+loop2:
+	WORD $0x6e213ceb // cmhs v11.16b, v7.16b, v1.16b
+	WORD $0x6e223cec // cmhs v12.16b, v7.16b, v2.16b
+	WORD $0x6e2b846b // sub v11.16b, v3.16b, v11.16b
+	WORD $0x6e2c856b // sub v11.16b, v11.16b, v12.16b
+	WORD $0x4e249ce7 // mul v7.16b, v7.16b, v4.16b
+	WORD $0x6e213d0c // cmhs v12.16b, v8.16b, v1.16b
+	WORD $0x6e223d0d // cmhs v13.16b, v8.16b, v2.16b
+	WORD $0x6e2c846c // sub v12.16b, v3.16b, v12.16b
+	WORD $0x6e2d858c // sub v12.16b, v12.16b, v13.16b
+	WORD $0x4e249d08 // mul v8.16b, v8.16b, v4.16b
+	WORD $0x3dc0008d // ldr q13, [x4, #0]
+	WORD $0x3dc000ae // ldr q14, [x5, #0]
+	WORD $0x4ecc396f // zip1 v15.2d, v11.2d, v12.2d
+	WORD $0x4ece39b0 // zip1 v16.2d, v13.2d, v14.2d
+	WORD $0x4e90a5e6 // smmla v6.4s, v15.16b, v16.16b
+	WORD $0x4ecc796f // zip2 v15.2d, v11.2d, v12.2d
+	WORD $0x4ece79b0 // zip2 v16.2d, v13.2d, v14.2d
+	WORD $0x4e90a5e6 // smmla v6.4s, v15.16b, v16.16b
+	WORD $0x6e213d2b // cmhs v11.16b, v9.16b, v1.16b
+	WORD $0x6e223d2c // cmhs v12.16b, v9.16b, v2.16b
+	WORD $0x6e2b846b // sub v11.16b, v3.16b, v11.16b
+	WORD $0x6e2c856b // sub v11.16b, v11.16b, v12.16b
+	WORD $0x4e249d29 // mul v9.16b, v9.16b, v4.16b
+	WORD $0x6e213d4c // cmhs v12.16b, v10.16b, v1.16b
+	WORD $0x6e223d4d // cmhs v13.16b, v10.16b, v2.16b
+	WORD $0x6e2c846c // sub v12.16b, v3.16b, v12.16b
+	WORD $0x6e2d858c // sub v12.16b, v12.16b, v13.16b
+	WORD $0x4e249d4a // mul v10.16b, v10.16b, v4.16b
+	WORD $0x3dc0048d // ldr q13, [x4, #16]
+	WORD $0x3dc004ae // ldr q14, [x5, #16]
+	WORD $0x4ecc396f // zip1 v15.2d, v11.2d, v12.2d
+	WORD $0x4ece39b0 // zip1 v16.2d, v13.2d, v14.2d
+	WORD $0x4e90a5e6 // smmla v6.4s, v15.16b, v16.16b
+	WORD $0x4ecc796f // zip2 v15.2d, v11.2d, v12.2d
+	WORD $0x4ece79b0 // zip2 v16.2d, v13.2d, v14.2d
+	WORD $0x4e90a5e6 // smmla v6.4s, v15.16b, v16.16b
+	ADD $32, R4
+	ADD $32, R5
+	SUBS $1, R2
+	BNE loop2
+	WORD $0x3dc00807 // ldr q7, [x0, #32]
+	WORD $0x3dc00868 // ldr q8, [x3, #32]
+	MOVD $5, R2
+loop3:
+	WORD $0x6e213ce9 // cmhs v9.16b, v7.16b, v1.16b
+	WORD $0x6e223cea // cmhs v10.16b, v7.16b, v2.16b
+	WORD $0x6e298469 // sub v9.16b, v3.16b, v9.16b
+	WORD $0x6e2a8529 // sub v9.16b, v9.16b, v10.16b
+	WORD $0x4e249ce7 // mul v7.16b, v7.16b, v4.16b
+	WORD $0x6e213d0a // cmhs v10.16b, v8.16b, v1.16b
+	WORD $0x6e223d0b // cmhs v11.16b, v8.16b, v2.16b
+	WORD $0x6e2a846a // sub v10.16b, v3.16b, v10.16b
+	WORD $0x6e2b854a // sub v10.16b, v10.16b, v11.16b
+	WORD $0x4e249d08 // mul v8.16b, v8.16b, v4.16b
+	WORD $0x3dc0008b // ldr q11, [x4, #0]
+	WORD $0x3dc000ac // ldr q12, [x5, #0]
+	WORD $0x4eca392d // zip1 v13.2d, v9.2d, v10.2d
+	WORD $0x4ecc396e // zip1 v14.2d, v11.2d, v12.2d
+	WORD $0x4e8ea5a6 // smmla v6.4s, v13.16b, v14.16b
+	WORD $0x4eca792d // zip2 v13.2d, v9.2d, v10.2d
+	WORD $0x4ecc796e // zip2 v14.2d, v11.2d, v12.2d
+	WORD $0x4e8ea5a6 // smmla v6.4s, v13.16b, v14.16b
+	ADD $16, R4
+	ADD $16, R5
+	SUBS $1, R2
+	BNE loop3
+	ADD $48, R0, R2
+	WORD $0x4d40c847 // ld1r {v7.4s}, [x2]
+	WORD $0x4e259ce7 // mul v7.16b, v7.16b, v5.16b
+	ADD $48, R3, R2
+	WORD $0x4d40c848 // ld1r {v8.4s}, [x2]
+	WORD $0x4e259d08 // mul v8.16b, v8.16b, v5.16b
+	MOVD $1, R2
+loop4:
+	WORD $0x6e213ce9 // cmhs v9.16b, v7.16b, v1.16b
+	WORD $0x6e223cea // cmhs v10.16b, v7.16b, v2.16b
+	WORD $0x6e298469 // sub v9.16b, v3.16b, v9.16b
+	WORD $0x6e2a8529 // sub v9.16b, v9.16b, v10.16b
+	WORD $0x4e249ce7 // mul v7.16b, v7.16b, v4.16b
+	WORD $0x6e213d0a // cmhs v10.16b, v8.16b, v1.16b
+	WORD $0x6e223d0b // cmhs v11.16b, v8.16b, v2.16b
+	WORD $0x6e2a846a // sub v10.16b, v3.16b, v10.16b
+	WORD $0x6e2b854a // sub v10.16b, v10.16b, v11.16b
+	WORD $0x4e249d08 // mul v8.16b, v8.16b, v4.16b
+	WORD $0x3dc0008b // ldr q11, [x4, #0]
+	WORD $0x3dc000ac // ldr q12, [x5, #0]
+	WORD $0x4eca392d // zip1 v13.2d, v9.2d, v10.2d
+	WORD $0x4ecc396e // zip1 v14.2d, v11.2d, v12.2d
+	WORD $0x4e8ea5a6 // smmla v6.4s, v13.16b, v14.16b
+	WORD $0x4eca792d // zip2 v13.2d, v9.2d, v10.2d
+	WORD $0x4ecc796e // zip2 v14.2d, v11.2d, v12.2d
+	WORD $0x4e8ea5a6 // smmla v6.4s, v13.16b, v14.16b
+	ADD $16, R4
+	ADD $16, R5
+	SUBS $1, R2
+	BNE loop4
+	SUB $256, R4
+	SUB $256, R5
+	WORD $0x4e21d8c6 // scvtf v6.4s, v6.4s
+	WORD $0x7d406807 // ldr h7, [x0, #52]
+	WORD $0x1ee240e7 // fcvt s7, h7
+	WORD $0x7d406868 // ldr h8, [x3, #52]
+	WORD $0x1ee24108 // fcvt s8, h8
+	WORD $0x4e8738e7 // zip1 v7.4s, v7.4s, v7.4s
+	WORD $0x4e883908 // zip1 v8.4s, v8.4s, v8.4s
+	WORD $0x4ec838e7 // zip1 v7.2d, v7.2d, v8.2d
+	WORD $0xbd410088 // ldr s8, [x4, #256]
+	WORD $0xbd4100a9 // ldr s9, [x5, #256]
+	WORD $0x4e893908 // zip1 v8.4s, v8.4s, v9.4s
+	WORD $0x4ec83908 // zip1 v8.2d, v8.2d, v8.2d
+	WORD $0x6e28dce7 // fmul v7.4s, v7.4s, v8.4s
+	WORD $0x4e27ccc0 // fmla v0.4s, v6.4s, v7.4s
+	ADD $54, R0
+	ADD $336, R4
+	ADD $54, R3
+	ADD $336, R5
+	SUBS $1, R1
+	BNE loop1
+	MOVD ys+32(FP), R2
+	MOVD row+40(FP), R6
+	MOVD 0(R2), R7
+	ADD R6<<2, R7
+	WORD $0x4e040406 // dup v6.4s, v0.s[0]
+	WORD $0xbd0000e6 // str s6, [x7, #0]
+	WORD $0x4e140406 // dup v6.4s, v0.s[2]
+	WORD $0xbd0004e6 // str s6, [x7, #4]
+	MOVD 24(R2), R7
+	ADD R6<<2, R7
+	WORD $0x4e0c0406 // dup v6.4s, v0.s[1]
+	WORD $0xbd0000e6 // str s6, [x7, #0]
+	WORD $0x4e1c0406 // dup v6.4s, v0.s[3]
+	WORD $0xbd0004e6 // str s6, [x7, #4]
+	RET
+
+// func dotQ1_0Int8NEON(w *byte, x *float32, steps int) float32
+TEXT ·dotQ1_0Int8NEON(SB), NOSPLIT, $0-28
+	WORD $0x6f00e400 // movi v0.2d, #0000000000000000
+	MOVD w+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD steps+16(FP), R2
+	MOVD $bitSource<>(SB), R3
+	WORD $0x3dc00061 // ldr q1, [x3, #0]
+	MOVD $bitOfByte<>(SB), R3
+	WORD $0x3dc00062 // ldr q2, [x3, #0]
+	MOVD $bytes1<>(SB), R3
+	WORD $0x3dc00063 // ldr q3, [x3, #0]
+	MOVD $bytes255<>(SB), R3
+	WORD $0x3dc00064 // ldr q4, [x3, #0]
+loop1:
+	WORD $0x6f00e405 // movi v5.2d, #0000000000000000
+	WORD $0x7d400406 // ldr h6, [x0, #2]
+	WORD $0x4e0100c6 // tbl v6.16b, {v6.16b}, v1.16b
+	WORD $0x4e228cc6 // cmtst v6.16b, v6.16b, v2.16b
+	WORD $0x6e641c66 // bsl v6.16b, v3.16b, v4.16b
+	WORD $0x3dc00027 // ldr q7, [x1, #0]
+	WORD $0x4e8794c5 // sdot v5.4s, v6.16b, v7.16b
+	WORD $0x7d400806 // ldr h6, [x0, #4]
+	WORD $0x4e0100c6 // tbl v6.16b, {v6.16b}, v1.16b
+	WORD $0x4e228cc6 // cmtst v6.16b, v6.16b, v2.16b
+	WORD $0x6e641c66 // bsl v6.16b, v3.16b, v4.16b
+	WORD $0x3dc00427 // ldr q7, [x1, #16]
+	WORD $0x4e8794c5 // sdot v5.4s, v6.16b, v7.16b
+	WORD $0x4eb1b8a5 // addv s5, v5.4s
+	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD $0x7d400006 // ldr h6, [x0, #0]
+	WORD $0x1ee240c6 // fcvt s6, h6
+	WORD $0xbd402027 // ldr s7, [x1, #32]
+	WORD $0x6e27dcc6 // fmul v6.4s, v6.4s, v7.4s
+	WORD $0x4e26cca0 // fmla v0.4s, v5.4s, v6.4s
+	WORD $0x6f00e405 // movi v5.2d, #0000000000000000
+	WORD $0x7d400c06 // ldr h6, [x0, #6]
+	WORD $0x4e0100c6 // tbl v6.16b, {v6.16b}, v1.16b
+	WORD $0x4e228cc6 // cmtst v6.16b, v6.16b, v2.16b
+	WORD $0x6e641c66 // bsl v6.16b, v3.16b, v4.16b
+	WORD $0x3cc28027 // ldur q7, [x1, #40]
+	WORD $0x4e8794c5 // sdot v5.4s, v6.16b, v7.16b
+	WORD $0x7d401006 // ldr h6, [x0, #8]
+	WORD $0x4e0100c6 // tbl v6.16b, {v6.16b}, v1.16b
+	WORD $0x4e228cc6 // cmtst v6.16b, v6.16b, v2.16b
+	WORD $0x6e641c66 // bsl v6.16b, v3.16b, v4.16b
+	WORD $0x3cc38027 // ldur q7, [x1, #56]
+	WORD $0x4e8794c5 // sdot v5.4s, v6.16b, v7.16b
+	WORD $0x4eb1b8a5 // addv s5, v5.4s
+	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD $0x7d400006 // ldr h6, [x0, #0]
+	WORD $0x1ee240c6 // fcvt s6, h6
+	WORD $0xbd404827 // ldr s7, [x1, #72]
+	WORD $0x6e27dcc6 // fmul v6.4s, v6.4s, v7.4s
+	WORD $0x4e26cca0 // fmla v0.4s, v5.4s, v6.4s
+	WORD $0x6f00e405 // movi v5.2d, #0000000000000000
+	WORD $0x7d401406 // ldr h6, [x0, #10]
+	WORD $0x4e0100c6 // tbl v6.16b, {v6.16b}, v1.16b
+	WORD $0x4e228cc6 // cmtst v6.16b, v6.16b, v2.16b
+	WORD $0x6e641c66 // bsl v6.16b, v3.16b, v4.16b
+	WORD $0x3dc01427 // ldr q7, [x1, #80]
+	WORD $0x4e8794c5 // sdot v5.4s, v6.16b, v7.16b
+	WORD $0x7d401806 // ldr h6, [x0, #12]
+	WORD $0x4e0100c6 // tbl v6.16b, {v6.16b}, v1.16b
+	WORD $0x4e228cc6 // cmtst v6.16b, v6.16b, v2.16b
+	WORD $0x6e641c66 // bsl v6.16b, v3.16b, v4.16b
+	WORD $0x3dc01827 // ldr q7, [x1, #96]
+	WORD $0x4e8794c5 // sdot v5.4s, v6.16b, v7.16b
+	WORD $0x4eb1b8a5 // addv s5, v5.4s
+	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD $0x7d400006 // ldr h6, [x0, #0]
+	WORD $0x1ee240c6 // fcvt s6, h6
+	WORD $0xbd407027 // ldr s7, [x1, #112]
+	WORD $0x6e27dcc6 // fmul v6.4s, v6.4s, v7.4s
+	WORD $0x4e26cca0 // fmla v0.4s, v5.4s, v6.4s
+	WORD $0x6f00e405 // movi v5.2d, #0000000000000000
+	WORD $0x7d401c06 // ldr h6, [x0, #14]
+	WORD $0x4e0100c6 // tbl v6.16b, {v6.16b}, v1.16b
+	WORD $0x4e228cc6 // cmtst v6.16b, v6.16b, v2.16b
+	WORD $0x6e641c66 // bsl v6.16b, v3.16b, v4.16b
+	WORD $0x3cc78027 // ldur q7, [x1, #120]
+	WORD $0x4e8794c5 // sdot v5.4s, v6.16b, v7.16b
+	WORD $0x7d402006 // ldr h6, [x0, #16]
+	WORD $0x4e0100c6 // tbl v6.16b, {v6.16b}, v1.16b
+	WORD $0x4e228cc6 // cmtst v6.16b, v6.16b, v2.16b
+	WORD $0x6e641c66 // bsl v6.16b, v3.16b, v4.16b
+	WORD $0x3cc88027 // ldur q7, [x1, #136]
+	WORD $0x4e8794c5 // sdot v5.4s, v6.16b, v7.16b
+	WORD $0x4eb1b8a5 // addv s5, v5.4s
+	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD $0x7d400006 // ldr h6, [x0, #0]
+	WORD $0x1ee240c6 // fcvt s6, h6
+	WORD $0xbd409827 // ldr s7, [x1, #152]
+	WORD $0x6e27dcc6 // fmul v6.4s, v6.4s, v7.4s
+	WORD $0x4e26cca0 // fmla v0.4s, v5.4s, v6.4s
+	ADD $18, R0
+	ADD $160, R1
+	SUBS $1, R2
+	BNE loop1
+	FMOVS F0, ret+24(FP)
+	RET
+
+// func dotQ1_0Int8_2x2NEON(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+TEXT ·dotQ1_0Int8_2x2NEON(SB), NOSPLIT, $0-48
+	WORD $0x6f00e400 // movi v0.2d, #0000000000000000
+	MOVD w+0(FP), R0
+	MOVD stride+8(FP), R1
+	MOVD xs+16(FP), R2
+	ADD R1, R0, R3
+	MOVD 0(R2), R4
+	MOVD 24(R2), R5
+	MOVD steps+24(FP), R1
+	MOVD $bitSource<>(SB), R2
+	WORD $0x3dc00041 // ldr q1, [x2, #0]
+	MOVD $bitOfByte<>(SB), R2
+	WORD $0x3dc00042 // ldr q2, [x2, #0]
+	MOVD $bytes1<>(SB), R2
+	WORD $0x3dc00043 // ldr q3, [x2, #0]
+	MOVD $bytes255<>(SB), R2
+	WORD $0x3dc00044 // ldr q4, [x2, #0]
+loop1:
+	WORD $0x6f00e405 // movi v5.2d, #0000000000000000
+	WORD $0x7d400406 // ldr h6, [x0, #2]
+	WORD $0x4e0100c6 // tbl v6.16b, {v6.16b}, v1.16b
+	WORD $0x4e228cc6 // cmtst v6.16b, v6.16b, v2.16b
+	WORD $0x6e641c66 // bsl v6.16b, v3.16b, v4.16b
+	WORD $0x7d400467 // ldr h7, [x3, #2]
+	WORD $0x4e0100e7 // tbl v7.16b, {v7.16b}, v1.16b
+	WORD $0x4e228ce7 // cmtst v7.16b, v7.16b, v2.16b
+	WORD $0x6e641c67 // bsl v7.16b, v3.16b, v4.16b
+	WORD $0x3dc00088 // ldr q8, [x4, #0]
+	WORD $0x3dc000a9 // ldr q9, [x5, #0]
+	WORD $0x4ec738ca // zip1 v10.2d, v6.2d, v7.2d
+	WORD $0x4ec9390b // zip1 v11.2d, v8.2d, v9.2d
+	WORD $0x4e8ba545 // smmla v5.4s, v10.16b, v11.16b
+	WORD $0x4ec778ca // zip2 v10.2d, v6.2d, v7.2d
+	WORD $0x4ec9790b // zip2 v11.2d, v8.2d, v9.2d
+	WORD $0x4e8ba545 // smmla v5.4s, v10.16b, v11.16b
+	WORD $0x7d400806 // ldr h6, [x0, #4]
+	WORD $0x4e0100c6 // tbl v6.16b, {v6.16b}, v1.16b
+	WORD $0x4e228cc6 // cmtst v6.16b, v6.16b, v2.16b
+	WORD $0x6e641c66 // bsl v6.16b, v3.16b, v4.16b
+	WORD $0x7d400867 // ldr h7, [x3, #4]
+	WORD $0x4e0100e7 // tbl v7.16b, {v7.16b}, v1.16b
+	WORD $0x4e228ce7 // cmtst v7.16b, v7.16b, v2.16b
+	WORD $0x6e641c67 // bsl v7.16b, v3.16b, v4.16b
+	WORD $0x3dc00488 // ldr q8, [x4, #16]
+	WORD $0x3dc004a9 // ldr q9, [x5, #16]
+	WORD $0x4ec738ca // zip1 v10.2d, v6.2d, v7.2d
+	WORD $0x4ec9390b // zip1 v11.2d, v8.2d, v9.2d
+	WORD $0x4e8ba545 // smmla v5.4s, v10.16b, v11.16b
+	WORD $0x4ec778ca // zip2 v10.2d, v6.2d, v7.2d
+	WORD $0x4ec9790b // zip2 v11.2d, v8.2d, v9.2d
+	WORD $0x4e8ba545 // smmla v5.4s, v10.16b, v11.16b
+	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD $0x7d400006 // ldr h6, [x0, #0]
+	WORD $0x1ee240c6 // fcvt s6, h6
+	WORD $0x7d400067 // ldr h7, [x3, #0]
+	WORD $0x1ee240e7 // fcvt s7, h7
+	WORD $0x4e8638c6 // zip1 v6.4s, v6.4s, v6.4s
+	WORD $0x4e8738e7 // zip1 v7.4s, v7.4s, v7.4s
+	WORD $0x4ec738c6 // zip1 v6.2d, v6.2d, v7.2d
+	WORD $0xbd402087 // ldr s7, [x4, #32]
+	WORD $0xbd4020a8 // ldr s8, [x5, #32]
+	WORD $0x4e8838e7 // zip1 v7.4s, v7.4s, v8.4s
+	WORD $0x4ec738e7 // zip1 v7.2d, v7.2d, v7.2d
+	WORD $0x6e27dcc6 // fmul v6.4s, v6.4s, v7.4s
+	WORD $0x4e26cca0 // fmla v0.4s, v5.4s, v6.4s
+	WORD $0x6f00e405 // movi v5.2d, #0000000000000000
+	WORD $0x7d400c06 // ldr h6, [x0, #6]
+	WORD $0x4e0100c6 // tbl v6.16b, {v6.16b}, v1.16b
+	WORD $0x4e228cc6 // cmtst v6.16b, v6.16b, v2.16b
+	WORD $0x6e641c66 // bsl v6.16b, v3.16b, v4.16b
+	WORD $0x7d400c67 // ldr h7, [x3, #6]
+	WORD $0x4e0100e7 // tbl v7.16b, {v7.16b}, v1.16b
+	WORD $0x4e228ce7 // cmtst v7.16b, v7.16b, v2.16b
+	WORD $0x6e641c67 // bsl v7.16b, v3.16b, v4.16b
+	WORD $0x3cc28088 // ldur q8, [x4, #40]
+	WORD $0x3cc280a9 // ldur q9, [x5, #40]
+	WORD $0x4ec738ca // zip1 v10.2d, v6.2d, v7.2d
+	WORD $0x4ec9390b // zip1 v11.2d, v8.2d, v9.2d
+	WORD $0x4e8ba545 // smmla v5.4s, v10.16b, v11.16b
+	WORD $0x4ec778ca // zip2 v10.2d, v6.2d, v7.2d
+	WORD $0x4ec9790b // zip2 v11.2d, v8.2d, v9.2d
+	WORD $0x4e8ba545 // smmla v5.4s, v10.16b, v11.16b
+	WORD $0x7d401006 // ldr h6, [x0, #8]
+	WORD $0x4e0100c6 // tbl v6.16b, {v6.16b}, v1.16b
+	WORD $0x4e228cc6 // cmtst v6.16b, v6.16b, v2.16b
+	WORD $0x6e641c66 // bsl v6.16b, v3.16b, v4.16b
+	WORD $0x7d401067 // ldr h7, [x3, #8]
+	WORD $0x4e0100e7 // tbl v7.16b, {v7.16b}, v1.16b
+	WORD $0x4e228ce7 // cmtst v7.16b, v7.16b, v2.16b
+	WORD $0x6e641c67 // bsl v7.16b, v3.16b, v4.16b
+	WORD $0x3cc38088 // ldur q8, [x4, #56]
+	WORD $0x3cc380a9 // ldur q9, [x5, #56]
+	WORD $0x4ec738ca // zip1 v10.2d, v6.2d, v7.2d
+	WORD $0x4ec9390b // zip1 v11.2d, v8.2d, v9.2d
+	WORD $0x4e8ba545 // smmla v5.4s, v10.16b, v11.16b
+	WORD $0x4ec778ca // zip2 v10.2d, v6.2d, v7.2d
+	WORD $0x4ec9790b // zip2 v11.2d, v8.2d, v9.2d
+	WORD $0x4e8ba545 // smmla v5.4s, v10.16b, v11.16b
+	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD $0x7d400006 // ldr h6, [x0, #0]
+	WORD $0x1ee240c6 // fcvt s6, h6
+	WORD $0x7d400067 // ldr h7, [x3, #0]
+	WORD $0x1ee240e7 // fcvt s7, h7
+	WORD $0x4e8638c6 // zip1 v6.4s, v6.4s, v6.4s
+	WORD $0x4e8738e7 // zip1 v7.4s, v7.4s, v7.4s
+	WORD $0x4ec738c6 // zip1 v6.2d, v6.2d, v7.2d
+	WORD $0xbd404887 // ldr s7, [x4, #72]
+	WORD $0xbd4048a8 // ldr s8, [x5, #72]
+	WORD $0x4e8838e7 // zip1 v7.4s, v7.4s, v8.4s
+	WORD $0x4ec738e7 // zip1 v7.2d, v7.2d, v7.2d
+	WORD $0x6e27dcc6 // fmul v6.4s, v6.4s, v7.4s
+	WORD $0x4e26cca0 // fmla v0.4s, v5.4s, v6.4s
+	WORD $0x6f00e405 // movi v5.2d, #0000000000000000
+	WORD $0x7d401406 // ldr h6, [x0, #10]
+	WORD $0x4e0100c6 // tbl v6.16b, {v6.16b}, v1.16b
+	WORD $0x4e228cc6 // cmtst v6.16b, v6.16b, v2.16b
+	WORD $0x6e641c66 // bsl v6.16b, v3.16b, v4.16b
+	WORD $0x7d401467 // ldr h7, [x3, #10]
+	WORD $0x4e0100e7 // tbl v7.16b, {v7.16b}, v1.16b
+	WORD $0x4e228ce7 // cmtst v7.16b, v7.16b, v2.16b
+	WORD $0x6e641c67 // bsl v7.16b, v3.16b, v4.16b
+	WORD $0x3dc01488 // ldr q8, [x4, #80]
+	WORD $0x3dc014a9 // ldr q9, [x5, #80]
+	WORD $0x4ec738ca // zip1 v10.2d, v6.2d, v7.2d
+	WORD $0x4ec9390b // zip1 v11.2d, v8.2d, v9.2d
+	WORD $0x4e8ba545 // smmla v5.4s, v10.16b, v11.16b
+	WORD $0x4ec778ca // zip2 v10.2d, v6.2d, v7.2d
+	WORD $0x4ec9790b // zip2 v11.2d, v8.2d, v9.2d
+	WORD $0x4e8ba545 // smmla v5.4s, v10.16b, v11.16b
+	WORD $0x7d401806 // ldr h6, [x0, #12]
+	WORD $0x4e0100c6 // tbl v6.16b, {v6.16b}, v1.16b
+	WORD $0x4e228cc6 // cmtst v6.16b, v6.16b, v2.16b
+	WORD $0x6e641c66 // bsl v6.16b, v3.16b, v4.16b
+	WORD $0x7d401867 // ldr h7, [x3, #12]
+	WORD $0x4e0100e7 // tbl v7.16b, {v7.16b}, v1.16b
+	WORD $0x4e228ce7 // cmtst v7.16b, v7.16b, v2.16b
+	WORD $0x6e641c67 // bsl v7.16b, v3.16b, v4.16b
+	WORD $0x3dc01888 // ldr q8, [x4, #96]
+	WORD $0x3dc018a9 // ldr q9, [x5, #96]
+	WORD $0x4ec738ca // zip1 v10.2d, v6.2d, v7.2d
+	WORD $0x4ec9390b // zip1 v11.2d, v8.2d, v9.2d
+	WORD $0x4e8ba545 // smmla v5.4s, v10.16b, v11.16b
+	WORD $0x4ec778ca // zip2 v10.2d, v6.2d, v7.2d
+	WORD $0x4ec9790b // zip2 v11.2d, v8.2d, v9.2d
+	WORD $0x4e8ba545 // smmla v5.4s, v10.16b, v11.16b
+	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD $0x7d400006 // ldr h6, [x0, #0]
+	WORD $0x1ee240c6 // fcvt s6, h6
+	WORD $0x7d400067 // ldr h7, [x3, #0]
+	WORD $0x1ee240e7 // fcvt s7, h7
+	WORD $0x4e8638c6 // zip1 v6.4s, v6.4s, v6.4s
+	WORD $0x4e8738e7 // zip1 v7.4s, v7.4s, v7.4s
+	WORD $0x4ec738c6 // zip1 v6.2d, v6.2d, v7.2d
+	WORD $0xbd407087 // ldr s7, [x4, #112]
+	WORD $0xbd4070a8 // ldr s8, [x5, #112]
+	WORD $0x4e8838e7 // zip1 v7.4s, v7.4s, v8.4s
+	WORD $0x4ec738e7 // zip1 v7.2d, v7.2d, v7.2d
+	WORD $0x6e27dcc6 // fmul v6.4s, v6.4s, v7.4s
+	WORD $0x4e26cca0 // fmla v0.4s, v5.4s, v6.4s
+	WORD $0x6f00e405 // movi v5.2d, #0000000000000000
+	WORD $0x7d401c06 // ldr h6, [x0, #14]
+	WORD $0x4e0100c6 // tbl v6.16b, {v6.16b}, v1.16b
+	WORD $0x4e228cc6 // cmtst v6.16b, v6.16b, v2.16b
+	WORD $0x6e641c66 // bsl v6.16b, v3.16b, v4.16b
+	WORD $0x7d401c67 // ldr h7, [x3, #14]
+	WORD $0x4e0100e7 // tbl v7.16b, {v7.16b}, v1.16b
+	WORD $0x4e228ce7 // cmtst v7.16b, v7.16b, v2.16b
+	WORD $0x6e641c67 // bsl v7.16b, v3.16b, v4.16b
+	WORD $0x3cc78088 // ldur q8, [x4, #120]
+	WORD $0x3cc780a9 // ldur q9, [x5, #120]
+	WORD $0x4ec738ca // zip1 v10.2d, v6.2d, v7.2d
+	WORD $0x4ec9390b // zip1 v11.2d, v8.2d, v9.2d
+	WORD $0x4e8ba545 // smmla v5.4s, v10.16b, v11.16b
+	WORD $0x4ec778ca // zip2 v10.2d, v6.2d, v7.2d
+	WORD $0x4ec9790b // zip2 v11.2d, v8.2d, v9.2d
+	WORD $0x4e8ba545 // smmla v5.4s, v10.16b, v11.16b
+	WORD $0x7d402006 // ldr h6, [x0, #16]
+	WORD $0x4e0100c6 // tbl v6.16b, {v6.16b}, v1.16b
+	WORD $0x4e228cc6 // cmtst v6.16b, v6.16b, v2.16b
+	WORD $0x6e641c66 // bsl v6.16b, v3.16b, v4.16b
+	WORD $0x7d402067 // ldr h7, [x3, #16]
+	WORD $0x4e0100e7 // tbl v7.16b, {v7.16b}, v1.16b
+	WORD $0x4e228ce7 // cmtst v7.16b, v7.16b, v2.16b
+	WORD $0x6e641c67 // bsl v7.16b, v3.16b, v4.16b
+	WORD $0x3cc88088 // ldur q8, [x4, #136]
+	WORD $0x3cc880a9 // ldur q9, [x5, #136]
+	WORD $0x4ec738ca // zip1 v10.2d, v6.2d, v7.2d
+	WORD $0x4ec9390b // zip1 v11.2d, v8.2d, v9.2d
+	WORD $0x4e8ba545 // smmla v5.4s, v10.16b, v11.16b
+	WORD $0x4ec778ca // zip2 v10.2d, v6.2d, v7.2d
+	WORD $0x4ec9790b // zip2 v11.2d, v8.2d, v9.2d
+	WORD $0x4e8ba545 // smmla v5.4s, v10.16b, v11.16b
+	WORD $0x4e21d8a5 // scvtf v5.4s, v5.4s
+	WORD $0x7d400006 // ldr h6, [x0, #0]
+	WORD $0x1ee240c6 // fcvt s6, h6
+	WORD $0x7d400067 // ldr h7, [x3, #0]
+	WORD $0x1ee240e7 // fcvt s7, h7
+	WORD $0x4e8638c6 // zip1 v6.4s, v6.4s, v6.4s
+	WORD $0x4e8738e7 // zip1 v7.4s, v7.4s, v7.4s
+	WORD $0x4ec738c6 // zip1 v6.2d, v6.2d, v7.2d
+	WORD $0xbd409887 // ldr s7, [x4, #152]
+	WORD $0xbd4098a8 // ldr s8, [x5, #152]
+	WORD $0x4e8838e7 // zip1 v7.4s, v7.4s, v8.4s
+	WORD $0x4ec738e7 // zip1 v7.2d, v7.2d, v7.2d
+	WORD $0x6e27dcc6 // fmul v6.4s, v6.4s, v7.4s
+	WORD $0x4e26cca0 // fmla v0.4s, v5.4s, v6.4s
+	ADD $18, R0
+	ADD $160, R4
+	ADD $18, R3
+	ADD $160, R5
+	SUBS $1, R1
+	BNE loop1
+	MOVD ys+32(FP), R2
+	MOVD row+40(FP), R6
+	MOVD 0(R2), R7
+	ADD R6<<2, R7
+	WORD $0x4e040405 // dup v5.4s, v0.s[0]
+	WORD $0xbd0000e5 // str s5, [x7, #0]
+	WORD $0x4e140405 // dup v5.4s, v0.s[2]
+	WORD $0xbd0004e5 // str s5, [x7, #4]
+	MOVD 24(R2), R7
+	ADD R6<<2, R7
+	WORD $0x4e0c0405 // dup v5.4s, v0.s[1]
+	WORD $0xbd0000e5 // str s5, [x7, #0]
+	WORD $0x4e1c0405 // dup v5.4s, v0.s[3]
+	WORD $0xbd0004e5 // str s5, [x7, #4]
+	RET
+
+// func dotQ2_0Int8NEON(w *byte, x *float32, steps int) float32
+TEXT ·dotQ2_0Int8NEON(SB), NOSPLIT, $0-28
+	WORD $0x6f00e400 // movi v0.2d, #0000000000000000
+	MOVD w+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD steps+16(FP), R2
+	MOVD $fours0<>(SB), R3
+	WORD $0x3dc00061 // ldr q1, [x3, #0]
+	MOVD $fours1<>(SB), R3
+	WORD $0x3dc00062 // ldr q2, [x3, #0]
+	MOVD $fours2<>(SB), R3
+	WORD $0x3dc00063 // ldr q3, [x3, #0]
+	MOVD $fours3<>(SB), R3
+	WORD $0x3dc00064 // ldr q4, [x3, #0]
+	MOVD $right0246<>(SB), R3
+	WORD $0x3dc00065 // ldr q5, [x3, #0]
+	MOVD $bytes3<>(SB), R3
+	WORD $0x3dc00066 // ldr q6, [x3, #0]
+	MOVD $bytes1<>(SB), R3
+	WORD $0x3dc00067 // ldr q7, [x3, #0]
+loop1:
+	WORD $0x6f00e408 // movi v8.2d, #0000000000000000
+	WORD $0x3cc02009 // ldur q9, [x0, #2]
+	WORD $0x4e010129 // tbl v9.16b, {v9.16b}, v1.16b
+	WORD $0x6e254529 // ushl v9.16b, v9.16b, v5.16b
+	WORD $0x4e261d29 // and v9.16b, v9.16b, v6.16b
+	WORD $0x6e278529 // sub v9.16b, v9.16b, v7.16b
+	WORD $0x3dc0002a // ldr q10, [x1, #0]
+	WORD $0x4e8a9528 // sdot v8.4s, v9.16b, v10.16b
+	WORD $0x3cc02009 // ldur q9, [x0, #2]
+	WORD $0x4e020129 // tbl v9.16b, {v9.16b}, v2.16b
+	WORD $0x6e254529 // ushl v9.16b, v9.16b, v5.16b
+	WORD $0x4e261d29 // and v9.16b, v9.16b, v6.16b
+	WORD $0x6e278529 // sub v9.16b, v9.16b, v7.16b
+	WORD $0x3dc0042a // ldr q10, [x1, #16]
+	WORD $0x4e8a9528 // sdot v8.4s, v9.16b, v10.16b
+	WORD $0x4eb1b908 // addv s8, v8.4s
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x7d400009 // ldr h9, [x0, #0]
+	WORD $0x1ee24129 // fcvt s9, h9
+	WORD $0xbd40202a // ldr s10, [x1, #32]
+	WORD $0x6e2add29 // fmul v9.4s, v9.4s, v10.4s
+	WORD $0x4e29cd00 // fmla v0.4s, v8.4s, v9.4s
+	WORD $0x6f00e408 // movi v8.2d, #0000000000000000
+	WORD $0x3cc02009 // ldur q9, [x0, #2]
+	WORD $0x4e030129 // tbl v9.16b, {v9.16b}, v3.16b
+	WORD $0x6e254529 // ushl v9.16b, v9.16b, v5.16b
+	WORD $0x4e261d29 // and v9.16b, v9.16b, v6.16b
+	WORD $0x6e278529 // sub v9.16b, v9.16b, v7.16b
+	WORD $0x3cc2802a // ldur q10, [x1, #40]
+	WORD $0x4e8a9528 // sdot v8.4s, v9.16b, v10.16b
+	WORD $0x3cc02009 // ldur q9, [x0, #2]
+	WORD $0x4e040129 // tbl v9.16b, {v9.16b}, v4.16b
+	WORD $0x6e254529 // ushl v9.16b, v9.16b, v5.16b
+	WORD $0x4e261d29 // and v9.16b, v9.16b, v6.16b
+	WORD $0x6e278529 // sub v9.16b, v9.16b, v7.16b
+	WORD $0x3cc3802a // ldur q10, [x1, #56]
+	WORD $0x4e8a9528 // sdot v8.4s, v9.16b, v10.16b
+	WORD $0x4eb1b908 // addv s8, v8.4s
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x7d400009 // ldr h9, [x0, #0]
+	WORD $0x1ee24129 // fcvt s9, h9
+	WORD $0xbd40482a // ldr s10, [x1, #72]
+	WORD $0x6e2add29 // fmul v9.4s, v9.4s, v10.4s
+	WORD $0x4e29cd00 // fmla v0.4s, v8.4s, v9.4s
+	ADD $18, R0
+	ADD $80, R1
+	SUBS $1, R2
+	BNE loop1
+	FMOVS F0, ret+24(FP)
+	RET
+
+// func dotQ2_0Int8_2x2NEON(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+TEXT ·dotQ2_0Int8_2x2NEON(SB), NOSPLIT, $0-48
+	WORD $0x6f00e400 // movi v0.2d, #0000000000000000
+	MOVD w+0(FP), R0
+	MOVD stride+8(FP), R1
+	MOVD xs+16(FP), R2
+	ADD R1, R0, R3
+	MOVD 0(R2), R4
+	MOVD 24(R2), R5
+	MOVD steps+24(FP), R1
+	MOVD $fours0<>(SB), R2
+	WORD $0x3dc00041 // ldr q1, [x2, #0]
+	MOVD $fours1<>(SB), R2
+	WORD $0x3dc00042 // ldr q2, [x2, #0]
+	MOVD $fours2<>(SB), R2
+	WORD $0x3dc00043 // ldr q3, [x2, #0]
+	MOVD $fours3<>(SB), R2
+	WORD $0x3dc00044 // ldr q4, [x2, #0]
+	MOVD $right0246<>(SB), R2
+	WORD $0x3dc00045 // ldr q5, [x2, #0]
+	MOVD $bytes3<>(SB), R2
+	WORD $0x3dc00046 // ldr q6, [x2, #0]
+	MOVD $bytes1<>(SB), R2
+	WORD $0x3dc00047 // ldr q7, [x2, #0]
+loop1:
+	WORD $0x6f00e408 // movi v8.2d, #0000000000000000
+	WORD $0x3cc02009 // ldur q9, [x0, #2]
+	WORD $0x4e010129 // tbl v9.16b, {v9.16b}, v1.16b
+	WORD $0x6e254529 // ushl v9.16b, v9.16b, v5.16b
+	WORD $0x4e261d29 // and v9.16b, v9.16b, v6.16b
+	WORD $0x6e278529 // sub v9.16b, v9.16b, v7.16b
+	WORD $0x3cc0206a // ldur q10, [x3, #2]
+	WORD $0x4e01014a // tbl v10.16b, {v10.16b}, v1.16b
+	WORD $0x6e25454a // ushl v10.16b, v10.16b, v5.16b
+	WORD $0x4e261d4a // and v10.16b, v10.16b, v6.16b
+	WORD $0x6e27854a // sub v10.16b, v10.16b, v7.16b
+	WORD $0x3dc0008b // ldr q11, [x4, #0]
+	WORD $0x3dc000ac // ldr q12, [x5, #0]
+	WORD $0x4eca392d // zip1 v13.2d, v9.2d, v10.2d
+	WORD $0x4ecc396e // zip1 v14.2d, v11.2d, v12.2d
+	WORD $0x4e8ea5a8 // smmla v8.4s, v13.16b, v14.16b
+	WORD $0x4eca792d // zip2 v13.2d, v9.2d, v10.2d
+	WORD $0x4ecc796e // zip2 v14.2d, v11.2d, v12.2d
+	WORD $0x4e8ea5a8 // smmla v8.4s, v13.16b, v14.16b
+	WORD $0x3cc02009 // ldur q9, [x0, #2]
+	WORD $0x4e020129 // tbl v9.16b, {v9.16b}, v2.16b
+	WORD $0x6e254529 // ushl v9.16b, v9.16b, v5.16b
+	WORD $0x4e261d29 // and v9.16b, v9.16b, v6.16b
+	WORD $0x6e278529 // sub v9.16b, v9.16b, v7.16b
+	WORD $0x3cc0206a // ldur q10, [x3, #2]
+	WORD $0x4e02014a // tbl v10.16b, {v10.16b}, v2.16b
+	WORD $0x6e25454a // ushl v10.16b, v10.16b, v5.16b
+	WORD $0x4e261d4a // and v10.16b, v10.16b, v6.16b
+	WORD $0x6e27854a // sub v10.16b, v10.16b, v7.16b
+	WORD $0x3dc0048b // ldr q11, [x4, #16]
+	WORD $0x3dc004ac // ldr q12, [x5, #16]
+	WORD $0x4eca392d // zip1 v13.2d, v9.2d, v10.2d
+	WORD $0x4ecc396e // zip1 v14.2d, v11.2d, v12.2d
+	WORD $0x4e8ea5a8 // smmla v8.4s, v13.16b, v14.16b
+	WORD $0x4eca792d // zip2 v13.2d, v9.2d, v10.2d
+	WORD $0x4ecc796e // zip2 v14.2d, v11.2d, v12.2d
+	WORD $0x4e8ea5a8 // smmla v8.4s, v13.16b, v14.16b
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x7d400009 // ldr h9, [x0, #0]
+	WORD $0x1ee24129 // fcvt s9, h9
+	WORD $0x7d40006a // ldr h10, [x3, #0]
+	WORD $0x1ee2414a // fcvt s10, h10
+	WORD $0x4e893929 // zip1 v9.4s, v9.4s, v9.4s
+	WORD $0x4e8a394a // zip1 v10.4s, v10.4s, v10.4s
+	WORD $0x4eca3929 // zip1 v9.2d, v9.2d, v10.2d
+	WORD $0xbd40208a // ldr s10, [x4, #32]
+	WORD $0xbd4020ab // ldr s11, [x5, #32]
+	WORD $0x4e8b394a // zip1 v10.4s, v10.4s, v11.4s
+	WORD $0x4eca394a // zip1 v10.2d, v10.2d, v10.2d
+	WORD $0x6e2add29 // fmul v9.4s, v9.4s, v10.4s
+	WORD $0x4e29cd00 // fmla v0.4s, v8.4s, v9.4s
+	WORD $0x6f00e408 // movi v8.2d, #0000000000000000
+	WORD $0x3cc02009 // ldur q9, [x0, #2]
+	WORD $0x4e030129 // tbl v9.16b, {v9.16b}, v3.16b
+	WORD $0x6e254529 // ushl v9.16b, v9.16b, v5.16b
+	WORD $0x4e261d29 // and v9.16b, v9.16b, v6.16b
+	WORD $0x6e278529 // sub v9.16b, v9.16b, v7.16b
+	WORD $0x3cc0206a // ldur q10, [x3, #2]
+	WORD $0x4e03014a // tbl v10.16b, {v10.16b}, v3.16b
+	WORD $0x6e25454a // ushl v10.16b, v10.16b, v5.16b
+	WORD $0x4e261d4a // and v10.16b, v10.16b, v6.16b
+	WORD $0x6e27854a // sub v10.16b, v10.16b, v7.16b
+	WORD $0x3cc2808b // ldur q11, [x4, #40]
+	WORD $0x3cc280ac // ldur q12, [x5, #40]
+	WORD $0x4eca392d // zip1 v13.2d, v9.2d, v10.2d
+	WORD $0x4ecc396e // zip1 v14.2d, v11.2d, v12.2d
+	WORD $0x4e8ea5a8 // smmla v8.4s, v13.16b, v14.16b
+	WORD $0x4eca792d // zip2 v13.2d, v9.2d, v10.2d
+	WORD $0x4ecc796e // zip2 v14.2d, v11.2d, v12.2d
+	WORD $0x4e8ea5a8 // smmla v8.4s, v13.16b, v14.16b
+	WORD $0x3cc02009 // ldur q9, [x0, #2]
+	WORD $0x4e040129 // tbl v9.16b, {v9.16b}, v4.16b
+	WORD $0x6e254529 // ushl v9.16b, v9.16b, v5.16b
+	WORD $0x4e261d29 // and v9.16b, v9.16b, v6.16b
+	WORD $0x6e278529 // sub v9.16b, v9.16b, v7.16b
+	WORD $0x3cc0206a // ldur q10, [x3, #2]
+	WORD $0x4e04014a // tbl v10.16b, {v10.16b}, v4.16b
+	WORD $0x6e25454a // ushl v10.16b, v10.16b, v5.16b
+	WORD $0x4e261d4a // and v10.16b, v10.16b, v6.16b
+	WORD $0x6e27854a // sub v10.16b, v10.16b, v7.16b
+	WORD $0x3cc3808b // ldur q11, [x4, #56]
+	WORD $0x3cc380ac // ldur q12, [x5, #56]
+	WORD $0x4eca392d // zip1 v13.2d, v9.2d, v10.2d
+	WORD $0x4ecc396e // zip1 v14.2d, v11.2d, v12.2d
+	WORD $0x4e8ea5a8 // smmla v8.4s, v13.16b, v14.16b
+	WORD $0x4eca792d // zip2 v13.2d, v9.2d, v10.2d
+	WORD $0x4ecc796e // zip2 v14.2d, v11.2d, v12.2d
+	WORD $0x4e8ea5a8 // smmla v8.4s, v13.16b, v14.16b
+	WORD $0x4e21d908 // scvtf v8.4s, v8.4s
+	WORD $0x7d400009 // ldr h9, [x0, #0]
+	WORD $0x1ee24129 // fcvt s9, h9
+	WORD $0x7d40006a // ldr h10, [x3, #0]
+	WORD $0x1ee2414a // fcvt s10, h10
+	WORD $0x4e893929 // zip1 v9.4s, v9.4s, v9.4s
+	WORD $0x4e8a394a // zip1 v10.4s, v10.4s, v10.4s
+	WORD $0x4eca3929 // zip1 v9.2d, v9.2d, v10.2d
+	WORD $0xbd40488a // ldr s10, [x4, #72]
+	WORD $0xbd4048ab // ldr s11, [x5, #72]
+	WORD $0x4e8b394a // zip1 v10.4s, v10.4s, v11.4s
+	WORD $0x4eca394a // zip1 v10.2d, v10.2d, v10.2d
+	WORD $0x6e2add29 // fmul v9.4s, v9.4s, v10.4s
+	WORD $0x4e29cd00 // fmla v0.4s, v8.4s, v9.4s
+	ADD $18, R0
+	ADD $80, R4
+	ADD $18, R3
+	ADD $80, R5
+	SUBS $1, R1
+	BNE loop1
+	MOVD ys+32(FP), R2
+	MOVD row+40(FP), R6
+	MOVD 0(R2), R7
+	ADD R6<<2, R7
+	WORD $0x4e040408 // dup v8.4s, v0.s[0]
+	WORD $0xbd0000e8 // str s8, [x7, #0]
+	WORD $0x4e140408 // dup v8.4s, v0.s[2]
+	WORD $0xbd0004e8 // str s8, [x7, #4]
+	MOVD 24(R2), R7
+	ADD R6<<2, R7
+	WORD $0x4e0c0408 // dup v8.4s, v0.s[1]
+	WORD $0xbd0000e8 // str s8, [x7, #0]
+	WORD $0x4e1c0408 // dup v8.4s, v0.s[3]
+	WORD $0xbd0004e8 // str s8, [x7, #4]
+	RET
+
+// func dotNVFP4Int8NEON(w *byte, x *float32, steps int) float32
+TEXT ·dotNVFP4Int8NEON(SB), NOSPLIT, $0-28
+	WORD $0x6f00e400 // movi v0.2d, #0000000000000000
+	MOVD w+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD steps+16(FP), R2
+	MOVD $e2m1<>(SB), R3
+	WORD $0x3dc00061 // ldr q1, [x3, #0]
+	MOVD $bytes15<>(SB), R3
+	WORD $0x3dc00062 // ldr q2, [x3, #0]
+	MOVD $halvesRight4<>(SB), R3
+	WORD $0x3dc00063 // ldr q3, [x3, #0]
+	MOVD $·nvfp4Scales(SB), R3
+loop1:
+	WORD $0x6f00e404 // movi v4.2d, #0000000000000000
+	ADD $4, R0, R5
+	MOVBU 0(R0), R4
+	ADD R4<<2, R3, R4
+	WORD $0xbd400085 // ldr s5, [x4, #0]
+	WORD $0x4d40cca6 // ld1r {v6.2d}, [x5]
+	WORD $0x6e2344c6 // ushl v6.16b, v6.16b, v3.16b
+	WORD $0x4e221cc6 // and v6.16b, v6.16b, v2.16b
+	WORD $0x4e060026 // tbl v6.16b, {v1.16b}, v6.16b
+	WORD $0x3dc00027 // ldr q7, [x1, #0]
+	WORD $0x4e8794c4 // sdot v4.4s, v6.16b, v7.16b
+	WORD $0x4eb1b884 // addv s4, v4.4s
+	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD $0xbd402026 // ldr s6, [x1, #32]
+	WORD $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
+	WORD $0x4e25cc80 // fmla v0.4s, v4.4s, v5.4s
+	WORD $0x6f00e404 // movi v4.2d, #0000000000000000
+	ADD $12, R0, R5
+	MOVBU 1(R0), R4
+	ADD R4<<2, R3, R4
+	WORD $0xbd400085 // ldr s5, [x4, #0]
+	WORD $0x4d40cca6 // ld1r {v6.2d}, [x5]
+	WORD $0x6e2344c6 // ushl v6.16b, v6.16b, v3.16b
+	WORD $0x4e221cc6 // and v6.16b, v6.16b, v2.16b
+	WORD $0x4e060026 // tbl v6.16b, {v1.16b}, v6.16b
+	WORD $0x3dc00427 // ldr q7, [x1, #16]
+	WORD $0x4e8794c4 // sdot v4.4s, v6.16b, v7.16b
+	WORD $0x4eb1b884 // addv s4, v4.4s
+	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD $0xbd402026 // ldr s6, [x1, #32]
+	WORD $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
+	WORD $0x4e25cc80 // fmla v0.4s, v4.4s, v5.4s
+	WORD $0x6f00e404 // movi v4.2d, #0000000000000000
+	ADD $20, R0, R5
+	MOVBU 2(R0), R4
+	ADD R4<<2, R3, R4
+	WORD $0xbd400085 // ldr s5, [x4, #0]
+	WORD $0x4d40cca6 // ld1r {v6.2d}, [x5]
+	WORD $0x6e2344c6 // ushl v6.16b, v6.16b, v3.16b
+	WORD $0x4e221cc6 // and v6.16b, v6.16b, v2.16b
+	WORD $0x4e060026 // tbl v6.16b, {v1.16b}, v6.16b
+	WORD $0x3cc28027 // ldur q7, [x1, #40]
+	WORD $0x4e8794c4 // sdot v4.4s, v6.16b, v7.16b
+	WORD $0x4eb1b884 // addv s4, v4.4s
+	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD $0xbd404826 // ldr s6, [x1, #72]
+	WORD $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
+	WORD $0x4e25cc80 // fmla v0.4s, v4.4s, v5.4s
+	WORD $0x6f00e404 // movi v4.2d, #0000000000000000
+	ADD $28, R0, R5
+	MOVBU 3(R0), R4
+	ADD R4<<2, R3, R4
+	WORD $0xbd400085 // ldr s5, [x4, #0]
+	WORD $0x4d40cca6 // ld1r {v6.2d}, [x5]
+	WORD $0x6e2344c6 // ushl v6.16b, v6.16b, v3.16b
+	WORD $0x4e221cc6 // and v6.16b, v6.16b, v2.16b
+	WORD $0x4e060026 // tbl v6.16b, {v1.16b}, v6.16b
+	WORD $0x3cc38027 // ldur q7, [x1, #56]
+	WORD $0x4e8794c4 // sdot v4.4s, v6.16b, v7.16b
+	WORD $0x4eb1b884 // addv s4, v4.4s
+	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD $0xbd404826 // ldr s6, [x1, #72]
+	WORD $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
+	WORD $0x4e25cc80 // fmla v0.4s, v4.4s, v5.4s
+	ADD $36, R0
+	ADD $80, R1
+	SUBS $1, R2
+	BNE loop1
+	FMOVS F0, ret+24(FP)
+	RET
+
+// func dotNVFP4Int8_2x2NEON(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+TEXT ·dotNVFP4Int8_2x2NEON(SB), NOSPLIT, $0-48
+	WORD $0x6f00e400 // movi v0.2d, #0000000000000000
+	MOVD w+0(FP), R0
+	MOVD stride+8(FP), R1
+	MOVD xs+16(FP), R2
+	ADD R1, R0, R3
+	MOVD 0(R2), R4
+	MOVD 24(R2), R5
+	MOVD steps+24(FP), R1
+	MOVD $e2m1<>(SB), R2
+	WORD $0x3dc00041 // ldr q1, [x2, #0]
+	MOVD $bytes15<>(SB), R2
+	WORD $0x3dc00042 // ldr q2, [x2, #0]
+	MOVD $halvesRight4<>(SB), R2
+	WORD $0x3dc00043 // ldr q3, [x2, #0]
+	MOVD $·nvfp4Scales(SB), R2
+loop1:
+	WORD $0x6f00e404 // movi v4.2d, #0000000000000000
+	ADD $4, R0, R7
+	MOVBU 0(R0), R6
+	ADD R6<<2, R2, R6
+	WORD $0xbd4000c5 // ldr s5, [x6, #0]
+	WORD $0x4d40cce6 // ld1r {v6.2d}, [x7]
+	WORD $0x6e2344c6 // ushl v6.16b, v6.16b, v3.16b
+	WORD $0x4e221cc6 // and v6.16b, v6.16b, v2.16b
+	WORD $0x4e060026 // tbl v6.16b, {v1.16b}, v6.16b
+	ADD $4, R3, R7
+	MOVBU 0(R3), R6
+	ADD R6<<2, R2, R6
+	WORD $0xbd4000c7 // ldr s7, [x6, #0]
+	WORD $0x4d40cce8 // ld1r {v8.2d}, [x7]
+	WORD $0x6e234508 // ushl v8.16b, v8.16b, v3.16b
+	WORD $0x4e221d08 // and v8.16b, v8.16b, v2.16b
+	WORD $0x4e080028 // tbl v8.16b, {v1.16b}, v8.16b
+	WORD $0x3dc00089 // ldr q9, [x4, #0]
+	WORD $0x3dc000aa // ldr q10, [x5, #0]
+	WORD $0x4ec838cb // zip1 v11.2d, v6.2d, v8.2d
+	WORD $0x4eca392c // zip1 v12.2d, v9.2d, v10.2d
+	WORD $0x4e8ca564 // smmla v4.4s, v11.16b, v12.16b
+	WORD $0x4ec878cb // zip2 v11.2d, v6.2d, v8.2d
+	WORD $0x4eca792c // zip2 v12.2d, v9.2d, v10.2d
+	WORD $0x4e8ca564 // smmla v4.4s, v11.16b, v12.16b
+	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD $0x4e8538a5 // zip1 v5.4s, v5.4s, v5.4s
+	WORD $0x4e8738e7 // zip1 v7.4s, v7.4s, v7.4s
+	WORD $0x4ec738a5 // zip1 v5.2d, v5.2d, v7.2d
+	WORD $0xbd402086 // ldr s6, [x4, #32]
+	WORD $0xbd4020a7 // ldr s7, [x5, #32]
+	WORD $0x4e8738c6 // zip1 v6.4s, v6.4s, v7.4s
+	WORD $0x4ec638c6 // zip1 v6.2d, v6.2d, v6.2d
+	WORD $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
+	WORD $0x4e25cc80 // fmla v0.4s, v4.4s, v5.4s
+	WORD $0x6f00e404 // movi v4.2d, #0000000000000000
+	ADD $12, R0, R7
+	MOVBU 1(R0), R6
+	ADD R6<<2, R2, R6
+	WORD $0xbd4000c5 // ldr s5, [x6, #0]
+	WORD $0x4d40cce6 // ld1r {v6.2d}, [x7]
+	WORD $0x6e2344c6 // ushl v6.16b, v6.16b, v3.16b
+	WORD $0x4e221cc6 // and v6.16b, v6.16b, v2.16b
+	WORD $0x4e060026 // tbl v6.16b, {v1.16b}, v6.16b
+	ADD $12, R3, R7
+	MOVBU 1(R3), R6
+	ADD R6<<2, R2, R6
+	WORD $0xbd4000c7 // ldr s7, [x6, #0]
+	WORD $0x4d40cce8 // ld1r {v8.2d}, [x7]
+	WORD $0x6e234508 // ushl v8.16b, v8.16b, v3.16b
+	WORD $0x4e221d08 // and v8.16b, v8.16b, v2.16b
+	WORD $0x4e080028 // tbl v8.16b, {v1.16b}, v8.16b
+	WORD $0x3dc00489 // ldr q9, [x4, #16]
+	WORD $0x3dc004aa // ldr q10, [x5, #16]
+	WORD $0x4ec838cb // zip1 v11.2d, v6.2d, v8.2d
+	WORD $0x4eca392c // zip1 v12.2d, v9.2d, v10.2d
+	WORD $0x4e8ca564 // smmla v4.4s, v11.16b, v12.16b
+	WORD $0x4ec878cb // zip2 v11.2d, v6.2d, v8.2d
+	WORD $0x4eca792c // zip2 v12.2d, v9.2d, v10.2d
+	WORD $0x4e8ca564 // smmla v4.4s, v11.16b, v12.16b
+	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD $0x4e8538a5 // zip1 v5.4s, v5.4s, v5.4s
+	WORD $0x4e8738e7 // zip1 v7.4s, v7.4s, v7.4s
+	WORD $0x4ec738a5 // zip1 v5.2d, v5.2d, v7.2d
+	WORD $0xbd402086 // ldr s6, [x4, #32]
+	WORD $0xbd4020a7 // ldr s7, [x5, #32]
+	WORD $0x4e8738c6 // zip1 v6.4s, v6.4s, v7.4s
+	WORD $0x4ec638c6 // zip1 v6.2d, v6.2d, v6.2d
+	WORD $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
+	WORD $0x4e25cc80 // fmla v0.4s, v4.4s, v5.4s
+	WORD $0x6f00e404 // movi v4.2d, #0000000000000000
+	ADD $20, R0, R7
+	MOVBU 2(R0), R6
+	ADD R6<<2, R2, R6
+	WORD $0xbd4000c5 // ldr s5, [x6, #0]
+	WORD $0x4d40cce6 // ld1r {v6.2d}, [x7]
+	WORD $0x6e2344c6 // ushl v6.16b, v6.16b, v3.16b
+	WORD $0x4e221cc6 // and v6.16b, v6.16b, v2.16b
+	WORD $0x4e060026 // tbl v6.16b, {v1.16b}, v6.16b
+	ADD $20, R3, R7
+	MOVBU 2(R3), R6
+	ADD R6<<2, R2, R6
+	WORD $0xbd4000c7 // ldr s7, [x6, #0]
+	WORD $0x4d40cce8 // ld1r {v8.2d}, [x7]
+	WORD $0x6e234508 // ushl v8.16b, v8.16b, v3.16b
+	WORD $0x4e221d08 // and v8.16b, v8.16b, v2.16b
+	WORD $0x4e080028 // tbl v8.16b, {v1.16b}, v8.16b
+	WORD $0x3cc28089 // ldur q9, [x4, #40]
+	WORD $0x3cc280aa // ldur q10, [x5, #40]
+	WORD $0x4ec838cb // zip1 v11.2d, v6.2d, v8.2d
+	WORD $0x4eca392c // zip1 v12.2d, v9.2d, v10.2d
+	WORD $0x4e8ca564 // smmla v4.4s, v11.16b, v12.16b
+	WORD $0x4ec878cb // zip2 v11.2d, v6.2d, v8.2d
+	WORD $0x4eca792c // zip2 v12.2d, v9.2d, v10.2d
+	WORD $0x4e8ca564 // smmla v4.4s, v11.16b, v12.16b
+	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD $0x4e8538a5 // zip1 v5.4s, v5.4s, v5.4s
+	WORD $0x4e8738e7 // zip1 v7.4s, v7.4s, v7.4s
+	WORD $0x4ec738a5 // zip1 v5.2d, v5.2d, v7.2d
+	WORD $0xbd404886 // ldr s6, [x4, #72]
+	WORD $0xbd4048a7 // ldr s7, [x5, #72]
+	WORD $0x4e8738c6 // zip1 v6.4s, v6.4s, v7.4s
+	WORD $0x4ec638c6 // zip1 v6.2d, v6.2d, v6.2d
+	WORD $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
+	WORD $0x4e25cc80 // fmla v0.4s, v4.4s, v5.4s
+	WORD $0x6f00e404 // movi v4.2d, #0000000000000000
+	ADD $28, R0, R7
+	MOVBU 3(R0), R6
+	ADD R6<<2, R2, R6
+	WORD $0xbd4000c5 // ldr s5, [x6, #0]
+	WORD $0x4d40cce6 // ld1r {v6.2d}, [x7]
+	WORD $0x6e2344c6 // ushl v6.16b, v6.16b, v3.16b
+	WORD $0x4e221cc6 // and v6.16b, v6.16b, v2.16b
+	WORD $0x4e060026 // tbl v6.16b, {v1.16b}, v6.16b
+	ADD $28, R3, R7
+	MOVBU 3(R3), R6
+	ADD R6<<2, R2, R6
+	WORD $0xbd4000c7 // ldr s7, [x6, #0]
+	WORD $0x4d40cce8 // ld1r {v8.2d}, [x7]
+	WORD $0x6e234508 // ushl v8.16b, v8.16b, v3.16b
+	WORD $0x4e221d08 // and v8.16b, v8.16b, v2.16b
+	WORD $0x4e080028 // tbl v8.16b, {v1.16b}, v8.16b
+	WORD $0x3cc38089 // ldur q9, [x4, #56]
+	WORD $0x3cc380aa // ldur q10, [x5, #56]
+	WORD $0x4ec838cb // zip1 v11.2d, v6.2d, v8.2d
+	WORD $0x4eca392c // zip1 v12.2d, v9.2d, v10.2d
+	WORD $0x4e8ca564 // smmla v4.4s, v11.16b, v12.16b
+	WORD $0x4ec878cb // zip2 v11.2d, v6.2d, v8.2d
+	WORD $0x4eca792c // zip2 v12.2d, v9.2d, v10.2d
+	WORD $0x4e8ca564 // smmla v4.4s, v11.16b, v12.16b
+	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD $0x4e8538a5 // zip1 v5.4s, v5.4s, v5.4s
+	WORD $0x4e8738e7 // zip1 v7.4s, v7.4s, v7.4s
+	WORD $0x4ec738a5 // zip1 v5.2d, v5.2d, v7.2d
+	WORD $0xbd404886 // ldr s6, [x4, #72]
+	WORD $0xbd4048a7 // ldr s7, [x5, #72]
+	WORD $0x4e8738c6 // zip1 v6.4s, v6.4s, v7.4s
+	WORD $0x4ec638c6 // zip1 v6.2d, v6.2d, v6.2d
+	WORD $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
+	WORD $0x4e25cc80 // fmla v0.4s, v4.4s, v5.4s
+	ADD $36, R0
+	ADD $80, R4
+	ADD $36, R3
+	ADD $80, R5
+	SUBS $1, R1
+	BNE loop1
+	MOVD ys+32(FP), R6
+	MOVD row+40(FP), R7
+	MOVD 0(R6), R8
+	ADD R7<<2, R8
+	WORD $0x4e040404 // dup v4.4s, v0.s[0]
+	WORD $0xbd000104 // str s4, [x8, #0]
+	WORD $0x4e140404 // dup v4.4s, v0.s[2]
+	WORD $0xbd000504 // str s4, [x8, #4]
+	MOVD 24(R6), R8
+	ADD R7<<2, R8
+	WORD $0x4e0c0404 // dup v4.4s, v0.s[1]
+	WORD $0xbd000104 // str s4, [x8, #0]
+	WORD $0x4e1c0404 // dup v4.4s, v0.s[3]
+	WORD $0xbd000504 // str s4, [x8, #4]
+	RET
+
+// func dotNVFP4_SCALEDInt8NEON(w *byte, x *float32, steps int) float32
+TEXT ·dotNVFP4_SCALEDInt8NEON(SB), NOSPLIT, $0-28
+	WORD $0x6f00e400 // movi v0.2d, #0000000000000000
+	MOVD w+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD steps+16(FP), R2
+	MOVD $e2m1<>(SB), R3
+	WORD $0x3dc00061 // ldr q1, [x3, #0]
+	MOVD $bytes15<>(SB), R3
+	WORD $0x3dc00062 // ldr q2, [x3, #0]
+	MOVD $halvesRight4<>(SB), R3
+	WORD $0x3dc00063 // ldr q3, [x3, #0]
+	MOVD $·nvfp4Scales(SB), R3
+loop1:
+	WORD $0x6f00e404 // movi v4.2d, #0000000000000000
+	ADD $8, R0, R5
+	MOVBU 4(R0), R4
+	ADD R4<<2, R3, R4
+	WORD $0xbd400085 // ldr s5, [x4, #0]
+	WORD $0xbd400007 // ldr s7, [x0, #0]
+	WORD $0x6e27dca5 // fmul v5.4s, v5.4s, v7.4s
+	WORD $0x4d40cca6 // ld1r {v6.2d}, [x5]
+	WORD $0x6e2344c6 // ushl v6.16b, v6.16b, v3.16b
+	WORD $0x4e221cc6 // and v6.16b, v6.16b, v2.16b
+	WORD $0x4e060026 // tbl v6.16b, {v1.16b}, v6.16b
+	WORD $0x3dc00027 // ldr q7, [x1, #0]
+	WORD $0x4e8794c4 // sdot v4.4s, v6.16b, v7.16b
+	WORD $0x4eb1b884 // addv s4, v4.4s
+	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD $0xbd402026 // ldr s6, [x1, #32]
+	WORD $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
+	WORD $0x4e25cc80 // fmla v0.4s, v4.4s, v5.4s
+	WORD $0x6f00e404 // movi v4.2d, #0000000000000000
+	ADD $16, R0, R5
+	MOVBU 5(R0), R4
+	ADD R4<<2, R3, R4
+	WORD $0xbd400085 // ldr s5, [x4, #0]
+	WORD $0xbd400007 // ldr s7, [x0, #0]
+	WORD $0x6e27dca5 // fmul v5.4s, v5.4s, v7.4s
+	WORD $0x4d40cca6 // ld1r {v6.2d}, [x5]
+	WORD $0x6e2344c6 // ushl v6.16b, v6.16b, v3.16b
+	WORD $0x4e221cc6 // and v6.16b, v6.16b, v2.16b
+	WORD $0x4e060026 // tbl v6.16b, {v1.16b}, v6.16b
+	WORD $0x3dc00427 // ldr q7, [x1, #16]
+	WORD $0x4e8794c4 // sdot v4.4s, v6.16b, v7.16b
+	WORD $0x4eb1b884 // addv s4, v4.4s
+	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD $0xbd402026 // ldr s6, [x1, #32]
+	WORD $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
+	WORD $0x4e25cc80 // fmla v0.4s, v4.4s, v5.4s
+	WORD $0x6f00e404 // movi v4.2d, #0000000000000000
+	ADD $24, R0, R5
+	MOVBU 6(R0), R4
+	ADD R4<<2, R3, R4
+	WORD $0xbd400085 // ldr s5, [x4, #0]
+	WORD $0xbd400007 // ldr s7, [x0, #0]
+	WORD $0x6e27dca5 // fmul v5.4s, v5.4s, v7.4s
+	WORD $0x4d40cca6 // ld1r {v6.2d}, [x5]
+	WORD $0x6e2344c6 // ushl v6.16b, v6.16b, v3.16b
+	WORD $0x4e221cc6 // and v6.16b, v6.16b, v2.16b
+	WORD $0x4e060026 // tbl v6.16b, {v1.16b}, v6.16b
+	WORD $0x3cc28027 // ldur q7, [x1, #40]
+	WORD $0x4e8794c4 // sdot v4.4s, v6.16b, v7.16b
+	WORD $0x4eb1b884 // addv s4, v4.4s
+	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD $0xbd404826 // ldr s6, [x1, #72]
+	WORD $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
+	WORD $0x4e25cc80 // fmla v0.4s, v4.4s, v5.4s
+	WORD $0x6f00e404 // movi v4.2d, #0000000000000000
+	ADD $32, R0, R5
+	MOVBU 7(R0), R4
+	ADD R4<<2, R3, R4
+	WORD $0xbd400085 // ldr s5, [x4, #0]
+	WORD $0xbd400007 // ldr s7, [x0, #0]
+	WORD $0x6e27dca5 // fmul v5.4s, v5.4s, v7.4s
+	WORD $0x4d40cca6 // ld1r {v6.2d}, [x5]
+	WORD $0x6e2344c6 // ushl v6.16b, v6.16b, v3.16b
+	WORD $0x4e221cc6 // and v6.16b, v6.16b, v2.16b
+	WORD $0x4e060026 // tbl v6.16b, {v1.16b}, v6.16b
+	WORD $0x3cc38027 // ldur q7, [x1, #56]
+	WORD $0x4e8794c4 // sdot v4.4s, v6.16b, v7.16b
+	WORD $0x4eb1b884 // addv s4, v4.4s
+	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD $0xbd404826 // ldr s6, [x1, #72]
+	WORD $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
+	WORD $0x4e25cc80 // fmla v0.4s, v4.4s, v5.4s
+	ADD $40, R0
+	ADD $80, R1
+	SUBS $1, R2
+	BNE loop1
+	FMOVS F0, ret+24(FP)
+	RET
+
+// func dotNVFP4_SCALEDInt8_2x2NEON(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+TEXT ·dotNVFP4_SCALEDInt8_2x2NEON(SB), NOSPLIT, $0-48
+	WORD $0x6f00e400 // movi v0.2d, #0000000000000000
+	MOVD w+0(FP), R0
+	MOVD stride+8(FP), R1
+	MOVD xs+16(FP), R2
+	ADD R1, R0, R3
+	MOVD 0(R2), R4
+	MOVD 24(R2), R5
+	MOVD steps+24(FP), R1
+	MOVD $e2m1<>(SB), R2
+	WORD $0x3dc00041 // ldr q1, [x2, #0]
+	MOVD $bytes15<>(SB), R2
+	WORD $0x3dc00042 // ldr q2, [x2, #0]
+	MOVD $halvesRight4<>(SB), R2
+	WORD $0x3dc00043 // ldr q3, [x2, #0]
+	MOVD $·nvfp4Scales(SB), R2
+loop1:
+	WORD $0x6f00e404 // movi v4.2d, #0000000000000000
+	ADD $8, R0, R7
+	MOVBU 4(R0), R6
+	ADD R6<<2, R2, R6
+	WORD $0xbd4000c5 // ldr s5, [x6, #0]
+	WORD $0xbd400007 // ldr s7, [x0, #0]
+	WORD $0x6e27dca5 // fmul v5.4s, v5.4s, v7.4s
+	WORD $0x4d40cce6 // ld1r {v6.2d}, [x7]
+	WORD $0x6e2344c6 // ushl v6.16b, v6.16b, v3.16b
+	WORD $0x4e221cc6 // and v6.16b, v6.16b, v2.16b
+	WORD $0x4e060026 // tbl v6.16b, {v1.16b}, v6.16b
+	ADD $8, R3, R7
+	MOVBU 4(R3), R6
+	ADD R6<<2, R2, R6
+	WORD $0xbd4000c7 // ldr s7, [x6, #0]
+	WORD $0xbd400069 // ldr s9, [x3, #0]
+	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
+	WORD $0x4d40cce8 // ld1r {v8.2d}, [x7]
+	WORD $0x6e234508 // ushl v8.16b, v8.16b, v3.16b
+	WORD $0x4e221d08 // and v8.16b, v8.16b, v2.16b
+	WORD $0x4e080028 // tbl v8.16b, {v1.16b}, v8.16b
+	WORD $0x3dc00089 // ldr q9, [x4, #0]
+	WORD $0x3dc000aa // ldr q10, [x5, #0]
+	WORD $0x4ec838cb // zip1 v11.2d, v6.2d, v8.2d
+	WORD $0x4eca392c // zip1 v12.2d, v9.2d, v10.2d
+	WORD $0x4e8ca564 // smmla v4.4s, v11.16b, v12.16b
+	WORD $0x4ec878cb // zip2 v11.2d, v6.2d, v8.2d
+	WORD $0x4eca792c // zip2 v12.2d, v9.2d, v10.2d
+	WORD $0x4e8ca564 // smmla v4.4s, v11.16b, v12.16b
+	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD $0x4e8538a5 // zip1 v5.4s, v5.4s, v5.4s
+	WORD $0x4e8738e7 // zip1 v7.4s, v7.4s, v7.4s
+	WORD $0x4ec738a5 // zip1 v5.2d, v5.2d, v7.2d
+	WORD $0xbd402086 // ldr s6, [x4, #32]
+	WORD $0xbd4020a7 // ldr s7, [x5, #32]
+	WORD $0x4e8738c6 // zip1 v6.4s, v6.4s, v7.4s
+	WORD $0x4ec638c6 // zip1 v6.2d, v6.2d, v6.2d
+	WORD $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
+	WORD $0x4e25cc80 // fmla v0.4s, v4.4s, v5.4s
+	WORD $0x6f00e404 // movi v4.2d, #0000000000000000
+	ADD $16, R0, R7
+	MOVBU 5(R0), R6
+	ADD R6<<2, R2, R6
+	WORD $0xbd4000c5 // ldr s5, [x6, #0]
+	WORD $0xbd400007 // ldr s7, [x0, #0]
+	WORD $0x6e27dca5 // fmul v5.4s, v5.4s, v7.4s
+	WORD $0x4d40cce6 // ld1r {v6.2d}, [x7]
+	WORD $0x6e2344c6 // ushl v6.16b, v6.16b, v3.16b
+	WORD $0x4e221cc6 // and v6.16b, v6.16b, v2.16b
+	WORD $0x4e060026 // tbl v6.16b, {v1.16b}, v6.16b
+	ADD $16, R3, R7
+	MOVBU 5(R3), R6
+	ADD R6<<2, R2, R6
+	WORD $0xbd4000c7 // ldr s7, [x6, #0]
+	WORD $0xbd400069 // ldr s9, [x3, #0]
+	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
+	WORD $0x4d40cce8 // ld1r {v8.2d}, [x7]
+	WORD $0x6e234508 // ushl v8.16b, v8.16b, v3.16b
+	WORD $0x4e221d08 // and v8.16b, v8.16b, v2.16b
+	WORD $0x4e080028 // tbl v8.16b, {v1.16b}, v8.16b
+	WORD $0x3dc00489 // ldr q9, [x4, #16]
+	WORD $0x3dc004aa // ldr q10, [x5, #16]
+	WORD $0x4ec838cb // zip1 v11.2d, v6.2d, v8.2d
+	WORD $0x4eca392c // zip1 v12.2d, v9.2d, v10.2d
+	WORD $0x4e8ca564 // smmla v4.4s, v11.16b, v12.16b
+	WORD $0x4ec878cb // zip2 v11.2d, v6.2d, v8.2d
+	WORD $0x4eca792c // zip2 v12.2d, v9.2d, v10.2d
+	WORD $0x4e8ca564 // smmla v4.4s, v11.16b, v12.16b
+	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD $0x4e8538a5 // zip1 v5.4s, v5.4s, v5.4s
+	WORD $0x4e8738e7 // zip1 v7.4s, v7.4s, v7.4s
+	WORD $0x4ec738a5 // zip1 v5.2d, v5.2d, v7.2d
+	WORD $0xbd402086 // ldr s6, [x4, #32]
+	WORD $0xbd4020a7 // ldr s7, [x5, #32]
+	WORD $0x4e8738c6 // zip1 v6.4s, v6.4s, v7.4s
+	WORD $0x4ec638c6 // zip1 v6.2d, v6.2d, v6.2d
+	WORD $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
+	WORD $0x4e25cc80 // fmla v0.4s, v4.4s, v5.4s
+	WORD $0x6f00e404 // movi v4.2d, #0000000000000000
+	ADD $24, R0, R7
+	MOVBU 6(R0), R6
+	ADD R6<<2, R2, R6
+	WORD $0xbd4000c5 // ldr s5, [x6, #0]
+	WORD $0xbd400007 // ldr s7, [x0, #0]
+	WORD $0x6e27dca5 // fmul v5.4s, v5.4s, v7.4s
+	WORD $0x4d40cce6 // ld1r {v6.2d}, [x7]
+	WORD $0x6e2344c6 // ushl v6.16b, v6.16b, v3.16b
+	WORD $0x4e221cc6 // and v6.16b, v6.16b, v2.16b
+	WORD $0x4e060026 // tbl v6.16b, {v1.16b}, v6.16b
+	ADD $24, R3, R7
+	MOVBU 6(R3), R6
+	ADD R6<<2, R2, R6
+	WORD $0xbd4000c7 // ldr s7, [x6, #0]
+	WORD $0xbd400069 // ldr s9, [x3, #0]
+	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
+	WORD $0x4d40cce8 // ld1r {v8.2d}, [x7]
+	WORD $0x6e234508 // ushl v8.16b, v8.16b, v3.16b
+	WORD $0x4e221d08 // and v8.16b, v8.16b, v2.16b
+	WORD $0x4e080028 // tbl v8.16b, {v1.16b}, v8.16b
+	WORD $0x3cc28089 // ldur q9, [x4, #40]
+	WORD $0x3cc280aa // ldur q10, [x5, #40]
+	WORD $0x4ec838cb // zip1 v11.2d, v6.2d, v8.2d
+	WORD $0x4eca392c // zip1 v12.2d, v9.2d, v10.2d
+	WORD $0x4e8ca564 // smmla v4.4s, v11.16b, v12.16b
+	WORD $0x4ec878cb // zip2 v11.2d, v6.2d, v8.2d
+	WORD $0x4eca792c // zip2 v12.2d, v9.2d, v10.2d
+	WORD $0x4e8ca564 // smmla v4.4s, v11.16b, v12.16b
+	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD $0x4e8538a5 // zip1 v5.4s, v5.4s, v5.4s
+	WORD $0x4e8738e7 // zip1 v7.4s, v7.4s, v7.4s
+	WORD $0x4ec738a5 // zip1 v5.2d, v5.2d, v7.2d
+	WORD $0xbd404886 // ldr s6, [x4, #72]
+	WORD $0xbd4048a7 // ldr s7, [x5, #72]
+	WORD $0x4e8738c6 // zip1 v6.4s, v6.4s, v7.4s
+	WORD $0x4ec638c6 // zip1 v6.2d, v6.2d, v6.2d
+	WORD $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
+	WORD $0x4e25cc80 // fmla v0.4s, v4.4s, v5.4s
+	WORD $0x6f00e404 // movi v4.2d, #0000000000000000
+	ADD $32, R0, R7
+	MOVBU 7(R0), R6
+	ADD R6<<2, R2, R6
+	WORD $0xbd4000c5 // ldr s5, [x6, #0]
+	WORD $0xbd400007 // ldr s7, [x0, #0]
+	WORD $0x6e27dca5 // fmul v5.4s, v5.4s, v7.4s
+	WORD $0x4d40cce6 // ld1r {v6.2d}, [x7]
+	WORD $0x6e2344c6 // ushl v6.16b, v6.16b, v3.16b
+	WORD $0x4e221cc6 // and v6.16b, v6.16b, v2.16b
+	WORD $0x4e060026 // tbl v6.16b, {v1.16b}, v6.16b
+	ADD $32, R3, R7
+	MOVBU 7(R3), R6
+	ADD R6<<2, R2, R6
+	WORD $0xbd4000c7 // ldr s7, [x6, #0]
+	WORD $0xbd400069 // ldr s9, [x3, #0]
+	WORD $0x6e29dce7 // fmul v7.4s, v7.4s, v9.4s
+	WORD $0x4d40cce8 // ld1r {v8.2d}, [x7]
+	WORD $0x6e234508 // ushl v8.16b, v8.16b, v3.16b
+	WORD $0x4e221d08 // and v8.16b, v8.16b, v2.16b
+	WORD $0x4e080028 // tbl v8.16b, {v1.16b}, v8.16b
+	WORD $0x3cc38089 // ldur q9, [x4, #56]
+	WORD $0x3cc380aa // ldur q10, [x5, #56]
+	WORD $0x4ec838cb // zip1 v11.2d, v6.2d, v8.2d
+	WORD $0x4eca392c // zip1 v12.2d, v9.2d, v10.2d
+	WORD $0x4e8ca564 // smmla v4.4s, v11.16b, v12.16b
+	WORD $0x4ec878cb // zip2 v11.2d, v6.2d, v8.2d
+	WORD $0x4eca792c // zip2 v12.2d, v9.2d, v10.2d
+	WORD $0x4e8ca564 // smmla v4.4s, v11.16b, v12.16b
+	WORD $0x4e21d884 // scvtf v4.4s, v4.4s
+	WORD $0x4e8538a5 // zip1 v5.4s, v5.4s, v5.4s
+	WORD $0x4e8738e7 // zip1 v7.4s, v7.4s, v7.4s
+	WORD $0x4ec738a5 // zip1 v5.2d, v5.2d, v7.2d
+	WORD $0xbd404886 // ldr s6, [x4, #72]
+	WORD $0xbd4048a7 // ldr s7, [x5, #72]
+	WORD $0x4e8738c6 // zip1 v6.4s, v6.4s, v7.4s
+	WORD $0x4ec638c6 // zip1 v6.2d, v6.2d, v6.2d
+	WORD $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
+	WORD $0x4e25cc80 // fmla v0.4s, v4.4s, v5.4s
+	ADD $40, R0
+	ADD $80, R4
+	ADD $40, R3
+	ADD $80, R5
+	SUBS $1, R1
+	BNE loop1
+	MOVD ys+32(FP), R6
+	MOVD row+40(FP), R7
+	MOVD 0(R6), R8
+	ADD R7<<2, R8
+	WORD $0x4e040404 // dup v4.4s, v0.s[0]
+	WORD $0xbd000104 // str s4, [x8, #0]
+	WORD $0x4e140404 // dup v4.4s, v0.s[2]
+	WORD $0xbd000504 // str s4, [x8, #4]
+	MOVD 24(R6), R8
+	ADD R7<<2, R8
+	WORD $0x4e0c0404 // dup v4.4s, v0.s[1]
+	WORD $0xbd000104 // str s4, [x8, #0]
+	WORD $0x4e1c0404 // dup v4.4s, v0.s[3]
+	WORD $0xbd000504 // str s4, [x8, #4]
+	RET
+
+// func dotIQ2_XXSInt8NEON(w *byte, x *float32, steps int) float32
+TEXT ·dotIQ2_XXSInt8NEON(SB), NOSPLIT, $64-28
+	WORD $0x6f00e400 // movi v0.2d, #0000000000000000
+	MOVD w+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD steps+16(FP), R2
+	MOVD $·byteBookIQ2_XXS(SB), R3
+	ADD $16, R3
+	MOVD $·evenSignBytes(SB), R4
+	MOVW $0x3e000000, R5
+	WORD $0x4e040ca1 // dup v1.4s, w5
+loop1:
+	WORD $0x6f00e402 // movi v2.2d, #0000000000000000
+	ADD $8, RSP, R9
+	MOVD $0, R5
+	MOVD $8, R10
+loop2:
+	ADD R5<<3, R0, R6
+	ADD $2, R6
+	MOVWU 4(R6), R11
+	LSR $28, R11, R8
+	LSL $1, R8, R8
+	ORR $1, R8, R8
+	MOVW R8, 0(R9)
+	MOVBU 0(R6), R7
+	UBFX $0, R11, $7, R8
+	ADD R7<<3, R3, R7
+	WORD $0xfd4000e4 // ldr d4, [x7, #0]
+	ADD R8<<3, R4, R8
+	WORD $0xfd400105 // ldr d5, [x8, #0]
+	WORD $0x4e259c84 // mul v4.16b, v4.16b, v5.16b
+	MOVBU 1(R6), R7
+	UBFX $7, R11, $7, R8
+	ADD R7<<3, R3, R7
+	WORD $0xfd4000e5 // ldr d5, [x7, #0]
+	ADD R8<<3, R4, R8
+	WORD $0xfd400106 // ldr d6, [x8, #0]
+	WORD $0x4e269ca5 // mul v5.16b, v5.16b, v6.16b
+	WORD $0x4ec53884 // zip1 v4.2d, v4.2d, v5.2d
+	MOVBU 2(R6), R7
+	UBFX $14, R11, $7, R8
+	ADD R7<<3, R3, R7
+	WORD $0xfd4000e5 // ldr d5, [x7, #0]
+	ADD R8<<3, R4, R8
+	WORD $0xfd400106 // ldr d6, [x8, #0]
+	WORD $0x4e269ca5 // mul v5.16b, v5.16b, v6.16b
+	MOVBU 3(R6), R7
+	UBFX $21, R11, $7, R8
+	ADD R7<<3, R3, R7
+	WORD $0xfd4000e6 // ldr d6, [x7, #0]
+	ADD R8<<3, R4, R8
+	WORD $0xfd400107 // ldr d7, [x8, #0]
+	WORD $0x4e279cc6 // mul v6.16b, v6.16b, v7.16b
+	WORD $0x4ec638a5 // zip1 v5.2d, v5.2d, v6.2d
+	WORD $0x6f00e403 // movi v3.2d, #0000000000000000
+	WORD $0x3dc00026 // ldr q6, [x1, #0]
+	WORD $0x4e869483 // sdot v3.4s, v4.16b, v6.16b
+	WORD $0x3dc00424 // ldr q4, [x1, #16]
+	WORD $0x4e8494a3 // sdot v3.4s, v5.16b, v4.16b
+	WORD $0x4ddfc924 // ld1r {v4.4s}, [x9], #4
+	WORD $0x4ea49462 // mla v2.4s, v3.4s, v4.4s
+	ADD $1, R5
+	ADD $32, R1
+	SUBS $1, R10
+	BNE loop2
+	SUB $256, R1
+	WORD $0x7d400003 // ldr h3, [x0, #0]
+	WORD $0x1ee24063 // fcvt s3, h3
+	WORD $0x1e210863 // fmul s3, s3, s1
+	WORD $0x4eb1b842 // addv s2, v2.4s
+	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD $0xbd410024 // ldr s4, [x1, #256]
+	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	WORD $0x4e23cc40 // fmla v0.4s, v2.4s, v3.4s
+	ADD $66, R0
+	ADD $336, R1
+	SUBS $1, R2
+	BNE loop1
+	FMOVS F0, ret+24(FP)
+	RET
+
+// func dotIQ2_XXSInt8_2x2NEON(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+TEXT ·dotIQ2_XXSInt8_2x2NEON(SB), NOSPLIT, $128-48
+	WORD $0x6f00e400 // movi v0.2d, #0000000000000000
+	MOVD w+0(FP), R0
+	MOVD stride+8(FP), R1
+	MOVD xs+16(FP), R2
+	ADD R1, R0, R3
+	MOVD 0(R2), R4
+	MOVD 24(R2), R5
+	MOVD steps+24(FP), R1
+	MOVD $·byteBookIQ2_XXS(SB), R2
+	ADD $16, R2
+	MOVD $·evenSignBytes(SB), R6
+	MOVW $0x3e000000, R7
+	WORD $0x4e040ce1 // dup v1.4s, w7
+loop1:
+	WORD $0x6f00e402 // movi v2.2d, #0000000000000000
+	ADD $8, RSP, R11
+	ADD $72, RSP, R12
+	MOVD $0, R7
+	MOVD $8, R13
+loop2:
+	ADD R7<<3, R0, R8
+	ADD $2, R8
+	MOVWU 4(R8), R14
+	LSR $28, R14, R10
+	LSL $1, R10, R10
+	ORR $1, R10, R10
+	MOVW R10, 0(R11)
+	MOVBU 0(R8), R9
+	UBFX $0, R14, $7, R10
+	ADD R9<<3, R2, R9
+	WORD $0xfd400124 // ldr d4, [x9, #0]
+	ADD R10<<3, R6, R10
+	WORD $0xfd400145 // ldr d5, [x10, #0]
+	WORD $0x4e259c84 // mul v4.16b, v4.16b, v5.16b
+	MOVBU 1(R8), R9
+	UBFX $7, R14, $7, R10
+	ADD R9<<3, R2, R9
+	WORD $0xfd400125 // ldr d5, [x9, #0]
+	ADD R10<<3, R6, R10
+	WORD $0xfd400146 // ldr d6, [x10, #0]
+	WORD $0x4e269ca5 // mul v5.16b, v5.16b, v6.16b
+	WORD $0x4ec53884 // zip1 v4.2d, v4.2d, v5.2d
+	MOVBU 2(R8), R9
+	UBFX $14, R14, $7, R10
+	ADD R9<<3, R2, R9
+	WORD $0xfd400125 // ldr d5, [x9, #0]
+	ADD R10<<3, R6, R10
+	WORD $0xfd400146 // ldr d6, [x10, #0]
+	WORD $0x4e269ca5 // mul v5.16b, v5.16b, v6.16b
+	MOVBU 3(R8), R9
+	UBFX $21, R14, $7, R10
+	ADD R9<<3, R2, R9
+	WORD $0xfd400126 // ldr d6, [x9, #0]
+	ADD R10<<3, R6, R10
+	WORD $0xfd400147 // ldr d7, [x10, #0]
+	WORD $0x4e279cc6 // mul v6.16b, v6.16b, v7.16b
+	WORD $0x4ec638a5 // zip1 v5.2d, v5.2d, v6.2d
+	ADD R7<<3, R3, R8
+	ADD $2, R8
+	MOVWU 4(R8), R14
+	LSR $28, R14, R10
+	LSL $1, R10, R10
+	ORR $1, R10, R10
+	MOVW R10, 0(R12)
+	MOVBU 0(R8), R9
+	UBFX $0, R14, $7, R10
+	ADD R9<<3, R2, R9
+	WORD $0xfd400126 // ldr d6, [x9, #0]
+	ADD R10<<3, R6, R10
+	WORD $0xfd400147 // ldr d7, [x10, #0]
+	WORD $0x4e279cc6 // mul v6.16b, v6.16b, v7.16b
+	MOVBU 1(R8), R9
+	UBFX $7, R14, $7, R10
+	ADD R9<<3, R2, R9
+	WORD $0xfd400127 // ldr d7, [x9, #0]
+	ADD R10<<3, R6, R10
+	WORD $0xfd400148 // ldr d8, [x10, #0]
+	WORD $0x4e289ce7 // mul v7.16b, v7.16b, v8.16b
+	WORD $0x4ec738c6 // zip1 v6.2d, v6.2d, v7.2d
+	MOVBU 2(R8), R9
+	UBFX $14, R14, $7, R10
+	ADD R9<<3, R2, R9
+	WORD $0xfd400127 // ldr d7, [x9, #0]
+	ADD R10<<3, R6, R10
+	WORD $0xfd400148 // ldr d8, [x10, #0]
+	WORD $0x4e289ce7 // mul v7.16b, v7.16b, v8.16b
+	MOVBU 3(R8), R9
+	UBFX $21, R14, $7, R10
+	ADD R9<<3, R2, R9
+	WORD $0xfd400128 // ldr d8, [x9, #0]
+	ADD R10<<3, R6, R10
+	WORD $0xfd400149 // ldr d9, [x10, #0]
+	WORD $0x4e299d08 // mul v8.16b, v8.16b, v9.16b
+	WORD $0x4ec838e7 // zip1 v7.2d, v7.2d, v8.2d
+	WORD $0x6f00e403 // movi v3.2d, #0000000000000000
+	WORD $0x3dc00088 // ldr q8, [x4, #0]
+	WORD $0x3dc000a9 // ldr q9, [x5, #0]
+	WORD $0x4ec6388a // zip1 v10.2d, v4.2d, v6.2d
+	WORD $0x4ec9390b // zip1 v11.2d, v8.2d, v9.2d
+	WORD $0x4e8ba543 // smmla v3.4s, v10.16b, v11.16b
+	WORD $0x4ec6788a // zip2 v10.2d, v4.2d, v6.2d
+	WORD $0x4ec9790b // zip2 v11.2d, v8.2d, v9.2d
+	WORD $0x4e8ba543 // smmla v3.4s, v10.16b, v11.16b
+	WORD $0x3dc00484 // ldr q4, [x4, #16]
+	WORD $0x3dc004a6 // ldr q6, [x5, #16]
+	WORD $0x4ec738a8 // zip1 v8.2d, v5.2d, v7.2d
+	WORD $0x4ec63889 // zip1 v9.2d, v4.2d, v6.2d
+	WORD $0x4e89a503 // smmla v3.4s, v8.16b, v9.16b
+	WORD $0x4ec778a8 // zip2 v8.2d, v5.2d, v7.2d
+	WORD $0x4ec67889 // zip2 v9.2d, v4.2d, v6.2d
+	WORD $0x4e89a503 // smmla v3.4s, v8.16b, v9.16b
+	WORD $0x4ddfc964 // ld1r {v4.4s}, [x11], #4
+	WORD $0x4ddfc985 // ld1r {v5.4s}, [x12], #4
+	WORD $0x4ec53884 // zip1 v4.2d, v4.2d, v5.2d
+	WORD $0x4ea49462 // mla v2.4s, v3.4s, v4.4s
+	ADD $1, R7
+	ADD $32, R4
+	ADD $32, R5
+	SUBS $1, R13
+	BNE loop2
+	SUB $256, R4
+	SUB $256, R5
+	WORD $0x7d400003 // ldr h3, [x0, #0]
+	WORD $0x1ee24063 // fcvt s3, h3
+	WORD $0x1e210863 // fmul s3, s3, s1
+	WORD $0x7d400064 // ldr h4, [x3, #0]
+	WORD $0x1ee24084 // fcvt s4, h4
+	WORD $0x1e210884 // fmul s4, s4, s1
+	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD $0x4e833863 // zip1 v3.4s, v3.4s, v3.4s
+	WORD $0x4e843884 // zip1 v4.4s, v4.4s, v4.4s
+	WORD $0x4ec43863 // zip1 v3.2d, v3.2d, v4.2d
+	WORD $0xbd410084 // ldr s4, [x4, #256]
+	WORD $0xbd4100a5 // ldr s5, [x5, #256]
+	WORD $0x4e853884 // zip1 v4.4s, v4.4s, v5.4s
+	WORD $0x4ec43884 // zip1 v4.2d, v4.2d, v4.2d
+	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	WORD $0x4e23cc40 // fmla v0.4s, v2.4s, v3.4s
+	ADD $66, R0
+	ADD $336, R4
+	ADD $66, R3
+	ADD $336, R5
+	SUBS $1, R1
+	BNE loop1
+	MOVD ys+32(FP), R11
+	MOVD row+40(FP), R12
+	MOVD 0(R11), R13
+	ADD R12<<2, R13
+	WORD $0x4e040402 // dup v2.4s, v0.s[0]
+	WORD $0xbd0001a2 // str s2, [x13, #0]
+	WORD $0x4e140402 // dup v2.4s, v0.s[2]
+	WORD $0xbd0005a2 // str s2, [x13, #4]
+	MOVD 24(R11), R13
+	ADD R12<<2, R13
+	WORD $0x4e0c0402 // dup v2.4s, v0.s[1]
+	WORD $0xbd0001a2 // str s2, [x13, #0]
+	WORD $0x4e1c0402 // dup v2.4s, v0.s[3]
+	WORD $0xbd0005a2 // str s2, [x13, #4]
+	RET
+
+// func dotIQ2_XSInt8NEON(w *byte, x *float32, steps int) float32
+TEXT ·dotIQ2_XSInt8NEON(SB), NOSPLIT, $64-28
+	WORD $0x6f00e400 // movi v0.2d, #0000000000000000
+	MOVD w+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD steps+16(FP), R2
+	MOVD $·byteBookIQ2_XS(SB), R3
+	ADD $16, R3
+	MOVD $·evenSignBytes(SB), R4
+	MOVW $0x3e000000, R5
+	WORD $0x4e040ca1 // dup v1.4s, w5
+loop1:
+	WORD $0x6f00e402 // movi v2.2d, #0000000000000000
+	ADD $8, RSP, R9
+	MOVD $0, R5
+	MOVD $8, R10
+loop2:
+	ADD R5<<3, R0, R6
+	ADD $2, R6
+	ADD R5, R0, R8
+	MOVBU 66(R8), R8
+	UBFX $0, R8, $4, R8
+	LSL $1, R8, R8
+	ORR $1, R8, R8
+	MOVW R8, 0(R9)
+	MOVHU 0(R6), R7
+	LSR $9, R7, R8
+	AND $511, R7
+	ADD R7<<3, R3, R7
+	WORD $0xfd4000e4 // ldr d4, [x7, #0]
+	ADD R8<<3, R4, R8
+	WORD $0xfd400105 // ldr d5, [x8, #0]
+	WORD $0x4e259c84 // mul v4.16b, v4.16b, v5.16b
+	MOVHU 2(R6), R7
+	LSR $9, R7, R8
+	AND $511, R7
+	ADD R7<<3, R3, R7
+	WORD $0xfd4000e5 // ldr d5, [x7, #0]
+	ADD R8<<3, R4, R8
+	WORD $0xfd400106 // ldr d6, [x8, #0]
+	WORD $0x4e269ca5 // mul v5.16b, v5.16b, v6.16b
+	WORD $0x4ec53884 // zip1 v4.2d, v4.2d, v5.2d
+	ADD R5, R0, R8
+	MOVBU 66(R8), R8
+	UBFX $4, R8, $4, R8
+	LSL $1, R8, R8
+	ORR $1, R8, R8
+	MOVW R8, 4(R9)
+	MOVHU 4(R6), R7
+	LSR $9, R7, R8
+	AND $511, R7
+	ADD R7<<3, R3, R7
+	WORD $0xfd4000e5 // ldr d5, [x7, #0]
+	ADD R8<<3, R4, R8
+	WORD $0xfd400106 // ldr d6, [x8, #0]
+	WORD $0x4e269ca5 // mul v5.16b, v5.16b, v6.16b
+	MOVHU 6(R6), R7
+	LSR $9, R7, R8
+	AND $511, R7
+	ADD R7<<3, R3, R7
+	WORD $0xfd4000e6 // ldr d6, [x7, #0]
+	ADD R8<<3, R4, R8
+	WORD $0xfd400107 // ldr d7, [x8, #0]
+	WORD $0x4e279cc6 // mul v6.16b, v6.16b, v7.16b
+	WORD $0x4ec638a5 // zip1 v5.2d, v5.2d, v6.2d
+	WORD $0x6f00e403 // movi v3.2d, #0000000000000000
+	WORD $0x3dc00026 // ldr q6, [x1, #0]
+	WORD $0x4e869483 // sdot v3.4s, v4.16b, v6.16b
+	WORD $0x4ddfc924 // ld1r {v4.4s}, [x9], #4
+	WORD $0x4ea49462 // mla v2.4s, v3.4s, v4.4s
+	WORD $0x6f00e403 // movi v3.2d, #0000000000000000
+	WORD $0x3dc00424 // ldr q4, [x1, #16]
+	WORD $0x4e8494a3 // sdot v3.4s, v5.16b, v4.16b
+	WORD $0x4ddfc924 // ld1r {v4.4s}, [x9], #4
+	WORD $0x4ea49462 // mla v2.4s, v3.4s, v4.4s
+	ADD $1, R5
+	ADD $32, R1
+	SUBS $1, R10
+	BNE loop2
+	SUB $256, R1
+	WORD $0x7d400003 // ldr h3, [x0, #0]
+	WORD $0x1ee24063 // fcvt s3, h3
+	WORD $0x1e210863 // fmul s3, s3, s1
+	WORD $0x4eb1b842 // addv s2, v2.4s
+	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD $0xbd410024 // ldr s4, [x1, #256]
+	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	WORD $0x4e23cc40 // fmla v0.4s, v2.4s, v3.4s
+	ADD $74, R0
+	ADD $336, R1
+	SUBS $1, R2
+	BNE loop1
+	FMOVS F0, ret+24(FP)
+	RET
+
+// func dotIQ2_XSInt8_2x2NEON(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+TEXT ·dotIQ2_XSInt8_2x2NEON(SB), NOSPLIT, $128-48
+	WORD $0x6f00e400 // movi v0.2d, #0000000000000000
+	MOVD w+0(FP), R0
+	MOVD stride+8(FP), R1
+	MOVD xs+16(FP), R2
+	ADD R1, R0, R3
+	MOVD 0(R2), R4
+	MOVD 24(R2), R5
+	MOVD steps+24(FP), R1
+	MOVD $·byteBookIQ2_XS(SB), R2
+	ADD $16, R2
+	MOVD $·evenSignBytes(SB), R6
+	MOVW $0x3e000000, R7
+	WORD $0x4e040ce1 // dup v1.4s, w7
+loop1:
+	WORD $0x6f00e402 // movi v2.2d, #0000000000000000
+	ADD $8, RSP, R11
+	ADD $72, RSP, R12
+	MOVD $0, R7
+	MOVD $8, R13
+loop2:
+	ADD R7<<3, R0, R8
+	ADD $2, R8
+	ADD R7, R0, R10
+	MOVBU 66(R10), R10
+	UBFX $0, R10, $4, R10
+	LSL $1, R10, R10
+	ORR $1, R10, R10
+	MOVW R10, 0(R11)
+	MOVHU 0(R8), R9
+	LSR $9, R9, R10
+	AND $511, R9
+	ADD R9<<3, R2, R9
+	WORD $0xfd400124 // ldr d4, [x9, #0]
+	ADD R10<<3, R6, R10
+	WORD $0xfd400145 // ldr d5, [x10, #0]
+	WORD $0x4e259c84 // mul v4.16b, v4.16b, v5.16b
+	MOVHU 2(R8), R9
+	LSR $9, R9, R10
+	AND $511, R9
+	ADD R9<<3, R2, R9
+	WORD $0xfd400125 // ldr d5, [x9, #0]
+	ADD R10<<3, R6, R10
+	WORD $0xfd400146 // ldr d6, [x10, #0]
+	WORD $0x4e269ca5 // mul v5.16b, v5.16b, v6.16b
+	WORD $0x4ec53884 // zip1 v4.2d, v4.2d, v5.2d
+	ADD R7, R0, R10
+	MOVBU 66(R10), R10
+	UBFX $4, R10, $4, R10
+	LSL $1, R10, R10
+	ORR $1, R10, R10
+	MOVW R10, 4(R11)
+	MOVHU 4(R8), R9
+	LSR $9, R9, R10
+	AND $511, R9
+	ADD R9<<3, R2, R9
+	WORD $0xfd400125 // ldr d5, [x9, #0]
+	ADD R10<<3, R6, R10
+	WORD $0xfd400146 // ldr d6, [x10, #0]
+	WORD $0x4e269ca5 // mul v5.16b, v5.16b, v6.16b
+	MOVHU 6(R8), R9
+	LSR $9, R9, R10
+	AND $511, R9
+	ADD R9<<3, R2, R9
+	WORD $0xfd400126 // ldr d6, [x9, #0]
+	ADD R10<<3, R6, R10
+	WORD $0xfd400147 // ldr d7, [x10, #0]
+	WORD $0x4e279cc6 // mul v6.16b, v6.16b, v7.16b
+	WORD $0x4ec638a5 // zip1 v5.2d, v5.2d, v6.2d
+	ADD R7<<3, R3, R8
+	ADD $2, R8
+	ADD R7, R3, R10
+	MOVBU 66(R10), R10
+	UBFX $0, R10, $4, R10
+	LSL $1, R10, R10
+	ORR $1, R10, R10
+	MOVW R10, 0(R12)
+	MOVHU 0(R8), R9
+	LSR $9, R9, R10
+	AND $511, R9
+	ADD R9<<3, R2, R9
+	WORD $0xfd400126 // ldr d6, [x9, #0]
+	ADD R10<<3, R6, R10
+	WORD $0xfd400147 // ldr d7, [x10, #0]
+	WORD $0x4e279cc6 // mul v6.16b, v6.16b, v7.16b
+	MOVHU 2(R8), R9
+	LSR $9, R9, R10
+	AND $511, R9
+	ADD R9<<3, R2, R9
+	WORD $0xfd400127 // ldr d7, [x9, #0]
+	ADD R10<<3, R6, R10
+	WORD $0xfd400148 // ldr d8, [x10, #0]
+	WORD $0x4e289ce7 // mul v7.16b, v7.16b, v8.16b
+	WORD $0x4ec738c6 // zip1 v6.2d, v6.2d, v7.2d
+	ADD R7, R3, R10
+	MOVBU 66(R10), R10
+	UBFX $4, R10, $4, R10
+	LSL $1, R10, R10
+	ORR $1, R10, R10
+	MOVW R10, 4(R12)
+	MOVHU 4(R8), R9
+	LSR $9, R9, R10
+	AND $511, R9
+	ADD R9<<3, R2, R9
+	WORD $0xfd400127 // ldr d7, [x9, #0]
+	ADD R10<<3, R6, R10
+	WORD $0xfd400148 // ldr d8, [x10, #0]
+	WORD $0x4e289ce7 // mul v7.16b, v7.16b, v8.16b
+	MOVHU 6(R8), R9
+	LSR $9, R9, R10
+	AND $511, R9
+	ADD R9<<3, R2, R9
+	WORD $0xfd400128 // ldr d8, [x9, #0]
+	ADD R10<<3, R6, R10
+	WORD $0xfd400149 // ldr d9, [x10, #0]
+	WORD $0x4e299d08 // mul v8.16b, v8.16b, v9.16b
+	WORD $0x4ec838e7 // zip1 v7.2d, v7.2d, v8.2d
+	WORD $0x6f00e403 // movi v3.2d, #0000000000000000
+	WORD $0x3dc00088 // ldr q8, [x4, #0]
+	WORD $0x3dc000a9 // ldr q9, [x5, #0]
+	WORD $0x4ec6388a // zip1 v10.2d, v4.2d, v6.2d
+	WORD $0x4ec9390b // zip1 v11.2d, v8.2d, v9.2d
+	WORD $0x4e8ba543 // smmla v3.4s, v10.16b, v11.16b
+	WORD $0x4ec6788a // zip2 v10.2d, v4.2d, v6.2d
+	WORD $0x4ec9790b // zip2 v11.2d, v8.2d, v9.2d
+	WORD $0x4e8ba543 // smmla v3.4s, v10.16b, v11.16b
+	WORD $0x4ddfc964 // ld1r {v4.4s}, [x11], #4
+	WORD $0x4ddfc986 // ld1r {v6.4s}, [x12], #4
+	WORD $0x4ec63884 // zip1 v4.2d, v4.2d, v6.2d
+	WORD $0x4ea49462 // mla v2.4s, v3.4s, v4.4s
+	WORD $0x6f00e403 // movi v3.2d, #0000000000000000
+	WORD $0x3dc00484 // ldr q4, [x4, #16]
+	WORD $0x3dc004a6 // ldr q6, [x5, #16]
+	WORD $0x4ec738a8 // zip1 v8.2d, v5.2d, v7.2d
+	WORD $0x4ec63889 // zip1 v9.2d, v4.2d, v6.2d
+	WORD $0x4e89a503 // smmla v3.4s, v8.16b, v9.16b
+	WORD $0x4ec778a8 // zip2 v8.2d, v5.2d, v7.2d
+	WORD $0x4ec67889 // zip2 v9.2d, v4.2d, v6.2d
+	WORD $0x4e89a503 // smmla v3.4s, v8.16b, v9.16b
+	WORD $0x4ddfc964 // ld1r {v4.4s}, [x11], #4
+	WORD $0x4ddfc985 // ld1r {v5.4s}, [x12], #4
+	WORD $0x4ec53884 // zip1 v4.2d, v4.2d, v5.2d
+	WORD $0x4ea49462 // mla v2.4s, v3.4s, v4.4s
+	ADD $1, R7
+	ADD $32, R4
+	ADD $32, R5
+	SUBS $1, R13
+	BNE loop2
+	SUB $256, R4
+	SUB $256, R5
+	WORD $0x7d400003 // ldr h3, [x0, #0]
+	WORD $0x1ee24063 // fcvt s3, h3
+	WORD $0x1e210863 // fmul s3, s3, s1
+	WORD $0x7d400064 // ldr h4, [x3, #0]
+	WORD $0x1ee24084 // fcvt s4, h4
+	WORD $0x1e210884 // fmul s4, s4, s1
+	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD $0x4e833863 // zip1 v3.4s, v3.4s, v3.4s
+	WORD $0x4e843884 // zip1 v4.4s, v4.4s, v4.4s
+	WORD $0x4ec43863 // zip1 v3.2d, v3.2d, v4.2d
+	WORD $0xbd410084 // ldr s4, [x4, #256]
+	WORD $0xbd4100a5 // ldr s5, [x5, #256]
+	WORD $0x4e853884 // zip1 v4.4s, v4.4s, v5.4s
+	WORD $0x4ec43884 // zip1 v4.2d, v4.2d, v4.2d
+	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	WORD $0x4e23cc40 // fmla v0.4s, v2.4s, v3.4s
+	ADD $74, R0
+	ADD $336, R4
+	ADD $74, R3
+	ADD $336, R5
+	SUBS $1, R1
+	BNE loop1
+	MOVD ys+32(FP), R11
+	MOVD row+40(FP), R12
+	MOVD 0(R11), R13
+	ADD R12<<2, R13
+	WORD $0x4e040402 // dup v2.4s, v0.s[0]
+	WORD $0xbd0001a2 // str s2, [x13, #0]
+	WORD $0x4e140402 // dup v2.4s, v0.s[2]
+	WORD $0xbd0005a2 // str s2, [x13, #4]
+	MOVD 24(R11), R13
+	ADD R12<<2, R13
+	WORD $0x4e0c0402 // dup v2.4s, v0.s[1]
+	WORD $0xbd0001a2 // str s2, [x13, #0]
+	WORD $0x4e1c0402 // dup v2.4s, v0.s[3]
+	WORD $0xbd0005a2 // str s2, [x13, #4]
+	RET
+
+// func dotIQ2_SInt8NEON(w *byte, x *float32, steps int) float32
+TEXT ·dotIQ2_SInt8NEON(SB), NOSPLIT, $64-28
+	WORD $0x6f00e400 // movi v0.2d, #0000000000000000
+	MOVD w+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD steps+16(FP), R2
+	MOVD $·byteBookIQ2_S(SB), R3
+	ADD $16, R3
+	MOVD $·allSignBytes(SB), R4
+	MOVW $0x3e000000, R5
+	WORD $0x4e040ca1 // dup v1.4s, w5
+loop1:
+	WORD $0x6f00e402 // movi v2.2d, #0000000000000000
+	ADD $8, RSP, R9
+	MOVD $0, R5
+	MOVD $8, R10
+loop2:
+	ADD R5, R0, R11
+	MOVBU 66(R11), R11
+	ADD R5<<2, R0, R6
+	ADD $2, R6
+	ADD R5, R0, R8
+	MOVBU 74(R8), R8
+	UBFX $0, R8, $4, R8
+	LSL $1, R8, R8
+	ORR $1, R8, R8
+	MOVW R8, 0(R9)
+	UBFX $0, R11, $2, R8
+	MOVBU 0(R6), R7
+	ORR R8<<8, R7
+	MOVBU 32(R6), R8
+	ADD R7<<3, R3, R7
+	WORD $0xfd4000e4 // ldr d4, [x7, #0]
+	ADD R8<<3, R4, R8
+	WORD $0xfd400105 // ldr d5, [x8, #0]
+	WORD $0x4e259c84 // mul v4.16b, v4.16b, v5.16b
+	UBFX $2, R11, $2, R8
+	MOVBU 1(R6), R7
+	ORR R8<<8, R7
+	MOVBU 33(R6), R8
+	ADD R7<<3, R3, R7
+	WORD $0xfd4000e5 // ldr d5, [x7, #0]
+	ADD R8<<3, R4, R8
+	WORD $0xfd400106 // ldr d6, [x8, #0]
+	WORD $0x4e269ca5 // mul v5.16b, v5.16b, v6.16b
+	WORD $0x4ec53884 // zip1 v4.2d, v4.2d, v5.2d
+	ADD R5, R0, R8
+	MOVBU 74(R8), R8
+	UBFX $4, R8, $4, R8
+	LSL $1, R8, R8
+	ORR $1, R8, R8
+	MOVW R8, 4(R9)
+	UBFX $4, R11, $2, R8
+	MOVBU 2(R6), R7
+	ORR R8<<8, R7
+	MOVBU 34(R6), R8
+	ADD R7<<3, R3, R7
+	WORD $0xfd4000e5 // ldr d5, [x7, #0]
+	ADD R8<<3, R4, R8
+	WORD $0xfd400106 // ldr d6, [x8, #0]
+	WORD $0x4e269ca5 // mul v5.16b, v5.16b, v6.16b
+	UBFX $6, R11, $2, R8
+	MOVBU 3(R6), R7
+	ORR R8<<8, R7
+	MOVBU 35(R6), R8
+	ADD R7<<3, R3, R7
+	WORD $0xfd4000e6 // ldr d6, [x7, #0]
+	ADD R8<<3, R4, R8
+	WORD $0xfd400107 // ldr d7, [x8, #0]
+	WORD $0x4e279cc6 // mul v6.16b, v6.16b, v7.16b
+	WORD $0x4ec638a5 // zip1 v5.2d, v5.2d, v6.2d
+	WORD $0x6f00e403 // movi v3.2d, #0000000000000000
+	WORD $0x3dc00026 // ldr q6, [x1, #0]
+	WORD $0x4e869483 // sdot v3.4s, v4.16b, v6.16b
+	WORD $0x4ddfc924 // ld1r {v4.4s}, [x9], #4
+	WORD $0x4ea49462 // mla v2.4s, v3.4s, v4.4s
+	WORD $0x6f00e403 // movi v3.2d, #0000000000000000
+	WORD $0x3dc00424 // ldr q4, [x1, #16]
+	WORD $0x4e8494a3 // sdot v3.4s, v5.16b, v4.16b
+	WORD $0x4ddfc924 // ld1r {v4.4s}, [x9], #4
+	WORD $0x4ea49462 // mla v2.4s, v3.4s, v4.4s
+	ADD $1, R5
+	ADD $32, R1
+	SUBS $1, R10
+	BNE loop2
+	SUB $256, R1
+	WORD $0x7d400003 // ldr h3, [x0, #0]
+	WORD $0x1ee24063 // fcvt s3, h3
+	WORD $0x1e210863 // fmul s3, s3, s1
+	WORD $0x4eb1b842 // addv s2, v2.4s
+	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD $0xbd410024 // ldr s4, [x1, #256]
+	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	WORD $0x4e23cc40 // fmla v0.4s, v2.4s, v3.4s
+	ADD $82, R0
+	ADD $336, R1
+	SUBS $1, R2
+	BNE loop1
+	FMOVS F0, ret+24(FP)
+	RET
+
+// func dotIQ2_SInt8_2x2NEON(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+TEXT ·dotIQ2_SInt8_2x2NEON(SB), NOSPLIT, $128-48
+	WORD $0x6f00e400 // movi v0.2d, #0000000000000000
+	MOVD w+0(FP), R0
+	MOVD stride+8(FP), R1
+	MOVD xs+16(FP), R2
+	ADD R1, R0, R3
+	MOVD 0(R2), R4
+	MOVD 24(R2), R5
+	MOVD steps+24(FP), R1
+	MOVD $·byteBookIQ2_S(SB), R2
+	ADD $16, R2
+	MOVD $·allSignBytes(SB), R6
+	MOVW $0x3e000000, R7
+	WORD $0x4e040ce1 // dup v1.4s, w7
+loop1:
+	WORD $0x6f00e402 // movi v2.2d, #0000000000000000
+	ADD $8, RSP, R11
+	ADD $72, RSP, R12
+	MOVD $0, R7
+	MOVD $8, R13
+loop2:
+	ADD R7, R0, R14
+	MOVBU 66(R14), R14
+	ADD R7<<2, R0, R8
+	ADD $2, R8
+	ADD R7, R0, R10
+	MOVBU 74(R10), R10
+	UBFX $0, R10, $4, R10
+	LSL $1, R10, R10
+	ORR $1, R10, R10
+	MOVW R10, 0(R11)
+	UBFX $0, R14, $2, R10
+	MOVBU 0(R8), R9
+	ORR R10<<8, R9
+	MOVBU 32(R8), R10
+	ADD R9<<3, R2, R9
+	WORD $0xfd400124 // ldr d4, [x9, #0]
+	ADD R10<<3, R6, R10
+	WORD $0xfd400145 // ldr d5, [x10, #0]
+	WORD $0x4e259c84 // mul v4.16b, v4.16b, v5.16b
+	UBFX $2, R14, $2, R10
+	MOVBU 1(R8), R9
+	ORR R10<<8, R9
+	MOVBU 33(R8), R10
+	ADD R9<<3, R2, R9
+	WORD $0xfd400125 // ldr d5, [x9, #0]
+	ADD R10<<3, R6, R10
+	WORD $0xfd400146 // ldr d6, [x10, #0]
+	WORD $0x4e269ca5 // mul v5.16b, v5.16b, v6.16b
+	WORD $0x4ec53884 // zip1 v4.2d, v4.2d, v5.2d
+	ADD R7, R0, R10
+	MOVBU 74(R10), R10
+	UBFX $4, R10, $4, R10
+	LSL $1, R10, R10
+	ORR $1, R10, R10
+	MOVW R10, 4(R11)
+	UBFX $4, R14, $2, R10
+	MOVBU 2(R8), R9
+	ORR R10<<8, R9
+	MOVBU 34(R8), R10
+	ADD R9<<3, R2, R9
+	WORD $0xfd400125 // ldr d5, [x9, #0]
+	ADD R10<<3, R6, R10
+	WORD $0xfd400146 // ldr d6, [x10, #0]
+	WORD $0x4e269ca5 // mul v5.16b, v5.16b, v6.16b
+	UBFX $6, R14, $2, R10
+	MOVBU 3(R8), R9
+	ORR R10<<8, R9
+	MOVBU 35(R8), R10
+	ADD R9<<3, R2, R9
+	WORD $0xfd400126 // ldr d6, [x9, #0]
+	ADD R10<<3, R6, R10
+	WORD $0xfd400147 // ldr d7, [x10, #0]
+	WORD $0x4e279cc6 // mul v6.16b, v6.16b, v7.16b
+	WORD $0x4ec638a5 // zip1 v5.2d, v5.2d, v6.2d
+	ADD R7, R3, R14
+	MOVBU 66(R14), R14
+	ADD R7<<2, R3, R8
+	ADD $2, R8
+	ADD R7, R3, R10
+	MOVBU 74(R10), R10
+	UBFX $0, R10, $4, R10
+	LSL $1, R10, R10
+	ORR $1, R10, R10
+	MOVW R10, 0(R12)
+	UBFX $0, R14, $2, R10
+	MOVBU 0(R8), R9
+	ORR R10<<8, R9
+	MOVBU 32(R8), R10
+	ADD R9<<3, R2, R9
+	WORD $0xfd400126 // ldr d6, [x9, #0]
+	ADD R10<<3, R6, R10
+	WORD $0xfd400147 // ldr d7, [x10, #0]
+	WORD $0x4e279cc6 // mul v6.16b, v6.16b, v7.16b
+	UBFX $2, R14, $2, R10
+	MOVBU 1(R8), R9
+	ORR R10<<8, R9
+	MOVBU 33(R8), R10
+	ADD R9<<3, R2, R9
+	WORD $0xfd400127 // ldr d7, [x9, #0]
+	ADD R10<<3, R6, R10
+	WORD $0xfd400148 // ldr d8, [x10, #0]
+	WORD $0x4e289ce7 // mul v7.16b, v7.16b, v8.16b
+	WORD $0x4ec738c6 // zip1 v6.2d, v6.2d, v7.2d
+	ADD R7, R3, R10
+	MOVBU 74(R10), R10
+	UBFX $4, R10, $4, R10
+	LSL $1, R10, R10
+	ORR $1, R10, R10
+	MOVW R10, 4(R12)
+	UBFX $4, R14, $2, R10
+	MOVBU 2(R8), R9
+	ORR R10<<8, R9
+	MOVBU 34(R8), R10
+	ADD R9<<3, R2, R9
+	WORD $0xfd400127 // ldr d7, [x9, #0]
+	ADD R10<<3, R6, R10
+	WORD $0xfd400148 // ldr d8, [x10, #0]
+	WORD $0x4e289ce7 // mul v7.16b, v7.16b, v8.16b
+	UBFX $6, R14, $2, R10
+	MOVBU 3(R8), R9
+	ORR R10<<8, R9
+	MOVBU 35(R8), R10
+	ADD R9<<3, R2, R9
+	WORD $0xfd400128 // ldr d8, [x9, #0]
+	ADD R10<<3, R6, R10
+	WORD $0xfd400149 // ldr d9, [x10, #0]
+	WORD $0x4e299d08 // mul v8.16b, v8.16b, v9.16b
+	WORD $0x4ec838e7 // zip1 v7.2d, v7.2d, v8.2d
+	WORD $0x6f00e403 // movi v3.2d, #0000000000000000
+	WORD $0x3dc00088 // ldr q8, [x4, #0]
+	WORD $0x3dc000a9 // ldr q9, [x5, #0]
+	WORD $0x4ec6388a // zip1 v10.2d, v4.2d, v6.2d
+	WORD $0x4ec9390b // zip1 v11.2d, v8.2d, v9.2d
+	WORD $0x4e8ba543 // smmla v3.4s, v10.16b, v11.16b
+	WORD $0x4ec6788a // zip2 v10.2d, v4.2d, v6.2d
+	WORD $0x4ec9790b // zip2 v11.2d, v8.2d, v9.2d
+	WORD $0x4e8ba543 // smmla v3.4s, v10.16b, v11.16b
+	WORD $0x4ddfc964 // ld1r {v4.4s}, [x11], #4
+	WORD $0x4ddfc986 // ld1r {v6.4s}, [x12], #4
+	WORD $0x4ec63884 // zip1 v4.2d, v4.2d, v6.2d
+	WORD $0x4ea49462 // mla v2.4s, v3.4s, v4.4s
+	WORD $0x6f00e403 // movi v3.2d, #0000000000000000
+	WORD $0x3dc00484 // ldr q4, [x4, #16]
+	WORD $0x3dc004a6 // ldr q6, [x5, #16]
+	WORD $0x4ec738a8 // zip1 v8.2d, v5.2d, v7.2d
+	WORD $0x4ec63889 // zip1 v9.2d, v4.2d, v6.2d
+	WORD $0x4e89a503 // smmla v3.4s, v8.16b, v9.16b
+	WORD $0x4ec778a8 // zip2 v8.2d, v5.2d, v7.2d
+	WORD $0x4ec67889 // zip2 v9.2d, v4.2d, v6.2d
+	WORD $0x4e89a503 // smmla v3.4s, v8.16b, v9.16b
+	WORD $0x4ddfc964 // ld1r {v4.4s}, [x11], #4
+	WORD $0x4ddfc985 // ld1r {v5.4s}, [x12], #4
+	WORD $0x4ec53884 // zip1 v4.2d, v4.2d, v5.2d
+	WORD $0x4ea49462 // mla v2.4s, v3.4s, v4.4s
+	ADD $1, R7
+	ADD $32, R4
+	ADD $32, R5
+	SUBS $1, R13
+	BNE loop2
+	SUB $256, R4
+	SUB $256, R5
+	WORD $0x7d400003 // ldr h3, [x0, #0]
+	WORD $0x1ee24063 // fcvt s3, h3
+	WORD $0x1e210863 // fmul s3, s3, s1
+	WORD $0x7d400064 // ldr h4, [x3, #0]
+	WORD $0x1ee24084 // fcvt s4, h4
+	WORD $0x1e210884 // fmul s4, s4, s1
+	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD $0x4e833863 // zip1 v3.4s, v3.4s, v3.4s
+	WORD $0x4e843884 // zip1 v4.4s, v4.4s, v4.4s
+	WORD $0x4ec43863 // zip1 v3.2d, v3.2d, v4.2d
+	WORD $0xbd410084 // ldr s4, [x4, #256]
+	WORD $0xbd4100a5 // ldr s5, [x5, #256]
+	WORD $0x4e853884 // zip1 v4.4s, v4.4s, v5.4s
+	WORD $0x4ec43884 // zip1 v4.2d, v4.2d, v4.2d
+	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	WORD $0x4e23cc40 // fmla v0.4s, v2.4s, v3.4s
+	ADD $82, R0
+	ADD $336, R4
+	ADD $82, R3
+	ADD $336, R5
+	SUBS $1, R1
+	BNE loop1
+	MOVD ys+32(FP), R11
+	MOVD row+40(FP), R12
+	MOVD 0(R11), R13
+	ADD R12<<2, R13
+	WORD $0x4e040402 // dup v2.4s, v0.s[0]
+	WORD $0xbd0001a2 // str s2, [x13, #0]
+	WORD $0x4e140402 // dup v2.4s, v0.s[2]
+	WORD $0xbd0005a2 // str s2, [x13, #4]
+	MOVD 24(R11), R13
+	ADD R12<<2, R13
+	WORD $0x4e0c0402 // dup v2.4s, v0.s[1]
+	WORD $0xbd0001a2 // str s2, [x13, #0]
+	WORD $0x4e1c0402 // dup v2.4s, v0.s[3]
+	WORD $0xbd0005a2 // str s2, [x13, #4]
+	RET
+
+// func dotIQ3_XXSInt8NEON(w *byte, x *float32, steps int) float32
+TEXT ·dotIQ3_XXSInt8NEON(SB), NOSPLIT, $64-28
+	WORD $0x6f00e400 // movi v0.2d, #0000000000000000
+	MOVD w+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD steps+16(FP), R2
+	MOVD $·byteBookIQ3_XXS(SB), R3
+	ADD $16, R3
+	MOVD $·evenSignBytes(SB), R4
+	MOVW $0x3e800000, R5
+	WORD $0x4e040ca1 // dup v1.4s, w5
+loop1:
+	WORD $0x6f00e402 // movi v2.2d, #0000000000000000
+	ADD $8, RSP, R9
+	MOVD $0, R5
+	MOVD $8, R10
+loop2:
+	ADD R5<<2, R0, R6
+	ADD $66, R6
+	MOVWU (R6), R11
+	LSR $28, R11, R8
+	LSL $1, R8, R8
+	ORR $1, R8, R8
+	MOVW R8, 0(R9)
+	ADD R5<<3, R0, R6
+	ADD $2, R6
+	MOVBU 0(R6), R7
+	ADD R7<<2, R3, R7
+	WORD $0xbd4000e4 // ldr s4, [x7, #0]
+	MOVBU 1(R6), R7
+	ADD R7<<2, R3, R7
+	WORD $0xbd4000e5 // ldr s5, [x7, #0]
+	UBFX $0, R11, $7, R8
+	WORD $0x4e853884 // zip1 v4.4s, v4.4s, v5.4s
+	ADD R8<<3, R4, R8
+	WORD $0xfd400105 // ldr d5, [x8, #0]
+	WORD $0x4e259c84 // mul v4.16b, v4.16b, v5.16b
+	MOVBU 2(R6), R7
+	ADD R7<<2, R3, R7
+	WORD $0xbd4000e5 // ldr s5, [x7, #0]
+	MOVBU 3(R6), R7
+	ADD R7<<2, R3, R7
+	WORD $0xbd4000e6 // ldr s6, [x7, #0]
+	UBFX $7, R11, $7, R8
+	WORD $0x4e8638a5 // zip1 v5.4s, v5.4s, v6.4s
+	ADD R8<<3, R4, R8
+	WORD $0xfd400106 // ldr d6, [x8, #0]
+	WORD $0x4e269ca5 // mul v5.16b, v5.16b, v6.16b
+	WORD $0x4ec53884 // zip1 v4.2d, v4.2d, v5.2d
+	MOVBU 4(R6), R7
+	ADD R7<<2, R3, R7
+	WORD $0xbd4000e5 // ldr s5, [x7, #0]
+	MOVBU 5(R6), R7
+	ADD R7<<2, R3, R7
+	WORD $0xbd4000e6 // ldr s6, [x7, #0]
+	UBFX $14, R11, $7, R8
+	WORD $0x4e8638a5 // zip1 v5.4s, v5.4s, v6.4s
+	ADD R8<<3, R4, R8
+	WORD $0xfd400106 // ldr d6, [x8, #0]
+	WORD $0x4e269ca5 // mul v5.16b, v5.16b, v6.16b
+	MOVBU 6(R6), R7
+	ADD R7<<2, R3, R7
+	WORD $0xbd4000e6 // ldr s6, [x7, #0]
+	MOVBU 7(R6), R7
+	ADD R7<<2, R3, R7
+	WORD $0xbd4000e7 // ldr s7, [x7, #0]
+	UBFX $21, R11, $7, R8
+	WORD $0x4e8738c6 // zip1 v6.4s, v6.4s, v7.4s
+	ADD R8<<3, R4, R8
+	WORD $0xfd400107 // ldr d7, [x8, #0]
+	WORD $0x4e279cc6 // mul v6.16b, v6.16b, v7.16b
+	WORD $0x4ec638a5 // zip1 v5.2d, v5.2d, v6.2d
+	WORD $0x6f00e403 // movi v3.2d, #0000000000000000
+	WORD $0x3dc00026 // ldr q6, [x1, #0]
+	WORD $0x4e869483 // sdot v3.4s, v4.16b, v6.16b
+	WORD $0x3dc00424 // ldr q4, [x1, #16]
+	WORD $0x4e8494a3 // sdot v3.4s, v5.16b, v4.16b
+	WORD $0x4ddfc924 // ld1r {v4.4s}, [x9], #4
+	WORD $0x4ea49462 // mla v2.4s, v3.4s, v4.4s
+	ADD $1, R5
+	ADD $32, R1
+	SUBS $1, R10
+	BNE loop2
+	SUB $256, R1
+	WORD $0x7d400003 // ldr h3, [x0, #0]
+	WORD $0x1ee24063 // fcvt s3, h3
+	WORD $0x1e210863 // fmul s3, s3, s1
+	WORD $0x4eb1b842 // addv s2, v2.4s
+	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD $0xbd410024 // ldr s4, [x1, #256]
+	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	WORD $0x4e23cc40 // fmla v0.4s, v2.4s, v3.4s
+	ADD $98, R0
+	ADD $336, R1
+	SUBS $1, R2
+	BNE loop1
+	FMOVS F0, ret+24(FP)
+	RET
+
+// func dotIQ3_XXSInt8_2x2NEON(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+TEXT ·dotIQ3_XXSInt8_2x2NEON(SB), NOSPLIT, $128-48
+	WORD $0x6f00e400 // movi v0.2d, #0000000000000000
+	MOVD w+0(FP), R0
+	MOVD stride+8(FP), R1
+	MOVD xs+16(FP), R2
+	ADD R1, R0, R3
+	MOVD 0(R2), R4
+	MOVD 24(R2), R5
+	MOVD steps+24(FP), R1
+	MOVD $·byteBookIQ3_XXS(SB), R2
+	ADD $16, R2
+	MOVD $·evenSignBytes(SB), R6
+	MOVW $0x3e800000, R7
+	WORD $0x4e040ce1 // dup v1.4s, w7
+loop1:
+	WORD $0x6f00e402 // movi v2.2d, #0000000000000000
+	ADD $8, RSP, R11
+	ADD $72, RSP, R12
+	MOVD $0, R7
+	MOVD $8, R13
+loop2:
+	ADD R7<<2, R0, R8
+	ADD $66, R8
+	MOVWU (R8), R14
+	LSR $28, R14, R10
+	LSL $1, R10, R10
+	ORR $1, R10, R10
+	MOVW R10, 0(R11)
+	ADD R7<<3, R0, R8
+	ADD $2, R8
+	MOVBU 0(R8), R9
+	ADD R9<<2, R2, R9
+	WORD $0xbd400124 // ldr s4, [x9, #0]
+	MOVBU 1(R8), R9
+	ADD R9<<2, R2, R9
+	WORD $0xbd400125 // ldr s5, [x9, #0]
+	UBFX $0, R14, $7, R10
+	WORD $0x4e853884 // zip1 v4.4s, v4.4s, v5.4s
+	ADD R10<<3, R6, R10
+	WORD $0xfd400145 // ldr d5, [x10, #0]
+	WORD $0x4e259c84 // mul v4.16b, v4.16b, v5.16b
+	MOVBU 2(R8), R9
+	ADD R9<<2, R2, R9
+	WORD $0xbd400125 // ldr s5, [x9, #0]
+	MOVBU 3(R8), R9
+	ADD R9<<2, R2, R9
+	WORD $0xbd400126 // ldr s6, [x9, #0]
+	UBFX $7, R14, $7, R10
+	WORD $0x4e8638a5 // zip1 v5.4s, v5.4s, v6.4s
+	ADD R10<<3, R6, R10
+	WORD $0xfd400146 // ldr d6, [x10, #0]
+	WORD $0x4e269ca5 // mul v5.16b, v5.16b, v6.16b
+	WORD $0x4ec53884 // zip1 v4.2d, v4.2d, v5.2d
+	MOVBU 4(R8), R9
+	ADD R9<<2, R2, R9
+	WORD $0xbd400125 // ldr s5, [x9, #0]
+	MOVBU 5(R8), R9
+	ADD R9<<2, R2, R9
+	WORD $0xbd400126 // ldr s6, [x9, #0]
+	UBFX $14, R14, $7, R10
+	WORD $0x4e8638a5 // zip1 v5.4s, v5.4s, v6.4s
+	ADD R10<<3, R6, R10
+	WORD $0xfd400146 // ldr d6, [x10, #0]
+	WORD $0x4e269ca5 // mul v5.16b, v5.16b, v6.16b
+	MOVBU 6(R8), R9
+	ADD R9<<2, R2, R9
+	WORD $0xbd400126 // ldr s6, [x9, #0]
+	MOVBU 7(R8), R9
+	ADD R9<<2, R2, R9
+	WORD $0xbd400127 // ldr s7, [x9, #0]
+	UBFX $21, R14, $7, R10
+	WORD $0x4e8738c6 // zip1 v6.4s, v6.4s, v7.4s
+	ADD R10<<3, R6, R10
+	WORD $0xfd400147 // ldr d7, [x10, #0]
+	WORD $0x4e279cc6 // mul v6.16b, v6.16b, v7.16b
+	WORD $0x4ec638a5 // zip1 v5.2d, v5.2d, v6.2d
+	ADD R7<<2, R3, R8
+	ADD $66, R8
+	MOVWU (R8), R14
+	LSR $28, R14, R10
+	LSL $1, R10, R10
+	ORR $1, R10, R10
+	MOVW R10, 0(R12)
+	ADD R7<<3, R3, R8
+	ADD $2, R8
+	MOVBU 0(R8), R9
+	ADD R9<<2, R2, R9
+	WORD $0xbd400126 // ldr s6, [x9, #0]
+	MOVBU 1(R8), R9
+	ADD R9<<2, R2, R9
+	WORD $0xbd400127 // ldr s7, [x9, #0]
+	UBFX $0, R14, $7, R10
+	WORD $0x4e8738c6 // zip1 v6.4s, v6.4s, v7.4s
+	ADD R10<<3, R6, R10
+	WORD $0xfd400147 // ldr d7, [x10, #0]
+	WORD $0x4e279cc6 // mul v6.16b, v6.16b, v7.16b
+	MOVBU 2(R8), R9
+	ADD R9<<2, R2, R9
+	WORD $0xbd400127 // ldr s7, [x9, #0]
+	MOVBU 3(R8), R9
+	ADD R9<<2, R2, R9
+	WORD $0xbd400128 // ldr s8, [x9, #0]
+	UBFX $7, R14, $7, R10
+	WORD $0x4e8838e7 // zip1 v7.4s, v7.4s, v8.4s
+	ADD R10<<3, R6, R10
+	WORD $0xfd400148 // ldr d8, [x10, #0]
+	WORD $0x4e289ce7 // mul v7.16b, v7.16b, v8.16b
+	WORD $0x4ec738c6 // zip1 v6.2d, v6.2d, v7.2d
+	MOVBU 4(R8), R9
+	ADD R9<<2, R2, R9
+	WORD $0xbd400127 // ldr s7, [x9, #0]
+	MOVBU 5(R8), R9
+	ADD R9<<2, R2, R9
+	WORD $0xbd400128 // ldr s8, [x9, #0]
+	UBFX $14, R14, $7, R10
+	WORD $0x4e8838e7 // zip1 v7.4s, v7.4s, v8.4s
+	ADD R10<<3, R6, R10
+	WORD $0xfd400148 // ldr d8, [x10, #0]
+	WORD $0x4e289ce7 // mul v7.16b, v7.16b, v8.16b
+	MOVBU 6(R8), R9
+	ADD R9<<2, R2, R9
+	WORD $0xbd400128 // ldr s8, [x9, #0]
+	MOVBU 7(R8), R9
+	ADD R9<<2, R2, R9
+	WORD $0xbd400129 // ldr s9, [x9, #0]
+	UBFX $21, R14, $7, R10
+	WORD $0x4e893908 // zip1 v8.4s, v8.4s, v9.4s
+	ADD R10<<3, R6, R10
+	WORD $0xfd400149 // ldr d9, [x10, #0]
+	WORD $0x4e299d08 // mul v8.16b, v8.16b, v9.16b
+	WORD $0x4ec838e7 // zip1 v7.2d, v7.2d, v8.2d
+	WORD $0x6f00e403 // movi v3.2d, #0000000000000000
+	WORD $0x3dc00088 // ldr q8, [x4, #0]
+	WORD $0x3dc000a9 // ldr q9, [x5, #0]
+	WORD $0x4ec6388a // zip1 v10.2d, v4.2d, v6.2d
+	WORD $0x4ec9390b // zip1 v11.2d, v8.2d, v9.2d
+	WORD $0x4e8ba543 // smmla v3.4s, v10.16b, v11.16b
+	WORD $0x4ec6788a // zip2 v10.2d, v4.2d, v6.2d
+	WORD $0x4ec9790b // zip2 v11.2d, v8.2d, v9.2d
+	WORD $0x4e8ba543 // smmla v3.4s, v10.16b, v11.16b
+	WORD $0x3dc00484 // ldr q4, [x4, #16]
+	WORD $0x3dc004a6 // ldr q6, [x5, #16]
+	WORD $0x4ec738a8 // zip1 v8.2d, v5.2d, v7.2d
+	WORD $0x4ec63889 // zip1 v9.2d, v4.2d, v6.2d
+	WORD $0x4e89a503 // smmla v3.4s, v8.16b, v9.16b
+	WORD $0x4ec778a8 // zip2 v8.2d, v5.2d, v7.2d
+	WORD $0x4ec67889 // zip2 v9.2d, v4.2d, v6.2d
+	WORD $0x4e89a503 // smmla v3.4s, v8.16b, v9.16b
+	WORD $0x4ddfc964 // ld1r {v4.4s}, [x11], #4
+	WORD $0x4ddfc985 // ld1r {v5.4s}, [x12], #4
+	WORD $0x4ec53884 // zip1 v4.2d, v4.2d, v5.2d
+	WORD $0x4ea49462 // mla v2.4s, v3.4s, v4.4s
+	ADD $1, R7
+	ADD $32, R4
+	ADD $32, R5
+	SUBS $1, R13
+	BNE loop2
+	SUB $256, R4
+	SUB $256, R5
+	WORD $0x7d400003 // ldr h3, [x0, #0]
+	WORD $0x1ee24063 // fcvt s3, h3
+	WORD $0x1e210863 // fmul s3, s3, s1
+	WORD $0x7d400064 // ldr h4, [x3, #0]
+	WORD $0x1ee24084 // fcvt s4, h4
+	WORD $0x1e210884 // fmul s4, s4, s1
+	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD $0x4e833863 // zip1 v3.4s, v3.4s, v3.4s
+	WORD $0x4e843884 // zip1 v4.4s, v4.4s, v4.4s
+	WORD $0x4ec43863 // zip1 v3.2d, v3.2d, v4.2d
+	WORD $0xbd410084 // ldr s4, [x4, #256]
+	WORD $0xbd4100a5 // ldr s5, [x5, #256]
+	WORD $0x4e853884 // zip1 v4.4s, v4.4s, v5.4s
+	WORD $0x4ec43884 // zip1 v4.2d, v4.2d, v4.2d
+	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	WORD $0x4e23cc40 // fmla v0.4s, v2.4s, v3.4s
+	ADD $98, R0
+	ADD $336, R4
+	ADD $98, R3
+	ADD $336, R5
+	SUBS $1, R1
+	BNE loop1
+	MOVD ys+32(FP), R11
+	MOVD row+40(FP), R12
+	MOVD 0(R11), R13
+	ADD R12<<2, R13
+	WORD $0x4e040402 // dup v2.4s, v0.s[0]
+	WORD $0xbd0001a2 // str s2, [x13, #0]
+	WORD $0x4e140402 // dup v2.4s, v0.s[2]
+	WORD $0xbd0005a2 // str s2, [x13, #4]
+	MOVD 24(R11), R13
+	ADD R12<<2, R13
+	WORD $0x4e0c0402 // dup v2.4s, v0.s[1]
+	WORD $0xbd0001a2 // str s2, [x13, #0]
+	WORD $0x4e1c0402 // dup v2.4s, v0.s[3]
+	WORD $0xbd0005a2 // str s2, [x13, #4]
+	RET
+
+// func dotIQ3_SInt8NEON(w *byte, x *float32, steps int) float32
+TEXT ·dotIQ3_SInt8NEON(SB), NOSPLIT, $64-28
+	WORD $0x6f00e400 // movi v0.2d, #0000000000000000
+	MOVD w+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD steps+16(FP), R2
+	MOVD $·byteBookIQ3_S(SB), R3
+	ADD $16, R3
+	MOVD $·allSignBytes(SB), R4
+	MOVW $0x3f800000, R5
+	WORD $0x4e040ca1 // dup v1.4s, w5
+loop1:
+	WORD $0x6f00e402 // movi v2.2d, #0000000000000000
+	ADD $8, RSP, R9
+	MOVD $0, R5
+	MOVD $8, R10
+loop2:
+	ADD R5, R0, R11
+	MOVBU 66(R11), R11
+	LSR $1, R5, R8
+	ADD R0, R8, R8
+	MOVBU 106(R8), R8
+	AND $1, R5, R7
+	LSL $2, R7, R7
+	LSR R7, R8, R8
+	AND $15, R8
+	LSL $1, R8, R8
+	ORR $1, R8, R8
+	MOVW R8, 0(R9)
+	ADD R5<<2, R0, R6
+	ADD $74, R6
+	MOVD R6, R12
+	ADD R5<<3, R0, R6
+	ADD $2, R6
+	UBFX $0, R11, $1, R8
+	MOVBU 0(R6), R7
+	ORR R8<<8, R7
+	ADD R7<<2, R3, R7
+	WORD $0xbd4000e4 // ldr s4, [x7, #0]
+	UBFX $1, R11, $1, R8
+	MOVBU 1(R6), R7
+	ORR R8<<8, R7
+	ADD R7<<2, R3, R7
+	WORD $0xbd4000e5 // ldr s5, [x7, #0]
+	MOVBU 0(R12), R8
+	WORD $0x4e853884 // zip1 v4.4s, v4.4s, v5.4s
+	ADD R8<<3, R4, R8
+	WORD $0xfd400105 // ldr d5, [x8, #0]
+	WORD $0x4e259c84 // mul v4.16b, v4.16b, v5.16b
+	UBFX $2, R11, $1, R8
+	MOVBU 2(R6), R7
+	ORR R8<<8, R7
+	ADD R7<<2, R3, R7
+	WORD $0xbd4000e5 // ldr s5, [x7, #0]
+	UBFX $3, R11, $1, R8
+	MOVBU 3(R6), R7
+	ORR R8<<8, R7
+	ADD R7<<2, R3, R7
+	WORD $0xbd4000e6 // ldr s6, [x7, #0]
+	MOVBU 1(R12), R8
+	WORD $0x4e8638a5 // zip1 v5.4s, v5.4s, v6.4s
+	ADD R8<<3, R4, R8
+	WORD $0xfd400106 // ldr d6, [x8, #0]
+	WORD $0x4e269ca5 // mul v5.16b, v5.16b, v6.16b
+	WORD $0x4ec53884 // zip1 v4.2d, v4.2d, v5.2d
+	UBFX $4, R11, $1, R8
+	MOVBU 4(R6), R7
+	ORR R8<<8, R7
+	ADD R7<<2, R3, R7
+	WORD $0xbd4000e5 // ldr s5, [x7, #0]
+	UBFX $5, R11, $1, R8
+	MOVBU 5(R6), R7
+	ORR R8<<8, R7
+	ADD R7<<2, R3, R7
+	WORD $0xbd4000e6 // ldr s6, [x7, #0]
+	MOVBU 2(R12), R8
+	WORD $0x4e8638a5 // zip1 v5.4s, v5.4s, v6.4s
+	ADD R8<<3, R4, R8
+	WORD $0xfd400106 // ldr d6, [x8, #0]
+	WORD $0x4e269ca5 // mul v5.16b, v5.16b, v6.16b
+	UBFX $6, R11, $1, R8
+	MOVBU 6(R6), R7
+	ORR R8<<8, R7
+	ADD R7<<2, R3, R7
+	WORD $0xbd4000e6 // ldr s6, [x7, #0]
+	UBFX $7, R11, $1, R8
+	MOVBU 7(R6), R7
+	ORR R8<<8, R7
+	ADD R7<<2, R3, R7
+	WORD $0xbd4000e7 // ldr s7, [x7, #0]
+	MOVBU 3(R12), R8
+	WORD $0x4e8738c6 // zip1 v6.4s, v6.4s, v7.4s
+	ADD R8<<3, R4, R8
+	WORD $0xfd400107 // ldr d7, [x8, #0]
+	WORD $0x4e279cc6 // mul v6.16b, v6.16b, v7.16b
+	WORD $0x4ec638a5 // zip1 v5.2d, v5.2d, v6.2d
+	WORD $0x6f00e403 // movi v3.2d, #0000000000000000
+	WORD $0x3dc00026 // ldr q6, [x1, #0]
+	WORD $0x4e869483 // sdot v3.4s, v4.16b, v6.16b
+	WORD $0x3dc00424 // ldr q4, [x1, #16]
+	WORD $0x4e8494a3 // sdot v3.4s, v5.16b, v4.16b
+	WORD $0x4ddfc924 // ld1r {v4.4s}, [x9], #4
+	WORD $0x4ea49462 // mla v2.4s, v3.4s, v4.4s
+	ADD $1, R5
+	ADD $32, R1
+	SUBS $1, R10
+	BNE loop2
+	SUB $256, R1
+	WORD $0x7d400003 // ldr h3, [x0, #0]
+	WORD $0x1ee24063 // fcvt s3, h3
+	WORD $0x1e210863 // fmul s3, s3, s1
+	WORD $0x4eb1b842 // addv s2, v2.4s
+	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD $0xbd410024 // ldr s4, [x1, #256]
+	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	WORD $0x4e23cc40 // fmla v0.4s, v2.4s, v3.4s
+	ADD $110, R0
+	ADD $336, R1
+	SUBS $1, R2
+	BNE loop1
+	FMOVS F0, ret+24(FP)
+	RET
+
+// func dotIQ3_SInt8_2x2NEON(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+TEXT ·dotIQ3_SInt8_2x2NEON(SB), NOSPLIT, $128-48
+	WORD $0x6f00e400 // movi v0.2d, #0000000000000000
+	MOVD w+0(FP), R0
+	MOVD stride+8(FP), R1
+	MOVD xs+16(FP), R2
+	ADD R1, R0, R3
+	MOVD 0(R2), R4
+	MOVD 24(R2), R5
+	MOVD steps+24(FP), R1
+	MOVD $·byteBookIQ3_S(SB), R2
+	ADD $16, R2
+	MOVD $·allSignBytes(SB), R6
+	MOVW $0x3f800000, R7
+	WORD $0x4e040ce1 // dup v1.4s, w7
+loop1:
+	WORD $0x6f00e402 // movi v2.2d, #0000000000000000
+	ADD $8, RSP, R11
+	ADD $72, RSP, R12
+	MOVD $0, R7
+	MOVD $8, R13
+loop2:
+	ADD R7, R0, R14
+	MOVBU 66(R14), R14
+	LSR $1, R7, R10
+	ADD R0, R10, R10
+	MOVBU 106(R10), R10
+	AND $1, R7, R9
+	LSL $2, R9, R9
+	LSR R9, R10, R10
+	AND $15, R10
+	LSL $1, R10, R10
+	ORR $1, R10, R10
+	MOVW R10, 0(R11)
+	ADD R7<<2, R0, R8
+	ADD $74, R8
+	MOVD R8, R15
+	ADD R7<<3, R0, R8
+	ADD $2, R8
+	UBFX $0, R14, $1, R10
+	MOVBU 0(R8), R9
+	ORR R10<<8, R9
+	ADD R9<<2, R2, R9
+	WORD $0xbd400124 // ldr s4, [x9, #0]
+	UBFX $1, R14, $1, R10
+	MOVBU 1(R8), R9
+	ORR R10<<8, R9
+	ADD R9<<2, R2, R9
+	WORD $0xbd400125 // ldr s5, [x9, #0]
+	MOVBU 0(R15), R10
+	WORD $0x4e853884 // zip1 v4.4s, v4.4s, v5.4s
+	ADD R10<<3, R6, R10
+	WORD $0xfd400145 // ldr d5, [x10, #0]
+	WORD $0x4e259c84 // mul v4.16b, v4.16b, v5.16b
+	UBFX $2, R14, $1, R10
+	MOVBU 2(R8), R9
+	ORR R10<<8, R9
+	ADD R9<<2, R2, R9
+	WORD $0xbd400125 // ldr s5, [x9, #0]
+	UBFX $3, R14, $1, R10
+	MOVBU 3(R8), R9
+	ORR R10<<8, R9
+	ADD R9<<2, R2, R9
+	WORD $0xbd400126 // ldr s6, [x9, #0]
+	MOVBU 1(R15), R10
+	WORD $0x4e8638a5 // zip1 v5.4s, v5.4s, v6.4s
+	ADD R10<<3, R6, R10
+	WORD $0xfd400146 // ldr d6, [x10, #0]
+	WORD $0x4e269ca5 // mul v5.16b, v5.16b, v6.16b
+	WORD $0x4ec53884 // zip1 v4.2d, v4.2d, v5.2d
+	UBFX $4, R14, $1, R10
+	MOVBU 4(R8), R9
+	ORR R10<<8, R9
+	ADD R9<<2, R2, R9
+	WORD $0xbd400125 // ldr s5, [x9, #0]
+	UBFX $5, R14, $1, R10
+	MOVBU 5(R8), R9
+	ORR R10<<8, R9
+	ADD R9<<2, R2, R9
+	WORD $0xbd400126 // ldr s6, [x9, #0]
+	MOVBU 2(R15), R10
+	WORD $0x4e8638a5 // zip1 v5.4s, v5.4s, v6.4s
+	ADD R10<<3, R6, R10
+	WORD $0xfd400146 // ldr d6, [x10, #0]
+	WORD $0x4e269ca5 // mul v5.16b, v5.16b, v6.16b
+	UBFX $6, R14, $1, R10
+	MOVBU 6(R8), R9
+	ORR R10<<8, R9
+	ADD R9<<2, R2, R9
+	WORD $0xbd400126 // ldr s6, [x9, #0]
+	UBFX $7, R14, $1, R10
+	MOVBU 7(R8), R9
+	ORR R10<<8, R9
+	ADD R9<<2, R2, R9
+	WORD $0xbd400127 // ldr s7, [x9, #0]
+	MOVBU 3(R15), R10
+	WORD $0x4e8738c6 // zip1 v6.4s, v6.4s, v7.4s
+	ADD R10<<3, R6, R10
+	WORD $0xfd400147 // ldr d7, [x10, #0]
+	WORD $0x4e279cc6 // mul v6.16b, v6.16b, v7.16b
+	WORD $0x4ec638a5 // zip1 v5.2d, v5.2d, v6.2d
+	ADD R7, R3, R14
+	MOVBU 66(R14), R14
+	LSR $1, R7, R10
+	ADD R3, R10, R10
+	MOVBU 106(R10), R10
+	AND $1, R7, R9
+	LSL $2, R9, R9
+	LSR R9, R10, R10
+	AND $15, R10
+	LSL $1, R10, R10
+	ORR $1, R10, R10
+	MOVW R10, 0(R12)
+	ADD R7<<2, R3, R8
+	ADD $74, R8
+	MOVD R8, R15
+	ADD R7<<3, R3, R8
+	ADD $2, R8
+	UBFX $0, R14, $1, R10
+	MOVBU 0(R8), R9
+	ORR R10<<8, R9
+	ADD R9<<2, R2, R9
+	WORD $0xbd400126 // ldr s6, [x9, #0]
+	UBFX $1, R14, $1, R10
+	MOVBU 1(R8), R9
+	ORR R10<<8, R9
+	ADD R9<<2, R2, R9
+	WORD $0xbd400127 // ldr s7, [x9, #0]
+	MOVBU 0(R15), R10
+	WORD $0x4e8738c6 // zip1 v6.4s, v6.4s, v7.4s
+	ADD R10<<3, R6, R10
+	WORD $0xfd400147 // ldr d7, [x10, #0]
+	WORD $0x4e279cc6 // mul v6.16b, v6.16b, v7.16b
+	UBFX $2, R14, $1, R10
+	MOVBU 2(R8), R9
+	ORR R10<<8, R9
+	ADD R9<<2, R2, R9
+	WORD $0xbd400127 // ldr s7, [x9, #0]
+	UBFX $3, R14, $1, R10
+	MOVBU 3(R8), R9
+	ORR R10<<8, R9
+	ADD R9<<2, R2, R9
+	WORD $0xbd400128 // ldr s8, [x9, #0]
+	MOVBU 1(R15), R10
+	WORD $0x4e8838e7 // zip1 v7.4s, v7.4s, v8.4s
+	ADD R10<<3, R6, R10
+	WORD $0xfd400148 // ldr d8, [x10, #0]
+	WORD $0x4e289ce7 // mul v7.16b, v7.16b, v8.16b
+	WORD $0x4ec738c6 // zip1 v6.2d, v6.2d, v7.2d
+	UBFX $4, R14, $1, R10
+	MOVBU 4(R8), R9
+	ORR R10<<8, R9
+	ADD R9<<2, R2, R9
+	WORD $0xbd400127 // ldr s7, [x9, #0]
+	UBFX $5, R14, $1, R10
+	MOVBU 5(R8), R9
+	ORR R10<<8, R9
+	ADD R9<<2, R2, R9
+	WORD $0xbd400128 // ldr s8, [x9, #0]
+	MOVBU 2(R15), R10
+	WORD $0x4e8838e7 // zip1 v7.4s, v7.4s, v8.4s
+	ADD R10<<3, R6, R10
+	WORD $0xfd400148 // ldr d8, [x10, #0]
+	WORD $0x4e289ce7 // mul v7.16b, v7.16b, v8.16b
+	UBFX $6, R14, $1, R10
+	MOVBU 6(R8), R9
+	ORR R10<<8, R9
+	ADD R9<<2, R2, R9
+	WORD $0xbd400128 // ldr s8, [x9, #0]
+	UBFX $7, R14, $1, R10
+	MOVBU 7(R8), R9
+	ORR R10<<8, R9
+	ADD R9<<2, R2, R9
+	WORD $0xbd400129 // ldr s9, [x9, #0]
+	MOVBU 3(R15), R10
+	WORD $0x4e893908 // zip1 v8.4s, v8.4s, v9.4s
+	ADD R10<<3, R6, R10
+	WORD $0xfd400149 // ldr d9, [x10, #0]
+	WORD $0x4e299d08 // mul v8.16b, v8.16b, v9.16b
+	WORD $0x4ec838e7 // zip1 v7.2d, v7.2d, v8.2d
+	WORD $0x6f00e403 // movi v3.2d, #0000000000000000
+	WORD $0x3dc00088 // ldr q8, [x4, #0]
+	WORD $0x3dc000a9 // ldr q9, [x5, #0]
+	WORD $0x4ec6388a // zip1 v10.2d, v4.2d, v6.2d
+	WORD $0x4ec9390b // zip1 v11.2d, v8.2d, v9.2d
+	WORD $0x4e8ba543 // smmla v3.4s, v10.16b, v11.16b
+	WORD $0x4ec6788a // zip2 v10.2d, v4.2d, v6.2d
+	WORD $0x4ec9790b // zip2 v11.2d, v8.2d, v9.2d
+	WORD $0x4e8ba543 // smmla v3.4s, v10.16b, v11.16b
+	WORD $0x3dc00484 // ldr q4, [x4, #16]
+	WORD $0x3dc004a6 // ldr q6, [x5, #16]
+	WORD $0x4ec738a8 // zip1 v8.2d, v5.2d, v7.2d
+	WORD $0x4ec63889 // zip1 v9.2d, v4.2d, v6.2d
+	WORD $0x4e89a503 // smmla v3.4s, v8.16b, v9.16b
+	WORD $0x4ec778a8 // zip2 v8.2d, v5.2d, v7.2d
+	WORD $0x4ec67889 // zip2 v9.2d, v4.2d, v6.2d
+	WORD $0x4e89a503 // smmla v3.4s, v8.16b, v9.16b
+	WORD $0x4ddfc964 // ld1r {v4.4s}, [x11], #4
+	WORD $0x4ddfc985 // ld1r {v5.4s}, [x12], #4
+	WORD $0x4ec53884 // zip1 v4.2d, v4.2d, v5.2d
+	WORD $0x4ea49462 // mla v2.4s, v3.4s, v4.4s
+	ADD $1, R7
+	ADD $32, R4
+	ADD $32, R5
+	SUBS $1, R13
+	BNE loop2
+	SUB $256, R4
+	SUB $256, R5
+	WORD $0x7d400003 // ldr h3, [x0, #0]
+	WORD $0x1ee24063 // fcvt s3, h3
+	WORD $0x1e210863 // fmul s3, s3, s1
+	WORD $0x7d400064 // ldr h4, [x3, #0]
+	WORD $0x1ee24084 // fcvt s4, h4
+	WORD $0x1e210884 // fmul s4, s4, s1
+	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
+	WORD $0x4e833863 // zip1 v3.4s, v3.4s, v3.4s
+	WORD $0x4e843884 // zip1 v4.4s, v4.4s, v4.4s
+	WORD $0x4ec43863 // zip1 v3.2d, v3.2d, v4.2d
+	WORD $0xbd410084 // ldr s4, [x4, #256]
+	WORD $0xbd4100a5 // ldr s5, [x5, #256]
+	WORD $0x4e853884 // zip1 v4.4s, v4.4s, v5.4s
+	WORD $0x4ec43884 // zip1 v4.2d, v4.2d, v4.2d
+	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	WORD $0x4e23cc40 // fmla v0.4s, v2.4s, v3.4s
+	ADD $110, R0
+	ADD $336, R4
+	ADD $110, R3
+	ADD $336, R5
+	SUBS $1, R1
+	BNE loop1
+	MOVD ys+32(FP), R11
+	MOVD row+40(FP), R12
+	MOVD 0(R11), R13
+	ADD R12<<2, R13
+	WORD $0x4e040402 // dup v2.4s, v0.s[0]
+	WORD $0xbd0001a2 // str s2, [x13, #0]
+	WORD $0x4e140402 // dup v2.4s, v0.s[2]
+	WORD $0xbd0005a2 // str s2, [x13, #4]
+	MOVD 24(R11), R13
+	ADD R12<<2, R13
+	WORD $0x4e0c0402 // dup v2.4s, v0.s[1]
+	WORD $0xbd0001a2 // str s2, [x13, #0]
+	WORD $0x4e1c0402 // dup v2.4s, v0.s[3]
+	WORD $0xbd0005a2 // str s2, [x13, #4]
+	RET
+
+// func dotIQ1_SInt8NEON(w *byte, x *float32, steps int) float32
+TEXT ·dotIQ1_SInt8NEON(SB), NOSPLIT, $64-28
+	WORD $0x6f00e400 // movi v0.2d, #0000000000000000
+	MOVD w+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD steps+16(FP), R2
+	MOVD $·byteBookIQ1(SB), R3
+	ADD $16, R3
+	MOVD $bytes16<>(SB), R4
+	WORD $0x3dc00081 // ldr q1, [x4, #0]
+	MOVW $0x3e000000, R4
+	WORD $0x4e040c82 // dup v2.4s, w4
+loop1:
+	WORD $0x6f00e403 // movi v3.2d, #0000000000000000
+	ADD $8, RSP, R8
+	MOVD $0, R4
+	MOVD $8, R9
+loop2:
+	ADD R4<<1, R0, R5
+	ADD $34, R5
+	MOVHU (R5), R10
+	UBFX $12, R10, $3, R7
+	LSL $1, R7, R7
+	ORR $1, R7, R7
+	MOVW R7, 0(R8)
+	LSR $15, R10, R7
+	LSL $31, R7, R7
+	WORD $0x4e040ce5 // dup v5.4s, w7
+	WORD $0x4f2104a5 // sshr v5.4s, v5.4s, #31
+	ADD R4<<2, R0, R5
+	ADD $2, R5
+	UBFX $0, R10, $3, R7
+	MOVBU 0(R5), R6
+	ORR R7<<8, R6
+	ADD R6<<3, R3, R6
+	WORD $0xfd4000c6 // ldr d6, [x6, #0]
+	WORD $0x6e2184c6 // sub v6.16b, v6.16b, v1.16b
+	WORD $0x4e2584c6 // add v6.16b, v6.16b, v5.16b
+	WORD $0x4e2584c6 // add v6.16b, v6.16b, v5.16b
+	UBFX $3, R10, $3, R7
+	MOVBU 1(R5), R6
+	ORR R7<<8, R6
+	ADD R6<<3, R3, R6
+	WORD $0xfd4000c7 // ldr d7, [x6, #0]
+	WORD $0x6e2184e7 // sub v7.16b, v7.16b, v1.16b
+	WORD $0x4e2584e7 // add v7.16b, v7.16b, v5.16b
+	WORD $0x4e2584e7 // add v7.16b, v7.16b, v5.16b
+	WORD $0x4ec738c6 // zip1 v6.2d, v6.2d, v7.2d
+	UBFX $6, R10, $3, R7
+	MOVBU 2(R5), R6
+	ORR R7<<8, R6
+	ADD R6<<3, R3, R6
+	WORD $0xfd4000c7 // ldr d7, [x6, #0]
+	WORD $0x6e2184e7 // sub v7.16b, v7.16b, v1.16b
+	WORD $0x4e2584e7 // add v7.16b, v7.16b, v5.16b
+	WORD $0x4e2584e7 // add v7.16b, v7.16b, v5.16b
+	UBFX $9, R10, $3, R7
+	MOVBU 3(R5), R6
+	ORR R7<<8, R6
+	ADD R6<<3, R3, R6
+	WORD $0xfd4000c8 // ldr d8, [x6, #0]
+	WORD $0x6e218508 // sub v8.16b, v8.16b, v1.16b
+	WORD $0x4e258508 // add v8.16b, v8.16b, v5.16b
+	WORD $0x4e258508 // add v8.16b, v8.16b, v5.16b
+	WORD $0x4ec838e7 // zip1 v7.2d, v7.2d, v8.2d
+	WORD $0x6f00e404 // movi v4.2d, #0000000000000000
+	WORD $0x3dc00025 // ldr q5, [x1, #0]
+	WORD $0x4e8594c4 // sdot v4.4s, v6.16b, v5.16b
+	WORD $0x3dc00425 // ldr q5, [x1, #16]
+	WORD $0x4e8594e4 // sdot v4.4s, v7.16b, v5.16b
+	WORD $0x4ddfc905 // ld1r {v5.4s}, [x8], #4
+	WORD $0x4ea59483 // mla v3.4s, v4.4s, v5.4s
+	ADD $1, R4
+	ADD $32, R1
+	SUBS $1, R9
+	BNE loop2
+	SUB $256, R1
+	WORD $0x7d400004 // ldr h4, [x0, #0]
+	WORD $0x1ee24084 // fcvt s4, h4
+	WORD $0x1e220884 // fmul s4, s4, s2
+	WORD $0x4eb1b863 // addv s3, v3.4s
+	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD $0xbd410025 // ldr s5, [x1, #256]
+	WORD $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
+	WORD $0x4e24cc60 // fmla v0.4s, v3.4s, v4.4s
+	ADD $50, R0
+	ADD $336, R1
+	SUBS $1, R2
+	BNE loop1
+	FMOVS F0, ret+24(FP)
+	RET
+
+// func dotIQ1_SInt8_2x2NEON(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+TEXT ·dotIQ1_SInt8_2x2NEON(SB), NOSPLIT, $128-48
+	WORD $0x6f00e400 // movi v0.2d, #0000000000000000
+	MOVD w+0(FP), R0
+	MOVD stride+8(FP), R1
+	MOVD xs+16(FP), R2
+	ADD R1, R0, R3
+	MOVD 0(R2), R4
+	MOVD 24(R2), R5
+	MOVD steps+24(FP), R1
+	MOVD $·byteBookIQ1(SB), R2
+	ADD $16, R2
+	MOVD $bytes16<>(SB), R6
+	WORD $0x3dc000c1 // ldr q1, [x6, #0]
+	MOVW $0x3e000000, R6
+	WORD $0x4e040cc2 // dup v2.4s, w6
+loop1:
+	WORD $0x6f00e403 // movi v3.2d, #0000000000000000
+	ADD $8, RSP, R10
+	ADD $72, RSP, R11
+	MOVD $0, R6
+	MOVD $8, R12
+loop2:
+	ADD R6<<1, R0, R7
+	ADD $34, R7
+	MOVHU (R7), R13
+	UBFX $12, R13, $3, R9
+	LSL $1, R9, R9
+	ORR $1, R9, R9
+	MOVW R9, 0(R10)
+	LSR $15, R13, R9
+	LSL $31, R9, R9
+	WORD $0x4e040d25 // dup v5.4s, w9
+	WORD $0x4f2104a5 // sshr v5.4s, v5.4s, #31
+	ADD R6<<2, R0, R7
+	ADD $2, R7
+	UBFX $0, R13, $3, R9
+	MOVBU 0(R7), R8
+	ORR R9<<8, R8
+	ADD R8<<3, R2, R8
+	WORD $0xfd400106 // ldr d6, [x8, #0]
+	WORD $0x6e2184c6 // sub v6.16b, v6.16b, v1.16b
+	WORD $0x4e2584c6 // add v6.16b, v6.16b, v5.16b
+	WORD $0x4e2584c6 // add v6.16b, v6.16b, v5.16b
+	UBFX $3, R13, $3, R9
+	MOVBU 1(R7), R8
+	ORR R9<<8, R8
+	ADD R8<<3, R2, R8
+	WORD $0xfd400107 // ldr d7, [x8, #0]
+	WORD $0x6e2184e7 // sub v7.16b, v7.16b, v1.16b
+	WORD $0x4e2584e7 // add v7.16b, v7.16b, v5.16b
+	WORD $0x4e2584e7 // add v7.16b, v7.16b, v5.16b
+	WORD $0x4ec738c6 // zip1 v6.2d, v6.2d, v7.2d
+	UBFX $6, R13, $3, R9
+	MOVBU 2(R7), R8
+	ORR R9<<8, R8
+	ADD R8<<3, R2, R8
+	WORD $0xfd400107 // ldr d7, [x8, #0]
+	WORD $0x6e2184e7 // sub v7.16b, v7.16b, v1.16b
+	WORD $0x4e2584e7 // add v7.16b, v7.16b, v5.16b
+	WORD $0x4e2584e7 // add v7.16b, v7.16b, v5.16b
+	UBFX $9, R13, $3, R9
+	MOVBU 3(R7), R8
+	ORR R9<<8, R8
+	ADD R8<<3, R2, R8
+	WORD $0xfd400108 // ldr d8, [x8, #0]
+	WORD $0x6e218508 // sub v8.16b, v8.16b, v1.16b
+	WORD $0x4e258508 // add v8.16b, v8.16b, v5.16b
+	WORD $0x4e258508 // add v8.16b, v8.16b, v5.16b
+	WORD $0x4ec838e7 // zip1 v7.2d, v7.2d, v8.2d
+	ADD R6<<1, R3, R7
+	ADD $34, R7
+	MOVHU (R7), R13
+	UBFX $12, R13, $3, R9
+	LSL $1, R9, R9
+	ORR $1, R9, R9
+	MOVW R9, 0(R11)
+	LSR $15, R13, R9
+	LSL $31, R9, R9
+	WORD $0x4e040d25 // dup v5.4s, w9
+	WORD $0x4f2104a5 // sshr v5.4s, v5.4s, #31
+	ADD R6<<2, R3, R7
+	ADD $2, R7
+	UBFX $0, R13, $3, R9
+	MOVBU 0(R7), R8
+	ORR R9<<8, R8
+	ADD R8<<3, R2, R8
+	WORD $0xfd400108 // ldr d8, [x8, #0]
+	WORD $0x6e218508 // sub v8.16b, v8.16b, v1.16b
+	WORD $0x4e258508 // add v8.16b, v8.16b, v5.16b
+	WORD $0x4e258508 // add v8.16b, v8.16b, v5.16b
+	UBFX $3, R13, $3, R9
+	MOVBU 1(R7), R8
+	ORR R9<<8, R8
+	ADD R8<<3, R2, R8
+	WORD $0xfd400109 // ldr d9, [x8, #0]
+	WORD $0x6e218529 // sub v9.16b, v9.16b, v1.16b
+	WORD $0x4e258529 // add v9.16b, v9.16b, v5.16b
+	WORD $0x4e258529 // add v9.16b, v9.16b, v5.16b
+	WORD $0x4ec93908 // zip1 v8.2d, v8.2d, v9.2d
+	UBFX $6, R13, $3, R9
+	MOVBU 2(R7), R8
+	ORR R9<<8, R8
+	ADD R8<<3, R2, R8
+	WORD $0xfd400109 // ldr d9, [x8, #0]
+	WORD $0x6e218529 // sub v9.16b, v9.16b, v1.16b
+	WORD $0x4e258529 // add v9.16b, v9.16b, v5.16b
+	WORD $0x4e258529 // add v9.16b, v9.16b, v5.16b
+	UBFX $9, R13, $3, R9
+	MOVBU 3(R7), R8
+	ORR R9<<8, R8
+	ADD R8<<3, R2, R8
+	WORD $0xfd40010a // ldr d10, [x8, #0]
+	WORD $0x6e21854a // sub v10.16b, v10.16b, v1.16b
+	WORD $0x4e25854a // add v10.16b, v10.16b, v5.16b
+	WORD $0x4e25854a // add v10.16b, v10.16b, v5.16b
+	WORD $0x4eca3929 // zip1 v9.2d, v9.2d, v10.2d
+	WORD $0x6f00e404 // movi v4.2d, #0000000000000000
+	WORD $0x3dc00085 // ldr q5, [x4, #0]
+	WORD $0x3dc000aa // ldr q10, [x5, #0]
+	WORD $0x4ec838cb // zip1 v11.2d, v6.2d, v8.2d
+	WORD $0x4eca38ac // zip1 v12.2d, v5.2d, v10.2d
+	WORD $0x4e8ca564 // smmla v4.4s, v11.16b, v12.16b
+	WORD $0x4ec878cb // zip2 v11.2d, v6.2d, v8.2d
+	WORD $0x4eca78ac // zip2 v12.2d, v5.2d, v10.2d
+	WORD $0x4e8ca564 // smmla v4.4s, v11.16b, v12.16b
+	WORD $0x3dc00485 // ldr q5, [x4, #16]
+	WORD $0x3dc004a6 // ldr q6, [x5, #16]
+	WORD $0x4ec938e8 // zip1 v8.2d, v7.2d, v9.2d
+	WORD $0x4ec638aa // zip1 v10.2d, v5.2d, v6.2d
+	WORD $0x4e8aa504 // smmla v4.4s, v8.16b, v10.16b
+	WORD $0x4ec978e8 // zip2 v8.2d, v7.2d, v9.2d
+	WORD $0x4ec678aa // zip2 v10.2d, v5.2d, v6.2d
+	WORD $0x4e8aa504 // smmla v4.4s, v8.16b, v10.16b
+	WORD $0x4ddfc945 // ld1r {v5.4s}, [x10], #4
+	WORD $0x4ddfc966 // ld1r {v6.4s}, [x11], #4
+	WORD $0x4ec638a5 // zip1 v5.2d, v5.2d, v6.2d
+	WORD $0x4ea59483 // mla v3.4s, v4.4s, v5.4s
+	ADD $1, R6
+	ADD $32, R4
+	ADD $32, R5
+	SUBS $1, R12
+	BNE loop2
+	SUB $256, R4
+	SUB $256, R5
+	WORD $0x7d400004 // ldr h4, [x0, #0]
+	WORD $0x1ee24084 // fcvt s4, h4
+	WORD $0x1e220884 // fmul s4, s4, s2
+	WORD $0x7d400065 // ldr h5, [x3, #0]
+	WORD $0x1ee240a5 // fcvt s5, h5
+	WORD $0x1e2208a5 // fmul s5, s5, s2
+	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD $0x4e843884 // zip1 v4.4s, v4.4s, v4.4s
+	WORD $0x4e8538a5 // zip1 v5.4s, v5.4s, v5.4s
+	WORD $0x4ec53884 // zip1 v4.2d, v4.2d, v5.2d
+	WORD $0xbd410085 // ldr s5, [x4, #256]
+	WORD $0xbd4100a6 // ldr s6, [x5, #256]
+	WORD $0x4e8638a5 // zip1 v5.4s, v5.4s, v6.4s
+	WORD $0x4ec538a5 // zip1 v5.2d, v5.2d, v5.2d
+	WORD $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
+	WORD $0x4e24cc60 // fmla v0.4s, v3.4s, v4.4s
+	ADD $50, R0
+	ADD $336, R4
+	ADD $50, R3
+	ADD $336, R5
+	SUBS $1, R1
+	BNE loop1
+	MOVD ys+32(FP), R10
+	MOVD row+40(FP), R11
+	MOVD 0(R10), R12
+	ADD R11<<2, R12
+	WORD $0x4e040403 // dup v3.4s, v0.s[0]
+	WORD $0xbd000183 // str s3, [x12, #0]
+	WORD $0x4e140403 // dup v3.4s, v0.s[2]
+	WORD $0xbd000583 // str s3, [x12, #4]
+	MOVD 24(R10), R12
+	ADD R11<<2, R12
+	WORD $0x4e0c0403 // dup v3.4s, v0.s[1]
+	WORD $0xbd000183 // str s3, [x12, #0]
+	WORD $0x4e1c0403 // dup v3.4s, v0.s[3]
+	WORD $0xbd000583 // str s3, [x12, #4]
+	RET
+
+// func dotIQ1_MInt8NEON(w *byte, x *float32, steps int) float32
+TEXT ·dotIQ1_MInt8NEON(SB), NOSPLIT, $64-28
+	WORD $0x6f00e400 // movi v0.2d, #0000000000000000
+	MOVD w+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD steps+16(FP), R2
+	MOVD $·byteBookIQ1(SB), R3
+	ADD $16, R3
+	MOVD $bytes16<>(SB), R4
+	WORD $0x3dc00081 // ldr q1, [x4, #0]
+	MOVW $0x3e000000, R4
+	WORD $0x4e040c82 // dup v2.4s, w4
+loop1:
+	WORD $0x6f00e403 // movi v3.2d, #0000000000000000
+	ADD $8, RSP, R8
+	MOVD $0, R4
+	MOVD $8, R9
+loop2:
+	ADD R4<<1, R0, R5
+	ADD $32, R5
+	MOVHU (R5), R10
+	LSR $1, R4, R7
+	ADD R7<<1, R0, R7
+	MOVHU 48(R7), R11
+	AND $1, R4, R6
+	ADD R6<<1, R6, R6
+	LSL $1, R6, R6
+	LSR R6, R11, R11
+	ADD R4<<2, R0, R5
+	UBFX $0, R11, $3, R7
+	LSL $1, R7, R7
+	ORR $1, R7, R7
+	MOVW R7, 0(R8)
+	UBFX $3, R10, $1, R7
+	LSL $31, R7, R7
+	WORD $0x4e040ce5 // dup v5.4s, w7
+	WORD $0x4f2104a5 // sshr v5.4s, v5.4s, #31
+	UBFX $0, R10, $3, R7
+	MOVBU 0(R5), R6
+	ORR R7<<8, R6
+	ADD R6<<3, R3, R6
+	WORD $0xfd4000c6 // ldr d6, [x6, #0]
+	WORD $0x6e2184c6 // sub v6.16b, v6.16b, v1.16b
+	WORD $0x4e2584c6 // add v6.16b, v6.16b, v5.16b
+	WORD $0x4e2584c6 // add v6.16b, v6.16b, v5.16b
+	UBFX $7, R10, $1, R7
+	LSL $31, R7, R7
+	WORD $0x4e040ce5 // dup v5.4s, w7
+	WORD $0x4f2104a5 // sshr v5.4s, v5.4s, #31
+	UBFX $4, R10, $3, R7
+	MOVBU 1(R5), R6
+	ORR R7<<8, R6
+	ADD R6<<3, R3, R6
+	WORD $0xfd4000c7 // ldr d7, [x6, #0]
+	WORD $0x6e2184e7 // sub v7.16b, v7.16b, v1.16b
+	WORD $0x4e2584e7 // add v7.16b, v7.16b, v5.16b
+	WORD $0x4e2584e7 // add v7.16b, v7.16b, v5.16b
+	WORD $0x4ec738c6 // zip1 v6.2d, v6.2d, v7.2d
+	UBFX $3, R11, $3, R7
+	LSL $1, R7, R7
+	ORR $1, R7, R7
+	MOVW R7, 4(R8)
+	UBFX $11, R10, $1, R7
+	LSL $31, R7, R7
+	WORD $0x4e040ce5 // dup v5.4s, w7
+	WORD $0x4f2104a5 // sshr v5.4s, v5.4s, #31
+	UBFX $8, R10, $3, R7
+	MOVBU 2(R5), R6
+	ORR R7<<8, R6
+	ADD R6<<3, R3, R6
+	WORD $0xfd4000c7 // ldr d7, [x6, #0]
+	WORD $0x6e2184e7 // sub v7.16b, v7.16b, v1.16b
+	WORD $0x4e2584e7 // add v7.16b, v7.16b, v5.16b
+	WORD $0x4e2584e7 // add v7.16b, v7.16b, v5.16b
+	UBFX $15, R10, $1, R7
+	LSL $31, R7, R7
+	WORD $0x4e040ce5 // dup v5.4s, w7
+	WORD $0x4f2104a5 // sshr v5.4s, v5.4s, #31
+	UBFX $12, R10, $3, R7
+	MOVBU 3(R5), R6
+	ORR R7<<8, R6
+	ADD R6<<3, R3, R6
+	WORD $0xfd4000c8 // ldr d8, [x6, #0]
+	WORD $0x6e218508 // sub v8.16b, v8.16b, v1.16b
+	WORD $0x4e258508 // add v8.16b, v8.16b, v5.16b
+	WORD $0x4e258508 // add v8.16b, v8.16b, v5.16b
+	WORD $0x4ec838e7 // zip1 v7.2d, v7.2d, v8.2d
+	WORD $0x6f00e404 // movi v4.2d, #0000000000000000
+	WORD $0x3dc00025 // ldr q5, [x1, #0]
+	WORD $0x4e8594c4 // sdot v4.4s, v6.16b, v5.16b
+	WORD $0x4ddfc905 // ld1r {v5.4s}, [x8], #4
+	WORD $0x4ea59483 // mla v3.4s, v4.4s, v5.4s
+	WORD $0x6f00e404 // movi v4.2d, #0000000000000000
+	WORD $0x3dc00425 // ldr q5, [x1, #16]
+	WORD $0x4e8594e4 // sdot v4.4s, v7.16b, v5.16b
+	WORD $0x4ddfc905 // ld1r {v5.4s}, [x8], #4
+	WORD $0x4ea59483 // mla v3.4s, v4.4s, v5.4s
+	ADD $1, R4
+	ADD $32, R1
+	SUBS $1, R9
+	BNE loop2
+	SUB $256, R1
+	MOVD 48(R0), R6
+	LSR $12, R6, R5
+	AND $15, R5
+	MOVD R5, R7
+	LSR $28, R6, R5
+	AND $15, R5
+	ORR R5<<4, R7
+	LSR $44, R6, R5
+	AND $15, R5
+	ORR R5<<8, R7
+	LSR $60, R6, R5
+	ORR R5<<12, R7
+	WORD $0x1e2700e4 // fmov s4, w7
+	WORD $0x1ee24084 // fcvt s4, h4
+	WORD $0x1e220884 // fmul s4, s4, s2
+	WORD $0x4eb1b863 // addv s3, v3.4s
+	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD $0xbd410025 // ldr s5, [x1, #256]
+	WORD $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
+	WORD $0x4e24cc60 // fmla v0.4s, v3.4s, v4.4s
+	ADD $56, R0
+	ADD $336, R1
+	SUBS $1, R2
+	BNE loop1
+	FMOVS F0, ret+24(FP)
+	RET
+
+// func dotIQ1_MInt8_2x2NEON(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
+TEXT ·dotIQ1_MInt8_2x2NEON(SB), NOSPLIT, $128-48
+	WORD $0x6f00e400 // movi v0.2d, #0000000000000000
+	MOVD w+0(FP), R0
+	MOVD stride+8(FP), R1
+	MOVD xs+16(FP), R2
+	ADD R1, R0, R3
+	MOVD 0(R2), R4
+	MOVD 24(R2), R5
+	MOVD steps+24(FP), R1
+	MOVD $·byteBookIQ1(SB), R2
+	ADD $16, R2
+	MOVD $bytes16<>(SB), R6
+	WORD $0x3dc000c1 // ldr q1, [x6, #0]
+	MOVW $0x3e000000, R6
+	WORD $0x4e040cc2 // dup v2.4s, w6
+loop1:
+	WORD $0x6f00e403 // movi v3.2d, #0000000000000000
+	ADD $8, RSP, R10
+	ADD $72, RSP, R11
+	MOVD $0, R6
+	MOVD $8, R12
+loop2:
+	ADD R6<<1, R0, R7
+	ADD $32, R7
+	MOVHU (R7), R13
+	LSR $1, R6, R9
+	ADD R9<<1, R0, R9
+	MOVHU 48(R9), R14
+	AND $1, R6, R8
+	ADD R8<<1, R8, R8
+	LSL $1, R8, R8
+	LSR R8, R14, R14
+	ADD R6<<2, R0, R7
+	UBFX $0, R14, $3, R9
+	LSL $1, R9, R9
+	ORR $1, R9, R9
+	MOVW R9, 0(R10)
+	UBFX $3, R13, $1, R9
+	LSL $31, R9, R9
+	WORD $0x4e040d25 // dup v5.4s, w9
+	WORD $0x4f2104a5 // sshr v5.4s, v5.4s, #31
+	UBFX $0, R13, $3, R9
+	MOVBU 0(R7), R8
+	ORR R9<<8, R8
+	ADD R8<<3, R2, R8
+	WORD $0xfd400106 // ldr d6, [x8, #0]
+	WORD $0x6e2184c6 // sub v6.16b, v6.16b, v1.16b
+	WORD $0x4e2584c6 // add v6.16b, v6.16b, v5.16b
+	WORD $0x4e2584c6 // add v6.16b, v6.16b, v5.16b
+	UBFX $7, R13, $1, R9
+	LSL $31, R9, R9
+	WORD $0x4e040d25 // dup v5.4s, w9
+	WORD $0x4f2104a5 // sshr v5.4s, v5.4s, #31
+	UBFX $4, R13, $3, R9
+	MOVBU 1(R7), R8
+	ORR R9<<8, R8
+	ADD R8<<3, R2, R8
+	WORD $0xfd400107 // ldr d7, [x8, #0]
+	WORD $0x6e2184e7 // sub v7.16b, v7.16b, v1.16b
+	WORD $0x4e2584e7 // add v7.16b, v7.16b, v5.16b
+	WORD $0x4e2584e7 // add v7.16b, v7.16b, v5.16b
+	WORD $0x4ec738c6 // zip1 v6.2d, v6.2d, v7.2d
+	UBFX $3, R14, $3, R9
+	LSL $1, R9, R9
+	ORR $1, R9, R9
+	MOVW R9, 4(R10)
+	UBFX $11, R13, $1, R9
+	LSL $31, R9, R9
+	WORD $0x4e040d25 // dup v5.4s, w9
+	WORD $0x4f2104a5 // sshr v5.4s, v5.4s, #31
+	UBFX $8, R13, $3, R9
+	MOVBU 2(R7), R8
+	ORR R9<<8, R8
+	ADD R8<<3, R2, R8
+	WORD $0xfd400107 // ldr d7, [x8, #0]
+	WORD $0x6e2184e7 // sub v7.16b, v7.16b, v1.16b
+	WORD $0x4e2584e7 // add v7.16b, v7.16b, v5.16b
+	WORD $0x4e2584e7 // add v7.16b, v7.16b, v5.16b
+	UBFX $15, R13, $1, R9
+	LSL $31, R9, R9
+	WORD $0x4e040d25 // dup v5.4s, w9
+	WORD $0x4f2104a5 // sshr v5.4s, v5.4s, #31
+	UBFX $12, R13, $3, R9
+	MOVBU 3(R7), R8
+	ORR R9<<8, R8
+	ADD R8<<3, R2, R8
+	WORD $0xfd400108 // ldr d8, [x8, #0]
+	WORD $0x6e218508 // sub v8.16b, v8.16b, v1.16b
+	WORD $0x4e258508 // add v8.16b, v8.16b, v5.16b
+	WORD $0x4e258508 // add v8.16b, v8.16b, v5.16b
+	WORD $0x4ec838e7 // zip1 v7.2d, v7.2d, v8.2d
+	ADD R6<<1, R3, R7
+	ADD $32, R7
+	MOVHU (R7), R13
+	LSR $1, R6, R9
+	ADD R9<<1, R3, R9
+	MOVHU 48(R9), R14
+	AND $1, R6, R8
+	ADD R8<<1, R8, R8
+	LSL $1, R8, R8
+	LSR R8, R14, R14
+	ADD R6<<2, R3, R7
+	UBFX $0, R14, $3, R9
+	LSL $1, R9, R9
+	ORR $1, R9, R9
+	MOVW R9, 0(R11)
+	UBFX $3, R13, $1, R9
+	LSL $31, R9, R9
+	WORD $0x4e040d25 // dup v5.4s, w9
+	WORD $0x4f2104a5 // sshr v5.4s, v5.4s, #31
+	UBFX $0, R13, $3, R9
+	MOVBU 0(R7), R8
+	ORR R9<<8, R8
+	ADD R8<<3, R2, R8
+	WORD $0xfd400108 // ldr d8, [x8, #0]
+	WORD $0x6e218508 // sub v8.16b, v8.16b, v1.16b
+	WORD $0x4e258508 // add v8.16b, v8.16b, v5.16b
+	WORD $0x4e258508 // add v8.16b, v8.16b, v5.16b
+	UBFX $7, R13, $1, R9
+	LSL $31, R9, R9
+	WORD $0x4e040d25 // dup v5.4s, w9
+	WORD $0x4f2104a5 // sshr v5.4s, v5.4s, #31
+	UBFX $4, R13, $3, R9
+	MOVBU 1(R7), R8
+	ORR R9<<8, R8
+	ADD R8<<3, R2, R8
+	WORD $0xfd400109 // ldr d9, [x8, #0]
+	WORD $0x6e218529 // sub v9.16b, v9.16b, v1.16b
+	WORD $0x4e258529 // add v9.16b, v9.16b, v5.16b
+	WORD $0x4e258529 // add v9.16b, v9.16b, v5.16b
+	WORD $0x4ec93908 // zip1 v8.2d, v8.2d, v9.2d
+	UBFX $3, R14, $3, R9
+	LSL $1, R9, R9
+	ORR $1, R9, R9
+	MOVW R9, 4(R11)
+	UBFX $11, R13, $1, R9
+	LSL $31, R9, R9
+	WORD $0x4e040d25 // dup v5.4s, w9
+	WORD $0x4f2104a5 // sshr v5.4s, v5.4s, #31
+	UBFX $8, R13, $3, R9
+	MOVBU 2(R7), R8
+	ORR R9<<8, R8
+	ADD R8<<3, R2, R8
+	WORD $0xfd400109 // ldr d9, [x8, #0]
+	WORD $0x6e218529 // sub v9.16b, v9.16b, v1.16b
+	WORD $0x4e258529 // add v9.16b, v9.16b, v5.16b
+	WORD $0x4e258529 // add v9.16b, v9.16b, v5.16b
+	UBFX $15, R13, $1, R9
+	LSL $31, R9, R9
+	WORD $0x4e040d25 // dup v5.4s, w9
+	WORD $0x4f2104a5 // sshr v5.4s, v5.4s, #31
+	UBFX $12, R13, $3, R9
+	MOVBU 3(R7), R8
+	ORR R9<<8, R8
+	ADD R8<<3, R2, R8
+	WORD $0xfd40010a // ldr d10, [x8, #0]
+	WORD $0x6e21854a // sub v10.16b, v10.16b, v1.16b
+	WORD $0x4e25854a // add v10.16b, v10.16b, v5.16b
+	WORD $0x4e25854a // add v10.16b, v10.16b, v5.16b
+	WORD $0x4eca3929 // zip1 v9.2d, v9.2d, v10.2d
+	WORD $0x6f00e404 // movi v4.2d, #0000000000000000
+	WORD $0x3dc00085 // ldr q5, [x4, #0]
+	WORD $0x3dc000aa // ldr q10, [x5, #0]
+	WORD $0x4ec838cb // zip1 v11.2d, v6.2d, v8.2d
+	WORD $0x4eca38ac // zip1 v12.2d, v5.2d, v10.2d
+	WORD $0x4e8ca564 // smmla v4.4s, v11.16b, v12.16b
+	WORD $0x4ec878cb // zip2 v11.2d, v6.2d, v8.2d
+	WORD $0x4eca78ac // zip2 v12.2d, v5.2d, v10.2d
+	WORD $0x4e8ca564 // smmla v4.4s, v11.16b, v12.16b
+	WORD $0x4ddfc945 // ld1r {v5.4s}, [x10], #4
+	WORD $0x4ddfc966 // ld1r {v6.4s}, [x11], #4
+	WORD $0x4ec638a5 // zip1 v5.2d, v5.2d, v6.2d
+	WORD $0x4ea59483 // mla v3.4s, v4.4s, v5.4s
+	WORD $0x6f00e404 // movi v4.2d, #0000000000000000
+	WORD $0x3dc00485 // ldr q5, [x4, #16]
+	WORD $0x3dc004a6 // ldr q6, [x5, #16]
+	WORD $0x4ec938e8 // zip1 v8.2d, v7.2d, v9.2d
+	WORD $0x4ec638aa // zip1 v10.2d, v5.2d, v6.2d
+	WORD $0x4e8aa504 // smmla v4.4s, v8.16b, v10.16b
+	WORD $0x4ec978e8 // zip2 v8.2d, v7.2d, v9.2d
+	WORD $0x4ec678aa // zip2 v10.2d, v5.2d, v6.2d
+	WORD $0x4e8aa504 // smmla v4.4s, v8.16b, v10.16b
+	WORD $0x4ddfc945 // ld1r {v5.4s}, [x10], #4
+	WORD $0x4ddfc966 // ld1r {v6.4s}, [x11], #4
+	WORD $0x4ec638a5 // zip1 v5.2d, v5.2d, v6.2d
+	WORD $0x4ea59483 // mla v3.4s, v4.4s, v5.4s
+	ADD $1, R6
+	ADD $32, R4
+	ADD $32, R5
+	SUBS $1, R12
+	BNE loop2
+	SUB $256, R4
+	SUB $256, R5
+	MOVD 48(R0), R8
+	LSR $12, R8, R7
+	AND $15, R7
+	MOVD R7, R9
+	LSR $28, R8, R7
+	AND $15, R7
+	ORR R7<<4, R9
+	LSR $44, R8, R7
+	AND $15, R7
+	ORR R7<<8, R9
+	LSR $60, R8, R7
+	ORR R7<<12, R9
+	WORD $0x1e270124 // fmov s4, w9
+	WORD $0x1ee24084 // fcvt s4, h4
+	WORD $0x1e220884 // fmul s4, s4, s2
+	MOVD 48(R3), R8
+	LSR $12, R8, R7
+	AND $15, R7
+	MOVD R7, R9
+	LSR $28, R8, R7
+	AND $15, R7
+	ORR R7<<4, R9
+	LSR $44, R8, R7
+	AND $15, R7
+	ORR R7<<8, R9
+	LSR $60, R8, R7
+	ORR R7<<12, R9
+	WORD $0x1e270125 // fmov s5, w9
+	WORD $0x1ee240a5 // fcvt s5, h5
+	WORD $0x1e2208a5 // fmul s5, s5, s2
+	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
+	WORD $0x4e843884 // zip1 v4.4s, v4.4s, v4.4s
+	WORD $0x4e8538a5 // zip1 v5.4s, v5.4s, v5.4s
+	WORD $0x4ec53884 // zip1 v4.2d, v4.2d, v5.2d
+	WORD $0xbd410085 // ldr s5, [x4, #256]
+	WORD $0xbd4100a6 // ldr s6, [x5, #256]
+	WORD $0x4e8638a5 // zip1 v5.4s, v5.4s, v6.4s
+	WORD $0x4ec538a5 // zip1 v5.2d, v5.2d, v5.2d
+	WORD $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
+	WORD $0x4e24cc60 // fmla v0.4s, v3.4s, v4.4s
+	ADD $56, R0
+	ADD $336, R4
+	ADD $56, R3
+	ADD $336, R5
+	SUBS $1, R1
+	BNE loop1
+	MOVD ys+32(FP), R10
+	MOVD row+40(FP), R11
+	MOVD 0(R10), R12
+	ADD R11<<2, R12
+	WORD $0x4e040403 // dup v3.4s, v0.s[0]
+	WORD $0xbd000183 // str s3, [x12, #0]
+	WORD $0x4e140403 // dup v3.4s, v0.s[2]
+	WORD $0xbd000583 // str s3, [x12, #4]
+	MOVD 24(R10), R12
+	ADD R11<<2, R12
+	WORD $0x4e0c0403 // dup v3.4s, v0.s[1]
+	WORD $0xbd000183 // str s3, [x12, #0]
+	WORD $0x4e1c0403 // dup v3.4s, v0.s[3]
+	WORD $0xbd000583 // str s3, [x12, #4]
 	RET
 
 // func int8NEON(dst, x *float32, n int, common, last float32)

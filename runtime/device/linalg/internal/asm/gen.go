@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math"
 
@@ -14,7 +15,7 @@ import (
 // Go's order: the destination comes last.
 type gen struct {
 	*build.Context
-	constants map[string]bool // names of the data sections emitted so far
+	constants map[string][]byte // the data sections emitted so far, by name
 }
 
 // begin starts a function of the package.
@@ -39,13 +40,16 @@ func (g *gen) param(name string) reg.GPVirtual {
 	return r
 }
 
-// bytes returns read-only data that holds b.
+// bytes returns read-only data that holds b. A name has the same data everywhere.
 func (g *gen) bytes(name string, b ...byte) operand.Mem {
 	symbol := operand.NewDataAddr(operand.NewStaticSymbol(name), 0)
-	if g.constants[name] {
+	if have, ok := g.constants[name]; ok {
+		if !bytes.Equal(have, b) {
+			panic("asm: two constants are named " + name)
+		}
 		return symbol
 	}
-	g.constants[name] = true
+	g.constants[name] = b
 	g.StaticGlobal(name)
 	g.DataAttributes(attr.RODATA | attr.NOPTR)
 	for len(b) >= 8 {

@@ -30,6 +30,11 @@ var int8Formats512 = []format{
 	{name: "Q2_K", elems: 256, bytes: 84, begin: q2_K8x512, int8: super8},
 	{name: "Q3_K", elems: 256, bytes: 110, begin: q3_K8x512, int8: super8},
 	{name: "TQ2_0", elems: 256, bytes: 66, begin: tq2_08x512, int8: super8},
+	{name: "TQ1_0", elems: 256, bytes: 54, begin: tq1_08x512, int8: super8},
+	{name: "Q1_0", elems: 128, bytes: 18, begin: q1_08x512, int8: blocks8},
+	{name: "Q2_0", elems: 64, bytes: 18, begin: q2_08x512, int8: blocks8},
+	{name: "NVFP4", elems: 64, bytes: 36, begin: nvfp48x512(0), int8: blocks8},
+	{name: "NVFP4_SCALED", elems: 64, bytes: 40, begin: nvfp48x512(4), int8: blocks8},
 }
 
 // blocks512 is the loop of a format with 32 elements under one scale, two blocks at a time.
@@ -117,12 +122,7 @@ func (g *gen) unsigned512(of *table) reg.VecVirtual {
 }
 
 // upper512 is the mask of the upper half of 16 lanes.
-func (g *gen) upper512() reg.Register {
-	bits, k := g.GP32(), g.K()
-	g.MOVL(operand.U32(0xff00), bits)
-	g.KMOVW(bits, k)
-	return k
-}
+func (g *gen) upper512() reg.Register { return g.laneMask(0xff00) }
 
 // halves512 returns the half at an offset in two blocks, each in half of the lanes.
 func (g *gen) halves512(block reg.Register, offset, second int, upper reg.Register) reg.VecVirtual {

@@ -16,6 +16,7 @@ type format struct {
 	shared int  // registers for vectors of x that rows share
 	folded bool // sums of a few products are scaled, not weights; see partial
 	few    bool // there is a loop for one row and one input alone: decoding takes most of the time
+	alone  bool // rows come one at a time, for some inputs: nothing that rows share is worth a loop
 	common bool // and elements have something in common, which is added to all of them
 	// arranged says how arrangeLoop leaves x; nil: as it is.
 	arranged *arranged
@@ -31,6 +32,7 @@ type loop struct {
 	rows   []row
 	inputs []reg.Register       // x of this step
 	kept   reg.Register         // where the running sums are, if they are in memory
+	left   reg.Register         // how many steps are left, with this one
 	panel  *panel               // where the weights of this step go; nil: they are multiplied
 	loaded map[int][]operand.Op // vectors of all inputs, see loadX
 	parts  int                  // loops within a step so far
@@ -63,6 +65,9 @@ type shape struct {
 // stretchTile is what a stretchFunc multiplies.
 var stretchTile = tile{2, 4}
 
+// aloneTiles are those of formats whose rows come one at a time.
+var aloneTiles = []tile{{1, 4}, {1, 2}}
+
 // The Go types rowFunc, rowsFunc, tileFunc and stretchFunc.
 const (
 	signatureRow     = "func(w *byte, x *float32, steps int) float32"
@@ -76,6 +81,12 @@ const (
 func (g *gen) matVec(v isa, f format) {
 	g.oneRow(v, f)
 	if f.few {
+		return
+	}
+	if f.alone {
+		for _, t := range aloneTiles {
+			g.tile(v, f, t)
+		}
 		return
 	}
 	g.fourRows(v, f)
@@ -201,7 +212,7 @@ func (l *loop) run() {
 	if len(l.rows) > 1 {
 		stride = l.param("stride")
 	}
-	steps := l.param("steps")
+	l.left = l.param("steps")
 	step := l.format.begin(l.gen, shape{tile{len(l.rows), len(l.inputs)}, l.quantised()})
 	l.Label("step")
 	if stride != nil {
@@ -209,7 +220,7 @@ func (l *loop) run() {
 	}
 	step(l)
 	l.move(l.format.bytes-l.moved.bytes, l.inputBytes()-l.vectorAt(l.moved.vectors), l.elems-l.moved.vectors*l.isa.lanes)
-	l.DECQ(steps)
+	l.DECQ(l.left)
 	l.JNZ(operand.LabelRef("step"))
 }
 

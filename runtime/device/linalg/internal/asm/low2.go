@@ -9,17 +9,10 @@ import (
 
 // The formats below four bits, and NVFP4, a block a step. Weights are decoded to floats and multiplied as
 // they are: their sums have the bits of those of rows of floats, which is what many inputs are
-// multiplied by. Loops are for one row.
+// multiplied by. Loops are for one row. grid2.go has the formats with code books.
 var formatsLow2 = []format{
 	{name: "Q2_K", elems: 256, bytes: 84, begin: q2_Kx2, few: true},
 	{name: "Q3_K", elems: 256, bytes: 110, begin: q3_Kx2, few: true},
-	{name: "IQ2_XXS", elems: 256, bytes: 66, begin: grid{quant.IQ2_XXS, 1.0 / 8, []int{32}, (*gridLoop).iq2_XXS}.begin, few: true},
-	{name: "IQ2_XS", elems: 256, bytes: 74, begin: grid{quant.IQ2_XS, 1.0 / 8, []int{32, 4}, (*gridLoop).iq2_XS}.begin, few: true},
-	{name: "IQ2_S", elems: 256, bytes: 82, begin: grid{quant.IQ2_S, 1.0 / 8, []int{16, 4}, (*gridLoop).iq2_S}.begin, few: true},
-	{name: "IQ3_XXS", elems: 256, bytes: 98, begin: grid{quant.IQ3_XXS, 1.0 / 4, []int{32, 16}, (*gridLoop).iq3_XXS}.begin, few: true},
-	{name: "IQ3_S", elems: 256, bytes: 110, begin: grid{quant.IQ3_S, 1, []int{32, 16, 4, 2}, (*gridLoop).iq3_S}.begin, few: true},
-	{name: "IQ1_S", elems: 256, bytes: 50, begin: grid{quant.IQ1_S, 1, []int{16, 8}, (*gridLoop).iq1_S}.begin, few: true},
-	{name: "IQ1_M", elems: 256, bytes: 56, begin: grid{quant.IQ1_M, 1, []int{16, 8, 4}, (*gridLoop).iq1_M}.begin, few: true},
 	{name: "TQ1_0", elems: 256, bytes: 54, begin: tq1_0x2, few: true},
 	{name: "TQ2_0", elems: 256, bytes: 66, begin: tq2_0x2, few: true},
 	{name: "Q1_0", elems: 128, bytes: 18, begin: q1_0x2, few: true},
@@ -121,14 +114,7 @@ func q2_0x2(g *gen, _ shape) func(*loop) {
 // q1_0x2 negates d where a bit is 0: the bits of 32 elements are in all lanes, each shifts its own to the sign.
 func q1_0x2(g *gen, _ shape) func(*loop) {
 	sign := g.load2(g.dwords("signs", repeat(8, uint32(1<<31))...))
-	var shifts [4]reg.VecVirtual
-	for i := range shifts {
-		var list []uint32
-		for lane := range uint32(8) {
-			list = append(list, 31-uint32(8*i)-lane)
-		}
-		shifts[i] = g.load2(g.dwords([]string{"toSign0", "toSign1", "toSign2", "toSign3"}[i], list...))
-	}
+	shifts := g.toSign()
 	return func(l *loop) {
 		block := l.rows[0].block
 		d := g.half2(at(block, 0))
@@ -145,6 +131,18 @@ func q1_0x2(g *gen, _ shape) func(*loop) {
 			}
 		}
 	}
+}
+
+// toSign are the shifts that bring bits 8i and up of 32, which are in all lanes, to the signs of eight floats.
+func (g *gen) toSign() (shifts [4]reg.VecVirtual) {
+	for i := range shifts {
+		var list []uint32
+		for lane := range uint32(8) {
+			list = append(list, 31-uint32(8*i)-lane)
+		}
+		shifts[i] = g.load2(g.dwords([]string{"toSign0", "toSign1", "toSign2", "toSign3"}[i], list...))
+	}
+	return shifts
 }
 
 // keepScales stores 16 signed bytes times d as floats.
@@ -264,16 +262,26 @@ func tq1_0x2(g *gen, _ shape) func(*loop) {
 		last := g.YMM()
 		g.VBROADCASTI128(at(block, 32), last)
 		run(20, 2, last)
-		b := g.YMM() // four bytes times four powers, as words of which the lower bytes count
-		g.VPBROADCASTD(at(block, 48), b.AsX())
-		g.VPMOVZXBW(b.AsX(), b)
-		g.VPMULLW(g.dwords("powersOf3", 0x10001, 0x10001, 0x30003, 0x30003, 0x90009, 0x90009, 0x1b001b, 0x1b001b), b, b)
-		g.VPAND(g.dwords("lowBytes", repeat(8, uint32(0x00ff00ff))...), b, b)
-		high := g.XMM()
-		g.VEXTRACTI128(operand.U8(1), b, high)
-		g.VPACKUSWB(high, b.AsX(), b.AsX())
-		add(30, 2, b)
+		add(30, 2, g.lastOfTQ1_0(block))
 	}
+}
+
+// lastOfTQ1_0 returns the last 16 elements of a block as fractions, in the lower half of a register: four bytes times
+// four powers of 3.
+func (g *gen) lastOfTQ1_0(block reg.Register) reg.VecVirtual {
+	b, high := g.YMM(), g.XMM() // words, of which the lower bytes count
+	g.VPBROADCASTD(at(block, 48), b.AsX())
+	g.VPMOVZXBW(b.AsX(), b)
+	g.VPMULLW(g.powersOf3(), b, b)
+	g.VPAND(g.dwords("lowBytes", repeat(8, uint32(0x00ff00ff))...), b, b)
+	g.VEXTRACTI128(operand.U8(1), b, high)
+	g.VPACKUSWB(high, b.AsX(), b.AsX())
+	return b
+}
+
+// powersOf3 are 16 words: 1, 3, 9 and 27, four times each.
+func (g *gen) powersOf3() operand.Mem {
+	return g.dwords("powersOf3", 0x10001, 0x10001, 0x30003, 0x30003, 0x90009, 0x90009, 0x1b001b, 0x1b001b)
 }
 
 // nvfp4x2 has a scale for 16 elements: low nibbles of 8 bytes, and then the high ones. Where head is 4, a float in front
@@ -318,8 +326,13 @@ func (g *gen) nvfp4(t shape, head int) func(*loop) {
 }
 
 // variable returns a register with the address of a variable of package linalg.
-func (g *gen) variable(name string) reg.GPVirtual {
+func (g *gen) variable(name string) reg.GPVirtual { return g.variableAt(name, 0) }
+
+// byteBook returns that of a code book's bytes: before and after them are 16 bytes, which entries are read with.
+func (g *gen) byteBook(t quant.Type) reg.GPVirtual { return g.variableAt("byteBook"+bookName(t), 16) }
+
+func (g *gen) variableAt(name string, offset int) reg.GPVirtual {
 	r := g.GP64()
-	g.LEAQ(operand.NewDataAddr(operand.Symbol{Name: "·" + name}, 0), r)
+	g.LEAQ(operand.NewDataAddr(operand.Symbol{Name: "·" + name}, offset), r)
 	return r
 }

@@ -5,13 +5,17 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Formats below four bits times bytes, with AVX2: K-quants and TQ2_0, whose codes of two bits are bytes as soon as they
-// are shifted and masked. Sums of two products of such codes stay far within 16 bits. Formats with code books have no
-// loops here: what takes their time is to look entries up.
+// Formats below four bits, and NVFP4, times bytes, with AVX2: those whose codes are bytes after a few instructions. Sums
+// of two products of such codes stay far within 16 bits. low8grid.go has the formats with code books.
 var int8FormatsLow2 = []format{
 	{name: "Q2_K", elems: 256, bytes: 84, begin: q2_K8, folded: true, int8: super8, together: 2},
 	{name: "Q3_K", elems: 256, bytes: 110, begin: q3_K8, folded: true, int8: super8, together: 2},
 	{name: "TQ2_0", elems: 256, bytes: 66, begin: tq2_08, folded: true, int8: super8, together: 2},
+	{name: "TQ1_0", elems: 256, bytes: 54, begin: tq1_08, folded: true, int8: super8, together: 2},
+	{name: "Q1_0", elems: 128, bytes: 18, begin: q1_08, folded: true, int8: pairs8, together: 2},
+	{name: "Q2_0", elems: 64, bytes: 18, begin: q2_08, folded: true, int8: pairs8, together: 2},
+	{name: "NVFP4", elems: 64, bytes: 36, begin: nvfp48(0), folded: true, int8: signedSingle8, together: 2},
+	{name: "NVFP4_SCALED", elems: 64, bytes: 40, begin: nvfp48(4), folded: true, int8: signedSingle8, together: 2},
 }
 
 // twoBits returns elements 32·group and on of codes of two bits behind an offset, see pairs2, as bytes.
@@ -143,13 +147,18 @@ func tq2_08(g *gen, t shape) func(*loop) {
 					return g.twoBits(row.block, 0, group, three)
 				}))
 			}
-			for r := range p.rows {
-				for _, sum := range p.sums[r] {
-					p.VPMADDWD(p.ones16(), sum, sum)
-				}
-			}
-			p.centre(0, func(int) operand.Mem { return g.ones16() })
-			p.foldBlock(func(r int) operand.Mem { return stack.Offset(size * r) }, noMinima)
+			p.foldTernary(func(r int) operand.Mem { return stack.Offset(size * r) })
 		})
 	}
+}
+
+// foldTernary makes sums of 32 bits of those of 16 of codes that count from 1, and adds them to the running sums.
+func (p *partial) foldTernary(d func(r int) operand.Mem) {
+	for r := range p.rows {
+		for _, sum := range p.sums[r] {
+			p.VPMADDWD(p.ones16(), sum, sum)
+		}
+	}
+	p.centre(0, func(int) operand.Mem { return p.ones16() })
+	p.foldBlock(d, noMinima)
 }

@@ -22,14 +22,14 @@ func (g *gen) quarters() (orders [4]reg.VecVirtual) {
 	return orders
 }
 
-// addQuarters adds a block to the sums: the four groups of codes times the words of their row's 16 scales, which are in
-// memory.
-func (s superSums) addQuarters(l *loop, orders [4]reg.VecVirtual, scales func(r int) operand.Mem, codes func(block reg.Register, group int) reg.VecVirtual) {
+// addQuarters adds a block to the sums: the four groups of codes times the words of their row's 16 scales, which are
+// in the lower halves of registers.
+func (s superSums) addQuarters(l *loop, orders [4]reg.VecVirtual, scales []reg.Register, codes func(block reg.Register, group int) reg.VecVirtual) {
 	for group, order := range orders {
 		var q, scale []reg.VecVirtual
 		for r, row := range l.rows {
 			v := l.ZMM()
-			l.VPERMW(l.both512(scales(r)), order, v)
+			l.VPERMW(scales[r], order, v)
 			q, scale = append(q, codes(row.block, group)), append(scale, v)
 		}
 		s.add(l, group, q, scale)
@@ -52,31 +52,37 @@ func (g *gen) twoBits512(offset int) func(block reg.Register, group int) reg.Vec
 	}
 }
 
-// q2_K8x512 is the loop of Q2_K. A row has 96 bytes of the stack, as in q2_K8.
+// q2_K8x512 is the loop of Q2_K. A row has 64 bytes of the stack: its minima as words, and the factors of scales and
+// minima.
 func q2_K8x512(g *gen, t shape) func(*loop) {
 	low, codes, orders := g.bytes("mask15", repeat(64, byte(15))...), g.twoBits512(16), g.quarters()
-	const size = 96
+	const size = 64
 	stack := g.AllocLocal(size * t.rows)
-	scales := func(r int) operand.Mem { return stack.Offset(size * r) }
+	minimaOf := func(r int) operand.Mem { return stack.Offset(size * r) }
 	return func(l *loop) {
+		var all []reg.Register // scales of the rows
 		for r, row := range l.rows {
 			for i := range 2 {
-				words := g.YMM()
+				words := g.zero512()
 				g.VMOVDQU32(at(row.block, 0), words.AsX())
 				if i == 1 {
 					g.VPSRLW(operand.U8(4), words.AsX(), words.AsX())
 				}
 				g.VPANDD(low, words.AsX(), words.AsX())
-				g.VPMOVZXBW(words.AsX(), words)
-				g.VMOVDQU32(words, scales(r).Offset(32*i))
-				g.VMOVSS(g.half512(at(row.block, 80+2*i)).AsX(), scales(r).Offset(64+4*i))
+				g.VPMOVZXBW(words.AsX(), words.AsY())
+				if i == 0 {
+					all = append(all, words)
+				} else {
+					g.VMOVDQU32(words.AsY(), minimaOf(r))
+				}
+				g.VMOVSS(g.half512(at(row.block, 80+2*i)).AsX(), minimaOf(r).Offset(32+4*i))
 			}
 		}
 		sums := l.superSums()
-		sums.addQuarters(l, orders, scales, codes)
+		sums.addQuarters(l, orders, all, codes)
 		sums.finish(l,
-			func(r int) operand.Mem { return scales(r).Offset(64) },
-			func(r int) *minima { return &minima{scales(r).Offset(68), scales(r).Offset(32)} })
+			func(r int) operand.Mem { return minimaOf(r).Offset(32) },
+			func(r int) *minima { return &minima{minimaOf(r).Offset(36), minimaOf(r)} })
 	}
 }
 
@@ -87,14 +93,16 @@ func q3_K8x512(g *gen, t shape) func(*loop) {
 	stack := g.AllocLocal(size * t.rows)
 	scales := func(r int) operand.Mem { return stack.Offset(size * r) }
 	return func(l *loop) {
+		var all []reg.Register
 		for r, row := range l.rows {
-			words := g.YMM()
-			g.VPMOVSXBW(g.scalesQ3_K(avx512, row.block).AsX(), words)
-			g.VMOVDQU32(words, scales(r))
+			words := g.zero512()
+			g.VPMOVSXBW(g.scalesQ3_K(avx512, row.block).AsX(), words.AsY())
+			g.VMOVDQU32(words.AsY(), scales(r))
+			all = append(all, words)
 			g.VMOVSS(g.half512(at(row.block, 108)).AsX(), scales(r).Offset(64))
 		}
 		sums := l.superSums()
-		sums.addQuarters(l, orders, scales, func(block reg.Register, group int) reg.VecVirtual {
+		sums.addQuarters(l, orders, all, func(block reg.Register, group int) reg.VecVirtual {
 			q := codes(block, group)
 			g.addBitOf(q, group, at(block, 0), g.bytes("fours", repeat(64, byte(4))...))
 			return q

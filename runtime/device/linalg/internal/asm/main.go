@@ -56,7 +56,7 @@ func generate() (map[string][]byte, error) {
 var aligned = regexp.MustCompile(`(?m)^(\t\S+) +`)
 
 func generateAMD64() (assembly, declarations []byte, err error) {
-	g := &gen{Context: build.NewContext(), constants: map[string]bool{}}
+	g := &gen{Context: build.NewContext(), constants: map[string][]byte{}}
 	for _, f := range formats512 {
 		g.matVec(avx512, f)
 		g.decode(avx512, f, scaledPanel)
@@ -86,6 +86,12 @@ func generateAMD64() (assembly, declarations []byte, err error) {
 	}
 	for _, f := range int8FormatsLow2 {
 		g.matVec(avx2, int8Of(f))
+	}
+	for _, f := range grids {
+		g.matVec(avx2, f.floats())
+		g.decodeRow(avx2, f.floats())
+		g.matVec(avx2, int8Of(f.bytes(f.begin8)))
+		g.matVec(avx512, int8Of(f.bytes(f.begin8x512)))
 	}
 	for _, f := range formatsLow512 {
 		g.matVec(avx512, f)

@@ -53,12 +53,11 @@ func (s superSums) addLarge(l *loop, i int, q, scales []reg.VecVirtual) {
 	}
 }
 
-// inputSums returns the sums of input j in the lower half of a register, zeros above.
-func (l *loop) inputSums(j int) reg.VecVirtual {
-	bits, k, t := l.GP32(), l.K(), l.ZMM()
-	l.MOVL(operand.U32(0xff), bits)
-	l.KMOVW(bits, k)
-	l.VMOVDQU32_Z(at(l.inputs[j], l.arranged.sumAt(0)), k, t)
+// inputSums returns the sums of input j, times words in memory, in the lower half of a register, zeros above.
+func (l *loop) inputSums(j int, words operand.Mem) reg.VecVirtual {
+	t := l.zero512()
+	l.VMOVDQU32(at(l.inputs[j], l.arranged.sumAt(0)), t.AsY())
+	l.VPMADDWD(words, t.AsY(), t.AsY())
 	return t
 }
 
@@ -70,8 +69,7 @@ func (s superSums) finish(l *loop, d func(r int) operand.Mem, less func(r int) *
 			l.VCVTDQ2PS(sum, sum)
 			l.VMULPS_BCST(d(r), sum, sum)
 			if m := less(r); m != nil {
-				t := l.inputSums(j)
-				l.VPMADDWD(l.both512(m.mins), t, t)
+				t := l.inputSums(j, m.mins)
 				l.VCVTDQ2PS(t, t)
 				l.VFNMADD231PS_BCST(m.m, t, sum)
 			}
@@ -90,8 +88,7 @@ func noMinima(int) *minima { return nil }
 func (s superSums) subtract(l *loop, scales func(r int) operand.Mem, shift uint8, minus bool) {
 	for r := range l.rows {
 		for j := range l.inputs {
-			t := l.inputSums(j)
-			l.VPMADDWD(l.both512(scales(r)), t, t)
+			t := l.inputSums(j, scales(r))
 			if minus {
 				l.VPADDD(t, s[r][j], s[r][j])
 			}
@@ -111,6 +108,14 @@ func (g *gen) both512(m operand.Mem) reg.VecVirtual {
 	return v
 }
 
+// zero512 returns a register of zeros, for what has less than 64 bytes: else the generator takes what is above them for
+// something that it has to keep.
+func (g *gen) zero512() reg.VecVirtual {
+	v := g.ZMM()
+	g.VXORPS(v, v, v)
+	return v
+}
+
 // orders are registers that pick the lanes of scales: two numbers of sub-blocks for each of
 // four groups, each in half of the lanes.
 func (g *gen) orders() (o [4]reg.VecVirtual) {
@@ -121,31 +126,36 @@ func (g *gen) orders() (o [4]reg.VecVirtual) {
 	return o
 }
 
-// affine8x512 is the loop of Q4_K and Q5_K. A row has 96 bytes of the stack: the scales and
-// the minima of its block, twice, and the factors of both.
+// affine8x512 is the loop of Q4_K and Q5_K. Scales stay in registers: from the stack, where they would have been stored
+// just before, they come late. A row has 64 bytes of it: the minima of its block, twice, and the factors of both.
 func affine8x512(fifth bool) func(*gen, shape) func(*loop) {
 	qs := 16
 	if fifth {
 		qs = 48
 	}
-	const size = 96
+	const size = 64
 	return func(g *gen, t shape) func(*loop) {
 		low := g.load512(g.bytes("mask15", repeat(64, byte(15))...))
 		shifts := g.load512(g.qwords("right0or4upper", 0, 0, 0, 0, 4, 4, 4, 4))
 		orders := g.orders()
 		stack := g.AllocLocal(size * t.rows)
 		return func(l *loop) {
+			var all []reg.Register // scales of the rows
 			for r, row := range l.rows {
 				head, packed := g.unpackScales(avx512, row.block)
 				for i := range 2 {
-					values := g.YMM()
-					g.VPMOVZXBD(packed, values)
-					g.twice(values)
-					g.VMOVDQU32(values, stack.Offset(size*r+32*i))
+					values := g.zero512()
+					g.VPMOVZXBD(packed, values.AsY())
+					g.twice(values.AsY())
+					if i == 0 {
+						all = append(all, values)
+					} else {
+						g.VMOVDQU32(values.AsY(), stack.Offset(size*r))
+					}
 					g.VPSRLDQ(operand.U8(8), packed, packed)
 				}
 				g.VCVTPH2PS(head, head)
-				g.VMOVUPS(head, stack.Offset(size*r+64))
+				g.VMOVUPS(head, stack.Offset(size*r+32))
 			}
 			sums := l.superSums()
 			for pair := range 4 { // of sub-blocks that share their bytes of qs
@@ -158,14 +168,14 @@ func affine8x512(fifth bool) func(*gen, shape) func(*loop) {
 					if fifth {
 						g.addBitOf(codes, pair, at(row.block, 16), g.bytes("sixteens", repeat(64, byte(16))...))
 					}
-					g.VPERMD(g.both512(stack.Offset(size*r)), orders[pair], scale)
+					g.VPERMD(all[r], orders[pair], scale)
 					q, scales = append(q, codes), append(scales, scale)
 				}
 				sums.add(l, pair, q, scales)
 			}
 			sums.finish(l,
-				func(r int) operand.Mem { return stack.Offset(size*r + 64) },
-				func(r int) *minima { return &minima{stack.Offset(size*r + 68), stack.Offset(size*r + 32)} })
+				func(r int) operand.Mem { return stack.Offset(size*r + 32) },
+				func(r int) *minima { return &minima{stack.Offset(size*r + 36), stack.Offset(size * r)} })
 		}
 	}
 }
@@ -188,36 +198,42 @@ func q6_K8x512(g *gen, t shape) func(*loop) {
 	stack := g.AllocLocal(size * t.rows)
 	scales := func(r int) operand.Mem { return stack.Offset(size * r) }
 	return func(l *loop) {
+		var all []reg.Register
 		for r, row := range l.rows {
-			words := g.YMM()
-			g.VPMOVSXBW(at(row.block, 192), words)
-			g.VMOVDQU32(words, scales(r))
+			words := g.zero512()
+			g.VPMOVSXBW(at(row.block, 192), words.AsY())
+			g.VMOVDQU32(words.AsY(), scales(r))
+			all = append(all, words)
 			g.VMOVSS(g.half512(at(row.block, 208)).AsX(), scales(r).Offset(64))
 		}
 		sums := l.superSums()
-		sums.addQuarters(l, orders, scales, codes)
+		sums.addQuarters(l, orders, all, codes)
 		sums.subtract(l, scales, 5, false) // codes count from 32
 		sums.finish(l, func(r int) operand.Mem { return scales(r).Offset(64) }, noMinima)
 	}
 }
 
-// iq4_XS8x512 is the loop of IQ4_XS. A row has 96 bytes of the stack: its scales, as words
-// twice and as dwords, and the factor of all.
+// iq4_XS8x512 is the loop of IQ4_XS. A row has 64 bytes of the stack: its scales, as words twice,
+// and the factor of all.
 func iq4_XS8x512(g *gen, t shape) func(*loop) {
 	low := g.load512(g.bytes("mask15", repeat(64, byte(15))...))
 	shifts := g.load512(g.qwords("right0or4twice", 0, 0, 4, 4, 0, 0, 4, 4))
 	table := g.unsigned512(&levels)
 	orders := g.orders()
 	upper := g.upper512()
-	const size = 96
+	const size = 64
 	stack := g.AllocLocal(size * t.rows)
 	return func(l *loop) {
+		var all []reg.Register // scales of the rows
 		for r, row := range l.rows {
-			scales := g.wordsIQ4_XS(avx512, row.block)
-			g.VMOVDQU32(scales, stack.Offset(size*r))
-			g.twice(scales)
-			g.VMOVDQU32(scales, stack.Offset(size*r+32))
-			g.VMOVSS(g.half512(at(row.block, 0)).AsX(), stack.Offset(size*r+64))
+			scales, words := g.wordsIQ4_XS(avx512, row.block), g.YMM()
+			table := g.zero512()
+			g.VMOVDQU32(scales, table.AsY())
+			all = append(all, table)
+			g.VMOVDQU32(scales, words)
+			g.twice(words)
+			g.VMOVDQU32(words, stack.Offset(size*r))
+			g.VMOVSS(g.half512(at(row.block, 0)).AsX(), stack.Offset(size*r+32))
 		}
 		sums := l.superSums()
 		for pair := range 4 {
@@ -229,13 +245,13 @@ func iq4_XS8x512(g *gen, t shape) func(*loop) {
 				g.VPSRLVQ(shifts, codes, codes)
 				g.VPANDD(low, codes, codes)
 				g.VPSHUFB(codes, table, codes)
-				g.VPERMD(g.both512(stack.Offset(size*r)), orders[pair], scale)
+				g.VPERMD(all[r], orders[pair], scale)
 				q, scales = append(q, codes), append(scales, scale)
 			}
 			sums.addLarge(l, pair, q, scales)
 		}
 		// Codes count from -127, which is 1 - 2^7.
-		sums.subtract(l, func(r int) operand.Mem { return stack.Offset(size*r + 32) }, 7, true)
-		sums.finish(l, func(r int) operand.Mem { return stack.Offset(size*r + 64) }, noMinima)
+		sums.subtract(l, func(r int) operand.Mem { return stack.Offset(size * r) }, 7, true)
+		sums.finish(l, func(r int) operand.Mem { return stack.Offset(size*r + 32) }, noMinima)
 	}
 }

@@ -54,7 +54,7 @@ func (p *partial) foldBlock(d func(r int) operand.Mem, less func(r int) *minima)
 }
 
 // twice leaves the lower words of dwords in both of their halves.
-func (g *gen) twice(v reg.VecVirtual) {
+func (g *gen) twice(v reg.Register) {
 	var from []byte // of quarters of a register
 	for i := range 32 {
 		from = append(from, byte(i%16/4*4+i%2))

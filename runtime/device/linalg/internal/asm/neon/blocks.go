@@ -3,7 +3,7 @@ package neon
 import "slices"
 
 // formats are those of blocks; weights of a block come in the order of its elements.
-var formats = slices.Concat(blockFormats, superFormats, gridFormats)
+var formats = slices.Concat(blockFormats, superFormats, floatGrids())
 
 var blockFormats = []format{
 	{name: "Q4_0", elems: 32, bytes: 18, begin: nibbles{qs: 2, less: 8}.begin},
@@ -96,8 +96,7 @@ func (n nibbles) codes(w *writer) func(block gp) [2]reg {
 		less = w.all(n.less)
 	}
 	if n.qh > 0 {
-		sources = w.bytes("bitSource", append(repeat(8, byte(0)), repeat(8, byte(1))...)...)
-		bits = w.bytes("bitOfByte", 1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128)
+		sources, bits = w.bitSources()
 		sixteen = w.all(16)
 	}
 	return func(block gp) (q [2]reg) {
@@ -124,6 +123,12 @@ func (n nibbles) codes(w *writer) func(block gp) [2]reg {
 	}
 }
 
+// bitSources pick the byte that has an element's bit, of two, and the bit.
+func (w *writer) bitSources() (sources, bits reg) {
+	sources = w.bytes("bitSource", append(repeat(8, byte(0)), repeat(8, byte(1))...)...)
+	return sources, w.bytes("bitOfByte", 1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128)
+}
+
 func q8_0(l *loop) func() {
 	return func() {
 		scale := l.half(l.w, 0)
@@ -142,29 +147,36 @@ func nvfp4(head int) func(l *loop) func() {
 }
 
 func (l *loop) nvfp4(head int) func() {
-	table, low := l.table(&e2m1), l.all(15)
-	halves := l.halvesRight4()
-	scales := l.symbol("nvfp4Scales")
+	block := l.blockNVFP4(head)
 	return func() {
 		for sub := range 4 {
-			e, from := l.gp(), l.after(l.w, head+4+8*sub)
-			l.code("MOVBU %d(R%d), R%d", head+sub, l.w, e)
-			l.code("ADD R%d<<2, R%d, R%d", e, scales, e)
-			scale, q := l.loaded("s", e, 0), l.vec()
-			if head > 0 {
-				factor := l.loaded("s", l.w, 0)
-				l.op("fmul 4s", scale, scale, factor)
-				l.free(factor)
-			}
-			l.op("ld1r 2d", q, from)
-			l.op("ushl 16b", q, q, halves)
-			l.op("and", q, q, low)
-			l.op("tbl", q, table, q)
+			q, scale := block(l.w, sub)
 			l.bytesAt(4*sub, q, l.by(scale))
 			l.free(scale)
-			l.freeGP(e, from)
 		}
 		l.next(64)
+	}
+}
+
+// blockNVFP4 loads constants, and returns what emits the signed bytes of 16 elements, and their scale in the lowest lane.
+func (w *writer) blockNVFP4(head int) func(block gp, sub int) (q, scale reg) {
+	table, low, halves, scales := w.table(&e2m1), w.all(15), w.halvesRight4(), w.symbol("nvfp4Scales")
+	return func(block gp, sub int) (q, scale reg) {
+		e, from := w.gp(), w.after(block, head+4+8*sub)
+		w.code("MOVBU %d(R%d), R%d", head+sub, block, e)
+		w.code("ADD R%d<<2, R%d, R%d", e, scales, e)
+		scale, q = w.loaded("s", e, 0), w.vec()
+		if head > 0 {
+			factor := w.loaded("s", block, 0)
+			w.op("fmul 4s", scale, scale, factor)
+			w.free(factor)
+		}
+		w.op("ld1r 2d", q, from)
+		w.op("ushl 16b", q, q, halves)
+		w.op("and", q, q, low)
+		w.op("tbl", q, table, q)
+		w.freeGP(e, from)
+		return q, scale
 	}
 }
 
@@ -202,27 +214,35 @@ func q1_0(l *loop) func() {
 
 // q2_0 has four elements in a byte: each byte is picked four times and shifted.
 func q2_0(l *loop) func() {
+	codes := l.codesQ2_0()
+	return func() {
+		scale := l.half(l.w, 0)
+		for i := range 4 {
+			l.bytesAt(4*i, codes(l.w, i), l.by(scale))
+		}
+		l.free(scale)
+		l.next(64)
+	}
+}
+
+// codesQ2_0 loads constants, and returns what emits 16 elements as signed bytes.
+func (w *writer) codesQ2_0() func(block gp, piece int) reg {
 	var picks [4]reg
 	for i := range picks {
 		var b []byte
 		for k := range 16 {
 			b = append(b, byte(4*i+k/4))
 		}
-		picks[i] = l.bytes([]string{"fours0", "fours1", "fours2", "fours3"}[i], b...)
+		picks[i] = w.bytes([]string{"fours0", "fours1", "fours2", "fours3"}[i], b...)
 	}
-	shifts := l.bytes("right0246", slices.Repeat([]byte{0, 0xfe, 0xfc, 0xfa}, 4)...)
-	three, one := l.all(3), l.all(1)
-	return func() {
-		scale, qs := l.half(l.w, 0), l.loaded("q", l.w, 2)
-		for i, pick := range picks {
-			q := l.vec()
-			l.op("tbl", q, qs, pick)
-			l.op("ushl 16b", q, q, shifts)
-			l.op("and", q, q, three)
-			l.op("sub 16b", q, q, one)
-			l.bytesAt(4*i, q, l.by(scale))
-		}
-		l.free(scale, qs)
-		l.next(64)
+	shifts := w.bytes("right0246", slices.Repeat([]byte{0, 0xfe, 0xfc, 0xfa}, 4)...)
+	three, one := w.all(3), w.all(1)
+	return func(block gp, piece int) reg {
+		q := w.loaded("q", block, 2)
+		w.op("tbl", q, q, picks[piece])
+		w.op("ushl 16b", q, q, shifts)
+		w.op("and", q, q, three)
+		w.op("sub 16b", q, q, one)
+		return q
 	}
 }

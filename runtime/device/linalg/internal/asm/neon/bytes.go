@@ -1,6 +1,9 @@
 package neon
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Loops over inputs that are signed bytes under a scale: SDOT adds four products of bytes to a lane, SMMLA eight of
 // two rows and two inputs. All that shares a scale is summed as integers, which is exact, and then added to one running
@@ -31,7 +34,9 @@ type byteTile struct {
 	acc          reg // the running sums: of the first row and both inputs, then of the second row
 }
 
-var int8Formats = []int8Format{
+var int8Formats = slices.Concat(int8Blocks, int8Grids())
+
+var int8Blocks = []int8Format{
 	{name: "Q4_0", elems: 32, bytes: 18, input: blockBytes, begin: nibbles{qs: 2, less: 8}.begin8},
 	{name: "Q4_1", elems: 32, bytes: 20, input: blockBytes, begin: nibbles{min: 2, qs: 4}.begin8},
 	{name: "Q5_0", elems: 32, bytes: 22, input: blockBytes, begin: nibbles{qh: 2, qs: 6, less: 16}.begin8},
@@ -46,6 +51,11 @@ var int8Formats = []int8Format{
 	{name: "Q2_K", elems: 256, bytes: 84, input: superBytes, frame: 16, begin: q2_KBytes},
 	{name: "Q3_K", elems: 256, bytes: 110, input: superBytes, frame: 16, begin: q3_KBytes},
 	{name: "TQ2_0", elems: 256, bytes: 66, input: superBytes, begin: tq2_0Bytes},
+	{name: "TQ1_0", elems: 256, bytes: 54, input: superBytes, begin: tq1_0Bytes},
+	{name: "Q1_0", elems: 128, bytes: 18, input: 4 * blockBytes, begin: q1_0Bytes},
+	{name: "Q2_0", elems: 64, bytes: 18, input: 2 * blockBytes, begin: q2_0Bytes},
+	{name: "NVFP4", elems: 64, bytes: 36, input: 2 * blockBytes, begin: nvfp4Bytes(0)},
+	{name: "NVFP4_SCALED", elems: 64, bytes: 40, input: 2 * blockBytes, begin: nvfp4Bytes(4)},
 }
 
 // int8Row emits the rowFunc, and int8Tile the tileFunc of two rows and two inputs.
@@ -238,11 +248,16 @@ func (s *scaledSums) add(offset int, pieces ...[]reg) {
 
 // finish adds the sums times the scales of blocks, halves at an offset, to the running sums.
 func (s *scaledSums) finish(end []gp, offset int) {
-	s.whole(s.sum)
 	var d []reg
 	for _, at := range end {
 		d = append(d, s.half(at, offset))
 	}
+	s.finishBy(d)
+}
+
+// finishBy is finish with scales in registers, which it frees.
+func (s *scaledSums) finishBy(d []reg) {
+	s.whole(s.sum)
 	s.addScaled("fmla 4s", s.sum, s.ofRows(d), s.ofInputs(superScale))
 	s.freeGP(s.scales...)
 }

@@ -1,16 +1,32 @@
 package neon
 
-// Formats with a code book. The book, and what flips the signs of eight floats, are tables of the package in memory,
-// which package linalg makes of those of package quant.
+// Formats with a code book. The book, and what flips the signs of eight floats or bytes, are tables of the package in
+// memory, which package linalg makes of those of package quant. gridbytes.go has the loops for bytes, which have the
+// functions of formats from here.
 
-var gridFormats = []format{
-	{name: "IQ2_XXS", elems: 256, bytes: 66, words: true, begin: grid{book: "bookIQ2_XXS", signs: "evenSigns", unit: 1.0 / 8, sub: (*gridLoop).iq2_XXS}.begin},
-	{name: "IQ2_XS", elems: 256, bytes: 74, words: true, begin: grid{book: "bookIQ2_XS", signs: "evenSigns", unit: 1.0 / 8, sub: (*gridLoop).iq2_XS}.begin},
-	{name: "IQ2_S", elems: 256, bytes: 82, words: true, begin: grid{book: "bookIQ2_S", signs: "allSigns", unit: 1.0 / 8, sub: (*gridLoop).iq2_S}.begin},
-	{name: "IQ3_XXS", elems: 256, bytes: 98, words: true, begin: grid{book: "bookIQ3_XXS", signs: "evenSigns", unit: 1.0 / 4, sub: (*gridLoop).iq3_XXS}.begin},
-	{name: "IQ3_S", elems: 256, bytes: 110, words: true, begin: grid{book: "bookIQ3_S", signs: "allSigns", unit: 1, sub: (*gridLoop).iq3_S}.begin},
-	{name: "IQ1_S", elems: 256, bytes: 50, words: true, begin: grid{book: "bookIQ1", unit: 1, sub: (*gridLoop).iq1_S}.begin},
-	{name: "IQ1_M", elems: 256, bytes: 56, words: true, begin: grid{book: "bookIQ1", unit: 1, spread: true, sub: (*gridLoop).iq1_M}.begin},
+var gridFormats = []gridFormat{
+	{format{name: "IQ2_XXS", elems: 256, bytes: 66, words: true}, grid{book: "IQ2_XXS", signs: "even", unit: 1.0 / 8, sub: (*gridLoop).iq2_XXS}},
+	{format{name: "IQ2_XS", elems: 256, bytes: 74, words: true}, grid{book: "IQ2_XS", signs: "even", unit: 1.0 / 8, sub: (*gridLoop).iq2_XS}},
+	{format{name: "IQ2_S", elems: 256, bytes: 82, words: true}, grid{book: "IQ2_S", signs: "all", unit: 1.0 / 8, sub: (*gridLoop).iq2_S}},
+	{format{name: "IQ3_XXS", elems: 256, bytes: 98, words: true}, grid{book: "IQ3_XXS", signs: "even", unit: 1.0 / 4, sub: (*gridLoop).iq3_XXS}},
+	{format{name: "IQ3_S", elems: 256, bytes: 110, words: true}, grid{book: "IQ3_S", signs: "all", unit: 1, sub: (*gridLoop).iq3_S}},
+	{format{name: "IQ1_S", elems: 256, bytes: 50, words: true}, grid{book: "IQ1", unit: 1, sub: (*gridLoop).iq1_S}},
+	{format{name: "IQ1_M", elems: 256, bytes: 56, words: true}, grid{book: "IQ1", unit: 1, spread: true, sub: (*gridLoop).iq1_M}},
+}
+
+// gridFormat is a format and what its loops have of it.
+type gridFormat struct {
+	format
+	grid
+}
+
+// floatGrids are their loops for inputs of floats.
+func floatGrids() (list []format) {
+	for _, f := range gridFormats {
+		f.format.begin = f.grid.begin
+		list = append(list, f.format)
+	}
+	return list
 }
 
 // grid is the loop of a format with a code book. unit is what the scales of its sub-blocks, odd numbers, are
@@ -25,9 +41,10 @@ type grid struct {
 // gridLoop is the state of such a loop.
 type gridLoop struct {
 	*loop
+	*gridBytes  // nil: weights are floats
 	book, signs gp
 	d           reg // times unit, in the lowest lane
-	shift       reg // 1/8 everywhere, of IQ1
+	shift       reg // 1/8 everywhere, of IQ1; of bytes 16
 	sub         gp  // the number of the sub-block
 	at          gp  // where its fields are, two by two: see field
 	index       gp  // of an entry, and then its address
@@ -35,23 +52,17 @@ type gridLoop struct {
 }
 
 func (f grid) begin(loop *loop) func() {
-	l := &gridLoop{loop: loop, book: loop.symbol(f.book)}
+	l := &gridLoop{loop: loop, book: loop.symbol("book" + f.book)}
 	unit := l.float(f.unit)
 	if f.signs != "" {
-		l.signs = l.symbol(f.signs)
+		l.signs = l.symbol(f.signs + "Signs")
 	} else {
 		l.shift = l.float(0.125)
 	}
-	l.sub, l.at, l.index, l.other = l.gp(), l.gp(), l.gp(), l.gp()
+	l.registers()
 	l.d = l.vec()
 	return func() {
-		if f.spread {
-			l.spreadHalf()
-		} else {
-			l.load("h", l.d, l.w, 0)
-		}
-		l.op("fcvt sh", l.d, l.d)
-		l.op("fmul s", l.d, l.d, unit)
+		l.factor(f, unit)
 		l.code("MOVD $0, R%d", l.sub)
 		l.times(8, func() {
 			f.sub(l)
@@ -59,6 +70,19 @@ func (f grid) begin(loop *loop) func() {
 			l.next(32)
 		})
 	}
+}
+
+func (l *gridLoop) registers() { l.sub, l.at, l.index, l.other = l.gp(), l.gp(), l.gp(), l.gp() }
+
+// factor makes l.d of a block.
+func (l *gridLoop) factor(f grid, unit reg) {
+	if f.spread {
+		l.spreadHalf()
+	} else {
+		l.load("h", l.d, l.w, 0)
+	}
+	l.op("fcvt sh", l.d, l.d)
+	l.op("fmul s", l.d, l.d, unit)
 }
 
 // spreadHalf makes d of the upper nibbles of four 16-bit words.
@@ -87,11 +111,15 @@ func (l *gridLoop) field(offset, bytes int) {
 	}
 }
 
-// scale returns d·(2s+1) everywhere, for the s in a register, which it overwrites.
+// scale returns d·(2s+1) everywhere, for the s in a register, which it overwrites. Of bytes 2s+1 goes to memory.
 func (l *gridLoop) scale(s gp) reg {
 	v := l.vec()
 	l.code("LSL $1, R%d, R%d", s, s)
 	l.code("ORR $1, R%d, R%d", s, s)
+	if l.gridBytes != nil {
+		l.keepScale(s)
+		return v
+	}
 	l.op("scvtf sw", v, s)
 	l.op("fmul s", v, v, l.d)
 	return l.everywhere(v)
@@ -99,7 +127,11 @@ func (l *gridLoop) scale(s gp) reg {
 
 // signed puts eight weights at vector i: two vectors of magnitudes times the scale, negated as the table of signs has
 // it for a number in a register, which is overwritten.
-func (l *gridLoop) signed(i int, magnitudes [2]reg, signs gp, scale reg) {
+func (l *gridLoop) signed(i int, magnitudes []reg, signs gp, scale reg) {
+	if l.gridBytes != nil {
+		l.signedBytes(magnitudes, signs)
+		return
+	}
 	l.code("ADD R%d<<5, R%d, R%d", signs, l.signs, signs)
 	for k, v := range magnitudes {
 		s := l.loaded("q", signs, 16*k)
@@ -111,13 +143,21 @@ func (l *gridLoop) signed(i int, magnitudes [2]reg, signs gp, scale reg) {
 }
 
 // eight loads the entry whose number is in l.index, of a book of eight values.
-func (l *gridLoop) eight() [2]reg {
+func (l *gridLoop) eight() []reg {
+	if l.gridBytes != nil {
+		l.code("ADD R%d<<3, R%d, R%d", l.index, l.book, l.index)
+		return []reg{l.loaded("d", l.index, 0)}
+	}
 	l.code("ADD R%d<<5, R%d, R%d", l.index, l.book, l.index)
-	return [2]reg{l.loaded("q", l.index, 0), l.loaded("q", l.index, 16)}
+	return []reg{l.loaded("q", l.index, 0), l.loaded("q", l.index, 16)}
 }
 
 // four loads the entry whose number is in l.index, of a book of four values.
 func (l *gridLoop) four() reg {
+	if l.gridBytes != nil {
+		l.code("ADD R%d<<2, R%d, R%d", l.index, l.book, l.index)
+		return l.loaded("s", l.index, 0)
+	}
 	l.code("ADD R%d<<4, R%d, R%d", l.index, l.book, l.index)
 	return l.loaded("q", l.index, 0)
 }
@@ -198,7 +238,7 @@ func (l *gridLoop) iq3_XXS() {
 	scale := l.scale(l.other)
 	l.field(2, 8)
 	for i := range 4 {
-		var values [2]reg
+		values := make([]reg, 2)
 		for k := range values {
 			l.code("MOVBU %d(R%d), R%d", 2*i+k, l.at, l.index)
 			values[k] = l.four()
@@ -226,7 +266,7 @@ func (l *gridLoop) iq3_S() {
 	l.code("MOVD R%d, R%d", l.at, signs)
 	l.field(2, 8)
 	for i := range 4 {
-		var values [2]reg
+		values := make([]reg, 2)
 		for k := range values {
 			l.entry(2*i+k, high, 2*i+k, 1)
 			values[k] = l.four()
@@ -241,6 +281,10 @@ func (l *gridLoop) iq3_S() {
 // shifted puts eight weights of IQ1 at vector i: a scale times the values of the entry in l.index, plus common, which
 // is the scale times the shift.
 func (l *gridLoop) shifted(i int, scale, common reg) {
+	if l.gridBytes != nil {
+		l.shiftedBytes(l.eight()[0], common)
+		return
+	}
 	for k, v := range l.eight() {
 		t := l.vec()
 		l.op("mov", t, common)
@@ -251,11 +295,16 @@ func (l *gridLoop) shifted(i int, scale, common reg) {
 	}
 }
 
-// common returns the scale times 1/8, negated where the lowest bit of a register is set; it is overwritten.
+// common returns the scale times 1/8, negated where the lowest bit of a register is set; it is overwritten. Of bytes it
+// is -1 where the bit is set, else 0.
 func (l *gridLoop) common(scale reg, negative gp) reg {
 	v := l.vec()
 	l.code("LSL $31, R%d, R%d", negative, negative)
 	l.op("dup 4sw", v, negative)
+	if l.gridBytes != nil {
+		l.op("sshr 4s", v, v, 31) // -1 in all bytes
+		return v
+	}
 	l.op("eor", v, v, l.shift)
 	l.op("fmul 4s", v, v, scale)
 	return v

@@ -1,7 +1,6 @@
 package neon
 
-// Loops of K-quants of two and three bits, and of TQ2_0, for inputs of bytes. Formats with code books have none: what
-// takes their time is to look entries up.
+// Loops of formats below four bits, and of NVFP4, for inputs of bytes. gridbytes.go has those with code books.
 
 // pairBytes emits the 16 pieces of a block in the order of its scales: codes of two bits of every row, see pairs, which
 // change makes bytes with a sign of, and add takes with the offset of their inputs. next emits what is between the halves
@@ -101,5 +100,95 @@ func tq2_0Bytes(w *writer) int8Block {
 		}, func() {})
 		t.whole(sums)
 		t.addScaled("fmla 4s", sums, t.ofRows(t.each(func(row gp) reg { return w.half(row, 64) })), t.ofInputs(superScale))
+	}
+}
+
+// tq1_0Bytes is the loop of TQ1_0, whose digits are in the order of tq1_0.
+func tq1_0Bytes(w *writer) int8Block {
+	digits, three, powers := w.digits(), w.all(3), w.powersOf3()
+	return func(t *byteTile) {
+		sums := t.zeros(1)[0]
+		run := func(n int, bytes ...[]reg) { // digits of the bytes of every row
+			t.times(n, func() {
+				for i, rows := range bytes {
+					var q []reg
+					for _, b := range rows {
+						q = append(q, digits(b))
+						w.op("mul 16b", b, b, three)
+					}
+					t.products(sums, q, 16*i)
+					t.free(q...)
+				}
+				t.step(nil, 0, 16*len(bytes))
+			})
+			for _, rows := range bytes {
+				t.free(rows...)
+			}
+		}
+		at := func(offset int) []reg { return t.each(func(row gp) reg { return w.loaded("q", row, offset) }) }
+		run(5, at(0), at(16))
+		run(5, at(32))
+		run(1, t.each(func(row gp) reg {
+			v, from := w.vec(), w.after(row, 48)
+			w.op("ld1r 4s", v, from)
+			w.op("mul 16b", v, v, powers)
+			w.freeGP(from)
+			return v
+		}))
+		t.rewind()
+		t.whole(sums)
+		t.addScaled("fmla 4s", sums, t.ofRows(t.each(func(row gp) reg { return w.half(row, 52) })), t.ofInputs(superScale))
+	}
+}
+
+// blocksOf is the loop of a format whose scale is that of some blocks of 32 inputs; codes emits 16 elements of a row.
+func (w *writer) blocksOf(blocks int, codes func(row gp, piece int) reg) int8Block {
+	return func(t *byteTile) {
+		for block := range blocks {
+			sums := t.zeros(1)[0]
+			for half := range 2 {
+				q := t.each(func(row gp) reg { return codes(row, 2*block+half) })
+				t.products(sums, q, blockBytes*block+16*half)
+				t.free(q...)
+			}
+			t.whole(sums)
+			t.addScaled("fmla 4s", sums, t.ofRows(t.each(func(row gp) reg { return w.half(row, 0) })), t.ofInputs(blockBytes*block+blockScale))
+		}
+	}
+}
+
+func q2_0Bytes(w *writer) int8Block { return w.blocksOf(2, w.codesQ2_0()) }
+
+// q1_0Bytes has 1 where a bit is set, and else -1.
+func q1_0Bytes(w *writer) int8Block {
+	sources, bits := w.bitSources()
+	one, minus := w.all(1), w.all(0xff)
+	return w.blocksOf(4, func(row gp, piece int) reg {
+		q := w.loaded("h", row, 2+2*piece)
+		w.op("tbl", q, q, sources)
+		w.op("cmtst 16b", q, q, bits)
+		w.op("bsl", q, one, minus)
+		return q
+	})
+}
+
+// nvfp4Bytes has a scale for 16 elements.
+func nvfp4Bytes(head int) func(w *writer) int8Block {
+	return func(w *writer) int8Block {
+		block := w.blockNVFP4(head)
+		return func(t *byteTile) {
+			for sub := range 4 {
+				sums, at := t.zeros(1)[0], blockBytes*(sub/2)
+				var codes, scales []reg
+				for _, row := range t.rows {
+					q, scale := block(row, sub)
+					codes, scales = append(codes, q), append(scales, scale)
+				}
+				t.products(sums, codes, at+16*(sub%2))
+				t.free(codes...)
+				t.whole(sums)
+				t.addScaled("fmla 4s", sums, t.ofRows(scales), t.ofInputs(at+blockScale))
+			}
+		}
 	}
 }

@@ -346,19 +346,9 @@ func tq2_0(l *loop) func() {
 // tq1_0 has digits of base 3 in bytes that are fractions of 256: the digit is how many thirds a byte reaches, and
 // three times the byte has the next one.
 func tq1_0(l *loop) func() {
-	first, second, three, minus := l.all(86), l.all(171), l.all(3), l.all(0xff)
-	powers := l.words("powersOf3", 0x01010101, 0x03030303, 0x09090909, 0x1b1b1b1b)
+	digits, three, powers := l.digits(), l.all(3), l.powersOf3()
 	return func() {
 		scale := l.half(l.w, 52)
-		digits := func(i int, b reg) {
-			q, t := l.vec(), l.vec()
-			l.op("cmhs 16b", q, b, first) // -1 where it is reached
-			l.op("cmhs 16b", t, b, second)
-			l.op("sub 16b", q, minus, q)
-			l.op("sub 16b", q, q, t)
-			l.free(t)
-			l.bytesAt(i, q, l.by(scale))
-		}
 		for _, run := range [][]int{{0, 16}, {32}} { // offsets of bytes whose digits lie side by side
 			var bytes []reg
 			for _, offset := range run {
@@ -366,7 +356,7 @@ func tq1_0(l *loop) func() {
 			}
 			l.times(5, func() {
 				for i, b := range bytes {
-					digits(4*i, b)
+					l.bytesAt(4*i, digits(b), l.by(scale))
 					l.op("mul 16b", b, b, three)
 				}
 				l.next(16 * len(bytes))
@@ -376,9 +366,28 @@ func tq1_0(l *loop) func() {
 		last, from := l.vec(), l.after(l.w, 48)
 		l.op("ld1r 4s", last, from)
 		l.op("mul 16b", last, last, powers)
-		digits(0, last)
+		l.bytesAt(0, digits(last), l.by(scale))
 		l.next(16)
 		l.free(last, scale)
 		l.freeGP(from)
+	}
+}
+
+// powersOf3 are those that bring the four digits of each of the last four bytes up.
+func (w *writer) powersOf3() reg {
+	return w.words("powersOf3", 0x01010101, 0x03030303, 0x09090909, 0x1b1b1b1b)
+}
+
+// digits returns what makes digits less 1 of bytes that are fractions of 256: how many thirds of it they reach.
+func (w *writer) digits() func(b reg) reg {
+	first, second, minus := w.all(86), w.all(171), w.all(0xff)
+	return func(b reg) reg {
+		q, t := w.vec(), w.vec()
+		w.op("cmhs 16b", q, b, first) // -1 where it is reached
+		w.op("cmhs 16b", t, b, second)
+		w.op("sub 16b", q, minus, q)
+		w.op("sub 16b", q, q, t)
+		w.free(t)
+		return q
 	}
 }
