@@ -75,6 +75,9 @@ func AttentionRegisters(t target.Target, k *plan.Kernel) ([]Registers, error) {
 	case *plan.Attend:
 		a, err = attentionShape(p, k.Threads, t.Budget(k.Class))
 	case *plan.AttendHeads:
+		if t.Parts() {
+			return []Registers{headPartsRegisters(p, k.Threads)}, nil
+		}
 		return []Registers{headsRegisters(p, k.Threads)}, nil
 	default:
 		return nil, nil
