@@ -3629,21 +3629,22 @@ template <typename X> struct operand;
 template <> struct operand<half> {
   typedef half4 four;
   typedef simdgroup_half8x8 matrix;
-  enum : uint { COUNT = 2, STAGED = 2 };
+  enum : uint { FOURS = 4, STAGED = 2 };
   template <typename T, uint PIECE>
   static inline half4 of(thread const typename T::run & r, uint j, uint u) { return piece_of<T, PIECE>(r, j, u); }
+  template <uint>
   static inline void put(threadgroup half * to, thread const eight_inputs<half> & e) { *(threadgroup uint4 *)to = e.v; }
 };
-//: operand using eight_inputs weights_of
+//: operand using UNROLL eight_inputs weights_of
 template <> struct operand<float> {
   typedef float4 four;
   typedef simdgroup_float8x8 matrix;
-  enum : uint { COUNT = 1, STAGED = 1 };
+  enum : uint { FOURS = 2, STAGED = 1 };
   template <typename T, uint PIECE>
   static inline float4 of(thread const typename T::run & r, uint j, uint u) { return weights_of<T>::floats(r, j, u); }
+  template <uint N>
   static inline void put(threadgroup float * to, thread const eight_inputs<float> & e) {
-    *(threadgroup float4 *)to = e.v[0];
-    *(threadgroup float4 *)(to + 4) = e.v[1];
+    UNROLL for (uint i = 0; i < N / 4u; ++i) *(threadgroup float4 *)(to + 4u * i) = e.v[i];
   }
 };
 
@@ -3664,10 +3665,11 @@ struct loaded_eight {
     else if (n == 4u) eight_inputs<X>::load_four(l.e, p);
     else eight_inputs<X>::none(l.e);
   }
-  static inline void keep_eight(thread const loaded_eight & l, threadgroup X * to) { operand<X>::put(to, l.e); }
+  template <uint N>
+  static inline void keep(thread const loaded_eight & l, threadgroup X * to) { operand<X>::template put<N>(to, l.e); }
 };
 
-//: part_product using STAGED_ROW STEP UNROLL columns_from loaded_eight operand own piece two_pieces
+//: part_product using STEP UNROLL columns_from loaded_eight operand own piece two_pieces
 template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, typename W, typename U, typename INPUTS>
 struct part_product {
   typedef typename INPUTS::element X;
@@ -3675,9 +3677,10 @@ struct part_product {
   typedef typename W::format T;
   enum : bool { SHARED = SLICES == 1u && THREADS > 32u, TWO = two_pieces<X, T>::VALUE };
   enum : uint { N = TOKENS / 8u, R = W::ROW_BLOCKS + U::ROW_BLOCKS, STEPS = (COLS + STEP - 1u) / STEP };
-  enum : uint { COUNT = operand_t::COUNT, PARTS = 4u / COUNT, OF_ROW = 4u * COUNT, ROW = 8u * OF_ROW + 16u / sizeof(X) };
+  enum : uint { FOURS = SHARED ? operand_t::FOURS : operand_t::FOURS / 2u, PARTS = 8u / FOURS, COPIED = FOURS < 2u ? 4u : 8u };
+  enum : uint { OF_ROW = 16u * FOURS / COPIED, OF_LANE = OF_ROW / 4u, ROW = 16u * FOURS + 16u / sizeof(X) };
   enum : uint { LOADERS = SHARED ? THREADS : 32u, APART = LOADERS / OF_ROW, LOADS = (TOKENS + APART - 1u) / APART };
-  enum : uint { STAGED = operand_t::STAGED };
+  enum : uint { STAGED = operand_t::STAGED, LANE = COPIED, TIMES = 4u * FOURS / LANE, WEIGHT_ROW = 4u * LANE + 4u };
 
   struct shares {
     INPUTS x;
@@ -3690,16 +3693,17 @@ struct part_product {
     else simdgroup_barrier(mem_flags::mem_threadgroup);
   }
   static inline uint column_of(uint step, uint part, uint own) {
-    return step * STEP + T::column(own % OF_ROW / COUNT, part * COUNT + own % COUNT);
+    const uint four = part * FOURS + own % OF_LANE * (COPIED / 4u);
+    return step * STEP + T::column(own % OF_ROW / OF_LANE, four / 2u) + four % 2u * 4u;
   }
   static inline void fetch_part(thread shares & s, uint step, uint part, uint own) {
-    const uint c = column_of(step, part, own), n = step < STEPS ? columns_from<COLS>(c) : 0u;
+    const uint c = column_of(step, part, own), there = COPIED == 8u ? columns_from<COLS>(c) : c < COLS ? 4u : 0u, n = step < STEPS ? there : 0u;
     UNROLL for (uint k = 0; k < LOADS; ++k) loaded_eight<INPUTS>::fetch(s.e[k], s.x, s.rows[k], c, n);
   }
   static inline void put_part(thread const shares & s, threadgroup X * tile, uint own) {
     UNROLL for (uint k = 0; k < LOADS; ++k) {
       const uint row = own / OF_ROW + k * APART;
-      if (TOKENS % APART == 0u || row < TOKENS) loaded_eight<INPUTS>::keep_eight(s.e[k], tile + row * ROW + own % OF_ROW * 8u);
+      if (TOKENS % APART == 0u || row < TOKENS) loaded_eight<INPUTS>::template keep<COPIED>(s.e[k], tile + row * ROW + own % OF_ROW * COPIED);
     }
   }
 
@@ -3711,25 +3715,28 @@ struct part_product {
   }
 
   template <uint PIECE>
-  static inline void multiply_eight(thread W & w, thread U & up, thread simdgroup_float8x8 * d, uint step, uint part, uint nth, threadgroup const X * tile, threadgroup X * staged, ushort lane) {
+  static inline void multiply_lanes(thread W & w, thread U & up, thread simdgroup_float8x8 * d, uint step, uint part, uint nth, threadgroup const X * tile, threadgroup X * staged, ushort lane) {
+    const uint four = part * FOURS + nth * 2u;
     UNROLL for (uint r = 0; r < R; r += STAGED) {
       UNROLL for (uint i = 0; i < STAGED; ++i) {
         typename operand_t::four v[2];
-        if (r + i < W::ROW_BLOCKS) W::template decode<X, PIECE>(w, step, part * COUNT + nth, r + i, v, lane);
-        else U::template decode<X, PIECE>(up, step, part * COUNT + nth, r + i - W::ROW_BLOCKS, v, lane);
-        UNROLL for (uint u = 0; u < 2u; ++u) *(threadgroup typename operand_t::four *)(staged + (lane / 4u + 8u * i) * STAGED_ROW + lane % 4u * 8u + 4u * u) = v[u];
+        if (r + i < W::ROW_BLOCKS) W::template decode<X, PIECE>(w, step, four / 2u, r + i, v, lane);
+        else U::template decode<X, PIECE>(up, step, four / 2u, r + i - W::ROW_BLOCKS, v, lane);
+        UNROLL for (uint u = 0; u < LANE / 4u; ++u) {
+          *(threadgroup typename operand_t::four *)(staged + (lane / 4u + 8u * i) * WEIGHT_ROW + lane % 4u * LANE + 4u * u) = v[four % 2u + u];
+        }
       }
-      if (r + STAGED == R && part * COUNT + nth == 3u && PIECE == (TWO ? uint(piece::REST) : uint(piece::WHOLE))) {
+      if (r + STAGED == R && part + 1u == PARTS && nth + 1u == TIMES && PIECE == (TWO ? uint(piece::REST) : uint(piece::WHOLE))) {
         W::fetch_step(w, step + SLICES, lane);
         U::fetch_step(up, step + SLICES, lane);
       }
       simdgroup_barrier(mem_flags::mem_threadgroup);
-      UNROLL for (uint p = 0; p < 4u; ++p) {
+      UNROLL for (uint p = 0; p < LANE / 2u; ++p) {
         typename operand_t::matrix a[STAGED];
-        UNROLL for (uint i = 0; i < STAGED; ++i) simdgroup_load(a[i], staged + i * 8u * STAGED_ROW + p * 8u, STAGED_ROW);
+        UNROLL for (uint i = 0; i < STAGED; ++i) simdgroup_load(a[i], staged + i * 8u * WEIGHT_ROW + p * 8u, WEIGHT_ROW);
         UNROLL for (uint n = 0; n < N; ++n) {
           typename operand_t::matrix b;
-          simdgroup_load(b, tile + 8u * n * ROW + 8u * (p * COUNT + nth), ROW, 0, true);
+          simdgroup_load(b, tile + 8u * n * ROW + 8u * (p * TIMES + nth), ROW, 0, true);
           UNROLL for (uint i = 0; i < STAGED; ++i) simdgroup_multiply_accumulate(d[(r + i) * N + n], a[i], b, d[(r + i) * N + n]);
         }
       }
@@ -3745,9 +3752,9 @@ struct part_product {
         put_part(s, tile, own);
         wait();
         fetch_part(s, part + 1u < PARTS ? step : step + SLICES, (part + 1u) % PARTS, own);
-        UNROLL for (uint nth = 0; nth < COUNT; ++nth) {
-          multiply_eight<piece::WHOLE>(w, up, d, step, part, nth, tile, staged, lane);
-          if (TWO) multiply_eight<piece::REST>(w, up, d, step, part, nth, tile, staged, lane);
+        UNROLL for (uint nth = 0; nth < TIMES; ++nth) {
+          multiply_lanes<piece::WHOLE>(w, up, d, step, part, nth, tile, staged, lane);
+          if (TWO) multiply_lanes<piece::REST>(w, up, d, step, part, nth, tile, staged, lane);
         }
       }
     }
@@ -5705,7 +5712,8 @@ struct loaded_eight<cached_rows<K, W>> {
     cache<K, W>::fetch_columns(l.c, x.page, row, column);
     cache<K, W>::fetch_scale(l.c, x.page, row, column);
   }
-  static inline void keep_eight(thread const loaded_eight & l, threadgroup half * to) { cache<K, W>::write_halves(l.c, to); }
+  template <uint>
+  static inline void keep(thread const loaded_eight & l, threadgroup half * to) { cache<K, W>::write_halves(l.c, to); }
 };
 //: loaded_eight if cached_rows f32 using cached_rows eight_inputs f32 operand
 template <uint W>
@@ -5715,10 +5723,11 @@ struct loaded_eight<cached_rows<f32, W>> {
     if (n == 0u) eight_inputs<float>::none(l.e);
     else eight_inputs<float>::load(l.e, x.page.p + row * W + column);
   }
-  static inline void keep_eight(thread const loaded_eight & l, threadgroup float * to) { operand<float>::put(to, l.e); }
+  template <uint N>
+  static inline void keep(thread const loaded_eight & l, threadgroup float * to) { operand<float>::template put<N>(to, l.e); }
 };
 
-//: part_value_maker using PAGE_ROWS STAGED_ROW UNROLL cache cached_rows head_pages no_step part_product some_pages store_blocks weight_step
+//: part_value_maker using PAGE_ROWS UNROLL cache cached_rows head_pages no_step part_product some_pages store_blocks weight_step
 template <typename T, typename K, uint LAT, uint PE, uint DIM, typename A>
 struct part_value_maker {
   enum : uint { PAGES = 1, THREADS = 128, ROWS = 16, R = 4, N = ROWS / 8u };
@@ -5734,9 +5743,10 @@ struct part_value_maker {
     m.first = first + sg * 32u;
   }
 
-  static inline void make_pages(thread part_value_maker & m, head_pages<A> p, some_pages<PAGES> pages, threadgroup float * scratch, uint tid, ushort sg, ushort lane) {
+  static inline void make_pages(thread part_value_maker & m, head_pages<A> p, some_pages<PAGES> pages, threadgroup float * scratch, uint any_tid, ushort sg, ushort lane) {
+    const uint tid = simd_shuffle(any_tid, lane); // what follows from it is found for each page, else it would stay in registers
     threadgroup X * tile = (threadgroup X *)scratch;
-    threadgroup X * staged = tile + ROWS * product_t::ROW + sg * (8u * product_t::STAGED * STAGED_ROW);
+    threadgroup X * staged = tile + ROWS * product_t::ROW + sg * (8u * product_t::STAGED * product_t::WEIGHT_ROW);
     device A * to = p.heads + ulong(pages.number[0]) * p.elements + p.at;
     for (uint from = 0; from < PAGE_ROWS; from += ROWS) {
       weights_t w;
@@ -5800,7 +5810,7 @@ struct part_key_maker {
     UNROLL for (uint k = 0; k < LOADS; ++k) eight_t::fetch(e[k], x, inputs_t::offset_of(x, tid / OF_ROW + k * APART), column, column < LAT ? 8u : 0u);
   }
   static inline void put_rows(thread const eight_t * e, threadgroup X * tile, uint tid) {
-    UNROLL for (uint k = 0; k < LOADS; ++k) eight_t::keep_eight(e[k], tile + (tid / OF_ROW + k * APART) * TILE_ROW + tid % OF_ROW * 8u);
+    UNROLL for (uint k = 0; k < LOADS; ++k) eight_t::template keep<8>(e[k], tile + (tid / OF_ROW + k * APART) * TILE_ROW + tid % OF_ROW * 8u);
   }
 
   static inline void multiply_rows(thread simdgroup_float8x8 * d, threadgroup const X * tile, threadgroup const X * weights, ushort sg) {
@@ -5823,7 +5833,8 @@ struct part_key_maker {
     }
   }
 
-  static inline void make_pages(thread part_key_maker & m, head_pages<A> p, some_pages<PAGES> pages, threadgroup float * scratch, uint tid, ushort sg, ushort lane) {
+  static inline void make_pages(thread part_key_maker & m, head_pages<A> p, some_pages<PAGES> pages, threadgroup float * scratch, uint any_tid, ushort sg, ushort lane) {
+    const uint tid = simd_shuffle(any_tid, lane); // as for values
     enum : bool { TWO = two_pieces<X, T>::VALUE };
     threadgroup X * tile = (threadgroup X *)scratch;
     threadgroup X * weights = tile + PAGE_ROWS * TILE_ROW;

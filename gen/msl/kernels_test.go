@@ -401,7 +401,7 @@ func TestFastParts(t *testing.T) {
 	}
 	parts(prompts, fast)
 	parts(headShapes[0].compile(t), fast)
-	parts(hybridBundle(t, 0, "f32", []int{1, 24}), fast) // of TestLinear
+	parts(hybridBundle(t, 0, "f32", "", []int{1, 24}), fast) // of TestLinear
 	if len(all) < 15 {
 		t.Errorf("%d kinds of parts", len(all))
 	}

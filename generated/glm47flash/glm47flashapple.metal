@@ -394,15 +394,19 @@ static inline void attend_body(
     for (uint i = tid; i < 40u; i += 352u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else { // 8 rows of 576 at a time
     GRID_WAIT;
+    const ushort own_lane = lane;
+    for (uint head = 0; head < 20u; head += 5u) {
+    const ushort lane = simd_shuffle(own_lane, own_lane); // what follows from it is found in each turn, else it would stay in registers
+    threadgroup_barrier(mem_flags::mem_threadgroup); // nothing in memory is needed any more
     threadgroup float * tile = scratch;
     threadgroup float * shares = tile + 4608u;
-    threadgroup float * p = shares + 1760u;
-    threadgroup float * ml = p + 160u;
-    threadgroup float * shrink = ml + 40u;
-    float q[53];
-    load_query<20u, 32u, 512u, 64u, 53u>(q_abs_, 512u, q_rope + 192u, 256u, q, sg, lane);
-    float sums[40] = {};
-    for (uint h = tid; h < 20u; h += 352u) {
+    threadgroup float * p = shares + 440u;
+    threadgroup float * ml = p + 40u;
+    threadgroup float * shrink = ml + 10u;
+    float q[14];
+    load_query<5u, 8u, 512u, 64u, 14u>(q_abs_ + head * 512u, 512u, q_rope + 192u + head * 256u, 256u, q, sg, lane);
+    float sums[10] = {};
+    for (uint h = tid; h < 5u; h += 352u) {
       ml[2u * h] = -1e30f;
       ml[2u * h + 1u] = 0.0f;
     }
@@ -413,15 +417,16 @@ static inline void attend_body(
       const typename cache<T_cache, 576u>::rows rows = cache<T_cache, 576u>::at(cache_, pages[at / PAGE_ROWS], at % PAGE_ROWS);
       for (uint i = tid; i < n * 576u; i += 352u) tile[i] = cache<T_cache, 576u>::get(rows, i);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      tile_scores<20u, 32u, 576u, 53u, 8u>(tile, n, q, shares, sg, lane);
+      tile_scores<5u, 8u, 576u, 14u, 8u>(tile, n, q, shares, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      tile_softmax<20u, 8u, 11u>(shares, n, for_all{n, scale}, p, ml, shrink, sg, lane);
+      tile_softmax<5u, 8u, 11u>(shares, n, for_all{n, scale}, p, ml, shrink, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      tile_values<20u, 512u, 576u, 2u, 352u>(tile, n, p, shrink, sums, tid);
+      tile_values<5u, 512u, 576u, 2u, 352u>(tile, n, p, shrink, sums, tid);
       threadgroup_barrier(mem_flags::mem_threadgroup);
     }
-    store_values<20u, 512u, 2u, 352u>(out, sums, ml, tid);
-    for (uint i = tid; i < 40u; i += 352u) out_ml[i] = ml[i];
+    store_values<5u, 512u, 2u, 352u>(out + head * 512u, sums, ml, tid);
+    for (uint i = tid; i < 10u; i += 352u) out_ml[i + head * 2u] = ml[i];
+    }
   }
 }
 
@@ -505,7 +510,7 @@ kernel void attend_f32(
   device float * attend_ml [[buffer(6)]],
   constant mla::attend_args & args [[buffer(7)]],
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1647];
+  threadgroup float4 scratch[1276];
   mla::attend_body<mla::f32>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -1292,9 +1297,9 @@ static inline void q_a_kv_a_x16_body(
     const uint g = tg;
     const uint slice = sg % 4u; // of the columns
     const uint row = g * 16u + sg / 4u * 16u;
-    threadgroup half * tile = (threadgroup half *)scratch + sg * 1152u;
-    threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 3456u); // for weights on their way
+    threadgroup half * tile = (threadgroup half *)scratch + sg * 640u;
+    threadgroup half * staged = (threadgroup half *)(scratch + 1280u) + sg * 576u;
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights on their way
     const rows_between<true> which = {0u, 15u};
     weight_step<T_w_q_a_proj, 2048u, 2u> w;
     weight_step<T_w_q_a_proj, 2048u, 2u>::begin(w, w_q_a_proj, row, 767u, room, lane);
@@ -1305,7 +1310,7 @@ static inline void q_a_kv_a_x16_body(
     typedef typename part_tile<2048u, 16u, 4u, 128u, weight_step<T_w_q_a_proj, 2048u, 2u>, no_step, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
     typename product_t::shares inputs; // under way before what else the products need
     product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
-    threadgroup float * factors = scratch + 3456u;
+    threadgroup float * factors = scratch + 2432u;
     norm_factors_in_turn<128u, 128u, 16u, 4u>(ready_squares, which, 2048.0f, 1e-05f, factors, sg, lane);
     simdgroup_float8x8 d[4];
     UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
@@ -1344,9 +1349,9 @@ static inline void q_a_kv_a_x16_body(
     const uint g = (tg - 48u);
     const uint slice = sg % 4u; // of the columns
     const uint row = g * 16u + sg / 4u * 16u;
-    threadgroup half * tile = (threadgroup half *)scratch + sg * 1152u;
-    threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 3456u); // for weights on their way
+    threadgroup half * tile = (threadgroup half *)scratch + sg * 640u;
+    threadgroup half * staged = (threadgroup half *)(scratch + 1280u) + sg * 576u;
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights on their way
     const rows_between<true> which = {0u, 15u};
     weight_step<T_w_kv_a_proj_with_mqa, 2048u, 2u> w;
     weight_step<T_w_kv_a_proj_with_mqa, 2048u, 2u>::begin(w, w_kv_a_proj_with_mqa, row, 575u, room, lane);
@@ -1357,7 +1362,7 @@ static inline void q_a_kv_a_x16_body(
     typedef typename part_tile<2048u, 16u, 4u, 128u, weight_step<T_w_kv_a_proj_with_mqa, 2048u, 2u>, no_step, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
     typename product_t::shares inputs; // under way before what else the products need
     product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
-    threadgroup float * factors = scratch + 3456u;
+    threadgroup float * factors = scratch + 2432u;
     norm_factors_in_turn<128u, 128u, 16u, 4u>(ready_squares, which, 2048.0f, 1e-05f, factors, sg, lane);
     simdgroup_float8x8 d[4];
     UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
@@ -1399,7 +1404,7 @@ kernel void NAME( \
   device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]], \
   device mla::act_t * kv_a [[buffer(8)]], \
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
-  threadgroup float4 scratch[868]; \
+  threadgroup float4 scratch[612]; \
   mla::q_a_kv_a_x16_body<mla::A, mla::A>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
 VARIANT(q_a_kv_a_x16_f16_f16, f16)
@@ -1474,9 +1479,9 @@ static inline void q_b_store_kv_x16_body(
     const uint g = (tg - 16u);
     const uint slice = sg % 4u; // of the columns
     const uint row = g * 16u + sg / 4u * 16u;
-    threadgroup half * tile = (threadgroup half *)scratch + sg * 1152u;
-    threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 3456u); // for weights on their way
+    threadgroup half * tile = (threadgroup half *)scratch + sg * 640u;
+    threadgroup half * staged = (threadgroup half *)(scratch + 1280u) + sg * 576u;
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights on their way
     const rows_between<true> which = {0u, 15u};
     weight_step<T_w_q_b_proj, 768u, 2u> w;
     weight_step<T_w_q_b_proj, 768u, 2u>::begin(w, w_q_b_proj, row, 5119u, room, lane);
@@ -1487,7 +1492,7 @@ static inline void q_b_store_kv_x16_body(
     typedef typename part_tile<768u, 16u, 4u, 128u, weight_step<T_w_q_b_proj, 768u, 2u>, no_step, tile_inputs<act_t, 768u, 0u, rows_between<true>>>::type product_t;
     typename product_t::shares inputs; // under way before what else the products need
     product_t::begin_inputs(inputs, tile_inputs<act_t, 768u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
-    threadgroup float * factors = scratch + 3456u;
+    threadgroup float * factors = scratch + 2432u;
     norm_factors_in_turn<48u, 48u, 16u, 4u>(ready_squares, which, 768.0f, 1e-05f, factors, sg, lane);
     simdgroup_float8x8 d[4];
     UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
@@ -1543,7 +1548,7 @@ kernel void NAME( \
   device uchar * cache_ [[buffer(8)]], \
   device const uint * tables [[buffer(9)]], \
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
-  threadgroup float4 scratch[868]; \
+  threadgroup float4 scratch[612]; \
   mla::q_b_store_kv_x16_body<mla::A, mla::B>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
 VARIANT(q_b_store_kv_x16_f16_f32, f16, f32)
@@ -1689,15 +1694,19 @@ static inline void attend_x16_body(
     for (uint i = tid; i < 40u; i += 352u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else { // 8 rows of 576 at a time
     GRID_WAIT;
+    const ushort own_lane = lane;
+    for (uint head = 0; head < 20u; head += 5u) {
+    const ushort lane = simd_shuffle(own_lane, own_lane); // what follows from it is found in each turn, else it would stay in registers
+    threadgroup_barrier(mem_flags::mem_threadgroup); // nothing in memory is needed any more
     threadgroup float * tile = scratch;
     threadgroup float * shares = tile + 4608u;
-    threadgroup float * p = shares + 1760u;
-    threadgroup float * ml = p + 160u;
-    threadgroup float * shrink = ml + 40u;
-    float q[53];
-    load_query<20u, 32u, 512u, 64u, 53u>(row_q_abs, 512u, row_q_rope + 192u, 256u, q, sg, lane);
-    float sums[40] = {};
-    for (uint h = tid; h < 20u; h += 352u) {
+    threadgroup float * p = shares + 440u;
+    threadgroup float * ml = p + 40u;
+    threadgroup float * shrink = ml + 10u;
+    float q[14];
+    load_query<5u, 8u, 512u, 64u, 14u>(row_q_abs + head * 512u, 512u, row_q_rope + 192u + head * 256u, 256u, q, sg, lane);
+    float sums[10] = {};
+    for (uint h = tid; h < 5u; h += 352u) {
       ml[2u * h] = -1e30f;
       ml[2u * h + 1u] = 0.0f;
     }
@@ -1708,15 +1717,16 @@ static inline void attend_x16_body(
       const typename cache<T_cache, 576u>::rows rows = cache<T_cache, 576u>::at(cache_, pages[at / PAGE_ROWS], at % PAGE_ROWS);
       for (uint i = tid; i < n * 576u; i += 352u) tile[i] = cache<T_cache, 576u>::get(rows, i);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      tile_scores<20u, 32u, 576u, 53u, 8u>(tile, n, q, shares, sg, lane);
+      tile_scores<5u, 8u, 576u, 14u, 8u>(tile, n, q, shares, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      tile_softmax<20u, 8u, 11u>(shares, n, for_all{n, scale}, p, ml, shrink, sg, lane);
+      tile_softmax<5u, 8u, 11u>(shares, n, for_all{n, scale}, p, ml, shrink, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      tile_values<20u, 512u, 576u, 2u, 352u>(tile, n, p, shrink, sums, tid);
+      tile_values<5u, 512u, 576u, 2u, 352u>(tile, n, p, shrink, sums, tid);
       threadgroup_barrier(mem_flags::mem_threadgroup);
     }
-    store_values<20u, 512u, 2u, 352u>(out, sums, ml, tid);
-    for (uint i = tid; i < 40u; i += 352u) out_ml[i] = ml[i];
+    store_values<5u, 512u, 2u, 352u>(out + head * 512u, sums, ml, tid);
+    for (uint i = tid; i < 10u; i += 352u) out_ml[i + head * 2u] = ml[i];
+    }
   }
   } else { // dead rows
     GRID_WAIT;
@@ -1820,7 +1830,7 @@ kernel void attend_x16_f32(
   device mla::act_t * attend_out [[buffer(5)]],
   device float * attend_ml [[buffer(6)]],
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1647];
+  threadgroup float4 scratch[1276];
   mla::attend_x16_body<mla::f32>(current, q_abs_, q_rope, cache_, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -1906,9 +1916,9 @@ static inline void v_b_x16_body(
   const uint entry = g / 16u;
   const uint slice = sg % 4u; // of the columns
   const uint row = (g % 16u) * 16u + sg / 4u * 16u;
-  threadgroup half * tile = (threadgroup half *)scratch + sg * 1152u;
-  threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 3456u); // for weights on their way
+  threadgroup half * tile = (threadgroup half *)scratch + sg * 640u;
+  threadgroup half * staged = (threadgroup half *)(scratch + 1280u) + sg * 576u;
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights on their way
   const rows_between<true> which = {0u, 15u};
   weight_step<T_w_v_b_proj, 512u, 2u> w;
   weight_step<T_w_v_b_proj, 512u, 2u>::begin(w, w_v_b_proj + entry * (args.stride0 * T_w_v_b_proj::row_bytes(512u)), row, 255u, room, lane);
@@ -1953,7 +1963,7 @@ kernel void NAME( \
   device mla::act_t * attention [[buffer(3)]], \
   constant mla::v_b_x16_args & args [[buffer(4)]], \
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
-  threadgroup float4 scratch[864]; \
+  threadgroup float4 scratch[608]; \
   mla::v_b_x16_body<mla::A>(current, w_v_b_proj, o_lat, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
 VARIANT(v_b_x16_f16, f16)
@@ -1986,9 +1996,9 @@ static inline void o_proj_x16_body(
   const uint g = tg;
   const uint slice = sg % 4u; // of the columns
   const uint row = g * 16u + sg / 4u * 16u;
-  threadgroup half * tile = (threadgroup half *)scratch + sg * 1152u;
-  threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 3456u); // for weights on their way
+  threadgroup half * tile = (threadgroup half *)scratch + sg * 640u;
+  threadgroup half * staged = (threadgroup half *)(scratch + 1280u) + sg * 576u;
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights on their way
   const rows_between<true> which = {0u, 15u};
   weight_step<T_w_o_proj, 5120u, 2u> w;
   weight_step<T_w_o_proj, 5120u, 2u>::begin(w, w_o_proj, row, 2047u, room, lane);
@@ -2055,7 +2065,7 @@ kernel void NAME( \
   device mla::act_t * ready [[buffer(6)]], \
   device float * ready_squares [[buffer(7)]], \
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
-  threadgroup float4 scratch[864]; \
+  threadgroup float4 scratch[608]; \
   mla::o_proj_x16_body<mla::A>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
 VARIANT(o_proj_x16_f16, f16)
@@ -2086,9 +2096,9 @@ static inline void gate_up_x16_body(
   const uint g = tg;
   const uint slice = sg % 4u; // of the columns
   const uint row = g * 16u + sg / 4u * 16u;
-  threadgroup half * tile = (threadgroup half *)scratch + sg * 1152u;
-  threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 3456u); // for weights on their way
+  threadgroup half * tile = (threadgroup half *)scratch + sg * 640u;
+  threadgroup half * staged = (threadgroup half *)(scratch + 1280u) + sg * 576u;
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights on their way
   const rows_between<true> which = {0u, 15u};
   weight_step<T_w_gate_proj, 2048u, 2u> w;
   weight_step<T_w_gate_proj, 2048u, 2u>::begin(w, w_gate_proj, row, 10239u, room, lane);
@@ -2101,7 +2111,7 @@ static inline void gate_up_x16_body(
   typedef typename part_tile<2048u, 16u, 4u, 128u, weight_step<T_w_gate_proj, 2048u, 2u>, weight_step<T_w_up_proj, 2048u, 2u>, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
   product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
-  threadgroup float * factors = scratch + 3456u;
+  threadgroup float * factors = scratch + 2432u;
   norm_factors_in_turn<128u, 128u, 16u, 4u>(ready_squares, which, 2048.0f, 1e-05f, factors, sg, lane);
   simdgroup_float8x8 d[8];
   UNROLL for (uint i = 0; i < 8u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
@@ -2147,7 +2157,7 @@ kernel void NAME( \
   device const uchar * w_up_proj [[buffer(4)]], \
   device mla::act_t * swiglu [[buffer(5)]], \
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
-  threadgroup float4 scratch[868]; \
+  threadgroup float4 scratch[612]; \
   mla::gate_up_x16_body<mla::A, mla::A>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
 VARIANT(gate_up_x16_f16_f16, f16)
@@ -2180,9 +2190,9 @@ static inline void down_x16_body(
   const uint g = tg;
   const uint slice = sg % 4u; // of the columns
   const uint row = g * 16u + sg / 4u * 16u;
-  threadgroup half * tile = (threadgroup half *)scratch + sg * 1152u;
-  threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 3456u); // for weights on their way
+  threadgroup half * tile = (threadgroup half *)scratch + sg * 640u;
+  threadgroup half * staged = (threadgroup half *)(scratch + 1280u) + sg * 576u;
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights on their way
   const rows_between<true> which = {0u, 15u};
   weight_step<T_w_down_proj, 10240u, 2u> w;
   weight_step<T_w_down_proj, 10240u, 2u>::begin(w, w_down_proj, row, 2047u, room, lane);
@@ -2249,7 +2259,7 @@ kernel void NAME( \
   device mla::act_t * ready [[buffer(6)]], \
   device float * ready_squares [[buffer(7)]], \
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
-  threadgroup float4 scratch[864]; \
+  threadgroup float4 scratch[608]; \
   mla::down_x16_body<mla::A>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
 VARIANT(down_x16_f16, f16)
@@ -2283,9 +2293,9 @@ static inline void router_shared_gate_shared_up_x16_body(
     const uint g = tg;
     const uint slice = sg % 4u; // of the columns
     const uint row = g * 16u + sg / 4u * 16u;
-    threadgroup half * tile = (threadgroup half *)scratch + sg * 1152u;
-    threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 3456u); // for weights on their way
+    threadgroup half * tile = (threadgroup half *)scratch + sg * 640u;
+    threadgroup half * staged = (threadgroup half *)(scratch + 1280u) + sg * 576u;
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights on their way
     const rows_between<true> which = {0u, 15u};
     weight_step<T_w_gate, 2048u, 2u> w;
     weight_step<T_w_gate, 2048u, 2u>::begin(w, w_gate, row, 63u, room, lane);
@@ -2299,7 +2309,7 @@ static inline void router_shared_gate_shared_up_x16_body(
     typedef typename part_tile<2048u, 16u, 4u, 128u, weight_step<T_w_gate, 2048u, 2u>, no_step, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
     typename product_t::shares inputs; // under way before what else the products need
     product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
-    threadgroup float * factors = scratch + 3456u;
+    threadgroup float * factors = scratch + 2432u;
     norm_factors_in_turn<128u, 128u, 16u, 4u>(ready_squares, which, 2048.0f, 1e-05f, factors, sg, lane);
     simdgroup_float8x8 d[4];
     UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
@@ -2327,9 +2337,9 @@ static inline void router_shared_gate_shared_up_x16_body(
     const uint g = (tg - 4u);
     const uint slice = sg % 4u; // of the columns
     const uint row = g * 16u + sg / 4u * 16u;
-    threadgroup half * tile = (threadgroup half *)scratch + sg * 1152u;
-    threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 3456u); // for weights on their way
+    threadgroup half * tile = (threadgroup half *)scratch + sg * 640u;
+    threadgroup half * staged = (threadgroup half *)(scratch + 1280u) + sg * 576u;
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights on their way
     const rows_between<true> which = {0u, 15u};
     weight_step<T_w_shared_experts_gate_proj, 2048u, 2u> w;
     weight_step<T_w_shared_experts_gate_proj, 2048u, 2u>::begin(w, w_shared_experts_gate_proj, row, 1535u, room, lane);
@@ -2342,7 +2352,7 @@ static inline void router_shared_gate_shared_up_x16_body(
     typedef typename part_tile<2048u, 16u, 4u, 128u, weight_step<T_w_shared_experts_gate_proj, 2048u, 2u>, weight_step<T_w_shared_experts_up_proj, 2048u, 2u>, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
     typename product_t::shares inputs; // under way before what else the products need
     product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
-    threadgroup float * factors = scratch + 3456u;
+    threadgroup float * factors = scratch + 2432u;
     norm_factors_in_turn<128u, 128u, 16u, 4u>(ready_squares, which, 2048.0f, 1e-05f, factors, sg, lane);
     simdgroup_float8x8 d[8];
     UNROLL for (uint i = 0; i < 8u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
@@ -2391,7 +2401,7 @@ kernel void NAME( \
   device const uchar * w_shared_experts_up_proj [[buffer(6)]], \
   device mla::act_t * shared_swiglu [[buffer(7)]], \
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
-  threadgroup float4 scratch[868]; \
+  threadgroup float4 scratch[612]; \
   mla::router_shared_gate_shared_up_x16_body<mla::f32, mla::A, mla::A>(current, w_gate, ready, ready_squares, router, w_shared_experts_gate_proj, w_shared_experts_up_proj, shared_swiglu, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
 VARIANT(router_shared_gate_shared_up_x16_f32_f16_f16, f16)
@@ -2480,9 +2490,9 @@ static inline void group_experts_shared_down_x16_body(
     const uint g = (tg - 1u);
     const uint slice = sg % 4u; // of the columns
     const uint row = g * 16u + sg / 4u * 16u;
-    threadgroup half * tile = (threadgroup half *)scratch + sg * 1152u;
-    threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 3456u); // for weights on their way
+    threadgroup half * tile = (threadgroup half *)scratch + sg * 640u;
+    threadgroup half * staged = (threadgroup half *)(scratch + 1280u) + sg * 576u;
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights on their way
     const rows_between<true> which = {0u, 15u};
     weight_step<T_w_shared_experts_down_proj, 1536u, 2u> w;
     weight_step<T_w_shared_experts_down_proj, 1536u, 2u>::begin(w, w_shared_experts_down_proj, row, 2047u, room, lane);
@@ -2532,7 +2542,7 @@ kernel void NAME( \
   device const mla::act_t * shared_swiglu [[buffer(7)]], \
   device float * shared_down [[buffer(8)]], \
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
-  threadgroup float4 scratch[864]; \
+  threadgroup float4 scratch[608]; \
   mla::group_experts_shared_down_x16_body<mla::A>(current, router, w_e_score_correction_bias, routing, expert_starts, expert_members, w_shared_experts_down_proj, shared_swiglu, shared_down, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
 VARIANT(group_experts_shared_down_x16_f16, f16)
@@ -2574,13 +2584,13 @@ static inline void experts_gate_experts_up_x16_body(
   const uint entry = g / 96u;
   const uint slice = sg % 4u; // of the columns
   const uint row = (g % 96u) * 16u + sg / 4u * 16u;
-  threadgroup half * tile = (threadgroup half *)scratch + sg * 576u;
-  threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+  threadgroup half * tile = (threadgroup half *)scratch + sg * 320u;
+  threadgroup half * staged = (threadgroup half *)(scratch + 640u) + sg * 576u;
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 1792u); // for weights on their way
   GRID_WAIT;
   const uint begin = expert_starts[entry], behind = expert_starts[entry + 1u];
   if (begin < behind) { // else no row selected the expert
-  threadgroup uint * selections = (threadgroup uint *)(scratch + 2312u);
+  threadgroup uint * selections = (threadgroup uint *)(scratch + 1800u);
   const rows_selected<4> which = {selections};
   weight_step<T_w_experts_gate_proj, 2048u, 2u> w;
   weight_step<T_w_experts_gate_proj, 2048u, 2u>::begin(w, w_experts_gate_proj + entry * (args.stride0 * T_w_experts_gate_proj::row_bytes(2048u)), row, 1535u, room, lane);
@@ -2595,7 +2605,7 @@ static inline void experts_gate_experts_up_x16_body(
   typedef typename part_tile<2048u, 8u, 4u, 128u, weight_step<T_w_experts_gate_proj, 2048u, 2u>, weight_step<T_w_experts_up_proj, 2048u, 2u>, tile_inputs<act_t, 2048u, 0u, rows_selected<4>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
   product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_selected<4>>{ready, which}, tile, slice, tid, lane);
-  threadgroup float * factors = scratch + 2304u;
+  threadgroup float * factors = scratch + 1792u;
   norm_factors_in_turn<128u, 128u, 8u, 4u>(ready_squares, which, 2048.0f, 1e-05f, factors, sg, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
@@ -2647,7 +2657,7 @@ kernel void NAME( \
   device mla::act_t * experts_swiglu [[buffer(7)]], \
   constant mla::experts_gate_experts_up_x16_args & args [[buffer(8)]], \
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
-  threadgroup float4 scratch[580]; \
+  threadgroup float4 scratch[452]; \
   mla::experts_gate_experts_up_x16_body<mla::A, mla::A>(current, w_experts_gate_proj, expert_starts, expert_members, ready, ready_squares, w_experts_up_proj, experts_swiglu, args, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
 VARIANT(experts_gate_experts_up_x16_f16_f16, f16)
@@ -2684,13 +2694,13 @@ static inline void experts_down_x16_body(
   const uint entry = g / 64u;
   const uint slice = sg % 4u; // of the columns
   const uint row = (g % 64u) * 32u + sg / 4u * 32u;
-  threadgroup half * tile = (threadgroup half *)scratch + sg * 576u;
-  threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+  threadgroup half * tile = (threadgroup half *)scratch + sg * 320u;
+  threadgroup half * staged = (threadgroup half *)(scratch + 640u) + sg * 576u;
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 1792u); // for weights on their way
   GRID_WAIT;
   const uint begin = expert_starts[entry], behind = expert_starts[entry + 1u];
   if (begin < behind) { // else no row selected the expert
-  threadgroup uint * selections = (threadgroup uint *)(scratch + 2304u);
+  threadgroup uint * selections = (threadgroup uint *)(scratch + 1792u);
   const rows_selected<4> which = {selections};
   weight_step<T_w_experts_down_proj, 1536u, 4u> w;
   weight_step<T_w_experts_down_proj, 1536u, 4u>::begin(w, w_experts_down_proj + entry * (args.stride0 * T_w_experts_down_proj::row_bytes(1536u)), row, 2047u, room, lane);
@@ -2742,7 +2752,7 @@ kernel void NAME( \
   device float * experts_down [[buffer(5)]], \
   constant mla::experts_down_x16_args & args [[buffer(6)]], \
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
-  threadgroup float4 scratch[578]; \
+  threadgroup float4 scratch[450]; \
   mla::experts_down_x16_body<mla::A>(current, w_experts_down_proj, expert_starts, expert_members, experts_swiglu, experts_down, args, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
 VARIANT(experts_down_x16_f16, f16)
@@ -2945,9 +2955,9 @@ static inline void lm_head_x16_body(
   const uint g = tg;
   const uint slice = sg % 4u; // of the columns
   const uint row = g * 16u + sg / 4u * 16u;
-  threadgroup half * tile = (threadgroup half *)scratch + sg * 1152u;
-  threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 3456u); // for weights on their way
+  threadgroup half * tile = (threadgroup half *)scratch + sg * 640u;
+  threadgroup half * staged = (threadgroup half *)(scratch + 1280u) + sg * 576u;
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights on their way
   const rows_between<true> which = {0u, 15u};
   weight_step<T_w_lm_head, 2048u, 2u> w;
   weight_step<T_w_lm_head, 2048u, 2u>::begin(w, w_lm_head, row, 154879u, room, lane);
@@ -2958,7 +2968,7 @@ static inline void lm_head_x16_body(
   typedef typename part_tile<2048u, 16u, 4u, 128u, weight_step<T_w_lm_head, 2048u, 2u>, no_step, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
   product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
-  threadgroup float * factors = scratch + 3456u;
+  threadgroup float * factors = scratch + 2432u;
   norm_factors_in_turn<128u, 128u, 16u, 4u>(ready_squares, which, 2048.0f, 1e-05f, factors, sg, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
@@ -2995,7 +3005,7 @@ kernel void NAME( \
   device const float * ready_squares [[buffer(3)]], \
   device float * lm_head [[buffer(4)]], \
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
-  threadgroup float4 scratch[868]; \
+  threadgroup float4 scratch[612]; \
   mla::lm_head_x16_body<mla::A>(wanted_, w_lm_head, ready, ready_squares, lm_head, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
 VARIANT(lm_head_x16_f16, f16)
@@ -4592,9 +4602,9 @@ static inline void lm_head_x16_2_body(
   const uint g = tg;
   const uint slice = sg % 4u; // of the columns
   const uint row = g * 16u + sg / 4u * 16u;
-  threadgroup half * tile = (threadgroup half *)scratch + sg * 1152u;
-  threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 3456u); // for weights on their way
+  threadgroup half * tile = (threadgroup half *)scratch + sg * 640u;
+  threadgroup half * staged = (threadgroup half *)(scratch + 1280u) + sg * 576u;
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights on their way
   const rows_between<true> which = {0u, 15u};
   weight_step<T_w_lm_head, 2048u, 2u> w;
   weight_step<T_w_lm_head, 2048u, 2u>::begin(w, w_lm_head, row, 154879u, room, lane);
@@ -4605,7 +4615,7 @@ static inline void lm_head_x16_2_body(
   typedef typename part_tile<2048u, 16u, 4u, 128u, weight_step<T_w_lm_head, 2048u, 2u>, no_step, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
   product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
-  threadgroup float * factors = scratch + 3456u;
+  threadgroup float * factors = scratch + 2432u;
   norm_factors_in_turn<64u, 64u, 16u, 4u>(ready_squares, which, 2048.0f, 1e-05f, factors, sg, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
@@ -4642,7 +4652,7 @@ kernel void NAME( \
   device const float * ready_squares [[buffer(3)]], \
   device float * lm_head [[buffer(4)]], \
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
-  threadgroup float4 scratch[868]; \
+  threadgroup float4 scratch[612]; \
   mla::lm_head_x16_2_body<mla::A>(wanted_, w_lm_head, ready, ready_squares, lm_head, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
 VARIANT(lm_head_x16_2_f16, f16)

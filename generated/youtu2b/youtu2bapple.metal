@@ -390,15 +390,19 @@ static inline void attend_body(
     for (uint i = tid; i < 32u; i += 352u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else { // 8 rows of 576 at a time
     GRID_WAIT;
+    const ushort own_lane = lane;
+    for (uint head = 0; head < 16u; head += 8u) {
+    const ushort lane = simd_shuffle(own_lane, own_lane); // what follows from it is found in each turn, else it would stay in registers
+    threadgroup_barrier(mem_flags::mem_threadgroup); // nothing in memory is needed any more
     threadgroup float * tile = scratch;
     threadgroup float * shares = tile + 4608u;
-    threadgroup float * p = shares + 1408u;
-    threadgroup float * ml = p + 128u;
-    threadgroup float * shrink = ml + 32u;
-    float q[27];
-    load_query<16u, 16u, 512u, 64u, 27u>(q_abs_, 512u, q_rope + 128u, 192u, q, sg, lane);
-    float sums[32] = {};
-    for (uint h = tid; h < 16u; h += 352u) {
+    threadgroup float * p = shares + 704u;
+    threadgroup float * ml = p + 64u;
+    threadgroup float * shrink = ml + 16u;
+    float q[14];
+    load_query<8u, 8u, 512u, 64u, 14u>(q_abs_ + head * 512u, 512u, q_rope + 128u + head * 192u, 192u, q, sg, lane);
+    float sums[16] = {};
+    for (uint h = tid; h < 8u; h += 352u) {
       ml[2u * h] = -1e30f;
       ml[2u * h + 1u] = 0.0f;
     }
@@ -409,15 +413,16 @@ static inline void attend_body(
       const typename cache<T_cache, 576u>::rows rows = cache<T_cache, 576u>::at(cache_, pages[at / PAGE_ROWS], at % PAGE_ROWS);
       for (uint i = tid; i < n * 576u; i += 352u) tile[i] = cache<T_cache, 576u>::get(rows, i);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      tile_scores<16u, 16u, 576u, 27u, 8u>(tile, n, q, shares, sg, lane);
+      tile_scores<8u, 8u, 576u, 14u, 8u>(tile, n, q, shares, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      tile_softmax<16u, 8u, 11u>(shares, n, for_all{n, scale}, p, ml, shrink, sg, lane);
+      tile_softmax<8u, 8u, 11u>(shares, n, for_all{n, scale}, p, ml, shrink, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      tile_values<16u, 512u, 576u, 2u, 352u>(tile, n, p, shrink, sums, tid);
+      tile_values<8u, 512u, 576u, 2u, 352u>(tile, n, p, shrink, sums, tid);
       threadgroup_barrier(mem_flags::mem_threadgroup);
     }
-    store_values<16u, 512u, 2u, 352u>(out, sums, ml, tid);
-    for (uint i = tid; i < 32u; i += 352u) out_ml[i] = ml[i];
+    store_values<8u, 512u, 2u, 352u>(out + head * 512u, sums, ml, tid);
+    for (uint i = tid; i < 16u; i += 352u) out_ml[i + head * 2u] = ml[i];
+    }
   }
 }
 
@@ -501,7 +506,7 @@ kernel void attend_f32(
   device float * attend_ml [[buffer(6)]],
   constant mla::attend_args & args [[buffer(7)]],
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1548];
+  threadgroup float4 scratch[1350];
   mla::attend_body<mla::f32>(q_abs_, q_rope, cache_, current, tables, attend_out, attend_ml, args, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -955,9 +960,9 @@ static inline void q_a_kv_a_x16_body(
     const uint g = tg;
     const uint slice = sg % 4u; // of the columns
     const uint row = g * 16u + sg / 4u * 16u;
-    threadgroup half * tile = (threadgroup half *)scratch + sg * 1152u;
-    threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 3456u); // for weights on their way
+    threadgroup half * tile = (threadgroup half *)scratch + sg * 640u;
+    threadgroup half * staged = (threadgroup half *)(scratch + 1280u) + sg * 576u;
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights on their way
     const rows_between<true> which = {0u, 15u};
     weight_step<T_w_q_a_proj, 2048u, 2u> w;
     weight_step<T_w_q_a_proj, 2048u, 2u>::begin(w, w_q_a_proj, row, 1535u, room, lane);
@@ -968,7 +973,7 @@ static inline void q_a_kv_a_x16_body(
     typedef typename part_tile<2048u, 16u, 4u, 128u, weight_step<T_w_q_a_proj, 2048u, 2u>, no_step, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
     typename product_t::shares inputs; // under way before what else the products need
     product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
-    threadgroup float * factors = scratch + 3456u;
+    threadgroup float * factors = scratch + 2432u;
     norm_factors_in_turn<128u, 128u, 16u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
     simdgroup_float8x8 d[4];
     UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
@@ -1007,9 +1012,9 @@ static inline void q_a_kv_a_x16_body(
     const uint g = (tg - 96u);
     const uint slice = sg % 4u; // of the columns
     const uint row = g * 16u + sg / 4u * 16u;
-    threadgroup half * tile = (threadgroup half *)scratch + sg * 1152u;
-    threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 3456u); // for weights on their way
+    threadgroup half * tile = (threadgroup half *)scratch + sg * 640u;
+    threadgroup half * staged = (threadgroup half *)(scratch + 1280u) + sg * 576u;
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights on their way
     const rows_between<true> which = {0u, 15u};
     weight_step<T_w_kv_a_proj_with_mqa, 2048u, 2u> w;
     weight_step<T_w_kv_a_proj_with_mqa, 2048u, 2u>::begin(w, w_kv_a_proj_with_mqa, row, 575u, room, lane);
@@ -1020,7 +1025,7 @@ static inline void q_a_kv_a_x16_body(
     typedef typename part_tile<2048u, 16u, 4u, 128u, weight_step<T_w_kv_a_proj_with_mqa, 2048u, 2u>, no_step, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
     typename product_t::shares inputs; // under way before what else the products need
     product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
-    threadgroup float * factors = scratch + 3456u;
+    threadgroup float * factors = scratch + 2432u;
     norm_factors_in_turn<128u, 128u, 16u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
     simdgroup_float8x8 d[4];
     UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
@@ -1062,7 +1067,7 @@ kernel void NAME( \
   device const uchar * w_kv_a_proj_with_mqa [[buffer(7)]], \
   device mla::act_t * kv_a [[buffer(8)]], \
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
-  threadgroup float4 scratch[868]; \
+  threadgroup float4 scratch[612]; \
   mla::q_a_kv_a_x16_body<mla::A, mla::A>(current, w_q_a_proj, ready, ready_squares, w_next_norm, ready_2, ready_squares_2, w_kv_a_proj_with_mqa, kv_a, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
 VARIANT(q_a_kv_a_x16_f16_f16, f16)
@@ -1137,9 +1142,9 @@ static inline void q_b_store_kv_x16_body(
     const uint g = (tg - 16u);
     const uint slice = sg % 4u; // of the columns
     const uint row = g * 16u + sg / 4u * 16u;
-    threadgroup half * tile = (threadgroup half *)scratch + sg * 1152u;
-    threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 3456u); // for weights on their way
+    threadgroup half * tile = (threadgroup half *)scratch + sg * 640u;
+    threadgroup half * staged = (threadgroup half *)(scratch + 1280u) + sg * 576u;
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights on their way
     const rows_between<true> which = {0u, 15u};
     weight_step<T_w_q_b_proj, 1536u, 2u> w;
     weight_step<T_w_q_b_proj, 1536u, 2u>::begin(w, w_q_b_proj, row, 3071u, room, lane);
@@ -1150,7 +1155,7 @@ static inline void q_b_store_kv_x16_body(
     typedef typename part_tile<1536u, 16u, 4u, 128u, weight_step<T_w_q_b_proj, 1536u, 2u>, no_step, tile_inputs<act_t, 1536u, 0u, rows_between<true>>>::type product_t;
     typename product_t::shares inputs; // under way before what else the products need
     product_t::begin_inputs(inputs, tile_inputs<act_t, 1536u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
-    threadgroup float * factors = scratch + 3456u;
+    threadgroup float * factors = scratch + 2432u;
     norm_factors_in_turn<96u, 96u, 16u, 4u>(ready_squares, which, 1536.0f, 1e-06f, factors, sg, lane);
     simdgroup_float8x8 d[4];
     UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
@@ -1206,7 +1211,7 @@ kernel void NAME( \
   device uchar * cache_ [[buffer(8)]], \
   device const uint * tables [[buffer(9)]], \
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
-  threadgroup float4 scratch[868]; \
+  threadgroup float4 scratch[612]; \
   mla::q_b_store_kv_x16_body<mla::A, mla::B>(current, w_q_b_proj, ready, ready_squares, rope, q_rope, kv_a, w_kv_a_layernorm, cache_, tables, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
 VARIANT(q_b_store_kv_x16_f16_f32, f16, f32)
@@ -1352,15 +1357,19 @@ static inline void attend_x16_body(
     for (uint i = tid; i < 32u; i += 352u) out_ml[i] = i % 2u == 0u ? -1e30f : 0.0f;
   } else { // 8 rows of 576 at a time
     GRID_WAIT;
+    const ushort own_lane = lane;
+    for (uint head = 0; head < 16u; head += 8u) {
+    const ushort lane = simd_shuffle(own_lane, own_lane); // what follows from it is found in each turn, else it would stay in registers
+    threadgroup_barrier(mem_flags::mem_threadgroup); // nothing in memory is needed any more
     threadgroup float * tile = scratch;
     threadgroup float * shares = tile + 4608u;
-    threadgroup float * p = shares + 1408u;
-    threadgroup float * ml = p + 128u;
-    threadgroup float * shrink = ml + 32u;
-    float q[27];
-    load_query<16u, 16u, 512u, 64u, 27u>(row_q_abs, 512u, row_q_rope + 128u, 192u, q, sg, lane);
-    float sums[32] = {};
-    for (uint h = tid; h < 16u; h += 352u) {
+    threadgroup float * p = shares + 704u;
+    threadgroup float * ml = p + 64u;
+    threadgroup float * shrink = ml + 16u;
+    float q[14];
+    load_query<8u, 8u, 512u, 64u, 14u>(row_q_abs + head * 512u, 512u, row_q_rope + 128u + head * 192u, 192u, q, sg, lane);
+    float sums[16] = {};
+    for (uint h = tid; h < 8u; h += 352u) {
       ml[2u * h] = -1e30f;
       ml[2u * h + 1u] = 0.0f;
     }
@@ -1371,15 +1380,16 @@ static inline void attend_x16_body(
       const typename cache<T_cache, 576u>::rows rows = cache<T_cache, 576u>::at(cache_, pages[at / PAGE_ROWS], at % PAGE_ROWS);
       for (uint i = tid; i < n * 576u; i += 352u) tile[i] = cache<T_cache, 576u>::get(rows, i);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      tile_scores<16u, 16u, 576u, 27u, 8u>(tile, n, q, shares, sg, lane);
+      tile_scores<8u, 8u, 576u, 14u, 8u>(tile, n, q, shares, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      tile_softmax<16u, 8u, 11u>(shares, n, for_all{n, scale}, p, ml, shrink, sg, lane);
+      tile_softmax<8u, 8u, 11u>(shares, n, for_all{n, scale}, p, ml, shrink, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      tile_values<16u, 512u, 576u, 2u, 352u>(tile, n, p, shrink, sums, tid);
+      tile_values<8u, 512u, 576u, 2u, 352u>(tile, n, p, shrink, sums, tid);
       threadgroup_barrier(mem_flags::mem_threadgroup);
     }
-    store_values<16u, 512u, 2u, 352u>(out, sums, ml, tid);
-    for (uint i = tid; i < 32u; i += 352u) out_ml[i] = ml[i];
+    store_values<8u, 512u, 2u, 352u>(out + head * 512u, sums, ml, tid);
+    for (uint i = tid; i < 16u; i += 352u) out_ml[i + head * 2u] = ml[i];
+    }
   }
   } else { // dead rows
     GRID_WAIT;
@@ -1483,7 +1493,7 @@ kernel void attend_x16_f32(
   device mla::act_t * attend_out [[buffer(5)]],
   device float * attend_ml [[buffer(6)]],
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) {
-  threadgroup float4 scratch[1548];
+  threadgroup float4 scratch[1350];
   mla::attend_x16_body<mla::f32>(current, q_abs_, q_rope, cache_, tables, attend_out, attend_ml, (threadgroup float *)scratch, tg, tid, sg, lane);
 }
 
@@ -1569,9 +1579,9 @@ static inline void v_b_x16_body(
   const uint entry = g / 8u;
   const uint slice = sg % 4u; // of the columns
   const uint row = (g % 8u) * 16u + sg / 4u * 16u;
-  threadgroup half * tile = (threadgroup half *)scratch + sg * 1152u;
-  threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 3456u); // for weights on their way
+  threadgroup half * tile = (threadgroup half *)scratch + sg * 640u;
+  threadgroup half * staged = (threadgroup half *)(scratch + 1280u) + sg * 576u;
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights on their way
   const rows_between<true> which = {0u, 15u};
   weight_step<T_w_v_b_proj, 512u, 2u> w;
   weight_step<T_w_v_b_proj, 512u, 2u>::begin(w, w_v_b_proj + entry * (args.stride0 * T_w_v_b_proj::row_bytes(512u)), row, 127u, room, lane);
@@ -1616,7 +1626,7 @@ kernel void NAME( \
   device mla::act_t * attention [[buffer(3)]], \
   constant mla::v_b_x16_args & args [[buffer(4)]], \
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
-  threadgroup float4 scratch[864]; \
+  threadgroup float4 scratch[608]; \
   mla::v_b_x16_body<mla::A>(current, w_v_b_proj, o_lat, attention, args, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
 VARIANT(v_b_x16_f16, f16)
@@ -1649,9 +1659,9 @@ static inline void o_proj_x16_body(
   const uint g = tg;
   const uint slice = sg % 4u; // of the columns
   const uint row = g * 16u + sg / 4u * 16u;
-  threadgroup half * tile = (threadgroup half *)scratch + sg * 1152u;
-  threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 3456u); // for weights on their way
+  threadgroup half * tile = (threadgroup half *)scratch + sg * 640u;
+  threadgroup half * staged = (threadgroup half *)(scratch + 1280u) + sg * 576u;
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights on their way
   const rows_between<true> which = {0u, 15u};
   weight_step<T_w_o_proj, 2048u, 2u> w;
   weight_step<T_w_o_proj, 2048u, 2u>::begin(w, w_o_proj, row, 2047u, room, lane);
@@ -1718,7 +1728,7 @@ kernel void NAME( \
   device mla::act_t * ready [[buffer(6)]], \
   device float * ready_squares [[buffer(7)]], \
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
-  threadgroup float4 scratch[864]; \
+  threadgroup float4 scratch[608]; \
   mla::o_proj_x16_body<mla::A>(current, w_o_proj, attention, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
 VARIANT(o_proj_x16_f16, f16)
@@ -1749,9 +1759,9 @@ static inline void gate_up_x16_body(
   const uint g = tg;
   const uint slice = sg % 4u; // of the columns
   const uint row = g * 16u + sg / 4u * 16u;
-  threadgroup half * tile = (threadgroup half *)scratch + sg * 1152u;
-  threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 3456u); // for weights on their way
+  threadgroup half * tile = (threadgroup half *)scratch + sg * 640u;
+  threadgroup half * staged = (threadgroup half *)(scratch + 1280u) + sg * 576u;
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights on their way
   const rows_between<true> which = {0u, 15u};
   weight_step<T_w_gate_proj, 2048u, 2u> w;
   weight_step<T_w_gate_proj, 2048u, 2u>::begin(w, w_gate_proj, row, 6143u, room, lane);
@@ -1764,7 +1774,7 @@ static inline void gate_up_x16_body(
   typedef typename part_tile<2048u, 16u, 4u, 128u, weight_step<T_w_gate_proj, 2048u, 2u>, weight_step<T_w_up_proj, 2048u, 2u>, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
   product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
-  threadgroup float * factors = scratch + 3456u;
+  threadgroup float * factors = scratch + 2432u;
   norm_factors_in_turn<128u, 128u, 16u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
   simdgroup_float8x8 d[8];
   UNROLL for (uint i = 0; i < 8u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
@@ -1810,7 +1820,7 @@ kernel void NAME( \
   device const uchar * w_up_proj [[buffer(4)]], \
   device mla::act_t * swiglu [[buffer(5)]], \
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
-  threadgroup float4 scratch[868]; \
+  threadgroup float4 scratch[612]; \
   mla::gate_up_x16_body<mla::A, mla::A>(current, w_gate_proj, ready, ready_squares, w_up_proj, swiglu, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
 VARIANT(gate_up_x16_f16_f16, f16)
@@ -1843,9 +1853,9 @@ static inline void down_x16_body(
   const uint g = tg;
   const uint slice = sg % 4u; // of the columns
   const uint row = g * 16u + sg / 4u * 16u;
-  threadgroup half * tile = (threadgroup half *)scratch + sg * 1152u;
-  threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 3456u); // for weights on their way
+  threadgroup half * tile = (threadgroup half *)scratch + sg * 640u;
+  threadgroup half * staged = (threadgroup half *)(scratch + 1280u) + sg * 576u;
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights on their way
   const rows_between<true> which = {0u, 15u};
   weight_step<T_w_down_proj, 6144u, 2u> w;
   weight_step<T_w_down_proj, 6144u, 2u>::begin(w, w_down_proj, row, 2047u, room, lane);
@@ -1912,7 +1922,7 @@ kernel void NAME( \
   device mla::act_t * ready [[buffer(6)]], \
   device float * ready_squares [[buffer(7)]], \
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
-  threadgroup float4 scratch[864]; \
+  threadgroup float4 scratch[608]; \
   mla::down_x16_body<mla::A>(current, w_down_proj, swiglu, x_, x_2, w_next_norm, ready, ready_squares, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
 VARIANT(down_x16_f16, f16)
@@ -1991,9 +2001,9 @@ static inline void lm_head_x16_body(
   const uint g = tg;
   const uint slice = sg % 4u; // of the columns
   const uint row = g * 16u + sg / 4u * 16u;
-  threadgroup half * tile = (threadgroup half *)scratch + sg * 1152u;
-  threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 3456u); // for weights on their way
+  threadgroup half * tile = (threadgroup half *)scratch + sg * 640u;
+  threadgroup half * staged = (threadgroup half *)(scratch + 1280u) + sg * 576u;
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights on their way
   const rows_between<true> which = {0u, 15u};
   weight_step<T_w_embed_tokens, 2048u, 2u> w;
   weight_step<T_w_embed_tokens, 2048u, 2u>::begin(w, w_embed_tokens, row, 128255u, room, lane);
@@ -2004,7 +2014,7 @@ static inline void lm_head_x16_body(
   typedef typename part_tile<2048u, 16u, 4u, 128u, weight_step<T_w_embed_tokens, 2048u, 2u>, no_step, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
   product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
-  threadgroup float * factors = scratch + 3456u;
+  threadgroup float * factors = scratch + 2432u;
   norm_factors_in_turn<128u, 128u, 16u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
@@ -2041,7 +2051,7 @@ kernel void NAME( \
   device const float * ready_squares [[buffer(3)]], \
   device float * lm_head [[buffer(4)]], \
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
-  threadgroup float4 scratch[868]; \
+  threadgroup float4 scratch[612]; \
   mla::lm_head_x16_body<mla::A>(wanted_, w_embed_tokens, ready, ready_squares, lm_head, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
 VARIANT(lm_head_x16_f16, f16)
@@ -2942,9 +2952,9 @@ static inline void lm_head_x16_2_body(
   const uint g = tg;
   const uint slice = sg % 4u; // of the columns
   const uint row = g * 16u + sg / 4u * 16u;
-  threadgroup half * tile = (threadgroup half *)scratch + sg * 1152u;
-  threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 3456u); // for weights on their way
+  threadgroup half * tile = (threadgroup half *)scratch + sg * 640u;
+  threadgroup half * staged = (threadgroup half *)(scratch + 1280u) + sg * 576u;
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights on their way
   const rows_between<true> which = {0u, 15u};
   weight_step<T_w_embed_tokens, 2048u, 2u> w;
   weight_step<T_w_embed_tokens, 2048u, 2u>::begin(w, w_embed_tokens, row, 128255u, room, lane);
@@ -2955,7 +2965,7 @@ static inline void lm_head_x16_2_body(
   typedef typename part_tile<2048u, 16u, 4u, 128u, weight_step<T_w_embed_tokens, 2048u, 2u>, no_step, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
   typename product_t::shares inputs; // under way before what else the products need
   product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
-  threadgroup float * factors = scratch + 3456u;
+  threadgroup float * factors = scratch + 2432u;
   norm_factors_in_turn<64u, 64u, 16u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
@@ -2992,7 +3002,7 @@ kernel void NAME( \
   device const float * ready_squares [[buffer(3)]], \
   device float * lm_head [[buffer(4)]], \
   uint tg [[threadgroup_position_in_grid]], uint tid [[thread_index_in_threadgroup]], ushort sg [[simdgroup_index_in_threadgroup]], ushort lane [[thread_index_in_simdgroup]]) { \
-  threadgroup float4 scratch[868]; \
+  threadgroup float4 scratch[612]; \
   mla::lm_head_x16_2_body<mla::A>(wanted_, w_embed_tokens, ready, ready_squares, lm_head, (threadgroup float *)scratch, tg, tid, sg, lane); \
 }
 VARIANT(lm_head_x16_2_f16, f16)
