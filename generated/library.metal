@@ -3629,21 +3629,22 @@ template <typename X> struct operand;
 template <> struct operand<half> {
   typedef half4 four;
   typedef simdgroup_half8x8 matrix;
-  enum : uint { COUNT = 2, STAGED = 2 };
+  enum : uint { FOURS = 4, STAGED = 2 };
   template <typename T, uint PIECE>
   static inline half4 of(thread const typename T::run & r, uint j, uint u) { return piece_of<T, PIECE>(r, j, u); }
+  template <uint>
   static inline void put(threadgroup half * to, thread const eight_inputs<half> & e) { *(threadgroup uint4 *)to = e.v; }
 };
-//: operand using eight_inputs weights_of
+//: operand using UNROLL eight_inputs weights_of
 template <> struct operand<float> {
   typedef float4 four;
   typedef simdgroup_float8x8 matrix;
-  enum : uint { COUNT = 1, STAGED = 1 };
+  enum : uint { FOURS = 2, STAGED = 1 };
   template <typename T, uint PIECE>
   static inline float4 of(thread const typename T::run & r, uint j, uint u) { return weights_of<T>::floats(r, j, u); }
+  template <uint N>
   static inline void put(threadgroup float * to, thread const eight_inputs<float> & e) {
-    *(threadgroup float4 *)to = e.v[0];
-    *(threadgroup float4 *)(to + 4) = e.v[1];
+    UNROLL for (uint i = 0; i < N / 4u; ++i) *(threadgroup float4 *)(to + 4u * i) = e.v[i];
   }
 };
 
@@ -3664,10 +3665,11 @@ struct loaded_eight {
     else if (n == 4u) eight_inputs<X>::load_four(l.e, p);
     else eight_inputs<X>::none(l.e);
   }
-  static inline void keep_eight(thread const loaded_eight & l, threadgroup X * to) { operand<X>::put(to, l.e); }
+  template <uint N>
+  static inline void keep(thread const loaded_eight & l, threadgroup X * to) { operand<X>::template put<N>(to, l.e); }
 };
 
-//: part_product using STAGED_ROW STEP UNROLL columns_from loaded_eight operand own piece two_pieces
+//: part_product using STEP UNROLL columns_from loaded_eight operand own piece two_pieces
 template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, typename W, typename U, typename INPUTS>
 struct part_product {
   typedef typename INPUTS::element X;
@@ -3675,9 +3677,10 @@ struct part_product {
   typedef typename W::format T;
   enum : bool { SHARED = SLICES == 1u && THREADS > 32u, TWO = two_pieces<X, T>::VALUE };
   enum : uint { N = TOKENS / 8u, R = W::ROW_BLOCKS + U::ROW_BLOCKS, STEPS = (COLS + STEP - 1u) / STEP };
-  enum : uint { COUNT = operand_t::COUNT, PARTS = 4u / COUNT, OF_ROW = 4u * COUNT, ROW = 8u * OF_ROW + 16u / sizeof(X) };
+  enum : uint { FOURS = SHARED ? operand_t::FOURS : operand_t::FOURS / 2u, PARTS = 8u / FOURS, COPIED = FOURS < 2u ? 4u : 8u };
+  enum : uint { OF_ROW = 16u * FOURS / COPIED, OF_LANE = OF_ROW / 4u, ROW = 16u * FOURS + 16u / sizeof(X) };
   enum : uint { LOADERS = SHARED ? THREADS : 32u, APART = LOADERS / OF_ROW, LOADS = (TOKENS + APART - 1u) / APART };
-  enum : uint { STAGED = operand_t::STAGED };
+  enum : uint { STAGED = operand_t::STAGED, LANE = COPIED, TIMES = 4u * FOURS / LANE, WEIGHT_ROW = 4u * LANE + 4u };
 
   struct shares {
     INPUTS x;
@@ -3690,16 +3693,17 @@ struct part_product {
     else simdgroup_barrier(mem_flags::mem_threadgroup);
   }
   static inline uint column_of(uint step, uint part, uint own) {
-    return step * STEP + T::column(own % OF_ROW / COUNT, part * COUNT + own % COUNT);
+    const uint four = part * FOURS + own % OF_LANE * (COPIED / 4u);
+    return step * STEP + T::column(own % OF_ROW / OF_LANE, four / 2u) + four % 2u * 4u;
   }
   static inline void fetch_part(thread shares & s, uint step, uint part, uint own) {
-    const uint c = column_of(step, part, own), n = step < STEPS ? columns_from<COLS>(c) : 0u;
+    const uint c = column_of(step, part, own), there = COPIED == 8u ? columns_from<COLS>(c) : c < COLS ? 4u : 0u, n = step < STEPS ? there : 0u;
     UNROLL for (uint k = 0; k < LOADS; ++k) loaded_eight<INPUTS>::fetch(s.e[k], s.x, s.rows[k], c, n);
   }
   static inline void put_part(thread const shares & s, threadgroup X * tile, uint own) {
     UNROLL for (uint k = 0; k < LOADS; ++k) {
       const uint row = own / OF_ROW + k * APART;
-      if (TOKENS % APART == 0u || row < TOKENS) loaded_eight<INPUTS>::keep_eight(s.e[k], tile + row * ROW + own % OF_ROW * 8u);
+      if (TOKENS % APART == 0u || row < TOKENS) loaded_eight<INPUTS>::template keep<COPIED>(s.e[k], tile + row * ROW + own % OF_ROW * COPIED);
     }
   }
 
@@ -3711,25 +3715,28 @@ struct part_product {
   }
 
   template <uint PIECE>
-  static inline void multiply_eight(thread W & w, thread U & up, thread simdgroup_float8x8 * d, uint step, uint part, uint nth, threadgroup const X * tile, threadgroup X * staged, ushort lane) {
+  static inline void multiply_lanes(thread W & w, thread U & up, thread simdgroup_float8x8 * d, uint step, uint part, uint nth, threadgroup const X * tile, threadgroup X * staged, ushort lane) {
+    const uint four = part * FOURS + nth * 2u;
     UNROLL for (uint r = 0; r < R; r += STAGED) {
       UNROLL for (uint i = 0; i < STAGED; ++i) {
         typename operand_t::four v[2];
-        if (r + i < W::ROW_BLOCKS) W::template decode<X, PIECE>(w, step, part * COUNT + nth, r + i, v, lane);
-        else U::template decode<X, PIECE>(up, step, part * COUNT + nth, r + i - W::ROW_BLOCKS, v, lane);
-        UNROLL for (uint u = 0; u < 2u; ++u) *(threadgroup typename operand_t::four *)(staged + (lane / 4u + 8u * i) * STAGED_ROW + lane % 4u * 8u + 4u * u) = v[u];
+        if (r + i < W::ROW_BLOCKS) W::template decode<X, PIECE>(w, step, four / 2u, r + i, v, lane);
+        else U::template decode<X, PIECE>(up, step, four / 2u, r + i - W::ROW_BLOCKS, v, lane);
+        UNROLL for (uint u = 0; u < LANE / 4u; ++u) {
+          *(threadgroup typename operand_t::four *)(staged + (lane / 4u + 8u * i) * WEIGHT_ROW + lane % 4u * LANE + 4u * u) = v[four % 2u + u];
+        }
       }
-      if (r + STAGED == R && part * COUNT + nth == 3u && PIECE == (TWO ? uint(piece::REST) : uint(piece::WHOLE))) {
+      if (r + STAGED == R && part + 1u == PARTS && nth + 1u == TIMES && PIECE == (TWO ? uint(piece::REST) : uint(piece::WHOLE))) {
         W::fetch_step(w, step + SLICES, lane);
         U::fetch_step(up, step + SLICES, lane);
       }
       simdgroup_barrier(mem_flags::mem_threadgroup);
-      UNROLL for (uint p = 0; p < 4u; ++p) {
+      UNROLL for (uint p = 0; p < LANE / 2u; ++p) {
         typename operand_t::matrix a[STAGED];
-        UNROLL for (uint i = 0; i < STAGED; ++i) simdgroup_load(a[i], staged + i * 8u * STAGED_ROW + p * 8u, STAGED_ROW);
+        UNROLL for (uint i = 0; i < STAGED; ++i) simdgroup_load(a[i], staged + i * 8u * WEIGHT_ROW + p * 8u, WEIGHT_ROW);
         UNROLL for (uint n = 0; n < N; ++n) {
           typename operand_t::matrix b;
-          simdgroup_load(b, tile + 8u * n * ROW + 8u * (p * COUNT + nth), ROW, 0, true);
+          simdgroup_load(b, tile + 8u * n * ROW + 8u * (p * TIMES + nth), ROW, 0, true);
           UNROLL for (uint i = 0; i < STAGED; ++i) simdgroup_multiply_accumulate(d[(r + i) * N + n], a[i], b, d[(r + i) * N + n]);
         }
       }
@@ -3745,9 +3752,9 @@ struct part_product {
         put_part(s, tile, own);
         wait();
         fetch_part(s, part + 1u < PARTS ? step : step + SLICES, (part + 1u) % PARTS, own);
-        UNROLL for (uint nth = 0; nth < COUNT; ++nth) {
-          multiply_eight<piece::WHOLE>(w, up, d, step, part, nth, tile, staged, lane);
-          if (TWO) multiply_eight<piece::REST>(w, up, d, step, part, nth, tile, staged, lane);
+        UNROLL for (uint nth = 0; nth < TIMES; ++nth) {
+          multiply_lanes<piece::WHOLE>(w, up, d, step, part, nth, tile, staged, lane);
+          if (TWO) multiply_lanes<piece::REST>(w, up, d, step, part, nth, tile, staged, lane);
         }
       }
     }
@@ -5705,7 +5712,8 @@ struct loaded_eight<cached_rows<K, W>> {
     cache<K, W>::fetch_columns(l.c, x.page, row, column);
     cache<K, W>::fetch_scale(l.c, x.page, row, column);
   }
-  static inline void keep_eight(thread const loaded_eight & l, threadgroup half * to) { cache<K, W>::write_halves(l.c, to); }
+  template <uint>
+  static inline void keep(thread const loaded_eight & l, threadgroup half * to) { cache<K, W>::write_halves(l.c, to); }
 };
 //: loaded_eight if cached_rows f32 using cached_rows eight_inputs f32 operand
 template <uint W>
@@ -5715,10 +5723,11 @@ struct loaded_eight<cached_rows<f32, W>> {
     if (n == 0u) eight_inputs<float>::none(l.e);
     else eight_inputs<float>::load(l.e, x.page.p + row * W + column);
   }
-  static inline void keep_eight(thread const loaded_eight & l, threadgroup float * to) { operand<float>::put(to, l.e); }
+  template <uint N>
+  static inline void keep(thread const loaded_eight & l, threadgroup float * to) { operand<float>::template put<N>(to, l.e); }
 };
 
-//: part_value_maker using PAGE_ROWS STAGED_ROW UNROLL cache cached_rows head_pages no_step part_product some_pages store_blocks weight_step
+//: part_value_maker using PAGE_ROWS UNROLL cache cached_rows head_pages no_step part_product some_pages store_blocks weight_step
 template <typename T, typename K, uint LAT, uint PE, uint DIM, typename A>
 struct part_value_maker {
   enum : uint { PAGES = 1, THREADS = 128, ROWS = 16, R = 4, N = ROWS / 8u };
@@ -5734,9 +5743,10 @@ struct part_value_maker {
     m.first = first + sg * 32u;
   }
 
-  static inline void make_pages(thread part_value_maker & m, head_pages<A> p, some_pages<PAGES> pages, threadgroup float * scratch, uint tid, ushort sg, ushort lane) {
+  static inline void make_pages(thread part_value_maker & m, head_pages<A> p, some_pages<PAGES> pages, threadgroup float * scratch, uint any_tid, ushort sg, ushort lane) {
+    const uint tid = simd_shuffle(any_tid, lane); // what follows from it is found for each page, else it would stay in registers
     threadgroup X * tile = (threadgroup X *)scratch;
-    threadgroup X * staged = tile + ROWS * product_t::ROW + sg * (8u * product_t::STAGED * STAGED_ROW);
+    threadgroup X * staged = tile + ROWS * product_t::ROW + sg * (8u * product_t::STAGED * product_t::WEIGHT_ROW);
     device A * to = p.heads + ulong(pages.number[0]) * p.elements + p.at;
     for (uint from = 0; from < PAGE_ROWS; from += ROWS) {
       weights_t w;
@@ -5800,7 +5810,7 @@ struct part_key_maker {
     UNROLL for (uint k = 0; k < LOADS; ++k) eight_t::fetch(e[k], x, inputs_t::offset_of(x, tid / OF_ROW + k * APART), column, column < LAT ? 8u : 0u);
   }
   static inline void put_rows(thread const eight_t * e, threadgroup X * tile, uint tid) {
-    UNROLL for (uint k = 0; k < LOADS; ++k) eight_t::keep_eight(e[k], tile + (tid / OF_ROW + k * APART) * TILE_ROW + tid % OF_ROW * 8u);
+    UNROLL for (uint k = 0; k < LOADS; ++k) eight_t::template keep<8>(e[k], tile + (tid / OF_ROW + k * APART) * TILE_ROW + tid % OF_ROW * 8u);
   }
 
   static inline void multiply_rows(thread simdgroup_float8x8 * d, threadgroup const X * tile, threadgroup const X * weights, ushort sg) {
@@ -5823,7 +5833,8 @@ struct part_key_maker {
     }
   }
 
-  static inline void make_pages(thread part_key_maker & m, head_pages<A> p, some_pages<PAGES> pages, threadgroup float * scratch, uint tid, ushort sg, ushort lane) {
+  static inline void make_pages(thread part_key_maker & m, head_pages<A> p, some_pages<PAGES> pages, threadgroup float * scratch, uint any_tid, ushort sg, ushort lane) {
+    const uint tid = simd_shuffle(any_tid, lane); // as for values
     enum : bool { TWO = two_pieces<X, T>::VALUE };
     threadgroup X * tile = (threadgroup X *)scratch;
     threadgroup X * weights = tile + PAGE_ROWS * TILE_ROW;
@@ -6278,7 +6289,7 @@ struct delta_columns {
     }
   }
 };
-//# head_rows
+//# head_copies
 
 
 //: head_eight
@@ -6316,6 +6327,7 @@ template <> struct head_eight<float> {
     UNROLL for (uint i = 0; i < 2u; ++i) *(threadgroup half4 *)(to + 4u * i) = term(TERM, *(device const float4 *)(p + 4u * i));
   }
 };
+//# head_rows
 
 //: alike
 struct alike { uint from, end, nkv, table; };
@@ -6355,6 +6367,7 @@ struct head_cache {
   device const uint * all_tables;
   uint max_pages, elements, keys, values, rotated;
 };
+//# attend_heads
 
 //: HEAD_LANES head_lanes
 #ifndef HEAD_LANES
@@ -6374,7 +6387,6 @@ struct head_lanes {
   static inline void store_block(thread const simdgroup_float8x8 *, float, device A *, ushort) {}
 };
 #endif
-//# attend_heads
 
 
 //: attend_heads using COPIES_LAND LAUNCH_DEPENDENTS PAGE_ROWS UNROLL alike alike_at head_cache head_eight head_lanes head_rows multiply_matrix own scale_at scale_rows score_scales softmax whole
@@ -6718,5 +6730,176 @@ struct attend_heads {
     LAUNCH_DEPENDENTS;
     if (KNOWN && SLICES == 1u) store_lanes(r, row, o, t, lane);
     else finish(r, row, o, t, scratch, slice, sg, lane);
+  }
+};
+//# attend_parts
+
+
+//: attend_parts using PAGE_ROWS UNROLL alike alike_at head_cache head_rows operand own power_of_two scale_at scale_rows score_scales softmax whole
+template <uint WIDTH, uint NOPE, uint PE, uint V, uint M, uint SLICES, uint SIMDGROUPS, uint TILE, typename A>
+struct attend_parts {
+  typedef typename operand<A>::matrix matrix_t;
+  enum : uint {
+    N = TILE / 8u,      // blocks of a tile's cache rows
+    VALUES = V / 8u,
+    OWN = (VALUES + SLICES - 1u) / SLICES, // blocks of a simdgroup's result columns
+    PAIRS = SLICES % 2u == 0u && M % 2u == 0u && N / SLICES < M ? 2u : 1u,
+    QUERIES = M / PAIRS,
+    KEYS = N / SLICES * PAIRS,
+    ROWS = 8u * M,      // queries
+    SCORE_ROW = TILE + 4u, // floats
+    WEIGHT_ROW = SCORE_ROW * 4u / sizeof(A),
+    LANES = power_of_two<4u * SLICES / M, 32u>::VALUE, // that share a query's softmax
+    EACH = TILE / LANES,
+    SOFTMAX = ROWS * LANES, // threads
+    BESIDE = 2u,        // blocks of results that are stored at a time
+    STORED_ROW = 8u * BESIDE + 4u,
+    OF_SLICES = M * 64u + SLICES,
+    SHARED = ROWS * SCORE_ROW > SLICES * 8u * STORED_ROW ? ROWS * SCORE_ROW : SLICES * 8u * STORED_ROW,
+  };
+
+  struct memory {
+    threadgroup float * scores;  // [ROWS][SCORE_ROW]; weights are in the same place, and results in the end
+    threadgroup float * factors; // [M][8][8]: by what results shrink, on diagonals
+    threadgroup float * shrinks; // [SLICES]: whether those of a simdgroup's queries do
+  };
+  static inline memory in(threadgroup float * scratch, uint team) {
+    memory m;
+    m.scores = scratch + team * (SHARED + OF_SLICES);
+    m.factors = m.scores + SHARED;
+    m.shrinks = m.factors + M * 64u;
+    return m;
+  }
+
+  static inline uint row_of(uint first, uint i) { return min(first + i / 8u * 8u, WIDTH - 8u) + i % 8u; }
+  static inline bool own_row(uint first, uint i) { return row_of(first, i) >= first + i / 8u * 8u; }
+
+  template <uint COLUMNS>
+  static inline void add_scores(thread simdgroup_float8x8 * s, device const A * q, uint q_stride, uint first, device const A * keys) {
+    uint at[QUERIES];
+    UNROLL for (uint b = 0; b < QUERIES; ++b) at[b] = row_of(first, 8u * b) * q_stride;
+    for (uint c = 0; c < COLUMNS; c += 8u) {
+      matrix_t a[QUERIES];
+      UNROLL for (uint b = 0; b < QUERIES; ++b) simdgroup_load(a[b], q + at[b] + c, q_stride);
+      UNROLL for (uint n = 0; n < KEYS; ++n) {
+        matrix_t k;
+        simdgroup_load(k, keys + 8u * n * COLUMNS + c, COLUMNS, 0, true);
+        UNROLL for (uint b = 0; b < QUERIES; ++b) simdgroup_multiply_accumulate(s[b * KEYS + n], a[b], k, s[b * KEYS + n]);
+      }
+    }
+  }
+
+  struct running { uint behind; float scale, reference, sum; };
+
+  static inline void softmax(thread running & t, memory m, uint at, uint slice, uint own, ushort lane) {
+    const uint row = min(own, SOFTMAX - 1u) / LANES, first = own % LANES * EACH;
+    const bool live = SOFTMAX == SLICES * 32u || own < SOFTMAX;
+    threadgroup float * scores = m.scores + row * SCORE_ROW;
+    float v[EACH];
+    float top = -1e30f;
+    UNROLL for (uint i = 0; i < EACH; ++i) {
+      v[i] = at + first + i < t.behind ? scores[first + i] * t.scale : -1e30f;
+      top = max(top, v[i]);
+    }
+    UNROLL for (ushort d = 1; d < LANES; d *= 2) top = max(top, simd_shuffle_xor(top, d));
+    float shrink = 1.0f;
+    if (top > t.reference + 10.397f) { // ln 2^15 above it a weight could be more than half's 65504
+      shrink = exp(t.reference - (top - 2.772f));
+      t.reference = top - 2.772f;
+    }
+    float sum = 0.0f;
+    UNROLL for (uint i = 0; i < EACH; ++i) {
+      v[i] = at + first + i < t.behind ? float(A(exp(v[i] - t.reference))) : 0.0f;
+      sum += v[i];
+    }
+    t.sum = fma(t.sum, shrink, sum);
+    simdgroup_barrier(mem_flags::mem_threadgroup); // all have read the scores of their rows
+    if (live) {
+      UNROLL for (uint i = 0; i < EACH; ++i) ((threadgroup A *)scores)[first + i] = A(v[i]);
+      diagonal(m, row, own % LANES, shrink);
+    }
+    const bool shrinks = simd_any(shrink != 1.0f);
+    if (lane == 0) m.shrinks[slice] = shrinks ? 1.0f : 0.0f;
+  }
+  static inline void diagonal(memory m, uint row, uint nth, float factor) {
+    for (uint i = nth; i < 8u; i += LANES) m.factors[8u * row + i] = i == row % 8u ? factor : 0.0f;
+  }
+
+  static inline void multiply_values(thread simdgroup_float8x8 * o, memory m, device const A * values, uint slice) {
+    float shrinks = 0.0f;
+    UNROLL for (uint i = 0; i < SLICES; ++i) shrinks += m.shrinks[i];
+    if (shrinks > 0.0f) {
+      UNROLL for (uint b = 0; b < M; ++b) scale_rows<OWN>(o + b * OWN, m.factors + 64u * b);
+    }
+    for (uint n = 0; n < N; ++n) {
+      matrix_t p[M];
+      UNROLL for (uint b = 0; b < M; ++b) simdgroup_load(p[b], (threadgroup const A *)m.scores + 8u * b * WEIGHT_ROW + 8u * n, WEIGHT_ROW);
+      UNROLL for (uint j = 0; j < OWN; ++j) {
+        if (VALUES % SLICES != 0u && slice * OWN + j >= VALUES) continue;
+        matrix_t v;
+        simdgroup_load(v, values + 8u * j * PAGE_ROWS + 8u * n, PAGE_ROWS, 0, true);
+        UNROLL for (uint b = 0; b < M; ++b) simdgroup_multiply_accumulate(o[b * OWN + j], p[b], v, o[b * OWN + j]);
+      }
+    }
+  }
+
+  static inline void follow(head_cache<A> c, head_rows<A> r, alike run, uint row, thread simdgroup_float8x8 * o, thread running & t, memory m, uint slice, ushort lane) {
+    const uint queries = slice % PAIRS * QUERIES * 8u, keys = slice / PAIRS * KEYS * 8u;
+    device const uint * pages = c.all_tables + run.table * c.max_pages;
+    for (uint at = 0; at < run.nkv; at += TILE) {
+      device const A * page = c.heads + ulong(pages[at / PAGE_ROWS]) * c.elements;
+      const uint in_page = at % PAGE_ROWS;
+      simdgroup_float8x8 s[QUERIES * KEYS];
+      UNROLL for (uint i = 0; i < QUERIES * KEYS; ++i) s[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+      add_scores<NOPE>(s, r.q_nope, r.nope_stride, row + queries, page + c.keys + (in_page + keys) * NOPE);
+      add_scores<PE>(s, r.q_pe, r.pe_stride, row + queries, page + c.rotated + (in_page + keys) * PE);
+      threadgroup_barrier(mem_flags::mem_threadgroup); // nobody needs the weights before, which are where scores come
+      UNROLL for (uint i = 0; i < QUERIES * KEYS; ++i) simdgroup_store(s[i], m.scores + (queries + i / KEYS * 8u) * SCORE_ROW + keys + i % KEYS * 8u, SCORE_ROW);
+      threadgroup_barrier(mem_flags::mem_threadgroup);
+      softmax(t, m, at, slice, slice * 32u + lane, lane);
+      threadgroup_barrier(mem_flags::mem_threadgroup); // weights are there
+      multiply_values(o, m, page + c.values + slice * (OWN * 8u * PAGE_ROWS) + in_page, slice);
+    }
+  }
+
+  static inline void finish(head_rows<A> r, uint row, thread simdgroup_float8x8 * o, thread running & t, memory m, uint slice, ushort lane) {
+    const uint own = slice * 32u + lane;
+    UNROLL for (ushort d = 1; d < LANES; d *= 2) t.sum += simd_shuffle_xor(t.sum, d);
+    threadgroup_barrier(mem_flags::mem_threadgroup); // nothing in memory is needed any more
+    if (own < SOFTMAX) diagonal(m, own / LANES, own % LANES, t.sum > 0.0f ? 1.0f / t.sum : 0.0f);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    threadgroup float * block = m.scores + slice * (8u * STORED_ROW);
+    UNROLL for (uint b = 0; b < M; ++b) {
+      scale_rows<OWN>(o + b * OWN, m.factors + 64u * b);
+      UNROLL for (uint j = 0; j < OWN; j += BESIDE) {
+        UNROLL for (uint i = 0; i < BESIDE && j + i < OWN; ++i) simdgroup_store(o[b * OWN + j + i], block + 8u * i, STORED_ROW);
+        simdgroup_barrier(mem_flags::mem_threadgroup);
+        for (uint i = lane; i < 64u * BESIDE; i += 32u) {
+          const uint nth = 8u * b + i / (8u * BESIDE), live = row_of(row, nth), own_column = 8u * j + i % (8u * BESIDE), column = slice * (8u * OWN) + own_column;
+          if (own_column < 8u * OWN && column < V && own_row(row, nth) && r.rows[live].nkv > 0u) {
+            r.out[ulong(live) * r.out_stride + column] = A(block[i / (8u * BESIDE) * STORED_ROW + i % (8u * BESIDE)]);
+          }
+        }
+        simdgroup_barrier(mem_flags::mem_threadgroup);
+      }
+    }
+  }
+
+  static inline void run(head_cache<A> c, head_rows<A> r, score_scales scales, threadgroup float * scratch, uint, ushort sg, ushort lane) {
+    enum : uint { ALL = SIMDGROUPS / SLICES * ROWS };
+    const uint slice = sg % SLICES, row = r.first + sg / SLICES * ROWS, end = min(r.first + ALL, WIDTH);
+    const uint own = row_of(row, min(slice * 32u + lane, SOFTMAX - 1u) / LANES);
+    const uint4 seen = whole(r.rows[own]);
+    const memory m = in(scratch, sg / SLICES);
+    simdgroup_float8x8 o[M * OWN];
+    UNROLL for (uint i = 0; i < M * OWN; ++i) o[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+    running t{0u, scale_at(scales, seen.y), -1e30f, 0.0f};
+    for (uint at = r.first; at < end;) {
+      const alike run = alike_at<ALL>(r.rows, at, end, lane);
+      t.behind = own >= run.from && own < run.end ? seen.z : 0u;
+      if (run.nkv > 0u) follow(c, r, run, row, o, t, m, slice, lane);
+      at = run.end;
+    }
+    finish(r, row, o, t, m, slice, lane);
   }
 };

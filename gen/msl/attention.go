@@ -11,6 +11,7 @@ import (
 // types that have it.
 type attention struct {
 	target.PlainAttention
+	Heads  int // at a time
 	Matrix []matrixAttention
 }
 
@@ -33,26 +34,73 @@ func (a *attention) floats() int {
 	return n
 }
 
-// attentionShape fits attention into registers and threadgroup memory, with the
-// largest tile that divides the plan's, and the matrix forms into a budget.
+// attentionShape fits attention into registers and threadgroup memory, and the matrix forms into a budget.
 func attentionShape(p *plan.Attend, threads int, budget *target.Budget) (*attention, error) {
 	if p.Heads < 1 || p.LatDim < 1 || p.PeDim < 1 || p.Splits.Count < 1 || p.Splits.Tile < 1 {
 		return nil, fmt.Errorf("attention over %d heads of %d + %d columns in %d splits of tiles of %d", p.Heads, p.LatDim, p.PeDim, p.Splits.Count, p.Splits.Tile)
 	}
-	simdgroups := threads / simdWidth
 	a := &attention{Matrix: matrixShapes(p, threads, budget)}
+	var err error
+	for _, a.Heads = range turns(p.Heads, budget) {
+		err = a.fitPlain(p, threads/simdWidth)
+		if r := a.plainRegisters(); err == nil && r.Held() <= r.Budget(budget) {
+			break
+		}
+	}
+	return a, err
+}
+
+// turns lists how many heads may attend at a time: all, or with a budget for turns fewer.
+func turns(heads int, budget *target.Budget) (list []int) {
+	for n := 1; n <= heads; n++ {
+		if heads%n == 0 {
+			list = append(list, heads/n)
+		}
+		if !budget.Turns {
+			break
+		}
+	}
+	return list
+}
+
+// fitPlain fits the plain form into threadgroup memory, with the largest tile that divides the plan's.
+func (a *attention) fitPlain(p *plan.Attend, simdgroups int) error {
 	for tile := min(p.Splits.Tile, simdWidth); tile > 0; tile-- {
-		a.PlainAttention = target.PlainAttentionOf(p.Heads, p.LatDim, p.PeDim, simdgroups, tile)
+		a.PlainAttention = target.PlainAttentionOf(a.Heads, p.LatDim, p.PeDim, simdgroups, tile)
 		if a.Queries > target.MaxRegisters || a.Sums > target.MaxRegisters {
-			return nil, fmt.Errorf("attention with %d simdgroups needs %d query and %d output floats per thread; expected at most %d: use more simdgroups",
+			return fmt.Errorf("attention with %d simdgroups needs %d query and %d output floats per thread; expected at most %d: use more simdgroups",
 				simdgroups, a.Queries, a.Sums, target.MaxRegisters)
 		}
 		if p.Splits.Tile%tile == 0 && 4*a.Floats() <= target.ThreadgroupBytes {
-			return a, nil
+			return nil
 		}
 	}
-	return nil, fmt.Errorf("attention over %d heads of %d columns with %d simdgroups does not fit %d bytes of threadgroup memory even one row at a time",
-		p.Heads, a.Width, simdgroups, target.ThreadgroupBytes)
+	return fmt.Errorf("attention over %d heads of %d columns with %d simdgroups does not fit %d bytes of threadgroup memory even one row at a time",
+		a.Heads, a.Width, simdgroups, target.ThreadgroupBytes)
+}
+
+// HeadsAtATime is how many heads attend at a time in the form that is printed, FirstHead the variable that has the first of
+// them: none where all do.
+func (v *partView) HeadsAtATime() int {
+	if v.Matrix != nil {
+		return v.Matrix.Heads
+	}
+	return v.Attention.Heads
+}
+
+func (v *partView) FirstHead() string {
+	if v.HeadsAtATime() == v.P.(*plan.Attend).Heads {
+		return ""
+	}
+	return "head"
+}
+
+// SkippedHeads is what an index of the first of those heads has of an array with n numbers of each.
+func (v *partView) SkippedHeads(n int) string {
+	if v.FirstHead() == "" {
+		return ""
+	}
+	return fmt.Sprintf(" + %s * %du", v.FirstHead(), n)
 }
 
 func ceil(a, b int) int { return (a + b - 1) / b }

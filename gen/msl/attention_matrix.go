@@ -16,6 +16,7 @@ type matrixAttention struct {
 	Tile   int // cache rows at a time, a power of two
 	Piece  int // rows that pass through threadgroup memory at a time
 	Terms  int // halves that a query is the sum of
+	Heads  int // at a time
 	floats int // of threadgroup memory
 
 	registers Registers
@@ -72,22 +73,32 @@ func (a *attention) matrix(cache quant.Type) *matrixAttention {
 	return nil
 }
 
-// matrixShape fits the matrix form into the registers of a budget and threadgroup memory, with
-// the largest tile of up to a simdgroup's rows, a power of two, and in the largest pieces. It returns nil where the plain form has to
-// serve: columns that are no whole blocks or too few, or too many heads.
+// matrixShape fits the matrix form into the registers of a budget and threadgroup memory, with as many heads at a time as
+// may be. It returns nil where the plain form has to serve: columns that are no whole blocks or too few, or too many heads.
 func matrixShape(p *plan.Attend, threads int, budget *target.Budget, cache quant.Type) *matrixAttention {
 	if !wholeBlocks(p) {
 		return nil
 	}
+	for _, heads := range turns(p.Heads, budget) {
+		if m := matrixOfHeads(p, heads, threads, budget, cache); m != nil {
+			return m
+		}
+	}
+	return nil
+}
+
+// matrixOfHeads is the same for so many heads, with the largest tile of up to a simdgroup's rows, a power of two, and in the
+// largest pieces.
+func matrixOfHeads(p *plan.Attend, atATime, threads int, budget *target.Budget, cache quant.Type) *matrixAttention {
 	simdgroups := threads / simdWidth
-	heads := ceil(p.Heads, block)
+	heads := ceil(atATime, block)
 	values := ceil(p.LatDim/block, simdgroups)
 	if values < minBlocks {
 		return nil
 	}
 	keys := values + ceil(p.PeDim/block, simdgroups)
 	for tile := simdWidth; tile >= block; tile /= 2 {
-		registers := matrixRegisters(p, threads, tile, keys, values, cache)
+		registers := matrixRegisters(atATime, threads, tile, keys, values, cache)
 		if registers.Held() > budget.Matrix(cache) {
 			continue
 		}
@@ -95,7 +106,7 @@ func matrixShape(p *plan.Attend, threads int, budget *target.Budget, cache quant
 			shares := max(block*heads*(tile+4), piece*block*(keys|1)/2)
 			floats := simdgroups*shares + block*heads*(block+1) + block*heads*(tile+8)/2
 			if 4*floats <= target.ThreadgroupBytes {
-				return &matrixAttention{Cache: cache, Tile: tile, Piece: piece, Terms: queryTerms, floats: floats, registers: registers}
+				return &matrixAttention{Cache: cache, Tile: tile, Piece: piece, Terms: queryTerms, Heads: atATime, floats: floats, registers: registers}
 			}
 		}
 	}

@@ -1,8 +1,11 @@
 package msl
 
 import (
+	"fmt"
+	"testing"
 	"unsafe"
 
+	"mla/gen/target"
 	"mla/runtime/doctor/check"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
@@ -32,4 +35,22 @@ func (m *memory) rebase(want *memory) {
 // float32s are the float32 in a buffer.
 func float32s(b []byte) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4)
+}
+
+// TestTurns: where all heads at a time would take too many registers, threadgroups of class apple go over their splits
+// several times, in either form.
+func TestTurns(t *testing.T) {
+	t.Parallel()
+	k := attendKernel("turns", 24, 256, 32, 4, plan.Splits{Count: 2, Tile: 16})
+	a, err := attentionShape(k.Parts[0].(*plan.Attend), k.Threads, target.For(target.MetalClass).Budget(""))
+	if err != nil || a.Heads != 8 || len(a.Matrix) != 2 || a.Matrix[0].Heads != 12 || a.Matrix[1].Heads != 12 {
+		t.Fatalf("%+v, %v; expected 8 heads at a time, and of matrices 12", a, err)
+	}
+	e := executor(t, print(t, &plan.Bundle{Name: "turns", Class: target.MetalClass, Activations: plan.ElemF32, Kernels: []plan.Kernel{k}}))
+	for i := range k.Variants {
+		v := &k.Variants[i]
+		for _, rows := range []int{1, 40} {
+			t.Run(fmt.Sprintf("%s/%d", v.Types[0], rows), func(t *testing.T) { newMemory(&k, v, plan.ElemF32, rows-1).execute(t, e, v.Func) })
+		}
+	}
 }

@@ -57,11 +57,24 @@ func (v *partView) QueryBlocks() int {
 	return p.RowsPerGroup * p.SplitK / v.Simdgroups() / block
 }
 
-// Roomy says whether threadgroup memory has room for more than a tile of halves.
-func (v *partView) Roomy() bool { return v.headsBytes(true) <= target.ThreadgroupBytes }
+// HeadsAttention is the type that attends to expanded heads.
+func (v *partView) HeadsAttention() string {
+	p := v.P.(*plan.AttendHeads)
+	shape := fmt.Sprintf("<%du, %du, %du, %du, %du, %du, %du, %du", v.Width, p.NopeDim, p.PeDim, p.VDim, v.QueryBlocks(), p.SplitK, v.Simdgroups(), p.Tile)
+	if v.parts() {
+		return "attend_parts" + shape + ", act_t>"
+	}
+	return "attend_heads" + shape + fmt.Sprintf(", %t, act_t>", v.roomy())
+}
+
+// roomy says whether threadgroup memory has room for more than a tile of halves.
+func (v *partView) roomy() bool { return v.headsBytes(true) <= target.ThreadgroupBytes }
 
 func (v *partView) headsBytes(roomy bool) int {
 	p := v.P.(*plan.AttendHeads)
+	if v.parts() {
+		return target.HeadPartsBytes(p.Tile, v.Simdgroups(), p.SplitK, v.QueryBlocks())
+	}
 	return target.AttendHeadsBytes(p.NopeDim+p.PeDim, p.VDim, p.Tile, v.Simdgroups(), p.SplitK, v.QueryBlocks(), roomy)
 }
 
@@ -78,7 +91,7 @@ func (v *partView) headsFloats() int {
 		}
 		return tiles.values / 2
 	case *plan.AttendHeads:
-		return ceil(v.headsBytes(v.Roomy()), 4)
+		return ceil(v.headsBytes(v.roomy()), 4)
 	}
 	return 0
 }
@@ -94,6 +107,19 @@ func headsRegisters(p *plan.AttendHeads, threads int) Registers {
 		Fragments:    blocks*columns + 2*each,
 		Loads:        4 * loads,
 		Addresses:    loopRegisters + 4*blocks,
+	}
+}
+
+// headPartsRegisters is the same where no copies pass through registers: a simdgroup's blocks of results and of a tile's scores,
+// those of queries and of keys, or of weights and of values, and a thread's scores.
+func headPartsRegisters(p *plan.AttendHeads, threads int) Registers {
+	blocks, tile := p.RowsPerGroup*p.SplitK/block*simdWidth/threads, p.Tile/block
+	scores := ceil(blocks*tile, p.SplitK)
+	return Registers{
+		Form: MatrixForm, Cache: quant.F16, Tile: p.Tile,
+		Accumulators: 2*blocks*ceil(p.VDim/block, p.SplitK) + 2*scores,
+		Fragments:    blocks + 1 + 2*scores,
+		Addresses:    loopRegisters + 4,
 	}
 }
 

@@ -87,8 +87,10 @@ var shared = []section{
 	{name: "delta_head", usedBy: ofParts(func(p plan.Part) bool { _, ok := p.(*plan.DeltaHeads); return ok })},
 	{name: "delta_vectors", usedBy: ofParts(func(p plan.Part) bool { _, ok := p.(*plan.DeltaVectors); return ok })},
 	{name: "delta_columns", usedBy: ofParts(func(p plan.Part) bool { _, ok := p.(*plan.DeltaColumns); return ok })},
+	{name: "head_copies", usedBy: inSteps(attendsHeads)},
 	{name: "head_rows", usedBy: ofParts(attendsHeads)},
-	{name: "attend_heads", usedBy: ofParts(attendsHeads)},
+	{name: "attend_heads", usedBy: inSteps(attendsHeads)},
+	{name: "attend_parts", usedBy: partByPart(attendsHeads)},
 }
 
 func always(*plan.Bundle) bool { return true }

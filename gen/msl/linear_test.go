@@ -8,6 +8,7 @@ import (
 	"mla/gen"
 	"mla/gen/msl/execute"
 	"mla/gen/spectest"
+	"mla/gen/target"
 	"mla/runtime/doctor/check"
 	"mla/runtime/plan"
 	"mla/tools/tests/deep"
@@ -15,7 +16,7 @@ import (
 
 // TestLinear runs the kernels that hybrid models have beyond others, linear attention above all: from zeros and from what
 // rows before have left, one row, some of two sessions, a batch, and a prompt, with both laws of decay, with 32 and 64
-// columns, and gates that are of low rank or not.
+// columns, and gates that are of low rank or not. Each class has every second of the models.
 func TestLinear(t *testing.T) {
 	t.Parallel()
 	seeds, acts, widths := uint64(2), []string{"f32"}, []int{1, 16, 40}
@@ -24,8 +25,9 @@ func TestLinear(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for seed := range seeds {
-		for _, act := range acts {
-			b := hybridBundle(t, seed, act, widths)
+		for i, act := range acts {
+			class := []string{target.MetalClass, ""}[(seed+uint64(i))%2]
+			b := hybridBundle(t, seed, act, class, widths)
 			cases, err := check.Cases(b)
 			if err != nil {
 				t.Fatal(err)
@@ -42,10 +44,10 @@ func TestLinear(t *testing.T) {
 }
 
 // hybridBundle is a random hybrid model, whose prompts attend to expanded heads.
-func hybridBundle(t *testing.T, seed uint64, act string, widths []int) *plan.Bundle {
+func hybridBundle(t *testing.T, seed uint64, act, class string, widths []int) *plan.Bundle {
 	t.Helper()
 	s := spectest.Hybrid(seed)
-	s.Activations, s.Tuning.AttendHeads.From = act, 17
+	s.Activations, s.Class, s.Tuning.AttendHeads.From = act, class, 17
 	if s.MoE == nil && s.Hybrid.GateLowerBound < 0 { // limits are of experts
 		s.Hybrid.Limits = nil
 	}

@@ -268,3 +268,7 @@ func (v *partView) EmbedScale() string {
 	}
 	return ""
 }
+
+// Afresh says whether a thread finds in each turn of a loop what follows from its place alone: in registers it would
+// be what a compiler keeps for all of them. A shuffle that gives a lane its own number hides that it is the same.
+func (v *partView) Afresh() bool { return v.parts() }

@@ -17,6 +17,7 @@ const (
 	stepColumns = 128 // columns of a step
 	inputRow    = 144 // halves of one input's columns of a step
 	partRow     = 72  // of a part of a step, or as many bytes of floats
+	ownPartRow  = 40  // of the smaller part in tiles of a simdgroup's own
 	stagedRow   = 36  // halves of a staged row of weights
 	stagedRows  = 16  // that are staged at a time
 	ownTile     = 16  // most inputs of which each simdgroup has tiles of its own
@@ -224,7 +225,7 @@ func (v *partView) TileHalves() int {
 		return 0
 	}
 	if v.parts() {
-		return v.Product.Tokens * partRow
+		return v.Product.Tokens * ownPartRow
 	}
 	return v.ownTileCount() * v.Product.Tokens * inputRow
 }

@@ -38,17 +38,17 @@ func (r *Registers) Total() int { return r.Held() + r.Addresses }
 // scratch, split, simdgroup and lane.
 const loopRegisters = 5*2 + 10
 
-// matrixRegisters is of the matrix form, whose simdgroups have keys blocks of columns,
+// matrixRegisters is of the matrix form with all heads of so many, whose simdgroups have keys blocks of columns,
 // values of them latent. A lane has two elements of each block of 8 × 8: of halves,
 // which rows and queries are, one register, and of floats, which sums are, two. Devices whose right
 // operands are other blocks than left ones hold rows*values more.
-func matrixRegisters(p *plan.Attend, threads, tile, keys, values int, cache quant.Type) Registers {
+func matrixRegisters(all, threads, tile, keys, values int, cache quant.Type) Registers {
 	load := cacheLoads[cache]
-	heads, rows := ceil(p.Heads, block), tile/block
+	heads, rows := ceil(all, block), tile/block
 	valueLoads, valueRegisters := load.loads(tile, values)
 	keyLoads, keyRegisters := load.loads(tile, keys-values)
 	loads := valueLoads + keyLoads
-	turns := ceil(p.Heads*tile, threads) // of softmax, with a reference and a sum each
+	turns := ceil(all*tile, threads) // of softmax, with a reference and a sum each
 	return Registers{
 		Form: MatrixForm, Cache: cache, Tile: tile,
 		Accumulators: 2*values*heads + 2*rows*heads,
@@ -75,6 +75,9 @@ func AttentionRegisters(t target.Target, k *plan.Kernel) ([]Registers, error) {
 	case *plan.Attend:
 		a, err = attentionShape(p, k.Threads, t.Budget(k.Class))
 	case *plan.AttendHeads:
+		if t.Parts() {
+			return []Registers{headPartsRegisters(p, k.Threads)}, nil
+		}
 		return []Registers{headsRegisters(p, k.Threads)}, nil
 	default:
 		return nil, nil
@@ -104,8 +107,11 @@ func attends(k *plan.Kernel) (*plan.Attend, bool) {
 
 // Budget is how many registers the form may hold.
 func (r *Registers) Budget(b *target.Budget) int {
-	if r.Form == MatrixForm {
+	switch {
+	case r.Form == MatrixForm:
 		return b.Matrix(r.Cache)
+	case b.Plain > 0:
+		return b.Plain
 	}
 	return b.Registers
 }

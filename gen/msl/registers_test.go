@@ -88,20 +88,24 @@ func TestSmaller(t *testing.T) {
 
 // TestHeadsRegisters: attention over heads of 192 and 128 columns keeps to the registers of every
 // Apple GPU in the shape that specs have unless they say otherwise, and on NVIDIA's GPUs to 255 in
-// theirs. GLM-4.7-Flash's heads of 256 columns are over what the oldest GPUs have.
+// theirs. In the shape of any device GLM-4.7-Flash's heads of 256 columns are over what the oldest GPUs have, not in that
+// of class apple.
 func TestHeadsRegisters(t *testing.T) {
 	for _, s := range []struct {
+		class                                string
 		dk, v, rows, simdgroups, split, tile int
 		want                                 int
 		old                                  bool
 	}{
-		{192, 128, 8, 8, 2, 32, 36 + 28 + 12, true},
-		{192, 128, 16, 8, 2, 32, 72 + 52 + 12, false},
-		{256, 256, 8, 8, 2, 16, 66 + 34 + 8, false},
-		{256, 256, 16, 4, 1, 16, 136 + 68 + 16, false},
+		{"", 192, 128, 8, 8, 2, 32, 36 + 28 + 12, true},
+		{"", 192, 128, 16, 8, 2, 32, 72 + 52 + 12, false},
+		{"", 256, 256, 8, 8, 2, 16, 66 + 34 + 8, false},
+		{"", 256, 256, 16, 4, 1, 16, 136 + 68 + 16, false},
+		{target.MetalClass, 192, 128, 32, 8, 8, 64, 24 + 13, true},
+		{target.MetalClass, 256, 256, 32, 8, 8, 64, 40 + 13, true},
 	} {
 		p := &plan.AttendHeads{NopeDim: s.dk - 64, PeDim: 64, VDim: s.v, RowsPerGroup: s.rows * s.simdgroups / s.split, SplitK: s.split, Tile: s.tile}
-		forms, err := AttentionRegisters(target.For(""), &plan.Kernel{Threads: 32 * s.simdgroups, Parts: []plan.Part{p}})
+		forms, err := AttentionRegisters(target.For(s.class), &plan.Kernel{Threads: 32 * s.simdgroups, Parts: []plan.Part{p}})
 		if err != nil || len(forms) != 1 || forms[0].Held() != s.want {
 			t.Fatalf("%+v: %+v, %v", s, forms, err)
 		}

@@ -52,6 +52,9 @@ func (t *tunings) clone() tunings {
 // of is the tuning of devices of a class, whether it has an entry or not.
 func (t *tunings) of(class string) Tuning {
 	all := t.general
+	if simdgroups := &all.Attention.Simdgroups; *simdgroups*target.SimdWidth > target.For(class).Budget("").Threads {
+		*simdgroups = 0 // more than devices of the class can always launch
+	}
 	if c := t.find(class); c != nil {
 		all = c.Tuning.over(all)
 	}

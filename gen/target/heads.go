@@ -35,6 +35,9 @@ const maxShares = 256
 var attendHeads = table[AttendHeads]{
 	{"", AttendHeads{RowsPerSimdgroup: 8, Simdgroups: 8, SplitK: 2, Tile: 32}, Source{Estimated, "Apple GPUs", "2026-11-22",
 		"one block of queries to a simdgroup: two would not leave a thread of any of them registers enough"}},
+	{plan.ClassApple, AttendHeads{RowsPerSimdgroup: 32, Simdgroups: 8, SplitK: 8, Tile: plan.PageRows}, Source{Estimated, "Apple GPUs", "2026-11-28",
+		"a simdgroup has 16 matrices of results at most, of heads of 256 columns; of keys, values and queries 0.6 blocks are loaded for each product. " +
+			"llama.cpp's attention loads one, for 8 queries to a threadgroup, from the same memory"}},
 }
 
 // AttendHeads is how attention over expanded heads is shared out where a tuning says nothing.
@@ -83,6 +86,12 @@ var tight = table[bool]{
 // the tuning allows and threadgroup memory has room for; 0: none. See AttendHeadsBytes.
 func (t Target) HeadsTile(m *hparams.Dims, a *AttendHeads) int {
 	for tile := min(a.Tile, a.SplitK*SimdWidth); tile >= 2*HeadBlock && tile >= HeadBlock*a.SplitK; tile /= 2 {
+		if t.Parts() {
+			if HeadPartsBytes(tile, a.Simdgroups, a.SplitK, a.RowsPerSimdgroup/HeadBlock) <= ThreadgroupBytes {
+				return tile
+			}
+			continue
+		}
 		bytes := func(roomy bool) int {
 			return AttendHeadsBytes(m.QKNopeHeadDim+m.QKRopeHeadDim, m.VHeadDim, tile, a.Simdgroups, a.SplitK, a.RowsPerSimdgroup/HeadBlock, roomy)
 		}
@@ -116,6 +125,14 @@ func AttendHeadsBytes(keys, values, tile, simdgroups, splitK, blocks int, roomy 
 		}
 	}
 	return most
+}
+
+// HeadPartsBytes is the same where only scores pass through threadgroup memory: rows of them for those simdgroups that
+// share queries, or the results of each that are stored at a time, and what results shrink by. See
+// templates/msl/lib/attend_parts.metal.
+func HeadPartsBytes(tile, simdgroups, splitK, blocks int) int {
+	const stored = HeadBlock * (2*HeadBlock + 4)
+	return 4 * simdgroups / splitK * (max(HeadBlock*blocks*(tile+4), splitK*stored) + blocks*HeadBlock*HeadBlock + splitK)
 }
 
 // expandWaves is how many threadgroups that make heads there may be for each core.

@@ -1197,7 +1197,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsAttentionX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.AttendHeads{QNope: plan.Vec{Slot: 1, Stride: 256}, QPe: plan.Vec{Slot: 1, Offset: 192, Stride: 256}, Heads: 20, NopeDim: 192, PeDim: 64, VDim: 256, Scale: 0.0625, KV: plan.Paged{Slot: 2, Tables: 3, MaxPages: 3168}, Out: plan.Vec{Slot: 4, Stride: 256}, RowsPerGroup: 32, SplitK: 2, Tile: 16},
+			&plan.AttendHeads{QNope: plan.Vec{Slot: 1, Stride: 256}, QPe: plan.Vec{Slot: 1, Offset: 192, Stride: 256}, Heads: 20, NopeDim: 192, PeDim: 64, VDim: 256, Scale: 0.0625, KV: plan.Paged{Slot: 2, Tables: 3, MaxPages: 3168}, Out: plan.Vec{Slot: 4, Stride: 256}, RowsPerGroup: 32, SplitK: 8, Tile: 64},
 		},
 		Variants: plan.Variants("attention_x512", typesCombineX16),
 	},

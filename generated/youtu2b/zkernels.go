@@ -854,7 +854,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsAttentionX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.AttendHeads{QNope: plan.Vec{Slot: 1, Stride: 192}, QPe: plan.Vec{Slot: 1, Offset: 128, Stride: 192}, Heads: 16, NopeDim: 128, PeDim: 64, VDim: 128, Scale: 0.07216878364870323, KV: plan.Paged{Slot: 2, Tables: 3, MaxPages: 2048}, Out: plan.Vec{Slot: 4, Stride: 128}, RowsPerGroup: 32, SplitK: 2, Tile: 32},
+			&plan.AttendHeads{QNope: plan.Vec{Slot: 1, Stride: 192}, QPe: plan.Vec{Slot: 1, Offset: 128, Stride: 192}, Heads: 16, NopeDim: 128, PeDim: 64, VDim: 128, Scale: 0.07216878364870323, KV: plan.Paged{Slot: 2, Tables: 3, MaxPages: 2048}, Out: plan.Vec{Slot: 4, Stride: 128}, RowsPerGroup: 32, SplitK: 8, Tile: 64},
 		},
 		Variants: plan.Variants("attention_x512", typesCombineX16),
 	},

@@ -108,8 +108,8 @@ type AttendHeads struct {
 	KV           Paged       // of SpaceHeads
 	Out          Vec         // [Heads] × VDim
 	RowsPerGroup int         // queries of a threadgroup
-	SplitK       int         // simdgroups that share queries and take different cache rows of a tile
-	Tile         int         // cache rows at a time, of halves; half as many of floats
+	SplitK       int         // simdgroups that share queries and take different cache rows of a tile; of class apple also different columns of Out
+	Tile         int         // cache rows at a time, of halves; half as many of floats, of class apple as many
 }
 
 // Groups implements Part.

@@ -1,3 +1,23 @@
+// Where lanes know which elements of a block are theirs, a platform attends to a tile of halves without
+// passing scores through memory, and places a row's columns as it likes. This one knows nothing.
+#ifndef HEAD_LANES
+#define HEAD_LANES
+template <uint M, uint COLUMNS, uint VALUES, uint EACH, uint TERMS>
+struct head_lanes {
+  enum : bool { KNOWN = false };
+  static inline uint column_at(uint, uint column) { return column; }
+  template <typename A>
+  static inline void load_block(thread simdgroup_half8x8 *, device const A *, device const A *, uint, ushort) {}
+  template <uint KEY_ROW>
+  static inline void attend_keys(thread const simdgroup_half8x8 *, thread simdgroup_half8x8 *, thread simdgroup_float8x8 *, threadgroup const half *, uint,
+                                 thread const uint *, thread const float *, thread float *, thread float *, ushort) {}
+  template <uint VALUE_ROW>
+  static inline void attend_values(thread const simdgroup_half8x8 *, thread simdgroup_float8x8 *, threadgroup const half *, thread float *, ushort) {}
+  template <typename A>
+  static inline void store_block(thread const simdgroup_float8x8 *, float, device A *, ushort) {}
+};
+#endif
+
 // Attention of the rows of a prompt over expanded heads, in products of 8 × 8 blocks of halves. A
 // threadgroup has one head of some rows, and walks once over the keys and values of that head for all
 // of them: no score leaves the chip, and what comes out are values, which o_proj takes as they are.

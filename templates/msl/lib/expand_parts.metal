@@ -23,7 +23,8 @@ struct loaded_eight<cached_rows<K, W>> {
     cache<K, W>::fetch_columns(l.c, x.page, row, column);
     cache<K, W>::fetch_scale(l.c, x.page, row, column);
   }
-  static inline void keep_eight(thread const loaded_eight & l, threadgroup half * to) { cache<K, W>::write_halves(l.c, to); }
+  template <uint>
+  static inline void keep(thread const loaded_eight & l, threadgroup half * to) { cache<K, W>::write_halves(l.c, to); }
 };
 template <uint W>
 struct loaded_eight<cached_rows<f32, W>> {
@@ -32,7 +33,8 @@ struct loaded_eight<cached_rows<f32, W>> {
     if (n == 0u) eight_inputs<float>::none(l.e);
     else eight_inputs<float>::load(l.e, x.page.p + row * W + column);
   }
-  static inline void keep_eight(thread const loaded_eight & l, threadgroup float * to) { operand<float>::put(to, l.e); }
+  template <uint N>
+  static inline void keep(thread const loaded_eight & l, threadgroup float * to) { operand<float>::template put<N>(to, l.e); }
 };
 
 // Values: products of 32 columns of a simdgroup and the rows of a fourth of a page: with half a page a thread had no registers left for the addresses.
@@ -51,9 +53,10 @@ struct part_value_maker {
     m.first = first + sg * 32u;
   }
 
-  static inline void make_pages(thread part_value_maker & m, head_pages<A> p, some_pages<PAGES> pages, threadgroup float * scratch, uint tid, ushort sg, ushort lane) {
+  static inline void make_pages(thread part_value_maker & m, head_pages<A> p, some_pages<PAGES> pages, threadgroup float * scratch, uint any_tid, ushort sg, ushort lane) {
+    const uint tid = simd_shuffle(any_tid, lane); // what follows from it is found for each page, else it would stay in registers
     threadgroup X * tile = (threadgroup X *)scratch;
-    threadgroup X * staged = tile + ROWS * product_t::ROW + sg * (8u * product_t::STAGED * STAGED_ROW);
+    threadgroup X * staged = tile + ROWS * product_t::ROW + sg * (8u * product_t::STAGED * product_t::WEIGHT_ROW);
     device A * to = p.heads + ulong(pages.number[0]) * p.elements + p.at;
     for (uint from = 0; from < PAGE_ROWS; from += ROWS) {
       weights_t w;
@@ -119,7 +122,7 @@ struct part_key_maker {
     UNROLL for (uint k = 0; k < LOADS; ++k) eight_t::fetch(e[k], x, inputs_t::offset_of(x, tid / OF_ROW + k * APART), column, column < LAT ? 8u : 0u);
   }
   static inline void put_rows(thread const eight_t * e, threadgroup X * tile, uint tid) {
-    UNROLL for (uint k = 0; k < LOADS; ++k) eight_t::keep_eight(e[k], tile + (tid / OF_ROW + k * APART) * TILE_ROW + tid % OF_ROW * 8u);
+    UNROLL for (uint k = 0; k < LOADS; ++k) eight_t::template keep<8>(e[k], tile + (tid / OF_ROW + k * APART) * TILE_ROW + tid % OF_ROW * 8u);
   }
 
   // d += latent rows · weights, for the simdgroup's rows and columns.
@@ -144,7 +147,8 @@ struct part_key_maker {
     }
   }
 
-  static inline void make_pages(thread part_key_maker & m, head_pages<A> p, some_pages<PAGES> pages, threadgroup float * scratch, uint tid, ushort sg, ushort lane) {
+  static inline void make_pages(thread part_key_maker & m, head_pages<A> p, some_pages<PAGES> pages, threadgroup float * scratch, uint any_tid, ushort sg, ushort lane) {
+    const uint tid = simd_shuffle(any_tid, lane); // as for values
     enum : bool { TWO = two_pieces<X, T>::VALUE };
     threadgroup X * tile = (threadgroup X *)scratch;
     threadgroup X * weights = tile + PAGE_ROWS * TILE_ROW;

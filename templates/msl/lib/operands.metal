@@ -1,24 +1,25 @@
 // What is multiplied where a product of floats costs no more than one of halves: weights and inputs have
-// the type of the inputs. A tile has a part of a step's columns, of COUNT eights of each of four
-// lanes, so that a row takes as many bytes of either type. So do ROW_BLOCKS of staged weights.
+// the type of the inputs. A tile that simdgroups share has a part of a step's columns, of FOURS fours of each of four
+// lanes, so that a row takes as many bytes of either type. So do STAGED blocks of rows of weights.
 template <typename X> struct operand;
 template <> struct operand<half> {
   typedef half4 four;
   typedef simdgroup_half8x8 matrix;
-  enum : uint { COUNT = 2, STAGED = 2 };
+  enum : uint { FOURS = 4, STAGED = 2 };
   template <typename T, uint PIECE>
   static inline half4 of(thread const typename T::run & r, uint j, uint u) { return piece_of<T, PIECE>(r, j, u); }
+  template <uint>
   static inline void put(threadgroup half * to, thread const eight_inputs<half> & e) { *(threadgroup uint4 *)to = e.v; }
 };
 template <> struct operand<float> {
   typedef float4 four;
   typedef simdgroup_float8x8 matrix;
-  enum : uint { COUNT = 1, STAGED = 1 };
+  enum : uint { FOURS = 2, STAGED = 1 };
   template <typename T, uint PIECE>
   static inline float4 of(thread const typename T::run & r, uint j, uint u) { return weights_of<T>::floats(r, j, u); }
+  template <uint N>
   static inline void put(threadgroup float * to, thread const eight_inputs<float> & e) {
-    *(threadgroup float4 *)to = e.v[0];
-    *(threadgroup float4 *)(to + 4) = e.v[1];
+    UNROLL for (uint i = 0; i < N / 4u; ++i) *(threadgroup float4 *)(to + 4u * i) = e.v[i];
   }
 };
 

@@ -9,14 +9,15 @@ struct loaded_eight {
     else if (n == 4u) eight_inputs<X>::load_four(l.e, p);
     else eight_inputs<X>::none(l.e);
   }
-  static inline void keep_eight(thread const loaded_eight & l, threadgroup X * to) { operand<X>::put(to, l.e); }
+  template <uint N>
+  static inline void keep(thread const loaded_eight & l, threadgroup X * to) { operand<X>::template put<N>(to, l.e); }
 };
 
 // Products of a matrix of weights and a tile of inputs where copies pass through registers, and where a
 // product of floats costs no more than one of halves. Each simdgroup has few matrices of results, one
 // step of weights, and a part of a step of inputs: many of them run on a core, and hide what each waits for.
 //
-// Simdgroups that share rows take steps of their own, for which each has a tile of its own. Others share one.
+// Simdgroups that share rows take steps of their own, for which each has a tile of its own, of a smaller part. Others share one.
 template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, typename W, typename U, typename INPUTS>
 struct part_product {
   typedef typename INPUTS::element X;
@@ -24,11 +25,14 @@ struct part_product {
   typedef typename W::format T;
   enum : bool { SHARED = SLICES == 1u && THREADS > 32u, TWO = two_pieces<X, T>::VALUE };
   enum : uint { N = TOKENS / 8u, R = W::ROW_BLOCKS + U::ROW_BLOCKS, STEPS = (COLS + STEP - 1u) / STEP };
-  enum : uint { COUNT = operand_t::COUNT, PARTS = 4u / COUNT, OF_ROW = 4u * COUNT, ROW = 8u * OF_ROW + 16u / sizeof(X) };
+  // A part is FOURS fours of columns of each of four lanes, a half of them where tiles are many. COPIED neighbours go over at a
+  // time; STAGED blocks of rows of weights, of LANE columns of each lane, are in memory at a time.
+  enum : uint { FOURS = SHARED ? operand_t::FOURS : operand_t::FOURS / 2u, PARTS = 8u / FOURS, COPIED = FOURS < 2u ? 4u : 8u };
+  enum : uint { OF_ROW = 16u * FOURS / COPIED, OF_LANE = OF_ROW / 4u, ROW = 16u * FOURS + 16u / sizeof(X) };
   enum : uint { LOADERS = SHARED ? THREADS : 32u, APART = LOADERS / OF_ROW, LOADS = (TOKENS + APART - 1u) / APART };
-  enum : uint { STAGED = operand_t::STAGED };
+  enum : uint { STAGED = operand_t::STAGED, LANE = COPIED, TIMES = 4u * FOURS / LANE, WEIGHT_ROW = 4u * LANE + 4u };
 
-  // A thread's share of a part: the same eight of every APART-th input.
+  // A thread's share of a part: the same columns of every APART-th input.
   struct shares {
     INPUTS x;
     uint rows[LOADS]; // where they begin, in elements
@@ -40,16 +44,17 @@ struct part_product {
     else simdgroup_barrier(mem_flags::mem_threadgroup);
   }
   static inline uint column_of(uint step, uint part, uint own) {
-    return step * STEP + T::column(own % OF_ROW / COUNT, part * COUNT + own % COUNT);
+    const uint four = part * FOURS + own % OF_LANE * (COPIED / 4u);
+    return step * STEP + T::column(own % OF_ROW / OF_LANE, four / 2u) + four % 2u * 4u;
   }
   static inline void fetch_part(thread shares & s, uint step, uint part, uint own) {
-    const uint c = column_of(step, part, own), n = step < STEPS ? columns_from<COLS>(c) : 0u;
+    const uint c = column_of(step, part, own), there = COPIED == 8u ? columns_from<COLS>(c) : c < COLS ? 4u : 0u, n = step < STEPS ? there : 0u;
     UNROLL for (uint k = 0; k < LOADS; ++k) loaded_eight<INPUTS>::fetch(s.e[k], s.x, s.rows[k], c, n);
   }
   static inline void put_part(thread const shares & s, threadgroup X * tile, uint own) {
     UNROLL for (uint k = 0; k < LOADS; ++k) {
       const uint row = own / OF_ROW + k * APART;
-      if (TOKENS % APART == 0u || row < TOKENS) loaded_eight<INPUTS>::keep_eight(s.e[k], tile + row * ROW + own % OF_ROW * 8u);
+      if (TOKENS % APART == 0u || row < TOKENS) loaded_eight<INPUTS>::template keep<COPIED>(s.e[k], tile + row * ROW + own % OF_ROW * COPIED);
     }
   }
 
@@ -60,27 +65,30 @@ struct part_product {
     fetch_part(s, slice, 0u, own);
   }
 
-  // d += a piece of the weights in eight nth of a part. They pass through memory, STAGED blocks of rows at a time.
+  // d += a piece of the weights in the lanes' columns nth of a part. They pass through memory, STAGED blocks of rows at a time.
   template <uint PIECE>
-  static inline void multiply_eight(thread W & w, thread U & up, thread simdgroup_float8x8 * d, uint step, uint part, uint nth, threadgroup const X * tile, threadgroup X * staged, ushort lane) {
+  static inline void multiply_lanes(thread W & w, thread U & up, thread simdgroup_float8x8 * d, uint step, uint part, uint nth, threadgroup const X * tile, threadgroup X * staged, ushort lane) {
+    const uint four = part * FOURS + nth * 2u;
     UNROLL for (uint r = 0; r < R; r += STAGED) {
       UNROLL for (uint i = 0; i < STAGED; ++i) {
         typename operand_t::four v[2];
-        if (r + i < W::ROW_BLOCKS) W::template decode<X, PIECE>(w, step, part * COUNT + nth, r + i, v, lane);
-        else U::template decode<X, PIECE>(up, step, part * COUNT + nth, r + i - W::ROW_BLOCKS, v, lane);
-        UNROLL for (uint u = 0; u < 2u; ++u) *(threadgroup typename operand_t::four *)(staged + (lane / 4u + 8u * i) * STAGED_ROW + lane % 4u * 8u + 4u * u) = v[u];
+        if (r + i < W::ROW_BLOCKS) W::template decode<X, PIECE>(w, step, four / 2u, r + i, v, lane);
+        else U::template decode<X, PIECE>(up, step, four / 2u, r + i - W::ROW_BLOCKS, v, lane);
+        UNROLL for (uint u = 0; u < LANE / 4u; ++u) {
+          *(threadgroup typename operand_t::four *)(staged + (lane / 4u + 8u * i) * WEIGHT_ROW + lane % 4u * LANE + 4u * u) = v[four % 2u + u];
+        }
       }
-      if (r + STAGED == R && part * COUNT + nth == 3u && PIECE == (TWO ? uint(piece::REST) : uint(piece::WHOLE))) {
+      if (r + STAGED == R && part + 1u == PARTS && nth + 1u == TIMES && PIECE == (TWO ? uint(piece::REST) : uint(piece::WHOLE))) {
         W::fetch_step(w, step + SLICES, lane);
         U::fetch_step(up, step + SLICES, lane);
       }
       simdgroup_barrier(mem_flags::mem_threadgroup);
-      UNROLL for (uint p = 0; p < 4u; ++p) {
+      UNROLL for (uint p = 0; p < LANE / 2u; ++p) {
         typename operand_t::matrix a[STAGED];
-        UNROLL for (uint i = 0; i < STAGED; ++i) simdgroup_load(a[i], staged + i * 8u * STAGED_ROW + p * 8u, STAGED_ROW);
+        UNROLL for (uint i = 0; i < STAGED; ++i) simdgroup_load(a[i], staged + i * 8u * WEIGHT_ROW + p * 8u, WEIGHT_ROW);
         UNROLL for (uint n = 0; n < N; ++n) {
           typename operand_t::matrix b;
-          simdgroup_load(b, tile + 8u * n * ROW + 8u * (p * COUNT + nth), ROW, 0, true);
+          simdgroup_load(b, tile + 8u * n * ROW + 8u * (p * TIMES + nth), ROW, 0, true);
           UNROLL for (uint i = 0; i < STAGED; ++i) simdgroup_multiply_accumulate(d[(r + i) * N + n], a[i], b, d[(r + i) * N + n]);
         }
       }
@@ -96,9 +104,9 @@ struct part_product {
         put_part(s, tile, own);
         wait();
         fetch_part(s, part + 1u < PARTS ? step : step + SLICES, (part + 1u) % PARTS, own);
-        UNROLL for (uint nth = 0; nth < COUNT; ++nth) {
-          multiply_eight<piece::WHOLE>(w, up, d, step, part, nth, tile, staged, lane);
-          if (TWO) multiply_eight<piece::REST>(w, up, d, step, part, nth, tile, staged, lane);
+        UNROLL for (uint nth = 0; nth < TIMES; ++nth) {
+          multiply_lanes<piece::WHOLE>(w, up, d, step, part, nth, tile, staged, lane);
+          if (TWO) multiply_lanes<piece::REST>(w, up, d, step, part, nth, tile, staged, lane);
         }
       }
     }
