@@ -35,6 +35,10 @@ func (v *partView) Preloads() bool {
 	return ok && p.Norm == nil
 }
 
+// Eager says whether a mat-vec of one row lets the next dispatch begin before it waits itself. Its lanes have their
+// first weights on their way by then.
+func (v *partView) Eager() bool { return v.Preloads() && v.Width == 0 && v.printer.target().Eager() }
+
 // Preload is the type of what it loads of the weight in a slot.
 func (v *partView) Preload(slot int) string {
 	_, cols := matrix(v.P)

@@ -65,7 +65,7 @@ func weighsInHalves(p plan.Part, cache []quant.Type) bool {
 func checkEntries(t *testing.T, f ptxFile) {
 	t.Helper()
 	b, list := f.bundle, entries(t, f.text)
-	maxShared := target.For(b.Class).Memory().Bytes
+	maxShared, eager := target.For(b.Class).Memory().Bytes, make([]bool, len(b.Kernels))
 	for i := range b.Kernels {
 		k := &b.Kernels[i]
 		for _, v := range k.Variants {
@@ -81,12 +81,16 @@ func checkEntries(t *testing.T, f ptxFile) {
 			case strings.Contains(e.body, "call"):
 				t.Errorf("%s: %s calls a function; all must be inlined", b.Name, v.Func)
 			case !waitsFirst(t, k, e.body):
-				t.Errorf("%s: %s touches memory that kernels write, lets the next begin, or ends, before it says GRID_WAIT", b.Name, v.Func)
+				t.Errorf("%s: %s touches memory that kernels write, or ends, before it says GRID_WAIT", b.Name, v.Func)
 			case approximate.MatchString(elsewhere(b, k, &v, e.body)):
 				t.Errorf("%s: %s has the instruction %s", b.Name, v.Func, approximate.FindString(elsewhere(b, k, &v, e.body)))
 			}
+			eager[i] = eager[i] || isEager(t, e.body)
 			delete(list, v.Func)
 		}
+	}
+	if err := checkEager(b, func(kernel int) bool { return eager[kernel] }); err != nil {
+		t.Errorf("%s: %v", b.Name, err)
 	}
 	for name := range list {
 		t.Errorf("%s: entry %s is no variant of the plan", b.Name, name)
@@ -186,6 +190,36 @@ func TestEntries(t *testing.T) {
 			t.Parallel()
 			checkEntries(t, ptxOf(t, bundle(t, b.Name)))
 		})
+	}
+}
+
+// TestEagerKernels: of class nvidia the mat-vecs of one row let the next kernel begin before they wait, and no kernel
+// that the others of their sequence wait for does.
+func TestEagerKernels(t *testing.T) {
+	b := *bundle(t, "yoututiny")
+	b.Class, b.Sequences, b.Pick = plan.ClassNVIDIA, b.Sequences[:1], nil
+	b.Kernels = slices.Clone(b.Kernels[:slices.IndexFunc(b.Kernels, func(k plan.Kernel) bool { return k.Width > 0 })])
+	for i := range b.Kernels {
+		b.Kernels[i].Variants = b.Kernels[i].Variants[:1]
+	}
+	var err error
+	if b.Source, err = msl.Print(&b, "// test"); err != nil {
+		t.Fatal(err)
+	}
+	file, err := Build(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := Text(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkEntries(t, ptxFile{&b, text})
+	list := entries(t, text)
+	for name, want := range map[string]bool{"k_b_f32": true, "o_proj_f32": true, "lm_head_f32": true, "embed_f32": false, "attend_f32": false} {
+		if e, ok := list[name]; !ok || isEager(t, e.body) != want {
+			t.Errorf("%s is there: %t; expected it, and that it is eager: %t", name, ok, want)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package ptx
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -110,12 +111,11 @@ func beforeWait(t *testing.T, body string) (list []string, ok bool) {
 }
 
 // waitsFirst says whether a kernel, which may begin before the one that it depends
-// on has ended, waits for that one before it lets another begin, ends, or does more than load what is constant,
+// on has ended, waits for that one before it ends, or does more than load what is constant,
 // block tables, which the host writes between two replays, what experts were selected before that one, and
 // the step. A token's step is written by the last kernel of the token before it. The
 // kernels that read it ahead, attention and its combine, are not the next after that
-// one, and as every kernel waits before it lets the next begin, all but the last
-// before a kernel have ended when it begins.
+// one. checkEager says which kernels may let the next begin before they wait.
 func waitsFirst(t *testing.T, k *plan.Kernel, body string) bool {
 	t.Helper()
 	list, ok := beforeWait(t, body)
@@ -127,7 +127,39 @@ func waitsFirst(t *testing.T, k *plan.Kernel, body string) bool {
 			return false
 		}
 	}
-	return ok && !strings.Contains(before, launch)
+	return ok
+}
+
+// isEager says whether a kernel lets the next one begin before it waits.
+func isEager(t *testing.T, body string) bool {
+	t.Helper()
+	list, _ := beforeWait(t, body)
+	return strings.Contains(strings.Join(list, "\n"), launch)
+}
+
+// checkEager wants all kernels to have ended, when another begins, whose results that one reads before it waits:
+// those of the token before, and what has selected the experts. Behind a kernel that waits before it lets the next
+// begin all before that kernel have. So the first of a sequence is no eager one, unless
+// the host makes its inputs between two replays, nor is the last before
+// experts that are sent for ahead.
+func checkEager(b *plan.Bundle, eager func(kernel int) bool) error {
+	for _, q := range b.Sequences {
+		for i, d := range q.Dispatches {
+			ahead := i+1 < len(q.Dispatches) && slices.ContainsFunc(b.Kernels[q.Dispatches[i+1].Kernel].Parts, func(p plan.Part) bool {
+				e, ok := p.(*plan.Experts)
+				return ok && e.Early()
+			})
+			if (i == 0 && q.Input == nil || ahead) && eager(d.Kernel) {
+				return fmt.Errorf("sequence of %d rows, dispatch %d: kernel %s lets the next begin before it waits", q.Width, i, b.Kernels[d.Kernel].Name)
+			}
+		}
+	}
+	for _, d := range b.Pick {
+		if eager(d.Kernel) {
+			return fmt.Errorf("kernel %s, which picks tokens, lets the next begin before it waits", b.Kernels[d.Kernel].Name)
+		}
+	}
+	return nil
 }
 
 // early says whether a kernel may read a slot before the dispatch before it has ended.
@@ -192,11 +224,38 @@ $L__BB0_3:
 		"no wait":            "$L__BB0_2:\n",
 		"an early store":     "$L__BB0_2:\n\tst.global.u32 \t[%rd2], %r1;\n\tgriddepcontrol.wait;\n",
 		"an early load":      "$L__BB0_2:\n\tld.global.u32 \t%r2, [%rd2];\n\tgriddepcontrol.wait;\n",
-		"an early launch":    "$L__BB0_2:\n\tgriddepcontrol.launch_dependents;\n\tgriddepcontrol.wait;\n",
 		"an end in one case": "$L__BB0_2:\n\t@%p2 bra \t$L__BB0_3;\n\tgriddepcontrol.wait;\n",
 	} {
 		if waitsFirst(t, k, strings.Replace(right, second, by, 1)) {
 			t.Errorf("%s: not found", name)
+		}
+	}
+}
+
+// TestEager: which kernels of a sequence may let the next begin before they wait.
+func TestEager(t *testing.T) {
+	const wait, launch = "\tgriddepcontrol.wait;\n", "\tgriddepcontrol.launch_dependents;\n"
+	for _, tt := range []struct {
+		body string
+		want bool
+	}{{launch + wait, true}, {wait + launch, false}, {wait, false}} {
+		if got := isEager(t, ".visible .entry k(\n)\n{\n"+tt.body+"\tret;\n"); got != tt.want {
+			t.Errorf("%q is eager: %t", tt.body, got)
+		}
+	}
+	b := &plan.Bundle{
+		Kernels: []plan.Kernel{{Name: "embed"}, {Name: "mat_vec"}, {Name: "experts", Parts: []plan.Part{&plan.Experts{Persistent: 1, Product: plan.Product{In: plan.Vec{Stride: 8}}}}}},
+	}
+	for _, tt := range []struct {
+		order []int
+		right bool
+	}{{[]int{0, 1, 1, 0}, true}, {[]int{1, 0}, false}, {[]int{0, 1, 2}, false}, {[]int{0, 1, 0, 2, 1}, true}} {
+		b.Sequences = []plan.Sequence{{Width: 1}}
+		for _, k := range tt.order {
+			b.Sequences[0].Dispatches = append(b.Sequences[0].Dispatches, plan.Dispatch{Kernel: k})
+		}
+		if err := checkEager(b, func(kernel int) bool { return kernel == 1 }); (err == nil) != tt.right {
+			t.Errorf("kernels %v, of which 1 is eager: %v", tt.order, err)
 		}
 	}
 }

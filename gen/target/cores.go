@@ -63,6 +63,15 @@ var pickThreads = table[int]{
 // PickThreads is how many threads pick one token of a large vocabulary.
 func (t Target) PickThreads() int { return pickThreads.of(t.class).is }
 
+// eagers say whether mat-vecs of one row let the next dispatch begin before they wait for the last one.
+var eagers = table[bool]{
+	{"", false, Source{Estimated, "", "2026-11-28", "no such model has been measured; GPUs of class apple begin no dispatch early"}},
+	{plan.ClassNVIDIA, true, Source{Measured, h200, "2026-11-28", "Youtu-LLM at Q4_0, halves: 1,206 and 1,205 tok/s without, 1,233 and 1,232 with; with those of each head alone 1,214 and 1,213"}},
+}
+
+// Eager says whether a mat-vec of one row lets the next dispatch send for its weights before it waits itself.
+func (t Target) Eager() bool { return eagers.of(t.class).is }
+
 func ceil(a, b int) int { return (a + b - 1) / b }
 
 func roundUp(a, b int) int { return ceil(a, b) * b }

@@ -15,7 +15,7 @@ import (
 // sources are the sources of all rows of all tables, by where they stand.
 func sources() map[string]Source {
 	all := map[string]Source{}
-	for name, list := range map[string]any{"limits": limits, "cores": cores, "registerFiles": registerFiles, "memories": memories, "pickThreads": pickThreads,
+	for name, list := range map[string]any{"limits": limits, "cores": cores, "registerFiles": registerFiles, "memories": memories, "pickThreads": pickThreads, "eagers": eagers,
 		"matVecs": matVecs, "fews": fews, "expertTables": expertTables, "wides": wides, "narrows": narrows, "attentions": attentions, "spreads": spreads,
 		"Budgets": Budgets, "attendHeads": attendHeads, "crossovers": crossovers, "tight": tight, "expandWaves": expandWaves, "Predictions": Predictions} {
 		collect(all, name, reflect.ValueOf(list))
@@ -62,7 +62,7 @@ func TestSources(t *testing.T) {
 // TestClasses: each table has a row for devices of any class, first, and no class twice.
 func TestClasses(t *testing.T) {
 	for name, classes := range map[string][]string{"cores": classesOf(cores), "registerFiles": classesOf(registerFiles), "memories": classesOf(memories),
-		"pickThreads": classesOf(pickThreads), "matVecs": classesOf(matVecs), "fews": classesOf(fews), "expertTables": classesOf(expertTables), "wides": classesOf(wides),
+		"pickThreads": classesOf(pickThreads), "eagers": classesOf(eagers), "matVecs": classesOf(matVecs), "fews": classesOf(fews), "expertTables": classesOf(expertTables), "wides": classesOf(wides),
 		"narrows": classesOf(narrows), "attentions": classesOf(attentions), "spreads": classesOf(spreads), "attendHeads": classesOf(attendHeads),
 		"crossovers": classesOf(crossovers), "tight": classesOf(tight), "expandWaves": classesOf(expandWaves)} {
 		if classes[0] != "" {

@@ -10,7 +10,8 @@
 // what device.Commands resolved; runner.go replays them.
 //
 // Four steps of one row are one graph. A kernel may begin before the one before it has ended, and
-// waits where the Metal source says GRID_WAIT (CUDA's grid dependency wait; empty on Metal). Until
+// waits where the Metal source says GRID_WAIT (CUDA's grid dependency wait; empty on Metal). It may begin as soon as
+// all threadgroups of the one before have said LAUNCH_DEPENDENTS, which some do before they wait themselves. Until
 // then the lanes of a mat-vec load the weights of their first pass into registers, where the format
 // says how (preloaded, templates/msl/lib/weights/ahead.metal). A kernel with more than 48 KiB of
 // threadgroup memory asks for it at each launch: a line above its entry in the PTX says how much.

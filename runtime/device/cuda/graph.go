@@ -36,7 +36,7 @@ func stages(list []device.Command, o *code, m *memory) []stage {
 // dependencies. Where one kernel follows one other it begins early: it fetches its
 // weights while the other ends (GRID_WAIT in the Metal source is where it waits).
 // There the other has ended, and as each waits like this, everything before it: so layers can
-// share the tickets of persistent threadgroups.
+// share the tickets of persistent threadgroups. What a kernel may read before it waits: gen/ptx, checkEager.
 func record(stages []stage) (exec cu.Exec, err error) {
 	g, err := cu.NewGraph()
 	if err != nil {
