@@ -66,7 +66,7 @@ func (t Target) PickThreads() int { return pickThreads.of(t.class).is }
 // eagers say whether mat-vecs of one row let the next dispatch begin before they wait for the last one.
 var eagers = table[bool]{
 	{"", false, Source{Estimated, "", "2026-11-28", "no such model has been measured; GPUs of class apple begin no dispatch early"}},
-	{plan.ClassNVIDIA, true, Source{Measured, h200, "2026-11-28", "Youtu-LLM at Q4_0, halves: 1,206 and 1,205 tok/s without, 1,233 and 1,232 with; with those of each head alone 1,214 and 1,213"}},
+	{plan.ClassNVIDIA, true, Source{Measured, h200, "2026-11-28", "Q4_0, halves, depth 0 and 32,768, tok/s without and with: Youtu-LLM 1,208 and 1,239, 698 and 708; DeepSeek-V2-Lite 1,141 and 1,163, 723 and 739; GLM-4.7-Flash 659 and 664, 406 and 408"}},
 }
 
 // Eager says whether a mat-vec of one row lets the next dispatch send for its weights before it waits itself.
