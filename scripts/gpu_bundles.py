@@ -1,5 +1,7 @@
 """Programs and small bundle files for measurements on a machine without Go and clang."""
+import glob
 import os
+import shutil
 import subprocess
 
 
@@ -17,6 +19,9 @@ def prepare(folder, models, quants, acts, programs=(), predicting=()):
         spec = f"{folder}/{model}.yaml"
         with open(f"specs/{model}.yaml") as whole, open(spec, "w") as part:
             part.write(derived(whole.read(), quants, acts, model in predicting))
+        os.makedirs(f"{folder}/tuning", exist_ok=True)  # mlagen looks for the tuning beside the spec
+        for tuning in glob.glob(f"specs/tuning/{model}.*"):
+            shutil.copy(tuning, f"{folder}/tuning")
         subprocess.run([f"{folder}/mlagen", "-spec", spec, "-ptx", "-o", f"{folder}/{model}.mla"], check=True)
 
 

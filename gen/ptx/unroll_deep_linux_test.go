@@ -30,6 +30,24 @@ func TestUnroll(t *testing.T) {
 	}
 }
 
+// TestLongLoops: where a simdgroup has many rows, a loop over blocks is not unrolled if its text would be
+// long: include/ptx/unroll.h. So of Q4_K 4 blocks under way are as many as 1, and of Q4_0 they are more.
+func TestLongLoops(t *testing.T) {
+	const longest = 5500 // instructions; kernels of up to 7,900 took a fifth longer in a replay than by themselves: docs/lab/2026-11.md
+	b := bundle(t, "glm47flashf16nvidia")
+	for _, name := range []string{"experts_gate_experts_up_x4", "experts_down_shared_down_x4"} {
+		instructions := func(format string, unroll int) int {
+			return strings.Count(alone(t, b, name, name+"_"+format+"_"+format, unroll), ";\n")
+		}
+		if four, one := instructions("q4_k", 4), instructions("q4_k", 1); four != one || four > longest {
+			t.Errorf("%s: %d instructions of Q4_K with 4 blocks under way, %d with 1; expected as many, at most %d", name, four, one, longest)
+		}
+		if four, one := instructions("q4_0", 4), instructions("q4_0", 1); four <= one || four > longest {
+			t.Errorf("%s: %d instructions of Q4_0 with 4 blocks under way, %d with 1; expected more, at most %d", name, four, one, longest)
+		}
+	}
+}
+
 // TestDecodesOnce: a mat-vec with the inputs of several rows decodes its weights no more often than
 // with one, though its text says so only to a compiler that finds common expressions.
 func TestDecodesOnce(t *testing.T) {
