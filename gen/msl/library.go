@@ -29,6 +29,9 @@ func sections() []section {
 	for _, name := range []string{"prelude", "weights/blocks", "weights/decode", "weights/dot", "weights/ahead"} {
 		list = append(list, section{name: name, usedBy: always})
 	}
+	list = append(list, section{name: "weights/lanes", usedBy: func(b *plan.Bundle) bool {
+		return slices.ContainsFunc(inLanes, func(t quant.Type) bool { return usesType(b, t) })
+	}})
 	list = append(list, section{name: "weights/grids", usedBy: func(b *plan.Bundle) bool { return usesBook(b, nil) }})
 	for _, book := range quant.CodeBooks() {
 		list = append(list, section{"book/" + book.Name, func(b *plan.Bundle) bool { return usesBook(b, book) }, book})
@@ -43,6 +46,10 @@ func sections() []section {
 	}
 	return append(list, shared...)
 }
+
+// inLanes are the formats that weights/lanes.metal is for.
+var inLanes = []quant.Type{quant.Q3_K, quant.Q2_K, quant.IQ3_XXS, quant.IQ3_S, quant.IQ2_XXS, quant.IQ2_XS, quant.IQ2_S,
+	quant.IQ1_S, quant.IQ1_M, quant.TQ1_0, quant.TQ2_0, quant.Q1_0, quant.Q2_0, quant.NVFP4, quant.NVFP4Scaled}
 
 // shared are the files of what several bodies call.
 var shared = []section{
@@ -182,8 +189,11 @@ func (s *section) text() (string, error) {
 // table is a code book as constants of Metal.
 func table(b *quant.CodeBook) string {
 	var out strings.Builder
-	words := b.Words()
-	fmt.Fprintf(&out, "\nconstant uint %s_book[%d] = {", b.Name, len(words))
+	words, word := b.Words(), "uint"
+	if b.Group == 8 {
+		word = "ushort"
+	}
+	fmt.Fprintf(&out, "\nconstant %s %s_book[%d] = {", word, b.Name, len(words))
 	for i, w := range words {
 		if i > 0 {
 			out.WriteString(", ")

@@ -36,9 +36,8 @@ func (b *CodeBook) code(i, j int) int {
 // Values returns the entries: value i of one is its signed byte i, from the lowest one on.
 func (b *CodeBook) Values() []uint64 { return b.values }
 
-// Words returns the entries in 32 bits each, as kernels look them up: four values are a byte
-// each, and eight are the numbers of their levels, a nibble each: byte j has the fifth to last
-// values in its high nibbles.
+// Words returns the entries as kernels look them up. Four values are a byte each, of 32 bits. Eight are the numbers of their
+// levels, two bits each of 16: values 0, 1, 4 and 5 from bit 0 on, and 2, 3, 6 and 7 from bit 8 on.
 func (b *CodeBook) Words() []uint32 {
 	words := make([]uint32, len(b.codes))
 	for i, v := range b.values {
@@ -47,7 +46,7 @@ func (b *CodeBook) Words() []uint32 {
 			continue
 		}
 		for j := range 8 {
-			words[i] |= uint32(b.code(i, j)) << (j%4*8 + j/4*4)
+			words[i] |= uint32(b.code(i, j)) << (j%4/2*8 + j/4*4 + j%2*2)
 		}
 	}
 	return words

@@ -26,6 +26,16 @@ func unpackSigned(dst []float32, values uint64, signs uint8, scale float32) {
 	}
 }
 
+// signedIntegers unpacks a group: the signed bytes of values, negated where signs says so.
+func signedIntegers(q []int16, values uint64, signs uint8) {
+	for i := range 8 {
+		v := int16(int8(values))
+		q[i] = v - v*2*int16(signs&1)
+		values >>= 8
+		signs >>= 1
+	}
+}
+
 // oddScale returns the s from 0 to most for which d·(2s+1) is nearest to want.
 func oddScale(want, d float32, most int) int { return round((want*inverse(d)-1)/2, 0, most) }
 

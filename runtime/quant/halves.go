@@ -19,12 +19,10 @@ package quant
 type HalfProducts struct {
 	Magnitude int
 	Apart     int // a power of two
+	SubBlock  int // elements that share d and m: a multiple of 8, and of 2·Apart
 	// Unpack decodes a block to one integer per element and one Affine per sub-block.
 	Unpack func(block []byte, q []int16, scales []Affine)
 }
-
-// SubBlock is the number of elements that share d and m.
-const SubBlock = 32
 
 // Affine is what the integers of a sub-block are multiplied by, and what is added.
 type Affine struct{ D, M float32 }
@@ -34,7 +32,7 @@ func centred(d, m, middle float32) Affine { return Affine{d, m + middle*d} }
 
 // UnpackHalves unpacks the blocks of a row of a format with Halves one behind the other.
 func (f *Format) UnpackHalves(row []byte, q []int16, scales []Affine) {
-	n := f.BlockElems / SubBlock
+	n := f.BlockElems / f.Halves.SubBlock
 	for ; len(row) > 0; row, q, scales = row[f.BlockBytes:], q[f.BlockElems:], scales[n:] {
 		f.Halves.Unpack(row[:f.BlockBytes], q[:f.BlockElems], scales[:n])
 	}

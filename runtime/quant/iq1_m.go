@@ -13,6 +13,7 @@ import "encoding/binary"
 var formatIQ1_M = Format{
 	Type: IQ1_M, Name: "iq1_m", BlockElems: SuperBlock, BlockBytes: iq1_MBytes,
 	Dequantize: dequantizeIQ1_M, Quantize: quantizeIQ1_M, Dot: dotIQ1_M, Book: iq1Book,
+	Halves: &HalfProducts{Magnitude: 1, Apart: 4, SubBlock: 8, Unpack: unpackIQ1_M},
 }
 
 const (
@@ -24,7 +25,7 @@ const (
 func dequantizeIQ1_M(dst []float32, src []byte) {
 	for ; len(dst) > 0; dst, src = dst[SuperBlock:], src[iq1_MBytes:] {
 		packed := binary.LittleEndian.Uint64(src[iq1_MScales:])
-		d := HalfToFloat(uint16(packed>>12&0xf | packed>>24&0xf0 | packed>>36&0xf00 | packed>>48&0xf000))
+		d := scaleIQ1_M(packed)
 		for s := range 16 {
 			scale := d * float32(packed>>(s/4*16+s%4*3)&7*2+1)
 			for g := 2 * s; g < 2*s+2; g++ {
@@ -33,6 +34,21 @@ func dequantizeIQ1_M(dst []float32, src []byte) {
 			}
 		}
 	}
+}
+
+func unpackIQ1_M(block []byte, q []int16, scales []Affine) {
+	packed := binary.LittleEndian.Uint64(block[iq1_MScales:])
+	d := scaleIQ1_M(packed)
+	for g := range scales {
+		high, s := int(nibbleOf(block[iq1_MHigh:], g)), g/2
+		signedIntegers(q[8*g:], iq1Book.values[int(block[g])|high&7<<8], 0)
+		scales[g] = shifted(d*float32(packed>>(s/4*16+s%4*3)&7*2+1), high>>3)
+	}
+}
+
+// scaleIQ1_M is the d of a block.
+func scaleIQ1_M(packed uint64) float32 {
+	return HalfToFloat(uint16(packed>>12&0xf | packed>>24&0xf0 | packed>>36&0xf00 | packed>>48&0xf000))
 }
 
 func quantizeIQ1_M(dst []byte, src []float32) {

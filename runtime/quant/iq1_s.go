@@ -13,6 +13,7 @@ import "encoding/binary"
 var formatIQ1_S = Format{
 	Type: IQ1_S, Name: "iq1_s", BlockElems: SuperBlock, BlockBytes: iq1_SBytes,
 	Dequantize: dequantizeIQ1_S, Quantize: quantizeIQ1_S, Dot: dotIQ1_S, Book: iq1Book,
+	Halves: &HalfProducts{Magnitude: 1, Apart: 4, SubBlock: 32, Unpack: unpackIQ1_S},
 }
 
 const (
@@ -62,6 +63,23 @@ func nearestShifted(src []float32, scale float32) (entry, minus int) {
 		return other, 1
 	}
 	return entry, 0
+}
+
+func unpackIQ1_S(block []byte, q []int16, scales []Affine) {
+	d := halfAt(block)
+	for s := range scales {
+		qh := int(binary.LittleEndian.Uint16(block[iq1_SHigh+2*s:]))
+		for l := range 4 {
+			g := 4*s + l
+			signedIntegers(q[8*g:], iq1Book.values[int(block[2+g])|qh>>(3*l)&7<<8], 0)
+		}
+		scales[s] = shifted(d*float32(qh>>12&7*2+1), qh>>15)
+	}
+}
+
+// shifted is scale times a number and 1/8, or less that where minus is 1.
+func shifted(scale float32, minus int) Affine {
+	return Affine{scale, scale * iq1Shift * float32(1-2*minus)}
 }
 
 func quantizeIQ1_S(dst []byte, src []float32) {

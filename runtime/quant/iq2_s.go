@@ -12,6 +12,7 @@ package quant
 var formatIQ2_S = Format{
 	Type: IQ2_S, Name: "iq2_s", BlockElems: SuperBlock, BlockBytes: iq2_SBytes,
 	Dequantize: dequantizeIQ2_S, Quantize: quantizeIQ2_S, Dot: dotIQ2_S, Book: iq2_SBook,
+	Halves: &HalfProducts{Magnitude: 64, Apart: 4, SubBlock: 16, Unpack: unpackIQ2_S},
 }
 
 const (
@@ -33,6 +34,17 @@ func dequantizeIQ2_S(dst []float32, src []byte) {
 				unpackSigned(dst[8*g:8*g+8], iq2_SBook.values[entry], src[iq2_SSigns+g], scale)
 			}
 		}
+	}
+}
+
+func unpackIQ2_S(block []byte, q []int16, scales []Affine) {
+	d := halfAt(block) * iq2Unit
+	for g := range SuperBlock / 8 {
+		entry := int(block[2+g]) | int(block[iq2_SHigh+g/4]>>(g%4*2)&3)<<8
+		signedIntegers(q[8*g:], iq2_SBook.values[entry], block[iq2_SSigns+g])
+	}
+	for s := range scales {
+		scales[s] = Affine{D: d * float32(nibbleOf(block[iq2_SScales:], s)*2+1)}
 	}
 }
 

@@ -12,6 +12,7 @@ import "encoding/binary"
 var formatIQ2_XS = Format{
 	Type: IQ2_XS, Name: "iq2_xs", BlockElems: SuperBlock, BlockBytes: iq2_XSBytes,
 	Dequantize: dequantizeIQ2_XS, Quantize: quantizeIQ2_XS, Dot: dotIQ2_XS, Book: iq2_XSBook,
+	Halves: &HalfProducts{Magnitude: 64, Apart: 4, SubBlock: 16, Unpack: unpackIQ2_XS},
 }
 
 const (
@@ -39,6 +40,17 @@ func nibbleOf(b []byte, i int) uint8 { return b[i/2] >> (i % 2 * 4) & 15 }
 
 // putNibble sets nibble i of b, which is 0 before.
 func putNibble(b []byte, i, v int) { b[i/2] |= byte(v << (i % 2 * 4)) }
+
+func unpackIQ2_XS(block []byte, q []int16, scales []Affine) {
+	d := halfAt(block) * iq2Unit
+	for g := range SuperBlock / 8 {
+		code := uint32(binary.LittleEndian.Uint16(block[2+2*g:]))
+		signedIntegers(q[8*g:], iq2_XSBook.values[code&511], evenSigns(code>>9))
+	}
+	for s := range scales {
+		scales[s] = Affine{D: d * float32(nibbleOf(block[iq2_XSScales:], s)*2+1)}
+	}
+}
 
 func quantizeIQ2_XS(dst []byte, src []float32) {
 	for ; len(src) > 0; dst, src = dst[iq2_XSBytes:], src[SuperBlock:] {

@@ -14,6 +14,7 @@ import "encoding/binary"
 var formatIQ2_XXS = Format{
 	Type: IQ2_XXS, Name: "iq2_xxs", BlockElems: SuperBlock, BlockBytes: iq2_XXSBytes,
 	Dequantize: dequantizeIQ2_XXS, Quantize: quantizeIQ2_XXS, Dot: dotIQ2_XXS, Book: iq2_XXSBook,
+	Halves: &HalfProducts{Magnitude: 64, Apart: 4, SubBlock: 32, Unpack: unpackIQ2_XXS},
 }
 
 const iq2_XXSBytes = 66
@@ -38,6 +39,18 @@ func dequantizeIQ2_XXS(dst []float32, src []byte) {
 				unpackSigned(dst[at:at+8], iq2_XXSBook.values[qs[l]], evenSigns(signs>>(7*l)), scale)
 			}
 		}
+	}
+}
+
+func unpackIQ2_XXS(block []byte, q []int16, scales []Affine) {
+	d := halfAt(block) * iq2Unit
+	for s := range scales {
+		qs := block[2+8*s : 10+8*s]
+		signs := binary.LittleEndian.Uint32(qs[4:])
+		for l := range 4 {
+			signedIntegers(q[32*s+8*l:], iq2_XXSBook.values[qs[l]], evenSigns(signs>>(7*l)))
+		}
+		scales[s] = Affine{D: d * float32(signs>>28*2+1)}
 	}
 }
 

@@ -12,6 +12,7 @@ package quant
 var formatIQ3_S = Format{
 	Type: IQ3_S, Name: "iq3_s", BlockElems: SuperBlock, BlockBytes: iq3_SBytes,
 	Dequantize: dequantizeIQ3_S, Quantize: quantizeIQ3_S, Dot: dotIQ3_S, Book: iq3_SBook,
+	Halves: &HalfProducts{Magnitude: 16, Apart: 4, SubBlock: 32, Unpack: unpackIQ3_S},
 }
 
 const (
@@ -34,6 +35,18 @@ func dequantizeIQ3_S(dst []float32, src []byte) {
 				unpackSigned(dst[8*g:8*g+8], iq3_SBook.eight(first, second), src[iq3_SSigns+g], scale)
 			}
 		}
+	}
+}
+
+func unpackIQ3_S(block []byte, q []int16, scales []Affine) {
+	d := halfAt(block)
+	for g := range SuperBlock / 8 {
+		high := int(block[iq3_SHigh+g/4]) >> (g % 4 * 2)
+		values := iq3_SBook.eight(int(block[2+2*g])|high&1<<8, int(block[3+2*g])|high>>1&1<<8)
+		signedIntegers(q[8*g:], values, block[iq3_SSigns+g])
+	}
+	for s := range scales {
+		scales[s] = Affine{D: d * float32(nibbleOf(block[iq3_SScales:], s)*2+1)}
 	}
 }
 

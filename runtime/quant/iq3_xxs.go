@@ -13,6 +13,7 @@ import "encoding/binary"
 var formatIQ3_XXS = Format{
 	Type: IQ3_XXS, Name: "iq3_xxs", BlockElems: SuperBlock, BlockBytes: iq3_XXSBytes,
 	Dequantize: dequantizeIQ3_XXS, Quantize: quantizeIQ3_XXS, Dot: dotIQ3_XXS, Book: iq3_XXSBook,
+	Halves: &HalfProducts{Magnitude: 64, Apart: 4, SubBlock: 32, Unpack: unpackIQ3_XXS},
 }
 
 const (
@@ -38,6 +39,18 @@ func dequantizeIQ3_XXS(dst []float32, src []byte) {
 				unpackSigned(dst[8*g:8*g+8], values, evenSigns(signs>>(7*l)), scale)
 			}
 		}
+	}
+}
+
+func unpackIQ3_XXS(block []byte, q []int16, scales []Affine) {
+	d := halfAt(block) * iq3_XXSUnit
+	for s := range scales {
+		signs := binary.LittleEndian.Uint32(block[iq3_XXSSigns+4*s:])
+		for l := range 4 {
+			g := 4*s + l
+			signedIntegers(q[8*g:], iq3_XXSBook.eight(int(block[2+2*g]), int(block[3+2*g])), evenSigns(signs>>(7*l)))
+		}
+		scales[s] = Affine{D: d * float32(signs>>28*2+1)}
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 var formatNVFP4 = Format{
 	Type: NVFP4, Name: "nvfp4", BlockElems: 64, BlockBytes: nvfp4Bytes,
 	Dequantize: dequantizeNVFP4, Quantize: quantizeNVFP4, Dot: dotNVFP4,
+	Halves: &HalfProducts{Magnitude: 16, Apart: 8, SubBlock: 16, Unpack: unpackNVFP4},
 }
 
 // NVFP4_SCALED: the same block after a float, a factor of all elements.
@@ -25,6 +26,7 @@ var formatNVFP4 = Format{
 var formatNVFP4Scaled = Format{
 	Type: NVFP4Scaled, Name: "nvfp4_scaled", BlockElems: 64, BlockBytes: nvfp4ScaledBytes, Loaded: true,
 	Dequantize: dequantizeNVFP4Scaled, Quantize: quantizeNVFP4Scaled, Dot: dotNVFP4Scaled,
+	Halves: &HalfProducts{Magnitude: 16, Apart: 8, SubBlock: 16, Unpack: unpackNVFP4Scaled},
 }
 
 const (
@@ -81,6 +83,22 @@ func ScaleNVFP4(dst, src []byte, factor float32) {
 	for ; len(src) >= nvfp4Bytes && len(dst) >= nvfp4ScaledBytes; dst, src = dst[nvfp4ScaledBytes:], src[nvfp4Bytes:] {
 		binary.LittleEndian.PutUint32(dst, math.Float32bits(factor))
 		copy(dst[4:nvfp4ScaledBytes], src)
+	}
+}
+
+func unpackNVFP4(block []byte, q []int16, scales []Affine) { integersNVFP4(block, 1, q, scales) }
+
+func unpackNVFP4Scaled(block []byte, q []int16, scales []Affine) {
+	integersNVFP4(block[4:], math.Float32frombits(binary.LittleEndian.Uint32(block)), q, scales)
+}
+
+// integersNVFP4 unpacks a block times a factor.
+func integersNVFP4(block []byte, factor float32, q []int16, scales []Affine) {
+	for s, e := range block[:4] {
+		for j, b := range block[4+8*s : 12+8*s] {
+			q[16*s+j], q[16*s+j+8] = int16(mxfp4Table[b&15]), int16(mxfp4Table[b>>4])
+		}
+		scales[s] = Affine{D: factor * nvfp4Scales[e]}
 	}
 }
 

@@ -11,6 +11,7 @@ import "math"
 var formatQ1_0 = Format{
 	Type: Q1_0, Name: "q1_0", BlockElems: 128, BlockBytes: q1_0Bytes,
 	Dequantize: dequantizeQ1_0, Quantize: quantizeQ1_0, Dot: dotQ1_0,
+	Halves: &HalfProducts{Magnitude: 1, Apart: 4, SubBlock: 32, Unpack: unpackQ1_0},
 }
 
 const q1_0Bytes = 18
@@ -25,6 +26,17 @@ func dequantizeQ1_0(dst []float32, src []byte) {
 				w[j] = levels[b>>j&1]
 			}
 		}
+	}
+}
+
+func unpackQ1_0(block []byte, q []int16, scales []Affine) {
+	for i, b := range block[2:q1_0Bytes] {
+		for j := range 8 {
+			q[8*i+j] = int16(b>>j&1)*2 - 1
+		}
+	}
+	for s := range scales {
+		scales[s] = Affine{D: halfAt(block)}
 	}
 }
 

@@ -9,6 +9,7 @@ package quant
 var formatQ2_0 = Format{
 	Type: Q2_0, Name: "q2_0", BlockElems: 64, BlockBytes: q2_0Bytes,
 	Dequantize: dequantizeQ2_0, Quantize: quantizeQ2_0, Dot: dotQ2_0,
+	Halves: &HalfProducts{Magnitude: 2, Apart: 4, SubBlock: 32, Unpack: unpackQ2_0},
 }
 
 const q2_0Bytes = 18
@@ -22,6 +23,17 @@ func dequantizeQ2_0(dst []float32, src []byte) {
 				w[j] = d * float32(int(b>>(2*j)&3)-1)
 			}
 		}
+	}
+}
+
+func unpackQ2_0(block []byte, q []int16, scales []Affine) {
+	for i, b := range block[2:q2_0Bytes] {
+		for j := range 4 {
+			q[4*i+j] = int16(b>>(2*j)&3) - 1
+		}
+	}
+	for s := range scales {
+		scales[s] = Affine{D: halfAt(block)}
 	}
 }
 

@@ -11,6 +11,7 @@ package quant
 var formatQ2_K = Format{
 	Type: Q2_K, Name: "q2_k", BlockElems: SuperBlock, BlockBytes: q2_KBytes,
 	Dequantize: dequantizeQ2_K, Quantize: quantizeQ2_K, Dot: dotQ2_K,
+	Halves: &HalfProducts{Magnitude: 2, Apart: 4, SubBlock: 16, Unpack: unpackQ2_K},
 }
 
 const (
@@ -44,6 +45,17 @@ func packPairs(qs []byte, q *[SuperBlock]uint8) {
 	clear(qs[:64])
 	for i, v := range q {
 		qs[i/128*32+i%32] |= v & 3 << (i / 32 % 4 * 2)
+	}
+}
+
+func unpackQ2_K(block []byte, q []int16, scales []Affine) {
+	d, dmin := halfAt(block[q2_KScale:]), halfAt(block[q2_KScale+2:])
+	for s, packed := range block[:16] {
+		qs, shift := pairs(block[q2_KPairs:], s)
+		for l, b := range qs {
+			q[16*s+l] = int16(b>>shift&3) - 2
+		}
+		scales[s] = centred(d*float32(packed&15), -dmin*float32(packed>>4), 2)
 	}
 }
 

@@ -11,6 +11,7 @@ package quant
 var formatQ3_K = Format{
 	Type: Q3_K, Name: "q3_k", BlockElems: SuperBlock, BlockBytes: q3_KBytes,
 	Dequantize: dequantizeQ3_K, Quantize: quantizeQ3_K, Dot: dotQ3_K,
+	Halves: &HalfProducts{Magnitude: 4, Apart: 4, SubBlock: 16, Unpack: unpackQ3_K},
 }
 
 const (
@@ -51,6 +52,18 @@ func dequantizeQ3_K(dst []float32, src []byte) {
 				w[l] = scale * float32(int(b>>shift&3|high[l]>>bit&1<<2)-4)
 			}
 		}
+	}
+}
+
+func unpackQ3_K(block []byte, q []int16, scales []Affine) {
+	d := halfAt(block[q3_KScale:])
+	for s, scale := range scalesQ3_K((*[12]byte)(block[q3_KScales:])) {
+		qs, shift := pairs(block[q3_KPairs:], s)
+		high, bit := (*[16]byte)(block[s%2*16:]), s/2
+		for l, b := range qs {
+			q[16*s+l] = int16(b>>shift&3|high[l]>>bit&1<<2) - 4
+		}
+		scales[s] = Affine{D: d * float32(scale)}
 	}
 }
 

@@ -9,7 +9,7 @@ package quant
 var formatQ4_0 = Format{
 	Type: Q4_0, Name: "q4_0", BlockElems: 32, BlockBytes: q4_0Bytes,
 	Dequantize: dequantizeQ4_0, Quantize: quantizeQ4_0, Dot: dotQ4_0,
-	Halves: &HalfProducts{Magnitude: 8, Apart: 16, Unpack: unpackQ4_0},
+	Halves: &HalfProducts{Magnitude: 8, Apart: 16, SubBlock: 32, Unpack: unpackQ4_0},
 }
 
 const q4_0Bytes = 18

@@ -12,7 +12,7 @@ import "slices"
 var formatQ4_1 = Format{
 	Type: Q4_1, Name: "q4_1", BlockElems: 32, BlockBytes: q4_1Bytes,
 	Dequantize: dequantizeQ4_1, Quantize: quantizeQ4_1, Dot: dotQ4_1,
-	Halves: &HalfProducts{Magnitude: 8, Apart: 16, Unpack: unpackQ4_1},
+	Halves: &HalfProducts{Magnitude: 8, Apart: 16, SubBlock: 32, Unpack: unpackQ4_1},
 }
 
 const q4_1Bytes = 20

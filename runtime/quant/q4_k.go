@@ -11,7 +11,7 @@ package quant
 var formatQ4_K = Format{
 	Type: Q4_K, Name: "q4_k", BlockElems: SuperBlock, BlockBytes: q4_KBytes,
 	Dequantize: dequantizeQ4_K, Quantize: quantizeQ4_K, Dot: dotQ4_K,
-	Halves: &HalfProducts{Magnitude: 8, Apart: 4, Unpack: unpackQ4_K},
+	Halves: &HalfProducts{Magnitude: 8, Apart: 4, SubBlock: 32, Unpack: unpackQ4_K},
 }
 
 const q4_KBytes = 144

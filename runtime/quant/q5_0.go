@@ -12,7 +12,7 @@ import "encoding/binary"
 var formatQ5_0 = Format{
 	Type: Q5_0, Name: "q5_0", BlockElems: 32, BlockBytes: q5_0Bytes,
 	Dequantize: dequantizeQ5_0, Quantize: quantizeQ5_0, Dot: dotQ5_0,
-	Halves: &HalfProducts{Magnitude: 16, Apart: 16, Unpack: unpackQ5_0},
+	Halves: &HalfProducts{Magnitude: 16, Apart: 16, SubBlock: 32, Unpack: unpackQ5_0},
 }
 
 const q5_0Bytes = 22

@@ -16,7 +16,7 @@ import (
 var formatQ5_1 = Format{
 	Type: Q5_1, Name: "q5_1", BlockElems: 32, BlockBytes: q5_1Bytes,
 	Dequantize: dequantizeQ5_1, Quantize: quantizeQ5_1, Dot: dotQ5_1,
-	Halves: &HalfProducts{Magnitude: 16, Apart: 16, Unpack: unpackQ5_1},
+	Halves: &HalfProducts{Magnitude: 16, Apart: 16, SubBlock: 32, Unpack: unpackQ5_1},
 }
 
 const q5_1Bytes = 24

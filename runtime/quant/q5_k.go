@@ -12,7 +12,7 @@ package quant
 var formatQ5_K = Format{
 	Type: Q5_K, Name: "q5_k", BlockElems: SuperBlock, BlockBytes: q5_KBytes,
 	Dequantize: dequantizeQ5_K, Quantize: quantizeQ5_K, Dot: dotQ5_K,
-	Halves: &HalfProducts{Magnitude: 16, Apart: 4, Unpack: unpackQ5_K},
+	Halves: &HalfProducts{Magnitude: 16, Apart: 4, SubBlock: 32, Unpack: unpackQ5_K},
 }
 
 const q5_KBytes = 176

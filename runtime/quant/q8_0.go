@@ -14,7 +14,7 @@ import (
 var formatQ8_0 = Format{
 	Type: Q8_0, Name: "q8_0", BlockElems: 32, BlockBytes: q8_0Bytes,
 	Dequantize: dequantizeQ8_0, Quantize: quantizeQ8_0, Dot: dotQ8_0,
-	Halves: &HalfProducts{Magnitude: 128, Apart: 16, Unpack: unpackQ8_0},
+	Halves: &HalfProducts{Magnitude: 128, Apart: 16, SubBlock: 32, Unpack: unpackQ8_0},
 }
 
 const q8_0Bytes = 34

@@ -11,12 +11,27 @@ const (
 )
 
 // splitFields are the formats whose blocks are not aligned to their words, with the
-// sizes of a block's fields in bytes, in their order.
+// sizes of a block's fields in bytes, in their order. No two of a block have one size: fields that would
+// are one.
 var splitFields = map[Type][]int{
 	Q4_0: {2, 16},
 	Q5_0: {2, 4, 16},
 	Q8_0: {2, 32},
 	Q6_K: {128, 64, 16, 2},
+
+	Q3_K:        {32, 64, 12, 2},
+	IQ3_XXS:     {2, 64, 32},
+	IQ3_S:       {2, 64, 8, 32, 4},
+	IQ2_XXS:     {2, 64},
+	IQ2_XS:      {2, 64, 8},
+	IQ2_S:       {2, 64, 16},
+	IQ1_S:       {2, 32, 16},
+	TQ1_0:       {48, 4, 2},
+	TQ2_0:       {64, 2},
+	NVFP4:       {4, 32},
+	NVFP4Scaled: {8, 32},
+	Q1_0:        {2, 16},
+	Q2_0:        {2, 16},
 }
 
 // Splits says whether SplitRows changes rows of cols elements.

@@ -2,6 +2,7 @@ package quant
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 )
 
@@ -45,6 +46,19 @@ func TestSplitRows(t *testing.T) {
 			}
 			return 832 + 2*b + i - 208
 		}},
+		{IQ3_S, 512, func(b, i int) int {
+			switch {
+			case i < 2:
+				return 216 + 2*b + i
+			case i < 66:
+				return 64*b + i - 2
+			case i < 74:
+				return 192 + 8*b + i - 66
+			case i < 106:
+				return 128 + 32*b + i - 74
+			}
+			return 208 + 4*b + i - 106
+		}},
 	} {
 		f, _ := Lookup(c.typ)
 		blocks := c.cols / f.BlockElems
@@ -62,6 +76,19 @@ func TestSplitRows(t *testing.T) {
 		f.SplitRows(dst, src, c.cols)
 		if !bytes.Equal(dst, want) {
 			t.Errorf("%s: rows differ", c.typ)
+		}
+	}
+	for typ, fields := range splitFields {
+		f, _ := Lookup(typ)
+		sum := 0
+		for i, size := range fields {
+			sum += size
+			if slices.Contains(fields[:i], size) {
+				t.Errorf("%s: two fields of %d bytes, which would lie in one place", typ, size)
+			}
+		}
+		if sum != f.BlockBytes {
+			t.Errorf("%s: fields of %d bytes; a block has %d", typ, sum, f.BlockBytes)
 		}
 	}
 	for typ, cols := range map[Type]int{Q4_0: 96, Q8_0: 32, Q6_K: 256, Q4_K: 1024, F16: 64} {

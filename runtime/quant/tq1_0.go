@@ -11,6 +11,7 @@ package quant
 var formatTQ1_0 = Format{
 	Type: TQ1_0, Name: "tq1_0", BlockElems: SuperBlock, BlockBytes: tq1_0Bytes,
 	Dequantize: dequantizeTQ1_0, Quantize: quantizeTQ1_0, Dot: dotTQ1_0,
+	Halves: &HalfProducts{Magnitude: 1, Apart: 4, SubBlock: 32, Unpack: unpackTQ1_0},
 }
 
 const (
@@ -23,18 +24,33 @@ var tq1Runs = [...]struct{ from, bytes, digits, element int }{{0, 32, 5, 0}, {32
 
 func dequantizeTQ1_0(dst []float32, src []byte) {
 	for ; len(dst) > 0; dst, src = dst[SuperBlock:], src[tq1_0Bytes:] {
-		d := halfAt(src[tq1_0Scale:])
-		for _, run := range tq1Runs {
-			power := uint8(1)
-			for k := range run.digits {
-				w := dst[run.element+k*run.bytes:][:run.bytes]
-				for l, b := range src[run.from : run.from+run.bytes] {
-					// b is a fraction of 256: the power moves digit k to just after the point, and 3 moves it before.
-					w[l] = d * float32(int(uint16(b*power)*3>>8)-1)
-				}
-				power *= 3
+		digitsTQ1_0(dst, src, halfAt(src[tq1_0Scale:]))
+	}
+}
+
+// digitsTQ1_0 decodes a block with the scale d.
+func digitsTQ1_0(dst []float32, src []byte, d float32) {
+	for _, run := range tq1Runs {
+		power := uint8(1)
+		for k := range run.digits {
+			w := dst[run.element+k*run.bytes:][:run.bytes]
+			for l, b := range src[run.from : run.from+run.bytes] {
+				// b is a fraction of 256: the power moves digit k to just after the point, and 3 moves it before.
+				w[l] = d * float32(int(uint16(b*power)*3>>8)-1)
 			}
+			power *= 3
 		}
+	}
+}
+
+func unpackTQ1_0(block []byte, q []int16, scales []Affine) {
+	var w [SuperBlock]float32
+	digitsTQ1_0(w[:], block, 1)
+	for i, v := range w {
+		q[i] = int16(v)
+	}
+	for s := range scales {
+		scales[s] = Affine{D: halfAt(block[tq1_0Scale:])}
 	}
 }
 

@@ -9,6 +9,7 @@ package quant
 var formatTQ2_0 = Format{
 	Type: TQ2_0, Name: "tq2_0", BlockElems: SuperBlock, BlockBytes: tq2_0Bytes,
 	Dequantize: dequantizeTQ2_0, Quantize: quantizeTQ2_0, Dot: dotTQ2_0,
+	Halves: &HalfProducts{Magnitude: 2, Apart: 4, SubBlock: 16, Unpack: unpackTQ2_0},
 }
 
 const (
@@ -26,6 +27,16 @@ func dequantizeTQ2_0(dst []float32, src []byte) {
 				w[l] = d * float32(int(b>>shift&3)-1)
 			}
 		}
+	}
+}
+
+func unpackTQ2_0(block []byte, q []int16, scales []Affine) {
+	for s := range 16 {
+		qs, shift := pairs(block, s)
+		for l, b := range qs {
+			q[16*s+l] = int16(b>>shift&3) - 1
+		}
+		scales[s] = Affine{D: halfAt(block[tq2_0Scale:])}
 	}
 }
 

@@ -72,7 +72,7 @@ func TestCodeBooks(t *testing.T) {
 				values[j] = fmt.Sprint(int8(v >> (8 * j)))
 				q := words[i] >> (8 * j) & 255
 				if f.Book.Group == 8 {
-					q = words[i] >> (j%4*8 + j/4*4) & 15
+					q = words[i] >> (j%4/2*8 + j/4*4 + j%2*2) & 3
 					q = uint32(uint8(f.Book.levels[q]))
 				}
 				if byte(q) != byte(v>>(8*j)) {

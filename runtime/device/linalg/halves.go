@@ -24,18 +24,19 @@ func RowsHalvesMany(f *quant.Format, w []byte, stride int, xs, ys [][]float32) {
 	}
 	elems, rows := inputSizes(xs, ys)
 	rowBytes := checkRows(f, w, stride, elems, rows)
-	subBlocks := elems / quant.SubBlock
+	size := f.Halves.SubBlock
+	subBlocks := elems / size
 	q, scales, inputs := make([]int16, elems), make([]quant.Affine, subBlocks), make([]float32, len(xs)*subBlocks)
-	ones := slices.Repeat([]int16{1}, quant.SubBlock)
+	ones := slices.Repeat([]int16{1}, size)
 	for i := range inputs {
-		inputs[i] = halfSum(f.Halves, ones, xs[i/subBlocks][i%subBlocks*quant.SubBlock:], 1)
+		inputs[i] = halfSum(f.Halves, ones, xs[i/subBlocks][i%subBlocks*size:], 1)
 	}
 	for r := range rows {
 		f.UnpackHalves(w[r*stride:r*stride+rowBytes], q, scales)
 		for j, x := range xs {
 			var y float32
 			for s, a := range scales {
-				y += a.D*halfSum(f.Halves, q[s*quant.SubBlock:], x[s*quant.SubBlock:], f.Halves.Magnitude) + a.M*inputs[j*subBlocks+s]
+				y += a.D*halfSum(f.Halves, q[s*size:], x[s*size:], f.Halves.Magnitude) + a.M*inputs[j*subBlocks+s]
 			}
 			ys[j][r] = y
 		}
@@ -45,7 +46,7 @@ func RowsHalvesMany(f *quant.Format, w []byte, stride int, xs, ys [][]float32) {
 // sum is Σ q·x over the elements of a sub-block, for integers of up to magnitude.
 func halfSum(p *quant.HalfProducts, q []int16, x []float32, magnitude int) float32 {
 	var sum float32
-	for i := 0; i < quant.SubBlock; i += 4 {
+	for i := 0; i < p.SubBlock; i += 4 {
 		if i&p.Apart == 0 { // the first four of an eight
 			sum += halfFour(p, q, x, i, magnitude) + halfFour(p, q, x, i+2, magnitude)
 		}

@@ -56,12 +56,12 @@ func TestUnpack(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, f := range multipliedAsHalves() {
 		const n = 512
-		q, scales := make([]int16, n), make([]quant.Affine, n/quant.SubBlock)
+		q, scales := make([]int16, n), make([]quant.Affine, n/f.Halves.SubBlock)
 		for range 10 {
 			row, want := randomRow(f, rng, n)
 			f.UnpackHalves(row, q, scales)
 			for i := range want {
-				s := scales[i/quant.SubBlock]
+				s := scales[i/f.Halves.SubBlock]
 				// Equal but for the roundings of float32 where a middle was moved from q to m.
 				if got := s.D*float32(q[i]) + s.M; math.Abs(float64(got-want[i])) > 0x1p-22*math.Abs(float64(s.D))*float64(f.Halves.Magnitude) {
 					t.Fatalf("%s: element %d is %g; Dequantize says %g", f.Name, i, got, want[i])
@@ -117,7 +117,7 @@ func TestRowsHalvesSmall(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for _, f := range multipliedAsHalves() {
 		const n = 512
-		q, scales := make([]int16, n), make([]quant.Affine, n/quant.SubBlock)
+		q, scales := make([]int16, n), make([]quant.Affine, n/f.Halves.SubBlock)
 		for _, size := range []float32{1e-3, 1e-4, 1e-5, 1e-6} {
 			row, w := randomRow(f, rng, n)
 			x := randomHalves(rng, n, size)
@@ -128,7 +128,7 @@ func TestRowsHalvesSmall(t *testing.T) {
 			var units float64 // the sum of their squares, over all roundings
 			for _, s := range scales {
 				d, m := float64(s.D)*float64(4*f.Halves.Magnitude), 4*float64(s.M)
-				units += float64(quant.SubBlock) * (d*d + m*m)
+				units += float64(f.Halves.SubBlock) * (d*d + m*m)
 			}
 			allowed := 4 * (0x1p-11*math.Sqrt(squares) + 0x1p-25*math.Sqrt(units))
 			if off := math.Abs(float64(y[0]) - exact); off > allowed {
@@ -141,11 +141,11 @@ func TestRowsHalvesSmall(t *testing.T) {
 // exactProduct is the product of a row, whose elements are w, and x. With it come the
 // sum of the magnitudes and of the squares of all that RowsHalves adds up for it.
 func exactProduct(f *quant.Format, row []byte, w, x []float32) (exact, sizes, squares float64) {
-	q, scales := make([]int16, len(w)), make([]quant.Affine, len(w)/quant.SubBlock)
+	q, scales := make([]int16, len(w)), make([]quant.Affine, len(w)/f.Halves.SubBlock)
 	f.UnpackHalves(row, q, scales)
 	for i := range w {
 		v := float64(w[i]) * float64(x[i])
-		m := float64(scales[i/quant.SubBlock].M) * float64(x[i])
+		m := float64(scales[i/f.Halves.SubBlock].M) * float64(x[i])
 		exact += v
 		sizes += math.Abs(v-m) + math.Abs(m)
 		squares += (v-m)*(v-m) + m*m
@@ -158,7 +158,8 @@ func exactProduct(f *quant.Format, row []byte, w, x []float32) (exact, sizes, sq
 func TestRowsHalvesOrder(t *testing.T) {
 	for name, first := range map[string][]int{
 		"q4_0": {0, 1, 16, 17}, "q4_1": {0, 1, 16, 17}, "q5_0": {0, 1, 16, 17}, "q5_1": {0, 1, 16, 17}, "q8_0": {0, 1, 16, 17},
-		"q4_k": {0, 1, 4, 5}, "q5_k": {0, 1, 4, 5},
+		"q4_k": {0, 1, 4, 5}, "q5_k": {0, 1, 4, 5}, "q3_k": {0, 1, 4, 5}, "q2_k": {0, 1, 4, 5},
+		"iq3_xxs": {0, 1, 4, 5}, "iq2_s": {0, 1, 4, 5}, "tq2_0": {0, 1, 4, 5}, "nvfp4": {0, 1, 8, 9},
 	} {
 		f, _ := quant.ByName(name)
 		w := slices.Repeat([]float32{1}, f.BlockElems)

@@ -4,30 +4,48 @@
 // takes four or two eights. Blocks are 8-byte aligned.
 template <uint SHARE>
 struct iq1_m_by {
-  enum { COLUMNS = 256, EIGHTS = 32 / SHARE };
+  enum { COLUMNS = 256, BYTES = 56, EIGHTS = 32 / SHARE };
 
   static inline uint share(uint) { return SHARE; }
 
-  static inline ulong row_bytes(uint cols) { return ulong(cols / 256u) * 56u; }
+  static inline ulong row_bytes(uint cols) { return ulong(cols / 256u) * BYTES; }
+
+  struct held { uint entries[EIGHTS], high; float scales[EIGHTS / 2]; };
+
+  template <uint COLS>
+  static inline void load_held(device const uchar * row, uint b, uint part, thread held & q) {
+    const uint g = part * EIGHTS;
+    device const uchar * p = row + b * BYTES;
+    const uint low = EIGHTS == 2 ? ushort_at(p + g) : word_at<4>(p + g);
+    const uint2 scales = *(device const uint2 *)(p + 48);
+    q.high = ushort_at(p + 32u + g / 4u * 2u) >> g % 4u * 4u;
+    UNROLL for (uint i = 0; i < EIGHTS; ++i) q.entries[i] = iq1_book[entry(low >> 8u * i & 255u, q.high, i)];
+    const float d = d_of(scales);
+    UNROLL for (uint i = 0; i < EIGHTS / 2; ++i) q.scales[i] = d * scale(scales, g / 2u + i);
+  }
+
+  // The shift of eight elements multiplies the sum of their inputs.
+  template <typename IN>
+  static inline float product(thread const held & q, thread const IN & in) {
+    float sum = 0.0f;
+    UNROLL for (uint i = 0; i < EIGHTS; i += 2) {
+      const float pair = add_iq1(q.entries[i + 1], in.y[i + 1], add_iq1(q.entries[i], in.y[i], 0.0f));
+      const float first = minus(q.high, i) ? -in.sums[i] : in.sums[i], second = minus(q.high, i + 1u) ? -in.sums[i + 1] : in.sums[i + 1];
+      sum = fma(q.scales[i / 2], fma(8.0f, pair, first + second), sum);
+    }
+    return sum;
+  }
+
+  template <typename X> struct inputs { typename X::eight y[EIGHTS]; float sums[EIGHTS]; };
+
+  template <typename X>
+  static inline void load_inputs(X x, uint b, uint part, thread inputs<X> & in) {
+    load_rows<EIGHTS>(x, 256u * b + 8u * EIGHTS * part, in.y);
+    UNROLL for (ushort i = 0; i < EIGHTS; ++i) in.sums[i] = sum_of_eights<1>(in.y + i);
+  }
 
   template <ushort N, uint COLS, typename X>
-  static inline void step(device const uchar * w, X x, uint b, uint part, thread float * sum) {
-    const uint g = part * EIGHTS; // of eights
-    eight_floats y[EIGHTS];
-    load_rows<EIGHTS>(x, b * 256u + 8u * g, y);
-    UNROLL for (ushort r = 0; r < N; ++r) {
-      device const uchar * p = w + r * row_bytes(COLS) + b * 56u;
-      const uint2 scales = *(device const uint2 *)(p + 48);
-      const uint high = ushort_at(p + 32u + g / 4u * 2u);
-      float q = 0.0f;
-      UNROLL for (ushort i = 0; i < EIGHTS; i += 2) {
-        float pair = 0.0f;
-        UNROLL for (ushort k = i; k < i + 2; ++k) pair = add_iq1(iq1_book[entry(p[g + k], high, g + k)], minus(high, g + k), y[k], pair);
-        q = fma(scale(scales, (g + i) / 2u), pair, q);
-      }
-      sum[r] = fma(d_of(scales), q, sum[r]);
-    }
-  }
+  static inline void step(device const uchar * w, X x, uint b, uint part, thread float * sum) { step_lanes<iq1_m_by, N, COLS>(w, x, b, part, sum); }
 
   static inline uint entry(uint low, uint high, uint g) { return low | (high >> g % 4u * 4u & 7u) << 8; }
 
@@ -59,11 +77,13 @@ struct iq1_m_by {
   }
 
   static inline half4 numbers(thread const run & r, uint j, uint u) {
-    const uint e = iq1_book[entry(r.low >> 8u * j & 255u, r.high, j)];
-    return centred<16>(iq1_levels(e >> 4u * u, minus(r.high, j)));
+    return iq1_numbers(iq1_book[entry(r.low >> 8u * j & 255u, r.high, j)], u);
   }
 
-  static inline float2 scaling(thread const run & r, uint j) { return two_floats(r.scale[j / 2u], 0.0f); }
+  static inline float2 scaling(thread const run & r, uint j) {
+    const float shift = r.scale[j / 2u];
+    return two_floats(8.0f * shift, minus(r.high, j) ? -shift : shift);
+  }
 
   template <uint COLS>
   static inline float element(device const uchar * row, uint i) {
@@ -71,8 +91,11 @@ struct iq1_m_by {
     const uint g = (i & 255u) / 8u, high = ushort_at(p + 32u + g / 4u * 2u);
     const uint2 scales = *(device const uint2 *)(p + 48);
     const uint e = iq1_book[entry(p[g], high, g)];
-    return d_of(scales) * scale(scales, g / 2u) * (float(iq1_levels(nibble_of(e, i & 7u), minus(high, g)) & 255u) - 16.0f);
+    return d_of(scales) * scale(scales, g / 2u) * (8.0f * float(code_of(e, i & 7u)) - (minus(high, g) ? 9.0f : 7.0f));
   }
 };
+
+template <uint SHARE, ushort N, uint COLS>
+struct preloaded<iq1_m_by<SHARE>, N, COLS> : preloaded_lanes<iq1_m_by<SHARE>, N, COLS> {};
 
 typedef iq1_m_by<8> iq1_m;

@@ -3,32 +3,54 @@
 // A lane takes four or two eights.
 template <uint SHARE>
 struct iq2_xs_by {
-  enum { COLUMNS = 256, EIGHTS = 32 / SHARE };
+  enum { COLUMNS = 256, BYTES = 74, EIGHTS = 32 / SHARE };
 
   static inline uint share(uint) { return SHARE; }
 
-  static inline ulong row_bytes(uint cols) { return ulong(cols / 256u) * 74u; }
+  static inline ulong row_bytes(uint cols) { return split_bytes(ulong(cols / 256u) * BYTES); }
 
-  template <ushort N, uint COLS, typename X>
-  static inline void step(device const uchar * w, X x, uint b, uint part, thread float * sum) {
-    const uint g = part * EIGHTS; // of eights
-    eight_floats y[EIGHTS];
-    load_rows<EIGHTS>(x, b * 256u + 8u * g, y);
-    UNROLL for (ushort r = 0; r < N; ++r) {
-      device const uchar * p = w + r * row_bytes(COLS) + b * 74u;
-      const uint scales = p[66u + g / 4u];
-      float q = 0.0f;
-      UNROLL for (ushort i = 0; i < EIGHTS; i += 2) {
-        float pair = 0.0f;
-        UNROLL for (ushort k = i; k < i + 2; ++k) {
-          const uint e = ushort_at(p + 2u + 2u * (g + k));
-          pair = add_signed(iq2_eight(iq2_xs_book[e & 511u]), even_signs(e >> 9), y[k], pair);
-        }
-        q = fma(scale(scales, (g + i) / 2u), pair, q);
-      }
-      sum[r] = fma(half_at(p), q, sum[r]);
+  // The entries with their signs of a block, its scales and d.
+  template <uint COLS>
+  static inline device const uchar * groups(device const uchar * row, uint b) { return field_of<iq2_xs_by, COLS>(row, b, 2u, 64u, 0u); }
+
+  template <uint COLS>
+  static inline device const uchar * scales_at(device const uchar * row, uint b) { return field_of<iq2_xs_by, COLS>(row, b, 66u, 8u, 64u); }
+
+  template <uint COLS>
+  static inline device const uchar * d_at(device const uchar * row, uint b) { return field_of<iq2_xs_by, COLS>(row, b, 0u, 2u, 72u); }
+
+  struct held { uint entries[EIGHTS], groups[EIGHTS / 2]; float scales[EIGHTS / 2]; };
+
+  template <uint COLS>
+  static inline void load_held(device const uchar * row, uint b, uint part, thread held & q) {
+    const uint g = part * EIGHTS;
+    const uint nibbles = scales_at<COLS>(row, b)[g / 4u];
+    const float d = half_at(d_at<COLS>(row, b));
+    UNROLL for (uint i = 0; i < EIGHTS / 2; ++i) {
+      q.groups[i] = word_of(groups<COLS>(row, b) + 2u * g + 4u * i, apart<iq2_xs_by, COLS>());
+      q.entries[2 * i] = iq2_xs_book[q.groups[i] & 511u];
+      q.entries[2 * i + 1] = iq2_xs_book[q.groups[i] >> 16 & 511u];
+      q.scales[i] = d * scale(nibbles, g / 2u + i);
     }
   }
+
+  template <typename IN>
+  static inline float product(thread const held & q, thread const IN & in) {
+    float sum = 0.0f;
+    UNROLL for (uint i = 0; i < EIGHTS / 2; ++i) {
+      const float pair = add_iq2(q.entries[2 * i], even_signs(q.groups[i] >> 9), in.y[2 * i], 0.0f);
+      sum = fma(q.scales[i], add_iq2(q.entries[2 * i + 1], even_signs(q.groups[i] >> 25), in.y[2 * i + 1], pair), sum);
+    }
+    return sum;
+  }
+
+  template <typename X> struct inputs { typename X::eight y[EIGHTS]; };
+
+  template <typename X>
+  static inline void load_inputs(X x, uint b, uint part, thread inputs<X> & in) { load_rows<EIGHTS>(x, 256u * b + 8u * EIGHTS * part, in.y); }
+
+  template <ushort N, uint COLS, typename X>
+  static inline void step(device const uchar * w, X x, uint b, uint part, thread float * sum) { step_lanes<iq2_xs_by, N, COLS>(w, x, b, part, sum); }
 
   static inline float scale(uint nibbles, uint s) { return float(nibbles >> s % 2u * 4u & 15u) * 0.25f + 0.125f; }
 
@@ -39,27 +61,29 @@ struct iq2_xs_by {
 
   template <uint COLS>
   static inline void fetch_run(device const uchar * row, uint step, uint p, thread run & r) {
-    device const uchar * at = row + ulong(step / 2u) * 74u;
     const uint s = step % 2u * 4u + p;
-    r.entries[0] = word_at<2>(at + 2u + 8u * s);
-    r.entries[1] = word_at<2>(at + 6u + 8u * s);
-    r.scales = at[66u + s];
-    r.d = half_at(at);
+    const uint2 group = two_words_of(groups<COLS>(row, step / 2u) + 8u * s, apart<iq2_xs_by, COLS>());
+    r.entries[0] = group.x;
+    r.entries[1] = group.y;
+    r.scales = scales_at<COLS>(row, step / 2u)[s];
+    r.d = half_at(d_at<COLS>(row, step / 2u));
   }
 
   static inline half4 numbers(thread const run & r, uint j, uint u) {
     const uint e = r.entries[j / 2u] >> j % 2u * 16u;
-    return centred<64>(signed_bytes(iq2_levels(iq2_xs_book[e & 511u] >> 4u * u), even_signs(e >> 9) >> 4u * u));
+    return iq2_numbers(iq2_xs_book[e & 511u], even_signs(e >> 9), u);
   }
 
   static inline float2 scaling(thread const run & r, uint j) { return two_floats(r.d * scale(r.scales, j / 2u), 0.0f); }
 
   template <uint COLS>
   static inline float element(device const uchar * row, uint i) {
-    device const uchar * p = row + ulong(i / 256u) * 74u;
-    const uint j = i & 255u, e = ushort_at(p + 2u + j / 8u * 2u);
-    return half_at(p) * scale(p[66u + j / 32u], j / 16u) * iq2_value(iq2_xs_book[e & 511u], i & 7u, even_signs(e >> 9));
+    const uint b = i / 256u, j = i & 255u, e = ushort_at(groups<COLS>(row, b) + j / 8u * 2u);
+    return half_at(d_at<COLS>(row, b)) * scale(scales_at<COLS>(row, b)[j / 32u], j / 16u) * iq2_value(iq2_xs_book[e & 511u], i & 7u, even_signs(e >> 9));
   }
 };
+
+template <uint SHARE, ushort N, uint COLS>
+struct preloaded<iq2_xs_by<SHARE>, N, COLS> : preloaded_lanes<iq2_xs_by<SHARE>, N, COLS> {};
 
 typedef iq2_xs_by<8> iq2_xs;

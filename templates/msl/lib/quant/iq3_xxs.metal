@@ -3,31 +3,57 @@
 // four or two eights.
 template <uint SHARE>
 struct iq3_xxs_by {
-  enum { COLUMNS = 256, EIGHTS = 32 / SHARE };
+  enum { COLUMNS = 256, BYTES = 98, EIGHTS = 32 / SHARE };
 
   static inline uint share(uint) { return SHARE; }
 
-  static inline ulong row_bytes(uint cols) { return ulong(cols / 256u) * 98u; }
+  static inline ulong row_bytes(uint cols) { return split_bytes(ulong(cols / 256u) * BYTES); }
+
+  // The entries of a block, its signs with the scales, and d.
+  template <uint COLS>
+  static inline device const uchar * entries_at(device const uchar * row, uint b) { return field_of<iq3_xxs_by, COLS>(row, b, 2u, 64u, 0u); }
+
+  template <uint COLS>
+  static inline device const uchar * signs_at(device const uchar * row, uint b) { return field_of<iq3_xxs_by, COLS>(row, b, 66u, 32u, 64u); }
+
+  template <uint COLS>
+  static inline device const uchar * d_at(device const uchar * row, uint b) { return field_of<iq3_xxs_by, COLS>(row, b, 0u, 2u, 96u); }
+
+  // A lane of two eights holds its four entries, of four eights their numbers: entries would take too many registers.
+  struct held { uint q[4], signs; float scale; };
+
+  template <uint COLS>
+  static inline void load_held(device const uchar * row, uint b, uint part, thread held & q) {
+    const uint g = part * EIGHTS;
+    UNROLL for (uint i = 0; i < EIGHTS / 2; ++i) q.q[i] = word_of(entries_at<COLS>(row, b) + 2u * g + 4u * i, apart<iq3_xxs_by, COLS>());
+    const uint signs = word_of(signs_at<COLS>(row, b) + g / 4u * 4u, apart<iq3_xxs_by, COLS>());
+    q.signs = signs >> 7u * (g % 4u);
+    q.scale = half_at(d_at<COLS>(row, b)) * scale(signs);
+    const uint numbers = q.q[0];
+    if (EIGHTS == 2) UNROLL for (uint i = 0; i < 4u; ++i) q.q[i] = iq3_xxs_book[numbers >> 8u * i & 255u];
+  }
+
+  static inline uint four(thread const held & q, uint i) { return EIGHTS == 2 ? q.q[i] : iq3_xxs_book[q.q[i / 4u] >> i % 4u * 8u & 255u]; }
+
+  template <typename IN>
+  static inline float product(thread const held & q, thread const IN & in) {
+    float sum = 0.0f;
+    UNROLL for (uint i = 0; i < EIGHTS; ++i) {
+      uint2 m;
+      m.x = four(q, 2u * i);
+      m.y = four(q, 2u * i + 1u);
+      sum = add_signed<64>(m, even_signs(q.signs >> 7u * i), in.y[i], sum);
+    }
+    return q.scale * sum;
+  }
+
+  template <typename X> struct inputs { typename X::eight y[EIGHTS]; };
+
+  template <typename X>
+  static inline void load_inputs(X x, uint b, uint part, thread inputs<X> & in) { load_rows<EIGHTS>(x, 256u * b + 8u * EIGHTS * part, in.y); }
 
   template <ushort N, uint COLS, typename X>
-  static inline void step(device const uchar * w, X x, uint b, uint part, thread float * sum) {
-    const uint g = part * EIGHTS; // of eights
-    eight_floats y[EIGHTS];
-    load_rows<EIGHTS>(x, b * 256u + 8u * g, y);
-    UNROLL for (ushort r = 0; r < N; ++r) {
-      device const uchar * p = w + r * row_bytes(COLS) + b * 98u;
-      const uint signs = word_at<2>(p + 66u + g / 4u * 4u);
-      float q = 0.0f;
-      UNROLL for (ushort i = 0; i < EIGHTS; ++i) {
-        const uint e = ushort_at(p + 2u + 2u * (g + i));
-        uint2 m;
-        m.x = iq3_xxs_book[e & 255u];
-        m.y = iq3_xxs_book[e >> 8];
-        q = add_signed(m, even_signs(signs >> 7u * (g % 4u + i)), y[i], q);
-      }
-      sum[r] = fma(half_at(p) * scale(signs), q, sum[r]);
-    }
-  }
+  static inline void step(device const uchar * w, X x, uint b, uint part, thread float * sum) { step_lanes<iq3_xxs_by, N, COLS>(w, x, b, part, sum); }
 
   static inline float scale(uint signs) { return float(signs >> 28) * 0.5f + 0.25f; }
 
@@ -38,12 +64,12 @@ struct iq3_xxs_by {
 
   template <uint COLS>
   static inline void fetch_run(device const uchar * row, uint step, uint p, thread run & r) {
-    device const uchar * at = row + ulong(step / 2u) * 98u;
     const uint s = step % 2u * 4u + p;
-    r.entries[0] = word_at<2>(at + 2u + 8u * s);
-    r.entries[1] = word_at<2>(at + 6u + 8u * s);
-    r.signs = word_at<2>(at + 66u + 4u * s);
-    r.d = half_at(at);
+    const uint2 entries = two_words_of(entries_at<COLS>(row, step / 2u) + 8u * s, apart<iq3_xxs_by, COLS>());
+    r.entries[0] = entries.x;
+    r.entries[1] = entries.y;
+    r.signs = word_of(signs_at<COLS>(row, step / 2u) + 4u * s, apart<iq3_xxs_by, COLS>());
+    r.d = half_at(d_at<COLS>(row, step / 2u));
   }
 
   static inline half4 numbers(thread const run & r, uint j, uint u) {
@@ -55,10 +81,12 @@ struct iq3_xxs_by {
 
   template <uint COLS>
   static inline float element(device const uchar * row, uint i) {
-    device const uchar * p = row + ulong(i / 256u) * 98u;
-    const uint j = i & 255u, signs = word_at<2>(p + 66u + j / 32u * 4u);
-    return half_at(p) * scale(signs) * byte_value(iq3_xxs_book[p[2u + j / 4u]], i & 7u, even_signs(signs >> 7u * (j / 8u % 4u)));
+    const uint b = i / 256u, j = i & 255u, signs = word_at<2>(signs_at<COLS>(row, b) + j / 32u * 4u);
+    return half_at(d_at<COLS>(row, b)) * scale(signs) * byte_value(iq3_xxs_book[entries_at<COLS>(row, b)[j / 4u]], i & 7u, even_signs(signs >> 7u * (j / 8u % 4u)));
   }
 };
+
+template <uint SHARE, ushort N, uint COLS>
+struct preloaded<iq3_xxs_by<SHARE>, N, COLS> : preloaded_lanes<iq3_xxs_by<SHARE>, N, COLS> {};
 
 typedef iq3_xxs_by<8> iq3_xxs;

@@ -7,31 +7,69 @@ constant float nvfp4_values[16] = {0.0f, 1.0f, 2.0f, 3.0f, 4.0f, 6.0f, 8.0f, 12.
 // Half of an E4M3 number; the one that is none is 0. Its bits are those of a half too small by 2^8.
 static inline float nvfp4_scale(uint e) { return (e & 127u) == 127u ? 0.0f : low_half((e & 127u) << 7) * 128.0f; }
 
+// Twice the E2M1 numbers in nibble `place` of each 16 bits of q, in units. A half with their exponent and mantissa as the
+// lowest bits of its exponent and the highest of its mantissa is smaller by 2^14, subnormal where they are.
+static inline half2 twice_e2m1(uint q, uint place, half unit) {
+  const uint signs = q << (12u - 4u * place), numbers = place < 3u ? q << (9u - 4u * place % 12u) : q >> 3;
+  return as_type<half2>((signs & 0x80008000u) | (numbers & 0x0e000e00u)) * half2(unit * half(32768.0f));
+}
+
+// s + Σ of eight products: those of the nibbles of bytes 0 and 2, 1 and 3: first the low and then the high ones.
+template <typename Y>
+static inline float add_e2m1(uint q, thread const Y & y, float s) {
+  const half u = unit_of<16>(y);
+  return add_products<16>(twice_e2m1(q, 0u, u), twice_e2m1(q, 2u, u), twice_e2m1(q, 1u, u), twice_e2m1(q, 3u, u), y, s);
+}
+
 // nvfp4_scaled has a float in front of each block that is a factor of all: HEAD bytes.
 template <uint HEAD>
 struct nvfp4_blocks {
   enum { COLUMNS = 64 };
   enum : uint { BYTES = HEAD + 36 };
 
-  // The scale of a sub-block.
-  static inline float scale(device const uchar * block, uint sub) {
-    const float s = nvfp4_scale(block[HEAD + sub]);
-    return HEAD > 0u ? as_type<float>(word_at<4>(block)) * s : s;
-  }
-
   static inline uint share(uint) { return 4u; }
 
-  static inline ulong row_bytes(uint cols) { return ulong(cols / 64u) * BYTES; }
+  static inline ulong row_bytes(uint cols) { return split_bytes(ulong(cols / 64u) * BYTES); }
+
+  // The nibbles of a block; its scales, behind the factor where there is one.
+  template <uint COLS>
+  static inline device const uchar * nibbles_at(device const uchar * row, uint b) { return field_of<nvfp4_blocks, COLS>(row, b, HEAD + 4u, 32u, 0u); }
+
+  template <uint COLS>
+  static inline device const uchar * scales_at(device const uchar * row, uint b) { return field_of<nvfp4_blocks, COLS>(row, b, 0u, HEAD + 4u, 32u); }
+
+  // The scale of a sub-block.
+  template <uint COLS>
+  static inline float scale(device const uchar * row, uint b, uint sub) {
+    device const uchar * scales = scales_at<COLS>(row, b);
+    const float s = nvfp4_scale(scales[HEAD + sub]);
+    return HEAD > 0u ? as_type<float>(word_at<4>(scales)) * s : s;
+  }
+
+  struct held { uint2 q; float scale; };
+
+  template <uint COLS>
+  static inline void load_held(device const uchar * row, uint b, uint part, thread held & q) {
+    device const uchar * at = nibbles_at<COLS>(row, b) + 8u * part;
+    if (apart<nvfp4_blocks, COLS>()) {
+      q.q = *(device const uint2 *)at;
+    } else {
+      q.q.x = word_at<4>(at);
+      q.q.y = word_at<4>(at + 4);
+    }
+    q.scale = scale<COLS>(row, b, part);
+  }
+
+  template <typename X> struct inputs { typename X::eight y[2]; };
+
+  template <typename X>
+  static inline void load_inputs(X x, uint b, uint part, thread inputs<X> & in) { load_two(x, b * 64u + 16u * part, b * 64u + 16u * part + 8u, in.y); }
+
+  template <typename IN>
+  static inline float product(thread const held & q, thread const IN & in) { return q.scale * add_e2m1(q.q.y, in.y[1], add_e2m1(q.q.x, in.y[0], 0.0f)); }
 
   template <ushort N, uint COLS, typename X>
-  static inline void step(device const uchar * w, X x, uint b, uint part, thread float * sum) {
-    float y[16];
-    load<16>(x, b * 64u + 16u * part, y);
-    UNROLL for (ushort r = 0; r < N; ++r) {
-      device const uchar * p = w + r * row_bytes(COLS) + b * BYTES;
-      sum[r] = fma(scale(p, part), table_nibbles(p + HEAD + 4u + 8u * part, nvfp4_values, y), sum[r]);
-    }
-  }
+  static inline void step(device const uchar * w, X x, uint b, uint part, thread float * sum) { step_lanes<nvfp4_blocks, N, COLS>(w, x, b, part, sum); }
 
   // For product.msl: lane p of four decodes half of a block of a step, two of them.
   struct run { uint4 q; float scales[2]; };
@@ -40,9 +78,9 @@ struct nvfp4_blocks {
 
   template <uint COLS>
   static inline void fetch_run(device const uchar * row, uint step, uint p, thread run & r) {
-    device const uchar * at = row + ulong(min(2u * step + p / 2u, COLS / 64u - 1u)) * BYTES;
-    r.q = sixteen_at(at + HEAD + 4u + p % 2u * 16u, 4u);
-    UNROLL for (uint i = 0; i < 2u; ++i) r.scales[i] = scale(at, p % 2u * 2u + i);
+    const uint b = min(2u * step + p / 2u, COLS / 64u - 1u);
+    r.q = sixteen_at(nibbles_at<COLS>(row, b) + p % 2u * 16u, apart<nvfp4_blocks, COLS>() ? 16u : 4u);
+    UNROLL for (uint i = 0; i < 2u; ++i) r.scales[i] = scale<COLS>(row, b, p % 2u * 2u + i);
   }
 
   static inline half4 numbers(thread const run & r, uint j, uint u) {
@@ -53,11 +91,16 @@ struct nvfp4_blocks {
 
   template <uint COLS>
   static inline float element(device const uchar * row, uint i) {
-    device const uchar * p = row + ulong(i / 64u) * BYTES;
-    const uint s = (i & 63u) / 16u, byte = p[HEAD + 4u + 8u * s + (i & 7u)];
-    return scale(p, s) * nvfp4_values[(i & 15u) < 8u ? byte & 15u : byte >> 4];
+    const uint s = (i & 63u) / 16u, byte = nibbles_at<COLS>(row, i / 64u)[8u * s + (i & 7u)];
+    return scale<COLS>(row, i / 64u, s) * nvfp4_values[(i & 15u) < 8u ? byte & 15u : byte >> 4];
   }
 };
 
 struct nvfp4 : nvfp4_blocks<0u> {};
 struct nvfp4_scaled : nvfp4_blocks<4u> {};
+
+template <ushort N, uint COLS>
+struct preloaded<nvfp4, N, COLS> : preloaded_lanes<nvfp4, N, COLS> {};
+
+template <ushort N, uint COLS>
+struct preloaded<nvfp4_scaled, N, COLS> : preloaded_lanes<nvfp4_scaled, N, COLS> {};

@@ -4,39 +4,53 @@
 // 4-byte aligned.
 template <uint SHARE>
 struct q2_k_by {
-  enum { COLUMNS = 256, PAIRS = 32 / SHARE };
+  enum { COLUMNS = 256, BYTES = 84, PAIRS = 32 / SHARE };
 
   static inline uint share(uint) { return SHARE; }
 
-  static inline ulong row_bytes(uint cols) { return ulong(cols / 256u) * 84u; }
+  static inline ulong row_bytes(uint cols) { return ulong(cols / 256u) * BYTES; }
 
-  template <ushort N, uint COLS, typename X>
-  static inline void step(device const uchar * w, X x, uint b, uint part, thread float * sum) {
+  // The scales of a pair of sub-blocks are in the lower bytes of 16 bits each.
+  struct held { uint2 q; uint scales[PAIRS / 2], d; };
+
+  template <uint COLS>
+  static inline void load_held(device const uchar * row, uint b, uint part, thread held & q) {
+    device const uchar * p = row + b * BYTES;
     const uint h = part / (SHARE / 2u); // half of the block
     const uint l = part / (SHARE / 8u) % 4u * 8u;
     const uint k0 = part % (SHARE / 8u) * PAIRS;
-    eight_floats y[PAIRS];
-    float sums[PAIRS];
-    UNROLL for (ushort k = 0; k < PAIRS; ++k) {
-      load_row(x, b * 256u + h * 128u + (k0 + k) * 32u + l, y[k]);
-      sums[k] = sum_of_eights<1>(y + k);
+    device const uchar * qs = p + 16u + h * 32u + l;
+    q.q.x = word_at<4>(qs) >> 2u * k0;
+    q.q.y = word_at<4>(qs + 4) >> 2u * k0;
+    UNROLL for (uint i = 0; i < PAIRS / 2; ++i) q.scales[i] = word_at<4>(p + h * 8u + k0 * 2u + 4u * i) >> l / 16u * 8u;
+    q.d = word_at<4>(p + 80);
+  }
+
+  template <typename IN>
+  static inline float product(thread const held & q, thread const IN & in) {
+    float sum = 0.0f, least = 0.0f;
+    UNROLL for (uint i = 0; i < PAIRS / 2; ++i) {
+      const float2 scale = two_numbers(q.scales[i], 0x000f000fu, 0.0f), low = two_numbers(q.scales[i] >> 4, 0x000f000fu, 0.0f);
+      sum = fma(scale.x, add_bit_pairs<2>(q.q, 2u * i, 2.0f, in.y[2 * i], 2.0f * in.sums[2 * i]), sum);
+      sum = fma(scale.y, add_bit_pairs<2>(q.q, 2u * i + 1u, 2.0f, in.y[2 * i + 1], 2.0f * in.sums[2 * i + 1]), sum);
+      least = fma(low.y, in.sums[2 * i + 1], fma(low.x, in.sums[2 * i], least));
     }
-    UNROLL for (ushort r = 0; r < N; ++r) {
-      device const uchar * p = w + r * row_bytes(COLS) + b * 84u;
-      device const uchar * qs = p + 16u + h * 32u + l;
-      device const uchar * scales = p + h * 8u + k0 * 2u + l / 16u;
-      const uint low = word_at<4>(qs) >> 2u * k0, high = word_at<4>(qs + 4) >> 2u * k0;
-      float q = 0.0f, least = 0.0f;
-      UNROLL for (ushort k = 0; k < PAIRS; ++k) {
-        const uint s = scales[2 * k];
-        const float sub = add_bytes<2>(low >> 2u * k & 0x03030303u, high >> 2u * k & 0x03030303u, y[k], 2.0f * sums[k]);
-        q = fma(float(s & 15u), sub, q);
-        least = fma(float(s >> 4), sums[k], least);
-      }
-      const uint d = word_at<4>(p + 80);
-      sum[r] += fma(low_half(d), q, -(high_half(d) * least));
+    return fma(low_half(q.d), sum, -(high_half(q.d) * least));
+  }
+
+  template <typename X> struct inputs { typename X::eight y[PAIRS]; float sums[PAIRS]; };
+
+  template <typename X>
+  static inline void load_inputs(X x, uint b, uint part, thread inputs<X> & in) {
+    const uint k0 = part % (SHARE / 8u) * PAIRS;
+    UNROLL for (ushort k = 0; k < PAIRS; ++k) {
+      load_row(x, b * 256u + part / (SHARE / 2u) * 128u + (k0 + k) * 32u + part / (SHARE / 8u) % 4u * 8u, in.y[k]);
+      in.sums[k] = sum_of_eights<1>(in.y + k);
     }
   }
+
+  template <ushort N, uint COLS, typename X>
+  static inline void step(device const uchar * w, X x, uint b, uint part, thread float * sum) { step_lanes<q2_k_by, N, COLS>(w, x, b, part, sum); }
 
   // For product.msl: lane p of four decodes two bit pairs of sixteen bytes of a step, half a block.
   struct run { uint4 q; uint shift, d; uchar scale[2]; };
@@ -71,5 +85,8 @@ struct q2_k_by {
     return fma(half_at(p + 80) * float(s & 15u), float(q), -(half_at(p + 82) * float(s >> 4)));
   }
 };
+
+template <uint SHARE, ushort N, uint COLS>
+struct preloaded<q2_k_by<SHARE>, N, COLS> : preloaded_lanes<q2_k_by<SHARE>, N, COLS> {};
 
 typedef q2_k_by<8> q2_k;

@@ -2,28 +2,47 @@
 // element 32k+l has bits 2k of byte l. A lane takes 8 values of l, with all k or with two of them.
 template <uint SHARE>
 struct tq2_0_by {
-  enum { COLUMNS = 256, PAIRS = 32 / SHARE };
+  enum { COLUMNS = 256, BYTES = 66, PAIRS = 32 / SHARE };
 
   static inline uint share(uint) { return SHARE; }
 
-  static inline ulong row_bytes(uint cols) { return ulong(cols / 256u) * 66u; }
+  static inline ulong row_bytes(uint cols) { return split_bytes(ulong(cols / 256u) * BYTES); }
 
-  template <ushort N, uint COLS, typename X>
-  static inline void step(device const uchar * w, X x, uint b, uint part, thread float * sum) {
+  // The bit pairs of a block, and d.
+  template <uint COLS>
+  static inline device const uchar * pairs_at(device const uchar * row, uint b) { return field_of<tq2_0_by, COLS>(row, b, 0u, 64u, 0u); }
+
+  template <uint COLS>
+  static inline device const uchar * d_at(device const uchar * row, uint b) { return field_of<tq2_0_by, COLS>(row, b, 64u, 2u, 64u); }
+
+  struct held { uint2 pairs; half d; };
+
+  template <uint COLS>
+  static inline void load_held(device const uchar * row, uint b, uint part, thread held & q) {
     const uint h = part / (SHARE / 2u); // half of the block
     const uint l = part / (SHARE / 8u) % 4u * 8u;
     const uint k0 = part % (SHARE / 8u) * PAIRS;
-    eight_floats y[PAIRS];
-    UNROLL for (ushort k = 0; k < PAIRS; ++k) load_row(x, b * 256u + h * 128u + (k0 + k) * 32u + l, y[k]);
-    UNROLL for (ushort r = 0; r < N; ++r) {
-      device const uchar * p = w + r * row_bytes(COLS) + b * 66u;
-      device const uchar * qs = p + h * 32u + l;
-      const uint low = word_at<2>(qs) >> 2u * k0, high = word_at<2>(qs + 4) >> 2u * k0;
-      float q = 0.0f;
-      UNROLL for (ushort k = 0; k < PAIRS; ++k) q = add_bytes<2>(one_more(low >> 2u * k), one_more(high >> 2u * k), y[k], q);
-      sum[r] = fma(half_at(p + 64), q, sum[r]);
-    }
+    q.pairs = two_words_of(pairs_at<COLS>(row, b) + h * 32u + l, apart<tq2_0_by, COLS>()) >> 2u * k0;
+    q.d = *(device const half *)d_at<COLS>(row, b);
   }
+
+  template <typename IN>
+  static inline float product(thread const held & q, thread const IN & in) {
+    float sum = 0.0f;
+    UNROLL for (ushort k = 0; k < PAIRS; ++k) sum = add_bit_pairs<2>(q.pairs, k, 1.0f, in.y[k], sum);
+    return float(q.d) * sum;
+  }
+
+  template <typename X> struct inputs { typename X::eight y[PAIRS]; };
+
+  template <typename X>
+  static inline void load_inputs(X x, uint b, uint part, thread inputs<X> & in) {
+    const uint k0 = part % (SHARE / 8u) * PAIRS;
+    UNROLL for (ushort k = 0; k < PAIRS; ++k) load_row(x, b * 256u + part / (SHARE / 2u) * 128u + (k0 + k) * 32u + part / (SHARE / 8u) % 4u * 8u, in.y[k]);
+  }
+
+  template <ushort N, uint COLS, typename X>
+  static inline void step(device const uchar * w, X x, uint b, uint part, thread float * sum) { step_lanes<tq2_0_by, N, COLS>(w, x, b, part, sum); }
 
   // The lowest bit pairs of 4 bytes, plus 1: they count from 2 then, a power of two.
   static inline uint one_more(uint pairs) { return (pairs & 0x03030303u) + 0x01010101u; }
@@ -35,10 +54,9 @@ struct tq2_0_by {
 
   template <uint COLS>
   static inline void fetch_run(device const uchar * row, uint step, uint p, thread run & r) {
-    device const uchar * at = row + ulong(step / 2u) * 66u;
-    r.q = sixteen_at(at + step % 2u * 32u + 16u * (p % 2u), 2u);
+    r.q = sixteen_at(pairs_at<COLS>(row, step / 2u) + step % 2u * 32u + 16u * (p % 2u), apart<tq2_0_by, COLS>() ? 16u : 2u);
     r.shift = p / 2u * 2u;
-    r.d = half_at(at + 64);
+    r.d = half_at(d_at<COLS>(row, step / 2u));
   }
 
   static inline half4 numbers(thread const run & r, uint j, uint u) {
@@ -49,10 +67,12 @@ struct tq2_0_by {
 
   template <uint COLS>
   static inline float element(device const uchar * row, uint i) {
-    device const uchar * p = row + ulong(i / 256u) * 66u;
     const uint h = (i & 255u) / 128u, k = (i & 127u) / 32u;
-    return half_at(p + 64) * (float(p[h * 32u + (i & 31u)] >> 2u * k & 3u) - 1.0f);
+    return half_at(d_at<COLS>(row, i / 256u)) * (float(pairs_at<COLS>(row, i / 256u)[h * 32u + (i & 31u)] >> 2u * k & 3u) - 1.0f);
   }
 };
+
+template <uint SHARE, ushort N, uint COLS>
+struct preloaded<tq2_0_by<SHARE>, N, COLS> : preloaded_lanes<tq2_0_by<SHARE>, N, COLS> {};
 
 typedef tq2_0_by<8> tq2_0;
