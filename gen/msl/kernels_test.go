@@ -400,7 +400,8 @@ func TestFastParts(t *testing.T) {
 	}
 	parts(prompts, fast)
 	parts(headShapes[0].compile(t), fast)
-	parts(hybridBundle(t, 0, "f32", []int{1, 24}), fast) // of TestLinear
+	parts(hybridBundle(t, 0, "", "f32", []int{1, 24}), fast) // of TestLinear
+	parts(hybridBundle(t, 1, plan.ClassNVIDIA, "f32", []int{24}), fast)
 	if len(all) < 15 {
 		t.Errorf("%d kinds of parts", len(all))
 	}

@@ -28,7 +28,7 @@ type Rows uint8
 
 // The programs: all, those of one row, those of several, of these those of a batch, those of no
 // more rows than a batch has, those that attend to latent rows, those that attend to expanded
-// heads (target.Target.Expands), those each of whose rows has its splits of attention combined by itself
+// heads (target.Target.Expands), those whose delta rule goes by chunks, those each of whose rows has its splits of attention combined by itself
 // (CombinesApart there), or goes to its experts by itself (ExpertsApart), and those whose
 // rows go there together.
 const (
@@ -39,6 +39,7 @@ const (
 	FewRows
 	Absorbed
 	Expanded
+	Chunked
 	CombinesApart
 	ExpertsApart
 	ExpertsTogether
@@ -52,6 +53,8 @@ func (r Rows) has(p *ir.Program) bool {
 		return !p.Expands()
 	case Expanded:
 		return p.Expands()
+	case Chunked:
+		return p.Chunks()
 	case CombinesApart:
 		return p.Target().CombinesApart(width)
 	case ExpertsApart:
@@ -94,8 +97,11 @@ var Pipeline = []Pass{
 		Doc: "gate and up share one dispatch and multiply in registers"},
 	{Name: "fuse_squared_relu", Required: true, Run: fuseSquaredReLU,
 		Doc: "the activation is the end of the mat-vec before it"},
+	{Name: "chunk_delta", Required: true, Run: chunkDelta, Rows: Chunked,
+		Doc: "what rows of a prompt are to each other is made for all chunks of them side by side, so that a state moves on by chunks"},
 	{Name: "fuse_linear", Required: true, Run: fuseLinear,
-		Doc: "a head of linear attention convolves, makes its gates, moves its state on and normalises in one threadgroup"},
+		Doc:   "a head of linear attention convolves, makes its gates, moves its state on and normalises in one threadgroup",
+		After: []Reason{{"chunk_delta", "it joins what makes chunks"}}},
 	{Name: "fuse_low_rank", Run: fuseLowRank, Rows: OneRow,
 		Doc:   "that threadgroup multiplies by its rows of the gates' second halves",
 		After: []Reason{{"fuse_linear", "it joins that part"}}},

@@ -1015,7 +1015,7 @@ var kernels = []plan.Kernel{
 		},
 		Width: 512,
 		Parts: []plan.Part{
-			&plan.DeltaVectors{Q: plan.Vec{Slot: 1, Stride: 128}, K: plan.Vec{Slot: 4, Stride: 128}, V: plan.Vec{Slot: 7, Stride: 128}, QConv: 2, KConv: 5, VConv: 8, F: plan.Vec{Slot: 10, Stride: 128}, A: 12, DT: 13, Bound: -5.0, Beta: plan.Vec{Slot: 14, Stride: 1}, Eps: 1e-06, State: 16, Slot: 5050368, OutQ: plan.Vec{Slot: 3, Stride: 128}, OutK: plan.Vec{Slot: 6, Stride: 128}, OutV: plan.Vec{Slot: 9, Stride: 128}, OutKeep: plan.Vec{Slot: 11, Stride: 128}, OutBeta: plan.Vec{Slot: 15, Stride: 1}, Heads: 16, Dim: 128, Taps: 4, Shares: 16},
+			&plan.DeltaVectors{DeltaRows: plan.DeltaRows{Q: plan.Vec{Slot: 1, Stride: 128}, K: plan.Vec{Slot: 4, Stride: 128}, V: plan.Vec{Slot: 7, Stride: 128}, QConv: 2, KConv: 5, VConv: 8, F: plan.Vec{Slot: 10, Stride: 128}, A: 12, DT: 13, Bound: -5.0, Beta: plan.Vec{Slot: 14, Stride: 1}, Eps: 1e-06, State: 16, Slot: 5050368, Heads: 16, Dim: 128, Taps: 4, Shares: 16}, OutQ: plan.Vec{Slot: 3, Stride: 128}, OutK: plan.Vec{Slot: 6, Stride: 128}, OutV: plan.Vec{Slot: 9, Stride: 128}, OutKeep: plan.Vec{Slot: 11, Stride: 128}, OutBeta: plan.Vec{Slot: 15, Stride: 1}},
 		},
 		Variants: plan.Variants("linear_q_conv_linear_k_conv_linear_v_conv_x512", typesDeltaRule),
 	},

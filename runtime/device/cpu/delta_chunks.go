@@ -1,0 +1,173 @@
+package cpu
+
+import (
+	"mla/runtime/device/linalg"
+	"mla/runtime/plan"
+)
+
+// chunkRow is what the twin of plan.DeltaChunks hands to that of plan.DeltaFold of a row of a head, by the names there.
+type chunkRow struct{ seen, known, own, value, key, kept vec }
+
+func (b *binder) chunkRows(c *plan.DeltaChunk, heads, dim int) []chunkRow {
+	each := func(v plan.Vec) vec { return b.vector(v, heads, dim) }
+	return perRow(b, func() chunkRow {
+		return chunkRow{each(c.Seen), each(c.Known), each(c.Own), each(c.Value), each(c.Key), each(c.Kept)}
+	})
+}
+
+// chunkOf is how many of the rows make a chunk: those of the first one's session.
+func chunkOf(rows []plan.Row) int {
+	n := 1
+	for n < min(len(rows), plan.DeltaPiece) && rows[n].Table == rows[0].Table {
+		n++
+	}
+	return n
+}
+
+// deltaChunks is the twin of plan.DeltaChunks. A unit is a head.
+type deltaChunks struct {
+	deltaInputs
+	scale float32
+	rows  []chunkRow
+}
+
+// chunkVectors is how many vectors of a row of a chunk a worker holds.
+const chunkVectors = 7
+
+func bindDeltaChunks(b *binder, p *plan.DeltaChunks) *deltaChunks {
+	t := &deltaChunks{b.deltaInputs(p, &p.DeltaRows), float32(p.Scale), b.chunkRows(&p.DeltaChunk, p.Heads, p.Dim)}
+	b.scratch((chunkVectors*plan.DeltaPiece + 3) * p.Dim)
+	return t
+}
+
+func (t *deltaChunks) run(w *worker, lo, hi int) {
+	rows := w.rows[:min(len(w.rows), len(t.rows))]
+	for h := lo; h < hi; h++ {
+		for at := 0; at < len(rows); {
+			n := chunkOf(rows[at:])
+			t.chunk(w, rows[at:at+n], at, h)
+			at += n
+		}
+	}
+}
+
+// chunk makes the rows of a chunk, of which the first is row at.
+func (t *deltaChunks) chunk(w *worker, rows []plan.Row, at, h int) {
+	n := t.dim
+	buf := w.temp((chunkVectors*plan.DeltaPiece + 3) * n)
+	vector := func(kind, row int) []float32 { return buf[(kind*plan.DeltaPiece+row)*n:][:n:n] }
+	known := func(row int) []float32 { return vector(0, row) }
+	value := func(row int) []float32 { return vector(1, row) }
+	key := func(row int) []float32 { return vector(2, row) } // what is left of it in front of the row that is made
+	rest := buf[chunkVectors*plan.DeltaPiece*n:]
+	x, kept, keep := rest[:n], rest[n:2*n], rest[2*n:3*n]
+	for i := range kept {
+		kept[i] = 1
+	}
+	for r, row := range rows {
+		in, out := &t.in[at+r], &t.rows[at+r]
+		q, k, seen, own := vector(3, r), key(r), vector(4, r), vector(5, r)
+		t.vector(w, in, row, 0, h, x, q)
+		t.vector(w, in, row, 1, h, x, k)
+		t.vector(w, in, row, 2, h, x, value(r))
+		t.vector(w, in, row, 3, h, x, keep)
+		beta := in.betaOf(h, x)
+		multiply(kept, keep)
+		for s := range r {
+			multiply(key(s), keep)
+		}
+		linalg.Scale(value(r), beta)
+		for i, d := range kept {
+			known(r)[i], seen[i], own[i] = beta*k[i]*d, t.scale*q[i]*d, 0
+		}
+		for s := range r {
+			a := beta * linalg.DotF32(k, key(s))
+			linalg.Axpy(known(r), -a, known(s))
+			linalg.Axpy(value(r), -a, value(s))
+		}
+		for s := range r + 1 {
+			m := t.scale * linalg.DotF32(q, key(s))
+			linalg.Axpy(seen, -m, known(s))
+			linalg.Axpy(own, m, value(s))
+		}
+		for _, v := range []struct {
+			to   *vec
+			from []float32
+		}{{&out.seen, seen}, {&out.known, known(r)}, {&out.own, own}, {&out.value, value(r)}, {&out.kept, kept}} {
+			v.to.write(h*v.to.stride, v.from)
+		}
+	}
+	for r := range rows {
+		out := &t.rows[at+r].key
+		out.write(h*out.stride, key(r))
+	}
+}
+
+// multiply multiplies x by y, element by element.
+func multiply(x, y []float32) {
+	for i, v := range y {
+		x[i] *= v
+	}
+}
+
+// deltaFold is the twin of plan.DeltaFold. A unit is a head.
+type deltaFold struct {
+	deltaStates
+	rows []chunkRow
+	out  []vec
+}
+
+func bindDeltaFold(b *binder, p *plan.DeltaFold) *deltaFold {
+	b.dims(p.Heads, p.Dim, p.Taps, p.Slot, p.Columns)
+	t := &deltaFold{b.statesOf(p, p.State), b.chunkRows(&p.DeltaChunk, p.Heads, p.Dim), perRow(b, func() vec { return b.vector(p.Out, p.Heads, p.Dim) })}
+	b.scratch((chunkVectors*plan.DeltaPiece + 3) * p.Dim)
+	return t
+}
+
+func (t *deltaFold) size() (units, cost int) {
+	return t.heads, 8 * t.dim * t.dim * max(len(t.rows)/4, 1)
+}
+
+func (t *deltaFold) run(w *worker, lo, hi int) {
+	rows := w.rows[:min(len(w.rows), len(t.rows))]
+	for h := lo; h < hi; h++ {
+		for at := 0; at < len(rows); {
+			n := chunkOf(rows[at:])
+			t.chunk(w, t.matrix(rows[at], h), at, n, h)
+			at += n
+		}
+	}
+}
+
+// chunk moves the state s of a head on by count rows. Its columns have their keys side by side.
+func (t *deltaFold) chunk(w *worker, s []float32, at, count, h int) {
+	n := t.dim
+	buf := w.temp((chunkVectors*plan.DeltaPiece + 3) * n)
+	read := func(v *vec, kind, row int) []float32 {
+		return v.read(h*v.stride, n, buf[(kind*plan.DeltaPiece+row)*n:][:n:n])
+	}
+	var in [plan.DeltaPiece]struct{ seen, known, own, value, key, u []float32 }
+	for i := range in[:count] {
+		r, v := &t.rows[at+i], &in[i]
+		v.seen, v.known, v.own, v.value, v.key = read(&r.seen, 0, i), read(&r.known, 1, i), read(&r.own, 2, i), read(&r.value, 3, i), read(&r.key, 4, i)
+		v.u = buf[(5*plan.DeltaPiece+i)*n:][:n:n]
+	}
+	last := &t.rows[at+count-1].kept
+	kept := last.read(h*last.stride, n, buf[chunkVectors*plan.DeltaPiece*n:][:n])
+	for j := range n {
+		column := s[j*n:][:n:n]
+		for i := range in[:count] {
+			v := &in[i]
+			v.u[j] = v.value[j] - linalg.DotF32(column, v.known)
+			buf[(6*plan.DeltaPiece+i)*n+j] = v.own[j] + linalg.DotF32(column, v.seen)
+		}
+		multiply(column, kept)
+		for i := range in[:count] {
+			linalg.Axpy(column, in[i].u[j], in[i].key)
+		}
+	}
+	for i := range count {
+		out := &t.out[at+i]
+		out.write(h*out.stride, buf[(6*plan.DeltaPiece+i)*n:][:n])
+	}
+}
