@@ -73,11 +73,15 @@ func deltaRule(m *Machine, op *ir.Op) {
 
 // deltaChunk is of chunks of one row: what rows of several have in the end does not depend on where chunks end.
 func deltaChunk(m *Machine, op *ir.Op) {
+	var out [][]float64
+	for i := range op.Out {
+		out = append(out, m.out(op, i))
+	}
 	for h := range op.Heads {
 		q, k, v, keep, beta := m.in(op, 0, h), m.in(op, 1, h), m.in(op, 2, h), m.in(op, 3, h), m.in(op, 4, h)[0]
 		of := formula.DeltaChunk([]formula.DeltaRow[float64]{{Q: q, K: k, V: v, Keep: keep, Beta: beta}}, op.Scale)[0]
 		for i, x := range of.Vectors() {
-			copy(m.out(op, i)[h*len(q):], *x)
+			copy(out[i][h*len(q):], *x)
 		}
 	}
 }

@@ -55,7 +55,7 @@ func (b *builder) deltaFold(op *ir.Op) plan.Part {
 	}
 	p.Out = b.vecOut(op, n)
 	b.needRow()
-	p.State, p.Slot, p.Shares = b.stateSlot(op.State)
+	p.State, p.Slot, p.Shares = b.stateColumns(op.State)
 	return p
 }
 
@@ -69,8 +69,14 @@ func (b *builder) deltaColumns(op *ir.Op) plan.Part {
 	}
 	p.Out = b.vecOut(op, n)
 	b.needRow()
-	p.State, p.Slot, p.Shares = b.stateSlot(op.State)
+	p.State, p.Slot, p.Shares = b.stateColumns(op.State)
 	return p
+}
+
+// stateColumns is stateSlot of what moves columns of states on: fewer threadgroups share the sessions of a prompt.
+func (b *builder) stateColumns(v *ir.Value) (slot, apart, shares int) {
+	slot, apart, _ = b.stateSlot(v)
+	return slot, apart, b.p.Target().DeltaShares(b.p.Width)
 }
 
 // stateSlot is the slot of a layer's states, how far those of two sessions are apart, and how many threadgroups share the

@@ -297,7 +297,7 @@ var headShapes = []headShape{
 	{"f16", plan.ClassApple, 128, 136, spec.AttendHeads{RowsPerSimdgroup: 8, Simdgroups: 8, SplitK: 2, Tile: 32}, 32},
 	{"f32", plan.ClassApple, 192, 72, spec.AttendHeads{RowsPerSimdgroup: 8, Simdgroups: 8, SplitK: 2, Tile: 32}, 32},
 	{"f16", plan.ClassApple, 256, 32, spec.AttendHeads{RowsPerSimdgroup: 8, Simdgroups: 2, SplitK: 2, Tile: 16}, 16},
-	{"f16", plan.ClassNVIDIA, 160, 256, spec.AttendHeads{RowsPerSimdgroup: 16, Simdgroups: 4, SplitK: 1, Tile: 32}, 32},
+	{"f16", plan.ClassApple, 160, 256, spec.AttendHeads{RowsPerSimdgroup: 16, Simdgroups: 4, SplitK: 1, Tile: 32}, 32},
 	{"f32", plan.ClassNVIDIA, 160, 256, spec.AttendHeads{RowsPerSimdgroup: 16, Simdgroups: 4, SplitK: 2, Tile: 32}, 32},
 }
 

@@ -28,7 +28,7 @@ func TestLinear(t *testing.T) {
 			compareHybrid(t, hybridBundle(t, seed, "", act, widths), seen)
 		}
 	}
-	compareHybrid(t, hybridBundle(t, 1, plan.ClassNVIDIA, "f32", []int{1, 40}), seen) // by chunks
+	compareHybrid(t, hybridBundle(t, 1, plan.ClassApple, "f32", []int{1, 40}), seen) // row by row
 	for _, what := range []string{"linear attention of 1 rows", "linear attention of 16 rows", "low rank", "gates", "*plan.DeltaVectors", "*plan.DeltaColumns", "*plan.DeltaChunks", "*plan.DeltaFold", "*plan.GatedNormVec"} {
 		if !seen[what] {
 			t.Errorf("no kernel has %s; there are %v", what, seen)

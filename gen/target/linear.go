@@ -3,6 +3,7 @@ package target
 import (
 	"math/bits"
 
+	"mla/runtime/plan"
 	"mla/runtime/plan/verify"
 )
 
@@ -17,9 +18,9 @@ func (t Target) HybridSimdgroups(heads int) int { return hybridSimdgroups.of(t.c
 
 // deltaChunks is from how many rows on the delta rule goes by chunks; 0: it never does.
 var deltaChunks = table[int]{
-	{"", 0, Source{Estimated, "Apple GPUs", "2026-11-28",
+	{"", 17, Source{Measured, h200, "2026-11-28", "TODO"}},
+	{MetalClass, 0, Source{Estimated, "Apple GPUs", "2026-11-28",
 		"nothing was measured. Row by row a prompt takes 7 operations for each number of a state, by chunks 6 and as much memory again for what chunks hand on"}},
-	{PTXClass, 17, Source{Measured, h200, "2026-11-28", "TODO"}},
 }
 
 // DeltaChunks says whether sequences of so many rows go by chunks, of heads that threadgroups share evenly.
@@ -34,6 +35,19 @@ func (t Target) FoldLanes(dim int) int { return min(16, dim/4) }
 // FoldThreads is how many threads share the columns of a threadgroup there: a thread has 4 columns at most.
 func (t Target) FoldThreads(heads, dim int) int {
 	return max(t.DeltaColumns(heads, dim)*t.FoldLanes(dim)/4, 128)
+}
+
+// deltaShares is how many threadgroups of the same columns share the sessions of a prompt.
+var deltaShares = table[int]{
+	{"", 4, Source{Measured, h200, "2026-11-28", "TODO"}},
+}
+
+// DeltaShares is how many share the sessions of sequences of so many rows; those of one row are of one.
+func (t Target) DeltaShares(width int) int {
+	if width > plan.MaxBatch {
+		return deltaShares.of(t.class).is
+	}
+	return width
 }
 
 // deltaTurns are the columns of a state that a threadgroup moves on at a time in prompts.

@@ -31,6 +31,9 @@ func (c *DeltaChunk) Vecs() []*Vec {
 	return []*Vec{&c.Seen, &c.Known, &c.Own, &c.Value, &c.Key, &c.Kept}
 }
 
+// Groups implements Part.
+func (p *DeltaChunks) Groups() int { return p.Heads }
+
 // Uses implements Part.
 func (p *DeltaChunks) Uses() []Use {
 	l := p.uses()

@@ -30,10 +30,7 @@ type DeltaRows struct {
 // the length of a chunk, too.
 const DeltaPiece = 16
 
-// Groups implements Part.
-func (p *DeltaRows) Groups() int { return p.Heads }
-
-// Sizes implements Part.
+// Sizes are those of a Part.
 func (p *DeltaRows) Sizes() []int { return []int{p.Heads, p.Dim, p.Taps, p.Slot, p.Shares} }
 
 func (p *DeltaRows) groupsOfAll(*Kernel) int { return p.Heads * p.Shares }
@@ -64,6 +61,9 @@ type DeltaVectors struct {
 	OutQ, OutK, OutV, OutKeep Vec // [Heads] × Dim
 	OutBeta                   Vec // [Heads]
 }
+
+// Groups implements Part.
+func (p *DeltaVectors) Groups() int { return p.Heads }
 
 // Uses implements Part.
 func (p *DeltaVectors) Uses() []Use {

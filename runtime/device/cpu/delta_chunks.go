@@ -32,7 +32,7 @@ type deltaChunks struct {
 }
 
 // chunkVectors is how many vectors of a row of a chunk a worker holds.
-const chunkVectors = 7
+const chunkVectors = 6
 
 func bindDeltaChunks(b *binder, p *plan.DeltaChunks) *deltaChunks {
 	t := &deltaChunks{b.deltaInputs(p, &p.DeltaRows), float32(p.Scale), b.chunkRows(&p.DeltaChunk, p.Heads, p.Dim)}
@@ -117,10 +117,13 @@ type deltaFold struct {
 	out  []vec
 }
 
+// foldPairs is how many sums a column has of a chunk: two of each row. foldVectors is how many vectors a worker holds.
+const foldPairs, foldVectors = 2 * plan.DeltaPiece, 2*foldPairs + plan.DeltaPiece + 1
+
 func bindDeltaFold(b *binder, p *plan.DeltaFold) *deltaFold {
 	b.dims(p.Heads, p.Dim, p.Taps, p.Slot, p.Columns)
 	t := &deltaFold{b.statesOf(p, p.State), b.chunkRows(&p.DeltaChunk, p.Heads, p.Dim), perRow(b, func() vec { return b.vector(p.Out, p.Heads, p.Dim) })}
-	b.scratch((chunkVectors*plan.DeltaPiece + 3) * p.Dim)
+	b.scratch(foldVectors * p.Dim)
 	return t
 }
 
@@ -139,35 +142,40 @@ func (t *deltaFold) run(w *worker, lo, hi int) {
 	}
 }
 
-// chunk moves the state s of a head on by count rows. Its columns have their keys side by side.
-func (t *deltaFold) chunk(w *worker, s []float32, at, count, h int) {
+// chunk moves the state of a head on by count rows. Its columns have their keys side by side, so both steps are products
+// with a row for each column: the sums of what it holds with all Known and Seen, then the keys by what it is told.
+func (t *deltaFold) chunk(w *worker, state []float32, at, count, h int) {
 	n := t.dim
-	buf := w.temp((chunkVectors*plan.DeltaPiece + 3) * n)
-	read := func(v *vec, kind, row int) []float32 {
-		return v.read(h*v.stride, n, buf[(kind*plan.DeltaPiece+row)*n:][:n:n])
-	}
-	var in [plan.DeltaPiece]struct{ seen, known, own, value, key, u []float32 }
-	for i := range in[:count] {
-		r, v := &t.rows[at+i], &in[i]
-		v.seen, v.known, v.own, v.value, v.key = read(&r.seen, 0, i), read(&r.known, 1, i), read(&r.own, 2, i), read(&r.value, 3, i), read(&r.key, 4, i)
-		v.u = buf[(5*plan.DeltaPiece+i)*n:][:n:n]
-	}
-	last := &t.rows[at+count-1].kept
-	kept := last.read(h*last.stride, n, buf[chunkVectors*plan.DeltaPiece*n:][:n])
-	for j := range n {
-		column := s[j*n:][:n:n]
-		for i := range in[:count] {
-			v := &in[i]
-			v.u[j] = v.value[j] - linalg.DotF32(column, v.known)
-			buf[(6*plan.DeltaPiece+i)*n+j] = v.own[j] + linalg.DotF32(column, v.seen)
-		}
-		multiply(column, kept)
-		for i := range in[:count] {
-			linalg.Axpy(column, in[i].u[j], in[i].key)
+	buf := w.temp(foldVectors * n)
+	asked, sums, keys, x := buf[:foldPairs*n], buf[foldPairs*n:][:foldPairs*n], buf[2*foldPairs*n:][:plan.DeltaPiece*n], buf[(foldVectors-1)*n:][:n]
+	read := func(v *vec) []float32 { return v.read(h*v.stride, n, x) }
+	spread := func(to []float32, from []float32, factor float32) {
+		for i, v := range from {
+			to[i*foldPairs] = factor * v
 		}
 	}
 	for i := range count {
+		r := &t.rows[at+i]
+		spread(asked[i:], read(&r.known), -1)
+		spread(asked[plan.DeltaPiece+i:], read(&r.seen), 1)
+		spread(sums[i:], read(&r.value), 1)
+		spread(sums[plan.DeltaPiece+i:], read(&r.own), 1)
+		copy(keys[i*n:][:n], read(&r.key))
+	}
+	s, all := matrix(state, n, n, n), matrix(sums, n, foldPairs, foldPairs)
+	of := matrix(asked, n, foldPairs, foldPairs)
+	linalg.AddProduct(&all, &s, &of)
+	kept := read(&t.rows[at+count-1].kept)
+	for j := range n {
+		multiply(state[j*n:][:n], kept)
+	}
+	told, key := matrix(sums, n, count, foldPairs), matrix(keys, count, n, n)
+	linalg.AddProduct(&s, &told, &key)
+	for i := range count {
+		for j := range x {
+			x[j] = sums[j*foldPairs+plan.DeltaPiece+i]
+		}
 		out := &t.out[at+i]
-		out.write(h*out.stride, buf[(6*plan.DeltaPiece+i)*n:][:n])
+		out.write(h*out.stride, x)
 	}
 }

@@ -47,13 +47,13 @@ struct delta_fold {
   static inline uint row(uint tid) { return tid % LANES / OWN; }
   static inline uint own_column(uint tid) { return column(tid) + tid % OWN; }
 
-  // Loads rows [at, at + n). Those behind the end are the last one once more, but with keys of zeros: they change nothing.
+  // Loads rows [at, at + n). Those after the end are the last one once more; they are told nothing.
   static inline void load(thread chunk & p, row_floats known, row_floats seen, row_floats key, row_floats kept, row_floats value, row_floats own, uint at, uint n, uint tid) {
     UNROLL for (uint i = 0; i < LOADS; ++i) {
       const uint of = i * THREADS + tid, r = of / (DIM / 4u), c = of % (DIM / 4u) * 4u, from = at + min(r, n - 1u);
       p.known[i] = four(known, from, c);
       p.seen[i] = four(seen, from, c);
-      p.key[i] = r < n ? four(key, from, c) : float4(0.0f);
+      p.key[i] = four(key, from, c);
     }
     UNROLL for (uint i = 0; i < FOURS; ++i) p.kept[i] = four(kept, at + n - 1u, keys(tid) + i * 4u * LANES);
     UNROLL for (uint i = 0; i < TURNS; ++i) {
@@ -90,8 +90,10 @@ struct delta_fold {
     return fma(a.w, b.w, sum);
   }
 
-  // u of the lane's row and column of a turn of rows, whose results it stores.
-  static inline float results(thread const float4 * s, thread const mine & x, uint turn, uint n, device float * out, uint stride, threadgroup const float * m, uint tid) {
+  // The sums of the state with Known and Seen of the lane's row and column out of a turn of rows.
+  struct two { float known, seen; };
+
+  static inline two ask(thread const float4 * s, uint turn, threadgroup const float * m, uint tid) {
     float sums[SUMS] = {};
     UNROLL for (uint r = 0; r < TURN; ++r) {
       UNROLL for (uint i = 0; i < FOURS; ++i) {
@@ -109,15 +111,17 @@ struct delta_fold {
     add_halves<LANES / 4u, LANES / 8u>(sums, ushort(tid));
     if (LANES > 8u) add_halves<LANES / 8u, LANES / 16u>(sums, ushort(tid));
     if (LANES > 16u) add_halves<LANES / 16u, LANES / 32u>(sums, ushort(tid));
-    const uint r = turn * TURN + row(tid);
-    if (r < n) out[ulong(r) * stride + own_column(tid)] = x.own[turn] + sums[1];
-    return x.value[turn] - sums[0];
+    return two{sums[0], sums[1]};
   }
 
   // Moves the state on by the n rows of the chunk in threadgroup memory. out has the results of the first one.
   static inline void move(thread float4 * s, thread const mine & x, uint n, device float * out, uint stride, threadgroup const float * m, uint tid) {
-    float u[TURNS];
-    UNROLL for (uint b = 0; b < TURNS; ++b) u[b] = results(s, x, b, n, out, stride, m, tid);
+    float u[TURNS], o[TURNS];
+    UNROLL for (uint t = 0; t < TURNS; ++t) {
+      const two sums = ask(s, t, m, tid);
+      u[t] = t * TURN + row(tid) < n ? x.value[t] - sums.known : 0.0f;
+      o[t] = x.own[t] + sums.seen;
+    }
     UNROLL for (uint i = 0; i < STATE; ++i) s[i] *= x.kept[i % FOURS];
     const uint first = tid % 32u / LANES * LANES; // of the lanes that share the columns
     UNROLL for (uint r = 0; r < ROWS; ++r) {
@@ -127,6 +131,10 @@ struct delta_fold {
         const float4 key = *(threadgroup const float4 *)(m + NEW_AT + r * DIM + keys(tid) + i * 4u * LANES);
         UNROLL for (uint c = 0; c < OWN; ++c) s[c * FOURS + i] = fma_four(key, of[c], s[c * FOURS + i]);
       }
+    }
+    UNROLL for (uint t = 0; t < TURNS; ++t) { // last, so that no branch comes between the sums of two turns
+      const uint r = t * TURN + row(tid);
+      if (r < n) out[ulong(r) * stride + own_column(tid)] = o[t];
     }
   }
 
