@@ -55,7 +55,7 @@ func (b *builder) deltaFold(op *ir.Op) plan.Part {
 	}
 	p.Out = b.vecOut(op, n)
 	b.needRow()
-	p.State, p.Slot, p.Shares = b.stateColumns(op.State)
+	p.State, p.Slot, p.Shares = b.stateColumns(op)
 	return p
 }
 
@@ -69,14 +69,14 @@ func (b *builder) deltaColumns(op *ir.Op) plan.Part {
 	}
 	p.Out = b.vecOut(op, n)
 	b.needRow()
-	p.State, p.Slot, p.Shares = b.stateColumns(op.State)
+	p.State, p.Slot, p.Shares = b.stateColumns(op)
 	return p
 }
 
-// stateColumns is stateSlot of what moves columns of states on: fewer threadgroups share the sessions of a prompt.
-func (b *builder) stateColumns(v *ir.Value) (slot, apart, shares int) {
-	slot, apart, _ = b.stateSlot(v)
-	return slot, apart, b.p.Target().DeltaShares(b.p.Width)
+// stateColumns is stateSlot of what moves columns of the states of a prompt on: fewer threadgroups share its sessions.
+func (b *builder) stateColumns(op *ir.Op) (slot, apart, shares int) {
+	slot, apart, _ = b.stateSlot(op.State)
+	return slot, apart, b.p.Target().DeltaShares(op.Heads, op.In[0].Len)
 }
 
 // stateSlot is the slot of a layer's states, how far those of two sessions are apart, and how many threadgroups share the
