@@ -184,28 +184,6 @@ func compareCuts(t *testing.T, e *engine.Engine, stem string, every, width int, 
 	}
 }
 
-// TestHybridChunks: by chunks, and row by row as class apple runs prompts, the CPU device gives the reference logits wherever a prompt is
-// cut: behind a whole number of chunks, or within one, and after pieces of a few rows, which go row by row.
-func TestHybridChunks(t *testing.T) {
-	for _, name := range []string{"bailingmoe3-mini-Q4_K_M", "kimi-linear-mini-Q4_0"} {
-		stem := filepath.Join("..", "testdata", "hybrid", name)
-		b := hybridOf(t, stem+".gguf", plan.ClassNVIDIA)
-		if !slices.ContainsFunc(b.Kernels, func(k plan.Kernel) bool { _, ok := k.Parts[0].(*plan.DeltaFold); return ok }) {
-			t.Fatalf("%s: no kernel moves a state on by chunks", name)
-		}
-		e, err := opening.On(stem+".gguf", []*plan.Bundle{b}, "", cpu.New())
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, cuts := range [][]int{{300}, {48, 96, 144, 300}, {60, 84, 132, 300}, {3, 20, 36, 53, 156, 173, 192, 193, 300}} {
-			compareCuts(t, e, stem+".long", 12, 512, cuts)
-		}
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
 // TestHybridSessions: rows of several sessions in one replay touch the states of their own sessions alone, in whatever
 // order they come, and a prompt goes on behind the state that another session has left.
 func TestHybridSessions(t *testing.T) {

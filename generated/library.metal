@@ -6247,7 +6247,7 @@ struct delta_fold {
     OWN = COLUMNS * LANES / THREADS,                        // columns of a lane
     FOURS = DIM / (4u * LANES),                             // keys of a lane
     STATE = OWN * FOURS,                                    // fours of a lane
-    TURN = LANES / OWN,                                    // rows whose sums are made together
+    TURN = LANES / OWN,                                    // rows whose sums are made at once
     TURNS = ROWS / TURN,
     SUMS = 2u * LANES,
     ALL = ROWS * DIM / 4u,                                  // fours of a vector of all rows

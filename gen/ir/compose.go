@@ -14,7 +14,7 @@ var compositions = regexp.MustCompile("^(" +
 	"|N?R?S" + // norm and rope of a new cache row
 	"|ptwg" + // gating of a batch, and what its rows have selected by expert
 	"|M?M?cuncuncu[db]sDZ" + // linear attention of a head: low-rank gates, convolutions, gates, delta rule, gated norm
-	"|cuncuncu[db]sk?" + // of prompts: the same without the delta rule and what is behind it, by rows or by chunks
+	"|cuncuncu[db]sk?" + // of prompts: the same without the delta rule and the norm after it, by rows or by chunks
 	"|ptw|[exalNRLCGApEWtgcundbsDkfZO]" + // single launches
 	")$")
 

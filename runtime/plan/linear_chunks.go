@@ -43,7 +43,7 @@ func (p *DeltaChunks) Uses() []Use {
 	return l
 }
 
-// DeltaFold moves states on by chunks: of each row of a chunk, with the state S in front of the chunk,
+// DeltaFold moves states on by chunks: of each row of a chunk, with the state S before the chunk,
 //
 //	u_t = Value_t - Sᵀ Known_t; Out_t = Own_t + Sᵀ Seen_t
 //

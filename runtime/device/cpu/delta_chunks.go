@@ -5,7 +5,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// chunkRow is what the twin of plan.DeltaChunks hands to that of plan.DeltaFold of a row of a head, by the names there.
+// chunkRow is what plan.DeltaChunks makes of a row for plan.DeltaFold, of all heads, by the names there.
 type chunkRow struct{ seen, known, own, value, key, kept vec }
 
 func (b *binder) chunkRows(c *plan.DeltaChunk, heads, dim int) []chunkRow {
@@ -24,7 +24,7 @@ func chunkOf(rows []plan.Row) int {
 	return n
 }
 
-// deltaChunks is the twin of plan.DeltaChunks. A unit is a head.
+// deltaChunks is the reference of plan.DeltaChunks. A unit is a head.
 type deltaChunks struct {
 	deltaInputs
 	scale float32
@@ -58,7 +58,7 @@ func (t *deltaChunks) chunk(w *worker, rows []plan.Row, at, h int) {
 	vector := func(kind, row int) []float32 { return buf[(kind*plan.DeltaPiece+row)*n:][:n:n] }
 	known := func(row int) []float32 { return vector(0, row) }
 	value := func(row int) []float32 { return vector(1, row) }
-	key := func(row int) []float32 { return vector(2, row) } // what is left of it in front of the row that is made
+	key := func(row int) []float32 { return vector(2, row) } // with the decay up to the row at hand
 	rest := buf[chunkVectors*plan.DeltaPiece*n:]
 	x, kept, keep := rest[:n], rest[n:2*n], rest[2*n:3*n]
 	for i := range kept {
@@ -110,7 +110,7 @@ func multiply(x, y []float32) {
 	}
 }
 
-// deltaFold is the twin of plan.DeltaFold. A unit is a head.
+// deltaFold is the reference of plan.DeltaFold. A unit is a head.
 type deltaFold struct {
 	deltaStates
 	rows []chunkRow

@@ -30,7 +30,7 @@ func DeltaChunk[X Number](rows []DeltaRow[X], scale float64) []DeltaChunkRow {
 			o.Known[i] = row.Beta * float64(row.K[i]) * o.Kept[i]
 			o.Seen[i] = scale * float64(row.Q[i]) * o.Kept[i]
 			for r := range t {
-				out[r].Key[i] *= float64(keep) // what is left of it in front of row t
+				out[r].Key[i] *= float64(keep) // with the decay up to row t
 			}
 		}
 		for r := range t {

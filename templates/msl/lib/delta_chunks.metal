@@ -1,6 +1,6 @@
 // What the delta rule takes of a chunk of rows of a head, all but the state. The names are those of plan.DeltaChunks.
 //
-// Each simdgroup has some rows r, and makes what they are to all rows t behind them. Lanes have channels, so a decay
+// Each simdgroup has some rows r, and makes what they are to all rows t from r on. Lanes have channels, so a decay
 // between two rows is a product of numbers up to 1. Then a thread has a channel of all rows, one after the other.
 template <uint DIM, uint ROWS>
 struct delta_chunk {
@@ -12,7 +12,7 @@ struct delta_chunk {
     BETAS_AT = SEEN_AT + ROWS * ROWS, FLOATS = BETAS_AT + ROWS
   };
 
-  // Hands a channel of queries, keys or of what the state keeps over. Rows behind the end change nothing.
+  // Hands a channel of queries, keys or of what the state keeps over. Rows after the end change nothing.
   static inline void put(thread float * x, uint of, uint n, uint c, threadgroup float * m) {
     UNROLL for (uint r = 0; r < ROWS; ++r) x[r] = r < n ? x[r] : of == 3u ? 1.0f : 0.0f;
     if (of == 2u) return;
@@ -20,7 +20,7 @@ struct delta_chunk {
     UNROLL for (uint r = 0; r < ROWS; ++r) to[r * DIM] = x[r];
   }
 
-  // A and M: what row r is to the rows t behind it.
+  // A and M of all rows t from r on.
   static inline void make_pairs(float scale, threadgroup float * m, ushort sg, ushort lane) {
     UNROLL for (uint first = 0; first < ROWS; first += SIMDGROUPS) {
       const uint r = first + sg;

@@ -2,7 +2,7 @@
 // plan.DeltaFold.
 //
 // LANES lanes share OWN columns. Each has 4 neighbouring keys out of 4 LANES. What a chunk's rows take of the state does
-// not depend on each other, so their sums over lanes are made together: a lane gets both sums of one row and column out of
+// not depend on each other, so lanes add up the sums of several at once: a lane gets both sums of one row and column out of
 // TURN rows. Vectors of the next chunk are on their way to registers while the state moves.
 template <uint DIM, uint COLUMNS, uint ROWS, uint SIMDGROUPS, uint LANES>
 struct delta_fold {
@@ -11,7 +11,7 @@ struct delta_fold {
     OWN = COLUMNS * LANES / THREADS,                        // columns of a lane
     FOURS = DIM / (4u * LANES),                             // keys of a lane
     STATE = OWN * FOURS,                                    // fours of a lane
-    TURN = LANES / OWN,                                    // rows whose sums are made together
+    TURN = LANES / OWN,                                    // rows whose sums are made at once
     TURNS = ROWS / TURN,
     SUMS = 2u * LANES,
     ALL = ROWS * DIM / 4u,                                  // fours of a vector of all rows
