@@ -6407,6 +6407,13 @@ struct row_floats {
   static inline float at(row_floats v, uint row, uint c) { return v.first[ulong(row) * v.stride + c]; }
 };
 
+//: row_stores
+struct row_stores {
+  device float * first;
+  uint stride;
+  static inline void put(row_stores v, uint row, uint c, float x) { v.first[ulong(row) * v.stride + c] = x; }
+};
+
 //: run_end using Row UNROLL
 template <uint EACH>
 static inline uint run_end(constant Row * rows, uint from, uint limit, ushort lane) {
@@ -6610,7 +6617,7 @@ struct delta_head {
 };
 //# delta_vectors
 
-//: delta_vectors using UNROLL lane_sums load_rows row_floats silu
+//: delta_vectors using UNROLL lane_sums load_rows row_floats row_stores silu
 template <uint DIM, uint TAPS, uint ROWS>
 struct delta_vectors {
   enum : uint {
@@ -6663,10 +6670,228 @@ struct delta_vectors {
     UNROLL for (uint r = 0; r < ROWS; ++r) x[r] *= simd_shuffle(factor, ushort(r));
   }
 
-  static inline void store_rows(thread const float * x, device float * out, uint stride, uint at, uint n, uint c) {
+  static inline void store_rows(thread const float * x, row_stores out, uint at, uint n, uint c) {
     UNROLL for (uint r = 0; r < ROWS; ++r) {
-      if (r < n) out[ulong(at + r) * stride + c] = x[r];
+      if (r < n) row_stores::put(out, at + r, c, x[r]);
     }
+  }
+};
+//# delta_chunks
+
+//: delta_chunk using UNROLL lane_sums own row_stores
+template <uint DIM, uint ROWS>
+struct delta_chunk {
+  enum : uint {
+    SIMDGROUPS = DIM / 8u,   // four threads for each channel
+    OWN = DIM / 32u,         // channels of a lane
+    QUERIES_AT = 0u, KEYS_AT = ROWS * DIM, KEPT_AT = 2u * ROWS * DIM, PAIRS_AT = 3u * ROWS * DIM, SEEN_AT = PAIRS_AT + ROWS * ROWS,
+    BETAS_AT = SEEN_AT + ROWS * ROWS, FLOATS = BETAS_AT + ROWS
+  };
+
+  static inline void put(thread float * x, uint of, uint n, uint c, threadgroup float * m) {
+    UNROLL for (uint r = 0; r < ROWS; ++r) x[r] = r < n ? x[r] : of == 3u ? 1.0f : 0.0f;
+    if (of == 2u) return;
+    threadgroup float * to = m + (of == 0u ? uint(QUERIES_AT) : of == 1u ? uint(KEYS_AT) : uint(KEPT_AT)) + c;
+    UNROLL for (uint r = 0; r < ROWS; ++r) to[r * DIM] = x[r];
+  }
+
+  static inline void make_pairs(float scale, threadgroup float * m, ushort sg, ushort lane) {
+    UNROLL for (uint first = 0; first < ROWS; first += SIMDGROUPS) {
+      const uint r = first + sg;
+      if (r >= ROWS) continue;
+      float sums[2u * ROWS] = {}, key[OWN];
+      UNROLL for (uint i = 0; i < OWN; ++i) key[i] = m[KEYS_AT + r * DIM + 32u * i + lane];
+      UNROLL for (uint t = 0; t < ROWS; ++t) {
+        if (t < r) continue;
+        threadgroup const float * row = m + t * DIM + lane;
+        UNROLL for (uint i = 0; i < OWN; ++i) {
+          key[i] *= t == r ? 1.0f : row[KEPT_AT + 32u * i];
+          sums[t] = fma(row[KEYS_AT + 32u * i], key[i], sums[t]);
+          sums[ROWS + t] = fma(row[QUERIES_AT + 32u * i], key[i], sums[ROWS + t]);
+        }
+      }
+      lane_sums<32, 2u * ROWS>::add(sums, lane);
+      const uint t = lane % ROWS;
+      m[(lane < ROWS ? uint(PAIRS_AT) : uint(SEEN_AT)) + t * ROWS + r] = sums[0] * (lane < ROWS ? m[BETAS_AT + t] : scale);
+    }
+  }
+
+  struct both { float known, seen; };
+
+  static inline both solve(thread float * x, uint t, bool keys, float decay, float scale, uint c, threadgroup const float * m) {
+    threadgroup const float * a = m + PAIRS_AT + t * ROWS;
+    threadgroup const float * b = m + SEEN_AT + t * ROWS;
+    float known = m[BETAS_AT + t] * x[t], own = 0.0f;
+    if (keys) known *= decay;
+    UNROLL for (uint r = 0; r < ROWS; ++r) {
+      if (r >= t) continue;
+      known = fma(-a[r], x[r], known);
+      own = fma(b[r], x[r], own);
+    }
+    x[t] = known;
+    own = fma(b[t], known, own);
+    return both{known, keys ? fma(scale * m[QUERIES_AT + t * DIM + c], decay, -own) : own};
+  }
+
+  static inline void store(thread float * x, row_stores known, row_stores other, uint of, uint at, uint n, float scale, uint c, threadgroup const float * m) {
+    float decay = 1.0f;
+    if (of == 0u) { // Key, from the last row on
+      UNROLL for (uint i = ROWS; i > 0u; --i) {
+        const uint t = i - 1u;
+        if (t < n) row_stores::put(other, at + t, c, m[KEYS_AT + t * DIM + c] * decay);
+        decay *= m[KEPT_AT + t * DIM + c];
+      }
+      return;
+    }
+    UNROLL for (uint t = 0; t < ROWS; ++t) {
+      decay *= m[KEPT_AT + t * DIM + c];
+      if (of == 3u) { // Kept
+        if (t < n) row_stores::put(other, at + t, c, decay);
+        continue;
+      }
+      const both y = solve(x, t, of == 1u, decay, scale, c, m);
+      if (t >= n) continue;
+      row_stores::put(known, at + t, c, y.known);
+      row_stores::put(other, at + t, c, y.seen);
+    }
+  }
+};
+//# delta_fold
+
+//: delta_fold using UNROLL add_halves load own row_floats turn
+template <uint DIM, uint COLUMNS, uint ROWS, uint SIMDGROUPS, uint LANES>
+struct delta_fold {
+  enum : uint {
+    THREADS = 32u * SIMDGROUPS,
+    OWN = COLUMNS * LANES / THREADS,                        // columns of a lane
+    FOURS = DIM / (4u * LANES),                             // keys of a lane
+    STATE = OWN * FOURS,                                    // fours of a lane
+    TURN = LANES / OWN,                                    // rows whose sums are made at once
+    TURNS = ROWS / TURN,
+    SUMS = 2u * LANES,
+    ALL = ROWS * DIM / 4u,                                  // fours of a vector of all rows
+    LOADS = ALL / THREADS,                                  // of a thread
+    KNOWN_AT = 0u, SEEN_AT = ROWS * DIM, NEW_AT = 2u * ROWS * DIM, FLOATS = 3u * ROWS * DIM
+  };
+
+  static inline uint keys(uint tid) { return tid % LANES * 4u; }
+  static inline uint column(uint tid) { return tid / LANES * OWN; }
+
+  static inline void load_state(thread float4 * s, device const float * state, bool begins, uint tid) {
+    UNROLL for (uint i = 0; i < STATE; ++i) {
+      s[i] = float4(0.0f);
+      if (!begins) s[i] = *(device const float4 *)(state + (column(tid) + i / FOURS) * DIM + keys(tid) + i % FOURS * 4u * LANES);
+    }
+  }
+
+  static inline void store_state(thread const float4 * s, device float * state, uint tid) {
+    UNROLL for (uint i = 0; i < STATE; ++i) *(device float4 *)(state + (column(tid) + i / FOURS) * DIM + keys(tid) + i % FOURS * 4u * LANES) = s[i];
+  }
+
+  struct chunk {
+    float4 known[LOADS], seen[LOADS], key[LOADS], kept[FOURS];
+    float value[TURNS], own[TURNS];
+  };
+
+  static inline float4 four(row_floats in, uint row, uint c) { return *(device const float4 *)(in.first + ulong(row) * in.stride + c); }
+
+  static inline uint row(uint tid) { return tid % LANES / OWN; }
+  static inline uint own_column(uint tid) { return column(tid) + tid % OWN; }
+
+  static inline void load(thread chunk & p, row_floats known, row_floats seen, row_floats key, row_floats kept, row_floats value, row_floats own, uint at, uint n, uint tid) {
+    UNROLL for (uint i = 0; i < LOADS; ++i) {
+      const uint of = i * THREADS + tid, r = of / (DIM / 4u), c = of % (DIM / 4u) * 4u, from = at + min(r, n - 1u);
+      p.known[i] = four(known, from, c);
+      p.seen[i] = four(seen, from, c);
+      p.key[i] = four(key, from, c);
+    }
+    UNROLL for (uint i = 0; i < FOURS; ++i) p.kept[i] = four(kept, at + n - 1u, keys(tid) + i * 4u * LANES);
+    UNROLL for (uint i = 0; i < TURNS; ++i) {
+      const uint from = at + min(i * TURN + row(tid), n - 1u);
+      p.value[i] = row_floats::at(value, from, own_column(tid));
+      p.own[i] = row_floats::at(own, from, own_column(tid));
+    }
+  }
+
+  static inline void put(thread const chunk & p, threadgroup float * m, uint tid) {
+    UNROLL for (uint i = 0; i < LOADS; ++i) {
+      const uint at = (i * THREADS + tid) * 4u;
+      *(threadgroup float4 *)(m + KNOWN_AT + at) = p.known[i];
+      *(threadgroup float4 *)(m + SEEN_AT + at) = p.seen[i];
+      *(threadgroup float4 *)(m + NEW_AT + at) = p.key[i];
+    }
+  }
+
+  struct mine { float4 kept[FOURS]; float value[TURNS], own[TURNS]; };
+
+  static inline void take(thread mine & x, thread const chunk & p) {
+    UNROLL for (uint i = 0; i < FOURS; ++i) x.kept[i] = p.kept[i];
+    UNROLL for (uint i = 0; i < TURNS; ++i) {
+      x.value[i] = p.value[i];
+      x.own[i] = p.own[i];
+    }
+  }
+
+  static inline float dot_four(float4 a, float4 b, float sum) {
+    sum = fma(a.x, b.x, sum);
+    sum = fma(a.y, b.y, sum);
+    sum = fma(a.z, b.z, sum);
+    return fma(a.w, b.w, sum);
+  }
+
+  struct two { float known, seen; };
+
+  static inline two ask(thread const float4 * s, uint turn, threadgroup const float * m, uint tid) {
+    float sums[SUMS] = {};
+    UNROLL for (uint r = 0; r < TURN; ++r) {
+      UNROLL for (uint i = 0; i < FOURS; ++i) {
+        threadgroup const float * at = m + (turn * TURN + r) * DIM + keys(tid) + i * 4u * LANES;
+        const float4 known = *(threadgroup const float4 *)(at + KNOWN_AT), seen = *(threadgroup const float4 *)(at + SEEN_AT);
+        UNROLL for (uint c = 0; c < OWN; ++c) {
+          const uint of = 2u * (r * OWN + c);
+          sums[of] = dot_four(s[c * FOURS + i], known, sums[of]);
+          sums[of + 1u] = dot_four(s[c * FOURS + i], seen, sums[of + 1u]);
+        }
+      }
+    }
+    add_halves<LANES, LANES / 2u>(sums, ushort(tid));
+    add_halves<LANES / 2u, LANES / 4u>(sums, ushort(tid));
+    add_halves<LANES / 4u, LANES / 8u>(sums, ushort(tid));
+    if (LANES > 8u) add_halves<LANES / 8u, LANES / 16u>(sums, ushort(tid));
+    if (LANES > 16u) add_halves<LANES / 16u, LANES / 32u>(sums, ushort(tid));
+    return two{sums[0], sums[1]};
+  }
+
+  static inline void move(thread float4 * s, thread const mine & x, uint n, device float * out, uint stride, threadgroup const float * m, uint tid) {
+    float u[TURNS], o[TURNS];
+    UNROLL for (uint t = 0; t < TURNS; ++t) {
+      const two sums = ask(s, t, m, tid);
+      u[t] = t * TURN + row(tid) < n ? x.value[t] - sums.known : 0.0f;
+      o[t] = x.own[t] + sums.seen;
+    }
+    UNROLL for (uint i = 0; i < STATE; ++i) s[i] *= x.kept[i % FOURS];
+    const uint first = tid % 32u / LANES * LANES; // of the lanes that share the columns
+    UNROLL for (uint r = 0; r < ROWS; ++r) {
+      float of[OWN];
+      UNROLL for (uint c = 0; c < OWN; ++c) of[c] = simd_shuffle(u[r / TURN], ushort(first + r % TURN * OWN + c));
+      UNROLL for (uint i = 0; i < FOURS; ++i) {
+        const float4 key = *(threadgroup const float4 *)(m + NEW_AT + r * DIM + keys(tid) + i * 4u * LANES);
+        UNROLL for (uint c = 0; c < OWN; ++c) s[c * FOURS + i] = fma_four(key, of[c], s[c * FOURS + i]);
+      }
+    }
+    UNROLL for (uint t = 0; t < TURNS; ++t) { // last, so that no branch comes between the sums of two turns
+      const uint r = t * TURN + row(tid);
+      if (r < n) out[ulong(r) * stride + own_column(tid)] = o[t];
+    }
+  }
+
+  static inline float4 fma_four(float4 a, float b, float4 c) {
+    float4 v;
+    v.x = fma(a.x, b, c.x);
+    v.y = fma(a.y, b, c.y);
+    v.z = fma(a.z, b, c.z);
+    v.w = fma(a.w, b, c.w);
+    return v;
   }
 };
 //# delta_columns

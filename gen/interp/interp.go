@@ -129,7 +129,7 @@ var formulas = map[ir.Kind]func(m *Machine, op *ir.Op){
 	ir.RouteWeights: routeWeights, ir.ExpertsMatVec: expertsMatVec, ir.WeightedSum: weightedSum,
 	ir.NormPartial: normPartial, ir.NormApply: normApply, ir.SquaredReLU: squaredReLU, ir.GroupExperts: groupExperts,
 	ir.Convolve: convolve, ir.SiLU: silu, ir.L2Norm: l2Norm, ir.SoftplusDecay: softplusDecay, ir.BoundedDecay: boundedDecay,
-	ir.Sigmoid: sigmoid, ir.DeltaRule: deltaRule, ir.GatedNorm: gatedNorm, ir.GateHeads: gateHeads,
+	ir.Sigmoid: sigmoid, ir.DeltaRule: deltaRule, ir.DeltaChunk: deltaChunk, ir.DeltaFold: deltaFold, ir.GatedNorm: gatedNorm, ir.GateHeads: gateHeads,
 }
 
 // in is entry b of an op's i-th input.

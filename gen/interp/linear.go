@@ -71,6 +71,33 @@ func deltaRule(m *Machine, op *ir.Op) {
 	}
 }
 
+// deltaChunk is of chunks of one row: what rows of several have in the end does not depend on where chunks end.
+func deltaChunk(m *Machine, op *ir.Op) {
+	var out [][]float64
+	for i := range op.Out {
+		out = append(out, m.out(op, i))
+	}
+	for h := range op.Heads {
+		q, k, v, keep, beta := m.in(op, 0, h), m.in(op, 1, h), m.in(op, 2, h), m.in(op, 3, h), m.in(op, 4, h)[0]
+		of := formula.DeltaChunk([]formula.DeltaRow[float64]{{Q: q, K: k, V: v, Keep: keep, Beta: beta}}, op.Scale)[0]
+		for i, x := range of.Vectors() {
+			copy(out[i][h*len(q):], *x)
+		}
+	}
+}
+
+func deltaFold(m *Machine, op *ir.Op) {
+	out, state := m.out(op, 0), m.state(op.State)
+	for h := range op.Heads {
+		var of formula.DeltaChunkRow
+		for i, x := range of.Vectors() {
+			*x = m.in(op, i, h)
+		}
+		n := len(of.Seen)
+		copy(out[h*n:], formula.DeltaFold(state[h*n*n:(h+1)*n*n], []formula.DeltaChunkRow{of})[0])
+	}
+}
+
 func gatedNorm(m *Machine, op *ir.Op) {
 	out := m.out(op, 0)
 	w, _, _ := m.weight(op, 0, 0)

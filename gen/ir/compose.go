@@ -14,8 +14,8 @@ var compositions = regexp.MustCompile("^(" +
 	"|N?R?S" + // norm and rope of a new cache row
 	"|ptwg" + // gating of a batch, and what its rows have selected by expert
 	"|M?M?cuncuncu[db]sDZ" + // linear attention of a head: low-rank gates, convolutions, gates, delta rule, gated norm
-	"|cuncuncu[db]s" + // of prompts: the same without the delta rule and what follows it
-	"|ptw|[exalNRLCGApEWtgcundbsDZO]" + // single launches
+	"|cuncuncu[db]sk?" + // of prompts: the same without the delta rule and the norm after it, by rows or by chunks
+	"|ptw|[exalNRLCGApEWtgcundbsDkfZO]" + // single launches
 	")$")
 
 // Signature spells the part's ops, one letter each.

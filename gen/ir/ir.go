@@ -63,7 +63,7 @@ type Op struct {
 
 	Eps    float64 // the norms
 	Heads  int     // Rope, attention kinds, Expand, kinds of linear attention: heads
-	Scale  float64 // DeltaRule, attention kinds: kq_scale; 0 until bake_rope. Embed, RMSNorm: factor on the result, Add: on the second input; 0: 1
+	Scale  float64 // DeltaRule, DeltaChunk, attention kinds: kq_scale; 0 until bake_rope. Embed, RMSNorm: factor on the result, Add: on the second input; 0: 1
 	Halves bool    // Rope: pairs are (i, i + n/2) instead of (2i, 2i + 1); not after fold_scales
 
 	Temperature plan.Temperature // attention kinds: a factor on Scale by the position
@@ -78,7 +78,7 @@ type Op struct {
 	Group      int  // NormPartial: elements per partial sum
 
 	Limit float64 // SwiGLU: bound of silu(gate) from above, and of up on both sides; 0: none. BoundedDecay: the bound
-	State *Value  // Convolve, DeltaRule: what stays of the session; else nil
+	State *Value  // Convolve, DeltaRule, DeltaFold: what stays of the session; else nil
 
 	Notes []string // what passes have decided about it, and why, for mlagen explain
 }
@@ -245,7 +245,7 @@ func (p *Part) Name() string {
 // prologue or an epilogue.
 func carries(k Kind) bool {
 	switch k {
-	case Embed, MatVec, StoreKV, ExpertsMatVec, AttendSplit, LatentAttn, Attention, Expand, Combine, DeltaRule:
+	case Embed, MatVec, StoreKV, ExpertsMatVec, AttendSplit, LatentAttn, Attention, Expand, Combine, DeltaRule, DeltaFold:
 		return true
 	}
 	return false

@@ -33,6 +33,8 @@ const (
 	BoundedDecay              // out = exp(bound sigmoid(A_h (in + bias))): the same
 	Sigmoid                   // out = 1 / (1 + exp(-in))
 	DeltaRule                 // S_h = diag(decay_h) S_h; S_h += k_h (β_h (v_h - S_hᵀ k_h))ᵀ; out_h = scale S_hᵀ q_h
+	DeltaChunk                // seen, known, own, value, key, kept: what the rows of a chunk are to each other; see plan.DeltaChunks
+	DeltaFold                 // DeltaRule of what DeltaChunk makes; see plan.DeltaFold
 	GatedNorm                 // out_h = in_h / sqrt(mean(in_h²)+eps) * W * sigmoid(gate_h)
 	GateHeads                 // out_h = sigmoid(gate[h]) in_h
 )
@@ -77,6 +79,8 @@ var kinds = [...]kind{
 	BoundedDecay:  {"bounded_decay", 'b', "makes the forget gate, which is bounded", arity{1, 1, 2, 2}},
 	Sigmoid:       {"sigmoid", 's', "applies the logistic function", arity{1, 1, 0, 0}},
 	DeltaRule:     {"delta_rule", 'D', "moves the state of the session on, and reads it", arity{5, 1, 0, 0}},
+	DeltaChunk:    {"delta_chunk", 'k', "makes what the rows of a chunk are to each other", arity{5, 6, 0, 0}},
+	DeltaFold:     {"delta_fold", 'f', "moves the state of the session on by chunks of rows, and reads it", arity{6, 1, 0, 0}},
 	GatedNorm:     {"gated_norm", 'Z', "normalises each head, and applies the output gate", arity{2, 1, 1, 1}},
 	GateHeads:     {"gate_heads", 'O', "multiplies each head by its gate", arity{2, 1, 0, 0}},
 }

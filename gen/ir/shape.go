@@ -15,6 +15,11 @@ func (p *Program) Expands() bool {
 	return p.Target().Expands(p.Width, &p.Spec.Model.Dims, &p.Spec.Tuning.AttendHeads)
 }
 
+// Chunks says whether the delta rule goes by chunks of rows.
+func (p *Program) Chunks() bool {
+	return p.Spec.Hybrid != nil && p.Target().DeltaChunks(p.Width, p.Spec.Hybrid.HeadDim)
+}
+
 // Rows is how many rows a launch computes: of the head those whose logits are wanted.
 func (p *Program) Rows(s *Launch) int {
 	for _, part := range s.Parts {

@@ -119,7 +119,7 @@ func operands(op *Op) error {
 			return fmt.Errorf("%s is no weight", w)
 		}
 	}
-	switch stateful := op.Kind == Convolve || op.Kind == DeltaRule; {
+	switch stateful := op.Kind == Convolve || op.Kind == DeltaRule || op.Kind == DeltaFold; {
 	case stateful && (op.State == nil || op.State.Class != State):
 		return fmt.Errorf("has no state")
 	case !stateful && op.State != nil:
@@ -185,6 +185,20 @@ func linear(p *Program, op *Op, row *weights.Row) []length {
 		n := in(0)
 		return []length{{"a key", in(1), n}, {"a value", in(2), n}, {"a decay", in(3), n}, {"a beta", in(4), 1},
 			{"the output", out, op.Heads * n}, {"the state", op.State.Len, op.Heads * n * n}}
+	case DeltaChunk:
+		n := in(0)
+		list := []length{{"a key", in(1), n}, {"a value", in(2), n}, {"a decay", in(3), n}, {"a beta", in(4), 1}}
+		for _, v := range op.Out {
+			list = append(list, length{"an output", v.Len, op.Heads * n})
+		}
+		return list
+	case DeltaFold:
+		n := in(0)
+		list := []length{{"the output", out, op.Heads * n}, {"the state", op.State.Len, op.Heads * n * n}}
+		for i := range op.In {
+			list = append(list, length{"an input", in(i), n})
+		}
+		return list
 	case GatedNorm:
 		return []length{{"the weight", row.Cols, in(0)}, {"the gate", in(1), in(0)}, {"the output", out, op.Heads * in(0)}}
 	case GateHeads:

@@ -128,6 +128,8 @@ func threads(p *ir.Program, s *ir.Launch) int {
 			return 4 * p.Spec.Hybrid.HeadDim // one for each channel of queries, keys, values and what the state keeps
 		case part.Find(ir.DeltaRule) != nil:
 			return deltaThreads(p)
+		case part.Find(ir.DeltaFold) != nil:
+			return p.Target().FoldThreads(p.Spec.Model.NumAttentionHeads, p.Spec.Hybrid.HeadDim)
 		case part.Find(ir.GatedNorm) != nil:
 			return simdWidth * min(p.Spec.Model.NumAttentionHeads, normHeads)
 		case part.Find(ir.AttendSplit) != nil:

@@ -5,16 +5,17 @@ import (
 	"mla/runtime/plan"
 )
 
-// deltaVectors is of queries, keys and values each convolution, SiLU and but for values L2 norm, then decay and sigmoid.
-// The ops come in this order.
-func (b *builder) deltaVectors(part *ir.Part) plan.Part {
+// deltaRows is of queries, keys and values each convolution, SiLU and but for values L2 norm, then decay and sigmoid, and of
+// rows by chunks what makes a chunk of them. The ops come in this order.
+func (b *builder) deltaRows(part *ir.Part) plan.Part {
 	ops := chain(part.Ops)
-	p := &plan.DeltaVectors{Taps: b.p.Spec.Hybrid.ShortConvKernelSize, Heads: b.p.Spec.Model.NumAttentionHeads, Dim: b.p.Spec.Hybrid.HeadDim}
+	p := plan.DeltaRows{Taps: b.p.Spec.Hybrid.ShortConvKernelSize, Heads: b.p.Spec.Model.NumAttentionHeads, Dim: b.p.Spec.Hybrid.HeadDim}
 	var state *ir.Value
+	var made []*ir.Op // what the vectors are
 	for _, of := range []struct {
-		in, out *plan.Vec
-		conv    *int
-	}{{&p.Q, &p.OutQ, &p.QConv}, {&p.K, &p.OutK, &p.KConv}, {&p.V, &p.OutV, &p.VConv}} {
+		in   *plan.Vec
+		conv *int
+	}{{&p.Q, &p.QConv}, {&p.K, &p.KConv}, {&p.V, &p.VConv}} {
 		op := ops.take(ir.Convolve)
 		*of.in, *of.conv = b.perHead(op.In[0].V, p.Heads), b.floats(op.W[0])
 		state = op.State
@@ -22,18 +23,39 @@ func (b *builder) deltaVectors(part *ir.Part) plan.Part {
 		if norm := ops.take(ir.L2Norm); norm != nil {
 			p.Eps, last = norm.Eps, norm
 		}
-		*of.out = b.vecOut(last, p.Dim)
+		made = append(made, last)
 	}
 	decay := ops.take(ir.SoftplusDecay)
 	if decay == nil {
 		decay = ops.take(ir.BoundedDecay)
 	}
-	p.F, p.OutKeep = b.perHead(decay.In[0].V, p.Heads), b.vecOut(decay, p.Dim)
+	p.F = b.perHead(decay.In[0].V, p.Heads)
 	p.A, p.DT, p.Bound = b.floats(decay.W[0]), b.floats(decay.W[1]), decay.Limit
 	beta := ops.take(ir.Sigmoid)
-	p.Beta, p.OutBeta = b.perHead(beta.In[0].V, p.Heads), b.vecOut(beta, 1)
+	p.Beta = b.perHead(beta.In[0].V, p.Heads)
 	b.needRow()
 	p.State, p.Slot, p.Shares = b.stateSlot(state)
+	if op := ops.take(ir.DeltaChunk); op != nil {
+		chunks := &plan.DeltaChunks{DeltaRows: p, Scale: op.Scale}
+		for i, v := range chunks.Vecs() {
+			*v = plan.Vec{Slot: b.out(op.Out[i]), Stride: p.Dim}
+		}
+		return chunks
+	}
+	return &plan.DeltaVectors{DeltaRows: p, OutQ: b.vecOut(made[0], p.Dim), OutK: b.vecOut(made[1], p.Dim), OutV: b.vecOut(made[2], p.Dim),
+		OutKeep: b.vecOut(decay, p.Dim), OutBeta: b.vecOut(beta, 1)}
+}
+
+// deltaFold is the delta rule by chunks.
+func (b *builder) deltaFold(op *ir.Op) plan.Part {
+	n, t := op.In[0].Len, b.p.Target()
+	p := &plan.DeltaFold{Heads: op.Heads, Dim: n, Taps: b.p.Spec.Hybrid.ShortConvKernelSize, Columns: t.DeltaColumns(op.Heads, n), Lanes: t.FoldLanes(n)}
+	for i, v := range p.Vecs() {
+		*v = b.perHead(op.In[i].V, op.Heads)
+	}
+	p.Out = b.vecOut(op, n)
+	b.needRow()
+	p.State, p.Slot, p.Shares = b.stateColumns(op)
 	return p
 }
 
@@ -47,8 +69,14 @@ func (b *builder) deltaColumns(op *ir.Op) plan.Part {
 	}
 	p.Out = b.vecOut(op, n)
 	b.needRow()
-	p.State, p.Slot, p.Shares = b.stateSlot(op.State)
+	p.State, p.Slot, p.Shares = b.stateColumns(op)
 	return p
+}
+
+// stateColumns is stateSlot of what moves columns of the states of a prompt on: fewer threadgroups share its sessions.
+func (b *builder) stateColumns(op *ir.Op) (slot, apart, shares int) {
+	slot, apart, _ = b.stateSlot(op.State)
+	return slot, apart, b.p.Target().DeltaShares(op.Heads, op.In[0].Len)
 }
 
 // stateSlot is the slot of a layer's states, how far those of two sessions are apart, and how many threadgroups share the

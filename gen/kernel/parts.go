@@ -19,7 +19,7 @@ func (b *builder) part(part *ir.Part) (plan.Part, error) {
 	case part.Find(ir.DeltaRule) != nil && len(part.Ops) > 1:
 		return b.deltaHeads(part), nil
 	case part.Find(ir.Convolve) != nil && len(part.Ops) > 1:
-		return b.deltaVectors(part), nil
+		return b.deltaRows(part), nil
 	case part.Find(ir.StoreKV) != nil:
 		return b.storeKV(ops), nil
 	case part.Find(ir.ExpertsMatVec) != nil && part.Find(ir.WeightedSum) != nil:
@@ -75,6 +75,8 @@ func (b *builder) single(op *ir.Op) (plan.Part, error) {
 		return &plan.SwiGLUVec{Gate: b.vec(op.In[0]), Up: b.vec(op.In[1]), Limit: op.Limit, Out: b.vecOut(op, 0), Dim: op.Out[0].Len, RowsPerGroup: b.k.Threads}, nil
 	case ir.DeltaRule:
 		return b.deltaColumns(op), nil
+	case ir.DeltaFold:
+		return b.deltaFold(op), nil
 	case ir.GatedNorm:
 		dim := op.In[0].Len
 		return &plan.GatedNormVec{In: b.perHead(op.In[0].V, op.Heads), Gate: b.perHead(op.In[1].V, op.Heads), Norm: b.floats(op.W[0]), Eps: op.Eps,

@@ -37,6 +37,8 @@ var bodies = map[reflect.Type]body{
 	kind[*plan.DeltaHeads]():   {"delta_heads.msl", true, (*partView).deltaFloats, (*partView).viewDelta},
 	kind[*plan.DeltaVectors](): {"delta_vectors.msl", true, (*partView).vectorFloats, nil},
 	kind[*plan.DeltaColumns](): {"delta_columns.msl", true, (*partView).columnFloats, nil},
+	kind[*plan.DeltaChunks]():  {"delta_vectors.msl", true, (*partView).chunkFloats, nil},
+	kind[*plan.DeltaFold]():    {"delta_fold.msl", true, (*partView).foldFloats, nil},
 	kind[*plan.GatedNormVec](): {"gated_norm.msl", false, nil, nil},
 	kind[*plan.GateHeads]():    {"gate_heads.msl", false, nil, nil},
 	kind[*plan.AddVec]():       {"add.msl", false, nil, nil},

@@ -298,7 +298,7 @@ var headShapes = []headShape{
 	{"f32", plan.ClassApple, 192, 72, spec.AttendHeads{RowsPerSimdgroup: 24, Simdgroups: 4, SplitK: 2, Tile: 64}, 64},
 	{"f32", plan.ClassApple, 64, 24, spec.AttendHeads{RowsPerSimdgroup: 16, Simdgroups: 2, SplitK: 1, Tile: 32}, 32},
 	{"f16", plan.ClassApple, 256, 32, spec.AttendHeads{RowsPerSimdgroup: 8, Simdgroups: 2, SplitK: 2, Tile: 16}, 16},
-	{"f16", plan.ClassNVIDIA, 160, 256, spec.AttendHeads{RowsPerSimdgroup: 16, Simdgroups: 4, SplitK: 1, Tile: 32}, 32},
+	{"f16", plan.ClassApple, 160, 256, spec.AttendHeads{RowsPerSimdgroup: 16, Simdgroups: 4, SplitK: 1, Tile: 32}, 32},
 	{"f32", plan.ClassNVIDIA, 160, 256, spec.AttendHeads{RowsPerSimdgroup: 16, Simdgroups: 4, SplitK: 2, Tile: 32}, 32},
 }
 
@@ -401,7 +401,8 @@ func TestFastParts(t *testing.T) {
 	}
 	parts(prompts, fast)
 	parts(headShapes[0].compile(t), fast)
-	parts(hybridBundle(t, 0, "f32", "", []int{1, 24}), fast) // of TestLinear
+	parts(hybridBundle(t, 0, "", "f32", []int{1, 24}), fast) // of TestLinear
+	parts(hybridBundle(t, 1, plan.ClassNVIDIA, "f32", []int{24}), fast)
 	if len(all) < 15 {
 		t.Errorf("%d kinds of parts", len(all))
 	}

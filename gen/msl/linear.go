@@ -58,6 +58,11 @@ func (v *partView) RowFloats(of plan.Vec) string {
 	return fmt.Sprintf("row_floats{%s, %du}", v.Ptr(of, "head"), v.RowStride(of.Slot))
 }
 
+// RowStores is as RowFloats where results go.
+func (v *partView) RowStores(of plan.Vec) string {
+	return fmt.Sprintf("row_stores{%s, %du}", v.Ptr(of, "head"), v.RowStride(of.Slot))
+}
+
 // Gate is what a gate is made of: a vector of every row, or what the threadgroup has made at the end of its memory.
 func (d deltaHead) Gate(v plan.Vec, matrix, at int) string {
 	if matrix < 0 {

@@ -27,27 +27,34 @@ func TestLinear(t *testing.T) {
 	for seed := range seeds {
 		for i, act := range acts {
 			class := []string{target.MetalClass, ""}[(seed+uint64(i))%2]
-			b := hybridBundle(t, seed, act, class, widths)
-			cases, err := check.Cases(b)
-			if err != nil {
-				t.Fatal(err)
-			}
-			cases = slices.DeleteFunc(cases, func(c check.Case) bool { return !ofHybrids(c.Kernel, seen) })
-			launcherOf(t, b, cases, execute.Checked|execute.Small).compareWithReference(t, cases)
+			compareHybrid(t, hybridBundle(t, seed, class, act, widths), seen)
 		}
 	}
-	for _, what := range []string{"linear attention of 1 rows", "linear attention of 16 rows", "low rank", "gates", "*plan.DeltaVectors", "*plan.DeltaColumns", "*plan.GatedNormVec"} {
+	compareHybrid(t, hybridBundle(t, 1, plan.ClassApple, "f32", []int{1, 40}), seen) // row by row
+	for _, what := range []string{"linear attention of 1 rows", "linear attention of 16 rows", "low rank", "gates", "*plan.DeltaVectors", "*plan.DeltaColumns", "*plan.DeltaChunks", "*plan.DeltaFold", "*plan.GatedNormVec"} {
 		if !seen[what] {
 			t.Errorf("no kernel has %s; there are %v", what, seen)
 		}
 	}
 }
 
-// hybridBundle is a random hybrid model, whose prompts attend to expanded heads.
-func hybridBundle(t *testing.T, seed uint64, act, class string, widths []int) *plan.Bundle {
+// compareHybrid compares the kernels that hybrid models have beyond others with their references.
+func compareHybrid(t *testing.T, b *plan.Bundle, seen map[string]bool) {
+	t.Helper()
+	cases, err := check.Cases(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases = slices.DeleteFunc(cases, func(c check.Case) bool { return !ofHybrids(c.Kernel, seen) })
+	launcherOf(t, b, cases, execute.Checked|execute.Small).compareWithReference(t, cases)
+}
+
+// hybridBundle is a random hybrid model for a class of devices, whose prompts attend to expanded heads.
+func hybridBundle(t *testing.T, seed uint64, class, act string, widths []int) *plan.Bundle {
 	t.Helper()
 	s := spectest.Hybrid(seed)
-	s.Activations, s.Class, s.Tuning.AttendHeads.From = act, class, 17
+	s.Class = class
+	s.Activations, s.Tuning.AttendHeads.From = act, 17
 	if s.MoE == nil && s.Hybrid.GateLowerBound < 0 { // limits are of experts
 		s.Hybrid.Limits = nil
 	}
@@ -65,7 +72,7 @@ func ofHybrids(k *plan.Kernel, seen map[string]bool) (is bool) {
 		case *plan.DeltaHeads:
 			is, seen[fmt.Sprintf("linear attention of %d rows", max(k.Width, 1))] = true, true
 			seen["low rank"] = seen["low rank"] || p.FB >= 0
-		case *plan.DeltaVectors, *plan.DeltaColumns, *plan.GatedNormVec:
+		case *plan.DeltaVectors, *plan.DeltaColumns, *plan.DeltaChunks, *plan.DeltaFold, *plan.GatedNormVec:
 			is, seen[fmt.Sprintf("%T", p)] = true, true
 		case *plan.GateHeads:
 			is, seen["gates"] = true, true

@@ -5,11 +5,33 @@ import (
 	"mla/runtime/plan"
 )
 
+// chunkDelta makes two ops of the delta rule: what does not depend on the state, and what moves it on.
+func chunkDelta(p *ir.Program) error {
+	var launches []*ir.Launch
+	for _, s := range p.Launches {
+		rule := s.Parts[0].Ops[0]
+		if rule.Kind == ir.DeltaRule {
+			n := rule.In[0].Len
+			chunk := &ir.Op{Kind: ir.DeltaChunk, Name: "delta_chunk", Heads: rule.Heads, Scale: rule.Scale, In: rule.In}
+			fold := &ir.Op{Kind: ir.DeltaFold, Name: "delta_fold", Heads: rule.Heads, Out: rule.Out, State: rule.State}
+			for _, name := range []string{"seen", "known", "own", "value", "key", "kept"} {
+				v := p.NewValue("delta_"+name, s.Layer, rule.Heads*n)
+				chunk.Out, fold.In = append(chunk.Out, v), append(fold.In, ir.Batched(v, 0, n, n))
+			}
+			launches = append(launches, &ir.Launch{Layer: s.Layer, Parts: []*ir.Part{{Ops: []*ir.Op{chunk}}}})
+			s.Parts[0].Ops[0] = fold
+		}
+		launches = append(launches, s)
+	}
+	p.Launches = launches
+	return nil
+}
+
 // fuseLinear makes one part of what linear attention computes per head, between its projections and that of its
 // output: convolutions, SiLU, norms of queries and keys, both gates, the delta rule and the norm after it. The state
 // is then read and written once for all rows of a session, and a head's vectors never leave its threadgroup.
 //
-// Of prompts it is three parts. There the delta rule takes longer than the trips through memory: threadgroups share the
+// Of prompts it is three parts, by rows or by chunks. There the delta rule takes longer than the trips through memory: threadgroups share the
 // columns of a head, and what the rule takes of its rows is made side by side.
 func fuseLinear(p *ir.Program) error {
 	eachPart(p, func(uses *ir.Uses, part *ir.Part) {
@@ -17,7 +39,10 @@ func fuseLinear(p *ir.Program) error {
 			return
 		}
 		delta := uses.Writer(part.Ops[0].In[0].V)
-		if delta == nil || delta.Signature() != "D" {
+		if delta != nil && delta.Signature() == "f" {
+			delta = uses.Writer(delta.Ops[0].In[0].V)
+		}
+		if delta == nil || delta.Signature() != "D" && delta.Signature() != "k" {
 			return
 		}
 		var from []*ir.Part
@@ -25,7 +50,10 @@ func fuseLinear(p *ir.Program) error {
 			from = append(from, elementwise(uses, in.V)...)
 		}
 		into, last := part, delta
-		if p.Width > plan.MaxBatch {
+		switch {
+		case p.Chunks():
+			into, last, from = delta, from[len(from)-1], from[:len(from)-1]
+		case p.Width > plan.MaxBatch:
 			into, last, from = from[len(from)-1], from[len(from)-2], from[:len(from)-2]
 		}
 		if from = append(from, last); ir.Composable(joined(into, from...)) {

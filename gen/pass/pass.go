@@ -35,6 +35,7 @@ const (
 	FewRows             // up to plan.MaxBatch rows, one included
 	Absorbed            // attention to latent rows
 	Expanded            // attention to expanded heads, see target.Target.Expands
+	Chunked             // linear attention by chunks, see target.Target.DeltaChunks
 	CombinesApart       // each row combines its own splits of attention, see target.Target.CombinesApart
 	ExpertsApart        // each row runs its own experts, see target.Target.ExpertsApart
 	ExpertsBatched      // an expert runs for all rows that have selected it
@@ -48,6 +49,8 @@ func (r Rows) has(p *ir.Program) bool {
 		return !p.Expands()
 	case Expanded:
 		return p.Expands()
+	case Chunked:
+		return p.Chunks()
 	case CombinesApart:
 		return p.Target().CombinesApart(width)
 	case ExpertsApart:
@@ -90,8 +93,11 @@ var Pipeline = []Pass{
 		Doc: "gate and up share one dispatch and multiply in registers"},
 	{Name: "fuse_squared_relu", Required: true, Run: fuseSquaredReLU,
 		Doc: "the activation is the end of the mat-vec before it"},
+	{Name: "chunk_delta", Required: true, Run: chunkDelta, Rows: Chunked,
+		Doc: "what rows of a prompt are to each other is made for all chunks of them side by side, so that a state moves on by chunks"},
 	{Name: "fuse_linear", Required: true, Run: fuseLinear,
-		Doc: "a head of linear attention convolves, makes its gates, moves its state on and normalises in one threadgroup"},
+		Doc:   "a head of linear attention convolves, makes its gates, moves its state on and normalises in one threadgroup",
+		After: []Reason{{"chunk_delta", "it joins what makes chunks"}}},
 	{Name: "fuse_low_rank", Run: fuseLowRank, Rows: OneRow,
 		Doc:   "that threadgroup multiplies by its rows of the gates' second halves",
 		After: []Reason{{"fuse_linear", "it joins that part"}}},

@@ -189,7 +189,7 @@ var (
 
 // resident is how many threadgroups of a kernel a multiprocessor has to hold; 0: any number. Those of
 // one row, so that all of them run side by side, unless that leaves a thread less than 64
-// registers; products of several rows, expanded heads and attention to them as many as have their registers,
+// registers; products of several rows, expanded heads, attention to them and linear attention as many as have their registers,
 // products no more than there are.
 func resident(k *plan.Kernel, weights []quant.Type) int {
 	if k.Width == 0 {
@@ -197,8 +197,13 @@ func resident(k *plan.Kernel, weights []quant.Type) int {
 	}
 	tiles := false
 	for _, p := range k.Parts {
-		if _, ok := p.(*plan.AttendHeads); ok {
+		switch p.(type) {
+		case *plan.AttendHeads:
 			return floatThreads / k.Threads
+		case *plan.DeltaVectors, *plan.DeltaChunks:
+			return wide / k.Threads
+		case *plan.DeltaColumns, *plan.DeltaFold: // a thread keeps its part of a state, and what comes next
+			return max(floatThreads/k.Threads, 1)
 		}
 		if m := plan.ProductOf(p); m != nil && !verify.Matrices(p) {
 			return residentFew(k, m.Tokens)

@@ -49,7 +49,7 @@ const (
 	kEmbedX512
 	kLinearQLinearKLinearVLinearFLinearGLinearBetaX512
 	kLinearQConvLinearKConvLinearVConvX512
-	kDeltaRuleX512
+	kDeltaFoldX512
 	kLinearONormX512
 	kLinearOX512
 	kGateUpX512
@@ -992,52 +992,54 @@ var kernels = []plan.Kernel{
 	},
 	{
 		Name:    "linear_q_conv_linear_k_conv_linear_v_conv_x512",
-		Doc:     "linear_q_conv_linear_k_conv_linear_v_conv: convolves over the last tokens of the session, applies SiLU, makes each head's vector one of length 1, convolves over the last tokens of the session, applies SiLU, makes each head's vector one of length 1, convolves over the last tokens of the session, applies SiLU, makes the forget gate, which is bounded, applies the logistic function. Fused to save nine dispatches and the trips of what lies between through memory.",
+		Doc:     "linear_q_conv_linear_k_conv_linear_v_conv: convolves over the last tokens of the session, applies SiLU, makes each head's vector one of length 1, convolves over the last tokens of the session, applies SiLU, makes each head's vector one of length 1, convolves over the last tokens of the session, applies SiLU, makes the forget gate, which is bounded, applies the logistic function, makes what the rows of a chunk are to each other. Fused to save many dispatches and the trips of what lies between through memory.",
 		Threads: 512,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
 			{Name: "linear_q", Space: arena, Stride: 2048},
 			{Name: "w_q_conv1d"},
-			{Name: "linear_q_norm", Space: arena, Write: true, Stride: 2048},
 			{Name: "linear_k", Space: arena, Stride: 2048},
 			{Name: "w_k_conv1d"},
-			{Name: "linear_k_norm", Space: arena, Write: true, Stride: 2048},
 			{Name: "linear_v", Space: arena, Stride: 2048},
 			{Name: "w_v_conv1d"},
-			{Name: "linear_v_silu", Space: arena, Write: true, Stride: 2048},
 			{Name: "linear_f", Space: arena, Stride: 2048},
-			{Name: "linear_decay", Space: arena, Write: true, Stride: 2048},
 			{Name: "w_A"},
 			{Name: "w_dt_bias"},
 			{Name: "linear_beta", Space: arena, Stride: 16},
-			{Name: "linear_beta_sigmoid", Space: arena, Write: true, Stride: 16},
 			{Name: "state", Space: plan.SpaceState, Write: true},
+			{Name: "delta_seen", Space: arena, Write: true, Stride: 2048},
+			{Name: "delta_known", Space: arena, Write: true, Stride: 2048},
+			{Name: "delta_own", Space: arena, Write: true, Stride: 2048},
+			{Name: "delta_value", Space: arena, Write: true, Stride: 2048},
+			{Name: "delta_key", Space: arena, Write: true, Stride: 2048},
+			{Name: "delta_kept", Space: arena, Write: true, Stride: 2048},
 		},
 		Width: 512,
 		Parts: []plan.Part{
-			&plan.DeltaVectors{Q: plan.Vec{Slot: 1, Stride: 128}, K: plan.Vec{Slot: 4, Stride: 128}, V: plan.Vec{Slot: 7, Stride: 128}, QConv: 2, KConv: 5, VConv: 8, F: plan.Vec{Slot: 10, Stride: 128}, A: 12, DT: 13, Bound: -5.0, Beta: plan.Vec{Slot: 14, Stride: 1}, Eps: 1e-06, State: 16, Slot: 5050368, OutQ: plan.Vec{Slot: 3, Stride: 128}, OutK: plan.Vec{Slot: 6, Stride: 128}, OutV: plan.Vec{Slot: 9, Stride: 128}, OutKeep: plan.Vec{Slot: 11, Stride: 128}, OutBeta: plan.Vec{Slot: 15, Stride: 1}, Heads: 16, Dim: 128, Taps: 4, Shares: 16},
+			&plan.DeltaChunks{DeltaRows: plan.DeltaRows{Q: plan.Vec{Slot: 1, Stride: 128}, K: plan.Vec{Slot: 3, Stride: 128}, V: plan.Vec{Slot: 5, Stride: 128}, QConv: 2, KConv: 4, VConv: 6, F: plan.Vec{Slot: 7, Stride: 128}, A: 8, DT: 9, Bound: -5.0, Beta: plan.Vec{Slot: 10, Stride: 1}, Eps: 1e-06, State: 11, Slot: 5050368, Heads: 16, Dim: 128, Taps: 4, Shares: 16}, Scale: 0.08838834764831843, DeltaChunk: plan.DeltaChunk{Seen: plan.Vec{Slot: 12, Stride: 128}, Known: plan.Vec{Slot: 13, Stride: 128}, Own: plan.Vec{Slot: 14, Stride: 128}, Value: plan.Vec{Slot: 15, Stride: 128}, Key: plan.Vec{Slot: 16, Stride: 128}, Kept: plan.Vec{Slot: 17, Stride: 128}}},
 		},
 		Variants: plan.Variants("linear_q_conv_linear_k_conv_linear_v_conv_x512", typesDeltaRule),
 	},
 	{
-		Name:    "delta_rule_x512",
-		Doc:     "delta_rule: moves the state of the session on, and reads it.",
+		Name:    "delta_fold_x512",
+		Doc:     "delta_fold: moves the state of the session on by chunks of rows, and reads it.",
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "linear_q_norm", Space: arena, Stride: 2048},
-			{Name: "linear_k_norm", Space: arena, Stride: 2048},
-			{Name: "linear_v_silu", Space: arena, Stride: 2048},
-			{Name: "linear_decay", Space: arena, Stride: 2048},
-			{Name: "linear_beta_sigmoid", Space: arena, Stride: 16},
+			{Name: "delta_seen", Space: arena, Stride: 2048},
+			{Name: "delta_known", Space: arena, Stride: 2048},
+			{Name: "delta_own", Space: arena, Stride: 2048},
+			{Name: "delta_value", Space: arena, Stride: 2048},
+			{Name: "delta_key", Space: arena, Stride: 2048},
+			{Name: "delta_kept", Space: arena, Stride: 2048},
 			{Name: "delta_rule", Space: arena, Write: true, Stride: 2048},
 			{Name: "state", Space: plan.SpaceState, Write: true},
 		},
 		Width: 512,
 		Parts: []plan.Part{
-			&plan.DeltaColumns{Q: plan.Vec{Slot: 1, Stride: 128}, K: plan.Vec{Slot: 2, Stride: 128}, V: plan.Vec{Slot: 3, Stride: 128}, Keep: plan.Vec{Slot: 4, Stride: 128}, Beta: plan.Vec{Slot: 5, Stride: 1}, Scale: 0.08838834764831843, State: 7, Slot: 5050368, Out: plan.Vec{Slot: 6, Stride: 128}, Heads: 16, Dim: 128, Taps: 4, Columns: 16, Shares: 16},
+			&plan.DeltaFold{DeltaChunk: plan.DeltaChunk{Seen: plan.Vec{Slot: 1, Stride: 128}, Known: plan.Vec{Slot: 2, Stride: 128}, Own: plan.Vec{Slot: 3, Stride: 128}, Value: plan.Vec{Slot: 4, Stride: 128}, Key: plan.Vec{Slot: 5, Stride: 128}, Kept: plan.Vec{Slot: 6, Stride: 128}}, State: 8, Slot: 5050368, Out: plan.Vec{Slot: 7, Stride: 128}, Heads: 16, Dim: 128, Taps: 4, Columns: 16, Shares: 1, Lanes: 16},
 		},
-		Variants: plan.Variants("delta_rule_x512", typesDeltaRule),
+		Variants: plan.Variants("delta_fold_x512", typesDeltaRule),
 	},
 	{
 		Name:    "linear_o_norm_x512",

@@ -87,6 +87,10 @@ func StateOf(p Part) *PartState {
 	case *DeltaHeads:
 		return &PartState{State{Heads: p.Heads, Dim: p.Dim, Taps: p.Taps}, p.Slot, p.Shares}
 	case *DeltaVectors:
+		return p.state()
+	case *DeltaChunks:
+		return p.state()
+	case *DeltaFold:
 		return &PartState{State{Heads: p.Heads, Dim: p.Dim, Taps: p.Taps}, p.Slot, p.Shares}
 	case *DeltaColumns:
 		return &PartState{State{Heads: p.Heads, Dim: p.Dim, Taps: p.Taps}, p.Slot, p.Shares}
@@ -96,10 +100,13 @@ func StateOf(p Part) *PartState {
 
 // StateFlops is how many operations a part makes with the states of each row; 0: it has none.
 func StateFlops(p Part) int {
-	switch p.(type) {
+	switch s := StateOf(p); p.(type) {
 	case *DeltaHeads, *DeltaColumns: // decay, two sums of two operations, and an update of two
-		s := StateOf(p)
 		return 7 * s.Heads * s.Dim * s.Dim
+	case *DeltaFold: // the same, but for a decay for each chunk
+		return 6 * s.Heads * s.Dim * s.Dim
+	case *DeltaChunks: // with half a chunk of rows: decay, two sums, and four updates
+		return 13 * s.Heads * s.Dim * DeltaPiece / 2
 	}
 	return 0
 }

@@ -43,54 +43,86 @@ func (t *deltaStates) window(row plan.Row, i, h, taps int) []float32 {
 	return t.of(row, t.windowsAt+(i*t.heads+h)*n, n)
 }
 
-// deltaVectors is the CPU kernel of plan.DeltaVectors. A unit is a head.
-type deltaVectors struct {
+// deltaInputs make vectors of each row of plan.DeltaRows.
+type deltaInputs struct {
 	deltaStates
 	deltaMaths
+	in []deltaInput
+}
+
+// deltaInput is what a row brings.
+type deltaInput struct {
+	qkv     [3]vec
+	f, beta vec
+}
+
+func (b *binder) deltaInputs(part plan.Part, p *plan.DeltaRows) deltaInputs {
+	b.dims(p.Heads, p.Dim, p.Taps, p.Slot)
+	t := deltaInputs{deltaStates: b.statesOf(part, p.State), deltaMaths: b.deltaMaths(p.Heads, p.Dim, p.Taps, p.QConv, p.KConv, p.VConv, p.A, p.DT, p.Bound, p.Eps)}
+	each := func(v plan.Vec) vec { return b.vector(v, p.Heads, p.Dim) }
+	t.in = perRow(b, func() deltaInput {
+		return deltaInput{[3]vec{each(p.Q), each(p.K), each(p.V)}, each(p.F), b.vector(p.Beta, p.Heads, 1)}
+	})
+	return t
+}
+
+func (t *deltaInputs) size() (units, cost int) { return t.heads, 64 * t.dim * max(len(t.in), 1) }
+
+// vector makes y, of a head: 0 a query, 1 a key, 2 a value, 3 what the state keeps. x is room for as many numbers.
+func (t *deltaInputs) vector(w *worker, r *deltaInput, row plan.Row, kind, h int, x, y []float32) {
+	n := t.dim
+	if kind < 3 {
+		t.convolved(w, y, r.qkv[kind].read(h*r.qkv[kind].stride, n, x), t.window(row, kind, h, t.taps), kind, h)
+		return
+	}
+	copy(y, r.f.read(h*r.f.stride, n, x))
+	t.decay(w, h, y)
+}
+
+func (r *deltaInput) betaOf(h int, x []float32) float32 {
+	return sigmoid(r.beta.read(h*r.beta.stride, 1, x)[0])
+}
+
+// deltaVectors is the CPU kernel of plan.DeltaVectors. A unit is a head.
+type deltaVectors struct {
+	deltaInputs
 	rows []deltaVectorsRow
 }
 
-// deltaVectorsRow is what a row brings, and where its results go.
+// deltaVectorsRow is where the results of a row go: of queries, keys, values and what the state keeps.
 type deltaVectorsRow struct {
-	qkv, out               [3]vec
-	f, keep, beta, betaOut vec
+	out  [4]vec
+	beta vec
 }
 
 func bindDeltaVectors(b *binder, p *plan.DeltaVectors) *deltaVectors {
-	b.dims(p.Heads, p.Dim, p.Taps, p.Slot)
-	t := &deltaVectors{deltaStates: b.statesOf(p, p.State), deltaMaths: b.deltaMaths(p.Heads, p.Dim, p.Taps, p.QConv, p.KConv, p.VConv, p.A, p.DT, p.Bound, p.Eps)}
+	t := &deltaVectors{deltaInputs: b.deltaInputs(p, &p.DeltaRows)}
 	each := func(v plan.Vec) vec { return b.vector(v, p.Heads, p.Dim) }
 	t.rows = perRow(b, func() deltaVectorsRow {
-		return deltaVectorsRow{qkv: [3]vec{each(p.Q), each(p.K), each(p.V)}, out: [3]vec{each(p.OutQ), each(p.OutK), each(p.OutV)},
-			f: each(p.F), keep: each(p.OutKeep), beta: b.vector(p.Beta, p.Heads, 1), betaOut: b.vector(p.OutBeta, p.Heads, 1)}
+		return deltaVectorsRow{[4]vec{each(p.OutQ), each(p.OutK), each(p.OutV), each(p.OutKeep)}, b.vector(p.OutBeta, p.Heads, 1)}
 	})
 	b.scratch(2 * p.Dim)
 	return t
 }
 
-func (t *deltaVectors) size() (units, cost int) { return t.heads, 64 * t.dim * max(len(t.rows), 1) }
-
 func (t *deltaVectors) run(w *worker, lo, hi int) {
 	for h := lo; h < hi; h++ {
 		for i, row := range w.rows[:min(len(w.rows), len(t.rows))] {
-			t.row(w, &t.rows[i], row, h)
+			t.row(w, &t.in[i], &t.rows[i], row, h)
 		}
 	}
 }
 
-func (t *deltaVectors) row(w *worker, r *deltaVectorsRow, row plan.Row, h int) {
+func (t *deltaVectors) row(w *worker, in *deltaInput, r *deltaVectorsRow, row plan.Row, h int) {
 	n := t.dim
 	buf := w.temp(2 * n)
 	x, y := buf[:n], buf[n:][:n]
-	for i := range t.convs {
-		t.convolved(w, y, r.qkv[i].read(h*r.qkv[i].stride, n, x), t.window(row, i, h, t.taps), i, h)
+	for i := range r.out {
+		t.vector(w, in, row, i, h, x, y)
 		r.out[i].write(h*r.out[i].stride, y)
 	}
-	copy(y, r.f.read(h*r.f.stride, n, x))
-	t.decay(w, h, y)
-	r.keep.write(h*r.keep.stride, y)
-	y[0] = sigmoid(r.beta.read(h*r.beta.stride, 1, x)[0])
-	r.betaOut.write(h*r.betaOut.stride, y[:1])
+	y[0] = in.betaOf(h, x)
+	r.beta.write(h*r.beta.stride, y[:1])
 }
 
 // deltaColumns is the CPU kernel of plan.DeltaColumns. A unit is a head.

@@ -39,6 +39,10 @@ func (b *binder) bindRows(p plan.Part) kernel {
 		return bindDeltaVectors(b, p)
 	case *plan.DeltaColumns:
 		return bindDeltaColumns(b, p)
+	case *plan.DeltaChunks:
+		return bindDeltaChunks(b, p)
+	case *plan.DeltaFold:
+		return bindDeltaFold(b, p)
 	}
 	return &eachRow{perRow(b, func() kernel { return b.bind(p) })}
 }

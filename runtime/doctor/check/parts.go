@@ -119,7 +119,9 @@ func (a *arguments) note(p plan.Part) (attention bool) {
 		a.state, a.decay = plan.StateOf(p), decay{p.A, p.DT, p.Bound}
 	case *plan.DeltaVectors:
 		a.state, a.decay = plan.StateOf(p), decay{p.A, p.DT, p.Bound}
-	case *plan.DeltaColumns:
+	case *plan.DeltaChunks:
+		a.state, a.decay = plan.StateOf(p), decay{p.A, p.DT, p.Bound}
+	case *plan.DeltaColumns, *plan.DeltaFold:
 		a.state = plan.StateOf(p)
 	case *plan.Experts:
 		a.grouping = p.Grouping

@@ -32,7 +32,7 @@ func init() {
 		&plan.MatVec{}, &plan.Experts{}, &plan.ExpertsSum{}, &plan.StoreKV{}, &plan.Attend{}, &plan.Embed{},
 		&plan.NormVec{}, &plan.RopeVec{}, &plan.CombineVec{}, &plan.SwiGLUVec{}, &plan.AddVec{}, &plan.RouteVec{},
 		&plan.WeightedSum{}, &plan.ExpandHeads{}, &plan.AttendHeads{}, &plan.RouteBatch{}, &plan.GroupExperts{},
-		&plan.GatherVec{}, &plan.DeltaHeads{}, &plan.DeltaVectors{}, &plan.DeltaColumns{}, &plan.GatedNormVec{}, &plan.GateHeads{}, &plan.ScanPicks{}, &plan.PickTokens{},
+		&plan.GatherVec{}, &plan.DeltaHeads{}, &plan.DeltaVectors{}, &plan.DeltaColumns{}, &plan.DeltaChunks{}, &plan.DeltaFold{}, &plan.GatedNormVec{}, &plan.GateHeads{}, &plan.ScanPicks{}, &plan.PickTokens{},
 	} {
 		t := reflect.TypeOf(p).Elem()
 		parts[t.Name()] = t

@@ -48,12 +48,34 @@ func checkDelta(k *plan.Kernel, p plan.Part, eps, bound float64) error {
 
 func small(eps float64) bool { return eps > 0 && eps < 1 }
 
-// checkDeltaVectors wants a thread for each channel of queries, keys, values and what the state keeps.
-func checkDeltaVectors(k *plan.Kernel, p *plan.DeltaVectors) error {
+// checkDeltaRows wants a thread for each channel of queries, keys, values and what the state keeps.
+func checkDeltaRows(k *plan.Kernel, part plan.Part, p *plan.DeltaRows) error {
 	if k.Threads != 4*p.Dim {
 		return fmt.Errorf("%d threads for the vectors of heads of %d columns; expected four for each column", k.Threads, p.Dim)
 	}
-	return checkDelta(k, p, p.Eps, p.Bound)
+	return checkDelta(k, part, p.Eps, p.Bound)
+}
+
+// MaxChunkDim is the most columns of a head whose chunks threadgroup memory holds.
+const MaxChunkDim = 128
+
+// checkDeltaChunks wants heads whose chunks threadgroup memory holds.
+func checkDeltaChunks(k *plan.Kernel, p *plan.DeltaChunks) error {
+	if p.Dim > MaxChunkDim {
+		return fmt.Errorf("chunks of heads of %d columns; expected at most %d", p.Dim, MaxChunkDim)
+	}
+	return checkDeltaRows(k, p, &p.DeltaRows)
+}
+
+// checkDeltaFold wants lanes that share columns and what chunks bring evenly.
+func checkDeltaFold(k *plan.Kernel, p *plan.DeltaFold) error {
+	even := func(a, b int) bool { return a > 0 && b > 0 && a%b == 0 }
+	shared := p.Dim <= MaxChunkDim && even(p.Dim, p.Columns) && p.Lanes >= DeltaLanes && even(SimdWidth, p.Lanes) && even(p.Dim, 4*p.Lanes) &&
+		even(p.Columns*p.Lanes, k.Threads)
+	if !shared || !even(p.Lanes, p.Columns*p.Lanes/k.Threads) || !even(plan.DeltaPiece*p.Columns, k.Threads) || !even(plan.DeltaPiece*p.Dim, 4*k.Threads) {
+		return fmt.Errorf("%d of %d columns by %d threads, %d of which share one; expected numbers that divide each other", p.Columns, p.Dim, k.Threads, p.Lanes)
+	}
+	return checkDelta(k, p, 0.5, 0) // it has neither an eps nor a bound
 }
 
 // checkDeltaColumns wants eight threads for each column that a threadgroup moves on at a time.

@@ -28,7 +28,7 @@ func checkPartOfModel(k *plan.Kernel, m *plan.Model, p plan.Part) error {
 	case *plan.AttendHeads:
 		return want(p.Heads == m.NumAttentionHeads && p.NopeDim == m.QKNopeHeadDim && p.PeDim == m.QKRopeHeadDim && p.VDim == m.VHeadDim,
 			"%d heads of %d + %d and %d columns; the model has others", p.Heads, p.NopeDim, p.PeDim, p.VDim)
-	case *plan.DeltaHeads, *plan.DeltaVectors, *plan.DeltaColumns:
+	case *plan.DeltaHeads, *plan.DeltaVectors, *plan.DeltaColumns, *plan.DeltaChunks, *plan.DeltaFold:
 		s, has := plan.StateOf(p), m.State()
 		return want(s.Heads == has.Heads && s.Dim == has.Dim && s.Taps == has.Taps && s.Slot == has.Floats(),
 			"%d heads of %d columns with %d taps, states of %d floats; the model has others", s.Heads, s.Dim, s.Taps, s.Slot)

@@ -58,7 +58,11 @@ func checkOwn(k *plan.Kernel, p plan.Part) error {
 	case *plan.DeltaHeads:
 		return checkDelta(k, p, p.Eps, p.Bound)
 	case *plan.DeltaVectors:
-		return checkDeltaVectors(k, p)
+		return checkDeltaRows(k, p, &p.DeltaRows)
+	case *plan.DeltaChunks:
+		return checkDeltaChunks(k, p)
+	case *plan.DeltaFold:
+		return checkDeltaFold(k, p)
 	case *plan.DeltaColumns:
 		return checkDeltaColumns(k, p)
 	case *plan.GatedNormVec:

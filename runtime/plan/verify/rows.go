@@ -57,7 +57,7 @@ func checkBatch(k *plan.Kernel, p plan.Part) error {
 			return wrong("attention of many")
 		}
 		return checkHeads(k, p)
-	case *plan.DeltaHeads, *plan.DeltaVectors, *plan.DeltaColumns:
+	case *plan.DeltaHeads, *plan.DeltaVectors, *plan.DeltaColumns, *plan.DeltaChunks, *plan.DeltaFold:
 		n := plan.StateOf(p).Shares
 		if shared := n > 0; shared != several || n < 0 || n > plan.MaxShares {
 			return wrong(fmt.Sprintf("%d threadgroups of a head", n))

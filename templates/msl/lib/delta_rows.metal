@@ -21,6 +21,13 @@ struct row_floats {
   static inline float at(row_floats v, uint row, uint c) { return v.first[ulong(row) * v.stride + c]; }
 };
 
+// As row_floats, where results go.
+struct row_stores {
+  device float * first;
+  uint stride;
+  static inline void put(row_stores v, uint row, uint c, float x) { v.first[ulong(row) * v.stride + c] = x; }
+};
+
 // The end of a run of rows of one session: the next row that is dead, or of another session. A lane looks at so many rows
 // at a time.
 template <uint EACH>

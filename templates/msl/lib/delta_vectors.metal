@@ -61,9 +61,9 @@ struct delta_vectors {
     UNROLL for (uint r = 0; r < ROWS; ++r) x[r] *= simd_shuffle(factor, ushort(r));
   }
 
-  static inline void store_rows(thread const float * x, device float * out, uint stride, uint at, uint n, uint c) {
+  static inline void store_rows(thread const float * x, row_stores out, uint at, uint n, uint c) {
     UNROLL for (uint r = 0; r < ROWS; ++r) {
-      if (r < n) out[ulong(at + r) * stride + c] = x[r];
+      if (r < n) row_stores::put(out, at + r, c, x[r]);
     }
   }
 };
