@@ -24,7 +24,7 @@ struct q1_0_by {
     q.d = *(device const half *)d_at<COLS>(row, b);
   }
 
-  // A bit that is set is the sign of -1: what comes out is negative of all.
+  // A set bit makes the half -1, where the element is d: so the sum is the negative of the products.
   template <typename IN>
   static inline float product(thread const held & q, thread const IN & in) {
     float sum = 0.0f;
