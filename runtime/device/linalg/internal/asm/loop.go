@@ -52,6 +52,9 @@ type row struct {
 	kept  []operand.Mem
 }
 
+// at is the memory of a block at an offset.
+func (r row) at(offset int) operand.Mem { return at(r.block, offset) }
+
 // tile is a number of rows and inputs that are multiplied at once. Their sums take up
 // to half of the registers. Several rows read x once from the outer caches.
 type tile struct{ rows, inputs int }
