@@ -150,7 +150,8 @@ func q2_K8(g *gen, t shape) func(*loop) {
 
 // q3_K8 is the loop of Q3_K.
 func q3_K8(g *gen, t shape) func(*loop) {
-	three, four := g.constant2(t, g.bytes("mask3", repeat(32, byte(3))...)), g.constant2(t, g.bytes("mask4", repeat(32, byte(4))...))
+	// In memory: the scales of four rows take the registers.
+	three, four := g.bytes("mask3", repeat(32, byte(3))...), g.bytes("mask4", repeat(32, byte(4))...)
 	return g.signedWords8(t, func(row row) (words reg.VecVirtual, d operand.Mem) {
 		words = g.YMM()
 		g.VPMOVSXBW(g.scalesQ3_K(avx2, row.block).AsX(), words)
