@@ -41,6 +41,7 @@ type Inputs struct {
 	floats []float32                  // where they are arranged
 	sums   []float32                  // of stretches
 	panel  []float32                  // of weights
+	row    []float32                  // of weights that go to a panel
 	last   [mostPanelInputs][]float32 // those that do not fill a panelLoop
 	x, y   [1][]float32               // of Rows
 	part   [][]float32                // of results

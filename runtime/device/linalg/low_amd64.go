@@ -49,5 +49,6 @@ func init() {
 	} {
 		k.step, k.floats = low[t].step, &floats512
 		avx512Backend.kernels[t] = k
+		panels512.formats[t] = panelFormat{scaled512, decodeF32AVX512, true}
 	}
 }

@@ -42,7 +42,8 @@ func Product(f *quant.Format, w []byte, stride int, in *Inputs, ys [][]float32) 
 		multiplyByLibrary(f, &k, w, stride, in, ys, rows)
 		return
 	}
-	if k.floats != nil && len(ys) > 1 {
+	panels, format := in.panelOf(f)
+	if k.floats != nil && len(ys) > 1 && format.decode == nil {
 		multiplyDecoded(&k, w, stride, in, ys, 0, rows)
 		return
 	}
@@ -59,7 +60,6 @@ func Product(f *quant.Format, w []byte, stride int, in *Inputs, ys [][]float32) 
 	if len(ys) == 1 {
 		near = rows // nothing comes back to them
 	}
-	panels, format := in.panelOf(f)
 	if format.decode != nil {
 		near = nearPanel(elems)
 	}

@@ -31,6 +31,7 @@ type panelKind struct {
 type panelFormat struct {
 	*panelKind
 	decode decodeFunc
+	twice  bool // decode takes rows of floats, which the kernel decodes
 }
 
 // panelLoops are the functions of a back end. Their sums have the bits of the rowFuncs.
@@ -97,9 +98,17 @@ func multiplyPanel(f *quant.Format, p *panelLoops, pf panelFormat, k *kernel, w 
 	tiles := (r1 - r0 + p.rows - 1) / p.rows
 	size := p.rows * element / pf.elems * pf.floats
 	in.room(tiles*size, tiles*p.rows*mostPanelInputs*p.lanes)
+	if pf.twice && len(in.row) < element {
+		in.row = make([]float32, element)
+	}
 	for r := r0; r < r1; r++ {
 		at := (r-r0)/p.rows*size + (r-r0)%p.rows*p.lanes
-		pf.decode(&w[r*stride], steps, &in.panel[at])
+		if !pf.twice {
+			pf.decode(&w[r*stride], steps, &in.panel[at])
+			continue
+		}
+		k.decode(&w[r*stride], steps, &in.row[0])
+		pf.decode(&bytesOf(in.row)[0], element/k.floats.step, &in.panel[at])
 	}
 	for j := 0; j < len(ys); {
 		loop := pf.loop(len(ys) - j)

@@ -13,11 +13,11 @@ import (
 // itself.
 
 // Where the stack has what of a block. For bytes: scales as 16 words and behind them the factor of all, 32 bytes of
-// signs or of shifts, and numbers of entries as words. For floats scales and shifts are floats,
+// signs or of shifts, the scales as evenOdd leaves them, and numbers of entries as words. For floats scales and shifts are floats,
 // and numbers are offsets of entries.
 const (
-	gridScales, gridFactor, gridSigns, gridNumbers = 0, 32, 64, 192
-	gridStack                                      = 320
+	gridScales, gridFactor, gridSigns, gridWords, gridNumbers = 0, 32, 64, 96, 192
+	gridStack                                                 = 320
 )
 
 // The sizes of entries of floats, as shifts.
@@ -31,8 +31,8 @@ type gridBlock struct {
 	floats      bool // what is multiplied
 	block, book reg.Register
 	stack       operand.Mem
-	sub         int // the number of the sub-block
-	d           reg.VecVirtual
+	sub         int            // the number of the sub-block
+	d, words    reg.VecVirtual // the factor, and scales as evenOdd leaves them
 }
 
 // blocks returns what emits a block: unpack leaves the next one's numbers on the stack while multiply takes this one's.
@@ -90,6 +90,10 @@ func (b *gridBlock) keepWordScales(s reg.VecVirtual) {
 	b.isa.or(b.gen, b.ones16(), s, s)
 	if !b.floats {
 		b.VMOVUPS(s, b.stack.Offset(gridScales))
+		if b.isa.lanes == avx2.lanes {
+			b.evenOdd(s)
+			b.VMOVUPS(s, b.stack.Offset(gridWords))
+		}
 		return
 	}
 	for i, part := range b.halvesOf(s) {

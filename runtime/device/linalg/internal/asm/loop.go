@@ -52,6 +52,9 @@ type row struct {
 	kept  []operand.Mem
 }
 
+// at is the memory of a block at an offset.
+func (r row) at(offset int) operand.Mem { return at(r.block, offset) }
+
 // tile is a number of rows and inputs that are multiplied at once. Their sums take up
 // to half of the registers. Several rows read x once from the outer caches.
 type tile struct{ rows, inputs int }
@@ -214,9 +217,14 @@ func (l *loop) run() {
 	}
 	l.left = l.param("steps")
 	step := l.format.begin(l.gen, shape{tile{len(l.rows), len(l.inputs)}, l.quantised()})
-	l.Label("step")
+	var ahead reg.Register
 	if stride != nil {
-		l.prefetch(stride, l.format.bytes)
+		ahead = l.GP64()
+		l.LEAQ(operand.Mem{Base: l.rows[0].block, Index: stride, Scale: uint8(len(l.rows))}, ahead)
+	}
+	l.Label("step")
+	if ahead != nil {
+		l.prefetch(ahead, len(l.rows)*l.format.bytes)
 	}
 	step(l)
 	l.move(l.format.bytes-l.moved.bytes, l.inputBytes()-l.vectorAt(l.moved.vectors), l.elems-l.moved.vectors*l.isa.lanes)
@@ -265,16 +273,14 @@ func (l *loop) walk(from operand.Mem) (at reg.Register, next func(step int)) {
 	return r, func(step int) { l.addTo(r, step) }
 }
 
-// prefetch asks for the blocks of this step in the next rows. Several rows at once
-// are not a stream that the hardware would follow, and without this the formats with
-// many bytes per weight run at half their speed. Past the last row the hint is void:
-// a prefetch never faults.
-func (l *loop) prefetch(stride reg.Register, bytes int) {
-	for _, row := range l.rows {
-		for line := 0; line < bytes; line += 64 {
-			l.PREFETCHT0(operand.Mem{Base: row.block, Index: stride, Scale: uint8(len(l.rows)), Disp: line})
-		}
+// prefetch asks for a part of the next rows, which are as many, in the order of their addresses: rows lie one behind the
+// other, and one stream is what memory is fastest with. Several rows at once are not a stream that the hardware would
+// follow. Past the last row the hint is void: a prefetch never faults.
+func (l *loop) prefetch(ahead reg.Register, bytes int) {
+	for line := 0; line < bytes; line += 64 {
+		l.PREFETCHT0(at(ahead, line))
 	}
+	l.addTo(ahead, bytes)
 }
 
 // loadX readies n vectors of x, from vector first of this step on, in registers that

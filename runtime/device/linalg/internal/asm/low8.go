@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -29,6 +31,63 @@ func (g *gen) twoBits(block reg.Register, offset, group int, mask operand.Op) re
 	return q
 }
 
+// evenOdd leaves the even words of a register in its lower half, and the odd ones in the upper half.
+func (g *gen) evenOdd(v reg.VecVirtual) {
+	var order []byte
+	for i := range 32 {
+		order = append(order, byte(i%16/8*2+i%8/2*4+i%2))
+	}
+	g.VPSHUFB(g.bytes("evenOdd", order...), v, v)
+	g.VPERMQ(operand.U8(0xd8), v, v)
+}
+
+// wordOfEach is the order that leaves word n of either half of a register everywhere in that half.
+func (g *gen) wordOfEach(n int) operand.Mem {
+	var order []byte
+	for i := range 32 {
+		order = append(order, byte(2*n+i%2))
+	}
+	return g.bytes(fmt.Sprintf("wordOfEach%d", n), order...)
+}
+
+// halvesScaled adds the eight groups of 32 elements to partial sums: those of either half of a register times a word of
+// their row's 16 scales.
+func (p *partial) halvesScaled(scales *wordScales, codes func(row row, group int) reg.VecVirtual) {
+	for group := range 8 {
+		q := p.each(func(_ int, row row) reg.VecVirtual { return codes(row, group) })
+		p.addScaled(group, q, p.each(func(r int, _ row) reg.VecVirtual { return scales.of(r, group) }))
+	}
+}
+
+// wordScales are the 16 scales of rows: in memory, and for one input in registers, too, as evenOdd leaves them. Several
+// inputs need the registers.
+type wordScales struct {
+	*loop
+	at   func(r int) operand.Mem
+	kept []reg.VecVirtual
+}
+
+// keep takes the scales of the next row, whose register it changes.
+func (w *wordScales) keep(v reg.VecVirtual) {
+	w.VMOVUPS(v, w.at(len(w.kept)))
+	if len(w.inputs) == 1 {
+		w.evenOdd(v)
+	}
+	w.kept = append(w.kept, v)
+}
+
+// of returns the scales of a group, each in half of a register.
+func (w *wordScales) of(r, group int) reg.VecVirtual {
+	if len(w.inputs) > 1 {
+		s := w.broadcast2(w.at(r).Offset(4 * group))
+		w.VPSHUFB(w.wordOfHalf(), s, s)
+		return s
+	}
+	s := w.YMM()
+	w.VPSHUFB(w.wordOfEach(group), w.kept[r], s)
+	return s
+}
+
 // wordOfHalf is the order that leaves word 0 in the lower half of a register whose dwords are the same, and word 1 in the
 // upper one.
 func (g *gen) wordOfHalf() operand.Mem {
@@ -37,20 +96,6 @@ func (g *gen) wordOfHalf() operand.Mem {
 		of = append(of, byte(i%2+2*(i/16)))
 	}
 	return g.bytes("wordOfHalf", of...)
-}
-
-// halvesScaled adds the eight groups of 32 elements to partial sums: those of either half of a register times a word of
-// their row's 16 scales, which are in memory.
-func (p *partial) halvesScaled(scales func(r int) operand.Mem, codes func(row row, group int) reg.VecVirtual) {
-	halves := p.wordOfHalf()
-	for group := range 8 {
-		q := p.each(func(_ int, row row) reg.VecVirtual { return codes(row, group) })
-		p.addScaled(group, q, p.each(func(r int, _ row) reg.VecVirtual {
-			s := p.broadcast2(scales(r).Offset(4 * group))
-			p.VPSHUFB(halves, s, s)
-			return s
-		}))
-	}
 }
 
 // centre takes what codes count from, 2^shift, times the words of scales for every 16 inputs, from the partial sums.
@@ -73,60 +118,78 @@ func q2_K8(g *gen, t shape) func(*loop) {
 	three, low := g.constant2(t, g.bytes("mask3", repeat(32, byte(3))...)), g.bytes("mask15", repeat(64, byte(15))...)
 	const size = 96
 	stack := g.AllocLocal(size * t.rows)
+	at := func(r, offset int) operand.Mem { return stack.Offset(size*r + offset) }
 	return func(l *loop) {
+		scales := &wordScales{loop: l, at: func(r int) operand.Mem { return at(r, 0) }}
 		for r, row := range l.rows {
-			for i := range 2 {
-				words, d := g.YMM(), g.half2(at(row.block, 80+2*i))
-				g.VMOVDQU(at(row.block, 0), words.AsX())
+			var words [2]reg.VecVirtual // of scales and minima
+			for i := range words {
+				words[i] = g.YMM()
+				g.VMOVDQU(row.at(0), words[i].AsX())
 				if i == 1 {
-					g.VPSRLW(operand.U8(4), words.AsX(), words.AsX())
+					g.VPSRLW(operand.U8(4), words[i].AsX(), words[i].AsX())
 				}
-				g.VPAND(low, words.AsX(), words.AsX())
-				g.VPMOVZXBW(words.AsX(), words)
-				g.VMOVUPS(words, stack.Offset(size*r+32*i))
-				g.VMOVSS(d.AsX(), stack.Offset(size*r+64+4*i))
+				g.VPAND(low, words[i].AsX(), words[i].AsX())
+				g.VPMOVZXBW(words[i].AsX(), words[i])
 			}
+			scales.keep(words[0])
+			g.VMOVUPS(words[1], at(r, 32))
+			d := g.XMM()
+			g.VMOVD(row.at(80), d)
+			g.VCVTPH2PS(d, d)
+			g.VMOVQ(d, at(r, 64))
 		}
 		l.partials(func(p *partial) {
-			p.halvesScaled(func(r int) operand.Mem { return stack.Offset(size * r) }, func(row row, group int) reg.VecVirtual {
-				return g.twoBits(row.block, 16, group, three)
-			})
+			p.halvesScaled(scales, func(row row, group int) reg.VecVirtual { return g.twoBits(row.block, 16, group, three) })
 			p.foldBlock(
-				func(r int) operand.Mem { return stack.Offset(size*r + 64) },
-				func(r int) *minima { return &minima{stack.Offset(size*r + 68), stack.Offset(size*r + 32)} })
+				func(r int) operand.Mem { return at(r, 64) },
+				func(r int) *minima { return &minima{at(r, 68), at(r, 32)} })
 		})
 	}
 }
 
-// q3_K8 is the loop of Q3_K. A row has 64 bytes of the stack: its scales as words, and behind them the factor of all.
+// q3_K8 is the loop of Q3_K.
 func q3_K8(g *gen, t shape) func(*loop) {
-	three, four := g.constant2(t, g.bytes("mask3", repeat(32, byte(3))...)), g.constant2(t, g.bytes("mask4", repeat(32, byte(4))...))
+	// In memory: the scales of four rows take the registers.
+	three, four := g.bytes("mask3", repeat(32, byte(3))...), g.bytes("mask4", repeat(32, byte(4))...)
+	return g.signedWords8(t, func(row row) (words reg.VecVirtual, d operand.Mem) {
+		words = g.YMM()
+		g.VPMOVSXBW(g.scalesQ3_K(avx2, row.block).AsX(), words)
+		return words, row.at(108)
+	}, 2, func(row row, group int) reg.VecVirtual {
+		q, third := g.twoBits(row.block, 32, group, three), g.YMM()
+		g.VMOVDQU(row.at(0), third)
+		switch { // bit group to bit 2
+		case group < 2:
+			g.VPSLLW(operand.U8(2-group), third, third)
+		case group > 2:
+			g.VPSRLW(operand.U8(group-2), third, third)
+		}
+		g.VPAND(four, third, third)
+		g.VPOR(third, q, q)
+		return q
+	})
+}
+
+// signedWords8 is the loop of a format with 16 signed scales and codes that count from 2^shift. A row has 64 bytes of the
+// stack: its scales as words, and behind them the factor of all.
+func (g *gen) signedWords8(t shape, scalesOf func(row row) (words reg.VecVirtual, d operand.Mem), shift uint8, codes func(row row, group int) reg.VecVirtual) func(*loop) {
 	const size = 64
 	stack := g.AllocLocal(size * t.rows)
-	scales := func(r int) operand.Mem { return stack.Offset(size * r) }
+	at := func(offset int) func(r int) operand.Mem {
+		return func(r int) operand.Mem { return stack.Offset(size*r + offset) }
+	}
 	return func(l *loop) {
+		scales := &wordScales{loop: l, at: at(0)}
 		for r, row := range l.rows {
-			words := g.YMM()
-			g.VPMOVSXBW(g.scalesQ3_K(avx2, row.block).AsX(), words)
-			g.VMOVUPS(words, scales(r))
-			g.VMOVSS(g.half2(at(row.block, 108)).AsX(), scales(r).Offset(32))
+			words, d := scalesOf(row)
+			scales.keep(words)
+			g.VMOVSS(g.half2(d).AsX(), at(32)(r))
 		}
 		l.partials(func(p *partial) {
-			p.halvesScaled(scales, func(row row, group int) reg.VecVirtual {
-				q, third := g.twoBits(row.block, 32, group, three), g.YMM()
-				g.VMOVDQU(at(row.block, 0), third)
-				switch { // bit group to bit 2
-				case group < 2:
-					g.VPSLLW(operand.U8(2-group), third, third)
-				case group > 2:
-					g.VPSRLW(operand.U8(group-2), third, third)
-				}
-				g.VPAND(four, third, third)
-				g.VPOR(third, q, q)
-				return q
-			})
-			p.centre(2, scales)
-			p.foldBlock(func(r int) operand.Mem { return scales(r).Offset(32) }, noMinima)
+			p.halvesScaled(scales, codes)
+			p.centre(shift, at(0))
+			p.foldBlock(at(32), noMinima)
 		})
 	}
 }

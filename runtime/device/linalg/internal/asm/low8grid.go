@@ -49,6 +49,9 @@ func (f grid) begin8(g *gen, t shape) func(*loop) {
 	order := g.constant2(t, g.byteOfEight())
 	bits, ones := g.constant2(t, g.bytes("bitMask", bitOfByte()...)), g.constant2(t, g.dwords("ones8", repeat(8, uint32(0x01010101))...))
 	return f.blocks(gridBlock{gen: g, grid: f, isa: avx2, book: g.byteBook(f.Type)}, func(l *loop, b *gridBlock) {
+		if f.halfs {
+			b.words = g.load2(b.stack.Offset(gridWords))
+		}
 		l.partials(func(p *partial) {
 			for b.sub = range 8 {
 				codes, signs := b.entries(), g.broadcast2(b.signsAt())
@@ -82,9 +85,12 @@ func (g *gen) byteOfEight() operand.Mem {
 
 // add adds a sub-block: codes, which are unsigned, times the bytes of inputs, negated where signs are, times the scale.
 func (b *gridBlock) add(p *partial, codes, signs reg.VecVirtual) {
-	scale := b.broadcast2(b.stack.Offset(gridScales + 4*b.sub))
+	var scale reg.VecVirtual
 	if b.halfs {
-		b.VPSHUFB(b.wordOfHalf(), scale, scale)
+		scale = b.YMM()
+		b.VPSHUFB(b.wordOfEach(b.sub), b.words, scale)
+	} else {
+		scale = b.broadcast2(b.stack.Offset(gridScales + 4*b.sub))
 	}
 	for j, input := range p.inputs {
 		t := b.load2(at(input, p.arranged.bytesAt(b.sub)))

@@ -75,8 +75,11 @@ func q2_K8x512(g *gen, t shape) func(*loop) {
 				} else {
 					g.VMOVDQU32(words.AsY(), minimaOf(r))
 				}
-				g.VMOVSS(g.half512(at(row.block, 80+2*i)).AsX(), minimaOf(r).Offset(32+4*i))
 			}
+			d := g.XMM()
+			g.VMOVD(row.at(80), d)
+			g.VCVTPH2PS(d, d)
+			g.VMOVQ(d, minimaOf(r).Offset(32))
 		}
 		sums := l.superSums()
 		sums.addQuarters(l, orders, all, codes)

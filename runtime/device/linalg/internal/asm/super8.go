@@ -111,29 +111,18 @@ func affine8(fifth bool) func(*gen, shape) func(*loop) {
 	}
 }
 
-// q6_K8 is the loop of Q6_K. A row has 64 bytes of the stack: its scales as words, and behind
-// them the factor of all.
-func q6_K8(g *gen, _ shape) func(*loop) {
+// q6_K8 is the loop of Q6_K.
+func q6_K8(g *gen, t shape) func(*loop) {
 	low, upper := g.bytes("mask15", repeat(64, byte(15))...), g.bytes("mask48", repeat(32, byte(48))...)
-	const size = 64
-	return func(l *loop) {
-		stack := g.AllocLocal(size * len(l.rows))
-		scales := func(r int) operand.Mem { return stack.Offset(size * r) }
-		for r, row := range l.rows {
-			words := g.YMM()
-			g.VPMOVSXBW(at(row.block, 192), words)
-			g.VMOVUPS(words, scales(r))
-			g.VMOVSS(g.half2(at(row.block, 208)).AsX(), scales(r).Offset(32))
-		}
-		l.partials(func(p *partial) {
-			p.halvesScaled(scales, func(row row, group int) reg.VecVirtual { return g.bytesQ6_K(row.block, group, low, upper) })
-			p.centre(5, scales)
-			p.foldBlock(func(r int) operand.Mem { return scales(r).Offset(32) }, noMinima)
-		})
-	}
+	return g.signedWords8(t, func(row row) (words reg.VecVirtual, d operand.Mem) {
+		words = g.YMM()
+		g.VPMOVSXBW(row.at(192), words)
+		return words, row.at(208)
+	}, 5, func(row row, group int) reg.VecVirtual { return g.bytesQ6_K(row.block, group, low, upper) })
 }
 
-// iq4_XS8 is the loop of IQ4_XS. A row has 64 bytes of the stack, as in q6_K8.
+// iq4_XS8 is the loop of IQ4_XS. A row has 64 bytes of the stack: its scales as words, twice,
+// and the factor of all.
 func iq4_XS8(g *gen, t shape) func(*loop) {
 	low := g.bytes("mask15", repeat(64, byte(15))...)
 	table := g.byteTable(t, &levels)
