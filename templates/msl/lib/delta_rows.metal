@@ -21,7 +21,7 @@ struct row_floats {
   static inline float at(row_floats v, uint row, uint c) { return v.first[ulong(row) * v.stride + c]; }
 };
 
-// The end of a run of rows of one session: the next row that is dead, or of another session. A lane looks at so many rows
+// The end of a run of rows of one session: the next row that is dead, or of another session. A lane looks at EACH rows
 // at a time.
 template <uint EACH>
 static inline uint run_end(constant Row * rows, uint from, uint limit, ushort lane) {

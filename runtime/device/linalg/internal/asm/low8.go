@@ -14,7 +14,7 @@ var int8FormatsLow2 = []format{
 	{name: "TQ2_0", elems: 256, bytes: 66, begin: tq2_08, folded: true, int8: super8, together: 2},
 }
 
-// twoBits returns elements 32·group and on of codes of two bits behind an offset, see pairs2, as bytes.
+// twoBits returns elements 32·group and on of codes of two bits after an offset, see pairs2, as bytes.
 func (g *gen) twoBits(block reg.Register, offset, group int, mask operand.Op) reg.VecVirtual {
 	q := g.YMM()
 	g.VMOVDQU(at(block, offset+32*(group/4)), q)
@@ -94,7 +94,7 @@ func q2_K8(g *gen, t shape) func(*loop) {
 	}
 }
 
-// q3_K8 is the loop of Q3_K. A row has 64 bytes of the stack: its scales as words, and behind them the factor of all.
+// q3_K8 is the loop of Q3_K. A row has 64 bytes of the stack: its scales as words, and after them the factor of all.
 func q3_K8(g *gen, t shape) func(*loop) {
 	three, four := g.constant2(t, g.bytes("mask3", repeat(32, byte(3))...)), g.constant2(t, g.bytes("mask4", repeat(32, byte(4))...))
 	const size = 64

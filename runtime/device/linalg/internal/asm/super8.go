@@ -111,7 +111,7 @@ func affine8(fifth bool) func(*gen, shape) func(*loop) {
 	}
 }
 
-// q6_K8 is the loop of Q6_K. A row has 64 bytes of the stack: its scales as words, and behind
+// q6_K8 is the loop of Q6_K. A row has 64 bytes of the stack: its scales as words, and after
 // them the factor of all.
 func q6_K8(g *gen, _ shape) func(*loop) {
 	low, upper := g.bytes("mask15", repeat(64, byte(15))...), g.bytes("mask48", repeat(32, byte(48))...)
@@ -165,7 +165,7 @@ func iq4_XS8(g *gen, t shape) func(*loop) {
 }
 
 // superLoop emits the function that makes blocks of 256 bytes of x, as int8Loop does of 32.
-// Behind the scale, max|x|/127, are sums of 16 elements each, as words.
+// After the scale, max|x|/127, are sums of 16 elements each, as words.
 func (g *gen) superLoop(name string, a *arranged) {
 	g.begin(name, "func(dst, x *float32, n int, _, _ float32)",
 		fmt.Sprintf("%s arranges n floats, a positive multiple of %d, as bytes.", name, a.elems()))
