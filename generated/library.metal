@@ -3900,7 +3900,7 @@ struct batch_product {
     }
     simdgroup_barrier(mem_flags::mem_threadgroup); // all lanes have taken
     NEXT::send_weights(next, w, up, lane);
-    if (SINGLE) COPIES_GROUP; // they are taken next, before the inputs that are sent for behind them
+    if (SINGLE) COPIES_GROUP; // they are taken next, before the inputs that are loaded after them
     W::fetch_late(w, step, lane);
     U::fetch_late(up, step, lane);
     if (any && !FLOATS) {
@@ -4026,7 +4026,7 @@ struct prompt_product {
   template <uint PART>
   static inline void follow_halves(thread W & w, thread U & up, thread shares & s, threadgroup half * now, threadgroup half * other, threadgroup half * staged, thread simdgroup_float8x8 * d, uint step, uint slice, uint tid, ushort lane) {
     land_part<0>(s, now, tid);
-    COPIES_LAND_BUT((PART == 1u || (PARTS == 1u && AHEAD) ? 1u : 0u)); // weights were sent for last, and if they are those of this step are needed
+    COPIES_LAND_BUT((PART == 1u || (PARTS == 1u && AHEAD) ? 1u : 0u)); // the loads of weights began last; those of this step have to be complete
     threadgroup_barrier(mem_flags::mem_threadgroup);                     // and all have multiplied by the other buffer
     send_part(s, other, step + (PART + 1u) / PARTS, (PART + 1u) % PARTS, tid);
     if (PART == 0u) turn(w, up, step, lane);
@@ -4383,8 +4383,8 @@ struct tile_run {
     experts_matrices m;
     typename product_t::shares inputs;
     coming_step weights, next;
-    uint known[AHEAD + 1u]; // tiles: the one at hand, and those behind it
-    uint behind, slice, turn, count; // count: inputs of the tile whose inputs are sent for
+    uint known[AHEAD + 1u]; // tiles: the present one, and later ones
+    uint behind, slice, turn, count; // count: inputs of the tile whose inputs are loaded
 
     static inline uint tile_of(thread const state & s, coming_step c) {
       uint tile = s.behind;
@@ -4685,7 +4685,7 @@ struct combine_splits {
     ROOM = LOADS < 8u ? 20u / LOADS : 2u,                 // whose loads a thread has registers for
     ROUNDS = (OWN + ROOM - 1u) / ROOM,
     AT_ONCE = (OWN + ROUNDS - 1u) / ROUNDS < ROOM / 4u * 4u ? ((OWN + ROUNDS - 1u) / ROUNDS + 3u) / 4u * 4u : uint(ROOM), // whose loads wait for nothing but each other
-    GROUP = AT_ONCE % 4u == 0u ? 4u : 1u,                 // splits that are left out together behind the last in use
+    GROUP = AT_ONCE % 4u == 0u ? 4u : 1u,                 // splits that are left out at once after the last in use
     FLOATS = LOADS * WIDE,                                // of a thread, per split
     WHOLE = 32u % (GROUP * TEAMS) == 0u,                  // a group in use has factors, maybe 0, for all its splits
   };
@@ -5915,7 +5915,7 @@ struct latent_copies {
   typedef cached_eight<T, LAT + PE> eight_t;
   enum : uint { TERMS = eight_t::TERMS, ROWS = THREADS / BLOCKS, EIGHTS = PAGES * PAGE_ROWS / ROWS, SIZE = PAGES * PAGE_ROWS * ROW };
   typename cache_t::rows page[PAGES];
-  uint last[PAGES]; // behind the last row come copies of it
+  uint last[PAGES]; // after the last row come copies of it
   eight_t e[EIGHTS];
 
   static inline void choose(thread latent_copies & l, device const uchar * cache, some_pages<PAGES> pages) {

@@ -81,7 +81,7 @@ func TestSplitRows(t *testing.T) {
 }
 
 // TestNoBranches: no format has a condition in its step that a compiler makes a branch
-// of, behind which the next row's loads would wait.
+// of, for which the next row's loads would wait.
 func TestNoBranches(t *testing.T) {
 	for _, name := range []string{"youtu2bnvidia", "youtu2bf16nvidia"} {
 		branches := map[string]int{}

@@ -38,7 +38,7 @@ func bundle(t *testing.T, name string) *plan.Bundle {
 }
 
 // elsewhere is the body of a kernel's variant but for what may be approximate, by 2^-22, as it is rounded to
-// halves, 2^-11, behind it: the weights of attention in products of blocks of halves, and silu of halves in
+// halves, 2^-11, after it: the weights of attention in products of blocks of halves, and silu of halves in
 // products of several rows.
 func elsewhere(b *plan.Bundle, k *plan.Kernel, v *plan.Variant, body string) string {
 	if slices.ContainsFunc(k.Parts, func(p plan.Part) bool { return weighsInHalves(p, v.Types) }) {

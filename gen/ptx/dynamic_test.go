@@ -37,7 +37,7 @@ func TestDynamic(t *testing.T) {
 	for _, tt := range []struct{ name, text, says string }{
 		{"two arrays", dynamicHead + kernelText("k", "40000", "20000"), "has 2 arrays of threadgroup memory, 60000 bytes together"},
 		{"for all", dynamicHead + ".shared .align 16 .b8 all[61440];\n" + small, "all[61440]; is outside"},
-		{"for all, behind them", dynamicHead + small + ".visible .shared .align 16 .b8 all[61440];\n", "all[61440]; is outside"},
+		{"for all, after them", dynamicHead + small + ".visible .shared .align 16 .b8 all[61440];\n", "all[61440]; is outside"},
 		{"no size", dynamicHead + kernelText("k", "99999999999999999999"), "k"},
 		{"no end", dynamicHead + strings.TrimSuffix(large, "}\n"), "does not end"},
 	} {

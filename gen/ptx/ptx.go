@@ -179,9 +179,9 @@ var (
 	// wide and roomy are how many threads of 64 and of 128 registers a multiprocessor holds.
 	wide, roomy = device.Threads(64), device.Threads(128)
 	// tileThreads is how many threads of 168 registers it holds: enough for the products of a
-	// tile of rows, whose copies and barriers hide behind each other's products. Weights
+	// tile of rows, whose copies and barriers overlap with each other's products. Weights
 	// of four bytes each leave room for floatThreads of 255, as do queries and results of attention
-	// to heads, which lanes keep: Youtu-LLM's 2,048 rows behind 16,384 ran at 24,170 tok/s instead of
+	// to heads, which lanes keep: Youtu-LLM's 2,048 rows after 16,384 ran at 24,170 tok/s instead of
 	// 19,730 with 168.
 	tileThreads  = device.Threads(168)
 	floatThreads = device.Threads(255)
@@ -221,7 +221,7 @@ func resident(k *plan.Kernel, weights []quant.Type) int {
 	return min(threads/k.Threads, device.Share(k.Groups()))
 }
 
-// sideBySide is how many of so many threadgroups a multiprocessor holds if all run side by side; 0:
+// sideBySide is how many of a number of threadgroups a multiprocessor holds if all run side by side; 0:
 // a thread would have too few registers.
 func sideBySide(groups, threads int) int {
 	n := device.Share(groups)

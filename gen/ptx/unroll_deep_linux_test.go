@@ -73,7 +73,7 @@ func simdgroupRows(b *plan.Bundle, kernel string) int {
 	return part.RowsPerGroup * max(part.SplitK, 1) * 32 / k.Threads
 }
 
-// alone is the PTX of one variant of a bundle's kernel with so many blocks under way.
+// alone is the PTX of one variant of a bundle's kernel with a given number of blocks in flight.
 func alone(t *testing.T, b *plan.Bundle, kernel, variant string, unroll int) string {
 	t.Helper()
 	k := b.Kernels[slices.IndexFunc(b.Kernels, func(k plan.Kernel) bool { return k.Name == kernel })]

@@ -41,7 +41,7 @@ func (t Target) Attention() Attention { return attentions.of(t.class).is }
 // spread is how the splits of several rows are cut.
 type spread struct {
 	rows   int // cache rows that a split has at least for each row that attends
-	fourth int // numbers of splits above it are multiples of it: a combine goes over so many at a time
+	fourth int // numbers of splits above it are multiples of it: a combine goes over that many at a time
 }
 
 var spreads = table[spread]{
@@ -50,7 +50,7 @@ var spreads = table[spread]{
 			"With twice as many splits 16 sessions of Youtu-LLM ran at 10,736 tok/s instead of 11,562, of DeepSeek-V2-Lite at 4,838 instead of 4,979"}},
 }
 
-// LeastRows is how many cache rows a split has at least where so many rows attend side by side, in
+// LeastRows is how many cache rows a split has at least where a number of rows attend side by side, in
 // whole tiles; 0: a tile. Fewer cache rows for more threadgroups would find no core free.
 func (t Target) LeastRows(width, tile int) int {
 	least := spreads.of(t.class).is.rows * width
@@ -60,7 +60,7 @@ func (t Target) LeastRows(width, tile int) int {
 	return roundUp(least, tile)
 }
 
-// MostSplits is how many splits each of so many rows has: together they have as many threadgroups
+// MostSplits is how many splits each of a number of rows has: in all they have as many threadgroups
 // as a row alone, for which a large GPU has a core each and room for no more. Those of splits that
 // a context does not have yet end at once, but each takes its turn.
 func (t Target) MostSplits(width, splits int) int {
@@ -88,7 +88,7 @@ type PlainAttention struct {
 	TileFloats, ShareFloats, WeightFloats, MLFloats, ShrinkFloats int
 }
 
-// PlainAttentionOf is that of so many heads of lat and pe columns with a tile of so many rows.
+// PlainAttentionOf is that of a number of heads of lat and pe columns with a tile of a number of rows.
 func PlainAttentionOf(heads, lat, pe, simdgroups, tile int) PlainAttention {
 	a := PlainAttention{Width: lat + pe, HeadLanes: 1, ColumnsPerThread: ceil(lat, simdgroups*SimdWidth), Tile: tile}
 	for a.HeadLanes < min(heads, SimdWidth) {
@@ -112,7 +112,7 @@ func (a *PlainAttention) fits() bool {
 	return a.Queries <= MaxRegisters && a.Sums <= MaxRegisters && 4*a.Floats() <= ThreadgroupBytes
 }
 
-// AttentionSimdgroups is the number of simdgroups that attention over so many heads takes unless
+// AttentionSimdgroups is the number of simdgroups that attention over a number of heads takes unless
 // a tuning says otherwise: the default, or of many heads the least multiple of it by a power of
 // two with which a tile of one row fits. Where none fits it is the default.
 func (t Target) AttentionSimdgroups(heads, lat, pe int) int {
@@ -155,7 +155,7 @@ var Budgets = []Budget{
 			"A row of Q8_0 has half the bytes of one of halves: tiles of twice the rows have as many under way, in which most of the time of long contexts goes by"}},
 	{"", plan.ClassApple7, 96, 96, 0, 384, false, Source{Estimated, "Apple GPUs of families Apple7 and Apple8", "2026-11-22",
 		"128 is all that a thread has, and what does not fit goes to memory: a quarter is left for addresses, for softmax and for the compiler. " +
-			"Public measurements of the M1 find room for 384 threads with all registers in a core, so that so many can always be launched"}},
+			"Public measurements of the M1 find room for 384 threads with all registers in a core, so that this many can always be launched"}},
 	{plan.ClassApple, "", 96, 90, 48, 384, true, Source{Estimated, "Apple GPUs", "2026-11-28",
 		"one kernel for all families, as the oldest can run it; with 90 the tiles of Q8_0 are those with which no kernel spills (docs/lab/registers.tsv), " +
 			"with 61 the plain form of 16 heads spilled. Sixteen simdgroups would have 32 heads at a time, but with 105 registers of a thread not all GPUs can launch 512 threads"}},

@@ -12,7 +12,7 @@ var cores = table[int]{
 // Cores is how many cores a large GPU of the class has (NVIDIA: multiprocessors).
 func (t Target) Cores() int { return cores.of(t.class).is }
 
-// Share is how many of so many threadgroups each core gets at the most.
+// Share is how many of a number of threadgroups each core gets at the most.
 func (t Target) Share(groups int) int { return ceil(groups, t.Cores()) }
 
 // registerFiles are the 32-bit registers of a core.
@@ -21,7 +21,7 @@ var registerFiles = table[int]{
 	{plan.ClassNVIDIA, 1 << 16, Source{DataSheet, "NVIDIA H100 and H200", "2026-11-22", "65,536 registers of a multiprocessor"}},
 }
 
-// Threads is how many threads with so many registers each a core holds, in whole simdgroups. 0:
+// Threads is how many threads with a given number of registers each a core holds, in whole simdgroups. 0:
 // it is not known.
 func (t Target) Threads(registers int) int {
 	return registerFiles.of(t.class).is / registers / SimdWidth * SimdWidth
@@ -47,7 +47,7 @@ var memories = table[Memory]{
 // Memory is the threadgroup memory of the class.
 func (t Target) Memory() Memory { return memories.of(t.class).is }
 
-// BatchBytes is how much of it each of so many threadgroups of a batch's product takes, if as many
+// BatchBytes is how much of it each threadgroup of a batch's product takes, if as many
 // as come to each core are to run side by side.
 func (t Target) BatchBytes(groups int) int {
 	m := t.Memory()

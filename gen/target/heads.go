@@ -54,7 +54,7 @@ var crossovers = table[[]crossover]{
 	}, Source{Measured, h200, "2026-11-22", "trial kernels on tensor cores, at any depth of the cache; the quotient that stands for other sizes is 171 for 155, 398 for 330"}},
 }
 
-// Expands says whether a sequence of so many rows attends to expanded heads. Making them costs
+// Expands says whether a sequence of a given number of rows attends to expanded heads. Making them costs
 // (nope + v) · lat products for a head and cache row, once for all rows; then a query saves
 // 2 lat + pe - (nope + pe + v) products with each. So the depth of the cache does not matter,
 // and the quotient is what a crossover was measured at, or near it.

@@ -18,7 +18,7 @@ var workings = []Working{
 // Bytes that iogpu.wired_limit_mb should leave to the system.
 const systemBytes = 4 << 30
 
-// LeastMac is the least memory, in GiB, of a Mac whose GPU may have so many bytes, and of one on which
+// LeastMac is the least memory, in GiB, of a Mac whose GPU may have a given number of bytes, and of one on which
 // a higher limit lets it; 0: there is none.
 func LeastMac(bytes int64) (asItIs, withLimit int) {
 	for i := len(Macs) - 1; i >= 0; i-- {

@@ -93,7 +93,7 @@ func (t Target) ExpertsShape() Shape { return expertTables.of(t.class).is.Shape 
 func (t Target) PersistentExperts() bool { return expertTables.of(t.class).is.persistent > 0 }
 
 // ExpertsThreadgroups is how many persistent threadgroups go over what experts a batch has
-// selected, where there are at most so many tiles for them.
+// selected, where there are at most that many tiles for them.
 func (t Target) ExpertsThreadgroups(tiles int) int {
 	e := expertTables.of(t.class).is
 	if e.perCore {
@@ -113,7 +113,7 @@ type ProductSize struct {
 	Pairs      bool // two rows give one result, as those of SwiGLU
 }
 
-// wide is the shape of a prompt's products that have at most so many threadgroups for each core.
+// wide is the shape of a prompt's products that have at most that many threadgroups for each core.
 type wide struct {
 	perCore int // 0: any number
 	Shape
@@ -129,7 +129,7 @@ var wides = table[[]wide]{
 		"tiles of half as many inputs leave no core idle, and simdgroups that share rows would need tiles of their own; 128 threads were better than 512 (Metal.jl#832)"}},
 }
 
-// ProductShape is the shape of the threadgroups of a kernel of products for so many rows.
+// ProductShape is the shape of the threadgroups of a kernel of products for a given number of rows.
 func (t Target) ProductShape(width int, size ProductSize) Shape {
 	tile := products.of(t.class).is.tile
 	if tokens := t.ProductTokens(width); tokens < tile {

@@ -90,7 +90,7 @@ func (t Target) WhyMatVec(rows, cols int) string {
 // few is up to how many rows that is so.
 type few struct {
 	inputs      int // every mat-vec decodes its weights once for the inputs of all rows
-	namedInputs int // the same of those that a tuning names for sequences of so many rows
+	namedInputs int // the same of those that a tuning names for sequences of that many rows
 	experts     int // each row has threadgroups of its own for its experts
 	combines    int // each row has them for the mat-vec that combines its splits of attention
 }
@@ -101,21 +101,21 @@ var fews = table[few]{
 			"Experts by row or grouped, tok/s: four rows of GLM-4.7-Flash 1,251 and 1,181, of DeepSeek-V2-Lite 1,951 and 1,901 (H100), eight 1,852 and 1,926, 2,509 and 2,791 (H200)"}},
 }
 
-// TakesInputs says whether a mat-vec of so many rows is that of one row, with the inputs of all
-// rows. named: a tuning names it for sequences of so many.
+// TakesInputs says whether a mat-vec of a number of rows is that of one row, with the inputs of all
+// rows. named: a tuning names it for sequences of that many.
 func (t Target) TakesInputs(width int, named bool) bool {
 	f := fews.of(t.class).is
 	return width <= f.inputs || width <= f.namedInputs && named
 }
 
-// ExpertsApart says whether each of so many rows has threadgroups of its own for its experts: few
+// ExpertsApart says whether each of a number of rows has threadgroups of its own for its experts: few
 // are selected by few rows, and what routes and sums needs no dispatch.
 func (t Target) ExpertsApart(width int) bool { return width <= fews.of(t.class).is.experts }
 
 // CombinesApart is the same of the mat-vec that combines the splits of attention.
 func (t Target) CombinesApart(width int) bool { return width <= fews.of(t.class).is.combines }
 
-// FewShape is the shape of a kernel of one row for the inputs of so many: a lane of a simdgroup
+// FewShape is the shape of a kernel of one row for the inputs of several rows: a lane of a simdgroup
 // for each result.
 func FewShape(s Shape, width int) Shape {
 	s.RowsPerSimdgroup = min(s.RowsPerSimdgroup, SimdWidth/width/2*2)

@@ -2274,7 +2274,7 @@ static inline void group_experts_shared_down_x16_body(
   if (tg < 1u) {
     GRID_WAIT;
     // 6 of 64 experts for each row, a simdgroup's rows side by side; then what all have selected, by expert
-    LAUNCH_DEPENDENTS; // one threadgroup routes: those of the next dispatch may come, and send for weights that need no routing
+    LAUNCH_DEPENDENTS; // one threadgroup routes: threadgroups of the next dispatch may start, and load weights that need no routing
     const uint nkv = current[min(uint(lane), 15u)].nkv; // under way beside the logits, so without a condition
       float scores[8], sums[4];
       uint picked[4] = {};
@@ -2287,8 +2287,8 @@ static inline void group_experts_shared_down_x16_body(
       }
       softmax<4u, 2u, 64u>(scores, sums, lane);
       UNROLL for (uint k = 0; k < 6u; ++k) pick_for<4u, 2u>(k, keys, picked, lane);
-    const uint live = simd_sum(lane < 16u && nkv > 0u ? 1u : 0u); // dead rows are behind them, routed for nothing
-    // Codes of selections have the order wanted, that of (expert, selection); those of dead rows are behind all.
+    const uint live = simd_sum(lane < 16u && nkv > 0u ? 1u : 0u); // dead rows follow, routed for nothing
+    // Codes of selections have the order wanted, that of (expert, selection); those of dead rows are after all.
     threadgroup uint * codes = (threadgroup uint *)scratch;
     UNROLL for (uint r = 0; r < 4u; ++r) {
       const uint row = sg + r * 4u, s = row * 6u + lane;
@@ -3813,7 +3813,7 @@ static inline void group_experts_x512_body(
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
   GRID_WAIT;
-// The selections of one of 64 experts in their order, behind those of all lower experts: a stable
+// The selections of one of 64 experts in their order, after those of all lower experts: a stable
   // counting sort in which every threadgroup counts for itself, so that none waits for another.
   const uint expert = tg, from = sg * 192u, to = min(from + 192u, 3072u);
   threadgroup uint * lowers = (threadgroup uint *)scratch, * owns = lowers + 16u;
@@ -4419,7 +4419,7 @@ static inline void picks_scan_body(
     device uint * top_ids,
     uint tg, uint tid, ushort sg, ushort lane) {
   GRID_WAIT;
-  // 102400 logits of each pick, 256 per simdgroup: all loads at once, and nothing to wait for behind them
+  // 102400 logits of each pick, 256 per simdgroup: all loads at once, and nothing to wait for afterwards
   LAUNCH_DEPENDENTS;
   const uint at_pick = tg / 50u, nth = tg % 50u * 8u + sg;
   device const Pick * pick = picks + at_pick;

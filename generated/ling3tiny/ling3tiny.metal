@@ -2446,7 +2446,7 @@ static inline void group_experts_shared_down_x16_body(
   if (tg < 1u) {
     GRID_WAIT;
     // 8 of 128 experts for each row, a simdgroup's rows side by side; then what all have selected, by expert
-    LAUNCH_DEPENDENTS; // one threadgroup routes: those of the next dispatch may come, and send for weights that need no routing
+    LAUNCH_DEPENDENTS; // one threadgroup routes: threadgroups of the next dispatch may start, and load weights that need no routing
     const uint nkv = current[min(uint(lane), 15u)].nkv; // under way beside the logits, so without a condition
       float scores[16];
       uint picked[4] = {};
@@ -2462,8 +2462,8 @@ static inline void group_experts_shared_down_x16_body(
       }
       UNROLL for (uint r = 0; r < 4u; ++r) limit_groups<4u, 8u, 16u, 4u>(keys + r * 4u, lane);
       UNROLL for (uint k = 0; k < 8u; ++k) pick_for<4u, 4u>(k, keys, picked, lane);
-    const uint live = simd_sum(lane < 16u && nkv > 0u ? 1u : 0u); // dead rows are behind them, routed for nothing
-    // Codes of selections have the order wanted, that of (expert, selection); those of dead rows are behind all.
+    const uint live = simd_sum(lane < 16u && nkv > 0u ? 1u : 0u); // dead rows follow, routed for nothing
+    // Codes of selections have the order wanted, that of (expert, selection); those of dead rows are after all.
     threadgroup uint * codes = (threadgroup uint *)scratch;
     UNROLL for (uint r = 0; r < 4u; ++r) {
       const uint row = sg + r * 4u, s = row * 8u + lane;
@@ -2588,7 +2588,7 @@ static inline void experts_gate_experts_up_x16_body(
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
 // 512 × 1536 matrix of each expert times the inputs of all rows that have selected it. Every threadgroup takes
-  // several of the tiles that there are of all of them, so that it waits once for who has selected what.
+  // several tiles of all experts, so that it waits once for the list of selections.
   const uint slice = sg; // of the columns
   threadgroup half * tile = (threadgroup half *)scratch + sg * 1152u;
   threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 576u;
@@ -2706,8 +2706,8 @@ static inline void experts_down_x16_body(
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
 // 1536 × 512 matrix of each expert times the inputs of all rows that have selected it. Every threadgroup takes
-  // several of the tiles that there are of all of them, so that it waits once for who has selected what.
-  // That was listed before the dispatch whose results are the inputs: weights are sent for while that one ends.
+  // several tiles of all experts, so that it waits once for the list of selections.
+  // The list is older than the dispatch that makes the inputs: weights are loaded while that dispatch ends.
   const uint slice = sg; // of the columns
   threadgroup half * tile = (threadgroup half *)scratch + sg * 1152u;
   threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 576u;
@@ -4989,7 +4989,7 @@ static inline void group_experts_x512_body(
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
   GRID_WAIT;
-// The selections of one of 128 experts in their order, behind those of all lower experts: a stable
+// The selections of one of 128 experts in their order, after those of all lower experts: a stable
   // counting sort in which every threadgroup counts for itself, so that none waits for another.
   const uint expert = tg, from = sg * 256u, to = min(from + 256u, 4096u);
   threadgroup uint * lowers = (threadgroup uint *)scratch, * owns = lowers + 16u;
@@ -6186,7 +6186,7 @@ static inline void picks_scan_body(
     device uint * top_ids,
     uint tg, uint tid, ushort sg, ushort lane) {
   GRID_WAIT;
-  // 157184 logits of each pick, 256 per simdgroup: all loads at once, and nothing to wait for behind them
+  // 157184 logits of each pick, 256 per simdgroup: all loads at once, and nothing to wait for afterwards
   LAUNCH_DEPENDENTS;
   const uint at_pick = tg / 77u, nth = tg % 77u * 8u + sg;
   device const Pick * pick = picks + at_pick;

@@ -2111,7 +2111,7 @@ static inline void group_experts_shared_down_x16_body(
   if (tg < 1u) {
     GRID_WAIT;
     // 2 of 6 experts for each row, a simdgroup's rows side by side; then what all have selected, by expert
-    LAUNCH_DEPENDENTS; // one threadgroup routes: those of the next dispatch may come, and send for weights that need no routing
+    LAUNCH_DEPENDENTS; // one threadgroup routes: threadgroups of the next dispatch may start, and load weights that need no routing
     const uint nkv = current[min(uint(lane), 15u)].nkv; // under way beside the logits, so without a condition
       float scores[4];
       uint picked[4] = {};
@@ -2126,8 +2126,8 @@ static inline void group_experts_shared_down_x16_body(
         keys[i] = expert_key<6u>(score, 32u * (i % 1u) + lane);
       }
       UNROLL for (uint k = 0; k < 2u; ++k) pick_for<4u, 1u>(k, keys, picked, lane);
-    const uint live = simd_sum(lane < 16u && nkv > 0u ? 1u : 0u); // dead rows are behind them, routed for nothing
-    // Codes of selections have the order wanted, that of (expert, selection); those of dead rows are behind all.
+    const uint live = simd_sum(lane < 16u && nkv > 0u ? 1u : 0u); // dead rows follow, routed for nothing
+    // Codes of selections have the order wanted, that of (expert, selection); those of dead rows are after all.
     threadgroup uint * codes = (threadgroup uint *)scratch;
     UNROLL for (uint r = 0; r < 4u; ++r) {
       const uint row = sg + r * 4u, s = row * 2u + lane;
@@ -2250,7 +2250,7 @@ static inline void experts_gate_experts_up_x16_body(
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
 // 256 × 256 matrix of each expert times the inputs of all rows that have selected it. Every threadgroup takes
-  // several of the tiles that there are of all of them, so that it waits once for who has selected what.
+  // several tiles of all experts, so that it waits once for the list of selections.
   const uint slice = sg; // of the columns
   threadgroup half * tile = (threadgroup half *)scratch + sg * 2304u;
   threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
@@ -2364,8 +2364,8 @@ static inline void experts_down_x16_body(
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
 // 256 × 256 matrix of each expert times the inputs of all rows that have selected it. Every threadgroup takes
-  // several of the tiles that there are of all of them, so that it waits once for who has selected what.
-  // That was listed before the dispatch whose results are the inputs: weights are sent for while that one ends.
+  // several tiles of all experts, so that it waits once for the list of selections.
+  // The list is older than the dispatch that makes the inputs: weights are loaded while that dispatch ends.
   const uint slice = sg; // of the columns
   threadgroup half * tile = (threadgroup half *)scratch + sg * 2304u;
   threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
@@ -2703,7 +2703,7 @@ static inline void picks_scan_body(
     device uint * top_ids,
     uint tg, uint tid, ushort sg, ushort lane) {
   GRID_WAIT;
-  // 4096 logits of each pick, 256 per simdgroup: all loads at once, and nothing to wait for behind them
+  // 4096 logits of each pick, 256 per simdgroup: all loads at once, and nothing to wait for afterwards
   LAUNCH_DEPENDENTS;
   const uint at_pick = tg / 2u, nth = tg % 2u * 8u + sg;
   device const Pick * pick = picks + at_pick;

@@ -3025,7 +3025,7 @@ static inline void picks_scan_body(
     device uint * top_ids,
     uint tg, uint tid, ushort sg, ushort lane) {
   GRID_WAIT;
-  // 128256 logits of each pick, 256 per simdgroup: all loads at once, and nothing to wait for behind them
+  // 128256 logits of each pick, 256 per simdgroup: all loads at once, and nothing to wait for afterwards
   LAUNCH_DEPENDENTS;
   const uint at_pick = tg / 63u, nth = tg % 63u * 8u + sg;
   device const Pick * pick = picks + at_pick;

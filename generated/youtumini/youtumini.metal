@@ -2592,7 +2592,7 @@ static inline void picks_scan_body(
     device uint * top_ids,
     uint tg, uint tid, ushort sg, ushort lane) {
   GRID_WAIT;
-  // 512 logits of each pick, 256 per simdgroup: all loads at once, and nothing to wait for behind them
+  // 512 logits of each pick, 256 per simdgroup: all loads at once, and nothing to wait for afterwards
   LAUNCH_DEPENDENTS;
   const uint at_pick = tg / 1u, nth = tg % 1u * 8u + sg;
   device const Pick * pick = picks + at_pick;

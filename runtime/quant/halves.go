@@ -30,7 +30,7 @@ type Affine struct{ D, M float32 }
 // centred is d·q + m as a function of q - middle.
 func centred(d, m, middle float32) Affine { return Affine{d, m + middle*d} }
 
-// UnpackHalves unpacks the blocks of a row of a format with Halves one behind the other.
+// UnpackHalves unpacks the blocks of a row of a format with Halves one after the other.
 func (f *Format) UnpackHalves(row []byte, q []int16, scales []Affine) {
 	n := f.BlockElems / f.Halves.SubBlock
 	for ; len(row) > 0; row, q, scales = row[f.BlockBytes:], q[f.BlockElems:], scales[n:] {

@@ -15,7 +15,7 @@ const rowBytes = int64(unsafe.Sizeof(plan.Row{}))
 
 // memory is everything that a runner has on the device.
 type memory struct {
-	device.Memories[cu.Ptr] // of weights all, of rows those behind the ones that are wanted; 0: the bundle has none
+	device.Memories[cu.Ptr] // of weights all, of rows those after the ones that are wanted; 0: the bundle has none
 	places                  *weights
 	picked                  hostRange
 	cache                   int64 // bytes of a layer's

@@ -58,7 +58,7 @@ func overflow(lib string) (err error) {
 	return nil
 }
 
-// continued is a text behind devicetest.OverflowPrompt.
+// continued is a text after devicetest.OverflowPrompt.
 func continued(path string, on opening.Candidate, unit int, said *[]string) (tokens []int32, err error) {
 	e, err := opening.Open(opening.Options{
 		File:    func(device.Device) (*gguf.File, error) { return gguf.Open(path) },

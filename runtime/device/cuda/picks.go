@@ -11,7 +11,7 @@ import (
 
 // picks is what picking takes on the host: how to pick goes to the device as one copy, with
 // its masks as another, and the kernels write the tokens to the host. A Pick is waited for,
-// and the steps behind it need nothing from the host, so there is one of each.
+// and the steps after it need nothing from the host, so there is one of each.
 type picks struct {
 	loop   device.Loop
 	layout plan.PickLayout
@@ -91,7 +91,7 @@ func (r *runner) Next() ([]int32, error) {
 	}, r.picks.tokens)
 }
 
-// pick runs rows, and what picks behind them, and waits. All copies come before the one graph:
+// pick runs rows, and the picks after them, and waits. All copies come before the one graph:
 // where a copy stands between kernels the GPU idles until it is made.
 func (r *runner) pick(rows []plan.Row, wanted []int, picks []device.Pick) error {
 	err := r.unit(func(slot int) error {

@@ -45,7 +45,7 @@ func parsePTX(text string) (*ptx, error) {
 	case c.name != "":
 		return nil, fmt.Errorf("PTX: entry %s does not end", c.name)
 	case c.dynamic > 0:
-		return nil, errors.New("PTX: no entry behind its shared memory")
+		return nil, errors.New("PTX: no entry after its shared memory")
 	case c.target == 0:
 		return nil, errors.New("PTX: no .target sm_ line")
 	}
@@ -80,7 +80,7 @@ func (c *cutter) line(line string) error {
 	case unsized && !expected:
 		return errors.New("shared memory whose size is not said")
 	case expected && !unsized && !begins:
-		return errors.New("no entry behind its shared memory")
+		return errors.New("no entry after its shared memory")
 	case dynamic > 0:
 		c.flush()
 		c.dynamic = dynamic

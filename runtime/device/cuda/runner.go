@@ -58,7 +58,7 @@ type graphs struct {
 }
 
 // replay is a sequence: whole, without what computes logits, and as steps with what picks
-// behind its rows by them.
+// after its rows by them.
 type replay struct {
 	all, body *cu.Exec
 	steps     [len(lengths)]*cu.Exec

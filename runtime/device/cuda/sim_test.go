@@ -136,7 +136,7 @@ func TestStandIn(t *testing.T) {
 		{"loops misused", "misuse", fast, ""},
 		{"a profile", "profile", []string{"CUDASIM_MEMORY=20000000", "CUDASIM_L2=60000"}, ""},
 		{"replays", "stress", fast, ""},
-		// Behind the prompt's runs, in the logits and in the last layer's cache row: the
+		// After the prompt's runs, in the logits and in the last layer's cache row: the
 		// last bytes that those kernels write.
 		{"a wrong logit", "stress", []string{"CUDASIM_FLIP=lm_head:131"}, "1 differ, replay 130: element 383 of the logits"},
 		{"a wrong cache row", "stress", []string{"CUDASIM_FLIP=q_b_store_kv:21"}, "1 differ, replay 3: element 159 of the cache row of layer 2"},

@@ -9,7 +9,7 @@ import (
 )
 
 // TestDecode: where rows are decoded to floats by assembly, these are those of Dequantize, to the bit, in any number of
-// blocks that starts anywhere. Nothing is written behind them.
+// blocks that starts anywhere. Nothing is written after them.
 func TestDecode(t *testing.T) {
 	for _, name := range backendNames() {
 		useBackend(t, name)
@@ -33,7 +33,7 @@ func TestDecode(t *testing.T) {
 					}
 				}
 				if got[n] != 7 {
-					t.Errorf("%s %s: %d steps: wrote behind them", name, f.Name, steps)
+					t.Errorf("%s %s: %d steps: wrote after them", name, f.Name, steps)
 				}
 			}
 		}

@@ -78,7 +78,7 @@ func guardPanel(f *quant.Format, memory [2][]byte, rows, elems int) {
 }
 
 // TestInt8StaysInside puts rows for inputs of bytes, and these, right before inaccessible
-// pages, and the first row right behind one.
+// pages, and the first row right after one.
 func TestInt8StaysInside(t *testing.T) {
 	const rows, inputs, elems = 5, 7, 2*quant.SuperBlock + 64
 	r := rand.New(rand.NewPCG(13, 13))
@@ -111,7 +111,7 @@ func TestInt8StaysInside(t *testing.T) {
 func forgetArranged() { inputsFree.first = nil }
 
 // TestRowsStayInside puts the last row, x and y right before inaccessible pages,
-// and the first row right behind one, in every back end, format and length.
+// and the first row right after one, in every back end, format and length.
 func TestRowsStayInside(t *testing.T) {
 	const rows, maxBlocks = 5, 64
 	r := rand.New(rand.NewPCG(11, 11))
@@ -245,6 +245,6 @@ func TestFaultsAreSeen(t *testing.T) {
 	b := guarded(t, 64)
 	past := unsafe.Slice(&b[0], len(b)+1)
 	if !faults(func() { past[len(b)]++ }) {
-		t.Error("a write behind the end was not noticed")
+		t.Error("a write after the end was not noticed")
 	}
 }

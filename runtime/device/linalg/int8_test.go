@@ -9,7 +9,7 @@ import (
 )
 
 // inInt8 are the numbers that inputs of bytes stand for: multiples of max|x|/127 of every
-// 32, or 256 for K-quants, but for what is behind the last step of the loops.
+// 32, or 256 for K-quants, but for what is after the last step of the loops.
 func inInt8(x []float32, step int) []float32 {
 	y := append([]float32(nil), x...)
 	block := 32
@@ -32,7 +32,7 @@ func inInt8(x []float32, step int) []float32 {
 }
 
 // TestInt8 compares products of inputs that are rounded to bytes with those of the numbers
-// that these stand for: whole blocks, a rest behind the last step, zeros and extremes, and
+// that these stand for: whole blocks, a rest after the last step, zeros and extremes, and
 // codes at both ends of their range.
 func TestInt8(t *testing.T) {
 	for _, name := range backendNames() {
@@ -70,7 +70,7 @@ func TestInt8(t *testing.T) {
 	}
 }
 
-// extremeCodes sets all bytes of blocks behind their scales.
+// extremeCodes sets all bytes of blocks after their scales.
 func extremeCodes(w []byte, f *quant.Format) {
 	for ; len(w) > 0; w = w[f.BlockBytes:] {
 		first, last := 2, f.BlockBytes
@@ -81,7 +81,7 @@ func extremeCodes(w []byte, f *quant.Format) {
 			first = 16
 		case quant.Q6_K:
 			last = 192
-		case quant.Q2_K, quant.Q3_K, quant.TQ1_0, quant.TQ2_0: // their scales lie behind the codes
+		case quant.Q2_K, quant.Q3_K, quant.TQ1_0, quant.TQ2_0: // their scales lie after the codes
 			first, last = 0, f.BlockBytes-2
 			if f.Type == quant.Q2_K {
 				last -= 2

@@ -11,7 +11,7 @@ type decodeFunc func(w *byte, steps int, panel *float32)
 
 // panelFunc adds Σ row_r·x_j over some groups of elements, in lanes, to the sums of the rows
 // of a panel and as many inputs as its panelLoop says: those of an input's rows lie side by
-// side. x_j lies offset bytes behind the start of xs[j].
+// side. x_j lies offset bytes after the start of xs[j].
 type panelFunc func(panel *float32, xs *[]float32, offset, groups int, sums *float32)
 
 // panelLoop is a panelFunc and the number of inputs that it takes.
@@ -20,7 +20,7 @@ type panelLoop struct {
 	run    panelFunc
 }
 
-// panelKind is a kind of panels: of rows of groups of so many elements, for each of which
+// panelKind is a kind of panels: of rows of groups of a given number of elements, for each of which
 // the panel has some floats and an arranged input some.
 type panelKind struct {
 	elems, floats, input int

@@ -4,7 +4,7 @@ import "mla/runtime/quant"
 
 // stretchFunc adds Σ row_r·x_j over steps·step elements, in lanes, to the sums of
 // stretchRows rows and stretchInputs inputs: eight floats for each input of a row. Row r
-// starts at w + r·stride bytes, and x_j offset bytes behind the start of xs[j].
+// starts at w + r·stride bytes, and x_j offset bytes after the start of xs[j].
 type stretchFunc func(w *byte, stride int, xs *[]float32, offset, steps int, sums *float32)
 
 // sumFunc adds up the lanes of the sums of n rows: n times stretchInputs floats are left.

@@ -44,7 +44,7 @@ func storedArchive(gpu mtl.Device, path string) mtl.Archive {
 var patience = 3 * time.Second
 
 // saving writes an archive in the background: that compiles the kernels once more, so it
-// begins behind the first token. A nil saving has nothing to do.
+// begins after the first token. A nil saving has nothing to do.
 type saving struct {
 	gpu       mtl.Device // not its own
 	library   mtl.Library
@@ -143,7 +143,7 @@ func write(a mtl.Archive, path string) error {
 const (
 	// ending is that of an archive's name.
 	ending = ".metalarchive"
-	// unfinished is behind an archive's name in that of the folder it is written in.
+	// unfinished follows an archive's name in the name of the folder that it is written in.
 	unfinished = ".new"
 	// stale is the age at which nobody is still writing there.
 	stale = time.Hour

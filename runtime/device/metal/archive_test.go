@@ -127,7 +127,7 @@ func holds(folder string, names ...string) error {
 		if err != nil || !strings.HasSuffix(e.Name(), ".metalarchive") {
 			return fmt.Errorf("%s: %v", e.Name(), err)
 		}
-		_, functions, _ := strings.Cut(strings.TrimSpace(string(text)), "\n") // behind the simulator's line
+		_, functions, _ := strings.Cut(strings.TrimSpace(string(text)), "\n") // after the simulator's line
 		got = append(got, functions)
 	}
 	slices.Sort(want)

@@ -92,7 +92,7 @@ func each(functions []string, f func(i int) error) (failed kernelsError) {
 }
 
 // pipelines makes the pipelines of a sequence. Those made before a failure are returned with
-// it: they have to be released too. Samplers that a GPU cannot run, for instance with so many
+// it: they have to be released too. Samplers that a GPU cannot run, for instance with too many
 // threads, are left out: the host picks tokens.
 func (c *compiler) pipelines(s *sequence) ([]mtl.Pipeline, error) {
 	made := make([]mtl.Pipeline, len(s.functions))

@@ -204,7 +204,7 @@ func (v *coverage) check(t *testing.T, c *cutting, all run) {
 const bufferLimit, dispatchLimit = 400 * time.Millisecond, 200 * time.Millisecond
 
 // TestLongPrompts: prompts of 4,096 tokens stay within the simulator's limits by the model of
-// time, at depth 0 and behind 32,768 tokens, on GPUs that are as fast as predicted or not.
+// time, at depth 0 and after 32,768 tokens, on GPUs that are as fast as predicted or not.
 func TestLongPrompts(t *testing.T) {
 	bundles := []string{"glm47flashapple"}
 	if deep.On {
@@ -220,7 +220,7 @@ func TestLongPrompts(t *testing.T) {
 					t.Errorf("a piece takes %v, a dispatch %v and %v; the limits are %v and %v", longest, dispatch, dispatchDeep, bufferLimit, dispatchLimit)
 				}
 				if deep < 2*shallow || slices == 0 && gpu != "Apple M4 Max" && gpu != "Apple M2 Ultra" {
-					t.Errorf("%d pieces at depth 0, %d behind 32,768 tokens, of which %d are slices; expected several times as many, and some", shallow, deep, slices)
+					t.Errorf("%d pieces at depth 0, %d after 32,768 tokens, of which %d are slices; expected several times as many, and some", shallow, deep, slices)
 				}
 			})
 		}

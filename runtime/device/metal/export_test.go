@@ -26,7 +26,7 @@ const Stale = stale
 // Compile says what would be compiled of a bundle for some functions.
 var Compile = compilation
 
-// SlowChips makes every GPU so many times slower than it is taken to be: the models of tests
+// SlowChips makes every GPU a number of times slower than it is taken to be: the models of tests
 // are small.
 func SlowChips(times float64) {
 	chipOf = func(gpu string) chips.Chip {

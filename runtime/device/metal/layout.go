@@ -74,6 +74,6 @@ func (l *layout) fits(gpu *Info) error {
 	return nil
 }
 
-// wiredLimit is the limit on the GPU's memory, in MiB, that holds so many bytes and what Metal
+// wiredLimit is the limit on the GPU's memory, in MiB, that holds a given number of bytes and what Metal
 // itself takes.
 func wiredLimit(bytes uint64) uint64 { return (bytes+1<<20-1)>>20 + 512 }

@@ -87,7 +87,7 @@ func noSampler(lib string) error {
 		if err != nil {
 			return err
 		}
-		for i, v := range alone { // rows together are products of matrices, which add up in another order
+		for i, v := range alone { // rows of a batch are products of matrices, which add up in another order
 			if off := math.Abs(float64(logits[i] - v)); !(off <= 1e-4) {
 				return fmt.Errorf("two rows without a sampler: logit %d is %g, alone %g", i, logits[i], v)
 			}

@@ -127,7 +127,7 @@ func (c *pacedChild) work(t *testing.T) string {
 	return path
 }
 
-// paced runs a prompt in units, and prints a hash of the logits behind each, with what became of
+// paced runs a prompt in units, and prints a hash of the logits after each, with what became of
 // the budget.
 func paced(arguments string) func(string) error {
 	return func(lib string) error {

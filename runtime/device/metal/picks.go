@@ -9,7 +9,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// Pick implements device.Picker. The commands that pick are executed behind those of the
+// Pick implements device.Picker. The commands that pick are executed after those of the
 // rows, in the same command buffer; nothing else in flight uses their memory.
 func (r *runner) Pick(rows []plan.Row, picks []device.Pick) ([]int32, error) {
 	if r.picks.to == r.picks.from {
@@ -32,7 +32,7 @@ func (r *runner) Pick(rows []plan.Row, picks []device.Pick) ([]int32, error) {
 	return device.Picked(picks, r.tokens(0), r.vocab)
 }
 
-// loop are the steps behind the last Pick. All of them use its rows, which the GPU moves on
+// loop are the steps after the last Pick. All of them use its rows, which the GPU moves on
 // from step to step: no host writes these while one is in flight.
 type loop struct {
 	device.Loop

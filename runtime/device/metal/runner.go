@@ -116,12 +116,12 @@ func (r *runner) replay(rows []plan.Row, wanted []int, picks bool) error {
 	return r.units.Drain()
 }
 
-// narrowest is the sequence that so many rows are run in.
+// narrowest is the sequence that a number of rows are run in.
 func (r *runner) narrowest(rows int) replayed {
 	return r.replays[slices.IndexFunc(r.replays, func(q replayed) bool { return q.width >= rows })]
 }
 
-// writeRows writes the rows in a slot, and dead ones behind them: those that are wanted, then all.
+// writeRows writes the rows in a slot, and dead ones after them: those that are wanted, then all.
 func (r *runner) writeRows(slot int, rows []plan.Row, wanted []int) {
 	to := unsafe.Slice((*plan.Row)(unsafe.Pointer(&r.memory.rows[slot].Bytes()[0])), plan.MaxWanted+r.width)
 	clear(to[len(device.Wanted(to[:0], rows, wanted)):plan.MaxWanted])

@@ -32,7 +32,7 @@ type sequence struct {
 	needed    int            // functions[needed:] are the sampler's alone
 	commands  []command
 	replays   []replayed // by rising width, that of one row first
-	picks     run        // the commands that pick tokens by the logits, behind those of one row
+	picks     run        // the commands that pick tokens by the logits, after those of one row
 	bindings  int        // the most that a command has
 	work      func(*device.Command) device.Work
 }
@@ -79,7 +79,7 @@ func newSequence(m *device.Model, cfg device.Config, l *layout, class string) (*
 	return s, nil
 }
 
-// number lists the functions, the sampler's own behind all others.
+// number lists the functions, the sampler's own after all others.
 func (s *sequence) number(c *device.Commands) error {
 	s.known = map[string]int{}
 	for _, q := range c.Sequences {
@@ -120,7 +120,7 @@ func (s *sequence) withoutSampler() {
 	s.picks = run{}
 }
 
-// step is the runs of a sequence and of what picks behind its rows. Where the commands stand
+// step is the runs of a sequence and of what picks after its rows. Where the commands stand
 // side by side they are one run, which the GPU gets with less ado.
 func (s *sequence) step(q replayed) []run {
 	if q.to == s.picks.from {

@@ -69,14 +69,14 @@ func (r *runner) abandon(u *unit, err error) error {
 
 // ofTime is explained for an error of commands that nobody has looked at yet.
 func (r *runner) ofTime(err error) error {
-	if r.units.Failed() == nil && r.tooLong(err) { // not once more for what was behind it
+	if r.units.Failed() == nil && r.tooLong(err) { // not once more for what followed it
 		return r.explained(err)
 	}
 	return err
 }
 
 // pieces runs a unit piece by piece, each of which has ended before the next begins: so no long
-// command buffer waits behind another, and each piece tells how long the next one may be. What
+// command buffer waits for another, and each piece tells how long the next one may be. What
 // the system ends for its length is run once more, all of it, in shorter pieces on a GPU opened
 // anew, from what it began with.
 func (r *runner) pieces(slot int, runs []run, rows []plan.Row, width int) error {
@@ -117,7 +117,7 @@ func (r *runner) runPieces(slot int, c *cutting) (took time.Duration, err error)
 	return took, nil
 }
 
-// runPiece has a pool of its own: nothing of the piece is left behind it.
+// runPiece has a pool of its own: nothing of the piece is left behind.
 func (r *runner) runPiece(slot int, p piece) (took time.Duration, err error) {
 	err = mtl.Pool(func() error {
 		commands, err := r.encode(slot, p)

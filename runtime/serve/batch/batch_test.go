@@ -227,7 +227,7 @@ func TestFailures(t *testing.T) {
 }
 
 // TestPoison: requests that never end, and a server that is always busy for them, have errors
-// as their answers, and what is behind them is answered.
+// as their answers, and what follows them is answered.
 func TestPoison(t *testing.T) {
 	s := broker(t)
 	_, js := connect(t, s)

@@ -72,10 +72,10 @@ struct attend_heads {
     return m;
   }
 
-  // A thread's parts of a tile, from cache row at of a page on. Pages are whole: those behind the last
+  // A thread's parts of a tile, from cache row at of a page on. Pages are whole: those after the last
   // row are copies of it, see expand_heads. Where threads share rows evenly, what a thread copies is
   // as far apart in memory, and no address needs a register of its own: if not whole rows of keys, then
-  // those columns that each head has, and behind them those that all share.
+  // those columns that each head has, and after them those that all share.
   enum : bool { WHOLE_ROWS = THREADS % COLUMNS == 0u || THREADS % (NOPE / 8u) != 0u };
   enum : uint {
     FIRST_PART = WHOLE_ROWS ? COLUMNS : NOPE / 8u,

@@ -3,7 +3,7 @@ template <typename X>
 static inline void load_query4(X x, uint i, thread float * y) { load4(x, i, y); }
 
 // Split-KV latent attention on halves, in products of 8 × 8 blocks. Each simdgroup has its
-// columns of the cache, which has elements of type T: VALUES blocks of latent ones and behind
+// columns of the cache, which has elements of type T: VALUES blocks of latent ones and after
 // them blocks of rotated ones. It loads them once per tile of TILE rows, a tile ahead, as
 // they are in the cache, makes halves of them on their way through threadgroup memory,
 // and holds them in registers as keys for its share of the scores and then as values:
@@ -11,7 +11,7 @@ static inline void load_query4(X x, uint i, thread float * y) { load4(x, i, y); 
 // A query is the sum of TERMS halves. The weights P are e^(score - reference) in
 // halves, rounded as the cached values are; the reference follows the maximum only when
 // a weight would leave half's range, so that O is hardly ever rescaled. The dispatches before have
-// stored no more than the NEW newest rows, as there are so many in a replay; 0: nobody knows.
+// stored no more than the NEW newest rows, as a replay has that many; 0: not known.
 template <uint HEADS, uint LAT, uint PE, uint TILE, uint PIECE, uint SIMDGROUPS, uint TERMS, uint NEW, typename T>
 struct attend_matrix {
   typedef cache<T, LAT + PE> cache_t;
@@ -74,7 +74,7 @@ struct attend_matrix {
     static inline uint row(uint k, ushort lane) { return (32u * k + lane) / PER_ROW; }
     static inline uint first(uint k, ushort lane) { return FIRST + (32u * k + lane) % PER_ROW * (EACH / 8u); }
 
-    // Loads the n rows of a tile: the newest row of all, older ones, or both. Behind the
+    // Loads the n rows of a tile: the newest row of all, older ones, or both. After the
     // last row come copies of it, which get no weight.
     template <bool OLDER, bool NEWEST>
     static inline void load_run(thread stretch & u, rows_t tile, uint n, uint newest, ushort sg, ushort lane) {
@@ -122,7 +122,7 @@ struct attend_matrix {
   }
 
   // Turns what was loaded into blocks, PIECE rows at a time by way of the simdgroup's shares: all columns as
-  // keys, left operands, and latent ones as values, right ones. A piece behind the n rows of the tile, which
+  // keys, left operands, and latent ones as values, right ones. A piece after the n rows of the tile, which
   // get no weight, is the first one again.
   static inline void form_rows(thread const loads & l, uint n, memory m, thread simdgroup_half8x8 * keys, thread simdgroup_half8x8 * values, ushort sg, ushort lane) {
     threadgroup half * staged = (threadgroup half *)(m.shares + sg * SHARES);
@@ -144,7 +144,7 @@ struct attend_matrix {
 
   // Loads the simdgroup's columns of the queries, 4 of a head's at once, to
   // v[head block][load]. Lanes and heads that are too many load what others do: no
-  // load waits behind a branch.
+  // load waits for a branch.
   template <typename Q>
   static inline void load_queries(Q q_abs, uint abs_stride, Q q_pe, uint pe_stride, thread float * v, ushort sg, ushort lane) {
     UNROLL for (uint k = 0; k < H * QUERY_LOADS; ++k) {
@@ -297,7 +297,7 @@ struct attend_matrix {
   }
 
   // Attends to rows [from, to): to the n of the first tile, whose blocks there are already, and from tile
-  // on to those behind them. Page following comes next. ALL: nothing is attended to behind them, so the
+  // on to those after them. Page following comes next. ALL: nothing is attended to after them, so the
   // last tile's barrier serves the sums too.
   template <bool ALL, typename S>
   static inline void walk(S seen, device const uchar * cache, device const uint * pages, rows_t tile, uint following, uint from, uint n, uint to, uint nkv,

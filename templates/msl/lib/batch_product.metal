@@ -9,8 +9,8 @@ struct batch_product {
   enum : uint { N = TOKENS / 8u, EIGHTS = TOKENS / 2u, STEPS = (COLS + STEP - 1u) / STEP, TILE = TOKENS * INPUT_ROW };
   enum : uint { OWN_STEPS = (STEPS + SLICES - 1u) / SLICES, SOON = OWN_STEPS < 2u ? 2u : OWN_STEPS < MOST ? OWN_STEPS : MOST };
   enum : uint { TILES = !COPIES || FLOATS ? 1 : TOKENS > 8u ? 2 : SOON };
-  // Each step sends for the inputs of a later one, with weights that were sent for before them, or behind
-  // those. When it begins, so many of these groups of copies may still be under way.
+  // Each step loads the inputs of a later one, with weights that were loaded before them, or after
+  // those. When it begins, this number of these groups of copies may still be in flight.
   enum : uint { WEIGHTS_LATER = W::LATER < U::LATER ? W::LATER : U::LATER, TILES_LATER = TILES - 1u };
   enum : uint { LATER = SINGLE && TILES > 1u ? 1u : WEIGHTS_LATER < TILES_LATER ? WEIGHTS_LATER : TILES_LATER };
 
@@ -47,13 +47,13 @@ struct batch_product {
     UNROLL for (uint i = 0; i < TILES; ++i) send_inputs(s, tiles, i, slice + i * SLICES, TOKENS, lane);
   }
 
-  // The tile whose inputs were sent for last when those of the tile nth are multiplied. Weights pass through it, as
+  // The tile whose inputs were loaded last when those of the tile nth are multiplied. Weights pass through it, as
   // its inputs have not arrived, unless lanes know their elements.
   static inline threadgroup half * staging_of(threadgroup half * tiles, uint nth, threadgroup half * staged) {
     return COPIES ? tiles + (FLOATS ? 1u : nth == 0u ? TILES - 1u : nth - 1u) * TILE : staged;
   }
 
-  // Multiplies by the inputs of a step, in the tile nth. NEXT sends for the weights that come into the place of the
+  // Multiplies by the inputs of a step, in the tile nth. NEXT loads the weights that come into the place of the
   // step's, and for the inputs.
   template <typename NEXT>
   static inline void multiply_tile(thread W & w, thread U & up, thread shares & s, threadgroup half * tiles, uint nth, threadgroup half * staged, thread simdgroup_float8x8 * d, uint step, thread NEXT & next, ushort lane) {
@@ -68,7 +68,7 @@ struct batch_product {
     }
     simdgroup_barrier(mem_flags::mem_threadgroup); // all lanes have taken
     NEXT::send_weights(next, w, up, lane);
-    if (SINGLE) COPIES_GROUP; // they are taken next, before the inputs that are sent for behind them
+    if (SINGLE) COPIES_GROUP; // they are taken next, before the inputs that are loaded after them
     W::fetch_late(w, step, lane);
     U::fetch_late(up, step, lane);
     if (any && !FLOATS) {

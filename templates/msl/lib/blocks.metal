@@ -19,7 +19,7 @@ static inline void scale_rows(thread simdgroup_float8x8 * d, threadgroup const f
   UNROLL for (uint n = 0; n < N; ++n) simdgroup_multiply(d[n], diagonal, d[n]);
 }
 
-// Stores the first of N blocks side by side, and of these so many rows times a factor each, to rows of n
+// Stores the first of N blocks side by side, and of these a number of rows times a factor each, to rows of n
 // elements, by way of memory that has room for N blocks.
 template <uint N, typename A>
 static inline void store_scaled(thread const simdgroup_float8x8 * d, uint blocks, uint height, threadgroup const float * factors,

@@ -1,5 +1,5 @@
 // Blocks of q8_0, W a multiple of 32, their fields set apart: a page has the signed bytes of all its
-// rows, and behind them a half for every 32 of them. So rows of bytes begin at multiples of 32 bytes.
+// rows, and after them a half for every 32 of them. So rows of bytes begin at multiples of 32 bytes.
 template <uint W>
 struct cache<q8_0, W> {
   enum : uint { WIDEST = 16, NEIGHBOURS = (511u + W) / W, PAGE_QUANTS = PAGE_ROWS * W, PAGE_BYTES = PAGE_QUANTS / 32u * 34u };

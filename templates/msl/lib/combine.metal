@@ -1,5 +1,5 @@
 // A split's results on their way, four side by side or one. They become floats where they are added, so
-// that a thread sends for those of many splits before it waits for the first.
+// that a thread begins to load those of many splits before it waits for the first.
 template <typename X, uint WIDE> struct parts_of { typedef float words; };
 template <> struct parts_of<in_floats, 4> { typedef float4 words; };
 template <> struct parts_of<in_halves, 4> { typedef uint2 words; };
@@ -28,7 +28,7 @@ struct combine_splits {
     ROOM = LOADS < 8u ? 20u / LOADS : 2u,                 // whose loads a thread has registers for
     ROUNDS = (OWN + ROOM - 1u) / ROOM,
     AT_ONCE = (OWN + ROUNDS - 1u) / ROUNDS < ROOM / 4u * 4u ? ((OWN + ROUNDS - 1u) / ROUNDS + 3u) / 4u * 4u : uint(ROOM), // whose loads wait for nothing but each other
-    GROUP = AT_ONCE % 4u == 0u ? 4u : 1u,                 // splits that are left out together behind the last in use
+    GROUP = AT_ONCE % 4u == 0u ? 4u : 1u,                 // splits that are left out at once after the last in use
     FLOATS = LOADS * WIDE,                                // of a thread, per split
     WHOLE = 32u % (GROUP * TEAMS) == 0u,                  // a group in use has factors, maybe 0, for all its splits
   };
@@ -78,7 +78,7 @@ struct combine_splits {
     }
   }
 
-  // Puts e^(m_s-m) l_s / Σ e^(m_s-m) l_s of the first 32 N splits, behind which none is in use,
+  // Puts e^(m_s-m) l_s / Σ e^(m_s-m) l_s of the first 32 N splits, after which none is in use,
   // into factors. Each simdgroup works out m and the sum for itself, and writes its share.
   template <uint N>
   static inline void weigh(thread float * m, thread const float * l, threadgroup float * factors, ushort sg, ushort lane) {

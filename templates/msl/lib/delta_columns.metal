@@ -44,7 +44,7 @@ struct delta_columns {
     return *(device const float4 *)(in.first + ulong(at + min(i / (DIM / 4u), last)) * in.stride + i % (DIM / 4u) * 4u);
   }
 
-  // Rows behind the end are the last one once more.
+  // Rows after the end are the last one once more.
   static inline void load(thread piece & p, row_floats q, row_floats k, row_floats kept, row_floats v, row_floats beta, uint at, uint n, uint tid) {
     UNROLL for (uint i = 0; i < LOADS; ++i) {
       const uint of = min(i * THREADS + tid, ALL - 1u);

@@ -28,7 +28,7 @@ struct row_stores {
   static inline void put(row_stores v, uint row, uint c, float x) { v.first[ulong(row) * v.stride + c] = x; }
 };
 
-// The end of a run of rows of one session: the next row that is dead, or of another session. A lane looks at so many rows
+// The end of a run of rows of one session: the next row that is dead, or of another session. A lane looks at EACH rows
 // at a time.
 template <uint EACH>
 static inline uint run_end(constant Row * rows, uint from, uint limit, ushort lane) {

@@ -15,7 +15,7 @@ struct delta_vectors {
     UNROLL for (uint i = 0; i < PAST; ++i) past[i] = begins ? 0.0f : window[i];
   }
 
-  // The window behind a run of rows [from, end): its last rows, and of a short one what it leaves of the window before.
+  // The window after a run of rows [from, end): its last rows, and of a short one what it leaves of the window before.
   static inline void store_window(thread const float * past, row_floats in, uint from, uint end, uint c, device float * window) {
     UNROLL for (uint i = 0; i < PAST; ++i) {
       const uint ahead = PAST - i; // rows before the end
@@ -30,7 +30,7 @@ struct delta_vectors {
     UNROLL for (uint i = 0; i < PAST; ++i) past[i] = row_floats::at(in, at - PAST + i, c);
   }
 
-  // All rows of the piece are under way together; those behind its end are the last one once more.
+  // All rows of the piece are in flight at once; rows after its end are the last one once more.
   static inline void load_rows(thread float * x, row_floats in, uint at, uint n, uint c) {
     UNROLL for (uint r = 0; r < ROWS; ++r) x[r] = row_floats::at(in, at + min(r, n - 1u), c);
   }

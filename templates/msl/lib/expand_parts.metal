@@ -1,7 +1,7 @@
 // Makers of keys and values where copies pass through registers, see part_product.metal: simdgroups with 16
 // matrices of results, and tiles of 32 columns of keys, or rows of a page.
 
-// The rows of a page as inputs; behind the last one come copies of it. Caches of halves and of quants are multiplied as
+// The rows of a page as inputs; after the last one come copies of it. Caches of halves and of quants are multiplied as
 // halves, of floats as floats.
 template <typename K> struct multiplied_as { typedef half type; };
 template <> struct multiplied_as<f32> { typedef float type; };

@@ -15,7 +15,7 @@ struct entry_tiles {
   static inline uint nth_of(entry_tiles t) { return t.tile / GROUPS; }
   static inline expert_entry entry_of(entry_tiles t) { return t.entries[nth_of(t)]; }
   static inline uint first_row(entry_tiles t) { return t.tile % GROUPS * ROWS; }
-  // Behind the last input come copies of it.
+  // After the last input come copies of it.
   static inline uint row_of(entry_tiles t, uint i) { return t.members[entry_of(t).first + min(i, entry_of(t).inputs - 1u)]; }
 
   // Lists the entries of all EXPERTS, and returns how many there are. WRITES: the simdgroup does.
@@ -48,7 +48,7 @@ struct experts_matrices {
   ulong stride, up_stride;
 };
 
-// Products of the tiles that a threadgroup takes one behind the other. Weights and inputs are sent for as if all tiles were
+// Products of the tiles that a threadgroup takes one after the other. Weights and inputs are loaded as if all tiles were
 // one: those of the next tile are under way while the results of one are stored. So it knows its next AHEAD tiles, and
 // from then on draws a ticket for another one whenever it begins one: threadgroups that memory serves sooner take
 // more tiles, and all end within a tile. All SLICES simdgroups share the tile's rows.
@@ -57,10 +57,10 @@ struct tile_run {
   typedef batch_product<COLS, TOKENS, SLICES, 2, COPIES, W, U, INPUTS> product_t;
   typedef typename INPUTS::which_t tiles_t;
 
-  // How many tiles behind the one at hand are known: as many as are sent for before that one ends.
+  // How many tiles after the present one are known: as many as begin to load before it ends.
   enum : uint { LEAD = W::AHEAD > product_t::TILES ? W::AHEAD : product_t::TILES, AHEAD = (LEAD + product_t::OWN_STEPS - 1u) / product_t::OWN_STEPS };
 
-  // The step that is sent for next, of one of the tiles that are known; behind these, and behind all tiles, there is none.
+  // The step whose loads begin next, of one of the known tiles; there is none after these, nor after all tiles.
   struct coming_step { uint nth, step; };
   // Whether it begins a tile.
   static inline bool advance(thread coming_step & c, uint slice) {
@@ -75,8 +75,8 @@ struct tile_run {
     experts_matrices m;
     typename product_t::shares inputs;
     coming_step weights, next;
-    uint known[AHEAD + 1u]; // tiles: the one at hand, and those behind it
-    uint behind, slice, turn, count; // count: inputs of the tile whose inputs are sent for
+    uint known[AHEAD + 1u]; // tiles: the present one, and later ones
+    uint behind, slice, turn, count; // count: inputs of the tile whose inputs are loaded
 
     static inline uint tile_of(thread const state & s, coming_step c) {
       uint tile = s.behind;
@@ -115,12 +115,12 @@ struct tile_run {
     }
   };
 
-  // Makes all tiles zeros, before anything is sent for.
+  // Makes all tiles zeros, before anything is loaded.
   static inline void clear(thread state & s, INPUTS x, threadgroup half * tiles, ushort lane) {
     s.inputs.x = x;
     product_t::clear_tiles(s.inputs, tiles, lane);
   }
-  // The tiles from that of x on that are APART, all of which are before the one behind.
+  // The tiles from that of x on that are APART, all of which are before the end.
   template <uint APART>
   static inline void begin_run(thread state & s, thread W & w, thread U & up, experts_matrices m, INPUTS x, uint behind, threadgroup half * tiles, threadgroup uchar * room, uint up_room, uint slice, ushort lane) {
     s.m = m;
@@ -142,7 +142,7 @@ struct tile_run {
 
   // The tile at hand.
   static inline uint now(thread const state & s) { return s.known[0]; }
-  // Goes on to the next tile; behind those that are known there comes another.
+  // Goes on to the next tile, and learns of one more.
   static inline void follow(thread state & s, thread W & w, thread U & up, uint another, ushort lane) {
     UNROLL for (uint i = 0; i < AHEAD; ++i) s.known[i] = s.known[i + 1u];
     s.known[AHEAD] = another;

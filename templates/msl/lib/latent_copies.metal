@@ -7,7 +7,7 @@ struct latent_copies {
   typedef cached_eight<T, LAT + PE> eight_t;
   enum : uint { TERMS = eight_t::TERMS, ROWS = THREADS / BLOCKS, EIGHTS = PAGES * PAGE_ROWS / ROWS, SIZE = PAGES * PAGE_ROWS * ROW };
   typename cache_t::rows page[PAGES];
-  uint last[PAGES]; // behind the last row come copies of it
+  uint last[PAGES]; // after the last row come copies of it
   eight_t e[EIGHTS];
 
   static inline void choose(thread latent_copies & l, device const uchar * cache, some_pages<PAGES> pages) {

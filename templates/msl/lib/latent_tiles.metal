@@ -1,7 +1,7 @@
 // What keys and values of heads are made of: the pages that rows attend to, and tiles of their latent rows.
 
 // The block table of row r: how many cache rows are attended to in it at most, the first row that has
-// it, and the next row behind r that has another. The threads share the rows, and load eight at once.
+// it, and the next row after r that has another. The threads share the rows, and load eight at once.
 struct attended { uint table, nkv, first, next; };
 
 template <uint WIDTH, uint THREADS>

@@ -113,7 +113,7 @@ struct part_product {
   }
 };
 
-// Two matrices of one format, or one. Of different formats lanes have different columns: one behind the other.
+// Two matrices of one format, or one. Of different formats lanes have different columns: one after the other.
 template <bool ALIKE, uint COLS, uint TOKENS, uint SLICES, uint THREADS, typename W, typename U, typename INPUTS>
 struct part_products {
   typedef part_product<COLS, TOKENS, SLICES, THREADS, W, U, INPUTS> all_t;

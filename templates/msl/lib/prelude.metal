@@ -37,11 +37,11 @@ using namespace metal;
 
 typedef MLA_ACT act_t; // element of the activation buffers
 
-// A copy of 16 bytes from device to threadgroup memory, of which the first 16, 8 or 0 are there and the
-// others 0: begun early and ended late, so that what stands between need not wait. The copies that
-// a thread has begun are there behind COPIES_LAND, for others behind a barrier too; behind COPIES_LAND_BUT(n)
-// are those of all groups but the last n, which COPIES_GROUP ends. NEAR: other threadgroups on the same
-// multiprocessor copy the same. A device that copies without registers has its own.
+// An asynchronous copy of 16 bytes from device to threadgroup memory: the first 16, 8 or 0 bytes, and zeros for the
+// rest. begin_copy starts it, end_copy completes it; the code between does not wait for it. COPIES_GROUP commits the
+// copies that a thread has started, as a group. COPIES_LAND waits for all groups, COPIES_LAND_BUT(n) for all but the
+// last n. Other threads see the bytes after a barrier. NEAR: other threadgroups on the same multiprocessor copy the
+// same bytes. A device that copies without registers defines these itself.
 #ifndef COPIES_LAND
 #define COPIES_LAND
 #define COPIES_GROUP
@@ -171,7 +171,7 @@ static inline float total(threadgroup const float * shares) {
 }
 
 // Where the SLICES simdgroups that share rows leave their sums; add_slices adds them up
-// after a barrier, in the same order in each of them. Lanes behind the last row do its
+// after a barrier, in the same order in each of them. Lanes after the last row do its
 // sum again: a condition would part these loads from those around them.
 template <ushort N>
 static inline void put_slice(float v, threadgroup float * slices, ushort sg, ushort lane) {

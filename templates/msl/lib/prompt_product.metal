@@ -33,7 +33,7 @@ struct prompt_product {
   enum : uint { N = TOKENS / 8u, EIGHTS = (TOKENS * OF_ROW + THREADS - 1u) / THREADS };
   enum : uint { OF_PART = 4u / PARTS, OF_SLICE = OF_PART / SLICES }; // of a lane's four eights of weights
   enum : bool { ALL = TOKENS * OF_ROW % THREADS == 0u };             // of the threads have as many inputs
-  // The weights that were sent for last are not those of the next step: behind the inputs, their copies may
+  // The weights that were loaded last are not those of the next step: after the inputs, their copies may
   // still be under way.
   enum : bool { AHEAD = W::AHEAD > 1u && U::AHEAD > 1u };
 
@@ -64,7 +64,7 @@ struct prompt_product {
       if (has(k, tid)) eight_t::template put<TERM>(s.e[k], place_of(buffer, k, tid));
   }
 
-  // Sends for the first part.
+  // Loads the first part.
   static inline void begin_steps(thread shares & s, INPUTS x, threadgroup half * tile, uint, uint tid, ushort) {
     s.x = x;
     UNROLL for (uint k = 0; k < (INPUTS::EVEN ? 1u : EIGHTS); ++k) s.rows[k] = INPUTS::offset_of(s.x, min(tid / OF_ROW + k * APART, TOKENS - 1u));
@@ -96,7 +96,7 @@ struct prompt_product {
   template <uint PART>
   static inline void follow_halves(thread W & w, thread U & up, thread shares & s, threadgroup half * now, threadgroup half * other, threadgroup half * staged, thread simdgroup_float8x8 * d, uint step, uint slice, uint tid, ushort lane) {
     land_part<0>(s, now, tid);
-    COPIES_LAND_BUT((PART == 1u || (PARTS == 1u && AHEAD) ? 1u : 0u)); // weights were sent for last, and if they are those of this step are needed
+    COPIES_LAND_BUT((PART == 1u || (PARTS == 1u && AHEAD) ? 1u : 0u)); // the loads of weights began last; those of this step have to be complete
     threadgroup_barrier(mem_flags::mem_threadgroup);                     // and all have multiplied by the other buffer
     send_part(s, other, step + (PART + 1u) / PARTS, (PART + 1u) % PARTS, tid);
     if (PART == 0u) turn(w, up, step, lane);
@@ -153,7 +153,7 @@ struct product_of : batch_product<COLS, TOKENS, SLICES, 4, COPIES, W, U, INPUTS>
 template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, bool COPIES, typename W, typename U, typename INPUTS>
 struct product_of<true, COLS, TOKENS, SLICES, THREADS, COPIES, W, U, INPUTS> : prompt_product<COLS, TOKENS, SLICES, THREADS, COPIES, W, U, INPUTS> {};
 
-// Two matrices of formats that want different columns, one behind the other.
+// Two matrices of formats that want different columns, one after the other.
 template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, bool COPIES, typename W, typename U, typename INPUTS>
 struct products_apart {
   typedef product_of<tile_kind<TOKENS, SLICES, THREADS>::SHARED, COLS, TOKENS, SLICES, THREADS, COPIES, W, no_weights, INPUTS> first_t;

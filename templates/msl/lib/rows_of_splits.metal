@@ -1,4 +1,4 @@
-// The number of cache rows of one of so many attention splits, which are as many as the GPU at hand has use
+// The number of cache rows of one of COUNT attention splits, which are as many as the GPU at hand has use
 // for; see plan.Splits.
 template <uint TILE, uint LEAST>
 static inline uint rows_of_splits(uint nkv, uint splits) {

@@ -10,7 +10,7 @@ struct Sampling {
   uint picked;
 };
 
-// Behind which row a token is picked, and how; see plan.Pick.
+// After which row a token is picked, and how; see plan.Pick.
 struct Pick {
   Sampling sampling;
   uint row; uint place; uint first; uint entries; uint mask; uint unused;

@@ -70,7 +70,7 @@ struct coming_steps {
   }
 };
 
-// One step in registers. Columns behind the last one may be any weights: their inputs are 0.
+// One step in registers. Columns after the last one may be any weights: their inputs are 0.
 template <typename T, uint COLS, uint R, uint BYTES>
 struct coming_steps<T, COLS, R, BYTES, 0> {
   enum : uint { AHEAD = 1, LATER = 4 };
@@ -110,7 +110,7 @@ struct steps_of<T, COLS, R, ROOM, true> { typedef no_steps type; };
 template <typename T, uint COLS, uint R, uint TOKENS, uint ROOM>
 struct weight_rows {
   typedef typename steps_of<T, COLS, R, ROOM, (TOKENS > 32u && sizeof(typename T::run) * R > 256u)>::type steps_t;
-  // AHEAD: how many steps are sent for before the first is taken; LATER: how many of those behind a step that is taken
+  // AHEAD: how many steps are prefetched before the first is used; LATER: how many of those after a step that is used
   // may be on their way as copies, of which registers have none.
   enum : uint { AHEAD = steps_t::AHEAD, LATER = steps_t::LATER, ROW_BLOCKS = R };
   enum : bool { LATE = steps_t::LATE, SINGLE = steps_t::SINGLE }; // SINGLE: one buffer: what was sent last is taken next
@@ -118,17 +118,17 @@ struct weight_rows {
   typename T::run now[R];
   steps_t coming;
 
-  // Rows from first on; behind the last row come copies of it, whose results go nowhere.
+  // Rows from first on; after the last row come copies of it, whose results go nowhere.
   static inline void begin(thread weight_rows & w, device const uchar * matrix, uint first, uint last, threadgroup uchar * room, ushort lane) {
     begin_rows(w, matrix, first, last, lane);
     steps_t::begin_coming(w.coming, room);
   }
-  // What is sent for from now on is of these rows; what is under way stays.
+  // Loads are of these rows from now on; those in flight stay.
   static inline void begin_rows(thread weight_rows & w, device const uchar * matrix, uint first, uint last, ushort lane) {
     UNROLL for (uint r = 0; r < R; ++r) w.rows.at[r] = matrix + ulong(min(first + lane / 4u + 8u * r, last)) * T::row_bytes(COLS);
   }
 
-  // Sends for a step, in the order in which they are taken: for the first AHEAD ones, then behind each
+  // Begins to load a step, in the order of use: the first AHEAD ones, then after each
   // take for the step that is AHEAD of it. Before a take all lanes' copies have arrived, and all lanes
   // have taken before one sends: a lane takes what others have copied.
   static inline void send_step(thread weight_rows & w, uint step, ushort lane) { steps_t::send(w.coming, w.rows, step, lane); }

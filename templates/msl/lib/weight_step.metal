@@ -12,13 +12,13 @@ struct weight_step {
   uint at[R]; // where in it the rows begin: all lanes share one pointer
   typename T::run now[LATE ? 1 : R];
 
-  // Rows from first on; behind the last row come copies of it, whose results go nowhere.
+  // Rows from first on; after the last row come copies of it, whose results go nowhere.
   static inline void begin(thread weight_step & w, device const uchar * matrix, uint first, uint last, threadgroup uchar *, ushort lane) {
     w.matrix = matrix;
     UNROLL for (uint r = 0; r < R; ++r) w.at[r] = min(first + lane / 4u + 8u * r, last) * uint(T::row_bytes(COLS));
   }
   static inline void send_first(thread weight_step & w, uint first, uint, ushort lane) { fetch_step(w, first, lane); }
-  // Columns behind the last one may be any weights: their inputs are 0.
+  // Columns after the last one may be any weights: their inputs are 0.
   static inline void fetch_step(thread weight_step & w, uint step, ushort lane) {
     UNROLL for (uint r = 0; !LATE && r < R; ++r) T::template fetch_run<COLS>(w.matrix + w.at[r], min(step, (COLS - 1u) / STEP), lane % 4u, w.now[LATE ? 0u : r]);
   }

@@ -22,7 +22,7 @@ METAL_FUNC void prefetch(const uchar *rows, ulong bytes) {
 #define PREFETCH_L2(rows, bytes) metal::prefetch(rows, bytes)
 
 // Brings a simdgroup's weights from there into the level-1 cache, whose lines are filled
-// by 32 bytes: so many per lane.
+// by 32 bytes: that many per lane.
 METAL_FUNC void bring_near(const uchar *rows, ulong bytes) {
   const ulong first = position::thread_index_in_simdgroup() * 32u;
   _Pragma("clang loop unroll(full)") for (ulong at = 0; at < bytes; at += simd_width * 32u)
@@ -30,7 +30,7 @@ METAL_FUNC void bring_near(const uchar *rows, ulong bytes) {
 }
 #define PREFETCH_L1(rows, bytes) metal::bring_near(rows, bytes)
 
-// Copies that need no registers; those of a thread are there behind COPIES_LAND.
+// Copies that need no registers; those of a thread are complete after COPIES_LAND.
 struct sixteen_bytes {
   // By way of the level-1 cache only what is read there again.
   template <bool NEAR = false>

@@ -32,7 +32,7 @@ type Pinned struct {
 func AllocPinned(bytes int) (*Pinned, error) { return allocPinned(bytes, 0) }
 
 // AllocMapped reserves page-locked memory to which kernels write over the bus, at the address
-// on the device that it returns. What they write is there once an event behind them is passed.
+// on the device that it returns. What they write is complete once a later event has passed.
 func AllocMapped(bytes int) (*Pinned, Ptr, error) {
 	const deviceMap = 2 // CU_MEMHOSTALLOC_DEVICEMAP
 	m, err := allocPinned(bytes, deviceMap)

@@ -88,7 +88,7 @@ func (k Kernel) Resources() (r Resources, err error) {
 	return r, nil
 }
 
-// SetDynamic gives each block of the kernel so many bytes of shared memory besides what it
+// SetDynamic gives each block of the kernel a given number of bytes of shared memory besides what it
 // declares with a size. Launches that are recorded afterwards ask for them.
 func (k *Kernel) SetDynamic(bytes int) error {
 	k.dynamic = uint32(bytes)

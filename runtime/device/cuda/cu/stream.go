@@ -44,7 +44,7 @@ func NewEvent() (e Event, err error) {
 	return e, err
 }
 
-// Record puts the event behind what the stream has now.
+// Record puts the event after what the stream has now.
 func (e Event) Record(s Stream) error {
 	return check("cuEventRecord", api.eventRecord(e.handle, s.handle))
 }

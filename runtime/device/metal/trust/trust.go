@@ -2,7 +2,7 @@
 // A mistake in recording an indirect command buffer (ICB) is a crash of the process, not an
 // error, and it may be the system's mistake (rule 18): so ICBs are tried in another process
 // first. How long a command buffer may take is documented nowhere, and too long a one ends
-// what comes behind it, too (rule 27). What came of it is kept in a file and holds until
+// what comes after it, too (rule 27). What came of it is kept in a file and holds until
 // something that it may depend on changes.
 package trust
 

@@ -1,6 +1,6 @@
 // What the formats share. A format is a struct with
 //   row_bytes(cols)                    bytes of a row
-//   COLUMNS, share(cols)               a block of so many columns is the work of so many lanes
+//   COLUMNS, share(cols)               a block of COLUMNS columns is the work of share(cols) lanes
 //   step<N, COLS>(w, x, b, part, sum)  sum[r] += lane part's share of block b of row r · x, for N
 //                                      rows of COLS columns; an input is loaded once for all rows
 //   element<COLS>(row, i)              element i of a row

@@ -7,7 +7,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// arranged says how x is arranged for a format: in groups of so many vectors of eight,
+// arranged says how x is arranged for a format: in groups of a given number of vectors of eight,
 // and then their sum.
 type arranged struct {
 	vectors int

@@ -252,7 +252,7 @@ func (l *loop) addTo(r reg.Register, n int) {
 	}
 }
 
-// repeat emits a loop within a step: body n times, each with so many bytes of a block and vectors of x. Text is shorter
+// repeat emits a loop within a step: body n times, each with a given number of bytes of a block and vectors of x. Text is shorter
 // so, and runs as fast where body is long.
 func (l *loop) repeat(n, bytes, vectors int, body func()) {
 	l.parts++

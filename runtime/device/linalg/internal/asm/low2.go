@@ -22,7 +22,7 @@ var formatsLow2 = []format{
 }
 
 // pairs2 emits the elements of codes of two bits, of which 32·(4h+k)+8i to +7 are bits 2k and 2k+1 of the bytes from
-// 32h+8i on, behind an offset: VPERMILPS has a float for each of four codes, and ignores what is above two bits.
+// 32h+8i on, after an offset: VPERMILPS has a float for each of four codes, and ignores what is above two bits.
 // table returns those of sub-block s of eight, of 16 elements each, in both halves of a register; next moves its pointer
 // to the next eight.
 func (l *loop) pairs2(offset int, table func(s int) reg.VecVirtual, next func(step int)) {
@@ -182,7 +182,7 @@ func (g *gen) scalesQ3_K(v isa, block reg.Register) reg.VecVirtual {
 	return q
 }
 
-// q3_Kx2 keeps scales as floats on the stack, and the bytes of 32 elements behind them.
+// q3_Kx2 keeps scales as floats on the stack, and the bytes of 32 elements after them.
 func q3_Kx2(g *gen, _ shape) func(*loop) {
 	three, four := g.load2(g.bytes("mask3", repeat(32, byte(3))...)), g.load2(g.bytes("mask4", repeat(32, byte(4))...))
 	const size = 64

@@ -20,7 +20,7 @@ var int8FormatsLow2 = []format{
 	{name: "NVFP4_SCALED", elems: 64, bytes: 40, begin: nvfp48(4), folded: true, int8: signedSingle8, together: 2},
 }
 
-// twoBits returns elements 32·group and on of codes of two bits behind an offset, see pairs2, as bytes.
+// twoBits returns elements 32·group and on of codes of two bits after an offset, see pairs2, as bytes.
 func (g *gen) twoBits(block reg.Register, offset, group int, mask operand.Op) reg.VecVirtual {
 	q := g.YMM()
 	g.VMOVDQU(at(block, offset+32*(group/4)), q)
@@ -172,7 +172,7 @@ func q3_K8(g *gen, t shape) func(*loop) {
 }
 
 // signedWords8 is the loop of a format with 16 signed scales and codes that count from 2^shift. A row has 64 bytes of the
-// stack: its scales as words, and behind them the factor of all.
+// stack: its scales as words, and after them the factor of all.
 func (g *gen) signedWords8(t shape, scalesOf func(row row) (words reg.VecVirtual, d operand.Mem), shift uint8, codes func(row row, group int) reg.VecVirtual) func(*loop) {
 	const size = 64
 	stack := g.AllocLocal(size * t.rows)

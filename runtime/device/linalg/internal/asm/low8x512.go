@@ -36,7 +36,7 @@ func (s superSums) addQuarters(l *loop, orders [4]reg.VecVirtual, scales []reg.R
 	}
 }
 
-// twoBits512 returns what makes bytes of 64 codes of two bits behind an offset: 32 and 32 that share their bytes.
+// twoBits512 returns what makes bytes of 64 codes of two bits after an offset: 32 and 32 that share their bytes.
 func (g *gen) twoBits512(offset int) func(block reg.Register, group int) reg.VecVirtual {
 	three := g.load512(g.bytes("mask3x64", repeat(64, byte(3))...))
 	shifts := [2]reg.VecVirtual{
@@ -89,7 +89,7 @@ func q2_K8x512(g *gen, t shape) func(*loop) {
 	}
 }
 
-// q3_K8x512 is the loop of Q3_K. A row has 96 bytes of the stack: its scales as words, and behind them the factor of all.
+// q3_K8x512 is the loop of Q3_K. A row has 96 bytes of the stack: its scales as words, and after them the factor of all.
 func q3_K8x512(g *gen, t shape) func(*loop) {
 	codes, orders := g.twoBits512(32), g.quarters()
 	const size = 96

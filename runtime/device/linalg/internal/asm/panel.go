@@ -35,8 +35,8 @@ var (
 	}
 )
 
-// behind is how many vectors follow those under one scale.
-func (k panelKind) behind() int {
+// following is how many vectors follow those under one scale.
+func (k panelKind) following() int {
 	switch {
 	case k.vectors == 0:
 		return 0
@@ -56,20 +56,20 @@ type panel struct {
 // at returns the place of vector v of a step, and scaleAt that of scales i.
 func (p *panel) at(v int) operand.Mem {
 	if p.vectors > 0 {
-		v += v / p.vectors * p.behind()
+		v += v / p.vectors * p.following()
 	}
 	return at(p.Register, p.rows*4*p.lanes*v)
 }
 
 func (p *panel) scaleAt(i int) operand.Mem {
-	return at(p.Register, p.rows*4*p.lanes*(i*(p.vectors+p.behind())+p.vectors))
+	return at(p.Register, p.rows*4*p.lanes*(i*(p.vectors+p.following())+p.vectors))
 }
 
 // bytes is the size of a step.
 func (p *panel) bytes(elems int) int {
 	n := elems / p.lanes
 	if p.vectors > 0 {
-		n += n / p.vectors * p.behind()
+		n += n / p.vectors * p.following()
 	}
 	return p.rows * 4 * p.lanes * n
 }
@@ -134,7 +134,7 @@ func (g *gen) panelLoop(v isa, k panelKind, inputs int) {
 	for _, x := range t.xs {
 		g.ADDQ(operand.U32(bytes), x)
 	}
-	g.ADDQ(operand.U32(v.panelRows*4*v.lanes*(max(k.vectors, 1)+k.behind())), t.weights)
+	g.ADDQ(operand.U32(v.panelRows*4*v.lanes*(max(k.vectors, 1)+k.following())), t.weights)
 	g.DECQ(n)
 	g.JNZ(operand.LabelRef("group"))
 	if k.vectors == 0 {
@@ -184,12 +184,12 @@ func (t *tileOfPanel) partials() int {
 	for i := range t.panelKind.vectors {
 		t.multiply(i)
 	}
-	behind := at(t.weights, vector*t.panelRows*t.panelKind.vectors)
+	scales := at(t.weights, vector*t.panelRows*t.panelKind.vectors)
 	for r := range t.panelRows {
 		scale, common := t.vector(t.gen), t.vector(t.gen)
-		t.VMOVUPS(behind.Offset(vector*r), scale)
+		t.VMOVUPS(scales.Offset(vector*r), scale)
 		if t.common {
-			t.VMOVUPS(behind.Offset(vector*(t.panelRows+r)), common)
+			t.VMOVUPS(scales.Offset(vector*(t.panelRows+r)), common)
 		}
 		for j, x := range t.xs {
 			sum := t.sums[t.panelRows*j+r]

@@ -191,7 +191,7 @@ func (g *gen) addBitOf(q reg.VecVirtual, pair int, m, n operand.Mem) {
 }
 
 // q6_K8x512 is the loop of Q6_K. A row has 96 bytes of the stack: its scales as words, and
-// behind them the factor of all.
+// after them the factor of all.
 func q6_K8x512(g *gen, t shape) func(*loop) {
 	codes, orders := g.codesQ6_K(), g.quarters()
 	const size = 96

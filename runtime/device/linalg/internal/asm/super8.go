@@ -154,7 +154,7 @@ func iq4_XS8(g *gen, t shape) func(*loop) {
 }
 
 // superLoop emits the function that makes blocks of 256 bytes of x, as int8Loop does of 32.
-// Behind the scale, max|x|/127, are sums of 16 elements each, as words.
+// After the scale, max|x|/127, are sums of 16 elements each, as words.
 func (g *gen) superLoop(name string, a *arranged) {
 	g.begin(name, "func(dst, x *float32, n int, _, _ float32)",
 		fmt.Sprintf("%s arranges n floats, a positive multiple of %d, as bytes.", name, a.elems()))

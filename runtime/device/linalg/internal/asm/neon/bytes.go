@@ -262,7 +262,7 @@ func (s *scaledSums) finishBy(d []reg) {
 	s.freeGP(s.scales...)
 }
 
-// pointers returns registers that lie an offset behind those of rows.
+// pointers returns registers that lie an offset after those of rows.
 func (t *byteTile) pointers(offset int) []gp {
 	var list []gp
 	for _, row := range t.rows {
@@ -281,7 +281,7 @@ func (t *byteTile) step(pointers []gp, bytes, inputs int) {
 	}
 }
 
-// rewind moves inputs back behind a loop over a block.
+// rewind moves inputs back after a loop over a block.
 func (t *byteTile) rewind() {
 	for _, x := range t.inputs {
 		t.code("SUB $256, R%d", x)

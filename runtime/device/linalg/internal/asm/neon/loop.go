@@ -92,7 +92,7 @@ func (l *loop) put(i int, v reg) {
 	l.free(v)
 }
 
-// next goes on behind elems elements of x.
+// next goes on after elems elements of x.
 func (l *loop) next(elems int) { l.add(l.x, 4*elems) }
 
 // scaling makes a weight of four integers, in the same register.
@@ -149,7 +149,7 @@ func (w *writer) stack() gp {
 	return r
 }
 
-// toStack points a register behind some bytes of these floats.
+// toStack points a register after some bytes of these floats.
 func (w *writer) toStack(r gp, offset int) {
 	w.code("ADD $%d, RSP, R%d", 8+offset, r) // below is the link register
 }

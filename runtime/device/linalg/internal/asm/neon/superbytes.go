@@ -76,7 +76,7 @@ func (w *writer) integers(q reg) []reg {
 	return v
 }
 
-// keepWords stores registers one behind the other, and frees them.
+// keepWords stores registers one after the other, and frees them.
 func (w *writer) keepWords(list []reg, at gp) {
 	for i, v := range list {
 		w.op("str q", v, at, 16*i)

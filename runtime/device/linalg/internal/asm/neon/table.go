@@ -29,7 +29,7 @@ var (
 	lane = field{at: 19, bits: 2}
 )
 
-// left and right are shifts of lanes of some bits, and fraction a number of bits behind the point.
+// left and right are shifts of lanes of some bits, and fraction a number of bits after the point.
 func left(bits int) field  { return field{at: 16, bits: 7, add: bits} }
 func right(bits int) field { return field{at: 16, bits: 7, from: 2 * bits} }
 

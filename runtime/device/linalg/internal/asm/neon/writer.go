@@ -175,7 +175,7 @@ func (w *writer) result(v reg) { w.code("FMOVS F%d, ret+%d(FP)", v, w.offset("re
 
 func (w *writer) end() { w.code("RET") }
 
-// after returns a register that is some bytes behind another.
+// after returns a register that is some bytes after another.
 func (w *writer) after(base gp, offset int) gp {
 	r := w.gp()
 	w.code("ADD $%d, R%d, R%d", offset, base, r)
