@@ -13,6 +13,7 @@ func (d *Device) build(m *device.Model, cfg device.Config, l *layout, s *sequenc
 	r := &runner{sequence: s, tables: l.NewTables(), vocab: m.Bundle.Model.VocabSize, context: cfg.Context, bytes: l.own(), pageBytes: l.PageBytes(), stateBytes: l.StateBytes(), planes: l.Planes}
 	r.units = device.NewQueue(ring, r.wait)
 	r.pace = newPace(d.Info.Name, m.Bundle, d.budget())
+	r.stepPace = r.pace
 	r.keepBudget, r.refill = d.keepBudget, func() error { return d.fill(r, m, l, s) }
 	err := mtl.Pool(r.refill)
 	if err != nil {

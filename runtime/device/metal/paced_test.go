@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"io"
 	"math"
 	"os"
 	"os/exec"
@@ -21,6 +22,7 @@ import (
 	"mla/runtime/doctor/reference"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
+	"mla/runtime/text/sample"
 	"mla/tools/tests/deep"
 )
 
@@ -40,6 +42,7 @@ type pacing struct {
 	Bundle string // of pacedBundles
 	// Sessions are how many there are; rows of two of them at most are in a unit. 0: one.
 	Sessions int
+	Steps    int // that the GPU makes by itself after the prompt, in one unit
 }
 
 // pacedBundles are those that a pacing's file is run by, by name.
@@ -57,7 +60,7 @@ type pacedChild struct {
 
 // config is what the child's runner is loaded for, and that the simulator's kernels are listed for.
 func (p *pacing) config() device.Config {
-	c := device.Config{Context: p.Width * p.Units, KV: quant.F16, Width: p.Width, Tables: max(p.Sessions, 1)}
+	c := device.Config{Context: p.Width*p.Units + p.Steps + reference.LoopContext, KV: quant.F16, Width: p.Width, Tables: max(p.Sessions, 1)}
 	c.Pages = plan.Pages(c.Context) * c.Tables
 	return c
 }
@@ -153,11 +156,36 @@ func paced(arguments string) func(string) error {
 					fmt.Fprintf(hash, "%08x", math.Float32bits(v))
 				}
 			}
+			if err := p.loop(r, hash); err != nil {
+				return err
+			}
 			budget, rebuilt, slower := metal.Paced(r)
 			fmt.Printf("%x %v %v, %d pieces, %d slices, %.5f", hash.Sum64(), budget, rebuilt, pieces, slices, slower)
 			return nil
 		}, bundles...)
 	}
+}
+
+// loop has the GPU make steps, and hashes the tokens that it picks.
+func (p *pacing) loop(r device.Runner, hash io.Writer) error {
+	if p.Steps == 0 {
+		return nil
+	}
+	d := r.(device.Picker)
+	if _, err := reference.BeginLoop(d, sample.Off()); err != nil {
+		return err
+	}
+	if err := d.Continue(p.Steps); err != nil {
+		return err
+	}
+	for range p.Steps {
+		tokens, err := d.Next()
+		if err != nil {
+			return err
+		}
+		fmt.Fprint(hash, tokens)
+	}
+	return nil
 }
 
 // withTables is with for several block tables, each of which has pages for a whole context.
@@ -241,15 +269,41 @@ func TestPaced(t *testing.T) {
 	}
 }
 
+// pacedKernels are, in the fast tier, those that take no time and compute zeros.
+func pacedKernels() []string {
+	if deep.On {
+		return []string{"METALSIM_KERNELS=fast"}
+	}
+	return []string{"METALSIM_KERNELS=stub"}
+}
+
+// TestPacedSteps: the steps that a GPU makes by itself share a command buffer as long as there is time, also
+// more of these than a queue has room for, and pick the tokens of one command buffer.
+func TestPacedSteps(t *testing.T) {
+	library(t)
+	c := pacedChild{pacing: pacing{File: "youtu-mini-Q4_0", Width: 1, Steps: 40, Replay: "icb"}, env: pacedKernels(), nothing: true}
+	c.Budget = time.Hour
+	want, err := c.run(t)
+	if err != nil {
+		t.Fatalf("%v: %s", err, want)
+	}
+	hash, _, _ := strings.Cut(want, " ")
+	c.nothing, c.Slow = false, c.small()
+	if got, err := c.run(t); err == nil || !strings.Contains(got, "macOS ends what keeps the GPU busy for long") {
+		t.Errorf("one command buffer: %v: %s", err, got)
+	}
+	c.Budget = 45 * time.Millisecond
+	if got, err := c.run(t); err != nil || !strings.HasPrefix(got, hash+" 45ms false, ") {
+		t.Errorf("several: %v: %s; expected %s", err, got, hash)
+	}
+}
+
 // TestPacedFaults has GPUs that are slower than they are taken to be, and one that hangs.
 func TestPacedFaults(t *testing.T) {
 	library(t)
 	prompt := pacing{File: "youtu-mini-Q4_0", Width: 24, Units: 4, Replay: "icb"}
 	prompt.Slow = prompt.small()
-	kernels := []string{"METALSIM_KERNELS=stub"} // which take no time, and compute zeros
-	if deep.On {
-		kernels = []string{"METALSIM_KERNELS=fast"}
-	}
+	kernels := pacedKernels()
 	c := pacedChild{pacing: prompt, env: kernels}
 	want, err := c.run(t)
 	hash, _, _ := strings.Cut(want, " ")

@@ -49,7 +49,7 @@ func (r *runner) Continue(n int) error {
 				return err
 			}
 			q := r.narrowest(r.loop.Rows())
-			return r.commit(r.loop.slot, slices.Repeat(r.step(q), n), r.loop.rows, q.width) // a row more or less is nothing to a prediction
+			return r.commit(r.loop.slot, r.step(q), n, r.loop.rows, q.width) // a row more or less is nothing to a prediction
 		})
 	})
 }

@@ -19,6 +19,7 @@ func (r *runner) tooLong(err error) bool {
 		return false
 	}
 	r.pace.halve()
+	r.stepPace.halve()
 	r.keepBudget(r.pace.budget, e.Error())
 	return true
 }

@@ -40,7 +40,8 @@ type runner struct {
 
 	units    device.Queue
 	commands [ring]unit // of the slots of units
-	pace     pace
+	pace     pace       // of many rows
+	stepPace pace       // of one row, or a few: other kernels
 	// keepBudget keeps for later runs how long a command buffer may take, and why.
 	keepBudget func(budget time.Duration, why string)
 	refill     func() error // makes the Metal objects, as for a new runner
@@ -107,7 +108,7 @@ func (r *runner) replay(rows []plan.Row, wanted []int, picks bool) error {
 	case len(wanted) > 0:
 		runs[0].to = q.to
 	}
-	if err := r.commit(slot, runs, rows, q.width); err != nil || len(wanted) == 0 {
+	if err := r.commit(slot, runs, 1, rows, q.width); err != nil || len(wanted) == 0 {
 		return err
 	}
 	return r.units.Drain()

@@ -2,41 +2,77 @@ package metal
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"mla/runtime/device/metal/mtl"
 	"mla/runtime/plan"
 )
 
-// unit is what was handed to the GPU as one: a command buffer, or nil and how long the GPU took
+// unit is what was handed to the GPU as one: command buffers, or none and how long the GPU took
 // for pieces that have ended.
 type unit struct {
-	mtl.Commands
-	predicted time.Duration // 0: nobody wants to know how good that was
+	commands  []mtl.Commands
+	pace      *pace         // which has predicted it; nil: nobody wants to know how good that was
+	predicted time.Duration // of all
 	took      time.Duration
 }
+
+// mostSubmitted is how many command buffers a unit has in flight at most: a queue has room for 64 (rule 12).
+const mostSubmitted = 64 / (ring + 1)
 
 // waitLimit is how long a command buffer may take until the GPU counts as stuck. Commands that
 // the system ends for their length have ended long before.
 var waitLimit = 5 * time.Minute
 
-// commit hands runs of the sequence to the GPU as the next unit, for rows of a sequence of a
-// width. Many rows, whose commands may take long, are run piece by piece.
-func (r *runner) commit(slot int, runs []run, rows []plan.Row, width int) error {
-	u := unit{}
-	if width >= plan.MaxBatch {
-		c := newCutting(r.sequence, &r.pace, rows, width, r.tables, runs)
-		if u.predicted = c.all(); width > plan.MaxBatch || u.predicted > r.pace.buffer() {
+// commit hands some steps to the GPU as the next unit, each of which is runs of the sequence for
+// rows of a sequence of a width. Many rows, whose commands may take long, are run piece by piece.
+// A step of few rows is not cut, but not more of them share a command buffer than have time there.
+func (r *runner) commit(slot int, step []run, steps int, rows []plan.Row, width int) error {
+	u, together := unit{}, steps
+	switch {
+	case width >= plan.MaxBatch:
+		runs := slices.Repeat(step, steps)
+		u.pace, u.predicted = &r.pace, newCutting(r.sequence, &r.pace, rows, width, r.tables, runs).all()
+		if width > plan.MaxBatch || u.predicted > r.pace.buffer() {
 			return r.pieces(slot, runs, rows, width)
 		}
+	case steps > 1:
+		one := newCutting(r.sequence, &r.stepPace, rows, width, r.tables, step).all()
+		u.pace, u.predicted = &r.stepPace, time.Duration(steps)*one
+		together = max(int(r.stepPace.buffer()/max(one, 1)), 1)
 	}
-	var err error
-	if u.Commands, err = r.encode(slot, piece{runs: runs}); err != nil {
-		return err
+	for ; steps > 0; steps -= together {
+		commands, err := r.encode(slot, piece{runs: slices.Repeat(step, min(steps, together))})
+		if err == nil {
+			u.commands = append(u.commands, commands)
+			err = r.allEnded(&u, mostSubmitted)
+		}
+		if err != nil {
+			return r.abandon(&u, err)
+		}
 	}
 	r.commands[r.units.Next()] = u
 	r.units.Submit()
 	return nil
+}
+
+// abandon waits for what there is of a unit that cannot be handed over as a whole. If there is
+// something, nothing that follows can be right.
+func (r *runner) abandon(u *unit, err error) error {
+	if len(u.commands) == 0 && u.took == 0 {
+		return err
+	}
+	_ = r.allEnded(u, 0) // err was first
+	return r.units.Fail(r.ofTime(err))
+}
+
+// ofTime is explained for an error of commands that nobody has looked at yet.
+func (r *runner) ofTime(err error) error {
+	if r.units.Failed() == nil && r.tooLong(err) { // not once more for what was behind it
+		return r.explained(err)
+	}
+	return err
 }
 
 // pieces runs a unit piece by piece, each of which has ended before the next begins: so no long
@@ -144,19 +180,30 @@ func (r *runner) ended(commands mtl.Commands) (took time.Duration, err error) {
 // wait waits for the unit in a slot.
 func (r *runner) wait(slot int) (took time.Duration, err error) {
 	u := &r.commands[slot]
-	if took = u.took; !u.Nil() {
-		if r.stuck { // by what was committed before it
-			return 0, gone{&mtl.StuckError{After: waitLimit}}
-		}
-		if took, err = r.ended(u.Commands); err != nil {
-			if r.units.Failed() == nil && r.tooLong(err) { // not once more for what was behind it
-				err = r.explained(err)
-			}
-			return took, err
-		}
-		r.pace.measured(u.predicted, took)
+	if err := r.allEnded(u, 0); err != nil {
+		return u.took, r.ofTime(err)
 	}
+	if u.pace != nil {
+		u.pace.measured(u.predicted, u.took)
+	}
+	took = u.took
 	r.saving.begin()
 	*u = unit{}
 	return took, nil
+}
+
+// allEnded waits for the command buffers of a unit but for some last ones, and notes how long the
+// GPU took. The error is that of the first one that failed.
+func (r *runner) allEnded(u *unit, but int) (err error) {
+	for len(u.commands) > but {
+		if r.stuck { // by what was committed before it
+			return gone{&mtl.StuckError{After: waitLimit}}
+		}
+		took, failed := r.ended(u.commands[0])
+		u.commands = u.commands[1:]
+		if u.took += took; err == nil {
+			err = failed
+		}
+	}
+	return err
 }
