@@ -70,6 +70,9 @@ func (m *Model) At(i, layer int) *Weight {
 // ErrNewProcess says of an error that only another process may get the device to work.
 var ErrNewProcess = errors.New("only a new process may get the device to work")
 
+// ErrReopen says of an error that the device may work once its runner was closed and the model is loaded again.
+var ErrReopen = errors.New("the device has to be opened anew")
+
 // Config is what a recording is made for.
 type Config struct {
 	Context int        // tokens of the longest session

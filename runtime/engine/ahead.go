@@ -127,6 +127,12 @@ func (a *Ahead) Next() ([]int32, error) {
 		return nil, errOther
 	}
 	picked, err := a.device.Next()
+	if a.model.reopens(err) {
+		if err := a.model.reopen(err); err != nil {
+			return nil, err
+		}
+		return nil, ErrAgain
+	}
 	if err != nil {
 		return nil, a.model.fail(err)
 	}

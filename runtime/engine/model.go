@@ -32,6 +32,7 @@ type Model struct {
 	pickers   []*Session // behind whose rows, and no others, the device picked last
 	ahead     *Ahead     // goes on behind the last Pick; nil: nothing does
 	failed    error      // of the runner: nobody knows what the pages hold
+	reopened  bool       // the device has failed once, see reopen
 	engine    *Engine    // whose model it is; nil: of a runner alone
 	cfg       device.Config
 }

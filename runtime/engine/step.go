@@ -159,6 +159,12 @@ func (m *Model) replay(rows []Row, states []*device.Sampling) ([]outcome, error)
 	}
 	m.turn()
 	out, err := m.run(list, rows, states)
+	if m.reopens(err) {
+		if err := m.reopen(err); err != nil {
+			return nil, err
+		}
+		return m.replay(rows, states)
+	}
 	if m.fail(err) != nil {
 		where := fmt.Sprintf("token %d at position %d", list[0].Token, list[0].Pos)
 		if len(list) > 1 {

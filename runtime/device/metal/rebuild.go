@@ -33,6 +33,8 @@ func (r *runner) explained(err error) error {
 	again := ""
 	if r.rebuilt {
 		again, err = ", also after the GPU was opened anew", gone{err}
+	} else {
+		err = anew{err}
 	}
 	return fmt.Errorf("%w: macOS ends what keeps the GPU busy for long%s, and then may refuse this program everything. "+
 		"Start it again: command buffers get at most %v from now on. A display that sleeps, fewer programs that draw, and a smaller -width help, too",
@@ -43,6 +45,11 @@ func (r *runner) explained(err error) error {
 type gone struct{ error }
 
 func (g gone) Unwrap() []error { return []error{g.error, device.ErrNewProcess} }
+
+// anew is one after which the GPU may work for a runner that is loaded anew: it is device.ErrReopen.
+type anew struct{ error }
+
+func (a anew) Unwrap() []error { return []error{a.error, device.ErrReopen} }
 
 // remember copies what a unit of rows reads and overwrites, for the case that it is run again.
 func (r *runner) remember(slot int, rows []plan.Row) {
