@@ -39,10 +39,9 @@ func (d *Device) budget() time.Duration {
 	return fullBudget
 }
 
-// keepBudget keeps a budget, and why there is a new one.
-func (d *Device) keepBudget(budget time.Duration, why string) {
-	if d.options.Cache != "" {
-		// Without a file the next run begins with the full budget, and finds out again.
-		_ = trust.Keep(d.options.Cache, trust.Budget, Key(&d.Info, d.options.Library), trust.Verdict{Why: why, Milliseconds: int(budget / time.Millisecond)})
-	}
+// keepBudget keeps a budget, and why there is a new one. Without a file the next run begins with the
+// full budget, and finds out again.
+func (d *Device) keepBudget(budget time.Duration, why string) (kept bool) {
+	return d.options.Cache != "" &&
+		trust.Keep(d.options.Cache, trust.Budget, Key(&d.Info, d.options.Library), trust.Verdict{Why: why, Milliseconds: int(budget / time.Millisecond)}) == nil
 }

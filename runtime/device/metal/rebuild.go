@@ -20,7 +20,7 @@ func (r *runner) tooLong(err error) bool {
 	}
 	r.pace.halve()
 	r.stepPace.halve()
-	r.keepBudget(r.pace.budget, e.Error())
+	r.budgetKept = r.keepBudget(r.pace.budget, e.Error())
 	return true
 }
 
@@ -36,9 +36,12 @@ func (r *runner) explained(err error) error {
 	} else {
 		err = anew{err}
 	}
+	next := "Start it again"
+	if r.budgetKept {
+		next += fmt.Sprintf(": command buffers get at most %v from now on", r.pace.budget)
+	}
 	return fmt.Errorf("%w: macOS ends what keeps the GPU busy for long%s, and then may refuse this program everything. "+
-		"Start it again: command buffers get at most %v from now on. A display that sleeps, fewer programs that draw, and a smaller -width help, too",
-		err, again, r.pace.budget)
+		"%s. A display that sleeps, fewer programs that draw, and a smaller -width help, too", err, again, next)
 }
 
 // gone is an error after which the process cannot use the GPU any more: it is device.ErrNewProcess.

@@ -43,7 +43,8 @@ type runner struct {
 	pace     pace       // of many rows
 	stepPace pace       // of one row, or a few: other kernels
 	// keepBudget keeps for later runs how long a command buffer may take, and why.
-	keepBudget func(budget time.Duration, why string)
+	keepBudget func(budget time.Duration, why string) (kept bool)
+	budgetKept bool         // the last time
 	refill     func() error // makes the Metal objects, as for a new runner
 	rebuilt    bool         // once
 	before     [][]byte     // copies of what the unit at hand overwrites

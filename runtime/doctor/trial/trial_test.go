@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -108,6 +109,31 @@ func TestVerdict(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestUnkept: where there is no room for a verdict, it counts, and the user hears why the next start checks again.
+func TestUnkept(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	full := filepath.Join(t.TempDir(), "full") // a file, in which nothing can be kept
+	if err := os.WriteFile(full, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for rows, ok := range map[string]bool{okRows + fastRows + endRow: true, okRows + slowRows + endRow: false} {
+		said := ""
+		j := &Judge{Folder: full, Key: trust.Key{Model: "m", Kernels: "K"}, Say: func(format string, args ...any) { said += fmt.Sprintf(format, args...) },
+			Start: func() (child.Command, error) {
+				return child.Command{Path: exe, Env: []string{rowsVariable + "=" + rows}, Limit: time.Minute}, nil
+			}}
+		if err := j.Refusal(t.Context()); err != nil {
+			said += err.Error()
+		}
+		if j.unkept == nil || !strings.Contains(said, "this could not be kept, so the next start checks again: ") || strings.Contains(said, "without the file") || strings.Contains(said, "was checked") != ok {
+			t.Errorf("%s: %q", rows, said)
+		}
 	}
 }
 

@@ -27,6 +27,8 @@ type Judge struct {
 	Say func(format string, args ...any)
 	// Progress is told what is tried next; nil: nobody is.
 	Progress func(what string)
+
+	unkept error // why the verdict is not in the folder
 }
 
 // KeyFor is what a verdict depends on: the GPU and its system, as key has it, the bundle's kernels,
@@ -68,7 +70,7 @@ func (j *Judge) Verdict(ctx context.Context) (v trust.Verdict, known bool) {
 	})
 	v, known = j.verdict(r)
 	if known && j.Folder != "" {
-		_ = trust.Keep(j.Folder, trust.Model, j.Key, v) // without a file the next run tries again
+		j.unkept = trust.Keep(j.Folder, trust.Model, j.Key, v)
 	}
 	return v, known
 }
@@ -112,13 +114,13 @@ func (j *Judge) Refusal(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case v.OK:
-		j.Say("%s was checked: %d launches of kernels agree with the CPU's, and it runs %.1f tokens a second, the CPU %.1f; -device cpu takes the CPU\n", j.GPU, v.Kernels, v.GPU, v.CPU)
+		j.Say("%s was checked: %d launches of kernels agree with the CPU's, and it runs %.1f tokens a second, the CPU %.1f; -device cpu takes the CPU%s\n", j.GPU, v.Kernels, v.GPU, v.CPU, again(j.unkept))
 		return nil
 	case v.Why == "":
 		v.Why = "nobody has checked it for this model"
 	}
-	bad := &RefusedError{GPU: j.GPU, Why: v.Why, Report: j.Report}
-	if known && j.Folder != "" {
+	bad := &RefusedError{GPU: j.GPU, Why: v.Why, Report: j.Report, Unkept: j.unkept}
+	if known && j.Folder != "" && j.unkept == nil {
 		bad.Kept = trust.Path(j.Folder, trust.Model, j.Key)
 	}
 	return bad
@@ -128,6 +130,7 @@ func (j *Judge) Refusal(ctx context.Context) error {
 type RefusedError struct {
 	GPU, Why string
 	Kept     string // the file with the verdict; "": it is not kept
+	Unkept   error  // why it could not be
 	Report   string // the command for a report
 }
 
@@ -141,7 +144,15 @@ func (e *RefusedError) Error() string {
 	if e.Kept != "" {
 		text += fmt.Sprintf("; without the file %s it is checked again", e.Kept)
 	}
-	return text
+	return text + again(e.Unkept)
+}
+
+// again says what follows where a verdict could not be kept.
+func again(unkept error) string {
+	if unkept == nil {
+		return ""
+	}
+	return fmt.Sprintf("; this could not be kept, so the next start checks again: %v", unkept)
 }
 
 // Args are the command line of mlarun that tries, for a model file and a library that stands in
