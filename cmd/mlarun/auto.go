@@ -71,7 +71,7 @@ func (f *flags) trialArgs(gpu *metal.Device, b *plan.Bundle) []string {
 // say is note, or a line of the log where there are no notes.
 func (f *flags) say(format string, a ...any) {
 	if f.log != nil {
-		f.log.Info(strings.TrimSpace(fmt.Sprintf(format, a...)))
+		f.log.Info(strings.ReplaceAll(strings.TrimSpace(fmt.Sprintf(format, a...)), "\n", "; "))
 		return
 	}
 	f.note(format, a...)

@@ -2,8 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
-	"strings"
 
 	"mla/generated"
 	"mla/runtime/device"
@@ -18,7 +16,7 @@ import (
 func (f *flags) finder() *bundles.Finder {
 	if f.found == nil {
 		program := bundles.Program{Bundles: f.env.bundles, PTX: generated.PTX, HasPTX: generated.HasPTX}
-		f.found = &bundles.Finder{Program: program, Folder: f.env.folder, Note: f.note}
+		f.found = &bundles.Finder{Program: program, Folder: f.env.folder, Note: f.say}
 		if f.env.maker != nil && !f.looking {
 			f.found.Make = f.make
 		}
@@ -29,9 +27,7 @@ func (f *flags) finder() *bundles.Finder {
 // make has the compiler make a bundle file for a model that no bundle fits.
 func (f *flags) make(file *gguf.File, act string) (string, error) {
 	m := *f.env.maker
-	if m.Note = f.note; f.log != nil {
-		m.Note = func(format string, a ...any) { f.log.Info(strings.TrimSpace(fmt.Sprintf(format, a...))) }
-	}
+	m.Note = f.say
 	ctx, stop := interruptible()
 	defer stop()
 	return m.Make(ctx, file, act)

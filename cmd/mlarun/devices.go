@@ -71,7 +71,7 @@ func metalOptions(f *flags) metal.Options {
 		o.Compiled = filepath.Dir(exe)
 	}
 	o.Cache = metal.CacheFolder()
-	o.Trusted, o.Note = f.trusted, f.note
+	o.Trusted, o.Note = f.trusted, f.say
 	return o
 }
 

@@ -169,7 +169,7 @@ func (f *flags) fits(eng *engine.Engine, cfg device.Config, why string) error {
 		return err
 	}
 	b := eng.Bundle()
-	f.note("%s with bundle %s%s (%s) on %s, context %d%s\nmemory: %s\n", filepath.Base(f.model), b.Name, f.from(b), f.kindOf(b), eng.Device().Name(), cfg.Context, why, memory)
+	f.say("%s with bundle %s%s (%s) on %s, context %d%s\nmemory: %s\n", filepath.Base(f.model), b.Name, f.from(b), f.kindOf(b), eng.Device().Name(), cfg.Context, why, memory)
 	f.note("%s", otherClass(b, eng.Device().Class()))
 	if err := memory.Check(); err != nil && !f.force {
 		return fmt.Errorf("%w\n%s", err, f.advice(memory, eng.Fitting(cfg, cfg.Tables, engine.Available())))

@@ -132,7 +132,10 @@ func serve(e *env, args []string) (err error) {
 		context.AfterFunc(ctx, stop)
 		return s.serveModels(ctx)
 	}
-	if s.json { // whoever reads JSON cannot read notes
+	switch {
+	case isWorker():
+		s.log = workerLog(s.env.out)
+	case s.json: // whoever reads JSON cannot read notes
 		s.log = s.logger()
 	}
 	eng, err := s.open()

@@ -169,6 +169,9 @@ func (s *serving) worker(ctx context.Context, path, name, key string, log *slog.
 	var once sync.Once
 	prompts := &promptReader{log: log.With("model", name)}
 	c.Line = func(line []byte) {
+		if text, ok := noteOf(string(line)); ok {
+			log.Info(text, "model", name)
+		}
 		prompts.line(string(line))
 		address, ok := strings.CutPrefix(string(line), "ready ")
 		if ok {

@@ -266,6 +266,7 @@ func TestServeModels(t *testing.T) {
 		t.Error(err)
 	}
 	for _, want := range []string{`left out.*broken\.gguf`, `unloading.*model=one.*memory is needed`,
+		`msg="one.gguf with bundle tinyglm \(f32 activations\) on cpu, context 128.*" model=one`, `msg="two-00001-of-00001.gguf with bundle .*" model=two`,
 		`msg=prompt model=one id=req_\w+ text="func main\(\) {"`, `path=/v1/completions status=200 .*model=two prompt=\d+ cached=0 generated=8\n`} {
 		if log.find(regexp.MustCompile(want)) == "" {
 			t.Errorf("no %s in the log:\n%s", want, log.text.String())

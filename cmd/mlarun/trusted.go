@@ -37,7 +37,7 @@ func (f *flags) trusted(gpu *metal.Info) bool {
 		if kept {
 			again = ", and without the file " + trust.Path(folder, trust.ICB, key) + " it is made again"
 		}
-		f.note("-replay auto takes encode, because a test of indirect command buffers failed: %s; -replay icb uses them all the same, -replay encode makes no test%s\n", verdict.Why, again)
+		f.say("-replay auto takes encode, because a test of indirect command buffers failed: %s; -replay icb uses them all the same, -replay encode makes no test%s\n", verdict.Why, again)
 	}
 	return verdict.OK
 }
