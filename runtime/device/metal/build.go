@@ -15,6 +15,9 @@ func (d *Device) build(m *device.Model, cfg device.Config, l *layout, s *sequenc
 	r.pace = newPace(d.Info.Name, m.Bundle, d.budget())
 	r.stepPace = r.pace
 	r.keepBudget, r.refill = d.keepBudget, func() error { return d.fill(r, m, l, s) }
+	r.late = func() {
+		d.say("the GPU's commands have not ended after %v; after %v the program gives up\n", waitLimit/10, waitLimit)
+	}
 	err := mtl.Pool(r.refill)
 	if err != nil {
 		return nil, errors.Join(err, r.Close())

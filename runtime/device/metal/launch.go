@@ -205,7 +205,7 @@ func (b *batch) run() error {
 		}
 		e.End()
 		commands.Commit()
-		err = commands.Wait(waitLimit)
+		err = commands.Wait(waitLimit, nil) // a stage has a limit of its own
 		if errors.As(err, new(*mtl.StuckError)) {
 			b.stuck = true // the GPU still has the commands and all that they use
 			return err

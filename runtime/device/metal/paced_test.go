@@ -143,6 +143,9 @@ func paced(arguments string) func(string) error {
 			return err
 		}
 		options := metal.Options{Replay: metal.Replay(p.Replay), Cache: p.Cache}
+		if p.Wait > 0 {
+			options.Note = func(format string, args ...any) { fmt.Printf(format, args...) }
+		}
 		return withTables(lib, p.File, p.config(), options, func(r device.Runner) error {
 			hash, pieces, slices, done := fnv.New64a(), 0, 0, make([]int, p.config().Tables)
 			for unit := range p.Units {
@@ -324,7 +327,7 @@ func TestPacedFaults(t *testing.T) {
 		{"ended twice", 60, nil, 0, "(code 14): macOS ends what keeps the GPU busy for long, also after the GPU was opened anew, and then may refuse this program everything. Start it again: command buffers get at most 37.5ms from now on", 37, true},
 		{"refused for ever", 1, []string{"METALSIM_FAULT=lost:2"}, 0, "the device was lost (code 4): macOS ends", 37, true},
 		{"another error", 1, []string{"METALSIM_FAULT=replay:2"}, 0, hash + " 75ms true, ", 75, false}, // code 2
-		{"a wait that never ends", 1, []string{"METALSIM_FAULT=wait-hang:3", "METALSIM_STRICT=0"}, time.Second, "the GPU's commands have not ended after 1s", 0, true},
+		{"a wait that never ends", 1, []string{"METALSIM_FAULT=wait-hang:3", "METALSIM_STRICT=0"}, time.Second, "the GPU's commands have not ended after 100ms; after 1s the program gives up\nthe GPU's commands have not ended after 1s; the GPU or its driver hangs", 0, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

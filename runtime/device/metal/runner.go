@@ -46,6 +46,7 @@ type runner struct {
 	keepBudget func(budget time.Duration, why string) (kept bool)
 	budgetKept bool         // the last time
 	refill     func() error // makes the Metal objects, as for a new runner
+	late       func()       // tells the user that commands do not end
 	rebuilt    bool         // once
 	before     [][]byte     // copies of what the unit at hand overwrites
 	stuck      bool         // commands have not ended in time, and may still use everything

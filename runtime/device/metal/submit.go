@@ -165,7 +165,7 @@ func (r *runner) setSlice(s *slice) {
 // ended waits for a command buffer, releases it, and returns how long the GPU took. What is
 // stuck stays as it is.
 func (r *runner) ended(commands mtl.Commands) (took time.Duration, err error) {
-	err = commands.Wait(waitLimit)
+	err = commands.Wait(waitLimit, r.late)
 	if errors.As(err, new(*mtl.StuckError)) {
 		r.stuck = true
 		return 0, gone{err}

@@ -45,20 +45,28 @@ func (e *StuckError) Error() string {
 }
 
 // Wait blocks until the commands are done and returns how they ended, a *CommandError if not
-// well. After limit it gives up, with a *StuckError: from then on neither the commands nor what
+// well. After a tenth of limit it calls late once; nil: nobody is told. After limit it gives up, with a *StuckError: from then on neither the commands nor what
 // they use may be released, as another thread goes on to wait for them.
-func (c Commands) Wait(limit time.Duration) error {
+func (c Commands) Wait(limit time.Duration, late func()) error {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		_ = Pool(func() error { messages.wait.send(c.id); return nil })
 	}()
-	clock := time.NewTimer(limit)
+	clock, first := time.NewTimer(limit), time.NewTimer(limit/10)
 	defer clock.Stop()
-	select {
-	case <-done:
-	case <-clock.C:
-		return &StuckError{limit}
+	defer first.Stop()
+	for waiting := true; waiting; {
+		select {
+		case <-done:
+			waiting = false
+		case <-first.C:
+			if late != nil {
+				late()
+			}
+		case <-clock.C:
+			return &StuckError{limit}
+		}
 	}
 	if messages.status.send(c.id) == statusCompleted {
 		return nil
