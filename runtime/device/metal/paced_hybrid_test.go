@@ -62,10 +62,10 @@ func TestPacedHybrids(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			c := pacedChild{pacing: tt.pacing, env: tt.env}
-			c.Slow, c.Budget = c.small(), 15*time.Millisecond
+			c.Slow, c.Budget = c.small(), 45*time.Millisecond
 			want, err := c.run(t)
 			hash, rest, _ := strings.Cut(want, " ")
-			if err != nil || !strings.HasPrefix(rest, "15ms false, ") {
+			if err != nil || !strings.HasPrefix(rest, "45ms false, ") {
 				t.Fatalf("%v\n%s", err, want)
 			}
 			n := tt.first
@@ -93,9 +93,9 @@ func (c pacedChild) ended(t *testing.T, n int, hash string) bool {
 	c.env = append([]string{fmt.Sprintf("METALSIM_FAULT=replay:%d", n), fmt.Sprintf("METALSIM_SEED=%d", n)}, c.env...)
 	got, err := c.run(t)
 	rest, ok := strings.CutPrefix(got, hash+" ")
-	is := strings.HasPrefix(rest, "7.5ms true, ")
+	is := strings.HasPrefix(rest, "22.5ms true, ")
 	kept, _ := filepath.Glob(filepath.Join(c.Cache, string(trust.Budget)+"-*"))
-	if err != nil || !ok || !is && !strings.HasPrefix(rest, "15ms false, ") || (len(kept) == 1) != is {
+	if err != nil || !ok || !is && !strings.HasPrefix(rest, "45ms false, ") || (len(kept) == 1) != is {
 		t.Fatalf("command buffer %d is ended: %v: %s, verdicts %v; expected the bits %s", n, err, got, kept, hash)
 	}
 	return is
