@@ -21,7 +21,7 @@ func TestAttentionTiles(t *testing.T) {
 		for tile := block; tile <= simdWidth; tile *= 2 {
 			k := shape.kernel(fmt.Sprintf("attend_%d_%d", shape.heads, tile))
 			values := ceil(shape.lat/block, shape.simdgroups)
-			r := matrixRegisters(k.Parts[0].(*plan.Attend), k.Threads, tile, values+ceil(shape.pe/block, shape.simdgroups), values, quant.F16)
+			r := matrixRegisters(k.Parts[0].(*plan.Attend).Heads, k.Threads, tile, values+ceil(shape.pe/block, shape.simdgroups), values, quant.F16)
 			k.Class = k.Name
 			target.Budgets = append(target.Budgets, target.Budget{Class: k.Class, Registers: r.Held(), Scaled: r.Held(), Threads: maxThreads})
 			if m := matrixShape(k.Parts[0].(*plan.Attend), k.Threads, target.For("").Budget(k.Class), quant.F16); m == nil || m.Tile != tile {

@@ -23,6 +23,7 @@ type kernel struct {
 	name      string
 	registers int // vector registers of 32 bits of a thread
 	spill     int // bytes of a thread that went to memory
+	memory    int // bytes of threadgroup memory
 }
 
 // compiler is the clang that knows the stand-in, standIn what it calls it.
@@ -157,3 +158,17 @@ func parse(facts string) (list []kernel, err error) {
 	}
 	return list, nil
 }
+
+// memoryOf is how much threadgroup memory a kernel of Metal source declares.
+func memoryOf(source, name string) int {
+	_, text, _ := strings.Cut(source, "kernel void "+name+"(")
+	text, _, _ = strings.Cut(text, "\n}")
+	m := scratch.FindStringSubmatch(text)
+	if m == nil {
+		return 0
+	}
+	n, _ := strconv.Atoi(m[1]) // digits
+	return n * 16
+}
+
+var scratch = regexp.MustCompile(`threadgroup float4 scratch\[(\d+)\]`)

@@ -24,16 +24,14 @@ import (
 	"mla/runtime/doctor/reference"
 	"mla/runtime/plan"
 	"mla/runtime/plan/pieces"
-	"mla/runtime/quant"
 	"mla/runtime/system/atomicfile"
 )
 
-// Of these specs, with weights of this profile and caches of these types, all kernels are counted.
-var (
-	specs   = []string{"deepseekv2lite", "glm47flash", "youtu2b"}
-	profile = "q4_0"
-	caches  = []quant.Type{quant.F16, quant.Q8_0}
-)
+// Of these specs, with weights of this profile and caches of all types, all kernels are counted. Of others the tests
+// count those that a model's heads and experts shape.
+var specs = []string{"deepseekv2lite", "glm47flash", "youtu2b"}
+
+const profile = "q4_0"
 
 // path is where the table lies in the repository.
 var path = filepath.Join("docs", "lab", "registers.tsv")
@@ -58,7 +56,7 @@ func run(update bool, names []string) error {
 			if len(names) > 0 && !slices.Contains(names, b.Name) {
 				continue
 			}
-			list, err := counted(b)
+			list, err := counted(b, anyKernel)
 			if err != nil {
 				return fmt.Errorf("bundle %s: %w", b.Name, err)
 			}
@@ -82,14 +80,17 @@ func run(update bool, names []string) error {
 	return atomicfile.Write(path, []byte(all.text(before)))
 }
 
-// bundles are those of a spec that have Metal text.
+// bundles are those of a spec that Apple's devices run.
 func bundles(file string) (list []*plan.Bundle, err error) {
 	s, err := spec.Load(file)
 	if err != nil {
 		return nil, err
 	}
-	for _, act := range s.AllActivations() {
-		b, err := gen.Compile(s.WithActivations(act).WithClass(target.MetalClass), nil)
+	for _, v := range s.Portable() {
+		if v.Class != target.MetalClass {
+			continue
+		}
+		b, err := gen.Compile(v, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -98,20 +99,18 @@ func bundles(file string) (list []*plan.Bundle, err error) {
 	return list, nil
 }
 
-// counted is what the kernels take that a model of the profile runs.
-func counted(b *plan.Bundle) ([]kernel, error) {
-	i := slices.IndexFunc(b.Profiles, func(p plan.Profile) bool { return p.Name == profile })
-	if i < 0 {
-		return nil, fmt.Errorf("no profile %s", profile)
-	}
+// counted is what those kernels take for which wanted is true and that a model of the profile runs, or where there is none of
+// the first.
+func counted(b *plan.Bundle, wanted func(*plan.Kernel) bool) ([]kernel, error) {
+	i := max(0, slices.IndexFunc(b.Profiles, func(p plan.Profile) bool { return p.Name == profile }))
 	var functions []string
-	for _, kv := range caches {
+	for _, kv := range plan.CacheTypes(b.Model.KVLoraRank, b.Model.QKRopeHeadDim) {
 		of, err := reference.Profile(b, &b.Profiles[i]).Functions(device.Config{KV: kv, Width: b.Width()}, "")
 		if err != nil {
 			return nil, err
 		}
 		for _, f := range of {
-			if !slices.Contains(functions, f) {
+			if !slices.Contains(functions, f) && wanted(kernelOf(b, f)) {
 				functions = append(functions, f)
 			}
 		}
@@ -119,13 +118,29 @@ func counted(b *plan.Bundle) ([]kernel, error) {
 	return countFunctions(b, functions)
 }
 
+// kernelOf is the kernel of a bundle that has a variant of that name.
+func kernelOf(b *plan.Bundle, function string) *plan.Kernel {
+	for i := range b.Kernels {
+		if slices.ContainsFunc(b.Kernels[i].Variants, func(v plan.Variant) bool { return v.Func == function }) {
+			return &b.Kernels[i]
+		}
+	}
+	return nil
+}
+
+func anyKernel(*plan.Kernel) bool { return true }
+
 // countFunctions is what some kernels of a bundle take.
 func countFunctions(b *plan.Bundle, functions []string) ([]kernel, error) {
 	source, err := pieces.Parse(b.Metal()).Cut(functions)
 	if err != nil {
 		return nil, err
 	}
-	return count(source)
+	list, err := count(source)
+	for i := range list {
+		list[i].memory = memoryOf(source, list[i].name)
+	}
+	return list, err
 }
 
 // row is a kernel of a bundle; table is the file of them.
@@ -135,9 +150,9 @@ type row struct {
 }
 type table []row
 
-const head = `# Registers and bytes of spill of a thread, by clang-19 for a GPU that stands in:
+const head = `# Registers and bytes of spill of a thread, by clang-19 for a GPU that stands in, and bytes of threadgroup memory:
 # go run ./gen/registers -update. "before" is what the kernels had that were shaped for another class.
-bundle	kernel	registers	spill	registers before	spill before
+bundle	kernel	registers	spill	registers before	spill before	memory
 `
 
 // text is the table with what a table before has beside it.
@@ -149,14 +164,17 @@ func (t table) text(before table) string {
 		if i := slices.IndexFunc(before, func(o row) bool { return o.bundle == r.bundle && o.name == r.name }); i >= 0 {
 			was = fmt.Sprintf("%d\t%d", before[i].registers, before[i].spill)
 		}
-		fmt.Fprintf(&s, "%s\t%s\t%d\t%d\t%s\n", r.bundle, r.name, r.registers, r.spill, was)
+		fmt.Fprintf(&s, "%s\t%s\t%d\t%d\t%s\t%d\n", r.bundle, r.name, r.registers, r.spill, was, r.memory)
 	}
 	return s.String()
 }
 
 // parseTable reads what a table had before: its last two columns, or its first figures where a row has none.
 func parseTable(text string) (t table, err error) {
-	for i, line := range strings.Split(strings.TrimSpace(strings.TrimPrefix(text, head)), "\n") {
+	for i, line := range strings.Split(strings.TrimSpace(text), "\n") {
+		if strings.HasPrefix(line, "#") || strings.HasPrefix(line, "bundle\t") {
+			continue
+		}
 		var r row
 		var registers, spill string
 		if _, err := fmt.Sscanf(line, "%s %s %d %d %s %s", &r.bundle, &r.name, &r.registers, &r.spill, &registers, &spill); err != nil {

@@ -52,8 +52,12 @@ func (t *tunings) clone() tunings {
 // of is the tuning of devices of a class, whether it has an entry or not.
 func (t *tunings) of(class string) Tuning {
 	all := t.general
-	if simdgroups := &all.Attention.Simdgroups; *simdgroups*target.SimdWidth > target.For(class).Budget("").Threads {
+	devices := target.For(class)
+	if simdgroups := &all.Attention.Simdgroups; *simdgroups*target.SimdWidth > devices.Budget("").Threads {
 		*simdgroups = 0 // more than devices of the class can always launch
+	}
+	if devices.Parts() { // tiles of heads are of something else there
+		all.AttendHeads = AttendHeads{From: all.AttendHeads.From}
 	}
 	if c := t.find(class); c != nil {
 		all = c.Tuning.over(all)

@@ -166,3 +166,18 @@ func TestClassSequences(t *testing.T) {
 		}
 	}
 }
+
+// TestGeneral: of a tuning for any device class apple leaves out what its devices cannot always launch, and shapes of heads.
+func TestGeneral(t *testing.T) {
+	s := parseTuned(t, "tuning: {attention: {simdgroups: 16}, attend_heads: {from: 24, tile: 16}}")
+	for class, want := range map[string]Tuning{
+		"":               {Attention: Attention{Simdgroups: 16}, AttendHeads: AttendHeads{From: 24, Tile: 16, SplitK: 2}},
+		plan.ClassApple:  {Attention: Attention{Simdgroups: 11}, AttendHeads: AttendHeads{From: 24, Tile: 64, SplitK: 8}},
+		plan.ClassNVIDIA: {Attention: Attention{Simdgroups: 16}, AttendHeads: AttendHeads{From: 24, Tile: 16, SplitK: 2}},
+	} {
+		got := s.WithClass(class).Tuning
+		if a, h := got.Attention, got.AttendHeads; a.Simdgroups != want.Attention.Simdgroups || h.From != want.AttendHeads.From || h.Tile != want.AttendHeads.Tile || h.SplitK != want.AttendHeads.SplitK {
+			t.Errorf("%q: %+v, %+v", class, a, h)
+		}
+	}
+}

@@ -537,7 +537,7 @@ struct v_b_args {
   ulong splits; // of attention, as many as the device has recorded
 };
 
-//: v_b_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L1 PREFETCH_L2 Row act_t combine_splits dot_preload in_acts in_shared own preload rows_of_splits sum_lanes v_b_args
+//: v_b_body using GRID_WAIT LAUNCH_DEPENDENTS PREFETCH_L1 PREFETCH_L2 Row act_t combine_splits dot_one in_acts in_shared own rows_of_splits sum_lanes v_b_args
 // v_b: merges the attention splits, multiplies. Fused to save one dispatch and the trips of what
 // lies between through memory.
 template <typename T_w_v_b_proj>
@@ -560,16 +560,14 @@ static inline void v_b_body(
   device const uchar * w = w_v_b_proj + entry * (args.stride0 * T_w_v_b_proj::row_bytes(512u)) + first * T_w_v_b_proj::row_bytes(512u);
   PREFETCH_L2(w, 4u * T_w_v_b_proj::row_bytes(512u));
   const uint nkv = current.nkv, per = rows_of_splits<16u, 16u>(nkv, uint(args.splits));
-  preload<T_w_v_b_proj, 4, 512u, 32u, 1u> loaded_w;
-  preload<T_w_v_b_proj, 4, 512u, 32u, 1u>::fetch(w, lane, loaded_w);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
   float sum[4] = {};
   threadgroup float * xs = scratch;
   PREFETCH_L1(w, 4u * T_w_v_b_proj::row_bytes(512u)); // by when the splits are combined
   combine_splits<160u, 16u, 512u, 256u, 2u, in_acts>::run(in_acts{attend_out}, attend_ml, entry, per, nkv, scratch + 512u, xs, tid, sg, lane);
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  dot_preload<T_w_v_b_proj, 4, 512u, 32u, 4u>(loaded_w, w, in_shared{xs, 0u}, lane, sum);
+  dot_one<T_w_v_b_proj, 4, 512u, 32u, 4u>(w, in_shared{xs, 0u}, 0u, 512u, lane, sum);
+  LAUNCH_DEPENDENTS;
   sum_lanes<4>(sum);
   float v = own<4>(sum, lane);
   if (mine) attention[entry * 128u + at] = v;
