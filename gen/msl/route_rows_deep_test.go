@@ -35,6 +35,6 @@ func TestRoutedRowByRow(t *testing.T) {
 		if len(cases) == 0 {
 			t.Fatalf("%s: no cases", name)
 		}
-		launcherOf(t, b, cases[:1], execute.Fast).compareWithTwins(t, cases[:1])
+		launcherOf(t, b, cases[:1], execute.Fast).compareWithReference(t, cases[:1])
 	}
 }
