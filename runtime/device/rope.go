@@ -9,7 +9,7 @@ import (
 // times scale, of every rotated pair at every position that dst has room for.
 // Angles are float64: position times frequency, in radians.
 func RopeTable(dst []float32, freqs []float64, scale float64) {
-	for pos := range len(dst) / (2 * len(freqs)) {
+	for pos := range len(dst) / max(2*len(freqs), 1) { // a model without rotary positions has no frequencies
 		row := dst[2*len(freqs)*pos:]
 		for i, f := range freqs {
 			sin, cos := math.Sincos(float64(pos) * f)

@@ -21,6 +21,16 @@ func TestRopeTable(t *testing.T) {
 	}
 }
 
+// TestRopeTableWithout: a model without rotary positions has no frequencies and leaves the table alone.
+func TestRopeTableWithout(t *testing.T) {
+	for _, table := range [][]float32{nil, {3, 4}} {
+		before := slices.Clone(table)
+		if RopeTable(table, nil, 1); !slices.Equal(table, before) {
+			t.Errorf("%v became %v", before, table)
+		}
+	}
+}
+
 // TestRopeFreqs: the short factors up to the original context, the long ones beyond it.
 func TestRopeFreqs(t *testing.T) {
 	m := &Model{Bundle: &plan.Bundle{RopeFreqs: []float64{1, 0.5}}, RopeFactors: RopeFactors{Short: []float64{2, 4}, Long: []float64{8, 5}, Original: 16}}
