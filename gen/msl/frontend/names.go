@@ -35,7 +35,7 @@ func (l *linter) names(source string) {
 		if t.Kind == text.Word && reserved.Anywhere().Has(t.Text) && !spoken[t.Text] {
 			l.fail(t, "%s is a word of the language, or a macro of Metal's headers", t.Text)
 		}
-		if t.Kind == text.Word && implementations(t.Text) {
+		if t.Kind == text.Word && implementations(t.Text) && t.Text != "_Pragma" { // that is an operator of the language
 			l.fail(t, "%s: names with two underscores, or one before a capital letter, are the compiler's", t.Text)
 		}
 	}

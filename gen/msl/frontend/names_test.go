@@ -38,7 +38,9 @@ func TestNames(t *testing.T) {
 		{"a word of later C++", k("float requires = a[0]; a[1] = requires;"), "requires", language},
 		{"a name of the compiler's", k("float a__b = a[0]; a[1] = a__b;"), "a__b", compilers},
 		{"a name that begins as the compiler's", k("float _A = a[0]; a[1] = _A;"), "_A", compilers},
+		{"a name that begins as an operator does", k("float _Pragmas = a[0]; a[1] = _Pragmas;"), "_Pragmas", compilers},
 
+		{"an operator of the language", k(`_Pragma("clang loop unroll(disable)") for (uint i = 0; i < 4u; i++) { a[i] = 1.0f; }`), "", ""},
 		{"members and local names like functions", in("struct mine {\n  float min, dot;\n  static inline float step(float mix) { const float sign = mix; return sign; }\n};"), "", ""},
 		{"names that only begin alike", in("static inline float clamped(float x) { return x; }\nconstant float ranks[1] = {1.0f};\ntemplate <typename T> struct half_pair { T x; };"), "", ""},
 	} {
