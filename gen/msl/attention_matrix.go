@@ -87,7 +87,7 @@ func matrixShape(p *plan.Attend, threads int, budget *target.Budget, cache quant
 	return nil
 }
 
-// matrixOfHeads is the same for so many heads, with the largest tile of up to a simdgroup's rows, a power of two, and in the
+// matrixOfHeads is the same for a given number of heads, with the largest tile of up to a simdgroup's rows, a power of two, and in the
 // largest pieces.
 func matrixOfHeads(p *plan.Attend, atATime, threads int, budget *target.Budget, cache quant.Type) *matrixAttention {
 	simdgroups := threads / simdWidth

@@ -29,8 +29,8 @@ func (v *partView) Combined() dots { return dots{v, "in_shared{xs, 0u}", v.colum
 func (v *partView) Direct() dots   { return dots{v, v.InputOfRows(v.input()), v.columns(), false} }
 
 // Preloads says whether a lane loads its first blocks before the inputs are there. Those that pass in
-// stages wait for all of the threadgroup between. Of class apple a thread has no registers for them beside the splits that
-// it combines.
+// stages wait for all of the threadgroup between. Where attention goes by parts (see target.Target.Parts) a thread has no registers for them beside the
+// splits that it combines.
 func (v *partView) Preloads() bool {
 	p, ok := v.P.(*plan.MatVec)
 	return ok && p.Norm == nil && (p.Combine == nil || !v.parts())

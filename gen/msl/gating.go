@@ -89,5 +89,5 @@ func chosenFloats(g *plan.Gating) int {
 }
 
 // RowByRow says whether a simdgroup picks the experts of one row before it makes the keys of the next one: with the keys of
-// all rows at once, of 256 experts and more, its lanes would need more registers than those of class apple have.
+// all rows at once, of 256 experts and more, its lanes would need more registers than the budget of such a class.
 func (v *partView) RowByRow() bool { return v.parts() && v.RoutedRows()*v.KeysPerLane() > 32 }

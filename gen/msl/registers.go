@@ -38,7 +38,7 @@ func (r *Registers) Total() int { return r.Held() + r.Addresses }
 // scratch, split, simdgroup and lane.
 const loopRegisters = 5*2 + 10
 
-// matrixRegisters is of the matrix form with all heads of so many, whose simdgroups have keys blocks of columns,
+// matrixRegisters is of the matrix form for a number of heads, whose simdgroups have keys blocks of columns,
 // values of them latent. A lane has two elements of each block of 8 × 8: of halves,
 // which rows and queries are, one register, and of floats, which sums are, two. Devices whose right
 // operands are other blocks than left ones hold rows*values more.

@@ -14,7 +14,7 @@ import (
 	"mla/runtime/doctor/check"
 )
 
-// TestRoutedRowByRow: of so many experts class apple picks those of one row after the other.
+// TestRoutedRowByRow: of more than 256 experts class apple picks those of one row after the other.
 func TestRoutedRowByRow(t *testing.T) {
 	for _, name := range []string{"kimik2", "ling3flash"} {
 		s, err := spec.Load("../../specs/more/" + name + ".yaml")

@@ -138,10 +138,10 @@ func isEager(t *testing.T, body string) bool {
 }
 
 // checkEager wants all kernels to have ended, when another begins, whose results that one reads before it waits:
-// those of the token before, and what has selected the experts. Behind a kernel that waits before it lets the next
-// begin all before that kernel have. So the first of a sequence is no eager one, unless
+// those of the token before, and what has selected the experts. Once a kernel runs that waits before it lets the next
+// begin, all before that kernel have ended. So the first of a sequence is no eager one, unless
 // the host makes its inputs between two replays, nor is the last before
-// experts that are sent for ahead.
+// experts whose weights are prefetched.
 func checkEager(b *plan.Bundle, eager func(kernel int) bool) error {
 	for _, q := range b.Sequences {
 		for i, d := range q.Dispatches {

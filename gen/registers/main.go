@@ -80,7 +80,7 @@ func run(update bool, names []string) error {
 	return atomicfile.Write(path, []byte(all.text(before)))
 }
 
-// bundles are those of a spec that Apple's devices run.
+// bundles are those of a spec whose class has the budget that is checked.
 func bundles(file string) (list []*plan.Bundle, err error) {
 	s, err := spec.Load(file)
 	if err != nil {

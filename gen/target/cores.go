@@ -69,7 +69,7 @@ var eagers = table[bool]{
 	{plan.ClassNVIDIA, true, Source{Measured, h200, "2026-11-28", "Q4_0, halves, depth 0 and 32,768, tok/s without and with: Youtu-LLM 1,208 and 1,239, 698 and 708; DeepSeek-V2-Lite 1,141 and 1,163, 723 and 739; GLM-4.7-Flash 659 and 664, 406 and 408"}},
 }
 
-// Eager says whether a mat-vec of one row lets the next dispatch send for its weights before it waits itself.
+// Eager says whether a mat-vec of one row lets the next dispatch load its weights before it waits itself.
 func (t Target) Eager() bool { return eagers.of(t.class).is }
 
 func ceil(a, b int) int { return (a + b - 1) / b }

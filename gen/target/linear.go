@@ -24,7 +24,7 @@ var deltaChunks = table[int]{
 		"nothing was measured there. By chunks a prompt takes 6 operations for each number of a state in place of 7, but half as much memory again"}},
 }
 
-// DeltaChunks says whether sequences of so many rows go by chunks, of heads that threadgroups share evenly.
+// DeltaChunks says whether sequences of width rows go by chunks, of heads that threadgroups share evenly.
 func (t Target) DeltaChunks(width, dim int) bool {
 	from := deltaChunks.of(t.class).is
 	return from > 0 && width >= from && dim <= verify.MaxChunkDim && bits.OnesCount(uint(dim)) == 1

@@ -98,7 +98,7 @@ var named = []mistake{
 	{"loop/rows-of-another-slot", "picks.go", "r.loop.rows = len(picks), slot,", "r.loop.rows = len(picks), (slot + 1) % ring,"},
 	{"loop/no-wait-for-slot", "picks.go", "			if _, err := r.units.Slot(); err != nil {\n				return err\n			}\n", ""},
 	{"loop/no-wait-for-the-tokens", "picks.go", "return mtl.Pool(func() error { return r.units.Wait(slot) })", "return nil"},
-	{"loop/one-too-few", "picks.go", "slices.Repeat(r.step(q), n)", "slices.Repeat(r.step(q), n)[1:]"},
+	{"loop/one-too-few", "picks.go", "r.step(q), n, r.loop.rows", "r.step(q), n-1, r.loop.rows"},
 	{"loop/not-forgotten-by-replay", "runner.go", "	r.loop.Forget()\n", ""},
 	{"loop/of-another-turn", "../loop.go", "turn := (l.returned + 1) % MaxAhead", "turn := l.returned % MaxAhead"},
 

@@ -121,7 +121,7 @@ struct attend_parts {
     }
   }
 
-  // Attends to what the rows of a run attend to. Rows of a page behind the last one are copies of it, see expand_heads.
+  // Attends to what the rows of a run attend to. Rows of a page after the last one are copies of it, see expand_heads.
   static inline void follow(head_cache<A> c, head_rows<A> r, alike run, uint row, thread simdgroup_float8x8 * o, thread running & t, memory m, uint slice, ushort lane) {
     const uint queries = slice % PAIRS * QUERIES * 8u, keys = slice / PAIRS * KEYS * 8u;
     device const uint * pages = c.all_tables + run.table * c.max_pages;

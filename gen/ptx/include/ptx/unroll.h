@@ -3,7 +3,7 @@
 //
 // A multiprocessor keeps some 128 KiB of instructions, and the kernels of a layer take turns, each
 // of which executes most of its text once. A kernel of long text then waits for its own
-// instructions, behind weights that come through the same level-2 cache; measured alone, again and
+// instructions, which queue with weights that come through the same level-2 cache; measured alone, again and
 // again, it does not. So a loop whose text would be longer than LONGEST is not unrolled: a
 // simdgroup of many rows has enough loads on their way without that.
 #pragma once

@@ -31,7 +31,7 @@ struct nvfp4_blocks {
 
   static inline ulong row_bytes(uint cols) { return split_bytes(ulong(cols / 64u) * BYTES); }
 
-  // The nibbles of a block; its scales, behind the factor where there is one.
+  // The nibbles of a block; its scales, after the factor where there is one.
   template <uint COLS>
   static inline device const uchar * nibbles_at(device const uchar * row, uint b) { return field_of<nvfp4_blocks, COLS>(row, b, HEAD + 4u, 32u, 0u); }
 

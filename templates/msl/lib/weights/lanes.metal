@@ -36,7 +36,7 @@ struct preloaded_lanes {
 template <typename T, uint COLS>
 static inline bool apart() { return is_split(ulong(COLS / T::COLUMNS) * T::BYTES); }
 
-// Where block b has a field of so many bytes, which begins `from` bytes into a block. Where fields are apart, those of all
+// Where block b has a field of `bytes` bytes, which begins `from` bytes into a block. Where fields are apart, those of all
 // blocks with more bytes lie before it, `wider` of each block.
 template <typename T, uint COLS>
 static inline device const uchar * field_of(device const uchar * row, uint b, uint from, uint bytes, uint wider) {

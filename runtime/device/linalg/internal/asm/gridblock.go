@@ -12,7 +12,7 @@ import (
 // scales are made for the whole block with instructions of vectors. So an entry takes one load of its number and one of
 // itself.
 
-// Where the stack has what of a block. For bytes: scales as 16 words and behind them the factor of all, 32 bytes of
+// Where the stack has what of a block. For bytes: scales as 16 words and after them the factor of all, 32 bytes of
 // signs or of shifts, the scales as evenOdd leaves them, and numbers of entries as words. For floats scales and shifts are floats,
 // and numbers are offsets of entries.
 const (

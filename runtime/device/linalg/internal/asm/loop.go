@@ -273,7 +273,7 @@ func (l *loop) walk(from operand.Mem) (at reg.Register, next func(step int)) {
 	return r, func(step int) { l.addTo(r, step) }
 }
 
-// prefetch asks for a part of the next rows, which are as many, in the order of their addresses: rows lie one behind the
+// prefetch asks for a part of the next rows, which are as many, in the order of their addresses: rows lie one after the
 // other, and one stream is what memory is fastest with. Several rows at once are not a stream that the hardware would
 // follow. Past the last row the hint is void: a prefetch never faults.
 func (l *loop) prefetch(ahead reg.Register, bytes int) {

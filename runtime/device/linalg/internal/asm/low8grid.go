@@ -161,7 +161,7 @@ func (b *gridBlock) entries() reg.VecVirtual {
 	return q
 }
 
-// bitOfByte are the bits of eight elements, one behind the other.
+// bitOfByte are the bits of eight elements, one after the other.
 func bitOfByte() (b []byte) {
 	for i := range 32 {
 		b = append(b, 1<<(i%8))
