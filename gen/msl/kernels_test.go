@@ -346,15 +346,7 @@ func TestHeads(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		few := plan.Bundle{Name: b.Name, Activations: b.Activations, Model: b.Model}
-		few.Kernels = slices.DeleteFunc(slices.Clone(b.Kernels), func(k plan.Kernel) bool { return !aboutHeads(&k) })
-		if b.Class == target.MetalClass {
-			few.Class = b.Class // its text is another; that of class nvidia runs on no CPU
-		}
-		if few.Source, err = msl.Print(&few, "// test"); err != nil {
-			t.Fatal(err)
-		}
-		l := newLauncher(t, few.Metal(), execute.Checked|execute.Small)
+		l := headsLauncher(t, b)
 		cases = thin(slices.DeleteFunc(cases, func(c check.Case) bool {
 			return !aboutHeads(c.Kernel) || c.Pos > 100 && i > 0 // pages take time to make
 		}))
@@ -367,6 +359,21 @@ func TestHeads(t *testing.T) {
 			}
 		}
 	}
+}
+
+// headsLauncher compiles the kernels of a bundle that are about heads.
+func headsLauncher(t *testing.T, b *plan.Bundle) *launcher {
+	t.Helper()
+	few := plan.Bundle{Name: b.Name, Activations: b.Activations, Model: b.Model}
+	few.Kernels = slices.DeleteFunc(slices.Clone(b.Kernels), func(k plan.Kernel) bool { return !aboutHeads(&k) })
+	if b.Class == target.MetalClass {
+		few.Class = b.Class // its text is another; that of class nvidia runs on no CPU
+	}
+	var err error
+	if few.Source, err = msl.Print(&few, "// test"); err != nil {
+		t.Fatal(err)
+	}
+	return newLauncher(t, few.Metal(), execute.Checked|execute.Small)
 }
 
 // aboutHeads says whether a kernel makes expanded heads or attends to them.

@@ -35,6 +35,8 @@ type Case struct {
 	Kernel  *plan.Kernel
 	Variant *plan.Variant
 	Pos     int
+	// Change, if any, changes what the arguments hold before the kernel and its reference run.
+	Change func(*device.Launch)
 
 	dispatch *plan.Dispatch // the first of the kernel
 }
@@ -85,7 +87,7 @@ func Cases(b *plan.Bundle) ([]Case, error) {
 		for j := range k.Variants {
 			for _, pos := range at {
 				if pos < positions(b) {
-					list = append(list, Case{b, k, &k.Variants[j], pos, d})
+					list = append(list, Case{Bundle: b, Kernel: k, Variant: &k.Variants[j], Pos: pos, dispatch: d})
 				}
 			}
 		}
@@ -143,6 +145,9 @@ func (c *Case) Check(l device.Launcher) Result {
 	if err != nil {
 		r.Err = err
 		return r
+	}
+	if c.Change != nil {
+		c.Change(want.launch(c))
 	}
 	got := want.clone()
 	if r.Err = (Reference{}).Launch(want.launch(c)); r.Err != nil {
