@@ -39,6 +39,7 @@ func TestLinear(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		b.Sequences, b.Pick = nil, nil // they have kernels that this file has not
 		checkEntries(t, ptxFile{bundle: b, text: text})
 	}
 }
