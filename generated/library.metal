@@ -6822,9 +6822,9 @@ struct delta_fold {
     }
   }
 
-  struct mine { float4 kept[FOURS]; float value[TURNS], own[TURNS]; };
+  struct own_part { float4 kept[FOURS]; float value[TURNS], own[TURNS]; };
 
-  static inline void take(thread mine & x, thread const chunk & p) {
+  static inline void take(thread own_part & x, thread const chunk & p) {
     UNROLL for (uint i = 0; i < FOURS; ++i) x.kept[i] = p.kept[i];
     UNROLL for (uint i = 0; i < TURNS; ++i) {
       x.value[i] = p.value[i];
@@ -6862,7 +6862,7 @@ struct delta_fold {
     return two{sums[0], sums[1]};
   }
 
-  static inline void move(thread float4 * s, thread const mine & x, uint n, device float * out, uint stride, threadgroup const float * m, uint tid) {
+  static inline void move(thread float4 * s, thread const own_part & x, uint n, device float * out, uint stride, threadgroup const float * m, uint tid) {
     float u[TURNS], o[TURNS];
     UNROLL for (uint t = 0; t < TURNS; ++t) {
       const two sums = ask(s, t, m, tid);

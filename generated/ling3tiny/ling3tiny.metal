@@ -4399,7 +4399,7 @@ static inline void delta_fold_x512_body(
     fold_t::chunk next;
     fold_t::load(next, known, seen, key, kept, value, own, from, min(16u, end - from), tid);
     for (uint at = from; at < end; at += 16u) {
-      fold_t::mine now;
+      fold_t::own_part now;
       fold_t::take(now, next);
       threadgroup_barrier(mem_flags::mem_threadgroup); // the chunk before has been read
       fold_t::put(next, scratch, tid);

@@ -37,6 +37,7 @@ type sim struct {
 	sendText    func(id, uintptr, string) id
 	textOf      func(id, uintptr) string
 	dispatch    func(id, uintptr, size, size)
+	recommended func(id, uintptr, size) uint64
 	execute     func(id, uintptr, id, span)
 	atLeast     func(id, uintptr, version) bool
 	sendDouble  func(id, uintptr) float64
@@ -63,7 +64,7 @@ func load(path string) (*sim, error) {
 	purego.RegisterLibFunc(&s.pass, h, "metalsim_pass")
 	purego.RegisterLibFunc(&s.methods, h, "metalsim_methods")
 	purego.RegisterLibFunc(&s.rules, h, "metalsim_rules")
-	for _, f := range []any{&s.sendText, &s.textOf, &s.dispatch, &s.execute, &s.atLeast, &s.sendDouble, &s.sendPointer} {
+	for _, f := range []any{&s.sendText, &s.textOf, &s.dispatch, &s.recommended, &s.execute, &s.atLeast, &s.sendDouble, &s.sendPointer} {
 		purego.RegisterFunc(f, s.msgSend)
 	}
 	return s, nil

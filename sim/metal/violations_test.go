@@ -217,7 +217,7 @@ var objcViolations = []violation{
 		r.send(r.dev, "newComputePipelineStateWithDescriptor:options:reflection:error:", uintptr(d), 0, 0, 0)
 	}),
 	with("persistent-kernel", "recommended", func(r *rig) {
-		r.send(r.sum, "recommendedPersistentThreadgroupsPerGridForThreadsPerThreadgroup:", 64, 1, 1)
+		r.recommended(r.sum, r.selector("recommendedPersistentThreadgroupsPerGridForThreadsPerThreadgroup:"), size{64, 1, 1})
 	}, "METALSIM_OS=27"),
 	on("function-missing", "archive", func(r *rig) {
 		a := r.object(r.dev, "newBinaryArchiveWithDescriptor:error:", uintptr(r.made("MTLBinaryArchiveDescriptor")), 0)

@@ -73,9 +73,9 @@ struct delta_fold {
   }
 
   // What only the thread itself needs of the chunk that it moves on by, while the next one is loaded.
-  struct mine { float4 kept[FOURS]; float value[TURNS], own[TURNS]; };
+  struct own_part { float4 kept[FOURS]; float value[TURNS], own[TURNS]; };
 
-  static inline void take(thread mine & x, thread const chunk & p) {
+  static inline void take(thread own_part & x, thread const chunk & p) {
     UNROLL for (uint i = 0; i < FOURS; ++i) x.kept[i] = p.kept[i];
     UNROLL for (uint i = 0; i < TURNS; ++i) {
       x.value[i] = p.value[i];
@@ -115,7 +115,7 @@ struct delta_fold {
   }
 
   // Moves the state on by the n rows of the chunk in threadgroup memory. out has the results of the first one.
-  static inline void move(thread float4 * s, thread const mine & x, uint n, device float * out, uint stride, threadgroup const float * m, uint tid) {
+  static inline void move(thread float4 * s, thread const own_part & x, uint n, device float * out, uint stride, threadgroup const float * m, uint tid) {
     float u[TURNS], o[TURNS];
     UNROLL for (uint t = 0; t < TURNS; ++t) {
       const two sums = ask(s, t, m, tid);
