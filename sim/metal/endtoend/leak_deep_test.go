@@ -50,11 +50,11 @@ func (m *machine) greedy(t *testing.T, ref *reference, n int, settings ...string
 }
 
 // TestFailuresLeakNothing ends runs by a failure of the GPU, of the compiler or
-// of an allocation.
+// of an allocation. After a command buffer that timed out the GPU is opened anew, and the run goes on.
 func TestFailuresLeakNothing(t *testing.T) {
 	ref := readReference(t, root+"testdata/reference/youtu-tiny-F32.gguf")
 	for fault, want := range map[string]string{
-		"FAULT=replay:4": "the command buffer timed out", "FAULT=lost:3": "the device was lost",
+		"FAULT=replay:4": "", "FAULT=lost:3": "the device was lost",
 		"FAULT=alloc:5": "cannot allocate", "FAULT=encoder:4": "make a compute encoder",
 		"REFUSE=pipeline:embed_f32": "injected failure", "FAULT=library:1": "injected failure",
 	} {
@@ -62,7 +62,7 @@ func TestFailuresLeakNothing(t *testing.T) {
 			t.Parallel()
 			o := host.metal(t, []string{"METALSIM_KERNELS=fast", "METALSIM_" + fault},
 				[]string{"greedy", "-quiet", "-model", ref.model, "-tokens", strings.Join(ref.prompt, ","), "-n", "20"})
-			if o.err == nil || !strings.Contains(o.stderr, want) || strings.Contains(o.stderr, "[metalsim]") {
+			if (o.err == nil) != (want == "") || !strings.Contains(o.stderr, want) || strings.Contains(o.stderr, "[metalsim]") {
 				t.Errorf("%v, want %q:\n%.3000s", o.err, want, o.stderr)
 			}
 			if o.left.Made == 0 || o.left.Objects != 0 || o.left.Pools != 0 || o.left.InFlight != 0 {
