@@ -38,8 +38,8 @@ var privateWords = []struct {
 // privateExempt are files that do not speak for the project: diaries, data, and this table.
 var privateExempt = regexp.MustCompile(`^(generated|docs/lab|testdata)/|/testdata/|^gen/private_words_test\.go$|^LICENSE|go\.sum$|\.(s|gguf|npy|png|svg|bin|gz|mla)$`)
 
-// kernelSource are files of which the comments alone are read: a name in the source of kernels is part of what
-// specs/fingerprints.txt holds.
+// kernelSource matches files whose comments alone are read, because specs/fingerprints.txt holds the names in the
+// source of kernels.
 var kernelSource = regexp.MustCompile(`\.(metal|msl|h|cpp)$|^gen/ptx/include/`)
 
 // comment is what a line of a kernel's source has of a comment. Lines with quotes are part of the fingerprint of

@@ -8,9 +8,8 @@ import (
 	"testing"
 )
 
-// TestReopenGPU: whichever command buffer of a text macOS ends, the GPU is opened anew and the text goes on, with tokens
-// that the host picks and with those that the GPU picks and runs by itself. If all that follow are ended, too, the
-// program says what helps.
+// TestReopenGPU: whichever command buffer of a text macOS ends, the GPU is opened anew and the text goes on, whether the
+// host picks its tokens or the GPU does. If macOS ends all later command buffers, too, the program says what helps.
 func TestReopenGPU(t *testing.T) {
 	lib := simulator(t)
 	for _, line := range []string{

@@ -15,7 +15,7 @@ func workerLog(out io.Writer) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(noteWriter{shown(out)}, nil))
 }
 
-// noteWriter writes records, of which each comes in one Write.
+// noteWriter puts noteLine before each log record. slog hands it one record a Write.
 type noteWriter struct{ out io.Writer }
 
 // Write implements io.Writer.

@@ -11,7 +11,7 @@ import (
 )
 
 // Report is one token's work under one quant profile, with an f16 cache. Where Rows is more than
-// one, Dispatches are those of a replay of Width rows, each of which has Depth tokens before it.
+// one, Dispatches describe a replay of Width rows, and each row has Depth tokens before it.
 type Report struct {
 	Bundle                 string       `json:"bundle"`
 	Act                    string       `json:"act"` // activations, f32 or f16

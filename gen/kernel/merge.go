@@ -40,7 +40,7 @@ func sameText(a, b *plan.Kernel) bool {
 	return reflect.DeepEqual(x, y)
 }
 
-// Merge lists the kernels of all bundles, those that are the same once, with the variants
+// Merge lists the kernels of all bundles. A kernel that several bundles have is listed once, with the variants
 // of all. It fails for kernels of one name that differ, see Apart.
 func Merge(bundles []*plan.Bundle) ([]plan.Kernel, error) {
 	all := slices.Clone(bundles[0].Kernels)

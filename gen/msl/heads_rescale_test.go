@@ -43,12 +43,7 @@ func TestHeadsRescale(t *testing.T) {
 		shapes = shapes[:2]
 	}
 	for i, c := range shapes {
-		b := c.compile(t)
-		cases, err := check.Cases(b)
-		if err != nil {
-			t.Fatal(err)
-		}
-		l := headsLauncher(t, b)
+		b, l, cases := c.cases(t)
 		cases = slices.DeleteFunc(cases, func(c check.Case) bool { return !attendsHeads(c.Kernel) || c.Pos < 4*plan.PageRows })
 		if len(cases) != 1 {
 			t.Errorf("%d: %d cases", i, len(cases))

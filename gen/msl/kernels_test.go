@@ -341,12 +341,7 @@ func TestHeads(t *testing.T) {
 		shapes = shapes[:1]
 	}
 	for i, c := range shapes {
-		b := c.compile(t)
-		cases, err := check.Cases(b)
-		if err != nil {
-			t.Fatal(err)
-		}
-		l := headsLauncher(t, b)
+		_, l, cases := c.cases(t)
 		cases = thin(slices.DeleteFunc(cases, func(c check.Case) bool {
 			return !aboutHeads(c.Kernel) || c.Pos > 100 && i > 0 // pages take time to make
 		}))
@@ -359,6 +354,17 @@ func TestHeads(t *testing.T) {
 			}
 		}
 	}
+}
+
+// cases compiles the shape, and returns what launches its kernels about heads, and the cases of all its kernels.
+func (c headShape) cases(t *testing.T) (*plan.Bundle, *launcher, []check.Case) {
+	t.Helper()
+	b := c.compile(t)
+	cases, err := check.Cases(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b, headsLauncher(t, b), cases
 }
 
 // headsLauncher compiles the kernels of a bundle that are about heads.

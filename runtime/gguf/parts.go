@@ -52,20 +52,17 @@ func oneExperts(shards []*File) error {
 			}
 		}
 	}
-	sets := map[string]int{} // a shard with each
-	var first, second string
+	var sets []int // the first shard with each set of types
 	for i, types := range of {
-		set := fmt.Sprint(types)
-		if _, ok := sets[set]; ok || len(types) < len(roles) {
-			continue
+		same := func(j int) bool { return maps.EqualFunc(of[j], types, slices.Equal) }
+		if len(types) == len(roles) && !slices.ContainsFunc(sets, same) {
+			sets = append(sets, i)
 		}
-		sets[set] = i
-		first, second = second, set
 	}
 	if len(sets) != 2 {
 		return nil
 	}
-	a, b := sets[first], sets[second]
+	a, b := sets[0], sets[1]
 	differ := slices.DeleteFunc(slices.Sorted(maps.Keys(roles)), func(name string) bool { return of[a][name][0] == of[b][name][0] })
 	if len(differ) < leastExperts {
 		return nil

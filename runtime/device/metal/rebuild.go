@@ -11,11 +11,20 @@ import (
 	"mla/runtime/plan"
 )
 
+// endedForTime is the error of commands that the system has ended for their length; nil: err is none.
+func endedForTime(err error) *mtl.CommandError {
+	e := (*mtl.CommandError)(nil)
+	if errors.As(err, &e) && e.TooLong() {
+		return e
+	}
+	return nil
+}
+
 // tooLong notes that the system has ended commands for their length: from then on, and in later
 // runs, they get half the time.
 func (r *runner) tooLong(err error) bool {
-	e := (*mtl.CommandError)(nil)
-	if !errors.As(err, &e) || !e.TooLong() {
+	e := endedForTime(err)
+	if e == nil {
 		return false
 	}
 	r.pace.halve()
@@ -26,8 +35,7 @@ func (r *runner) tooLong(err error) bool {
 
 // explained says what helps against a *mtl.CommandError about time; other errors stay as they are.
 func (r *runner) explained(err error) error {
-	e := (*mtl.CommandError)(nil)
-	if !errors.As(err, &e) || !e.TooLong() {
+	if endedForTime(err) == nil {
 		return err
 	}
 	again := ""
