@@ -84,6 +84,7 @@ type batch struct {
 	results     []float32        // [rows][2][togetherBlock]
 	in          [2]linalg.Inputs // of the two matrices of a projection
 	key         key              // of what they were set to
+	set         int              // how many inputs they were set to
 }
 
 func newBatch(rows int) batch {
@@ -102,12 +103,13 @@ func (t *batch) add(in input) {
 }
 
 // prepare readies all inputs, which are those of k, for the products of a projection. What
-// one piece of its rows needed serves the next.
+// one piece of its rows needed serves the next, unless a faulty plan has changed the number
+// of rows in between.
 func (t *batch) prepare(k key, p *projection) {
-	if len(t.inputs) == 0 || t.inputs[0].halves || t.key == k {
+	if len(t.inputs) == 0 || t.inputs[0].halves || t.key == k && t.set == len(t.xs) {
 		return
 	}
-	t.key = k
+	t.key, t.set = k, len(t.xs)
 	t.in[0].Set(p.w.format, t.xs)
 	if p.up != nil {
 		t.in[1].Set(p.up.format, t.xs)
