@@ -43,7 +43,7 @@ type Attend struct {
 	LatDim int
 	PeDim  int
 	Scale  float64
-	// Temperature multiplies Scale by what the position of the query says.
+	// Temperature multiplies Scale by a factor that depends on the query's position.
 	Temperature Temperature
 	Cache       Paged
 	Out, ML     int // see Combine
@@ -66,7 +66,7 @@ func (p *Attend) Uses() []Use {
 	return l
 }
 
-// sizes are the sizes of a part whose queries have this temperature.
+// sizes appends the temperature's period, if there is a temperature, to the dimensions of a part.
 func (t *Temperature) sizes(list ...int) []int {
 	if t.Scale != 0 {
 		return append(list, t.Length)

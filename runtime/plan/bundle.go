@@ -1,23 +1,23 @@
-// Package plan holds the types that generated code fills: a Bundle is one
-// compiled model as data. The package has no logic beyond looking things up;
-// what the fields mean is defined here and nowhere else, and both sides (the
-// compiler in gen, the devices in runtime/device) follow these comments.
+// Package plan holds the types that generated code fills: a Bundle is one compiled model as data. The package
+// only looks things up. What a field means is defined here and nowhere else: the compiler (gen) and the
+// devices (runtime/device) both follow these comments.
 //
 // # Expanded heads
 //
-// A long prompt makes keys and values of all heads from the latent rows (ExpandHeads) and attends to
-// those (AttendHeads): for DeepSeek-V2-Lite and Youtu-LLM from 155 rows on, for GLM-4.7-Flash from
-// 330. They lie in SpaceHeads, one memory for all layers, with a page for each page of the caches, so
-// block tables lead to both. How deep a context is is not known when a replay is recorded. So a fixed
-// number of threadgroups goes over the pages of the rows' block tables, and the walk of attention
-// ends with its rows.
+// Latent attention reads the cache rows as they are. For a long prompt it is cheaper to compute the keys and
+// values of all heads from the latent rows first (ExpandHeads) and to attend to the result (AttendHeads):
+// from 155 rows on for DeepSeek-V2-Lite and Youtu-LLM, from 330 for GLM-4.7-Flash. Expanded heads lie in
+// SpaceHeads, one memory for all layers. It has one page for each page of the caches, so the same block
+// tables address both. The depth of a context is unknown when a replay is recorded. So a fixed number of
+// threadgroups loops over the pages of the block tables, and ExpandHeads and AttendHeads stop at the last row
+// of the context.
 //
 // # Types of the cache
 //
-// A row of the latent cache is in floats, halves or blocks of Q8_0 (CacheTypes). The type is one of a
-// variant's, like those of weights. Planes is how a page keeps its rows; templates/msl/lib/cache.metal
-// is how kernels read and write them. Copies and files of pages are of whole planes' rows and ask for
-// no type.
+// A row of the latent cache holds floats, halves or blocks of Q8_0 (CacheTypes). A kernel has variants for
+// the cache's type as it has for the types of weights. Planes is the layout of a page;
+// templates/msl/lib/cache.metal has the code by which kernels read and write it. Copies of pages and files of
+// pages move the rows of whole planes, so they need not know the type.
 package plan
 
 import (
@@ -28,12 +28,12 @@ import (
 	"mla/runtime/quant"
 )
 
-// Bundle is everything mlagen compiled for one model.
+// Bundle is everything that mlagen compiled for one model.
 type Bundle struct {
-	Name     string // stem of the spec file, then "f16" if that is what activations are, then Class
+	Name     string // stem of the spec file, then "f16" for activations of halves, then Class
 	Spec     string // base name of the spec file
 	SpecHash string // sha256 of the spec with its tuning in one text, hexadecimal
-	Class    string // of Classes, whose devices the shapes of its kernels are for; "": of any
+	Class    string // one of Classes: the devices whose kernel shapes these are; "": shapes for any device
 	Model    Model
 
 	Activations Elem     // element type of ElemAct buffers
@@ -42,13 +42,13 @@ type Bundle struct {
 	RopeFreqs   []float64 // angle per position of each rotated pair, radians; len = QKRopeHeadDim/2
 	RopeMScale  float64   // factor on cos and sin
 	Kernels     []Kernel
-	Joined      []Weight   // of a layer that predicts: what the host makes its Input of, see JoinedRoles
-	Sequences   []Sequence // by rising Width, that of one row first
-	Pick        []Dispatch // after a sequence: picks tokens after its rows by their logits
-	PickBytes   int64      // size of its memory, see PickLayout
-	Counters    int64      // size of SpaceCounters; 0: no kernel has tickets
-	Source      string     // Metal, of all bundles of the spec for Class; see Metal
-	SourceHash  string     // in place of Source, where no device needs its text; see SourceSum
+	Joined      []Weight   // of an MTP layer: the weights from which the host computes its Input, see JoinedEmbedding
+	Sequences   []Sequence // by rising Width; the first has one row
+	Pick        []Dispatch // dispatches after a sequence that pick tokens by its logits
+	PickBytes   int64      // size of SpacePick, see PickLayout
+	Counters    int64      // size of SpaceCounters; 0: no kernel draws tickets
+	Source      string     // Metal source, shared by all bundles of the spec for Class; see Metal
+	SourceHash  string     // stands in for Source where no device needs its text; see SourceSum
 }
 
 // Model is what a GGUF file must have to fit a bundle. The names are those of
@@ -61,7 +61,7 @@ type Model struct {
 	MoE                     MoE
 	Hybrid                  *Hybrid // nil: all layers have multi-head latent attention
 	Tokenizer, ChatTemplate string
-	NextN                   int // number in files of the layer that the bundle is, which predicts the token after next; 0: a model
+	NextN                   int // the number in files of the MTP layer that this bundle computes; 0: the bundle is a whole model
 }
 
 // Rope says how rotary angles are made; see gen/pass for the YaRN formula.
@@ -74,10 +74,11 @@ type Rope struct {
 	AttnFactor      float64 // 1 by default
 }
 
-// Temperature says how queries grow with their position; Scale 0: not at all.
+// Temperature scales queries by their position (Scale · ln(1 + ⌊pos/Length⌋) + 1); with Scale 0 it scales
+// none.
 type Temperature struct {
 	Scale  float64
-	Length int // positions of one temperature
+	Length int // positions that share one temperature
 }
 
 // At is the factor on the scores of the query at a position.
@@ -88,7 +89,7 @@ func (t Temperature) At(pos int) float64 {
 	return 1 + t.Scale*math.Log(float64(pos/t.Length+1))
 }
 
-// Dims, MoE and Hybrid are the hyper-parameters that specs and files have too.
+// Dims, MoE and Hybrid are the hyper-parameters that specs and GGUF files share with bundles.
 type (
 	Dims   = hparams.Dims
 	MoE    = hparams.MoE
@@ -122,12 +123,12 @@ type Weight struct {
 	Batch int    // heads or experts (ne[2]); 1 otherwise
 	// Layers [First, Last) carry this weight; First == -1: it belongs to no layer.
 	First, Last int
-	Among       []int  // those of them that have it, rising; nil: all
+	Among       []int  // the layers in [First, Last) that have this weight, rising; nil: all of them
 	Kernel      string // name of the kernel that reads it
-	// HeadRows, RotaryRows: kernels want the last RotaryRows rows of every HeadRows rows
-	// in pairs, (0, n/2), (1, n/2 + 1), …; the file has them in halves. 0: as in the file.
+	// The rotated pairs of a head's last RotaryRows rows (of HeadRows) are neighbours for kernels: rows (0,
+	// n/2), (1, n/2 + 1), … of the file. The file keeps the two halves apart. 0: the order of the file.
 	HeadRows, RotaryRows int
-	Scale                float64 // kernels want a vector times this; 0: as in the file
+	Scale                float64 // kernels read a vector times this factor; 0: as in the file
 	Types                []quant.Type
 }
 
@@ -138,7 +139,7 @@ type Profile struct {
 	Types [][]quant.Type
 }
 
-// Layers is how many tensors the row stands for.
+// Layers is how many tensors the row stands for: one for each layer that has it.
 func (w *Weight) Layers() int {
 	switch {
 	case w.First < 0:
@@ -149,7 +150,7 @@ func (w *Weight) Layers() int {
 	return w.Last - w.First
 }
 
-// Layer is the number of the l-th of the row's layers; -1: it is in none.
+// Layer is the number of the l-th layer that has the row; -1: the row belongs to no layer.
 func (w *Weight) Layer(l int) int {
 	switch {
 	case w.First < 0:
@@ -160,7 +161,8 @@ func (w *Weight) Layer(l int) int {
 	return w.First + l
 }
 
-// Index says which of the row's layers a layer is, 0 of a row that is in none; -1: it is none of them.
+// Index is the inverse of Layer: the place of a layer among those that have the row, 0 where the row belongs
+// to no layer. -1: the layer does not have the row.
 func (w *Weight) Index(layer int) int {
 	switch {
 	case w.First < 0:
@@ -173,7 +175,7 @@ func (w *Weight) Index(layer int) int {
 	return layer - w.First
 }
 
-// At is the type of weight row i in the l-th of its layers.
+// At is the type of weight row i in the l-th layer that has it.
 func (p *Profile) At(i, l int) quant.Type {
 	if t := p.Types[i]; len(t) > 1 {
 		return t[l]
@@ -233,17 +235,17 @@ const (
 	SpaceLogits                // [MaxWanted][VocabSize] float32, of the rows that are wanted
 	SpaceArgs                  // the dispatch's constants, see Kernel.Constants
 	SpaceCounters              // the tickets of persistent threadgroups, at Offset; see Experts.Tickets
-	SpaceWanted                // [MaxWanted]Row: those whose logits are wanted, Token is their place in SpaceRow
-	SpacePick                  // what tokens are picked by, at Offset; see PickLayout
-	SpaceHeads                 // expanded keys and values of the layer at hand: [pages], see HeadsPage
-	SpaceState                 // [slots] of linear attention, in them what layer Index has; see State
+	SpaceWanted                // [MaxWanted]Row: the rows whose logits are wanted; Token is the row's place in SpaceRow
+	SpacePick                  // parameters and results of the kernels that pick tokens, at Offset; see PickLayout
+	SpaceHeads                 // expanded keys and values of the current layer: [pages], see HeadsPage
+	SpaceState                 // [slots], states of linear attention: the part of layer Index in each slot, see State
 )
 
 // Operand binds one slot of a kernel for one dispatch.
 type Operand struct {
 	Space         Space
 	Index         int   // weight row, or layer of a cache or a state
-	Ahead         int   // of a weight: layers from the dispatch\'s to the weight\'s
+	Ahead         int   // of a weight: its layer minus the dispatch's layer
 	Offset, Bytes int64 // byte range in the arena, the memory of picks or the counters (Bytes is 0 elsewhere)
 }
 
@@ -255,7 +257,7 @@ type Dispatch struct {
 	Operands []Operand // one per Kernel.Slots
 }
 
-// LayerOf is the layer that the weight in a slot of d belongs to.
+// LayerOf is the layer of the weight that is bound to a slot of d.
 func (d *Dispatch) LayerOf(slot int) int { return d.Layer + d.Operands[slot].Ahead }
 
 // Kernel is one fused kernel: parts that run side by side in one dispatch,
@@ -264,18 +266,18 @@ type Kernel struct {
 	Name     string
 	Doc      string
 	Threads  int // threads per threadgroup, a multiple of 32
-	Width    int // rows that it computes; 0: one
+	Width    int // rows that it computes at once; 0: one row
 	Slots    []Slot
-	Args     []int // slots whose batch stride in rows is passed, in order, as uint64; see Constants
+	Args     []int // slots whose batch stride in rows is passed, in this order, as uint64; see Constants
 	Parts    []Part
 	Variants []Variant
-	// Class is the kernel class whose devices run this kernel in place of
-	// Kernels[Instead], with the same slots, parts and types; "": all others do.
+	// Class is the kernel class whose devices run this kernel in place of Kernels[Instead], which has the
+	// same slots, parts and types. "": the kernel is for all devices without such a replacement.
 	Class   string
 	Instead int
 }
 
-// KernelFor is what devices of a kernel class run as Kernels[i].
+// KernelFor is the kernel that devices of a kernel class run for Kernels[i].
 func (b *Bundle) KernelFor(i int, class string) *Kernel {
 	if class != "" {
 		for j := range b.Kernels {
@@ -287,7 +289,7 @@ func (b *Bundle) KernelFor(i int, class string) *Kernel {
 	return &b.Kernels[i]
 }
 
-// Functions lists the functions of all variants. The source may have others.
+// Functions lists the functions of all variants. The Metal source may contain further ones.
 func (b *Bundle) Functions() []string {
 	var list []string
 	for i := range b.Kernels {
@@ -304,13 +306,13 @@ type Slot struct {
 	Space Space
 	Elem  Elem
 	Write bool
-	// Stride is the distance from one row's elements to the next in a kernel with a
-	// Width, a multiple of StrideAlign; 0: all rows share what is there.
+	// Stride is the distance between the elements of two rows in a kernel with a Width, a multiple of
+	// StrideAlign; 0: all rows read the same elements.
 	Stride int
 }
 
-// Variant is one instantiation of a kernel: Types[i] is the type of the i-th
-// slot whose Elem is ElemTyped (weights, and one of CacheTypes for the cache).
+// Variant is one instantiation of a kernel: Types[i] is the type of the i-th slot whose Elem is ElemTyped (a
+// weight, or the cache with one of CacheTypes).
 type Variant struct {
 	Func  string // MSL function
 	Types []quant.Type
@@ -325,8 +327,8 @@ func (k *Kernel) Groups() int {
 	return n
 }
 
-// Constants is how many uint64 the kernel is passed in its slot of SpaceArgs: the strides of Args, then
-// the number of splits if that follows the cores of a GPU.
+// Constants is the number of uint64 in the kernel's slot of SpaceArgs: the strides of Args, then the number
+// of splits if it depends on the GPU's cores.
 func (k *Kernel) Constants() int {
 	n := len(k.Args)
 	if k.PerCore() != nil {

@@ -8,8 +8,8 @@ import (
 	"mla/runtime/quant"
 )
 
-// CacheTypes lists the types that a latent cache with rows of a given number of latent and rotated
-// columns can have. Q8_0 wants whole blocks of both: kernels write them by themselves.
+// CacheTypes lists the possible types of a latent cache whose rows have a given number of latent and of
+// rotated columns. Q8_0 needs both to be multiples of its block, as kernels write the two separately.
 func CacheTypes(latDim, peDim int) []quant.Type {
 	types := []quant.Type{quant.F32, quant.F16}
 	if f, _ := quant.Lookup(quant.Q8_0); latDim%f.BlockElems == 0 && peDim%f.BlockElems == 0 {
@@ -18,7 +18,7 @@ func CacheTypes(latDim, peDim int) []quant.Type {
 	return types
 }
 
-// CacheType is the type of latent caches that has a name: f16, f32 or q8_0.
+// CacheType is the type of latent caches with a name: f16, f32 or q8_0.
 func CacheType(name string) (quant.Type, error) {
 	f, ok := quant.ByName(name)
 	if !ok || !slices.Contains(CacheTypes(0, 0), f.Type) {
@@ -30,14 +30,13 @@ func CacheType(name string) (quant.Type, error) {
 // CacheTypes lists the types that the model's caches can have.
 func (m *Model) CacheTypes() []quant.Type { return CacheTypes(m.KVLoraRank, m.QKRopeHeadDim) }
 
-// Planes says how a page keeps its PageRows rows: plane after plane, each with its part of
-// every row. The numbers are the bytes of that part. F32 and F16 have one plane, their
-// elements. Q8_0 has the fields of its blocks apart, as quant.SplitRows would leave all rows
-// of a page as one: a plane of signed bytes and one of scales. So rows of bytes begin at
-// multiples of 32 bytes, which a GPU loads as one.
+// Planes is the layout of a page's PageRows rows: one plane after the other, each with its part of every row.
+// The numbers are the bytes of one row in each plane. F32 and F16 have one plane, the elements. Q8_0 has two,
+// one of signed bytes and one of scales, like quant.SplitRows of all rows of a page as one. So the bytes of
+// each row begin at a multiple of 32 bytes, which a GPU loads at once.
 type Planes []int
 
-// CachePlanes is how caches of a type keep the model's rows.
+// CachePlanes is the page layout of the model's cache in a type.
 func (m *Model) CachePlanes(t quant.Type) (Planes, error) {
 	f, ok := quant.Lookup(t)
 	if !ok || !slices.Contains(CacheTypes(0, 0), t) {
@@ -62,7 +61,7 @@ func (p Planes) RowBytes() int {
 	return n
 }
 
-// Rows yields where n rows of a page are from the first on: offsets and lengths in bytes.
+// Rows yields the offset and length in bytes, within a page, of each plane's part of n rows from first on.
 func (p Planes) Rows(first, n int) iter.Seq2[int, int] {
 	return func(yield func(offset, bytes int) bool) {
 		at := 0

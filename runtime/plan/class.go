@@ -2,8 +2,8 @@ package plan
 
 import "slices"
 
-// Classes are the kinds of devices that specs may have shapes of kernels for. The
-// loops of the CPU device do not depend on them, so it is of no class.
+// Classes are the kinds of devices for which specs may have kernel shapes. The CPU device is of no class: its
+// loops do not depend on shapes.
 var Classes = []string{ClassApple, ClassNVIDIA}
 
 // The classes.
@@ -12,14 +12,14 @@ const (
 	ClassNVIDIA = "nvidia"
 )
 
-// ClassApple7 is a kernel class: the devices of ClassApple for which a bundle may have
-// single kernels of their own (Kernel.Class), GPUs of families Apple7 and Apple8 (M1,
-// M2). A thread there has a fixed number of registers, and no more than 128.
+// ClassApple7 is a kernel class: the GPUs of ClassApple of families Apple7 and Apple8 (M1, M2). A bundle may
+// have single kernels for them alone (Kernel.Class), as a thread there has a fixed number of registers, at
+// most 128.
 const ClassApple7 = "apple7"
 
-// For is the bundles whose kernels devices of a class are to run: those of the class,
-// and those of none whose spec has none for the class with the same activations. A device of no
-// class also runs the first class's of a spec that has bundles for classes only.
+// For returns the bundles whose kernels devices of a class run. Those are the bundles of the class, and for
+// each spec and type of activations without one, the bundle of no class. A device of no class runs the
+// bundles of the first class where a spec has bundles for classes only.
 func For(class string, bundles []*Bundle) []*Bundle {
 	return slices.DeleteFunc(slices.Clone(bundles), func(b *Bundle) bool {
 		other := ""
@@ -30,8 +30,8 @@ func For(class string, bundles []*Bundle) []*Bundle {
 	})
 }
 
-// In is the bundle that devices of a class run in place of b: of the same spec and
-// activations, made for the class; nil if there is none.
+// In returns the bundle that devices of a class run in place of b: one of the same spec and activations that
+// was made for the class; nil if there is none.
 func (b *Bundle) In(class string, bundles []*Bundle) *Bundle {
 	i := slices.IndexFunc(bundles, func(o *Bundle) bool {
 		return o.Class == class && o.Spec == b.Spec && o.Activations == b.Activations
@@ -42,7 +42,7 @@ func (b *Bundle) In(class string, bundles []*Bundle) *Bundle {
 	return bundles[i]
 }
 
-// Kind says in words what a bundle is among those of one spec.
+// Kind describes, in messages, what sets a bundle apart from others of its spec.
 func (b *Bundle) Kind() string {
 	kind := b.Act() + " activations"
 	if b.Class != "" {

@@ -1,7 +1,8 @@
 package plan
 
-// OnCores is how many splits there are on a GPU with a given number of cores; 0: it is not known, and there are
-// Count. Each core has as many as the others, so that none is left to wait for the last ones.
+// OnCores is the number of splits on a GPU with a given number of cores: the same number for each core, so
+// that no core runs one more while the others wait. 0 cores: their number is unknown, and there are Count
+// splits.
 func (s Splits) OnCores(cores int) int {
 	switch {
 	case s.PerCore == 0 || cores < 1:
@@ -12,8 +13,8 @@ func (s Splits) OnCores(cores int) int {
 	return cores * min(s.PerCore, s.Count/cores)
 }
 
-// InTurns is how many splits there are on a GPU that runs a given number of their threadgroups at a time: as many,
-// or where there is no room for all their results, the same share of them in each of several turns.
+// InTurns is the number of splits on a GPU that runs atOnce of their threadgroups concurrently: atOnce, or if
+// Count is less, the largest equal share of atOnce that fits.
 func (s Splits) InTurns(atOnce int) int {
 	if s.PerCore == 0 || atOnce < 1 {
 		return s.Count
@@ -21,7 +22,7 @@ func (s Splits) InTurns(atOnce int) int {
 	return ceil(atOnce, ceil(atOnce, s.Count))
 }
 
-// PerCore is how the kernel cuts attention whose splits follow the cores; nil: it has none that do.
+// PerCore returns how the kernel splits attention by the GPU's cores; nil: it does not.
 func (k *Kernel) PerCore() *Splits {
 	for _, p := range k.Parts {
 		for _, u := range p.Uses() {
@@ -33,7 +34,7 @@ func (k *Kernel) PerCore() *Splits {
 	return nil
 }
 
-// Attends says whether the kernel is attention in splits, and does not only combine them.
+// Attends says whether the kernel computes attention in splits. A kernel that only combines splits does not.
 func (k *Kernel) Attends() bool {
 	for _, p := range k.Parts {
 		if _, ok := p.(*Attend); ok {
@@ -43,8 +44,8 @@ func (k *Kernel) Attends() bool {
 	return false
 }
 
-// Persistent says whether a grid of the kernel has as many threadgroups as run at a time, whatever there is to do:
-// attention whose splits follow the GPU, and experts whose threadgroups draw tickets.
+// Persistent says whether the kernel's grid is as large as the GPU runs concurrently, independent of the
+// work: attention with splits per core, and experts whose threadgroups draw tickets.
 func (k *Kernel) Persistent() bool {
 	for _, p := range k.Parts {
 		if e, ok := p.(*Experts); ok && e.Persistent > 0 {
@@ -54,8 +55,8 @@ func (k *Kernel) Persistent() bool {
 	return k.PerCore() != nil && k.Attends()
 }
 
-// WithSplits is the kernel with a given number of splits, at most those that it has, where their number follows the
-// cores of a GPU; else the kernel itself.
+// WithSplits returns the kernel with n splits, at most its Count, if its number of splits depends on the
+// GPU's cores; else the kernel itself.
 func (k *Kernel) WithSplits(n int) *Kernel {
 	if s := k.PerCore(); s == nil || s.Count == n {
 		return k

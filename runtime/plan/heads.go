@@ -2,17 +2,16 @@ package plan
 
 import "slices"
 
-// HeadsPage is how a page of SpaceHeads keeps the heads of its PageRows cache rows: where each
-// part begins, in elements of the activations' type. Pages are those of the caches, so block
-// tables lead to both; all layers share them, one after the other.
+// HeadsPage is the layout of a page of SpaceHeads: where the keys, values and rotated columns of its PageRows
+// cache rows begin, in elements of the activations' type. Layers use the memory in turn.
 type HeadsPage struct {
 	Keys     int // [heads][PageRows][QKNopeHeadDim]
-	Values   int // [heads][VHeadDim][PageRows]: products with weights take a value's rows side by side
+	Values   int // [heads][VHeadDim][PageRows]: PageRows is innermost, as products with attention's weights sum over it
 	Rotated  int // [PageRows][QKRopeHeadDim]: the part of the keys that all heads share
 	Elements int // of a page
 }
 
-// HeadsPage is how pages keep the model's heads.
+// HeadsPage is the layout of the model's expanded heads.
 func (m *Model) HeadsPage() HeadsPage {
 	p := HeadsPage{Values: m.NumAttentionHeads * m.QKNopeHeadDim * PageRows}
 	p.Rotated = p.Values + m.NumAttentionHeads*m.VHeadDim*PageRows
@@ -20,7 +19,7 @@ func (m *Model) HeadsPage() HeadsPage {
 	return p
 }
 
-// HeadsBytes is the size of a page of SpaceHeads; 0: none of the dispatches uses it.
+// HeadsBytes is the size of a page of SpaceHeads in bytes; 0: none of the dispatches uses it.
 func (b *Bundle) HeadsBytes(list []Dispatch) int64 {
 	uses := func(d Dispatch) bool {
 		return slices.ContainsFunc(d.Operands, func(o Operand) bool { return o.Space == SpaceHeads })
@@ -39,24 +38,24 @@ func (b *Bundle) HeadsElement() int64 {
 	return 4
 }
 
-// ExpandHeads makes keys or values of all heads, W · c, of the latent cache rows c that a replay's
-// rows attend to: of every block table among them those of all pages up to the longest of its
-// rows. Rows of the last page after it are made of the last row. The heads of a prompt are
-// cheaper than the latent rows where many queries share them; see AttendHeads.
+// ExpandHeads computes the keys or values W · c of all heads from the latent cache rows c that the rows of a
+// replay attend to. For each block table it covers all pages up to the longest of the table's rows. In the
+// last page it repeats the last row to the end of the page. See AttendHeads for when this is cheaper than
+// latent attention.
 type ExpandHeads struct {
-	W      int // typed: keys [Heads][LatDim][Dim], transposed, as queries are multiplied by it; values [Heads][Dim][LatDim]
+	W      int // typed: keys [Heads][LatDim][Dim] (the transposed matrix that queries are multiplied by), values [Heads][Dim][LatDim]
 	Keys   bool
 	Heads  int
-	Dim    int // of a head's keys or values
+	Dim    int // columns of a head's keys or values
 	LatDim int
-	PeDim  int   // rotated columns of a cache row, which keys bring over as they are
-	Cache  Paged // in front of them are LatDim latent ones
+	PeDim  int   // rotated columns of a cache row, which are copied to the keys
+	Cache  Paged // its rows have LatDim latent columns, then PeDim rotated ones
 	Out    int   // of SpaceHeads
-	Shares int   // threadgroups that take every Shares-th page, or pair of them, of the same head's columns
+	Shares int   // threadgroups for the same columns; each takes every Shares-th page of values, or pair of pages of keys
 }
 
-// Columns is how many columns of a head a threadgroup makes at a time: of values of a page, of keys,
-// whose weights pass through its memory, of two.
+// Columns is how many columns of a head a threadgroup computes at a time: for one page of values, or for two
+// pages of keys, as the weights of keys pass through threadgroup memory.
 func (p *ExpandHeads) Columns() int {
 	if p.Keys {
 		return ExpandKeys
@@ -64,7 +63,7 @@ func (p *ExpandHeads) Columns() int {
 	return ExpandValues
 }
 
-// The columns of keys and of values that a threadgroup makes.
+// Columns of keys and of values that a threadgroup computes at a time.
 const (
 	ExpandKeys   = 64
 	ExpandValues = 128
@@ -91,11 +90,10 @@ func (p *ExpandHeads) Uses() []Use {
 
 func (p *ExpandHeads) groupsOfAll(*Kernel) int { return p.Groups() }
 
-// AttendHeads is attention of many rows over keys and values that ExpandHeads has made: a query
-// and a cache row cost PeDim + NopeDim + VDim products a head in place of the 2 LatDim + PeDim
-// of latent attention. A threadgroup has one head of RowsPerGroup rows. A query
-// gets no weight of cache rows after its own row's number of them, and Out is not written for
-// dead rows.
+// AttendHeads is attention of many rows over the keys and values of ExpandHeads. A pair of a query and a
+// cache row costs PeDim + NopeDim + VDim products per head, where latent attention takes 2 LatDim + PeDim. A
+// threadgroup has RowsPerGroup rows of one head. The mask is causal: row r attends to its first NKV cache
+// rows. Out of dead rows is not written.
 type AttendHeads struct {
 	QNope        Vec // [Heads] × NopeDim
 	QPe          Vec // [Heads] × PeDim
@@ -108,8 +106,11 @@ type AttendHeads struct {
 	KV           Paged       // of SpaceHeads
 	Out          Vec         // [Heads] × VDim
 	RowsPerGroup int         // queries of a threadgroup
-	SplitK       int         // simdgroups that share queries and take different cache rows of a tile; of class apple also different columns of Out
-	Tile         int         // cache rows at a time, of halves; half as many of floats, of class apple as many
+	// SplitK is how many simdgroups share queries, each with other cache rows of a tile. For class apple they also
+	// have different columns of Out.
+	SplitK int
+	// Tile is how many cache rows of halves are read at a time. Of floats it is half as many, for class apple the same.
+	Tile int
 }
 
 // Groups implements Part.

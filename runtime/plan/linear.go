@@ -1,17 +1,18 @@
 package plan
 
-// DeltaHeads is linear attention (Kimi Delta Attention, arXiv 2510.26692) of all heads, between the layer's projections
-// and that of its output. Of each row, in the order of its session's rows:
+// DeltaHeads is linear attention (Kimi Delta Attention, arXiv 2510.26692) of all heads, between the layer's
+// input projections and its output projection. For each row, in the order of its session:
 //
-//	u = the window with the row's projection after it; the window moves on
-//	q, k = l2norm(silu(conv(u))); v = silu(conv(u))        l2norm(x) = x/sqrt(Σx² + Eps), of a head
-//	g = exp(A softplus(f + DT)), or with a Bound exp(Bound σ(A (f + DT))); β = σ(Beta)
-//	S = diag(g) S; S = S + k (β (v - Sᵀ k))ᵀ; o = Scale Sᵀ q
-//	Out = rms(o) ⊙ Norm ⊙ σ(z)                             rms(x) = x/sqrt(mean(x²) + Eps), of a head
+//	  u = the window of the last Taps-1 projections, then the row's; the window moves on by one row
+//		q, k = l2norm(silu(conv(u))); v = silu(conv(u))        l2norm(x) = x/sqrt(Σx² + Eps), of a head
+//		g = exp(A softplus(f + DT)), or with a Bound exp(Bound σ(A (f + DT))); β = σ(Beta)
+//		S = diag(g) S; S = S + k (β (v - Sᵀ k))ᵀ; o = Scale Sᵀ q
+//		Out = rms(o) ⊙ Norm ⊙ σ(z)                             rms(x) = x/sqrt(mean(x²) + Eps), of a head
 //
-// softplus(x) is x above 20. All of it is in float32. A threadgroup has one head, whose channels of the windows nobody
-// else touches. In a batch it takes those rows that live whose Table is its number modulo Shares, one
-// after the other: it holds the state of a session until a row of another one comes, and then stores it.
+// softplus(x) is x above 20. All of it is in float32. A threadgroup has one head, and is the only one to
+// touch the head's channels of the windows. In a batch, the threadgroups of a head (Shares) divide the
+// sessions: one takes the live rows whose Table is its number modulo Shares, in order. It holds the state of
+// a session until a row of another session comes, and then stores it.
 type DeltaHeads struct {
 	Q, K, V Vec // [Heads] × Dim: projections
 	// The taps of their convolutions: float32 [Heads*Dim][Taps], the last one for the row itself.
@@ -32,7 +33,7 @@ type DeltaHeads struct {
 	Out                 Vec // [Heads] × Dim
 
 	Heads, Dim, Taps int
-	Shares           int // of a kernel with a Width: threadgroups of a head, which share the sessions
+	Shares           int // of a kernel with a Width: threadgroups of a head, among which the sessions are divided
 }
 
 // Groups implements Part.
@@ -64,7 +65,7 @@ func (p *DeltaHeads) Uses() []Use {
 
 func (p *DeltaHeads) groupsOfAll(*Kernel) int { return p.Heads * p.Shares }
 
-// GateHeads is out_h = σ(Gate[h]) · in_h, where no product has it as its HeadGate.
+// GateHeads is out_h = σ(Gate[h]) · in_h. It is used where no product applies the gate as its HeadGate.
 type GateHeads struct {
 	In, Out      Vec // [Heads] × Dim
 	Gate         Vec // float32 [Heads]
@@ -87,24 +88,25 @@ func (p *GateHeads) Uses() []Use {
 	return l
 }
 
-// state is what all sessions keep of a layer.
+// state adds the memory of all sessions for one layer.
 func (l *uses) state(slot int, s *PartState) {
 	l.add(Use{Slot: slot, As: RoleState, Write: true, Entries: 1, Len: s.LayerFloats(), Terms: s.Dim})
 }
 
-// readAs is a vector of n elements for each head, which holds what the role says.
+// readAs adds a vector of n elements for each head, with a role of its own.
 func (l *uses) readAs(role Role, v Vec, heads, n int) {
 	u := vectorUse(v, heads, n)
 	u.As = role
 	l.add(u)
 }
 
-// table is a parameter of linear attention.
+// table adds a matrix of parameters of linear attention.
 func (l *uses) table(slot, rows, cols int) {
 	l.add(Use{Slot: slot, As: RoleTable, Entries: 1, Rows: rows, Cols: cols, Len: rows * cols})
 }
 
-// gate is what a gate of all heads is made of: a vector of each, or one and the rest of a projection of low rank.
+// gate adds the input of the heads' gates: a vector per head, or one vector and the second matrix b of a
+// low-rank projection.
 func (l *uses) gate(v Vec, b, heads, dim int) {
 	if b < 0 {
 		l.read(v, heads, dim)
@@ -114,7 +116,7 @@ func (l *uses) gate(v Vec, b, heads, dim int) {
 	l.weight(b, 1, heads*dim, dim, heads*dim)
 }
 
-// headGate is a number for each head.
+// headGate adds a number for each head.
 func (l *uses) headGate(v *Vec, heads int) {
 	if v != nil {
 		l.add(Use{Slot: v.Slot, As: RoleGates, Offset: v.Offset, Stride: 1, Entries: heads, Len: 1})

@@ -1,16 +1,18 @@
 package plan
 
-// Linear attention of prompts is three parts, where DeltaHeads is one. What does not depend on the state is made for all
-// rows side by side, the columns of a state move on in several threadgroups, and the norm of a head wants all columns.
+// For prompts, linear attention has three parts in place of DeltaHeads. The vectors of all rows do not depend
+// on the state, so they are computed in parallel. The columns of a state are divided among several
+// threadgroups. The norm of a head needs all of its columns, so it comes in a part of its own.
 
-// DeltaRows makes vectors of each row: with the windows of DeltaHeads
+// DeltaRows computes the vectors of each row, with the windows u of DeltaHeads:
 //
 //	q, k = l2norm(silu(conv(u))); v = silu(conv(u))
 //	keep = exp(A softplus(F + DT)), or with a Bound exp(Bound σ(A (F + DT))); β = σ(Beta)
 //
-// A threadgroup has one head. The first piece of a run of rows of one session belongs to the threadgroup whose number is
-// the session's table modulo Shares. That threadgroup alone reads the session's windows, and moves them on. Any
-// threadgroup may have the later pieces: their windows are rows of the run.
+// A threadgroup has one head. The rows of a session are cut into pieces of DeltaPiece rows. A threadgroup
+// takes the first piece of the sessions whose table is its number modulo Shares; it alone reads and updates
+// these sessions' windows. The windows of later pieces are rows of the replay, so any threadgroup may take
+// those pieces.
 type DeltaRows struct {
 	Q, K, V             Vec // [Heads] × Dim: projections
 	QConv, KConv, VConv int // float32 [Heads*Dim][Taps]
@@ -26,16 +28,16 @@ type DeltaRows struct {
 	Heads, Dim, Taps, Shares int
 }
 
-// DeltaPiece is how many rows of a session a threadgroup of DeltaRows takes at a time: no fewer than a window has. It is
-// the length of a chunk, too.
+// DeltaPiece is how many rows of a session a threadgroup of DeltaRows takes at a time, at least the rows of a
+// window. It is the length of a chunk, too.
 const DeltaPiece = 16
 
-// Sizes are those of a Part.
+// Sizes implements Part for the parts that embed DeltaRows.
 func (p *DeltaRows) Sizes() []int { return []int{p.Heads, p.Dim, p.Taps, p.Slot, p.Shares} }
 
 func (p *DeltaRows) groupsOfAll(*Kernel) int { return p.Heads * p.Shares }
 
-// uses are those of the rows.
+// uses lists the slots of DeltaRows itself.
 func (p *DeltaRows) uses() (l uses) {
 	for _, v := range []Vec{p.Q, p.K, p.V, p.F} {
 		l.read(v, p.Heads, p.Dim)
@@ -50,12 +52,12 @@ func (p *DeltaRows) uses() (l uses) {
 	return l
 }
 
-// state is how the states lie that it moves on.
+// state is the layout of the states whose windows the part updates.
 func (p *DeltaRows) state() *PartState {
 	return &PartState{State{Heads: p.Heads, Dim: p.Dim, Taps: p.Taps}, p.Slot, p.Shares}
 }
 
-// DeltaVectors hands these vectors on: what the delta rule takes of each row.
+// DeltaVectors is DeltaRows with the vectors that DeltaColumns reads as its results.
 type DeltaVectors struct {
 	DeltaRows
 	OutQ, OutK, OutV, OutKeep Vec // [Heads] × Dim
@@ -75,11 +77,12 @@ func (p *DeltaVectors) Uses() []Use {
 	return l
 }
 
-// DeltaColumns is the delta rule of what DeltaVectors makes, of each session's rows in their order:
+// DeltaColumns applies the delta rule to the vectors of DeltaVectors, in the order of each session's rows:
 //
 //	S = diag(Keep) S; S = S + K (Beta (V - Sᵀ K))ᵀ; Out = Scale Sᵀ Q
 //
-// A threadgroup has Columns of a head, and the sessions whose Table is its number modulo Shares.
+// A threadgroup has Columns columns of a head's state, and the sessions whose Table is its number modulo
+// Shares.
 type DeltaColumns struct {
 	Q, K, V, Keep Vec // [Heads] × Dim
 	Beta          Vec // [Heads]
@@ -114,7 +117,7 @@ func (p *DeltaColumns) Uses() []Use {
 
 func (p *DeltaColumns) groupsOfAll(*Kernel) int { return p.Groups() * p.Shares }
 
-// GatedNormVec is Out_h = rms(In_h) ⊙ Norm ⊙ σ(Gate_h), a simdgroup for each head.
+// GatedNormVec is Out_h = rms(In_h) ⊙ Norm ⊙ σ(Gate_h), with one simdgroup for each head.
 type GatedNormVec struct {
 	In, Gate, Out Vec // [Heads] × Dim
 	Norm          int // float32 [Dim]

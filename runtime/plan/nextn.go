@@ -1,13 +1,14 @@
 package plan
 
-// What Bundle.Joined holds, in this order. The input of a row of a layer that predicts is
-// [rms(E[token]) * enorm; rms(h) * hnorm], where h is the hidden state of the position
-// before, after the last norm of the model; of a draft, after the layer's own norm.
+// The weights of Bundle.Joined, in order. The input of a row of an MTP layer is [rms(E[token]) * enorm;
+// rms(h) * hnorm]. There h is the hidden state of the position before: the main model's after its last norm
+// (JoinedModelNorm), or when the layer drafts on from its own draft, the layer's after its own norm
+// (JoinedSharedNorm).
 const (
-	JoinedEmbedding  = iota // E
-	JoinedENorm             // of the embedding
-	JoinedHNorm             // of the hidden state
-	JoinedModelNorm         // after which the model's hidden states are taken
-	JoinedSharedNorm        // after which the layer's own are
+	JoinedEmbedding  = iota // E, [VocabSize][hidden]
+	JoinedENorm             // enorm
+	JoinedHNorm             // hnorm
+	JoinedModelNorm         // last norm of the main model
+	JoinedSharedNorm        // last norm of the MTP layer
 	JoinedCount
 )

@@ -1,7 +1,7 @@
 package plan
 
-// PageRows is how many cache rows a page holds. It is a multiple of every tile of
-// attention, so no tile has rows of two pages.
+// PageRows is how many cache rows a page holds: a multiple of every tile of attention, so no tile crosses a
+// page.
 const PageRows = 64
 
 // Pages is how many pages hold a given number of cache rows.

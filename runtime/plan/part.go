@@ -1,11 +1,11 @@
 package plan
 
-// Part is one composition prologue × body × epilogue. Fields of type int
-// named after a tensor are slot indices; pointers are optional pieces. What a
-// part needs of its row (token, position, block table) is in the kernel's one slot of
-// SpaceRow, or of SpaceWanted, and the batch strides in its one slot of SpaceArgs.
+// Part is one composition prologue × body × epilogue. Fields of type int that are named after a tensor are
+// slot indices; pointers are optional pieces. A kernel has one slot of SpaceRow or SpaceWanted with the
+// token, position and block table of its row, and one slot of SpaceArgs with its strides; parts do not name
+// these two.
 //
-// Parts describe themselves: what checks, counts and fills their memory follows from Uses and Sizes.
+// Verification, memory layout and test data are derived from Uses and Sizes alone.
 type Part interface {
 	// Groups is the number of threadgroups that the part runs on.
 	Groups() int
@@ -28,10 +28,9 @@ type Norm struct {
 	Eps    float64
 }
 
-// NormPartial is the epilogue that prepares the next norm, beside the plain result
-// or (Out.Slot -1) instead of it: Ready[i] = out[i]*Weight[i], and one sum of
-// squares per Group results. It is the half of a norm that its consumers would
-// otherwise do over in every threadgroup; NormApply is the other half.
+// NormPartial is the epilogue that computes the first half of the next norm: Ready[i] = out[i]*Weight[i], and
+// one sum of squares per Group results. It comes beside the plain result, or in place of it (Out.Slot -1).
+// Without it, every threadgroup that reads the norm would compute it again. NormApply is the second half.
 type NormPartial struct {
 	Weight  int // [Rows] float32
 	Ready   int // [Rows], of the activations' type
@@ -39,9 +38,8 @@ type NormPartial struct {
 	Group   int // a power of two of up to 32 that divides Rows and RowsPerGroup
 }
 
-// NormApply is the prologue that finishes a norm of which NormPartial is the first half:
-// in[i]*rsqrt(ΣSquares/Cols+Eps). As the factor is one number, kernels multiply
-// their results by it.
+// NormApply is the prologue that finishes the norm of a NormPartial: in[i]*rsqrt(ΣSquares/Cols+Eps). The
+// factor is the same for all elements, so kernels apply it to their results.
 type NormApply struct {
 	Squares int // [Count] float32
 	Count   int
@@ -55,25 +53,23 @@ type RopeAt struct {
 	HeadDim, Dim int
 }
 
-// Splits says how attention is cut along the KV axis: split s covers rows
-// [s*per, (s+1)*per) ∩ [0, NKV), with per = Per(NKV), a multiple of Tile. Splits that
-// start at or past NKV hold nothing; there are at most Count of the others.
+// Splits divides attention along the cache rows: split s covers rows [s*per, (s+1)*per) ∩ [0, NKV), with per
+// = Per(NKV), a multiple of Tile. Splits that start at or past NKV are empty; at most Count are not.
 type Splits struct {
 	Count, Tile int
-	// Least is how many cache rows a split has at least, a multiple of Tile; 0: Tile. Where
-	// several rows attend side by side their splits fill a GPU sooner than one row's, and
-	// each split loads its queries and leaves sums to be combined.
+	// Least is the smallest number of cache rows per split, a multiple of Tile; 0: Tile. Each split loads its
+	// queries again and leaves sums to combine, so fewer splits are better where several rows attend in
+	// parallel and fill the GPU anyway.
 	Least int
-	// PerCore is how many splits there are for each core of the GPU at hand; 0: the number does not
-	// depend on it. The device says how many there are, up to Count, when it records the dispatches:
-	// WithSplits. The kernels read the number after their strides, see Kernel.Constants.
+	// PerCore is how many splits there are for each core of the GPU; 0: the number does not depend on the
+	// GPU. When it records the dispatches, the device sets the number, up to Count (WithSplits). Kernels read
+	// it after their strides, see Kernel.Constants.
 	PerCore int
 }
 
-// Per is the number of cache rows per split for n valid rows. A split costs its
-// combine about as much as two or three rows cost attention, so there are at most some
-// four times as many splits as rows in each: Tile, or Least, is doubled until four times its
-// square reach n.
+// Per is the number of cache rows per split for n valid rows. Combining one split costs about as much as
+// attention to two or three rows. So there are at most about four times as many splits as rows in each: Tile
+// or Least is doubled until four times its square reaches n.
 func (s Splits) Per(n int) int {
 	least := max(s.Tile, s.Least)
 	for 4*least*least < n {
@@ -82,17 +78,17 @@ func (s Splits) Per(n int) int {
 	return max(least, ceil(n, s.Count*s.Tile)*s.Tile)
 }
 
-// Used is how many splits hold some of n valid rows: the first ones.
+// Used is how many splits are not empty with n valid rows; they are the first ones.
 func (s Splits) Used(n int) int { return ceil(n, s.Per(n)) }
 
 // Combine is the prologue that merges attention splits of head b (the exact
 // flash-decode combine): m = max_s m_s, o = Σ e^(m_s-m) l_s o_s / Σ e^(m_s-m) l_s.
 type Combine struct {
-	Out    int // [Splits.Count][heads][KVLoraRank]: attention to the split alone; undefined where it holds nothing
-	ML     int // [Splits.Count][heads][2] float32: m, the largest score or one near it, and l = Σ e^(score-m); -1e30 and 0 where a split holds nothing
+	Out    int // [Splits.Count][heads][KVLoraRank]: attention to the split alone; undefined for an empty split
+	ML     int // [Splits.Count][heads][2] float32: m, the largest score or a number near it, and l = Σ e^(score-m); -1e30 and 0 for an empty split
 	Splits Splits
 	Heads  int
 }
 
-// ceil is a/b rounded up. What is not yet checked may have a b of 0.
+// ceil is a/b rounded up. Plans that are not verified yet may have b = 0.
 func ceil(a, b int) int { return (a + b - 1) / max(b, 1) }

@@ -1,7 +1,7 @@
 package plan
 
-// Sampling is a sampler's parameters and state, as the kernels of Bundle.Pick read and
-// advance them (56 bytes). runtime/text/sample says what the steps are.
+// Sampling is the parameters and state of one sampler, as the kernels of Bundle.Pick read and update them (56
+// bytes). runtime/text/sample defines the steps of sampling.
 type Sampling struct {
 	Seed uint64
 	Draw uint64 // number of the next draw
@@ -9,32 +9,32 @@ type Sampling struct {
 
 	TopK           uint32  // 0: off
 	InvTemperature float32 // 0: greedy
-	LogMinP        float32 // the lowest that a logit may be, less the best one
+	LogMinP        float32 // lowest logit that may be picked, minus the best one
 
 	RepeatPenalty, InvRepeatPenalty   float32
 	PresencePenalty, FrequencyPenalty float32
 
-	Picked uint32 // tokens picked: the next goes to turn Picked mod PickTurns
+	Picked uint32 // number of tokens picked so far: the next one goes to turn Picked mod PickTurns
 }
 
 const (
 	// SampleTopPOff is Sampling.TopP when top-p is off.
 	SampleTopPOff = 1 << 32
-	// SampleNone is what is kept when no token can be picked.
+	// SampleNone is stored in place of a token when none can be picked.
 	SampleNone = 1<<32 - 1
 )
 
-// Pick says after which row a token is picked, and how (80 bytes). What the sampler has
-// accepted comes with it, as adjustments of logits. So sessions come and go, and rows of
-// guesses are picked after. The kernel that picks moves the pick on, and makes the row that
-// of the token: so the same rows can be run again without the host.
+// Pick says for which row a token is picked, and how (80 bytes). The adjustments of logits that the sampler's
+// history asks for come with it. The kernel that picks a token updates Sampling, and writes the token with
+// the next position to the row's place in SpaceRow. So the same commands run for the next token without the
+// host.
 type Pick struct {
-	Sampling        // Draw and Picked are moved on
-	Row      uint32 // of SpaceLogits; PickNone: there is no such pick
-	Place    uint32 // of the row in SpaceRow that becomes that of the token, one position on
-	First    uint32 // of its entries in PickLayout.Adjusts, which are in the order of their tokens
+	Sampling        // the kernel updates Draw and Picked
+	Row      uint32 // row of SpaceLogits; PickNone: this pick is unused
+	Place    uint32 // place in SpaceRow to which the token is written, one position on
+	First    uint32 // first of its entries in PickLayout.Adjusts, which are sorted by token
 	Entries  uint32
-	Mask     uint32 // where its words begin in PickLayout.Masks, which has a bit for each token that may be picked; PickNone: all may
+	Mask     uint32 // where its words begin in PickLayout.Masks, with one bit for each token that may be picked; PickNone: all may be picked
 	_        uint32
 }
 
@@ -46,11 +46,11 @@ type Adjust struct {
 }
 
 const (
-	// PickNone is Pick.Row of a pick that there is not, and Pick.Mask of one without a mask.
+	// PickNone is Pick.Row of an unused pick, and Pick.Mask of a pick without a mask.
 	PickNone = 1<<32 - 1
 	// PickAdjusts is how many entries a pick has at most.
 	PickAdjusts = 4096
-	// PickTurns is for how many steps picked tokens are kept.
+	// PickTurns is for how many steps the picked tokens are kept.
 	PickTurns = 256
 )
 
@@ -60,25 +60,25 @@ const (
 	AdjustBytes = 12
 )
 
-// MaskWords is how many words have a bit for each token.
+// MaskWords is the number of uint32 with a bit for each token.
 func MaskWords(vocab int) int { return ceil(vocab, 32) }
 
 // PickLayout says where the arrays of SpacePick begin, in bytes.
 type PickLayout struct {
-	Picks   int64 // [MaxWanted]Pick, from the host
-	Adjusts int64 // [MaxWanted*PickAdjusts]Adjust, from the host
-	Masks   int64 // [MaxWanted][MaskWords]uint32, from the host, the lowest bit for the first token
-	Tokens  int64 // [PickTurns][MaxWanted]uint32: what is picked, or SampleNone; a ring, see Sampling.Picked
+	Picks   int64 // [MaxWanted]Pick, written by the host
+	Adjusts int64 // [MaxWanted*PickAdjusts]Adjust, written by the host
+	Masks   int64 // [MaxWanted][MaskWords]uint32, written by the host; the lowest bit is the first token
+	Tokens  int64 // [PickTurns][MaxWanted]uint32: the token picked, or SampleNone; a ring, see Sampling.Picked
 	Values  int64 // [MaxWanted][vocab]float32: logits after bias and penalties
-	Tops    int64 // [MaxWanted][groups]float32: the best value of each threadgroup that scans
-	TopIDs  int64 // [MaxWanted][groups]uint32: the first token that has it
-	Kept    int64 // [MaxWanted][vocab]float32: the values that top-k leaves, and some more
+	Tops    int64 // [MaxWanted][groups]float32: the best value of each scanning threadgroup
+	TopIDs  int64 // [MaxWanted][groups]uint32: the first token with that value
+	Kept    int64 // [MaxWanted][vocab]float32: the values that top-k leaves, and a few below them
 	KeptIDs int64 // [MaxWanted][vocab]uint32: their tokens, in ascending order
-	Bytes   int64 // of all
+	Bytes   int64 // size of the whole space
 }
 
-// PickLayoutOf lays out SpacePick for a vocabulary that groups threadgroups scan. Arrays
-// begin at multiples of 256 bytes.
+// PickLayoutOf is the layout of SpacePick for a vocabulary that is scanned by a number of threadgroups.
+// Arrays begin at multiples of 256 bytes.
 func PickLayoutOf(vocab, groups int) PickLayout {
 	var l PickLayout
 	l.Bytes = layOut([]array{
@@ -89,13 +89,13 @@ func PickLayoutOf(vocab, groups int) PickLayout {
 	return l
 }
 
-// array is where an array begins, and how many bytes it has.
+// array is an array of the layout: the field that gets its offset, and its size in bytes.
 type array struct {
 	at    *int64
 	bytes int
 }
 
-// layOut puts arrays one after the other, and returns how long they are.
+// layOut sets the offsets of consecutive arrays, and returns their total size in bytes.
 func layOut(arrays []array) (bytes int64) {
 	for _, a := range arrays {
 		*a.at = bytes
@@ -104,19 +104,19 @@ func layOut(arrays []array) (bytes int64) {
 	return bytes
 }
 
-// ScanPicks copies the logits of every pick to Values: without NaN and infinities, with bias
-// and penalties, and minus infinity where the mask forbids the token. The best of each block
-// goes to Tops and TopIDs. Fields are slots of the arrays of PickLayout.
+// ScanPicks copies the logits of every pick to Values: NaN and infinities are replaced as in
+// runtime/text/sample, bias and penalties are applied, and a token that the mask forbids gets minus infinity.
+// The best value of each block goes to Tops and TopIDs. Fields are slots of the arrays of PickLayout.
 type ScanPicks struct {
 	Logits, Picks, Adjusts, Masks int
 	Values, Tops, TopIDs          int
-	Vocab, Block, Blocks          int // Block: values of which the best is kept; Blocks: per threadgroup
+	Vocab, Block, Blocks          int // Block: values that are reduced to the best one; Blocks: blocks per threadgroup
 }
 
-// Scanned is how many blocks the logits of one pick have.
+// Scanned is how many blocks the logits of one pick are cut into.
 func (p *ScanPicks) Scanned() int { return ceil(p.Vocab, p.Block) }
 
-// GroupsOfPick is how many threadgroups scan them.
+// GroupsOfPick is how many threadgroups scan the logits of one pick.
 func (p *ScanPicks) GroupsOfPick() int { return ceil(p.Scanned(), p.Blocks) }
 
 // Groups implements Part.
@@ -128,7 +128,7 @@ func (p *ScanPicks) Sizes() []int { return []int{p.Vocab, p.Block, p.Blocks} }
 // Uses implements Part.
 func (p *ScanPicks) Uses() []Use {
 	var l uses
-	l.each(RoleFloats, false, p.Vocab, p.Logits) // of a row that the host names
+	l.each(RoleFloats, false, p.Vocab, p.Logits) // the pick names the row
 	l.each(RolePicks, false, MaxWanted, p.Picks)
 	l.each(RoleAdjusts, false, MaxWanted*PickAdjusts, p.Adjusts)
 	l.each(RoleIntegers, false, MaxWanted*MaskWords(p.Vocab), p.Masks)
@@ -138,14 +138,14 @@ func (p *ScanPicks) Uses() []Use {
 	return l
 }
 
-// PickTokens picks a token from the Values of every pick, moves the pick on and makes its
-// row that of the token: one position on.
+// PickTokens picks a token from the Values of every pick, updates the pick, and writes the token with the
+// next position to the pick's place in SpaceRow.
 type PickTokens struct {
 	Picks, Tokens        int
 	Values, Tops, TopIDs int
 	Kept, KeptIDs        int
 	Row                  int // written
-	Vocab, Scanned       int // Scanned: blocks of ScanPicks for one pick
+	Vocab, Scanned       int // Scanned: blocks of one pick, see ScanPicks
 }
 
 // Groups implements Part.

@@ -1,26 +1,26 @@
 package plan
 
-// Product is what the parts that multiply a matrix of weights by vectors have in common. No part has all of its pieces;
-// package verify says which may have which.
+// Product is what all parts that multiply a weight matrix by vectors share. No part uses every field; package
+// verify says which part may have which.
 type Product struct {
 	Rows, Cols   int
-	RowsPerGroup int     // of a threadgroup
+	RowsPerGroup int     // rows of the matrix per threadgroup
 	SplitK       int     // simdgroups that share the columns of a row; 0 and 1: one
-	Unroll       int     // blocks of a row, or of two rows that are read at once, in flight at a time; 0: DefaultUnroll
-	Tokens       int     // of a kernel with a Width: rows that a threadgroup multiplies by its weights; 0: each row has threadgroups of its own
-	Up           int     // typed, like W: out = silu(W·in) * (Up·in); -1: none
+	Unroll       int     // blocks of a row (or of each of two rows that are read in parallel) in flight at a time; 0: DefaultUnroll
+	Tokens       int     // of a kernel with a Width: how many rows of the batch a threadgroup multiplies by its weights; 0: each row of the batch has threadgroups of its own
+	Up           int     // typed, like W: the gate's partner, out = silu(W·in) * (Up·in); -1: none
 	Limit        float64 // with Up: out = min(silu(W·in), Limit) * max(-Limit, min(Up·in, Limit)); 0: none
 	In, Out      Vec     // In has Cols elements per entry, Out has Rows
 	Norm         *Norm
 	NormApply    *NormApply
 	NormPartial  *NormPartial
-	Combine      *Combine // In is ignored: the input is the combined latent
+	Combine      *Combine // In is ignored: the input is the combined latent vector
 	Gating       *Gating  // recomputed by every threadgroup; one of them writes Routing
 }
 
 func (p *Product) product() *Product { return p }
 
-// ProductOf is a part as a product of weights, nil if it is none.
+// ProductOf returns the Product of a part; nil: the part multiplies no weights.
 func ProductOf(p Part) *Product {
 	if m, ok := p.(interface{ product() *Product }); ok {
 		return m.product()
@@ -28,19 +28,19 @@ func ProductOf(p Part) *Product {
 	return nil
 }
 
-// MatVec computes out_b = W_b · in_b for b < Batch, rows split over
-// threadgroups of RowsPerGroup rows; optional pieces fuse what is around it.
+// MatVec computes out_b = W_b · in_b for b < Batch. Each threadgroup has RowsPerGroup rows of the matrix. The
+// optional pieces fuse the steps before and after.
 type MatVec struct {
 	Product
 	W           int // typed, [Batch][Rows][Cols]
 	Batch       int
 	SquaredReLU bool // out = max(0, W·in)²
 	Rope        *RopeAt
-	HeadGate    *Vec // float32 [Batch]: the results of entry b are multiplied by σ of its number
+	HeadGate    *Vec // float32 [Batch]: the results of entry b are multiplied by σ(HeadGate[b])
 	Add         int  // slot added to the result, same layout as Out; -1: none
 }
 
-// DefaultUnroll is how many blocks mat-vecs have under way unless they say otherwise.
+// DefaultUnroll is the number of blocks in flight in mat-vecs with an Unroll of 0.
 const DefaultUnroll = 4
 
 // Groups implements Part.
@@ -72,20 +72,29 @@ func (p *MatVec) Uses() []Use {
 	return l
 }
 
-// groupsOfAll: neighbouring threadgroups read the same weights for one tile of rows each.
+// groupsOfAll implements rowBatcher. Neighbouring threadgroups read the same weights, each for another tile
+// of rows.
 func (p *MatVec) groupsOfAll(k *Kernel) int { return p.Groups() * ceil(k.Width, p.Tokens) }
 
 // Experts computes, for each selected expert e_i, out_i = W_{e_i} · in_i.
 // In.Stride is 0 when all experts read the same input.
 type Experts struct {
-	Product        // with Grouping, Tokens are selections of its expert that a threadgroup takes at a time
-	W          int // typed, [NRoutedExperts][Rows][Cols]
-	K          int
-	Routing    int       // [K]Routing; read when Gating is nil; -1 with a Grouping
-	Grouping   *Grouping // takes what it lists of all rows of a kernel with a Width; nil: each row has threadgroups of its own
-	Shares     int       // with Tokens: threadgroups for the same weights, each of which takes every Shares-th Tokens
-	Persistent int       // with Tokens: threadgroups in all, which share the tiles that there are; 0: one for each tile of weights
-	Tickets    int       // with Persistent: slot of SpaceCounters, [1]: who draws a number from it takes that tile next, and who draws the last one sets it back
+	Product     // with Grouping, Tokens is how many selections of its expert a threadgroup takes at a time
+	W       int // typed, [NRoutedExperts][Rows][Cols]
+	K       int
+	Routing int // [K]Routing; read when Gating is nil; -1 with a Grouping
+	// Grouping lists the selections of all rows of a kernel with a Width, which are computed by expert. nil: each row
+	// has threadgroups of its own.
+	Grouping *Grouping
+	// Shares, with Tokens, is how many threadgroups have the same weights; each takes every Shares-th tile of Tokens
+	// selections.
+	Shares int
+	// Persistent, with Tokens, is the number of threadgroups in all, which share the tiles; 0: a threadgroup for each
+	// tile of weights.
+	Persistent int
+	// Tickets, with Persistent, is a slot of SpaceCounters, [1]. A threadgroup draws the number of its next tile from
+	// the counter; the threadgroup that draws the last number resets it.
+	Tickets int
 }
 
 // Groups implements Part.
@@ -115,9 +124,9 @@ func (p *Experts) Uses() []Use {
 	return l
 }
 
-// groupsOfAll: each expert of the model has threadgroups of its own, which read its weights
-// for all rows that have selected it. With Shares, several threadgroups have the same weights. Persistent
-// threadgroups share the selected experts.
+// groupsOfAll implements rowBatcher. Each expert of the model has threadgroups of its own, which read its
+// weights for all rows that have selected it. With Shares, several threadgroups have the same weights.
+// Persistent threadgroups share the selected experts.
 func (p *Experts) groupsOfAll(*Kernel) int {
 	if p.Persistent > 0 {
 		return p.Persistent
@@ -125,16 +134,17 @@ func (p *Experts) groupsOfAll(*Kernel) int {
 	return p.Shares * p.Grouping.Experts * ceil(p.Rows, p.RowsPerGroup)
 }
 
-// Early says that threadgroups read the selected experts, and load their weights, before the previous dispatch has
-// ended. The selections are older than that dispatch: it has read them, too, to make the inputs.
+// Early says that the threadgroups read the selection, and start to load the selected experts' weights,
+// before the previous dispatch has ended. This is safe, as that dispatch has read the same selection to
+// compute the inputs.
 func (p *Experts) Early() bool { return p.Persistent > 0 && p.In.Stride > 0 }
 
-// MaxShares bounds the threadgroups that may have no work. MaxPersistent bounds persistent threadgroups: their
-// number times the number of all tiles has to fit a uint.
+// MaxShares bounds the threadgroups that may find no work. MaxPersistent bounds the number of persistent
+// threadgroups: its product with the number of all tiles has to fit a uint.
 const MaxShares, MaxPersistent = 64, 1 << 11
 
-// ExpertsSum is the down projection of the routed experts with their routing
-// weights, the shared experts and the residual:
+// ExpertsSum is the down projection of the routed experts with their routing weights, plus the shared experts
+// and the residual:
 // out = Add + Σ_i w_i · W_{e_i} in_i + Shared · SharedIn.
 type ExpertsSum struct {
 	Product        // In.Stride is Cols

@@ -2,15 +2,15 @@ package plan
 
 import "slices"
 
-// Repeat is a run of dispatches that comes Times times, each Layers layers after the one
-// before. Generated tables are made of them, as the layers of a model repeat.
+// Repeat is a run of dispatches that is repeated Times times, each time Layers layers further on. Generated
+// tables consist of such runs, as the layers of a model repeat.
 type Repeat struct {
 	Times, Layers int
-	More          int        // dispatches that come once more, the first ones: the last layer ends differently
-	Dispatches    []Dispatch // of the first time
+	More          int        // how many of the first dispatches come once more: the last layer ends differently
+	Dispatches    []Dispatch // of the first repetition
 }
 
-// Expand lists the dispatches of all runs, in order.
+// Expand lists the dispatches of all runs in order.
 func Expand(runs ...Repeat) []Dispatch {
 	var all []Dispatch
 	for _, r := range runs {
@@ -22,8 +22,8 @@ func Expand(runs ...Repeat) []Dispatch {
 	return all
 }
 
-// Moved is what a dispatch is some layers further on: it reads the weights, and the cache
-// or the state, of that layer, and the same memory else.
+// Moved returns the dispatch for another layer: it has that layer's weights and cache or state, and the same
+// other memory.
 func (d Dispatch) Moved(layers int) Dispatch {
 	d.Layer += layers
 	d.Operands = slices.Clone(d.Operands)

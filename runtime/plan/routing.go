@@ -1,10 +1,10 @@
 package plan
 
-// Gating turns router logits into selected experts (models: DeepSeek-V2 softmax,
-// GLM-4 sigmoid with selection bias). Ties go to the lower expert.
+// Gating turns router logits into selected experts: softmax in DeepSeek-V2, sigmoid with a selection bias in
+// DeepSeek-V3 and GLM-4. Of equal scores the lower expert wins.
 type Gating struct {
 	Logits          int // [Experts] float32
-	Bias            int // [Experts] float32 added for selection only; -1: none
+	Bias            int // [Experts] float32, added for the selection only; -1: none
 	Experts, K      int
 	Sigmoid         bool
 	Normalize       bool
@@ -12,15 +12,14 @@ type Gating struct {
 	Groups, KGroups int     // 1, 1: none
 }
 
-// ByLogits says that experts are selected by their logits: softmax keeps the order of
-// them, and with neither bias nor groups only that order counts.
+// ByLogits says that the largest logits select the experts. Softmax keeps their order, and without bias and
+// groups nothing else changes it.
 func (g *Gating) ByLogits() bool { return !g.Sigmoid && g.Bias < 0 && g.Groups <= 1 }
 
-// Grouping lists what all rows have selected by expert. Selection s is the (s mod K)-th
-// expert of row s/K. Members holds the selections, those of one expert side by side in their
-// order, and experts in ascending order: those of expert e are Members[Starts[e]] up to
-// Members[Starts[e+1]], which may be none. Dead rows select nothing: after the selections of
-// the others, Members is undefined.
+// Grouping lists the selections of all rows by expert. Selection s is the (s mod K)-th expert of row s/K.
+// Members holds the selections sorted by expert, then by number: those of expert e are
+// Members[Starts[e]:Starts[e+1]], which may be empty. Dead rows select nothing, and Members after the last
+// selection is undefined.
 type Grouping struct {
 	Starts  int // [Experts+1]uint32
 	Members int // [Width*K]uint32
@@ -28,8 +27,8 @@ type Grouping struct {
 	K       int // experts per row
 }
 
-// Entries bounds how many tiles of a given number of selections the rows make of all experts: one of each that is selected,
-// and another one for every full tile.
+// Entries bounds the number of tiles of all experts, with tokens selections per tile: one partial tile for
+// each selected expert, and all full tiles.
 func (g *Grouping) Entries(width, tokens int) int {
 	all := width * g.K
 	return min(g.Experts, all) + all/max(tokens, 1)
@@ -54,8 +53,8 @@ func (p *RouteVec) Uses() []Use {
 	return l
 }
 
-// RouteBatch is RouteVec and GroupExperts for the few rows of a batch: one threadgroup routes
-// all rows, each simdgroup its share of them side by side, and groups what they select.
+// RouteBatch is RouteVec and GroupExperts in one for small batches: one threadgroup routes all rows, each
+// simdgroup its share of them, and then groups the selections.
 type RouteBatch struct {
 	Gating   Gating
 	Routing  int
@@ -78,8 +77,8 @@ func (p *RouteBatch) Uses() []Use {
 
 func (p *RouteBatch) groupsOfAll(*Kernel) int { return 1 }
 
-// GroupExperts groups what all rows have selected: a threadgroup for each expert of the
-// model counts what comes before its own selections.
+// GroupExperts groups the selections of all rows by expert. Each expert of the model has a threadgroup, which
+// counts the selections before its own.
 type GroupExperts struct {
 	Routing  int
 	Grouping Grouping

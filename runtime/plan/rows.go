@@ -1,22 +1,24 @@
 package plan
 
-// Sequence is the dispatches that run a given number of rows at once, of one session or of many.
-// Of several rows an activation is one vector per row, Slot.Stride elements apart.
-// Fewer rows than Width fill the first places of SpaceRow; after them are dead rows.
+// Sequence is the dispatches that run a given number of rows at once, of one session or of several. In a
+// sequence of several rows an activation is one vector per row, Slot.Stride elements apart. When there are
+// fewer rows than Width, the first places of SpaceRow have them, and the rest are dead rows.
 type Sequence struct {
 	Width      int        // rows
 	Dispatches []Dispatch // in order
-	Head       int        // Dispatches[Head:] only compute logits: those before are enough inside a prompt. Of several rows it begins with gathering those that are wanted
-	ArenaBytes int64      // size of the arena
-	Input      *Vectors   // what its rows begin with, which the host makes; nil: with an embedding
-	Hidden     *Vectors   // the residual stream after the last layer, kept until the next replay; nil: it is not kept
+	// Head is the first dispatch that only computes logits. Inside a prompt the dispatches before it are enough. In a
+	// sequence of several rows the head begins by gathering the wanted rows.
+	Head       int
+	ArenaBytes int64    // size of the arena
+	Input      *Vectors // the vectors with which its rows begin, written by the host; nil: the rows begin with an embedding
+	Hidden     *Vectors // the residual stream after the last layer, valid until the next replay; nil: it is not kept
 }
 
 // Vectors are vectors of Len elements in the arena, one per row.
 type Vectors struct {
-	Offset      int64 // of the first, in bytes
-	Len, Stride int   // in elements; Stride is from one row's to the next, 0 in a sequence of one
-	Elem        Elem  // ElemF32, or ElemAct of inputs
+	Offset      int64 // of the first vector, in bytes
+	Len, Stride int   // in elements; Stride is the distance between the vectors of two rows, 0 in a sequence of one row
+	Elem        Elem  // ElemF32, or for inputs ElemAct
 }
 
 // ElemBytes is the size of an element in a bundle with activations act.
@@ -27,7 +29,7 @@ func (v *Vectors) ElemBytes(act Elem) int {
 	return 4
 }
 
-// Bytes is the size of the vectors of a given number of rows, with what lies between them.
+// Bytes is the size in bytes of the vectors of a number of rows, with the gaps between them.
 func (v *Vectors) Bytes(rows int, act Elem) int64 {
 	return int64(v.ElemBytes(act)) * (int64(rows-1)*int64(v.Stride) + int64(v.Len))
 }
@@ -56,22 +58,21 @@ func (b *Bundle) Width() int {
 // see GatherVec: its Head computes no others.
 const MaxWanted = 16
 
-// StrideAlign is what the distance between the activations of two rows is a multiple of,
-// in elements, so that every row is as aligned as the first.
+// StrideAlign divides the distance in elements between the activations of two rows, so that every row is as
+// aligned as the first.
 const StrideAlign = 16
 
 // StrideOf is the distance between vectors of n elements.
 func StrideOf(n int) int { return ceil(n, StrideAlign) * StrideAlign }
 
-// MaxWidth is the most rows of a sequence: sizes and indices of all rows are made for
-// that many.
+// MaxWidth is the most rows of a sequence. Sizes and indices over all rows fit their types up to it.
 const MaxWidth = 1 << 12
 
 // MaxBatch is the most rows of a batch: wider sequences are prompts.
 const MaxBatch = 16
 
-// GroupsOf is the number of threadgroups of one of the kernel's parts. A part that takes
-// rows in one batch says how many there are of all rows; the others have as many for each.
+// GroupsOf is the number of threadgroups of one of the kernel's parts. A part that batches rows says how many
+// it has for all rows; another part has Groups for each row.
 func (k *Kernel) GroupsOf(p Part) int {
 	if k.Width == 0 {
 		return p.Groups()

@@ -6,12 +6,11 @@ import (
 	"fmt"
 )
 
-// halves makes the activations of a source halves.
+// halves is the line before a source that makes activations halves.
 const halves = "#define MLA_ACT half\n"
 
-// Metal is the bundle's Metal source. All bundles of a spec for one class of devices have one
-// Source: with the kernels of the model and of its layer that predicts, if it has one, and
-// MLA_ACT as the type of activations.
+// Metal is the bundle's Metal source. All bundles of a spec for one class of devices share one Source. It has
+// the kernels of the model and of its MTP layer, if there is one; MLA_ACT is the type of activations.
 func (b *Bundle) Metal() string {
 	if b.Activations == ElemF16 {
 		return halves + b.Source
@@ -19,8 +18,8 @@ func (b *Bundle) Metal() string {
 	return b.Source
 }
 
-// SourceSum is the sha256 of the bundle's Metal source, hexadecimal: what is compiled of it
-// bears it. A bundle may have it in place of the source.
+// SourceSum is the sha256 of the bundle's Metal source, hexadecimal. Compiled kernels are named by it. A
+// bundle may have it in place of the source.
 func (b *Bundle) SourceSum() string {
 	if b.Source == "" && b.SourceHash != "" {
 		return b.SourceHash
@@ -29,7 +28,7 @@ func (b *Bundle) SourceSum() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// HasSource says why the bundle has no Metal source; nil: it has.
+// HasSource returns an error that says why the bundle has no Metal source; nil: it has one.
 func (b *Bundle) HasSource() error {
 	if b.Source != "" || b.SourceHash == "" {
 		return nil

@@ -1,22 +1,24 @@
 package plan
 
-// State is where a slot of SpaceState keeps what a session has of the layers with linear attention: layer after layer,
-// all in float32. Of a layer that is S of each head, then the windows of queries, keys and values:
+// State is the layout of a slot of SpaceState, which holds one session's state of linear attention: one layer
+// after the other, all in float32. A layer has S of each head, then the windows of queries, keys and values:
 //
 //	S       [Heads][Dim values][Dim keys]   a value's column of the state, its keys side by side
 //	windows [3][Heads*Dim channels][Taps-1] the projections of the last rows, oldest first, before the convolution
 //
-// The slot of a row is that of its Table: a session has one of both. In front of position 0 a state is zeros, whatever
-// the slot holds, so nobody clears slots. Dead rows touch none.
+// The slot of a row is given by its Table, as each session has one block table and one slot. At position 0
+// kernels take the state as zeros, whatever the slot holds, so slots need not be cleared. Dead rows touch no
+// state.
 type State struct {
 	Heads, Dim, Taps int
-	Layers           []int // that have one, rising
+	Layers           []int // the layers with linear attention, rising
 }
 
-// stateAlign is what a layer's floats in a slot are a multiple of, so that all layers are as aligned as the first.
+// stateAlign divides the number of floats per layer in a slot, so that all layers are as aligned as the
+// first.
 const stateAlign = 64
 
-// State is how slots keep the model's states; of a model without linear attention they have no layers.
+// State is the layout of the model's states. It has no Layers if the model has no linear attention.
 func (m *Model) State() (s State) {
 	if m.Hybrid == nil {
 		return s
@@ -30,22 +32,22 @@ func (m *Model) State() (s State) {
 	return s
 }
 
-// Windows is where the windows of a layer begin, in floats from its first one.
+// Windows is where the windows of a layer begin, in floats from the layer's first.
 func (s *State) Windows() int { return s.Heads * s.Dim * s.Dim }
 
 // LayerFloats is how many floats a layer uses.
 func (s *State) LayerFloats() int { return s.Windows() + 3*s.Heads*s.Dim*(s.Taps-1) }
 
-// stride is from a layer's first float to the next layer's.
+// stride is the number of floats between the beginnings of two layers.
 func (s *State) stride() int { return ceil(s.LayerFloats(), stateAlign) * stateAlign }
 
-// Floats is the size of a slot, and so the distance between the slots of two sessions.
+// Floats is the size of a slot in floats, which is the distance between the slots of two sessions.
 func (s *State) Floats() int { return len(s.Layers) * s.stride() }
 
-// Bytes is the same in bytes; 0: the model has no such layers.
+// Bytes is the size of a slot in bytes; 0: the model has no linear attention.
 func (s *State) Bytes() int64 { return 4 * int64(s.Floats()) }
 
-// At is where a layer's floats begin in a slot, in bytes; -1: it has none.
+// At is where a layer begins in a slot, in bytes; -1: the layer has no state.
 func (s *State) At(layer int) int64 {
 	for n, i := range s.Layers {
 		if i == layer {
@@ -65,8 +67,8 @@ func (m *Model) CacheLayers() (list []int) {
 	return list
 }
 
-// StateMoved is how many bytes of states a layer's kernel for a given number of rows reads, and writes again: each row of a batch is
-// of a session of its own, those of a prompt are of one.
+// StateMoved is how many bytes of states a layer's kernel reads, and writes again, for a number of rows. The
+// rows of a batch belong to as many sessions, the rows of a prompt to one.
 func (m *Model) StateMoved(width int) int64 {
 	s := m.State()
 	if width > MaxBatch {
@@ -75,13 +77,14 @@ func (m *Model) StateMoved(width int) int64 {
 	return 4 * int64(s.LayerFloats()) * int64(max(width, 1))
 }
 
-// PartState says of a part how the states lie that it moves on, and how many threadgroups share the sessions.
+// PartState is the layout of the states that a part updates, the floats between two slots, and how many
+// threadgroups share the sessions.
 type PartState struct {
 	State
 	Slot, Shares int
 }
 
-// StateOf is that of a part with linear attention; nil: it moves none on.
+// StateOf is the PartState of a part of linear attention; nil: the part updates no state.
 func StateOf(p Part) *PartState {
 	switch p := p.(type) {
 	case *DeltaHeads:
@@ -98,7 +101,7 @@ func StateOf(p Part) *PartState {
 	return nil
 }
 
-// StateFlops is how many operations a part makes with the states of each row; 0: it has none.
+// StateFlops is the number of floating-point operations that a part spends on the states per row; 0: none.
 func StateFlops(p Part) int {
 	switch s := StateOf(p); p.(type) {
 	case *DeltaHeads, *DeltaColumns: // decay, two sums of two operations, and an update of two

@@ -6,9 +6,10 @@ import (
 	"mla/runtime/quant"
 )
 
-// What generated tables are written with, beside Expand: short, as every clone has them.
+// The functions that generated tables are written with, beside Expand. Their names are short, as every clone
+// has these tables.
 
-// VariantName is the function of a kernel for some types.
+// VariantName is the name of a kernel's function for a combination of types.
 func VariantName(kernel string, types []quant.Type) string {
 	name := kernel
 	for _, t := range types {
@@ -29,24 +30,24 @@ func Variants(kernel string, types [][]quant.Type) []Variant {
 	return list
 }
 
-// At is a byte range in the arena.
+// At is an operand: a byte range of the arena.
 func At(offset, bytes int64) Operand {
 	return Operand{Space: SpaceArena, Offset: offset, Bytes: bytes}
 }
 
-// Of is all of a space, or what the dispatch has of it.
+// Of is an operand: a whole space, or the dispatch's own part of it.
 func Of(space Space) Operand { return Operand{Space: space} }
 
-// OfWeight is a weight of the dispatch's layer.
+// OfWeight is an operand: a weight of the dispatch's layer.
 func OfWeight(index int) Operand { return Operand{Index: index} }
 
-// OfNext is a weight of the layer after the dispatch's.
+// OfNext is an operand: a weight of the layer after the dispatch's.
 func OfNext(index int) Operand { return Operand{Index: index, Ahead: 1} }
 
-// OfCache is the latent cache of a layer.
+// OfCache is an operand: the latent cache of a layer.
 func OfCache(layer int) Operand { return Operand{Space: SpaceKV, Index: layer} }
 
-// OfArgs is constants of the dispatch, of this size.
+// OfArgs is an operand: the dispatch's constants, with their size in bytes.
 func OfArgs(bytes int64) Operand { return Operand{Space: SpaceArgs, Bytes: bytes} }
 
 // After is a dispatch that waits for all earlier ones.
@@ -59,7 +60,7 @@ func Beside(kernel, layer int, operands ...Operand) Dispatch {
 	return Dispatch{Kernel: kernel, Layer: layer, Operands: operands}
 }
 
-// Shifted is the same sequence in a bundle whose kernels come a number of places later.
+// Shifted returns the sequence for a bundle in which the kernels have higher indices, by the given number.
 func (q Sequence) Shifted(kernels int) Sequence {
 	q.Dispatches = slices.Clone(q.Dispatches)
 	for i := range q.Dispatches {

@@ -24,8 +24,8 @@ func (p *Embed) Uses() []Use {
 	return l
 }
 
-// The parts below are single steps that stand alone only when the fusion that
-// absorbs them is disabled.
+// The parts below are single steps. They are kernels of their own only when the fusion that absorbs them is
+// disabled.
 
 // NormVec is a stand-alone RMS norm of Dim elements.
 type NormVec struct {
@@ -49,7 +49,7 @@ func (p *NormVec) Uses() []Use {
 	return l
 }
 
-// RopeVec rotates Heads heads and copies what lies before the rotated dims.
+// RopeVec rotates Heads heads, and copies the columns before the rotated ones.
 type RopeVec struct {
 	In, Out Vec // Stride = Rope.HeadDim
 	Heads   int
@@ -139,8 +139,7 @@ func (p *AddVec) Uses() []Use {
 	return l
 }
 
-// WeightedSum is out = Σ_i w_i in_i over the selected experts, plus the other vectors in
-// their order.
+// WeightedSum is out = Σ_i w_i in_i over the selected experts, plus the vectors of Add in their order.
 type WeightedSum struct {
 	In, Out      Vec // In.Stride = Dim
 	K, Dim       int
@@ -168,8 +167,8 @@ func (p *WeightedSum) Uses() []Use {
 	return l
 }
 
-// GatherVec moves the vectors of the rows in SpaceWanted to the front of a slot with a
-// vector per row: that of the i-th becomes the i-th. It computes all rows in one batch.
+// GatherVec moves the vectors of the rows in SpaceWanted to the front of a slot that has a vector per row:
+// the i-th wanted row's vector becomes the i-th. One launch computes all rows.
 type GatherVec struct {
 	Vec      int // slot, written
 	Dim      int

@@ -5,16 +5,15 @@ import (
 	"mla/runtime/plan"
 )
 
-// headBlock is the most heads that a unit of work serves. All heads share the rows
-// of the latent cache, so a unit is two matrix products per tile of rows: the
-// more heads there are, the more often a number that was loaded is used.
+// headBlock is the most heads of a unit of work. All heads share the rows of the latent cache, so a unit
+// computes two matrix products per tile of rows. With more heads, each loaded number is used more often.
 const headBlock = 32
 
-// tileRows is the most cache rows of one product: as floats, and with their scores,
-// they stay in the cache nearest to a core.
+// tileRows is the most cache rows of one product. Converted to floats, with their scores, they fit the L1
+// cache.
 const tileRows = 16
 
-// latentHeads are the queries of a row's heads and the latent cache that they attend to.
+// latentHeads is the queries of a row's heads and the latent cache that they attend to.
 type latentHeads struct {
 	id            int
 	qAbs, qPe     vec
@@ -28,7 +27,7 @@ type latentHeads struct {
 	tile          int // rows per product
 }
 
-// latentHeads binds the part of p that attention of one row and of many have in common.
+// latentHeads binds the fields of p that attention needs for one row and for many.
 func (b *binder) latentHeads(p *plan.Attend) latentHeads {
 	b.scratch(p.LatDim + p.PeDim)
 	t := latentHeads{
@@ -55,8 +54,8 @@ func (b *binder) latentHeads(p *plan.Attend) latentHeads {
 
 func (t *latentHeads) dim() int { return t.latDim + t.peDim }
 
-// attend is the CPU kernel of plan.Attend. A unit is one block of heads of one split:
-// unit u serves split u%splits.Count of block u/splits.Count.
+// attend is the CPU kernel of plan.Attend. A unit is a block of heads of a split: unit u is split
+// u%splits.Count of block u/splits.Count.
 type attend struct {
 	latentHeads
 	out    vec // [splits.Count][heads][latDim]
@@ -76,7 +75,7 @@ func bindAttend(b *binder, p *plan.Attend) *attend {
 	return t
 }
 
-// size knows no cost: it depends on the position.
+// size returns a cost of 0, as the cost depends on the position.
 func (t *attend) size() (units, cost int) { return t.splits.Count * t.blocks, 0 }
 
 func (t *attend) run(w *worker, lo, hi int) {
@@ -104,7 +103,7 @@ func (t *latentHeads) needSums(b *binder) {
 	}
 }
 
-// divide writes the worker's sums by their l in ml, as entries of out from first on.
+// divide divides each head's sums by its l in ml, and writes them to the entries of out from first on.
 func (t *latentHeads) divide(w *worker, ml []float32, first int, out *vec) {
 	for h := range len(ml) / 2 {
 		x := w.sums[h*t.latDim:][:t.latDim]
@@ -113,9 +112,9 @@ func (t *latentHeads) divide(w *worker, ml []float32, first int, out *vec) {
 	}
 }
 
-// over runs heads [first, first+heads) over the rows [start, end): scores and an online
-// softmax tile by tile, as in FlashAttention. It leaves (m, l) of each head in ml, and what
-// has not been divided by l, [heads][latDim], in the worker's sums, if there are rows.
+// over runs heads [first, first+heads) over the cache rows [start, end): scores and an online softmax tile by
+// tile, as in FlashAttention. It leaves (m, l) of each head in ml, and in the worker's sums, if it has them,
+// the sums before the division by l, [heads][latDim].
 func (t *latentHeads) over(w *worker, first, heads, start, end int, ml []float32) {
 	for h := range heads {
 		ml[2*h], ml[2*h+1] = lowest, 0
@@ -139,14 +138,14 @@ func (t *latentHeads) over(w *worker, first, heads, start, end int, ml []float32
 	}
 }
 
-// matrix views rows that begin stride apart.
+// matrix views a slice as a matrix whose rows begin stride elements apart.
 func matrix(x []float32, rows, cols, stride int) linalg.Matrix {
 	return linalg.Matrix{Data: x, Rows: rows, Cols: cols, Row: stride, Col: 1}
 }
 
-// queries returns the scaled queries [q_abs | q_pe] of a block of heads as the
-// columns of a matrix [dim][width]. What the columns past heads hold does not
-// matter: so do their scores. A worker keeps the matrix for the splits to come.
+// queries returns the scaled queries [q_abs | q_pe] of a block of heads as the columns of a matrix
+// [dim][width]. The columns after the last head are undefined, as their scores are not used. A worker keeps
+// the matrix for its next splits of the same heads.
 func (t *latentHeads) queries(w *worker, first, heads int) []float32 {
 	query := w.query[:t.dim()*t.width]
 	k := key{w.token, t.id, first}
@@ -167,9 +166,8 @@ func (t *latentHeads) queries(w *worker, first, heads int) []float32 {
 	return query
 }
 
-// softmaxTile turns the scores of a tile, one head per column, into e^(score-m)
-// for the running maximum m of each head, updates (m, l) and shrinks what is
-// accumulated where m rises.
+// softmaxTile turns the scores of a tile, one head per column, into e^(score-m) with the running maximum m of
+// each head. It updates (m, l), and calls shrink for heads whose m has risen.
 func softmaxTile(scores *linalg.Matrix, heads int, ml []float32, shrink func(h int, by float32)) {
 	var highest, sum [headBlock]float32
 	m, l := highest[:heads], sum[:heads]

@@ -5,8 +5,8 @@ import (
 	"mla/runtime/plan"
 )
 
-// attendHeads is the CPU kernel of plan.AttendHeads. A unit is one head of headBlock rows: they are
-// the columns of its products, as heads are of latent attention.
+// attendHeads is the CPU kernel of plan.AttendHeads. A unit is one head of headBlock rows. The queries of
+// these rows are the columns of its matrix products; in latent attention the heads are.
 type attendHeads struct {
 	qNope, qPe, out []vec // by row
 	heads, blocks   int
@@ -53,7 +53,7 @@ func (t *attendHeads) run(w *worker, lo, hi int) {
 	}
 }
 
-// follow attends with one head of n rows of one block table, page by page.
+// follow attends with one head of n rows that share a block table, page by page.
 func (t *attendHeads) follow(w *worker, head, first, n int) {
 	rows, width := w.rows[first:first+n], roundUp(n, linalg.ProductCols)
 	nkv := 0
@@ -64,7 +64,7 @@ func (t *attendHeads) follow(w *worker, head, first, n int) {
 	}
 	queries := t.queries(w, head, first, n, width)
 	qNope, qPe := matrix(queries, t.nope, width, width), matrix(queries[t.nope*width:], t.pe, width, width)
-	out := matrix(w.sums, t.v, width, width) // a value's columns are the rows
+	out := matrix(w.sums, t.v, width, width) // one column for each row
 	clear(w.sums[:t.v*width])
 	for i := 0; i*plan.PageRows < nkv; i++ {
 		at, page := t.kv.at(rows[0].Table, i), t.kv.page
@@ -93,8 +93,8 @@ func (t *attendHeads) follow(w *worker, head, first, n int) {
 	}
 }
 
-// hide takes the cache rows that a row does not see from its scores; the first row of all is
-// seen by everybody.
+// hide sets the scores of cache rows after a row's last one to lowest: the causal mask. Every row sees the
+// first cache row, so its maximum is a real score.
 func hide(scores *linalg.Matrix, rows []plan.Row, at int) {
 	for i, r := range rows {
 		for k := max(int(r.NKV)-at, 0); k < scores.Rows; k++ {
@@ -103,7 +103,7 @@ func hide(scores *linalg.Matrix, rows []plan.Row, at int) {
 	}
 }
 
-// queries returns the scaled queries of a head of some rows as the columns of a matrix.
+// queries returns the scaled queries of one head of n rows as the columns of a matrix.
 func (t *attendHeads) queries(w *worker, head, first, n, width int) []float32 {
 	w.queryKey = key{}
 	all := w.query[:(t.nope+t.pe)*width]

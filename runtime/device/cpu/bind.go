@@ -9,14 +9,13 @@ import (
 	"mla/runtime/quant"
 )
 
-// binder views the memory of a command's bindings. Its methods check that the memory
-// holds what a part's CPU kernel reaches; the first failure sticks in err and the values
-// returned from then on are unusable.
+// binder views the memory of a command's bindings. Its methods check that the memory is as large as the
+// part's CPU kernel needs. The first failure stays in err; values returned after it must not be used.
 type binder struct {
 	r       *runner
 	model   *device.Model
 	command *device.Command
-	row     int // whose vectors slots stand for, in a kernel of several rows
+	row     int // the row whose vectors are bound, in a kernel of several rows
 	err     error
 }
 
@@ -27,8 +26,7 @@ func (b *binder) fail(format string, args ...any) {
 	}
 }
 
-// dims checks that dimensions lie in a range in which int64 products of two
-// cannot overflow.
+// dims checks that dimensions are positive and so small that the product of two fits an int64.
 func (b *binder) dims(dims ...int) {
 	for _, n := range dims {
 		if n < 1 || n > 1<<30 {
@@ -54,8 +52,8 @@ func (b *binder) slot(i int, spaces ...plan.Space) (*plan.Slot, *device.Binding)
 	return &slots[i], &b.command.Bindings[i]
 }
 
-// bytes returns the memory of a slot outside the weights: of the binder's row where every
-// row has its own.
+// bytes returns the memory of a slot that is not a weight. Where every row has memory of its own, it is that
+// of b.row.
 func (b *binder) bytes(slot *plan.Slot, at *device.Binding) []byte {
 	mem := b.memory(at)
 	if slot.Stride == 0 || b.err != nil {
@@ -77,7 +75,7 @@ func (b *binder) bytes(slot *plan.Slot, at *device.Binding) []byte {
 	return mem[from:]
 }
 
-// memory returns that of all rows. Only bindings in the arena and in states are parts of a space.
+// memory returns the memory of all rows. Only bindings in the arena and in states are parts of a space.
 func (b *binder) memory(at *device.Binding) []byte {
 	mem := b.r.At(at)
 	if at.Space == plan.SpaceArena || at.Space == plan.SpaceState {
@@ -120,7 +118,7 @@ func (b *binder) half(slot *plan.Slot) bool {
 	return false
 }
 
-// vector binds a vector that a part reads or writes, at most n elements of an entry at a time: entries × n.
+// vector binds a vector of entries × n elements that a part reads or writes, one entry at a time.
 func (b *binder) vector(v plan.Vec, entries, n int) vec {
 	in := b.entries(v, entries, n)
 	if b.err == nil {
@@ -129,7 +127,7 @@ func (b *binder) vector(v plan.Vec, entries, n int) vec {
 	return in
 }
 
-// entries binds entries × n elements.
+// entries binds a vector of entries × n elements.
 func (b *binder) entries(v plan.Vec, entries, n int) vec {
 	b.dims(entries, n)
 	slot, at := b.slot(v.Slot, plan.SpaceArena, plan.SpaceLogits)
@@ -153,7 +151,7 @@ func (b *binder) entries(v plan.Vec, entries, n int) vec {
 	return vec{mem, v.Stride}
 }
 
-// add binds the optional residual of an output: the same place in another slot.
+// add binds the optional residual of an output, which has the output's layout in another slot.
 func (b *binder) add(slot int, out plan.Vec, entries, n int) *vec {
 	if slot < 0 {
 		return nil
@@ -215,8 +213,8 @@ func fits(e plan.Elem, t quant.Type) bool {
 	return e == plan.ElemTyped || e == plan.ElemF32 && t == quant.F32 || e == plan.ElemF16 && t == quant.F16
 }
 
-// weights reads a weight vector (a norm weight, a bias) into memory of its own:
-// a file may hold it unaligned, and it is small.
+// weights copies a weight vector (a norm weight, a bias) to memory of its own: in a file it may be unaligned,
+// and it is small.
 func (b *binder) weights(slot, n int) []float32 {
 	w := b.matrix(slot, 1, 1, n)
 	if b.err != nil {
@@ -232,7 +230,7 @@ func (b *binder) weights(slot, n int) []float32 {
 	return v
 }
 
-// lists binds what a GroupExperts lists; see plan.Grouping.
+// lists binds the slots of a plan.Grouping.
 func (b *binder) lists(g *plan.Grouping) (starts, members []uint32) {
 	width := max(b.command.Kernel.Width, 1)
 	b.dims(g.Experts, g.K, width)
@@ -245,7 +243,7 @@ func (b *binder) routing(slot, k int) []plan.Routing {
 	return records[plan.Routing](b, slot, k)
 }
 
-// records binds n of them in the arena.
+// records binds n records of type T in the arena.
 func records[T any](b *binder, slotIndex, n int) []T {
 	slot, at := b.slot(slotIndex, plan.SpaceArena)
 	if slot == nil {
@@ -279,10 +277,10 @@ func (b *binder) cache(p plan.Paged, dim int) paged {
 	return c
 }
 
-// scratch asks for n float32 of scratch memory in every worker; see worker.temp.
+// scratch asks for n floats of scratch memory in every worker; see worker.temp.
 func (b *binder) scratch(n int) { b.r.need.temp = max(b.r.need.temp, n) }
 
-// id numbers what workers keep between groups, so that they can tell whose it is.
+// id returns a new number for an input that workers keep, by which they recognise it (key.id).
 func (b *binder) id() int {
 	b.r.prepared++
 	return b.r.prepared

@@ -14,7 +14,7 @@ type combine struct {
 	dim    int
 }
 
-// combine binds the splits of heads that are dim wide.
+// combine binds the splits of heads with dim columns.
 func (b *binder) combine(p *plan.Combine, dim int) *combine {
 	rows := p.Splits.Count * p.Heads
 	if b.err == nil {
@@ -29,8 +29,8 @@ func (b *binder) combine(p *plan.Combine, dim int) *combine {
 	}
 }
 
-// run writes the latent of a head to dst: o = Σ e^(m_s-m) l_s o_s / Σ e^(m_s-m) l_s
-// over the splits that hold rows.
+// run writes the combined latent vector of a head to dst: o = Σ e^(m_s-m) l_s o_s / Σ e^(m_s-m) l_s over the
+// splits that are not empty.
 func (c *combine) run(w *worker, head int, dst []float32) {
 	n := int(w.row.NKV)
 	used := c.splits.Used(n)

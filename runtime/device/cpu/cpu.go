@@ -1,18 +1,15 @@
-// Package cpu replays plans on the processor's cores. Every part of a kernel
-// has a CPU kernel in the file of that part's name (matvec.go, attend.go, …), which
-// computes what the Metal template of the same name does: floats within a
-// kernel, rounded where the kernel stores halves.
+// Package cpu replays plans on the processor's cores. Every part of a kernel has a CPU kernel in the file of
+// that part's name (matvec.go, attend.go, …). It computes what the Metal template of the same name does: in
+// floats within a kernel, rounded where the kernel stores halves.
 //
-// Recording views the memory of each binding of the commands that package device has
-// resolved, checks that it holds what the CPU kernels reach, and cuts the parts into chunks.
-// What else a plan has to hold is checked by package verify. Replaying deals the chunks to the
-// workers, phase by phase (see pool), and neither allocates nor decides
-// anything. Results do not depend on the number of workers.
+// Recording resolves the bindings of all commands (package device), checks that their memory is as large as
+// the CPU kernels need, and cuts the parts into chunks. Package verify checks the rest of a plan. Replaying
+// deals the chunks to the workers, phase by phase (see pool); it neither allocates nor decides anything.
+// Results do not depend on the number of workers.
 //
-// Rows of a mat-vec go through runtime/device/linalg. A worker brings an input into the order of the
-// inner loops once (linalg.Inputs). linalg.Product decodes a weight once for two or four inputs; with
-// many inputs it decodes up to 64 rows to a panel of floats. Each input gets the sums that it has
-// alone.
+// Mat-vecs run in runtime/device/linalg. A worker arranges an input for the inner loops once (linalg.Inputs).
+// linalg.Product decodes a weight once for two or four inputs. For many inputs it decodes up to 64 rows to a
+// panel of floats. The sums of an input do not depend on the other inputs.
 package cpu
 
 import (
@@ -35,13 +32,13 @@ type cpu struct{}
 // Name implements device.Device.
 func (cpu) Name() string { return "cpu" }
 
-// Class implements device.Device. No loop depends on how kernels are shaped.
+// Class implements device.Device. The CPU's loops do not depend on kernel shapes.
 func (cpu) Class() string { return "" }
 
 // Takes implements device.Device.
 func (cpu) Takes(l *device.Layout) int64 { return l.HostBytes() }
 
-// Load implements device.Device. The runner is for one goroutine at a time.
+// Load implements device.Device. Only one goroutine at a time may use the runner.
 func (cpu) Load(m *device.Model, cfg device.Config) (device.Runner, error) {
 	r, l, err := allocate(m, cfg)
 	if err != nil {
@@ -78,11 +75,11 @@ func (cpu) Int8(b *plan.Bundle) error {
 // maxThreads is the most workers that a configuration may ask for.
 const maxThreads = 1 << 10
 
-// spaces are those that the CPU kernels read and write, beside caches and block tables.
+// spaces lists the spaces that CPU kernels read and write, beside caches and block tables.
 var spaces = []plan.Space{plan.SpaceArena, plan.SpaceHeads, plan.SpaceRope, plan.SpaceLogits, plan.SpaceState}
 
-// allocate checks the configuration and makes a runner's memory. Caches are
-// zeroed by the system when they are first touched.
+// allocate checks the configuration and allocates a runner's memory. Caches are not touched here: the system
+// gives zeroed pages at the first access.
 func allocate(m *device.Model, cfg device.Config) (*runner, *device.Layout, error) {
 	if cfg.Threads < 0 || cfg.Threads > maxThreads {
 		return nil, nil, fmt.Errorf("%d threads; expected 1 to %d, or 0 for one per core", cfg.Threads, maxThreads)
@@ -132,19 +129,19 @@ type runner struct {
 	tables *device.Tables
 	wanted []plan.Row // see plan.SpaceWanted
 
-	gathered []float32 // logits of rows that ran in batches; nil: none have
+	gathered []float32 // logits of replays in several batches, see batches; nil: there was none yet
 
 	width int
 	bytes int64
 
-	need     needs               // gathered while binding
-	vectors  map[*byte][]float32 // copies of weight vectors, by where they are
+	need     needs               // of all bound parts
+	vectors  map[*byte][]float32 // copies of weight vectors, by the address of the original
 	prepared int
 
 	pool *pool
 }
 
-// numbers are the float32 of a space.
+// numbers views a space as float32.
 func (r *runner) numbers(s plan.Space) []float32 { return view[float32](r.Spaces[s]) }
 
 var errClosed = errors.New("the runner is closed")
@@ -257,7 +254,7 @@ func (r *runner) Hidden(dst []float32) error {
 // Width implements device.Runner.
 func (r *runner) Width() int { return r.width }
 
-// failure returns the first failure of the token and forgets all.
+// failure returns the first failure of the replay and clears all failures.
 func (r *runner) failure() error {
 	var first error
 	for _, w := range r.pool.workers {

@@ -7,8 +7,8 @@ import (
 	"mla/runtime/plan"
 )
 
-// deltaHeads is the CPU kernel of plan.DeltaHeads. A unit is a head: nobody else touches its part of a state, and the rows of a
-// session come in their order.
+// deltaHeads is the CPU kernel of plan.DeltaHeads. A unit is a head: only this unit touches the head's
+// states, and it takes the rows of a session in order.
 type deltaHeads struct {
 	deltaStates
 	deltaMaths
@@ -17,7 +17,7 @@ type deltaHeads struct {
 	scale float32
 }
 
-// deltaMaths are the parameters of what is made of projections.
+// deltaMaths is the parameters of the vectors that are computed from projections.
 type deltaMaths struct {
 	taps  int
 	convs [3][]float32 // of queries, keys and values: [heads*dim][taps]
@@ -32,17 +32,17 @@ func (b *binder) deltaMaths(heads, dim, taps, q, k, v, a, dt int, bound, eps flo
 		a: b.table(a, heads, 1), dt: b.weights(dt, inner), bound: float32(bound), eps: eps}
 }
 
-// deltaRow is what a row brings, and where its result goes.
+// deltaRow is the inputs and the result of one row.
 type deltaRow struct {
 	qkv       [3]vec
 	f, z      headGate
 	beta, out vec
 }
 
-// headGate is a vector for each head, or the second half of a projection of low rank.
+// headGate is a vector for each head, or a vector with the second matrix of a low-rank projection.
 type headGate struct {
 	vec    vec
-	source *source // nil: vec is the gate
+	source *source // of the low-rank projection; nil: vec is the gate
 	w      weight
 }
 
@@ -63,7 +63,7 @@ func (g *headGate) read(w *worker, head int, dst []float32) {
 	g.w.rows(0, head*len(dst), g.source.load(w, 0), dst)
 }
 
-// bytes is what a head reads of it beside vectors.
+// bytes is how many bytes of weights a head reads.
 func (g *headGate) bytes(dim int) int { return g.w.rowBytes * dim }
 
 func bindDeltaHeads(b *binder, p *plan.DeltaHeads) *deltaHeads {
@@ -85,7 +85,8 @@ func (b *binder) table(slot, rows, cols int) []float32 {
 	return b.weights(slot, rows*cols)
 }
 
-// states binds the states of all slots, the first layer floats of each of which are used.
+// states binds the states of all slots: slot floats from one to the next, of which the first layer floats
+// belong to the layer.
 func (b *binder) states(slotIndex, layer, slot int) []float32 {
 	s, at := b.slot(slotIndex, plan.SpaceState)
 	if s == nil {
@@ -108,10 +109,10 @@ func (t *deltaHeads) run(w *worker, lo, hi int) {
 	}
 }
 
-// deltaVectorCount is how many vectors of a head a worker holds.
+// deltaVectorCount is how many vectors of a head a worker needs at once.
 const deltaVectorCount = 9
 
-// row runs a row through a head.
+// row computes one head of a row.
 func (t *deltaHeads) row(w *worker, r *deltaRow, row plan.Row, h int) {
 	n := t.dim
 	buf := w.temp(deltaVectorCount * n)
@@ -130,7 +131,8 @@ func (t *deltaHeads) row(w *worker, r *deltaRow, row plan.Row, h int) {
 	r.out.write(h*r.out.stride, o)
 }
 
-// convolve is y[c] = Σ w[c]·(past[c], x[c]), and moves past on by x.
+// convolve is y[c] = Σ w[c]·(past[c], x[c]), a causal depthwise convolution. It then moves the window past on
+// by x.
 func convolve(y, x, past, w []float32) {
 	taps := len(w) / len(x)
 	for c, v := range x {
@@ -145,7 +147,8 @@ func convolve(y, x, past, w []float32) {
 	}
 }
 
-// convolved is the vector of kind i (0 q, 1 k, 2 v) of a head that x makes after the window past.
+// convolved computes the vector of kind i (0 q, 1 k, 2 v) of a head from its projection x and the window
+// past.
 func (t *deltaMaths) convolved(w *worker, y, x, past []float32, i, h int) {
 	n := len(y)
 	convolve(y, x, past, t.convs[i][h*n*t.taps:][:n*t.taps])
@@ -155,12 +158,12 @@ func (t *deltaMaths) convolved(w *worker, y, x, past []float32, i, h int) {
 	}
 }
 
-// unit divides x by its length.
+// unit divides x by its L2 norm.
 func (t *deltaMaths) unit(x []float32) {
 	linalg.Scale(x, float32(1/math.Sqrt(float64(linalg.DotF32(x, x))+t.eps)))
 }
 
-// decay makes what the keys of a head keep of what their gate is made of.
+// decay replaces the pre-activations f of a head's decay gate by the decays, one for each key channel.
 func (t *deltaMaths) decay(w *worker, h int, f []float32) {
 	a, dt := t.a[h], t.dt[h*len(f):][:len(f)]
 	for i := range f {
@@ -178,7 +181,7 @@ func (t *deltaMaths) decay(w *worker, h int, f []float32) {
 	linalg.Exps(f)
 }
 
-// softplus is ln(1 + e^x), which is x where e^x leaves no digit of the 1.
+// softplus is ln(1 + e^x). Above 20 it is x, as the 1 does not change a float32 there.
 func softplus(x float32) float32 {
 	if x > 20 {
 		return x
@@ -186,9 +189,10 @@ func softplus(x float32) float32 {
 	return float32(math.Log1p(math.Exp(float64(x))))
 }
 
-// deltaRule moves the state of a head on and writes Sᵀ q of the new one to o. A column of the state, whose keys lie side
-// by side, is read for both sums and then written once: with d what the keys keep and u the difference,
-// k·(d s) = (d k)·s, and q·(d s + u k) = (d q)·s + u q·k.
+// deltaRule updates the state S of a head by one row, and writes Sᵀ q of the new state to o. A column s of
+// the state is contiguous. It is read for both dot products, and then written once. With the decays d, the
+// new column is d s + u k, where u = β (v - k·(d s)). As k·(d s) = (d k)·s, the query's product is q·(d s + u
+// k) = (d q)·s + u q·k.
 func deltaRule(s, q, k, v, keep []float32, beta float32, keptQ, keptK, o []float32) {
 	n := len(q)
 	for i, d := range keep {

@@ -5,7 +5,8 @@ import (
 	"mla/runtime/plan"
 )
 
-// chunkRow is what plan.DeltaChunks makes of a row for plan.DeltaFold, of all heads, by the names there.
+// chunkRow is the vectors of one row for all heads that plan.DeltaChunks writes and plan.DeltaFold reads;
+// plan.DeltaChunk names them.
 type chunkRow struct{ seen, known, own, value, key, kept vec }
 
 func (b *binder) chunkRows(c *plan.DeltaChunk, heads, dim int) []chunkRow {
@@ -15,7 +16,8 @@ func (b *binder) chunkRows(c *plan.DeltaChunk, heads, dim int) []chunkRow {
 	})
 }
 
-// chunkOf is how many of the rows make a chunk: those of the first one's session.
+// chunkOf is how many of the rows make up the first chunk: those of the first row's session, at most
+// DeltaPiece.
 func chunkOf(rows []plan.Row) int {
 	n := 1
 	for n < min(len(rows), plan.DeltaPiece) && rows[n].Table == rows[0].Table {
@@ -24,14 +26,14 @@ func chunkOf(rows []plan.Row) int {
 	return n
 }
 
-// deltaChunks is the reference of plan.DeltaChunks. A unit is a head.
+// deltaChunks is the CPU kernel of plan.DeltaChunks. A unit is a head.
 type deltaChunks struct {
 	deltaInputs
 	scale float32
 	rows  []chunkRow
 }
 
-// chunkVectors is how many vectors of a row of a chunk a worker holds.
+// chunkVectors is how many vectors a worker needs for each row of a chunk.
 const chunkVectors = 6
 
 func bindDeltaChunks(b *binder, p *plan.DeltaChunks) *deltaChunks {
@@ -51,14 +53,14 @@ func (t *deltaChunks) run(w *worker, lo, hi int) {
 	}
 }
 
-// chunk makes the rows of a chunk, of which the first is row at.
+// chunk computes one head of the rows of a chunk; the first one is row number at.
 func (t *deltaChunks) chunk(w *worker, rows []plan.Row, at, h int) {
 	n := t.dim
 	buf := w.temp((chunkVectors*plan.DeltaPiece + 3) * n)
 	vector := func(kind, row int) []float32 { return buf[(kind*plan.DeltaPiece+row)*n:][:n:n] }
 	known := func(row int) []float32 { return vector(0, row) }
 	value := func(row int) []float32 { return vector(1, row) }
-	key := func(row int) []float32 { return vector(2, row) } // with the decay up to the row at hand
+	key := func(row int) []float32 { return vector(2, row) } // with the decay up to the current row
 	rest := buf[chunkVectors*plan.DeltaPiece*n:]
 	x, kept, keep := rest[:n], rest[n:2*n], rest[2*n:3*n]
 	for i := range kept {
@@ -110,14 +112,15 @@ func multiply(x, y []float32) {
 	}
 }
 
-// deltaFold is the reference of plan.DeltaFold. A unit is a head.
+// deltaFold is the CPU kernel of plan.DeltaFold. A unit is a head.
 type deltaFold struct {
 	deltaStates
 	rows []chunkRow
 	out  []vec
 }
 
-// foldPairs is how many sums a column has of a chunk: two of each row. foldVectors is how many vectors a worker holds.
+// foldPairs is how many dot products a state's column has with a chunk: two for each row. foldVectors is how
+// many vectors a worker needs.
 const foldPairs, foldVectors = 2 * plan.DeltaPiece, 2*foldPairs + plan.DeltaPiece + 1
 
 func bindDeltaFold(b *binder, p *plan.DeltaFold) *deltaFold {
@@ -142,8 +145,9 @@ func (t *deltaFold) run(w *worker, lo, hi int) {
 	}
 }
 
-// chunk moves the state of a head on by count rows. Its columns have their keys side by side, so both steps are products
-// with a row for each column: the sums of what it holds with all Known and Seen, then the keys by what it is told.
+// chunk updates the state of a head by count rows. The state's columns are contiguous, so they are the rows
+// of both matrix products: first the state times all Known and Seen, which gives u and Out, then u times the
+// keys, which is added to the state.
 func (t *deltaFold) chunk(w *worker, state []float32, at, count, h int) {
 	n := t.dim
 	buf := w.temp(foldVectors * n)

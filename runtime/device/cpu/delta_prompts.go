@@ -5,14 +5,14 @@ import (
 	"mla/runtime/plan"
 )
 
-// deltaStates are the states of a layer for a CPU kernel.
+// deltaStates is the states of one layer.
 type deltaStates struct {
 	heads, dim             int
 	floats                 []float32
-	slot, layer, windowsAt int // floats of a slot, of the layer in it, and those in front of its windows
+	slot, layer, windowsAt int // floats of a slot, floats of the layer in it, and where its windows begin
 }
 
-// states binds the states that a part moves on.
+// statesOf binds the states that a part updates.
 func (b *binder) statesOf(p plan.Part, slot int) (t deltaStates) {
 	s := plan.StateOf(p)
 	t = deltaStates{heads: s.Heads, dim: s.Dim, slot: s.Slot, layer: s.LayerFloats(), windowsAt: s.Windows()}
@@ -24,7 +24,8 @@ func (b *binder) statesOf(p plan.Part, slot int) (t deltaStates) {
 	return t
 }
 
-// of is a session's state of the layer, from some float on.
+// of returns n floats of the layer's state in the row's slot, from float from on. Before position 0 the state
+// is zero.
 func (t *deltaStates) of(row plan.Row, from, n int) []float32 {
 	x := t.floats[int(row.Table)*t.slot:][:t.layer][from:][:n]
 	if row.Pos == 0 {
@@ -33,24 +34,25 @@ func (t *deltaStates) of(row plan.Row, from, n int) []float32 {
 	return x
 }
 
-// matrix is the state of a head, and window what precedes a row in a convolution.
+// matrix is the state of a head for the session of a row.
 func (t *deltaStates) matrix(row plan.Row, h int) []float32 {
 	return t.of(row, h*t.dim*t.dim, t.dim*t.dim)
 }
 
+// window is the last inputs of convolution i (0 q, 1 k, 2 v) of a head, for the session of a row.
 func (t *deltaStates) window(row plan.Row, i, h, taps int) []float32 {
 	n := t.dim * (taps - 1)
 	return t.of(row, t.windowsAt+(i*t.heads+h)*n, n)
 }
 
-// deltaInputs make vectors of each row of plan.DeltaRows.
+// deltaInputs computes the vectors of plan.DeltaRows for each row.
 type deltaInputs struct {
 	deltaStates
 	deltaMaths
 	in []deltaInput
 }
 
-// deltaInput is what a row brings.
+// deltaInput is the inputs of one row.
 type deltaInput struct {
 	qkv     [3]vec
 	f, beta vec
@@ -68,7 +70,8 @@ func (b *binder) deltaInputs(part plan.Part, p *plan.DeltaRows) deltaInputs {
 
 func (t *deltaInputs) size() (units, cost int) { return t.heads, 64 * t.dim * max(len(t.in), 1) }
 
-// vector makes y, of a head: 0 a query, 1 a key, 2 a value, 3 what the state keeps. x is room for as many numbers.
+// vector computes one vector of a head into y: kind 0 is the query, 1 the key, 2 the value, 3 the decays. x
+// is scratch of the same length.
 func (t *deltaInputs) vector(w *worker, r *deltaInput, row plan.Row, kind, h int, x, y []float32) {
 	n := t.dim
 	if kind < 3 {
@@ -89,7 +92,7 @@ type deltaVectors struct {
 	rows []deltaVectorsRow
 }
 
-// deltaVectorsRow is where the results of a row go: of queries, keys, values and what the state keeps.
+// deltaVectorsRow is the results of one row: queries, keys, values and decays.
 type deltaVectorsRow struct {
 	out  [4]vec
 	beta vec
@@ -132,7 +135,7 @@ type deltaColumns struct {
 	rows  []deltaColumnsRow
 }
 
-// deltaColumnsRow is what a row brings, and where its result goes.
+// deltaColumnsRow is the inputs and the result of one row.
 type deltaColumnsRow struct{ q, k, v, keep, beta, out vec }
 
 func bindDeltaColumns(b *binder, p *plan.DeltaColumns) *deltaColumns {
@@ -193,7 +196,7 @@ func (t *gatedNorm) run(w *worker, lo, hi int) {
 	}
 }
 
-// gatedNormed is o = rms(o) ⊙ norm ⊙ σ(z), in the places of both.
+// gatedNormed replaces o by rms(o) ⊙ norm ⊙ σ(z), and z by σ(z).
 func gatedNormed(w *worker, o, z, norm []float32, eps float64) {
 	w.exps.sigmoid(z)
 	scale := rmsScale(o, eps)

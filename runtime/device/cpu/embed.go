@@ -7,7 +7,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// embed is the CPU kernel of plan.Embed; a row is so short that one unit copies it.
+// embed is the CPU kernel of plan.Embed. A row is so short that it is a single unit.
 type embed struct {
 	w       weight
 	out     vec

@@ -13,7 +13,7 @@ type headPages struct {
 	maxPages int
 }
 
-// headPages binds pages of a number of heads with their numbers of columns of keys and values.
+// headPages binds the expanded heads of a layer.
 func (b *binder) headPages(p plan.Paged) headPages {
 	b.slot(p.Tables, plan.SpaceTables)
 	slot, at := b.slot(p.Slot, plan.SpaceHeads)
@@ -25,18 +25,18 @@ func (b *binder) headPages(p plan.Paged) headPages {
 	return h
 }
 
-// at is where the heads of page i of a block table begin.
+// at is the number at which the heads of page i of a block table begin.
 func (h *headPages) at(table uint32, i int) int {
 	return int(h.tables[int(table)*h.maxPages+i]) * h.page.Elements
 }
 
-// expand is the CPU kernel of plan.ExpandHeads. A unit is a head's share of the pages: it decodes the
-// head's weights once.
+// expand is the CPU kernel of plan.ExpandHeads. A unit is one head and a share of the pages. It decodes the
+// head's weights once for all of them.
 type expand struct {
 	w             weight
 	keys          bool
 	heads, dim    int
-	latDim, width int // latent columns, and all of a cache row
+	latDim, width int // latent columns, and all columns of a cache row
 	shares        int
 	cache         paged
 	out           headPages
@@ -66,7 +66,7 @@ func (t *expand) size() (units, cost int) { return t.heads * t.shares, 0 }
 func (t *expand) run(w *worker, lo, hi int) {
 	for u := lo; u < hi; u++ {
 		head, share := u/t.shares, u%t.shares
-		panel := w.query[:t.dim*t.latDim] // a unit of attention prepares its own
+		panel := w.query[:t.dim*t.latDim] // attention, which also uses this memory, prepares its queries again
 		w.queryKey = key{}
 		t.w.format.Dequantize(panel, t.w.data[head*t.w.stride:][:len(panel)/t.w.format.BlockElems*t.w.format.BlockBytes])
 		eachTable(w.rows, func(table uint32, nkv int) {
@@ -77,7 +77,7 @@ func (t *expand) run(w *worker, lo, hi int) {
 	}
 }
 
-// expandPage makes one head of page i of a block table, of which n rows are there.
+// expandPage computes one head of page i of a block table. The page has n rows.
 func (t *expand) expandPage(w *worker, panel []float32, table uint32, i, n, head int) {
 	tile := w.tile[:plan.PageRows*t.width]
 	copy(tile, t.cache.read(table, i*plan.PageRows, n, tile))
@@ -108,7 +108,7 @@ func (t *expand) expandPage(w *worker, panel []float32, table uint32, i, n, head
 	t.out.write(at+t.out.page.Values+head*len(sums), sums)
 }
 
-// rotated brings the rotated columns of a page's rows over.
+// rotated copies the rotated columns of a page's rows.
 func (t *expand) rotated(w *worker, tile []float32, at int) {
 	pe := t.width - t.latDim
 	for r := range plan.PageRows {
@@ -116,12 +116,11 @@ func (t *expand) rotated(w *worker, tile []float32, at int) {
 	}
 }
 
-// eachTable calls f for every block table of some rows, with how many cache rows are attended
-// to in it at most.
+// eachTable calls f for every block table of some rows, with the largest NKV of its rows.
 func eachTable(rows []plan.Row, f func(table uint32, nkv int)) {
 	for i, r := range rows {
 		if i > 0 && rows[i-1].Table == r.Table {
-			continue // a prompt has many rows of one table
+			continue // the rows of a prompt share one table
 		}
 		first, nkv := true, 0
 		for j, o := range rows {

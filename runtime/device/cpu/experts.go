@@ -13,8 +13,8 @@ type experts struct {
 	k       int
 	in      source
 	out     vec
-	gating  *gating        // nil: routing holds the choice
-	routing []plan.Routing // nil: groups list it
+	gating  *gating        // nil: routing holds the selection
+	routing []plan.Routing // nil: a grouping lists the selections
 }
 
 func bindExperts(b *binder, p *plan.Experts) *experts {
@@ -58,8 +58,8 @@ func (t *experts) run(w *worker, lo, hi int) {
 	})
 }
 
-// expert is the entry that a routing names. A faulty plan can leave anything in
-// the memory that it reads routings from.
+// expert returns the matrix of the expert that a routing names. It checks the number: in a faulty plan,
+// another part may have overwritten the routing.
 func (m *weight) expert(w *worker, r plan.Routing) (int, bool) {
 	if uint64(r.Expert) < uint64(m.batch) {
 		return int(r.Expert), true

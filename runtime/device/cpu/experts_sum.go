@@ -5,8 +5,8 @@ import (
 	"mla/runtime/plan"
 )
 
-// expertsSum is the CPU kernel of plan.ExpertsSum. Sums run in the order of the
-// routing, then the shared experts, then the residual.
+// expertsSum is the CPU kernel of plan.ExpertsSum. It adds in this order: experts as in the routing, the
+// shared experts, the residual.
 type expertsSum struct {
 	split
 	w        weight

@@ -25,7 +25,7 @@ func (t *gateHeads) run(w *worker, lo, hi int) {
 	}
 }
 
-// headFactor is the gate of a head.
+// headFactor is σ(gate[head]).
 func headFactor(gate *vec, head int) float32 {
 	var one [1]float32
 	return sigmoid(gate.read(head, 1, one[:])[0])

@@ -8,7 +8,7 @@ import (
 
 var errNoPlace = errors.New("a row that is wanted has no place")
 
-// ofWanted is the CPU kernel of a part whose rows are the wanted rows.
+// ofWanted is the CPU kernel of a part that runs over the wanted rows.
 type ofWanted struct{ kernel }
 
 func (t ofWanted) run(w *worker, lo, hi int) {
@@ -17,11 +17,11 @@ func (t ofWanted) run(w *worker, lo, hi int) {
 	w.rows = w.all
 }
 
-// gather is the CPU kernel of plan.GatherVec. It moves rows one after the other: as they come in
-// the order of their places, none is overwritten before it has moved.
+// gather is the CPU kernel of plan.GatherVec. Wanted rows come in the order of their places, and move to the
+// front one after the other: so no vector is overwritten before it has moved.
 type gather struct {
 	data         []byte // of all rows
-	bytes, apart int    // of a vector, and from one to the next
+	bytes, apart int    // bytes of a vector, and the distance between two
 }
 
 func bindGather(b *binder, p *plan.GatherVec) *gather {

@@ -7,8 +7,8 @@ import (
 	"mla/runtime/plan"
 )
 
-// groupExperts is the CPU kernel of plan.GroupExperts. Its unit is all of the work: a counting sort
-// of some thousand numbers.
+// groupExperts is the CPU kernel of plan.GroupExperts. It has a single unit: a counting sort of a few
+// thousand numbers.
 type groupExperts struct {
 	rows            [][]plan.Routing
 	starts, members []uint32
@@ -25,7 +25,8 @@ func (t *groupExperts) size() (units, cost int) { return 1, 8 * len(t.members) }
 
 func (t *groupExperts) run(w *worker, _, _ int) {
 	clear(t.starts)
-	// What rows have selected is read once: what was counted and what is listed must be the same.
+	// Selections are copied first, so that the counts and the lists agree even if a faulty plan changes the
+	// routing meanwhile.
 	selected := w.selected[:0]
 	for _, routing := range t.rows[:len(w.rows)] {
 		for i := range routing {
@@ -37,21 +38,21 @@ func (t *groupExperts) run(w *worker, _, _ int) {
 			w.fail(fmt.Errorf("routing names expert %d of %d", e, len(t.starts)-1))
 			return
 		}
-		t.starts[e+1]++ // so far how many, not where
+		t.starts[e+1]++ // a count for now
 	}
 	for e := range t.starts[1:] {
 		t.starts[e+1] += t.starts[e]
 	}
 	for s, e := range selected {
 		at := t.starts[e]
-		if int(at) >= len(t.members) { // another part writes the same memory
+		if int(at) >= len(t.members) { // a faulty plan: another part has written this memory
 			w.fail(fmt.Errorf("a selection of expert %d comes to place %d of %d", e, at, len(t.members)))
 			return
 		}
 		t.members[at] = uint32(s)
 		t.starts[e]++
 	}
-	copy(t.starts[1:], t.starts) // each is now where the next one begins
+	copy(t.starts[1:], t.starts) // each entry is again the start of its expert
 	t.starts[0] = 0
 }
 
@@ -74,8 +75,8 @@ func (t *routeBatch) run(w *worker, _, _ int) {
 	t.groups.run(w, 0, 1)
 }
 
-// groupedExperts is the CPU kernel of plan.Experts of several rows: entry e of the split is expert e
-// of the model.
+// groupedExperts is the CPU kernel of plan.Experts with a Grouping: entry e of the split is expert e of the
+// model.
 type groupedExperts struct {
 	rows            []*experts
 	starts, members []uint32
@@ -107,8 +108,8 @@ func (t *groupedExperts) run(w *worker, lo, hi int) {
 	})
 }
 
-// expert computes rows [r0, r1) of the expert of some selections, which are a copy of the worker's own: what is checked
-// is what is used.
+// expert computes rows [r0, r1) of an expert for its selections. members is the worker's copy, so that a
+// faulty plan cannot change the selections after they were checked.
 func (t *groupedExperts) expert(w *worker, expert int, members []uint32, r0, r1 int) {
 	k := t.rows[0].k
 	if s := slices.Max(members); int(s)/k >= len(t.rows) {

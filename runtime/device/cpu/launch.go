@@ -9,19 +9,18 @@ import (
 	"mla/runtime/plan"
 )
 
-// Memory is what a sequence runs on in place of a runner's own memory; see
-// runner. Arena and caches begin at multiples of 8.
+// Memory is the buffers that a sequence runs on in place of a runner's own. Arena and caches begin at
+// multiples of 8 bytes.
 type Memory struct {
 	Arena, Heads []byte
 	States       []byte
 	Caches       [][]byte
-	Tables       *device.Tables // in which the row's pages are assigned
+	Tables       *device.Tables // block tables with the row's pages
 	Rope, Logits []float32
 }
 
-// Launch records a model and runs its sequence once on mem, on one thread. It
-// serves checks of single kernels: their bundles have one dispatch. For those of the head the
-// rows are what SpaceWanted holds.
+// Launch records a model and runs its sequence once on mem, on one thread. Checks of single kernels use it:
+// their bundles have one dispatch. For a dispatch of the head, the rows are those of SpaceWanted.
 func Launch(m *device.Model, cfg device.Config, mem *Memory, rows []plan.Row) error {
 	r, l, err := allocate(m, cfg)
 	if err != nil {

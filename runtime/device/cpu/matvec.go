@@ -5,15 +5,15 @@ import (
 	"mla/runtime/plan"
 )
 
-// projection is W·x, or silu(W·x)*(Up·x) with a second matrix.
+// projection is W·x, or with a second matrix silu(W·x)*(Up·x).
 type projection struct {
 	w  weight
 	up *weight // nil: none
-	// limit is that of plan.Product.
+	// limit is plan.Product's Limit.
 	limit float32
 }
 
-// projection binds W and, unless Up is negative, Up.
+// projection binds the matrix w, and Up if there is one.
 func (b *binder) projection(w int, of *plan.Product, entries int) projection {
 	rows, cols, up := of.Rows, of.Cols, of.Up
 	p := projection{w: b.matrix(w, entries, rows, cols), limit: float32(of.Limit)}
@@ -24,7 +24,7 @@ func (b *binder) projection(w int, of *plan.Product, entries int) projection {
 	return p
 }
 
-// bytes is what one row reads.
+// bytes is how many bytes of weights one row reads.
 func (p *projection) bytes() int {
 	if p.up != nil {
 		return p.w.rowBytes + p.up.rowBytes
@@ -32,7 +32,7 @@ func (p *projection) bytes() int {
 	return p.w.rowBytes
 }
 
-// rows computes len(y) ≤ rowBlock rows of an entry from row r0 on.
+// rows computes len(y) ≤ rowBlock rows of an entry, from row r0 on.
 func (p *projection) rows(w *worker, entry, r0 int, x input, y []float32) {
 	p.w.rows(entry, r0, x, y)
 	if p.up != nil {
@@ -42,8 +42,8 @@ func (p *projection) rows(w *worker, entry, r0 int, x input, y []float32) {
 	}
 }
 
-// split says how the groups of a part divide its rows: every entry has
-// groups threadgroups of perGroup rows.
+// split is how the threadgroups of a part divide its rows: every entry has groups threadgroups of perGroup
+// rows.
 type split struct{ rows, perGroup, groups int }
 
 func (b *binder) split(rows, perGroup int) split {
@@ -54,8 +54,8 @@ func (b *binder) split(rows, perGroup int) split {
 	return split{rows, perGroup, (rows + perGroup - 1) / perGroup}
 }
 
-// each calls f with the row ranges of the groups [lo, hi), at most rowBlock rows
-// at a time and never across two entries.
+// each calls f with the row ranges of the threadgroups [lo, hi). A range has at most rowBlock rows of one
+// entry.
 func (s *split) each(lo, hi int, f func(entry, r0, r1 int)) {
 	for lo < hi {
 		entry, group := lo/s.groups, lo%s.groups
@@ -77,10 +77,10 @@ type matVec struct {
 	out     vec
 	rope    *rope
 	relu2   bool
-	gate    *vec // of heads
+	gate    *vec // HeadGate
 	add     *vec
 	partial *normPartial
-	store   bool // out is wanted as it is
+	store   bool // the plain result is wanted
 }
 
 func bindMatVec(b *binder, p *plan.MatVec) *matVec {
@@ -125,7 +125,7 @@ func squaredReLU(y []float32) {
 	}
 }
 
-// finish is the epilogue of results y, which begin with row r0 of an entry.
+// finish applies the epilogue to results y, which begin with row r0 of an entry, and stores them.
 func (t *matVec) finish(w *worker, entry, r0 int, y []float32) {
 	if t.rope != nil {
 		t.rope.apply(y, r0, w.row.Pos)

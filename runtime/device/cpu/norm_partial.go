@@ -22,9 +22,8 @@ func (b *binder) normPartial(p *plan.NormPartial, n int) *normPartial {
 	return &normPartial{b.weights(p.Weight, n), b.vector(plan.Vec{Slot: p.Ready}, 1, n), b.floats(p.Squares, n/p.Group), p.Group}
 }
 
-// apply makes the first half of the norm of the results y, which begin with number r0. Results come in
-// order, and those of one sum from one worker.
-// It makes of them what is ready.
+// apply computes the first half of the norm of the results y, which begin with number r0, and leaves Ready in
+// y. Results come in order, and one worker computes all results of a sum.
 func (h *normPartial) apply(y []float32, r0 int) {
 	for i, v := range y {
 		y[i] = v * h.weight[r0+i]
@@ -43,7 +42,7 @@ type normApply struct {
 	eps     float64
 }
 
-// normApply binds an optional norm apply.
+// normApply binds the optional second half of a norm.
 func (b *binder) normApply(p *plan.NormApply) *normApply {
 	if p == nil {
 		return nil
@@ -51,7 +50,7 @@ func (b *binder) normApply(p *plan.NormApply) *normApply {
 	return &normApply{b.floats(p.Squares, p.Count), p.Eps}
 }
 
-// factor is that of the norm over n elements, 1 without one.
+// factor is the norm's factor over n elements; 1 without a norm.
 func (r *normApply) factor(n int) float32 {
 	if r == nil {
 		return 1

@@ -7,13 +7,12 @@ import (
 	"mla/runtime/plan"
 )
 
-// leastShared is how many cache rows few rows attend to before they are run in batches.
+// leastShared is the number of cache rows from which inBatches considers smaller batches. Tests change it.
 var leastShared int64 = 1024
 
-// inBatches says whether rows that a sequence with expanded heads holds run faster in batches,
-// which attend to latent rows: where making the heads of the cache rows takes more than twice the
-// operations that attention to them saves. A core does not mind narrow sequences as much
-// as a GPU, which always takes the widest.
+// inBatches says whether rows that fit a sequence with expanded heads run faster in smaller batches with
+// latent attention. That is so where the expansion takes more than twice the operations that it saves in
+// attention. Narrow sequences cost a core little; a GPU always takes the widest sequence.
 func (r *runner) inBatches(sequence int, rows []plan.Row) bool {
 	heads, latent := &r.pool.sequences[sequence], &r.pool.sequences[r.narrow()]
 	if !heads.expands() || latent.width < 2 {
@@ -28,16 +27,16 @@ func (r *runner) inBatches(sequence int, rows []plan.Row) bool {
 	return shared >= leastShared && 2*pairs*saved < shared*heads.work.CachedFlops
 }
 
-// expands says whether the sequence makes heads of cache rows.
+// expands says whether the sequence expands heads.
 func (s *sequence) expands() bool { return s.work.CachedFlops > 0 }
 
-// narrow is the widest sequence that attends to latent rows.
+// narrow is the index of the widest sequence with latent attention.
 func (r *runner) narrow() int {
 	i := slices.IndexFunc(r.pool.sequences, func(s sequence) bool { return s.expands() })
 	return max(i-1, 0)
 }
 
-// batches runs rows through a sequence that does not hold them all, and returns their logits.
+// batches runs rows in batches of a sequence that is too narrow for all of them, and returns their logits.
 func (r *runner) batches(sequence int, rows []plan.Row, wanted []int) ([]float32, error) {
 	vocab, width := r.bundle.Model.VocabSize, r.pool.sequences[sequence].width
 	if r.gathered == nil && len(wanted) > 0 {

@@ -73,15 +73,15 @@ func (t *eachRow) run(w *worker, lo, hi int) {
 	}
 }
 
-// togetherBlock is how many rows of weights are multiplied by all inputs before the next.
+// rowBlockMany is how many rows of weights are multiplied by all inputs before the next.
 // It is even, as rowBlock is.
-const togetherBlock = linalg.PanelRows
+const rowBlockMany = linalg.PanelRows
 
 // batch is a worker's buffers for the inputs and results of several rows.
 type batch struct {
 	xs, ys, ups [][]float32
 	inputs      []input
-	results     []float32        // [rows][2][togetherBlock]
+	results     []float32        // [rows][2][rowBlockMany]
 	in          [2]linalg.Inputs // of the two matrices of a projection
 	key         key              // of what they were set to
 	set         int              // how many inputs they were set to
@@ -90,7 +90,7 @@ type batch struct {
 func newBatch(rows int) batch {
 	return batch{
 		xs: make([][]float32, 0, rows), ys: make([][]float32, rows), ups: make([][]float32, rows),
-		inputs: make([]input, 0, rows), results: floats(2 * rows * togetherBlock),
+		inputs: make([]input, 0, rows), results: floats(2 * rows * rowBlockMany),
 	}
 }
 
@@ -120,8 +120,8 @@ func (t *batch) prepare(k key, p *projection) {
 func (t *batch) buffers(n int) (ys, ups [][]float32) {
 	ys, ups = t.ys[:len(t.xs)], t.ups[:len(t.xs)]
 	for i := range ys {
-		at := 2 * i * togetherBlock
-		ys[i], ups[i] = t.results[at:at+n], t.results[at+togetherBlock:][:n]
+		at := 2 * i * rowBlockMany
+		ys[i], ups[i] = t.results[at:at+n], t.results[at+rowBlockMany:][:n]
 	}
 	return ys, ups
 }
@@ -158,10 +158,10 @@ func (m *weight) rowsMany(entry, r0 int, t *batch, in *linalg.Inputs, ys [][]flo
 	}
 }
 
-// pieces calls f for parts of [r0, r1) of at most togetherBlock rows.
+// pieces calls f for parts of [r0, r1) of at most rowBlockMany rows.
 func pieces(r0, r1 int, f func(r0, r1 int)) {
-	for ; r0 < r1; r0 += togetherBlock {
-		f(r0, min(r0+togetherBlock, r1))
+	for ; r0 < r1; r0 += rowBlockMany {
+		f(r0, min(r0+rowBlockMany, r1))
 	}
 }
 

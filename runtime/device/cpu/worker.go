@@ -123,7 +123,7 @@ func newWorker(n needs) *worker {
 // three times in the order of inner loops, which adds sums to them.
 func (n *needs) bytes() int64 {
 	arranged := n.input + n.input/4
-	return 4*int64(n.rows*(n.input+3*arranged+2*togetherBlock)+n.temp+2*n.experts+2*n.chosen+n.selected+n.rows+n.query+n.tile+n.scores+n.sums+2*rowBlock) + int64(n.experts)
+	return 4*int64(n.rows*(n.input+3*arranged+2*rowBlockMany)+n.temp+2*n.experts+2*n.chosen+n.selected+n.rows+n.query+n.tile+n.scores+n.sums+2*rowBlock) + int64(n.experts)
 }
 
 // temp returns n floats for a part that prepares no input. What they hold is gone at the next
