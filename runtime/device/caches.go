@@ -2,16 +2,15 @@ package device
 
 import "mla/runtime/plan"
 
-// Caches are the latent caches of all layers in memory that the host can touch:
-// [pages][plan.PageRows] rows each. What a page and a number of rows may be is for
-// Tables to check.
+// Caches is the latent caches of all layers in memory that the host can address: [pages][plan.PageRows] rows
+// each. Its methods do not check page numbers or counts of rows; Tables does.
 type Caches struct {
 	Layers [][]byte
 	Pages  int
-	Planes plan.Planes // of a page
+	Planes plan.Planes // the layout of a page
 }
 
-// CopyRows copies the first n rows of a page to another.
+// CopyRows copies the first n rows of a page to another page.
 func (c Caches) CopyRows(from, to uint32, n int) {
 	for _, layer := range c.Layers {
 		for at, bytes := range c.Planes.Rows(0, n) {
@@ -34,7 +33,7 @@ func (c Caches) Write(page uint32, src []byte) {
 	}
 }
 
-// Empty says whether a page has nothing but zeros, as memory has that nobody has written.
+// Empty says whether a page holds only zeros, like memory that was never written.
 func (c Caches) Empty(page uint32) bool {
 	for _, layer := range c.Layers {
 		for _, b := range c.page(layer, page) {

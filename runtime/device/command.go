@@ -10,22 +10,22 @@ import (
 )
 
 const (
-	// ConstantsAlign is what the offsets of a command's constants are multiples of.
+	// ConstantsAlign divides the offsets of a command's constants.
 	ConstantsAlign = 256
 	// arenaAlign covers the widest load of any kernel.
 	arenaAlign = 16
 )
 
-// Binding is what one slot of a command is bound to: memory of a space, where
-// only the device knows the address.
+// Binding is the memory that one slot of a command is bound to, as a place in a space. Only the device knows
+// addresses.
 type Binding struct {
 	Space         plan.Space
 	Weight        *Weight // of SpaceWeight
-	Index         int     // of SpaceKV: which of the caches
-	Offset, Bytes int64   // range in the arena, the memory of picks, the counters, the states, or Commands.Constants; elsewhere 0
+	Index         int // of SpaceKV: index into the caches
+	Offset, Bytes int64 // range in the arena, SpacePick, the counters, the states, or Commands.Constants; elsewhere 0
 }
 
-// Command is one dispatch with everything resolved but addresses.
+// Command is one dispatch with everything resolved except addresses.
 type Command struct {
 	Dispatch *plan.Dispatch
 	Kernel   *plan.Kernel
@@ -40,23 +40,23 @@ type Recording struct {
 	Commands    []Command
 }
 
-// Commands is the dispatches of a bundle that a configuration loads, checked against the
-// memory they run on.
+// Commands is the resolved dispatches of a bundle that a configuration loads. They are checked against the
+// memory that they run on.
 type Commands struct {
-	Sequences []Recording // by rising width, that of one row first
+	Sequences []Recording // by rising width; the first has one row
 	Pick      []Command
-	Constants []byte // of SpaceArgs
+	Constants []byte // the contents of SpaceArgs
 }
 
 // Decode is the sequence of one row.
 func (c *Commands) Decode() *Recording { return &c.Sequences[0] }
 
-// For is the narrowest sequence that holds the rows; one does.
+// For is the narrowest sequence for a number of rows. One must be wide enough.
 func (c *Commands) For(rows int) int {
 	return slices.IndexFunc(c.Sequences, func(r Recording) bool { return r.Width >= rows })
 }
 
-// All lists the commands of all sequences, then those that pick.
+// All lists the commands of all sequences, then those that pick tokens.
 func (c *Commands) All() []Command {
 	var all []Command
 	for _, r := range c.Sequences {
@@ -65,9 +65,8 @@ func (c *Commands) All() []Command {
 	return slices.Concat(all, c.Pick)
 }
 
-// Commands resolves the dispatches of a bundle that cfg loads, on devices of a
-// kernel class (see plan.Kernel). A combination of types without a variant is a
-// *VariantError.
+// Commands resolves the dispatches of a bundle that cfg loads, for devices of a kernel class (see
+// plan.Kernel). It returns a *VariantError if the bundle has no variant for a combination of types.
 func (m *Model) Commands(l *Layout, cfg Config, class string) (*Commands, error) {
 	r := &resolver{Commands: &Commands{}, model: m, sizes: l.Sizes(), caches: m.Bundle.Model.CacheLayers(), states: m.Bundle.Model.State(), kv: cfg.KV, class: class, known: map[string]int64{}}
 	var err error
@@ -87,16 +86,16 @@ func (m *Model) Commands(l *Layout, cfg Config, class string) (*Commands, error)
 	return r.Commands, nil
 }
 
-// resolver makes commands of dispatches.
+// resolver turns dispatches into commands.
 type resolver struct {
 	*Commands
 	model  *Model
 	sizes  [plan.Spaces]int64
-	caches []int // layers with a cache
+	caches []int // the layers with a cache, in the order of Caches
 	states plan.State
 	kv     quant.Type
 	class  string
-	known  map[string]int64 // offsets of constants
+	known  map[string]int64 // offsets of constants, by their content
 }
 
 func (r *resolver) list(dispatches []plan.Dispatch) ([]Command, error) {
@@ -169,7 +168,7 @@ func (r *resolver) bind(d *plan.Dispatch, k *plan.Kernel, i int) (b Binding, err
 	return b, err
 }
 
-// within checks the byte range of an operand in a space of a size.
+// within checks that the byte range of an operand lies in a space of size bytes.
 func within(op *plan.Operand, size int64) error {
 	step := align[op.Space]
 	if op.Offset < 0 || op.Bytes < 1 || op.Offset > size || op.Bytes > size-op.Offset || op.Offset%step != 0 {
@@ -178,7 +177,7 @@ func within(op *plan.Operand, size int64) error {
 	return nil
 }
 
-// constants returns where a dispatch's constants are; equal ones are shared.
+// constants returns the place of a dispatch's constants. Dispatches with equal constants share them.
 func (r *resolver) constants(d *plan.Dispatch, k *plan.Kernel) (offset, bytes int64, err error) {
 	data, err := Constants(k, func(slot int) (*Weight, error) {
 		if slot < 0 || slot >= len(k.Slots) || d.Operands[slot].Space != plan.SpaceWeight {

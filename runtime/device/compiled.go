@@ -2,21 +2,20 @@ package device
 
 import "fmt"
 
-// Compilation is what was compiled of a bundle's kernels. Bytes are of source.
+// Compilation says which of a bundle's kernels a device has compiled.
 type Compilation struct {
 	Kernels, AllKernels int
-	// From is what was compiled, as "Metal source", or the path of a library that was
-	// compiled before.
+	// From is what was compiled: "Metal source", or the path of a library that had been compiled before.
 	From string
-	// Bytes were compiled, of AllBytes that the bundle has; none from a library.
+	// Bytes is how many bytes of source were compiled, of the bundle's AllBytes; 0 from a library.
 	Bytes, AllBytes int
-	// Inlined are the same bytes with what several kernels use counted for each of them:
-	// a compiler that inlines all calls compiles it so often. 0: all calls are inlined
-	// in what was compiled.
+	// Inlined and AllInlined count the same bytes, but a function once for each kernel that calls it: a
+	// compiler that inlines all calls compiles it that often. 0: the source that was compiled has all calls
+	// inlined already.
 	Inlined, AllInlined int
 }
 
-// String is the compilation in one line.
+// String describes the compilation in one line.
 func (c Compilation) String() string {
 	text := fmt.Sprintf("%d of %d kernels from %s", c.Kernels, c.AllKernels, c.From)
 	if c.AllBytes > 0 {

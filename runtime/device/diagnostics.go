@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// Diagnostics is what a Runner can say of itself beside results. A field is nil where it cannot.
+// Diagnostics is what a Runner reports beside results. A field that it cannot report is nil.
 type Diagnostics struct {
-	// GPUTime is how long the accelerator was busy with all replays that have finished.
+	// GPUTime is how long the accelerator was busy with all finished replays.
 	GPUTime func() time.Duration
-	// Compilation is what was compiled for the file.
+	// Compilation says which kernels were compiled for the file.
 	Compilation func() (Compilation, error)
-	// Profiler measures dispatches where they run.
+	// Profiler measures single stages of a replay on the device.
 	Profiler *Profiler
-	// Stress does what the function of this name does, quicker than through Replay, with the cache rows
-	// that a token writes compared as well.
+	// Stress does what the function of this name does, faster than through Replay. It compares the written
+	// cache rows, too.
 	Stress func(context.Context, *Stressing) (*Stressed, error)
 }

@@ -2,7 +2,7 @@ package device
 
 import "mla/runtime/plan"
 
-// Launch is one launch of a kernel on memory of its own.
+// Launch is one launch of a kernel, on memory of its own.
 type Launch struct {
 	Kernel          *plan.Kernel
 	Variant         *plan.Variant
@@ -10,12 +10,12 @@ type Launch struct {
 	// Buffers has the bytes of every slot, also of slots that the kernel writes.
 	// No two buffers overlap.
 	Buffers [][]byte
-	// Memory is what Buffers are part of, for launchers that need more than the
-	// bytes of slots. Only the package that made the launch knows its type.
+	// Memory is the memory that Buffers are parts of, for launchers that need more than the bytes of slots.
+	// Its type is known to the package that made the launch.
 	Memory any
 }
 
-// Launcher runs a launch and leaves in Buffers what the kernel makes of them.
+// Launcher runs a launch and leaves the kernel's results in Buffers.
 type Launcher interface {
 	Launch(*Launch) error
 }

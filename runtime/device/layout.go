@@ -8,24 +8,24 @@ import (
 	"mla/runtime/plan"
 )
 
-// Layout is the memory that a recording takes beside the weights, in bytes.
+// Layout is the sizes of the memory that a recording needs beside the weights, in bytes.
 type Layout struct {
-	Width               int   // rows of the widest sequence that is loaded
-	Arena, Rope, Logits int64 // the arena of the sequence that needs most
-	Pick                int64 // of what picks tokens; 0: the bundle has no kernels for it
-	Counters            int64 // tickets of persistent threadgroups, to be zeroed; 0: the bundle has none
+	Width               int // rows of the widest loaded sequence
+	Arena, Rope, Logits int64 // the arena is the largest of all sequences
+	Pick                int64 // SpacePick; 0: the bundle has no kernels that pick tokens
+	Counters            int64 // tickets of persistent threadgroups, which begin as zeros; 0: the bundle has none
 	Tables              int64 // block tables
-	Heads               int64 // expanded keys and values, see plan.HeadsPage; 0: no sequence that is loaded has them
-	States              int64 // of linear attention, a slot for each block table; 0: the model has none
-	Cache               int64 // of one layer
+	Heads               int64 // expanded keys and values, see plan.HeadsPage; 0: no loaded sequence has them
+	States              int64 // states of linear attention, a slot for each block table; 0: the model has none
+	Cache               int64 // the cache of one layer
 	Planes              plan.Planes
-	Layers              int       // caches
-	Pages               int       // of a cache
-	MaxPages            int       // entries of a block table
-	Freqs               []float64 // of the rotary table: angle per position of each pair, radians
+	Layers              int // number of caches
+	Pages               int // pages of a cache
+	MaxPages            int // entries of a block table
+	Freqs               []float64 // angle per position of each rotated pair, radians
 }
 
-// The limits on what a bundle may ask for, which keep sizes from overflowing.
+// Limits on the sizes that a bundle may ask for. They keep products of sizes from overflowing.
 const (
 	maxContext   = 1 << 24
 	maxDimension = 1 << 24
@@ -34,24 +34,24 @@ const (
 	maxState     = 1 << 32
 )
 
-// The limits on a Config.
+// Limits on a Config.
 const (
 	MaxTables = 1 << 12
 	MaxPages  = 1 << 22
 )
 
-// Sequences lists the sequences that a configuration loads: up to the narrowest that holds
-// as many rows as it asks for.
+// Sequences lists the sequences that a configuration loads: all up to the narrowest that holds cfg.Width
+// rows.
 func (m *Model) Sequences(cfg Config) []plan.Sequence {
 	all := m.Bundle.Sequences
 	n := min(1, len(all))
 	for n > 0 && n < len(all) && all[n-1].Width < cfg.Width {
 		n++
 	}
-	return all[:n:n] // who appends to it must not write into the bundle
+	return all[:n:n] // an append by the caller must not write into the bundle
 }
 
-// Layout is Measure, and makes sure that every weight lies in its region.
+// Layout is Measure with a check that every weight lies in its region.
 func (m *Model) Layout(cfg Config) (*Layout, error) {
 	l, err := m.Measure(cfg)
 	if err == nil {
@@ -63,8 +63,8 @@ func (m *Model) Layout(cfg Config) (*Layout, error) {
 	return l, nil
 }
 
-// Measure checks a configuration, and what of the bundle sizes depend on. The weights need not be
-// bound.
+// Measure computes the layout, and checks the configuration and every size of the bundle that it depends on.
+// The weights need not be bound.
 func (m *Model) Measure(cfg Config) (*Layout, error) {
 	b := m.Bundle
 	model := &b.Model
@@ -150,20 +150,20 @@ func (m *Model) Measure(cfg Config) (*Layout, error) {
 	}, nil
 }
 
-// NewTables is the host's copy of the block tables.
+// NewTables returns the host's copy of the block tables, without pages.
 func (l *Layout) NewTables() *Tables {
 	return NewTables(int(l.Tables/4)/l.MaxPages, l.MaxPages, l.Pages)
 }
 
-// PageBytes is the size of a page of all layers.
+// PageBytes is the size in bytes of a page over all layers.
 func (l *Layout) PageBytes() int { return int(l.Cache / int64(l.Pages) * int64(l.Layers)) }
 
-// StateBytes is the size of a session's state; 0: the model has none.
+// StateBytes is the size in bytes of a session's state; 0: the model has none.
 func (l *Layout) StateBytes() int { return int(l.States / (l.Tables / 4 / int64(l.MaxPages))) }
 
-// HostBytes is what there is of it on a device whose host picks tokens, and whose workers share
-// work without tickets.
+// HostBytes is the bytes of the layout on the CPU device, which picks tokens on the host and needs no
+// tickets.
 func (l *Layout) HostBytes() int64 { return l.Bytes() - l.Pick - l.Counters }
 
-// CacheBytes is the size of the latent caches of all layers.
+// CacheBytes is the size in bytes of the latent caches of all layers.
 func (l *Layout) CacheBytes() int64 { return l.Cache * int64(l.Layers) }

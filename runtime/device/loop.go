@@ -9,45 +9,45 @@ import (
 	"mla/runtime/plan"
 )
 
-// MaxAhead is how many steps of a Picker can be ahead of the host.
+// MaxAhead is the most steps of a Picker that can be in flight.
 const MaxAhead = plan.PickTurns
 
-// Loop keeps count of the steps that a Picker makes ahead of the host: of those after the
-// last Pick that were asked for, and of those whose tokens were returned. It calls the
-// device where Picker's methods need it. The zero value is one without a Pick.
+// Loop keeps the counts of a Picker's steps after the last Pick: of those that were submitted, and of those
+// whose tokens were returned. Its methods implement the methods of Picker and call back for the work of the
+// device. The zero value is a Loop without a Pick.
 type Loop struct {
 	vocab, context int
 	tables         *Tables
 
-	rows     []plan.Row // of the last Pick; none: there is nothing to go on with
+	rows     []plan.Row // of the last Pick; none: there is no Pick to continue
 	picks    []Pick
-	asked    int           // steps after the last Pick
-	returned int           // of those
-	units    [MaxAhead]int // by turn: the slot of the unit that makes the step
+	asked    int // steps submitted after the last Pick
+	returned int // steps whose tokens were returned
+	units    [MaxAhead]int // by turn: the queue slot of the unit of work that makes the step
 }
 
-// NewLoop is the Loop of a runner with a vocabulary and a context of that many tokens, that
-// has picked nothing yet.
+// NewLoop returns the Loop of a runner with a vocabulary and a context of the given numbers of tokens,
+// without a Pick.
 func NewLoop(vocab, context int, tables *Tables) Loop {
 	return Loop{vocab: vocab, context: context, tables: tables}
 }
 
-// Begin is called after every Pick.
+// Begin must be called after every Pick.
 func (l *Loop) Begin(rows []plan.Row, picks []Pick) {
 	l.rows, l.picks, l.asked, l.returned = append(l.rows[:0], rows...), append(l.picks[:0], picks...), 0, 0
 }
 
-// Forget is called before whatever else is run.
+// Forget must be called before anything else is run.
 func (l *Loop) Forget() { l.rows = l.rows[:0] }
 
-// Rows is how many rows go on.
+// Rows is the number of rows of the last Pick.
 func (l *Loop) Rows() int { return len(l.rows) }
 
-// InFlight says whether tokens are yet to be returned.
+// InFlight says whether there are steps whose tokens were not returned.
 func (l *Loop) InFlight() bool { return len(l.rows) > 0 && l.asked > l.returned }
 
-// Continue does what Picker.Continue says. submit hands the device n steps as the unit of a
-// slot of its queue; if it fails, they count as not asked for.
+// Continue implements Picker.Continue. submit hands n steps to the device, as the unit of work in a slot of
+// its queue. If it fails, the steps do not count.
 func (l *Loop) Continue(n, slot int, submit func() error) error {
 	switch {
 	case len(l.rows) == 0:
@@ -62,7 +62,7 @@ func (l *Loop) Continue(n, slot int, submit func() error) error {
 		if pos >= min(uint64(l.context), math.MaxUint32) {
 			return fmt.Errorf("%d steps after position %d do not fit a context of %d tokens", l.asked+n, row.Pos, l.context)
 		}
-		row.Pos, row.NKV = uint32(pos), uint32(pos)+1 // of the last step; those before have pages if it has
+		row.Pos, row.NKV = uint32(pos), uint32(pos)+1 // of the last step: if its position has a page, so have all positions before it
 		if err := errors.Join(CheckRow(row, l.vocab, l.context), l.tables.Check(row)); err != nil {
 			return err
 		}
@@ -77,8 +77,8 @@ func (l *Loop) Continue(n, slot int, submit func() error) error {
 	return nil
 }
 
-// Next does what Picker.Next says. wait waits for the unit in a slot; tokens are what the
-// device left at a turn, which is cleared.
+// Next implements Picker.Next. wait waits for the unit of work in a slot. tokens returns the tokens that the
+// device has written for a turn; Next clears them.
 func (l *Loop) Next(wait func(slot int) error, tokens func(turn int) []uint32) ([]int32, error) {
 	if !l.InFlight() {
 		return nil, errors.New("no step is under way whose tokens were not returned")
@@ -90,7 +90,7 @@ func (l *Loop) Next(wait func(slot int) error, tokens func(turn int) []uint32) (
 	l.returned++
 	there := tokens(turn)
 	picked, err := Picked(l.picks, there, l.vocab)
-	for i := range there { // nobody takes them for those of a later step
+	for i := range there { // so that a later step that picks none does not return these
 		there[i] = plan.SampleNone
 	}
 	return picked, err

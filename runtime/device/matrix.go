@@ -7,8 +7,9 @@ import (
 	"mla/runtime/plan"
 )
 
-// Constants are a kernel's: of each slot of its Args how many rows are between the heads or experts of the
-// weight there, as kernels know how long a row is where it lies; then the number of splits, see PutSplits.
+// Constants encodes a kernel's constants. First comes, for each slot of Args, the distance between the heads
+// or experts of its weight, in rows: kernels know the length of a row. Then comes the number of splits, if
+// the kernel reads it; see PutSplits.
 func Constants(k *plan.Kernel, weight func(slot int) (*Weight, error)) (data []byte, err error) {
 	for _, slot := range k.Args {
 		w, err := weight(slot)
@@ -27,7 +28,8 @@ func Constants(k *plan.Kernel, weight func(slot int) (*Weight, error)) (data []b
 	return data, nil
 }
 
-// PutSplits writes the number of splits of a kernel, where that follows the cores of a GPU, into its constants.
+// PutSplits writes the number of splits into a kernel's constants, if the number depends on the cores of a
+// GPU.
 func PutSplits(constants []byte, k *plan.Kernel) {
 	if s := k.PerCore(); s != nil {
 		binary.LittleEndian.PutUint64(constants[8*len(k.Args):], uint64(s.Count))
@@ -50,13 +52,14 @@ func strideRows(k *plan.Kernel, slot int, w *Weight) (uint64, error) {
 	return 0, fmt.Errorf("tensor %s of type %s in slot %d of kernel %s, which has no matrix there", w.Tensor, w.Type, slot, k.Name)
 }
 
-// Flops counts the operations of a command's products for a given number of rows, of which the last attends
-// to cached cache rows and each before it to one less: two for each weight that a row is
-// multiplied by, and in attention two for each column of a query and of what it sums up.
+// Flops counts the floating-point operations of a command's products for a number of rows. The last row
+// attends to cached cache rows, and each row before it to one less. A weight counts as two operations for
+// each row that is multiplied by it. In attention, each column of a key and of a value counts as two for each
+// pair of a query and a cache row.
 func Flops(c *Command, rows, cached int) int64 {
 	w := flopsOf(c)
 	flops, _ := w.Of(Load{
-		Rows:   int64(min(rows, max(c.Kernel.Width, 1))), // of a prompt the head takes the rows that are asked for
+		Rows:   int64(min(rows, max(c.Kernel.Width, 1))), // of a prompt, the head runs for the wanted rows only
 		Pairs:  int64(rows)*int64(cached) - int64(rows)*int64(rows-1)/2,
 		Cached: int64(plan.Pages(cached)) * plan.PageRows,
 	})

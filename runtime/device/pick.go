@@ -10,47 +10,46 @@ import (
 	"mla/runtime/plan"
 )
 
-// Picker is a Runner that can pick tokens after rows of several sessions, and run what it
-// picked: the host gets ids in place of logits, and need not take part in every step.
+// Picker is a Runner that can pick tokens for rows of several sessions, and then run the picked tokens. The
+// host gets ids in place of logits, and need not take part in every step.
 //
 //	Pick(rows, picks)  Continue(4)  Continue(4)  Next  Next  Next  Next  Continue(4)  …
 type Picker interface {
 	Runner
-	// Pick runs rows as Replay does, with those of picks wanted, picks a token for each
-	// and returns them: -1 where none could be picked. It fails with ErrSampling, and runs nothing, if the
-	// device has no kernels for it.
+	// Pick runs rows as Replay does, with the logits of the picks' rows. It picks a token for each pick and
+	// returns the tokens; -1 where none could be picked. If the device has no kernels for a pick, it returns
+	// ErrSampling and runs nothing.
 	Pick(rows []plan.Row, picks []Pick) ([]int32, error)
-	// PickedLogits are the logits of the i-th of the last Pick, [VocabSize], valid until
-	// the next Replay or Pick.
+	// PickedLogits is the logits of the i-th of the last picks, [VocabSize], valid until the next Replay or
+	// Pick.
 	PickedLogits(i int) ([]float32, error)
-	// Continue makes n more steps as one unit of work. A step runs the rows of the last Pick
-	// once more, each as that of the token that was picked after it, one position on, and
-	// picks after them as the samplers would: with the next draw, and otherwise as before.
-	// Pick must have picked after all of its rows. Continue waits for nothing but a free slot; at
-	// most MaxAhead steps can be under way. Where no token could be picked the row stays what
-	// it was. A Pick or a Replay forgets what is under way; cache rows that it has written
-	// stay, to be overwritten.
+	// Continue submits n more steps as one unit of work. A step runs the rows of the last Pick again: each
+	// row has the token that was picked for it, at the next position. It then picks with the next draw and
+	// the same parameters. The last Pick must have had a pick for each of its rows. Continue blocks only
+	// until a slot of the queue is free. At most MaxAhead steps can be in flight. A row for which no token
+	// could be picked stays as it was. A Pick or a Replay drops the results of steps in flight; the cache
+	// rows that these have written stay until they are overwritten.
 	Continue(n int) error
-	// Next waits for the first step whose tokens it has not returned, and returns those, in
-	// the order of the picks: -1 where none could be picked.
+	// Next waits for the earliest step whose tokens it has not returned, and returns them in the order of the
+	// picks; -1 where none could be picked.
 	Next() ([]int32, error)
 }
 
-// Pick is after which row a token is picked, and how.
+// Pick says for which row a token is picked, and how.
 type Pick struct {
-	Row           int  // which of the rows that are run; picks are in the order of theirs
-	LogitsOnly    bool // nothing is picked: PickedLogits is asked for it
+	Row           int // index of a row of the replay; rising over the picks
+	LogitsOnly    bool // no token is picked: only PickedLogits is used
 	plan.Sampling      // Picked is 0
 	Adjusts       []plan.Adjust
-	Mask          []uint32 // which tokens may be picked, a bit each; nil: all
+	Mask          []uint32 // the tokens that may be picked, one bit each; nil: all
 }
 
-// Pick is a pick with the sampler's parameters and state after a row, for a vocabulary of
-// a given number of tokens. It fails with ErrSampling if that is beyond the kernels.
+// Pick converts the sampler's parameters and state to a pick for a row, with a vocabulary of vocab tokens. It
+// returns ErrSampling if the kernels do not support them.
 func (s *Sampling) Pick(row, vocab int) (Pick, error) {
 	p := Pick{Row: row, Sampling: s.Sampling, Mask: s.Mask}
 	add := func(a plan.Adjust) {
-		if uint64(a.Token) < uint64(vocab) { // what was negative is not, either
+		if uint64(a.Token) < uint64(vocab) { // as unsigned, a negative token is out of range, too
 			p.Adjusts = append(p.Adjusts, a)
 		}
 	}
@@ -67,7 +66,7 @@ func (s *Sampling) Pick(row, vocab int) (Pick, error) {
 	return p, nil
 }
 
-// merged sorts adjustments, and makes one of those of a token.
+// merged sorts adjustments, and merges those of the same token.
 func merged(list []plan.Adjust) []plan.Adjust {
 	slices.SortFunc(list, func(a, b plan.Adjust) int { return cmp.Compare(a.Token, b.Token) })
 	out := list[:0]
@@ -82,8 +81,8 @@ func merged(list []plan.Adjust) []plan.Adjust {
 	return out
 }
 
-// After is the sampler's state once a token was picked and accepted; nil if that is not
-// known here, as the mask is another one then.
+// After is the sampler's state once a token has been picked and accepted. It is nil if there is a mask, as
+// the mask for the next token is not known here.
 func (s *Sampling) After(token int32) *Sampling {
 	if s.Mask != nil {
 		return nil
@@ -101,7 +100,7 @@ func (s *Sampling) After(token int32) *Sampling {
 	return &next
 }
 
-// CheckPicks fails for picks that no Picker can make after a given number of rows.
+// CheckPicks fails for picks that no Picker supports for a given number of rows.
 func CheckPicks(picks []Pick, rows int) error {
 	if len(picks) == 0 {
 		return errors.New("nothing to pick")
@@ -114,7 +113,7 @@ func CheckPicks(picks []Pick, rows int) error {
 	return CheckWanted(PickedRows(picks), rows)
 }
 
-// PickedRows are the rows after which tokens are picked.
+// PickedRows lists the rows of the picks.
 func PickedRows(picks []Pick) []int {
 	rows := make([]int, len(picks))
 	for i := range picks {
@@ -123,9 +122,8 @@ func PickedRows(picks []Pick) []int {
 	return rows
 }
 
-// WritePicks fills the memory of SpacePick that the host fills, dst, with picks that were
-// checked, and returns how much of it that is: bytes from its beginning on, and bytes of
-// masks from PickLayout.Masks on.
+// WritePicks writes checked picks to dst, the memory of SpacePick. It returns how much it wrote: bytes from
+// the beginning of dst on, and bytes of masks from PickLayout.Masks on.
 func WritePicks(dst []byte, picks []Pick, vocab int) (bytes, masks int) {
 	l := plan.PickLayoutOf(vocab, 1)
 	var list [plan.MaxWanted]plan.Pick
@@ -149,14 +147,15 @@ func WritePicks(dst []byte, picks []Pick, vocab int) (bytes, masks int) {
 	return int(l.Adjusts) + plan.AdjustBytes*int(at), masks
 }
 
-// writeMask writes the words of a mask, which allows no tokens after its end.
+// writeMask writes the words of a mask. Tokens after the end of the mask are not allowed.
 func writeMask(dst []byte, mask []uint32, words int) (bytes int) {
 	n := copy(dst[:4*words], raw(mask))
 	clear(dst[n : 4*words])
 	return 4 * words
 }
 
-// raw views structs without padding, whose numbers are as devices read them.
+// raw views a slice of structs as bytes. The structs have no padding, and host and devices share a byte
+// order.
 func raw[T plan.Pick | plan.Adjust | uint32](list []T) []byte {
 	if len(list) == 0 {
 		return nil
@@ -164,14 +163,13 @@ func raw[T plan.Pick | plan.Adjust | uint32](list []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(&list[0])), len(list)*int(unsafe.Sizeof(list[0])))
 }
 
-// PickTurn are the tokens that a device left at a turn of PickLayout.Tokens, which memory
-// begins with.
+// PickTurn returns the tokens that a device has written for a turn; memory begins with PickLayout.Tokens.
 func PickTurn(memory []byte, turn int) []uint32 {
 	all := unsafe.Slice((*uint32)(unsafe.Pointer(&memory[0])), plan.PickTurns*plan.MaxWanted)
 	return all[turn*plan.MaxWanted:][:plan.MaxWanted]
 }
 
-// Picked are the tokens of picks, of those of a turn: -1 if there is none.
+// Picked returns the tokens of a turn in the order of the picks; -1 where none was picked.
 func Picked(picks []Pick, tokens []uint32, vocab int) ([]int32, error) {
 	out := make([]int32, len(picks))
 	for i, t := range tokens[:len(picks)] {

@@ -5,9 +5,8 @@ import (
 	"slices"
 )
 
-// RopeTable fills dst, [positions][len(freqs)][2], with the cosine and sine,
-// times scale, of every rotated pair at every position that dst has room for.
-// Angles are float64: position times frequency, in radians.
+// RopeTable fills dst, [positions][len(freqs)][2], with scale times the cosine and sine of every rotated pair
+// at every position. Angles are float64: position times frequency, in radians.
 func RopeTable(dst []float32, freqs []float64, scale float64) {
 	for pos := range len(dst) / max(2*len(freqs), 1) { // a model without rotary positions has no frequencies
 		row := dst[2*len(freqs)*pos:]
@@ -18,19 +17,19 @@ func RopeTable(dst []float32, freqs []float64, scale float64) {
 	}
 }
 
-// RopeFactors are what a file divides rotary frequencies by, pair by pair: Short where a
-// session has at most Original positions, Long where it has more. An empty list is none.
+// RopeFactors is the divisors of rotary frequencies that a file has, one per pair: Short for sessions of at
+// most Original positions, Long for longer ones. An empty list divides nothing.
 type RopeFactors struct {
 	Short, Long []float64
 	Original    int
 }
 
-// wrong says whether a list has factors for another number of pairs.
+// wrong says whether a list is neither empty nor of one factor per pair.
 func (f *RopeFactors) wrong(pairs int) bool {
 	return len(f.Short) != 0 && len(f.Short) != pairs || len(f.Long) != 0 && len(f.Long) != pairs
 }
 
-// ropeFreqs are the frequencies for sessions of up to a given number of positions.
+// ropeFreqs returns the frequencies for sessions of up to context positions.
 func (m *Model) ropeFreqs(context int) []float64 {
 	factors := m.RopeFactors.Short
 	if context > m.RopeFactors.Original {

@@ -6,8 +6,8 @@ import (
 	"mla/runtime/plan"
 )
 
-// CheckRows fails for rows that a Runner cannot run together: none, more than width, or one
-// that CheckRow fails for.
+// CheckRows fails for rows that a Runner cannot run in one replay: no rows, more than width, or a row that
+// CheckRow refuses.
 func CheckRows(rows []plan.Row, width, vocab, context int) error {
 	if len(rows) < 1 || len(rows) > width {
 		return fmt.Errorf("%d rows at a time; expected 1 to %d", len(rows), width)
@@ -20,7 +20,7 @@ func CheckRows(rows []plan.Row, width, vocab, context int) error {
 	return nil
 }
 
-// CheckWanted fails for rows, of a replay's n, whose logits a Runner cannot compute in one replay.
+// CheckWanted fails unless wanted lists at most plan.MaxWanted of a replay's rows, rising.
 func CheckWanted(wanted []int, rows int) error {
 	if len(wanted) > plan.MaxWanted {
 		return fmt.Errorf("the logits of %d rows are wanted; expected at most %d", len(wanted), plan.MaxWanted)
@@ -35,7 +35,7 @@ func CheckWanted(wanted []int, rows int) error {
 	return nil
 }
 
-// Wanted are the rows in SpaceWanted: those whose logits are wanted, each with its place.
+// Wanted appends the contents of SpaceWanted: the wanted rows, with their places in SpaceRow as Token.
 func Wanted(to []plan.Row, rows []plan.Row, wanted []int) []plan.Row {
 	for _, i := range wanted {
 		row := rows[i]
@@ -45,10 +45,10 @@ func Wanted(to []plan.Row, rows []plan.Row, wanted []int) []plan.Row {
 	return to
 }
 
-// All are the numbers of n rows, which are at most plan.MaxWanted: all are wanted.
+// All lists 0 to n-1: all of n rows are wanted, at most plan.MaxWanted.
 func All(n int) []int { return first[:n:n] }
 
-// AllIf is All if logits are wanted, else none.
+// AllIf is All if logits are wanted, else nil.
 func AllIf(logits bool, n int) []int {
 	if !logits {
 		return nil
@@ -63,9 +63,9 @@ var first = func() (list [plan.MaxWanted]int) {
 	return list
 }()
 
-// CheckRow fails for a row that a Runner with a vocabulary and a context of that many
-// tokens cannot run: a token or a position that it does not have, or another number of
-// cache rows than that of the positions up to this one.
+// CheckRow fails for a row that a Runner with a vocabulary and a context of the given numbers of tokens
+// cannot run: the token or the position is out of range, or NKV is not the number of positions up to this
+// one.
 func CheckRow(s plan.Row, vocab, context int) error {
 	switch {
 	case uint64(s.Token) >= uint64(vocab):

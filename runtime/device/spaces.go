@@ -2,21 +2,20 @@ package device
 
 import "mla/runtime/plan"
 
-// align is what offsets are multiples of in the spaces whose operands are ranges of bytes; 0: operands stand for all of
-// the space.
+// align divides the offsets of operands that are byte ranges of their space; 0: operands are the whole space.
 var align = [plan.Spaces]int64{
 	plan.SpaceArena:    arenaAlign,
 	plan.SpacePick:     ConstantsAlign,
 	plan.SpaceCounters: ConstantsAlign,
 }
 
-// Memories is where every space is on a device: an M is a buffer, an address or a slice.
+// Memories is the memory of every space on a device: an M is a buffer, an address or a slice.
 type Memories[M any] struct {
-	Spaces [plan.Spaces]M // that of SpaceKV is empty
-	Caches []M            // of SpaceKV: one for each layer that has one
+	Spaces [plan.Spaces]M // SpaceKV's is unused
+	Caches []M // of SpaceKV: one for each layer with a latent cache
 }
 
-// At is the memory that a binding is in. A device knows the places of weights itself.
+// At is the memory of a binding. The places of weights are known to the device alone.
 func (m *Memories[M]) At(b *Binding) M {
 	if b.Space == plan.SpaceKV {
 		return m.Caches[b.Index]
@@ -24,8 +23,8 @@ func (m *Memories[M]) At(b *Binding) M {
 	return m.Spaces[b.Space]
 }
 
-// Sizes is the memory of each space in bytes; of SpaceKV it is that of one layer. It is 0 for weights, constants and
-// rows, which are not part of a layout.
+// Sizes is the bytes of each space; for SpaceKV, those of one layer. It is 0 for weights, constants and rows,
+// which are not part of a layout.
 func (l *Layout) Sizes() [plan.Spaces]int64 {
 	return [plan.Spaces]int64{
 		plan.SpaceArena:    l.Arena,
@@ -40,9 +39,9 @@ func (l *Layout) Sizes() [plan.Spaces]int64 {
 	}
 }
 
-// Bytes is all of it.
+// Bytes is the size of all memory of the layout.
 func (l *Layout) Bytes() int64 {
-	total := l.Cache * int64(l.Layers-1) // that of one layer is among the sizes
+	total := l.Cache * int64(l.Layers-1) // Sizes has one layer's
 	for _, n := range l.Sizes() {
 		total += n
 	}

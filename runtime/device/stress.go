@@ -10,11 +10,11 @@ import (
 	"mla/runtime/plan"
 )
 
-// Stressing is what to replay. Two rows take turns, with other tokens at the same
-// position: so what a replay finds in memory is never right by chance.
+// Stressing is the parameters of Stress. Two rows with different tokens at the same position take turns, so
+// results that were left in memory are never right by chance.
 type Stressing struct {
 	Rows     [2]plan.Row
-	Replays  int                   // of both together
+	Replays  int // replays of the two rows in sum
 	Progress func(done, total int) // may be nil
 }
 
@@ -26,41 +26,41 @@ func (s *Stressing) Check() error {
 	return nil
 }
 
-// Stressed is what came of it.
+// Stressed is the result of Stress.
 type Stressed struct {
 	Parts     []Part
-	Replays   int // compared
-	Different int // of those, not bit by bit the first with their row
+	Replays   int // replays that were compared
+	Different int // replays that were not bit by bit the first one of their row
 	First     *Difference
 }
 
-// Part is one thing that a replay computes, in elements of 1 or 4 bytes.
+// Part is one result of a replay, in elements of 1 or 4 bytes.
 type Part struct {
 	Name        string
 	Bytes, Elem int
 }
 
-// Difference is the first element of the first replay that differs.
+// Difference is the first element that differs, in the first replay with a difference.
 type Difference struct {
 	Replay, Index int // from 0
 	Part          string
-	Got, Want     uint32 // bits
+	Got, Want     uint32 // as bits
 }
 
 func (d *Difference) String() string {
 	return fmt.Sprintf("replay %d: element %d of the %s is %#x; expected %#x", d.Replay, d.Index, d.Part, d.Got, d.Want)
 }
 
-// Comparison compares the results of replays with the first two.
+// Comparison compares the results of replays with those of the first two.
 type Comparison struct {
 	Stressed
 	first [2][]byte
 }
 
-// NewComparison expects results that consist of parts, one after the other.
+// NewComparison returns a Comparison of results that consist of consecutive parts.
 func NewComparison(parts []Part) *Comparison { return &Comparison{Stressed: Stressed{Parts: parts}} }
 
-// Add takes the result of the next replay. It is only read.
+// Add compares the result of the next replay, which it does not keep.
 func (c *Comparison) Add(result []byte) {
 	want := &c.first[c.Replays%2]
 	switch {
@@ -74,7 +74,7 @@ func (c *Comparison) Add(result []byte) {
 	c.Replays++
 }
 
-// difference finds the first element that differs; there is one.
+// difference returns the first element that differs; there must be one.
 func (c *Comparison) difference(got, want []byte) *Difference {
 	for _, p := range c.Parts {
 		for i := 0; i < p.Bytes; i += p.Elem {
@@ -95,10 +95,10 @@ func bits(element []byte) uint32 {
 	return binary.LittleEndian.Uint32(element)
 }
 
-// Stress replays a token again and again and compares every replay bit by bit with
-// the first one of its row: whatever depends on the order in which threads or
-// dispatches happen to run shows, if it is often enough. Cancelling ctx ends it with
-// ctx's error and what was compared until then. The caches keep the step's row.
+// Stress replays a token many times and compares every replay bit by bit with the first one of its row.
+// Results that depend on the order in which threads or dispatches happen to run show up as differences. If
+// ctx is cancelled, it returns ctx's error and the comparison so far. The caches keep the cache row of the
+// token.
 func Stress(ctx context.Context, r Runner, s *Stressing) (*Stressed, error) {
 	if err := s.Check(); err != nil {
 		return nil, err

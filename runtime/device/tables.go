@@ -9,17 +9,17 @@ import (
 	"mla/runtime/plan"
 )
 
-// Tables is the host's copy of a runner's block tables. It says which pages a row may
-// touch, so that a device never reads or writes through an entry that nobody set.
+// Tables is the host's copy of a runner's block tables. It checks which pages a row may touch, so that a
+// device never reads or writes through an unset entry.
 type Tables struct {
-	// Entries is what the device holds: [tables][MaxPages].
+	// Entries is the device's copy: [tables][MaxPages].
 	Entries  []uint32
 	maxPages int
-	pages    int   // of the pool
-	assigned []int // by table: leading entries that have a page
+	pages    int // number of pages in the caches
+	assigned []int // by table: how many leading entries have a page
 }
 
-// NewTables has a number of tables, without a page assigned in any.
+// NewTables returns a number of tables without pages.
 func NewTables(tables, maxPages, pages int) *Tables {
 	return &Tables{Entries: make([]uint32, tables*maxPages), maxPages: maxPages, pages: pages, assigned: make([]int, tables)}
 }
@@ -30,14 +30,13 @@ func (t *Tables) Pages() int { return t.pages }
 // Count is how many tables there are.
 func (t *Tables) Count() int { return len(t.assigned) }
 
-// Of is the entries of a table that have a page.
+// Of returns the entries of a table that have a page.
 func (t *Tables) Of(table uint32) []uint32 {
 	return t.Entries[int(table)*t.maxPages:][:t.assigned[table]]
 }
 
-// Assign makes pages the entries of a table from entry first on, which may follow those
-// that have a page or replace some of them; later entries have none afterwards. It
-// returns the index in Entries of the first one.
+// Assign sets the entries of a table from entry first on to pages. first is at most the number of entries
+// that have a page. Later entries lose theirs. Assign returns the index in Entries of the first one set.
 func (t *Tables) Assign(table, first int, pages []uint32) (at int, err error) {
 	switch {
 	case table < 0 || table >= len(t.assigned):
@@ -56,23 +55,21 @@ func (t *Tables) Assign(table, first int, pages []uint32) (at int, err error) {
 	return at, nil
 }
 
-// Write copies n entries from index at on to where they are in dst, which is what the
-// device holds.
+// Write copies n entries from index at on to the same place in dst, the device's copy.
 func (t *Tables) Write(dst []byte, at, n int) {
 	for i, p := range t.Entries[at : at+n] {
 		binary.LittleEndian.PutUint32(dst[4*(at+i):], p)
 	}
 }
 
-// WriteSpare writes pages to the table after those of sessions, where dst has a spare one.
+// WriteSpare writes pages to a spare table in dst, which follows the sessions' tables.
 func (t *Tables) WriteSpare(dst []byte, pages []uint32) {
 	for i, p := range pages {
 		binary.LittleEndian.PutUint32(dst[4*(len(t.Entries)+i):], p)
 	}
 }
 
-// Check fails for rows whose position has no page, and for rows of one session that do
-// not follow each other.
+// Check fails for rows whose position has no page, and for rows of one session that are not consecutive.
 func (t *Tables) Check(rows ...plan.Row) error {
 	for i, r := range rows {
 		if err := t.check(r); err != nil {
@@ -100,7 +97,7 @@ func (t *Tables) check(r plan.Row) error {
 	return nil
 }
 
-// Place is where the cache row of a position is among the rows of all pages.
+// Place is the index of a position's cache row among the rows of all pages.
 func (t *Tables) Place(r plan.Row) int64 {
 	page := t.Entries[int(r.Table)*t.maxPages+int(r.Pos)/plan.PageRows]
 	return int64(page)*plan.PageRows + int64(r.Pos)%plan.PageRows
@@ -114,8 +111,8 @@ func (t *Tables) CheckCopy(from, to uint32, n int) error {
 	return nil
 }
 
-// CheckPage fails if a page cannot be read to, or written from, a given number of bytes of the
-// host; a page has pageBytes.
+// CheckPage fails if the page is out of range, or if bytes, the length of the caller's slice, is not
+// pageBytes.
 func (t *Tables) CheckPage(page uint32, bytes, pageBytes int) error {
 	if uint64(page) >= uint64(t.pages) || bytes != pageBytes {
 		return fmt.Errorf("%d bytes for page %d of %d, each of %d bytes", bytes, page, t.pages, pageBytes)
@@ -123,7 +120,7 @@ func (t *Tables) CheckPage(page uint32, bytes, pageBytes int) error {
 	return nil
 }
 
-// LoadSingle loads a model for one session: block table 0 holds all pages, in order.
+// LoadSingle loads a model for one session: block table 0 holds all pages in order.
 func LoadSingle(d Device, m *Model, cfg Config) (Runner, error) {
 	cfg.Tables, cfg.Pages = 1, plan.Pages(cfg.Context)
 	r, err := d.Load(m, cfg)

@@ -5,9 +5,9 @@ import (
 	"mla/runtime/quant"
 )
 
-// Traffic is the memory that a command has to read and write once, in bytes, when a
-// token attends to rows cache rows: matrices (of experts the selected ones), cache
-// rows, vectors. What several threadgroups read again is not counted.
+// Traffic is the bytes that a command has to read and write at least once when a token attends to rows cache
+// rows: matrices (of experts the selected ones), cache rows and vectors. Repeated reads by several
+// threadgroups do not count.
 func (m *Model) Traffic(c *Command, kv quant.Type, rows int) int64 {
 	t := &traffic{m.Bundle, c, kv, rows}
 	var n int64
@@ -30,8 +30,8 @@ type traffic struct {
 	rows   int
 }
 
-// distinct is how many times one row's experts all rows of a kernel select. 1: the matrix is no expert's, or there
-// is one row.
+// distinct is the expected number of different experts that the rows of a kernel select, divided by the
+// number of one row. It is 1 for a matrix that is no expert's, and for a single row.
 func (t *traffic) distinct(w *plan.Use) float64 {
 	k := w.Selected()
 	if k == 0 {
@@ -40,7 +40,7 @@ func (t *traffic) distinct(w *plan.Use) float64 {
 	return t.bundle.Model.MoE.Distinct(k, t.c.Kernel.Width) / float64(k)
 }
 
-// slot is what a slot moves besides matrices.
+// slot is the bytes that a slot moves, matrices excepted.
 func (t *traffic) slot(i int) int64 {
 	s, op := &t.c.Kernel.Slots[i], &t.c.Dispatch.Operands[i]
 	model := &t.bundle.Model
@@ -72,8 +72,8 @@ func (t *traffic) slot(i int) int64 {
 	return 0
 }
 
-// splits says how many attention splits hold rows, and how many slot i has memory
-// for; 0, 0 for other slots.
+// splits returns how many attention splits hold cache rows, and for how many slot i has memory; 0, 0 for
+// other slots.
 func (t *traffic) splits(i int) (active, all int) {
 	if s := t.c.Kernel.SplitsAt(i); s != nil && s.Count > 0 {
 		return s.Used(t.rows), s.Count

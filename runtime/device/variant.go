@@ -9,14 +9,13 @@ import (
 	"mla/runtime/quant"
 )
 
-// Bound is what a typed slot of a dispatch reads, and its type.
+// Bound is a tensor that is bound to a typed slot, and its type.
 type Bound struct {
 	Tensor string // GGUF name, or "KV cache"
 	Type   quant.Type
 }
 
-// VariantError says that a bundle has no instantiation of a kernel for the
-// types that a file has in one layer.
+// VariantError says that a kernel has no variant for the types that a file has in one layer.
 type VariantError struct {
 	Bundle, Kernel string
 	Layer          int            // -1 outside the layers
@@ -24,8 +23,8 @@ type VariantError struct {
 	Covered        [][]quant.Type // the types of each variant, in the order of Bound
 }
 
-// Error names the tensors, their types, those that the bundle covers and the
-// command that makes a bundle which covers them.
+// Error names the tensors, their types, the types that the bundle has variants for, and the command that
+// makes a bundle with the missing variant.
 func (e *VariantError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "bundle %s, kernel %s", e.Bundle, e.Kernel)
@@ -56,9 +55,8 @@ func (e *VariantError) Error() string {
 	return b.String()
 }
 
-// Variant finds the instantiation of a dispatch's kernel for the types that its
-// weights have and the cache type kv. With none it is a *VariantError. The
-// dispatch must name an existing kernel and have one operand per slot.
+// Variant returns the variant of a dispatch's kernel for the types of its weights and the cache type kv, or a
+// *VariantError. The dispatch must name an existing kernel and have one operand per slot.
 func (m *Model) Variant(d *plan.Dispatch, kv quant.Type) (*plan.Variant, error) {
 	return m.variant(&m.Bundle.Kernels[d.Kernel], d, kv)
 }
@@ -92,8 +90,8 @@ func (m *Model) variant(k *plan.Kernel, d *plan.Dispatch, kv quant.Type) (*plan.
 	return nil, e
 }
 
-// Functions are the kernel functions that the model needs as configured on
-// devices of a kernel class, those of the samplers after the others, each once.
+// Functions lists the kernel functions that the model needs with a configuration on devices of a kernel
+// class, each once. Those that pick tokens come last.
 func (m *Model) Functions(cfg Config, class string) ([]string, error) {
 	var list []string
 	for _, q := range append(m.Sequences(cfg), plan.Sequence{Dispatches: m.Bundle.Pick}) {

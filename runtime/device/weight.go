@@ -6,7 +6,7 @@ import (
 	"mla/runtime/quant"
 )
 
-// Weight is one tensor as bound: rows of Type, entries BatchStride bytes apart.
+// Weight is the place of one bound tensor: rows of Type, with entries BatchStride bytes apart.
 type Weight struct {
 	Tensor        string // GGUF name, for messages
 	Region        int
@@ -15,14 +15,13 @@ type Weight struct {
 	BatchStride   int64 // bytes between heads or experts
 }
 
-// At is the binding of weight row i in a dispatch's layer.
+// At returns the binding of weight row i in a dispatch's layer.
 func (m *Model) At(i, layer int) *Weight {
 	return &m.Weights[i][m.Bundle.Weights[i].Index(layer)]
 }
 
-// Lookup is At with its arguments checked: it fails when there is no weight
-// row i, when the row has no tensor in that layer, or when the binding does not
-// lie in its region.
+// Lookup is At with checks: it fails if there is no weight row i, if the row has no tensor in that layer, or
+// if the binding is not inside its region.
 func (m *Model) Lookup(i, layer int) (*Weight, error) {
 	if i < 0 || i >= len(m.Bundle.Weights) || i >= len(m.Weights) {
 		return nil, fmt.Errorf("weight %d of %d", i, min(len(m.Bundle.Weights), len(m.Weights)))
@@ -42,7 +41,7 @@ func (m *Model) Lookup(i, layer int) (*Weight, error) {
 	return w, nil
 }
 
-// checkWeights fails for a weight that Lookup does not find.
+// checkWeights fails if Lookup fails for any weight.
 func (m *Model) checkWeights() error {
 	for i := range m.Bundle.Weights {
 		w := &m.Bundle.Weights[i]

@@ -5,28 +5,28 @@ import (
 	"mla/runtime/quant"
 )
 
-// Work is what a command makes of the rows of a replay: operations of its products, two for each
-// number that another is multiplied by, and bytes that it moves.
+// Work is the cost of a command as a function of a replay's rows: floating-point operations of its products,
+// two for each multiplication, and bytes that it moves.
 type Work struct {
-	RowFlops    int64 // for each row, as many as the kernel has
-	PairFlops   int64 // for each row and each cache row that it attends to
+	RowFlops    int64 // for each row of the kernel
+	PairFlops   int64 // for each pair of a row and a cache row that it attends to
 	CachedFlops int64 // for each cache row of the pages that rows attend to
-	Bytes       int64 // whatever the rows are
+	Bytes       int64 // independent of the rows
 	PairBytes   int64
 	CachedBytes int64
-	SplitBytes  int64       // for each row and each split of its cache rows: what attention leaves to be combined
-	Splits      plan.Splits // how these are cut
+	SplitBytes  int64 // for each row and each split of its cache rows: the split's result
+	Splits      plan.Splits // how attention is split
 }
 
-// Load is how many of each the rows of a replay are.
+// Load is the numbers of a replay's rows and cache rows.
 type Load struct {
 	Rows   int64
-	Pairs  int64 // rows with each of the cache rows that they attend to
-	Cached int64 // cache rows of all their pages, those of one block table counted once
-	Depths []int // how many cache rows each attends to
+	Pairs  int64 // pairs of a row and a cache row that it attends to
+	Cached int64 // cache rows of all block tables of the rows, each table once
+	Depths []int // by row: how many cache rows it attends to
 }
 
-// LoadOf counts rows; dead ones count for nothing.
+// LoadOf counts rows. Dead rows do not count.
 func LoadOf(rows []plan.Row) (l Load) {
 	most := map[uint32]uint32{}
 	for _, r := range rows {
@@ -43,7 +43,7 @@ func LoadOf(rows []plan.Row) (l Load) {
 	return l
 }
 
-// Of is the operations and the bytes for a load.
+// Of returns the operations and the bytes for a load.
 func (w *Work) Of(l Load) (flops, bytes int64) {
 	flops = w.RowFlops*l.Rows + w.PairFlops*l.Pairs + w.CachedFlops*l.Cached
 	bytes = w.Bytes + w.PairBytes*l.Pairs + w.CachedBytes*l.Cached
@@ -55,13 +55,13 @@ func (w *Work) Of(l Load) (flops, bytes int64) {
 	return flops, bytes
 }
 
-// flopsOf is the operations alone, which do not depend on types.
+// flopsOf is the operations only, which do not depend on types.
 func flopsOf(c *Command) (w Work) {
 	for _, p := range c.Kernel.Parts {
 		w.PairFlops += int64(plan.PairFlops(p))
 		w.RowFlops += int64(plan.StateFlops(p))
 		to := &w.RowFlops
-		if _, ok := p.(*plan.ExpandHeads); ok { // of cached rows, not of the kernel's
+		if _, ok := p.(*plan.ExpandHeads); ok { // for each cached row, not for each row of the kernel
 			to = &w.CachedFlops
 		}
 		for _, m := range plan.WeightsOf(p) {
@@ -73,7 +73,7 @@ func flopsOf(c *Command) (w Work) {
 	return w
 }
 
-// Flops is the operations of all commands.
+// Flops sums the operations of all commands.
 func (r *Recording) Flops() (w Work) {
 	for i := range r.Commands {
 		one := flopsOf(&r.Commands[i])
@@ -84,8 +84,8 @@ func (r *Recording) Flops() (w Work) {
 	return w
 }
 
-// Work is what a command does, with a cache of a type. Of a batch each row reads the cache rows of
-// its own session; of a prompt all rows read the same.
+// Work is the cost of a command with a type of the cache. In a batch each row reads the cache rows of its own
+// session; in a prompt all rows read the same ones.
 func (m *Model) Work(c *Command, kv quant.Type) Work {
 	w := flopsOf(c)
 	w.Bytes = m.Traffic(c, kv, 0)

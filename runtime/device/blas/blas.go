@@ -1,5 +1,5 @@
-// Package blas lets the CPU device multiply prompts by a library of the system, where there is one and it is
-// quicker here than the device's own loops. It calls the library without cgo.
+// Package blas lets the CPU device multiply prompts with the system's BLAS, if there is one and it is faster
+// here than the device's own loops. It calls the library without cgo.
 package blas
 
 import (
@@ -13,18 +13,19 @@ import (
 	"mla/runtime/device/linalg"
 )
 
-// systems have a library that every machine of theirs has.
+// systems maps a system to the library that every machine with it has.
 var systems = map[string]string{
 	"darwin/arm64": "/System/Library/Frameworks/Accelerate.framework/Accelerate",
 }
 
-// System is the path of the system's library; "": none is looked for.
+// System is the path of the system's library; "": none is known.
 func System() string { return systems[runtime.GOOS+"/"+runtime.GOARCH] }
 
-// What cblas_sgemm is told: rows of each matrix lie side by side, a is taken as it is, b in columns.
+// rowMajor, asItIs and transposed are arguments of cblas_sgemm: matrices are row-major, a is not transposed,
+// b is.
 const rowMajor, asItIs, transposed = 101, 111, 112
 
-// Open loads a library that has cblas_sgemm with sizes of 32 bits.
+// Open loads a library that has cblas_sgemm with 32-bit sizes.
 func Open(path string) (*linalg.Library, error) {
 	handle, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {

@@ -16,34 +16,34 @@ import (
 )
 
 const (
-	// timeLimit bounds what a program waits for the choice.
+	// timeLimit bounds how long a program waits for the choice.
 	timeLimit = 100 * time.Millisecond
-	// triedInputs are those of the products that are timed: of a prompt, or a part of it.
+	// triedInputs is the number of inputs of the timed products, as in a prompt or a part of it.
 	triedInputs = 128
 	// mostShapes is how many shapes of a file's matrices are timed, the largest first.
 	mostShapes = 3
 	// turns is how often each way runs; the best time counts.
 	turns = 3
-	// gain is how much quicker the library has to be: what is less is noise, and the loops keep their bits.
+	// gain is how many times as fast the library has to be. Less is noise, and the loops keep their bits.
 	gain = 1.1
 )
 
-// shape is a matrix of a file, or all of one type and width: its first rows stand for them.
+// shape is one matrix of a file, timed by its first rows in place of all matrices of its type and width.
 type shape struct {
 	format *quant.Format
 	cols   int
 	data   []byte  // whole rows
-	size   float64 // elements of all
+	size   float64 // elements of all these matrices
 }
 
-// shapes lists the matrices that prompts are multiplied by.
+// shapes lists the shapes of the matrices that prompts are multiplied by.
 func shapes(m *device.Model) []shape {
 	var list []shape
 	for i := range m.Bundle.Weights {
 		row := &m.Bundle.Weights[i]
 		for l := range row.Layers() {
 			w, err := m.Lookup(i, row.Layer(l))
-			if err != nil || row.Rows < 2 || row.Batch > 1 { // a few inputs alone select an expert
+			if err != nil || row.Rows < 2 || row.Batch > 1 { // an expert gets few of a prompt's rows
 				continue
 			}
 			f, ok := quant.Lookup(w.Type)
@@ -63,7 +63,7 @@ func shapes(m *device.Model) []shape {
 	return list[:min(len(list), mostShapes)]
 }
 
-// trial multiplies some rows of a shape by inputs, in every worker.
+// trial is a product of some rows of a shape with inputs, in every worker.
 type trial struct {
 	*shape
 	stride, rows int
@@ -95,7 +95,7 @@ func vectors(n, size int) [][]float32 {
 	return list
 }
 
-// run multiplies once in all workers at a time, as a prompt does, and returns how long that took.
+// run multiplies once, in all workers in parallel as a prompt does, and returns how long that took.
 func (t *trial) run() time.Duration {
 	start := time.Now()
 	var all sync.WaitGroup
@@ -110,10 +110,11 @@ func (t *trial) run() time.Duration {
 	return time.Since(start)
 }
 
-// compared are the inputs whose results are compared.
+// compared is the number of inputs whose results are compared.
 const compared = 4
 
-// compare fails where the first worker's results are not those of the loops, up to linalg.LibraryError.
+// compare fails if the first worker's results differ from those of the loops by more than
+// linalg.LibraryError.
 func (t *trial) compare(loops [][]float32) error {
 	row := make([]float32, t.cols)
 	for r := range t.rows {
@@ -132,8 +133,8 @@ func (t *trial) compare(loops [][]float32) error {
 	return nil
 }
 
-// Choose times the library beside the loops on a model's own matrices, and lets it multiply many inputs where
-// it is quicker, and right. It returns what it found, in words.
+// Choose times the library and the loops on a model's own matrices. If the library is faster, and right, it
+// multiplies many inputs from then on. Choose returns its findings in words.
 func Choose(l *linalg.Library, m *device.Model, workers int) string {
 	if workers == 0 {
 		workers = runtime.GOMAXPROCS(0)
@@ -156,7 +157,7 @@ func Choose(l *linalg.Library, m *device.Model, workers int) string {
 	return decide(l, loops, own)
 }
 
-// decide sets the library where it takes less time than the loops.
+// decide sets the library if it is faster than the loops, and returns a sentence about it.
 func decide(l *linalg.Library, loops, own float64) string {
 	if own == 0 {
 		return l.Name + " is not used: the file has no matrix for it"
@@ -168,7 +169,8 @@ func decide(l *linalg.Library, loops, own float64) string {
 	return fmt.Sprintf("%s for %d rows and more, %.1f times as fast as the %s loops", l.Name, linalg.LibraryInputs, loops/own, linalg.Backend())
 }
 
-// times are the best ones of the loops and of the library, in turns. The first run of each fills caches, and is compared.
+// times returns the best times of the loops and of the library, run in turns. The first run of each fills
+// caches, and its results are compared.
 func (t *trial) times(l *linalg.Library, end time.Time) (loops, own time.Duration, err error) {
 	defer linalg.SetLibrary(nil)
 	for turn := range turns {

@@ -9,8 +9,8 @@ import (
 	"mla/runtime/plan"
 )
 
-// CPU is the CPU device. Where the system has a library, the first model whose prompts have rows enough for it
-// chooses: see Choose.
+// CPU returns the CPU device. Where the system has a BLAS, the device calls Choose for the first model with
+// prompts of enough rows.
 func CPU() device.Device {
 	if System() == "" {
 		return cpu.New()
@@ -28,11 +28,11 @@ var choice struct {
 	said string
 }
 
-// Said is what the choice was, in words; "": none was made.
+// Said is what Choose found, in words; "": it has not run.
 func Said() string { return choice.said }
 
-// Always lets the system's library multiply many inputs, quick or not, for those who compare what it makes. It
-// returns the library's name, or why it cannot be used; "": the system has none.
+// Always makes the system's library multiply many inputs, whether or not it is faster, so that its results
+// can be compared. It returns the library's name, or why it cannot be used; "": the system has none.
 func Always() (name string) { return always(System()) }
 
 func always(path string) string {

@@ -1,6 +1,6 @@
-// Package chips is the table of what Apple's GPUs are said to do: operations, bytes and
-// launches. Nothing in it was measured by this project. Predictions of speed take it, and
-// whoever has to know how long some work may take before it was ever run.
+// Package chips is the table of the published speeds of Apple's GPUs: operations, bytes and launches. This
+// project has measured none of them. Predictions of speed use it, and time limits for work that has never
+// run.
 package chips
 
 import (
@@ -14,18 +14,18 @@ import (
 type Chip struct {
 	Name     string // as "M3 Pro"
 	Cores    int
-	TFlops   float64 // 10^12 operations on floats per second, at most
-	GBs      float64 // 10^9 bytes of memory per second, at most
-	LaunchUs float64 // microseconds of a dispatch that waits for the one before it
+	TFlops   float64 // 10^12 float operations per second, peak
+	GBs      float64 // 10^9 bytes of memory per second, peak
+	LaunchUs float64 // microseconds of a dispatch that waits for the previous one
 }
 
 //go:embed chips.tsv
 var text string
 
-// All are the chips in the table's order.
+// All lists the chips in the table's order.
 var All = mustParse(text)
 
-// Named is the chip of a name; the zero Chip if there is none.
+// Named is the chip with a name; the zero Chip if there is none.
 func Named(name string) Chip {
 	for _, c := range All {
 		if c.Name == name {
@@ -35,8 +35,8 @@ func Named(name string) Chip {
 	return Chip{}
 }
 
-// Of is the chip that a GPU's name tells, as "Apple M3 Pro"; of names that the table does not
-// have, the first and slowest chip.
+// Of is the chip that a GPU's name names, such as "Apple M3 Pro". For a name that is not in the table it is
+// the first chip, which is the slowest.
 func Of(gpu string) Chip {
 	best := All[0]
 	words := strings.Fields(gpu)
@@ -59,7 +59,7 @@ func mustParse(text string) []Chip {
 	return list
 }
 
-// parse reads the table; its first line without # has the names of the columns.
+// parse reads the table. Its first line without # names the columns.
 func parse(text string) (list []Chip, err error) {
 	head := false
 	for line := range strings.Lines(text) {

@@ -10,22 +10,20 @@ import (
 	"mla/runtime/plan"
 )
 
-// phase is what may run side by side: the chunks of all dispatches between two
-// barriers.
+// phase is the chunks of all dispatches between two barriers, which may run concurrently.
 type phase []chunk
 
-// chunk is the smallest piece of work that is dealt out: the units [lo, hi) of
-// one part.
+// chunk is the unit of scheduling: the units [lo, hi) of one part.
 type chunk struct {
 	kernel kernel
 	lo, hi int
 }
 
-// maxChunks and maxPhases are what the fields of pool.state can count.
+// maxChunks and maxPhases are the largest numbers that the fields of pool.state hold.
 const (
 	maxChunks = 1<<16 - 1
 	maxPhases = 1<<16 - 2
-	idle      = 1<<16 - 1 // the phase between two tokens
+	idle      = 1<<16 - 1 // the phase between two replays
 )
 
 // sequence is a recorded plan.Sequence.
@@ -33,13 +31,12 @@ type sequence struct {
 	width  int
 	phases []phase
 	head   int         // the phase at which the plan's Head begins
-	work   device.Work // operations only
+	work   device.Work // only counts of operations
 }
 
-// pool runs phases on its workers. The caller of run is worker 0; the others
-// are goroutines that sleep between tokens. Chunks are taken by whoever is free,
-// and a phase ends when its last chunk is done, not when every worker has come
-// by: a worker that the system does not schedule holds up nobody.
+// pool runs phases on its workers. The caller of run is worker 0; the others are goroutines that sleep
+// between replays. Any free worker takes the next chunk. A phase ends when its last chunk is done, whether or
+// not every worker has had one: so a worker that the system does not schedule delays nobody.
 type pool struct {
 	sequences []sequence
 	workers   []*worker
@@ -48,10 +45,10 @@ type pool struct {
 	rows      []plan.Row   // set while idle
 	wanted    []plan.Row   // those that the head computes; set while idle
 
-	// state is token<<32 | phase<<16 | next chunk. A chunk is taken by counting
-	// it up, so that a worker which comes late finds it changed and takes none.
+	// state is token<<32 | phase<<16 | next chunk. A worker takes a chunk by compare-and-swap of state, so a
+	// worker that comes late sees that state has changed and takes none.
 	state  atomic.Uint64
-	_      [56]byte // keeps what is spun on and what is counted on two cache lines
+	_      [56]byte // keeps the fields that workers spin on apart from the counters, on two cache lines
 	done   atomic.Int64
 	parked atomic.Int32
 	stop   atomic.Bool
@@ -72,8 +69,8 @@ func newPool(sequences []sequence, workers []*worker) *pool {
 	return p
 }
 
-// run executes the phases [0, last) of a sequence for some rows, of which the head computes
-// those that are wanted.
+// run executes the phases [0, last) of a sequence for some rows. The phases of the head compute the wanted
+// rows only.
 func (p *pool) run(sequence int, rows, wanted []plan.Row, last int) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // see gguf.Fault
 	if len(p.workers) == 1 {
@@ -103,9 +100,9 @@ func (p *pool) close() {
 	p.wg.Wait()
 }
 
-// serve is the life of a worker other than the caller.
+// serve is the loop of a worker other than the caller.
 func (p *pool) serve(w *worker) {
-	debug.SetPanicOnFault(true) // of this goroutine
+	debug.SetPanicOnFault(true) // for this goroutine
 	for {
 		v := p.state.Load()
 		if p.stop.Load() {
@@ -119,7 +116,7 @@ func (p *pool) serve(w *worker) {
 	}
 }
 
-// work takes chunks until the token is done.
+// work takes chunks until the replay is done.
 func (p *pool) work(w *worker) {
 	for {
 		v := p.state.Load()
@@ -129,7 +126,7 @@ func (p *pool) work(w *worker) {
 		}
 		phases := p.sequences[p.current.Load()].phases
 		if i >= len(phases) {
-			continue // the state is of an earlier replay
+			continue // state belongs to an earlier replay
 		}
 		ph, next := phases[i], int(v&maxChunks)
 		if next == len(ph) {
@@ -150,7 +147,7 @@ func (p *pool) work(w *worker) {
 	}
 }
 
-// following is the state after the phase of state v is complete.
+// following is the state after the phase of state v.
 func (p *pool) following(v uint64) uint64 {
 	i := v>>16&idle + 1
 	if int(i) == p.last {
@@ -159,7 +156,7 @@ func (p *pool) following(v uint64) uint64 {
 	return v>>32<<32 | i<<16
 }
 
-// publish changes the state and wakes who sleeps.
+// publish changes the state and wakes sleeping workers.
 func (p *pool) publish(v uint64) {
 	p.state.Store(v)
 	if p.parked.Load() > 0 {
@@ -169,16 +166,16 @@ func (p *pool) publish(v uint64) {
 	}
 }
 
-// The patience of await. When the cores are free a barrier is over within the
-// first few looks. After some ten microseconds the thread gives its core to
-// other goroutines, and soon after to other programs.
+// How await waits. With free cores a barrier is over within the first few looks. After some ten microseconds
+// the thread yields its core to other goroutines, and soon after it sleeps, so that other programs get the
+// core.
 const (
 	spins  = 1000
-	pause  = 30 // empty loop turns, around 10 ns, between two looks
+	pause  = 30 // turns of an empty loop, around 10 ns, between two looks
 	yields = 50
 )
 
-// await returns when the state is no longer v.
+// await returns when the state differs from v.
 func (p *pool) await(v uint64) {
 	for range spins {
 		if p.state.Load() != v {

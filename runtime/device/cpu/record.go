@@ -24,11 +24,11 @@ func (r *runner) record(m *device.Model, l *device.Layout, cfg device.Config, wo
 	return list, nil
 }
 
-// sequence binds one sequence and cuts it into phases. A phase ends before a dispatch
-// with a barrier, and before the Head so that a replay can stop.
+// sequence binds one sequence and cuts it into phases. A phase ends before each dispatch with a barrier, and
+// before the Head, where a replay can stop.
 func (r *runner) sequence(m *device.Model, q *device.Recording, workers int) (sequence, error) {
 	s := sequence{width: q.Width, work: q.Flops()}
-	var open []kernel // of the phase being gathered
+	var open []kernel // of the phase that is being collected
 	flush := func() error {
 		if len(open) == 0 {
 			return nil

@@ -18,7 +18,7 @@ func (b *binder) rope(p *plan.RopeAt) *rope {
 	return &rope{b.r.numbers(plan.SpaceRope), p.HeadDim, p.Dim}
 }
 
-// apply rotates x, which starts at the even element at of the vector.
+// apply rotates x, which begins at element at of the vector, an even number.
 func (r *rope) apply(x []float32, at int, pos uint32) {
 	row := r.table[int(pos)*r.dim : (int(pos)+1)*r.dim]
 	start := r.headDim - r.dim

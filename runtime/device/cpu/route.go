@@ -7,8 +7,8 @@ import (
 	"mla/runtime/plan"
 )
 
-// gating chooses the experts of a token; see plan.Gating. Every worker that
-// needs the choice computes it, with the same bits.
+// gating selects the experts of a row; see plan.Gating. Every worker that needs the selection computes it,
+// with the same bits.
 type gating struct {
 	plan.Gating
 	id     int
@@ -16,7 +16,7 @@ type gating struct {
 	bias   []float32 // nil: none
 }
 
-// gating binds the choice of p.K of p.Experts experts.
+// gating binds the selection of p.K of p.Experts experts.
 func (b *binder) gating(p *plan.Gating) *gating {
 	g := &gating{Gating: *p, id: b.id(), logits: b.floats(p.Logits, p.Experts)}
 	if p.Bias >= 0 {
@@ -29,8 +29,7 @@ func (b *binder) gating(p *plan.Gating) *gating {
 	return g
 }
 
-// choose returns the experts of the token in the order of falling selection
-// score. The slice is the worker's.
+// choose returns the experts of the row by falling selection score. The slice belongs to the worker.
 func (g *gating) choose(w *worker) []plan.Routing {
 	routing := w.routing[:g.K]
 	k := key{token: w.token, id: g.id}
@@ -83,8 +82,8 @@ func (g *gating) probabilities(probs []float32) {
 	}
 }
 
-// limitGroups leaves only the best groups in the selection: those with the
-// highest sums of their two best scores.
+// limitGroups drops all experts from the selection but those of the best groups: the groups with the highest
+// sums of their two best scores.
 func (g *gating) limitGroups(selection []float32, keep []bool) {
 	size := g.Experts / g.Groups
 	clear(keep)
@@ -107,7 +106,7 @@ func (g *gating) limitGroups(selection []float32, keep []bool) {
 	}
 }
 
-// topTwo is the sum of the two largest scores, or the score of a lone expert.
+// topTwo is the sum of the two largest scores, or the score of a single expert.
 func topTwo(scores []float32) float32 {
 	if len(scores) == 1 {
 		return scores[0]
@@ -119,8 +118,8 @@ func topTwo(scores []float32) float32 {
 	return first + second
 }
 
-// argmax returns the first of the largest scores that are not taken; with NaN
-// among them it still returns one that is not taken.
+// argmax returns the first of the largest scores that are not taken. With NaN among the scores, it still
+// returns one that is not taken.
 func argmax(scores []float32, taken []bool) int {
 	best := -1
 	for i, s := range scores {
@@ -131,8 +130,8 @@ func argmax(scores []float32, taken []bool) int {
 	return best
 }
 
-// weigh normalises and scales the weights of the chosen experts. The smallest
-// divisor, 2^-14, is that of llama.cpp.
+// weigh normalises and scales the weights of the selected experts. The smallest divisor, 2^-14, is
+// llama.cpp's.
 func (g *gating) weigh(routing []plan.Routing) {
 	divisor := float32(1)
 	if g.Normalize {

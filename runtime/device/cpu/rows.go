@@ -5,11 +5,11 @@ import (
 	"mla/runtime/plan"
 )
 
-// Kernels of several rows. Every part is bound once for each row, to the vectors of that
-// row. Mat-vecs go through their weights once for all rows that live, a few weights' rows
-// at a time; the other parts do one row after the other.
+// Kernels of several rows. Every part is bound once for each row, to that row's vectors. Mat-vecs read their
+// weights once for all live rows, a block of weight rows at a time. The other parts compute one row after the
+// other.
 
-// bindRows makes the CPU kernel of a part of a kernel of several rows.
+// bindRows returns the CPU kernel of a part in a kernel of several rows.
 func (b *binder) bindRows(p plan.Part) kernel {
 	switch p := p.(type) {
 	case *plan.MatVec:
@@ -47,7 +47,7 @@ func (b *binder) bindRows(p plan.Part) kernel {
 	return &eachRow{perRow(b, func() kernel { return b.bind(p) })}
 }
 
-// perRow binds once for every row: once in a kernel of one.
+// perRow calls bind once for every row of the kernel; once if the kernel has a single row.
 func perRow[T any](b *binder, bind func() T) []T {
 	var list []T
 	for b.row = 0; b.row < max(b.command.Kernel.Width, 1) && b.err == nil; b.row++ {
@@ -57,7 +57,7 @@ func perRow[T any](b *binder, bind func() T) []T {
 	return list
 }
 
-// eachRow has the units of one row for every row.
+// eachRow runs a kernel for each row: its units are those of the first row, then those of the second, ….
 type eachRow struct{ kernels []kernel }
 
 func (t *eachRow) size() (units, cost int) {
@@ -73,18 +73,18 @@ func (t *eachRow) run(w *worker, lo, hi int) {
 	}
 }
 
-// rowBlockMany is how many rows of weights are multiplied by all inputs before the next.
-// It is even, as rowBlock is.
+// rowBlockMany is how many rows of weights are multiplied by all inputs before the next rows. It is even, for
+// the same reason as rowBlock.
 const rowBlockMany = linalg.PanelRows
 
 // batch is a worker's buffers for the inputs and results of several rows.
 type batch struct {
 	xs, ys, ups [][]float32
 	inputs      []input
-	results     []float32        // [rows][2][rowBlockMany]
-	in          [2]linalg.Inputs // of the two matrices of a projection
-	key         key              // of what they were set to
-	set         int              // how many inputs they were set to
+	results     []float32        // [inputs][2][rowBlockMany]
+	in          [2]linalg.Inputs // the arranged inputs for W and for Up of a projection
+	key         key              // identifies the inputs in in
+	set         int              // the number of inputs in in
 }
 
 func newBatch(rows int) batch {
@@ -94,17 +94,17 @@ func newBatch(rows int) batch {
 	}
 }
 
-// begin forgets all rows.
+// begin removes all inputs.
 func (t *batch) begin() { t.xs, t.inputs = t.xs[:0], t.inputs[:0] }
 
-// add takes up a row's input.
+// add appends the input of a row.
 func (t *batch) add(in input) {
 	t.xs, t.inputs = append(t.xs, in.x), append(t.inputs, in)
 }
 
-// prepare readies all inputs, which are those of k, for the products of a projection. What
-// one piece of its rows needed serves the next, unless a faulty plan has changed the number
-// of rows in between.
+// prepare arranges all inputs, which k identifies, for the products of a projection. If in already has these
+// inputs, it does nothing. The number of inputs is compared, too, as a faulty plan can change it without
+// changing k.
 func (t *batch) prepare(k key, p *projection) {
 	if len(t.inputs) == 0 || t.inputs[0].halves || t.key == k && t.set == len(t.xs) {
 		return
@@ -116,7 +116,7 @@ func (t *batch) prepare(k key, p *projection) {
 	}
 }
 
-// buffers readies results of n rows of weights for all inputs.
+// buffers returns slices for the results of n weight rows for each input, for W and for Up.
 func (t *batch) buffers(n int) (ys, ups [][]float32) {
 	ys, ups = t.ys[:len(t.xs)], t.ups[:len(t.xs)]
 	for i := range ys {
@@ -126,7 +126,7 @@ func (t *batch) buffers(n int) (ys, ups [][]float32) {
 	return ys, ups
 }
 
-// rowsMany computes n rows from r0 on of an entry for all inputs that were prepared.
+// rowsMany computes n rows of an entry, from r0 on, for all prepared inputs.
 func (p *projection) rowsMany(w *worker, entry, r0, n int) [][]float32 {
 	t := &w.batch
 	ys, ups := t.buffers(n)
@@ -140,7 +140,7 @@ func (p *projection) rowsMany(w *worker, entry, r0, n int) [][]float32 {
 	return ys
 }
 
-// rowsMany is rows for several inputs, which have one type.
+// rowsMany computes what rows does, for several inputs of the same type.
 func (m *weight) rowsMany(entry, r0 int, t *batch, in *linalg.Inputs, ys [][]float32) {
 	w := m.data[entry*m.stride+r0*m.rowBytes:]
 	if len(t.inputs) == 0 {
@@ -158,14 +158,14 @@ func (m *weight) rowsMany(entry, r0 int, t *batch, in *linalg.Inputs, ys [][]flo
 	}
 }
 
-// pieces calls f for parts of [r0, r1) of at most rowBlockMany rows.
+// pieces calls f for consecutive parts of [r0, r1) of at most rowBlockMany rows.
 func pieces(r0, r1 int, f func(r0, r1 int)) {
 	for ; r0 < r1; r0 += rowBlockMany {
 		f(r0, min(r0+rowBlockMany, r1))
 	}
 }
 
-// matVecs is the CPU kernel of plan.MatVec of several rows.
+// matVecs is the CPU kernel of a plan.MatVec that batches rows.
 type matVecs struct{ rows []*matVec }
 
 func (t *matVecs) size() (units, cost int) {

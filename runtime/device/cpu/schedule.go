@@ -2,24 +2,22 @@ package cpu
 
 import "fmt"
 
-// kernel is the Go counterpart of one kernel part, bound to its memory. Units are
-// what it can be cut into: threadgroups of the part, unless its file says
-// otherwise. Every unit writes what no other unit of the phase touches, and its
-// bits do not depend on which worker runs it, or with which others.
+// kernel is the CPU kernel of one part, bound to its memory. It can be cut into units, which are the part's
+// threadgroups unless its file says otherwise. No two units of a phase write the same memory. The bits of a
+// unit's results do not depend on which worker runs it.
 type kernel interface {
-	// size is the number of units and the bytes that one of them reads, roughly;
-	// 0 where that is known only at replay, so that units are dealt one by one.
+	// size is the number of units, and roughly the bytes that one of them reads. A cost of 0 is unknown until
+	// replay; then units are dealt one by one.
 	size() (units, cost int)
 	run(w *worker, lo, hi int)
 }
 
-// minChunk is the cost below which a chunk is not worth the trouble of dealing
-// it out: 16 KiB are read from memory in about a microsecond.
+// minChunk is the least cost of a chunk, so that dealing is cheap beside it: 16 KiB are read from memory in
+// about a microsecond.
 const minChunk = 16 << 10
 
-// cut divides the parts of one phase into chunks. Chunks begin large and become
-// smaller (guided self-scheduling), so that there are few of them and workers
-// still finish at almost the same time.
+// cut divides the parts of one phase into chunks. Chunks begin large and become smaller (guided
+// self-scheduling): so there are few, and workers finish at almost the same time.
 func cut(kernels []kernel, workers int) (phase, error) {
 	var left float64
 	for _, t := range kernels {

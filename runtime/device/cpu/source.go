@@ -2,12 +2,11 @@ package cpu
 
 import "mla/runtime/plan"
 
-// source is the prologue of a mat-vec: where its input comes from and what
-// happens to it first. A worker prepares an entry once and keeps it until it
-// needs another.
+// source is the prologue of a mat-vec: where its input comes from, and which norm is applied first. A worker
+// keeps the prepared input until it needs another entry.
 type source struct {
 	id        int
-	row       int // whose input it is
+	row       int // the row of the input
 	cols      int
 	vec       vec
 	norm      *norm      // nil: none
@@ -30,8 +29,8 @@ func (b *binder) source(v plan.Vec, entries, cols int, n *plan.Norm, r *plan.Nor
 	return s
 }
 
-// load returns the prepared input of an entry. Normalised and combined ones are
-// floats, whatever their buffer holds.
+// load returns the prepared input of an entry. After a norm or a combine it is floats, whatever type its
+// buffer has.
 func (s *source) load(w *worker, entry int) input {
 	if s.combine == nil && s.vec.stride == 0 {
 		entry = 0

@@ -23,7 +23,7 @@ func (r *runner) WriteState(table int, src []byte) error {
 	return err
 }
 
-// state is that of a block table's session.
+// state returns the state of a block table's session.
 func (r *runner) state(table int, host []byte) ([]byte, error) {
 	if r.pool == nil {
 		return nil, errClosed

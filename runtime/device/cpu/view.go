@@ -10,15 +10,13 @@ import (
 	"mla/runtime/quant"
 )
 
-// numbers is a run of float32 or half numbers in some buffer; the unused one of
-// the two slices is nil.
+// numbers is a slice of float32 or of half numbers; the other slice is nil.
 type numbers struct {
 	f32 []float32
 	f16 []uint16
 }
 
-// read returns elements [at, at+n) as float32. Halves are converted into the
-// start of buf; floats are returned where they lie.
+// read returns elements [at, at+n) as float32. Halves are converted into buf; floats are returned in place.
 func (v *numbers) read(at, n int, buf []float32) []float32 {
 	if v.f32 != nil {
 		return v.f32[at : at+n : at+n]
@@ -37,7 +35,7 @@ func (v *numbers) write(at int, x []float32) {
 	linalg.FloatsToHalves(v.f16[at:at+len(x)], x)
 }
 
-// half says whether reading converts.
+// half says whether the numbers are halves.
 func (v *numbers) half() bool { return v.f32 == nil }
 
 // vec is a bound plan.Vec: entry b starts at element b*stride.
@@ -48,21 +46,20 @@ type vec struct {
 
 // paged is a bound plan.Paged: [pages][PageRows][dim].
 type paged struct {
-	numbers         // of F32 and F16
-	pages    []byte // of Q8_0
+	numbers         // of types F32 and F16
+	pages    []byte // of type Q8_0
 	planes   plan.Planes
 	tables   []uint32
 	maxPages int
 	dim      int
 }
 
-// at is the page of a position, and its row there.
+// at is the page of a position, and its row in the page.
 func (c *paged) at(table uint32, pos int) (page, row int) {
 	return int(c.tables[int(table)*c.maxPages+pos/plan.PageRows]), pos % plan.PageRows
 }
 
-// read returns the cache rows of n positions from pos on, which share a page, as numbers
-// does.
+// read returns the cache rows of n positions from pos on, as numbers.read does. They have to be in one page.
 func (c *paged) read(table uint32, pos, n int, buf []float32) []float32 {
 	page, row := c.at(table, pos)
 	if c.pages == nil {
@@ -85,7 +82,7 @@ func (c *paged) write(table uint32, pos int, x []float32) {
 	quant.FloatsToScaledBytes(qs, scales, x)
 }
 
-// scaled is the part of n rows of a page in both planes of Q8_0.
+// scaled returns n rows of a page of Q8_0, from row on: the bytes and the scales.
 func (c *paged) scaled(page, row, n int) (qs []byte, scales []uint16) {
 	b := c.pages[page*plan.PageRows*c.planes.RowBytes():]
 	return b[row*c.planes[0]:][:n*c.planes[0]], view[uint16](b[plan.PageRows*c.planes[0]+row*c.planes[1]:][:n*c.planes[1]])
@@ -100,11 +97,11 @@ type weight struct {
 	batch    int
 }
 
-// input is what a mat-vec multiplies.
+// input is the vector that a mat-vec multiplies its weights by.
 type input struct {
 	x      []float32
-	halves bool    // x are halves, and multiplied as such
-	factor float32 // of all products
+	halves bool    // x holds halves, and the inner loops multiply them as such
+	factor float32 // on all products
 	one    *oneInput
 }
 
@@ -129,7 +126,8 @@ func alignedBytes(n int64) []byte {
 	return newMemory(n)
 }
 
-// newMemory is how all memory is made that plans say the size of. Tests put guard pages around it.
+// newMemory allocates all memory whose size a plan determines. Tests replace it to put guard pages around the
+// memory.
 var newMemory = func(n int64) []byte {
 	words := make([]uint64, (n+7)/8)
 	return unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), n)
@@ -162,11 +160,11 @@ func bytesOf(f []float32) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(&f[0])), 4*len(f))
 }
 
-// roundUp returns the first multiple of step from n on.
+// roundUp returns the smallest multiple of step that is at least n.
 func roundUp(n, step int) int { return (n + step - 1) / step * step }
 
-// product multiplies non-negative numbers; one that does not fit in an int64
-// becomes MaxInt64, which no buffer has.
+// product multiplies non-negative numbers. A result that does not fit an int64 becomes MaxInt64, which no
+// buffer is as large as.
 func product(factors ...int64) int64 {
 	p := uint64(1)
 	for _, f := range factors {
@@ -179,7 +177,7 @@ func product(factors ...int64) int64 {
 	return int64(p)
 }
 
-// sum adds non-negative numbers, saturating like product.
+// sum adds non-negative numbers and saturates as product does.
 func sum(terms ...int64) int64 {
 	var s int64
 	for _, t := range terms {

@@ -12,7 +12,7 @@ type weightedSum struct {
 	routing []plan.Routing
 	add     []*vec
 	partial *normPartial
-	store   bool // out is wanted as it is
+	store   bool // the plain result is wanted
 }
 
 func bindWeightedSum(b *binder, p *plan.WeightedSum) *weightedSum {

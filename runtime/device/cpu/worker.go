@@ -12,55 +12,55 @@ import (
 	"mla/runtime/quant"
 )
 
-// rowBlock is how many results a mat-vec keeps before it stores them. It is
-// even, so that a rotated pair never straddles two blocks.
+// rowBlock is how many results a mat-vec collects before it stores them. It is even, so that both elements of
+// a rotated pair are in one block.
 const rowBlock = 256
 
-// needs is the scratch memory that the recorded parts ask for.
+// needs is the sizes of a worker's scratch memory: the largest that a recorded part asks for.
 type needs struct {
 	int8     bool // inputs of mat-vecs are rounded to bytes
-	rows     int  // of the widest sequence
-	selected int  // most experts that all rows select together
+	rows     int  // rows of the widest sequence
+	selected int  // most experts that all rows of a batch select
 	input    int  // floats of the widest input of a mat-vec
-	temp     int  // floats that a part without one asks for
+	temp     int  // floats that a part without such an input asks for
 	experts  int  // most experts that a gating chooses from
 	chosen   int  // most experts that it chooses
 	query    int  // floats of the queries of one attention unit
 	tile     int  // floats of a cache tile
 	scores   int  // floats of the scores of one attention unit and tile
-	sums     int  // floats of the sums of one unit of attention that divides them itself
+	sums     int  // floats of the sums of an attention unit that divides them itself
 }
 
-// worker is one thread's state: the token it works on and its scratch memory.
-// Nothing in it outlives a token but the memory.
+// worker is one thread's state: the replay it works on and its scratch memory. Only the memory outlives a
+// replay.
 type worker struct {
-	rows   []plan.Row // of the replay; the wanted rows, where the part is of the head
+	rows   []plan.Row // the rows of the current part: all, or for a part of the head wanted
 	all    []plan.Row
 	wanted []plan.Row
-	row    plan.Row // of the unit at hand
-	token  uint64   // the pool's count of tokens; tells what below is of this one
-	err    error    // first failure, fetched at the end of the token
+	row    plan.Row // of the current unit
+	token  uint64   // the pool's number of the replay; keys with another number are out of date
+	err    error    // first failure, collected at the end of the replay
 
 	prepared  []prepared // by row
 	numbers   []float32  // see temp
 	batch     batch
 	y, up     [rowBlock]float32
 	exps      exps
-	routing   []plan.Routing // the experts chosen by routingKey
+	routing   []plan.Routing // the experts selected, see routeKey
 	routeKey  key
 	probs     []float32
 	selection []float32
 	taken     []bool
-	selected  []uint32 // by all rows
-	members   []uint32 // of the expert at hand
+	selected  []uint32 // experts, by all rows
+	members   []uint32 // selections of the current expert
 
-	query        []float32 // of queryKey
+	query        []float32 // the queries of queryKey
 	queryKey     key
 	tile, scores []float32
 	sums         []float32
 }
 
-// key says what a worker prepared: entry of the source id, in a token.
+// key identifies an input or a query that a worker keeps: the replay, the source's id and the entry.
 type key struct {
 	token     uint64
 	id, entry int
@@ -69,20 +69,20 @@ type key struct {
 // prepared is the input that a worker keeps for a row.
 type prepared struct {
 	numbers []float32 // its buffer
-	input   input     // of key
+	input   input     // valid for key
 	key     key
-	one     oneInput // input, as the inner loops take it
+	one     oneInput // input, arranged for the inner loops
 }
 
-// oneInput is an input in the order of a format's inner loops, and the result to be
-// computed: it stays where it is, so that assembly may be handed its address.
+// oneInput is an input that is arranged for a format's inner loops, and a slice for the result. It lives in
+// the worker, because assembly gets its address, which would make a local variable escape to the heap.
 type oneInput struct {
-	format *quant.Format // nil: not yet
+	format *quant.Format // nil: not arranged yet
 	in     linalg.Inputs
 	x, y   [1][]float32
 }
 
-// rows computes rows of weights times x.
+// rows computes len(y) rows of weights times x.
 func (o *oneInput) rows(f *quant.Format, w []byte, stride int, x, y []float32) {
 	if o.format != f {
 		o.format, o.x[0] = f, x
@@ -119,15 +119,14 @@ func newWorker(n needs) *worker {
 	return w
 }
 
-// bytes is the scratch memory of one worker. Inputs are there once as they are, and up to
-// three times in the order of inner loops, which adds sums to them.
+// bytes is the size of one worker's scratch memory. Each input is there once as it is, and up to three times
+// arranged for inner loops, which adds sums of its blocks.
 func (n *needs) bytes() int64 {
 	arranged := n.input + n.input/4
 	return 4*int64(n.rows*(n.input+3*arranged+2*rowBlockMany)+n.temp+2*n.experts+2*n.chosen+n.selected+n.rows+n.query+n.tile+n.scores+n.sums+2*rowBlock) + int64(n.experts)
 }
 
-// temp returns n floats for a part that prepares no input. What they hold is gone at the next
-// call.
+// temp returns n floats for a part without a prepared input. The next call returns the same memory.
 func (w *worker) temp(n int) []float32 { return w.numbers[:n] }
 
 // fail keeps the first failure of the token.
@@ -137,10 +136,10 @@ func (w *worker) fail(err error) {
 	}
 }
 
-// PanicError says that a part of a plan has made the program panic. Verified plans do not; so the program is wrong, or
-// the machine's memory is. The replay has failed, and the process goes on.
+// PanicError says that a CPU kernel has panicked. Verified plans do not panic, so the program or the
+// machine's memory is faulty. The replay fails, and the process goes on.
 type PanicError struct {
-	Part  string // its CPU kernel
+	Part  string // type of the CPU kernel
 	At    string // where in the program
 	Value any    // what it panicked with
 }
@@ -149,8 +148,8 @@ func (e *PanicError) Error() string {
 	return fmt.Sprintf("%s at %s: %v: this is a fault of mla, please report it", e.Part, e.At, e.Value)
 }
 
-// do runs a chunk. A worker may be a goroutine of its own, where a panic would end the process: it is a failure of the
-// replay instead.
+// do runs a chunk. It turns a panic into a failure of the replay, as a panic in a worker's goroutine would
+// end the process.
 func (w *worker) do(c chunk) {
 	defer func() {
 		if p := recover(); p == nil {
@@ -164,10 +163,10 @@ func (w *worker) do(c chunk) {
 	c.kernel.run(w, c.lo, c.hi)
 }
 
-// panicked is where the panic at hand was: the first function on the stack after those of the Go runtime.
+// panicked returns where the current panic began: the first function on the stack outside the Go runtime.
 func panicked() string {
 	callers := make([]uintptr, 16)
-	frames := runtime.CallersFrames(callers[:runtime.Callers(4, callers)]) // after Callers, this function, its caller and the panic
+	frames := runtime.CallersFrames(callers[:runtime.Callers(4, callers)]) // skips Callers, this function, its caller and the panic
 	for {
 		f, more := frames.Next()
 		if !strings.HasPrefix(f.Function, "runtime.") || !more {
@@ -176,7 +175,7 @@ func panicked() string {
 	}
 }
 
-// begin takes up a replay.
+// begin sets the worker up for a replay.
 func (w *worker) begin(token uint64, rows, wanted []plan.Row) {
 	w.token, w.rows, w.row = token, rows, rows[0]
 	w.all, w.wanted = rows, wanted

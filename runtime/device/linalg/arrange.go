@@ -6,58 +6,57 @@ import (
 	"mla/runtime/quant"
 )
 
-// arranger brings inputs into the order of some kernels: from elements take to floats,
-// which are the elements and then sums of some of them.
+// arranger brings inputs into the order of some inner loops. It turns every from elements into to floats: the
+// elements, then sums of some of them.
 type arranger struct {
 	from, to int
 	run      arrangeFunc
 }
 
-// arrangeFunc arranges n floats, a positive multiple of what its arranger is for.
-// Arguments are factors of the sums and of every fourth element.
+// arrangeFunc arranges n floats; n is a positive multiple of arranger.from. common is the factor of the sums,
+// last that of every fourth element.
 type arrangeFunc func(dst, x *float32, n int, common, last float32)
 
-// arrangement is what the kernels of a format want.
+// arrangement is the input layout that the inner loops of a format read.
 type arrangement struct {
 	*arranger
 	common float32 // factor of the sums
 	last   float32 // factor of every fourth element
 }
 
-// size is the number of floats of an arranged input.
+// size is the number of floats of an arranged input of elems elements.
 func (a *arrangement) size(elems int) int { return elems / a.from * a.to }
 
-// Inputs are some vectors as the inner loops of a format take them. The zero value has
-// none.
+// Inputs is a list of vectors of equal length, arranged for the inner loops of a format. The zero value is
+// empty.
 type Inputs struct {
-	// Int8 says that vectors are to be rounded to signed bytes, under a scale for every 32 (K-quants: 256)
-	// elements, where the back end has loops for these and the format (HasInt8): products
-	// are then those of the rounded vectors. It holds from the next call of Set on.
+	// Int8 asks for vectors that are rounded to signed bytes, with a scale for every 32 elements (for
+	// K-quants: 256), if the back end has loops for such inputs and the format (HasInt8). Products are then
+	// those of the rounded vectors. It takes effect at the next call of Set.
 	Int8 bool
 
-	xs [][]float32 // as they are
-	in [][]float32 // as the loops take them
+	xs [][]float32 // as the caller gave them
+	in [][]float32 // as the inner loops read them
 
-	floats []float32                  // where they are arranged
-	sums   []float32                  // of stretches
-	panel  []float32                  // of weights
-	row    []float32                  // of weights that go to a panel
-	last   [mostPanelInputs][]float32 // those that do not fill a panelLoop
-	x, y   [1][]float32               // of Rows
-	part   [][]float32                // of results
-	by     *Library                   // what multiplies them; nil: the loops
-	matrix *float32                   // for it: the first input
-	apart  int                        // floats between two inputs of it
-	next   *Inputs                    // in the list inputsFree
+	floats    []float32                  // memory of arranged inputs
+	sums      []float32                  // partial sums of stretches or panels
+	panel     []float32                  // decoded weights
+	row       []float32                  // a row of weights on its way to a panel
+	last      [mostPanelInputs][]float32 // the last inputs, fewer than a panelLoop takes
+	x, y      [1][]float32               // arguments of Rows
+	part      [][]float32                // results of a part of the rows
+	lib       *Library                   // the library that multiplies the inputs; nil: the loops do
+	matrix    *float32                   // the inputs as the library's matrix
+	matrixRow int                        // floats between two rows of this matrix
+	next      *Inputs                    // in the list inputsFree
 }
 
-// Set takes up vectors of equal length, for products with rows of f in the back end in
-// use. They must not change until the products are done; where they need not be
-// arranged they are read where they lie.
+// Set takes vectors of equal length for products with rows of format f in the current back end. Vectors that
+// need no arranging are not copied. They must not change until the products are computed.
 func (n *Inputs) Set(f *quant.Format, xs [][]float32) {
 	n.xs = append(n.xs[:0], xs...)
 	n.in = append(n.in[:0], xs...)
-	if n.by = n.libraryFor(f); n.by != nil {
+	if n.lib = n.libraryFor(f); n.lib != nil {
 		n.asMatrix()
 		return
 	}
@@ -77,7 +76,7 @@ func (n *Inputs) Set(f *quant.Format, xs [][]float32) {
 	}
 }
 
-// kernel returns the loops that take the inputs.
+// kernel returns the inner loops that read the inputs.
 func (n *Inputs) kernel(f *quant.Format) kernel {
 	b := active.Load()
 	if n.Int8 {
@@ -88,18 +87,17 @@ func (n *Inputs) kernel(f *quant.Format) kernel {
 	return b.kernels[f.Type]
 }
 
-// HasInt8 says whether the back end in use multiplies inputs that are rounded to bytes; see
-// Inputs.
+// HasInt8 says whether the current back end can multiply inputs that are rounded to bytes; see Inputs.
 func HasInt8() bool { return active.Load().int8 != nil }
 
-// inputsFree lists memory that is not in use; there is as much of it as there were calls
-// at the same time. A sync.Pool would lose some of it.
+// inputsFree lists unused Inputs, with the memory of earlier calls. Its length is the largest number of
+// concurrent calls. A sync.Pool would drop the memory at garbage collections.
 var inputsFree struct {
 	sync.Mutex
 	first *Inputs
 }
 
-// takeInputs returns memory that nobody uses.
+// takeInputs returns an unused Inputs.
 func takeInputs() *Inputs {
 	inputsFree.Lock()
 	defer inputsFree.Unlock()
@@ -111,7 +109,7 @@ func takeInputs() *Inputs {
 	return n
 }
 
-// release gives memory back that takeInputs returned.
+// release returns Inputs from takeInputs to the list.
 func (n *Inputs) release() {
 	n.x, n.y = [1][]float32{}, [1][]float32{}
 	clear(n.part)

@@ -1,10 +1,9 @@
-// Package linalg is the CPU's linear algebra: products of rows of quantised weights and
-// inputs of floats, of matrices and of vectors.
+// Package linalg is the CPU's linear algebra: products of rows of quantised weights with inputs of floats, of
+// matrices, and of vectors.
 //
-// Its inner loops come in four back ends, chosen once at run time: AVX-512, AVX2
-// and NEON assembly written by the generator in internal/asm, and pure Go. They
-// agree up to the rounding of float32 sums. Inputs are quantised only where they are
-// asked to be (Inputs.Int8).
+// There are four back ends of inner loops, and one of them is chosen at run time: AVX-512, AVX2 and NEON
+// assembly, which the generator in internal/asm writes, and pure Go. They agree up to the rounding of float32
+// sums. Inputs are quantised only on request (Inputs.Int8).
 package linalg
 
 //go:generate go run ./internal/asm
@@ -20,37 +19,38 @@ import (
 // backend is one set of inner loops.
 type backend struct {
 	name    string
-	kernels map[quant.Type]kernel // formats without an entry run their pure Go Dot
-	int8    map[quant.Type]kernel // of inputs that are quantised; without an entry these are not
+	kernels map[quant.Type]kernel // formats without an entry use their pure Go Dot
+	int8    map[quant.Type]kernel // loops for quantised inputs; inputs of formats without an entry are not quantised
 	vectors *vectorLoops          // nil: pure Go
-	panels  *panelLoops           // nil: many inputs have no loops of their own
-	// products come most columns first, then most rows; those of as many columns
-	// end with one row.
+	panels  *panelLoops           // nil: no loops for many inputs
+	// products is sorted by columns, then by rows, both falling. For each number of columns the last loop has
+	// one row.
 	products []productLoop
 }
 
-// kernel is the assembly of one format. It works on steps of step elements; the
-// elements of a row past the last whole step (those of a block that is
-// left over, or of formats of one-element blocks) are left to the pure Go Dot. The zero kernel has no assembly.
+// kernel is the assembly of one format. It works on steps of step elements. The elements after the last whole
+// step are left to the pure Go Dot: a single block, or for formats of one-element blocks a few elements. The
+// zero kernel has no assembly.
 type kernel struct {
 	step int
 	one  rowFunc
 	four rowsFunc // nil where sharing the loads of x gains nothing
-	// tiles multiply several rows and inputs, the first most inputs. Where the second
-	// has no function the first is enough.
+	// tiles multiply several rows by several inputs; the first takes more inputs than the second. A zero
+	// second tile is not needed.
 	tiles [2]tile
-	// stretch multiplies more inputs than the tiles, by some of the elements. It may have no
-	// functions.
+	// stretch multiplies more inputs than the tiles, a stretch of the elements at a time. Its functions may
+	// be nil.
 	stretch stretchLoops
-	// arranged is how x is prepared for the functions; nil: they take it as it is.
+	// arranged is the layout of x that the functions read; nil: x as it is.
 	arranged *arrangement
-	// floats multiplies rows that were decoded to floats, with the bits of one: what has no function of its
-	// own goes through it.
+	// floats multiplies rows that were decoded to floats, with the bits of one. It is used for numbers of
+	// inputs without a function of their own.
 	floats *kernel
-	decode decodeFunc // decodes whole steps of one row for it
+	decode decodeFunc // decodes whole steps of one row for floats
 }
 
-// rowFunc returns Σ row·x over steps·step elements. Here and below x may be arranged.
+// rowFunc returns Σ row·x over steps·step elements. Here and below, x is arranged if the kernel has an
+// arrangement.
 type rowFunc func(w *byte, x *float32, steps int) float32
 
 // rowsFunc computes y[r] = Σ row_r·x over steps·step elements for four rows, where
@@ -59,19 +59,19 @@ type rowsFunc func(w *byte, stride int, x *float32, steps int, y *float32)
 
 var goBackend = backend{name: "go"}
 
-// active is the back end in use, at first the best one of this machine.
+// active is the current back end, at first the best one of this machine.
 var active = func() *atomic.Pointer[backend] {
 	var p atomic.Pointer[backend]
 	p.Store(backends()[0])
 	return &p
 }()
 
-// Backend returns the name of the inner loops in use: "avx512", "avx2", "neon" or "go".
+// Backend returns the name of the current back end: "avx512", "avx2", "neon" or "go".
 func Backend() string { return active.Load().name }
 
-// SetBackend switches to the named inner loops, for tests and comparisons. Call
-// it before the work starts: sums in flight would mix the roundings of two back
-// ends. It fails for a name that this machine cannot run.
+// SetBackend switches to the named back end, for tests and comparisons. It must not be called while products
+// are computed, as these would mix the roundings of two back ends. It fails for a name that this machine
+// cannot run.
 func SetBackend(name string) error {
 	var names []string
 	for _, b := range backends() {
@@ -84,11 +84,9 @@ func SetBackend(name string) error {
 	return fmt.Errorf("cpu back end %q: this machine has %s", name, strings.Join(names, ", "))
 }
 
-// Rows computes y[r] = Σ dequantized(row_r)[i]·x[i] for len(y) rows of len(x)
-// elements, where row r starts at w[r·stride]. The bits of y[r] depend on the
-// row and x only, not on the rows it is computed with. len(x) must be a multiple
-// of BlockElems and w must hold the rows; otherwise Rows panics, as an index out
-// of range does.
+// Rows computes y[r] = Σ dequantized(row_r)[i]·x[i] for len(y) rows of len(x) elements, where row r starts at
+// w[r·stride]. The bits of y[r] depend only on the row and x, not on the other rows. Rows panics unless
+// len(x) is a multiple of BlockElems and w holds the rows.
 func Rows(f *quant.Format, w []byte, stride int, x, y []float32) {
 	rowBytes := checkRows(f, w, stride, len(x), len(y))
 	b := active.Load()
@@ -110,8 +108,8 @@ func Rows(f *quant.Format, w []byte, stride int, x, y []float32) {
 	in.release()
 }
 
-// rows computes y with the assembly of k; x is at least one step, and in is x as k
-// takes it.
+// multiplyRows computes y with the assembly of k. x has at least one step; in is x in the layout that k
+// reads.
 func multiplyRows(f *quant.Format, k *kernel, w []byte, stride int, x, in, y []float32) {
 	r := 0
 	if k.four != nil {
@@ -124,8 +122,8 @@ func multiplyRows(f *quant.Format, k *kernel, w []byte, stride int, x, in, y []f
 	}
 }
 
-// checkRows panics unless w holds a number of rows of elems elements, and returns
-// the size of a row. The assembly relies on it.
+// checkRows panics unless w holds the rows of elems elements, because the assembly does not check bounds. It
+// returns the size of a row in bytes.
 func checkRows(f *quant.Format, w []byte, stride, elems, rows int) int {
 	rowBytes, err := f.RowBytes(elems)
 	if err != nil {
@@ -139,15 +137,15 @@ func checkRows(f *quant.Format, w []byte, stride, elems, rows int) int {
 	return rowBytes
 }
 
-// split returns how many steps the assembly takes of a row of elems elements, and
-// the element and byte where the rest begins.
+// stepsOf returns how many whole steps a row of elems elements has, and the element and the byte at which the
+// rest begins.
 func stepsOf(f *quant.Format, k *kernel, elems int) (steps, element, offset int) {
 	steps = elems / k.step
 	element = steps * k.step
 	return steps, element, element / f.BlockElems * f.BlockBytes
 }
 
-// row returns the sum of one row as rows does.
+// multiplyRow returns the sum of one row, with the bits of multiplyRows.
 func multiplyRow(f *quant.Format, k *kernel, row []byte, x, in []float32) float32 {
 	steps, element, offset := stepsOf(f, k, len(x))
 	sum := k.one(&row[0], &in[0], steps)
@@ -157,7 +155,7 @@ func multiplyRow(f *quant.Format, k *kernel, row []byte, x, in []float32) float3
 	return sum
 }
 
-// fourRows computes y[0…3] as rows does.
+// multiplyFour computes y[0…3], with the bits of multiplyRows.
 func multiplyFour(f *quant.Format, k *kernel, w []byte, stride int, x, in, y []float32) {
 	steps, element, offset := stepsOf(f, k, len(x))
 	k.four(&w[0], stride, &in[0], steps, &y[0])

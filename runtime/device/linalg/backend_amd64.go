@@ -61,7 +61,7 @@ var avx512Backend = backend{
 	},
 }
 
-// How the AVX2 loops take inputs: 32 elements, or two blocks of 32, and then their sums.
+// Input layouts of the AVX2 loops: 32 elements and their sums, or two blocks of 32 elements and their sums.
 var (
 	single2 = &arranger{from: 32, to: 40, run: arrangeAVX2}
 	pairs2  = &arranger{from: 64, to: 72, run: arrangePairsAVX2}
@@ -71,8 +71,9 @@ func stretch2(add stretchFunc) stretchLoops { return stretchLoops{add, sumLanesA
 
 var avx2Backend = backend{
 	name: "avx2",
-	// Sums of x are for what codes count from, for minima, or to subtract these. The
-	// last of four nibbles is 2^24 times too large, the last byte is shifted down.
+	// Sums of x serve formats with an offset or a minimum. The last of four nibbles is decoded 2^24 times too
+	// large, and the factor of the fourth element corrects that. The last of four bytes is shifted down and
+	// needs no factor.
 	kernels: map[quant.Type]kernel{
 		quant.F32:    {32, dotF32AVX2, dotF32x4AVX2, [2]tile{{1, 4, dotF32_1x4AVX2}, {2, 2, dotF32_2x2AVX2}}, stretchLoops{}, nil, nil, nil},
 		quant.F16:    {32, dotF16AVX2, dotF16x4AVX2, [2]tile{{1, 4, dotF16_1x4AVX2}, {2, 2, dotF16_2x2AVX2}}, stretchLoops{}, nil, nil, nil},
@@ -109,7 +110,7 @@ var avx2Backend = backend{
 	},
 }
 
-// How the loops of bytes take inputs: their bytes, scales and sums.
+// Input layouts of the int8 loops: bytes, scales and sums.
 var (
 	single8    = &arranger{from: 32, to: 24, run: int8AVX2}
 	pairs8     = &arranger{from: 64, to: 32, run: int8PairsAVX2}
@@ -119,8 +120,8 @@ var (
 	super8     = &arranger{from: quant.SuperBlock, to: 80, run: int8SuperAVX2}
 )
 
-// int8Kernels are for any machine with AVX2. Sums of x are for what codes count from, or
-// for minima; signed codes need none.
+// int8Kernels is for any machine with AVX2. Sums of x serve formats with an offset or a minimum; signed codes
+// need none.
 var int8Kernels = map[quant.Type]kernel{
 	quant.Q4_0:        {2 * 32, dotQ4_0Int8AVX2, dotQ4_0Int8x4AVX2, [2]tile{{2, 2, dotQ4_0Int8_2x2AVX2}}, stretch2(addQ4_0Int8_2x4AVX2), &arrangement{pairs8, -8, 1}, nil, nil},
 	quant.Q4_1:        {2 * 32, dotQ4_1Int8AVX2, dotQ4_1Int8x4AVX2, [2]tile{{2, 2, dotQ4_1Int8_2x2AVX2}}, stretch2(addQ4_1Int8_2x4AVX2), &arrangement{pairs8Min, 1, 1}, nil, nil},

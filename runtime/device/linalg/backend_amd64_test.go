@@ -73,7 +73,7 @@ func TestPanelsComplete(t *testing.T) {
 			want := b == &avx512Backend || k.stretch.add != nil
 			if k.floats != nil { // a panel is made of floats, whose sums have to be those of the loops
 				want = pf.decode != nil
-				if pf.twice != want || want && (b != &avx512Backend || k.floats.step != p.lanes*2) {
+				if pf.viaFloats != want || want && (b != &avx512Backend || k.floats.step != p.lanes*2) {
 					t.Errorf("%s: the panel of %s is not of decoded rows", b.name, f.Name)
 				}
 			}

@@ -8,10 +8,10 @@ import (
 	"mla/runtime/quant"
 )
 
-// backends lists the back ends of this machine, best first. NEON is there on all of them.
+// backends lists the back ends of this machine, best first. Every arm64 machine has NEON.
 func backends() []*backend { return []*backend{&neonBackend, &goBackend} }
 
-// How the loops of bytes take inputs: their bytes, scales and sums.
+// Input layouts of the int8 loops: bytes, scales and sums.
 var (
 	blocksNEON = &arrangement{&arranger{from: 32, to: 10, run: int8NEON}, 1, 1}
 	superNEON  = &arrangement{&arranger{from: quant.SuperBlock, to: 84, run: int8SuperNEON}, 1, 1}
@@ -20,8 +20,8 @@ var (
 // floatsNEON multiplies rows of floats.
 var floatsNEON = kernel{step: 32, one: dotF32NEON, tiles: [2]tile{{2, 3, dotF32_2x3NEON}, {2, 2, dotF32_2x2NEON}}}
 
-// blocksOfNEON is a format whose loops multiply one row and one input, or decode a row for several inputs, a block of
-// some elements at a time.
+// blocksOfNEON is the kernel of a format with steps of elems elements, whose loops multiply one row by one
+// input, or decode a row for several inputs.
 func blocksOfNEON(elems int, one rowFunc, decode decodeFunc) kernel {
 	return kernel{step: elems, one: one, decode: decode, floats: &floatsNEON}
 }
@@ -77,8 +77,8 @@ var neonBackend = backend{
 	},
 }
 
-// int8Of are the loops for inputs of bytes of a machine with SDOT, which Linux calls ASIMDDP, and with SMMLA: without
-// the first there are none, without the other a row and an input are multiplied at a time.
+// int8Of returns the loops for int8 inputs of a machine with or without SDOT (on Linux ASIMDDP) and SMMLA.
+// Without SDOT there are none. Without SMMLA, one row and one input are multiplied at a time.
 func int8Of(sdot, smmla bool) map[quant.Type]kernel {
 	if !sdot {
 		return nil
@@ -93,7 +93,7 @@ func int8Of(sdot, smmla bool) map[quant.Type]kernel {
 	return kernels
 }
 
-// bytesOfNEON is a format's loops for inputs of bytes.
+// bytesOfNEON is the kernel of a format for int8 inputs.
 func bytesOfNEON(elems int, inputs *arrangement, one rowFunc, four tileFunc) kernel {
 	return kernel{step: elems, one: one, tiles: [2]tile{{2, 2, four}}, arranged: inputs}
 }

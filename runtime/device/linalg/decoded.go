@@ -6,11 +6,12 @@ import (
 	"mla/runtime/quant"
 )
 
-// decodedFloats is how many floats are decoded before they are multiplied: they stay in the second cache.
+// decodedFloats is how many floats are decoded before they are multiplied. They fit the L2 cache.
 const decodedFloats = 1 << 15
 
-// multiplyDecoded multiplies rows r0 to r1 of a format without a loop for these inputs: some rows at a time
-// become floats, which all inputs are multiplied by. Steps of the format are whole blocks.
+// multiplyDecoded multiplies rows r0 to r1 of a format without loops for this number of inputs. It decodes a
+// block of rows to floats, and multiplies these by all inputs. A step of such a format is a whole number of
+// its blocks.
 func multiplyDecoded(k *kernel, w []byte, stride int, in *Inputs, ys [][]float32, r0, r1 int) {
 	if len(ys) == 0 || len(in.xs[0]) == 0 {
 		for _, y := range ys {
@@ -19,10 +20,10 @@ func multiplyDecoded(k *kernel, w []byte, stride int, in *Inputs, ys [][]float32
 		return
 	}
 	elems := len(in.xs[0])
-	together := min(max(decodedFloats/elems, stretchRows), r1-r0)
-	in.room(together*elems, 0)
-	for r := r0; r < r1; r += together {
-		n := min(together, r1-r)
+	block := min(max(decodedFloats/elems, stretchRows), r1-r0)
+	in.grow(block*elems, 0)
+	for r := r0; r < r1; r += block {
+		n := min(block, r1-r)
 		for i := range n {
 			k.decode(&w[(r+i)*stride], elems/k.step, &in.panel[i*elems])
 		}
@@ -37,5 +38,5 @@ func multiplyDecoded(k *kernel, w []byte, stride int, in *Inputs, ys [][]float32
 // floats is the format of decoded rows.
 var floats, _ = quant.Lookup(quant.F32)
 
-// bytesOf returns the memory of floats: the loops of the F32 format take rows as bytes.
+// bytesOf returns the memory of floats as bytes, the argument type of the loops.
 func bytesOf(f []float32) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(&f[0])), 4*len(f)) }

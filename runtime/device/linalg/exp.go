@@ -11,9 +11,9 @@ import (
 // together from bits. NaN stays NaN.
 func Exp(x float32) float32 {
 	const (
-		shift = 0x1.8p52 // a float64 plus it is rounded to an integer, which its low bits hold
-		over  = 89       // e^x is infinite from here on
-		under = -104     // and rounds to 0 below
+		shift = 0x1.8p52 // adding it rounds a float64 to an integer, in the low bits of the sum
+		over  = 89       // from here on e^x is infinite
+		under = -104     // below this it rounds to 0
 	)
 	if !(x > under) {
 		if x != x {
@@ -28,16 +28,16 @@ func Exp(x float32) float32 {
 	k := int64(math.Float64bits(t) - math.Float64bits(shift))
 	r := float64(x) - (t-shift)*math.Ln2
 	r2 := r * r
-	// Even and odd coefficients in two chains, which run side by side.
+	// Even and odd coefficients form two independent chains, which the processor runs in parallel.
 	even := 1 + r2*(1.0/2+r2*(1.0/24+r2*(1.0/720+r2*(1.0/40320))))
 	odd := r * (1 + r2*(1.0/6+r2*(1.0/120+r2*(1.0/5040))))
 	twoToK := math.Float64frombits(uint64(k+1023) << 52)
 	return float32((even + odd) * twoToK)
 }
 
-// Exps replaces every element of x by its exponential, with an error below two
-// units in the last place. It panics unless len(x) is a multiple of VectorStep: a
-// rest done by Exp would make bits depend on the place in x.
+// Exps replaces every element of x by its exponential, with an error below two units in the last place. It
+// panics unless len(x) is a multiple of VectorStep. Computing a rest with Exp would make an element's bits
+// depend on its place.
 func Exps(x []float32) {
 	n, loops := whole(len(x))
 	switch {

@@ -7,16 +7,15 @@ import (
 	"mla/runtime/quant"
 )
 
-// RowsHalves is Rows for inputs x that are halves, with the roundings of kernels
-// that multiply halves; see halfProducts. What they add up in floats may differ in
-// the order. It is the measure of those kernels, not a fast loop. It panics as Rows
-// does.
+// RowsHalves is Rows for inputs x that are halves, with the roundings of kernels that multiply halves; see
+// halfSum. It is the reference for those kernels, not a fast loop; the order of their float sums may differ.
+// It panics as Rows does.
 func RowsHalves(f *quant.Format, w []byte, stride int, x, y []float32) {
 	RowsHalvesMany(f, w, stride, [][]float32{x}, [][]float32{y})
 }
 
-// RowsHalvesMany is RowsHalves for several inputs: ys[j] has the bits that xs[j]
-// gives alone. It panics as RowsMany does.
+// RowsHalvesMany is RowsHalves for several inputs: ys[j] has the bits of RowsHalves for xs[j]. It panics as
+// RowsMany does.
 func RowsHalvesMany(f *quant.Format, w []byte, stride int, xs, ys [][]float32) {
 	if f.Halves == nil {
 		RowsMany(f, w, stride, xs, ys)
@@ -43,19 +42,19 @@ func RowsHalvesMany(f *quant.Format, w []byte, stride int, xs, ys [][]float32) {
 	}
 }
 
-// sum is Σ q·x over the elements of a sub-block, for integers of up to magnitude.
+// halfSum is Σ q·x over the elements of a sub-block, where |q| is at most magnitude.
 func halfSum(p *quant.HalfProducts, q []int16, x []float32, magnitude int) float32 {
 	var sum float32
 	for i := 0; i < p.SubBlock; i += 4 {
-		if i&p.Apart == 0 { // the first four of an eight
+		if i&p.Apart == 0 { // the first four of eight elements
 			sum += halfFour(p, q, x, i, magnitude) + halfFour(p, q, x, i+2, magnitude)
 		}
 	}
 	return sum * float32(4*magnitude)
 }
 
-// four sums the products of elements i and i+1 and of those that lie apart from them,
-// divided by 4·magnitude and rounded to half each time.
+// halfFour sums the products of elements i and i+1 and of the two elements p.Apart further on, each divided
+// by 4·magnitude. Each partial sum is rounded to half.
 func halfFour(p *quant.HalfProducts, q []int16, x []float32, i, magnitude int) float32 {
 	sum, unit := 0.0, 1/float64(4*magnitude)
 	for _, k := range [4]int{i, i + 1, i + p.Apart, i + p.Apart + 1} {
@@ -64,14 +63,13 @@ func halfFour(p *quant.HalfProducts, q []int16, x []float32, i, magnitude int) f
 	return float32(sum)
 }
 
-// roundToHalf rounds to the nearest half, ties to even. All that it is given here is
-// in half's range.
+// roundToHalf rounds to the nearest half, ties to even. Callers pass numbers in half's range only.
 func roundToHalf(v float64) float64 {
 	const lastSubnormal = 0x1p-24
 	if math.Abs(v) < 0x1p-14 {
 		return math.RoundToEven(v/lastSubnormal) * lastSubnormal
 	}
-	const cut = 52 - 10 // bits of a double's fraction that a half does not have
+	const cut = 52 - 10 // bits of a float64's fraction that a half does not have
 	bits := math.Float64bits(v)
 	bits += 1<<(cut-1) - 1 + bits>>cut&1
 	return math.Float64frombits(bits &^ (1<<cut - 1))

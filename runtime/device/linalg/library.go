@@ -8,31 +8,33 @@ import (
 	"mla/runtime/quant"
 )
 
-// A library of the system may multiply many inputs by weights in place of the loops: as it knows no formats,
-// it gets rows that were decoded to floats. It adds up in an order of its own, see LibraryError.
+// A system library may multiply many inputs by weights in place of the loops. It does not know the formats,
+// so rows are decoded to floats for it. Its order of summation differs from that of the loops; see
+// LibraryError.
 
 // Library is a library of matrix products.
 type Library struct {
 	Name string
-	// Multiply makes c[i][j] = Σ a[i][e]·b[j][e] for i below m, j below n and e below k, of floats whose rows
-	// begin lda, ldb and ldc floats apart. Several goroutines may call it at a time.
+	// Multiply computes c[i][j] = Σ a[i][e]·b[j][e] for i < m, j < n and e < k, of row-major matrices whose
+	// rows begin lda, ldb and ldc floats apart. It may be called concurrently.
 	Multiply func(m, n, k int, a *float32, lda int, b *float32, ldb int, c *float32, ldc int)
 }
 
-// LibraryInputs is as few inputs as the library multiplies.
+// LibraryInputs is the least number of inputs that the library multiplies.
 const LibraryInputs = 64
 
-// LibraryError is how far a sum of n products may be from that of the loops, as a part of the sum of the
-// products' sizes: both round to floats n times, and errors of either sign add up like the root of n.
+// LibraryError bounds the difference between the library's sum of n products and the loops' sum, relative to
+// the sum of the products' magnitudes. Both round to floats n times, and independent errors grow like the
+// root of n.
 func LibraryError(n int) float64 { return math.Sqrt(float64(n)) / (1 << 22) }
 
 var library atomic.Pointer[Library]
 
-// SetLibrary lets l multiply many inputs from now on; nil: the loops do. Call it before the work starts. Plain Go
-// never takes it.
+// SetLibrary makes l multiply many inputs from now on; nil: the loops do. It must not be called while
+// products are computed. The pure Go back end never uses a library.
 func SetLibrary(l *Library) { library.Store(l) }
 
-// libraryFor is what multiplies the inputs by rows of f in place of the loops; nil: nothing does.
+// libraryFor returns the library that multiplies the inputs by rows of f; nil: the loops do.
 func (n *Inputs) libraryFor(f *quant.Format) *Library {
 	b := active.Load()
 	if len(n.xs) < LibraryInputs || len(n.xs[0]) == 0 || b == &goBackend || n.Int8 && b.int8[f.Type].one != nil {
@@ -41,8 +43,8 @@ func (n *Inputs) libraryFor(f *quant.Format) *Library {
 	return library.Load()
 }
 
-// rowsApart is how many floats lie between the beginnings of vectors that are evenly apart, as the rows of a
-// matrix; 0: they are not.
+// rowsApart is the distance in floats between vectors that are the rows of one matrix in memory; 0: they are
+// not.
 func rowsApart(xs [][]float32) int {
 	at := func(i int) int { return int(uintptr(unsafe.Pointer(&xs[i][0]))) }
 	step := at(1) - at(0)
@@ -57,26 +59,26 @@ func rowsApart(xs [][]float32) int {
 	return step / 4
 }
 
-// asMatrix makes a matrix of the inputs: where they lie, or of copies.
+// asMatrix makes a row-major matrix of the inputs: in place if they are one already, else as a copy.
 func (n *Inputs) asMatrix() {
-	if n.apart = rowsApart(n.xs); n.apart > 0 {
+	if n.matrixRow = rowsApart(n.xs); n.matrixRow > 0 {
 		n.matrix = &n.xs[0][0]
 		return
 	}
-	n.apart = len(n.xs[0])
-	if len(n.floats) < len(n.xs)*n.apart {
-		n.floats = make([]float32, len(n.xs)*n.apart)
+	n.matrixRow = len(n.xs[0])
+	if len(n.floats) < len(n.xs)*n.matrixRow {
+		n.floats = make([]float32, len(n.xs)*n.matrixRow)
 	}
 	for i, x := range n.xs {
-		copy(n.floats[i*n.apart:], x)
+		copy(n.floats[i*n.matrixRow:], x)
 	}
 	n.matrix = &n.floats[0]
 }
 
-// multiplyByLibrary computes ys as Product does.
+// multiplyByLibrary computes ys as Product does, with the library.
 func multiplyByLibrary(f *quant.Format, k *kernel, w []byte, stride int, in *Inputs, ys [][]float32, rows int) {
 	elems := len(in.xs[0])
-	in.room(PanelRows*elems, PanelRows*len(ys))
+	in.grow(PanelRows*elems, PanelRows*len(ys))
 	for r := 0; r < rows; r += PanelRows {
 		n := min(PanelRows, rows-r)
 		for i := range n {
@@ -87,17 +89,17 @@ func multiplyByLibrary(f *quant.Format, k *kernel, w []byte, stride int, in *Inp
 			in.part = append(in.part, y[r:r+n])
 		}
 		if apart := rowsApart(in.part); apart > 0 {
-			in.by.Multiply(len(ys), n, elems, in.matrix, in.apart, &in.panel[0], elems, &in.part[0][0], apart)
+			in.lib.Multiply(len(ys), n, elems, in.matrix, in.matrixRow, &in.panel[0], elems, &in.part[0][0], apart)
 			continue
 		}
-		in.by.Multiply(len(ys), n, elems, in.matrix, in.apart, &in.panel[0], elems, &in.sums[0], n)
+		in.lib.Multiply(len(ys), n, elems, in.matrix, in.matrixRow, &in.panel[0], elems, &in.sums[0], n)
 		for i, y := range in.part {
 			copy(y, in.sums[i*n:(i+1)*n])
 		}
 	}
 }
 
-// decodeRow makes floats of a row: with the loops of those formats that have some for single rows.
+// decodeRow decodes a row to floats, in assembly if the format has loops for it.
 func decodeRow(f *quant.Format, k *kernel, row []byte, to []float32) {
 	if k.floats != nil && len(to)%k.step == 0 {
 		k.decode(&row[0], len(to)/k.step, &to[0])

@@ -6,9 +6,9 @@ import (
 	"mla/runtime/quant"
 )
 
-// The formats below four bits, and NVFP4, have a loop for one row and one input; several inputs are multiplied by rows
-// that were decoded to floats, with the same bits. AVX-512 has loops of its own for some; the others are those of AVX2,
-// and then so are the loops for floats.
+// init adds the formats below four bits, and NVFP4. They have a loop for one row and one input; for several
+// inputs, rows are decoded to floats and multiplied, with the same bits. AVX-512 has loops of its own for
+// some of these formats. The others use AVX2's loops, for decoded rows too.
 func init() {
 	floats2 := avx2Backend.kernels[quant.F32]
 	low := map[quant.Type]kernel{

@@ -12,15 +12,13 @@ type tile struct {
 	run          tileFunc
 }
 
-// tileFunc computes ys[j][row+r] = Σ row_r·xs[j] over steps·step elements for the
-// rows and inputs of a tile, where row r starts at w + r·stride bytes and xs and ys
-// point to the first of the inputs and of the results. The bits of a sum are those
-// of the rowFunc.
+// tileFunc computes ys[j][row+r] = Σ row_r·xs[j] over steps·step elements, for the rows and inputs of a tile.
+// Row r starts at w + r·stride bytes; xs and ys point to the first input and the first result. The bits of a
+// sum are those of the rowFunc.
 type tileFunc func(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)
 
-// RowsMany is Rows for several inputs: it computes ys[j][r] = Σ row_r·xs[j], with
-// the bits that Rows gives for xs[j] alone. All of xs must be as long as the first, and
-// so must ys; otherwise RowsMany panics, and where Rows does.
+// RowsMany is Rows for several inputs: it computes ys[j][r] = Σ row_r·xs[j], with the bits of Rows for xs[j].
+// It panics unless all of xs have the same length, and all of ys, and where Rows panics.
 func RowsMany(f *quant.Format, w []byte, stride int, xs, ys [][]float32) {
 	elems, rows := inputSizes(xs, ys)
 	checkRows(f, w, stride, elems, rows)
@@ -30,15 +28,15 @@ func RowsMany(f *quant.Format, w []byte, stride int, xs, ys [][]float32) {
 	in.release()
 }
 
-// Product computes ys[j][r] = Σ row_r·x_j for rows as Rows takes them and the inputs that
-// were set for this format, any number of them. In assembly a weight is decoded once for
-// up to four inputs, or for all of them where they are many. The bits of ys[j][r] depend on the row and x_j only: they are those
-// that Rows gives. Product panics where RowsMany does. A library (SetLibrary) has other bits.
+// Product computes ys[j][r] = Σ row_r·x_j, for rows as in Rows and any number of inputs that were Set for
+// this format. In assembly, a weight is decoded once for up to four inputs, or once for all of many inputs.
+// The bits of ys[j][r] depend only on the row and x_j: they are those of Rows. With a library (SetLibrary)
+// the bits differ. Product panics where RowsMany does.
 func Product(f *quant.Format, w []byte, stride int, in *Inputs, ys [][]float32) {
 	elems, rows := inputSizes(in.xs, ys)
 	checkRows(f, w, stride, elems, rows)
 	k := in.kernel(f)
-	if in.by != nil && rows > 0 {
+	if in.lib != nil && rows > 0 {
 		multiplyByLibrary(f, &k, w, stride, in, ys, rows)
 		return
 	}
@@ -56,27 +54,27 @@ func Product(f *quant.Format, w []byte, stride int, in *Inputs, ys [][]float32) 
 		}
 		return
 	}
-	near := nearRows
+	block := blockRows
 	if len(ys) == 1 {
-		near = rows // nothing comes back to them
+		block = rows // with one input no row is read again, so blocks gain nothing
 	}
 	if format.decode != nil {
-		near = nearPanel(elems)
+		block = panelBlockRows(elems)
 	}
-	for r := 0; r < rows; r += near {
+	for r := 0; r < rows; r += block {
 		if format.decode != nil {
-			multiplyPanel(f, panels, format, &k, w, stride, in, ys, r, min(r+near, rows))
+			multiplyPanel(f, panels, format, &k, w, stride, in, ys, r, min(r+block, rows))
 		} else {
-			multiplyTiles(f, &k, w, stride, in, ys, r, min(r+near, rows))
+			multiplyTiles(f, &k, w, stride, in, ys, r, min(r+block, rows))
 		}
 	}
 }
 
-// nearRows is the number of rows that are multiplied by all inputs before the next: few
-// enough to stay in a near cache.
-const nearRows = 32
+// blockRows is the number of rows that are multiplied by all inputs before the next rows are read. They fit
+// the L1 cache.
+const blockRows = 32
 
-// tiles multiplies rows r0 to r1 by all inputs, which are of at least one step.
+// multiplyTiles multiplies rows r0 to r1 by all inputs. Inputs have at least one step.
 func multiplyTiles(f *quant.Format, k *kernel, w []byte, stride int, in *Inputs, ys [][]float32, r0, r1 int) {
 	j := 0
 	for ; k.stretch.add != nil && j+stretchInputs <= len(ys); j += stretchInputs {
@@ -92,8 +90,7 @@ func multiplyTiles(f *quant.Format, k *kernel, w []byte, stride int, in *Inputs,
 	}
 }
 
-// inputSizes returns the lengths of the inputs and of their results. It panics if
-// they differ.
+// inputSizes returns the length of the inputs and of their results. It panics if the lengths differ.
 func inputSizes(xs, ys [][]float32) (elems, rows int) {
 	if len(xs) != len(ys) {
 		panic(fmt.Sprintf("linalg: %d inputs for %d results", len(xs), len(ys)))
@@ -110,8 +107,8 @@ func inputSizes(xs, ys [][]float32) (elems, rows int) {
 	return elems, rows
 }
 
-// tile multiplies rows r0 to r1 by the inputs of a tile, from j0 on: some rows at a time,
-// then what is left of them.
+// multiplyTile multiplies rows r0 to r1 by the inputs of a tile, which begin at j0. Rows that do not fill a
+// tile are multiplied one by one.
 func multiplyTile(f *quant.Format, k *kernel, t tile, w []byte, stride int, in *Inputs, ys [][]float32, j0, r0, r1 int) {
 	steps, element, offset := stepsOf(f, k, len(in.xs[j0]))
 	r := r0

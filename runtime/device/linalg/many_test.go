@@ -73,7 +73,7 @@ func TestRowsMany(t *testing.T) {
 							if f.Halves != nil && loop.name == "RowsHalves" && (blocks > 2 || inputs > 5) {
 								continue // slow, and of no other structure
 							}
-							rows := 1 + (i+inputs)%9 + nearRows*(inputs%3)
+							rows := 1 + (i+inputs)%9 + blockRows*(inputs%3)
 							start, gap := inputs%4, i%3
 							stride := blocks*f.BlockBytes + gap
 							w := bytes.Repeat([]byte{0xff}, start+rows*stride)[start:]

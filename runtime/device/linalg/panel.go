@@ -2,16 +2,16 @@ package linalg
 
 import "mla/runtime/quant"
 
-// Many inputs are multiplied by weights that are decoded once, to a panel: floats of
-// some rows. Stretches of a panel and of some inputs meet in the nearest cache.
+// For many inputs, weights are decoded once, to a panel: a block of rows as floats. The products then run
+// over stretches of the panel and of a few inputs that fit the L1 cache together.
 
-// decodeFunc decodes steps·step elements of a row to a panel of some rows, of which it
-// fills one: of every vector those of all rows lie side by side.
+// decodeFunc decodes steps·step elements of a row into its place in a panel. The rows of a panel are
+// interleaved by vectors: vector i of all rows, then vector i+1 of all rows.
 type decodeFunc func(w *byte, steps int, panel *float32)
 
-// panelFunc adds Σ row_r·x_j over some groups of elements, in lanes, to the sums of the rows
-// of a panel and as many inputs as its panelLoop says: those of an input's rows lie side by
-// side. x_j lies offset bytes after the start of xs[j].
+// panelFunc adds Σ row_r·x_j over some groups of elements to the lanes of the sums, for the rows of a panel
+// and a panelLoop's number of inputs. The sums of all rows for an input are contiguous. x_j begins offset
+// bytes after the start of xs[j].
 type panelFunc func(panel *float32, xs *[]float32, offset, groups int, sums *float32)
 
 // panelLoop is a panelFunc and the number of inputs that it takes.
@@ -20,30 +20,31 @@ type panelLoop struct {
 	run    panelFunc
 }
 
-// panelKind is a kind of panels: of rows of groups of a given number of elements, for each of which
-// the panel has some floats and an arranged input some.
+// panelKind is a layout of panels. A row is cut into groups of elems elements. A panel has floats numbers for
+// each group, and an arranged input has input numbers.
 type panelKind struct {
 	elems, floats, input int
 	loops                []panelLoop // most inputs first
 }
 
-// panelFormat is how a format becomes a panel.
+// panelFormat is how a format is decoded to a panel.
 type panelFormat struct {
 	*panelKind
-	decode decodeFunc
-	twice  bool // decode takes rows of floats, which the kernel decodes
+	decode    decodeFunc
+	viaFloats bool // decode reads rows of floats, to which the kernel decodes the format first
 }
 
-// panelLoops are the functions of a back end. Their sums have the bits of the rowFuncs.
+// panelLoops is the panel functions of a back end. Their sums have the bits of the rowFuncs.
 type panelLoops struct {
-	rows, lanes int     // of a panel, and of a vector
-	sum         sumFunc // leaves one float of each sum, for n times four of them
-	least       int     // as few inputs are worth a panel
+	rows, lanes int     // rows of a panel, lanes of a vector
+	sum         sumFunc // adds up the lanes of 4n sums
+	least       int     // least number of inputs for which a panel pays
 	formats     map[quant.Type]panelFormat
 }
 
 const (
-	// panelStretch is how many elements of rows and inputs are multiplied at a time.
+	// panelStretch is how many elements of rows and inputs are multiplied at a time, so that they stay in the
+	// L1 cache.
 	panelStretch = 512
 	// PanelRows is the largest number of rows of a panel; a power of two.
 	PanelRows = 64
@@ -51,9 +52,9 @@ const (
 	mostPanelInputs = 6
 )
 
-// together returns the inputs from j on, as many as a panelLoop takes, and how many of them
-// there are: the last one stands for those that are not.
-func (n *Inputs) together(j, inputs int) (first *[]float32, there int) {
+// take returns n.in from j on for a panelLoop with the given number of inputs, and how many of these exist.
+// If there are fewer, the last input is repeated.
+func (n *Inputs) take(j, inputs int) (first *[]float32, there int) {
 	there = min(inputs, len(n.in)-j)
 	if there == inputs {
 		return &n.in[j], there
@@ -64,8 +65,8 @@ func (n *Inputs) together(j, inputs int) (first *[]float32, there int) {
 	return &n.last[0], there
 }
 
-// room readies memory for a panel and for sums.
-func (n *Inputs) room(panel, sums int) {
+// grow makes the memory for a panel and for partial sums at least as large as asked.
+func (n *Inputs) grow(panel, sums int) {
 	if len(n.panel) < panel {
 		n.panel = make([]float32, panel)
 	}
@@ -74,8 +75,8 @@ func (n *Inputs) room(panel, sums int) {
 	}
 }
 
-// panelOf returns the loops to multiply several inputs by a panel, and how f becomes one;
-// nil: not at all, or there are too few inputs for it.
+// panelOf returns the panel loops for the inputs, and how f is decoded to a panel. It returns nil if the back
+// end has none for f, or if there are too few inputs.
 func (n *Inputs) panelOf(f *quant.Format) (*panelLoops, panelFormat) {
 	p := active.Load().panels
 	if n.Int8 && active.Load().int8[f.Type].one != nil || p == nil || len(n.xs) < p.least {
@@ -84,26 +85,26 @@ func (n *Inputs) panelOf(f *quant.Format) (*panelLoops, panelFormat) {
 	return p, p.formats[f.Type]
 }
 
-// nearPanel is how many rows of elems elements a panel has: all inputs are read once for
-// these, and they stay in the second cache.
-func nearPanel(elems int) int {
+// panelBlockRows is how many rows of elems elements a panel has. All inputs are read once for these rows, and
+// the panel stays in the L2 cache.
+func panelBlockRows(elems int) int {
 	const floats = 1 << 18
-	return max(min(floats/elems&^(nearRows-1), PanelRows), nearRows)
+	return max(min(floats/elems&^(blockRows-1), PanelRows), blockRows)
 }
 
-// panel multiplies rows r0 to r1, at most nearPanel, by all inputs, which are of at least
-// one step.
+// multiplyPanel multiplies rows r0 to r1, at most panelBlockRows, by all inputs. Inputs have at least one
+// step.
 func multiplyPanel(f *quant.Format, p *panelLoops, pf panelFormat, k *kernel, w []byte, stride int, in *Inputs, ys [][]float32, r0, r1 int) {
 	steps, element, offset := stepsOf(f, k, len(in.xs[0]))
 	tiles := (r1 - r0 + p.rows - 1) / p.rows
 	size := p.rows * element / pf.elems * pf.floats
-	in.room(tiles*size, tiles*p.rows*mostPanelInputs*p.lanes)
-	if pf.twice && len(in.row) < element {
+	in.grow(tiles*size, tiles*p.rows*mostPanelInputs*p.lanes)
+	if pf.viaFloats && len(in.row) < element {
 		in.row = make([]float32, element)
 	}
 	for r := r0; r < r1; r++ {
 		at := (r-r0)/p.rows*size + (r-r0)%p.rows*p.lanes
-		if !pf.twice {
+		if !pf.viaFloats {
 			pf.decode(&w[r*stride], steps, &in.panel[at])
 			continue
 		}
@@ -112,8 +113,8 @@ func multiplyPanel(f *quant.Format, p *panelLoops, pf panelFormat, k *kernel, w 
 	}
 	for j := 0; j < len(ys); {
 		loop := pf.loop(len(ys) - j)
-		xs, n := in.together(j, loop.inputs)
-		each := p.rows * loop.inputs * p.lanes // floats of the sums of a tile
+		xs, n := in.take(j, loop.inputs)
+		each := p.rows * loop.inputs * p.lanes // floats of the partial sums of a tile
 		clear(in.sums[:tiles*each])
 		for at := 0; at < element; at += panelStretch {
 			first, groups := at/pf.elems, min(panelStretch, element-at)/pf.elems
@@ -142,8 +143,8 @@ func multiplyPanel(f *quant.Format, p *panelLoops, pf panelFormat, k *kernel, w 
 	}
 }
 
-// loop returns the loop for the next of n inputs: the first that they fill, or else the
-// smallest that has room for all of them.
+// loop returns the loop for the next of n inputs: the largest one that they fill, or the smallest one that is
+// large enough for all.
 func (k *panelKind) loop(n int) panelLoop {
 	for i, l := range k.loops[1:] {
 		if n > l.inputs {

@@ -2,7 +2,7 @@ package linalg
 
 import "mla/runtime/quant"
 
-// scaled512 is of weights as they are multiplied.
+// scaled512 is the layout of panels of scaled weights.
 var scaled512 = &panelKind{16, 16, 16, []panelLoop{{6, panel4x6AVX512}, {4, panel4x4AVX512}}}
 
 var panels512 = panelLoops{
@@ -25,8 +25,7 @@ var panels512 = panelLoops{
 	},
 }
 
-// Panels of codes, their scales, and what they have in common, for inputs that are arranged
-// as single2 and pairs2 say, or not.
+// Layouts of panels of codes and their scales, for inputs as single2 and pairs2 arrange them or as they are.
 var (
 	plain2      = &panelKind{32, 40, 32, []panelLoop{{6, panelSingle2x6AVX2}, {4, panelSingle2x4AVX2}}}
 	singleSums2 = &panelKind{32, 40, 40, []panelLoop{{6, panelSingleSums2x6AVX2}, {4, panelSingleSums2x4AVX2}}}

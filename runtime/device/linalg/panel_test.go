@@ -21,7 +21,7 @@ func TestPanelShapes(t *testing.T) {
 			for _, f := range quant.Formats() {
 				r := rand.New(rand.NewPCG(33, uint64(f.Type)))
 				for range 4 {
-					rows, inputs := 1+r.IntN(2*nearRows+5), 1+r.IntN(40)
+					rows, inputs := 1+r.IntN(2*blockRows+5), 1+r.IntN(40)
 					blocks := 1 + r.IntN(3*panelStretch/f.BlockElems)
 					stride := blocks*f.BlockBytes + r.IntN(4)
 					w := bytes.Repeat([]byte{0xff}, rows*stride)
@@ -49,7 +49,7 @@ func TestPanelShapes(t *testing.T) {
 // TestNearPanel: a panel has whole tiles, and stays in a cache of two MiB.
 func TestNearPanel(t *testing.T) {
 	for elems, want := range map[int]int{32: 64, 2048: 64, 4096: 64, 4128: 32, 8192: 32, 1 << 20: 32} {
-		if got := nearPanel(elems); got != want {
+		if got := panelBlockRows(elems); got != want {
 			t.Errorf("%d elements: %d rows, want %d", elems, got, want)
 		}
 	}

@@ -6,13 +6,13 @@ import "fmt"
 type Matrix struct {
 	Data       []float32
 	Rows, Cols int
-	Row, Col   int // distance of two rows, and of two columns
+	Row, Col   int // distance between two rows, and between two columns, in elements
 }
 
-// ProductCols divides the numbers of columns that are done in assembly alone.
+// ProductCols divides the numbers of columns for which assembly computes the whole product.
 const ProductCols = 16
 
-// check panics unless Data holds all elements. The assembly relies on it.
+// check panics unless Data holds all elements, because the assembly does not check bounds.
 func (m *Matrix) check() {
 	if m.Rows < 0 || m.Cols < 0 || m.Row < 0 || m.Col < 0 {
 		panic(fmt.Sprintf("linalg: matrix of %d × %d, %d and %d apart", m.Rows, m.Cols, m.Row, m.Col))
@@ -27,9 +27,8 @@ func (m *Matrix) check() {
 	}
 }
 
-// productFunc adds a·b to c for as many rows and a multiple of as many columns n
-// as its productLoop says, and k ≥ 1 terms each. Distances are in bytes; those
-// of the columns of b and c are 4.
+// productFunc adds a·b to c, for its productLoop's number of rows, a multiple n of its number of columns, and
+// k ≥ 1 terms each. Distances are in bytes; the columns of b and c are 4 bytes apart.
 type productFunc func(c *float32, cRow int, a *float32, aRow, aCol int, b *float32, bRow, n, k int)
 
 // productLoop is a productFunc and the shape it works on.
@@ -38,11 +37,10 @@ type productLoop struct {
 	run        productFunc
 }
 
-// AddProduct adds the matrix product a·b to c, which must not overlap them. The
-// columns of b and c must be 1 apart. An element's sum begins with c and takes
-// its terms in order; its bits depend on its column, its row of a and its column
-// of b only, not on the other rows. AddProduct panics when the sizes do not
-// match, or as an index out of range does.
+// AddProduct adds the matrix product a·b to c, which must not overlap them. The columns of b and c must be 1
+// apart. The sum of an element begins with c and adds the terms in order. Its bits depend only on its row of
+// a and its column of b and c. AddProduct panics if the sizes do not match, or a matrix is longer than its
+// Data.
 func AddProduct(c, a, b *Matrix) {
 	c.check()
 	a.check()
@@ -54,7 +52,7 @@ func AddProduct(c, a, b *Matrix) {
 	if a.Cols == 0 {
 		return
 	}
-	j := 0 // columns before j are done
+	j := 0 // columns before j are complete
 	for loops := active.Load().products; len(loops) > 0; {
 		cols := loops[0].cols
 		n := (c.Cols - j) / cols * cols
@@ -69,7 +67,7 @@ func AddProduct(c, a, b *Matrix) {
 	addProductGo(c, a, b, j)
 }
 
-// addProductGo does the columns from j on.
+// addProductGo computes the columns from j on.
 func addProductGo(c, a, b *Matrix, j int) {
 	if j == c.Cols {
 		return

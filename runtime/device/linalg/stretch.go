@@ -2,15 +2,15 @@ package linalg
 
 import "mla/runtime/quant"
 
-// stretchFunc adds Σ row_r·x_j over steps·step elements, in lanes, to the sums of
-// stretchRows rows and stretchInputs inputs: eight floats for each input of a row. Row r
-// starts at w + r·stride bytes, and x_j offset bytes after the start of xs[j].
+// stretchFunc adds Σ row_r·x_j over steps·step elements to the lanes of the sums, for stretchRows rows and
+// stretchInputs inputs. A sum has eight lanes. Row r starts at w + r·stride bytes, and x_j offset bytes after
+// the start of xs[j].
 type stretchFunc func(w *byte, stride int, xs *[]float32, offset, steps int, sums *float32)
 
-// sumFunc adds up the lanes of the sums of n rows: n times stretchInputs floats are left.
+// sumFunc adds up the lanes of the sums of n rows, and leaves n times stretchInputs floats.
 type sumFunc func(sums *float32, n int)
 
-// stretchLoops are the functions of a format.
+// stretchLoops is the stretch functions of a format.
 type stretchLoops struct {
 	add stretchFunc
 	sum sumFunc
@@ -19,20 +19,20 @@ type stretchLoops struct {
 const (
 	stretchRows, stretchInputs = 2, 4
 	stretchLanes               = 8
-	// stretchElems is how many elements of the inputs stay in the nearest cache while
-	// nearRows rows are multiplied by them.
+	// stretchElems is how many elements of the inputs are multiplied by blockRows rows before the next
+	// elements. They stay in the L1 cache.
 	stretchElems = 1024
 )
 
-// stretches multiplies rows r0 to r1, at most nearRows, by stretchInputs inputs from j0
-// on. The bits of a sum are those of the rowFunc: it has the same lanes.
+// multiplyStretches multiplies rows r0 to r1, at most blockRows, by stretchInputs inputs from j0 on. The bits
+// of a sum are those of the rowFunc, as the lanes are the same.
 func multiplyStretches(f *quant.Format, k *kernel, w []byte, stride int, in *Inputs, ys [][]float32, j0, r0, r1 int) {
 	steps, element, offset := stepsOf(f, k, len(in.xs[j0]))
 	xStep, wStep := 4*k.step, k.step/f.BlockElems*f.BlockBytes
 	if k.arranged != nil {
 		xStep = 4 * k.arranged.size(k.step)
 	}
-	in.room(0, nearRows*stretchInputs*stretchLanes)
+	in.grow(0, blockRows*stretchInputs*stretchLanes)
 	end := r1 - (r1-r0)%stretchRows
 	clear(in.sums[:(end-r0)*stretchInputs*stretchLanes])
 	for at := 0; at < steps; at += stretchElems / k.step {

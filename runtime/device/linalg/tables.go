@@ -8,9 +8,9 @@ import (
 	"mla/runtime/quant"
 )
 
-// Tables that the assembly of several instruction sets looks floats up in. They are made here from those of package
-// quant: as data of the assembly they would be most of its text. As floats an entry of a code book is a load and
-// nothing else; as bytes it takes two more instructions, a quarter of what eight weights take.
+// Look-up tables of floats for the assembly of several instruction sets. They are built here from the tables
+// of package quant; as assembly data they would be most of its text. An entry of floats takes one load. As
+// bytes it takes two more instructions, a quarter of the work for eight weights.
 var (
 	bookIQ2_XXS [256 * 8]float32
 	bookIQ2_XS  [512 * 8]float32
@@ -19,8 +19,8 @@ var (
 	bookIQ3_S   [512 * 4]float32
 	bookIQ1     [2048 * 8]float32
 
-	// The same as bytes: eight or four for an entry. Loops read entries with up to 16 bytes before and after them. Those
-	// of IQ1 are eight times the values, plus 17.
+	// The same tables as bytes, eight or four per entry. Loops read up to 16 bytes before and after an entry.
+	// The entries of IQ1 are eight times the values, plus 17.
 	byteBookIQ2_XXS [2*256 + 8]uint32
 	byteBookIQ2_XS  [2*512 + 8]uint32
 	byteBookIQ2_S   [2*1024 + 8]uint32
@@ -28,8 +28,8 @@ var (
 	byteBookIQ3_S   [512 + 8]uint32
 	byteBookIQ1     [2*2048 + 8]uint32
 
-	// What an exclusive or negates eight floats with: bit i of the number is the sign of float i. Of evenSigns an
-	// eighth bit makes the number of ones even.
+	// Masks that negate some of eight floats by exclusive or: bit i of the index is the sign of float i. The
+	// index of evenSigns has seven bits; the eighth makes the number of ones even.
 	evenSigns [128 * 8]uint32
 	allSigns  [256 * 8]uint32
 	// The same as factors of eight bytes.
@@ -73,7 +73,7 @@ func init() {
 	}
 	for e := range powersOfTwo {
 		powersOfTwo[e] = float32(math.Ldexp(1, e-128))
-		// Element 0 of a block whose code stands for 1.
+		// A block with scale e whose first element has a code that stands for 1.
 		block := slices.Concat([]byte{byte(e), 0, 0, 0, 1}, make([]byte, 31))
 		var w [64]float32
 		f, _ := quant.Lookup(quant.NVFP4)

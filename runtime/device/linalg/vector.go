@@ -2,12 +2,11 @@ package linalg
 
 import "mla/runtime/quant"
 
-// VectorStep is the number of elements that the vector loops of the assembly
-// back ends work on at a time; the functions below do the rest in Go.
+// VectorStep is the number of elements of one step of the assembly's vector loops. The functions below
+// compute the remaining elements in Go.
 const VectorStep = 32
 
-// vectorLoops are the float loops of a back end over n elements, n a positive
-// multiple of VectorStep.
+// vectorLoops is the float loops of a back end over n elements, a positive multiple of VectorStep.
 type vectorLoops struct {
 	dot    func(a, b *float32, n int) float32
 	axpy   func(dst *float32, a float32, x *float32, n int)
@@ -19,8 +18,7 @@ type vectorLoops struct {
 	exp    func(x *float32, n int)
 }
 
-// whole returns how many of n elements are for the vector loops of the active
-// back end, and those loops.
+// whole returns how many of n elements the vector loops of the current back end compute, and these loops.
 func whole(n int) (int, *vectorLoops) {
 	b := active.Load()
 	if b.vectors == nil {
@@ -39,9 +37,8 @@ func DotF32(a, b []float32) float32 {
 	return loops.dot(&a[0], &b[0], n) + quant.DotFloats(a[n:], b[n:])
 }
 
-// Axpy adds a·x to dst, element by element; x must be at least as long as dst.
-// Products are rounded before they are added, on every back end, so that the bits
-// of an element do not depend on its place.
+// Axpy adds a·x to dst, element by element; x must be at least as long as dst. On every back end the product
+// is rounded before it is added, so the bits of an element do not depend on its place.
 func Axpy(dst []float32, a float32, x []float32) {
 	x = x[:len(dst)]
 	n, loops := whole(len(dst))
@@ -50,12 +47,12 @@ func Axpy(dst []float32, a float32, x []float32) {
 	}
 	x = x[n:]
 	for i := range dst[n:] {
-		dst[n+i] += float32(a * x[i]) // the conversion keeps Go from fusing, as the loops do not
+		dst[n+i] += float32(a * x[i]) // the conversion keeps Go from fusing the operations; the loops do not fuse them either
 	}
 }
 
-// Fade multiplies every element of dst by that of keep and adds a·x; both must be at least as long as dst. Both products
-// are rounded, as those of Axpy are.
+// Fade sets dst to keep·dst + a·x, element by element; keep and x must be at least as long as dst. Both
+// products are rounded before they are added, as in Axpy.
 func Fade(dst, keep []float32, a float32, x []float32) {
 	keep, x = keep[:len(dst)], x[:len(dst)]
 	n, loops := whole(len(dst))
@@ -104,7 +101,8 @@ func FloatsToHalves(dst []uint16, src []float32) {
 	}
 }
 
-// ScaledBytesToFloats is the inverse of quant.FloatsToScaledBytes: len(dst), a multiple of 32, numbers.
+// ScaledBytesToFloats converts len(dst) numbers of Q8_0 planes to floats, the inverse of
+// quant.FloatsToScaledBytes. len(dst) must be a multiple of 32.
 func ScaledBytesToFloats(dst []float32, qs []byte, scales []uint16) {
 	qs, scales = qs[:len(dst)], scales[:len(dst)/32]
 	n, loops := whole(len(dst))
