@@ -21,8 +21,8 @@ const (
 type Binding struct {
 	Space         plan.Space
 	Weight        *Weight // of SpaceWeight
-	Index         int // of SpaceKV: index into the caches
-	Offset, Bytes int64 // range in the arena, SpacePick, the counters, the states, or Commands.Constants; elsewhere 0
+	Index         int     // of SpaceKV: index into the caches
+	Offset, Bytes int64   // range in the arena, SpacePick, the counters, the states, or Commands.Constants; elsewhere 0
 }
 
 // Command is one dispatch with everything resolved except addresses.

@@ -61,12 +61,12 @@ var ErrReopen = errors.New("the device has to be opened anew")
 // Config is the parameters of a recording.
 type Config struct {
 	Context int        // tokens of the longest session
-	Pages   int // pages of every latent cache, for all sessions; 0: as many as one session of Context tokens needs
-	Tables  int // block tables: sessions that can run concurrently; 0: 1
+	Pages   int        // pages of every latent cache, for all sessions; 0: as many as one session of Context tokens needs
+	Tables  int        // block tables: sessions that can run concurrently; 0: 1
 	KV      quant.Type // one of the model's CacheTypes
-	Width   int // most rows of a replay; 0: 1. Sequences that are wider than necessary for this are not loaded
+	Width   int        // most rows of a replay; 0: 1. Sequences that are wider than necessary for this are not loaded
 	Threads int        // CPU workers; 0: one per core
-	Int8    bool // a device that is an Int8er rounds the inputs of mat-vecs to signed bytes
+	Int8    bool       // a device that is an Int8er rounds the inputs of mat-vecs to signed bytes
 	// CacheRAM is the most bytes of host memory for saved states of a model with linear attention, which
 	// later prompts with the same beginning use. 0: enough for eight copies per session; negative: none.
 	CacheRAM int64

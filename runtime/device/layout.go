@@ -10,7 +10,7 @@ import (
 
 // Layout is the sizes of the memory that a recording needs beside the weights, in bytes.
 type Layout struct {
-	Width               int // rows of the widest loaded sequence
+	Width               int   // rows of the widest loaded sequence
 	Arena, Rope, Logits int64 // the arena is the largest of all sequences
 	Pick                int64 // SpacePick; 0: the bundle has no kernels that pick tokens
 	Counters            int64 // tickets of persistent threadgroups, which begin as zeros; 0: the bundle has none
@@ -19,9 +19,9 @@ type Layout struct {
 	States              int64 // states of linear attention, a slot for each block table; 0: the model has none
 	Cache               int64 // the cache of one layer
 	Planes              plan.Planes
-	Layers              int // number of caches
-	Pages               int // pages of a cache
-	MaxPages            int // entries of a block table
+	Layers              int       // number of caches
+	Pages               int       // pages of a cache
+	MaxPages            int       // entries of a block table
 	Freqs               []float64 // angle per position of each rotated pair, radians
 }
 

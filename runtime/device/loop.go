@@ -21,8 +21,8 @@ type Loop struct {
 
 	rows     []plan.Row // of the last Pick; none: there is no Pick to continue
 	picks    []Pick
-	asked    int // steps submitted after the last Pick
-	returned int // steps whose tokens were returned
+	asked    int           // steps submitted after the last Pick
+	returned int           // steps whose tokens were returned
 	units    [MaxAhead]int // by turn: the queue slot of the unit of work that makes the step
 }
 

@@ -37,7 +37,7 @@ type Picker interface {
 
 // Pick says for which row a token is picked, and how.
 type Pick struct {
-	Row           int // index of a row of the replay; rising over the picks
+	Row           int  // index of a row of the replay; rising over the picks
 	LogitsOnly    bool // no token is picked: only PickedLogits is used
 	plan.Sampling      // Picked is 0
 	Adjusts       []plan.Adjust

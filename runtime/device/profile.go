@@ -13,9 +13,9 @@ type Profiler struct {
 
 // Profiling is the parameters of a measurement.
 type Profiling struct {
-	Rows     int // cache rows that the last row attends to, its own included
-	Width    int // rows of the replay: consecutive positions of one session; 0: one
-	Least    time.Duration // least time that one measurement takes
+	Rows     int                   // cache rows that the last row attends to, its own included
+	Width    int                   // rows of the replay: consecutive positions of one session; 0: one
+	Least    time.Duration         // least time that one measurement takes
 	Progress func(done, total int) // called with kinds of stages; may be nil
 	// Wanted selects the kinds to measure by their functions; nil: all.
 	Wanted func(functions []string) bool
@@ -29,7 +29,7 @@ type Profiling struct {
 // memory-side cache does not hold it.
 type Stage struct {
 	Functions []string
-	Count     int // of such stages in a replay
+	Count     int   // of such stages in a replay
 	Bytes     int64 // that one stage has to read and write; the mean over the layers
 	Flops     int64 // of one stage's products: two for each weight and row
 	Time      time.Duration

@@ -17,7 +17,7 @@ const WindowAll = math.MaxUint32
 // Sampling is everything beside the logits that a choice of tokens depends on.
 type Sampling struct {
 	plan.Sampling         // Picked is 0
-	Window        uint32 // how many accepted tokens count as recent; 0: none, as no token is penalised
+	Window        uint32  // how many accepted tokens count as recent; 0: none, as no token is penalised
 	Recent        []int32 // the recent tokens, oldest first; with WindowAll in any order
 	Biases        []Bias
 	Mask          []uint32 // the tokens that may be picked, one bit each; nil: all. It is valid for one token

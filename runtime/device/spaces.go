@@ -12,7 +12,7 @@ var align = [plan.Spaces]int64{
 // Memories is the memory of every space on a device: an M is a buffer, an address or a slice.
 type Memories[M any] struct {
 	Spaces [plan.Spaces]M // SpaceKV's is unused
-	Caches []M // of SpaceKV: one for each layer with a latent cache
+	Caches []M            // of SpaceKV: one for each layer with a latent cache
 }
 
 // At is the memory of a binding. The places of weights are known to the device alone.

@@ -14,7 +14,7 @@ import (
 // results that were left in memory are never right by chance.
 type Stressing struct {
 	Rows     [2]plan.Row
-	Replays  int // replays of the two rows in sum
+	Replays  int                   // replays of the two rows in sum
 	Progress func(done, total int) // may be nil
 }
 

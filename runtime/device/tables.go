@@ -15,7 +15,7 @@ type Tables struct {
 	// Entries is the device's copy: [tables][MaxPages].
 	Entries  []uint32
 	maxPages int
-	pages    int // number of pages in the caches
+	pages    int   // number of pages in the caches
 	assigned []int // by table: how many leading entries have a page
 }
 

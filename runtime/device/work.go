@@ -14,7 +14,7 @@ type Work struct {
 	Bytes       int64 // independent of the rows
 	PairBytes   int64
 	CachedBytes int64
-	SplitBytes  int64 // for each row and each split of its cache rows: the split's result
+	SplitBytes  int64       // for each row and each split of its cache rows: the split's result
 	Splits      plan.Splits // how attention is split
 }
 

@@ -15,7 +15,7 @@ type code struct {
 	compiled device.Compilation
 }
 
-// read cuts up a bundle's PTX, and checks that the device can run it.
+// read parses a bundle's PTX, and checks that the device can run it.
 func (d *Device) read(b *plan.Bundle) (*ptx, error) {
 	text, err := d.options.PTX(b)
 	if err != nil {
@@ -32,15 +32,14 @@ func (d *Device) read(b *plan.Bundle) (*ptx, error) {
 	return p, nil
 }
 
-// use is a function that is needed, and the kernel that it is a variant of.
+// use is a function that is needed, and its kernel.
 type use struct {
 	function string
 	kernel   *plan.Kernel
 }
 
-// load compiles the functions that are used, and checks that each takes the
-// arguments that the plan has for it, and can have as many threads and as much memory. After an error,
-// too, a module that is not nil has to be unloaded.
+// load compiles functions, and checks that each takes the arguments of the plan and can have the plan's
+// threads and shared memory. After an error, too, the caller must unload a result that is not nil.
 func (p *ptx) load(uses []use) (*code, error) {
 	wanted := map[string]bool{}
 	for _, u := range uses {
@@ -68,7 +67,7 @@ func (p *ptx) load(uses []use) (*code, error) {
 	return c, nil
 }
 
-// find looks a kernel up, once; its blocks ask for dynamic bytes of shared memory.
+// find looks up a kernel, once per function. Its blocks get dynamic bytes of shared memory.
 func (c *code) find(u use, dynamic int) error {
 	if _, ok := c.kernels[u.function]; ok {
 		return nil
@@ -93,7 +92,7 @@ func (c *code) find(u use, dynamic int) error {
 	return nil
 }
 
-// unload frees the kernels; nil has none.
+// unload frees the kernels. A nil code has none.
 func (c *code) unload() error {
 	if c == nil {
 		return nil

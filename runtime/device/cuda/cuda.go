@@ -1,25 +1,23 @@
-// Package cuda replays plans on NVIDIA GPUs through the driver alone. A token is
-// one CUDA graph, recorded once: every dispatch of the plan is a kernel node, the
-// dispatches between two barriers run side by side, and a barrier makes what
-// follows wait for all of them. The kernels are the bundle's Metal source,
-// compiled to PTX ahead of time; the driver compiles PTX for the GPU and keeps
-// what it made in a cache of its own.
+// Package cuda replays plans on NVIDIA GPUs through the driver alone. A token is one CUDA graph, which is
+// recorded once. Every dispatch of the plan is a kernel node. The dispatches between two barriers run
+// concurrently, and a barrier makes all later dispatches wait for them. The kernels are the bundle's Metal
+// source, compiled to PTX ahead of time. The driver compiles the PTX for the GPU and caches the result.
 //
-// ptx.go picks the kernels that a file needs out of a bundle's PTX; weights.go
-// and upload.go bring the weights to the device; graph.go makes the graphs of
-// what device.Commands resolved; runner.go replays them.
+// ptx.go extracts the kernels that a file needs from a bundle's PTX. weights.go and upload.go copy the
+// weights to the device. graph.go makes graphs of the resolved device.Commands; runner.go replays them.
 //
-// Four steps of one row are one graph. A kernel may begin before the one before it has ended, and
-// waits where the Metal source says GRID_WAIT (CUDA's grid dependency wait; empty on Metal). It may begin as soon as
-// all threadgroups of the one before have said LAUNCH_DEPENDENTS, which some do before they wait themselves. Until
-// then the lanes of a mat-vec load the weights of their first pass into registers, where the format
-// says how (preloaded, templates/msl/lib/weights/ahead.metal). A kernel with more than 48 KiB of
-// threadgroup memory asks for it at each launch: a line above its entry in the PTX says how much.
+// One graph has four steps of one row. A kernel may begin before the previous one has ended (programmatic
+// dependent launch): once all threadgroups of the previous kernel have executed LAUNCH_DEPENDENTS. Some
+// kernels execute it before they wait themselves. A kernel waits for the end of the previous one at GRID_WAIT
+// in the Metal source, which is empty on Metal. Before that, the lanes of a mat-vec load the weights of their
+// first pass into registers, for formats that support it (preloaded, templates/msl/lib/weights/ahead.metal).
+// A kernel with more than 48 KiB of threadgroup memory asks for it at each launch; a line above its entry in
+// the PTX says how much.
 //
-// Weights are copied once. On the way the fields of Q4_0, Q5_0, Q8_0 and Q6_K blocks are set apart
-// row by row (quant.SplitRows), so that loads are wide.
+// Weights are copied once. The copy separates the fields of Q4_0, Q5_0, Q8_0 and Q6_K blocks row by row
+// (quant.SplitRows), so that kernels can use wide loads.
 //
-// Without a GPU the package talks to sim/cuda, a stand-in for the driver.
+// Without a GPU the package talks to sim/cuda, which replaces the driver.
 package cuda
 
 import (
@@ -31,12 +29,12 @@ import (
 	"mla/runtime/plan"
 )
 
-// Options say how to open the device.
+// Options is how to open the device.
 type Options struct {
-	// Library stands in for the driver's; "" opens that.
+	// Library replaces the driver's library; "" opens that.
 	Library string
-	// PTX gives the kernels of a bundle: one .entry for each variant, under its
-	// name, with a pointer parameter for each slot of its kernel.
+	// PTX returns the kernels of a bundle: one .entry for each variant, under the variant's name, with a
+	// pointer parameter for each slot of its kernel.
 	PTX func(*plan.Bundle) (string, error)
 }
 
@@ -45,19 +43,18 @@ type Device struct {
 	cu.Properties
 	device  cu.Device
 	options Options
-	asked   *cu.Context // of Free; nil: there is none
+	asked   *cu.Context // context that Free has created; nil: none
 }
 
-// ErrNoDevice says that there is a driver, but nothing that it drives.
+// ErrNoDevice says that there is a driver but no device.
 var ErrNoDevice = errors.New("the NVIDIA driver finds no GPU")
 
-// Absent says whether an error of Open means that the machine has no NVIDIA GPU.
+// Absent says whether an error of Open means that the machine has no NVIDIA GPU or no driver.
 func Absent(err error) bool { return errors.Is(err, cu.ErrNoDriver) || errors.Is(err, ErrNoDevice) }
 
-// Open loads the driver and finds the GPU, the first of those that
-// CUDA_VISIBLE_DEVICES lets the process use. It holds nothing afterwards: every
-// runner takes a reference to the GPU's context for itself. Without a driver the
-// error is a cu.ErrNoDriver, without a GPU an ErrNoDevice.
+// Open loads the driver and finds the GPU: the first one that CUDA_VISIBLE_DEVICES allows. It keeps nothing
+// open: every runner takes its own reference to the GPU's context. Without a driver it returns
+// cu.ErrNoDriver, without a GPU ErrNoDevice.
 func Open(o Options) (*Device, error) {
 	var failed *cu.Error
 	if err := cu.Load(o.Library); errors.As(err, &failed) && failed.Code == cu.CodeNoDevice {
@@ -93,7 +90,7 @@ func (d *Device) Takes(l *device.Layout) int64 {
 // OwnMemory implements device.Separate.
 func (d *Device) OwnMemory() bool { return true }
 
-// Load implements device.Device. The runner is for one goroutine at a time.
+// Load implements device.Device. Only one goroutine at a time may use the runner.
 func (d *Device) Load(m *device.Model, cfg device.Config) (device.Runner, error) {
 	l, err := m.Layout(cfg)
 	if err != nil {
@@ -105,7 +102,7 @@ func (d *Device) Load(m *device.Model, cfg device.Config) (device.Runner, error)
 	}
 	r, err := d.newRunner(m, cfg, l, commands)
 	if err != nil {
-		return nil, err // not a *runner that is nil
+		return nil, err // a nil *runner would be a non-nil Runner
 	}
 	return r, nil
 }

@@ -6,9 +6,9 @@ import (
 	"mla/runtime/device/cuda/cu"
 )
 
-// Free implements device.Limited: what other programs and models have left of the GPU's memory.
-// The context that tells stays until a model has taken one of its own: to make it takes a fifth of
-// a second.
+// Free implements device.Limited: the memory of the GPU that other programs and models have left. Creating a
+// context takes a fifth of a second. So the one that answers the question is kept until a model has a context
+// of its own.
 func (d *Device) Free() int64 {
 	if d.asked == nil {
 		gpu, err := d.device.Retain()
@@ -24,7 +24,7 @@ func (d *Device) Free() int64 {
 	return int64(min(free, math.MaxInt64))
 }
 
-// answered gives the context of Free back.
+// answered releases the context that Free keeps.
 func (d *Device) answered() error {
 	gpu := d.asked
 	if d.asked = nil; gpu == nil {

@@ -5,13 +5,13 @@ import (
 	"mla/runtime/device/cuda/cu"
 )
 
-// stage is the launches between two barriers: they may run side by side.
+// stage is the launches between two barriers, which may run concurrently.
 type stage struct {
 	commands []device.Command
 	launches []cu.Launch
 }
 
-// stages are the commands with all addresses, cut at barriers.
+// stages returns the commands with all addresses, cut at barriers.
 func stages(list []device.Command, o *code, m *memory) []stage {
 	var all []stage
 	first := 0
@@ -31,12 +31,12 @@ func stages(list []device.Command, o *code, m *memory) []stage {
 	return all
 }
 
-// record makes an executable graph in which every stage waits for all launches of
-// the stage before, and so for everything before. This is the one place that makes
-// dependencies. Where one kernel follows one other it begins early: it fetches its
-// weights while the other ends (GRID_WAIT in the Metal source is where it waits).
-// There the other has ended, and as each waits like this, everything before it: so layers can
-// share the tickets of persistent threadgroups. What a kernel may read before it waits: gen/ptx, checkEager.
+// record makes an executable graph in which every stage waits for all launches of the previous stage, and so
+// for all earlier work. It is the only place that creates dependencies. If one kernel follows a single other
+// one, it begins early: it loads its weights while the other ends, and waits for the other's end at
+// GRID_WAIT. All kernels wait like this, so at GRID_WAIT all earlier kernels have ended, too; that is why
+// layers can share the tickets of persistent threadgroups. checkEager in gen/ptx checks what a kernel may
+// read before it waits.
 func record(stages []stage) (exec cu.Exec, err error) {
 	g, err := cu.NewGraph()
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"mla/runtime/plan"
 )
 
-// Launcher runs single kernels of one bundle on memory of the caller's. It is a
-// device.Launcher, for one goroutine at a time.
+// Launcher runs single kernels of one bundle on the caller's memory. It is a device.Launcher, for one
+// goroutine at a time.
 type Launcher struct {
 	bundle *plan.Bundle
 	gpu    *cu.Context
@@ -21,7 +21,7 @@ type Launcher struct {
 	codes  map[string]*code // by function
 }
 
-// NewLauncher reads the bundle's kernels, which are compiled when they are needed.
+// NewLauncher parses the bundle's kernels. They are compiled when they are needed.
 func (d *Device) NewLauncher(b *plan.Bundle) (*Launcher, error) {
 	p, err := d.read(b)
 	if err != nil {
@@ -41,7 +41,7 @@ func (d *Device) NewLauncher(b *plan.Bundle) (*Launcher, error) {
 	return l, nil
 }
 
-// Close releases everything.
+// Close frees everything.
 func (l *Launcher) Close() error {
 	err := l.gpu.Do(func() error {
 		err := l.stream.Destroy()
@@ -53,7 +53,7 @@ func (l *Launcher) Close() error {
 	return errors.Join(err, l.gpu.Release())
 }
 
-// Compile makes functions of the bundle ready before Launch needs them.
+// Compile compiles functions of the bundle before Launch needs them.
 func (l *Launcher) Compile(functions []string) error {
 	return l.gpu.Do(func() error {
 		for i := range l.bundle.Kernels {
@@ -117,12 +117,12 @@ func (l *Launcher) kernel(k *plan.Kernel, v *plan.Variant) (cu.Kernel, error) {
 	return l.codes[name].kernels[name], nil
 }
 
-// buffers are host memory and its copies on the device.
+// buffers is host memory and its copies on the device.
 type buffers struct {
 	host   [][]byte
-	rows   map[int]rowLayout // of weights that are laid out anew, by slot
+	rows   map[int]rowLayout // by slot: layouts of weights whose rows are split
 	device []cu.Ptr
-	pinned *cu.Pinned // all of it, one after the other
+	pinned *cu.Pinned // for all buffers, one after the other
 }
 
 func (b *buffers) allocate() (err error) {
@@ -145,7 +145,7 @@ func (b *buffers) allocate() (err error) {
 // placed is the length of a buffer on the device.
 func (b *buffers) placed(i int) int { return int(b.rows[i].placed(int64(len(b.host[i])))) }
 
-// upload puts copies to the device into the stream.
+// upload appends the copies to the device to the stream.
 func (b *buffers) upload(s cu.Stream) error {
 	return b.each(func(at, i int) error {
 		b.rows[i].copy(b.pinned.Bytes()[at:], b.host[i])
@@ -153,8 +153,8 @@ func (b *buffers) upload(s cu.Stream) error {
 	})
 }
 
-// download brings all contents back, after what is in the stream. Rows that were
-// laid out anew stay what they are: a kernel that writes to them is an error.
+// download copies all contents back, after the work in the stream. It does not copy split rows, and fails if
+// a kernel has written to them.
 func (b *buffers) download(s cu.Stream) error {
 	if err := b.each(func(at, i int) error { return s.Download(b.pinned, at, b.device[i], b.placed(i)) }); err != nil {
 		return err
@@ -178,7 +178,7 @@ func (b *buffers) download(s cu.Stream) error {
 	})
 }
 
-// each calls f with the place of every buffer in the page-locked memory.
+// each calls f with the offset of every buffer in the page-locked memory.
 func (b *buffers) each(f func(at, i int) error) error {
 	at := 0
 	for i, h := range b.host {

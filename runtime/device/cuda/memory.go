@@ -13,23 +13,23 @@ import (
 // rowBytes is the size of a plan.Row.
 const rowBytes = int64(unsafe.Sizeof(plan.Row{}))
 
-// memory is everything that a runner has on the device.
+// memory is all memory that a runner has on the device.
 type memory struct {
-	device.Memories[cu.Ptr] // of weights all, of rows those after the ones that are wanted; 0: the bundle has none
+	device.Memories[cu.Ptr] // of SpaceWeight all weights; of SpaceRow the rows after the wanted ones; 0: the bundle does not use the space
 	places                  *weights
 	picked                  hostRange
-	cache                   int64 // bytes of a layer's
-	bytes                   int64 // of all, without the weights
+	cache                   int64 // bytes of one layer's cache
+	bytes                   int64 // bytes of all memory except the weights
 }
 
-// hostRange is the part of the memory of picks that is the host's, where kernels write: no copy waits
-// for them, and nothing waits for a copy.
+// hostRange is a part of SpacePick in host memory, to which kernels write over the bus. So neither copies nor
+// kernels wait for one another.
 type hostRange struct {
 	offset int64
 	to     cu.Ptr
 }
 
-// allocate reserves all memory. After an error, what there is must be freed.
+// allocate allocates all memory. After an error the caller must free what was allocated.
 func (m *memory) allocate(l *device.Layout, c *device.Commands) (err error) {
 	if m.places, err = placeWeights(c.All()); err != nil {
 		return err
@@ -61,7 +61,7 @@ func (m *memory) allocate(l *device.Layout, c *device.Commands) (err error) {
 	return nil
 }
 
-// fits refuses what the device has no room for, before anything is allocated.
+// fits fails if the memory is larger than the free device memory, before anything is allocated.
 func (m *memory) fits(l *device.Layout) error {
 	free, total, err := cu.MemoryInfo()
 	if err != nil {
@@ -73,7 +73,7 @@ func (m *memory) fits(l *device.Layout) error {
 	return nil
 }
 
-// address is where a binding lies.
+// address is the device address of a binding.
 func (m *memory) address(b *device.Binding) cu.Ptr {
 	at := m.At(b) + cu.Ptr(b.Offset)
 	switch {
@@ -85,7 +85,7 @@ func (m *memory) address(b *device.Binding) cu.Ptr {
 	return at
 }
 
-// fill uploads weights, constants, the rotary table and the zeros that counters begin with.
+// fill uploads weights, constants and the rotary table, and clears the counters.
 func (m *memory) fill(c *cu.Context, model *device.Model, l *device.Layout, constants []byte, progress func(done, total int64)) error {
 	table := make([]float32, l.Rope/4)
 	device.RopeTable(table, l.Freqs, model.Bundle.RopeMScale)
@@ -105,9 +105,9 @@ func (m *memory) fill(c *cu.Context, model *device.Model, l *device.Layout, cons
 	})
 }
 
-// free gives everything back.
+// free frees all memory.
 func (m *memory) free() (err error) {
-	m.Spaces[plan.SpaceRow] = 0 // part of what is wanted
+	m.Spaces[plan.SpaceRow] = 0 // part of SpaceWanted's memory
 	for _, p := range append(m.Spaces[:], m.Caches...) {
 		err = errors.Join(err, p.Free())
 	}

@@ -10,8 +10,8 @@ import (
 
 var errClosed = errors.New("the runner is closed")
 
-// Assign implements device.Runner. It waits for what brings entries, which the host may be
-// about to change. What reads them need not be waited for: the stream keeps the order.
+// Assign implements device.Runner. It waits until earlier copies of entries are done, because the host is
+// about to change their source. The stream keeps the order with kernels that read the entries.
 func (r *runner) Assign(table, first int, pages []uint32) error {
 	if r.closed {
 		return errClosed
@@ -64,7 +64,7 @@ func (r *runner) CopyRows(from, to uint32, n int) error {
 // PageBytes implements device.Runner.
 func (r *runner) PageBytes() int { return int(r.pageOfLayer()) * len(r.memory.Caches) }
 
-// pageOfLayer is the size of a page in one cache.
+// pageOfLayer is the bytes of a page in one layer's cache.
 func (r *runner) pageOfLayer() int64 { return r.memory.cache / int64(r.tables.Pages()) }
 
 // ReadPage implements device.Runner.
@@ -84,8 +84,8 @@ func (r *runner) ReadPage(page uint32, dst []byte) error {
 	})
 }
 
-// WritePage implements device.Runner. It does not wait: src is copied to page-locked
-// memory, where it stays until the unit is done.
+// WritePage implements device.Runner. It does not wait: src is copied to page-locked memory, which stays
+// unchanged until the unit is done.
 func (r *runner) WritePage(page uint32, src []byte) error {
 	return r.movePage(page, src, func(slot int) error {
 		from := slot * len(src)
@@ -96,7 +96,7 @@ func (r *runner) WritePage(page uint32, src []byte) error {
 	})
 }
 
-// movePage runs move as a unit, with page-locked memory for a page in every slot.
+// movePage runs move as a unit, with page-locked memory for one page in every slot.
 func (r *runner) movePage(page uint32, host []byte, move func(slot int) error) error {
 	if r.closed {
 		return errClosed
@@ -114,8 +114,8 @@ func (r *runner) movePage(page uint32, host []byte, move func(slot int) error) e
 	})
 }
 
-// eachLayer calls move for the part of a page in every layer's cache, with where it is
-// in the page-locked memory if the page begins at host there.
+// eachLayer calls move for the part of a page in every layer's cache, with its offset in the page-locked
+// memory, where the page begins at host.
 func (r *runner) eachLayer(page uint32, host int, move func(at cu.Ptr, host, bytes int) error) error {
 	n := r.pageOfLayer()
 	for i, c := range r.memory.Caches {

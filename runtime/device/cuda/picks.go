@@ -9,20 +9,20 @@ import (
 	"mla/runtime/plan"
 )
 
-// picks is what picking takes on the host: how to pick goes to the device as one copy, with
-// its masks as another, and the kernels write the tokens to the host. A Pick is waited for,
-// and the steps after it need nothing from the host, so there is one of each.
+// picks is the host memory for picking tokens. The picks are copied to the device in one copy, their masks in
+// another, and the kernels write the tokens to host memory. There is one of each: the host waits for every
+// Pick, and the steps after it need nothing from the host.
 type picks struct {
 	loop   device.Loop
 	layout plan.PickLayout
 	to     *cu.Pinned // [PickLayout.Tokens] bytes
 	from   *cu.Pinned // [PickTurns][MaxWanted]uint32
-	graphs *replay    // that the last Pick was of
-	made   int        // by the last Pick, if the logits on the device are theirs
+	graphs *replay    // of the last Pick
+	made   int        // picks of the last Pick, if the logits on the device belong to it
 }
 
-// allocate reserves it, and says where the tokens are to go; a bundle without kernels that
-// pick needs nothing.
+// allocate allocates the memory, and returns where the kernels write the tokens. A bundle without kernels
+// that pick tokens needs none.
 func (p *picks) allocate(vocab int, bytes int64) (to hostRange, err error) {
 	if bytes == 0 {
 		return hostRange{}, nil
@@ -58,11 +58,11 @@ func (r *runner) Pick(rows []plan.Row, picks []device.Pick) ([]int32, error) {
 	return device.Picked(picks, r.picks.tokens(0), r.vocab)
 }
 
-// tokens are what the device picked at a turn.
+// tokens returns the tokens that the device has picked in a turn.
 func (p *picks) tokens(turn int) []uint32 { return device.PickTurn(p.from.Bytes(), turn) }
 
-// Continue implements device.Picker. The device has moved rows and picks on, so the graphs of
-// the Pick's rows are launched once more, as few as make n steps.
+// Continue implements device.Picker. The device has updated the rows and picks, so the graphs of the last
+// Pick are launched again, as few as make n steps.
 func (r *runner) Continue(n int) error {
 	return r.picks.loop.Continue(n, r.units.Next(), func() error {
 		r.picks.made = 0
@@ -91,15 +91,15 @@ func (r *runner) Next() ([]int32, error) {
 	}, r.picks.tokens)
 }
 
-// pick runs rows, and the picks after them, and waits. All copies come before the one graph:
-// where a copy stands between kernels the GPU idles until it is made.
+// pick runs rows and the picks for them, and waits. All copies come before the graph: while a copy between
+// kernels runs, the GPU would be idle.
 func (r *runner) pick(rows []plan.Row, wanted []int, picks []device.Pick) error {
 	err := r.unit(func(slot int) error {
 		graphs, err := r.sequence(slot, rows, wanted)
 		if err != nil {
 			return err
 		}
-		for turn := range plan.PickTurns { // nobody takes those of the Pick before for this one's
+		for turn := range plan.PickTurns { // so that this Pick does not return tokens of the one before
 			for i := range r.picks.tokens(turn) {
 				r.picks.tokens(turn)[i] = plan.SampleNone
 			}

@@ -14,26 +14,26 @@ import (
 )
 
 const (
-	// maxStages bounds a measured graph.
+	// maxStages is the most stages of a measured graph.
 	maxStages = 2048
-	// maxLaunches bounds how often one is launched for one time.
+	// maxLaunches is the most launches of a graph for one time.
 	maxLaunches = 1000
-	// sweep is how many times the size of the level-2 cache the stages of a graph
-	// read at least, as far as memory allows.
+	// sweep is how many times the size of the L2 cache a graph's stages read at least, if there is enough
+	// memory.
 	sweep = 4
-	// samples is how often a time is taken; the median counts.
+	// samples is how often a time is measured; the median counts.
 	samples = 5
-	// copyBytes is the length of the copy that measures the memory.
+	// copyBytes is the size of the copy that measures the memory bandwidth.
 	copyBytes = 1 << 30
 )
 
 // kind is the stages of a replay that run the same functions.
 type kind struct {
 	functions []string
-	stages    []int // in the list of all
+	stages    []int // indices into all stages
 }
 
-// kinds lists the kinds of stages in the order of their first ones.
+// kinds lists the kinds of stages in the order of their first occurrence.
 func kinds(stages []stage) []*kind {
 	var list []*kind
 	for i, s := range stages {
@@ -51,7 +51,7 @@ func kinds(stages []stage) []*kind {
 	return list
 }
 
-// profile is device.Profiler.Profile.
+// profile implements device.Profiler.Profile.
 func (r *runner) profile(p *device.Profiling) (list []device.Stage, err error) {
 	switch {
 	case r.closed:
@@ -86,7 +86,8 @@ func (r *runner) profile(p *device.Profiling) (list []device.Stage, err error) {
 	return list, err
 }
 
-// prepare makes the device ready for the rows of a replay, whose cache rows are 0, and returns its stages.
+// prepare sets the device up for the rows of a replay, whose cache rows are 0, and returns the replay's
+// stages.
 func (r *runner) prepare(p *device.Profiling) ([]stage, error) {
 	if err := r.units.Drain(); err != nil {
 		return nil, err
@@ -110,14 +111,14 @@ func (r *runner) prepare(p *device.Profiling) ([]stage, error) {
 	return stages(q.Commands, r.code, &r.memory), r.stream.Wait()
 }
 
-// tokenAt is the token of a profile's row: another one for each, which select experts as a prompt's do. Rows
-// that are alike would all select the same few.
+// tokenAt is the token of a profile's row. Every row has a different one, so that they select different
+// experts as a prompt's rows do.
 func (r *runner) tokenAt(position int) uint32 {
-	const golden = 2654435761 // 2^32 over the golden ratio: neighbours are far apart
+	const golden = 2654435761 // 2^32 over the golden ratio: tokens of adjacent rows are far apart
 	return uint32(uint64(uint32(position)*golden) * uint64(r.vocab) >> 32)
 }
 
-// measure times the stages of a kind one after the other.
+// measure times the stages of a kind, run one after the other.
 func (r *runner) measure(all []stage, k *kind, p *device.Profiling) (s device.Stage, err error) {
 	s = device.Stage{Functions: k.functions, Count: len(k.stages)}
 	var bytes, flops int64
@@ -133,7 +134,7 @@ func (r *runner) measure(all []stage, k *kind, p *device.Profiling) (s device.St
 	if err != nil {
 		return s, err
 	}
-	// In the arena must be what a token has there before the first stage of the kind.
+	// Run the stages before the kind's first one, so that the arena holds their results.
 	if first := k.stages[0]; first > 0 {
 		if err := r.timed(all[:first], 0, func(cu.Exec, time.Duration) error { return nil }); err != nil {
 			return s, err
@@ -143,9 +144,9 @@ func (r *runner) measure(all []stage, k *kind, p *device.Profiling) (s device.St
 	return s, err
 }
 
-// cycle lists the stages of a kind in all layers. They work in the arena where the
-// first of them does, on weights and caches of their own. While all of them read
-// less than what the level-2 cache could keep, more follow with copies of weights.
+// cycle lists the stages of a kind in all layers. All use the arena memory of the first one, but weights and
+// caches of their own. If together they read less than sweep times the L2 cache, they are repeated with
+// copies of the weights.
 func (r *runner) cycle(all []stage, k *kind, bytes int64) (list []stage, copies []cu.Ptr, err error) {
 	rounds := int64(1)
 	if want := sweep * r.device.L2; bytes > 0 {
@@ -167,7 +168,7 @@ func (r *runner) cycle(all []stage, k *kind, bytes int64) (list []stage, copies 
 						if err != nil {
 							return nil, copies, err
 						}
-						if p == 0 { // no room: what there is must do
+						if p == 0 { // out of memory: measure with the stages so far
 							return list, copies, nil
 						}
 						copies = append(copies, p)
@@ -182,8 +183,7 @@ func (r *runner) cycle(all []stage, k *kind, bytes int64) (list []stage, copies 
 	return list, copies, nil
 }
 
-// duplicate copies device memory; it returns 0 when more than half of what is free
-// would go.
+// duplicate copies device memory. It returns 0 if that would take more than half of the free memory.
 func (r *runner) duplicate(p cu.Ptr, bytes int64) (cu.Ptr, error) {
 	room, _, err := cu.MemoryInfo()
 	if err != nil || uint64(bytes) > room/2 {
@@ -203,7 +203,7 @@ func free(list []cu.Ptr) (err error) {
 	return err
 }
 
-// perStage repeats a cycle of stages in a graph and times it.
+// perStage repeats a cycle of stages in a graph, and returns the time per stage.
 func (r *runner) perStage(cycle []stage, least time.Duration) (per time.Duration, err error) {
 	err = r.timed(cycle, 1, func(_ cu.Exec, once time.Duration) error {
 		repeat := 1 + int(float64(least)/float64(max(once, time.Nanosecond)))
@@ -230,8 +230,8 @@ func (r *runner) perStage(cycle []stage, least time.Duration) (per time.Duration
 	return per, err
 }
 
-// timed records stages, runs them warm times and once more, and hands the graph and
-// the time of the last run to f.
+// timed records stages, runs them warm times and once more, and calls f with the graph and the time of the
+// last run.
 func (r *runner) timed(stages []stage, warm int, f func(cu.Exec, time.Duration) error) (err error) {
 	graph, err := record(stages)
 	defer func() { err = errors.Join(err, r.stream.Wait(), graph.Destroy()) }()
@@ -258,7 +258,7 @@ func repeated(n int, f func() error) error {
 	return nil
 }
 
-// elapsed is the device's time for what f puts into the stream.
+// elapsed is the device's time for the work that f appends to the stream.
 func (r *runner) elapsed(f func() error) (time.Duration, error) {
 	t := &r.slots[0]
 	if err := t.begin.Record(r.stream); err != nil {
@@ -276,7 +276,7 @@ func (r *runner) elapsed(f func() error) (time.Duration, error) {
 	return t.end.Since(t.begin)
 }
 
-// measureCopy is device.Profiler.CopyBandwidth.
+// measureCopy implements device.Profiler.CopyBandwidth.
 func (r *runner) measureCopy() (rate float64, err error) {
 	if r.closed {
 		return 0, errors.New("the runner is closed")

@@ -9,16 +9,15 @@ import (
 	"mla/runtime/plan/ptxfile"
 )
 
-// ptx is the text of a module, cut at its entries. The driver compiles all
-// entries of what it loads, and a file needs few of a bundle's variants: so only
-// those are handed to it.
+// ptx is the text of a module, cut at its entries. The driver compiles all entries of the text that it loads,
+// and a file needs few of a bundle's variants: so only those are loaded.
 type ptx struct {
 	bytes   int      // of the text
 	target  int      // compute capability that it needs: 90 is 9.0
-	shared  []string // what all entries may use, in order
+	shared  []string // text that all entries may use, in order
 	entries map[string]*entry
 	order   []string
-	// blockMemory is how many bytes of shared memory the device allows a block.
+	// blockMemory is the most bytes of shared memory per block that the device allows.
 	blockMemory int
 }
 
@@ -26,13 +25,13 @@ type ptx struct {
 type entry struct {
 	text    string
 	params  int
-	dynamic int // bytes of shared memory that a launch has to ask for
-	after   int // shared[:after] comes before it
+	dynamic int // bytes of dynamic shared memory that a launch asks for
+	after   int // shared[:after] comes before it in the text
 }
 
-// parsePTX cuts the text that gen/ptx writes: a line begins with .visible .entry or
-// .entry where a kernel does, and the next line that is a brace alone ends it. What a
-// kernel with dynamic shared memory needs stands above it, and belongs to it.
+// parsePTX cuts a text that gen/ptx has written. An entry begins at a line with .visible .entry or .entry,
+// and ends at the next line that is a single brace. Above an entry with dynamic shared memory there is a line
+// with its size, which belongs to the entry.
 func parsePTX(text string) (*ptx, error) {
 	c := &cutter{ptx: &ptx{bytes: len(text), entries: map[string]*entry{}}}
 	for line := range strings.Lines(text) {
@@ -52,12 +51,12 @@ func parsePTX(text string) (*ptx, error) {
 	return c.ptx, nil
 }
 
-// cutter is what parsePTX knows at a line.
+// cutter is the state of parsePTX at a line.
 type cutter struct {
 	*ptx
 	open    strings.Builder
-	name    string // of the entry at hand; "": between two
-	dynamic int    // bytes of shared memory that it, or the one that comes next, asks for
+	name    string // of the current entry; "": between entries
+	dynamic int    // bytes of dynamic shared memory of this entry or the next
 }
 
 func (c *cutter) flush() {
@@ -96,7 +95,7 @@ func (c *cutter) line(line string) error {
 	return err
 }
 
-// begin begins an entry, with what stands above it if it asks for shared memory.
+// begin begins an entry, which includes the line about shared memory above it.
 func (c *cutter) begin(declared string) error {
 	if c.dynamic == 0 {
 		c.flush()
@@ -107,7 +106,7 @@ func (c *cutter) begin(declared string) error {
 	return nil
 }
 
-// end keeps the entry at hand. Parameters are declared before the body.
+// end appends the current entry. Its parameters are declared before the body.
 func (c *cutter) end() error {
 	if c.entries[c.name] != nil {
 		return fmt.Errorf("entry %s is there twice", c.name)
@@ -123,7 +122,7 @@ func (c *cutter) end() error {
 
 func (c *cutter) readTarget(line string) error {
 	digits, _, _ := strings.Cut(strings.TrimSpace(strings.TrimPrefix(line, ".target sm_")), ",")
-	n, err := strconv.Atoi(strings.TrimRight(digits, "af")) // sm_90a: features of that device only
+	n, err := strconv.Atoi(strings.TrimRight(digits, "af")) // sm_90a: features of this architecture only
 	if err != nil {
 		return fmt.Errorf(".target sm_%s", digits)
 	}
@@ -131,7 +130,7 @@ func (c *cutter) readTarget(line string) error {
 	return nil
 }
 
-// module is the text with only the entries wanted, in the order of the text.
+// module returns the text with the wanted entries only, in the order of the text.
 func (p *ptx) module(wanted map[string]bool) string {
 	var b strings.Builder
 	shared := 0

@@ -7,15 +7,15 @@ import (
 	"mla/runtime/quant"
 )
 
-// rowLayout is how a matrix lies on the device: in rows of cols elements that are
-// laid out anew on their way there, as the PTX is compiled for (see quant.SplitRows
-// and SPLIT_ROWS in the templates). The zero value is the layout of the file.
+// rowLayout is the layout of a matrix on the device: rows of cols elements, whose fields are separated during
+// the upload, as the PTX expects them (see quant.SplitRows, and SPLIT_ROWS in the templates). The zero value
+// is the layout of the file.
 type rowLayout struct {
 	format *quant.Format
 	cols   int
 }
 
-// splitRows lists, by slot, the weights of a kernel's variant that are laid out anew.
+// splitRows returns the layouts of the split weights of a kernel's variant, by slot.
 func splitRows(k *plan.Kernel, v *plan.Variant) (map[int]rowLayout, error) {
 	types := map[int]quant.Type{}
 	for i, slot := range k.TypedSlots() {
@@ -38,7 +38,7 @@ func splitRows(k *plan.Kernel, v *plan.Variant) (map[int]rowLayout, error) {
 	return list, nil
 }
 
-// bytes is the length of a row in the file, onDevice that on the device; 1 in the layout of the file.
+// bytes is the length of a row in the file, and onDevice on the device; both are 1 in the layout of the file.
 func (r rowLayout) bytes() int {
 	if r.format == nil {
 		return 1
@@ -53,10 +53,10 @@ func (r rowLayout) onDevice() int {
 	return r.format.SplitRowBytes(r.cols)
 }
 
-// placed is how far on the device n bytes of whole rows of the file reach.
+// placed is the length on the device of n bytes of whole rows of the file.
 func (r rowLayout) placed(n int64) int64 { return n / int64(r.bytes()) * int64(r.onDevice()) }
 
-// copy brings whole rows from src to dst, which has room for them.
+// copy copies whole rows from src to dst in the device's layout.
 func (r rowLayout) copy(dst, src []byte) {
 	if r.format == nil {
 		copy(dst, src)

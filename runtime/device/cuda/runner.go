@@ -17,11 +17,10 @@ import (
 const ring = 8
 
 // runner implements device.Picker.
-//
-// Inside a prompt nobody waits for a token: up to ring units, each of one step or
-// of several of a loop, are in flight, and one is waited for when its slot is
-// needed again, or when what it computes is. The stream keeps them in order. A
-// failed unit voids the caches, and after most failures the driver refuses
+// Inside a prompt no caller waits for a token: up to ring units are in flight, each of one step or of several
+// steps of a loop. The runner waits for one when its slot is needed again, or when its results are. The
+// stream keeps units in order. The caches are invalid after a failed unit, and after most failures the driver
+// refuses all work: so the error is returned by every later call.
 // everything: so its error is returned by every later call.
 type runner struct {
 	vocab, context int
@@ -36,47 +35,47 @@ type runner struct {
 	stages     []stage // of a token
 	graphs     graphs
 	stream     cu.Stream
-	rows       *cu.Pinned // [ring][MaxWanted+width]plan.Row: those that are wanted, then all
+	rows       *cu.Pinned // [ring][MaxWanted+width]plan.Row: the wanted rows, then all rows
 	width      int
 	tables     *device.Tables
-	planes     plan.Planes // of a page
-	stateBytes int         // of a session
-	paged      *cu.Pinned  // the entries of tables, on their way to the device
+	planes     plan.Planes // the layout of a page
+	stateBytes int         // of one session
+	paged      *cu.Pinned  // copies to the device of block table entries
 	logits     *cu.Pinned
-	moved      *cu.Pinned // vectors on their way to or from the host; nil: none has been
-	stated     *cu.Pinned // a state on its way to or from the host; nil: none has been
-	staging    *cu.Pinned // [ring] pages on their way to or from the host; nil: none has been
+	moved      *cu.Pinned // copies of vectors to or from the device; nil: none yet
+	stated     *cu.Pinned // copies of a state to or from the device; nil: none yet
+	staging    *cu.Pinned // [ring] copies of pages to or from the device; nil: none yet
 	units      device.Queue
-	slots      [ring]slot // of units
+	slots      [ring]slot // by unit in flight
 	picks      picks
 	closed     bool
 }
 
-// graphs are what is launched; those that have nothing to do are missing.
+// graphs is the executable graphs. A graph without work is nil.
 type graphs struct {
-	sequences []replay // one per sequence
+	sequences []replay // one per plan.Sequence
 }
 
-// replay is a sequence: whole, without what computes logits, and as steps with what picks
-// after its rows by them.
+// replay is the graphs of a sequence: all of it, the part without logits, and steps that pick tokens at their
+// end.
 type replay struct {
 	all, body *cu.Exec
 	steps     [len(lengths)]*cu.Exec
 }
 
-// lengths are how many steps each of replay.steps makes, the longest first and the last
-// one step. Between two launches the GPU idles for 2 µs (on an H200), between two steps of
-// one graph it does not; recording costs 4 µs per dispatch. So only the sequence of one row,
-// whose steps are the shortest, has graphs of several.
+// lengths is the number of steps of each of replay.steps; the first is the largest, the last is 1. Between
+// two launches the GPU idles for 2 µs (on an H200), between two steps of one graph it does not. Recording
+// costs 4 µs per dispatch. So only the sequence of one row, whose steps are shortest, has graphs of several
+// steps.
 var lengths = [...]int{4, 1}
 
-// slot is what a unit of work has of its own.
+// slot is the objects of one unit in flight.
 type slot struct {
 	begin, end cu.Event
-	tables     bool // it brings entries of block tables
+	tables     bool // the unit copies entries of block tables
 }
 
-// newRunner allocates, uploads and records.
+// newRunner allocates memory, uploads the weights and records the graphs.
 func (d *Device) newRunner(m *device.Model, cfg device.Config, l *device.Layout, c *device.Commands) (r *runner, err error) {
 	r = &runner{width: l.Width, vocab: m.Bundle.Model.VocabSize, context: cfg.Context, kv: cfg.KV, planes: l.Planes, device: d, model: m, commands: c}
 	r.units = device.NewQueue(ring, r.wait)
@@ -91,7 +90,7 @@ func (d *Device) newRunner(m *device.Model, cfg device.Config, l *device.Layout,
 }
 
 func (r *runner) build(l *device.Layout, progress func(done, total int64)) (err error) {
-	// The kernels first: what is wrong with them shows before a long upload.
+	// The kernels come first, so that errors in them show before a long upload.
 	p, err := r.device.read(r.model.Bundle)
 	if err != nil {
 		return err
@@ -137,7 +136,7 @@ func (r *runner) build(l *device.Layout, progress func(done, total int64)) (err 
 	return r.record()
 }
 
-// record makes the graphs.
+// record records the graphs.
 func (r *runner) record() error {
 	r.stages = stages(r.commands.Decode().Commands, r.code, &r.memory)
 	r.graphs.sequences = make([]replay, len(r.commands.Sequences))
@@ -185,7 +184,7 @@ func (r *runner) Replay(rows []plan.Row, wanted []int) ([]float32, error) {
 	return r.hostLogits()[:len(wanted)*r.vocab], nil
 }
 
-// begin checks rows, and ends what went before them.
+// begin checks rows, and finishes or drops what was run before.
 func (r *runner) begin(rows []plan.Row, wanted []int) error {
 	if r.closed {
 		return errClosed
@@ -197,13 +196,13 @@ func (r *runner) begin(rows []plan.Row, wanted []int) error {
 	return nil
 }
 
-// forget forgets what the device has picked.
+// forget drops the results of steps in flight.
 func (r *runner) forget() {
 	r.picks.loop.Forget()
 	r.picks.made = 0
 }
 
-// hostLogits is where logits come to, [MaxWanted][VocabSize].
+// hostLogits is the host's copy of the logits, [MaxWanted][VocabSize].
 func (r *runner) hostLogits() []float32 {
 	b := r.logits.Bytes()
 	return unsafe.Slice((*float32)(unsafe.Pointer(&b[0])), len(b)/4)
@@ -212,7 +211,7 @@ func (r *runner) hostLogits() []float32 {
 // Width implements device.Runner.
 func (r *runner) Width() int { return r.width }
 
-// replay puts rows into the stream, and waits for them if logits are wanted.
+// replay appends rows to the stream, and waits for them if logits are wanted.
 func (r *runner) replay(rows []plan.Row, wanted []int) error {
 	err := r.unit(func(slot int) error {
 		graphs, err := r.sequence(slot, rows, wanted)
@@ -233,7 +232,7 @@ func (r *runner) replay(rows []plan.Row, wanted []int) error {
 	return r.units.Drain()
 }
 
-// sequence is the narrowest that holds rows, which it puts in their place.
+// sequence returns the narrowest sequence for rows, after it has set the rows.
 func (r *runner) sequence(slot int, rows []plan.Row, wanted []int) (*replay, error) {
 	i := r.commands.For(len(rows))
 	return &r.graphs.sequences[i], r.setRows(slot, rows, wanted, r.commands.Sequences[i].Width)
@@ -247,7 +246,7 @@ func rowsOf(width int) string {
 	return fmt.Sprintf("%d rows", width)
 }
 
-// launch launches a graph, unless it is missing: it has nothing to do.
+// launch launches a graph, unless it is nil.
 func launch(g *cu.Exec, s cu.Stream) error {
 	if g == nil {
 		return nil
@@ -255,8 +254,7 @@ func launch(g *cu.Exec, s cu.Stream) error {
 	return g.Launch(s)
 }
 
-// unit puts what f does into the stream as one unit of work. slot is for the memory that f
-// needs until the unit is done.
+// unit runs f as one unit of work. slot is the slot whose memory f may use until the unit is done.
 func (r *runner) unit(f func(slot int) error) error {
 	i, err := r.units.Slot()
 	if err != nil {
@@ -278,7 +276,7 @@ func (r *runner) unit(f func(slot int) error) error {
 	return nil
 }
 
-// wait waits for the unit in a slot. After a failure the driver may refuse even that.
+// wait waits for the unit in a slot. After a failure the driver may refuse to wait.
 func (r *runner) wait(i int) (time.Duration, error) {
 	if r.units.Failed() != nil {
 		return 0, nil
@@ -306,15 +304,14 @@ func (r *runner) Diagnostics() device.Diagnostics {
 	}
 }
 
-// Close implements device.Runner. It returns the error of a unit that nobody has
-// waited for.
+// Close implements device.Runner. It returns the error of a unit that was not waited for.
 func (r *runner) Close() error {
 	if r.closed {
 		return nil
 	}
 	r.closed = true
-	r.picks.loop = device.Loop{} // nothing can be asked of it
-	if r.units.Failed() != nil { // reported; the driver may refuse what follows
+	r.picks.loop = device.Loop{} // later calls to it fail
+	if r.units.Failed() != nil { // reported already; the driver may refuse further calls
 		_ = r.release()
 		return nil
 	}
@@ -322,7 +319,7 @@ func (r *runner) Close() error {
 	return errors.Join(err, r.release())
 }
 
-// release frees all objects, users before what they use, and the context.
+// release frees all objects, each before the objects that it uses, and the context last.
 func (r *runner) release() error {
 	err := r.gpu.Do(func() error {
 		list := []error{r.stream.Destroy()}

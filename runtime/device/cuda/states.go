@@ -24,7 +24,7 @@ func (r *runner) ReadState(table int, dst []byte) error {
 	})
 }
 
-// WriteState implements device.Stateful. It waits, as there is page-locked memory for one state.
+// WriteState implements device.Stateful. It waits, because there is page-locked memory for one state only.
 func (r *runner) WriteState(table int, src []byte) error {
 	return r.state(table, src, func(at cu.Ptr) error {
 		copy(r.stated.Bytes(), src)
@@ -35,7 +35,7 @@ func (r *runner) WriteState(table int, src []byte) error {
 	})
 }
 
-// state runs move as a unit, with the place of the state of a block table's session.
+// state runs move as a unit, with the address of the state of a block table's session.
 func (r *runner) state(table int, host []byte, move func(at cu.Ptr) error) error {
 	if r.closed {
 		return errClosed

@@ -7,13 +7,13 @@ import (
 	"mla/runtime/plan"
 )
 
-// wantedBytes is the size of the rows that are wanted, slotBytes that of all rows of a unit.
+// wantedBytes is the size of the wanted rows of a unit; slotBytes is the size of all rows.
 const wantedBytes = plan.MaxWanted * int(rowBytes)
 
 func (r *runner) slotBytes() int { return wantedBytes + r.width*int(rowBytes) }
 
-// setRows makes rows, and dead ones after them, those of what follows in the stream, a
-// sequence of that many. That of one row reads no list of those that are wanted.
+// setRows copies rows, followed by dead rows up to width, to the device. The sequence of one row does not
+// read the wanted rows.
 func (r *runner) setRows(slot int, rows []plan.Row, wanted []int, width int) error {
 	r.keepRows(slot, rows, wanted, width)
 	at := slot * r.slotBytes()
@@ -23,7 +23,7 @@ func (r *runner) setRows(slot int, rows []plan.Row, wanted []int, width int) err
 	return r.stream.Upload(r.memory.Spaces[plan.SpaceWanted], r.rows, at, wantedBytes+width*int(rowBytes))
 }
 
-// keepRows puts rows where the unit in a slot takes them from, a sequence of that many.
+// keepRows writes rows, followed by dead rows up to width, to the page-locked memory of a slot.
 func (r *runner) keepRows(slot int, rows []plan.Row, wanted []int, width int) {
 	to := unsafe.Slice((*plan.Row)(unsafe.Pointer(&r.rows.Bytes()[slot*r.slotBytes()])), plan.MaxWanted+width)
 	clear(to[len(device.Wanted(to[:0], rows, wanted)):plan.MaxWanted])

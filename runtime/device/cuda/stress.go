@@ -11,25 +11,24 @@ import (
 )
 
 const (
-	// stressBytes is how much of results is gathered before it goes to the host.
+	// stressBytes is how much of results is collected before it is copied to the host.
 	stressBytes = 4 << 20
-	// stressReplays bounds how many replays that are.
+	// stressReplays is the most replays of one such copy.
 	stressReplays = 64
 )
 
-// stress replays a token in batches. While the host compares one batch the GPU makes
-// the next: a replay leaves its results in device memory, and a batch goes to the
-// host at once.
+// stress replays a token in batches. While the host compares one batch, the GPU runs the next. Replays leave
+// their results in device memory, and a whole batch is copied to the host at once.
 type stress struct {
 	r         *runner
 	what      *device.Stressing
 	compare   *device.Comparison
 	bytes     int64 // of one replay's results
-	most      int   // replays of a batch
-	asked     int   // replays in the stream, or done
+	most      int   // most replays of a batch
+	asked     int   // replays that are in the stream or done
 	batches   [2]batch
 	gathering [2]cu.Ptr
-	rows      cu.Ptr // both rows: a copy within the device takes least time
+	rows      cu.Ptr // both rows; a copy within the device is fastest
 }
 
 // batch is some replays in flight.
@@ -38,7 +37,7 @@ type batch struct {
 	results *cu.Pinned
 }
 
-// stress is device.Diagnostics.Stress.
+// stress implements device.Diagnostics.Stress.
 func (r *runner) stress(ctx context.Context, what *device.Stressing) (*device.Stressed, error) {
 	if r.closed {
 		return nil, errClosed
@@ -53,7 +52,7 @@ func (r *runner) stress(ctx context.Context, what *device.Stressing) (*device.St
 	}
 	r.forget()
 	s := &stress{r: r, what: what}
-	var parts []device.Part // in the order of the layers, so that the first to differ is near its cause
+	var parts []device.Part // in the order of the layers, so that the first difference is close to its cause
 	for i := range r.memory.Caches {
 		parts = append(parts, device.Part{Name: fmt.Sprintf("cache row of layer %d", i), Bytes: r.planes.RowBytes(), Elem: 1})
 	}
@@ -67,7 +66,7 @@ func (r *runner) stress(ctx context.Context, what *device.Stressing) (*device.St
 	return &s.compare.Stressed, err
 }
 
-// run keeps a batch in flight while it compares the one before.
+// run compares one batch while the next is in flight.
 func (s *stress) run(ctx context.Context) (err error) {
 	if err := s.r.units.Drain(); err != nil {
 		return err
@@ -115,7 +114,7 @@ func (s *stress) free() error {
 	return errors.Join(free(s.gathering[:]), s.rows.Free(), s.batches[0].results.Free(), s.batches[1].results.Free())
 }
 
-// launch puts the replays of a batch into the stream, if any are left.
+// launch appends the replays of a batch to the stream, if any are left.
 func (s *stress) launch(i int) error {
 	b := &s.batches[i]
 	b.replays = min(s.most, s.what.Replays-s.asked)
@@ -134,7 +133,7 @@ func (s *stress) launch(i int) error {
 	return s.r.slots[i].end.Record(s.r.stream)
 }
 
-// replay puts one replay into the stream, and copies of what it computes.
+// replay appends one replay and the copies of its results to the stream.
 func (s *stress) replay(to cu.Ptr) error {
 	r := s.r
 	if err := r.stream.Copy(r.memory.Spaces[plan.SpaceRow], s.rows+cu.Ptr(s.asked%2*r.slotBytes()+wantedBytes), rowBytes); err != nil {

@@ -9,21 +9,21 @@ import (
 )
 
 const (
-	// pieceBytes is what one copy moves: long enough for full bandwidth.
+	// pieceBytes is the size of one copy, large enough for full bandwidth.
 	pieceBytes = 2 << 20
 	// maxReaders bounds the page-locked memory: each reader has two buffers.
 	maxReaders = 16
 )
 
-// piece is host memory and where it goes on the device: whole rows, at most
-// pieceBytes of them unless one is longer.
+// piece is host memory and its place on the device: whole rows, at most pieceBytes unless a single row is
+// longer.
 type piece struct {
 	from []byte
 	to   cu.Ptr
 	rows rowLayout
 }
 
-// cut makes pieces of one range.
+// cut divides one range into pieces.
 func cut(from []byte, to cu.Ptr, r rowLayout) []piece {
 	size := max(1, pieceBytes/r.bytes()) * r.bytes()
 	var list []piece
@@ -35,11 +35,10 @@ func cut(from []byte, to cu.Ptr, r rowLayout) []piece {
 	return list
 }
 
-// upload copies pieces to the device. Several readers take them in turn, so that
-// reading a mapped file keeps up with the bus: each has two page-locked buffers,
-// and fills one while the device empties the other. Rows are laid out anew as they
-// are copied there, so that costs no memory. done is called with the bytes
-// of each piece, by one goroutine at a time.
+// upload copies pieces to the device. Several readers share the work, so that reading a mapped file keeps up
+// with the bus. Each has two page-locked buffers: it fills one while the device reads the other. Rows are
+// split on the way into a buffer, which needs no further memory. done is called with the bytes of each piece,
+// by one goroutine at a time.
 func upload(c *cu.Context, pieces []piece, done func(bytes int)) error {
 	u := &uploader{queue: make(chan piece), stop: make(chan struct{}), done: done}
 	for _, p := range pieces {
@@ -62,14 +61,14 @@ send:
 	return u.err
 }
 
-// uploader is what the readers of one upload share.
+// uploader is the state that the readers of one upload share.
 type uploader struct {
 	queue chan piece
-	stop  chan struct{} // closed by the first failure
+	stop  chan struct{} // closed at the first failure
 	size  int           // of a buffer
 	mutex sync.Mutex
 	done  func(bytes int)
-	err   error // the first
+	err   error // the first failure
 }
 
 func (u *uploader) fail(err error) {
@@ -87,13 +86,13 @@ func (u *uploader) report(bytes int) {
 	u.done(bytes)
 }
 
-// staging is a buffer that is being copied to the device until its event is passed.
+// staging is a page-locked buffer. Until its event has passed, it is being copied to the device.
 type staging struct {
 	memory *cu.Pinned
 	copied cu.Event
 }
 
-// read copies pieces until there are no more.
+// read copies pieces until none is left.
 func (u *uploader) read() (err error) {
 	stream, err := cu.NewStream()
 	if err != nil {

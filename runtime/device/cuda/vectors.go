@@ -8,8 +8,8 @@ import (
 	"mla/runtime/plan"
 )
 
-// SetInput implements device.Vectored. It waits for what is in flight: an earlier copy may
-// be under way.
+// SetInput implements device.Vectored. It waits for the units in flight, as an earlier copy may still read
+// the page-locked memory.
 func (r *runner) SetInput(vectors []float32) error {
 	rows, v, err := device.Vectors(r.model.Bundle, vectors, r.width, device.InputOf)
 	if err != nil {
@@ -44,8 +44,7 @@ func (r *runner) Hidden(dst []float32) error {
 	})
 }
 
-// vectors calls move with page-locked memory for the vectors of a sequence, which nothing
-// in flight uses.
+// vectors calls move with page-locked memory for the vectors of a sequence that no unit in flight uses.
 func (r *runner) vectors(move func(host *cu.Pinned) error) error {
 	if r.closed {
 		return errClosed

@@ -9,28 +9,28 @@ import (
 	"mla/runtime/plan"
 )
 
-// weightAlign is what weights begin at multiples of on the device, in bytes: the
-// widest load, and whole cache lines.
+// weightAlign is the alignment of weights on the device, in bytes: that of the widest load, and whole cache
+// lines.
 const weightAlign = 256
 
-// span is a range of a region that goes to the device in one piece.
+// span is a range of a region that is contiguous on the device, too.
 type span struct {
 	region     int
-	start, end int64 // in the region
-	at         int64 // on the device, from the start of all weights
+	start, end int64 // in the region, in bytes
+	at         int64 // on the device, in bytes from the start of all weights
 	rows       rowLayout
 }
 
-// weights says what of a model's regions goes to the device, and where to.
+// weights is the parts of a model's regions that are copied to the device, and their places there.
 type weights struct {
 	spans  []span
 	offset map[*device.Weight]int64 // on the device, from the start of all weights
-	length map[*device.Weight]int64 // there
+	length map[*device.Weight]int64 // on the device
 	bytes  int64
 }
 
-// placeWeights lays out the weights that commands use. Views of one tensor, and
-// rows of the table that share one, stay together: no byte is there twice.
+// placeWeights lays out the weights that commands use. Weights that overlap in a file, such as views of one
+// tensor, stay in one span, so no byte is copied twice.
 func placeWeights(c []device.Command) (*weights, error) {
 	all, layouts, err := used(c)
 	if err != nil {
@@ -57,8 +57,8 @@ func placeWeights(c []device.Command) (*weights, error) {
 	return w, nil
 }
 
-// used lists the weights that commands read, each once, as they lie in the regions,
-// and how their rows lie on the device.
+// used lists the weights that commands read, each once and by address, and the layouts of their rows on the
+// device.
 func used(c []device.Command) (all []*device.Weight, layouts map[*device.Weight]rowLayout, err error) {
 	layouts = map[*device.Weight]rowLayout{}
 	for i := range c {
@@ -91,7 +91,7 @@ func used(c []device.Command) (all []*device.Weight, layouts map[*device.Weight]
 
 func aligned(n int64) int64 { return (n + weightAlign - 1) / weightAlign * weightAlign }
 
-// pieces lists the copies that bring the weights to the device.
+// pieces lists the copies of the weights to the device.
 func (w *weights) pieces(m *device.Model, base cu.Ptr) []piece {
 	var list []piece
 	for _, s := range w.spans {

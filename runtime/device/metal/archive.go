@@ -13,12 +13,11 @@ import (
 	"mla/runtime/plan"
 )
 
-// What the GPU's compiler makes of the kernels that a file needs is kept in an archive.
-// It is only faster: whatever goes wrong with it, pipelines are made without.
+// The compiled pipelines of the kernels that a file needs are kept in an archive, which only saves time: if
+// anything is wrong with it, pipelines are made without it.
 
-// archivePath is the archive of some of a bundle's kernels for this GPU and system; ""
-// if none is kept. Which kernels they are is part of its name, and where they come from:
-// so an archive that can be opened has all of them.
+// archivePath is the path of the archive for a bundle's functions on this GPU and system; "" if archives are
+// not kept. The name covers the functions and their origin, so an archive that can be opened has all of them.
 func (d *Device) archivePath(b *plan.Bundle, functions []string, origin string) string {
 	if d.options.Cache == "" {
 		return ""
@@ -27,8 +26,8 @@ func (d *Device) archivePath(b *plan.Bundle, functions []string, origin string) 
 	return filepath.Join(d.options.Cache, stem(b)+"-"+hex.EncodeToString(hash[:6])+ending)
 }
 
-// storedArchive opens an archive that a process before this one has written. It is nil
-// if there is none, or none that can be read.
+// storedArchive opens an archive that an earlier process has written. It is nil if there is none, or if it
+// cannot be read.
 func storedArchive(gpu mtl.Device, path string) mtl.Archive {
 	if _, err := os.Stat(path); path == "" || err != nil {
 		return mtl.Archive{}
@@ -40,31 +39,31 @@ func storedArchive(gpu mtl.Device, path string) mtl.Archive {
 	return a
 }
 
-// patience is how long the end of a session waits for its archive.
+// patience is how long the end of a session waits for its archive to be written.
 var patience = 3 * time.Second
 
-// saving writes an archive in the background: that compiles the kernels once more, so it
-// begins after the first token. A nil saving has nothing to do.
+// saving writes an archive in the background. As this compiles the kernels a second time, it begins after the
+// first token. The methods of a nil saving do nothing.
 type saving struct {
-	gpu       mtl.Device // not its own
+	gpu       mtl.Device // owned by the runner
 	library   mtl.Library
 	functions []string
-	indirect  bool // pipelines are for indirect command buffers
-	// persistent are the functions of such kernels.
+	indirect  bool // pipelines support indirect command buffers
+	// persistent has the functions of persistent kernels.
 	persistent map[string]bool
 	path       string
 
 	begun bool
-	hurry atomic.Bool // give up
+	hurry atomic.Bool // tells save to stop
 	done  chan struct{}
 }
 
-// newSaving takes over the library.
+// newSaving returns a saving that owns the library.
 func newSaving(gpu mtl.Device, l mtl.Library, functions []string, indirect bool, persistent map[string]bool, path string) *saving {
 	return &saving{gpu: gpu, library: l, functions: functions, indirect: indirect, persistent: persistent, path: path, done: make(chan struct{})}
 }
 
-// begin starts to write, once.
+// begin starts to write the archive, at the first call only.
 func (s *saving) begin() {
 	if s == nil || s.begun {
 		return
@@ -76,8 +75,7 @@ func (s *saving) begin() {
 	}()
 }
 
-// end waits until the archive is written, for so long as patience says, and releases
-// what it was made of.
+// end waits up to patience for the archive to be written, and releases the library.
 func (s *saving) end() {
 	if s == nil {
 		return
@@ -111,7 +109,7 @@ func (s *saving) save() error {
 	return write(a, s.path)
 }
 
-// add compiles a function into an archive.
+// add compiles a function into the archive.
 func add(a mtl.Archive, l mtl.Library, function string, indirect, persistent bool) error {
 	p, err := l.NewDescriptor(function, indirect, persistent)
 	if err != nil {
@@ -121,8 +119,7 @@ func add(a mtl.Archive, l mtl.Library, function string, indirect, persistent boo
 	return a.Add(p)
 }
 
-// write puts an archive in place by renaming. What a process that was killed has left
-// of it is removed.
+// write writes an archive under a temporary name and renames it. Remains of a killed process are removed.
 func write(a mtl.Archive, path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
@@ -141,15 +138,15 @@ func write(a mtl.Archive, path string) error {
 }
 
 const (
-	// ending is that of an archive's name.
+	// ending is the file name extension of archives.
 	ending = ".metalarchive"
-	// unfinished follows an archive's name in the name of the folder that it is written in.
+	// unfinished follows an archive's name in the name of its temporary folder.
 	unfinished = ".new"
-	// stale is the age at which nobody is still writing there.
+	// stale is the age from which no process can still be writing to a temporary folder.
 	stale = time.Hour
 )
 
-// removeStale removes folders that archives were to be written in.
+// removeStale removes stale temporary folders.
 func removeStale(cache string) {
 	entries, err := os.ReadDir(cache)
 	if err != nil {
@@ -160,7 +157,7 @@ func removeStale(cache string) {
 			continue
 		}
 		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > stale {
-			_ = os.RemoveAll(filepath.Join(cache, e.Name())) // or the next time
+			_ = os.RemoveAll(filepath.Join(cache, e.Name())) // else at the next start
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// build makes the Metal objects of a runner.
+// build creates the Metal objects of a runner.
 func (d *Device) build(m *device.Model, cfg device.Config, l *layout, s *sequence) (*runner, error) {
 	r := &runner{sequence: s, tables: l.NewTables(), vocab: m.Bundle.Model.VocabSize, context: cfg.Context, bytes: l.own(), pageBytes: l.PageBytes(), stateBytes: l.StateBytes(), planes: l.Planes}
 	r.units = device.NewQueue(ring, r.wait)
@@ -26,7 +26,7 @@ func (d *Device) build(m *device.Model, cfg device.Config, l *layout, s *sequenc
 	return r, nil
 }
 
-// fill makes one object after the other; r.Close releases whatever there is.
+// fill creates the objects one after the other. After an error, r.Close releases those that exist.
 func (d *Device) fill(r *runner, m *device.Model, l *layout, s *sequence) (err error) {
 	if r.gpu, err = mtl.NewSystemDevice(); err != nil {
 		return err
@@ -61,18 +61,18 @@ func (d *Device) fill(r *runner, m *device.Model, l *layout, s *sequence) (err e
 	return nil
 }
 
-// keepsResident tells whether memory is kept resident by sets (macOS 15). On a virtual
-// GPU, which breaks more than it says, commands declare what they use.
+// keepsResident says whether residency sets keep the memory resident (macOS 15). A virtual GPU may claim
+// features that do not work, so there the commands declare the memory that they use.
 func (d *Device) keepsResident() bool { return d.ResidencySets && !d.Virtual }
 
-// compile makes the pipelines of the sequence.
+// compile creates the pipelines of the sequence.
 func (d *Device) compile(r *runner, b *plan.Bundle, s *sequence) error {
 	c := &compiler{gpu: r.gpu, info: &d.Info, persistent: persistent(b), spares: true}
 	var err error
 	if c.library, r.origin, err = d.library(r.gpu, b, s.functions); err != nil {
 		failed := d.alone(r.gpu, b, s.functions)
 		if len(failed) == 0 {
-			return err // of all together
+			return err // each function compiles alone
 		}
 		if !s.canSpare(failed) {
 			return failed
@@ -100,10 +100,9 @@ func (d *Device) compile(r *runner, b *plan.Bundle, s *sequence) error {
 	return nil
 }
 
-// reside keeps all that commands refer to resident: replays of ICBs then need to
-// declare only what they write, and no token waits for memory that was idle. Pipelines
-// are in the set where the system takes them; before Apple9, what counts for those of
-// an ICB is recorded.warm.
+// reside adds all memory that commands refer to to a residency set. Replays of ICBs then declare only the
+// buffers that they write, and no token waits for memory that was idle. Pipelines are in the set where the
+// system allows it; on GPUs before Apple9, recorded.warm serves instead for those of an ICB.
 func (r *runner) reside(icbs []mtl.Indirect) (err error) {
 	constant, mutable := r.memory.constant(), r.memory.mutable()
 	if r.resident, err = r.gpu.NewResidencySet(len(constant) + len(mutable) + len(r.pipelines) + 2*ring + 1); err != nil {

@@ -6,7 +6,7 @@ import (
 	"mla/runtime/plan/pieces"
 )
 
-// compilation is what functions of a bundle are, taken from where library says.
+// compilation describes what was compiled for functions of a bundle; origin is that of Device.library.
 func compilation(b *plan.Bundle, functions []string, origin string) (c device.Compilation, err error) {
 	all := b.Functions()
 	c = device.Compilation{Kernels: len(functions), AllKernels: len(all), From: origin}

@@ -10,21 +10,21 @@ import (
 	"mla/runtime/plan"
 )
 
-// compiler makes pipelines from one library.
+// compiler creates pipelines from one library.
 type compiler struct {
 	gpu     mtl.Device
 	library mtl.Library
-	archive mtl.Archive // of pipelines that were made before; nil if there is none
+	archive mtl.Archive // pipelines of an earlier run; nil: there are none
 	info    *Info
-	// persistent are the functions of such kernels, see persistent.
+	// persistent has the functions of persistent kernels.
 	persistent map[string]bool
-	// spares says that a pipeline which cannot be made for indirect command buffers may be made
-	// without them.
+	// spares allows a pipeline without support for indirect command buffers where one with it cannot be
+	// created.
 	spares bool
-	direct atomic.Pointer[kernelError] // of such a pipeline
+	direct atomic.Pointer[kernelError] // the error with such support, of one pipeline that was created without it
 }
 
-// persistent lists the functions of a bundle's persistent kernels.
+// persistent returns the functions of a bundle's persistent kernels.
 func persistent(b *plan.Bundle) map[string]bool {
 	list := map[string]bool{}
 	for i := range b.Kernels {
@@ -35,7 +35,7 @@ func persistent(b *plan.Bundle) map[string]bool {
 	return list
 }
 
-// kernelError says which kernel a GPU cannot run.
+// kernelError says which kernel a GPU cannot run, and why.
 type kernelError struct {
 	function string
 	err      error
@@ -44,7 +44,7 @@ type kernelError struct {
 func (e *kernelError) Error() string { return fmt.Sprintf("kernel %s: %v", e.function, e.err) }
 func (e *kernelError) Unwrap() error { return e.err }
 
-// kernelsError lists all of them, in the order of a sequence's functions.
+// kernelsError lists such errors in the order of the sequence's functions.
 type kernelsError []*kernelError
 
 func (e kernelsError) Error() string {
@@ -56,7 +56,7 @@ func (e kernelsError) Error() string {
 
 func (e kernelsError) Unwrap() error { return e[0] }
 
-// has tells whether a function is among them.
+// has says whether the function has failed.
 func (e kernelsError) has(function string) bool {
 	for _, k := range e {
 		if k.function == function {
@@ -66,7 +66,7 @@ func (e kernelsError) has(function string) bool {
 	return false
 }
 
-// each calls f for every function, on all cores, and returns what fails.
+// each calls f for the index of every function, in parallel on all cores, and returns the failures.
 func each(functions []string, f func(i int) error) (failed kernelsError) {
 	errs := make([]error, len(functions))
 	next := make(chan int)
@@ -91,9 +91,9 @@ func each(functions []string, f func(i int) error) (failed kernelsError) {
 	return failed
 }
 
-// pipelines makes the pipelines of a sequence. Those made before a failure are returned with
-// it: they have to be released too. Samplers that a GPU cannot run, for instance with too many
-// threads, are left out: the host picks tokens.
+// pipelines creates the pipelines of a sequence. After an error, too, the caller must release those that it
+// returns. Kernels of the sampler that the GPU cannot run, for instance because of their number of threads,
+// are left out; the host then picks tokens.
 func (c *compiler) pipelines(s *sequence) ([]mtl.Pipeline, error) {
 	made := make([]mtl.Pipeline, len(s.functions))
 	failed := each(s.functions, func(i int) (err error) {
@@ -113,7 +113,7 @@ func (c *compiler) pipelines(s *sequence) ([]mtl.Pipeline, error) {
 	return made[:s.needed], nil
 }
 
-// pipeline makes one pipeline and checks that it can run as planned.
+// pipeline creates one pipeline, and checks that it can run with a number of threads.
 func (c *compiler) pipeline(function string, threads int) (mtl.Pipeline, error) {
 	p, err := c.make(function, true)
 	if err != nil && c.spares {
@@ -129,7 +129,7 @@ func (c *compiler) pipeline(function string, threads int) (mtl.Pipeline, error) 
 	return p, c.info.failure(known.Low())
 }
 
-// make makes a pipeline.
+// make creates a pipeline.
 func (c *compiler) make(function string, indirect bool) (mtl.Pipeline, error) {
 	descriptor, err := c.library.NewDescriptor(function, indirect, c.persistent[function])
 	if err != nil {
@@ -143,8 +143,7 @@ func (c *compiler) make(function string, indirect bool) (mtl.Pipeline, error) {
 	return p, c.info.failure(err)
 }
 
-// alone compiles each function by itself, with what it is made of, and returns those that the
-// system's compiler refuses.
+// alone compiles each function by itself, and returns those that the system's compiler refuses.
 func (d *Device) alone(gpu mtl.Device, b *plan.Bundle, functions []string) kernelsError {
 	return each(functions, func(i int) error {
 		l, _, err := d.library(gpu, b, functions[i:i+1])

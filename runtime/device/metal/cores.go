@@ -4,8 +4,9 @@ import (
 	"mla/runtime/device"
 )
 
-// splits is how many splits one row's attention has on the GPU at hand: as many threadgroups as atOnce says
-// that run at a time (0: it does not know), or else a number for each core; 0: the bundle has a number for all GPUs.
+// splits is the number of splits of one row's attention on this GPU. It is the number of threadgroups that
+// run concurrently, if atOnce knows it (0: unknown), else a fixed number per core. 0: the bundle's number is
+// for all GPUs.
 func (d *Device) splits(s *sequence, atOnce func(*command) int) int {
 	for i := range s.commands {
 		c := &s.commands[i]
@@ -21,8 +22,8 @@ func (d *Device) splits(s *sequence, atOnce func(*command) int) int {
 	return 0
 }
 
-// cut sets the number of splits of the commands that follow the GPU: in their grids, and in the constants
-// that their kernels read.
+// cut sets the number of splits of all commands with splits per core, in their grids and in the constants
+// that the kernels read.
 func (s *sequence) cut(splits int, constants []byte) {
 	if splits == 0 {
 		return

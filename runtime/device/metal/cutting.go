@@ -8,37 +8,38 @@ import (
 	"mla/runtime/plan"
 )
 
-// piece is what one command buffer gets of a unit's commands.
+// piece is the part of a unit's commands that becomes one command buffer.
 type piece struct {
 	runs      []run
-	slice     *slice // runs is one command, of which the piece has a part; nil: all of it
+	slice     *slice // runs is a single command, and the piece is this part of it; nil: the piece is all of runs
 	predicted time.Duration
 }
 
-// slice is a part of a command: other rows, and a block table of its own for them.
+// slice is a part of a command: some of its rows or pages, which replace the unit's.
 type slice struct {
 	rows      []plan.Row
-	pages     []uint32 // of block table number sliceTable; nil: there is none
+	pages     []uint32 // contents of block table sliceTable; nil: the unit's tables are used
 	predicted time.Duration
 }
 
-// cutting cuts runs of commands into pieces, one after the other: each is cut by what is known
-// when it is asked for.
+// cutting cuts runs of commands into pieces, one at a time. So each piece is cut by the pace that was
+// measured up to then.
 type cutting struct {
 	*sequence
 	pace   *pace
-	rows   []plan.Row // that the commands run
+	rows   []plan.Row // the rows that the commands run
 	load   device.Load
 	tables *device.Tables
 	spare  uint32 // number of the block table for slices
 
-	runs   []run   // that are left
-	begun  bool    // some of the first one is taken
-	slices []slice // that are left of the command before the runs
+	runs   []run   // not yet in a piece
+	begun  bool    // a part of the first run is in a piece already
+	slices []slice // slices of the previous command that are not yet in a piece
 	sliced run
 }
 
-// newCutting counts as many rows as a sequence is wide: kernels compute dead ones, too.
+// newCutting returns a cutting. The load counts as many rows as the sequence is wide, as kernels compute dead
+// rows, too.
 func newCutting(s *sequence, p *pace, rows []plan.Row, width int, t *device.Tables, runs []run) *cutting {
 	c := &cutting{sequence: s, pace: p, rows: rows, load: device.LoadOf(rows), tables: t, spare: uint32(t.Count())}
 	c.load.Rows = int64(width)
@@ -50,7 +51,7 @@ func newCutting(s *sequence, p *pace, rows []plan.Row, width int, t *device.Tabl
 	return c
 }
 
-// all predicts what is left.
+// all predicts the time of all commands that are left.
 func (c *cutting) all() (t time.Duration) {
 	for _, r := range c.runs {
 		for i := r.from; i < r.to; i++ {
@@ -60,7 +61,7 @@ func (c *cutting) all() (t time.Duration) {
 	return t
 }
 
-// next is the next piece; false: none is left.
+// next returns the next piece; false: none is left.
 func (c *cutting) next() (p piece, ok bool) {
 	if len(c.slices) > 0 {
 		s := &c.slices[0]
@@ -93,8 +94,8 @@ func (c *cutting) next() (p piece, ok bool) {
 	return p, len(p.runs) > 0
 }
 
-// group is the first commands that are left, up to one that waits for those before it: they
-// run side by side and stay together.
+// group returns the first commands that are left, up to the next barrier. These run in parallel and stay in
+// one command buffer.
 func (c *cutting) group() (g run, took time.Duration) {
 	g = run{c.runs[0].from, c.runs[0].from}
 	for g.to < c.runs[0].to && (g.to == g.from || !c.commands[g.to].Dispatch.Barrier) {
@@ -104,6 +105,7 @@ func (c *cutting) group() (g run, took time.Duration) {
 	return g, took
 }
 
+// take removes the commands of a group from those that are left.
 func (c *cutting) take(g run) {
 	c.runs[0].from, c.begun = g.to, true
 	if c.runs[0].from == c.runs[0].to {
@@ -111,9 +113,9 @@ func (c *cutting) take(g run) {
 	}
 }
 
-// divide makes slices of a command whose kernel allows it without another bit in its results:
-// attention over heads by rows, as a threadgroup has its own and dead rows store nothing, and
-// expanded heads by pages, each of which is made by itself. Other kernels stay whole.
+// divide cuts a command into slices, if that does not change a bit of its results. Attention over expanded
+// heads is cut by rows: each threadgroup has its own rows, and dead rows store nothing. The expansion of
+// heads is cut by pages, which are independent. Other commands are not cut; then the result is nil.
 func (c *cutting) divide(of *command) []slice {
 	rows, expands := 0, false
 	for i, p := range of.Kernel.Parts {
@@ -137,7 +139,7 @@ func (c *cutting) divide(of *command) []slice {
 	return c.byRows(of, rows)
 }
 
-// byRows gives each slice whole threadgroups of rows, and leaves the others dead.
+// byRows returns slices of whole threadgroups of rows. All other rows of a slice are dead.
 func (c *cutting) byRows(of *command, group int) (list []slice) {
 	for from := 0; from < len(c.rows); {
 		to := min(from+group, len(c.rows))
@@ -152,13 +154,13 @@ func (c *cutting) byRows(of *command, group int) (list []slice) {
 	return list
 }
 
-// pagesTogether is how many pages a threadgroup of expanded heads has at a time, at most.
-const pagesTogether = 2
+// pagesPerGroup is the most pages that a threadgroup of ExpandHeads takes at a time.
+const pagesPerGroup = 2
 
-// byPages gives each slice some pages of one block table, as another table's.
+// byPages returns slices of consecutive pages of one block table. A slice has them in a table of its own.
 func (c *cutting) byPages(of *command) (list []slice) {
 	page := c.pace.of(of, device.Load{Rows: 1, Pairs: plan.PageRows, Cached: plan.PageRows})
-	most := max(int(c.pace.dispatch()/max(page, 1))/pagesTogether*pagesTogether, pagesTogether)
+	most := max(int(c.pace.dispatch()/max(page, 1))/pagesPerGroup*pagesPerGroup, pagesPerGroup)
 	for _, table := range tablesOf(c.rows) {
 		longest := c.longest(table)
 		for from := 0; from < longest; from += most * plan.PageRows {
@@ -171,7 +173,7 @@ func (c *cutting) byPages(of *command) (list []slice) {
 	return list
 }
 
-// tablesOf are the block tables of rows that are not dead, each once.
+// tablesOf lists the block tables of live rows, each once.
 func tablesOf(rows []plan.Row) (list []uint32) {
 	for _, r := range rows {
 		if r.NKV > 0 && !slices.Contains(list, r.Table) {
@@ -181,7 +183,7 @@ func tablesOf(rows []plan.Row) (list []uint32) {
 	return list
 }
 
-// longest is the most cache rows that a row of a block table attends to.
+// longest is the largest NKV of a block table's rows.
 func (c *cutting) longest(table uint32) (n int) {
 	for _, r := range c.rows {
 		if r.Table == table {

@@ -7,24 +7,22 @@ import (
 )
 
 const (
-	// heartbeatEvery is half of the second after which macOS un-wires memory that no
-	// command buffer has used: the token that comes then waits some 250 ms for a large
-	// model (rule 24).
+	// heartbeatEvery is half of the second after which macOS un-wires memory that no command buffer has used.
+	// The next token would then wait some 250 ms for a large model (rule 24).
 	heartbeatEvery = 500 * time.Millisecond
-	// heartbeatIdle is how long a session may be idle until its memory is given back
-	// to the system: people read and type for that long, and a program that is left
-	// open should not hold gigabytes.
+	// heartbeatIdle is the idle time after which a session lets the system have its memory. People read and
+	// type for minutes, but a program that is left open should not hold gigabytes.
 	heartbeatIdle = 3 * time.Minute
 )
 
-// heartbeat keeps a residency set wired while tokens are computed now and then. A
-// goroutine of its own does it; between idle time and the next token it sleeps.
+// heartbeat keeps a residency set wired as long as tokens are computed now and then. It runs in a goroutine
+// of its own, which sleeps from the end of the idle time to the next token.
 type heartbeat struct {
-	used       chan struct{} // has room for one
+	used       chan struct{} // with capacity one
 	stop, done chan struct{}
 }
 
-// keepResident starts the heartbeat of a set whose residency has just been requested.
+// keepResident starts the heartbeat of a set whose residency was just requested.
 func keepResident(set mtl.ResidencySet) *heartbeat {
 	return newHeartbeat(func() {
 		_ = mtl.Pool(func() error { set.Request(); return nil })
@@ -38,18 +36,18 @@ func newHeartbeat(beat func()) *heartbeat {
 	return h
 }
 
-// touch says that the set is used. It does not wait, and does nothing to nil.
+// touch reports that the set is in use. It does not block. A nil heartbeat ignores it.
 func (h *heartbeat) touch() {
 	if h == nil {
 		return
 	}
 	select {
 	case h.used <- struct{}{}:
-	default: // it knows already
+	default: // it was already reported
 	}
 }
 
-// close returns when no beat is under way and none will come. It does nothing to nil.
+// close returns once no beat runs and none will follow. A nil heartbeat ignores it.
 func (h *heartbeat) close() {
 	if h == nil {
 		return
@@ -72,7 +70,7 @@ func (h *heartbeat) run(beat func()) {
 	}
 }
 
-// keep beats until the set was idle for long (true) or the heartbeat is closed.
+// keep beats until the set has been idle for heartbeatIdle (true) or the heartbeat is closed (false).
 func (h *heartbeat) keep(beat func()) bool {
 	t := time.NewTicker(heartbeatEvery)
 	defer t.Stop()

@@ -9,7 +9,7 @@ import (
 	"mla/runtime/system/buildinfo"
 )
 
-// Key is what a verdict on a GPU may depend on; library is Options.Library.
+// Key is everything that a verdict on a GPU may depend on; library is Options.Library.
 func Key(gpu *Info, library string) trust.Key {
 	exe, err := os.Executable()
 	if err != nil {
@@ -24,10 +24,11 @@ func Key(gpu *Info, library string) trust.Key {
 	}
 }
 
-// Budget is how long a command buffer is predicted to take at most.
+// Budget is the longest predicted time of a command buffer.
 func (d *Device) Budget() time.Duration { return d.budget() }
 
-// budget is how long a command buffer may take: less where the system has ended some.
+// budget is the longest predicted time of a command buffer. It is reduced where the system has ended a longer
+// one.
 func (d *Device) budget() time.Duration {
 	if d.options.Cache == "" {
 		return fullBudget
@@ -39,8 +40,8 @@ func (d *Device) budget() time.Duration {
 	return fullBudget
 }
 
-// keepBudget keeps a budget, and why there is a new one. Without a file the next run begins with the
-// full budget, and finds out again.
+// keepBudget stores a new budget, with the reason for it, for later runs. Without a file the next run begins
+// with the full budget again.
 func (d *Device) keepBudget(budget time.Duration, why string) (kept bool) {
 	return d.options.Cache != "" &&
 		trust.Keep(d.options.Cache, trust.Budget, Key(&d.Info, d.options.Library), trust.Verdict{Why: why, Milliseconds: int(budget / time.Millisecond)}) == nil

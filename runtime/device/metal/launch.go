@@ -9,21 +9,21 @@ import (
 	"mla/runtime/plan"
 )
 
-// Launcher runs single kernels of one bundle on memory of the caller's. It is a
-// device.Launcher, for one goroutine at a time.
+// Launcher runs single kernels of one bundle on the caller's memory. It is a device.Launcher, for one
+// goroutine at a time.
 type Launcher struct {
 	origin    string
 	gpu       mtl.Device
 	queue     mtl.Queue
 	compiler  compiler
 	pipelines map[string]mtl.Pipeline
-	indirect  bool // by an ICB
+	indirect  bool // commands run from an ICB
 	warm      bool // see recorded.warm
-	stuck     bool // commands have not ended; nothing is released any more
+	stuck     bool // commands have not ended; nothing may be released
 }
 
-// NewLauncher makes functions of the bundle ready. They run by an ICB, or encoded
-// directly, as Options.Replay says.
+// NewLauncher compiles functions of the bundle. They run from an ICB or are encoded directly, as
+// Options.Replay says.
 func (d *Device) NewLauncher(b *plan.Bundle, functions []string) (*Launcher, error) {
 	if err := d.Runs(b); err != nil {
 		return nil, err
@@ -56,11 +56,10 @@ func (d *Device) launcher(indirect bool, library func(mtl.Device) (mtl.Library, 
 	return l, nil
 }
 
-// Origin is the path of the compiled library that the kernels come from, or
-// FromSource.
+// Origin is the path of the compiled library with the kernels, or FromSource.
 func (l *Launcher) Origin() string { return l.origin }
 
-// Close releases everything.
+// Close releases all objects.
 func (l *Launcher) Close() {
 	if l.stuck {
 		return
@@ -87,7 +86,7 @@ func (l *Launcher) Launch(c *device.Launch) error {
 	return err
 }
 
-// job is one launch; buffers that several jobs have in common are the same memory.
+// job is one launch. Jobs with the same host buffer share its copy.
 type job struct {
 	function        string
 	groups, threads int
@@ -95,21 +94,21 @@ type job struct {
 	barrier         bool // wait for all earlier jobs
 }
 
-// batch is jobs that can run, again and again, on copies of their buffers.
+// batch is jobs that can run repeatedly on copies of their buffers.
 type batch struct {
 	*Launcher
 	jobs   []job
 	copies []mtl.Buffer
-	host   [][]byte      // what they are copies of
-	of     map[*byte]int // by its first byte
+	host   [][]byte      // the originals of the copies
+	of     map[*byte]int // index of a copy, by the original's first byte
 	icb    mtl.Indirect
-	// resident holds what replays need; without it they declare their buffers.
+	// resident has the memory that replays use; without it each replay declares its buffers.
 	resident mtl.ResidencySet
-	seconds  float64      // that the GPU was busy with the last run
+	seconds  float64      // how long the GPU was busy with the last run
 	first    []mtl.Buffer // see with
 }
 
-// batch makes all that jobs need. On failure, too, the result has to be released.
+// batch creates all objects for the jobs. After an error, too, the caller must release the result.
 func (l *Launcher) batch(jobs []job) (*batch, error) {
 	b := &batch{Launcher: l, jobs: jobs, of: map[*byte]int{}}
 	err := mtl.Pool(func() error {
@@ -131,7 +130,7 @@ func (l *Launcher) batch(jobs []job) (*batch, error) {
 	return b, err
 }
 
-// prepare makes the pipeline of a function.
+// prepare creates the pipeline of a function.
 func (l *Launcher) prepare(function string, threads int) error {
 	if _, ok := l.pipelines[function]; ok {
 		return nil
@@ -145,7 +144,7 @@ func (l *Launcher) prepare(function string, threads int) error {
 	return nil
 }
 
-// add makes room for a copy of a buffer, once.
+// add allocates the copy of a buffer, if there is none yet.
 func (b *batch) add(host []byte) error {
 	if _, ok := b.of[&host[0]]; ok {
 		return nil
@@ -182,8 +181,7 @@ func (b *batch) record() (err error) {
 	return nil
 }
 
-// run copies the buffers in, runs the jobs in one command buffer, and copies back
-// what they left.
+// run copies the buffers to the GPU, runs the jobs in one command buffer, and copies the buffers back.
 func (b *batch) run() error {
 	return mtl.Pool(func() error {
 		for i, host := range b.host {
@@ -205,9 +203,9 @@ func (b *batch) run() error {
 		}
 		e.End()
 		commands.Commit()
-		err = commands.Wait(waitLimit, nil) // a stage has a limit of its own
+		err = commands.Wait(waitLimit, nil) // a stage has a time limit of its own
 		if errors.As(err, new(*mtl.StuckError)) {
-			b.stuck = true // the GPU still has the commands and all that they use
+			b.stuck = true // the GPU may still use the commands and all of their memory
 			return err
 		}
 		if err == nil {
@@ -224,7 +222,7 @@ func (b *batch) run() error {
 	})
 }
 
-// with is run, where buffers that are no copies come before those of each job.
+// with is run with further buffers, which are not copied, before those of each job.
 func (b *batch) with(first []mtl.Buffer) error {
 	b.first = first
 	return b.run()
@@ -259,7 +257,7 @@ func (b *batch) execute(e mtl.Encoder) {
 	e.Execute(b.icb, 0, len(b.jobs))
 }
 
-// release frees the copies and the ICB; the pipelines stay.
+// release releases the copies and the ICB, but not the pipelines.
 func (b *batch) release() {
 	if b.stuck {
 		return

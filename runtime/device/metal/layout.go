@@ -7,14 +7,14 @@ import (
 	"mla/runtime/plan"
 )
 
-// layout is the memory that a recording takes, and where the weights lie.
+// layout is the memory of a recording, and the places of the weights.
 type layout struct {
 	*device.Layout
 	*weights
 	constants []byte // see newSequence
 }
 
-// newLayout checks the configuration and computes sizes; limit is that of a window.
+// newLayout checks the configuration and computes sizes; limit is the largest size of a window.
 func newLayout(m *device.Model, cfg device.Config, limit int64) (*layout, error) {
 	sizes, err := m.Layout(cfg)
 	if err != nil {
@@ -30,18 +30,18 @@ func newLayout(m *device.Model, cfg device.Config, limit int64) (*layout, error)
 	return &layout{Layout: sizes, weights: w}, nil
 }
 
-// own is the memory that the runner allocates beside weights.
+// own is the bytes that the runner allocates beside weights.
 func (l *layout) own() int64 { return takes(l.Layout) + int64(len(l.constants)) }
 
-// takes is what a runner allocates beside weights and constants.
+// takes is the bytes that a runner allocates beside weights and constants.
 func takes(l *device.Layout) int64 {
 	return l.Bytes() + sliceTable(l) + (ring+1)*(wantedBytes+rowBytes*int64(l.Width))
 }
 
-// sliceTable is one block table more than sessions have, for slices.
+// sliceTable is the bytes of the block table for slices, which follows the sessions' tables.
 func sliceTable(l *device.Layout) int64 { return 4 * int64(l.MaxPages) }
 
-// sizes is the memory of each space but those of weights and rows, of caches that of one layer.
+// sizes is the bytes of each space, except weights and rows; for caches, of one layer.
 func (l *layout) sizes() [plan.Spaces]int64 {
 	sizes := l.Sizes()
 	sizes[plan.SpaceArgs] = int64(len(l.constants))
@@ -49,7 +49,7 @@ func (l *layout) sizes() [plan.Spaces]int64 {
 	return sizes
 }
 
-// fits refuses what the GPU cannot hold, before anything is allocated.
+// fits fails for a layout that is too large for the GPU, before anything is allocated.
 func (l *layout) fits(gpu *Info) error {
 	total := uint64(l.own())
 	for _, w := range l.windows {
@@ -74,6 +74,6 @@ func (l *layout) fits(gpu *Info) error {
 	return nil
 }
 
-// wiredLimit is the limit on the GPU's memory, in MiB, that holds a given number of bytes and what Metal
-// itself takes.
+// wiredLimit is the setting of the GPU's memory limit, in MiB, for a given number of bytes plus Metal's own
+// memory.
 func wiredLimit(bytes uint64) uint64 { return (bytes+1<<20-1)>>20 + 512 }

@@ -9,26 +9,25 @@ import (
 	"mla/runtime/plan/pieces"
 )
 
-// LibraryName is the file name of a bundle's compiled library. It carries a hash
-// of the source, so that a library of another source is never taken for it.
+// LibraryName is the file name of a bundle's compiled library. It contains a hash of the source, so that a
+// library of another source is never used.
 func LibraryName(b *plan.Bundle) string { return stem(b) + ".metallib" }
 
 func stem(b *plan.Bundle) string { return b.Name + "-" + b.SourceSum()[:12] }
 
-// FromSource is the origin of kernels that were compiled when they were needed.
+// FromSource is the origin of kernels that were compiled from source at load time.
 const FromSource = "compiled from source"
 
-// Kernels come in three ways and are compiled alike on all of them: arithmetic as written,
-// precise functions, nothing contracted. From source, the options of mtl.Device.NewLibrary
-// ask for the first two; in make metallib, -fno-fast-math does (scripts/metallib.sh; a test
-// holds its flags to the options). That nothing is contracted is a pragma of the source on
-// both ways. An archive has no options of its own: it keeps what the GPU's compiler made of
-// a library's functions, and whatever it lacks is made of those again.
+// Kernels are compiled from source at load time, or ahead of time to a library (make metallib), and from
+// either one pipelines may be archived. Arithmetic is the same in all cases: as written, with precise
+// functions and without contraction. From source, the options of mtl.Device.NewLibrary ask for the first two;
+// for make metallib, -fno-fast-math does (scripts/metallib.sh; a test compares its flags with the options). A
+// pragma of the source forbids contraction. An archive has no such options: it holds pipelines of a library's
+// functions, and a pipeline that is missing is made from the library again.
 
-// library takes kernels from a compiled library of the bundle's very source, or
-// compiles them, with what they are made of and nothing else (rule 23). A compiled
-// library only saves time, so one that cannot be loaded is passed over. origin is the
-// library's path, or FromSource.
+// library returns a bundle's functions: from a compiled library of the same source if there is one, else
+// compiled from the parts of the source that they need (rule 23). A compiled library that cannot be loaded is
+// ignored, as it only saves time. origin is the library's path, or FromSource.
 func (d *Device) library(gpu mtl.Device, b *plan.Bundle, functions []string) (l mtl.Library, origin string, err error) {
 	if d.options.Compiled != "" {
 		path := filepath.Join(d.options.Compiled, LibraryName(b))

@@ -7,23 +7,23 @@ import (
 	"mla/runtime/plan"
 )
 
-// simdWidth is the number of threads in a simdgroup that the kernels are made for.
+// simdWidth is the number of threads per simdgroup that the kernels assume.
 const simdWidth = 32
 
-// PipelineLimits is what Metal says of the pipeline of one kernel function, and what
-// dispatches ask of it. A kernel that needs many registers gets fewer threads: without
-// Apple's tools that is the only sign of it (rule 25).
+// PipelineLimits is what Metal reports of the pipeline of one kernel function, and what dispatches need. A
+// kernel with many registers per thread allows fewer threads; without Apple's tools this is the only sign of
+// register pressure (rule 25).
 type PipelineLimits struct {
 	Function          string
 	Threads           int    // in a threadgroup of its dispatches
 	MaxThreads        uint64 // maxTotalThreadsPerThreadgroup
 	SimdWidth         uint64 // threadExecutionWidth
 	ThreadgroupMemory uint64 // staticThreadgroupMemoryLength, bytes
-	AtOnce            int    // of a persistent kernel recommendedPersistentThreadgroupsPerGrid; 0: the system does not say
-	Err               error  // the pipeline could not be made; the rest is unknown
+	AtOnce            int    // of a persistent kernel, recommendedPersistentThreadgroupsPerGrid; 0: the system does not report it
+	Err               error  // why the pipeline could not be created; then the limits are unknown
 }
 
-// Low says what is less than the dispatches need; nil: nothing is.
+// Low says which limits are below the dispatches' needs; nil: none is.
 func (p *PipelineLimits) Low() error {
 	switch {
 	case p.Err != nil:
@@ -36,7 +36,7 @@ func (p *PipelineLimits) Low() error {
 	return nil
 }
 
-// asked is what a pipeline says of itself.
+// asked returns the limits that a pipeline reports.
 func (c *compiler) asked(function string, threads int, p mtl.Pipeline) PipelineLimits {
 	l := PipelineLimits{Function: function, Threads: threads, MaxThreads: p.MaxThreads(), SimdWidth: p.SimdWidth(), ThreadgroupMemory: p.ThreadgroupMemory()}
 	if c.persistent[function] && uint64(threads) <= l.MaxThreads {
@@ -45,9 +45,9 @@ func (c *compiler) asked(function string, threads int, p mtl.Pipeline) PipelineL
 	return l
 }
 
-// PipelineLimits makes the pipelines of the launcher's bundle that are wanted, those
-// that pick tokens included, and asks each for its limits. Pipelines that dispatches
-// could not run, or that cannot be made, are in the list too.
+// PipelineLimits creates the pipelines of the wanted kernels of the launcher's bundle, including those that
+// pick tokens, and returns their limits. The list includes pipelines that could not run the dispatches, or
+// could not be created.
 func (l *Launcher) PipelineLimits(b *plan.Bundle, wanted func(*plan.Variant) bool) []PipelineLimits {
 	var list []PipelineLimits
 	for i := range b.Kernels {
@@ -61,7 +61,7 @@ func (l *Launcher) PipelineLimits(b *plan.Bundle, wanted func(*plan.Variant) boo
 	return list
 }
 
-// limits makes a pipeline, asks it, and releases it.
+// limits creates a pipeline, reads its limits, and releases it.
 func (c *compiler) limits(function string, threads int) PipelineLimits {
 	var list PipelineLimits
 	err := mtl.Pool(func() error {

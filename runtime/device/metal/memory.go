@@ -12,19 +12,19 @@ import (
 // rowBytes is the size of a plan.Row.
 const rowBytes = int64(unsafe.Sizeof(plan.Row{}))
 
-// wantedBytes is the size of the rows that are wanted, which lie in front of all. It is a
-// multiple of what Metal wants of the offset of constants.
+// wantedBytes is the size of the wanted rows, which lie before all rows. It is a multiple of the alignment
+// that Metal needs for offsets of constants.
 const wantedBytes = rowBytes * plan.MaxWanted
 
-// memory is the GPU's view of everything that kernels touch.
+// memory is all buffers that kernels use.
 type memory struct {
-	device.Memories[mtl.Buffer]              // nil: the bundle has none; places and rows say where weights and rows are
+	device.Memories[mtl.Buffer]              // nil for spaces that the bundle does not use; weights and rows are below
 	weights                     []mtl.Buffer // windows, then copies
 	places                      map[*device.Weight]place
-	rows                        [ring + 1]mtl.Buffer // those that are wanted, then all; the last are those of slices
+	rows                        [ring + 1]mtl.Buffer // by slot: the wanted rows, then all rows; the last slot is that of slices
 }
 
-// allocator makes buffers until one fails.
+// allocator allocates buffers until one allocation fails.
 type allocator struct {
 	gpu mtl.Device
 	err error
@@ -37,7 +37,7 @@ func (a *allocator) buffer(label string, bytes int64, storage uint64) (b mtl.Buf
 	return b
 }
 
-// shared makes a buffer that holds a copy of data.
+// shared allocates a shared buffer with a copy of data.
 func (a *allocator) shared(label string, data []byte) mtl.Buffer {
 	b := a.buffer(label, int64(len(data)), mtl.StorageShared)
 	if a.err == nil {
@@ -46,7 +46,7 @@ func (a *allocator) shared(label string, data []byte) mtl.Buffer {
 	return b
 }
 
-// window makes a buffer of mapped memory where it is.
+// window makes a buffer of mapped memory in place.
 func (a *allocator) window(m *device.Model, i int, w window) (b mtl.Buffer) {
 	if a.err == nil {
 		start := unsafe.Pointer(&m.Regions[w.region][w.start])
@@ -55,8 +55,7 @@ func (a *allocator) window(m *device.Model, i int, w window) (b mtl.Buffer) {
 	return b
 }
 
-// allocate makes and fills all memory. What was made before a failure is in the
-// result.
+// allocate allocates and fills all memory. After an error the result holds the buffers allocated so far.
 func allocate(gpu mtl.Device, m *device.Model, l *layout) (*memory, error) {
 	a := &allocator{gpu: gpu}
 	mem := &memory{places: l.places}
@@ -87,7 +86,7 @@ func allocate(gpu mtl.Device, m *device.Model, l *layout) (*memory, error) {
 	return mem, nil
 }
 
-// storage is where a space is: what only kernels touch may be out of the host's reach.
+// storage is the storage mode of a space. Memory that only kernels use may be private to the GPU.
 func storage(m *device.Model, s plan.Space) uint64 {
 	switch s {
 	case plan.SpaceArena:
@@ -104,8 +103,7 @@ func floats(b mtl.Buffer) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(&bytes[0])), len(bytes)/4)
 }
 
-// at is the buffer that a binding refers to, for a slot of the ring, and the offset in
-// it, which is below 4 GiB.
+// at returns the buffer of a binding for a slot of the ring, and the offset in it, which is below 4 GiB.
 func (m *memory) at(b *device.Binding, slot int) (mtl.Buffer, uint64) {
 	switch b.Space {
 	case plan.SpaceWeight:
@@ -119,13 +117,13 @@ func (m *memory) at(b *device.Binding, slot int) (mtl.Buffer, uint64) {
 	return m.At(b), uint64(b.Offset)
 }
 
-// constant lists the buffers that kernels only read, without the rows.
+// constant lists the buffers that kernels only read, except the rows.
 func (m *memory) constant() []mtl.Buffer { return append(m.spaces(true), m.weights...) }
 
 // mutable lists the buffers that kernels write.
 func (m *memory) mutable() []mtl.Buffer { return append(m.spaces(false), m.Caches...) }
 
-// spaces lists the buffers of spaces that kernels only read, or of the others.
+// spaces lists the buffers of the spaces that kernels only read (constant), or of the others.
 func (m *memory) spaces(constant bool) (list []mtl.Buffer) {
 	for i, b := range m.Spaces {
 		s := plan.Space(i)

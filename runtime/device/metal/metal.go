@@ -1,31 +1,30 @@
-// Package metal replays plans on Apple GPUs. A token is one command buffer that
-// executes an indirect command buffer (ICB), recorded once: every dispatch of
-// the plan with its pipeline, its buffers and the plan's barriers. Where the GPU
-// is virtual or its ICBs are not known to work, or on request, the dispatches are
-// encoded anew for every token.
+// Package metal replays plans on Apple GPUs. A token is one command buffer that executes an indirect command
+// buffer (ICB), which is recorded once: every dispatch of the plan with its pipeline, its buffers and the
+// plan's barriers. The dispatches are encoded for every token instead on virtual GPUs, on GPUs whose ICBs are
+// not known to work, and on request.
 //
-// Weights stay where the file is mapped: window.go cuts the mapping into buffers.
-// layout.go and sequence.go say what a recording needs, without Metal;
-// build.go makes the Metal objects; runner.go replays them.
+// The weights stay in the mapped file: window.go cuts the mapping into buffers. layout.go and sequence.go
+// compute what a recording needs, without Metal. build.go creates the Metal objects, and runner.go replays
+// them.
 //
 // # What is compiled
 //
-// Metal's compiler gets only the kernels that a file needs, with their helpers: gen/msl/mark marks
-// every declaration, runtime/plan/pieces cuts at the marks. What the compiler makes is archived in
-// the background, after the first token. Sequences with kernels that the GPU cannot run are left out
+// Metal's compiler gets only the kernels that a file needs, with their helpers: gen/msl/mark marks every
+// declaration, and runtime/plan/pieces cuts the source at the marks. Compiled pipelines are archived in the
+// background, after the first token. Sequences with kernels that the GPU cannot run are left out
 // (Device.Load).
 //
 // # Long work
 //
-// macOS ends command buffers that keep the GPU busy for long. So work of many rows goes to the GPU
-// in pieces (cutting.go) of a predicted time (pace.go, by device.Work and runtime/device/chips). If
-// the system ends one, it runs once more on a GPU that is opened anew (submit.go, rebuild.go).
+// macOS ends command buffers that keep the GPU busy for too long. So work of many rows is submitted in pieces
+// (cutting.go) of a predicted time (pace.go, from device.Work and runtime/device/chips). If the system ends
+// one, it runs once more on a GPU that is opened anew (submit.go, rebuild.go).
 //
 // # Without a Mac
 //
-// On Linux the package talks to sim/metal, which implements the Objective-C messages of
-// mtl/selectors.go and runs shaders through sim/exec. A test holds the messages, and the numbers sent
-// with them, to rows of Apple's headers in mtl/testdata.
+// On Linux the package talks to sim/metal, which implements the Objective-C messages of mtl/selectors.go and
+// runs shaders in sim/exec. A test compares the messages, and the constants sent with them, with Apple's
+// headers, in mtl/testdata.
 package metal
 
 import (
@@ -43,38 +42,36 @@ import (
 	"mla/runtime/plan"
 )
 
-// Replay says how a token's dispatches reach the GPU.
+// Replay is how a token's dispatches reach the GPU.
 type Replay string
 
-// The ways to replay.
+// Values of Replay.
 const (
-	ReplayAuto   Replay = "auto"   // an ICB where Options.Trusted says so, else direct encoding
+	ReplayAuto   Replay = "auto"   // an ICB if Options.Trusted allows it, else direct encoding
 	ReplayICB    Replay = "icb"    // one ICB recorded in advance
 	ReplayEncode Replay = "encode" // every dispatch encoded for every token
 )
 
-// Options say how to open the device.
+// Options is how to open the device.
 type Options struct {
-	// Library stands in for Apple's frameworks; "" opens those.
+	// Library replaces Apple's frameworks; "" opens those.
 	Library string
 	Replay  Replay // "" is ReplayAuto
-	// Trusted tells whether ICBs work on a GPU. It is asked once, by Open, for
-	// ReplayAuto on a GPU that is not virtual. It has to know from elsewhere: a GPU or
-	// a system where they do not may end the process that tries (rule 18). nil: they
-	// are not used.
+	// Trusted says whether ICBs work on a GPU. Open calls it once for ReplayAuto, unless the GPU is virtual.
+	// It must not try ICBs in this process, as a GPU or system with broken ICBs may end the process (rule
+	// 18). nil: ICBs are not used.
 	Trusted func(*Info) bool
 	// Compiled is a folder that may hold NAME.metallib for a bundle, see
 	// [LibraryName]; "": kernels are always compiled from the bundle's source.
 	Compiled string
-	// Cache is a folder for what the GPU's compiler made, and for what is known of how long the
-	// system lets commands run; "": none is kept.
+	// Cache is a folder for compiled pipelines, and for the time that the system is known to allow command
+	// buffers; "": nothing is kept.
 	Cache string
-	// Note tells the user something, once for a Device; nil: nobody is told.
+	// Note tells the user something, once per Device; nil: messages are dropped.
 	Note func(format string, args ...any)
 }
 
-// CacheFolder is where a user's programs keep what is quicker to read than to find out anew,
-// for Options.Cache; "" where the user has no such place.
+// CacheFolder is the folder of this program in the user's cache, for Options.Cache; "" if the user has none.
 func CacheFolder() string {
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -86,10 +83,10 @@ func CacheFolder() string {
 // Info describes a GPU and its system.
 type Info struct {
 	Name, OS             string
-	Family               int // newest Apple family it belongs to, as 7 for M1; 0: none
+	Family               int // newest Apple family that it supports, such as 7 for M1; 0: none
 	Virtual              bool
 	UnifiedMemory        bool
-	MaxBuffer, MaxMemory uint64 // bytes: of one buffer, of all
+	MaxBuffer, MaxMemory uint64 // bytes: of one buffer, of all memory
 	MaxThreadgroupMemory uint64 // bytes
 	ResidencySets        bool   // macOS 15
 }
@@ -100,18 +97,18 @@ type Device struct {
 	options Options
 	how     Replay // ReplayICB or ReplayEncode
 	cores   func() int
-	said    sync.Map // what the user was told
+	said    sync.Map // messages that the user has seen
 }
 
-// say tells the user, once.
+// say shows a message to the user, once.
 func (d *Device) say(format string, args ...any) {
 	if _, before := d.said.LoadOrStore(fmt.Sprintf(format, args...), true); !before && d.options.Note != nil {
 		d.options.Note(format, args...)
 	}
 }
 
-// Open loads Metal and checks that system and GPU can run the kernels. It holds
-// nothing afterwards: every runner opens the GPU for itself.
+// Open loads Metal and checks that the system and the GPU can run the kernels. It keeps nothing open: every
+// runner opens the GPU for itself.
 func Open(o Options) (*Device, error) {
 	switch o.Replay {
 	case "":
@@ -149,7 +146,7 @@ func Open(o Options) (*Device, error) {
 	return d, nil
 }
 
-// inspect asks a GPU for what Info holds.
+// inspect returns the properties of a GPU.
 func inspect(gpu mtl.Device) Info {
 	i := Info{
 		Name: gpu.Name(), OS: mtl.OSVersion(), UnifiedMemory: gpu.UnifiedMemory(),
@@ -157,7 +154,7 @@ func inspect(gpu mtl.Device) Info {
 		MaxThreadgroupMemory: gpu.MaxThreadgroupMemory(), ResidencySets: mtl.OSAtLeast(15),
 	}
 	i.Virtual = strings.Contains(i.Name, "Paravirtual")
-	// Apple's documentation of macOS 27 names one more than the headers that the constants are from.
+	// macOS 27's documentation has one family more than the headers that the constants come from
 	for family := mtl.Apple1; family <= mtl.Apple10+1; family++ {
 		if gpu.Supports(family) {
 			i.Family = family - mtl.Apple1 + 1
@@ -166,10 +163,9 @@ func inspect(gpu mtl.Device) Info {
 	return i
 }
 
-// refusal says why the kernels cannot run on a GPU, nil if they may (rule 15). A
-// virtual GPU says that it belongs to an old family and is let through: what it
-// cannot do shows when a pipeline is made. Intel's GPUs share the CPU's memory, but
-// belong to no family of Apple's.
+// refusal says why the kernels cannot run on a GPU; nil: they may (rule 15). A virtual GPU reports an old
+// family, and is accepted: pipelines that it cannot run fail when they are created. Intel's GPUs share the
+// CPU's memory, too, but belong to no Apple family.
 func (i *Info) refusal() error {
 	switch {
 	case !i.UnifiedMemory:
@@ -186,14 +182,14 @@ func (d *Device) Name() string { return d.Info.Name }
 // Class implements device.Device.
 func (d *Device) Class() string { return plan.ClassApple }
 
-// Free implements device.Limited. The system gives GPUs no more than what it recommends.
+// Free implements device.Limited: the working set size that the system recommends.
 func (d *Device) Free() int64 { return int64(min(d.MaxMemory, math.MaxInt64)) }
 
 // Takes implements device.Device.
 func (d *Device) Takes(l *device.Layout) int64 { return takes(l) }
 
-// KernelClass is the kernel class of the GPU, "": none. A virtual GPU does not say
-// what it runs on, so it is counted among those that have less.
+// KernelClass is the kernel class of the GPU; "": none. A virtual GPU does not report the real GPU, so it
+// gets the kernels for the least capable ones.
 func (d *Device) KernelClass() string {
 	if d.Family < 9 {
 		return plan.ClassApple7
@@ -204,16 +200,16 @@ func (d *Device) KernelClass() string {
 // HowReplayed is how the device replays tokens: ReplayICB or ReplayEncode.
 func (d *Device) HowReplayed() Replay { return d.how }
 
-// direct tells whether dispatches are encoded anew for every token.
+// direct says whether dispatches are encoded for every token.
 func (d *Device) direct() bool { return d.how == ReplayEncode }
 
-// Runs says why the system cannot compile a bundle's kernels, nil if it can.
+// Runs says why the system cannot compile a bundle's kernels; nil: it can.
 func (d *Device) Runs(b *plan.Bundle) error {
 	return b.HasSource()
 }
 
-// Load implements device.Device. The runner is for one goroutine at a time. Sequences of several
-// rows whose kernels the GPU cannot run are left out, the widest first.
+// Load implements device.Device. Only one goroutine at a time may use the runner. Sequences of several rows
+// whose kernels the GPU cannot run are left out, and all wider ones.
 func (d *Device) Load(m *device.Model, cfg device.Config) (device.Runner, error) {
 	if err := d.Runs(m.Bundle); err != nil {
 		return nil, err
@@ -236,7 +232,7 @@ func (d *Device) Load(m *device.Model, cfg device.Config) (device.Runner, error)
 	}
 }
 
-// load is Load with all sequences. The sequence may be there although there is an error.
+// load is Load with all sequences. It may return a sequence beside an error.
 func (d *Device) load(m *device.Model, cfg device.Config) (*runner, *sequence, error) {
 	l, err := newLayout(m, cfg, int64(min(d.MaxBuffer, maxWindow)))
 	if err != nil {

@@ -8,45 +8,45 @@ import (
 	"mla/runtime/plan"
 )
 
-// Commands that run long are ended by the system, which documents no limit (rule 27). So work
-// of many rows goes to the GPU in command buffers that are predicted to take no longer than a
-// budget, and a dispatch that would take most of one is made several where its kernel allows it.
-// fullBudget is below the few hundred milliseconds of the shortest buffers that people saw ended.
+// fullBudget is the longest predicted time of a command buffer. The system ends commands that run too long,
+// and documents no limit (rule 27); the shortest command buffers that people saw ended took a few hundred
+// milliseconds. So work of many rows is submitted in command buffers within a budget. A dispatch that would
+// take most of a budget is cut, if its kernel allows it.
 var fullBudget = 150 * time.Millisecond
 
-// chipOf is what a GPU is taken to do.
+// chipOf returns the speed of a GPU's chip. Tests replace it.
 var chipOf = chips.Of
 
 const (
-	// leastBudget is some hundred times what a command buffer costs in addition.
+	// leastBudget is about a hundred times the fixed cost of a command buffer.
 	leastBudget = 5 * time.Millisecond
-	// dispatches get a third of a command buffer: 50 ms of a full budget.
+	// dispatchShare is the part of a command buffer that a dispatch may take: 50 ms of a full budget.
 	dispatchShare = 3
-	// beginShare is the part of the budget for the first pieces, whose time nobody knows yet.
+	// beginShare is the part of the budget for the first pieces, before any time was measured.
 	beginShare = 3
 )
 
 const (
-	// reach is the part of the operations and bytes of a chip's data sheet that kernels are
-	// taken to reach until they were measured. Tuned kernels reach 0.6 to 0.7.
+	// reach is the assumed share of the chip's published operations and bytes per second, until times were
+	// measured. Tuned kernels reach 0.6 to 0.7.
 	reach = 0.5
-	// floatProducts is how many products of halves a product of floats is, in kernels of several rows
-	// that are not for Apple's GPUs: those multiply floats as they are.
+	// floatProducts is how many products of halves one product of floats costs, in kernels of several rows
+	// that are not for Apple's GPUs. Kernels for Apple's GPUs multiply floats directly.
 	floatProducts = 3
-	// telling is the shortest time that says something about the speed: what is shorter is
-	// mostly the start of the commands.
+	// telling is the shortest time from which the pace is updated. Shorter times are mostly the start of the
+	// commands.
 	telling = 2 * time.Millisecond
 )
 
-// pace predicts how long commands take, and says how long they may.
+// pace predicts how long commands take, and bounds how long they may take.
 type pace struct {
 	flops, bytes float64       // per second, as predicted
-	slower       float64       // measured time for a predicted second
-	known        bool          // something was measured
+	slower       float64       // measured time divided by predicted time
+	known        bool          // some time was measured
 	budget       time.Duration // of a command buffer
 }
 
-// newPace is that of a GPU before anything was measured.
+// newPace returns the pace of a GPU before any measurement.
 func newPace(gpu string, b *plan.Bundle, budget time.Duration) pace {
 	chip := chipOf(gpu)
 	p := pace{flops: reach * chip.TFlops * 1e12, bytes: reach * chip.GBs * 1e9, slower: 1, budget: budget}
@@ -54,7 +54,7 @@ func newPace(gpu string, b *plan.Bundle, budget time.Duration) pace {
 	return p
 }
 
-// products is how many the matrix unit makes of one.
+// products is how many products of the matrix unit one product takes.
 func products(b *plan.Bundle) int64 {
 	if b.Activations == plan.ElemF32 && b.Class != plan.ClassApple {
 		return floatProducts
@@ -62,16 +62,16 @@ func products(b *plan.Bundle) int64 {
 	return 1
 }
 
-// of predicts a command for a load.
+// of predicts the time of a command for a load.
 func (p *pace) of(c *command, l device.Load) time.Duration {
-	l.Rows = min(l.Rows, int64(max(c.Kernel.Width, 1))) // the head has fewer than the layers
+	l.Rows = min(l.Rows, int64(max(c.Kernel.Width, 1))) // the head runs for fewer rows than the layers
 	flops, bytes := c.work.Of(l)
 	return seconds(p.slower * max(float64(flops)/p.flops, float64(bytes)/p.bytes))
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// buffer is how long a command buffer may take.
+// buffer is the time that a command buffer may take.
 func (p *pace) buffer() time.Duration {
 	if !p.known {
 		return p.budget / beginShare
@@ -79,11 +79,11 @@ func (p *pace) buffer() time.Duration {
 	return p.budget
 }
 
-// dispatch is how long a dispatch may take.
+// dispatch is the time that a dispatch may take.
 func (p *pace) dispatch() time.Duration { return p.buffer() / dispatchShare }
 
-// measured notes how long the GPU took for what was predicted. Kernels differ: what is slower
-// counts at once, what is faster by halves.
+// measured updates the pace by the time that the GPU took for predicted work. Kernels differ, so a slower
+// time counts in full, and a faster one by half.
 func (p *pace) measured(predicted, took time.Duration) {
 	if predicted <= 0 || took <= 0 || max(predicted, took) < telling {
 		return
@@ -93,5 +93,5 @@ func (p *pace) measured(predicted, took time.Duration) {
 	p.known = true
 }
 
-// halve is for commands that the system has ended.
+// halve halves the budget after the system has ended commands.
 func (p *pace) halve() { p.budget = max(p.budget/2, leastBudget) }

@@ -10,8 +10,7 @@ import (
 
 var errClosed = errors.New("the runner is closed")
 
-// Assign implements device.Runner. It waits for the tokens in flight, which may read
-// the entries.
+// Assign implements device.Runner. It waits for tokens in flight, as they may read the entries.
 func (r *runner) Assign(table, first int, pages []uint32) error {
 	if r.closed {
 		return errClosed
@@ -23,7 +22,7 @@ func (r *runner) Assign(table, first int, pages []uint32) error {
 	return r.idle(func() { r.tables.Write(r.memory.Spaces[plan.SpaceTables].Bytes(), at, len(pages)) })
 }
 
-// CopyRows implements device.Runner. The host copies: GPU and CPU share the memory.
+// CopyRows implements device.Runner. The host copies the rows, as GPU and CPU share the memory.
 func (r *runner) CopyRows(from, to uint32, n int) error {
 	if r.closed {
 		return errClosed
@@ -69,7 +68,7 @@ func (r *runner) hostCaches() device.Caches {
 	return c
 }
 
-// idle calls change once nothing is in flight that reads what it changes.
+// idle calls change once no command in flight uses the memory that it changes.
 func (r *runner) idle(change func()) error {
 	return mtl.Pool(func() error {
 		if err := r.units.Drain(); err != nil {

@@ -9,8 +9,8 @@ import (
 	"mla/runtime/plan"
 )
 
-// Pick implements device.Picker. The commands that pick are executed after those of the
-// rows, in the same command buffer; nothing else in flight uses their memory.
+// Pick implements device.Picker. The commands that pick run after those of the rows, in the same command
+// buffer. No other unit in flight uses their memory.
 func (r *runner) Pick(rows []plan.Row, picks []device.Pick) ([]int32, error) {
 	if r.picks.to == r.picks.from {
 		return nil, fmt.Errorf("%w: there are no kernels that pick", device.ErrSampling)
@@ -32,12 +32,12 @@ func (r *runner) Pick(rows []plan.Row, picks []device.Pick) ([]int32, error) {
 	return device.Picked(picks, r.tokens(0), r.vocab)
 }
 
-// loop are the steps after the last Pick. All of them use its rows, which the GPU moves on
-// from step to step: no host writes these while one is in flight.
+// loop is the steps after the last Pick. All steps use the Pick's rows, which the GPU updates from step to
+// step. The host does not write these rows while a step is in flight.
 type loop struct {
 	device.Loop
 	slot int        // of the rows
-	rows []plan.Row // those of the last Pick
+	rows []plan.Row // of the last Pick
 }
 
 // Continue implements device.Picker.
@@ -49,7 +49,7 @@ func (r *runner) Continue(n int) error {
 				return err
 			}
 			q := r.narrowest(r.loop.Rows())
-			return r.commit(r.loop.slot, r.step(q), n, r.loop.rows, q.width) // a row more or less is nothing to a prediction
+			return r.commit(r.loop.slot, r.step(q), n, r.loop.rows, q.width) // the predicted time is about the same for any number of rows up to the width
 		})
 	})
 }
@@ -61,7 +61,7 @@ func (r *runner) Next() ([]int32, error) {
 	}, r.tokens)
 }
 
-// tokens are what the GPU picked at a turn.
+// tokens returns the tokens that the GPU has picked in a turn.
 func (r *runner) tokens(turn int) []uint32 {
 	return device.PickTurn(r.memory.Spaces[plan.SpacePick].Bytes()[plan.PickLayoutOf(r.vocab, 1).Tokens:], turn)
 }

@@ -10,9 +10,9 @@ import (
 	"mla/runtime/device/metal/mtl"
 )
 
-// probeSource has kernels that say what decides about a GPU's speed. busy takes as long as it is told,
-// in all cores; total adds up memory; step adds 1, so that dependent steps count themselves; peek
-// reads a byte of each of two buffers.
+// probeSource has kernels that measure what a GPU's speed depends on. busy keeps all cores busy for a given
+// number of rounds. total sums up memory. step adds 1, so a chain of dependent steps counts itself. peek
+// reads one byte of each of two buffers.
 const probeSource = `#include <metal_stdlib>
 #if __METAL_VERSION__ >= 320
 #pragma METAL fp contract(off)
@@ -48,9 +48,9 @@ kernel void peek(device const uchar * a [[buffer(0)]], device const uchar * b [[
 `
 
 const (
-	probeThreads = 64  // of a threadgroup
+	probeThreads = 64  // per threadgroup
 	busyGroups   = 320 // threadgroups that occupy all cores
-	fewRounds    = 64  // of busy, to begin with
+	fewRounds    = 64  // rounds of busy in the first run
 )
 
 func (d *Device) probe(how Replay) (*Launcher, error) {
@@ -60,7 +60,7 @@ func (d *Device) probe(how Replay) (*Launcher, error) {
 	})
 }
 
-// words are numbers as kernels read them.
+// words encodes numbers as kernels read them.
 func words(n ...uint32) (b []byte) {
 	for _, x := range n {
 		b = binary.LittleEndian.AppendUint32(b, x)
@@ -68,15 +68,15 @@ func words(n ...uint32) (b []byte) {
 	return b
 }
 
-// LongBuffer is what came of a command buffer that was to take a time.
+// LongBuffer is the result of a command buffer that was meant to take a given time.
 type LongBuffer struct {
 	Wanted, Took time.Duration
-	Err          error // a *mtl.CommandError if the system ended it
+	Err          error // a *mtl.CommandError if the system ended the command buffer
 }
 
-// LongBuffers runs command buffers of one dispatch each, every one of which is to take twice as long as
-// the one before, from least to most. It tells of each, and ends with the first that fails, or where
-// more rounds take no more time.
+// LongBuffers runs command buffers of one dispatch each. Each is meant to take twice as long as the one
+// before, from least to most. It reports each to tell, and stops at the first failure, or if more rounds do
+// not take more time.
 func (d *Device) LongBuffers(least, most time.Duration, tell func(LongBuffer)) error {
 	l, err := d.probe(ReplayEncode)
 	if err != nil {
@@ -89,7 +89,7 @@ func (d *Device) LongBuffers(least, most time.Duration, tell func(LongBuffer)) e
 	if err != nil {
 		return err
 	}
-	if err := b.run(); err != nil { // it has what is done once
+	if err := b.run(); err != nil { // compile and warm up
 		return err
 	}
 	rounds := uint64(fewRounds)
@@ -114,10 +114,10 @@ func (d *Device) LongBuffers(least, most time.Duration, tell func(LongBuffer)) e
 	return nil
 }
 
-// errNoTime says that the clock of a GPU, such as a simulated one, tells nothing.
+// errNoTime says that a GPU's clock does not measure work, as that of a simulated one.
 var errNoTime = unsupported{errors.New("the GPU's clock does not follow its work")}
 
-// Bandwidth is how many bytes per second the GPU reads of so much memory, at best of some times.
+// Bandwidth is how many bytes per second the GPU reads from memory of a given size, the best of several runs.
 func (d *Device) Bandwidth(bytes uint64) (perSecond float64, err error) {
 	l, err := d.probe(ReplayEncode)
 	if err != nil {
@@ -152,7 +152,7 @@ func (d *Device) Bandwidth(bytes uint64) (perSecond float64, err error) {
 	return perSecond, err
 }
 
-// summed checks that the sums are those of the numbers from 0 to n-1.
+// summed checks that the sums are those of the numbers 0 to n-1.
 func summed(out []byte, n uint64) error {
 	var got uint32
 	for ; len(out) > 0; out = out[4:] {
@@ -170,7 +170,7 @@ func summed(out []byte, n uint64) error {
 	return nil
 }
 
-// read adds up a buffer, and says for how many seconds the GPU was busy.
+// read sums up a buffer, and returns for how many seconds the GPU was busy.
 func (l *Launcher) read(in mtl.Buffer, out []byte, vectors uint32, groups int) (took float64, err error) {
 	b, err := l.batch([]job{{"total", groups, probeThreads, [][]byte{out, words(vectors, uint32(len(out)/4))}, false}})
 	defer b.release()
@@ -181,8 +181,7 @@ func (l *Launcher) read(in mtl.Buffer, out []byte, vectors uint32, groups int) (
 	return b.seconds, err
 }
 
-// Dispatches is how long n dispatches take of which each needs what the one before has written, for
-// the GPU and by the clock on the wall.
+// Dispatches is how long n dependent dispatches take, for the GPU and in wall-clock time.
 func (d *Device) Dispatches(how Replay, n int) (gpu, wall time.Duration, err error) {
 	l, err := d.probe(how)
 	if err != nil {
@@ -200,7 +199,7 @@ func (d *Device) Dispatches(how Replay, n int) (gpu, wall time.Duration, err err
 	}
 	b, err := l.batch(jobs)
 	defer b.release()
-	const times = 4 // the first has what is done once
+	const times = 4 // the first run includes warm-up
 	for i := 0; err == nil && i < times; i++ {
 		copy(a, words(7))
 		start := time.Now()
@@ -224,7 +223,7 @@ func (d *Device) Dispatches(how Replay, n int) (gpu, wall time.Duration, err err
 	return gpu, wall, err
 }
 
-// Windows reads a byte of each of two parts of a memory that the GPU uses in place.
+// Windows reads one byte of each of two parts of memory that the GPU uses in place.
 func (d *Device) Windows(a, b []byte, at [2]uint32) (got [2]byte, err error) {
 	l, err := d.probe(ReplayEncode)
 	if err != nil {

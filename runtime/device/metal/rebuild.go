@@ -11,7 +11,8 @@ import (
 	"mla/runtime/plan"
 )
 
-// endedForTime is the error of commands that the system has ended for their length; nil: err is none.
+// endedForTime returns the error of commands that the system has ended because they took too long; nil: err
+// is not such an error.
 func endedForTime(err error) *mtl.CommandError {
 	e := (*mtl.CommandError)(nil)
 	if errors.As(err, &e) && e.TooLong() {
@@ -20,8 +21,8 @@ func endedForTime(err error) *mtl.CommandError {
 	return nil
 }
 
-// tooLong notes that the system has ended commands for their length: from then on, and in later
-// runs, they get half the time.
+// tooLong says whether the system has ended commands because they took too long. If so, it halves the budget,
+// for later runs, too.
 func (r *runner) tooLong(err error) bool {
 	e := endedForTime(err)
 	if e == nil {
@@ -33,7 +34,7 @@ func (r *runner) tooLong(err error) bool {
 	return true
 }
 
-// explained says what helps against a *mtl.CommandError about time; other errors stay as they are.
+// explained adds advice to a *mtl.CommandError about time. Other errors stay as they are.
 func (r *runner) explained(err error) error {
 	if endedForTime(err) == nil {
 		return err
@@ -52,20 +53,20 @@ func (r *runner) explained(err error) error {
 		"%s. A display that sleeps, fewer programs that draw, and a smaller -width help, too", err, again, next)
 }
 
-// gone is an error after which the process cannot use the GPU any more: it is device.ErrNewProcess.
+// gone is an error after which this process cannot use the GPU any more; its chain has device.ErrNewProcess.
 type gone struct{ error }
 
 func (g gone) Unwrap() []error { return []error{g.error, device.ErrNewProcess} }
 
-// anew is one after which the GPU may work for a runner that is loaded anew: it is device.ErrReopen.
+// anew is an error after which the GPU may work for a new runner; its chain has device.ErrReopen.
 type anew struct{ error }
 
 func (a anew) Unwrap() []error { return []error{a.error, device.ErrReopen} }
 
-// remember copies what a unit of rows reads and overwrites, for the case that it is run again.
+// remember saves the memory that a unit reads and overwrites, so that the unit can run again.
 func (r *runner) remember(slot int, rows []plan.Row) {
 	if r.rebuilt {
-		r.before = nil // nothing is run again any more
+		r.before = nil // a unit is rerun at most once per runner
 		return
 	}
 	list := r.overwritten(slot, rows)
@@ -75,9 +76,8 @@ func (r *runner) remember(slot int, rows []plan.Row) {
 	}
 }
 
-// overwritten is what a unit of rows reads and overwrites: rows and picks, which the GPU moves on,
-// inputs in the arena, and the states of the rows' sessions, into which each row is folded. Cache rows
-// are written again as they were.
+// overwritten is the memory that a unit both reads and overwrites: rows and picks, which the GPU updates,
+// inputs in the arena, and the states of the rows' sessions. A second run writes the same cache rows again.
 func (r *runner) overwritten(slot int, rows []plan.Row) [][]byte {
 	list := [][]byte{r.memory.rows[slot].Bytes()}
 	if b := r.memory.Spaces[plan.SpacePick]; !b.Nil() {
@@ -94,9 +94,8 @@ func (r *runner) overwritten(slot int, rows []plan.Row) [][]byte {
 	return list
 }
 
-// rebuild opens the GPU anew, with everything that a session may still need: the caches, the
-// block tables, the states, and what the unit at hand began with: until it is there again, the
-// host has the pages of the caches.
+// rebuild opens the GPU anew and restores everything that a session may still need: caches, block tables,
+// states, and the memory from remember. Meanwhile the host holds a copy of the caches.
 func (r *runner) rebuild(slot int, rows []plan.Row) error {
 	caches := r.hostCaches()
 	pages := map[uint32][]byte{}

@@ -4,20 +4,18 @@ import (
 	"mla/runtime/device/metal/mtl"
 )
 
-// ring is the number of tokens that can be in flight. What a token reads must
-// not change before it is done, and the bindings of an ICB are fixed: so there
-// are as many buffers for rows, and an ICB recorded for each. A recording costs a
-// millisecond or so, once.
+// ring is the number of tokens that can be in flight. The memory that a token reads must not change before it
+// is done, and an ICB has fixed bindings. So each slot has a buffer of rows and an ICB of its own. Recording
+// one takes about a millisecond.
 const ring = 3
 
-// sliceSlot is the slot of the rows of slices, which are encoded directly.
+// sliceSlot is the slot of the rows of slices, which are always encoded directly.
 const sliceSlot = ring
 
-// run is the commands of a sequence from one to before another.
+// run is a range of a sequence's commands: from up to, but not including, to.
 type run struct{ from, to int }
 
-// replayer puts runs of the sequence's commands into a command buffer, one after
-// the other, for the row in a slot of the ring.
+// replayer puts runs of commands into a command buffer, for the rows in a slot of the ring.
 type replayer interface {
 	encode(e mtl.Encoder, slot int, runs []run)
 	release()
@@ -26,7 +24,7 @@ type replayer interface {
 // size is a grid, or threadgroup, of one dimension.
 func size(n int) mtl.GridSize { return mtl.GridSize{Width: uint64(n), Height: 1, Depth: 1} }
 
-// direct encodes every dispatch anew.
+// direct encodes every dispatch for every token.
 type direct struct {
 	*sequence
 	memory    *memory
@@ -52,17 +50,16 @@ func (d *direct) encode(e mtl.Encoder, slot int, runs []run) {
 
 func (d *direct) release() {}
 
-// recorded executes ICBs.
+// recorded executes ICBs, one for each slot.
 type recorded struct {
 	icbs [ring]mtl.Indirect
-	// Without residency sets, all buffers are declared for every token. With
-	// them only the mutable ones are: that keeps command buffers in order which
-	// are in flight together.
+	// Without residency sets, all buffers are declared for every token. With sets, only mutable buffers are
+	// declared, which keeps command buffers in flight in order.
 	resident          bool
 	constant, mutable []mtl.Buffer
 	rows              []mtl.Buffer
-	// warm is set where a pipeline that only an ICB refers to may not be there:
-	// on GPUs before Apple9 each is set once per replay, with an empty dispatch.
+	// warm has pipelines to which only ICBs refer. On GPUs before Apple9 they may not be resident, so each
+	// replay sets each of them once, with an empty dispatch.
 	warm []mtl.Pipeline
 }
 

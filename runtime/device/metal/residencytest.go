@@ -6,33 +6,32 @@ import (
 	"mla/runtime/device/metal/mtl"
 )
 
-// members is what a batch has in a residency set: each level has those before it.
+// members is the contents of a batch's residency set: each value includes those of the values before it.
 type members int
 
 const (
-	nothing members = iota // there is no set
+	nothing members = iota // no set
 	itsBuffers
-	itsCommands  // the ICB
-	itsPipelines // see mtl.ResidencySet.AddPipeline
+	itsCommands  // and the ICB
+	itsPipelines // and the pipelines, see mtl.ResidencySet.AddPipeline
 )
 
-// errNotAllocations says that pipelines cannot be in residency sets.
+// errNotAllocations says that the system does not accept pipelines in residency sets.
 var errNotAllocations = unsupported{errors.New("on this system pipelines are no allocations (they are from macOS 26 on)")}
 
-// ResidencyBuffers is the self-test, encoded directly, with its buffers in a
-// residency set of the queue (macOS 15).
+// ResidencyBuffers is the self-test with direct encoding and with its buffers in a residency set of the queue
+// (macOS 15).
 func (d *Device) ResidencyBuffers() error { return d.selfTest(ReplayEncode, itsBuffers) }
 
-// ResidencyIndirect is the self-test by an indirect command buffer that is in a
-// residency set with all buffers. Nothing else makes them resident.
+// ResidencyIndirect is the self-test with an indirect command buffer that is in a residency set together with
+// all buffers. Nothing else makes the buffers resident.
 func (d *Device) ResidencyIndirect() error { return d.selfTest(ReplayICB, itsCommands) }
 
-// ResidencyPipelines is ResidencyIndirect with the pipelines in the set too. Its
-// error is errors.ErrUnsupported where the system does not count them as
-// allocations: there it stops before one is added.
+// ResidencyPipelines is ResidencyIndirect with the pipelines in the set, too. It returns
+// errors.ErrUnsupported, before it adds a pipeline, where the system does not treat pipelines as allocations.
 func (d *Device) ResidencyPipelines() error { return d.selfTest(ReplayICB, itsPipelines) }
 
-// reside makes a residency set and has the queue use it.
+// reside creates a residency set and adds it to the queue.
 func (b *batch) reside(m members) error {
 	if m == nothing {
 		return nil
@@ -64,7 +63,7 @@ func (b *batch) reside(m members) error {
 	})
 }
 
-// unreside undoes reside.
+// unreside removes the residency set.
 func (b *batch) unreside() {
 	if b.resident.Nil() {
 		return

@@ -13,16 +13,16 @@ import (
 
 // runner implements device.Picker.
 //
-// Inside a prompt nobody waits for a token: up to ring of them are in flight,
-// and one is waited for when its slot is needed again, or when logits are. A
-// failed token voids the caches, so its error is returned by every later call.
+// Inside a prompt no caller waits for a token: up to ring of them are in flight. The runner waits for one
+// when its slot is needed again, or when its logits are. The caches are invalid after a failed token, so its
+// error is returned by every later call.
 type runner struct {
 	*sequence
 	vocab, context int
 	bytes          int64
 	pageBytes      int
 	stateBytes     int
-	planes         plan.Planes // of a page
+	planes         plan.Planes // the layout of a page
 
 	gpu       mtl.Device
 	queue     mtl.Queue
@@ -30,7 +30,7 @@ type runner struct {
 	bundle    *plan.Bundle
 	compiled  []string // functions of the bundle
 	origin    string   // see Device.library
-	saving    *saving  // of what was compiled; nil: it is there
+	saving    *saving  // writes the archive; nil: it exists already
 	memory    *memory
 	resident  mtl.ResidencySet // nil before macOS 15
 	heartbeat *heartbeat       // of resident
@@ -39,18 +39,18 @@ type runner struct {
 	direct    bool // commands are encoded for every token
 
 	units    device.Queue
-	commands [ring]unit // of the slots of units
+	commands [ring]unit // by slot
 	pace     pace       // of many rows
-	stepPace pace       // of one row, or a few: other kernels
-	// keepBudget keeps for later runs how long a command buffer may take, and why.
+	stepPace pace       // of one row or a few, which have other kernels
+	// keepBudget stores the budget of a command buffer, and the reason for it, for later runs.
 	keepBudget func(budget time.Duration, why string) (kept bool)
-	budgetKept bool         // the last time
-	refill     func() error // makes the Metal objects, as for a new runner
-	late       func()       // tells the user that commands do not end
-	rebuilt    bool         // once
-	before     [][]byte     // copies of what the unit at hand overwrites
-	stuck      bool         // commands have not ended in time, and may still use everything
-	picked     int          // by the last Pick, if the logits are theirs
+	budgetKept bool         // result of the last keepBudget
+	refill     func() error // creates the Metal objects as for a new runner
+	late       func()       // tells the user that commands take very long
+	rebuilt    bool         // at most once
+	before     [][]byte     // saved by remember
+	stuck      bool         // commands have not ended in time, and may still use all memory
+	picked     int          // by the last Pick, if the logits belong to it
 	loop       loop
 	closed     bool
 }
@@ -67,25 +67,25 @@ func (r *runner) Replay(rows []plan.Row, wanted []int) ([]float32, error) {
 	return floats(r.memory.Spaces[plan.SpaceLogits])[:len(wanted)*r.vocab], nil
 }
 
-// begin checks rows, and ends what went before them.
+// begin checks rows, and finishes or drops what was run before.
 func (r *runner) begin(rows []plan.Row, wanted []int) error {
 	if r.closed {
 		return errClosed
 	}
 	if err := r.units.Failed(); err != nil {
-		return err // opening the GPU anew may have left no memory
+		return err // opening the GPU anew may have failed for lack of memory
 	}
 	if err := errors.Join(device.CheckRows(rows, r.width, r.vocab, r.context), device.CheckWanted(wanted, len(rows)), r.tables.Check(rows...)); err != nil {
 		return err
 	}
 	inFlight := r.loop.InFlight()
-	if r.forget(); inFlight { // it uses memory that the host is about to fill
+	if r.forget(); inFlight { // the steps in flight use memory that the host is about to write
 		return mtl.Pool(r.units.Drain)
 	}
 	return nil
 }
 
-// forget forgets what the GPU picked.
+// forget drops the results of steps in flight.
 func (r *runner) forget() {
 	r.loop.Forget()
 	r.picked = 0
@@ -94,8 +94,8 @@ func (r *runner) forget() {
 // Width implements device.Runner.
 func (r *runner) Width() int { return r.width }
 
-// replay commits rows, and what picks tokens by their logits if it is asked to, and waits for
-// them if logits are wanted.
+// replay submits rows and, if picks is set, the commands that pick tokens. It waits for them if logits are
+// wanted.
 func (r *runner) replay(rows []plan.Row, wanted []int, picks bool) error {
 	slot, err := r.units.Slot()
 	if err != nil {
@@ -116,12 +116,12 @@ func (r *runner) replay(rows []plan.Row, wanted []int, picks bool) error {
 	return r.units.Drain()
 }
 
-// narrowest is the sequence that a number of rows are run in.
+// narrowest is the narrowest sequence for a number of rows.
 func (r *runner) narrowest(rows int) replayed {
 	return r.replays[slices.IndexFunc(r.replays, func(q replayed) bool { return q.width >= rows })]
 }
 
-// writeRows writes the rows in a slot, and dead ones after them: those that are wanted, then all.
+// writeRows writes the wanted rows and all rows to a slot, each followed by dead rows.
 func (r *runner) writeRows(slot int, rows []plan.Row, wanted []int) {
 	to := unsafe.Slice((*plan.Row)(unsafe.Pointer(&r.memory.rows[slot].Bytes()[0])), plan.MaxWanted+r.width)
 	clear(to[len(device.Wanted(to[:0], rows, wanted)):plan.MaxWanted])
@@ -143,14 +143,13 @@ func (r *runner) Diagnostics() device.Diagnostics {
 	}
 }
 
-// Close implements device.Runner. It returns the error of a token that nobody
-// has waited for.
+// Close implements device.Runner. It returns the error of a token that was not waited for.
 func (r *runner) Close() error {
 	if r.closed {
 		return nil
 	}
 	r.closed = true
-	r.loop = loop{} // nothing can be asked of it
+	r.loop = loop{} // later calls to it fail
 	return mtl.Pool(func() error {
 		reported := r.units.Failed() != nil
 		err := r.units.Drain()
@@ -164,7 +163,7 @@ func (r *runner) Close() error {
 	})
 }
 
-// release frees all objects, users before what they use.
+// release releases all objects, each before the objects that it uses.
 func (r *runner) release() {
 	r.heartbeat.close()
 	r.heartbeat = nil

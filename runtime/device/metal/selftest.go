@@ -7,7 +7,7 @@ import (
 	"mla/runtime/device/metal/mtl"
 )
 
-// selfTestSource has two kernels of which the second needs what the first stores.
+// selfTestSource has two kernels; the second reads what the first has stored.
 const selfTestSource = `#include <metal_stdlib>
 #if __METAL_VERSION__ >= 320
 #pragma METAL fp contract(off)
@@ -27,12 +27,12 @@ kernel void reversed(device const uint * in [[buffer(0)]], device uint * out [[b
 `
 
 const (
-	selfTestNumbers = 1000 // no whole number of threadgroups
+	selfTestNumbers = 1000 // not a whole number of threadgroups
 	selfTestThreads = 64
 	selfTestRounds  = 3
 )
 
-// Language is the version of the shading language that kernels are compiled for.
+// Language is the version of the shading language and the math mode that kernels are compiled with.
 func (d *Device) Language() string { return "Metal 3.1, safe math mode" }
 
 func (d *Device) selfTestLauncher(how Replay) (*Launcher, error) {
@@ -42,12 +42,11 @@ func (d *Device) selfTestLauncher(how Replay) (*Launcher, error) {
 	})
 }
 
-// SelfTest runs two dependent dispatches with a barrier between them, several
-// times on other numbers, by one recorded indirect command buffer or encoded
-// directly, and compares the results.
+// SelfTest runs two dependent dispatches with a barrier between them, several times with different numbers,
+// from one indirect command buffer or encoded directly. It compares the results.
 func (d *Device) SelfTest(how Replay) error { return d.selfTest(how, nothing) }
 
-// selfTest is SelfTest with a residency set.
+// selfTest is SelfTest with a given residency set.
 func (d *Device) selfTest(how Replay, resident members) error {
 	l, err := d.selfTestLauncher(how)
 	if err != nil {

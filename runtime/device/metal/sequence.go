@@ -9,45 +9,44 @@ import (
 )
 
 const (
-	// maxCommands is how many commands one execution of an ICB can have.
+	// maxCommands is the most commands of one execution of an ICB.
 	maxCommands = 16384
-	// maxBindings is how many buffers a kernel can have.
+	// maxBindings is the most buffers of a kernel.
 	maxBindings = 31
 )
 
-// command is a resolved dispatch, the number of its function, and what it does.
+// command is a resolved dispatch with the index of its function and its cost.
 type command struct {
 	device.Command
 	function int // index in sequence.functions
 	work     device.Work
 }
 
-// sequence is all commands as Metal runs them: those of one row, what picks tokens, and those
-// of several rows.
+// sequence is all commands in the order in which Metal holds them: those of one row, those that pick tokens,
+// and those of several rows.
 type sequence struct {
 	width     int            // rows of the widest replay
-	known     map[string]int // numbers of functions
+	known     map[string]int // indices of functions, by name
 	functions []string       // the kernels that the file needs, each once
-	threads   []int          // threads per threadgroup of each
-	needed    int            // functions[needed:] are the sampler's alone
+	threads   []int          // threads per threadgroup, by function
+	needed    int            // functions[needed:] are only for picking tokens
 	commands  []command
-	replays   []replayed // by rising width, that of one row first
-	picks     run        // the commands that pick tokens by the logits, after those of one row
-	bindings  int        // the most that a command has
+	replays   []replayed // by rising width; the first has one row
+	picks     run        // the commands that pick tokens, right after those of one row
+	bindings  int        // the most buffers of a command
 	work      func(*device.Command) device.Work
 }
 
-// constants is where the constants of the command are.
+// constants is the offset of the command's constants.
 func (c *command) constants() int64 {
 	i := slices.IndexFunc(c.Bindings, func(b device.Binding) bool { return b.Space == plan.SpaceArgs })
 	return c.Bindings[i].Offset
 }
 
-// replayed is where the commands of some rows are: those of [head, to) compute logits.
+// replayed is the commands of one plan.Sequence: those in [head, to) compute logits.
 type replayed struct{ width, from, head, to int }
 
-// newSequence resolves a bundle's dispatches for devices of a kernel class and fills
-// l.constants.
+// newSequence resolves a bundle's dispatches for devices of a kernel class, and fills l.constants.
 func newSequence(m *device.Model, cfg device.Config, l *layout, class string) (*sequence, error) {
 	b := m.Bundle
 	n := len(b.Pick)
@@ -79,7 +78,7 @@ func newSequence(m *device.Model, cfg device.Config, l *layout, class string) (*
 	return s, nil
 }
 
-// number lists the functions, the sampler's own after all others.
+// number assigns indices to the functions; those that only pick tokens come last.
 func (s *sequence) number(c *device.Commands) error {
 	s.known = map[string]int{}
 	for _, q := range c.Sequences {
@@ -100,7 +99,7 @@ func (s *sequence) numberAll(list []device.Command) error {
 	return nil
 }
 
-// append adds commands whose functions are known.
+// append adds commands whose functions have indices.
 func (s *sequence) append(list []device.Command) {
 	for _, c := range list {
 		s.commands = append(s.commands, command{c, s.known[c.Variant.Func], s.work(&c)})
@@ -108,7 +107,7 @@ func (s *sequence) append(list []device.Command) {
 	}
 }
 
-// withoutSampler leaves out what picks tokens.
+// withoutSampler removes the commands that pick tokens.
 func (s *sequence) withoutSampler() {
 	n := s.picks.to - s.picks.from
 	s.commands = slices.Delete(s.commands, s.picks.from, s.picks.to)
@@ -120,8 +119,8 @@ func (s *sequence) withoutSampler() {
 	s.picks = run{}
 }
 
-// step is the runs of a sequence and of what picks after its rows. Where the commands stand
-// side by side they are one run, which the GPU gets with less ado.
+// step is the runs of a sequence and of the commands that pick tokens. Adjacent runs are merged, which is
+// cheaper for the GPU.
 func (s *sequence) step(q replayed) []run {
 	if q.to == s.picks.from {
 		return []run{{q.from, s.picks.to}}
@@ -129,7 +128,7 @@ func (s *sequence) step(q replayed) []run {
 	return []run{{q.from, q.to}, s.picks}
 }
 
-// canSpare tells whether only the sampler fails.
+// canSpare says whether only functions that pick tokens have failed.
 func (s *sequence) canSpare(failed kernelsError) bool {
 	for _, f := range s.functions[:s.needed] {
 		if failed.has(f) {
@@ -139,8 +138,8 @@ func (s *sequence) canSpare(failed kernelsError) bool {
 	return s.needed < len(s.functions)
 }
 
-// narrower is the width of the widest sequence such that neither it nor a narrower one has a
-// kernel that fails; 0: there is none.
+// narrower is the width of the widest sequence such that no kernel of it, or of a narrower one, has failed;
+// 0: there is none.
 func (s *sequence) narrower(failed kernelsError) (width int) {
 	for _, q := range s.replays {
 		for i := q.from; i < q.to; i++ {
@@ -153,7 +152,7 @@ func (s *sequence) narrower(failed kernelsError) (width int) {
 	return width
 }
 
-// function numbers the function of a command.
+// function assigns an index to the function of a command.
 func (s *sequence) function(c *device.Command) error {
 	k := c.Kernel
 	if len(k.Slots) > maxBindings {

@@ -15,7 +15,7 @@ func (r *runner) WriteState(table int, src []byte) error {
 	return r.state(table, src, func(at []byte) { copy(at, src) })
 }
 
-// state calls move with the state of a block table's session once nothing is in flight that uses it.
+// state calls move with the state of a block table's session, once no command in flight uses it.
 func (r *runner) state(table int, host []byte, move func(at []byte)) error {
 	if r.closed {
 		return errClosed

@@ -9,25 +9,24 @@ import (
 	"mla/runtime/plan"
 )
 
-// unit is what was handed to the GPU as one: command buffers, or none and how long the GPU took
-// for pieces that have ended.
+// unit is a unit of work of the queue: its command buffers, or for pieces that have ended, the GPU time they
+// took.
 type unit struct {
 	commands  []mtl.Commands
-	pace      *pace         // which has predicted it; nil: nobody wants to know how good that was
-	predicted time.Duration // of all
+	pace      *pace         // the pace that has predicted the unit; nil: it is not updated
+	predicted time.Duration // for the whole unit
 	took      time.Duration
 }
 
-// mostSubmitted is how many command buffers a unit has in flight at most: a queue has room for 64 (rule 12).
+// mostSubmitted is the most command buffers that a unit has in flight. A queue holds 64 (rule 12).
 const mostSubmitted = 64 / (ring + 1)
 
-// waitLimit is how long a command buffer may take until the GPU counts as stuck. Commands that
-// the system ends for their length have ended long before.
+// waitLimit is the time after which the GPU counts as stuck. The system ends long commands much earlier.
 var waitLimit = 5 * time.Minute
 
-// commit hands some steps to the GPU as the next unit, each of which is runs of the sequence for
-// rows of a sequence of a width. Many rows, whose commands may take long, are run piece by piece.
-// A step of few rows is not cut, but not more of them share a command buffer than have time there.
+// commit submits a number of steps as the next unit. Each step is runs of the sequence for rows, in a
+// sequence of a given width. Work of many rows may take long, so it is run piece by piece. A step of few rows
+// is not cut, but a command buffer gets only as many steps as fit its budget.
 func (r *runner) commit(slot int, step []run, steps int, rows []plan.Row, width int) error {
 	u, together := unit{}, steps
 	switch {
@@ -57,28 +56,28 @@ func (r *runner) commit(slot int, step []run, steps int, rows []plan.Row, width 
 	return nil
 }
 
-// abandon waits for what there is of a unit that cannot be handed over as a whole. If there is
-// something, nothing that follows can be right.
+// abandon waits for the submitted part of a unit that could not be submitted completely. If there is such a
+// part, the caches are invalid, and all later units fail.
 func (r *runner) abandon(u *unit, err error) error {
 	if len(u.commands) == 0 && u.took == 0 {
 		return err
 	}
-	_ = r.allEnded(u, 0) // err was first
+	_ = r.allEnded(u, 0) // err came first
 	return r.units.Fail(r.ofTime(err))
 }
 
-// ofTime is explained for an error of commands that nobody has looked at yet.
+// ofTime is explained for an error that tooLong has not seen yet.
 func (r *runner) ofTime(err error) error {
-	if r.units.Failed() == nil && r.tooLong(err) { // not once more for what followed it
+	if r.units.Failed() == nil && r.tooLong(err) { // a later failure must not halve the budget again
 		return r.explained(err)
 	}
 	return err
 }
 
-// pieces runs a unit piece by piece, each of which has ended before the next begins: so no long
-// command buffer waits for another, and each piece tells how long the next one may be. What
-// the system ends for its length is run once more, all of it, in shorter pieces on a GPU opened
-// anew, from what it began with.
+// pieces runs a unit piece by piece. Each piece ends before the next begins, so no long command buffer waits
+// for another, and each piece's time improves the prediction for the next. If the system ends a piece because
+// it took too long, the whole unit runs once more, in shorter pieces, on a GPU opened anew, from its saved
+// memory.
 func (r *runner) pieces(slot int, runs []run, rows []plan.Row, width int) error {
 	if err := r.units.Drain(); err != nil {
 		return err
@@ -98,13 +97,13 @@ func (r *runner) pieces(slot int, runs []run, rows []plan.Row, width int) error 
 	if err != nil {
 		return r.units.Fail(r.explained(err))
 	}
-	next := r.units.Next() // another slot than that of the rows, if these go on
+	next := r.units.Next() // not the slot of the rows, in case these continue
 	r.commands[next] = unit{took: took}
 	r.units.Submit()
 	return r.units.Wait(next)
 }
 
-// runPieces runs all pieces, and returns how long the GPU took.
+// runPieces runs all pieces, and returns the GPU time.
 func (r *runner) runPieces(slot int, c *cutting) (took time.Duration, err error) {
 	for p, ok := c.next(); ok; p, ok = c.next() {
 		one, err := r.runPiece(slot, p)
@@ -117,7 +116,7 @@ func (r *runner) runPieces(slot int, c *cutting) (took time.Duration, err error)
 	return took, nil
 }
 
-// runPiece has a pool of its own: nothing of the piece is left behind.
+// runPiece runs a piece in an autorelease pool of its own, so that all of its temporary objects are released.
 func (r *runner) runPiece(slot int, p piece) (took time.Duration, err error) {
 	err = mtl.Pool(func() error {
 		commands, err := r.encode(slot, p)
@@ -130,7 +129,7 @@ func (r *runner) runPiece(slot int, p piece) (took time.Duration, err error) {
 	return took, err
 }
 
-// encode makes a command buffer of a piece and commits it.
+// encode creates a command buffer for a piece and commits it.
 func (r *runner) encode(slot int, p piece) (mtl.Commands, error) {
 	commands, err := r.queue.NewCommands()
 	if err != nil {
@@ -142,7 +141,7 @@ func (r *runner) encode(slot int, p piece) (mtl.Commands, error) {
 		return commands, err
 	}
 	switch {
-	case p.slice != nil: // nothing is in flight that reads what it is given
+	case p.slice != nil: // no command in flight reads the memory that setSlice writes
 		r.setSlice(p.slice)
 		(&direct{r.sequence, r.memory, r.pipelines}).encode(encoder, sliceSlot, p.runs)
 	case p.runs[0].to > p.runs[0].from:
@@ -154,7 +153,7 @@ func (r *runner) encode(slot int, p piece) (mtl.Commands, error) {
 	return commands, nil
 }
 
-// setSlice writes what a slice's command reads in place of the unit's.
+// setSlice writes the rows or pages of a slice, which its command reads in place of the unit's.
 func (r *runner) setSlice(s *slice) {
 	r.writeRows(sliceSlot, s.rows, nil)
 	if s.pages != nil {
@@ -162,8 +161,8 @@ func (r *runner) setSlice(s *slice) {
 	}
 }
 
-// ended waits for a command buffer, releases it, and returns how long the GPU took. What is
-// stuck stays as it is.
+// ended waits for a command buffer, releases it, and returns the GPU time. A stuck command buffer is not
+// released.
 func (r *runner) ended(commands mtl.Commands) (took time.Duration, err error) {
 	err = commands.Wait(waitLimit, r.late)
 	if errors.As(err, new(*mtl.StuckError)) {
@@ -192,11 +191,11 @@ func (r *runner) wait(slot int) (took time.Duration, err error) {
 	return took, nil
 }
 
-// allEnded waits for the command buffers of a unit but for some last ones, and notes how long the
-// GPU took. The error is that of the first one that failed.
+// allEnded waits for the command buffers of a unit, except the last but ones, and adds up their GPU time. It
+// returns the first error.
 func (r *runner) allEnded(u *unit, but int) (err error) {
 	for len(u.commands) > but {
-		if r.stuck { // by what was committed before it
+		if r.stuck { // by an earlier command buffer
 			return gone{&mtl.StuckError{After: waitLimit}}
 		}
 		took, failed := r.ended(u.commands[0])

@@ -6,7 +6,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// SetInput implements device.Vectored. GPU and CPU share the memory.
+// SetInput implements device.Vectored. The host writes the memory, which GPU and CPU share.
 func (r *runner) SetInput(vectors []float32) error {
 	if r.closed {
 		return errClosed
@@ -32,8 +32,7 @@ func (r *runner) Hidden(dst []float32) error {
 	return r.idle(func() { device.TakeVectors(dst, r.memory.Spaces[plan.SpaceArena].Bytes()[v.Offset:], v) })
 }
 
-// arenaStorage is where the arena of a bundle lies: what the host writes or reads has to be
-// shared.
+// arenaStorage is the storage mode of a bundle's arena: shared if the host reads or writes vectors in it.
 func arenaStorage(m *device.Model) uint64 {
 	if b := m.Bundle.Decode(); b.Input != nil || b.Hidden != nil {
 		return mtl.StorageShared

@@ -9,14 +9,13 @@ import (
 )
 
 const (
-	// pageSize is that of Apple Silicon: no-copy memory starts and ends at it.
+	// pageSize is the page size of Apple Silicon, to which no-copy memory is aligned.
 	pageSize = device.MappedAlign
-	// maxWindow is what the uint32 offsets of an ICB can address.
+	// maxWindow is the range that the uint32 offsets of an ICB can address.
 	maxWindow = 1 << 32
 )
 
-// place is where a weight lies: an index into windows and copies together
-// (windows first), and an offset in bytes.
+// place is the place of a weight: an index into windows, followed by copies, and an offset in bytes.
 type place struct {
 	buffer int
 	offset uint64
@@ -28,16 +27,15 @@ type window struct {
 	start, length int64
 }
 
-// weights says which buffers hold the weights of a model.
+// weights is the buffers that hold the weights of a model.
 type weights struct {
 	windows []window
-	copies  []*device.Weight // weights that get a buffer of their own
+	copies  []*device.Weight // weights that are copied to a buffer of their own
 	places  map[*device.Weight]place
 }
 
-// placeWeights cuts mapped regions into windows of at most limit bytes, at the
-// borders of weights; windows may overlap. A weight that is not in mapped
-// memory, or that is not aligned as the GPU must have it, is copied.
+// placeWeights cuts mapped regions into windows of at most limit bytes, between weights; windows may overlap.
+// It copies weights that are not in mapped memory or not aligned.
 func placeWeights(m *device.Model, limit int64) (*weights, error) {
 	limit = limit / pageSize * pageSize
 	w := &weights{places: map[*device.Weight]place{}}
@@ -57,7 +55,7 @@ func placeWeights(m *device.Model, limit int64) (*weights, error) {
 	return w, nil
 }
 
-// view places a weight into the last window, or begins another one.
+// view adds a weight to the last window, or begins a new window.
 func (w *weights) view(t *device.Weight, limit int64) {
 	last := len(w.windows) - 1
 	end := pages(t.Offset + t.Bytes)
@@ -70,7 +68,7 @@ func (w *weights) view(t *device.Weight, limit int64) {
 	w.places[t] = place{last, uint64(t.Offset - open.start)}
 }
 
-// inOrder lists a model's weights as they lie in its regions.
+// inOrder lists a model's weights in the order of their addresses.
 func inOrder(m *device.Model) []*device.Weight {
 	var all []*device.Weight
 	for i := range m.Weights {
@@ -90,7 +88,7 @@ func inOrder(m *device.Model) []*device.Weight {
 // pages rounds up to whole pages.
 func pages(n int64) int64 { return (n + pageSize - 1) / pageSize * pageSize }
 
-// aligned tells whether a region begins at a page.
+// aligned says whether a region begins at a page boundary.
 func aligned(region []byte) bool {
 	return len(region) > 0 && uintptr(unsafe.Pointer(&region[0]))%pageSize == 0
 }

@@ -8,7 +8,7 @@ type Context struct {
 	device Device
 }
 
-// Retain takes a reference, and makes the context if it is the first.
+// Retain takes a reference to the primary context. The first reference creates the context.
 func (d Device) Retain() (*Context, error) {
 	c := &Context{device: d}
 	if err := check("cuDevicePrimaryCtxRetain", api.retain(&c.handle, d)); err != nil {
@@ -17,14 +17,13 @@ func (d Device) Retain() (*Context, error) {
 	return c, nil
 }
 
-// Release gives the reference back; with the last one the context goes.
+// Release gives the reference back. The last one destroys the context.
 func (c *Context) Release() error {
 	return check("cuDevicePrimaryCtxRelease_v2", api.release(c.device))
 }
 
-// Do runs f on an OS thread where the context is current. It may be called from
-// several goroutines at once. The thread keeps the context afterwards: whatever
-// runs there next sets its own.
+// Do runs f on an OS thread to which the context is bound. Several goroutines may call it at once. The thread
+// keeps the context afterwards; the next Do on it binds its own.
 func (c *Context) Do(f func() error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

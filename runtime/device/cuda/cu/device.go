@@ -6,18 +6,18 @@ import (
 	"unsafe"
 )
 
-// Properties describe a device and its driver.
+// Properties is the properties of a device and its driver.
 type Properties struct {
 	Name            string
-	Driver          int    // newest CUDA the driver supports, see Version
+	Driver          int    // newest CUDA version that the driver supports, see Version
 	Memory          uint64 // bytes
 	Major, Minor    int    // compute capability
 	Multiprocessors int
 	L2              int64 // bytes of level-2 cache
-	BlockMemory     int   // bytes of shared memory that a block may have, if its kernel asks for it
+	BlockMemory     int   // most bytes of shared memory per block, for kernels that opt in
 }
 
-// The values of CUdevice_attribute that Inspect asks for.
+// Values of CUdevice_attribute that Inspect asks for.
 const (
 	attrMultiprocessors = 16
 	attrL2              = 38
@@ -33,7 +33,7 @@ func Devices() (int, error) {
 	return int(n), err
 }
 
-// Inspect describes the i-th device.
+// Inspect returns the i-th device and its properties.
 func Inspect(i int) (device Device, p Properties, err error) {
 	var d int32
 	if err := check("cuDeviceGet", api.deviceGet(&d, int32(i))); err != nil {

@@ -9,7 +9,7 @@ import (
 type Error struct {
 	Call string // the function that returned it
 	Code int32
-	Name string // CUDA_ERROR_OUT_OF_MEMORY
+	Name string // such as CUDA_ERROR_OUT_OF_MEMORY
 	Text string // the driver's description
 }
 
@@ -20,7 +20,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %s: %s (%d)", e.Call, e.Name, e.Text, e.Code)
 }
 
-// check turns the result of a call into an error.
+// check returns the result of a call as an error.
 func check(call string, r result) error {
 	if r == 0 {
 		return nil
@@ -36,9 +36,9 @@ func check(call string, r result) error {
 	return e
 }
 
-// text reads a C string in memory of the driver.
+// text copies a C string from the driver's memory.
 func text(at uintptr) string {
-	p := *(*unsafe.Pointer)(unsafe.Pointer(&at)) // not memory that the garbage collector moves
+	p := *(*unsafe.Pointer)(unsafe.Pointer(&at)) // this memory is not the garbage collector's
 	n := 0
 	for *(*byte)(unsafe.Add(p, n)) != 0 {
 		n++

@@ -5,13 +5,13 @@ import (
 	"unsafe"
 )
 
-// Graph is work with dependencies, to be instantiated.
+// Graph is a graph of work with dependencies, from which an Exec is instantiated.
 type Graph struct{ handle handle }
 
-// Node is one piece of work in a graph.
+// Node is a node of a graph.
 type Node struct{ handle handle }
 
-// Launch is one run of a kernel whose parameters are all addresses.
+// Launch is one launch of a kernel whose parameters are all addresses.
 type Launch struct {
 	Kernel          Kernel
 	Groups, Threads int // blocks, and threads per block
@@ -35,19 +35,20 @@ type edge struct {
 	_                      [5]uint8
 }
 
-// early is an edge whose second kernel may begin when all blocks of the first have
-// said griddepcontrol.launch_dependents; its griddepcontrol.wait waits for the rest.
+// early is an edge for programmatic dependent launch: the second kernel may begin once all blocks of the
+// first have executed griddepcontrol.launch_dependents. Its griddepcontrol.wait waits for the end of the
+// first kernel.
 var early = edge{fromPort: 1, kind: 1} // CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC, …_DEPENDENCY_TYPE_PROGRAMMATIC
 
-// NewGraph makes an empty graph.
+// NewGraph returns an empty graph.
 func NewGraph() (g Graph, err error) {
 	err = check("cuGraphCreate", api.graphCreate(&g.handle, 0))
 	return g, err
 }
 
-// Add adds a kernel that runs after the nodes given. The parameters are copied.
+// Add adds a kernel that runs after the given nodes. The parameters are copied.
 func (g Graph) Add(l *Launch, after []Node) (n Node, err error) {
-	// The driver follows pointers that the collector does not see from its frame.
+	// The driver follows pointers that the garbage collector does not see.
 	var pins runtime.Pinner
 	defer pins.Unpin()
 	params := make([]unsafe.Pointer, len(l.Params)+1)
@@ -74,9 +75,8 @@ func (g Graph) Add(l *Launch, after []Node) (n Node, err error) {
 	return n, err
 }
 
-// Early makes node wait for before inside its kernel, which begins when before is
-// about to end. The kernel must reach griddepcontrol.wait before it touches memory
-// that another kernel writes, or writes itself.
+// Early adds an edge from before to node for programmatic dependent launch (see early). The kernel of node
+// must execute griddepcontrol.wait before it touches memory that another kernel writes, and before it writes.
 func (g Graph) Early(before, node Node) error {
 	var pins runtime.Pinner
 	defer pins.Unpin()
@@ -86,7 +86,7 @@ func (g Graph) Early(before, node Node) error {
 	return check("cuGraphAddDependencies_v2", api.addEdges(g.handle, from, to, unsafe.Pointer(e), 1))
 }
 
-// Destroy frees the graph; what was instantiated from it stays.
+// Destroy frees the graph. Executable graphs made from it stay valid.
 func (g Graph) Destroy() error {
 	if g.handle == 0 {
 		return nil
@@ -94,16 +94,16 @@ func (g Graph) Destroy() error {
 	return check("cuGraphDestroy", api.graphDestroy(g.handle))
 }
 
-// Exec is a graph that can be launched.
+// Exec is an executable graph.
 type Exec struct{ handle handle }
 
-// Instantiate prepares the graph for launching.
+// Instantiate makes an executable graph.
 func (g Graph) Instantiate() (e Exec, err error) {
 	err = check("cuGraphInstantiateWithFlags", api.instantiate(&e.handle, g.handle, 0))
 	return e, err
 }
 
-// Launch puts one run of the graph into a stream.
+// Launch appends one run of the graph to a stream.
 func (e Exec) Launch(s Stream) error { return check("cuGraphLaunch", api.launch(e.handle, s.handle)) }
 
 // Destroy frees the executable graph.

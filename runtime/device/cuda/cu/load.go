@@ -19,12 +19,11 @@ var loading struct {
 	sync.Mutex
 	done    bool
 	library string
-	failed  error // half a registration cannot be repeated
+	failed  error // a failed registration cannot be repeated
 }
 
-// Load opens the driver's library, or the one named if it is not "", and
-// initialises it. Later calls with the same library do nothing. A system without
-// a driver gives an [ErrNoDriver].
+// Load opens the driver's library, or the named one if it is not "", and initialises it. Later calls with the
+// same library do nothing. On a system without a driver it returns [ErrNoDriver].
 func Load(library string) error {
 	loading.Lock()
 	defer loading.Unlock()
@@ -75,8 +74,8 @@ func start(library uintptr) error {
 	return check("cuInit", api.initialise(0))
 }
 
-// driverVersion is the newest CUDA that the driver supports; drivers answer
-// before they are initialised.
+// driverVersion is the newest CUDA version that the driver supports. Drivers report it before initialisation,
+// too.
 func driverVersion() (int, error) {
 	if api.version == nil || api.errorName == nil || api.errorString == nil {
 		return 0, errors.New("the library is no NVIDIA driver: it lacks cuDriverGetVersion")
@@ -86,5 +85,5 @@ func driverVersion() (int, error) {
 	return int(v), err
 }
 
-// Version writes a version as cuDriverGetVersion gives it: 12080 is 12.8.
+// Version formats a version of cuDriverGetVersion: 12080 is 12.8.
 func Version(v int) string { return fmt.Sprintf("%d.%d", v/1000, v%1000/10) }

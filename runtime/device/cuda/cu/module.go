@@ -13,26 +13,26 @@ type Module struct{ handle handle }
 // Kernel is an entry of a module.
 type Kernel struct {
 	handle  handle
-	dynamic uint32 // bytes of shared memory that each launch asks for
+	dynamic uint32 // bytes of dynamic shared memory that each launch asks for
 }
 
-// The values of CUjit_option that LoadPTX sets.
+// Values of CUjit_option that LoadPTX sets.
 const (
 	jitErrorLog     = 5 // address of a buffer
 	jitErrorLogSize = 6 // its size in bytes, as a pointer-sized value
 )
 
-// logBytes holds what the driver's compiler says about wrong code.
+// logBytes is the size of the buffer for the messages of the driver's compiler.
 const logBytes = 16 << 10
 
-// LoadPTX compiles a module for the device, or takes it from the driver's cache
-// of compiled code. An error has the compiler's log.
+// LoadPTX compiles a module for the device, or takes it from the driver's cache of compiled code. An error
+// contains the compiler's log.
 func LoadPTX(text string) (m Module, err error) {
 	image := append([]byte(text), 0)
 	log := make([]byte, logBytes)
 	options := []int32{jitErrorLog, jitErrorLogSize}
 	values := []uintptr{uintptr(unsafe.Pointer(&log[0])), logBytes}
-	var pins runtime.Pinner // values holds an address that the collector does not see
+	var pins runtime.Pinner // values holds an address that the garbage collector does not see
 	pins.Pin(&log[0])
 	defer pins.Unpin()
 	err = check("cuModuleLoadDataEx", api.loadModule(&m.handle, unsafe.Pointer(&image[0]), uint32(len(options)), unsafe.Pointer(&options[0]), unsafe.Pointer(&values[0])))
@@ -50,13 +50,13 @@ func (m Module) Unload() error {
 	return check("cuModuleUnload", api.unloadModule(m.handle))
 }
 
-// Kernel finds an entry.
+// Kernel returns an entry of the module.
 func (m Module) Kernel(name string) (k Kernel, err error) {
 	err = check("cuModuleGetFunction", api.function(&k.handle, m.handle, name))
 	return k, err
 }
 
-// The values of CUfunction_attribute.
+// Values of CUfunction_attribute.
 const (
 	attrMaxThreads = 0
 	attrShared     = 1
@@ -65,15 +65,15 @@ const (
 	attrMaxDynamic = 8 // MAX_DYNAMIC_SHARED_SIZE_BYTES
 )
 
-// Resources are what a kernel takes.
+// Resources is the resources that a kernel uses.
 type Resources struct {
 	MaxThreads int // the most threads per block that the device can launch
 	Shared     int // static shared memory, bytes per block
-	Local      int // bytes per thread that did not fit registers
+	Local      int // bytes per thread in local memory, for lack of registers
 	Registers  int // per thread
 }
 
-// Resources asks the driver what the compiled kernel takes.
+// Resources asks the driver for the resources of the compiled kernel.
 func (k Kernel) Resources() (r Resources, err error) {
 	for _, ask := range []struct {
 		attribute int32
@@ -88,8 +88,8 @@ func (k Kernel) Resources() (r Resources, err error) {
 	return r, nil
 }
 
-// SetDynamic gives each block of the kernel a given number of bytes of shared memory besides what it
-// declares with a size. Launches that are recorded afterwards ask for them.
+// SetDynamic sets the dynamic shared memory of a block in bytes, beside the kernel's static one. Launches
+// that are recorded later ask for it.
 func (k *Kernel) SetDynamic(bytes int) error {
 	k.dynamic = uint32(bytes)
 	return check("cuFuncSetAttribute", api.setFuncAttr(k.handle, attrMaxDynamic, int32(bytes)))

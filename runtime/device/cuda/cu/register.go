@@ -9,24 +9,24 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// Device is a device's number.
+// Device is the number of a device.
 type Device int32
 
 // Ptr is an address in device memory.
 type Ptr uint64
 
-// The handles of the driver's objects; 0 is none.
+// Handles of the driver's objects; 0 is none.
 type (
 	handle uintptr
-	// hostAddress is memory that the driver allocated, and so the garbage
-	// collector knows nothing of.
+	// hostAddress is an address of host memory that the driver has allocated, which the garbage collector
+	// does not manage.
 	hostAddress uintptr
 )
 
 // result is a CUresult; 0 is success.
 type result int32
 
-// api are the driver's functions, filled by register.
+// api is the driver's functions, filled by register.
 var api struct {
 	errorName   func(result, *uintptr) result `cu:"cuGetErrorName"`
 	errorString func(result, *uintptr) result `cu:"cuGetErrorString"`
@@ -79,10 +79,10 @@ var api struct {
 	launch       func(exec, stream handle) result                                                 `cu:"cuGraphLaunch"`
 }
 
-// nodeList is the first of several nodes in a row.
+// nodeList points to the first of several consecutive nodes.
 type nodeList *handle
 
-// types are the C types that a Go type may stand for.
+// types maps a Go type to the C types that it may represent.
 var types = map[reflect.Type][]Type{
 	reflect.TypeFor[result]():         {Int},
 	reflect.TypeFor[int32]():          {Int},
@@ -104,11 +104,11 @@ var types = map[reflect.Type][]Type{
 	reflect.TypeFor[nodeList]():       {Nodes},
 }
 
-// declared yields the functions of the Go side with their names in C.
+// declared yields the declared functions with their C names.
 func declared(yield func(name string, f reflect.Value) bool) {
 	v := reflect.ValueOf(&api).Elem()
 	for i := range v.NumField() {
-		// The fields are unexported: take their address without reflect's guard.
+		// The fields are unexported. A pointer to each allows writing to them through reflect.
 		field := reflect.NewAt(v.Field(i).Type(), v.Field(i).Addr().UnsafePointer())
 		if !yield(v.Type().Field(i).Tag.Get("cu"), field) {
 			return
@@ -116,7 +116,7 @@ func declared(yield func(name string, f reflect.Value) bool) {
 	}
 }
 
-// row finds a function in the table.
+// row returns a function's row of the table.
 func row(name string) (*Function, error) {
 	i := slices.IndexFunc(Functions, func(f Function) bool { return f.Name == name })
 	if i < 0 {
@@ -125,7 +125,7 @@ func row(name string) (*Function, error) {
 	return &Functions[i], nil
 }
 
-// check compares the type of a Go function with its row.
+// check compares the type of a Go function with the row.
 func (f *Function) check(t reflect.Type) error {
 	ok := t.NumIn() == len(f.Args) && t.NumOut() == 1 && t.Out(0) == reflect.TypeFor[result]()
 	for i := 0; ok && i < len(f.Args); i++ {
@@ -137,8 +137,7 @@ func (f *Function) check(t reflect.Type) error {
 	return nil
 }
 
-// register fills api. Without a symbol its field stays nil; the names of those
-// are returned.
+// register fills api. Functions whose symbols are missing stay nil; it returns their names.
 func register(symbol func(name string) uintptr) (missing []string, err error) {
 	for name, f := range declared {
 		r, err := row(name)

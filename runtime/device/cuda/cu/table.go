@@ -3,7 +3,7 @@ package cu
 // Type is the C type of an argument, as cuda.h spells it on a 64-bit system.
 type Type string
 
-// The types that the table uses.
+// Types of the table.
 const (
 	Int         Type = "int"
 	UInt64      Type = "unsigned long long"
@@ -12,31 +12,30 @@ const (
 	SizeT       Type = "size_t"
 	DevicePtr   Type = "CUdeviceptr"      // an address in device memory
 	Handle      Type = "CUhandle"         // CUcontext, CUmodule, CUstream, …: an opaque pointer
-	String      Type = "const char *"     // ends with a zero
-	In          Type = "const void *"     // read
-	Out         Type = "void *"           // written
-	HostAddress Type = "host"             // memory that a copy touches after the call has returned
-	Strings     Type = "const char **"    // where a string's address is written
-	Ints        Type = "int *"            // where one int is written
-	Sizes       Type = "size_t *"         // where one size is written
-	Floats      Type = "float *"          // where one float is written
-	DevicePtrs  Type = "CUdeviceptr *"    // where one address is written
-	Handles     Type = "CUhandle *"       // where one handle is written
-	Nodes       Type = "const CUhandle *" // as many as the size that follows says
+	String      Type = "const char *"     // null-terminated
+	In          Type = "const void *"     // the function reads the memory
+	Out         Type = "void *"           // the function writes the memory
+	HostAddress Type = "host"             // memory that a copy uses after the call has returned
+	Strings     Type = "const char **"    // the address of a string is written there
+	Ints        Type = "int *"            // one int is written there
+	Sizes       Type = "size_t *"         // one size is written there
+	Floats      Type = "float *"          // one float is written there
+	DevicePtrs  Type = "CUdeviceptr *"    // one address is written there
+	Handles     Type = "CUhandle *"       // one handle is written there
+	Nodes       Type = "const CUhandle *" // their number is the next argument
 )
 
-// Function is one function of the driver: the contract between this package,
-// cuda.h, and whatever stands in for the driver. All return a CUresult.
+// Function is one function of the driver. The table is the contract between this package, cuda.h, and
+// replacements of the driver. All functions return a CUresult.
 type Function struct {
-	Name string // as exported: with the version suffix that cuda.h hides
+	Name string // as exported, with the version suffix that cuda.h hides
 	Args []Type
-	// Since is the first CUDA version whose driver exports it, as
-	// cuDriverGetVersion gives it: 1000·major + 10·minor.
+	// Since is the first CUDA version whose driver exports the function, in the form of cuDriverGetVersion:
+	// 1000·major + 10·minor.
 	Since int
 }
 
-// MinDriver is the oldest driver that has all functions of the table, as
-// cuDriverGetVersion gives it.
+// MinDriver is the oldest driver with all functions of the table, in the form of cuDriverGetVersion.
 const MinDriver = 12030
 
 // Functions lists every function that the runtime calls.
@@ -66,7 +65,7 @@ var Functions = []Function{
 	{"cuMemcpyDtoDAsync_v2", []Type{DevicePtr, DevicePtr, SizeT, Handle}, 3020},
 	{"cuMemsetD8Async", []Type{DevicePtr, UChar, SizeT, Handle}, 3020},
 
-	// Image, options and their values; on failure the log says why.
+	// Image, options and their values. After a failure the log has the reason.
 	{"cuModuleLoadDataEx", []Type{Handles, In, UInt, In, Out}, 2010},
 	{"cuModuleUnload", []Type{Handle}, 2000},
 	{"cuModuleGetFunction", []Type{Handles, Handle, String}, 2000},
@@ -85,9 +84,9 @@ var Functions = []Function{
 
 	{"cuGraphCreate", []Type{Handles, UInt}, 10000},
 	{"cuGraphDestroy", []Type{Handle}, 10000},
-	// The node, the graph, what it depends on, its parameters (CUDA_KERNEL_NODE_PARAMS_v2).
+	// The node, the graph, its dependencies, its parameters (CUDA_KERNEL_NODE_PARAMS_v2).
 	{"cuGraphAddKernelNode_v2", []Type{Handles, Handle, Nodes, SizeT, In}, 12000},
-	// The graph, first nodes, second nodes, a CUgraphEdgeData for each pair, their number.
+	// The graph, first nodes, second nodes, a CUgraphEdgeData for each pair, the number of pairs.
 	{"cuGraphAddDependencies_v2", []Type{Handle, Nodes, Nodes, In, SizeT}, 12030},
 	{"cuGraphInstantiateWithFlags", []Type{Handles, Handle, UInt64}, 11040},
 	{"cuGraphExecDestroy", []Type{Handle}, 10000},

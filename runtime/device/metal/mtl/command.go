@@ -57,12 +57,12 @@ func (c Commands) Encoder() (Encoder, error) {
 // Commit hands the commands to the GPU.
 func (c Commands) Commit() { messages.commit.send(c.id) }
 
-// Seconds is how long the GPU was busy with the commands.
+// Seconds is how long the GPU was busy with the commands, once they are done.
 func (c Commands) Seconds() float64 {
 	return messages.gpuEnd.send(c.id) - messages.gpuStart.send(c.id)
 }
 
-// Encoder writes dispatches into a command buffer; it lives in the pool.
+// Encoder writes dispatches into a command buffer. It is valid until the pool ends.
 type Encoder struct{ id ID }
 
 // SetPipeline chooses the kernel of the dispatches that follow.
@@ -76,12 +76,12 @@ func (e Encoder) SetBuffer(b Buffer, offset uint64, index int) {
 // Dispatch launches groups threadgroups.
 func (e Encoder) Dispatch(groups, threads GridSize) { messages.dispatch.send(e.id, groups, threads) }
 
-// Barrier makes what follows wait for all earlier dispatches of the encoder and
-// see what they wrote to buffers.
+// Barrier makes later dispatches of the encoder wait for all earlier ones, and see what these have written to
+// buffers.
 func (e Encoder) Barrier() { messages.barrier.send(e.id, barrierScopeBuffers) }
 
-// Use declares buffers that only an indirect command buffer refers to. They are
-// made resident, and command buffers that write them are kept in order.
+// Use declares buffers to which only an indirect command buffer refers. They are made resident, and command
+// buffers that write them run in order.
 func (e Encoder) Use(buffers []Buffer, usage uint64) {
 	if len(buffers) == 0 {
 		return
@@ -93,7 +93,7 @@ func (e Encoder) Use(buffers []Buffer, usage uint64) {
 	messages.useResources.send(e.id, idList(&ids[0]), uint64(len(ids)), usage)
 }
 
-// Execute runs n commands of an indirect command buffer, from one on.
+// Execute runs n commands of an indirect command buffer, beginning with command from.
 func (e Encoder) Execute(i Indirect, from, n int) {
 	messages.execute.send(e.id, i.id, span{uint64(from), uint64(n)})
 }

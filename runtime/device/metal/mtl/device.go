@@ -6,8 +6,7 @@ import (
 	"unsafe"
 )
 
-// GPU families (MTLGPUFamily). Apple's have successive numbers: 7 is that of M1, 8 of
-// M2, 9 of M3 and M4.
+// GPU families (MTLGPUFamily). Apple's have consecutive numbers: 7 is M1, 8 is M2, 9 is M3 and M4.
 const (
 	Apple1  = 1001
 	Apple10 = 1010 // M5
@@ -16,7 +15,7 @@ const (
 // Options of a buffer (MTLResourceOptions).
 const (
 	StorageShared  = 0
-	StoragePrivate = 2 << 4 // only the GPU sees it
+	StoragePrivate = 2 << 4 // only the GPU has access
 )
 
 // Compile options.
@@ -26,8 +25,8 @@ const (
 
 	mathFunctionsPrecise = 1 // MTLMathFloatingPointFunctionsPrecise
 
-	// MathFlag asks the compiler on the command line for the same as NewLibrary: no
-	// rewriting of arithmetic, and precise functions.
+	// MathFlag is the option of the command-line compiler that corresponds to NewLibrary: arithmetic is not
+	// rewritten, and functions are precise.
 	MathFlag = "-fno-fast-math"
 )
 
@@ -43,14 +42,14 @@ func NewSystemDevice() (Device, error) {
 	return Device{object{d}}, nil
 }
 
-// Name is what the maker calls the GPU.
+// Name is the vendor's name of the GPU.
 func (d Device) Name() string { return text(messages.deviceName.send(d.id)) }
 
 // MaxBufferLength is the size limit of one buffer in bytes.
 func (d Device) MaxBufferLength() uint64 { return messages.maxBufferLength.send(d.id) }
 
-// MaxWorkingSet is how many bytes the GPU can use at once without being slowed
-// down or refused.
+// MaxWorkingSet is the bytes that the GPU can use at once without slowdown or failure, as recommended by the
+// system.
 func (d Device) MaxWorkingSet() uint64 { return messages.maxWorkingSet.send(d.id) }
 
 // MaxThreadgroupMemory is the size limit of threadgroup memory in bytes.
@@ -59,7 +58,7 @@ func (d Device) MaxThreadgroupMemory() uint64 { return messages.maxThreadgroupMe
 // UnifiedMemory tells whether GPU and CPU share their memory.
 func (d Device) UnifiedMemory() bool { return messages.unifiedMemory.send(d.id) }
 
-// Supports tells whether the GPU belongs to a family or a later one.
+// Supports says whether the GPU supports a family.
 func (d Device) Supports(family int) bool { return messages.supportsFamily.send(d.id, int64(family)) }
 
 // NewBuffer allocates a buffer. Its contents are undefined.
@@ -72,9 +71,8 @@ func (d Device) NewBuffer(label string, length uint64, options uint64) (Buffer, 
 	return b, nil
 }
 
-// NewBufferNoCopy makes a buffer of mapped memory that starts at p and stays
-// there until after the release. Both p and length are multiples of the page
-// size; the memory must be mapped, not Go's.
+// NewBufferNoCopy makes a buffer of mapped memory that starts at p. The memory must stay mapped until after
+// the release. p and length must be multiples of the page size, and the memory must not be Go's.
 func (d Device) NewBufferNoCopy(label string, p unsafe.Pointer, length uint64) (Buffer, error) {
 	b := Buffer{object{messages.newBufferNoCopy.send(d.id, p, length, StorageShared, 0)}, length}
 	if b.Nil() {
@@ -84,14 +82,14 @@ func (d Device) NewBufferNoCopy(label string, p unsafe.Pointer, length uint64) (
 	return b, nil
 }
 
-// NewLibrary compiles source in a version of the language, with IEEE arithmetic as
-// written.
+// NewLibrary compiles source in a version of the language, with IEEE arithmetic as written and precise
+// functions.
 func (d Device) NewLibrary(source string, language uint64) (Library, error) {
 	options := object{messages.newCompileOptions.send()}
 	defer options.Release()
 	messages.languageVersion.send(options.id, language)
-	// The mode says nothing of functions like exp, which are fast by default; the switch
-	// of macOS 14 sets both.
+	// The math mode does not cover functions such as exp, which are fast by default. The older switch of
+	// macOS 14 covers both.
 	if messages.respondsTo.send(options.id, messages.mathMode.sel) {
 		messages.mathMode.send(options.id, mathModeSafe)
 	} else {
@@ -127,7 +125,7 @@ type Buffer struct {
 // Length is the size in bytes.
 func (b Buffer) Length() uint64 { return b.length }
 
-// Bytes is the memory of a shared buffer. It must not be used after the release.
+// Bytes is the memory of a shared buffer. It must not be used after Release.
 func (b Buffer) Bytes() []byte {
 	return unsafe.Slice((*byte)(messages.contents.send(b.id)), b.length)
 }

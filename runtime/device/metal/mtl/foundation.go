@@ -6,13 +6,13 @@ import (
 	"unsafe"
 )
 
-// object is a counted reference. The zero object is nil.
+// object is a reference to a reference-counted object. The zero object is nil.
 type object struct{ id ID }
 
-// Nil tells whether there is no object.
+// Nil says whether the reference is nil.
 func (o object) Nil() bool { return o.id == 0 }
 
-// Release gives up one reference and forgets the object. It does nothing to nil.
+// Release gives up the reference and sets it to nil. It does nothing to nil.
 func (o *object) Release() {
 	if o.id != 0 {
 		messages.release.send(o.id)
@@ -20,10 +20,10 @@ func (o *object) Release() {
 	}
 }
 
-// str makes an autoreleased NSString.
+// str returns an autoreleased NSString.
 func str(s string) ID { return messages.newString.send(s) }
 
-// text copies an NSString.
+// text copies an NSString to a Go string.
 func text(s ID) string {
 	if s == 0 {
 		return ""
@@ -31,10 +31,10 @@ func text(s ID) string {
 	return messages.utf8.send(s)
 }
 
-// url makes an autoreleased NSURL of a file.
+// url returns an autoreleased NSURL of a file.
 func url(path string) ID { return messages.fileURL.send(str(path)) }
 
-// failed turns an NSError into an error; e may be nil.
+// failed returns an NSError as an error; e may be nil.
 func failed(what string, e ID) error {
 	if e == 0 {
 		return fmt.Errorf("%s failed without a reason", what)
@@ -42,22 +42,21 @@ func failed(what string, e ID) error {
 	return fmt.Errorf("%s: %s (code %d)", what, text(messages.errorText.send(e)), messages.errorCode.send(e))
 }
 
-// OSAtLeast tells whether the system is macOS major or later, for majors up to 15:
-// to a Go binary macOS 26 says that it is 16.0 (rule 19). For what is newer ask for
-// the class, the selector or the protocol.
+// OSAtLeast says whether the system is macOS major or later, for majors up to 15. A Go binary is told that
+// macOS 26 is 16.0 (rule 19), so for features of later systems callers ask for the class, the selector or the
+// protocol.
 func OSAtLeast(major int) bool {
 	return messages.osAtLeast.send(messages.process.send(), osVersion{major: int64(major)})
 }
 
-// OSVersion describes the system, for people and for names of files: its version as
-// it is, which OSAtLeast does not tell, and its build.
+// OSVersion is the real version of the system and its build, for people and for file names.
 func OSVersion() string {
 	return "macOS " + sysctl("kern.osproductversion") + " (" + sysctl("kern.osversion") + ")"
 }
 
-// sysctl is a text value of the system; "unknown" where there is none.
+// sysctl is a text value of the system; "unknown" if there is none.
 func sysctl(name string) string {
-	value := make([]byte, 64) // of a version, which has ten or so
+	value := make([]byte, 64) // a version has about ten bytes
 	length := uint64(len(value))
 	if functions.sysctl(name, unsafe.Pointer(&value[0]), unsafe.Pointer(&length), nil, 0) != 0 {
 		return "unknown"

@@ -8,9 +8,8 @@ const commandConcurrentDispatch = 1 << 5
 // Indirect is an indirect command buffer: dispatches that are recorded once.
 type Indirect struct{ object }
 
-// NewIndirect makes room for commands, each with at most bindings buffers. Every
-// command brings its own pipeline and buffers: leaving the inherit flags at
-// their default faults on some GPUs.
+// NewIndirect allocates an indirect command buffer for a number of commands, each with at most bindings
+// buffers. Every command sets its own pipeline and buffers: the default inherit flags fault on some GPUs.
 func (d Device) NewIndirect(commands, bindings int) (Indirect, error) {
 	descriptor := object{messages.newIndirectDescriptor.send()}
 	defer descriptor.Release()
@@ -25,7 +24,7 @@ func (d Device) NewIndirect(commands, bindings int) (Indirect, error) {
 	return Indirect{object{i}}, nil
 }
 
-// At is command i. It lives in the pool.
+// At is command index. It is valid until the pool ends.
 func (i Indirect) At(index int) Command {
 	return Command{messages.commandAt.send(i.id, uint64(index))}
 }
@@ -33,19 +32,18 @@ func (i Indirect) At(index int) Command {
 // Command is one dispatch of an Indirect.
 type Command struct{ id ID }
 
-// SetPipeline chooses the kernel.
+// SetPipeline sets the kernel.
 func (c Command) SetPipeline(p Pipeline) { messages.commandPipeline.send(c.id, p.id) }
 
-// SetBuffer binds a buffer from offset on, which is kept as a uint32, to
-// argument index.
+// SetBuffer binds a buffer, from offset on, to argument index. The offset is stored as a uint32.
 func (c Command) SetBuffer(b Buffer, offset uint64, index int) {
 	messages.commandBuffer.send(c.id, b.id, offset, uint64(index))
 }
 
-// Barrier makes the command wait for all before it. It must precede Dispatch.
+// Barrier makes the command wait for all commands before it. It must be called before Dispatch.
 func (c Command) Barrier() { messages.commandBarrier.send(c.id) }
 
-// Dispatch completes the command: groups threadgroups.
+// Dispatch completes the command with its number of threadgroups.
 func (c Command) Dispatch(groups, threads GridSize) {
 	messages.commandDispatch.send(c.id, groups, threads)
 }

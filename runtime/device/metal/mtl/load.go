@@ -9,9 +9,9 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// frameworks are the libraries to open on macOS, in this order. Without
-// CoreGraphics a command-line program gets no device. Metal's exports, and those
-// of the Objective-C runtime, are found from any of them.
+// frameworks are the libraries that are opened on macOS, in this order. Without CoreGraphics, a command-line
+// program gets no device. A handle of any of them also finds the symbols of Metal and of the Objective-C
+// runtime.
 var frameworks = []string{
 	"/usr/lib/libobjc.A.dylib",
 	"/System/Library/Frameworks/Foundation.framework/Foundation",
@@ -26,11 +26,11 @@ var loading struct {
 	sync.Mutex
 	done    bool
 	library string
-	failed  error // half a registration cannot be repeated
+	failed  error // a failed registration cannot be repeated
 }
 
-// Load opens the frameworks, or on any system library if it is not "", and
-// registers all messages. Later calls with the same library do nothing.
+// Load opens the frameworks, or on any system the library if it is not "", and registers all messages. Later
+// calls with the same library do nothing.
 func Load(library string) error {
 	loading.Lock()
 	defer loading.Unlock()
@@ -65,7 +65,7 @@ func Load(library string) error {
 	return loading.failed
 }
 
-// find looks a symbol up in all libraries.
+// find returns the address of a symbol in any of the libraries.
 func find(handles []uintptr, name string) (address uintptr, err error) {
 	for _, h := range handles {
 		if address, err = purego.Dlsym(h, name); err == nil && address != 0 {
@@ -75,8 +75,8 @@ func find(handles []uintptr, name string) (address uintptr, err error) {
 	return 0, fmt.Errorf("symbol %s: %w", name, err)
 }
 
-// Pool runs f with an autorelease pool of its own on a locked OS thread. What f
-// gets from functions without New in their name must not outlive it.
+// Pool runs f with an autorelease pool of its own, on a locked OS thread. Objects from functions without New
+// in their name must not be used after f has returned.
 func Pool(f func() error) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -8,7 +8,7 @@ type ID uintptr
 // SEL is a registered selector.
 type SEL uintptr
 
-// idList points to the first of several objects.
+// idList points to the first of several IDs.
 type idList *ID
 
 // GridSize is an MTLSize: threadgroups in a grid or threads in a threadgroup.
@@ -20,9 +20,8 @@ type span struct{ location, length uint64 }
 // osVersion is an NSOperatingSystemVersion: major, minor and patch.
 type osVersion struct{ major, _, _ int64 }
 
-// messages declares every message that the package sends: the tag is class and
-// selector, the type parameters are the arguments and, but for do messages, the
-// result. Load fills it; see register.go.
+// messages declares every message that the package sends. The tag is class and selector; the type parameters
+// are the arguments and, except for do messages, the result. Load fills it; see register.go.
 var messages struct {
 	retain     get0[ID]              `objc:"NSObject -retain"`
 	release    do0                   `objc:"NSObject -release"`

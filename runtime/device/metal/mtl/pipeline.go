@@ -7,15 +7,15 @@ const pipelineOptionNone = 0 // MTLPipelineOptionNone
 // Library holds compiled kernels.
 type Library struct{ object }
 
-// Pipeline is a kernel that is ready to run.
+// Pipeline is a compiled kernel.
 type Pipeline struct{ object }
 
-// PipelineDescriptor says how to make a Pipeline.
+// PipelineDescriptor is the parameters of a Pipeline.
 type PipelineDescriptor struct{ object }
 
-// NewDescriptor describes the pipeline of a kernel function, usable by indirect
-// command buffers or not. A persistent one has grids as large as its pipeline
-// recommends: from macOS 27 on it is tuned for that (rule 29).
+// NewDescriptor describes the pipeline of a kernel function, with or without support for indirect command
+// buffers. The grids of a persistent kernel have the size that its pipeline recommends, and from macOS 27 on
+// the pipeline is optimised for that (rule 29).
 func (l Library) NewDescriptor(function string, indirect, persistent bool) (PipelineDescriptor, error) {
 	f := object{messages.newFunction.send(l.id, str(function))}
 	if f.Nil() {
@@ -32,12 +32,12 @@ func (l Library) NewDescriptor(function string, indirect, persistent bool) (Pipe
 	return p, nil
 }
 
-// UseArchive makes the pipeline from an archive's code if that is there.
+// UseArchive makes NewPipeline take the pipeline from the archive if it is there.
 func (p PipelineDescriptor) UseArchive(a Archive) {
 	messages.binaryArchives.send(p.id, messages.arrayOf.send(a.id))
 }
 
-// NewPipeline compiles for the GPU.
+// NewPipeline creates a pipeline, and compiles it for the GPU unless an archive has it.
 func (d Device) NewPipeline(p PipelineDescriptor) (Pipeline, error) {
 	var e ID
 	id := messages.newPipeline.send(d.id, p.id, pipelineOptionNone, nil, &e)
@@ -47,14 +47,14 @@ func (d Device) NewPipeline(p PipelineDescriptor) (Pipeline, error) {
 	return Pipeline{object{id}}, nil
 }
 
-// MaxThreads is how many threads a threadgroup can have.
+// MaxThreads is the most threads of a threadgroup.
 func (p Pipeline) MaxThreads() uint64 { return messages.maxThreads.send(p.id) }
 
 // SimdWidth is the number of threads in a simdgroup.
 func (p Pipeline) SimdWidth() uint64 { return messages.executionWidth.send(p.id) }
 
-// AtOnce is how many threadgroups with this number of threads the GPU runs at a time, as the pipeline of a
-// persistent kernel says from macOS 27 on; 0: it does not say.
+// AtOnce is how many threadgroups with this number of threads the GPU runs concurrently, as a persistent
+// kernel's pipeline reports from macOS 27 on; 0: it does not report it.
 func (p Pipeline) AtOnce(threads int) int {
 	m := &messages.persistentThreadgroups
 	if !messages.respondsTo.send(p.id, m.sel) {
@@ -66,7 +66,7 @@ func (p Pipeline) AtOnce(threads int) int {
 // ThreadgroupMemory is the static threadgroup memory in bytes.
 func (p Pipeline) ThreadgroupMemory() uint64 { return messages.threadgroupMem.send(p.id) }
 
-// Archive keeps what the GPU's compiler made, across runs.
+// Archive is a file of compiled pipelines.
 type Archive struct{ object }
 
 // NewArchive opens the archive at path, or makes an empty one if path is "".

@@ -9,8 +9,8 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// A message is a registered function and its selector. The kinds differ in the
-// number of arguments and in whether there is a result.
+// A message is a registered function and its selector. Kinds differ in the number of arguments and in whether
+// there is a result.
 type (
 	do0              struct{ to[func(ID, SEL)] }
 	do1[A any]       struct{ to[func(ID, SEL, A)] }
@@ -25,16 +25,16 @@ type (
 		to[func(ID, SEL, A, B, C, D) R]
 	}
 
-	// make0 and make1 go to a class and give an object.
+	// make0 and make1 are sent to a class and return an object.
 	make0        struct{ to[func(ID, SEL) ID] }
 	make1[A any] struct{ to[func(ID, SEL, A) ID] }
 )
 
-// to is what all kinds have: F is the type of objc_msgSend for the message.
+// to is what all kinds share; F is the type of objc_msgSend for the message.
 type to[F any] struct {
 	call  F
 	sel   SEL
-	class ID // of a class message; 0 where the system does not know the class
+	class ID // the class that a class message is sent to; 0 if the system does not know it
 }
 
 func (m *do0) send(o ID)                               { m.call(o, m.sel) }
@@ -51,7 +51,7 @@ func (m *get4[A, B, C, D, R]) send(o ID, a A, b B, c C, d D) R {
 func (m *make0) send() ID       { return m.call(m.class, m.sel) }
 func (m *make1[A]) send(a A) ID { return m.call(m.class, m.sel, a) }
 
-// message is any kind of message, for the code that registers them.
+// message is a message of any kind, for the code that registers them.
 type message interface {
 	function() reflect.Value // addressable, of type F
 	set(SEL, ID)
@@ -60,7 +60,7 @@ type message interface {
 func (m *to[F]) function() reflect.Value { return reflect.ValueOf(&m.call).Elem() }
 func (m *to[F]) set(sel SEL, class ID)   { m.sel, m.class = sel, class }
 
-// functions are the C functions of the table that are called as such.
+// functions are the C functions that are called directly.
 var functions struct {
 	getClass     func(string) ID       `c:"objc_getClass"`
 	getProtocol  func(string) ID       `c:"objc_getProtocol"`
@@ -72,7 +72,7 @@ var functions struct {
 	sysctl func(name string, value, length, set unsafe.Pointer, setLength uint64) int32 `c:"sysctlbyname"`
 }
 
-// encodings are the Objective-C types of the Go types that messages use.
+// encodings maps the Go types of messages to their Objective-C types.
 var encodings = map[reflect.Type]Type{
 	reflect.TypeFor[ID]():             Object,
 	reflect.TypeFor[SEL]():            Sel,
@@ -90,11 +90,11 @@ var encodings = map[reflect.Type]Type{
 	reflect.TypeFor[osVersion]():      Version,
 }
 
-// declared yields the messages of the Go side with their tags.
+// declared yields all declared messages with their tags.
 func declared(yield func(tag string, m message) bool) {
 	v := reflect.ValueOf(&messages).Elem()
 	for i := range v.NumField() {
-		// The fields are unexported: take their address without reflect's guard.
+		// The fields are unexported. A pointer to each allows writing to them through reflect.
 		field := reflect.NewAt(v.Field(i).Type(), v.Field(i).Addr().UnsafePointer())
 		if !yield(v.Type().Field(i).Tag.Get("objc"), field.Interface().(message)) {
 			return
@@ -102,7 +102,7 @@ func declared(yield func(tag string, m message) bool) {
 	}
 }
 
-// row finds a message in the table.
+// row returns a message's row of the table.
 func row(tag string) (*Selector, error) {
 	i := slices.IndexFunc(Selectors, func(s Selector) bool { return s.Class+" "+s.Name == tag })
 	if i < 0 {
@@ -111,7 +111,7 @@ func row(tag string) (*Selector, error) {
 	return &Selectors[i], nil
 }
 
-// check compares the type of a message's function with its row.
+// check compares the type of a message's Go function with the row.
 func (s *Selector) check(f reflect.Type) error {
 	want := append([]Type{Object, Sel}, s.Args...)
 	got := make([]Type, f.NumIn())
@@ -128,8 +128,8 @@ func (s *Selector) check(f reflect.Type) error {
 	return nil
 }
 
-// register resolves the C functions, then fills messages: one registered Go
-// function for all messages of a signature.
+// register resolves the C functions, then fills messages: messages of the same signature share one registered
+// Go function.
 func register(symbol func(string) (uintptr, error)) error {
 	v := reflect.ValueOf(&functions).Elem()
 	for i := range v.NumField() {

@@ -1,9 +1,9 @@
 package mtl
 
-// ResidencySet keeps allocations ready for the GPU (macOS 15).
+// ResidencySet keeps allocations resident for the GPU (macOS 15).
 type ResidencySet struct{ object }
 
-// NewResidencySet makes an empty set with room for capacity allocations.
+// NewResidencySet returns an empty set with an initial capacity.
 func (d Device) NewResidencySet(capacity int) (ResidencySet, error) {
 	descriptor := object{messages.newResidencyDescriptor.send()}
 	defer descriptor.Release()
@@ -19,15 +19,15 @@ func (d Device) NewResidencySet(capacity int) (ResidencySet, error) {
 // AddBuffer adds a buffer.
 func (r ResidencySet) AddBuffer(b Buffer) { messages.addAllocation.send(r.id, b.id) }
 
-// AddIndirect adds an indirect command buffer and tells whether the set took it.
+// AddIndirect adds an indirect command buffer, and says whether the set accepts it.
 func (r ResidencySet) AddIndirect(i Indirect) bool { return r.addIfAllocation(i.id) }
 
-// AddPipeline adds a pipeline if the system counts pipelines as allocations
-// (macOS 26), and tells whether it does.
+// AddPipeline adds a pipeline if the system treats pipelines as allocations (macOS 26), and says whether it
+// does.
 func (r ResidencySet) AddPipeline(p Pipeline) bool { return r.addIfAllocation(p.id) }
 
-// addIfAllocation asks by protocol (rule 7): pipelines answer allocatedSize long
-// before they are allocations, and a set with one then faults in the driver.
+// addIfAllocation adds an object that conforms to MTLAllocation (rule 7). Earlier systems' pipelines answer
+// allocatedSize without being allocations, and a set with one faults in the driver.
 func (r ResidencySet) addIfAllocation(o ID) bool {
 	protocol := functions.getProtocol("MTLAllocation")
 	if protocol == 0 || !messages.conformsTo.send(o, protocol) {
@@ -37,11 +37,11 @@ func (r ResidencySet) addIfAllocation(o ID) bool {
 	return true
 }
 
-// Commit makes what was added part of the set.
+// Commit applies the additions to the set.
 func (r ResidencySet) Commit() { messages.residencyCommit.send(r.id) }
 
-// Request makes the set resident. The system may page it out when it is idle.
+// Request makes the set resident. The system may page it out once it is idle.
 func (r ResidencySet) Request() { messages.requestResidency.send(r.id) }
 
-// End lets the system page the set out.
+// End allows the system to page the set out.
 func (r ResidencySet) End() { messages.endResidency.send(r.id) }

@@ -2,11 +2,11 @@ package mtl
 
 import "strings"
 
-// Type is the Objective-C type encoding of an argument or a result, as the
-// compiler's @encode gives it on a 64-bit Apple system.
+// Type is the Objective-C type encoding of an argument or a result, as @encode returns it on a 64-bit Apple
+// system.
 type Type string
 
-// The types that the table uses.
+// Types of the table.
 const (
 	Void    Type = "v"
 	Object  Type = "@"                              // id; nil is 0
@@ -19,14 +19,14 @@ const (
 	Pointer Type = "^v"                             // void *
 	Sel     Type = ":"                              // SEL
 	ErrorAt Type = "^@"                             // NSError **, written only on failure
-	Objects Type = "r^@"                            // const id *, as many as another argument says
+	Objects Type = "r^@"                            // const id *, with a count in another argument
 	Size    Type = "{MTLSize=QQQ}"                  // by value, 24 bytes
 	Range   Type = "{_NSRange=QQ}"                  // by value, 16 bytes
 	Version Type = "{NSOperatingSystemVersion=qqq}" // by value, 24 bytes
 )
 
-// Selector is one message that the runtime sends: the contract between this
-// package, Apple's headers, and whatever stands in for them on other systems.
+// Selector is one message that the runtime sends. The table is the contract between this package, Apple's
+// headers, and replacement libraries on other systems.
 type Selector struct {
 	Class string // class or protocol that declares it
 	// Name is the selector, after '-' for an instance method or '+' for a
@@ -34,18 +34,18 @@ type Selector struct {
 	Name   string
 	Args   []Type // after self and _cmd
 	Return Type
-	Since  string // first macOS version that answers it
-	Doc    string // below https://developer.apple.com/documentation/
+	Since  string // first macOS version with the message
+	Doc    string // path under https://developer.apple.com/documentation/
 }
 
 // Selector is the name without its sign.
 func (s *Selector) Selector() string { return s.Name[1:] }
 
-// ClassMethod tells whether the receiver is the class itself.
+// ClassMethod says whether the receiver is the class itself.
 func (s *Selector) ClassMethod() bool { return strings.HasPrefix(s.Name, "+") }
 
-// Owned tells whether the caller owns the result (+1) and must release it: the
-// families new, alloc, copy and retain. Other objects live until the pool pops.
+// Owned says whether the caller owns the result (+1) and must release it: selectors of the families new,
+// alloc, copy and retain. Other objects are valid until the pool ends.
 func (s *Selector) Owned() bool {
 	if s.Return != Object {
 		return false
@@ -72,26 +72,26 @@ type Function struct {
 	Doc    string
 }
 
-// Functions lists every C function that the runtime calls. objc_msgSend is
-// called with the type of the message.
+// Functions lists every C function that the runtime calls. objc_msgSend is called with the type of each
+// message.
 var Functions = []Function{
 	{"objc_getClass", []Type{CString}, Object, "objectivec/objc_getclass(_:)"},
-	// nil where the system does not know the protocol.
+	// nil if the system does not know the protocol.
 	{"objc_getProtocol", []Type{CString}, Object, "objectivec/objc_getprotocol(_:)"},
 	{"sel_registerName", []Type{CString}, Sel, "objectivec/sel_registername(_:)"},
 	{"objc_msgSend", nil, Void, "objectivec/objc_msgsend"},
-	// The pool functions are documented by LLVM: the value of push goes to pop.
+	// The pool functions are documented by LLVM: pop takes the value of push.
 	{"objc_autoreleasePoolPush", nil, Pointer, ""},
 	{"objc_autoreleasePoolPop", []Type{Pointer}, Void, ""},
-	// A value of the system by its name: room for it, the room's length (size_t *),
-	// and no new value. 0 is success.
+	// Reads a named value of the system: memory for it, the memory's length (size_t *), and no new value. 0
+	// is success.
 	{"sysctlbyname", []Type{CString, Pointer, Pointer, Pointer, UInt}, CInt, "kernel/1387446-sysctlbyname"},
 	// The result is owned (+1); nil without a GPU or without CoreGraphics.
 	{"MTLCreateSystemDefaultDevice", nil, Object, "metal/mtlcreatesystemdefaultdevice()"},
 }
 
-// Selectors lists every message that the runtime sends. Tests hold the Go
-// declarations to it, and the simulator implements exactly these.
+// Selectors lists every message that the runtime sends. Tests compare the Go declarations with it, and the
+// simulator implements exactly these messages.
 var Selectors = []Selector{
 	{"NSObject", "-retain", nil, Object, "10.0", "objectivec/nsobjectprotocol/retain()"},
 	{"NSObject", "-release", nil, Void, "10.0", "objectivec/nsobjectprotocol/release()"},
@@ -163,8 +163,7 @@ var Selectors = []Selector{
 
 	{"MTLResidencySetDescriptor", "+new", nil, Object, "15.0", "metal/mtlresidencysetdescriptor"},
 	{"MTLResidencySetDescriptor", "-setInitialCapacity:", []Type{UInt}, Void, "15.0", "metal/mtlresidencysetdescriptor/initialcapacity"},
-	// addAllocation: takes what conforms to the protocol MTLAllocation, and faults
-	// on anything else.
+	// addAllocation: accepts objects that conform to the protocol MTLAllocation, and faults on any other.
 	{"MTLResidencySet", "-addAllocation:", []Type{Object}, Void, "15.0", "metal/mtlresidencyset/addallocation(_:)"},
 	{"MTLResidencySet", "-commit", nil, Void, "15.0", "metal/mtlresidencyset/commit()"},
 	{"MTLResidencySet", "-requestResidency", nil, Void, "15.0", "metal/mtlresidencyset/requestresidency()"},

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// CommandError says how a command buffer ended, if not well.
+// CommandError says how a command buffer has failed.
 type CommandError struct {
 	Code int64 // of MTLCommandBufferError
 	Text string
@@ -20,33 +20,33 @@ func (e *CommandError) Error() string {
 	return fmt.Sprintf("the GPU's commands: %s (code %d)", e.Text, e.Code)
 }
 
-// The codes of MTLCommandBufferError of commands that took too long, and of all that the system
-// then refuses.
+// Codes of MTLCommandBufferError for commands that took too long, and for later commands that the system then
+// refuses.
 const (
 	errorTimeout       = 2
 	errorAccessRevoked = 4
 )
 
-// interactivity is the code of commands that kept the GPU from drawing. It has no name in Apple's
-// headers, and stands in the text, too, as "0000000e".
+// interactivity is the code of commands that kept the GPU from drawing the screen. Apple's headers do not
+// name it; the error's text contains it as "0000000e".
 var interactivity = int64(0xe)
 
-// TooLong says whether the system ended the commands because they, or others of this process
-// before them, took longer than it allows (rule 27).
+// TooLong says whether the system ended the commands because these, or earlier ones of this process, took
+// longer than it allows (rule 27).
 func (e *CommandError) TooLong() bool {
 	return slices.Contains([]int64{errorTimeout, errorAccessRevoked, interactivity}, e.Code) || strings.Contains(e.Text, fmt.Sprintf("%08x", interactivity))
 }
 
-// StuckError says that commands have not ended. They still use what they were given.
+// StuckError says that commands have not ended. They may still use their memory.
 type StuckError struct{ After time.Duration }
 
 func (e *StuckError) Error() string {
 	return fmt.Sprintf("the GPU's commands have not ended after %v; the GPU or its driver hangs. Ending the program helps, else starting the computer anew", e.After)
 }
 
-// Wait blocks until the commands are done and returns how they ended, a *CommandError if not
-// well. After a tenth of limit it calls late once; nil: nobody is told. After limit it gives up, with a *StuckError: from then on neither the commands nor what
-// they use may be released, as another thread goes on to wait for them.
+// Wait blocks until the commands are done. It returns a *CommandError if they have failed. After a tenth of
+// limit it calls late once, unless late is nil. After limit it returns a *StuckError. Then neither the
+// commands nor their memory may be released, as another thread still waits for them.
 func (c Commands) Wait(limit time.Duration, late func()) error {
 	done := make(chan struct{})
 	go func() {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// File identifies a file by its absolute path, size and time; "" has none.
+// File identifies a file by its absolute path, size and time; it is "" for "".
 func File(path string) string {
 	if path == "" {
 		return ""
@@ -23,12 +23,12 @@ func File(path string) string {
 	return fmt.Sprintf("%s, %d bytes, %s", path, info.Size(), info.ModTime().UTC().Format("2006-01-02T15:04:05.999999999Z"))
 }
 
-// prefixes begin the names of variables that change how Metal behaves: its
-// validation layers (MTL_DEBUG_LAYER, METAL_DEVICE_WRAPPER_TYPE …), libraries put
-// before it, and what a library that stands in for it simulates (METALSIM_FAULT …).
+// prefixes are the beginnings of the names of variables that change how Metal behaves: validation layers
+// (MTL_DEBUG_LAYER, METAL_DEVICE_WRAPPER_TYPE …), preloaded libraries, and the faults of a simulator
+// (METALSIM_FAULT …).
 var prefixes = []string{"MTL", "METAL", "DYLD_", "LD_"}
 
-// Settings are the variables of an environment that Metal may read, sorted.
+// Settings lists the variables of an environment that Metal may read, sorted.
 func Settings(environment []string) string {
 	var list []string
 	for _, v := range environment {

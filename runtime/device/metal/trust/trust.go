@@ -1,9 +1,8 @@
-// Package trust keeps verdicts about what a GPU and its system do, which only trying tells.
-// A mistake in recording an indirect command buffer (ICB) is a crash of the process, not an
-// error, and it may be the system's mistake (rule 18): so ICBs are tried in another process
-// first. How long a command buffer may take is documented nowhere, and too long a one ends
-// what comes after it, too (rule 27). What came of it is kept in a file and holds until
-// something that it may depend on changes.
+// Package trust keeps verdicts about properties of a GPU and its system that only an experiment can tell. A
+// mistake in recording an indirect command buffer (ICB) crashes the process, and the mistake may be the
+// system's (rule 18); so ICBs are first tried in another process. The time limit of a command buffer is
+// documented nowhere, and a command buffer that exceeds it also makes later ones fail (rule 27). A verdict is
+// kept in a file. It is valid as long as nothing changes that it may depend on.
 package trust
 
 import (
@@ -20,56 +19,55 @@ import (
 	"unicode"
 )
 
-// Key is all that a verdict may depend on.
+// Key is everything that a verdict may depend on.
 type Key struct {
 	GPU     string `json:"gpu"`
 	System  string `json:"system"`  // version and build
-	Program string `json:"program"` // version, and which file it is
-	Library string `json:"library"` // that stands in for Metal, and which file it is; "": Apple's
-	// Settings are the variables of the environment that Metal, or what stands in for
-	// it, may read.
+	Program string `json:"program"` // version, and identity of the file
+	Library string `json:"library"` // the library in place of Metal, with the identity of its file; "": Apple's
+	// Settings has the environment variables that Metal, or its replacement, may read.
 	Settings string `json:"settings"`
-	// Of a verdict about a model: its bundle with the types of its file and how it is loaded,
+	// Model identifies a model, for a verdict about one: its bundle with the file's types, how it is loaded,
 	// and a hash of its kernels.
 	Model   string `json:"model,omitempty"`
 	Kernels string `json:"kernels,omitempty"`
 }
 
-// Kind is what a verdict is about.
+// Kind is the subject of a verdict.
 type Kind string
 
-// The kinds.
+// The kinds of verdicts.
 const (
 	ICB    Kind = "icb"    // whether ICBs can be used
 	Budget Kind = "budget" // how long a command buffer may take
 	Model  Kind = "model"  // whether the GPU runs a model as the CPU does, and faster
 )
 
-// Verdict says whether all is well, and if not, what is done about it.
+// Verdict is the result of an experiment, and the consequence if it was negative.
 type Verdict struct {
 	OK           bool   `json:"ok"`
-	Why          string `json:"why,omitempty"`          // not; in a line
+	Why          string `json:"why,omitempty"`          // one line: why the result was negative
 	Milliseconds int    `json:"milliseconds,omitempty"` // of Budget
-	// Of Model: launches of kernels that were compared, and tokens a second on both.
+	// For Model: launches of kernels that were compared, and tokens per second on both devices.
 	Kernels int     `json:"kernels,omitempty"`
 	GPU     float64 `json:"gpu,omitempty"`
 	CPU     float64 `json:"cpu,omitempty"`
 }
 
-// entry is what a file holds.
+// entry is the contents of a file.
 type entry struct {
 	Key     Key     `json:"key"`
 	Verdict Verdict `json:"verdict"`
 }
 
-// most is how many bytes an entry may have.
+// most is the largest size of a file in bytes.
 const most = 16 << 10
 
-// longestWhy is how many bytes of a reason are kept.
+// longestWhy is the most bytes of a reason that are kept.
 const longestWhy = 400
 
-// Path is the file in a folder that a verdict for a key is kept in. Those of a kind on
-// one GPU, about one model, share it: an older one is of no use any more, and files do not pile up.
+// Path is the file in a folder for the verdict of a key. A newer verdict of the same kind, on the same GPU
+// and about the same model replaces an older one, so that files do not pile up.
 func Path(folder string, kind Kind, k Key) string {
 	of := k.GPU + "\x00" + k.Library
 	if k.Model != "" {
@@ -79,11 +77,11 @@ func Path(folder string, kind Kind, k Key) string {
 	return filepath.Join(folder, string(kind)+"-"+hex.EncodeToString(hash[:6])+".json")
 }
 
-// Kept returns the verdict of a kind for a key that is kept in a folder. Whatever else lies
-// there, broken or another's, is no verdict.
+// Kept returns the verdict of a kind for a key from a folder. A file that is broken, or has another key, is
+// no verdict.
 func Kept(folder string, kind Kind, k Key) (v Verdict, ok bool) {
 	path := Path(folder, kind, k)
-	// Not a pipe, whose opening would wait, nor anything without an end.
+	// Opening a pipe would block, and some files have no end.
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || info.Size() > most {
 		return v, false
 	}
@@ -102,11 +100,11 @@ func Kept(folder string, kind Kind, k Key) (v Verdict, ok bool) {
 	if d.Decode(&e) != nil || e.Key != k || e.Verdict.OK != (e.Verdict.Why == "") {
 		return v, false
 	}
-	e.Verdict.Why = line(e.Verdict.Why) // it is printed, and the file could be anybody's
+	e.Verdict.Why = line(e.Verdict.Why) // it is printed, and anybody could have written the file
 	return e.Verdict, true
 }
 
-// Keep writes a verdict into a folder, in place of what is there.
+// Keep writes a verdict to a folder, and replaces an older one.
 func Keep(folder string, kind Kind, k Key, v Verdict) error {
 	v.Why = line(v.Why)
 	data, err := json.MarshalIndent(entry{k, v}, "", "  ")
@@ -134,7 +132,7 @@ func Keep(folder string, kind Kind, k Key, v Verdict) error {
 	return err
 }
 
-// line makes one line without control characters of a text, not too long.
+// line makes one line of a text, without control characters and with a limited length.
 func line(text string) string {
 	text = strings.Join(strings.Fields(strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
