@@ -34,7 +34,7 @@ func Open(path string) (*File, error) {
 	return f, nil
 }
 
-// readFile reads a regular file that is not too large.
+// readFile reads a regular file of limited size.
 func readFile(path string) ([]byte, error) {
 	f, err := userfile.Open(path)
 	if err != nil {
@@ -51,8 +51,7 @@ func readFile(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxFile))
 }
 
-// begins says whether a file begins as bundle files do: an archive whose first entry is
-// the manifest.
+// begins says whether a reader begins like a bundle file: an archive whose first entry is the manifest.
 func begins(r io.Reader) bool {
 	const header = 30 // bytes of an entry's header before its name
 	head := make([]byte, header+len(manifestEntry))
@@ -60,7 +59,7 @@ func begins(r io.Reader) bool {
 	return err == nil && bytes.HasPrefix(head, []byte("PK\x03\x04")) && string(head[header:]) == manifestEntry
 }
 
-// Decode reads the bytes of a bundle file, and verifies its bundles.
+// Decode parses the bytes of a bundle file, and verifies its bundles.
 func Decode(data []byte) (*File, error) {
 	if len(data) > maxFile {
 		return nil, fmt.Errorf("%d bytes; a bundle file has at most %d", len(data), maxFile)
@@ -75,7 +74,7 @@ func Decode(data []byte) (*File, error) {
 	return assemble(entries)
 }
 
-// unpack returns the entries after the manifest, which are those that it lists.
+// unpack returns the entries after the manifest. They must be exactly those that the manifest lists.
 func unpack(data []byte) ([]entry, error) {
 	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
@@ -110,8 +109,8 @@ func unpack(data []byte) ([]entry, error) {
 	return entries, nil
 }
 
-// readManifest reads the first entry. Only its version is looked at if it is another: no
-// more is known of its form then.
+// readManifest reads the first entry. Of a manifest of another version it reads only the version, because the
+// rest may have another form.
 func readManifest(text []byte) (*manifest, error) {
 	var head struct {
 		Version int `json:"version"`
@@ -134,7 +133,7 @@ func readManifest(text []byte) (*manifest, error) {
 	return m, nil
 }
 
-// content unpacks an entry, of at most left bytes, which it uses up.
+// content unpacks an entry of at most left bytes, and subtracts its size from left.
 func content(file *zip.File, left *int64) ([]byte, error) {
 	size := file.UncompressedSize64
 	if most := mostBytes(file.Name); most == 0 {
@@ -151,14 +150,14 @@ func content(file *zip.File, left *int64) ([]byte, error) {
 		return nil, fmt.Errorf("entry %.64q: %w", file.Name, err)
 	}
 	defer r.Close()
-	data, err := io.ReadAll(io.LimitReader(r, int64(size)+1)) // grows with what is there, whatever size says
+	data, err := io.ReadAll(io.LimitReader(r, int64(size)+1)) // allocates as data arrives, whatever size says
 	if err != nil {
 		return nil, fmt.Errorf("entry %.64q: damaged: %w", file.Name, err)
 	}
 	return data, nil
 }
 
-// assemble makes bundles of the entries.
+// assemble makes a File of the entries.
 func assemble(entries []entry) (*File, error) {
 	f := &File{PTX: map[string][]byte{}, Metal: map[string][]byte{}}
 	sources := map[string]string{}
@@ -192,8 +191,8 @@ func assemble(entries []entry) (*File, error) {
 	return f, f.check(sources)
 }
 
-// check gives the bundles their sources, and makes sure that they are of one spec, that
-// nothing is left over, and that nothing is wrong with them.
+// check sets the bundles' sources. It fails unless the bundles are of one spec, all sources are used, and
+// package verify accepts the bundles.
 func (f *File) check(sources map[string]string) error {
 	if n := len(f.Bundles); n < 1 || n > maxBundles {
 		return fmt.Errorf("%d bundles; expected 1 to %d", n, maxBundles)
@@ -232,7 +231,7 @@ func (f *File) check(sources map[string]string) error {
 	return nil
 }
 
-// Of is the bundle of a name; nil if there is none.
+// Of is the bundle with a name; nil: there is none.
 func (f *File) Of(name string) *plan.Bundle {
 	i := slices.IndexFunc(f.Bundles, func(b *plan.Bundle) bool { return b.Name == name })
 	if i < 0 {

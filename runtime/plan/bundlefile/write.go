@@ -42,8 +42,8 @@ func (e *entry) item() manifestItem {
 	return manifestItem{e.name, int64(len(e.data)), hex.EncodeToString(hash[:])}
 }
 
-// Encode returns the bytes of a bundle file. It checks what Decode checks: no file is
-// written that cannot be read.
+// Encode returns the bytes of a bundle file. It makes the checks of Decode, so that it never writes a file
+// that cannot be read.
 func Encode(f *File) ([]byte, error) {
 	entries, err := f.entries()
 	if err != nil {
@@ -67,10 +67,10 @@ func Encode(f *File) ([]byte, error) {
 	return data, nil
 }
 
-// entries lists all entries but the manifest, in their order.
+// entries lists all entries except the manifest, in order.
 func (f *File) entries() ([]entry, error) {
 	list, bundles := []entry{{specEntry, f.Spec}}, []*plan.Bundle{}
-	sources := map[string]string{} // entries by text
+	sources := map[string]string{} // names of entries, by text
 	var texts []entry
 	for _, b := range f.Bundles {
 		name, known := sources[b.Source]
@@ -99,7 +99,7 @@ func (f *File) entries() ([]entry, error) {
 	return list, nil
 }
 
-// pack makes the archive. The same entries give the same bytes.
+// pack makes the archive. Equal entries give equal bytes.
 func pack(entries []entry) ([]byte, error) {
 	var file bytes.Buffer
 	z := zip.NewWriter(&file)
@@ -118,8 +118,7 @@ func pack(entries []entry) ([]byte, error) {
 	return file.Bytes(), nil
 }
 
-// Write puts what Encode returned at path, in one step. It replaces nothing but another
-// bundle file.
+// Write writes the result of Encode to path atomically. It replaces only another bundle file.
 func Write(path string, data []byte) error {
 	switch ours, err := is(path); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -131,7 +130,7 @@ func Write(path string, data []byte) error {
 	return atomicfile.Write(path, data)
 }
 
-// is says whether the file at path begins as bundle files do.
+// is says whether the file at path begins like a bundle file.
 func is(path string) (bool, error) {
 	f, err := userfile.Open(path)
 	if err != nil {

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Mean is the mean of n vectors by the softmax of their scores: what attention takes out of a cache.
-// With masses each score counts so often: what puts the splits of a cache together. It also returns the
-// largest score and the sum of e^(score-largest).
+// Mean is attention for one query: the mean of n vectors, weighted by the softmax of their scores. If there
+// are masses, mass i multiplies the weight of vector i; so Mean also combines the splits of a cache. It
+// returns the largest score and the sum of e^(score-largest), too.
 func Mean(scores, masses []float64, dim int, value func(i int) []float64) (mean []float64, top, sum float64) {
 	mean, top = make([]float64, dim), math.Inf(-1)
 	if len(scores) > 0 {

@@ -1,20 +1,21 @@
 package formula
 
-// DeltaRow is what a row brings to the delta rule of one head.
+// DeltaRow is the inputs of the delta rule from one row, for one head.
 type DeltaRow[X Number] struct {
 	Q, K, V, Keep []X
 	Beta          float64
 }
 
-// DeltaChunkRow is what a row of a chunk brings to DeltaFold, by the names of plan.DeltaChunks.
+// DeltaChunkRow is the inputs of DeltaFold from one row of a chunk, with the names of plan.DeltaChunks.
 type DeltaChunkRow struct{ Seen, Known, Own, Value, Key, Kept []float64 }
 
-// Vectors lists them in the order of their names.
+// Vectors lists the vectors in the order of their names.
 func (r *DeltaChunkRow) Vectors() []*[]float64 {
 	return []*[]float64{&r.Seen, &r.Known, &r.Own, &r.Value, &r.Key, &r.Kept}
 }
 
-// DeltaChunk makes a chunk of rows of one head (the UT transform, arXiv 2406.06484): see plan.DeltaChunks.
+// DeltaChunk computes the terms of a chunk of rows of one head (the UT transform, arXiv 2406.06484); see
+// plan.DeltaChunks.
 func DeltaChunk[X Number](rows []DeltaRow[X], scale float64) []DeltaChunkRow {
 	out := make([]DeltaChunkRow, len(rows))
 	for t := range rows {
@@ -47,7 +48,8 @@ func DeltaChunk[X Number](rows []DeltaRow[X], scale float64) []DeltaChunkRow {
 	return out
 }
 
-// DeltaFold moves the state of one head, [key][value], on by a chunk of rows, and returns what each answers.
+// DeltaFold updates the state of one head, [key][value], by a chunk of rows, and returns the result of each
+// row.
 func DeltaFold(state []float64, rows []DeltaChunkRow) [][]float64 {
 	n := len(rows[0].Kept)
 	var told, answers [][]float64
@@ -72,7 +74,7 @@ func DeltaFold(state []float64, rows []DeltaChunkRow) [][]float64 {
 	return answers
 }
 
-// scaled is by times x.
+// scaled returns by·x.
 func scaled[X Number](x []X, by float64) []float64 {
 	y := make([]float64, len(x))
 	AddTo(y, x, by)

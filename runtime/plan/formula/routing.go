@@ -7,8 +7,8 @@ import (
 	"mla/runtime/plan"
 )
 
-// Gate selects experts by their logits and returns these with their weights, best first. The bias
-// counts for the selection alone; nil: none.
+// Gate selects experts by their logits, and returns them with their weights, best first. The bias counts for
+// the selection only; nil: none.
 func Gate[B Number](g *plan.Gating, logits []float64, bias []B) (experts []int, weights []float64) {
 	probs := Probabilities(logits, g.Sigmoid)
 	by := slices.Clone(probs)
@@ -25,7 +25,7 @@ func Gate[B Number](g *plan.Gating, logits []float64, bias []B) (experts []int, 
 	return experts, Shares(weights, g.Normalize, g.Scale)
 }
 
-// Probabilities are those of experts by their logits.
+// Probabilities is the softmax or sigmoid of the experts' logits.
 func Probabilities(logits []float64, sigmoid bool) []float64 {
 	if !sigmoid {
 		return Softmax(logits)
@@ -37,11 +37,11 @@ func Probabilities(logits []float64, sigmoid bool) []float64 {
 	return y
 }
 
-// masked is the score of experts of other groups, and of those whose scores are not numbers.
+// masked is the score of experts in other groups, and of experts whose score is NaN.
 const masked = -1e30
 
-// Best are the k experts of the highest scores within the best groups, lower numbers first among
-// equals. The score of a group is the sum of its two best.
+// Best returns the k experts with the highest scores in the best groups; of equal scores, the lower expert
+// comes first. The score of a group is the sum of its two best scores.
 func Best(scores []float64, k, groups, kGroups int) []int {
 	scores = slices.Clone(scores)
 	for i, v := range scores {
@@ -67,7 +67,7 @@ func Best(scores []float64, k, groups, kGroups int) []int {
 	return descending(scores)[:k]
 }
 
-// descending are the places of numbers, the largest first.
+// descending returns the indices of numbers, the largest number first.
 func descending(x []float64) []int {
 	order := make([]int, len(x))
 	for i := range order {
@@ -88,7 +88,7 @@ func descending(x []float64) []int {
 // leastSum keeps the normalisation finite: the smallest normal half.
 const leastSum = 0x1p-14
 
-// Shares are the weights of selected experts by their probabilities.
+// Shares is the weights of selected experts, from their probabilities.
 func Shares(probs []float64, normalize bool, scale float64) []float64 {
 	sum := 0.0
 	for _, p := range probs {

@@ -1,14 +1,14 @@
-// Package formula is what the parts of a model compute, in float64 and one function each. It is the
-// only place for these formulas beside the code that has to be fast: gen/interp computes programs
-// with them, and tests compare kernels and the Go references with them.
+// Package formula has the formulas of a model's parts in float64, one function each. The formulas are only
+// here and in the code that has to be fast. gen/interp computes programs with them, and tests compare kernels
+// and the Go references with them.
 package formula
 
 import "math"
 
-// Number is what weights and vectors are made of.
+// Number is the element type of weights and vectors.
 type Number interface{ ~float32 | ~float64 }
 
-// Dot is a product of two vectors.
+// Dot is the dot product of two vectors.
 func Dot[A, B Number](a []A, b []B) float64 {
 	sum := 0.0
 	for i, v := range a {
@@ -17,7 +17,7 @@ func Dot[A, B Number](a []A, b []B) float64 {
 	return sum
 }
 
-// Mul is a matrix times a vector; the matrix has as many columns as the vector numbers.
+// Mul is a row-major matrix times a vector, whose length is the number of columns.
 func Mul[W Number](w []W, x []float64) []float64 {
 	y := make([]float64, len(w)/len(x))
 	for r := range y {
@@ -35,14 +35,14 @@ func MulTransposed[W Number](w []W, x []float64) []float64 {
 	return y
 }
 
-// AddTo adds a vector times a factor to y.
+// AddTo adds factor·x to y.
 func AddTo[X Number](y []float64, x []X, factor float64) {
 	for i := range y {
 		y[i] += factor * float64(x[i])
 	}
 }
 
-// Norm is the root mean square norm.
+// Norm is the RMS norm: x/sqrt(mean(x²)+eps)·weight.
 func Norm[X, W Number](x []X, weight []W, eps float64) []float64 {
 	y := make([]float64, len(x))
 	factor := NormFactor(Dot(x, x), len(x), eps)
@@ -52,13 +52,13 @@ func Norm[X, W Number](x []X, weight []W, eps float64) []float64 {
 	return y
 }
 
-// NormFactor is what the norm of n numbers multiplies with, of the sum of their squares.
+// NormFactor is the factor of the RMS norm of n numbers, from the sum of their squares.
 func NormFactor(squares float64, n int, eps float64) float64 {
 	return 1 / math.Sqrt(squares/float64(n)+eps)
 }
 
-// NormPartial is the first half of a norm: the numbers times its weights, and the sums of the squares
-// of groups of them.
+// NormPartial is the first half of an RMS norm: the numbers times the weights, and the sums of squares of
+// groups of numbers.
 func NormPartial[W Number](x []float64, weight []W, group int) (ready, squares []float64) {
 	ready, squares = make([]float64, len(x)), make([]float64, len(x)/group)
 	for i, v := range x {
@@ -68,7 +68,7 @@ func NormPartial[W Number](x []float64, weight []W, group int) (ready, squares [
 	return ready, squares
 }
 
-// L2Norm divides by the length of the vector.
+// L2Norm is x/sqrt(Σx²+eps).
 func L2Norm(x []float64, eps float64) []float64 {
 	y := make([]float64, len(x))
 	AddTo(y, x, 1/math.Sqrt(Dot(x, x)+eps))
@@ -78,14 +78,13 @@ func L2Norm(x []float64, eps float64) []float64 {
 // Logistic is 1/(1+e^-x).
 func Logistic(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 
-// SiLU is x times its logistic function.
+// SiLU is x·Logistic(x).
 func SiLU(x float64) float64 { return x * Logistic(x) }
 
-// SquaredReLU is the square of what is above 0.
+// SquaredReLU is max(x, 0)².
 func SquaredReLU(x float64) float64 { return max(x, 0) * max(x, 0) }
 
-// SwiGLU is SiLU(gate)·up. A limit above 0 bounds the first factor from above, and the second from
-// both sides.
+// SwiGLU is SiLU(gate)·up. A limit above 0 bounds SiLU(gate) from above, and up on both sides.
 func SwiGLU(gate, up []float64, limit float64) []float64 {
 	y := make([]float64, len(gate))
 	for i, g := range gate {
@@ -98,8 +97,8 @@ func SwiGLU(gate, up []float64, limit float64) []float64 {
 	return y
 }
 
-// Rope rotates the last dim numbers of a head in place: pair i is numbers 2i and 2i+1 of them, or i
-// and i+dim/2, and turn is its angle.
+// Rope rotates the last dim numbers of a head in place. Pair i is numbers 2i and 2i+1, or with halves numbers
+// i and i+dim/2. turn returns the cosine and sine of its angle.
 func Rope(x []float64, dim int, halves bool, turn func(i int) (cos, sin float64)) {
 	x = x[len(x)-dim:]
 	for i := range dim / 2 {
@@ -113,7 +112,7 @@ func Rope(x []float64, dim int, halves bool, turn func(i int) (cos, sin float64)
 	}
 }
 
-// Angles are the turns at a position by the angle of each pair per position, times a magnitude.
+// Angles returns the cosines and sines at a position, times a magnitude, from each pair's angle per position.
 func Angles(freqs []float64, magnitude float64, pos int) func(i int) (cos, sin float64) {
 	return func(i int) (cos, sin float64) {
 		sin, cos = math.Sincos(float64(pos) * freqs[i])

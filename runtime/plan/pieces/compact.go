@@ -5,14 +5,13 @@ import (
 	"strings"
 )
 
-// compactor leaves out of a source what its compiler does not need: comments, empty lines,
-// white space that separates nothing, and statements that are a macro which stands for
-// nothing. A line stays a line, so that one that a compiler names can be found in the
-// file. Comments have to be line comments, which gen/msl/mark sees to.
+// compactor removes text that the compiler does not need: comments, empty lines, superfluous white space, and
+// statements that are an empty macro. Line numbers change only by removed lines; a line never becomes two.
+// Comments must be line comments, which gen/msl/mark ensures.
 //
-// Preprocessor lines, and what has quotes, stay as they are.
+// Preprocessor lines and lines with quotes stay unchanged.
 type compactor struct {
-	empty map[string]bool // macros that stand for nothing
+	empty map[string]bool // macros that expand to nothing
 }
 
 var emptyMacro = regexp.MustCompile(`(?m)^#define (\w+)(?:\([^)]*\))?$`)
@@ -27,8 +26,8 @@ func newCompactor(source string) *compactor {
 
 func (c *compactor) compact(text string) string {
 	var out strings.Builder
-	verbatim := false // in a directive that goes on after a backslash
-	last := byte(';') // of the code before
+	verbatim := false // inside a directive that a backslash continues
+	last := byte(';') // last character of the code so far
 	for line := range strings.Lines(text) {
 		bare := strings.TrimSpace(line)
 		code, _, _ := strings.Cut(bare, "//")
@@ -37,7 +36,7 @@ func (c *compactor) compact(text string) string {
 		case verbatim || strings.ContainsAny(code, `"'`):
 			out.WriteString(line)
 			verbatim = verbatim && strings.HasSuffix(bare, `\`)
-		case strings.IndexByte(";{}", last) >= 0 && c.nothing(code): // and no branch of an if
+		case strings.IndexByte(";{}", last) >= 0 && c.nothing(code): // not the branch of an if
 		default:
 			if code = squeeze(code); code != "" {
 				out.WriteString(code + "\n")
@@ -50,14 +49,14 @@ func (c *compactor) compact(text string) string {
 
 var call = regexp.MustCompile(`^(\w+)\s*(\(.*\))?\s*;\s*$`)
 
-// nothing says whether a line is a statement of an empty macro and no more.
+// nothing says whether a line is only a statement of an empty macro.
 func (c *compactor) nothing(code string) bool {
 	m := call.FindStringSubmatch(code)
 	return m != nil && c.empty[m[1]] && closesAtEnd(m[2])
 }
 
-// closesAtEnd says whether the bracket that text begins with is closed by its last
-// character. Without a bracket it is.
+// closesAtEnd says whether the last character of text closes the bracket that text begins with. It is true
+// for text without a bracket.
 func closesAtEnd(text string) bool {
 	depth := 0
 	for i := range len(text) {
@@ -73,7 +72,7 @@ func closesAtEnd(text string) bool {
 	return text == ""
 }
 
-// squeeze is a line without needless white space.
+// squeeze returns a line without superfluous white space.
 func squeeze(code string) string {
 	var out strings.Builder
 	last := byte(0)
@@ -87,8 +86,8 @@ func squeeze(code string) string {
 	return out.String()
 }
 
-// needsSpace says whether two characters could be part of one token: those of two words,
-// those of two operators, and a sign after what may be an exponent.
+// needsSpace says whether two adjacent characters could be one token: two words, two operators, or a sign
+// after a possible exponent.
 func needsSpace(a, b byte) bool {
 	const brackets, exponent, sign = "()[]{},;", "eEpP", "+-"
 	switch {

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Library is Metal source that bundles share: files, each with marks. A bundle's own text names the
-// files that it has, and Whole puts them in front of its kernels, whose variants it lists (fold). Both
-// texts have lines that only Whole reads:
+// Library is Metal source that bundles share: files with marks. A bundle's own text names the files that it
+// needs, and lists the variants of its kernels as macros (fold). Whole inserts the files and expands the
+// macros. Both texts have lines that only Whole reads:
 //
 //	//# NAME …
 //
-// In a library the line stands in front of the file of that name, in a bundle's text where the
-// files go.
+// In a library, the line comes before the file with that name. In a bundle's text, it comes where the files
+// are to be inserted.
 type Library struct {
 	names []string
 	files map[string]file
@@ -26,7 +26,7 @@ type file struct {
 	marks []markAt
 }
 
-// markAt is a mark, and where its line stands in the text.
+// markAt is a mark and the position of its line in the text.
 type markAt struct {
 	Mark
 	begin, end int
@@ -51,18 +51,18 @@ func marksOf(text string) (list []markAt) {
 
 const filePrefix = "//#"
 
-// fileLine is the line about files; they have no spaces in their names.
+// fileLine is a line that names files. File names have no spaces.
 func fileLine(names ...string) string {
 	return strings.Join(append([]string{filePrefix}, names...), " ") + "\n"
 }
 
-// filesOf reads such a line.
+// filesOf parses such a line.
 func filesOf(line string) (names []string, ok bool) {
 	rest, ok := strings.CutPrefix(line, filePrefix)
 	return strings.Fields(rest), ok
 }
 
-// Add puts a file at the end.
+// Add appends a file.
 func (l *Library) Add(name, text string) {
 	if l.files == nil {
 		l.files = map[string]file{}
@@ -71,7 +71,7 @@ func (l *Library) Add(name, text string) {
 	l.files[name] = file{text, marksOf(text)}
 }
 
-// Text is the library as ParseLibrary reads it, with a comment in front.
+// Text is the library in the form that ParseLibrary reads, after a comment.
 func (l *Library) Text(comment string) string {
 	var out strings.Builder
 	out.WriteString(comment + "\n")
@@ -81,7 +81,7 @@ func (l *Library) Text(comment string) string {
 	return out.String()
 }
 
-// ParseLibrary reads a library.
+// ParseLibrary parses a library.
 func ParseLibrary(text string) (*Library, error) {
 	if !strings.HasSuffix(text, "\n") {
 		return nil, errors.New("the library does not end with the end of a line: it is cut off")
@@ -101,7 +101,7 @@ func ParseLibrary(text string) (*Library, error) {
 		case ok:
 			end()
 			name, begin = names[0], at+len(line)
-		case name == "" && strings.HasPrefix(line, "//"): // comments at the head
+		case name == "" && strings.HasPrefix(line, "//"): // comments before the first file
 		case name == "":
 			return nil, fmt.Errorf("the library begins with %.100q; expected %s and the name of a file", line, filePrefix)
 		}
@@ -111,9 +111,8 @@ func ParseLibrary(text string) (*Library, error) {
 	return l, nil
 }
 
-// Kernels is the text of a bundle of which Whole makes this source again: without the files of the
-// library, which follow the comments at its head in the order of the library, and with variants as
-// macros.
+// Kernels is the inverse of Whole: the text of a bundle from its whole source. It leaves out the library's
+// files, which must follow the leading comments in the library's order, and writes variants as macros.
 func (l *Library) Kernels(whole string) string {
 	at, known := 0, map[string]bool{}
 	for line := range strings.Lines(whole) {
@@ -135,8 +134,8 @@ func (l *Library) Kernels(whole string) string {
 	return whole[:at] + fileLine(files...) + fold(rest)
 }
 
-// Whole is the source of a bundle of its own text. Marks of the library name only what this source
-// declares.
+// Whole is the whole source of a bundle from its own text. Names that this source does not declare are
+// removed from the library's marks.
 func (l *Library) Whole(kernels string) (string, error) {
 	at := strings.Index("\n"+kernels, "\n"+filePrefix)
 	if at < 0 {
@@ -171,10 +170,10 @@ func (l *Library) Whole(kernels string) (string, error) {
 	return out.String(), nil
 }
 
-// maxLibrary bounds what is allocated at once for a source, in bytes.
+// maxLibrary bounds the memory that is allocated at once for a source, in bytes.
 const maxLibrary = 1 << 21
 
-// declared adds the names that marks declare.
+// declared adds the names that marks declare to known.
 func declared(known map[string]bool, marks []markAt) {
 	for i := range marks {
 		for _, name := range marks[i].Names {
@@ -183,7 +182,7 @@ func declared(known map[string]bool, marks []markAt) {
 	}
 }
 
-// write writes a file whose marks name nothing but what is known.
+// write writes a file with only known names in its marks.
 func (f file) write(out *strings.Builder, known map[string]bool) {
 	unknown := func(name string) bool { return !known[name] }
 	at := 0

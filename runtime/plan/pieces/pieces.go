@@ -1,17 +1,16 @@
-// Package pieces cuts kernels.metal: whoever compiles a bundle's source for one file
-// hands the compiler only the kernels that the file needs, with what they are made of.
+// Package pieces cuts a bundle's Metal source, so that the compiler gets only the kernels that a file needs,
+// with the declarations that these use.
 //
-// The source is cut at marks, comment lines that gen/msl writes in front of every
-// declaration: so nothing here has to understand Metal.
+// The source is cut at marks, comment lines that gen/msl writes before every declaration. So this package
+// need not parse Metal.
 //
 //	//: NAME … [if NAME …] [using NAME …]
 //
-// says what the piece up to the next mark declares, which other names must be in use
-// for it to count (of an explicit specialisation: what it specialises for), and which
-// names it uses. All pieces that declare a name are used together. A mark without names
-// before if and using stands in front of what belongs to any part of the source, as
-// does what stands before the first mark. What is cut out has no marks, and nothing else
-// that only readers need.
+// declares the names of the piece up to the next mark. The names after "if" must be in use for the piece to
+// count; a mark of an explicit specialisation names the specialised types there. The names after "using" are
+// used by the piece. All pieces that declare a name are used together. A piece whose mark declares nothing,
+// or that comes before the first mark, belongs to every part of the source. The result of a cut has no marks,
+// comments or other text for human readers.
 package pieces
 
 import (
@@ -22,19 +21,19 @@ import (
 
 const (
 	prefix = "//:"
-	// Words of C++, so that no declaration can have them as a name.
+	// Keywords of C++, so that no declaration can have these names.
 	ifWord    = "if"
 	usingWord = "using"
 )
 
-// Mark is what a line in front of a piece says.
+// Mark is the contents of a mark.
 type Mark struct {
-	Names []string // declared; none: the piece belongs to any part
-	If    []string // in use too, or else the piece is not needed
-	Using []string // used
+	Names []string // names that the piece declares; none: the piece belongs to every part
+	If    []string // names that must be in use for the piece to count
+	Using []string // names that the piece uses
 }
 
-// String is the mark as a line without its end.
+// String is the line of the mark, without a line end.
 func (m Mark) String() string {
 	words := append([]string{prefix}, m.Names...)
 	if len(m.If) > 0 {
@@ -49,7 +48,7 @@ func (m Mark) String() string {
 // IsMark says whether a line is a mark.
 func IsMark(line string) bool { return strings.HasPrefix(line, prefix) }
 
-// parse reads a line; ok says that it is a mark.
+// parse parses a line; ok: it is a mark.
 func parse(line string) (m Mark, ok bool) {
 	rest, ok := strings.CutPrefix(line, prefix)
 	list := &m.Names
@@ -66,7 +65,7 @@ func parse(line string) (m Mark, ok bool) {
 	return m, ok
 }
 
-// piece is a mark, and what stands between it and the next one as a compiler needs it.
+// piece is a mark and the compacted text up to the next mark.
 type piece struct {
 	Mark
 	text string
@@ -75,10 +74,10 @@ type piece struct {
 // Source is a source cut at its marks.
 type Source struct {
 	pieces []piece
-	about  map[string][]int // pieces whose mark has a name in front of using
+	about  map[string][]int // indices of pieces, by the names that their marks have before using
 }
 
-// Parse cuts a source. One without marks is a single piece that belongs to any part.
+// Parse cuts a source at its marks. A source without marks is one piece.
 func Parse(source string) *Source {
 	s := &Source{pieces: []piece{{}}, about: map[string][]int{}}
 	c := newCompactor(source)
@@ -102,8 +101,8 @@ func Parse(source string) *Source {
 	return s
 }
 
-// Cut returns the part of the source that declares names, in the order of the source. It
-// fails if the source lacks a name, or one that is used by what it returns.
+// Cut returns the part of the source that declares and uses names, in the order of the source. It fails if
+// the source does not declare a name that is needed.
 func (s *Source) Cut(names []string) (string, error) {
 	kept, err := s.keep(names)
 	if err != nil {
@@ -118,9 +117,8 @@ func (s *Source) Cut(names []string) (string, error) {
 	return cut.String(), nil
 }
 
-// Inlined is the sum of the lengths of what each of names is made of, in bytes as Cut has
-// them. A compiler that inlines every call has so much to do: what two kernels use, it
-// compiles twice.
+// Inlined is the sum, over all names, of the bytes of source that each needs. It is the work of a compiler
+// that inlines every call: a function that two kernels use is compiled twice.
 func (s *Source) Inlined(names []string) (bytes int, err error) {
 	for _, name := range names {
 		kept, err := s.keep([]string{name})
@@ -136,7 +134,7 @@ func (s *Source) Inlined(names []string) (bytes int, err error) {
 	return bytes, nil
 }
 
-// keep says which pieces a part that declares names has.
+// keep says which pieces belong to the part that declares names.
 func (s *Source) keep(names []string) ([]bool, error) {
 	c := &cutter{Source: s, kept: make([]bool, len(s.pieces)), wanted: map[string]bool{}}
 	for i, p := range s.pieces {
@@ -162,12 +160,12 @@ func (s *Source) keep(names []string) ([]bool, error) {
 	return c.kept, nil
 }
 
-// cutter finds the pieces that names lead to.
+// cutter finds the pieces that names need.
 type cutter struct {
 	*Source
 	kept   []bool
 	wanted map[string]bool
-	open   []string // wanted, not yet looked at
+	open   []string // wanted names whose pieces were not looked up yet
 }
 
 func (c *cutter) want(names []string) {
@@ -186,8 +184,7 @@ func (c *cutter) add(i int) {
 	}
 }
 
-// needed says whether a piece declares something that is wanted, and all is in use that
-// it depends on.
+// needed says whether a piece declares a wanted name, and all names of its "if" are in use.
 func (c *cutter) needed(p *piece) bool {
 	in := func(name string) bool { return c.wanted[name] }
 	return slices.ContainsFunc(p.Names, in) && !slices.ContainsFunc(p.If, func(name string) bool { return !in(name) })

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Variants of a kernel differ in names alone: that of the function, and those of types. A bundle's
-// own text has them as one macro, which Metal's compiler reads as well:
+// Variants of a kernel differ only in names: the function's and those of types. In a bundle's own text they
+// are one macro, which Metal's compiler can read, too:
 //
 //	//# variants using NAME …
 //	#define VARIANT(NAME, A) \
@@ -17,8 +17,8 @@ import (
 //	VARIANT(embed_q8_0, q8_0)
 //	#undef VARIANT
 //
-// Whole writes a function with a mark for each use of the macro: a compiler that is handed one
-// variant names the line of that variant, and what cuts a source knows no macros.
+// Whole expands each use of the macro to a function with a mark. So a compiler error names a line of the
+// variant, and the code that cuts a source need not know macros.
 const (
 	macro         = "VARIANT"
 	variantsStart = filePrefix + " variants " + usingWord
@@ -28,7 +28,7 @@ const (
 	functionName  = "NAME"
 )
 
-// variant is a function with its mark, and its text as words and what stands between them.
+// variant is a function with its mark, and its text split into words and the text between them.
 type variant struct {
 	mark   Mark
 	tokens []string
@@ -36,25 +36,25 @@ type variant struct {
 
 var (
 	tokenPattern = regexp.MustCompile(`\w+|\W+`)
-	wordPattern  = regexp.MustCompile(`\b[A-Z]+\b`) // what may be a parameter
+	wordPattern  = regexp.MustCompile(`\b[A-Z]+\b`) // may be a parameter
 )
 
-// variantOf reads a piece; ok says that a macro may have its text.
+// variantOf parses a piece; ok: its text can be a macro.
 func variantOf(m Mark, text string) (v variant, ok bool) {
 	ok = len(m.Names) == 1 && len(m.If) == 0 && strings.HasSuffix(text, "}\n\n") && !strings.ContainsAny(text, `#\`) && !strings.Contains(text, "//")
 	return variant{m, tokenPattern.FindAllString(strings.TrimSuffix(text, "\n"), -1)}, ok
 }
 
-// String is the piece.
+// String is the text of the piece with its mark.
 func (v variant) String() string { return v.mark.String() + "\n" + strings.Join(v.tokens, "") + "\n" }
 
-// declares says whether a word is one that the mark of v has.
+// declares says whether the mark of v contains a word.
 func (v variant) declares(word string) bool {
 	return slices.Contains(v.mark.Names, word) || slices.Contains(v.mark.Using, word)
 }
 
-// differing are the places of the tokens in which two variants differ; ok says that these are words
-// of their marks.
+// differing returns the indices of the tokens in which two variants differ; ok: these tokens are names of
+// their marks.
 func (v variant) differing(other variant) (places []int, ok bool) {
 	if len(v.tokens) != len(other.tokens) {
 		return nil, false
@@ -71,7 +71,8 @@ func (v variant) differing(other variant) (places []int, ok bool) {
 	return places, true
 }
 
-// family takes the variants of one kernel that list begins with, and the places where they differ.
+// family returns the leading variants of list that belong to one kernel, and the indices of the tokens in
+// which they differ.
 func family(list []variant) (of []variant, places []int) {
 	of = list[:1]
 	for _, v := range list[1:] {
@@ -86,9 +87,9 @@ func family(list []variant) (of []variant, places []int) {
 	return of, slices.Compact(places)
 }
 
-// foldFamily is a family as a macro with its uses; ok says that unfold makes the family of it again.
+// foldFamily writes a family as a macro with its uses; ok: unfold restores the family.
 func foldFamily(list []variant, places []int) (text string, ok bool) {
-	uses := make([][]string, len(list)) // of the macro: the function, and the words at places that differ
+	uses := make([][]string, len(list)) // arguments of the macro: the function, and the tokens that differ
 	for i, v := range list {
 		uses[i] = []string{v.mark.Names[0]}
 	}
@@ -103,7 +104,7 @@ func foldFamily(list []variant, places []int) (text string, ok bool) {
 		key := strings.Join(column, " ")
 		if function {
 			known[key] = functionName
-		} else if known[key] == "" { // places that have the same words in each variant share a parameter
+		} else if known[key] == "" { // tokens that are equal in every variant share a parameter
 			known[key] = string(rune('A' + len(names) - 1))
 			names = append(names, known[key])
 			using = slices.DeleteFunc(using, func(name string) bool { return name == column[0] })
@@ -126,7 +127,7 @@ func foldFamily(list []variant, places []int) (text string, ok bool) {
 	return out.String(), err == nil && got.String() == want.String()
 }
 
-// fold writes variants of a kernel that follow each other as one macro.
+// fold writes consecutive variants of a kernel as one macro.
 func fold(text string) string {
 	var out strings.Builder
 	var list []variant
@@ -207,7 +208,7 @@ func unfoldFamily(out *strings.Builder, block string) error {
 	return nil
 }
 
-// split cuts a macro's text at its parameters: holes are which of them stand between the texts.
+// split cuts a macro's text at its parameters; holes[i] is the parameter after texts[i].
 func split(body string, parameters []string) (texts []string, holes []int) {
 	at := 0
 	for _, word := range wordPattern.FindAllStringIndex(body, -1) {
@@ -229,5 +230,5 @@ func filled(texts []string, holes []int, args []string) (size int) {
 	return size
 }
 
-// maxWhole bounds a source that is made of macros, in bytes.
+// maxWhole bounds the size of an expanded source, in bytes.
 const maxWhole = 1 << 24

@@ -6,7 +6,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// groupingOf is where a part lists what rows have selected, or reads it; nil: it does neither.
+// groupingOf is the grouping that a part writes or reads; nil: none.
 func groupingOf(p plan.Part) *plan.Grouping {
 	switch p := p.(type) {
 	case *plan.GroupExperts:
@@ -19,7 +19,8 @@ func groupingOf(p plan.Part) *plan.Grouping {
 	return nil
 }
 
-// groupBeside lists experts again in the kernel that reads the lists: what runs sees them change.
+// groupBeside adds a part that writes the grouping to the kernel that reads it, so that the reader sees it
+// change.
 func groupBeside(b *plan.Bundle) bool {
 	changed := false
 	for _, q := range sequences(b) {
@@ -44,7 +45,7 @@ func groupBeside(b *plan.Bundle) bool {
 	return changed
 }
 
-// routingOf is what a dispatch selects, or groups: of all rows.
+// routingOf is the operand and slot with the selections that a kernel reads or groups, of all rows.
 func routingOf(k *plan.Kernel, d *plan.Dispatch) (*plan.Operand, *plan.Slot) {
 	for _, p := range k.Parts {
 		at := -1
@@ -62,13 +63,13 @@ func routingOf(k *plan.Kernel, d *plan.Dispatch) (*plan.Operand, *plan.Slot) {
 	return nil, nil
 }
 
-// groups says that a kernel has experts after a part that groups them.
+// groups says whether the kernel has experts after a part that groups them.
 func groups(k *plan.Kernel) bool {
 	_, first := k.Parts[0].(*plan.GroupExperts)
 	return first && len(k.Parts) > 1
 }
 
-// addGroup puts a part that groups experts in front of the one that reads the groups.
+// addGroup inserts a part that groups experts before the part that reads the groups.
 func addGroup(k *plan.Kernel, e *plan.Experts, routing plan.Slot) {
 	routing.Name, routing.Write = "routing_again", false
 	k.Slots = append(slices.Clone(k.Slots), routing)
@@ -76,7 +77,7 @@ func addGroup(k *plan.Kernel, e *plan.Experts, routing plan.Slot) {
 	k.Parts = append([]plan.Part{&plan.GroupExperts{Routing: len(k.Slots) - 1, Grouping: *e.Grouping}}, k.Parts...)
 }
 
-// selectBeside selects experts of one row in the kernel that reads the selection.
+// selectBeside adds a part that selects experts of one row to the kernel that reads the selection.
 func selectBeside(b *plan.Bundle) bool {
 	for i := range b.Decode().Dispatches {
 		d := &b.Decode().Dispatches[i]
@@ -96,7 +97,7 @@ func selectBeside(b *plan.Bundle) bool {
 	return false
 }
 
-// sumBeside adds what a product of the same kernel makes.
+// sumBeside adds a part that sums up the result of a product in the same kernel.
 func sumBeside(b *plan.Bundle) bool {
 	return eachKernel(b, func(k *plan.Kernel) bool {
 		for _, p := range k.Parts {

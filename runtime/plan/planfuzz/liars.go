@@ -6,16 +6,17 @@ import (
 	"mla/runtime/plan"
 )
 
-// Liar makes a plan that is well-formed and says something wrong about what its kernels do.
+// Liar changes a plan so that it is well-formed but wrong about its kernels.
 type Liar struct {
 	Name string
-	Why  string // a part of what package verify says about it
-	// Tell changes the bundle. It returns false, and may leave the bundle changed, if that has nothing to lie about.
+	Why  string // a part of package verify's error
+	// Tell changes the bundle. It returns false if the bundle has nothing to change; the bundle may be
+	// changed then, too.
 	Tell func(b *plan.Bundle) bool
 }
 
-// Liars are the kinds: numbers that are used as indices and that no part made, slots of a part that are one memory,
-// parts of a kernel that wait for each other though they run side by side, and constants for other slots.
+// Liars lists the kinds: indices that no part wrote, slots of a part that share memory, parts of a kernel
+// that depend on each other although they run in parallel, and constants for other slots.
 var Liars = []Liar{
 	{"a routing that is only marked as written", "marked as written", markIndex(plan.RoleRouting)},
 	{"starts that are only marked as written", "marked as written", markIndex(plan.RoleStarts)},
@@ -125,7 +126,8 @@ var Liars = []Liar{
 	}},
 }
 
-// eachKernel changes kernels that stand in for no others, and those that stand in for them.
+// eachKernel calls change for the kernels that replace no others, and applies the change to their
+// replacements.
 func eachKernel(b *plan.Bundle, change func(k *plan.Kernel) bool) bool {
 	changed := false
 	for i := range b.Kernels {
@@ -137,7 +139,7 @@ func eachKernel(b *plan.Bundle, change func(k *plan.Kernel) bool) bool {
 	return changed
 }
 
-// eachPart changes their parts.
+// eachPart calls change for all parts of these kernels.
 func eachPart(b *plan.Bundle, change func(k *plan.Kernel, p plan.Part) bool) bool {
 	return eachKernel(b, func(k *plan.Kernel) bool {
 		changed := false
@@ -148,7 +150,8 @@ func eachPart(b *plan.Bundle, change func(k *plan.Kernel, p plan.Part) bool) boo
 	})
 }
 
-// markIndex makes one dispatch read other memory of the arena in a slot that it uses in a role, and marks the slot.
+// markIndex binds a slot with a role to other memory of the arena in one dispatch, and marks the slot as
+// written.
 func markIndex(as plan.Role) func(b *plan.Bundle) bool {
 	return func(b *plan.Bundle) bool {
 		for _, q := range sequences(b) {
@@ -182,7 +185,8 @@ func markSlot(b *plan.Bundle, q []plan.Dispatch, d *plan.Dispatch, as plan.Role)
 	return false
 }
 
-// elsewhere is where the arena has room for an operand apart from all other operands of its dispatch; -1: nowhere.
+// elsewhere is an offset in the arena for an operand that does not overlap the other operands of its
+// dispatch; -1: there is none.
 func elsewhere(b *plan.Bundle, q []plan.Dispatch, d *plan.Dispatch, slot int) int64 {
 	op := &d.Operands[slot]
 	for _, other := range q {
@@ -201,7 +205,7 @@ func elsewhere(b *plan.Bundle, q []plan.Dispatch, d *plan.Dispatch, slot int) in
 	return -1
 }
 
-// farRouting makes readers of several rows' routings take them from between the rows that were written.
+// farRouting makes readers of several rows' routings read between the rows that were written.
 func farRouting(b *plan.Bundle) bool {
 	changed := eachPart(b, func(k *plan.Kernel, p plan.Part) bool {
 		found := false
@@ -212,7 +216,7 @@ func farRouting(b *plan.Bundle) bool {
 		}
 		return found
 	})
-	for i := range b.Batches() { // after all that the arena has is room for them
+	for i := range b.Batches() { // place it after the rest of the arena
 		q := &b.Batches()[i]
 		for _, d := range q.Dispatches {
 			for s := range d.Operands {

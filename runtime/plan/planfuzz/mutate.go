@@ -10,8 +10,8 @@ import (
 	"mla/runtime/quant"
 )
 
-// Mutate changes something about a bundle, and says what. A bundle may have nothing of the kind that is drawn: then
-// it stays as it is.
+// Mutate changes something in a bundle at random, and says what. If the bundle has nothing of the drawn kind,
+// it stays unchanged.
 func Mutate(rng *rand.Rand, b *plan.Bundle) string {
 	m := mutator{rng, b}
 	all := sequences(b)
@@ -36,13 +36,13 @@ func Mutate(rng *rand.Rand, b *plan.Bundle) string {
 	return ""
 }
 
-// mutator draws changes of a bundle.
+// mutator draws random changes of a bundle.
 type mutator struct {
 	rng *rand.Rand
 	b   *plan.Bundle
 }
 
-// kinds are the changes and how often each is drawn.
+// kinds is the changes and their relative frequencies.
 var kinds = []struct {
 	weight int
 	change func(m *mutator, q *[]plan.Dispatch, d *plan.Dispatch) string
@@ -68,13 +68,13 @@ var kinds = []struct {
 	}},
 }
 
-// sizes are what numbers are changed to, beside their neighbours.
+// sizes is the values that numbers are set to, beside nearby ones.
 var sizes = []int64{0, 1, 2, 3, 4, 8, 16, 32, 64, 96, 128, 256, 512, 1024, 4096, 1 << 16, 1 << 20, 1 << 24, 1 << 30, 1 << 40, -1, -1 << 62, 1<<63 - 1}
 
-// steps are the differences of neighbours.
+// steps is the differences to nearby values.
 var steps = []int64{-1024, -256, -64, -32, -16, -8, -4, -2, -1, 1, 2, 4, 8, 16, 32, 64, 256, 1024}
 
-// number is a number near an old one, or one of sizes.
+// number returns a number near old, or one of sizes.
 func (m *mutator) number(old int64) int64 {
 	switch m.rng.IntN(4) {
 	case 0:
@@ -87,7 +87,7 @@ func (m *mutator) number(old int64) int64 {
 	return sizes[m.rng.IntN(len(sizes))]
 }
 
-// oneSize gives a number another value wherever it stands: in a kernel, or in the whole bundle.
+// oneSize changes a number to the same new value everywhere in a kernel, or in the whole bundle.
 func (m *mutator) oneSize(_ *[]plan.Dispatch, d *plan.Dispatch) string {
 	scope := reflect.ValueOf(&m.b.Kernels[d.Kernel])
 	if m.rng.IntN(3) == 0 {
@@ -123,7 +123,7 @@ func (m *mutator) extent(_ *[]plan.Dispatch, d *plan.Dispatch) string {
 	return "length"
 }
 
-// foreignOperand takes one of the same space from anywhere in the bundle.
+// foreignOperand takes an operand of the same space from anywhere in the bundle.
 func (m *mutator) foreignOperand(_ *[]plan.Dispatch, d *plan.Dispatch) string {
 	o := &d.Operands[m.rng.IntN(len(d.Operands))]
 	var fit []plan.Operand
@@ -146,7 +146,7 @@ func (m *mutator) swappedOperands(_ *[]plan.Dispatch, d *plan.Dispatch) string {
 	return "operands swapped"
 }
 
-// order changes which dispatches there are, and in which order.
+// order removes, repeats or reorders dispatches.
 func (m *mutator) order(q *[]plan.Dispatch, _ *plan.Dispatch) string {
 	i, j := m.rng.IntN(len(*q)), m.rng.IntN(len(*q))
 	switch m.rng.IntN(4) {
@@ -162,7 +162,7 @@ func (m *mutator) order(q *[]plan.Dispatch, _ *plan.Dispatch) string {
 	return "order of dispatches"
 }
 
-// factor halves one number of a kernel and doubles another one: products stay.
+// factor halves one number of a kernel and doubles another one, so that their product stays the same.
 func (m *mutator) factor(_ *[]plan.Dispatch, d *plan.Dispatch) string {
 	var all []reflect.Value
 	numbers(reflect.ValueOf(&m.b.Kernels[d.Kernel]), func(v reflect.Value) { all = append(all, v) })
@@ -177,7 +177,7 @@ func (m *mutator) factor(_ *[]plan.Dispatch, d *plan.Dispatch) string {
 	return "factor"
 }
 
-// slot makes a part use another slot of its kernel.
+// slot binds a part to another slot of its kernel.
 func (m *mutator) slot(_ *[]plan.Dispatch, d *plan.Dispatch) string {
 	k := &m.b.Kernels[d.Kernel]
 	var all []reflect.Value
@@ -195,7 +195,7 @@ func (m *mutator) slot(_ *[]plan.Dispatch, d *plan.Dispatch) string {
 	return "slot"
 }
 
-// mark says of a slot that it is written, or that it is not.
+// mark toggles whether a slot is marked as written.
 func (m *mutator) mark(_ *[]plan.Dispatch, d *plan.Dispatch) string {
 	k := &m.b.Kernels[d.Kernel]
 	if len(k.Slots) == 0 {
@@ -206,7 +206,7 @@ func (m *mutator) mark(_ *[]plan.Dispatch, d *plan.Dispatch) string {
 	return "mark of slot " + s.Name
 }
 
-// neighbour puts a part of another kernel beside those of a kernel.
+// neighbour adds a part of another kernel to a kernel.
 func (m *mutator) neighbour(_ *[]plan.Dispatch, d *plan.Dispatch) string {
 	k, other := &m.b.Kernels[d.Kernel], &m.b.Kernels[m.rng.IntN(len(m.b.Kernels))]
 	if len(other.Parts) == 0 {
@@ -235,7 +235,7 @@ func (m *mutator) weightTable(_ *[]plan.Dispatch, _ *plan.Dispatch) string {
 	return "table of weights"
 }
 
-// anyNumber goes down from the bundle at random, to a number, a flag or a list.
+// anyNumber descends from the bundle at random to a number, a flag or a list, and changes it.
 func (m *mutator) anyNumber() string {
 	for range 1000 {
 		if path, ok := m.descend(reflect.ValueOf(m.b).Elem(), ""); ok {

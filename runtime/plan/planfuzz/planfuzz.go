@@ -1,6 +1,6 @@
-// Package planfuzz makes hostile plans, for tests: plans whose numbers are changed at random (Mutate), and plans that
-// are well-formed and lie about what their kernels do (Liars). What package verify accepts of them must be safe to run
-// on every device: wrong numbers and errors are allowed, a touch of foreign memory and a panic are not.
+// Package planfuzz makes hostile plans for tests: plans with random changes (Mutate), and well-formed plans
+// that are wrong about their kernels (Liars). The plans that package verify accepts must be safe to run on
+// every device: wrong results and errors are allowed, access to foreign memory and panics are not.
 package planfuzz
 
 import (
@@ -13,7 +13,8 @@ import (
 	"mla/runtime/plan/verify"
 )
 
-// Files are compiled bundles with all kinds of parts, and the models that they run, in the module's folder.
+// Files maps compiled bundles, which have all kinds of parts together, to their models; paths are in the
+// module's folder.
 var Files = map[string]string{
 	"yoututiny":    "testdata/reference/youtu-tiny-F32.gguf",
 	"youtumini":    "testdata/reference/youtu-mini-Q4_K_M.gguf",
@@ -21,7 +22,7 @@ var Files = map[string]string{
 	"dsv2litemini": "testdata/reference/dsv2lite-mini-Q4_K_M.gguf",
 }
 
-// Copy is a bundle that shares no memory with another one.
+// Copy returns a deep copy of a bundle.
 func Copy(b *plan.Bundle) (*plan.Bundle, error) {
 	text, err := planjson.Marshal([]*plan.Bundle{b})
 	if err != nil {
@@ -34,8 +35,8 @@ func Copy(b *plan.Bundle) (*plan.Bundle, error) {
 	return list[0], nil
 }
 
-// Accepted changes a copy of a bundle in a number of steps, keeps those after which package verify finds nothing wrong, and
-// says what they were; nil: it has refused all.
+// Accepted changes a copy of a bundle step by step, keeps the changes that package verify accepts, and says
+// what they were; nil: verify has accepted none.
 func Accepted(rng *rand.Rand, b *plan.Bundle, steps int) (accepted *plan.Bundle, what string, err error) {
 	for range steps {
 		next, err := Copy(b)
@@ -50,7 +51,7 @@ func Accepted(rng *rand.Rand, b *plan.Bundle, steps int) (accepted *plan.Bundle,
 	return accepted, what, nil
 }
 
-// sequences are the lists of dispatches of a bundle that are not empty.
+// sequences lists pointers to the non-empty lists of dispatches of a bundle.
 func sequences(b *plan.Bundle) (list []*[]plan.Dispatch) {
 	all := []*[]plan.Dispatch{&b.Pick}
 	for i := range b.Sequences {
@@ -64,7 +65,7 @@ func sequences(b *plan.Bundle) (list []*[]plan.Dispatch) {
 	return list
 }
 
-// settle gives kernels of classes the slots and parts of the kernels that they stand in for.
+// settle gives the kernels for single classes the slots and parts of the kernels that they replace.
 func settle(b *plan.Bundle) {
 	for i := range b.Kernels {
 		k := &b.Kernels[i]
@@ -76,7 +77,7 @@ func settle(b *plan.Bundle) {
 	}
 }
 
-// numbers calls visit for every signed integer within a value.
+// numbers calls visit for every signed integer inside a value.
 func numbers(v reflect.Value, visit func(reflect.Value)) {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:

@@ -23,13 +23,13 @@ func Marshal(bundles []*plan.Bundle) ([]byte, error) {
 	return append(w.text, '\n'), nil
 }
 
-// Hash is the sha256 of a bundle as JSON, with its source: of all that was compiled.
+// Hash is the sha256 of a bundle as JSON, with its source: of everything that was compiled.
 func Hash(b *plan.Bundle) (string, error) {
 	text, err := Marshal([]*plan.Bundle{b})
 	return fmt.Sprintf("%x", sha256.Sum256(text)), err
 }
 
-// writer appends values to a text; its first error sticks.
+// writer appends values to a text, and keeps its first error.
 type writer struct {
 	text []byte
 	err  error

@@ -1,13 +1,13 @@
-// Package planjson writes bundles as JSON and reads them back. It follows the types of
-// runtime/plan by reflection, so that nothing of them is written twice:
+// Package planjson writes bundles as JSON and reads them back. It follows the types of runtime/plan by
+// reflection, so no field is listed here:
 //
 //   - a struct is an object of its fields, without those that have their zero value;
 //   - a part (plan.Part) is an object with one key, the name of its type;
 //   - an enumeration is its number, a quantisation type the id that GGUF gives it.
 //
-// What it reads is untrusted. Unknown and repeated keys, numbers that a field cannot hold,
-// and text after the end are errors, and no text makes it allocate more than [MaxMemory].
-// It does not look at what the numbers mean: that is for package verify.
+// The input is untrusted. Unknown and repeated keys, numbers out of a field's range, and text after the end
+// are errors. No input makes it allocate more than [MaxMemory]. The meaning of the numbers is checked by
+// package verify, not here.
 package planjson
 
 import (
@@ -20,11 +20,11 @@ import (
 	"mla/runtime/plan"
 )
 
-// MaxMemory bounds what a text may become, in bytes; some hundred times what the largest
-// bundle has.
+// MaxMemory bounds the memory of a decoded text, in bytes. It is some hundred times what the largest bundle
+// needs.
 const MaxMemory = 1 << 28
 
-// parts are the types that a plan.Part can be, by name.
+// parts maps names to the types that implement plan.Part.
 var parts = map[string]reflect.Type{}
 
 func init() {
@@ -41,9 +41,8 @@ func init() {
 
 var partType = reflect.TypeFor[plan.Part]()
 
-// Schema is the sha256 of a description of all types that bundles are made of. A text of
-// another schema is of another version of the program: it may read, but mean another
-// thing.
+// Schema is the sha256 of a description of all types of a bundle. A text with another schema comes from
+// another version of the program. It might decode without an error, but mean something else.
 func Schema() string {
 	var text strings.Builder
 	s := &schema{text: &text, seen: map[reflect.Type]bool{}}
@@ -52,7 +51,7 @@ func Schema() string {
 	return hex.EncodeToString(hash[:])
 }
 
-// schema writes types, each once; the types of its fields follow it.
+// schema writes each type once, followed by the types of its fields.
 type schema struct {
 	text *strings.Builder
 	seen map[reflect.Type]bool

@@ -13,8 +13,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// Unmarshal reads what Marshal writes. Errors name the place in the tree, as in
-// "[0].Kernels[3].Threads".
+// Unmarshal reads the output of Marshal. Errors name the place in the tree, such as "[0].Kernels[3].Threads".
 func Unmarshal(text []byte) ([]*plan.Bundle, error) { return unmarshal(text, MaxMemory) }
 
 func unmarshal(text []byte, memory int64) ([]*plan.Bundle, error) {
@@ -31,12 +30,12 @@ func unmarshal(text []byte, memory int64) ([]*plan.Bundle, error) {
 	return bundles, nil
 }
 
-// reader takes tokens as types ask for them: the depth of a text cannot be more than that
-// of the types. Its first error sticks.
+// reader reads tokens as the types require, so a text cannot be nested more deeply than the types are. It
+// keeps its first error.
 type reader struct {
 	tokens *json.Decoder
 	path   []string
-	memory int64 // that may still be allocated
+	memory int64 // bytes that may still be allocated
 	err    error
 }
 
@@ -46,14 +45,14 @@ func (r *reader) fail(format string, args ...any) {
 	}
 }
 
-// at reads a value at a place below the present one.
+// at reads a value at a place below the current one.
 func (r *reader) at(place string, v reflect.Value) {
 	r.path = append(r.path, place)
 	r.value(v)
 	r.path = r.path[:len(r.path)-1]
 }
 
-// token is the next one, nil after an error.
+// token is the next token; nil after an error.
 func (r *reader) token() json.Token {
 	if r.err != nil {
 		return nil
@@ -66,7 +65,7 @@ func (r *reader) token() json.Token {
 	return t
 }
 
-// allocate counts memory.
+// allocate subtracts from the memory that is left.
 func (r *reader) allocate(bytes int64) {
 	if r.memory -= bytes; r.memory < 0 {
 		r.fail("the tables are too large")
@@ -90,13 +89,13 @@ func (r *reader) value(v reflect.Value) {
 	}
 }
 
-// object reads an object, whose keys are different, calling f for the value of each.
+// object reads an object and calls f for the value of each key. A repeated key is an error.
 func (r *reader) object(f func(key string)) {
 	if t := r.token(); t != json.Delim('{') {
 		r.fail("expected an object")
 		return
 	}
-	var seen []string // few: a struct has some ten fields
+	var seen []string // few: a struct has about ten fields
 	for r.err == nil {
 		t := r.token()
 		if t == json.Delim('}') {
@@ -121,7 +120,7 @@ func (r *reader) field(v reflect.Value, key string) {
 	r.at("."+key, v.Field(i))
 }
 
-// fieldOf is the number of a struct's field of exactly that name.
+// fieldOf is the index of a struct's field with exactly that name.
 func fieldOf(t reflect.Type, name string) (int, bool) {
 	for i := range t.NumField() {
 		if t.Field(i).Name == name {
@@ -131,7 +130,7 @@ func fieldOf(t reflect.Type, name string) (int, bool) {
 	return 0, false
 }
 
-// part reads an object whose one key is the name of a type.
+// part reads an object with a single key, the name of a type.
 func (r *reader) part(v reflect.Value) {
 	n := 0
 	r.object(func(key string) {
@@ -157,7 +156,7 @@ func (r *reader) list(v reflect.Value) {
 	}
 	size := int64(v.Type().Elem().Size())
 	for i := 0; r.err == nil && r.tokens.More(); i++ {
-		if i == v.Cap() { // room for twice as many
+		if i == v.Cap() { // double the capacity
 			if r.allocate(size * int64(max(4, i))); r.err != nil {
 				return
 			}
@@ -166,10 +165,10 @@ func (r *reader) list(v reflect.Value) {
 		v.SetLen(i + 1)
 		r.at("["+strconv.Itoa(i)+"]", v.Index(i))
 	}
-	r.token() // ']': the decoder knows that it is one
+	r.token() // ']', as the decoder has checked
 }
 
-// scalar sets a value that one token is.
+// scalar sets a value that is a single token.
 func (r *reader) scalar(v reflect.Value, t json.Token) {
 	switch text := t.(type) {
 	case bool:
@@ -193,7 +192,7 @@ func (r *reader) scalar(v reflect.Value, t json.Token) {
 	r.fail("expected a value of type %s", v.Kind())
 }
 
-// setNumber says whether v can be that number.
+// setNumber sets v to a number, and says whether v can hold it.
 func setNumber(v reflect.Value, text string) bool {
 	switch v.Kind() {
 	case reflect.Int, reflect.Int64:
@@ -210,7 +209,7 @@ func setNumber(v reflect.Value, text string) bool {
 		v.SetUint(n)
 	case reflect.Float64:
 		x, err := strconv.ParseFloat(text, 64)
-		if err != nil { // also of what is not finite
+		if err != nil { // also for numbers that are not finite
 			return false
 		}
 		v.SetFloat(x)

@@ -7,20 +7,21 @@ import (
 )
 
 const (
-	// StaticBytes is the most threadgroup memory that a kernel's PTX may declare with its size.
-	// More is an array whose size a launch says: a line above it tells the runtime.
+	// StaticBytes is the most threadgroup memory that a kernel's PTX may declare with a fixed size. A kernel
+	// with more declares an array without a size; the launch sets the size, which a line above the kernel
+	// tells the runtime.
 	StaticBytes = 48 << 10
-	// maxDynamic bounds what such a line may ask for: no GPU has so much.
+	// maxDynamic is more than any GPU has.
 	maxDynamic = 1 << 24
-	// DynamicMark begins the line.
+	// DynamicMark is the beginning of this line.
 	DynamicMark = "// dynamic threadgroup memory: "
 )
 
-// DynamicLine is the line above a kernel that needs a given number of bytes of threadgroup memory.
-// After it come the array, a line that begins with .extern .shared, and the entry.
+// DynamicLine is the line above a kernel that needs a number of bytes of threadgroup memory. It is followed
+// by the array, a line that begins with .extern .shared, and by the entry.
 func DynamicLine(bytes int) string { return DynamicMark + strconv.Itoa(bytes) + "\n" }
 
-// Dynamic reads a DynamicLine; 0: it is another line.
+// Dynamic parses a DynamicLine; 0: the line is another one.
 func Dynamic(line string) (bytes int, err error) {
 	digits, is := strings.CutPrefix(line, DynamicMark)
 	if !is {

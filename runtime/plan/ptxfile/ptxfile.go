@@ -1,5 +1,5 @@
-// Package ptxfile reads a bundle's kernels compiled for NVIDIA GPUs: PTX, compressed by
-// gzip, headed by the hash of the Metal source that it was made from. gen/ptx writes it.
+// Package ptxfile reads a bundle's kernels compiled for NVIDIA GPUs: PTX compressed by gzip. Its first lines
+// have the hash of the Metal source that it was compiled from. gen/ptx writes it.
 package ptxfile
 
 import (
@@ -15,21 +15,21 @@ import (
 )
 
 const (
-	// headBytes holds the first lines, which say what the text was made from.
+	// headBytes is enough for the first lines.
 	headBytes = 1024
-	// maxText bounds what a file may unpack to; some 64 times what the largest bundle has.
+	// maxText is the largest size after unpacking, some 64 times that of the largest bundle.
 	maxText = 1 << 28
 )
 
-// Check says why a file is not the PTX of b's very source; nil: it is, if nothing behind
-// its first lines is wrong.
+// Check says why a file is not PTX that was compiled from b's source; nil: its first lines say that it is.
+// The rest is not checked.
 func Check(b *plan.Bundle, file []byte) error {
 	_, err := open(b, file)
 	return err
 }
 
-// Text is the PTX of a bundle: one .entry for each variant, under its name, with a pointer
-// parameter for each slot of its kernel. PTX of another source is an error.
+// Text is the PTX of a bundle: one .entry for each variant, under the variant's name, with a pointer
+// parameter for each slot of its kernel. It fails for PTX of another source.
 func Text(b *plan.Bundle, file []byte) (string, error) {
 	r, err := open(b, file)
 	if err != nil {
@@ -46,7 +46,7 @@ func Text(b *plan.Bundle, file []byte) (string, error) {
 	return text.String(), nil
 }
 
-// open begins to read PTX that was made from the bundle's own source.
+// open checks the first lines of a PTX file, and returns a reader of its text.
 func open(b *plan.Bundle, file []byte) (io.Reader, error) {
 	r, err := gzip.NewReader(bytes.NewReader(file))
 	if err != nil {

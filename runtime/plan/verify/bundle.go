@@ -10,8 +10,7 @@ import (
 	"mla/runtime/quant"
 )
 
-// The limits on a bundle. They are far above what models have, and products of three of
-// them fit an int64.
+// Limits on a bundle. They are far above any model's, and the product of three of them fits an int64.
 const (
 	maxDimension  = 1 << 20
 	maxLayers     = 1 << 12
@@ -23,8 +22,8 @@ const (
 	maxRows       = 1 << 10 // of tables: weights, kernels, profiles
 	maxVariants   = 1 << 12
 	maxText       = 256 // bytes of a name
-	arenaAlign    = 16  // covers the widest load of any kernel
-	memoryAlign   = 256 // of what is bound with an offset of its own
+	arenaAlign    = 16  // alignment of the widest load of any kernel
+	memoryAlign   = 256 // alignment of memory that is bound with an offset
 )
 
 // Bundle says what is wrong with a bundle; nil: nothing.
@@ -55,7 +54,7 @@ func checkNames(b *plan.Bundle) error {
 	return nil
 }
 
-// checkModel holds the dimensions that sizes follow from to their limits.
+// checkModel checks the dimensions from which sizes follow against their limits.
 func checkModel(b *plan.Bundle) error {
 	m := &b.Model
 	for _, d := range []struct {
@@ -95,7 +94,7 @@ func checkModel(b *plan.Bundle) error {
 	return nil
 }
 
-// checkTables looks at weights and profiles.
+// checkTables checks weights and profiles.
 func checkTables(b *plan.Bundle) error {
 	if n := max(len(b.Weights), len(b.Profiles)); n > maxRows {
 		return fmt.Errorf("a table of %d rows", n)
@@ -138,7 +137,7 @@ func checkWeight(w *plan.Weight, layers int) error {
 	return nil
 }
 
-// rising says that there are numbers, each above the one before, from first up to end.
+// rising says whether list is not empty, strictly rising, and within [first, end).
 func rising(list []int, first, end int) bool {
 	for _, n := range list {
 		if n < first || n >= end {
@@ -149,7 +148,7 @@ func rising(list []int, first, end int) bool {
 	return len(list) > 0
 }
 
-// checkTypes wants types that there are.
+// checkTypes fails for unknown types.
 func checkTypes(types []quant.Type) error {
 	for _, t := range types {
 		if _, ok := quant.Lookup(t); !ok {
@@ -175,7 +174,7 @@ func checkProfile(p *plan.Profile, weights []plan.Weight) error {
 	return nil
 }
 
-// checkKernels looks at each kernel alone, and at those that stand in for others.
+// checkKernels checks each kernel by itself, and against the kernel that it replaces.
 func checkKernels(b *plan.Bundle) error {
 	if len(b.Kernels) > maxRows {
 		return fmt.Errorf("%d kernels", len(b.Kernels))
@@ -225,7 +224,7 @@ func checkKernel(b *plan.Bundle, k *plan.Kernel) error {
 	return nil
 }
 
-// alike says whether two kernels do the same to the same slots, in whatever shape.
+// alike says whether two kernels do the same with the same slots, whatever their shapes.
 func alike(a, b *plan.Kernel) bool {
 	return a.Width == b.Width && slices.Equal(a.Slots, b.Slots) && slices.Equal(a.Args, b.Args) &&
 		slices.EqualFunc(a.Parts, b.Parts, func(x, y plan.Part) bool {
@@ -233,7 +232,7 @@ func alike(a, b *plan.Kernel) bool {
 		})
 }
 
-// elems are the element types that a slot of each space may have.
+// elems is the element types that a slot of each space may have.
 var elems = map[plan.Space][]plan.Elem{
 	plan.SpaceWeight:   {plan.ElemTyped, plan.ElemF32, plan.ElemF16},
 	plan.SpaceArena:    {plan.ElemF32, plan.ElemF16, plan.ElemAct, plan.ElemRoute, plan.ElemU32},
@@ -250,7 +249,7 @@ var elems = map[plan.Space][]plan.Elem{
 	plan.SpacePick:     {plan.ElemF32, plan.ElemU32, plan.ElemPick, plan.ElemAdjust},
 }
 
-// constant are the spaces that no kernel writes.
+// constant lists the spaces that no kernel writes.
 var constant = []plan.Space{plan.SpaceWeight, plan.SpaceRope, plan.SpaceTables, plan.SpaceArgs, plan.SpaceWanted}
 
 func checkSlot(s *plan.Slot) error {

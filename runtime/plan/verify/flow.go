@@ -7,15 +7,15 @@ import (
 	"mla/runtime/plan"
 )
 
-// flow follows a sequence: what is read and written between two barriers, and where the
-// arena holds numbers that are used as indices.
+// flow follows a sequence: which memory is read and written between two barriers, and where the arena holds
+// indices.
 type flow struct {
 	reads, writes []span
 	indices       []index
-	before, now   []index // of them, those that the dispatches between the last two barriers have left, and those since
+	before, now   []index // the indices written between the last two barriers, and since the last one
 }
 
-// span is a byte range of a space, or all of it, or of a layer's cache or state.
+// span is a byte range of a space, a whole space, or one layer's cache or state.
 type span struct {
 	space      plan.Space
 	layer      int
@@ -37,19 +37,19 @@ func spanOf(op *plan.Operand) span {
 	return span{op.Space, 0, 0, 1}
 }
 
-// index is a range of the arena that holds what a kernel of a given number of rows has selected:
-// experts (the whole routing), or a list of plan.Grouping.
+// index is a range of the arena with selections that a kernel of several rows has written: experts (a
+// routing), or a list of plan.Grouping.
 type index struct {
 	span
 	role       plan.Role // RoleRouting, RoleStarts or RoleMembers
 	k, experts int
 	width      int
-	stride     int  // from a row's to the next one's, as in plan.Slot
-	wanted     bool // of the rows that are wanted alone
+	stride     int  // distance between two rows, as in plan.Slot
+	wanted     bool // of the wanted rows only
 }
 
-// step checks a dispatch after the earlier ones. Its kernel is the first of those that devices run for it; all have the
-// same slots, and package verify has held their marks to what their parts do.
+// step checks a dispatch after the earlier ones. kernels[0] is the dispatch's kernel, and the others replace
+// it on some devices. All have the same slots, whose marks were checked before.
 func (f *flow) step(kernels []*plan.Kernel, d *plan.Dispatch) error {
 	k := kernels[0]
 	var reads, writes []span
@@ -82,8 +82,8 @@ func overlap(a, b []span) bool {
 	return slices.ContainsFunc(a, func(x span) bool { return slices.ContainsFunc(b, x.overlaps) })
 }
 
-// indexed wants the indices that a dispatch reads to be there as they were written, and
-// notes those that it leaves. What counts is what parts write, since a mark of a slot makes no index.
+// indexed checks that the indices that a dispatch reads were written as such, and records those that it
+// writes. It follows the parts, not the slots' marks.
 func (f *flow) indexed(kernels []*plan.Kernel, d *plan.Dispatch, writes []span) error {
 	var made []index
 	k, early := kernels[0], slices.ContainsFunc(kernels, readsEarly)
@@ -105,7 +105,7 @@ func (f *flow) indexed(kernels []*plan.Kernel, d *plan.Dispatch, writes []span) 
 	return nil
 }
 
-// readsEarly says that a kernel reads indices before the dispatch before has ended.
+// readsEarly says whether a kernel reads indices before the previous dispatch has ended.
 func readsEarly(k *plan.Kernel) bool {
 	return slices.ContainsFunc(k.Parts, func(p plan.Part) bool {
 		e, ok := p.(*plan.Experts)
@@ -113,18 +113,18 @@ func readsEarly(k *plan.Kernel) bool {
 	})
 }
 
-// indexUse is a slot that holds indices.
+// indexUse is a slot with indices.
 type indexUse struct {
 	slot  int
 	write bool
 	index
 }
 
-// indexUses lists the slots of a part that hold indices, with what they hold.
+// indexUses lists the slots of a part that hold indices, with their contents.
 func indexUses(p plan.Part) (list []indexUse) {
 	for _, u := range p.Uses() {
 		switch u.As {
-		case plan.RoleRouting: // who reads it does not know of how many it is
+		case plan.RoleRouting: // a reader does not know the number of experts
 			list = append(list, indexUse{u.Slot, u.Write, index{role: u.As, k: u.Select}})
 		case plan.RoleStarts, plan.RoleMembers:
 			list = append(list, indexUse{u.Slot, u.Write, index{role: u.As, k: u.Select, experts: u.Of}})

@@ -6,8 +6,8 @@ import (
 	"mla/runtime/plan"
 )
 
-// sharesHeads says whether a part makes expanded heads or reads them: what is of a kernel with
-// them has no other memory of that kind.
+// sharesHeads says whether a part writes or reads expanded heads. A kernel with such a part may have no other
+// memory of SpaceHeads.
 func sharesHeads(p plan.Part) bool {
 	switch p.(type) {
 	case *plan.ExpandHeads, *plan.AttendHeads:
@@ -16,15 +16,15 @@ func sharesHeads(p plan.Part) bool {
 	return false
 }
 
-// The shapes that the files expand_heads.metal and attend_heads.metal of the library have.
+// Shapes of expand_heads.metal and attend_heads.metal in the library.
 const (
 	expandThreads = 128 // of ExpandHeads: four simdgroups, each with 32 columns of a page
-	maxTile       = 64  // cache rows of a tile, which a page is a multiple of
+	maxTile       = 64  // cache rows of a tile; divides a page
 	maxShares     = 256
 )
 
-// checkExpand wants whole blocks of columns, and as many threads as the template shares them
-// out to.
+// checkExpand checks that columns form whole blocks, and that there are as many threads as the template
+// needs.
 func checkExpand(k *plan.Kernel, p *plan.ExpandHeads) error {
 	if p.Dim%Block != 0 || p.LatDim%Block != 0 || p.PeDim%Block != 0 || k.Threads != expandThreads || p.Shares > maxShares {
 		return fmt.Errorf("heads of %d columns of rows of %d and %d in %d shares, by %d threads; expected multiples of %d and %d threads",
@@ -33,10 +33,10 @@ func checkExpand(k *plan.Kernel, p *plan.ExpandHeads) error {
 	return nil
 }
 
-// checkHeads wants simdgroups that share queries and tiles evenly, in whole blocks.
+// checkHeads checks that simdgroups share queries and tiles evenly, in whole blocks.
 func checkHeads(k *plan.Kernel, p *plan.AttendHeads) error {
 	simdgroups := k.Threads / SimdWidth
-	blocks := p.RowsPerGroup * p.SplitK / Block / simdgroups // of a simdgroup's queries
+	blocks := p.RowsPerGroup * p.SplitK / Block / simdgroups // of queries, per simdgroup
 	power := p.Tile&(p.Tile-1) == 0 && p.SplitK&(p.SplitK-1) == 0
 	switch {
 	case p.NopeDim%Block != 0 || p.PeDim%Block != 0 || p.VDim%Block != 0:

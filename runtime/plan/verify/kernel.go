@@ -16,7 +16,7 @@ const (
 	maxBuffers = 31   // arguments
 )
 
-// Kernel holds a kernel to these limits and to what its templates take for granted.
+// Kernel checks a kernel against these limits, and against the assumptions of its templates.
 func Kernel(k *plan.Kernel) error {
 	switch {
 	case !isIdentifier(k.Name):
@@ -54,7 +54,7 @@ func Kernel(k *plan.Kernel) error {
 
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,255}$`)
 
-// isIdentifier says whether s can name something in MSL.
+// isIdentifier says whether s is a valid name in MSL.
 func isIdentifier(s string) bool { return identifier.MatchString(s) }
 
 func checkVariant(k *plan.Kernel, v *plan.Variant) error {
@@ -78,7 +78,7 @@ func checkVariant(k *plan.Kernel, v *plan.Variant) error {
 	return checkBlocks(k, v)
 }
 
-// CacheTypes are the types that the cache of a kernel can have; none of a kernel without one.
+// CacheTypes lists the possible types of a kernel's cache; none for a kernel without a cache.
 func CacheTypes(k *plan.Kernel) []quant.Type {
 	for _, p := range k.Parts {
 		for _, u := range p.Uses() {
@@ -90,10 +90,10 @@ func CacheTypes(k *plan.Kernel) []quant.Type {
 	return nil
 }
 
-// loadWidth is how many plain weights a mat-vec loads at a time.
+// loadWidth is how many unquantised weights a mat-vec loads at a time.
 const loadWidth = 4
 
-// checkBlocks wants rows of whole blocks and of whole loads.
+// checkBlocks checks that rows are whole blocks and whole loads.
 func checkBlocks(k *plan.Kernel, v *plan.Variant) error {
 	typeOf := map[int]quant.Type{}
 	for i, slot := range k.TypedSlots() {

@@ -7,14 +7,15 @@ import (
 	"mla/runtime/plan"
 )
 
-// The limits on linear attention: the state of a layer fits an int64 of bytes many times over.
+// Limits on linear attention. The bytes of a layer's state are far below the range of an int64.
 const (
-	maxHeadDim = 256 // columns of a head, which its threadgroup keeps in registers and its memory
+	maxHeadDim = 256 // columns of a head, which a threadgroup keeps in registers and in its memory
 	maxTaps    = 16
 	maxSlot    = 1 << 30 // floats of all layers of a session, 4 GiB
 )
 
-// checkHybrid holds what sizes of states follow from to its limits, and the list of the other layers to the model.
+// checkHybrid checks the dimensions of states against their limits, and the list of layers with latent
+// attention against the model.
 func checkHybrid(m *plan.Model) error {
 	h := m.Hybrid
 	switch {
@@ -33,7 +34,7 @@ func checkHybrid(m *plan.Model) error {
 	return nil
 }
 
-// checkDelta wants simdgroups with whole columns, whose keys the lanes share evenly.
+// checkDelta checks that simdgroups have whole columns of a state, and that lanes share the keys evenly.
 func checkDelta(k *plan.Kernel, p plan.Part, eps, bound float64) error {
 	s, simdgroups := plan.StateOf(p), k.Threads/SimdWidth
 	if s.Dim%SimdWidth != 0 || s.Dim > maxHeadDim || s.Dim%simdgroups != 0 || s.Taps < 2 || s.Taps > maxTaps {
@@ -48,7 +49,7 @@ func checkDelta(k *plan.Kernel, p plan.Part, eps, bound float64) error {
 
 func small(eps float64) bool { return eps > 0 && eps < 1 }
 
-// checkDeltaRows wants a thread for each channel of queries, keys, values and what the state keeps.
+// checkDeltaRows checks that there is a thread for each channel of queries, keys, values and decays.
 func checkDeltaRows(k *plan.Kernel, part plan.Part, p *plan.DeltaRows) error {
 	if k.Threads != 4*p.Dim {
 		return fmt.Errorf("%d threads for the vectors of heads of %d columns; expected four for each column", k.Threads, p.Dim)
@@ -56,10 +57,10 @@ func checkDeltaRows(k *plan.Kernel, part plan.Part, p *plan.DeltaRows) error {
 	return checkDelta(k, part, p.Eps, p.Bound)
 }
 
-// MaxChunkDim is the most columns of a head whose chunks threadgroup memory holds.
+// MaxChunkDim is the most columns of a head for which a chunk fits threadgroup memory.
 const MaxChunkDim = 128
 
-// checkDeltaChunks wants heads whose chunks threadgroup memory holds.
+// checkDeltaChunks checks that a head's chunk fits threadgroup memory.
 func checkDeltaChunks(k *plan.Kernel, p *plan.DeltaChunks) error {
 	if p.Dim > MaxChunkDim {
 		return fmt.Errorf("chunks of heads of %d columns; expected at most %d", p.Dim, MaxChunkDim)
@@ -67,7 +68,7 @@ func checkDeltaChunks(k *plan.Kernel, p *plan.DeltaChunks) error {
 	return checkDeltaRows(k, p, &p.DeltaRows)
 }
 
-// checkDeltaFold wants lanes that share columns and what chunks bring evenly.
+// checkDeltaFold checks that lanes share a state's columns and a chunk's vectors evenly.
 func checkDeltaFold(k *plan.Kernel, p *plan.DeltaFold) error {
 	even := func(a, b int) bool { return a > 0 && b > 0 && a%b == 0 }
 	shared := p.Dim <= MaxChunkDim && even(p.Dim, p.Columns) && p.Lanes >= DeltaLanes && even(SimdWidth, p.Lanes) && even(p.Dim, 4*p.Lanes) &&
@@ -75,21 +76,22 @@ func checkDeltaFold(k *plan.Kernel, p *plan.DeltaFold) error {
 	if !shared || !even(p.Lanes, p.Columns*p.Lanes/k.Threads) || !even(plan.DeltaPiece*p.Columns, k.Threads) || !even(plan.DeltaPiece*p.Dim, 4*k.Threads) {
 		return fmt.Errorf("%d of %d columns by %d threads, %d of which share one; expected numbers that divide each other", p.Columns, p.Dim, k.Threads, p.Lanes)
 	}
-	return checkDelta(k, p, 0.5, 0) // it has neither an eps nor a bound
+	return checkDelta(k, p, 0.5, 0) // DeltaFold has neither an eps nor a bound
 }
 
-// checkDeltaColumns wants eight threads for each column that a threadgroup moves on at a time.
+// checkDeltaColumns checks that a threadgroup has DeltaLanes threads for each column that it updates at a
+// time.
 func checkDeltaColumns(k *plan.Kernel, p *plan.DeltaColumns) error {
 	if p.Columns < 1 || p.Dim%p.Columns != 0 || p.Columns%(k.Threads/DeltaLanes) != 0 {
 		return fmt.Errorf("%d of %d columns by %d threads; expected %d threads for each that has its turn", p.Columns, p.Dim, k.Threads, DeltaLanes)
 	}
-	return checkDelta(k, p, 0.5, 0) // it has neither an eps nor a bound
+	return checkDelta(k, p, 0.5, 0) // DeltaColumns has neither an eps nor a bound
 }
 
 // DeltaLanes is how many lanes share a column of a state.
 const DeltaLanes = 8
 
-// checkGatedNorm wants a simdgroup for each head, whose lanes share the columns evenly.
+// checkGatedNorm checks that there is a simdgroup for each head, whose lanes share the columns evenly.
 func checkGatedNorm(k *plan.Kernel, p *plan.GatedNormVec) error {
 	if p.Dim%SimdWidth != 0 || p.Dim > maxHeadDim || p.HeadsPerGroup*SimdWidth != k.Threads || !small(p.Eps) {
 		return fmt.Errorf("norms of %d heads of %d columns with eps %g by %d threads; expected a simdgroup for each, multiples of %d columns up to %d, and a small eps",
@@ -98,7 +100,7 @@ func checkGatedNorm(k *plan.Kernel, p *plan.GatedNormVec) error {
 	return nil
 }
 
-// checkLimit wants a bound of what is multiplied, or none.
+// checkLimit checks that a limit is 0 or a positive finite number.
 func checkLimit(limit float64) error {
 	if !(limit >= 0 && limit < math.MaxFloat32) {
 		return fmt.Errorf("a limit of %g; expected a number from 0 on", limit)

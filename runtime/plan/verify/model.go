@@ -6,7 +6,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// checkPartOfModel holds a part to the model, as far as that does not follow from its uses.
+// checkPartOfModel checks a part against the model, beyond the checks of its uses.
 func checkPartOfModel(k *plan.Kernel, m *plan.Model, p plan.Part) error {
 	want := func(holds bool, format string, args ...any) error {
 		if holds {

@@ -8,7 +8,7 @@ import (
 	"mla/runtime/quant"
 )
 
-// elemBytes are the sizes of elements; those of ElemAct are the bundle's.
+// elemBytes is the sizes of elements in bytes; that of ElemAct is the bundle's.
 var elemBytes = map[plan.Elem]int64{plan.ElemF32: 4, plan.ElemF16: 2, plan.ElemRoute: 8, plan.ElemU32: 4, plan.ElemCounter: 4,
 	plan.ElemPick: plan.PickBytes, plan.ElemAdjust: plan.AdjustBytes}
 
@@ -18,11 +18,11 @@ type operands struct {
 	arena   int64
 	width   int
 	picking bool // the dispatches pick tokens
-	head    bool // the dispatch is of the head
+	head    bool // the dispatch belongs to the head
 	reaches map[*plan.Kernel]*reach
 }
 
-// checkSequences looks at all dispatches.
+// checkSequences checks all dispatches.
 func checkSequences(b *plan.Bundle) error {
 	o := &operands{bundle: b, reaches: map[*plan.Kernel]*reach{}}
 	for i := range b.Kernels {
@@ -59,7 +59,7 @@ func checkSequences(b *plan.Bundle) error {
 	return nil
 }
 
-// sequence checks the operands of dispatches, then what they do one after the other.
+// sequence checks the operands of dispatches, and then their order.
 func (o *operands) sequence(list []plan.Dispatch, head int) error {
 	var f flow
 	for i := range list {
@@ -74,8 +74,7 @@ func (o *operands) sequence(list []plan.Dispatch, head int) error {
 	return nil
 }
 
-// dispatch checks one with its kernel, and with those that classes of devices run in its
-// place.
+// dispatch checks one dispatch with its kernel, and with the kernels that replace it on classes of devices.
 func (o *operands) dispatch(d *plan.Dispatch) error {
 	b := o.bundle
 	if d.Kernel < 0 || d.Kernel >= len(b.Kernels) || b.Kernels[d.Kernel].Class != "" {
@@ -100,7 +99,7 @@ func (o *operands) dispatch(d *plan.Dispatch) error {
 	return nil
 }
 
-// kernels lists a kernel, and those that classes of devices run in its place.
+// kernels lists a kernel, and the kernels that replace it on classes of devices.
 func (o *operands) kernels(i int) []*plan.Kernel {
 	all := o.bundle.Kernels
 	list := []*plan.Kernel{&all[i]}
@@ -112,7 +111,7 @@ func (o *operands) kernels(i int) []*plan.Kernel {
 	return list
 }
 
-// operand checks what slot s is bound to.
+// operand checks the operand of slot s.
 func (o *operands) operand(d *plan.Dispatch, k *plan.Kernel, r *reach, s int) error {
 	slot, op := &k.Slots[s], &d.Operands[s]
 	if op.Space != slot.Space {
@@ -156,7 +155,7 @@ func (o *operands) operand(d *plan.Dispatch, k *plan.Kernel, r *reach, s int) er
 			return fmt.Errorf("expanded heads in a kernel that does more than make them or attend to them")
 		}
 	case plan.SpaceRope, plan.SpaceTables:
-		if need > 0 { // what is looked up by position is not counted
+		if need > 0 { // memory that is looked up by position is not counted
 			return fmt.Errorf("a table is read as %d bytes", need)
 		}
 	case plan.SpaceWanted:
@@ -174,7 +173,7 @@ func (o *operands) operand(d *plan.Dispatch, k *plan.Kernel, r *reach, s int) er
 	return nil
 }
 
-// rows is how many rows a kernel has to compute: those of the sequence, or those wanted.
+// rows is how many rows a kernel has to compute: all rows of the sequence, or the wanted ones.
 func (o *operands) rows(k *plan.Kernel) int {
 	if wanted(k) {
 		return min(o.width, plan.MaxWanted)
@@ -182,7 +181,7 @@ func (o *operands) rows(k *plan.Kernel) int {
 	return o.width
 }
 
-// bytes is the memory that the parts of a kernel reach in a slot.
+// bytes is how much memory of a slot the parts of a kernel need.
 func (o *operands) bytes(k *plan.Kernel, r *reach, slot int) (int64, error) {
 	s, elements, rows := &k.Slots[slot], r.elements[slot], o.rows(k)
 	if r.places[slot] {
@@ -201,7 +200,7 @@ func (o *operands) bytes(k *plan.Kernel, r *reach, slot int) (int64, error) {
 	return elements * size, nil
 }
 
-// within checks the byte range of an operand, which has to hold need bytes.
+// within checks that the byte range of an operand is inside the space, aligned, and holds need bytes.
 func within(op *plan.Operand, size, need, align int64) error {
 	if op.Offset < 0 || op.Bytes < 1 || op.Offset > size || op.Bytes > size-op.Offset || op.Offset%align != 0 {
 		return fmt.Errorf("%d bytes at %d do not fit memory of %d in steps of %d", op.Bytes, op.Offset, size, align)
@@ -212,7 +211,7 @@ func within(op *plan.Operand, size, need, align int64) error {
 	return nil
 }
 
-// weight checks that a slot is bound to a weight of the shape that its parts reach.
+// weight checks that a slot is bound to a weight of the shape that its parts need.
 func (o *operands) weight(d *plan.Dispatch, slot *plan.Slot, s int, m matrix) error {
 	op := &d.Operands[s]
 	if op.Index < 0 || op.Index >= len(o.bundle.Weights) {

@@ -42,7 +42,7 @@ func checkPart(k *plan.Kernel, p plan.Part) error {
 	return checkOwn(k, p)
 }
 
-// checkOwn checks what is like no other part's.
+// checkOwn makes the checks that only one kind of part needs.
 func checkOwn(k *plan.Kernel, p plan.Part) error {
 	switch p := p.(type) {
 	case *plan.MatVec:
@@ -79,7 +79,7 @@ func checkOwn(k *plan.Kernel, p plan.Part) error {
 	return nil
 }
 
-// checkSizes wants dimensions of which products of two fit an int64.
+// checkSizes checks that dimensions are positive, and that products of two fit an int64.
 func checkSizes(p plan.Part) error {
 	for _, n := range p.Sizes() {
 		if n < 1 || n > 1<<30 {
@@ -89,8 +89,8 @@ func checkSizes(p plan.Part) error {
 	return nil
 }
 
-// checkMatVec wants one thing that is done to its input, and one entry, or whole pairs of rows, where results are
-// normed or rotated.
+// checkMatVec checks combinations of pieces. A combined input has one entry per head and no other prologue. A
+// norm of the results needs a single entry, and a rotation whole pairs of rows.
 func checkMatVec(p *plan.MatVec) error {
 	if c := p.Combine; c != nil && (c.Heads != p.Batch || p.Norm != nil || p.NormApply != nil) {
 		return fmt.Errorf("combines %d heads for %d entries, or does more than combine", c.Heads, p.Batch)
@@ -107,7 +107,7 @@ func checkMatVec(p *plan.MatVec) error {
 	return nil
 }
 
-// splitsOf is how a part's attention is cut, and for how many heads, or nil.
+// splitsOf returns how a part's attention is split, and the number of heads; nil: it is not.
 func splitsOf(p plan.Part) (s *plan.Splits, heads int) {
 	if a, ok := p.(*plan.Attend); ok {
 		return &a.Splits, a.Heads
@@ -131,7 +131,7 @@ func checkSplits(s *plan.Splits, heads int) error {
 	return nil
 }
 
-// checkNormPartial wants partial sums that no simdgroup boundary cuts.
+// checkNormPartial checks that the results of a partial sum belong to one simdgroup.
 func checkNormPartial(h *plan.NormPartial, rows, perSimdgroup int) error {
 	if h == nil {
 		return nil
@@ -142,7 +142,7 @@ func checkNormPartial(h *plan.NormPartial, rows, perSimdgroup int) error {
 	return nil
 }
 
-// checkThreads is checkNormPartial of a part whose threads have an element each.
+// checkThreads is checkNormPartial for a part with one element per thread.
 func checkThreads(k *plan.Kernel, h *plan.NormPartial, dim, perGroup int) error {
 	if h != nil && perGroup != k.Threads {
 		return fmt.Errorf("%d elements for %d threads that make partial sums; expected as many", perGroup, k.Threads)
@@ -162,7 +162,8 @@ func checkGating(g *plan.Gating) error {
 	return nil
 }
 
-// ropeOf is what a part rotates, and how many elements of an entry it goes over, or nil.
+// ropeOf returns the rotation of a part, and the elements of an entry that it covers; nil: it rotates
+// nothing.
 func ropeOf(p plan.Part) (r *plan.RopeAt, n int) {
 	switch p := p.(type) {
 	case *plan.MatVec:
@@ -175,7 +176,7 @@ func ropeOf(p plan.Part) (r *plan.RopeAt, n int) {
 	return nil, 0
 }
 
-// checkRope wants pairs that no head boundary cuts.
+// checkRope checks that pairs do not cross head boundaries.
 func checkRope(r *plan.RopeAt, n int) error {
 	if r.Dim < 2 || r.Dim > r.HeadDim || r.Dim%2 != 0 || r.HeadDim%2 != 0 || n%2 != 0 {
 		return fmt.Errorf("rope over %d of %d columns of %d; expected even numbers", r.Dim, r.HeadDim, n)

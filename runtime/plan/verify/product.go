@@ -7,15 +7,14 @@ import (
 	"mla/runtime/plan"
 )
 
-// The shape of the products of weights and the inputs of many rows, as the template
-// product.metal has it.
+// The shape of products of weights and many rows' inputs in the template product.metal.
 const (
 	Block      = 8  // rows and columns of a simdgroup matrix
 	TileInputs = 64 // inputs that a tile holds
 )
 
-// TokensOf is how many rows a part multiplies its weights by at a time; 0 for parts of one row, or
-// that have threadgroups for each.
+// TokensOf is how many rows a part multiplies its weights by at a time; 0: the part is of one row, or has
+// threadgroups for each row.
 func TokensOf(p plan.Part) int {
 	if m := plan.ProductOf(p); m != nil {
 		return m.Tokens
@@ -23,17 +22,16 @@ func TokensOf(p plan.Part) int {
 	return 0
 }
 
-// Matrices says whether a part multiplies in simdgroup matrices: by a tile of inputs. Of fewer
-// inputs than a matrix has columns, lanes multiply each as they do the only one.
+// Matrices says whether a part multiplies with simdgroup matrices, by a tile of inputs. With fewer inputs
+// than a matrix has columns, lanes multiply each input as they do a single one.
 func Matrices(p plan.Part) bool { return TokensOf(p) >= Block }
 
-// inputAlign is what inputs of a mat-vec begin at multiples of, in elements: one load
-// fetches eight halves.
+// inputAlign is the alignment of a mat-vec's inputs, in elements: one load fetches eight halves.
 const inputAlign = 8
 
-// checkInputs wants inputs that begin where a mat-vec can load inputAlign halves at a time.
+// checkInputs checks that inputs are aligned to inputAlign.
 func checkInputs(p plan.Part, m *plan.Product) error {
-	if m.Norm != nil || m.Combine != nil { // these are staged
+	if m.Norm != nil || m.Combine != nil { // these inputs are staged in threadgroup memory
 		return nil
 	}
 	inputs := []plan.Vec{m.In}
@@ -48,7 +46,7 @@ func checkInputs(p plan.Part, m *plan.Product) error {
 	return nil
 }
 
-// checkRows wants a lane for each row of a simdgroup, and norms that can be.
+// checkRows checks that a simdgroup has a lane for each of its rows, and that the part's norms are possible.
 func checkRows(k *plan.Kernel, m *plan.Product) error {
 	if n := m.SplitK; n < 0 || n > 1 && k.Threads/SimdWidth%n != 0 {
 		return fmt.Errorf("%d simdgroups share a row of %d in a threadgroup; expected a divisor", n, k.Threads/SimdWidth)
@@ -63,7 +61,7 @@ func checkRows(k *plan.Kernel, m *plan.Product) error {
 	return checkNormPartial(m.NormPartial, m.Rows, ceil(m.RowsPerGroup, k.Threads/SimdWidth/slices))
 }
 
-// checkPieces wants only those pieces of a product that the part's template has.
+// checkPieces checks that the part's template supports the product's optional pieces.
 func checkPieces(p plan.Part, m *plan.Product) error {
 	foreign := false
 	switch p.(type) {
@@ -80,7 +78,7 @@ func checkPieces(p plan.Part, m *plan.Product) error {
 	return nil
 }
 
-// checkProduct holds a product to the shape that its templates have.
+// checkProduct checks a product against the shapes that its templates support.
 func checkProduct(k *plan.Kernel, p plan.Part, m *plan.Product) error {
 	if err := checkPieces(p, m); err != nil {
 		return err
@@ -106,8 +104,8 @@ func checkProduct(k *plan.Kernel, p plan.Part, m *plan.Product) error {
 	return checkFew(k, p, m)
 }
 
-// checkPairs wants an even number of results of products that do more with them than store them: a
-// lane has two neighbours, and loads and stores what goes with them together.
+// checkPairs checks for an even number of results where an epilogue reads more than the results: a lane has
+// two neighbouring results, and loads and stores them as a pair.
 func checkPairs(k *plan.Kernel, p plan.Part) error {
 	var strides []int
 	rows := 0
@@ -134,10 +132,10 @@ func checkPairs(k *plan.Kernel, p plan.Part) error {
 	return nil
 }
 
-// checkTile wants simdgroups that share the tile's loads and results evenly.
+// checkTile checks that simdgroups share the tile's loads and results evenly.
 func checkTile(k *plan.Kernel, p plan.Part, m *plan.Product) error {
 	tokens, slices, simdgroups := m.Tokens, max(m.SplitK, 1), k.Threads/SimdWidth
-	rows := m.RowsPerGroup * slices / simdgroups // of weights, for a simdgroup
+	rows := m.RowsPerGroup * slices / simdgroups // of weights, per simdgroup
 	switch {
 	case tokens%Block != 0 || tokens > TileInputs || slices > 2 && slices < simdgroups || slices > 2 && tokens > TileInputs/4:
 		return fmt.Errorf("tiles of %d rows for %d threads, %d of %d simdgroups to a row; expected one or two, or up to %d rows for all", tokens, k.Threads, slices, simdgroups, TileInputs/4)
@@ -147,7 +145,7 @@ func checkTile(k *plan.Kernel, p plan.Part, m *plan.Product) error {
 	return checkPairs(k, p)
 }
 
-// checkFew wants a mat-vec that takes the few rows of its kernel at once, and a lane for each result.
+// checkFew checks that a mat-vec takes the few rows of its kernel at once, and has a lane for each result.
 func checkFew(k *plan.Kernel, p plan.Part, m *plan.Product) error {
 	_, ok := p.(*plan.MatVec)
 	perSimdgroup := ceil(m.RowsPerGroup, k.Threads/SimdWidth/max(m.SplitK, 1))
@@ -157,5 +155,5 @@ func checkFew(k *plan.Kernel, p plan.Part, m *plan.Product) error {
 	return nil
 }
 
-// IsPrompt says whether tiles of a given number of inputs are those of a prompt: more than half of what a tile holds.
+// IsPrompt says whether tiles with a number of inputs belong to a prompt: more than half of TileInputs.
 func IsPrompt(tokens int) bool { return 2*tokens > TileInputs }

@@ -8,8 +8,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// checkBatch holds a part to the number of rows of its kernel: what computes several takes
-// its inputs as they are.
+// checkBatch checks that a part supports the number of rows of its kernel.
 func checkBatch(k *plan.Kernel, p plan.Part) error {
 	if k.Width < 0 || k.Width == 1 || k.Width > plan.MaxWidth {
 		return fmt.Errorf("a kernel of %d rows; expected 0 for one, or 2 to %d", k.Width, plan.MaxWidth)
@@ -70,10 +69,11 @@ func checkBatch(k *plan.Kernel, p plan.Part) error {
 	return nil
 }
 
-// maxTiles is how many tiles of weights persistent threadgroups may share.
+// maxTiles is the most tiles of weights that persistent threadgroups may share.
 const maxTiles = 1 << 20
 
-// checkPersistent wants simdgroups of persistent threadgroups that all share the same rows, with few inputs.
+// checkPersistent checks that all simdgroups of a persistent threadgroup share the same rows, with few
+// inputs.
 func checkPersistent(k *plan.Kernel, p *plan.Experts) error {
 	if p.Persistent == 0 {
 		return nil
@@ -91,10 +91,10 @@ func checkPersistent(k *plan.Kernel, p *plan.Experts) error {
 	return nil
 }
 
-// maxElements is how many elements of all rows a uint can index.
+// maxElements is the number of elements of all rows that a uint can index.
 const maxElements = 1 << 32
 
-// checkStrides wants the rows, and vectors as aligned as the first.
+// checkStrides checks the strides of rows: vectors do not overlap, and all are as aligned as the first.
 func checkStrides(k *plan.Kernel) error {
 	rows := 0
 	for _, s := range k.Slots {
@@ -117,7 +117,7 @@ func checkStrides(k *plan.Kernel) error {
 	return nil
 }
 
-// wanted says whether a kernel computes the rows that are wanted, instead of all.
+// wanted says whether a kernel computes the wanted rows instead of all rows.
 func wanted(k *plan.Kernel) bool {
 	return slices.ContainsFunc(k.Slots, func(s plan.Slot) bool { return s.Space == plan.SpaceWanted })
 }

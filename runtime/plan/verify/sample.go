@@ -8,7 +8,7 @@ const (
 	ScanBlock = 256
 )
 
-// checkPick wants whole bins for each thread, and blocks that the template knows.
+// checkPick checks that every thread has whole bins, and that the template supports the number of blocks.
 func checkPick(vocab, blocks, threads int) error {
 	switch {
 	case PickBins%threads != 0:

@@ -6,15 +6,15 @@ import (
 	"mla/runtime/plan"
 )
 
-// place is where an array of the memory of picks has to be.
+// place is the required place of an array in SpacePick.
 type place struct {
 	dispatch, slot int
 	at             int64
 }
 
-// sampler checks the dispatches that pick tokens: none, or one that scans and one that picks,
-// with every array where plan.PickLayout has it, since the host fills some and what one
-// leaves as indices the other uses.
+// sampler checks the dispatches that pick tokens: none, or one that scans and one that picks. Every array
+// must have its place of plan.PickLayout, because the host writes some of them, and the second kernel uses
+// indices from the first.
 func (o *operands) sampler() error {
 	list := o.bundle.Pick
 	if len(list) == 0 {
@@ -46,7 +46,7 @@ func (o *operands) sampler() error {
 	return nil
 }
 
-// places are those of plan.PickLayout, and its size in bytes.
+// places lists the places of plan.PickLayout, and returns its size in bytes.
 func places(first, second plan.Part) (int64, []place, error) {
 	scan, scans := first.(*plan.ScanPicks)
 	pick, picks := second.(*plan.PickTokens)

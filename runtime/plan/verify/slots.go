@@ -7,7 +7,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// part is a part of a kernel with all that it does with slots.
+// part is a part of a kernel with its uses of slots.
 type part struct {
 	plan.Part
 	uses []plan.Use
@@ -21,8 +21,8 @@ func partsOf(k *plan.Kernel) (list []part) {
 	return list
 }
 
-// checkSlots holds what the slots of a kernel say to what its parts do with them. Threadgroups run side by side, so
-// nothing may read or write what another one writes.
+// checkSlots checks the slots of a kernel against its parts. Threadgroups run in parallel, so no threadgroup
+// may read or write memory that another one writes.
 func checkSlots(k *plan.Kernel) error {
 	parts := partsOf(k)
 	if err := checkMarks(k, parts); err != nil {
@@ -38,7 +38,7 @@ func checkSlots(k *plan.Kernel) error {
 	return checkArgs(k)
 }
 
-// checkMarks wants the slots marked as written that some part writes, and no others.
+// checkMarks checks that exactly the slots that a part writes are marked as written.
 func checkMarks(k *plan.Kernel, parts []part) error {
 	written := make([]bool, len(k.Slots))
 	for _, p := range parts {
@@ -54,8 +54,8 @@ func checkMarks(k *plan.Kernel, parts []part) error {
 	return nil
 }
 
-// checkWritten wants memory that a part writes to be of nobody else: of no other use of the part, of no other part, of
-// no other entry and of no other row.
+// checkWritten checks that memory that a part writes is not used otherwise: not by another use of the part,
+// another part, another entry or another row.
 func checkWritten(k *plan.Kernel, parts []part, i, at int) error {
 	u := &parts[i].uses[at]
 	if !u.Write {
@@ -84,20 +84,22 @@ func checkWritten(k *plan.Kernel, parts []part, i, at int) error {
 	return nil
 }
 
-// ofAllRows says that a part writes one thing for all rows of its kernel, or finds the place of each by itself.
+// ofAllRows says whether a part uses one memory for all rows of its kernel, or finds each row's place by
+// itself.
 func ofAllRows(r plan.Role) bool {
 	return slices.Contains([]plan.Role{plan.RoleStarts, plan.RoleMembers, plan.RoleCache, plan.RoleHeads, plan.RoleCounters, plan.RoleState}, r)
 }
 
-// otherHalf says that one part makes the keys of expanded heads and the other one the values. They lie apart.
+// otherHalf says whether one part writes the keys of expanded heads and the other one the values, which do
+// not overlap.
 func otherHalf(a, b plan.Part) bool {
 	x, ok := a.(*plan.ExpandHeads)
 	y, both := b.(*plan.ExpandHeads)
 	return ok && both && x.Keys != y.Keys
 }
 
-// checkArgs wants the distances of experts and heads that the parts need, in the order of their slots: kernels know
-// them by their number. There is memory for them exactly then.
+// checkArgs checks that Args lists the slots whose strides the parts need, in order, as kernels know them by
+// their number. Memory for arguments must exist exactly if there are any.
 func checkArgs(k *plan.Kernel) error {
 	var need []int
 	for _, p := range k.Parts {

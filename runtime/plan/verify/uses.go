@@ -6,7 +6,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// role is what a slot with a role must be like, and its name in errors.
+// role is the requirements on a slot with a role, and the role's name in errors.
 type role struct {
 	name  string
 	holds func(s *plan.Slot) bool

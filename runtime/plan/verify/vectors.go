@@ -7,7 +7,7 @@ import (
 	"mla/runtime/quant"
 )
 
-// checkVectors looks at what the host writes before a sequence runs, and reads after it.
+// checkVectors checks the vectors that the host writes before a sequence runs, or reads after it.
 func checkVectors(b *plan.Bundle, q *plan.Sequence) error {
 	if (q.Input != nil) != (b.Model.NextN > 0) {
 		return fmt.Errorf("an input of the host's is what a layer that predicts has, and nothing else")
@@ -37,7 +37,7 @@ func checkVectors(b *plan.Bundle, q *plan.Sequence) error {
 	return nil
 }
 
-// checkJoined looks at what the host makes inputs of.
+// checkJoined checks the weights from which the host computes inputs.
 func checkJoined(b *plan.Bundle) error {
 	m := &b.Model
 	if m.NextN < 0 || m.NextN > maxLayers || m.NextN > 0 && m.NumHiddenLayers != 1 {
