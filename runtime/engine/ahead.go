@@ -8,21 +8,21 @@ import (
 	"mla/runtime/plan"
 )
 
-// Ahead are steps of some sessions that a device makes by itself, ahead of the host: it picks
-// tokens and runs them while the host handles earlier ones. Steps in flight are dropped once
-// something else runs on the model, and those of a session once it is closed.
+// Ahead is a device's steps ahead of the host, for some sessions: the device picks tokens and runs them while
+// the host handles earlier ones. Steps in flight are dropped when anything else runs on the model; those of a
+// session also when it is closed.
 type Ahead struct {
 	model    *Model
 	device   device.Picker
 	sessions []*Session
 	samplers []Portable
-	picked   []int32 // last: the next step runs them
-	inFlight int     // steps whose tokens are yet to be taken
+	picked   []int32 // the last tokens: the next step runs them
+	inFlight int     // steps whose tokens Next has not returned
 }
 
-// Ahead continues the last Pick, which was of these rows and picked these tokens. It is nil if
-// the device cannot continue: it has not picked all of the tokens in one replay, or its picks
-// depend on the tokens themselves.
+// Ahead continues the last Pick, which must have had these rows and picked these tokens. It is nil if the
+// device cannot continue: if it has not picked all of the tokens in one replay, or if its next picks depend
+// on the picked tokens.
 func (m *Model) Ahead(rows []Row, picked [][]int32) *Ahead {
 	d, ok := m.runner.(device.Picker)
 	if !ok || !slices.EqualFunc(rows, m.pickers, func(r Row, s *Session) bool { return r.Session == s && len(r.Guesses) == 0 }) {
@@ -43,12 +43,11 @@ func (m *Model) Ahead(rows []Row, picked [][]int32) *Ahead {
 	return a
 }
 
-// InFlight is how many steps the device has been asked for whose tokens Next has not
-// returned.
+// InFlight is the number of steps that were asked for and whose tokens Next has not returned.
 func (a *Ahead) InFlight() int { return a.inFlight }
 
-// Capacity is how many more steps can be asked for: no context ends before, and the device
-// keeps their tokens. 0: something else has run on the model.
+// Capacity is how many more steps can be asked for, within the contexts of all sessions and the tokens that
+// the device can keep. 0: something else has run on the model.
 func (a *Ahead) Capacity() int {
 	if a.model.ahead != a {
 		return 0
@@ -60,9 +59,9 @@ func (a *Ahead) Capacity() int {
 	return capacity
 }
 
-// Ask hands the device n more steps as one unit of work, or as many as there are pages for, and
-// as come before a state is to be copied, and says how many. All sessions must be open, and n must be at most Capacity. With
-// *OutOfPages nothing has been done.
+// Ask submits up to n more steps as one unit of work, and returns how many: as many as there are pages for,
+// and at most up to the next position at which a state is copied. All sessions must be open, and n must be at
+// most Capacity. If it returns *OutOfPages, nothing was submitted.
 func (a *Ahead) Ask(n int) (asked int, err error) {
 	switch {
 	case a.model.ahead != a:
@@ -93,8 +92,9 @@ func (a *Ahead) Ask(n int) (asked int, err error) {
 	return n, nil
 }
 
-// beforeCopy is how many more steps can be asked for before the state of a session is to be copied. Steps that are
-// in flight when the text has ended have folded tokens that are not part of it: the session continues from a copy.
+// beforeCopy is how many more steps can be asked for before the state of a session has to be copied. When a
+// text ends, steps in flight may have folded tokens into the state that are not part of the text. The session
+// then continues from the copy.
 func (a *Ahead) beforeCopy() int {
 	n := device.MaxAhead
 	for _, s := range a.sessions {
@@ -105,7 +105,7 @@ func (a *Ahead) beforeCopy() int {
 	return n
 }
 
-// reserve gives each session pages for n tokens more than it has.
+// reserve gives each session pages for n more tokens.
 func (a *Ahead) reserve(n int) error {
 	for _, s := range a.sessions {
 		if err := s.Reserve(n); err != nil {
@@ -115,13 +115,12 @@ func (a *Ahead) reserve(n int) error {
 	return nil
 }
 
-// ErrAgain says that the steps under way are of no use: the rows after the timelines have to be
-// run again, by Pick.
+// ErrAgain says that the steps in flight are of no use: Pick must run the rows after the timelines again.
 var ErrAgain = errors.New("the steps that the device made by itself have to be run again")
 
-// Next waits for the first step whose tokens it has not returned, and returns those, a token
-// of each row: negative if none is possible. What the step ran is the timelines' then. With
-// ErrAgain it is not.
+// Next waits for the earliest step whose tokens it has not returned, and returns one token for each row;
+// negative if none is possible. The tokens that the step has run are then part of the timelines, unless it
+// returns ErrAgain.
 func (a *Ahead) Next() ([]int32, error) {
 	if a.model.ahead != a {
 		return nil, errOther
@@ -154,7 +153,7 @@ func (a *Ahead) Next() ([]int32, error) {
 	return picked, a.copies()
 }
 
-// copies copies the states of sessions that are after the end of a page, where nothing is under way.
+// copies copies the states of sessions that are at the end of a page, if no step is in flight.
 func (a *Ahead) copies() error {
 	for _, s := range a.sessions {
 		if !s.keepsStates() || a.inFlight > 0 {
@@ -167,22 +166,21 @@ func (a *Ahead) copies() error {
 	return nil
 }
 
-// looped is a source of tokens that the device picks where it can, and runs by itself, a unit
-// of several after the other, where nothing but logits and draws decides. Before a unit's
-// first token is taken, the unit after it is on its way, so that the device never waits for
-// the host. What is under way when the text ends is forgotten: the timeline holds only what
-// was taken.
+// looped is a source of tokens that the device picks and runs by itself, as long as the choice depends only
+// on logits and draws. Before the first token of a unit of work is taken, the next unit is submitted, so that
+// the device never waits for the host. Tokens in flight at the end of the text are dropped: the timeline has
+// only tokens that were taken.
 type looped struct {
 	*Session
 	sampler Sampler
-	unit    int    // tokens
+	unit    int    // steps per unit of work
 	left    int    // tokens that may still be picked
-	token   int32  // picked after the timeline
-	ahead   *Ahead // nil: each token is run when it is asked for
+	token   int32  // picked, but not yet on the timeline
+	ahead   *Ahead // nil: each token is run when the caller asks for it
 }
 
-// loop begins a source of a request's tokens after the timeline, whose logits are known; it
-// is nil if the sampler has to pick all of them.
+// loop returns a source of a request's tokens after the timeline, whose logits must be known. It is nil if
+// the sampler has to pick all tokens on the host.
 func (s *Session) loop(req Request) (*looped, error) {
 	_, picks := s.model.runner.(device.Picker)
 	sampler, portable := req.Sampler.(Portable)
@@ -198,8 +196,7 @@ func (s *Session) loop(req Request) (*looped, error) {
 	return l, nil
 }
 
-// looped is a source of at most a given number of tokens, or any number if that is negative, which begins
-// with its run.
+// looped returns a source of at most most tokens (negative: no limit). The first token comes from its run.
 func (s *Session) looped(sampler Sampler, unit, most int) *looped {
 	if most < 0 {
 		most = s.model.context + 1
@@ -211,7 +208,7 @@ func (l *looped) next() (int32, error) { return l.token, nil }
 
 func (l *looped) length() int { return len(l.tokens) }
 
-// run adds the token to the timeline, and picks the one after it.
+// run appends the token to the timeline, and picks the next one.
 func (l *looped) run(token int32) error {
 	if err := l.ask(); err != nil {
 		return err
@@ -237,11 +234,11 @@ func (l *looped) run(token int32) error {
 	return l.ask()
 }
 
-// more says whether the next token is on its way.
+// more says whether the next token is in flight.
 func (l *looped) more() bool { return l.ahead != nil && l.ahead.InFlight() > 0 }
 
-// ask keeps units on their way as long as there are pages for them. Where something else has
-// run on the model, what was under way is lost: the token is run anew.
+// ask keeps units of work in flight while there are pages for them. If something else has run on the model,
+// the steps in flight are lost, and the token is run again.
 func (l *looped) ask() error {
 	if l.ahead != nil && l.model.ahead != l.ahead {
 		l.left += l.ahead.InFlight()
@@ -254,7 +251,7 @@ func (l *looped) ask() error {
 		}
 		asked, err := l.ahead.Ask(n)
 		if errors.As(err, new(*OutOfPages)) || err == nil && asked == 0 {
-			break // the row that has no page says so, if it comes to that
+			break // the row that has no page will report the error, if it is ever run
 		}
 		if err != nil {
 			return err

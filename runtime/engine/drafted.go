@@ -6,47 +6,46 @@ import (
 	"mla/runtime/engine/payoff"
 )
 
-// Drafter guesses how a text goes on.
+// Drafter drafts tokens that may follow a text.
 type Drafter interface {
 	// Propose returns at most n tokens that may follow the text.
 	Propose(text []int32, n int) []int32
 }
 
-// Textual is a Drafter that guesses by nothing but the text: it misses nothing of tokens that
-// were run without it.
+// Textual is a Drafter that depends only on the text. So it need not be called for every token.
 type Textual interface {
 	Drafter
 	Textual()
 }
 
-// Following is a Drafter that runs all tokens of the text itself. After a rest it has to catch up
-// with those that came without guesses before it can guess, which is no part of what a guess
-// costs: where guesses pay there are no rests.
+// Following is a Drafter that runs all tokens of the text itself. After a pause of drafting it first has to
+// run the tokens of the pause. That time is not counted as a cost of drafts, as where drafts pay there are no
+// pauses.
 type Following interface {
 	Drafter
-	// Rest says whether the tokens that come are run without guesses.
+	// Rest says whether the next tokens are run without drafts.
 	Rest(rests bool)
-	// Missed is how many tokens there are to catch up with.
+	// Missed is the number of tokens to catch up with.
 	Missed() int
-	// CatchUp runs the first n of them; the next Propose guesses nothing if the device fails.
+	// CatchUp runs the first n missed tokens. If the device fails, the next Propose returns no drafts.
 	CatchUp(n int)
 }
 
-// CatchingUp decides whether a Following catches up: where its layer is a large part of the
-// model, as of small ones, that would take more than guesses may cost a text.
+// CatchingUp decides whether a Following catches up after a pause. For small models the MTP layer is a large
+// part of the model, and catching up may cost more than drafts may cost a text.
 type CatchingUp struct {
-	each time.Duration // of a token, the last time; 0: not known
+	each time.Duration // time per token at the last catch-up; 0: unknown
 }
 
-// A few tokens say what each takes. All may take so small a part of the time of the tokens
-// that were missed.
+// The first probe tokens show how long each takes. Catching up may take only a small part of the time that
+// the model took for the missed tokens.
 const (
 	catchUpFew  = 32
 	catchUpPart = 64
 )
 
-// Do lets f catch up, where a token of the text takes so long alone; false: it lags, as it
-// does where that is 0, not known. It takes time by the clock now.
+// Do lets f catch up, and returns the time that it took. alone is the model's time for one token. If ok is
+// false, f still misses tokens: it would take too long, or alone is 0 (unknown). now is a clock.
 func (c *CatchingUp) Do(f Following, alone time.Duration, now func() time.Time) (took time.Duration, ok bool) {
 	if alone == 0 {
 		return 0, false
@@ -62,7 +61,7 @@ func (c *CatchingUp) Do(f Following, alone time.Duration, now func() time.Time) 
 	}
 	if n := f.Missed(); n > 0 {
 		if c.each*catchUpPart > alone {
-			c.each = 0 // it may have been slow by chance: next time it is found out again
+			c.each = 0 // it may have been slow by chance, so it is measured again next time
 			return took, false
 		}
 		run(n)
@@ -70,31 +69,30 @@ func (c *CatchingUp) Do(f Following, alone time.Duration, now func() time.Time) 
 	return took, true
 }
 
-// maxDraft is how many tokens are guessed at a time. A replay of that many rows and one
-// more takes two to three times as long as that of one.
+// maxDraft is the most drafts at a time. A replay of that many rows and one more takes two to three times as
+// long as a replay of one row.
 const maxDraft = 7
 
-// drafted is a source of tokens that runs guesses of what follows in one batch with a token.
-// The sampler, or the device in its place, picks every token by the logits after the one
-// before, so the text is the same as without guesses: one that is not what is picked is
-// forgotten. But logits of several rows are rounded otherwise than those of one, by 1e-5 with
-// floats: where two tokens are that close, texts may part.
+// drafted is a source of tokens that runs drafts in one batch with a token. The sampler, or the device for
+// it, picks every token from the logits of the one before, and drafts that differ from the picks are dropped.
+// So the text is the same as without drafts, up to rounding: logits of several rows differ from those of one
+// by about 1e-5 in floats, and texts may diverge where two tokens are that close.
 type drafted struct {
 	*Session
 	sampler Sampler
 	drafter Drafter
 	result  *Result
-	text    int       // tokens of the timeline that are the text's
-	after   []outcome // after the text, and after each of the guesses
+	text    int       // tokens of the timeline that belong to the text
+	after   []outcome // by position: after the text, and after each of the drafts
 	pays    payoff.Steps
 	catches CatchingUp
-	guesses int           // of the last replay, which pays has not counted yet
-	right   int           // of them
-	took    time.Duration // that replay
-	ahead   int           // tokens that a device picks at a time while guesses rest; 0: none
-	loop    *looped       // the source of tokens meanwhile, or nil
-	since   time.Time     // when its first token had been run
-	rested  int           // its tokens since
+	guesses int           // drafts of the last replay, which pays has not counted yet
+	right   int           // of these drafts, how many were accepted
+	took    time.Duration // time of that replay
+	ahead   int           // tokens per unit of work of the device while drafting pauses; 0: the device does not run ahead
+	loop    *looped       // the source of tokens during a pause, or nil
+	since   time.Time     // when the loop's first token had been run
+	rested  int           // tokens of the loop since then
 }
 
 func (d *drafted) next() (int32, error) {
@@ -109,7 +107,7 @@ func (d *drafted) next() (int32, error) {
 
 func (d *drafted) length() int { return d.text }
 
-// run makes a token the text's next: it is the next guess, or it is run with new ones.
+// run makes a token the next one of the text: either it is the next draft, or it is run, with new drafts.
 func (d *drafted) run(token int32) error {
 	if d.text < len(d.tokens) && d.tokens[d.text] == token {
 		d.text++
@@ -136,7 +134,7 @@ func (d *drafted) run(token int32) error {
 	return d.replay(token, guesses)
 }
 
-// count counts the last replay, whose right guesses are all known.
+// count reports the last replay to pays. All of its accepted drafts are known by now.
 func (d *drafted) count() {
 	if d.took > 0 {
 		d.pays.Ran(1, d.guesses, 1+d.right, d.took)
@@ -144,7 +142,7 @@ func (d *drafted) count() {
 	d.guesses, d.right, d.took = 0, 0, 0
 }
 
-// follow lets a drafter run the tokens that it has missed. Drafting pauses if that takes too long.
+// follow lets the drafter run the tokens that it has missed. If that takes too long, drafting pauses.
 func (d *drafted) follow() bool {
 	f, ok := d.drafter.(Following)
 	if !ok {
@@ -158,7 +156,7 @@ func (d *drafted) follow() bool {
 	return ok
 }
 
-// replay runs a token, with guesses of what follows or without.
+// replay runs a token, with or without drafts.
 func (d *drafted) replay(token int32, guess bool) error {
 	start := time.Now()
 	var guesses []int32
@@ -182,7 +180,7 @@ func (d *drafted) replay(token int32, guess bool) error {
 	return nil
 }
 
-// propose guesses what follows a token, as far as the context allows.
+// propose drafts tokens after a token, as far as the context allows.
 func (d *drafted) propose(token int32) []int32 {
 	most := min(maxDraft, d.model.Width()-1, d.model.context-d.text-1)
 	if most < 1 {
@@ -201,10 +199,10 @@ func (d *drafted) propose(token int32) []int32 {
 	return known
 }
 
-// fewResting is for how many tokens at least it is worth it that the device goes on by itself.
+// fewResting is the shortest rest of a pause for which a loop on the device is worthwhile.
 const fewResting = 8
 
-// goAhead runs a token and lets the device go on for as long as guesses rest, if it can.
+// goAhead runs a token, and starts a loop on the device for the rest of the pause, if the device can.
 func (d *drafted) goAhead(token int32) error {
 	start := time.Now()
 	d.loop = d.looped(d.sampler, d.ahead, d.pays.Resting())
@@ -220,11 +218,11 @@ func (d *drafted) goAhead(token int32) error {
 	return nil
 }
 
-// end ends the loop, and drops the guesses after the text.
+// end ends the loop, and removes the drafts after the text.
 func (d *drafted) end() error {
 	if d.loop != nil {
 		d.loop = nil
-		d.pays.Ahead(d.rested, time.Since(d.since)) // as tokens come by units, not of each
+		d.pays.Ahead(d.rested, time.Since(d.since)) // per unit of work, as tokens arrive by units
 	}
 	if d.text == len(d.tokens) {
 		return nil

@@ -10,83 +10,81 @@ import (
 
 // Sampler picks tokens.
 type Sampler interface {
-	// Next picks a token by the logits; it is negative if none is possible.
+	// Next picks a token by its logits; negative if none is possible.
 	Next(logits []float32) int32
-	// Accept tells the sampler what the text consists of, for penalties.
+	// Accept tells the sampler which token the text continues with, for penalties.
 	Accept(token int32)
 }
 
-// Portable is a Sampler that a device can stand in for.
+// Portable is a Sampler whose choice a device can make in its place.
 type Portable interface {
 	Sampler
-	// Sampling is the sampler's state; nil if it is not known yet, so that the host has to
-	// pick.
+	// Sampling is the sampler's state; nil if only the host can pick the next token.
 	Sampling() *device.Sampling
-	// Skip tells the sampler that a token was picked elsewhere.
+	// Skip tells the sampler that the device has picked a token.
 	Skip()
 }
 
-// Watching is a Sampler that picks by more than what it has accepted, such as a grammar that
-// follows the text: every token has to be handed over before it picks the next, so none is
-// picked after a guess in Model.Pick.
+// Watching is a Sampler that picks by more than the tokens that it has accepted, such as a grammar that
+// follows the text. Every token has to be passed on before it picks the next one, so Model.Pick picks none
+// after a draft.
 type Watching interface {
 	Sampler
 	Watches()
 }
 
-// Request is what Generate continues, and how far.
+// Request is the prompt and the limits of Generate.
 type Request struct {
 	Prompt   []int32
 	Max      int // tokens to generate; negative: until the context is full
 	Sampler  Sampler
-	Stop     func(token int32) bool // ends the text, for instance IsEOG; nil: nothing does
+	Stop     func(token int32) bool // ends the text, for instance IsEOG; nil: no token does
 	Progress Progress               // of the prompt; may be nil
-	// Ahead is how many tokens a device that can do so picks and runs as one unit
-	// of work, for a Sampler that is Portable. 0: Sampler picks every token. The
-	// tokens are the same.
+	// Ahead is how many tokens a device picks and runs as one unit of work, if the device can and Sampler is
+	// Portable. 0: Sampler picks every token. The tokens are the same.
 	Ahead int
-	// Draft guesses tokens that are run in one batch with the one before them, if replays
-	// take several rows; nil: nothing is guessed. The tokens are the same, but for
-	// how logits of several rows are rounded.
+	// Draft drafts tokens, which are run in one batch with the token before them, if replays take several
+	// rows; nil: no drafts. The tokens are the same, except where the rounding of logits of several rows
+	// changes a pick.
 	Draft Drafter
 }
 
 // Reason says why a generation ended.
 type Reason string
 
-// The reasons.
+// Values of Reason.
 const (
-	ReasonStop    Reason = "stop"    // Request.Stop, or the receiver of the tokens, ended it
+	ReasonStop    Reason = "stop"    // Request.Stop, or the receiver of the tokens, has ended it
 	ReasonLength  Reason = "length"  // Request.Max tokens
 	ReasonContext Reason = "context" // the context is full
 	ReasonCancel  Reason = "cancel"  // the context.Context was cancelled
 	ReasonError   Reason = "error"
 )
 
-// Result is what Generate did.
+// Result is the tokens, counts and times of Generate.
 type Result struct {
-	Tokens []int32 // generated ones, without the one that stopped it
+	Tokens []int32 // the generated ones, without the one that stopped it
 	Reason Reason
-	Reused int    // prompt tokens that were on the timeline, or in the model's pages, already
+	Reused int    // prompt tokens that were on the timeline or in the model's pages before
 	Prompt Timing // of the other prompt tokens
 	Decode Timing // of the tokens run after the prompt, with sampling
-	// FirstToken is how long the caller waited for the first token: from the call, or
-	// from when a request was submitted, until it was handed over. 0: there is none.
+	// FirstToken is the time to the first token, from the call (or from the submission of a request) until it
+	// was passed on. 0: there was no token.
 	FirstToken time.Duration
-	// Drafted is how many tokens were guessed, and Accepted how many of them are the text's.
+	// Drafted is the number of drafts, Accepted how many of them became part of the text.
 	Drafted, Accepted int
 	Drafts            Drafts
 }
 
-// Drafts is what guesses cost.
+// Drafts is the cost of drafts.
 type Drafts struct {
-	Rounds            int           // replays of guesses in one batch with a token
-	Guessing, Running time.Duration // of all rounds: to guess, and to run what was guessed
-	Alone             time.Duration // of as many replays of one token, as long as they took at the time
-	CatchingUp        time.Duration // with tokens that were run without guesses
+	Rounds            int           // replays of drafts in one batch with a token
+	Guessing, Running time.Duration // of all rounds: the time to draft, and to run the batches
+	Alone             time.Duration // the time that as many replays of one token would have taken, by the pace at the time
+	CatchingUp        time.Duration // of the drafter, with tokens that were run without drafts
 }
 
-// BreakEven is how many guesses of a round have to be right for its time not to be lost; 0: there is none.
+// BreakEven is how many drafts of a round have to be accepted so that drafting costs no time; 0: unknown.
 func (d Drafts) BreakEven() float64 {
 	if d.Alone == 0 {
 		return 0
@@ -98,7 +96,7 @@ func (d Drafts) BreakEven() float64 {
 type Timing struct {
 	Tokens  int
 	Elapsed time.Duration
-	GPU     time.Duration // of it, what an accelerator was busy; 0 if none tells
+	GPU     time.Duration // of Elapsed, how long an accelerator was busy; 0: unknown
 }
 
 // PerSecond is the speed in tokens per second; 0 without tokens.
@@ -109,10 +107,9 @@ func (t Timing) PerSecond() float64 {
 	return float64(t.Tokens) / t.Elapsed.Seconds()
 }
 
-// Generate syncs with the prompt and continues it. Every token is passed to
-// emit, which returns false to stop after it. The timeline ends with the last
-// token but one, or with the last if more were asked for. An error comes with
-// what was done until then; cancelling ctx gives ctx's error.
+// Generate syncs the timeline with the prompt and continues it. It passes every token to emit, which returns
+// false to stop after this token. The last token is not run, so it is not on the timeline, unless further
+// tokens were wanted. With an error it returns the result so far; when ctx is cancelled, that is ctx's error.
 func (s *Session) Generate(ctx context.Context, req Request, emit func(token int32) bool) (Result, error) {
 	res := Result{}
 	if len(req.Prompt) == 0 {
@@ -143,8 +140,7 @@ func (s *Session) Generate(ctx context.Context, req Request, emit func(token int
 	return res, err
 }
 
-// measure starts two clocks, the host's and that of an accelerator, and returns
-// what stops them.
+// measure starts the host's and the accelerator's clock, and returns a function that reads both.
 func (s *Session) measure() (stop func() (elapsed, gpu time.Duration)) {
 	start, busy := time.Now(), s.gpuTime()
 	return func() (elapsed, gpu time.Duration) { return time.Since(start), s.gpuTime() - busy }
@@ -157,7 +153,7 @@ func (s *Session) gpuTime() time.Duration {
 	return 0
 }
 
-// decode continues the text with tokens that the device picks, if it can.
+// decode continues the text, with tokens that the device picks if it can.
 func (s *Session) decode(ctx context.Context, req Request, res *Result, emit func(token int32) bool) (Reason, error) {
 	if req.Draft != nil && s.model.Width() > 1 {
 		d := &drafted{Session: s, sampler: req.Sampler, drafter: req.Draft, result: res, text: len(s.tokens), ahead: req.Ahead, after: []outcome{{logits: s.logits}}}
@@ -176,15 +172,15 @@ func (s *Session) decode(ctx context.Context, req Request, res *Result, emit fun
 
 // source is where the tokens of a text come from.
 type source interface {
-	// next picks the token that follows the timeline; it is negative if none can.
+	// next picks the token after the timeline; negative if none is possible.
 	next() (int32, error)
 	// run adds the token to the timeline.
 	run(token int32) error
-	// length is how many tokens of the timeline are the text's.
+	// length is how many tokens of the timeline belong to the text.
 	length() int
 }
 
-// host picks tokens itself.
+// host is a source of tokens that the host picks.
 type host struct {
 	*Session
 	sampler Sampler
@@ -201,7 +197,7 @@ func (h *host) run(token int32) error { return h.Append(token) }
 
 func (h *host) length() int { return len(h.tokens) }
 
-// errOther is what a receiver of tokens causes that uses the model itself.
+// errOther says that the receiver of the tokens has used the model itself.
 var errOther = errors.New("another session of the model has run a token in the midst of this text")
 
 func (s *Session) continueText(ctx context.Context, req Request, res *Result, from source, emit func(token int32) bool) (Reason, error) {
@@ -238,7 +234,7 @@ func (s *Session) continueText(ctx context.Context, req Request, res *Result, fr
 	return ReasonLength, nil
 }
 
-// failure tells a cancelled Sync from a failed one.
+// failure is the Reason of a failed Sync: cancelled or an error.
 func failure(ctx context.Context) Reason {
 	if ctx.Err() != nil {
 		return ReasonCancel

@@ -11,8 +11,8 @@ import (
 	"mla/runtime/gguf"
 )
 
-// ModelKey names the model, whatever the types of its weights: files with the same key
-// have the same dimensions and give tokens the same numbers.
+// ModelKey identifies the model, whatever the types of its weights: files with the same key have the same
+// dimensions and number tokens alike.
 func (e *Engine) ModelKey() (string, error) {
 	model := e.bundle.Model
 	model.Tokenizer, model.ChatTemplate = "", "" // names that specs may leave out
@@ -32,12 +32,11 @@ func (e *Engine) ModelKey() (string, error) {
 	return k.String(), nil
 }
 
-// sampleBytes is how much of either end, and of the middle, of a tensor FileKey reads.
+// sampleBytes is how much FileKey reads of the beginning, the middle and the end of a tensor.
 const sampleBytes = 4096
 
-// FileKey names the model file and what is in it: its header, the time of its last
-// change, and samples of all tensors. To read all of it would take longer than what the
-// key is for.
+// FileKey identifies the model file by its header, the time of its last change, and samples of all tensors.
+// Reading all of the file would take longer than the key saves.
 func (e *Engine) FileKey() (string, error) {
 	k := newKey()
 	err := gguf.Guard(func() error { return e.addFile(k) })
@@ -68,7 +67,7 @@ func (e *Engine) addFile(k key) error {
 	return nil
 }
 
-// headerBytes is what lies in front of a shard's tensors.
+// headerBytes is the bytes before a shard's tensors.
 func headerBytes(f *gguf.File, shard int) uint64 {
 	n := uint64(len(f.Shards[shard].Data))
 	for i := range f.Tensors {
@@ -79,12 +78,12 @@ func headerBytes(f *gguf.File, shard int) uint64 {
 	return n
 }
 
-// key is a hash of byte strings, none of which runs into the next.
+// key is a hash of byte strings with their lengths.
 type key struct{ hash.Hash }
 
 func newKey() key { return key{sha256.New()} }
 
-func (k key) number(n uint64) { k.Write(binary.LittleEndian.AppendUint64(nil, n)) } // never fails
+func (k key) number(n uint64) { k.Write(binary.LittleEndian.AppendUint64(nil, n)) } // a hash never fails
 
 func (k key) add(data []byte) {
 	k.number(uint64(len(data)))

@@ -8,21 +8,21 @@ import (
 	"mla/runtime/plan"
 )
 
-// Memory is what running a model takes, in bytes.
+// Memory is the memory that a model takes, in bytes.
 type Memory struct {
-	File    int64 // mapped weights: read once per token, so they must stay resident
+	File    int64 // mapped weights: every token reads them, so they must stay resident
 	Copies  int64 // weights that had to be converted
 	Pages   int64 // of the latent caches, for all sessions together
 	States  int64 // of linear attention, one for each session
-	Saved   int64 // copies of states that are kept, at most; in the host's memory
+	Saved   int64 // saved copies of states, at most; in the host's memory
 	Buffers int64 // activations, expanded heads, rotary table, block tables, logits
-	Tokens  int   // that fit the pages, each prefix that sessions share once
-	// OnDevice says that all of it is in a device's own memory. The host then only
-	// holds Copies; the file is read once, and its pages can be given back.
+	Tokens  int   // that fit the pages; a prefix that sessions share counts once
+	// OnDevice says that all of it except Saved is in a device's own memory. The host then holds only Copies;
+	// the file is read once, and its pages can be dropped.
 	OnDevice bool
 }
 
-// Total is the sum.
+// Total is the sum of all parts.
 func (m Memory) Total() int64 { return m.File + m.Copies + m.Pages + m.States + m.Saved + m.Buffers }
 
 // String lists the parts with their units.
@@ -42,8 +42,8 @@ func (m Memory) String() string {
 	return s
 }
 
-// Estimate is the memory that a model with this configuration takes, known before
-// anything is allocated. What Load would refuse is an error.
+// Estimate is the memory that a model with this configuration will take. Nothing is allocated. It fails for a
+// configuration that Load refuses.
 func (e *Engine) Estimate(cfg device.Config) (Memory, error) {
 	if err := e.allows(cfg); err != nil {
 		return Memory{}, err
@@ -76,7 +76,7 @@ func (e *Engine) Estimate(cfg device.Config) (Memory, error) {
 	return m, nil
 }
 
-// MemoryError says that a model does not fit in the host's memory.
+// MemoryError says that a model does not fit the host's memory.
 type MemoryError struct {
 	Need      Memory
 	Available int64
@@ -90,7 +90,7 @@ func (e *MemoryError) Error() string {
 	return fmt.Sprintf("not enough memory: %s, but %s are available", need, Size(e.Available))
 }
 
-// host is what of it the host's memory must hold.
+// host is the part that the host's memory must hold.
 func (m Memory) host() int64 {
 	if m.OnDevice {
 		return m.Copies + m.Saved
@@ -98,9 +98,8 @@ func (m Memory) host() int64 {
 	return m.Total()
 }
 
-// Check fails with a *MemoryError if m takes more of the host's memory than can be
-// had without swapping. It passes where the system does not tell. A device's own
-// memory is looked at when the model is loaded.
+// Check returns a *MemoryError if m takes more of the host's memory than is available without swapping. It
+// passes if the system does not tell. A device checks its own memory when the model is loaded.
 func (m Memory) Check() error { return m.within(Available()) }
 
 func (m Memory) within(available int64) error {
@@ -110,7 +109,7 @@ func (m Memory) within(available int64) error {
 	return nil
 }
 
-// Size writes a number of bytes with a binary unit.
+// Size formats a number of bytes with a binary unit.
 func Size(n int64) string {
 	if n < 1<<10 {
 		return fmt.Sprintf("%d B", n)

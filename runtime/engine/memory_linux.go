@@ -10,12 +10,11 @@ import (
 	"strings"
 )
 
-// Available is the memory in bytes that a program can use without swapping,
-// page cache included; 0 if it is not known. The limits of the control groups
-// (containers, systemd scopes) that the program is in count.
+// Available is the memory in bytes that the program can use without swapping, page cache included; 0:
+// unknown. It respects the limits of the program's control groups (containers, systemd scopes).
 func Available() int64 { return availableIn("/") }
 
-// availableIn is available for a system whose files are under root.
+// availableIn is Available for a system whose files are under root.
 func availableIn(root string) int64 {
 	free := field(filepath.Join(root, "proc/meminfo"), "MemAvailable:") << 10
 	for _, h := range hierarchies {
@@ -29,7 +28,7 @@ func availableIn(root string) int64 {
 	return free
 }
 
-// hierarchy is how one version of control groups names things. See cgroups(7).
+// hierarchy is the file names of one version of control groups; see cgroups(7).
 type hierarchy struct {
 	controller          string // in /proc/self/cgroup
 	mount               string
@@ -41,8 +40,8 @@ var hierarchies = []hierarchy{
 	{controller: "memory", mount: "sys/fs/cgroup/memory", limit: "memory.limit_in_bytes", usage: "memory.usage_in_bytes", cache: "total_cache"},
 }
 
-// groups lists the folders of the groups that the program is in, from its own
-// to the root. Inside a container only the root may exist.
+// groups lists the folders of the program's control groups, from its own up to the root. Inside a container
+// only the root may exist.
 func (h *hierarchy) groups(root string) []string {
 	mount := filepath.Join(root, h.mount)
 	data, err := os.ReadFile(filepath.Join(root, "proc/self/cgroup"))
@@ -62,18 +61,18 @@ func (h *hierarchy) groups(root string) []string {
 	return append(dirs, mount)
 }
 
-// left is what the limit of a group, if it has one, leaves to the program.
+// left is how much memory a group's limit, if it has one, leaves to the program.
 func (h *hierarchy) left(dir string) (bytes int64, limited bool) {
-	// Without a limit the second version writes "max", which is no number.
+	// The second version writes "max" where there is no limit, which is not a number.
 	limit := number(filepath.Join(dir, h.limit))
 	if limit <= 0 {
 		return 0, false
 	}
-	// Pages of files are given back when memory runs short.
+	// The system drops pages of files when memory runs short.
 	return limit - number(filepath.Join(dir, h.usage)) + field(filepath.Join(dir, "memory.stat"), h.cache), true
 }
 
-// field is the number after a name at the start of a line; 0 if there is none.
+// field is the number after a name at the beginning of a line; 0: there is none.
 func field(path, name string) int64 {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -88,7 +87,7 @@ func field(path, name string) int64 {
 	return 0
 }
 
-// number is the content of a file that holds one number; 0 if it does not.
+// number is the contents of a file with a single number; 0: it has no number.
 func number(path string) int64 {
 	data, err := os.ReadFile(path)
 	if err != nil {

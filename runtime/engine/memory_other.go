@@ -2,5 +2,5 @@
 
 package engine
 
-// Available is 0: these systems are not asked for their memory.
+// Available is 0, which means unknown: these systems are not supported.
 func Available() int64 { return 0 }

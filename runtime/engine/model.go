@@ -12,33 +12,32 @@ import (
 	"mla/runtime/plan"
 )
 
-// Model is an engine's model on its device: the weights, brought there once, and a pool
-// of pages for the latent caches of all sessions. Sessions whose tokens begin alike
-// share the pages of what they have in common. A Model and its sessions are not safe
-// for concurrent use.
+// Model is an engine's model on its device: the weights, and a pool of pages for the latent caches of all
+// sessions. Sessions whose tokens begin alike share the pages of the common beginning. A Model and its
+// sessions are not safe for concurrent use.
 type Model struct {
 	runner    device.Runner
 	states    device.Stateful // the runner; nil: sessions have no states
-	predictor *predictor      // nil: nothing predicts
+	predictor *predictor      // nil: there is no MTP layer
 	pool      *paging.Pool
 	pages     int // of the pool
 	sessions  []*Session
 	vocab     int
 	context   int
 	width     int
-	prompts   []int      // widths of the sequences that are loaded for prompts, rising
+	prompts   []int      // widths of the loaded sequences for prompts, rising
 	batch     int        // rows of the widest sequence without expanded heads, if one with them is loaded; else 0
-	holders   []*Session // whose rows were run last: the runner's logits are theirs
-	pickers   []*Session // the sessions of the rows after which the device picked last
-	ahead     *Ahead     // goes on after the last Pick; nil: nothing does
-	failed    error      // of the runner: nobody knows what the pages hold
+	holders   []*Session // the sessions whose rows were run last: the runner's logits are theirs
+	pickers   []*Session // the sessions of the rows of the last Pick
+	ahead     *Ahead     // the steps after the last Pick; nil: none
+	failed    error      // an error of the runner, after which the contents of pages are unknown
 	reopened  bool       // the device has failed once, see reopen
-	engine    *Engine    // whose model it is; nil: of a runner alone
+	engine    *Engine    // nil: the model was made of a runner alone
 	cfg       device.Config
 }
 
-// Load brings the model to the device for cfg.Tables sessions at a time (0: 1), with
-// pages for all of them together. It must be closed before the engine.
+// Load brings the model to the device for cfg.Tables concurrent sessions (0: 1), with pages for all of them.
+// The model must be closed before the engine.
 func (e *Engine) Load(cfg device.Config) (m *Model, err error) {
 	err = gguf.Guard(func() error {
 		m, err = e.load(cfg)
@@ -75,7 +74,7 @@ func (e *Engine) load(cfg device.Config) (*Model, error) {
 	return out, nil
 }
 
-// batchOf is a Model's batch.
+// batchOf computes Model.batch.
 func batchOf(m *device.Model, cfg device.Config) int {
 	batch := 0
 	for _, q := range m.Sequences(cfg) {
@@ -87,8 +86,7 @@ func batchOf(m *device.Model, cfg device.Config) int {
 	return 0
 }
 
-// NewModel is a model whose runner was loaded for cfg, with a vocabulary of that many
-// tokens.
+// NewModel returns a model whose runner was loaded for cfg, with a vocabulary of vocab tokens.
 func NewModel(r device.Runner, vocab int, cfg device.Config) (*Model, error) {
 	pages := cmp.Or(cfg.Pages, plan.Pages(cfg.Context))
 	pool, err := paging.NewPool(pages)
@@ -110,15 +108,15 @@ func (e *SessionsError) Error() string {
 	return fmt.Sprintf("%d sessions are open, as many as the model was loaded for; close one, or load it with more block tables", e.Sessions)
 }
 
-// NewSession opens a session without tokens. Nothing is recorded or allocated for it
-// on the device. It fails with *SessionsError if there are as many as cfg.Tables.
+// NewSession opens a session without tokens. It records and allocates nothing on the device. It returns
+// *SessionsError if cfg.Tables sessions are open.
 func (m *Model) NewSession() (*Session, error) { return m.NewScopedSession("") }
 
-// NewScopedSession is NewSession, which shares pages with sessions of the same scope only.
+// NewScopedSession is NewSession for a session that shares pages only with sessions of the same scope.
 func (m *Model) NewScopedSession(scope string) (*Session, error) { return m.open(false, scope) }
 
-// NewPrivateSession opens a session that shares no pages, and finds none of others or
-// of what it has forgotten: whatever is asked of it is run. Benchmarks want that.
+// NewPrivateSession opens a session that shares no pages, and never finds pages, not even its own earlier
+// ones. So all of its tokens are run, as benchmarks need it.
 func (m *Model) NewPrivateSession() (*Session, error) { return m.open(true, "") }
 
 func (m *Model) open(private bool, scope string) (*Session, error) {
@@ -136,7 +134,7 @@ func (m *Model) open(private bool, scope string) (*Session, error) {
 	return s, nil
 }
 
-// forget empties all sessions and the pool, whose pages no longer hold anything.
+// forget empties all sessions and the pool, because the contents of the pages are lost.
 func (m *Model) forget() error {
 	pool, err := paging.NewPool(m.pages)
 	if err != nil {
@@ -155,7 +153,7 @@ func (m *Model) forget() error {
 	return nil
 }
 
-// order makes the device do what the pool asks for, in that order.
+// order executes orders of the pool on the device, in sequence.
 func (m *Model) order(s *Session, o paging.Orders) error {
 	for _, r := range m.runners() {
 		for _, c := range o.Copies {
@@ -166,7 +164,7 @@ func (m *Model) order(s *Session, o paging.Orders) error {
 		if len(o.Pages) == 0 {
 			continue
 		}
-		// Assign forgets the entries after those that it is given, so it gets them too.
+		// Assign drops the entries after those that it gets, so it gets all of them
 		if err := r.Assign(s.table, o.First, s.pages.Table()[o.First:]); err != nil {
 			return m.fail(err)
 		}
@@ -174,7 +172,7 @@ func (m *Model) order(s *Session, o paging.Orders) error {
 	return nil
 }
 
-// runners are the model's, and that of the layer which predicts: they have the same pages.
+// runners lists the runners of the model and of its MTP layer, which have the same pages.
 func (m *Model) runners() []device.Runner {
 	if m.predictor == nil {
 		return []device.Runner{m.runner}
@@ -182,10 +180,10 @@ func (m *Model) runners() []device.Runner {
 	return []device.Runner{m.runner, m.predictor}
 }
 
-// holds says whether the runner's logits are a session's.
+// holds says whether the runner's logits belong to a session.
 func (m *Model) holds(s *Session) bool { return slices.Contains(m.holders, s) }
 
-// turn forgets which sessions the runner has logits and picks of, and what continues them.
+// turn records that the runner's logits, picks and steps ahead belong to no session any more.
 func (m *Model) turn() {
 	for _, s := range m.holders {
 		s.logits = nil
@@ -193,7 +191,7 @@ func (m *Model) turn() {
 	m.holders, m.pickers, m.ahead = m.holders[:0], nil, nil
 }
 
-// fail remembers an error of the runner: rows that were reported as run may be missing.
+// fail records an error of the runner. Rows that were reported as run may be missing.
 func (m *Model) fail(err error) error {
 	if err != nil && m.failed == nil {
 		m.failed = fmt.Errorf("%w (the model has to be loaded again)", err)
@@ -201,7 +199,7 @@ func (m *Model) fail(err error) error {
 	return err
 }
 
-// Allows fails if a timeline cannot be tokens: with *ContextError if they are too many.
+// Allows fails for tokens that cannot be a timeline; with *ContextError if they are too many.
 func (m *Model) Allows(tokens []int32) error {
 	if len(tokens) > m.context {
 		return &ContextError{Tokens: len(tokens), Context: m.context}
@@ -218,19 +216,19 @@ func (m *Model) known(tokens []int32) error {
 	return nil
 }
 
-// Context is the greatest length of a session.
+// Context is the greatest length of a session in tokens.
 func (m *Model) Context() int { return m.context }
 
-// Sessions is how many sessions can be open at a time.
+// Sessions is the number of sessions that can be open concurrently.
 func (m *Model) Sessions() int { return len(m.sessions) }
 
-// Pages says where the pages of the latent caches are.
+// Pages counts the pages of the latent caches by their use.
 func (m *Model) Pages() paging.Stats { return m.pool.Stats() }
 
 // Dispatches is the number of kernel launches per token.
 func (m *Model) Dispatches() int { return m.runner.Dispatches() }
 
-// Compilation is what the device has compiled; ok is false if it compiles nothing.
+// Compilation says what the device has compiled; ok is false if the device compiles nothing.
 func (m *Model) Compilation() (c device.Compilation, ok bool, err error) {
 	of := m.runner.Diagnostics().Compilation
 	if of == nil {
@@ -248,7 +246,7 @@ func (m *Model) Bytes() (n int64) {
 	return n
 }
 
-// Close frees the caches. Sessions that are still open cannot be used any more.
+// Close frees the caches. Open sessions cannot be used any more.
 func (m *Model) Close() error {
 	m.failed = errClosed
 	var err error

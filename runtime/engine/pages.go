@@ -8,13 +8,13 @@ import (
 	"mla/runtime/plan"
 )
 
-// reserveRows is how many tokens a model's only session has pages for in advance, if
-// there are that many: the device waits whenever its block table changes. Where there
-// are several sessions, none takes pages that it may not need.
+// reserveRows is for how many tokens a model's only session reserves pages in advance, if there are enough:
+// the device waits whenever its block table changes. With several sessions, none reserves pages that it may
+// not need.
 const reserveRows = 4 * plan.PageRows
 
-// OutOfPages says that a session cannot run more tokens, since other sessions hold the
-// pages. The session is as it was, and can go on once another is closed or shortened.
+// OutOfPages says that a session cannot run more tokens, because other sessions hold the pages. The session
+// is unchanged, and can continue once another one is closed or shortened.
 type OutOfPages struct {
 	Rows, After              int // tokens to run, and the session's tokens
 	Needed, Available, Total int // pages
@@ -31,11 +31,11 @@ func (s *Session) begin(private bool) {
 		s.pages = s.model.pool.OpenPrivate()
 		return
 	}
-	s.pages, _ = s.model.pool.Open(s.scope, nil) // without a prompt nothing is found, and nothing to be done
+	s.pages, _ = s.model.pool.Open(s.scope, nil) // without a prompt no pages are found, so there are no orders
 }
 
-// Reserve makes room for n more tokens. It takes all the pages that they need, or none
-// and fails with *OutOfPages. What runs tokens does so by itself.
+// Reserve reserves pages for n more tokens: all of them, or none and it returns *OutOfPages. The methods that
+// run tokens call it themselves.
 func (s *Session) Reserve(n int) error {
 	if err := s.usable(); err != nil || n <= s.pages.Capacity() {
 		return err
@@ -58,8 +58,8 @@ func (s *Session) Reserve(n int) error {
 	return s.model.order(s, o)
 }
 
-// Reuse adds those of the tokens that are to follow whose rows are in the pool, all
-// but the last at most, and returns how many they are.
+// Reuse appends those of the next tokens whose rows are in the pool, at most all but the last token, and
+// returns their number.
 func (s *Session) Reuse(next []int32) (int, error) {
 	if err := s.usable(); err != nil {
 		return 0, err
@@ -90,11 +90,10 @@ func (s *Session) Reuse(next []int32) (int, error) {
 	return found, s.model.order(s, o)
 }
 
-// add puts tokens whose rows the device has, or will have before anything else that is
-// asked of it, on the timeline.
+// add appends tokens to the timeline whose rows the device has, or will have before any later work.
 func (s *Session) add(tokens ...int32) error {
 	s.tokens = append(s.tokens, tokens...)
-	if len(s.fed.states) != len(s.tokens)-s.fed.n+1 { // their hidden states were not kept
+	if len(s.fed.states) != len(s.tokens)-s.fed.n+1 { // the tokens' hidden states were not kept
 		s.missed()
 	}
 	o, err := s.pages.Append(tokens)
@@ -104,7 +103,7 @@ func (s *Session) add(tokens ...int32) error {
 	return s.model.order(s, o)
 }
 
-// rewind forgets all tokens from position n on.
+// rewind removes all tokens from position n on, and restores the state there.
 func (s *Session) rewind(n int) error {
 	if s.model.stateful() && n != s.folded {
 		return s.rewindState(n)
@@ -112,13 +111,13 @@ func (s *Session) rewind(n int) error {
 	return s.cut(n)
 }
 
-// cut forgets them, whatever has folded them.
+// cut removes all tokens from position n on, but leaves the state as it is.
 func (s *Session) cut(n int) error {
 	if s.mark.at > n {
 		s.mark.at = 0
 	}
 	s.turned = min(s.turned, n)
-	if len(s.tokens)/plan.PageRows > n/plan.PageRows { // others may find the page that was full
+	if len(s.tokens)/plan.PageRows > n/plan.PageRows { // other sessions may find the full page that is now cut
 		if err := s.feedOn(); err != nil {
 			return err
 		}
@@ -133,7 +132,7 @@ func (s *Session) cut(n int) error {
 	return s.pages.Truncate(n)
 }
 
-// usable fails if the session is closed, or the model, or if the device failed.
+// usable fails if the session or the model is closed, or if the device has failed.
 func (s *Session) usable() error {
 	if s.closed {
 		return errClosed

@@ -8,11 +8,11 @@ import (
 	"mla/runtime/plan"
 )
 
-// Pick is Step, after which the rows' samplers pick: picked has what is after each row
-// that has one: a token, negative if none is possible, and one more for every guess that
-// was right, of which the sampler has accepted all but the last. Guesses that were wrong
-// are forgotten. A device that can do so picks for samplers that are Portable, whose logits
-// then stay there; the tokens are the same. No two rows have one sampler.
+// Pick is Step, after which the rows' samplers pick tokens. picked has the tokens after each row that has a
+// sampler: one token, negative if none is possible, and one more for every accepted draft. The sampler has
+// accepted all of them but the last. Drafts that were not accepted are removed. If the device can, it picks
+// for samplers that are Portable, and their logits stay there; the tokens are the same. No two rows may have
+// the same sampler.
 func (m *Model) Pick(rows []Row) (picked [][]int32, err error) {
 	picked = make([][]int32, len(rows))
 	rows = slices.Clone(rows)
@@ -41,7 +41,7 @@ func (m *Model) Pick(rows []Row) (picked [][]int32, err error) {
 	return picked, err
 }
 
-// allowed is those of a row's guesses that can be run.
+// allowed returns those of a row's drafts that can be run.
 func (m *Model) allowed(r *Row) []int32 {
 	most := min(len(r.Guesses), m.Width()-1, plan.MaxWanted-1)
 	if r.Sampler == nil || most < 1 {
@@ -55,8 +55,8 @@ func (m *Model) allowed(r *Row) []int32 {
 	return r.Guesses[:most]
 }
 
-// guessed appends a row and those of its guesses, with the state that its sampler has after
-// each if it picks the guesses before.
+// guessed appends a row and its drafts, and for each the state that its sampler will have after it has
+// accepted the drafts before.
 func (r *Row) guessed(rows []Row, states []*device.Sampling) ([]Row, []*device.Sampling) {
 	var state *device.Sampling
 	if p, ok := r.Sampler.(Portable); ok {
@@ -74,8 +74,8 @@ func (r *Row) guessed(rows []Row, states []*device.Sampling) ([]Row, []*device.S
 	return rows, states
 }
 
-// pickAll lets samplers pick after rows and their guesses, all at a time: to look at the
-// whole vocabulary takes about as long as a row.
+// pickAll lets the samplers pick for rows and drafts, in parallel: scanning the whole vocabulary takes about
+// as long as a row.
 func pickAll(rows []Row, out []outcome, picked [][]int32) {
 	var all sync.WaitGroup
 	for i := range rows {
@@ -93,7 +93,7 @@ func pickAll(rows []Row, out []outcome, picked [][]int32) {
 	all.Wait()
 }
 
-// verify picks after a row, and after each of its guesses while they are what is picked.
+// verify picks after a row, and after each of its drafts as long as the drafts are equal to the picks.
 func (r *Row) verify(out []outcome) []int32 {
 	picked := make([]int32, 0, len(out))
 	for i := range out {

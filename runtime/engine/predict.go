@@ -12,15 +12,14 @@ import (
 	"mla/runtime/plan"
 )
 
-// layer is a layer that predicts the token after next, where a file has it, and the bundle
-// that runs it.
+// layer is an MTP layer of a file, and the bundle that runs it.
 type layer struct {
 	*bind.Resolved
 	bundle *plan.Bundle
 }
 
-// Predict gives the engine the layer that predicts, which bundle b runs, of a file: its
-// own, or one that it closes. Models that are loaded afterwards can draft with it; see
+// Predict gives the engine the MTP layer of a file, which bundle b runs: of the engine's own file, or of
+// another one, which the engine closes. Models that are loaded afterwards can draft with it; see
 // Session.Predictor.
 func (e *Engine) Predict(r *bind.Resolved, b *plan.Bundle) error {
 	m, own := &e.bundle.Model, &b.Model
@@ -56,7 +55,7 @@ func (l *layer) load(d device.Device, cfg device.Config) (*predictor, error) {
 	return &predictor{runner, join}, nil
 }
 
-// joiner makes inputs of the layer that predicts; see nextn.Joiner.
+// joiner computes inputs of the MTP layer; see nextn.Joiner.
 type joiner interface {
 	Dim() int
 	Model(x []float32)
@@ -64,42 +63,41 @@ type joiner interface {
 	Inputs(dst []float32, tokens []int32, hidden [][]float32) error
 }
 
-// predictor is a layer that predicts on its device. Its cache has rows in the same pages
-// as the model's: what is copied, shared or forgotten there is so here.
+// predictor is an MTP layer on its device. Its cache has the same pages as the model's: pages are copied,
+// shared and freed together.
 type predictor struct {
 	device.Vectored
 	join joiner
 }
 
-// fed is how far a session's tokens have gone through the layer that predicts: the rows of
-// positions before n are in its cache. The row of a position takes the token there and the
-// hidden state of the position before; so it can be run as soon as the token is known,
-// before the model runs it.
+// fed is how many of a session's tokens the MTP layer has run: its cache has the rows of positions before n.
+// The row of a position takes the token there and the hidden state of the position before. So the layer can
+// run it as soon as the token is known, before the model does.
 type fed struct {
 	n int
-	// states are the hidden states of the model from position n-1 on: one more than there
-	// are tokens from n on. nil stands for one that is not known, since the row was another
-	// session's, or that there is not, in front of position 0.
+	// states is the model's hidden states from position n-1 on, one more than there are tokens from n on. nil
+	// stands for an unknown state, because another session has run the row, and for the state before position
+	// 0.
 	states [][]float32
-	before []float32 // the hidden state that the last row was run with; nil: not known
-	token  int32     // of the last row
+	before []float32 // the hidden state that the last row was run with; nil: unknown
+	token  int32     // token of the last row
 }
 
-// from forgets all after the first n tokens.
+// from drops everything after the first n tokens.
 func (f *fed) from(tokens int) {
 	if tokens < f.n || len(f.states) < tokens-f.n+1 {
 		state := f.before
 		if tokens != f.n-1 {
 			state = nil
 		}
-		*f = fed{n: tokens, states: [][]float32{state}} // in memory of its own: the other holds states that are forgotten
+		*f = fed{n: tokens, states: [][]float32{state}} // in new memory, so that the memory of dropped states is freed
 		return
 	}
 	f.states = f.states[:tokens-f.n+1]
 }
 
-// missed is of tokens whose hidden states were not kept, as a device ran them by itself. The layer runs
-// them without, if it guesses for this session: to guess by them is better than by rows that nobody made.
+// missed handles tokens whose hidden states were not kept, because a device ran them ahead. The layer runs
+// them without states if it drafts for this session: drafts are better with such rows than with none.
 func (s *Session) missed() {
 	if !s.predicted || len(s.fed.states) > len(s.tokens)-s.fed.n+1 {
 		s.fed.from(len(s.tokens))
@@ -110,8 +108,8 @@ func (s *Session) missed() {
 	}
 }
 
-// hidden are the hidden states after the last norm of the rows that the model has just
-// run; none where nothing predicts.
+// hidden returns the hidden states after the last norm of the rows that the model has just run; nil without
+// an MTP layer.
 func (m *Model) hidden(rows []Row) ([]float32, error) {
 	if m.predictor == nil || !slices.ContainsFunc(rows, func(r Row) bool { return !r.Session.resting }) {
 		return nil, nil
@@ -124,14 +122,14 @@ func (m *Model) hidden(rows []Row) ([]float32, error) {
 	return x, nil
 }
 
-// keep keeps the hidden state of the row that comes next, and runs the layer once there
-// is enough for its widest sequence.
+// keep keeps the hidden state of the session's next row. It runs the layer once there are enough rows for its
+// widest sequence.
 func (s *Session) keep(token int32, hidden []float32) error {
 	if s.model.predictor == nil {
 		return nil
 	}
 	if len(s.tokens) < s.fed.n && (len(s.tokens)+1 != s.fed.n || s.fed.token != token) {
-		s.fed.from(len(s.tokens)) // another token than the one that drafts followed
+		s.fed.from(len(s.tokens)) // another token than the first draft
 	}
 	s.fed.states = append(s.fed.states, hidden)
 	if len(s.fed.states) < s.model.predictor.Width()+2 {
@@ -140,15 +138,15 @@ func (s *Session) keep(token int32, hidden []float32) error {
 	return s.model.fail(s.feed())
 }
 
-// feed runs the rows that the layer has not run, and those of next, and leaves in the
-// predictor's runner what the last piece left.
+// feed runs the rows that the layer has not run, and those of next. The result of the last row stays in the
+// predictor's runner.
 func (s *Session) feed(next ...int32) error {
 	_, err := s.predict(next, false)
 	return err
 }
 
-// feedOn feeds the rows of a session, before others can have its pages: but for those that it
-// missed while it rests, which then nobody makes.
+// feedOn runs a session's rows before other sessions can find its pages. Rows that the session misses during
+// a pause are left out.
 func (s *Session) feedOn() error {
 	switch {
 	case s.model.predictor == nil || s.model.failed != nil:
@@ -160,7 +158,7 @@ func (s *Session) feedOn() error {
 	return s.model.fail(s.feed())
 }
 
-// feedAll feeds the rows of all sessions: whoever finds their pages finds them there.
+// feedAll runs the rows of all sessions, so that other sessions find them with their pages.
 func (m *Model) feedAll() error {
 	for _, s := range m.sessions {
 		if s != nil {
@@ -172,12 +170,12 @@ func (m *Model) feedAll() error {
 	return nil
 }
 
-// predict is feed, and picks the most likely token after the last row if it is wanted.
+// predict is feed; if wanted is set, it picks the most likely token after the last row.
 func (s *Session) predict(next []int32, wanted bool) (picked int32, err error) {
 	return s.follow(slices.Concat(s.tokens[min(s.fed.n, len(s.tokens)):], next), wanted)
 }
 
-// follow runs the tokens after those that the layer has run.
+// follow runs tokens after those that the layer has run.
 func (s *Session) follow(tokens []int32, wanted bool) (picked int32, err error) {
 	p := s.model.predictor
 	for len(tokens) > 0 {
@@ -196,8 +194,8 @@ func (s *Session) place(pos int) plan.Row {
 	return plan.Row{Pos: uint32(pos), NKV: uint32(pos) + 1, Table: uint32(s.table)}
 }
 
-// run runs tokens with the hidden states before them, from a place on, and picks the most
-// likely token after the last if it is wanted.
+// run runs tokens, with the hidden states before them, from a place on. If wanted is set, it picks the most
+// likely token after the last one.
 func (p *predictor) run(at plan.Row, tokens []int32, hidden [][]float32, wanted bool) (int32, error) {
 	input := make([]float32, 2*p.join.Dim()*len(tokens))
 	if err := p.join.Inputs(input, tokens, hidden); err != nil {
@@ -234,7 +232,7 @@ func (p *predictor) run(at plan.Row, tokens []int32, hidden [][]float32, wanted 
 	return int32(slices.Index(logits, slices.MaxFunc(logits, cmp.Compare[float32]))), nil
 }
 
-// own is the hidden state that the layer has left of the last of n rows.
+// own is the hidden state of the layer for the last of a number of rows.
 func (p *predictor) own(rows int) ([]float32, error) {
 	x := make([]float32, rows*p.join.Dim())
 	if err := p.Hidden(x); err != nil {
@@ -245,33 +243,33 @@ func (p *predictor) own(rows int) ([]float32, error) {
 	return x, nil
 }
 
-// maxPredicted is how many tokens the layer guesses at a time. Each guess takes a replay of
-// the layer after the one before, and is right only if all before it are.
+// maxPredicted is the most tokens that the layer drafts at a time. Each draft takes a replay of the layer,
+// and can be accepted only if all drafts before it are.
 const maxPredicted = 4
 
-// predicted guesses by the layer that predicts: how many at a time follows from how many of
-// the last ones were right.
+// predicted drafts with the MTP layer. It chooses the number of drafts by how many of the last ones were
+// accepted.
 type predicted struct {
 	session *Session
-	length  int     // of the next guess
-	text    int     // tokens in front of the last guess
-	last    []int32 // guess
+	length  int     // of the next drafts
+	text    int     // tokens before the last drafts
+	last    []int32 // the last drafts
 }
 
-// Predictor guesses what follows this session's text by the model's layer that predicts.
-// It fails if the engine has none (Engine.Predict).
+// Predictor returns a drafter for this session that uses the model's MTP layer. It fails if the engine has
+// none (Engine.Predict).
 func (s *Session) Predictor() (Drafter, error) {
 	if s.model.predictor == nil {
 		return nil, errors.New("the model was loaded without a layer that predicts")
 	}
-	if s.resting { // of the text before; the states of the prompt to come are kept
+	if s.resting { // set for the text before; the hidden states of the next prompt are kept
 		s.fed.from(len(s.tokens))
 	}
 	s.predicted, s.resting = true, false
 	return &predicted{session: s, length: maxPredicted / 2}, nil
 }
 
-// Missed implements Following. The few tokens since the last guess are run with the next one.
+// Missed implements Following. The few tokens since the last draft are run with the next one.
 func (p *predicted) Missed() int {
 	if n := len(p.session.tokens) - p.session.fed.n; n > plan.MaxBatch {
 		return n
@@ -284,15 +282,15 @@ func (p *predicted) CatchUp(n int) {
 	s := p.session
 	if s.model.failed == nil {
 		_, err := s.follow(s.tokens[s.fed.n:][:n], false)
-		_ = s.model.fail(err) // the next Propose guesses nothing
+		_ = s.model.fail(err) // the next Propose drafts nothing
 	}
 }
 
 // Rest implements Following.
 func (p *predicted) Rest(rests bool) { p.session.resting = rests }
 
-// Propose implements Drafter. text is the session's timeline and the token after it. If the
-// device fails nothing is guessed; whatever the model runs next says so.
+// Propose implements Drafter. text is the session's timeline and the token after it. If the device fails, it
+// returns no drafts; the next call that runs the model reports the error.
 func (p *predicted) Propose(text []int32, n int) []int32 {
 	p.learn(text)
 	s, n := p.session, min(n, p.length)
@@ -307,7 +305,7 @@ func (p *predicted) Propose(text []int32, n int) []int32 {
 	return out
 }
 
-// learn makes guesses longer where all were right, and shorter where one was not.
+// learn drafts more tokens if all were accepted, and fewer if one was not.
 func (p *predicted) learn(text []int32) {
 	if len(p.last) == 0 || len(text) <= p.text {
 		return
@@ -320,11 +318,11 @@ func (p *predicted) learn(text []int32) {
 	p.last = nil
 }
 
-// draft guesses n tokens after one that comes after the timeline, which has pages for
-// that and all but the last guess.
+// draft drafts n tokens after a token that follows the timeline. The timeline must have pages for the token
+// and all drafts but the last.
 func (s *Session) draft(token int32, n int) (out []int32, err error) {
 	if s.fed.n > len(s.tokens) {
-		s.fed.from(len(s.tokens)) // the token that it was fed was never run
+		s.fed.from(len(s.tokens)) // the draft that the layer was fed was not accepted
 	}
 	p, rows := s.model.predictor, (len(s.tokens)-s.fed.n)%s.model.predictor.Width()+1
 	token, err = s.predict([]int32{token}, true)
@@ -333,7 +331,7 @@ func (s *Session) draft(token int32, n int) (out []int32, err error) {
 	}
 	for at := len(s.tokens) + 1; ; at++ {
 		if token < 0 {
-			return out, nil // none was possible
+			return out, nil // no token was possible
 		}
 		if out = append(out, token); len(out) == n {
 			return out, nil

@@ -5,8 +5,8 @@ import (
 	"mla/runtime/plan"
 )
 
-// Profiler is what measures the device's dispatches; it is nil where the device cannot. To
-// measure overwrites the caches: all sessions are empty from here on.
+// Profiler measures the device's dispatches; nil: the device cannot. Measuring overwrites the caches, so all
+// sessions are empty afterwards.
 func (m *Model) Profiler() (*device.Profiler, error) {
 	p := m.runner.Diagnostics().Profiler
 	if p == nil {
@@ -15,7 +15,7 @@ func (m *Model) Profiler() (*device.Profiler, error) {
 	if err := m.forget(); err != nil {
 		return nil, err
 	}
-	// What is measured are rows of the first block table.
+	// The measured rows use the first block table.
 	pages := make([]uint32, min(m.pages, plan.Pages(m.context)))
 	for i := range pages {
 		pages[i] = uint32(i)
@@ -23,7 +23,7 @@ func (m *Model) Profiler() (*device.Profiler, error) {
 	return p, m.fail(m.runner.Assign(0, 0, pages))
 }
 
-// DevicePicks tells whether the device can pick tokens itself and run ahead.
+// DevicePicks says whether the device can pick tokens and run ahead of the host.
 func (m *Model) DevicePicks() bool {
 	_, ok := m.runner.(device.Picker)
 	return ok

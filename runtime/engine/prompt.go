@@ -13,8 +13,7 @@ import (
 	"mla/runtime/quant"
 )
 
-// PromptKey is what a prompt cache of this engine's model depends on, with caches of a
-// type.
+// PromptKey is everything that a prompt cache of this engine's model depends on, with caches of type kv.
 func (e *Engine) PromptKey(m *Model, kv quant.Type) (promptcache.Key, error) {
 	file, err := e.FileKey()
 	if err != nil {
@@ -31,12 +30,11 @@ func (e *Engine) PromptKey(m *Model, kv quant.Type) (promptcache.Key, error) {
 		Layers: len(e.bundle.Model.CacheLayers()) + len(m.runners()) - 1, Planes: planes, State: m.StateBytes()}, nil
 }
 
-// Savable is how many of the first n tokens of the timeline SavePrompt can write: all, or those up to the deepest
-// position after which there is a state.
+// Savable is how many of the timeline's first n tokens SavePrompt can write: all, or for a model with states,
+// those up to the deepest saved state.
 func (s *Session) Savable(n int) int { return s.resumable(n) }
 
-// SavePrompt writes the cache rows of the first n tokens of the timeline to a file, in
-// one step.
+// SavePrompt writes the cache rows of the timeline's first n tokens to a file, atomically.
 func (s *Session) SavePrompt(ctx context.Context, path string, k promptcache.Key, n int) error {
 	switch err := s.usable(); {
 	case err != nil:
@@ -58,11 +56,10 @@ func (s *Session) SavePrompt(ctx context.Context, path string, k promptcache.Key
 	})
 }
 
-// Restore makes the timeline what a file has of the beginning of a prompt, or what the
-// timeline and the pages of the model have if that is more. At least the prompt's last
-// token is left to be run. It returns how many rows came from the file. An error of the
-// file, such as a page whose checksum is wrong, leaves on the timeline what came before
-// it, which is good.
+// Restore makes the timeline the beginning of a prompt, from a file, or from the timeline and the model's
+// pages if those have more of it. At least the prompt's last token is left to be run. It returns the number
+// of rows from the file. After an error of the file, such as a wrong checksum, the timeline has the valid
+// rows before it.
 func (s *Session) Restore(ctx context.Context, f *promptcache.File, prompt []int32) (restored int, err error) {
 	if err := s.allows(prompt); err != nil {
 		return 0, err
@@ -75,7 +72,7 @@ func (s *Session) Restore(ctx context.Context, f *promptcache.File, prompt []int
 	}
 	n := min(paging.CommonPrefix(f.Tokens, prompt), len(prompt)-1)
 	keep := s.resumable(paging.CommonPrefix(s.tokens, prompt))
-	if s.pretends || n <= keep || s.model.stateful() && n < len(f.Tokens) { // the file has the state after all of its tokens
+	if s.pretends || n <= keep || s.model.stateful() && n < len(f.Tokens) { // the file has only the state after all of its tokens
 		return 0, nil
 	}
 	if err := s.rewind(keep); err != nil {
@@ -103,7 +100,7 @@ func (s *Session) Restore(ctx context.Context, f *promptcache.File, prompt []int
 	return len(s.tokens) - keep, err
 }
 
-// pageBytes is the size of a page of all layers, that which predicts included.
+// pageBytes is the size of a page over all layers, the MTP layer included.
 func (m *Model) pageBytes() (n int) {
 	for _, r := range m.runners() {
 		n += r.PageBytes()

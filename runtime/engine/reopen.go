@@ -7,13 +7,13 @@ import (
 	"mla/runtime/device"
 )
 
-// reopens says whether a device that has failed may run the model once it is opened anew, which is
-// tried once.
+// reopens says whether a device that has failed may run the model after it was opened anew. This is tried
+// once.
 func (m *Model) reopens(err error) bool {
 	return errors.Is(err, device.ErrReopen) && !m.reopened && m.engine != nil
 }
 
-// reopen opens a device that has failed anew. What the sessions have run is run again.
+// reopen opens a failed device anew, and runs the tokens of all sessions again.
 func (m *Model) reopen(why error) error {
 	m.reopened = true
 	if err := m.reload(); err != nil {

@@ -8,33 +8,32 @@ import (
 	"mla/runtime/plan"
 )
 
-// Session is a timeline: tokens in order, and the pages of the latent caches that hold
-// their keys and values. It is not safe for concurrent use, nor are two sessions of
-// one model.
+// Session is a timeline: tokens in order, and the pages of the latent caches with their keys and values.
+// Neither a session nor the sessions of one model together are safe for concurrent use.
 type Session struct {
 	model    *Model
 	table    int // its block table
 	pages    *paging.Sequence
 	private  bool   // shares no pages
-	scope    string // of those that it shares pages with
-	pretends bool   // the pages hold other rows than those of its tokens
+	scope    string // scope of the sessions that it shares pages with
+	pretends bool   // the pages hold other rows than those of its tokens, see FillForBench
 	closed   bool
 	tokens   []int32
-	logits   []float32 // after the last token; nil if they are not there
-	fed      fed       // of a model that predicts
-	// predicted says that its layer guesses for this session.
+	logits   []float32 // after the last token; nil: not known
+	fed      fed       // progress of the MTP layer
+	// predicted says that the MTP layer drafts for this session.
 	predicted bool
-	// resting says that its hidden states are not kept, as nothing is guessed for a while.
+	// resting says that hidden states are not kept, because drafting pauses.
 	resting bool
 
-	folded   int   // tokens that its state has folded, where the model has states: more than the timeline has, where steps are ahead of it
+	folded   int   // tokens that the state has folded, if there is one; more than the timeline's while a device runs ahead
 	prompted int   // tokens of the timeline and the last prompt
-	turned   int   // after how many tokens there is a copy of the state that is of what was generated
-	stops    []int // where the state is to be copied, rising
+	turned   int   // position of the saved state within the generated text
+	stops    []int // positions at which the state is to be copied, rising
 	mark     mark
 }
 
-// ContextError says that a timeline would be longer than the session's caches.
+// ContextError says that a timeline would be longer than the session's context.
 type ContextError struct {
 	Tokens, Context int
 }
@@ -43,7 +42,7 @@ func (e *ContextError) Error() string {
 	return fmt.Sprintf("%d tokens do not fit the context of %d", e.Tokens, e.Context)
 }
 
-// NoTokenError says that no token can follow a position, whose logits say nothing.
+// NoTokenError says that no token can follow a position, because its logits are not numbers.
 type NoTokenError struct {
 	Position int
 }
@@ -52,21 +51,19 @@ func (e *NoTokenError) Error() string {
 	return fmt.Sprintf("no token can follow position %d: all logits are -Inf or NaN", e.Position)
 }
 
-// Progress is called before each piece of the tokens that Sync runs, with how many of the
-// timeline's tokens are done.
+// Progress is called before each piece that Sync runs, with the number of finished tokens and of all tokens.
 type Progress func(done, total int)
 
-// Sync makes the timeline equal to tokens. What they have in common with the
-// present timeline is kept, and what follows of them in the model's pages is reused;
-// the rest is run. Afterwards Logits belong to the last token. The context is looked
-// at between pieces of Model.Width tokens: when Sync is cancelled, the timeline holds the tokens that were
-// finished. If pages run out, it fails with *OutOfPages before any token is run.
+// Sync makes the timeline equal to tokens. It keeps the beginning that they share with the current timeline,
+// reuses the continuation in the model's pages, and runs the rest. Afterwards Logits belong to the last
+// token. It checks ctx between pieces of Model.Width tokens; if cancelled, the timeline holds the finished
+// tokens. If there are not enough pages it returns *OutOfPages before it runs any token.
 func (s *Session) Sync(ctx context.Context, tokens []int32, progress Progress) error {
 	_, err := s.sync(ctx, tokens, progress)
 	return err
 }
 
-// sync is Sync, and returns how many tokens were not run.
+// sync is Sync; it also returns how many tokens need not be run.
 func (s *Session) sync(ctx context.Context, tokens []int32, progress Progress) (reused int, err error) {
 	if err := s.allows(tokens); err != nil {
 		return 0, err
@@ -107,11 +104,10 @@ func (s *Session) sync(ctx context.Context, tokens []int32, progress Progress) (
 	return keep, nil
 }
 
-// piece is how many of the tokens that are left of a prompt are run next.
+// piece is how many of a prompt's remaining tokens are run next.
 func (m *Model) piece(left int) int { return m.filled(min(m.Width(), left)) }
 
-// runAll runs tokens after the timeline in one replay, the last one with logits if they
-// are wanted.
+// runAll runs tokens after the timeline in one replay; the last one with logits if they are wanted.
 func (s *Session) runAll(tokens []int32, logits bool) error {
 	rows := make([]Row, len(tokens))
 	for i, t := range tokens {
@@ -129,10 +125,9 @@ func (s *Session) allows(tokens []int32) error {
 	return s.model.Allows(tokens)
 }
 
-// FillForBench makes the timeline equal to tokens without running any: the caches keep
-// what they hold. What is generated then means nothing, but takes as long as after
-// a real prompt, which is what a benchmark at a great depth wants. Other sessions do
-// not find these tokens.
+// FillForBench makes the timeline equal to tokens without running them: the caches keep their contents.
+// Generated text is then meaningless, but takes as long as after a real prompt, which is enough for a
+// benchmark at a great depth. Other sessions do not find these tokens.
 func (s *Session) FillForBench(tokens []int32) error {
 	if err := s.allows(tokens); err != nil {
 		return err
@@ -145,7 +140,7 @@ func (s *Session) FillForBench(tokens []int32) error {
 		return err
 	}
 	s.tokens = append(s.tokens, tokens...)
-	s.folded = len(s.tokens) // or so it pretends
+	s.folded = len(s.tokens) // as if it had run them
 	s.fed.from(len(s.tokens))
 	o, err := s.pages.Append(tokens)
 	if err != nil {
@@ -157,9 +152,8 @@ func (s *Session) FillForBench(tokens []int32) error {
 // Known fails if a token is outside the vocabulary.
 func (s *Session) Known(tokens []int32) error { return s.model.known(tokens) }
 
-// Common is the number of leading tokens that Sync would keep: the common
-// prefix, less the last token if its logits have to be computed; of a model with states
-// as many of them as a known state has.
+// Common is the number of leading tokens that Sync would keep: the common prefix, without the last token if
+// its logits have to be computed. For a model with states it is the deepest known state within these.
 func (s *Session) Common(tokens []int32) int {
 	n := paging.CommonPrefix(tokens, s.tokens)
 	if have := n == len(s.tokens) && s.logits != nil; n == len(tokens) && n > 0 && !have {
@@ -182,26 +176,25 @@ func (s *Session) Run(token int32, logits bool) error {
 	return s.runAll([]int32{token}, logits)
 }
 
-// row is a token after the timeline and n more tokens.
+// row is the row of a token that is n tokens after the timeline.
 func (s *Session) row(token int32, n int) plan.Row {
 	pos := uint32(len(s.tokens) + n)
 	return plan.Row{Token: uint32(token), Pos: pos, NKV: pos + 1, Table: uint32(s.table)}
 }
 
-// Logits are [VocabSize], of the token that follows the timeline. They are
-// valid until the timeline changes or another session of the model runs a token. They
-// are nil from then on, while the timeline is empty, after a cancelled Sync, and where
-// the device picked what follows.
+// Logits is the logits of the token after the timeline, [VocabSize]. They are valid until the timeline
+// changes or another session of the model runs a token. After that they are nil. They are also nil for an
+// empty timeline, after a cancelled Sync, and where the device has picked the token.
 func (s *Session) Logits() []float32 { return s.logits }
 
 // Tokens is the timeline. The caller must not change it.
 func (s *Session) Tokens() []int32 { return s.tokens }
 
-// Context is the greatest length of the timeline.
+// Context is the greatest length of the timeline in tokens.
 func (s *Session) Context() int { return s.model.context }
 
-// Close gives the pages back. What they hold is found by sessions to come, until the
-// pages are needed for something else. Closing twice does nothing.
+// Close releases the pages. Later sessions find their contents until the pages are reused. A second Close
+// does nothing.
 func (s *Session) Close() error {
 	if s.closed {
 		return nil

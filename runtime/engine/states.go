@@ -12,32 +12,34 @@ import (
 	"mla/runtime/plan"
 )
 
-// A model with linear attention has, beside its pages, a state of each session, which has folded all tokens of the
-// timeline and cannot be taken back. So a session that goes back needs a copy of an earlier state. Copies are kept in the host's
-// memory, with the pages of the pool that they belong after (paging.Pool.KeepStates):
+// In a model with linear attention, each session has a state beside its pages. The state has folded all
+// tokens of the timeline, and no token can be removed from it. So to go back, a session needs a copy of an
+// earlier state. Copies are kept in the host's memory, with the pages of the pool after which they belong
+// (paging.Pool.KeepStates):
 //
-//   - at the last end of a page in front of a prompt's last token;
-//   - where a prompt has left what others began with too, such as a system prompt with its tools;
-//   - at the last end of a page of what was generated.
+//   - at the last end of a page before a prompt's last token;
+//   - where a prompt differs from a beginning that other prompts share, such as a system prompt with its tools;
+//   - at the last end of a page within the generated text.
 //
-// Before guesses are run there is one more, so that those that were wrong can be forgotten (Session.mark).
+// Before drafts are run, one more copy is made, so that drafts that are not accepted can be removed
+// (Session.mark).
 
-// statesPerSession is how many copies of states are kept for each session that can be open at a time.
+// statesPerSession is the default number of saved states for each session that can be open.
 const statesPerSession = 8
 
-// StateBudget is the most memory that copies of states of a given number of bytes take.
+// StateBudget is the most memory that saved states of stateBytes each take.
 func StateBudget(cfg device.Config, stateBytes int) int64 {
 	each := int64(stateBytes)
 	if cfg.CacheRAM == 0 {
 		return statesPerSession * int64(max(cfg.Tables, 1)) * each
 	}
-	pages := int64(cmp.Or(cfg.Pages, plan.Pages(cfg.Context))) // each has one at most
+	pages := int64(cmp.Or(cfg.Pages, plan.Pages(cfg.Context))) // each page has at most one
 	return max(0, min(cfg.CacheRAM, pages*each))
 }
 
-// mark is a copy of a state after the first tokens of a timeline.
+// mark is a copy of the state after the first tokens of a timeline.
 type mark struct {
-	at    int // 0: there is none
+	at    int // number of these tokens; 0: there is no copy
 	state []byte
 }
 
@@ -49,7 +51,7 @@ func (s *Session) keepsStates() bool {
 	return s.model.stateful() && !s.closed && !s.private && !s.pretends
 }
 
-// readState copies a session's state, into memory that may be its own already.
+// readState copies a session's state, into the given memory if it is large enough.
 func (s *Session) readState(into []byte) ([]byte, error) {
 	if into == nil {
 		into = make([]byte, s.model.states.StateBytes())
@@ -57,15 +59,16 @@ func (s *Session) readState(into []byte) ([]byte, error) {
 	return into, s.model.fail(s.model.states.ReadState(s.table, into))
 }
 
-// resume makes the state that after the first n tokens, a copy of it, or nothing in front of position 0.
+// resume sets the session's state to that after the first n tokens; state is a copy of it, or nil at position
+// 0.
 func (s *Session) resume(n int, state []byte) error {
 	if s.folded = n; n == 0 {
-		return nil // a row at position 0 begins with zeros
+		return nil // a row at position 0 begins with a zero state
 	}
 	return s.model.fail(s.model.states.WriteState(s.table, state))
 }
 
-// after is the deepest position up to n of the timeline after which the state is known, and that; 0: there is none.
+// after returns the deepest position up to n with a known state, and the state; 0: there is none.
 func (s *Session) after(n int) (at int, state []byte) {
 	at, state = s.pages.StateBefore(n)
 	if m := &s.mark; m.at <= n && m.at > at {
@@ -74,7 +77,7 @@ func (s *Session) after(n int) (at int, state []byte) {
 	return at, state
 }
 
-// resumable is how many of the first n tokens of the timeline can stay without any being run again.
+// resumable is how many of the timeline's first n tokens can be kept without running any of them again.
 func (s *Session) resumable(n int) int {
 	if !s.model.stateful() || n == s.folded {
 		return n
@@ -83,8 +86,7 @@ func (s *Session) resumable(n int) int {
 	return at
 }
 
-// rewindState forgets all tokens from position n on. Tokens before it that are after the last known state are run
-// again.
+// rewindState removes all tokens from position n on. Tokens between the last known state and n are run again.
 func (s *Session) rewindState(n int) error {
 	at, state := s.after(n)
 	again := slices.Clone(s.tokens[at:n])
@@ -105,7 +107,7 @@ func (s *Session) rewindState(n int) error {
 	return nil
 }
 
-// planStates says where copies of the state are to be made while the tokens that are to follow are run: they are a prompt's.
+// planStates plans the positions at which the state is copied while the tokens of a prompt are run.
 func (s *Session) planStates(next []int32) {
 	if !s.keepsStates() {
 		return
@@ -120,8 +122,8 @@ func (s *Session) planStates(next []int32) {
 	slices.Sort(s.stops)
 }
 
-// until is how many of n rows one replay may run, so that it ends where the state is copied: after is how many other rows it
-// runs before them.
+// until is how many of n rows the next replay may run, so that it ends where the state is to be copied. after
+// is the number of other rows of the session in the same replay, before them.
 func (s *Session) until(after, n int) int {
 	at := len(s.tokens) + after
 	for _, stop := range s.stops {
@@ -132,7 +134,7 @@ func (s *Session) until(after, n int) int {
 	return n
 }
 
-// markGuesses copies the states of sessions of which several rows may be the last: some are guesses.
+// markGuesses copies the states of the sessions with drafts, as any of their rows may become the last one.
 func (m *Model) markGuesses(rows []Row) (err error) {
 	for i, r := range rows {
 		s := r.Session
@@ -147,8 +149,8 @@ func (m *Model) markGuesses(rows []Row) (err error) {
 	return nil
 }
 
-// folds makes the states of rows' sessions those after their timelines: a device that went on by itself may have folded
-// more tokens.
+// folds restores the states of the rows' sessions to their timelines. A device that ran ahead may have folded
+// further tokens.
 func (m *Model) folds(rows []Row) error {
 	for _, r := range rows {
 		if s := r.Session; s.folded != len(s.tokens) {
@@ -160,7 +162,7 @@ func (m *Model) folds(rows []Row) error {
 	return m.markGuesses(rows)
 }
 
-// saveStates keeps the states of sessions whose rows were run, where that is planned.
+// saveStates saves the states of sessions whose rows were run up to a planned position.
 func (m *Model) saveStates(rows []Row) error {
 	for i, r := range rows {
 		if last := i+1 == len(rows) || rows[i+1].Session != r.Session; last && r.Session.keepsStates() {
@@ -190,7 +192,7 @@ func (s *Session) saveState() error {
 	return nil
 }
 
-// stateAfter is the state after the first n tokens, a copy; nil: sessions have none.
+// stateAfter is a copy of the state after the first n tokens; nil: sessions have none.
 func (s *Session) stateAfter(n int) ([]byte, error) {
 	switch at, state := s.after(n); {
 	case !s.model.stateful():
@@ -203,7 +205,8 @@ func (s *Session) stateAfter(n int) ([]byte, error) {
 	return nil, fmt.Errorf("there is no copy of the state after the first %d tokens", n)
 }
 
-// restoreState goes on after the tokens of a file, whose pages are the timeline's, or gives up all but the first keep.
+// restoreState continues after the tokens of a file, whose pages are on the timeline. If err or the state
+// prevents that, it keeps only the first keep tokens.
 func (s *Session) restoreState(ctx context.Context, f *promptcache.File, keep int, err error) error {
 	state, failed := f.State(ctx)
 	if err = errors.Join(err, failed); err != nil {
@@ -216,12 +219,12 @@ func (s *Session) restoreState(ctx context.Context, f *promptcache.File, keep in
 	return nil
 }
 
-// forgetState is for a timeline that begins anew.
+// forgetState resets the state for a timeline that begins anew.
 func (s *Session) forgetState() {
 	s.folded, s.prompted, s.turned, s.stops, s.mark.at = 0, 0, 0, nil, 0
 }
 
-// StateBytes is the size of a session's state; 0: the model has none.
+// StateBytes is the size in bytes of a session's state; 0: the model has none.
 func (m *Model) StateBytes() int {
 	if !m.stateful() {
 		return 0
@@ -229,10 +232,10 @@ func (m *Model) StateBytes() int {
 	return m.states.StateBytes()
 }
 
-// States is how many copies of states there are in the host's memory, and how many bytes they have.
+// States is the number of saved states in the host's memory, and their bytes.
 func (m *Model) States() (n int, bytes int64) { return m.pool.States() }
 
-// keepStates makes a new pool one that keeps states, if sessions have some.
+// keepStates makes a new pool keep states, if sessions have some.
 func (m *Model) keepStates() {
 	if m.states = device.StatesOf(m.runner); m.stateful() {
 		m.pool.KeepStates(StateBudget(m.cfg, m.states.StateBytes()))

@@ -14,17 +14,17 @@ import (
 type Row struct {
 	Session *Session
 	Token   int32
-	Logits  bool    // are wanted
-	Sampler Sampler // of Pick: picks the token after the row; nil: none is picked
-	Guesses []int32 // of Pick, after the session's last row: what may follow, run in one batch with it; the sampler picks by nothing but what it accepts
+	Logits  bool    // logits are wanted
+	Sampler Sampler // for Pick: picks the token after the row; nil: none is picked
+	Guesses []int32 // for Pick, on the session's last row: drafts of the next tokens, run in one batch with it; the sampler must not be Watching
 }
 
-// Width is how many rows one replay of the model runs at most.
+// Width is the most rows of one replay.
 func (m *Model) Width() int { return m.width }
 
-// filled is how many of some rows, at most Width, one replay runs: all, unless a prompt's
-// sequence that they do not fill would hold them, and a narrower one is filled by some of them.
-// So a remainder leaves few rows dead.
+// filled is how many of some rows, at most Width, one replay runs. It is all of them, unless they would need
+// a sequence for prompts that they do not fill, and some of them fill a narrower one. So few rows of a
+// sequence are dead.
 func (m *Model) filled(rows int) int {
 	for i := len(m.prompts) - 1; i >= 0; i-- {
 		if m.prompts[i] <= rows {
@@ -34,7 +34,7 @@ func (m *Model) filled(rows int) int {
 	return rows
 }
 
-// promptsOf are a Model's prompts.
+// promptsOf computes Model.prompts.
 func promptsOf(m *device.Model, cfg device.Config) (widths []int) {
 	for _, q := range m.Sequences(cfg) {
 		if q.Width > plan.MaxBatch {
@@ -44,11 +44,11 @@ func promptsOf(m *device.Model, cfg device.Config) (widths []int) {
 	return widths
 }
 
-// Step runs rows, of one session in their order, in as few replays as the model's width
-// allows. Sessions must have pages for them (Reserve). logits is called after every
-// replay that computes some, with the number of its first row and the logits of each row,
-// nil where they are not wanted; they are valid until it returns. It must not use the
-// model. An error leaves the sessions with the rows of the replays before.
+// Step runs rows in as few replays as the model's width allows; rows of one session must be in order.
+// Sessions must have pages for them (Reserve). After every replay that computes logits, it calls logits with
+// the index of the replay's first row and the logits of each row, nil where they are not wanted. They are
+// valid until logits returns; logits must not use the model. After an error, the sessions have the rows of
+// the earlier replays.
 func (m *Model) Step(rows []Row, logits func(first int, of [][]float32)) error {
 	return m.pieces(rows, func(first int, piece []Row) error {
 		out, err := m.replay(piece, nil)
@@ -64,15 +64,15 @@ func (m *Model) Step(rows []Row, logits func(first int, of [][]float32)) error {
 	})
 }
 
-// pieces calls f with the rows of each replay, and the number of the first. Logits are
-// wanted after few of them.
+// pieces calls f with the rows of each replay and the index of the first. A replay has at most plan.MaxWanted
+// rows with logits.
 func (m *Model) pieces(rows []Row, f func(first int, piece []Row) error) error {
 	for first := 0; first < len(rows); {
 		n, run := fitting(rows[first:], m.Width())
 		if few := m.filled(run); few < run {
 			n, run = fitting(rows[first:], few)
 		}
-		if run > m.batch { // else the replay has no expanded heads
+		if run > m.batch { // otherwise the replay has no expanded heads
 			n = cmp.Or(m.single(rows[first:first+n]), n)
 		}
 		if err := f(first, rows[first:first+n]); err != nil {
@@ -83,8 +83,8 @@ func (m *Model) pieces(rows []Row, f func(first int, piece []Row) error) error {
 	return nil
 }
 
-// fitting is how many of the first rows one replay of at most width rows runs, and how many
-// those are with their guesses.
+// fitting returns how many of the first rows one replay of at most width rows can run, and how many rows
+// these are with their drafts.
 func fitting(rows []Row, width int) (n, run int) {
 	for wanted := 0; n < len(rows); n++ {
 		r := &rows[n]
@@ -100,13 +100,13 @@ func fitting(rows []Row, width int) (n, run int) {
 	return n, run
 }
 
-// costlyRows is how many cache rows take about as long to expand as a batch takes to run: by
-// bytes and products of the models that specs/ has, on an NVIDIA H200; not measured.
+// costlyRows is the number of cache rows whose expansion takes about as long as a batch. It was computed from
+// bytes and products of the models in specs/ on an NVIDIA H200, not measured.
 const costlyRows = 2048
 
-// single is how many of the first rows of a replay run before the others, as a batch: rows that are
-// the only ones of their sessions. A batch attends to latent rows. A replay with expanded heads
-// (plan.ExpandHeads) would expand all cache rows of each session for a single row. 0: none.
+// single is how many of the first rows of a replay run before the others, as a batch: rows that are the only
+// ones of their sessions. A replay with expanded heads (plan.ExpandHeads) would expand all cache rows of such
+// a session for a single row, while a batch attends to the latent rows. 0: none.
 func (m *Model) single(rows []Row) int {
 	n, run, cached := 0, 0, 0
 	for ; n < len(rows); n++ {
@@ -123,15 +123,15 @@ func (m *Model) single(rows []Row) int {
 	return n
 }
 
-// outcome is what there is after a row whose logits are wanted: they, or the token that the
-// device has picked by them.
+// outcome is the result of a row whose logits are wanted: the logits, or the token that the device has
+// picked.
 type outcome struct {
 	logits []float32
 	token  int32
 	picked bool
 }
 
-// next is the token that a sampler picks, whose state it was that the device picked with.
+// next is the token that the sampler picks; s is the sampler whose state the device may have used to pick.
 func (o *outcome) next(s Sampler) int32 {
 	if o.picked {
 		s.(Portable).Skip()
@@ -140,9 +140,8 @@ func (o *outcome) next(s Sampler) int32 {
 	return s.Next(o.logits)
 }
 
-// replay runs at most Width rows. The device picks by the logits of those that have a state,
-// if it can. The logits that sessions had are gone, and so are steps that the device makes by
-// itself.
+// replay runs at most Width rows. For rows with a sampler's state the device picks the token, if it can.
+// Earlier logits become invalid, and steps that the device has made ahead are dropped.
 func (m *Model) replay(rows []Row, states []*device.Sampling) ([]outcome, error) {
 	if m.failed != nil {
 		return nil, m.failed
@@ -234,7 +233,7 @@ func (m *Model) run(list []plan.Row, rows []Row, states []*device.Sampling) ([]o
 	return out, nil
 }
 
-// picks is what a device is to pick; it is nil if there is nothing that it can.
+// picks lists the picks for the device; nil: it cannot pick any.
 func (m *Model) picks(rows []Row, states []*device.Sampling) []device.Pick {
 	list := make([]device.Pick, 0, len(states))
 	some := false
@@ -256,8 +255,8 @@ func (m *Model) picks(rows []Row, states []*device.Sampling) []device.Pick {
 	return list
 }
 
-// runPicks runs rows on a device that picks, and fetches the logits of those whose own
-// samplers have to, and of those that say why no token follows.
+// runPicks runs rows on a device that picks tokens. It reads the logits of the rows whose samplers pick on
+// the host, and of rows for which no token could be picked.
 func (m *Model) runPicks(d device.Picker, list []plan.Row, picks []device.Pick, out []outcome) error {
 	tokens, err := d.Pick(list, picks)
 	if err != nil {
@@ -275,11 +274,10 @@ func (m *Model) runPicks(d device.Picker, list []plan.Row, picks []device.Pick, 
 	return nil
 }
 
-// rows are the rows as the device knows them. Every session has pages for its own
-// afterwards.
+// rows converts the rows for the device, and reserves pages for them.
 func (m *Model) rows(rows []Row) (list []plan.Row, err error) {
 	list = make([]plan.Row, 0, len(rows))
-	after := make(map[*Session]int, len(rows)) // rows of a session before the one at hand
+	after := make(map[*Session]int, len(rows)) // by session: rows before the current one
 	for _, r := range rows {
 		list = append(list, r.Session.row(r.Token, after[r.Session]))
 		after[r.Session]++
@@ -292,7 +290,7 @@ func (m *Model) rows(rows []Row) (list []plan.Row, err error) {
 	return list, nil
 }
 
-// stopped says that the state of the last row's session is to be copied between two of the rows.
+// stopped says whether the state of the last row's session has to be copied between two of the rows.
 func stopped(rows []Row) bool {
 	s := rows[len(rows)-1].Session
 	if len(s.stops) == 0 {

@@ -7,9 +7,8 @@ import (
 	"mla/runtime/device"
 )
 
-// Stress runs a prompt and then, after it, two tokens in turns, again and again,
-// see device.Stress. It fails if the context has no capacity for them. The timeline is empty
-// afterwards.
+// Stress runs a prompt, and then two different tokens after it in turns, many times; see device.Stress. It
+// fails if the context is too short. The timeline is empty afterwards.
 func (s *Session) Stress(ctx context.Context, prompt []int32, tokens [2]int32, replays int, progress Progress) (*device.Stressed, error) {
 	if s.model.stateful() {
 		return nil, errors.New("the model has linear attention, whose state every row changes: it cannot run rows again to compare them")

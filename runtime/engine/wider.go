@@ -9,37 +9,37 @@ import (
 	"mla/runtime/device"
 )
 
-// Wider is how an engine whose activations are halves goes on where one leaves their range.
+// Wider is how an engine with activations of halves continues when one exceeds their range.
 type Wider struct {
-	// Open is an engine of the same open file whose activations are floats.
+	// Open opens an engine with activations of floats for the same open file.
 	Open func() (*Engine, error)
-	// Begin is told that the model goes on with floats, before it is loaded; it may be nil.
+	// Begin is called before the model with floats is loaded; it may be nil.
 	Begin func()
-	// Done is told that logits are numbers again, so that halves were the reason; it may be nil.
+	// Done is called once logits are numbers again, which shows that halves were the cause; it may be nil.
 	Done func()
 }
 
-// Widens tells the engine how it goes on with floats. A model that was loaded does so by itself:
-// what its sessions have run is run again, and no caller notices.
+// Widens tells the engine how to continue with floats. A loaded model then does so by itself: it runs the
+// tokens of its sessions again, and callers do not notice.
 func (e *Engine) Widens(w Wider) { e.wider = &w }
 
-// become takes over what another engine of the file runs the model with.
+// become takes over the bundle and bindings of another engine of the same file.
 func (e *Engine) become(w *Engine) {
 	e.bundle, e.device, e.context, e.model, e.layer, e.wider = w.bundle, w.device, w.context, w.model, w.layer, nil
 }
 
-// narrow says whether the activations may leave their range, and there are wider ones.
+// narrow says whether activations may exceed their range, and a wider type is available.
 func (m *Model) narrow() bool { return m.engine != nil && m.engine.wider != nil }
 
-// overflowed says whether logits of rows are no numbers. An activation beyond the range of halves
-// is infinite, and the last norm makes NaN of it everywhere: so one logit tells of all.
+// overflowed says whether logits of rows are not numbers. An activation outside the range of halves is
+// infinite, and the last norm then makes every element NaN: so one logit per row is enough to tell.
 func overflowed(out []outcome) bool {
 	return slices.ContainsFunc(out, func(o outcome) bool {
 		return len(o.logits) > 0 && (!o.picked || o.token < 0) && unreal(o.logits)
 	})
 }
 
-// unreal says whether logits have a NaN or +Inf in front of their first number. A mask writes -Inf.
+// unreal says whether logits have a NaN or +Inf before their first number. Masked tokens have -Inf.
 func unreal(logits []float32) bool {
 	for _, x := range logits {
 		switch {
@@ -52,8 +52,8 @@ func unreal(logits []float32) bool {
 	return false
 }
 
-// widen runs rows again that gave no logits with halves, with floats as activations. Without such
-// a model (went is false) all stays as it is, and the error about the logits says what to do.
+// widen runs rows again, with floats as activations, after they gave no logits with halves. If there is no
+// such model (went is false), nothing changes, and the error about the logits says what to do.
 func (m *Model) widen(rows []Row, states []*device.Sampling) (out []outcome, went bool, err error) {
 	w := *m.engine.wider
 	wide, err := w.Open()
@@ -75,7 +75,7 @@ func (m *Model) widen(rows []Row, states []*device.Sampling) (out []outcome, wen
 	return out, true, err
 }
 
-// reload replaces what runs the model. The old runner goes first: a device may not hold both.
+// reload replaces the model's runner. The old one is closed first, as a device may not have memory for both.
 func (m *Model) reload() error {
 	var texts [][]int32
 	for _, s := range m.sessions {
@@ -110,7 +110,7 @@ func (m *Model) reload() error {
 	return nil
 }
 
-// rerun makes the timeline of a session that was emptied what it was.
+// rerun runs the tokens of an emptied session again.
 func (s *Session) rerun(tokens []int32) error {
 	if s.pretends {
 		return s.FillForBench(tokens)
@@ -127,7 +127,7 @@ func (s *Session) rerun(tokens []int32) error {
 	return nil
 }
 
-// closedRunner stands for a runner that was closed, and not followed by another.
+// closedRunner stands for a runner that was closed and has no successor.
 type closedRunner struct{ device.Runner }
 
 func (closedRunner) Close() error                    { return nil }

@@ -1,23 +1,24 @@
-// Package draft guesses how a text goes on, so that several tokens can be run in one batch:
-// whoever picks the tokens keeps the guesses that are what it picks.
+// Package draft drafts the next tokens of a text from the text itself, so that several tokens can run in one
+// batch. The sampler accepts the drafts that are equal to its own picks.
 package draft
 
 import "slices"
 
-// Ngram guesses that a text goes on as it did where its last few tokens stood before
-// (prompt lookup decoding, https://github.com/apoorvumang/prompt-lookup-decoding). Texts
-// that quote, edit or repeat are guessed well, others hardly ever.
+// Ngram drafts that a text continues as it did after the previous occurrence of its last few tokens (prompt
+// lookup decoding, https://github.com/apoorvumang/prompt-lookup-decoding). That works for texts that quote,
+// edit or repeat, and hardly ever for others.
 type Ngram struct {
-	// Longest and Shortest are how many of the last tokens have to be the same; the
-	// longest match counts, and of these the last one.
+	// Longest and Shortest bound how many of the last tokens have to match. The longest match counts; of
+	// equally long ones, the latest.
 	Longest, Shortest int
 }
 
-// Default is what has been found useful: shorter matches are mostly chance.
+// Default has proved useful; shorter matches are mostly coincidence.
 var Default = Ngram{Longest: 4, Shortest: 2}
 
-// Propose returns n tokens that may follow the text, none if nothing in it looks like its end.
-// Where the text ends after fewer, it goes round: what repeats every few tokens goes on so.
+// Propose returns n tokens that may follow the text; none if its end does not occur earlier. If the match is
+// less than n tokens before the end of the text, the tokens after it are repeated, as in a text that repeats
+// itself.
 func (g Ngram) Propose(text []int32, n int) []int32 {
 	for length := g.Longest; length >= max(g.Shortest, 1) && n > 0; length-- {
 		if at := last(text, length); at >= 0 {
@@ -31,10 +32,10 @@ func (g Ngram) Propose(text []int32, n int) []int32 {
 	return nil
 }
 
-// Textual says that a proposal depends on nothing but the text (engine.Textual).
+// Textual says that a proposal depends only on the text (engine.Textual).
 func (Ngram) Textual() {}
 
-// last is where the last length tokens of text stood before, for the last time; -1: nowhere.
+// last is the position of the latest earlier occurrence of the text's last length tokens; -1: there is none.
 func last(text []int32, length int) int {
 	end := len(text) - length
 	for at := end - 1; at >= 0; at-- {

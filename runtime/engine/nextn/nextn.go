@@ -1,7 +1,6 @@
-// Package nextn is the host's half of a layer that predicts the token after next
-// (multi-token prediction, DeepSeek-V3, arXiv 2412.19437, section 2.2): it joins the hidden
-// state of a position and the embedding of the token that follows to the layer's input.
-// That is two norms and a row of a table, some microseconds; the layer itself is a bundle
+// Package nextn computes the input of an MTP layer (multi-token prediction, DeepSeek-V3, arXiv 2412.19437,
+// section 2.2) on the host: it joins the hidden state of a position and the embedding of the next token. That
+// is two norms and a row of a table, and takes some microseconds. The layer itself is a bundle
 // (plan.Model.NextN) and runs on a device.
 package nextn
 
@@ -18,13 +17,13 @@ import (
 	"mla/runtime/plan"
 )
 
-// Joiner makes inputs. It may be used by several goroutines.
+// Joiner computes inputs. It is safe for concurrent use.
 type Joiner struct {
 	dim, vocab   int
 	eps          float64
 	embed        bind.Joined
 	enorm, hnorm []float32
-	model, own   []float32 // norms after which hidden states are taken
+	model, own   []float32 // weights of the norms after which hidden states are taken
 }
 
 // New reads the weights of a bundle's Joined from a file, which must stay open.
@@ -49,23 +48,24 @@ func New(r *bind.Resolved, b *plan.Bundle) (*Joiner, error) {
 // Dim is the length of a hidden state; an input is twice as long.
 func (j *Joiner) Dim() int { return j.dim }
 
-// Model makes hidden states of the model's, x, as it leaves them in front of its last norm.
+// Model applies the model's last norm to vectors of its residual stream, in place. The results are hidden
+// states.
 func (j *Joiner) Model(x []float32) { j.norms(x, j.model) }
 
-// Own makes hidden states of those that the layer itself leaves, for the draft after a
-// draft.
+// Own applies the layer's own norm to vectors of its residual stream, in place. The results are hidden states
+// for the next draft.
 func (j *Joiner) Own(x []float32) { j.norms(x, j.own) }
 
-// norms is norm of each vector of x, in place.
+// norms applies norm to each vector of x, in place.
 func (j *Joiner) norms(x, weight []float32) {
-	_ = spread(len(x)/j.dim, func(i int) { // which reads no file
+	_ = spread(len(x)/j.dim, func(i int) { // this reads no file, so it cannot fail
 		v := x[i*j.dim:][:j.dim]
 		norm(v, v, weight, j.eps)
 	})
 }
 
-// Inputs writes the inputs of rows to dst: [rms(E[token])*enorm; rms(hidden)*hnorm] of each.
-// Without a hidden state (nil: at position 0, or where it is not known) it counts as 0.
+// Inputs writes the inputs of rows to dst: [rms(E[token])*enorm; rms(hidden)*hnorm] for each. A nil hidden
+// state, at position 0 or where it is unknown, counts as 0.
 func (j *Joiner) Inputs(dst []float32, tokens []int32, hidden [][]float32) error {
 	for _, t := range tokens {
 		if t < 0 || int(t) >= j.vocab {
@@ -86,8 +86,9 @@ func (j *Joiner) input(dst []float32, token int32, hidden []float32) {
 	norm(h, hidden, j.hnorm, j.eps)
 }
 
-// spread calls do for rows 0 to n-1, on several processors if they are many: a row takes
-// some microseconds, as a goroutine takes to begin. It fails if do has read a file that is not there any more.
+// spread calls do for rows 0 to n-1, on several processors if there are many rows: a row takes some
+// microseconds, and so does the start of a goroutine. It fails if do has read a mapped file that does not
+// exist any more.
 func spread(n int, do func(i int)) error {
 	const few = 16
 	var wg sync.WaitGroup
@@ -110,7 +111,7 @@ func rows(from, to int, do func(i int)) error {
 	})
 }
 
-// norm is dst = x/sqrt(mean(x²)+eps)*weight of a vector.
+// norm is dst = x/sqrt(mean(x²)+eps)*weight.
 func norm(dst, x, weight []float32, eps float64) {
 	sum := 0.0
 	for _, v := range x {

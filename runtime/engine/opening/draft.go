@@ -7,17 +7,17 @@ import (
 	"mla/runtime/engine/draft"
 )
 
-// The ways to draft tokens that are run in one batch with the one before them.
+// Ways to draft tokens.
 const (
-	Ngram = "ngram" // as the text went on where its last tokens stood before
-	MTP   = "mtp"   // by the model's layer that predicts the token after next
+	Ngram = "ngram" // from the text itself, see draft.Ngram
+	MTP   = "mtp"   // with the model's MTP layer
 )
 
-// Drafting is how drafts are made: one of the ways, "" without drafts, and the file with the layer
-// for MTP, "" if the model's has it.
+// Drafting is how drafts are made: How is one of the ways, "" without drafts. File is the file with the MTP
+// layer, "" if the model's file has it.
 type Drafting struct{ How, File string }
 
-// Check looks at what a user asks for.
+// Check fails for values that a user may not ask for.
 func (d Drafting) Check() error {
 	switch {
 	case d.How != "" && d.How != Ngram && d.How != MTP:
@@ -28,7 +28,8 @@ func (d Drafting) Check() error {
 	return nil
 }
 
-// Layer says where the layer that predicts is, if drafts want it. flag is what asked for it.
+// Layer says where the MTP layer is, if drafts need it; nil: they do not. flag is the option that asked for
+// it.
 func (d Drafting) Layer(flag string) *Draft {
 	if d.How != MTP {
 		return nil
@@ -36,7 +37,7 @@ func (d Drafting) Layer(flag string) *Draft {
 	return &Draft{File: d.File, Flag: flag}
 }
 
-// Drafter drafts for a session; nil without drafts.
+// Drafter returns a drafter for a session; nil without drafts.
 func (d Drafting) Drafter(s *engine.Session) (engine.Drafter, error) {
 	switch d.How {
 	case Ngram:
@@ -47,7 +48,7 @@ func (d Drafting) Drafter(s *engine.Session) (engine.Drafter, error) {
 	return nil, nil
 }
 
-// Drafters makes a drafter for each session of a scheduler; nil without drafts.
+// Drafters returns a function that makes a drafter for each session of a scheduler; nil without drafts.
 func (d Drafting) Drafters() func(*engine.Session) (engine.Drafter, error) {
 	if d.How == "" {
 		return nil

@@ -12,11 +12,11 @@ import (
 	"mla/runtime/plan"
 )
 
-// The activations of a GPU are halves unless something else is asked for: they take half the
-// bytes, and their products half the time or a third. Where a file's activations leave the range
-// of halves, the model goes on with floats, and that is kept for the file.
+// By default a GPU's activations are halves: they take half the bytes, and their products take half to a
+// third of the time. If a file's activations exceed the range of halves, the model continues with floats, and
+// the file is remembered.
 
-// goesOn is what the user is told once.
+// goesOn is the message that the user gets once.
 func (m *model) goesOn() string {
 	line := "an activation has left the range of halves (f16); the model goes on with f32"
 	if m.Cache != "" {
@@ -25,7 +25,7 @@ func (m *model) goesOn() string {
 	return line
 }
 
-// prefers is which activations a device has where nothing else is asked for; "": floats.
+// prefers is the default type of activations on a device; "": floats.
 func (m *model) prefers(d device.Device) string {
 	if m.Act != "" || m.Exact || d.Class() == "" || m.overflows() {
 		return ""
@@ -33,12 +33,12 @@ func (m *model) prefers(d device.Device) string {
 	return plan.ActNames[plan.ElemF16]
 }
 
-// optional says whether a bundle was taken for its halves, without being asked for.
+// optional says whether a bundle was chosen for its halves by default.
 func (m *model) optional(b *plan.Bundle) bool {
 	return b.Activations == plan.ElemF16 && m.Act == "" && (m.Bundle == "" || bundles.IsFile(m.Bundle))
 }
 
-// explain says why a GPU has no halves, to who wants to know.
+// explain tells users who want details why a GPU runs without halves.
 func (m *model) explain(b *plan.Bundle, d device.Device) {
 	if m.Detail == nil || b.Activations == plan.ElemF16 || d.Class() == "" || m.Act != "" || m.Exact || m.Bundle == b.Name {
 		return
@@ -50,7 +50,7 @@ func (m *model) explain(b *plan.Bundle, d device.Device) {
 	m.Detail(why)
 }
 
-// widens tells an engine with halves how it goes on with floats.
+// widens tells an engine with halves how to continue with floats.
 func (m *model) widens(e *engine.Engine, c *Candidate, d device.Device) {
 	if e.Bundle().Activations != plan.ElemF16 {
 		return
@@ -81,15 +81,15 @@ func (m *model) say(line string) {
 	}
 }
 
-// halves is the kind of verdicts about files whose activations leave the range of halves.
+// halves is the kind of verdict about a file whose activations exceed the range of halves.
 const halves trust.Kind = "halves"
 
-// key names the file: where it is, its size and when it was changed.
+// key identifies the file by its path, size and time of change.
 func (m *model) key() trust.Key {
 	return trust.Key{Model: trust.File(filepath.Clean(m.resolved.File.Path))}
 }
 
-// overflows says whether it is kept that the file's activations leave the range of halves.
+// overflows says whether the file is known to exceed the range of halves.
 func (m *model) overflows() bool {
 	if m.Cache == "" {
 		return false
@@ -98,7 +98,7 @@ func (m *model) overflows() bool {
 	return kept && !v.OK
 }
 
-// keep keeps that they do. Without the file, the next run finds it out again.
+// keep records that it does. If that fails, the next run finds out again.
 func (m *model) keep() {
 	if m.Cache != "" {
 		_ = trust.Keep(m.Cache, halves, m.key(), trust.Verdict{Why: "activations left the range of halves"})

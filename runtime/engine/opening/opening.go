@@ -1,6 +1,6 @@
-// Package opening opens a model: it finds a device, the bundle that runs the file there, and the
-// layer that drafts, and joins them to an engine. The command line, the server and the library
-// all open models here. A file's header is read once, whatever is tried.
+// Package opening opens a model: it finds a device, the bundle that runs the file there, and the MTP layer,
+// and makes an engine of them. The command line, the server and the library all open models here. A file's
+// header is read once, however many devices are tried.
 package opening
 
 import (
@@ -16,30 +16,30 @@ import (
 	"mla/runtime/plan"
 )
 
-// Options say what a model is opened with.
+// Options is the parameters of Open.
 type Options struct {
-	// File opens the model file, once. first is the device that is tried first.
+	// File opens the model file. It is called once. first is the device that is tried first.
 	File func(first device.Device) (*gguf.File, error)
 	// Bundles finds the bundle.
 	Bundles *bundles.Finder
-	// Bundle is a bundle file, or the name of a bundle; "": the one that fits best.
+	// Bundle is a bundle file or the name of a bundle; "": the one that fits best.
 	Bundle string
-	// Act is the type of the bundle's activations, one of plan.ActNames; "": halves on a GPU, where
-	// a bundle has them and the file is not known to leave their range; else floats.
+	// Act is the type of the bundle's activations, one of plan.ActNames. "": on a GPU halves, if a bundle has
+	// them and the file is not known to exceed their range; else floats.
 	Act string
-	// Exact takes floats on a GPU too, unless Act or Bundle ask for halves: for comparisons.
+	// Exact chooses floats on a GPU, too, unless Act or Bundle ask for halves. It is for comparisons.
 	Exact bool
-	// Cache is the folder that keeps which files leave the range of halves; "": nothing does.
+	// Cache is the folder that remembers files that exceed the range of halves; "": none is remembered.
 	Cache string
-	// Devices are tried in their order. The first that there is and that does not refuse the
-	// model runs it; the last one must not refuse.
+	// Devices are tried in order. The first device that exists and does not refuse the model runs it. The
+	// last one must not refuse.
 	Devices []Candidate
-	// Draft says where the layer that predicts is; nil: nothing drafts by it.
+	// Draft says where the MTP layer is; nil: it is not used.
 	Draft *Draft
-	// Note tells the user why a device does not run the model, and which is tried next; nil:
-	// nobody is told.
+	// Note tells the user why a device does not run the model, and which one is tried next; nil: the user is
+	// not told.
 	Note func(reason error, next string)
-	// Say tells the user a line, Detail one that few users want to see; nil: nobody is told.
+	// Say tells the user a line, Detail a line for users who want details; nil: the user is not told.
 	Say, Detail func(line string)
 }
 
@@ -47,26 +47,26 @@ type Options struct {
 type Candidate struct {
 	Name string // for Note
 	Open func() (device.Device, error)
-	// Absent tells of an error of Open that the machine has no such device, so nobody needs to
-	// be told; nil: never.
+	// Absent says whether an error of Open means that the machine has no such device, which is not worth a
+	// message; nil: never.
 	Absent func(error) bool
 	// Lacks says why the device has no kernels of a bundle; nil, also as a result: it has.
 	Lacks func(*plan.Bundle) error
-	// With is the device as a bundle wants it; nil: as it is.
+	// With adapts the device to a bundle; nil: no change.
 	With func(device.Device, *plan.Bundle) (device.Device, error)
-	// Refuses says why the device does not run a model; nil, also as a result: it does. If it is
-	// interrupted (context.Canceled), no other device is tried.
+	// Refuses says why the device does not run a model; nil, also as a result: it does. If the error is
+	// context.Canceled, no other device is tried.
 	Refuses func(device.Device, *bind.Resolved, *plan.Bundle) error
 }
 
-// Draft is the layer that predicts the token after next.
+// Draft says where the MTP layer is.
 type Draft struct {
-	File string // with the layer; "": the model's has it
-	Flag string // what asked for it, for messages
+	File string // file with the layer; "": the model's
+	Flag string // the option that asked for it, for messages
 }
 
-// Open opens a model on the first device that runs it. An error of type *bind.FitError or
-// *bind.ActError says which command makes the bundle that is missing.
+// Open opens a model on the first device that runs it. An error of type *bind.FitError or *bind.ActError
+// names the command that makes the missing bundle.
 func Open(o Options) (*engine.Engine, error) {
 	m := &model{Options: o}
 	for i, c := range o.Devices {
@@ -83,15 +83,15 @@ func Open(o Options) (*engine.Engine, error) {
 	return nil, errors.New("there is no device to run the model")
 }
 
-// model is one that is being opened.
+// model is a model that is being opened.
 type model struct {
 	Options
 	resolved *bind.Resolved
-	layer    *bind.Resolved // the file with the layer that predicts; nil: none was opened
+	layer    *bind.Resolved // the file with the MTP layer; nil: none was opened
 }
 
-// on opens the model on a device. Without an engine and an error the next device is to be tried;
-// refused says why, if that is worth a word.
+// on opens the model on a device. If it returns neither an engine nor an error, the next device is to be
+// tried; refused says why, if that is worth a message.
 func (m *model) on(c *Candidate, last bool) (e *engine.Engine, refused, err error) {
 	d, err := c.Open()
 	if err != nil {
@@ -109,7 +109,7 @@ func (m *model) on(c *Candidate, last bool) (e *engine.Engine, refused, err erro
 			return nil, nil, err
 		}
 		m.resolved = bind.Resolve(file)
-		if err := m.resolved.Runnable(); err != nil { // no bundle can be made for it
+		if err := m.resolved.Runnable(); err != nil { // no bundle can be made for the file
 			return nil, nil, err
 		}
 	}
@@ -124,8 +124,8 @@ func (m *model) on(c *Candidate, last bool) (e *engine.Engine, refused, err erro
 	return e, nil, nil
 }
 
-// bundle is what runs the model on a device. Without a bundle and an error, refused says why the
-// device does not run it.
+// bundle returns the bundle that runs the model on a device. If it returns neither a bundle nor an error,
+// refused says why the device does not run the model.
 func (m *model) bundle(c *Candidate, d device.Device, last bool) (b *plan.Bundle, refused, err error) {
 	wish := bind.Wish{Bundle: m.Bundle, Act: m.Act, Prefer: m.prefers(d), Class: d.Class()}
 	if b, err = m.choose(wish); err != nil {
@@ -154,7 +154,7 @@ func (m *model) bundle(c *Candidate, d device.Device, last bool) (b *plan.Bundle
 	return b, nil, nil
 }
 
-// setBundle sets the bundle that a wish gets, if there is one.
+// setBundle sets the bundle for a wish, if there is one.
 func (m *model) setBundle(b **plan.Bundle, w bind.Wish) bool {
 	other, err := m.choose(w)
 	if err == nil {
@@ -167,7 +167,7 @@ func (m *model) choose(w bind.Wish) (*plan.Bundle, error) {
 	return m.Bundles.Choose(m.resolved.File.Path, m.resolved, w)
 }
 
-// refusal says why a device does not run a bundle. The last one is asked only what it lacks.
+// refusal says why a device does not run a bundle. The last device is asked only for missing kernels.
 func (m *model) refusal(c *Candidate, d device.Device, b *plan.Bundle, last bool) error {
 	if c.Lacks != nil && (!last || m.optional(b)) {
 		if err := c.Lacks(b); err != nil {
@@ -180,7 +180,7 @@ func (m *model) refusal(c *Candidate, d device.Device, b *plan.Bundle, last bool
 	return c.Refuses(d, m.resolved, b)
 }
 
-// engine joins the file with a bundle and a device.
+// engine makes an engine of the file, a bundle and a device.
 func (m *model) engine(c *Candidate, d device.Device, b *plan.Bundle) (e *engine.Engine, err error) {
 	if c.With != nil {
 		if d, err = c.With(d, b); err != nil {
@@ -193,12 +193,12 @@ func (m *model) engine(c *Candidate, d device.Device, b *plan.Bundle) (e *engine
 	return e, m.predict(e)
 }
 
-// predict gives the engine the layer that predicts, if that is wanted.
+// predict gives the engine the MTP layer, if it is wanted.
 func (m *model) predict(e *engine.Engine) error {
 	switch {
 	case m.Draft == nil:
 		return nil
-	case m.layer != nil: // of an engine with other activations
+	case m.layer != nil: // opened by an engine with other activations
 		return m.predictBy(e, m.layer)
 	}
 	layer := m.resolved
@@ -232,8 +232,8 @@ func (m *model) predictBy(e *engine.Engine, layer *bind.Resolved) error {
 	return e.Predict(layer, b)
 }
 
-// On opens a file on a device with one of the given bundles: that of a name, or, without a name,
-// the one that fits best.
+// On opens a file on a device with one of the given bundles: the one with the given name, or for "" the one
+// that fits best.
 func On(path string, list []*plan.Bundle, name string, d device.Device) (*engine.Engine, error) {
 	return Open(Options{
 		File:    func(device.Device) (*gguf.File, error) { return gguf.Open(path) },

@@ -10,10 +10,10 @@ import (
 // ErrClosed is returned by a sequence that has been closed.
 var ErrClosed = errors.New("the sequence is closed")
 
-// OutOfPages says that too few pages are free or cached. Nothing has changed; the
-// call succeeds once other sequences are closed or truncated.
+// OutOfPages says that too few pages are free or cached. Nothing has changed. The call succeeds once other
+// sequences are closed or truncated.
 type OutOfPages struct {
-	Needed    int // pages that the call has to take
+	Needed    int // pages that the call needs
 	Available int // pages that are free or cached
 	Total     int // pages of the pool
 }

@@ -8,8 +8,8 @@ import (
 	"mla/runtime/plan"
 )
 
-// Invariants walks the tree, all open sequences and the lists, and says where they
-// disagree. It is for tests: it takes time proportional to all tables.
+// Invariants walks the tree, all open sequences and the lists, and reports contradictions. It is for tests:
+// it takes time proportional to all tables.
 func (p *Pool) Invariants() error {
 	w := walk{pool: p, sequences: make([]int, len(p.pages)), nodes: make([]*node, len(p.pages))}
 	for scope, root := range p.roots {
@@ -38,11 +38,11 @@ func (p *Pool) Invariants() error {
 	return errors.Join(w.errs...)
 }
 
-// walk is what Invariants has found.
+// walk is the findings of Invariants.
 type walk struct {
 	pool      *Pool
-	sequences []int   // per page, the tables that have it
-	nodes     []*node // per page, its node in the tree
+	sequences []int   // by page: number of tables with it
+	nodes     []*node // by page: its node in the tree
 	errs      []error
 }
 
@@ -52,7 +52,7 @@ func (w *walk) expect(ok bool, format string, args ...any) {
 	}
 }
 
-// tree finds the nodes below n.
+// tree records the nodes below n.
 func (w *walk) tree(n *node) {
 	for i, c := range n.children {
 		w.expect(c.parent == n, "page %d: its node has another parent", c.page)
@@ -110,7 +110,7 @@ func (w *walk) lists() {
 	}
 }
 
-// states compares the kept states with the nodes that have them.
+// states compares the saved states with their nodes.
 func (w *walk) states() {
 	kept, bytes := 0, int64(0)
 	for _, n := range w.nodes {
@@ -124,7 +124,7 @@ func (w *walk) states() {
 	}
 }
 
-// pages compares the counts with what was found.
+// pages compares the pool's counts with those of the walk.
 func (w *walk) pages() {
 	p, shared := w.pool, 0
 	for id, g := range p.pages {

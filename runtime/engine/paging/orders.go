@@ -2,13 +2,13 @@ package paging
 
 import "slices"
 
-// Orders is what the device has to do before it runs the next rows, and after all
-// orders that were returned before (see the package comment).
+// Orders is the work for the device before it runs the next rows, and after all orders that were returned
+// before (see the package comment).
 type Orders struct {
-	// Copies are made in every layer.
+	// Copies are made in every layer, in order.
 	Copies []Copy
-	// Pages are the sequence's table entries First, First+1, … None if empty. The
-	// caller may keep them. Entries after the sequence's Table are never read.
+	// Pages are the new entries First, First+1, … of the sequence's table; empty: the table is unchanged. The
+	// caller may keep the slice. Entries after the sequence's Table are never read.
 	First int
 	Pages []uint32
 }
@@ -19,7 +19,7 @@ type Copy struct {
 	Rows     int // 1 … plan.PageRows-1
 }
 
-// entries are orders to write the table's entries first … end-1.
+// entries returns orders to write the table's entries first … end-1.
 func entries(table []uint32, first, end int) Orders {
 	if first >= end {
 		return Orders{}

@@ -7,31 +7,30 @@ import (
 	"mla/runtime/plan"
 )
 
-// MaxPages is the greatest size of a pool: kernels count rows in 32 bits.
+// MaxPages is the greatest size of a pool, as kernels count rows in 32 bits.
 const MaxPages = 1 << 32 / plan.PageRows
 
-// Pool is the pages of a latent cache. A Pool and its sequences are not safe for
-// concurrent use.
+// Pool is the pages of a latent cache. A Pool and its sequences are not safe for concurrent use.
 type Pool struct {
 	total int
-	pages []page           // those that were handed out at least once; the others are free too
-	free  []uint32         // of pages; the last one is taken first
-	roots map[string]*node // of the trees, one for each scope; they have no pages
-	lru   *list.List       // the nodes (*node) of cached pages, the one used longest ago first
+	pages []page           // those used at least once; all others are free, too
+	free  []uint32         // free ones among pages; the last one is taken first
+	roots map[string]*node // of the trees, one for each scope; roots have no pages
+	lru   *list.List       // the nodes (*node) of cached pages, least recently used first
 	open  map[*Sequence]struct{}
 
-	states                *saved // nil: rows are all that there is
+	states                *saved // nil: sequences have no states
 	shared                int    // pages that at least two sequences hold
 	hits, misses, evicted int64
 }
 
-// page is one page's holders.
+// page is the holders of one page.
 type page struct {
-	sequences int   // how many sequences have it in their table
-	node      *node // the tree's hold; nil if there is none
+	sequences int   // number of sequences with the page in their table
+	node      *node // the page's node in the tree; nil: none
 }
 
-// root is that of a scope's tree.
+// root returns the root of a scope's tree.
 func (p *Pool) root(scope string) *node {
 	if p.roots[scope] == nil {
 		p.roots[scope] = &node{scope: scope}
@@ -39,15 +38,15 @@ func (p *Pool) root(scope string) *node {
 	return p.roots[scope]
 }
 
-// forget drops a tree that has nothing any more.
+// forget deletes a tree without nodes and sequences.
 func (p *Pool) forget(root *node) {
 	if root.parent == nil && root.sequences == 0 && len(root.children) == 0 && p.roots[root.scope] == root {
 		delete(p.roots, root.scope)
 	}
 }
 
-// NewPool makes a pool of 1 … MaxPages pages, all of them free. Memory is taken as
-// pages are.
+// NewPool returns a pool of 1 … MaxPages pages, all of them free. The pool's own memory grows as pages are
+// used.
 func NewPool(pages int) (*Pool, error) {
 	if pages < 1 || pages > MaxPages {
 		return nil, fmt.Errorf("%d pages: a pool has 1 to %d", pages, MaxPages)
@@ -55,13 +54,13 @@ func NewPool(pages int) (*Pool, error) {
 	return &Pool{total: pages, lru: list.New(), roots: map[string]*node{}, open: map[*Sequence]struct{}{}}, nil
 }
 
-// available is the number of pages that take can give: a cached page has only cached
-// pages below it in the tree, so all of them can be evicted.
+// available is the number of pages that take can return. All descendants of a cached page are cached, so all
+// cached pages can be evicted.
 func (p *Pool) available() int {
 	return p.total - len(p.pages) + len(p.free) + p.lru.Len()
 }
 
-// take gives a page, free or evicted, to one sequence. There must be one available.
+// take gives a page, free or evicted, to one sequence. One must be available.
 func (p *Pool) take() uint32 {
 	if len(p.free) == 0 && len(p.pages) == p.total {
 		p.evict(p.lru.Front().Value.(*node))
@@ -78,7 +77,7 @@ func (p *Pool) take() uint32 {
 	return id
 }
 
-// retain adds a sequence to the holders of a page that has some.
+// retain adds a sequence to the holders of a page, which must have one already.
 func (p *Pool) retain(id uint32) {
 	g := &p.pages[id]
 	g.sequences++
@@ -91,9 +90,9 @@ func (p *Pool) retain(id uint32) {
 	}
 }
 
-// release takes a sequence from the holders of a page. Without another sequence the
-// page is cached if the tree has it, else free; so is one of a private tree. Sequences release the pages after
-// before those in front, which keeps the list of cached pages in order.
+// release removes a sequence from the holders of a page. Without another sequence the page is cached if the
+// tree has it and is not private, else free. Sequences release their last page first, which keeps the list of
+// cached pages in order.
 func (p *Pool) release(id uint32) {
 	g := &p.pages[id]
 	g.sequences--

@@ -2,12 +2,11 @@ package paging
 
 import "mla/runtime/plan"
 
-// Reuse looks in the scope's tree for the tokens that are to follow, and makes whole pages
-// that are found the sequence's own: Len says how far. At least the last token of next is
-// left to be run. Only whole pages are found, so that nobody learns the texts of others by
-// trying one token after the other. Besides Open, it is for a sequence that goes on with other tokens
-// after Truncate, and for a prompt that is run in pieces: another sequence may have
-// run the next piece in the meantime. A private sequence finds nothing.
+// Reuse looks up the next tokens in the scope's tree, and makes the whole pages that it finds the sequence's
+// own; Len counts them afterwards. At least the last token of next is left to be run. Only whole pages are
+// found, so that a client cannot learn other texts by trying token after token. Apart from Open, callers are
+// sequences that continue with other tokens after Truncate, and prompts that are run in pieces, as another
+// sequence may have run the next piece in the meantime. A private sequence finds nothing.
 func (s *Sequence) Reuse(next []int32) (Orders, error) {
 	if s.closed {
 		return Orders{}, ErrClosed
@@ -32,7 +31,7 @@ func (s *Sequence) Reuse(next []int32) (Orders, error) {
 	return s.adopt(path), nil
 }
 
-// follow is the nodes below n that hold the pages of tokens, from the first on.
+// follow returns the nodes below n that hold the pages of tokens, beginning with the first token.
 func (n *node) follow(tokens []int32) (path []*node) {
 	for n = n.child(tokens); n != nil; n = n.child(tokens) {
 		path, tokens = append(path, n), tokens[plan.PageRows:]
@@ -40,8 +39,7 @@ func (n *node) follow(tokens []int32) (path []*node) {
 	return path
 }
 
-// adopt puts the pages of a path after the sequence's full pages, in place of the
-// tail's page.
+// adopt appends the pages of a path to the sequence's full pages, and drops the tail's page.
 func (s *Sequence) adopt(path []*node) Orders {
 	for _, n := range path {
 		s.pool.retain(n.page)

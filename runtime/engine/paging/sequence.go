@@ -7,36 +7,34 @@ import (
 	"mla/runtime/plan"
 )
 
-// Sequence is the tokens whose rows a pool holds for one session, and their pages.
+// Sequence is the tokens of one session whose rows a pool holds, and their pages.
 type Sequence struct {
 	pool  *Pool
 	root  *node                // of the tree that the sequence's full pages belong to
-	at    *node                // of the last full page; the root if there is none
-	full  int                  // full pages, all of them nodes on the path from the root to at
+	at    *node                // node of the last full page; the root if there is none
+	full  int                  // number of full pages: the nodes on the path from the root to at
 	tail  [plan.PageRows]int32 // the tokens after the full pages …
-	rows  int                  // … and how many those are, fewer than plan.PageRows
-	table []uint32             // pages: the full ones, that of the tail, those reserved after
+	rows  int                  // … and their number, less than plan.PageRows
+	table []uint32             // pages: the full ones, the tail's, and the reserved ones
 
-	// owned says that the rows after Len, as far as the table goes, are this
-	// sequence's alone. Reserve makes it so.
+	// owned says that this sequence may write all rows after Len that its table covers. Reserve makes it so.
 	owned  bool
-	known  int // tokens up to here were found by the last Reuse, if not all were of use without a state
+	known  int // tokens up to here were found by the last Reuse, but not all could be used without a state
 	sought int // tokens of the prompt that were not found and have not been run yet
 	closed bool
 }
 
-// Open begins a sequence of a scope for a prompt. Its leading pages that the scope's tree
-// holds belong to the sequence at once: Len says how many tokens these are. At least the
-// prompt's last token is left to be run, since its logits are wanted. Open takes no page
-// that is free.
+// Open begins a sequence of a scope for a prompt. The prompt's leading pages that the scope's tree holds
+// belong to the sequence at once; Len is their number of tokens. At least the prompt's last token is left to
+// be run, as its logits are wanted. Open takes no free page.
 func (p *Pool) Open(scope string, prompt []int32) (*Sequence, Orders) {
 	s := p.below(p.root(scope))
-	o, _ := s.Reuse(prompt) // fails only after Close
+	o, _ := s.Reuse(prompt) // it fails only after Close
 	return s, o
 }
 
-// OpenPrivate begins a sequence that finds no pages of others, and none of whose pages
-// others find: a tree of its own. What it gives up is free, never cached.
+// OpenPrivate begins a sequence with a tree of its own, which finds no pages of others, and whose pages
+// others do not find. Pages that it releases are free, never cached.
 func (p *Pool) OpenPrivate() *Sequence { return p.below(&node{private: true}) }
 
 // below begins a sequence without tokens in a tree.
@@ -50,8 +48,8 @@ func (p *Pool) below(root *node) *Sequence {
 // Len is the number of tokens that the sequence holds.
 func (s *Sequence) Len() int { return s.full*plan.PageRows + s.rows }
 
-// Table is the pages of the sequence's rows, those of reserved capacity included. The
-// caller must not change it; it is valid until the next call.
+// Table is the pages of the sequence, those of reserved capacity included. The caller must not change it; it
+// is valid until the next call.
 func (s *Sequence) Table() []uint32 { return s.table }
 
 // Tokens is a copy of the tokens that the sequence holds.
@@ -66,8 +64,8 @@ func (s *Sequence) Tokens() []int32 {
 	return out
 }
 
-// Truncate forgets the tokens from n on. A page that others hold too, and that n
-// now cuts, is copied by the Reserve before the next rows.
+// Truncate removes the tokens from n on. If n cuts a page that has other holders, the next Reserve copies the
+// page.
 func (s *Sequence) Truncate(n int) error {
 	if s.closed {
 		return ErrClosed
@@ -86,9 +84,8 @@ func (s *Sequence) Truncate(n int) error {
 	return nil
 }
 
-// Fork makes a second sequence of the same tokens. It holds the same pages: of a
-// last page that is filled in part, all holders but the last one get a copy when
-// they reserve. The orders are the new sequence's table.
+// Fork returns a second sequence with the same tokens and pages. When holders of a partly filled last page
+// reserve capacity, all but the last of them get a copy of the page. The orders are the new sequence's table.
 func (s *Sequence) Fork() (*Sequence, Orders, error) {
 	if s.closed {
 		return nil, Orders{}, ErrClosed
@@ -105,8 +102,8 @@ func (s *Sequence) Fork() (*Sequence, Orders, error) {
 	return &f, entries(f.table, 0, len(f.table)), nil
 }
 
-// Close gives the sequence's pages back. The full ones stay cached until they are
-// evicted. Closing twice does nothing.
+// Close releases the sequence's pages. Full pages stay cached until they are evicted. A second Close does
+// nothing.
 func (s *Sequence) Close() {
 	if s.closed {
 		return
@@ -118,8 +115,8 @@ func (s *Sequence) Close() {
 	*s = Sequence{pool: s.pool, root: s.root, at: s.root, closed: true}
 }
 
-// giveUpCapacity releases the pages without a row that counts. Whether the tail's page
-// may be written to is decided anew by Reserve.
+// giveUpCapacity releases the pages without valid rows. Whether the tail's page may be written is decided
+// again by Reserve.
 func (s *Sequence) giveUpCapacity() {
 	s.drop(pagesOf(s.Len()))
 	s.owned = false
@@ -133,7 +130,7 @@ func (s *Sequence) drop(first int) {
 	s.table = s.table[:min(first, len(s.table))]
 }
 
-// pagesOf is the number of pages that a number of tokens takes.
+// pagesOf is the number of pages for a number of tokens.
 func pagesOf(tokens int) int {
 	return tokens/plan.PageRows + min(tokens%plan.PageRows, 1)
 }

@@ -8,33 +8,33 @@ import (
 
 // # States
 //
-// Rows alone do not say how a text goes on where layers have linear attention: these fold all tokens into a state of
-// fixed size. A pool with KeepStates has copies of states at ends of pages, each with the node of the page, so a state
-// goes when its page does. A sequence then finds pages up to the deepest one with a state, and no further. The states
-// that were used longest ago make room for others.
+// With linear attention, rows alone are not enough to continue a text: these layers fold all tokens into a
+// state of fixed size. A pool with KeepStates has copies of states at ends of pages. Each copy belongs to the
+// node of its page, and is dropped with it. A sequence then finds pages only up to the deepest one with a
+// state. The least recently used states are dropped to stay within the budget.
 
 // saved is the states of a pool.
 type saved struct {
 	budget, used int64      // bytes
-	lru          *list.List // the nodes (*node) that have one, that used longest ago first
+	lru          *list.List // the nodes (*node) with a state, least recently used first
 }
 
-// KeepStates makes the pool one whose sequences have states, and keeps copies of a given number of bytes.
+// KeepStates makes the pool keep copies of states of up to budget bytes.
 func (p *Pool) KeepStates(budget int64) { p.states = &saved{budget: budget, lru: list.New()} }
 
-// state is a copy of one, of the tokens up to the end of a node's page.
+// state is a copy of the state after all tokens up to the end of a node's page.
 type state struct {
 	data []byte
 	at   *list.Element
 }
 
-// use marks a state as used last.
+// use marks a state as most recently used, and returns it.
 func (p *Pool) use(n *node) []byte {
 	p.states.lru.MoveToBack(n.state.at)
 	return n.state.data
 }
 
-// dropState forgets a node's state, if it has one.
+// dropState drops a node's state, if it has one.
 func (p *Pool) dropState(n *node) {
 	if n.state != nil {
 		p.states.used -= int64(len(n.state.data))
@@ -43,7 +43,7 @@ func (p *Pool) dropState(n *node) {
 	}
 }
 
-// here is the node at the end of whose page the sequence is; nil: it is at the end of none.
+// here is the node at whose end the sequence is; nil: the sequence does not end with a page.
 func (s *Sequence) here() *node {
 	if s.closed || s.pool.states == nil || s.rows > 0 || s.full == 0 {
 		return nil
@@ -51,14 +51,14 @@ func (s *Sequence) here() *node {
 	return s.at
 }
 
-// Saves says whether SaveState would keep a new state of a given number of bytes.
+// Saves says whether SaveState would keep a new state with this number of bytes.
 func (s *Sequence) Saves(bytes int) bool {
 	n := s.here()
 	return n != nil && n.state == nil && int64(bytes) <= s.pool.states.budget
 }
 
-// SaveState keeps the state after the sequence's tokens, which must end with a page (Saves). The caller must not change
-// it any more.
+// SaveState keeps the state after the sequence's tokens, which must end with a page (Saves). The caller must
+// not change data afterwards.
 func (s *Sequence) SaveState(data []byte) {
 	if !s.Saves(len(data)) {
 		return
@@ -71,8 +71,8 @@ func (s *Sequence) SaveState(data []byte) {
 	s.at.state = &state{data, p.lru.PushBack(s.at)}
 }
 
-// StateBefore is the deepest position up to n of the sequence's tokens after which there is a state, and that; 0, nil:
-// there is none. The caller must not change it.
+// StateBefore returns the deepest position up to n with a saved state, and the state; 0, nil: there is none.
+// The caller must not change it.
 func (s *Sequence) StateBefore(n int) (at int, data []byte) {
 	if s.closed || s.pool.states == nil {
 		return 0, nil
@@ -86,7 +86,7 @@ func (s *Sequence) StateBefore(n int) (at int, data []byte) {
 	return 0, nil
 }
 
-// ForgetState forgets the state after the first n tokens, if there is one.
+// ForgetState drops the state after the first n tokens, if there is one.
 func (s *Sequence) ForgetState(n int) {
 	if s.closed || s.pool.states == nil {
 		return
@@ -100,7 +100,8 @@ func (s *Sequence) ForgetState(n int) {
 	}
 }
 
-// resumable is the first nodes of a path, up to the last one with a state. Without states these are all.
+// resumable returns the leading nodes of a path up to the last one with a state. In a pool without states,
+// these are all.
 func (p *Pool) resumable(path []*node) []*node {
 	if p.states == nil {
 		return path
@@ -111,10 +112,11 @@ func (p *Pool) resumable(path []*node) []*node {
 	return path
 }
 
-// Known is how many leading tokens the last Reuse found pages of: more than Len where there was no state after them.
+// Known is how many leading tokens the last Reuse found pages of. It exceeds Len if there was no state after
+// them.
 func (s *Sequence) Known() int { return s.known }
 
-// States is how many copies of states there are, and how many bytes they have.
+// States is the number of saved states, and their bytes.
 func (p *Pool) States() (n int, bytes int64) {
 	if p.states == nil {
 		return 0, 0

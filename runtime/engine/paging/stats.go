@@ -1,18 +1,18 @@
 package paging
 
-// Stats are a pool's numbers. InUse + Cached + Free is the size of the pool.
+// Stats is a pool's counts. InUse + Cached + Free is the size of the pool.
 type Stats struct {
 	InUse  int // pages that a sequence holds
 	Cached int // pages that only the tree holds
 	Free   int // pages that nothing holds
 	Shared int // pages that at least two sequences hold
 
-	Hits    int64 // tokens of prompts that Open and Reuse found
+	Hits    int64 // tokens of prompts that Open and Reuse have found
 	Misses  int64 // tokens of prompts that were not found and had to be run
-	Evicted int64 // pages that the tree has given up
+	Evicted int64 // pages that were evicted
 }
 
-// Stats says where the pages are, and counts since the pool was made.
+// Stats counts the pages by use, and events since the pool was made.
 func (p *Pool) Stats() Stats {
 	cached, free := p.lru.Len(), p.total-len(p.pages)+len(p.free)
 	return Stats{

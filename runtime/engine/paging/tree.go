@@ -7,31 +7,30 @@ import (
 	"mla/runtime/plan"
 )
 
-// node is a full page in the radix tree: the path from the root says which tokens
-// its rows depend on. The tree has no partly filled pages, so all its edges are
-// PageRows tokens long.
+// node is a full page in the radix tree. The path from the root has the tokens on which its rows depend. The
+// tree has no partly filled pages, so every edge is PageRows tokens.
 type node struct {
 	tokens   [plan.PageRows]int32
 	page     uint32
 	parent   *node
 	children []*node       // sorted by tokens
-	private  bool          // of a private sequence
-	cached   *list.Element // in Pool.lru, if no sequence holds the page
+	private  bool          // of a private sequence's tree
+	cached   *list.Element // in Pool.lru, while no sequence holds the page
 
-	state *state // after the page; nil: nobody has kept it
+	state *state // after the page; nil: not saved
 
 	scope     string // of a root
-	sequences int    // open ones of a root's tree
+	sequences int    // of a root: open sequences of its tree
 }
 
-// search is where a child of these tokens is, or belongs.
+// search returns the place of the child with these tokens, and whether it exists.
 func (n *node) search(tokens []int32) (int, bool) {
 	return slices.BinarySearchFunc(n.children, tokens, func(c *node, t []int32) int {
 		return slices.Compare(c.tokens[:], t)
 	})
 }
 
-// child is that of the page of the leading tokens, nil if there is none.
+// child returns the child whose page has the leading tokens; nil: there is none.
 func (n *node) child(tokens []int32) *node {
 	if len(tokens) < plan.PageRows {
 		return nil
@@ -43,7 +42,7 @@ func (n *node) child(tokens []int32) *node {
 	return n.children[at]
 }
 
-// CommonPrefix is how many leading tokens two texts have in common.
+// CommonPrefix is the number of leading tokens that two texts share.
 func CommonPrefix(a, b []int32) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
@@ -52,8 +51,8 @@ func CommonPrefix(a, b []int32) int {
 	return n
 }
 
-// publish gives the tree a page that a sequence has filled, below the node of the
-// page before. If the tree has a page of these tokens already, it keeps that one.
+// publish adds a page that a sequence has filled to the tree, below the node of the previous page. If the
+// tree has a page of these tokens already, it keeps that one. publish returns the node.
 func (p *Pool) publish(parent *node, tokens *[plan.PageRows]int32, id uint32) *node {
 	at, found := parent.search(tokens[:])
 	if found {
@@ -73,8 +72,7 @@ func (p *Pool) evict(n *node) {
 	p.free = append(p.free, n.page)
 }
 
-// unpublish takes a node without children from the tree. Its page keeps its other
-// holders.
+// unpublish removes a node without children from the tree. Its page keeps its other holders.
 func (p *Pool) unpublish(n *node) {
 	p.dropState(n)
 	at, _ := n.parent.search(n.tokens[:])

@@ -6,9 +6,9 @@ import (
 	"mla/runtime/plan"
 )
 
-// Reserve makes room for n tokens after Len: n rows that the device may write. It
-// takes all the pages that this needs or, with *OutOfPages, none. If others hold the
-// page of the last rows too, the sequence gets a copy of it.
+// Reserve reserves capacity for n tokens after Len: n rows that the device may write. It takes all pages that
+// this needs, or none and returns *OutOfPages. If the page of the last rows has other holders, the sequence
+// gets a copy of it.
 func (s *Sequence) Reserve(n int) (Orders, error) {
 	if s.closed {
 		return Orders{}, ErrClosed
@@ -21,7 +21,7 @@ func (s *Sequence) Reserve(n int) (Orders, error) {
 	}
 	p, fresh, shared, available := s.pool, s.missing(n), s.sharesTail(), s.pool.available()
 	if s.root.private && shared && s.cachedTail() {
-		shared = false // nobody will look for the page in a private tree
+		shared = false // a private tree's page is found by no other sequence
 	}
 	needed := fresh
 	if shared {
@@ -30,8 +30,8 @@ func (s *Sequence) Reserve(n int) (Orders, error) {
 	switch {
 	case needed <= available:
 	case shared && fresh == available && s.cachedTail():
-		// All cached pages are about to be evicted. Instead of a copy for itself,
-		// the sequence takes the tail's page from the tree too.
+		// All cached pages are about to be evicted, so the sequence takes the tail's page from the tree
+		// instead of copying it.
 		shared = false
 		p.evicted++
 	default:
@@ -48,7 +48,7 @@ func (s *Sequence) Capacity() int {
 	return len(s.table)*plan.PageRows - s.Len()
 }
 
-// missing is the number of pages that n tokens after Len need and the table lacks.
+// missing is the number of pages that the table lacks for n tokens after Len.
 func (s *Sequence) missing(n int) int {
 	if have := len(s.table)*plan.PageRows - s.Len(); n > have {
 		return (n-have-1)/plan.PageRows + 1
@@ -56,18 +56,18 @@ func (s *Sequence) missing(n int) int {
 	return 0
 }
 
-// sharesTail says whether something else holds the page of the tail too.
+// sharesTail says whether the tail's page has other holders.
 func (s *Sequence) sharesTail() bool {
 	return s.rows > 0 && !s.pool.writable(s.table[s.full])
 }
 
-// cachedTail says whether the only other holder of the tail's page is the tree.
+// cachedTail says whether the tree is the only other holder of the tail's page.
 func (s *Sequence) cachedTail() bool {
 	return s.pool.pages[s.table[s.full]].sequences == 1
 }
 
-// grow adds pages to the table and makes the tail's page the sequence's own: by a
-// copy, or by taking it from the tree, if the tree has it.
+// grow adds pages to the table. It makes the tail's page the sequence's own, by a copy, or by taking it from
+// the tree.
 func (s *Sequence) grow(fresh int, copied bool) Orders {
 	p, first := s.pool, len(s.table)
 	for range fresh {
@@ -82,16 +82,15 @@ func (s *Sequence) grow(fresh int, copied bool) Orders {
 	}
 	from, to := s.table[s.full], p.take()
 	s.table[s.full] = to
-	p.release(from) // only now: until here it could not be evicted
+	p.release(from) // not earlier, as it must not be evicted before
 	o := entries(s.table, s.full, len(s.table))
 	o.Copies = []Copy{{From: from, To: to, Rows: s.rows}}
 	return o
 }
 
-// Append adds tokens that the device has run, or will run before anything that is
-// asked of it from now on. They must fit the capacity. Pages that they fill belong to
-// the tree from then on; if the tree holds the same tokens already, the sequence's
-// table changes to its page.
+// Append appends tokens that the device has run, or will run before any later work. They must fit the
+// capacity. Pages that they fill belong to the tree from then on. If the tree has a page of the same tokens,
+// it replaces the sequence's own in the table.
 func (s *Sequence) Append(tokens []int32) (Orders, error) {
 	if s.closed {
 		return Orders{}, ErrClosed
@@ -117,8 +116,7 @@ func (s *Sequence) Append(tokens []int32) (Orders, error) {
 	return entries(s.table, first, end), nil
 }
 
-// publish gives the tree the tail's page, which is full, and says whether the table
-// changed.
+// publish adds the tail's page, which is full, to the tree, and says whether the table has changed.
 func (s *Sequence) publish() bool {
 	own := s.table[s.full]
 	s.at = s.pool.publish(s.at, &s.tail, own)

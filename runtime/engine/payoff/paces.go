@@ -5,21 +5,21 @@ import (
 	"time"
 )
 
-// paces are how long steps of one kind took. The median of the last few tells what one takes, as a
-// machine that others use too is slow for a while, and then is not.
+// paces is the times of the last steps of one kind. Their median is the typical time, because a machine that
+// other programs use is slow now and then.
 type paces struct {
 	last   []time.Duration // at most paceSteps
-	middle time.Duration   // their median, which is asked for more often than there are steps
-	ahead  float64         // what part of that a step takes that a device makes by itself; 0: not known
+	middle time.Duration   // median of last, which is read more often than last changes
+	ahead  float64         // time of a step that a device makes ahead, divided by middle; 0: unknown
 }
 
 const (
 	paceSteps   = 5
-	paceEvery   = 8 // steps of a rest from one that counts to the next: they are not all of one slow time
-	enoughAhead = 8 // steps that a device has made, which come several at a time
+	paceEvery   = 8 // during a rest, one of this many steps counts, so that not all are of one slow period
+	enoughAhead = 8 // least number of steps ahead that count; they come several at a time
 )
 
-// add counts a step; left is how many steps of a rest are left.
+// add counts a step; left is the number of steps left of a rest.
 func (p *paces) add(took time.Duration, left int) {
 	if len(p.last) == paceSteps {
 		if left%paceEvery != 0 {
@@ -35,7 +35,7 @@ func (p *paces) goAhead(took time.Duration) {
 	p.ahead = min(float64(took)/float64(p.middle), 1)
 }
 
-// typical is how long a step takes.
+// typical is the typical time of a step.
 func (p *paces) typical() time.Duration {
 	if p.ahead == 0 {
 		return p.middle

@@ -1,7 +1,6 @@
-// Package payoff decides whether guesses of what follows a text are worth their time: steps with
-// guesses must bring more tokens than their time would have brought without. Both times are
-// measured while the text is made, again and again: they depend on the device, on the length of
-// the text, and on who else uses the machine.
+// Package payoff decides whether drafts are worth their time: steps with drafts must produce more tokens than
+// the same time would without. Both are measured continuously while the text is generated, because they
+// depend on the device, the length of the text, and other users of the machine.
 package payoff
 
 import (
@@ -10,26 +9,26 @@ import (
 	"time"
 )
 
-// How many steps with guesses decide, or fewer, but someSteps, once a number of tokens' time is lost or
-// saved: one step may have been slow by chance. If guesses did not pay they rest for firstRest steps,
-// and for twice as many each time: a text that cannot be guessed loses two to three tokens in a
-// hundred, and fewer later on. After guesses that have paid the first rest is short, so that little
-// is lost by a decision that was wrong.
+// A decision takes a number of steps with drafts; or someSteps, if these have lost or saved the time of
+// several tokens, as a single step may be slow by chance. If drafts do not pay, they rest for firstRest
+// steps, and for twice as many each time: so a text that cannot be drafted loses two to three tokens in a
+// hundred, and fewer later on. If drafts have paid before, the first rest is short, so that a wrong decision
+// costs little.
 const (
 	allSteps     = 8
 	someSteps    = 3
 	enoughLost   = 2
 	enoughSaved  = 5
 	firstRest    = 128
-	restOnceMore = 16 // the first after guesses that have paid
+	restOnceMore = 16 // the first rest after drafts that have paid
 	longestRest  = 1024
 )
 
-// rest is how many steps are left until guesses are tried again.
+// rest is the number of steps left until drafts are tried again.
 type rest struct{ left, next int }
 
-// decide lets a number of steps with guesses decide, which saved some time where a token takes so
-// long: guesses have paid, or they rest. False: there are too few steps yet.
+// decide decides after a number of steps with drafts that have saved some time, where a token takes the time
+// token: drafts continue, or rest. It returns false if the steps are too few for a decision.
 func (r *rest) decide(steps int, saved, token time.Duration) bool {
 	if steps < someSteps || steps < allSteps && -enoughLost*token <= saved && saved <= enoughSaved*token {
 		return false
@@ -49,21 +48,20 @@ func (r *rest) passed(steps int) { r.left = max(r.left-steps, 0) }
 
 // Steps decides for all texts that run in one batch. The zero value is ready.
 type Steps struct {
-	alone map[int]*paces // of steps without guesses, by their rows
-	tried []step         // the steps with guesses since the last decision
-	since []step         // and since the last step without
-	paid  bool           // the last decision was that they pay
+	alone map[int]*paces // times of steps without drafts, by number of rows
+	tried []step         // the steps with drafts since the last decision
+	since []step         // the steps with drafts since the last step without
+	paid  bool           // the last decision was that drafts pay
 	rest  rest
 }
 
-// step is a step with guesses.
+// step is a step with drafts.
 type step struct {
 	rows, tokens int
 	took         time.Duration
 }
 
-// Ran counts a step of a number of rows, one of each text, with a number of guesses of what follows them
-// all, which brought a number of tokens.
+// Ran counts a step: its rows, one of each text, the drafts of all texts, and the tokens that it produced.
 func (s *Steps) Ran(rows, guesses, tokens int, took time.Duration) {
 	if guesses > 0 {
 		one := step{rows, tokens, took}
@@ -81,7 +79,7 @@ func (s *Steps) Ran(rows, guesses, tokens int, took time.Duration) {
 	s.rest.passed(1)
 }
 
-// Ahead counts steps of one row that a device has made by itself, without guesses.
+// Ahead counts steps of one row, without drafts, that a device has made ahead.
 func (s *Steps) Ahead(steps int, took time.Duration) {
 	if p := s.alone[1]; p != nil && steps >= enoughAhead {
 		p.goAhead(took / time.Duration(steps))
@@ -89,8 +87,8 @@ func (s *Steps) Ahead(steps int, took time.Duration) {
 	s.rest.passed(steps)
 }
 
-// Now decides whether the next step, of a given number of rows, gets guesses: not before it is known what one
-// takes without. A rest may begin by it.
+// Now decides whether the next step, with a number of rows, gets drafts. It does not before the time of a
+// step without drafts is known. A call may begin a rest.
 func (s *Steps) Now(rows int) bool {
 	token := s.Alone(rows)
 	if s.rest.left > 0 || token == 0 {
@@ -102,13 +100,13 @@ func (s *Steps) Now(rows int) bool {
 	return s.rest.left == 0 && !s.looks()
 }
 
-// lookPart is the part of a text's time that may be lost to see what a step takes without guesses.
+// lookPart is the part of a text's time that may be spent on measuring steps without drafts.
 const lookPart = 1. / 100
 
-// looks says whether the next step is one without guesses, to see what it takes by now: each other
-// one until guesses have paid, so that both kinds meet the same slow times of a machine, and now
-// and then after that. Such a step makes one token where one with guesses makes more, so it loses
-// what guesses save of one token's time: the more they save, the fewer looks.
+// looks says whether the next step is run without drafts, to measure its time. Until drafts have paid it is
+// every second step, so that both kinds meet the same slow periods of a machine; later it is one now and
+// then. Such a step produces one token where one with drafts produces more, so it costs the time that drafts
+// save per step: the more they save, the fewer such steps there are.
 func (s *Steps) looks() bool {
 	if len(s.since) == 0 || !s.paid {
 		return len(s.since) > 0
@@ -121,11 +119,11 @@ func (s *Steps) looks() bool {
 	return float64(saved) < lookPart*float64(tokens)*float64(took+saved)
 }
 
-// slowest is how many times the median a step counts for at most: a slow time of a machine is no
-// matter of guesses. Steps of one guess and of many differ by less.
+// slowest is the most, in multiples of the median, that a step counts for, as drafts do not cause the slow
+// periods of a machine. The times of steps with one draft and with many differ by less.
 const slowest = 7. / 4
 
-// saved is how much longer the tokens of these steps would have taken without guesses.
+// saved is how much longer the tokens of these steps would have taken without drafts.
 func (s *Steps) saved(steps []step) (saved time.Duration) {
 	most := s.most(steps)
 	for _, one := range steps {
@@ -135,12 +133,12 @@ func (s *Steps) saved(steps []step) (saved time.Duration) {
 	return saved
 }
 
-// times is how many times as long a step takes as one of the same number of rows without guesses.
+// times is a step's time divided by the time of a step with the same number of rows without drafts.
 func (s *Steps) times(one step) float64 {
 	return float64(one.took) / float64(max(s.Alone(one.rows), 1))
 }
 
-// most is the most that one of these steps counts for, in times; without any there is no bound.
+// most is the most that one of these steps counts for, in times; without steps there is no bound.
 func (s *Steps) most(steps []step) float64 {
 	if len(steps) == 0 {
 		return math.Inf(1)
@@ -152,7 +150,7 @@ func (s *Steps) most(steps []step) float64 {
 	return slowest * median(times)
 }
 
-// Alone is how long a step of a given number of rows takes without guesses; 0: not known.
+// Alone is the time of a step with a number of rows without drafts; 0: unknown.
 func (s *Steps) Alone(rows int) time.Duration {
 	if p := s.alone[rows]; p != nil {
 		return p.typical()
@@ -160,14 +158,14 @@ func (s *Steps) Alone(rows int) time.Duration {
 	return 0
 }
 
-// Resting is for how many steps nothing is guessed.
+// Resting is the number of steps left without drafts.
 func (s *Steps) Resting() int { return s.rest.left }
 
 // Rest begins the longest rest, and a new trial after it.
 func (s *Steps) Rest() { s.rest.left, s.paid, s.tried = longestRest, false, s.tried[:0] }
 
-// Shares are what a guess has cost in the step that comes next to Ran, and what a token costs
-// without guesses.
+// Shares returns the cost of one draft in a step that is about to be counted by Ran, and the cost of a token
+// without drafts.
 func (s *Steps) Shares(rows, guesses int, took time.Duration) (guess, token time.Duration) {
 	alone := s.Alone(rows)
 	if most := s.most(s.since) * float64(alone); float64(took) > most {
@@ -176,7 +174,7 @@ func (s *Steps) Shares(rows, guesses int, took time.Duration) (guess, token time
 	return max(0, took-alone) / time.Duration(guesses), alone / time.Duration(rows)
 }
 
-// median is the middle one, or the lower of two; 0: there is none.
+// median is the middle number, or the lower of the two middle ones; 0: the list is empty.
 func median[T time.Duration | float64](list []T) T {
 	if len(list) == 0 {
 		return 0

@@ -1,10 +1,9 @@
-// Package promptcache is files that keep what a prompt has left in the latent caches, so
-// that a later run need not run it again. It is the parser and the writer; what a device
-// does with pages is for runtime/engine.
+// Package promptcache keeps the latent cache of a prompt in a file, so that a later run need not run the
+// prompt again. It reads and writes files; runtime/engine moves pages from and to the device.
 //
-// A file is a recordfile with one record per page: [layers][plan.PageRows] cache rows, as
-// device.Runner reads them. Rows after the last token are zero. Where sessions have a state (device.Stateful), that
-// after all tokens follows, cut into records.
+// A file is a recordfile with one record per page: [layers][plan.PageRows] cache rows, as device.Runner reads
+// them. Rows after the last token are zero. If sessions have a state (device.Stateful), the state after all
+// tokens follows, cut into records.
 package promptcache
 
 import (
@@ -21,26 +20,26 @@ import (
 
 var kind = recordfile.Kind{Magic: [8]byte([]byte("MLAPAGES")), Version: 2, Name: "a prompt cache", Each: plan.PageRows * tokenBytes}
 
-// tokenBytes is how long a token and a comma are in a header, at most.
+// tokenBytes is the greatest length of a token with its comma in a header.
 const tokenBytes = len("-2147483648,")
 
-// Key is what cache rows depend on, beside the tokens.
+// Key is everything that cache rows depend on, beside the tokens.
 type Key struct {
 	File    string      `json:"file"`    // engine.FileKey
 	Bundle  string      `json:"bundle"`  // its name
-	Kernels string      `json:"kernels"` // a hash of what the bundle was compiled to
+	Kernels string      `json:"kernels"` // a hash of the compiled kernels
 	KV      string      `json:"kv"`      // type of the cache
 	Layers  int         `json:"layers"`  // of the model
-	Planes  plan.Planes `json:"planes"`  // of a layer's page
+	Planes  plan.Planes `json:"planes"`  // layout of one layer's page
 
-	State int `json:"state,omitempty"` // bytes of a session's; 0: the model has none
+	State int `json:"state,omitempty"` // bytes of a session's state; 0: the model has none
 
-	// Scope is of the requests that may find the file. Rows do not depend on it, so a file
-	// of any scope opens: File says which it is of.
+	// Scope is the scope of requests that may use the file. Rows do not depend on it, so a file opens with
+	// any scope, and File.Scope says which one it has.
 	Scope string `json:"scope,omitempty"`
 }
 
-// PageBytes is the size of a page of all layers.
+// PageBytes is the size of a page over all layers.
 func (k *Key) PageBytes() int { return k.Layers * plan.PageRows * k.Planes.RowBytes() }
 
 // stateRecords is how many records a state takes.
@@ -51,7 +50,7 @@ func (k *Key) stateRecords() int {
 	return (k.State-1)/k.PageBytes() + 1
 }
 
-// differs says why rows that were saved under another key are of no use.
+// differs says why rows that were saved under another key cannot be used.
 func (k *Key) differs(saved *Key) string {
 	switch {
 	case saved.File != k.File:
@@ -71,7 +70,7 @@ func (k *Key) differs(saved *Key) string {
 type header struct {
 	Key
 	Rows   int     `json:"rows"`   // of a page
-	Tokens []int32 `json:"tokens"` // of the prompt, one cache row each
+	Tokens []int32 `json:"tokens"` // of the prompt; each has one cache row
 }
 
 // File is an open prompt cache.
@@ -79,12 +78,11 @@ type File struct {
 	Tokens []int32 // of the prompt
 	Scope  string  // Key.Scope
 	file   *recordfile.File
-	state  int // bytes
+	state  int // bytes of the state
 }
 
-// Open opens a file that was written under the same key. A file that cannot be used is a
-// *recordfile.DamagedError, one of another kind a *recordfile.NotOursError, none one of
-// fs.ErrNotExist.
+// Open opens a file that was written with the same key. It returns a *recordfile.DamagedError for a file that
+// cannot be used, a *recordfile.NotOursError for a file of another kind, and fs.ErrNotExist if there is none.
 func Open(path string, k Key) (*File, error) {
 	var h header
 	ours := kind
@@ -103,12 +101,12 @@ func Open(path string, k Key) (*File, error) {
 	return &File{h.Tokens, h.Scope, f, k.State}, nil
 }
 
-// Pages calls visit with pages from … to-1, in order; see recordfile.File.Each.
+// Pages calls visit with the pages from … to-1 in order; see recordfile.File.Each.
 func (f *File) Pages(ctx context.Context, from, to int, visit func(i int, page []byte) error) error {
 	return f.file.Each(ctx, from, to, visit)
 }
 
-// State is that after all tokens; nil: sessions have none.
+// State is the state after all tokens; nil: sessions have none.
 func (f *File) State(ctx context.Context) (state []byte, err error) {
 	if f.state == 0 {
 		return nil, nil
@@ -127,8 +125,8 @@ func (f *File) PageBytes() int { return f.file.RecordBytes() }
 // Close closes the file.
 func (f *File) Close() error { return f.file.Close() }
 
-// Check fails if a file cannot be written to path: for want of its folder, or because
-// another one is there that is no prompt cache.
+// Check fails if a file cannot be written to path, because its folder does not exist or the path has a file
+// that is not a prompt cache.
 func Check(path string) error {
 	if err := recordfile.Replaceable(path, kind); err != nil {
 		return err
@@ -137,8 +135,8 @@ func Check(path string) error {
 	return err
 }
 
-// Write replaces the file at path by the pages of tokens in one step. read gives them,
-// in order; it gets memory of the page's size. state is that after the tokens, of Key.State bytes.
+// Write replaces the file at path by the pages of tokens, atomically. It calls read for each page in order,
+// with memory of the page's size. state is the state after the tokens, of Key.State bytes.
 func Write(ctx context.Context, path string, k Key, tokens []int32, state []byte, read func(i int, page []byte) error) error {
 	if k.Layers < 1 || len(k.Planes) < 1 || slices.Min(k.Planes) < 1 {
 		return fmt.Errorf("planes of %d bytes a row for %d layers", k.Planes, k.Layers)
@@ -174,7 +172,7 @@ func Write(ctx context.Context, path string, k Key, tokens []int32, state []byte
 	return w.Commit()
 }
 
-// clear zeroes the rows of a page after the first n, which may be somebody else's.
+// clear zeroes the rows of a page after the first n, as they may belong to another session.
 func (k *Key) clear(page []byte, n int) {
 	n = min(n, plan.PageRows)
 	for layer := range slices.Chunk(page, len(page)/k.Layers) {
