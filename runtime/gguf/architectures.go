@@ -6,29 +6,30 @@ import (
 	"strings"
 )
 
-// Deepseek2 is the architecture that the others are described by. BailingMoE3 (Ling-3.0) and KimiLinear are hybrids.
+// Names of architectures. Deepseek2 is the one that others are described relative to. BailingMoE3 (Ling-3.0)
+// and KimiLinear are hybrids.
 const (
 	Deepseek2   = "deepseek2"
 	BailingMoE3 = "bailingmoe3"
 	KimiLinear  = "kimi-linear"
 )
 
-// Architecture is what models of one general.architecture have that no key of their
-// files says: constants of llama.cpp, and so of the models.
+// Architecture is the properties of all models of one general.architecture that no key of their files states.
+// They are constants of llama.cpp.
 type Architecture struct {
-	// MScale is what YaRN's magnitude is made of beside mscale_all_dim; 0: the same.
+	// MScale is the mscale of YaRN, beside mscale_all_dim; 0: the same number.
 	MScale float64
-	// F32Down says that what experts hand to their down projection can exceed the range of
-	// half, so that it stays float32 whatever the activations are.
+	// F32Down says that the inputs of the experts' down projections can exceed the range of halves, so they
+	// stay float32 for any activations.
 	F32Down bool
 
-	// Dense says that no layer has experts, that files have attn_kv_b and no more, and
-	// that key_length and value_length are those of a head.
+	// Dense says that no layer has experts, that files have only attn_kv_b, and that key_length and
+	// value_length are those of a head.
 	Dense bool
-	// FullQuery says that there is no low-rank query, whatever the layers; without it the
-	// key q_lora_rank says.
+	// FullQuery says that queries have no low-rank factor in any layer. Otherwise the key q_lora_rank says
+	// so.
 	FullQuery bool
-	// HalfSplit says that rotary embedding turns the pairs (i, i+n/2) instead of (2i, 2i+1).
+	// HalfSplit says that rotary embedding rotates the pairs (i, i+n/2) instead of (2i, 2i+1).
 	HalfSplit bool
 	// RopeFactors says that files may have ShortFactors and LongFactors.
 	RopeFactors bool
@@ -36,40 +37,42 @@ type Architecture struct {
 	SquaredReLU bool
 	// Tied says that the head is the embedding table even beside an output.weight.
 	Tied bool
-	// SharedHead says that a layer that predicts has the model's embedding and head, and layer_output_norm in front of it.
+	// SharedHead says that an MTP layer uses the model's embedding and head, with layer_output_norm before
+	// the head.
 	SharedHead bool
-	// Besides are tensors that files may have and that are no weights of kernels: what is
-	// in them is used otherwise, or not at all.
+	// Besides lists tensors that files may have and that are not weights of kernels: they are used otherwise,
+	// or not at all.
 	Besides []string
-	// ScaleEmb multiplies the embedding, ScaleDepth over the square root of the number of
-	// layers what is added to the residual stream, DimModelBase over its width the last
-	// norm; 0: 1.
+	// ScaleEmb multiplies the embedding. ScaleDepth, divided by the root of the number of layers, multiplies
+	// what each layer adds to the residual stream. DimModelBase, divided by the model's width, multiplies the
+	// last norm. 0: a factor of 1.
 	ScaleEmb, ScaleDepth, DimModelBase float64
 
-	// Hybrid says that the array attention.head_count_kv tells layers with linear attention, Kimi Delta
-	// Attention, from those with multi-head latent attention, and Keys which keys files have for it.
+	// Hybrid says that the array attention.head_count_kv separates layers with linear attention (Kimi Delta
+	// Attention) from those with multi-head latent attention. Keys lists the keys that files have for linear
+	// attention.
 	Hybrid bool
 	Keys   []string
-	// LowRankGates says that linear attention makes its forget and output gates of head_dim numbers; without it
-	// of the layer's input. BoundedGate says that the logarithm of what is kept is bound * sigmoid(x) instead of
-	// -exp(A) * softplus(x).
+	// LowRankGates says that linear attention computes its forget and output gates from head_dim numbers;
+	// otherwise it does from the layer's input. BoundedGate says that the logarithm of the decay is bound *
+	// sigmoid(x) instead of -exp(A) * softplus(x).
 	LowRankGates, BoundedGate bool
-	// NoRope says that queries and keys stay as they are, whatever their positions.
+	// NoRope says that queries and keys are not rotated.
 	NoRope bool
 	// HeadGates says that a gate multiplies each head of multi-head latent attention.
 	HeadGates bool
-	// NormTopK says that the weights of the selected experts are normalised, though no key says so.
+	// NormTopK says that the weights of the selected experts are normalised, although no key says so.
 	NormTopK bool
 }
 
-// The tensors that rotary frequencies are divided by.
+// Names of tensors with divisors of rotary frequencies.
 const (
 	ShortFactors = "rope_factors_short.weight"
 	LongFactors  = "rope_factors_long.weight"
 )
 
-// architectures are those that ReadHParams accepts, by name, which is also the prefix
-// of their keys.
+// architectures is the architectures that ReadHParams accepts, by name. The name is also the prefix of their
+// keys.
 var architectures = map[string]Architecture{
 	Deepseek2: {},
 	BailingMoE3: {Hybrid: true, BoundedGate: true, HeadGates: true, SharedHead: true, Keys: append([]string{
@@ -80,7 +83,7 @@ var architectures = map[string]Architecture{
 	"plm":      {Dense: true, FullQuery: true, SquaredReLU: true, Tied: true, Besides: []string{"output.weight"}},
 }
 
-// dialects are other names of architectures, in files of other converters.
+// dialects maps names of architectures in files of other converters.
 var dialects = map[string]dialect{
 	"glm4moelite": {name: Deepseek2, swapped: true}, // ollama's, of GLM-4.7-Flash
 }
@@ -88,20 +91,20 @@ var dialects = map[string]dialect{
 // dialect is how the keys of such files differ.
 type dialect struct {
 	name string // of the architecture
-	// swapped says that the *_mla keys have the widths of cache rows, and key_length and
-	// value_length those of a head, where the others have it the other way round.
+	// swapped says that the *_mla keys have the widths of cache rows, and key_length and value_length those
+	// of a head; usually it is the other way round.
 	swapped bool
 }
 
-// What architectures have that is not computed here.
+// Features of architectures that are not implemented.
 const (
 	hasDSA = "multi-head latent attention with sparse attention on top (DSA: an indexer picks the cache rows of each query)"
 	hasKDA = "layers with linear attention (KDA, Kimi Delta Attention) between those with multi-head latent attention"
 	hasTwo = "multi-head latent attention with two attention blocks per layer, and experts that do nothing (LongCat-Flash)"
 )
 
-// uncovered are architectures that are kin to these, and what they add that is not
-// computed here. Some of their files would pass for a deepseek2 with other keys.
+// uncovered maps related architectures to their features that are not implemented. Some of their files could
+// pass for deepseek2 with other keys.
 var uncovered = map[string]string{
 	"deepseek":             "attention with full keys and values (DeepSeek-V1), not multi-head latent attention",
 	"deepseek2-ocr":        "attention with full keys and values and an image encoder (DeepSeek-OCR), not multi-head latent attention",
@@ -125,7 +128,7 @@ func Architectures() []string { return slices.Sorted(maps.Keys(architectures)) }
 // ArchitectureOf describes one of Architectures.
 func ArchitectureOf(name string) Architecture { return architectures[name] }
 
-// architecture finds out what kind of model the file holds, and returns its name.
+// architecture returns the name of the file's architecture.
 func (r *keyReader) architecture() string {
 	const key = "general.architecture"
 	if what := r.f.notModel(); what != "" {

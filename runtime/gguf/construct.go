@@ -11,7 +11,7 @@ func scalar(kind Kind, u uint64) Value {
 	return Value{kind: kind, raw: buf[:kinds[kind].size:kinds[kind].size]}
 }
 
-// Uint8 makes a metadata value for a Writer; so do the functions below.
+// Uint8 returns a metadata value for a Writer; so do the functions below.
 func Uint8(x uint8) Value { return scalar(KindUint8, uint64(x)) }
 
 // Int8 makes an int8 value.

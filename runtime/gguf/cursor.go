@@ -6,14 +6,14 @@ import (
 	"fmt"
 )
 
-// maxArrayDepth bounds arrays of arrays. No known file nests them at all.
+// maxArrayDepth bounds nested arrays. No known file has any.
 const maxArrayDepth = 8
 
-// cursor decodes the little-endian fields of a header. It never reads beyond
-// data and never allocates: what it returns are views.
+// cursor decodes the little-endian fields of a header. It never reads beyond data and never allocates: its
+// results are views.
 type cursor struct {
-	data []byte // the file, or its beginning
-	size uint64 // of the file
+	data []byte // the file or its beginning
+	size uint64 // of the whole file
 	off  int    // 0 <= off <= len(data)
 }
 
@@ -21,7 +21,7 @@ func newCursor(data []byte) cursor { return cursor{data: data, size: uint64(len(
 
 func (c *cursor) left() uint64 { return c.size - uint64(c.off) }
 
-// ErrShort says that a header goes on after the bytes that are there.
+// ErrShort says that the header continues after the bytes that were given.
 var ErrShort = errors.New("the header is longer than what is there of it")
 
 // take returns the next n bytes.
@@ -53,8 +53,8 @@ func (c *cursor) u64() (uint64, error) {
 	return binary.LittleEndian.Uint64(b), nil
 }
 
-// count reads a number of items of at least size bytes each and checks that the
-// file has room for them, so that a count can be trusted before it is used.
+// count reads a number of items of at least size bytes each, and checks that the file is large enough for
+// them, so that a count can be trusted.
 func (c *cursor) count(size int) (int, error) {
 	n, err := c.u64()
 	if err != nil {
@@ -104,8 +104,7 @@ func (c *cursor) value(kind Kind, depth int) (Value, error) {
 	return v, err
 }
 
-// array reads an array up to its last byte, so that what follows can be found,
-// and keeps its elements encoded.
+// array reads an array to its end, and keeps its elements encoded.
 func (c *cursor) array(depth int) (Value, error) {
 	if depth > maxArrayDepth {
 		return Value{}, fmt.Errorf("arrays are nested more than %d deep at offset %d", maxArrayDepth, c.off)
@@ -127,7 +126,7 @@ func (c *cursor) array(depth int) (Value, error) {
 
 func (c *cursor) elements(elem Kind, n, depth int) error {
 	if elem != KindString && elem != KindArray {
-		raw, err := c.take(uint64(n) * uint64(kinds[elem].size)) // no overflow: count has checked n
+		raw, err := c.take(uint64(n) * uint64(kinds[elem].size)) // count has checked n, so this does not overflow
 		if err == nil && elem == KindBool {
 			err = checkBools(raw)
 		}

@@ -11,7 +11,7 @@ import (
 	"unsafe"
 )
 
-// mappings are the files that are mapped now, by the address of their first byte.
+// mappings is the mapped files, by the address of their first byte.
 var mappings = struct {
 	sync.Mutex
 	files map[uintptr]mapping
@@ -22,17 +22,17 @@ type mapping struct {
 	size uintptr
 }
 
-// address is where memory begins.
+// address is the address of a slice's first byte.
 func address(data []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(data))) }
 
-// remember notes a file that was mapped.
+// remember records a file that was mapped.
 func remember(path string, data []byte) {
 	mappings.Lock()
 	defer mappings.Unlock()
 	mappings.files[address(data)] = mapping{path, uintptr(len(data))}
 }
 
-// forget is called before it is unmapped.
+// forget removes a file that is about to be unmapped.
 func forget(data []byte) {
 	mappings.Lock()
 	defer mappings.Unlock()
@@ -42,17 +42,18 @@ func forget(data []byte) {
 // LostError says that memory of a mapped file could not be read.
 type LostError struct {
 	Path   string
-	Offset int64  // of the byte that is not there
-	Why    string // what became of the file
+	Offset int64  // of the byte that cannot be read
+	Why    string // what happened to the file
 }
 
 func (e *LostError) Error() string {
 	return fmt.Sprintf("%s: byte %d cannot be read: %s; start again with the whole file", e.Path, e.Offset, e.Why)
 }
 
-// Fault says which mapped file a read has failed in, by the value of the panic that came of it; nil: it was another
-// panic. Pages of a file that somebody has made shorter, or whose disk fails, are not there any more. Reading them
-// panics only in goroutines that have called debug.SetPanicOnFault; elsewhere it ends the process.
+// Fault returns an error about a mapped file if recovered, the value of a panic, came from reading it; nil:
+// the panic had another cause. Pages of a file that was truncated, or whose disk fails, cannot be read any
+// more. Reading them panics only in goroutines that have called debug.SetPanicOnFault; otherwise it ends the
+// process.
 func Fault(recovered any) error {
 	fault, ok := recovered.(interface{ Addr() uintptr })
 	if !ok {
@@ -68,7 +69,7 @@ func Fault(recovered any) error {
 	return nil
 }
 
-// became says what has happened to a mapped file.
+// became says what happened to a mapped file.
 func (m *mapping) became() string {
 	info, err := os.Stat(m.path)
 	switch {
@@ -82,8 +83,8 @@ func (m *mapping) became() string {
 	return "its disk, or the connection to it, fails"
 }
 
-// Guard calls f. A read of a mapped file that fails in it is an error, as Fault says, and does not end the process.
-// That holds for f's own goroutine.
+// Guard calls f. If a read of a mapped file fails in f's own goroutine, Guard returns the error of Fault, and
+// the process does not end.
 func Guard(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

@@ -18,13 +18,12 @@ import (
 	"fmt"
 )
 
-// File is an open GGUF file, or all the shards of a split one as if they were
-// a single file.
+// File is an open GGUF file, or all shards of a split one as if they were a single file.
 type File struct {
 	Path      string   // as given to Open or Parse
 	Version   uint32   // 2 or 3
 	Alignment uint64   // of tensor data, in bytes
-	Meta      []KV     // in file order; of the first shard when split
+	Meta      []KV     // in file order; of the first shard of a split model
 	Tensors   []Tensor // in file order, shard by shard
 	Shards    []Shard  // at least one
 
@@ -46,9 +45,9 @@ type Shard struct {
 	mapped bool // Data must be unmapped by Close
 }
 
-// Open maps the file at path and parses it. If it is one shard of a split
-// model, whichever, all the shards beside it are opened too. If others
-// make the file shorter while it is open, reads of what is missing fail as Guard and Fault say.
+// Open maps the file at path and parses it. If it is any shard of a split model, all shards next to it are
+// opened, too. If another program truncates the file while it is open, reads fail as described at Guard and
+// Fault.
 func Open(path string) (*File, error) {
 	f, err := openShard(path)
 	if err != nil {
@@ -64,14 +63,14 @@ func Open(path string) (*File, error) {
 	return openSplit(f, part)
 }
 
-// Parse reads a file that is already in memory; name is used in messages. It
-// does not look for the other shards of a split model.
+// Parse parses a file in memory; name is used in messages. It does not look for other shards of a split
+// model.
 func Parse(name string, data []byte) (*File, error) {
 	return parse(Shard{Path: name, Data: data})
 }
 
-// ParseHeader reads the beginning of a file that has size bytes: the file's keys, and its
-// tensors without their data. ErrShort asks for a longer beginning.
+// ParseHeader parses the beginning of a file with size bytes: the keys, and the tensors without data. It
+// returns ErrShort if it needs a longer beginning.
 func ParseHeader(name string, head []byte, size int64) (*File, error) {
 	if int64(len(head)) > size {
 		return nil, fmt.Errorf("%s: %d bytes of a file of %d", name, len(head), size)
@@ -79,8 +78,8 @@ func ParseHeader(name string, head []byte, size int64) (*File, error) {
 	return parseHead(Shard{Path: name, Data: head}, uint64(size))
 }
 
-// Join makes one file of the parts of a split one, in their order. It is as if Open had
-// opened them, but for what the parts lack.
+// Join makes one file of the parts of a split one, in order. The result equals that of Open, except for data
+// that the parts lack.
 func Join(name string, parts []*File) (*File, error) {
 	if len(parts) == 1 {
 		return parts[0], nil
@@ -102,9 +101,8 @@ func (f *File) Close() error {
 	return errors.Join(errs...)
 }
 
-// Mapped tells whether the shards are mapped files, as Open makes them: each
-// begins at a multiple of MapAlign, and nothing else lies between its end and
-// the next one.
+// Mapped says whether the shards are mapped files, as from Open: each begins at a multiple of MapAlign, and
+// no other memory lies between its end and the next multiple.
 func (f *File) Mapped() bool {
 	for _, s := range f.Shards {
 		if !s.mapped {
@@ -114,7 +112,7 @@ func (f *File) Mapped() bool {
 	return true
 }
 
-// Prefetch asks the operating system to read the whole model ahead of its use.
+// Prefetch asks the operating system to read the whole model into memory.
 func (f *File) Prefetch() error {
 	for _, s := range f.Shards {
 		if s.mapped {
@@ -126,8 +124,8 @@ func (f *File) Prefetch() error {
 	return nil
 }
 
-// Set replaces the value of a key, or adds the key: what a user knows better than the file.
-// The file on disk stays as it is.
+// Set replaces or adds the value of a key, when the user knows it better than the file. The file on disk does
+// not change.
 func (f *File) Set(key string, v Value) {
 	if i, ok := f.keys[key]; ok {
 		f.Meta[i].Value = v

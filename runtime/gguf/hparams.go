@@ -6,50 +6,48 @@ import (
 	"mla/runtime/gguf/hparams"
 )
 
-// HParams are the hyper-parameters of a model as a file has them. Floats are the
-// float32 values of the file, so 1e-6 is found as float64(float32(1e-6)).
+// HParams is the hyper-parameters of a model in a file. Floats are the file's float32 values, so 1e-6 is
+// float64(float32(1e-6)).
 type HParams struct {
 	Architecture string          // one of Architectures
-	hparams.Dims                 // of NumHiddenLayers those without the NextNLayers that follow
-	hparams.MoE                  // all zero but FirstKDenseReplace when every layer is dense
+	hparams.Dims                 // NumHiddenLayers is without the NextNLayers that follow
+	hparams.MoE                  // all zero except FirstKDenseReplace if every layer is dense
 	Hybrid       *hparams.Hybrid // nil: all layers have multi-head latent attention
 
 	RopeTheta   float64
 	RopeScaling RopeScaling
 	Temperature Temperature
 
-	NextNLayers int  // multi-token-prediction layers after the last
+	NextNLayers int  // number of MTP layers after the last layer
 	NextN       bool // the file has the first of these layers
-	NextNOnly   bool // and nothing in front of it
+	NextNOnly   bool // and no other layer
 	LegacyKVB   bool // attn_kv_b instead of attn_k_b and attn_v_b
 	FusedGateUp bool // ffn_gate_up_exps instead of ffn_gate_exps and ffn_up_exps
 
-	TokenizerModel string // "" if the file does not say
+	TokenizerModel string // "": the file does not say
 	TokenizerPre   string
 }
 
-// Temperature says how queries grow with their position p: by
-// 1 + Scale ln(floor(p / Length) + 1). A Scale of 0 is none.
+// Temperature scales queries by their position p: by 1 + Scale ln(floor(p / Length) + 1). A Scale of 0 has no
+// effect.
 type Temperature struct {
 	Scale  float64
 	Length int // tokens
 }
 
-// RopeScaling says how rotary frequencies are stretched beyond the context that
-// the model was first trained on.
+// RopeScaling is how rotary frequencies are scaled for contexts longer than the model's first training.
 type RopeScaling struct {
-	Type            string // "none", "linear" (with Factor 1: none) or "yarn"
+	Type            string // "none", "linear" (with Factor 1: no effect) or "yarn"
 	Factor          float64
 	OriginalContext int
 	AttnFactor      float64
-	// LogMultiplier is 0.1 * mscale_all_dim. A file without the key is not one
-	// with the value 0.1, so HasLogMultiplier must be looked at.
+	// LogMultiplier is 0.1 * mscale_all_dim. A file without the key differs from one with the value 0.1;
+	// HasLogMultiplier tells them apart.
 	LogMultiplier    float64
 	HasLogMultiplier bool
 }
 
-// Upper bounds of dimensions. They are far above any known model and keep every
-// product of two of them below 2^53.
+// Upper bounds of dimensions. They are far above any known model, and every product of two is below 2^53.
 const (
 	maxLayers  = 512
 	maxWidth   = 1 << 20
@@ -58,10 +56,9 @@ const (
 	maxContext = 1 << 30
 )
 
-// ReadHParams reads the hyper-parameters of a model of one of Architectures, with
-// the defaults and the special cases that llama.cpp applies to it. An error names the
-// key or the tensor that is missing or out of range, or a key that says that the model
-// computes what this program does not; keyRules has them all.
+// ReadHParams reads the hyper-parameters of a model of one of Architectures, with the defaults and special
+// cases of llama.cpp. An error names the key or tensor that is missing or out of range, or a key of a feature
+// that is not implemented; keyRules lists these.
 func ReadHParams(f *File) (HParams, error) {
 	r := &keyReader{f: f}
 	h := HParams{Architecture: r.architecture()}
@@ -122,16 +119,14 @@ func (r *keyReader) vocabulary(hidden int) int {
 	return int(t.Dims[1])
 }
 
-// IsLite reports the models that never had a low-rank query, as llama.cpp does:
-// DeepSeek-V2-Lite (27 layers) and its relatives. For them the key q_lora_rank is
-// ignored.
+// IsLite recognises the models without a low-rank query as llama.cpp does: DeepSeek-V2-Lite (27 layers) and
+// relatives. For these the key q_lora_rank is ignored.
 func IsLite(layers, vocab int) bool {
 	return layers == 26 || layers == 27 || layers == 48 && vocab == 128256
 }
 
-// attention reads the dimensions of multi-head latent attention. Files made
-// before the *_mla keys existed hold the unsplit attn_kv_b, and in key_length
-// and value_length what the *_mla keys say in later files.
+// attention reads the dimensions of multi-head latent attention. Files from before the *_mla keys existed
+// have the unsplit attn_kv_b, and in key_length and value_length the values of the later *_mla keys.
 func (r *keyReader) attention(h *HParams) {
 	r.needs(&h.Dims, "num_attention_heads", "kv_lora_rank")
 	switch {
@@ -154,7 +149,7 @@ func (r *keyReader) attention(h *HParams) {
 	key, value := r.dim(keyName, 0, 0, maxWidth), r.dim(valueName, 0, 0, maxWidth)
 	h.LegacyKVB = r.of.Dense || key == 0 || value == 0
 	switch {
-	case r.of.Hybrid: // attention.value_length is there too, and says nothing
+	case r.of.Hybrid: // attention.value_length exists, but is meaningless
 		h.LegacyKVB = false
 		key, value = r.need(keyName, 1, maxWidth), r.need(valueName, 1, maxWidth)
 		r.cacheWidth(cacheKey, h.KVLoraRank+h.QKRopeHeadDim, "kv_lora_rank + rope.dimension_count")
@@ -174,8 +169,8 @@ func (r *keyReader) attention(h *HParams) {
 	h.VHeadDim = value
 }
 
-// headWidth reads the width of a head's values. Without the key, heads of the dense
-// architectures share the width of the model.
+// headWidth reads the width of a head's values. Without the key, the heads of dense architectures divide the
+// model's width.
 func (r *keyReader) headWidth(name string, h *HParams) int {
 	if !r.of.Dense || r.err != nil {
 		return r.need(name, 1, maxWidth)
@@ -183,7 +178,7 @@ func (r *keyReader) headWidth(name string, h *HParams) int {
 	return r.dim(name, h.HiddenSize/h.NumAttentionHeads, 1, maxWidth)
 }
 
-// cacheWidth checks a length that follows from others, if the file gives it.
+// cacheWidth checks a length that follows from other keys, if the file has it.
 func (r *keyReader) cacheWidth(name string, want int, why string) {
 	if got := r.dim(name, want, 1, 2*maxWidth); got != want {
 		r.failKey(name, "is %d; expected %d, %s", got, want, why)

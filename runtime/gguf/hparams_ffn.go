@@ -2,8 +2,7 @@ package gguf
 
 import "fmt"
 
-// feedForward reads the dense layers' width and, if any layer has experts, the
-// router's settings.
+// feedForward reads the width of the dense layers and, if any layer has experts, the router's parameters.
 func (r *keyReader) feedForward(h *HParams) {
 	r.needs(&h.Dims, "intermediate_size")
 	if r.of.Dense {
@@ -37,7 +36,7 @@ func (r *keyReader) feedForward(h *HParams) {
 	h.FusedGateUp = r.hasTensor(first + "ffn_gate_up_exps.weight")
 }
 
-// Values of the key expert_gating_func. A missing key is the same as 0.
+// Values of the key expert_gating_func. A missing key means 0.
 const (
 	gatingUnset = iota
 	gatingSoftmax
@@ -65,8 +64,8 @@ func (r *keyReader) router(h *HParams) {
 	}
 }
 
-// defaultScoring recognises GLM-4.7-Flash, by its layers and vocabulary, among
-// files without expert_gating_func: early conversions of it lack the key.
+// defaultScoring recognises GLM-4.7-Flash, by its layers and vocabulary, in files without expert_gating_func:
+// early conversions lack the key.
 func defaultScoring(layers, vocab int) string {
 	if (layers == 47 || layers == 48) && vocab == 154880 {
 		return "sigmoid"
@@ -79,7 +78,7 @@ func defaultScoring(layers, vocab int) string {
 func (r *keyReader) groups(h *HParams) {
 	h.NGroup = max(1, r.dim("expert_group_count", 1, 0, maxExperts))
 	if h.NGroup == 1 {
-		r.dim("expert_group_used_count", 1, 0, maxExperts) // it may be there, and has no effect
+		r.dim("expert_group_used_count", 1, 0, maxExperts) // the key may exist, but has no effect
 		h.TopKGroup = 1
 		return
 	}

@@ -4,17 +4,17 @@ import (
 	"mla/runtime/gguf/hparams"
 )
 
-// headCountKV is the key that has a 0 for each layer with linear attention, and a 1 for each with multi-head
-// latent attention. No other key says which layer is which.
+// headCountKV is the key with a number for each layer: 0 for linear attention, 1 for multi-head latent
+// attention. No other key tells the layers apart.
 const headCountKV = "attention.head_count_kv"
 
-// safeGate is the key that says which law the forget gate has.
+// safeGate is the key that selects the formula of the forget gate.
 const safeGate = "kda.safe_gate"
 
-// linearKeys are the keys of all hybrids. Other architectures are refused with most of them.
+// linearKeys is the keys of all hybrids. Most of them make other architectures refuse the file.
 var linearKeys = []string{headCountKV, "ssm.conv_kernel", "kda.head_dim"}
 
-// hybrid reads what models with linear attention have beyond the others.
+// hybrid reads the hyper-parameters of linear attention.
 func (r *keyReader) hybrid(h *HParams) {
 	if !r.of.Hybrid || r.err != nil {
 		return
@@ -33,8 +33,8 @@ func (r *keyReader) hybrid(h *HParams) {
 	h.Hybrid.SharedLimits = r.limits("swiglu_clamp_shexp", h, true)
 }
 
-// fullLayers lists the layers with multi-head latent attention. The array has a number for each block, also for
-// those that predict.
+// fullLayers lists the layers with multi-head latent attention. The array has a number for each block, those
+// of MTP layers included.
 func (r *keyReader) fullLayers(h *HParams) (full []int) {
 	r.require(headCountKV)
 	counts := optional(r, r.key(headCountKV), nil, r.f.Ints)
@@ -57,7 +57,7 @@ func (r *keyReader) fullLayers(h *HParams) (full []int) {
 	return full
 }
 
-// boundedGate reads the law of the forget gate.
+// boundedGate reads which formula the forget gate has.
 func (r *keyReader) boundedGate(h *hparams.Hybrid) {
 	if !optional(r, r.key(safeGate), true, r.f.Bool) {
 		r.failKey(safeGate, "is false; expected true: models of architecture %s without a bounded gate are not known", r.arch)
@@ -68,11 +68,11 @@ func (r *keyReader) boundedGate(h *hparams.Hybrid) {
 	}
 }
 
-// leastLimit is the bound below which there is none, as in llama.cpp.
+// leastLimit is the least bound that has an effect, as in llama.cpp.
 const leastLimit = 1e-6
 
-// limits reads the bounds of activations, a number for each block; nil: there are none. llama.cpp applies those of
-// shared experts to dense layers too, where known files have none.
+// limits reads the bounds of activations, a number for each block; nil: no bounds. llama.cpp applies those of
+// shared experts to dense layers, too, where known files have none.
 func (r *keyReader) limits(name string, h *HParams, shared bool) []float64 {
 	list := optional(r, r.key(name), nil, r.f.Floats)
 	if blocks := h.NumHiddenLayers + h.NextNLayers; r.err == nil && list != nil && len(list) != blocks {

@@ -7,7 +7,7 @@ func (r *keyReader) rope(h *HParams) {
 	s := &h.RopeScaling
 	s.Type = optional(r, r.key("rope.scaling.type"), "linear", r.f.String)
 	least := 1
-	if s.Type == "" && !r.of.RopeFactors { // ollama's converter leaves these keys empty where there is no scaling
+	if s.Type == "" && !r.of.RopeFactors { // ollama's converter leaves these keys empty if there is no scaling
 		s.Type, least = "none", 0
 	}
 	factor := "rope.scaling.factor"
@@ -30,7 +30,7 @@ func (r *keyReader) rope(h *HParams) {
 	switch {
 	case s.Type == "none", s.Type == "linear", s.Type == "yarn" && !r.of.Dense && !r.of.Hybrid:
 	case s.Type == "longrope" && r.of.RopeFactors:
-		s.Type = "linear" // the factors are tensors; the type itself changes nothing
+		s.Type = "linear" // the factors are tensors; the type itself has no effect
 	case r.of.Dense || r.of.Hybrid:
 		r.failKey("rope.scaling.type", `is %.64q; expected "none" or "linear"`, s.Type)
 	default:
@@ -44,8 +44,7 @@ func (r *keyReader) rope(h *HParams) {
 	}
 }
 
-// temperature reads by what queries grow with the position. A scale of 0 is none,
-// whatever the length.
+// temperature reads how queries scale with their position. A scale of 0 has no effect, whatever the length.
 func (r *keyReader) temperature(h *HParams) {
 	scale := r.float("attention.temperature_scale", 0, -1e6, 1e6)
 	length := r.dim("attention.temperature_length", 0, 0, maxContext)

@@ -7,8 +7,8 @@ import (
 	"mla/runtime/gguf/hparams"
 )
 
-// keyReader reads the keys of one architecture. It keeps the first error and
-// then only returns zeros, so that its users need not check after every key.
+// keyReader reads the keys of one architecture. It keeps the first error, and returns zeros after it, so that
+// callers need not check every key.
 type keyReader struct {
 	f    *File
 	arch string // general.architecture, the prefix of the keys
@@ -30,15 +30,14 @@ func (r *keyReader) failKey(name, format string, args ...any) {
 	r.fail("key %q %w", r.key(name), fmt.Errorf(format, args...))
 }
 
-// optional reads key with one of the File's getters; def stands for a missing
-// key and is the result after an error.
+// optional reads a key with one of the File's getters. It returns def for a missing key and after an error.
 func optional[T any](r *keyReader, key string, def T, get func(string) (T, bool, error)) T {
 	if r.err != nil {
 		return def
 	}
 	v, ok, err := get(key)
 	if err != nil {
-		r.err = err // it names the file and the key already
+		r.err = err // the error names the file and the key
 	}
 	if err != nil || !ok {
 		return def
@@ -46,8 +45,7 @@ func optional[T any](r *keyReader, key string, def T, get func(string) (T, bool,
 	return v
 }
 
-// dim reads an integer from lo to hi; def, which need not be between them,
-// stands for a missing key.
+// dim reads an integer from lo to hi; def, for a missing key, may be outside of that range.
 func (r *keyReader) dim(name string, def, lo, hi int) int {
 	if _, ok := r.f.Lookup(r.key(name)); !ok || r.err != nil {
 		return def
@@ -62,7 +60,7 @@ func (r *keyReader) dim(name string, def, lo, hi int) int {
 	return int(v)
 }
 
-// count reads an integer, or an array of equal ones: some converters write a number for each
+// count reads an integer, or an array of equal integers, which some converters write with one number per
 // layer.
 func (r *keyReader) count(key string) (uint64, bool, error) {
 	v, ok := r.f.Lookup(key)
@@ -97,18 +95,19 @@ func (r *keyReader) float(name string, def, lo, hi float64) float64 {
 	return v
 }
 
-// need and needFloat are dim and float for keys that must be there.
+// need is dim for a key that must exist.
 func (r *keyReader) need(name string, lo, hi int) int {
 	r.require(name)
 	return r.dim(name, 0, lo, hi)
 }
 
+// needFloat is float for a key that must exist.
 func (r *keyReader) needFloat(name string, lo, hi float64) float64 {
 	r.require(name)
 	return r.float(name, 0, lo, hi)
 }
 
-// needs reads fields of a *hparams.Dims or *hparams.MoE, by the names and with the ranges of their tags.
+// needs reads fields of a *hparams.Dims or *hparams.MoE, with the keys and ranges of their tags.
 func (r *keyReader) needs(of any, names ...string) {
 	for _, p := range hparams.Parameters(of, names...) {
 		switch v := p.Value.(type) {

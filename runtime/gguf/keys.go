@@ -5,30 +5,28 @@ import (
 	"strings"
 )
 
-// keyRule says what a key of the architecture means to this program. A key that
-// changes what a model computes is read or refused; what is not in the table is
-// refused too, because nobody knows what it changes.
+// keyRule says how the program treats a key of the architecture. A key that changes what a model computes is
+// read, or the file is refused. Keys that are not in the table make the program refuse the file, too, because
+// their effect is unknown.
 type keyRule struct {
-	name string // without the architecture; one that ends in "." stands for all that begin so
+	name string // without the architecture; a name that ends in "." stands for all keys with this prefix
 	use  keyUse
-	// why is the reason for which an idle key changes nothing, or what a file with a
-	// refused one would need.
+	// why is the reason for which an idle key has no effect, or the feature that a refused key needs.
 	why string
 }
 
 type keyUse uint8
 
 const (
-	read    keyUse = iota // by ReadHParams, or would be if the model had such layers
-	idle                  // of no effect, whatever its value
-	unless0               // refused, unless it is 0, false or empty
-	unless1               // refused, unless it is 1, which is no factor
-	refused               // whatever its value
+	read    keyUse = iota // by ReadHParams, if the model has such layers
+	idle                  // has no effect, whatever its value
+	unless0               // refused unless it is 0, false or empty
+	unless1               // refused unless it is 1, which as a factor has no effect
+	refused               // refused whatever its value
 )
 
-// keyRules are the keys that llama.cpp (v0.5.0) has names for and that make sense in
-// a model with multi-head latent attention. The values of those that are read are
-// checked where they are read.
+// keyRules lists the keys that llama.cpp (v0.5.0) knows and that are meaningful for a model with multi-head
+// latent attention. The code that reads a key also checks its value.
 var keyRules = []keyRule{
 	{name: "block_count"},
 	{name: "context_length"},
@@ -125,7 +123,7 @@ var keyRules = []keyRule{
 	{"decoder_start_token_id", refused, "needs an encoder and a decoder"},
 }
 
-// ruleOf is the rule for a key, nil if there is none.
+// ruleOf is the rule for a key; nil: there is none.
 func ruleOf(name string) *keyRule {
 	i := slices.IndexFunc(keyRules, func(r keyRule) bool {
 		return r.name == name || strings.HasSuffix(r.name, ".") && strings.HasPrefix(name, r.name)
@@ -136,8 +134,8 @@ func ruleOf(name string) *keyRule {
 	return &keyRules[i]
 }
 
-// unexpectedKeys refuses the first key of the architecture that changes what the model
-// computes and that nothing here takes into account.
+// unexpectedKeys refuses the file at the first key of the architecture that changes the model's results in a
+// way that is not implemented.
 func (r *keyReader) unexpectedKeys() {
 	for _, kv := range r.f.Meta {
 		name, ours := strings.CutPrefix(kv.Key, r.key(""))
@@ -154,7 +152,7 @@ func (r *keyReader) unexpectedKeys() {
 	}
 }
 
-// allows says whether a key with this value changes nothing that is not computed.
+// allows says whether a key with this value is read or has no effect.
 func (k *keyRule) allows(v Value) bool {
 	switch k.use {
 	case unless0:
@@ -165,8 +163,7 @@ func (k *keyRule) allows(v Value) bool {
 	return k.use != refused
 }
 
-// is says whether v is a number or a truth value equal to x. An array is if all its
-// elements are.
+// is says whether v is a number or a truth value equal to x. For an array, all elements have to be.
 func (v Value) is(x float64) bool {
 	switch kinds[v.kind].class {
 	case classUnsigned:

@@ -34,8 +34,8 @@ const (
 	classArray
 )
 
-// kinds is indexed by Kind. size is that of a value in bytes; for strings and
-// arrays, which vary, it is the least that one takes: their length fields.
+// kinds is indexed by Kind. size is the bytes of a value; for strings and arrays it is the least: that of
+// their length fields.
 var kinds = [...]struct {
 	name  string
 	class class

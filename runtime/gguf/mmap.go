@@ -19,7 +19,7 @@ func openShard(path string) (*File, error) {
 	}
 	f, err := parse(Shard{Path: path, Data: data, mapped: len(data) > 0})
 	if err != nil && len(data) > 0 {
-		_ = unmapFile(data) // the parse error is the one to report
+		_ = unmapFile(data) // the parse error is more useful
 	}
 	return f, err
 }
@@ -31,7 +31,7 @@ const MapAlign = 16384
 // mapFile maps a regular file read-only at a multiple of MapAlign. An empty
 // file, which cannot be mapped, gives nil.
 func mapFile(path string) ([]byte, error) {
-	// Before Open, which would wait for a writer if path were a named pipe.
+	// Check before opening, as opening a named pipe waits for a writer.
 	if info, err := os.Stat(path); err != nil {
 		return nil, err
 	} else if info.IsDir() {
@@ -59,8 +59,8 @@ func mapFile(path string) ([]byte, error) {
 	return data, nil
 }
 
-// mapAligned reserves address space, keeps its aligned part, and maps the file
-// there. Pages past the end of the file stay reserved and must not be touched.
+// mapAligned reserves address space, keeps an aligned part of it, and maps the file there. Pages after the
+// end of the file stay reserved, and must not be touched.
 func mapAligned(fd int, size uintptr) ([]byte, error) {
 	reserved := alignUp(size) + MapAlign
 	base, err := unix.MmapPtr(-1, 0, nil, reserved, unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANON)

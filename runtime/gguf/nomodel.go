@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// loadAgain is the command that brings a file as it is.
+// loadAgain is advice for a file that was damaged or is not a model.
 const loadAgain = "mlarun -hf user/repo:QUANT loads a model file from the Hugging Face hub"
 
-// beginnings are what files hold that are called .gguf and are none.
+// beginnings is what files begin with that are named .gguf and have another format.
 var beginnings = []struct {
-	start string // in small letters
+	start string // in lower case
 	what  string
 }{
 	{"version https://git-lfs", "it is a Git LFS pointer, a few lines that stand for the file; git lfs pull, in its folder, brings the file, or " + loadAgain},
@@ -35,8 +35,7 @@ var beginnings = []struct {
 	{"\x28\xb5\x2f\xfd", "it is compressed; unzstd unpacks it"},
 }
 
-// notGGUF says what data is that does not begin as a GGUF file does, and what helps; "" if
-// nobody knows.
+// notGGUF says what data is that does not begin like a GGUF file, with advice; "": unknown.
 func notGGUF(data []byte) string {
 	if len(data) == 0 {
 		return "it is empty; " + loadAgain
@@ -57,9 +56,9 @@ func notGGUF(data []byte) string {
 	return ""
 }
 
-// folder says what helps if the path of a model is a folder.
+// folder is advice if the path of a model is a folder.
 func folder(path string) string {
-	entries, _ := os.ReadDir(path) // a folder that cannot be read has no files
+	entries, _ := os.ReadDir(path) // a folder that cannot be read counts as empty
 	var names []string
 	for _, e := range entries {
 		names = append(names, e.Name())
@@ -78,7 +77,7 @@ func folder(path string) string {
 
 const vocabularyOnly = "it is a vocabulary without weights, which tokenize and detokenize take; everything else takes a model file"
 
-// noModels are kinds of GGUF files without a model, by the value of a key.
+// noModels is kinds of GGUF files without a model, by the value of a key.
 var noModels = []struct{ key, value, what string }{
 	{"general.type", "adapter", "it is a LoRA adapter; llama-export-lora -m BASE.gguf --lora F -o MERGED.gguf, of llama.cpp, makes a model of it and its base, which runs here"},
 	{"general.type", "mmproj", "it is an image encoder, which this program does not run; -m takes the model file beside it"},
@@ -88,7 +87,7 @@ var noModels = []struct{ key, value, what string }{
 	{"general.architecture", "controlvector", "it is a control vector, which this program does not apply; -m takes a model file"},
 }
 
-// notModel says what a GGUF file is that holds no model, and what helps; "": it may hold one.
+// notModel says what a GGUF file without a model is, with advice; "": it may hold a model.
 func (f *File) notModel() string {
 	for _, n := range noModels {
 		if value, _, _ := f.String(n.key); value == n.value {

@@ -10,7 +10,7 @@ import (
 	"mla/runtime/quant"
 )
 
-// Limits of the format, and bounds on what any real file holds.
+// Limits of the format, and bounds far above any real file's.
 const (
 	magic            = "GGUF"
 	defaultAlignment = 32
@@ -18,7 +18,7 @@ const (
 	maxDims          = 4
 	maxKeyLen        = 1<<16 - 1
 	maxNameLen       = 64
-	maxItems         = 1 << 20 // keys, and tensors, of one file
+	maxItems         = 1 << 20 // keys of one file, or tensors
 
 	minKVSize     = 8 + 4 + 1     // empty key, type, one byte of value
 	minTensorSize = 8 + 4 + 4 + 8 // empty name, n_dims = 0, type, offset
@@ -32,7 +32,7 @@ type parser struct {
 
 func parse(s Shard) (*File, error) { return parseHead(s, uint64(len(s.Data))) }
 
-// parseHead reads the beginning of a file of size bytes.
+// parseHead parses the beginning of a file with size bytes.
 func parseHead(s Shard, size uint64) (*File, error) {
 	p := parser{
 		cursor: cursor{data: s.Data, size: size},
@@ -107,8 +107,8 @@ func (p *parser) items(what string, size int) (int, error) {
 	return n, nil
 }
 
-// name reads a string that identifies something, at most limit bytes long. It is ASCII,
-// as the format wants keys to be, and has nothing that would steer a terminal.
+// name reads an identifying string of at most limit bytes. It must be ASCII, which the format requires of
+// keys, without control characters.
 func (p *parser) name(limit int) (string, error) {
 	start := p.off
 	n, err := p.u64()
@@ -173,8 +173,8 @@ func checkAlignment(v Value) (uint64, error) {
 	return a, nil
 }
 
-// tensorInfo reads one tensor's description. Its Offset stays relative to the
-// data section until layout knows where that starts.
+// tensorInfo reads one tensor's description. Its Offset is relative to the data section until layout knows
+// where that begins.
 func (p *parser) tensorInfo(i, total int) error {
 	name, err := p.name(maxNameLen)
 	if err != nil {
@@ -221,8 +221,8 @@ func (p *parser) shape(t *Tensor) error {
 	return err
 }
 
-// dataSize returns the bytes that a tensor takes, or 0 for an unknown type. The
-// number of elements and of bytes must fit in an int64.
+// dataSize returns the size of a tensor in bytes; 0 for an unknown type. The numbers of elements and of bytes
+// must fit an int64.
 func dataSize(typ quant.Type, dims []uint64) (uint64, error) {
 	elems := uint64(1)
 	for i, d := range dims {
@@ -254,7 +254,7 @@ func dataSize(typ quant.Type, dims []uint64) (uint64, error) {
 	return size, nil
 }
 
-// layout places every tensor in the file: inside it, and apart from the others.
+// layout places all tensors in the file, and checks that they are inside it and do not overlap.
 func (p *parser) layout() error {
 	start, end := padded(uint64(p.off), p.f.Alignment), p.size
 	order := make([]*Tensor, len(p.f.Tensors))
@@ -290,5 +290,5 @@ func (p *parser) layout() error {
 	return nil
 }
 
-// padded rounds n, which is far from overflow, up to a multiple of align.
+// padded rounds n up to a multiple of align; n is far from overflow.
 func padded(n, align uint64) uint64 { return (n + align - 1) &^ (align - 1) }

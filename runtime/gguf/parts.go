@@ -10,10 +10,9 @@ import (
 	"mla/runtime/quant"
 )
 
-// oneModel refuses shards that cannot be of one file: parts of two quantisations of a model
-// have the same names and shapes. All but the first shard only say how many tensors there
-// are in all, so the types of the tensors must tell. Quantisers mix types, but a weight of
-// all layers does not change its type just where a shard ends, and not all weights at once.
+// oneModel refuses shards of different files: the parts of two quantisations of a model have the same names
+// and shapes. Only the first shard has metadata about types, so the tensors' types have to tell. Quantisers
+// mix types within a model, but the types of all weights do not change at once, just where a shard ends.
 func oneModel(shards []*File) error {
 	first := shards[0]
 	want, ok, err := first.Uint(splitTensorsKey)
@@ -38,9 +37,10 @@ func oneModel(shards []*File) error {
 	return oneExperts(shards)
 }
 
-// oneExperts refuses shards that differ in nothing but the types of experts: parts of two quantisations that keep the rest
-// of a model alike. Each shard has one type for a weight then, and there are two sets of types, which differ in more than
-// one weight. A mix that changes by layer has two types in some shard, more sets, or one weight that differs.
+// oneExperts refuses shards that differ only in the types of experts: parts of two quantisations that keep
+// the rest of a model alike. Then each shard has one type per weight, there are two sets of types, and they
+// differ in more than one weight. A quantisation that mixes types by layer has two types in some shard, more
+// than two sets, or one weight that differs.
 func oneExperts(shards []*File) error {
 	of, roles := make([]map[string][]quant.Type, len(shards)), map[string]bool{}
 	for i, s := range shards {
@@ -71,15 +71,16 @@ func oneExperts(shards []*File) error {
 	return otherQuantisation(shards[a], shards[b], name, listed(of[a][name]), listed(of[b][name]), "other experts")
 }
 
-// otherQuantisation is the error for two shards whose tensors of a name have other types, as others have.
+// otherQuantisation is the error for two shards in which the tensors of a name, like others, have different
+// types.
 func otherQuantisation(a, b *File, name, typesA, typesB, others string) error {
 	return fmt.Errorf("%s and %s are parts of different quantisations: the tensors %s have type %s in the first and %s in the second, and %s differ alike; load all parts of one",
 		a.Path, b.Path, name, typesA, typesB, others)
 }
 
-// The least number of weights of all layers that have other types in two shards, and the
-// least share of those that both shards have, in per cent, for the shards to be of two files.
-// leastExperts is that of weights of experts, without others.
+// Thresholds for taking two shards as parts of different files: the least number of weights with different
+// types, and their least share of all weights in both shards, in per cent. leastExperts is the least number
+// of experts' weights if no other weights differ.
 const (
 	leastOther   = 4
 	leastShare   = 75
@@ -87,7 +88,7 @@ const (
 	shownOfType  = 3
 )
 
-// otherTypes returns a weight whose types differ between two shards, if nearly all do.
+// otherTypes returns a weight whose types differ between two shards, if the types of nearly all weights do.
 func otherTypes(a, b *File) (role, typesA, typesB string) {
 	inA, inB := layerTypes(a), layerTypes(b)
 	common, other := 0, 0
@@ -112,7 +113,7 @@ func otherTypes(a, b *File) (role, typesA, typesB string) {
 
 var inLayer = regexp.MustCompile(`^blk\.\d+\.`)
 
-// layerTypes are the types of a shard's quantised tensors, by their name without the layer.
+// layerTypes is the types of a shard's quantised tensors, by name without the layer.
 func layerTypes(f *File) map[string][]quant.Type {
 	types := map[string][]quant.Type{}
 	for i := range f.Tensors {
@@ -129,7 +130,7 @@ func layerTypes(f *File) map[string][]quant.Type {
 	return types
 }
 
-// listed names the first of some types.
+// listed names the first few types.
 func listed(types []quant.Type) string {
 	var names []string
 	for _, t := range types[:min(len(types), shownOfType)] {

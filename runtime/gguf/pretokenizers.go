@@ -7,11 +7,10 @@ import (
 	"strings"
 )
 
-// PreKey says how text is cut into pieces before byte pair encoding.
+// PreKey is the key that says how text is split before byte pair encoding.
 const PreKey = "tokenizer.ggml.pre"
 
-// preTokenizers maps the values of PreKey to the pre-tokeniser that each names. Some
-// pre-tokenisers have several names, as in llama.cpp.
+// preTokenizers maps the values of PreKey to pre-tokenisers. Some have several names, as in llama.cpp.
 var preTokenizers = map[string]string{
 	"bailingmoe":   "bailingmoe2",
 	"bailingmoe2":  "bailingmoe2",
@@ -31,13 +30,13 @@ var preTokenizers = map[string]string{
 	"youtu":        "youtu",
 }
 
-// PreTokenizers lists the different pre-tokenisers.
+// PreTokenizers lists the distinct pre-tokenisers.
 func PreTokenizers() []string {
 	return slices.Compact(slices.Sorted(maps.Values(preTokenizers)))
 }
 
-// PreTokenizer returns which of PreTokenizers a value of PreKey names; "" stands for a file
-// without the key. The error lists all names.
+// PreTokenizer returns the pre-tokeniser that a value of PreKey names; "" stands for a file without the key.
+// The error lists all names.
 func PreTokenizer(value string) (string, error) {
 	if name, ok := preTokenizers[value]; ok {
 		return name, nil

@@ -10,18 +10,18 @@ import (
 
 // Keys that llama.cpp's gguf-split writes to every shard.
 const (
-	splitNoKey      = "split.no" // from 0
+	splitNoKey      = "split.no" // numbered from 0
 	splitCountKey   = "split.count"
-	splitTensorsKey = "split.tensors.count" // of all the shards together
+	splitTensorsKey = "split.tensors.count" // of all shards together
 )
 
-// maxShards is the largest number that fits in the five digits of a file name.
+// maxShards is the largest number with the five digits of a file name.
 const maxShards = 99999
 
-// part says which shard of how many a file is.
+// part is the number of a shard and the count of shards.
 type part struct{ no, count uint64 }
 
-// splitPart reads a file's split keys; the zero part means that it is whole.
+// splitPart reads a file's split keys; the zero part: the file is not split.
 func (f *File) splitPart() (part, error) {
 	count, ok, err := f.Uint(splitCountKey)
 	if err != nil || !ok || count <= 1 {
@@ -44,8 +44,8 @@ func (f *File) splitPart() (part, error) {
 
 var shardName = regexp.MustCompile(`^(.*)-(\d{5})-of-(\d{5})\.gguf$`)
 
-// Stem is the path of a model file without its extension and, of a shard, its number: what
-// the names of files that belong to the model begin with.
+// Stem is the path of a model file without its extension and without the number of a shard. Names of files
+// that belong to the model begin with it.
 func Stem(path string) string {
 	if m := shardName.FindStringSubmatch(path); m != nil {
 		return m[1]
@@ -57,7 +57,7 @@ func shardPath(prefix string, p part) string {
 	return fmt.Sprintf("%s-%05d-of-%05d.gguf", prefix, p.no+1, p.count)
 }
 
-// shardPrefix returns what the names of all the shards beside path start with.
+// shardPrefix is the common beginning of the names of all shards next to path.
 func shardPrefix(path string, p part) (string, error) {
 	m := shardName.FindStringSubmatch(path)
 	if m == nil || shardPath(m[1], p) != path {
@@ -67,8 +67,8 @@ func shardPrefix(path string, p part) (string, error) {
 	return m[1], nil
 }
 
-// openSplit opens the shards beside the given one and merges them into a File
-// with the given one's path. It closes the given one if it fails.
+// openSplit opens the other shards of a split model and merges all into a File with the given one's path. If
+// it fails, it closes the given one.
 func openSplit(given *File, p part) (whole *File, err error) {
 	shards := make([]*File, 0, 16)
 	defer func() {
@@ -112,8 +112,8 @@ func openSibling(given *File, p part, prefix string, no uint64) (*File, error) {
 	return s, nil
 }
 
-// merge makes one File of all the shards, in order. Metadata is the first's:
-// the others only have split keys.
+// merge makes one File of all shards, in order. The metadata is the first one's, as the others have only
+// split keys.
 func merge(path string, shards []*File) (*File, error) {
 	whole := *shards[0]
 	whole.Path = path

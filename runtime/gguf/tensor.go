@@ -14,9 +14,9 @@ type Tensor struct {
 	Name   string
 	Type   quant.Type
 	Dims   []uint64 // GGUF order: Dims[0] is contiguous in memory
-	Offset uint64   // of the data, from the start of its shard
-	Size   uint64   // bytes; up to the next tensor when Type is unknown
-	Data   []byte   // view of the shard; nil when Type is unknown
+	Offset uint64   // of the data, from the beginning of its shard
+	Size   uint64   // in bytes; up to the next tensor if Type is unknown
+	Data   []byte   // view of the shard; nil if Type is unknown
 	Shard  int      // index in File.Shards
 }
 
@@ -48,16 +48,16 @@ func (f *File) Tensor(name string) (*Tensor, bool) {
 	return &f.Tensors[i], true
 }
 
-// NVFP4 has scales of 16 weights with four bits of precision, and converters of checkpoints keep the scale of the whole
-// tensor beside it: "X.scale" is of "X.weight", a float of the tensor or of each of its experts. What quantised
-// activations would be scaled by, "X.input_scale", is not needed for floats.
+// An NVFP4 block has scales for 16 weights with four bits of precision. Converters of checkpoints keep a
+// further scale of the whole tensor next to it: "X.scale" belongs to "X.weight", with one float for the
+// tensor or for each of its experts. "X.input_scale", the scale of quantised activations, is not needed.
 const (
 	weightSuffix     = ".weight"
 	scaleSuffix      = ".scale"
 	inputScaleSuffix = ".input_scale"
 )
 
-// Scaled is the NVFP4 tensor that the tensor of some name is a scale of.
+// Scaled is the NVFP4 tensor to which the scales with a name belong.
 func (f *File) Scaled(name string) (*Tensor, bool) {
 	for _, suffix := range []string{scaleSuffix, inputScaleSuffix} {
 		if base, ok := strings.CutSuffix(name, suffix); ok {
@@ -68,8 +68,7 @@ func (f *File) Scaled(name string) (*Tensor, bool) {
 	return nil, false
 }
 
-// Scale returns the tensor with the scales of t; nil where t has none. Its data may be missing, as that of all tensors of a
-// header.
+// Scale is the tensor with the scales of t; nil: t has none. Its data is missing if only a header was parsed.
 func (f *File) Scale(t *Tensor) (*Tensor, error) {
 	base, ok := strings.CutSuffix(t.Name, weightSuffix)
 	if !ok || t.Type != quant.NVFP4 {
@@ -90,7 +89,7 @@ func (f *File) Scale(t *Tensor) (*Tensor, error) {
 	return s, nil
 }
 
-// TypeInKernels is the type that kernels see of t: that of the file, or with scales.
+// TypeInKernels is the type of t in kernels: the file's, or NVFP4Scaled if t has scales.
 func (f *File) TypeInKernels(t *Tensor) (quant.Type, error) {
 	s, err := f.Scale(t)
 	if s == nil || err != nil {
@@ -99,7 +98,7 @@ func (f *File) TypeInKernels(t *Tensor) (quant.Type, error) {
 	return quant.NVFP4Scaled, nil
 }
 
-// Float is number i of a tensor of type F32.
+// Float is element i of a tensor of type F32.
 func (t *Tensor) Float(i int) float32 {
 	return math.Float32frombits(binary.LittleEndian.Uint32(t.Data[4*i:]))
 }

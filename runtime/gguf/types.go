@@ -7,9 +7,9 @@ import (
 	"mla/runtime/quant"
 )
 
-// CheckTypes refuses a file of which the model has tensors of types that package quant cannot
-// read. The error names the type, says how many tensors have it, and what helps. Blocks after
-// the model's layers do not count: they may stay unused.
+// CheckTypes fails if the model has tensors of types that package quant does not support. The error names the
+// type, the number of tensors with it, and a remedy. Blocks after the model's layers do not count, as they
+// need not be used.
 func (f *File) CheckTypes(h *HParams) error {
 	var first *Tensor
 	n := 0
@@ -31,14 +31,14 @@ func (f *File) CheckTypes(h *HParams) error {
 	return fmt.Errorf("%s: tensor %q and %d more have types that this program does not run: the first has %s", f.Path, first.Name, n-1, Unread(first.Type))
 }
 
-// after says whether a tensor is of a block after the layers.
+// after says whether a tensor belongs to a block after the layers.
 func after(name string, layers int) bool {
 	var block int
 	n, err := fmt.Sscanf(name, "blk.%d.", &block)
 	return n == 1 && err == nil && block >= layers
 }
 
-// Unread names a type that package quant does not read, and says what helps.
+// Unread names a type that package quant does not support, with a remedy.
 func Unread(t quant.Type) string {
 	var names []string
 	for _, format := range quant.Formats() {

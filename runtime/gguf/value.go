@@ -9,15 +9,14 @@ import (
 	"strings"
 )
 
-// Value is a metadata value. It keeps the encoded bytes, usually as a view of
-// the mapped file, and decodes them when asked: a vocabulary of 150,000 strings
-// costs nothing until Strings is called, and then two allocations. The zero Value
-// is not valid; values come from a File or from a constructor such as Uint32.
+// Value is a metadata value. It keeps the encoded bytes, usually as a view of the mapped file, and decodes
+// them on demand: a vocabulary of 150,000 strings costs nothing until Strings is called, and then two
+// allocations. The zero Value is not valid; values come from a File or from a constructor such as Uint32.
 type Value struct {
 	kind Kind
 	elem Kind   // of an array's elements
 	n    int    // number of an array's elements
-	raw  []byte // the little-endian scalar, the string's bytes, or the array's elements as encoded
+	raw  []byte // the little-endian scalar, the string's bytes, or the array's encoded elements
 }
 
 // Kind returns the type of the value.
@@ -101,7 +100,7 @@ func (v Value) Text() (string, error) {
 	return string(v.raw), nil
 }
 
-// Strings returns an array of strings, cut from one copy of their bytes.
+// Strings returns an array of strings, which share one copy of their bytes.
 func (v Value) Strings() ([]string, error) {
 	if v.kind != KindArray || v.elem != KindString {
 		return nil, v.mismatch("array of string")
@@ -152,14 +151,14 @@ func (v Value) All() iter.Seq2[int, Value] {
 		c := newCursor(v.raw)
 		for i := range v.n {
 			e, err := c.value(v.elem, 0)
-			if err != nil || !yield(i, e) { // the parser has checked the encoding: err is nil
+			if err != nil || !yield(i, e) { // err is nil, as the parser has checked the encoding
 				return
 			}
 		}
 	}
 }
 
-// shownElems is how many elements of an array String writes out.
+// shownElems is how many elements of an array String prints.
 const shownElems = 4
 
 // String formats the value for people: scalars in full, strings quoted, and the

@@ -18,18 +18,17 @@ type TensorInfo struct {
 	Dims []uint64 // GGUF order: Dims[0] is contiguous
 }
 
-// Writer streams a version 3 file to disk. The tensors' data follows the order
-// in which they were announced. The file appears under its name only when Close
-// succeeds, complete; until then the data goes to a temporary file beside it.
+// Writer streams a version 3 file to disk. The tensors' data must be written in the order in which they were
+// announced. The data goes to a temporary file, which gets its name only when Close succeeds.
 type Writer struct {
 	path      string
 	alignment uint64
 	tensors   []TensorInfo
-	next      int // index of the tensor that must be written next
+	next      int // index of the tensor to be written next
 
 	file *atomicfile.File // nil after Close and Abort
 	buf  *bufio.Writer
-	err  error // of an earlier write; nothing can follow it
+	err  error // of an earlier write; the file cannot be continued after it
 }
 
 // NewWriter begins a file and writes its header. The alignment is the value of
@@ -53,8 +52,8 @@ func NewWriter(path string, meta []KV, tensors []TensorInfo) (*Writer, error) {
 	return w, nil
 }
 
-// WriteTensor writes the data of the next tensor, whose name the caller repeats
-// as a check, with what write sends to its argument: exactly the tensor's size.
+// WriteTensor writes the data of the next tensor. name must be its name, as a check. write must write exactly
+// the tensor's size to its argument.
 func (w *Writer) WriteTensor(name string, write func(io.Writer) error) error {
 	if w.err != nil {
 		return w.err
@@ -88,8 +87,8 @@ func (w *Writer) writeTensor(name string, write func(io.Writer) error) error {
 	return pad(w.buf, size, w.alignment)
 }
 
-// Close completes the file, syncs it to disk and gives it its name. If anything
-// is missing or fails, no file is left behind.
+// Close completes the file, syncs it to disk and gives it its name. If anything is missing or fails, no file
+// remains.
 func (w *Writer) Close() error {
 	if w.file == nil {
 		return fmt.Errorf("%s: writer is closed", w.path)
@@ -107,7 +106,7 @@ func (w *Writer) Close() error {
 	return w.file.Commit()
 }
 
-// Abort gives up and removes what was written, unless Close has succeeded.
+// Abort removes what was written, unless Close has succeeded.
 func (w *Writer) Abort() {
 	if w.file != nil {
 		w.file.Abort()
@@ -130,7 +129,7 @@ func (e *exactWriter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// pad writes the zeros that follow size bytes up to a multiple of align.
+// pad writes the zeros that pad size bytes to a multiple of align.
 func pad(w io.Writer, size, align uint64) error {
 	var zeros [4096]byte
 	for n := padded(size, align) - size; n > 0; {
@@ -151,14 +150,13 @@ type header struct {
 	tensors   []TensorInfo
 }
 
-// Bounds of what is written: offsets, padding included, fit in an int64, and the
-// padding of a header in memory.
+// Bounds on a file, so that offsets with their padding fit an int64, and the header's padding fits memory.
 const (
 	maxData           = 1 << 60 // bytes of all tensors
 	maxWriteAlignment = 1 << 20
 )
 
-// newHeader checks what the reader would refuse.
+// newHeader makes the checks of the reader.
 func newHeader(meta []KV, tensors []TensorInfo) (*header, error) {
 	h := &header{version: 3, alignment: defaultAlignment, meta: meta, tensors: tensors}
 	keys := map[string]bool{}
@@ -199,8 +197,8 @@ func newHeader(meta []KV, tensors []TensorInfo) (*header, error) {
 	return h, nil
 }
 
-// EncodeHeader is a file's header, and the bytes that the file has with the data of its tensors:
-// what ParseHeader wants of a file that is not there.
+// EncodeHeader returns a file's header and the size of the file with its tensors' data: the arguments of
+// ParseHeader for a file that does not exist.
 func EncodeHeader(meta []KV, tensors []TensorInfo) (head []byte, size int64, err error) {
 	h, err := newHeader(meta, tensors)
 	if err != nil {
@@ -210,8 +208,7 @@ func EncodeHeader(meta []KV, tensors []TensorInfo) (head []byte, size int64, err
 	return head, int64(len(head)) + int64(data), nil
 }
 
-// encode returns the header with the padding that aligns the data section, and the size of
-// that section.
+// encode returns the header, padded to the beginning of the data section, and the size of the data section.
 func (h *header) encode() (head []byte, data uint64) {
 	b := []byte(magic)
 	b = binary.LittleEndian.AppendUint32(b, h.version)

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// BF16: the upper 16 bits of an IEEE 754 binary32, one element per block of 2 bytes.
+// formatBF16 is BF16: the upper 16 bits of an IEEE 754 binary32, one element per block of 2 bytes.
 var formatBF16 = Format{
 	Type: BF16, Name: "bf16", BlockElems: 1, BlockBytes: 2,
 	Dequantize: dequantizeBF16, Quantize: quantizeBF16, Dot: dotRowBF16,

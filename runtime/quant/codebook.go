@@ -5,18 +5,18 @@ import (
 	"slices"
 )
 
-// CodeBook is a list of groups of four or eight values: a block has the index of a group, not
-// the values. The formats IQ1 to IQ3 have code books.
+// CodeBook is a list of groups of four or eight values. A block stores the index of a group instead of the
+// values. The formats IQ1 to IQ3 have code books.
 type CodeBook struct {
-	Name   string // of the table of kernels, "iq2_xxs"
+	Name   string // of the kernels' table, such as "iq2_xxs"
 	Group  int    // values of an entry
-	levels []int8 // what the codes of an entry stand for
+	levels []int8 // the values of the codes of an entry
 	codes  []uint16
-	// values are the entries: value i is the signed byte i, from the lowest one on.
+	// values is the entries: value i is byte i, signed, from the lowest on.
 	values []uint64
 }
 
-// newCodeBook unpacks entries of group values, each a code of as many bits as 16 have room for.
+// newCodeBook unpacks entries of group values, whose codes share the 16 bits of an entry evenly.
 func newCodeBook(name string, group int, levels []int8, codes []uint16) *CodeBook {
 	b := &CodeBook{Name: name, Group: group, levels: levels, codes: codes, values: make([]uint64, len(codes))}
 	for i := range codes {
@@ -27,17 +27,18 @@ func newCodeBook(name string, group int, levels []int8, codes []uint16) *CodeBoo
 	return b
 }
 
-// code is the number of the level that value j of entry i has.
+// code is the code of value j of entry i, an index of levels.
 func (b *CodeBook) code(i, j int) int {
 	width := bits.Len(uint(len(b.levels) - 1))
 	return int(b.codes[i]>>(width*j)) & (1<<width - 1)
 }
 
-// Values returns the entries: value i of one is its signed byte i, from the lowest one on.
+// Values returns the entries: value i of an entry is its byte i, signed, from the lowest on.
 func (b *CodeBook) Values() []uint64 { return b.values }
 
-// Words returns the entries as kernels look them up. Four values are a byte each, of 32 bits. Eight are the numbers of their
-// levels, two bits each of 16: values 0, 1, 4 and 5 from bit 0 on, and 2, 3, 6 and 7 from bit 8 on.
+// Words returns the entries as kernels read them, 32 bits each. An entry of four values has a byte for each.
+// An entry of eight has two bits for each, the index of its level: values 0, 1, 4 and 5 in the bits from 0
+// on, and 2, 3, 6 and 7 in the bits from 8 on.
 func (b *CodeBook) Words() []uint32 {
 	words := make([]uint32, len(b.codes))
 	for i, v := range b.values {
@@ -52,8 +53,7 @@ func (b *CodeBook) Words() []uint32 {
 	return words
 }
 
-// nearest returns the entry with the least sum of squared distances to the values of x, less
-// shift.
+// nearest returns the entry with the least sum of squared distances from x - shift.
 func (b *CodeBook) nearest(x []float32, shift float32) (entry int, distance float32) {
 	distance = float32(len(x)) * 1e30
 	for i, v := range b.values {

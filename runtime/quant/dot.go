@@ -1,7 +1,7 @@
 package quant
 
-// chunk is the number of elements that the pure Go loops decode to the stack at
-// a time when a format has no larger blocks of its own.
+// chunk is the number of elements that the pure Go loops decode to the stack at a time, for formats without
+// larger blocks.
 const chunk = 256
 
 // DotFloats returns Σ a[i]·b[i] over len(a) elements. Four running sums hide the

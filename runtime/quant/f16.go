@@ -1,6 +1,6 @@
 package quant
 
-// F16: little-endian IEEE 754 binary16, one element per block of 2 bytes.
+// formatF16 is F16: little-endian IEEE 754 binary16, one element per block of 2 bytes.
 var formatF16 = Format{
 	Type: F16, Name: "f16", BlockElems: 1, BlockBytes: 2,
 	Dequantize: dequantizeF16, Quantize: quantizeF16, Dot: dotRowF16,

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// F32: little-endian IEEE 754 binary32, one element per block of 4 bytes.
+// formatF32 is F32: little-endian IEEE 754 binary32, one element per block of 4 bytes.
 var formatF32 = Format{
 	Type: F32, Name: "f32", BlockElems: 1, BlockBytes: 4,
 	Dequantize: dequantizeF32, Quantize: quantizeF32, Dot: dotRowF32,

@@ -1,7 +1,7 @@
-// Package quant holds the block formats in which GGUF files store weights. A format
-// lives in one file (q4_0.go, q4_k.go, …) that documents its block, decodes it, encodes it and
-// takes its dot product with float activations. The table in this file lists them
-// all: a new format is its file and one line here. Package linalg has the CPU's fast products.
+// Package quant has the block formats in which GGUF files store weights. Each format has a file of its own
+// (q4_0.go, q4_k.go, …), which documents its block, decodes and encodes it, and computes its dot product with
+// floats. The table in this file lists all formats: a new format needs a file and a line here. Package linalg
+// has the CPU's fast products.
 package quant
 
 import (
@@ -14,7 +14,7 @@ import (
 // Type is a ggml tensor type id, as stored in GGUF files.
 type Type uint32
 
-// The types this package can read. The numbers are ggml's.
+// Types that this package supports, with ggml's numbers.
 const (
 	F32     Type = 0
 	F16     Type = 1
@@ -45,12 +45,12 @@ const (
 	Q1_0    Type = 41
 	Q2_0    Type = 42
 
-	// NVFP4Scaled is of no file: loading makes it of an NVFP4 tensor and the number that all of its weights are
-	// multiplied by.
+	// NVFP4Scaled occurs in no file: loading makes it from an NVFP4 tensor and the factor of all of its
+	// weights.
 	NVFP4Scaled Type = 1<<16 + 40
 )
 
-// formats is the list of every format, in the order of the type ids.
+// formats lists all formats in the order of their type ids.
 var formats = []*Format{
 	&formatF32,
 	&formatF16,
@@ -95,9 +95,9 @@ type Format struct {
 	// be a multiple of BlockElems and src must hold that many blocks.
 	Dequantize func(dst []float32, src []byte)
 
-	// Quantize encodes src into the start of dst, rounding to nearest. It serves
-	// synthetic models and tests: it does not search for the scale of least error.
-	// len(src) must be a multiple of BlockElems.
+	// Quantize encodes src at the beginning of dst, rounding to nearest. It is for synthetic models and
+	// tests, and does not search for the scale with the least error. len(src) must be a multiple of
+	// BlockElems.
 	Quantize func(dst []byte, src []float32)
 
 	// Dot is the pure Go reference of the inner loops: Σ dequantized(row)[i]·x[i] in
@@ -106,7 +106,7 @@ type Format struct {
 
 	Halves *HalfProducts // nil: kernels multiply in floats
 	Book   *CodeBook     // nil: blocks hold numbers, not entries of a code book
-	Loaded bool          // loading makes it, and no file has it
+	Loaded bool          // made by loading; no file has this format
 }
 
 // Formats returns every known format in the order of the type ids.
@@ -121,7 +121,7 @@ func Lookup(t Type) (*Format, bool) {
 	return formats[i], true
 }
 
-// InFiles returns the format of a ggml type id as a file has it.
+// InFiles returns the format of a ggml type id that a file may have.
 func InFiles(t Type) (*Format, bool) {
 	f, ok := Lookup(t)
 	return f, ok && !f.Loaded
@@ -136,7 +136,7 @@ func ByName(name string) (*Format, bool) {
 	return formats[i], true
 }
 
-// String returns the lower-case ggml name, or "type N" for an id that nobody uses.
+// String returns the lower-case ggml name, or "type N" for an unknown id.
 func (t Type) String() string {
 	if f, ok := Lookup(t); ok {
 		return f.Name

@@ -5,18 +5,18 @@ import (
 	"math/bits"
 )
 
-// What the formats with code books share: groups of magnitudes or values from a book, and
-// scales that are odd multiples of one.
+// Functions that the formats with code books share: groups of magnitudes or values from a book, and scales
+// that are odd multiples of a unit.
 
-// evenSigns returns a bit per value of a group of eight, 1 for negative: the seven given, and
-// the eighth such that the number of bits is even.
+// evenSigns returns a bit for each value of a group of eight, 1 for negative: the seven given bits, and an
+// eighth that makes the number of ones even.
 func evenSigns(seven uint32) uint8 {
 	seven &= 127
 	return uint8(seven | uint32(bits.OnesCount32(seven)&1)<<7)
 }
 
-// unpackSigned decodes a group: scale times the bytes of values, negated where signs, from its
-// lowest bit on, says so.
+// unpackSigned decodes a group: scale times the bytes of values, negated where the bit of signs, from the
+// lowest on, is set.
 func unpackSigned(dst []float32, values uint64, signs uint8, scale float32) {
 	for i := range dst {
 		w := scale * float32(uint8(values))
@@ -26,7 +26,7 @@ func unpackSigned(dst []float32, values uint64, signs uint8, scale float32) {
 	}
 }
 
-// signedIntegers unpacks a group: the signed bytes of values, negated where signs says so.
+// signedIntegers decodes a group: the signed bytes of values, negated where the bit of signs is set.
 func signedIntegers(q []int16, values uint64, signs uint8) {
 	for i := range 8 {
 		v := int16(int8(values))
@@ -39,8 +39,8 @@ func signedIntegers(q []int16, values uint64, signs uint8) {
 // oddScale returns the s from 0 to most for which d·(2s+1) is nearest to want.
 func oddScale(want, d float32, most int) int { return round((want*inverse(d)-1)/2, 0, most) }
 
-// oddScales chooses the scales d·unit·(2s+1) of sub-blocks, and each wants its extreme
-// divided by the largest magnitude of a code book. It stores d and returns d·unit.
+// oddScales chooses the scales d·unit·(2s+1) of sub-blocks such that the extreme of each is about the largest
+// magnitude of a code book. It stores d and returns d·unit.
 func oddScales(d []byte, unit, largest float32, most, size int, src []float32) (unitScale float32, codes [16]int) {
 	var want [16]float32
 	n := len(src) / size
@@ -54,9 +54,9 @@ func oddScales(d []byte, unit, largest float32, most, size int, src []float32) (
 	return unitScale, codes
 }
 
-// encodeSigned finds the entries and signs of a group of eight under a scale; the entries
-// of a book of four values follow one the other. Where even says so, one sign is changed if the
-// number of negative values is odd: that of the smallest one.
+// encodeSigned finds the entries and signs of a group of eight under a scale; for a book of four values, the
+// group has two entries. If even is set and the number of negative values is odd, the sign of the smallest
+// value is changed.
 func encodeSigned(b *CodeBook, src []float32, scale float32, even bool) (entries [2]int, signs uint8) {
 	var x [8]float32
 	smallest, inv := 0, inverse(scale)

@@ -11,9 +11,8 @@ func HalfToFloat(h uint16) float32 {
 	if h&0x7c00 == 0x7c00 {
 		return specialHalf(h)
 	}
-	// The half's sign, exponent and mantissa, read as a float32, are a number too
-	// small by the difference of the exponent biases, 127-15. The product
-	// normalises subnormal halves as well.
+	// The half's sign, exponent and mantissa, read as a float32, give a number that is too small by 2^112,
+	// because the exponent biases differ by 127-15. The product normalises subnormal halves, too.
 	return math.Float32frombits(uint32(h&0x8000)<<16|uint32(h&0x7fff)<<13) * 0x1p112
 }
 
@@ -55,8 +54,7 @@ func FloatToHalf(f float32) uint16 {
 // halfAt reads the little-endian half at the start of b.
 func halfAt(b []byte) float32 { return HalfToFloat(binary.LittleEndian.Uint16(b)) }
 
-// putHalf rounds f to a half, stores it at the start of b and returns the
-// stored value, which is the scale that the quantised numbers will meet.
+// putHalf rounds f to a half, stores it at the beginning of b, and returns the rounded value.
 func putHalf(b []byte, f float32) float32 {
 	h := FloatToHalf(f)
 	binary.LittleEndian.PutUint16(b, h)

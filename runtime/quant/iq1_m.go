@@ -2,7 +2,7 @@ package quant
 
 import "encoding/binary"
 
-// IQ1_M: 256 elements in 56 bytes, 16 sub-blocks of 16, groups of 8 with the code book of IQ1_S.
+// formatIQ1_M is IQ1_M: 256 elements in 56 bytes, 16 sub-blocks of 16, groups of 8 with the code book of IQ1_S.
 //
 //	qs      [32]byte   per group: lower eight bits of the entry of the code book
 //	qh      [16]byte   nibble g: upper three bits of the entry of group g, and the sign of its shift
@@ -46,7 +46,7 @@ func unpackIQ1_M(block []byte, q []int16, scales []Affine) {
 	}
 }
 
-// scaleIQ1_M is the d of a block.
+// scaleIQ1_M is the scale d of a block.
 func scaleIQ1_M(packed uint64) float32 {
 	return HalfToFloat(uint16(packed>>12&0xf | packed>>24&0xf0 | packed>>36&0xf00 | packed>>48&0xf000))
 }

@@ -2,7 +2,7 @@ package quant
 
 import "encoding/binary"
 
-// IQ1_S: 256 elements in 50 bytes, 8 sub-blocks of 32, groups of 8.
+// formatIQ1_S is IQ1_S: 256 elements in 50 bytes, 8 sub-blocks of 32, groups of 8.
 //
 //	d   half       scale of the scales
 //	qs  [32]byte   per group: lower eight bits of the entry of the code book
@@ -41,8 +41,8 @@ func dequantizeIQ1_S(dst []float32, src []byte) {
 	}
 }
 
-// unpackShifted decodes a group of IQ1: scale times the values of an entry, plus 1/8, or less
-// that where minus is 1.
+// unpackShifted decodes a group of IQ1: scale times the values of an entry, each plus 1/8, or minus 1/8 if
+// minus is 1.
 func unpackShifted(dst []float32, entry, minus int, scale float32) {
 	values, shift := iq1Book.values[entry], iq1Shift*float32(1-2*minus)
 	for i := range dst {
@@ -77,7 +77,7 @@ func unpackIQ1_S(block []byte, q []int16, scales []Affine) {
 	}
 }
 
-// shifted is scale times a number and 1/8, or less that where minus is 1.
+// shifted is the Affine of scale·(q ± 1/8), with the sign of minus.
 func shifted(scale float32, minus int) Affine {
 	return Affine{scale, scale * iq1Shift * float32(1-2*minus)}
 }
@@ -87,7 +87,7 @@ func quantizeIQ1_S(dst []byte, src []float32) {
 		d, codes := oddScales(dst, 1, iq1Largest, 7, 32, src[:SuperBlock])
 		for s := range 8 {
 			scale := d * float32(2*codes[s]+1)
-			_, minus := nearestShifted(src[32*s:], scale) // all four groups have this shift
+			_, minus := nearestShifted(src[32*s:], scale) // the sign is that of all four groups
 			qh := codes[s]<<12 | minus<<15
 			for l := range 4 {
 				g := 4*s + l

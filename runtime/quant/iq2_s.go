@@ -1,6 +1,6 @@
 package quant
 
-// IQ2_S: 256 elements in 82 bytes, 16 sub-blocks of 16, groups of 8.
+// formatIQ2_S is IQ2_S: 256 elements in 82 bytes, 16 sub-blocks of 16, groups of 8.
 //
 //	d       half      scale of the scales
 //	qs      [32]byte  per group: lower eight bits of the entry of the code book

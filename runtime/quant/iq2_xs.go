@@ -2,7 +2,7 @@ package quant
 
 import "encoding/binary"
 
-// IQ2_XS: 256 elements in 74 bytes, 16 sub-blocks of 16, groups of 8.
+// formatIQ2_XS is IQ2_XS: 256 elements in 74 bytes, 16 sub-blocks of 16, groups of 8.
 //
 //	d       half        scale of the scales
 //	qs      [32]uint16  per group: bits 0–8: entry of the code book, 9–15: signs, see evenSigns
@@ -35,10 +35,10 @@ func dequantizeIQ2_XS(dst []float32, src []byte) {
 	}
 }
 
-// nibbleOf is nibble i of b: low ones come before high ones.
+// nibbleOf is nibble i of b; of a byte, the low nibble comes first.
 func nibbleOf(b []byte, i int) uint8 { return b[i/2] >> (i % 2 * 4) & 15 }
 
-// putNibble sets nibble i of b, which is 0 before.
+// putNibble sets nibble i of b, which must be 0 before.
 func putNibble(b []byte, i, v int) { b[i/2] |= byte(v << (i % 2 * 4)) }
 
 func unpackIQ2_XS(block []byte, q []int16, scales []Affine) {

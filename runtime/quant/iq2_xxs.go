@@ -2,7 +2,7 @@ package quant
 
 import "encoding/binary"
 
-// IQ2_XXS: 256 elements in 66 bytes, 8 sub-blocks of 32, groups of 8.
+// formatIQ2_XXS is IQ2_XXS: 256 elements in 66 bytes, 8 sub-blocks of 32, groups of 8.
 //
 //	d   half          scale of the scales
 //	qs  [8]{          per sub-block
@@ -19,8 +19,8 @@ var formatIQ2_XXS = Format{
 
 const iq2_XXSBytes = 66
 
-// iq2Levels are the magnitudes of IQ2_XXS, IQ2_XS and IQ2_S, and iq2Unit is what their scales,
-// odd numbers, are multiplied by.
+// iq2Levels is the magnitudes of IQ2_XXS, IQ2_XS and IQ2_S. iq2Unit is the factor of their scales, which are
+// odd numbers.
 var iq2Levels = []int8{8, 25, 43}
 
 const iq2Unit = 0.125

@@ -1,6 +1,6 @@
 package quant
 
-// IQ3_S: 256 elements in 110 bytes, 8 sub-blocks of 32, groups of 4.
+// formatIQ3_S is IQ3_S: 256 elements in 110 bytes, 8 sub-blocks of 32, groups of 4.
 //
 //	d       half      scale of the scales
 //	qs      [64]byte  per group: lower eight bits of the entry of the code book

@@ -2,7 +2,7 @@ package quant
 
 import "encoding/binary"
 
-// IQ3_XXS: 256 elements in 98 bytes, 8 sub-blocks of 32, groups of 4.
+// formatIQ3_XXS is IQ3_XXS: 256 elements in 98 bytes, 8 sub-blocks of 32, groups of 4.
 //
 //	d      half       scale of the scales
 //	qs     [64]byte   per group: entry of the code book
@@ -24,7 +24,7 @@ const (
 
 var iq3_XXSBook = newCodeBook("iq3_xxs", 4, []int8{4, 12, 20, 28, 36, 44, 52, 62}, iq3_XXSCodes[:])
 
-// eight returns two entries of a code book of four values as one of eight.
+// eight joins two entries of a code book of four values to one of eight.
 func (b *CodeBook) eight(first, second int) uint64 { return b.values[first] | b.values[second]<<32 }
 
 func dequantizeIQ3_XXS(dst []float32, src []byte) {

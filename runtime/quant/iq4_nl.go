@@ -1,6 +1,6 @@
 package quant
 
-// IQ4_NL: 32 elements in 18 bytes, 4-bit indices into a table of unequal steps.
+// formatIQ4_NL is IQ4_NL: 32 elements in 18 bytes, 4-bit indices into a table of unequal steps.
 //
 //	d  half      scale
 //	qs [16]byte  low nibbles: elements 0–15, high nibbles: elements 16–31

@@ -2,7 +2,7 @@ package quant
 
 import "encoding/binary"
 
-// IQ4_XS: 256 elements in 136 bytes, 8 sub-blocks of 32 with the levels of IQ4_NL.
+// formatIQ4_XS is IQ4_XS: 256 elements in 136 bytes, 8 sub-blocks of 32 with the levels of IQ4_NL.
 //
 //	d        half       scale of the scales
 //	scalesH  uint16     bits 2s and 2s+1: upper two bits of scale s

@@ -16,9 +16,8 @@ func scaleMin(q *[12]byte, j int) (scale, minimum uint8) {
 	return q[j+4]&15 | q[j-4]>>6<<4, q[j+4]>>4 | q[j]>>6<<4
 }
 
-// unpackScaleMin decodes the scales and minima of all eight sub-blocks from what
-// blocks of Q4_K and Q5_K begin with: d, dmin and the 12 bytes of scaleMin. They are
-// for integers that count from the middle of their range.
+// unpackScaleMin decodes the scales and minima of all eight sub-blocks from the beginning of a Q4_K or Q5_K
+// block: d, dmin and the 12 bytes of scaleMin. They are for integers that are centred at middle.
 func unpackScaleMin(head *[16]byte, middle float32, scales []Affine) {
 	d, dmin := halfAt(head[:]), halfAt(head[2:])
 	for s := range scales {
@@ -39,7 +38,7 @@ func packScaleMin(q *[12]byte, scales, mins *[8]uint8) {
 // quantizeAffine chooses the scales of a Q4_K or Q5_K block and quantises its
 // elements to 0…levels. It writes d, dmin and the packed scales to head.
 func quantizeAffine(head *[16]byte, src *[SuperBlock]float32, levels int) (q [SuperBlock]uint8) {
-	var spans, offsets [8]float32 // scale and negated minimum each sub-block asks for
+	var spans, offsets [8]float32 // scale and negated minimum that each sub-block needs
 	for s := range 8 {
 		spans[s], offsets[s] = spanOf(src[32*s:32*s+32], levels)
 	}
@@ -59,8 +58,7 @@ func quantizeAffine(head *[16]byte, src *[SuperBlock]float32, levels int) (q [Su
 	return q
 }
 
-// spanOf returns the scale and the negated minimum that the elements of a sub-block ask for,
-// where codes are 0…levels.
+// spanOf returns the scale and the negated minimum that the elements of a sub-block need for codes 0…levels.
 func spanOf(sub []float32, levels int) (scale, offset float32) {
 	lo, hi := sub[0], sub[0]
 	for _, f := range sub {

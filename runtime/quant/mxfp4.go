@@ -2,7 +2,7 @@ package quant
 
 import "math"
 
-// MXFP4: 32 elements in 17 bytes, 4-bit floats under a power of two (OCP
+// formatMXFP4 is MXFP4: 32 elements in 17 bytes, 4-bit floats under a power of two (OCP
 // Microscaling formats, E2M1 elements and an E8M0 scale).
 //
 //	e  uint8     exponent of the scale

@@ -1,7 +1,7 @@
 package quant
 
-// foreign names ggml types that this package does not read: types of llama.cpp, types that
-// llama.cpp has removed, and types of ik_llama.cpp, which numbers its own from 97 on.
+// foreign names ggml types that this package does not support: types of llama.cpp, types that llama.cpp has
+// removed, and types of ik_llama.cpp, which numbers its own from 97 on.
 var foreign = map[Type]string{
 	4: "Q4_2", 5: "Q4_3", 9: "Q8_1", 15: "Q8_K",
 	24: "I8", 25: "I16", 26: "I32", 27: "I64", 28: "F64",
@@ -19,8 +19,8 @@ var foreign = map[Type]string{
 	339: "IQ4_K_R4", 340: "IQ5_K_R4", 344: "IQ4_KS_R4", 352: "IQ5_KS_R4", 398: "Q8_KV_R8", 399: "Q8_K_R8",
 }
 
-// Origin says whose type t is, for people who have a file with it: "removed" from llama.cpp,
-// "ik_llama.cpp", or "" for all others.
+// Origin says where type t comes from, for users with such a file: "removed" from llama.cpp, "ik_llama.cpp",
+// or "" for all others.
 func (t Type) Origin() string {
 	switch {
 	case t == 4 || t == 5 || t >= 31 && t <= 33 || t >= 36 && t <= 38:

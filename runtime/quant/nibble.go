@@ -2,9 +2,8 @@ package quant
 
 import "math"
 
-// What the formats share whose 4-bit codes index a table of 16 levels: Q4_0,
-// IQ4_NL, IQ4_XS and MXFP4. 32 elements take 16 bytes, elements 0–15 in the low
-// nibbles and 16–31 in the high ones.
+// Functions for formats whose 4-bit codes index a table of 16 levels: Q4_0, IQ4_NL, IQ4_XS and MXFP4. 32
+// elements take 16 bytes: elements 0–15 are in the low nibbles, 16–31 in the high ones.
 
 // unpackTable decodes 32 elements: scale times the level of each nibble.
 func unpackTable(dst *[32]float32, qs *[16]byte, table *[16]float32, scale float32) {

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// NVFP4: 64 elements in 36 bytes, 4-bit floats (E2M1) in 4 sub-blocks of 16 under 8-bit floats.
+// formatNVFP4 is NVFP4: 64 elements in 36 bytes, 4-bit floats (E2M1) in 4 sub-blocks of 16 under 8-bit floats.
 //
 //	d   [4]byte   scale of each sub-block, see nvfp4Scale
 //	qs  [32]byte  8 bytes per sub-block: low nibbles: elements 0–7, high nibbles: elements 8–15
@@ -17,7 +17,7 @@ var formatNVFP4 = Format{
 	Halves: &HalfProducts{Magnitude: 16, Apart: 8, SubBlock: 16, Unpack: unpackNVFP4},
 }
 
-// NVFP4_SCALED: the same block after a float, a factor of all elements.
+// formatNVFP4Scaled is NVFP4_SCALED: the same block after a float, a factor of all elements.
 //
 //	scale  float32
 //	block  [36]byte  as NVFP4 has it
@@ -34,8 +34,7 @@ const (
 	nvfp4ScaledBytes = 4 + nvfp4Bytes
 )
 
-// nvfp4Scale returns half of the E4M3 number without a sign in the lower seven bits; the one that
-// is no number is 0.
+// nvfp4Scale returns half of the unsigned E4M3 number in the lower seven bits; for NaN it returns 0.
 func nvfp4Scale(e uint8) float32 {
 	mantissa, exponent := float64(e&7), int(e>>3&15)
 	switch {
@@ -67,7 +66,7 @@ func dequantizeNVFP4Scaled(dst []float32, src []byte) {
 	}
 }
 
-// blockNVFP4 decodes a block times a factor.
+// blockNVFP4 decodes a block and multiplies it by a factor.
 func blockNVFP4(dst []float32, src []byte, factor float32) {
 	for s, e := range src[:4] {
 		scale, w := factor*nvfp4Scales[e], (*[16]float32)(dst[16*s:])
@@ -78,7 +77,7 @@ func blockNVFP4(dst []float32, src []byte, factor float32) {
 	}
 }
 
-// ScaleNVFP4 makes blocks of NVFP4Scaled of blocks of NVFP4 and their factor.
+// ScaleNVFP4 makes blocks of NVFP4Scaled from blocks of NVFP4 and their factor.
 func ScaleNVFP4(dst, src []byte, factor float32) {
 	for ; len(src) >= nvfp4Bytes && len(dst) >= nvfp4ScaledBytes; dst, src = dst[nvfp4ScaledBytes:], src[nvfp4Bytes:] {
 		binary.LittleEndian.PutUint32(dst, math.Float32bits(factor))
@@ -92,7 +91,7 @@ func unpackNVFP4Scaled(block []byte, q []int16, scales []Affine) {
 	integersNVFP4(block[4:], math.Float32frombits(binary.LittleEndian.Uint32(block)), q, scales)
 }
 
-// integersNVFP4 unpacks a block times a factor.
+// integersNVFP4 unpacks a block, with its scales multiplied by a factor.
 func integersNVFP4(block []byte, factor float32, q []int16, scales []Affine) {
 	for s, e := range block[:4] {
 		for j, b := range block[4+8*s : 12+8*s] {
@@ -108,7 +107,7 @@ func quantizeNVFP4(dst []byte, src []float32) {
 	}
 }
 
-// quantizeNVFP4Scaled takes the factor that makes the largest scale of a block 16.
+// quantizeNVFP4Scaled chooses the factor that makes the largest scale of a block 16.
 func quantizeNVFP4Scaled(dst []byte, src []float32) {
 	var scaled [64]float32
 	for ; len(src) > 0; dst, src = dst[nvfp4ScaledBytes:], src[64:] {

@@ -2,7 +2,7 @@ package quant
 
 import "math"
 
-// Q1_0: 128 elements in 18 bytes.
+// formatQ1_0 is Q1_0: 128 elements in 18 bytes.
 //
 //	d   half      scale
 //	qs  [16]byte  bit i, from the lowest one of the first byte on: element i

@@ -1,6 +1,6 @@
 package quant
 
-// Q2_0: 64 elements in 18 bytes.
+// formatQ2_0 is Q2_0: 64 elements in 18 bytes.
 //
 //	d   half      scale
 //	qs  [16]byte  bits 2i and 2i+1, from the lowest ones of the first byte on: element i

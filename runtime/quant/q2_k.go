@@ -1,6 +1,6 @@
 package quant
 
-// Q2_K: 256 elements in 84 bytes, 16 sub-blocks of 16.
+// formatQ2_K is Q2_K: 256 elements in 84 bytes, 16 sub-blocks of 16.
 //
 //	scales [16]byte  scale of each sub-block in the low nibble, minimum in the high one
 //	qs     [64]byte  two bits per element, see pairs

@@ -1,6 +1,6 @@
 package quant
 
-// Q3_K: 256 elements in 110 bytes, 16 sub-blocks of 16.
+// formatQ3_K is Q3_K: 256 elements in 110 bytes, 16 sub-blocks of 16.
 //
 //	hmask  [32]byte  bit k of byte l: third bit of element 32k+l
 //	qs     [64]byte  the lower two bits of each element, see pairs

@@ -1,6 +1,6 @@
 package quant
 
-// Q4_0: 32 elements in 18 bytes.
+// formatQ4_0 is Q4_0: 32 elements in 18 bytes.
 //
 //	d  half      scale
 //	qs [16]byte  low nibbles: elements 0–15, high nibbles: elements 16–31
@@ -14,7 +14,7 @@ var formatQ4_0 = Format{
 
 const q4_0Bytes = 18
 
-// q4_0Table holds what the nibbles stand for.
+// q4_0Table holds the values of the nibbles.
 var q4_0Table = [16]float32{-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7}
 
 func dequantizeQ4_0(dst []float32, src []byte) {

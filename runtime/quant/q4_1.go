@@ -2,7 +2,7 @@ package quant
 
 import "slices"
 
-// Q4_1: 32 elements in 20 bytes.
+// formatQ4_1 is Q4_1: 32 elements in 20 bytes.
 //
 //	d  half      scale
 //	m  half      minimum

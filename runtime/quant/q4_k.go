@@ -1,6 +1,6 @@
 package quant
 
-// Q4_K: 256 elements in 144 bytes, 8 sub-blocks of 32.
+// formatQ4_K is Q4_K: 256 elements in 144 bytes, 8 sub-blocks of 32.
 //
 //	d      half       scale of the scales
 //	dmin   half       scale of the minima

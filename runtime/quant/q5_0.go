@@ -2,7 +2,7 @@ package quant
 
 import "encoding/binary"
 
-// Q5_0: 32 elements in 22 bytes.
+// formatQ5_0 is Q5_0: 32 elements in 22 bytes.
 //
 //	d  half      scale
 //	qh uint32    bit i: fifth bit of element i

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Q5_1: 32 elements in 24 bytes.
+// formatQ5_1 is Q5_1: 32 elements in 24 bytes.
 //
 //	d  half      scale
 //	m  half      minimum

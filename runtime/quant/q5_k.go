@@ -1,6 +1,6 @@
 package quant
 
-// Q5_K: 256 elements in 176 bytes, 8 sub-blocks of 32.
+// formatQ5_K is Q5_K: 256 elements in 176 bytes, 8 sub-blocks of 32.
 //
 //	d      half       scale of the scales
 //	dmin   half       scale of the minima

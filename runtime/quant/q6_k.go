@@ -1,6 +1,6 @@
 package quant
 
-// Q6_K: 256 elements in 210 bytes, 16 sub-blocks of 16.
+// formatQ6_K is Q6_K: 256 elements in 210 bytes, 16 sub-blocks of 16.
 //
 //	ql     [128]byte  low four bits
 //	qh     [64]byte   upper two bits

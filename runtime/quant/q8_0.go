@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// Q8_0: 32 elements in 34 bytes.
+// formatQ8_0 is Q8_0: 32 elements in 34 bytes.
 //
 //	d  half      scale
 //	qs [32]int8
@@ -42,7 +42,7 @@ func quantizeQ8_0(dst []byte, src []float32) {
 	}
 }
 
-// quantizeBytes makes the bytes of a block and returns its scale, a half.
+// quantizeBytes encodes the bytes of a block and returns its scale, a half.
 func quantizeBytes(qs []byte, src []float32) (scale uint16) {
 	largest := float32(math.Abs(float64(extreme(src))))
 	scale = FloatToHalf(largest / 127)
@@ -53,9 +53,8 @@ func quantizeBytes(qs []byte, src []float32) (scale uint16) {
 	return scale
 }
 
-// FloatsToScaledBytes makes blocks of Q8_0 with their fields Apart: bytes in qs, and in
-// scales a half for every 32 of them. len(src) is a multiple of 32, qs and scales have
-// room for as much.
+// FloatsToScaledBytes encodes blocks of Q8_0 with separate fields: bytes in qs, and a half for every 32 of
+// them in scales. len(src) must be a multiple of 32, and qs and scales large enough.
 func FloatsToScaledBytes(qs []byte, scales []uint16, src []float32) {
 	for b := range len(src) / 32 {
 		scales[b] = quantizeBytes(qs[32*b:][:32], src[32*b:][:32])

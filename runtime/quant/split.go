@@ -3,16 +3,16 @@ package quant
 import "encoding/binary"
 
 const (
-	// splitAlign is what the length of a row must be a multiple of to be split, in bytes.
+	// splitAlign divides the length of a row that can be split, in bytes.
 	splitAlign = 4
-	// wideAlign is what split rows begin at multiples of, in bytes: the widest load. A GPU copies 16 bytes to
-	// threadgroup memory at once only from there.
+	// wideAlign is the alignment of split rows in bytes: that of the widest load. A GPU copies 16 bytes to
+	// threadgroup memory at once only from aligned addresses.
 	wideAlign = 16
 )
 
-// splitFields are the formats whose blocks are not aligned to their words, with the
-// sizes of a block's fields in bytes, in their order. No two of a block have one size: fields that would
-// are one.
+// splitFields lists the formats whose blocks are not aligned to their words, with the sizes in bytes of a
+// block's fields, in order. The sizes of a block's fields are distinct, as adjacent fields of one size would
+// be one field.
 var splitFields = map[Type][]int{
 	Q4_0: {2, 16},
 	Q5_0: {2, 4, 16},
@@ -40,21 +40,20 @@ func (f *Format) Splits(cols int) bool {
 	return err == nil && splitFields[f.Type] != nil && bytes%splitAlign == 0
 }
 
-// SplitRowBytes is the length of a row of cols elements, for which Splits holds, as SplitRows leaves it.
+// SplitRowBytes is the length of a row of cols elements after SplitRows. Splits must hold.
 func (f *Format) SplitRowBytes(cols int) int {
 	return (cols/f.BlockElems*f.BlockBytes + wideAlign - 1) / wideAlign * wideAlign
 }
 
-// SplitRows copies whole rows of cols elements, for which Splits holds, from src to
-// dst and sets the fields of their blocks Apart: a row then has the widest field
-// of all of its blocks, then the next narrower one, then zeros up to SplitRowBytes.
-// Kernels that are compiled with SPLIT_ROWS read such rows by aligned words.
+// SplitRows copies whole rows of cols elements from src to dst and separates the fields of their blocks: a
+// row then has the widest field of all of its blocks, then the next narrower one, and so on, then zeros up to
+// SplitRowBytes. Splits must hold. Kernels that are compiled with SPLIT_ROWS read such rows by aligned words.
 func (f *Format) SplitRows(dst, src []byte, cols int) {
 	blocks := cols / f.BlockElems
 	rowBytes, splitBytes := blocks*f.BlockBytes, f.SplitRowBytes(cols)
 	for len(src) >= rowBytes && rowBytes > 0 {
 		clear(dst[rowBytes:splitBytes])
-		from := 0 // of the field in a block
+		from := 0 // offset of the field in a block
 		for _, size := range splitFields[f.Type] {
 			at := blocks * f.wider(size)
 			gather(dst[at:at+blocks*size], src[from:rowBytes], size, f.BlockBytes)
@@ -64,8 +63,8 @@ func (f *Format) SplitRows(dst, src []byte, cols int) {
 	}
 }
 
-// gather fills dst with fields of size bytes that lie stride bytes apart in src. The
-// sizes of Q4_0, whose fields are the shortest, are moved without a call.
+// gather fills dst with fields of size bytes that are stride bytes apart in src. Fields of Q4_0's sizes, the
+// shortest, are moved without a function call.
 func gather(dst, src []byte, size, stride int) {
 	le := binary.LittleEndian
 	switch size {

@@ -1,6 +1,6 @@
 package quant
 
-// TQ1_0: 256 elements in 54 bytes, numbers of -1, 0 and 1 as the digits of fractions in base 3.
+// formatTQ1_0 is TQ1_0: 256 elements in 54 bytes, numbers of -1, 0 and 1 as the digits of fractions in base 3.
 //
 //	qs  [48]byte  five digits each: of bytes 0–31 digit k is element 32k+l, of bytes 32–47
 //	              element 160+16k+l
@@ -19,7 +19,7 @@ const (
 	tq1_0Scale = 52 // offset of d
 )
 
-// tq1Runs are the runs of bytes whose digits lie side by side, and where their elements begin.
+// tq1Runs lists the runs of bytes whose digits are stored together, and where their elements begin.
 var tq1Runs = [...]struct{ from, bytes, digits, element int }{{0, 32, 5, 0}, {32, 16, 5, 160}, {48, 4, 4, 240}}
 
 func dequantizeTQ1_0(dst []float32, src []byte) {
@@ -35,7 +35,8 @@ func digitsTQ1_0(dst []float32, src []byte, d float32) {
 		for k := range run.digits {
 			w := dst[run.element+k*run.bytes:][:run.bytes]
 			for l, b := range src[run.from : run.from+run.bytes] {
-				// b is a fraction of 256: the power moves digit k to just after the point, and 3 moves it before.
+				// b/256 is a fraction: the power moves digit k just after the point, and the factor 3 before
+				// it
 				w[l] = d * float32(int(uint16(b*power)*3>>8)-1)
 			}
 			power *= 3
@@ -59,20 +60,20 @@ func quantizeTQ1_0(dst []byte, src []float32) {
 		inv := inverse(putHalf(dst[tq1_0Scale:], ternaryScale(src[:SuperBlock])))
 		for _, run := range tq1Runs {
 			for l := range run.bytes {
-				number := 0 // of five digits
+				number := 0 // made of five digits
 				for k := range 5 {
 					number *= 3
 					if k < run.digits {
 						number += round(src[run.element+k*run.bytes+l]*inv, -1, 1) + 1
 					}
 				}
-				dst[run.from+l] = byte((number*256 + 242) / 243) // rounded up, so that products cut off right
+				dst[run.from+l] = byte((number*256 + 242) / 243) // rounded up, so that the decoder's products truncate to the right digits
 			}
 		}
 	}
 }
 
-// ternaryScale is the scale under which all elements are -1, 0 or 1: the largest magnitude.
+// ternaryScale is the scale that maps all elements to -1, 0 and 1: the largest magnitude.
 func ternaryScale(src []float32) float32 {
 	e := extreme(src)
 	return max(e, -e)

@@ -1,6 +1,6 @@
 package quant
 
-// TQ2_0: 256 elements in 66 bytes, numbers of -1, 0 and 1 (and 2).
+// formatTQ2_0 is TQ2_0: 256 elements in 66 bytes, numbers of -1, 0 and 1 (and 2).
 //
 //	qs  [64]byte  two bits per element, see pairs
 //	d   half      scale

@@ -10,29 +10,27 @@ import (
 	"mla/runtime/quant"
 )
 
-// Wish says which bundle to take.
+// Wish is the requirements on a bundle.
 type Wish struct {
-	Bundle string // by name; "": the one that fits best
-	Act    string // by its activations, one of plan.ActNames; "": f32, or what Bundle has
-	Prefer string // without Act: activations that are taken where a bundle has them; "": none
-	Class  string // by the class of the device, one of plan.Classes; "": of none
-	NextN  bool   // of the layer that predicts, not of the model
+	Bundle string // name of the bundle; "": the one that fits best
+	Act    string // activations, one of plan.ActNames; "": f32, or those of Bundle
+	Prefer string // if Act is "": activations that are preferred where a bundle has them; "": none
+	Class  string // class of the device, one of plan.Classes; "": none
+	NextN  bool   // the bundle of the MTP layer is wanted, not the model's
 }
 
-// Choose picks the bundle that runs the file. Among those that fit and have the activations
-// of the wish, one for the class of the wish wins, then one for any device; one for
-// another class is taken only where there is no other. Then one with a quant profile
-// that matches the type of every tensor wins, then the first by name. A bundle that is
-// wished for by name is taken; it is an error if it does not fit. With none to take, the
-// error says how to make one: a [FitError], with what the closest bundle differs in, or
-// an [ActError].
+// Choose returns the bundle that runs the file. Of the bundles that fit and have the activations of the wish,
+// it prefers one for the class of the wish, then one for any device, then one for another class. Of these it
+// prefers one with a quant profile that has the type of every tensor, then the first by name. A bundle that
+// the wish names is taken, or an error if it does not fit. If there is no bundle to take, the error says how
+// to make one: a [FitError], with the differences to the closest bundle, or an [ActError].
 func (r *Resolved) Choose(bundles []*plan.Bundle, w Wish) (*plan.Bundle, error) {
 	bundles = slices.SortedFunc(slices.Values(bundles), func(a, b *plan.Bundle) int { return cmp.Compare(a.Name, b.Name) })
 	if w.Bundle != "" {
 		return r.byName(bundles, w)
 	}
 	act := cmp.Or(w.Act, plan.ActNames[plan.ElemF32])
-	var fit, right, preferred, others []*plan.Bundle // right and preferred: of those that fit
+	var fit, right, preferred, others []*plan.Bundle // right and preferred are among those that fit
 	for _, b := range bundles {
 		switch {
 		case (b.Model.NextN > 0) != w.NextN:
@@ -59,8 +57,8 @@ func (r *Resolved) Choose(bundles []*plan.Bundle, w Wish) (*plan.Bundle, error) 
 	return nil, r.closest(others, act)
 }
 
-// closest is the error about the bundle that differs least: in the fewest hyper-parameters,
-// and of several such in the fewest weights.
+// closest is the error about the bundle that differs least from the file: in the fewest hyper-parameters,
+// then in the fewest weights.
 func (r *Resolved) closest(bundles []*plan.Bundle, act string) *FitError {
 	e := &FitError{File: r.File.Path, Act: act}
 	least, distance := 0, 0
@@ -77,8 +75,8 @@ func (r *Resolved) closest(bundles []*plan.Bundle, act string) *FitError {
 	return e
 }
 
-// subjects is in how many hyper-parameters, weights and kernels a file differs, whatever the
-// number of layers.
+// subjects is the number of hyper-parameters, weights and kernels that differ, independent of the number of
+// layers.
 func subjects(bad []Mismatch) int {
 	seen := map[string]bool{}
 	for _, m := range bad {
@@ -87,8 +85,8 @@ func subjects(bad []Mismatch) int {
 	return len(seen)
 }
 
-// best is, of bundles that fit the file, the first of those that suit a class best whose
-// profiles have its types, or else the first of those.
+// best returns one of the bundles that fit: the first that suits the class best and has a profile with the
+// file's types; without such a profile, the first that suits the class best.
 func (r *Resolved) best(fit []*plan.Bundle, class string) *plan.Bundle {
 	for _, c := range []string{class, ""} {
 		if of := slices.DeleteFunc(slices.Clone(fit), func(b *plan.Bundle) bool { return b.Class != c }); len(of) > 0 {
@@ -128,8 +126,8 @@ func (r *Resolved) byName(bundles []*plan.Bundle, w Wish) (*plan.Bundle, error) 
 	return nil, fmt.Errorf("bundle %q is not in this program, which has %s", w.Bundle, strings.Join(names, ", "))
 }
 
-// Profile is the name of the first quant profile of b that has the type of
-// every tensor of the file, "" if there is none. The file must fit the bundle.
+// Profile is the name of the first quant profile of b that has the type of every tensor of the file; "":
+// there is none. The file must fit the bundle.
 func (r *Resolved) Profile(b *plan.Bundle) string {
 	t := r.table(b)
 	if len(t.bad) > 0 {
@@ -143,10 +141,10 @@ func (r *Resolved) Profile(b *plan.Bundle) string {
 	return ""
 }
 
-// Types are the types of the weights of b as the kernels see them, by layer.
+// Types is the types of the weights of b as kernels see them, by weight and layer.
 func (r *Resolved) Types(b *plan.Bundle) [][]quant.Type { return r.table(b).types }
 
-// hasTypes says whether a profile gives each weight its types, one per layer.
+// hasTypes says whether a profile has these types, one for each weight and layer.
 func hasTypes(p *plan.Profile, types [][]quant.Type) bool {
 	if len(p.Types) != len(types) {
 		return false

@@ -13,21 +13,20 @@ import (
 	"mla/runtime/plan"
 )
 
-// copyAlign keeps every copy at the alignment that mapped tensors have.
+// copyAlign is the alignment of copies, which is that of mapped tensors.
 const copyAlign = 64
 
 func padded(n int64) int64 { return (n + copyAlign - 1) / copyAlign * copyAlign }
 
-// copies collects the weights that cannot be views, then makes them all in one
-// region.
+// copies collects the weights that cannot be views of the file, and makes all copies in one region.
 type copies struct {
-	region  int // index of the region to be
+	region  int // index of the region that make will fill
 	bytes   int64
 	sources []*source
 	offsets []int64
 }
 
-// add reserves room for a weight and returns its binding.
+// add reserves memory for a weight and returns its binding.
 func (c *copies) add(s *source) device.Weight {
 	at := c.bytes
 	c.sources = append(c.sources, s)
@@ -37,7 +36,7 @@ func (c *copies) add(s *source) device.Weight {
 		BatchStride: s.bytes / int64(s.batch)}
 }
 
-// make fills the region, one entry (head) per task, on all cores.
+// make fills the region on all cores; a task is one entry (a head or an expert).
 func (c *copies) make() ([]byte, error) {
 	region := make([]byte, c.bytes)
 	type task struct{ weight, entry int }
@@ -62,7 +61,7 @@ func (c *copies) make() ([]byte, error) {
 	return region, errors.Join(errs...)
 }
 
-// copy fills the place of an entry of a weight.
+// copy makes the copy of one entry of a weight.
 func (c *copies) copy(region []byte, weight, entry int) {
 	s := c.sources[weight]
 	size := s.bytes / int64(s.batch)
@@ -80,7 +79,7 @@ func transpose(dst []byte, s *source, entry int) {
 	format := mustLookup(s.tensor.Type)
 	rowSize := s.rows / format.BlockElems * format.BlockBytes
 	src := s.tensor.Data[s.offset+int64(entry)*s.stride:]
-	if s.typ == s.tensor.Type { // single elements: move them as they are
+	if s.typ == s.tensor.Type { // single elements are moved unchanged
 		size := format.BlockBytes
 		for c := range s.cols {
 			row := src[c*rowSize : (c+1)*rowSize]
@@ -99,8 +98,8 @@ func transpose(dst []byte, s *source, entry int) {
 	}
 }
 
-// pair copies the rows of one entry, the rotated ones of each head, which come in halves,
-// in pairs: (0, n/2), (1, n/2+1), …
+// pair copies the rows of one entry. It reorders the rotated rows of each head from halves to pairs: (0,
+// n/2), (1, n/2+1), …
 func pair(dst, src []byte, row int, w *plan.Weight) {
 	n := w.RotaryRows
 	for r := range w.Rows {
@@ -112,7 +111,7 @@ func pair(dst, src []byte, row int, w *plan.Weight) {
 	}
 }
 
-// scale multiplies float32 numbers.
+// scale multiplies float32 numbers by a factor.
 func scale(dst, src []byte, by float64) {
 	for i := 0; i+4 <= len(src); i += 4 {
 		x := math.Float32frombits(binary.LittleEndian.Uint32(src[i:]))

@@ -8,21 +8,21 @@ import (
 	"mla/runtime/plan"
 )
 
-// FitError says that a file fits no bundle, or not the one that was asked for.
+// FitError says that a file fits no bundle, or not the bundle that was asked for.
 type FitError struct {
 	File       string
 	Act        string // the activations that were asked for
-	Bundle     string // the closest, or the one asked for; "" if there is none at all
+	Bundle     string // the closest bundle, or the one asked for; "": there is none at all
 	Asked      bool   // Bundle was asked for by name
-	Other      string // a bundle that fits where Bundle was asked for; "": none does
+	Other      string // a bundle that fits although Bundle, which was asked for, does not; "": none
 	Mismatches []Mismatch
 }
 
-// shownMismatches is how many lines of differences the message has.
+// shownMismatches is the most lines of differences in a message.
 const shownMismatches = 12
 
-// Error is the command that helps. Of a bundle that was asked for, it has what differs, in
-// several lines.
+// Error names the command that helps. For a bundle that was asked for, it lists the differences in further
+// lines.
 func (e *FitError) Error() string {
 	if e.Asked {
 		var b strings.Builder
@@ -38,7 +38,7 @@ func (e *FitError) Error() string {
 	return fmt.Sprintf("no bundle fits %s; to make one: %s", e.File, Command(e.File, e.Act))
 }
 
-// Closest says in several lines what the closest bundle differs in; "" if there is none.
+// Closest lists the differences to the closest bundle in several lines; "": there is none.
 func (e *FitError) Closest() string {
 	if e.Bundle == "" {
 		return ""
@@ -49,7 +49,7 @@ func (e *FitError) Closest() string {
 	return b.String()
 }
 
-// differs says in what the closest bundle differs.
+// differs names the closest bundle and the differences to it.
 func (e *FitError) differs() string {
 	if slices.ContainsFunc(e.Mismatches, func(m Mismatch) bool { return !m.Types }) {
 		return "differs in"
@@ -70,8 +70,8 @@ func (e *FitError) list(b *strings.Builder) {
 	}
 }
 
-// Command is the command that makes a bundle for a file, beside which it lies then. The
-// bundle has activations act, beside one with f32 if that is another type.
+// Command is the command that makes a bundle for a file, next to the file. The bundle file has a bundle with
+// activations act, and one with f32.
 func Command(file, act string) string {
 	options := ""
 	if act != plan.ActNames[plan.ElemF32] {
@@ -80,21 +80,20 @@ func Command(file, act string) string {
 	return fmt.Sprintf("mlagen -gguf %s%s", Quoted(file), options)
 }
 
-// ActError says that bundles fit a file, but none has the activations that were
-// asked for.
+// ActError says that bundles fit a file, but none of them has the activations that were asked for.
 type ActError struct {
 	File string
 	Act  string       // asked for
 	Fits *plan.Bundle // with other activations
 }
 
-// Error has several lines: what there is, and what adds the bundle.
+// Error says which activations there are, and which command adds the bundle.
 func (e *ActError) Error() string {
 	return fmt.Sprintf("no bundle runs %s with %s activations; %s does with %s (-act %s)\nto make one: mlagen -gguf %s -act %s",
 		e.File, e.Act, e.Fits.Name, e.Fits.Act(), e.Fits.Act(), Quoted(e.File), strings.Join(plan.ActNames, ","))
 }
 
-// Quoted protects a path from the shell if it needs that.
+// Quoted quotes a path for the shell where necessary.
 func Quoted(path string) string {
 	if strings.ContainsAny(path, " \t\n'\"\\$`&|;<>()*?[]#~!{}") {
 		return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"

@@ -11,18 +11,17 @@ import (
 	"mla/runtime/quant"
 )
 
-// Mismatch is one thing in which a file differs from what a bundle was
-// compiled for.
+// Mismatch is one difference between a file and what a bundle was compiled for.
 type Mismatch struct {
-	What            string // a hyper-parameter or a tensor with its role
+	What            string // a hyper-parameter, or a tensor with its role
 	Found, Expected string
-	More            int  // further layers in which the same is wrong
+	More            int  // number of further layers with the same difference
 	Types           bool // only quantisation types differ
 
 	subject string // the hyper-parameter, the role or the kernel, without the layer
 }
 
-// String is the mismatch in one line.
+// String describes the mismatch in one line.
 func (m Mismatch) String() string {
 	s := fmt.Sprintf("%s: found %s, expected %s", m.What, m.Found, m.Expected)
 	if m.More > 0 {
@@ -31,7 +30,7 @@ func (m Mismatch) String() string {
 	return s
 }
 
-// merge adds a mismatch of one more layer of a row, counting repetitions.
+// merge appends the mismatch of a further layer, or counts it as a repetition.
 func merge(row []Mismatch, m Mismatch) []Mismatch {
 	i := slices.IndexFunc(row, func(have Mismatch) bool {
 		return have.subject == m.subject && have.Found == m.Found && have.Expected == m.Expected
@@ -43,7 +42,7 @@ func merge(row []Mismatch, m Mismatch) []Mismatch {
 	return row
 }
 
-// blockOf is N for a tensor called blk.N.something.
+// blockOf is the number N in the name of a tensor blk.N.something.
 func blockOf(name string) (int, bool) {
 	rest, ok := strings.CutPrefix(name, "blk.")
 	if !ok {
@@ -54,8 +53,8 @@ func blockOf(name string) (int, bool) {
 	return n, ok && err == nil
 }
 
-// combinations lists the dispatches that read several weights for whose types
-// together the kernel has no variant. types holds one type per layer and row.
+// combinations lists the dispatches whose kernel has no variant for the combination of its weights' types.
+// types has one type per weight and layer.
 func combinations(b *plan.Bundle, types [][]quant.Type) []Mismatch {
 	var out []Mismatch
 	has := map[string]bool{} // by kernel and types
@@ -89,14 +88,14 @@ func combinations(b *plan.Bundle, types [][]quant.Type) []Mismatch {
 	return out
 }
 
-// slotType is the type of the weight that the n-th typed slot of a kernel, which is slot, reads.
+// slotType is a typed slot of a kernel and the type of the weight that is bound to it.
 type slotType struct {
 	n, slot int
 	typ     quant.Type
 }
 
-// weightTypes appends the types of the weights that a dispatch reads in the typed slots of its
-// kernel, in their order.
+// weightTypes appends the types of the weights that a dispatch reads in the typed slots of its kernel, in
+// order.
 func weightTypes(out []slotType, b *plan.Bundle, d *plan.Dispatch, slots []int, types [][]quant.Type) []slotType {
 	for n, slot := range slots {
 		op := d.Operands[slot]
@@ -117,7 +116,7 @@ func hasVariant(k *plan.Kernel, want []slotType) bool {
 	})
 }
 
-// subject names a tensor and its role for messages.
+// subject names a tensor and its role in messages.
 func subject(tensor string, w *plan.Weight) string {
 	return fmt.Sprintf("tensor %q (%s)", tensor, w.Role)
 }
@@ -130,7 +129,7 @@ func slotTypes(k *plan.Kernel, types []slotType) string {
 	return strings.Join(list, ", ")
 }
 
-// typeName is the name that file types carry, such as Q4_K.
+// typeName is the name of a type in file names, such as Q4_K.
 func typeName(t quant.Type) string {
 	if _, known := quant.Lookup(t); !known {
 		return strings.ToUpper(t.String()) + ", which this program does not run"
@@ -149,12 +148,11 @@ func typeNames(types []quant.Type) string {
 	return "one of " + strings.Join(names, ", ")
 }
 
-// dims writes dimensions as [2048, 512].
+// dims formats dimensions as [2048, 512].
 func dims(d []int) string { return strings.ReplaceAll(fmt.Sprint(d), " ", ", ") }
 
-// Fit lists everything in which the file differs from what b was compiled for:
-// hyper-parameters by their Hugging Face names, then tensors in the order of
-// the weight table. It is empty if b can run the file.
+// Fit lists all differences between the file and what b was compiled for: hyper-parameters with their Hugging
+// Face names, then tensors in the order of the weight table. It is empty if b can run the file.
 func (r *Resolved) Fit(b *plan.Bundle) []Mismatch {
 	bad, known := r.fits[b]
 	if !known {
@@ -177,7 +175,7 @@ func (r *Resolved) fit(b *plan.Bundle) []Mismatch {
 		out = append(out, *r.badFactors)
 	}
 	out = append(out, t.besides...)
-	if len(out) == before { // every weight is there: look at them together
+	if len(out) == before { // all weights exist, so their combinations can be compared
 		out = append(out, combinations(b, t.types)...)
 	}
 	return out

@@ -13,7 +13,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// hyperParameters compares the metadata of the file with the dimensions of b.
+// hyperParameters compares the metadata of the file with the hyper-parameters of b.
 func (r *Resolved) hyperParameters(b *plan.Bundle) []Mismatch {
 	if r.err != nil {
 		return []Mismatch{{What: "metadata", Found: r.err.Error(), Expected: "a model of architecture " + strings.Join(gguf.Architectures(), " or ")}}
@@ -27,15 +27,15 @@ func (r *Resolved) hyperParameters(b *plan.Bundle) []Mismatch {
 	return out
 }
 
-// otherSizes says whether the file and b differ in the architecture or in a size, which is quick
-// to see, as it is of nearly all bundles that do not fit.
+// otherSizes says whether the file and b differ in the architecture or in a dimension. This is a quick check
+// that rejects nearly all bundles that do not fit.
 func (r *Resolved) otherSizes(b *plan.Bundle) bool {
 	want := wanted(&r.h, &b.Model)
-	want.RMSNormEps = r.h.RMSNormEps // it is equal within a tolerance
+	want.RMSNormEps = r.h.RMSNormEps // compared elsewhere, with a tolerance
 	return r.err != nil || r.h.Architecture != b.Model.Architecture || r.h.Dims != want
 }
 
-// parameters are the hyper-parameters as the file and b have them.
+// parameters pairs the hyper-parameters of the file and of b.
 func (r *Resolved) parameters(b *plan.Bundle) []parameter {
 	h, m := &r.h, &b.Model
 	want := wanted(h, m)
@@ -43,21 +43,21 @@ func (r *Resolved) parameters(b *plan.Bundle) []parameter {
 		layerParameters(h, m), ropeParameters(h, m), expertParameters(h, m), hybridParameters(h, m))
 }
 
-// wanted are the dimensions that a file with hyper-parameters h must have.
+// wanted is the dimensions that a file with hyper-parameters h must have for m.
 func wanted(h *gguf.HParams, m *plan.Model) plan.Dims {
 	want := m.Dims
 	want.NumHiddenLayers = cmp.Or(m.NextN, m.NumHiddenLayers)
-	want.MaxPositionEmbeddings = h.MaxPositionEmbeddings // a longer context than the file's is no mistake
+	want.MaxPositionEmbeddings = h.MaxPositionEmbeddings // a bundle may have a longer context than the file
 	if m.NextN > 0 || h.FirstKDenseReplace == 0 {
-		want.IntermediateSize = h.IntermediateSize // no layer has it
+		want.IntermediateSize = h.IntermediateSize // no layer uses it
 	}
 	return want
 }
 
-// layerParameters compares what depends on the layer and the position.
+// layerParameters pairs the hyper-parameters that depend on the layer and the position.
 func layerParameters(h *gguf.HParams, m *plan.Model) []parameter {
 	dense := m.DenseLayers()
-	if m.NextN > 0 { // it has none of them
+	if m.NextN > 0 { // an MTP layer has none of them
 		dense = h.FirstKDenseReplace
 	}
 	return []parameter{
@@ -68,8 +68,8 @@ func layerParameters(h *gguf.HParams, m *plan.Model) []parameter {
 	}
 }
 
-// ropeParameters compares what rotary angles and the attention scale depend on.
-// A YaRN factor of 1 is no scaling at all, whatever its other constants.
+// ropeParameters pairs the hyper-parameters of rotary angles and of the attention scale. With a YaRN factor
+// of 1 the other constants of YaRN have no effect.
 func ropeParameters(h *gguf.HParams, m *plan.Model) []parameter {
 	s, want := h.RopeScaling, &m.Rope
 	found := plan.Rope{Yarn: s.Type == "yarn" && s.Factor != 1, Factor: s.Factor, OriginalContext: s.OriginalContext, AttnFactor: s.AttnFactor}
@@ -95,7 +95,7 @@ func ropeParameters(h *gguf.HParams, m *plan.Model) []parameter {
 	return list
 }
 
-// scaling is how positions are stretched, under the file format's names.
+// scaling describes the scaling of positions, with the names of the file format.
 func scaling(r *plan.Rope) string {
 	switch {
 	case r.Yarn:
@@ -106,7 +106,7 @@ func scaling(r *plan.Rope) string {
 	return "none"
 }
 
-// expertParameters compares what there is to say of experts, where both have some.
+// expertParameters pairs the hyper-parameters of experts, if both sides have experts.
 func expertParameters(h *gguf.HParams, m *plan.Model) []parameter {
 	found, want := h.MoE, m.MoE
 	if found.NRoutedExperts == 0 || want.NRoutedExperts == 0 {
@@ -114,13 +114,13 @@ func expertParameters(h *gguf.HParams, m *plan.Model) []parameter {
 	}
 	found.RoutedScalingFactor, want.RoutedScalingFactor = orOne(found.RoutedScalingFactor), orOne(want.RoutedScalingFactor)
 	if found.NGroup, want.NGroup = max(found.NGroup, 1), max(want.NGroup, 1); found.NGroup == 1 {
-		want.TopKGroup = found.TopKGroup // it has no effect
+		want.TopKGroup = found.TopKGroup // without groups it has no effect
 	}
-	want.NRoutedExperts, want.FirstKDenseReplace = found.NRoutedExperts, found.FirstKDenseReplace // they are compared for all
+	want.NRoutedExperts, want.FirstKDenseReplace = found.NRoutedExperts, found.FirstKDenseReplace // these are compared for all models
 	return compared(&found, &want)
 }
 
-// hybridParameters compares what there is to say of linear attention, and of what comes with it.
+// hybridParameters pairs the hyper-parameters of linear attention and of the other parts of hybrids.
 func hybridParameters(h *gguf.HParams, m *plan.Model) []parameter {
 	if h.Hybrid == nil && m.Hybrid == nil {
 		return nil
@@ -137,7 +137,7 @@ func hybridParameters(h *gguf.HParams, m *plan.Model) []parameter {
 	}
 	list := slices.Concat(compared(&found.LinearAttention, &want.LinearAttention), compared(&found.HybridExperts, &want.HybridExperts))
 	layers := max(h.NumHiddenLayers, m.NumHiddenLayers)
-	if m.NextN > 0 { // its only layer follows the model's layers in the file
+	if m.NextN > 0 { // in the file, its only layer follows the model's layers
 		layers = m.NumHiddenLayers
 	} else {
 		list = append(list, parameter{"full_attn_layers", fmt.Sprint(found.FullAttnLayers), fmt.Sprint(want.FullAttnLayers)})
@@ -159,7 +159,7 @@ func compared(found, want any) (list []parameter) {
 	return list
 }
 
-// orOne reads a scaling factor, of which 0 means 1.
+// orOne is a scaling factor, in which 0 means 1.
 func orOne(x float64) float64 {
 	if x == 0 {
 		return 1
@@ -167,14 +167,14 @@ func orOne(x float64) float64 {
 	return x
 }
 
-// parameter is one hyper-parameter as found in a file and as compiled.
+// parameter is one hyper-parameter, as found in a file and as compiled.
 type parameter struct {
 	name            string
 	found, expected any
 }
 
-// floatTolerance is relative. Files store float32, specs decimal numbers, and
-// mscale_all_dim is stored as a tenth: a few float32 roundings of 6e-8.
+// floatTolerance is a relative tolerance. Files store float32, specs have decimal numbers, and mscale_all_dim
+// is stored as a tenth of its value: that makes a few float32 roundings of 6e-8.
 const floatTolerance = 1e-6
 
 func (p parameter) equal() bool {

@@ -7,15 +7,15 @@ import (
 	"mla/runtime/quant"
 )
 
-// Joined is one of the weights that the host makes inputs of: rows as they lie in the file.
+// Joined is one of the weights of Bundle.Joined, as rows of the file.
 type Joined struct {
 	Format   *quant.Format
 	Rows     []byte
 	RowBytes int
 }
 
-// Joined finds Bundle.Joined in the file, which must stay open while they are in use. A file
-// that does not fit gives a *FitError.
+// Joined returns the weights of Bundle.Joined in the file, which must stay open while they are in use. It
+// returns a *FitError for a file that does not fit.
 func (r *Resolved) Joined(b *plan.Bundle) ([]Joined, error) {
 	var list []Joined
 	for i := range b.Joined {

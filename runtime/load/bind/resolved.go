@@ -1,7 +1,6 @@
-// Package bind joins a model file and a compiled bundle: it says precisely
-// what does not fit, chooses among bundles, and finds every weight of a
-// bundle in the file, without copying where the file has it as the kernels
-// read it.
+// Package bind joins a model file and a compiled bundle. It reports what does not fit, chooses among bundles,
+// and finds every weight of a bundle in the file. A weight is copied only if kernels need another layout than
+// the file's.
 package bind
 
 import (
@@ -17,23 +16,23 @@ import (
 	"mla/runtime/quant"
 )
 
-// Resolved is a model file that is looked at once: its hyper-parameters, its tensors by layer,
-// and where it has the weights of each table of weights. What fits, what is chosen and what is
-// bound are views of it. It is not safe for concurrent use.
+// Resolved is a model file that was inspected once: its hyper-parameters, its tensors by layer, and for each
+// weight table, where the file has the weights. Fitting, choosing and binding all use these results. It is
+// not safe for concurrent use.
 type Resolved struct {
 	File *gguf.File
 
 	h          gguf.HParams
-	err        error              // of h
-	factors    device.RopeFactors // of rotary frequencies
+	err        error              // of reading h
+	factors    device.RopeFactors // divisors of rotary frequencies
 	badFactors *Mismatch
 	tensors    map[place]*gguf.Tensor
 	places     []place                     // of File.Tensors
-	tables     map[tableKey]*table         // what was looked for
-	fits       map[*plan.Bundle][]Mismatch // what was compared
+	tables     map[tableKey]*table         // results of table
+	fits       map[*plan.Bundle][]Mismatch // results of Fit
 }
 
-// place is a tensor's name: the pattern that the names of its like have in all layers, and the
+// place is a tensor's name, split into a pattern, which the tensor shares with those of other layers, and the
 // layer. A name without a layer is its own pattern, in layer -1.
 type place struct {
 	pattern string
@@ -42,14 +41,14 @@ type place struct {
 
 const (
 	blockPrefix = "blk."
-	inBlock     = blockPrefix + "%d." // begins patterns
+	inBlock     = blockPrefix + "%d." // the beginning of patterns
 )
 
-// readHParams reads the header of a file. A test counts its calls.
+// readHParams reads the hyper-parameters of a file. A test counts its calls.
 var readHParams = gguf.ReadHParams
 
-// Resolve looks at a file, which must stay open while the result is in use. What is wrong with
-// the file's hyper-parameters is told by HParams, and by every fit.
+// Resolve inspects a file, which must stay open while the result is in use. Errors in the file's
+// hyper-parameters are reported by HParams and by every Fit.
 func Resolve(f *gguf.File) *Resolved {
 	r := &Resolved{File: f, tensors: map[place]*gguf.Tensor{}, tables: map[tableKey]*table{}, fits: map[*plan.Bundle][]Mismatch{}}
 	if r.h, r.err = readHParams(f); r.err == nil {
@@ -63,11 +62,11 @@ func Resolve(f *gguf.File) *Resolved {
 	return r
 }
 
-// HParams are the file's hyper-parameters. An error says why no bundle can be made for the file.
+// HParams returns the file's hyper-parameters. An error says why no bundle can be made for the file.
 func (r *Resolved) HParams() (gguf.HParams, error) { return r.h, r.err }
 
-// Runnable says why no bundle can be made for the file: its hyper-parameters, or types of its
-// tensors. nil: one can.
+// Runnable says why no bundle can be made for the file: because of its hyper-parameters or of the types of
+// its tensors; nil: one can.
 func (r *Resolved) Runnable() error {
 	if r.err != nil {
 		return r.err
@@ -75,7 +74,7 @@ func (r *Resolved) Runnable() error {
 	return r.File.CheckTypes(&r.h)
 }
 
-// placeOf takes the name of a tensor apart.
+// placeOf splits the name of a tensor.
 func placeOf(name string) place {
 	rest, ok := strings.CutPrefix(name, blockPrefix)
 	if !ok {
@@ -83,13 +82,13 @@ func placeOf(name string) place {
 	}
 	number, rest, ok := strings.Cut(rest, ".")
 	n, err := strconv.Atoi(number)
-	if !ok || err != nil || strconv.Itoa(n) != number { // 07 is no name that a weight has
+	if !ok || err != nil || strconv.Itoa(n) != number { // no weight has a name such as blk.07
 		return place{name, -1}
 	}
 	return place{inBlock + rest, n}
 }
 
-// tensor is that of a pattern in the l-th layer that has weight w.
+// tensor is the tensor of a pattern in the l-th layer that has weight w.
 func (r *Resolved) tensor(pattern string, w *plan.Weight, l int) (*gguf.Tensor, bool) {
 	if !layered(pattern, w) {
 		return r.File.Tensor(layerName(pattern, w, l))
@@ -98,14 +97,13 @@ func (r *Resolved) tensor(pattern string, w *plan.Weight, l int) (*gguf.Tensor, 
 	return t, ok
 }
 
-// layered says whether a weight has a tensor in each of several layers, all in places of pattern.
+// layered says whether a weight has one tensor of the pattern in each of several layers.
 func layered(pattern string, w *plan.Weight) bool {
 	return w.First >= 0 && strings.HasPrefix(pattern, inBlock)
 }
 
-// tableKey names the weights of a bundle, which it shares with others of its spec, and the
-// dimensions of a model that say where a weight lies in a fused tensor, and which tensors are of
-// the model.
+// tableKey identifies the weights of a bundle, which it shares with other bundles of its spec, and those
+// dimensions that determine the place of weights in fused tensors, and which tensors belong to the model.
 type tableKey struct {
 	weights, joined   rows
 	nope, v, expertFF int
@@ -113,7 +111,7 @@ type tableKey struct {
 	linear            int
 }
 
-// rows names a list of weights: one with the same memory is the same list.
+// rows identifies a list of weights by its memory.
 type rows struct {
 	first *plan.Weight
 	n     int
@@ -121,15 +119,15 @@ type rows struct {
 
 func rowsOf(list []plan.Weight) rows { return rows{unsafe.SliceData(list), len(list)} }
 
-// table is where a file has the weights of a table.
+// table is where a file has the weights of a weight table.
 type table struct {
-	sources [][]*source    // of each weight, by layer; nil: it is not there as it should be
-	types   [][]quant.Type // of those that are there
+	sources [][]*source    // by weight and layer; nil: the weight is missing or wrong
+	types   [][]quant.Type // of the weights that exist
 	bad     []Mismatch     // of weights, in their order
-	besides []Mismatch     // of what the host joins, and of tensors that nothing reads
+	besides []Mismatch     // of Joined, and of tensors that the bundle does not read
 }
 
-// table looks for a bundle's weights, once.
+// table returns the table of a bundle, which is computed once.
 func (r *Resolved) table(b *plan.Bundle) *table {
 	m := &b.Model
 	key := tableKey{rowsOf(b.Weights), rowsOf(b.Joined), m.QKNopeHeadDim, m.VHeadDim, m.MoE.MoEIntermediateSize, m.NumHiddenLayers, m.NextN, linearRows(m)}
@@ -167,8 +165,8 @@ func (r *Resolved) look(b *plan.Bundle) *table {
 	return t
 }
 
-// find looks for weight w of its l-th layer, as a tensor of its own or as part of a fused
-// one. It returns what is wrong if it is not there as it should.
+// find looks up weight w of its l-th layer, as a tensor of its own or as a part of a fused one. It returns a
+// mismatch if the weight is missing or wrong.
 func (r *Resolved) find(b *plan.Bundle, w *plan.Weight, l int) (*source, *Mismatch) {
 	t, ok := r.tensor(w.GGUF, w, l)
 	var of *part
@@ -192,10 +190,9 @@ func (r *Resolved) find(b *plan.Bundle, w *plan.Weight, l int) (*source, *Mismat
 	return nil, &Mismatch{What: subject(layerName(w.GGUF, w, l), w), Found: absent, Expected: "dimensions " + dims(shape(w))}
 }
 
-// unexpectedTensors lists tensors in the model's layers that the bundle never reads:
-// computing without them would give other numbers than the file's author meant.
-// Blocks after the last layer are of layers that predict, which have bundles of their
-// own; to such a bundle, all but its block is of the model.
+// unexpectedTensors lists tensors in the model's layers that the bundle does not read. Without them the
+// results would differ from what the file's author intended. Blocks after the last layer are MTP layers,
+// which have bundles of their own. For such a bundle, all blocks except its own belong to the model.
 func (r *Resolved) unexpectedTensors(b *plan.Bundle) []Mismatch {
 	known := r.known(b)
 	var out []Mismatch
@@ -223,7 +220,7 @@ func (r *Resolved) unexpectedTensors(b *plan.Bundle) []Mismatch {
 	return out
 }
 
-// known tells of a tensor whether the bundle may read it.
+// known returns a function that says whether the bundle may read a tensor.
 func (r *Resolved) known(b *plan.Bundle) func(p place, name string) bool {
 	patterns, names := map[string][]*plan.Weight{}, map[string]bool{}
 	add := func(pattern string, w *plan.Weight) {
@@ -251,11 +248,10 @@ func (r *Resolved) known(b *plan.Bundle) func(p place, name string) bool {
 	}
 }
 
-// Bind finds the weights of b in the file. The weights are views of the file's mapped
-// shards, so it must stay open while the model is in use; only what kernels want
-// otherwise than the file has it is copied, into one further region: the key half of a
-// legacy attn_kv_b, transposed, rotated rows in pairs, and a norm with a factor. A file
-// that does not fit gives a *FitError.
+// Bind binds the weights of b to the file. Weights are views of the file's mapped shards, so the file must
+// stay open while the model is in use. Weights that kernels need in another layout are copied to one further
+// region: the key half of a legacy attn_kv_b, transposed, rotated rows in pairs, and a norm with a factor.
+// Bind returns a *FitError for a file that does not fit.
 func (r *Resolved) Bind(b *plan.Bundle) (*device.Model, error) {
 	f := r.File
 	if bad := r.Fit(b); len(bad) > 0 {
@@ -290,13 +286,12 @@ func (r *Resolved) Bind(b *plan.Bundle) (*device.Model, error) {
 	return m, nil
 }
 
-// Unbound is the model without its weights: what memory it takes beside them can be asked.
+// Unbound returns the model without its weights, to compute what other memory it takes.
 func (r *Resolved) Unbound(b *plan.Bundle) *device.Model {
 	return &device.Model{Bundle: b, RopeFactors: r.factors}
 }
 
-// CopyBytes is the memory that Bind takes for copies of weights, in bytes. The
-// file must fit the bundle.
+// CopyBytes is the memory in bytes that Bind takes for copies of weights. The file must fit the bundle.
 func (r *Resolved) CopyBytes(b *plan.Bundle) int64 {
 	var n int64
 	for _, sources := range r.table(b).sources {

@@ -9,8 +9,8 @@ import (
 	"mla/runtime/quant"
 )
 
-// ropeFactors reads what the file divides rotary frequencies by, if its architecture
-// does so. It returns what is wrong with the factors.
+// ropeFactors reads the file's divisors of rotary frequencies, if its architecture has them. It returns a
+// mismatch if they are wrong.
 func ropeFactors(f *gguf.File, h *gguf.HParams) (factors device.RopeFactors, bad *Mismatch) {
 	if !gguf.ArchitectureOf(h.Architecture).RopeFactors {
 		return factors, nil
@@ -22,8 +22,7 @@ func ropeFactors(f *gguf.File, h *gguf.HParams) (factors device.RopeFactors, bad
 	return factors, bad
 }
 
-// factorList is one list of factors, a positive number for each rotated pair; nil if
-// the file has none.
+// factorList reads one list of divisors, a positive number for each rotated pair; nil: the file has none.
 func factorList(f *gguf.File, name string, pairs int) ([]float64, *Mismatch) {
 	t, ok := f.Tensor(name)
 	if !ok {

@@ -11,22 +11,23 @@ import (
 	"mla/runtime/quant"
 )
 
-// source says where one weight lies in the file.
+// source is the place of one weight in the file.
 type source struct {
 	tensor        *gguf.Tensor
-	typ           quant.Type // as the kernels will see it
-	offset, bytes int64      // of the weight; offset is from the start of the tensor
+	typ           quant.Type // as kernels see it
+	offset, bytes int64      // of the weight; offset is from the beginning of the tensor
 	stride        int64      // bytes between heads or experts
-	// transpose marks a weight that must be copied: entry h is the transpose of
-	// the cols rows that start offset + h·stride bytes into the tensor.
+	// transpose marks a weight that is copied, because the file has it transposed: entry h is the transpose
+	// of the cols rows that begin offset + h·stride bytes into the tensor.
 	transpose         bool
 	cols, rows, batch int // of the weight
-	// change is another way in which a copy differs from the file; nil: it does not. It gets the entry's number.
+	// change makes a copy that differs from the file in another way; nil: no change. It gets the number of
+	// the entry.
 	change func(dst, src []byte, entry int)
 	entry  int64 // bytes of an entry in the file
 }
 
-// copied says whether the weight cannot be used where it lies in the file.
+// copied says whether the weight has to be copied.
 func (s *source) copied() bool { return s.transpose || s.change != nil }
 
 // view is the weight as a part of its shard.
@@ -37,18 +38,18 @@ func (s *source) view() device.Weight {
 	}
 }
 
-// part is the place of one weight in a tensor that holds several weights in turns, once per head or expert.
+// part is the place of one weight in a fused tensor, which has rows of several weights for each head or
+// expert in turn.
 type part struct {
-	before, after func(*plan.Model) int // rows of the other weights before its own, and after them; nil: none
-	transpose     bool                  // it is stored transposed
-	flat          bool                  // the tensor has the batch in its rows, not as a third dimension
+	before, after func(*plan.Model) int // rows of other weights before and after its own, per head or expert; nil: none
+	transpose     bool                  // the file has it transposed
+	flat          bool                  // the batch is part of the tensor's rows, not a third dimension
 }
 
-// parts lists, by role, the weights that may come from a fused tensor. In
-// attn_kv_b the key rows (qk_nope_head_dim of kv_lora_rank elements) of a head
-// precede its value rows; absorption needs the key part transposed. In
-// ffn_gate_up_exps the gate rows of an expert precede its up rows. In attn_qkv of
-// linear attention are the rows of all queries, then of keys, then of values.
+// parts lists, by role, the weights that may be part of a fused tensor. In attn_kv_b, the key rows of a head
+// (qk_nope_head_dim rows of kv_lora_rank elements) precede its value rows; absorption needs the key part
+// transposed. In ffn_gate_up_exps, the gate rows of an expert precede its up rows. In attn_qkv of linear
+// attention, the rows of all queries come first, then all keys, then all values.
 var parts = map[string]part{
 	"self_attn.k_b_proj":    {flat: true, transpose: true, after: func(m *plan.Model) int { return m.VHeadDim }},
 	"self_attn.v_b_proj":    {flat: true, before: func(m *plan.Model) int { return m.QKNopeHeadDim }},
@@ -61,7 +62,7 @@ var parts = map[string]part{
 
 func expertRows(m *plan.Model) int { return m.MoE.MoEIntermediateSize }
 
-// linearRows are those of the queries of linear attention.
+// linearRows is the number of rows of linear attention's queries.
 func linearRows(m *plan.Model) int {
 	if m.Hybrid == nil {
 		return 0
@@ -69,7 +70,7 @@ func linearRows(m *plan.Model) int {
 	return m.NumAttentionHeads * m.Hybrid.HeadDim
 }
 
-// rows is what one of its functions says.
+// rows calls a function of a part that may be nil.
 func (part) rows(of func(*plan.Model) int, m *plan.Model) int {
 	if of == nil {
 		return 0
@@ -77,10 +78,10 @@ func (part) rows(of func(*plan.Model) int, m *plan.Model) int {
 	return of(m)
 }
 
-// absent is what a mismatch finds where there is no tensor.
+// absent is the finding of a mismatch for a missing tensor.
 const absent = "no such tensor"
 
-// layerName is the name of a tensor in the l-th layer that has weight w.
+// layerName is the name of the pattern's tensor in the l-th layer that has weight w.
 func layerName(pattern string, w *plan.Weight, l int) string {
 	if w.First < 0 {
 		return pattern
@@ -88,7 +89,7 @@ func layerName(pattern string, w *plan.Weight, l int) string {
 	return strings.Replace(pattern, "%d", fmt.Sprint(w.Layer(l)), 1)
 }
 
-// whole is a weight with a tensor of its own.
+// whole is the source of a weight with a tensor of its own.
 func whole(t, scale *gguf.Tensor, w *plan.Weight) (*source, *Mismatch) {
 	format, bad := check(t, w, shape(w))
 	if bad != nil {
@@ -104,7 +105,7 @@ func whole(t, scale *gguf.Tensor, w *plan.Weight) (*source, *Mismatch) {
 	return s, allowed(t, w, s.typ)
 }
 
-// in is a weight that is part of tensor t.
+// in is the source of a weight that is part of tensor t.
 func (h part) in(t, scale *gguf.Tensor, w *plan.Weight, m *plan.Model) (*source, *Mismatch) {
 	cols, rows := w.Cols, w.Rows
 	if h.transpose {
@@ -130,8 +131,8 @@ func (h part) in(t, scale *gguf.Tensor, w *plan.Weight, m *plan.Model) (*source,
 	s := &source{tensor: t, typ: t.Type, offset: int64(before) * row, stride: int64(rows+other) * row, entry: int64(rows) * row, cols: w.Cols, rows: w.Rows, batch: w.Batch}
 	s.bytes = int64(w.Batch-1)*s.stride + int64(rows)*row
 	if h.transpose {
-		// Blocks run along the other axis now. Quantising again would lose
-		// precision, so such a copy is float32.
+		// Blocks would have to run along the other axis. Quantising again would lose precision, so the copy
+		// is float32.
 		s.transpose = true
 		if format.BlockElems > 1 {
 			s.typ, format = quant.F32, mustLookup(quant.F32)
@@ -142,7 +143,7 @@ func (h part) in(t, scale *gguf.Tensor, w *plan.Weight, m *plan.Model) (*source,
 	return s, allowed(t, w, s.typ)
 }
 
-// check compares the dimensions of t and makes sure that its type is known.
+// check compares the dimensions of t and returns the format of its type.
 func check(t *gguf.Tensor, w *plan.Weight, want []int) (*quant.Format, *Mismatch) {
 	if got := trimmed(t.Dims); !slices.Equal(got, trimmed(want)) {
 		return nil, &Mismatch{What: subject(t.Name, w), Found: "dimensions " + dims(got), Expected: dims(trimmed(want))}
@@ -162,7 +163,7 @@ func rowBytes(t *gguf.Tensor, w *plan.Weight, format *quant.Format, cols int) (i
 	return int64(n), nil
 }
 
-// allowed checks that the bundle has kernels for a weight of type typ.
+// allowed says whether the bundle has kernels for a weight of type typ.
 func allowed(t *gguf.Tensor, w *plan.Weight, typ quant.Type) *Mismatch {
 	if slices.Contains(w.Types, typ) {
 		return nil
@@ -189,8 +190,8 @@ func mustLookup(t quant.Type) *quant.Format {
 // shape is the GGUF shape of w, contiguous dimension first.
 func shape(w *plan.Weight) []int { return trimmed([]int{w.Cols, w.Rows, w.Batch}) }
 
-// trimmed drops dimensions of 1 but for the first, which GGUF files may leave out: trailing ones, and that between the
-// taps of a convolution and its channels.
+// trimmed removes dimensions of 1 except the first, because GGUF files may omit them: trailing ones, and the
+// one between the taps of a convolution and its channels.
 func trimmed[T int | uint64](d []T) []int {
 	out := make([]int, 0, len(d))
 	for i, n := range d {
@@ -201,8 +202,8 @@ func trimmed[T int | uint64](d []T) []int {
 	return out
 }
 
-// change is how kernels want a weight whose rows have a given number of bytes, where that is not
-// how the file has it: nil for most.
+// change returns the function that converts a weight with row bytes per row to the layout that kernels need;
+// nil: the file has that layout.
 func change(w *plan.Weight, row int) func(dst, src []byte, entry int) {
 	switch {
 	case w.RotaryRows > 0:
@@ -213,8 +214,8 @@ func change(w *plan.Weight, row int) func(dst, src []byte, entry int) {
 	return nil
 }
 
-// scaled makes NVFP4 weights with their scales of NVFP4 weights beside them: kernels find a factor in each block, so that
-// they need no operand for it. The tensor scale is nil where a file has none.
+// scaled sets up a copy of NVFP4 weights with their tensor scales in each block, so that kernels need no
+// operand for the scales. scale is nil if the file has none.
 func (s *source) scaled(scale *gguf.Tensor) {
 	if scale == nil {
 		return

@@ -1,6 +1,6 @@
-// Package bundles finds the bundle that runs a model file: in a bundle file that is asked
-// for, else in the one beside the model, in the user's folder of bundle files, or in the
-// program. It also finds what the bundle's file has of PTX and of Metal libraries.
+// Package bundles finds the bundle that runs a model file: in the bundle file that is asked for, else in the
+// one next to the model, in the user's folder of bundle files, or in the program. It also finds the PTX and
+// the Metal libraries of a bundle.
 package bundles
 
 import (
@@ -19,21 +19,21 @@ import (
 	"mla/runtime/plan/bundlefile"
 )
 
-// Finder looks for bundles. It reads a bundle file once. It is not safe for concurrent use.
+// Finder looks for bundles. It reads each bundle file once. It is not safe for concurrent use.
 type Finder struct {
 	Program Program
-	Folder  string                        // with the user's bundle files; "": there is none
-	Note    func(format string, a ...any) // gets the reason why a bundle file is passed over
-	// Make makes a bundle file for a model that no bundle fits; nil: none is made.
+	Folder  string                        // the user's bundle files; "": none
+	Note    func(format string, a ...any) // called with the reason why a bundle file is skipped
+	// Make makes a bundle file for a model that no bundle fits; nil: no bundle is made.
 	Make    func(file *gguf.File, act string) (path string, err error)
 	shelves map[string]*shelf // by path
 }
 
-// Program is what is compiled into the program.
+// Program is the bundles that are compiled into the program.
 type Program struct {
 	Bundles []*plan.Bundle
 	PTX     func(*plan.Bundle) (string, error) // kernels of a bundle for NVIDIA GPUs
-	HasPTX  func(*plan.Bundle) error           // why there are none; nil: there are
+	HasPTX  func(*plan.Bundle) error           // why there are no such kernels; nil: there are
 }
 
 // shelf is a place with bundles: a bundle file, or the program.
@@ -42,10 +42,10 @@ type shelf struct {
 	bundles []*plan.Bundle
 }
 
-// Choose is bind.Resolved.Choose on the first place that has what is wished for: the bundle file that
-// the wish names, and no other; then the bundle file beside the model, those in the user's
-// folder, and the program. Where none has it, and the wish names none, a bundle file is made. An
-// error is about all of them. The file is the model, or has its layer that predicts.
+// Choose calls bind.Resolved.Choose for one place after the other, until one has the wish: if the wish names
+// a bundle file, only for that file; else for the bundle file next to the model, those in the user's folder,
+// and the program. If none has it, and the wish names no bundle, a bundle file is made. An error covers all
+// places. file is the model's, or the one with its MTP layer.
 func (f *Finder) Choose(model string, file *bind.Resolved, wish bind.Wish) (*plan.Bundle, error) {
 	if IsFile(wish.Bundle) {
 		own, err := f.open(wish.Bundle)
@@ -85,7 +85,7 @@ func (f *Finder) Choose(model string, file *bind.Resolved, wish bind.Wish) (*pla
 // NotMadeError says that no bundle fits, and that none could be made.
 type NotMadeError struct{ Misfit, Reason error }
 
-// Error is why none could be made, or how to.
+// Error says why none could be made, or how to make one.
 func (e *NotMadeError) Error() string {
 	if errors.Is(e.Reason, errNoCompiler) {
 		return fmt.Sprintf("%v\n%v", e.Misfit, e.Reason)
@@ -96,11 +96,11 @@ func (e *NotMadeError) Error() string {
 // Unwrap returns both errors.
 func (e *NotMadeError) Unwrap() []error { return []error{e.Misfit, e.Reason} }
 
-// IsFile tells bundle files from names of bundles, which have no dot.
+// IsFile says whether a bundle is named by its file. Names of bundles have no dot.
 func IsFile(bundle string) bool { return strings.HasSuffix(bundle, bundlefile.Suffix) }
 
-// places are those that are looked at without being asked for. A file that cannot be read
-// is passed over, with a note, once.
+// places yields the places that are searched by default. A file that cannot be read is skipped, with one
+// note.
 func (f *Finder) places(model string) iter.Seq[*shelf] {
 	return func(yield func(*shelf) bool) {
 		for _, path := range append([]string{bundlefile.Beside(model)}, f.installed(model)...) {
@@ -123,12 +123,12 @@ func (f *Finder) places(model string) iter.Seq[*shelf] {
 	}
 }
 
-// installed lists the user's bundle files, first that of the model's name.
+// installed lists the user's bundle files; those named after the model come first.
 func (f *Finder) installed(model string) []string {
 	if f.Folder == "" {
 		return nil
 	}
-	paths, _ := filepath.Glob(filepath.Join(f.Folder, "*"+bundlefile.Suffix)) // fails for a bad pattern alone
+	paths, _ := filepath.Glob(filepath.Join(f.Folder, "*"+bundlefile.Suffix)) // it fails only for a malformed pattern
 	name := filepath.Base(bundlefile.Beside(model))
 	slices.SortStableFunc(paths, func(a, b string) int { return cmp.Compare(rank(a, name), rank(b, name)) })
 	return paths
@@ -162,7 +162,7 @@ func (f *Finder) keep(path string, s *shelf) {
 	f.shelves[path] = s
 }
 
-// FileOf is the file that a bundle is from; nil: it is the program's.
+// FileOf is the file that a bundle comes from; nil: the program.
 func (f *Finder) FileOf(b *plan.Bundle) *bundlefile.File {
 	for _, s := range f.shelves {
 		if slices.Contains(s.bundles, b) {
@@ -172,7 +172,7 @@ func (f *Finder) FileOf(b *plan.Bundle) *bundlefile.File {
 	return nil
 }
 
-// For is all bundles that Choose chooses from.
+// For lists all bundles that Choose would choose from.
 func (f *Finder) For(model, bundle string) (all []*plan.Bundle, err error) {
 	if IsFile(bundle) {
 		return f.Of(bundle)
@@ -183,7 +183,7 @@ func (f *Finder) For(model, bundle string) (all []*plan.Bundle, err error) {
 	return all, nil
 }
 
-// Of is all bundles where no model says which: those of a bundle file, or of the program.
+// Of lists all bundles of a bundle file, or for "" of the program.
 func (f *Finder) Of(bundle string) ([]*plan.Bundle, error) {
 	if !IsFile(bundle) {
 		return f.Program.Bundles, nil

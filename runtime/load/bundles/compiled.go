@@ -14,7 +14,7 @@ import (
 	"mla/runtime/system/atomicfile"
 )
 
-// PTX is what CUDA runs of a bundle: that of its file, or of the program.
+// PTX is a bundle's PTX, from its file or from the program.
 func (f *Finder) PTX(b *plan.Bundle) (string, error) {
 	file := f.FileOf(b)
 	if file == nil {
@@ -24,7 +24,7 @@ func (f *Finder) PTX(b *plan.Bundle) (string, error) {
 	return text, lacking(file, b, err)
 }
 
-// HasPTX says why there is none; nil: there is.
+// HasPTX says why a bundle has no PTX; nil: it has.
 func (f *Finder) HasPTX(b *plan.Bundle) error {
 	file := f.FileOf(b)
 	if file == nil {
@@ -33,7 +33,7 @@ func (f *Finder) HasPTX(b *plan.Bundle) error {
 	return lacking(file, b, ptxfile.Check(b, file.PTX[b.Name]))
 }
 
-// lacking says what helps against an error about the PTX of a bundle file.
+// lacking adds advice to an error about the PTX of a bundle file.
 func lacking(file *bundlefile.File, b *plan.Bundle, err error) error {
 	switch {
 	case err == nil:
@@ -44,9 +44,9 @@ func lacking(file *bundlefile.File, b *plan.Bundle, err error) error {
 	return fmt.Errorf("bundle %s of %s: %w; make it again with mlagen … -ptx, which needs clang-19", b.Name, file.Path, err)
 }
 
-// MetalLibrary is a folder with the library which Apple's compiler made of a bundle and
-// its bundle file holds, as metal.Options.Compiled has it; "" if it holds none. The folder
-// is below cache and named after the library's bytes: nothing else is ever made of it.
+// MetalLibrary returns a folder with a bundle's compiled Metal library from its bundle file, for
+// metal.Options.Compiled; "": the file has none. The folder is below cache and named by a hash of the
+// library, so its contents never change.
 func (f *Finder) MetalLibrary(b *plan.Bundle, cache string) (folder string, err error) {
 	file := f.FileOf(b)
 	if file == nil || file.Metal[b.Name] == nil || cache == "" {

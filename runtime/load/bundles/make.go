@@ -19,17 +19,16 @@ import (
 	"mla/runtime/system/child"
 )
 
-// Maker has the compiler make bundle files, in a process of its own, and keeps them.
+// Maker runs the compiler, in a process of its own, to make bundle files, and keeps the files.
 type Maker struct {
 	Compiler string // path of mlagen; "": there is none
 	Version  string // of this program
-	Folder   string // where the files are kept; it belongs to the Maker, and to its user alone
-	// Note gets a line about a file that was made.
+	Folder   string // where the files are kept; only the Maker and its user write to it
+	// Note is called with a line about a file that was made.
 	Note func(format string, a ...any)
 }
 
-// Compiler finds mlagen: beside this program, else where the shell looks for programs; "": it
-// is nowhere.
+// Compiler finds mlagen: next to this program, else in PATH; "": not found.
 func Compiler() string {
 	const name = "mlagen"
 	if self, err := os.Executable(); err == nil {
@@ -42,23 +41,22 @@ func Compiler() string {
 		}
 	}
 	path, err := exec.LookPath(name)
-	if err != nil { // also where it lies in the working directory alone
+	if err != nil { // also if it was found only in the working directory
 		return ""
 	}
 	return path
 }
 
 const (
-	makeLimit = 2 * time.Minute // of one bundle file; the largest takes some seconds
-	mostMade  = 64              // bundle files that are kept, of about 100 kB
+	makeLimit = 2 * time.Minute // for one bundle file; the largest takes some seconds
+	mostMade  = 64              // bundle files that are kept; each has about 100 kB
 )
 
-// errNoCompiler says why nothing is made.
+// errNoCompiler says why no bundle is made.
 var errNoCompiler = errors.New("mlarun does that by itself where mlagen lies beside it, or in a folder of PATH")
 
-// Make returns the path of a bundle file for a model file, with activations act beside f32. A
-// file that was made before is taken again, if the header of the model, this program and the
-// compiler are the same.
+// Make returns the path of a bundle file for a model file, with activations f32 and act. It reuses a file
+// that it made before for the same header of the model, program and compiler.
 func (m *Maker) Make(ctx context.Context, file *gguf.File, act string) (path string, err error) {
 	if m.Compiler == "" {
 		return "", errNoCompiler
@@ -68,13 +66,13 @@ func (m *Maker) Make(ctx context.Context, file *gguf.File, act string) (path str
 	if act != "" && act != full {
 		acts = both
 	}
-	for _, kept := range []string{acts, both} { // a file with both will do for one
+	for _, kept := range []string{acts, both} { // a file with both types of activations serves one, too
 		if path, err = m.path(file, kept); err != nil {
 			return "", err
 		}
 		if _, err := bundlefile.Open(path); err == nil {
 			now := time.Now()
-			return path, os.Chtimes(path, now, now) // the oldest go first
+			return path, os.Chtimes(path, now, now) // mark as used: prune removes the least recently used files
 		}
 	}
 	if path, err = m.path(file, acts); err != nil {
@@ -96,8 +94,7 @@ func (m *Maker) Make(ctx context.Context, file *gguf.File, act string) (path str
 	return path, m.prune(path)
 }
 
-// compile runs the compiler. It writes the file in one step, so that two that do so at a time
-// do not meet.
+// compile runs the compiler, which writes the file atomically, so that two concurrent runs do not conflict.
 func (m *Maker) compile(ctx context.Context, file *gguf.File, acts, path string) (time.Duration, error) {
 	model, err := filepath.Abs(file.Path)
 	if err != nil {
@@ -105,7 +102,7 @@ func (m *Maker) compile(ctx context.Context, file *gguf.File, acts, path string)
 	}
 	args := []string{"-gguf", model, "-o", path, "-act", acts}
 	if pre, _, _ := file.String(gguf.PreKey); pre != "" {
-		if _, err := gguf.PreTokenizer(pre); err == nil { // it may be the user's, not the file's
+		if _, err := gguf.PreTokenizer(pre); err == nil { // the pre-tokeniser may come from the user instead of the file
 			args = append(args, "-pre", pre)
 		}
 	}
@@ -121,8 +118,8 @@ func (m *Maker) compile(ctx context.Context, file *gguf.File, acts, path string)
 	return 0, fmt.Errorf("%s: %s: %s", m.Compiler, o.End, o.Reason)
 }
 
-// path is where a file is kept. Its name stands for all that the compiler's work depends on: the
-// model's header but for its vocabulary, the activations, this program, and the compiler.
+// path is where a file is kept. Its name covers everything that the compiler's output depends on: the model's
+// header without its vocabulary, the activations, this program, and the compiler.
 func (m *Maker) path(file *gguf.File, acts string) (string, error) {
 	compiler, err := os.Stat(m.Compiler)
 	if err != nil {
@@ -131,7 +128,7 @@ func (m *Maker) path(file *gguf.File, acts string) (string, error) {
 	h := sha256.New()
 	fmt.Fprintln(h, m.Version, m.Compiler, compiler.Size(), compiler.ModTime().UnixNano(), acts)
 	for _, kv := range file.Meta {
-		fmt.Fprintln(h, kv.Key, kv.Value) // of long lists the beginning
+		fmt.Fprintln(h, kv.Key, kv.Value) // of long lists, only the beginning is printed
 	}
 	for i := range file.Tensors {
 		t := &file.Tensors[i]
@@ -141,7 +138,7 @@ func (m *Maker) path(file *gguf.File, acts string) (string, error) {
 	return filepath.Join(m.Folder, safe(filepath.Base(gguf.Stem(file.Path)))+"-"+key+bundlefile.Suffix), nil
 }
 
-// safe is a name without what shells or terminals treat in a special way.
+// safe replaces the characters of a name that are special to shells or terminals.
 func safe(name string) string {
 	const longest = 60
 	name = strings.Map(func(r rune) rune {
@@ -153,8 +150,7 @@ func safe(name string) string {
 	return strings.TrimLeft(name[:min(len(name), longest)], ".-")
 }
 
-// prune removes the files that were not used for longest, if there are too many; never the
-// one that was just made.
+// prune removes the least recently used files if there are too many, but never kept, which was just made.
 func (m *Maker) prune(kept string) error {
 	paths, err := filepath.Glob(filepath.Join(m.Folder, "*"+bundlefile.Suffix))
 	if err != nil || len(paths) <= mostMade {

@@ -15,8 +15,8 @@ import (
 	"mla/runtime/system/atomicfile"
 )
 
-// repo is the folder of one repository in the cache: contents by checksum in blobs, the
-// files of a commit as links to them in snapshots, and the commit of a branch in refs.
+// repo is the folder of one repository in the cache: blobs has contents by checksum, snapshots has the files
+// of a commit as links to these, and refs has the commit of a branch.
 type repo struct{ dir, locks string }
 
 var (
@@ -25,11 +25,11 @@ var (
 	inCache  = regexp.MustCompile(`/models--[^/]+--[^/]+/snapshots/[^/]+/.`)
 )
 
-// Cached tells whether an absolute path is that of a model in a cache of the hub, where
-// nobody else should leave files.
+// Cached says whether an absolute path is a model in a cache of the hub, where other programs should not
+// leave files.
 func Cached(path string) bool { return inCache.MatchString(filepath.ToSlash(path)) }
 
-// mostCached is how many files of a snapshot are looked at.
+// mostCached is the most files of a snapshot that are examined.
 const mostCached = 10_000
 
 func (r repo) ref() string                   { return filepath.Join(r.dir, "refs", branch) }
@@ -39,7 +39,7 @@ func (r repo) path(commit, file string) string {
 	return filepath.Join(r.snapshot(commit), filepath.FromSlash(file))
 }
 
-// find gives the path of a model that the cache has, complete.
+// find returns the path of a complete model in the cache.
 func (r repo) find(ref Ref) (string, error) {
 	commit, err := os.ReadFile(r.ref())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -63,7 +63,7 @@ func (r repo) find(ref Ref) (string, error) {
 	return r.path(id, m.files[0].path), nil
 }
 
-// files lists the model files of a snapshot. A link is made when its content is complete.
+// files lists the model files of a snapshot. A link exists only if its content is complete.
 func (r repo) files(commit string) (list []file, err error) {
 	root := r.snapshot(commit)
 	seen := 0
@@ -76,7 +76,7 @@ func (r repo) files(commit string) (list []file, err error) {
 		}
 		info, err := os.Stat(path)
 		if err != nil || !info.Mode().IsRegular() {
-			return nil // a link to what was removed
+			return nil // a link to a content that was removed
 		}
 		name, err := filepath.Rel(root, path)
 		list = append(list, file{path: filepath.ToSlash(name), size: info.Size()})
@@ -88,13 +88,13 @@ func (r repo) files(commit string) (list []file, err error) {
 	return list, err
 }
 
-// has tells whether the content of a file is there.
+// has says whether the content of a file is in the cache.
 func (r repo) has(f file) bool {
 	info, err := os.Stat(r.blob(f.etag))
 	return err == nil && info.Mode().IsRegular() && info.Size() == f.size
 }
 
-// part is how many bytes of a file are there.
+// part is the number of bytes of a file that are in the cache.
 func (r repo) part(f file) int64 {
 	if r.has(f) {
 		return f.size
@@ -106,11 +106,11 @@ func (r repo) part(f file) int64 {
 	return min(info.Size(), f.size)
 }
 
-// fitsDisk fails if the disk has fewer bytes free.
+// fitsDisk fails if the disk has less free space than bytes.
 func (r repo) fitsDisk(bytes int64) error {
 	var disk syscall.Statfs_t
 	if syscall.Statfs(r.dir, &disk) != nil {
-		return nil // then writing will tell
+		return nil // writing will show whether there is space
 	}
 	if free := float64(disk.Bavail) * float64(disk.Bsize); free < float64(bytes) {
 		return fmt.Errorf("%.2f GB are to be loaded, and %.2f GB are free in %s; HF_HUB_CACHE names another folder", float64(bytes)/1e9, free/1e9, r.dir)
@@ -118,7 +118,7 @@ func (r repo) fitsDisk(bytes int64) error {
 	return nil
 }
 
-// prepare makes the folders.
+// prepare creates the folders.
 func (r repo) prepare() error {
 	var errs []error
 	for _, dir := range []string{filepath.Dir(r.ref()), filepath.Join(r.dir, "blobs"), filepath.Join(r.dir, "snapshots"), r.locks} {
@@ -127,7 +127,7 @@ func (r repo) prepare() error {
 	return errors.Join(errs...)
 }
 
-// publish links all model files of a commit whose contents are there, and makes it the
+// publish links all model files of a commit whose contents are in the cache, and records the commit as the
 // branch's.
 func (r repo) publish(l *listing) error {
 	for _, f := range l.files {
@@ -141,7 +141,7 @@ func (r repo) publish(l *listing) error {
 	return atomicfile.Write(r.ref(), []byte(l.commit))
 }
 
-// link gives a content its name in a snapshot, in one step.
+// link links a content into a snapshot, atomically.
 func (r repo) link(commit string, f file) error {
 	path := r.path(commit, f.path)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -161,11 +161,10 @@ func (r repo) link(commit string, f file) error {
 	return os.Rename(temp, path)
 }
 
-// lockPause is between two looks at a lock that another process holds.
+// lockPause is the time between two attempts to take a lock that another process holds.
 const lockPause = 200 * time.Millisecond
 
-// lock makes this process the only one to load a content, with the lock file that the
-// hub's own tools use.
+// lock takes the lock for loading a content, which the hub's own tools use, too.
 func (r repo) lock(ctx context.Context, etag string, note func(string, ...any)) (unlock func() error, err error) {
 	f, err := os.OpenFile(filepath.Join(r.locks, etag+".lock"), os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -174,7 +173,7 @@ func (r repo) lock(ctx context.Context, etag string, note func(string, ...any)) 
 	for told := false; ; told = true {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
-			return f.Close, nil // which unlocks it
+			return f.Close, nil // closing unlocks the file
 		}
 		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
 			return nil, errors.Join(fmt.Errorf("%s: %w", f.Name(), err), f.Close())
@@ -188,7 +187,7 @@ func (r repo) lock(ctx context.Context, etag string, note func(string, ...any)) 
 	}
 }
 
-// sleep waits, unless the context ends before.
+// sleep waits for a duration, or until the context ends.
 func sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -13,24 +13,24 @@ import (
 
 // file is a file of a repository.
 type file struct {
-	path string // below the repository, with slashes
+	path string // relative to the repository, with slashes
 	size int64  // bytes
-	etag string // sha256 of the content, or git's sha1 where it is not in LFS; "" of a file that is in the cache
+	etag string // sha256 of the content, or git's sha1 for a file outside LFS; "" for a file in the cache
 }
 
-// model is a model file, or all parts of one in their order.
+// model is a model file, or all parts of a split one in order.
 type model struct {
 	name
 	files []file
 }
 
-// name is what the files of a model have in common.
+// name is what the names of a model's files have in common.
 type name struct {
 	stem  string // path without .gguf and the number of a part
-	parts int    // that there should be; 0: it is not split
+	parts int    // number of parts that the names state; 0: it is not split
 }
 
-// part is the path of a part, from 1.
+// part is the path of a part; parts are numbered from 1.
 func (n name) part(i int) string {
 	if n.parts == 0 {
 		return n.stem + ".gguf"
@@ -38,13 +38,13 @@ func (n name) part(i int) string {
 	return fmt.Sprintf("%s-%05d-of-%05d.gguf", n.stem, i, n.parts)
 }
 
-// preferred are the quantisations that are taken if none is asked for, the best of them
-// first: as good as the original for most uses, and a third of the size.
+// preferred lists the quantisations to choose from by default, best first: as good as the original for most
+// uses, at a third of the size.
 var preferred = []string{"Q4_K_M", "Q4_K_S", "Q4_0", "Q5_K_M", "Q6_K", "Q8_0", "BF16", "F16"}
 
 var partName = regexp.MustCompile(`^(.*)-(\d{5})-of-(\d{5})\.gguf$`)
 
-// companions are files beside models that are none.
+// companions are parts of the names of files that come with models but are none.
 var companions = []string{"mmproj", "imatrix"}
 
 // models groups files into models, by name.
@@ -57,7 +57,7 @@ func models(files []file) []model {
 		n := name{stem: strings.TrimSuffix(f.path, ".gguf")}
 		if m := partName.FindStringSubmatch(f.path); m != nil {
 			n.stem = m[1]
-			n.parts, _ = strconv.Atoi(m[3]) // five digits
+			n.parts, _ = strconv.Atoi(m[3]) // always five digits
 		}
 		if byName[n] == nil {
 			byName[n] = &model{name: n}
@@ -73,7 +73,7 @@ func models(files []file) []model {
 	return list
 }
 
-// whole fails if parts are missing, or there are too many.
+// whole fails if parts are missing or superfluous.
 func (m *model) whole() error {
 	for i, f := range m.files {
 		if want := m.part(i + 1); f.path != want {
@@ -86,8 +86,8 @@ func (m *model) whole() error {
 	return nil
 }
 
-// matchers tell whether a model has a quantisation (in capitals), the strictest first: at
-// the end of its name, as the name of its folder, anywhere in its name.
+// matchers say whether a model has a quantisation (in capitals), strictest first: at the end of its name, as
+// the name of its folder, anywhere in its name.
 var matchers = []func(m *model, quant string) bool{
 	func(m *model, quant string) bool {
 		before, ends := strings.CutSuffix(strings.ToUpper(path.Base(m.stem)), quant)
@@ -101,8 +101,8 @@ var matchers = []func(m *model, quant string) bool{
 	},
 }
 
-// choose picks the model of a quantisation or of a file name; "" is the first of preferred
-// that there is, or the only one.
+// choose returns the model with a quantisation or a file name; "": the first of preferred that exists, or the
+// only model.
 func choose(files []file, quant string) (*model, error) {
 	list := models(files)
 	switch {
@@ -129,7 +129,7 @@ func choose(files []file, quant string) (*model, error) {
 	return &list[0], list[0].whole()
 }
 
-// only is the one model of a quantisation.
+// only returns the single model of a quantisation.
 func only(list []model, quant string) (*model, error) {
 	found := matching(list, quant)
 	switch len(found) {
@@ -144,7 +144,7 @@ func only(list []model, quant string) (*model, error) {
 	return nil, fmt.Errorf("%s could be each of %s: give the name of the file", quant, names(found))
 }
 
-// matching lists the models of a quantisation, by the strictest matcher that finds any.
+// matching lists the models with a quantisation, by the strictest matcher that finds any.
 func matching(list []model, quant string) (found []model) {
 	for _, matches := range matchers {
 		for _, m := range list {
@@ -159,7 +159,7 @@ func matching(list []model, quant string) (found []model) {
 	return nil
 }
 
-// mostNames is how many names an error lists.
+// mostNames is the most names that an error lists.
 const mostNames = 24
 
 func names(list []model) string {
@@ -173,7 +173,7 @@ func names(list []model) string {
 	return strings.Join(text, ", ")
 }
 
-// none says why a repository has nothing to run.
+// none says why a repository has no model to run.
 func none(files []file) error {
 	for _, f := range files {
 		if strings.Contains(f.path, ".gguf") && !isModel(f.path) {

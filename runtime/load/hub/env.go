@@ -21,8 +21,8 @@ const (
 
 const defaultEndpoint = "https://huggingface.co"
 
-// FromEnv makes the client that the environment describes: HF_ENDPOINT, HF_HUB_CACHE,
-// HF_HOME, HF_TOKEN, HF_TOKEN_PATH and HF_HUB_OFFLINE, as the hub's own tools read them.
+// FromEnv returns the client that the environment describes: HF_ENDPOINT, HF_HUB_CACHE, HF_HOME, HF_TOKEN,
+// HF_TOKEN_PATH and HF_HUB_OFFLINE, with the meaning that they have for the hub's own tools.
 func FromEnv(getenv func(string) string) (*Client, error) {
 	home, err := hubHome(getenv)
 	if err != nil {
@@ -50,7 +50,7 @@ func FromEnv(getenv func(string) string) (*Client, error) {
 	return c, err
 }
 
-// hubHome is the folder of the hub's tools.
+// hubHome is the folder of the hub's own tools.
 func hubHome(getenv func(string) string) (string, error) {
 	if home := getenv("HF_HOME"); home != "" {
 		return home, nil
@@ -65,7 +65,7 @@ func hubHome(getenv func(string) string) (string, error) {
 	return filepath.Join(home, ".cache", "huggingface"), nil
 }
 
-// readToken reads the file that the hub's tools write; none is no error.
+// readToken reads the token file of the hub's own tools; a missing file is no error.
 func readToken(path string) (string, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -79,7 +79,7 @@ func readToken(path string) (string, error) {
 	return string(text), err
 }
 
-// first is the first text that is not empty; "" if all are.
+// first is the first text that is not empty; "": all are.
 func first(texts ...string) string {
 	for _, t := range texts {
 		if t != "" {

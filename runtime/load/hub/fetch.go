@@ -14,23 +14,23 @@ import (
 	"strings"
 )
 
-// unfinished ends the name of a content that is not complete, as with the hub's own tools.
+// unfinished is the suffix of an incomplete content's name, as with the hub's own tools.
 const unfinished = ".incomplete"
 
-// transfer is the loading of one file.
+// transfer is the download of one file.
 type transfer struct {
 	client *Client
 	file   file
 	url    string
-	part   *os.File  // what there is of it
-	done   int64     // bytes of part
-	hash   hash.Hash // of these
-	etag   string    // that the server gave to what is under way; "": none that can be relied on
+	part   *os.File  // the bytes so far
+	done   int64     // number of these bytes
+	hash   hash.Hash // of these bytes
+	etag   string    // the server's tag of the file in transfer; "": none, or a weak one
 	tally  *tally
 }
 
-// fetch loads a file to path. It goes on with what an earlier try has left; if what comes
-// out has another checksum, that was no beginning of the file, and all is loaded once more.
+// fetch downloads a file to path. It resumes an earlier attempt. If the result then has a wrong checksum, the
+// earlier bytes were not of this file, and the whole file is downloaded once more.
 func (c *Client) fetch(ctx context.Context, f file, url, path string, tally *tally) (err error) {
 	part, err := os.OpenFile(path+unfinished, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -71,7 +71,7 @@ func (c *Client) fetch(ctx context.Context, f file, url, path string, tally *tal
 	return os.Rename(path+unfinished, path)
 }
 
-// newHash is the one that the name of a content is made with: git's starts with the size.
+// newHash returns the hash that a content is named by; git's includes the size.
 func newHash(f file) hash.Hash {
 	if len(f.etag) == 2*sha256.Size {
 		return sha256.New()
@@ -81,7 +81,7 @@ func newHash(f file) hash.Hash {
 	return h
 }
 
-// begin reads what an earlier try has left, if that can be a beginning of the file.
+// begin reads the bytes of an earlier attempt, if these can be the beginning of the file.
 func (t *transfer) begin(ctx context.Context) (resumed bool, err error) {
 	info, err := t.part.Stat()
 	if err != nil {
@@ -111,7 +111,7 @@ func (t *transfer) begin(ctx context.Context) (resumed bool, err error) {
 	}
 }
 
-// restart drops everything.
+// restart drops all bytes.
 func (t *transfer) restart() error {
 	t.tally.add(-t.done)
 	t.done, t.hash, t.etag = 0, newHash(t.file), ""
@@ -119,7 +119,7 @@ func (t *transfer) restart() error {
 	return errors.Join(err, t.part.Truncate(0))
 }
 
-// try loads what is missing.
+// try downloads the missing bytes.
 func (t *transfer) try(ctx context.Context, alive func()) (progress int64, err error) {
 	before := t.done
 	if before == t.file.size {
@@ -137,7 +137,7 @@ func (t *transfer) try(ctx context.Context, alive func()) (progress int64, err e
 	return t.done - before, err
 }
 
-// header asks for the rest of the file, if it is still the one that the beginning is of.
+// header asks for the rest of the file, on condition that the file has not changed.
 func (t *transfer) header() map[string]string {
 	if t.done == 0 {
 		return nil
@@ -149,14 +149,14 @@ func (t *transfer) header() map[string]string {
 	return h
 }
 
-// accept looks at the head of an answer: is it of this file, and from where on?
+// accept checks the header of a response: whether it is of this file, and at which byte it begins.
 func (t *transfer) accept(resp *http.Response) error {
 	if err := t.linked(resp); err != nil {
 		return err
 	}
-	size := resp.ContentLength // of what comes; -1: unknown
+	size := resp.ContentLength // of the response's body; -1: unknown
 	switch resp.StatusCode {
-	case http.StatusOK: // all of it, whatever was asked for
+	case http.StatusOK: // the whole file, although a part was asked for
 		if t.done > 0 {
 			if err := t.restart(); err != nil {
 				return err
@@ -176,14 +176,13 @@ func (t *transfer) accept(resp *http.Response) error {
 	if size >= 0 && size != t.file.size-t.done {
 		return fmt.Errorf("the server is about to send %d bytes; the hub lists %d", t.done+size, t.file.size)
 	}
-	if tag := resp.Header.Get("ETag"); strings.HasPrefix(tag, `"`) { // a weak one says nothing about bytes
+	if tag := resp.Header.Get("ETag"); strings.HasPrefix(tag, `"`) { // a weak tag does not identify bytes
 		t.etag = tag
 	}
 	return nil
 }
 
-// linked compares what the hub says about the file while it sends us to its storage with
-// what it has listed.
+// linked compares the hub's headers in the redirect to its storage with the hub's listing.
 func (t *transfer) linked(resp *http.Response) error {
 	for ; resp != nil; resp = resp.Request.Response {
 		if tag := strings.Trim(resp.Header.Get("X-Linked-Etag"), `"`); tag != "" && tag != t.file.etag {
@@ -196,8 +195,8 @@ func (t *transfer) linked(resp *http.Response) error {
 	return nil
 }
 
-// copy appends what comes, until the file has its size. A connection that ends before is
-// worth another try; a disk that is full is not.
+// copy appends the body until the file has its full size. A connection that ends early is worth another
+// attempt; a full disk is not.
 func (t *transfer) copy(body io.Reader) error {
 	for buffer := make([]byte, 256<<10); ; {
 		n, err := body.Read(buffer)
@@ -224,14 +223,14 @@ func (t *transfer) copy(body io.Reader) error {
 	}
 }
 
-// checksumError says that a file is not what the hub lists.
+// checksumError says that a file differs from the hub's listing.
 type checksumError struct{ got, want string }
 
 func (e *checksumError) Error() string {
 	return fmt.Sprintf("its checksum is %s; the hub lists %s", e.got, e.want)
 }
 
-// check compares the checksum of all bytes.
+// check compares the checksum of the whole file.
 func (t *transfer) check() error {
 	if got := hex.EncodeToString(t.hash.Sum(nil)); got != t.file.etag {
 		return &checksumError{got, t.file.etag}

@@ -1,13 +1,12 @@
-// Package hub brings model files from the Hugging Face hub, or a mirror of it, into the
-// cache that the hub's own tools use, and finds them there again.
+// Package hub downloads model files from the Hugging Face hub, or from a mirror, into the cache that the
+// hub's own tools use, and finds them in it.
 //
-// Names in a repository and what the server says about files are untrusted: names stay
-// inside the cache, sizes and checksums are compared with what the hub lists, and a file
-// gets its name in the cache only when its checksum is right. What a broken connection has
-// left is gone on with, by the next try or the next run.
+// Names in a repository and the server's responses are untrusted. Names cannot leave the cache, sizes and
+// checksums are compared with the hub's listing, and a file gets its name in the cache only after its
+// checksum was found right. A broken download is resumed by the next attempt or the next run.
 //
-// The layout of the cache is https://huggingface.co/docs/hub/local-cache. No Go library
-// was found that resumes, compares checksums and keeps to that layout.
+// The layout of the cache is that of https://huggingface.co/docs/hub/local-cache. No Go library was found
+// that resumes downloads, compares checksums and follows that layout.
 package hub
 
 import (
@@ -21,31 +20,32 @@ import (
 	"mla/runtime/gguf"
 )
 
-// Client knows where the hub and the cache are. FromEnv makes one.
+// Client knows the hub's address and the cache. FromEnv makes one.
 type Client struct {
 	Endpoint string // URL of the hub, without a slash at the end
 	Cache    string // folder
 	Token    string // of the user; "": none
-	Offline  bool   // never to touch the network
+	Offline  bool   // never use the network
 	HTTP     *http.Client
 
-	// Stall is how long a server may say nothing.
+	// Stall is how long a server may send nothing.
 	Stall time.Duration
-	// Pause is how long the first pause between two tries is; each further one is twice as long.
+	// Pause is the first pause between two attempts; each further one is twice as long.
 	Pause time.Duration
 
-	// Look is called with the header of a model that is about to be loaded, and its bytes in
-	// all; an error ends it. nil: all are loaded. The header has no data of tensors.
+	// Look is called with the header of a model that is about to be downloaded, without data of tensors, and
+	// with the model's size in bytes. If it returns an error, the model is not downloaded. nil: every model
+	// is.
 	Look func(header *gguf.File, bytes int64) error
-	// Note is called with a line about what takes long or is tried again.
+	// Note is called with a line about anything that takes long or is tried again.
 	Note func(line string)
-	// Progress is called often while files are loaded: bytes of all files of the model.
+	// Progress is called often during a download, with the bytes of all files of the model.
 	Progress func(done, total int64)
 }
 
-// Model is the path of a model file in the cache; of one in parts, of the first part. What
-// the cache has is taken as it is, without a look at the network; what it lacks is loaded,
-// unless the client is offline.
+// Model returns the path of a model file in the cache; of a split model, that of the first part. A model that
+// the cache has is used without access to the network. Otherwise it is downloaded, unless the client is
+// offline.
 func (c *Client) Model(ctx context.Context, r Ref) (string, error) {
 	path, err := c.repo(r).find(r)
 	if err == nil {
@@ -61,7 +61,7 @@ func (c *Client) Model(ctx context.Context, r Ref) (string, error) {
 	return path, nil
 }
 
-// load brings all parts of a model into the cache.
+// load downloads all parts of a model into the cache.
 func (c *Client) load(ctx context.Context, r Ref) (string, error) {
 	list, err := c.list(ctx, r)
 	if err != nil {
@@ -98,7 +98,7 @@ func (c *Client) load(ctx context.Context, r Ref) (string, error) {
 	return repo.path(list.commit, m.files[0].path), nil
 }
 
-// bring loads one file, unless its content is there already: from another commit, say.
+// bring downloads one file, unless the cache has its content, for instance from another commit.
 func (c *Client) bring(ctx context.Context, r Ref, repo repo, commit string, f file, t *tally) (err error) {
 	if repo.has(f) {
 		t.add(f.size)
@@ -109,7 +109,7 @@ func (c *Client) bring(ctx context.Context, r Ref, repo repo, commit string, f f
 		return err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	if repo.has(f) { // another process has loaded it meanwhile
+	if repo.has(f) { // another process has downloaded it meanwhile
 		t.add(f.size)
 		return nil
 	}
@@ -122,7 +122,7 @@ type tally struct {
 	report      func(done, total int64)
 }
 
-// add counts bytes; a negative number takes some back, which must be loaded again.
+// add counts bytes. A negative number subtracts bytes that must be downloaded again.
 func (t *tally) add(n int64) {
 	t.done += n
 	if t.report != nil {
@@ -136,7 +136,7 @@ func (c *Client) note(format string, args ...any) {
 	}
 }
 
-// repo is where the cache keeps a repository.
+// repo is the folder of a repository in the cache.
 func (c *Client) repo(r Ref) repo {
 	name := "models--" + r.User + "--" + r.Repo
 	return repo{dir: filepath.Join(c.Cache, name), locks: filepath.Join(c.Cache, ".locks", name)}

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Kept is a model that the cache has.
+// Kept is a model in the cache.
 type Kept struct {
 	Ref   Ref    // with the path of its first file as Quant
 	Path  string // of its first file
@@ -20,11 +20,11 @@ type Kept struct {
 	When  time.Time
 }
 
-// mostRepos is how many repositories of a cache are looked at.
+// mostRepos is the most repositories of a cache that are examined.
 const mostRepos = 10_000
 
-// Kept lists the complete models of the cache by name, in the newest commit that has them. A cache
-// that is not there has none.
+// Kept lists the complete models in the cache by name, in the newest commit with the model. A cache that does
+// not exist has none.
 func (c *Client) Kept() (list []Kept, err error) {
 	dirs, err := filepath.Glob(filepath.Join(escaped(c.Cache), "models--*--*"))
 	if err != nil {
@@ -50,7 +50,7 @@ func (c *Client) Kept() (list []Kept, err error) {
 	return list, nil
 }
 
-// escaped is a path as a pattern that only the path matches.
+// escaped is a glob pattern that matches only the path.
 func escaped(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
@@ -69,7 +69,7 @@ func (r repo) commits() (list []string, err error) {
 	return list, err
 }
 
-// kept lists the models of a repository, of all these commits.
+// kept lists the models of a repository over all given commits.
 func (r repo) kept(ref Ref, commits []string) (list []Kept, err error) {
 	newest := map[string]Kept{}
 	for _, commit := range commits {
@@ -101,9 +101,9 @@ func (r repo) kept(ref Ref, commits []string) (list []Kept, err error) {
 	return list, nil
 }
 
-// Remove takes a model out of the cache: its names in all commits, and the contents that no other
-// name stands for. It returns how many bytes that frees. A reference without a quantisation is for
-// a repository of which the cache has one model.
+// Remove removes a model from the cache: its links in all commits, and the contents without other links. It
+// returns the number of bytes freed. A reference without a quantisation names the only model that the cache
+// has of the repository.
 func (c *Client) Remove(ctx context.Context, ref Ref) (freed int64, err error) {
 	r := c.repo(ref)
 	commits, err := r.commits()
@@ -120,7 +120,7 @@ func (c *Client) Remove(ctx context.Context, ref Ref) (freed int64, err error) {
 			path := r.path(commit, f.path)
 			to, err := os.Readlink(path)
 			if err != nil {
-				continue // another commit, without the file, or a file that the hub's tools have not linked
+				continue // a commit without the file, or a file that is not a link
 			}
 			if err := os.Remove(path); err != nil {
 				return freed, err
@@ -146,7 +146,7 @@ func (c *Client) Remove(ctx context.Context, ref Ref) (freed int64, err error) {
 	return freed, nil
 }
 
-// named is the model of the cache that a reference is for.
+// named is the model in the cache that a reference names.
 func (r repo) named(ref Ref, commits []string) (*model, error) {
 	found, err := r.kept(ref, commits)
 	if err != nil {
@@ -180,7 +180,7 @@ func keptNames(list []Kept) string {
 	return strings.Join(names, ", ")
 }
 
-// used are the contents that a name of some commit stands for, whatever kind of file it is.
+// used is the contents with a link in some commit, whatever kind of file it is.
 func (r repo) used(commits []string) (map[string]bool, error) {
 	used := map[string]bool{}
 	for _, commit := range commits {
@@ -200,7 +200,7 @@ func (r repo) used(commits []string) (map[string]bool, error) {
 	return used, nil
 }
 
-// removeContent removes a content, unless another program is loading it.
+// removeContent removes a content, unless another program is downloading it.
 func (r repo) removeContent(ctx context.Context, etag string, note func(string, ...any)) (freed int64, err error) {
 	if err := os.MkdirAll(r.locks, 0o755); err != nil {
 		return 0, err

@@ -11,22 +11,22 @@ import (
 	"strings"
 )
 
-// branch is the one that is loaded from.
+// branch is the branch that models are downloaded from.
 const branch = "main"
 
-// The limits on what the hub says about a repository.
+// Limits on the hub's listing of a repository.
 const (
 	maxListing = 32 << 20 // bytes
 	maxSize    = 1 << 43  // bytes of a file
 )
 
-// listing is what the hub says about a branch.
+// listing is the hub's listing of a branch.
 type listing struct {
 	commit string
-	files  []file // models alone
+	files  []file // only model files
 }
 
-// answer is what the hub's API answers about a model, as far as it is read.
+// answer is the part of the hub's API response that is used.
 type answer struct {
 	SHA      string `json:"sha"`
 	Siblings []struct {
@@ -44,7 +44,7 @@ func (c *Client) apiURL(r Ref) string {
 	return fmt.Sprintf("%s/api/models/%s/%s/revision/%s?blobs=true", c.Endpoint, r.User, r.Repo, branch)
 }
 
-// contentURL is where the content of a file of a commit is.
+// contentURL is the address of the content of a commit's file.
 func (c *Client) contentURL(r Ref, commit, path string) string {
 	parts := strings.Split(path, "/")
 	for i, p := range parts {
@@ -77,8 +77,8 @@ func (c *Client) list(ctx context.Context, r Ref) (*listing, error) {
 	return parseListing(text)
 }
 
-// parseListing reads the hub's answer. A model file with a name that leaves the cache, or
-// with sizes and checksums that cannot be, makes it useless.
+// parseListing parses the hub's response. It fails for a model file whose name would leave the cache, or with
+// an impossible size or checksum.
 func parseListing(text []byte) (*listing, error) {
 	var a answer
 	if err := json.Unmarshal(text, &a); err != nil {

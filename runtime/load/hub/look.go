@@ -10,14 +10,13 @@ import (
 	"mla/runtime/gguf"
 )
 
-// The least and the most bytes of a file that its header is looked for in. Large vocabularies
-// take some 10 MB.
+// Bounds on the bytes of a file that are read for its header. Large vocabularies take some 10 MB.
 const (
 	firstHead = 1 << 20
 	mostHead  = 64 << 20
 )
 
-// look shows the header of a model to Client.Look, before the model is loaded.
+// look passes the header of a model to Client.Look before the model is downloaded.
 func (c *Client) look(ctx context.Context, r Ref, commit string, m *model, bytes int64) error {
 	if c.Look == nil {
 		return nil
@@ -37,7 +36,7 @@ func (c *Client) look(ctx context.Context, r Ref, commit string, m *model, bytes
 	return c.Look(whole, bytes)
 }
 
-// header loads the beginning of a file, as much as its header takes.
+// header downloads as much of a file's beginning as its header takes.
 func (c *Client) header(ctx context.Context, f file, url string) (*gguf.File, error) {
 	var head []byte
 	for want := int64(firstHead); ; want *= 4 {
@@ -52,7 +51,7 @@ func (c *Client) header(ctx context.Context, f file, url string) (*gguf.File, er
 	}
 }
 
-// beginning makes head the first want bytes of a file.
+// beginning extends head to the first want bytes of a file.
 func (c *Client) beginning(ctx context.Context, f file, url string, head *[]byte, want int64) error {
 	return c.retry(ctx, func(ctx context.Context, alive func()) (int64, error) {
 		had := int64(len(*head))
@@ -62,7 +61,7 @@ func (c *Client) beginning(ctx context.Context, f file, url string, head *[]byte
 		}
 		defer resp.Body.Close()
 		switch resp.StatusCode {
-		case http.StatusOK: // from the first byte on, whatever was asked for
+		case http.StatusOK: // the whole file, although a part was asked for
 			*head = (*head)[:0]
 		case http.StatusPartialContent:
 			var first, last, all int64

@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// Meter says how fast a model is loaded. What was there before is not counted.
+// Meter measures the rate of a download. Bytes of earlier attempts do not count.
 type Meter struct {
 	start   time.Time
 	at      time.Time
 	loaded  int64 // since start
-	last    int64 // done, at the last call
+	last    int64 // done at the last call
 	started bool
 }
 
-// Add tells how many bytes of the model are there now.
+// Add reports how many bytes of the model have been downloaded by now.
 func (m *Meter) Add(now time.Time, done int64) {
 	if !m.started {
 		m.start, m.last, m.started = now, done, true
@@ -23,7 +23,7 @@ func (m *Meter) Add(now time.Time, done int64) {
 	m.last, m.at = done, now
 }
 
-// Text is the rate, and the time that is left of total bytes; "" before there is a rate.
+// Text is the rate and the remaining time for total bytes; "" before the rate is known.
 func (m *Meter) Text(total int64) string {
 	took := m.at.Sub(m.start).Seconds()
 	if took <= 0 || m.loaded == 0 {

@@ -10,14 +10,13 @@ import (
 	"strings"
 )
 
-// Scheme begins a reference where a file name is expected.
+// Scheme begins a reference in places where a file name is expected.
 const Scheme = "hf://"
 
-// Ref names a model on the hub.
+// Ref is a reference to a model on the hub.
 type Ref struct {
 	User, Repo string
-	// Quant is the quantisation, as file names have it (Q4_K_M), or a file name; "": any,
-	// see preferred.
+	// Quant is the quantisation as in file names (Q4_K_M), or a file name; "": any, see preferred.
 	Quant string
 }
 
@@ -29,7 +28,7 @@ func (r Ref) String() string {
 	return text
 }
 
-// Named is the reference without Scheme, as flags take it.
+// Named is the reference without Scheme, the form of flags.
 func (r Ref) Named() string { return strings.TrimPrefix(r.String(), Scheme) }
 
 var (
@@ -37,11 +36,11 @@ var (
 	quantPart = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 )
 
-// pages begin addresses of the hub, which people paste.
+// pages are the beginnings of addresses of the hub's web pages, which people paste.
 var pages = []string{"https://huggingface.co/", "http://huggingface.co/", "https://www.huggingface.co/", "huggingface.co/", "https://hf.co/", "http://hf.co/", "hf.co/"}
 
-// Parse reads user/repo[:QUANT] and user/repo/FILE.gguf, with or without Scheme in front of it,
-// and addresses of the hub's pages: of a repository, a folder or a file.
+// Parse parses user/repo[:QUANT] and user/repo/FILE.gguf, with or without Scheme, and addresses of the hub's
+// web pages of a repository, a folder or a file.
 func Parse(text string) (Ref, error) {
 	plain, page := text, false
 	for _, p := range append([]string{Scheme}, pages...) {
@@ -70,7 +69,7 @@ func Parse(text string) (Ref, error) {
 	return r, nil
 }
 
-// ofPage turns the path of a page into user/repo[:QUANT]: user/repo/blob/main/F.gguf, for one.
+// ofPage converts the path of a web page to user/repo[:QUANT], for example user/repo/blob/main/F.gguf.
 func ofPage(path string) (string, error) {
 	u, err := url.Parse("/" + path)
 	if err != nil {
@@ -96,8 +95,8 @@ func ofPage(path string) (string, error) {
 	return name + ":" + strings.Join(parts[4:], "/"), nil
 }
 
-// Named reads the name of a model where a path may stand as well. ok is false if it is a path:
-// if there is such a file, or a folder in which it would be, or it is no name of a model.
+// Named parses the name of a model where a path is possible, too. ok is false if text is a path: the file
+// exists, or the folder that it would be in, or text cannot be the name of a model.
 func Named(text string) (r Ref, ok bool, err error) {
 	isPage := func(p string) bool { return strings.HasPrefix(text, p) }
 	if strings.HasPrefix(text, Scheme) || slices.ContainsFunc(pages, isPage) {
@@ -116,15 +115,15 @@ func Named(text string) (r Ref, ok bool, err error) {
 	return r, true, nil
 }
 
-// validPart tells names that the hub may have; -- is what the cache separates them by.
+// validPart says whether the hub allows a name. The cache uses -- as a separator.
 func validPart(s string) bool {
 	return repoPart.MatchString(s) && !strings.Contains(s, "..") && !strings.Contains(s, "--")
 }
 
-// isModel tells the names of model files.
+// isModel says whether a path is that of a model file.
 func isModel(path string) bool { return strings.HasSuffix(path, ".gguf") }
 
-// validPath tells paths that stay inside a folder and that a terminal can print.
+// validPath says whether a path stays inside its folder and can be printed on a terminal.
 func validPath(path string) bool {
 	bad := func(r rune) bool { return r < ' ' || r == 0x7f || r == '\\' || r == '\uFFFD' }
 	return len(path) < 1024 && path != "." && fs.ValidPath(path) && strings.IndexFunc(path, bad) < 0

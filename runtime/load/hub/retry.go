@@ -13,24 +13,24 @@ import (
 	"time"
 )
 
-// The limits on trying again.
+// Limits on repeated attempts.
 const (
-	mostTries    = 5           // that bring nothing, one after the other
-	mostInAll    = 1000        // tries of one file
-	enough       = 1 << 20     // bytes that a try has to bring to be worth another
-	longestPause = time.Minute // that is waited for
+	mostTries    = 5           // consecutive attempts without progress
+	mostInAll    = 1000        // attempts in all for one file
+	enough       = 1 << 20     // bytes of progress that reset the count of attempts
+	longestPause = time.Minute // longest that a server's request to wait is followed
 	mostRedirect = 10
 )
 
-// again is an error that may be gone at the next try.
+// again is an error that may not occur at the next attempt.
 type again struct {
 	error
-	after time.Duration // that the server asks to wait; 0: it does not say
+	after time.Duration // time that the server asks to wait; 0: it does not say
 }
 
 func (a again) Unwrap() error { return a.error }
 
-// watched tells that something was read.
+// watched reports reads.
 type watched struct {
 	io.Reader
 	alive func()
@@ -44,8 +44,8 @@ func (w *watched) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// retry calls try until it succeeds, fails for good, or has failed too often. A try that
-// does not call alive for Client.Stall is ended. progress is how many bytes it has brought.
+// retry calls try until it succeeds, fails permanently, or has failed too often. An attempt that does not
+// call alive for Client.Stall is cancelled. progress is the number of bytes that the attempt has added.
 func (c *Client) retry(ctx context.Context, try func(ctx context.Context, alive func()) (progress int64, err error)) error {
 	failures := 0
 	for all := 1; ; all++ {
@@ -80,7 +80,7 @@ func (c *Client) retry(ctx context.Context, try func(ctx context.Context, alive 
 
 var errStalled = errors.New("the server says nothing")
 
-// attempt is one try. What the network fails with may be gone at the next.
+// attempt runs one attempt. Errors of the network may not occur at the next one.
 func (c *Client) attempt(ctx context.Context, try func(ctx context.Context, alive func()) (int64, error)) (int64, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -97,8 +97,8 @@ func (c *Client) attempt(ctx context.Context, try func(ctx context.Context, aliv
 	return progress, err
 }
 
-// final tells errors that stay: of files, whose numbers look like those of the network, of
-// names that there are not, of places where we do not go.
+// final says whether an error is permanent: errors of files (whose numbers look like those of the network),
+// of unknown names, and redirects that are not followed.
 func final(err error) bool {
 	var away *unreachableError
 	if errors.As(err, &away) {
@@ -109,7 +109,7 @@ func final(err error) bool {
 	return errors.As(err, &file) || errors.Is(err, errRedirect) || errors.As(err, &name) && name.IsNotFound
 }
 
-// unreachableError says that there was no connection to begin with.
+// unreachableError says that no connection could be made.
 type unreachableError struct{ why error }
 
 func (e *unreachableError) Error() string {
@@ -118,7 +118,7 @@ func (e *unreachableError) Error() string {
 
 func (e *unreachableError) Unwrap() error { return e.why }
 
-// reached makes an error of dialling, or of looking up a name, one that is not tried again.
+// reached makes an error of dialling or of a name look-up permanent.
 func reached(err error) error {
 	var op *net.OpError
 	var name *net.DNSError
@@ -133,11 +133,11 @@ func reached(err error) error {
 
 var errRedirect = errors.New("that is not followed")
 
-// newHTTP is a client that gives the token to the hub alone, not to the servers that the
-// hub sends it to, and that never goes from https to http.
+// newHTTP returns a client that sends the token to the hub only, not to servers that the hub redirects to,
+// and that never goes from https to http.
 func newHTTP() *http.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.DisableCompression = true // a file's bytes as they are
+	transport.DisableCompression = true // the bytes of a file, unchanged
 	return &http.Client{Transport: transport, CheckRedirect: func(req *http.Request, via []*http.Request) error {
 		switch from := via[0].URL; {
 		case len(via) >= mostRedirect:
@@ -153,7 +153,7 @@ func newHTTP() *http.Client {
 	}}
 }
 
-// get asks for a URL of the hub.
+// get requests a URL of the hub.
 func (c *Client) get(ctx context.Context, url string, header map[string]string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -169,7 +169,7 @@ func (c *Client) get(ctx context.Context, url string, header map[string]string) 
 	return c.HTTP.Do(req)
 }
 
-// refusal is the error of an answer that is no success: what it is and what helps.
+// refusal is the error for a response that is not a success, with advice.
 func (c *Client) refusal(resp *http.Response) error {
 	err := fmt.Errorf("%s answers %s%s", resp.Request.URL.Host, resp.Status, reason(resp))
 	switch code := resp.StatusCode; {
@@ -188,7 +188,7 @@ func (c *Client) refusal(resp *http.Response) error {
 	return err
 }
 
-// reason is what the hub says about an error, if it can be printed.
+// reason is the hub's explanation of an error, if it is printable.
 func reason(resp *http.Response) string {
 	text := resp.Header.Get("X-Error-Message")
 	if text == "" || len(text) > 200 || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' }) {
@@ -197,7 +197,7 @@ func reason(resp *http.Response) string {
 	return " (" + text + ")"
 }
 
-// retryAfter reads a Retry-After header: seconds, or a date. 0: there is none.
+// retryAfter parses a Retry-After header, seconds or a date; 0: there is none.
 func retryAfter(text string, now time.Time) time.Duration {
 	if n, err := strconv.ParseUint(text, 10, 31); err == nil {
 		return time.Duration(n) * time.Second

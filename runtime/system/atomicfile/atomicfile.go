@@ -1,5 +1,4 @@
-// Package atomicfile writes files in one step: readers see the old or the new
-// content, never half of it.
+// Package atomicfile writes files atomically: readers see either the old or the new content.
 package atomicfile
 
 import (
@@ -13,19 +12,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// File is a file that is being written, beside the one whose place it takes when it is
-// committed.
+// File is a file that is being written under a temporary name. Commit gives it the name of the file that it
+// replaces.
 type File struct {
-	path string   // of what it replaces
+	path string   // of the file that it replaces
 	temp *os.File // nil after Commit and Abort
 }
 
-// Create begins a file that will replace the one at path, or the one that a link there
-// leads to. Its folder must exist. A folder or a device is an error, since a rename
-// would put a file in its place. The caller must end with Commit or Abort; Abort after
-// Commit does nothing, so it can be deferred. The file has the mode of the one that it
-// replaces; a new one has what the umask leaves of 0666. What killed processes have left
-// in the folder is removed.
+// Create begins a file that will replace the one at path, or the target of a link at path. The folder must
+// exist. If path is a folder or a device it fails, because a rename would replace that by a file. The caller
+// must end with Commit or Abort; Abort after Commit does nothing, so it can be deferred. The file gets the
+// mode of the one that it replaces; a new file has mode 0666 without the umask's bits. Create removes
+// temporary files of killed processes from the folder.
 func Create(path string) (*File, error) {
 	path, mode, err := target(path)
 	if err != nil {
@@ -34,8 +32,8 @@ func Create(path string) (*File, error) {
 	return create(path, mode)
 }
 
-// CreatePrivate is Create for what a user has written or read: prompts, answers, conversations.
-// Whatever the umask and the file before, only the user may read it.
+// CreatePrivate is Create for a user's prompts, answers and conversations. Only the user can read the file,
+// whatever the umask and the old file's mode.
 func CreatePrivate(path string) (*File, error) {
 	path, _, err := target(path)
 	if err != nil {
@@ -46,7 +44,7 @@ func CreatePrivate(path string) (*File, error) {
 
 const (
 	private = fs.FileMode(0o600)
-	asUmask = fs.ModeIrregular // of no file: a new one has what the umask leaves
+	asUmask = fs.ModeIrregular // not a real mode: a new file gets mode 0666 without the umask's bits
 )
 
 func create(path string, mode fs.FileMode) (*File, error) {
@@ -56,7 +54,7 @@ func create(path string, mode fs.FileMode) (*File, error) {
 		first = 0o666
 	}
 	temp, err := newTemp(path, first)
-	if err == nil && mode != asUmask { // exactly, whatever the umask
+	if err == nil && mode != asUmask { // set exactly this mode, whatever the umask
 		if err = temp.Chmod(mode); err != nil {
 			discard(temp)
 		}
@@ -67,8 +65,8 @@ func create(path string, mode fs.FileMode) (*File, error) {
 	return &File{path, temp}, nil
 }
 
-// newTemp makes a file beside path, and takes its lock: while a process has it the file is being written. Between the
-// two another process may have taken it for a leftover and removed it. Then the next one is made.
+// newTemp creates a file next to path and takes its lock; a locked file is being written. Between the two
+// steps another process may have removed the file as a leftover. Then newTemp creates another one.
 func newTemp(path string, mode fs.FileMode) (*os.File, error) {
 	for range 1000 {
 		name := filepath.Join(filepath.Dir(path), fmt.Sprintf(".%s.%08x%s", filepath.Base(path), rand.Uint32(), ending))
@@ -79,7 +77,7 @@ func newTemp(path string, mode fs.FileMode) (*os.File, error) {
 		if err != nil {
 			return nil, err
 		}
-		// Without locks there are no leftovers to remove, and nobody who does.
+		// On a file system without locks, no process removes leftovers.
 		if err := lock(temp); !errors.Is(err, unix.EWOULDBLOCK) && same(temp) {
 			return temp, nil
 		}
@@ -96,12 +94,12 @@ func same(f *os.File) bool {
 }
 
 func discard(temp *os.File) {
-	_ = temp.Close() // the file is removed, whether or not it was closed before
+	_ = temp.Close() // the file is removed whether or not it was closed before
 	_ = os.Remove(temp.Name())
 }
 
-// target is the file that a rename to path may replace: path itself if it does not
-// exist, or the regular file that it links to, with its mode.
+// target is the file that a rename to path may replace, with its mode: path itself if it does not exist, or
+// the regular file at path or at the end of its link.
 func target(path string) (string, fs.FileMode, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -117,7 +115,7 @@ func target(path string) (string, fs.FileMode, error) {
 	return path, info.Mode().Perm(), err
 }
 
-// about names the file that was to be written, not the temporary one.
+// about puts the name of the final file, not of the temporary one, into an error.
 func about(path string, err error) error {
 	if failed := (*fs.PathError)(nil); errors.As(err, &failed) {
 		return &fs.PathError{Op: "write", Path: path, Err: failed.Err}
@@ -131,12 +129,12 @@ func (f *File) Write(data []byte) (int, error) {
 	return n, about(f.path, err)
 }
 
-// Commit brings the file to disk and gives it its name. If that fails nothing is left
-// behind, and an old file is unchanged.
+// Commit syncs the file to disk and renames it. If that fails, nothing is left of it, and the old file is
+// unchanged.
 func (f *File) Commit() error {
 	defer f.Abort()
 	err := f.temp.Sync()
-	if err == nil { // before it is closed: then its lock is gone, and another process may take it for a leftover
+	if err == nil { // before Close, which releases the lock, so that another process might remove the file as a leftover
 		err = os.Rename(f.temp.Name(), f.path)
 	}
 	if err == nil {
@@ -146,7 +144,7 @@ func (f *File) Commit() error {
 	return about(f.path, err)
 }
 
-// Abort drops what was written, unless it is committed.
+// Abort drops the file, unless it is committed.
 func (f *File) Abort() {
 	if f.temp != nil {
 		discard(f.temp)

@@ -8,13 +8,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ending is that of temporary files. No other program uses it.
+// ending is the suffix of temporary files. No other program uses it.
 const ending = ".mla-unfinished"
 
 var unfinished = regexp.MustCompile(`^\..+\.[0-9a-f]{8}` + regexp.QuoteMeta(ending) + `$`)
 
-// removeLeftovers removes temporary files whose writers were killed. Those that are being written are locked, and a lock
-// ends with its process. A folder that cannot be read, or whose file system has no locks, keeps what it has.
+// removeLeftovers removes temporary files of killed writers. A file that is being written is locked, and its
+// lock ends with its process. Nothing is removed from a folder that cannot be read, or whose file system has
+// no locks.
 func removeLeftovers(folder string) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -34,9 +35,10 @@ func removeLeftover(path string) {
 	}
 	defer f.Close()
 	if lock(f) == nil && same(f) {
-		_ = os.Remove(path) // the next writer tries again
+		_ = os.Remove(path) // if it fails, the next writer tries again
 	}
 }
 
-// lock takes the lock of a file. It fails with EWOULDBLOCK if another process, or another writer of this one, has it.
+// lock takes the lock of a file. It fails with EWOULDBLOCK if another writer, of this or another process,
+// holds it.
 func lock(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) }

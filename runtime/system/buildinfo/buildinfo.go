@@ -1,4 +1,4 @@
-// Package buildinfo says which build of the project a program is.
+// Package buildinfo identifies the build of a program.
 package buildinfo
 
 import (
@@ -12,8 +12,8 @@ import (
 // -ldflags "-X mla/runtime/system/buildinfo.version=1.2.3 -X mla/runtime/system/buildinfo.commit=…".
 var version, commit string
 
-// Version is the version of a release; of other builds what the go command knows of the
-// module, "(devel)" if nothing.
+// Version is the version of a release. For other builds it is the module version that the go command
+// recorded, or "(devel)".
 func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -22,8 +22,8 @@ func Version() string {
 	return cmp.Or(version, info.Main.Version, "(devel)")
 }
 
-// Commit is the commit that the program was built from, with "+changes" if files differed
-// from it; "" if that is not known.
+// Commit is the commit that the program was built from, with "+changes" if files differed from it; "":
+// unknown.
 func Commit() string {
 	if commit != "" {
 		return commit
@@ -47,7 +47,7 @@ func Commit() string {
 	return id + changed
 }
 
-// Line is what a program's -version begins with.
+// Line is the first line of a program's -version.
 func Line(program string) string {
 	return fmt.Sprintf("%s %s, commit %s, %s %s/%s", program, Version(), cmp.Or(Commit(), "unknown"), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

@@ -1,5 +1,5 @@
-// Package child runs a program in a process of its own, for what may crash or hang.
-// Run comes back in any case and says what became of the process.
+// Package child runs a program that may crash or hang, in a process of its own. Run always returns, and says
+// how the process ended.
 package child
 
 import (
@@ -20,38 +20,38 @@ type Command struct {
 	Args  []string
 	Env   []string // NAME=VALUE, in addition to this process's
 	Limit time.Duration
-	// Line is called with every line of standard output, without its end and cut at
-	// LongestLine bytes. It is not called after Run has returned. nil drops them.
+	// Line is called with every line of standard output, without its end and cut at LongestLine bytes. It is
+	// not called after Run has returned. nil: the output is dropped.
 	Line func(line []byte)
 }
 
-// End says how a process ended.
+// End is how a process ended.
 type End string
 
-// The ends.
+// Values of End.
 const (
 	Done    End = "done"        // exit code 0
 	Failed  End = "failed"      // another exit code
-	Crashed End = "crashed"     // a signal, or Go's runtime gave up
-	Hung    End = "hung"        // killed when its time was up
+	Crashed End = "crashed"     // by a signal, or by Go's runtime
+	Hung    End = "hung"        // killed after its time limit
 	Stopped End = "stopped"     // killed because the context was cancelled
 	Missing End = "not started" // it could not be started
 )
 
-// Outcome is what became of a process.
+// Outcome is the result of a process.
 type Outcome struct {
 	End     End
-	Reason  string // in a line; "" for Done
-	Said    string // standard error, shortened to its beginning and its end
+	Reason  string // one line; "" for Done
+	Said    string // standard error, shortened to its beginning and end
 	Elapsed time.Duration
 }
 
-// reapTime is how long a killed process has to disappear. One that waits inside the
-// kernel for a driver may never do; it is then left behind.
+// reapTime is how long a killed process has to disappear. A process that waits inside a driver in the kernel
+// may never do so; then Run returns without it.
 const reapTime = 5 * time.Second
 
-// Run starts the command and waits until it has ended or its time is up. The process
-// gets a standard input of its own, which ends when this process does: see Guard.
+// Run starts the command and waits until it has ended or its time limit has passed. The process gets a
+// standard input that ends when this process does: see Guard.
 func Run(ctx context.Context, c Command) Outcome {
 	start := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, c.Limit)
@@ -61,7 +61,7 @@ func Run(ctx context.Context, c Command) Outcome {
 	cmd.WaitDelay = reapTime
 	cmd.Cancel = func() error {
 		if errors.Is(ctx.Err(), context.Canceled) {
-			return cmd.Process.Signal(os.Interrupt) // it may have something to say yet
+			return cmd.Process.Signal(os.Interrupt) // it may have something left to report
 		}
 		return cmd.Process.Kill()
 	}
@@ -93,11 +93,11 @@ func Run(ctx context.Context, c Command) Outcome {
 	return o
 }
 
-// judge says how a process ended whose Wait gave err.
+// judge says how a process ended for which Wait has returned err.
 func judge(ctx context.Context, limit time.Duration, err error, said string) (End, string) {
 	var exit *exec.ExitError
 	switch {
-	case err == nil, errors.Is(err, exec.ErrWaitDelay): // the latter: exit code 0, and someone else holds its output
+	case err == nil, errors.Is(err, exec.ErrWaitDelay): // ErrWaitDelay: exit code 0, but another process keeps its output open
 		return Done, ""
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return Hung, fmt.Sprintf("no end after %v", limit)
@@ -115,11 +115,11 @@ func judge(ctx context.Context, limit time.Duration, err error, said string) (En
 	return Failed, lastWords(said, exit.Error())
 }
 
-// goCrash is the exit code of a process that Go's runtime ended.
+// goCrash is the exit code of a process that Go's runtime has ended.
 const goCrash = 2
 
-// crash is the line with which Go's runtime reports the end of a process, with what
-// was said first: a library that aborts says why before.
+// crash is the line with which Go's runtime reports a crash, together with the first line of standard error,
+// because a library that aborts gives its reason before.
 func crash(said string) string {
 	first := ""
 	for line := range strings.Lines(said) {
@@ -140,7 +140,7 @@ func crash(said string) string {
 	return ""
 }
 
-// lastWords adds the last line of standard error to a reason.
+// lastWords appends the last line of standard error to a reason.
 func lastWords(said, reason string) string {
 	said = strings.TrimSpace(said)
 	if last := strings.TrimSpace(said[strings.LastIndexByte(said, '\n')+1:]); last != "" {
@@ -149,8 +149,8 @@ func lastWords(said, reason string) string {
 	return reason
 }
 
-// Guard ends this process, which Run has started, when the process that started it
-// is gone. It takes standard input.
+// Guard ends this process, which Run has started, once the process that started it has ended. It reads
+// standard input.
 func Guard() {
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)

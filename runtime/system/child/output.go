@@ -5,10 +5,10 @@ import (
 	"sync"
 )
 
-// LongestLine is how much of a line is kept.
+// LongestLine is the most bytes of a line that are kept.
 const LongestLine = 64 << 10
 
-// lines cuts what is written to it into lines.
+// lines splits its input into lines.
 type lines struct {
 	mu    sync.Mutex
 	call  func([]byte)
@@ -37,7 +37,7 @@ func (l *lines) flush() {
 	l.begun = l.begun[:0]
 }
 
-// end takes a last line without an end, and none after it.
+// end passes on a last line without a line end, and nothing after it.
 func (l *lines) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -47,15 +47,14 @@ func (l *lines) end() {
 	l.ended = true
 }
 
-// shortened keeps the beginning and the end of what is written to it: a crash says
-// at first what it was, an error at last.
+// shortened keeps the beginning and the end of its input: a crash names its cause first, an error last.
 type shortened struct {
 	mu         sync.Mutex
 	head, tail []byte
-	left       int // bytes between them that were dropped
+	left       int // number of dropped bytes between them
 }
 
-// keptHead and keptTail are how much is kept, in bytes.
+// keptHead and keptTail are the bytes that are kept of the beginning and the end.
 const keptHead, keptTail = 3 << 10, 1 << 10
 
 func (s *shortened) Write(p []byte) (int, error) {

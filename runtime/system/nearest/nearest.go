@@ -1,15 +1,15 @@
-// Package nearest finds the name that somebody meant to write.
+// Package nearest finds the name that a user probably meant.
 package nearest
 
 import "strings"
 
 const (
-	longest  = 64 // bytes of a name worth correcting: it keeps the distance cheap
-	shortest = 3  // bytes of a beginning that says enough
+	longest  = 64 // longest name that is corrected, in bytes; it bounds the cost of the distance
+	shortest = 3  // shortest beginning of a name that counts, in bytes
 )
 
-// Of returns the first candidate that name is the beginning of, else the candidate that the
-// fewest typing mistakes turn into name, "" if that takes too many.
+// Of returns the first candidate that begins with name, else the candidate with the fewest typing mistakes;
+// "": all have too many.
 func Of(name string, candidates []string) string {
 	if len(name) > longest {
 		return ""
@@ -29,8 +29,8 @@ func Of(name string, candidates []string) string {
 	return best
 }
 
-// mistakes is the optimal string alignment distance in bytes: letters that are missing, too
-// many, wrong, or swapped with their neighbour.
+// mistakes is the optimal string alignment distance in bytes: missing, superfluous, wrong and swapped
+// letters.
 func mistakes(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {

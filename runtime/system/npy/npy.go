@@ -19,10 +19,10 @@ import (
 
 const magic = "\x93NUMPY\x01\x00"
 
-// align is what the length of everything before the data is a multiple of.
+// align divides the length of the header.
 const align = 64
 
-// header is everything before the data of a rows × cols matrix.
+// header is the bytes before the data of a rows × cols matrix.
 func header(rows, cols int) []byte {
 	dict := fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%d, %d), }", rows, cols)
 	used := len(magic) + 2 + len(dict) + 1
@@ -31,17 +31,16 @@ func header(rows, cols int) []byte {
 	return append(out, dict...)
 }
 
-// Writer writes a matrix to a file row by row. The file appears under its name
-// only when Close succeeds.
+// Writer writes a matrix to a file row by row. The file gets its name only when Close succeeds.
 type Writer struct {
 	path       string
 	file       *atomicfile.File
-	cols, left int // elements per row, rows still to come
+	cols, left int // elements per row, rows that are missing
 	row        []byte
 }
 
-// Create begins a file for a matrix of rows × cols. What is at path already may
-// be a file or a link to one; a folder or a device is an error.
+// Create begins a file for a rows × cols matrix. It may replace a file, or the target of a link; it fails for
+// a folder or a device.
 func Create(path string, rows, cols int) (*Writer, error) {
 	file, err := atomicfile.CreatePrivate(path)
 	if err != nil {
@@ -78,10 +77,10 @@ func (w *Writer) Close() error {
 	return w.file.Commit()
 }
 
-// Abort drops the file, unless it is complete already.
+// Abort drops the file, unless it is complete.
 func (w *Writer) Abort() { w.file.Abort() }
 
-// shape finds the two dimensions in a header.
+// shape matches the two dimensions in a header.
 var shape = regexp.MustCompile(`'shape':\s*\((\d+),\s*(\d+),?\s*\)`)
 
 // Read reads a matrix of float32 that was written by this package or by NumPy.

@@ -5,12 +5,12 @@ import (
 	"runtime"
 )
 
-// maxReaders is how many records are read side by side: copying out of the disk cache
-// and checksums keep that many cores busy before memory is the limit.
+// maxReaders is how many records are read concurrently. Copying from the page cache and checksums keep that
+// many cores busy before memory bandwidth is the limit.
 const maxReaders = 4
 
-// Each calls visit with records from … to-1, in order. Others are read meanwhile. What
-// visit gets is valid until it returns; its error ends the visits.
+// Each calls visit with records from … to-1 in order, while later ones are read. A record is valid until
+// visit returns. An error of visit ends the calls.
 func (f *File) Each(ctx context.Context, from, to int, visit func(i int, record []byte) error) error {
 	type read struct {
 		record []byte
@@ -18,7 +18,7 @@ func (f *File) Each(ctx context.Context, from, to int, visit func(i int, record 
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	readers := min(runtime.GOMAXPROCS(0), maxReaders, to-from)
-	results := make([]chan read, max(readers, 0)) // of every readers-th record
+	results := make([]chan read, max(readers, 0)) // one for every readers-th record
 	free := make([]chan []byte, len(results))
 	done := make(chan struct{}, len(results))
 	defer func() {

@@ -12,17 +12,17 @@ import (
 	"mla/runtime/system/userfile"
 )
 
-// File is an open file whose header is good. It is safe for concurrent use.
+// File is an open file with a valid header. It is safe for concurrent use.
 type File struct {
 	path   string
 	from   io.ReaderAt
 	closer io.Closer
 	sizes  sizes
-	header uint32 // its checksum
+	header uint32 // checksum of the header
 }
 
-// Open opens a file and reads its header into what header points to. Errors are those
-// of os.Open, *NotOursError and *DamagedError. Records are checked when they are read.
+// Open opens a file and decodes its header into header, a pointer. It returns errors of os.Open,
+// *NotOursError and *DamagedError. Records are checked when they are read.
 func Open(path string, k Kind, header any) (*File, error) {
 	file, err := open(path, k)
 	if err != nil {
@@ -35,7 +35,7 @@ func Open(path string, k Kind, header any) (*File, error) {
 	return f, nil
 }
 
-// open opens a file that may be of a kind: a folder, a pipe and a device are not.
+// open opens a regular file.
 func open(path string, k Kind) (*os.File, error) {
 	file, err := userfile.Open(path)
 	if errors.Is(err, userfile.ErrNotRegular) {
@@ -56,7 +56,7 @@ func openFile(file *os.File, path string, k Kind, header any) (*File, error) {
 	return f, err
 }
 
-// parse reads the header of a file of a given number of bytes.
+// parse reads the header of a file with size bytes.
 func parse(from io.ReaderAt, size int64, path string, k Kind, header any) (*File, error) {
 	ours, err := begins(from, k)
 	switch {
@@ -89,8 +89,8 @@ func parse(from io.ReaderAt, size int64, path string, k Kind, header any) (*File
 	return f, nil
 }
 
-// changed is the error of a file that has become shorter since it was opened; other
-// errors stay.
+// changed converts the error of a file that has become shorter since it was opened. Other errors stay the
+// same.
 func changed(path string, err error) error {
 	if errors.Is(err, io.EOF) {
 		return &DamagedError{path, "it was cut off while it was read"}
@@ -98,20 +98,20 @@ func changed(path string, err error) error {
 	return err
 }
 
-// Records is how many records there are.
+// Records is the number of records.
 func (f *File) Records() int { return f.sizes.records }
 
-// RecordBytes is the size of each.
+// RecordBytes is the size of a record in bytes.
 func (f *File) RecordBytes() int { return f.sizes.recordBytes }
 
-// Path is the file's name, as it was opened.
+// Path is the path with which the file was opened.
 func (f *File) Path() string { return f.path }
 
-// Buffer makes room for Read.
+// Buffer allocates a buffer for Read.
 func (f *File) Buffer() []byte { return make([]byte, f.sizes.recordBytes+sumBytes) }
 
-// Read reads record i into a Buffer and returns it without its checksum, which has been
-// checked: a record that is not what was written is a *DamagedError.
+// Read reads record i into a Buffer, checks its checksum, and returns the record without it. If the checksum
+// is wrong, it returns a *DamagedError.
 func (f *File) Read(i int, buffer []byte) ([]byte, error) {
 	if i < 0 || i >= f.sizes.records {
 		return nil, fmt.Errorf("%s: record %d of %d", f.path, i, f.sizes.records)

@@ -1,7 +1,6 @@
-// Package recordfile is files of equal records after a header, written in one step and
-// checksummed: what takes long to compute and can be computed again. A file that was cut
-// off, changed, or written by another version is refused with the reason, and nothing of
-// it is used.
+// Package recordfile has files of records of equal size after a header. They are written atomically and have
+// checksums. They hold results that take long to compute, but can be computed again: so a file that was cut
+// off, changed, or written by another version is refused as a whole, with the reason.
 //
 // All numbers are little-endian, a checksum is a CRC-32C:
 //
@@ -14,8 +13,8 @@
 //	checksum        of all before
 //	records times:  record, checksum
 //
-// The checksum of a record goes on from that of the header and the record's number, so a
-// record of another file, or of another place, does not pass.
+// The checksum of a record continues that of the header and the record's number, so that a record of another
+// file or place is detected.
 package recordfile
 
 import (
@@ -26,17 +25,17 @@ import (
 	"math/bits"
 )
 
-// Kind is what a file holds.
+// Kind is a kind of file.
 type Kind struct {
 	Magic   [8]byte
 	Version uint32
 	Name    string // for messages, with an article: "a prompt cache"
-	Record  int    // bytes of a record, if a reader knows that; 0: it does not
-	Each    int    // bytes that the header may have for each record, beside those that all headers may have
+	Record  int    // bytes of a record, if known to the reader; 0: unknown
+	Each    int    // bytes that the header may have for each record, in addition to a constant
 }
 
-// mostHeader is how long a header may be in a file of a given number of records: reading it must not cost more than what it
-// belongs to. Records that are not as long as they should be are not counted.
+// mostHeader is the greatest length of a header in a file with a number of records, so that reading the
+// header does not cost more than the records. Records of a wrong size do not count.
 func (k *Kind) mostHeader(records, record uint64) uint64 {
 	const least = 4 << 20
 	if k.Record > 0 && record != uint64(k.Record) {
@@ -45,7 +44,7 @@ func (k *Kind) mostHeader(records, record uint64) uint64 {
 	return min(least+min(records, maxHeader)*uint64(k.Each), maxHeader)
 }
 
-// NotOursError says that a file was not written as this kind. It must not be replaced.
+// NotOursError says that a file is not of this kind. It must not be replaced.
 type NotOursError struct{ Path, Kind string }
 
 func (e *NotOursError) Error() string {
@@ -60,15 +59,15 @@ func (e *DamagedError) Error() string { return fmt.Sprintf("%s: %s", e.Path, e.R
 const (
 	fixedBytes = 8 + 4 + 4 + 8 + 8
 	sumBytes   = 4
-	// maxHeader bounds what a reader allocates before it has seen a checksum.
+	// maxHeader bounds a reader's allocation before it has verified a checksum.
 	maxHeader = 1 << 28
-	// maxRecord keeps record sizes in range of an int anywhere.
+	// maxRecord keeps the size of a record within an int on every system.
 	maxRecord = 1 << 30
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// sizes are the numbers in front of the header.
+// sizes is the numbers before the header.
 type sizes struct {
 	version     uint32
 	header      int
@@ -76,7 +75,7 @@ type sizes struct {
 	recordBytes int
 }
 
-// encode is the fixed part of a file, with the kind's magic.
+// encode returns the fixed part of a file, with the kind's magic.
 func (s sizes) encode(k Kind) []byte {
 	b := append(make([]byte, 0, fixedBytes), k.Magic[:]...)
 	b = binary.LittleEndian.AppendUint32(b, s.version)
@@ -85,8 +84,8 @@ func (s sizes) encode(k Kind) []byte {
 	return binary.LittleEndian.AppendUint64(b, uint64(s.recordBytes))
 }
 
-// decode reads the fixed part of a file of a given number of bytes. The reason is "" if the file
-// is exactly as long as it has to be.
+// decode parses the fixed part of a file with size bytes. reason is "" if the file has exactly the right
+// length.
 func decode(b []byte, k Kind, size int64) (s sizes, reason string) {
 	version, header := binary.LittleEndian.Uint32(b[8:]), binary.LittleEndian.Uint32(b[12:])
 	records, record := binary.LittleEndian.Uint64(b[16:]), binary.LittleEndian.Uint64(b[24:])
@@ -107,7 +106,7 @@ func decode(b []byte, k Kind, size int64) (s sizes, reason string) {
 	return sizes{version, int(header), int(records), int(record)}, ""
 }
 
-// at is where a record begins.
+// at is the offset of a record.
 func (s sizes) at(i int) int64 {
 	return fixedBytes + int64(s.header) + sumBytes + int64(i)*int64(s.recordBytes+sumBytes)
 }

@@ -12,19 +12,18 @@ import (
 	"mla/runtime/system/atomicfile"
 )
 
-// Writer writes a file. Until Commit the file at its path is what it was before.
+// Writer writes a file. Until Commit, the old file at the path is unchanged.
 type Writer struct {
 	file   *atomicfile.File
 	path   string
 	sizes  sizes
-	header uint32 // its checksum
-	next   int    // record
+	header uint32 // checksum of the header
+	next   int    // number of the next record
 }
 
-// Create begins a file of a given number of records, whose header is written as JSON. It replaces
-// a file of the same kind, whatever state that is in, and an empty one; any other is left
-// alone (*NotOursError). The caller must end with Commit or Abort; Abort after Commit
-// does nothing.
+// Create begins a file with a number of records, whose header is written as JSON. It replaces an empty file,
+// or one of the same kind, damaged or not. It returns *NotOursError for any other file. The caller must end
+// with Commit or Abort; Abort after Commit does nothing.
 func Create(path string, k Kind, header any, records, recordBytes int) (*Writer, error) {
 	if err := Replaceable(path, k); err != nil {
 		return nil, err
@@ -50,7 +49,7 @@ func Create(path string, k Kind, header any, records, recordBytes int) (*Writer,
 	return w, nil
 }
 
-// Replaceable fails if there is a file that is not of the kind (*NotOursError).
+// Replaceable returns *NotOursError if there is a file of another kind.
 func Replaceable(path string, k Kind) error {
 	file, err := open(path, k)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -67,7 +66,7 @@ func Replaceable(path string, k Kind) error {
 	return err
 }
 
-// begins tells whether a file begins with the magic of a kind, as far as it goes.
+// begins says whether a file begins with the magic of a kind, or with a part of it if the file is shorter.
 func begins(r io.ReaderAt, k Kind) (bool, error) {
 	var magic [len(k.Magic)]byte
 	n, err := r.ReadAt(magic[:], 0)
@@ -77,7 +76,7 @@ func begins(r io.ReaderAt, k Kind) (bool, error) {
 	return string(magic[:n]) == string(k.Magic[:n]), nil
 }
 
-// Write adds the next record.
+// Write appends the next record.
 func (w *Writer) Write(record []byte) error {
 	if len(record) != w.sizes.recordBytes || w.next == w.sizes.records {
 		return fmt.Errorf("%s: record %d of %d bytes; expected %d of %d", w.path, w.next, len(record), w.sizes.records, w.sizes.recordBytes)

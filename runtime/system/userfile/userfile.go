@@ -1,5 +1,6 @@
-// Package userfile reads files that somebody else names or fills. A name may lead to a pipe that nobody writes to, or to
-// a device that never ends: nothing here waits for the one or reads all of the other.
+// Package userfile reads files whose names or contents come from a user. Such a name may be that of a pipe
+// without a writer, or of a device without an end. The functions here neither block on the former nor read
+// all of the latter.
 package userfile
 
 import (
@@ -10,12 +11,12 @@ import (
 	"syscall"
 )
 
-// ErrNotRegular says that a name is that of a folder, a pipe, a device or a socket.
+// ErrNotRegular says that a path is a folder, a pipe, a device or a socket.
 var ErrNotRegular = errors.New("is not a regular file")
 
-// Open opens a regular file for reading. Anything else is an ErrNotRegular.
+// Open opens a regular file for reading. It returns ErrNotRegular for anything else.
 func Open(path string) (*os.File, error) {
-	// Before it is opened: opening a named pipe waits for a writer.
+	// Check before opening, as opening a named pipe waits for a writer.
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {
 		err = fmt.Errorf("%s: %w", path, ErrNotRegular)
@@ -26,13 +27,13 @@ func Open(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// OpenPiped opens a file, or a pipe, as shells make one of <(command). A pipe that nobody writes to is empty. Devices
-// may have no end: who reads must stop somewhere.
+// OpenPiped opens a file or a pipe, such as the shell's <(command). A pipe without a writer is empty. A
+// device may have no end, so the caller must limit what it reads.
 func OpenPiped(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 }
 
-// Read returns what OpenPiped opens, which may be at most most bytes.
+// Read returns the contents of a file or pipe (see OpenPiped) of at most most bytes.
 func Read(path string, most int64) ([]byte, error) {
 	file, err := OpenPiped(path)
 	if err != nil {

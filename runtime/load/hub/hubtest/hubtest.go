@@ -1,4 +1,4 @@
-// Package hubtest is a hub with one repository, u/r, for tests of what loads models.
+// Package hubtest serves a fake hub with one repository, u/r, for tests.
 package hubtest
 
 import (
@@ -14,7 +14,7 @@ import (
 
 const commit = "0123456789abcdef0123456789abcdef01234567"
 
-// Serve starts a hub whose repository has the files, by name; the caller closes it.
+// Serve starts a hub whose repository has the given files, by name. The caller closes it.
 func Serve(files map[string][]byte) *httptest.Server {
 	var siblings []map[string]any
 	for name, data := range files {
@@ -23,7 +23,7 @@ func Serve(files map[string][]byte) *httptest.Server {
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/models/u/r/revision/main", func(w http.ResponseWriter, _ *http.Request) {
-		// An answer that cannot be sent is the client's error.
+		// If the response cannot be sent, the client reports it.
 		_ = json.NewEncoder(w).Encode(map[string]any{"sha": commit, "siblings": siblings})
 	})
 	const content = "/u/r/resolve/" + commit + "/"

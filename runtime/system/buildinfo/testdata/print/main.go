@@ -1,4 +1,4 @@
-// Command print says what it was built from.
+// Command print prints its own build information.
 package main
 
 import (
