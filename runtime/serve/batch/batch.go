@@ -1,12 +1,11 @@
-// Package batch runs batches of requests that must not be lost, with as many workers on as
-// many machines as there are. Requests and answers are the lines of OpenAI's batch files;
-// between them is NATS JetStream.
+// Package batch runs batches of requests that must not be lost, with any number of workers on any number of
+// machines. Requests and answers are lines of OpenAI's batch files. NATS JetStream moves them between clients
+// and workers.
 //
-// A line becomes a message of the stream of requests, which a worker takes when it has a
-// slot free. The worker stores the answer and then acknowledges the message. Should it
-// crash before, the message goes to another worker after AckWait. An answer is stored only
-// where there is none yet (the broker compares the sequence of its subject), so none is
-// lost and none is there twice.
+// A line becomes a message in the stream of requests. A worker with a free slot takes it, stores the answer,
+// and then acknowledges the message. If the worker crashes before, the message goes to another worker after
+// AckWait. An answer is stored only if there is none yet: the broker compares the sequence number of its
+// subject. So no answer is lost, and none is stored twice.
 package batch
 
 import (
@@ -20,20 +19,20 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// The streams, and the subjects within: REQUESTS.batch.line and ANSWERS.batch.line.
+// The streams, with subjects REQUESTS.batch.line and ANSWERS.batch.line.
 const (
 	requests = "mla_requests"
 	answers  = "mla_answers"
 	workers  = "workers" // the consumer that all workers share
 )
 
-// AckWait is how long a worker may be silent before its request goes to another one.
+// AckWait is how long a worker may be silent before its request goes to another worker.
 const AckWait = 10 * time.Second
 
-// MaxDeliver is how often a request is tried; then its answer is that it failed.
+// MaxDeliver is how often a request is tried; after that its answer is an error.
 const MaxDeliver = 5
 
-// keep is how long answers stay, and requests that nobody takes.
+// keep is how long answers, and requests that no worker takes, are stored.
 const keep = 30 * 24 * time.Hour
 
 // request is a line of an input file.
@@ -58,18 +57,18 @@ type response struct {
 	Body      json.RawMessage `json:"body"`
 }
 
-// failure is why there is no response.
+// failure says why there is no response.
 type failure struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
 }
 
-// subject is that of a line, from 1, of a batch.
+// subject is the subject of a line of a batch; lines are numbered from 1.
 func subject(stream, batch string, line int) string {
 	return stream + "." + batch + "." + strconv.Itoa(line)
 }
 
-// streams makes the streams, or finds them.
+// streams creates the streams, unless they exist.
 func streams(ctx context.Context, js jetstream.JetStream) (in, out jetstream.Stream, err error) {
 	// A request leaves the stream when it is acknowledged.
 	in, err = js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{Name: requests, Subjects: []string{requests + ".>"},

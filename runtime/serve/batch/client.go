@@ -18,21 +18,21 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// File is an input file that was looked at.
+// File is a checked input file.
 type File struct {
-	// Name tells batches apart. That of the same text is the same, so submitting it again
-	// goes on with what was begun.
+	// Name identifies the batch. It is the same for the same text, so submitting a text again continues its
+	// batch.
 	Name  string
 	lines [][]byte
 }
 
-// Limits on an input file, which are OpenAI's for lines.
+// Limits on an input file; those of lines are OpenAI's.
 const (
 	maxLines = 50_000
 	maxLine  = 32 << 20 // bytes
 )
 
-// Read reads an input file, and checks every line before anything is sent.
+// Read reads an input file, and checks all lines.
 func Read(r io.Reader) (*File, error) {
 	f, ids := &File{}, map[string]int{}
 	hash := sha256.New()
@@ -77,7 +77,7 @@ func Read(r io.Reader) (*File, error) {
 	return f, nil
 }
 
-// isPath says whether a URL is a path of the API, and no way round to another one.
+// isPath says whether a URL is a path of the API, without a host.
 func isPath(address string) bool {
 	u, err := url.Parse(address)
 	return err == nil && strings.HasPrefix(u.Path, "/v1/") && u.String() == u.Path && path.Clean(u.Path) == u.Path
@@ -86,8 +86,7 @@ func isPath(address string) bool {
 // Len is the number of requests.
 func (f *File) Len() int { return len(f.lines) }
 
-// Submit hands the requests to the broker that have no answer yet. When it returns, they
-// are stored there.
+// Submit sends the requests without an answer to the broker. When it returns, the broker has stored them.
 func (f *File) Submit(ctx context.Context, js jetstream.JetStream) error {
 	_, out, err := streams(ctx, js)
 	if err != nil {
@@ -115,8 +114,8 @@ func (f *File) Submit(ctx context.Context, js jetstream.JetStream) error {
 	return nil
 }
 
-// Collect waits for all answers and writes them in the order of the requests. progress is
-// called with how many there are; it may be nil.
+// Collect waits for all answers and writes them in the order of the requests. It calls progress, which may be
+// nil, with the number of answers so far.
 func (f *File) Collect(ctx context.Context, js jetstream.JetStream, w io.Writer, progress func(n int)) error {
 	consumer, err := js.OrderedConsumer(ctx, answers, jetstream.OrderedConsumerConfig{FilterSubjects: []string{answers + "." + f.Name + ".*"}})
 	if err != nil {
@@ -135,7 +134,7 @@ func (f *File) Collect(ctx context.Context, js jetstream.JetStream, w io.Writer,
 		}
 		at, err := strconv.Atoi(m.Subject()[strings.LastIndexByte(m.Subject(), '.')+1:])
 		if err != nil || at < 1 || at > len(lines) || lines[at-1] != nil {
-			continue // somebody else's
+			continue // of another batch
 		}
 		lines[at-1] = m.Data()
 		if n++; progress != nil {
@@ -144,7 +143,7 @@ func (f *File) Collect(ctx context.Context, js jetstream.JetStream, w io.Writer,
 	}
 	out := bufio.NewWriter(w)
 	for _, line := range lines {
-		_, _ = out.Write(line) // Flush has its error
+		_, _ = out.Write(line) // Flush returns its error
 		_ = out.WriteByte('\n')
 	}
 	return out.Flush()

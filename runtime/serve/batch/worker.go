@@ -17,30 +17,30 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Worker answers requests of batches.
+// Worker answers the requests of batches.
 type Worker struct {
 	Handler http.Handler // the server's
 	Slots   int          // requests at a time
 	Log     *slog.Logger
 	AckWait time.Duration // 0: AckWait
-	// Patience is how long a worker asks its server for one request while that is busy or
-	// has no model; 0: DefaultPatience. Then another worker gets the request.
+	// Patience is how long a worker keeps asking its server about one request while the server is busy or has
+	// no model; 0: DefaultPatience. After that another worker gets the request.
 	Patience time.Duration
-	// Limit is how long a request may take; 0: DefaultLimit. Then its answer is an error,
-	// whatever the server is still at.
+	// Limit is how long a request may take; 0: DefaultLimit. After that its answer is an error, even if the
+	// server has not finished.
 	Limit time.Duration
 }
 
-// Values of Worker unless they are given. The limit is longer than the server's own.
+// Defaults of Worker. The limit is longer than the server's own.
 const (
 	DefaultPatience = 10 * time.Minute
 	DefaultLimit    = time.Hour
 )
 
-// pause is how long a worker waits for its server, and after an error of the broker.
+// pause is the time between two attempts, and after an error of the broker.
 const pause = time.Second
 
-// Run answers requests until ctx is done. Those under way then go to other workers.
+// Run answers requests until ctx is done. Unfinished requests then go to other workers.
 func (w *Worker) Run(ctx context.Context, js jetstream.JetStream) error {
 	w.AckWait, w.Patience, w.Limit = cmp.Or(w.AckWait, AckWait), cmp.Or(w.Patience, DefaultPatience), cmp.Or(w.Limit, DefaultLimit)
 	in, out, err := streams(ctx, js)
@@ -77,7 +77,7 @@ func (w *Worker) next(ctx context.Context, js jetstream.JetStream, consumer jets
 	}
 	for m := range list.Messages() {
 		if err := w.answer(ctx, js, out, m); err != nil {
-			_ = m.NakWithDelay(pause) // if that does not come through either, AckWait does it
+			_ = m.NakWithDelay(pause) // if this message is lost, AckWait has the same effect
 			return fmt.Errorf("%s: %w", m.Subject(), err)
 		}
 	}
@@ -87,10 +87,10 @@ func (w *Worker) next(ctx context.Context, js jetstream.JetStream, consumer jets
 	return nil
 }
 
-// answer answers a request and acknowledges it. Of an error, nothing was stored.
+// answer answers a request and acknowledges it. After an error, nothing was stored.
 func (w *Worker) answer(ctx context.Context, js jetstream.JetStream, out jetstream.Stream, m jetstream.Msg) error {
 	to := answers + strings.TrimPrefix(m.Subject(), requests)
-	if there, err := answered(ctx, out, to); err != nil || there { // its worker was cut before it could acknowledge
+	if there, err := answered(ctx, out, to); err != nil || there { // the worker that stored it had no time to acknowledge
 		return errors.Join(err, m.DoubleAck(ctx))
 	}
 	about, err := m.Metadata()
@@ -125,7 +125,7 @@ func (w *Worker) answer(ctx context.Context, js jetstream.JetStream, out jetstre
 	_, err = js.Publish(ctx, to, line, jetstream.WithExpectLastSequencePerSubject(0))
 	var said *jetstream.APIError
 	if errors.As(err, &said) && said.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence {
-		err = nil // another worker was as quick
+		err = nil // another worker was as fast
 	}
 	if err != nil {
 		return err
@@ -133,7 +133,7 @@ func (w *Worker) answer(ctx context.Context, js jetstream.JetStream, out jetstre
 	return m.DoubleAck(ctx)
 }
 
-// keepAlive tells the broker that a request is being worked on.
+// keepAlive tells the broker, until stop, that a request is being answered.
 func (w *Worker) keepAlive(m jetstream.Msg) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
@@ -142,15 +142,15 @@ func (w *Worker) keepAlive(m jetstream.Msg) (stop func()) {
 			case <-ctx.Done():
 				return
 			case <-time.After(w.AckWait / 3):
-				_ = m.InProgress() // the next one may come through
+				_ = m.InProgress() // if it fails, the next one may succeed
 			}
 		}
 	}()
 	return cancel
 }
 
-// run answers a request by the server, once that is ready. It fails if the server does, or is
-// not ready in time.
+// run sends a request to the server and stores the response in a. It fails if the server does, or is not
+// ready in time.
 func (w *Worker) run(ctx context.Context, q request, a *answer) error {
 	out, err := w.ask(ctx, q)
 	var late *lateError
@@ -176,23 +176,23 @@ func (w *Worker) run(ctx context.Context, q request, a *answer) error {
 	return nil
 }
 
-// lateError says that a request has taken longer than it may.
+// lateError says that a request has exceeded its time limit.
 type lateError struct{ limit time.Duration }
 
 func (e *lateError) Error() string { return fmt.Sprintf("the request took longer than %v", e.limit) }
 
-// ask gets an answer of the server that is not that it is busy.
+// ask sends a request until the server's answer is something else than that it is busy.
 func (w *Worker) ask(ctx context.Context, q request) (*recorder, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, w.Limit, &lateError{w.Limit})
 	defer cancel()
 	since := time.Now()
 	for {
 		r, err := http.NewRequestWithContext(ctx, http.MethodPost, q.URL, bytes.NewReader(q.Body))
-		if err != nil { // Read has looked at the URL
+		if err != nil { // Read has checked the URL
 			return nil, err
 		}
-		// A handler that does not notice the end of its context is left alone: the slot is
-		// for the next request.
+		// A handler that ignores the end of its context is abandoned, so that the slot can take the next
+		// request.
 		answered := make(chan *recorder, 1)
 		go func() {
 			out := &recorder{header: http.Header{}}
@@ -215,14 +215,14 @@ func (w *Worker) ask(ctx context.Context, q request) (*recorder, error) {
 			return nil, fmt.Errorf("the server was not ready within %v: status %d: %s", w.Patience, out.status, bytes.TrimSpace(out.body.Bytes()))
 		}
 		select {
-		case <-time.After(pause): // the model is being loaded, or others use it
+		case <-time.After(pause): // the model is being loaded, or other requests use it
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
 	}
 }
 
-// recorder is an answer in memory.
+// recorder keeps a response in memory.
 type recorder struct {
 	header http.Header
 	status int

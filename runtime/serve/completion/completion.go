@@ -1,13 +1,11 @@
-// Package completion continues texts for many clients at a time. A Service owns a loaded
-// model and the goroutine that runs it; clients start requests from any goroutine and get
-// tokens with their text while others get theirs.
+// Package completion continues texts for many concurrent clients. A Service owns a loaded model and the
+// goroutine that runs it. Clients start requests from any goroutine, and get tokens with their text.
 //
-// A service takes in as many requests as its model has sessions, and some more that wait
-// for one; further ones fail with *BusyError. A request ends when its context does. If
-// the device fails, all requests at hand fail with the reason, and the model is loaded
-// again; until then new ones fail with *UnavailableError. A device that fails again and
-// again, or does not come back from a step, ends the service with a *DeviceError: a new
-// process may get it to work.
+// A service accepts as many requests as its model has sessions, and a number of waiting ones; further ones
+// fail with *BusyError. A request ends when its context does. If the device fails, all current requests fail
+// with the reason, and the model is loaded again; until then new requests fail with *UnavailableError. A
+// device that fails repeatedly, or does not return from a step, ends the service with a *DeviceError: only a
+// new process may get it to work.
 package completion
 
 import (
@@ -26,29 +24,30 @@ import (
 	"mla/runtime/text/tokenizer"
 )
 
-// Config says what a service runs, and for how many.
+// Config is the parameters of a service.
 type Config struct {
 	// Load brings the model to its device. The service closes it.
 	Load      func(ctx context.Context) (*engine.Model, error)
 	Tokenizer *tokenizer.Tokenizer
 	Queue     int // requests that may wait for a session
 	Scheduler scheduler.Config
-	// Draft is scheduler.Request.Draft of all requests.
+	// Draft is scheduler.Request.Draft for all requests.
 	Draft func(*engine.Session) (engine.Drafter, error)
-	// Retry is how long the service waits before it loads a model again whose device
-	// has failed; 0: DefaultRetry. It doubles with every failure without a request done.
+	// Retry is how long the service waits before it loads the model again after a failure of the device; 0:
+	// DefaultRetry. It doubles with every failure until a request is completed.
 	Retry time.Duration
-	// Retries is how often the model is loaded again without a request done in between,
-	// before Run gives up; 0: DefaultRetries, negative: never again.
+	// Retries is how often the model is loaded again, without a completed request in between, before Run
+	// gives up; 0: DefaultRetries, negative: never.
 	Retries int
-	// Stuck is how long a step may take until the device counts as lost; 0: DefaultStuck.
+	// Stuck is the time after which a step that has not ended counts as a failure of the device; 0:
+	// DefaultStuck.
 	Stuck time.Duration
-	// Prompts keeps what prompts have left in the caches; nil: nothing is kept.
+	// Prompts keeps the cache rows of prompts in files; nil: nothing is kept.
 	Prompts *Prompts
 	Log     *slog.Logger
 }
 
-// Values of Config unless they are given, and what Retry doubles up to.
+// Defaults of Config, and the upper bound of Retry.
 const (
 	DefaultRetry   = time.Second
 	DefaultRetries = 4
@@ -57,36 +56,36 @@ const (
 	maxRetry       = time.Minute
 )
 
-// AheadAlone is a good scheduler.Config.Ahead: a request that comes waits for two units of it.
+// AheadAlone is a good scheduler.Config.Ahead: a new request waits for at most two units of work.
 const AheadAlone = 2
 
-// State says what a service can do.
+// State is what a service can do at the moment.
 type State string
 
-// The states.
+// Values of State.
 const (
 	Loading State = "loading"
 	Ready   State = "ready"
-	Failed  State = "failed" // the device; the model will be loaded again
-	Broken  State = "broken" // the device, for good: Run has given up
+	Failed  State = "failed" // the device has failed; the model will be loaded again
+	Broken  State = "broken" // the device has failed permanently: Run has given up
 	Closed  State = "closed"
 )
 
-// Stats are a service's numbers.
+// Stats is a service's counts.
 type Stats struct {
 	State     State
-	Cause     error // of Failed and Broken
-	Sessions  int   // requests that can run at a time
+	Cause     error // for Failed and Broken
+	Sessions  int   // requests that can run concurrently
 	Scheduler scheduler.Stats
 	Pages     paging.Stats
-	Completed int // requests that ended neither with an error nor before their end
+	Completed int // requests that ended normally, neither cancelled nor with an error
 	Failures  int // of the device
 }
 
-// BusyError says that as many requests wait as may.
+// BusyError says that the queue is full.
 type BusyError struct {
 	Waiting    int
-	RetryAfter time.Duration // until there may be room
+	RetryAfter time.Duration // the expected time until a place is free
 }
 
 func (e *BusyError) Error() string {
@@ -111,26 +110,26 @@ func (e *UnavailableError) Error() string {
 	return "the server is shutting down"
 }
 
-// errClosed is why requests end that are at hand when a service is closed.
+// errClosed ends the current requests when a service is closed.
 var errClosed = errors.New("the server is shutting down")
 
 // Service runs requests on one model.
 type Service struct {
 	cfg  Config
 	wake chan struct{}
-	last atomic.Int64 // id of a request
+	last atomic.Int64 // id of the last request
 
 	mu       sync.Mutex
 	stats    Stats
 	sched    *scheduler.Scheduler
 	requests map[int64]*request
-	took     time.Duration // a request, in the mean of the last ones
+	took     time.Duration // mean time of the last requests
 
 	calling   sync.Mutex // held while a request's functions are called
-	abandoned bool       // the requests have ended, whatever the device still does
+	abandoned bool       // the requests have ended, even if the device still works on them
 }
 
-// New is a service that has nothing loaded before Run.
+// New returns a service. Run loads its model.
 func New(cfg Config) *Service {
 	cfg.Retry, cfg.Retries, cfg.Stuck = cmp.Or(cfg.Retry, DefaultRetry), cmp.Or(cfg.Retries, DefaultRetries), cmp.Or(cfg.Stuck, DefaultStuck)
 	if cfg.Log == nil {
@@ -139,9 +138,8 @@ func New(cfg Config) *Service {
 	return &Service{cfg: cfg, wake: make(chan struct{}, 1), stats: Stats{State: Loading}, requests: map[int64]*request{}}
 }
 
-// Run loads the model and runs requests until ctx is done; then those at hand end. A
-// model that cannot be loaded at first is an error, and so is a device that fails for good:
-// *DeviceError.
+// Run loads the model and runs requests until ctx is done; then the current requests end. It returns an error
+// if the model cannot be loaded the first time, and a *DeviceError if the device fails permanently.
 func (s *Service) Run(ctx context.Context) error {
 	defer s.become(Closed, nil)
 	pause, failures := s.cfg.Retry, 0
@@ -175,7 +173,7 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 }
 
-// load loads the model, with what is kept of prompts.
+// load loads the model, and restores kept prompts.
 func (s *Service) load(ctx context.Context) (*engine.Model, error) {
 	m, err := s.cfg.Load(ctx)
 	if err != nil {
@@ -189,11 +187,11 @@ func (s *Service) load(ctx context.Context) (*engine.Model, error) {
 	return m, nil
 }
 
-// become changes the state. From then on no request is taken in, unless it is Ready.
+// become changes the state. Only in state Ready are requests accepted.
 func (s *Service) become(state State, cause error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.stats.State == Broken { // for good
+	if s.stats.State == Broken { // it is permanent
 		return
 	}
 	if (state == Failed || state == Broken) && s.stats.State != Failed {
@@ -202,8 +200,8 @@ func (s *Service) become(state State, cause error) {
 	s.stats.State, s.stats.Cause = state, cause
 }
 
-// serve runs requests on a loaded model until ctx is done, and closes it. It returns the
-// device's error. steps says since when a step is under way.
+// serve runs requests on a loaded model until ctx is done, and closes the model. It returns the device's
+// error. steps has the start of the current step.
 func (s *Service) serve(ctx context.Context, m *engine.Model, steps *stepping) error {
 	sched, err := scheduler.New(m, s.cfg.Scheduler)
 	if err != nil {
@@ -234,7 +232,7 @@ func (s *Service) serve(ctx context.Context, m *engine.Model, steps *stepping) e
 	}
 }
 
-// close ends the requests at hand, and keeps their prompts.
+// close ends the current requests, and keeps their prompts.
 func (s *Service) close(sched *scheduler.Scheduler, m *engine.Model) error {
 	s.become(Closed, nil)
 	s.cancel(errClosed)
@@ -249,8 +247,7 @@ func (s *Service) close(sched *scheduler.Scheduler, m *engine.Model) error {
 	return nil
 }
 
-// look notes the numbers of the scheduler and the model, which only the goroutine that
-// runs them may ask for.
+// look copies the counts of the scheduler and the model, which only the goroutine that runs them may read.
 func (s *Service) look(sched *scheduler.Scheduler, m *engine.Model) {
 	numbers, pages := sched.Stats(), m.Pages()
 	s.mu.Lock()
@@ -267,7 +264,7 @@ func (s *Service) cancel(cause error) {
 	}
 }
 
-// Stats are the numbers of this moment.
+// Stats returns the current counts.
 func (s *Service) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,9 +11,9 @@ import (
 	"mla/runtime/engine"
 )
 
-// DeviceError says that a device has failed for good, as far as this process can tell.
+// DeviceError says that a device has failed permanently, as far as this process can tell.
 type DeviceError struct {
-	Failures int // one after the other, without a request done in between
+	Failures int // consecutive failures without a completed request
 	Cause    error
 }
 
@@ -24,10 +24,10 @@ func (e *DeviceError) Error() string {
 	return fmt.Sprintf("the device failed %d times, one after the other, and did not recover: %v", e.Failures, e.Cause)
 }
 
-// Unwrap is the cause.
+// Unwrap returns the cause.
 func (e *DeviceError) Unwrap() error { return e.Cause }
 
-// Stuck says whether the device is still at a step: then its model's memory is in use.
+// Stuck says whether a step still runs on the device, so that the model's memory is in use.
 func (e *DeviceError) Stuck() bool {
 	var stuck *stuckError
 	return errors.As(e.Cause, &stuck)
@@ -40,13 +40,13 @@ func (e *stuckError) Error() string {
 	return fmt.Sprintf("a step did not end within %v", e.limit)
 }
 
-// givesUp says that loading the model again is of no use.
+// givesUp says that loading the model again is pointless.
 func (s *Service) givesUp(failures int, err error) bool {
 	var stuck *stuckError
 	return errors.As(err, &stuck) || errors.Is(err, device.ErrNewProcess) || failures > max(s.cfg.Retries, 0)
 }
 
-// giveUp is how Run ends if the device cannot go on.
+// giveUp ends Run when the device cannot continue.
 func (s *Service) giveUp(failures int, cause error) error {
 	err := &DeviceError{failures, cause}
 	s.become(Broken, err)
@@ -54,20 +54,20 @@ func (s *Service) giveUp(failures int, cause error) error {
 	return err
 }
 
-// stepping is since when a step is under way, in nanoseconds; 0: none is.
+// stepping is the start of the current step, in nanoseconds; 0: no step is running.
 type stepping struct{ since atomic.Int64 }
 
 func (s *stepping) begin() { s.since.Store(time.Now().UnixNano()) }
 func (s *stepping) end()   { s.since.Store(0) }
 
-// over says whether the step under way has taken longer than a limit.
+// over says whether the current step has taken longer than a limit.
 func (s *stepping) over(limit time.Duration) bool {
 	since := s.since.Load()
 	return since != 0 && time.Since(time.Unix(0, since)) > limit
 }
 
-// watch is serve, which it leaves alone if a step does not end. Then the requests at hand
-// fail, and nothing that the device still does reaches them.
+// watch runs serve, and abandons it if a step does not end. Then the current requests fail, and later results
+// of the device do not reach them.
 func (s *Service) watch(ctx context.Context, m *engine.Model) error {
 	var steps stepping
 	ended := make(chan error, 1)
@@ -81,7 +81,7 @@ func (s *Service) watch(ctx context.Context, m *engine.Model) error {
 		case <-tick.C:
 			if steps.over(s.cfg.Stuck) {
 				err := &stuckError{s.cfg.Stuck}
-				s.become(Broken, &DeviceError{1, err}) // no request comes in any more
+				s.become(Broken, &DeviceError{1, err}) // no request is accepted any more
 				s.abandon(err)
 				return err
 			}

@@ -10,16 +10,16 @@ import (
 	"mla/runtime/text/tokenizer"
 )
 
-// Logprob is how likely a token was: the logarithm of its share of the softmax of the
-// model's logits, before bias, penalties and temperature; or with Request.Sampled of its
-// probability after them, -Inf for a token that was not drawn but forced.
+// Logprob is the log-probability of a token: that of the softmax of the model's logits, before bias,
+// penalties and temperature. With Request.Sampled it is that of the distribution after all samplers; -Inf for
+// a token that was forced, not drawn.
 type Logprob struct {
 	ID  int32
 	Log float64
-	Top []Logprob // the likeliest tokens, if asked for; theirs is nil
+	Top []Logprob // the most likely tokens, if asked for; their own Top is nil
 }
 
-// sampler picks a request's tokens.
+// sampler returns the sampler of a request.
 func (r *Request) sampler(t *tokenizer.Tokenizer) (engine.Sampler, error) {
 	p := r.Params
 	p.Vocabulary = t
@@ -37,7 +37,7 @@ func (r *Request) sampler(t *tokenizer.Tokenizer) (engine.Sampler, error) {
 	return s, nil
 }
 
-// grammarError is why no token could be picked by the request's grammar; nil otherwise.
+// grammarError says why the request's grammar allows no token; nil: it allows some.
 func (r *request) grammarError() error {
 	s := r.sampler
 	if o, ok := s.(*observer); ok {
@@ -49,8 +49,8 @@ func (r *request) grammarError() error {
 	return nil
 }
 
-// observer is a sampler that notes how likely its choice was, and may be told it. It
-// cannot be Portable: it has to see the logits.
+// observer is a sampler that records the probability of its choice, and can be told which token to choose. It
+// cannot be Portable, as it needs the logits.
 type observer struct {
 	sampler engine.Sampler
 	request *Request
@@ -73,13 +73,13 @@ func (o *observer) Next(logits []float32) int32 {
 	return id
 }
 
-// logprob is how likely a token was. drawn says that the sampler picked it.
+// logprob is the log-probability of a token; drawn says that the sampler has picked it.
 func (o *observer) logprob(logits []float32, id int32, drawn bool) *Logprob {
 	n := o.request.Logprobs
 	if !o.request.Sampled {
 		return logprob(logits, id, n)
 	}
-	if !drawn { // what the sampler knows is of an earlier token
+	if !drawn { // the sampler's distribution is that of an earlier token
 		return &Logprob{ID: id, Log: math.Inf(-1)}
 	}
 	p, best := o.sampler.(chooser).Candidates(id, n)
@@ -90,7 +90,7 @@ func (o *observer) logprob(logits []float32, id int32, drawn bool) *Logprob {
 	return out
 }
 
-// chooser is a sampler that says what it drew from.
+// chooser is a sampler that reports the distribution that it drew from.
 type chooser interface {
 	Candidates(id int32, n int) (p float64, best []sample.Candidate)
 }
@@ -98,14 +98,14 @@ type chooser interface {
 // Accept implements engine.Sampler.
 func (o *observer) Accept(id int32) { o.sampler.Accept(id) }
 
-// logprob is that of a token, with the n likeliest ones.
+// logprob is the log-probability of a token, with the n most likely tokens.
 func logprob(logits []float32, id int32, n int) *Logprob {
 	most := math.Inf(-1)
 	for _, x := range logits {
 		most = max(most, settled(x))
 	}
 	sum := 0.
-	var top []int32 // best first
+	var top []int32 // most likely first
 	for i, x := range logits {
 		x := settled(x)
 		sum += math.Exp(x - most)
@@ -127,10 +127,10 @@ func logprob(logits []float32, id int32, n int) *Logprob {
 	return out
 }
 
-// lowest takes the place of -Inf, which JSON does not have.
+// lowest replaces -Inf, which JSON cannot express.
 const lowest = -1e9
 
-// settled is a logit as a sampler takes it, within limits.
+// settled is a logit as samplers use it, without NaN and infinities.
 func settled(x float32) float64 {
 	switch {
 	case x != x || x < lowest:

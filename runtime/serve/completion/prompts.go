@@ -19,27 +19,27 @@ import (
 	"mla/runtime/plan"
 )
 
-// Prompts keeps what the last texts have left in the caches in files of a folder, so that
-// it is found again after a restart. Files are written when a service ends.
+// Prompts keeps the cache rows of the last texts in files of a folder, so that they survive a restart. Files
+// are written when a service ends.
 type Prompts struct {
 	Dir string // must exist
 	Key func(*engine.Model) (promptcache.Key, error)
-	Max int // files
+	Max int // most files
 
 	mu    sync.Mutex
-	texts []ranText // the last ones, none the beginning of a later one of its scope
+	texts []ranText // the last ones; none is a beginning of a later one of its scope
 }
 
-// ranText is a text that was run, and the scope of the requests that may find it.
+// ranText is a text that was run, and the scope of requests that may find it.
 type ranText struct {
 	scope  string
 	tokens []int32
 }
 
-// extension is that of the files. Others in the folder are left alone.
+// extension is the file name extension. Other files in the folder are not touched.
 const extension = ".mlaprompt"
 
-// ran notes a text that was run.
+// ran records a text that was run.
 func (p *Prompts) ran(scope string, prompt, generated []int32) {
 	if p == nil {
 		return
@@ -54,7 +54,7 @@ func (p *Prompts) ran(scope string, prompt, generated []int32) {
 	p.texts = p.texts[max(0, len(p.texts)-p.Max):]
 }
 
-// files are those of the folder that are prompt caches, the oldest first.
+// files lists the prompt caches in the folder, the oldest first.
 func (p *Prompts) files() (paths []string, err error) {
 	entries, err := os.ReadDir(p.Dir)
 	if err != nil {
@@ -80,8 +80,7 @@ func (p *Prompts) files() (paths []string, err error) {
 	return paths, nil
 }
 
-// restore brings what the files have to the model's pages. One that cannot be used is
-// passed over.
+// restore loads the files into the model's pages. It skips files that cannot be used.
 func (p *Prompts) restore(ctx context.Context, m *engine.Model, log *slog.Logger) error {
 	key, err := p.Key(m)
 	if err != nil {
@@ -113,13 +112,12 @@ func restoreFile(ctx context.Context, m *engine.Model, path string, key promptca
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	// The last token of a prompt is left to be run: any will do.
+	// The last token of a prompt is left to be run, so any token serves.
 	text := append(slices.Clone(f.Tokens[:min(len(f.Tokens), m.Context()-1)]), 0)
 	return s.Restore(ctx, f, text)
 }
 
-// save writes the last texts' pages that the model still has, and removes the oldest files
-// beyond Max.
+// save writes the pages of the last texts that the model still has, and removes the oldest files beyond Max.
 func (p *Prompts) save(m *engine.Model, log *slog.Logger) error {
 	if p == nil {
 		return nil
@@ -157,10 +155,10 @@ func (p *Prompts) saveText(m *engine.Model, key promptcache.Key, text ranText, l
 		return err
 	}
 	hash := sha256.New()
-	_, _ = io.WriteString(hash, text.scope)                      // never fails
-	_ = binary.Write(hash, binary.LittleEndian, text.tokens[:n]) // never fails
+	_, _ = io.WriteString(hash, text.scope)                      // a hash never fails
+	_ = binary.Write(hash, binary.LittleEndian, text.tokens[:n]) // a hash never fails
 	path := filepath.Join(p.Dir, hex.EncodeToString(hash.Sum(nil)[:16])+extension)
-	// The time to write them is not the client's: they are all gone.
+	// Not the clients' context: the clients have disconnected.
 	if err := s.SavePrompt(context.Background(), path, key, n); err != nil {
 		return err
 	}

@@ -15,36 +15,35 @@ import (
 	"mla/runtime/text/tokenizer"
 )
 
-// Request is a prompt to continue. Its functions are called by the goroutine that runs
-// the model, one at a time: they must be quick. The error that Done gets is the cause of
-// the context's end if the request was cancelled.
+// Request is a prompt to continue. The goroutine that runs the model calls its functions, one at a time, so
+// they must be quick. If the request is cancelled, Done gets the cause of the context's end.
 type Request struct {
 	scheduler.Continuation
 	Params sample.Params
-	// Logprobs is how many of the likeliest tokens come with each token; negative: none,
-	// and no probability of the token itself.
+	// Logprobs is how many of the most likely tokens are reported with each token; negative: none, not even
+	// the token's own probability.
 	Logprobs int
-	// Sampled has Logprobs be those of the tokens that the sampler drew from, after all samplers.
+	// Sampled makes Logprobs those of the distribution after all samplers.
 	Sampled bool
-	// Force is a token that has to come next, whatever the model says; negative: any. It
-	// may be nil, which is quicker.
+	// Force returns a token that must come next, whatever the model says; negative: any token. A nil Force is
+	// faster.
 	Force func() int32
-	// Guide says which grammar the text follows at the moment, and where it is in it; nil:
-	// none, ever.
+	// Guide returns the grammar that the text currently follows, and the position in it; nil: there is never
+	// one.
 	Guide guided.Guide
-	// Visible are control tokens that print their names, as they mark parts of the text.
+	// Visible are control tokens whose names are part of the text, because they mark parts of it.
 	Visible map[int32]bool
 	Emit    func(Token) (more bool)
 }
 
-// Token is the next one of a text.
+// Token is the next token of a text.
 type Token struct {
-	ID      int32    // -1: there is none, Text is what tokens before have left over
+	ID      int32    // -1: no token; Text is what earlier tokens have left over
 	Text    string   // the characters that it completes
 	Logprob *Logprob // nil unless asked for
 }
 
-// request is one at hand.
+// request is a running or waiting request.
 type request struct {
 	Request
 	id      int64
@@ -56,9 +55,8 @@ type request struct {
 	tokens  atomic.Int64
 }
 
-// Start takes in requests, all or none of them: all if there is room for the first. It fails with *BusyError,
-// *UnavailableError, or an error that says what is wrong with a request; Done is not
-// called then.
+// Start accepts all requests or none: all if there is a place for the first. It returns *BusyError,
+// *UnavailableError, or an error that says what is wrong with a request; then Done is not called.
 func (s *Service) Start(ctx context.Context, requests ...Request) error {
 	list := make([]*request, len(requests))
 	for i, r := range requests {
@@ -73,8 +71,8 @@ func (s *Service) Start(ctx context.Context, requests ...Request) error {
 	if s.stats.State != Ready {
 		return &UnavailableError{s.stats.State, s.stats.Cause}
 	}
-	// Answers of one call wait for each other, however many they are: so a call that comes
-	// while nobody waits is never told to come again for ever.
+	// All answers of one call are accepted together, even if they exceed the queue: otherwise a call with
+	// many answers would be refused forever.
 	if most := s.stats.Sessions + s.cfg.Queue; len(s.requests) >= most {
 		return &BusyError{max(0, len(s.requests)-s.stats.Sessions), s.retryAfter()}
 	}
@@ -93,10 +91,10 @@ func (s *Service) Start(ctx context.Context, requests ...Request) error {
 	return nil
 }
 
-// submit hands a request to the scheduler.
+// submit submits a request to the scheduler.
 func (s *Service) submit(ctx context.Context, r *request) error {
 	ctx, r.cancel = context.WithCancelCause(ctx)
-	// Cancelling has to be noticed while nothing runs, too.
+	// A cancelled request must end even while the model does not run.
 	stop := context.AfterFunc(ctx, func() {
 		select {
 		case s.wake <- struct{}{}:
@@ -146,7 +144,7 @@ func (s *Service) submit(ctx context.Context, r *request) error {
 	return nil
 }
 
-// finish passes on what is left of a request's text, and its end.
+// finish emits the rest of a request's text, and ends it.
 func (s *Service) finish(r *request, res engine.Result, err error) {
 	s.ended(r, res)
 	if text := r.stream.Flush(); text != "" {
@@ -155,7 +153,7 @@ func (s *Service) finish(r *request, res engine.Result, err error) {
 	r.Done(res, err)
 }
 
-// ended forgets a request.
+// ended removes a request.
 func (s *Service) ended(r *request, res engine.Result) {
 	s.cfg.Prompts.ran(r.Scope, r.Prompt, res.Tokens)
 	s.mu.Lock()
@@ -164,18 +162,18 @@ func (s *Service) ended(r *request, res engine.Result) {
 	if res.Reason != engine.ReasonError && res.Reason != engine.ReasonCancel {
 		s.stats.Completed++
 	}
-	const share = 8 // of the last ones in the mean
+	const share = 8 // number of requests in the running mean
 	s.took += (time.Since(r.since) - s.took) / share
 }
 
-// retryAfter is about how long it takes until one of those that wait can begin.
+// retryAfter is roughly the time until one of the waiting requests begins.
 func (s *Service) retryAfter() time.Duration {
 	waiting := len(s.requests) - s.stats.Sessions + 1
 	wait := s.took * time.Duration(waiting) / time.Duration(max(s.stats.Sessions, 1))
 	return min(max(wait.Round(time.Second), time.Second), time.Minute)
 }
 
-// emit passes a token on.
+// emit passes a token to the request.
 func (r *request) emit(id int32) bool {
 	r.tokens.Add(1)
 	t := Token{ID: id}
@@ -190,7 +188,7 @@ func (r *request) emit(id int32) bool {
 	return r.Emit(t)
 }
 
-// Info is a request at hand.
+// Info is the state of a request.
 type Info struct {
 	ID     int64
 	Prompt int // tokens
@@ -198,7 +196,7 @@ type Info struct {
 	Since  time.Time
 }
 
-// Requests are those at hand, those that were started first in front.
+// Requests lists the current requests, in the order in which they were started.
 func (s *Service) Requests() []Info {
 	s.mu.Lock()
 	defer s.mu.Unlock()

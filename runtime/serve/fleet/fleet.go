@@ -1,7 +1,6 @@
-// Package fleet keeps servers of several models, each a worker with memory of its own: one
-// is started when a request names its model, and stopped when nobody has used it for a
-// while, or when another one needs its memory. So a model that is not used takes nothing,
-// and one that crashes takes no other with it.
+// Package fleet runs servers of several models, each in a worker process with memory of its own. A worker is
+// started when a request names its model. It is stopped when the model has not been used for a while, or when
+// another model needs the memory. So an unused model takes no memory, and a crash affects one model only.
 package fleet
 
 import (
@@ -14,19 +13,19 @@ import (
 	"time"
 )
 
-// Model is one that can be served.
+// Model is a model that can be served.
 type Model struct {
 	Name  string
-	Bytes int64 // that it takes when it is loaded
+	Bytes int64 // memory that it takes when loaded
 }
 
-// Config says which models there are, and how many of them at a time.
+// Config is the models, and the limits on loaded ones.
 type Config struct {
 	Models []Model
-	Memory int64         // bytes that loaded models may take together; 0: any number
-	Idle   time.Duration // after which a model that nobody uses is unloaded, unless Keep says else; 0: never
-	// Run runs the worker of a model until ctx is done. It calls ready with the worker's
-	// address once that can answer.
+	Memory int64         // bytes that all loaded models may take together; 0: no limit
+	Idle   time.Duration // time after which an unused model is unloaded, unless Keep changes it; 0: never
+	// Run runs the worker of a model until ctx is done. It calls ready with the worker's address once the
+	// worker can answer.
 	Run func(ctx context.Context, m Model, ready func(address string)) error
 	Log *slog.Logger
 }
@@ -36,7 +35,7 @@ type UnknownError struct{ Name string }
 
 func (e *UnknownError) Error() string { return fmt.Sprintf("there is no model %q", e.Name) }
 
-// Fleet is the workers. Its methods may be called by any goroutine.
+// Fleet is the workers. Its methods are safe for concurrent use.
 type Fleet struct {
 	cfg     Config
 	ctx     context.Context
@@ -45,24 +44,24 @@ type Fleet struct {
 
 	mu      sync.Mutex
 	workers map[string]*worker
-	changed chan struct{} // closed when a worker ends, or is not used any more
+	changed chan struct{} // closed when a worker ends or becomes unused
 }
 
-// worker is one on its way from its start to its end.
+// worker is a worker between its start and its end.
 type worker struct {
 	Model
 	cancel   context.CancelFunc
-	ready    chan struct{} // closed when address is there
-	ended    chan struct{} // closed when err is there
+	ready    chan struct{} // closed once address is set
+	ended    chan struct{} // closed once err is set
 	address  string
 	err      error
 	users    int
-	used     time.Time     // when the last user has gone
-	keep     time.Duration // without a user; negative: for ever
+	used     time.Time     // when the last user left
+	keep     time.Duration // time that it stays without a user; negative: unlimited
 	stopping bool
 }
 
-// New is a fleet that has nothing loaded.
+// New returns a fleet without loaded models.
 func New(cfg Config) *Fleet {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -72,7 +71,7 @@ func New(cfg Config) *Fleet {
 	return f
 }
 
-// Close stops all workers, and waits for their ends.
+// Close stops all workers, and waits for them to end.
 func (f *Fleet) Close() {
 	f.stop()
 	f.running.Wait()
@@ -81,7 +80,7 @@ func (f *Fleet) Close() {
 // Models are all that can be served.
 func (f *Fleet) Models() []Model { return f.cfg.Models }
 
-// Loaded are the names and addresses of the models that can answer now.
+// Loaded is the names and addresses of the models that can answer now.
 func (f *Fleet) Loaded() map[string]string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -94,9 +93,9 @@ func (f *Fleet) Loaded() map[string]string {
 	return list
 }
 
-// Acquire is the address of a model's worker, which is started if need be and stays until
-// release. It waits until there is memory for it. It fails with *UnknownError, the cause
-// of the context's end, or why the worker did not start.
+// Acquire returns the address of a model's worker, which it starts if necessary, and which stays until
+// release. It waits until there is memory for it. It fails with *UnknownError, with the cause of the
+// context's end, or with the reason for which the worker did not start.
 func (f *Fleet) Acquire(ctx context.Context, name string) (address string, release func(), err error) {
 	at := slices.IndexFunc(f.cfg.Models, func(m Model) bool { return m.Name == name })
 	if at < 0 {
@@ -118,7 +117,7 @@ func (f *Fleet) Acquire(ctx context.Context, name string) (address string, relea
 	return "", nil, err
 }
 
-// use is a worker of a model with one more user.
+// use adds a user to the worker of a model.
 func (f *Fleet) use(ctx context.Context, m Model) (*worker, error) {
 	for {
 		w, wait := f.tryUse(m)
@@ -135,8 +134,8 @@ func (f *Fleet) use(ctx context.Context, m Model) (*worker, error) {
 	}
 }
 
-// tryUse is use if it need not wait, else the channel that says when to try again. It
-// stops the models that were not used for the longest time until there is room.
+// tryUse is use if no wait is necessary; else it returns a channel that closes when to try again. It stops
+// the least recently used models to make room.
 func (f *Fleet) tryUse(m Model) (*worker, <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -155,7 +154,7 @@ func (f *Fleet) tryUse(m Model) (*worker, <-chan struct{}) {
 			idle = append(idle, w)
 		}
 	}
-	// A model that is larger than the limit runs alone: its worker says what does not fit.
+	// A model above the limit runs alone: its worker reports what does not fit.
 	if f.cfg.Memory == 0 || taken+m.Bytes <= f.cfg.Memory || len(f.workers) == 0 {
 		return f.start(m), nil
 	}
@@ -212,7 +211,7 @@ func (f *Fleet) start(m Model) *worker {
 	return w
 }
 
-// release takes a user away.
+// release removes a user.
 func (f *Fleet) release(w *worker) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -235,8 +234,8 @@ func (f *Fleet) release(w *worker) {
 	}
 }
 
-// Keep says how long the worker of a model stays without a user, until it is said anew; 0: not
-// at all, negative: until its memory is needed. The caller is one of its users.
+// Keep sets how long the worker of a model stays without a user, from now on; 0: not at all, negative: until
+// its memory is needed. The caller must be one of its users.
 func (f *Fleet) Keep(name string, d time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -245,14 +244,14 @@ func (f *Fleet) Keep(name string, d time.Duration) {
 	}
 }
 
-// end stops a worker. It stays in workers, with its memory, until it has ended.
+// end stops a worker. It remains in workers, with its memory, until it has ended.
 func (f *Fleet) end(w *worker, why string) {
 	f.cfg.Log.Info("unloading", "model", w.Name, "why", why)
 	w.stopping = true
 	w.cancel()
 }
 
-// tell wakes those that wait.
+// tell wakes the waiting callers.
 func (f *Fleet) tell() {
 	close(f.changed)
 	f.changed = make(chan struct{})

@@ -8,31 +8,30 @@ import (
 	"mla/runtime/engine"
 )
 
-// ahead are requests whose tokens a device picks and runs by itself. Steps are in flight
-// before the host has taken the tokens of earlier steps, so the device waits for nothing. A single
-// request gets units of Config.Ahead steps: a new request waits for little then. Several
-// requests get single steps.
+// ahead is requests whose tokens a device picks and runs ahead of the host. Steps are in flight before the
+// host has taken the tokens of earlier steps, so the device never waits. A single request gets units of
+// Config.Ahead steps. Several requests get single steps, so that a new request waits only briefly.
 type ahead struct {
-	*engine.Ahead // nil: there are none
+	*engine.Ahead // nil: no request runs ahead
 	tasks         []*task
 	unit          int           // steps asked for at a time
-	left          int           // steps that may still be asked for; negative: any number
-	ran           int           // steps taken
-	began         time.Time     // the first
-	since         time.Time     // when the step under way began
-	wait          time.Duration // from then on until the next one is asked for
+	left          int           // steps that may still be asked for; negative: no limit
+	ran           int           // steps whose tokens were taken
+	began         time.Time     // when the first step began
+	since         time.Time     // when the current step began
+	wait          time.Duration // time after since at which the next step is asked for
 }
 
-// How many tokens of requests that draft run without a draft, once a drafter had none: few at
-// first, so that little is missed, and twice as many each time until a draft is right. To begin
-// steps ahead takes the time of a part of a token.
+// How many tokens of requests with a drafter run without drafts, after a time when the drafter had none: few
+// at first, so that little is missed, and twice as many each time until a draft is accepted. To begin steps
+// ahead takes about the time of a token.
 const (
 	fewUnguessed  = 8
 	mostUnguessed = 64
 )
 
-// unguessed is for how many tokens a request need not guess, in steps of a given number of rows; negative:
-// for all.
+// unguessed is for how many tokens a request will get no drafts, in steps of a number of rows; negative: for
+// all.
 func (s *Scheduler) unguessed(t *task, rows int) int {
 	if t.drafter == nil {
 		return -1
@@ -41,7 +40,7 @@ func (s *Scheduler) unguessed(t *task, rows int) int {
 	_, following := t.drafter.(engine.Following)
 	rest := max(s.pays.Resting(), t.share.Resting())
 	switch {
-	case !textual && !following, s.pays.Alone(rows) == 0: // it is not known yet what guesses have to beat
+	case !textual && !following, s.pays.Alone(rows) == 0: // the time that drafts must beat is not known yet
 		return 0
 	case rest > 0:
 		return rest
@@ -54,8 +53,8 @@ func (s *Scheduler) unguessed(t *task, rows int) int {
 	return t.unguessed
 }
 
-// goAhead lets the device go on with the requests of a step, after the tokens that it has
-// picked, if there are no others and nothing but the logits decides about their tokens.
+// goAhead lets the device continue the requests of a step after the tokens that it has picked, if there are
+// no other requests and the next tokens depend only on logits and draws.
 func (s *Scheduler) goAhead(rows []engine.Row, tasks []*task, picked [][]int32) {
 	if s.failed != nil || s.unit < 1 || len(rows) == 0 || s.steppable(tasks, 0) < 1 {
 		return
@@ -87,8 +86,8 @@ func (s *Scheduler) goAhead(rows []engine.Row, tasks []*task, picked [][]int32) 
 	}
 }
 
-// steppable is how many more steps than those under way all these tasks have to come: none, if
-// somebody else is there or could join, or one of them has ended.
+// steppable is how many more steps, beyond those in flight, all these tasks will need. It is 0 if another
+// request is active or could join, or if a task has ended.
 func (s *Scheduler) steppable(tasks []*task, inFlight int) int {
 	if len(s.active) != len(tasks) || s.joins() {
 		return 0
@@ -106,7 +105,7 @@ func (s *Scheduler) steppable(tasks []*task, inFlight int) int {
 	return capacity
 }
 
-// ask asks for steps after those under way, if all of the requests go on for as long.
+// ask asks for further steps, if all requests last that long.
 func (s *Scheduler) ask() {
 	a := &s.ahead
 	for a.InFlight() <= a.unit {
@@ -119,7 +118,7 @@ func (s *Scheduler) ask() {
 		}
 		asked, err := a.Ask(n)
 		if errors.As(err, new(*engine.OutOfPages)) {
-			a.left = 0 // a round has to say what becomes of that
+			a.left = 0 // the next round has to handle this
 			return
 		}
 		if s.failed = err; err != nil {
@@ -128,21 +127,20 @@ func (s *Scheduler) ask() {
 		if a.left > 0 {
 			a.left -= asked
 		}
-		if a.unit == 1 || asked == 0 { // the next one is asked for when this one is about to end, or once a state is copied
+		if a.unit == 1 || asked == 0 { // the next step is asked for shortly before this one ends, or after a state was copied
 			return
 		}
 	}
 }
 
-// A step is asked for this long before the step in flight ends, so that a request that comes until
-// then does not wait for both. Handing the step over takes some of that time, and naps take longer
-// than they should.
+// The next step is asked for this long before the current one ends, so that a new request which comes before
+// that need not wait for both. The margin covers the submission and naps that take longer than asked.
 const (
 	lead     = 200 * time.Microsecond
-	shortest = 100 * time.Microsecond // nap
+	shortest = 100 * time.Microsecond // shortest nap
 )
 
-// await waits until the step under way is about to end, or somebody comes.
+// await waits until the current step is about to end, or a request arrives.
 func (s *Scheduler) await() {
 	a := &s.ahead
 	for left := a.wait; ; {
@@ -152,14 +150,14 @@ func (s *Scheduler) await() {
 		}
 		n := max(shortest, left/2)
 		nap(n)
-		left -= n // also where the clock stands still
+		left -= n // also if the clock stands still
 	}
 	s.receive()
 }
 
-// learn sets for how long to wait in the next step: this one took so long, and the host was
-// blocked for some of that at its end, for too long or not long enough. Where it was not at all
-// the step may have ended long before, so what it took says nothing.
+// learn adapts the wait before the next step is asked for, by the time that this step took and the time that
+// the host was blocked at its end. If the host was not blocked, the step may have ended long before, and its
+// time says nothing.
 func (a *ahead) learn(blocked, took time.Duration) {
 	switch {
 	case blocked > lead:
@@ -172,7 +170,7 @@ func (a *ahead) learn(blocked, took time.Duration) {
 	a.wait = max(0, min(a.wait, took-lead))
 }
 
-// goOn takes the tokens of the step that was asked for first, with the next ones under way.
+// goOn takes the tokens of the oldest step in flight, and keeps further steps in flight.
 func (s *Scheduler) goOn() {
 	a := &s.ahead
 	if len(a.tasks) > 1 {
@@ -205,7 +203,7 @@ func (s *Scheduler) goOn() {
 		s.endAhead()
 	}
 	for i, t := range tasks {
-		if t.session == nil { // it has ended since
+		if t.session == nil { // the request has ended meanwhile
 			continue
 		}
 		if len(tasks) > 1 {
@@ -216,8 +214,8 @@ func (s *Scheduler) goOn() {
 	}
 }
 
-// endAhead ends what a device does by itself. The requests go on with rows. How long steps of
-// one request take is counted of all together, as their tokens come by units.
+// endAhead ends the run ahead. The requests continue with rows. For a single request, the times of all of its
+// steps are counted together, because tokens arrive by units.
 func (s *Scheduler) endAhead() {
 	if a := &s.ahead; len(a.tasks) == 1 && a.ran > 0 {
 		s.pays.Ahead(a.ran, s.now().Sub(a.began))
@@ -226,19 +224,19 @@ func (s *Scheduler) endAhead() {
 	s.ahead = ahead{}
 }
 
-// goesOn says whether somebody wants the tokens that are under way.
+// goesOn says whether a request still needs the tokens in flight.
 func (a *ahead) goesOn() bool {
 	return a.Ahead != nil && slices.ContainsFunc(a.tasks, func(t *task) bool { return t.session != nil })
 }
 
-// arrived says whether somebody has come since the last look.
+// arrived says whether a request has arrived since the last call.
 func (s *Scheduler) arrived() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.incoming) > 0
 }
 
-// joins says whether a request that waits would get a session.
+// joins says whether a waiting request would get a session.
 func (s *Scheduler) joins() bool {
 	return len(s.waiting) > 0 && !s.hold && len(s.active) < s.model.Sessions()
 }

@@ -8,8 +8,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// run runs the rows of a step, with guesses of what follows where nothing else would use
-// their places and they pay.
+// run runs the rows of a step, with drafts in rows that are otherwise unused, if drafts pay.
 func (s *Scheduler) run(rows []engine.Row, tasks []*task) (picked [][]int32, err error) {
 	quiet := !slices.ContainsFunc(s.active, func(t *task) bool { return t.waits || !t.started() || t.left() > 1 })
 	guessing := quiet && s.pays.Now(len(rows))
@@ -40,8 +39,9 @@ func (s *Scheduler) run(rows []engine.Row, tasks []*task) (picked [][]int32, err
 	return picked, nil
 }
 
-// follow lets drafters that are about to draft run the tokens that they have missed, unless that
-// takes too long. Drafters that pause miss what comes. While none drafts, all pauses pass at the same time.
+// follow lets the drafters that are about to draft run the tokens that they have missed, unless that takes
+// too long. Drafters in a pause miss tokens. If no request drafts, the pauses of all requests count down
+// together.
 func (s *Scheduler) follow(tasks []*task, guessing bool) {
 	for _, t := range tasks {
 		if !guessing {
@@ -60,8 +60,8 @@ func (s *Scheduler) follow(tasks []*task, guessing bool) {
 	}
 }
 
-// settle lets the drafter of a request that ends run what it has missed, where that is quick: a later
-// request that continues the same tokens finds it.
+// settle lets the drafter of an ending request run the tokens that it has missed, if that is quick, so that a
+// later request with the same tokens finds its rows.
 func (s *Scheduler) settle(t *task) {
 	if f, ok := t.drafter.(engine.Following); ok && s.failed == nil {
 		_, ok := s.catches.Do(f, s.pays.Alone(1), s.now)
@@ -69,7 +69,7 @@ func (s *Scheduler) settle(t *task) {
 	}
 }
 
-// guess adds guesses to rows, one of each task, as far as the width allows, which they share.
+// guess adds drafts to rows, one row of each task. The tasks share the free rows of the width.
 func (s *Scheduler) guess(rows []engine.Row, tasks []*task) (n int) {
 	capacity := min(s.width, plan.MaxWanted) - len(rows)
 	for i, t := range tasks {
@@ -80,7 +80,7 @@ func (s *Scheduler) guess(rows []engine.Row, tasks []*task) (n int) {
 	return n
 }
 
-// guess is at most n tokens that may follow, for which the session has pages.
+// guess returns at most n drafts, for which the session has pages.
 func (t *task) guess(n int) []int32 {
 	if t.Max >= 0 {
 		n = min(n, t.Max-len(t.result.Tokens)-1)
@@ -95,7 +95,7 @@ func (t *task) guess(n int) []int32 {
 	}
 	list := t.drafter.Propose(t.text, n)
 	list = list[:min(n, len(list))]
-	if t.session.Reserve(1+len(list)) != nil { // the row alone has its page
+	if t.session.Reserve(1+len(list)) != nil { // the row alone has its page already
 		return nil
 	}
 	t.result.Drafted += len(list)

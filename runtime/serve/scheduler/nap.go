@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nap sleeps, also for less than the millisecond that time.Sleep may take at least.
+// nap sleeps. It supports durations below a millisecond, the least that time.Sleep may take.
 func nap(d time.Duration) {
 	t := unix.NsecToTimeval(int64(d))
-	_, _ = unix.Select(0, nil, nil, nil, &t) // a signal wakes it early
+	_, _ = unix.Select(0, nil, nil, nil, &t) // a signal may end it early
 }

@@ -2,22 +2,21 @@ package scheduler
 
 import "time"
 
-// pace decides how many rows of prompts run in one batch, by how long steps have taken. While
-// others decode, a step with rows of prompts should not take more than twice as long as one
-// without, as far as that can be had; while none decodes, many
-// rows are quicker per row, but a new request should not wait long for the end of a step.
+// pace decides how many rows of prompts run in one batch, by the measured times of steps. While requests
+// decode, a step with rows of prompts should take at most twice as long as one without. While none decodes,
+// more rows take less time per row, but a new request should not wait long for the end of a step.
 type pace struct {
 	took    map[int]time.Duration // of a round, by its rows: running means
-	refused map[int]int           // how often a number of rows was too slow since it was run
+	refused map[int]int           // by rows: how often this number was refused as too slow since it was last run
 }
 
 const (
-	patience  = 250 * time.Millisecond // a step of prompts alone
-	slowdown  = 1.875                  // steps with rows of prompts to those without: some take longer than their mean
-	forgetful = 256                    // refusals until a number of rows is tried again
+	patience  = 250 * time.Millisecond // longest step with prompts only
+	slowdown  = 1.875                  // largest ratio of steps with rows of prompts to steps without; below 2, as single steps exceed the mean
+	forgetful = 256                    // refusals after which a number of rows is tried again
 )
 
-// ran notes a round.
+// ran records the time of a round.
 func (p *pace) ran(rows int, took time.Duration) {
 	if p.took == nil {
 		p.took, p.refused = map[int]time.Duration{}, map[int]int{}
@@ -30,9 +29,9 @@ func (p *pace) ran(rows int, took time.Duration) {
 	p.refused[rows] = 0
 }
 
-// about is how long a step of a given number of rows takes: what it took before, or between those with
-// fewer and with more; where there are none with more, at least as long as one with fewer,
-// and where there are none with fewer, at least its share of one with more.
+// about is the expected time of a step with a number of rows: its measured mean, or an interpolation between
+// fewer and more rows. Without measurements of more rows it is at least the time of fewer; without
+// measurements of fewer, at least the proportional share of more.
 func (p *pace) about(rows int) time.Duration {
 	low, high := p.around(rows)
 	switch {
@@ -43,11 +42,11 @@ func (p *pace) about(rows int) time.Duration {
 	case high == 0 || high == low:
 		return p.took[low]
 	}
-	above := min(p.took[high], p.took[low]*time.Duration(high)/time.Duration(low)) // what is more was bad luck
+	above := min(p.took[high], p.took[low]*time.Duration(high)/time.Duration(low)) // a longer time was a coincidence
 	return p.took[low] + (above-p.took[low])*time.Duration(rows-low)/time.Duration(high-low)
 }
 
-// around are the numbers of rows next to some that steps have had; 0: none.
+// around returns the nearest measured numbers of rows below and above; 0: none.
 func (p *pace) around(rows int) (low, high int) {
 	for n := range p.took {
 		if n <= rows && n > low {
@@ -60,15 +59,15 @@ func (p *pace) around(rows int) (low, high int) {
 	return low, high
 }
 
-// beside is how many rows of prompts, at most a given number and at least a quarter of that, run
-// beside those of requests that decode: a new request must not wait forever either.
+// beside is how many rows of prompts run beside those of decoding requests: at most most, and at least a
+// quarter of that, so that a new request does not wait forever.
 func (p *pace) beside(decode, most int) int {
 	alone := p.about(decode)
 	if alone == 0 {
 		return most
 	}
 	limit, least := time.Duration(slowdown*float64(alone)), (most+3)/4
-	// Where the fewest are as slow, fewer are no help.
+	// If even the least number is too slow, fewer rows do not help.
 	if few := p.about(decode + least); few > limit {
 		limit = few + few/4
 	}
@@ -81,8 +80,8 @@ func (p *pace) beside(decode, most int) int {
 	return least
 }
 
-// refuse notes that a number of rows was too slow. What was so once may have been the
-// machine's fault, or a long context's, so it is tried again after a while.
+// refuse records that a number of rows was too slow. The cause may have been temporary, or a long context, so
+// the number is tried again later.
 func (p *pace) refuse(rows int) {
 	if p.refused[rows]++; p.refused[rows] > forgetful {
 		delete(p.took, rows)
@@ -90,8 +89,8 @@ func (p *pace) refuse(rows int) {
 	}
 }
 
-// alone is how many rows of prompts run in one batch while nobody decodes: from least, which
-// always may, to as many as a step has. The step is twice as wide as one that was quick.
+// alone is how many rows of prompts run in one batch while no request decodes: at least least, at most width.
+// It doubles after a step that was fast enough.
 func (p *pace) alone(least, width int) int {
 	n := least
 	for n < width {

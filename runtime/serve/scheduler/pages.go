@@ -8,8 +8,8 @@ import (
 	"mla/runtime/engine"
 )
 
-// join gives sessions to those who wait, as far as there are any. Nobody joins while a
-// request waits for pages.
+// join gives sessions to waiting requests while there are any. No request joins while another one waits for
+// pages.
 func (s *Scheduler) join() {
 	for len(s.waiting) > 0 && !s.hold && !slices.ContainsFunc(s.active, func(t *task) bool { return t.waits }) {
 		t := s.waiting[0]
@@ -19,7 +19,7 @@ func (s *Scheduler) join() {
 		case errors.As(err, &many) && len(s.active) > 0:
 			return
 		case errors.As(err, &many):
-			s.end(t, engine.ReasonError, err) // others have them, and nobody here will close one
+			s.end(t, engine.ReasonError, err) // other users of the model have all sessions, and no request here will free one
 			continue
 		case err != nil:
 			s.failed = err
@@ -38,7 +38,7 @@ func (s *Scheduler) join() {
 	}
 }
 
-// reserve makes room for n rows of a task, or notes that it waits for pages.
+// reserve reserves pages for n rows of a task, or records that the task waits for pages.
 func (s *Scheduler) reserve(t *task, n int) bool {
 	err := t.session.Reserve(n)
 	var out *engine.OutOfPages
@@ -49,7 +49,7 @@ func (s *Scheduler) reserve(t *task, n int) bool {
 	return err == nil
 }
 
-// capacity is for how many of a task's remaining rows there are pages, most at most.
+// capacity is how many of a task's remaining rows, at most most, have pages.
 func (s *Scheduler) capacity(t *task, most int) int {
 	for n := min(t.left(), most); n > 0 && s.failed == nil; n-- {
 		if s.reserve(t, n) {
@@ -59,9 +59,8 @@ func (s *Scheduler) capacity(t *task, most int) int {
 	return 0
 }
 
-// makeRoom is for when all tasks wait for pages. The one that joined last gives its own
-// back, and runs its text again once another has ended. One that is alone cannot be
-// helped.
+// makeRoom handles the case that all tasks wait for pages. The task that joined last releases its pages, and
+// runs its text again after another task has ended. A single task fails.
 func (s *Scheduler) makeRoom() {
 	at := len(s.active) - 1
 	t := s.active[at]

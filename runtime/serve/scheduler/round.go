@@ -8,17 +8,17 @@ import (
 	"mla/runtime/plan"
 )
 
-// round is what is left of the present one.
+// round is the rest of the current round.
 type round struct {
-	decode  []*task // that wait for their row
-	prompts int     // rows
-	piece   *task   // whose prompt got the last row
-	rows    int     // that ran
+	decode  []*task // tasks that wait for their row
+	prompts int     // rows of prompts that may still run
+	piece   *task   // the task whose prompt got the last row
+	rows    int     // rows that have run
 	took    time.Duration
 }
 
-// ran notes a step of the round, and the round when it is over: who decodes waits for all of
-// it, also where its rows are more than a step has.
+// ran records a step, and at the end of the round the whole round: a decoding request waits for all of it,
+// even if it takes several steps.
 func (r *round) ran(p *pace, rows int, took time.Duration) {
 	r.rows, r.took = r.rows+rows, r.took+took
 	if len(r.decode) == 0 && r.prompts == 0 {
@@ -26,7 +26,7 @@ func (r *round) ran(p *pace, rows int, took time.Duration) {
 	}
 }
 
-// rows are those of the next step with their tasks; none if there is nothing to run.
+// rows returns the rows of the next step with their tasks; none if there is nothing to run.
 func (s *Scheduler) rows() (rows []engine.Row, tasks []*task) {
 	for s.failed == nil && len(rows) == 0 {
 		s.join()
@@ -47,7 +47,7 @@ func (s *Scheduler) rows() (rows []engine.Row, tasks []*task) {
 		for s.turn.prompts > 0 && len(rows) < s.width {
 			t, n := s.piece(min(s.turn.prompts, s.width-len(rows)), tasks)
 			if t == nil {
-				s.turn.prompts = 0 // nobody can use them
+				s.turn.prompts = 0 // no task can use them
 			}
 			for i := range n {
 				rows, tasks = append(rows, t.row(i)), append(tasks, t)
@@ -76,8 +76,8 @@ func (s *Scheduler) begin() {
 	}
 }
 
-// piece is whose prompt gets rows, n of them, at most most: the one that is at it,
-// or the next in turn. It is nil if nobody can use any. A step has one piece of a task.
+// piece returns a task whose prompt gets n rows, at most most: the current one, or the next in turn. It is
+// nil if no task can use rows. A step has at most one piece of a task.
 func (s *Scheduler) piece(most int, step []*task) (t *task, n int) {
 	if t := s.turn.piece; t != nil && slices.Contains(s.active, t) && !t.decoding() && !slices.Contains(step, t) {
 		if n := s.capacity(t, most); n > 0 {
@@ -91,7 +91,7 @@ func (s *Scheduler) piece(most int, step []*task) (t *task, n int) {
 		if s.failed = t.reuse(); s.failed != nil {
 			return nil, 0
 		}
-		if t.decoding() || s.follows(t) { // now that it has reused rows
+		if t.decoding() || s.follows(t) { // its state after it has reused rows
 			continue
 		}
 		if n := s.capacity(t, most); n > 0 {
@@ -102,7 +102,7 @@ func (s *Scheduler) piece(most int, step []*task) (t *task, n int) {
 	return nil, 0
 }
 
-// inTurn is all active tasks, from the one after the last piece's on.
+// inTurn lists all active tasks, beginning after the task of the last piece.
 func (s *Scheduler) inTurn() []*task {
 	at := slices.IndexFunc(s.active, func(t *task) bool { return t.number > s.last })
 	if at < 0 {
@@ -111,8 +111,8 @@ func (s *Scheduler) inTurn() []*task {
 	return slices.Concat(s.active[at:], s.active[:at])
 }
 
-// follows says whether a task that joined earlier is about to fill the task's next page
-// with the same tokens.
+// follows says whether another task, which joined earlier, is about to fill the task's next page with the
+// same tokens.
 func (s *Scheduler) follows(t *task) bool {
 	end := (t.done()/plan.PageRows + 1) * plan.PageRows
 	if len(t.text) < end {

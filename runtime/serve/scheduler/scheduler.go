@@ -1,33 +1,29 @@
-// Package scheduler runs many requests on one loaded model at a time: continuous
-// batching. A request joins between two steps and leaves as soon as it ends. A step is a
-// list of rows, as many as the model's width at most: tokens that follow decoding
-// requests, and pieces of the prompts of others.
+// Package scheduler runs many concurrent requests on one loaded model: continuous batching. A request joins
+// between two steps, and leaves as soon as it ends. A step is a list of rows, at most as many as the model's
+// width: the next tokens of decoding requests, and pieces of the prompts of others.
 //
-// Rows are dealt in rounds. In a round, every decoding request gets one row, in the
-// order in which they joined, and then prompts get Config.PromptRows in all, or fewer
-// where steps with that many take more than twice as long as those without. So a decoding
-// request waits for one row of every other one and for PromptRows rows of prompts at most,
-// however long these are. While nobody decodes, prompts get as many rows as run within a
-// quarter of a second. Prompts take turns, a piece each; but a request whose
-// next page another one is about to fill waits for that, and reuses it.
+// Rows are assigned in rounds. In a round, every decoding request gets one row, in the order in which the
+// requests joined. Then prompts get Config.PromptRows rows in total, or fewer if a step with that many takes
+// more than twice as long as one without. So a decoding request waits at most for one row of every other one
+// and for PromptRows rows of prompts, however long the prompts are. While no request decodes, prompts get as
+// many rows as run within a quarter of a second. Prompts take turns piece by piece. But a request whose next
+// page another request is about to fill waits, and reuses that page.
 //
-// The text of a request does not depend on who else runs, as every request has a session
-// and a sampler of its own, but for how many rows run in one batch: logits of several are rounded
-// otherwise than those of one. With a width of 1 it is the same to the bit.
+// Every request has its own session and sampler, so its text does not depend on other requests, except that
+// logits of several rows are rounded differently from those of one. With a width of 1 the text is identical.
 //
 // # When pages run out
 //
-// A request that gets no page waits, and no other joins meanwhile. Once all wait, the
-// one that joined last gives its pages back and runs its tokens again later, when one of
-// the others has ended; what it has emitted stays. A request that is alone and gets no
-// page fails with *engine.OutOfPages.
+// A request that gets no page waits, and no further request joins. Once all requests wait, the one that
+// joined last releases its pages, and runs its tokens again later, after another request has ended; tokens
+// that it has emitted stay. A single request that gets no page fails with *engine.OutOfPages.
 //
 // # Steps ahead
 //
-// With requests that all decode a GPU goes on by itself (ahead.go). That ends when a request ends,
-// drafts, needs a page that is not free, or joins. With one request the GPU makes units of several
-// steps. With several requests it makes one step while the host is at the one before. The next step
-// is asked for shortly before the one under way ends, so a new request waits for one of them at most.
+// If all requests decode, a GPU runs ahead of the host (ahead.go), until a request ends, drafts, joins, or
+// needs a page that is not free. For a single request the GPU runs units of several steps. For several
+// requests it runs one step while the host handles the one before. The next step is asked for shortly before
+// the current one ends, so a new request waits for at most one step.
 package scheduler
 
 import (
@@ -42,79 +38,76 @@ import (
 	"mla/runtime/engine/payoff"
 )
 
-// DefaultPromptRows is Config.PromptRows unless it is given.
+// DefaultPromptRows is the default of Config.PromptRows.
 const DefaultPromptRows = 16
 
-// Config says how requests share the model.
+// Config is how requests share the model.
 type Config struct {
-	PromptRows int // rows of prompts that a decoding request waits for at most; 0: the default
-	// Ahead is how many tokens of a single request a device that can do so picks and runs
-	// as one unit of work, while the next unit waits; of several requests it runs one step,
-	// while the next step waits. 0: the host takes part in every token. A new request waits
-	// for what is in flight.
+	PromptRows int // most rows of prompts that a decoding request waits for; 0: the default
+	// Ahead is how many tokens of a single request a device picks and runs as one unit of work, if it can,
+	// while the next unit is queued. For several requests it runs one step while the next is queued. 0: the
+	// host takes part in every token. A new request waits for the steps in flight.
 	Ahead int
-	// Now is the clock by which steps take time; nil: time.Now. How many rows run in one batch
-	// and whether guesses do follows from it, so with a clock that can be foretold a schedule
-	// can be run again.
+	// Now is the clock that measures steps; nil: time.Now. The number of rows in a batch and the use of
+	// drafts depend on it, so a deterministic clock makes schedules reproducible.
 	Now func() time.Time
 }
 
-// Continuation is a prompt to continue, and how far: what a request says whoever makes text of its tokens.
+// Continuation is a prompt to continue, with its limits: the part of a request that does not depend on how
+// its tokens become text.
 type Continuation struct {
 	Prompt []int32
-	// Scope is of the requests whose pages this one shares: who must not learn what others
-	// have asked has a scope of his own.
+	// Scope is the scope of requests with which this one shares pages. Clients that must not learn about each
+	// other's prompts need different scopes.
 	Scope string
 	Max   int                    // tokens to generate; negative: until the context is full
 	Stop  func(token int32) bool // ends the text; may be nil
-	// Prompted is called after every step that has run tokens of the prompt, with how many
-	// are done, how many of these were found in the pages, and the time since it began; it may
-	// be nil.
+	// Prompted is called after every step that has run tokens of the prompt, with the number of finished
+	// tokens, how many of these were reused, and the time since the prompt began; it may be nil.
 	Prompted func(done, reused int, elapsed time.Duration)
-	// Done is called once, when the request has ended: err is the context's if it was
-	// cancelled, *engine.OutOfPages, *engine.NoTokenError, or the device's.
+	// Done is called once, when the request has ended. err is the context's error after a cancellation,
+	// *engine.OutOfPages, *engine.NoTokenError, or the device's error.
 	Done func(res engine.Result, err error)
 }
 
-// Request is a continuation with what picks its tokens. Its functions are called by the
-// goroutine that calls Step, which they must not.
+// Request is a continuation with its sampler. The goroutine that calls Step calls its functions; they must
+// not call Step.
 type Request struct {
 	Continuation
 	Sampler engine.Sampler
 	Emit    func(token int32) bool // gets every token, and returns false to end the text; may be nil
-	// Draft makes what guesses how the text goes on, for a session of the request; nil:
-	// nothing is guessed, nor for a Sampler that is not Portable, or is Watching. The text is
-	// the same.
+	// Draft makes a drafter for a session of the request; nil: no drafts. A Sampler that is Watching, or not
+	// Portable, gets no drafts. The text is the same with and without drafts.
 	Draft func(*engine.Session) (engine.Drafter, error)
 }
 
-// Scheduler runs requests. Submit may be called by any goroutine, at any time; the
-// other methods, and whatever else uses the model, by one at a time.
+// Scheduler runs requests. Submit is safe for concurrent use. All other methods, and any other use of the
+// model, need one goroutine at a time.
 type Scheduler struct {
 	model      *engine.Model
 	width      int // rows of a step
 	promptRows int
 	unit       int              // Config.Ahead
-	now        func() time.Time // for how long steps take
+	now        func() time.Time // clock that measures steps
 
 	mu       sync.Mutex
 	incoming []*task // submitted since the last step
 
-	waiting []*task // for a session, those that joined before in front
-	active  []*task // have one, in the order in which they joined
+	waiting []*task // wait for a session, in the order in which they were submitted
+	active  []*task // have a session, in the order in which they joined
 	pays    payoff.Steps
 	catches engine.CatchingUp
 	pace    pace
 	turn    round
 	ahead   ahead
 	last    int   // number of the task whose prompt got the last row
-	joined  int   // tasks that have got a number
-	hold    bool  // nobody joins until somebody ends
-	failed  error // of the device
+	joined  int   // tasks that have been numbered
+	hold    bool  // no request joins until another one ends
+	failed  error // error of the device
 	steps   Steps
 }
 
-// New is a scheduler of a model, whose other sessions take from the same pages.
+// New returns a scheduler of a model. Other sessions of the model use the same pages.
 func New(m *engine.Model, cfg Config) (*Scheduler, error) {
 	if cfg.PromptRows < 0 {
 		return nil, fmt.Errorf("%d rows of prompts between decoded tokens; expected 1 or more", cfg.PromptRows)
@@ -128,9 +121,8 @@ func New(m *engine.Model, cfg Config) (*Scheduler, error) {
 	return &Scheduler{model: m, width: m.Width(), promptRows: cfg.PromptRows, unit: cfg.Ahead, now: cfg.Now}, nil
 }
 
-// Submit hands over a request, which begins when there is a session for it. Cancelling
-// ctx ends it before its next row. An error says that the model cannot run it; Done is
-// not called then.
+// Submit adds a request, which begins when there is a session for it. Cancelling ctx ends it before its next
+// row. An error says that the model cannot run the request; then Done is not called.
 func (s *Scheduler) Submit(ctx context.Context, r Request) error {
 	switch {
 	case len(r.Prompt) == 0:
@@ -157,8 +149,8 @@ func (s *Scheduler) Run() error {
 	}
 }
 
-// Step runs the next rows; more is false if no request is left. If the device fails, so
-// do all requests, now and later.
+// Step runs the next rows; more is false if no request is left. If the device fails, all requests fail, now
+// and later.
 func (s *Scheduler) Step() (more bool, err error) {
 	s.receive()
 	s.cancel()
@@ -177,7 +169,7 @@ func (s *Scheduler) Step() (more bool, err error) {
 	return len(s.active)+len(s.waiting)+len(s.incoming) > 0, nil
 }
 
-// round runs rows, the next ones of the present round.
+// round runs the next rows of the current round.
 func (s *Scheduler) round() {
 	rows, tasks := s.rows()
 	var picked [][]int32
@@ -203,21 +195,21 @@ func (s *Scheduler) round() {
 	s.goAhead(rows, tasks, picked)
 }
 
-// Stats are numbers of requests.
+// Stats is the numbers of requests.
 type Stats struct {
 	Active  int // have a session
-	Waiting int // for one
+	Waiting int // wait for a session
 	Steps   Steps
 }
 
-// Stats says where the requests are. It is for the goroutine that calls Step.
+// Stats counts the requests. Only the goroutine that calls Step may call it.
 func (s *Scheduler) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return Stats{Active: len(s.active), Waiting: len(s.waiting) + len(s.incoming), Steps: s.steps}
 }
 
-// receive takes in what was submitted.
+// receive moves submitted requests to the waiting ones.
 func (s *Scheduler) receive() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -246,7 +238,7 @@ func (s *Scheduler) fail() {
 	}
 }
 
-// end takes a request out of the schedule, and tells it.
+// end removes a request from the schedule, and calls its Done.
 func (s *Scheduler) end(t *task, reason engine.Reason, err error) {
 	is := func(u *task) bool { return u == t }
 	s.active, s.waiting = slices.DeleteFunc(s.active, is), slices.DeleteFunc(s.waiting, is)

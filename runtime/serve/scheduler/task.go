@@ -8,48 +8,48 @@ import (
 	"mla/runtime/engine/payoff"
 )
 
-// task is a request on its way. Its text is the prompt and what was picked; a prefix of
-// it is on the session's timeline, the rest has to be run. That a task has given its
-// pages back only means that all of its text has to be.
+// task is a request in progress. Its text is the prompt and the picked tokens. A beginning of the text is on
+// the session's timeline; the rest has to be run. For a task that has released its pages, the whole text has
+// to be run.
 type task struct {
 	Request
 	ctx       context.Context
-	number    int // in the order in which they joined
+	number    int // tasks are numbered in the order in which they joined
 	text      []int32
-	session   *engine.Session // nil: it waits for one
-	drafter   engine.Drafter  // of the session; nil: nothing is guessed
-	share     payoff.Share    // of what guesses save
+	session   *engine.Session // nil: the task waits for a session
+	drafter   engine.Drafter  // of the session; nil: no drafts
+	share     payoff.Share    // of the time that drafts save
 	waits     bool            // for pages
-	unguessed int             // tokens that were last run so where there was nothing to guess; 0: a guess was right since
+	unguessed int             // tokens of the last run ahead after the drafter had no drafts; 0: a draft was accepted since
 	result    engine.Result
 
 	submitted time.Time
-	began     time.Time // the prompt, and then decoding
+	began     time.Time // start of the prompt, then of decoding
 }
 
-// done is how many tokens of the text have been run.
+// done is the number of tokens of the text that have been run.
 func (t *task) done() int { return len(t.session.Tokens()) }
 
-// left is how many have not.
+// left is the number of tokens that have not been run.
 func (t *task) left() int { return len(t.text) - t.done() }
 
-// started says whether the prompt has ever been run to its end.
+// started says whether the whole prompt has ever been run.
 func (t *task) started() bool { return len(t.text) > len(t.Prompt) }
 
-// decoding says whether the next row is that of the token that was picked last.
+// decoding says whether the next row is that of the last picked token.
 func (t *task) decoding() bool { return t.started() && t.left() == 1 }
 
-// ready says whether a task has a row for the next round, unless there is no page for it.
+// ready says whether a task has a row for the next round; for the row there may be no page.
 func (t *task) ready() bool { return t.decoding() && !t.waits }
 
-// portable says whether a device can pick for the sampler, by nothing but what that has accepted.
+// portable says whether a device can pick for the sampler, and the sampler depends only on accepted tokens.
 func (t *task) portable() bool {
 	_, portable := t.Sampler.(engine.Portable)
 	_, watches := t.Sampler.(engine.Watching)
 	return portable && !watches
 }
 
-// row is the next one, after rows that are in the same step already.
+// row is the task's next row, after other rows of it in the same step.
 func (t *task) row(after int) engine.Row {
 	at := t.done() + after
 	r := engine.Row{Session: t.session, Token: t.text[at]}
@@ -57,7 +57,7 @@ func (t *task) row(after int) engine.Row {
 	switch {
 	case !t.started():
 		t.result.Prompt.Tokens++
-	case last: // the others have been run before
+	case last: // earlier tokens have been run before
 		t.result.Decode.Tokens++
 	}
 	if last && t.Max != 0 {
@@ -67,7 +67,7 @@ func (t *task) row(after int) engine.Row {
 	return r
 }
 
-// begin tells the sampler the prompt, before it picks the first token.
+// begin passes the prompt to the sampler, before it picks the first token.
 func (t *task) begin() {
 	if !t.started() {
 		for _, token := range t.Prompt {
@@ -76,7 +76,7 @@ func (t *task) begin() {
 	}
 }
 
-// reuse takes over the rows that the model's pages have of the tokens to follow.
+// reuse takes over rows of the next tokens from the model's pages.
 func (t *task) reuse() error {
 	found, err := t.session.Reuse(t.text[t.done():])
 	if !t.started() {
@@ -85,8 +85,8 @@ func (t *task) reuse() error {
 	return err
 }
 
-// take makes the tokens that were picked the text's, or ends the request. The timeline has
-// all but the last, and the sampler knows them.
+// take appends picked tokens to the text, or ends the request. All of them but the last are on the timeline
+// already, and the sampler has accepted them.
 func (s *Scheduler) take(t *task, tokens []int32) {
 	if t.Max == 0 { // nothing was picked
 		tokens = []int32{0}
@@ -94,7 +94,7 @@ func (s *Scheduler) take(t *task, tokens []int32) {
 	for i, token := range tokens {
 		after := len(tokens) - 1 - i
 		if s.takeOne(t, token, after); t.session == nil || after > 0 && t.ctx.Err() != nil {
-			return // it has ended, or ends before the next step
+			return // the request has ended, or ends before the next step
 		}
 		if after > 0 {
 			t.unguessed = 0
@@ -104,7 +104,7 @@ func (s *Scheduler) take(t *task, tokens []int32) {
 	}
 }
 
-// takeOne takes a token; after is how many tokens follow it on the timeline.
+// takeOne takes one token; after is the number of tokens after it on the timeline.
 func (s *Scheduler) takeOne(t *task, token int32, after int) {
 	if !t.started() {
 		now := time.Now()
@@ -132,7 +132,8 @@ func (s *Scheduler) takeOne(t *task, token int32, after int) {
 	}
 }
 
-// ends is why the request ends with a token that others follow on the timeline; "": it goes on.
+// ends is the reason for which the request ends with a token that is followed by others on the timeline; "":
+// it continues.
 func (t *task) ends(token int32, after int) engine.Reason {
 	switch {
 	case t.Emit != nil && !t.Emit(token):
@@ -157,7 +158,7 @@ func (t *task) stop(reason engine.Reason) {
 	}
 }
 
-// close gives the session back.
+// close closes the session.
 func (t *task) close() error {
 	if t.session == nil {
 		return nil

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// account is what a job has used.
+// account is the tokens that a job has used.
 type account struct{ prompt, cached, generated, reasoning int }
 
-// add counts a choice; a prompt counts once.
+// add counts a choice. The prompt counts once, with the first choice.
 func (u *account) add(e *ending, first bool) {
 	if first {
 		u.prompt += e.prompt
@@ -29,18 +29,18 @@ func (u *account) log(r *http.Request) {
 	n.attrs = append(n.attrs, slog.Int("prompt", u.prompt), slog.Int("cached", u.cached), slog.Int("generated", u.generated))
 }
 
-// usedTrailer is where a worker tells its router what a request has used.
+// usedTrailer is the trailer in which a worker tells its router what a request has used.
 const usedTrailer = "X-Mla-Used"
 
-// tell writes an account after an answer whose header has announced it.
+// tell writes an account as a trailer, which the header has announced.
 func (u *account) tell(h http.Header) {
 	if u != nil {
 		h.Set(usedTrailer, fmt.Sprint(u.prompt, u.cached, u.generated))
 	}
 }
 
-// told is the body of a worker's answer. At its end there is what the request has used,
-// which is for the router's log and not for the client.
+// told is the body of a worker's response. Its end carries the used tokens for the router's log, which the
+// client does not see.
 type told struct {
 	io.ReadCloser
 	answer *http.Response
@@ -59,12 +59,12 @@ func (t *told) Read(data []byte) (int, error) {
 	return n, err
 }
 
-// settleTime is how long a request that has failed waits for the ends of its choices: they
-// come with the step under way, unless the device hangs.
+// settleTime is how long a failed request waits for its choices to end. They end with the current step,
+// unless the device hangs.
 const settleTime = 2 * time.Second
 
-// settle ends what is still under way, and adds what all choices have used to the request's
-// line in the log. If they do not end in time the line has no numbers, as they would be wrong.
+// settle ends the unfinished choices, and adds what all choices have used to the request's line in the log.
+// If they do not end in time, it adds no numbers, as these would be wrong.
 func (st *stream) settle(r *http.Request) {
 	st.cancel()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), settleTime)

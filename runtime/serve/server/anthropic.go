@@ -34,7 +34,7 @@ type messagesRequest struct {
 	} `json:"context_management"`
 }
 
-// job is the job of the request.
+// job converts the request to a job.
 func (q *messagesRequest) job(ctx context.Context, s *Server) (*job, error) {
 	c, err := q.conversation(s)
 	if err != nil {
@@ -45,7 +45,7 @@ func (q *messagesRequest) job(ctx context.Context, s *Server) (*job, error) {
 	}
 	if f := q.Output.Format; f != nil {
 		f.Strict = new(bool)
-		*f.Strict = true // the API has no other
+		*f.Strict = true // the API has only strict formats
 	}
 	if c.grammar, err = s.grammarOf(q.structured, q.Output.Format, "output_config.format"); err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func (q *messagesRequest) job(ctx context.Context, s *Server) (*job, error) {
 	return j, q.StopSequences.check("stop_sequences")
 }
 
-// anthropicMessage is an answer, or its head in a stream.
+// anthropicMessage is a response, or its beginning in a stream.
 type anthropicMessage struct {
 	ID           string         `json:"id"`
 	Type         string         `json:"type"`
@@ -77,7 +77,7 @@ type anthropicMessage struct {
 	Usage        anthropicUsage `json:"usage"`
 }
 
-// anthropicUsage counts tokens of a prompt that were found in the caches apart.
+// anthropicUsage counts tokens of the prompt that were found in the caches separately.
 type anthropicUsage struct {
 	Input  int `json:"input_tokens"`
 	Output int `json:"output_tokens"`
@@ -89,7 +89,7 @@ func (u *account) anthropic() anthropicUsage {
 	return anthropicUsage{Input: u.prompt - u.cached, Output: u.generated, Cached: u.cached}
 }
 
-// stopReason is why an answer ended, in Anthropic's words, and at which sequence.
+// stopReason is the reason for the end in Anthropic's terms, and the stop sequence.
 func (e *ending) stopReason() (reason, sequence *string) {
 	word := map[string]string{"tool_calls": "tool_use", "length": "max_tokens", "stop": "end_turn"}[e.finish()]
 	if e.matched != "" {
@@ -103,7 +103,7 @@ func (s *Server) newMessage() anthropicMessage {
 	return anthropicMessage{ID: newID("msg_"), Type: "message", Role: chat.Assistant, Model: s.cfg.Model, Content: []any{}}
 }
 
-// messages is POST /v1/messages.
+// messages serves POST /v1/messages.
 func (s *Server) messages(w http.ResponseWriter, r *http.Request) error {
 	var q messagesRequest
 	j, st, err := s.startRequest(w, r, &q)
@@ -125,7 +125,7 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request) error {
 	if shown := q.Thinking.show(a.reasoning); shown != nil {
 		m.Content = append(m.Content, map[string]any{"type": "thinking", "thinking": *shown, "signature": ""})
 	}
-	if a.content != "" || len(m.Content)+len(a.calls) == 0 { // an empty text is no block, unless it is all there is
+	if a.content != "" || len(m.Content)+len(a.calls) == 0 { // an empty text is a block only if there is no other block
 		m.Content = append(m.Content, map[string]any{"type": "text", "text": a.content})
 	}
 	for _, c := range a.calls {
@@ -137,19 +137,19 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// messageWriter writes a stream of blocks.
+// messageWriter writes a stream of content blocks.
 type messageWriter struct {
 	out   *sse
 	index int
-	open  output.Kind // of the block; valid if is open
+	open  output.Kind // kind of the current block, if one is open
 	is    bool
 	used  account
 	last  *ending
-	// thinking is whether thoughts are wanted, and in what form.
+	// thinking says whether the client wants thoughts, and in which form.
 	thinking anthropicThinking
 }
 
-// begin begins a block, unless one of the kind is open.
+// begin begins a block, unless one of the same kind is open.
 func (w *messageWriter) begin(kind output.Kind, block map[string]any) {
 	if w.is && w.open == kind && kind != output.CallBegin {
 		return
@@ -159,7 +159,7 @@ func (w *messageWriter) begin(kind output.Kind, block map[string]any) {
 	w.out.event("content_block_start", map[string]any{"type": "content_block_start", "index": w.index, "content_block": block})
 }
 
-// stop ends the block that is open.
+// stop ends the open block.
 func (w *messageWriter) stop() {
 	if w.is {
 		w.out.event("content_block_stop", map[string]any{"type": "content_block_stop", "index": w.index})
@@ -211,7 +211,7 @@ func (w *messageWriter) end() {
 
 func (w *messageWriter) fail(e *apiError) { w.out.event("error", e.body("/v1/messages")) }
 
-// countTokens is POST /v1/messages/count_tokens.
+// countTokens serves POST /v1/messages/count_tokens.
 func (s *Server) countTokens(w http.ResponseWriter, r *http.Request) error {
 	var q messagesRequest
 	return s.countRequest(w, r, &q, func(n int) any { return map[string]any{"input_tokens": n} })

@@ -35,8 +35,8 @@ type anthropicThinking struct {
 	Display string `json:"display"`
 }
 
-// show is what of some thoughts a client wants to see; nil: not even that there are some. A
-// client that has not asked for thoughts looks for text in the first block.
+// show returns the part of thoughts that a client wants to see; nil: no block of thoughts at all. A client
+// that has not asked for thoughts expects text in the first block.
 func (t *anthropicThinking) show(thoughts string) *string {
 	if thoughts == "" || t.Type == "" || t.Type == "disabled" {
 		return nil
@@ -47,14 +47,14 @@ func (t *anthropicThinking) show(thoughts string) *string {
 	return &thoughts
 }
 
-// block is a piece of a turn.
+// block is a content block of a turn.
 type block struct {
 	part
 	ID        string `json:"id"`
 	Name      string `json:"name"`
 	Input     raw    `json:"input"`
 	ToolUseID string `json:"tool_use_id"`
-	Result    parts  `json:"-"` // what a tool has answered
+	Result    parts  `json:"-"` // the result of a tool
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -66,7 +66,7 @@ func (b *block) UnmarshalJSON(data []byte) error {
 	return b.Result.UnmarshalJSON(b.Content)
 }
 
-// blocks are a text or a list of blocks.
+// blocks is a text or a list of blocks.
 type blocks []block
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -88,9 +88,9 @@ func (b *blocks) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// headerMark begins blocks of a system message that are no words for the model: Claude Code
-// sends x-anthropic-billing-header with a hash that changes, so that no prompt would begin as
-// the one before.
+// headerMark is the beginning of system blocks that are not meant for the model. Claude Code sends
+// x-anthropic-billing-header with a changing hash, with which no prompt would share its beginning with the
+// previous one.
 const headerMark = "x-anthropic-"
 
 // system is the text of a system message.
@@ -108,7 +108,7 @@ func (b blocks) system() (parts, error) {
 	return out, nil
 }
 
-// conversation is what the request wants answered.
+// conversation converts the request to a conversation.
 func (q *messagesRequest) conversation(*Server) (*conversation, error) {
 	c := &conversation{list: "messages", oneCall: q.ToolChoice.OneCall, whole: isFalse(q.ContinueFinal)}
 	system, err := q.System.system()
@@ -127,7 +127,7 @@ func (q *messagesRequest) conversation(*Server) (*conversation, error) {
 		return nil, err
 	}
 	c.budget = q.Thinking.Budget
-	if c.thinking != nil && *c.thinking { // an effort of its own does not ask for thoughts
+	if c.thinking != nil && *c.thinking { // an effort alone does not ask for thoughts
 		c.effort = q.Output.Effort
 	}
 	for _, edit := range q.Management.Edits {
@@ -136,7 +136,7 @@ func (q *messagesRequest) conversation(*Server) (*conversation, error) {
 	return c, q.tools(c)
 }
 
-// read adds the messages of a turn: results of tools come before what a user says.
+// read adds the messages of a turn: results of tools, then the user's text.
 func (t *anthropicTurn) read(param string, c *conversation) error {
 	switch t.Role {
 	case chat.System:
@@ -176,8 +176,8 @@ func (t *anthropicTurn) read(param string, c *conversation) error {
 	return nil
 }
 
-// elsewhere says whether a block is about something that a service did for another model. Of
-// its thoughts, only the cipher is there. What it said about them is a text.
+// elsewhere says whether a block comes from a service that worked for another model. Of its thoughts only an
+// encrypted form exists. What the model said about the results is in text blocks.
 func elsewhere(kind string) bool {
 	switch kind {
 	case "redacted_thinking", "server_tool_use", "mcp_tool_use", "mcp_tool_result", "container_upload", "compaction":
@@ -186,8 +186,8 @@ func elsewhere(kind string) bool {
 	return strings.HasSuffix(kind, "_tool_result")
 }
 
-// clientTools are the tools of Anthropic's own whose calls a client runs, by their types
-// without the date, with the schemas of their arguments.
+// clientTools is Anthropic's tools that run on the client, by type without the date, with the schemas of
+// their arguments.
 var clientTools = map[string]struct{ name, description, schema string }{
 	"bash": {"bash", "Runs a command in a shell that stays open between calls.",
 		`{"type": "object", "properties": {"command": {"type": "string", "description": "The command to run."}, "restart": {"type": "boolean", "description": "Starts a new shell in the place of a command."}}}`},
@@ -202,7 +202,7 @@ var clientTools = map[string]struct{ name, description, schema string }{
 
 var dated = regexp.MustCompile(`_[0-9]{8}$`)
 
-// declare declares a tool, or says that it is left out: only Anthropic's service can run it.
+// declare declares a tool; known is false if it is left out, because only Anthropic's service can run it.
 func (t *anthropicTool) declare(param string) (tool raw, known bool, err error) {
 	name, description, schema := t.Name, t.Description, t.InputSchema
 	if t.Type != "" && t.Type != "custom" && isNull(schema) {
@@ -218,7 +218,7 @@ func (t *anthropicTool) declare(param string) (tool raw, known bool, err error) 
 	return tool, true, err
 }
 
-// tools reads what may be called.
+// tools reads the declared tools.
 func (q *messagesRequest) tools(c *conversation) error {
 	if len(q.Tools) > maxTools {
 		return bad("tools", "more than %d", maxTools)

@@ -18,7 +18,7 @@ import (
 	"mla/runtime/serve/server/page"
 )
 
-// key is the hash of an API key, so that comparing takes the same time for all.
+// key is the hash of an API key, so that comparisons take constant time.
 type key [sha256.Size]byte
 
 func hashKeys(keys []string) (list []key) {
@@ -28,14 +28,14 @@ func hashKeys(keys []string) (list []key) {
 	return list
 }
 
-// around is what every request goes through before a path is looked at.
+// around is the middleware of all requests.
 func (s *Server) around(next http.Handler) http.Handler {
 	same := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := requestID(r)
 		r.Header.Set(idHeader, id) // for a worker
 		w.Header().Set(idHeader, id)
-		w.Header().Set("Request-Id", id) // as Anthropic's clients look for it
+		w.Header().Set("Request-Id", id) // the header that Anthropic's clients read
 		for name, value := range common {
 			w.Header().Set(name, value)
 		}
@@ -48,7 +48,7 @@ func (s *Server) around(next http.Handler) http.Handler {
 		if isSpare(r) {
 			w.Header().Set("Connection", "close")
 		}
-		if r.ContentLength != 0 { // also of a body that nobody reads
+		if r.ContentLength != 0 { // also for a body that no endpoint reads
 			_ = rec.rc.SetReadDeadline(time.Now().Add(s.cfg.Limits.Read))
 		}
 		start := time.Now()
@@ -72,15 +72,15 @@ func (s *Server) around(next http.Handler) http.Handler {
 
 const idHeader = "X-Request-Id"
 
-// common are headers of all answers.
+// common is the headers of all responses.
 var common = map[string]string{"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 
-// finish logs a request, and turns a panic into an error.
+// finish logs a request, and converts a panic to an error.
 func (s *Server) finish(rec *recorder, r *http.Request, id string, start time.Time) {
 	p := recover()
-	if p == http.ErrAbortHandler { // of a proxy whose answer has broken off, or whose client has gone
+	if p == http.ErrAbortHandler { // of a proxy whose upstream or client has disconnected
 		rec.note.fail(&apiError{Status: statusGone, Code: "broken_off", Message: "the answer was broken off"})
-		defer panic(p) // so that the client sees that it is no end
+		defer panic(p) // so that the client sees a broken response
 	} else if p != nil {
 		s.cfg.Log.Error("a handler panicked", "id", id, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 		if rec.status == 0 {
@@ -98,20 +98,20 @@ func (s *Server) finish(rec *recorder, r *http.Request, id string, start time.Ti
 	}, rec.note.attrs...)...)
 }
 
-// quiet are endpoints whose requests say nothing.
+// quiet is the endpoints whose requests are not logged.
 var quiet = map[string]bool{"GET /health": true, "GET /v1/health": true, "GET /metrics": true, "GET /page/{file...}": true}
 
-// note is what an endpoint adds to the log and the metrics.
+// note is an endpoint's additions to the log and the metrics.
 type note struct {
 	endpoint string
 	attrs    []slog.Attr
-	used     *account  // nil: nothing, or nobody knows
-	failed   *apiError // why the request failed, even if its answer had begun
+	used     *account  // nil: nothing, or unknown
+	failed   *apiError // why the request failed, even after the response had begun
 }
 
 type noteKey struct{}
 
-// noted is the request's note.
+// noted returns the request's note.
 func noted(r *http.Request) *note {
 	if n, ok := r.Context().Value(noteKey{}).(*note); ok {
 		return n
@@ -119,8 +119,7 @@ func noted(r *http.Request) *note {
 	return &note{}
 }
 
-// recorder remembers the status of an answer, and gives up clients that do not read a
-// piece of it in time.
+// recorder records the status of a response, and disconnects clients that do not read in time.
 type recorder struct {
 	http.ResponseWriter
 	rc     *http.ResponseController
@@ -142,15 +141,15 @@ func (r *recorder) Write(data []byte) (int, error) {
 	if r.status == 0 {
 		r.status = http.StatusOK
 	}
-	// A connection that cannot have deadlines is a test's.
+	// Only a test's connection has no deadlines.
 	_ = r.rc.SetWriteDeadline(time.Now().Add(r.limit))
 	return r.ResponseWriter.Write(data)
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap is called by http.ResponseController.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
-// requestID is the client's, if it is harmless, else a new one.
+// requestID is the client's id if it is harmless, else a new one.
 func requestID(r *http.Request) string {
 	id := r.Header.Get(idHeader)
 	odd := func(c rune) bool {
@@ -162,8 +161,8 @@ func requestID(r *http.Request) string {
 	return id
 }
 
-// knowsHost says whether the server is meant by a Host header. Addresses cannot be
-// rebound to another name, so they are allowed.
+// knowsHost says whether a Host header names the server. Addresses are always allowed, as DNS rebinding needs
+// a name.
 func (s *Server) knowsHost(host string) bool {
 	if len(s.cfg.Hosts) == 0 {
 		return true
@@ -177,11 +176,11 @@ func (s *Server) knowsHost(host string) bool {
 	return slices.ContainsFunc(s.cfg.Hosts, func(h string) bool { return strings.EqualFold(h, host) })
 }
 
-// isHealth says whether a request is for what supervisors look at.
+// isHealth says whether a request is a health check.
 func isHealth(r *http.Request) bool { return r.URL.Path == "/health" || r.URL.Path == "/v1/health" }
 
-// preflight answers a browser that asks whether a page may use the server, and marks
-// answers to such pages.
+// preflight answers a browser's preflight request for cross-origin access, and adds headers to responses for
+// allowed origins.
 func (s *Server) preflight(w http.ResponseWriter, r *http.Request) (answered bool) {
 	origin := r.Header.Get("Origin")
 	if !s.trusts(origin) {
@@ -195,15 +194,15 @@ func (s *Server) preflight(w http.ResponseWriter, r *http.Request) (answered boo
 		return false
 	}
 	h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
-	// The page may send whatever it can, and client libraries send headers of their own; none
-	// of them says more than the key that the request needs.
+	// The page may send any header: client libraries send headers of their own, and the necessary API key is
+	// the only credential.
 	h.Set("Access-Control-Allow-Headers", r.Header.Get("Access-Control-Request-Headers"))
 	h.Set("Access-Control-Max-Age", "600")
 	w.WriteHeader(http.StatusNoContent)
 	return true
 }
 
-// allowed looks for an API key, in OpenAI's and Anthropic's headers.
+// allowed checks the API key, in OpenAI's and Anthropic's headers.
 func (s *Server) allowed(r *http.Request) bool {
 	if len(s.keys) == 0 {
 		return true
@@ -215,8 +214,8 @@ func (s *Server) allowed(r *http.Request) bool {
 	return found == 1
 }
 
-// wrap makes a handler of an endpoint: it limits the time of the request, and answers
-// with the error that the endpoint returns.
+// wrap makes a handler of an endpoint: it limits the time of the request, and answers with the endpoint's
+// error.
 func (s *Server) wrap(pattern string, e endpoint) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		noted(r).endpoint = pattern
@@ -231,13 +230,13 @@ func (s *Server) wrap(pattern string, e endpoint) http.Handler {
 	})
 }
 
-// fail answers with an error, and notes it.
+// fail answers with an error, and records it in the note.
 func fail(w http.ResponseWriter, r *http.Request, e *apiError) {
 	noted(r).fail(e)
 	writeError(w, r, e)
 }
 
-// fail notes why a request has failed.
+// fail records why a request has failed.
 func (n *note) fail(e *apiError) {
 	n.failed = e
 	n.attrs = append(n.attrs, slog.String("error", e.Message))

@@ -10,18 +10,17 @@ import (
 	"mla/runtime/text/tokenizer"
 )
 
-// logitBias is what a request adds to the logits of tokens: OpenAI's object, or a list of
-// pairs as llama-server has it.
+// logitBias is the biases of a request: OpenAI's object, or a list of pairs as in llama-server.
 type logitBias []biased
 
-// biased is one of its entries.
+// biased is one entry of it.
 type biased struct {
-	token string // an id, or a text all of whose tokens are meant
-	text  bool   // certainly a text
+	token string // an id, or a text whose tokens all get the bias
+	text  bool   // it is a text, even if it looks like a number
 	bias  float64
 }
 
-// never is the bias of a token that must not come.
+// never is the bias of a forbidden token.
 var never = math.Inf(-1)
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -79,7 +78,7 @@ func (b *logitBias) add(token string, text bool, value raw) error {
 		if entry.bias < -100 || entry.bias > 100 {
 			return bad("logit_bias", "%v is not between -100 and 100", entry.bias)
 		}
-		if entry.bias == -100 { // as OpenAI's API has it
+		if entry.bias == -100 { // as in OpenAI's API
 			entry.bias = never
 		}
 	}
@@ -87,7 +86,7 @@ func (b *logitBias) add(token string, text bool, value raw) error {
 	return nil
 }
 
-// ids are the tokens that an entry is about.
+// ids returns the tokens of an entry.
 func (b *biased) ids(tok *tokenizer.Tokenizer) ([]int32, error) {
 	if id, err := strconv.ParseInt(b.token, 10, 32); err == nil && !b.text {
 		if id < 0 || int(id) >= tok.VocabSize() {
@@ -106,7 +105,7 @@ func (b logitBias) put(p *sample.Params, tok *tokenizer.Tokenizer) error {
 	if len(b) == 0 {
 		return nil
 	}
-	p.LogitBias = maps.Clone(p.LogitBias) // not the defaults' own map
+	p.LogitBias = maps.Clone(p.LogitBias) // not to change the map of the defaults
 	if p.LogitBias == nil {
 		p.LogitBias = map[int32]float32{}
 	}
@@ -125,7 +124,7 @@ func (b logitBias) put(p *sample.Params, tok *tokenizer.Tokenizer) error {
 	return nil
 }
 
-// banned is how many tokens must not come.
+// banned is the number of forbidden tokens.
 func banned(p *sample.Params) (n int) {
 	for _, bias := range p.LogitBias {
 		if math.IsInf(float64(bias), -1) {

@@ -8,39 +8,39 @@ import (
 	"time"
 )
 
-// body is a request's, read whole, and its share of the bytes of all bodies.
+// body is the complete body of a request, with its share of the memory for all bodies.
 type body struct {
 	data   []byte
 	share  *share
-	waited func(time.Duration) // for memory
+	waited func(time.Duration) // called with the time spent waiting for memory
 }
 
-// bodiesPatience is how many times the time of a body one may wait for the memory for it.
+// bodiesPatience is how many times its reading time a body may wait for memory.
 const bodiesPatience = 10
 
-// read reads a body within its limits. Whoever gets it frees it once its bytes, and what was
-// decoded of them, are no longer needed.
+// read reads a body within the limits. The caller must free it once the bytes, and values decoded from them,
+// are no longer needed.
 func (s *Server) read(w http.ResponseWriter, r *http.Request) (*body, error) {
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
 		return nil, &apiError{Status: http.StatusUnsupportedMediaType, Type: "invalid_request_error", Code: "encoding", Message: "a body must not be compressed"}
 	}
 	if r.ContentLength > s.cfg.Limits.Body {
-		w.Header().Set("Connection", "close") // nobody reads it
+		w.Header().Set("Connection", "close") // the rest of the body will not be read
 		return nil, &http.MaxBytesError{Limit: s.cfg.Limits.Body}
 	}
-	// A connection that cannot have deadlines is a test's.
+	// Only a test's connection has no deadlines.
 	rc := http.NewResponseController(w)
 	deadline := time.Now().Add(s.cfg.Limits.Read)
 	_ = rc.SetReadDeadline(deadline)
 	ctx, cancel := context.WithTimeoutCause(r.Context(), bodiesPatience*s.cfg.Limits.Read, busyBytes())
 	defer cancel()
-	b := &body{share: &share{of: s.budgets.bodies}, waited: func(d time.Duration) { // that was not the client's
+	b := &body{share: &share{of: s.budgets.bodies}, waited: func(d time.Duration) { // the client did not cause this wait
 		deadline = deadline.Add(d)
 		_ = rc.SetReadDeadline(deadline)
 	}}
 	err := b.fill(ctx, http.MaxBytesReader(w, r.Body, s.cfg.Limits.Body), r.ContentLength)
 	if err == nil {
-		_ = rc.SetReadDeadline(time.Time{}) // from now on, reading only tells whether the client is there
+		_ = rc.SetReadDeadline(time.Time{}) // later reads only detect whether the client has disconnected
 		return b, nil
 	}
 	b.free()
@@ -55,12 +55,12 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request) (*body, error) {
 	return nil, &apiError{Status: http.StatusBadRequest, Type: "invalid_request_error", Code: "body", Message: "the body did not come: " + err.Error()}
 }
 
-// fill reads to the end, for which a client has promised a number of bytes; negative: it has
-// not said. Memory grows with what has come, not with what was promised.
+// fill reads all bytes; promised is the Content-Length, negative if unknown. Memory grows with the bytes
+// received, not with the promised length.
 func (b *body) fill(ctx context.Context, from io.Reader, promised int64) error {
 	size := int64(smallBody)
 	if promised >= 0 && promised < size {
-		size = promised + 1 // so that the end is seen
+		size = promised + 1 // one more, to see the end
 	}
 	b.data = make([]byte, 0, size)
 	for {
@@ -89,13 +89,13 @@ func (b *body) fill(ctx context.Context, from io.Reader, promised int64) error {
 	}
 }
 
-// free gives the memory back.
+// free releases the memory.
 func (b *body) free() {
 	b.data = nil
 	b.share.free()
 }
 
-// Read and Close make a body that is passed on, and freed when it has been.
+// passing is a body that is forwarded, and freed when it is closed.
 type passing struct {
 	io.Reader
 	body *body
@@ -108,8 +108,8 @@ func (p *passing) Close() error {
 	return nil
 }
 
-// forgetful are requests that forget what their prompt was made of, which may be large, while
-// the answer is on its way.
+// forgetful is a request that can drop its prompt's sources, which may be large, while the answer is being
+// generated.
 type forgetful interface{ forget() }
 
 func (q *chatRequest) forget() {

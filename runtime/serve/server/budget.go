@@ -7,27 +7,26 @@ import (
 	"time"
 )
 
-// budget is bytes that all requests together may hold at a time. One request at a time may
-// hold more: so those that hold a part each, and need more, never wait for each other for
-// ever.
+// budget is the bytes that all requests may hold together. One request at a time may exceed it: so requests
+// that hold a part and need more cannot deadlock.
 type budget struct {
 	total int64
 
 	mu    sync.Mutex
 	used  int64
-	over  *share        // the one that may hold more; nil: none
-	freed chan struct{} // closed when bytes are given back
+	over  *share        // the share that may exceed the budget; nil: none
+	freed chan struct{} // closed when bytes are released
 }
 
 func newBudget(total int64) *budget { return &budget{total: total, freed: make(chan struct{})} }
 
-// share is what one request holds.
+// share is the bytes that one request holds.
 type share struct {
 	of   *budget
 	used int64
 }
 
-// take takes n more bytes, and waits until there are as many.
+// take takes n more bytes, and waits until they are available.
 func (s *share) take(ctx context.Context, n int64) error {
 	for {
 		wait := s.try(n)
@@ -42,7 +41,7 @@ func (s *share) take(ctx context.Context, n int64) error {
 	}
 }
 
-// try takes n bytes; else it returns what is closed once others have given some back.
+// try takes n bytes, or returns a channel that closes when other requests release some.
 func (s *share) try(n int64) (wait <-chan struct{}) {
 	b := s.of
 	b.mu.Lock()
@@ -58,7 +57,7 @@ func (s *share) try(n int64) (wait <-chan struct{}) {
 	return nil
 }
 
-// free gives all bytes back. It may be called again.
+// free releases all bytes. It may be called repeatedly.
 func (s *share) free() {
 	b := s.of
 	b.mu.Lock()
@@ -72,24 +71,24 @@ func (s *share) free() {
 	b.freed = make(chan struct{})
 }
 
-// budgets are those of a server.
+// budgets is the budgets of a server.
 type budgets struct {
-	bodies *budget // of bodies from when they come until their prompt is known
-	texts  *budget // that are made tokens of
+	bodies *budget // for bodies, from their arrival until their prompt is complete
+	texts  *budget // for texts that are being tokenised
 }
 
-// Sizes of budgets. A body takes a few times its bytes while it is decoded and written as the
-// model's template wants it, and a text some thirty times its bytes while it becomes tokens.
+// Sizes of budgets. A body takes a few times its bytes while it is decoded and rendered by the model's
+// template. A text takes some thirty times its bytes while it is tokenised.
 const (
 	bodiesBytes = 64 << 20
 	textsBytes  = 2 << 20
-	// smallBody is the most bytes of a body that nobody waits for.
+	// smallBody is the largest body that is read without waiting for memory.
 	smallBody = 64 << 10
 )
 
 func newBudgets() budgets { return budgets{newBudget(bodiesBytes), newBudget(textsBytes)} }
 
-// busyBytes is the error of a body for which there is no memory in time.
+// busyBytes is the error for a body for which there was no memory in time.
 func busyBytes() error {
 	return &apiError{Status: http.StatusServiceUnavailable, Type: "unavailable_error", Code: "bodies", retryAfter: time.Second,
 		Message: "the server is at other large requests; try again"}

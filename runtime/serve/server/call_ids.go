@@ -11,14 +11,14 @@ import (
 	"mla/runtime/text/chat/output"
 )
 
-// callNames gives calls their ids, as the model's format of calls has them.
+// callNames assigns ids to calls, in the model's format.
 type callNames struct {
 	format *output.Format
-	before int             // calls of the conversation
+	before int             // number of calls in the conversation
 	used   map[string]bool // ids
 }
 
-// callNames are those of the calls after a conversation.
+// callNames returns the names for calls after a conversation.
 func (s *Server) callNames(c *conversation) callNames {
 	n := callNames{format: s.format, before: c.calls(), used: map[string]bool{}}
 	for _, m := range c.messages {
@@ -37,14 +37,14 @@ func (c *conversation) calls() (n int) {
 	return n
 }
 
-// copy is for another answer to the same conversation.
+// copy returns names for another answer to the same conversation.
 func (n callNames) copy() callNames {
 	n.used = maps.Clone(n.used)
 	return n
 }
 
-// next is the id of an answer's call; the number of earlier ones is given. What the model has
-// written is kept, if no other call has it: in the next prompt the model finds its own id.
+// next is the id of an answer's next call; begun is the number of its earlier calls. An id that the model has
+// written is used unless it is taken, so that the model finds its own id in the next prompt.
 func (n *callNames) next(e output.Event, begun int) string {
 	id := ""
 	switch f := n.format; {
@@ -66,14 +66,14 @@ func (n *callNames) next(e output.Event, begun int) string {
 	return id
 }
 
-// fits says whether an id has a given number of letters and digits.
+// fits says whether an id has exactly this length, and only letters and digits.
 func fits(id string, length int) bool {
 	odd := func(r rune) bool { return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') }
 	return len(id) == length && !strings.ContainsFunc(id, odd)
 }
 
-// fitIDs gives calls and their results ids of a length, where a template wants that. A
-// client may bring a conversation that another model has begun.
+// fitIDs replaces the ids of calls and results by ids of a fixed length, where a template needs that. A
+// client may continue a conversation that another model has begun.
 func fitIDs(messages []chat.Message, length int) {
 	fit := func(id string) string {
 		if id == "" || fits(id, length) {

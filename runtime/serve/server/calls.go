@@ -9,8 +9,8 @@ import (
 // call is a call of a tool.
 type call struct{ id, name, arguments string }
 
-// argumentText is the JSON text of a call's arguments. Clients send the text, some of them
-// the object itself.
+// argumentText is the JSON text of a call's arguments. Most clients send the text, some of them the object
+// itself.
 type argumentText string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -22,20 +22,20 @@ func (a *argumentText) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*string)(a))
 }
 
-// sure says whether the arguments of a call that begins will be JSON, unless it is cut: they
-// are made of pairs, or a grammar sees to it.
+// sure says whether the arguments of a call will be valid JSON unless the call is cut off: the format
+// assembles them from pairs, or a grammar ensures it.
 func (c *choice) sure() bool {
 	return c.parser.Pairs() || c.guided.Calling()
 }
 
-// beginCall begins a call, which is passed on with the first of its arguments: a call
-// without any would look whole if it were cut.
+// beginCall begins a call. The event is sent with the first arguments: a call without any would look complete
+// if it were cut off.
 func (c *choice) beginCall(e output.Event) {
 	c.current, c.held, c.said = call{id: c.names.next(e, c.begun), name: e.Text}, !c.sure(), false
 	c.args.Reset()
 }
 
-// argue passes on arguments, unless the call waits for its end, which may turn it into text.
+// argue sends arguments, unless the call is held back until its end, because it might turn out to be text.
 func (c *choice) argue(e output.Event) {
 	c.args.WriteString(e.Text)
 	if !c.held {
@@ -44,7 +44,7 @@ func (c *choice) argue(e output.Event) {
 	}
 }
 
-// say passes on that a call has begun.
+// say sends the beginning of a call.
 func (c *choice) say() {
 	if !c.said {
 		c.said = true
@@ -52,7 +52,7 @@ func (c *choice) say() {
 	}
 }
 
-// endCall ends a call. One that waited is passed on now: as text if it is none.
+// endCall ends a call. A call that was held back is sent now; as text if it is not a valid call.
 func (c *choice) endCall(e output.Event) {
 	c.current.arguments = c.args.String()
 	switch {

@@ -7,22 +7,21 @@ import (
 	"sync"
 )
 
-// connections is a listener that has no more than a given number of connections at a time. If there
-// are as many and another one comes, the one goes that has been without a request for
-// longest; else whoever opens connections and asks for nothing would keep all others out.
-// If all have requests at hand, a few spare ones are taken, on which only /health is
-// answered: who looks there would take the server for dead otherwise.
+// connections is a listener with a limit on concurrent connections. When the limit is reached, a new
+// connection replaces the one that has been idle longest: otherwise a client that opens connections without
+// requests would lock all others out. If all have requests, a few spare connections are accepted, on which
+// only /health is answered, so that supervisors do not take the server for dead.
 type connections struct {
 	net.Listener
 	slots chan struct{} // one for each connection
-	spare chan struct{} // one for each of those beyond
+	spare chan struct{} // one for each connection beyond the limit
 	done  chan struct{}
 	once  sync.Once
 
 	mu    sync.Mutex
-	idle  *list.List // connections without a request, the one that waits longest first
+	idle  *list.List // connections without a request, the longest idle first
 	at    map[net.Conn]*list.Element
-	short bool // somebody waits for a slot
+	short bool // a new connection waits for a slot
 }
 
 func limitConnections(l net.Listener, n int) *connections {
@@ -56,13 +55,13 @@ func (l *connections) Accept() (net.Conn, error) {
 	case l.spare <- struct{}{}:
 		return &connection{Conn: conn, slot: l.spare, spare: true}, nil
 	case <-l.done:
-		_ = conn.Close() // it was given nothing yet
+		_ = conn.Close() // nothing was sent on it yet
 		return nil, net.ErrClosed
 	}
 }
 
-// makeRoom closes the connection that has been idle for longest. If there is none, it sees to
-// it that the next one that becomes idle is closed, and returns false.
+// makeRoom closes the connection that has been idle longest. If there is none, it returns false, and the next
+// connection that becomes idle is closed.
 func (l *connections) makeRoom() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -74,10 +73,10 @@ func (l *connections) makeRoom() bool {
 	return oldest != nil
 }
 
-// drop closes an idle connection. The lock is held, so that no request begins on it.
+// drop closes an idle connection. The caller holds the lock, so that no request begins on it.
 func (l *connections) drop(c net.Conn) {
 	l.forget(c)
-	_ = c.Close() // there is nobody to tell
+	_ = c.Close() // nobody could use the error
 	l.short = false
 }
 
@@ -88,8 +87,7 @@ func (l *connections) forget(c net.Conn) {
 	}
 }
 
-// state is http.Server.ConnState. A new connection is idle until its first request's header
-// is there.
+// state is http.Server.ConnState. A new connection is idle until the header of its first request has arrived.
 func (l *connections) state(c net.Conn, s http.ConnState) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -109,10 +107,10 @@ func (l *connections) Close() error {
 	return l.Listener.Close()
 }
 
-// spareConnections is how many are taken beyond the limit.
+// spareConnections is the number of connections accepted beyond the limit.
 const spareConnections = 16
 
-// connection gives its slot back when it is closed.
+// connection releases its slot when it is closed.
 type connection struct {
 	net.Conn
 	slot  chan struct{}
@@ -127,10 +125,10 @@ func (c *connection) Close() error {
 	return err
 }
 
-// connectionKey is where a request's context has its connection.
+// connectionKey is the key of the connection in a request's context.
 type connectionKey struct{}
 
-// isSpare says whether a request came on a connection beyond the limit.
+// isSpare says whether a request came on a spare connection.
 func isSpare(r *http.Request) bool {
 	c, ok := r.Context().Value(connectionKey{}).(*connection)
 	return ok && c.spare

@@ -21,12 +21,12 @@ func (c *content) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// parts are the content of a message, in any of the APIs.
+// parts is the content of a message, in any of the APIs.
 type parts struct {
 	text     string
 	thoughts string
-	unread   string // the type of a part that is no text; "": there is none
-	// What text and thoughts are made of while a list is read. Adding to a text would take
+	unread   string // the type of a part that is not text; "": none
+	// said and thought collect texts and thoughts while a list is read. Appending to a string would take
 	// quadratic time.
 	said, thought []string
 }
@@ -51,13 +51,13 @@ func (c *parts) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// finish makes texts of what was added.
+// finish joins the collected texts.
 func (c *parts) finish() {
 	c.text, c.thoughts = strings.Join(c.said, ""), strings.Join(c.thought, "")
 	c.said, c.thought = nil, nil
 }
 
-// part is a piece of a message's content.
+// part is a content part of a message.
 type part struct {
 	Type     string          `json:"type"`
 	Text     *string         `json:"text"`
@@ -69,7 +69,7 @@ type part struct {
 	ToolName string          `json:"tool_name"`
 }
 
-// read reads a part, and returns false if it has no text.
+// read reads a part; false: it has no text.
 func (c *parts) read(p *part) bool {
 	switch p.Type {
 	case "refusal":
@@ -86,7 +86,7 @@ func (c *parts) read(p *part) bool {
 	return strings.HasSuffix(p.Type, "text") && c.string(p.Text)
 }
 
-// add adds a part. The model is told of one that is no text.
+// add adds a part. For a part without text, the model is told its type.
 func (c *parts) add(p *part) {
 	if c.read(p) {
 		return
@@ -105,7 +105,7 @@ func (c *parts) string(text *string) bool {
 	return text != nil
 }
 
-// thinking reads thoughts, which are a text, or with Mistral's models a list of texts.
+// thinking reads thoughts, which are a text, or in Mistral's format a list of texts.
 func (c *parts) thinking(p *part) bool {
 	var inner parts
 	if len(p.Thinking) == 0 || inner.UnmarshalJSON(p.Thinking) != nil {
@@ -115,7 +115,7 @@ func (c *parts) thinking(p *part) bool {
 	return true
 }
 
-// document reads a document that is plain text, or made of parts.
+// document reads a document of plain text or of parts.
 func (c *parts) document(p *part) bool {
 	var source struct {
 		Type    string `json:"type"`
@@ -137,19 +137,19 @@ func (c *parts) document(p *part) bool {
 	return true
 }
 
-// found reads a result of a search.
+// found reads a search result.
 func (c *parts) found(p *part) bool {
 	var inner parts
 	if len(p.Content) == 0 || inner.UnmarshalJSON(p.Content) != nil {
 		return false
 	}
 	var source string
-	_ = json.Unmarshal(p.Source, &source) // without, there is the title
+	_ = json.Unmarshal(p.Source, &source) // if this fails, the title is enough
 	c.titled(strings.TrimSpace(p.Title+" "+source), inner.text)
 	return true
 }
 
-// titled adds a text under its title, apart from what is before it.
+// titled adds a text under a title, separated from earlier text.
 func (c *parts) titled(title, text string) {
 	if n := len(c.said); n > 0 && !strings.HasSuffix(c.said[n-1], "\n") {
 		c.say("\n")
@@ -160,7 +160,7 @@ func (c *parts) titled(title, text string) {
 	c.say(text, "\n")
 }
 
-// say adds to the text.
+// say adds texts.
 func (c *parts) say(texts ...string) {
 	for _, text := range texts {
 		if text != "" {

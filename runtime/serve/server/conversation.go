@@ -14,24 +14,24 @@ import (
 	"mla/runtime/text/tokenizer"
 )
 
-// conversation is what is to be answered, whatever API it came by.
+// conversation is a conversation to continue, from any API.
 type conversation struct {
 	messages []chat.Message
-	// list is the parameter with the messages, where their numbers are not those of the
-	// client's list; "": they are, of messages.
+	// list is the parameter that errors name where message numbers differ from those of the client's list;
+	// "": they are those of messages.
 	list    string
-	unread  map[int]string    // what of a message is no text, by its number
-	tools   []json.RawMessage // as OpenAI declares them
+	unread  map[int]string    // by message: the type of a part that is not text
+	tools   []json.RawMessage // in OpenAI's format
 	skipped []string          // types of tools that are left out
 	choice  toolChoice
 	oneCall bool // at most one call in an answer
 	reasoning
-	whole   bool    // a last message of the assistant is not the beginning of the answer
+	whole   bool    // the assistant's last message is complete: the answer does not continue it
 	bare    bool    // the prompt does not begin the assistant's turn
-	grammar *wanted // of the answer's text; nil: none
+	grammar *wanted // grammar of the answer's text; nil: none
 }
 
-// add adds a message with some content.
+// add adds a message with its content.
 func (c *conversation) add(m chat.Message, content parts) {
 	m.Content += content.text
 	m.Reasoning += content.thoughts
@@ -44,9 +44,9 @@ func (c *conversation) add(m chat.Message, content parts) {
 	}
 }
 
-// readable fails if the last turn of the user has something that the model cannot read. In
-// an earlier turn, and in what a tool has said, the model is told that it was there:
-// otherwise a client that keeps its history could never go on.
+// readable fails if the user's last turn has a part that the model cannot read. For earlier turns and results
+// of tools, the model is told that there was such a part: otherwise a client that keeps its history could
+// never continue.
 func (c *conversation) readable() error {
 	for i := len(c.messages) - 1; i >= 0 && c.messages[i].Role != chat.Assistant; i-- {
 		if kind := c.unread[i]; kind != "" && c.messages[i].Role == chat.User {
@@ -58,23 +58,23 @@ func (c *conversation) readable() error {
 	return nil
 }
 
-// Limits on a conversation, beside that on the body.
+// Limits on a conversation, in addition to that on the body.
 const (
 	maxTools = 512
 	maxName  = 128 // bytes of a tool's name
 )
 
-// rendered is a conversation as the model gets it.
+// rendered is a conversation in the model's format.
 type rendered struct {
 	text     string // as the renderer escapes it
-	opening  string // what of the answer text ends with
+	opening  string // the beginning of the answer, at the end of text
 	thinking bool   // the answer begins within thoughts
 }
 
-// roles are whose messages may be, in OpenAI's words, and in those of templates.
+// roles maps OpenAI's roles to those of templates.
 var roles = map[string]string{"system": chat.System, "developer": chat.System, "user": chat.User, "assistant": chat.Assistant, "tool": chat.Tool, "function": chat.Tool}
 
-// readRole is a role as templates know it.
+// readRole converts a role to a template's.
 func readRole(param, role string) (string, error) {
 	if known := roles[role]; known != "" {
 		return known, nil
@@ -82,7 +82,7 @@ func readRole(param, role string) (string, error) {
 	return "", bad(param, "%q; expected one of %s", clip(role, 50), strings.Join(slices.Sorted(maps.Keys(roles)), ", "))
 }
 
-// render writes a conversation in the model's format.
+// render renders a conversation with the model's template.
 func (s *Server) render(c *conversation) (*rendered, error) {
 	if len(c.messages) == 0 {
 		return nil, bad("messages", "there is none")
@@ -101,7 +101,7 @@ func (s *Server) render(c *conversation) (*rendered, error) {
 	if c.choice.must && c.bare {
 		return nil, bad("add_generation_prompt", "false; a call that is asked for begins the assistant's turn")
 	}
-	if c.choice.must && c.thinking == nil { // a call has to come first
+	if c.choice.must && c.thinking == nil { // a call must come first
 		off := false
 		opts.Thinking = &off
 	}
@@ -113,13 +113,13 @@ func (s *Server) render(c *conversation) (*rendered, error) {
 		if last.Content != "" || last.Reasoning != "" {
 			return s.goOn(messages, opts, c)
 		}
-		if messages = messages[:len(messages)-1]; len(messages) == 0 { // it begins nothing
+		if messages = messages[:len(messages)-1]; len(messages) == 0 { // nothing is left to be continued
 			return nil, bad("messages", "there is but an empty one")
 		}
 	}
 	text, err := s.cfg.Chat.Render(messages, opts)
 	late := func(m chat.Message) bool { return m.Role == chat.System }
-	if err != nil && slices.ContainsFunc(messages[1:], late) { // which some templates do not take
+	if err != nil && slices.ContainsFunc(messages[1:], late) { // some templates accept no later system message
 		if folded, otherErr := s.cfg.Chat.Render(foldSystem(messages), opts); otherErr == nil {
 			text, err = folded, nil
 		}
@@ -139,8 +139,8 @@ func (s *Server) render(c *conversation) (*rendered, error) {
 	return r, nil
 }
 
-// goOn writes a conversation whose last message is the beginning of the answer, or of the
-// thoughts before it: up to where that ends in what the template writes.
+// goOn renders a conversation whose last message is the beginning of the answer, or of the thoughts before
+// it. The text ends where that beginning ends in the template's output.
 func (s *Server) goOn(messages []chat.Message, opts chat.Options, c *conversation) (*rendered, error) {
 	const instead = `; with "continue_final_message": false the last message is a turn of its own`
 	switch {
@@ -155,7 +155,7 @@ func (s *Server) goOn(messages []chat.Message, opts chat.Options, c *conversatio
 		last.Content, last.Reasoning = "", text
 	}
 	thinking := last.Content == ""
-	end := "\ufdd3" + rand.Text() // which nobody else writes, and no template takes for space
+	end := "\ufdd3" + rand.Text() // a text that cannot occur, and that no template trims
 	if thinking {
 		last.Reasoning += end
 	} else {
@@ -173,12 +173,12 @@ func (s *Server) goOn(messages []chat.Message, opts chat.Options, c *conversatio
 	return &rendered{text: text, thinking: thinking}, nil
 }
 
-// encode makes a prompt of it.
+// encode tokenises it.
 func (s *Server) encode(r *rendered) ([]int32, error) {
 	return s.tokens(r.text, tokenizer.EncodeOptions{AddBOS: true, ParseSpecial: true, Escaped: true})
 }
 
-// chatJob is the job to answer a conversation.
+// chatJob is the job that answers a conversation.
 func (s *Server) chatJob(ctx context.Context, c *conversation) (*job, error) {
 	r, err := s.render(c)
 	if err != nil {
@@ -215,7 +215,7 @@ func (s *Server) chatJob(ctx context.Context, c *conversation) (*job, error) {
 	}, nil
 }
 
-// declare checks the declaration of a tool, {"name": …}, and returns it as OpenAI's.
+// declare checks the declaration of a tool, {"name": …}, and returns it in OpenAI's format.
 func declare(param, name, description string, strict bool, parameters json.RawMessage) (json.RawMessage, error) {
 	if err := checkName(param, name); err != nil {
 		return nil, err
@@ -229,7 +229,7 @@ func declare(param, name, description string, strict bool, parameters json.RawMe
 	return json.Marshal(map[string]any{"type": "function", "function": function})
 }
 
-// checkName looks at the name of a tool, which becomes a part of the prompt.
+// checkName checks the name of a tool, which becomes a part of the prompt.
 func checkName(param, name string) error {
 	odd := func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("_-.", r)
@@ -240,8 +240,8 @@ func checkName(param, name string) error {
 	return nil
 }
 
-// replay is a call that the model made before. Arguments that are no object, as those of a call that was
-// cut, stay a text: a conversation goes on with them.
+// replay is an earlier call of the model. Arguments that are not an object, such as those of a call that was
+// cut off, remain a text, so that a conversation can continue with them.
 func replay(param, id, name, arguments string) (chat.ToolCall, error) {
 	if err := checkName(param, name); err != nil {
 		return chat.ToolCall{}, err
@@ -253,7 +253,7 @@ func replay(param, id, name, arguments string) (chat.ToolCall, error) {
 		arguments = "{}"
 	}
 	if args, err := chat.PythonJSON(arguments); err == nil && strings.HasPrefix(args, "{") {
-		arguments = args // as models write it
+		arguments = args // formatted as models write it
 	}
 	return chat.ToolCall{ID: id, Name: name, Arguments: arguments}, nil
 }

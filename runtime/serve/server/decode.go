@@ -15,12 +15,11 @@ import (
 	"unicode/utf8"
 )
 
-// maxDepth is how deep a body's JSON may be.
+// maxDepth is the deepest nesting of a body's JSON.
 const maxDepth = 100
 
-// decode reads a body that is one JSON object into v. Fields that v does not have are
-// passed over: clients send more than any one server knows. The body's share is to be freed
-// when what was decoded is no longer needed.
+// decode decodes a body, one JSON object, into v. It ignores unknown fields, as clients send fields of many
+// servers. The caller must free the share once the decoded values are no longer needed.
 func (s *Server) decode(w http.ResponseWriter, r *http.Request, v any) (*share, error) {
 	b, err := s.read(w, r)
 	if err != nil {
@@ -51,11 +50,11 @@ func decodeJSON(data []byte, v any) error {
 	return &apiError{Status: http.StatusBadRequest, Type: "invalid_request_error", Code: "invalid_json", Message: err.Error()}
 }
 
-// maxFloats is how many whole numbers of a body may be written with a point or an exponent.
+// maxFloats is the most whole numbers in a body that are written with a point or an exponent.
 const maxFloats = 64
 
-// unmarshal is json.Unmarshal, but that a whole number may be written as one with a point:
-// languages without whole numbers send 30.0.
+// unmarshal is json.Unmarshal, except that it accepts whole numbers such as 30.0, which languages without
+// integers send.
 func unmarshal(data []byte, v any) error {
 	for range maxFloats {
 		err := json.Unmarshal(data, v)
@@ -74,20 +73,20 @@ func unmarshal(data []byte, v any) error {
 	return json.Unmarshal(data, v)
 }
 
-// mistyped is the error for a field that has another type than it should.
+// mistyped is the error for a field of a wrong type.
 func mistyped(e *json.UnmarshalTypeError) error {
 	field := e.Field
 	for _, embedded := range []string{"textRequest.", "nativeFields.", "sampling.", "structured.", "progressFields.", "switches.", "functionFields."} {
 		field = strings.TrimPrefix(field, embedded)
 	}
-	// Of a number that does not fit its field, the decoder says what it is.
+	// For a number that does not fit its field, e.Value has the number.
 	if number, ok := strings.CutPrefix(e.Value, "number "); ok {
 		return bad(field, "got %s; expected %s that fits %d bits", clip(number, 100), expected(e.Type), e.Type.Bits())
 	}
 	return bad(field, "got %s; expected %s", given(e.Value), expected(e.Type))
 }
 
-// given says what a value is, of which kind is the decoder's word.
+// given names the kind of a JSON value, from the decoder's name.
 func given(kind string) string {
 	switch kind {
 	case "bool":
@@ -100,7 +99,7 @@ func given(kind string) string {
 	return "a " + kind
 }
 
-// expected says what a Go type is in JSON.
+// expected names the JSON type of a Go type.
 func expected(t reflect.Type) string {
 	switch kind := t.Kind(); {
 	case kind == reflect.Pointer:
@@ -119,7 +118,7 @@ func expected(t reflect.Type) string {
 	return "an object"
 }
 
-// checkJSON looks at what the decoder would forgive or go too deep into.
+// checkJSON checks what the decoder would accept, or follow too deeply.
 func checkJSON(data []byte) error {
 	if !utf8.Valid(data) {
 		return errors.New("the body is not UTF-8")
@@ -133,7 +132,7 @@ func checkJSON(data []byte) error {
 	return nil
 }
 
-// startRequest reads a request for a text, of whichever API, and starts its job.
+// startRequest decodes a request for a text, of any API, and starts its job.
 func (s *Server) startRequest(w http.ResponseWriter, r *http.Request, q interface {
 	job(context.Context, *Server) (*job, error)
 }) (*job, *stream, error) {
@@ -156,8 +155,8 @@ func (s *Server) startRequest(w http.ResponseWriter, r *http.Request, q interfac
 	return j, st, err
 }
 
-// renderRequest reads a request that has a conversation, and makes of it the text that the
-// model gets. The share is to be freed when that is no longer needed.
+// renderRequest decodes a request with a conversation, and renders it. The caller must free the share once
+// the result is no longer needed.
 func (s *Server) renderRequest(w http.ResponseWriter, r *http.Request, q interface {
 	conversation(*Server) (*conversation, error)
 }) (*rendered, *share, error) {

@@ -8,12 +8,12 @@ import (
 	"mla/runtime/text/chat/output"
 )
 
-// echo finds out how likely the tokens of a prompt were, each after those before it: the
-// model begins with the first one, and the others are forced on it as if it had picked them.
-// That takes as long as to write an answer of as many tokens.
+// echo determines the probabilities of a prompt's tokens, each given those before it. The model begins with
+// the first token, and the others are forced as if it had picked them. This takes as long as generating that
+// many tokens.
 type echo struct {
-	rest   []int32            // of the prompt, not forced yet
-	tokens []completion.Token // of the prompt, with how likely they were; of the first nobody knows
+	rest   []int32            // tokens of the prompt that were not forced yet
+	tokens []completion.Token // tokens of the prompt with their probabilities; that of the first is unknown
 	total  int                // tokens of the prompt
 	began  time.Time
 	took   time.Duration
@@ -23,7 +23,7 @@ func newEcho(prompt []int32) *echo {
 	return &echo{rest: prompt[1:], tokens: []completion.Token{{ID: prompt[0]}}, total: len(prompt), began: time.Now()}
 }
 
-// next is the token that has to come; negative: the answer has begun.
+// next is the token to force; negative: the answer has begun.
 func (e *echo) next() int32 {
 	if len(e.rest) == 0 {
 		return -1
@@ -36,7 +36,7 @@ func (e *echo) next() int32 {
 // over says whether all tokens of the prompt have come.
 func (e *echo) over() bool { return len(e.tokens) == e.total }
 
-// settle tells the tokens of the prompt apart from those of the answer.
+// settle counts the tokens of the prompt as such, not as tokens of the answer.
 func (e *echo) settle(r engine.Result) engine.Result {
 	forced := min(e.total-1, len(r.Tokens))
 	r.Tokens = r.Tokens[forced:]
@@ -47,7 +47,7 @@ func (e *echo) settle(r engine.Result) engine.Result {
 	return r
 }
 
-// echoed makes a request one that says how likely the tokens of its prompt were.
+// echoed makes a request report the probabilities of its prompt's tokens.
 func (c *choice) echoed(r completion.Request) completion.Request {
 	e := newEcho(r.Prompt)
 	tell := func() {

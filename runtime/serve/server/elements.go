@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// elements are those of a list in valid JSON, as they stand there, most at most. They share
-// the list's memory.
+// elements returns the elements of a list in valid JSON, unparsed, at most most. They share the list's
+// memory.
 func elements(data []byte, most int) (list [][]byte, err error) {
 	depth, quoted, from := 0, false, 1
 	add := func(to int) {

@@ -18,14 +18,14 @@ import (
 	"mla/runtime/text/grammar"
 )
 
-// apiError is an error as clients get it, in OpenAI's words.
+// apiError is an error in the format of OpenAI's API.
 type apiError struct {
 	Status  int    `json:"-"`
 	Message string `json:"message"`
 	Type    string `json:"type"`
 	Param   any    `json:"param"` // the parameter's name, or null
 	Code    any    `json:"code"`
-	// Of a prompt that is too long, in llama-server's words.
+	// Prompt and Context describe a prompt that is too long, in llama-server's format.
 	Prompt     int `json:"n_prompt_tokens,omitempty"`
 	Context    int `json:"n_ctx,omitempty"`
 	retryAfter time.Duration
@@ -33,7 +33,7 @@ type apiError struct {
 
 func (e *apiError) Error() string { return e.Message }
 
-// code is a short name of what went wrong, of a small set.
+// code is a short name of the error, from a small set.
 func (e *apiError) code() string {
 	if code, ok := e.Code.(string); ok {
 		return code
@@ -41,15 +41,15 @@ func (e *apiError) code() string {
 	return e.Type
 }
 
-// bad is the error for a parameter that is wrong.
+// bad is the error for a wrong parameter.
 func bad(param, format string, args ...any) error {
 	return &apiError{Status: http.StatusBadRequest, Message: param + ": " + fmt.Sprintf(format, args...), Type: "invalid_request_error", Param: param, Code: "invalid_value"}
 }
 
-// statusGone is nginx's for clients that do not wait for their answer.
+// statusGone is nginx's status for clients that have disconnected.
 const statusGone = 499
 
-// explain is what a client is told about an error.
+// explain converts an error to one for the client.
 func explain(err error) *apiError {
 	var known *apiError
 	var busy *completion.BusyError
@@ -72,13 +72,13 @@ func explain(err error) *apiError {
 		return tooLong(long)
 	case errors.As(err, &pages):
 		return &apiError{Status: http.StatusServiceUnavailable, Type: "unavailable_error", Code: "out_of_pages", retryAfter: time.Second, Message: err.Error()}
-	case errors.As(err, &rules): // the client's grammar has led to where no token follows
+	case errors.As(err, &rules): // the client's grammar allows no token here
 		return &apiError{Status: http.StatusBadRequest, Type: "invalid_request_error", Code: "invalid_value", Message: err.Error()}
 	case errors.As(err, &large):
 		return &apiError{Status: http.StatusRequestEntityTooLarge, Type: "invalid_request_error", Code: "body_too_large", Message: fmt.Sprintf("the body has more than %d bytes", large.Limit)}
 	case errors.Is(err, errDeadline):
 		return &apiError{Status: http.StatusGatewayTimeout, Type: "timeout_error", Code: "deadline", Message: err.Error()}
-	case errors.Is(err, context.Canceled): // nobody reads it, but the log and the metrics have it
+	case errors.Is(err, context.Canceled): // only the log and the metrics get it
 		return gone("the client is gone")
 	case errors.Is(err, errShutdown):
 		return &apiError{Status: http.StatusServiceUnavailable, Type: "unavailable_error", Code: "shutdown", Message: err.Error()}
@@ -86,19 +86,19 @@ func explain(err error) *apiError {
 	return &apiError{Status: http.StatusInternalServerError, Type: "server_error", Message: err.Error()}
 }
 
-// tooLong is the error of a prompt that does not fit. Agents shorten a conversation where they
-// find one of these sentences, which are Anthropic's, llama-server's and OpenAI's, or the code.
+// tooLong is the error for a prompt that does not fit. Agents shorten their conversation when they recognise
+// one of these sentences, which are Anthropic's, llama-server's and OpenAI's, or the code.
 func tooLong(e *engine.ContextError) *apiError {
 	return &apiError{Status: http.StatusBadRequest, Type: "exceed_context_size_error", Code: "context_length_exceeded", Prompt: e.Tokens, Context: e.Context, Message: fmt.Sprintf(
 		"prompt is too long: %d tokens > %d maximum. The request exceeds the available context size. This model's maximum context length is %d tokens; the messages have %d", e.Tokens, e.Context, e.Context, e.Tokens)}
 }
 
-// gone is the error of a request whose client does not wait for its answer.
+// gone is the error of a request whose client has disconnected.
 func gone(why string) *apiError {
 	return &apiError{Status: statusGone, Type: "client_error", Code: "client_gone", Message: why}
 }
 
-// unwritten is the error of an answer that cannot be written.
+// unwritten is the error of a response that cannot be written.
 func unwritten(err error) *apiError {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return gone("the client reads too slowly: " + err.Error())
@@ -113,9 +113,9 @@ var anthropicTypes = map[int]string{
 	http.StatusGatewayTimeout: "timeout_error", http.StatusServiceUnavailable: "overloaded_error",
 }
 
-// body is the error in the words of the API that a path belongs to.
+// body is the error in the format of the API to which a path belongs.
 func (e *apiError) body(path string) any {
-	if strings.HasPrefix(path, "/api/") { // Ollama's
+	if strings.HasPrefix(path, "/api/") { // Ollama's API
 		return map[string]any{"error": e.Message}
 	}
 	if !strings.HasPrefix(path, "/v1/messages") {
@@ -138,7 +138,7 @@ func writeError(w http.ResponseWriter, r *http.Request, e *apiError) {
 	writeJSON(w, e.Status, e.body(r.URL.Path))
 }
 
-// writeJSON answers with a JSON object. That the client is gone is noticed elsewhere.
+// writeJSON answers with a JSON object. A disconnected client is detected elsewhere.
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

@@ -9,8 +9,8 @@ import (
 	"mla/runtime/text/tokenizer"
 )
 
-// infillRequest is the body of POST /infill: the text before a place and that after it,
-// pieces of other files, and what the answer begins with.
+// infillRequest is the body of POST /infill: the text before and after a gap, pieces of other files, and the
+// beginning of the answer.
 type infillRequest struct {
 	nativeFields
 	Prefix string `json:"input_prefix"`
@@ -22,19 +22,19 @@ type infillRequest struct {
 	} `json:"input_extra"`
 }
 
-// middle is what a model is to fill in.
+// middle is a gap in a text that a model is to fill.
 type middle struct {
-	extra          []int32 // pieces of other files, those nearest to the place last
+	extra          []int32 // pieces of other files, the nearest one last
 	prefix, suffix []int32
-	begun          []int32 // what the answer begins with
+	begun          []int32 // the beginning of the answer
 }
 
-// errNoFIM says that the model has no tokens for a middle.
+// errNoFIM says that the model has no fill-in-the-middle tokens.
 func errNoFIM(param string) error {
 	return bad(param, "the model cannot fill in a middle: its file names no tokens for one (tokenizer.ggml.fim_pre_token_id …)")
 }
 
-// job is the job of the request.
+// job converts the request to a job.
 func (q *infillRequest) job(ctx context.Context, s *Server) (*job, error) {
 	fim := s.tok.FIM()
 	if !fim.Known() {
@@ -71,13 +71,13 @@ func (q *infillRequest) job(ctx context.Context, s *Server) (*job, error) {
 // forget implements forgetful.
 func (q *infillRequest) forget() { q.Prefix, q.Suffix, q.Extra = "", "", nil }
 
-// fimEnd says which tokens end a middle.
+// fimEnd returns a function that says which tokens end the filled text.
 func (s *Server) fimEnd(fim tokenizer.FIM) func(int32) bool {
 	return func(id int32) bool { return s.tok.IsEOG(id) || fim.Ends(id) }
 }
 
-// others are the pieces of other files, in llama-server's form: by the model's own tokens if
-// it has some, else after a line that says what follows.
+// others tokenises the pieces of other files as llama-server does: with the model's own tokens if it has
+// them, else after a line that announces each.
 func (q *infillRequest) others(s *Server, fim tokenizer.FIM) (list []int32, err error) {
 	add := func(mark int32, text string) {
 		ids, failed := s.tokens(text, tokenizer.EncodeOptions{})
@@ -111,9 +111,9 @@ func (q *infillRequest) others(s *Server, fim tokenizer.FIM) (list []int32, err 
 	return list, err
 }
 
-// encode makes a prompt that fits the context beside an answer of a given number of tokens (negative:
-// of any number). What is far from the place goes first: the beginning of other files, then
-// that of the text before, and the end of the text after it.
+// encode makes a prompt that fits the context together with an answer of answer tokens (negative: any
+// number). It cuts the text that is farthest from the gap first: the beginning of other files, then of the
+// text before the gap, and the end of the text after it.
 func (m *middle) encode(s *Server, fim tokenizer.FIM, answer int) []int32 {
 	if answer < 0 {
 		answer = s.cfg.Context / 4
@@ -139,13 +139,13 @@ func (m *middle) encode(s *Server, fim tokenizer.FIM, answer int) []int32 {
 	return append(out, fim.Middle)
 }
 
-// infill is POST /infill.
+// infill serves POST /infill.
 func (s *Server) infill(w http.ResponseWriter, r *http.Request) error {
 	var q infillRequest
 	return s.answerNative(w, r, &q, &q.nativeFields, new(bool))
 }
 
-// fillIn is the prompt of a completion that has a suffix. All of it has to fit.
+// fillIn is the prompt of a completion with a suffix. All of it has to fit.
 func (s *Server) fillIn(q *textRequest) ([][]int32, error) {
 	fim := s.tok.FIM()
 	switch {

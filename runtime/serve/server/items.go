@@ -5,30 +5,30 @@ import (
 	"sync"
 )
 
-// items has what responses consisted of, so that a client can name an item, or a response
-// with all that came before it, in the place of sending it again. Each scope has its own.
+// items remembers the items of responses, so that a client can refer to an item, or to a response with
+// everything before it, by its id. Each scope has its own store.
 type items struct {
 	mu     sync.Mutex
 	stores map[string]*store
-	scopes []string // that used longest ago first
+	scopes []string // least recently used first
 }
 
-// Limits on what is remembered of responses.
+// Limits on remembered responses.
 const (
 	maxStores     = 32
 	maxStoreBytes = 16 << 20
 )
 
-// store is what is remembered for one scope: items by the id of an item, or of a response.
+// store is the memory of one scope: lists of items by the id of an item or of a response.
 type store struct {
 	kept map[string][]raw
-	ids  []string // the oldest first
+	ids  []string // oldest first
 	size int      // bytes
 }
 
 func newItems() *items { return &items{stores: map[string]*store{}} }
 
-// of is the store of a scope. The mutex is held.
+// of returns the store of a scope. The caller holds the mutex.
 func (m *items) of(scope string) *store {
 	if i := slices.Index(m.scopes, scope); i >= 0 {
 		m.scopes = append(slices.Delete(m.scopes, i, i+1), scope)
@@ -43,7 +43,7 @@ func (m *items) of(scope string) *store {
 	return m.stores[scope]
 }
 
-// find is what is remembered by an id.
+// find returns the items of an id.
 func (m *items) find(scope, id string) ([]raw, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -51,7 +51,7 @@ func (m *items) find(scope, id string) ([]raw, bool) {
 	return list, ok
 }
 
-// keep remembers items by an id, in the place of the oldest ones.
+// keep remembers items by an id, and drops the oldest ones if necessary.
 func (m *items) keep(scope, id string, list []raw) {
 	size := len(id)
 	for _, item := range list {

@@ -17,63 +17,63 @@ import (
 	"mla/runtime/text/sample"
 )
 
-// job is what an endpoint wants continued.
+// job is what an endpoint wants generated.
 type job struct {
-	prompts  [][]int32 // each for n choices
+	prompts  [][]int32 // each gets n choices
 	n        int
 	max      int // tokens; negative: as many as fit
 	params   sample.Params
-	logprobs int  // likeliest tokens beside each; negative: no logprobs
-	sampled  bool // logprobs are those after all samplers
-	ids      bool // every token is an event, also one that completes no character
+	logprobs int  // most likely tokens reported with each token; negative: no log-probabilities
+	sampled  bool // log-probabilities are those after all samplers
+	ids      bool // every token is an event, even if it completes no character
 	stops    []string
 	end      func(id int32) bool
-	stopIDs  []int32 // that end the answers, too
-	// ignoreEOS forbids tokens that end a text, but for stopIDs.
+	stopIDs  []int32 // further tokens that end the answers
+	// ignoreEOS forbids tokens that end a text, except stopIDs.
 	ignoreEOS bool
 	visible   map[int32]bool
-	parser    func() *output.Parser // of an answer in a chat; nil: all is text
-	opening   string                // what the prompt already has of the answer
-	oneCall   bool                  // the answer ends with its first call
-	budget    int                   // tokens of thoughts; negative: any number
+	parser    func() *output.Parser // parser of a chat answer; nil: everything is text
+	opening   string                // the beginning of the answer that is part of the prompt
+	oneCall   bool                  // the answer ends after its first call
+	budget    int                   // most tokens of thoughts; negative: no limit
 	rules     guided.Rules
-	progress  bool          // events of the prompt
-	perToken  bool          // timings in every event
-	lines     func() *lines // that end the answer; nil: none do
+	progress  bool          // send events about the prompt
+	perToken  bool          // every event has timings
+	lines     func() *lines // returns what ends the answer at a line; nil: nothing does
 	unthink   []int32       // tokens that end thoughts
 	names     callNames     // of calls
-	past      string        // of the conversation that is answered
-	echo      bool          // the tokens of the prompt come with how likely they were
+	past      string        // identifies the conversation that is answered, see conversation.past
+	echo      bool          // report the probabilities of the prompt's tokens
 }
 
-// event is something that a choice has written, or its end.
+// event is an output of a choice, or its end.
 type event struct {
 	choice int
 	output.Event
 	call   int                // number of the choice's call, from 0
 	id     string             // of the call
-	tokens []completion.Token // since the last event, if their logprobs or ids are wanted
-	prompt []completion.Token // of the prompt, if their logprobs are wanted
+	tokens []completion.Token // since the last event, if their log-probabilities or ids are wanted
+	prompt []completion.Token // of the prompt, if their log-probabilities are wanted
 	end    *ending
 
 	count    int             // tokens of the answer so far
-	progress *promptProgress // of the prompt; nil: the event is of the answer
-	timings  *timings        // so far, if asked for
+	progress *promptProgress // of the prompt; nil: the event belongs to the answer
+	timings  *timings        // so far, if wanted
 }
 
-// ending is what became of a choice.
+// ending is the result of a choice.
 type ending struct {
 	result    engine.Result
 	err       error
-	matched   string // the stop that ended it
+	matched   string // the stop sequence that ended it
 	calls     int
-	torn      bool // a stream has a call that broke off, and cannot take it back
+	torn      bool // a streamed call broke off and cannot be taken back
 	reasoning int  // tokens of thoughts
 	prompt    int  // tokens of the prompt
 	lines     bool // the answer was ended at a line
 }
 
-// finish is why a choice ended, in OpenAI's words.
+// finish is the reason for the end, in OpenAI's terms.
 func (e *ending) finish() string {
 	switch {
 	case e.calls > 0:
@@ -84,7 +84,7 @@ func (e *ending) finish() string {
 	return "stop"
 }
 
-// start begins a job, which ends when ctx does or the stream is closed.
+// start begins a job, which ends when ctx is done or the stream is closed.
 func (s *Server) start(r *http.Request, j *job) (*stream, error) {
 	if err := s.endings(j); err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func (s *Server) start(r *http.Request, j *job) (*stream, error) {
 	return st, nil
 }
 
-// choice is one answer on its way. All but next runs on the service's goroutine.
+// choice is one answer in progress. All of its code except next runs on the service's goroutine.
 type choice struct {
 	*stream
 	metrics   *metrics
@@ -119,31 +119,31 @@ type choice struct {
 	parser    *output.Parser
 	stops     *sample.Stopper
 	oneCall   bool
-	least     int                // tokens before a stop is looked for
-	ids       bool               // of job
-	pending   []completion.Token // of the next event
-	begun     int                // calls
-	calls     int                // that are complete
+	least     int                // tokens before stop sequences are looked for
+	ids       bool               // job.ids
+	pending   []completion.Token // tokens for the next event
+	begun     int                // number of calls begun
+	calls     int                // number of complete calls
 	current   call
-	held      bool // the current call waits for its end
-	said      bool // it was passed on that it has begun
+	held      bool // the current call is held back until its end
+	said      bool // the beginning of the current call was sent
 	names     callNames
-	key       func(id string) string // of the memory
-	torn      bool                   // a call broke off that was passed on
+	key       func(id string) string // key of a call in the memory
+	torn      bool                   // a call that was sent broke off
 	args      strings.Builder        // of the current call
-	closed    bool                   // nothing more is passed on
-	last      time.Time              // when the last token came
+	closed    bool                   // nothing more is sent
+	last      time.Time              // time of the last token
 	reasoning strings.Builder
-	thought   int            // tokens of it
-	unsaid    []int32        // tokens that are to end the thoughts
-	guided    *guided.Answer // nil: it follows no grammar
-	progress  bool           // of job
+	thought   int            // tokens of thoughts
+	unsaid    []int32        // forced tokens that are yet to come, which end the thoughts
+	guided    *guided.Answer // nil: no grammar
+	progress  bool           // job.progress
 	perToken  bool
 	pace      pace
-	lines     *lines // nil: they end nothing
+	lines     *lines // nil: lines end nothing
 }
 
-// choice is a request for one answer.
+// choice returns the request for one answer.
 func (s *Server) choice(ctx context.Context, st *stream, j *job, prompt []int32, number int) completion.Request {
 	c := &choice{stream: st, metrics: s.metrics, memory: s.calls, number: number, stops: sample.NewStopper(j.stops), oneCall: j.oneCall, ids: j.ids, least: j.params.MinTokens}
 	if j.parser != nil {
@@ -225,7 +225,7 @@ func (c *choice) force(budget int) int32 {
 	return id
 }
 
-// token takes apart what a token has added; false ends the answer.
+// token parses the text of a token; false ends the answer.
 func (c *choice) token(t completion.Token) bool {
 	thought := c.parser != nil && c.parser.Thinking()
 	if thought {
@@ -243,7 +243,7 @@ func (c *choice) token(t completion.Token) bool {
 	return c.pass(events) && more && (c.parser == nil || !c.parser.Over())
 }
 
-// pass passes events on, up to a stop in the text of the answer.
+// pass sends events, up to a stop sequence in the text of the answer.
 func (c *choice) pass(events []output.Event) bool {
 	for _, e := range events {
 		if c.closed {
@@ -262,7 +262,7 @@ func (c *choice) pass(events []output.Event) bool {
 	return !c.closed
 }
 
-// put passes an event on.
+// put sends an event.
 func (c *choice) put(e output.Event) {
 	switch e.Kind {
 	case output.CallBegin:
@@ -291,7 +291,7 @@ func (c *choice) event(e output.Event) {
 	c.pending = nil
 }
 
-// finish passes on what was held back; whole says that the model has ended its answer.
+// finish sends what was held back; whole says that the model has ended its answer.
 func (c *choice) finish(whole bool) {
 	switch {
 	case c.closed:
@@ -306,7 +306,7 @@ func (c *choice) finish(whole bool) {
 	}
 }
 
-// line is what of a text the lines leave.
+// line returns the part of a text that the lines allow.
 func (c *choice) line(text string) string {
 	if c.lines == nil || text == "" {
 		return text
@@ -316,7 +316,7 @@ func (c *choice) line(text string) string {
 	return text
 }
 
-// blame is an error of the client if its own biases left no token that could come.
+// blame makes an error the client's if the client's own biases left no possible token.
 func (c *choice) blame(j *job, err error) error {
 	var none *engine.NoTokenError
 	if errors.As(err, &none) && banned(&j.params) > 0 {
@@ -325,16 +325,17 @@ func (c *choice) blame(j *job, err error) error {
 	return err
 }
 
-// answer is all that a choice has written.
+// answer is everything that a choice has written.
 type answer struct {
 	reasoning, content string
 	calls              []call
-	tokens             []completion.Token // whose logprobs or ids are wanted
-	prompt             []completion.Token // whose logprobs are wanted
+	tokens             []completion.Token // if their log-probabilities or ids are wanted
+	prompt             []completion.Token // if its log-probabilities are wanted
 	*ending
 }
 
-// collect waits for the ends of all choices, and logs what they have used. A call whose arguments are no object is text.
+// collect waits for the ends of all choices, and logs what they have used. Calls whose arguments are not an
+// object become text.
 func (s *Server) collect(r *http.Request, st *stream, choices int) ([]answer, error) {
 	defer st.settle(r)
 	answers := make([]answer, choices)
@@ -351,7 +352,7 @@ func (s *Server) collect(r *http.Request, st *stream, choices int) ([]answer, er
 				if a.ending = e.end; e.end.err != nil {
 					return nil, e.end.err
 				}
-				a.torn = false // it is text here
+				a.torn = false // here the broken call becomes text
 				continue
 			}
 			a.add(e)
@@ -380,5 +381,5 @@ func (a *answer) add(e event) {
 	}
 }
 
-// newID is a name that nothing else has.
+// newID returns a unique name.
 func newID(prefix string) string { return prefix + rand.Text() }

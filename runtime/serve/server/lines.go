@@ -5,21 +5,21 @@ import (
 	"time"
 )
 
-// lines ends an answer at its lines, for completions of code: at one that is indented less
-// than asked for, or, once there is more than one, when the time is over.
+// lines ends an answer at a line, for code completion: before a line that is indented less than asked for,
+// or, after the first line, when the time has passed.
 type lines struct {
-	indent int           // least characters of white space in front of a line; 0: any
-	limit  time.Duration // from the first token on; 0: any
+	indent int           // least white space before a line, in characters; 0: any
+	limit  time.Duration // from the first token on; 0: no limit
 	now    func() time.Time
 
 	began   time.Time
 	broken  bool // there was a line break
-	inFront bool // of the first character of a line after the first one
-	spaces  int  // of that line
+	inFront bool // before the first character of a line, except the first line
+	spaces  int  // white space so far in front of that line
 	ended   bool
 }
 
-// push returns what of a text belongs to the answer, and whether it goes on.
+// push returns the part of a text that belongs to the answer, and whether the answer continues.
 func (l *lines) push(text string) (string, bool) {
 	if l.began.IsZero() {
 		l.began = l.now()
@@ -44,7 +44,7 @@ func (l *lines) push(text string) (string, bool) {
 	return text, !l.ended
 }
 
-// newLines are nil if nothing is asked for.
+// newLines returns nil if nothing is asked for.
 func newLines(indent int, limit time.Duration) *lines {
 	if indent <= 0 && limit <= 0 {
 		return nil

@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// Completions in llama-server's own words, and fill-in-the-middle.
+// Completions in llama-server's format, and fill-in-the-middle.
 
-// nativeFields are the fields of POST /completion beside the prompt.
+// nativeFields is the fields of POST /completion beside the prompt.
 type nativeFields struct {
 	sampling
 	structured
 	progressFields
 	NPredict   *int     `json:"n_predict"`
-	MaxTokens  *int     `json:"max_tokens"` // another name of it
+	MaxTokens  *int     `json:"max_tokens"` // another name of n_predict
 	N          *int     `json:"n_cmpl"`
 	Stop       texts    `json:"stop"`
 	Stream     bool     `json:"stream"`
@@ -32,10 +32,10 @@ type nativeFields struct {
 type nativeRequest struct {
 	nativeFields
 	Prompt prompts `json:"prompt"`
-	list   bool    // the prompts are a list, and so are the answers
+	list   bool    // the prompts are a list, so the answers are one, too
 }
 
-// job is the job of the request.
+// job converts the request to a job.
 func (q *nativeRequest) job(ctx context.Context, s *Server) (*job, error) {
 	n, err := choices(q.N)
 	if err != nil {
@@ -51,7 +51,7 @@ func (q *nativeRequest) job(ctx context.Context, s *Server) (*job, error) {
 
 func (q *nativeRequest) forget() { q.Prompt = nil }
 
-// jobOf is the job to continue prompts.
+// jobOf is the job that continues prompts.
 func (q *nativeFields) jobOf(ctx context.Context, s *Server, prompts [][]int32, n int) (j *job, err error) {
 	j = &job{prompts: prompts, n: n, logprobs: -1, ids: q.Tokens, end: s.tok.IsEOG, stops: q.Stop, progress: q.Progress, perToken: q.PerToken}
 	most := q.NPredict
@@ -71,7 +71,7 @@ func (q *nativeFields) jobOf(ctx context.Context, s *Server, prompts [][]int32, 
 		return nil, bad("n_indent", "%d; expected 0 or more", q.NIndent)
 	}
 	if q.NProbs != nil && *q.NProbs > 0 {
-		j.logprobs, j.sampled, j.ids = *q.NProbs, q.PostProbs, true // a piece of a stream has one token
+		j.logprobs, j.sampled, j.ids = *q.NProbs, q.PostProbs, true // each piece of a stream has one token
 	}
 	limit := time.Duration(max(0, min(q.MaxPredict, float64(s.cfg.Limits.Request/time.Millisecond))) * float64(time.Millisecond))
 	j.lines = func() *lines { return newLines(q.NIndent, limit) }
@@ -88,13 +88,13 @@ func (q *nativeFields) jobOf(ctx context.Context, s *Server, prompts [][]int32, 
 	return j, q.Stop.check("stop")
 }
 
-// completion is POST /completion, and /completions.
+// completion serves POST /completion and /completions.
 func (s *Server) completion(w http.ResponseWriter, r *http.Request) error {
 	var q nativeRequest
 	return s.answerNative(w, r, &q, &q.nativeFields, &q.list)
 }
 
-// answerNative answers a request in llama-server's words.
+// answerNative answers a request in llama-server's format.
 func (s *Server) answerNative(w http.ResponseWriter, r *http.Request, q interface {
 	job(context.Context, *Server) (*job, error)
 }, f *nativeFields, list *bool) error {
@@ -123,14 +123,14 @@ func (s *Server) answerNative(w http.ResponseWriter, r *http.Request, q interfac
 	return nil
 }
 
-// pick leaves the fields of an answer that are asked for, under the names that they are asked
-// for by: of "a/b" it is b of the object a, which clients look for as "a/b".
+// pick keeps only the fields of an answer that are asked for, under the names by which they are asked for:
+// "a/b" is field b of object a, and clients expect it as "a/b".
 func pick(answer map[string]any, fields []string) map[string]any {
 	if len(fields) == 0 {
 		return answer
 	}
-	// Structures become objects, too.
-	data, _ := json.Marshal(answer) // what was made to be written can be
+	// Structures become objects on the way.
+	data, _ := json.Marshal(answer) // the answer can always be encoded
 	var whole map[string]raw
 	_ = json.Unmarshal(data, &whole)
 	out := map[string]any{}

@@ -10,7 +10,7 @@ import (
 	"mla/runtime/text/chat/output"
 )
 
-// nativeAnswers writes answers in llama-server's words, and is the writer of a stream of them.
+// nativeAnswers writes answers in llama-server's format. It is the writer of its streams.
 type nativeAnswers struct {
 	s       *Server
 	out     *sse
@@ -25,8 +25,8 @@ type nativeChoice struct {
 	newLine bool
 }
 
-// nativeProb is a token with how likely it was: Logprob and Top by the model, or Prob and TopProbs
-// after all samplers.
+// nativeProb is a token with its probability: Logprob and Top by the model, or Prob and TopProbs after all
+// samplers.
 type nativeProb struct {
 	ID       int32        `json:"id"`
 	Token    string       `json:"token"`
@@ -49,7 +49,7 @@ func (w *nativeAnswers) prob(l completion.Logprob) nativeProb {
 	return out
 }
 
-// probs are those of tokens.
+// probs converts the probabilities of tokens.
 func (w *nativeAnswers) probs(tokens []completion.Token) []nativeProb {
 	list := []nativeProb{}
 	for _, t := range tokens {
@@ -69,7 +69,7 @@ func (w *nativeAnswers) probs(tokens []completion.Token) []nativeProb {
 	return list
 }
 
-// stopType is why an answer ended, in llama-server's words.
+// stopType is the reason for the end in llama-server's terms.
 func (e *ending) stopType() string {
 	switch {
 	case e.matched != "":
@@ -83,7 +83,7 @@ func (e *ending) stopType() string {
 // prompt is the prompt of a choice.
 func (w *nativeAnswers) prompt(choice int) []int32 { return w.j.prompts[choice/w.j.n] }
 
-// piece is what all pieces of an answer have.
+// piece is the fields of every piece of an answer.
 func (w *nativeAnswers) piece(choice int, text string, tokens []completion.Token, predicted int) map[string]any {
 	out := map[string]any{"index": choice, "content": text, "tokens": []int32{}, "stop": false, "id_slot": -1,
 		"tokens_predicted": predicted, "tokens_evaluated": len(w.prompt(choice))}
@@ -96,7 +96,7 @@ func (w *nativeAnswers) piece(choice int, text string, tokens []completion.Token
 	return out
 }
 
-// last is an answer's end: all of it but for its text.
+// last is the end of an answer: everything except the text.
 func (w *nativeAnswers) last(choice int, text string, tokens []completion.Token, newLine bool, e *ending) map[string]any {
 	out := w.piece(choice, text, tokens, len(e.result.Tokens))
 	prompt := w.prompt(choice)
@@ -108,18 +108,18 @@ func (w *nativeAnswers) last(choice int, text string, tokens []completion.Token,
 	return pick(out, w.q.Fields)
 }
 
-// whole is an answer that does not come in pieces.
+// whole is an answer that is not streamed.
 func (w *nativeAnswers) whole(choice int, a *answer) any {
 	return w.last(choice, a.content, a.tokens, hasNewLine(a.content), a.ending)
 }
 
-// settings are how tokens were picked.
+// settings is the sampling parameters of the answer.
 func (w *nativeAnswers) settings() map[string]any {
 	p, q := &w.j.params, w.q
 	bias := []any{}
 	for _, id := range slices.Sorted(maps.Keys(p.LogitBias)) {
 		var value any = p.LogitBias[id]
-		if p.LogitBias[id] < -100 { // -Inf, which JSON does not have
+		if p.LogitBias[id] < -100 { // -Inf, which JSON cannot express
 			value = false
 		}
 		bias = append(bias, map[string]any{"token": id, "bias": value})

@@ -11,32 +11,32 @@ import (
 	"mla/runtime/text/chat"
 )
 
-// memory has what the model wrote of its calls, by their ids: the arguments, and the thoughts
-// before the first call of an answer. Clients send calls back, some of them after decoding
-// and encoding, and most without the thoughts. Written as the model has written them, their
-// tokens are found in the pages, and the model knows why it called.
+// memory remembers what the model wrote for its calls, by id: the arguments, and the thoughts before an
+// answer's first call. Clients send calls back, some of them decoded and encoded again, and most without the
+// thoughts. With the model's original text, the tokens are found in the pages, and the model knows why it
+// called.
 type memory struct {
 	*remembered
-	scope string // of requests that find a call
+	scope string // scope of requests that find a call
 }
 
-// remembered are the calls of all scopes.
+// remembered is the calls of all scopes.
 type remembered struct {
 	mu    sync.Mutex
 	calls map[callKey]written
-	keys  []callKey // the oldest first
-	size  int       // bytes
+	keys  []callKey // oldest first
+	size  int       // in bytes
 }
 
-// callKey is a call. Ids are the model's or the client's, so equal ones may come from others.
+// callKey identifies a call. Ids come from the model or the client, so different scopes may have the same id.
 type callKey struct{ scope, id string }
 
-// written is what the model wrote of a call.
+// written is what the model wrote for a call.
 type written struct{ arguments, thoughts string }
 
 func (w written) size() int { return len(w.arguments) + len(w.thoughts) }
 
-// Limits on what is remembered.
+// Limits on remembered calls.
 const (
 	maxCalls     = 1 << 14
 	maxCallBytes = 16 << 20
@@ -46,9 +46,9 @@ func newMemory() *memory {
 	return &memory{remembered: &remembered{calls: map[callKey]written{}}}
 }
 
-// within is the memory as requests of a scope have it.
+// within is the memory for requests of a scope.
 func (m *memory) within(scope string) *memory {
-	if m == nil { // a router's
+	if m == nil { // a router has no memory
 		return nil
 	}
 	return &memory{m.remembered, scope}
@@ -75,7 +75,7 @@ func (m *memory) add(id string, w written) {
 	}
 }
 
-// of is what the model wrote of a call, if it is known.
+// of returns what the model wrote for a call, if it is remembered.
 func (m *memory) of(id string) (w written, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -83,9 +83,8 @@ func (m *memory) of(id string) (w written, ok bool) {
 	return w, ok
 }
 
-// recall gives the calls of a conversation the arguments as the model wrote them, and the
-// turns that call the thoughts that a client has left out, unless thinking is off. Of calls
-// that a client has changed nothing is known.
+// recall restores the arguments of a conversation's calls as the model wrote them, and the thoughts that a
+// client has left out, unless thinking is off. Calls that a client has changed stay as they are.
 func (s *Server) recall(c *conversation) []chat.Message {
 	messages := slices.Clone(c.messages)
 	for i := range messages {
@@ -109,9 +108,8 @@ func (s *Server) recall(c *conversation) []chat.Message {
 	return messages
 }
 
-// rememberedID is the id under which a call is remembered within its scope. The ids of some
-// formats are only numbers, which other conversations have as well, so that a conversation is
-// a part of it.
+// rememberedID is the id under which a call is remembered within its scope. In some formats ids are small
+// numbers, which other conversations use, too; there the key includes the conversation.
 func (s *Server) rememberedID(id string, past func() string) string {
 	if s.format == nil || !s.format.Numbered {
 		return id
@@ -119,8 +117,8 @@ func (s *Server) rememberedID(id string, past func() string) string {
 	return id + " " + past()
 }
 
-// past identifies the first n messages of a conversation. Thoughts and the arguments of calls
-// are no part of it: clients leave out the former, and write the latter anew.
+// past identifies the first n messages of a conversation. Thoughts and the arguments of calls are excluded:
+// clients leave out the former, and encode the latter again.
 func (c *conversation) past(n int) string {
 	h := sha256.New()
 	say := func(text string) { fmt.Fprintf(h, "%d:%s", len(text), text) }
@@ -136,8 +134,8 @@ func (c *conversation) past(n int) string {
 	return string(h.Sum(nil))
 }
 
-// sameJSON compares objects without regard to white space, the order of keys and the spelling
-// of numbers: clients write 2.50 as 2.5.
+// sameJSON compares objects without regard to white space, the order of keys and the form of numbers: clients
+// write 2.50 as 2.5.
 func sameJSON(a, b string) bool {
 	canonical := func(text string) []byte {
 		text, err := chat.PythonJSON(text)
@@ -150,7 +148,7 @@ func sameJSON(a, b string) bool {
 		if d.Decode(&v) != nil {
 			return nil
 		}
-		out, _ := json.Marshal(v) // what was decoded can be encoded
+		out, _ := json.Marshal(v) // a decoded value can be encoded
 		return out
 	}
 	x := canonical(a)

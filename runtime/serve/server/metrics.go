@@ -12,21 +12,20 @@ import (
 	"mla/runtime/engine"
 )
 
-// metrics are what Prometheus collects of requests; serviceMetrics are those of the model.
+// metrics is the Prometheus metrics of requests; serviceMetrics has those of the model.
 type metrics struct {
 	handler  http.Handler
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
 	errors   *prometheus.CounterVec
-	// Those of answers; a router has none of its own.
+	// Metrics of answers; a router has none.
 	prompt, cached, generated, drafted, accepted prometheus.Counter
 	queue, first, between, promptRate, rate      prometheus.Histogram
-	llama                                        *llamaMetrics // nil: a router's
+	llama                                        *llamaMetrics // nil for a router
 }
 
-// Upper bounds of buckets: in seconds, from a token's time to a long answer's, and in
-// tokens per second.
+// Bucket bounds: in seconds, from the time of a token to that of a long answer, and in tokens per second.
 var (
 	seconds = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300}
 	rates   = []float64{1, 2.5, 5, 10, 15, 20, 30, 40, 60, 80, 100, 150, 200, 300, 500, 1000, 2500, 5000, 10000}
@@ -77,7 +76,7 @@ func register[C prometheus.Collector](m *metrics, c C) C {
 	return c
 }
 
-// serve is GET /metrics.
+// serve serves GET /metrics.
 func (m *metrics) serve(w http.ResponseWriter, r *http.Request) error {
 	m.handler.ServeHTTP(w, r)
 	return nil
@@ -117,5 +116,5 @@ func (m *metrics) ended(e *ending) {
 	}
 }
 
-// queued is how long a request that got a token has waited before its prompt was run.
+// queued is how long a request that got a token waited before its prompt was run.
 func queued(r *engine.Result) time.Duration { return max(0, r.FirstToken-r.Prompt.Elapsed) }

@@ -8,20 +8,19 @@ import (
 	"mla/runtime/serve/completion"
 )
 
-// llamaMetrics are numbers under llama-server's names, for dashboards and autoscalers that
-// look for these.
+// llamaMetrics is metrics under llama-server's names, for existing dashboards and autoscalers.
 type llamaMetrics struct {
 	service *completion.Service
 
 	mu                      sync.Mutex
 	prompt, predicted       float64 // tokens that were run
 	promptTime, predictTime float64 // seconds
-	longest                 int     // prompt with its answer, in tokens
+	longest                 int     // longest prompt with its answer, in tokens
 }
 
 // ended counts a choice.
 func (m *llamaMetrics) ended(e *ending) {
-	if m == nil { // a router's
+	if m == nil { // a router has none
 		return
 	}
 	m.mu.Lock()
@@ -33,7 +32,7 @@ func (m *llamaMetrics) ended(e *ending) {
 	m.longest = max(m.longest, e.prompt+len(e.result.Tokens))
 }
 
-// llamaStat is one of the numbers.
+// llamaStat is one of the metrics.
 type llamaStat struct {
 	desc  *prometheus.Desc
 	kind  prometheus.ValueType
@@ -44,7 +43,7 @@ func llama(name, help string, kind prometheus.ValueType, value func(*llamaMetric
 	return llamaStat{prometheus.NewDesc("llamacpp:"+name, help, nil, nil), kind, value}
 }
 
-// rate is a part by a whole; 0 of nothing.
+// rate is part / whole; 0 if whole is 0.
 func rate(part, whole float64) float64 {
 	if whole == 0 {
 		return 0
@@ -52,7 +51,7 @@ func rate(part, whole float64) float64 {
 	return part / whole
 }
 
-// decodes are steps in which the model ran.
+// decodes is the number of steps in which the model ran.
 func decodes(s *completion.Stats) (n float64) {
 	for _, steps := range s.Scheduler.Steps.Rows {
 		n += float64(steps)

@@ -7,10 +7,10 @@ import (
 	"mla/runtime/serve/scheduler"
 )
 
-// serviceMetrics are the numbers of a service, asked for when Prometheus does.
+// serviceMetrics is the metrics of a service, read when Prometheus asks.
 type serviceMetrics struct{ service *completion.Service }
 
-// stat is a number of a service. Counters begin anew when the model is loaded again.
+// stat is one metric of a service. Counters restart when the model is loaded again.
 type stat struct {
 	desc  *prometheus.Desc
 	kind  prometheus.ValueType

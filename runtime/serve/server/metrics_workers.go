@@ -18,14 +18,14 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// Limits on what a worker may take to tell its metrics, and on how many bytes they are.
+// Limits on the time and the bytes of a worker's metrics.
 const (
 	metricsTime  = 2 * time.Second
 	metricsBytes = 8 << 20
 )
 
-// serveMetrics is GET /metrics of a router: its own, and those of the loaded models with
-// their names. A worker that does not answer is left out.
+// serveMetrics serves GET /metrics of a router: its own metrics, and those of the loaded models, labelled
+// with their names. A worker that does not answer is left out.
 func (s *router) serveMetrics(w http.ResponseWriter, r *http.Request) error {
 	all := prometheus.Gatherers{s.metrics.registry}
 	for name, address := range s.fleet.Loaded() {
@@ -40,7 +40,7 @@ func (s *router) serveMetrics(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// workerMetrics are those of a worker, labelled with the name of its model.
+// workerMetrics returns the metrics of a worker, labelled with the name of its model.
 func (s *router) workerMetrics(ctx context.Context, name, address string) ([]*dto.MetricFamily, error) {
 	ctx, cancel := context.WithTimeout(ctx, metricsTime)
 	defer cancel()
@@ -62,7 +62,7 @@ func (s *router) workerMetrics(ctx context.Context, name, address string) ([]*dt
 	if err != nil {
 		return nil, err
 	}
-	// Requests over HTTP are the router's to count: each comes to it first.
+	// The router counts HTTP requests itself, as each passes through it.
 	maps.DeleteFunc(families, func(name string, _ *dto.MetricFamily) bool { return strings.HasPrefix(name, "mla_http_") })
 	label := "model"
 	for _, f := range families {

@@ -9,9 +9,9 @@ import (
 	"mla/runtime/text/tokenizer"
 )
 
-// The endpoints of llama-server that no other API has.
+// Endpoints that only llama-server has.
 
-// health is GET /health: 200 if requests can run, else 503 with the reason.
+// health serves GET /health: 200 if requests can run, else 503 with the reason.
 func (s *Server) health(w http.ResponseWriter, _ *http.Request) error {
 	st := s.cfg.Service.Stats()
 	if st.State == completion.Ready {
@@ -21,7 +21,7 @@ func (s *Server) health(w http.ResponseWriter, _ *http.Request) error {
 	return &completion.UnavailableError{State: st.State, Cause: st.Cause}
 }
 
-// tokenize is POST /tokenize.
+// tokenize serves POST /tokenize.
 func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) error {
 	var q struct {
 		Content    mixed `json:"content"`
@@ -57,7 +57,7 @@ func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// pieceOf is the text of a token, or its bytes if they are no whole characters.
+// pieceOf is the text of a token, or its bytes if they are not whole characters.
 func pieceOf(spelt []byte) any {
 	if utf8.Valid(spelt) {
 		return string(spelt)
@@ -65,7 +65,7 @@ func pieceOf(spelt []byte) any {
 	return numbers(spelt)
 }
 
-// detokenize is POST /detokenize.
+// detokenize serves POST /detokenize.
 func (s *Server) detokenize(w http.ResponseWriter, r *http.Request) error {
 	var q struct {
 		Tokens tokenList `json:"tokens"`
@@ -84,7 +84,7 @@ func (s *Server) detokenize(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// applyTemplate is POST /apply-template: a chat as the model gets it.
+// applyTemplate serves POST /apply-template: it renders a chat.
 func (s *Server) applyTemplate(w http.ResponseWriter, r *http.Request) error {
 	var q chatRequest
 	text, share, err := s.renderRequest(w, r, &q)
@@ -96,7 +96,7 @@ func (s *Server) applyTemplate(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// props is GET /props.
+// props serves GET /props.
 func (s *Server) props(w http.ResponseWriter, _ *http.Request) error {
 	format := ""
 	if s.format != nil {
@@ -114,9 +114,9 @@ func (s *Server) props(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
-// slots is GET /slots: the sessions, and what runs in them. Requests that wait are in none.
+// slots serves GET /slots: the sessions and their requests. Waiting requests are in none.
 func (s *Server) slots(w http.ResponseWriter, _ *http.Request) error {
-	requests := s.cfg.Service.Requests() // those that came first run
+	requests := s.cfg.Service.Requests() // the oldest requests are running
 	list := make([]map[string]any, s.cfg.Service.Stats().Sessions)
 	for i := range list {
 		list[i] = map[string]any{"id": i, "n_ctx": s.cfg.Context, "is_processing": i < len(requests)}

@@ -9,14 +9,13 @@ import (
 	"time"
 )
 
-// Ollama's API: chats and completions in its words, and what it says about models. Models
-// cannot be loaded, made or removed by it.
+// Ollama's API: its chats, completions and information about models. It cannot load, create or remove models.
 
 // ollamaVersion is the version of Ollama's API that the server speaks.
 const ollamaVersion = "0.12.0"
 
-// fixedRoutes are the paths of Ollama's API that need no model, and those of all APIs for what
-// the server does not do.
+// fixedRoutes is the paths of Ollama's API that need no model, and paths of all APIs whose features are not
+// supported.
 func fixedRoutes() map[string]endpoint {
 	const fixed = "is not supported: the server has the models that it was started with"
 	return map[string]endpoint{
@@ -31,14 +30,14 @@ func fixedRoutes() map[string]endpoint {
 	}
 }
 
-// refuse is an endpoint that says why it is not there.
+// refuse is an endpoint that says why a feature is not supported.
 func refuse(what string) endpoint {
 	return func(http.ResponseWriter, *http.Request) error {
 		return &apiError{Status: http.StatusBadRequest, Type: "invalid_request_error", Code: "not_supported", Message: what}
 	}
 }
 
-// vectors is why there are no embeddings.
+// vectors is the reason for which there are no embeddings.
 const vectors = "embeddings are not supported: the server makes texts only"
 
 // ollamaName is a model's name without the tag that Ollama's clients add.
@@ -46,7 +45,7 @@ func ollamaName(name string) string { return strings.TrimSuffix(name, ":latest")
 
 // ollamaModel is a model in Ollama's lists.
 func ollamaModel(name string, bytes int64, since time.Time) map[string]any {
-	sum := sha256.Sum256([]byte(name)) // clients want some; the file's would take long to find
+	sum := sha256.Sum256([]byte(name)) // clients expect a digest; that of the file would take long to compute
 	return map[string]any{"name": name, "model": name, "modified_at": since.UTC().Format(time.RFC3339Nano), "size": bytes, "digest": hex.EncodeToString(sum[:]), "details": ollamaDetails()}
 }
 
@@ -54,30 +53,30 @@ func ollamaDetails() map[string]any {
 	return map[string]any{"parent_model": "", "format": "gguf", "family": "mla", "families": []string{"mla"}, "parameter_size": "", "quantization_level": ""}
 }
 
-// ollamaTags is GET /api/tags.
+// ollamaTags serves GET /api/tags.
 func (s *Server) ollamaTags(w http.ResponseWriter, _ *http.Request) error {
 	writeJSON(w, http.StatusOK, map[string]any{"models": []any{ollamaModel(s.cfg.Model, 0, s.started)}})
 	return nil
 }
 
-// ollamaLoaded is a model in GET /api/ps, which does not end by itself.
+// ollamaLoaded is a model in GET /api/ps, without an expiry.
 func ollamaLoaded(name string, bytes int64, since time.Time, context int) map[string]any {
 	m := ollamaModel(name, bytes, since)
 	m["expires_at"], m["size_vram"], m["context_length"] = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC).Format(time.RFC3339), bytes, context
 	return m
 }
 
-// ollamaPS is GET /api/ps.
+// ollamaPS serves GET /api/ps.
 func (s *Server) ollamaPS(w http.ResponseWriter, _ *http.Request) error {
 	writeJSON(w, http.StatusOK, map[string]any{"models": []any{ollamaLoaded(s.cfg.Model, 0, s.started, s.cfg.Context)}})
 	return nil
 }
 
-// ollamaShow is POST /api/show.
+// ollamaShow serves POST /api/show.
 func (s *Server) ollamaShow(w http.ResponseWriter, r *http.Request) error {
 	var q struct {
 		Model string `json:"model"`
-		Name  string `json:"name"` // the older word
+		Name  string `json:"name"` // the older name
 	}
 	share, err := s.decode(w, r, &q)
 	if err != nil {
@@ -102,18 +101,18 @@ func (s *Server) ollamaShow(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// ollamaFields are the fields that chats and completions have in common.
+// ollamaFields is the fields that chats and completions share.
 type ollamaFields struct {
 	Model     string      `json:"model"`
-	Stream    *bool       `json:"stream"` // not given: true
-	Format    raw         `json:"format"` // "json", or a schema
+	Stream    *bool       `json:"stream"` // default: true
+	Format    raw         `json:"format"` // "json" or a schema
 	Options   raw         `json:"options"`
 	Think     ollamaThink `json:"think"`
 	KeepAlive keepAlive   `json:"keep_alive"`
-	CacheSalt *string     `json:"cache_salt"` // ours
+	CacheSalt *string     `json:"cache_salt"` // an extension of this server
 }
 
-// ollamaThink is true, false, or how much.
+// ollamaThink is true, false, or an effort.
 type ollamaThink struct {
 	on     *bool
 	effort string
@@ -140,7 +139,7 @@ func (t *ollamaThink) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// ollamaOptions are those of a request that have an effect here. Others are passed over.
+// ollamaOptions is the supported options of a request. Others are ignored.
 type ollamaOptions struct {
 	sampling
 	NumPredict *int  `json:"num_predict"`
@@ -156,7 +155,7 @@ func (f *ollamaFields) options() (o ollamaOptions, err error) {
 		}
 	}
 	o.CacheSalt = f.CacheSalt
-	if o.NumPredict != nil && *o.NumPredict < 0 { // -1: any number; -2: until the context is full
+	if o.NumPredict != nil && *o.NumPredict < 0 { // -1: no limit; -2: until the context is full
 		o.NumPredict = nil
 	}
 	return o, nil
@@ -183,5 +182,5 @@ func (f *ollamaFields) format() (*responseFormat, error) {
 // salt implements salted.
 func (f *ollamaFields) salt() (string, error) { return (&sampling{CacheSalt: f.CacheSalt}).salt() }
 
-// streams says whether the answer comes in pieces.
+// streams says whether the answer is streamed.
 func (f *ollamaFields) streams() bool { return f.Stream == nil || *f.Stream }

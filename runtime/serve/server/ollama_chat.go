@@ -37,7 +37,7 @@ type ollamaCall struct {
 	} `json:"function"`
 }
 
-// chat is the same request in OpenAI's words.
+// chat is the request in OpenAI's format.
 func (q *ollamaChat) chat(o *ollamaOptions) (*chatRequest, error) {
 	var err error
 	out := &chatRequest{sampling: o.sampling, Tools: q.Tools, MaxTokens: o.NumPredict, Stop: o.Stop, Stream: q.streams()}
@@ -49,16 +49,16 @@ func (q *ollamaChat) chat(o *ollamaOptions) (*chatRequest, error) {
 	return out, err
 }
 
-// put says how a request is to think.
+// put sets how a request thinks.
 func (t *ollamaThink) put(q *chatRequest) {
 	q.EnableThinking, q.ReasoningEffort = t.on, t.effort
 }
 
-// ollamaMessages are messages in OpenAI's words. Calls have ids there, by which results say
-// what they are of; here results come in the order of the calls, or name the tool.
+// ollamaMessages converts messages to OpenAI's format. There, results refer to calls by id; in Ollama's API
+// they come in the order of the calls, or name the tool.
 func ollamaMessages(list []ollamaMessage) ([]chatMessage, error) {
 	out := make([]chatMessage, 0, len(list))
-	var open []chatCall // without a result
+	var open []chatCall // without a result so far
 	calls := 0
 	for i, m := range list {
 		if len(m.Images) > 0 {
@@ -101,7 +101,7 @@ func ollamaMessages(list []ollamaMessage) ([]chatMessage, error) {
 	return out, nil
 }
 
-// job is the job of the request.
+// job converts the request to a job.
 func (q *ollamaChat) job(ctx context.Context, s *Server) (*job, error) {
 	o, err := q.options()
 	if err != nil {
@@ -121,10 +121,10 @@ func (q *ollamaChat) job(ctx context.Context, s *Server) (*job, error) {
 // forget implements forgetful.
 func (q *ollamaChat) forget() { q.Messages, q.Tools, q.Format = nil, nil, nil }
 
-// loads says whether the request only wants the model to be there.
+// loads says whether the request only wants the model to be loaded.
 func (q *ollamaChat) loads() bool { return len(q.Messages) == 0 }
 
-// ollamaChats is POST /api/chat.
+// ollamaChats serves POST /api/chat.
 func (s *Server) ollamaChats(w http.ResponseWriter, r *http.Request) error {
 	var q ollamaChat
 	return s.answerOllama(w, r, &q, &q.ollamaFields, func(p ollamaPiece) map[string]any {

@@ -14,12 +14,11 @@ type ollamaGenerate struct {
 	Suffix   string `json:"suffix"`
 	System   string `json:"system"`
 	Template string `json:"template"`
-	Raw      bool   `json:"raw"` // the prompt is the whole text
+	Raw      bool   `json:"raw"` // the prompt is used without the template
 	Images   []raw  `json:"images"`
 }
 
-// job is the job of the request: the answer in a chat of one message, unless the prompt is
-// raw, or a middle is to be filled in.
+// job converts the request to a job: a chat with one message, unless the prompt is raw or has a suffix.
 func (q *ollamaGenerate) job(ctx context.Context, s *Server) (*job, error) {
 	switch {
 	case len(q.Images) > 0:
@@ -37,7 +36,7 @@ func (q *ollamaGenerate) job(ctx context.Context, s *Server) (*job, error) {
 	return c.job(ctx, s)
 }
 
-// text is the job to continue a text.
+// text is the job that continues a text.
 func (q *ollamaGenerate) text(ctx context.Context, s *Server) (*job, error) {
 	o, err := q.options()
 	if err != nil {
@@ -61,10 +60,10 @@ func (q *ollamaGenerate) text(ctx context.Context, s *Server) (*job, error) {
 // forget implements forgetful.
 func (q *ollamaGenerate) forget() { q.Prompt, q.Suffix, q.System, q.Format = "", "", "", nil }
 
-// loads says whether the request only wants the model to be there.
+// loads says whether the request only wants the model to be loaded.
 func (q *ollamaGenerate) loads() bool { return q.Prompt == "" && q.Suffix == "" }
 
-// ollamaGenerates is POST /api/generate.
+// ollamaGenerates serves POST /api/generate.
 func (s *Server) ollamaGenerates(w http.ResponseWriter, r *http.Request) error {
 	var q ollamaGenerate
 	return s.answerOllama(w, r, &q, &q.ollamaFields, func(p ollamaPiece) map[string]any {

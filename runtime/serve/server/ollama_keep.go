@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// keepAlive is how long a model stays loaded after a request: seconds, or a text such as 5m.
-// Nil: as the server has it; negative: until its memory is needed.
+// keepAlive is how long a model stays loaded after a request: seconds, or a text such as 5m. nil: the
+// server's default; negative: until its memory is needed.
 type keepAlive struct{ d *time.Duration }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -36,8 +36,8 @@ func (k *keepAlive) UnmarshalJSON(data []byte) error {
 // ends says whether the model is to be unloaded at once.
 func (k keepAlive) ends() bool { return k.d != nil && *k.d == 0 }
 
-// withinContext ends the answer where prompt and answer have as many tokens as the request's
-// num_ctx. A longer prompt is not cut, as the server's context holds it.
+// withinContext limits the answer so that it has, with the prompt, at most num_ctx tokens. A longer prompt is
+// not cut, as the server's context is large enough.
 func (o *ollamaOptions) withinContext(s *Server, j *job) error {
 	switch {
 	case o.NumCtx == nil:

@@ -11,18 +11,18 @@ import (
 	"mla/runtime/text/chat/output"
 )
 
-// ollamaPiece is what a line of an answer has.
+// ollamaPiece is the contents of a line of an answer.
 type ollamaPiece struct {
 	text, thinking string
 	calls          []call
 	before         int // calls in earlier lines
 }
 
-// ollamaAnswer writes an answer in Ollama's words: lines of JSON, or one object.
+// ollamaAnswer writes an answer in Ollama's format: lines of JSON, or one object.
 type ollamaAnswer struct {
 	s       *Server
 	began   time.Time
-	write   func(ollamaPiece) map[string]any // of /api/chat or /api/generate
+	write   func(ollamaPiece) map[string]any // the format of /api/chat or /api/generate
 	out     *lineStream
 	current call
 	calls   int
@@ -39,7 +39,7 @@ func (s *Server) answerOllama(w http.ResponseWriter, r *http.Request, q ollamaRe
 	a := &ollamaAnswer{s: s, began: time.Now(), write: write}
 	started := &loadable{ollamaRequest: q}
 	_, st, err := s.startRequest(w, r, started)
-	if err != nil && started.empty { // the model is there
+	if err != nil && started.empty { // the model is loaded, which was all that was wanted
 		out := a.line(ollamaPiece{}, true)
 		out["done_reason"] = "load"
 		if f.KeepAlive.ends() {
@@ -66,7 +66,7 @@ func (s *Server) answerOllama(w http.ResponseWriter, r *http.Request, q ollamaRe
 	return nil
 }
 
-// loadable is a request that may want nothing but the model.
+// loadable is a request that may only want the model to be loaded.
 type loadable struct {
 	ollamaRequest
 	empty bool
@@ -86,14 +86,14 @@ func (l *loadable) forget() { l.ollamaRequest.(forgetful).forget() }
 
 func (l *loadable) salt() (string, error) { return l.ollamaRequest.(salted).salt() }
 
-// line is what all lines have.
+// line is the fields of all lines.
 func (a *ollamaAnswer) line(p ollamaPiece, done bool) map[string]any {
 	out := a.write(p)
 	out["model"], out["created_at"], out["done"] = a.s.cfg.Model, time.Now().UTC().Format(time.RFC3339Nano), done
 	return out
 }
 
-// last is what the last line has beside. Times are in nanoseconds.
+// last is the further fields of the last line. Times are in nanoseconds.
 func (a *ollamaAnswer) last(e *ending) map[string]any {
 	reason := "stop"
 	if e.finish() == "length" {
@@ -105,7 +105,7 @@ func (a *ollamaAnswer) last(e *ending) map[string]any {
 		"eval_count": len(r.Tokens), "eval_duration": r.Decode.Elapsed.Nanoseconds()}
 }
 
-// event implements writer. A call is one line.
+// event implements writer. A call is a line of its own.
 func (a *ollamaAnswer) event(e event) {
 	if e.end != nil {
 		out := a.line(ollamaPiece{}, true)
@@ -123,7 +123,7 @@ func (a *ollamaAnswer) event(e event) {
 	case output.Arguments:
 		a.current.arguments += e.Text
 	case output.CallEnd:
-		if !e.Valid { // nobody has seen it yet
+		if !e.Valid { // the client has not seen it yet
 			a.out.object(a.line(ollamaPiece{text: e.Text}, false))
 			return
 		}
@@ -132,7 +132,7 @@ func (a *ollamaAnswer) event(e event) {
 	}
 }
 
-// ping implements writer. An empty piece says that the server is there.
+// ping implements writer. An empty piece shows that the server is alive.
 func (a *ollamaAnswer) ping() { a.out.object(a.line(ollamaPiece{}, false)) }
 
 // end implements writer.
@@ -141,14 +141,14 @@ func (a *ollamaAnswer) end() {}
 // fail implements writer.
 func (a *ollamaAnswer) fail(e *apiError) { a.out.object(map[string]any{"error": e.Message}) }
 
-// lineStream writes JSON objects, one a line.
+// lineStream writes one JSON object per line.
 type lineStream struct{ sse }
 
-// newLineStream begins an answer of lines.
+// newLineStream begins a response of lines.
 func newLineStream(w http.ResponseWriter) *lineStream {
 	h := w.Header()
 	h.Set("Content-Type", "application/x-ndjson")
-	h.Set("X-Accel-Buffering", "no") // for nginx in between
+	h.Set("X-Accel-Buffering", "no") // keeps nginx from buffering
 	w.WriteHeader(http.StatusOK)
 	out := &lineStream{sse{w: w, rc: http.NewResponseController(w)}}
 	out.flush(nil)

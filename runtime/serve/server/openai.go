@@ -11,9 +11,9 @@ import (
 	"mla/runtime/serve/fleet"
 )
 
-// Parts of OpenAI's answers that several endpoints have.
+// Parts of OpenAI's responses that several endpoints share.
 
-// usage is what a request has used.
+// usage is the tokens that a request has used.
 type usage struct {
 	Prompt     int           `json:"prompt_tokens"`
 	Completion int           `json:"completion_tokens"`
@@ -34,7 +34,7 @@ func (u *account) openAI() *usage {
 	return &usage{u.prompt, u.generated, u.prompt + u.generated, promptDetails{u.cached}, details{u.reasoning}}
 }
 
-// timings are llama-server's: how fast it was.
+// timings is llama-server's measure of speed.
 type timings struct {
 	CacheN          int     `json:"cache_n"`
 	PromptN         int     `json:"prompt_n"`
@@ -57,7 +57,7 @@ func (e *ending) timings() *timings {
 		len(r.Tokens), milliseconds(r.Decode.Elapsed), perToken(r.Decode), r.Decode.PerSecond(), r.Drafted, r.Accepted}
 }
 
-// perToken is the time of a token in milliseconds; 0 without tokens.
+// perToken is the time per token in milliseconds; 0 without tokens.
 func perToken(t engine.Timing) float64 {
 	if t.Tokens == 0 {
 		return 0
@@ -65,12 +65,12 @@ func perToken(t engine.Timing) float64 {
 	return milliseconds(t.Elapsed) / float64(t.Tokens)
 }
 
-// streamOptions are the fields of a request that say what a stream has.
+// streamOptions is the fields of a request about the contents of a stream.
 type streamOptions struct {
 	IncludeUsage bool `json:"include_usage"`
 }
 
-// tokenLogprob is a token with how likely it was.
+// tokenLogprob is a token with its log-probability.
 type tokenLogprob struct {
 	Token   string         `json:"token"`
 	Logprob float64        `json:"logprob"`
@@ -78,7 +78,7 @@ type tokenLogprob struct {
 	Top     []tokenLogprob `json:"top_logprobs,omitempty"`
 }
 
-// logprobs are those of an answer in a chat, nil if none were asked for.
+// logprobs is the log-probabilities of a chat answer; nil: they were not asked for.
 type logprobs struct {
 	Content []tokenLogprob `json:"content"`
 }
@@ -101,10 +101,10 @@ func (s *Server) logprobs(tokens []completion.Token, asked bool) *logprobs {
 
 func (s *Server) tokenLogprob(l completion.Logprob) tokenLogprob {
 	bytes := s.tokenBytes(l.ID)
-	return tokenLogprob{Token: string(bytes), Logprob: l.Log, Bytes: numbers(bytes)} // JSON has U+FFFD for half characters
+	return tokenLogprob{Token: string(bytes), Logprob: l.Log, Bytes: numbers(bytes)} // in JSON, incomplete characters become U+FFFD
 }
 
-// numbers are bytes as a list, which JSON would write as a text.
+// numbers converts bytes to a list, as JSON would encode them as a string.
 func numbers(bytes []byte) []int {
 	list := make([]int, len(bytes))
 	for i, b := range bytes {
@@ -113,7 +113,7 @@ func numbers(bytes []byte) []int {
 	return list
 }
 
-// tokenBytes are what a token prints, or the name of one that prints nothing.
+// tokenBytes is the text of a token, or its name if it has none.
 func (s *Server) tokenBytes(id int32) []byte {
 	if b := s.tok.TokenBytes(id); len(b) > 0 {
 		return b
@@ -121,13 +121,13 @@ func (s *Server) tokenBytes(id int32) []byte {
 	return []byte(s.tok.TokenText(id))
 }
 
-// models is GET /v1/models.
+// models serves GET /v1/models.
 func (s *Server) models(w http.ResponseWriter, _ *http.Request) error {
 	writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": []any{s.modelObject()}})
 	return nil
 }
 
-// model is GET /v1/models/NAME.
+// model serves GET /v1/models/NAME.
 func (s *Server) model(w http.ResponseWriter, r *http.Request) error {
 	if name := r.PathValue("model"); name != s.cfg.Model && !slices.Contains(s.cfg.Aliases, name) {
 		return &fleet.UnknownError{Name: clip(name, 100)}
@@ -136,20 +136,20 @@ func (s *Server) model(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// modelObject is the loaded model.
+// modelObject describes the loaded model.
 func (s *Server) modelObject() any {
 	entry := s.modelEntry(s.cfg.Model, map[string]any{"n_vocab": s.tok.VocabSize(), "n_ctx": s.cfg.Context})
-	if len(s.cfg.Aliases) > 0 { // llama-server's word
+	if len(s.cfg.Aliases) > 0 { // llama-server's name
 		entry["aliases"] = append([]string{s.cfg.Model}, s.cfg.Aliases...)
 	}
 	return entry
 }
 
-// modelEntry is a model in OpenAI's and in Anthropic's words, with what else there is to say about it.
+// modelEntry is a model in OpenAI's and Anthropic's format, with further metadata.
 func (s *Server) modelEntry(name string, meta any) map[string]any {
 	return map[string]any{"id": name, "object": "model", "created": s.started.Unix(), "owned_by": "mla",
 		"type": "model", "display_name": name, "created_at": s.started.UTC().Format(time.RFC3339), "meta": meta}
 }
 
-// raw is a JSON text that a request has and nobody has looked at.
+// raw is an undecoded JSON text of a request.
 type raw = json.RawMessage

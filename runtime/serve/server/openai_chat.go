@@ -47,12 +47,12 @@ type chatMessage struct {
 	ToolCallID string     `json:"tool_call_id"`
 	ToolCalls  []chatCall `json:"tool_calls"`
 
-	FunctionCall *functionCall `json:"function_call"` // the form before tools
+	FunctionCall *functionCall `json:"function_call"` // the form before tools existed
 }
 
-// chatCall is a call of a tool, or a piece of one in a stream.
+// chatCall is a call of a tool, or a part of one in a stream.
 type chatCall struct {
-	Index    *int   `json:"index,omitempty"` // in a stream
+	Index    *int   `json:"index,omitempty"` // in a stream only
 	ID       string `json:"id,omitempty"`
 	Type     string `json:"type,omitempty"`
 	Function struct {
@@ -61,7 +61,7 @@ type chatCall struct {
 	} `json:"function"`
 }
 
-// conversation is what the request wants answered.
+// conversation converts the request to a conversation.
 func (q *chatRequest) conversation(s *Server) (*conversation, error) {
 	if err := q.asTools(); err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func (q *chatRequest) conversation(s *Server) (*conversation, error) {
 	return c, q.tools(c)
 }
 
-// tools reads what may be called.
+// tools reads the declared tools.
 func (q *chatRequest) tools(c *conversation) (err error) {
 	if len(q.Tools) > maxTools {
 		return bad("tools", "more than %d", maxTools)
@@ -120,13 +120,13 @@ func (q *chatRequest) tools(c *conversation) (err error) {
 		if err := checkName(param+".function.name", t.Function.Name); err != nil {
 			return err
 		}
-		c.tools = append(c.tools, text) // as it is, with the order of its keys
+		c.tools = append(c.tools, text) // unchanged, with the order of its keys
 	}
 	c.choice, err = readChoice(q.ToolChoice, c.tools)
 	return err
 }
 
-// job is the job of the request.
+// job converts the request to a job.
 func (q *chatRequest) job(ctx context.Context, s *Server) (*job, error) {
 	c, err := q.conversation(s)
 	if err != nil {
@@ -161,7 +161,7 @@ func (q *chatRequest) job(ctx context.Context, s *Server) (*job, error) {
 	return j, nil
 }
 
-// most is how many tokens an answer may have, by the first of its names.
+// most is the most tokens of an answer, from the first of its names that is given.
 func (q *chatRequest) most() (int, error) {
 	for _, f := range []struct {
 		name  string
@@ -196,7 +196,7 @@ type chatChoice struct {
 	Logprobs *logprobs  `json:"logprobs"`
 }
 
-// chatDelta is a message, or what is added to one.
+// chatDelta is a message, or an addition to one.
 type chatDelta struct {
 	Role      string     `json:"role,omitempty"`
 	Content   *string    `json:"content,omitempty"`
@@ -204,10 +204,10 @@ type chatDelta struct {
 	Reasoning string     `json:"reasoning_content,omitempty"`
 	Calls     []chatCall `json:"tool_calls,omitempty"`
 
-	Function *functionCall `json:"function_call,omitempty"` // the form before tools
+	Function *functionCall `json:"function_call,omitempty"` // the form before tools existed
 }
 
-// chatCompletions is POST /v1/chat/completions.
+// chatCompletions serves POST /v1/chat/completions.
 func (s *Server) chatCompletions(w http.ResponseWriter, r *http.Request) error {
 	var q chatRequest
 	j, st, err := s.startRequest(w, r, &q)
@@ -252,7 +252,7 @@ type chatWriter struct {
 	out   *sse
 	head  chatAnswer
 	q     *chatRequest
-	begun []bool // choices
+	begun []bool // by choice
 	used  account
 	last  *ending
 }
@@ -291,7 +291,7 @@ func (w *chatWriter) event(e event) {
 	w.piece(e, d, nil)
 }
 
-// piece writes what is added to a choice.
+// piece writes an addition to a choice.
 func (w *chatWriter) piece(e event, d *chatDelta, finish *string) {
 	a := w.head
 	choice := chatChoice{Index: e.choice, Delta: d, Finish: finish}
@@ -315,5 +315,5 @@ func (w *chatWriter) end() {
 
 func (w *chatWriter) fail(e *apiError) { w.out.event("", map[string]any{"error": e}) }
 
-// isNull says whether a field is not there.
+// isNull says whether a field is missing or null.
 func isNull(text raw) bool { return len(text) == 0 || bytes.Equal(text, []byte("null")) }

@@ -25,11 +25,11 @@ type textRequest struct {
 	StreamOptions streamOptions   `json:"stream_options"`
 	Logprobs      *int            `json:"logprobs"`
 	Format        *responseFormat `json:"response_format"`
-	TokenIDs      bool            `json:"return_token_ids"` // vLLM's word
+	TokenIDs      bool            `json:"return_token_ids"` // vLLM's name
 	progressFields
 }
 
-// job is the job of the request.
+// job converts the request to a job.
 func (q *textRequest) job(ctx context.Context, s *Server) (j *job, err error) {
 	j = &job{logprobs: -1, ids: q.TokenIDs, end: s.tok.IsEOG, stops: q.Stop, progress: q.Progress, perToken: q.PerToken}
 	if j.n, err = choices(q.N); err != nil {
@@ -77,14 +77,14 @@ func (q *textRequest) job(ctx context.Context, s *Server) (j *job, err error) {
 	return j, q.Stop.check("stop")
 }
 
-// known says whether all tokens are the vocabulary's.
+// known says whether all tokens are in the vocabulary.
 func (s *Server) known(prompts [][]int32) bool {
 	return !slices.ContainsFunc(prompts, func(tokens []int32) bool {
 		return slices.ContainsFunc(tokens, func(id int32) bool { return id < 0 || int(id) >= s.tok.VocabSize() })
 	})
 }
 
-// defaultMax is max_tokens as the API has it, for completions.
+// defaultMax is the API's default of max_tokens for completions.
 const defaultMax = 16
 
 // textAnswer is an answer, or a piece of one in a stream.
@@ -106,11 +106,11 @@ type textChoice struct {
 	Index    int           `json:"index"`
 	Finish   *string       `json:"finish_reason"`
 	Logprobs *textLogprobs `json:"logprobs"`
-	Tokens   []int32       `json:"token_ids,omitempty"`        // of Text, or that will complete it
-	Prompt   []int32       `json:"prompt_token_ids,omitempty"` // of a stream, with the first piece
+	Tokens   []int32       `json:"token_ids,omitempty"`        // of Text, or of a character that is not complete yet
+	Prompt   []int32       `json:"prompt_token_ids,omitempty"` // of a stream, in the first piece
 }
 
-// ids are those of tokens.
+// ids lists the ids of tokens.
 func ids(tokens []completion.Token) (list []int32) {
 	for _, t := range tokens {
 		list = append(list, t.ID)
@@ -118,8 +118,8 @@ func ids(tokens []completion.Token) (list []int32) {
 	return list
 }
 
-// fits fails if a prompt that is run token by token does not fit the context. Of others the
-// service says so.
+// fits fails if a prompt that is run token by token (echo) does not fit the context. For other prompts the
+// service checks this.
 func (s *Server) fits(j *job) error {
 	for _, prompt := range j.prompts {
 		if j.echo && len(prompt) > s.cfg.Context {
@@ -129,7 +129,7 @@ func (s *Server) fits(j *job) error {
 	return nil
 }
 
-// textLogprobs are lists with an item per token. Of a prompt's first token there is null.
+// textLogprobs is lists with an element per token. The element of a prompt's first token is null.
 type textLogprobs struct {
 	Tokens  []string             `json:"tokens"`
 	Log     []*float64           `json:"token_logprobs"`
@@ -137,7 +137,7 @@ type textLogprobs struct {
 	Offsets []int                `json:"text_offset"`
 }
 
-// textLogprobs are those of tokens whose text begins at an offset.
+// textLogprobs converts tokens whose text begins at an offset.
 func (s *Server) textLogprobs(tokens []completion.Token, offset *int) *textLogprobs {
 	out := &textLogprobs{Tokens: []string{}, Log: []*float64{}, Top: []map[string]float64{}, Offsets: []int{}}
 	for _, t := range tokens {
@@ -150,12 +150,12 @@ func (s *Server) textLogprobs(tokens []completion.Token, offset *int) *textLogpr
 			}
 		}
 		out.Tokens, out.Log, out.Top, out.Offsets = append(out.Tokens, string(s.tokenBytes(t.ID))), append(out.Log, log), append(out.Top, top), append(out.Offsets, *offset)
-		*offset += len(s.tok.TokenBytes(t.ID)) // a control token is no part of the text
+		*offset += len(s.tok.TokenBytes(t.ID)) // a control token is not part of the text
 	}
 	return out
 }
 
-// completions is POST /v1/completions.
+// completions serves POST /v1/completions.
 func (s *Server) completions(w http.ResponseWriter, r *http.Request) error {
 	var q textRequest
 	j, st, err := s.startRequest(w, r, &q)

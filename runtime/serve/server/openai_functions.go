@@ -8,20 +8,20 @@ import (
 	"mla/runtime/text/chat/output"
 )
 
-// functionFields are how OpenAI's chats declared what may be called before there were tools.
-// An answer then has one call at most, and the call has no id.
+// functionFields is the form in which OpenAI's chats declared functions before there were tools. An answer
+// then has at most one call, and the call has no id.
 type functionFields struct {
 	Functions    []raw `json:"functions"`
 	FunctionCall raw   `json:"function_call"`
 }
 
-// functionCall is a call of such a function, or a piece of one in a stream.
+// functionCall is a call of such a function, or a part of one in a stream.
 type functionCall struct {
 	Name      string       `json:"name,omitempty"`
 	Arguments argumentText `json:"arguments"`
 }
 
-// asTools declares the functions as tools.
+// asTools converts the functions to tools.
 func (q *chatRequest) asTools() error {
 	if len(q.Functions) == 0 {
 		return nil
@@ -50,7 +50,7 @@ func (q *chatRequest) asTools() error {
 	return q.chooseFunction()
 }
 
-// chooseFunction reads which function is to be called.
+// chooseFunction reads which function must be called.
 func (q *chatRequest) chooseFunction() error {
 	var word string
 	if isNull(q.FunctionCall) || json.Unmarshal(q.FunctionCall, &word) == nil && (word == "auto" || word == "none") {
@@ -68,8 +68,8 @@ func (q *chatRequest) chooseFunction() error {
 	return err
 }
 
-// calledFunction adds the call that a message of the history has in this form, with an id by
-// which templates put the call and its result together.
+// calledFunction adds the call of an earlier message in this form, with an id by which templates match the
+// call and its result.
 func (m *chatMessage) calledFunction(s *Server, c *conversation, param string, out *chat.Message) error {
 	if m.Role == "function" && out.ToolCallID == "" {
 		out.ToolCallID = c.lastCall()
@@ -87,7 +87,7 @@ func (m *chatMessage) calledFunction(s *Server, c *conversation, param string, o
 	return err
 }
 
-// lastCall is the id of the conversation's last call; "" if there is none.
+// lastCall is the id of the conversation's last call; "": there is none.
 func (c *conversation) lastCall() string {
 	for i := len(c.messages) - 1; i >= 0; i-- {
 		if calls := c.messages[i].ToolCalls; len(calls) > 0 {
@@ -97,7 +97,7 @@ func (c *conversation) lastCall() string {
 	return ""
 }
 
-// called gives a message its calls, in the form in which the request has declared functions.
+// called adds calls to a message, in the form in which the request has declared functions.
 func (q *chatRequest) called(m *chatDelta, calls ...chatCall) {
 	if len(q.Functions) == 0 {
 		m.Calls = append(m.Calls, calls...)
@@ -108,7 +108,7 @@ func (q *chatRequest) called(m *chatDelta, calls ...chatCall) {
 	}
 }
 
-// finish is why an answer ended, in the words of the request's form.
+// finish is the reason for the end, in the terms of the request's form.
 func (q *chatRequest) finish(e *ending) string {
 	finish := e.finish()
 	if finish == "tool_calls" && len(q.Functions) > 0 {

@@ -7,13 +7,13 @@ import (
 	"slices"
 )
 
-// Words that stand for many origins, as llama-server has them.
+// Names for many origins, as in llama-server.
 const (
 	anyOrigin   = "*"
 	loopOrigins = "localhost" // pages of this machine, on any port
 )
 
-// CheckOrigin fails if an entry of Config.Origins is none.
+// CheckOrigin fails for an invalid entry of Config.Origins.
 func CheckOrigin(origin string) error {
 	if origin == anyOrigin || origin == loopOrigins {
 		return nil
@@ -32,7 +32,7 @@ func (s *Server) trusts(origin string) bool {
 		slices.Contains(list, loopOrigins) && isLoopback(origin))
 }
 
-// isLoopback says whether an origin is of this machine.
+// isLoopback says whether an origin is on this machine.
 func isLoopback(origin string) bool {
 	u, err := url.Parse(origin)
 	if err != nil {

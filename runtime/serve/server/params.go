@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// Limits on what one request may ask for.
+// Limits on one request.
 const (
 	maxChoices = 16
 	maxStops   = 32
-	maxStop    = 1024    // bytes
-	maxTexts   = 1 << 20 // bytes of a list, with its quotes and escapes
-	maxTop     = 20      // likeliest tokens
+	maxStop    = 1024    // in bytes
+	maxTexts   = 1 << 20 // bytes of a list, with quotes and escapes
+	maxTop     = 20      // most likely tokens
 	maxBiases  = 4096
 	maxLastN   = 1 << 16
 	maxEnds    = 4096 // ids that end an answer
 )
 
-// texts is a string or a list of strings. Empty ones say nothing.
+// texts is a string or a list of strings. Empty ones are ignored.
 type texts []string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -39,7 +39,7 @@ func (t *texts) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// check looks at texts that end an answer.
+// check checks texts that end an answer.
 func (t texts) check(param string) error {
 	if len(t) > maxStops {
 		return bad(param, "more than %d texts", maxStops)
@@ -52,10 +52,10 @@ func (t texts) check(param string) error {
 	return nil
 }
 
-// isFalse says whether a request has given a field, and false.
+// isFalse says whether a request has a field with the value false.
 func isFalse(field *bool) bool { return field != nil && !*field }
 
-// most is how many tokens an answer may have: what the request says, or as many as fit.
+// most is the most tokens of an answer: the request's number, or as many as fit.
 func most(param string, n *int) (int, error) {
 	switch {
 	case n == nil || *n == -1:
@@ -66,7 +66,7 @@ func most(param string, n *int) (int, error) {
 	return *n, nil
 }
 
-// choices checks how many answers a request wants.
+// choices checks the number of answers that a request wants.
 func choices(n *int) (int, error) {
 	if n == nil {
 		return 1, nil

@@ -6,29 +6,29 @@ import (
 	"mla/runtime/engine"
 )
 
-// progressFields are llama-server's fields of a request that say what else a stream has.
+// progressFields is llama-server's fields about further contents of a stream.
 type progressFields struct {
-	Progress bool `json:"return_progress"`   // how far the prompt is
+	Progress bool `json:"return_progress"`   // progress of the prompt
 	PerToken bool `json:"timings_per_token"` // timings in every piece
 }
 
-// promptProgress is how far a prompt is, in llama-server's words.
+// promptProgress is the progress of a prompt, in llama-server's format.
 type promptProgress struct {
 	Total     int   `json:"total"`     // tokens
-	Cache     int   `json:"cache"`     // of these, found in the caches
-	Processed int   `json:"processed"` // found or run
+	Cache     int   `json:"cache"`     // tokens of these found in the caches
+	Processed int   `json:"processed"` // tokens found or run
 	Time      int64 `json:"time_ms"`
 }
 
-// pace is what a choice knows of its own speed while it runs.
+// pace is what a choice knows about its own speed while it runs.
 type pace struct {
 	prompt  promptProgress
 	elapsed time.Duration // of the prompt
-	first   time.Time     // token
+	first   time.Time     // time of the first token
 	tokens  int
 }
 
-// timings are those of the tokens so far.
+// timings is the timings of the tokens so far.
 func (p *pace) timings() *timings {
 	e := ending{result: engine.Result{Reused: p.prompt.Cache, Tokens: make([]int32, p.tokens)}}
 	e.result.Prompt = engine.Timing{Tokens: p.prompt.Processed - p.prompt.Cache, Elapsed: p.elapsed}
@@ -38,8 +38,8 @@ func (p *pace) timings() *timings {
 	return e.timings()
 }
 
-// prompted notes how far the prompt is, and tells a client that wants to know. The first that a
-// client is told is what was found in the caches.
+// prompted records the progress of the prompt, and sends it to a client that wants it. The first event has
+// the tokens that were found in the caches.
 func (c *choice) prompted(done, reused int, elapsed time.Duration) {
 	if c.progress && c.pace.prompt.Processed == 0 && done > reused {
 		c.push(event{choice: c.number, progress: &promptProgress{Total: c.pace.prompt.Total, Cache: reused, Processed: reused}})

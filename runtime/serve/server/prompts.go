@@ -8,10 +8,10 @@ import (
 	"mla/runtime/text/tokenizer"
 )
 
-// prompts are what a request wants continued: one prompt, or a list of them.
+// prompts is what a request wants continued: one prompt or a list of them.
 type prompts []prompt
 
-// prompt is made of texts and tokens, one after the other.
+// prompt is a sequence of texts and tokens.
 type prompt []promptPart
 
 type promptPart struct {
@@ -19,7 +19,7 @@ type promptPart struct {
 	tokens []int32 // nil: it is a text
 }
 
-// maxParts is the most elements of a list that are no tokens alone.
+// maxParts is the most elements of a list that is not tokens only.
 const maxParts = 1 << 16
 
 // UnmarshalJSON implements json.Unmarshaler. A list is one prompt if it has tokens.
@@ -48,7 +48,7 @@ func (p *prompts) UnmarshalJSON(data []byte) error {
 
 var badPrompt = bad("prompt", "expected a text, a list of tokens, or a list of these")
 
-// readPrompt is the prompt that a JSON value is; nil: it is a list of prompts.
+// readPrompt parses a JSON value as a prompt; nil: it is a list of prompts.
 func readPrompt(data []byte) (prompt, error) {
 	switch data[0] {
 	case 'n':
@@ -57,7 +57,7 @@ func readPrompt(data []byte) (prompt, error) {
 		var text string
 		err := json.Unmarshal(data, &text)
 		return prompt{{text: text}}, err
-	case '{': // llama-server's, of which pictures would be the other part
+	case '{': // llama-server's format, in which the other field has pictures
 		var q struct {
 			Text *string `json:"prompt_string"`
 		}
@@ -99,7 +99,7 @@ func readPrompt(data []byte) (prompt, error) {
 	return out, nil
 }
 
-// mixed is a field that is one text, or one list of texts and tokens.
+// mixed is a field with one text, or with a list of texts and tokens.
 type mixed struct{ prompt }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -114,10 +114,10 @@ func (m *mixed) UnmarshalJSON(data []byte) (err error) {
 	return nil
 }
 
-// wholePrompt is how texts of prompts become tokens.
+// wholePrompt is how texts of prompts are tokenised.
 var wholePrompt = tokenizer.EncodeOptions{AddBOS: true, ParseSpecial: true}
 
-// encode are the tokens of a prompt. What begins a text is before its first part only.
+// encode tokenises a prompt. The BOS token comes before its first part only.
 func (p prompt) encode(s *Server, o tokenizer.EncodeOptions) (ids []int32, err error) {
 	for i, part := range p {
 		list := part.tokens
@@ -135,7 +135,7 @@ func (p prompt) encode(s *Server, o tokenizer.EncodeOptions) (ids []int32, err e
 	return ids, nil
 }
 
-// encode makes tokens of all prompts, each for n answers.
+// encode tokenises all prompts, each for n answers.
 func (p prompts) encode(s *Server, n int) (list [][]int32, err error) {
 	if len(p)*n > maxChoices {
 		return nil, bad("prompt", "%d prompts with %d answers each; expected %d answers at most", len(p), n, maxChoices)

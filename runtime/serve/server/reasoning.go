@@ -8,24 +8,24 @@ import (
 	"mla/runtime/text/chat"
 )
 
-// Reasoning is how models think unless a request says something else.
+// Reasoning is the default for how models think.
 type Reasoning struct {
-	On     *bool // nil: as the chat template has it
-	Budget *int  // tokens of thoughts; nil: any number
-	// Variables are values that the chat template sees by name.
+	On     *bool // nil: the chat template's default
+	Budget *int  // most tokens of thoughts; nil: no limit
+	// Variables are passed to the chat template.
 	Variables map[string]json.RawMessage
 }
 
-// reasoning is what a request says about thoughts.
+// reasoning is a request's parameters of thoughts.
 type reasoning struct {
-	thinking  *bool  // nil: as effort says
-	effort    string // OpenAI's word; "": as the template has it
-	keep      bool   // the thoughts of earlier turns
-	budget    *int   // tokens; -1: any number
+	thinking  *bool  // nil: given by effort
+	effort    string // OpenAI's parameter; "": the template's default
+	keep      bool   // keep the thoughts of earlier turns
+	budget    *int   // most tokens; -1: no limit
 	variables map[string]json.RawMessage
 }
 
-// or completes it by the server's defaults.
+// or fills in the server's defaults.
 func (r *reasoning) or(d Reasoning) {
 	if r.thinking == nil && r.effort == "" {
 		r.thinking = d.On
@@ -45,11 +45,10 @@ func (r *reasoning) off() bool {
 	return r.thinking != nil && !*r.thinking || r.thinking == nil && r.effort == "none"
 }
 
-// switches are the fields of a chat that say how a model thinks, in the words of OpenAI,
-// llama-server, vLLM and Z.ai.
+// switches is the fields of a chat about thinking, with the names of OpenAI, llama-server, vLLM and Z.ai.
 type switches struct {
 	ReasoningEffort string      `json:"reasoning_effort"`
-	ReasoningBudget *int        `json:"reasoning_budget_tokens"` // llama-server's names
+	ReasoningBudget *int        `json:"reasoning_budget_tokens"` // llama-server's name
 	ThinkingBudget  *int        `json:"thinking_budget_tokens"`
 	Budget          *int        `json:"reasoning_budget"`
 	EnableThinking  *bool       `json:"enable_thinking"`
@@ -58,10 +57,10 @@ type switches struct {
 	Template        variables   `json:"chat_template_kwargs"`
 }
 
-// variables are values that the chat template sees by name.
+// variables are passed to the chat template by name.
 type variables map[string]json.RawMessage
 
-// maxVariables is how many there may be: a template looks at few.
+// maxVariables is the most of them; a template uses few.
 const maxVariables = 256
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -76,7 +75,7 @@ func (v *variables) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// zaiThinking is Z.ai's and Anthropic's field. Others have true or false in its place.
+// zaiThinking is Z.ai's and Anthropic's field. Other clients send true or false in its place.
 type zaiThinking struct {
 	on     *bool
 	clear  *bool
@@ -103,7 +102,7 @@ func (z *zaiThinking) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// thinkingType is what a type of thinking switches on or off; nil: nothing.
+// thinkingType is the effect of a type of thinking; nil: none.
 func thinkingType(word string) (*bool, error) {
 	on := true
 	switch word {
@@ -117,12 +116,12 @@ func thinkingType(word string) (*bool, error) {
 	return nil, bad("thinking.type", "%q; expected enabled, adaptive or disabled", clip(word, 50))
 }
 
-// reasoning is what the fields say together. What is nearer to the template goes first.
+// reasoning combines the fields. A field closer to the template takes precedence.
 func (q *switches) reasoning() reasoning {
 	r := reasoning{effort: q.ReasoningEffort, variables: q.Template}
 	named := func(name string) *bool {
 		var value *bool
-		_ = json.Unmarshal(q.Template[name], &value) // of another type, it is but a variable
+		_ = json.Unmarshal(q.Template[name], &value) // with another type it is only a variable of the template
 		return value
 	}
 	for _, on := range []*bool{named("enable_thinking"), named("thinking"), q.EnableThinking, q.Thinking.on} {
@@ -145,8 +144,7 @@ func (q *switches) reasoning() reasoning {
 	return r
 }
 
-// foldSystem has all system messages in one, which comes first: some templates have no other
-// place for them.
+// foldSystem merges all system messages into one at the beginning, as some templates support no other place.
 func foldSystem(messages []chat.Message) []chat.Message {
 	var first *chat.Message
 	var texts []string
@@ -168,13 +166,13 @@ func foldSystem(messages []chat.Message) []chat.Message {
 	return append([]chat.Message{whole}, rest...)
 }
 
-// wantsSystemFirst says whether a template has no place for a system message within a
-// conversation: it fails, or leaves the message out.
+// wantsSystemFirst says whether a template does not support a system message within a conversation: it fails,
+// or drops the message.
 func wantsSystemFirst(r chat.Renderer) bool {
 	const sign = "probe of this template"
 	start := []chat.Message{{Role: chat.System, Content: "x"}, {Role: chat.User, Content: "x"}, {Role: chat.Assistant, Content: "x"}, {Role: chat.User, Content: "x"}}
 	if _, err := r.Render(start, chat.Options{AddGenerationPrompt: true}); err != nil {
-		return false // there is none at all, or more is wrong
+		return false // the template supports none at all, or fails otherwise
 	}
 	return !shows(r, append(start, chat.Message{Role: chat.System, Content: sign}), chat.Options{AddGenerationPrompt: true}, sign)
 }

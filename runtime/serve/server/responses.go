@@ -11,8 +11,8 @@ import (
 	"mla/runtime/text/chat"
 )
 
-// responsesRequest is the body of POST /v1/responses. What came of a request is remembered
-// for a while, unless store is false.
+// responsesRequest is the body of POST /v1/responses. The response is remembered for a while, unless store is
+// false.
 type responsesRequest struct {
 	sampling
 	structured
@@ -28,7 +28,7 @@ type responsesRequest struct {
 	Previous      raw        `json:"previous_response_id"`
 	Conversation  raw        `json:"conversation"`
 	TopLogprobs   int        `json:"top_logprobs"`
-	Stored        raw        `json:"prompt"` // a prompt that OpenAI has stored
+	Stored        raw        `json:"prompt"` // a prompt stored by OpenAI's service
 	Background    bool       `json:"background"`
 	Stream        bool       `json:"stream"`
 	Reasoning     struct {
@@ -38,12 +38,12 @@ type responsesRequest struct {
 		Format *responseFormat `json:"format"`
 	} `json:"text"`
 
-	scope  string               // of what it refers to, and of what is remembered of it
-	whole  []raw                // the input with what it refers to
+	scope  string               // of items that it refers to, and under which its own are remembered
+	whole  []raw                // the input with the items that it refers to
 	spaces map[string][2]string // namespaces and names of functions, by the names that they are declared with
 }
 
-// responseTool is a function, or a namespace of some.
+// responseTool is a function, or a namespace of functions.
 type responseTool struct {
 	Type        string         `json:"type"`
 	Name        string         `json:"name"`
@@ -53,7 +53,7 @@ type responseTool struct {
 	Tools       []responseTool `json:"tools"`
 }
 
-// conversation is what the request wants answered.
+// conversation converts the request to a conversation.
 func (q *responsesRequest) conversation(s *Server) (*conversation, error) {
 	c := &conversation{list: "input", oneCall: isFalse(q.ParallelCalls), whole: !q.ContinueFinal, reasoning: q.reasoning()}
 	set(&c.effort, q.Reasoning.Effort)
@@ -76,7 +76,7 @@ func (q *responsesRequest) conversation(s *Server) (*conversation, error) {
 	return c, q.tools(c)
 }
 
-// tools reads what may be called.
+// tools reads the declared tools.
 func (q *responsesRequest) tools(c *conversation) (err error) {
 	for i, text := range q.Tools {
 		param := fmt.Sprintf("tools[%d]", i)
@@ -92,8 +92,8 @@ func (q *responsesRequest) tools(c *conversation) (err error) {
 	return err
 }
 
-// declare declares a function, or those of a namespace. Tools that only OpenAI's service
-// can run, or whose calls are no JSON, are left out.
+// declare declares a function, or those of a namespace. It leaves out tools that only OpenAI's service can
+// run, or whose calls are not JSON.
 func (q *responsesRequest) declare(c *conversation, param, namespace string, t *responseTool) error {
 	switch t.Type {
 	case "function":
@@ -125,7 +125,7 @@ func (q *responsesRequest) declare(c *conversation, param, namespace string, t *
 	return nil
 }
 
-// job is the job of the request.
+// job converts the request to a job.
 func (q *responsesRequest) job(ctx context.Context, s *Server) (*job, error) {
 	switch {
 	case !isNull(q.Conversation):
@@ -155,7 +155,7 @@ func (q *responsesRequest) job(ctx context.Context, s *Server) (*job, error) {
 	return j, err
 }
 
-// response is an answer as far as it has come.
+// response is a response so far.
 type response struct {
 	ID         string `json:"id"`
 	Object     string `json:"object"`
@@ -175,7 +175,7 @@ type response struct {
 	Timings *timings `json:"timings,omitempty"` // llama-server's
 
 	keep   func(*response)      // remembers it
-	spaces map[string][2]string // of responsesRequest
+	spaces map[string][2]string // responsesRequest.spaces
 }
 
 func (s *Server) newResponse(q *responsesRequest) *response {
@@ -195,7 +195,8 @@ func (s *Server) newResponse(q *responsesRequest) *response {
 	return r
 }
 
-// keepResponse remembers a response that has ended: each of its items, and all up to its end.
+// keepResponse remembers a response that has ended: each of its items, and the whole conversation up to its
+// end.
 func (s *Server) keepResponse(q *responsesRequest, r *response) {
 	if !r.Store {
 		return
@@ -204,7 +205,7 @@ func (s *Server) keepResponse(q *responsesRequest, r *response) {
 	for _, item := range r.Output {
 		text, err := json.Marshal(item)
 		if err != nil {
-			continue // not reached: items are maps of texts
+			continue // impossible: items are maps of texts
 		}
 		all = append(all, text)
 		if fields, ok := item.(map[string]any); ok {
@@ -241,8 +242,8 @@ func textPart(text string) map[string]any {
 	return map[string]any{"type": "output_text", "text": text, "annotations": []any{}, "logprobs": []any{}}
 }
 
-// callItem is a call. One of a namespace's functions has both names apart: Codex finds the
-// function by the two.
+// callItem is a call. A call of a namespace's function has the namespace and the name in separate fields, by
+// which Codex finds the function.
 func (r *response) callItem(id, status string, c call) map[string]any {
 	item := map[string]any{"type": "function_call", "id": id, "status": status, "call_id": c.id, "name": c.name, "arguments": c.arguments}
 	if space, ok := r.spaces[c.name]; ok {
@@ -251,7 +252,7 @@ func (r *response) callItem(id, status string, c call) map[string]any {
 	return item
 }
 
-// responses is POST /v1/responses.
+// responses serves POST /v1/responses.
 func (s *Server) responses(w http.ResponseWriter, r *http.Request) error {
 	var q responsesRequest
 	_, st, err := s.startRequest(w, r, &q)

@@ -25,7 +25,7 @@ type inputItem struct {
 	Output    outputText   `json:"output"`
 }
 
-// outputText is what a tool has answered: a text, a list of parts, or any JSON value.
+// outputText is the result of a tool: a text, a list of parts, or any JSON value.
 type outputText struct{ parts }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -36,7 +36,7 @@ func (o *outputText) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// inputItems are a text or a list of items, each as it was sent.
+// inputItems is a text or a list of items, undecoded.
 type inputItems []raw
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -51,13 +51,13 @@ func (l *inputItems) UnmarshalJSON(data []byte) error {
 	if json.Unmarshal(data, (*[]raw)(l)) != nil {
 		return bad("input", "expected a text or a list of items")
 	}
-	for i := range *l { // the body that they are a part of does not stay
+	for i := range *l { // a copy, as the body's memory is freed
 		(*l)[i] = bytes.Clone((*l)[i])
 	}
 	return nil
 }
 
-// expand is the input with what it refers to: the response before it, and single items.
+// expand returns the input with everything that it refers to: the previous response, and single items.
 func (q *responsesRequest) expand(s *Server) (list []raw, err error) {
 	if !isNull(q.Previous) {
 		var id string
@@ -77,7 +77,7 @@ func (q *responsesRequest) expand(s *Server) (list []raw, err error) {
 			Role string `json:"role"`
 		}
 		if json.Unmarshal(text, &item) != nil {
-			item.Type = "" // what is wrong is said later
+			item.Type = "" // the error comes later
 		}
 		if item.Type != "item_reference" && (item.Type != "" || item.Role != "" || item.ID == "") {
 			list = append(list, text)
@@ -92,13 +92,12 @@ func (q *responsesRequest) expand(s *Server) (list []raw, err error) {
 	return list, nil
 }
 
-// turns makes messages of items. Thoughts and calls belong to the assistant's turn that they
-// are a part of.
+// turns converts items to messages. Thoughts and calls become part of the assistant's turn.
 type turns struct {
 	*conversation
 }
 
-// assistant is the assistant's last turn, if something fits it, else a new one.
+// assistant is the assistant's last turn if it fits, else a new one.
 func (t turns) assistant(fits func(*chat.Message) bool) *chat.Message {
 	if n := len(t.messages); n > 0 && t.messages[n-1].Role == chat.Assistant && fits(&t.messages[n-1]) {
 		return &t.messages[n-1]
@@ -107,7 +106,7 @@ func (t turns) assistant(fits func(*chat.Message) bool) *chat.Message {
 	return &t.messages[len(t.messages)-1]
 }
 
-// itemKinds read the items that are no messages, by their types.
+// itemKinds reads the items that are not messages, by type.
 var itemKinds = map[string]func(t turns, param string, item *inputItem) error{
 	"reasoning":               turns.thoughts,
 	"function_call":           func(t turns, p string, i *inputItem) error { return t.call(p, i, i.Name, string(i.Arguments)) },
@@ -122,13 +121,13 @@ var itemKinds = map[string]func(t turns, param string, item *inputItem) error{
 	"shell_call_output":       turns.output,
 	"apply_patch_call_output": turns.output,
 	"tool_search_output":      turns.nothing,
-	// What a service did for another model. Its answer says what came of it.
+	// Work of a service for another model. The results are in that model's answer.
 	"web_search_call": turns.nothing, "file_search_call": turns.nothing, "code_interpreter_call": turns.nothing, "image_generation_call": turns.nothing,
 	"computer_call": turns.nothing, "computer_call_output": turns.nothing, "tool_search_call": turns.nothing, "compaction": turns.nothing,
 	"mcp_list_tools": turns.nothing, "mcp_approval_request": turns.nothing, "mcp_approval_response": turns.nothing, "additional_tools": turns.nothing, "ghost_snapshot": turns.nothing,
 }
 
-// nothing passes over an item.
+// nothing ignores an item.
 func (turns) nothing(string, *inputItem) error { return nil }
 
 func (t turns) thoughts(_ string, item *inputItem) error {
@@ -151,7 +150,7 @@ func (t turns) call(param string, item *inputItem, name, arguments string) error
 	return err
 }
 
-// called is a call with its output.
+// called adds a call with its output.
 func (t turns) called(param string, item *inputItem) error {
 	if err := t.call(param, item, item.Name, string(item.Arguments)); err != nil {
 		return err
@@ -167,7 +166,7 @@ func (t turns) output(_ string, item *inputItem) error {
 	return nil
 }
 
-// message is a message of anybody.
+// message adds a message of any role.
 func (t turns) message(param string, item *inputItem) error {
 	if item.Role == chat.Assistant {
 		m := t.assistant(func(m *chat.Message) bool { return m.Content == "" && len(m.ToolCalls) == 0 })
@@ -198,7 +197,7 @@ func (t turns) read(param string, text raw) error {
 	return read(t, param, &item)
 }
 
-// decodeItem reads one of a list, and says which one is wrong.
+// decodeItem decodes one item of a list; errors name the item.
 func decodeItem(param string, text raw, to any) error {
 	err := decodeJSON(text, to)
 	if known, ok := err.(*apiError); ok {
@@ -207,13 +206,13 @@ func decodeItem(param string, text raw, to any) error {
 	return err
 }
 
-// member is the JSON text of an object with one text.
+// member is the JSON text of an object with one string.
 func member(name, text string) string {
-	data, _ := json.Marshal(map[string]string{name: text}) // texts are never refused
+	data, _ := json.Marshal(map[string]string{name: text}) // strings can always be encoded
 	return string(data)
 }
 
-// withNamespace is the name that a function of a namespace is declared with.
+// withNamespace is the name by which a function of a namespace is declared.
 func withNamespace(namespace, name string) string {
 	switch {
 	case namespace == "":

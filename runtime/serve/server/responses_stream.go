@@ -6,14 +6,14 @@ import (
 	"mla/runtime/text/chat/output"
 )
 
-// responseWriter writes the events of a response: items begin, their parts grow, and both
-// end with all of their text.
+// responseWriter writes the events of a response: items begin, their parts grow, and both end with an event
+// that has their full text.
 type responseWriter struct {
 	out      *sse
 	response *response
-	number   int // of events
+	number   int // of the next event
 	kind     output.Kind
-	open     bool // an item of that kind
+	open     bool // an item of that kind is open
 	id       string
 	text     strings.Builder // of the open item
 	call     call
@@ -35,7 +35,7 @@ func (w *responseWriter) say(name string, data map[string]any) {
 	w.out.event(name, data)
 }
 
-// part writes an event of the item that is open.
+// part writes an event of the open item.
 func (w *responseWriter) part(name string, data map[string]any) {
 	data["item_id"], data["output_index"] = w.id, len(w.response.Output)
 	if w.kind != output.CallBegin {
@@ -52,7 +52,7 @@ func partOf(kind output.Kind, text string) map[string]any {
 	return textPart(text)
 }
 
-// item is the item that is open.
+// item is the open item.
 func (w *responseWriter) item(status string) map[string]any {
 	switch w.kind {
 	case output.Reasoning:
@@ -64,14 +64,14 @@ func (w *responseWriter) item(status string) map[string]any {
 	return w.response.callItem(w.id, status, w.call)
 }
 
-// names are the prefixes of ids, and the events of texts, by the kinds of items.
+// names is the prefixes of ids, and the events of texts, by kind of item.
 var names = map[output.Kind]struct{ id, event string }{
 	output.Reasoning: {"rs_", "response.reasoning_text"},
 	output.Content:   {"msg_", "response.output_text"},
 	output.CallBegin: {"fc_", "response.function_call_arguments"},
 }
 
-// begin opens an item, unless one of the kind is open.
+// begin opens an item, unless one of the same kind is open.
 func (w *responseWriter) begin(kind output.Kind) {
 	if w.open && w.kind == kind {
 		return
@@ -89,7 +89,7 @@ func (w *responseWriter) begin(kind output.Kind) {
 	}
 }
 
-// stop closes the item that is open.
+// stop closes the open item.
 func (w *responseWriter) stop(status string) {
 	if !w.open {
 		return
@@ -139,7 +139,7 @@ func (w *responseWriter) event(e event) {
 	w.part(names[w.kind].event+".delta", delta)
 }
 
-// ping repeats where the response is: Codex takes no comment for a sign of life.
+// ping repeats the state of the response, because Codex ignores comments.
 func (w *responseWriter) ping() {
 	w.say("response.in_progress", map[string]any{"response": w.response})
 }

@@ -15,27 +15,27 @@ import (
 	"mla/runtime/serve/fleet"
 )
 
-// router passes requests on to the servers of the models that they name.
+// router forwards requests to the servers of the models that they name.
 type router struct {
 	*Server
 	fleet *fleet.Fleet
-	key   string // of the workers
+	key   string // API key of the workers
 	proxy *httputil.ReverseProxy
 }
 
-// NewRouter is a server of several models, whose workers want a key. Of the configuration
-// it uses what is said about clients; the workers have their own for models.
+// NewRouter returns a server of several models. key is the API key of the workers. Of the configuration it
+// uses the settings for clients; the workers have their own for models.
 func NewRouter(cfg Config, f *fleet.Fleet, key string) *Server {
 	s := newServer(cfg)
 	r := &router{Server: s, fleet: f, key: key}
 	r.proxy = &httputil.ReverseProxy{
 		Rewrite: r.rewrite, FlushInterval: -1, ErrorLog: slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug),
 		ModifyResponse: func(a *http.Response) error {
-			for name := range common { // the router has set them
+			for name := range common { // the router sets these itself
 				a.Header.Del(name)
 			}
 			a.Header.Del(idHeader)
-			a.Trailer.Del(usedTrailer) // announced; told has its value
+			a.Trailer.Del(usedTrailer) // announced by the worker; told has read its value
 			a.Body = &told{a.Body, a}
 			return nil
 		},
@@ -54,8 +54,8 @@ func NewRouter(cfg Config, f *fleet.Fleet, key string) *Server {
 	return s
 }
 
-// routes are all paths: those of a worker that name a model in their body or in their
-// query, and those that are about all models.
+// routes is all paths: those of a worker that name a model in their body or query, and those about all
+// models.
 func (s *router) routes() map[string]endpoint {
 	routes := fixedRoutes()
 	maps.Copy(routes, map[string]endpoint{
@@ -81,13 +81,13 @@ func (s *router) routes() map[string]endpoint {
 	return routes
 }
 
-// health is GET /health: models are loaded when they are needed.
+// health serves GET /health: always ok, as models are loaded on demand.
 func (s *router) health(w http.ResponseWriter, _ *http.Request) error {
 	writeJSON(w, http.StatusOK, map[string]any{"status": "ok"})
 	return nil
 }
 
-// models is GET /v1/models.
+// models serves GET /v1/models.
 func (s *router) models(w http.ResponseWriter, _ *http.Request) error {
 	list := []any{}
 	for _, m := range s.fleet.Models() {
@@ -97,7 +97,7 @@ func (s *router) models(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
-// ollamaTags is GET /api/tags.
+// ollamaTags serves GET /api/tags.
 func (s *router) ollamaTags(w http.ResponseWriter, _ *http.Request) error {
 	list := []any{}
 	for _, m := range s.fleet.Models() {
@@ -107,7 +107,7 @@ func (s *router) ollamaTags(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
-// ollamaPS is GET /api/ps: the models that are loaded.
+// ollamaPS serves GET /api/ps: the loaded models.
 func (s *router) ollamaPS(w http.ResponseWriter, _ *http.Request) error {
 	list, loaded := []any{}, s.fleet.Loaded()
 	for _, m := range s.fleet.Models() {
@@ -119,7 +119,7 @@ func (s *router) ollamaPS(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
-// model is GET /v1/models/NAME.
+// model serves GET /v1/models/NAME.
 func (s *router) model(w http.ResponseWriter, r *http.Request) error {
 	for _, m := range s.fleet.Models() {
 		if m.Name == r.PathValue("model") {
@@ -130,7 +130,7 @@ func (s *router) model(w http.ResponseWriter, r *http.Request) error {
 	return &fleet.UnknownError{Name: clip(r.PathValue("model"), 100)}
 }
 
-// modelNamed is a model in OpenAI's and in Anthropic's words.
+// modelNamed is a model in OpenAI's and Anthropic's format.
 func (s *router) modelNamed(m fleet.Model) any {
 	_, loaded := s.fleet.Loaded()[m.Name]
 	entry := s.modelEntry(m.Name, map[string]any{"size": m.Bytes, "loaded": loaded})
@@ -138,12 +138,12 @@ func (s *router) modelNamed(m fleet.Model) any {
 	if loaded {
 		status = "loaded"
 	}
-	entry["status"] = map[string]any{"value": status} // llama-server's word
+	entry["status"] = map[string]any{"value": status} // llama-server's name
 	return entry
 }
 
-// load is POST /models/load and /models/unload, of llama-server. A model that others use is
-// unloaded when they have gone.
+// load serves llama-server's POST /models/load and /models/unload. A model in use is unloaded after its last
+// request.
 func (s *router) load(w http.ResponseWriter, r *http.Request, wanted bool) error {
 	var q struct {
 		Model string `json:"model"`
@@ -167,7 +167,7 @@ func (s *router) load(w http.ResponseWriter, r *http.Request, wanted bool) error
 	return nil
 }
 
-// byBody passes on a request whose body names the model.
+// byBody forwards a request whose body names the model.
 func (s *router) byBody(w http.ResponseWriter, r *http.Request) error {
 	b, err := s.read(w, r)
 	if err != nil {
@@ -175,7 +175,7 @@ func (s *router) byBody(w http.ResponseWriter, r *http.Request) error {
 	}
 	var q struct {
 		Model string `json:"model"`
-		Name  string `json:"name"` // Ollama's older word
+		Name  string `json:"name"` // Ollama's older name
 	}
 	r.Body, r.ContentLength = &passing{bytes.NewReader(b.data), b}, int64(len(b.data))
 	defer r.Body.Close()
@@ -194,15 +194,15 @@ func (s *router) byBody(w http.ResponseWriter, r *http.Request) error {
 	return s.pass(w, r, q.Model, keepAlive{})
 }
 
-// byQuery passes on a request whose address names the model.
+// byQuery forwards a request whose query names the model.
 func (s *router) byQuery(w http.ResponseWriter, r *http.Request) error {
 	return s.pass(w, r, r.URL.Query().Get("model"), keepAlive{})
 }
 
-// target is where rewrite sends a request.
+// target is the context key of the address that rewrite uses.
 type target struct{}
 
-// pass passes a request on to the worker of a model; without a name, to that of the only one.
+// pass forwards a request to the worker of a model; without a name, to that of the only model.
 func (s *router) pass(w http.ResponseWriter, r *http.Request, name string, keep keepAlive) error {
 	if name == "" && len(s.fleet.Models()) == 1 {
 		name = s.fleet.Models()[0].Name
@@ -227,7 +227,7 @@ func (s *router) pass(w http.ResponseWriter, r *http.Request, name string, keep 
 	return nil
 }
 
-// rewrite makes the request that a worker gets. Who may ask was looked at before.
+// rewrite makes the request for a worker. The client's key was checked before.
 func (s *router) rewrite(p *httputil.ProxyRequest) {
 	p.SetURL(p.In.Context().Value(target{}).(*url.URL))
 	for _, name := range []string{"Origin", "Sec-Fetch-Site", "Cookie", "X-Api-Key"} {

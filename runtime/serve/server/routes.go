@@ -7,10 +7,10 @@ import (
 	"mla/runtime/serve/server/page"
 )
 
-// endpoint answers a request, or fails before it has written anything.
+// endpoint answers a request, or returns an error before it has written anything.
 type endpoint func(w http.ResponseWriter, r *http.Request) error
 
-// routes are all paths that are about the model.
+// routes is all paths that need the model.
 func (s *Server) routes() map[string]endpoint {
 	routes := fixedRoutes()
 	maps.Copy(routes, map[string]endpoint{
@@ -24,7 +24,7 @@ func (s *Server) routes() map[string]endpoint {
 		"POST /v1/chat/completions/input_tokens": s.chatTokens,
 		"POST /v1/responses/input_tokens":        s.responsesTokens,
 
-		// As llama-server has them, for clients whose address has no /v1.
+		// llama-server's paths, for clients whose base address has no /v1.
 		"GET /v1/health":         s.health,
 		"GET /models":            s.models,
 		"POST /chat/completions": s.chatCompletions,
@@ -55,7 +55,7 @@ func (s *Server) routes() map[string]endpoint {
 	return routes
 }
 
-// mux makes a handler of endpoints, with those that every server has.
+// mux makes a handler of endpoints, together with those that every server has.
 func (s *Server) mux(routes map[string]endpoint) *http.ServeMux {
 	mux := http.NewServeMux()
 	maps.Copy(routes, map[string]endpoint{"GET /{$}": s.page, "GET /page/{file...}": s.page, "/": func(w http.ResponseWriter, r *http.Request) error {
@@ -71,7 +71,7 @@ func (s *Server) mux(routes map[string]endpoint) *http.ServeMux {
 	return mux
 }
 
-// methods are those that a path has; "" if it does not exist.
+// methods lists the methods of a path; "": the path does not exist.
 func methods(mux *http.ServeMux, r *http.Request) string {
 	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} { // no path has several
 		other := *r
@@ -83,7 +83,7 @@ func methods(mux *http.ServeMux, r *http.Request) string {
 	return ""
 }
 
-// page is GET / and its files.
+// page serves GET / and its files.
 func (s *Server) page(w http.ResponseWriter, r *http.Request) error {
 	if !page.Serve(w, r) {
 		return s.notFound(w, r)

@@ -13,15 +13,15 @@ import (
 	"mla/runtime/text/tokenizer"
 )
 
-// sampling are the fields of a request that say how tokens are picked, and which end the
-// answer. They have llama-server's names, with vLLM's where it has others.
+// sampling is the fields of a request that control how tokens are picked and what ends the answer. The names
+// are llama-server's, with vLLM's where they differ.
 type sampling struct {
 	Temperature       *float64  `json:"temperature"`
 	TopP              *float64  `json:"top_p"`
 	TopK              *int      `json:"top_k"`
 	MinP              *float64  `json:"min_p"`
 	TypicalP          *float64  `json:"typical_p"`
-	TypP              *float64  `json:"typ_p"` // its name as a sampler
+	TypP              *float64  `json:"typ_p"` // its name in the list of samplers
 	TopNSigma         *float64  `json:"top_n_sigma"`
 	XTCProbability    *float64  `json:"xtc_probability"`
 	XTCThreshold      *float64  `json:"xtc_threshold"`
@@ -51,7 +51,7 @@ type sampling struct {
 	CacheSalt         *string   `json:"cache_salt"`     // vLLM's name
 }
 
-// number is a field that goes into a float32 of the parameters.
+// number is a field that sets a float32 parameter.
 type number struct {
 	name        string
 	value       *float64
@@ -59,7 +59,7 @@ type number struct {
 	at          *float32
 }
 
-// numbers are such fields. Of two names of a parameter the last one that is given counts.
+// numbers lists these fields. If a parameter is given by two names, the later one counts.
 func (f *sampling) numbers(p *sample.Params) []number {
 	return []number{
 		{"temperature", f.Temperature, 0, 100, &p.Temperature},
@@ -83,7 +83,7 @@ func (f *sampling) numbers(p *sample.Params) []number {
 	}
 }
 
-// whole is a field that goes into an int of the parameters.
+// whole is a field that sets an int parameter.
 type whole struct {
 	name        string
 	value       *int
@@ -103,7 +103,7 @@ func (f *sampling) wholes(p *sample.Params) []whole {
 	}
 }
 
-// put checks the fields, and completes a job by them and the server's defaults.
+// put checks the fields, and sets a job's parameters from them and the server's defaults.
 func (f *sampling) put(s *Server, j *job) (err error) {
 	if j.params, err = f.params(&s.cfg, s.tok); err != nil {
 		return err
@@ -120,7 +120,7 @@ func (f *sampling) put(s *Server, j *job) (err error) {
 	return nil
 }
 
-// params are the parameters of the request, and where it does not say the server's.
+// params is the parameters of the request, with the server's defaults.
 func (f *sampling) params(c *Config, tok *tokenizer.Tokenizer) (sample.Params, error) {
 	p := c.Sampling
 	for _, n := range f.numbers(&p) {
@@ -154,22 +154,22 @@ func (f *sampling) params(c *Config, tok *tokenizer.Tokenizer) (sample.Params, e
 	return p, f.LogitBias.put(&p, tok)
 }
 
-// settleParams gives values their meaning that samplers do not have.
+// settleParams replaces values that samplers do not support by equivalent ones.
 func settleParams(p *sample.Params) {
-	const coldest = 1e-3 // below, the likeliest token is as good as certain
+	const coldest = 1e-3 // below this, picking is practically greedy
 	if p.Temperature < coldest {
 		p.Temperature = 0
 	}
 	if p.TopP == 0 {
 		p.TopP, p.TopK = 1, 1
 	}
-	if p.TypicalP == 0 { // one token
+	if p.TypicalP == 0 { // picks a single token
 		p.TypicalP = math.SmallestNonzeroFloat32
 	}
-	p.TopK = max(p.TopK, 0) // -1 is vLLM's word for off
+	p.TopK = max(p.TopK, 0) // -1 is vLLM's value for off
 }
 
-// steps reads the breakers of DRY and the order of samplers.
+// steps reads the sequence breakers of DRY and the order of samplers.
 func (f *sampling) steps(p *sample.Params) (err error) {
 	if f.DRYBreakers != nil {
 		if n := len(*f.DRYBreakers); n < 1 || n > sample.MaxDRYBreakers {
@@ -196,14 +196,14 @@ func (f *sampling) steps(p *sample.Params) (err error) {
 	return nil
 }
 
-// seed is a seed of random numbers: any of 64 bits, with a sign or without. As with
-// llama-server, -1 and 4294967295 are another one every time.
+// seed is a 64-bit seed, signed or unsigned. As in llama-server, -1 and 4294967295 mean a different one every
+// time.
 type seed struct {
 	given, random bool
 	value         uint64
 }
 
-// randomSeed is llama-server's word for another seed every time.
+// randomSeed is llama-server's value for a different seed every time.
 const randomSeed = math.MaxUint32
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -217,7 +217,7 @@ func (s *seed) UnmarshalJSON(data []byte) error {
 	if s.value = uint64(signed); err != nil {
 		s.value, err = strconv.ParseUint(text, 10, 64)
 	}
-	if err != nil { // languages without whole numbers send 42.0
+	if err != nil { // languages without integers send 42.0
 		x, wrong := strconv.ParseFloat(text, 64)
 		if wrong != nil || x != math.Trunc(x) || math.Abs(x) > 1<<53 {
 			return bad("seed", "%s; expected a whole number of 64 bits", clip(text, 50))
@@ -228,8 +228,8 @@ func (s *seed) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// endings completes a job by the tokens that end its answers: those that the request names,
-// too, none for the first tokens, and none of the model's own with ignore_eos.
+// endings sets the tokens that end a job's answers: the model's, unless ignore_eos is set, and those of the
+// request. None is possible before min_tokens.
 func (s *Server) endings(j *job) error {
 	own := j.end
 	if j.ignoreEOS {
@@ -263,7 +263,7 @@ func (s *Server) endings(j *job) error {
 	return nil
 }
 
-// settingsOf are parameters in llama-server's words.
+// settingsOf is parameters in llama-server's format.
 func settingsOf(p *sample.Params) map[string]any {
 	order := p.Order
 	if order == nil {
@@ -281,11 +281,11 @@ func settingsOf(p *sample.Params) map[string]any {
 	}
 }
 
-// maxSamplers is the length of the longest order, in bytes.
+// maxSamplers is the longest order of samplers, in bytes.
 const maxSamplers = 4096
 
-// readSamplers reads an order: a list of names, or a text of letters; or of names with
-// semicolons, as llama.cpp's flag has them.
+// readSamplers reads an order of samplers: a list of names, a text of letters, or names separated by
+// semicolons as in llama.cpp's flag.
 func readSamplers(list raw) ([]sample.Step, error) {
 	if len(list) > maxSamplers {
 		return nil, fmt.Errorf("%d bytes; expected at most %d", len(list), maxSamplers)

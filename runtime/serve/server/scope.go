@@ -7,20 +7,20 @@ import (
 	"strings"
 )
 
-// How much of a prompt was found in the caches shows what others have asked before, and so do
-// remembered calls. A request shares both with those of its scope: of its API key and of its
-// cache_salt, vLLM's field. Without keys and salts all requests share them.
+// The number of prompt tokens found in the caches, and remembered calls, reveal what others have asked
+// before. So a request shares both only within its scope, which is given by its API key and its cache_salt
+// (vLLM's field). Without keys and salts, all requests share one scope.
 
-// scopeHeader is where a router tells its worker the scope of a client's key.
+// scopeHeader is the header in which a router tells its worker the scope of a client's key.
 const scopeHeader = "X-Mla-Scope"
 
-// maxSalt is the most bytes of a salt.
+// maxSalt is the longest salt, in bytes.
 const maxSalt = 1024
 
 // salted is a request that may have a salt.
 type salted interface{ salt() (string, error) }
 
-// salt is the request's, "" if it has none.
+// salt is the request's salt; "": none.
 func (f *sampling) salt() (string, error) {
 	switch {
 	case f.CacheSalt == nil:
@@ -42,13 +42,13 @@ func (s *Server) keyScope(r *http.Request) string {
 	return hashScope("key", givenKey(r))
 }
 
-// hashScope is a name for a secret from which nobody finds the secret.
+// hashScope is a name for a secret that does not reveal it.
 func hashScope(kind, secret string) string {
 	sum := sha256.Sum256([]byte("mla " + kind + " " + secret))
 	return hex.EncodeToString(sum[:16])
 }
 
-// within is the server for a request: what it shares, it shares with those of the scope.
+// within is a copy of the server for a request, which shares only within the request's scope.
 func (s *Server) within(r *http.Request, q any) (*Server, error) {
 	scope := s.keyScope(r)
 	if q, ok := q.(salted); ok {
@@ -65,9 +65,9 @@ func (s *Server) within(r *http.Request, q any) (*Server, error) {
 	return &scoped, nil
 }
 
-// givenKey is the API key of a request, in OpenAI's or Anthropic's header.
+// givenKey is the API key of a request, from OpenAI's or Anthropic's header.
 func givenKey(r *http.Request) string {
-	// The scheme's name is the same in small and in capital letters: RFC 9110, 11.1.
+	// The scheme is case-insensitive: RFC 9110, 11.1.
 	if scheme, key, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
 		return strings.TrimSpace(key)
 	}

@@ -1,13 +1,12 @@
-// Package server answers clients over HTTP, in the words of OpenAI's API (chat completions,
-// completions, responses), of Anthropic's (messages), and of llama-server for the rest.
+// Package server is the HTTP server. It implements OpenAI's API (chat completions, completions, responses),
+// Anthropic's (messages), Ollama's, and llama-server's for the rest.
 //
-// An endpoint decodes a request into a job, which says what is to be continued and how;
-// the job runs on a completion.Service; and the endpoint writes the events that come back,
-// all at once or while they come. All chats go through one type of conversation, whatever
-// API they came by.
+// An endpoint decodes a request to a job: what is to be generated, and how. The job runs on a
+// completion.Service. The endpoint writes the resulting events, streamed or as one response. Chats of all
+// APIs are converted to one type of conversation.
 //
-// Clients are not trusted: bodies, headers, connections, and the time that a client may
-// take to send or to read are limited; nothing is read from a file or fetched for them.
+// Clients are not trusted: bodies, headers, connections, and the time for sending and reading are limited.
+// The server never reads a file or fetches an address for a client.
 package server
 
 import (
@@ -28,61 +27,61 @@ import (
 	"mla/runtime/text/tokenizer"
 )
 
-// Config says what is served, and to whom.
+// Config is the settings of a server.
 type Config struct {
 	Service *completion.Service
 	// Model is the name that clients see.
 	Model string
-	// Aliases are names beside it by which clients may ask for the model.
+	// Aliases are further names by which clients may name the model.
 	Aliases []string
 	// File is the name of the model's file, without its folder.
 	File string
 	// Context is the greatest length of a prompt with its answer, in tokens.
 	Context int
-	// Chat writes conversations as the model knows them, with the Escape of its tokenizer.
+	// Chat renders conversations in the model's format, with the Escape of its tokenizer.
 	Chat chat.Renderer
-	// Sampling has the values that a request does not give.
+	// Sampling is the defaults for values that a request does not have.
 	Sampling sample.Params
-	// FixedSeed says that requests without a seed have Sampling's; else each has its own.
+	// FixedSeed says that requests without a seed use Sampling's; otherwise each gets a random one.
 	FixedSeed bool
-	// Reasoning is how the model thinks if a request does not say.
+	// Reasoning is the default for how the model thinks.
 	Reasoning Reasoning
-	// Keys are the API keys of which a request must have one; none: anybody is served.
+	// Keys are the accepted API keys; none: no key is needed.
 	Keys []string
-	// Hosts are names that a request's Host may have beside addresses; none: any.
+	// Hosts are the accepted names in a request's Host, beside addresses; none: any name.
 	Hosts []string
-	// Origins are web pages that may use the server; none: no page but the server's own.
+	// Origins are the web pages that may use the server, beside its own page.
 	Origins []string
 	Limits  Limits
 	Log     *slog.Logger
-	// Prompts is a log of the texts of prompts; nil: there is none.
+	// Prompts is a log of the texts of prompts; nil: they are not logged.
 	Prompts *slog.Logger
-	// Worker says that a router is the only client: it is told what each request has used.
+	// Worker says that the only client is a router, which is told what each request has used.
 	Worker  bool
-	Tracer  trace.Tracer // of spans; nil: there are none
+	Tracer  trace.Tracer // nil: no spans
 	Version string
 }
 
-// Limits are on what clients can take. Values of 0 are those of DefaultLimits.
+// Limits bounds what clients can use. Values of 0 mean those of DefaultLimits.
 type Limits struct {
-	Body        int64         // bytes
-	Header      int           // bytes
-	Connections int           // at a time
+	Body        int64         // in bytes
+	Header      int           // in bytes
+	Connections int           // concurrent ones
 	Read        time.Duration // for a header, and for a body
-	Write       time.Duration // until a client has read a piece of an answer
-	Idle        time.Duration // between two requests of a connection
-	Request     time.Duration // from its header to the end of its answer
-	Drain       time.Duration // for answers under way when the server is to end
+	Write       time.Duration // until a client has read a piece of a response
+	Idle        time.Duration // between two requests on a connection
+	Request     time.Duration // from its header to the end of its response
+	Drain       time.Duration // for unfinished responses when the server shuts down
 	Ping        time.Duration // between signs of life while nothing is written
 }
 
-// DefaultLimits are the limits unless others are given.
+// DefaultLimits is the default limits.
 var DefaultLimits = Limits{
 	Body: 32 << 20, Header: 64 << 10, Connections: 512,
 	Read: 30 * time.Second, Write: 30 * time.Second, Idle: 2 * time.Minute, Request: 30 * time.Minute, Drain: 20 * time.Second, Ping: 15 * time.Second,
 }
 
-// or takes the place of values that are not given.
+// or fills in values that are not given.
 func (l Limits) or(d Limits) Limits {
 	set(&l.Body, d.Body)
 	set(&l.Header, d.Header)
@@ -102,22 +101,21 @@ func set[T comparable](at *T, value T) {
 	}
 }
 
-// Server answers requests. It is an http.Handler, but only Serve has limits on
-// connections.
+// Server answers requests. It is an http.Handler; limits on connections hold only with Serve.
 type Server struct {
 	cfg      Config
 	tok      *tokenizer.Tokenizer
-	format   *output.Format // of calls; nil: the model makes none
-	toolless bool           // the model's template has no place for declarations of tools
-	think    [2]string      // what begins and ends thoughts
-	// systemFirst says that the template has no place for a system message but the first.
+	format   *output.Format // of calls; nil: the model makes no calls
+	toolless bool           // the model's template does not support tools
+	think    [2]string      // the markers of thoughts
+	// systemFirst says that the template supports a system message only at the beginning.
 	systemFirst bool
 	turns       map[int32]bool // tokens that end a turn, unless a call follows
 	items       *items
 	stops       map[int32]bool // tokens that end an answer in a chat
 	visible     map[int32]bool // tokens that a chat's parser has to see
 	calls       *memory
-	scope       string // of the request that this copy of the server is for
+	scope       string // of the request that this copy of the server serves
 	budgets     budgets
 	grammars    *grammars
 	metrics     *metrics
@@ -126,7 +124,7 @@ type Server struct {
 	started     time.Time
 }
 
-// newServer is a server that has no paths.
+// newServer returns a server without paths.
 func newServer(cfg Config) *Server {
 	cfg.Limits = cfg.Limits.or(DefaultLimits)
 	if cfg.Log == nil {
@@ -138,7 +136,7 @@ func newServer(cfg Config) *Server {
 	return &Server{cfg: cfg, metrics: newMetrics(), budgets: newBudgets(), keys: hashKeys(cfg.Keys), started: time.Now()}
 }
 
-// New is a server of a model.
+// New returns a server of a model.
 func New(cfg Config) *Server {
 	s := newServer(cfg)
 	s.tok, s.calls = cfg.Service.Tokenizer(), newMemory()
@@ -176,8 +174,8 @@ func New(cfg Config) *Server {
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
-// Serve answers on a listener until ctx is done. Then it takes no more requests, waits for
-// those at hand as long as Limits.Drain, and cuts what is left.
+// Serve answers on a listener until ctx is done. Then it accepts no more requests, waits up to Limits.Drain
+// for unfinished ones, and cuts off the rest.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	base, cut := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cut(nil)
@@ -203,7 +201,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	defer cancel()
 	if err := web.Shutdown(drain); errors.Is(err, context.DeadlineExceeded) {
 		cut(errShutdown)
-		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second+settleTime) // to say so
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second+settleTime) // time to send the last errors
 		defer cancel()
 		if web.Shutdown(last) != nil {
 			return web.Close()

@@ -5,9 +5,8 @@ import (
 	"strconv"
 )
 
-// slotAction is POST /slots/ID?action=…: what llama-server does with the caches of one slot.
-// Here all requests of a scope find what any of them has left, so a slot has no caches of its
-// own to save, restore or erase.
+// slotAction answers POST /slots/ID?action=…, which in llama-server saves, restores or erases the cache of a
+// slot. Here all requests of a scope share caches, so a slot has none of its own.
 func (s *Server) slotAction(_ http.ResponseWriter, r *http.Request) error {
 	id, err := strconv.Atoi(r.PathValue("id"))
 	if most := s.cfg.Service.Stats().Sessions; err != nil || id < 0 || id >= most {

@@ -10,21 +10,21 @@ import (
 type sse struct {
 	w   http.ResponseWriter
 	rc  *http.ResponseController
-	err error // the first
+	err error // the first error
 }
 
-// newSSE begins an answer of events.
+// newSSE begins a response of events.
 func (s *Server) newSSE(w http.ResponseWriter) *sse {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
-	h.Set("X-Accel-Buffering", "no") // for nginx in between
+	h.Set("X-Accel-Buffering", "no") // keeps nginx from buffering
 	w.WriteHeader(http.StatusOK)
 	out := &sse{w: w, rc: http.NewResponseController(w)}
 	out.flush(nil)
 	return out
 }
 
-// event writes an event with a name, which may be empty, and data.
+// event writes an event with data, and with a name unless that is empty.
 func (o *sse) event(name string, data any) {
 	var b bytes.Buffer
 	if name != "" {
@@ -36,11 +36,11 @@ func (o *sse) event(name string, data any) {
 	if err := enc.Encode(data); err != nil && o.err == nil {
 		o.err = err
 	}
-	b.WriteString("\n") // the encoder has written one
+	b.WriteString("\n") // the encoder has written the first one
 	o.flush(b.Bytes())
 }
 
-// text writes data that is no JSON.
+// text writes data that is not JSON.
 func (o *sse) text(data string) { o.flush([]byte(data + "\n\n")) }
 
 func (o *sse) flush(data []byte) {
@@ -52,19 +52,19 @@ func (o *sse) flush(data []byte) {
 	}
 }
 
-// writer is how an API writes a stream of events.
+// writer writes a stream in the format of one API.
 type writer interface {
-	// event writes what a choice has written.
+	// event writes an event of a choice.
 	event(e event)
 	// ping is called when nothing was written for a while.
 	ping()
-	// end ends the answer, whose choices have all ended.
+	// end ends the response after all choices have ended.
 	end()
-	// fail ends the answer with an error.
+	// fail ends the response with an error.
 	fail(e *apiError)
 }
 
-// pump writes a stream until it ends, or the client has gone, and logs what it has used.
+// pump writes a stream until it ends or the client has disconnected, and logs what it has used.
 func (s *Server) pump(r *http.Request, st *stream, o *sse, w writer) error {
 	defer st.settle(r)
 	for o.err == nil && !st.done() {

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// stream is a job under way. Events wait in it for the client, which may be slow: there
-// are no more of them than tokens.
+// stream is a job in progress. It queues events for the client, which may be slow; there are at most as many
+// as tokens.
 type stream struct {
 	cancel context.CancelFunc
 	n      int     // choices of each prompt
-	left   int     // choices that have not ended
-	used   account // by those that have
+	left   int     // unfinished choices
+	used   account // by finished choices
 
 	mu     sync.Mutex
 	events []event
@@ -30,8 +30,8 @@ func (st *stream) push(e event) {
 	}
 }
 
-// next returns what has come, waiting for something no longer than a tick; then it is
-// nothing. It fails with the cause of the context's end.
+// next returns the events so far. If there are none it waits up to tick, and may then return none. It fails
+// with the cause of the context's end.
 func (st *stream) next(ctx context.Context, tick time.Duration) ([]event, error) {
 	timer := time.NewTimer(tick)
 	defer timer.Stop()

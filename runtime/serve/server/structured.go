@@ -12,7 +12,7 @@ import (
 	"mla/runtime/text/guided"
 )
 
-// responseFormat is what an answer must look like, as OpenAI's APIs and Anthropic's have it.
+// responseFormat is the required form of an answer, in OpenAI's APIs and Anthropic's.
 type responseFormat struct {
 	Type       string `json:"type"`
 	Schema     raw    `json:"schema"`
@@ -23,14 +23,13 @@ type responseFormat struct {
 	} `json:"json_schema"` // of the chat API
 }
 
-// structured are the fields of a request that say what grammar an answer follows, beside
-// the format.
+// structured is the fields of a request, beside the format, that set a grammar for the answer.
 type structured struct {
 	Grammar    string `json:"grammar"`     // in GBNF
 	JSONSchema raw    `json:"json_schema"` // llama-server's
 }
 
-// grammarOf is the grammar that a request asks for by its fields; nil: none.
+// grammarOf is the grammar that the fields of a request ask for; nil: none.
 func (s *Server) grammarOf(q structured, f *responseFormat, param string) (*wanted, error) {
 	formatted := f != nil && f.Type != "" && f.Type != "text"
 	if q.Grammar != "" && (!isNull(q.JSONSchema) || formatted) || !isNull(q.JSONSchema) && formatted {
@@ -50,7 +49,7 @@ func (s *Server) grammarOf(q structured, f *responseFormat, param string) (*want
 // wanted is a grammar that a request asks for.
 type wanted struct {
 	param string
-	key   string // the same for the same grammar
+	key   string // equal for equal grammars
 	rules func(context.Context) (*grammar.Grammar, error)
 }
 
@@ -74,8 +73,8 @@ func (s *Server) formatOf(f *responseFormat, param string) (*wanted, error) {
 	return s.schemaOf(param+".schema", text, strict != nil && *strict), nil
 }
 
-// schemaOf is the grammar of a schema. One that is not strict may have keywords that are
-// not supported, which then have no effect.
+// schemaOf is the grammar of a schema. If it is not strict, it may have unsupported keywords, which have no
+// effect.
 func (s *Server) schemaOf(param string, text raw, strict bool) *wanted {
 	kind := "lenient"
 	if strict {
@@ -88,10 +87,10 @@ func (s *Server) schemaOf(param string, text raw, strict bool) *wanted {
 	}}
 }
 
-// passedOver has the keywords of schemas that have no effect, as they are not strict.
+// passedOver collects unsupported keywords of schemas that are not strict.
 type passedOver struct{ keywords map[string]bool }
 
-// add is told of one.
+// add adds a keyword.
 func (p *passedOver) add(e *schema.UnsupportedError) {
 	if p.keywords == nil {
 		p.keywords = map[string]bool{}
@@ -99,21 +98,20 @@ func (p *passedOver) add(e *schema.UnsupportedError) {
 	p.keywords[e.Keyword] = true
 }
 
-// tell writes into the log what has no effect: keywords alone, as the rest of a schema is a
-// client's.
+// tell logs the keywords without an effect. It logs nothing else of a client's schema.
 func (s *Server) tell(p *passedOver, param string) {
 	if len(p.keywords) > 0 {
 		s.cfg.Log.Info("keywords of a schema that is not strict have no effect", "param", param, "keywords", strings.Join(slices.Sorted(maps.Keys(p.keywords)), ", "))
 	}
 }
 
-// grammars keeps the last ones, with what was found out about them.
+// grammars caches the last compiled grammars.
 type grammars struct {
-	vocabulary func() *grammar.Vocabulary // made when it is needed first
+	vocabulary func() *grammar.Vocabulary // made on first use
 	thoughts   func() *grammar.Matcher
 
 	mu   sync.Mutex
-	last []named // the one used last is the last
+	last []named // the most recently used is last
 }
 
 type named struct {
@@ -121,7 +119,7 @@ type named struct {
 	*grammar.Compiled
 }
 
-// maxGrammars is how many are kept.
+// maxGrammars is the most grammars in the cache.
 const maxGrammars = 16
 
 func (s *Server) newGrammars() *grammars {
@@ -131,7 +129,7 @@ func (s *Server) newGrammars() *grammars {
 	return &grammars{vocabulary: vocabulary, thoughts: sync.OnceValue(func() *grammar.Matcher { return vocabulary().Unending() })}
 }
 
-// get is a grammar for the vocabulary, made if it is not there.
+// get returns a compiled grammar, from the cache if possible.
 func (g *grammars) get(ctx context.Context, w *wanted) (*grammar.Compiled, error) {
 	if w == nil {
 		return nil, nil

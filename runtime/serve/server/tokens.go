@@ -10,12 +10,12 @@ import (
 	"mla/runtime/text/tokenizer"
 )
 
-// exactBytes is the most bytes of a text that is made tokens of whatever their number: so
-// that a client is told how many they are.
+// exactBytes is the longest text in bytes that is tokenised even if it is too long, so that the client learns
+// its exact number of tokens.
 const exactBytes = 256 << 10
 
-// tokens are those of a text. One that cannot fit the context is not made tokens of, which
-// would take many times its memory: the error has a number that they are at least.
+// tokens tokenises a text. A text that cannot fit the context is not tokenised, which would take many times
+// its memory; the error then has a lower bound of the number of tokens.
 func (s *Server) tokens(text string, opts tokenizer.EncodeOptions) ([]int32, error) {
 	if len(text) > exactBytes {
 		if n := s.tok.AtLeast(text, opts, s.cfg.Context); n > s.cfg.Context {
@@ -24,14 +24,14 @@ func (s *Server) tokens(text string, opts tokenizer.EncodeOptions) ([]int32, err
 	}
 	share := &share{of: s.budgets.texts}
 	defer share.free()
-	// It waits for others that are at it, which end by themselves.
+	// This waits for other requests that tokenise, which end by themselves.
 	if err := share.take(context.Background(), int64(len(text))); err != nil {
 		return nil, err
 	}
 	return s.tok.Encode(text, opts), nil
 }
 
-// tokenList is a list of tokens, of which there are no more than a context could have.
+// tokenList is a list of tokens, of limited length.
 type tokenList []int32
 
 // maxListed is the most tokens of a list, more than any context has.
@@ -51,7 +51,7 @@ func (l *tokenList) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// countRequest answers how many tokens the prompt of a request has.
+// countRequest answers with the number of tokens of a request's prompt.
 func (s *Server) countRequest(w http.ResponseWriter, r *http.Request, q interface {
 	conversation(*Server) (*conversation, error)
 }, answer func(n int) any) error {
@@ -68,14 +68,14 @@ func (s *Server) countRequest(w http.ResponseWriter, r *http.Request, q interfac
 	return nil
 }
 
-// chatTokens is POST /v1/chat/completions/input_tokens, llama-server's.
+// chatTokens serves llama-server's POST /v1/chat/completions/input_tokens.
 func (s *Server) chatTokens(w http.ResponseWriter, r *http.Request) error {
 	return s.countRequest(w, r, &chatRequest{}, func(n int) any {
 		return map[string]any{"object": "chat.completion.input_tokens", "input_tokens": n}
 	})
 }
 
-// responsesTokens is POST /v1/responses/input_tokens, OpenAI's.
+// responsesTokens serves OpenAI's POST /v1/responses/input_tokens.
 func (s *Server) responsesTokens(w http.ResponseWriter, r *http.Request) error {
 	return s.countRequest(w, r, &responsesRequest{}, func(n int) any {
 		return map[string]any{"object": "response.input_tokens", "input_tokens": n}

@@ -8,14 +8,14 @@ import (
 	"mla/runtime/text/chat"
 )
 
-// shows says whether a rendering has a text in it.
+// shows says whether a rendered conversation contains a text.
 func shows(r chat.Renderer, messages []chat.Message, opts chat.Options, text string) bool {
 	out, err := r.Render(messages, opts)
 	return err == nil && strings.Contains(out, text)
 }
 
-// showTools leaves tools out that the model's template cannot show, so that an agent has at
-// least answers; but a call that is asked for cannot be had.
+// showTools leaves out tools if the model's template does not support them, so that an agent at least gets
+// answers. It fails if a call is required.
 func (s *Server) showTools(c *conversation) error {
 	why := ""
 	switch {
@@ -38,20 +38,20 @@ func (s *Server) showTools(c *conversation) error {
 	return nil
 }
 
-// toolChoice says whether tools may be called, must be, and which ones.
+// toolChoice says whether tools may be called, must be called, and which ones.
 type toolChoice struct {
 	none, must bool
 	name       string   // of the tool that must be called
-	only       []string // tools that may be called; nil: all that are declared
+	only       []string // tools that may be called; nil: all declared ones
 }
 
-// onlyTool is the choice of one tool, of which there may be several calls.
+// onlyTool is the choice of a single tool, which may be called several times.
 func onlyTool(name string) toolChoice {
 	return toolChoice{must: true, name: name, only: []string{name}}
 }
 
-// callable are the tools that may be called. The prompt has the others, too: so it begins
-// as that of another request with another choice.
+// callable lists the tools that may be called. The prompt has the other tools, too, so that it begins like
+// that of requests with another choice.
 func (c *conversation) callable() []raw {
 	if c.choice.only == nil {
 		return c.tools
@@ -59,11 +59,11 @@ func (c *conversation) callable() []raw {
 	return slices.DeleteFunc(slices.Clone(c.tools), func(t raw) bool { return !c.choice.allows(toolName(t)) })
 }
 
-// allows says whether the tool of a name may be called.
+// allows says whether the tool with a name may be called.
 func (c *toolChoice) allows(name string) bool { return c.only == nil || slices.Contains(c.only, name) }
 
-// openAIChoice is OpenAI's tool_choice if it is not a word: a tool, or those of which the
-// model may choose. The chat API has their fields in an object, the responses API has not.
+// openAIChoice is OpenAI's tool_choice if it is an object: one tool, or the tools to choose from. The chat
+// API has the fields in a nested object, the responses API does not.
 type openAIChoice struct {
 	Type string `json:"type"`
 	namedTool
@@ -85,7 +85,7 @@ type allowedTools struct {
 	Tools []namedTool `json:"tools"`
 }
 
-// name is the tool's, in either API.
+// name is the tool's name, in either API.
 func (t *namedTool) name() string {
 	set(&t.Name, t.Function.Name)
 	return withNamespace(t.Namespace, t.Name)
@@ -114,13 +114,13 @@ func readChoice(text raw, tools []raw) (toolChoice, error) {
 	switch {
 	case name != "" || q.Type == "function":
 		return onlyTool(name), declares("tool_choice", tools, name)
-	case choiceWords[q.Type] != "": // as Anthropic has the words
+	case choiceWords[q.Type] != "": // Anthropic's form
 		return chosenWord(choiceWords[q.Type])
 	}
 	return toolChoice{}, bad("tool_choice", "a tool of type %q runs only at its own service, so no call of it can be asked for; expected auto, none, required, a function, or allowed_tools", clip(q.Type, 50))
 }
 
-// choiceWords are words that stand as the type of an object, with OpenAI's word for each.
+// choiceWords maps words in an object's type to OpenAI's words.
 var choiceWords = map[string]string{"auto": "auto", "none": "none", "required": "required", "any": "required"}
 
 func chosenWord(word string) (toolChoice, error) {
@@ -135,7 +135,7 @@ func chosenWord(word string) (toolChoice, error) {
 	return toolChoice{}, bad("tool_choice", "%q; expected auto, none, required, a function, or allowed_tools", clip(word, 50))
 }
 
-// choice lets the model choose of some tools.
+// choice lets the model choose among some tools.
 func (a *allowedTools) choice(tools []raw) (toolChoice, error) {
 	if len(a.Tools) == 0 {
 		return toolChoice{}, bad("tool_choice", "allowed_tools has no tools")
@@ -164,7 +164,7 @@ func (a *allowedTools) choice(tools []raw) (toolChoice, error) {
 	return c, nil
 }
 
-// declares fails if a tool is not among the declared ones.
+// declares fails if a tool is not declared.
 func declares(param string, tools []raw, name string) error {
 	if !slices.ContainsFunc(tools, func(t raw) bool { return toolName(t) == name }) {
 		return bad(param, "there is no tool %q", clip(name, 100))
@@ -172,7 +172,7 @@ func declares(param string, tools []raw, name string) error {
 	return nil
 }
 
-// toolName is the name that a tool is declared with.
+// toolName is the name with which a tool is declared.
 func toolName(text raw) string {
 	var t struct {
 		Function struct {

@@ -11,10 +11,10 @@ import (
 	"mla/runtime/text/guided"
 )
 
-// writing makes expressions of the model's format of calls.
+// writing returns the grammars of the model's format of calls.
 func (s *Server) writing() output.Grammars { return guided.Writing(s.format, s.tok) }
 
-// textRules are those of a text without calls.
+// textRules is the rules of a text without calls.
 func (s *Server) textRules(ctx context.Context, w *wanted) (r guided.Rules, err error) {
 	if r.Text, err = s.grammars.get(ctx, w); r.Text != nil {
 		r.Thoughts = s.grammars.thoughts()
@@ -22,7 +22,7 @@ func (s *Server) textRules(ctx context.Context, w *wanted) (r guided.Rules, err 
 	return r, err
 }
 
-// rules are those of the answer to a conversation.
+// rules is the rules of the answer to a conversation.
 func (s *Server) rules(ctx context.Context, c *conversation) (guided.Rules, error) {
 	text := c.grammar
 	if s.format != nil && len(c.tools) > 0 && !c.choice.none && !c.choice.must {
@@ -39,12 +39,12 @@ func (s *Server) rules(ctx context.Context, c *conversation) (guided.Rules, erro
 	return r, err
 }
 
-// callGrammar is what a call has to follow after its marker; nil: nothing in particular.
-// It is there if a call is asked for, only some tools may be called, one is strict, or the answer has a form, and then
-// arguments follow their schemas: those of strict tools exactly, those of others as far as keywords are supported.
+// callGrammar is the grammar of a call after its marker; nil: none. There is one if a call is required, only
+// some tools may be called, a tool is strict, or the answer has a format. Then arguments follow their
+// schemas: strict tools exactly, others as far as keywords are supported.
 func (s *Server) callGrammar(ctx context.Context, c *conversation) (*grammar.Compiled, error) {
 	var tools []guided.Tool
-	asked := c.choice.must || c.choice.only != nil || c.grammar != nil // or an answer in a form could be a call of anything
+	asked := c.choice.must || c.choice.only != nil || c.grammar != nil // without a grammar, an answer with a format could be a call of anything
 	for i, text := range c.tools {
 		var t guided.Tool
 		if err := json.Unmarshal(text, &t); err != nil {
@@ -69,14 +69,14 @@ func rawBytes(list []raw) (out [][]byte) {
 	return out
 }
 
-// callRules are the rules of calls of tools.
+// callRules is the grammar of calls of tools.
 func (s *Server) callRules(ctx context.Context, tools []guided.Tool) (*grammar.Grammar, error) {
 	passed := &passedOver{}
 	defer s.tell(passed, "tools")
 	return guided.Calls(ctx, s.writing(), tools, passed.add)
 }
 
-// orCalls is a grammar of texts that may be calls instead, as far as their markers.
+// orCalls is a grammar of texts or of calls, up to the marker of a call.
 func (s *Server) orCalls(w *wanted) *wanted {
 	if w == nil {
 		return nil
@@ -91,8 +91,8 @@ func (s *Server) orCalls(w *wanted) *wanted {
 	}}
 }
 
-// afterCalls is the grammar of what follows a call in an answer that has a form: other
-// calls, but no text; nil: anything.
+// afterCalls is the grammar after a call in an answer with a format: further calls, but no text; nil:
+// anything.
 func (s *Server) afterCalls(ctx context.Context, c *conversation) (*grammar.Compiled, error) {
 	if c.grammar == nil || c.choice.none || s.format == nil || len(c.tools) == 0 {
 		return nil, nil

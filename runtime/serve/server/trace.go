@@ -12,12 +12,11 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// A request is a span, with the names of OpenTelemetry's conventions for HTTP and for
-// generative AI; waiting, the prompt, and decoding of each choice are spans in it. Like
-// the log, spans never have texts.
+// A request is a span, with the names of OpenTelemetry's conventions for HTTP and for generative AI. Within
+// it, waiting, the prompt, and the decoding of each choice are spans. Like the log, spans never contain
+// texts.
 
-// begin begins the span of a request, which goes on with the client's trace if its headers
-// name one.
+// begin begins the span of a request. It continues the client's trace if the request's headers name one.
 func (s *Server) begin(r *http.Request, pattern string) (context.Context, trace.Span) {
 	ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
 	return s.cfg.Tracer.Start(ctx, pattern, trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(
@@ -25,7 +24,7 @@ func (s *Server) begin(r *http.Request, pattern string) (context.Context, trace.
 		attribute.String("gen_ai.response.model", s.cfg.Model)))
 }
 
-// end ends the span of a request with what the log says about it.
+// end ends the span of a request, with the attributes of its log line.
 func (n *note) end(span trace.Span) {
 	if span.IsRecording() {
 		for _, a := range n.attrs {
@@ -44,12 +43,12 @@ func (n *note) end(span trace.Span) {
 	span.End()
 }
 
-// spanNames are the names of the log's attributes in spans.
+// spanNames maps attributes of the log to those of spans.
 var spanNames = map[string]string{
 	"prompt": "gen_ai.usage.input_tokens", "cached": "gen_ai.usage.cache_read.input_tokens", "generated": "gen_ai.usage.output_tokens",
 }
 
-// trace adds spans of what a choice has waited for, which has ended just now.
+// trace adds the spans of a choice that has just ended.
 func (s *Server) trace(ctx context.Context, number int, e *ending) {
 	if !trace.SpanFromContext(ctx).IsRecording() {
 		return

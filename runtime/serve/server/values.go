@@ -2,23 +2,23 @@ package server
 
 import "fmt"
 
-// Limits on what a JSON text consists of. A value takes some hundred bytes once it is decoded,
-// however short its text is, and a template may copy it.
+// Limits on the number of values in a JSON text. A decoded value takes some hundred bytes, however short its
+// text is, and a template may copy it.
 const (
 	maxValues  = 1 << 17
-	maxNumbers = 1 << 22 // of a prompt that is a list of tokens
+	maxNumbers = 1 << 22 // in a prompt that is a list of tokens
 )
 
-// checkValues looks at a JSON text that stands in another one as a text.
+// checkValues checks a JSON text that is encoded as a string within another one.
 func checkValues(text string) error {
 	return (&scanner[string]{data: text, objects: 2, deepest: len(text)}).scan()
 }
 
-// scanner counts what a text that should be JSON consists of.
+// scanner counts the values of a text that should be JSON.
 type scanner[T string | []byte] struct {
 	data            T
-	deepest         int // levels that are allowed
-	level, objects  int // that are open
+	deepest         int // allowed levels
+	level, objects  int // currently open
 	values, numbers int
 }
 
@@ -46,7 +46,7 @@ func (s *scanner[T]) scan() error {
 	return nil
 }
 
-// begin counts the value that comes after an opening bracket or a comma.
+// begin counts the value after an opening bracket or a comma.
 func (s *scanner[T]) begin(c byte, rest T) error {
 	if c != ',' {
 		s.level++

@@ -1,5 +1,5 @@
-// Package completiontest has a model that writes what a test wants, for tests of what is
-// built on completions. Its tokens are bytes and the markers of chat templates.
+// Package completiontest has a fake model that writes given answers, for tests of the packages that use
+// completions. Its tokens are bytes and the markers of chat templates.
 package completiontest
 
 import (
@@ -17,14 +17,14 @@ import (
 	"mla/runtime/text/tokenizer"
 )
 
-// control, userDefined and middle are the tokens beside the bytes. The first one ends a text.
+// control, userDefined and middle are the tokens that are not bytes. The first one ends a text.
 var (
 	control     = []string{"<|endoftext|>", "[gMASK]", "<sop>", "<|system|>", "<|user|>", "<|assistant|>", "<|observation|>"}
 	userDefined = []string{"<think>", "</think>", "<tool_call>", "</tool_call>", "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>", "<tool_response>", "</tool_response>"}
 	middle      = []string{"<|code_prefix|>", "<|code_suffix|>", "<|code_middle|>"}
 )
 
-// Tokenizer is the model's, with a chat template.
+// Tokenizer is the tokeniser of the model, with a chat template.
 func Tokenizer(template string) (*tokenizer.Tokenizer, error) {
 	v := tokenizer.NoTokens()
 	v.Model, v.Pre, v.ChatTemplate = "gpt2", "glm4", template
@@ -48,11 +48,11 @@ func Tokenizer(template string) (*tokenizer.Tokenizer, error) {
 	return tokenizer.New(v)
 }
 
-// Answer is what the model writes after a prompt that has a text in it.
+// Answer is the text that the model writes after a prompt that contains To.
 type Answer struct{ To, Text string }
 
-// Model is a model that writes answers. A chat is answered after its last <|assistant|>,
-// other texts after what Answer.To says. Where no answer fits, it writes "abc…".
+// Model is a model that writes answers. In a chat it answers after the last <|assistant|>, in another text
+// after Answer.To. Without a matching answer it writes "abc…".
 type Model struct {
 	Tokenizer *tokenizer.Tokenizer
 	Config    device.Config
@@ -61,12 +61,12 @@ type Model struct {
 	mu    sync.Mutex
 	fail  error         // of the next replay
 	gone  error         // of all replays
-	hang  chan struct{} // that the next replay waits for
+	hang  chan struct{} // the next replay waits until it is closed
 	delay time.Duration
 	loads int
 }
 
-// New is a model for a given number of requests at a time.
+// New returns a model for a number of concurrent requests.
 func New(template string, sessions, context int, answers ...Answer) (*Model, error) {
 	tok, err := Tokenizer(template)
 	if err != nil {
@@ -83,7 +83,7 @@ func (m *Model) Fail(err error) {
 	m.fail = err
 }
 
-// Break makes all replays fail from now on, also when the model is loaded again.
+// Break makes all replays fail from now on, even after the model is loaded again.
 func (m *Model) Break(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -97,7 +97,7 @@ func (m *Model) Hang(until chan struct{}) {
 	m.hang = until
 }
 
-// Slow makes replays take so long.
+// Slow makes every replay take at least d.
 func (m *Model) Slow(d time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -134,7 +134,7 @@ func (m *Model) Load(context.Context) (*engine.Model, error) {
 			id = m.Tokenizer.Encode(rest, tokenizer.EncodeOptions{ParseSpecial: true})[0]
 		}
 		out[id] = 20
-		out[(int(id)+1)%len(out)] = 18 // the second likeliest
+		out[(int(id)+1)%len(out)] = 18 // the second most likely token
 	}
 	m.mu.Lock()
 	m.loads++
@@ -142,7 +142,7 @@ func (m *Model) Load(context.Context) (*engine.Model, error) {
 	return engine.NewModel(r, m.Tokenizer.VocabSize(), m.Config)
 }
 
-// text is what a token stands for in a prompt.
+// text is the text that a token stands for in a prompt.
 func (m *Model) text(id int32) string {
 	if id >= 256 {
 		return m.Tokenizer.TokenText(id)
@@ -150,7 +150,7 @@ func (m *Model) text(id int32) string {
 	return string(m.Tokenizer.TokenBytes(id))
 }
 
-// rest is what is still to be written after a text.
+// rest is the part of the answer that comes after a text.
 func (m *Model) rest(text string) string {
 	chat := strings.LastIndex(text, "<|assistant|>")
 	for _, a := range m.Answers {

@@ -1,6 +1,6 @@
-// Package otlp sends OpenTelemetry's spans to a collector, as JSON over HTTP: the encoding
-// of https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding. The SDK's own
-// exporter links gRPC and would make the program 7 MB larger.
+// Package otlp sends OpenTelemetry spans to a collector as JSON over HTTP:
+// https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding. The SDK's own exporter links gRPC and
+// would make the program 7 MB larger.
 package otlp
 
 import (
@@ -29,11 +29,11 @@ type Exporter struct {
 	client  http.Client
 }
 
-// timeout is the specification's for one export.
+// timeout is the specification's default for one export.
 const timeout = 10 * time.Second
 
-// FromEnvironment is the exporter that the variables of OpenTelemetry's specification ask
-// for, OTEL_EXPORTER_OTLP_ENDPOINT and those beside it; nil if they ask for none.
+// FromEnvironment returns the exporter that the environment variables of OpenTelemetry's specification ask
+// for (OTEL_EXPORTER_OTLP_ENDPOINT and others); nil: they ask for none.
 func FromEnvironment() (*Exporter, error) {
 	address, below := os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"), ""
 	if address == "" {
@@ -116,12 +116,12 @@ type (
 		Attributes []keyValue `json:"attributes"`
 	}
 	span struct {
-		TraceID      string     `json:"traceId"` // hexadecimal, as are all ids
+		TraceID      string     `json:"traceId"` // hexadecimal, like all ids
 		SpanID       string     `json:"spanId"`
 		ParentSpanID string     `json:"parentSpanId,omitempty"`
 		Name         string     `json:"name"`
 		Kind         int        `json:"kind"`
-		Start        string     `json:"startTimeUnixNano"` // 64-bit numbers are texts
+		Start        string     `json:"startTimeUnixNano"` // 64-bit numbers are strings
 		End          string     `json:"endTimeUnixNano"`
 		Attributes   []keyValue `json:"attributes"`
 		Status       status     `json:"status"`
@@ -161,7 +161,7 @@ func encodeSpan(s trace.ReadOnlySpan) span {
 	if s.Parent().HasSpanID() {
 		out.ParentSpanID = s.Parent().SpanID().String()
 	}
-	switch s.Status().Code { // OTLP has other numbers than Go's SDK
+	switch s.Status().Code { // OTLP's numbers differ from those of Go's SDK
 	case codes.Ok:
 		out.Status.Code = 1
 	case codes.Error:

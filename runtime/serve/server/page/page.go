@@ -1,11 +1,10 @@
-// Package page is the web page that the server has at /: a chat, as files that a browser
-// takes as they are. The folder vendor has libraries of others, as scripts/page-vendor.sh brings
-// them: KaTeX for maths, highlight.js for code. The page speaks to the server through /v1/chat/completions only, as
-// any other client does, and keeps conversations in the browser.
+// Package page is the server's web page at /: a chat, as static files. The folder vendor has third-party
+// libraries, which scripts/page-vendor.sh downloads: KaTeX for maths, highlight.js for code. The page uses
+// the server through /v1/chat/completions only, as any other client does, and keeps conversations in the
+// browser.
 //
-// What a model writes becomes text in the page and nothing else (markdown.js). Should that
-// ever fail, the Content-Security-Policy still lets nothing run but the files below, and
-// lets nothing be fetched from anywhere else.
+// The page shows a model's output as text only (markdown.js). If that ever fails, the Content-Security-Policy
+// still allows only the files below to run, and nothing to be fetched from anywhere else.
 package page
 
 import (
@@ -21,23 +20,23 @@ import (
 //go:embed *.html *.css *.js *.svg vendor
 var files embed.FS
 
-// policy allows the page's own files, and no markup made of texts (trusted types).
+// policy allows only the page's own files, and no markup from strings (trusted types).
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-// types are those of the files. The system's table may have others for them.
+// types is the content types of the files. The system's table may differ.
 var types = map[string]string{
 	".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
 	".woff2": "font/woff2",
 }
 
-// folder is where the page's files are, beside the page itself at /.
+// folder is the path of the page's files; the page itself is at /.
 const folder = "/page/"
 
-// Has says whether a path is one of the page's, which have nothing to hide.
+// Has says whether a path belongs to the page, which needs no API key.
 func Has(url string) bool { return url == "/" || strings.HasPrefix(url, folder) }
 
-// compressed ends the names of files that are stored so.
+// compressed is the extension of files that are stored compressed.
 const compressed = ".gz"
 
 // Serve answers with the file at a path; false: there is none.
@@ -65,11 +64,11 @@ func Serve(w http.ResponseWriter, r *http.Request) bool {
 	h.Set("Content-Security-Policy", policy)
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
-	_, _ = w.Write(data) // that the client is gone is noticed elsewhere
+	_, _ = w.Write(data) // a disconnected client is detected elsewhere
 	return true
 }
 
-// takesGzip says whether a client reads compressed answers, as every browser does.
+// takesGzip says whether a client accepts compressed responses, as every browser does.
 func takesGzip(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("Accept-Encoding"), "gzip")
 }
